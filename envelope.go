@@ -1,0 +1,54 @@
+package swarm
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// An Envelope is the one message type between agents.
+type Envelope struct {
+	Kind       EnvelopeKind    `json:"kind"`
+	ID         string          `json:"id"`
+	FromNodeID string          `json:"fromNodeId"`
+	ToNodeID   string          `json:"toNodeId"`
+	CreatedAt  time.Time       `json:"createdAt"`
+	Payload    Payload         `json:"payload"`
+	ContextRef string          `json:"contextRef,omitempty"`
+	Meta       json.RawMessage `json:"meta,omitempty"`
+}
+
+// An EnvelopeKind says whether an envelope gives its receiver a turn.
+type EnvelopeKind string
+
+// The kinds of envelopes.
+const (
+	Handoff EnvelopeKind = "handoff" // gives the receiver a turn
+	Signal  EnvelopeKind = "signal"  // waits in the inbox
+)
+
+// A Payload is what an envelope says.
+type Payload struct {
+	Message    string          `json:"message"`
+	Structured json.RawMessage `json:"structured,omitempty"`
+	Artifacts  []ArtifactRef   `json:"artifacts,omitempty"`
+	Status     *PayloadStatus  `json:"status,omitempty"`
+	Response   *Response       `json:"response,omitempty"`
+}
+
+// An ArtifactRef is bytes by reference.
+type ArtifactRef struct {
+	Type string `json:"type"`
+	Ref  string `json:"ref"` // artifact://kind/id
+}
+
+// A PayloadStatus is a pass, a failure or a decision.
+type PayloadStatus struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// A Response says whether the sender wants an answer.
+type Response struct {
+	Expectation string `json:"expectation"` // none, optional or required
+	ReplyTo     string `json:"replyTo,omitempty"`
+}

@@ -1,0 +1,121 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// An ErrorKind says what went wrong in a way that code can decide on: whether to try again, and how to exit.
+type ErrorKind string
+
+// The kinds. Those of a turn stand in its `turn_ended` event.
+const (
+	BadInput    ErrorKind = "bad_input"     // what the user wrote cannot be used
+	NotFound    ErrorKind = "not_found"     // a program, file or run that is not there
+	NotSignedIn ErrorKind = "not_signed_in" // a provider that wants a login or a key
+	Exited      ErrorKind = "exited"        // the agent's program ended with another code than 0
+	Crashed     ErrorKind = "crashed"       // it was ended by a signal that nobody here sent
+	NoResult    ErrorKind = "no_result"     // it ended well but said nothing that could be its result
+	Protocol    ErrorKind = "protocol"      // it said something that nobody can read
+	Denied      ErrorKind = "denied"        // it asked for a tool that it may not use
+	RateLimited ErrorKind = "rate_limited"  // it was told to come back later
+	TimedOut    ErrorKind = "timed_out"     // it took longer than its task allows
+	CutByCancel ErrorKind = "cancelled"     // somebody cancelled it
+	CutToSpeak  ErrorKind = "interrupted"   // somebody cut it to say something else
+	Unexpected  ErrorKind = "unexpected"    // what it made is not what `expect` asks for
+	BadPrompt   ErrorKind = "bad_prompt"    // its prompt could not be made: a selector that finds nothing, or too large
+	OverBudget  ErrorKind = "over_budget"   // no budget was left for it
+	Mismatch    ErrorKind = "mismatch"      // a replayed prompt is not the recorded one
+	Stopped     ErrorKind = "stopped"       // this process ends or no longer owns the run; says nothing about the work
+	Storage     ErrorKind = "storage"       // the disk or the log failed
+	Other       ErrorKind = "error"         // an error of another kind
+)
+
+// An Error says where, what and what to do next.
+type Error struct {
+	Kind   ErrorKind
+	File   string // where, when it is in a file
+	Line   int    // from 1
+	Column int    // from 1, in characters
+	Msg    string // what is wrong, without a full stop
+	Hint   string // what to write or do instead
+	Err    error  // the cause, when there is one
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File)
+		if e.Line > 0 {
+			fmt.Fprintf(&b, ":%d", e.Line)
+			if e.Column > 0 {
+				fmt.Fprintf(&b, ":%d", e.Column)
+			}
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Msg)
+	if e.Err != nil {
+		if e.Msg != "" {
+			b.WriteString(": ")
+		}
+		b.WriteString(e.Err.Error())
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an Error of a kind; %w sets no cause, the text is all there is.
+func Errorf(kind ErrorKind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
+}
+
+// WithHint gives e a hint.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// KindOf is the kind of the nearest Error in err's chain; other errors are Other, and those of contexts say so.
+func KindOf(err error) ErrorKind {
+	var e *Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e) && e.Kind != "":
+		return e.Kind
+	case errors.Is(err, context.DeadlineExceeded):
+		return TimedOut
+	case errors.Is(err, context.Canceled):
+		return CutByCancel
+	}
+	return Other
+}
+
+// What a command exits with. Of several the first that applies of 130, 2, 3, 1.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitBadInput    = 2
+	ExitBudget      = 3
+	ExitInterrupted = 130
+)
+
+// ExitCode is what a command exits with after err.
+func ExitCode(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	switch KindOf(err) {
+	case Stopped:
+		return ExitInterrupted
+	case BadInput, NotFound, NotSignedIn:
+		return ExitBadInput
+	case OverBudget:
+		return ExitBudget
+	}
+	return ExitFailed
+}

@@ -1,0 +1,248 @@
+package swarm
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// An Event is a fact in a run's log.
+type Event struct {
+	Seq   int64           // in the run, from 1, without gaps
+	Time  time.Time       // when it was written, to the microsecond, in UTC
+	Kind  EventKind       //
+	Agent string          // whom it is about
+	Task  string          //
+	Turn  string          // a turn's id: task/iteration/attempt
+	To    string          // who is to read it: a loop, an agent's inbox, whoever obeys control; "" = nobody in particular
+	Key   string          // what makes it the same event when it is written again; unique in the run; "" = none
+	Data  json.RawMessage // the kind's body
+}
+
+// A PublicEvent is an event as everybody sees it, in JSON.
+type PublicEvent struct {
+	Seq   int64           `json:"seq"`
+	Run   string          `json:"run"`
+	Time  time.Time       `json:"time"`
+	Kind  EventKind       `json:"kind"`
+	Agent string          `json:"agent,omitempty"`
+	Task  string          `json:"task,omitempty"`
+	Turn  string          `json:"turn,omitempty"`
+	Data  json.RawMessage `json:"data,omitempty"`
+}
+
+// Public is the event as everybody sees it.
+func (e Event) Public(run string) PublicEvent {
+	return PublicEvent{e.Seq, run, e.Time, e.Kind, e.Agent, e.Task, e.Turn, e.Data}
+}
+
+// An EventKind names a kind of fact.
+type EventKind string
+
+// The kinds, with the type of their body. A kind without one has no body.
+const (
+	RunStarted     EventKind = "run_started"     // [RunStart]; always the first
+	RunOwned       EventKind = "run_owned"       // [Ownership]: a process drives the run from here on
+	RunPausing     EventKind = "run_pausing"     // running turns finish, none starts
+	RunPaused      EventKind = "run_paused"      // none runs any more
+	RunUnpaused    EventKind = "run_unpaused"    // turns start again
+	RunInterrupted EventKind = "run_interrupted" // [Reason]: its process ends before the run does; it can be resumed
+	RunEnded       EventKind = "run_ended"       // [RunEnd]
+
+	PlanAdded        EventKind = "plan_added"        // [Plan]; more may follow in an open plan
+	IterationStarted EventKind = "iteration_started" // [Iteration]; only from the second on
+	TaskStarted      EventKind = "task_started"      // [Iteration]: its first turn in this iteration is about to start
+	TaskRetrying     EventKind = "task_retrying"     // [Retry]: the turn failed, another attempt follows
+	TaskBlocked      EventKind = "task_blocked"      // [Reason]: it failed and waits for a person
+	TaskCompleted    EventKind = "task_completed"    // [TaskEnd]
+	TaskFailed       EventKind = "task_failed"       // [TaskEnd]
+	TaskSkipped      EventKind = "task_skipped"      // [TaskEnd]
+	TaskCancelled    EventKind = "task_cancelled"    // [TaskEnd]
+	BudgetSpent      EventKind = "budget_spent"      // [Reason]: no turn starts any more
+
+	TurnStarted EventKind = "turn_started" // [TurnStart]
+	TurnTool    EventKind = "turn_tool"    // [ToolUse]: the agent used a tool of its own
+	TurnEnded   EventKind = "turn_ended"   // [CallEnd]
+	CallEnded   EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
+	LoopEnded   EventKind = "loop_ended"   // [CallEnd]: a loop that another one started is through
+	Tick        EventKind = "tick"         // a loop had waited long enough
+
+	Control EventKind = "control" // [ControlWord]: somebody wants something of the run
+
+	HandoffStored    EventKind = "handoff_stored"    // [Envelope]
+	HandoffConsumed  EventKind = "handoff_consumed"  // which turn took an inbox's envelopes up to where
+	ApprovalAsked    EventKind = "approval_asked"    //
+	ApprovalAnswered EventKind = "approval_answered" //
+	ArtifactStored   EventKind = "artifact_stored"   //
+	TopicPublished   EventKind = "topic_published"   //
+
+	TreeRecorded EventKind = "tree_recorded" // [Tree]: the git tree as it stood when the run began or ended
+	Notice       EventKind = "notice"        // [Reason]: something a person should know
+)
+
+// Receivers that are not agents or loops.
+const ToControl = "ctl" // whoever obeys control
+
+// ToLoop is the receiver of what is meant for a loop.
+func ToLoop(id string) string { return "loop:" + id }
+
+// Keys of the records that are looked up.
+func EndKey(call string) string { return "end:" + call }
+
+// RunStart is how a run began.
+type RunStart struct {
+	ID      string    `json:"id"`
+	Kind    RunKind   `json:"kind"`
+	Name    string    `json:"name,omitempty"` // the pipeline's, or what was asked
+	Dir     string    `json:"dir"`            // where it was started: commands act on the runs of their folder
+	File    string    `json:"file,omitempty"` // the compose file
+	Args    []string  `json:"args,omitempty"` // the command line, without the program
+	Version string    `json:"version"`        // of the program
+	Loops   string    `json:"loops"`          // version of the loops; another one cannot resume the run
+	Replay  bool      `json:"replay,omitempty"`
+	From    string    `json:"from,omitempty"` // the run that this one tries again
+	Time    time.Time `json:"time"`
+}
+
+// Ownership says which process drives a run.
+type Ownership struct {
+	PID   int    `json:"pid"`
+	Host  string `json:"host,omitempty"`
+	Fence int64  `json:"fence"`
+}
+
+// RunEnd is how a run ended.
+type RunEnd struct {
+	Status Status `json:"status"` // completed, failed or cancelled
+	Exit   int    `json:"exit"`   // what `swarm up` exits with
+	Reason string `json:"reason,omitempty"`
+	Usage  Usage  `json:"usage,omitzero"`
+}
+
+// Reason is a body that only says why.
+type Reason struct {
+	Reason string `json:"reason"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// Iteration says which one, of how many.
+type Iteration struct {
+	Iteration int `json:"iteration"`
+	Of        int `json:"of"`
+	Group     int `json:"group,omitempty"`
+}
+
+// Retry says why a task is tried again, and when.
+type Retry struct {
+	Iteration int           `json:"iteration"`
+	Attempt   int           `json:"attempt"` // the one that failed
+	Reason    string        `json:"reason"`
+	After     time.Duration `json:"after,omitempty"`
+}
+
+// TaskEnd is how a task ended in an iteration.
+type TaskEnd struct {
+	Iteration int       `json:"iteration"`
+	Kind      ErrorKind `json:"kind,omitempty"`
+	Reason    string    `json:"reason,omitempty"` // why it failed, was skipped or was cancelled
+}
+
+// TurnStart is written, and on disk, before the provider is called.
+type TurnStart struct {
+	Iteration int    `json:"iteration"`
+	Attempt   int    `json:"attempt"`
+	Start     int    `json:"start"` // from 1; more when an earlier start was cut by a crash: the turn is retried
+	Provider  string `json:"provider"`
+	Model     string `json:"model,omitempty"`
+	Prompt    Hash   `json:"prompt"` // the full effective prompt
+	Bytes     int    `json:"bytes"`  // its length
+	Spans     []Span `json:"spans,omitempty"`
+	Inputs    Inputs `json:"inputs,omitzero"`
+	Session   string `json:"session,omitempty"` // the provider's, when the turn continues one
+}
+
+// A Span says where some bytes of a prompt came from.
+type Span struct {
+	From  string `json:"from"`           // "ids", "role", "text", "output", "stdin", "retry", …
+	Name  string `json:"name,omitempty"` // the file, or the task whose output it is
+	Turn  string `json:"turn,omitempty"` // the turn whose output it is
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+}
+
+// Inputs is which mail a turn consumes: what lies after From, up to and including Upto, in its agent's inbox.
+type Inputs struct {
+	From int64 `json:"from,omitempty"`
+	Upto int64 `json:"upto,omitempty"`
+}
+
+// ToolUse is one call of a tool.
+type ToolUse struct {
+	ID     string          `json:"id,omitempty"`
+	Name   string          `json:"name"`
+	Input  json.RawMessage `json:"input,omitempty"`  // its head
+	Output string          `json:"output,omitempty"` // its head
+	Failed bool            `json:"failed,omitempty"`
+}
+
+// A CallEnd is the answer to a loop's call. A failure is an answer too: whether to try again is the loop's decision.
+type CallEnd struct {
+	ID       string    `json:"id"`
+	Call     string    `json:"call"`   // the call's fingerprint: a replaying loop must ask the same
+	Status   CallState `json:"status"` //
+	Kind     ErrorKind `json:"kind,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Hint     string    `json:"hint,omitempty"`
+	Output   Hash      `json:"output,omitempty"` // what is kept of it
+	Bytes    int64     `json:"bytes,omitempty"`  // how long it was before it was cut to what is kept
+	Exit     int       `json:"exit,omitempty"`   // of the agent's program
+	Usage    Usage     `json:"usage,omitzero"`
+	Session  string    `json:"session,omitempty"` // to continue it
+	Inputs   Inputs    `json:"inputs,omitzero"`   // the mail it consumed
+	Verdicts []Verdict `json:"verdicts,omitempty"`
+}
+
+// A CallState is how a call was answered.
+type CallState string
+
+// How a call is answered.
+const (
+	CallOK     CallState = "ok"
+	CallFailed CallState = "failed"
+	CallCut    CallState = "cut" // by a person: it consumed nothing
+)
+
+// A Verdict is what came of one part of `expect`.
+type Verdict struct {
+	Part   string `json:"part"` // file, matches, schema or command
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// A ControlWord is what somebody wants of a run, whichever process drives it.
+type ControlWord struct {
+	Word   Word   `json:"word"`
+	Target string `json:"target,omitempty"` // a task, an agent, a turn, an approval; "" = the whole run
+}
+
+// A Word is what can be wanted.
+type Word string
+
+// The words.
+const (
+	WordCancel    Word = "cancel"    // end it for good
+	WordInterrupt Word = "interrupt" // cut the agent's turn, to say something
+	WordPause     Word = "pause"
+	WordResume    Word = "resume"
+	WordRetry     Word = "retry" // try a task again that failed and waits for a person
+	WordApprove   Word = "approve"
+	WordDeny      Word = "deny"
+	WordClose     Word = "close" // nothing will be added any more
+	WordStop      Word = "stop"  // the process that drives the run should leave it, resumable
+)
+
+// Tree is a state of the git tree, in a store of objects of our own.
+type Tree struct {
+	When   string `json:"when"` // "start" or "end"
+	Hash   string `json:"hash"`
+	Commit string `json:"commit,omitempty"` // what was checked out
+}

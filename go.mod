@@ -1,0 +1,3 @@
+module swarm
+
+go 1.26.8

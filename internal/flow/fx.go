@@ -1,0 +1,72 @@
+// Package flow holds the loops: what a pipeline, and later an agent, a team and a swarm, does next. A loop is an ordinary
+// function against the five verbs of [Fx]. It does no I/O, reads no clock and starts no goroutine, so the same loop runs in
+// this process and on Temporal, and giving it the same records again brings it to where it was.
+package flow
+
+import (
+	"time"
+
+	"swarm"
+)
+
+// Version is written into a run when it starts. A program with another version refuses to resume it.
+const Version = "1"
+
+// A Call asks for one outside thing. It carries references, never bodies.
+type Call struct {
+	ID        string // unique in the run and the same on every replay: "code/2/1" = task, iteration, attempt
+	Kind      string // one of the Kind constants, or a loop's name: a child loop is a call too
+	Task      string
+	Agent     string
+	Iteration int    // from 1
+	Of        int    // iterations in all
+	Attempt   int    // from 1
+	Ref       string // key of a stored record: the plan
+	Since     int64  // how far the caller had read the log: the hand obeys control records after it
+}
+
+// The kinds of calls that are not loops.
+const (
+	KindPlan = "plan" // Do: reads the plan stored under Ref
+	KindTurn = "turn" // Go: one turn of an agent
+)
+
+// Print is a call's fingerprint. It stands in the record of the call's end, so that a loop that asks something else under the
+// same id when it is resumed is caught.
+func (c Call) Print() string { return c.Kind + " " + c.Task + " " + c.Agent + " " + c.Ref }
+
+// A Result is an answer. A failure is an answer too: whether to try again is the loop's decision.
+type Result struct {
+	swarm.CallEnd
+	Seq  int64       // the record that says so
+	Plan *swarm.Plan // the answer to KindPlan: typed, because encoding/json has no place in a workflow
+}
+
+// A SignalKind says what a Signal is.
+type SignalKind string
+
+// What can be signalled. Control words come as themselves.
+const (
+	SignalEnd  SignalKind = "end"  // a call has ended: ID, Result
+	SignalMail SignalKind = "mail" // an envelope for the loop's agent
+	SignalGrow SignalKind = "grow" // the plan has grown: Ref
+	SignalTick SignalKind = "tick" // time has passed
+)
+
+// A Signal is one record addressed to the loop.
+type Signal struct {
+	Kind   SignalKind
+	ID     string // the call that ended, or the control word's target
+	Seq    int64
+	Ref    string
+	Result Result
+}
+
+// Fx is everything that a loop may ask of the world. An error always means "stop now, say nothing".
+type Fx interface {
+	Do(Call) (Result, error)                // a short thing, answered before it returns
+	Go(Call) error                          // a long thing; its end arrives from Next
+	Tell(swarm.Event) error                 // a fact for the log, with a key; nobody waits for the disk
+	Next(max time.Duration) (Signal, error) // the next record addressed to this loop, in the log's order, or a tick after max
+	Now() time.Time                         // the time of the last record that Next returned
+}

@@ -1,0 +1,88 @@
+// Package provider reaches agents: programs on the command line, scripts, and recorded runs; coding agents and models over
+// HTTP are more of the same. A provider does one turn: a prompt goes in, what is said streams out while it is said, and one
+// reply ends it. It knows nothing of runs, logs or plans.
+package provider
+
+import (
+	"context"
+
+	"swarm"
+)
+
+// A Provider does turns. It may be used by many turns at once.
+type Provider interface {
+	// Turn does one turn. It calls live, from one goroutine at a time, with whatever happens while it happens. It returns soon
+	// after ctx ends, with no process left behind; the error's kind then is the one of context.Cause(ctx). Other errors are
+	// *swarm.Error with the kind that fits, and the reply beside an error holds what is known: output, usage, exit code.
+	Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error)
+}
+
+// A Checker can tell whether its agents could be reached, before anything starts.
+type Checker interface {
+	Check(ctx context.Context) Health
+}
+
+// Health is what `swarm doctor` says of a provider.
+type Health struct {
+	Found   bool   // the program or server is there
+	Version string // what it says of itself
+	Signed  string // "yes", "no" or "" when there is nothing to sign in to
+	Problem string // what is wrong, or ""
+	Hint    string // what to do about it
+}
+
+// A Request is one turn to do.
+type Request struct {
+	Run       string
+	Turn      string // task/iteration/attempt
+	Task      string
+	Agent     string
+	Iteration int // from 1
+	Attempt   int // from 1
+	Prompt    string
+	Model     string            // or "" for the provider's own
+	Dir       string            // where it works; absolute
+	Env       map[string]string // added to the environment: the agent's and the task's
+	Session   string            // a session to continue, or ""
+	Tools     []string          // what it may use; nil = the provider's own choice
+}
+
+// A Delta is something that happened while a turn ran.
+type Delta struct {
+	Kind    DeltaKind
+	Text    string         // of text, thinking and stderr: a piece, not a line
+	Tool    *swarm.ToolUse // of a tool call or result
+	File    string         // of a file change
+	Session string
+	Usage   swarm.Usage // so far
+}
+
+// A DeltaKind says what happened.
+type DeltaKind string
+
+// What can happen.
+const (
+	DeltaText     DeltaKind = "text"     // output
+	DeltaThinking DeltaKind = "thinking" // not output
+	DeltaStderr   DeltaKind = "stderr"   // not output
+	DeltaTool     DeltaKind = "tool"     // a tool was called
+	DeltaToolDone DeltaKind = "tool_done"
+	DeltaFile     DeltaKind = "file" // a file was changed
+	DeltaSession  DeltaKind = "session"
+	DeltaUsage    DeltaKind = "usage"
+)
+
+// A Reply is how a turn ended.
+type Reply struct {
+	Output  []byte      // the last MaxOutput bytes of it, cut at a rune's beginning
+	Bytes   int64       // how long it was before that
+	Usage   swarm.Usage // zero tokens = not reported
+	Session string      // to continue with, or ""
+	Exit    int         // a program's exit code
+	Stderr  []byte      // the tail of what a program wrote there, for the error's text
+	// Verdicts are what a recorded turn says of `expect`; nil = it has to be looked at.
+	Verdicts []swarm.Verdict
+}
+
+// MaxOutput is how much of an output is kept.
+const MaxOutput = 102_400

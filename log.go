@@ -1,0 +1,76 @@
+package swarm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+)
+
+// A Log is one run's: the audit trail, the feed of every view, the mailbox (events by receiver) and the journal of its loops
+// (events by key). It keeps larger texts beside the events, by their hash. Any process may append mail and control; the rest
+// only the owner, by its fence.
+type Log interface {
+	// Append writes the batch whole or not at all and returns the events' numbers when it is on disk. An event whose key is
+	// there already, with the same body, is not written again and has its old number; with another body it is ErrConflict.
+	Append(ctx context.Context, b Batch) ([]int64, error)
+	// Read returns up to limit events after a number, in order: all of them, or those for the given receivers.
+	Read(after int64, limit int, to ...string) ([]Event, error)
+	// Find returns the event with this key.
+	Find(key string) (Event, bool, error)
+	// Body returns the text with this hash, or ErrNoBody.
+	Body(h Hash) ([]byte, error)
+	// Watch gives a channel that holds a value soon after an event for one of the receivers (none given: for anybody) was
+	// appended, by this process or another. The function ends it.
+	Watch(to ...string) (<-chan struct{}, func())
+}
+
+// A Batch is what is appended at once.
+type Batch struct {
+	Fence  int64    // if not 0: the owner's; the batch is refused with ErrFenced when the run has another owner
+	Absent string   // if not "": a key that must not be there, or the batch is refused with ErrStale
+	Events []Event  // Seq and Time are given by the log
+	Bodies [][]byte // texts that the events name by their hash
+	// Lazy says that nobody waits: Append returns at once, without numbers. The batch keeps its place in the order and goes to
+	// disk with the next one that somebody waits for, or by itself after a moment; a crash before that loses it, and what
+	// comes after it.
+	Lazy bool
+}
+
+// What a Log refuses with.
+var (
+	ErrFenced   = errors.New("the run has another owner now")
+	ErrStale    = errors.New("a newer start of this turn exists")
+	ErrConflict = errors.New("the same id was used for something else")
+	ErrNoBody   = errors.New("no text with this hash is stored")
+)
+
+// An Owned is a log whose run can have an owner.
+type Owned interface {
+	// Own takes the run and returns its new fence. It is refused with an *OwnedError while another owner lives: one that is
+	// gone is replaced at once, one that has stopped moving when its lease is over.
+	Own(ctx context.Context, loops string, lease time.Duration) (fence int64, err error)
+	// Renew keeps the lease. It never takes one back: ErrFenced.
+	Renew(ctx context.Context, fence int64, lease time.Duration) error
+	// Disown gives the run up.
+	Disown(ctx context.Context, fence int64) error
+	// Owner says who drives the run; ok is false when nobody does.
+	Owner(ctx context.Context) (o Owner, ok bool, err error)
+}
+
+// An Owner is a process that drives a run.
+type Owner struct {
+	PID   int
+	Fence int64
+	Until time.Time // the lease's end
+}
+
+// A Hash names a text: the SHA-256 of its bytes in hexadecimal.
+type Hash string
+
+// HashOf is the hash of b.
+func HashOf(b []byte) Hash {
+	h := sha256.Sum256(b)
+	return Hash(hex.EncodeToString(h[:]))
+}

@@ -1,0 +1,108 @@
+package swarm
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// MaxName is the length of the longest name.
+const MaxName = 63
+
+var (
+	agentName = regexp.MustCompile(`^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$`)
+	taskName  = regexp.MustCompile(`^[a-z](?:[a-z0-9_-]{0,61}[a-z0-9_])?$`)
+)
+
+// Reserved are the names that mean something of their own and that no agent, task or topic may bear.
+var Reserved = []string{"user", "notify", "supervisor", "swarm-supervisor", "lead", "workspace", "orchestrator", "all", "last"}
+
+// CheckAgentName says what is wrong with an agent's name.
+func CheckAgentName(name string) error {
+	return checkName("agent", name, agentName, "a-z, 0-9 and -, beginning with a letter, not ending in -, at most 63 characters")
+}
+
+// CheckTaskName says what is wrong with a task's or topic's name.
+func CheckTaskName(name string) error {
+	return checkName("task", name, taskName, "a-z, 0-9, - and _, beginning with a letter, not ending in -, at most 63 characters")
+}
+
+func checkName(what, name string, ok *regexp.Regexp, rule string) error {
+	switch {
+	case slices.Contains(Reserved, name):
+		return &Error{Kind: BadInput, Msg: fmt.Sprintf("the name %q is reserved", name), Hint: "choose another name; reserved are " + strings.Join(Reserved, ", ")}
+	case !ok.MatchString(name):
+		return &Error{Kind: BadInput, Msg: fmt.Sprintf("%s is not a name for %s", quoteShort(name), article(what)), Hint: "names are made of " + rule}
+	}
+	return nil
+}
+
+func article(noun string) string {
+	if strings.ContainsAny(noun[:1], "aeiou") {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// quoteShort quotes what a user wrote, cut so that a message stays one line.
+func quoteShort(s string) string {
+	if len(s) > 60 {
+		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:60], ""))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// AgentOf is the name of the agent that a task is when it names none.
+func AgentOf(task string) string { return strings.ReplaceAll(task, "_", "-") }
+
+// Nearest is the choice that name was probably meant to be, or "".
+func Nearest(name string, choices []string) string {
+	best, at := "", 1+len(name)/3
+	for _, c := range choices {
+		if d := distance(strings.ToLower(name), strings.ToLower(c), at); d <= at && (best == "" || d < at) {
+			best, at = c, d
+		}
+	}
+	return best
+}
+
+// DidYouMean is a hint that names the nearest choice, or lists them when none is near.
+func DidYouMean(name string, choices []string) string {
+	if near := Nearest(name, choices); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(choices) == 0 {
+		return ""
+	}
+	if len(choices) > 20 {
+		return fmt.Sprintf("choose one of %s and %d more", strings.Join(choices[:20], ", "), len(choices)-20)
+	}
+	return "choose one of " + strings.Join(choices, ", ")
+}
+
+// distance is the edit distance of a and b with swaps of neighbours, or more than most when it is that.
+func distance(a, b string, most int) int {
+	if len(a) > 100 || len(b) > 100 || len(a)-len(b) > most || len(b)-len(a) > most {
+		return most + 1
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

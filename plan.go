@@ -1,0 +1,183 @@
+package swarm
+
+import (
+	"strconv"
+	"time"
+)
+
+// A RunKind says which door a run came in by.
+type RunKind string
+
+// The kinds of runs.
+const (
+	PipelineRun RunKind = "pipeline"
+	LineRun     RunKind = "line"
+	TeamRun     RunKind = "team"
+	SwarmRun    RunKind = "swarm"
+)
+
+// A Plan is what a run is to do. Every door makes one; the one scheduler runs it. It holds references to texts, not the texts.
+type Plan struct {
+	Kind        RunKind        `json:"kind"`
+	Name        string         `json:"name,omitempty"` // the pipeline's
+	Tasks       []Task         `json:"tasks"`          // in the file's order
+	Groups      []Group        `json:"groups"`
+	Agents      []Agent        `json:"agents"`
+	Edges       []Edge         `json:"edges,omitempty"`
+	Providers   []ProviderSpec `json:"providers,omitempty"`    // those that the agents use
+	MaxParallel int            `json:"max_parallel,omitempty"` // turns at once; 0 = no limit
+	Budget      Budget         `json:"budget,omitzero"`
+	Stdin       Hash           `json:"stdin,omitempty"` // what {{STDIN}} stands for
+	Open        bool           `json:"open,omitempty"`  // more may be added: a REPL session
+}
+
+// A Group is a set of tasks that iterate together: a copy of a pipeline, or one task by itself. Its next iteration begins when
+// every task of this one has ended. A dependency on a task of another group is met when that group is through.
+type Group struct {
+	Iterations int `json:"iterations"`
+}
+
+// A Task is work asked of one agent.
+type Task struct {
+	Name        string            `json:"name"`            // unique in the run; copy 2 of "code" is "code.2"
+	Base        string            `json:"base,omitempty"`  // the name without the copy's number, when it is a copy
+	Copy        int               `json:"copy,omitempty"`  // from 1, when it is a copy
+	Group       int               `json:"group,omitempty"` // index into Plan.Groups
+	Agent       string            `json:"agent"`           // who does it; copies have agents of their own
+	Prompt      Hash              `json:"prompt"`          // the parsed prompt: prompt.Template
+	DependsOn   []Dependency      `json:"depends_on,omitempty"`
+	Inputs      map[string]string `json:"inputs,omitempty"` // {{input:x}} is {{output:Inputs[x]}}
+	Expect      *Expect           `json:"expect,omitempty"`
+	Retries     int               `json:"retries,omitempty"`
+	OnFailure   OnFailure         `json:"on_failure,omitempty"`
+	Timeout     time.Duration     `json:"timeout,omitempty"`
+	Concurrency int               `json:"concurrency,omitempty"` // turns of all copies of it at once; 0 = no limit
+	Model       string            `json:"model,omitempty"`
+	Tier        string            `json:"tier,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	Workdir     string            `json:"workdir,omitempty"` // absolute
+	Desk        bool              `json:"desk,omitempty"`
+}
+
+// TurnID is the id of the task's turn in an iteration and attempt, both from 1.
+func TurnID(task string, iteration, attempt int) string {
+	return task + "/" + strconv.Itoa(iteration) + "/" + strconv.Itoa(attempt)
+}
+
+// A Dependency is one task that another waits for.
+type Dependency struct {
+	Task      string    `json:"task"`
+	Condition Condition `json:"condition"`
+}
+
+// A Condition says which ends of a task meet a dependency on it.
+type Condition string
+
+// The conditions.
+const (
+	OnSuccess Condition = "success" // completed
+	OnFailed  Condition = "failure" // failed
+	OnAny     Condition = "any"     // completed or failed; the default
+	OnAlways  Condition = "always"  // any end
+)
+
+// Conditions lists them all.
+var Conditions = []string{string(OnSuccess), string(OnFailed), string(OnAny), string(OnAlways)}
+
+// OnFailure says what happens when a task has failed for good.
+type OnFailure string
+
+// What may happen.
+const (
+	FailContinue OnFailure = "continue" // dependents are judged by their conditions; the default
+	FailStop     OnFailure = "stop"     // the run ends: running turns finish, the rest is cancelled
+	FailSkip     OnFailure = "skip"     // the task counts as skipped, and the skip travels on
+	FailFix      OnFailure = "fix"      // a person mends what is wrong, and has it tried again
+	FailEscalate OnFailure = "escalate" // a person decides: again, or given up
+)
+
+// OnFailures lists them all.
+var OnFailures = []string{string(FailContinue), string(FailStop), string(FailSkip), string(FailFix), string(FailEscalate)}
+
+// Expect is what must hold before a task is completed; all of it.
+type Expect struct {
+	File    string `json:"file,omitempty"`    // exists, relative to the task's folder
+	Matches string `json:"matches,omitempty"` // RE2, somewhere in the output
+	Schema  string `json:"schema,omitempty"`  // a JSON Schema's file; for File if given, else for the output
+	Command string `json:"command,omitempty"` // ends with 0
+}
+
+// An Agent is a named participant.
+type Agent struct {
+	Name        string            `json:"name"`           // unique in the run; the agents of copy 2 end in ".2"
+	Base        string            `json:"base,omitempty"` // the name without the copy's number, when it is a copy
+	Provider    string            `json:"provider"`       // a name in Plan.Providers
+	Model       string            `json:"model,omitempty"`
+	Tier        string            `json:"tier,omitempty"`
+	Role        Hash              `json:"role,omitempty"` // its role prompt: prompt.Template
+	Tools       []string          `json:"tools,omitempty"`
+	Root        string            `json:"root,omitempty"` // the folder its tools may touch; absolute
+	Permissions Permissions       `json:"permissions,omitzero"`
+	Env         map[string]string `json:"env,omitempty"`
+}
+
+// Permissions are what an agent may do beside its work.
+type Permissions struct {
+	Spawn       bool `json:"spawn,omitempty"`
+	Orchestrate bool `json:"orchestrate,omitempty"`
+}
+
+// An Edge is the permission to hand work from one agent to another.
+type Edge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Both bool   `json:"both,omitempty"`
+}
+
+// A ProviderSpec says how a kind of agent is reached. Presets fill what a user leaves out.
+type ProviderSpec struct {
+	Name    string            `json:"name"`
+	Kind    string            `json:"kind"` // command, script, …
+	Command []string          `json:"command,omitempty"`
+	Script  Hash              `json:"script,omitempty"` // the script's file, stored with the plan
+	BaseURL string            `json:"base_url,omitempty"`
+	Models  map[string]string `json:"models,omitempty"` // by tier: small, medium, large
+	Price   Price             `json:"price,omitzero"`
+	Env     map[string]string `json:"env,omitempty"`
+}
+
+// A Price is US dollars for a million tokens.
+type Price struct {
+	Input  float64 `json:"input,omitempty"`
+	Output float64 `json:"output,omitempty"`
+}
+
+// A Budget bounds a run; zero is no bound.
+type Budget struct {
+	Tokens int64         `json:"tokens,omitempty"`
+	USD    float64       `json:"usd,omitempty"`
+	Calls  int64         `json:"calls,omitempty"`
+	Wall   time.Duration `json:"wall,omitempty"`
+}
+
+// Usage is what turns have cost.
+type Usage struct {
+	Calls        int64   `json:"calls,omitempty"`
+	InputTokens  int64   `json:"input_tokens,omitempty"`
+	OutputTokens int64   `json:"output_tokens,omitempty"`
+	CachedTokens int64   `json:"cached_tokens,omitempty"` // of the input, read from the provider's cache
+	USD          float64 `json:"usd,omitempty"`
+	Estimated    bool    `json:"estimated,omitempty"` // some tokens were not reported but counted as bytes/4; shown with ~
+}
+
+// Tokens is input and output together.
+func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens }
+
+// Plus is the sum of two usages.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{u.Calls + v.Calls, u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.CachedTokens + v.CachedTokens,
+		u.USD + v.USD, u.Estimated || v.Estimated}
+}
+
+// EstimateTokens is how many tokens n bytes count when nobody reports them.
+func EstimateTokens(n int64) int64 { return (n + 3) / 4 }
