@@ -1,0 +1,264 @@
+// Package plan knows what may run. A [Schedule] is the one place that knows dependencies, iterations, busy agents and limits:
+// loops ask it what to do next, and views ask it who waits for whom and why. It does no I/O and reads no clock.
+package plan
+
+import (
+	"fmt"
+
+	"swarm"
+)
+
+// A Schedule is the state of a plan while it runs. It belongs to one goroutine: the loop that runs the plan, or the view that
+// follows it. There is no mutex because there is nothing to share.
+//
+// A loop calls Next until it has nothing to offer, and tells it of every end. A view makes it with NewFollower and tells it of
+// starts too, as the log has them; such a schedule offers nothing.
+type Schedule struct {
+	nodes   []node
+	at      map[string]int
+	groups  []group
+	agents  map[string]*gate // by agent: one turn at a time
+	caps    map[string]*gate // by task without its copy's number
+	limit   int              // turns at once; 0 = no limit
+	running int
+	left    int // tasks that have not ended in their group's current iteration
+
+	follower bool
+	paused   bool
+	stopping string // why nothing starts any more, or ""
+
+	ready   queue // allowed by their dependencies, in order
+	freed   queue // those of them that had waited at a gate which has opened since: they go first
+	skips   queue
+	through queue // groups whose iteration is over
+	cancel  int   // when stopping: the next node to look at
+}
+
+// A node is a task and where it stands in its group's current iteration.
+type node struct {
+	task    swarm.Task
+	status  swarm.Status // pending, running, waiting (held), or an end
+	deps    []dep
+	next    []int // who depends on it
+	open    int   // dependencies that have not ended
+	agent   *gate
+	cap     *gate
+	why     Wait // when it is held: for what
+	started bool // in this iteration
+}
+
+type dep struct {
+	node      int
+	condition swarm.Condition
+}
+
+type group struct {
+	members    []int
+	iteration  int // from 1
+	iterations int
+	left       int  // members that have not ended in this iteration
+	through    bool // all of them, in the last iteration
+}
+
+// A gate lets a number of turns through at once.
+type gate struct {
+	most, inside int
+	holder       int // the node that came in last
+	queue        queue
+}
+
+// New makes the schedule of a loop.
+func New() *Schedule {
+	return &Schedule{at: map[string]int{}, agents: map[string]*gate{}, caps: map[string]*gate{}}
+}
+
+// NewFollower makes the schedule of a view.
+func NewFollower() *Schedule {
+	s := New()
+	s.follower = true
+	return s
+}
+
+// Add adds a plan, or what it grows by, after the tasks that are there. Tasks may depend on earlier and later tasks of the same
+// plan and on those that are there. It refuses unknown names and cycles, and then has changed nothing.
+func (s *Schedule) Add(p *swarm.Plan) error {
+	base, groups := len(s.nodes), len(s.groups)
+	at := make(map[string]int, len(p.Tasks))
+	for i, t := range p.Tasks {
+		if _, twice := at[t.Name]; twice || s.has(t.Name) {
+			return swarm.Errorf(swarm.BadInput, "the task %q is in the plan twice", t.Name)
+		}
+		if t.Group < 0 || t.Group >= len(p.Groups) {
+			return swarm.Errorf(swarm.BadInput, "the task %q is in no group", t.Name)
+		}
+		at[t.Name] = base + i
+	}
+	nodes := make([]node, len(p.Tasks))
+	for i, t := range p.Tasks {
+		nodes[i] = node{task: t, status: swarm.Pending, deps: make([]dep, len(t.DependsOn))}
+		for k, d := range t.DependsOn {
+			j, ok := at[d.Task]
+			if !ok {
+				j, ok = s.at[d.Task]
+			}
+			if !ok {
+				return swarm.Errorf(swarm.BadInput, "the task %q depends on %q, which is not in the plan", t.Name, d.Task)
+			}
+			nodes[i].deps[k] = dep{j, d.Condition}
+		}
+	}
+	if cycle := newCycle(nodes, base); cycle != nil {
+		return swarm.Errorf(swarm.BadInput, "dependency cycle: %s", cycle)
+	}
+	if base == 0 {
+		s.limit = p.MaxParallel
+	}
+	for _, g := range p.Groups {
+		s.groups = append(s.groups, group{iteration: 1, iterations: max(1, g.Iterations)})
+	}
+	s.nodes = append(s.nodes, nodes...)
+	for i := base; i < len(s.nodes); i++ {
+		s.admit(i, groups)
+	}
+	for i := base; i < len(s.nodes); i++ {
+		if s.nodes[i].open == 0 {
+			s.judge(i)
+		}
+	}
+	return nil
+}
+
+func newCycle(nodes []node, base int) fmt.Stringer {
+	cycle := Cycle(len(nodes), func(i int) []int {
+		var succ []int
+		for _, d := range nodes[i].deps {
+			if d.node >= base {
+				succ = append(succ, d.node-base)
+			}
+		}
+		return succ
+	})
+	if cycle == nil {
+		return nil
+	}
+	var p Path
+	for _, i := range append(cycle, cycle[0]) {
+		p = append(p, nodes[i].task.Name)
+	}
+	return p
+}
+
+// admit links a new node to its group, its gates and those it depends on.
+func (s *Schedule) admit(i, firstGroup int) {
+	n := &s.nodes[i]
+	n.task.Group += firstGroup
+	s.at[n.task.Name] = i
+	g := &s.groups[n.task.Group]
+	g.members = append(g.members, i)
+	g.left++
+	s.left++
+	n.agent = gateOf(s.agents, n.task.Agent, 1)
+	if n.task.Concurrency > 0 {
+		n.cap = gateOf(s.caps, baseName(n.task), n.task.Concurrency)
+	}
+	for _, d := range n.deps {
+		s.nodes[d.node].next = append(s.nodes[d.node].next, i)
+		if !s.settled(i, d.node) {
+			n.open++
+		}
+	}
+}
+
+func gateOf(gates map[string]*gate, name string, most int) *gate {
+	g := gates[name]
+	if g == nil {
+		g = &gate{most: most}
+		gates[name] = g
+	}
+	return g
+}
+
+func baseName(t swarm.Task) string {
+	if t.Base != "" {
+		return t.Base
+	}
+	return t.Name
+}
+
+// settled says whether j has ended as far as i, which depends on it, is concerned: in the same group in this iteration, in
+// another group for good.
+func (s *Schedule) settled(i, j int) bool {
+	if s.nodes[i].task.Group == s.nodes[j].task.Group {
+		return s.nodes[j].status.Ended()
+	}
+	return s.groups[s.nodes[j].task.Group].through
+}
+
+// judge is called when all that i depends on has ended: it may run or it is skipped.
+func (s *Schedule) judge(i int) {
+	if s.follower || s.nodes[i].status != swarm.Pending {
+		return
+	}
+	if s.nodes[i].unmet(s) != "" {
+		s.skips.push(i)
+	} else {
+		s.ready.push(i)
+	}
+}
+
+// unmet says which dependency of an ended set keeps the task from running, or "".
+func (n *node) unmet(s *Schedule) string {
+	soft, others := "", 0
+	for _, d := range n.deps {
+		on := &s.nodes[d.node]
+		if on.status != swarm.Skipped {
+			others++
+		}
+		switch {
+		case d.condition == swarm.OnAlways,
+			on.status == swarm.Completed && d.condition != swarm.OnFailed,
+			on.status == swarm.Failed && d.condition != swarm.OnSuccess:
+		case d.condition == swarm.OnAny && on.status == swarm.Skipped:
+			soft = fmt.Sprintf("%s was skipped", on.task.Name)
+		case d.condition == swarm.OnAny:
+			return fmt.Sprintf("%s was %s", on.task.Name, on.status)
+		default:
+			return fmt.Sprintf("%s %s, and this runs on its %s", on.task.Name, ended(on.status), d.condition)
+		}
+	}
+	if soft != "" && others == 0 {
+		return soft
+	}
+	return ""
+}
+
+func ended(s swarm.Status) string {
+	if s == swarm.Skipped || s == swarm.Cancelled {
+		return "was " + string(s)
+	}
+	return string(s)
+}
+
+// A queue is first in, first out.
+type queue struct {
+	items []int
+	head  int
+}
+
+func (q *queue) push(i int) { q.items = append(q.items, i) }
+
+func (q *queue) empty() bool { return q.head == len(q.items) }
+
+func (q *queue) peek() int { return q.items[q.head] }
+
+func (q *queue) pop() int {
+	i := q.items[q.head]
+	q.head++
+	switch {
+	case q.head == len(q.items):
+		q.items, q.head = q.items[:0], 0
+	case q.head > 1024 && q.head > len(q.items)/2:
+		q.items, q.head = append(q.items[:0], q.items[q.head:]...), 0
+	}
+	return i
+}

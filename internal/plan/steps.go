@@ -1,0 +1,255 @@
+package plan
+
+import "swarm"
+
+// A Step is what is to be done next.
+type Step struct {
+	Kind      StepKind
+	Task      int    // of StepRun, StepSkip and StepCancel
+	Group     int    // of StepIterate
+	Iteration int    // the task's or the group's
+	Reason    string // why it is skipped or cancelled
+}
+
+// A StepKind says what is to be done.
+type StepKind int
+
+// What can be to do.
+const (
+	StepNone    StepKind = iota // nothing, until something ends
+	StepRun                     // start the task's turn; it counts as running
+	StepSkip                    // the task has ended as skipped
+	StepCancel                  // the task has ended as cancelled
+	StepIterate                 // the group's next iteration has begun
+)
+
+// Next gives the next thing to do, and has taken it as done.
+func (s *Schedule) Next() Step {
+	for !s.skips.empty() {
+		i := s.skips.pop()
+		if n := &s.nodes[i]; n.status == swarm.Pending {
+			why := n.unmet(s)
+			s.Ended(i, swarm.Skipped)
+			return Step{Kind: StepSkip, Task: i, Iteration: s.Iteration(i), Reason: why}
+		}
+	}
+	if s.stopping != "" {
+		return s.nextCancel()
+	}
+	if !s.through.empty() {
+		g := s.through.pop()
+		s.Iterate(g)
+		return Step{Kind: StepIterate, Group: g, Iteration: s.groups[g].iteration}
+	}
+	for !s.paused && (s.limit == 0 || s.running < s.limit) {
+		i, ok := s.nextReady()
+		if !ok {
+			break
+		}
+		n := &s.nodes[i]
+		if g := n.closed(); g != nil {
+			g.queue.push(i)
+			s.passOn(n, g)
+			continue
+		}
+		s.Started(i)
+		return Step{Kind: StepRun, Task: i, Iteration: s.Iteration(i)}
+	}
+	return Step{}
+}
+
+func (s *Schedule) nextReady() (int, bool) {
+	for _, q := range []*queue{&s.freed, &s.ready} {
+		for !q.empty() {
+			i := q.pop()
+			if s.nodes[i].status == swarm.Pending {
+				return i, true
+			}
+			s.passOn(&s.nodes[i], nil)
+		}
+	}
+	return 0, false
+}
+
+// nextCancel ends what has not begun, in the file's order.
+func (s *Schedule) nextCancel() Step {
+	for ; s.cancel < len(s.nodes); s.cancel++ {
+		i := s.cancel
+		if st := s.nodes[i].status; st == swarm.Pending || st == swarm.Waiting {
+			s.Ended(i, swarm.Cancelled)
+			return Step{Kind: StepCancel, Task: i, Iteration: s.Iteration(i), Reason: s.stopping}
+		}
+	}
+	return Step{}
+}
+
+// closed is the gate at which the task would have to wait, or nil.
+func (n *node) closed() *gate {
+	if n.agent.inside >= n.agent.most {
+		return n.agent
+	}
+	if n.cap != nil && n.cap.inside >= n.cap.most {
+		return n.cap
+	}
+	return nil
+}
+
+// Started says that the task's turn runs.
+func (s *Schedule) Started(i int) {
+	n := &s.nodes[i]
+	if n.status == swarm.Running || n.status.Ended() {
+		return
+	}
+	n.status, n.started = swarm.Running, true
+	s.running++
+	for _, g := range []*gate{n.agent, n.cap} {
+		if g != nil {
+			g.inside++
+			g.holder = i
+		}
+	}
+}
+
+// leave opens the gates that the task's turn had passed.
+func (s *Schedule) leave(i int) {
+	n := &s.nodes[i]
+	if n.status != swarm.Running {
+		return
+	}
+	s.running--
+	for _, g := range []*gate{n.agent, n.cap} {
+		if g == nil {
+			continue
+		}
+		g.inside--
+		s.wake(g)
+	}
+}
+
+// wake gives the first task that waits at a gate another chance.
+func (s *Schedule) wake(g *gate) {
+	for !g.queue.empty() {
+		if k := g.queue.pop(); s.nodes[k].status == swarm.Pending {
+			s.freed.push(k)
+			return
+		}
+	}
+}
+
+// passOn gives the chance that a task had been woken for, and cannot use, to the next one: at each of its gates that are open,
+// but not where it waits itself.
+func (s *Schedule) passOn(n *node, at *gate) {
+	for _, g := range []*gate{n.agent, n.cap} {
+		if g != nil && g != at && g.inside < g.most {
+			s.wake(g)
+		}
+	}
+}
+
+// Hold says that the task's turn has ended but the task has not: it waits for another attempt, or for a person.
+func (s *Schedule) Hold(i int, why Wait) {
+	if s.nodes[i].status.Ended() {
+		return
+	}
+	s.leave(i)
+	s.nodes[i].status, s.nodes[i].why = swarm.Waiting, why
+}
+
+// Again says that a held task may run again.
+func (s *Schedule) Again(i int) {
+	if n := &s.nodes[i]; n.status == swarm.Waiting {
+		n.status, n.why = swarm.Pending, Wait{}
+		if !s.follower {
+			s.ready.push(i)
+		}
+	}
+}
+
+// Ended says how the task ended in this iteration.
+func (s *Schedule) Ended(i int, st swarm.Status) {
+	n := &s.nodes[i]
+	if n.status.Ended() {
+		return
+	}
+	s.leave(i)
+	n.status, n.why = st, Wait{}
+	s.left--
+	for _, k := range n.next {
+		if s.nodes[k].task.Group == n.task.Group {
+			s.settle(k)
+		}
+	}
+	g := &s.groups[n.task.Group]
+	if g.left--; g.left > 0 {
+		return
+	}
+	if g.iteration < g.iterations && s.stopping == "" {
+		if !s.follower {
+			s.through.push(n.task.Group)
+		}
+		return
+	}
+	s.finish(n.task.Group)
+}
+
+// finish says that a group is through: now those that wait for it from other groups may be judged.
+func (s *Schedule) finish(group int) {
+	g := &s.groups[group]
+	g.through = true
+	for _, i := range g.members {
+		for _, k := range s.nodes[i].next {
+			if s.nodes[k].task.Group != group {
+				s.settle(k)
+			}
+		}
+	}
+}
+
+func (s *Schedule) settle(k int) {
+	if s.nodes[k].open--; s.nodes[k].open == 0 {
+		s.judge(k)
+	}
+}
+
+// Iterate begins the group's next iteration: all its tasks are pending again. What they depend on in other groups is through.
+func (s *Schedule) Iterate(group int) {
+	g := &s.groups[group]
+	g.iteration++
+	g.left = len(g.members)
+	s.left += g.left
+	for _, i := range g.members {
+		n := &s.nodes[i]
+		n.status, n.started, n.open = swarm.Pending, false, 0
+		for _, d := range n.deps {
+			if s.nodes[d.node].task.Group == group {
+				n.open++
+			}
+		}
+	}
+	for _, i := range g.members {
+		if s.nodes[i].open == 0 {
+			s.judge(i)
+		}
+	}
+}
+
+// Pause keeps turns from starting, or lets them start again.
+func (s *Schedule) Pause(on bool) { s.paused = on }
+
+// Stop says that nothing starts any more, and why. Next then gives what has to be cancelled.
+func (s *Schedule) Stop(why string) {
+	if s.stopping == "" {
+		s.stopping = why
+	}
+}
+
+// Stopping is why nothing starts any more, or "".
+func (s *Schedule) Stopping() string { return s.stopping }
+
+// Running is how many turns run.
+func (s *Schedule) Running() int { return s.running }
+
+// Done says whether everything has ended: there is nothing to run, now or later.
+func (s *Schedule) Done() bool {
+	return s.left == 0 && s.running == 0 && (s.through.empty() || s.stopping != "")
+}

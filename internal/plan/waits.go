@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"swarm"
+)
+
+// A Wait is one reason why a task does not run.
+type Wait struct {
+	For    WaitFor   // what kind of thing it waits for
+	Task   string    // the task it waits for, or the one that is in its way
+	Agent  string    // the agent it waits for
+	Until  time.Time // when it ends by itself
+	Reason string    // more about it
+}
+
+// WaitFor is a kind of wait.
+type WaitFor string
+
+// What a task can wait for.
+const (
+	ForDependency  WaitFor = "dependency"  // Task has not ended
+	ForAgent       WaitFor = "agent"       // Agent is busy with Task
+	ForConcurrency WaitFor = "concurrency" // as many copies of it run as may
+	ForSlot        WaitFor = "slot"        // as many turns run as may
+	ForRetry       WaitFor = "retry"       // its next attempt, at Until
+	ForPerson      WaitFor = "person"      // somebody to decide
+	ForPause       WaitFor = "pause"       // the run to go on
+)
+
+func (w Wait) String() string {
+	switch w.For {
+	case ForDependency:
+		return w.Task
+	case ForAgent:
+		return fmt.Sprintf("@%s, busy with %s", w.Agent, w.Task)
+	case ForConcurrency:
+		return fmt.Sprintf("a place among the copies of %s", w.Task)
+	case ForSlot:
+		return "a free slot"
+	case ForRetry:
+		return "its next attempt"
+	case ForPerson:
+		return "a person: " + w.Reason
+	case ForPause:
+		return "the run to be resumed"
+	}
+	return string(w.For)
+}
+
+// A Path is names in order, shown with arrows.
+type Path []string
+
+func (p Path) String() string { return strings.Join(p, " → ") }
+
+// Len is how many tasks there are.
+func (s *Schedule) Len() int { return len(s.nodes) }
+
+// Task is the i-th task.
+func (s *Schedule) Task(i int) *swarm.Task { return &s.nodes[i].task }
+
+// Status is where the i-th task stands in its group's current iteration.
+func (s *Schedule) Status(i int) swarm.Status { return s.nodes[i].status }
+
+// Begun says whether the i-th task has had a turn in this iteration.
+func (s *Schedule) Begun(i int) bool { return s.nodes[i].started }
+
+// Find is the number of the task with this name.
+func (s *Schedule) Find(name string) (int, bool) {
+	i, ok := s.at[name]
+	return i, ok
+}
+
+func (s *Schedule) has(name string) bool {
+	_, ok := s.at[name]
+	return ok
+}
+
+// Iteration is the iteration that the i-th task's group is in.
+func (s *Schedule) Iteration(i int) int { return s.groups[s.nodes[i].task.Group].iteration }
+
+// Iterations is how many iterations the i-th task's group has.
+func (s *Schedule) Iterations(i int) int { return s.groups[s.nodes[i].task.Group].iterations }
+
+// Waits says for whom and why the i-th task waits; nil when it does not.
+func (s *Schedule) Waits(i int) []Wait {
+	n := &s.nodes[i]
+	switch {
+	case n.status == swarm.Waiting:
+		return []Wait{n.why}
+	case n.status != swarm.Pending:
+		return nil
+	}
+	var waits []Wait
+	for _, d := range n.deps {
+		if n.open > 0 && !s.settled(i, d.node) {
+			on := &s.nodes[d.node].task
+			waits = append(waits, Wait{For: ForDependency, Task: on.Name, Agent: on.Agent})
+		}
+	}
+	switch {
+	case waits != nil:
+	case s.paused:
+		waits = []Wait{{For: ForPause}}
+	case n.agent.inside >= n.agent.most:
+		waits = []Wait{{For: ForAgent, Agent: n.task.Agent, Task: s.nodes[n.agent.holder].task.Name}}
+	case n.cap != nil && n.cap.inside >= n.cap.most:
+		waits = []Wait{{For: ForConcurrency, Task: baseName(n.task)}}
+	case s.limit > 0 && s.running >= s.limit:
+		waits = []Wait{{For: ForSlot}}
+	}
+	return waits
+}
+
+// Why is the chain of waits that begins with the i-th task: each waits for the one after it, and the last for what is said
+// with it. Of several it follows the first.
+func (s *Schedule) Why(i int) (Path, []Wait) {
+	var path Path
+	for seen := map[int]bool{}; !seen[i]; {
+		seen[i] = true
+		path = append(path, s.nodes[i].task.Name)
+		waits := s.Waits(i)
+		if len(waits) == 0 || waits[0].Task == "" || waits[0].For == ForConcurrency {
+			return path, waits
+		}
+		i = s.at[waits[0].Task]
+	}
+	return path, nil
+}
