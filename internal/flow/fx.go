@@ -66,7 +66,18 @@ type Signal struct {
 type Fx interface {
 	Do(Call) (Result, error)                // a short thing, answered before it returns
 	Go(Call) error                          // a long thing; its end arrives from Next
-	Tell(swarm.Event) error                 // a fact for the log, with a key; nobody waits for the disk
-	Next(max time.Duration) (Signal, error) // the next record addressed to this loop, in the log's order, or a tick after max
-	Now() time.Time                         // the time of the last record that Next returned
+	Tell(Fact) error                        // a fact for the log; nobody waits for the disk
+	Next(max time.Duration) (Signal, error) // the next record addressed to this loop, in the log's order, or a tick after max; 0 = no tick
+	Now() time.Time                         // the time of the last record that Next returned; before the first one, of the run's start
+}
+
+// A Fact is an event that a loop tells. Its key is made from the plan, so that telling it again when the loop is resumed writes
+// nothing. Its body is typed, because encoding/json has no place in a workflow.
+type Fact struct {
+	Kind  swarm.EventKind
+	Key   string
+	Agent string
+	Task  string
+	Turn  string
+	Body  any
 }

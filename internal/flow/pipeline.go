@@ -1,0 +1,320 @@
+package flow
+
+import (
+	"strconv"
+	"time"
+
+	"swarm"
+	"swarm/internal/plan"
+)
+
+// Loops are the loops by the name that a Call uses.
+var Loops = map[string]func(Fx, Call) (Result, error){"pipeline": Pipeline}
+
+// A pipeline is the state of one Pipeline loop.
+type pipeline struct {
+	fx    Fx
+	sched *plan.Schedule
+	tasks []progress // by the schedule's numbers
+	seen  int64      // the last record read
+	usage swarm.Usage
+
+	open    bool // the plan may grow
+	wallEnd time.Time
+	pausing time.Time // since when no turn starts; zero = they do
+	paused  bool      // and none runs
+	retries []retry   // waiting for their time, in no order: there are few
+
+	stop swarm.ErrorKind // why the run ends early, or ""
+}
+
+type progress struct {
+	ref       string // the plan it came with
+	iteration int
+	attempt   int // of the last turn
+	tries     int // attempts that count against its retries
+}
+
+type retry struct {
+	task int
+	due  time.Time
+}
+
+// Pipeline runs a plan that may grow while it runs: one loop, many turns in flight.
+func Pipeline(fx Fx, c Call) (Result, error) {
+	p := &pipeline{fx: fx, sched: plan.New()}
+	if refused, err := p.add("plan", c.Ref); err != nil || refused != nil {
+		return Result{CallEnd: swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.BadInput, Reason: reasonOf(refused)}}, err
+	}
+	for {
+		if err := p.advance(); err != nil {
+			return Result{}, err
+		}
+		if p.sched.Done() && !p.open {
+			return p.finish()
+		}
+		s, err := fx.Next(p.patience())
+		if err != nil {
+			return Result{}, err
+		}
+		p.seen = max(p.seen, s.Seq)
+		if err := p.take(s); err != nil {
+			return Result{}, err
+		}
+	}
+}
+
+func reasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// add puts a stored plan into the schedule. A plan that is refused here was checked where it entered, so it only happens when
+// the log was written by another hand; the run then fails and says so.
+func (p *pipeline) add(id, ref string) (refused, err error) {
+	r, err := p.fx.Do(Call{ID: id, Kind: KindPlan, Ref: ref})
+	if err != nil {
+		return nil, err
+	}
+	if r.Plan == nil {
+		return swarm.Errorf(swarm.BadInput, "no plan %s: %s", ref, r.Reason), nil
+	}
+	if refused := p.sched.Add(r.Plan); refused != nil {
+		return refused, nil
+	}
+	if len(p.tasks) == 0 {
+		p.open = r.Plan.Open
+		if r.Plan.Budget.Wall > 0 {
+			p.wallEnd = p.fx.Now().Add(r.Plan.Budget.Wall)
+		}
+	}
+	for len(p.tasks) < p.sched.Len() {
+		p.tasks = append(p.tasks, progress{ref: ref})
+	}
+	return nil, nil
+}
+
+// advance does what the schedule offers, until it offers nothing more.
+func (p *pipeline) advance() error {
+	for {
+		var err error
+		switch step := p.sched.Next(); step.Kind {
+		case plan.StepNone:
+			return p.settlePause()
+		case plan.StepRun:
+			err = p.start(step.Task, step.Iteration)
+		case plan.StepSkip:
+			err = p.tellEnd(step.Task, swarm.Skipped, "", step.Reason)
+		case plan.StepCancel:
+			err = p.tellEnd(step.Task, swarm.Cancelled, p.stop, step.Reason)
+		case plan.StepIterate:
+			err = p.fx.Tell(Fact{Kind: swarm.IterationStarted, Key: "iteration_started:" + strconv.Itoa(step.Group) + "/" + strconv.Itoa(step.Iteration),
+				Body: swarm.Iteration{Iteration: step.Iteration, Group: step.Group, Of: p.iterationsOf(step.Group)}})
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *pipeline) iterationsOf(group int) int {
+	for i := range p.tasks {
+		if p.sched.Task(i).Group == group {
+			return p.sched.Iterations(i)
+		}
+	}
+	return 0
+}
+
+func (p *pipeline) start(i, iteration int) error {
+	t, g := p.sched.Task(i), &p.tasks[i]
+	if g.iteration != iteration {
+		*g = progress{ref: g.ref, iteration: iteration}
+		if err := p.fx.Tell(Fact{Kind: swarm.TaskStarted, Key: key(swarm.TaskStarted, t.Name, iteration), Task: t.Name, Agent: t.Agent,
+			Body: swarm.Iteration{Iteration: iteration, Of: p.sched.Iterations(i)}}); err != nil {
+			return err
+		}
+	}
+	g.attempt++
+	g.tries++
+	return p.fx.Go(Call{ID: swarm.TurnID(t.Name, iteration, g.attempt), Kind: KindTurn, Task: t.Name, Agent: t.Agent, Iteration: iteration,
+		Of: p.sched.Iterations(i), Attempt: g.attempt, Ref: g.ref, Since: p.seen})
+}
+
+func key(kind swarm.EventKind, task string, iteration int) string {
+	return string(kind) + ":" + task + "/" + strconv.Itoa(iteration)
+}
+
+// take acts on one record.
+func (p *pipeline) take(s Signal) error {
+	switch s.Kind {
+	case SignalEnd:
+		return p.turnEnded(s)
+	case SignalGrow:
+		_, err := p.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
+		return err
+	case SignalTick:
+		return p.clock()
+	case SignalKind(swarm.WordPause), SignalKind(swarm.WordResume):
+		return p.pause(s.Kind == SignalKind(swarm.WordPause), s.Seq)
+	case SignalKind(swarm.WordCancel):
+		return p.cancel(s.ID)
+	case SignalKind(swarm.WordRetry):
+		p.retryBlocked(s.ID)
+	case SignalKind(swarm.WordClose):
+		p.open = false
+	}
+	return p.clock()
+}
+
+// patience is how long to wait for the next record before the clock has something to do.
+func (p *pipeline) patience() time.Duration {
+	var due time.Time
+	if p.stop == "" {
+		due = p.wallEnd
+	}
+	for _, r := range p.retries {
+		if due.IsZero() || r.due.Before(due) {
+			due = r.due
+		}
+	}
+	if due.IsZero() || !p.pausing.IsZero() {
+		return 0
+	}
+	return max(time.Millisecond, due.Sub(p.fx.Now()))
+}
+
+// clock does what its time has come for.
+func (p *pipeline) clock() error {
+	if !p.pausing.IsZero() {
+		return nil
+	}
+	now := p.fx.Now()
+	if p.stop == "" && !p.wallEnd.IsZero() && !now.Before(p.wallEnd) && !p.sched.Done() {
+		if err := p.outOfBudget("the run's wall time is over"); err != nil {
+			return err
+		}
+	}
+	later := p.retries[:0]
+	for _, r := range p.retries {
+		if now.Before(r.due) {
+			later = append(later, r)
+		} else {
+			p.sched.Again(r.task)
+		}
+	}
+	p.retries = later
+	return nil
+}
+
+// pause stops the clocks too: what was due in ten seconds is due ten seconds after the run goes on.
+func (p *pipeline) pause(on bool, seq int64) error {
+	at := strconv.FormatInt(seq, 10)
+	switch {
+	case on && p.pausing.IsZero():
+		p.pausing, p.paused = p.fx.Now(), false
+		p.sched.Pause(true)
+		return p.fx.Tell(Fact{Kind: swarm.RunPausing, Key: "run_pausing:" + at})
+	case !on && !p.pausing.IsZero():
+		stood := p.fx.Now().Sub(p.pausing)
+		if !p.wallEnd.IsZero() {
+			p.wallEnd = p.wallEnd.Add(stood)
+		}
+		for i := range p.retries {
+			p.retries[i].due = p.retries[i].due.Add(stood)
+		}
+		p.pausing, p.paused = time.Time{}, false
+		p.sched.Pause(false)
+		return p.fx.Tell(Fact{Kind: swarm.RunUnpaused, Key: "run_unpaused:" + at})
+	}
+	return nil
+}
+
+func (p *pipeline) settlePause() error {
+	if p.pausing.IsZero() || p.paused || p.sched.Running() > 0 {
+		return nil
+	}
+	p.paused = true
+	return p.fx.Tell(Fact{Kind: swarm.RunPaused, Key: "run_paused:" + strconv.FormatInt(p.seen, 10)})
+}
+
+// cancel ends the run, or the tasks with this name or of this agent. Their running turns are cut by the hands that run them.
+func (p *pipeline) cancel(target string) error {
+	if target == "" {
+		if p.stop == "" {
+			p.stop = swarm.CutByCancel
+		}
+		p.sched.Stop("the run was cancelled")
+		p.sched.Pause(false)
+		p.pausing, p.open = time.Time{}, false
+		return nil
+	}
+	for i := range p.tasks {
+		t := p.sched.Task(i)
+		if target != t.Name && target != t.Base && target != t.Agent {
+			continue
+		}
+		if st := p.sched.Status(i); st == swarm.Pending || st == swarm.Waiting {
+			p.sched.Ended(i, swarm.Cancelled)
+			if err := p.tellEnd(i, swarm.Cancelled, swarm.CutByCancel, "it was cancelled"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// retryBlocked lets tasks that wait for a person run again, with all their retries.
+func (p *pipeline) retryBlocked(target string) {
+	for i := range p.tasks {
+		t := p.sched.Task(i)
+		waits := p.sched.Waits(i)
+		if (target == "" || target == t.Name || target == t.Base) && len(waits) == 1 && waits[0].For == plan.ForPerson {
+			p.tasks[i].tries = 0
+			p.sched.Again(i)
+		}
+	}
+}
+
+// finish tells how the run ended. What counts is each task's state in its last iteration.
+func (p *pipeline) finish() (Result, error) {
+	end := swarm.RunEnd{Status: swarm.Completed, Exit: swarm.ExitDone, Usage: p.usage}
+	kind := p.stop
+	var bad, cancelled []string
+	for i := range p.tasks {
+		switch p.sched.Status(i) {
+		case swarm.Failed:
+			bad = append(bad, p.sched.Task(i).Name)
+		case swarm.Cancelled:
+			cancelled = append(cancelled, p.sched.Task(i).Name)
+		}
+	}
+	switch {
+	case kind == swarm.OverBudget:
+		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitBudget, "the budget is spent"
+	case kind == swarm.CutByCancel:
+		end.Status, end.Exit, end.Reason = swarm.Cancelled, swarm.ExitFailed, "the run was cancelled"
+	case len(bad) > 0:
+		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, listed(bad)+" failed"
+	case len(cancelled) > 0:
+		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, listed(cancelled)+" cancelled"
+	}
+	r := Result{CallEnd: swarm.CallEnd{Status: swarm.CallOK, Usage: p.usage}}
+	if end.Exit != swarm.ExitDone {
+		r.Status, r.Kind, r.Reason = swarm.CallFailed, kind, end.Reason
+	}
+	return r, p.fx.Tell(Fact{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Body: end})
+}
+
+func listed(names []string) string {
+	text := names[0]
+	for i, n := range names[1:] {
+		if i == 4 {
+			return text + " and " + strconv.Itoa(len(names)-5) + " more"
+		}
+		text += ", " + n
+	}
+	return text
+}
