@@ -101,10 +101,11 @@ var OnFailures = []string{string(FailContinue), string(FailStop), string(FailSki
 
 // Expect is what must hold before a task is completed; all of it.
 type Expect struct {
-	File    string `json:"file,omitempty"`    // exists, relative to the task's folder
-	Matches string `json:"matches,omitempty"` // RE2, somewhere in the output
-	Schema  string `json:"schema,omitempty"`  // a JSON Schema's file; for File if given, else for the output
-	Command string `json:"command,omitempty"` // ends with 0
+	File       string `json:"file,omitempty"`        // exists, relative to the task's folder
+	Matches    string `json:"matches,omitempty"`     // RE2, somewhere in the output
+	Schema     Hash   `json:"schema,omitempty"`      // a JSON Schema, stored with the plan; for File if given, else for the output
+	SchemaFile string `json:"schema_file,omitempty"` // its name, for messages
+	Command    string `json:"command,omitempty"`     // ends with 0
 }
 
 // An Agent is a named participant.
