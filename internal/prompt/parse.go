@@ -1,0 +1,304 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"swarm"
+)
+
+// A Source is a prompt as somebody wrote it.
+type Source struct {
+	File         string
+	Text         []byte
+	Line, Column int // where the text begins in File; 0 = 1
+}
+
+// An Include reads the file that a prompt includes: rel as it is written in from, with `.md` added where it had no extension.
+// It says under which path the file is known, and it is the one that keeps includes inside the prompt folders.
+type Include func(from, rel string) (path string, text []byte, err error)
+
+const (
+	maxDepth    = 10  // includes inside each other
+	maxWarnings = 100 // of one prompt
+)
+
+// Parse reads a prompt and whatever it includes. Its warnings are about everything in double braces that means nothing here and
+// therefore stays as it is.
+func Parse(src Source, inc Include) (Template, []*swarm.Error, error) {
+	p := parser{include: inc, files: []string{src.File}, read: len(src.Text)}
+	if p.read > MaxPrompt {
+		return Template{}, nil, &swarm.Error{Kind: swarm.BadInput, File: src.File, Msg: tooLarge}
+	}
+	text := strings.TrimPrefix(clean(string(src.Text)), byteOrderMark)
+	if err := p.parse(text, place{src.File, max(src.Line, 1), max(src.Column, 1)}); err != nil {
+		return Template{}, p.warnings, err
+	}
+	return Template{p.parts}, p.warnings, nil
+}
+
+const (
+	byteOrderMark = "\uFEFF"
+	tooLarge      = "the prompt is larger than 4 MB"
+)
+
+type parser struct {
+	include  Include
+	parts    []Part
+	warnings []*swarm.Error
+	files    []string // those that are being read, each included by the one before it
+	read     int      // bytes of all texts so far: what bounds includes of includes of includes
+}
+
+// A place is where something is written.
+type place struct {
+	file         string
+	line, column int
+}
+
+// after is the place behind a text that begins here.
+func (at place) after(text string) place {
+	if n := strings.Count(text, "\n"); n > 0 {
+		at.line += n
+		at.column = 1
+		text = text[strings.LastIndexByte(text, '\n')+1:]
+	}
+	at.column += utf8.RuneCountInString(text)
+	return at
+}
+
+func (at place) errorf(format string, args ...any) *swarm.Error {
+	e := swarm.Errorf(swarm.BadInput, format, args...)
+	e.File, e.Line, e.Column = at.file, at.line, at.column
+	return e
+}
+
+// in gives err, which does not know where it happened, a place.
+func (at place) in(err error, what string) *swarm.Error {
+	e := at.errorf("%s", what)
+	var known *swarm.Error
+	if !errors.As(err, &known) {
+		e.Err = err
+		return e
+	}
+	e.Kind, e.Hint, e.Err = known.Kind, known.Hint, known.Err
+	e.Msg += ": " + known.Msg
+	return e
+}
+
+// parse takes one text apart: from one pair of braces to the next, with everything between them copied nowhere.
+func (p *parser) parse(text string, at place) error {
+	file, placed := at.file, 0 // at is the place of text[placed]
+	taken, next := 0, 0        // text[:taken] is in parts; the search goes on at next
+	for {
+		open := strings.Index(text[next:], "{{")
+		if open < 0 {
+			p.text(file, text[taken:])
+			return nil
+		}
+		open += next
+		if open > taken && text[open-1] == '\\' {
+			p.text(file, text[taken:open-1])
+			taken, next = open, open+2
+			continue
+		}
+		for strings.HasPrefix(text[open+1:], "{{") {
+			open++ // {{{output:x}}} is a reference in braces
+		}
+		inside, closed := between(text[open+2:])
+		next = open + 2
+		at, placed = at.after(text[placed:open]), open
+		if !closed {
+			p.unclosed(inside, at)
+			continue
+		}
+		part, known, err := directive(inside, at)
+		if err != nil {
+			return err
+		}
+		if !known {
+			p.unknown(inside, at)
+			continue
+		}
+		p.text(file, text[taken:open])
+		taken = open + 2 + len(inside) + 2
+		next = taken
+		if part.Kind != kindInclude {
+			p.parts = append(p.parts, part)
+		} else if err := p.file(part.Name, at); err != nil {
+			return err
+		}
+	}
+}
+
+// kindInclude is a part that Parse replaces by what it names.
+const kindInclude = "include"
+
+func (p *parser) text(file, text string) {
+	if text != "" {
+		p.parts = append(p.parts, Part{Kind: KindText, Text: text, File: file})
+	}
+}
+
+// between is what stands between two opening braces and the closing ones, which are in the same line and before the next
+// opening ones. Without them it is what stands there instead.
+func between(text string) (inside string, closed bool) {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '}' && strings.HasPrefix(text[i+1:], "}"):
+			return text[:i], true
+		case c == '\n', c == '{' && strings.HasPrefix(text[i+1:], "{"):
+			return text[:i], false
+		}
+	}
+	return text, false
+}
+
+// directive reads what stands between double braces; known is false when it is none of ours.
+func directive(inside string, at place) (part Part, known bool, err error) {
+	if inside == "STDIN" {
+		return Part{Kind: KindStdin, File: at.file, Line: at.line, Column: at.column}, true, nil
+	}
+	kind, rest, _ := strings.Cut(inside, ":")
+	switch {
+	case len(kind) == len(inside):
+		return Part{}, false, nil
+	case kind == kindInclude:
+		name := strings.Trim(rest, blanks)
+		if name == "" {
+			return Part{}, false, at.errorf("{{%s}} names no file", inside).WithHint("write {{include: path}}")
+		}
+		return Part{Kind: kindInclude, Name: name}, true, nil
+	case kind != KindOutput && kind != KindInput:
+		return Part{}, false, nil
+	}
+	name, selector, selects := strings.Cut(rest, ":")
+	name, selector = strings.Trim(name, blanks), strings.Trim(selector, blanks)
+	if err := checkRef(name); err != nil {
+		return Part{}, false, at.in(err, short(inside))
+	}
+	if selects {
+		if _, err := parseSelector(selector); err != nil {
+			e := at.in(err, short(inside))
+			e.Kind = swarm.BadInput
+			return Part{}, false, e
+		}
+	}
+	return Part{Kind: kind, Name: name, Selector: selector, File: at.file, Line: at.line, Column: at.column}, true, nil
+}
+
+// checkRef says what is wrong with the name in a reference: that of a task, or of a copy of one.
+func checkRef(name string) error {
+	if base, copied, ok := strings.Cut(name, "."); ok {
+		if n, good := number(copied); good && n > 0 && copied[0] != '0' {
+			name = base
+		}
+	}
+	return swarm.CheckTaskName(name)
+}
+
+// file reads an included file, with the newlines at its end dropped: the line that includes it has one of its own.
+func (p *parser) file(name string, at place) error {
+	if path.Ext(name) == "" {
+		name += ".md"
+	}
+	if p.include == nil {
+		return at.errorf("%s cannot be included: this prompt is in no folder", name)
+	}
+	file, raw, err := p.include(at.file, name)
+	if errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*swarm.Error)) {
+		return at.errorf("the file %s, which is included here, is not there", name).WithHint("paths are relative to the file that includes")
+	}
+	if err != nil {
+		return at.in(err, fmt.Sprintf("%s cannot be included", name))
+	}
+	if i := slices.Index(p.files, file); i >= 0 {
+		return at.errorf("the file includes itself: %s", strings.Join(append(slices.Clone(p.files[i:]), file), " → "))
+	}
+	if len(p.files) > maxDepth {
+		return at.errorf("includes go deeper than %d files: %s", maxDepth, strings.Join(append(slices.Clone(p.files), file), " → "))
+	}
+	if p.read += len(raw); p.read > MaxPrompt {
+		return at.errorf("%s with %s", tooLarge, name).WithHint("include less")
+	}
+	text := strings.TrimPrefix(clean(string(raw)), byteOrderMark)
+	p.files = append(p.files, file)
+	err = p.parse(strings.TrimRight(text, newlines), place{file, 1, 1})
+	p.files = p.files[:len(p.files)-1]
+	return err
+}
+
+// unknown warns of what stands between double braces and is none of ours.
+func (p *parser) unknown(inside string, at place) {
+	hint := `directives are {{include: path}}, {{output:task}}, {{input:name}} and {{STDIN}}; \{{ is written for braces that mean nothing`
+	if meant := nearest(inside); meant != "" {
+		hint = "did you mean " + meant + "?"
+	}
+	p.warn(at.errorf("%s is no directive and stays as it is", short(inside)), hint)
+}
+
+// unclosed warns of an opening that looks like one of ours and has no end. Other lone braces are just text.
+func (p *parser) unclosed(inside string, at place) {
+	if meant := nearest(strings.TrimRight(inside, "} \t\r")); meant != "" && strings.Contains(inside, ":") {
+		p.warn(at.errorf("{{%s has no }} in its line and stays as it is", cut(inside)), "did you mean "+meant+"?")
+	}
+}
+
+func (p *parser) warn(w *swarm.Error, hint string) {
+	switch n := len(p.warnings); {
+	case n < maxWarnings:
+		w.Hint = hint
+		p.warnings = append(p.warnings, w)
+	case n == maxWarnings:
+		w.Msg = "from here on nothing more is said about unknown directives"
+		p.warnings = append(p.warnings, w)
+	}
+}
+
+// nearest is the directive that was probably meant, or "".
+func nearest(inside string) string {
+	word, rest, colon := strings.Cut(inside, ":")
+	word = strings.TrimSpace(word)
+	if !colon {
+		word, rest, _ = strings.Cut(word, " ")
+	}
+	rest = strings.TrimSpace(rest)
+	switch kind := swarm.Nearest(word, []string{kindInclude, KindOutput, KindInput, "STDIN"}); kind {
+	case "":
+		return ""
+	case "STDIN":
+		return "{{STDIN}}"
+	case kindInclude:
+		return "{{include: " + orElse(cut(rest), "path") + "}}"
+	default:
+		return "{{" + kind + ":" + orElse(cut(rest), "name") + "}}"
+	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// short writes a directive so that a message stays one line.
+func short(inside string) string { return "{{" + cut(inside) + "}}" }
+
+func cut(s string) string {
+	const most = 60
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,197 @@
+// Package prompt makes prompts. A prompt file is parsed once, when the run is planned: its includes are resolved and what is
+// left is a [Template], text with references to outputs, inputs and standard input in it. Before each turn [Build] puts the
+// whole prompt together from the agent's role, the task's text and whatever the references stand for at that moment, and says
+// of every byte where it came from.
+//
+// Whatever is injected is data. It is never looked at for directives, and its lines cannot pass for one of our fences.
+//
+// The package does no I/O: files are read, and outputs found, by the functions that it is given.
+package prompt
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"swarm"
+)
+
+// MaxPrompt is the size of the largest prompt, and of the largest template.
+const MaxPrompt = 4 << 20
+
+// A Template is a prompt whose includes are resolved. It is stored as JSON in the run's log.
+type Template struct {
+	Parts []Part `json:"parts"`
+}
+
+// A Part is a piece of text, or a reference to what is put in its place.
+type Part struct {
+	Kind     string `json:"kind"`               // one of the Kind constants
+	Text     string `json:"text,omitempty"`     // of a text
+	Name     string `json:"name,omitempty"`     // the task of an output, the input's own name of an input
+	Selector string `json:"selector,omitempty"` // which part of the output; "" = all of it
+	File     string `json:"file,omitempty"`     // where it is written
+	Line     int    `json:"line,omitempty"`     // of a reference, from 1
+	Column   int    `json:"column,omitempty"`   // of a reference, from 1, in characters
+}
+
+// The kinds of parts.
+const (
+	KindText   = "text"
+	KindOutput = "output" // {{output:task}}
+	KindInput  = "input"  // {{input:name}}
+	KindStdin  = "stdin"  // {{STDIN}}
+)
+
+// String is the part as it is written in a prompt file.
+func (p Part) String() string {
+	switch p.Kind {
+	case KindText:
+		return p.Text
+	case KindStdin:
+		return "{{STDIN}}"
+	}
+	if p.Selector == "" {
+		return "{{" + p.Kind + ":" + p.Name + "}}"
+	}
+	return "{{" + p.Kind + ":" + p.Name + ":" + p.Selector + "}}"
+}
+
+// A Ref is a reference in a template.
+type Ref struct {
+	Kind, Name, Selector string
+	File                 string
+	Line, Column         int
+}
+
+// Refs are the template's references, in its order.
+func (t Template) Refs() []Ref {
+	var refs []Ref
+	for _, p := range t.Parts {
+		if p.Kind != KindText {
+			refs = append(refs, Ref{p.Kind, p.Name, p.Selector, p.File, p.Line, p.Column})
+		}
+	}
+	return refs
+}
+
+// MaxBytes is how large the template can get when no output, and no standard input, is larger than outputCap. Text that has to
+// be mended or escaped takes somewhat more.
+func (t Template) MaxBytes(outputCap int) int64 {
+	var n int64
+	for _, p := range t.Parts {
+		switch p.Kind {
+		case KindText:
+			n += int64(len(p.Text))
+		case KindStdin:
+			n += int64(outputCap)
+		case KindOutput:
+			n += int64(outputCap + outputFence.size(len(p.Name)))
+		case KindInput:
+			n += int64(outputCap + outputFence.size(swarm.MaxName)) // the task's name stands elsewhere
+		}
+	}
+	return n
+}
+
+// Join puts templates one after the other with one empty line between them. Empty ones are left out.
+func Join(ts ...Template) Template {
+	var all Template
+	for _, t := range ts {
+		parts := core(t.Parts)
+		if len(parts) == 0 {
+			continue
+		}
+		if len(all.Parts) > 0 {
+			all.Parts = append(all.Parts, Part{Kind: KindText, Text: emptyLine})
+		}
+		for i, p := range parts {
+			p.Text = edge(parts, i)
+			all.Parts = append(all.Parts, p)
+		}
+	}
+	return all
+}
+
+const (
+	newlines  = "\r\n"
+	blanks    = " \t"
+	emptyLine = "\n\n"
+)
+
+// core is parts without the texts at both ends that hold nothing but newlines.
+func core(parts []Part) []Part {
+	bare := func(p Part) bool { return p.Kind == KindText && strings.Trim(p.Text, newlines) == "" }
+	for len(parts) > 0 && bare(parts[0]) {
+		parts = parts[1:]
+	}
+	for len(parts) > 0 && bare(parts[len(parts)-1]) {
+		parts = parts[:len(parts)-1]
+	}
+	return parts
+}
+
+// edge is the text of the part at i, without the newlines at either end of all parts.
+func edge(parts []Part, i int) string {
+	text := parts[i].Text
+	if i == 0 {
+		text = strings.TrimLeft(text, newlines)
+	}
+	if i == len(parts)-1 {
+		text = strings.TrimRight(text, newlines)
+	}
+	return text
+}
+
+// Marshal is the template as it is stored.
+func (t Template) Marshal() []byte {
+	if t.Parts == nil {
+		t.Parts = []Part{}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(t); err != nil {
+		panic(err) // strings and numbers only: it cannot fail
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Unmarshal reads a stored template.
+func Unmarshal(data []byte) (Template, error) {
+	var t Template
+	if err := json.Unmarshal(data, &t); err != nil {
+		return Template{}, &swarm.Error{Kind: swarm.Storage, Msg: "a stored prompt cannot be read", Err: err}
+	}
+	for i, p := range t.Parts {
+		switch p.Kind {
+		case KindText, KindOutput, KindInput, KindStdin:
+		default:
+			return Template{}, swarm.Errorf(swarm.Storage, "a stored prompt cannot be read: part %d is of the unknown kind %q", i+1, p.Kind)
+		}
+	}
+	return t, nil
+}
+
+// A fence is what stands around injected text: a line before and a line after it, with a name in them.
+type fence struct {
+	open, opened string // before and after the name
+	shut, closed string // the same of the closing line; when closed is "" it has no name
+}
+
+var (
+	outputFence = fence{`--- Output from task "`, `" ---`, `--- End output from task "`, `" ---`}
+	retryFence  = fence{"--- Why attempt ", " failed ---", "--- End ---", ""}
+	sentFence   = fence{"--- Already sent", " ---", "--- End ---", ""}
+)
+
+// size is how many bytes the fence adds to a text at most, with the newlines that keep its lines apart from what is around them.
+func (f *fence) size(name int) int {
+	return len(f.open) + len(f.opened) + len(f.shut) + len(f.closed) + 2*name + len("\n\n\n\n")
+}
+
+// placeholder is what stands for the output of a task that has never run.
+func placeholder(task string) string {
+	return fmt.Sprintf(`(No output available from task "%s")`, task)
+}
