@@ -2,7 +2,6 @@ package swarm
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -10,32 +9,42 @@ import (
 // MaxName is the length of the longest name.
 const MaxName = 63
 
-var (
-	agentName = regexp.MustCompile(`^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$`)
-	taskName  = regexp.MustCompile(`^[a-z](?:[a-z0-9_-]{0,61}[a-z0-9_])?$`)
-)
-
 // Reserved are the names that mean something of their own and that no agent, task or topic may bear.
 var Reserved = []string{"user", "notify", "supervisor", "swarm-supervisor", "lead", "workspace", "orchestrator", "all", "last"}
 
 // CheckAgentName says what is wrong with an agent's name.
 func CheckAgentName(name string) error {
-	return checkName("agent", name, agentName, "a-z, 0-9 and -, beginning with a letter, not ending in -, at most 63 characters")
+	return checkName("agent", name, false, "a-z, 0-9 and -, beginning with a letter, not ending in -, at most 63 characters")
 }
 
 // CheckTaskName says what is wrong with a task's or topic's name.
 func CheckTaskName(name string) error {
-	return checkName("task", name, taskName, "a-z, 0-9, - and _, beginning with a letter, not ending in -, at most 63 characters")
+	return checkName("task", name, true, "a-z, 0-9, - and _, beginning with a letter, not ending in -, at most 63 characters")
 }
 
-func checkName(what, name string, ok *regexp.Regexp, rule string) error {
+func checkName(what, name string, underscore bool, rule string) error {
 	switch {
 	case slices.Contains(Reserved, name):
 		return &Error{Kind: BadInput, Msg: fmt.Sprintf("the name %q is reserved", name), Hint: "choose another name; reserved are " + strings.Join(Reserved, ", ")}
-	case !ok.MatchString(name):
+	case !isName(name, underscore):
 		return &Error{Kind: BadInput, Msg: fmt.Sprintf("%s is not a name for %s", quoteShort(name), article(what)), Hint: "names are made of " + rule}
 	}
 	return nil
+}
+
+// isName reads byte by byte: a prompt may hold a thousand names, and an expression would have to be compiled at every start.
+func isName(name string, underscore bool) bool {
+	if name == "" || len(name) > MaxName || name[0] < 'a' || name[0] > 'z' || name[len(name)-1] == '-' {
+		return false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_' && underscore:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func article(noun string) string {
