@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 )
 
@@ -85,8 +86,11 @@ const ToControl = "ctl" // whoever obeys control
 // ToLoop is the receiver of what is meant for a loop.
 func ToLoop(id string) string { return "loop:" + id }
 
-// Keys of the records that are looked up.
+// EndKey is the key of a call's end.
 func EndKey(call string) string { return "end:" + call }
+
+// StartKey is the key of a turn's n-th start.
+func StartKey(turn string, n int) string { return "start:" + turn + ":" + strconv.Itoa(n) }
 
 // RunStart is how a run began.
 type RunStart struct {
@@ -151,6 +155,7 @@ type TurnStart struct {
 	Iteration int    `json:"iteration"`
 	Attempt   int    `json:"attempt"`
 	Start     int    `json:"start"` // from 1; more when an earlier start was cut by a crash: the turn is retried
+	Owner     int64  `json:"owner"` // the fence of who started it, so that the starts of two owners differ
 	Provider  string `json:"provider"`
 	Model     string `json:"model,omitempty"`
 	Prompt    Hash   `json:"prompt"` // the full effective prompt

@@ -69,6 +69,9 @@ type Owner struct {
 // A Hash names a text: the SHA-256 of its bytes in hexadecimal.
 type Hash string
 
+// NoText is the hash of the empty text, which every log has.
+const NoText Hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 // HashOf is the hash of b.
 func HashOf(b []byte) Hash {
 	h := sha256.Sum256(b)

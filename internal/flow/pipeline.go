@@ -111,21 +111,12 @@ func (p *pipeline) advance() error {
 			err = p.tellEnd(step.Task, swarm.Cancelled, p.stop, step.Reason)
 		case plan.StepIterate:
 			err = p.fx.Tell(Fact{Kind: swarm.IterationStarted, Key: "iteration_started:" + strconv.Itoa(step.Group) + "/" + strconv.Itoa(step.Iteration),
-				Body: swarm.Iteration{Iteration: step.Iteration, Group: step.Group, Of: p.iterationsOf(step.Group)}})
+				Body: swarm.Iteration{Iteration: step.Iteration, Group: step.Group, Of: p.sched.GroupIterations(step.Group)}})
 		}
 		if err != nil {
 			return err
 		}
 	}
-}
-
-func (p *pipeline) iterationsOf(group int) int {
-	for i := range p.tasks {
-		if p.sched.Task(i).Group == group {
-			return p.sched.Iterations(i)
-		}
-	}
-	return 0
 }
 
 func (p *pipeline) start(i, iteration int) error {

@@ -85,6 +85,9 @@ func (s *Schedule) Iteration(i int) int { return s.groups[s.nodes[i].task.Group]
 // Iterations is how many iterations the i-th task's group has.
 func (s *Schedule) Iterations(i int) int { return s.groups[s.nodes[i].task.Group].iterations }
 
+// GroupIterations is how many iterations a group has.
+func (s *Schedule) GroupIterations(group int) int { return s.groups[group].iterations }
+
 // Waits says for whom and why the i-th task waits; nil when it does not.
 func (s *Schedule) Waits(i int) []Wait {
 	n := &s.nodes[i]

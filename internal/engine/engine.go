@@ -1,0 +1,67 @@
+// Package engine runs loops. It is the contract between the loops and whatever runs them: what a record in the log is to a
+// loop, and which hand does which call. [swarm/internal/engine/local] runs them in this process.
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"swarm"
+	"swarm/internal/flow"
+	"swarm/internal/turn"
+)
+
+// Hands are what does the calls of a run's loops.
+type Hands struct {
+	Log   swarm.Log
+	Fence int64
+	Turn  *turn.Hand
+}
+
+// Call does one call for a loop. A call that changes something appends its end to the log, addressed to the loop; done again, it
+// finds that end. Reading a plan changes nothing and leaves no record: a stored plan never changes.
+func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
+	switch c.Kind {
+	case flow.KindTurn:
+		return h.Turn.Do(ctx, loop, c)
+	case flow.KindPlan:
+		p, err := h.Turn.Plan(c.Ref)
+		return flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}, Plan: p}, err
+	}
+	return flow.Result{}, swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
+}
+
+// Inbox lists whose records a loop is given: its own, everybody's control, and its agent's mail.
+func Inbox(c flow.Call) []string {
+	inbox := []string{swarm.ToLoop(c.ID), swarm.ToControl}
+	if c.Agent != "" {
+		inbox = append(inbox, c.Agent)
+	}
+	return inbox
+}
+
+// Signal reads a record as a loop sees it. Facts that the loop itself has told are none.
+func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
+	s = flow.Signal{Seq: e.Seq}
+	switch e.Kind {
+	case swarm.TurnEnded, swarm.LoopEnded, swarm.CallEnded:
+		s.Kind = flow.SignalEnd
+		s.Result, err = turn.Answer(e)
+		s.ID = s.Result.ID
+	case swarm.Control:
+		var w swarm.ControlWord
+		if err = json.Unmarshal(e.Data, &w); err != nil {
+			err = swarm.Errorf(swarm.Storage, "event %d, a control record, cannot be read: %v", e.Seq, err)
+		}
+		s.Kind, s.ID = flow.SignalKind(w.Word), w.Target
+	case swarm.PlanAdded:
+		s.Kind, s.Ref = flow.SignalGrow, e.Key
+	case swarm.Tick:
+		s.Kind = flow.SignalTick
+	case swarm.HandoffStored:
+		s.Kind = flow.SignalMail
+	default:
+		return s, false, nil
+	}
+	return s, true, err
+}

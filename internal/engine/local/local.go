@@ -1,0 +1,227 @@
+// Package local runs loops in this process. The run's log is the journal: a loop is resumed by giving it, in the log's order,
+// the records that are addressed to it. A call whose end is among them is not made again.
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"swarm"
+	"swarm/internal/engine"
+	"swarm/internal/flow"
+)
+
+// Run begins the loop that c calls for, or resumes it, and returns its result. When it returns, its hands have stopped.
+func Run(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	var hands sync.WaitGroup
+	defer hands.Wait()
+	defer stop(nil)
+	return run(ctx, stop, &hands, h, "", c)
+}
+
+func run(ctx context.Context, stop context.CancelCauseFunc, hands *sync.WaitGroup, h *engine.Hands, parent string, c flow.Call) (flow.Result, error) {
+	wake, off := h.Log.Watch(engine.Inbox(c)...)
+	defer off()
+	x := &fx{ctx: ctx, stop: stop, hands: hands, h: h, loop: c, wake: wake, ended: map[string]flow.Result{}, told: map[string]bool{}, asked: map[string]bool{}}
+	if err := x.load(); err != nil {
+		return flow.Result{}, err
+	}
+	loop := flow.Loops[c.Kind]
+	if loop == nil {
+		return flow.Result{}, swarm.Errorf(swarm.Storage, "there is no loop %q", c.Kind)
+	}
+	r, err := loop(x, c)
+	if err != nil {
+		stop(err)
+		return r, err
+	}
+	return r, x.finish(parent, r)
+}
+
+// An fx is what one loop asks of the world. It belongs to the loop's goroutine.
+type fx struct {
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+	hands *sync.WaitGroup
+	h     *engine.Hands
+	loop  flow.Call
+	wake  <-chan struct{}
+
+	in    []swarm.Event          // read, not yet given to the loop
+	read  int64                  // up to which event
+	now   time.Time              // of the last event given
+	ended map[string]flow.Result // what the log held when the loop was resumed: ends by call
+	told  map[string]bool        // and facts by key
+	asked map[string]bool        // calls whose end has not been given yet
+}
+
+const page = 10_000
+
+// load reads what the log holds for this loop.
+func (x *fx) load() error {
+	first, err := x.h.Log.Read(0, 1)
+	if err != nil {
+		return err
+	}
+	if len(first) > 0 {
+		x.now = first[0].Time
+	}
+	for {
+		n := len(x.in)
+		if err := x.fetch(page); err != nil {
+			return err
+		}
+		if len(x.in) == n {
+			return nil
+		}
+		kept := x.in[:n]
+		for _, e := range x.in[n:] {
+			s, ok, err := engine.Signal(e)
+			switch {
+			case err != nil:
+				return err
+			case !ok:
+				x.told[e.Key] = true
+				continue
+			case s.Kind == flow.SignalEnd:
+				x.ended[s.ID] = s.Result
+			}
+			kept = append(kept, e)
+		}
+		x.in = kept
+	}
+}
+
+func (x *fx) fetch(n int) error {
+	events, err := x.h.Log.Read(x.read, n, engine.Inbox(x.loop)...)
+	if err != nil {
+		return err
+	}
+	if len(events) > 0 {
+		x.in, x.read = append(x.in, events...), events[len(events)-1].Seq
+	}
+	return context.Cause(x.ctx)
+}
+
+// before is the answer that the log had for a call when the loop was resumed.
+func (x *fx) before(c flow.Call) (flow.Result, bool, error) {
+	r, ok := x.ended[c.ID]
+	if ok && r.Call != c.Print() {
+		return r, ok, swarm.Errorf(swarm.Storage, "the log has %q under %s, and the loop asks for %q: the run was made by another version of the program", r.Call, c.ID, c.Print())
+	}
+	return r, ok, nil
+}
+
+func (x *fx) Do(c flow.Call) (flow.Result, error) {
+	if r, ok, err := x.before(c); ok || err != nil {
+		return r, err
+	}
+	return x.h.Call(x.ctx, x.loop.ID, c)
+}
+
+func (x *fx) Go(c flow.Call) error {
+	x.asked[c.ID] = true
+	if _, ok, err := x.before(c); ok || err != nil {
+		delete(x.ended, c.ID)
+		return err
+	}
+	x.hands.Add(1)
+	go func() {
+		defer x.hands.Done()
+		var err error
+		if flow.Loops[c.Kind] != nil {
+			_, err = run(x.ctx, x.stop, x.hands, x.h, x.loop.ID, c)
+		} else {
+			_, err = x.h.Call(x.ctx, x.loop.ID, c)
+		}
+		if err != nil { // another process has the run, or the disk failed: this one is done with it
+			x.stop(err)
+		}
+	}()
+	return nil
+}
+
+func (x *fx) Tell(f flow.Fact) error {
+	if x.told[f.Key] {
+		delete(x.told, f.Key)
+		return nil
+	}
+	e := swarm.Event{Kind: f.Kind, Key: f.Key, To: swarm.ToLoop(x.loop.ID), Agent: f.Agent, Task: f.Task, Turn: f.Turn}
+	if f.Body != nil {
+		body, err := json.Marshal(f.Body)
+		if err != nil {
+			return err
+		}
+		e.Data = body
+	}
+	return x.append(true, e)
+}
+
+func (x *fx) append(lazy bool, e swarm.Event) error {
+	_, err := x.h.Log.Append(context.WithoutCancel(x.ctx), swarm.Batch{Fence: x.h.Fence, Lazy: lazy, Events: []swarm.Event{e}})
+	return err
+}
+
+func (x *fx) Next(most time.Duration) (flow.Signal, error) {
+	var timer <-chan time.Time
+	if most > 0 {
+		t := time.NewTimer(most)
+		defer t.Stop()
+		timer = t.C
+	}
+	for {
+		for len(x.in) > 0 {
+			e := x.in[0]
+			x.in = x.in[1:]
+			s, ok, err := engine.Signal(e)
+			if err != nil {
+				return s, err
+			}
+			if !ok || s.Kind == flow.SignalEnd && e.Kind == swarm.CallEnded { // a short call was answered where it was asked
+				continue
+			}
+			if s.Kind == flow.SignalEnd && !x.asked[s.ID] {
+				return s, swarm.Errorf(swarm.Storage, "the log has the end of %s, for which the loop never asked: the run was made by another version of the program", s.ID)
+			}
+			delete(x.asked, s.ID)
+			x.now = e.Time
+			return s, nil
+		}
+		if err := x.fetch(256); err != nil {
+			return flow.Signal{}, err
+		}
+		if len(x.in) > 0 {
+			continue
+		}
+		select {
+		case <-x.wake:
+		case <-x.ctx.Done():
+			return flow.Signal{}, context.Cause(x.ctx)
+		case <-timer: // it comes back through the log, so that a resumed loop sees it in its place
+			timer = nil
+			if err := x.append(true, swarm.Event{Kind: swarm.Tick, To: swarm.ToLoop(x.loop.ID)}); err != nil {
+				return flow.Signal{}, err
+			}
+		}
+	}
+}
+
+func (x *fx) Now() time.Time { return x.now }
+
+// finish writes down the loop's own end, and with it, on disk, everything that it had told.
+func (x *fx) finish(parent string, r flow.Result) error {
+	end := r.CallEnd
+	end.ID, end.Call = x.loop.ID, x.loop.Print()
+	body, err := json.Marshal(end)
+	if err != nil {
+		return err
+	}
+	e := swarm.Event{Kind: swarm.LoopEnded, Key: swarm.EndKey(x.loop.ID), Agent: x.loop.Agent, Data: body}
+	if parent != "" {
+		e.To = swarm.ToLoop(parent)
+	}
+	return x.append(false, e)
+}

@@ -1,0 +1,119 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"swarm"
+	"swarm/internal/flow"
+	"swarm/internal/provider"
+)
+
+// refuse ends a turn that was never begun: its prompt cannot be made, or there is no budget for it.
+func (h *Hand) refuse(ctx context.Context, loop string, c flow.Call, why error) (flow.Result, error) {
+	if k := swarm.KindOf(why); k != swarm.BadPrompt && k != swarm.OverBudget {
+		return flow.Result{}, why
+	}
+	return h.end(ctx, loop, c, failure(why), swarm.Batch{})
+}
+
+// conclude writes down how the turn ended, and its output, in one batch.
+func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provider.Reply, verdicts []swarm.Verdict, err error) (flow.Result, error) {
+	end := swarm.CallEnd{Status: swarm.CallOK}
+	if err != nil {
+		end = failure(err)
+	}
+	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), reply.Session, reply.Exit, verdicts
+	b := swarm.Batch{Absent: swarm.StartKey(w.c.ID, w.start+1)}
+	var output []byte
+	if end.Status != swarm.CallCut {
+		output = h.redact(reply.Output)
+		end.Output, end.Bytes = swarm.NoText, reply.Bytes
+		if len(output) > 0 {
+			end.Output, b.Bodies = swarm.HashOf(output), [][]byte{output}
+		}
+	}
+	h.settle(w.c.ID, end.Usage)
+	r, err := h.end(ctx, loop, w.c, end, b)
+	if err == nil && h.Watch != nil && end.Status != swarm.CallCut {
+		h.Watch.Output(w.c, w.start, output)
+	}
+	return r, err
+}
+
+// failure is how an error ends a turn.
+func failure(err error) swarm.CallEnd {
+	end := swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.KindOf(err), Reason: err.Error()}
+	if end.Kind == swarm.CutByCancel || end.Kind == swarm.CutToSpeak {
+		end.Status = swarm.CallCut
+	}
+	var e *swarm.Error
+	if errors.As(err, &e) {
+		end.Hint = e.Hint
+	}
+	return end
+}
+
+func usage(r provider.Reply, w *work) swarm.Usage {
+	u := r.Usage
+	u.Calls = 1
+	if u.Tokens() == 0 {
+		u.InputTokens, u.OutputTokens, u.Estimated = swarm.EstimateTokens(int64(len(w.prompt))), swarm.EstimateTokens(r.Bytes), true
+	}
+	if u.USD == 0 {
+		u.USD = cost(w.spec.Price, u)
+	}
+	return u
+}
+
+func cost(p swarm.Price, u swarm.Usage) float64 {
+	return (p.Input*float64(u.InputTokens) + p.Output*float64(u.OutputTokens)) / 1e6
+}
+
+// end appends the call's end, addressed to its loop. It does so even when the process is about to stop: what is done is done.
+func (h *Hand) end(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch) (flow.Result, error) {
+	end.ID, end.Call = c.ID, c.Print()
+	end.Reason, end.Hint = string(h.redact([]byte(end.Reason))), string(h.redact([]byte(end.Hint)))
+	b.Fence = h.Fence
+	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Task, Agent: c.Agent,
+		Turn: c.ID, Data: encode(end)})
+	seqs, err := h.Log.Append(context.WithoutCancel(ctx), b)
+	if err != nil {
+		return flow.Result{}, err
+	}
+	return flow.Result{CallEnd: end, Seq: seqs[len(seqs)-1]}, nil
+}
+
+// Answer reads the record of a call's end.
+func Answer(e swarm.Event) (flow.Result, error) {
+	r := flow.Result{Seq: e.Seq}
+	if err := json.Unmarshal(e.Data, &r.CallEnd); err != nil {
+		return r, swarm.Errorf(swarm.Storage, "event %d, the end of a call, cannot be read: %v", e.Seq, err)
+	}
+	return r, nil
+}
+
+func (h *Hand) redact(b []byte) []byte {
+	if h.Redact == nil || len(b) == 0 {
+		return b
+	}
+	return h.Redact(b)
+}
+
+func (h *Hand) settle(turn string, u swarm.Usage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.meter != nil {
+		h.meter.settle(turn, u)
+	}
+}
+
+// encode writes the body of an event; its types are ours and always can be written.
+func encode(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("event body: " + err.Error())
+	}
+	return b
+}

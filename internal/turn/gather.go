@@ -1,0 +1,242 @@
+package turn
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"swarm"
+	"swarm/internal/flow"
+	"swarm/internal/prompt"
+	"swarm/internal/provider"
+)
+
+// A loadedPlan is a plan with its parts by name.
+type loadedPlan struct {
+	*swarm.Plan
+	tasks     map[string]*swarm.Task
+	agents    map[string]*swarm.Agent
+	providers map[string]swarm.ProviderSpec
+}
+
+// Plan reads the plan stored under a key.
+func (h *Hand) Plan(ref string) (*swarm.Plan, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p, err := h.plan(ref)
+	if err != nil {
+		return nil, err
+	}
+	return p.Plan, nil
+}
+
+func (h *Hand) plan(ref string) (*loadedPlan, error) {
+	if p := h.plans[ref]; p != nil {
+		return p, nil
+	}
+	e, ok, err := h.Log.Find(ref)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, swarm.Errorf(swarm.Storage, "the log has no plan %s", ref)
+	}
+	p := &loadedPlan{Plan: &swarm.Plan{}, tasks: map[string]*swarm.Task{}, agents: map[string]*swarm.Agent{}, providers: map[string]swarm.ProviderSpec{}}
+	if err := json.Unmarshal(e.Data, p.Plan); err != nil {
+		return nil, swarm.Errorf(swarm.Storage, "event %d, the plan, cannot be read: %v", e.Seq, err)
+	}
+	for i := range p.Tasks {
+		p.tasks[p.Tasks[i].Name] = &p.Tasks[i]
+	}
+	for i := range p.Agents {
+		p.agents[p.Agents[i].Name] = &p.Agents[i]
+	}
+	for _, s := range p.Providers {
+		p.providers[s.Name] = s
+	}
+	if h.plans == nil {
+		h.plans = map[string]*loadedPlan{}
+	}
+	h.plans[ref] = p
+	return p, nil
+}
+
+func (h *Hand) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.providers[spec.Name]; p != nil {
+		return p, nil
+	}
+	p, err := h.Provider(spec)
+	if err != nil {
+		return nil, err
+	}
+	if h.providers == nil {
+		h.providers = map[string]provider.Provider{}
+	}
+	h.providers[spec.Name] = p
+	return p, nil
+}
+
+func (h *Hand) template(hash swarm.Hash) (prompt.Template, error) {
+	if hash == "" {
+		return prompt.Template{}, nil
+	}
+	if t, ok := h.templates[hash]; ok {
+		return t, nil
+	}
+	b, err := h.Log.Body(hash)
+	if err != nil {
+		return prompt.Template{}, err
+	}
+	t, err := prompt.Unmarshal(b)
+	if err != nil {
+		return prompt.Template{}, swarm.Errorf(swarm.Storage, "a stored prompt cannot be read: %v", err)
+	}
+	if h.templates == nil {
+		h.templates = map[swarm.Hash]prompt.Template{}
+	}
+	h.templates[hash] = t
+	return t, nil
+}
+
+// makePrompt makes the full effective prompt of a turn.
+func (h *Hand) makePrompt(w *work) (prompt.Prompt, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p, err := h.plan(w.c.Ref)
+	if err != nil {
+		return prompt.Prompt{}, err
+	}
+	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of, Inputs: w.task.Inputs}
+	if t.Role, err = h.template(w.agent.Role); err != nil {
+		return prompt.Prompt{}, err
+	}
+	if t.Text, err = h.template(w.task.Prompt); err != nil {
+		return prompt.Prompt{}, err
+	}
+	if p.Stdin != "" {
+		if t.Stdin, err = h.Log.Body(p.Stdin); err != nil {
+			return prompt.Prompt{}, err
+		}
+	}
+	if t.Failures, err = h.failures(w.c); err != nil {
+		return prompt.Prompt{}, err
+	}
+	var broken error
+	t.Output = func(task string) (prompt.Output, bool) {
+		if own := task + "." + strconv.Itoa(w.task.Copy); w.task.Copy > 0 && p.tasks[own] != nil {
+			task = own
+		}
+		out, ok, err := h.ledger.output(h.Log, task)
+		if err != nil {
+			broken = err
+		}
+		return out, ok
+	}
+	made, err := prompt.Build(t)
+	if broken != nil {
+		return made, broken
+	}
+	if err == nil {
+		made = h.cleanPrompt(made)
+	}
+	return made, err
+}
+
+// cleanPrompt takes secrets out. When there were any, it is no longer known which byte came from where.
+func (h *Hand) cleanPrompt(made prompt.Prompt) prompt.Prompt {
+	if h.Redact == nil {
+		return made
+	}
+	if clean := string(h.Redact([]byte(made.Text))); clean != made.Text {
+		return prompt.Prompt{Text: clean, Spans: []swarm.Span{{From: "redacted", End: len(clean)}}}
+	}
+	return made
+}
+
+// failures says why the earlier attempts of this task in this iteration failed.
+func (h *Hand) failures(c flow.Call) ([]prompt.Failure, error) {
+	var all []prompt.Failure
+	for n := 1; n < c.Attempt; n++ {
+		e, ok, err := h.Log.Find(swarm.EndKey(swarm.TurnID(c.Task, c.Iteration, n)))
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		r, err := Answer(e)
+		if err != nil {
+			return nil, err
+		}
+		if r.Status == swarm.CallFailed {
+			all = append(all, prompt.Failure{Attempt: n, Reason: r.Reason})
+		}
+	}
+	return all, nil
+}
+
+// A ledger is a fold of the log: each task's last output, and what all turns have cost.
+type ledger struct {
+	read    int64 // up to which event
+	outputs map[string]swarm.CallEnd
+	usage   swarm.Usage
+}
+
+// follow brings the ledger up to date.
+func (l *ledger) follow(log swarm.Log) error {
+	for {
+		events, err := log.Read(l.read, 1000)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for i := range events {
+			e := &events[i]
+			l.read = e.Seq
+			switch e.Kind {
+			case swarm.TurnStarted:
+				l.usage.Calls++
+			case swarm.TurnEnded:
+				if err := l.enter(e); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+func (l *ledger) enter(e *swarm.Event) error {
+	r, err := Answer(*e)
+	if err != nil {
+		return err
+	}
+	r.Usage.Calls = 0 // counted when they start
+	l.usage = l.usage.Plus(r.Usage)
+	if r.Output != "" {
+		if l.outputs == nil {
+			l.outputs = map[string]swarm.CallEnd{}
+		}
+		l.outputs[e.Task] = r.CallEnd
+	}
+	return nil
+}
+
+func (l *ledger) output(log swarm.Log, task string) (prompt.Output, bool, error) {
+	if err := l.follow(log); err != nil {
+		return prompt.Output{}, false, err
+	}
+	end, ok := l.outputs[task]
+	if !ok {
+		return prompt.Output{}, false, nil
+	}
+	out := prompt.Output{Turn: end.ID}
+	if end.Output != swarm.NoText {
+		text, err := log.Body(end.Output)
+		if err != nil {
+			return out, false, fmt.Errorf("the output of %s: %w", end.ID, err)
+		}
+		out.Text = text
+	}
+	return out, true, nil
+}

@@ -1,0 +1,59 @@
+package turn
+
+import (
+	"swarm"
+	"swarm/internal/flow"
+)
+
+// A meter holds the run's use against its budget. What a turn will use is reserved before its provider is called.
+type meter struct {
+	budget swarm.Budget
+	used   swarm.Usage
+	held   map[string]swarm.Usage // by turn
+}
+
+// openMeter makes the meter when it is first needed, with what the log says was used before.
+func (h *Hand) openMeter(c flow.Call) (*meter, error) {
+	if h.meter != nil {
+		return h.meter, nil
+	}
+	p, err := h.plan(c.Ref)
+	if err != nil {
+		return nil, err
+	}
+	h.meter = &meter{budget: p.Budget, held: map[string]swarm.Usage{}}
+	if p.Budget == (swarm.Budget{}) {
+		return h.meter, nil
+	}
+	if err := h.ledger.follow(h.Log); err != nil {
+		return nil, err
+	}
+	h.meter.used = h.ledger.usage
+	return h.meter, nil
+}
+
+// reserve takes one call with a prompt of so many bytes out of what is left, or says what is used up.
+func (m *meter) reserve(turn string, promptBytes int64, p swarm.Price) error {
+	need := swarm.Usage{Calls: 1, InputTokens: swarm.EstimateTokens(promptBytes)}
+	need.USD = cost(p, need)
+	after := m.used.Plus(need)
+	for _, u := range m.held {
+		after = after.Plus(u)
+	}
+	switch b := m.budget; {
+	case b.Calls > 0 && after.Calls > b.Calls:
+		return swarm.Errorf(swarm.OverBudget, "all %d calls of the budget are used", b.Calls)
+	case b.Tokens > 0 && after.Tokens() > b.Tokens:
+		return swarm.Errorf(swarm.OverBudget, "%d of the budget's %d tokens are used or reserved, and the next prompt takes %d", after.Tokens()-need.Tokens(), b.Tokens, need.Tokens())
+	case b.USD > 0 && after.USD > b.USD:
+		return swarm.Errorf(swarm.OverBudget, "$%.4f of the budget's $%.2f is used or reserved", after.USD-need.USD, b.USD)
+	}
+	m.held[turn] = need
+	return nil
+}
+
+// settle puts what a turn really used in the place of what was reserved for it.
+func (m *meter) settle(turn string, u swarm.Usage) {
+	delete(m.held, turn)
+	m.used = m.used.Plus(u)
+}
