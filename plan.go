@@ -59,6 +59,9 @@ type Task struct {
 	Desk        bool              `json:"desk,omitempty"`
 }
 
+// MaxOutput is how much of a task's output is kept: its last bytes, cut at a rune's beginning.
+const MaxOutput = 102_400
+
 // TurnID is the id of the task's turn in an iteration and attempt, both from 1.
 func TurnID(task string, iteration, attempt int) string {
 	return task + "/" + strconv.Itoa(iteration) + "/" + strconv.Itoa(attempt)
