@@ -63,6 +63,7 @@ const (
 	TurnStarted EventKind = "turn_started" // [TurnStart]
 	TurnTool    EventKind = "turn_tool"    // [ToolUse]: the agent used a tool of its own
 	TurnEnded   EventKind = "turn_ended"   // [CallEnd]
+	TurnKept    EventKind = "turn_kept"    // [CallEnd]: how the turn ended in the run that this one tries again
 	CallEnded   EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
 	LoopEnded   EventKind = "loop_ended"   // [CallEnd]: a loop that another one started is through
 	Tick        EventKind = "tick"         // a loop had waited long enough
@@ -88,6 +89,9 @@ func ToLoop(id string) string { return "loop:" + id }
 
 // EndKey is the key of a call's end.
 func EndKey(call string) string { return "end:" + call }
+
+// KeptKey is the key of a turn's end in the run that this one tries again.
+func KeptKey(turn string) string { return "kept:" + turn }
 
 // StartKey is the key of a turn's n-th start.
 func StartKey(turn string, n int) string { return "start:" + turn + ":" + strconv.Itoa(n) }
@@ -204,6 +208,7 @@ type CallEnd struct {
 	Session  string    `json:"session,omitempty"` // to continue it
 	Inputs   Inputs    `json:"inputs,omitzero"`   // the mail it consumed
 	Verdicts []Verdict `json:"verdicts,omitempty"`
+	Kept     bool      `json:"kept,omitempty"` // it was not done now, but in the run that this one tries again
 }
 
 // A CallState is how a call was answered.

@@ -18,6 +18,24 @@ func (h *Hand) refuse(ctx context.Context, loop string, c flow.Call, why error) 
 	return h.end(ctx, loop, c, failure(why), swarm.Batch{})
 }
 
+// keep ends a turn as it ended in the run that this one tries again.
+func (h *Hand) keep(ctx context.Context, loop string, c flow.Call, kept swarm.Event) (flow.Result, error) {
+	r, err := Answer(kept)
+	if err != nil {
+		return r, err
+	}
+	r.Kept, r.Usage = true, swarm.Usage{}
+	text, err := h.Log.Body(r.Output)
+	if err != nil {
+		return r, err
+	}
+	done, err := h.end(ctx, loop, c, r.CallEnd, swarm.Batch{})
+	if err == nil && h.Watch != nil {
+		h.Watch.Output(c, 0, text)
+	}
+	return done, err
+}
+
 // conclude writes down how the turn ended, and its output, in one batch.
 func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provider.Reply, verdicts []swarm.Verdict, err error) (flow.Result, error) {
 	end := swarm.CallEnd{Status: swarm.CallOK}

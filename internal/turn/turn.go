@@ -24,6 +24,7 @@ type Hand struct {
 	Provider func(swarm.ProviderSpec) (provider.Provider, error) // is asked once for each
 	Redact   func([]byte) []byte                                 // takes secrets out of what is stored; nil = there are none
 	Watch    Watcher                                             // nil = nobody
+	Kept     bool                                                // the run tries another one again and keeps some of its turns
 
 	mu        sync.Mutex
 	plans     map[string]*loadedPlan
@@ -54,6 +55,14 @@ type work struct {
 // Do does the turn that a loop calls for, or finds that it was done before. An error means that this process has to stop, and
 // says nothing about the turn.
 func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
+	if h.Kept {
+		if e, ok, err := h.Log.Find(swarm.KeptKey(c.ID)); err != nil || ok {
+			if err != nil {
+				return flow.Result{}, err
+			}
+			return h.keep(ctx, loop, c, e)
+		}
+	}
 	w, err := h.gather(c)
 	if err != nil {
 		return flow.Result{}, err
@@ -178,7 +187,10 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 		ctx, stop = context.WithTimeoutCause(ctx, w.task.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", w.task.Timeout))
 		defer stop()
 	}
-	go h.obey(ctx, w.c, cut)
+	h.obey(ctx, w.c, cut)
+	if cause := context.Cause(ctx); cause != nil {
+		return provider.Reply{}, nil, cause
+	}
 	p, err := h.provider(w.spec)
 	if err != nil {
 		return provider.Reply{}, nil, err
@@ -222,30 +234,45 @@ func (h *Hand) workdir(w *work) string {
 	return h.Dir
 }
 
-// obey cuts the turn when a control record that came after its loop's last look says so.
+// obey cuts the turn when a control record that came after its loop's last look says so. It has looked once when it returns,
+// and goes on looking until ctx ends.
 func (h *Hand) obey(ctx context.Context, c flow.Call, cut context.CancelCauseFunc) {
 	wake, off := h.Log.Watch(swarm.ToControl)
-	defer off()
-	for after := c.Since; ; {
+	after, over := h.look(c, c.Since, cut)
+	if over {
+		off()
+		return
+	}
+	go func() {
+		defer off()
+		for !over {
+			select {
+			case <-wake:
+				after, over = h.look(c, after, cut)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// look reads the control records after a number and says up to where it has read, and whether the turn was cut.
+func (h *Hand) look(c flow.Call, after int64, cut context.CancelCauseFunc) (int64, bool) {
+	for {
 		events, err := h.Log.Read(after, 1000, swarm.ToControl)
 		if err != nil {
 			cut(swarm.Errorf(swarm.Storage, "control records cannot be read: %v", err))
-			return
+			return after, true
 		}
 		for _, e := range events {
 			after = e.Seq
 			if kind := wantsCut(e, c); kind != "" {
 				cut(swarm.Errorf(kind, "%s", kind))
-				return
+				return after, true
 			}
 		}
-		if len(events) > 0 {
-			continue
-		}
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return
+		if len(events) == 0 {
+			return after, false
 		}
 	}
 }
