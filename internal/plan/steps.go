@@ -25,6 +25,9 @@ const (
 
 // Next gives the next thing to do, and has taken it as done.
 func (s *Schedule) Next() Step {
+	if s.stopping != "" {
+		return s.nextCancel()
+	}
 	for !s.skips.empty() {
 		i := s.skips.pop()
 		if n := &s.nodes[i]; n.status == swarm.Pending {
@@ -32,9 +35,6 @@ func (s *Schedule) Next() Step {
 			s.Ended(i, swarm.Skipped)
 			return Step{Kind: StepSkip, Task: i, Iteration: s.Iteration(i), Reason: why}
 		}
-	}
-	if s.stopping != "" {
-		return s.nextCancel()
 	}
 	if !s.through.empty() {
 		g := s.through.pop()

@@ -1,0 +1,269 @@
+package flow_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/flow"
+)
+
+// A world answers a loop from a script: how each turn ends, and what else happens while it runs. It writes down what the loop
+// does. Time stands still until the loop has nothing to wait for but the clock.
+type world struct {
+	plan    swarm.Plan
+	ends    map[string]string // by turn: "ok" (the default), "cut", "never", or an error kind
+	after   map[string]string // by turn: control words that come right after its end, as "word target"
+	now     time.Time
+	seq     int64
+	pending []flow.Signal
+	told    []string
+}
+
+func (w *world) Do(c flow.Call) (flow.Result, error) { return flow.Result{Plan: &w.plan}, nil }
+
+func (w *world) Go(c flow.Call) error {
+	w.told = append(w.told, "go "+c.ID)
+	end := flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK, Usage: swarm.Usage{Calls: 1}}}
+	switch how := w.ends[c.ID]; how {
+	case "", "ok":
+	case "never":
+		return nil
+	case "cut":
+		end.Status, end.Kind = swarm.CallCut, swarm.CutByCancel
+	default:
+		end.Status, end.Kind, end.Reason = swarm.CallFailed, swarm.ErrorKind(how), "why"
+	}
+	w.signal(flow.Signal{Kind: flow.SignalEnd, ID: c.ID, Result: end})
+	for _, line := range strings.Split(w.after[c.ID], ",") {
+		if word, target, _ := strings.Cut(line, " "); word != "" {
+			w.signal(flow.Signal{Kind: flow.SignalKind(word), ID: target})
+		}
+	}
+	return nil
+}
+
+func (w *world) signal(s flow.Signal) {
+	w.seq++
+	s.Seq = w.seq
+	w.pending = append(w.pending, s)
+}
+
+func (w *world) Tell(f flow.Fact) error {
+	line := string(f.Kind)
+	if f.Task != "" {
+		line += " " + f.Task
+	}
+	switch b := f.Body.(type) {
+	case swarm.TaskEnd:
+		if b.Reason != "" {
+			line += ": " + b.Reason
+		}
+	case swarm.Retry:
+		line += fmt.Sprintf(" after %s", b.After)
+	case swarm.RunEnd:
+		line += fmt.Sprintf(" %s %d", b.Status, b.Exit)
+	case swarm.Iteration:
+		line += fmt.Sprintf(" %d/%d", b.Iteration, b.Of)
+	}
+	w.told = append(w.told, line)
+	return nil
+}
+
+var errStuck = errors.New("the loop waits for nothing")
+
+func (w *world) Next(most time.Duration) (flow.Signal, error) {
+	if len(w.pending) > 0 {
+		s := w.pending[0]
+		w.pending = w.pending[1:]
+		return s, nil
+	}
+	if most == 0 {
+		return flow.Signal{}, errStuck
+	}
+	w.now = w.now.Add(most)
+	return flow.Signal{Kind: flow.SignalTick}, nil
+}
+
+func (w *world) Now() time.Time { return w.now }
+
+func tasks(names string, change func(t *swarm.Task)) swarm.Plan {
+	p := swarm.Plan{Groups: []swarm.Group{{Iterations: 1}}}
+	for i, name := range strings.Fields(names) {
+		t := swarm.Task{Name: name, Agent: name}
+		if i > 0 {
+			t.DependsOn = []swarm.Dependency{{Task: p.Tasks[i-1].Name, Condition: swarm.OnSuccess}}
+		}
+		if change != nil {
+			change(&t)
+		}
+		p.Tasks = append(p.Tasks, t)
+	}
+	return p
+}
+
+func TestPipeline(t *testing.T) {
+	retries := func(n int) func(*swarm.Task) { return func(t *swarm.Task) { t.Retries = n } }
+	onFailure := func(f swarm.OnFailure) func(*swarm.Task) { return func(t *swarm.Task) { t.OnFailure = f } }
+	for _, c := range []struct {
+		name  string
+		world world
+		want  string
+	}{
+		{"a chain", world{plan: tasks("a b", nil)}, `
+			task_started a 1/1
+			go a/1/1
+			task_completed a
+			task_started b 1/1
+			go b/1/1
+			task_completed b
+			run_ended completed 0`},
+		{"a failure skips what needs its success, and the run has failed", world{plan: tasks("a b", nil), ends: map[string]string{"a/1/1": "exited"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_failed a: why
+			task_skipped b: a failed, and this runs on its success
+			run_ended failed 1`},
+		{"retries wait 1 s, 2 s, 4 s", world{plan: tasks("a", retries(3)), ends: map[string]string{"a/1/1": "exited", "a/1/2": "crashed", "a/1/3": "timed_out"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_retrying a after 1s
+			go a/1/2
+			task_retrying a after 2s
+			go a/1/3
+			task_retrying a after 4s
+			go a/1/4
+			task_completed a
+			run_ended completed 0`},
+		{"after expect they do not wait", world{plan: tasks("a", retries(1)), ends: map[string]string{"a/1/1": "unexpected", "a/1/2": "unexpected"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_retrying a after 0s
+			go a/1/2
+			task_failed a: why
+			run_ended failed 1`},
+		{"a cancelled turn is not tried again", world{plan: tasks("a b", retries(5)), ends: map[string]string{"a/1/1": "cut"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_cancelled a: it was cancelled
+			task_skipped b: a was cancelled, and this runs on its success
+			run_ended failed 1`},
+		{"no budget is no failure to try again", world{plan: tasks("a b", retries(5)), ends: map[string]string{"a/1/1": "over_budget"}}, `
+			task_started a 1/1
+			go a/1/1
+			budget_spent
+			task_cancelled a: budget
+			task_cancelled b: budget
+			run_ended failed 3`},
+		{"on_failure stop ends the run", world{plan: tasks("a b c", onFailure(swarm.FailStop)), ends: map[string]string{"b/1/1": "exited"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_completed a
+			task_started b 1/1
+			go b/1/1
+			task_failed b: why
+			task_cancelled c: b failed
+			run_ended failed 1`},
+		{"on_failure skip is no failure", world{plan: tasks("a b", onFailure(swarm.FailSkip)), ends: map[string]string{"a/1/1": "exited"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_skipped a: it failed: why
+			task_skipped b: a was skipped, and this runs on its success
+			run_ended completed 0`},
+		{"on_failure escalate waits for a person, who has it tried again", world{plan: tasks("a", onFailure(swarm.FailEscalate)), ends: map[string]string{"a/1/1": "exited"}, after: map[string]string{"a/1/1": "retry a"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_blocked a
+			go a/1/2
+			task_completed a
+			run_ended completed 0`},
+		{"or gives it up", world{plan: tasks("a", onFailure(swarm.FailFix)), ends: map[string]string{"a/1/1": "exited"}, after: map[string]string{"a/1/1": "cancel a"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_blocked a
+			task_cancelled a: it was cancelled
+			run_ended failed 1`},
+		{"a failure mended by a later iteration is none", world{plan: func() swarm.Plan {
+			p := tasks("a", nil)
+			p.Groups[0].Iterations = 2
+			return p
+		}(), ends: map[string]string{"a/1/1": "exited"}}, `
+			task_started a 1/2
+			go a/1/1
+			task_failed a: why
+			iteration_started 2/2
+			task_started a 2/2
+			go a/2/1
+			task_completed a
+			run_ended completed 0`},
+		{"cancelling the run cancels what has not begun", world{plan: tasks("a b", nil), after: map[string]string{"a/1/1": "cancel"}, ends: map[string]string{"b/1/1": "cut"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_completed a
+			task_started b 1/1
+			go b/1/1
+			task_cancelled b: it was cancelled
+			run_ended cancelled 1`},
+		{"a pause lets running turns finish and starts none", world{plan: tasks("a b", nil), after: map[string]string{"a/1/1": "pause,resume"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_completed a
+			task_started b 1/1
+			go b/1/1
+			run_pausing
+			run_unpaused
+			task_completed b
+			run_ended completed 0`},
+		{"a replay that does not match stops", world{plan: tasks("a b", retries(3)), ends: map[string]string{"a/1/1": "mismatch"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_failed a: why
+			task_cancelled b: the replay does not match
+			run_ended failed 1`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &c.world
+			w.now = time.Unix(0, 0)
+			if _, err := flow.Pipeline(w, flow.Call{ID: "root", Kind: "pipeline", Ref: "plan"}); err != nil {
+				t.Fatalf("%v after\n%s", err, strings.Join(w.told, "\n"))
+			}
+			want := strings.ReplaceAll(strings.TrimSpace(c.want), "\t", "")
+			if got := strings.Join(w.told, "\n"); got != want {
+				t.Errorf("got\n%s\n\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestWallTime(t *testing.T) {
+	p := tasks("a b", nil)
+	p.Budget.Wall = time.Minute
+	w := &world{plan: p, ends: map[string]string{"a/1/1": "never"}, now: time.Unix(0, 0)}
+	_, err := flow.Pipeline(w, flow.Call{ID: "root", Ref: "plan"})
+	if !errors.Is(err, errStuck) {
+		t.Fatalf("the running turn is waited for, got %v", err)
+	}
+	want := "task_started a 1/1\ngo a/1/1\nbudget_spent\ntask_cancelled b: budget"
+	if got := strings.Join(w.told, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if w.now != time.Unix(60, 0) {
+		t.Errorf("it was noticed at %s", w.now)
+	}
+}
+
+func TestPauseStopsTheClocks(t *testing.T) {
+	p := tasks("a", func(t *swarm.Task) { t.Retries = 1 })
+	w := &world{plan: p, ends: map[string]string{"a/1/1": "exited"}, after: map[string]string{"a/1/1": "pause"}, now: time.Unix(0, 0)}
+	_, err := flow.Pipeline(w, flow.Call{ID: "root", Ref: "plan"})
+	if !errors.Is(err, errStuck) {
+		t.Fatalf("a paused run waits for nothing but a person, got %v", err)
+	}
+	want := "task_started a 1/1\ngo a/1/1\ntask_retrying a after 1s\nrun_pausing\nrun_paused"
+	if got := strings.Join(w.told, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
