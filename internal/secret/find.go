@@ -1,0 +1,74 @@
+package secret
+
+// The search is Wu and Manber's: a window as long as the shortest needle moves over the text, and the two bytes at its end say
+// how far it may move on.
+
+const hashBits = 12
+
+func hash(a, b byte) uint16 { return (uint16(a)<<4 ^ uint16(b)) & (1<<hashBits - 1) }
+
+func (r *Redactor) index() {
+	r.chains = map[uint16][]int32{}
+	for i := range r.skip {
+		r.skip[i] = minLength - 1
+	}
+	for i, n := range r.needles {
+		r.longest = max(r.longest, len(n.text))
+		for end := 1; end < minLength; end++ {
+			h := hash(n.text[end-1], n.text[end])
+			r.skip[h] = min(r.skip[h], uint8(minLength-1-end))
+			if end == minLength-1 {
+				r.chains[h] = append(r.chains[h], int32(i))
+			}
+		}
+		r.starts[n.text[0]] = append(r.starts[n.text[0]], int32(i))
+	}
+}
+
+// A match is a stretch of a text that secrets cover. Without one its mark is "".
+type match struct {
+	start, end int
+	mark       string
+}
+
+// longestMatch bounds a match, so that a text in which secrets overlap without end can still be streamed.
+const longestMatch = 1 << 16
+
+// find returns the first match at or after a place: the longest needle there, and whatever overlaps it.
+func (r *Redactor) find(s string, at int) (m match) {
+	for start := at; start+minLength <= len(s); start++ {
+		if m.mark != "" && (start >= m.end || m.end-m.start > longestMatch) {
+			break
+		}
+		end := start + minLength - 1
+		h := hash(s[end-1], s[end])
+		if n := r.skip[h]; n > 0 {
+			start += int(n) - 1
+			continue
+		}
+		for _, i := range r.chains[h] {
+			n := r.needles[i].text
+			if len(n) <= len(s)-start && s[start:start+len(n)] == n {
+				if m.mark == "" {
+					m.start, m.mark = start, r.needles[i].mark
+				}
+				m.end = max(m.end, start+len(n))
+				break
+			}
+		}
+	}
+	return m
+}
+
+// undecided is where the longest end of s begins that may be the beginning of a needle.
+func (r *Redactor) undecided(s string) int {
+	for at := max(0, len(s)-r.longest+1); at < len(s); at++ {
+		for _, i := range r.starts[s[at]] {
+			n := r.needles[i].text
+			if len(s)-at < len(n) && n[:len(s)-at] == s[at:] {
+				return at
+			}
+		}
+	}
+	return len(s)
+}

@@ -1,0 +1,87 @@
+package secret
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+var (
+	// words make a name a secret's when they stand in it.
+	words = []string{"KEY", "KEYS", "TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE", "PASSCODE",
+		"CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE"}
+	// lastWords do when they end it, and something stands before them.
+	lastWords = []string{"PASS", "PWD", "PAT", "TOKENS"}
+	// glued do as the end of a longer word: PGPASSWORD.
+	glued = []string{"PASSWORD", "PASSWD", "TOKEN", "SECRET", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY"}
+	// about end names of things that only have to do with a secret: where it is, how long it lasts.
+	about = []string{"FILE", "FILES", "PATH", "DIR", "DIRECTORY", "FOLDER", "HOME", "SOCK", "SOCKET", "URL", "URI", "ENDPOINT", "HOST", "PORT",
+		"ID", "NAME", "TYPE", "KIND", "MODE", "METHOD", "ALGORITHM", "FORMAT", "PROVIDER", "BACKEND", "MANAGER", "HELPER", "COMMAND",
+		"TTL", "TIMEOUT", "EXPIRY", "EXPIRES", "LENGTH", "SIZE", "LIMIT", "COUNT", "MAX", "MIN", "ENABLED", "DISABLED", "REQUIRED",
+		"PREFIX", "HEADER", "VERSION", "REGION", "DOMAIN", "SCOPE", "SCOPES"}
+	// counted stand before TOKENS when a model's are meant.
+	counted = []string{"MAX", "MIN", "INPUT", "OUTPUT", "THINKING", "CONTEXT", "COMPLETION", "PROMPT", "TOTAL", "NUM"}
+	// exceptions to all of it.
+	exceptions = map[string]bool{"AWS_ACCESS_KEY_ID": true, "GOOGLE_APPLICATION_CREDENTIALS": false}
+)
+
+// LooksSecret says whether a variable of this name holds a secret: OPENAI_API_KEY, PGPASSWORD, githubToken, but not SSH_AUTH_SOCK,
+// MAX_TOKENS or MONKEY.
+func LooksSecret(name string) bool {
+	if known, ok := exceptions[strings.ToUpper(name)]; ok {
+		return known
+	}
+	parts := split(name)
+	if len(parts) == 0 {
+		return false
+	}
+	last := len(parts) - 1
+	if slices.Contains(about, parts[last]) {
+		return false
+	}
+	if last > 0 && slices.Contains(lastWords, parts[last]) {
+		return parts[last] != "TOKENS" || !slices.Contains(counted, parts[last-1])
+	}
+	return slices.ContainsFunc(parts, func(part string) bool {
+		return slices.Contains(words, part) || slices.ContainsFunc(glued, func(end string) bool { return strings.HasSuffix(part, end) })
+	})
+}
+
+// split is the words of a name in upper case: api_key, api-key and apiKey are API and KEY.
+func split(name string) []string {
+	var b strings.Builder
+	lower := false
+	for _, c := range name {
+		switch {
+		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
+			c = ' '
+		case lower && unicode.IsUpper(c):
+			b.WriteByte(' ')
+		}
+		lower = unicode.IsLower(c)
+		b.WriteRune(unicode.ToUpper(c))
+	}
+	return strings.Fields(b.String())
+}
+
+// ordinary are values that stand where a secret might, and in ordinary text.
+var ordinary = []string{"password", "changeme", "change-me", "disabled", "required", "optional", "undefined", "anonymous", "keychain",
+	"username", "localhost", "interactive", "not-needed", "none-needed", "placeholder", "your-key-here", "your-api-key", "xxxxxxxx"}
+
+// trivial says whether replacing a value would spoil texts and hide nothing.
+func trivial(value string) bool {
+	if len(value) < minLength || slices.Contains(ordinary, strings.ToLower(value)) {
+		return true
+	}
+	return strings.Trim(value, value[:1]) == ""
+}
+
+// printable is a variable's name such that it cannot spoil the text it is written into, JSON for one.
+func printable(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' || c == '.' || c < 128 && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
+			return c
+		}
+		return '_'
+	}, name)
+}
