@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 
 	"swarm"
 )
@@ -45,6 +46,8 @@ type Request struct {
 	Env       map[string]string // added to the environment: the agent's and the task's
 	Session   string            // a session to continue, or ""
 	Tools     []string          // what it may use; nil = the provider's own choice
+	// Call does one of our own tools in the agent's name, while the turn runs; an error is an answer for the agent. nil = none.
+	Call func(ctx context.Context, tool string, args json.RawMessage) (string, error)
 }
 
 // A Delta is something that happened while a turn ran.
@@ -85,4 +88,4 @@ type Reply struct {
 }
 
 // MaxOutput is how much of an output is kept.
-const MaxOutput = 102_400
+const MaxOutput = swarm.MaxOutput

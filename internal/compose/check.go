@@ -1,0 +1,206 @@
+package compose
+
+import (
+	"strconv"
+	"strings"
+
+	"swarm"
+	"swarm/internal/prompt"
+)
+
+// refError makes an error at a reference in a prompt.
+func (c *compiler) refError(kind swarm.ErrorKind, r prompt.Ref, format string, args ...any) *swarm.Error {
+	e := swarm.Errorf(kind, format, args...)
+	e.File, e.Line, e.Column = r.File, r.Line, r.Column
+	return e
+}
+
+func (c *compiler) failRef(r prompt.Ref, format string, args ...any) *swarm.Error {
+	e := c.refError(swarm.BadInput, r, format, args...)
+	c.errs = append(c.errs, e)
+	return e
+}
+
+// refs are a task's references: those of its prompt, and those of its agent's role.
+func (c *compiler) refs(t *task) []prompt.Ref {
+	var refs []prompt.Ref
+	if t.prompt != nil {
+		refs = t.prompt.refs
+	}
+	if role := c.agents[t.agent].role; role != nil && len(role.refs) > 0 {
+		refs = append(refs[:len(refs):len(refs)], role.refs...)
+	}
+	return refs
+}
+
+// checkReferences sees to it that every reference of the selected tasks leads somewhere.
+func (c *compiler) checkReferences(sel *selection) {
+	for _, i := range sel.tasks {
+		t := &c.tasks[i]
+		for _, in := range t.value.Inputs.entries {
+			to := in.value
+			if to.given() {
+				at := prompt.Ref{File: c.o.File, Line: to.node.Line, Column: to.node.Column}
+				if to.node.Line < 0 {
+					at = prompt.Ref{File: "--set " + c.sets[-to.node.Line-1]}
+				}
+				c.checkOutput(sel, i, to.value, at, "the input "+in.name)
+			}
+		}
+		for _, r := range c.refs(t) {
+			switch r.Kind {
+			case prompt.KindStdin:
+				sel.stdin = true
+			case prompt.KindOutput:
+				c.checkOutput(sel, i, r.Name, r, "{{output:"+r.Name+"}}")
+			case prompt.KindInput:
+				if t.value.Inputs.find(r.Name) == nil {
+					hint := c.didYouMean(r.Name, t.value.Inputs.names())
+					if len(t.value.Inputs.entries) == 0 {
+						hint = "write inputs: {" + r.Name + ": TASK} at the task, or {{output:TASK}} here"
+					}
+					c.failRef(r, "the task %q has no input %q", t.name, r.Name).WithHint("%s", hint)
+				}
+			}
+		}
+	}
+}
+
+// splitCopy splits the name of a copy; copy is 0 when it is none.
+func splitCopy(name string) (base string, copy int) {
+	base, number, ok := strings.Cut(name, ".")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 1 || number[0] == '0' || number[0] == '+' {
+		return name, 0
+	}
+	return base, n
+}
+
+// checkOutput checks that a task's output can be read by another one. One that exists but is not selected has none, and that is
+// no error.
+func (c *compiler) checkOutput(sel *selection, reader int, name string, at prompt.Ref, what string) {
+	base, copy := splitCopy(name)
+	i, ok := c.taskAt[base]
+	if !ok {
+		c.failRef(at, "%s: there is no task %s", what, short(name)).WithHint("%s", c.didYouMean(base, c.taskNames))
+		return
+	}
+	c.tasks[i].readers++
+	if !sel.has[i] {
+		return
+	}
+	switch n, mine := c.copies(sel, i), c.copies(sel, reader); {
+	case copy > 0 && n == 1:
+		c.failRef(at, "%s: the task %q has no copies", what, base).WithHint("write %s", base)
+	case copy > n:
+		c.failRef(at, "%s: there is no copy %d of the task %q, only %d", what, copy, base, n).WithHint("write %s.1 to %s.%d", base, base, n)
+	case copy == 0 && n > 1 && mine == 1:
+		c.failRef(at, "%s: the task %q has %d copies", what, base, n).WithHint("say which: %s.1 to %s.%d", base, base, n)
+	case copy == 0 && n > 1 && mine > n:
+		c.failRef(at, "%s: the task %q has %d copies, but %q, which reads them one by one, has %d", what, base, n, c.tasks[reader].name, mine).
+			WithHint("say which: %s.1 to %s.%d", base, base, n)
+	}
+}
+
+// checkMoney tells of a budget in money that nothing counts against.
+func (c *compiler) checkMoney(sel *selection) {
+	usd := c.file.Budget.USD
+	if !usd.given() || len(sel.tasks) == 0 {
+		return
+	}
+	for _, a := range c.agentsOf(sel) {
+		if s := a.spec; s != nil && s.Price == (swarm.Price{}) {
+			c.warn(usd.node, "the provider %q has no price, so its turns count as $0 unless it reports what they cost", s.Name).
+				WithHint("write price: {input: 3, output: 15} (US dollars for a million tokens), or bound tokens or calls instead")
+		}
+	}
+}
+
+// checkOrder warns of outputs that cannot be there yet, of tasks that can never start, and of prompts that may get too large.
+func (c *compiler) checkOrder(sel *selection) {
+	c.findNever(sel)
+	w := &c.walk
+	w.c, w.sel = c, sel
+	for _, i := range sel.tasks {
+		t := &c.tasks[i]
+		if t.prompt != nil && t.prompt.bytes > prompt.MaxPrompt {
+			c.warn(t.key, "the prompt of the task %q may get as large as %.1f MB, and 4 MB is the limit", t.name, float64(t.prompt.bytes)/(1<<20)).
+				WithHint("read less: {{output:task:last_50_lines}}")
+		}
+		if c.iterations(sel, i) > 1 {
+			continue
+		}
+		for _, r := range c.refs(t) {
+			name := r.Name
+			if in := t.value.Inputs.find(name); r.Kind == prompt.KindInput && in != nil {
+				name = in.value.value
+			} else if r.Kind != prompt.KindOutput {
+				continue
+			}
+			base, _ := splitCopy(name)
+			if to, ok := c.taskAt[base]; ok {
+				c.checkRead(w, i, to, r)
+			}
+		}
+	}
+}
+
+// checkRead warns when a task that runs once reads the output of one that has not run, or may not have run, before it.
+func (c *compiler) checkRead(w *walk, reader, to int, r prompt.Ref) {
+	name, other := c.tasks[reader].name, c.tasks[to].name
+	warn := func(format string, args ...any) *swarm.Error {
+		e := c.refError(Warning, r, format, args...)
+		c.warns = append(c.warns, e)
+		return e
+	}
+	switch {
+	case !w.sel.has[to]:
+		warn("%q reads the output of %q, which does not run with it: there will be none", name, other).
+			WithHint("add %s to the tasks of the pipeline", other)
+	case reader == to:
+		warn("%q reads its own output, and runs only once: there will be none", name).WithHint("write iterations: 2 or more")
+	case w.before(to, reader):
+	case w.before(reader, to):
+		warn("%q reads the output of %q, which runs after it, and only once: there will be none", name, other).
+			WithHint("write iterations: 2 or more at the pipeline")
+	default:
+		warn("%q reads the output of %q but does not wait for it: there may be none", name, other).
+			WithHint("write depends_on: [%s]", other)
+	}
+}
+
+// walk answers who runs before whom. It gives up, and says yes, when the questions have taken too long in all.
+type walk struct {
+	c     *compiler
+	sel   *selection
+	seen  []int // by task: the last question that it was met in
+	asked int
+	steps int
+}
+
+// before is whether a ends before b starts, because b depends on it.
+func (w *walk) before(a, b int) bool {
+	const enough = 20_000_000
+	if w.seen == nil {
+		w.seen = make([]int, len(w.c.tasks))
+	}
+	w.asked++
+	todo := []int{b}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, next := range w.c.tasks[i].after {
+			if next.task == a {
+				return true
+			}
+			if w.steps++; w.steps > enough {
+				return true
+			}
+			if w.seen[next.task] != w.asked && w.sel.has[next.task] {
+				w.seen[next.task] = w.asked
+				todo = append(todo, next.task)
+			}
+		}
+	}
+	return false
+}

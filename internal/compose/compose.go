@@ -1,0 +1,95 @@
+// Package compose turns a compose file into a plan.
+//
+// The bytes are first a tree ([parse]: size, depth and text are checked before anything is built). The tree is decoded into the
+// types in keys.go, whose struct tags are the one table of keys: the decoder, --set and the JSON Schema for editors all read
+// it. Then names, providers, dependencies and pipelines are resolved over the whole file, what is to run is selected, its
+// prompts are read, and the plan is written down. Every step collects all that is wrong, each with its file, line and column.
+//
+// The package does no I/O: prompts, scripts and schemas come through [Prompts].
+package compose
+
+import (
+	"swarm"
+)
+
+// Prompts reads the files that a compose file names. A file that is not there is an error of the kind swarm.NotFound.
+type Prompts interface {
+	// Prompt finds a prompt by its name in the prompt folders. The path is for messages and spans.
+	Prompt(name string) (path string, text []byte, err error)
+	// File reads a prompt-file, schema or script, relative to the compose file's folder.
+	File(path string) (shown string, text []byte, err error)
+	// Include reads what an {{include: rel}} in the file from ("" = a prompt-string) names.
+	Include(from, rel string) (path string, text []byte, err error)
+}
+
+// Options are a compose file, and what a command line says about it.
+type Options struct {
+	File        string // the name for messages
+	Source      []byte
+	Prompts     Prompts
+	Select      []string               // a pipeline, or tasks; none = main, else the only pipeline, else all tasks
+	Only        bool                   // without what the selected tasks depend on
+	Set         []string               // "a.b=c": written over the file before it is looked at
+	Provider    string                 // for agents that name none; over the file's
+	MaxParallel int                    // over the file's; 0 = the file's
+	Dir         string                 // absolute: where tasks work, and what relative folders are relative to
+	Stdin       func() ([]byte, error) // called only when a selected prompt holds {{STDIN}}
+}
+
+// A Bundle is a plan and everything it refers to.
+type Bundle struct {
+	Plan     swarm.Plan
+	Bodies   [][]byte       // the texts that the plan names by their hash
+	Warnings []*swarm.Error // of the kinds Warning and Notice
+	Settings Settings
+}
+
+// The kinds of warnings. Nothing is wrong with the file, but perhaps with what it says.
+const (
+	Warning swarm.ErrorKind = "warning"
+	Notice  swarm.ErrorKind = "notice" // of low rank: only `swarm check` says it
+)
+
+// Compile makes the plan of what is selected. The error is the first of those that Check would find.
+func Compile(o Options) (*Bundle, error) {
+	c := newCompiler(o)
+	for _, step := range []func(){c.read, c.resolve} {
+		if step(); c.failed() {
+			return nil, c.firstError()
+		}
+	}
+	sel := c.choose()
+	if c.failed() {
+		return nil, c.firstError()
+	}
+	for _, step := range []func(*selection){c.loadPrompts, c.checkReferences, c.checkMoney} {
+		if step(sel); c.failed() {
+			return nil, c.firstError()
+		}
+	}
+	p := c.emit(sel)
+	if c.failed() {
+		return nil, c.firstError()
+	}
+	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings()}, nil
+}
+
+// Check finds everything that is wrong with the file, and everything that looks wrong, each list in order of place.
+// Without a selection it looks at every pipeline, and at the tasks that are in none.
+func Check(o Options) (errs, warnings []*swarm.Error) {
+	c := newCompiler(o)
+	if c.read(); c.root == nil {
+		return c.sortedErrors(), nil
+	}
+	c.resolve()
+	for _, sel := range c.everySelection() {
+		c.loadPrompts(sel)
+		c.checkReferences(sel)
+		c.checkOrder(sel)
+		c.checkMoney(sel)
+		c.checkCopies(sel)
+		c.agentsOf(sel)
+	}
+	c.checkUnused()
+	return c.sortedErrors(), c.sortedWarnings()
+}

@@ -1,0 +1,201 @@
+package compose
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"swarm"
+)
+
+// copyName is the name of a task's or agent's copy; copy 0 is the thing itself.
+func copyName(name string, copy int) string {
+	if copy == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s.%d", name, copy)
+}
+
+// emit writes the plan of a selection down.
+func (c *compiler) emit(sel *selection) swarm.Plan {
+	p := swarm.Plan{Kind: swarm.PipelineRun, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: []swarm.Agent{}}
+	b := c.file.Budget
+	p.Budget = swarm.Budget{Tokens: b.Tokens.value, USD: b.USD.value, Calls: b.Calls.value, Wall: b.Wall.value}
+	p.MaxParallel = c.settings().MaxParallel
+	if c.checkCopies(sel); c.failed() {
+		return p
+	}
+	agents := c.agentsOf(sel)
+	if sel.pipeline != nil {
+		p.Name = sel.pipeline.name
+		c.emitPipeline(&p, sel, agents)
+	} else {
+		c.emitLoose(&p, sel, agents)
+	}
+	used := map[string]bool{}
+	for _, a := range agents {
+		if a.spec != nil && !used[a.spec.Name] {
+			used[a.spec.Name] = true
+			p.Providers = append(p.Providers, *a.spec)
+		}
+	}
+	if sel.stdin && c.o.Stdin != nil {
+		text, err := c.o.Stdin()
+		if err != nil {
+			c.failWith(nil, err)
+			return p
+		}
+		p.Stdin = c.bodies.add(text)
+	}
+	return p
+}
+
+// emitPipeline writes the copies of a pipeline side by side: each is a group, with agents of its own.
+func (c *compiler) emitPipeline(p *swarm.Plan, sel *selection, agents []*agent) {
+	for _, copy := range numbers(c.copies(sel, 0)) {
+		p.Groups = append(p.Groups, swarm.Group{Iterations: c.iterations(sel, 0)})
+		for _, i := range sel.tasks {
+			var deps []swarm.Dependency
+			for _, a := range c.tasks[i].after {
+				deps = append(deps, swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition})
+			}
+			p.Tasks = append(p.Tasks, c.emitTask(i, copy, len(p.Groups)-1, deps))
+		}
+		for _, a := range agents {
+			p.Agents = append(p.Agents, c.emitAgent(a, copy))
+		}
+	}
+	c.emitEdges(p)
+}
+
+// numbers are those of n copies; one alone is the thing itself, and has 0.
+func numbers(n int) []int {
+	if n == 1 {
+		return []int{0}
+	}
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i + 1
+	}
+	return list
+}
+
+// emitLoose writes tasks by themselves: each copy of each is a group. Who depends on a task depends on all its copies.
+func (c *compiler) emitLoose(p *swarm.Plan, sel *selection, agents []*agent) {
+	busy := make(map[string]map[int]bool, len(agents)) // by agent: the copies of it that do something
+	for _, i := range sel.tasks {
+		t := &c.tasks[i]
+		var deps []swarm.Dependency
+		for _, a := range t.after {
+			if !sel.has[a.task] {
+				continue
+			}
+			for _, copy := range numbers(c.copies(sel, a.task)) {
+				deps = append(deps, swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition})
+			}
+		}
+		if busy[t.agent] == nil {
+			busy[t.agent] = map[int]bool{}
+		}
+		for _, copy := range numbers(c.copies(sel, i)) {
+			busy[t.agent][copy] = true
+			p.Groups = append(p.Groups, swarm.Group{Iterations: c.iterations(sel, i)})
+			p.Tasks = append(p.Tasks, c.emitTask(i, copy, len(p.Groups)-1, deps))
+		}
+	}
+	for _, a := range agents {
+		copies := slices.Sorted(maps.Keys(busy[a.name]))
+		if len(c.tasks) == 0 {
+			copies = []int{0} // a file of agents only
+		}
+		for _, copy := range copies {
+			p.Agents = append(p.Agents, c.emitAgent(a, copy))
+		}
+	}
+	c.emitEdges(p)
+}
+
+// emitEdges writes the edges between the agents of the plan. Copies are joined with those of the same number, and with agents
+// that have no copies.
+func (c *compiler) emitEdges(p *swarm.Plan) {
+	copies := make(map[string][]string, len(p.Agents)) // by the file's name: "" or ".2"
+	for _, a := range p.Agents {
+		base := a.Name
+		if a.Base != "" {
+			base = a.Base
+		}
+		copies[base] = append(copies[base], strings.TrimPrefix(a.Name, base))
+	}
+	for _, e := range c.file.Edges.items {
+		from, to, both, ok := arrow(e.value)
+		if !ok {
+			continue
+		}
+		for _, f := range copies[from] {
+			for _, t := range copies[to] {
+				if f == t || f == "" || t == "" {
+					p.Edges = append(p.Edges, swarm.Edge{From: from + f, To: to + t, Both: both})
+				}
+			}
+		}
+	}
+}
+
+func (c *compiler) emitTask(i, copy, group int, deps []swarm.Dependency) swarm.Task {
+	t := &c.tasks[i]
+	v := &t.value
+	out := swarm.Task{
+		Name:        copyName(t.name, copy),
+		Copy:        copy,
+		Group:       group,
+		Agent:       copyName(t.agent, copy),
+		Prompt:      t.prompt.hash,
+		DependsOn:   deps,
+		Inputs:      pairs(v.Inputs),
+		Expect:      t.prompt.expect,
+		Retries:     int(v.Retries.value),
+		OnFailure:   swarm.OnFailure(v.OnFailure.value),
+		Timeout:     v.Timeout.value,
+		Concurrency: int(v.Concurrency.value),
+		Model:       v.Model.value,
+		Tier:        v.Tier.value,
+		Env:         pairs(v.Env),
+		Workdir:     c.folder(v.Workdir.value),
+		Desk:        v.Desk.value,
+	}
+	if copy > 0 {
+		out.Base = t.name
+	}
+	return out
+}
+
+func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
+	out := swarm.Agent{Name: copyName(a.name, copy)}
+	if copy > 0 {
+		out.Base = a.name
+	}
+	if a.spec != nil {
+		out.Provider = a.spec.Name
+	}
+	if a.role != nil {
+		out.Role = a.role.hash
+	}
+	if k := a.keys; k != nil {
+		out.Model, out.Tier, out.Tools, out.Env = k.Model.value, k.Tier.value, texts(k.Tools), pairs(k.Env)
+		out.Permissions = swarm.Permissions{Spawn: k.Permissions.Spawn.value, Orchestrate: k.Permissions.Orchestrate.value}
+		if k.Root.given() {
+			out.Root = c.folder(k.Root.value)
+		}
+	}
+	return out
+}
+
+// folder is a folder of the file as an absolute path.
+func (c *compiler) folder(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(c.o.Dir, path)
+}

@@ -1,0 +1,204 @@
+package compose
+
+import (
+	"reflect"
+	"strconv"
+	"sync"
+
+	"swarm"
+)
+
+// This file is the table of keys. A field's tags are its rule: key, doc, among (a list in choices), min, max, loose, single.
+
+// kinds are the providers that exist without being declared.
+var kinds = []string{"command", "script", "claude-code", "codex", "gemini", "opencode", "acp", "anthropic", "openai", "a2a"}
+
+var tiers = []string{"small", "medium", "large"}
+
+var choices = map[string][]string{
+	"kinds":      kinds,
+	"tiers":      tiers,
+	"conditions": swarm.Conditions,
+	"on_failure": swarm.OnFailures,
+	"approvals":  {"ask", "auto"},
+}
+
+type fileKeys struct {
+	section
+	Version      text                `key:"version" loose:"" doc:"The version of this format: \"1\"."`
+	Provider     text                `key:"provider" doc:"The provider of agents that name none; --provider and SWARM_PROVIDER go before it."`
+	Providers    named[providerKeys] `key:"providers" doc:"How agents are reached. Every built-in kind is there without being declared."`
+	Agents       named[agentKeys]    `key:"agents" doc:"The participants."`
+	Edges        list[text]          `key:"edges" doc:"Who may hand work to whom: \"a -> b\" or \"a <-> b\"."`
+	Tasks        named[taskKeys]     `key:"tasks" doc:"The work."`
+	Pipelines    named[pipelineKeys] `key:"pipelines" doc:"Sets of tasks that iterate together. swarm up runs main, else the only one, else all tasks."`
+	DefaultAgent text                `key:"default_agent" doc:"Who gets a line that names nobody."`
+	MaxParallel  integer             `key:"max_parallel" min:"1" max:"10000" doc:"Turns of a run at once."`
+	WaitTimeout  duration            `key:"wait_timeout" doc:"How long a reference waits."`
+	ReplyTimeout duration            `key:"reply_timeout" doc:"How long a required reply is waited for."`
+	Approvals    approvalKeys        `key:"approvals" doc:"What has to be approved by a person."`
+	Notify       notifyKeys          `key:"notify" doc:"How a person is told."`
+	Budget       budgetKeys          `key:"budget" doc:"What a run may cost."`
+	Swarm        swarmKeys           `key:"swarm" doc:"Limits of swarm mode."`
+	Tools        toolKeys            `key:"tools" doc:"Tools of others."`
+}
+
+type providerKeys struct {
+	section
+	Kind    text        `key:"kind" among:"kinds" doc:"What kind of provider it is."`
+	Command list[text]  `key:"command" loose:"" doc:"Program and arguments. The prompt comes on standard input, unless an argument holds {prompt}; {model} is the model."`
+	Script  text        `key:"script" doc:"The YAML file of a provider of the kind script."`
+	BaseURL text        `key:"base_url" doc:"Where its server is."`
+	Models  named[text] `key:"models" loose:"" doc:"Models by tier: small, medium, large."`
+	Price   priceKeys   `key:"price" doc:"US dollars for a million tokens."`
+	Env     named[text] `key:"env" loose:"" doc:"Added to its environment."`
+}
+
+type priceKeys struct {
+	section
+	Input  number `key:"input" doc:"For a million tokens of input."`
+	Output number `key:"output" doc:"For a million tokens of output."`
+}
+
+type agentKeys struct {
+	section
+	Provider    text           `key:"provider" doc:"How it is reached."`
+	Role        text           `key:"role" doc:"Its role prompt, by name; without it the prompt that has the agent's name, if there is one."`
+	Model       text           `key:"model" loose:"" doc:"Its model."`
+	Tier        text           `key:"tier" among:"tiers" doc:"Its model, by size."`
+	Tools       list[text]     `key:"tools" doc:"The tools it may use."`
+	Root        text           `key:"root" doc:"The folder that its tools may touch."`
+	Permissions permissionKeys `key:"permissions" doc:"What it may do beside its work."`
+	Env         named[text]    `key:"env" loose:"" doc:"Added to its environment."`
+}
+
+type permissionKeys struct {
+	section
+	Spawn       boolean `key:"spawn" doc:"It may ask for new agents."`
+	Orchestrate boolean `key:"orchestrate" doc:"It leads: when it is done, the run is."`
+}
+
+type taskKeys struct {
+	section
+	Agent        text            `key:"agent" doc:"Who does it. Without it the task is its own agent."`
+	Prompt       text            `key:"prompt" doc:"Its prompt, by name."`
+	PromptFile   text            `key:"prompt-file" doc:"Its prompt, as a file, relative to this one."`
+	PromptString text            `key:"prompt-string" doc:"Its prompt, as text."`
+	DependsOn    list[afterKeys] `key:"depends_on" single:"" doc:"The tasks that it waits for."`
+	Inputs       named[text]     `key:"inputs" doc:"What {{input:NAME}} stands for: a task's output."`
+	Expect       expectKeys      `key:"expect" doc:"What must hold before it is completed; all of it."`
+	Retries      integer         `key:"retries" max:"1000" doc:"How many more attempts it gets."`
+	Timeout      duration        `key:"timeout" doc:"How long one attempt may take."`
+	OnFailure    text            `key:"on_failure" among:"on_failure" doc:"What happens when it has failed for good."`
+	Model        text            `key:"model" loose:"" doc:"The model for this task."`
+	Tier         text            `key:"tier" among:"tiers" doc:"The model for this task, by size."`
+	Iterations   integer         `key:"iterations" min:"1" max:"1000000" doc:"How often it is done; only outside a pipeline."`
+	Parallelism  integer         `key:"parallelism" min:"1" max:"1000" doc:"How many copies of it run; only outside a pipeline."`
+	Concurrency  integer         `key:"concurrency" min:"1" max:"10000" doc:"How many copies of it may run at the same time."`
+	Prefix       text            `key:"prefix" doc:"Text before its prompt."`
+	Suffix       text            `key:"suffix" doc:"Text after its prompt."`
+	Env          named[text]     `key:"env" loose:"" doc:"Added to its environment."`
+	Workdir      text            `key:"workdir" doc:"The folder that it works in."`
+	Desk         boolean         `key:"desk" doc:"It works through the file protocol."`
+}
+
+// afterKeys is one dependency: a name, or a mapping with a condition.
+type afterKeys struct {
+	section
+	Task      text `key:"task" doc:"The task that is waited for."`
+	Condition text `key:"condition" among:"conditions" doc:"How it must have ended; any is the default."`
+}
+
+type expectKeys struct {
+	section
+	Command text `key:"command" loose:"" doc:"A command that must end with 0."`
+	File    text `key:"file" doc:"A file that must be there."`
+	Schema  text `key:"schema" doc:"The file of a JSON Schema for the output, or for file."`
+	Matches text `key:"matches" loose:"" doc:"A regular expression (RE2) that the output must match."`
+}
+
+type pipelineKeys struct {
+	section
+	Tasks       list[text] `key:"tasks" doc:"Its tasks."`
+	Iterations  integer    `key:"iterations" min:"1" max:"1000000" doc:"How often they are done."`
+	Parallelism integer    `key:"parallelism" min:"1" max:"1000" doc:"How many copies run side by side."`
+}
+
+type approvalKeys struct {
+	section
+	Spawn text `key:"spawn" among:"approvals" doc:"New agents."`
+}
+
+type notifyKeys struct {
+	section
+	Command list[text] `key:"command" loose:"" doc:"A program that is run; {text} is what there is to say."`
+	Bell    boolean    `key:"bell" doc:"Ring the terminal's bell."`
+	Webhook text       `key:"webhook" doc:"A URL that is posted to."`
+}
+
+type budgetKeys struct {
+	section
+	Tokens integer  `key:"tokens" min:"1" doc:"Tokens, in and out."`
+	USD    number   `key:"usd" doc:"US dollars."`
+	Calls  integer  `key:"calls" min:"1" doc:"Turns."`
+	Wall   duration `key:"wall" doc:"Time from start to end."`
+}
+
+type swarmKeys struct {
+	section
+	MaxAgents             integer `key:"max_agents" min:"1" max:"10000" doc:"Agents in a swarm."`
+	MaxIterationsPerAgent integer `key:"max_iterations_per_agent" min:"1" max:"1000000" doc:"Turns of one agent."`
+	AgentTimeoutSeconds   integer `key:"agent_timeout_seconds" min:"1" max:"31536000" doc:"Time of one agent."`
+	MaxMessagesPerAgent   integer `key:"max_messages_per_agent" min:"1" max:"1000000" doc:"Messages that one agent may send."`
+	WorkspaceSnippetChars integer `key:"workspace_snippet_chars" min:"1" max:"1000000" doc:"Of a topic's entry, how much is shown."`
+	WorkspaceMaxEntries   integer `key:"workspace_max_entries" min:"1" max:"10000" doc:"Of a topic, how many entries are shown."`
+}
+
+type toolKeys struct {
+	section
+	MCP named[mcpKeys] `key:"mcp" doc:"MCP servers."`
+}
+
+type mcpKeys struct {
+	section
+	Command list[text]  `key:"command" loose:"" doc:"Program and arguments of a server on standard input and output."`
+	URL     text        `key:"url" doc:"Where an HTTP server is."`
+	Env     named[text] `key:"env" loose:"" doc:"Added to its environment."`
+}
+
+// A table is the keys of one struct, in its order.
+type table struct {
+	keys  []string
+	byKey map[string]field
+}
+
+type field struct {
+	rule
+	index int
+}
+
+var tables sync.Map // reflect.Type → *table
+
+// fieldsOf reads the table of keys from a struct's tags.
+func fieldsOf(t reflect.Type) *table {
+	if known, ok := tables.Load(t); ok {
+		return known.(*table)
+	}
+	made := &table{byKey: map[string]field{}}
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag
+		key := tag.Get("key")
+		if key == "" {
+			continue
+		}
+		f := field{index: i, rule: rule{key: key, doc: tag.Get("doc"), among: choices[tag.Get("among")]}}
+		_, f.loose = tag.Lookup("loose")
+		_, f.single = tag.Lookup("single")
+		f.min, _ = strconv.ParseFloat(tag.Get("min"), 64)
+		f.max, _ = strconv.ParseFloat(tag.Get("max"), 64)
+		made.keys = append(made.keys, key)
+		made.byKey[key] = f
+	}
+	tables.Store(t, made)
+	return made
+}

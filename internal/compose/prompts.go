@@ -1,0 +1,314 @@
+package compose
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"swarm"
+	"swarm/internal/prompt"
+)
+
+// bodies are the texts that the plan names by their hash, each once.
+type bodies struct {
+	texts [][]byte
+	known map[swarm.Hash]bool
+}
+
+func (b *bodies) add(text []byte) swarm.Hash {
+	h := swarm.HashOf(text)
+	if !b.known[h] {
+		b.known[h] = true
+		b.texts = append(b.texts, text)
+	}
+	return h
+}
+
+// A piece is a parsed text: a prompt, a role, a prefix.
+type piece struct {
+	template prompt.Template
+	refs     []prompt.Ref
+	path     string     // of its file, or ""
+	hash     swarm.Hash // once it is a body
+}
+
+// loaded is what a task needs from files.
+type loaded struct {
+	hash   swarm.Hash
+	refs   []prompt.Ref
+	bytes  int64 // at most, when all outputs are as large as they may be
+	expect *swarm.Expect
+}
+
+// loadPrompts reads the prompts of the selected tasks, and the roles of their agents.
+func (c *compiler) loadPrompts(sel *selection) {
+	for _, i := range sel.tasks {
+		if t := &c.tasks[i]; !t.tried {
+			t.tried = true
+			t.prompt = c.load(t)
+		}
+	}
+	for _, a := range c.agentsOf(sel) {
+		if !a.tried {
+			a.tried = true
+			a.role = c.loadRole(a)
+		}
+	}
+}
+
+// load reads what one task needs; nil when something is wrong.
+func (c *compiler) load(t *task) *loaded {
+	v := &t.value
+	before := len(c.errs)
+	text := c.taskText(t)
+	if text == nil {
+		return nil
+	}
+	var parts []prompt.Template
+	l := &loaded{}
+	for _, p := range []*piece{c.stringPiece(v.Prefix), text, c.stringPiece(v.Suffix)} {
+		if p != nil {
+			parts = append(parts, p.template)
+			l.refs = append(l.refs, p.refs...)
+		}
+	}
+	switch {
+	case len(parts) > 1:
+		whole := prompt.Join(parts...)
+		l.hash, l.bytes = c.bodies.add(whole.Marshal()), whole.MaxBytes(swarm.MaxOutput)
+	default:
+		l.hash, l.bytes = c.stored(text), text.template.MaxBytes(swarm.MaxOutput)
+	}
+	l.expect = c.expect(v.Expect)
+	if len(c.errs) > before {
+		return nil
+	}
+	return l
+}
+
+// stored makes a piece a body, once.
+func (c *compiler) stored(p *piece) swarm.Hash {
+	if p.hash == "" {
+		p.hash = c.bodies.add(p.template.Marshal())
+	}
+	return p.hash
+}
+
+// taskText is a task's own prompt, wherever it stands.
+func (c *compiler) taskText(t *task) *piece {
+	v := &t.value
+	switch {
+	case v.PromptString.given():
+		return c.stringPiece(v.PromptString)
+	case v.PromptFile.given():
+		return c.filePiece("file "+v.PromptFile.value, v.PromptFile, func() (string, []byte, error) { return c.readFile(v.PromptFile.value) })
+	case v.Prompt.given():
+		return c.promptPiece(v.Prompt.value, v.Prompt)
+	}
+	return nil
+}
+
+// promptPiece is a prompt of the prompt folders, by its name.
+func (c *compiler) promptPiece(name string, at text) *piece {
+	name = strings.TrimSuffix(name, ".md")
+	if !fs.ValidPath(name) || name == "." || strings.HasPrefix(name, "-") || len(name) > 200 || strings.ContainsAny(name, "\\\n\r\t\x1b") {
+		c.fail(at.node, "%s is not the name of a prompt", short(at.value)).WithHint("write NAME for swarm/prompts/NAME.md; other files are for prompt-file")
+		return nil
+	}
+	return c.filePiece("prompt "+name, at, func() (string, []byte, error) { return c.findPrompt(name) })
+}
+
+func (c *compiler) findPrompt(name string) (string, []byte, error) {
+	if c.o.Prompts == nil {
+		return "", nil, swarm.Errorf(swarm.NotFound, "there is no prompt %q", name)
+	}
+	return c.o.Prompts.Prompt(name)
+}
+
+func (c *compiler) readFile(path string) (string, []byte, error) {
+	if c.o.Prompts == nil {
+		return "", nil, swarm.Errorf(swarm.NotFound, "there is no file %q", path)
+	}
+	return c.o.Prompts.File(path)
+}
+
+// filePiece reads and parses a file, once for all who name it. What is wrong with the file is told once too; that it cannot be
+// read is told wherever it is named.
+func (c *compiler) filePiece(key string, at text, read func() (string, []byte, error)) *piece {
+	if p, ok := c.pieces[key]; ok {
+		return p
+	}
+	path, raw, err := read()
+	if err != nil {
+		c.failWith(at.node, err)
+		return nil
+	}
+	p := c.parsePiece(prompt.Source{File: path, Text: raw}, nil)
+	if p != nil {
+		p.path = path
+	}
+	c.pieces[key] = p
+	return p
+}
+
+// stringPiece parses a text that stands in the compose file itself.
+func (c *compiler) stringPiece(t text) *piece {
+	if !t.given() {
+		return nil
+	}
+	src := prompt.Source{File: c.o.File, Text: []byte(t.value), Line: t.node.Line, Column: t.node.Column}
+	return c.parsePiece(src, c.inFile(t.node))
+}
+
+// parsePiece parses a text. The function mends places in the compose file, where a text's lines are not the file's.
+func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (int, int)) *piece {
+	at := func(e *swarm.Error) *swarm.Error {
+		if mend != nil && e.File == c.o.File {
+			e.Line, e.Column = mend(e.Line, e.Column)
+		}
+		return e
+	}
+	tmpl, warnings, err := prompt.Parse(src, c.include)
+	for _, w := range warnings {
+		w.Kind = Warning
+		c.warns = append(c.warns, at(w))
+	}
+	if err != nil {
+		var e *swarm.Error
+		if errors.As(err, &e) {
+			at(e)
+		}
+		c.failWith(nil, err)
+		return nil
+	}
+	if mend != nil {
+		for i, p := range tmpl.Parts {
+			if p.Line > 0 && p.File == c.o.File {
+				tmpl.Parts[i].Line, tmpl.Parts[i].Column = mend(p.Line, p.Column)
+			}
+		}
+	}
+	return &piece{template: tmpl, refs: tmpl.Refs()}
+}
+
+// include reads an included file. In the compose file, paths are relative to the prompt folders.
+func (c *compiler) include(from, rel string) (string, []byte, error) {
+	if c.o.Prompts == nil {
+		return "", nil, swarm.Errorf(swarm.NotFound, "there is no file %q", rel)
+	}
+	if from == c.o.File {
+		from = ""
+	}
+	return c.o.Prompts.Include(from, rel)
+}
+
+// inFile says where in the file a place in a text is. The text of a literal block (|) stands line by line in the lines after
+// its node, indented. Of other texts only the beginning is known: YAML folds their lines. The text of a --set is nowhere.
+func (c *compiler) inFile(n *yaml.Node) func(line, column int) (int, int) {
+	if n.Line < 0 {
+		return func(int, int) (int, int) { return 0, 0 }
+	}
+	if n.Style&yaml.LiteralStyle == 0 {
+		return func(line, column int) (int, int) {
+			if line == n.Line && n.Style&(yaml.FoldedStyle|yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0 {
+				return line, column
+			}
+			return n.Line, n.Column
+		}
+	}
+	indent := c.indentOf(n)
+	return func(line, column int) (int, int) {
+		if line == n.Line {
+			column -= n.Column - 1 // Parse was told that the text begins at the node
+		}
+		return line + 1, column + indent
+	}
+}
+
+// indentOf is by how much a literal block is indented: the difference between its first line of text here and in the file.
+func (c *compiler) indentOf(n *yaml.Node) int {
+	for i, line := range strings.Split(n.Value, "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		return max(0, len(lineAt(c.o.Source, n.Line+1+i))-len(line))
+	}
+	return 0
+}
+
+// loadRole reads an agent's role: the prompt that it names, or the one that has its name if there is one. A prompt that is a task
+// of the agent is no role: it would stand in the prompt twice.
+func (c *compiler) loadRole(a *agent) *piece {
+	var p *piece
+	switch {
+	case a.keys != nil && a.keys.Role.given():
+		p = c.promptPiece(a.keys.Role.value, a.keys.Role)
+	case a.own || c.saysItself(a):
+	default:
+		path, _, err := c.findPrompt(a.name)
+		if swarm.KindOf(err) == swarm.NotFound || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if p = c.promptPiece(a.name, text{at{a.node}, a.name}); p != nil && c.isTaskText(a, path) {
+			return nil
+		}
+	}
+	if p != nil {
+		c.stored(p)
+	}
+	return p
+}
+
+// saysItself is whether a task of the agent names the prompt that has the agent's name.
+func (c *compiler) saysItself(a *agent) bool {
+	for _, i := range a.tasks {
+		if strings.TrimSuffix(c.tasks[i].value.Prompt.value, ".md") == a.name {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *compiler) isTaskText(a *agent, path string) bool {
+	for _, i := range a.tasks {
+		if file := c.tasks[i].value.PromptFile; file.given() {
+			if p := c.pieces["file "+file.value]; p != nil && p.path == path {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// expect reads what a task's expect needs.
+func (c *compiler) expect(x expectKeys) *swarm.Expect {
+	if !x.given() {
+		return nil
+	}
+	out := &swarm.Expect{File: x.File.value, Matches: x.Matches.value, Command: x.Command.value}
+	if x.Schema.given() {
+		shown, raw, err := c.readFile(x.Schema.value)
+		switch {
+		case err != nil:
+			c.failWith(x.Schema.node, err)
+		case !json.Valid(raw):
+			c.fail(x.Schema.node, "the schema %s is not JSON", shown)
+		default:
+			out.Schema, out.SchemaFile = c.bodies.add(raw), shown
+		}
+	}
+	return out
+}
+
+// fileBody makes a file that the compose file names a body.
+func (c *compiler) fileBody(t text) swarm.Hash {
+	_, raw, err := c.readFile(t.value)
+	if err != nil {
+		c.failWith(t.node, err)
+		return ""
+	}
+	return c.bodies.add(raw)
+}

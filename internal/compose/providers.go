@@ -1,0 +1,146 @@
+package compose
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+
+	"swarm"
+)
+
+// resolveProviders checks what is declared.
+func (c *compiler) resolveProviders() {
+	for i := range c.file.Providers.entries {
+		e := &c.file.Providers.entries[i]
+		v := &e.value
+		c.checkName(e.key, "provider", swarm.CheckTaskName)
+		c.checkURL(v.BaseURL)
+		c.checkCommand(v.Command, "command")
+		c.checkEnv(v.Env)
+		for _, m := range v.Models.entries {
+			if !contains(tiers, m.name) {
+				c.fail(m.key, "there is no tier %s", short(m.name)).WithHint("%s", swarm.DidYouMean(m.name, tiers))
+			}
+		}
+		if v.broken {
+			continue
+		}
+		kind := kindOf(e)
+		switch preset := contains(kinds, e.name); {
+		case kind == "":
+			c.fail(e.key, "the provider %s has no kind", short(e.name)).WithHint("write kind: command, or another of %s", listed(kinds))
+		case preset && kind != e.name:
+			c.fail(e.key, "the provider %q is built in, and is not of the kind %q", e.name, kind).WithHint("choose another name")
+		case kind == "command" && !v.Command.given():
+			c.fail(e.key, "the provider %q has no command", e.name).WithHint("write command: [program, argument]")
+		case kind == "script" && !v.Script.given():
+			c.fail(e.key, "the provider %q has no script", e.name).WithHint("write script: FILE.yaml")
+		case kind != "script" && v.Script.given():
+			c.fail(v.Script.node, "a provider of the kind %q has no script", kind).WithHint("write kind: script")
+		}
+	}
+	if p := c.file.Provider; p.given() {
+		c.checkProvider(p.value, p.node)
+	}
+	if p := c.o.Provider; p != "" && !c.knownProvider(p) {
+		c.errs = append(c.errs, swarm.Errorf(swarm.BadInput, "there is no provider %s, which --provider or SWARM_PROVIDER names", short(p)).
+			WithHint("%s", c.didYouMean(p, c.providerNames())))
+	}
+	for i := range c.file.Agents.entries {
+		if p := c.file.Agents.entries[i].value.Provider; p.given() {
+			c.checkProvider(p.value, p.node)
+		}
+	}
+}
+
+func kindOf(e *entry[providerKeys]) string {
+	if !e.value.Kind.given() && contains(kinds, e.name) {
+		return e.name
+	}
+	return e.value.Kind.value
+}
+
+func (c *compiler) providerNames() []string {
+	names := c.file.Providers.names()
+	for _, k := range kinds {
+		if !contains(names, k) && !needsDeclaring(k) {
+			names = append(names, k)
+		}
+	}
+	return names
+}
+
+// needsDeclaring says of a kind that it can do nothing without its keys.
+func needsDeclaring(kind string) bool { return kind == "command" || kind == "script" }
+
+func (c *compiler) knownProvider(name string) bool {
+	return c.file.Providers.find(name) != nil || contains(kinds, name) && !needsDeclaring(name)
+}
+
+func (c *compiler) checkProvider(name string, node *yaml.Node) {
+	switch {
+	case c.knownProvider(name):
+	case needsDeclaring(name):
+		key := map[string]string{"command": "command: [program, argument]", "script": "script: FILE.yaml"}[name]
+		c.fail(node, "%q is a kind of provider, and this file does not say which", name).
+			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, key)
+	default:
+		c.fail(node, "there is no provider %s", short(name)).WithHint("%s", c.didYouMean(name, c.providerNames()))
+	}
+}
+
+// spec is the provider with this name, which is known to exist. Its script is read now.
+func (c *compiler) spec(name string) *swarm.ProviderSpec {
+	if s, ok := c.specs[name]; ok {
+		return s
+	}
+	s := &swarm.ProviderSpec{Name: name, Kind: name}
+	if e := c.file.Providers.find(name); e != nil {
+		v := &e.value
+		s.Kind, s.Command, s.BaseURL, s.Models, s.Env = kindOf(e), texts(v.Command), v.BaseURL.value, pairs(v.Models), pairs(v.Env)
+		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
+		if v.Script.given() {
+			s.Script = c.fileBody(v.Script)
+		}
+	}
+	c.specs[name] = s
+	return s
+}
+
+// agentsOf are the agents that do the selected tasks; all there are when the file has no tasks. They get their providers here.
+func (c *compiler) agentsOf(sel *selection) []*agent {
+	var list []*agent
+	for _, i := range sel.tasks {
+		list = append(list, c.agents[c.tasks[i].agent])
+	}
+	if len(c.tasks) == 0 {
+		for _, name := range c.agentNames {
+			list = append(list, c.agents[name])
+		}
+	}
+	slices.SortFunc(list, func(a, b *agent) int { return a.order - b.order })
+	list = slices.Compact(list)
+	for _, a := range list {
+		c.provide(a, len(c.tasks) > 0)
+	}
+	return list
+}
+
+// provide finds an agent's provider. Without one it cannot work, which matters only if it has to.
+func (c *compiler) provide(a *agent, works bool) {
+	name := c.o.Provider
+	if name == "" {
+		name = c.file.Provider.value
+	}
+	if a.keys != nil && a.keys.Provider.given() {
+		name = a.keys.Provider.value
+	}
+	switch {
+	case name != "" && c.knownProvider(name):
+		a.spec = c.spec(name)
+	case name == "" && works && !c.unprovided && !c.file.broken:
+		c.unprovided = true
+		c.fail(a.node, "nothing says which provider %q works with", a.name).
+			WithHint("write provider: claude-code (or another of %s) at the top of the file, or give --provider", listed(c.providerNames()))
+	}
+}

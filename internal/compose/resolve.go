@@ -1,0 +1,400 @@
+package compose
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"swarm"
+	"swarm/internal/plan"
+)
+
+// compiler is one reading of one file.
+type compiler struct {
+	problems
+	o    Options
+	root *yaml.Node
+	file fileKeys
+
+	tasks      []task // in the file's order
+	taskNames  []string
+	taskAt     map[string]int
+	agents     map[string]*agent
+	agentNames []string // those that are declared in the file's order, then those that only tasks name
+	specs      map[string]*swarm.ProviderSpec
+	pieces     map[string]*piece
+	bodies     bodies
+	walk       walk
+	unprovided bool // that there is no provider has been told
+}
+
+// A task is one of the file's, with its names resolved.
+type task struct {
+	*entry[taskKeys]
+	agent   string
+	own     bool // it names no agent, and is its own
+	after   []after
+	readers int     // who reads its output
+	prompt  *loaded // nil until it is read, and when it cannot be
+	tried   bool
+}
+
+type after struct {
+	task      int
+	condition swarm.Condition
+	node      *yaml.Node
+}
+
+// An agent is one that is declared, or that a task names or is.
+type agent struct {
+	name  string
+	order int        // its place in agentNames
+	node  *yaml.Node // where it is declared, or else first named
+	keys  *agentKeys // nil when it is not declared
+	own   bool       // it is nothing but a task's own agent
+	tasks []int
+	role  *piece
+	tried bool // its role and provider have been looked for
+	spec  *swarm.ProviderSpec
+}
+
+func newCompiler(o Options) *compiler {
+	return &compiler{
+		problems: problems{file: o.File, sets: o.Set},
+		o:        o,
+		taskAt:   map[string]int{},
+		agents:   map[string]*agent{},
+		specs:    map[string]*swarm.ProviderSpec{},
+		pieces:   map[string]*piece{},
+		bodies:   bodies{known: map[swarm.Hash]bool{}},
+	}
+}
+
+// read makes the file's bytes into its keys.
+func (c *compiler) read() {
+	root, err := parse(c.o.File, c.o.Source)
+	if err != nil {
+		c.errs = append(c.errs, err)
+		return
+	}
+	c.root = root
+	c.expectEnd(c.o.Source)
+	c.override()
+	d := &decoder{problems: &c.problems}
+	d.into(c.root, &c.file, rule{})
+}
+
+// resolve looks at the file as a whole: who is who, and who waits for whom.
+func (c *compiler) resolve() {
+	f := &c.file
+	if !f.Tasks.given() && !f.Agents.given() && !f.broken {
+		e := c.fail(nil, "the file has neither tasks nor agents")
+		e.Line = lines(c.o.Source)
+		e.WithHint("write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`")
+	}
+	c.tasks = make([]task, len(f.Tasks.entries))
+	c.taskNames = f.Tasks.names()
+	for i := range f.Tasks.entries {
+		c.tasks[i].entry = &f.Tasks.entries[i]
+		c.taskAt[c.tasks[i].name] = i
+	}
+	c.resolveProviders()
+	c.resolveAgents()
+	for i := range c.tasks {
+		c.resolveTask(&c.tasks[i])
+	}
+	c.checkCycles()
+	for i := range f.Pipelines.entries {
+		c.resolvePipeline(&f.Pipelines.entries[i])
+	}
+	c.resolveEdges()
+	c.checkSettings()
+}
+
+// checkName checks a name at its place.
+func (c *compiler) checkName(key *yaml.Node, what string, check func(string) error) bool {
+	err := check(key.Value)
+	if err == nil {
+		return true
+	}
+	e := c.fail(key, "%s", err.Error())
+	if bad, ok := err.(*swarm.Error); ok {
+		e.Hint = bad.Hint
+	}
+	for _, noun := range []string{"a task", "an agent"} {
+		if strings.HasSuffix(e.Msg, "a name for "+noun) {
+			e.Msg = strings.TrimSuffix(e.Msg, noun) + "a " + what
+		}
+	}
+	if what == "agent" {
+		e.Msg = strings.Replace(e.Msg, "a agent", "an agent", 1)
+	}
+	return false
+}
+
+// ours are the variables that every turn has.
+var ours = []string{"SWARM_RUN_ID", "SWARM_TASK", "SWARM_AGENT", "SWARM_ITERATION", "SWARM_ATTEMPT", "SWARM_TURN_ID", "SWARM_URL", "SWARM_AGENT_TOKEN"}
+
+func (c *compiler) checkEnv(env named[text]) {
+	for _, e := range env.entries {
+		switch {
+		case e.name == "" || strings.ContainsAny(e.name, "=\x00"):
+			c.fail(e.key, "%s is not the name of a variable", short(e.name))
+		case contains(ours, e.name):
+			c.fail(e.key, "%s is set by swarm itself", e.name).WithHint("choose another name")
+		}
+	}
+}
+
+// resolveAgents finds out who there is: declared agents, those that tasks name, and tasks that are their own.
+func (c *compiler) resolveAgents() {
+	entries := c.file.Agents.entries
+	for i := range entries {
+		e := &entries[i]
+		c.checkName(e.key, "agent", swarm.CheckAgentName)
+		c.checkEnv(e.value.Env)
+		c.addAgent(e.name, e.key).keys = &e.value
+	}
+	declared := slices.Clone(c.agentNames)
+	for i := range c.tasks {
+		t := &c.tasks[i]
+		c.checkName(t.key, "task", swarm.CheckTaskName)
+		t.own = !t.value.Agent.given()
+		if t.agent = t.value.Agent.value; t.own {
+			t.agent = swarm.AgentOf(t.name)
+		}
+	}
+	for i := range c.tasks {
+		if t := &c.tasks[i]; t.own && t.agent == t.name && c.agents[t.agent] == nil {
+			c.addAgent(t.agent, t.key).own = true
+		}
+	}
+	for i := range c.tasks {
+		if t := &c.tasks[i]; !t.own && c.agents[t.agent] == nil {
+			c.nameAgent(t, declared)
+		}
+	}
+	for i := range c.tasks {
+		t := &c.tasks[i]
+		if t.own && t.agent != t.name {
+			if other := c.agents[t.agent]; other != nil {
+				c.fail(t.key, "the agent of the task %q would be %q, and that name is taken in line %d", t.name, t.agent, other.node.Line).
+					WithHint("rename one of them, or give the task an agent")
+			} else {
+				c.addAgent(t.agent, t.key).own = true
+			}
+		}
+		c.agents[t.agent].tasks = append(c.agents[t.agent].tasks, i)
+	}
+	c.sortAgents(declared)
+}
+
+func (c *compiler) addAgent(name string, node *yaml.Node) *agent {
+	a := &agent{name: name, node: node}
+	c.agents[name] = a
+	c.agentNames = append(c.agentNames, name)
+	return a
+}
+
+// nameAgent adds an agent that is declared nowhere. That is allowed, but where others are declared it may be a slip.
+func (c *compiler) nameAgent(t *task, declared []string) {
+	node := t.value.Agent.node
+	c.addAgent(t.agent, node)
+	if !c.checkName(node, "agent", swarm.CheckAgentName) || len(declared) == 0 {
+		return
+	}
+	if hint := c.didYouMean(t.agent, declared); strings.HasPrefix(hint, "did you mean") {
+		c.fail(node, "there is no agent %q", t.agent).WithHint("%s", hint)
+		return
+	}
+	c.warn(node, "the agent %q is declared nowhere, so it is one without any settings", t.agent).WithHint("write it under agents")
+}
+
+// sortAgents puts those that are not declared in the order of their first tasks.
+func (c *compiler) sortAgents(declared []string) {
+	c.agentNames = declared
+	for i := range c.tasks {
+		if a := c.agents[c.tasks[i].agent]; a.keys == nil && a.tasks[0] == i {
+			c.agentNames = append(c.agentNames, a.name)
+		}
+	}
+	for i, name := range c.agentNames {
+		c.agents[name].order = i
+	}
+}
+
+func (c *compiler) resolveTask(t *task) {
+	v := &t.value
+	c.checkPromptKeys(t)
+	c.checkEnv(v.Env)
+	if m := v.Expect.Matches; m.given() {
+		if _, err := regexp.Compile(m.value); err != nil {
+			c.fail(m.node, "matches is not a regular expression: %v", err).WithHint("write one in the syntax of RE2")
+		}
+	}
+	if x := v.Expect; x.given() && !x.broken && !x.Command.given() && !x.File.given() && !x.Matches.given() && !x.Schema.given() {
+		c.fail(x.node, "expect expects nothing").WithHint("write at least one of command, file, schema, matches")
+	}
+	for _, in := range v.Inputs.entries {
+		c.checkName(in.key, "input", swarm.CheckTaskName)
+	}
+	type once struct {
+		task      int
+		condition swarm.Condition
+	}
+	seen := make(map[once]bool, len(v.DependsOn.items))
+	for _, d := range v.DependsOn.items {
+		name := d.Task
+		if !name.given() {
+			if !d.broken {
+				c.fail(d.node, "this dependency names no task").WithHint("write {task: name, condition: success}")
+			}
+			continue
+		}
+		i, ok := c.taskAt[name.value]
+		if !ok {
+			c.fail(name.node, "there is no task %s to depend on", short(name.value)).WithHint("%s", c.didYouMean(name.value, c.taskNames))
+			continue
+		}
+		condition := swarm.OnAny
+		if d.Condition.given() {
+			condition = swarm.Condition(d.Condition.value)
+		}
+		if seen[once{i, condition}] {
+			c.warn(name.node, "%q is named twice in depends_on", name.value).WithHint("keep one of them")
+			continue
+		}
+		seen[once{i, condition}] = true
+		t.after = append(t.after, after{i, condition, name.node})
+	}
+}
+
+// checkPromptKeys sees to it that a task has exactly one prompt.
+func (c *compiler) checkPromptKeys(t *task) {
+	v := &t.value
+	var have []string
+	var second *yaml.Node
+	for _, p := range []struct {
+		key  string
+		text text
+	}{{"prompt", v.Prompt}, {"prompt-file", v.PromptFile}, {"prompt-string", v.PromptString}} {
+		if !p.text.given() {
+			continue
+		}
+		if have = append(have, p.key); len(have) == 2 {
+			second = p.text.node
+		}
+		if strings.TrimSpace(p.text.value) == "" {
+			c.fail(p.text.node, "the %s of the task %q is empty", p.key, t.name)
+		}
+	}
+	switch {
+	case len(have) > 1:
+		c.fail(second, "the task %q has %s", t.name, strings.Join(have, " and ")).WithHint("write exactly one of prompt, prompt-file, prompt-string")
+	case len(have) == 0 && !v.broken:
+		c.fail(t.key, "the task %s has no prompt", short(t.name)).WithHint("write one of prompt: NAME, prompt-file: PATH, prompt-string: TEXT")
+	}
+}
+
+// checkCycles tells of cycles that have no task in common.
+func (c *compiler) checkCycles() {
+	const enough = 20
+	next := make([][]int, len(c.tasks))
+	for i, t := range c.tasks {
+		for _, a := range t.after {
+			next[i] = append(next[i], a.task)
+		}
+	}
+	for range enough {
+		cycle := plan.Cycle(len(next), func(i int) []int { return next[i] })
+		if cycle == nil {
+			return
+		}
+		c.fail(c.tasks[cycle[0]].key, "dependency cycle: %s", c.path(cycle)).WithHint("remove one of these dependencies; an output of the iteration before needs none")
+		for _, i := range cycle {
+			next[i] = nil
+		}
+	}
+}
+
+func (c *compiler) path(cycle []int) string {
+	const most = 100
+	var names []string
+	for k, i := range cycle {
+		if k == most {
+			names = append(names, fmt.Sprintf("… %d more …", len(cycle)-most))
+			break
+		}
+		names = append(names, c.tasks[i].name)
+	}
+	return strings.Join(append(names, c.tasks[cycle[0]].name), " → ")
+}
+
+func (c *compiler) resolvePipeline(p *entry[pipelineKeys]) {
+	c.checkName(p.key, "pipeline", swarm.CheckTaskName)
+	if len(p.value.Tasks.items) == 0 {
+		if !p.value.broken {
+			c.fail(p.key, "the pipeline %s has no tasks", short(p.name)).WithHint("write tasks: [%s]", strings.Join(c.taskNames[:min(3, len(c.taskNames))], ", "))
+		}
+		return
+	}
+	listed := make(map[int]bool, len(p.value.Tasks.items))
+	for _, item := range p.value.Tasks.items {
+		i, ok := c.taskAt[item.value]
+		switch {
+		case !ok:
+			c.fail(item.node, "there is no task %s", short(item.value)).WithHint("%s", c.didYouMean(item.value, c.taskNames))
+		case listed[i]:
+			c.fail(item.node, "the pipeline %q lists %q twice", p.name, item.value).WithHint("keep one of them")
+		}
+		listed[i] = listed[i] || ok
+	}
+	if p.value.broken {
+		return
+	}
+	for _, item := range p.value.Tasks.items {
+		i, ok := c.taskAt[item.value]
+		if !ok {
+			continue
+		}
+		for _, a := range c.tasks[i].after {
+			if !listed[a.task] {
+				c.fail(item.node, "the pipeline %q lists %q but not %q, which it depends on", p.name, item.value, c.tasks[a.task].name).
+					WithHint("add %s to its tasks", c.tasks[a.task].name)
+			}
+		}
+	}
+}
+
+// arrow splits an edge.
+func arrow(s string) (from, to string, both, ok bool) {
+	from, to, both = strings.Cut(s, "<->")
+	if !both {
+		if from, to, ok = strings.Cut(s, "->"); !ok {
+			return "", "", false, false
+		}
+	}
+	from, to = strings.TrimSpace(from), strings.TrimSpace(to)
+	return from, to, both, from != "" && to != "" && !strings.ContainsAny(from+to, "<> ")
+}
+
+func (c *compiler) resolveEdges() {
+	for _, e := range c.file.Edges.items {
+		from, to, _, ok := arrow(e.value)
+		if !ok {
+			c.fail(e.node, "%s is not an edge", short(e.value)).WithHint(`write "planner -> coder" or "planner <-> coder"`)
+			continue
+		}
+		for _, name := range []string{from, to} {
+			if c.agents[name] == nil {
+				c.fail(e.node, "there is no agent %s", short(name)).WithHint("%s", c.didYouMean(name, c.agentNames))
+			}
+		}
+		if from == to {
+			c.fail(e.node, "an edge must lead to another agent")
+		}
+	}
+}

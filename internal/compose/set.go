@@ -1,0 +1,91 @@
+package compose
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// override writes the --set options over the tree. It does not know which keys there are: the decoder, which does, tells from a
+// node's negative line that a --set is to blame.
+func (c *compiler) override() {
+	for i, set := range c.o.Set {
+		at := &yaml.Node{Line: -i - 1}
+		path, text, ok := strings.Cut(set, "=")
+		keys := strings.Split(path, ".")
+		switch {
+		case !ok || path == "" || contains(keys, ""):
+			c.fail(at, "this sets nothing").WithHint("write --set path.to.key=value, such as --set pipelines.main.iterations=3")
+		case !utf8.ValidString(set):
+			c.fail(at, "this is not UTF-8")
+		default:
+			c.overrideOne(keys, setValue(text, at.Line), at)
+		}
+	}
+}
+
+func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
+	slot := &c.root
+	for i, key := range keys {
+		n := *slot
+		for n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			k, err := strconv.Atoi(key)
+			if err != nil || k < 0 || k >= len(n.Content) {
+				c.fail(at, "%s is a list of %d items, and %s is none of them", strings.Join(keys[:i], "."), len(n.Content), short(key)).
+					WithHint("count from 0")
+				return
+			}
+			slot = &n.Content[k]
+		case n.Kind == yaml.MappingNode:
+			slot = valueSlot(n, key, at)
+		case isNull(n):
+			*n = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column}
+			slot = valueSlot(n, key, at)
+		default:
+			c.fail(at, "%s is %s and has no keys", strings.Join(keys[:i], "."), describe(n))
+			return
+		}
+	}
+	*slot = val
+}
+
+// valueSlot is where the value of a key stands in a mapping; a key that is missing is added with nothing.
+func valueSlot(n *yaml.Node, key string, at *yaml.Node) **yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Kind == yaml.ScalarNode && n.Content[i].Value == key {
+			return &n.Content[i+1]
+		}
+	}
+	n.Content = append(n.Content,
+		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key, Line: at.Line},
+		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: at.Line})
+	return &n.Content[len(n.Content)-1]
+}
+
+// setValue reads a value as YAML would, but takes for a mapping or a list only what stands in brackets: "Note: be kind"
+// is text, and so is {{output:x}}.
+func setValue(text string, line int) *yaml.Node {
+	plain := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: line}
+	if text == "" || strings.HasPrefix(text, "{{") {
+		return plain
+	}
+	root, err := parse("", []byte(text))
+	if err != nil || root.Kind != yaml.ScalarNode && !strings.ContainsAny(text[:1], "[{") {
+		return plain
+	}
+	var mark func(*yaml.Node)
+	mark = func(n *yaml.Node) {
+		n.Line = line
+		for _, child := range n.Content {
+			mark(child)
+		}
+	}
+	mark(root)
+	return root
+}

@@ -1,0 +1,170 @@
+package compose
+
+import (
+	"net/url"
+	"time"
+
+	"swarm"
+)
+
+// Settings are what a file says beside its plan.
+type Settings struct {
+	DefaultAgent string        `json:"default_agent,omitempty"`
+	MaxParallel  int           `json:"max_parallel"`
+	WaitTimeout  time.Duration `json:"wait_timeout"`
+	ReplyTimeout time.Duration `json:"reply_timeout"`
+	Approvals    Approvals     `json:"approvals"`
+	Notify       Notify        `json:"notify,omitzero"`
+	Swarm        SwarmLimits   `json:"swarm"`
+	MCP          []MCPServer   `json:"mcp,omitempty"` // in the file's order
+}
+
+// Approvals say what happens to a request: ask a person, or auto.
+type Approvals struct {
+	Spawn string `json:"spawn"`
+}
+
+// Notify says how a person is told.
+type Notify struct {
+	Command []string `json:"command,omitempty"`
+	Bell    bool     `json:"bell,omitempty"`
+	Webhook string   `json:"webhook,omitempty"`
+}
+
+// SwarmLimits bound swarm mode.
+type SwarmLimits struct {
+	MaxAgents             int           `json:"max_agents"`
+	MaxIterationsPerAgent int           `json:"max_iterations_per_agent"`
+	AgentTimeout          time.Duration `json:"agent_timeout"`
+	MaxMessagesPerAgent   int           `json:"max_messages_per_agent"`
+	WorkspaceSnippetChars int           `json:"workspace_snippet_chars"`
+	WorkspaceMaxEntries   int           `json:"workspace_max_entries"`
+}
+
+// An MCPServer offers tools.
+type MCPServer struct {
+	Name    string            `json:"name"`
+	Command []string          `json:"command,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+}
+
+// Defaults are the settings of a file that says nothing.
+func Defaults() Settings {
+	return Settings{
+		MaxParallel:  16,
+		WaitTimeout:  5 * time.Minute,
+		ReplyTimeout: 10 * time.Minute,
+		Approvals:    Approvals{Spawn: "ask"},
+		Swarm: SwarmLimits{
+			MaxAgents:             10,
+			MaxIterationsPerAgent: 25,
+			AgentTimeout:          10 * time.Minute,
+			MaxMessagesPerAgent:   20,
+			WorkspaceSnippetChars: 800,
+			WorkspaceMaxEntries:   5,
+		},
+	}
+}
+
+// settings are the defaults with what the file and the command line say written over them.
+func (c *compiler) settings() Settings {
+	s, f := Defaults(), &c.file
+	or := func(to *int, i integer) {
+		if i.given() {
+			*to = int(i.value)
+		}
+	}
+	or(&s.MaxParallel, f.MaxParallel)
+	if c.o.MaxParallel > 0 {
+		s.MaxParallel = c.o.MaxParallel
+	}
+	s.DefaultAgent = f.DefaultAgent.value
+	if f.WaitTimeout.given() {
+		s.WaitTimeout = f.WaitTimeout.value
+	}
+	if f.ReplyTimeout.given() {
+		s.ReplyTimeout = f.ReplyTimeout.value
+	}
+	if f.Approvals.Spawn.given() {
+		s.Approvals.Spawn = f.Approvals.Spawn.value
+	}
+	s.Notify = Notify{Command: texts(f.Notify.Command), Bell: f.Notify.Bell.value, Webhook: f.Notify.Webhook.value}
+	or(&s.Swarm.MaxAgents, f.Swarm.MaxAgents)
+	or(&s.Swarm.MaxIterationsPerAgent, f.Swarm.MaxIterationsPerAgent)
+	or(&s.Swarm.MaxMessagesPerAgent, f.Swarm.MaxMessagesPerAgent)
+	or(&s.Swarm.WorkspaceSnippetChars, f.Swarm.WorkspaceSnippetChars)
+	or(&s.Swarm.WorkspaceMaxEntries, f.Swarm.WorkspaceMaxEntries)
+	if t := f.Swarm.AgentTimeoutSeconds; t.given() {
+		s.Swarm.AgentTimeout = time.Duration(t.value) * time.Second
+	}
+	for _, m := range f.Tools.MCP.entries {
+		s.MCP = append(s.MCP, MCPServer{Name: m.name, Command: texts(m.value.Command), URL: m.value.URL.value, Env: pairs(m.value.Env)})
+	}
+	return s
+}
+
+// checkSettings checks what settings alone can tell.
+func (c *compiler) checkSettings() {
+	f := &c.file
+	if v := f.Version; v.given() && v.value != "1" {
+		c.fail(v.node, "this program does not know version %s", short(v.value)).WithHint(`write version: "1"`)
+	}
+	if u := f.Budget.USD; u.given() && u.value <= 0 {
+		c.fail(u.node, "usd must be more than 0").WithHint("leave it out for no limit")
+	}
+	c.checkURL(f.Notify.Webhook)
+	c.checkCommand(f.Notify.Command, "command")
+	for _, m := range f.Tools.MCP.entries {
+		c.checkName(m.key, "tool server", swarm.CheckTaskName)
+		c.checkURL(m.value.URL)
+		c.checkCommand(m.value.Command, "command")
+		c.checkEnv(m.value.Env)
+		switch {
+		case m.value.broken:
+		case m.name == "swarm":
+			c.fail(m.key, `the name "swarm" is that of our own tools`).WithHint("choose another name")
+		case m.value.Command.given() == m.value.URL.given():
+			c.fail(m.key, "the tool server %q needs a command or a url, one of the two", m.name).WithHint("write command: [my-server]")
+		}
+	}
+	if a := f.DefaultAgent; a.given() {
+		if _, ok := c.agents[a.value]; !ok {
+			c.fail(a.node, "there is no agent %s", short(a.value)).WithHint("%s", c.didYouMean(a.value, c.agentNames))
+		}
+	}
+}
+
+func (c *compiler) checkURL(t text) {
+	if !t.given() {
+		return
+	}
+	if u, err := url.Parse(t.value); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		c.fail(t.node, "%s is not the address of a server", short(t.value)).WithHint("write one such as http://127.0.0.1:11434/v1")
+	}
+}
+
+func (c *compiler) checkCommand(l list[text], key string) {
+	if l.given() && (len(l.items) == 0 || l.items[0].value == "") {
+		c.fail(l.node, "%s names no program", key).WithHint("write %s: [program, argument]", key)
+	}
+}
+
+func texts(l list[text]) []string {
+	var out []string
+	for _, t := range l.items {
+		out = append(out, t.value)
+	}
+	return out
+}
+
+func pairs(m named[text]) map[string]string {
+	if len(m.entries) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(m.entries))
+	for _, e := range m.entries {
+		out[e.name] = e.value.value
+	}
+	return out
+}
