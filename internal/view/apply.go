@@ -1,0 +1,451 @@
+package view
+
+import (
+	"encoding/json"
+	"time"
+
+	"swarm"
+	"swarm/internal/plan"
+)
+
+// Apply folds the next event in. One that was folded in before is passed over; one that comes too early is refused, because a
+// picture with a hole in it would be wrong in silence. An error about what an event says leaves the rest of the picture right,
+// and folding may go on.
+func (r *Run) Apply(e *swarm.Event) error {
+	if e.Seq <= r.Seq {
+		return nil
+	}
+	if e.Seq != r.Seq+1 {
+		return swarm.Errorf(swarm.Storage, "event %d comes after event %d: what is between them is missing", e.Seq, r.Seq)
+	}
+	r.Seq, r.Time = e.Seq, e.Time
+	r.clock()
+	if err := r.fold(e); err != nil {
+		return &swarm.Error{Kind: swarm.Storage, Msg: swarm.Errorf("", "event %d (%s) cannot be used", e.Seq, e.Kind).Msg, Err: err}
+	}
+	return nil
+}
+
+func (r *Run) fold(e *swarm.Event) error {
+	switch e.Kind {
+	case swarm.TaskStarted, swarm.TurnStarted, swarm.TurnEnded, swarm.TaskRetrying, swarm.TaskBlocked,
+		swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+		i, ok := r.sched.Find(e.Task)
+		if !ok {
+			return swarm.Errorf(swarm.Storage, "no plan has the task %q", e.Task)
+		}
+		return r.foldTask(i, e)
+	case swarm.IterationStarted:
+		return r.iterate(e)
+	case swarm.PlanAdded:
+		return r.addPlan(e)
+	case swarm.Control:
+		return r.control(e)
+	}
+	return r.foldRun(e)
+}
+
+// foldTask folds in what happened to the i-th task.
+func (r *Run) foldTask(i int, e *swarm.Event) error {
+	t := &r.tasks[i]
+	switch e.Kind {
+	case swarm.TaskStarted:
+		t.Started, t.Ended, t.Attempt, t.Kind, t.Reason = e.Time, time.Time{}, 0, "", ""
+		r.sched.Started(i)
+		return nil
+	case swarm.TurnStarted:
+		return r.turnStarted(i, e)
+	case swarm.TurnEnded:
+		return r.turnEnded(i, e)
+	case swarm.TaskRetrying:
+		return r.retrying(i, e)
+	case swarm.TaskBlocked:
+		err := t.why(e.Data)
+		r.sched.Hold(i, plan.Wait{For: plan.ForPerson, Reason: t.Reason})
+		return err
+	case swarm.TaskCompleted:
+		t.Ended, t.Kind, t.Reason = e.Time, "", ""
+		r.sched.Ended(i, swarm.Completed)
+		return nil
+	}
+	t.Ended, t.Began = e.Time, time.Time{}
+	r.sched.Ended(i, endOf(e.Kind))
+	return t.why(e.Data)
+}
+
+func endOf(kind swarm.EventKind) swarm.Status {
+	switch kind {
+	case swarm.TaskFailed:
+		return swarm.Failed
+	case swarm.TaskSkipped:
+		return swarm.Skipped
+	}
+	return swarm.Cancelled
+}
+
+func unreadable(what string) error {
+	return swarm.Errorf(swarm.Storage, "%s is not as it should be", what)
+}
+
+// why takes the kind and the reason of a body that has them.
+func (t *task) why(body []byte) error {
+	t.Kind, t.Reason = "", ""
+	m, ok := members{rest: body}, true
+	for m.next() && ok {
+		switch string(m.key) {
+		case "kind":
+			ok = set(&t.Kind, m.value)
+		case "reason":
+			ok = set(&t.Reason, m.value)
+		}
+	}
+	if !ok || m.bad {
+		return unreadable("its body")
+	}
+	return nil
+}
+
+func (r *Run) turnStarted(i int, e *swarm.Event) error {
+	t := &r.tasks[i]
+	r.sched.Again(i)
+	r.sched.Started(i)
+	t.Turn, t.Began = e.Turn, e.Time
+	t.Model = ""
+	m, ok := members{rest: e.Data}, true
+	for m.next() && ok {
+		switch string(m.key) {
+		case "attempt":
+			ok = setInt(&t.Attempt, m.value)
+		case "provider":
+			ok = set(&t.Provider, m.value)
+		case "model":
+			ok = set(&t.Model, m.value)
+		}
+	}
+	if a := t.agent; a >= 0 {
+		r.agents[a].Active = e.Time
+	}
+	if !ok || m.bad {
+		return unreadable("the turn's start")
+	}
+	return nil
+}
+
+func (r *Run) turnEnded(i int, e *swarm.Event) error {
+	t := &r.tasks[i]
+	var status swarm.CallState
+	var kind swarm.ErrorKind
+	var usage swarm.Usage
+	var out Output
+	var session string
+	m, ok := members{rest: e.Data}, true
+	for m.next() && ok {
+		switch string(m.key) {
+		case "status":
+			ok = setKnown(&status, m.value, swarm.CallOK, swarm.CallFailed, swarm.CallCut)
+		case "kind":
+			ok = set(&kind, m.value)
+		case "output":
+			ok = set(&out.Hash, m.value)
+		case "bytes":
+			ok = setInt(&out.Bytes, m.value)
+		case "usage":
+			ok = setUsage(&usage, m.value)
+		case "session":
+			ok = set(&session, m.value)
+		}
+	}
+	if !ok || m.bad {
+		return unreadable("the turn's end")
+	}
+	if out.Hash != "" {
+		out.Turn = e.Turn
+		t.Output = out
+		if status == swarm.CallOK {
+			t.Good = out
+		}
+	}
+	if !t.Began.IsZero() {
+		t.Busy += e.Time.Sub(t.Began)
+		t.Began = time.Time{}
+	}
+	t.Turn = e.Turn
+	t.Usage = t.Usage.Plus(usage)
+	r.Usage = r.Usage.Plus(usage)
+	if t.agent >= 0 {
+		a := &r.agents[t.agent]
+		a.Active, a.Usage = e.Time, a.Usage.Plus(usage)
+		if session != "" {
+			a.Session = session
+		}
+	}
+	if kind == swarm.CutToSpeak { // the loop starts the next attempt without another word
+		r.sched.Hold(i, plan.Wait{For: plan.ForRetry})
+		r.sched.Again(i)
+	}
+	return nil
+}
+
+// setKnown is set for a string that is nearly always one of the given ones, so that nothing is allocated for it.
+func setKnown[S ~string](to *S, value []byte, known ...S) bool {
+	for _, k := range known {
+		if len(value) == len(k)+2 && string(value[1:len(value)-1]) == string(k) {
+			*to = k
+			return true
+		}
+	}
+	return set(to, value)
+}
+
+// retrying has the task wait for its next attempt, or, when that follows at once, for whatever else it has to.
+func (r *Run) retrying(i int, e *swarm.Event) error {
+	t := &r.tasks[i]
+	err := t.why(e.Data)
+	var after time.Duration
+	for m := (members{rest: e.Data}); m.next(); {
+		if string(m.key) == "after" && !setInt(&after, m.value) {
+			err = unreadable("its delay")
+		}
+	}
+	r.sched.Hold(i, plan.Wait{For: plan.ForRetry, Until: e.Time.Add(after), Reason: t.Reason})
+	if after <= 0 {
+		r.sched.Again(i)
+	} else {
+		r.retries = append(r.retries, i)
+	}
+	return err
+}
+
+// clock lets tasks run again whose next attempt is due. The loop that drives the run says no word about it.
+func (r *Run) clock() {
+	if len(r.retries) == 0 || r.pause != "" {
+		return
+	}
+	later := r.retries[:0]
+	for _, i := range r.retries {
+		w, held := r.retry(i)
+		switch {
+		case !held:
+		case r.Time.Before(w.Until):
+			later = append(later, i)
+		default:
+			r.sched.Again(i)
+		}
+	}
+	r.retries = later
+}
+
+// retry is what the i-th task waits for, if that is its next attempt.
+func (r *Run) retry(i int) (plan.Wait, bool) {
+	if r.sched.Status(i) != swarm.Waiting {
+		return plan.Wait{}, false
+	}
+	w := r.sched.Waits(i)[0]
+	return w, w.For == plan.ForRetry
+}
+
+// iterate begins a group's next iteration: all its tasks are pending again, and keep what they have made.
+func (r *Run) iterate(e *swarm.Event) error {
+	var body swarm.Iteration
+	if err := json.Unmarshal(e.Data, &body); err != nil {
+		return err
+	}
+	if body.Group < 0 || body.Group >= len(r.groups) {
+		return swarm.Errorf(swarm.Storage, "there is no group %d", body.Group)
+	}
+	g := &r.groups[body.Group]
+	if body.Iteration != g.Iteration+1 {
+		return swarm.Errorf(swarm.Storage, "iteration %d follows iteration %d", body.Iteration, g.Iteration)
+	}
+	g.Iteration++
+	r.sched.Iterate(body.Group)
+	for _, i := range g.members {
+		t := &r.tasks[i]
+		t.Iteration, t.Attempt, t.Kind, t.Reason = g.Iteration, 0, "", ""
+		t.Started, t.Ended, t.Began = time.Time{}, time.Time{}, time.Time{}
+	}
+	return nil
+}
+
+// addPlan takes the tasks and agents of a plan, or of what it grew by.
+func (r *Run) addPlan(e *swarm.Event) error {
+	var p swarm.Plan
+	if err := json.Unmarshal(e.Data, &p); err != nil {
+		return err
+	}
+	if err := r.sched.Add(&p); err != nil {
+		return err
+	}
+	if len(r.tasks) == 0 {
+		r.Budget, r.parallel = p.Budget, p.MaxParallel
+	}
+	if r.Name == "" {
+		r.Name = p.Name
+	}
+	for _, a := range p.Agents {
+		r.addAgent(Agent{Name: a.Name, Base: a.Base, Provider: a.Provider, Model: a.Model, Status: swarm.Idle})
+	}
+	first := len(r.groups)
+	for _, g := range p.Groups {
+		r.groups = append(r.groups, group{Iteration: 1, Iterations: max(1, g.Iterations)})
+	}
+	for _, t := range p.Tasks {
+		g := first + t.Group
+		r.addTask(task{Group: g, DependsOn: t.DependsOn, Concurrency: t.Concurrency, Task: Task{Name: t.Name, Base: t.Base, Agent: t.Agent,
+			Status: swarm.Pending, Iteration: 1, Iterations: r.groups[g].Iterations, Model: t.Model}})
+	}
+	return nil
+}
+
+func (r *Run) addAgent(a Agent) {
+	if _, there := r.agentAt[a.Name]; !there {
+		r.agentAt[a.Name] = len(r.agents)
+		r.agents = append(r.agents, a)
+	}
+}
+
+func (r *Run) addTask(t task) {
+	t.agent = -1
+	if a, ok := r.agentAt[t.Agent]; ok {
+		t.agent = a
+		if t.Provider == "" {
+			t.Provider = r.agents[a].Provider
+		}
+		if t.Model == "" {
+			t.Model = r.agents[a].Model
+		}
+	}
+	r.groups[t.Group].members = append(r.groups[t.Group].members, len(r.tasks))
+	r.tasks = append(r.tasks, t)
+}
+
+// control folds in the words whose effect no other event tells of.
+func (r *Run) control(e *swarm.Event) error {
+	var c swarm.ControlWord
+	if err := json.Unmarshal(e.Data, &c); err != nil {
+		return err
+	}
+	switch {
+	case c.Word == swarm.WordCancel && c.Target == "" && r.pause != "":
+		r.hold("")
+	case c.Word == swarm.WordRetry:
+		for i := range r.tasks {
+			t := &r.tasks[i]
+			if c.Target != "" && c.Target != t.Name && c.Target != t.Base {
+				continue
+			}
+			if waits := r.sched.Waits(i); len(waits) == 1 && waits[0].For == plan.ForPerson {
+				r.sched.Again(i)
+			}
+		}
+	}
+	return nil
+}
+
+// foldRun folds in what happened to the run as a whole.
+func (r *Run) foldRun(e *swarm.Event) error {
+	switch e.Kind {
+	case swarm.RunStarted:
+		var s swarm.RunStart
+		if err := json.Unmarshal(e.Data, &s); err != nil {
+			return err
+		}
+		r.Kind, r.Name, r.Dir, r.File, r.Args, r.Version, r.Loops, r.Replay, r.From = s.Kind, s.Name, s.Dir, s.File, s.Args, s.Version, s.Loops, s.Replay, s.From
+		r.Started = e.Time
+		if r.ID == "" {
+			r.ID = s.ID
+		}
+	case swarm.RunOwned:
+		if err := json.Unmarshal(e.Data, &r.Owner); err != nil {
+			return err
+		}
+		if r.Status == swarm.Interrupted {
+			r.Status, r.Reason = swarm.Running, ""
+			if r.pause != "" {
+				r.Status = r.pause
+			}
+		}
+	case swarm.RunPausing:
+		r.hold(swarm.Pausing)
+	case swarm.RunPaused:
+		r.hold(swarm.Paused)
+	case swarm.RunUnpaused:
+		r.hold("")
+	case swarm.RunInterrupted:
+		var why swarm.Reason
+		if len(e.Data) > 0 {
+			if err := json.Unmarshal(e.Data, &why); err != nil {
+				return err
+			}
+		}
+		r.Status, r.Reason = swarm.Interrupted, why.Reason
+	case swarm.RunEnded:
+		var end swarm.RunEnd
+		if err := json.Unmarshal(e.Data, &end); err != nil {
+			return err
+		}
+		r.Status, r.Exit, r.Reason, r.Ended = end.Status, end.Exit, end.Reason, e.Time
+	case swarm.BudgetSpent, swarm.Notice, swarm.TreeRecorded:
+		return r.foldNote(e)
+	}
+	return nil
+}
+
+// hold pauses the run, as far as it is, or lets it go on: "". Clocks stop meanwhile.
+func (r *Run) hold(pause swarm.Status) {
+	switch {
+	case pause != "" && r.pause == "":
+		r.pausedAt = r.Time
+	case pause == "" && r.pause != "":
+		for _, i := range r.retries {
+			if w, held := r.retry(i); held {
+				w.Until = w.Until.Add(r.Time.Sub(r.pausedAt))
+				r.sched.Hold(i, w)
+			}
+		}
+		r.pausedAt = time.Time{}
+	}
+	r.pause = pause
+	r.sched.Pause(pause != "")
+	if r.Status = pause; pause == "" {
+		r.Status = swarm.Running
+	}
+}
+
+// foldNote folds in what is only told.
+func (r *Run) foldNote(e *swarm.Event) error {
+	if e.Kind == swarm.TreeRecorded {
+		var tree swarm.Tree
+		if err := json.Unmarshal(e.Data, &tree); err != nil {
+			return err
+		}
+		r.addTree(tree)
+		return nil
+	}
+	var why swarm.Reason
+	if err := json.Unmarshal(e.Data, &why); err != nil {
+		return err
+	}
+	if e.Kind == swarm.BudgetSpent {
+		r.Spent = why.Reason
+		return nil
+	}
+	r.Notices = append(r.Notices, Notice{e.Seq, e.Time, e.Task, e.Agent, why.Reason, why.Hint})
+	if n := len(r.Notices); n > keptNotices {
+		r.Notices = append(r.Notices[:0], r.Notices[n-keptNotices:]...)
+	}
+	return nil
+}
+
+// addTree keeps the first tree of the start and the last one of the end, since a run may be resumed and end again.
+func (r *Run) addTree(t swarm.Tree) {
+	for i := range r.Trees {
+		if r.Trees[i].When == t.When {
+			if t.When != "start" {
+				r.Trees[i] = t
+			}
+			return
+		}
+	}
+	r.Trees = append(r.Trees, t)
+}

@@ -1,0 +1,180 @@
+package view
+
+import (
+	"encoding/json"
+	"iter"
+	"time"
+
+	"swarm"
+)
+
+// Details is what grows with the log: it is collected when somebody asks.
+type Details struct {
+	Turns     []Turn            `json:"turns"`
+	Envelopes []Envelope        `json:"envelopes"`
+	Artifacts []json.RawMessage `json:"artifacts"`
+}
+
+// A Report is everything there is to show of a run: the shape of `swarm show --json`.
+type Report struct {
+	Picture
+	Details
+}
+
+// JSON is the report as `swarm show --json` prints it.
+func (p Picture) JSON(d Details) ([]byte, error) {
+	return json.MarshalIndent(Report{p, d}, "", "  ")
+}
+
+// A Turn is one call of an agent's provider.
+type Turn struct {
+	ID        string          `json:"id"`
+	Task      string          `json:"task"`
+	Agent     string          `json:"agent"`
+	Iteration int             `json:"iteration"`
+	Attempt   int             `json:"attempt"`
+	Starts    int             `json:"starts"`            // more than 1: it was cut by a crash and run again
+	Retried   bool            `json:"retried,omitempty"` // the same, said as the contract says it
+	Status    swarm.Status    `json:"status"`            // running, completed, failed or cancelled
+	Kind      swarm.ErrorKind `json:"kind,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	Hint      string          `json:"hint,omitempty"`
+	Exit      int             `json:"exit,omitempty"`
+	Provider  string          `json:"provider"`
+	Model     string          `json:"model,omitempty"`
+	Session   string          `json:"session,omitempty"`
+	Prompt    swarm.Hash      `json:"prompt"`
+	Bytes     int             `json:"prompt_bytes"`
+	Spans     []swarm.Span    `json:"spans,omitempty"`
+	Output    Output          `json:"output,omitzero"`
+	Usage     swarm.Usage     `json:"usage,omitzero"`
+	Started   time.Time       `json:"started,omitzero"` // the last start
+	Ended     time.Time       `json:"ended,omitzero"`
+	Verdicts  []swarm.Verdict `json:"verdicts,omitempty"`
+	Tools     []swarm.ToolUse `json:"tools,omitempty"`
+}
+
+// Took is how long the turn took, or has taken until now.
+func (t *Turn) Took(now time.Time) time.Duration {
+	if t.Started.IsZero() {
+		return 0
+	}
+	if !t.Ended.IsZero() {
+		now = t.Ended
+	}
+	return max(0, now.Sub(t.Started))
+}
+
+// An Envelope is a stored envelope and what became of it.
+type Envelope struct {
+	swarm.Envelope
+	Receipt Receipt `json:"receipt"`
+}
+
+// A Receipt says how far an envelope has come.
+type Receipt struct {
+	Seq    int64      `json:"seq"`
+	State  string     `json:"state"`            // stored or injected
+	Turn   string     `json:"turn,omitempty"`   // the one it was injected into
+	Prompt swarm.Hash `json:"prompt,omitempty"` // and its prompt
+}
+
+// Collect reads a log once for its details. Turns are in the order of their first start.
+func Collect(events iter.Seq2[swarm.Event, error]) (Details, error) {
+	c := collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Artifacts: []json.RawMessage{}}, at: map[string]int{}}
+	for e, err := range events {
+		if err == nil {
+			err = c.take(&e)
+		}
+		if err != nil {
+			return Details{}, err
+		}
+	}
+	return c.Details, nil
+}
+
+type collector struct {
+	Details
+	at map[string]int // turns by id
+}
+
+func (c *collector) take(e *swarm.Event) error {
+	var err error
+	switch e.Kind {
+	case swarm.TurnStarted:
+		var s swarm.TurnStart
+		if err = json.Unmarshal(e.Data, &s); err == nil {
+			t := c.turn(e)
+			t.Iteration, t.Attempt, t.Starts, t.Retried = s.Iteration, s.Attempt, max(s.Start, t.Starts+1), s.Start > 1
+			t.Provider, t.Model, t.Session, t.Prompt, t.Bytes, t.Spans = s.Provider, s.Model, s.Session, s.Prompt, s.Bytes, s.Spans
+			t.Started = e.Time
+			t.Tools = nil
+		}
+	case swarm.TurnTool:
+		var u swarm.ToolUse
+		if err = json.Unmarshal(e.Data, &u); err == nil {
+			t := c.turn(e)
+			t.Tools = append(t.Tools, u)
+		}
+	case swarm.TurnEnded:
+		var end swarm.CallEnd
+		if err = json.Unmarshal(e.Data, &end); err == nil {
+			c.turn(e).end(e, &end)
+			c.injected(e, end.Inputs)
+		}
+	case swarm.HandoffStored:
+		var env swarm.Envelope
+		if err = json.Unmarshal(e.Data, &env); err == nil {
+			c.Envelopes = append(c.Envelopes, Envelope{env, Receipt{Seq: e.Seq, State: "stored"}})
+		}
+	case swarm.ArtifactStored:
+		c.Artifacts = append(c.Artifacts, append(json.RawMessage(nil), e.Data...))
+	}
+	if err != nil {
+		return &swarm.Error{Kind: swarm.Storage, Msg: swarm.Errorf("", "event %d (%s) cannot be read", e.Seq, e.Kind).Msg, Err: err}
+	}
+	return nil
+}
+
+// turn is the turn that an event is about; the first event makes it.
+func (c *collector) turn(e *swarm.Event) *Turn {
+	i, ok := c.at[e.Turn]
+	if !ok {
+		i = len(c.Turns)
+		c.at[e.Turn] = i
+		c.Turns = append(c.Turns, Turn{ID: e.Turn, Task: e.Task, Agent: e.Agent, Status: swarm.Running})
+	}
+	return &c.Turns[i]
+}
+
+func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {
+	t.Ended, t.Kind, t.Reason, t.Hint, t.Exit = e.Time, end.Kind, end.Reason, end.Hint, end.Exit
+	t.Usage, t.Verdicts = end.Usage, end.Verdicts
+	if end.Session != "" {
+		t.Session = end.Session
+	}
+	if end.Output != "" {
+		t.Output = Output{Hash: end.Output, Turn: e.Turn, Bytes: end.Bytes}
+	}
+	switch end.Status {
+	case swarm.CallOK:
+		t.Status = swarm.Completed
+	case swarm.CallCut:
+		t.Status = swarm.Cancelled
+	default:
+		t.Status = swarm.Failed
+	}
+}
+
+// injected marks the envelopes that a turn has consumed.
+func (c *collector) injected(e *swarm.Event, in swarm.Inputs) {
+	if in.Upto == 0 {
+		return
+	}
+	for i := range c.Envelopes {
+		env := &c.Envelopes[i]
+		if env.ToNodeID == e.Agent && env.Receipt.Seq > in.From && env.Receipt.Seq <= in.Upto && env.Receipt.State == "stored" {
+			env.Receipt.State, env.Receipt.Turn, env.Receipt.Prompt = "injected", e.Turn, c.turn(e).Prompt
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"swarm"
+)
+
+// Folding a million events with encoding/json takes eight seconds, and nearly all of a body is of no interest to the fold. So the
+// kinds that come with every turn are read by members, which walks over an object's members and makes nothing of those that
+// nobody asks for. It reads what encoding/json has written; what it cannot read it reports.
+
+// members walks over the members of a JSON object.
+type members struct {
+	rest       []byte
+	key, value []byte // the current ones; a string's value still has its quotes
+	begun, bad bool
+}
+
+// next goes to the next member, and says whether there is one.
+func (m *members) next() bool {
+	m.space()
+	if !m.begun {
+		m.begun = true
+		if !m.take('{') {
+			return m.fail()
+		}
+		if m.space(); m.take('}') {
+			return false
+		}
+	} else {
+		if m.take('}') {
+			return false
+		}
+		if !m.take(',') {
+			return m.fail()
+		}
+		m.space()
+	}
+	key, ok := m.text()
+	if !ok {
+		return m.fail()
+	}
+	if m.space(); !m.take(':') {
+		return m.fail()
+	}
+	m.space()
+	value, ok := m.any()
+	if !ok {
+		return m.fail()
+	}
+	m.key, m.value = key[1:len(key)-1], value
+	return true
+}
+
+func (m *members) fail() bool {
+	m.bad, m.rest = true, nil
+	return false
+}
+
+func (m *members) space() {
+	for len(m.rest) > 0 && (m.rest[0] == ' ' || m.rest[0] == '\n' || m.rest[0] == '\t' || m.rest[0] == '\r') {
+		m.rest = m.rest[1:]
+	}
+}
+
+func (m *members) take(c byte) bool {
+	if len(m.rest) == 0 || m.rest[0] != c {
+		return false
+	}
+	m.rest = m.rest[1:]
+	return true
+}
+
+func (m *members) cut(n int) []byte {
+	v := m.rest[:n]
+	m.rest = m.rest[n:]
+	return v
+}
+
+// text takes a string with its quotes.
+func (m *members) text() ([]byte, bool) {
+	n := textLen(m.rest)
+	if n == 0 {
+		return nil, false
+	}
+	return m.cut(n), true
+}
+
+// textLen is the length of the string with its quotes that b begins with, or 0.
+func textLen(b []byte) int {
+	if len(b) == 0 || b[0] != '"' {
+		return 0
+	}
+	for n := 1; ; {
+		q := bytes.IndexByte(b[n:], '"')
+		if q < 0 {
+			return 0
+		}
+		n += q
+		slashes := 0
+		for b[n-1-slashes] == '\\' {
+			slashes++
+		}
+		n++
+		if slashes%2 == 0 {
+			return n
+		}
+	}
+}
+
+// any takes a value of any kind.
+func (m *members) any() ([]byte, bool) {
+	if len(m.rest) == 0 {
+		return nil, false
+	}
+	switch m.rest[0] {
+	case '"':
+		return m.text()
+	case '{', '[':
+		return m.nested()
+	}
+	n := 0
+	for n < len(m.rest) && m.rest[n] != ',' && m.rest[n] != '}' && m.rest[n] > ' ' {
+		n++
+	}
+	return m.cut(n), n > 0
+}
+
+// nested takes an object or a list whole.
+func (m *members) nested() ([]byte, bool) {
+	depth := 0
+	for n := 0; n < len(m.rest); n++ {
+		switch m.rest[n] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return m.cut(n + 1), true
+			}
+		case '"':
+			l := textLen(m.rest[n:])
+			if l == 0 {
+				return nil, false
+			}
+			n += l - 1
+		}
+	}
+	return nil, false
+}
+
+// set puts a JSON string into to, and makes a new one only if it differs.
+func set[S ~string](to *S, value []byte) bool {
+	if len(value) < 2 || value[0] != '"' {
+		return false
+	}
+	if bytes.IndexByte(value, '\\') >= 0 {
+		var s string
+		if json.Unmarshal(value, &s) != nil {
+			return false
+		}
+		*to = S(s)
+		return true
+	}
+	if raw := value[1 : len(value)-1]; string(*to) != string(raw) {
+		*to = S(raw)
+	}
+	return true
+}
+
+func setInt[N ~int | ~int64](to *N, value []byte) bool {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	*to = N(n)
+	return err == nil
+}
+
+// setUsage reads a swarm.Usage.
+func setUsage(to *swarm.Usage, value []byte) bool {
+	m, ok := members{rest: value}, true
+	for m.next() && ok {
+		switch string(m.key) {
+		case "calls":
+			ok = setInt(&to.Calls, m.value)
+		case "input_tokens":
+			ok = setInt(&to.InputTokens, m.value)
+		case "output_tokens":
+			ok = setInt(&to.OutputTokens, m.value)
+		case "cached_tokens":
+			ok = setInt(&to.CachedTokens, m.value)
+		case "usd":
+			var err error
+			to.USD, err = strconv.ParseFloat(string(m.value), 64)
+			ok = err == nil
+		case "estimated":
+			to.Estimated = string(m.value) == "true"
+		}
+	}
+	return ok && !m.bad
+}

@@ -1,0 +1,260 @@
+// Package view folds a run's events into a picture of it: where the run, its tasks and its agents stand, who waits for whom and
+// why, what was made and what it cost. Whatever anybody is shown of a run comes from here, so that all of them are shown the
+// same. It does no I/O and reads no clock: the same events always give the same picture.
+//
+// A [Run] is the fold. It takes one event at a time and keeps an amount that grows with the plan and not with the log, so it can
+// be stored ([Run.Marshal]) and carried on later. A [Picture] is what it shows at a moment; it shares nothing with the Run. What
+// would grow with the log, the list of turns above all, is collected by a pass over the log when somebody asks: [Collect].
+package view
+
+import (
+	"time"
+
+	"swarm"
+	"swarm/internal/plan"
+)
+
+// A Run is the fold of a run's events so far. It belongs to one goroutine.
+type Run struct {
+	Head
+	Usage swarm.Usage // of all turns that have ended
+
+	tasks    []task // by the schedule's numbers
+	agents   []Agent
+	agentAt  map[string]int
+	groups   []group
+	parallel int          // turns at once; 0 = no limit
+	pause    swarm.Status // pausing, paused, or "" when turns may start; outlasts an interruption
+	pausedAt time.Time
+	retries  []int // tasks that wait for their next attempt, in no order: there are few
+	sched    *plan.Schedule
+}
+
+// A task is what is shown of it and what the schedule has to know of it.
+type task struct {
+	Task
+	Group       int                `json:"group"`
+	DependsOn   []swarm.Dependency `json:"depends_on,omitempty"`
+	Concurrency int                `json:"concurrency,omitempty"`
+	Began       time.Time          `json:"began,omitzero"` // when its running turn started
+	agent       int                // its number in agents, or -1
+}
+
+// A group is a set of tasks that iterate together.
+type group struct {
+	Iteration  int   `json:"iteration"`
+	Iterations int   `json:"iterations"`
+	members    []int // tasks, by number
+}
+
+// Head is what is known of a run as a whole.
+type Head struct {
+	ID      string          `json:"id"`
+	Kind    swarm.RunKind   `json:"kind,omitempty"`
+	Name    string          `json:"name,omitempty"` // the pipeline's, or what was asked
+	Dir     string          `json:"dir,omitempty"`
+	File    string          `json:"file,omitempty"`
+	Args    []string        `json:"args,omitempty"`
+	Version string          `json:"version,omitempty"` // of the program that started it
+	Loops   string          `json:"loops,omitempty"`
+	Replay  bool            `json:"replay,omitempty"`
+	From    string          `json:"from,omitempty"` // the run that this one tries again
+	Status  swarm.Status    `json:"status"`         // running, pausing, paused, completed, failed, cancelled or interrupted
+	Exit    int             `json:"exit"`           // what `swarm up` exits with; means something when it has ended
+	Reason  string          `json:"reason,omitempty"`
+	Started time.Time       `json:"started,omitzero"`
+	Ended   time.Time       `json:"ended,omitzero"`
+	Owner   swarm.Ownership `json:"owner,omitzero"` // who drove it last; whether that process lives is for others to say
+	Budget  swarm.Budget    `json:"budget,omitzero"`
+	Spent   string          `json:"spent,omitempty"` // which part of the budget ran out, or ""
+	Seq     int64           `json:"seq"`             // of the last event
+	Time    time.Time       `json:"time,omitzero"`   // of the last event
+	Notices []Notice        `json:"notices,omitempty"`
+	Trees   []swarm.Tree    `json:"trees,omitempty"`
+}
+
+// A Notice is something that a person should know. The last few are kept.
+type Notice struct {
+	Seq    int64     `json:"seq"`
+	Time   time.Time `json:"time"`
+	Task   string    `json:"task,omitempty"`
+	Agent  string    `json:"agent,omitempty"`
+	Reason string    `json:"reason"`
+	Hint   string    `json:"hint,omitempty"`
+}
+
+const keptNotices = 20
+
+// A Task is where a task stands in its group's current iteration, and what it has made so far.
+type Task struct {
+	Name       string          `json:"name"`
+	Base       string          `json:"base,omitempty"` // the name without the copy's number, when it is a copy
+	Agent      string          `json:"agent"`
+	Status     swarm.Status    `json:"status"`
+	Waits      []Wait          `json:"waits,omitempty"` // for whom and why, when it waits
+	Iteration  int             `json:"iteration"`
+	Iterations int             `json:"iterations"`
+	Attempt    int             `json:"attempt"`          // of its last turn in this iteration
+	Turn       string          `json:"turn,omitempty"`   // its last one
+	Started    time.Time       `json:"started,omitzero"` // in this iteration
+	Ended      time.Time       `json:"ended,omitzero"`
+	Busy       time.Duration   `json:"busy_ns,omitempty"` // how long its turns took, over all iterations
+	Kind       swarm.ErrorKind `json:"kind,omitempty"`    // why it failed, was skipped, was cancelled or is tried again
+	Reason     string          `json:"reason,omitempty"`
+	Provider   string          `json:"provider,omitempty"`
+	Model      string          `json:"model,omitempty"`
+	Output     Output          `json:"output,omitzero"` // the last one, good or failed
+	Good       Output          `json:"good,omitzero"`   // the last one of a turn that did what was asked
+	Usage      swarm.Usage     `json:"usage,omitzero"`
+}
+
+// An Output is what a turn made.
+type Output struct {
+	Hash  swarm.Hash `json:"hash"`  // what is kept of it
+	Turn  string     `json:"turn"`  //
+	Bytes int64      `json:"bytes"` // how long it was before it was cut to what is kept
+}
+
+// An Agent is where an agent stands.
+type Agent struct {
+	Name     string       `json:"name"`
+	Base     string       `json:"base,omitempty"`
+	Provider string       `json:"provider,omitempty"`
+	Model    string       `json:"model,omitempty"`
+	Status   swarm.Status `json:"status"`         // idle, running, waiting or blocked
+	Task     string       `json:"task,omitempty"` // the one it runs, waits with or is blocked on
+	Session  string       `json:"session,omitempty"`
+	Active   time.Time    `json:"active,omitzero"` // when it was last heard of
+	Usage    swarm.Usage  `json:"usage,omitzero"`
+}
+
+// A Wait is one reason why a task does not run, with names for JSON.
+type Wait struct {
+	For    plan.WaitFor `json:"for"`
+	Task   string       `json:"task,omitempty"`
+	Agent  string       `json:"agent,omitempty"`
+	Until  time.Time    `json:"until,omitzero"`
+	Reason string       `json:"reason,omitempty"`
+}
+
+func (w Wait) String() string { return plan.Wait(w).String() }
+
+// A Picture is what a run looks like at a moment. It may be kept and given away.
+type Picture struct {
+	Head   `json:"run"`
+	Tasks  []Task      `json:"tasks"`
+	Agents []Agent     `json:"agents"`
+	Usage  swarm.Usage `json:"usage"`
+}
+
+// New makes the fold of a run of which no event is known yet.
+func New(id string) *Run {
+	return &Run{Head: Head{ID: id, Status: swarm.Running}, agentAt: map[string]int{}, sched: plan.NewFollower()}
+}
+
+// Len is how many tasks there are.
+func (r *Run) Len() int { return len(r.tasks) }
+
+// At is the i-th task as it stands now.
+func (r *Run) At(i int) Task {
+	t := r.tasks[i].Task
+	t.Status, t.Waits = r.standing(i)
+	return t
+}
+
+// Task is the task with this name as it stands now.
+func (r *Run) Task(name string) (Task, bool) {
+	i, ok := r.sched.Find(name)
+	if !ok {
+		return Task{}, false
+	}
+	return r.At(i), true
+}
+
+// standing is the task's status as it is shown: one that could run but for somebody or something is waiting.
+func (r *Run) standing(i int) (swarm.Status, []Wait) {
+	st := r.sched.Status(i)
+	if st != swarm.Pending && st != swarm.Waiting {
+		return st, nil
+	}
+	found := r.sched.Waits(i)
+	if len(found) == 0 {
+		return swarm.Pending, nil
+	}
+	waits := make([]Wait, len(found))
+	for k, w := range found {
+		waits[k] = Wait(w)
+	}
+	return swarm.Waiting, waits
+}
+
+// Picture is what the run looks like now.
+func (r *Run) Picture() Picture {
+	p := Picture{Head: r.Head, Usage: r.Usage, Tasks: make([]Task, len(r.tasks)), Agents: append([]Agent{}, r.agents...)}
+	p.Args = append([]string(nil), r.Args...)
+	p.Notices = append([]Notice(nil), r.Notices...)
+	p.Trees = append([]swarm.Tree(nil), r.Trees...)
+	for i := range r.tasks {
+		p.Tasks[i] = r.At(i)
+		if a := r.tasks[i].agent; a >= 0 {
+			p.Agents[a].involve(&p.Tasks[i])
+		}
+	}
+	if p.Status == swarm.Interrupted {
+		p.stand()
+	}
+	return p
+}
+
+// involve has an agent's status follow from its tasks: of several the most telling one.
+func (a *Agent) involve(t *Task) {
+	st := swarm.Idle
+	switch {
+	case t.Status == swarm.Running:
+		st = swarm.Running
+	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson:
+		st = swarm.Blocked
+	case t.Status == swarm.Waiting:
+		st = swarm.Waiting
+	}
+	if telling(st) > telling(a.Status) {
+		a.Status, a.Task = st, t.Name
+	}
+}
+
+func telling(s swarm.Status) int {
+	switch s {
+	case swarm.Running:
+		return 3
+	case swarm.Blocked:
+		return 2
+	case swarm.Waiting:
+		return 1
+	}
+	return 0
+}
+
+// Abandoned is the picture of a run whose owner is gone without a word: interrupted, if it had not ended.
+func (p Picture) Abandoned(reason string) Picture {
+	if p.Status.Ended() || p.Status == swarm.Interrupted {
+		return p
+	}
+	p.Status, p.Reason = swarm.Interrupted, reason
+	p.Tasks, p.Agents = append([]Task{}, p.Tasks...), append([]Agent{}, p.Agents...)
+	p.stand()
+	return p
+}
+
+// stand says of what ran that it does not: nobody drives the run.
+func (p *Picture) stand() {
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; t.Status == swarm.Running {
+			t.Status, t.Reason = swarm.Pending, "its turn was cut, and runs again when the run is resumed"
+		}
+	}
+	for i := range p.Agents {
+		if a := &p.Agents[i]; a.Status == swarm.Running {
+			a.Status = swarm.Idle
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package view
+
+import (
+	"encoding/json"
+	"time"
+
+	"swarm"
+	"swarm/internal/plan"
+)
+
+// Version is the version of a stored fold. One of another version is thrown away, and the log folded again.
+const Version = 1
+
+// A stored is a fold as it is kept. Its size goes by the plan and not by the log. The schedule is not in it: it is made again
+// from the tasks.
+type stored struct {
+	Version  int          `json:"version"`
+	Head     Head         `json:"head"`
+	Usage    swarm.Usage  `json:"usage"`
+	Parallel int          `json:"parallel,omitempty"`
+	Pause    swarm.Status `json:"pause,omitempty"`
+	PausedAt time.Time    `json:"paused_at,omitzero"`
+	Groups   []group      `json:"groups,omitempty"`
+	Agents   []Agent      `json:"agents,omitempty"`
+	Tasks    []task       `json:"tasks,omitempty"`
+}
+
+// Marshal gives the fold to be stored.
+func (r *Run) Marshal() []byte {
+	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
+		Groups: r.groups, Agents: r.agents, Tasks: make([]task, len(r.tasks))}
+	for i, t := range r.tasks {
+		if t.Status = r.sched.Status(i); t.Status == swarm.Waiting { // held; what else it may wait for follows from the others
+			t.Waits = []Wait{Wait(r.sched.Waits(i)[0])}
+		}
+		s.Tasks[i] = t
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("view: a fold that has no JSON: " + err.Error()) // it has only strings, numbers and times of events
+	}
+	return b
+}
+
+// Unmarshal makes a fold again from what Marshal gave. Folding goes on with the event after its Seq.
+func Unmarshal(b []byte) (*Run, error) {
+	var s stored
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, &swarm.Error{Kind: swarm.Storage, Msg: "the stored view cannot be read", Err: err}
+	}
+	if s.Version != Version {
+		return nil, swarm.Errorf(swarm.Storage, "the stored view is of version %d, and this program reads version %d", s.Version, Version)
+	}
+	r := New(s.Head.ID)
+	r.Head, r.Usage, r.parallel, r.pause, r.pausedAt, r.groups = s.Head, s.Usage, s.Parallel, s.Pause, s.PausedAt, s.Groups
+	for _, a := range s.Agents {
+		r.addAgent(a)
+	}
+	if err := r.reschedule(s.Tasks); err != nil {
+		return nil, &swarm.Error{Kind: swarm.Storage, Msg: "the stored view is broken", Err: err}
+	}
+	return r, nil
+}
+
+// reschedule makes the tasks and the schedule again. All plans are added as one. A group in iteration 7 of 9 is made one that is
+// in iteration 2 of 4: what went before the last iteration has left no trace but that what the group depends on is through, so
+// one step stands for all. Groups that are through come first, because the others may have gone on since.
+func (r *Run) reschedule(tasks []task) error {
+	all := swarm.Plan{MaxParallel: r.parallel}
+	for _, g := range r.groups {
+		if g.Iteration < 1 || g.Iteration > g.Iterations {
+			return swarm.Errorf(swarm.Storage, "a group is in iteration %d of %d", g.Iteration, g.Iterations)
+		}
+		all.Groups = append(all.Groups, swarm.Group{Iterations: g.Iterations - g.Iteration + min(g.Iteration, 2)})
+	}
+	for _, t := range tasks {
+		all.Tasks = append(all.Tasks, swarm.Task{Name: t.Name, Base: t.Base, Agent: t.Agent, Group: t.Group, DependsOn: t.DependsOn, Concurrency: t.Concurrency})
+	}
+	if err := r.sched.Add(&all); err != nil {
+		return err
+	}
+	through := make([]bool, len(r.groups))
+	for g := range through {
+		through[g] = r.groups[g].Iteration == r.groups[g].Iterations
+	}
+	for _, t := range tasks {
+		if !t.Status.Ended() {
+			through[t.Group] = false
+		}
+		r.addTask(t)
+	}
+	for _, first := range []bool{true, false} {
+		for g := range r.groups {
+			if through[g] == first {
+				r.restand(g)
+			}
+		}
+	}
+	r.sched.Pause(r.pause != "")
+	return nil
+}
+
+// restand puts a group's tasks where they stood.
+func (r *Run) restand(g int) {
+	if r.groups[g].Iteration > 1 {
+		r.sched.Iterate(g)
+	}
+	for _, i := range r.groups[g].members {
+		t := &r.tasks[i]
+		switch {
+		case t.Status == swarm.Running:
+			r.sched.Started(i)
+		case t.Status == swarm.Waiting:
+			var why plan.Wait
+			if len(t.Waits) > 0 {
+				why = plan.Wait(t.Waits[0])
+			}
+			r.sched.Hold(i, why)
+			if why.For == plan.ForRetry {
+				r.retries = append(r.retries, i)
+			}
+		case t.Status.Ended():
+			r.sched.Ended(i, t.Status)
+		}
+		t.Status, t.Waits = swarm.Pending, nil
+	}
+}

@@ -1,0 +1,115 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"swarm"
+	"swarm/internal/plan"
+)
+
+// A Chain is a path of waits: each link waits for the next one.
+type Chain []Link
+
+// A Link is a task in a chain, and why it does not run; for the last one that may be nothing.
+type Link struct {
+	Task   string       `json:"task"`
+	Agent  string       `json:"agent"`
+	Status swarm.Status `json:"status"`
+	Waits  []Wait       `json:"waits,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+}
+
+// Why is the chain of waits that begins with a task, or with the task that tells most of an agent, written with or without @.
+func (r *Run) Why(name string) (Chain, error) {
+	i, ok := r.sched.Find(name)
+	if !ok || strings.HasPrefix(name, "@") {
+		i, ok = r.taskOf(strings.TrimPrefix(name, "@"))
+	}
+	if !ok {
+		return nil, swarm.Errorf(swarm.BadInput, "no task or agent of run %s is called %q", r.ID, name).WithHint("%s", swarm.DidYouMean(name, r.names()))
+	}
+	path, _ := r.sched.Why(i)
+	chain := make(Chain, len(path))
+	for k, task := range path {
+		t, _ := r.Task(task)
+		chain[k] = Link{Task: t.Name, Agent: t.Agent, Status: t.Status, Waits: t.Waits, Reason: t.Reason}
+	}
+	return chain, nil
+}
+
+// taskOf is the task that says most about where an agent stands: the one that runs, else one that waits, else the last one.
+func (r *Run) taskOf(agent string) (found int, ok bool) {
+	best := -1
+	for i := range r.tasks {
+		if r.tasks[i].Agent != agent {
+			continue
+		}
+		rank := 0
+		switch st, _ := r.standing(i); st {
+		case swarm.Running:
+			rank = 3
+		case swarm.Waiting:
+			rank = 2
+		case swarm.Pending:
+			rank = 1
+		}
+		if rank > best || rank == 0 && best == 0 {
+			found, best = i, rank
+		}
+	}
+	return found, best >= 0
+}
+
+func (r *Run) names() []string {
+	var names []string
+	for i := range r.tasks {
+		names = append(names, r.tasks[i].Name)
+	}
+	for i := range r.agents {
+		names = append(names, "@"+r.agents[i].Name)
+	}
+	return names
+}
+
+// Path is the names in order.
+func (c Chain) Path() plan.Path {
+	var p plan.Path
+	for _, l := range c {
+		p = append(p, l.Task)
+	}
+	return p
+}
+
+// String tells the chain, one line for each link.
+func (c Chain) String() string {
+	var b strings.Builder
+	for _, l := range c {
+		switch {
+		case len(l.Waits) > 0:
+			fmt.Fprintf(&b, "%s waits for %s\n", l.Task, Waiting(l.Waits))
+		case l.Status.Ended() && l.Reason != "":
+			fmt.Fprintf(&b, "%s is %s: %s\n", l.Task, l.Status, l.Reason)
+		default:
+			fmt.Fprintf(&b, "%s is %s\n", l.Task, l.Status)
+		}
+	}
+	return b.String()
+}
+
+// Waiting names what is waited for, in one line.
+func Waiting(waits []Wait) string {
+	const most = 3
+	var names []string
+	for i, w := range waits {
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(waits)-most))
+			break
+		}
+		names = append(names, w.String())
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
