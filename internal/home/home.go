@@ -1,0 +1,156 @@
+// Package home is the folder in which swarm keeps its state: $SWARM_HOME, or ~/.swarm.
+//
+//	runs/<run>.db           a run's log; sqlite's business
+//	runs/<run>.db.owner     locked by the process that drives the run, while it does
+//	runs/<run>.json         a summary of the run, for lists; made again from the log when it is missing
+//	outputs/<run>/TASK.txt  copies of the tasks' last outputs, for people
+//	streams/<run>/          what running turns say, while they say it
+//	trees/<run>/            git objects of the work tree before and after the run
+//	desks/<run>/            the desks of agents that work through files
+//	artifacts/              bytes that envelopes refer to
+//	prompts/                prompts for every project
+//	token                   the key to our own server
+//
+// Logs hold the truth, and everything else here can be thrown away. Only folders that are needed are made.
+package home
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"swarm"
+)
+
+// Variable names the folder, when it is set.
+const Variable = "SWARM_HOME"
+
+// A Home is the state folder.
+type Home struct {
+	// Rebuild makes a run's summary from its log, at a path. It is asked when the summary is missing or cannot be right. Nil:
+	// such runs are listed with what the file's name tells.
+	Rebuild func(path string) (Summary, error)
+
+	dir string
+}
+
+// Open makes the folder if it is not there, and says why it cannot be used. It does little, for every command begins with it.
+func Open() (*Home, error) {
+	dir, err := where()
+	if err != nil {
+		return nil, err
+	}
+	return At(dir)
+}
+
+// At is Open for a given folder.
+func At(dir string) (*Home, error) {
+	hint := "set " + Variable + " to a folder of your own"
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err != nil {
+			return nil, &swarm.Error{Kind: swarm.BadInput, File: dir, Msg: "the state folder cannot be made", Hint: hint, Err: bare(err)}
+		}
+		return &Home{dir: dir}, nil
+	}
+	bad := func(msg string, err error) (*Home, error) {
+		return nil, &swarm.Error{Kind: swarm.BadInput, File: dir, Msg: msg, Hint: hint, Err: err}
+	}
+	if err != nil {
+		return bad("the state folder cannot be used", bare(err))
+	}
+	if !info.IsDir() {
+		return bad("the state folder is a file", nil)
+	}
+	// Folders made here are closed to others, but whoever may write beside them could put his own in their place.
+	if info.Mode().Perm()&0o002 != 0 {
+		hint = "close it to others with `chmod 700`, or " + hint
+		return bad("everybody may write in the state folder", nil)
+	}
+	me := os.Geteuid()
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != me && me != 0 {
+		return bad("the state folder belongs to another user", nil)
+	}
+	const writeAndEnter = 2 | 1
+	if err := syscall.Access(dir, writeAndEnter); err != nil {
+		return bad("the state folder cannot be written in", err)
+	}
+	return &Home{dir: dir}, nil
+}
+
+// where is the folder's absolute path.
+func where() (string, error) {
+	if dir := os.Getenv(Variable); dir != "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", &swarm.Error{Kind: swarm.BadInput, Msg: "the current folder is gone", Hint: "set " + Variable + " to an absolute path", Err: err}
+		}
+		return abs, nil
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return "", &swarm.Error{Kind: swarm.BadInput, Msg: "there is no home folder to keep state in", Hint: "set HOME, or " + Variable, Err: err}
+	}
+	return filepath.Join(user, ".swarm"), nil
+}
+
+// bare is err without the path, which the message has already.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Dir is the folder's absolute path.
+func (h *Home) Dir() string { return h.dir }
+
+// RunPath is where a run's log is.
+func (h *Home) RunPath(run string) string { return h.in("runs", run+".db") }
+
+// OutputDir is where the copies of a run's outputs are.
+func (h *Home) OutputDir(run string) string { return h.in("outputs", run) }
+
+// OutputPath is where the copy of a task's last output is.
+func (h *Home) OutputPath(run, task string) string { return h.in("outputs", run, task+".txt") }
+
+// TreePath is where the git objects that a run recorded are.
+func (h *Home) TreePath(run string) string { return h.in("trees", run) }
+
+// DeskPath is where a run's desks are.
+func (h *Home) DeskPath(run string) string { return h.in("desks", run) }
+
+// ArtifactPath is where artifacts are.
+func (h *Home) ArtifactPath() string { return h.in("artifacts") }
+
+// PromptPath is where the prompts for every project are.
+func (h *Home) PromptPath() string { return h.in("prompts") }
+
+// TokenPath is where the key to our own server is.
+func (h *Home) TokenPath() string { return h.in("token") }
+
+func (h *Home) streamDir(run string) string { return h.in("streams", run) }
+
+func (h *Home) summaryPath(run string) string { return h.in("runs", run+".json") }
+
+// MakeRuns makes the folder in which logs are created.
+func (h *Home) MakeRuns() error { return made(h.in("runs")) }
+
+func (h *Home) in(parts ...string) string {
+	path := h.dir
+	for _, part := range parts {
+		path += string(filepath.Separator) + part
+	}
+	return path
+}
+
+// made makes a folder and those above it.
+func made(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be made", Err: bare(err)}
+	}
+	return nil
+}

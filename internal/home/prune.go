@@ -1,0 +1,201 @@
+package home
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"swarm"
+)
+
+// PruneOptions say what to delete.
+type PruneOptions struct {
+	Now         time.Time
+	OlderThan   time.Duration     // how long ago a run must have ended, or have been left
+	OutputsOnly bool              // only the copies of outputs; the run stays
+	DryRun      bool              // only say what would be deleted
+	Dir         string            // only runs that were started here; "" = anywhere
+	Live        func(string) bool // says of an id that it must stay, beside those that a process drives; nil = none
+}
+
+// Pruned is what was deleted of a run.
+type Pruned struct {
+	ID     string       `json:"id"`
+	Status swarm.Status `json:"status,omitempty"` // "" = only leftovers, without a log
+	Ended  time.Time    `json:"ended,omitzero"`
+	Files  int          `json:"files"`
+	Bytes  int64        `json:"bytes"`
+}
+
+// perRun are the folders that have a folder for every run.
+var perRun = []string{"outputs", "streams", "trees", "desks", "artifacts"}
+
+// Prune deletes what old runs have left, and tells what that was. A run that is driven by a process is never touched, and
+// nothing outside of the state folder is, wherever links in it may lead. When something cannot be deleted it goes on with the
+// rest, and returns the first error.
+func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
+	root, err := os.OpenRoot(h.dir)
+	if err != nil {
+		return nil, &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: bare(err)}
+	}
+	defer root.Close()
+	ids, err := h.allIDs()
+	if err != nil {
+		return nil, err
+	}
+	var all []Pruned
+	var first error
+	for _, id := range ids {
+		p, err := h.pruneRun(root, id, opt)
+		if err != nil && first == nil {
+			first = &swarm.Error{Kind: swarm.Storage, Msg: "the run " + id + " cannot be deleted", Err: err}
+		}
+		if p.Files > 0 {
+			all = append(all, p)
+		}
+	}
+	return all, first
+}
+
+// allIDs are the ids of all runs, and of those of which only something else than the log is left; the oldest first.
+func (h *Home) allIDs() ([]string, error) {
+	ids, err := h.ids()
+	if err != nil {
+		return nil, err
+	}
+	summaries, err := namesIn(h.in("runs"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range summaries {
+		if id, _, ok := strings.Cut(name, "."); ok {
+			ids = append(ids, id)
+		}
+	}
+	for _, folder := range perRun {
+		names, err := namesIn(h.in(folder))
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, names...)
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !isRunID(id) })
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, error) {
+	if opt.Live != nil && opt.Live(id) {
+		return Pruned{}, nil
+	}
+	// Held until all is gone, so that nobody takes up the run meanwhile.
+	lock, live, err := tryLock(h.RunPath(id)+".owner", syscall.LOCK_EX)
+	if lock != nil {
+		defer lock.Close()
+	}
+	if live || err != nil {
+		return Pruned{}, err
+	}
+	paths := pathsOf(id, opt.OutputsOnly)
+	p := Pruned{ID: id}
+	s, known := h.lastWord(id)
+	if known {
+		p.Status, p.Ended = s.Status, s.Ended
+	}
+	if p.Ended.IsZero() {
+		p.Ended = newest(root, pathsOf(id, false))
+	}
+	if opt.Dir != "" && s.Dir != opt.Dir || opt.Now.Sub(p.Ended) < opt.OlderThan {
+		return Pruned{}, nil
+	}
+	for _, path := range paths {
+		if err := remove(root, path, opt.DryRun, &p); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// lastWord is what is known of a run whose lock we hold, or that nobody drives.
+func (h *Home) lastWord(id string) (s Summary, known bool) {
+	if _, err := os.Lstat(h.RunPath(id)); err != nil {
+		s, known = h.saved(id)
+		return s, known
+	}
+	s, known = h.saved(id)
+	if !known {
+		s = h.rebuilt(id, s)
+	}
+	if !s.Status.Ended() {
+		s.Status = swarm.Interrupted
+	}
+	return s, true
+}
+
+// pathsOf are the places where something of a run may be. The log is the first: without it the rest are leftovers, and half a
+// run is never mistaken for a whole one.
+func pathsOf(id string, outputsOnly bool) []string {
+	if outputsOnly {
+		return []string{"outputs/" + id}
+	}
+	var paths []string
+	for _, end := range []string{".db", ".db-wal", ".db-shm", ".db.lock", ".json"} {
+		paths = append(paths, "runs/"+id+end)
+	}
+	for _, folder := range perRun {
+		paths = append(paths, folder+"/"+id)
+	}
+	return append(paths, "runs/"+id+".db.owner")
+}
+
+// newest is when something of a run was last changed.
+func newest(root *os.Root, paths []string) (last time.Time) {
+	for _, path := range paths {
+		if info, err := root.Lstat(path); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last
+}
+
+// remove deletes a file or a folder with all that is in it, and counts it. Links are deleted, not followed.
+func remove(root *os.Root, path string, dryRun bool, p *Pruned) error {
+	info, err := root.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		dir, err := root.Open(path)
+		if err != nil {
+			return err
+		}
+		names, err := dir.Readdirnames(-1)
+		dir.Close()
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := remove(root, path+"/"+name, dryRun, p); err != nil {
+				return err
+			}
+		}
+	} else {
+		p.Files++
+		p.Bytes += info.Size()
+	}
+	if dryRun {
+		return nil
+	}
+	err = root.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
