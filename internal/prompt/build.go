@@ -34,7 +34,7 @@ type Turn struct {
 	Failures      []Failure
 	Sent          []string // what a start of this turn that was cut had already sent
 
-	Output func(task string) (Output, bool) // the last output of a task; false = it has never run
+	Output func(task string) (Output, bool) // the last output of a task, asked for at each reference; false = it has never run
 	Inputs map[string]string                // the task that {{input:x}} stands for
 	Stdin  []byte
 }
@@ -60,7 +60,7 @@ const (
 
 // Build makes the prompt of a turn. Sections are separated by one empty line, and the prompt ends with a newline.
 func Build(t Turn) (Prompt, error) {
-	a := assembly{turn: &t, known: map[reference]injection{}}
+	a := assembly{turn: &t}
 	a.add(FromIDs, ids(&t))
 	a.add(FromRole, t.Role.Parts)
 	a.add(FromMode, plain(t.Mode))
@@ -73,17 +73,10 @@ func Build(t Turn) (Prompt, error) {
 	if len(t.Sent) > 0 {
 		a.add(FromSent, []Part{{Kind: FromSent, Text: items(t.Sent)}})
 	}
-	if err := a.resolve(); err != nil {
+	if err := a.write(); err != nil {
 		return Prompt{}, err
 	}
-	measured := writer{measuring: true}
-	if err := a.write(&measured); err != nil {
-		return Prompt{}, err
-	}
-	w := writer{spans: make([]swarm.Span, 0, a.parts+2*len(a.sections))}
-	w.text.Grow(measured.size)
-	err := a.write(&w)
-	return Prompt{w.text.String(), w.spans}, err
+	return Prompt{strings.Join(a.pieces, ""), a.spans}, nil
 }
 
 func ids(t *Turn) []Part {
@@ -111,13 +104,19 @@ func items(texts []string) string {
 
 func plain(text string) []Part { return []Part{{Kind: KindText, Text: clean(text)}} }
 
-// An assembly is a prompt on its way from its sections to its text.
+// An assembly is a prompt on its way from its sections to its text. It is put together as a list of pieces, which are copied
+// only when all are there and their size is known.
 type assembly struct {
-	turn       *Turn
-	sections   []section
-	parts      int         // of all sections
-	injections []injection // what stands for each part that is no text, in order
-	known      map[reference]injection
+	turn     *Turn
+	sections []section
+	parts    int // of all sections
+
+	pieces []string
+	size   int // of all pieces
+	last   byte
+	fenced bool // the last piece is a fence's closing line, whose newline is still to come
+	spans  []swarm.Span
+	from   origin // of the last span
 }
 
 type section struct {
@@ -142,57 +141,72 @@ type injection struct {
 // An origin is a span without its place.
 type origin struct{ from, name, turn string }
 
-// A reference is what two parts have in common that stand for the same.
-type reference struct{ kind, name, selector string }
+// write lays all pieces out. It gives up as soon as they are too large, so that a prompt which cannot be made costs no more
+// than one that can.
+func (a *assembly) write() error {
+	const piecesOfPart = 5 // a text has one, an output nine
+	a.pieces = make([]string, 0, piecesOfPart*a.parts+len(a.sections))
+	a.spans = make([]swarm.Span, 0, a.parts+len(a.sections))
+	for i, s := range a.sections {
+		if i > 0 {
+			a.put(origin{from: FromSeparator}, emptyLine)
+		}
+		if err := a.section(s); err != nil {
+			return err
+		}
+	}
+	if len(a.sections) > 0 {
+		a.put(origin{from: FromSeparator}, "\n")
+	}
+	return nil
+}
 
-// resolve finds what stands for each reference. It gives up as soon as the sum is too large, so that a prompt which cannot be
-// made costs no more memory than one that can.
-func (a *assembly) resolve() error {
-	a.injections = make([]injection, 0, a.parts)
-	size := 0
-	for _, s := range a.sections {
-		for i := range s.parts {
-			p := &s.parts[i]
-			if p.Kind == KindText {
-				size += len(p.Text)
-				continue
+// section lays one section out. Blanks around a fence are dropped, because its lines stand alone.
+func (a *assembly) section(s section) error {
+	var err error
+	var next injection // what stands for the next part that is no text
+	found := false     // it is known already
+	for i := range s.parts {
+		p := &s.parts[i]
+		if p.Kind == KindText {
+			text := edge(s.parts, i)
+			if a.fenced {
+				text = trimLeftBlanks(text)
 			}
-			in, err := a.inject(p)
-			if err != nil {
-				return err
+			if i+1 < len(s.parts) && s.parts[i+1].Kind != KindText {
+				if next, err = a.find(&s.parts[i+1]); err != nil {
+					return err
+				}
+				if found = true; next.fence != nil {
+					text = trimRightBlanks(text)
+				}
 			}
-			a.injections = append(a.injections, in)
-			if size += len(in.body); size > MaxPrompt {
-				return a.tooLarge(p)
+			a.put(origin{from: s.from, name: p.File}, text)
+		} else {
+			if !found {
+				if next, err = a.find(p); err != nil {
+					return err
+				}
 			}
+			a.inject(&next)
+			found = false
+		}
+		if a.size > MaxPrompt {
+			return a.tooLarge(p)
 		}
 	}
 	return nil
 }
 
-func (a *assembly) inject(p *Part) (injection, error) {
+// find is what stands for a part.
+func (a *assembly) find(p *Part) (injection, error) {
 	switch p.Kind {
 	case FromRetry:
 		return injection{origin{from: FromRetry, name: p.Name}, &retryFence, data(p.Text)}, nil
 	case FromSent:
 		return injection{origin{from: FromSent}, &sentFence, data(p.Text)}, nil
-	}
-	ref := reference{p.Kind, p.Name, p.Selector}
-	in, ok := a.known[ref]
-	if !ok {
-		var err error
-		if in, err = a.find(p); err != nil {
-			return injection{}, err
-		}
-		a.known[ref] = in
-	}
-	return in, nil
-}
-
-// find is what a reference stands for.
-func (a *assembly) find(p *Part) (injection, error) {
-	if p.Kind == KindStdin {
-		return injection{origin{from: KindStdin}, nil, data(a.turn.Stdin)}, nil
+	case KindStdin:
+		return injection{origin{from: KindStdin}, nil, data(view(a.turn.Stdin))}, nil
 	}
 	task := p.Name
 	if p.Kind == KindInput {
@@ -218,13 +232,11 @@ func (a *assembly) find(p *Part) (injection, error) {
 			return injection{}, place{p.File, p.Line, p.Column}.in(err, p.String()+" cannot be taken from the output of task "+strconv.Quote(task))
 		}
 	}
-	return injection{from, &outputFence, data(text)}, nil
+	return injection{from, &outputFence, data(view(text))}, nil
 }
 
 // data is injected text: escaped, and without the newlines at its end.
-func data[T string | []byte](text T) string {
-	return strings.TrimRight(Escape(text), newlines)
-}
+func data(text string) string { return escape(clean(trimRightNewlines(text))) }
 
 func bad(p *Part, format string, args ...any) *swarm.Error {
 	e := place{p.File, p.Line, p.Column}.errorf(format, args...)
@@ -240,104 +252,58 @@ func (a *assembly) tooLarge(p *Part) error {
 	return e
 }
 
-// write puts everything in its place. It runs twice: once to measure, and once into a text of that size.
-func (a *assembly) write(w *writer) error {
-	rest := a.injections
-	for k, s := range a.sections {
-		if k > 0 {
-			w.put(origin{from: FromSeparator}, emptyLine)
-		}
-		for i := range s.parts {
-			p := &s.parts[i]
-			if p.Kind != KindText {
-				w.inject(&rest[0])
-				rest = rest[1:]
-			} else {
-				text := edge(s.parts, i)
-				if w.fenced {
-					text = strings.TrimLeft(text, blanks)
-				}
-				if i+1 < len(s.parts) && s.parts[i+1].Kind != KindText && rest[0].fence != nil {
-					text = strings.TrimRight(text, blanks)
-				}
-				w.put(origin{from: s.from, name: p.File}, text)
-			}
-			if w.measuring && w.size > MaxPrompt {
-				return a.tooLarge(p)
-			}
-		}
-	}
-	if len(a.sections) > 0 {
-		w.put(origin{from: FromSeparator}, "\n")
-	}
-	return nil
-}
-
-// A writer is a prompt as far as it is written, or measured.
-type writer struct {
-	measuring bool
-	size      int
-	last      byte // the last one written
-	fenced    bool // it ends with a fence's closing line, whose newline is still to come
-	text      strings.Builder
-	spans     []swarm.Span
-	from      origin // of the last span
-}
-
-// inject writes data; a fence's lines have no other text on them.
-func (w *writer) inject(in *injection) {
+// inject adds data; a fence's lines have no other text on them.
+func (a *assembly) inject(in *injection) {
 	if in.fence == nil {
-		w.put(in.origin, in.body)
+		a.put(in.origin, in.body)
 		return
 	}
-	if w.size > 0 && w.last != '\n' {
-		w.put(in.origin, "\n")
+	start := a.size
+	if start > 0 && a.last != '\n' {
+		a.piece("\n")
 	}
-	w.fenced = false
-	f := in.fence
-	w.append(in.origin, f.open)
-	w.append(in.origin, in.name)
-	w.append(in.origin, f.opened)
-	w.append(in.origin, "\n")
+	a.piece(in.fence.open)
+	a.piece(in.name)
+	a.piece(in.fence.opened)
 	if in.body != "" {
-		w.append(in.origin, in.body)
-		w.append(in.origin, "\n")
+		a.piece(in.body)
+		a.piece("\n")
 	}
-	w.append(in.origin, f.shut)
-	if f.closed != "" {
-		w.append(in.origin, in.name)
-		w.append(in.origin, f.closed)
+	a.piece(in.fence.shut)
+	if in.fence.closed != "" {
+		a.piece(in.name)
+		a.piece(in.fence.closed)
 	}
-	w.fenced = true
+	a.last, a.fenced = '-', true
+	a.span(in.origin, start)
 }
 
-// put writes text, on a new line if a fence stands before it.
-func (w *writer) put(from origin, text string) {
+// put adds text, on a new line if a fence stands before it.
+func (a *assembly) put(from origin, text string) {
 	if text == "" {
 		return
 	}
-	if w.fenced && text[0] != '\n' && !strings.HasPrefix(text, "\r\n") {
-		w.append(w.from, "\n")
+	if a.fenced && text[0] != '\n' && !strings.HasPrefix(text, "\r\n") {
+		a.piece("\n")
+		a.span(a.from, a.size-1)
 	}
-	w.fenced = false
-	w.append(from, text)
+	start := a.size
+	a.piece(text)
+	a.last, a.fenced = text[len(text)-1], false
+	a.span(from, start)
 }
 
-func (w *writer) append(from origin, text string) {
-	if text == "" {
+func (a *assembly) piece(text string) {
+	a.pieces = append(a.pieces, text)
+	a.size += len(text)
+}
+
+// span says where the bytes since start came from.
+func (a *assembly) span(from origin, start int) {
+	if n := len(a.spans); n > 0 && a.from == from {
+		a.spans[n-1].End = a.size
 		return
 	}
-	start := w.size
-	w.size += len(text)
-	w.last = text[len(text)-1]
-	if w.measuring {
-		return
-	}
-	w.text.WriteString(text)
-	if n := len(w.spans); n > 0 && w.from == from {
-		w.spans[n-1].End = w.size
-		return
-	}
-	w.from = from
-	w.spans = append(w.spans, swarm.Span{From: from.from, Name: from.name, Turn: from.turn, Start: start, End: w.size})
+	a.from = from
+	a.spans = append(a.spans, swarm.Span{From: from.from, Name: from.name, Turn: from.turn, Start: start, End: a.size})
 }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Escape makes text safe to be put into a prompt as data: each line that begins like one of our fences gets a `\` in front.
@@ -22,15 +23,28 @@ func clean(text string) string {
 	return text
 }
 
-// escape looks for the few bytes that a fence begins with and then back for a line's beginning, not for lines: dashes and
-// brackets are rarer than newlines.
-func escape(text string) string {
-	text = guard(text, "--- ", "--- Output from task", "--- End output from task", "--- Why attempt", "--- End ---", "--- Already sent")
-	return guard(text, "[Output from @", "[Output from @")
+// guarded are the beginnings of our fences' lines: a needle to look for, and what stands before and after it. The needles begin
+// with capital letters, because these are rarer in most texts than newlines, dashes and brackets.
+var guarded = []struct {
+	needle string
+	heads  []opening
+}{
+	{"Output ", []opening{{"--- ", "from task"}, {"[", "from @"}, {"--- ", "already sent"}}},
+	{"End ", []opening{{"--- ", "output from task"}, {"--- ", "---"}}},
+	{"Why attempt", []opening{{"--- ", ""}}},
 }
 
-// guard puts `\` in front of each line that begins with one of heads, which all begin with needle.
-func guard(text, needle string, heads ...string) string {
+type opening struct{ before, after string }
+
+// escape puts `\` in front of each line that begins like one of our fences.
+func escape(text string) string {
+	for _, g := range guarded {
+		text = guard(text, g.needle, g.heads)
+	}
+	return text
+}
+
+func guard(text, needle string, heads []opening) string {
 	var b strings.Builder
 	done := 0 // how much of text is in b
 	for i := 0; ; i += len(needle) {
@@ -39,26 +53,20 @@ func guard(text, needle string, heads ...string) string {
 			break
 		}
 		i += next
-		if beginsLine(text, i) && beginsWithAny(text[i:], heads) {
-			b.WriteString(text[done:i])
-			b.WriteByte('\\')
-			done = i
+		for _, h := range heads {
+			start := i - len(h.before)
+			if strings.HasSuffix(text[:i], h.before) && strings.HasPrefix(text[i+len(needle):], h.after) && beginsLine(text, start) {
+				b.WriteString(text[done:start])
+				b.WriteByte('\\')
+				done = start
+			}
 		}
 	}
-	if done == 0 && b.Len() == 0 {
+	if b.Len() == 0 {
 		return text
 	}
 	b.WriteString(text[done:])
 	return b.String()
-}
-
-func beginsWithAny(text string, heads []string) bool {
-	for _, h := range heads {
-		if strings.HasPrefix(text, h) {
-			return true
-		}
-	}
-	return false
 }
 
 // beginsLine says whether somebody may take the byte at i for the first of a line. It counts everything that any common reader
@@ -77,3 +85,7 @@ func beginsLine(text string, i int) bool {
 	}
 	return false
 }
+
+// view is text as a string that shares its bytes, which nobody changes any more: a prompt file belongs to its template, and an
+// output stands still until Build has copied it. Copies of both would double the work.
+func view(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }

@@ -15,17 +15,19 @@ import (
 // A Source is a prompt as somebody wrote it.
 type Source struct {
 	File         string
-	Text         []byte
-	Line, Column int // where the text begins in File; 0 = 1
+	Text         []byte // Parse keeps it: nobody may change it afterwards
+	Line, Column int    // where the text begins in File; 0 = 1
 }
 
 // An Include reads the file that a prompt includes: rel as it is written in from, with `.md` added where it had no extension.
-// It says under which path the file is known, and it is the one that keeps includes inside the prompt folders.
+// It says under which path the file is known, and it is the one that keeps includes inside the prompt folders. The text is
+// Parse's to keep.
 type Include func(from, rel string) (path string, text []byte, err error)
 
 const (
-	maxDepth    = 10  // includes inside each other
-	maxWarnings = 100 // of one prompt
+	maxDepth    = 10   // includes inside each other
+	maxWarnings = 100  // of one prompt
+	maxGuess    = 4096 // parts of one text that are made room for before they are seen
 )
 
 // Parse reads a prompt and whatever it includes. Its warnings are about everything in double braces that means nothing here and
@@ -35,7 +37,7 @@ func Parse(src Source, inc Include) (Template, []*swarm.Error, error) {
 	if p.read > MaxPrompt {
 		return Template{}, nil, &swarm.Error{Kind: swarm.BadInput, File: src.File, Msg: tooLarge}
 	}
-	text := strings.TrimPrefix(clean(string(src.Text)), byteOrderMark)
+	text := strings.TrimPrefix(clean(view(src.Text)), byteOrderMark)
 	if err := p.parse(text, place{src.File, max(src.Line, 1), max(src.Column, 1)}); err != nil {
 		return Template{}, p.warnings, err
 	}
@@ -125,6 +127,9 @@ func (p *parser) parse(text string, at place) error {
 			p.unknown(inside, at)
 			continue
 		}
+		if n := len(p.parts); n > 8 && n+2 > cap(p.parts) {
+			p.parts = slices.Grow(p.parts, min(n*(len(text)-open)/open, maxGuess)*9/8+8) // as many as there will be if it goes on like this
+		}
 		p.text(file, text[taken:open])
 		taken = open + 2 + len(inside) + 2
 		next = taken
@@ -169,7 +174,7 @@ func directive(inside string, at place) (part Part, known bool, err error) {
 	case len(kind) == len(inside):
 		return Part{}, false, nil
 	case kind == kindInclude:
-		name := strings.Trim(rest, blanks)
+		name := strings.TrimSpace(rest)
 		if name == "" {
 			return Part{}, false, at.errorf("{{%s}} names no file", inside).WithHint("write {{include: path}}")
 		}
@@ -178,7 +183,7 @@ func directive(inside string, at place) (part Part, known bool, err error) {
 		return Part{}, false, nil
 	}
 	name, selector, selects := strings.Cut(rest, ":")
-	name, selector = strings.Trim(name, blanks), strings.Trim(selector, blanks)
+	name, selector = strings.TrimSpace(name), strings.TrimSpace(selector)
 	if err := checkRef(name); err != nil {
 		return Part{}, false, at.in(err, short(inside))
 	}
@@ -226,7 +231,7 @@ func (p *parser) file(name string, at place) error {
 	if p.read += len(raw); p.read > MaxPrompt {
 		return at.errorf("%s with %s", tooLarge, name).WithHint("include less")
 	}
-	text := strings.TrimPrefix(clean(string(raw)), byteOrderMark)
+	text := strings.TrimPrefix(clean(view(raw)), byteOrderMark)
 	p.files = append(p.files, file)
 	err = p.parse(strings.TrimRight(text, newlines), place{file, 1, 1})
 	p.files = p.files[:len(p.files)-1]

@@ -116,9 +116,31 @@ func Join(ts ...Template) Template {
 
 const (
 	newlines  = "\r\n"
-	blanks    = " \t"
 	emptyLine = "\n\n"
 )
+
+// The trims below stand in the way of every reference, and those of package strings take a set of characters apart each time.
+
+func trimRightNewlines(s string) string {
+	for s != "" && (s[len(s)-1] == '\n' || s[len(s)-1] == '\r') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func trimRightBlanks(s string) string {
+	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func trimLeftBlanks(s string) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	return s
+}
 
 // core is parts without the texts at both ends that hold nothing but newlines.
 func core(parts []Part) []Part {
@@ -176,14 +198,14 @@ func Unmarshal(data []byte) (Template, error) {
 
 // A fence is what stands around injected text: a line before and a line after it, with a name in them.
 type fence struct {
-	open, opened string // before and after the name
+	open, opened string // before and after the name, with the newline
 	shut, closed string // the same of the closing line; when closed is "" it has no name
 }
 
 var (
-	outputFence = fence{`--- Output from task "`, `" ---`, `--- End output from task "`, `" ---`}
-	retryFence  = fence{"--- Why attempt ", " failed ---", "--- End ---", ""}
-	sentFence   = fence{"--- Already sent", " ---", "--- End ---", ""}
+	outputFence = fence{`--- Output from task "`, "\" ---\n", `--- End output from task "`, `" ---`}
+	retryFence  = fence{"--- Why attempt ", " failed ---\n", "--- End ---", ""}
+	sentFence   = fence{"--- Output already sent", " ---\n", "--- End ---", ""}
 )
 
 // size is how many bytes the fence adds to a text at most, with the newlines that keep its lines apart from what is around them.
