@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -57,6 +58,13 @@ type Owned interface {
 	Disown(ctx context.Context, fence int64) error
 	// Owner says who drives the run; ok is false when nobody does.
 	Owner(ctx context.Context) (o Owner, ok bool, err error)
+}
+
+// An OwnedError refuses a run to a second owner.
+type OwnedError struct{ Owner Owner }
+
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("process %d drives this run", e.Owner.PID)
 }
 
 // An Owner is a process that drives a run.

@@ -1,0 +1,342 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	lib "modernc.org/sqlite/lib"
+
+	"swarm"
+)
+
+const maxText = 64 << 20 // of one body, or one event's data
+
+// Append writes a batch, see [swarm.Log]. What it is given must not be changed afterwards. A context that ends while the batch waits
+// for its turn takes it back; once the batch is being written the answer is waited for, so that it is the truth.
+//
+// A lazy batch that is refused has no one to tell. With a fence, the loss is told to every later batch with the same fence, and
+// they write nothing, so that the log has no hole; a new fence starts afresh. Err tells it too.
+func (l *Log) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
+	if l.readOnly {
+		return nil, &swarm.Error{Kind: swarm.BadInput, File: l.path, Msg: "this log is open for reading only"}
+	}
+	r := &request{batch: b, lazy: b.Lazy, noSync: b.Lazy, done: make(chan bool, 1)}
+	for i := range b.Events {
+		n := len(b.Events[i].Data)
+		if n > maxText {
+			return nil, swarm.Errorf(swarm.BadInput, "an event's data has %d bytes; %d are allowed", n, maxText)
+		}
+		r.bytes += 200 + n
+	}
+	for _, text := range b.Bodies {
+		if len(text) > maxText {
+			return nil, swarm.Errorf(swarm.BadInput, "a text has %d bytes; %d are allowed", len(text), maxText)
+		}
+		r.bytes += len(text)
+		r.sums = append(r.sums, sha256.Sum256(text))
+	}
+	if b.Lazy {
+		r.batch.Events = slices.Clone(b.Events)
+		return nil, l.submit(ctx, r)
+	}
+	err := l.submit(ctx, r)
+	return r.seqs, err
+}
+
+// A lostBatch is a lazy batch that was not written.
+type lostBatch struct {
+	fence int64
+	err   error
+}
+
+// Err tells what became of a lazy batch that could not be written, if there was one.
+func (l *Log) Err() error {
+	if lost := l.lost.Load(); lost != nil {
+		return lost.err
+	}
+	return nil
+}
+
+// commit writes a group as one transaction.
+func (l *Log) commit(group []*request) {
+	sync := false
+	for _, r := range group {
+		sync = sync || !r.noSync
+	}
+	t := tx{l: l, w: l.w}
+	l.wrote = l.wrote[:0]
+	err := l.write(&t, group, sync)
+	for _, r := range group {
+		if err != nil {
+			r.seqs, r.err = nil, err
+		}
+		if r.lazy && r.err != nil {
+			l.lose(r)
+		}
+	}
+	if err == nil && l.tail.push(t.first, l.wrote) {
+		l.follow() // others wrote in between; a failure shows at the next read
+	}
+}
+
+func (l *Log) lose(r *request) {
+	err := fmt.Errorf("an event that nobody waited for was not written: %w", r.err)
+	if lost := l.lost.Load(); lost == nil || lost.fence != r.batch.Fence {
+		l.lost.Store(&lostBatch{r.batch.Fence, err})
+	}
+}
+
+// write makes the transaction. An error of its own means that nothing of the group is written.
+func (l *Log) write(t *tx, group []*request, sync bool) (err error) {
+	if broken := l.broken.Load(); broken != nil {
+		return broken
+	}
+	if err := l.turn.take(l.busyLimit); err != nil {
+		return err
+	}
+	defer l.turn.give()
+	if err := l.syncing(sync); err != nil {
+		return err
+	}
+	if err := t.begin(); err != nil {
+		return err
+	}
+	for _, r := range group {
+		refusal, failure := t.apply(r)
+		if failure != nil {
+			t.w.exec("ROLLBACK")
+			return failure
+		}
+		if r.err = refusal; refusal != nil && r.lazy {
+			l.lose(r)
+		}
+	}
+	if err := t.w.exec("COMMIT"); err != nil {
+		t.w.exec("ROLLBACK")
+		return l.judge(err)
+	}
+	switch {
+	case t.changed:
+		l.owed.Store(!l.synced)
+	case sync && t.repeats:
+		return l.settle() // what was there already may be a lazy batch's, and not on disk yet
+	}
+	return nil
+}
+
+// syncing says whether commits are synced from now on.
+func (l *Log) syncing(on bool) error {
+	if on == l.synced {
+		return nil
+	}
+	mode := "PRAGMA synchronous=NORMAL"
+	if on {
+		mode = "PRAGMA synchronous=FULL"
+	}
+	err := l.w.once(mode)
+	if err == nil {
+		l.synced = on
+	}
+	return err
+}
+
+// judge looks at a failed commit. A full disk is no harm: nothing was written, and there may be room later. But after a failed sync
+// the kernel forgets what it could not write, and another commit would stand on what is not there.
+func (l *Log) judge(err error) error {
+	var e *sqliteError
+	if errors.As(err, &e) && e.code&0xff == lib.SQLITE_IOERR {
+		return l.breaks(e)
+	}
+	return err
+}
+
+func (l *Log) breaks(cause error) error {
+	e := &swarm.Error{Kind: swarm.Storage, File: l.path, Msg: "the disk failed, and nothing more is written", Err: cause,
+		Hint: "look at the disk, then resume the run"}
+	l.broken.Store(e)
+	return e
+}
+
+// settle syncs commits that were not. Anybody may call it, beside the writer.
+func (l *Log) settle() error {
+	l.owed.Store(false)
+	f, err := os.OpenFile(l.path+"-wal", os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it has all been moved into the file, which is synced
+	}
+	if err != nil {
+		return storage(l.path, "the log could not be synced", err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return l.breaks(err)
+	}
+	return nil
+}
+
+// A tx is one transaction.
+type tx struct {
+	l           *Log
+	w           *conn
+	first, last int64 // the log's last number before it, and now
+	now         int64
+	fence       int64 // the owner's; -1 until it was read
+	changed     bool  // something was written
+	repeats     bool  // something was there already
+}
+
+const (
+	sqlLast   = "SELECT seq, time FROM ev ORDER BY seq DESC LIMIT 1"
+	sqlFence  = "SELECT fence FROM run"
+	sqlKey    = "SELECT seq, kind, data FROM ev WHERE key=?"
+	sqlInsert = "INSERT INTO ev VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
+	sqlUndo   = "DELETE FROM ev WHERE seq>?"
+	sqlBody   = "INSERT INTO body VALUES(?,?) ON CONFLICT DO NOTHING"
+)
+
+func (t *tx) begin() error {
+	if err := t.w.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	s, err := t.w.prepare(sqlLast)
+	if err != nil {
+		t.w.exec("ROLLBACK")
+		return err
+	}
+	defer s.done()
+	t.fence, t.now = -1, time.Now().UnixMicro()
+	ok, err := s.next()
+	if err != nil {
+		s.done()
+		t.w.exec("ROLLBACK")
+		return err
+	}
+	if ok {
+		t.first = s.int64(0)
+		t.now = max(t.now, s.int64(1)) // the time of a log never runs backwards
+	}
+	t.last = t.first
+	return nil
+}
+
+// apply does what one request wants. A refusal has written nothing; a failure is everybody's.
+func (t *tx) apply(r *request) (refusal, failure error) {
+	if r.change != nil {
+		err := r.change(t)
+		var e *sqliteError
+		if errors.As(err, &e) {
+			return nil, err
+		}
+		t.changed = t.changed || err == nil
+		return err, nil
+	}
+	if refusal, failure = t.admit(&r.batch); refusal != nil || failure != nil {
+		return refusal, failure
+	}
+	first, wrote := t.last, len(t.l.wrote)
+	r.seqs = make([]int64, len(r.batch.Events))
+	for i := range r.batch.Events {
+		seq, err := t.insert(&r.batch.Events[i])
+		if errors.Is(err, swarm.ErrConflict) {
+			r.seqs, t.last, t.l.wrote = nil, first, t.l.wrote[:wrote]
+			return err, t.w.exec(sqlUndo, first)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.seqs[i] = seq
+	}
+	for i, text := range r.batch.Bodies {
+		if err := t.w.exec(sqlBody, r.sums[i][:], text); err != nil {
+			return nil, err
+		}
+		t.note(t.w.changed() > 0)
+	}
+	return nil, nil
+}
+
+func (t *tx) note(written bool) {
+	t.changed = t.changed || written
+	t.repeats = t.repeats || !written
+}
+
+// admit checks what a batch asks to be so.
+func (t *tx) admit(b *swarm.Batch) (refusal, failure error) {
+	if b.Fence != 0 {
+		fence, err := t.owner()
+		if err != nil {
+			return nil, err
+		}
+		if fence != b.Fence {
+			return swarm.ErrFenced, nil
+		}
+		if lost := t.l.lost.Load(); lost != nil && lost.fence == b.Fence {
+			return lost.err, nil
+		}
+	}
+	if b.Absent != "" {
+		_, there, err := t.w.number(sqlKey, b.Absent)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			return swarm.ErrStale, nil
+		}
+	}
+	return nil, nil
+}
+
+func (t *tx) owner() (int64, error) {
+	if t.fence < 0 {
+		fence, _, err := t.w.number(sqlFence)
+		if err != nil {
+			return 0, err
+		}
+		t.fence = fence
+	}
+	return t.fence, nil
+}
+
+// insert writes one event, or finds it by its key.
+func (t *tx) insert(e *swarm.Event) (int64, error) {
+	err := t.w.exec(sqlInsert, t.last+1, t.now, string(e.Kind), e.Agent, e.Task, e.Turn, e.To, e.Key, text(e.Data))
+	if err != nil {
+		return 0, err
+	}
+	written := e.Key == "" || t.w.changed() > 0
+	t.note(written)
+	if !written {
+		return t.find(e)
+	}
+	t.last++
+	t.l.wrote = append(t.l.wrote, *e)
+	w := &t.l.wrote[len(t.l.wrote)-1]
+	w.Seq, w.Time = t.last, time.UnixMicro(t.now).UTC()
+	return t.last, nil
+}
+
+// find is the number of an event that was written before, if it is the same.
+func (t *tx) find(e *swarm.Event) (int64, error) {
+	s, err := t.w.prepare(sqlKey)
+	if err != nil {
+		return 0, err
+	}
+	defer s.done()
+	if err := s.bind(e.Key); err != nil {
+		return 0, err
+	}
+	ok, err := s.next()
+	switch {
+	case err != nil:
+		return 0, err
+	case !ok || string(s.view(1)) != string(e.Kind) || !bytes.Equal(s.view(2), e.Data):
+		return 0, fmt.Errorf("%w: %s", swarm.ErrConflict, e.Key)
+	}
+	return s.int64(0), nil
+}

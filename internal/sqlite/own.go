@@ -1,0 +1,219 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"swarm"
+)
+
+// Who drives a run is told by two things. A lock on the .owner file, which the system frees when the process dies: then the run is
+// taken at once. And a lease, for a process that was stopped and keeps its lock: the run is taken when the lease is over, and
+// from then on the new owner has the lease alone until the old one's lock is free. The fence grows with each change of hands
+// and is checked in every commit, so a stopped owner that wakes up can write nothing.
+
+// A holder is the row of who drives the run.
+type holder struct {
+	loops      string
+	pid, start int64
+	fence      int64
+	until      int64 // the lease's end, in microseconds
+	held       bool  // it has the lock
+}
+
+const (
+	sqlHolder = "SELECT loops, pid, start, fence, until, held FROM run"
+	sqlOwn    = "UPDATE run SET loops=?, pid=?, start=?, fence=?, until=?, held=?"
+	sqlRenew  = "UPDATE run SET until=?, held=?"
+	sqlDisown = "UPDATE run SET pid=0, start=0, until=0, held=0"
+)
+
+func (c *conn) holder() (h holder, err error) {
+	s, err := c.prepare(sqlHolder)
+	if err != nil {
+		return h, err
+	}
+	defer s.done()
+	if _, err := s.next(); err != nil {
+		return h, err
+	}
+	return holder{s.text(0), s.int64(1), s.int64(2), s.int64(3), s.int64(4), s.int64(5) != 0}, nil
+}
+
+func (h holder) owner() swarm.Owner {
+	return swarm.Owner{PID: int(h.pid), Fence: h.fence, Until: time.UnixMicro(h.until).UTC()}
+}
+
+// Own takes the run, see [swarm.Owned]. An owner that was stopped in the middle of a commit, and whose lease is over, is killed:
+// nobody could write otherwise.
+func (l *Log) Own(ctx context.Context, loops string, lease time.Duration) (int64, error) {
+	fence, err := l.own(ctx, loops, lease)
+	if !errors.Is(err, errBusy) {
+		return fence, err
+	}
+	var h holder
+	readErr := l.reading(func(r *conn) (err error) { h, err = r.holder(); return err })
+	if readErr != nil || h.until > time.Now().UnixMicro() || !h.kill() {
+		return 0, err
+	}
+	return l.own(ctx, loops, lease)
+}
+
+func (l *Log) own(ctx context.Context, loops string, lease time.Duration) (fence int64, err error) {
+	l.omu.Lock()
+	defer l.omu.Unlock()
+	held, err := l.lockOwner()
+	if err != nil {
+		return 0, err
+	}
+	pid := os.Getpid()
+	start, err := processStart(pid)
+	if err != nil {
+		return 0, storage(l.path, "this process's start time cannot be read", err)
+	}
+	err = l.change(ctx, func(t *tx) error {
+		h, err := t.w.holder()
+		if err != nil {
+			return err
+		}
+		if h.loops != "" && h.loops != loops {
+			return (&swarm.Error{Kind: swarm.BadInput, File: l.path,
+				Msg: "this run was begun with version " + h.loops + " of the loops, and this program has version " + loops}).
+				WithHint("resume it with the version of swarm that began it")
+		}
+		if h.until > t.now && !(h.held && held) {
+			return &swarm.OwnedError{Owner: h.owner()}
+		}
+		fence = h.fence + 1
+		if err := t.w.exec(sqlOwn, loops, int64(pid), start, fence, t.now+lease.Microseconds(), bit(held)); err != nil {
+			return err
+		}
+		t.fence = fence
+		return nil
+	})
+	if err != nil {
+		l.unlockOwner()
+		return 0, err
+	}
+	return fence, nil
+}
+
+// Renew keeps the lease, see [swarm.Owned].
+func (l *Log) Renew(ctx context.Context, fence int64, lease time.Duration) error {
+	l.omu.Lock()
+	defer l.omu.Unlock()
+	held, err := l.lockOwner() // an owner that came after a stopped one gets the lock when that one is gone
+	if err != nil {
+		return err
+	}
+	err = l.change(ctx, func(t *tx) error {
+		if now, err := t.owner(); err != nil || now != fence {
+			return errors.Join(swarm.ErrFenced, err)
+		}
+		return t.w.exec(sqlRenew, t.now+lease.Microseconds(), bit(held))
+	})
+	if errors.Is(err, swarm.ErrFenced) {
+		l.unlockOwner()
+	}
+	return err
+}
+
+// Disown gives the run up, see [swarm.Owned].
+func (l *Log) Disown(ctx context.Context, fence int64) error {
+	l.omu.Lock()
+	defer l.omu.Unlock()
+	err := l.change(ctx, func(t *tx) error {
+		if now, err := t.owner(); err != nil || now != fence {
+			return errors.Join(swarm.ErrFenced, err)
+		}
+		return t.w.exec(sqlDisown)
+	})
+	if err == nil || errors.Is(err, swarm.ErrFenced) {
+		l.unlockOwner()
+	}
+	return err
+}
+
+// Owner says who drives the run, see [swarm.Owned]. It looks without taking anything: it may be asked while another process owns,
+// or is about to.
+func (l *Log) Owner(context.Context) (swarm.Owner, bool, error) {
+	var h holder
+	err := l.reading(func(r *conn) (err error) {
+		h, err = r.holder()
+		return err
+	})
+	if err != nil || h.pid == 0 {
+		return swarm.Owner{}, false, err
+	}
+	alive := h.until > time.Now().UnixMicro()
+	if alive && h.held {
+		alive = l.ownerLocked()
+	}
+	return h.owner(), alive, nil
+}
+
+// ownerLocked says whether somebody has the owner's lock. A shared lock that is given back at once tells; Own allows for it.
+func (l *Log) ownerLocked() bool {
+	f, err := os.Open(l.path + ".owner")
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	defer f.Close()
+	return flock(f, syscall.LOCK_SH|syscall.LOCK_NB) != nil
+}
+
+// lockOwner tries to get the owner's lock, or finds that this log has it.
+func (l *Log) lockOwner() (bool, error) {
+	if l.readOnly {
+		return false, &swarm.Error{Kind: swarm.BadInput, File: l.path, Msg: "this log is open for reading only"}
+	}
+	if l.owner == nil {
+		f, err := os.OpenFile(l.path+".owner", os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return false, storage(l.path, "the run cannot be owned", err)
+		}
+		l.owner = f
+	}
+	for tries := 5; ; tries-- {
+		err := flock(l.owner, syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case !errors.Is(err, syscall.EWOULDBLOCK):
+			return false, storage(l.path, "the run cannot be owned", err)
+		case tries == 0:
+			return false, nil
+		}
+		time.Sleep(time.Millisecond) // somebody may just be looking whether the owner lives
+	}
+}
+
+func (l *Log) unlockOwner() {
+	if l.owner != nil {
+		flock(l.owner, syscall.LOCK_UN)
+	}
+}
+
+// kill ends the process, if it is still the one that was written down.
+func (h holder) kill() bool {
+	if h.pid <= 1 || h.pid == int64(os.Getpid()) {
+		return false
+	}
+	start, err := processStart(int(h.pid))
+	return err == nil && start == h.start && syscall.Kill(int(h.pid), syscall.SIGKILL) == nil
+}
+
+// change has f done in a transaction.
+func (l *Log) change(ctx context.Context, f func(*tx) error) error {
+	return l.submit(ctx, &request{change: f, done: make(chan bool, 1)})
+}
+
+func bit(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}

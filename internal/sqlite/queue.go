@@ -1,0 +1,205 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"sync"
+	"time"
+
+	"swarm"
+)
+
+const (
+	lazyDelay = 10 * time.Millisecond // how long a lazy batch waits for company
+	maxLazy   = 1 << 10               // so many that wait are written at once
+	maxQueue  = 1 << 13               // beyond this even a lazy append waits
+	maxGroup  = 1 << 9                // batches of one transaction
+	maxBytes  = 8 << 20               // of one transaction, roughly
+)
+
+// A request is something to be written: a batch, or a change of one of the small tables.
+type request struct {
+	batch  swarm.Batch
+	sums   [][sha256.Size]byte // the hashes of the batch's bodies
+	change func(*tx) error
+	lazy   bool // nobody waits
+	noSync bool // nobody needs it on disk
+	bytes  int
+
+	seqs []int64
+	err  error
+
+	done   chan bool // true: lead the queue now; false: answered
+	taken  bool      // a writer has it: it will be answered, and cannot be withdrawn any more
+	leads  bool      // it was told to lead
+	answer bool      // it has been answered
+}
+
+// A queue is what waits to be written, in order. It has no goroutine of its own: one of those who wait leads it, that is, it writes
+// for all of them, until its own request is answered.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*request
+	led     bool
+	closed  bool
+	idle    sync.Cond // nobody leads
+	soon    *time.Timer
+	armed   bool
+}
+
+// submit returns when the request is answered; a lazy one at once.
+func (l *Log) submit(ctx context.Context, r *request) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	q := &l.queue
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return l.errClosed()
+	}
+	q.waiting = append(q.waiting, r)
+	r.lazy = r.lazy && len(q.waiting) < maxQueue
+	switch {
+	case !q.led && (!r.lazy || len(q.waiting) >= maxLazy):
+		q.led = true
+		q.mu.Unlock()
+		l.lead(r)
+		return r.err
+	case r.lazy:
+		l.flushSoon()
+		q.mu.Unlock()
+		return nil
+	}
+	q.mu.Unlock()
+	select {
+	case lead := <-r.done:
+		if lead {
+			l.lead(r)
+		}
+		return r.err
+	case <-ctx.Done():
+		return l.withdraw(ctx, r)
+	}
+}
+
+// withdraw takes a request back, unless a writer has it.
+func (l *Log) withdraw(ctx context.Context, r *request) error {
+	q := &l.queue
+	q.mu.Lock()
+	if r.taken {
+		q.mu.Unlock()
+		<-r.done
+		return r.err
+	}
+	q.waiting = slices.DeleteFunc(q.waiting, func(other *request) bool { return other == r })
+	if r.leads {
+		l.handOver()
+	}
+	q.mu.Unlock()
+	return ctx.Err()
+}
+
+// lead writes what waits until mine is answered; nil: one group, or everything when the log is being closed.
+func (l *Log) lead(mine *request) {
+	q := &l.queue
+	for more := true; more; {
+		group, closing := q.take()
+		if len(group) == 0 {
+			break
+		}
+		l.commit(group)
+		for _, r := range group {
+			r.answer = true
+			if r != mine && !r.lazy {
+				r.done <- false
+			}
+		}
+		more = closing || mine != nil && !mine.answer
+	}
+	q.mu.Lock()
+	l.handOver()
+	q.mu.Unlock()
+}
+
+// handOver makes the first that waits the leader. The queue is locked.
+func (l *Log) handOver() {
+	q := &l.queue
+	for _, r := range q.waiting {
+		if !r.lazy {
+			r.leads = true
+			r.done <- true
+			return
+		}
+	}
+	q.led = false
+	q.idle.Broadcast()
+	if len(q.waiting) > 0 {
+		l.flushSoon()
+	}
+}
+
+// flushSoon sees to it that lazy requests do not wait for company for ever. The queue is locked.
+func (l *Log) flushSoon() {
+	q := &l.queue
+	switch {
+	case q.armed || q.led || q.closed:
+		return // who leads will look after them
+	case q.soon == nil:
+		q.soon = time.AfterFunc(lazyDelay, l.flush)
+	default:
+		q.soon.Reset(lazyDelay)
+	}
+	q.armed = true
+}
+
+func (l *Log) flush() {
+	q := &l.queue
+	q.mu.Lock()
+	q.armed = false
+	if q.led || q.closed || len(q.waiting) == 0 {
+		q.mu.Unlock()
+		return
+	}
+	q.led = true
+	q.mu.Unlock()
+	l.lead(nil)
+	if l.owed.Load() {
+		l.settle() // beside the queue: it is nobody's latency; a failure is told to the next append
+	}
+}
+
+// take takes the next group.
+func (q *queue) take() (group []*request, closing bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n, bytes := 0, 0
+	for n < len(q.waiting) && n < maxGroup && (n == 0 || bytes+q.waiting[n].bytes <= maxBytes) {
+		bytes += q.waiting[n].bytes
+		q.waiting[n].taken = true
+		n++
+	}
+	if n == len(q.waiting) {
+		group, q.waiting = q.waiting, nil
+	} else {
+		group = slices.Clone(q.waiting[:n])
+		q.waiting = append(q.waiting[:0], q.waiting[n:]...)
+	}
+	return group, q.closed
+}
+
+// close lets nothing more in, waits until nobody leads, and leads. It says false when the queue was closed before.
+func (q *queue) close() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.closed = true
+	for q.led {
+		q.idle.Wait()
+	}
+	q.led = true
+	return true
+}

@@ -1,0 +1,383 @@
+package sqlite
+
+import (
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	lib "modernc.org/sqlite/lib"
+
+	"swarm"
+)
+
+const (
+	sqlEvents  = "SELECT seq, time, kind, agent, task, turn, rcv, key, data FROM ev WHERE "
+	sqlAfter   = sqlEvents + "seq>? ORDER BY seq LIMIT ?"
+	sqlForSome = sqlEvents + "seq>? AND seq<=? AND rcv IS NOT NULL ORDER BY seq LIMIT ?"
+	sqlByKey   = sqlEvents + "key=?"
+	sqlVersion = "PRAGMA data_version"
+
+	page = 512 // events that are read at once: a reader must not hold a transaction open for long
+)
+
+// OpenReadOnly opens a log for reading: one whose run is being driven, one whose owner died, one in a folder that cannot be
+// written. It makes no log and keeps nobody from writing.
+func OpenReadOnly(path string) (*Log, error) {
+	if err := inspect(path); err != nil {
+		return nil, err
+	}
+	l := newLog(path)
+	l.readOnly = true
+	r, err := connect(path, lib.SQLITE_OPEN_READWRITE)
+	if err == nil {
+		err = r.probe()
+	}
+	var e *sqliteError
+	if errors.As(err, &e) && (e.code&0xff == lib.SQLITE_CANTOPEN || e.code&0xff == lib.SQLITE_READONLY) {
+		if r != nil {
+			r.close()
+		}
+		r, l.scrap, err = connectSealed(path)
+	}
+	if err != nil {
+		if r != nil {
+			r.close()
+		}
+		return nil, at(path, err)
+	}
+	l.r = r
+	return l, nil
+}
+
+// probe makes a connection a reader's, and reads something.
+func (c *conn) probe() error {
+	if err := c.once("PRAGMA query_only=1"); err != nil {
+		return err
+	}
+	_, _, err := c.number(sqlFence)
+	return err
+}
+
+// connectSealed reads a log where SQLite may make no files: as it stands if its process ended well, else a copy of it, with what its
+// write-ahead log still holds, in a folder for scraps.
+func connectSealed(path string) (c *conn, scrap string, err error) {
+	name := immutable(path)
+	if st, err := os.Stat(path + "-wal"); err == nil && st.Size() > 0 {
+		if scrap, err = os.MkdirTemp("", "swarm-log-"); err != nil {
+			return nil, "", storage(path, "the log lies in a folder that cannot be written, and cannot be copied", err)
+		}
+		name = filepath.Join(scrap, "copy.db")
+		if err := errors.Join(copyFile(path, name), copyFile(path+"-wal", name+"-wal")); err != nil {
+			os.RemoveAll(scrap)
+			return nil, "", storage(path, "the log lies in a folder that cannot be written, and cannot be copied", err)
+		}
+	}
+	c, err = connect(name, lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_URI)
+	if err == nil {
+		if err = c.probe(); err == nil {
+			return c, scrap, nil
+		}
+		c.close()
+	}
+	if scrap != "" {
+		os.RemoveAll(scrap)
+	}
+	return nil, "", err
+}
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Close())
+}
+
+func (l *Log) closeReader() error {
+	l.rmu.Lock()
+	defer l.rmu.Unlock()
+	if l.r == nil || l.r.db == 0 {
+		l.r = &conn{}
+		return nil
+	}
+	err := l.r.close()
+	l.r = &conn{} // closed for good
+	if l.scrap != "" {
+		err = errors.Join(err, os.RemoveAll(l.scrap))
+	}
+	return err
+}
+
+// reading runs f on the reading connection, which is opened when it is first needed.
+func (l *Log) reading(f func(*conn) error) error {
+	l.rmu.Lock()
+	defer l.rmu.Unlock()
+	if l.r == nil {
+		r, err := connect(l.path, lib.SQLITE_OPEN_READWRITE)
+		if err != nil {
+			return err
+		}
+		l.r = r
+		if err := r.probe(); err != nil {
+			return err
+		}
+	}
+	if l.r.db == 0 {
+		return l.errClosed()
+	}
+	return f(l.r)
+}
+
+// follow brings the tail up to date with the file.
+func (l *Log) follow() error { return l.reading(l.catchUp) }
+
+func (l *Log) catchUp(r *conn) error {
+	version, _, err := r.number(sqlVersion) // before the events: what comes in between is found the next time
+	if err != nil {
+		return err
+	}
+	t := &l.tail
+	upto, ok := t.position()
+	if !ok {
+		last, _, err := r.number(sqlLast)
+		if err != nil {
+			return err
+		}
+		t.start(last)
+		l.seen = version
+		return nil
+	}
+	t.mu.Lock()
+	current := version == l.seen && t.upto >= t.own
+	t.mu.Unlock()
+	if current {
+		return nil
+	}
+	for {
+		es, err := r.events(nil, page, sqlAfter, upto, int64(page))
+		if err != nil {
+			return err
+		}
+		if len(es) > 0 {
+			upto = es[len(es)-1].Seq
+			t.mu.Lock()
+			t.deliver(es)
+			t.mu.Unlock()
+		}
+		if len(es) < page {
+			l.seen = version
+			return nil
+		}
+	}
+}
+
+// Read returns up to limit events after a number, see [swarm.Log]. It sees everything that this process has appended, and what others
+// have; while something is watched, others' may come a poll later.
+func (l *Log) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	if !l.tail.fresh() {
+		if err := l.follow(); err != nil {
+			return nil, err
+		}
+	}
+	if es, ok := l.tail.read(after, limit, to); ok {
+		return es, nil
+	}
+	var es []swarm.Event
+	err := l.reading(func(r *conn) (err error) {
+		if len(to) == 0 {
+			es, err = r.events(nil, limit, sqlAfter, after, int64(limit))
+			return err
+		}
+		if err := l.backfill(r, after); err != nil {
+			return err
+		}
+		var ok bool
+		if es, ok = l.tail.read(after, limit, to); ok {
+			return nil
+		}
+		args := []any{after}
+		for _, to := range to {
+			args = append(args, to)
+		}
+		sql := sqlEvents + "seq>? AND rcv IN (?" + strings.Repeat(",?", len(to)-1) + ") ORDER BY seq LIMIT ?"
+		es, err = r.events(nil, limit, sql, append(args, int64(limit))...)
+		return err
+	})
+	return es, err
+}
+
+// backfill reads the part of the file after a number into memory, for all receivers at once: there is no index by receiver, and one
+// scan serves every inbox and loop of a run that is taken up again.
+func (l *Log) backfill(r *conn, after int64) error {
+	t := &l.tail
+	t.mu.Lock()
+	base := t.base
+	t.mu.Unlock()
+	if after >= base {
+		return nil
+	}
+	boxes := map[string]*box{}
+	var es []swarm.Event
+	for from := after; ; {
+		var err error
+		if es, err = r.events(es[:0], page, sqlForSome, from, base, int64(page)); err != nil {
+			return err
+		}
+		for _, e := range es {
+			b := boxes[e.To]
+			if b == nil {
+				b = &box{floor: after}
+				boxes[e.To] = b
+			}
+			b.add(e)
+			from = e.Seq
+		}
+		if len(es) < page {
+			t.extend(after, boxes)
+			return nil
+		}
+	}
+}
+
+// events reads rows into es.
+func (c *conn) events(es []swarm.Event, limit int, sql string, args ...any) ([]swarm.Event, error) {
+	s, err := c.prepare(sql)
+	if err != nil {
+		return nil, err
+	}
+	defer s.done()
+	if err := s.bind(args...); err != nil {
+		return nil, err
+	}
+	for len(es) < limit {
+		ok, err := s.next()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		var e swarm.Event
+		s.event(&e)
+		if data := s.view(8); data != nil {
+			e.Data = append([]byte(nil), data...)
+		}
+		es = append(es, e)
+	}
+	return es, nil
+}
+
+// event reads a row but for its data.
+func (s *stmt) event(e *swarm.Event) {
+	e.Seq = s.int64(0)
+	e.Time = time.UnixMicro(s.int64(1)).UTC()
+	e.Kind = swarm.EventKind(s.name(2))
+	e.Agent, e.Task, e.Turn = s.name(3), s.name(4), s.text(5)
+	e.To, e.Key = s.name(6), s.text(7)
+}
+
+// Scan gives every event after a number to f, in order. It is the fast way through a long log: the event and its data are
+// overwritten when f returns.
+func (l *Log) Scan(after int64, f func(*swarm.Event) error) error {
+	es := make([]swarm.Event, 0, page)
+	var data []byte
+	for {
+		err := l.reading(func(r *conn) (err error) {
+			es, data, err = r.fill(es[:0], data[:0], after)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range es {
+			after = es[i].Seq
+			if err := f(&es[i]); err != nil {
+				return err
+			}
+		}
+		if len(es) < page {
+			return nil
+		}
+	}
+}
+
+// fill reads one page into memory that is used again.
+func (c *conn) fill(es []swarm.Event, data []byte, after int64) ([]swarm.Event, []byte, error) {
+	s, err := c.prepare(sqlAfter)
+	if err != nil {
+		return es, data, err
+	}
+	defer s.done()
+	if err := s.bind(after, int64(page)); err != nil {
+		return es, data, err
+	}
+	for {
+		ok, err := s.next()
+		if err != nil || !ok {
+			return es, data, err
+		}
+		es = append(es, swarm.Event{})
+		e := &es[len(es)-1]
+		s.event(e)
+		if b := s.view(8); b != nil {
+			data = append(data, b...)
+			e.Data = data[len(data)-len(b) : len(data) : len(data)]
+		}
+	}
+}
+
+// Find returns the event with this key.
+func (l *Log) Find(key string) (e swarm.Event, ok bool, err error) {
+	if key == "" {
+		return e, false, nil
+	}
+	err = l.reading(func(r *conn) error {
+		es, err := r.events(nil, 1, sqlByKey, key)
+		if len(es) > 0 {
+			e, ok = es[0], true
+		}
+		return err
+	})
+	return e, ok, err
+}
+
+// Body returns the text with this hash.
+func (l *Log) Body(h swarm.Hash) (data []byte, err error) {
+	sum, err := hex.DecodeString(string(h))
+	if err != nil || len(sum) != 32 {
+		return nil, swarm.ErrNoBody
+	}
+	err = l.reading(func(r *conn) error {
+		s, err := r.prepare("SELECT data FROM body WHERE hash=?")
+		if err != nil {
+			return err
+		}
+		defer s.done()
+		if err := s.bind(sum); err != nil {
+			return err
+		}
+		ok, err := s.next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return swarm.ErrNoBody
+		}
+		data = append([]byte{}, s.view(0)...)
+		return nil
+	})
+	return data, err
+}

@@ -1,0 +1,13 @@
+package sqlite
+
+import "golang.org/x/sys/unix"
+
+// processStart is when a process began, in microseconds: with the pid it names a process for good.
+func processStart(pid int) (int64, error) {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return 0, err
+	}
+	start := info.Proc.P_starttime
+	return start.Sec*1e6 + int64(start.Usec), nil
+}

@@ -1,0 +1,74 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"swarm"
+)
+
+// errBusy says that another process kept the write turn for too long: it was stopped in the middle of a commit.
+var errBusy = errors.New("another process keeps the log from being written")
+
+// A turn is the right to write among processes: an flock. The kernel wakes the next in line at once, and frees the lock when its
+// holder dies.
+type turn struct {
+	f    *os.File
+	wait chan error // the answer to an flock that is under way, if one is
+}
+
+func (t *turn) open(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return storage(path, "the log cannot be opened for writing", err)
+	}
+	t.f = f
+	return nil
+}
+
+// take returns when it is our turn, or with errBusy. A wait that was given up goes on behind the scenes, since nothing can
+// break it off; the next take finds its answer.
+func (t *turn) take(limit time.Duration) error {
+	if t.wait == nil {
+		err := flock(t.f, syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		t.wait = make(chan error, 1)
+		go func(f *os.File, answer chan error) { answer <- flock(f, syscall.LOCK_EX) }(t.f, t.wait)
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case err := <-t.wait:
+		t.wait = nil
+		return err
+	case <-timer.C:
+		return &swarm.Error{Kind: swarm.Storage, File: t.f.Name(), Err: errBusy,
+			Hint: "look for a stopped swarm process that has this file open, and end it"}
+	}
+}
+
+func (t *turn) give() error { return flock(t.f, syscall.LOCK_UN) }
+
+func (t *turn) close() error {
+	if t.wait == nil {
+		return t.f.Close()
+	}
+	go func(f *os.File, answer chan error) {
+		<-answer
+		f.Close()
+	}(t.f, t.wait)
+	return nil
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), how)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}

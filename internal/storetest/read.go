@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"swarm"
+)
+
+var readTests = []test{
+	{"by pages", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		add(t, l, events("a", "b", "c", "d", "e"))
+		for _, c := range []struct {
+			after int64
+			limit int
+			want  string
+		}{
+			{0, 2, "[a b]"}, {2, 2, "[c d]"}, {4, 2, "[e]"}, {5, 2, "[]"}, {99, 2, "[]"}, {-1, 99, "[a b c d e]"}, {0, 0, "[]"},
+		} {
+			es, err := l.Read(c.after, c.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, fmt.Sprintf("Read(%d, %d)", c.after, c.limit), texts(es), c.want)
+		}
+	}},
+	{"by receiver", func(t *testing.T, o Opener) {
+		writer := open(t, o)
+		add(t, writer, swarm.Batch{Events: []swarm.Event{to("x", "x1"), notice("nobody's"), to("y", "y1"), to("x", "x2"), to("z", "z1")}})
+		reopened := open(t, o)
+		add(t, writer, swarm.Batch{Events: []swarm.Event{to("y", "y2"), to("x", "x3")}})
+		for who, l := range map[string]swarm.Log{"who wrote": writer, "another": reopened} {
+			want(t, who+": x", texts(read(t, l, "x")), "[x1 x2 x3]")
+			want(t, who+": y and x", texts(read(t, l, "y", "x")), "[x1 y1 x2 y2 x3]")
+			want(t, who+": x twice", texts(read(t, l, "x", "x")), "[x1 x2 x3]")
+			want(t, who+": nobody", texts(read(t, l, "w")), "[]")
+			es, err := l.Read(3, 2, "x", "y", "z")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, who+": two after 3", texts(es), "[x2 z1]")
+		}
+	}},
+	{"an own append is there when it returns", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		_, stop := l.Watch()
+		defer stop()
+		for i := int64(1); i <= 50; i++ {
+			add(t, l, swarm.Batch{Events: []swarm.Event{to("x", "a")}})
+			for _, receivers := range [][]string{nil, {"x"}} {
+				if es, err := l.Read(i-1, 10, receivers...); err != nil || len(es) != 1 || es[0].Seq != i {
+					t.Fatalf("after append %d: %v, %v", i, es, err)
+				}
+			}
+		}
+	}},
+	{"another process's append is there without a watch", func(t *testing.T, o Opener) {
+		l, other := open(t, o), open(t, o)
+		for i := int64(1); i <= 20; i++ {
+			add(t, other, swarm.Batch{Events: []swarm.Event{to("x", "a")}})
+			for _, receivers := range [][]string{nil, {"x"}} {
+				if es, err := l.Read(i-1, 10, receivers...); err != nil || len(es) != 1 {
+					t.Fatalf("after append %d: %v, %v", i, es, err)
+				}
+			}
+		}
+	}},
+	{"more than anybody keeps in memory", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		const n = 20_000
+		for i := 0; i < n; i += 1000 {
+			var b swarm.Batch
+			for j := i; j < i+1000; j++ {
+				b.Events = append(b.Events, to([]string{"even", "odd"}[j%2], fmt.Sprint(j)))
+			}
+			add(t, l, b)
+		}
+		late := open(t, o)
+		add(t, l, swarm.Batch{Events: []swarm.Event{to("even", fmt.Sprint(n))}})
+		for who, l := range map[string]swarm.Log{"who wrote": l, "another": late} {
+			es := read(t, l, "even")
+			want(t, who+": how many", len(es), n/2+1)
+			for i, e := range es {
+				if textOf(e) != fmt.Sprint(2*i) {
+					t.Fatalf("%s: the %dth is %s", who, i, textOf(e))
+				}
+			}
+			want(t, who+": all", count(t, l), n+1)
+		}
+	}},
+	{"what is read may be kept", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		add(t, l, swarm.Batch{Events: []swarm.Event{to("x", "a")}})
+		first := read(t, l, "x")
+		first[0].To, first[0].Kind = "changed", "changed"
+		for range 10 {
+			add(t, l, swarm.Batch{Events: []swarm.Event{to("x", "b")}})
+		}
+		if again := read(t, l, "x")[0]; again.To != "x" || again.Kind != swarm.Notice {
+			t.Errorf("a reader changed the log: %+v", again)
+		}
+	}},
+	{"by key", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		add(t, l, swarm.Batch{Events: []swarm.Event{notice("a"), keyed("k", "b")}})
+		if e, ok, err := l.Find("k"); !ok || err != nil || e.Seq != 2 || textOf(e) != "b" {
+			t.Errorf("Find(k): %+v, %v, %v", e, ok, err)
+		}
+		for _, key := range []string{"", "K", "none"} {
+			if _, ok, err := l.Find(key); ok || err != nil {
+				t.Errorf("Find(%q): %v, %v", key, ok, err)
+			}
+		}
+	}},
+}
+
+var watchTests = []test{
+	{"own appends", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		x, stopX := l.Watch("x")
+		defer stopX()
+		xy, stopXY := l.Watch("y", "x")
+		defer stopXY()
+		all, stopAll := l.Watch()
+		defer stopAll()
+		add(t, l, events("nobody's"))
+		comes(t, "anybody", all)
+		add(t, l, swarm.Batch{Events: []swarm.Event{to("y", "a")}})
+		comes(t, "anybody", all)
+		comes(t, "x or y", xy)
+		silent(t, "x", x)
+		add(t, l, swarm.Batch{Events: []swarm.Event{to("x", "b"), to("x", "c")}})
+		comes(t, "x", x)
+		silent(t, "x woken once", x)
+	}},
+	{"another process's appends", func(t *testing.T, o Opener) {
+		l, other := open(t, o), open(t, o)
+		x, stop := l.Watch("x")
+		defer stop()
+		for i := range 5 {
+			add(t, other, swarm.Batch{Events: []swarm.Event{to("x", fmt.Sprint(i))}})
+			comes(t, "x", x)
+			want(t, "read", len(read(t, l, "x")), i+1)
+		}
+	}},
+	{"no wake is lost", func(t *testing.T, o Opener) {
+		l, other := open(t, o), open(t, o)
+		const n = 300
+		go func() {
+			for i := range n {
+				writer := []swarm.Log{l, other}[i%2]
+				if _, err := writer.Append(t.Context(), swarm.Batch{Events: []swarm.Event{to("x", "a")}}); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		x, stop := l.Watch("x")
+		defer stop()
+		for got := int64(0); got < n; {
+			es, err := l.Read(got, n, "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(es) == 0 {
+				comes(t, "the next", x)
+				continue
+			}
+			got = es[len(es)-1].Seq
+		}
+	}},
+	{"an ended watch is silent", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		x, stop := l.Watch("x")
+		stop()
+		stop()
+		add(t, l, swarm.Batch{Events: []swarm.Event{to("x", "a")}})
+		silent(t, "x", x)
+		again, stop := l.Watch("x")
+		defer stop()
+		add(t, l, swarm.Batch{Events: []swarm.Event{to("x", "b")}})
+		comes(t, "a new watch", again)
+	}},
+}
+
+// silent checks that a channel holds nothing. What this process appends is announced before the append returns.
+func silent(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+		t.Errorf("%s: a value came", what)
+	default:
+	}
+}

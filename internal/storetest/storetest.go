@@ -1,0 +1,186 @@
+// Package storetest says what a store of logs must do, as tests that every store runs, and brings a log that dies on request, for
+// those who must survive it.
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"swarm"
+)
+
+// A Store is what is tested: a log that can have an owner, and be closed.
+type Store interface {
+	swarm.Log
+	swarm.Owned
+	Close() error
+}
+
+// An Opener opens one log, each time as another process would.
+type Opener func(t *testing.T) Store
+
+// Run runs the suite. New makes an empty log and returns what opens it.
+func Run(t *testing.T, new func(t *testing.T) Opener) {
+	for _, group := range []struct {
+		name  string
+		tests []test
+	}{
+		{"append", appendTests},
+		{"lazy", lazyTests},
+		{"read", readTests},
+		{"watch", watchTests},
+		{"own", ownTests},
+		{"together", togetherTests},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, test := range group.tests {
+				t.Run(test.name, func(t *testing.T) { test.run(t, new(t)) })
+			}
+		})
+	}
+}
+
+type test struct {
+	name string
+	run  func(t *testing.T, open Opener)
+}
+
+// patience is how long a test waits for what must come; it is never waited out when all is well.
+const patience = 20 * time.Second
+
+// open opens the log for the length of a test.
+func open(t *testing.T, open Opener) Store {
+	t.Helper()
+	s := open(t)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// add appends a batch that must be taken.
+func add(t *testing.T, l swarm.Log, b swarm.Batch) []int64 {
+	t.Helper()
+	seqs, err := l.Append(context.Background(), b)
+	if err != nil {
+		t.Fatalf("append: %v", err)
+	}
+	return seqs
+}
+
+// refused appends a batch that must be refused with an error.
+func refused(t *testing.T, l swarm.Log, b swarm.Batch, want error) {
+	t.Helper()
+	before := count(t, l)
+	seqs, err := l.Append(context.Background(), b)
+	if !is(err, want) {
+		t.Fatalf("append answered %v, %v; want the error %v", seqs, err, want)
+	}
+	if seqs != nil {
+		t.Errorf("a refused batch has the numbers %v", seqs)
+	}
+	if after := count(t, l); after != before {
+		t.Errorf("a refused batch wrote %d events", after-before)
+	}
+}
+
+// events makes a batch of notices with these texts.
+func events(texts ...string) swarm.Batch {
+	var b swarm.Batch
+	for _, text := range texts {
+		b.Events = append(b.Events, notice(text))
+	}
+	return b
+}
+
+func notice(text string) swarm.Event {
+	return swarm.Event{Kind: swarm.Notice, Data: body(text)}
+}
+
+func keyed(key, text string) swarm.Event {
+	e := notice(text)
+	e.Key = key
+	return e
+}
+
+func to(receiver, text string) swarm.Event {
+	e := notice(text)
+	e.To = receiver
+	return e
+}
+
+func body(text string) json.RawMessage {
+	data, err := json.Marshal(swarm.Reason{Reason: text})
+	if err != nil {
+		panic(err) // a string can always be written
+	}
+	return data
+}
+
+func textOf(e swarm.Event) string {
+	var r swarm.Reason
+	if err := json.Unmarshal(e.Data, &r); err != nil {
+		return fmt.Sprintf("(%v)", err)
+	}
+	return r.Reason
+}
+
+// read reads everything, by small pages.
+func read(t *testing.T, l swarm.Log, to ...string) []swarm.Event {
+	t.Helper()
+	var all []swarm.Event
+	after := int64(0)
+	for {
+		es, err := l.Read(after, 100, to...)
+		if err != nil {
+			t.Fatalf("read: %v", err)
+		}
+		if len(es) == 0 {
+			return all
+		}
+		all = append(all, es...)
+		after = es[len(es)-1].Seq
+	}
+}
+
+func count(t *testing.T, l swarm.Log) int { t.Helper(); return len(read(t, l)) }
+
+// texts is what the events say, for comparing.
+func texts(es []swarm.Event) string {
+	var out []string
+	for _, e := range es {
+		out = append(out, textOf(e))
+	}
+	return fmt.Sprint(out)
+}
+
+func want(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		t.Errorf("%s: got %s, want %s", what, g, w)
+	}
+}
+
+// comes waits for a value.
+func comes[T any](t *testing.T, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("%s: nothing came", what)
+		panic("unreachable")
+	}
+}
+
+// becomes tries until it is so: for what another process does, or time.
+func becomes(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !so(); {
+		if time.Now().After(end) {
+			t.Fatalf("%s: it never did", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
