@@ -1,0 +1,162 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/flow"
+	"swarm/internal/provider"
+	"swarm/internal/sqlite"
+	"swarm/internal/storetest"
+)
+
+func alone(names ...string) swarm.Plan {
+	var p swarm.Plan
+	for i, n := range names {
+		p.Tasks = append(p.Tasks, swarm.Task{Name: n, Group: i})
+		p.Groups = append(p.Groups, swarm.Group{Iterations: 1})
+	}
+	return p
+}
+
+func growAcrossCrash(t *testing.T, run Engine) {
+	p := alone("l1")
+	p.Open = true
+	b := newBench(t, run, p, newTeam(work))
+	line := func(n int, after string) {
+		grown := alone(fmt.Sprint("l", n))
+		grown.Tasks[0].DependsOn = []swarm.Dependency{{Task: after, Condition: swarm.OnSuccess}}
+		bodies := b.fill(&grown)
+		b.append(swarm.Event{Kind: swarm.PlanAdded, Key: fmt.Sprint("plan:", n), To: swarm.ToLoop("root"), Data: encode(grown)}, bodies)
+	}
+	line(2, "l1")
+	if _, err := b.drive(5, true); !errors.Is(err, storetest.ErrCrash) {
+		t.Fatalf("got %v, want a crash", err)
+	}
+	line(3, "l2")
+	b.control(swarm.WordClose, "")
+	if r, err := b.drive(0, false); err != nil || r.Status != swarm.CallOK {
+		t.Fatalf("resumed: %+v, %v", r, err)
+	}
+	if _, ends := b.story(); len(ends) != 3 {
+		t.Errorf("turns ended: %v, want those of three lines", ends)
+	}
+}
+
+// until waits for what a turn says and works until it is cut.
+func until(started chan<- string) func(context.Context, provider.Request) (string, error) {
+	return func(ctx context.Context, r provider.Request) (string, error) {
+		started <- r.Turn
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
+}
+
+func cancelCuts(t *testing.T, run Engine) {
+	started := make(chan string, 10)
+	b := newBench(t, run, alone("a", "b"), newTeam(until(started)))
+	done := make(chan error, 1)
+	go func() {
+		r, err := b.drive(0, false)
+		if err == nil && r.Status != swarm.CallFailed {
+			err = fmt.Errorf("a cancelled run has ended as %+v", r)
+		}
+		done <- err
+	}()
+	<-started
+	<-started
+	b.control(swarm.WordCancel, "a") // from another process, while this one drives
+	b.control(swarm.WordCancel, "")
+	b.check(<-done)
+	story, ends := b.story()
+	if len(ends) != 2 || !strings.Contains(strings.Join(story, "\n"), "task_cancelled a") || !strings.Contains(strings.Join(story, "\n"), "task_cancelled b") {
+		t.Errorf("the log tells\n%s", strings.Join(story, "\n"))
+	}
+}
+
+func cancelBeforeResume(t *testing.T, run Engine) {
+	b := newBench(t, run, alone("a"), newTeam(work))
+	if _, err := b.drive(2, true); !errors.Is(err, storetest.ErrCrash) {
+		t.Fatalf("got %v, want a crash", err)
+	}
+	asked := len(b.team.asked["a/1/1"])
+	b.control(swarm.WordCancel, "")
+	if r, err := b.drive(0, false); err != nil || r.Kind != swarm.CutByCancel {
+		t.Fatalf("resumed: %+v, %v", r, err)
+	}
+	if again := len(b.team.asked["a/1/1"]) - asked; again != 0 {
+		t.Errorf("the agent was asked %d times after the run was cancelled", again)
+	}
+}
+
+func pauseOutlives(t *testing.T, run Engine) {
+	b := newBench(t, run, alone("x"), newTeam(work))
+	b.control(swarm.WordPause, "")
+	if _, err := b.drive(2, true); !errors.Is(err, storetest.ErrCrash) {
+		t.Fatalf("got %v, want a crash", err)
+	}
+	b.control(swarm.WordResume, "")
+	if r, err := b.drive(0, false); err != nil || r.Status != swarm.CallOK {
+		t.Fatalf("resumed: %+v, %v", r, err)
+	}
+}
+
+// lateOwner lets a process lose its run in the middle of a turn. Its output, its facts and its ticks must all be refused: the
+// unique keys alone would not do that.
+func lateOwner(t *testing.T, run Engine) {
+	started, finish := make(chan string, 10), make(chan struct{})
+	b := newBench(t, run, alone("a"), newTeam(func(_ context.Context, r provider.Request) (string, error) {
+		started <- r.Turn
+		<-finish
+		return "late", nil
+	}))
+	log, err := sqlite.Open(b.path)
+	b.check(err)
+	defer log.Close()
+	fence, err := log.Own(t.Context(), flow.Version, time.Nanosecond) // its lease is over at once
+	b.check(err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := run(t.Context(), b.hands(log, fence), rootCall)
+		done <- err
+	}()
+	<-started
+	other, err := sqlite.Open(b.path)
+	b.check(err)
+	defer other.Close()
+	newer, err := other.Own(t.Context(), flow.Version, time.Minute)
+	b.check(err)
+	if newer <= fence {
+		t.Fatalf("the fence did not grow: %d, then %d", fence, newer)
+	}
+	close(finish)
+	if err := <-done; !errors.Is(err, swarm.ErrFenced) {
+		t.Fatalf("the late owner ended with %v", err)
+	}
+	for _, e := range []swarm.Event{{Kind: swarm.Tick, To: swarm.ToLoop("root")}, {Kind: swarm.TaskCompleted, Key: "task_ended:a/1", Task: "a"}} {
+		if _, err := log.Append(t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{e}}); !errors.Is(err, swarm.ErrFenced) {
+			t.Errorf("a late %s was answered with %v", e.Kind, err)
+		}
+	}
+	if _, ends := b.story(); len(ends) != 0 {
+		t.Errorf("a late end was written: %v", ends)
+	}
+}
+
+func otherVersion(t *testing.T, run Engine) {
+	b := newBench(t, run, alone("a"), newTeam(work))
+	if _, err := b.drive(3, true); !errors.Is(err, storetest.ErrCrash) {
+		t.Fatalf("got %v, want a crash", err)
+	}
+	log, err := sqlite.Open(b.path)
+	b.check(err)
+	defer log.Close()
+	if _, err := log.Own(t.Context(), flow.Version+"x", time.Minute); err == nil {
+		t.Error("loops of another version took the run")
+	}
+}

@@ -1,0 +1,261 @@
+// Package enginetest is what every engine has to pass: whenever a process dies, the run goes on as if it had not. The agents of
+// these tests keep a ledger of their own, outside of our state, and that is what the log is held against.
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/engine"
+	"swarm/internal/flow"
+	"swarm/internal/prompt"
+	"swarm/internal/provider"
+	"swarm/internal/sqlite"
+	"swarm/internal/storetest"
+	"swarm/internal/turn"
+)
+
+// An Engine runs a loop to its end.
+type Engine func(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result, error)
+
+// Run holds an engine against the contract.
+func Run(t *testing.T, run Engine) {
+	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
+	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
+	t.Run("cancel cuts a running turn", func(t *testing.T) { cancelCuts(t, run) })
+	t.Run("a cancel from before the crash is obeyed after it", func(t *testing.T) { cancelBeforeResume(t, run) })
+	t.Run("a pause outlives a crash", func(t *testing.T) { pauseOutlives(t, run) })
+	t.Run("a late owner can write nothing", func(t *testing.T) { lateOwner(t, run) })
+	t.Run("another version of the loop is refused", func(t *testing.T) { otherVersion(t, run) })
+}
+
+// A team is the outside world: agents that note what they were asked.
+type team struct {
+	mu     sync.Mutex
+	asked  map[string][]string // prompts by turn
+	answer func(ctx context.Context, r provider.Request) (string, error)
+}
+
+func (a *team) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	a.mu.Lock()
+	a.asked[r.Turn] = append(a.asked[r.Turn], r.Prompt)
+	a.mu.Unlock()
+	text, err := a.answer(ctx, r)
+	return provider.Reply{Output: []byte(text), Bytes: int64(len(text))}, err
+}
+
+func newTeam(answer func(ctx context.Context, r provider.Request) (string, error)) *team {
+	return &team{asked: map[string][]string{}, answer: answer}
+}
+
+// A bench is one run's log and the process that drives it.
+type bench struct {
+	t    *testing.T
+	path string
+	run  Engine
+	team *team
+}
+
+const planKey = "plan:1"
+
+var rootCall = flow.Call{ID: "root", Kind: "pipeline", Ref: planKey}
+
+// newBench makes a run with a plan; each task's prompt reads the outputs of what it depends on.
+func newBench(t *testing.T, run Engine, p swarm.Plan, a *team) *bench {
+	t.Helper()
+	b := &bench{t: t, path: filepath.Join(t.TempDir(), "run.db"), run: run, team: a}
+	log, err := sqlite.Create(b.path)
+	b.check(err)
+	defer log.Close()
+	bodies := b.fill(&p)
+	_, err = log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.RunStarted}, {Kind: swarm.PlanAdded, Key: planKey, Data: encode(p)}}, Bodies: bodies})
+	b.check(err)
+	return b
+}
+
+// fill gives tasks agents and prompts.
+func (b *bench) fill(p *swarm.Plan) (bodies [][]byte) {
+	p.Providers = []swarm.ProviderSpec{{Name: "team", Kind: "test"}}
+	if p.Groups == nil {
+		p.Groups = []swarm.Group{{Iterations: 1}}
+	}
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		t.Agent = t.Name
+		p.Agents = append(p.Agents, swarm.Agent{Name: t.Name, Provider: "team"})
+		text := "do " + t.Name
+		for _, d := range t.DependsOn {
+			text += "\n{{output:" + d.Task + "}}"
+		}
+		tpl, _, err := prompt.Parse(prompt.Source{File: t.Name, Text: []byte(text)}, nil)
+		b.check(err)
+		body := tpl.Marshal()
+		t.Prompt = swarm.HashOf(body)
+		bodies = append(bodies, body)
+	}
+	return bodies
+}
+
+// drive drives the run as a process of its own would: it opens the log, takes the run, and lets go of it at the end. after is
+// where it dies: at which append, before or after that is on disk; 0 = it does not.
+func (b *bench) drive(after int, committed bool) (flow.Result, error) {
+	b.t.Helper()
+	log, err := sqlite.Open(b.path)
+	b.check(err)
+	defer log.Close()
+	fence, err := log.Own(b.t.Context(), flow.Version, time.Minute)
+	b.check(err)
+	return b.run(b.t.Context(), b.hands(storetest.Crash(log, after, committed), fence), rootCall)
+}
+
+func (b *bench) hands(log swarm.Log, fence int64) *engine.Hands {
+	hand := &turn.Hand{Run: "run", Log: log, Fence: fence, Dir: b.t.TempDir(), Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return b.team, nil }}
+	return &engine.Hands{Log: log, Fence: fence, Turn: hand}
+}
+
+func (b *bench) control(word swarm.Word, target string) {
+	b.t.Helper()
+	b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: encode(swarm.ControlWord{Word: word, Target: target})}, nil)
+}
+
+func (b *bench) append(e swarm.Event, bodies [][]byte) {
+	b.t.Helper()
+	log, err := sqlite.Open(b.path)
+	b.check(err)
+	defer log.Close()
+	_, err = log.Append(b.t.Context(), swarm.Batch{Events: []swarm.Event{e}, Bodies: bodies})
+	b.check(err)
+}
+
+// story is the log without what a crash may change: numbers, times, owners and second starts.
+func (b *bench) story() (story []string, ends map[string]int) {
+	b.t.Helper()
+	log, err := sqlite.OpenReadOnly(b.path)
+	b.check(err)
+	defer log.Close()
+	ends = map[string]int{}
+	events, err := log.Read(0, 1<<20)
+	b.check(err)
+	for _, e := range events {
+		switch e.Kind {
+		case swarm.TurnStarted:
+			var s swarm.TurnStart
+			b.check(json.Unmarshal(e.Data, &s))
+			if s.Start > 1 {
+				continue
+			}
+		case swarm.TurnEnded:
+			ends[e.Turn]++
+		case swarm.RunOwned, swarm.Tick, swarm.Control:
+			continue
+		}
+		story = append(story, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Task, " ", e.Turn)))
+	}
+	slices.Sort(story) // turns side by side may end in any order
+	return story, ends
+}
+
+func (b *bench) check(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func encode(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// diamond is a plan with a retry, a fan-out, a fan-in and two iterations.
+func diamond() swarm.Plan {
+	on := func(names ...string) (deps []swarm.Dependency) {
+		for _, n := range names {
+			deps = append(deps, swarm.Dependency{Task: n, Condition: swarm.OnSuccess})
+		}
+		return deps
+	}
+	return swarm.Plan{MaxParallel: 2, Groups: []swarm.Group{{Iterations: 2}}, Tasks: []swarm.Task{
+		{Name: "a", Retries: 1}, {Name: "b", DependsOn: on("a")}, {Name: "c", DependsOn: on("a")}, {Name: "d", DependsOn: on("b", "c")}}}
+}
+
+// work says what it was asked for; a's first attempts are not what was expected.
+func work(_ context.Context, r provider.Request) (string, error) {
+	if r.Task == "a" && r.Attempt == 1 {
+		return "bad", swarm.Errorf(swarm.Unexpected, "not good enough")
+	}
+	return "out of " + r.Turn, nil
+}
+
+func crashEverywhere(t *testing.T, run Engine) {
+	clean := newBench(t, run, diamond(), newTeam(work))
+	if r, err := clean.drive(0, false); err != nil || r.Status != swarm.CallOK {
+		t.Fatalf("without a crash: %+v, %v", r, err)
+	}
+	want, _ := clean.story()
+	for _, committed := range []bool{false, true} {
+		at := 1
+		for ; ; at++ {
+			b := newBench(t, run, diamond(), newTeam(work))
+			r, err := b.drive(at, committed)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, storetest.ErrCrash) {
+				t.Fatalf("crash at append %d: %v", at, err)
+			}
+			if r, err = b.drive(0, false); err != nil || r.Status != swarm.CallOK {
+				t.Fatalf("resumed after a crash at append %d: %+v, %v", at, r, err)
+			}
+			b.holdAgainst(at, want, clean.team.asked)
+		}
+		if at < 20 {
+			t.Fatalf("only %d appends were crashed at", at-1)
+		}
+		t.Logf("crashed at each of %d appends, committed: %v", at-1, committed)
+	}
+}
+
+// holdAgainst compares a run that crashed with one that did not, and the log with what the agents remember.
+func (b *bench) holdAgainst(at int, want []string, asked map[string][]string) {
+	b.t.Helper()
+	got, ends := b.story()
+	if !slices.Equal(got, want) {
+		b.t.Errorf("crash at append %d: the log tells\n%s\nwant\n%s", at, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for turn, n := range ends {
+		if n != 1 {
+			b.t.Errorf("crash at append %d: %s has %d ends", at, turn, n)
+		}
+	}
+	again := 0
+	for turn, prompts := range b.team.asked {
+		if again += len(prompts) - 1; len(prompts) > 2 {
+			b.t.Errorf("crash at append %d: %s was done %d times", at, turn, len(prompts))
+		}
+		for _, p := range prompts {
+			if p != asked[turn][0] {
+				b.t.Errorf("crash at append %d: %s was asked\n%s\nwithout a crash\n%s", at, turn, p, asked[turn][0])
+			}
+		}
+	}
+	if again > 2 {
+		b.t.Errorf("crash at append %d: %d turns were done again, and 2 were in flight at the most", at, again)
+	}
+	if a, b2 := slices.Sorted(maps.Keys(b.team.asked)), slices.Sorted(maps.Keys(asked)); !slices.Equal(a, b2) {
+		b.t.Errorf("crash at append %d: agents did %v, without a crash %v", at, a, b2)
+	}
+}
