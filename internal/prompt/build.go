@@ -115,6 +115,7 @@ type assembly struct {
 	size   int // of all pieces
 	last   byte
 	fenced bool // the last piece is a fence's closing line, whose newline is still to come
+	apart  bool // an empty line is still to come before whatever comes next
 	spans  []swarm.Span
 	from   origin // of the last span
 }
@@ -147,15 +148,13 @@ func (a *assembly) write() error {
 	const piecesOfPart = 5 // a text has one, an output nine
 	a.pieces = make([]string, 0, piecesOfPart*a.parts+len(a.sections))
 	a.spans = make([]swarm.Span, 0, a.parts+len(a.sections))
-	for i, s := range a.sections {
-		if i > 0 {
-			a.put(origin{from: FromSeparator}, emptyLine)
-		}
+	for _, s := range a.sections {
+		a.apart = a.size > 0
 		if err := a.section(s); err != nil {
 			return err
 		}
 	}
-	if len(a.sections) > 0 {
+	if a.apart = false; a.size > 0 {
 		a.put(origin{from: FromSeparator}, "\n")
 	}
 	return nil
@@ -258,6 +257,7 @@ func (a *assembly) inject(in *injection) {
 		a.put(in.origin, in.body)
 		return
 	}
+	a.separate()
 	start := a.size
 	if start > 0 && a.last != '\n' {
 		a.piece("\n")
@@ -283,6 +283,7 @@ func (a *assembly) put(from origin, text string) {
 	if text == "" {
 		return
 	}
+	a.separate()
 	if a.fenced && text[0] != '\n' && !strings.HasPrefix(text, "\r\n") {
 		a.piece("\n")
 		a.span(a.from, a.size-1)
@@ -291,6 +292,14 @@ func (a *assembly) put(from origin, text string) {
 	a.piece(text)
 	a.last, a.fenced = text[len(text)-1], false
 	a.span(from, start)
+}
+
+// separate begins a section, when there is something in it.
+func (a *assembly) separate() {
+	if a.apart {
+		a.apart = false
+		a.put(origin{from: FromSeparator}, emptyLine)
+	}
 }
 
 func (a *assembly) piece(text string) {
