@@ -1,0 +1,162 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"swarm"
+)
+
+// Prompt finds a prompt by its name: swarm/prompts/NAME.md, then the shared prompts.
+func (p *Project) Prompt(name string) (path string, b []byte, err error) {
+	if err := checkPromptName(name); err != nil {
+		return "", nil, err
+	}
+	name = strings.TrimSuffix(name, ".md")
+	rel := filepath.FromSlash(name) + ".md"
+	for _, f := range p.prompts {
+		path = filepath.Join(f.path, rel)
+		b, err = p.readText(f, rel)
+		if err == nil {
+			return p.shown(path), b, nil
+		}
+		if !missing(err) {
+			return "", nil, p.cannot(path, b, err)
+		}
+	}
+	return "", nil, &swarm.Error{Kind: swarm.NotFound, Msg: fmt.Sprintf("there is no prompt %q", name), Hint: p.insteadOf(name)}
+}
+
+// insteadOf says which prompt was probably meant, and where prompts are.
+func (p *Project) insteadOf(name string) string {
+	const most = 1000 // enough to choose from
+	var names []string
+	for _, info := range p.List() {
+		if len(names) < most && !slices.Contains(names, info.Name) {
+			names = append(names, info.Name)
+		}
+	}
+	if hint := swarm.DidYouMean(name, names); hint != "" {
+		return hint
+	}
+	return "write it into " + p.shown(filepath.Join(p.prompts[0].path, name+".md"))
+}
+
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || strings.Contains(bare(err).Error(), "not a directory")
+}
+
+// checkPromptName refuses what is not a name, or folders and a name, below a prompt folder.
+func checkPromptName(name string) error {
+	plain := fs.ValidPath(name) && name != "." && len(name) <= 200 && !strings.HasPrefix(name, "-") && !strings.Contains(name, `\`) &&
+		!strings.ContainsFunc(name, unicode.IsControl)
+	if plain {
+		return nil
+	}
+	return swarm.Errorf(swarm.BadInput, "%s is not the name of a prompt", shortly(name)).
+		WithHint("write NAME for %s/%s/NAME.md; other files are for prompt-file", Folder, promptsDir)
+}
+
+// File reads a file that the compose file names: a prompt-file, a schema, a script. The path is relative to the compose file's
+// folder, and may lead anywhere in the project.
+func (p *Project) File(path string) (shown string, b []byte, err error) {
+	if err := checkPath(path); err != nil {
+		return "", nil, err
+	}
+	abs := filepath.Join(filepath.Dir(p.file), filepath.FromSlash(path))
+	rel, ok := below(p.Dir, abs)
+	if !ok {
+		return "", nil, swarm.Errorf(swarm.BadInput, "%s is outside of the project's folder %s", shortly(path), p.Dir).
+			WithHint("paths are relative to %s, and stay below the folder that holds %s/", p.shown(filepath.Dir(p.file)), Folder)
+	}
+	b, err = p.readText(p.all, rel)
+	if err != nil {
+		return "", nil, p.cannot(abs, b, err)
+	}
+	return p.shown(abs), b, nil
+}
+
+// Include reads what {{include: rel}} names. It is relative to the file from, as it was shown, or to the project's prompts, and
+// must lie in one of the prompt folders.
+func (p *Project) Include(from, rel string) (path string, b []byte, err error) {
+	if err := checkPath(rel); err != nil {
+		return "", nil, err
+	}
+	dir := p.prompts[0].path
+	if from != "" {
+		dir = filepath.Dir(p.abs(from))
+	}
+	abs := filepath.Join(dir, filepath.FromSlash(rel))
+	for _, f := range p.prompts {
+		in, ok := below(f.path, abs)
+		if !ok {
+			continue
+		}
+		b, err = p.readText(f, in)
+		if missing(err) && !strings.HasSuffix(in, ".md") {
+			if more, again := p.readText(f, in+".md"); again == nil || !missing(again) {
+				abs, b, err = abs+".md", more, again
+			}
+		}
+		if err != nil {
+			return "", nil, p.cannot(abs, b, err)
+		}
+		return p.shown(abs), b, nil
+	}
+	return "", nil, swarm.Errorf(swarm.BadInput, "the include %s is outside of the prompt folders", shortly(rel)).
+		WithHint("put what is included into %s; paths are relative to the including file", p.shown(p.prompts[0].path))
+}
+
+// checkPath refuses paths that are none, and absolute ones: a project must work wherever it lies.
+func checkPath(path string) error {
+	switch {
+	case path == "" || len(path) > 4096 || strings.ContainsFunc(path, unicode.IsControl):
+		return swarm.Errorf(swarm.BadInput, "%s is not a file's path", shortly(path))
+	case filepath.IsAbs(path):
+		return swarm.Errorf(swarm.BadInput, "the path %s is absolute", shortly(path)).WithHint("write it relative to the file it stands in")
+	case strings.HasPrefix(path, "~/"):
+		return swarm.Errorf(swarm.BadInput, "the path %s is in another folder", shortly(path)).WithHint("write it relative to the file it stands in")
+	}
+	return nil
+}
+
+// below is the path of abs in a folder, if it is in it.
+func below(dir, abs string) (rel string, ok bool) {
+	rel, err := filepath.Rel(dir, abs)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// readText reads a file of a folder that must be a text. With errNotUTF8 it returns the bytes too.
+func (p *Project) readText(f *folder, rel string) ([]byte, error) {
+	b, err := f.read(rel)
+	if err != nil {
+		return nil, err
+	}
+	clean, err := text(b)
+	if err != nil {
+		return b, err
+	}
+	return clean, nil
+}
+
+// cannot is the error for a file that cannot be used.
+func (p *Project) cannot(abs string, b []byte, err error) error {
+	path := p.shown(abs)
+	if errors.Is(err, errNotUTF8) {
+		return &swarm.Error{Kind: swarm.BadInput, File: path, Line: lineOf(b), Msg: "this is not UTF-8", Hint: "save the file as UTF-8"}
+	}
+	return refused(path, err)
+}
+
+// shortly quotes what a user wrote, cut so that a message stays one line.
+func shortly(s string) string {
+	if len(s) > 60 {
+		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:60], ""))
+	}
+	return fmt.Sprintf("%q", s)
+}
