@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"swarm": main})
+}
+
+// TestScripts runs the real program, in an empty home folder for each script. The scripts double as the manual.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("SWARM_HOME", filepath.Join(env.WorkDir, ".swarm-home"))
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("NO_COLOR", "1")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code":  exitCode,
+			"waits": waitForLine,
+		},
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}
+
+// exitCode runs the program and holds its exit code against the first argument: code 2 swarm up.
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N program args…")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		m := regexp.MustCompile(`exit status (\d+)`).FindStringSubmatch(err.Error())
+		if m == nil {
+			ts.Fatalf("%v", err)
+		}
+		got = m[1]
+	}
+	if got != args[0] {
+		ts.Fatalf("%s exited with %s, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+}
+
+// waitForLine waits until a program prints a line that matches: waits 'a.*running' swarm ls.
+func waitForLine(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: waits pattern program args…")
+	}
+	re := regexp.MustCompile("(?m)" + args[0])
+	for range 2000 {
+		ts.Exec(args[1], args[2:]...)
+		if re.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("%s never printed a line that matches %s", strings.Join(args[1:], " "), args[0])
+}
