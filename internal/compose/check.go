@@ -8,16 +8,10 @@ import (
 	"swarm/internal/prompt"
 )
 
-// refError makes an error at a reference in a prompt.
-func (c *compiler) refError(kind swarm.ErrorKind, r prompt.Ref, format string, args ...any) *swarm.Error {
-	e := swarm.Errorf(kind, format, args...)
-	e.File, e.Line, e.Column = r.File, r.Line, r.Column
-	return e
-}
-
+// failRef notes an error at a reference in a prompt: what it leads to is not there.
 func (c *compiler) failRef(r prompt.Ref, format string, args ...any) *swarm.Error {
-	e := c.refError(swarm.BadInput, r, format, args...)
-	c.errs = append(c.errs, e)
+	e := c.missing(nil, format, args...)
+	e.File, e.Line, e.Column = r.File, r.Line, r.Column
 	return e
 }
 
@@ -149,8 +143,8 @@ func (c *compiler) checkOrder(sel *selection) {
 func (c *compiler) checkRead(w *walk, reader, to int, r prompt.Ref) {
 	name, other := c.tasks[reader].name, c.tasks[to].name
 	warn := func(format string, args ...any) *swarm.Error {
-		e := c.refError(Warning, r, format, args...)
-		c.warns = append(c.warns, e)
+		e := c.warn(nil, format, args...)
+		e.File, e.Line, e.Column = r.File, r.Line, r.Column
 		return e
 	}
 	switch {

@@ -142,7 +142,7 @@ func (d *decoder) section(n *yaml.Node, v sectioned, r rule) {
 		case !ok:
 			d.fail(key, "unknown key %s", short(key.Value)).WithHint("%s", d.didYouMean(key.Value, known.keys))
 		case isNull(val):
-			d.fail(key, "%s has no value", key.Value).WithHint("write one, or leave the key out")
+			d.missing(key, "%s has no value", key.Value).WithHint("write one, or leave the key out")
 		default:
 			d.into(val, target.Field(f.index).Addr().Interface(), f.rule)
 		}
@@ -341,7 +341,7 @@ func (m *named[T]) read(d *decoder, n *yaml.Node, r rule) {
 			d.fail(key, "%s has no %s", r.key, short(key.Value)).WithHint("%s", d.didYouMean(key.Value, m.names()))
 			return
 		case !declares && isNull(val):
-			d.fail(key, "%s has no value", short(key.Value)).WithHint("write one, or leave the key out")
+			d.missing(key, "%s has no value", short(key.Value)).WithHint("write one, or leave the key out")
 			return
 		}
 		m.entries = append(m.entries, entry[T]{key: key, name: key.Value})

@@ -22,13 +22,14 @@ type problems struct {
 	sets    []string // the --set options, by the negative lines of the nodes they made
 	errs    []*swarm.Error
 	warns   []*swarm.Error
-	guesses int    // names compared so far to guess what was meant
-	cut     string // said with every error elsewhere when the file looks cut off
-	last    int    // its last line
+	guesses int                   // names compared so far to guess what was meant
+	lacks   map[*swarm.Error]bool // those about something that is not there
+	cut     string                // said with these when the file looks cut off
+	last    int                   // its last line
 }
 
-// expectEnd remembers how the file ends: one without a newline may have lost its end, and then an error far above it, such
-// as a name that nobody bears, has its cause there.
+// expectEnd remembers how the file ends: one without a newline may have lost its end, and then an error far above it, about
+// something that is not there, may have its cause in what is lost.
 func (p *problems) expectEnd(src []byte) {
 	if len(src) > 0 && !bytes.HasSuffix(src, []byte("\n")) {
 		p.last = lines(src)
@@ -53,6 +54,24 @@ func (p *problems) fail(n *yaml.Node, format string, args ...any) *swarm.Error {
 	e := p.at(n, swarm.BadInput, format, args)
 	p.errs = append(p.errs, e)
 	return e
+}
+
+// missing notes an error about something that is not in the file.
+func (p *problems) missing(n *yaml.Node, format string, args ...any) *swarm.Error {
+	e := p.fail(n, format, args...)
+	if p.lacks == nil {
+		p.lacks = map[*swarm.Error]bool{}
+	}
+	p.lacks[e] = true
+	return e
+}
+
+// where is a node's place in words.
+func (p *problems) where(n *yaml.Node) string {
+	if n.Line < 0 {
+		return "by --set " + p.sets[-n.Line-1]
+	}
+	return fmt.Sprintf("in line %d", n.Line)
 }
 
 // failWith notes an error that somebody else has found. Without a place of its own it gets the node's.
@@ -87,7 +106,7 @@ func (p *problems) notice(n *yaml.Node, format string, args ...any) *swarm.Error
 // didYouMean guesses what was meant. A file of thousands of wrong names is told without guesses after a while: each guess
 // looks at every name there is.
 func (p *problems) didYouMean(name string, choices []string) string {
-	const enough = 500_000
+	const enough = 100_000
 	if p.guesses += len(choices); p.guesses > enough+len(choices) {
 		return ""
 	}
@@ -101,7 +120,7 @@ func (p *problems) firstError() error { return p.sortedErrors()[0] }
 func (p *problems) sortedErrors() []*swarm.Error {
 	errs := p.sorted(p.errs)
 	for _, e := range errs {
-		if p.cut != "" && e.File == p.file && e.Line != p.last && !strings.HasSuffix(e.Hint, p.cut) {
+		if p.cut != "" && p.lacks[e] && e.Line != p.last && !strings.HasSuffix(e.Hint, p.cut) {
 			e.Hint = strings.TrimPrefix(e.Hint+"; "+p.cut, "; ")
 		}
 	}

@@ -160,18 +160,26 @@ func (c *compiler) stringPiece(t text) *piece {
 		return nil
 	}
 	src := prompt.Source{File: c.o.File, Text: []byte(t.value), Line: t.node.Line, Column: t.node.Column}
+	if t.node.Line < 0 {
+		src.File = "--set " + c.sets[-t.node.Line-1]
+	}
 	return c.parsePiece(src, c.inFile(t.node))
 }
 
 // parsePiece parses a text. The function mends places in the compose file, where a text's lines are not the file's.
 func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (int, int)) *piece {
 	at := func(e *swarm.Error) *swarm.Error {
-		if mend != nil && e.File == c.o.File {
+		if mend != nil && e.File == src.File {
 			e.Line, e.Column = mend(e.Line, e.Column)
 		}
 		return e
 	}
-	tmpl, warnings, err := prompt.Parse(src, c.include)
+	tmpl, warnings, err := prompt.Parse(src, func(from, rel string) (string, []byte, error) {
+		if mend != nil && from == src.File {
+			from = "" // not a file of the prompt folders
+		}
+		return c.include(from, rel)
+	})
 	for _, w := range warnings {
 		w.Kind = Warning
 		c.warns = append(c.warns, at(w))
@@ -186,7 +194,7 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 	}
 	if mend != nil {
 		for i, p := range tmpl.Parts {
-			if p.Line > 0 && p.File == c.o.File {
+			if p.Line > 0 && p.File == src.File {
 				tmpl.Parts[i].Line, tmpl.Parts[i].Column = mend(p.Line, p.Column)
 			}
 		}
@@ -194,13 +202,9 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 	return &piece{template: tmpl, refs: tmpl.Refs()}
 }
 
-// include reads an included file. In the compose file, paths are relative to the prompt folders.
 func (c *compiler) include(from, rel string) (string, []byte, error) {
 	if c.o.Prompts == nil {
 		return "", nil, swarm.Errorf(swarm.NotFound, "there is no file %q", rel)
-	}
-	if from == c.o.File {
-		from = ""
 	}
 	return c.o.Prompts.Include(from, rel)
 }
@@ -234,9 +238,25 @@ func (c *compiler) indentOf(n *yaml.Node) int {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		return max(0, len(lineAt(c.o.Source, n.Line+1+i))-len(line))
+		return max(0, len(c.line(n.Line+1+i))-len(line))
 	}
 	return 0
+}
+
+// line is the text of one of the file's lines. It may be asked for each of thousands of prompts.
+func (c *compiler) line(n int) string {
+	if c.lineStarts == nil {
+		c.lineStarts = []int{0}
+		for i, b := range c.o.Source {
+			if b == '\n' {
+				c.lineStarts = append(c.lineStarts, i+1)
+			}
+		}
+	}
+	if n > len(c.lineStarts) {
+		return ""
+	}
+	return lineAt(c.o.Source[c.lineStarts[n-1]:], 1)
 }
 
 // loadRole reads an agent's role: the prompt that it names, or the one that has its name if there is one. A prompt that is a task

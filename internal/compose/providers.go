@@ -28,13 +28,13 @@ func (c *compiler) resolveProviders() {
 		kind := kindOf(e)
 		switch preset := contains(kinds, e.name); {
 		case kind == "":
-			c.fail(e.key, "the provider %s has no kind", short(e.name)).WithHint("write kind: command, or another of %s", listed(kinds))
+			c.missing(e.key, "the provider %s has no kind", short(e.name)).WithHint("write kind: command, or another of %s", listed(kinds))
 		case preset && kind != e.name:
 			c.fail(e.key, "the provider %q is built in, and is not of the kind %q", e.name, kind).WithHint("choose another name")
 		case kind == "command" && !v.Command.given():
-			c.fail(e.key, "the provider %q has no command", e.name).WithHint("write command: [program, argument]")
+			c.missing(e.key, "the provider %q has no command", e.name).WithHint("write command: [program, argument]")
 		case kind == "script" && !v.Script.given():
-			c.fail(e.key, "the provider %q has no script", e.name).WithHint("write script: FILE.yaml")
+			c.missing(e.key, "the provider %q has no script", e.name).WithHint("write script: FILE.yaml")
 		case kind != "script" && v.Script.given():
 			c.fail(v.Script.node, "a provider of the kind %q has no script", kind).WithHint("write kind: script")
 		}
@@ -85,7 +85,7 @@ func (c *compiler) checkProvider(name string, node *yaml.Node) {
 		c.fail(node, "%q is a kind of provider, and this file does not say which", name).
 			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, key)
 	default:
-		c.fail(node, "there is no provider %s", short(name)).WithHint("%s", c.didYouMean(name, c.providerNames()))
+		c.missing(node, "there is no provider %s", short(name)).WithHint("%s", c.didYouMean(name, c.providerNames()))
 	}
 }
 
@@ -140,7 +140,7 @@ func (c *compiler) provide(a *agent, works bool) {
 		a.spec = c.spec(name)
 	case name == "" && works && !c.unprovided && !c.file.broken:
 		c.unprovided = true
-		c.fail(a.node, "nothing says which provider %q works with", a.name).
+		c.missing(a.node, "nothing says which provider %q works with", a.name).
 			WithHint("write provider: claude-code (or another of %s) at the top of the file, or give --provider", listed(c.providerNames()))
 	}
 }

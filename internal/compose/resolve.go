@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/plan"
+	"swarm/internal/secret"
 )
 
 // compiler is one reading of one file.
@@ -27,6 +29,7 @@ type compiler struct {
 	specs      map[string]*swarm.ProviderSpec
 	pieces     map[string]*piece
 	bodies     bodies
+	lineStarts []int
 	walk       walk
 	unprovided bool // that there is no provider has been told
 }
@@ -91,7 +94,7 @@ func (c *compiler) read() {
 func (c *compiler) resolve() {
 	f := &c.file
 	if !f.Tasks.given() && !f.Agents.given() && !f.broken {
-		e := c.fail(nil, "the file has neither tasks nor agents")
+		e := c.missing(nil, "the file has neither tasks nor agents")
 		e.Line = lines(c.o.Source)
 		e.WithHint("write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`")
 	}
@@ -145,6 +148,9 @@ func (c *compiler) checkEnv(env named[text]) {
 			c.fail(e.key, "%s is not the name of a variable", short(e.name))
 		case contains(ours, e.name):
 			c.fail(e.key, "%s is set by swarm itself", e.name).WithHint("choose another name")
+		case secret.LooksSecret(e.name) && e.value.value != "":
+			c.warn(e.key, "%s looks like a secret, and what stands in the file is stored with the run", e.name).
+				WithHint("set it in the environment: a turn has the environment's variables")
 		}
 	}
 }
@@ -181,7 +187,7 @@ func (c *compiler) resolveAgents() {
 		t := &c.tasks[i]
 		if t.own && t.agent != t.name {
 			if other := c.agents[t.agent]; other != nil {
-				c.fail(t.key, "the agent of the task %q would be %q, and that name is taken in line %d", t.name, t.agent, other.node.Line).
+				c.fail(t.key, "the agent of the task %q would be %q, and that name is taken %s", t.name, t.agent, c.where(other.node)).
 					WithHint("rename one of them, or give the task an agent")
 			} else {
 				c.addAgent(t.agent, t.key).own = true
@@ -207,7 +213,7 @@ func (c *compiler) nameAgent(t *task, declared []string) {
 		return
 	}
 	if hint := c.didYouMean(t.agent, declared); strings.HasPrefix(hint, "did you mean") {
-		c.fail(node, "there is no agent %q", t.agent).WithHint("%s", hint)
+		c.missing(node, "there is no agent %q", t.agent).WithHint("%s", hint)
 		return
 	}
 	c.warn(node, "the agent %q is declared nowhere, so it is one without any settings", t.agent).WithHint("write it under agents")
@@ -235,6 +241,9 @@ func (c *compiler) resolveTask(t *task) {
 			c.fail(m.node, "matches is not a regular expression: %v", err).WithHint("write one in the syntax of RE2")
 		}
 	}
+	if f := v.Expect.File; f.given() && !filepath.IsLocal(f.value) {
+		c.fail(f.node, "%s is outside the task's folder", short(f.value)).WithHint("write a path relative to workdir")
+	}
 	if x := v.Expect; x.given() && !x.broken && !x.Command.given() && !x.File.given() && !x.Matches.given() && !x.Schema.given() {
 		c.fail(x.node, "expect expects nothing").WithHint("write at least one of command, file, schema, matches")
 	}
@@ -256,7 +265,7 @@ func (c *compiler) resolveTask(t *task) {
 		}
 		i, ok := c.taskAt[name.value]
 		if !ok {
-			c.fail(name.node, "there is no task %s to depend on", short(name.value)).WithHint("%s", c.didYouMean(name.value, c.taskNames))
+			c.missing(name.node, "there is no task %s to depend on", short(name.value)).WithHint("%s", c.didYouMean(name.value, c.taskNames))
 			continue
 		}
 		condition := swarm.OnAny
@@ -295,7 +304,7 @@ func (c *compiler) checkPromptKeys(t *task) {
 	case len(have) > 1:
 		c.fail(second, "the task %q has %s", t.name, strings.Join(have, " and ")).WithHint("write exactly one of prompt, prompt-file, prompt-string")
 	case len(have) == 0 && !v.broken:
-		c.fail(t.key, "the task %s has no prompt", short(t.name)).WithHint("write one of prompt: NAME, prompt-file: PATH, prompt-string: TEXT")
+		c.missing(t.key, "the task %s has no prompt", short(t.name)).WithHint("write one of prompt: NAME, prompt-file: PATH, prompt-string: TEXT")
 	}
 }
 
@@ -337,7 +346,7 @@ func (c *compiler) resolvePipeline(p *entry[pipelineKeys]) {
 	c.checkName(p.key, "pipeline", swarm.CheckTaskName)
 	if len(p.value.Tasks.items) == 0 {
 		if !p.value.broken {
-			c.fail(p.key, "the pipeline %s has no tasks", short(p.name)).WithHint("write tasks: [%s]", strings.Join(c.taskNames[:min(3, len(c.taskNames))], ", "))
+			c.missing(p.key, "the pipeline %s has no tasks", short(p.name)).WithHint("write tasks: [%s]", strings.Join(c.taskNames[:min(3, len(c.taskNames))], ", "))
 		}
 		return
 	}
@@ -346,7 +355,7 @@ func (c *compiler) resolvePipeline(p *entry[pipelineKeys]) {
 		i, ok := c.taskAt[item.value]
 		switch {
 		case !ok:
-			c.fail(item.node, "there is no task %s", short(item.value)).WithHint("%s", c.didYouMean(item.value, c.taskNames))
+			c.missing(item.node, "there is no task %s", short(item.value)).WithHint("%s", c.didYouMean(item.value, c.taskNames))
 		case listed[i]:
 			c.fail(item.node, "the pipeline %q lists %q twice", p.name, item.value).WithHint("keep one of them")
 		}
@@ -362,7 +371,7 @@ func (c *compiler) resolvePipeline(p *entry[pipelineKeys]) {
 		}
 		for _, a := range c.tasks[i].after {
 			if !listed[a.task] {
-				c.fail(item.node, "the pipeline %q lists %q but not %q, which it depends on", p.name, item.value, c.tasks[a.task].name).
+				c.missing(item.node, "the pipeline %q lists %q but not %q, which it depends on", p.name, item.value, c.tasks[a.task].name).
 					WithHint("add %s to its tasks", c.tasks[a.task].name)
 			}
 		}
@@ -390,7 +399,7 @@ func (c *compiler) resolveEdges() {
 		}
 		for _, name := range []string{from, to} {
 			if c.agents[name] == nil {
-				c.fail(e.node, "there is no agent %s", short(name)).WithHint("%s", c.didYouMean(name, c.agentNames))
+				c.missing(e.node, "there is no agent %s", short(name)).WithHint("%s", c.didYouMean(name, c.agentNames))
 			}
 		}
 		if from == to {

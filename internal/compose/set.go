@@ -29,10 +29,10 @@ func (c *compiler) override() {
 func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 	slot := &c.root
 	for i, key := range keys {
-		n := *slot
-		for n.Kind == yaml.AliasNode {
-			n = n.Alias
+		for (*slot).Kind == yaml.AliasNode {
+			*slot = copied((*slot).Alias) // what others share with it stays as it is
 		}
+		n := *slot
 		switch {
 		case n.Kind == yaml.SequenceNode:
 			k, err := strconv.Atoi(key)
@@ -53,6 +53,16 @@ func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 		}
 	}
 	*slot = val
+}
+
+// copied is a copy of a tree, in which aliases stay aliases.
+func copied(n *yaml.Node) *yaml.Node {
+	twin := *n
+	twin.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		twin.Content[i] = copied(child)
+	}
+	return &twin
 }
 
 // valueSlot is where the value of a key stands in a mapping; a key that is missing is added with nothing.

@@ -130,7 +130,7 @@ func (c *compiler) checkSettings() {
 	}
 	if a := f.DefaultAgent; a.given() {
 		if _, ok := c.agents[a.value]; !ok {
-			c.fail(a.node, "there is no agent %s", short(a.value)).WithHint("%s", c.didYouMean(a.value, c.agentNames))
+			c.missing(a.node, "there is no agent %s", short(a.value)).WithHint("%s", c.didYouMean(a.value, c.agentNames))
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 const (
 	MaxFile         = 4 << 20
 	maxDepth        = 64
-	maxItems        = 600_000
+	maxItems        = 400_000
 	maxItemsPerLine = 20_000
 )
 

@@ -1,0 +1,216 @@
+package compose
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+
+	"swarm"
+	"swarm/internal/prompt"
+)
+
+const hello = "provider: codex\ntasks: {hello: {prompt-string: Say hello.}}\n"
+
+// TestSchemaAgreesWithDecoder gives every golden file to both: what the one takes the other takes. They read the same table.
+func TestSchemaAgreesWithDecoder(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("swarm.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("swarm.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What JSON does not have, a schema cannot refuse.
+	only := []string{"duplicate-key", "tag", "merge-key", "alias-bomb"}
+	refused := 0
+	files, _ := filepath.Glob("testdata/*.golden")
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, _, _ := strings.Cut(string(raw), dashes)
+		name := strings.TrimSuffix(filepath.Base(file), ".golden")
+		var v any
+		if slices.Contains(only, name) || yaml.Load([]byte(src), &v) != nil {
+			continue
+		}
+		comp := newCompiler(Options{File: "swarm.yaml", Source: []byte(src)})
+		comp.read()
+		if comp.root == nil {
+			continue
+		}
+		err = schema.Validate(v)
+		if comp.failed() {
+			refused++
+		}
+		if comp.failed() != (err != nil) {
+			t.Errorf("%s: the decoder says %v, the schema %v", name, comp.errs, err)
+		}
+	}
+	if refused < 10 {
+		t.Errorf("only %d files were refused: do the golden files still hold wrong types and unknown keys?", refused)
+	}
+}
+
+func TestSchemaDescribesEveryKey(t *testing.T) {
+	if s := string(Schema()); strings.Count(s, `"description"`) < 80 || !strings.Contains(s, "2020-12") {
+		t.Error(s)
+	}
+}
+
+func TestStdinIsReadOnlyWhereItStands(t *testing.T) {
+	calls := 0
+	o := Options{File: "swarm.yaml", Stdin: func() ([]byte, error) { calls++; return []byte("in"), nil }, Select: []string{"b"}}
+	o.Source = []byte("provider: codex\ntasks: {a: {prompt-string: '{{STDIN}}'}, b: {prompt-string: x}}\n")
+	if b, err := Compile(o); err != nil || calls != 0 || b.Plan.Stdin != "" {
+		t.Errorf("b does not read standard input: %d calls, %v", calls, err)
+	}
+	o.Select = []string{"a"}
+	b, err := Compile(o)
+	if err != nil || calls != 1 || b.Plan.Stdin != swarm.HashOf([]byte("in")) {
+		t.Errorf("a reads it: %d calls, %v", calls, err)
+	}
+	Check(o)
+	if calls != 1 {
+		t.Error("Check must not read it")
+	}
+	o.Stdin = func() ([]byte, error) { return nil, errors.New("closed") }
+	if _, err := Compile(o); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Error(err)
+	}
+}
+
+// counting counts how often each prompt is read.
+type counting struct {
+	folder
+	reads map[string]int
+}
+
+func (c counting) Prompt(name string) (string, []byte, error) {
+	c.reads[name]++
+	return c.folder.Prompt(name)
+}
+
+func TestOnePromptOfManyTasks(t *testing.T) {
+	src := "provider: codex\ntasks:\n"
+	for _, name := range names("t", 0, 100) {
+		src += "  " + name + ": {prompt: plan}\n"
+	}
+	prompts := counting{reads: map[string]int{}}
+	b, err := Compile(Options{File: "swarm.yaml", Source: []byte(src), Prompts: prompts})
+	if err != nil || len(b.Bodies) != 1 || prompts.reads["plan"] != 1 {
+		t.Fatalf("%d bodies, %d reads, %v", len(b.Bodies), prompts.reads["plan"], err)
+	}
+}
+
+// TestSamePlan: same input, same plan.
+func TestSamePlan(t *testing.T) {
+	o, _ := options(valid(t))
+	first := native(o, false)
+	for range 20 {
+		if again := native(o, false); again != first {
+			t.Fatalf("%s\nand then\n%s", first, again)
+		}
+	}
+}
+
+// TestPlaces: a reference in a prompt-string is found where a person sees it, however the string is written.
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		name, text   string
+		line, column int
+	}{
+		{"plain", " Go {{output:x}}", 3, 22},
+		{"quoted", " \"Go {{output:x}}\"", 3, 19},
+		{"escaped newline", ` "Go\n{{output:x}}"`, 3, 19},
+		{"folded", " >\n    Go\n    {{output:x}}", 3, 19},
+		{"literal", " |\n    Go\n      there {{output:x}}", 5, 13},
+		{"literal, first line", " |\n    {{output:x}}", 4, 5},
+		{"literal, empty line", " |\n\n     Go {{output:x}}", 5, 9},
+		{"literal, own indentation", " |2\n      Go {{output:x}}", 4, 10},
+	} {
+		for _, eol := range []string{"\n", "\r\n"} {
+			src := strings.ReplaceAll("tasks:\n  a:\n   prompt-string:"+c.text+"\nprovider: codex\n", "\n", eol)
+			_, err := Compile(Options{File: "swarm.yaml", Source: []byte(src)})
+			var e *swarm.Error
+			if !errors.As(err, &e) || !strings.Contains(e.Msg, `no task "x"`) {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			if e.Line != c.line || e.Column != c.column {
+				t.Errorf("%s: %d:%d, want %d:%d", c.name, e.Line, e.Column, c.line, c.column)
+			}
+		}
+	}
+}
+
+// TestColumnsAreCharacters: not bytes, and not moved by a byte order mark.
+func TestColumnsAreCharacters(t *testing.T) {
+	for _, bom := range []string{"", "\ufeff"} {
+		_, err := Compile(Options{File: "f", Source: []byte(bom + "{provider: codex, tasks: {a: {prompt-string: é, desk: é}}}")})
+		if err == nil || !strings.HasPrefix(err.Error(), "f:1:55: desk must be") {
+			t.Error(err)
+		}
+	}
+}
+
+func TestBadBytes(t *testing.T) {
+	for src, want := range map[string]string{
+		"a: \xff\n":            "f:1:4: the byte 0xff is not UTF-8",
+		"a: b\nc: é\x00\n":     "f:2:5: the control character U+0000 is not allowed",
+		"a: \x1b[31m\n":        "f:1:4: the control character U+001B is not allowed",
+		"\xff\xfea\x00:\x00":   "f:1:1: the byte 0xff is not UTF-8",
+		"a: \u009b1m\n":        "f:1:4: the control character U+009B is not allowed",
+		"version: \"\\0\"\n":   "f:1:10: version holds a NUL character",
+		"tasks: {a: {x\n":      "f:1:14: the file stops in the middle",
+		"tasks: !!binary eA==": "f:1:8: tasks must be a mapping",
+	} {
+		if _, err := Compile(Options{File: "f", Source: []byte(src)}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", src, err, want)
+		}
+	}
+}
+
+// TestWithoutPrompts: nobody is there to read files, and nothing is asked of nobody.
+func TestWithoutPrompts(t *testing.T) {
+	if _, err := Compile(Options{File: "f", Source: []byte(hello)}); err != nil {
+		t.Error(err)
+	}
+	for _, task := range []string{"prompt: x", "prompt-file: x", "prompt-string: '{{include: x}}'", "prompt-string: x, expect: {schema: x}"} {
+		_, err := Compile(Options{File: "f", Source: []byte("provider: codex\ntasks: {a: {" + task + "}}\n")})
+		if swarm.KindOf(err) != swarm.NotFound || swarm.ExitCode(err) != swarm.ExitBadInput {
+			t.Errorf("%s: %v", task, err)
+		}
+	}
+}
+
+func TestWorstCasePlanIsBounded(t *testing.T) {
+	src := "provider: codex\ntasks:\n  a: {prompt-string: x, parallelism: 1000}\n  b: {prompt-string: x, parallelism: 1000, depends_on: [a]}\n  c: {prompt-string: x, parallelism: 1000, depends_on: [a]}\n"
+	_, err := Compile(Options{File: "f", Source: []byte(src)})
+	if err == nil || !strings.HasPrefix(err.Error(), "f:5:3: this makes more than") {
+		t.Error(err)
+	}
+}
+
+func TestBodiesAreTemplates(t *testing.T) {
+	b, err := Compile(Options{File: "swarm.yaml", Source: []byte(hello)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := prompt.Unmarshal(b.Bodies[0])
+	if err != nil || swarm.HashOf(b.Bodies[0]) != b.Plan.Tasks[0].Prompt || tmpl.Parts[0].Text != "Say hello." {
+		t.Errorf("%v %v", tmpl, err)
+	}
+}
