@@ -138,6 +138,9 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 	var usage swarm.Usage
 	var out Output
 	var session string
+	if t.agent >= 0 {
+		session = r.agents[t.agent].Session
+	}
 	m, ok := members{rest: e.Data}, true
 	for m.next() && ok {
 		switch string(m.key) {
@@ -174,10 +177,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 	r.Usage = r.Usage.Plus(usage)
 	if t.agent >= 0 {
 		a := &r.agents[t.agent]
-		a.Active, a.Usage = e.Time, a.Usage.Plus(usage)
-		if session != "" {
-			a.Session = session
-		}
+		a.Active, a.Usage, a.Session = e.Time, a.Usage.Plus(usage), session
 	}
 	if kind == swarm.CutToSpeak { // the loop starts the next attempt without another word
 		r.sched.Hold(i, plan.Wait{For: plan.ForRetry})

@@ -109,9 +109,13 @@ func (s *sim) start(i, iteration int) {
 	if !s.calm && s.rnd.IntN(20) == 0 {
 		starts = 2
 	}
+	model := "m \"1\""
+	if s.calm {
+		model = "m-1"
+	}
 	for k := range starts {
 		s.tell(swarm.Event{Kind: swarm.TurnStarted, Task: t.Name, Agent: t.Agent, Turn: turn}, swarm.TurnStart{Iteration: iteration, Attempt: s.attempt[at], Start: k + 1,
-			Provider: "sh", Model: "m \"1\"", Prompt: swarm.HashOf([]byte(turn)), Bytes: 100, Spans: []swarm.Span{{From: "ids", End: 40}, {From: "output", Name: "a}b", Start: 40, End: 100}}})
+			Provider: "sh", Model: model, Prompt: swarm.HashOf([]byte(turn)), Bytes: 100, Spans: []swarm.Span{{From: "ids", End: 40}, {From: "output", Name: "a}b", Start: 40, End: 100}}})
 	}
 	s.running = append(s.running, i)
 }

@@ -1,0 +1,66 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape makes text of others safe to print: control codes, escape sequences and what turns the direction of writing or hides
+// text come out as visible text (`\x1b[2J`), and what is no UTF-8 as U+FFFD. Newlines and tabs stay; \r\n is a newline.
+func Escape(text string) string {
+	i := 0
+	for i < len(text) && (text[i] >= ' ' && text[i] < 0x7f || text[i] == '\n' || text[i] == '\t') {
+		i++
+	}
+	if i == len(text) {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text) + 32)
+	b.WriteString(text[:i])
+	for i < len(text) {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == '\n', r == '\t':
+			b.WriteRune(r)
+		case r == '\r' && strings.HasPrefix(text[i:], "\r\n"):
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case deceptive(r) && r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		case deceptive(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r) // U+FFFD for a byte that is no UTF-8
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// deceptive says whether a character does something to a terminal or its reader instead of being seen: C1 controls, marks of
+// direction, separators that break lines, tags, and other marks of format but the joiners that emoji and scripts need.
+func deceptive(r rune) bool {
+	switch {
+	case r < 0x80:
+		return false
+	case r <= 0x9f, r == 0x2028, r == 0x2029:
+		return true
+	case r == 0x200c, r == 0x200d, r == 0x00ad:
+		return false
+	}
+	return unicode.Is(unicode.Cf, r)
+}
+
+// oneLine is Escape for a place that has one line.
+func oneLine(text string) string {
+	text = Escape(strings.TrimSpace(text))
+	if !strings.ContainsAny(text, "\n\t") {
+		return text
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,86 @@
+package term
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"swarm"
+)
+
+// Duration is a time span for people: 12ms, 3.2s, 41s, 3m05s, 2h03m, 3d04h.
+func Duration(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "0s"
+	case d < 100*time.Millisecond:
+		return strconv.FormatInt(max(1, d.Milliseconds()), 10) + "ms"
+	case d < 9950*time.Millisecond:
+		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + "s"
+	case d < time.Minute:
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// Tokens is a usage's tokens for people: 950, 1.2k, 45k, 1.3M, with ~ when some were estimated; "" for none.
+func Tokens(u swarm.Usage) string {
+	n := u.Tokens()
+	if n == 0 {
+		return ""
+	}
+	text := Count(n)
+	if u.Estimated {
+		return "~" + text
+	}
+	return text
+}
+
+// Count is a number for people: 950, 1.2k, 45k, 1.3M.
+func Count(n int64) string {
+	for _, unit := range []struct {
+		of   float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		switch v := float64(n) / unit.of; {
+		case v >= 9.95:
+			return strconv.FormatFloat(v, 'f', 0, 64) + unit.name
+		case v >= 1 || v >= 0.9995:
+			return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + unit.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Bytes is a size for people.
+func Bytes(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	text := Count(n)
+	return text[:len(text)-1] + " " + text[len(text)-1:] + "B"
+}
+
+// USD is an amount of money for people; "" for none.
+func USD(amount float64) string {
+	switch {
+	case amount <= 0:
+		return ""
+	case amount < 0.01:
+		return "<$0.01"
+	}
+	return "$" + strconv.FormatFloat(amount, 'f', 2, 64)
+}
+
+// plural is a number with its noun.
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.FormatInt(n, 10) + " " + noun + "s"
+}

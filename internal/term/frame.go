@@ -1,0 +1,342 @@
+package term
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"swarm"
+	"swarm/internal/plan"
+	"swarm/internal/view"
+)
+
+// A Frame is everything that a board shows at one moment. Drawing it depends on nothing else.
+type Frame struct {
+	view.Picture
+	Saying        map[string]Saying // what tasks say, by name
+	Now           time.Time
+	Width, Height int    // of the terminal
+	Color         bool   //
+	Stops         int    // how often the user has asked to stop
+	Over          bool   // the last frame: no key does anything any more
+	Trouble       string // something wrong with the board itself
+}
+
+// Saying is what a running task said last.
+type Saying struct {
+	Line  string
+	At    time.Time   // when
+	Usage swarm.Usage // of its running turn so far
+}
+
+// A task that has said something this short a time ago is streaming.
+const streamingFor = 2 * time.Second
+
+// Draw is the frame as text: a head, a row for each task that has room, and a foot, with a newline between lines.
+func (f Frame) Draw() string {
+	f.Width, f.Height = max(f.Width, 20), max(f.Height, 1)
+	f.Tasks = append([]view.Task(nil), f.Tasks...)
+	for i := range f.Tasks {
+		t := &f.Tasks[i]
+		if s, ok := f.Saying[t.Name]; ok && t.Status == swarm.Running {
+			t.Usage = t.Usage.Plus(s.Usage)
+			f.Picture.Usage = f.Picture.Usage.Plus(s.Usage)
+			if s.Line != "" && f.Now.Sub(s.At) < streamingFor {
+				t.Status = swarm.Streaming
+			}
+		}
+	}
+	lines := []string{f.head()}
+	var foot []string
+	if note := f.note(); note != "" && f.Height > 4 {
+		foot = append(foot, note)
+	}
+	if !f.Over && f.Height > 3 {
+		foot = append(foot, f.foot())
+	}
+	room := max(0, f.Height-1-len(lines)-len(foot)) // one line is the cursor's
+	lines = append(lines, f.rows(room)...)
+	return strings.Join(append(lines, foot...), "\n")
+}
+
+// head says what runs, for how long, and what it has cost. What has no room is left out, the least important first.
+func (f Frame) head() string {
+	p := paint{f.Color}
+	name := oneLine(f.Name)
+	if name == "" {
+		name = string(f.Kind)
+	}
+	u := f.Picture.Usage
+	parts := []struct {
+		text, shown string
+		keep        int // the higher the longer
+	}{
+		{name, p.bold(name), 6},
+		{oneLine(f.ID), p.dim(oneLine(f.ID)), 4},
+		{string(f.Status), p.status(f.Status, string(f.Status)), 7},
+		{f.elapsed(f.Started, f.Ended), "", 5},
+		{unit(Tokens(u), " tokens"), "", 3},
+		{USD(u.USD), "", 2},
+		{calls(u.Calls, f.Budget.Calls), "", 1},
+	}
+	width := -3
+	for _, part := range parts {
+		if part.text != "" {
+			width += ansi.StringWidth(part.text) + 3
+		}
+	}
+	for keep := 1; width > f.Width && keep < 6; keep++ {
+		for i := range parts {
+			if parts[i].keep == keep && parts[i].text != "" {
+				width -= ansi.StringWidth(parts[i].text) + 3
+				parts[i].text = ""
+			}
+		}
+	}
+	var shown []string
+	for _, part := range parts {
+		switch {
+		case part.text == "":
+		case part.shown != "":
+			shown = append(shown, part.shown)
+		default:
+			shown = append(shown, part.text)
+		}
+	}
+	return ansi.Truncate(strings.Join(shown, p.dim(" · ")), f.Width, "…")
+}
+
+func unit(text, name string) string {
+	if text == "" {
+		return ""
+	}
+	return text + name
+}
+
+func calls(n, most int64) string {
+	switch {
+	case most > 0:
+		return strconv.FormatInt(n, 10) + " of " + plural(most, "call")
+	case n > 0:
+		return plural(n, "call")
+	}
+	return ""
+}
+
+// elapsed is the time from a start to an end, or until now, in whole seconds.
+func (f Frame) elapsed(start, end time.Time) string {
+	if start.IsZero() {
+		return ""
+	}
+	if !end.IsZero() {
+		return Duration(end.Sub(start))
+	}
+	return Duration(max(0, f.Now.Sub(start)).Truncate(time.Second))
+}
+
+// note is the one thing that a person should know now, or "".
+func (f Frame) note() string {
+	text := ""
+	switch n := len(f.Notices); {
+	case f.Trouble != "":
+		text = f.Trouble
+	case f.Spent != "":
+		text = "the budget is spent: " + f.Spent
+	case f.Reason != "" && f.Status != swarm.Running:
+		text = f.Reason
+	case n > 0 && f.Notices[n-1].Hint != "":
+		text = f.Notices[n-1].Reason + " (" + f.Notices[n-1].Hint + ")"
+	case n > 0:
+		text = f.Notices[n-1].Reason
+	default:
+		return ""
+	}
+	return paint{f.Color}.warn(ansi.Truncate("! "+oneLine(text), f.Width, "…"))
+}
+
+func (f Frame) foot() string {
+	keys := []string{"Ctrl-C stops the run, twice kills it · p pauses it", "Ctrl-C stops · p pauses"}
+	switch {
+	case f.Stops > 0:
+		keys = []string{"stopping: turns that run are being ended · Ctrl-C again kills them", "stopping · Ctrl-C again kills"}
+	case f.Status == swarm.Pausing || f.Status == swarm.Paused:
+		keys = []string{"Ctrl-C stops the run, twice kills it · p lets it go on", "Ctrl-C stops · p goes on"}
+	}
+	text := keys[0]
+	if ansi.StringWidth(text) > f.Width {
+		text = keys[1]
+	}
+	return paint{f.Color}.dim(ansi.Truncate(text, f.Width, "…"))
+}
+
+// rows are the tasks, in the plan's order when all have room, else those that matter most and how many more there are.
+func (f Frame) rows(room int) []string {
+	tasks := f.Tasks
+	if room <= 0 || len(tasks) == 0 {
+		return nil
+	}
+	more := ""
+	if len(tasks) > room {
+		sort.SliceStable(tasks, func(i, k int) bool { return rank(&tasks[i]) < rank(&tasks[k]) })
+		more = paint{f.Color}.dim(ansi.Truncate("… "+rest(tasks[room-1:]), f.Width, "…"))
+		tasks = tasks[:room-1]
+	}
+	l := f.layout(tasks)
+	var lines []string
+	for i := range tasks {
+		lines = append(lines, f.row(l, &tasks[i]))
+	}
+	if more != "" {
+		lines = append(lines, more)
+	}
+	return lines
+}
+
+// rank says how much a task matters when there is no room for all: the lower the more.
+func rank(t *view.Task) int {
+	switch t.Status {
+	case swarm.Running, swarm.Streaming:
+		return 0
+	case swarm.Failed:
+		return 1
+	case swarm.Waiting:
+		if w := t.Waits[0].For; w == plan.ForPerson || w == plan.ForRetry {
+			return 1
+		}
+		return 3
+	case swarm.Pending:
+		return 2
+	case swarm.Completed:
+		return 4
+	}
+	return 5
+}
+
+// rest says how many tasks are not shown, and how they stand.
+func rest(tasks []view.Task) string {
+	count := map[swarm.Status]int{}
+	for i := range tasks {
+		count[tasks[i].Status]++
+	}
+	var parts []string
+	for _, s := range []swarm.Status{swarm.Streaming, swarm.Running, swarm.Failed, swarm.Completed, swarm.Skipped, swarm.Cancelled, swarm.Waiting, swarm.Pending} {
+		if count[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
+		}
+	}
+	return fmt.Sprintf("%d more (%s)", len(tasks), strings.Join(parts, ", "))
+}
+
+// A layout is how wide the columns of a board are; 0 = not shown.
+type layout struct{ name, status, iteration, elapsed, tokens, detail int }
+
+// layout gives the name what it needs, up to a third, and drops columns that have no room.
+func (f Frame) layout(tasks []view.Task) layout {
+	var l layout
+	for i := range tasks {
+		t := &tasks[i]
+		l.name = max(l.name, ansi.StringWidth(oneLine(t.Name)))
+		l.iteration = max(l.iteration, len(iteration(*t)))
+		l.elapsed = max(l.elapsed, len(f.elapsed(t.Started, t.Ended)))
+		l.tokens = max(l.tokens, len(Tokens(t.Usage)))
+	}
+	l.name = min(l.name, max(12, f.Width/3))
+	if f.Width >= 56 {
+		l.status = len(swarm.Completed)
+	}
+	if f.Width < 48 {
+		l.tokens = 0
+	}
+	l.detail = f.Width - 2
+	for _, w := range []int{l.name, l.status, l.iteration, l.elapsed, l.tokens} {
+		if w > 0 {
+			l.detail -= w + 2
+		}
+	}
+	return l
+}
+
+func (f Frame) row(l layout, t *view.Task) string {
+	p := paint{f.Color}
+	var b strings.Builder
+	b.WriteString(p.status(t.Status, mark(t.Status)) + " ")
+	b.WriteString(pad(oneLine(t.Name), l.name))
+	cell := func(width int, text string, style func(string) string) {
+		if width > 0 {
+			b.WriteString("  " + strings.Repeat(" ", max(0, width-ansi.StringWidth(text))) + style(text))
+		}
+	}
+	if l.status > 0 {
+		b.WriteString("  " + p.status(t.Status, pad(string(t.Status), l.status)))
+	}
+	plain := func(text string) string { return text }
+	cell(l.iteration, iteration(*t), p.dim)
+	cell(l.elapsed, f.elapsed(t.Started, t.Ended), plain)
+	cell(l.tokens, Tokens(t.Usage), plain)
+	if text := f.detail(t); l.detail >= 6 && text != "" {
+		text = ansi.Truncate(text, l.detail, "…")
+		if t.Status == swarm.Failed {
+			text = p.status(swarm.Failed, text)
+		} else {
+			text = p.dim(text)
+		}
+		b.WriteString("  " + text)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// pad makes text exactly width wide.
+func pad(text string, width int) string {
+	text = ansi.Truncate(text, width, "…")
+	return text + strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
+}
+
+// mark is a status in one character, so that no one needs colours to see it.
+func mark(s swarm.Status) string {
+	switch s {
+	case swarm.Running:
+		return "●"
+	case swarm.Streaming:
+		return "◉"
+	case swarm.Completed:
+		return "✓"
+	case swarm.Failed:
+		return "✗"
+	case swarm.Skipped, swarm.Cancelled:
+		return "⊘"
+	case swarm.Waiting:
+		return "◌"
+	}
+	return "·"
+}
+
+// detail is what else there is to say of a task: what it said last, for whom it waits, why it failed.
+func (f Frame) detail(t *view.Task) string {
+	switch t.Status {
+	case swarm.Running, swarm.Streaming:
+		said := oneLine(f.Saying[t.Name].Line)
+		if t.Attempt > 1 {
+			said = strings.TrimRight("attempt "+strconv.Itoa(t.Attempt)+": "+said, ": ")
+		}
+		return said
+	case swarm.Waiting:
+		if w := t.Waits[0]; w.For == plan.ForRetry {
+			return oneLine(f.again(w) + ": " + w.Reason)
+		}
+		return oneLine("for " + view.Waiting(t.Waits))
+	}
+	return oneLine(t.Reason)
+}
+
+// again says when a task is tried again.
+func (f Frame) again(w view.Wait) string {
+	left := w.Until.Sub(f.Now)
+	if left <= 0 {
+		return "again now"
+	}
+	return "again in " + Duration((left + time.Second - 1).Truncate(time.Second))
+}

@@ -1,0 +1,135 @@
+package term
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"swarm"
+	"swarm/internal/view"
+)
+
+// A Table prints rows in columns that are as wide as they have to be on a screen. Cells are made safe to print. A column in
+// which no cell says anything is left out, and the words of a column STATUS get their colours.
+type Table struct {
+	head  []string
+	right map[int]bool
+	rows  [][]string
+}
+
+// NewTable makes a table with these columns.
+func NewTable(head ...string) *Table { return &Table{head: head, right: map[int]bool{}} }
+
+// Right has columns, counted from 0, end at the same place instead of begin: numbers.
+func (t *Table) Right(columns ...int) *Table {
+	for _, c := range columns {
+		t.right[c] = true
+	}
+	return t
+}
+
+// Row adds a row.
+func (t *Table) Row(cells ...string) {
+	row := make([]string, len(t.head))
+	for i, c := range cells[:min(len(cells), len(row))] {
+		row[i] = oneLine(c)
+	}
+	t.rows = append(t.rows, row)
+}
+
+// Len is how many rows there are.
+func (t *Table) Len() int { return len(t.rows) }
+
+// Print writes the table. A line that is wider than width loses the end of its last column; 0 is no limit.
+func (t *Table) Print(w io.Writer, width int, color bool) error {
+	_, err := io.WriteString(w, t.Format(width, color))
+	return err
+}
+
+// Format is the table as text.
+func (t *Table) Format(width int, color bool) string {
+	wide := make([]int, len(t.head))
+	for _, row := range t.rows {
+		for c, cell := range row {
+			wide[c] = max(wide[c], ansi.StringWidth(cell))
+		}
+	}
+	last := 0
+	for c := range wide {
+		if wide[c] > 0 {
+			wide[c] = max(wide[c], len(t.head[c]))
+			last = c
+		}
+	}
+	p := paint{color}
+	var all, b strings.Builder
+	line := func(row []string, style func(c int, text string) string) {
+		at := 0
+		b.Reset()
+		for c, cell := range row {
+			if wide[c] == 0 {
+				continue
+			}
+			if at > 0 {
+				b.WriteString("  ")
+				at += 2
+			}
+			if c == last && width > 0 && at+ansi.StringWidth(cell) > width {
+				cell = ansi.Truncate(cell, max(1, width-at), "…")
+			}
+			space := strings.Repeat(" ", max(0, wide[c]-ansi.StringWidth(cell)))
+			switch {
+			case t.right[c]:
+				b.WriteString(space + style(c, cell))
+			case c == last:
+				b.WriteString(style(c, cell))
+			default:
+				b.WriteString(style(c, cell) + space)
+			}
+			at += wide[c]
+		}
+		all.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	}
+	line(t.head, func(_ int, text string) string { return p.dim(text) })
+	for _, row := range t.rows {
+		line(row, func(c int, text string) string {
+			if t.head[c] == "STATUS" {
+				return p.status(swarm.Status(text), text)
+			}
+			return text
+		})
+	}
+	return all.String()
+}
+
+// TaskTable is the table at the end of a run: how each task ended and where its output is, which file says.
+func TaskTable(p view.Picture, file func(view.Task) string) *Table {
+	t := NewTable("TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "OUTPUT", "REASON").Right(2, 3, 4, 5)
+	for _, task := range p.Tasks {
+		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", task.Reason}
+		if task.Attempt > 1 {
+			row[3] = strconv.Itoa(task.Attempt)
+		}
+		if task.Busy > 0 {
+			row[4] = Duration(task.Busy)
+		}
+		if task.Output.Hash != "" && file != nil {
+			row[6] = file(task)
+		}
+		if len(task.Waits) > 0 {
+			row[7] = "waits for " + view.Waiting(task.Waits)
+		}
+		t.Row(row...)
+	}
+	return t
+}
+
+// iteration is which one of how many, or "" when there is only one.
+func iteration(t view.Task) string {
+	if t.Iterations <= 1 {
+		return ""
+	}
+	return strconv.Itoa(t.Iteration) + "/" + strconv.Itoa(t.Iterations)
+}
