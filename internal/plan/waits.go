@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -132,4 +133,14 @@ func (s *Schedule) Why(i int) (Path, []Wait) {
 		i = s.at[waits[0].Task]
 	}
 	return path, nil
+}
+
+// OfTurn is the task and the iteration of a turn's id.
+func OfTurn(turn string) (task string, iteration int) {
+	parts := strings.Split(turn, "/")
+	if len(parts) != 3 {
+		return turn, 0
+	}
+	iteration, _ = strconv.Atoi(parts[1])
+	return parts[0], iteration
 }

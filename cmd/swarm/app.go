@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/term"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// An app is one call of the program: what it reads and writes, and what all commands have in common.
+type app struct {
+	stdin          *os.File
+	stdout, stderr io.Writer
+	json           bool
+	color          string
+	anywhere       bool
+
+	opened *home.Home
+	exit   int // of a command that did its work and has something to report by its code
+}
+
+// execute runs the program and returns its exit code.
+func execute(args []string, stdin *os.File, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	if err := root.Execute(); err != nil {
+		a.complain(err)
+		return swarm.ExitCode(err)
+	}
+	return a.exit
+}
+
+const about = `swarm runs teams of AI agents that talk to each other.
+
+  swarm init            write a small working swarm/swarm.yaml
+  swarm up              run its pipeline
+  swarm show @last      see what every agent was asked and what it said
+`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "swarm",
+		Short:         "Run teams of AI agents that talk to each other",
+		Long:          about,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	flags := root.PersistentFlags()
+	flags.BoolVar(&a.json, "json", false, "write JSON: results to standard output, errors to standard error")
+	flags.StringVar(&a.color, "color", "auto", "colours: auto, always or never (NO_COLOR is respected)")
+	flags.BoolVarP(&a.anywhere, "global", "g", false, "act on the runs of every folder, not only this one's")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return swarm.Errorf(swarm.BadInput, "%v", err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+	})
+	root.AddCommand(a.commands()...)
+	badArguments(root)
+	return root
+}
+
+// badArguments makes errors about arguments errors of ours, for every command.
+func badArguments(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return swarm.Errorf(swarm.BadInput, "%s", firstLine(err.Error())).WithHint("%s", argumentHint(cmd, err))
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		badArguments(sub)
+	}
+}
+
+func argumentHint(cmd *cobra.Command, err error) string {
+	if _, suggested, ok := strings.Cut(err.Error(), "Did you mean this?\n"); ok {
+		return fmt.Sprintf("did you mean %q?", strings.TrimSpace(firstLine(suggested)))
+	}
+	return fmt.Sprintf("usage: %s", cmd.UseLine())
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// complain says what went wrong, and what to do about it.
+func (a *app) complain(err error) {
+	var e *swarm.Error
+	if !errors.As(err, &e) {
+		e = &swarm.Error{Msg: err.Error()}
+	}
+	if a.json {
+		json.NewEncoder(a.stderr).Encode(struct {
+			Error  string `json:"error"`
+			Hint   string `json:"hint,omitempty"`
+			File   string `json:"file,omitempty"`
+			Line   int    `json:"line,omitempty"`
+			Column int    `json:"column,omitempty"`
+		}{err.Error(), e.Hint, e.File, e.Line, e.Column})
+		return
+	}
+	fmt.Fprintf(a.stderr, "error: %s\n", term.Escape(err.Error()))
+	if e.Hint != "" {
+		fmt.Fprintf(a.stderr, "hint: %s\n", term.Escape(e.Hint))
+	}
+}
+
+// print writes a result as JSON.
+func (a *app) print(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// home is the state folder, opened when it is first needed.
+func (a *app) home() (*home.Home, error) {
+	if a.opened == nil {
+		h, err := home.Open()
+		if err != nil {
+			return nil, err
+		}
+		a.opened = h
+	}
+	return a.opened, nil
+}
+
+// dir is the folder that the program was started in.
+func (a *app) dir() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Clean(dir), nil
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/compose"
+	"swarm/internal/home"
+	"swarm/internal/run"
+	"swarm/internal/sqlite"
+)
+
+const runHelp = "RUN is an id, the beginning of one, or @last."
+
+func (a *app) cancelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "cancel RUN [TASK | @AGENT]",
+		Short:   "End a run, or one of its tasks, for good",
+		Long:    "Cut what runs and start nothing more. A run that nobody drives is ended here.\n\n" + runHelp,
+		Example: "  swarm cancel @last\n  swarm cancel @last code",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, id, err := a.live(args[0])
+			if err != nil {
+				return err
+			}
+			target := ""
+			if len(args) > 1 {
+				if target, err = a.target(h, id, args[1]); err != nil {
+					return err
+				}
+			}
+			if err := run.Control(cmd.Context(), h, id, swarm.WordCancel, target); err != nil {
+				return err
+			}
+			if target == "" && !a.driven(h, id) {
+				return a.goOn(h, id, "")
+			}
+			return a.said(id, "cancel", target)
+		},
+	}
+}
+
+func (a *app) pauseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "pause RUN",
+		Short:   "Let running turns finish and start no other",
+		Long:    "Let running turns finish and start no other, until `swarm resume`. The run's clocks stop.\n\n" + runHelp,
+		Example: "  swarm pause @last\n  swarm resume @last",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, id, err := a.live(args[0])
+			if err != nil {
+				return err
+			}
+			if err := run.Control(cmd.Context(), h, id, swarm.WordPause, ""); err != nil {
+				return err
+			}
+			return a.said(id, "pause", "")
+		},
+	}
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var replay string
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that was paused, interrupted or killed",
+		Long: `Go on with a run. One that is paused and driven by a living process goes on there; one that nobody drives is driven by this
+process: finished turns are not run again, the one that was cut is, under the same id.
+
+` + runHelp,
+		Example: "  swarm resume @last",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, id, err := a.live(args[0])
+			if err != nil {
+				return err
+			}
+			if a.driven(h, id) {
+				if err := run.Control(cmd.Context(), h, id, swarm.WordResume, ""); err != nil {
+					return err
+				}
+				return a.said(id, "resume", "")
+			}
+			return a.goOn(h, id, replay)
+		},
+	}
+	cmd.Flags().StringVar(&replay, "replay", "", "take the agents' answers from this `file`")
+	return cmd
+}
+
+// goOn drives a run that nobody drives.
+func (a *app) goOn(h *home.Home, id, replay string) error {
+	var o run.Options
+	var err error
+	if replay != "" {
+		if o.Replay, err = openCassette(replay); err != nil {
+			return err
+		}
+	}
+	r, err := run.Open(h, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if r.Began().Replay && replay == "" {
+		return swarm.Errorf(swarm.BadInput, "the run %s was a replay", id).WithHint("name its recording: swarm resume %s --replay FILE", id)
+	}
+	if err := r.Unpause(context.Background()); err != nil {
+		return err
+	}
+	if !a.json {
+		fmt.Fprintf(a.stdout, "run %s\n", id)
+	}
+	_, err = a.drive(h, r, o)
+	return err
+}
+
+func (a *app) retryCommand() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "retry RUN",
+		Short: "Run what failed again, and keep the rest",
+		Long: `Try an ended run again, as a new run: what failed or was cancelled runs again, and what depends on it; the turns of all other tasks
+are kept. In a run that still goes on, a task that failed and waits for a person is tried again.
+
+` + runHelp,
+		Example: "  swarm retry @last\n  swarm retry @last --from code",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, id, err := a.find(args[0])
+			if err != nil {
+				return err
+			}
+			if !h.Summary(id).Status.Ended() {
+				target := ""
+				if from != "" {
+					if target, err = a.target(h, id, from); err != nil {
+						return err
+					}
+				}
+				if !a.driven(h, id) {
+					return swarm.Errorf(swarm.BadInput, "the run %s has not ended, and nobody drives it", id).WithHint("go on with it: swarm resume %s", id)
+				}
+				if err := run.Control(cmd.Context(), h, id, swarm.WordRetry, target); err != nil {
+					return err
+				}
+				return a.said(id, "retry", target)
+			}
+			again, err := run.Retry(h, id, from)
+			if err != nil {
+				return err
+			}
+			return a.begin(begin{bundle: &compose.Bundle{Plan: *again.Plan, Bodies: again.Bodies}, file: again.Start.File, dir: again.Start.Dir,
+				args: os.Args[1:], from: id, kept: again.Kept})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "run this `task` again, and what depends on it")
+	return cmd
+}
+
+// live finds a run that has not ended.
+func (a *app) live(ref string) (*home.Home, string, error) {
+	h, id, err := a.find(ref)
+	if err != nil {
+		return nil, "", err
+	}
+	if s := h.Summary(id); s.Status.Ended() {
+		return nil, "", swarm.Errorf(swarm.BadInput, "run %s has ended (%s)", id, s.Status).WithHint("to run what failed again: swarm retry %s", id)
+	}
+	return h, id, nil
+}
+
+// driven says whether a living process drives the run.
+func (a *app) driven(h *home.Home, id string) bool {
+	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	if err != nil {
+		return false
+	}
+	defer log.Close()
+	o, ok, err := log.Owner(context.Background())
+	return err == nil && ok && (o.Until.IsZero() || o.Until.After(time.Now()))
+}
+
+// target is the task or agent that a user names, if the run has it.
+func (a *app) target(h *home.Home, id, name string) (string, error) {
+	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	if err != nil {
+		return "", err
+	}
+	defer log.Close()
+	v, err := run.View(log, id)
+	if err != nil {
+		return "", err
+	}
+	agent := false
+	if len(name) > 0 && name[0] == '@' {
+		name, agent = name[1:], true
+	}
+	var names []string
+	p := v.Picture()
+	for _, t := range p.Tasks {
+		if !agent && (t.Name == name || t.Base == name) {
+			return name, nil
+		}
+		if !agent {
+			names = append(names, t.Name)
+		}
+	}
+	for _, ag := range p.Agents {
+		if agent && ag.Name == name {
+			return name, nil
+		}
+		if agent {
+			names = append(names, "@"+ag.Name)
+		}
+	}
+	if agent {
+		return "", swarm.Errorf(swarm.BadInput, "the run has no agent %q", name).WithHint("%s", swarm.DidYouMean("@"+name, names))
+	}
+	return "", swarm.Errorf(swarm.BadInput, "the run has no task %q", name).WithHint("%s", swarm.DidYouMean(name, names))
+}
+
+// said confirms what is on disk now.
+func (a *app) said(id, word, target string) error {
+	if a.json {
+		return a.print(map[string]string{"run": id, "word": word, "target": target})
+	}
+	if target != "" {
+		target = " " + target
+	}
+	_, err := fmt.Fprintf(a.stdout, "run %s: %s%s, noted\n", id, word, target)
+	return err
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/provider"
+	"swarm/internal/run"
+	"swarm/internal/sqlite"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
+
+// stopSignals gives a context that ends at the first signal to stop; the second one kills what still runs, and the program.
+// The returned function does what a signal does, for a key that was pressed.
+func stopSignals(runID string) (ctx context.Context, interrupt, end func()) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	var times atomic.Int32
+	interrupt = func() {
+		if times.Add(1) > 1 {
+			provider.Reap(runID)
+			os.Exit(swarm.ExitInterrupted)
+		}
+		stop(swarm.Errorf(swarm.Stopped, "interrupted"))
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for range signals {
+			interrupt()
+		}
+	}()
+	return ctx, interrupt, func() { signal.Stop(signals); stop(nil) }
+}
+
+// drive drives a run and shows it, on a terminal as a board, else as lines, or as JSON.
+func (a *app) drive(h *home.Home, r *run.Run, o run.Options) (view.Picture, error) {
+	ctx, interrupt, end := stopSignals(r.ID)
+	defer end()
+	screen := a.screen(r.ID, screenActions{
+		interrupt: interrupt,
+		pause:     func(word swarm.Word) { run.Control(ctx, h, r.ID, word, "") },
+	})
+	o.Observer = screen
+	p, err := r.Drive(ctx, o)
+	screen.close()
+	if err != nil {
+		return p, err
+	}
+	a.exit = p.Exit
+	if p.Status == swarm.Interrupted {
+		a.exit = swarm.ExitInterrupted
+	}
+	if !a.json {
+		a.printEnd(h, p)
+	}
+	return p, nil
+}
+
+// printEnd writes the table of tasks and where the outputs are.
+func (a *app) printEnd(h *home.Home, p view.Picture) {
+	fmt.Fprintln(a.stdout)
+	term.TaskTable(p, func(t view.Task) string { return h.OutputPath(p.ID, t.Name) }).Print(a.stdout, 0, false)
+	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, because(p.Reason))
+	if p.Status == swarm.Interrupted {
+		fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)
+		return
+	}
+	fmt.Fprintf(a.stdout, "outputs: %s\n", h.OutputDir(p.ID))
+	if p.Status == swarm.Failed {
+		fmt.Fprintf(a.stdout, "to see why: swarm show %s · to try what failed again: swarm retry %s\n", p.ID, p.ID)
+	}
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + term.Escape(reason)
+}
+
+// A screen shows a run while it is driven.
+type screen interface {
+	run.Observer
+	close()
+}
+
+type screenActions struct {
+	interrupt func()
+	pause     func(swarm.Word)
+}
+
+func (a *app) screen(runID string, do screenActions) screen {
+	if a.json {
+		return &eventWriter{run: runID, out: json.NewEncoder(a.stdout)}
+	}
+	return newTerminalScreen(a, runID, do)
+}
+
+// An eventWriter writes events as JSON lines.
+type eventWriter struct {
+	run string
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+func (w *eventWriter) Event(e *swarm.Event, _ *view.Run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.out.Encode(e.Public(w.run))
+}
+
+func (w *eventWriter) Delta(string, string, provider.Delta) {}
+
+func (w *eventWriter) close() {}
+
+// reach finds the run that a user names and opens its log for reading.
+func (a *app) reach(ref string) (*home.Home, string, *sqlite.Log, error) {
+	h, id, err := a.find(ref)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	return h, id, log, err
+}
+
+// find finds the run that a user names.
+func (a *app) find(ref string) (*home.Home, string, error) {
+	h, err := a.home()
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := a.dir()
+	if err != nil {
+		return nil, "", err
+	}
+	entry, err := h.Find(ref, dir, a.anywhere)
+	return h, entry.ID, err
+}

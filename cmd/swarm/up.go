@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/compose"
+	"swarm/internal/project"
+	"swarm/internal/provider"
+	"swarm/internal/run"
+)
+
+// A source is where a plan comes from, as flags say it.
+type source struct {
+	file     string
+	set      []string
+	provider string
+	parallel int
+	only     bool
+}
+
+func (s *source) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&s.file, "file", "f", "", "the compose file (default swarm/swarm.yaml)")
+	f.StringArrayVar(&s.set, "set", nil, "change a value of the compose file, as in pipelines.main.iterations=5")
+	f.StringVar(&s.provider, "provider", "", "provider of the agents that name none (or SWARM_PROVIDER)")
+	f.IntVarP(&s.parallel, "jobs", "j", 0, "turns at once (default max_parallel, 16)")
+	f.BoolVar(&s.only, "only", false, "only the named tasks, without what they depend on")
+}
+
+// options are what the compiler needs, and the project that it reads from.
+func (s *source) options(a *app, selected []string) (compose.Options, error) {
+	if s.parallel < 0 {
+		return compose.Options{}, swarm.Errorf(swarm.BadInput, "-j %d: the number of turns at once cannot be negative", s.parallel)
+	}
+	h, err := a.home()
+	if err != nil {
+		return compose.Options{}, err
+	}
+	dir, err := a.dir()
+	if err != nil {
+		return compose.Options{}, err
+	}
+	p := project.Open(dir, s.file, h.PromptPath())
+	file, text, err := p.Compose()
+	if err != nil {
+		return compose.Options{}, err
+	}
+	preferred := s.provider
+	if preferred == "" {
+		preferred = os.Getenv("SWARM_PROVIDER")
+	}
+	return compose.Options{File: file, Source: text, Prompts: p, Select: selected, Only: s.only, Set: s.set, Provider: preferred,
+		MaxParallel: s.parallel, Dir: dir, Stdin: a.readStdin}, nil
+}
+
+func (a *app) readStdin() ([]byte, error) { return project.ReadStdin(a.stdin) }
+
+func (a *app) upCommand() *cobra.Command {
+	var (
+		src            source
+		detach         bool
+		record, replay string
+	)
+	cmd := &cobra.Command{
+		Use:   "up [PIPELINE | TASK…]",
+		Short: "Run a pipeline, or some of its tasks",
+		Long: `Run the pipeline main, or the only one, or all tasks as one; or the pipeline or tasks that are named, with what they depend on.
+
+Ctrl-C stops cleanly and the run can be resumed; twice kills.
+Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 interrupted.`,
+		Example: `  swarm up
+  swarm up build test -j 4
+  swarm up --set pipelines.main.iterations=5
+  swarm up -d && swarm attach @last
+  swarm up --record run.cassette`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if detach {
+				return a.detach()
+			}
+			o, err := src.options(a, args)
+			if err != nil {
+				return err
+			}
+			b, err := compose.Compile(o)
+			if err != nil {
+				return err
+			}
+			a.warn(b.Warnings)
+			return a.begin(begin{bundle: b, file: o.File, dir: o.Dir, args: os.Args[1:], record: record, replay: replay})
+		},
+	}
+	src.flags(cmd)
+	f := cmd.Flags()
+	f.BoolVarP(&detach, "detach", "d", false, "run in the background; `swarm attach` looks in, `swarm wait` waits")
+	recordFlags(cmd, &record, &replay)
+	return cmd
+}
+
+func recordFlags(cmd *cobra.Command, record, replay *string) {
+	cmd.Flags().StringVar(record, "record", "", "write the run to this `file`, to be replayed")
+	cmd.Flags().StringVar(replay, "replay", "", "take the agents' answers from this `file`; no agent is started")
+}
+
+// warn shows what is doubtful and does not keep a run from starting.
+func (a *app) warn(warnings []*swarm.Error) {
+	if a.json {
+		return
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(a.stderr, "warning: %s\n", w)
+		if w.Hint != "" {
+			fmt.Fprintf(a.stderr, "hint: %s\n", w.Hint)
+		}
+	}
+}
+
+// A begin is a run that is about to begin.
+type begin struct {
+	bundle         *compose.Bundle
+	file, dir      string
+	args           []string
+	record, replay string
+	from           string        // the run that this one tries again
+	kept           []swarm.Event // and what it keeps of it
+	quiet          bool          // only the output is shown
+}
+
+// begin starts a run and drives it to its end.
+func (a *app) begin(b begin) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	var o run.Options
+	if b.replay != "" {
+		if o.Replay, err = openCassette(b.replay); err != nil {
+			return err
+		}
+	} else if err := checkProviders(&b.bundle.Plan, b.bundle.Bodies, b.dir); err != nil {
+		return err
+	}
+	out, err := recordTo(b.record)
+	if err != nil {
+		return err
+	}
+	ctx, _, end := stopSignals("")
+	r, err := run.Start(ctx, h, swarm.RunStart{Kind: b.bundle.Plan.Kind, Name: b.bundle.Plan.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
+		Replay: b.replay != "", From: b.from, Time: time.Now()}, &b.bundle.Plan, b.bundle.Bodies, b.kept...)
+	end()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	detached(r.ID)
+	if !a.json && !b.quiet {
+		fmt.Fprintf(a.stdout, "run %s\n", r.ID)
+	}
+	_, err = a.drive(h, r, o)
+	if out != nil {
+		if err2 := out.write(r); err == nil {
+			err = err2
+		}
+	}
+	return err
+}
+
+// checkProviders finds out before anything starts whether the agents could be reached.
+func checkProviders(p *swarm.Plan, bodies [][]byte, dir string) error {
+	for _, spec := range p.Providers {
+		opt := provider.Options{Dir: dir}
+		for _, b := range bodies {
+			if spec.Script != "" && swarm.HashOf(b) == spec.Script {
+				opt.Script = b
+			}
+		}
+		reached, err := provider.Open(spec, opt)
+		if err != nil {
+			return err
+		}
+		c, ok := reached.(provider.Checker)
+		if !ok {
+			continue
+		}
+		if health := c.Check(context.Background()); health.Problem != "" {
+			return (&swarm.Error{Kind: swarm.NotFound, Msg: fmt.Sprintf("provider %q: %s", spec.Name, health.Problem)}).WithHint("%s", health.Hint)
+		}
+	}
+	return nil
+}
+
+func openCassette(file string) (*provider.Cassette, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, swarm.Errorf(swarm.BadInput, "the recorded run cannot be opened: %v", err)
+	}
+	defer f.Close()
+	c, err := provider.OpenCassette(f)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}

@@ -1,0 +1,149 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/plan"
+	"swarm/internal/sqlite"
+)
+
+// An Again is an ended run that is to be tried again: its plan, its texts, and the turns that are kept.
+type Again struct {
+	Start  swarm.RunStart
+	Plan   *swarm.Plan
+	Bodies [][]byte
+	Kept   []swarm.Event
+	Redo   []string // the tasks that run again, in the plan's order
+}
+
+// Retry looks at an ended run and says what trying it again means: what failed or was cancelled in the last iteration runs again,
+// and what depends on it; with from, that task runs again and what depends on it. The rest is kept.
+func Retry(h *home.Home, id, from string) (*Again, error) {
+	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	a := &Again{Plan: &swarm.Plan{}}
+	if a.Start, err = firstEvent(log); err != nil {
+		return nil, err
+	}
+	v, err := View(log, id)
+	if err != nil {
+		return nil, err
+	}
+	e, ok, err := log.Find(planKey)
+	if err != nil || !ok || json.Unmarshal(e.Data, a.Plan) != nil {
+		return nil, errors.Join(err, swarm.Errorf(swarm.Storage, "the run %s has no plan that can be read", id))
+	}
+	redo, err := a.redo(func(i int) swarm.Status { return v.At(i).Status }, from)
+	if err != nil {
+		return nil, err
+	}
+	last := map[string]int{} // by task: the iteration in which it runs again
+	for i, t := range a.Plan.Tasks {
+		if redo[i] {
+			last[t.Name] = v.At(i).Iteration
+			a.Redo = append(a.Redo, t.Name)
+		}
+	}
+	return a, a.keep(log, last)
+}
+
+// redo marks the tasks that run again.
+func (a *Again) redo(status func(i int) swarm.Status, from string) ([]bool, error) {
+	redo := make([]bool, len(a.Plan.Tasks))
+	at := map[string]int{}
+	var names []string
+	found := false
+	for i, t := range a.Plan.Tasks {
+		at[t.Name] = i
+		names = append(names, t.Name)
+		if from == "" {
+			redo[i] = status(i) != swarm.Completed && status(i) != swarm.Skipped
+		} else {
+			redo[i] = t.Name == from || t.Base == from
+		}
+		found = found || redo[i]
+	}
+	if !found && from != "" {
+		return nil, swarm.Errorf(swarm.BadInput, "the run has no task %q", from).WithHint("%s", swarm.DidYouMean(from, names))
+	}
+	if !found {
+		return nil, swarm.Errorf(swarm.BadInput, "nothing failed in this run").WithHint("`--from TASK` runs a task again, and what depends on it")
+	}
+	for changed := true; changed; { // what depends on it, however far
+		changed = false
+		for i, t := range a.Plan.Tasks {
+			if !redo[i] && slices.ContainsFunc(t.DependsOn, func(d swarm.Dependency) bool { return redo[at[d.Task]] }) {
+				redo[i], changed = true, true
+			}
+		}
+	}
+	return redo, nil
+}
+
+// keep collects the texts of the plan, and the ends of the turns that are not done again with their outputs.
+func (a *Again) keep(log *sqlite.Log, redo map[string]int) error {
+	body := func(h swarm.Hash) error {
+		if h == "" || h == swarm.NoText {
+			return nil
+		}
+		b, err := log.Body(h)
+		if err != nil {
+			return fmt.Errorf("%s: %w", h, err)
+		}
+		a.Bodies = append(a.Bodies, b)
+		return nil
+	}
+	for _, h := range Texts(a.Plan) {
+		if err := body(h); err != nil {
+			return err
+		}
+	}
+	for e, err := range Events(log) {
+		if err != nil {
+			return err
+		}
+		if e.Kind != swarm.TurnEnded {
+			continue
+		}
+		var end swarm.CallEnd
+		if err := json.Unmarshal(e.Data, &end); err != nil {
+			return err
+		}
+		task, iteration := plan.OfTurn(e.Turn)
+		if again, ok := redo[task]; end.Output == "" || ok && iteration >= again {
+			continue
+		}
+		if err := body(end.Output); err != nil {
+			return err
+		}
+		a.Kept = append(a.Kept, swarm.Event{Kind: swarm.TurnKept, Key: swarm.KeptKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: e.Data})
+	}
+	return nil
+}
+
+// Texts lists the texts that a plan names.
+func Texts(p *swarm.Plan) (all []swarm.Hash) {
+	for _, t := range p.Tasks {
+		all = append(all, t.Prompt)
+		if t.Expect != nil {
+			all = append(all, t.Expect.Schema)
+		}
+	}
+	for _, ag := range p.Agents {
+		all = append(all, ag.Role)
+	}
+	for _, s := range p.Providers {
+		all = append(all, s.Script)
+	}
+	all = append(all, p.Stdin)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

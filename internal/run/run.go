@@ -1,0 +1,281 @@
+// Package run is one run from its beginning to its end. It makes the run's log, owns it, keeps the lease, has the engine drive
+// its loop, and keeps the copies for people: outputs as files, what running turns say, the entry in the list of runs. It is
+// also how a run is reached from another process: by a record in its log.
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"time"
+
+	"swarm"
+	"swarm/internal/engine"
+	"swarm/internal/engine/local"
+	"swarm/internal/flow"
+	"swarm/internal/home"
+	"swarm/internal/provider"
+	"swarm/internal/secret"
+	"swarm/internal/sqlite"
+	"swarm/internal/tree"
+	"swarm/internal/turn"
+	"swarm/internal/view"
+)
+
+// planKey is the key of the plan that a run begins with.
+const planKey = "plan:1"
+
+// root is the loop that every other is called by.
+const root = "root"
+
+// A lease is kept by renewing it well before it ends. A driver that has stopped moving for that long can be replaced.
+const lease = 15 * time.Second
+
+// A Run is one that this process drives or looks at.
+type Run struct {
+	ID    string
+	home  *home.Home
+	log   *sqlite.Log
+	start swarm.RunStart
+}
+
+// Start makes a new run. When it returns, the run is on disk and could be resumed.
+func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Plan, bodies [][]byte, kept ...swarm.Event) (*Run, error) {
+	start.Loops = flow.Version
+	if start.ID == "" {
+		start.ID = home.NewRunID(start.Time)
+	}
+	if err := h.MakeRuns(); err != nil {
+		return nil, err
+	}
+	log, err := sqlite.Create(h.RunPath(start.ID))
+	if err != nil {
+		return nil, err
+	}
+	events := []swarm.Event{{Kind: swarm.RunStarted, Key: string(swarm.RunStarted)}, {Kind: swarm.PlanAdded, Key: planKey}}
+	for i, body := range []any{start, p} {
+		if events[i].Data, err = json.Marshal(body); err != nil {
+			return nil, errors.Join(err, log.Close())
+		}
+	}
+	if _, err := log.Append(ctx, swarm.Batch{Events: append(events, kept...), Bodies: bodies}); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return &Run{ID: start.ID, home: h, log: log, start: start}, nil
+}
+
+// Open opens a run to drive it on.
+func Open(h *home.Home, id string) (*Run, error) {
+	log, err := sqlite.Open(h.RunPath(id))
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{ID: id, home: h, log: log}
+	if r.start, err = firstEvent(log); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return r, nil
+}
+
+func firstEvent(log swarm.Log) (start swarm.RunStart, err error) {
+	first, err := log.Read(0, 1)
+	if err == nil && (len(first) == 0 || first[0].Kind != swarm.RunStarted || json.Unmarshal(first[0].Data, &start) != nil) {
+		err = swarm.Errorf(swarm.Storage, "the log does not say how the run began")
+	}
+	return start, err
+}
+
+// Close gives the run's log back.
+func (r *Run) Close() error { return r.log.Close() }
+
+// Log is the run's log.
+func (r *Run) Log() *sqlite.Log { return r.log }
+
+// Began is how the run began.
+func (r *Run) Began() swarm.RunStart { return r.start }
+
+// An Observer sees a run that this process drives.
+type Observer interface {
+	// Event is called for every event, in order, with the picture of the run after it.
+	Event(e *swarm.Event, v *view.Run)
+	// Delta is called, by many goroutines at once, for what a turn says while it says it.
+	Delta(task, turn string, d provider.Delta)
+}
+
+// Options are what driving a run can be told.
+type Options struct {
+	Observer Observer           // nil = nobody looks
+	Replay   *provider.Cassette // nil = agents are really reached
+}
+
+// Drive drives the run to its end, or until ctx ends: then it is interrupted and can be driven on later, by this process or
+// another. It returns the last picture.
+func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
+	fence, err := r.log.Own(ctx, flow.Version, lease)
+	if err != nil {
+		return view.Picture{}, err
+	}
+	defer r.log.Disown(context.WithoutCancel(ctx), fence)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go r.keepLease(ctx, fence, stop)
+
+	d := &driver{Run: r, fence: fence, options: o}
+	if err := d.prepare(ctx); err != nil {
+		return view.Picture{}, err
+	}
+	w := d.follow()
+	_, err = local.Run(ctx, &engine.Hands{Log: r.log, Fence: fence, Turn: d.hand}, flow.Call{ID: root, Kind: "pipeline", Ref: planKey})
+	err = d.leave(ctx, err)
+	picture, err2 := w.stop()
+	if err == nil && err2 == nil {
+		err = r.home.Save(summarize(picture))
+	}
+	return picture, errors.Join(err, err2)
+}
+
+func (r *Run) keepLease(ctx context.Context, fence int64, stop context.CancelCauseFunc) {
+	t := time.NewTicker(lease / 3)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			if err := r.log.Renew(ctx, fence, lease); err != nil && ctx.Err() == nil {
+				stop(err)
+				return
+			}
+		}
+	}
+}
+
+// A driver is a run while this process drives it.
+type driver struct {
+	*Run
+	fence   int64
+	options Options
+	hand    *turn.Hand
+	streams *streams
+}
+
+// prepare makes the hands, ends what an earlier driver left behind, and notes the state of the git tree.
+func (d *driver) prepare(ctx context.Context) error {
+	p, err := d.plan()
+	if err != nil {
+		return err
+	}
+	redactor := secret.New(os.Environ(), secretsOf(p))
+	d.streams = newStreams(d.home, d.ID, redactor, d.options.Observer)
+	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Watch: d.streams,
+		Kept: d.start.From != ""}
+	if d.fence > 1 {
+		provider.Reap(d.ID)
+		if err := d.copyOutputs(); err != nil {
+			return err
+		}
+	}
+	owned, err := json.Marshal(swarm.Ownership{PID: os.Getpid(), Fence: d.fence})
+	if err != nil {
+		return err
+	}
+	if err := d.append(ctx, true, swarm.Event{Kind: swarm.RunOwned, Data: owned}); err != nil {
+		return err
+	}
+	if d.fence == 1 && d.options.Replay == nil {
+		if err := d.recordTree(ctx, "start"); err != nil {
+			return err
+		}
+	}
+	return d.home.Save(home.Summary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
+		Tasks: len(p.Tasks), PID: os.Getpid()})
+}
+
+func (d *driver) plan() (*swarm.Plan, error) {
+	e, ok, err := d.log.Find(planKey)
+	if err != nil {
+		return nil, err
+	}
+	p := &swarm.Plan{}
+	if !ok || json.Unmarshal(e.Data, p) != nil {
+		return nil, swarm.Errorf(swarm.Storage, "the log has no plan that can be read")
+	}
+	return p, nil
+}
+
+// provider opens the provider that the plan describes.
+func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
+	if d.options.Replay != nil {
+		return d.options.Replay.Provider(), nil
+	}
+	opt := provider.Options{Dir: d.start.Dir}
+	if spec.Script != "" {
+		text, err := d.log.Body(spec.Script)
+		if err != nil {
+			return nil, err
+		}
+		opt.Script = text
+	}
+	return provider.Open(spec, opt)
+}
+
+// leave says in the log that this process goes, when the run has not ended.
+func (d *driver) leave(ctx context.Context, err error) error {
+	d.streams.close()
+	switch {
+	case err == nil:
+		if d.options.Replay == nil {
+			return d.recordTree(context.WithoutCancel(ctx), "end")
+		}
+		return nil
+	case swarm.KindOf(err) != swarm.Stopped:
+		return err
+	}
+	body, _ := json.Marshal(swarm.Reason{Reason: err.Error()})
+	return d.append(context.WithoutCancel(ctx), false, swarm.Event{Kind: swarm.RunInterrupted, Data: body})
+}
+
+func (d *driver) append(ctx context.Context, lazy bool, e swarm.Event) error {
+	_, err := d.log.Append(ctx, swarm.Batch{Fence: d.fence, Lazy: lazy, Events: []swarm.Event{e}})
+	return err
+}
+
+// recordTree notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,
+// and what goes wrong with it is no reason not to run.
+func (d *driver) recordTree(ctx context.Context, when string) error {
+	t, ok, err := tree.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID))
+	if err != nil {
+		body, _ := json.Marshal(swarm.Reason{Reason: "the git tree could not be recorded: " + err.Error(), Hint: "`swarm diff` will have nothing to compare with"})
+		return d.append(ctx, true, swarm.Event{Kind: swarm.Notice, Data: body})
+	}
+	if !ok {
+		return nil
+	}
+	t.When = when
+	body, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return d.append(ctx, when == "start", swarm.Event{Kind: swarm.TreeRecorded, Key: "tree:" + when, Data: body})
+}
+
+func secretsOf(p *swarm.Plan) map[string]string {
+	all := map[string]string{}
+	for _, a := range p.Agents {
+		for k, v := range a.Env {
+			all[k] = v
+		}
+	}
+	for _, t := range p.Tasks {
+		for k, v := range t.Env {
+			all[k] = v
+		}
+	}
+	return all
+}
+
+func summarize(p view.Picture) home.Summary {
+	return home.Summary{ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
+		Tasks: len(p.Tasks), Usage: p.Usage, PID: p.Owner.PID}
+}
