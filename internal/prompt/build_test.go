@@ -20,7 +20,8 @@ func written(t testing.TB, text string) Template {
 
 // saying is an Output for which every task said the same.
 func saying(text string) func(string) (Output, bool) {
-	return func(string) (Output, bool) { return Output{Text: []byte(text), Turn: "x/1/1"}, true }
+	out := Output{Text: []byte(text), Turn: "x/1/1"}
+	return func(string) (Output, bool) { return out, true }
 }
 
 func TestBuildEmpty(t *testing.T) {
@@ -119,10 +120,6 @@ func TestBuildRefusesBeforeAllocating(t *testing.T) {
 // The text is allocated once, at its exact size; everything else a prompt needs are a few lists.
 func TestBuildAllocatesLittle(t *testing.T) {
 	turn := Turn{Text: written(t, strings.Repeat("a line\n{{output:x}}\n", 100)), Output: saying("out")}
-	turn.Output = func() func(string) (Output, bool) {
-		out := Output{Text: []byte("out")}
-		return func(string) (Output, bool) { return out, true }
-	}()
 	if n := testing.AllocsPerRun(20, func() {
 		if _, err := Build(turn); err != nil {
 			t.Fatal(err)

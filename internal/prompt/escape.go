@@ -38,6 +38,9 @@ type opening struct{ before, after string }
 
 // escape puts `\` in front of each line that begins like one of our fences.
 func escape(text string) string {
+	if strings.IndexByte(text, '-') < 0 && strings.IndexByte(text, '[') < 0 {
+		return text // most short ones
+	}
 	for _, g := range guarded {
 		text = guard(text, g.needle, g.heads)
 	}
