@@ -1,0 +1,270 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"swarm"
+)
+
+// A command is a provider whose agents are programs. Each turn is one process: the prompt goes to its standard input, or into
+// an argument that holds {prompt}; its standard output is the turn's output.
+type command struct {
+	name     string
+	argv     []string
+	byArg    bool // an argument holds {prompt}
+	template bool // some argument holds a placeholder
+	dir      string
+	env      *environment
+	grace    time.Duration
+	path     sync.Map // of the program, by what was written: looked for once
+}
+
+// maxArgument is the longest argument that a program can be given: the kernel's limit of 128 KB has room for the NUL at its end.
+const maxArgument = 131_071
+
+const (
+	promptHere = "{prompt}"
+	modelHere  = "{model}"
+)
+
+func newCommand(spec swarm.ProviderSpec, opt Options) (*command, error) {
+	switch {
+	case len(spec.Command) == 0 || spec.Command[0] == "":
+		return nil, swarm.Errorf(swarm.BadInput, "the provider %q has no command", spec.Name).
+			WithHint("write the program and its arguments as a list: command: [bash, agent.sh]")
+	case hasPlaceholder(spec.Command[0]):
+		return nil, swarm.Errorf(swarm.BadInput, "the program of the provider %q cannot be %s", spec.Name, spec.Command[0]).
+			WithHint("write the program first and placeholders as arguments: command: [my-agent, --model, %q]", modelHere)
+	}
+	for _, arg := range spec.Command {
+		if strings.ContainsRune(arg, 0) {
+			return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds a NUL byte", spec.Name).
+				WithHint("no program can be given one; take it out")
+		}
+	}
+	env, err := newEnvironment(opt.Environ, spec.Env)
+	if err != nil {
+		return nil, err
+	}
+	args := spec.Command[1:]
+	return &command{
+		name:     spec.Name,
+		argv:     spec.Command,
+		byArg:    slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, promptHere) }),
+		template: slices.ContainsFunc(args, hasPlaceholder),
+		dir:      opt.Dir,
+		env:      env,
+		grace:    opt.Grace,
+	}, nil
+}
+
+func hasPlaceholder(arg string) bool {
+	return strings.Contains(arg, promptHere) || strings.Contains(arg, modelHere)
+}
+
+// Check says whether the program is there.
+func (c *command) Check(context.Context) Health {
+	if _, err := c.find(c.dir); err != nil {
+		return Health{Problem: err.Msg, Hint: err.Hint}
+	}
+	return Health{Found: true}
+}
+
+// Turn runs the program once.
+func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error) {
+	if ctx.Err() != nil {
+		return Reply{}, cutError(ctx)
+	}
+	dir := r.Dir
+	if dir == "" {
+		dir = c.dir
+	}
+	argv, err := c.arguments(r)
+	if err != nil {
+		return Reply{}, err
+	}
+	env, err := c.env.of(r, dir)
+	if err != nil {
+		return Reply{}, err
+	}
+	path, missing := c.resolve(dir)
+	if missing != nil {
+		return Reply{}, missing
+	}
+	job := job{path: path, argv: argv, dir: dir, env: env, grace: c.grace, run: r.Run, turn: r.Turn}
+	if !c.byArg {
+		job.input = &r.Prompt
+	}
+	p, err := job.start(live)
+	if err != nil {
+		c.path.Delete(c.argv[0]) // it may have moved
+		return Reply{}, c.startError(dir, err)
+	}
+	state, cut, err := p.wait(ctx)
+	reply := Reply{Output: p.stdout.tail.Bytes(), Bytes: p.stdout.tail.Len(), Stderr: p.stderr.tail.Bytes()}
+	if err != nil {
+		return reply, &swarm.Error{Kind: swarm.Other, Msg: "nobody can say how " + c.argv[0] + " ended", Err: err}
+	}
+	status := state.Sys().(syscall.WaitStatus)
+	reply.Exit = status.ExitStatus()
+	if status.Signaled() {
+		reply.Exit = 128 + int(status.Signal()) // as shells say it
+	}
+	switch {
+	case cut:
+		return reply, cutError(ctx)
+	case status.Signaled():
+		return reply, swarm.Errorf(swarm.Crashed, "ended by signal %d (%v)%s", int(status.Signal()), status.Signal(), lastWords(reply.Stderr))
+	case reply.Exit != 0:
+		return reply, swarm.Errorf(swarm.Exited, "exit status %d%s", reply.Exit, lastWords(reply.Stderr))
+	}
+	return reply, nil
+}
+
+// arguments fills the placeholders. Each is looked for once, in what the user wrote: a prompt that holds {model} keeps it.
+func (c *command) arguments(r Request) ([]string, error) {
+	if !c.template {
+		return c.argv, nil
+	}
+	if c.byArg && strings.ContainsRune(r.Prompt, 0) {
+		return nil, swarm.Errorf(swarm.BadPrompt, "the prompt of %s holds a NUL byte and cannot be an argument", r.Turn).WithHint("%s", c.useStdin())
+	}
+	fill := strings.NewReplacer(promptHere, r.Prompt, modelHere, r.Model)
+	argv := slices.Clone(c.argv)
+	for i, arg := range argv[1:] {
+		filled := fill.Replace(arg)
+		if len(filled) > maxArgument {
+			return nil, swarm.Errorf(swarm.BadPrompt, "the prompt of %s has %d bytes, and an argument has room for 128 KB (%d bytes)", r.Turn, len(r.Prompt), maxArgument).
+				WithHint("%s", c.useStdin())
+		}
+		argv[i+1] = filled
+	}
+	return argv, nil
+}
+
+func (c *command) useStdin() string {
+	return fmt.Sprintf("take %s out of the command of the provider %q: the prompt then goes to standard input, of any length", promptHere, c.name)
+}
+
+// resolve is the program's path. A name without a folder is looked for in PATH, once.
+func (c *command) resolve(dir string) (string, *swarm.Error) {
+	name := c.argv[0]
+	if strings.ContainsRune(name, filepath.Separator) {
+		return name, nil // as it is, from the turn's folder; starting it tells whether it is there
+	}
+	if path, ok := c.path.Load(name); ok {
+		return path.(string), nil
+	}
+	path, err := c.find(dir)
+	if err == nil {
+		c.path.Store(name, path)
+	}
+	return path, err
+}
+
+// find looks for the program as a turn in this folder would.
+func (c *command) find(dir string) (string, *swarm.Error) {
+	name := c.argv[0]
+	inFolder := strings.ContainsRune(name, filepath.Separator)
+	if inFolder && dir != "" && !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil:
+		return path, nil
+	case errors.Is(err, exec.ErrDot):
+		return "", swarm.Errorf(swarm.NotFound, "the program %q is in the current folder only, where PATH is not meant to find it", name).WithHint("write ./%s", name)
+	case errors.Is(err, fs.ErrPermission):
+		return "", c.notExecutable()
+	}
+	return "", c.notThere()
+}
+
+func (c *command) notThere() *swarm.Error {
+	name := c.argv[0]
+	e := swarm.Errorf(swarm.NotFound, "the program %q of the provider %q is not there", name, c.name)
+	if strings.ContainsRune(name, filepath.Separator) {
+		return e.WithHint("a path is taken from the folder in which the task works; correct it, or put the program there")
+	}
+	return e.WithHint("install it, or write its path; it was looked for in PATH")
+}
+
+func (c *command) notExecutable() *swarm.Error {
+	return swarm.Errorf(swarm.NotFound, "the program %q of the provider %q may not be executed", c.argv[0], c.name).
+		WithHint("chmod +x %s, or name what runs it first: command: [bash, %s]", c.argv[0], c.argv[0])
+}
+
+// startError says why no process could be made.
+func (c *command) startError(dir string, err error) error {
+	if dir != "" {
+		if info, e := os.Stat(dir); e != nil || !info.IsDir() {
+			return swarm.Errorf(swarm.NotFound, "the folder %s, in which the task works, is not there", dir).WithHint("make it, or correct `workdir`")
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if path, missing := c.find(dir); missing == nil {
+			return swarm.Errorf(swarm.NotFound, "%s is there, but what its first line (#!) names is not", path).WithHint("correct its first line, or install what it names")
+		}
+		return c.notThere()
+	case errors.Is(err, fs.ErrPermission):
+		return c.notExecutable()
+	case errors.Is(err, syscall.ENOEXEC):
+		return swarm.Errorf(swarm.BadInput, "%s is not a program: it has no first line like #!/bin/sh", c.argv[0]).
+			WithHint("give it one, or name what runs it first: command: [bash, %s]", c.argv[0])
+	case errors.Is(err, syscall.E2BIG):
+		return swarm.Errorf(swarm.BadPrompt, "the arguments and the environment of %s are longer than the system allows", c.argv[0]).WithHint("%s", c.useStdin())
+	}
+	return &swarm.Error{Kind: swarm.Other, Msg: "the program " + c.argv[0] + " could not be started", Err: err}
+}
+
+// cutError is the error of a turn whose context has ended.
+func cutError(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	var e *swarm.Error
+	if errors.As(cause, &e) {
+		return cause
+	}
+	switch kind := swarm.KindOf(cause); kind {
+	case swarm.TimedOut:
+		return &swarm.Error{Kind: kind, Msg: "it took longer than it may"}
+	case swarm.CutByCancel:
+		return &swarm.Error{Kind: kind, Msg: "it was cancelled"}
+	default:
+		return &swarm.Error{Kind: kind, Msg: "it was cut short", Err: cause}
+	}
+}
+
+// lastWords are the last lines of what a program wrote to standard error: mostly why it failed.
+func lastWords(stderr []byte) string {
+	const lines, most = 3, 400
+	var last []string
+	text := strings.ToValidUTF8(string(stderr), "\uFFFD")
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			last = append(last, line)
+		}
+	}
+	if len(last) == 0 {
+		return ""
+	}
+	said := strings.Join(last[max(0, len(last)-lines):], " | ")
+	if len(said) > most {
+		from := len(said) - most
+		from += restOfRune([]byte(said[from:]))
+		said = "…" + said[from:]
+	}
+	return ": " + said
+}

@@ -1,0 +1,287 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarm"
+)
+
+// cutWhen runs a turn and cuts it as soon as it says something.
+func cutWhen(t *testing.T, p Provider, r Request, cause error) (Reply, error) {
+	t.Helper()
+	ctx, cut := context.WithCancelCause(t.Context())
+	defer cut(nil)
+	return p.Turn(ctx, r, func(d Delta) {
+		if strings.Contains(d.Text, "ready") {
+			cut(cause)
+		}
+	})
+}
+
+func TestCutTurnsLeaveNobody(t *testing.T) {
+	for name, line := range map[string]string{
+		"waits":                      "echo ready; sleep 1000",
+		"becomes another":            "echo ready; exec sleep 1000",
+		"ignores TERM":               "trap '' TERM; echo ready; while :; do sleep 1000; done",
+		"has children":               "sleep 1000 & sleep 1000 & (sleep 1000; :) & echo ready; wait",
+		"children ignore TERM":       "(trap '' TERM; sleep 1000; sleep 1000) & echo ready; wait",
+		"is stopped":                 "echo ready; kill -STOP $$",
+		"child in its own session":   "setsid sleep 1000 & echo ready; wait",
+		"session without the pipes":  "setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo ready; wait",
+		"does not read a long input": "echo ready; sleep 1000",
+		"ends well when asked":       "trap 'exit 0' TERM; sleep 1000 & echo ready; wait",
+		"never stops talking":        "echo ready; exec yes",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := request(t, strings.Repeat("x", 1<<20))
+			reply, err := cutWhen(t, shell(t, line, grace(200*time.Millisecond)), r, swarm.Errorf(swarm.CutToSpeak, "a person spoke"))
+			wantKind(t, err, swarm.CutToSpeak)
+			if !strings.Contains(string(reply.Output), "ready") && name != "never stops talking" {
+				t.Errorf("the output until then, %q, is lost", reply.Output)
+			}
+			wantNobody(t, r.Run)
+		})
+	}
+}
+
+func TestTermComesBeforeKill(t *testing.T) {
+	r := request(t, "")
+	if err := syscall.Mkfifo(filepath.Join(r.Dir, "never"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := cutWhen(t, shell(t, "trap 'echo tidied; exit 0' TERM; echo ready; read line <never", grace(time.Hour)), r, context.Canceled)
+	wantKind(t, err, swarm.CutByCancel)
+	if string(reply.Output) != "ready\ntidied\n" {
+		t.Errorf("output is %q: it had no time to tidy up", reply.Output)
+	}
+}
+
+func TestErrorHasTheKindOfTheCause(t *testing.T) {
+	for _, c := range []struct {
+		cause error
+		kind  swarm.ErrorKind
+	}{
+		{swarm.Errorf(swarm.TimedOut, "it took longer than 10m"), swarm.TimedOut},
+		{swarm.Errorf(swarm.Stopped, "the run has another owner"), swarm.Stopped},
+		{context.DeadlineExceeded, swarm.TimedOut},
+		{context.Canceled, swarm.CutByCancel},
+		{nil, swarm.CutByCancel},
+		{fmt.Errorf("because: %w", swarm.Errorf(swarm.CutByCancel, "cancelled")), swarm.CutByCancel},
+		{errors.New("something else"), swarm.Other},
+	} {
+		_, err := cutWhen(t, shell(t, "echo ready; sleep 1000"), request(t, ""), c.cause)
+		wantKind(t, err, c.kind)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err := shell(t, "sleep 1000").Turn(ctx, request(t, ""), nil)
+	wantKind(t, err, swarm.TimedOut)
+}
+
+func TestManyCutTurnsLeaveNobody(t *testing.T) {
+	p := shell(t, "sleep 1000 & (trap '' TERM; sleep 1000) & echo ready; wait", grace(50*time.Millisecond))
+	r := request(t, "x")
+	var all sync.WaitGroup
+	room := make(chan struct{}, 16)
+	var cut atomic.Int32
+	for i := range 200 {
+		all.Add(1)
+		room <- struct{}{}
+		go func() {
+			defer all.Done()
+			defer func() { <-room }()
+			mine := r
+			mine.Turn = swarm.TurnID("code", 1, i+1)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_, err := p.Turn(ctx, mine, func(Delta) { cancel() })
+			if swarm.KindOf(err) == swarm.CutByCancel {
+				cut.Add(1)
+			}
+		}()
+	}
+	all.Wait()
+	if cut.Load() != 200 {
+		t.Errorf("%d turns were cut, want 200", cut.Load())
+	}
+	wantNobody(t, r.Run)
+}
+
+func TestCuttingOneTurnLeavesTheOther(t *testing.T) {
+	one, other := request(t, ""), request(t, "")
+	other.Turn = "code/2/2"
+	gate := filepath.Join(other.Dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ready, done := make(chan string, 10), make(chan error)
+	go func() {
+		_, err := shell(t, "echo ready; read line <gate").Turn(t.Context(), other, func(d Delta) { ready <- d.Text })
+		done <- err
+	}()
+	<-ready
+	_, err := cutWhen(t, shell(t, "setsid sleep 1000 & echo ready; wait"), one, context.Canceled)
+	wantKind(t, err, swarm.CutByCancel)
+	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the other turn ended with %v", err)
+	}
+}
+
+// A program has ended well; what it left behind has the grace period and no more.
+func TestWhatIsLeftBehind(t *testing.T) {
+	for name, line := range map[string]string{
+		"holds standard output":         "echo done; sleep 1000 &",
+		"holds it and ignores TERM":     "echo done; (trap '' TERM; sleep 1000; :) &",
+		"holds standard error only":     "echo done; sleep 1000 >/dev/null &",
+		"holds nothing":                 "echo done; sleep 1000 >/dev/null 2>&1 </dev/null &",
+		"holds output in a new session": "echo done; setsid sleep 1000 &",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := request(t, "")
+			reply, err := shell(t, line, grace(100*time.Millisecond)).Turn(t.Context(), r, nil)
+			if err != nil || string(reply.Output) != "done\n" {
+				t.Errorf("output %q, error %v", reply.Output, err)
+			}
+			wantNobody(t, r.Run)
+		})
+	}
+}
+
+func TestChildrenMayFinishInTheGracePeriod(t *testing.T) {
+	r := request(t, "")
+	gate := filepath.Join(r.Dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := shell(t, "(read line <gate; echo child; echo file >written) & echo parent", grace(time.Hour)).Turn(t.Context(), r, func(d Delta) {
+		if d.Text == "parent\n" {
+			go os.WriteFile(gate, []byte("go\n"), 0)
+		}
+	})
+	if err != nil || string(reply.Output) != "parent\nchild\n" {
+		t.Errorf("output %q, error %v", reply.Output, err)
+	}
+	if _, err := os.Stat(filepath.Join(r.Dir, "written")); err != nil {
+		t.Error("the child was ended before its time")
+	}
+}
+
+// Somebody may hold the pipe whom we cannot find: without our marks, in a session of its own. The turn ends all the same.
+func TestHiddenHolderOfThePipe(t *testing.T) {
+	r := request(t, "")
+	reply, err := shell(t, "setsid env -i sleep 1000 & echo $!", grace(100*time.Millisecond)).Turn(t.Context(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(reply.Output), &pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("the hidden process was expected to live: %v", err)
+	}
+}
+
+func TestGigabyteCostsNoMemory(t *testing.T) {
+	const size = 1 << 30
+	var before, after runtime.MemStats
+	var heard int64
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	reply, err := shell(t, `head -c 1073741821 /dev/zero | tr '\0' x; printf end`).Turn(t.Context(), request(t, ""), func(d Delta) { heard += int64(len(d.Text)) })
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply.Bytes != size || heard != size || len(reply.Output) != MaxOutput || !strings.HasSuffix(string(reply.Output), "xxend") {
+		t.Errorf("%d bytes, %d heard, %d kept", reply.Bytes, heard, len(reply.Output))
+	}
+	if grown := int64(after.Sys) - int64(before.Sys); grown > 32<<20 {
+		t.Errorf("the process has grown by %d MB", grown>>20)
+	}
+}
+
+func TestReap(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows all environments")
+	}
+	r := request(t, "")
+	mine := func(line, run string) *exec.Cmd {
+		t.Helper()
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Env = append(os.Environ(), envRun+"="+run)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	plain := mine("echo ready; exec sleep 1000", r.Run)
+	deaf := mine("trap '' TERM; echo ready; exec sleep 1000", r.Run)
+	other := mine("echo ready; exec sleep 1000", r.Run+"0")
+	ended := make(chan struct{}, 2)
+	for _, c := range []*exec.Cmd{plain, deaf} { // without somebody who waits for them they would stay as zombies
+		go func() { _ = c.Wait(); ended <- struct{}{} }()
+	}
+	if n := Reap(r.Run); n != 2 {
+		t.Errorf("%d processes were ended, want 2", n)
+	}
+	<-ended
+	<-ended
+	wantNobody(t, r.Run)
+	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("another run's process was ended too: %v", err)
+	}
+	_ = other.Process.Kill()
+	_ = other.Wait()
+	if n := Reap(r.Run); n != 0 {
+		t.Errorf("nobody is left, but %d were ended", n)
+	}
+	if n := Reap(""); n != 0 {
+		t.Errorf("no run at all, but %d were ended", n)
+	}
+}
+
+// A command inside an agent may reap the agent's own run: it spares itself and the agent above it.
+func TestReapSparesThoseAbove(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows all environments")
+	}
+	if run := os.Getenv("REAP_THIS"); run != "" {
+		fmt.Printf("reaped %d\n", Reap(run))
+		return
+	}
+	r := request(t, "")
+	r.Env = map[string]string{"REAP_THIS": r.Run}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := shell(t, "sleep 1000 >/dev/null 2>&1 & "+self+" -test.run '^TestReapSparesThoseAbove$'; echo alive").Turn(t.Context(), r, nil)
+	if err != nil || !strings.Contains(string(reply.Output), "reaped 1\n") || !strings.HasSuffix(string(reply.Output), "alive\n") {
+		t.Errorf("output %q, error %v", reply.Output, err)
+	}
+}

@@ -1,0 +1,178 @@
+package provider
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"swarm"
+)
+
+// Variables that a program is given about its turn. Whatever an outer swarm has set is not passed on.
+const (
+	envRun       = "SWARM_RUN_ID"
+	envTask      = "SWARM_TASK"
+	envAgent     = "SWARM_AGENT"
+	envIteration = "SWARM_ITERATION"
+	envAttempt   = "SWARM_ATTEMPT"
+	envTurn      = "SWARM_TURN_ID"
+)
+
+// serverToken is the key to our own server, which no program is ever given.
+const serverToken = "SWARM_TOKEN"
+
+var (
+	// ours nobody else may set: processes left behind are found by some of them, and the others would be lies.
+	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, serverToken, "PWD"}
+	// given are set when the request holds them, and are not passed on from an outer swarm.
+	given = []string{"SWARM_URL", "SWARM_AGENT_TOKEN"}
+)
+
+// vendors are the beginnings of the variables in which sellers of models expect their keys.
+var vendors = []string{
+	"AI21", "ALIBABA", "ANTHROPIC", "AZURE_OPENAI", "CEREBRAS", "CLAUDE", "CO", "CODEX", "COHERE", "CURSOR", "DASHSCOPE", "DEEPINFRA",
+	"DEEPSEEK", "FIREWORKS", "GEMINI", "GOOGLE", "GOOGLE_GENAI", "GROK", "GROQ", "HF", "HUGGINGFACE", "HUGGING_FACE_HUB", "HYPERBOLIC",
+	"KIMI", "LITELLM", "MINIMAX", "MISTRAL", "MOONSHOT", "NEBIUS", "NVIDIA", "OLLAMA", "OPENAI", "OPENCODE", "OPENROUTER", "PERPLEXITY",
+	"PPLX", "QWEN", "REPLICATE", "SAMBANOVA", "TOGETHER", "TOGETHER_AI", "VERTEX", "VOYAGE", "WATSONX", "XAI", "ZAI", "ZHIPU", "ZHIPUAI",
+}
+
+// keyEndings are what follows a vendor's name in the name of a key.
+var keyEndings = []string{"_API_KEY", "_API_TOKEN", "_AUTH_TOKEN", "_ACCESS_TOKEN", "_OAUTH_TOKEN", "_CODE_OAUTH_TOKEN", "_ADMIN_KEY", "_TOKEN", "_KEY", "_SECRET"}
+
+// IsProviderKey says whether a variable of this name holds a key to somebody's models. A program is given such a variable
+// only when its provider, agent or task names it.
+func IsProviderKey(name string) bool {
+	if name == "AWS_BEARER_TOKEN_BEDROCK" {
+		return true
+	}
+	for _, end := range keyEndings {
+		if vendor, ok := strings.CutSuffix(name, end); ok && slices.Contains(vendors, vendor) {
+			return true
+		}
+	}
+	return false
+}
+
+// An environment is what the turns of one provider have in common.
+type environment struct {
+	own    []string // this process's
+	shared []string // what every turn is given of it, and what the provider adds
+}
+
+// newEnvironment takes our environment without our token, without what an outer swarm has set and without keys to models,
+// and adds the provider's own variables.
+func newEnvironment(own []string, added map[string]string) (*environment, error) {
+	if own == nil {
+		own = os.Environ()
+	}
+	if err := checkEnv(added); err != nil {
+		return nil, err
+	}
+	e := &environment{own: own}
+	e.shared = make([]string, 0, len(own)+len(added))
+	for _, kv := range own {
+		name, _, ok := strings.Cut(kv, "=")
+		_, replaced := added[name]
+		if !ok || replaced || slices.Contains(ours, name) || slices.Contains(given, name) || IsProviderKey(name) {
+			continue
+		}
+		e.shared = append(e.shared, kv)
+	}
+	e.shared = e.add(e.shared, added)
+	return e, nil
+}
+
+// of is the environment of one turn.
+func (e *environment) of(r Request, dir string) ([]string, error) {
+	if err := checkEnv(r.Env); err != nil {
+		return nil, err
+	}
+	env := make([]string, 0, len(e.shared)+len(r.Env)+len(ours)+1)
+	if len(r.Env) == 0 {
+		env = append(env, e.shared...)
+	} else {
+		for _, kv := range e.shared {
+			name, _, _ := strings.Cut(kv, "=")
+			if _, replaced := r.Env[name]; !replaced {
+				env = append(env, kv)
+			}
+		}
+		env = e.add(env, r.Env)
+	}
+	if dir != "" {
+		env = append(env, "PWD="+dir)
+	}
+	return append(env,
+		envRun+"="+r.Run, envTask+"="+r.Task, envAgent+"="+r.Agent, envTurn+"="+r.Turn,
+		envIteration+"="+strconv.Itoa(r.Iteration), envAttempt+"="+strconv.Itoa(r.Attempt)), nil
+}
+
+// add appends what a file's `env:` says, in the order of the names. `KEY: $NAME` takes the value from our own environment, so
+// that no secret has to stand in a file; for the key to a model, so does a `KEY:` without a value. One that is not set there
+// is not set at all.
+func (e *environment) add(env []string, added map[string]string) []string {
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		value := added[name]
+		from, taken := reference(value)
+		if value == "" && IsProviderKey(name) {
+			from, taken = name, true
+		}
+		if taken {
+			var set bool
+			if value, set = e.lookup(from); !set {
+				continue
+			}
+		}
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// reference is the name in `$NAME` or `${NAME}`, when value is nothing else.
+func reference(value string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(value, "$")
+	if !ok {
+		return "", false
+	}
+	if inner, braces := strings.CutPrefix(name, "{"); braces {
+		if name, ok = strings.CutSuffix(inner, "}"); !ok {
+			return "", false
+		}
+	}
+	for i, c := range []byte(name) {
+		letter := c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return "", false
+		}
+	}
+	return name, name != ""
+}
+
+func (e *environment) lookup(name string) (value string, ok bool) {
+	if name == serverToken {
+		return "", false
+	}
+	for _, kv := range e.own {
+		if k, v, _ := strings.Cut(kv, "="); k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// checkEnv says which variable no program can be given.
+func checkEnv(env map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			return swarm.Errorf(swarm.BadInput, "%q is not the name of a variable", name).WithHint("write letters, digits and _")
+		case slices.Contains(ours, name):
+			return swarm.Errorf(swarm.BadInput, "`env` sets %s, which only swarm itself may set", name).WithHint("choose another name")
+		case strings.ContainsRune(env[name], 0):
+			return swarm.Errorf(swarm.BadInput, "the value of %s in `env` holds a NUL byte", name).WithHint("no program can be given one; take it out")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package provider
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+)
+
+// Options are what a provider needs beside its description in the plan.
+type Options struct {
+	Script     []byte        // of kind script: the script's text
+	ScriptFile string        // and its name, for errors
+	Dir        string        // where commands run when a request does not say; "" = the current folder
+	Environ    []string      // the environment that commands inherit; nil = this process's
+	Grace      time.Duration // between asking processes to end and ending them; 0 = DefaultGrace
+}
+
+// DefaultGrace is how long processes have to end after they were asked to, and what a program leaves behind after it has ended.
+const DefaultGrace = 2 * time.Second
+
+// Kinds are the kinds of providers that a compose file may name and that work.
+var Kinds = []string{"command", "script"}
+
+// known are kinds with a name already, and nothing behind it yet.
+var known = []string{"claude-code", "codex", "gemini", "opencode", "acp", "anthropic", "openai"}
+
+// Open makes the provider that spec describes. It starts nothing.
+func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {
+	if opt.Grace <= 0 {
+		opt.Grace = DefaultGrace
+	}
+	switch spec.Kind {
+	case "command":
+		return newCommand(spec, opt)
+	case "script":
+		file := opt.ScriptFile
+		if file == "" {
+			file = spec.Name
+		}
+		return ParseScript(file, opt.Script)
+	}
+	working := "providers of the kinds " + strings.Join(Kinds, " and ") + " work"
+	err := swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which does not exist", spec.Name, spec.Kind)
+	switch near := swarm.Nearest(spec.Kind, Kinds); {
+	case spec.Kind == "":
+		err.Msg = fmt.Sprintf("the provider %q has no kind", spec.Name)
+	case slices.Contains(known, spec.Kind):
+		err.Msg = fmt.Sprintf("the provider %q is of the kind %q, which is not built yet", spec.Name, spec.Kind)
+	case near != "":
+		working = fmt.Sprintf("did you mean %q? %s", near, working)
+	}
+	return nil, err.WithHint("%s", working)
+}

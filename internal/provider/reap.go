@@ -1,0 +1,67 @@
+package provider
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// Reap ends the processes that a killed swarm has left behind: those whose environment says that they belong to the run. It
+// spares this process and those that it runs under. It asks first, makes them end after a moment, and returns how many there
+// were. The caller makes sure that nobody else drives the run.
+func Reap(runID string) (killed int) {
+	if runID == "" {
+		return 0
+	}
+	mark := envRun + "=" + runID
+	asked := map[int]bool{}
+	patience := time.Now().Add(DefaultGrace)
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		found := marked(mark)
+		if len(found) == 0 {
+			return len(asked)
+		}
+		late := time.Now().After(patience)
+		if late && time.Now().After(patience.Add(DefaultGrace)) {
+			return len(asked) // what is left cannot be ended by us
+		}
+		for _, pid := range found {
+			switch {
+			case late:
+				endOne(pid, syscall.SIGKILL, mark)
+			case !asked[pid]:
+				endOne(pid, syscall.SIGTERM, mark)
+				endOne(pid, syscall.SIGCONT, mark)
+			}
+			asked[pid] = true
+		}
+		time.Sleep(pause)
+	}
+}
+
+// endMarked ends at once the processes whose environment holds all of the marks, until none is found.
+func endMarked(marks ...string) {
+	for range 10 { // a process that forks faster than this is a bomb, and not ours to defuse
+		found := marked(marks...)
+		if len(found) == 0 {
+			return
+		}
+		for _, pid := range found {
+			endOne(pid, syscall.SIGKILL, marks...)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// endOne signals a process if it still is the one that was found: a handle on it is taken first, so that its number cannot
+// become another's in between.
+func endOne(pid int, s syscall.Signal, marks ...string) {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return
+	}
+	defer p.Release()
+	if isMarked(pid, marks) {
+		_ = p.Signal(s)
+	}
+}

@@ -1,0 +1,41 @@
+//go:build unix && !linux
+
+package provider
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// marked are the processes whose environment holds all of the marks, without this one and the one that started it, as far as
+// ps tells: it shows the environments of this user's processes behind their arguments.
+func marked(marks ...string) []int {
+	out, err := exec.Command("ps", "-axEww", "-o", "pid=,command=").Output()
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		pid, err := strconv.Atoi(words[0])
+		if err == nil && pid != os.Getpid() && pid != os.Getppid() && holdAll(words[1:], marks) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func isMarked(pid int, marks []string) bool {
+	out, err := exec.Command("ps", "-Eww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
+	return err == nil && holdAll(strings.Fields(string(out)), marks)
+}
+
+func holdAll(words, marks []string) bool {
+	return !slices.ContainsFunc(marks, func(mark string) bool { return !slices.Contains(words, mark) })
+}
