@@ -53,23 +53,21 @@ const (
 // Compile makes the plan of what is selected. The error is the first of those that Check would find.
 func Compile(o Options) (*Bundle, error) {
 	c := newCompiler(o)
-	for _, step := range []func(){c.read, c.resolve} {
+	var sel *selection
+	var p swarm.Plan
+	for _, step := range []func(){
+		c.read,
+		c.resolve,
+		func() { sel = c.choose() },
+		func() { c.loadPrompts(sel) },
+		func() { c.checkReferences(sel) },
+		func() { c.checkMoney(sel) },
+		func() { c.checkCopies(sel) },
+		func() { p = c.emit(sel) },
+	} {
 		if step(); c.failed() {
 			return nil, c.firstError()
 		}
-	}
-	sel := c.choose()
-	if c.failed() {
-		return nil, c.firstError()
-	}
-	for _, step := range []func(*selection){c.loadPrompts, c.checkReferences, c.checkMoney} {
-		if step(sel); c.failed() {
-			return nil, c.firstError()
-		}
-	}
-	p := c.emit(sel)
-	if c.failed() {
-		return nil, c.firstError()
 	}
 	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings()}, nil
 }

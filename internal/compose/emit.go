@@ -24,9 +24,6 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 	b := c.file.Budget
 	p.Budget = swarm.Budget{Tokens: b.Tokens.value, USD: b.USD.value, Calls: b.Calls.value, Wall: b.Wall.value}
 	p.MaxParallel = c.settings().MaxParallel
-	if c.checkCopies(sel); c.failed() {
-		return p
-	}
 	agents := c.agentsOf(sel)
 	if sel.pipeline != nil {
 		p.Name = sel.pipeline.name

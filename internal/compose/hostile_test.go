@@ -18,12 +18,12 @@ func hostile() map[string]string {
 		fmt.Fprintf(&pipelines, "  t%d: {prompt-string: x}\n", i)
 	}
 	pipelines.WriteString("pipelines:\n")
-	for i := range 20_000 {
+	for i := range 5000 {
 		fmt.Fprintf(&pipelines, "  p%d: {tasks: [t%d]}\n", i, i%5000)
 	}
 	dense := "provider: codex\ntasks:\n"
-	for i := range 1000 {
-		dense += fmt.Sprintf("  t%d: {prompt-string: x, depends_on: [%s]}\n", i, strings.Join(names("t", max(0, i-300), i), ", "))
+	for i := range 500 {
+		dense += fmt.Sprintf("  t%d: {prompt-string: x, depends_on: [%s]}\n", i, strings.Join(names("t", max(0, i-100), i), ", "))
 	}
 	return map[string]string{
 		"open brackets":     strings.Repeat("[", MaxFile),
@@ -34,13 +34,13 @@ func hostile() map[string]string {
 		"one-line lists":    strings.Repeat("["+strings.Repeat("a,", 15_000)+"]\n", 20),
 		"keys":              strings.Repeat("a: b\n", MaxFile/5),
 		"question marks":    strings.Repeat("? ", MaxFile/2),
-		"comments":          strings.Repeat("#\n", MaxFile/2),
-		"words":             "a: " + strings.Repeat("x ", MaxFile/2-2),
+		"comments":          strings.Repeat("#\n", MaxFile/16),
+		"words":             "a: " + strings.Repeat("x ", MaxFile/16),
 		"alias bomb":        bomb,
 		"many pipelines":    pipelines.String(),
 		"many dependencies": dense,
 		"many roots":        strings.Repeat("---\n", MaxFile/4),
-		"one key":           strings.Repeat("k", MaxFile-3) + ": 1",
+		"one key":           strings.Repeat("k", MaxFile/8) + ": 1",
 		"too large":         strings.Repeat(" ", MaxFile+1),
 	}
 }

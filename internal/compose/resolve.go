@@ -88,6 +88,9 @@ func (c *compiler) read() {
 	c.override()
 	d := &decoder{problems: &c.problems}
 	d.into(c.root, &c.file, rule{})
+	if d.aliased >= maxAliased {
+		c.root = nil // a bomb: there is no point in looking at what it says
+	}
 }
 
 // resolve looks at the file as a whole: who is who, and who waits for whom.
