@@ -121,7 +121,7 @@ func (c *compiler) checkOrder(sel *selection) {
 			c.warn(t.key, "the prompt of the task %q may get as large as %.1f MB, and 4 MB is the limit", t.name, float64(t.prompt.bytes)/(1<<20)).
 				WithHint("read less: {{output:task:last_50_lines}}")
 		}
-		if c.iterations(sel, i) > 1 {
+		if c.iterations(sel, i) > 1 || sel.listed != nil && sel.listed[i] {
 			continue
 		}
 		for _, r := range c.refs(t) {

@@ -18,7 +18,8 @@ type selection struct {
 	pipeline *entry[pipelineKeys] // nil: tasks by themselves
 	tasks    []int                // in the file's order
 	has      map[int]bool
-	stdin    bool // a prompt of it holds {{STDIN}}
+	stdin    bool   // a prompt of it holds {{STDIN}}
+	listed   []bool // by task: a pipeline has it, and what it reads is looked at there
 }
 
 // iterations is how often a selected task is done.
@@ -153,7 +154,9 @@ func (c *compiler) everySelection() []*selection {
 		}
 	}
 	if len(rest) > 0 || len(sels) == 0 {
-		sels = append(sels, c.loose(rest, true))
+		sel := c.loose(rest, true)
+		sel.listed = listed
+		sels = append(sels, sel)
 	}
 	return sels
 }
