@@ -72,6 +72,18 @@ func Compile(o Options) (*Bundle, error) {
 	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings()}, nil
 }
 
+// ReadSettings reads the settings alone: it needs no prompts, no provider and no selection.
+func ReadSettings(o Options) (*Settings, error) {
+	c := newCompiler(o)
+	for _, step := range []func(){c.read, c.resolve} {
+		if step(); c.failed() {
+			return nil, c.firstError()
+		}
+	}
+	s := c.settings()
+	return &s, nil
+}
+
 // Check finds everything that is wrong with the file, and everything that looks wrong, each list in order of place.
 // Without a selection it looks at every pipeline, and at the tasks that are in none.
 func Check(o Options) (errs, warnings []*swarm.Error) {

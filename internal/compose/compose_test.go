@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
@@ -212,5 +213,17 @@ func TestBodiesAreTemplates(t *testing.T) {
 	tmpl, err := prompt.Unmarshal(b.Bodies[0])
 	if err != nil || swarm.HashOf(b.Bodies[0]) != b.Plan.Tasks[0].Prompt || tmpl.Parts[0].Text != "Say hello." {
 		t.Errorf("%v %v", tmpl, err)
+	}
+}
+
+func TestReadSettingsNeedsNothingElse(t *testing.T) {
+	o := Options{File: "f", Source: []byte("tasks: {a: {prompt: nosuch}}\nwait_timeout: 7s\n"), MaxParallel: 3}
+	s, err := ReadSettings(o)
+	if err != nil || s.WaitTimeout != 7*time.Second || s.MaxParallel != 3 || s.ReplyTimeout != Defaults().ReplyTimeout {
+		t.Errorf("%+v %v", s, err)
+	}
+	o.Set = []string{"wait_timeout=soon"}
+	if _, err := ReadSettings(o); err == nil || !strings.HasPrefix(err.Error(), "--set wait_timeout=soon: ") {
+		t.Error(err)
 	}
 }

@@ -16,7 +16,7 @@ func Schema() []byte {
 	if err != nil {
 		panic(err) // it holds nothing but maps, lists, texts and numbers
 	}
-	return append(out, '\n')
+	return out
 }
 
 func schemaOf(v any, r rule) map[string]any {
