@@ -20,6 +20,7 @@ type Summary struct {
 	Ended   time.Time     `json:"ended,omitzero"`
 	Exit    int           `json:"exit,omitempty"`
 	Tasks   int           `json:"tasks,omitempty"`
+	Done    int           `json:"done,omitempty"` // of them, those that are completed
 	Usage   swarm.Usage   `json:"usage,omitzero"`
 	PID     int           `json:"pid,omitempty"`     // of the process that drives it, or did
 	Problem string        `json:"problem,omitempty"` // why nothing more is known: its log cannot be read

@@ -276,6 +276,12 @@ func secretsOf(p *swarm.Plan) map[string]string {
 }
 
 func summarize(p view.Picture) home.Summary {
+	done := 0
+	for _, t := range p.Tasks {
+		if t.Status == swarm.Completed {
+			done++
+		}
+	}
 	return home.Summary{ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
-		Tasks: len(p.Tasks), Usage: p.Usage, PID: p.Owner.PID}
+		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID}
 }

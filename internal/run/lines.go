@@ -1,0 +1,116 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"swarm/internal/home"
+	"swarm/internal/provider"
+	"swarm/internal/view"
+)
+
+// A Line is one line of a run's story: what a turn said, or what changed.
+type Line struct {
+	Time time.Time `json:"time"`
+	Task string    `json:"task,omitempty"`
+	Turn string    `json:"turn,omitempty"`
+	Kind string    `json:"kind"` // text, stderr, thinking, tool, …, gap, or the event's
+	Text string    `json:"text"`
+}
+
+// Lines makes lines of a story. A line comes when its end does, so that agents who speak at the same time do not break into
+// each other's.
+type Lines struct {
+	Fn func(Line) error
+
+	begun []*Line // lines without an end, in the order of their beginnings
+}
+
+// Take takes the next moment.
+func (l *Lines) Take(m Moment) error {
+	if m.Event != nil {
+		text := view.Tell(m.Event)
+		if err := l.end(m.Turn); err != nil || text == "" {
+			return err
+		}
+		return l.Fn(Line{m.Time, m.Task, m.Turn, string(m.Event.Kind), text})
+	}
+	switch provider.DeltaKind(m.Kind) {
+	case provider.DeltaText, provider.DeltaStderr, provider.DeltaThinking:
+		return l.pieces(m)
+	case home.Gap:
+		m.Text = fmt.Sprintf("… %d bytes were not kept …", m.Gap)
+	}
+	if err := l.end(m.Turn); err != nil {
+		return err
+	}
+	return l.Fn(Line{m.Time, m.Task, m.Turn, m.Kind, m.Text})
+}
+
+func (l *Lines) pieces(m Moment) error {
+	for text := m.Text; text != ""; {
+		piece, rest, whole := strings.Cut(text, "\n")
+		line := l.line(m)
+		line.Time = m.Time
+		line.Text += piece
+		if text = rest; !whole {
+			return nil
+		}
+		l.drop(line)
+		if err := l.tell(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line is the line of the moment's turn and kind that has begun, or a new one.
+func (l *Lines) line(m Moment) *Line {
+	for _, b := range l.begun {
+		if b.Turn == m.Turn && b.Kind == m.Kind {
+			return b
+		}
+	}
+	b := &Line{Task: m.Task, Turn: m.Turn, Kind: m.Kind}
+	l.begun = append(l.begun, b)
+	return b
+}
+
+func (l *Lines) drop(line *Line) {
+	for i, b := range l.begun {
+		if b == line {
+			l.begun = append(l.begun[:i], l.begun[i+1:]...)
+			return
+		}
+	}
+}
+
+func (l *Lines) tell(line *Line) error {
+	line.Text = strings.TrimSuffix(line.Text, "\r")
+	return l.Fn(*line)
+}
+
+// end ends the lines that a turn has begun.
+func (l *Lines) end(turn string) error {
+	for _, b := range append([]*Line(nil), l.begun...) {
+		if b.Turn == turn && turn != "" {
+			l.drop(b)
+			if err := l.tell(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// End ends all lines.
+func (l *Lines) End() error {
+	for _, b := range l.begun {
+		if err := l.tell(b); err != nil {
+			return err
+		}
+	}
+	l.begun = nil
+	return nil
+}

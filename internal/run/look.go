@@ -1,0 +1,140 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/sqlite"
+	"swarm/internal/view"
+)
+
+// lookEvery is how often a run is looked at that another process drives.
+const lookEvery = 50 * time.Millisecond
+
+// starting is how long a run that was made may take until somebody drives it.
+const starting = 5 * time.Second
+
+// A Look is a run that this process only looks at, whoever drives it.
+type Look struct {
+	ID   string
+	home *home.Home
+	log  *sqlite.Log
+}
+
+// LookAt opens a run to look at it. It keeps nobody from driving the run.
+func LookAt(h *home.Home, id string) (*Look, error) {
+	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	if err != nil {
+		return nil, err
+	}
+	return &Look{ID: id, home: h, log: log}, nil
+}
+
+// Close gives the run's log back.
+func (l *Look) Close() error { return l.log.Close() }
+
+// Driven says whether a living process drives the run, or is just about to.
+func (l *Look) Driven() bool {
+	_, alive, err := l.log.Owner(context.Background())
+	return err == nil && (alive || l.justMade())
+}
+
+// justMade says of a run that it was made a moment ago and has not been driven yet: the process that made it will.
+func (l *Look) justMade() bool {
+	made := false
+	over := errors.New("over")
+	err := l.log.Scan(0, func(e *swarm.Event) error {
+		if e.Seq == 1 {
+			made = time.Since(e.Time) < starting
+		}
+		if made = made && e.Kind != swarm.RunOwned; !made {
+			return over
+		}
+		return nil
+	})
+	return made && err == nil
+}
+
+// Fold is the run's fold, up to now.
+func (l *Look) Fold() (*view.Run, error) { return View(l.log, l.ID) }
+
+// Picture is what the run looks like now. One that has not ended and that nobody drives is interrupted, whatever its log says.
+func (l *Look) Picture() (view.Picture, error) {
+	driven := l.Driven() // asked first: what its driver wrote before it left is in the fold
+	v, err := l.Fold()
+	if err != nil {
+		return view.Picture{}, err
+	}
+	return stands(v.Picture(), driven), nil
+}
+
+func stands(p view.Picture, driven bool) view.Picture {
+	if driven {
+		return p
+	}
+	return p.Abandoned("the process that drove it is gone")
+}
+
+// Details are the run's turns, envelopes and artifacts.
+func (l *Look) Details() (view.Details, error) { return view.Collect(Events(l.log)) }
+
+// Text is a text that the run's log holds, a prompt or an output.
+func (l *Look) Text(h swarm.Hash) ([]byte, error) {
+	if h == "" || h == swarm.NoText {
+		return nil, nil
+	}
+	return l.log.Body(h)
+}
+
+// Why is the path of waits that begins with a task or an agent, and the picture in which it is true.
+func (l *Look) Why(name string) (view.Chain, view.Picture, error) {
+	driven := l.Driven()
+	v, err := l.Fold()
+	if err != nil {
+		return nil, view.Picture{}, err
+	}
+	chain, err := v.Why(name)
+	p := stands(v.Picture(), driven)
+	for i := range chain { // an abandoned run is another picture than its log tells
+		for _, t := range p.Tasks {
+			if t.Name == chain[i].Task {
+				chain[i].Status, chain[i].Waits, chain[i].Reason = t.Status, t.Waits, t.Reason
+			}
+		}
+	}
+	return chain, p, err
+}
+
+// Wait waits until the run has ended and its driver has left, until nobody drives it any more, or until ctx ends. It returns
+// the last picture.
+func (l *Look) Wait(ctx context.Context) (view.Picture, error) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for l.Driven() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return view.Picture{}, context.Cause(ctx)
+		}
+	}
+	return l.Picture()
+}
+
+// Summarize makes the summary of the run whose log is at path.
+func Summarize(path string) (home.Summary, error) {
+	log, err := sqlite.OpenReadOnly(path)
+	if err != nil {
+		return home.Summary{}, err
+	}
+	defer log.Close()
+	v, err := View(log, strings.TrimSuffix(filepath.Base(path), ".db"))
+	if err != nil {
+		return home.Summary{}, err
+	}
+	return summarize(v.Picture()), nil
+}

@@ -1,0 +1,271 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/provider"
+	"swarm/internal/view"
+)
+
+// A Moment is one thing that happened in a run: an event, or something that a turn said.
+type Moment struct {
+	Time  time.Time
+	Event *swarm.Event // nil = a turn said something
+	Task  string
+	Turn  string
+	Kind  string // of what it said: a provider's text, stderr, thinking, tool, …; home.Gap for what was not kept
+	Text  string // a piece, not a line
+	Gap   int64  // of kind home.Gap: how many bytes are missing
+}
+
+// A Story tells a run in the order of time: its events, and between them what its turns said, from their streams. Where a
+// stream is gone, what was kept of the turn's output stands in. It can be asked again for what has happened since.
+type Story struct {
+	Only func(task string) bool // whose streams are read; nil = everybody's
+
+	look   *Look
+	after  int64 // the last event that was told
+	voices []*turnVoice
+}
+
+// A turnVoice is what a turn said and says. It is listened to for a moment after the turn's end, because what was said last may
+// come after it.
+type turnVoice struct {
+	task, turn string
+	stream     *home.StreamReader // nil = it never had one
+	heard      []home.Record      // and not told yet
+	spoke      bool               // some of it was output
+	ended      time.Time          // zero = it runs
+	output     swarm.Hash
+}
+
+// settled is how long after a turn's end what it said is surely in its stream.
+const settled = time.Second
+
+// Story tells the run from its beginning.
+func (l *Look) Story() *Story { return &Story{look: l} }
+
+// StoryFrom tells the run from where a fold of it stands, and what the turns have said that run there.
+func (l *Look) StoryFrom(v *view.Run) (*Story, error) {
+	s := l.Story()
+	s.after = v.Seq
+	for i := range v.Len() {
+		t := v.At(i)
+		if t.Status != swarm.Running || t.Turn == "" {
+			continue
+		}
+		var last *swarm.Event
+		for n := 1; ; n++ {
+			e, ok, err := l.log.Find(swarm.StartKey(t.Turn, n))
+			if err != nil {
+				return nil, err
+			}
+			if !ok || e.Seq > v.Seq {
+				break
+			}
+			last = &e
+		}
+		if last != nil {
+			if err := s.meet(last); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, nil
+}
+
+// Tell calls fn with what has happened and was not told yet. It never waits.
+func (s *Story) Tell(fn func(Moment) error) error {
+	driven := s.look.Driven()
+	for _, v := range s.voices {
+		if err := v.listen(); err != nil {
+			return err
+		}
+	}
+	err := s.look.log.Scan(s.after, func(e *swarm.Event) error {
+		s.after = e.Seq
+		if err := s.upto(e.Time, fn); err != nil {
+			return err
+		}
+		if err := s.hear(e, driven, fn); err != nil {
+			return err
+		}
+		return fn(Moment{Time: e.Time, Event: e, Task: e.Task, Turn: e.Turn})
+	})
+	if err != nil {
+		return err
+	}
+	return s.rest(driven, fn)
+}
+
+// Follow tells the run until it is through or nobody drives it any more, or ctx ends.
+func (s *Story) Follow(ctx context.Context, fn func(Moment) error) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		driven := s.look.Driven() // asked first: what its driver said before it left is told below
+		if err := s.Tell(fn); err != nil || !driven {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// hear takes note of the turns that an event begins or ends.
+func (s *Story) hear(e *swarm.Event, driven bool, fn func(Moment) error) error {
+	if s.Only != nil && !s.Only(e.Task) {
+		return nil
+	}
+	switch e.Kind {
+	case swarm.TurnStarted:
+		if v := s.leave(e.Turn); v != nil { // cut by a crash
+			if err := v.tell(fn); err != nil {
+				return err
+			}
+		}
+		return s.meet(e)
+	case swarm.TurnEnded:
+		return s.end(e, driven, fn)
+	}
+	return nil
+}
+
+func (s *Story) meet(e *swarm.Event) error {
+	if s.Only != nil && !s.Only(e.Task) {
+		return nil
+	}
+	var start swarm.TurnStart
+	if err := json.Unmarshal(e.Data, &start); err != nil {
+		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %v", e.Seq, e.Kind, err)
+	}
+	v := &turnVoice{task: e.Task, turn: e.Turn, stream: s.look.home.StreamFrom(s.look.ID, e.Turn, start.Start, home.Position{})}
+	s.voices = append(s.voices, v)
+	return v.listen()
+}
+
+// leave forgets a turn's voice and returns it, or nil.
+func (s *Story) leave(turn string) *turnVoice {
+	for i, v := range s.voices {
+		if v.turn == turn && v.ended.IsZero() {
+			s.voices = slices.Delete(s.voices, i, i+1)
+			return v
+		}
+	}
+	return nil
+}
+
+// end tells what a turn that has ended still had to say.
+func (s *Story) end(e *swarm.Event, driven bool, fn func(Moment) error) error {
+	var end swarm.CallEnd
+	if err := json.Unmarshal(e.Data, &end); err != nil {
+		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %v", e.Seq, e.Kind, err)
+	}
+	v := s.leave(e.Turn)
+	if v == nil { // it was done in another run
+		v = &turnVoice{task: e.Task, turn: e.Turn}
+	}
+	v.ended, v.output = e.Time, end.Output
+	if err := v.listen(); err != nil {
+		return err
+	}
+	if err := v.tell(fn); err != nil {
+		return err
+	}
+	if driven && v.stream != nil && time.Since(v.ended) < settled {
+		s.voices = append(s.voices, v)
+		return nil
+	}
+	return s.standIn(v, fn)
+}
+
+// rest tells what was said after the last event, and leaves the turns that will say nothing more.
+func (s *Story) rest(driven bool, fn func(Moment) error) error {
+	if err := s.upto(time.Time{}, fn); err != nil {
+		return err
+	}
+	var open []*turnVoice
+	for _, v := range s.voices {
+		if v.ended.IsZero() || driven && time.Since(v.ended) < settled {
+			open = append(open, v)
+			continue
+		}
+		if err := s.standIn(v, fn); err != nil {
+			return err
+		}
+	}
+	s.voices = open
+	return nil
+}
+
+// standIn tells the output that was kept of a turn whose stream has none.
+func (s *Story) standIn(v *turnVoice, fn func(Moment) error) error {
+	if v.spoke {
+		return nil
+	}
+	text, err := s.look.Text(v.output)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	return fn(Moment{Time: v.ended, Task: v.task, Turn: v.turn, Kind: string(provider.DeltaText), Text: string(text)})
+}
+
+// upto tells what was said until a time, or all that was heard, in order.
+func (s *Story) upto(t time.Time, fn func(Moment) error) error {
+	for {
+		var first *turnVoice
+		for _, v := range s.voices {
+			if len(v.heard) > 0 && (first == nil || v.heard[0].Time.Before(first.heard[0].Time)) {
+				first = v
+			}
+		}
+		if first == nil || !t.IsZero() && first.heard[0].Time.After(t) {
+			return nil
+		}
+		if err := first.next(fn); err != nil {
+			return err
+		}
+	}
+}
+
+// listen reads what is new in the stream.
+func (v *turnVoice) listen() error {
+	if v.stream == nil {
+		return nil
+	}
+	last := time.Time{}
+	_, err := v.stream.Read(func(r home.Record) error {
+		if r.Time.IsZero() { // a gap has no time of its own
+			r.Time = last
+		}
+		last = r.Time
+		v.spoke = v.spoke || r.Kind == string(provider.DeltaText)
+		v.heard = append(v.heard, r)
+		return nil
+	})
+	return err
+}
+
+// tell tells all that was heard.
+func (v *turnVoice) tell(fn func(Moment) error) error {
+	for len(v.heard) > 0 {
+		if err := v.next(fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *turnVoice) next(fn func(Moment) error) error {
+	r := v.heard[0]
+	v.heard = v.heard[1:]
+	return fn(Moment{Time: r.Time, Task: v.task, Turn: v.turn, Kind: r.Kind, Text: r.Text, Gap: r.Gap})
+}

@@ -1,0 +1,113 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"swarm"
+)
+
+// Tell says in one sentence what an event changed, or "" when a person need not be told: it only carries what others tell.
+func Tell(e *swarm.Event) string {
+	switch e.Kind {
+	case swarm.RunStarted:
+		var s swarm.RunStart
+		read(e, &s)
+		what := strings.TrimSpace(string(s.Kind)+" "+s.Name) + " started"
+		switch {
+		case s.From != "":
+			return what + ", to try " + s.From + " again"
+		case s.Replay:
+			return what + ", from a recording"
+		}
+		return what
+	case swarm.RunOwned:
+		var o swarm.Ownership
+		if read(e, &o); o.Fence > 1 {
+			return fmt.Sprintf("process %d drives the run from here on", o.PID)
+		}
+		return ""
+	case swarm.RunPausing:
+		return "pausing: running turns finish, none starts"
+	case swarm.RunPaused:
+		return "paused"
+	case swarm.RunUnpaused:
+		return "goes on"
+	case swarm.RunInterrupted:
+		return "interrupted" + why(e)
+	case swarm.RunEnded:
+		var end swarm.RunEnd
+		read(e, &end)
+		return string(end.Status) + because(end.Reason)
+	case swarm.BudgetSpent:
+		return "the budget is spent" + why(e)
+	case swarm.Notice:
+		var n swarm.Reason
+		read(e, &n)
+		if n.Hint != "" {
+			return n.Reason + " (" + n.Hint + ")"
+		}
+		return n.Reason
+	case swarm.Control:
+		var c swarm.ControlWord
+		if read(e, &c); c.Target != "" {
+			return fmt.Sprintf("asked to %s %s", c.Word, c.Target)
+		}
+		return fmt.Sprintf("asked to %s", c.Word)
+	}
+	return tellTask(e)
+}
+
+func tellTask(e *swarm.Event) string {
+	switch e.Kind {
+	case swarm.IterationStarted, swarm.TaskStarted:
+		var it swarm.Iteration
+		read(e, &it)
+		switch {
+		case e.Kind == swarm.IterationStarted:
+			return fmt.Sprintf("iteration %d of %d", it.Iteration, it.Of)
+		case it.Of > 1:
+			return fmt.Sprintf("started (iteration %d of %d)", it.Iteration, it.Of)
+		}
+		return "started"
+	case swarm.TurnStarted:
+		var s swarm.TurnStart
+		if read(e, &s); s.Start > 1 {
+			return fmt.Sprintf("turn %s was cut, and runs again", e.Turn)
+		}
+		return ""
+	case swarm.TaskRetrying:
+		var r swarm.Retry
+		read(e, &r)
+		again := "again at once"
+		if r.After > 0 {
+			again = "again in " + r.After.Round(time.Millisecond).String()
+		}
+		return fmt.Sprintf("attempt %d failed%s; %s", r.Attempt, because(r.Reason), again)
+	case swarm.TaskBlocked:
+		return "failed, and waits for a person" + why(e)
+	case swarm.TaskCompleted:
+		return string(swarm.Completed)
+	case swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+		return string(endOf(e.Kind)) + why(e)
+	}
+	return ""
+}
+
+// read reads an event's body; what cannot be read is left out of the sentence, the fold complains about it.
+func read(e *swarm.Event, body any) { _ = json.Unmarshal(e.Data, body) }
+
+func why(e *swarm.Event) string {
+	var r swarm.Reason
+	read(e, &r)
+	return because(r.Reason)
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
