@@ -275,7 +275,8 @@ func (m *model) View() tea.View {
 	closed := m.board.closed
 	m.board.mu.Unlock()
 	if closed {
-		m.draw() // the last picture, without a foot
+		m.draw()
+		return tea.NewView(m.drawn + "\n") // the line on which the terminal is given back
 	}
 	return tea.NewView(m.drawn)
 }

@@ -234,7 +234,7 @@ func rest(tasks []view.Task) string {
 // A layout is how wide the columns of a board are; 0 = not shown.
 type layout struct{ name, status, iteration, elapsed, tokens, detail int }
 
-// layout gives the name what it needs, up to a third, and drops columns that have no room.
+// layout gives the name what it needs, up to a quarter, and drops columns that have no room.
 func (f Frame) layout(tasks []view.Task) layout {
 	var l layout
 	for i := range tasks {
@@ -244,7 +244,7 @@ func (f Frame) layout(tasks []view.Task) layout {
 		l.elapsed = max(l.elapsed, len(f.elapsed(t.Started, t.Ended)))
 		l.tokens = max(l.tokens, len(Tokens(t.Usage)))
 	}
-	l.name = min(l.name, max(12, f.Width/3))
+	l.name = min(l.name, max(12, f.Width/4))
 	if f.Width >= 56 {
 		l.status = len(swarm.Completed)
 	}

@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -107,8 +108,11 @@ func (l *Lines) taskEvent(v *voice, e *swarm.Event) {
 		}
 		l.say(t.Name, l.paint.status(swarm.Running, text))
 	case swarm.TurnStarted:
-		if v.running {
-			l.say(t.Name, "turn "+e.Turn+" was cut, and runs again")
+		var turn swarm.TurnStart
+		if err := json.Unmarshal(e.Data, &turn); err == nil && turn.Start > 1 {
+			l.say(t.Name, l.paint.warn("turn "+e.Turn+" was cut, and runs again"))
+		} else if t.Attempt > 1 {
+			l.say(t.Name, l.paint.status(swarm.Running, fmt.Sprintf("attempt %d started", t.Attempt)))
 		}
 		v.running = true
 		l.catchUp(t.Name, v)

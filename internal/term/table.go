@@ -16,17 +16,24 @@ import (
 type Table struct {
 	head  []string
 	right map[int]bool
+	cut   int // the column that may lose its end, or -1
 	rows  [][]string
 }
 
 // NewTable makes a table with these columns.
-func NewTable(head ...string) *Table { return &Table{head: head, right: map[int]bool{}} }
+func NewTable(head ...string) *Table { return &Table{head: head, right: map[int]bool{}, cut: -1} }
 
 // Right has columns, counted from 0, end at the same place instead of begin: numbers.
 func (t *Table) Right(columns ...int) *Table {
 	for _, c := range columns {
 		t.right[c] = true
 	}
+	return t
+}
+
+// Cut has a column lose its end where a line is too wide, if it is the last one. What is to be copied must not be cut.
+func (t *Table) Cut(column int) *Table {
+	t.cut = column
 	return t
 }
 
@@ -42,7 +49,10 @@ func (t *Table) Row(cells ...string) {
 // Len is how many rows there are.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Print writes the table. A line that is wider than width loses the end of its last column; 0 is no limit.
+// What a column that is cut must still have room for; a line with less than that is better wrapped by the terminal.
+const leastCell = 16
+
+// Print writes the table for a screen of this width; 0 is no limit.
 func (t *Table) Print(w io.Writer, width int, color bool) error {
 	_, err := io.WriteString(w, t.Format(width, color))
 	return err
@@ -76,8 +86,8 @@ func (t *Table) Format(width int, color bool) string {
 				b.WriteString("  ")
 				at += 2
 			}
-			if c == last && width > 0 && at+ansi.StringWidth(cell) > width {
-				cell = ansi.Truncate(cell, max(1, width-at), "…")
+			if c == last && c == t.cut && width-at >= leastCell {
+				cell = ansi.Truncate(cell, width-at, "…")
 			}
 			space := strings.Repeat(" ", max(0, wide[c]-ansi.StringWidth(cell)))
 			switch {
@@ -106,7 +116,7 @@ func (t *Table) Format(width int, color bool) string {
 
 // TaskTable is the table at the end of a run: how each task ended and where its output is, which file says.
 func TaskTable(p view.Picture, file func(view.Task) string) *Table {
-	t := NewTable("TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "OUTPUT", "REASON").Right(2, 3, 4, 5)
+	t := NewTable("TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "OUTPUT", "REASON").Right(2, 3, 4, 5).Cut(7)
 	for _, task := range p.Tasks {
 		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", task.Reason}
 		if task.Attempt > 1 {

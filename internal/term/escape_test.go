@@ -1,0 +1,69 @@
+package term
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestEscape(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\n\ttext":             "plain\n\ttext",
+		"\x1b[2J\x1b]0;t\x07":       `\x1b[2J\x1b]0;t\x07`,
+		"a\r\nb\rc":                 "a\nb" + `\rc`,
+		"\x00\x7f":                  `\x00\x7f`,
+		"\u009b31m":                 `\u009b31m`,
+		"\x9b31m":                   "\uFFFD31m",
+		"half \xe6\x97":             "half \uFFFD\uFFFD",
+		"日本語 é 👩\u200d💻":            "日本語 é 👩\u200d💻",
+		"x\u202egpj.exe":            `x\u202egpj.exe`,
+		"\u2066a\u2069\u200e\u061c": `\u2066a\u2069\u200e\u061c`,
+		"\u2028\ufeff":              `\u2028\ufeff`,
+		"\U000e0041":                `\U000e0041`,
+		"not an escape: \\x1b":      `not an escape: \x1b`,
+	} {
+		if got := Escape(in); got != want {
+			t.Errorf("Escape(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// safe fails when text would do anything to a terminal but print.
+func safe(t *testing.T, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) {
+		t.Errorf("no UTF-8: %q", text)
+	}
+	for _, r := range text {
+		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029 {
+			t.Errorf("%U in %q", r, text)
+		}
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	for _, s := range []string{"", "a\x1b[2Jb", "\r\n\r", "\xff\xfe", "\u009b\u202e", "é\u2028"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Escape(text)
+		safe(t, got)
+		if Escape(got) != got {
+			t.Errorf("%q is escaped again as %q", got, Escape(got))
+		}
+		if strings.Count(got, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q has other lines than %q", got, text)
+		}
+		if one := oneLine(text); strings.ContainsAny(one, "\n\t") {
+			t.Errorf("%q is not one line", one)
+		}
+	})
+}
+
+func BenchmarkEscape(b *testing.B) {
+	line := strings.Repeat("a line of output as agents write them, ", 3)
+	b.SetBytes(int64(len(line)))
+	for b.Loop() {
+		Escape(line)
+	}
+}

@@ -1,0 +1,90 @@
+package term
+
+import (
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/view"
+)
+
+func TestTaskTable(t *testing.T) {
+	w := newTeller(t)
+	w.begin(2, "plan", "code: plan", "check: code", "never: check")
+	w.startTask("plan")
+	w.pass(3 * time.Second)
+	w.complete("plan", 1234)
+	w.startTask("code")
+	w.pass(time.Second)
+	w.endTurn("code", swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Unexpected, Reason: "no"})
+	w.tell(swarm.TaskRetrying, "code", "", swarm.Retry{Iteration: 1, Attempt: 1, Reason: "no"})
+	w.startTurn("code")
+	w.pass(90 * time.Second)
+	w.complete("code", 45000)
+	w.startTask("check")
+	w.fail("check", "exit status 1:\n\x1b[31mFAIL\x1b[0m TestAdd, and a very long reason that goes on and on and on and on and on")
+	table := TaskTable(w.fold.Picture(), func(task view.Task) string { return "outputs/" + task.Name + ".txt" })
+	golden(t, "table/wide.txt", table.Format(0, false))
+	golden(t, "table/120.txt", table.Format(120, false))
+	golden(t, "table/colors.txt", table.Format(0, true))
+}
+
+func TestTable(t *testing.T) {
+	table := NewTable("NAME", "SIZE", "EMPTY", "NOTE").Right(1)
+	table.Row("日本", "5", "", "wide")
+	table.Row("plain", "12345", "", "a\tb\nc", "more cells than columns")
+	table.Row("none")
+	want := "NAME    SIZE  NOTE\n日本       5  wide\nplain  12345  a b c\nnone\n"
+	if got := table.Format(0, false); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "0s", 0: "0s", time.Microsecond: "1ms", 12 * time.Millisecond: "12ms", 400 * time.Millisecond: "0.4s", 3 * time.Second: "3s",
+		3240 * time.Millisecond: "3.2s", 9960 * time.Millisecond: "9s", 41900 * time.Millisecond: "41s", 185 * time.Second: "3m05s", 123 * time.Minute: "2h03m", 76 * time.Hour: "3d04h"} {
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%s) = %s, want %s", d.String(), got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "", 950: "950", 999: "999", 1000: "1k", 1234: "1.2k", 9960: "10k", 45_200: "45k", 999_400: "999k", 999_600: "1M", 1_300_000: "1.3M", 2_000_000_000: "2G"} {
+		if got := Tokens(swarm.Usage{InputTokens: n}); got != want {
+			t.Errorf("Tokens(%d) = %s, want %s", n, got, want)
+		}
+	}
+	if got := Tokens(swarm.Usage{OutputTokens: 5, Estimated: true}); got != "~5" {
+		t.Error(got)
+	}
+	if got := Bytes(999) + ", " + Bytes(12_345); got != "999 B, 12 kB" {
+		t.Error(got)
+	}
+	if got := USD(0) + USD(0.001) + USD(1.234); got != "<$0.01$1.23" {
+		t.Error(got)
+	}
+}
+
+func TestColor(t *testing.T) {
+	for _, c := range []struct {
+		flag     string
+		env      map[string]string
+		terminal bool
+		want     bool
+	}{
+		{"auto", nil, true, true},
+		{"", nil, false, false},
+		{"auto", map[string]string{"NO_COLOR": "1"}, true, false},
+		{"auto", map[string]string{"CLICOLOR": "0"}, true, false},
+		{"auto", map[string]string{"TERM": "dumb"}, true, false},
+		{"auto", map[string]string{"CLICOLOR_FORCE": "1"}, false, true},
+		{"auto", map[string]string{"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, true, false},
+		{"always", map[string]string{"NO_COLOR": "1"}, false, true},
+		{"never", nil, true, false},
+	} {
+		if got, err := Color(c.flag, func(k string) string { return c.env[k] }, c.terminal); got != c.want || err != nil {
+			t.Errorf("%+v: %v, %v", c, got, err)
+		}
+	}
+	if _, err := Color("alwys", func(string) string { return "" }, true); swarm.KindOf(err) != swarm.BadInput {
+		t.Error(err)
+	}
+}
