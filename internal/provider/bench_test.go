@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -42,6 +43,32 @@ func BenchmarkTurn(b *testing.B) {
 	b.ReportMetric(float64(turn.wall)/float64(floor.wall), "x-wall")
 	b.ReportMetric(float64(turn.cpu)/float64(floor.cpu), "x-cpu")
 	b.ReportMetric(float64(turn.wall.Microseconds())/float64(b.N), "µs/turn")
+}
+
+// BenchmarkOutput has 256 MB said to a turn and, in between, to os/exec with a writer that throws it away.
+func BenchmarkOutput(b *testing.B) {
+	p, err := Open(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"head", "-c", "268435456", "/dev/zero"}}, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var turn, floor cost
+	for b.Loop() {
+		turn.measure(func() {
+			if r, err := p.Turn(b.Context(), Request{Turn: "code/1/1"}, func(Delta) {}); err != nil || r.Bytes != 256<<20 {
+				b.Fatal(r.Bytes, err)
+			}
+		})
+		floor.measure(func() {
+			cmd := exec.Command("head", "-c", "268435456", "/dev/zero")
+			cmd.Stdout = struct{ io.Writer }{io.Discard}
+			if err := cmd.Run(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+	b.ReportMetric(float64(turn.wall)/float64(floor.wall), "x-wall")
+	b.ReportMetric(float64(turn.cpu)/float64(floor.cpu), "x-cpu")
+	b.ReportMetric(float64(b.N)*256/turn.wall.Seconds(), "MB/s")
 }
 
 // A cost is the time that something took: by the clock, and of this process and the children that it waited for.

@@ -162,7 +162,7 @@ func (g *group) signal(s syscall.Signal) bool {
 	return !g.gone
 }
 
-// empties waits until no process is in the group; false if it is late before. Its leader must have been waited for.
+// empties waits until no living process is in the group; false if it is late before. Its leader must have been waited for.
 func (g *group) empties(late <-chan time.Time) bool {
 	for pause := time.Millisecond; g.signal(0); pause = min(2*pause, 50*time.Millisecond) {
 		select {
@@ -170,8 +170,13 @@ func (g *group) empties(late <-chan time.Time) bool {
 			return false
 		case <-time.After(pause):
 		}
-		// Where this process is the one that orphans go to, they stay until it has looked at them.
+		// The dead stay in a group until whoever orphans go to has looked at them. That may be this process; and where it is
+		// another, some take their time, and some, in containers, never do.
 		_, _ = syscall.Wait4(-g.id, nil, syscall.WNOHANG, nil)
+		// Looked at twice: one may have forked and died while the list was read.
+		if !groupLives(g.id) && !groupLives(g.id) {
+			g.forget()
+		}
 	}
 	return true
 }

@@ -3,21 +3,16 @@ package provider
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // marked are the processes whose environment holds all of the marks, without this one and those that it runs under.
 func marked(marks ...string) []int {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer proc.Close()
-	names, _ := proc.Readdirnames(-1)
 	var found []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && isMarked(pid, marks) {
+	for _, pid := range processes() {
+		if isMarked(pid, marks) {
 			found = append(found, pid)
 		}
 	}
@@ -25,16 +20,33 @@ func marked(marks ...string) []int {
 		return nil
 	}
 	above := map[int]bool{}
-	for pid := os.Getpid(); pid > 1 && !above[pid]; pid = parent(pid) {
+	for pid := os.Getpid(); pid > 1 && !above[pid]; pid = statOf(pid).parent {
 		above[pid] = true
 	}
-	left := found[:0]
-	for _, pid := range found {
-		if !above[pid] {
-			left = append(left, pid)
+	return slices.DeleteFunc(found, func(pid int) bool { return above[pid] })
+}
+
+// groupLives says whether a process of the group is more than a dead one that nobody has waited for.
+func groupLives(id int) bool {
+	return slices.ContainsFunc(processes(), func(pid int) bool {
+		s := statOf(pid)
+		return s.group == id && s.state != "Z" && s.state != "X"
+	})
+}
+
+func processes() (pids []int) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
 		}
 	}
-	return left
+	return pids
 }
 
 func isMarked(pid int, marks []string) bool {
@@ -66,17 +78,25 @@ func holdsVariable(env []byte, variable string) bool {
 	}
 }
 
-// parent is the process that started pid, or 0.
-func parent(pid int) int {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+// A stat is some of what the kernel tells of a process.
+type stat struct {
+	state         string
+	parent, group int
+}
+
+// statOf is empty for a process that is gone.
+func statOf(pid int) (s stat) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return 0
+		return s
 	}
-	// The second field is the program's name in parentheses and may hold anything; the fourth is what is looked for.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 2 {
-		return 0
+	// The second field is the program's name in parentheses and may hold anything; what is looked for comes after it.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 3 {
+		return s
 	}
-	ppid, _ := strconv.Atoi(fields[1])
-	return ppid
+	s.state = fields[0]
+	s.parent, _ = strconv.Atoi(fields[1])
+	s.group, _ = strconv.Atoi(fields[2])
+	return s
 }

@@ -1,0 +1,91 @@
+package provider
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestTail(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		max    int
+		pieces []string
+		want   string
+	}{
+		{"nothing", 4, nil, ""},
+		{"less than it keeps", 4, []string{"a", "b"}, "ab"},
+		{"as much", 4, []string{"ab", "cd"}, "abcd"},
+		{"one more", 4, []string{"abcd", "e"}, "bcde"},
+		{"around twice", 4, []string{"abc", "def", "ghi"}, "fghi"},
+		{"a long piece", 4, []string{"ab", "cdefghij"}, "ghij"},
+		{"a long piece, then a short one", 4, []string{"abcdef", "g"}, "defg"},
+		{"cut inside a rune", 4, []string{"€", "ab"}, "ab"},
+		{"cut before a rune", 5, []string{"x€", "ab"}, "€ab"},
+		{"whole, though it begins like half a rune", 4, []string{"\x82ab"}, "\x82ab"},
+		{"not UTF-8", 4, []string{strings.Repeat("\x82", 9)}, "\x82"},
+	} {
+		tail := Tail{Max: c.max}
+		for _, p := range c.pieces {
+			if n, err := tail.Write([]byte(p)); n != len(p) || err != nil {
+				t.Errorf("%s: Write says %d, %v", c.name, n, err)
+			}
+		}
+		if got := string(tail.Bytes()); got != c.want {
+			t.Errorf("%s: kept %q, want %q", c.name, got, c.want)
+		}
+		if want := int64(len(strings.Join(c.pieces, ""))); tail.Len() != want {
+			t.Errorf("%s: counted %d, want %d", c.name, tail.Len(), want)
+		}
+	}
+}
+
+func TestTailKeepsMaxOutputByItself(t *testing.T) {
+	var tail Tail
+	_, _ = tail.Write(bytes.Repeat([]byte("x"), 3*MaxOutput))
+	if n := len(tail.Bytes()); n != MaxOutput {
+		t.Errorf("kept %d bytes", n)
+	}
+}
+
+// FuzzTail compares the ring with the end of everything, kept whole.
+func FuzzTail(f *testing.F) {
+	f.Add([]byte("héllo wörld €€€"), uint8(3), uint8(7))
+	f.Add([]byte("\x82\x82\x82\x82\x82"), uint8(1), uint8(2))
+	f.Fuzz(func(t *testing.T, text []byte, piece, most uint8) {
+		tail := Tail{Max: int(most) + 1}
+		for rest := text; len(rest) > 0; {
+			n := min(int(piece)+1, len(rest))
+			_, _ = tail.Write(rest[:n])
+			rest = rest[n:]
+		}
+		want := text[max(0, len(text)-tail.Max):]
+		got := tail.Bytes()
+		if !bytes.HasSuffix(text, got) || len(want)-len(got) > utf8.UTFMax-1 {
+			t.Fatalf("kept %q of %q", got, text)
+		}
+		if utf8.Valid(text) && !utf8.Valid(got) {
+			t.Fatalf("cut a rune: %q of %q", got, text)
+		}
+	})
+}
+
+// FuzzWholeRunes checks that pieces are never cut inside a rune and that nothing is held for ever.
+func FuzzWholeRunes(f *testing.F) {
+	f.Add([]byte("a€"))
+	f.Add([]byte("\xe2\x82"))
+	f.Add([]byte("\xff\xf0\x9f\x98"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n := wholeRunes(b)
+		if n < len(b)-(utf8.UTFMax-1) || n > len(b) {
+			t.Fatalf("%d of %d bytes are passed on", n, len(b))
+		}
+		if n < len(b) && utf8.FullRune(b[n:]) {
+			t.Fatalf("%q is held, though it is whole", b[n:])
+		}
+		if utf8.Valid(b) && n != len(b) {
+			t.Fatalf("%q is held of a valid text", b[n:])
+		}
+	})
+}
