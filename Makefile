@@ -1,0 +1,51 @@
+# Every target does its own set-up: Go fetches its modules, and whatever else is needed is fetched by a script in scripts/.
+# Nothing is written into this folder but bin/ and .cache/, which git ignores.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  = -X main.version=$(VERSION)
+
+# More for go test: make test TEST='-run Pipeline -v' PKG=./internal/flow
+PKG  ?= ./...
+TEST ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-long vet fmt lint bench clean FORCE
+
+help: ## What can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build ## Run the main job: four agents write, judge and test a function, twice
+	@sh scripts/demo.sh bin/swarm
+
+build: bin/swarm ## Build bin/swarm
+
+# Go knows best what has changed, so it is always asked.
+bin/swarm: FORCE
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/swarm ./cmd/swarm
+
+test: fmt vet ## Run every test, with the race detector
+	$(GO) test $$(sh scripts/race.sh) -timeout 15m $(TEST) $(PKG)
+
+test-long: fmt vet ## Run every test with more rounds, and every fuzz target for FUZZTIME (30s)
+	SWARM_TEST_LONG=1 $(GO) test $$(sh scripts/race.sh) -count=1 -timeout 60m $(TEST) $(PKG)
+	sh scripts/fuzz.sh $(PKG)
+
+vet:
+	@echo "go vet $(PKG)"
+	@$(GO) vet $(PKG)
+
+fmt:
+	@echo "gofmt"
+	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' 2>/dev/null || find . -name '*.go')) && \
+	if [ -n "$$bad" ]; then echo "not as gofmt writes it:"; echo "$$bad"; exit 1; fi
+
+lint: ## Run golangci-lint
+	sh scripts/lint.sh
+
+bench: build ## Measure, each figure beside its floor
+	@$(GO) run ./bench -swarm bin/swarm
+
+clean: ## Remove what was built
+	rm -rf bin .cache

@@ -1,0 +1,66 @@
+// Command floor is the least that the work can cost: programs to compare swarm with.
+//
+//	floor one              starts one child
+//	floor chain N FILE     starts N children, one after the other, each between two writes to FILE that wait for the disk
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"swarm/bench/disk"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "floor:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	switch {
+	case len(args) == 1 && args[0] == "one":
+		return child()
+	case len(args) == 3 && args[0] == "chain":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return err
+		}
+		return chain(n, args[2])
+	}
+	return fmt.Errorf("usage: floor one | floor chain N FILE")
+}
+
+// child starts `true` with three pipes: a prompt goes in, output and errors come out.
+func child() error {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command("true")
+	cmd.Stdin = strings.NewReader("Do nothing.\n")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	return cmd.Run()
+}
+
+func chain(n int, path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	record := bytes.Repeat([]byte("x"), 300)
+	for range n {
+		if err := disk.Write(f, record); err != nil {
+			return err
+		}
+		if err := child(); err != nil {
+			return err
+		}
+		if err := disk.Write(f, record); err != nil {
+			return err
+		}
+	}
+	return f.Close()
+}

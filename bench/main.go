@@ -1,0 +1,101 @@
+// Command bench measures swarm and prints one table. Each figure stands beside its floor, the least that the same work can cost,
+// measured in turn with it in the same run, because a machine that is busy slows both. Medians are shown. Nothing is asserted:
+// whether a reach is met is a word in the last column.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	program := flag.String("swarm", "bin/swarm", "the program to measure")
+	only := flag.String("only", "", "measure only what has this in its name")
+	dir := flag.String("dir", os.TempDir(), "where files are written: the disk that is measured")
+	flag.Parse()
+	if err := measureAll(*program, *only, *dir); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// A lab is where things are measured.
+type lab struct {
+	dir   string // of its own, removed at the end
+	swarm string // the program
+	floor string // the floors that are programs
+	rows  []row
+}
+
+// A row is one line of the table.
+type row struct {
+	work, ours, floor, figure, reach string
+	met                              bool
+}
+
+func (l *lab) add(r row) { l.rows = append(l.rows, r) }
+
+var measurements = []struct {
+	name string
+	do   func(*lab) error
+}{
+	{"chain", (*lab).chain},
+	{"start", (*lab).start},
+	{"schedule", (*lab).schedule},
+	{"bytes", (*lab).bytes},
+	{"append", (*lab).append},
+	{"callers", (*lab).callers},
+	{"prompt", (*lab).prompt},
+	{"check", (*lab).check},
+	{"open", (*lab).open},
+}
+
+func measureAll(program, only, dir string) (err error) {
+	l := &lab{}
+	if l.swarm, err = filepath.Abs(program); err != nil {
+		return err
+	}
+	if l.dir, err = os.MkdirTemp(dir, "swarm-bench."); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
+	l.floor = filepath.Join(l.dir, "floor")
+	if out, err := exec.Command("go", "build", "-o", l.floor, "./bench/floor").CombinedOutput(); err != nil {
+		return fmt.Errorf("the floors cannot be built: %w\n%s", err, out)
+	}
+	for _, m := range measurements {
+		if !strings.Contains(m.name, only) {
+			continue
+		}
+		start := time.Now()
+		if err := m.do(l); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		fmt.Fprintf(os.Stderr, "%-9s measured in %s\n", m.name, time.Since(start).Round(100*time.Millisecond))
+	}
+	l.print()
+	return nil
+}
+
+func (l *lab) print() {
+	fmt.Printf("\n%s, %s/%s, %d cores, %s\n\n", time.Now().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(w, "| work\t| p50\t| floor, p50\t| figure\t| reach\t| met\t|")
+	fmt.Fprintln(w, "|---\t|---\t|---\t|---\t|---\t|---\t|")
+	for _, r := range l.rows {
+		met := "yes"
+		if !r.met {
+			met = "**no**"
+		}
+		fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", r.work, r.ours, r.floor, r.figure, r.reach, met)
+	}
+	_ = w.Flush() // standard output: whoever closed it knows
+}

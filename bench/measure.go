@@ -1,0 +1,80 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// A cost is what one process took, with the children that it waited for.
+type cost struct {
+	wall, cpu time.Duration
+	memory    int64 // at most, in bytes
+}
+
+// measure runs a program to its end.
+func (l *lab) measure(dir string, argv ...string) (cost, error) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SWARM_HOME="+l.home())
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	wall := time.Since(start)
+	if err != nil {
+		return cost{}, fmt.Errorf("%v: %w\n%s", argv, err, out)
+	}
+	state := cmd.ProcessState
+	usage := state.SysUsage().(*syscall.Rusage)
+	return cost{wall, state.UserTime() + state.SystemTime(), int64(usage.Maxrss) * rssUnit}, nil
+}
+
+// inTurn does works one after the other, rounds times, so that each is disturbed by the same things.
+func inTurn[T any](rounds int, works ...func() (T, error)) ([][]T, error) {
+	results := make([][]T, len(works))
+	for range rounds {
+		for i, work := range works {
+			r, err := work()
+			if err != nil {
+				return nil, err
+			}
+			results[i] = append(results[i], r)
+		}
+	}
+	return results, nil
+}
+
+// p50 is the median of what is looked at in each result.
+func p50[T any, N cmp.Ordered](results []T, of func(T) N) N {
+	all := make([]N, len(results))
+	for i, r := range results {
+		all[i] = of(r)
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func wall(c cost) time.Duration            { return c.wall }
+func cpu(c cost) time.Duration             { return c.cpu }
+func memory(c cost) int64                  { return c.memory }
+func itself(d time.Duration) time.Duration { return d }
+func ratio(a, b time.Duration) float64     { return float64(a) / float64(b) }
+func times(f float64) string               { return fmt.Sprintf("%.2f×", f) }
+func since(start time.Time) time.Duration  { return time.Since(start) }
+func megabytes(bytes int64) string         { return fmt.Sprintf("%.0f MB", float64(bytes)/1e6) }
+
+// short writes a duration with three digits.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Microsecond:
+		return fmt.Sprintf("%d ns", d)
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.3g µs", float64(d)/1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.3g ms", float64(d)/1e6)
+	}
+	return fmt.Sprintf("%.3g s", d.Seconds())
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func (l *lab) home() string { return filepath.Join(l.dir, "home") }
+
+// project writes a compose file into a folder of its own.
+func (l *lab) project(name, file string) (string, error) {
+	dir := filepath.Join(l.dir, name)
+	if err := os.MkdirAll(filepath.Join(dir, "swarm"), 0o700); err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(dir, "swarm", "swarm.yaml"), []byte(file), 0o600)
+}
+
+const trueProvider = "provider: t\nproviders:\n  t: {kind: command, command: [\"true\"]}\n"
+
+// chainFile is n tasks, each of which waits for the one before it.
+func chainFile(n int) string {
+	var b strings.Builder
+	b.WriteString(trueProvider + "tasks:\n")
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "  t%d: {prompt-string: Do nothing.", i)
+		if i > 1 {
+			fmt.Fprintf(&b, ", depends_on: [t%d]", i-1)
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+// chain is 100 tasks one after the other, each of which starts `true`. The floor starts it as often, with pipes, between two
+// synced writes.
+func (l *lab) chain() error {
+	const tasks = 100
+	dir, err := l.project("chain", chainFile(tasks))
+	if err != nil {
+		return err
+	}
+	got, err := inTurn(11,
+		func() (cost, error) { return l.measure(dir, l.swarm, "up") },
+		func() (cost, error) {
+			return l.measure(dir, l.floor, "chain", strconv.Itoa(tasks), filepath.Join(l.dir, "chain.log"))
+		})
+	if err != nil {
+		return err
+	}
+	for _, what := range []struct {
+		name string
+		of   func(cost) time.Duration
+		most float64
+	}{{"wall", wall, 1.25}, {"CPU", cpu, 1.5}} {
+		ours, floor := p50(got[0], what.of), p50(got[1], what.of)
+		r := ratio(ours, floor)
+		l.add(row{"100-task chain of `true`, durable, per task: " + what.name, short(ours / tasks), short(floor/tasks) + " fork+exec, pipes, 2 synced writes",
+			times(r), fmt.Sprintf("≤ %.4g×", what.most), r <= what.most})
+	}
+	return nil
+}
+
+// start is a whole `swarm up` with one task. The floor is a Go program that starts one child.
+func (l *lab) start() error {
+	dir, err := l.project("start", chainFile(1))
+	if err != nil {
+		return err
+	}
+	got, err := inTurn(41,
+		func() (cost, error) { return l.measure(dir, l.swarm, "up") },
+		func() (cost, error) { return l.measure(dir, l.floor, "one") })
+	if err != nil {
+		return err
+	}
+	ours, floor := p50(got[0], wall), p50(got[1], wall)
+	r := ratio(ours, floor)
+	l.add(row{"one-task `swarm up`, start to exit", short(ours), short(floor) + " Go program, one child", times(r), "≤ 4×", r <= 4})
+	return nil
+}
+
+// bytes is how much a step adds to the disk, late and early: runs of different lengths are compared.
+func (l *lab) bytes() error {
+	size := func(steps int) (int64, error) {
+		name := fmt.Sprint("bytes", steps)
+		dir, err := l.project(name, fmt.Sprintf("provider: t\nproviders:\n  t: {kind: command, command: [sh, -c, 'printf %%01024d $SWARM_ITERATION']}\n"+
+			"tasks:\n  t: {prompt-string: Say something., iterations: %d}\n", steps))
+		if err != nil {
+			return 0, err
+		}
+		before, err := onDisk(l.home())
+		if err != nil {
+			return 0, err
+		}
+		if _, err := l.measure(dir, l.swarm, "up"); err != nil {
+			return 0, err
+		}
+		after, err := onDisk(l.home())
+		return after - before, err
+	}
+	var sizes []int64
+	for _, steps := range []int{10, 110, 900, 1000} {
+		s, err := size(steps)
+		if err != nil {
+			return err
+		}
+		sizes = append(sizes, s)
+	}
+	early, late := sizes[1]-sizes[0], sizes[3]-sizes[2]
+	r := float64(late) / float64(early)
+	l.add(row{"bytes on disk per step, 1 KB output a step", fmt.Sprintf("%d at 900–1,000 steps", late/100), fmt.Sprintf("%d at 10–110 steps", early/100), times(r), "≤ 1.1×", r <= 1.1})
+	return nil
+}
+
+// onDisk is the sum of the blocks of all files in a folder.
+func onDisk(dir string) (sum int64, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return 0, err
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			sum += info.Sys().(*syscall.Stat_t).Blocks * 512
+		}
+		return err
+	})
+	return sum, err
+}
+
+// check is `swarm check` of a file with 10,000 tasks, and with 1,000.
+func (l *lab) check() error {
+	large, err := l.project("check10000", chainFile(10_000))
+	if err != nil {
+		return err
+	}
+	small, err := l.project("check1000", chainFile(1000))
+	if err != nil {
+		return err
+	}
+	got, err := inTurn(5,
+		func() (cost, error) { return l.measure(large, l.swarm, "check") },
+		func() (cost, error) { return l.measure(small, l.swarm, "check") },
+		func() (cost, error) { return l.measure(small, l.swarm, "version") })
+	if err != nil {
+		return err
+	}
+	idle := p50(got[2], wall)
+	ours, less := p50(got[0], wall), p50(got[1], wall)
+	perTask := ratio(ours-idle, 10*(less-idle))
+	l.add(row{"`swarm check` of 10,000 tasks: time", short(ours), short(less) + " for 1,000", short(ours), "≤ 1 s", ours <= time.Second})
+	l.add(row{"`swarm check` of 10,000 tasks: memory", megabytes(p50(got[0], memory)), megabytes(p50(got[2], memory)) + " `swarm version`",
+		megabytes(p50(got[0], memory)), "≤ 200 MB", p50(got[0], memory) <= 200e6})
+	l.add(row{"`swarm check`, per task: 10,000 against 1,000", short((ours - idle) / 10_000), short((less - idle) / 1000), times(perTask), "linear: ≤ 1.5×", perTask <= 1.5})
+	return nil
+}

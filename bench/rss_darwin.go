@@ -1,0 +1,4 @@
+package main
+
+// rssUnit is what Rusage.Maxrss counts.
+const rssUnit = 1

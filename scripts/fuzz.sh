@@ -1,0 +1,12 @@
+#!/bin/sh
+# Runs every fuzz target for FUZZTIME, one after the other. What is found is written to testdata/fuzz in the target's package, and
+# from then on `make test` tries it too.
+set -eu
+
+for package in $(go list "${@:-./...}"); do
+	dir=$(go list -f '{{.Dir}}' "$package")
+	for target in $(cat "$dir"/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do
+		echo "fuzz $package $target"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" "$package"
+	done
+done
