@@ -25,6 +25,7 @@ type app struct {
 	stdout, stderr io.Writer
 	json           bool
 	color          string
+	plain          bool // lines instead of the board
 	anywhere       bool
 
 	opened *home.Home

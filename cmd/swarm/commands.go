@@ -5,6 +5,8 @@ import "github.com/spf13/cobra"
 // commands lists all commands, in the groups in which help shows them.
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.upCommand(), a.resumeCommand(), a.retryCommand(), a.cancelCommand(), a.pauseCommand(),
+		a.initCommand(), a.upCommand(), a.runCommand(), a.resumeCommand(), a.retryCommand(), a.cancelCommand(), a.pauseCommand(),
+		a.checkCommand(), a.planCommand(), a.graphCommand(), a.promptsCommand(),
+		a.configCommand(), a.schemaCommand(), a.doctorCommand(), a.versionCommand(),
 	}
 }

@@ -115,10 +115,7 @@ func (a *app) goOn(h *home.Home, id, replay string) error {
 	if err := r.Unpause(context.Background()); err != nil {
 		return err
 	}
-	if !a.json {
-		fmt.Fprintf(a.stdout, "run %s\n", id)
-	}
-	_, err = a.drive(h, r, o)
+	_, err = a.drive(h, r, o, false)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"swarm"
 	"swarm/internal/home"
@@ -41,17 +42,27 @@ func stopSignals(runID string) (ctx context.Context, interrupt, end func()) {
 	return ctx, interrupt, func() { signal.Stop(signals); stop(nil) }
 }
 
-// drive drives a run and shows it, on a terminal as a board, else as lines, or as JSON.
-func (a *app) drive(h *home.Home, r *run.Run, o run.Options) (view.Picture, error) {
+// drive drives a run and shows it, on a terminal as a board, else as lines, or as JSON; a quiet one not at all.
+func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.Picture, error) {
 	ctx, interrupt, end := stopSignals(r.ID)
 	defer end()
-	screen := a.screen(r.ID, screenActions{
-		interrupt: interrupt,
-		pause:     func(word swarm.Word) { run.Control(ctx, h, r.ID, word, "") },
+	screen, err := a.screen(r.ID, interrupt, func(on bool) {
+		word := swarm.WordResume
+		if on {
+			word = swarm.WordPause
+		}
+		run.Control(ctx, h, r.ID, word, "")
 	})
-	o.Observer = screen
+	if err != nil {
+		return view.Picture{}, err
+	}
+	if !quiet {
+		o.Observer = screen
+	}
 	p, err := r.Drive(ctx, o)
-	screen.close()
+	if err2 := screen.Close(); err == nil {
+		err = err2
+	}
 	if err != nil {
 		return p, err
 	}
@@ -59,16 +70,34 @@ func (a *app) drive(h *home.Home, r *run.Run, o run.Options) (view.Picture, erro
 	if p.Status == swarm.Interrupted {
 		a.exit = swarm.ExitInterrupted
 	}
-	if !a.json {
+	if !a.json && !quiet {
 		a.printEnd(h, p)
 	}
 	return p, nil
 }
 
+// printResult writes what a run of one task has made, and nothing else, so that it can be piped on. Why it failed is complained.
+func (a *app) printResult(r *run.Run, p view.Picture) error {
+	t := p.Tasks[len(p.Tasks)-1]
+	if t.Output.Hash != "" {
+		text, err := r.Log().Body(t.Output.Hash)
+		if err == nil {
+			_, err = a.stdout.Write(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if t.Status != swarm.Completed {
+		a.complain(swarm.Errorf(t.Kind, "%s %s%s", t.Name, t.Status, because(t.Reason)).WithHint("to see more: swarm show %s", p.ID))
+	}
+	return nil
+}
+
 // printEnd writes the table of tasks and where the outputs are.
 func (a *app) printEnd(h *home.Home, p view.Picture) {
 	fmt.Fprintln(a.stdout)
-	term.TaskTable(p, func(t view.Task) string { return h.OutputPath(p.ID, t.Name) }).Print(a.stdout, 0, false)
+	a.table(term.TaskTable(p, func(t view.Task) string { return h.OutputPath(p.ID, t.Name) }))
 	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, because(p.Reason))
 	if p.Status == swarm.Interrupted {
 		fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)
@@ -87,22 +116,20 @@ func because(reason string) string {
 	return ": " + term.Escape(reason)
 }
 
-// A screen shows a run while it is driven.
-type screen interface {
-	run.Observer
-	close()
-}
-
-type screenActions struct {
-	interrupt func()
-	pause     func(swarm.Word)
-}
-
-func (a *app) screen(runID string, do screenActions) screen {
+// screen is what shows a run while it is driven.
+func (a *app) screen(runID string, interrupt func(), pause func(on bool)) (term.Screen, error) {
 	if a.json {
-		return &eventWriter{run: runID, out: json.NewEncoder(a.stdout)}
+		return &eventWriter{run: runID, out: json.NewEncoder(a.stdout)}, nil
 	}
-	return newTerminalScreen(a, runID, do)
+	colored, err := a.paints()
+	if err != nil {
+		return nil, err
+	}
+	if a.onTerminal() && os.Getenv("TERM") != "dumb" && !a.plain {
+		return term.NewBoard(view.New(runID), term.BoardOptions{In: a.stdin, Out: a.stdout, Color: colored, Now: time.Now,
+			Interrupt: func(int) { interrupt() }, Pause: pause}), nil
+	}
+	return term.NewLines(view.New(runID), a.stdout, colored), nil
 }
 
 // An eventWriter writes events as JSON lines.
@@ -112,15 +139,15 @@ type eventWriter struct {
 	out *json.Encoder
 }
 
-func (w *eventWriter) Event(e *swarm.Event, _ *view.Run) {
+func (w *eventWriter) Event(e *swarm.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.out.Encode(e.Public(w.run))
 }
 
-func (w *eventWriter) Delta(string, string, provider.Delta) {}
+func (w *eventWriter) Delta(string, provider.Delta) {}
 
-func (w *eventWriter) close() {}
+func (w *eventWriter) Close() error { return nil }
 
 // reach finds the run that a user names and opens its log for reading.
 func (a *app) reach(ref string) (*home.Home, string, *sqlite.Log, error) {

@@ -33,30 +33,34 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.BoolVar(&s.only, "only", false, "only the named tasks, without what they depend on")
 }
 
-// options are what the compiler needs, and the project that it reads from.
+// options are what the compiler needs.
 func (s *source) options(a *app, selected []string) (compose.Options, error) {
+	o, _, err := s.read(a)
+	o.Select = selected
+	return o, err
+}
+
+// read finds the project and reads its compose file. When only that is missing, everything else is filled in.
+func (s *source) read(a *app) (compose.Options, *project.Project, error) {
 	if s.parallel < 0 {
-		return compose.Options{}, swarm.Errorf(swarm.BadInput, "-j %d: the number of turns at once cannot be negative", s.parallel)
+		return compose.Options{}, nil, swarm.Errorf(swarm.BadInput, "-j %d: the number of turns at once cannot be negative", s.parallel)
 	}
 	h, err := a.home()
 	if err != nil {
-		return compose.Options{}, err
+		return compose.Options{}, nil, err
 	}
 	dir, err := a.dir()
 	if err != nil {
-		return compose.Options{}, err
-	}
-	p := project.Open(dir, s.file, h.PromptPath())
-	file, text, err := p.Compose()
-	if err != nil {
-		return compose.Options{}, err
+		return compose.Options{}, nil, err
 	}
 	preferred := s.provider
 	if preferred == "" {
 		preferred = os.Getenv("SWARM_PROVIDER")
 	}
-	return compose.Options{File: file, Source: text, Prompts: p, Select: selected, Only: s.only, Set: s.set, Provider: preferred,
-		MaxParallel: s.parallel, Dir: dir, Stdin: a.readStdin}, nil
+	p := project.Open(dir, s.file, h.PromptPath())
+	file, text, err := p.Compose()
+	return compose.Options{File: file, Source: text, Prompts: p, Only: s.only, Set: s.set, Provider: preferred, MaxParallel: s.parallel, Dir: dir,
+		Stdin: a.readStdin}, p, err
 }
 
 func (a *app) readStdin() ([]byte, error) { return project.ReadStdin(a.stdin) }
@@ -128,7 +132,7 @@ type begin struct {
 	record, replay string
 	from           string        // the run that this one tries again
 	kept           []swarm.Event // and what it keeps of it
-	quiet          bool          // only the output is shown
+	quiet          bool          // only the last task's output is printed
 }
 
 // begin starts a run and drives it to its end.
@@ -158,10 +162,10 @@ func (a *app) begin(b begin) error {
 	}
 	defer r.Close()
 	detached(r.ID)
-	if !a.json && !b.quiet {
-		fmt.Fprintf(a.stdout, "run %s\n", r.ID)
+	p, err := a.drive(h, r, o, b.quiet)
+	if err == nil && b.quiet {
+		err = a.printResult(r, p)
 	}
-	_, err = a.drive(h, r, o)
 	if out != nil {
 		if err2 := out.write(r); err == nil {
 			err = err2
@@ -173,13 +177,7 @@ func (a *app) begin(b begin) error {
 // checkProviders finds out before anything starts whether the agents could be reached.
 func checkProviders(p *swarm.Plan, bodies [][]byte, dir string) error {
 	for _, spec := range p.Providers {
-		opt := provider.Options{Dir: dir}
-		for _, b := range bodies {
-			if spec.Script != "" && swarm.HashOf(b) == spec.Script {
-				opt.Script = b
-			}
-		}
-		reached, err := provider.Open(spec, opt)
+		reached, err := provider.Open(spec, providerOptions(spec, bodies, dir))
 		if err != nil {
 			return err
 		}
@@ -192,6 +190,16 @@ func checkProviders(p *swarm.Plan, bodies [][]byte, dir string) error {
 		}
 	}
 	return nil
+}
+
+func providerOptions(spec swarm.ProviderSpec, bodies [][]byte, dir string) provider.Options {
+	opt := provider.Options{Dir: dir}
+	for _, b := range bodies {
+		if spec.Script != "" && swarm.HashOf(b) == spec.Script {
+			opt.Script = b
+		}
+	}
+	return opt
 }
 
 func openCassette(file string) (*provider.Cassette, error) {

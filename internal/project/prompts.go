@@ -160,3 +160,15 @@ func shortly(s string) string {
 	}
 	return fmt.Sprintf("%q", s)
 }
+
+// Text reads a prompt in a file that the user names himself, wherever it is. The path is relative to where the program was started.
+func (p *Project) Text(path string) (shown string, b []byte, err error) {
+	abs := p.abs(path)
+	if b, err = readFile(abs); err == nil {
+		b, err = text(b)
+	}
+	if err != nil {
+		return "", nil, p.cannot(abs, b, err)
+	}
+	return p.shown(abs), b, nil
+}

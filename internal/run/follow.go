@@ -82,7 +82,7 @@ func (f *follower) catchUp() error {
 			return err
 		}
 		if f.observer != nil {
-			f.observer.Event(e, f.view)
+			f.observer.Event(e)
 		}
 		return nil
 	})
@@ -145,7 +145,7 @@ func (s *streams) show(c flow.Call, t *stream, d provider.Delta) {
 	}
 	t.file.Write(string(d.Kind), streamText(d))
 	if s.observer != nil {
-		s.observer.Delta(c.Task, c.ID, d)
+		s.observer.Delta(c.Task, d)
 	}
 }
 

@@ -97,10 +97,10 @@ func (r *Run) Began() swarm.RunStart { return r.start }
 
 // An Observer sees a run that this process drives.
 type Observer interface {
-	// Event is called for every event, in order, with the picture of the run after it.
-	Event(e *swarm.Event, v *view.Run)
-	// Delta is called, by many goroutines at once, for what a turn says while it says it.
-	Delta(task, turn string, d provider.Delta)
+	// Event is called for every event, in order.
+	Event(e *swarm.Event)
+	// Delta is called, by many goroutines at once, for what a task's turn says while it says it.
+	Delta(task string, d provider.Delta)
 }
 
 // Options are what driving a run can be told.

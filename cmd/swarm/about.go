@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/compose"
+	"swarm/internal/flow"
+	"swarm/internal/project"
+	"swarm/internal/provider"
+	"swarm/internal/term"
+)
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the program's version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				return a.print(map[string]string{"version": version, "loops": flow.Version, "go": runtime.Version(), "system": runtime.GOOS + "/" + runtime.GOARCH})
+			}
+			_, err := fmt.Fprintf(a.stdout, "swarm %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+func (a *app) schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "schema",
+		Short:   "Print the JSON Schema of swarm.yaml, for editors",
+		Example: "  swarm schema > swarm.schema.json\n  # and as the first line of swarm.yaml:\n  # yaml-language-server: $schema=swarm.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.stdout.Write(append(compose.Schema(), '\n'))
+			return err
+		},
+	}
+}
+
+func (a *app) initCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "init",
+		Short:   "Write a small working swarm/swarm.yaml with prompts",
+		Long:    "Write a small working swarm/swarm.yaml with prompts into this folder. Nothing that is there is changed.",
+		Example: "  swarm init && swarm up",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			dir, err := a.dir()
+			if err != nil {
+				return err
+			}
+			files, err := project.Init(dir)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(map[string][]string{"files": files})
+			}
+			for _, f := range files {
+				fmt.Fprintf(a.stdout, "wrote %s\n", f)
+			}
+			_, err = fmt.Fprintln(a.stdout, "to run it: swarm up")
+			return err
+		},
+	}
+}
+
+func (a *app) configCommand() *cobra.Command {
+	var src source
+	cmd := &cobra.Command{
+		Use:     "config",
+		Short:   "Show the settings in force and where they come from",
+		Example: "  swarm config\n  swarm config --json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := a.configuration(&src)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(c)
+			}
+			table := term.NewTable("SETTING", "VALUE", "FROM")
+			for _, s := range c {
+				table.Row(s.Name, s.Value, s.From)
+			}
+			return a.table(table)
+		},
+	}
+	src.flags(cmd)
+	return cmd
+}
+
+// A setting is a value in force.
+type setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+func (a *app) configuration(src *source) ([]setting, error) {
+	h, err := a.home()
+	if err != nil {
+		return nil, err
+	}
+	from := "default"
+	if os.Getenv("SWARM_HOME") != "" {
+		from = "SWARM_HOME"
+	}
+	all := []setting{{"home", h.Dir(), from}}
+	o, err := src.options(a, nil)
+	if swarm.KindOf(err) == swarm.NotFound {
+		return append(all, settingsOf(compose.Defaults(), compose.Defaults(), "")...), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, setting{"file", o.File, "found"})
+	if o.Provider != "" {
+		from := "SWARM_PROVIDER"
+		if src.provider != "" {
+			from = "--provider"
+		}
+		all = append(all, setting{"provider", o.Provider, from})
+	}
+	o.Stdin = func() ([]byte, error) { return nil, nil }
+	s, err := compose.ReadSettings(o)
+	if err != nil {
+		return nil, err
+	}
+	return append(all, settingsOf(*s, compose.Defaults(), o.File)...), nil
+}
+
+// settingsOf lists settings; what differs from the default comes from the file.
+func settingsOf(s, defaults compose.Settings, file string) (all []setting) {
+	rows := func(s compose.Settings) []setting {
+		return []setting{
+			{Name: "default_agent", Value: s.DefaultAgent}, {Name: "max_parallel", Value: fmt.Sprint(s.MaxParallel)},
+			{Name: "wait_timeout", Value: s.WaitTimeout.String()}, {Name: "reply_timeout", Value: s.ReplyTimeout.String()},
+			{Name: "approvals.spawn", Value: s.Approvals.Spawn},
+			{Name: "swarm.max_agents", Value: fmt.Sprint(s.Swarm.MaxAgents)}, {Name: "swarm.max_iterations_per_agent", Value: fmt.Sprint(s.Swarm.MaxIterationsPerAgent)},
+			{Name: "swarm.agent_timeout_seconds", Value: fmt.Sprint(int(s.Swarm.AgentTimeout.Seconds()))},
+			{Name: "swarm.max_messages_per_agent", Value: fmt.Sprint(s.Swarm.MaxMessagesPerAgent)},
+			{Name: "swarm.workspace_snippet_chars", Value: fmt.Sprint(s.Swarm.WorkspaceSnippetChars)}, {Name: "swarm.workspace_max_entries", Value: fmt.Sprint(s.Swarm.WorkspaceMaxEntries)},
+		}
+	}
+	usual := rows(defaults)
+	for i, r := range rows(s) {
+		r.From = "default"
+		if r.Value != usual[i].Value {
+			r.From = file
+		}
+		if r.Value != "" {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var src source
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look whether everything that swarm needs is there",
+		Long:  "Look at the state folder, git, the compose file and its providers, and say what is missing and what to do about it.\nExits with 2 when something that is needed is missing.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all := a.examine(cmd.Context(), &src)
+			for _, x := range all {
+				if x.Problem != "" && x.Needed {
+					a.exit = swarm.ExitBadInput
+				}
+			}
+			if a.json {
+				return a.print(all)
+			}
+			for _, x := range all {
+				mark := "ok"
+				if x.Problem != "" {
+					mark = "--"
+				}
+				fmt.Fprintf(a.stdout, "%s  %-22s %s\n", mark, x.What, term.Escape(strings.TrimSpace(x.Found+" "+x.Problem)))
+				if x.Hint != "" {
+					fmt.Fprintf(a.stdout, "    hint: %s\n", term.Escape(x.Hint))
+				}
+			}
+			return nil
+		},
+	}
+	src.flags(cmd)
+	return cmd
+}
+
+// A finding is what the doctor says of one thing.
+type finding struct {
+	What    string `json:"what"`
+	Found   string `json:"found,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	Hint    string `json:"hint,omitempty"`
+	Needed  bool   `json:"needed"`
+}
+
+func bad(what string, needed bool, err error) finding {
+	f := finding{What: what, Problem: err.Error(), Needed: needed}
+	if e, ok := err.(*swarm.Error); ok {
+		f.Hint = e.Hint
+	}
+	return f
+}
+
+func (a *app) examine(ctx context.Context, src *source) []finding {
+	var all []finding
+	if h, err := a.home(); err != nil {
+		return append(all, bad("state folder", true, err))
+	} else {
+		all = append(all, finding{What: "state folder", Found: h.Dir(), Needed: true})
+	}
+	if out, err := exec.CommandContext(ctx, "git", "--version").Output(); err != nil {
+		all = append(all, finding{What: "git", Problem: "not found", Hint: "without it `swarm diff` has nothing to show"})
+	} else {
+		all = append(all, finding{What: "git", Found: strings.TrimSpace(string(out))})
+	}
+	o, err := src.options(a, nil)
+	if err != nil {
+		return append(all, bad("compose file", false, err))
+	}
+	o.Stdin = func() ([]byte, error) { return nil, nil }
+	if errs, warnings := compose.Check(o); len(errs) > 0 {
+		return append(all, bad("compose file", true, errs[0]))
+	} else {
+		all = append(all, finding{What: "compose file", Found: fmt.Sprintf("%s, %s", o.File, count(len(warnings), "warning")), Needed: true})
+	}
+	b, err := compose.Compile(o)
+	if err != nil {
+		return append(all, bad("plan", false, err))
+	}
+	for _, spec := range b.Plan.Providers {
+		all = append(all, examineProvider(ctx, spec, b, o.Dir))
+	}
+	return all
+}
+
+func examineProvider(ctx context.Context, spec swarm.ProviderSpec, b *compose.Bundle, dir string) finding {
+	what := "provider " + spec.Name
+	p, err := provider.Open(spec, providerOptions(spec, b.Bodies, dir))
+	if err != nil {
+		return bad(what, true, err)
+	}
+	f := finding{What: what, Found: spec.Kind, Needed: true}
+	if c, ok := p.(provider.Checker); ok {
+		health := c.Check(ctx)
+		f.Found, f.Problem, f.Hint = strings.TrimSpace(spec.Kind+" "+health.Version), health.Problem, health.Hint
+	}
+	return f
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/compose"
+	"swarm/internal/term"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	var src source
+	cmd := &cobra.Command{
+		Use:   "check [PIPELINE | TASK…]",
+		Short: "Find what is wrong with the compose file and its prompts",
+		Long: `Look at the file, its prompts, their references, edges, cycles, tasks that can never run, outputs that nobody reads and how large prompts can get.
+Nothing is started. Exits with 2 when something is wrong; warnings alone are 0.`,
+		Example: "  swarm check\n  swarm check --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := src.options(a, args)
+			if err != nil {
+				return err
+			}
+			o.Stdin = nil // whatever it would be, nothing is read
+			errs, warnings := compose.Check(o)
+			if len(errs) > 0 {
+				a.exit = swarm.ExitBadInput
+			}
+			if a.json {
+				return a.print(struct {
+					File     string    `json:"file"`
+					Errors   []problem `json:"errors"`
+					Warnings []problem `json:"warnings"`
+				}{o.File, problems(errs), problems(warnings)})
+			}
+			a.listProblems("error", errs)
+			a.listProblems("warning", warnings)
+			if len(errs) > 0 {
+				fmt.Fprintf(a.stdout, "%s: %s, %s\n", o.File, count(len(errs), "error"), count(len(warnings), "warning"))
+				return nil
+			}
+			fmt.Fprintf(a.stdout, "%s: nothing is wrong, %s\n", o.File, count(len(warnings), "warning"))
+			return nil
+		},
+	}
+	src.flags(cmd)
+	return cmd
+}
+
+// A problem is an error as JSON has it.
+type problem struct {
+	Error  string `json:"error"`
+	Hint   string `json:"hint,omitempty"`
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+func problems(errs []*swarm.Error) []problem {
+	all := []problem{}
+	for _, e := range errs {
+		all = append(all, problem{e.Msg, e.Hint, e.File, e.Line, e.Column})
+	}
+	return all
+}
+
+// listProblems shows problems for people, on standard error.
+func (a *app) listProblems(rank string, errs []*swarm.Error) {
+	for _, e := range errs {
+		fmt.Fprintf(a.stderr, "%s: %s\n", rank, term.Escape(e.Error()))
+		if e.Hint != "" {
+			fmt.Fprintf(a.stderr, "  hint: %s\n", term.Escape(e.Hint))
+		}
+	}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
