@@ -2,7 +2,7 @@
 //
 //	runs/<run>.db           a run's log; sqlite's business
 //	runs/<run>.db.owner     locked by the process that drives the run, while it does
-//	runs/<run>.json         a summary of the run, for lists; made again from the log when it is missing
+//	runs/<run>.jsonl        summaries of the run, for lists: the last line counts; made again from the log when it is missing
 //	outputs/<run>/TASK.txt  copies of the tasks' last outputs, for people
 //	streams/<run>/          what running turns say, while they say it
 //	trees/<run>/            git objects of the work tree before and after the run
@@ -134,7 +134,7 @@ func (h *Home) TokenPath() string { return h.in("token") }
 
 func (h *Home) streamDir(run string) string { return h.in("streams", run) }
 
-func (h *Home) summaryPath(run string) string { return h.in("runs", run+".json") }
+func (h *Home) summaryPath(run string) string { return h.in("runs", run+".jsonl") }
 
 // MakeRuns makes the folder in which logs are created.
 func (h *Home) MakeRuns() error { return made(h.in("runs")) }

@@ -143,7 +143,7 @@ func pathsOf(id string, outputsOnly bool) []string {
 		return []string{"outputs/" + id}
 	}
 	var paths []string
-	for _, end := range []string{".db", ".db-wal", ".db-shm", ".db.lock", ".json"} {
+	for _, end := range []string{".db", ".db-wal", ".db-shm", ".db.lock", ".jsonl"} {
 		paths = append(paths, "runs/"+id+end)
 	}
 	for _, folder := range perRun {

@@ -21,7 +21,7 @@ const (
 	moment    = 100 * time.Millisecond // how late a reader sees what comes after the head
 )
 
-// A StreamWriter writes down what a running turn says, so that others can watch it. It keeps the first and the last MiB. It may
+// A StreamWriter writes down what a running turn says, so that others can watch it. It keeps the first and the last MiB of records. It may
 // be used by many at once.
 type StreamWriter struct {
 	home *Home

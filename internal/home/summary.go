@@ -1,9 +1,13 @@
 package home
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
-	"strconv"
+	"syscall"
 	"time"
 
 	"swarm"
@@ -33,34 +37,62 @@ func (s Summary) where() string {
 	return s.Dir
 }
 
-// Save writes a run's summary. The owner calls it when the run starts and when it ends or is left. It is whole or not there at
-// all; nobody waits for the disk, because it can be made again.
+// maxSummary is how large a file of summaries may become. Runs that end after a few changes never get there.
+const maxSummary = 64 << 10
+
+// Save writes a run's summary: a line at the end of a file, of which the last counts. The owner calls it when the run starts and
+// when it ends or is left. A reader finds the whole line or the one before it. Nobody waits for the disk: putting a new file in
+// the old one's place would make some file systems do so, and what is lost can be made again.
 func (h *Home) Save(s Summary) error {
 	b, err := json.Marshal(s)
-	if err != nil {
-		return &swarm.Error{Kind: swarm.Storage, Msg: "the run's summary cannot be written", Err: err}
-	}
-	path := h.summaryPath(s.ID)
-	temp := path + "." + strconv.Itoa(os.Getpid())
-	if err = os.WriteFile(temp, b, 0o600); os.IsNotExist(err) {
-		if err = h.MakeRuns(); err == nil {
-			err = os.WriteFile(temp, b, 0o600)
-		}
-	}
 	if err == nil {
-		err = os.Rename(temp, path)
+		err = h.save(h.summaryPath(s.ID), append(b, '\n'))
 	}
 	if err != nil {
-		_ = os.Remove(temp)
-		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the run's summary cannot be written", Err: bare(err)}
+		return &swarm.Error{Kind: swarm.Storage, File: h.summaryPath(s.ID), Msg: "the run's summary cannot be written", Err: bare(err)}
 	}
 	return nil
+}
+
+func (h *Home) save(path string, line []byte) error {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | syscall.O_NOFOLLOW
+	f, err := os.OpenFile(path, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := h.MakeRuns(); err != nil {
+			return err
+		}
+		f, err = os.OpenFile(path, flags, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if size > maxSummary {
+		if err := f.Truncate(0); err != nil { // whoever reads at this instant makes it from the log
+			return err
+		}
+		size = 0
+	}
+	if size > 0 { // should the last line be half a one
+		line = append([]byte{'\n'}, line...)
+	}
+	_, err = f.Write(line)
+	return err
 }
 
 // Summary is the run's summary as it is true now: a run that says it runs, and that nobody drives, was interrupted, or has
 // ended without having said so here.
 func (h *Home) Summary(run string) Summary {
 	s, ok := h.saved(run)
+	return h.present(run, s, ok)
+}
+
+// present makes of what was saved, if it was, what is true now.
+func (h *Home) present(run string, s Summary, ok bool) Summary {
 	if ok && s.Status.Ended() {
 		return s
 	}
@@ -89,11 +121,17 @@ func (h *Home) Summary(run string) Summary {
 // saved is the summary as it was written last.
 func (h *Home) saved(run string) (s Summary, ok bool) {
 	b, err := os.ReadFile(h.summaryPath(run))
-	ok = err == nil && json.Unmarshal(b, &s) == nil && s.ID == run && s.Status != ""
-	if !ok {
+	if err != nil {
 		return Summary{ID: run}, false
 	}
-	return s, true
+	for end := bytes.LastIndexByte(b, '\n'); end >= 0; end = bytes.LastIndexByte(b, '\n') {
+		b = b[:end]
+		line := b[bytes.LastIndexByte(b, '\n')+1:]
+		if s = (Summary{}); json.Unmarshal(line, &s) == nil && s.ID == run && s.Status != "" {
+			return s, true
+		}
+	}
+	return Summary{ID: run}, false
 }
 
 // rebuilt is the summary made from the log. What was saved stands in when the log cannot be read, and is kept where the log
@@ -122,10 +160,11 @@ func (h *Home) List(dir string, anywhere bool) ([]Summary, error) {
 	}
 	var all []Summary
 	for _, id := range ids {
-		if saved, ok := h.saved(id); ok && !anywhere && saved.Dir != dir {
+		s, ok := h.saved(id)
+		if ok && !anywhere && s.Dir != dir {
 			continue // whether it still runs is not asked
 		}
-		if s := h.Summary(id); anywhere || s.Dir == dir {
+		if s = h.present(id, s, ok); anywhere || s.Dir == dir {
 			all = append(all, s)
 		}
 	}
