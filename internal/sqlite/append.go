@@ -24,9 +24,6 @@ const maxText = 64 << 20 // of one body, or one event's data
 // A lazy batch that is refused has no one to tell. With a fence, the loss is told to every later batch with the same fence, and
 // they write nothing, so that the log has no hole; a new fence starts afresh. Err tells it too.
 func (l *Log) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
-	if l.readOnly {
-		return nil, &swarm.Error{Kind: swarm.BadInput, File: l.path, Msg: "this log is open for reading only"}
-	}
 	r := &request{batch: b, lazy: b.Lazy, noSync: b.Lazy, done: make(chan bool, 1)}
 	for i := range b.Events {
 		n := len(b.Events[i].Data)
@@ -102,7 +99,8 @@ func (l *Log) write(t *tx, group []*request, sync bool) (err error) {
 		return err
 	}
 	defer l.turn.give()
-	if err := l.syncing(sync); err != nil {
+	mode := l.mode(sync)
+	if err := l.setMode(mode); err != nil {
 		return err
 	}
 	if err := t.begin(); err != nil {
@@ -123,26 +121,43 @@ func (l *Log) write(t *tx, group []*request, sync bool) (err error) {
 		return l.judge(err)
 	}
 	switch {
+	case mode == syncOff:
+		l.fresh = false
+		return l.settle()
 	case t.changed:
-		l.owed.Store(!l.synced)
+		l.owed.Store(mode != syncFull)
 	case sync && t.repeats:
 		return l.settle() // what was there already may be a lazy batch's, and not on disk yet
 	}
 	return nil
 }
 
-// syncing says whether commits are synced from now on.
-func (l *Log) syncing(on bool) error {
-	if on == l.synced {
-		return nil
+// What SQLite syncs when it commits.
+const (
+	syncOff    = "PRAGMA synchronous=OFF"    // nothing: the caller does
+	syncNormal = "PRAGMA synchronous=NORMAL" // nothing, but in the right order when it moves events from one file to the other
+	syncFull   = "PRAGMA synchronous=FULL"   // the commit
+)
+
+// mode is what the next commit needs. In a new log SQLite would sync the empty write-ahead log, the folder and then the commit; the
+// folder is on disk already, and one sync does for the rest.
+func (l *Log) mode(sync bool) string {
+	switch {
+	case !sync:
+		return syncNormal
+	case l.fresh:
+		return syncOff
 	}
-	mode := "PRAGMA synchronous=NORMAL"
-	if on {
-		mode = "PRAGMA synchronous=FULL"
+	return syncFull
+}
+
+func (l *Log) setMode(mode string) error {
+	if mode == l.synchronous {
+		return nil
 	}
 	err := l.w.once(mode)
 	if err == nil {
-		l.synced = on
+		l.synchronous = mode
 	}
 	return err
 }
@@ -151,7 +166,7 @@ func (l *Log) syncing(on bool) error {
 // the kernel forgets what it could not write, and another commit would stand on what is not there.
 func (l *Log) judge(err error) error {
 	var e *sqliteError
-	if errors.As(err, &e) && e.code&0xff == lib.SQLITE_IOERR {
+	if errors.As(err, &e) && (e.code == lib.SQLITE_IOERR_FSYNC || e.code == lib.SQLITE_IOERR_DIR_FSYNC) {
 		return l.breaks(e)
 	}
 	return err

@@ -117,7 +117,6 @@ func (c *conn) fail(rc int32) error {
 	case lib.SQLITE_CORRUPT:
 		e.Msg, e.Hint = "the log is damaged", "copy the file, and its -wal file if there is one, from a backup"
 	case lib.SQLITE_FULL:
-		e.Msg, e.Hint = "the disk is full", "make room, then resume the run"
 		cause.errno = syscall.ENOSPC
 	case lib.SQLITE_IOERR:
 		e.Msg = "the disk failed"
@@ -128,6 +127,9 @@ func (c *conn) fail(rc int32) error {
 	case lib.SQLITE_ERROR:
 		cause.msg = libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db)) // it names the missing table or column
 		e.Msg, e.Hint = "the log is damaged", "copy the file, and its -wal file if there is one, from a backup"
+	}
+	if cause.errno == syscall.ENOSPC {
+		e.Msg, e.Hint = "the disk is full", "make room, then resume the run"
 	}
 	return e
 }

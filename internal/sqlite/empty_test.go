@@ -26,7 +26,7 @@ func TestEmptyLogIsTheSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	statements := []string{"PRAGMA page_size=4096", "PRAGMA journal_mode=WAL", fmt.Sprintf("PRAGMA application_id=%d", appID),
+	statements := []string{fmt.Sprintf("PRAGMA page_size=%d", pageSize), "PRAGMA journal_mode=WAL", fmt.Sprintf("PRAGMA application_id=%d", appID),
 		fmt.Sprintf("PRAGMA user_version=%d", format)}
 	for _, line := range strings.Split(strings.TrimSpace(schema), "\n") {
 		statements = append(statements, line)

@@ -1,17 +1,10 @@
 package sqlite
 
-import (
-	"context"
-
-	"swarm"
-)
+import "context"
 
 // SaveFold keeps a fold of the log up to an event: what somebody made of it, so that the next one need not read it all. It may be
 // thrown away at any time, so it waits for no disk. Another fold with this name is replaced.
 func (l *Log) SaveFold(name, version string, seq int64, data []byte) error {
-	if l.readOnly {
-		return &swarm.Error{Kind: swarm.BadInput, File: l.path, Msg: "this log is open for reading only"}
-	}
 	return l.submit(context.Background(), &request{
 		change: func(t *tx) error {
 			return t.w.exec("REPLACE INTO fold VALUES(?,?,?,?)", name, version, seq, data)

@@ -31,8 +31,9 @@ import (
 )
 
 const (
-	format = 1          // of the file; one with a higher number is left alone
-	appID  = 0x7377726d // "swrm": what makes an SQLite file a log of ours
+	format   = 1          // of the file; one with a higher number is left alone
+	appID    = 0x7377726d // "swrm": what makes an SQLite file a log of ours
+	pageSize = 4096
 )
 
 // empty is a log without events, as schema.sql makes it. A new log is a copy: running the schema would cost more than the
@@ -50,10 +51,11 @@ type Log struct {
 	queue queue // what waits to be written
 
 	// What follows up to the next blank line belongs to whoever leads the queue.
-	w      *conn
-	turn   turn          // the write turn among processes
-	synced bool          // the writing connection syncs its commits
-	wrote  []swarm.Event // by the transaction under way
+	w           *conn
+	turn        turn          // the write turn among processes
+	fresh       bool          // nothing was ever written
+	synchronous string        // how the writing connection commits
+	wrote       []swarm.Event // by the transaction under way
 
 	owed   atomic.Bool                 // there are commits of ours that no sync has covered yet
 	broken atomic.Pointer[swarm.Error] // a failed sync: what is on disk is not known any more
@@ -77,10 +79,12 @@ func Create(path string) (*Log, error) {
 		return nil, err
 	}
 	l, err := open(path)
-	if err == nil {
-		l.tail.start(0) // there is nothing to catch up with
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	l.fresh = true
+	l.tail.start(0) // there is nothing to catch up with
+	return l, nil
 }
 
 // writeEmpty puts an empty log on disk, so that the run's existence is as durable as its first event.
@@ -94,11 +98,14 @@ func writeEmpty(path string) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(path)
+			Remove(path)
 			err = storage(path, "the run's log cannot be made", err)
 		}
 	}()
 	_, err = f.Write(empty)
+	for _, side := range []string{"-wal", "-shm", ".lock"} {
+		err = errors.Join(err, touch(path+side)) // before the sync: later each of them would have to reach the disk by itself
+	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -106,6 +113,14 @@ func writeEmpty(path string) (err error) {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 func syncDir(dir string) error {
@@ -130,8 +145,8 @@ func open(path string) (*Log, error) {
 		return nil, err
 	}
 	l := newLog(path)
-	l.w, l.synced = w, true
-	err = w.once("PRAGMA synchronous=FULL")
+	l.w = w
+	err = l.setMode(syncFull)
 	if err == nil {
 		_, _, err = w.number("SELECT fence FROM run")
 	}
@@ -183,8 +198,16 @@ func inspect(path string) error {
 		return &swarm.Error{Kind: swarm.BadInput, File: path,
 			Msg:  fmt.Sprintf("this log has format %d, and this program knows formats up to %d", version, format),
 			Hint: "use the version of swarm that wrote it, or a newer one"}
+	case st.Size()%pageSize != 0 && !pending(path):
+		return at(path, c.fail(lib.SQLITE_CORRUPT)) // SQLite would read zeros for what is cut off
 	}
 	return nil
+}
+
+// pending says whether a log has events that have not been moved from the write-ahead log into the file.
+func pending(path string) bool {
+	st, err := os.Stat(path + "-wal")
+	return err == nil && st.Size() > 0
 }
 
 // immutable is the address by which SQLite reads a file as if nobody could write it: no locks, no files beside it.
@@ -211,10 +234,7 @@ func (l *Log) Close() error {
 	err = errors.Join(err, l.closeReader(), l.w.close(), l.turn.close())
 	l.omu.Lock()
 	defer l.omu.Unlock()
-	if l.owner != nil {
-		err = errors.Join(err, l.owner.Close())
-		l.owner = nil
-	}
+	l.unlockOwner()
 	return err
 }
 

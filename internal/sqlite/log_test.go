@@ -1,30 +1,71 @@
 package sqlite
 
 import (
-	"path/filepath"
+	"context"
+	"errors"
+	"fmt"
 	"testing"
+
+	"swarm"
 
 	"swarm/internal/storetest"
 )
 
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
-		path := filepath.Join(t.TempDir(), "run.db")
-		l, err := Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := l
+		first, path := create(t)
 		return func(t *testing.T) storetest.Store {
 			if l := first; l != nil { // the suite sees a created log as well as opened ones
 				first = nil
 				return l
 			}
 			l, err := Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return l
 		}
 	})
+}
+
+// TestACrashLeavesAPrefix lets a log die at each of its appends, and looks at what is there.
+func TestACrashLeavesAPrefix(t *testing.T) {
+	const n = 6
+	for k := range n + 2 {
+		for _, after := range []bool{false, true} {
+			l, path := create(t)
+			c := storetest.Crash(l, k, after)
+			_, err := c.Own(context.Background(), "1", 1e9)
+			must(t, err)
+			for i := range n {
+				b := small(i)
+				b.Lazy = i%2 == 0
+				_, err := c.Append(context.Background(), b)
+				if dead := k > 0 && i+1 >= k; dead != errors.Is(err, storetest.ErrCrash) {
+					t.Fatalf("death at %d: append %d says %v", k, i+1, err)
+				}
+			}
+			want := n
+			if k > 0 && k <= n {
+				<-c.Dead()
+				if _, err := c.Read(0, 9); !errors.Is(err, storetest.ErrCrash) {
+					t.Errorf("a dead log is read: %v", err)
+				}
+				want = k - 1
+				if after {
+					want = k
+				}
+			}
+			must(t, c.Close())
+			again, err := Open(path)
+			must(t, err)
+			var keys []string
+			must(t, again.Scan(0, func(e *swarm.Event) error { keys = append(keys, e.Key); return nil }))
+			if len(keys) != want || want > 0 && keys[want-1] != fmt.Sprintf("end:code/%d/1", want-1) {
+				t.Errorf("death at %d (after %v) leaves %v, want %d", k, after, keys, want)
+			}
+			if _, err := again.Own(context.Background(), "1", 1e9); err != nil {
+				t.Errorf("the dead owner's run: %v", err)
+			}
+			must(t, again.Close())
+		}
+	}
 }

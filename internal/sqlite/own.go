@@ -167,10 +167,12 @@ func (l *Log) ownerLocked() bool {
 
 // lockOwner tries to get the owner's lock, or finds that this log has it.
 func (l *Log) lockOwner() (bool, error) {
-	if l.readOnly {
-		return false, &swarm.Error{Kind: swarm.BadInput, File: l.path, Msg: "this log is open for reading only"}
-	}
-	if l.owner == nil {
+	switch {
+	case l.readOnly:
+		return false, l.errReadOnly()
+	case l.queue.isClosed():
+		return false, l.errClosed() // or the lock would outlive the log
+	case l.owner == nil:
 		f, err := os.OpenFile(l.path+".owner", os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			return false, storage(l.path, "the run cannot be owned", err)
@@ -193,7 +195,8 @@ func (l *Log) lockOwner() (bool, error) {
 
 func (l *Log) unlockOwner() {
 	if l.owner != nil {
-		flock(l.owner, syscall.LOCK_UN)
+		l.owner.Close() // which frees the lock
+		l.owner = nil
 	}
 }
 

@@ -50,6 +50,9 @@ type queue struct {
 
 // submit returns when the request is answered; a lazy one at once.
 func (l *Log) submit(ctx context.Context, r *request) error {
+	if l.readOnly {
+		return l.errReadOnly()
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -187,6 +190,12 @@ func (q *queue) take() (group []*request, closing bool) {
 		q.waiting = append(q.waiting[:0], q.waiting[n:]...)
 	}
 	return group, q.closed
+}
+
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
 }
 
 // close lets nothing more in, waits until nobody leads, and leads. It says false when the queue was closed before.

@@ -120,7 +120,7 @@ func (t *tail) box(to string) *box {
 	return b
 }
 
-// read answers from memory, if everything that is asked for is there. Otherwise missing is the number after which it is not.
+// read answers from memory, if everything that is asked for is there.
 func (t *tail) read(after int64, limit int, to []string) (es []swarm.Event, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
