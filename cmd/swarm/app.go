@@ -13,6 +13,7 @@ import (
 
 	"swarm"
 	"swarm/internal/home"
+	"swarm/internal/run"
 	"swarm/internal/term"
 )
 
@@ -140,6 +141,7 @@ func (a *app) home() (*home.Home, error) {
 		if err != nil {
 			return nil, err
 		}
+		h.Rebuild = run.Summarize
 		a.opened = h
 	}
 	return a.opened, nil

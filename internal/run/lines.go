@@ -40,7 +40,7 @@ func (l *Lines) Take(m Moment) error {
 	case provider.DeltaText, provider.DeltaStderr, provider.DeltaThinking:
 		return l.pieces(m)
 	case home.Gap:
-		m.Text = fmt.Sprintf("… %d bytes were not kept …", m.Gap)
+		m.Text = gapText(m.Gap)
 	}
 	if err := l.end(m.Turn); err != nil {
 		return err
@@ -114,3 +114,6 @@ func (l *Lines) End() error {
 	l.begun = nil
 	return nil
 }
+
+// gapText stands where something was said that was not kept.
+func gapText(n int64) string { return fmt.Sprintf("… %d bytes were not kept …", n) }

@@ -23,6 +23,20 @@ type Moment struct {
 	Gap   int64  // of kind home.Gap: how many bytes are missing
 }
 
+// Delta is what a turn said, as a screen takes it.
+func (m Moment) Delta() provider.Delta {
+	d := provider.Delta{Kind: provider.DeltaKind(m.Kind), Text: m.Text}
+	switch {
+	case m.Kind == home.Gap:
+		d = provider.Delta{Kind: provider.DeltaText, Text: gapText(m.Gap)}
+	case d.Kind == provider.DeltaTool, d.Kind == provider.DeltaToolDone:
+		d.Text, d.Tool = "", &swarm.ToolUse{Name: m.Text}
+	case d.Kind == provider.DeltaFile:
+		d.Text, d.File = "", m.Text
+	}
+	return d
+}
+
 // A Story tells a run in the order of time: its events, and between them what its turns said, from their streams. Where a
 // stream is gone, what was kept of the turn's output stands in. It can be asked again for what has happened since.
 type Story struct {

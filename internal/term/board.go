@@ -36,6 +36,7 @@ type BoardOptions struct {
 	Out       io.Writer
 	Color     bool
 	Now       func() time.Time
+	Attached  bool               // another process drives the run: Ctrl-C only leaves
 	Env       []string           // the environment, for what the terminal can do; nil = this process's
 	Interrupt func(times int)    // Ctrl-C was pressed, for the n-th time: the terminal makes no signal of it
 	Pause     func(on bool)      // p was pressed
@@ -180,7 +181,7 @@ func (b *Board) frame(width, height int) Frame {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := Frame{Picture: b.run.Picture(), Saying: make(map[string]Saying, len(b.saying)), Now: b.o.Now(), Width: width, Height: height,
-		Color: b.o.Color, Stops: b.stops, Over: b.closed, Trouble: b.trouble}
+		Color: b.o.Color, Stops: b.stops, Over: b.closed, Trouble: b.trouble, Attached: b.o.Attached}
 	for name, s := range b.saying {
 		f.Saying[name] = Saying{Line: string(s.tail), At: s.at, Usage: s.usage}
 	}

@@ -24,6 +24,7 @@ type Frame struct {
 	Stops         int    // how often the user has asked to stop
 	Over          bool   // the last frame: no key does anything any more
 	Trouble       string // something wrong with the board itself
+	Attached      bool   // another process drives the run
 }
 
 // Saying is what a running task said last.
@@ -161,6 +162,10 @@ func (f Frame) note() string {
 func (f Frame) foot() string {
 	keys := []string{"Ctrl-C stops the run, twice kills it · p pauses it", "Ctrl-C stops · p pauses"}
 	switch {
+	case f.Attached && (f.Status == swarm.Pausing || f.Status == swarm.Paused):
+		keys = []string{"Ctrl-C leaves, and the run stays as it is · p lets it go on", "Ctrl-C leaves · p goes on"}
+	case f.Attached:
+		keys = []string{"Ctrl-C leaves, and the run goes on · p pauses it", "Ctrl-C leaves · p pauses"}
 	case f.Stops > 0:
 		keys = []string{"stopping: turns that run are being ended · Ctrl-C again kills them", "stopping · Ctrl-C again kills"}
 	case f.Status == swarm.Pausing || f.Status == swarm.Paused:

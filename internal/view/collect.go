@@ -3,9 +3,12 @@ package view
 import (
 	"encoding/json"
 	"iter"
+	"strconv"
+	"strings"
 	"time"
 
 	"swarm"
+	"swarm/internal/plan"
 )
 
 // Details is what grows with the log: it is collected when somebody asks.
@@ -52,6 +55,7 @@ type Turn struct {
 	Ended     time.Time       `json:"ended,omitzero"`
 	Verdicts  []swarm.Verdict `json:"verdicts,omitempty"`
 	Tools     []swarm.ToolUse `json:"tools,omitempty"`
+	Kept      bool            `json:"kept,omitempty"` // it was not done now, but in the run that this one tries again
 }
 
 // Took is how long the turn took, or has taken until now.
@@ -142,14 +146,17 @@ func (c *collector) turn(e *swarm.Event) *Turn {
 	if !ok {
 		i = len(c.Turns)
 		c.at[e.Turn] = i
-		c.Turns = append(c.Turns, Turn{ID: e.Turn, Task: e.Task, Agent: e.Agent, Status: swarm.Running})
+		t := Turn{ID: e.Turn, Task: e.Task, Agent: e.Agent, Status: swarm.Running}
+		_, t.Iteration = plan.OfTurn(e.Turn) // a turn that was kept from another run has no start that tells them
+		t.Attempt, _ = strconv.Atoi(e.Turn[strings.LastIndexByte(e.Turn, '/')+1:])
+		c.Turns = append(c.Turns, t)
 	}
 	return &c.Turns[i]
 }
 
 func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {
 	t.Ended, t.Kind, t.Reason, t.Hint, t.Exit = e.Time, end.Kind, end.Reason, end.Hint, end.Exit
-	t.Usage, t.Verdicts = end.Usage, end.Verdicts
+	t.Usage, t.Verdicts, t.Kept = end.Usage, end.Verdicts, end.Kept
 	if end.Session != "" {
 		t.Session = end.Session
 	}

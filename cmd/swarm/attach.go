@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/run"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
+
+func (a *app) attachCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "attach RUN",
+		Short: "Look at a run that another process drives",
+		Long: `Show a run that another process drives, as ` + "`swarm up`" + ` would, until it ends, and exit with its code. Ctrl-C only leaves: the run goes on,
+and the exit code is 0. p pauses the run. With --json it is all events of the run, from the first on.
+
+Of a run that has ended the table of tasks is shown, and of one that nobody drives also how to go on with it.
+
+` + runHelp,
+		Example:           "  swarm up -d\n  swarm attach @last",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, l, err := a.look(args[0])
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			return a.attach(h, l)
+		},
+	}
+	cmd.Flags().BoolVar(&a.plain, "plain", false, "lines instead of the board")
+	return cmd
+}
+
+func (a *app) attach(h *home.Home, l *run.Look) error {
+	if l.Driven() || a.json {
+		ctx, end := leaveSignals()
+		err := a.watch(ctx, h, l)
+		end()
+		if left := new(swarm.Error); errors.As(err, &left) && left.Kind == swarm.Stopped {
+			if !a.json {
+				fmt.Fprintf(a.stdout, "run %s goes on · to look in again: swarm attach %s\n", l.ID, l.ID)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	p, err := l.Picture()
+	if err != nil {
+		return err
+	}
+	a.exit = exitOf(p)
+	if !a.json {
+		a.printEnd(h, p)
+	}
+	return nil
+}
+
+// watch shows the run until it is over, nobody drives it any more, or the user leaves.
+func (a *app) watch(ctx context.Context, h *home.Home, l *run.Look) error {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	v := view.New(l.ID)
+	if !a.json {
+		var err error
+		if v, err = l.Fold(); err != nil {
+			return err
+		}
+	}
+	story, err := l.StoryFrom(v)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		story.Only = func(string) bool { return false } // events only
+	}
+	s, err := a.spectator(h, v, func() { leave(swarm.Errorf(swarm.Stopped, "left")) })
+	if err != nil {
+		return err
+	}
+	err = story.Follow(ctx, func(m run.Moment) error {
+		if m.Event != nil {
+			s.Event(m.Event)
+		} else {
+			s.Delta(m.Task, m.Delta())
+		}
+		return nil
+	})
+	return errors.Join(err, s.Close())
+}
+
+// spectator is a screen for a run that another process drives, from where its fold stands.
+func (a *app) spectator(h *home.Home, v *view.Run, leave func()) (term.Screen, error) {
+	if a.json {
+		return &eventWriter{run: v.ID, out: json.NewEncoder(a.stdout)}, nil
+	}
+	color, err := a.paints()
+	if err != nil {
+		return nil, err
+	}
+	if !a.onTerminal() || a.plain || os.Getenv("TERM") == "dumb" {
+		return term.NewLines(v, a.stdout, color), nil
+	}
+	id := v.ID
+	return term.NewBoard(v, term.BoardOptions{In: a.stdin, Out: a.stdout, Color: color, Now: time.Now, Attached: true,
+		Interrupt: func(int) { leave() },
+		Pause: func(on bool) {
+			word := swarm.WordResume
+			if on {
+				word = swarm.WordPause
+			}
+			_ = run.Control(context.Background(), h, id, word, "") // the board shows whether it came to pass
+		}}), nil
+}

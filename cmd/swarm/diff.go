@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/tree"
+	"swarm/internal/view"
+)
+
+func (a *app) diffCommand() *cobra.Command {
+	var stat bool
+	cmd := &cobra.Command{
+		Use:   "diff RUN [-- PATH…]",
+		Short: "Show what changed in the git tree during a run",
+		Long: `Show the difference between the files of the git repository as they were when the run began and when it ended; while the run goes on,
+or when it was interrupted, as they are now. Files that git ignores are left out. Your repository is only read.
+
+` + runHelp,
+		Example:           "  swarm diff @last\n  swarm diff @last --stat\n  swarm diff @last -- src",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			paths := args[1:]
+			if cmd.ArgsLenAtDash() != 1 && len(paths) > 0 {
+				return swarm.Errorf(swarm.BadInput, "%q is one argument too many", paths[0]).WithHint("paths come after --: swarm diff %s -- %s", args[0], strings.Join(paths, " "))
+			}
+			return a.diff(cmd, args[0], stat, paths)
+		},
+	}
+	cmd.Flags().BoolVar(&stat, "stat", false, "only which files, and how many lines")
+	return cmd
+}
+
+func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) error {
+	h, l, err := a.look(ref)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := l.Picture()
+	if err != nil {
+		return err
+	}
+	from, to := trees(p)
+	if from.Hash == "" {
+		e := swarm.Errorf(swarm.Other, "run %s has no record of a git tree", p.ID)
+		if p.Replay {
+			return e.WithHint("nothing is recorded of a replay: no agent was started")
+		}
+		return e.WithHint("one is recorded when a run begins in a folder of a git repository")
+	}
+	paths = append([]string{"--"}, paths...)
+	git := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		err := tree.Diff(cmd.Context(), p.Dir, h.TreePath(p.ID), from.Hash, to.Hash, &out, append(args, paths...)...)
+		return out.String(), err
+	}
+	if a.json {
+		return a.printChanges(p, from, to, stat, git)
+	}
+	if to.Hash == "" {
+		fmt.Fprintf(a.stderr, "note: run %s is %s; this is what has changed until now\n", p.ID, p.Status)
+	}
+	color, err := a.paints()
+	if err != nil {
+		return err
+	}
+	args := []string{"--color=never"}
+	if color {
+		args = []string{"--color=always"}
+	}
+	if stat {
+		args = append(args, "--stat")
+	}
+	text, err := git(args...)
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		fmt.Fprintln(a.stderr, "nothing changed")
+	}
+	_, err = fmt.Fprint(a.stdout, text)
+	return err
+}
+
+// trees are the recorded ones; the last one is empty when the run has not ended.
+func trees(p view.Picture) (from, to swarm.Tree) {
+	for _, t := range p.Trees {
+		if t.When == "start" {
+			from = t
+		} else {
+			to = t
+		}
+	}
+	return from, to
+}
+
+type change struct {
+	Path    string `json:"path"`
+	Added   int    `json:"added"`
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary,omitempty"`
+}
+
+// printChanges writes the changes as JSON: the files, and, unless only those are wanted, the difference itself.
+func (a *app) printChanges(p view.Picture, from, to swarm.Tree, stat bool, git func(...string) (string, error)) error {
+	numbers, err := git("--numstat", "-z", "--no-renames")
+	if err != nil {
+		return err
+	}
+	changes := []change{}
+	for line := range strings.SplitSeq(strings.TrimSuffix(numbers, "\x00"), "\x00") {
+		parts := strings.SplitN(line, "\t", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		c := change{Path: parts[2], Binary: parts[0] == "-"}
+		c.Added, _ = strconv.Atoi(parts[0])
+		c.Deleted, _ = strconv.Atoi(parts[1])
+		changes = append(changes, c)
+	}
+	var text string
+	if !stat {
+		if text, err = git("--color=never"); err != nil {
+			return err
+		}
+	}
+	return a.print(struct {
+		Run   string     `json:"run"`
+		Start swarm.Tree `json:"start"`
+		End   swarm.Tree `json:"end,omitzero"`
+		Files []change   `json:"files"`
+		Diff  string     `json:"diff,omitempty"`
+	}{p.ID, from, to, changes, text})
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	xterm "golang.org/x/term"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/run"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
+
+// look finds the run that a user names and opens it to look at it.
+func (a *app) look(ref string) (*home.Home, *run.Look, error) {
+	h, id, err := a.find(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := run.LookAt(h, id)
+	return h, l, err
+}
+
+// newest is the newest run of this folder that somebody drives, else the newest.
+func (a *app) newest() (string, error) {
+	runs, err := a.list()
+	if err != nil {
+		return "", err
+	}
+	h, err := a.home()
+	if err != nil {
+		return "", err
+	}
+	for _, s := range runs {
+		if !s.Status.Ended() && h.Live(s.ID) {
+			return s.ID, nil
+		}
+	}
+	return "@last", nil // which also says what is wrong when there is none
+}
+
+// list is the runs that a command acts on, the newest first.
+func (a *app) list() ([]home.Summary, error) {
+	h, err := a.home()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := a.dir()
+	if err != nil {
+		return nil, err
+	}
+	return h.List(dir, a.anywhere)
+}
+
+// completeRun offers the ids of runs for a command's first argument.
+func (a *app) completeRun(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	offers := []string{"@last\tthe newest run"}
+	runs, err := a.list()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	for _, s := range runs {
+		if strings.HasPrefix(s.ID, begun) {
+			offers = append(offers, s.ID+"\t"+string(s.Status)+" "+s.Name)
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// onTerminal says whether a person looks at standard output.
+func (a *app) onTerminal() bool {
+	f, ok := a.stdout.(*os.File)
+	return ok && xterm.IsTerminal(int(f.Fd()))
+}
+
+// paints says whether standard output gets colours.
+func (a *app) paints() (bool, error) { return term.Color(a.color, os.Getenv, a.onTerminal()) }
+
+// table prints a table, as wide as the terminal is.
+func (a *app) table(t *term.Table) error {
+	color, err := a.paints()
+	if err != nil {
+		return err
+	}
+	width := 0
+	if f, ok := a.stdout.(*os.File); ok && a.onTerminal() {
+		if w, _, err := xterm.GetSize(int(f.Fd())); err == nil {
+			width = w
+		}
+	}
+	return t.Print(a.stdout, width, color)
+}
+
+// foreign is text of others as it is written to standard output: as it is for a program, made safe for a terminal.
+func (a *app) foreign(text []byte) string {
+	if a.onTerminal() {
+		return term.Escape(string(text))
+	}
+	return string(text)
+}
+
+// task is the task of a run that a user names.
+func task(p view.Picture, name string) (view.Task, error) {
+	var names, copies []string
+	for _, t := range p.Tasks {
+		if t.Name == name {
+			return t, nil
+		}
+		if t.Base == name {
+			copies = append(copies, t.Name)
+		}
+		names = append(names, t.Name)
+	}
+	err := swarm.Errorf(swarm.BadInput, "run %s has no task %q", p.ID, name)
+	if copies != nil {
+		return view.Task{}, err.WithHint("it has copies: %s", strings.Join(copies, ", "))
+	}
+	return view.Task{}, err.WithHint("%s", swarm.DidYouMean(name, names))
+}
+
+// span reads a time span: 90s, 10m, 1h30m, and also days and weeks, 7d, 2w.
+func span(text string) (time.Duration, error) {
+	bad := swarm.Errorf(swarm.BadInput, "%q is no time span", text).WithHint("write it like 90s, 10m, 1h30m, 7d or 2w")
+	if text == "0" {
+		return 0, nil
+	}
+	var total time.Duration
+	rest := text
+	for _, unit := range []struct {
+		name string
+		of   time.Duration
+	}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}} {
+		number, after, ok := strings.Cut(rest, unit.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(n >= 0 && n <= 36500) {
+			return 0, bad
+		}
+		total += time.Duration(n * float64(unit.of))
+		rest = after
+	}
+	if rest == "" && rest != text {
+		return total, nil
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 || d > 36500*24*time.Hour {
+		return 0, bad
+	}
+	return total + d, nil
+}
+
+// since reads a moment: a span before now, a date, or a date and time.
+func since(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := span(text); err == nil {
+		return now.Add(-d), nil
+	}
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			y, m, d := now.Date()
+			return time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, now.Location()), nil
+		}
+	}
+	return time.Time{}, swarm.Errorf(swarm.BadInput, "%q is no time", text).WithHint("write how long ago, as in 10m or 2d, a time of today, as in 14:30, or 2026-11-15 14:30")
+}
+
+// ago is a moment for people, as seen from now.
+func ago(t, now time.Time) string {
+	switch d := now.Sub(t); {
+	case t.IsZero():
+		return ""
+	case d < time.Second:
+		return "now"
+	case d < 7*24*time.Hour:
+		return term.Duration(d.Truncate(time.Second)) + " ago"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/run"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
+
+// logOptions are what a user wants to see of a run's story.
+type logOptions struct {
+	tasks  []string
+	follow bool
+	times  bool
+	since  time.Time
+	grep   *regexp.Regexp
+	last   int // lines; -1 = all
+}
+
+func (a *app) logsCommand() *cobra.Command {
+	var o logOptions
+	var from, grep string
+	cmd := &cobra.Command{
+		Use:   "logs RUN [TASK…]",
+		Short: "Print what agents said, and what became of their tasks",
+		Long: `Print what the agents of a run said, in the order of time, each line with its task in front: | output, ! standard error, > tools,
+and what became of the tasks between them. Where what was said is not there any more, the stored output is printed.
+With --json every line is {time, task, turn, kind, text}.
+
+` + runHelp,
+		Example:           "  swarm logs @last\n  swarm logs @last code test -f\n  swarm logs @last --since 10m --grep 'FAIL|panic'\n  swarm logs @last -n 20",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if o.since, err = since(from, time.Now()); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("number") && o.last < 0 {
+				return swarm.Errorf(swarm.BadInput, "-n %d: there is no such number of lines", o.last)
+			}
+			if grep != "" {
+				if o.grep, err = regexp.Compile(grep); err != nil {
+					return swarm.Errorf(swarm.BadInput, "--grep %s: %v", grep, err).WithHint("it is an expression as RE2 knows it; to find such characters themselves, put \\ in front of them")
+				}
+			}
+			o.tasks = args[1:]
+			return a.logs(args[0], o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the run ends")
+	f.BoolVarP(&o.times, "times", "t", false, "put the time in front of each line")
+	f.StringVar(&from, "since", "", "only what happened since: 10m, 2d, 14:30 or 2026-11-15T14:30:00Z")
+	f.StringVar(&grep, "grep", "", "only lines that match this `expression`")
+	f.IntVarP(&o.last, "number", "n", -1, "only so many lines, the last ones (default all)")
+	return cmd
+}
+
+func (a *app) logs(ref string, o logOptions) error {
+	_, l, err := a.look(ref)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := l.Picture()
+	if err != nil {
+		return err
+	}
+	w, err := a.logWriter(p, o)
+	if err != nil {
+		return err
+	}
+	story := l.Story()
+	if len(o.tasks) > 0 {
+		story.Only = func(task string) bool { return slices.Contains(w.tasks, task) }
+	}
+	lines := run.Lines{Fn: w.take}
+	err = story.Tell(lines.Take)
+	if err == nil {
+		err = w.catchUp()
+	}
+	if err == nil && o.follow {
+		ctx, end := leaveSignals()
+		defer end()
+		err = story.Follow(ctx, lines.Take)
+		if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			return nil // whoever only reads may leave
+		}
+	}
+	return errors.Join(err, lines.End(), w.catchUp())
+}
+
+// A logWriter prints the lines of a story that a user wants to see.
+type logWriter struct {
+	logOptions
+	app   *app
+	print *term.LogLines
+	held  []run.Line // the last ones, as long as more may follow
+	live  bool
+}
+
+func (a *app) logWriter(p view.Picture, o logOptions) (*logWriter, error) {
+	var tasks []string // with the copies of those that were named
+	for _, name := range o.tasks {
+		before := len(tasks)
+		for _, t := range p.Tasks {
+			if t.Name == name || t.Base == name {
+				tasks = append(tasks, t.Name)
+			}
+		}
+		if len(tasks) == before {
+			_, err := task(p, name)
+			return nil, err
+		}
+	}
+	o.tasks = tasks
+	color, err := a.paints()
+	if err != nil {
+		return nil, err
+	}
+	return &logWriter{logOptions: o, app: a, print: term.NewLogLines(a.stdout, p, color)}, nil
+}
+
+func (w *logWriter) take(line run.Line) error {
+	switch {
+	case len(w.tasks) > 0 && !slices.Contains(w.tasks, line.Task),
+		line.Time.Before(w.since),
+		w.grep != nil && !w.grep.MatchString(line.Text):
+		return nil
+	case w.live || w.last < 0:
+		return w.write(line)
+	}
+	w.held = append(w.held, line)
+	if len(w.held) > 2*w.last+100 {
+		w.held = slices.Clone(w.held[len(w.held)-w.last:])
+	}
+	return nil
+}
+
+// catchUp prints the last lines of what has been. From then on every line is printed when it comes.
+func (w *logWriter) catchUp() error {
+	w.live = true
+	held := w.held[max(0, len(w.held)-max(0, w.last)):]
+	w.held = nil
+	for _, line := range held {
+		if err := w.write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *logWriter) write(line run.Line) error {
+	if w.app.json {
+		return w.app.print(line)
+	}
+	stamp := ""
+	if w.times {
+		stamp = line.Time.Local().Format("2006-01-02 15:04:05.000 ")
+	}
+	for text := range strings.SplitSeq(line.Text, "\n") {
+		if err := w.print.Print(stamp, line.Task, line.Kind, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/run"
+	"swarm/internal/term"
+)
+
+// runStatuses are the words for how a run stands.
+var runStatuses = []string{string(swarm.Running), string(swarm.Pausing), string(swarm.Paused), string(swarm.Completed), string(swarm.Failed),
+	string(swarm.Cancelled), string(swarm.Interrupted)}
+
+func (a *app) lsCommand() *cobra.Command {
+	var most int
+	var status string
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List the runs of this folder",
+		Long: `List the runs that were started in this folder, or in every folder with -g, the newest first. With --json it is an array, of all runs
+unless -n is given.
+
+A run is running, pausing, paused, completed, failed or cancelled; or interrupted: nobody drives it, and it can be resumed.`,
+		Example: "  swarm ls\n  swarm ls -g -n 5\n  swarm ls --status interrupted",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if most < 0 {
+				return swarm.Errorf(swarm.BadInput, "-n %d: there is no such number of runs", most).WithHint("-n 0 lists all")
+			}
+			if a.json && !cmd.Flags().Changed("number") {
+				most = 0
+			}
+			return a.listRuns(most, swarm.Status(status))
+		},
+	}
+	cmd.Flags().IntVarP(&most, "number", "n", 20, "how many runs; 0 for all")
+	cmd.Flags().StringVar(&status, "status", "", "only runs that stand so")
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(runStatuses, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) listRuns(most int, status swarm.Status) error {
+	if err := checkStatus(status); err != nil {
+		return err
+	}
+	all, err := a.list()
+	if err != nil {
+		return err
+	}
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	runs, left := []home.Summary{}, 0
+	for _, s := range all {
+		if s.Status != "" && !s.Status.Ended() { // a summary is written when a run begins and when it ends
+			s = upToDate(h, s)
+		}
+		switch {
+		case status != "" && s.Status != status:
+		case most > 0 && len(runs) == most:
+			left++
+		default:
+			runs = append(runs, s)
+		}
+	}
+	if a.json {
+		return a.print(runs)
+	}
+	if len(runs) == 0 {
+		return a.noRuns(len(all), status)
+	}
+	if err := a.table(runTable(runs, a.anywhere, time.Now())); err != nil {
+		return err
+	}
+	if left > 0 {
+		fmt.Fprintf(a.stdout, "… and %d more: swarm ls -n 0\n", left)
+	}
+	return nil
+}
+
+func checkStatus(s swarm.Status) error {
+	for _, known := range runStatuses {
+		if s == "" || string(s) == known {
+			return nil
+		}
+	}
+	return swarm.Errorf(swarm.BadInput, "no run is ever %q", s).WithHint("%s", swarm.DidYouMean(string(s), runStatuses))
+}
+
+// upToDate is the summary of a run that has not ended, with what its log says by now.
+func upToDate(h *home.Home, s home.Summary) home.Summary {
+	now, err := run.Summarize(h.RunPath(s.ID))
+	if err != nil {
+		return s
+	}
+	if s.Status == swarm.Interrupted && !now.Status.Ended() {
+		now.Status = s.Status
+	}
+	return now
+}
+
+func (a *app) noRuns(others int, status swarm.Status) error {
+	where := " was started in this folder yet"
+	if a.anywhere {
+		where = " was started yet"
+	}
+	switch {
+	case others > 0:
+		fmt.Fprintf(a.stdout, "no run is %s\n", status)
+	case a.anywhere:
+		fmt.Fprintf(a.stdout, "no run%s; `swarm up` starts one\n", where)
+	default:
+		fmt.Fprintf(a.stdout, "no run%s; `swarm up` starts one, `swarm ls -g` lists those of all folders\n", where)
+	}
+	return nil
+}
+
+func runTable(runs []home.Summary, folders bool, now time.Time) *term.Table {
+	t := term.NewTable("RUN", "PIPELINE", "STATUS", "TASKS", "STARTED", "TOOK", "TOKENS", "EXIT", "FOLDER", "PROBLEM").Right(3, 5, 6, 7)
+	for _, s := range runs {
+		row := []string{s.ID, s.Name, string(s.Status), "", ago(s.Started, now), "", term.Tokens(s.Usage), "", "", s.Problem}
+		if s.Name == "" {
+			row[1] = string(s.Kind)
+		}
+		if s.Tasks > 0 {
+			row[3] = fmt.Sprintf("%d/%d", s.Done, s.Tasks)
+		}
+		switch {
+		case s.Status.Ended():
+			row[5], row[7] = term.Duration(s.Ended.Sub(s.Started)), strconv.Itoa(s.Exit)
+		case s.Status != "" && s.Status != swarm.Interrupted:
+			row[5] = term.Duration(now.Sub(s.Started).Truncate(time.Second))
+		}
+		if folders {
+			row[8] = s.Dir
+		}
+		t.Row(row...)
+	}
+	return t
+}

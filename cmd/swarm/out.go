@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/view"
+)
+
+func (a *app) outCommand() *cobra.Command {
+	var iteration int
+	var good bool
+	cmd := &cobra.Command{
+		Use:   "out RUN TASK",
+		Short: "Print what a task made",
+		Long: `Print a task's output, byte for byte as the run's log has it: the last one, good or failed, or the one that is asked for. Of a long
+output the last 102,400 bytes are kept. On a terminal, control characters are made visible.
+
+` + runHelp,
+		Example:           "  swarm out @last code\n  swarm out @last test --iteration 1\n  swarm out @last code --good > code.txt",
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("iteration") && iteration < 1 {
+				return swarm.Errorf(swarm.BadInput, "--iteration %d: iterations are counted from 1", iteration)
+			}
+			return a.printOutput(args[0], args[1], iteration, good)
+		},
+	}
+	cmd.Flags().IntVar(&iteration, "iteration", 0, "the output of this iteration (default the last one that has any)")
+	cmd.Flags().BoolVar(&good, "good", false, "the last output of a turn that did what was asked")
+	return cmd
+}
+
+func (a *app) printOutput(ref, name string, iteration int, good bool) error {
+	_, l, err := a.look(ref)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := l.Picture()
+	if err != nil {
+		return err
+	}
+	t, err := task(p, name)
+	if err != nil {
+		return err
+	}
+	out := t.Output
+	if good {
+		out = t.Good
+	}
+	if iteration > 0 {
+		d, err := l.Details()
+		if err != nil {
+			return err
+		}
+		out = d.Output(t.Name, iteration, good)
+	}
+	if out.Hash == "" {
+		return noOutput(t, iteration, good)
+	}
+	text, err := l.Text(out.Hash)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.print(struct {
+			Run  string `json:"run"`
+			Task string `json:"task"`
+			view.Output
+			Text string `json:"text"`
+		}{l.ID, t.Name, out, string(text)})
+	}
+	if out.Bytes > int64(len(text)) {
+		fmt.Fprintf(a.stderr, "note: the output had %d bytes, of which the last %d are kept\n", out.Bytes, len(text))
+	}
+	_, err = io.WriteString(a.stdout, a.foreign(text))
+	return err
+}
+
+// noOutput says why there is nothing to print.
+func noOutput(t view.Task, iteration int, good bool) error {
+	what := "output"
+	if good {
+		what = "good output"
+	}
+	if iteration > 0 {
+		e := swarm.Errorf(swarm.Other, "task %s has no %s from iteration %d", t.Name, what, iteration)
+		if iteration > t.Iterations {
+			return e.WithHint("it has %d iterations", t.Iterations)
+		}
+		return e
+	}
+	e := swarm.Errorf(swarm.Other, "task %s has no %s: it is %s", t.Name, what, t.Status)
+	if t.Reason != "" {
+		e.Msg += ", " + t.Reason
+	}
+	if good && t.Output.Hash != "" {
+		return e.WithHint("without --good its last output is printed, which is of a turn that failed")
+	}
+	return e
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm/internal/home"
+	"swarm/internal/term"
+)
+
+func (a *app) pruneCommand() *cobra.Command {
+	var opt home.PruneOptions
+	var age string
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Delete old runs",
+		Long: `Delete runs of this folder, or of every folder with -g, that ended or were left longer ago than --older-than: their logs, outputs,
+streams and recorded trees. A run that a process drives is never touched. With --outputs only the copies of outputs in the state
+folder go, and the runs stay with everything that their logs hold.`,
+		Example: "  swarm prune --dry-run\n  swarm prune --older-than 2w -g\n  swarm prune --outputs --older-than 0",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var err error
+			if opt.OlderThan, err = span(age); err != nil {
+				return err
+			}
+			return a.prune(opt)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&age, "older-than", "7d", "how long ago a run must have ended, as in 12h, 7d or 2w; 0 for all that have")
+	f.BoolVar(&opt.OutputsOnly, "outputs", false, "only the copies of outputs")
+	f.BoolVar(&opt.DryRun, "dry-run", false, "only list what would be deleted")
+	return cmd
+}
+
+func (a *app) prune(opt home.PruneOptions) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	if !a.anywhere {
+		if opt.Dir, err = a.dir(); err != nil {
+			return err
+		}
+	}
+	opt.Now = time.Now()
+	gone, failed := h.Prune(opt)
+	if a.json {
+		if gone == nil {
+			gone = []home.Pruned{}
+		}
+		if err := a.print(gone); err != nil {
+			return err
+		}
+		return failed
+	}
+	if err := a.printPruned(gone, opt); err != nil {
+		return err
+	}
+	return failed
+}
+
+func (a *app) printPruned(gone []home.Pruned, opt home.PruneOptions) error {
+	if len(gone) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "nothing to delete")
+		return err
+	}
+	t := term.NewTable("RUN", "STATUS", "ENDED", "SIZE").Right(3)
+	var bytes int64
+	for _, p := range gone {
+		t.Row(p.ID, string(p.Status), ago(p.Ended, opt.Now), term.Bytes(p.Bytes))
+		bytes += p.Bytes
+	}
+	if err := a.table(t); err != nil {
+		return err
+	}
+	what := "deleted"
+	if opt.DryRun {
+		what = "would delete"
+	}
+	of := "runs"
+	if len(gone) == 1 {
+		of = "run"
+	}
+	if opt.OutputsOnly {
+		of = "outputs of " + fmt.Sprint(len(gone)) + " " + of
+	} else {
+		of = fmt.Sprint(len(gone)) + " " + of
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s %s, %s\n", what, of, term.Bytes(bytes))
+	return err
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/run"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
+
+// showOptions are what a user wants to see of a run.
+type showOptions struct {
+	turn    string
+	prompts bool // the whole prompts, and outputs, of every turn
+	spans   bool // where the bytes of each prompt came from
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var o showOptions
+	cmd := &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show what every agent was asked and what it said",
+		Long: `Show a run: its tasks and its turns. With --turn, one turn whole: its full prompt, byte for byte as the agent got it, where each part of
+the prompt came from, and its output. A turn is named by its id, task/iteration/attempt; a task alone, or task/iteration, means its
+last one. On a terminal, control characters are made visible.
+
+With --json it is {run, tasks, agents, turns, envelopes, artifacts, usage}; with --prompt its turns also have prompt_text and output_text.
+With --turn it is that turn alone, with both.
+
+` + runHelp,
+		Example:           "  swarm show @last\n  swarm show @last --turn code/2/1\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, l, err := a.look(args[0])
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			return a.show(l, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.turn, "turn", "", "one turn whole: its `id`, or a task for its last one")
+	f.BoolVar(&o.prompts, "prompt", false, "the whole prompt and output of every turn")
+	f.BoolVar(&o.prompts, "prompts", false, "the same")
+	_ = f.MarkHidden("prompts")
+	f.BoolVar(&o.spans, "spans", false, "where the bytes of each prompt came from")
+	return cmd
+}
+
+func (a *app) show(l *run.Look, o showOptions) error {
+	p, err := l.Picture()
+	if err != nil {
+		return err
+	}
+	d, err := l.Details()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.turn != "":
+		t, err := d.Turn(o.turn)
+		if err != nil {
+			return err
+		}
+		return a.showTurn(l, t)
+	case a.json:
+		return a.showJSON(l, view.Report{Picture: p, Details: d}, o.prompts)
+	}
+	if err := a.showRun(p, d); err != nil {
+		return err
+	}
+	if o.prompts || o.spans {
+		return a.showEach(l, d, o)
+	}
+	a.hints(p, d)
+	return nil
+}
+
+// showRun writes the head, the tasks and the turns.
+func (a *app) showRun(p view.Picture, d view.Details) error {
+	a.showHead(p, len(d.Turns), time.Now())
+	fmt.Fprintln(a.stdout)
+	if err := a.table(term.TaskTable(p, nil)); err != nil {
+		return err
+	}
+	if len(d.Turns) > 0 {
+		fmt.Fprintln(a.stdout)
+		if err := a.table(turnTable(d.Turns, time.Now())); err != nil {
+			return err
+		}
+	}
+	for _, n := range p.Notices {
+		fmt.Fprintf(a.stdout, "note: %s\n", term.Escape(n.Reason))
+	}
+	return nil
+}
+
+func (a *app) showHead(p view.Picture, turns int, now time.Time) {
+	name := p.Name
+	if name == "" {
+		name = string(p.Kind)
+	}
+	fmt.Fprintf(a.stdout, "run %s · %s · %s%s\n", p.ID, term.Escape(name), p.Status, because(p.Reason))
+	took := now
+	if !p.Ended.IsZero() {
+		took = p.Ended
+	}
+	parts := []string{"started " + ago(p.Started, now), "took " + term.Duration(took.Sub(p.Started)), counted(len(p.Tasks), "task"), counted(turns, "turn")}
+	if !p.Status.Ended() {
+		parts[1] = "for " + term.Duration(took.Sub(p.Started))
+	}
+	if tokens := term.Tokens(p.Usage); tokens != "" {
+		parts = append(parts, tokens+" tokens")
+	}
+	if usd := term.USD(p.Usage.USD); usd != "" {
+		parts = append(parts, usd)
+	}
+	if p.Status.Ended() {
+		parts = append(parts, "exit "+strconv.Itoa(p.Exit))
+	}
+	fmt.Fprintln(a.stdout, strings.Join(parts, " · "))
+	fmt.Fprintf(a.stdout, "in %s", term.Escape(p.Dir))
+	if p.File != "" {
+		fmt.Fprintf(a.stdout, ", by %s", term.Escape(p.File))
+	}
+	if p.From != "" {
+		fmt.Fprintf(a.stdout, ", tries %s again", p.From)
+	}
+	fmt.Fprintln(a.stdout)
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+func turnTable(turns []view.Turn, now time.Time) *term.Table {
+	t := term.NewTable("TURN", "STATUS", "AGENT", "PROVIDER", "MODEL", "TIME", "PROMPT", "OUTPUT", "TOKENS", "NOTE").Right(5, 6, 7, 8)
+	for _, turn := range turns {
+		row := []string{turn.ID, string(turn.Status), turn.Agent, turn.Provider, turn.Model, "", "", "", term.Tokens(turn.Usage), note(turn)}
+		if turn.Prompt != "" {
+			row[5], row[6] = term.Duration(turn.Took(now)), term.Bytes(int64(turn.Bytes))
+		}
+		if turn.Output.Hash != "" {
+			row[7] = term.Bytes(turn.Output.Bytes)
+		}
+		t.Row(row...)
+	}
+	return t
+}
+
+// note is what there is to say of a turn beside its figures.
+func note(t view.Turn) string {
+	switch {
+	case t.Kept:
+		return "kept from the run that this one tries again"
+	case t.Reason != "":
+		return t.Reason
+	case t.Retried:
+		return "it was cut and ran again: start " + strconv.Itoa(t.Starts)
+	}
+	return ""
+}
+
+// hints say how to see more.
+func (a *app) hints(p view.Picture, d view.Details) {
+	if len(d.Turns) == 0 {
+		return
+	}
+	best := d.Turns[len(d.Turns)-1]
+	for _, t := range d.Turns {
+		if t.Status == swarm.Failed {
+			best = t
+		}
+	}
+	fmt.Fprintf(a.stdout, "\na turn whole: swarm show %s --turn %s · an output: swarm out %s %s · what was said: swarm logs %s\n", p.ID, best.ID, p.ID, best.Task, p.ID)
+}
+
+// showEach writes the prompts of all turns, or where they came from.
+func (a *app) showEach(l *run.Look, d view.Details, o showOptions) error {
+	for i := range d.Turns {
+		fmt.Fprintln(a.stdout)
+		if o.prompts {
+			if err := a.printTurn(l, &d.Turns[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		a.turnHead(&d.Turns[i])
+		a.printSpans(&d.Turns[i])
+	}
+	return nil
+}
+
+// A toldTurn is a turn with its texts.
+type toldTurn struct {
+	view.Turn
+	PromptText string `json:"prompt_text"`
+	OutputText string `json:"output_text"`
+}
+
+func told(l *run.Look, t view.Turn) (toldTurn, error) {
+	prompt, err := l.Text(t.Prompt)
+	if err != nil {
+		return toldTurn{}, err
+	}
+	output, err := l.Text(t.Output.Hash)
+	return toldTurn{t, string(prompt), string(output)}, err
+}
+
+func (a *app) showJSON(l *run.Look, r view.Report, texts bool) error {
+	if !texts {
+		return a.print(r)
+	}
+	turns := make([]toldTurn, 0, len(r.Turns))
+	for _, t := range r.Turns {
+		t, err := told(l, t)
+		if err != nil {
+			return err
+		}
+		turns = append(turns, t)
+	}
+	return a.print(struct {
+		view.Report
+		Turns []toldTurn `json:"turns"`
+	}{r, turns})
+}
+
+func (a *app) showTurn(l *run.Look, t view.Turn) error {
+	if !a.json {
+		return a.printTurn(l, &t)
+	}
+	whole, err := told(l, t)
+	if err != nil {
+		return err
+	}
+	return a.print(whole)
+}
+
+// printTurn writes a turn whole.
+func (a *app) printTurn(l *run.Look, t *view.Turn) error {
+	whole, err := told(l, *t)
+	if err != nil {
+		return err
+	}
+	a.turnHead(t)
+	a.printSpans(t)
+	if t.Prompt != "" {
+		a.fence("prompt of "+t.ID, whole.PromptText)
+	}
+	if t.Output.Hash != "" {
+		a.fence("output of "+t.ID, whole.OutputText)
+	}
+	return nil
+}
+
+// fence writes a text of others between two lines of ours.
+func (a *app) fence(name, text string) {
+	fmt.Fprintf(a.stdout, "--- %s ---\n", name)
+	io.WriteString(a.stdout, a.foreign([]byte(text)))
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		fmt.Fprintln(a.stdout)
+	}
+	fmt.Fprintf(a.stdout, "--- end of %s ---\n", name)
+}
+
+func (a *app) turnHead(t *view.Turn) {
+	by := "by @" + t.Agent
+	for _, more := range []string{t.Provider, t.Model} {
+		if more != "" {
+			by += ", " + more
+		}
+	}
+	fmt.Fprintf(a.stdout, "turn %s · %s · %s", t.ID, t.Status, by)
+	if t.Prompt != "" {
+		fmt.Fprintf(a.stdout, " · %s", term.Duration(t.Took(time.Now())))
+	}
+	if tokens := term.Tokens(t.Usage); tokens != "" {
+		fmt.Fprintf(a.stdout, " · %s tokens", tokens)
+	}
+	if t.Exit != 0 {
+		fmt.Fprintf(a.stdout, " · exit %d", t.Exit)
+	}
+	fmt.Fprintln(a.stdout)
+	if text := note(*t); text != "" {
+		fmt.Fprintf(a.stdout, "  %s\n", term.Escape(text))
+	}
+	if t.Hint != "" {
+		fmt.Fprintf(a.stdout, "  hint: %s\n", term.Escape(t.Hint))
+	}
+	for _, v := range t.Verdicts {
+		verdict := "holds"
+		if !v.OK {
+			verdict = "does not hold" + because(v.Reason)
+		}
+		fmt.Fprintf(a.stdout, "  expect %s: %s\n", v.Part, verdict)
+	}
+	for _, u := range t.Tools {
+		fmt.Fprintf(a.stdout, "  tool %s\n", term.Escape(u.Name))
+	}
+	if t.Output.Hash != "" {
+		fmt.Fprintf(a.stdout, "  output %s, %d bytes\n", t.Output.Hash, t.Output.Bytes)
+	}
+}
+
+// printSpans writes where the bytes of a prompt came from.
+func (a *app) printSpans(t *view.Turn) {
+	if t.Prompt == "" {
+		return
+	}
+	fmt.Fprintf(a.stdout, "  prompt %s, %d bytes\n", t.Prompt, t.Bytes)
+	width := len(strconv.Itoa(t.Bytes))
+	for _, s := range t.Spans {
+		fmt.Fprintf(a.stdout, "    bytes %*d–%-*d  %s\n", width, s.Start, width, s.End, term.Escape(view.Origin(s)))
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/view"
+)
+
+func (a *app) waitCommand() *cobra.Command {
+	var timeout string
+	cmd := &cobra.Command{
+		Use:   "wait RUN",
+		Short: "Wait until a run has ended, and exit with its code",
+		Long: `Wait, without a word, until a run has ended, and exit as ` + "`swarm up`" + ` would have: 0 all done, 1 something failed, 3 budget spent.
+When the time given by --timeout is over, or when nobody drives the run, it says so and exits with 1. The run itself is left alone.
+
+` + runHelp,
+		Example:           "  swarm up -d && swarm wait @last\n  swarm wait @last --timeout 10m && echo done",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, end := leaveSignals()
+			defer end()
+			if timeout != "" {
+				d, err := span(timeout)
+				if err != nil {
+					return err
+				}
+				var stop context.CancelFunc
+				ctx, stop = context.WithTimeout(ctx, d)
+				defer stop()
+			}
+			return a.waitFor(ctx, args[0], timeout)
+		},
+	}
+	cmd.Flags().StringVar(&timeout, "timeout", "", "how long to wait at most, as in 90s, 10m or 1d")
+	return cmd
+}
+
+func (a *app) waitFor(ctx context.Context, ref, timeout string) error {
+	_, l, err := a.look(ref)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := l.Wait(ctx)
+	switch {
+	case ctx.Err() == context.DeadlineExceeded && err != nil:
+		return swarm.Errorf(swarm.Other, "run %s has not ended after %s", l.ID, timeout).WithHint("it goes on; to look in: swarm attach %s", l.ID)
+	case err != nil:
+		return err
+	case p.Status == swarm.Interrupted:
+		return swarm.Errorf(swarm.Other, "nobody drives run %s", l.ID).WithHint("to go on with it: swarm resume %s", l.ID)
+	}
+	a.exit = exitOf(p)
+	if a.json {
+		return a.print(struct {
+			Run    string       `json:"run"`
+			Status swarm.Status `json:"status"`
+			Exit   int          `json:"exit"`
+			Reason string       `json:"reason,omitempty"`
+			Ended  time.Time    `json:"ended"`
+		}{p.ID, p.Status, p.Exit, p.Reason, p.Ended})
+	}
+	return nil
+}
+
+// exitOf is what a run that is over exits with.
+func exitOf(p view.Picture) int {
+	if p.Status == swarm.Interrupted {
+		return swarm.ExitInterrupted
+	}
+	return p.Exit
+}
+
+// leaveSignals gives a context that ends when a user stops looking. What is looked at goes on.
+func leaveSignals() (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-signals
+		stop(swarm.Errorf(swarm.Stopped, "interrupted"))
+	}()
+	return ctx, func() { signal.Stop(signals); stop(nil) }
+}

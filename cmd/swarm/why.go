@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
+
+func (a *app) whyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "why [RUN] TASK | @AGENT",
+		Short: "Say why a task or an agent does not run",
+		Long: `Print the path of waits that begins with a task or an agent, and what is at its end; or why the task ended as it did.
+
+Without RUN it is the newest run of this folder that still goes on, else the newest. ` + runHelp,
+		Example:           "  swarm why test\n  swarm why @coder\n  swarm why @last test",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				newest, err := a.newest()
+				if err != nil {
+					return err
+				}
+				args = []string{newest, args[0]}
+			}
+			_, l, err := a.look(args[0])
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			chain, p, err := l.Why(args[1])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(struct {
+					Run    string       `json:"run"`
+					Status swarm.Status `json:"status"`
+					Path   view.Chain   `json:"path"`
+				}{p.ID, p.Status, chain})
+			}
+			return a.printWhy(chain, p)
+		},
+	}
+}
+
+func (a *app) printWhy(chain view.Chain, p view.Picture) error {
+	last, err := task(p, chain[len(chain)-1].Task)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "%s: %s\n", chain.Path(), term.Escape(standing(last, time.Now())))
+	for _, link := range chain[:len(chain)-1] {
+		fmt.Fprintf(a.stdout, "  %s waits for %s\n", link.Task, term.Escape(view.Waiting(link.Waits)))
+	}
+	switch {
+	case p.Status == swarm.Interrupted:
+		fmt.Fprintf(a.stdout, "nobody drives run %s: swarm resume %s\n", p.ID, p.ID)
+	case p.Status == swarm.Paused || p.Status == swarm.Pausing:
+		fmt.Fprintf(a.stdout, "run %s is %s: swarm resume %s\n", p.ID, p.Status, p.ID)
+	case last.Status == swarm.Failed:
+		fmt.Fprintf(a.stdout, "to see its last turn: swarm show %s --turn %s\n", p.ID, last.Turn)
+	}
+	return nil
+}
+
+// standing says where a task stands, and why.
+func standing(t view.Task, now time.Time) string {
+	switch {
+	case len(t.Waits) > 0:
+		return "waits for " + view.Waiting(t.Waits)
+	case t.Status == swarm.Running:
+		return fmt.Sprintf("running for %s (turn %s)", term.Duration(now.Sub(t.Started)), t.Turn)
+	case t.Reason != "":
+		return fmt.Sprintf("%s: %s", t.Status, t.Reason)
+	case t.Status == swarm.Completed:
+		return fmt.Sprintf("completed in %s (turn %s)", term.Duration(t.Ended.Sub(t.Started)), t.Turn)
+	case t.Status == swarm.Pending:
+		return "pending: nothing stands in its way"
+	}
+	return string(t.Status)
+}

@@ -1,0 +1,76 @@
+package term
+
+import (
+	"io"
+	"strings"
+
+	"swarm"
+	"swarm/internal/provider"
+	"swarm/internal/view"
+)
+
+// LogLines print lines of what has been said, as [Lines] print them while it is said.
+type LogLines struct {
+	w      io.Writer
+	paint  paint
+	number map[string]int
+	width  int
+}
+
+// NewLogLines prints to w what the tasks of a run said.
+func NewLogLines(w io.Writer, p view.Picture, color bool) *LogLines {
+	l := &LogLines{w: w, paint: paint{color}, number: map[string]int{}, width: len(runsLabel)}
+	for i, t := range p.Tasks {
+		l.number[t.Name] = i
+		l.width = max(l.width, min(len(t.Name), maxNames))
+	}
+	return l
+}
+
+// Print prints a line: a stamp, or "", the task or "" for the run, and what was said, by the kind of a provider's delta or of an
+// event.
+func (l *LogLines) Print(stamp, task, kind, text string) error {
+	text = Escape(text)
+	bar := "   "
+	switch provider.DeltaKind(kind) {
+	case provider.DeltaText:
+		bar = " | "
+	case provider.DeltaStderr:
+		bar = " ! "
+	case provider.DeltaThinking:
+		bar, text = " ~ ", l.paint.dim(text)
+	case provider.DeltaTool, provider.DeltaToolDone, provider.DeltaFile:
+		bar, text = " > ", l.paint.dim(text)
+	default:
+		text = l.paint.status(statusOf(swarm.EventKind(kind)), text)
+	}
+	name := task
+	if name == "" {
+		name = runsLabel
+	}
+	front := oneLine(name) + strings.Repeat(" ", max(0, l.width-len(name)))
+	if n, ok := l.number[task]; ok {
+		front = l.paint.task(n, front+bar[:2]) + bar[2:]
+	} else {
+		front = l.paint.bold(front) + bar
+	}
+	_, err := io.WriteString(l.w, l.paint.dim(stamp)+front+text+"\n")
+	return err
+}
+
+// statusOf is the status that an event tells of, for its colour.
+func statusOf(kind swarm.EventKind) swarm.Status {
+	switch kind {
+	case swarm.TaskStarted:
+		return swarm.Running
+	case swarm.TaskCompleted:
+		return swarm.Completed
+	case swarm.TaskFailed:
+		return swarm.Failed
+	case swarm.TaskSkipped, swarm.TaskCancelled:
+		return swarm.Skipped
+	case swarm.TaskRetrying, swarm.TaskBlocked, swarm.Notice, swarm.BudgetSpent, swarm.RunInterrupted:
+		return swarm.Interrupted
+	}
+	return ""
+}
