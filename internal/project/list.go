@@ -38,7 +38,10 @@ func (p *Project) List() []PromptInfo {
 				return nil
 			}
 			name, ok := strings.CutSuffix(path, ".md")
-			if ok && !entry.IsDir() && checkPromptName(name) == nil {
+			if !ok || checkPromptName(name) != nil {
+				return nil
+			}
+			if info, err := root.Stat(path); err == nil && info.Mode().IsRegular() { // a link to a file is one too
 				here = append(here, name)
 			}
 			return nil

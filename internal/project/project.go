@@ -84,6 +84,9 @@ func (p *Project) Compose() (path string, text []byte, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil, &swarm.Error{Kind: swarm.NotFound, Msg: "there is no " + path, Hint: p.insteadOfFile()}
 	}
+	if errors.Is(err, errTooLarge) {
+		return path, nil, &swarm.Error{Kind: swarm.BadInput, Msg: path + " is larger than 4 MB", Hint: "put long texts into files: prompt, prompt-file"}
+	}
 	if err != nil {
 		return path, nil, refused(path, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"swarm"
@@ -48,7 +49,7 @@ func (p *Project) insteadOf(name string) string {
 }
 
 func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || strings.Contains(bare(err).Error(), "not a directory")
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // checkPromptName refuses what is not a name, or folders and a name, below a prompt folder.
@@ -75,6 +76,9 @@ func (p *Project) File(path string) (shown string, b []byte, err error) {
 			WithHint("paths are relative to %s, and stay below the folder that holds %s/", p.shown(filepath.Dir(p.file)), Folder)
 	}
 	b, err = p.readText(p.all, rel)
+	if missing(err) {
+		return "", nil, swarm.Errorf(swarm.NotFound, "there is no %s", p.shown(abs)).WithHint("paths are relative to %s", p.shown(filepath.Dir(p.file)))
+	}
 	if err != nil {
 		return "", nil, p.cannot(abs, b, err)
 	}
@@ -102,6 +106,9 @@ func (p *Project) Include(from, rel string) (path string, b []byte, err error) {
 			if more, again := p.readText(f, in+".md"); again == nil || !missing(again) {
 				abs, b, err = abs+".md", more, again
 			}
+		}
+		if missing(err) {
+			return "", nil, &swarm.Error{Kind: swarm.NotFound, Msg: "there is no " + p.shown(abs), Hint: p.insteadOf(strings.TrimSuffix(filepath.ToSlash(in), ".md"))}
 		}
 		if err != nil {
 			return "", nil, p.cannot(abs, b, err)

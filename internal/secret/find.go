@@ -3,9 +3,7 @@ package secret
 // The search is Wu and Manber's: a window as long as the shortest needle moves over the text, and the two bytes at its end say
 // how far it may move on.
 
-const hashBits = 12
-
-func hash(a, b byte) uint16 { return (uint16(a)<<4 ^ uint16(b)) & (1<<hashBits - 1) }
+func pair(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 
 func (r *Redactor) index() {
 	r.chains = map[uint16][]int32{}
@@ -15,10 +13,10 @@ func (r *Redactor) index() {
 	for i, n := range r.needles {
 		r.longest = max(r.longest, len(n.text))
 		for end := 1; end < minLength; end++ {
-			h := hash(n.text[end-1], n.text[end])
-			r.skip[h] = min(r.skip[h], uint8(minLength-1-end))
+			p := pair(n.text[end-1], n.text[end])
+			r.skip[p] = min(r.skip[p], uint8(minLength-1-end))
 			if end == minLength-1 {
-				r.chains[h] = append(r.chains[h], int32(i))
+				r.chains[p] = append(r.chains[p], int32(i))
 			}
 		}
 		r.starts[n.text[0]] = append(r.starts[n.text[0]], int32(i))
@@ -36,17 +34,17 @@ const longestMatch = 1 << 16
 
 // find returns the first match at or after a place: the longest needle there, and whatever overlaps it.
 func (r *Redactor) find(s string, at int) (m match) {
-	for start := at; start+minLength <= len(s); start++ {
+	for end := at + minLength - 1; end < len(s); end++ {
+		p := pair(s[end-1], s[end])
+		if n := r.skip[p]; n > 0 {
+			end += int(n) - 1
+			continue
+		}
+		start := end - (minLength - 1)
 		if m.mark != "" && (start >= m.end || m.end-m.start > longestMatch) {
 			break
 		}
-		end := start + minLength - 1
-		h := hash(s[end-1], s[end])
-		if n := r.skip[h]; n > 0 {
-			start += int(n) - 1
-			continue
-		}
-		for _, i := range r.chains[h] {
+		for _, i := range r.chains[p] {
 			n := r.needles[i].text
 			if len(n) <= len(s)-start && s[start:start+len(n)] == n {
 				if m.mark == "" {

@@ -19,8 +19,8 @@ type Redactor struct {
 	needles []needle // the longest first
 	longest int
 	// skip tells by two bytes how far a window of minLength bytes that ends in them can move on without passing the beginning
-	// of a needle. Where it is 0, the needles in chains may begin. The index of both is the pair's hash.
-	skip   [1 << hashBits]uint8
+	// of a needle. Where it is 0, the needles in chains may begin.
+	skip   [1 << 16]uint8
 	chains map[uint16][]int32
 	starts [256][]int32 // needles by their first byte
 }
@@ -55,8 +55,8 @@ func New(environ []string, more map[string]string) *Redactor {
 	}
 	marks := map[string]string{}
 	for value, name := range values {
+		mark := "[secret " + printable(name) + "]"
 		for _, text := range spellings(value) {
-			mark := "[secret " + printable(name) + "]"
 			if old, ok := marks[text]; !ok || mark < old {
 				marks[text] = mark
 			}

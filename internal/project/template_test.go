@@ -1,0 +1,39 @@
+package project
+
+import (
+	"testing"
+
+	"swarm/internal/compose"
+)
+
+// What `swarm init` writes is what a first reader learns from: it must be without a fault, and without a warning.
+func TestTheTemplateIsGood(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Init(dir); err != nil {
+		t.Fatal(err)
+	}
+	p := Open(dir, "", "")
+	defer p.Close()
+	file, source, err := p.Compose()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := compose.Options{File: file, Source: source, Prompts: p, Dir: dir}
+	errs, warnings := compose.Check(options)
+	for _, e := range append(errs, warnings...) {
+		t.Errorf("%v (%s)", e, e.Hint)
+	}
+	bundle, err := compose.Compile(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := bundle.Plan
+	if len(plan.Tasks) != 3 || plan.Name != "main" || plan.Groups[0].Iterations != 2 {
+		t.Errorf("the plan is %+v", plan)
+	}
+	for _, provider := range plan.Providers {
+		if provider.Kind != "script" {
+			t.Errorf("it needs %s", provider.Kind)
+		}
+	}
+}
