@@ -41,6 +41,9 @@ func (h *Hand) examine(ctx context.Context, w *work, output []byte) []swarm.Verd
 	part("schema", string(x.Schema), func() error {
 		text, what := output, "the output"
 		if x.File != "" {
+			if file == nil {
+				return fmt.Errorf("there is nothing to hold against %s", x.SchemaFile)
+			}
 			text, what = file, x.File
 		}
 		return h.conforms(x, text, what)
@@ -163,10 +166,6 @@ func (h *Hand) commandEndsWell(ctx context.Context, w *work, command string) err
 }
 
 func lastLines(text string, n int) string {
-	text = strings.TrimRight(text, "\n")
-	at := len(text)
-	for ; n > 0 && at > 0; n-- {
-		at = strings.LastIndexByte(text[:at], '\n')
-	}
-	return text[at+1:]
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
