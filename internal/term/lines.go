@@ -2,7 +2,6 @@ package term
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -99,53 +98,33 @@ func (l *Lines) Event(e *swarm.Event) {
 
 func (l *Lines) taskEvent(v *voice, e *swarm.Event) {
 	t, _ := l.run.Task(e.Task)
+	text := reason(view.Tell(e))
 	switch e.Kind {
 	case swarm.TaskStarted:
 		v.before = t.Usage
-		text := "started"
-		if t.Iterations > 1 {
-			text = fmt.Sprintf("started (iteration %d of %d)", t.Iteration, t.Iterations)
-		}
-		l.say(t.Name, l.paint.status(swarm.Running, text))
+		text = l.paint.status(swarm.Running, text)
 	case swarm.TurnStarted:
-		var turn swarm.TurnStart
-		if err := json.Unmarshal(e.Data, &turn); err == nil && turn.Start > 1 {
-			l.say(t.Name, l.paint.warn("turn "+e.Turn+" was cut, and runs again"))
-		} else if t.Attempt > 1 {
-			l.say(t.Name, l.paint.status(swarm.Running, fmt.Sprintf("attempt %d started", t.Attempt)))
+		text = l.paint.warn(text)
+		if text == "" && t.Attempt > 1 {
+			text = l.paint.status(swarm.Running, fmt.Sprintf("attempt %d started", t.Attempt))
 		}
-		v.running = true
-		l.catchUp(t.Name, v)
 	case swarm.TurnEnded:
 		l.catchUp(t.Name, v)
 		l.endLines(t.Name, v)
 		v.running = false
-	case swarm.TaskRetrying:
-		again := "again at once"
-		if len(t.Waits) > 0 && t.Waits[0].For == plan.ForRetry {
-			again = "again in " + Duration(t.Waits[0].Until.Sub(e.Time))
-		}
-		l.say(t.Name, l.paint.warn(fmt.Sprintf("attempt %d failed: %s; %s", t.Attempt, reason(t.Reason), again)))
-	case swarm.TaskBlocked:
-		l.say(t.Name, l.paint.warn("failed, and waits for a person: "+reason(t.Reason)))
 	case swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
-		l.say(t.Name, l.paint.status(t.Status, ended(t.Status, t.Reason, v.cost(t))))
+		text = l.paint.status(t.Status, text+v.cost(t))
 		clear(v.waited)
-	case swarm.Notice:
-		l.notice(t.Name)
+	default:
+		text = l.paint.warn(text)
 	}
-}
-
-// ended says how something ended, why, and what it took.
-func ended(s swarm.Status, why, cost string) string {
-	text := string(s)
-	if why != "" {
-		text += ": " + reason(why)
+	if text != "" {
+		l.say(t.Name, text)
 	}
-	if cost != "" {
-		text += " (" + cost + ")"
+	if e.Kind == swarm.TurnStarted {
+		v.running = true
+		l.catchUp(t.Name, v)
 	}
-	return text
 }
 
 // cost is what a task took in this iteration.
@@ -155,20 +134,20 @@ func (v *voice) cost(t view.Task) string {
 	}
 	u := t.Usage
 	u.InputTokens, u.OutputTokens = u.InputTokens-v.before.InputTokens, u.OutputTokens-v.before.OutputTokens
-	return joined(Duration(t.Ended.Sub(t.Started)), unit(Tokens(u), " tokens"))
+	return inBrackets(Duration(t.Ended.Sub(t.Started)), unit(Tokens(u), " tokens"))
 }
 
-func joined(parts ...string) string {
+func inBrackets(parts ...string) string {
 	var said []string
 	for _, p := range parts {
 		if p != "" {
 			said = append(said, p)
 		}
 	}
-	return strings.Join(said, ", ")
+	return " (" + strings.Join(said, ", ") + ")"
 }
 
-// reason is a reason in one line that is not too long.
+// reason is text in one line that is not too long.
 func reason(text string) string {
 	const most = 500
 	text = oneLine(text)
@@ -181,37 +160,26 @@ func reason(text string) string {
 func (l *Lines) runEvent(e *swarm.Event) {
 	r := l.run
 	switch e.Kind {
+	case swarm.RunStarted, swarm.IterationStarted: // the plan and its tasks tell of them
+		return
 	case swarm.PlanAdded:
 		first := len(l.voices) == 0
 		l.meet()
 		if first {
 			l.say(runsLabel, fmt.Sprintf("run %s: %s, %s", oneLine(r.ID), oneLine(r.Name), plural(int64(r.Len()), "task")))
 		}
-	case swarm.RunPausing:
-		l.say(runsLabel, l.paint.warn("pausing: turns that run are finished, none starts"))
-	case swarm.RunPaused:
-		l.say(runsLabel, l.paint.warn("paused"))
-	case swarm.RunUnpaused:
-		l.say(runsLabel, "goes on")
-	case swarm.RunInterrupted:
-		l.say(runsLabel, l.paint.warn(ended(swarm.Interrupted, r.Reason, "")))
-	case swarm.BudgetSpent:
-		l.say(runsLabel, l.paint.warn("the budget is spent: "+reason(r.Spent)))
-	case swarm.Notice:
-		l.notice(runsLabel)
-	case swarm.RunEnded:
-		l.say(runsLabel, l.paint.status(r.Status, ended(r.Status, r.Reason, joined(Duration(r.Ended.Sub(r.Started)), unit(Tokens(r.Usage), " tokens"), USD(r.Usage.USD)))))
+		return
 	}
-}
-
-func (l *Lines) notice(label string) {
-	if n := len(l.run.Notices); n > 0 {
-		text := reason(l.run.Notices[n-1].Reason)
-		if hint := l.run.Notices[n-1].Hint; hint != "" {
-			text += " (" + reason(hint) + ")"
-		}
-		l.say(label, l.paint.warn(text))
+	text := reason(view.Tell(e))
+	switch {
+	case text == "":
+		return
+	case e.Kind == swarm.RunEnded:
+		text = l.paint.status(r.Status, text+inBrackets(Duration(r.Ended.Sub(r.Started)), unit(Tokens(r.Usage), " tokens"), USD(r.Usage.USD)))
+	case e.Kind != swarm.RunUnpaused:
+		text = l.paint.warn(text)
 	}
+	l.say(runsLabel, text)
 }
 
 // sayWaits tells who waits for whom, once for each kind of wait and iteration.

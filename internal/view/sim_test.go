@@ -235,7 +235,11 @@ func somePlans(seed uint64) []*swarm.Plan {
 			pl.Agents = append(pl.Agents, swarm.Agent{Name: fmt.Sprint("agent", a), Provider: "sh", Model: "m"})
 		}
 		for k := range 6 {
-			t := swarm.Task{Name: fmt.Sprintf("t%d%d", p, k), Base: fmt.Sprint("base", k%2), Group: k / 3, Agent: fmt.Sprint("agent", rnd.IntN(5)), Concurrency: rnd.IntN(3)}
+			group := k / 3
+			if seed%2 == 1 { // groups also depend on groups that come after them
+				group = 1 - group
+			}
+			t := swarm.Task{Name: fmt.Sprintf("t%d%d", p, k), Base: fmt.Sprint("base", k%2), Group: group, Agent: fmt.Sprint("agent", rnd.IntN(5)), Concurrency: rnd.IntN(3)}
 			for _, on := range names {
 				if rnd.IntN(4) == 0 {
 					t.DependsOn = append(t.DependsOn, swarm.Dependency{Task: on, Condition: conditions[rnd.IntN(len(conditions))]})
