@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +61,7 @@ func (a *app) root() *cobra.Command {
 		Long:          about,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
@@ -78,31 +77,35 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
+// knownCommand refuses what is no command, and says which was probably meant.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return swarm.Errorf(swarm.BadInput, "there is no command %q", args[0]).WithHint("%s", swarm.DidYouMean(args[0], names))
+}
+
 // badArguments makes errors about arguments errors of ours, for every command.
 func badArguments(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return swarm.Errorf(swarm.BadInput, "%s", firstLine(err.Error())).WithHint("%s", argumentHint(cmd, err))
+			err := check(cmd, args)
+			var ours *swarm.Error
+			if err == nil || errors.As(err, &ours) {
+				return err
 			}
-			return nil
+			return swarm.Errorf(swarm.BadInput, "%v", err).WithHint("usage: %s", cmd.UseLine())
 		}
 	}
 	for _, sub := range cmd.Commands() {
 		badArguments(sub)
 	}
-}
-
-func argumentHint(cmd *cobra.Command, err error) string {
-	if _, suggested, ok := strings.Cut(err.Error(), "Did you mean this?\n"); ok {
-		return fmt.Sprintf("did you mean %q?", strings.TrimSpace(firstLine(suggested)))
-	}
-	return fmt.Sprintf("usage: %s", cmd.UseLine())
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }
 
 // complain says what went wrong, and what to do about it.

@@ -26,7 +26,7 @@ In a prompt:
   {{STDIN}}                          what comes from a pipe
   \{{                                {{ as it stands`,
 		Example: "  swarm prompts list\n  swarm prompts new reviewer\n  swarm prompts check",
-		Args:    cobra.NoArgs,
+		Args:    knownCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.promptsListCommand(), a.promptsShowCommand(), a.promptsNewCommand(), a.promptsCheckCommand())

@@ -275,6 +275,9 @@ func (l *Log) Find(key string) (e swarm.Event, ok bool, err error) {
 
 // Body returns the text with this hash.
 func (l *Log) Body(h swarm.Hash) (data []byte, err error) {
+	if h == swarm.NoText {
+		return []byte{}, nil
+	}
 	sum, err := hex.DecodeString(string(h))
 	if err != nil || len(sum) != 32 {
 		return nil, swarm.ErrNoBody
