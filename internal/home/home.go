@@ -136,8 +136,22 @@ func (h *Home) streamDir(run string) string { return h.in("streams", run) }
 
 func (h *Home) summaryPath(run string) string { return h.in("runs", run+".jsonl") }
 
-// MakeRuns makes the folder in which logs are created.
-func (h *Home) MakeRuns() error { return made(h.in("runs")) }
+// MakeRuns makes the folder in which logs are created. The first time, it also tells git that the state folder is none of its
+// business, but for the prompts: it may lie in somebody's repository.
+func (h *Home) MakeRuns() error {
+	err := os.Mkdir(h.in("runs"), 0o700)
+	switch {
+	case err == nil:
+		if f, err := os.OpenFile(h.in(".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			_, _ = f.WriteString("/*\n!/prompts/\n") // a kindness: the run does not depend on it
+			_ = f.Close()
+		}
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	}
+	return made(h.in("runs"))
+}
 
 func (h *Home) in(parts ...string) string {
 	path := h.dir

@@ -52,6 +52,25 @@ func TestOpenMakesAFolderOfOurOwn(t *testing.T) {
 	}
 }
 
+func TestGitLeavesTheFolderAlone(t *testing.T) {
+	h := newHome(t)
+	for range 2 {
+		must(t, h.MakeRuns())
+		b, err := os.ReadFile(filepath.Join(h.Dir(), ".gitignore"))
+		if err != nil || string(b) != "/*\n!/prompts/\n" {
+			t.Errorf("%q, %v", b, err)
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(h.Dir(), ".gitignore"), []byte("mine"), 0o600))
+	must(t, os.Remove(filepath.Join(h.Dir(), "runs")))
+	must(t, h.MakeRuns())
+	if b, _ := os.ReadFile(filepath.Join(h.Dir(), ".gitignore")); string(b) != "mine" {
+		t.Errorf("what was there became %q", b)
+	}
+	must(t, os.RemoveAll(h.Dir())) // somebody cleaned up while we ran
+	must(t, h.MakeRuns())
+}
+
 func TestFoldersThatCannotBeUsed(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
