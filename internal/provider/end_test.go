@@ -69,6 +69,31 @@ func TestTermComesBeforeKill(t *testing.T) {
 	}
 }
 
+// A stopped program hears that it is to end only when it is woken.
+func TestStoppedProgramsMayTidyUpToo(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows the states of processes")
+	}
+	ctx, cut := context.WithCancel(t.Context())
+	defer cut()
+	whenStopped := func(pid int) {
+		for statOf(pid).state != "T" {
+			runtime.Gosched()
+		}
+		cut()
+	}
+	reply, err := shell(t, "trap 'echo tidied; exit 0' TERM; echo $$; kill -STOP $$", grace(time.Hour)).Turn(ctx, request(t, ""), func(d Delta) {
+		var pid int
+		if _, err := fmt.Sscan(d.Text, &pid); err == nil {
+			go whenStopped(pid)
+		}
+	})
+	wantKind(t, err, swarm.CutByCancel)
+	if !strings.HasSuffix(string(reply.Output), "tidied\n") {
+		t.Errorf("output is %q", reply.Output)
+	}
+}
+
 func TestErrorHasTheKindOfTheCause(t *testing.T) {
 	for _, c := range []struct {
 		cause error

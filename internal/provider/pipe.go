@@ -51,7 +51,7 @@ func writeSome(f *os.File, text string) (rest string) {
 	}
 	_ = conn.Write(func(fd uintptr) bool {
 		for text != "" {
-			n, err := syscall.Write(int(fd), []byte(text))
+			n, err := syscall.Write(int(fd), []byte(text[:min(len(text), len(chunk{}))]))
 			if err != nil {
 				break
 			}
@@ -71,17 +71,20 @@ type stream struct {
 	one  *sync.Mutex // both streams of a program share the listener
 }
 
-// chunks are what streams read into: as much as a pipe holds.
-var chunks = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+// A chunk is as much as a pipe holds.
+type chunk [64 << 10]byte
+
+// chunks are what streams read into.
+var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
 // read passes on what comes, in pieces that do not cut a rune in two, until the stream ends.
 func (s *stream) read(closed chan<- struct{}) {
-	chunk := chunks.Get().(*[64 << 10]byte)
-	held := 0 // bytes at the beginning of the chunk that are a part of a rune
+	buf := chunks.Get().(*chunk)
+	held := 0 // bytes at the beginning of buf that are a part of a rune
 	for {
-		n, err := s.from.Read(chunk[held:])
-		_, _ = s.tail.Write(chunk[held : held+n])
-		piece := chunk[:held+n]
+		n, err := s.from.Read(buf[held:])
+		_, _ = s.tail.Write(buf[held : held+n])
+		piece := buf[:held+n]
 		whole := len(piece)
 		if err == nil {
 			whole = wholeRunes(piece)
@@ -94,10 +97,10 @@ func (s *stream) read(closed chan<- struct{}) {
 		if err != nil {
 			break
 		}
-		held = copy(chunk[:], piece[whole:])
+		held = copy(buf[:], piece[whole:])
 	}
 	s.from.Close()
-	chunks.Put(chunk)
+	chunks.Put(buf)
 	closed <- struct{}{}
 }
 

@@ -87,5 +87,8 @@ func FuzzWholeRunes(f *testing.F) {
 		if utf8.Valid(b) && n != len(b) {
 			t.Fatalf("%q is held of a valid text", b[n:])
 		}
+		if last := len(b) - 1; utf8.Valid(b) && last >= 0 && !utf8.Valid(b[:wholeRunes(b[:last])]) {
+			t.Fatalf("a rune is cut in %q", b[:last])
+		}
 	})
 }
