@@ -97,6 +97,11 @@ var appendTests = []test{
 		add(t, l, swarm.Batch{Events: []swarm.Event{keyed("start:2", "")}})
 		refused(t, l, guarded, swarm.ErrStale)
 	}},
+	{"the empty text is in every log", func(t *testing.T, o Opener) {
+		if got, err := open(t, o).Body(swarm.NoText); err != nil || len(got) != 0 {
+			t.Errorf("it is %q, %v", got, err)
+		}
+	}},
 	{"bodies", func(t *testing.T, o Opener) {
 		l := open(t, o)
 		large := make([]byte, 300_000)
