@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -66,31 +65,6 @@ func TestTermComesBeforeKill(t *testing.T) {
 	wantKind(t, err, swarm.CutByCancel)
 	if string(reply.Output) != "ready\ntidied\n" {
 		t.Errorf("output is %q: it had no time to tidy up", reply.Output)
-	}
-}
-
-// A stopped program hears that it is to end only when it is woken.
-func TestStoppedProgramsMayTidyUpToo(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux shows the states of processes")
-	}
-	ctx, cut := context.WithCancel(t.Context())
-	defer cut()
-	whenStopped := func(pid int) {
-		for statOf(pid).state != "T" {
-			runtime.Gosched()
-		}
-		cut()
-	}
-	reply, err := shell(t, "trap 'echo tidied; exit 0' TERM; echo $$; kill -STOP $$", grace(time.Hour)).Turn(ctx, request(t, ""), func(d Delta) {
-		var pid int
-		if _, err := fmt.Sscan(d.Text, &pid); err == nil {
-			go whenStopped(pid)
-		}
-	})
-	wantKind(t, err, swarm.CutByCancel)
-	if !strings.HasSuffix(string(reply.Output), "tidied\n") {
-		t.Errorf("output is %q", reply.Output)
 	}
 }
 
@@ -240,73 +214,5 @@ func TestGigabyteCostsNoMemory(t *testing.T) {
 	}
 	if grown := int64(after.Sys) - int64(before.Sys); grown > 32<<20 {
 		t.Errorf("the process has grown by %d MB", grown>>20)
-	}
-}
-
-func TestReap(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux shows all environments")
-	}
-	r := request(t, "")
-	mine := func(line, run string) *exec.Cmd {
-		t.Helper()
-		cmd := exec.Command("sh", "-c", line)
-		cmd.Env = append(os.Environ(), envRun+"="+run)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Read(make([]byte, 10)); err != nil {
-			t.Fatal(err)
-		}
-		return cmd
-	}
-	plain := mine("echo ready; exec sleep 1000", r.Run)
-	deaf := mine("trap '' TERM; echo ready; exec sleep 1000", r.Run)
-	other := mine("echo ready; exec sleep 1000", r.Run+"0")
-	ended := make(chan struct{}, 2)
-	for _, c := range []*exec.Cmd{plain, deaf} { // without somebody who waits for them they would stay as zombies
-		go func() { _ = c.Wait(); ended <- struct{}{} }()
-	}
-	if n := Reap(r.Run); n != 2 {
-		t.Errorf("%d processes were ended, want 2", n)
-	}
-	<-ended
-	<-ended
-	wantNobody(t, r.Run)
-	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("another run's process was ended too: %v", err)
-	}
-	_ = other.Process.Kill()
-	_ = other.Wait()
-	if n := Reap(r.Run); n != 0 {
-		t.Errorf("nobody is left, but %d were ended", n)
-	}
-	if n := Reap(""); n != 0 {
-		t.Errorf("no run at all, but %d were ended", n)
-	}
-}
-
-// A command inside an agent may reap the agent's own run: it spares itself and the agent above it.
-func TestReapSparesThoseAbove(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux shows all environments")
-	}
-	if run := os.Getenv("REAP_THIS"); run != "" {
-		fmt.Printf("reaped %d\n", Reap(run))
-		return
-	}
-	r := request(t, "")
-	r.Env = map[string]string{"REAP_THIS": r.Run}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reply, err := shell(t, "sleep 1000 >/dev/null 2>&1 & "+self+" -test.run '^TestReapSparesThoseAbove$'; echo alive").Turn(t.Context(), r, nil)
-	if err != nil || !strings.Contains(string(reply.Output), "reaped 1\n") || !strings.HasSuffix(string(reply.Output), "alive\n") {
-		t.Errorf("output %q, error %v", reply.Output, err)
 	}
 }

@@ -8,8 +8,9 @@ import (
 
 // Reap ends the processes that a killed swarm has left behind: those whose environment says that they belong to the run. It
 // spares this process and those that it runs under. It asks first, makes them end after a moment, and returns how many there
-// were. The caller makes sure that nobody else drives the run.
-func Reap(runID string) (killed int) {
+// were. Nobody may drive the run: abandoned is asked after processes were found and before they are ended, so that those of a
+// driver that has just begun are spared; nil = this process drives it.
+func Reap(runID string, abandoned func() bool) (killed int) {
 	if runID == "" {
 		return 0
 	}
@@ -18,7 +19,7 @@ func Reap(runID string) (killed int) {
 	patience := time.Now().Add(DefaultGrace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		found := marked(mark)
-		if len(found) == 0 {
+		if len(found) == 0 || abandoned != nil && !abandoned() {
 			return len(asked)
 		}
 		late := time.Now().After(patience)
