@@ -29,7 +29,7 @@ func (l *lab) measure(dir string, argv ...string) (cost, error) {
 	}
 	state := cmd.ProcessState
 	usage := state.SysUsage().(*syscall.Rusage)
-	return cost{wall, state.UserTime() + state.SystemTime(), int64(usage.Maxrss) * rssUnit}, nil
+	return cost{wall, state.UserTime() + state.SystemTime(), usage.Maxrss * rssUnit}, nil
 }
 
 // inTurn does works one after the other, rounds times, so that each is disturbed by the same things.

@@ -20,5 +20,10 @@ cd "$work"
 echo "\$ swarm up        # in $work, which is removed at the end"
 "$swarm" up
 echo
-echo "\$ swarm show @last --json | node scripts/demo-report.mjs"
+echo "\$ swarm out @last tester --iteration 1        # the tests of the first version"
+"$swarm" out @last tester --iteration 1
+echo
+echo "\$ swarm show @last --turn coder/2/1        # what the coder was asked then"
+"$swarm" show @last --turn coder/2/1 | sed '/^--- output of /,$d'
+echo
 "$swarm" show @last --json | node "$root/scripts/demo-report.mjs"

@@ -1,0 +1,115 @@
+// Package examples_test runs the examples with the real program, as a reader would.
+package examples_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A report is what `swarm show --json` says, as far as it is looked at here.
+type report struct {
+	Tasks []struct{ Name, Status string }
+	Turns []struct{ ID, Status string }
+}
+
+func TestMedianFailsAndIsMended(t *testing.T) {
+	dir := copyOf(t, "median")
+	swarm := build(t)
+	if out, err := command(dir, swarm, "up").CombinedOutput(); err != nil {
+		t.Fatalf("swarm up: %v\n%s", err, out)
+	}
+	first, second := status(t, dir, swarm, "tester/1/1"), status(t, dir, swarm, "tester/2/1")
+	if first != "failed" || second != "completed" {
+		t.Errorf("the tester is %s in iteration 1 and %s in iteration 2; want failed, then completed", first, second)
+	}
+}
+
+// TestMedianNeedsTheEvaluator: the coder mends its code because of what it reads, and for no other reason.
+func TestMedianNeedsTheEvaluator(t *testing.T) {
+	dir := copyOf(t, "median")
+	prompt := filepath.Join(dir, "swarm", "prompts", "coder.md")
+	text, err := os.ReadFile(prompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deaf := strings.ReplaceAll(string(text), "{{output:evaluator}}", "")
+	if deaf == string(text) {
+		t.Fatal("the coder's prompt does not hold the evaluator's output")
+	}
+	if err := os.WriteFile(prompt, []byte(deaf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	swarm := build(t)
+	out, err := command(dir, swarm, "up").CombinedOutput()
+	if code := exitCode(err); code != 1 {
+		t.Fatalf("swarm up exits with %d, want 1: nobody told the coder what is wrong\n%s", code, out)
+	}
+	if got := status(t, dir, swarm, "tester/2/1"); got != "failed" {
+		t.Errorf("the tester is %s in iteration 2, want failed", got)
+	}
+}
+
+func status(t *testing.T, dir, swarm, turn string) string {
+	t.Helper()
+	out, err := command(dir, swarm, "show", "@last", "--json").Output()
+	if err != nil {
+		t.Fatalf("swarm show: %v", err)
+	}
+	var r report
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("swarm show: %v\n%s", err, out)
+	}
+	for _, x := range r.Turns {
+		if x.ID == turn {
+			return x.Status
+		}
+	}
+	t.Fatalf("there is no turn %s\n%s", turn, out)
+	return ""
+}
+
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// copyOf is a copy of an example, because agents write into the folder that they work in.
+func copyOf(t *testing.T, name string) string {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("the agents of this example are Node programs, and there is no Node here")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(name)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func command(dir, program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SWARM_HOME="+filepath.Join(dir, ".home"))
+	return cmd
+}
+
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "swarm")
+	var out bytes.Buffer
+	cmd := exec.Command("go", "build", "-o", program, "swarm/cmd/swarm")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out.Bytes())
+	}
+	return program
+}

@@ -1,0 +1,287 @@
+package swarm_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The house has floors, and arrows only point down: a package imports packages of lower floors, and one beside it only where
+// this table says why. Whoever adds a package gives it a line here; whoever needs another import asks first whether the code
+// stands in the right room.
+//
+//	0  the nouns            no I/O, no clock
+//	1  text and rules       no I/O, no clock
+//	2  the loops            no I/O, no clock, no goroutine
+//	3  hands                one kind of I/O each
+//	4  engines              run the loops
+//	5  doors and windows
+//	6  the program
+//	7  what only tests import
+type room struct {
+	floor int
+	uses  map[string]string // packages of ours, and what for
+}
+
+const nouns = "the nouns"
+
+var house = map[string]room{
+	"swarm": {floor: 0},
+
+	"swarm/internal/plan":   {1, map[string]string{"swarm": nouns}},
+	"swarm/internal/prompt": {1, map[string]string{"swarm": nouns}},
+	"swarm/internal/secret": {1, nil},
+	"swarm/internal/compose": {1, map[string]string{
+		"swarm":                 nouns,
+		"swarm/internal/plan":   "cycles, and what can never run, are found where they are for every door",
+		"swarm/internal/prompt": "a file is only as good as the prompts that it names",
+		"swarm/internal/secret": "which values of a file are better left out of it",
+	}},
+	"swarm/internal/view": {1, map[string]string{
+		"swarm":               nouns,
+		"swarm/internal/plan": "who waits for whom is one answer, whoever asks",
+	}},
+
+	"swarm/internal/flow": {2, map[string]string{
+		"swarm":               nouns,
+		"swarm/internal/plan": "the one scheduler",
+	}},
+
+	"swarm/internal/provider": {3, map[string]string{"swarm": nouns}},
+	"swarm/internal/sqlite":   {3, map[string]string{"swarm": nouns}},
+	"swarm/internal/home":     {3, map[string]string{"swarm": nouns}},
+	"swarm/internal/project":  {3, map[string]string{"swarm": nouns}},
+	"swarm/internal/tree":     {3, map[string]string{"swarm": nouns}},
+	"swarm/internal/turn": {3, map[string]string{
+		"swarm":                   nouns,
+		"swarm/internal/flow":     "a turn answers a loop's call",
+		"swarm/internal/prompt":   "it makes the prompt",
+		"swarm/internal/provider": "it calls the provider, by its contract",
+	}},
+
+	"swarm/internal/engine": {4, map[string]string{
+		"swarm":               nouns,
+		"swarm/internal/flow": "the loops",
+		"swarm/internal/turn": "the one table from a call to the hand that does it",
+	}},
+	"swarm/internal/engine/local": {4, map[string]string{
+		"swarm":                 nouns,
+		"swarm/internal/flow":   "the verbs",
+		"swarm/internal/engine": "the contract that it fulfils",
+	}},
+
+	"swarm/internal/run": {5, map[string]string{
+		"swarm":                       nouns,
+		"swarm/internal/plan":         "what a run that is tried again keeps is a question of dependencies",
+		"swarm/internal/view":         "the fold of the log that everybody looks at",
+		"swarm/internal/secret":       "values of keys are taken out before anything is stored",
+		"swarm/internal/flow":         "a run names the version of its loops",
+		"swarm/internal/provider":     "agents are reached while a run is driven",
+		"swarm/internal/turn":         "the hand that does turns",
+		"swarm/internal/home":         "where a run's files are",
+		"swarm/internal/sqlite":       "a run's log",
+		"swarm/internal/tree":         "what the work tree was before and after",
+		"swarm/internal/engine":       "the contract of what drives a run",
+		"swarm/internal/engine/local": "which drives it, in this process",
+	}},
+	"swarm/internal/term": {5, map[string]string{
+		"swarm":                   nouns,
+		"swarm/internal/plan":     "what a task waits for, in words",
+		"swarm/internal/view":     "it draws what the view says",
+		"swarm/internal/provider": "what a running turn says, as it says it",
+	}},
+
+	"swarm/cmd/swarm": {6, map[string]string{
+		"swarm":                   nouns,
+		"swarm/internal/compose":  "a compose file becomes a plan",
+		"swarm/internal/plan":     "the order in which tasks could start, for swarm plan",
+		"swarm/internal/prompt":   "prompts are shown and checked by themselves",
+		"swarm/internal/flow":     "the version of the loops, for swarm version",
+		"swarm/internal/tree":     "what changed, for swarm diff",
+		"swarm/internal/view":     "what is shown",
+		"swarm/internal/provider": "whether agents could be reached, and recordings",
+		"swarm/internal/home":     "which runs there are",
+		"swarm/internal/project":  "the files of this folder",
+		"swarm/internal/sqlite":   "a run's log, to be read",
+		"swarm/internal/run":      "runs are started, resumed and spoken to",
+		"swarm/internal/term":     "what it looks like",
+	}},
+
+	"swarm/internal/storetest": {7, map[string]string{"swarm": nouns}},
+	"swarm/internal/engine/enginetest": {7, map[string]string{
+		"swarm":                    nouns,
+		"swarm/internal/flow":      "the loops that it crashes",
+		"swarm/internal/prompt":    "prompts for them",
+		"swarm/internal/provider":  "agents for them",
+		"swarm/internal/turn":      "the hand that is cut",
+		"swarm/internal/sqlite":    "a real log",
+		"swarm/internal/storetest": "a log that fails when it is told to",
+		"swarm/internal/engine":    "the contract that is tested",
+	}},
+}
+
+// outside is what measures the house and is no part of it.
+var outside = []string{"swarm/bench", "swarm/bench/disk", "swarm/bench/floor"}
+
+// foreign says who may import what others wrote. Everything else uses what these packages offer.
+var foreign = []struct {
+	prefix string
+	by     []string
+	why    string
+}{
+	{"modernc.org/", []string{"swarm/internal/sqlite"}, "the store can be changed in one place"},
+	{"charm.land/", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "only a window draws"},
+	{"github.com/charmbracelet/", []string{"swarm/internal/term"}, "parts of what draws: colours that a terminal has, the width of a text"},
+	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "commands are thin, and they are all there"},
+	{"go.yaml.in/yaml/", []string{"swarm/internal/compose", "swarm/internal/provider"}, "compose files and scripts are YAML; nothing else is"},
+	{"github.com/santhosh-tekuri/jsonschema/", []string{"swarm/internal/turn"}, "expect.schema is checked where a turn ends"},
+	{"golang.org/x/sys/", []string{"swarm/internal/sqlite"}, "locks between processes"},
+	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
+}
+
+// outward are the standard packages that reach outside. Nothing below the hands imports them.
+var outward = []string{"os", "net", "syscall", "os/exec", "os/signal", "os/user", "net/http", "net/rpc", "net/smtp", "log", "log/syslog", "plugin", "testing"}
+
+// loopImports are all that the loops may import of the standard library: whatever runs there must run the same way again.
+var loopImports = []string{"cmp", "errors", "fmt", "maps", "slices", "strconv", "strings", "time"}
+
+// clock are the functions that read the clock or wait for it.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+type pkg struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+}
+
+func TestImports(t *testing.T) {
+	packages := list(t)
+	for _, p := range packages {
+		if slices.Contains(outside, p.ImportPath) {
+			continue
+		}
+		r, ok := house[p.ImportPath]
+		if !ok {
+			t.Errorf("%s has no line in this table: say on which floor it stands and what it uses, in imports_test.go", p.ImportPath)
+			continue
+		}
+		for _, path := range p.Imports {
+			switch {
+			case path == "swarm" || strings.HasPrefix(path, "swarm/"):
+				checkOurs(t, p.ImportPath, r, path)
+			case strings.Contains(strings.Split(path, "/")[0], "."):
+				checkForeign(t, p.ImportPath, path)
+			default:
+				checkStandard(t, p.ImportPath, r, path)
+			}
+		}
+		for path := range r.uses {
+			if !slices.Contains(p.Imports, path) {
+				t.Errorf("%s no longer imports %s: take it out of imports_test.go", p.ImportPath, path)
+			}
+		}
+	}
+	for path := range house {
+		if !slices.ContainsFunc(packages, func(p pkg) bool { return p.ImportPath == path }) {
+			t.Errorf("there is no package %s any more: take it out of imports_test.go", path)
+		}
+	}
+}
+
+func checkOurs(t *testing.T, from string, r room, path string) {
+	_, allowed := r.uses[path]
+	switch lower, known := house[path]; {
+	case !known:
+		t.Errorf("%s imports %s, which is no room of the house: only tests may", from, path)
+	case lower.floor > r.floor:
+		t.Errorf("%s (floor %d) imports %s (floor %d): arrows only point down", from, r.floor, path, lower.floor)
+	case !allowed:
+		t.Errorf("%s imports %s, which its line in imports_test.go does not allow: add it with its reason if it is the right room", from, path)
+	}
+}
+
+func checkForeign(t *testing.T, from, path string) {
+	for _, f := range foreign {
+		if strings.HasPrefix(path, f.prefix) {
+			if !slices.Contains(f.by, from) {
+				t.Errorf("%s imports %s, which is left to %s: %s", from, path, strings.Join(f.by, " and "), f.why)
+			}
+			return
+		}
+	}
+	t.Errorf("%s imports %s: a new dependency needs a line in imports_test.go that says who may use it and why", from, path)
+}
+
+func checkStandard(t *testing.T, from string, r room, path string) {
+	switch {
+	case r.floor <= 2 && slices.Contains(outward, path):
+		t.Errorf("%s (floor %d) imports %s: nothing below the hands reaches outside", from, r.floor, path)
+	case from == "swarm/internal/flow" && !slices.Contains(loopImports, path):
+		t.Errorf("%s imports %s: the loops may import %s", from, path, strings.Join(loopImports, ", "))
+	}
+}
+
+// TestLoopsAndRulesReadNoClock: what the same input must bring to the same state may not ask what time it is, and the loops may
+// not start anything either.
+func TestLoopsAndRulesReadNoClock(t *testing.T) {
+	for _, p := range list(t) {
+		r, ok := house[p.ImportPath]
+		if !ok || r.floor > 2 {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			files := token.NewFileSet()
+			file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					if of, ok := n.X.(*ast.Ident); ok && of.Name == "time" && slices.Contains(clock, n.Sel.Name) {
+						t.Errorf("%s: time.%s has no place below the hands", files.Position(n.Pos()), n.Sel.Name)
+					}
+				case *ast.GoStmt, *ast.SelectStmt:
+					if r.floor == 2 {
+						t.Errorf("%s: a loop starts no goroutine and waits on no channel", files.Position(n.Pos()))
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// list asks go for the packages of the module that are more than tests.
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+	}
+	var packages []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles) > 0 {
+			packages = append(packages, p)
+		}
+	}
+}
