@@ -41,6 +41,8 @@ type voice struct {
 	bytes   int                   // of early
 	waited  map[plan.WaitFor]bool // what was said about its waiting, in this iteration
 	before  swarm.Usage           // what it had used when this iteration began
+
+	prefixes map[string]string // by what stands between the name and the text
 }
 
 // A partial is a line whose end has not come yet: its head, and how much more of it there was.
@@ -73,6 +75,9 @@ func (l *Lines) meet() {
 			l.voices[t.Name] = &voice{number: i, running: t.Status == swarm.Running, waited: map[plan.WaitFor]bool{}}
 			l.width = max(l.width, min(len(t.Name), maxNames))
 		}
+	}
+	for _, v := range l.voices {
+		v.prefixes = nil // the column may have become wider
 	}
 }
 
@@ -234,8 +239,7 @@ func (l *Lines) speak(task string, v *voice, d provider.Delta) {
 		l.add(task, v, &v.errors, " ! ", d.Text)
 	case provider.DeltaTool:
 		if d.Tool != nil {
-			l.prefix(task, v.number, " > ")
-			l.out.WriteString(l.paint.dim(toolLine(d.Tool)) + "\n")
+			l.out.WriteString(l.prefix(task, v, " > ") + l.paint.dim(toolLine(d.Tool)) + "\n")
 		}
 	}
 }
@@ -272,7 +276,7 @@ func (l *Lines) add(task string, v *voice, p *partial, bar, text string) {
 
 // line prints a line that has ended.
 func (l *Lines) line(task string, v *voice, p *partial, bar string) {
-	l.prefix(task, v.number, bar)
+	l.out.WriteString(l.prefix(task, v, bar))
 	head := strings.TrimSuffix(string(p.head), "\r")
 	if p.more > 0 {
 		head = wholeRunes(head)
@@ -307,22 +311,26 @@ func (l *Lines) endLines(task string, v *voice) {
 
 // say prints one line about a task or the run.
 func (l *Lines) say(label, text string) {
-	number := -1
 	if v := l.voices[label]; v != nil {
-		number = v.number
+		l.out.WriteString(l.prefix(label, v, "   "))
+	} else {
+		l.out.WriteString(l.paint.bold(label) + strings.Repeat(" ", max(0, l.width-len(label))) + "   ")
 	}
-	l.prefix(label, number, "   ")
 	l.out.WriteString(text + "\n")
 }
 
-func (l *Lines) prefix(label string, number int, bar string) {
-	name := oneLine(label)
-	space := strings.Repeat(" ", max(0, l.width-len(name)))
-	if number < 0 {
-		l.out.WriteString(l.paint.bold(name) + space + bar)
-		return
+// prefix is what stands in front of a task's lines. It is made once, since there may be millions of them.
+func (l *Lines) prefix(task string, v *voice, bar string) string {
+	if v.prefixes == nil {
+		v.prefixes = map[string]string{}
 	}
-	l.out.WriteString(l.paint.task(number, name+space+bar[:2]) + bar[2:])
+	made, ok := v.prefixes[bar]
+	if !ok {
+		name := oneLine(task)
+		made = l.paint.task(v.number, name+strings.Repeat(" ", max(0, l.width-len(name)))+bar[:2]) + bar[2:]
+		v.prefixes[bar] = made
+	}
+	return made
 }
 
 func (l *Lines) flush() {

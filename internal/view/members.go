@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"unicode/utf8"
 
 	"swarm"
 )
@@ -156,18 +157,17 @@ func set[S ~string](to *S, value []byte) bool {
 	if len(value) < 2 || value[0] != '"' {
 		return false
 	}
-	if bytes.IndexByte(value, '\\') >= 0 {
-		var s string
-		if json.Unmarshal(value, &s) != nil {
-			return false
-		}
-		*to = S(s)
+	raw := value[1 : len(value)-1]
+	if plain := bytes.IndexByte(raw, '\\') < 0; plain && string(*to) == string(raw) {
+		return true
+	} else if plain && utf8.Valid(raw) {
+		*to = S(raw)
 		return true
 	}
-	if raw := value[1 : len(value)-1]; string(*to) != string(raw) {
-		*to = S(raw)
-	}
-	return true
+	var s string
+	err := json.Unmarshal(value, &s)
+	*to = S(s)
+	return err == nil
 }
 
 func setInt[N ~int | ~int64](to *N, value []byte) bool {
