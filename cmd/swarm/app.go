@@ -146,6 +146,7 @@ func (a *app) home() (*home.Home, error) {
 		}
 		h.Rebuild = run.Summarize
 		a.opened = h
+		run.Sweep(h)
 	}
 	return a.opened, nil
 }

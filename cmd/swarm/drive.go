@@ -27,7 +27,7 @@ func stopSignals(runID string) (ctx context.Context, interrupt, end func()) {
 	var times atomic.Int32
 	interrupt = func() {
 		if times.Add(1) > 1 {
-			provider.Reap(runID)
+			provider.Reap(runID, nil)
 			os.Exit(swarm.ExitInterrupted)
 		}
 		stop(swarm.Errorf(swarm.Stopped, "interrupted"))

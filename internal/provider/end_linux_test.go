@@ -63,7 +63,10 @@ func TestReap(t *testing.T) {
 	for _, c := range []*exec.Cmd{plain, deaf} { // without somebody who waits for them they would stay as zombies
 		go func() { _ = c.Wait(); ended <- struct{}{} }()
 	}
-	if n := Reap(r.Run); n != 2 {
+	if n := Reap(r.Run, func() bool { return false }); n != 0 {
+		t.Errorf("somebody drives the run again, but %d of its processes were ended", n)
+	}
+	if n := Reap(r.Run, nil); n != 2 {
 		t.Errorf("%d processes were ended, want 2", n)
 	}
 	<-ended
@@ -74,10 +77,10 @@ func TestReap(t *testing.T) {
 	}
 	_ = other.Process.Kill()
 	_ = other.Wait()
-	if n := Reap(r.Run); n != 0 {
+	if n := Reap(r.Run, nil); n != 0 {
 		t.Errorf("nobody is left, but %d were ended", n)
 	}
-	if n := Reap(""); n != 0 {
+	if n := Reap("", nil); n != 0 {
 		t.Errorf("no run at all, but %d were ended", n)
 	}
 }
@@ -85,7 +88,7 @@ func TestReap(t *testing.T) {
 // A command inside an agent may reap the agent's own run: it spares itself and the agent above it.
 func TestReapSparesThoseAbove(t *testing.T) {
 	if run := os.Getenv("REAP_THIS"); run != "" {
-		fmt.Printf("reaped %d\n", Reap(run))
+		fmt.Printf("reaped %d\n", Reap(run, nil))
 		return
 	}
 	r := request(t, "")

@@ -7,6 +7,7 @@ import (
 
 	"swarm"
 	"swarm/internal/home"
+	"swarm/internal/provider"
 	"swarm/internal/sqlite"
 )
 
@@ -51,4 +52,16 @@ func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) err
 		_, err = log.Append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.Control, To: swarm.ToControl, Data: body}}})
 	}
 	return err
+}
+
+// Sweep ends the processes that killed drivers have left behind. Every command does it first, so it looks only at the runs that
+// were being driven when somebody last looked.
+func Sweep(h *home.Home) {
+	for _, id := range h.Marked() {
+		if h.Live(id) {
+			continue
+		}
+		provider.Reap(id, func() bool { return !h.Live(id) })
+		h.Unmark(id)
+	}
 }

@@ -117,6 +117,10 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		return view.Picture{}, err
 	}
 	defer r.log.Disown(context.WithoutCancel(ctx), fence)
+	if err := r.home.MarkLive(r.ID); err != nil {
+		return view.Picture{}, err
+	}
+	defer r.home.Unmark(r.ID)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go r.keepLease(ctx, fence, stop)
@@ -171,7 +175,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Watch: d.streams,
 		Kept: d.start.From != ""}
 	if d.fence > 1 {
-		provider.Reap(d.ID)
+		provider.Reap(d.ID, nil)
 		if err := d.copyOutputs(); err != nil {
 			return err
 		}
