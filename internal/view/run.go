@@ -249,7 +249,7 @@ func (p Picture) Abandoned(reason string) Picture {
 func (p *Picture) stand() {
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; t.Status == swarm.Running {
-			t.Status, t.Reason = swarm.Pending, "its turn was cut, and runs again when the run is resumed"
+			t.Status, t.Reason = swarm.Pending, "its turn was cut, and runs again on resume"
 		}
 	}
 	for i := range p.Agents {
