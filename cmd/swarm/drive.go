@@ -97,7 +97,7 @@ func (a *app) printResult(r *run.Run, p view.Picture) error {
 // printEnd writes the table of tasks and where the outputs are.
 func (a *app) printEnd(h *home.Home, p view.Picture) {
 	fmt.Fprintln(a.stdout)
-	a.table(term.TaskTable(p, func(t view.Task) string { return h.OutputPath(p.ID, t.Name) }))
+	a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
 	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, because(p.Reason))
 	if p.Status == swarm.Interrupted {
 		fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)

@@ -151,16 +151,17 @@ func (c *compiler) checkEnv(env named[text]) {
 			c.fail(e.key, "%s is not the name of a variable", short(e.name))
 		case contains(ours, e.name):
 			c.fail(e.key, "%s is set by swarm itself", e.name).WithHint("choose another name")
-		case secret.LooksSecret(e.name) && e.value.value != "" && !fromEnvironment(e.value.value):
+		case holdsSecret(e.name, e.value.value):
 			c.fail(e.key, "%s looks like a secret, and what stands in the file would be stored with the run", e.name).
 				WithHint("write ${%s} and set it in the environment", e.name)
 		}
 	}
 }
 
-// fromEnvironment says whether a value is one of the environment's, which is looked up when a turn starts.
-func fromEnvironment(value string) bool {
-	return strings.HasPrefix(value, "${") && strings.IndexByte(value, '}') == len(value)-1
+// holdsSecret says whether a value that looks like a secret stands in the file itself.
+func holdsSecret(name, value string) bool {
+	_, elsewhere := secret.Reference(value)
+	return secret.LooksSecret(name) && value != "" && !elsewhere
 }
 
 // resolveAgents finds out who there is: declared agents, those that tasks name, and tasks that are their own.

@@ -33,6 +33,7 @@ type progress struct {
 	iteration int
 	attempt   int // of the last turn
 	tries     int // attempts that count against its retries
+	cancelled bool
 }
 
 type retry struct {
@@ -121,6 +122,9 @@ func (p *pipeline) advance() error {
 
 func (p *pipeline) start(i, iteration int) error {
 	t, g := p.sched.Task(i), &p.tasks[i]
+	if g.cancelled {
+		return p.end(i, swarm.Cancelled, swarm.CutByCancel, "it was cancelled")
+	}
 	if g.iteration != iteration {
 		*g = progress{ref: g.ref, iteration: iteration}
 		if err := p.fx.Tell(Fact{Kind: swarm.TaskStarted, Key: key(swarm.TaskStarted, t.Name, iteration), Task: t.Name, Agent: t.Agent,
@@ -231,7 +235,8 @@ func (p *pipeline) settlePause() error {
 	return p.fx.Tell(Fact{Kind: swarm.RunPaused, Key: "run_paused:" + strconv.FormatInt(p.seen, 10)})
 }
 
-// cancel ends the run, or the tasks with this name or of this agent. Their running turns are cut by the hands that run them.
+// cancel ends the run, or the tasks with this name or of this agent, in later iterations too. Their running turns are cut by the
+// hands that run them.
 func (p *pipeline) cancel(target string) error {
 	if target == "" {
 		if p.stop == "" {
@@ -247,6 +252,7 @@ func (p *pipeline) cancel(target string) error {
 		if target != t.Name && target != t.Base && target != t.Agent {
 			continue
 		}
+		p.tasks[i].cancelled = true
 		if st := p.sched.Status(i); st == swarm.Pending || st == swarm.Waiting {
 			p.sched.Ended(i, swarm.Cancelled)
 			if err := p.tellEnd(i, swarm.Cancelled, swarm.CutByCancel, "it was cancelled"); err != nil {

@@ -239,6 +239,12 @@ func TestNothingIsStuck(t *testing.T) {
 				live = append(live, step.Task)
 				busy[task.Agent]++
 				copies[task.Base]++
+				for _, d := range task.DependsOn {
+					on, _ := s.Find(d.Task)
+					if st := s.Status(on); !st.Ended() || s.Task(on).Group != task.Group && s.Iteration(on) < s.Iterations(on) {
+						t.Fatalf("seed %d: %s started before %s, which is %s", seed, task.Name, d.Task, st)
+					}
+				}
 				if busy[task.Agent] > 1 {
 					t.Fatalf("seed %d: agent %s has two turns", seed, task.Agent)
 				}

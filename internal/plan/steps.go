@@ -30,8 +30,11 @@ func (s *Schedule) Next() Step {
 	}
 	for !s.skips.empty() {
 		i := s.skips.pop()
-		if n := &s.nodes[i]; n.status == swarm.Pending {
+		if n := &s.nodes[i]; n.allowed() {
 			why := n.unmet(s)
+			if why == "" {
+				continue
+			}
 			s.Ended(i, swarm.Skipped)
 			return Step{Kind: StepSkip, Task: i, Iteration: s.Iteration(i), Reason: why}
 		}
@@ -58,11 +61,15 @@ func (s *Schedule) Next() Step {
 	return Step{}
 }
 
+// allowed says whether the task is still to be judged or run. It may not be by the time its turn in a queue comes: it was cancelled,
+// and perhaps its group has begun another iteration since.
+func (n *node) allowed() bool { return n.status == swarm.Pending && n.open == 0 }
+
 func (s *Schedule) nextReady() (int, bool) {
 	for _, q := range []*queue{&s.freed, &s.ready} {
 		for !q.empty() {
 			i := q.pop()
-			if s.nodes[i].status == swarm.Pending {
+			if s.nodes[i].allowed() {
 				return i, true
 			}
 			s.passOn(&s.nodes[i], nil)
@@ -129,7 +136,7 @@ func (s *Schedule) leave(i int) {
 // wake gives the first task that waits at a gate another chance.
 func (s *Schedule) wake(g *gate) {
 	for !g.queue.empty() {
-		if k := g.queue.pop(); s.nodes[k].status == swarm.Pending {
+		if k := g.queue.pop(); s.nodes[k].allowed() {
 			s.freed.push(k)
 			return
 		}
@@ -211,17 +218,20 @@ func (s *Schedule) settle(k int) {
 	}
 }
 
-// Iterate begins the group's next iteration: all its tasks are pending again. What they depend on in other groups is through.
+// Iterate begins the group's next iteration: all its tasks are pending again.
 func (s *Schedule) Iterate(group int) {
 	g := &s.groups[group]
 	g.iteration++
 	g.left = len(g.members)
 	s.left += g.left
 	for _, i := range g.members {
+		s.nodes[i].status, s.nodes[i].started = swarm.Pending, false
+	}
+	for _, i := range g.members {
 		n := &s.nodes[i]
-		n.status, n.started, n.open = swarm.Pending, false, 0
+		n.open = 0
 		for _, d := range n.deps {
-			if s.nodes[d.node].task.Group == group {
+			if !s.settled(i, d.node) {
 				n.open++
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/secret"
 )
 
 // Variables that a program is given about its turn. Whatever an outer swarm has set is not passed on.
@@ -115,7 +116,7 @@ func (e *environment) of(r Request, dir string) ([]string, error) {
 func (e *environment) add(env []string, added map[string]string) []string {
 	for _, name := range slices.Sorted(maps.Keys(added)) {
 		value := added[name]
-		from, taken := reference(value)
+		from, taken := secret.Reference(value)
 		if value == "" && IsProviderKey(name) {
 			from, taken = name, true
 		}
@@ -128,26 +129,6 @@ func (e *environment) add(env []string, added map[string]string) []string {
 		env = append(env, name+"="+value)
 	}
 	return env
-}
-
-// reference is the name in `$NAME` or `${NAME}`, when value is nothing else.
-func reference(value string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(value, "$")
-	if !ok {
-		return "", false
-	}
-	if inner, braces := strings.CutPrefix(name, "{"); braces {
-		if name, ok = strings.CutSuffix(inner, "}"); !ok {
-			return "", false
-		}
-	}
-	for i, c := range []byte(name) {
-		letter := c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return "", false
-		}
-	}
-	return name, name != ""
 }
 
 func (e *environment) lookup(name string) (value string, ok bool) {

@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"strings"
 	"sync"
 
 	"swarm"
@@ -222,19 +220,11 @@ func (h *Hand) request(w *work) provider.Request {
 	env := map[string]string{}
 	for _, from := range []map[string]string{w.agent.Env, w.task.Env} {
 		for k, v := range from {
-			env[k] = expandEnv(v)
+			env[k] = v
 		}
 	}
 	return provider.Request{Run: h.Run, Turn: w.c.ID, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
 		Prompt: w.prompt, Model: w.model, Dir: h.workdir(w), Env: env, Tools: w.agent.Tools}
-}
-
-// expandEnv looks up a value that is written ${NAME}: so a secret can be given to an agent and is never stored.
-func expandEnv(value string) string {
-	if name, ok := strings.CutPrefix(value, "${"); ok && strings.IndexByte(name, '}') == len(name)-1 {
-		return os.Getenv(name[:len(name)-1])
-	}
-	return value
 }
 
 func (h *Hand) workdir(w *work) string {

@@ -1,0 +1,24 @@
+package secret
+
+import "strings"
+
+// Reference is the name in `$NAME` or `${NAME}`, when value is nothing else: how a file names a variable of the environment, so
+// that no secret has to stand in it.
+func Reference(value string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(value, "$")
+	if !ok {
+		return "", false
+	}
+	if inner, braces := strings.CutPrefix(name, "{"); braces {
+		if name, ok = strings.CutSuffix(inner, "}"); !ok {
+			return "", false
+		}
+	}
+	for i, c := range []byte(name) {
+		letter := c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return "", false
+		}
+	}
+	return name, name != ""
+}
