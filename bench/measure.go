@@ -6,30 +6,42 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"syscall"
+	"strconv"
+	"strings"
 	"time"
 )
 
 // A cost is what one process took, with the children that it waited for.
 type cost struct {
 	wall, cpu time.Duration
-	memory    int64 // at most, in bytes
 }
 
 // measure runs a program to its end.
 func (l *lab) measure(dir string, argv ...string) (cost, error) {
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SWARM_HOME="+l.home())
+	cmd := l.command(dir, argv...)
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	wall := time.Since(start)
 	if err != nil {
 		return cost{}, fmt.Errorf("%v: %w\n%s", argv, err, out)
 	}
-	state := cmd.ProcessState
-	usage := state.SysUsage().(*syscall.Rusage)
-	return cost{wall, state.UserTime() + state.SystemTime(), usage.Maxrss * rssUnit}, nil
+	return cost{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
+}
+
+// memory is the most that a program takes, in bytes.
+func (l *lab) memory(dir string, argv ...string) (int64, error) {
+	out, err := l.command(dir, append([]string{l.floor, "memory"}, argv...)...).Output()
+	if err != nil {
+		return 0, fmt.Errorf("%v: %w", argv, err)
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+}
+
+func (l *lab) command(dir string, argv ...string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SWARM_HOME="+l.home())
+	return cmd
 }
 
 // inTurn does works one after the other, rounds times, so that each is disturbed by the same things.
@@ -59,7 +71,6 @@ func p50[T any, N cmp.Ordered](results []T, of func(T) N) N {
 
 func wall(c cost) time.Duration            { return c.wall }
 func cpu(c cost) time.Duration             { return c.cpu }
-func memory(c cost) int64                  { return c.memory }
 func itself(d time.Duration) time.Duration { return d }
 func ratio(a, b time.Duration) float64     { return float64(a) / float64(b) }
 func times(f float64) string               { return fmt.Sprintf("%.2f×", f) }

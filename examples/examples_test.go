@@ -2,29 +2,28 @@
 package examples_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // A report is what `swarm show --json` says, as far as it is looked at here.
 type report struct {
-	Tasks []struct{ Name, Status string }
 	Turns []struct{ ID, Status string }
 }
 
 func TestMedianFailsAndIsMended(t *testing.T) {
 	dir := copyOf(t, "median")
-	swarm := build(t)
-	if out, err := command(dir, swarm, "up").CombinedOutput(); err != nil {
+	if out, err := command(t, dir, "up").CombinedOutput(); err != nil {
 		t.Fatalf("swarm up: %v\n%s", err, out)
 	}
-	first, second := status(t, dir, swarm, "tester/1/1"), status(t, dir, swarm, "tester/2/1")
+	first, second := status(t, dir, "tester/1/1"), status(t, dir, "tester/2/1")
 	if first != "failed" || second != "completed" {
 		t.Errorf("the tester is %s in iteration 1 and %s in iteration 2; want failed, then completed", first, second)
 	}
@@ -45,19 +44,18 @@ func TestMedianNeedsTheEvaluator(t *testing.T) {
 	if err := os.WriteFile(prompt, []byte(deaf), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	swarm := build(t)
-	out, err := command(dir, swarm, "up").CombinedOutput()
+	out, err := command(t, dir, "up").CombinedOutput()
 	if code := exitCode(err); code != 1 {
 		t.Fatalf("swarm up exits with %d, want 1: nobody told the coder what is wrong\n%s", code, out)
 	}
-	if got := status(t, dir, swarm, "tester/2/1"); got != "failed" {
+	if got := status(t, dir, "tester/2/1"); got != "failed" {
 		t.Errorf("the tester is %s in iteration 2, want failed", got)
 	}
 }
 
-func status(t *testing.T, dir, swarm, turn string) string {
+func status(t *testing.T, dir, turn string) string {
 	t.Helper()
-	out, err := command(dir, swarm, "show", "@last", "--json").Output()
+	out, err := command(t, dir, "show", "@last", "--json").Output()
 	if err != nil {
 		t.Fatalf("swarm show: %v", err)
 	}
@@ -95,21 +93,43 @@ func copyOf(t *testing.T, name string) string {
 	return dir
 }
 
-func command(dir, program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...)
+// command is the program, about to be called in a folder that is its home too.
+func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(swarm(t), args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SWARM_HOME="+filepath.Join(dir, ".home"))
 	return cmd
 }
 
-func build(t *testing.T) string {
+// swarm is the program, built once.
+func swarm(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "swarm")
-	var out bytes.Buffer
-	cmd := exec.Command("go", "build", "-o", program, "swarm/cmd/swarm")
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out.Bytes())
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
+}
+
+var built = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(temp, "swarm")
+	out, err := exec.Command("go", "build", "-o", program, "swarm/cmd/swarm").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+var temp string // for what all tests share
+
+func TestMain(m *testing.M) {
+	var err error
+	if temp, err = os.MkdirTemp("", "swarm-examples."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(temp)
+	os.Exit(code)
 }

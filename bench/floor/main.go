@@ -2,6 +2,8 @@
 //
 //	floor one              starts one child
 //	floor chain N FILE     starts N children, one after the other, each between two writes to FILE that wait for the disk
+//	floor memory PROGRAM…  runs a program and prints how many bytes of memory it had at most; a process is counted with what it
+//	                       was forked from, so this must be small
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"swarm/bench/disk"
 )
@@ -32,8 +35,15 @@ func run(args []string) error {
 			return err
 		}
 		return chain(n, args[2])
+	case len(args) > 1 && args[0] == "memory":
+		cmd := exec.Command(args[1], args[2:]...)
+		if err := cmd.Run(); err != nil {
+			return err
+		}
+		_, err := fmt.Println(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * rssUnit)
+		return err
 	}
-	return fmt.Errorf("usage: floor one | floor chain N FILE")
+	return fmt.Errorf("usage: floor one | floor chain N FILE | floor memory PROGRAM [ARGUMENT…]")
 }
 
 // child starts `true` with three pipes: a prompt goes in, output and errors come out.

@@ -1,0 +1,95 @@
+package examples_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestFilesInDocumentsAreGood: the first compose file that a document shows can be copied as it is.
+func TestFilesInDocumentsAreGood(t *testing.T) {
+	for _, document := range []string{"../README.md", "../docs/compose.md"} {
+		t.Run(filepath.Base(document), func(t *testing.T) {
+			file := blocks(t, document, "yaml")[0]
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "swarm"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "swarm", "swarm.yaml"), []byte(file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := command(t, dir, "check").CombinedOutput(); err != nil {
+				t.Errorf("swarm check: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+var (
+	called = regexp.MustCompile(`(?m)(?:^|\| )swarm ([a-z]+)([^#\n]*)`)
+	flag   = regexp.MustCompile(`(?:^|\s)(--?[a-z][a-z-]*)`)
+	listed = regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`)
+)
+
+// TestDocumentedCommandsExist: every command and flag in the documents is there, and every command is in the documents.
+func TestDocumentedCommandsExist(t *testing.T) {
+	dir := t.TempDir()
+	help := func(of ...string) string {
+		out, err := command(t, dir, append(of, "--help")...).CombinedOutput()
+		if err != nil {
+			t.Errorf("swarm %s --help: %v\n%s", strings.Join(of, " "), err, out)
+		}
+		return string(out)
+	}
+	all := map[string]string{"help": ""} // it helps itself
+	for _, name := range listed.FindAllStringSubmatch(help(), -1) {
+		if name[1] != "help" {
+			all[name[1]] = help(name[1])
+		}
+	}
+	seen := map[string]bool{"help": true}
+	for _, document := range []string{"../README.md", "../docs/commands.md"} {
+		for _, block := range blocks(t, document, "sh") {
+			for _, call := range called.FindAllStringSubmatch(block, -1) {
+				name, rest := call[1], call[2]
+				text, ok := all[name]
+				if !ok {
+					t.Errorf("%s: there is no command %s", document, name)
+					continue
+				}
+				seen[name] = true
+				rest, _, _ = strings.Cut(rest, " '") // a text that is given
+				for _, f := range flag.FindAllStringSubmatch(rest, -1) {
+					if !strings.Contains(text, f[1]) {
+						t.Errorf("%s: swarm %s has no flag %s", document, name, f[1])
+					}
+				}
+			}
+		}
+	}
+	for name := range all {
+		if !seen[name] {
+			t.Errorf("docs/commands.md has no example of swarm %s", name)
+		}
+	}
+}
+
+// blocks are the pieces of a document that are written in a language.
+func blocks(t *testing.T, document, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, piece := range strings.Split(string(text), "```"+language+"\n")[1:] {
+		block, _, _ := strings.Cut(piece, "```")
+		all = append(all, block)
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s shows no %s", document, language)
+	}
+	return all
+}
