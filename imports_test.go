@@ -56,7 +56,7 @@ var house = map[string]room{
 		"swarm/internal/plan": "the one scheduler",
 	}},
 
-	"swarm/internal/provider": {3, map[string]string{"swarm": nouns}},
+	"swarm/internal/provider": {3, map[string]string{"swarm": nouns, "swarm/internal/secret": "how a file names a variable of the environment"}},
 	"swarm/internal/sqlite":   {3, map[string]string{"swarm": nouns}},
 	"swarm/internal/home":     {3, map[string]string{"swarm": nouns}},
 	"swarm/internal/project":  {3, map[string]string{"swarm": nouns}},
