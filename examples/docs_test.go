@@ -62,7 +62,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 				seen[name] = true
 				rest, _, _ = strings.Cut(rest, " '") // a text that is given
 				for _, f := range flag.FindAllStringSubmatch(rest, -1) {
-					if !strings.Contains(text, f[1]) {
+					if !regexp.MustCompile(`(?m)[\s,]` + f[1] + `([\s,]|$)`).MatchString(text) {
 						t.Errorf("%s: swarm %s has no flag %s", document, name, f[1])
 					}
 				}
