@@ -143,7 +143,7 @@ var foreign = []struct {
 	{"github.com/charmbracelet/", []string{"swarm/internal/term"}, "parts of what draws: colours that a terminal has, the width of a text"},
 	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "commands are thin, and they are all there"},
 	{"go.yaml.in/yaml/", []string{"swarm/internal/compose", "swarm/internal/provider"}, "compose files and scripts are YAML; nothing else is"},
-	{"github.com/santhosh-tekuri/jsonschema/", []string{"swarm/internal/turn"}, "expect.schema is checked where a turn ends"},
+	{"github.com/google/jsonschema-go/", []string{"swarm/internal/turn", "swarm/internal/compose"}, "expect.schema is checked when it is named and when a turn ends"},
 	{"golang.org/x/sys/", []string{"swarm/internal/sqlite"}, "locks between processes"},
 	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
 }

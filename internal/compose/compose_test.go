@@ -1,7 +1,7 @@
 package compose
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
@@ -21,15 +21,11 @@ const hello = "provider: codex\ntasks: {hello: {prompt-string: Say hello.}}\n"
 
 // TestSchemaAgreesWithDecoder gives every golden file to both: what the one takes the other takes. They read the same table.
 func TestSchemaAgreesWithDecoder(t *testing.T) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
-	if err != nil {
+	var doc jsonschema.Schema
+	if err := json.Unmarshal(Schema(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("swarm.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("swarm.schema.json")
+	schema, err := doc.Resolve(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

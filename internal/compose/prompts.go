@@ -8,6 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"swarm"
 	"swarm/internal/prompt"
 )
@@ -316,11 +318,23 @@ func (c *compiler) expect(x expectKeys) *swarm.Expect {
 			c.failWith(x.Schema.node, err)
 		case !json.Valid(raw):
 			c.fail(x.Schema.node, "the schema %s is not JSON", shown)
+		case notSchema(raw) != nil:
+			c.fail(x.Schema.node, "%s is no JSON Schema: %v", shown, notSchema(raw))
 		default:
 			out.Schema, out.SchemaFile = c.bodies.add(raw), shown
 		}
 	}
 	return out
+}
+
+// notSchema says why a text is no schema that stands by itself, or nil.
+func notSchema(raw []byte) error {
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return err
+	}
+	_, err := schema.Resolve(nil)
+	return err
 }
 
 // fileBody makes a file that the compose file names a body.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"swarm"
 )
@@ -92,7 +93,9 @@ func (r *repository) filterSettings(ctx context.Context) (config []string, err e
 }
 
 // noCommit is what git says of a repository inside of this one that has no commit, and that it therefore cannot record.
-var noCommit = regexp.MustCompile(`(?m)^error: '(.+?)/?' does not have a commit checked out$`)
+var noCommit = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^error: '(.+?)/?' does not have a commit checked out$`)
+})
 
 // add takes all files into the index. What cannot be read is left out.
 func (r *repository) add(ctx context.Context) error {
@@ -104,7 +107,7 @@ func (r *repository) add(ctx context.Context) error {
 			return err
 		}
 		more := false
-		for _, m := range noCommit.FindAllStringSubmatch(e.said, -1) {
+		for _, m := range noCommit().FindAllStringSubmatch(e.said, -1) {
 			if path := ":(exclude,top,literal)" + m[1]; !slices.Contains(without, path) {
 				without, more = append(without, path), true
 			}

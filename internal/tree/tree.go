@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +36,9 @@ func Snapshot(ctx context.Context, dir, store string) (t swarm.Tree, ok bool, er
 	return swarm.Tree{Hash: hash, Commit: r.commit}, true, nil
 }
 
-var isHash = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+func isHash(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
 
 // Diff writes the difference between two trees that were recorded in the store. Without a second one it is the present state. The
 // arguments are those of `git diff`: --stat, --color=always, -- PATH.
@@ -54,7 +55,7 @@ func Diff(ctx context.Context, dir, store, from, to string, w io.Writer, args ..
 			return err
 		}
 	}
-	if !isHash.MatchString(from) || !isHash.MatchString(to) {
+	if !isHash(from) || !isHash(to) {
 		return swarm.Errorf(swarm.BadInput, "%q and %q are not two trees", from, to)
 	}
 	command := []string{"diff", "--no-ext-diff", "--no-textconv"}
