@@ -1,14 +1,13 @@
 package swarm_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
-	"io"
-	"os/exec"
+	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -158,76 +157,76 @@ var loopImports = []string{"cmp", "errors", "fmt", "maps", "slices", "strconv", 
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
 type pkg struct {
-	ImportPath string
-	Dir        string
-	GoFiles    []string
-	Imports    []string
+	path    string // what it is imported by
+	dir     string
+	files   []string
+	imports []string
 }
 
 func TestImports(t *testing.T) {
 	packages := list(t)
 	for _, p := range packages {
-		if slices.Contains(outside, p.ImportPath) {
+		if slices.Contains(outside, p.path) {
 			continue
 		}
-		r, ok := house[p.ImportPath]
+		r, ok := house[p.path]
 		if !ok {
-			t.Errorf("%s has no line in this table: say on which floor it stands and what it uses, in imports_test.go", p.ImportPath)
+			t.Errorf("%s has no line in this table: say on which floor it stands and what it uses, in imports_test.go", p.path)
 			continue
 		}
-		for _, path := range p.Imports {
+		for _, imported := range p.imports {
 			switch {
-			case path == "swarm" || strings.HasPrefix(path, "swarm/"):
-				checkOurs(t, p.ImportPath, r, path)
-			case strings.Contains(strings.Split(path, "/")[0], "."):
-				checkForeign(t, p.ImportPath, path)
+			case imported == "swarm" || strings.HasPrefix(imported, "swarm/"):
+				checkOurs(t, p.path, r, imported)
+			case strings.Contains(strings.Split(imported, "/")[0], "."):
+				checkForeign(t, p.path, imported)
 			default:
-				checkStandard(t, p.ImportPath, r, path)
+				checkStandard(t, p.path, r, imported)
 			}
 		}
-		for path := range r.uses {
-			if !slices.Contains(p.Imports, path) {
-				t.Errorf("%s no longer imports %s: take it out of imports_test.go", p.ImportPath, path)
+		for used := range r.uses {
+			if !slices.Contains(p.imports, used) {
+				t.Errorf("%s no longer imports %s: take it out of imports_test.go", p.path, used)
 			}
 		}
 	}
-	for path := range house {
-		if !slices.ContainsFunc(packages, func(p pkg) bool { return p.ImportPath == path }) {
-			t.Errorf("there is no package %s any more: take it out of imports_test.go", path)
+	for name := range house {
+		if !slices.ContainsFunc(packages, func(p pkg) bool { return p.path == name }) {
+			t.Errorf("there is no package %s any more: take it out of imports_test.go", name)
 		}
 	}
 }
 
-func checkOurs(t *testing.T, from string, r room, path string) {
-	_, allowed := r.uses[path]
-	switch lower, known := house[path]; {
+func checkOurs(t *testing.T, from string, r room, to string) {
+	_, allowed := r.uses[to]
+	switch lower, known := house[to]; {
 	case !known:
-		t.Errorf("%s imports %s, which is no room of the house: only tests may", from, path)
+		t.Errorf("%s imports %s, which is no room of the house: only tests may", from, to)
 	case lower.floor > r.floor:
-		t.Errorf("%s (floor %d) imports %s (floor %d): arrows only point down", from, r.floor, path, lower.floor)
+		t.Errorf("%s (floor %d) imports %s (floor %d): arrows only point down", from, r.floor, to, lower.floor)
 	case !allowed:
-		t.Errorf("%s imports %s, which its line in imports_test.go does not allow: add it with its reason if it is the right room", from, path)
+		t.Errorf("%s imports %s, which its line in imports_test.go does not allow: add it with its reason if it is the right room", from, to)
 	}
 }
 
-func checkForeign(t *testing.T, from, path string) {
+func checkForeign(t *testing.T, from, to string) {
 	for _, f := range foreign {
-		if strings.HasPrefix(path, f.prefix) {
+		if strings.HasPrefix(to, f.prefix) {
 			if !slices.Contains(f.by, from) {
-				t.Errorf("%s imports %s, which is left to %s: %s", from, path, strings.Join(f.by, " and "), f.why)
+				t.Errorf("%s imports %s, which is left to %s: %s", from, to, strings.Join(f.by, " and "), f.why)
 			}
 			return
 		}
 	}
-	t.Errorf("%s imports %s: a new dependency needs a line in imports_test.go that says who may use it and why", from, path)
+	t.Errorf("%s imports %s: a new dependency needs a line in imports_test.go that says who may use it and why", from, to)
 }
 
-func checkStandard(t *testing.T, from string, r room, path string) {
+func checkStandard(t *testing.T, from string, r room, to string) {
 	switch {
-	case r.floor <= 2 && slices.Contains(outward, path):
-		t.Errorf("%s (floor %d) imports %s: nothing below the hands reaches outside", from, r.floor, path)
-	case from == "swarm/internal/flow" && !slices.Contains(loopImports, path):
-		t.Errorf("%s imports %s: the loops may import %s", from, path, strings.Join(loopImports, ", "))
+	case r.floor <= 2 && slices.Contains(outward, to):
+		t.Errorf("%s (floor %d) imports %s: nothing below the hands reaches outside", from, r.floor, to)
+	case from == "swarm/internal/flow" && !slices.Contains(loopImports, to):
+		t.Errorf("%s imports %s: the loops may import %s", from, to, strings.Join(loopImports, ", "))
 	}
 }
 
@@ -235,13 +234,13 @@ func checkStandard(t *testing.T, from string, r room, path string) {
 // not start anything either.
 func TestLoopsAndRulesReadNoClock(t *testing.T) {
 	for _, p := range list(t) {
-		r, ok := house[p.ImportPath]
+		r, ok := house[p.path]
 		if !ok || r.floor > 2 {
 			continue
 		}
-		for _, name := range p.GoFiles {
+		for _, name := range p.files {
 			files := token.NewFileSet()
-			file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			file, err := parser.ParseFile(files, filepath.Join(p.dir, name), nil, parser.SkipObjectResolution)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,26 +261,28 @@ func TestLoopsAndRulesReadNoClock(t *testing.T) {
 	}
 }
 
-// list asks go for the packages of the module that are more than tests.
+// list finds the packages of the module that are more than tests. It reads them itself, so that go test knows what its result
+// depends on.
 func list(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
-	}
 	var packages []pkg
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p pkg
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return packages
-		} else if err != nil {
-			t.Fatal(err)
+	err := filepath.WalkDir(".", func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
 		}
-		if len(p.GoFiles) > 0 {
-			packages = append(packages, p)
+		if name := d.Name(); dir != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
+			return fs.SkipDir
 		}
+		p, err := build.ImportDir(dir, 0)
+		var none *build.NoGoError
+		if errors.As(err, &none) || err == nil && len(p.GoFiles) == 0 {
+			return nil
+		}
+		packages = append(packages, pkg{path.Join("swarm", filepath.ToSlash(dir)), dir, p.GoFiles, p.Imports})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return packages
 }
