@@ -28,14 +28,14 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show RUN",
 		Short: "Show what every agent was asked and what it said",
 		Long: `Show a run: its tasks and its turns. With --turn, one turn whole: its full prompt, byte for byte as the agent got it, where each part of
-the prompt came from, and its output. A turn is named by its id, task/iteration/attempt; a task alone, or task/iteration, means its
-last one. On a terminal, control characters are made visible.
+the prompt came from, and its output; with --turn and --prompt the prompt and nothing else. A turn is named by its id,
+task/iteration/attempt; a task alone, or task/iteration, means its last one. On a terminal, control characters are made visible.
 
 With --json it is {run, tasks, agents, turns, envelopes, artifacts, usage}; with --prompt its turns also have prompt_text and output_text.
 With --turn it is that turn alone, with both.
 
 ` + runHelp,
-		Example:           "  swarm show @last\n  swarm show @last --turn code/2/1\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
+		Example:           "  swarm show @last\n  swarm show @last --turn code/2/1\n  swarm show @last --turn code --prompt > prompt.txt\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,7 +49,7 @@ With --turn it is that turn alone, with both.
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.turn, "turn", "", "one turn whole: its `id`, or a task for its last one")
-	f.BoolVar(&o.prompts, "prompt", false, "the whole prompt and output of every turn")
+	f.BoolVar(&o.prompts, "prompt", false, "the whole prompt and output of every turn; of the one that --turn names, the prompt alone")
 	f.BoolVar(&o.prompts, "prompts", false, "the same")
 	_ = f.MarkHidden("prompts")
 	f.BoolVar(&o.spans, "spans", false, "where the bytes of each prompt came from")
@@ -71,7 +71,7 @@ func (a *app) show(l *run.Look, o showOptions) error {
 		if err != nil {
 			return err
 		}
-		return a.showTurn(l, t)
+		return a.showTurn(l, t, o)
 	case a.json:
 		return a.showJSON(l, view.Report{Picture: p, Details: d}, o.prompts)
 	}
@@ -110,14 +110,11 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 		name = string(p.Kind)
 	}
 	fmt.Fprintf(a.stdout, "run %s · %s · %s%s\n", p.ID, term.Escape(name), p.Status, because(p.Reason))
-	took := now
-	if !p.Ended.IsZero() {
-		took = p.Ended
+	parts := []string{"started " + ago(p.Started, now)}
+	if p.Status.Ended() {
+		parts = append(parts, "took "+term.Duration(p.Ended.Sub(p.Started)))
 	}
-	parts := []string{"started " + ago(p.Started, now), "took " + term.Duration(took.Sub(p.Started)), counted(len(p.Tasks), "task"), counted(turns, "turn")}
-	if !p.Status.Ended() {
-		parts[1] = "for " + term.Duration(took.Sub(p.Started))
-	}
+	parts = append(parts, counted(len(p.Tasks), "task"), counted(turns, "turn"))
 	if tokens := term.Tokens(p.Usage); tokens != "" {
 		parts = append(parts, tokens+" tokens")
 	}
@@ -178,13 +175,16 @@ func (a *app) hints(p view.Picture, d view.Details) {
 	if len(d.Turns) == 0 {
 		return
 	}
-	best := d.Turns[len(d.Turns)-1]
+	best, output := d.Turns[len(d.Turns)-1], ""
 	for _, t := range d.Turns {
 		if t.Status == swarm.Failed {
 			best = t
 		}
+		if t.Output.Hash != "" {
+			output = fmt.Sprintf(" · an output: swarm out %s %s", p.ID, t.Task)
+		}
 	}
-	fmt.Fprintf(a.stdout, "\na turn whole: swarm show %s --turn %s · an output: swarm out %s %s · what was said: swarm logs %s\n", p.ID, best.ID, p.ID, best.Task, p.ID)
+	fmt.Fprintf(a.stdout, "\na turn whole: swarm show %s --turn %s%s · what was said: swarm logs %s\n", p.ID, best.ID, output, p.ID)
 }
 
 // showEach writes the prompts of all turns, or where they came from.
@@ -237,15 +237,22 @@ func (a *app) showJSON(l *run.Look, r view.Report, texts bool) error {
 	}{r, turns})
 }
 
-func (a *app) showTurn(l *run.Look, t view.Turn) error {
-	if !a.json {
-		return a.printTurn(l, &t)
-	}
+func (a *app) showTurn(l *run.Look, t view.Turn, o showOptions) error {
 	whole, err := told(l, t)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case a.json:
+		return a.print(whole)
+	case o.prompts:
+		_, err := io.WriteString(a.stdout, a.foreign([]byte(whole.PromptText)))
+		return err
+	case o.spans:
+		a.turnHead(&t)
+		a.printSpans(&t)
+		return nil
 	}
-	return a.print(whole)
+	return a.printTurn(l, &t)
 }
 
 // printTurn writes a turn whole.

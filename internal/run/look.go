@@ -80,8 +80,17 @@ func stands(p view.Picture, driven bool) view.Picture {
 	return p.Abandoned("the process that drove it is gone")
 }
 
-// Details are the run's turns, envelopes and artifacts.
-func (l *Look) Details() (view.Details, error) { return view.Collect(Events(l.log)) }
+// Details are the run's turns, envelopes and artifacts. A turn that had not ended when the run was left is interrupted.
+func (l *Look) Details() (view.Details, error) {
+	driven := l.Driven()
+	d, err := view.Collect(Events(l.log))
+	for i := range d.Turns {
+		if t := &d.Turns[i]; t.Status == swarm.Running && !driven {
+			t.Status, t.Reason = swarm.Interrupted, "it was cut, and runs again when the run is resumed"
+		}
+	}
+	return d, err
+}
 
 // Text is a text that the run's log holds, a prompt or an output.
 func (l *Look) Text(h swarm.Hash) ([]byte, error) {

@@ -38,7 +38,7 @@ type Turn struct {
 	Attempt   int             `json:"attempt"`
 	Starts    int             `json:"starts"`            // more than 1: it was cut by a crash and run again
 	Retried   bool            `json:"retried,omitempty"` // the same, said as the contract says it
-	Status    swarm.Status    `json:"status"`            // running, completed, failed or cancelled
+	Status    swarm.Status    `json:"status"`            // running, completed, failed or cancelled; interrupted when nobody drives the run
 	Kind      swarm.ErrorKind `json:"kind,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Hint      string          `json:"hint,omitempty"`

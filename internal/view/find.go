@@ -60,6 +60,8 @@ func Origin(s swarm.Span) string {
 		return "standard input"
 	case s.From == "sent":
 		return "what it had sent before it was cut"
+	case s.From == "separator":
+		return "between the parts"
 	case s.From == "redacted":
 		return "it had secrets, so it is not known which part came from where"
 	case s.Name != "":
