@@ -29,8 +29,9 @@ const planKey = "plan:1"
 // root is the loop that every other is called by.
 const root = "root"
 
-// A lease is kept by renewing it well before it ends. A driver that has stopped moving for that long can be replaced.
-const lease = 15 * time.Second
+// Lease is how long a run stays with a driver that has stopped moving; then another may take it. One that moves renews it well
+// before. It is a variable so that tests need not wait.
+var Lease = 15 * time.Second
 
 // A Run is one that this process drives or looks at.
 type Run struct {
@@ -112,7 +113,7 @@ type Options struct {
 // Drive drives the run to its end, or until ctx ends: then it is interrupted and can be driven on later, by this process or
 // another. It returns the last picture.
 func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
-	fence, err := r.log.Own(ctx, flow.Version, lease)
+	fence, err := r.log.Own(ctx, flow.Version, Lease)
 	if err != nil {
 		return view.Picture{}, err
 	}
@@ -140,14 +141,14 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 }
 
 func (r *Run) keepLease(ctx context.Context, fence int64, stop context.CancelCauseFunc) {
-	t := time.NewTicker(lease / 3)
+	t := time.NewTicker(Lease / 3)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if err := r.log.Renew(ctx, fence, lease); err != nil && ctx.Err() == nil {
+			if err := r.log.Renew(ctx, fence, Lease); err != nil && ctx.Err() == nil {
 				stop(err)
 				return
 			}

@@ -1,0 +1,225 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"swarm"
+)
+
+// TestKilledAtAnyMoment kills whatever drives a run, again and again, and has it resumed until it is through. What comes out
+// must be what comes out of a run that nobody disturbs.
+func TestKilledAtAnyMoment(t *testing.T) {
+	calm := newPlace(t)
+	calm.runs(0, "up")
+	kills := 20
+	if long {
+		kills = 1000
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	v := &victim{random: rand.New(rand.NewPCG(seed, 0))}
+	for v.kills < kills && !t.Failed() {
+		v.place = newPlace(t)
+		v.drive()
+		v.holdAgainst(calm)
+	}
+	t.Logf("%d kills of %d runs: %d turns ended, %d of them started again, %d pauses acknowledged", v.kills, v.count, v.ended, v.again, v.pauses)
+}
+
+// A victim is a run whose drivers are killed.
+type victim struct {
+	*place
+	random *rand.Rand
+	id     string
+	deaths []death
+	old    int64 // how long the log was when the last driver began
+	paused int   // how many pauses were acknowledged
+
+	kills, count, ended, again, pauses int // over all runs
+}
+
+// A death is what was certain when a driver was killed.
+type death struct {
+	ended  map[string]int // turns whose end was in the log
+	ledger int            // how long the agents' ledger was
+}
+
+// drive drives the run to its end, over the dead bodies of its drivers.
+func (v *victim) drive() {
+	v.Helper()
+	v.id, v.deaths, v.old, v.paused = "", nil, 0, 0
+	v.count++
+	for args := []string{"up"}; ; {
+		d := v.drives(args...)
+		killed := v.killSometime(d)
+		if code := d.cmd.ProcessState.ExitCode(); !killed && code != 0 {
+			v.Fatalf("swarm %v exited with %d: %s", args, code, d.stderr.String())
+		}
+		ledger := len(v.ledger())
+		all := v.list() // the next command
+		switch {
+		case len(all) > 1:
+			v.Fatalf("there are %d runs", len(all))
+		case len(all) == 0:
+			continue // it died before there was one
+		}
+		v.id = all[0].ID
+		if found := left(v.id); found != nil {
+			v.Errorf("processes are left after the next command: %q", found)
+		}
+		log := v.log(v.id)
+		v.holds(log, d.said)
+		v.old = int64(len(log))
+		if all[0].Status.Ended() {
+			return
+		}
+		if all[0].Status != swarm.Interrupted {
+			v.Fatalf("nobody drives the run, and it is %s", all[0].Status)
+		}
+		v.deaths = append(v.deaths, death{v.tally(log).ends, ledger})
+		args = []string{"resume", "@last"}
+	}
+}
+
+// killSometime kills a driver at a moment that nobody can foresee, perhaps just after somebody was told that the run will pause.
+// It says false when the driver was through before.
+func (v *victim) killSometime(d *driver) bool {
+	v.Helper()
+	lines, instant := v.random.IntN(30), time.Duration(v.random.IntN(6000))*time.Microsecond
+	if v.random.IntN(4) == 0 { // perhaps before it has said anything
+		lines, instant = 0, 8*instant
+	}
+	for n := 0; n < lines; {
+		e, ok := d.says()
+		if !ok {
+			break
+		}
+		if e.Seq > v.old {
+			n++
+		}
+	}
+	if v.random.IntN(8) == 0 {
+		if _, _, code := v.try("pause", "@last"); code == 0 {
+			v.paused++
+			v.pauses++
+		}
+	}
+	<-time.After(instant)
+	if !d.kill() {
+		return false
+	}
+	v.kills++
+	return true
+}
+
+// holds checks that the log has what a driver said before it was killed, and every word that was acknowledged.
+func (v *victim) holds(log []swarm.Event, said []swarm.PublicEvent) {
+	v.Helper()
+	for _, s := range said {
+		if s.Seq > int64(len(log)) || log[s.Seq-1].Kind != s.Kind || log[s.Seq-1].Turn != s.Turn {
+			v.Errorf("the driver said %d %s %s, and the log does not:\n%s", s.Seq, s.Kind, s.Turn, words(log))
+		}
+	}
+	pauses := 0
+	for _, e := range log {
+		if e.Kind == swarm.Control && body[swarm.ControlWord](v.place, e).Word == swarm.WordPause {
+			pauses++
+		}
+	}
+	if pauses != v.paused {
+		v.Errorf("%d pauses were acknowledged, and the log has %d", v.paused, pauses)
+	}
+}
+
+// holdAgainst compares the run with one that nobody disturbed, its log with what the agents remember, and what is shown with both.
+func (v *victim) holdAgainst(calm *place) {
+	v.Helper()
+	calmID := calm.list()[0].ID
+	want, got := calm.tally(calm.log(calmID)), v.tally(v.log(v.id))
+	if names(want.ends) != names(got.ends) || names(got.ends) != names(got.starts) {
+		v.Errorf("turns ended: %s\nstarted: %s\nwant %s", names(got.ends), names(got.starts), names(want.ends))
+	}
+	for turn, n := range got.ends {
+		v.ended++
+		if n != 1 || got.prompts[turn] != want.prompts[turn] || got.status[turn] != want.status[turn] {
+			v.Errorf("%s: %d ends, prompt %s, status %s; without a kill one, %s, %s", turn, n, got.prompts[turn], got.status[turn], want.prompts[turn], want.status[turn])
+		}
+	}
+	v.holdLedger(got, calm.ledger())
+	v.holdShown(got)
+	for task, text := range calm.outputs(calmID) {
+		if out, _ := v.runs(0, "out", v.id, task); out != text {
+			v.Errorf("the output of %s is %q, want %q", task, out, text)
+		}
+	}
+	if copies := v.copies(v.id); !maps.Equal(copies, calm.copies(calmID)) {
+		v.Errorf("the copies of outputs are %q, want %q", copies, calm.copies(calmID))
+	}
+}
+
+// holdLedger compares the log with what the agents remember.
+func (v *victim) holdLedger(log tally, calm []entry) {
+	v.Helper()
+	prompts, ends, starts := map[string]string{}, map[string]int{}, map[string]int{}
+	for _, e := range calm {
+		prompts[e.turn] = e.prompt
+	}
+	for i, e := range v.ledger() {
+		if e.prompt != prompts[e.turn] {
+			v.Errorf("%s was asked %s, and without a kill %s", e.turn, e.prompt, prompts[e.turn])
+		}
+		if e.word == "end" {
+			ends[e.turn]++
+			continue
+		}
+		starts[e.turn]++
+		for _, d := range v.deaths {
+			if i >= d.ledger && d.ended[e.turn] > 0 {
+				v.Errorf("%s had ended when a driver was killed, and was done again", e.turn)
+			}
+		}
+	}
+	for turn := range log.ends {
+		if ends[turn] == 0 {
+			v.Errorf("the log says that %s has ended, and the agent never came to its end", turn)
+		}
+		if starts[turn] > log.starts[turn] {
+			v.Errorf("the agent was asked %s %d times, and the log knows of %d", turn, starts[turn], log.starts[turn])
+		}
+	}
+}
+
+// holdShown compares what `swarm show` says with the log: who was asked more than once, and may have done something twice, is
+// marked.
+func (v *victim) holdShown(log tally) {
+	v.Helper()
+	var shown struct {
+		Turns []struct {
+			ID      string
+			Starts  int
+			Retried bool
+		}
+	}
+	out, _ := v.runs(0, "show", v.id, "--json")
+	v.check(json.Unmarshal([]byte(out), &shown))
+	var again []string
+	for _, t := range shown.Turns {
+		if t.Starts != log.starts[t.ID] || t.Retried != (t.Starts > 1) {
+			v.Errorf("%s is shown with %d starts, retried %v; the log has %d", t.ID, t.Starts, t.Retried, log.starts[t.ID])
+		}
+		if t.Retried {
+			v.again++
+			again = append(again, t.ID)
+		}
+	}
+	if slices.Sort(again); len(again) != len(slices.Compact(again)) {
+		v.Errorf("a turn is shown twice: %q", again)
+	}
+}
