@@ -75,6 +75,8 @@ func standing(t view.Task, now time.Time) string {
 	switch {
 	case len(t.Waits) > 0:
 		return "waits for " + view.Waiting(t.Waits)
+	case t.Status == swarm.Running && t.Attempt == 0:
+		return "about to start" // its turn is not in the log yet
 	case t.Status == swarm.Running:
 		return fmt.Sprintf("running for %s (turn %s)", term.Duration(now.Sub(t.Started)), t.Turn)
 	case t.Reason != "":
