@@ -5,11 +5,6 @@ import (
 	"strconv"
 	"sync"
 
-	"swarm"
-	"swarm/internal/flow"
-	"swarm/internal/home"
-	"swarm/internal/provider"
-	"swarm/internal/secret"
 	"swarm/internal/sqlite"
 	"swarm/internal/view"
 )
@@ -76,16 +71,22 @@ func (d *driver) follow() *follower {
 	return f
 }
 
+// catchUp reads what the log keeps in memory: what is followed has just been written.
 func (f *follower) catchUp() error {
-	return f.log.Scan(f.view.Seq, func(e *swarm.Event) error {
-		if err := f.view.Apply(e); err != nil {
+	for {
+		events, err := f.log.Read(f.view.Seq, 256)
+		if err != nil || len(events) == 0 {
 			return err
 		}
-		if f.observer != nil {
-			f.observer.Event(e)
+		for i := range events {
+			if err := f.view.Apply(&events[i]); err != nil {
+				return err
+			}
+			if f.observer != nil {
+				f.observer.Event(&events[i])
+			}
 		}
-		return nil
-	})
+	}
 }
 
 // stop folds what is left and gives the last picture.
@@ -97,96 +98,4 @@ func (f *follower) stop() (view.Picture, error) {
 		err = SaveView(f.log, f.view)
 	}
 	return f.view.Picture(), err
-}
-
-// streams keeps what running turns say, with secrets taken out, for those who look now and those who come later.
-type streams struct {
-	home     *home.Home
-	run      string
-	redactor *secret.Redactor
-	observer Observer
-
-	mu   sync.Mutex
-	open map[string]*stream // by turn
-}
-
-type stream struct {
-	file *home.StreamWriter
-	text map[provider.DeltaKind]*secret.Stream
-}
-
-func newStreams(h *home.Home, run string, r *secret.Redactor, o Observer) *streams {
-	return &streams{home: h, run: run, redactor: r, observer: o, open: map[string]*stream{}}
-}
-
-// Delta is called by one goroutine at a time for each turn.
-func (s *streams) Delta(c flow.Call, start int, d provider.Delta) {
-	s.mu.Lock()
-	t := s.open[c.ID]
-	if t == nil {
-		t = &stream{file: s.home.Stream(s.run, c.ID, start), text: map[provider.DeltaKind]*secret.Stream{}}
-		s.open[c.ID] = t
-	}
-	s.mu.Unlock()
-	if d.Text != "" {
-		clean := t.text[d.Kind]
-		if clean == nil {
-			clean = s.redactor.Stream()
-			t.text[d.Kind] = clean
-		}
-		d.Text = clean.Write(d.Text)
-	}
-	s.show(c, t, d)
-}
-
-func (s *streams) show(c flow.Call, t *stream, d provider.Delta) {
-	if d.Text == "" && d.Tool == nil && d.File == "" {
-		return
-	}
-	t.file.Write(string(d.Kind), streamText(d))
-	if s.observer != nil {
-		s.observer.Delta(c.Task, d)
-	}
-}
-
-// streamText is what is kept of a delta for those who come later.
-func streamText(d provider.Delta) string {
-	switch {
-	case d.Tool != nil && d.Kind == provider.DeltaToolDone:
-		return d.Tool.Name + ": " + d.Tool.Output
-	case d.Tool != nil:
-		return d.Tool.Name + " " + string(d.Tool.Input)
-	case d.File != "":
-		return d.File
-	}
-	return d.Text
-}
-
-// Output keeps the copy for people.
-func (s *streams) Output(c flow.Call, start int, text []byte) {
-	s.mu.Lock()
-	t := s.open[c.ID]
-	delete(s.open, c.ID)
-	s.mu.Unlock()
-	if t != nil {
-		s.end(c, t)
-	}
-	s.home.WriteOutput(s.run, c.Task, text)
-}
-
-func (s *streams) end(c flow.Call, t *stream) {
-	for kind, clean := range t.text {
-		s.show(c, t, provider.Delta{Kind: kind, Text: clean.Flush()})
-	}
-	t.file.Close()
-}
-
-// close ends the streams of turns that were cut.
-func (s *streams) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, t := range s.open {
-		s.end(flow.Call{ID: id}, t)
-	}
-	clear(s.open)
 }

@@ -227,7 +227,11 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 
 // leave says in the log that this process goes, when the run has not ended.
 func (d *driver) leave(ctx context.Context, err error) error {
-	d.streams.close()
+	if lost := d.streams.close(); lost != nil {
+		if told := d.notice(ctx, "copies of outputs could not be written: "+lost.Error(), "`swarm out` reads them from the log"); err == nil {
+			err = told
+		}
+	}
 	switch {
 	case err == nil:
 		if d.options.Replay == nil {
@@ -246,13 +250,21 @@ func (d *driver) append(ctx context.Context, lazy bool, e swarm.Event) error {
 	return err
 }
 
+// notice tells people something, whether they look now or later.
+func (d *driver) notice(ctx context.Context, reason, hint string) error {
+	body, err := json.Marshal(swarm.Reason{Reason: reason, Hint: hint})
+	if err != nil {
+		return err
+	}
+	return d.append(context.WithoutCancel(ctx), true, swarm.Event{Kind: swarm.Notice, Data: body})
+}
+
 // recordTree notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,
 // and what goes wrong with it is no reason not to run.
 func (d *driver) recordTree(ctx context.Context, when string) error {
 	t, ok, err := tree.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID))
 	if err != nil {
-		body, _ := json.Marshal(swarm.Reason{Reason: "the git tree could not be recorded: " + err.Error(), Hint: "`swarm diff` will have nothing to compare with"})
-		return d.append(ctx, true, swarm.Event{Kind: swarm.Notice, Data: body})
+		return d.notice(ctx, "the git tree could not be recorded: "+err.Error(), "`swarm diff` will have nothing to compare with")
 	}
 	if !ok {
 		return nil

@@ -31,7 +31,7 @@ func (h *Hand) keep(ctx context.Context, loop string, c flow.Call, kept swarm.Ev
 	}
 	done, err := h.end(ctx, loop, c, r.CallEnd, swarm.Batch{})
 	if err == nil && h.Watch != nil {
-		h.Watch.Output(c, 0, text)
+		h.Watch.Output(c, text)
 	}
 	return done, err
 }
@@ -55,7 +55,7 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 	h.settle(w.c.ID, end.Usage)
 	r, err := h.end(ctx, loop, w.c, end, b)
 	if err == nil && h.Watch != nil && end.Status != swarm.CallCut {
-		h.Watch.Output(w.c, w.start, output)
+		h.Watch.Output(w.c, output)
 	}
 	return r, err
 }

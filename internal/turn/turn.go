@@ -37,7 +37,8 @@ type Hand struct {
 // A Watcher sees turns while they run, and their outputs when they are on disk. Its methods must not block for long.
 type Watcher interface {
 	Delta(c flow.Call, start int, d provider.Delta)
-	Output(c flow.Call, start int, text []byte)
+	Silent(c flow.Call) // the provider has nothing more to say
+	Output(c flow.Call, text []byte)
 }
 
 // work is one turn on its way.
@@ -200,6 +201,9 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 		live = func(d provider.Delta) { h.Watch.Delta(w.c, w.start, d) }
 	}
 	reply, err := p.Turn(ctx, h.request(w), live)
+	if h.Watch != nil {
+		h.Watch.Silent(w.c)
+	}
 	if err == nil && w.task.Expect != nil {
 		verdicts := reply.Verdicts
 		if verdicts == nil {

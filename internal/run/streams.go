@@ -1,0 +1,122 @@
+package run
+
+import (
+	"sync"
+
+	"swarm/internal/flow"
+	"swarm/internal/home"
+	"swarm/internal/provider"
+	"swarm/internal/secret"
+)
+
+// streams keeps what running turns say, with secrets taken out, for those who look now and those who come later; and the copies
+// of their outputs.
+type streams struct {
+	home     *home.Home
+	run      string
+	redactor *secret.Redactor
+	observer Observer
+
+	mu   sync.Mutex
+	open map[string]*stream // by turn
+
+	copies chan output // written one after the other, so that the newest of a task is the last
+	copied chan error  // the first error, when all are written
+}
+
+type stream struct {
+	file *home.StreamWriter
+	text map[provider.DeltaKind]*secret.Stream
+}
+
+type output struct {
+	task string
+	text []byte
+}
+
+func newStreams(h *home.Home, run string, r *secret.Redactor, o Observer) *streams {
+	s := &streams{home: h, run: run, redactor: r, observer: o, open: map[string]*stream{}, copies: make(chan output, 64), copied: make(chan error, 1)}
+	go s.copy()
+	return s
+}
+
+// copy writes the copies beside the work: they are on nobody's way.
+func (s *streams) copy() {
+	var first error
+	for c := range s.copies {
+		if err := s.home.WriteOutput(s.run, c.task, c.text); first == nil {
+			first = err
+		}
+	}
+	s.copied <- first
+}
+
+// Delta is called by one goroutine at a time for each turn.
+func (s *streams) Delta(c flow.Call, start int, d provider.Delta) {
+	s.mu.Lock()
+	t := s.open[c.ID]
+	if t == nil {
+		t = &stream{file: s.home.Stream(s.run, c.ID, start), text: map[provider.DeltaKind]*secret.Stream{}}
+		s.open[c.ID] = t
+	}
+	s.mu.Unlock()
+	if d.Text != "" {
+		clean := t.text[d.Kind]
+		if clean == nil {
+			clean = s.redactor.Stream()
+			t.text[d.Kind] = clean
+		}
+		if d.Text = clean.Write(d.Text); d.Text == "" {
+			return
+		}
+	}
+	s.show(c, t, d)
+}
+
+func (s *streams) show(c flow.Call, t *stream, d provider.Delta) {
+	if text := streamText(d); text != "" {
+		t.file.Write(string(d.Kind), text)
+	}
+	if s.observer != nil {
+		s.observer.Delta(c.Task, d)
+	}
+}
+
+// streamText is what is kept of a delta for those who come later.
+func streamText(d provider.Delta) string {
+	switch {
+	case d.Tool != nil && d.Kind == provider.DeltaToolDone:
+		return d.Tool.Name + ": " + d.Tool.Output
+	case d.Tool != nil:
+		return d.Tool.Name + " " + string(d.Tool.Input)
+	case d.File != "":
+		return d.File
+	}
+	return d.Text
+}
+
+// Silent ends what a turn says.
+func (s *streams) Silent(c flow.Call) {
+	s.mu.Lock()
+	t := s.open[c.ID]
+	delete(s.open, c.ID)
+	s.mu.Unlock()
+	if t == nil {
+		return
+	}
+	for kind, clean := range t.text {
+		if text := clean.Flush(); text != "" {
+			s.show(c, t, provider.Delta{Kind: kind, Text: text})
+		}
+	}
+	t.file.Close()
+}
+
+// Output keeps the copy for people.
+func (s *streams) Output(c flow.Call, text []byte) { s.copies <- output{c.Task, text} }
+
+// close waits until all copies are written, and says what went wrong with them.
+func (s *streams) close() error {
+	close(s.copies)
+	return <-s.copied
+}
