@@ -126,8 +126,9 @@ func task(p view.Picture, name string) (view.Task, error) {
 	return view.Task{}, err.WithHint("%s", swarm.DidYouMean(name, names))
 }
 
-// span reads a time span: 90s, 10m, 1h30m, and also days and weeks, 7d, 2w.
+// span reads a time span: 90s, 10m, 1h30m, and also days and weeks, 7d, 2w. It ends at a century, which no clock counts past.
 func span(text string) (time.Duration, error) {
+	const day, century = 24 * time.Hour, 36525 * 24 * time.Hour
 	bad := swarm.Errorf(swarm.BadInput, "%q is no time span", text).WithHint("write it like 90s, 10m, 1h30m, 7d or 2w")
 	if text == "0" {
 		return 0, nil
@@ -137,26 +138,29 @@ func span(text string) (time.Duration, error) {
 	for _, unit := range []struct {
 		name string
 		of   time.Duration
-	}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}} {
+	}{{"w", 7 * day}, {"d", day}} {
 		number, after, ok := strings.Cut(rest, unit.name)
 		if !ok {
 			continue
 		}
 		n, err := strconv.ParseFloat(number, 64)
-		if err != nil || !(n >= 0 && n <= 36500) {
+		if err != nil || !(n >= 0 && n*float64(unit.of) <= float64(century)) {
 			return 0, bad
 		}
 		total += time.Duration(n * float64(unit.of))
 		rest = after
 	}
-	if rest == "" && rest != text {
-		return total, nil
+	if rest != "" || rest == text {
+		d, err := time.ParseDuration(rest)
+		if err != nil || d < 0 || d > century {
+			return 0, bad
+		}
+		total += d
 	}
-	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 || d > 36500*24*time.Hour {
+	if total < 0 || total > century {
 		return 0, bad
 	}
-	return total + d, nil
+	return total, nil
 }
 
 // since reads a moment: a span before now, a date, or a date and time.

@@ -42,9 +42,10 @@ func (m Moment) Delta() provider.Delta {
 type Story struct {
 	Only func(task string) bool // whose streams are read; nil = everybody's
 
-	look   *Look
-	after  int64 // the last event that was told
-	voices []*turnVoice
+	look    *Look
+	after   int64 // the last event that was told
+	voices  []*turnVoice
+	settled time.Duration // how long after a turn's end what it said is surely in its stream
 }
 
 // A turnVoice is what a turn said and says. It is listened to for a moment after the turn's end, because what was said last may
@@ -58,11 +59,8 @@ type turnVoice struct {
 	output     swarm.Hash
 }
 
-// settled is how long after a turn's end what it said is surely in its stream.
-const settled = time.Second
-
 // Story tells the run from its beginning.
-func (l *Look) Story() *Story { return &Story{look: l} }
+func (l *Look) Story() *Story { return &Story{look: l, settled: time.Second} }
 
 // StoryFrom tells the run from where a fold of it stands, and what the turns have said that run there.
 func (l *Look) StoryFrom(v *view.Run) (*Story, error) {
@@ -194,7 +192,7 @@ func (s *Story) end(e *swarm.Event, driven bool, fn func(Moment) error) error {
 	if err := v.tell(fn); err != nil {
 		return err
 	}
-	if driven && v.stream != nil && time.Since(v.ended) < settled {
+	if driven && v.stream != nil && time.Since(v.ended) < s.settled {
 		s.voices = append(s.voices, v)
 		return nil
 	}
@@ -208,7 +206,7 @@ func (s *Story) rest(driven bool, fn func(Moment) error) error {
 	}
 	var open []*turnVoice
 	for _, v := range s.voices {
-		if v.ended.IsZero() || driven && time.Since(v.ended) < settled {
+		if v.ended.IsZero() || driven && time.Since(v.ended) < s.settled {
 			open = append(open, v)
 			continue
 		}

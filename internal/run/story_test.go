@@ -1,0 +1,307 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/sqlite"
+)
+
+// A told is a run whose log and streams a test writes, and that is looked at from outside.
+type told struct {
+	*testing.T
+	home *home.Home
+	log  *sqlite.Log
+	look *Look
+}
+
+const storyID = "20260101-000000-0000000"
+
+func newTold(t *testing.T) *told {
+	h, err := home.At(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.MakeRuns(); err != nil {
+		t.Fatal(err)
+	}
+	log, err := sqlite.Create(h.RunPath(storyID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	s := &told{T: t, home: h, log: log}
+	s.event(swarm.RunStarted, "", "", swarm.RunStart{ID: storyID, Kind: swarm.PipelineRun, Name: "main"})
+	s.event(swarm.PlanAdded, "", "", swarm.Plan{Tasks: []swarm.Task{{Name: "a", Agent: "a"}, {Name: "b", Agent: "b"}},
+		Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a"}, {Name: "b"}}})
+	s.event(swarm.RunOwned, "", "", swarm.Ownership{PID: os.Getpid(), Fence: 1})
+	if s.look, err = LookAt(h, storyID); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.look.Close() })
+	return s
+}
+
+func (s *told) event(kind swarm.EventKind, task, turn string, body any, texts ...string) {
+	s.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	e := swarm.Event{Kind: kind, Task: task, Agent: task, Turn: turn, Data: data}
+	if start, ok := body.(swarm.TurnStart); ok {
+		e.Key = swarm.StartKey(turn, start.Start)
+	}
+	b := swarm.Batch{Events: []swarm.Event{e}}
+	for _, text := range texts {
+		b.Bodies = append(b.Bodies, []byte(text))
+	}
+	if _, err := s.log.Append(context.Background(), b); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *told) start(turn string, n int) {
+	s.Helper()
+	task, _, _ := strings.Cut(turn, "/")
+	s.event(swarm.TurnStarted, task, turn, swarm.TurnStart{Iteration: 1, Attempt: 1, Start: n, Prompt: swarm.NoText})
+}
+
+func (s *told) end(turn, output string) {
+	s.Helper()
+	task, _, _ := strings.Cut(turn, "/")
+	end := swarm.CallEnd{ID: turn, Status: swarm.CallOK, Output: swarm.NoText}
+	if output == "" {
+		s.event(swarm.TurnEnded, task, turn, end)
+		return
+	}
+	end.Output, end.Bytes = swarm.HashOf([]byte(output)), int64(len(output))
+	s.event(swarm.TurnEnded, task, turn, end, output)
+}
+
+// story is what a story tells, a moment a line.
+func story(t *testing.T, st *Story) string {
+	t.Helper()
+	var b strings.Builder
+	err := st.Tell(func(m Moment) error {
+		switch {
+		case m.Event != nil && m.Turn != "":
+			fmt.Fprintf(&b, "%s %s\n", m.Event.Kind, m.Turn)
+		case m.Event != nil:
+			fmt.Fprintf(&b, "%s\n", m.Event.Kind)
+		default:
+			fmt.Fprintf(&b, "%s %s: %s\n", m.Turn, m.Kind, m.Text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func same(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("told:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+const begun = "run_started\nplan_added\nrun_owned\n"
+
+// What two turns say at once is told in the order in which they said it, between the events; and only once.
+func TestStoryInOrder(t *testing.T) {
+	s := newTold(t)
+	s.start("a/1/1", 1)
+	a := s.home.Stream(storyID, "a/1/1", 1)
+	a.Write("text", "one")
+	s.start("b/1/1", 1)
+	b := s.home.Stream(storyID, "b/1/1", 1)
+	a.Write("stderr", "two")
+	b.Write("text", "three")
+	a.Write("text", "four")
+	st := s.look.Story()
+	same(t, story(t, st), begun+"turn_started a/1/1\na/1/1 text: one\nturn_started b/1/1\na/1/1 stderr: two\nb/1/1 text: three\na/1/1 text: four\n")
+	same(t, story(t, st), "")
+	b.Write("text", "five")
+	b.Close()
+	s.end("b/1/1", "threefive")
+	same(t, story(t, st), "b/1/1 text: five\nturn_ended b/1/1\n")
+	a.Close()
+	s.end("a/1/1", "onefour")
+	same(t, story(t, st), "turn_ended a/1/1\n")
+}
+
+// A turn without a stream tells what is kept of its output, and one whose stream is there does not tell it twice.
+func TestStoryWithoutStreams(t *testing.T) {
+	s := newTold(t)
+	s.start("a/1/1", 1)
+	s.end("a/1/1", "all of it")
+	s.end("b/1/1", "kept from another run")
+	want := begun + "turn_started a/1/1\na/1/1 text: all of it\nturn_ended a/1/1\nb/1/1 text: kept from another run\nturn_ended b/1/1\n"
+	same(t, story(t, s.look.Story()), want)
+
+	w := s.home.Stream(storyID, "a/1/1", 1)
+	w.Write("text", "all of it, as it was said")
+	w.Close()
+	same(t, story(t, s.look.Story()), strings.Replace(want, "a/1/1 text: all of it\n", "a/1/1 text: all of it, as it was said\n", 1))
+}
+
+// While somebody drives the run, what a turn said last may come after its end: it is told, and nothing stands in for it before.
+func TestStoryLateWords(t *testing.T) {
+	s := newTold(t)
+	fence, err := s.log.Own(context.Background(), "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.start("a/1/1", 1)
+	s.end("a/1/1", "late")
+	st := s.look.Story()
+	st.settled = time.Hour
+	same(t, story(t, st), begun+"turn_started a/1/1\nturn_ended a/1/1\n")
+	w := s.home.Stream(storyID, "a/1/1", 1)
+	w.Write("text", "late")
+	w.Close()
+	same(t, story(t, st), "a/1/1 text: late\n")
+	if err := s.log.Disown(context.Background(), fence); err != nil {
+		t.Fatal(err)
+	}
+	same(t, story(t, st), "")
+}
+
+// A turn that was cut and started again has two streams, told one after the other.
+func TestStoryOfATurnThatWasCut(t *testing.T) {
+	s := newTold(t)
+	for n := 1; n <= 2; n++ {
+		s.start("a/1/1", n)
+		w := s.home.Stream(storyID, "a/1/1", n)
+		w.Write("text", fmt.Sprintf("start %d", n))
+		w.Close()
+	}
+	same(t, story(t, s.look.Story()), begun+"turn_started a/1/1\na/1/1 text: start 1\nturn_started a/1/1\na/1/1 text: start 2\n")
+
+	// From where a fold stands only the running start speaks.
+	v, err := s.look.Fold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := s.look.StoryFrom(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, story(t, st), "a/1/1 text: start 2\n")
+}
+
+// Only the tasks that are asked for are listened to.
+func TestStoryOfSomeTasks(t *testing.T) {
+	s := newTold(t)
+	for _, turn := range []string{"a/1/1", "b/1/1"} {
+		s.start(turn, 1)
+		s.end(turn, "output of "+turn)
+	}
+	st := s.look.Story()
+	st.Only = func(task string) bool { return task == "b" }
+	got := story(t, st)
+	if strings.Contains(got, "output of a") || !strings.Contains(got, "output of b/1/1") {
+		t.Errorf("told:\n%s", got)
+	}
+}
+
+// Following ends when the driver leaves, with everything that it said before.
+func TestFollowUntilTheEnd(t *testing.T) {
+	s := newTold(t)
+	fence, err := s.log.Own(context.Background(), "test", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, done := make(chan string, 100), make(chan error)
+	go func() {
+		done <- s.look.Story().Follow(context.Background(), func(m Moment) error {
+			if m.Event != nil {
+				seen <- string(m.Event.Kind)
+			}
+			return nil
+		})
+	}()
+	for want := range strings.FieldsSeq(begun) {
+		if got := <-seen; got != want {
+			t.Fatalf("told %s, want %s", got, want)
+		}
+	}
+	s.event(swarm.RunEnded, "", "", swarm.RunEnd{Status: swarm.Completed})
+	if got := <-seen; got != "run_ended" {
+		t.Fatalf("told %s", got)
+	}
+	if err := s.log.Disown(context.Background(), fence); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A run that nobody drives is interrupted, and one that was just made and never driven is about to run.
+func TestPictureOfARunThatWasLeft(t *testing.T) {
+	s := newTold(t)
+	s.event(swarm.TaskStarted, "a", "", swarm.Iteration{Iteration: 1, Of: 1})
+	s.start("a/1/1", 1)
+	p, err := s.look.Picture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Status != swarm.Interrupted || p.Tasks[0].Status != swarm.Pending {
+		t.Errorf("the run is %s, its task %s", p.Status, p.Tasks[0].Status)
+	}
+	d, err := s.look.Details()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Turns[0].Status != swarm.Interrupted {
+		t.Errorf("the turn is %s", d.Turns[0].Status)
+	}
+	chain, _, err := s.look.Why("a")
+	if err != nil || len(chain) != 1 || chain[0].Status != swarm.Pending {
+		t.Errorf("why: %+v, %v", chain, err)
+	}
+	if _, err := s.log.Own(context.Background(), "test", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if p, _ = s.look.Picture(); p.Status != swarm.Running || p.Tasks[0].Status != swarm.Running {
+		t.Errorf("driven again, the run is %s, its task %s", p.Status, p.Tasks[0].Status)
+	}
+}
+
+func TestJustMade(t *testing.T) {
+	h, err := home.At(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Start(context.Background(), h, swarm.RunStart{Dir: "/", Time: time.Now()}, &swarm.Plan{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	l, err := LookAt(h, r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if !l.Driven() {
+		t.Error("a run that was made this moment is not about to be driven")
+	}
+	sum, err := Summarize(h.RunPath(r.ID))
+	if err != nil || sum.ID != r.ID || sum.Dir != "/" || sum.Status != swarm.Running {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	if _, err := Summarize(filepath.Join(t.TempDir(), "none.db")); swarm.KindOf(err) != swarm.NotFound {
+		t.Errorf("a run that is not there: %v", err)
+	}
+}

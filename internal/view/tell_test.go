@@ -1,0 +1,102 @@
+package view
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"swarm"
+)
+
+func TestTell(t *testing.T) {
+	for _, c := range []struct {
+		kind swarm.EventKind
+		body any
+		want string
+	}{
+		{swarm.RunStarted, swarm.RunStart{Kind: swarm.PipelineRun, Name: "main"}, "pipeline main started"},
+		{swarm.RunStarted, swarm.RunStart{Kind: swarm.PipelineRun}, "pipeline started"},
+		{swarm.RunStarted, swarm.RunStart{Kind: swarm.PipelineRun, From: "r1"}, "pipeline started, to try r1 again"},
+		{swarm.RunStarted, swarm.RunStart{Kind: swarm.PipelineRun, Replay: true}, "pipeline started, from a recording"},
+		{swarm.RunOwned, swarm.Ownership{PID: 7, Fence: 1}, ""},
+		{swarm.RunOwned, swarm.Ownership{PID: 7, Fence: 2}, "process 7 drives the run from here on"},
+		{swarm.RunPaused, nil, "paused"},
+		{swarm.RunInterrupted, swarm.Reason{Reason: "Ctrl-C"}, "interrupted: Ctrl-C"},
+		{swarm.RunEnded, swarm.RunEnd{Status: swarm.Failed, Reason: "b failed"}, "failed: b failed"},
+		{swarm.BudgetSpent, swarm.Reason{Reason: "5 of 5 calls"}, "the budget is spent: 5 of 5 calls"},
+		{swarm.Notice, swarm.Reason{Reason: "no git", Hint: "install it"}, "no git (install it)"},
+		{swarm.Control, swarm.ControlWord{Word: swarm.WordCancel, Target: "b"}, "asked to cancel b"},
+		{swarm.Control, swarm.ControlWord{Word: swarm.WordPause}, "asked to pause"},
+		{swarm.IterationStarted, swarm.Iteration{Iteration: 2, Of: 3}, "iteration 2 of 3"},
+		{swarm.TaskStarted, swarm.Iteration{Iteration: 1, Of: 1}, "started"},
+		{swarm.TaskStarted, swarm.Iteration{Iteration: 2, Of: 3}, "started (iteration 2 of 3)"},
+		{swarm.TurnStarted, swarm.TurnStart{Start: 1}, ""},
+		{swarm.TurnStarted, swarm.TurnStart{Start: 2}, "turn b/1/1 was cut, and runs again"},
+		{swarm.TaskRetrying, swarm.Retry{Attempt: 1, Reason: "no"}, "attempt 1 failed: no; again at once"},
+		{swarm.TaskRetrying, swarm.Retry{Attempt: 2, Reason: "no", After: 2 * time.Second}, "attempt 2 failed: no; again in 2s"},
+		{swarm.TaskBlocked, swarm.Reason{Reason: "no"}, "failed, and waits for a person: no"},
+		{swarm.TaskCompleted, swarm.TaskEnd{}, "completed"},
+		{swarm.TaskSkipped, swarm.TaskEnd{Reason: "a failed"}, "skipped: a failed"},
+		{swarm.TurnEnded, swarm.CallEnd{}, ""},
+		{swarm.TaskFailed, "what is this", "failed"},
+	} {
+		data, err := json.Marshal(c.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Tell(&swarm.Event{Kind: c.kind, Turn: "b/1/1", Data: data}); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.kind, data, got, c.want)
+		}
+	}
+}
+
+func TestFindTurn(t *testing.T) {
+	d := Details{Turns: []Turn{{ID: "code/1/1"}, {ID: "code/1/2"}, {ID: "code/2/1"}, {ID: "code-2/1/1"}}}
+	for name, want := range map[string]string{"code/1/1": "code/1/1", "code/1": "code/1/2", "code": "code/2/1", "code-2": "code-2/1/1"} {
+		if got, err := d.Turn(name); err != nil || got.ID != want {
+			t.Errorf("%s: %s, %v; want %s", name, got.ID, err, want)
+		}
+	}
+	for _, name := range []string{"cod", "code/3", "code/1/3", ""} {
+		if got, err := d.Turn(name); swarm.KindOf(err) != swarm.BadInput {
+			t.Errorf("%q: %s, %v", name, got.ID, err)
+		}
+	}
+}
+
+func TestOutputOfIteration(t *testing.T) {
+	out := func(turn string) Output { return Output{Hash: swarm.HashOf([]byte(turn)), Turn: turn} }
+	d := Details{Turns: []Turn{
+		{Task: "a", Iteration: 1, Status: swarm.Completed, Output: out("a/1/1")},
+		{Task: "a", Iteration: 2, Status: swarm.Completed, Output: out("a/2/1")},
+		{Task: "a", Iteration: 2, Status: swarm.Failed, Output: out("a/2/2")},
+		{Task: "a", Iteration: 2, Status: swarm.Cancelled},
+		{Task: "b", Iteration: 2, Status: swarm.Completed, Output: out("b/2/1")},
+	}}
+	for _, c := range []struct {
+		iteration int
+		good      bool
+		want      string
+	}{{1, false, "a/1/1"}, {2, false, "a/2/2"}, {2, true, "a/2/1"}, {3, false, ""}} {
+		if got := d.Output("a", c.iteration, c.good); got.Turn != c.want {
+			t.Errorf("iteration %d, good %v: %q, want %q", c.iteration, c.good, got.Turn, c.want)
+		}
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	for want, s := range map[string]swarm.Span{
+		"output of plan/1/1":                  {From: "output", Name: "plan", Turn: "plan/1/1"},
+		"output of task plan, which has none": {From: "output", Name: "plan"},
+		"swarm/prompts/code.md":               {From: "text", Name: "swarm/prompts/code.md"},
+		"role, swarm/prompts/coder.md":        {From: "role", Name: "swarm/prompts/coder.md"},
+		"who the agent is":                    {From: "ids"},
+		"why attempt 1 failed":                {From: "retry", Name: "1"},
+		"standard input":                      {From: "stdin"},
+		"pack":                                {From: "pack"},
+	} {
+		if got := Origin(s); got != want {
+			t.Errorf("%+v: %q, want %q", s, got, want)
+		}
+	}
+}
