@@ -36,7 +36,8 @@ type Schedule struct {
 
 // A node is a task and where it stands in its group's current iteration.
 type node struct {
-	task    swarm.Task
+	task    *swarm.Task
+	group   int
 	status  swarm.Status // pending, running, waiting (held), or an end
 	deps    []dep
 	next    []int // who depends on it
@@ -82,9 +83,10 @@ func NewFollower() *Schedule {
 // Add adds a plan, or what it grows by, after the tasks that are there. Tasks may depend on earlier and later tasks of the same
 // plan and on those that are there. It refuses unknown names and cycles, and then has changed nothing.
 func (s *Schedule) Add(p *swarm.Plan) error {
-	base, groups := len(s.nodes), len(s.groups)
+	base, groups, links := len(s.nodes), len(s.groups), 0
 	at := make(map[string]int, len(p.Tasks))
-	for i, t := range p.Tasks {
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
 		if _, twice := at[t.Name]; twice || s.has(t.Name) {
 			return swarm.Errorf(swarm.BadInput, "the task %q is in the plan twice", t.Name)
 		}
@@ -92,11 +94,13 @@ func (s *Schedule) Add(p *swarm.Plan) error {
 			return swarm.Errorf(swarm.BadInput, "the task %q is in no group", t.Name)
 		}
 		at[t.Name] = base + i
+		links += len(t.DependsOn)
 	}
-	nodes := make([]node, len(p.Tasks))
-	for i, t := range p.Tasks {
-		nodes[i] = node{task: t, status: swarm.Pending, deps: make([]dep, len(t.DependsOn))}
-		for k, d := range t.DependsOn {
+	nodes, deps := make([]node, len(p.Tasks)), make([]dep, 0, links)
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		from := len(deps)
+		for _, d := range t.DependsOn {
 			j, ok := at[d.Task]
 			if !ok {
 				j, ok = s.at[d.Task]
@@ -104,8 +108,9 @@ func (s *Schedule) Add(p *swarm.Plan) error {
 			if !ok {
 				return swarm.Errorf(swarm.BadInput, "the task %q depends on %q, which is not in the plan", t.Name, d.Task)
 			}
-			nodes[i].deps[k] = dep{j, d.Condition}
+			deps = append(deps, dep{j, d.Condition})
 		}
+		nodes[i] = node{task: t, group: groups + t.Group, status: swarm.Pending, deps: deps[from:len(deps):len(deps)]}
 	}
 	if cycle := newCycle(nodes, base); cycle != nil {
 		return swarm.Errorf(swarm.BadInput, "dependency cycle: %s", cycle)
@@ -116,9 +121,14 @@ func (s *Schedule) Add(p *swarm.Plan) error {
 	for _, g := range p.Groups {
 		s.groups = append(s.groups, group{iteration: 1, iterations: max(1, g.Iterations)})
 	}
-	s.nodes = append(s.nodes, nodes...)
+	if base == 0 {
+		s.nodes, s.at = nodes, at
+	} else {
+		s.nodes = append(s.nodes, nodes...)
+	}
+	s.reserve(base, links)
 	for i := base; i < len(s.nodes); i++ {
-		s.admit(i, groups)
+		s.admit(i)
 	}
 	for i := base; i < len(s.nodes); i++ {
 		if s.nodes[i].open == 0 {
@@ -148,12 +158,27 @@ func newCycle(nodes []node, base int) fmt.Stringer {
 	return p
 }
 
+// reserve makes room, in one piece, for the links from each new node to those that depend on it.
+func (s *Schedule) reserve(base, links int) {
+	counts := make([]int, len(s.nodes)-base)
+	for i := base; i < len(s.nodes); i++ {
+		for _, d := range s.nodes[i].deps {
+			if d.node >= base {
+				counts[d.node-base]++
+			}
+		}
+	}
+	room := make([]int, links)
+	for i, n := range counts {
+		s.nodes[base+i].next, room = room[:0:n], room[n:]
+	}
+}
+
 // admit links a new node to its group, its gates and those it depends on.
-func (s *Schedule) admit(i, firstGroup int) {
+func (s *Schedule) admit(i int) {
 	n := &s.nodes[i]
-	n.task.Group += firstGroup
 	s.at[n.task.Name] = i
-	g := &s.groups[n.task.Group]
+	g := &s.groups[n.group]
 	g.members = append(g.members, i)
 	g.left++
 	s.left++
@@ -178,7 +203,7 @@ func gateOf(gates map[string]*gate, name string, most int) *gate {
 	return g
 }
 
-func baseName(t swarm.Task) string {
+func baseName(t *swarm.Task) string {
 	if t.Base != "" {
 		return t.Base
 	}
@@ -188,10 +213,10 @@ func baseName(t swarm.Task) string {
 // settled says whether j has ended as far as i, which depends on it, is concerned: in the same group in this iteration, in
 // another group for good.
 func (s *Schedule) settled(i, j int) bool {
-	if s.nodes[i].task.Group == s.nodes[j].task.Group {
+	if s.nodes[i].group == s.nodes[j].group {
 		return s.nodes[j].status.Ended()
 	}
-	return s.groups[s.nodes[j].task.Group].through
+	return s.groups[s.nodes[j].group].through
 }
 
 // judge is called when all that i depends on has ended: it may run or it is skipped.
@@ -248,8 +273,6 @@ type queue struct {
 func (q *queue) push(i int) { q.items = append(q.items, i) }
 
 func (q *queue) empty() bool { return q.head == len(q.items) }
-
-func (q *queue) peek() int { return q.items[q.head] }
 
 func (q *queue) pop() int {
 	i := q.items[q.head]

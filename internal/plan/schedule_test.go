@@ -241,7 +241,7 @@ func TestNothingIsStuck(t *testing.T) {
 				copies[task.Base]++
 				for _, d := range task.DependsOn {
 					on, _ := s.Find(d.Task)
-					if st := s.Status(on); !st.Ended() || s.Task(on).Group != task.Group && s.Iteration(on) < s.Iterations(on) {
+					if st := s.Status(on); !st.Ended() || s.Group(on) != s.Group(step.Task) && s.Iteration(on) < s.Iterations(on) {
 						t.Fatalf("seed %d: %s started before %s, which is %s", seed, task.Name, d.Task, st)
 					}
 				}

@@ -182,21 +182,21 @@ func (s *Schedule) Ended(i int, st swarm.Status) {
 	n.status, n.why = st, Wait{}
 	s.left--
 	for _, k := range n.next {
-		if s.nodes[k].task.Group == n.task.Group {
+		if s.nodes[k].group == n.group {
 			s.settle(k)
 		}
 	}
-	g := &s.groups[n.task.Group]
+	g := &s.groups[n.group]
 	if g.left--; g.left > 0 {
 		return
 	}
 	if g.iteration < g.iterations && s.stopping == "" {
 		if !s.follower {
-			s.through.push(n.task.Group)
+			s.through.push(n.group)
 		}
 		return
 	}
-	s.finish(n.task.Group)
+	s.finish(n.group)
 }
 
 // finish says that a group is through: now those that wait for it from other groups may be judged.
@@ -205,7 +205,7 @@ func (s *Schedule) finish(group int) {
 	g.through = true
 	for _, i := range g.members {
 		for _, k := range s.nodes[i].next {
-			if s.nodes[k].task.Group != group {
+			if s.nodes[k].group != group {
 				s.settle(k)
 			}
 		}

@@ -60,8 +60,11 @@ func (p Path) String() string { return strings.Join(p, " → ") }
 // Len is how many tasks there are.
 func (s *Schedule) Len() int { return len(s.nodes) }
 
-// Task is the i-th task.
-func (s *Schedule) Task(i int) *swarm.Task { return &s.nodes[i].task }
+// Group is the number of the i-th task's group among those of all plans that were added.
+func (s *Schedule) Group(i int) int { return s.nodes[i].group }
+
+// Task is the i-th task, as its plan has it.
+func (s *Schedule) Task(i int) *swarm.Task { return s.nodes[i].task }
 
 // Status is where the i-th task stands in its group's current iteration.
 func (s *Schedule) Status(i int) swarm.Status { return s.nodes[i].status }
@@ -81,10 +84,10 @@ func (s *Schedule) has(name string) bool {
 }
 
 // Iteration is the iteration that the i-th task's group is in.
-func (s *Schedule) Iteration(i int) int { return s.groups[s.nodes[i].task.Group].iteration }
+func (s *Schedule) Iteration(i int) int { return s.groups[s.nodes[i].group].iteration }
 
 // Iterations is how many iterations the i-th task's group has.
-func (s *Schedule) Iterations(i int) int { return s.groups[s.nodes[i].task.Group].iterations }
+func (s *Schedule) Iterations(i int) int { return s.groups[s.nodes[i].group].iterations }
 
 // GroupIterations is how many iterations a group has.
 func (s *Schedule) GroupIterations(group int) int { return s.groups[group].iterations }
@@ -101,7 +104,7 @@ func (s *Schedule) Waits(i int) []Wait {
 	var waits []Wait
 	for _, d := range n.deps {
 		if n.open > 0 && !s.settled(i, d.node) {
-			on := &s.nodes[d.node].task
+			on := s.nodes[d.node].task
 			waits = append(waits, Wait{For: ForDependency, Task: on.Name, Agent: on.Agent})
 		}
 	}
