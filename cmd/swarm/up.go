@@ -101,7 +101,7 @@ Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 inte
 	}
 	src.flags(cmd)
 	f := cmd.Flags()
-	f.BoolVarP(&detach, "detach", "d", false, "run in the background; `swarm attach` looks in, `swarm wait` waits")
+	f.BoolVarP(&detach, "detach", "d", false, "run in the background; 'swarm attach' looks in, 'swarm wait' waits")
 	recordFlags(cmd, &record, &replay)
 	return cmd
 }
@@ -174,8 +174,13 @@ func (a *app) begin(b begin) error {
 	return err
 }
 
-// checkProviders finds out before anything starts whether the agents could be reached.
+// checkProviders finds out before anything starts whether the agents could be reached, in the way that the plan asks for.
 func checkProviders(p *swarm.Plan, bodies [][]byte, dir string) error {
+	for _, t := range p.Tasks {
+		if t.Desk {
+			return swarm.Errorf(swarm.BadInput, "the task %q wants a desk, and this version has none to give", t.Name).WithHint("leave `desk` out: the agent then gets its prompt on standard input")
+		}
+	}
 	for _, spec := range p.Providers {
 		reached, err := provider.Open(spec, providerOptions(spec, bodies, dir))
 		if err != nil {
