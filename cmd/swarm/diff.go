@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/term"
 	"swarm/internal/tree"
 	"swarm/internal/view"
 )
@@ -72,15 +73,15 @@ func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) er
 		return err
 	}
 	args := []string{"--color=never"}
-	if color {
-		args = []string{"--color=always"}
-	}
 	if stat {
 		args = append(args, "--stat")
 	}
 	text, err := git(args...)
 	if err != nil {
 		return err
+	}
+	if color || a.onTerminal() { // a program gets it as it is: a patch
+		text = term.Diff(text, color)
 	}
 	if text == "" {
 		fmt.Fprintln(a.stderr, "nothing changed")

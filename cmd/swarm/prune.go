@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm/internal/home"
+	"swarm/internal/run"
 	"swarm/internal/term"
 )
 
@@ -46,7 +47,7 @@ func (a *app) prune(opt home.PruneOptions) error {
 			return err
 		}
 	}
-	opt.Now = time.Now()
+	opt.Now, opt.Live = time.Now(), func(id string) bool { return run.JustMade(h, id) }
 	gone, failed := h.Prune(opt)
 	if a.json {
 		if gone == nil {

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -58,6 +59,20 @@ func (l *Look) justMade() bool {
 		return nil
 	})
 	return made && err == nil
+}
+
+// JustMade says whether a run was made a moment ago and is about to be driven by the process that made it.
+func JustMade(h *home.Home, id string) bool {
+	made, err := os.Stat(h.RunPath(id))
+	if err != nil || time.Since(made.ModTime()) > starting { // most are old, and need not be opened
+		return false
+	}
+	l, err := LookAt(h, id)
+	if err != nil {
+		return false
+	}
+	defer l.Close()
+	return l.justMade()
 }
 
 // Fold is the run's fold, up to now.

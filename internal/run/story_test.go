@@ -294,8 +294,17 @@ func TestJustMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if !l.Driven() {
+	if !l.Driven() || !JustMade(h, r.ID) {
 		t.Error("a run that was made this moment is not about to be driven")
+	}
+	if JustMade(h, "none") {
+		t.Error("a run that is not there was just made")
+	}
+	if _, err := r.log.Append(context.Background(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.RunOwned, Data: []byte(`{}`)}}}); err != nil {
+		t.Fatal(err)
+	}
+	if l.Driven() || JustMade(h, r.ID) {
+		t.Error("a run that was driven and left is about to be driven")
 	}
 	sum, err := Summarize(h.RunPath(r.ID))
 	if err != nil || sum.ID != r.ID || sum.Dir != "/" || sum.Status != swarm.Running {
