@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -211,7 +212,8 @@ type finding struct {
 
 func bad(what string, needed bool, err error) finding {
 	f := finding{What: what, Problem: err.Error(), Needed: needed}
-	if e, ok := err.(*swarm.Error); ok {
+	var e *swarm.Error
+	if errors.As(err, &e) {
 		f.Hint = e.Hint
 	}
 	return f

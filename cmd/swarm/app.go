@@ -115,7 +115,7 @@ func (a *app) complain(err error) {
 		e = &swarm.Error{Msg: err.Error()}
 	}
 	if a.json {
-		json.NewEncoder(a.stderr).Encode(struct {
+		_ = json.NewEncoder(a.stderr).Encode(struct {
 			Error  string `json:"error"`
 			Hint   string `json:"hint,omitempty"`
 			File   string `json:"file,omitempty"`

@@ -69,11 +69,11 @@ func detached(runID string) {
 	if os.Getenv(detachedVariable) != "3" {
 		return
 	}
-	os.Unsetenv(detachedVariable)
+	_ = os.Unsetenv(detachedVariable)
 	parent := os.NewFile(3, "parent")
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
 		for fd := range 3 {
-			dup(int(null.Fd()), fd)
+			_ = dup(int(null.Fd()), fd)
 		}
 		null.Close()
 	}

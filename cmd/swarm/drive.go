@@ -15,7 +15,6 @@ import (
 	"swarm/internal/home"
 	"swarm/internal/provider"
 	"swarm/internal/run"
-	"swarm/internal/sqlite"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
@@ -51,7 +50,7 @@ func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.P
 		if on {
 			word = swarm.WordPause
 		}
-		run.Control(ctx, h, r.ID, word, "")
+		_ = run.Control(ctx, h, r.ID, word, "") // what was not noted does not happen, and can be seen not to
 	})
 	if err != nil {
 		return view.Picture{}, err
@@ -97,7 +96,7 @@ func (a *app) printResult(r *run.Run, p view.Picture) error {
 // printEnd writes the table of tasks and where the outputs are.
 func (a *app) printEnd(h *home.Home, p view.Picture) {
 	fmt.Fprintln(a.stdout)
-	a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
+	_ = a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
 	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, because(p.Reason))
 	if p.Status == swarm.Interrupted {
 		fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)
@@ -142,22 +141,12 @@ type eventWriter struct {
 func (w *eventWriter) Event(e *swarm.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.out.Encode(e.Public(w.run))
+	_ = w.out.Encode(e.Public(w.run)) // a reader that has gone does not stop the run
 }
 
 func (w *eventWriter) Delta(string, provider.Delta) {}
 
 func (w *eventWriter) Close() error { return nil }
-
-// reach finds the run that a user names and opens its log for reading.
-func (a *app) reach(ref string) (*home.Home, string, *sqlite.Log, error) {
-	h, id, err := a.find(ref)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	log, err := sqlite.OpenReadOnly(h.RunPath(id))
-	return h, id, log, err
-}
 
 // find finds the run that a user names.
 func (a *app) find(ref string) (*home.Home, string, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -164,7 +165,8 @@ func (a *app) promptsCheckCommand() *cobra.Command {
 					_, doubts, err = prompt.Parse(prompt.Source{File: file, Text: text}, p.Include)
 					warnings = append(warnings, doubts...)
 				}
-				if e, ok := err.(*swarm.Error); ok {
+				var e *swarm.Error
+				if errors.As(err, &e) {
 					errs = append(errs, e)
 				} else if err != nil {
 					return err

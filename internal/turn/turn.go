@@ -43,14 +43,13 @@ type Watcher interface {
 
 // work is one turn on its way.
 type work struct {
-	c        flow.Call
-	task     *swarm.Task
-	agent    *swarm.Agent
-	spec     swarm.ProviderSpec
-	provider provider.Provider
-	start    int
-	prompt   string
-	model    string
+	c      flow.Call
+	task   *swarm.Task
+	agent  *swarm.Agent
+	spec   swarm.ProviderSpec
+	start  int
+	prompt string
+	model  string
 }
 
 // Do does the turn that a loop calls for, or finds that it was done before. An error means that this process has to stop, and
