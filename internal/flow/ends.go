@@ -19,8 +19,8 @@ func (p *pipeline) turnEnded(s Signal) error {
 	switch {
 	case r.Status == swarm.CallOK:
 		return p.end(i, swarm.Completed, "", "")
-	case r.Kind == swarm.CutByCancel:
-		return p.end(i, swarm.Cancelled, r.Kind, "it was cancelled")
+	case r.Kind == swarm.CutByCancel || p.tasks[i].cancelled:
+		return p.end(i, swarm.Cancelled, swarm.CutByCancel, "it was cancelled")
 	case r.Kind == swarm.CutToSpeak && p.stop == "":
 		p.tasks[i].tries-- // a person had something to say: no attempt was lost
 		p.sched.Hold(i, plan.Wait{For: plan.ForRetry})

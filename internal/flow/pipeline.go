@@ -31,9 +31,9 @@ type pipeline struct {
 type progress struct {
 	ref       string // the plan it came with
 	iteration int
-	attempt   int // of the last turn
-	tries     int // attempts that count against its retries
-	cancelled bool
+	attempt   int  // of the last turn
+	tries     int  // attempts that count against its retries
+	cancelled bool // it never runs again
 }
 
 type retry struct {

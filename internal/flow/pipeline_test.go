@@ -16,7 +16,8 @@ import (
 type world struct {
 	plan    swarm.Plan
 	ends    map[string]string // by turn: "ok" (the default), "cut", "never", or an error kind
-	after   map[string]string // by turn: control words that come right after its end, as "word target"
+	before  map[string]string // by turn: control words that come right before its end, as "word target"
+	after   map[string]string // and right after it
 	now     time.Time
 	seq     int64
 	pending []flow.Signal
@@ -37,13 +38,18 @@ func (w *world) Go(c flow.Call) error {
 	default:
 		end.Status, end.Kind, end.Reason = swarm.CallFailed, swarm.ErrorKind(how), "why"
 	}
+	w.control(w.before[c.ID])
 	w.signal(flow.Signal{Kind: flow.SignalEnd, ID: c.ID, Result: end})
-	for _, line := range strings.Split(w.after[c.ID], ",") {
+	w.control(w.after[c.ID])
+	return nil
+}
+
+func (w *world) control(words string) {
+	for _, line := range strings.Split(words, ",") {
 		if word, target, _ := strings.Cut(line, " "); word != "" {
 			w.signal(flow.Signal{Kind: flow.SignalKind(word), ID: target})
 		}
 	}
-	return nil
 }
 
 func (w *world) signal(s flow.Signal) {
@@ -151,6 +157,20 @@ func TestPipeline(t *testing.T) {
 			task_cancelled a: it was cancelled
 			task_skipped b: a was cancelled, and this runs on its success
 			run_ended failed 1`},
+		{"nor is one that failed before it could be cut", world{plan: tasks("a b", retries(5)), ends: map[string]string{"a/1/1": "exited"}, before: map[string]string{"a/1/1": "cancel a"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_cancelled a: it was cancelled
+			task_skipped b: a was cancelled, and this runs on its success
+			run_ended failed 1`},
+		{"but what was completed before it could be cut is", world{plan: tasks("a b", retries(5)), before: map[string]string{"a/1/1": "cancel a"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_completed a
+			task_started b 1/1
+			go b/1/1
+			task_completed b
+			run_ended completed 0`},
 		{"no budget is no failure to try again", world{plan: tasks("a b", retries(5)), ends: map[string]string{"a/1/1": "over_budget"}}, `
 			task_started a 1/1
 			go a/1/1

@@ -67,7 +67,10 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 	if err != nil {
 		return flow.Result{}, err
 	}
-	made, err := h.makePrompt(w)
+	made, again, err := h.firstPrompt(w)
+	if err == nil && !again {
+		made, err = h.makePrompt(w)
+	}
 	if err != nil {
 		return h.refuse(ctx, loop, c, err)
 	}
@@ -89,22 +92,24 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 		return *end, nil
 	}
 	reply, verdicts, err := h.perform(ctx, w)
-	if err != nil && !aboutTurn(ctx, err) {
-		return flow.Result{}, context.Cause(ctx)
+	if stop := stops(ctx, err); stop != nil {
+		return flow.Result{}, stop
 	}
 	return h.conclude(ctx, loop, w, reply, verdicts, err)
 }
 
-// aboutTurn says whether err tells something about the turn. When this process has to stop, it does not: the turn has no end
-// and runs again under its id.
-func aboutTurn(ctx context.Context, err error) bool {
-	switch swarm.KindOf(context.Cause(ctx)) {
-	case "":
-		return !errors.Is(err, swarm.ErrFenced)
-	case swarm.TimedOut, swarm.CutByCancel, swarm.CutToSpeak:
-		return true
+// stops is why this process has to stop, if that is what err comes from: then it tells nothing about the turn, which has no end
+// and runs again under its id. What cuts a turn for good ends another context than the process's.
+func stops(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, swarm.ErrFenced), swarm.KindOf(err) == swarm.Storage:
+		return err
 	}
-	return false
+	return nil
 }
 
 // gather finds the turn's task, agent and provider.
@@ -156,6 +161,24 @@ func (h *Hand) begin(ctx context.Context, w *work, made prompt.Prompt) (*flow.Re
 			return nil, err
 		}
 	}
+}
+
+// firstPrompt is the prompt with which an earlier owner had started the turn, if one had: what it was made from may be another
+// by now.
+func (h *Hand) firstPrompt(w *work) (made prompt.Prompt, ok bool, err error) {
+	if h.Fence <= 1 {
+		return made, false, nil // there was none
+	}
+	e, ok, err := h.Log.Find(swarm.StartKey(w.c.ID, 1))
+	if err != nil || !ok {
+		return made, false, err
+	}
+	var start swarm.TurnStart
+	if err := json.Unmarshal(e.Data, &start); err != nil {
+		return made, true, swarm.Errorf(swarm.Storage, "event %d cannot be read: %v", e.Seq, err)
+	}
+	text, err := h.Log.Body(start.Prompt)
+	return prompt.Prompt{Text: string(text), Spans: start.Spans}, true, err
 }
 
 // earlierStart is a start after those in the log, with the prompt of the first of them.
