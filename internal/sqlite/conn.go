@@ -103,6 +103,8 @@ func (e *sqliteError) Unwrap() error {
 	return nil
 }
 
+const hintDamaged = "copy the file, and its -wal file if there is one, from a backup"
+
 // fail makes an error of a result code.
 func (c *conn) fail(rc int32) error {
 	cause := &sqliteError{code: rc, msg: libc.GoString(lib.Xsqlite3_errstr(c.tls, rc))}
@@ -115,7 +117,7 @@ func (c *conn) fail(rc int32) error {
 	case lib.SQLITE_NOTADB:
 		e.Kind, e.Msg = swarm.BadInput, "this is no log of a run"
 	case lib.SQLITE_CORRUPT:
-		e.Msg, e.Hint = "the log is damaged", "copy the file, and its -wal file if there is one, from a backup"
+		e.Msg, e.Hint = "the log is damaged", hintDamaged
 	case lib.SQLITE_FULL:
 		cause.errno = syscall.ENOSPC
 	case lib.SQLITE_IOERR:
@@ -126,7 +128,7 @@ func (c *conn) fail(rc int32) error {
 		e.Msg, e.Hint = "the log stays locked by another program", "end the program that has it open, a database browser perhaps"
 	case lib.SQLITE_ERROR:
 		cause.msg = libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db)) // it names the missing table or column
-		e.Msg, e.Hint = "the log is damaged", "copy the file, and its -wal file if there is one, from a backup"
+		e.Msg, e.Hint = "the log is damaged", hintDamaged
 	}
 	if cause.errno == syscall.ENOSPC {
 		e.Msg, e.Hint = "the disk is full", "make room, then resume the run"

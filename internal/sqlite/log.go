@@ -167,8 +167,8 @@ func newLog(path string) *Log {
 	return l
 }
 
-// inspect looks at a file without touching it, or anything beside it: whether it is a log, and one that this program knows. It
-// goes through SQLite, because closing a file that SQLite has open elsewhere in this process would drop its locks.
+// inspect looks at a file without touching it: whether it is a log, and one that this program knows. It goes through SQLite,
+// because closing a file that SQLite has open elsewhere in this process would drop its locks.
 func inspect(path string) error {
 	st, err := os.Stat(path)
 	switch {
@@ -179,16 +179,14 @@ func inspect(path string) error {
 	case !st.Mode().IsRegular():
 		return &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "this is no log of a run"}
 	}
-	c, err := connect(immutable(path), lib.SQLITE_OPEN_READONLY|lib.SQLITE_OPEN_URI)
-	if err != nil {
-		return at(path, err)
+	name := path
+	if !pending(path) {
+		name = immutable(path)
 	}
-	defer c.close()
-	id, _, err := c.number("PRAGMA application_id")
-	if err != nil {
-		return at(path, err)
+	id, version, err := identify(name)
+	if err != nil && name != path && pending(path) { // somebody has begun to write just now
+		id, version, err = identify(path)
 	}
-	version, _, err := c.number("PRAGMA user_version")
 	switch {
 	case err != nil:
 		return at(path, err)
@@ -198,13 +196,27 @@ func inspect(path string) error {
 		return &swarm.Error{Kind: swarm.BadInput, File: path,
 			Msg:  fmt.Sprintf("this log has format %d, and this program knows formats up to %d", version, format),
 			Hint: "use the version of swarm that wrote it, or a newer one"}
-	case st.Size()%pageSize != 0 && !pending(path):
-		return at(path, c.fail(lib.SQLITE_CORRUPT)) // SQLite would read zeros for what is cut off
+	case st.Size()%pageSize != 0 && !pending(path): // SQLite would read zeros for what is cut off
+		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the log is damaged: it ends in the middle of a page", Hint: hintDamaged}
 	}
 	return nil
 }
 
-// pending says whether a log has events that have not been moved from the write-ahead log into the file.
+// identify reads what a file says that it is.
+func identify(name string) (id, version int64, err error) {
+	c, err := connect(name, lib.SQLITE_OPEN_READONLY|lib.SQLITE_OPEN_URI)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer c.close()
+	if id, _, err = c.number("PRAGMA application_id"); err == nil {
+		version, _, err = c.number("PRAGMA user_version")
+	}
+	return id, version, err
+}
+
+// pending says whether a log has events that have not been moved from the write-ahead log into the file, which then cannot be
+// read alone.
 func pending(path string) bool {
 	st, err := os.Stat(path + "-wal")
 	return err == nil && st.Size() > 0

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	lib "modernc.org/sqlite/lib"
@@ -243,6 +244,49 @@ func abandoned(t *testing.T, dir string) string {
 		must(t, copyFile(path+side, filepath.Join(dir, "run.db")+side))
 	}
 	return filepath.Join(dir, "run.db")
+}
+
+func TestANewerFormatWithAWriteAheadLogIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	path := abandoned(t, dir)
+	file, err := os.ReadFile(path)
+	must(t, err)
+	binary.BigEndian.PutUint32(file[60:], format+1) // user_version
+	must(t, os.WriteFile(path, file, 0o600))
+	wal, err := os.ReadFile(path + "-wal")
+	must(t, err)
+	for how, open := range openers {
+		if _, err := open(path); swarm.KindOf(err) != swarm.BadInput {
+			t.Errorf("%s: %v", how, err)
+		}
+		for name, was := range map[string][]byte{path: file, path + "-wal": wal} {
+			if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, was) {
+				t.Errorf("%s changed %s (%v)", how, name, err)
+			}
+		}
+	}
+}
+
+func TestOpeningWhileAnotherWrites(t *testing.T) {
+	l, path := create(t)
+	must(t, l.Close())
+	c := start(t, "write", path)
+	defer c.signal(syscall.SIGKILL)
+	for range 300 { // long enough for events to be moved from the write-ahead log to the file and back to its beginning
+		for range 10 {
+			c.says()
+		}
+		for how, open := range openers {
+			l, err := open(path)
+			if err != nil {
+				t.Fatalf("%s: %v", how, err)
+			}
+			if es, err := l.Read(0, 1); err != nil || len(es) != 1 {
+				t.Fatalf("%s reads %v, %v", how, es, err)
+			}
+			must(t, l.Close())
+		}
+	}
 }
 
 func TestAReaderLeavesTheFolderAsItWas(t *testing.T) {

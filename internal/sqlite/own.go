@@ -155,7 +155,7 @@ func (l *Log) Owner(context.Context) (swarm.Owner, bool, error) {
 	return h.owner(), alive, nil
 }
 
-// ownerLocked says whether somebody has the owner's lock. A shared lock that is given back at once tells; Own allows for it.
+// ownerLocked says whether an owner has the lock. A shared lock, given back at once, tells, and lockOwner knows it from an owner's.
 func (l *Log) ownerLocked() bool {
 	f, err := os.Open(l.path + ".owner")
 	if err != nil {
@@ -179,17 +179,21 @@ func (l *Log) lockOwner() (bool, error) {
 		}
 		l.owner = f
 	}
-	for tries := 5; ; tries-- {
+	for end := time.Now().Add(l.busyLimit); ; {
 		err := flock(l.owner, syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case err == nil:
 			return true, nil
 		case !errors.Is(err, syscall.EWOULDBLOCK):
 			return false, storage(l.path, "the run cannot be owned", err)
-		case tries == 0:
+		case flock(l.owner, syscall.LOCK_SH|syscall.LOCK_NB) != nil:
+			return false, nil // an owner has it
+		}
+		flock(l.owner, syscall.LOCK_UN) // others only look whether an owner lives; they are gone in a moment
+		if time.Now().After(end) {
 			return false, nil
 		}
-		time.Sleep(time.Millisecond) // somebody may just be looking whether the owner lives
+		time.Sleep(time.Millisecond)
 	}
 }
 

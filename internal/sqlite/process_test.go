@@ -69,6 +69,9 @@ func (c *child) says() string {
 	if !c.lines.Scan() {
 		c.t.Fatalf("the child says nothing more: %v", c.lines.Err())
 	}
+	if line := c.lines.Text(); strings.HasPrefix(line, "error:") {
+		c.t.Fatal("the child: ", line)
+	}
 	return c.lines.Text()
 }
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	lib "modernc.org/sqlite/lib"
-
 	"swarm"
 )
 
@@ -42,14 +40,11 @@ func (l *Log) reading(f func(*conn) error) error {
 	l.rmu.Lock()
 	defer l.rmu.Unlock()
 	if l.r == nil {
-		r, err := connect(l.path, lib.SQLITE_OPEN_READWRITE)
+		r, err := connectReader(l.path, 0)
 		if err != nil {
 			return err
 		}
 		l.r = r
-		if err := r.probe(); err != nil {
-			return err
-		}
 	}
 	if l.r.db == 0 {
 		return l.errClosed()
@@ -76,10 +71,7 @@ func (l *Log) catchUp(r *conn) error {
 		l.seen = version
 		return nil
 	}
-	t.mu.Lock()
-	current := version == l.seen && t.upto >= t.own
-	t.mu.Unlock()
-	if current {
+	if version == l.seen {
 		return nil
 	}
 	for {

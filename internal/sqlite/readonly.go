@@ -14,66 +14,68 @@ import (
 // OpenReadOnly opens a log for reading: one whose run is being driven, one whose owner died, one in a folder that cannot be
 // written. It makes no log and keeps nobody from writing.
 func OpenReadOnly(path string) (*Log, error) {
-	if err := inspect(path); err != nil {
-		return nil, err
-	}
 	l := newLog(path)
 	l.readOnly = true
-	r, err := connect(path, lib.SQLITE_OPEN_READWRITE)
+	err := inspect(path)
 	if err == nil {
-		err = r.probe()
+		l.r, err = connectReader(path, 0)
 	}
-	var e *sqliteError
-	if errors.As(err, &e) && (e.code&0xff == lib.SQLITE_CANTOPEN || e.code&0xff == lib.SQLITE_READONLY) {
-		if r != nil {
-			r.close()
-		}
-		r, l.scrap, err = connectSealed(path)
+	switch {
+	case !sealed(err):
+	case pending(path): // SQLite needs a file beside the log to read what is pending
+		l.r, l.scrap, err = connectCopy(path)
+	default:
+		l.r, err = connectReader(immutable(path), lib.SQLITE_OPEN_URI)
 	}
 	if err != nil {
-		if r != nil {
-			r.close()
-		}
 		return nil, at(path, err)
 	}
-	l.r = r
 	return l, nil
 }
 
-// probe makes a connection a reader's, and reads something.
-func (c *conn) probe() error {
-	if err := c.once("PRAGMA query_only=1"); err != nil {
-		return err
+// connectReader makes a connection that writes nothing, and reads something.
+func connectReader(name string, flags int32) (*conn, error) {
+	c, err := connect(name, flags|lib.SQLITE_OPEN_READWRITE)
+	if err != nil {
+		return nil, err
 	}
-	_, _, err := c.number(sqlFence)
-	return err
+	if err = c.once("PRAGMA query_only=1"); err == nil {
+		_, _, err = c.number(sqlFence)
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
 }
 
-// connectSealed reads a log where SQLite may make no files: as it stands if its process ended well, else a copy of it, with what its
-// write-ahead log still holds, in a folder for scraps.
-func connectSealed(path string) (c *conn, scrap string, err error) {
-	name := immutable(path)
-	if pending(path) {
-		if scrap, err = os.MkdirTemp("", "swarm-log-"); err != nil {
-			return nil, "", storage(path, "the log lies in a folder that cannot be written, and cannot be copied", err)
-		}
-		name = filepath.Join(scrap, "copy.db")
-		if err := errors.Join(copyFile(path, name), copyFile(path+"-wal", name+"-wal")); err != nil {
-			os.RemoveAll(scrap)
-			return nil, "", storage(path, "the log lies in a folder that cannot be written, and cannot be copied", err)
-		}
+// sealed says whether an error comes from a folder in which SQLite may make no files.
+func sealed(err error) bool {
+	var e *sqliteError
+	return errors.As(err, &e) && (e.code&0xff == lib.SQLITE_CANTOPEN || e.code&0xff == lib.SQLITE_READONLY)
+}
+
+// connectCopy reads a copy of a log, in a folder for scraps.
+func connectCopy(path string) (c *conn, scrap string, err error) {
+	scrap, err = os.MkdirTemp("", "swarm-log-")
+	if err != nil {
+		return nil, "", storage(path, "the log lies in a folder that cannot be written, and cannot be copied", err)
 	}
-	c, err = connect(name, lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_URI)
+	name := filepath.Join(scrap, "copy.db")
+	if err = errors.Join(copyFile(path, name), copyFile(path+"-wal", name+"-wal")); err != nil {
+		err = storage(path, "the log lies in a folder that cannot be written, and cannot be copied", err)
+	}
 	if err == nil {
-		if err = c.probe(); err == nil {
-			return c, scrap, nil
-		}
-		c.close()
+		err = inspect(name)
 	}
-	if scrap != "" {
+	if err == nil {
+		c, err = connectReader(name, 0)
+	}
+	if err != nil {
 		os.RemoveAll(scrap)
+		return nil, "", err
 	}
-	return nil, "", err
+	return c, scrap, nil
 }
 
 func copyFile(from, to string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,24 +91,26 @@ var ownTests = []test{
 			own(t, l)
 			l.Close()
 			next := open(t, o)
-			looker := open(t, o)
-			stop, stopped := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(stopped)
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-						looker.Owner(context.Background())
+			stop := make(chan struct{})
+			var wg sync.WaitGroup
+			for range 4 {
+				looker := open(t, o)
+				wg.Go(func() {
+					for {
+						select {
+						case <-stop:
+							looker.Close()
+							return
+						default:
+							looker.Owner(context.Background())
+						}
 					}
-				}
-			}()
+				})
+			}
 			own(t, next)
 			close(stop)
-			<-stopped
+			wg.Wait()
 			next.Close()
-			looker.Close()
 		}
 	}},
 	{"an owner that gives up is replaced at once", func(t *testing.T, o Opener) {
@@ -121,6 +124,12 @@ var ownTests = []test{
 		}
 		own(t, other)
 		refused(t, l, swarm.Batch{Fence: fence, Events: []swarm.Event{notice("late")}}, swarm.ErrFenced)
+		if err := l.Disown(context.Background(), fence); !is(err, swarm.ErrFenced) {
+			t.Errorf("it gives up a second time: %v", err)
+		}
+		if _, ok := drives(t, l); !ok {
+			t.Error("the new owner was disowned by the old one")
+		}
 	}},
 	{"a silent owner is replaced when its lease is over, and never comes back", func(t *testing.T, o Opener) {
 		l, other, third := open(t, o), open(t, o), open(t, o)
@@ -137,9 +146,6 @@ var ownTests = []test{
 		refused(t, l, swarm.Batch{Fence: old, Events: []swarm.Event{to("inbox", "a late send")}}, swarm.ErrFenced)
 		if err := l.Renew(context.Background(), old, long); !is(err, swarm.ErrFenced) {
 			t.Errorf("the old owner renews: %v", err)
-		}
-		if err := l.Disown(context.Background(), old); !is(err, swarm.ErrFenced) {
-			t.Errorf("the old owner disowns: %v", err)
 		}
 		if who, ok := drives(t, third); !ok || who.Fence != fence {
 			t.Errorf("a third sees %+v, %v", who, ok)

@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"swarm"
+)
+
+// occupy makes it look as if somebody led the queue.
+func occupy(l *Log) {
+	l.queue.mu.Lock()
+	l.queue.led = true
+	l.queue.mu.Unlock()
+}
+
+func release(l *Log) {
+	l.queue.mu.Lock()
+	l.handOver()
+	l.queue.mu.Unlock()
+}
+
+// queued waits until so many requests wait.
+func queued(t *testing.T, l *Log, n int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; {
+		l.queue.mu.Lock()
+		got := len(l.queue.waiting)
+		l.queue.mu.Unlock()
+		if got == n {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d wait, want %d", got, n)
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// appending appends in the background.
+func appending(ctx context.Context, l *Log, b swarm.Batch) chan error {
+	answer := make(chan error, 1)
+	go func() {
+		_, err := l.Append(ctx, b)
+		answer <- err
+	}()
+	return answer
+}
+
+func TestABatchThatIsBeingWrittenCannotBeTakenBack(t *testing.T) {
+	l, _ := create(t)
+	occupy(l)
+	ctx, cancel := context.WithCancel(context.Background())
+	answer := appending(ctx, l, small(1))
+	queued(t, l, 1)
+	group, _ := l.queue.take()
+	cancel()
+	l.commit(group)
+	group[0].done <- false
+	if err := <-answer; err != nil {
+		t.Errorf("it was written, and says %v", err)
+	}
+	release(l)
+	if es, err := l.Read(0, 9); err != nil || len(es) != 1 {
+		t.Errorf("the log has %v, %v", es, err)
+	}
+}
+
+func TestABatchThatWaitsCanBeTakenBack(t *testing.T) {
+	l, _ := create(t)
+	occupy(l)
+	ctx, cancel := context.WithCancel(context.Background())
+	answer := appending(ctx, l, small(1))
+	queued(t, l, 1)
+	cancel()
+	if err := <-answer; !errors.Is(err, context.Canceled) {
+		t.Errorf("it says %v", err)
+	}
+	release(l)
+	if es, err := l.Read(0, 9); err != nil || len(es) != 0 {
+		t.Errorf("the log has %v, %v", es, err)
+	}
+}
+
+func TestOneThatGivesUpWhileItIsToldToLeadHandsOver(t *testing.T) {
+	l, _ := create(t)
+	for i := range 100 {
+		occupy(l)
+		ctx, cancel := context.WithCancel(context.Background())
+		first := appending(ctx, l, small(2*i))
+		queued(t, l, 1)
+		second := appending(context.Background(), l, small(2*i+1))
+		queued(t, l, 2)
+		l.queue.mu.Lock()
+		cancel()
+		l.handOver()
+		l.queue.mu.Unlock()
+		<-first
+		select {
+		case err := <-second:
+			must(t, err)
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody leads")
+		}
+	}
+}
+
+func TestALazyBatchThatCameWhileSomebodyWroteIsWritten(t *testing.T) {
+	l, _ := create(t)
+	woken, stop := l.Watch()
+	defer stop()
+	occupy(l)
+	b := small(1)
+	b.Lazy = true
+	_, err := l.Append(context.Background(), b)
+	must(t, err)
+	b.Events[0].Kind = swarm.Notice // the slice is the caller's again
+	release(l)
+	select {
+	case <-woken:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it is not written")
+	}
+	if es, err := l.Read(0, 9); err != nil || len(es) != 1 || es[0].Kind != swarm.TurnEnded {
+		t.Errorf("the log has %v, %v", es, err)
+	}
+}
+
+func TestTimeNeverRunsBackwards(t *testing.T) {
+	l, _ := create(t)
+	_, err := l.Append(context.Background(), small(1))
+	must(t, err)
+	later := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
+	must(t, l.w.exec("UPDATE ev SET time=?", later.UnixMicro())) // by a clock that was wrong
+	_, err = l.Append(context.Background(), small(2))
+	must(t, err)
+	es, err := l.Read(1, 9)
+	must(t, err)
+	if !es[0].Time.Equal(later) {
+		t.Errorf("after %v comes %v", later, es[0].Time)
+	}
+}
+
+func TestOwnEventsAreReadEvenIfTheTailMissedThem(t *testing.T) {
+	first, path := create(t)
+	first.Close()
+	l, err := Open(path)
+	must(t, err)
+	defer l.Close()
+	_, err = l.Append(context.Background(), small(1))
+	must(t, err)
+	l.tail.start(0) // as if it had begun to follow before the append
+	_, stop := l.Watch()
+	defer stop()
+	if es, err := l.Read(0, 9); err != nil || len(es) != 1 {
+		t.Errorf("it reads %v, %v", es, err)
+	}
+}
+
+func TestARepeatedEventIsOnDiskEvenIfItWasLazy(t *testing.T) {
+	l, _ := create(t)
+	_, err := l.Append(context.Background(), small(1))
+	must(t, err)
+	occupy(l)
+	b := small(2)
+	b.Lazy = true
+	_, err = l.Append(context.Background(), b)
+	must(t, err)
+	l.lead(nil) // writes it, without a sync
+	if !l.owed.Load() {
+		t.Fatal("a lazy event was synced")
+	}
+	seqs, err := l.Append(context.Background(), small(2))
+	must(t, err)
+	if seqs[0] != 2 || l.owed.Load() {
+		t.Errorf("it is event %d; still to be synced: %v", seqs[0], l.owed.Load())
+	}
+}
