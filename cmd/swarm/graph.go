@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"swarm"
 	"swarm/internal/compose"
-	"swarm/internal/prompt"
 )
 
 func (a *app) graphCommand() *cobra.Command {
@@ -27,16 +25,11 @@ the iteration before.`,
 			if format != "mermaid" && format != "dot" {
 				return swarm.Errorf(swarm.BadInput, "--format %s is not known", format).WithHint("%s", swarm.DidYouMean(format, []string{"mermaid", "dot"}))
 			}
-			o, err := src.options(a, args)
+			b, err := src.compile(a, args)
 			if err != nil {
 				return err
 			}
-			o.Stdin = func() ([]byte, error) { return nil, nil }
-			b, err := compose.Compile(o)
-			if err != nil {
-				return err
-			}
-			arrows, err := arrowsOf(b)
+			arrows, err := b.Arrows()
 			if err != nil {
 				return err
 			}
@@ -56,64 +49,6 @@ the iteration before.`,
 	return cmd
 }
 
-// An arrow leads from a task to one that waits for it, or reads it.
-type arrow struct {
-	From      string          `json:"from"`
-	To        string          `json:"to"`
-	Condition swarm.Condition `json:"condition,omitempty"` // of a dependency
-	Reads     bool            `json:"reads"`               // its prompt holds the output
-}
-
-func arrowsOf(b *compose.Bundle) ([]arrow, error) {
-	texts := map[swarm.Hash][]byte{}
-	for _, body := range b.Bodies {
-		texts[swarm.HashOf(body)] = body
-	}
-	known := map[string]bool{}
-	for _, t := range b.Plan.Tasks {
-		known[t.Name] = true
-	}
-	all := []arrow{}
-	for _, t := range b.Plan.Tasks {
-		reads, err := readsOf(&t, texts, known)
-		if err != nil {
-			return nil, err
-		}
-		waits := map[string]bool{}
-		for _, d := range t.DependsOn {
-			waits[d.Task] = true
-			all = append(all, arrow{d.Task, t.Name, d.Condition, slices.Contains(reads, d.Task)})
-		}
-		for _, from := range reads {
-			if !waits[from] {
-				all = append(all, arrow{From: from, To: t.Name, Reads: true})
-			}
-		}
-	}
-	return all, nil
-}
-
-// readsOf lists the tasks whose outputs the task's prompt holds, each once.
-func readsOf(t *swarm.Task, texts map[swarm.Hash][]byte, known map[string]bool) (reads []string, err error) {
-	tpl, err := prompt.Unmarshal(texts[t.Prompt])
-	if err != nil {
-		return nil, err
-	}
-	for _, ref := range tpl.Refs() {
-		from := ref.Name
-		if ref.Kind == "input" {
-			from = t.Inputs[from]
-		}
-		if copied := fmt.Sprintf("%s.%d", from, t.Copy); t.Copy > 0 && known[copied] {
-			from = copied
-		}
-		if known[from] && !slices.Contains(reads, from) {
-			reads = append(reads, from)
-		}
-	}
-	return reads, nil
-}
-
 func taskNames(p *swarm.Plan) (names []string) {
 	for _, t := range p.Tasks {
 		names = append(names, t.Name)
@@ -122,7 +57,7 @@ func taskNames(p *swarm.Plan) (names []string) {
 }
 
 // mermaid names nodes by their number, because some names mean something in Mermaid.
-func mermaid(p *swarm.Plan, arrows []arrow) string {
+func mermaid(p *swarm.Plan, arrows []compose.Arrow) string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	id := map[string]string{}
@@ -143,7 +78,7 @@ func mermaid(p *swarm.Plan, arrows []arrow) string {
 	return b.String()
 }
 
-func dot(p *swarm.Plan, arrows []arrow) string {
+func dot(p *swarm.Plan, arrows []compose.Arrow) string {
 	var b strings.Builder
 	b.WriteString("digraph plan {\n  node [shape=box];\n")
 	for _, t := range p.Tasks {

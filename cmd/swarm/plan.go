@@ -3,14 +3,10 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"swarm"
 	"swarm/internal/compose"
-	"swarm/internal/plan"
-	"swarm/internal/prompt"
 	"swarm/internal/term"
 )
 
@@ -23,127 +19,25 @@ func (a *app) planCommand() *cobra.Command {
 it can take: turns with all retries, and the largest prompts. Nothing is started.`,
 		Example: "  swarm plan\n  swarm plan main --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := src.options(a, args)
+			b, err := src.compile(a, args)
 			if err != nil {
 				return err
 			}
-			o.Stdin = func() ([]byte, error) { return nil, nil }
-			b, err := compose.Compile(o)
-			if err != nil {
-				return err
-			}
-			f, err := forecastOf(b)
+			f, err := b.Forecast()
 			if err != nil {
 				return err
 			}
 			if a.json {
 				return a.print(f)
 			}
-			return f.print(a)
+			return a.printForecast(f)
 		},
 	}
 	src.flags(cmd)
 	return cmd
 }
 
-// A forecast is what a run would do.
-type forecast struct {
-	Pipeline    string         `json:"pipeline,omitempty"`
-	Steps       []forecastStep `json:"steps"`
-	MaxParallel int            `json:"max_parallel"`
-	Budget      swarm.Budget   `json:"budget,omitzero"`
-	MaxTurns    int            `json:"max_turns"`         // with all iterations and retries
-	MaxInput    int64          `json:"max_input_tokens"`  // of all prompts at their largest; an estimate
-	MaxUSD      float64        `json:"max_usd,omitempty"` // for those, at the providers' prices
-	Unpriced    []string       `json:"unpriced,omitempty"`
-}
-
-type forecastStep struct {
-	Stage      int           `json:"stage"` // steps of a stage can run side by side
-	Task       string        `json:"task"`
-	Agent      string        `json:"agent"`
-	Provider   string        `json:"provider"`
-	Model      string        `json:"model,omitempty"`
-	After      []string      `json:"after,omitempty"`
-	Iterations int           `json:"iterations"`
-	Retries    int           `json:"retries,omitempty"`
-	Timeout    time.Duration `json:"timeout_ns,omitempty"`
-	MaxPrompt  int64         `json:"max_prompt_bytes"`
-}
-
-// forecastOf plays the plan through with everything going well.
-func forecastOf(b *compose.Bundle) (*forecast, error) {
-	p := &b.Plan
-	texts := map[swarm.Hash][]byte{}
-	for _, body := range b.Bodies {
-		texts[swarm.HashOf(body)] = body
-	}
-	agents, prices := map[string]swarm.Agent{}, map[string]swarm.Price{}
-	for _, ag := range p.Agents {
-		agents[ag.Name] = ag
-	}
-	f := &forecast{Pipeline: p.Name, MaxParallel: p.MaxParallel, Budget: p.Budget, Steps: []forecastStep{}}
-	for _, s := range p.Providers {
-		if prices[s.Name] = s.Price; s.Price == (swarm.Price{}) {
-			f.Unpriced = append(f.Unpriced, s.Name)
-		}
-	}
-	once := *p
-	once.Groups = make([]swarm.Group, len(p.Groups)) // one iteration shows the order
-	once.MaxParallel = 0
-	s := plan.New()
-	if err := s.Add(&once); err != nil {
-		return nil, err
-	}
-	for stage := 1; !s.Done(); stage++ {
-		var running []int
-		for step := s.Next(); step.Kind == plan.StepRun || step.Kind == plan.StepSkip; step = s.Next() {
-			if step.Kind == plan.StepSkip {
-				continue // it runs only when something fails
-			}
-			running = append(running, step.Task)
-		}
-		for _, i := range running {
-			t, ag := s.Task(i), agents[s.Task(i).Agent]
-			step := forecastStep{Stage: stage, Task: t.Name, Agent: t.Agent, Provider: ag.Provider, Model: firstOf(t.Model, ag.Model, t.Tier, ag.Tier),
-				Iterations: p.Groups[t.Group].Iterations, Retries: t.Retries, Timeout: t.Timeout}
-			for _, d := range t.DependsOn {
-				step.After = append(step.After, d.Task)
-			}
-			for _, hash := range []swarm.Hash{t.Prompt, ag.Role} {
-				if text := texts[hash]; text != nil {
-					tpl, err := prompt.Unmarshal(text)
-					if err != nil {
-						return nil, err
-					}
-					step.MaxPrompt += tpl.MaxBytes(swarm.MaxOutput)
-				}
-			}
-			turns := step.Iterations * (1 + t.Retries)
-			tokens := int64(turns) * swarm.EstimateTokens(step.MaxPrompt)
-			f.MaxTurns += turns
-			f.MaxInput += tokens
-			f.MaxUSD += prices[ag.Provider].Input * float64(tokens) / 1e6
-			f.Steps = append(f.Steps, step)
-			s.Ended(i, swarm.Completed)
-		}
-		if len(running) == 0 {
-			break
-		}
-	}
-	return f, nil
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
-}
-
-func (f *forecast) print(a *app) error {
+func (a *app) printForecast(f *compose.Forecast) error {
 	table := term.NewTable("STAGE", "TASK", "AGENT", "PROVIDER", "AFTER", "RUNS", "LARGEST PROMPT").Right(0, 5, 6)
 	for _, s := range f.Steps {
 		on := s.Provider

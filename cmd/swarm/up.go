@@ -40,6 +40,16 @@ func (s *source) options(a *app, selected []string) (compose.Options, error) {
 	return o, err
 }
 
+// compile makes the plan without reading standard input: nothing is going to run.
+func (s *source) compile(a *app, selected []string) (*compose.Bundle, error) {
+	o, err := s.options(a, selected)
+	if err != nil {
+		return nil, err
+	}
+	o.Stdin = func() ([]byte, error) { return nil, nil }
+	return compose.Compile(o)
+}
+
 // read finds the project and reads its compose file. When only that is missing, everything else is filled in.
 func (s *source) read(a *app) (compose.Options, *project.Project, error) {
 	if s.parallel < 0 {
