@@ -102,7 +102,6 @@ var house = map[string]room{
 	"swarm/cmd/swarm": {6, map[string]string{
 		"swarm":                   nouns,
 		"swarm/internal/compose":  "a compose file becomes a plan",
-		"swarm/internal/plan":     "the order in which tasks could start, for swarm plan",
 		"swarm/internal/prompt":   "prompts are shown and checked by themselves",
 		"swarm/internal/flow":     "the version of the loops, for swarm version",
 		"swarm/internal/tree":     "what changed, for swarm diff",
