@@ -109,7 +109,6 @@ var house = map[string]room{
 		"swarm/internal/provider": "whether agents could be reached, and recordings",
 		"swarm/internal/home":     "which runs there are",
 		"swarm/internal/project":  "the files of this folder",
-		"swarm/internal/sqlite":   "a run's log, to be read",
 		"swarm/internal/run":      "runs are started, resumed and spoken to",
 		"swarm/internal/term":     "what it looks like",
 	}},

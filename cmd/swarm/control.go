@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +11,6 @@ import (
 	"swarm/internal/compose"
 	"swarm/internal/home"
 	"swarm/internal/run"
-	"swarm/internal/sqlite"
 )
 
 const runHelp = "RUN is an id, the beginning of one, or @last."
@@ -176,23 +174,22 @@ func (a *app) live(ref string) (*home.Home, string, error) {
 
 // driven says whether a living process drives the run.
 func (a *app) driven(h *home.Home, id string) bool {
-	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	l, err := run.LookAt(h, id)
 	if err != nil {
 		return false
 	}
-	defer log.Close()
-	o, ok, err := log.Owner(context.Background())
-	return err == nil && ok && (o.Until.IsZero() || o.Until.After(time.Now()))
+	defer l.Close()
+	return l.Driven()
 }
 
 // target is the task or agent that a user names, if the run has it.
 func (a *app) target(h *home.Home, id, name string) (string, error) {
-	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	l, err := run.LookAt(h, id)
 	if err != nil {
 		return "", err
 	}
-	defer log.Close()
-	v, err := run.View(log, id)
+	defer l.Close()
+	p, err := l.Picture()
 	if err != nil {
 		return "", err
 	}
@@ -201,7 +198,6 @@ func (a *app) target(h *home.Home, id, name string) (string, error) {
 		name, agent = name[1:], true
 	}
 	var names []string
-	p := v.Picture()
 	for _, t := range p.Tasks {
 		if !agent && (t.Name == name || t.Base == name) {
 			return name, nil

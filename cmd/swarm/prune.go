@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm/internal/home"
-	"swarm/internal/run"
 	"swarm/internal/term"
 )
 
@@ -47,7 +46,7 @@ func (a *app) prune(opt home.PruneOptions) error {
 			return err
 		}
 	}
-	opt.Now, opt.Live = time.Now(), func(id string) bool { return run.JustMade(h, id) }
+	opt.Now = time.Now()
 	gone, failed := h.Prune(opt)
 	if a.json {
 		if gone == nil {

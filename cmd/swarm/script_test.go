@@ -22,6 +22,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SWARM_HOME", filepath.Join(env.WorkDir, ".swarm-home"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each of hundreds of processes
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

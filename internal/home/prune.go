@@ -15,11 +15,10 @@ import (
 // PruneOptions say what to delete.
 type PruneOptions struct {
 	Now         time.Time
-	OlderThan   time.Duration     // how long ago a run must have ended, or have been left
-	OutputsOnly bool              // only the copies of outputs; the run stays
-	DryRun      bool              // only say what would be deleted
-	Dir         string            // only runs that were started here; "" = anywhere
-	Live        func(string) bool // says of an id that it must stay, beside those that a process drives; nil = none
+	OlderThan   time.Duration // how long ago a run must have ended, or have been left
+	OutputsOnly bool          // only the copies of outputs; the run stays
+	DryRun      bool          // only say what would be deleted
+	Dir         string        // only runs that were started here; "" = anywhere
 }
 
 // Pruned is what was deleted of a run.
@@ -88,10 +87,10 @@ func (h *Home) allIDs() ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
+// beingMade is how long a run of which nothing is known yet may still be one that is being made at this moment.
+const beingMade = time.Minute
+
 func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, error) {
-	if opt.Live != nil && opt.Live(id) {
-		return Pruned{}, nil
-	}
 	// Held until all is gone, so that nobody takes up the run meanwhile.
 	lock, live, err := tryLock(h.RunPath(id)+".owner", syscall.LOCK_EX)
 	if lock != nil {
@@ -109,7 +108,11 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 	if p.Ended.IsZero() {
 		p.Ended = newest(root, pathsOf(id, false))
 	}
-	if opt.Dir != "" && s.Dir != opt.Dir || opt.Now.Sub(p.Ended) < opt.OlderThan {
+	least := opt.OlderThan
+	if s.Started.IsZero() {
+		least = max(least, beingMade)
+	}
+	if opt.Dir != "" && s.Dir != opt.Dir || opt.Now.Sub(p.Ended) < least {
 		return Pruned{}, nil
 	}
 	for _, path := range paths {

@@ -51,7 +51,6 @@ func TestPrune(t *testing.T) {
 	worked(t, h, Summary{ID: "old-elsewhere", Dir: "/b", Status: swarm.Failed, Ended: old})
 	worked(t, h, Summary{ID: "young", Dir: "/a", Status: swarm.Completed, Ended: young})
 	worked(t, h, Summary{ID: "old-driven", Dir: "/a", Status: swarm.Running})
-	worked(t, h, Summary{ID: "old-wanted", Dir: "/a", Status: swarm.Completed, Ended: old})
 	worked(t, h, Summary{ID: "old-left", Dir: "/a", Status: swarm.Running})
 	drive(t, h, "old-driven")
 	for _, id := range []string{"old-left", "old-driven"} { // nobody wrote when they ended: their files tell
@@ -63,7 +62,7 @@ func TestPrune(t *testing.T) {
 	must(t, os.Chtimes(h.OutputDir("leftover"), old, old))
 	must(t, os.WriteFile(filepath.Join(h.Dir(), "outputs", "not a run's"), []byte("mine"), 0o600))
 
-	opt := PruneOptions{Now: now, OlderThan: week, Live: func(id string) bool { return id == "old-wanted" }}
+	opt := PruneOptions{Now: now, OlderThan: week}
 	opt.DryRun = true
 	would, err := h.Prune(opt)
 	must(t, err)
@@ -96,7 +95,7 @@ func TestPrune(t *testing.T) {
 			t.Errorf("of %s %v are left", id, there)
 		}
 	}
-	for _, id := range []string{"young", "old-driven", "old-wanted"} {
+	for _, id := range []string{"young", "old-driven"} {
 		if there := left(h, id); len(there) < 7 {
 			t.Errorf("of %s only %v are left", id, there)
 		}
@@ -203,4 +202,19 @@ func BenchmarkWriteOutput(b *testing.B) {
 			must(b, h.Save(Summary{ID: "r", Name: "main", Status: swarm.Running}))
 		}
 	})
+}
+
+// TestPruneSparesWhatIsBeingMade: of a run that is being made there is a file, and nobody owns it for a moment.
+func TestPruneSparesWhatIsBeingMade(t *testing.T) {
+	h := newHome(t)
+	must(t, h.MakeRuns())
+	must(t, os.WriteFile(h.RunPath("new"), nil, 0o600))
+	gone, err := h.Prune(PruneOptions{Now: time.Now()})
+	must(t, err)
+	if len(gone) != 0 || len(left(h, "new")) != 1 {
+		t.Errorf("%v was pruned while it was being made", gone)
+	}
+	if gone, err = h.Prune(PruneOptions{Now: time.Now().Add(2 * beingMade)}); err != nil || len(gone) != 1 {
+		t.Errorf("what was left half made stays for ever: %v, %v", gone, err)
+	}
 }

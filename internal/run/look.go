@@ -2,8 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,9 +14,6 @@ import (
 
 // lookEvery is how often a run is looked at that another process drives.
 const lookEvery = 50 * time.Millisecond
-
-// starting is how long a run that was made may take until somebody drives it.
-const starting = 5 * time.Second
 
 // A Look is a run that this process only looks at, whoever drives it.
 type Look struct {
@@ -39,40 +34,10 @@ func LookAt(h *home.Home, id string) (*Look, error) {
 // Close gives the run's log back.
 func (l *Look) Close() error { return l.log.Close() }
 
-// Driven says whether a living process drives the run, or is just about to.
+// Driven says whether a living process drives the run.
 func (l *Look) Driven() bool {
 	_, alive, err := l.log.Owner(context.Background())
-	return err == nil && (alive || l.justMade())
-}
-
-// justMade says of a run that it was made a moment ago and has not been driven yet: the process that made it will.
-func (l *Look) justMade() bool {
-	made := false
-	over := errors.New("over")
-	err := l.log.Scan(0, func(e *swarm.Event) error {
-		if e.Seq == 1 {
-			made = time.Since(e.Time) < starting
-		}
-		if made = made && e.Kind != swarm.RunOwned; !made {
-			return over
-		}
-		return nil
-	})
-	return made && err == nil
-}
-
-// JustMade says whether a run was made a moment ago and is about to be driven by the process that made it.
-func JustMade(h *home.Home, id string) bool {
-	made, err := os.Stat(h.RunPath(id))
-	if err != nil || time.Since(made.ModTime()) > starting { // most are old, and need not be opened
-		return false
-	}
-	l, err := LookAt(h, id)
-	if err != nil {
-		return false
-	}
-	defer l.Close()
-	return l.justMade()
+	return err == nil && alive
 }
 
 // Fold is the run's fold, up to now.

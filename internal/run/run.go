@@ -39,9 +39,10 @@ type Run struct {
 	home  *home.Home
 	log   *sqlite.Log
 	start swarm.RunStart
+	fence int64 // this process owns the run; 0 = it does not yet
 }
 
-// Start makes a new run. When it returns, the run is on disk and could be resumed.
+// Start makes a new run, and owns it. When it returns, the run is on disk and could be resumed.
 func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Plan, bodies [][]byte, kept ...swarm.Event) (*Run, error) {
 	start.Loops = flow.Version
 	if start.ID == "" {
@@ -60,10 +61,18 @@ func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Pla
 			return nil, errors.Join(err, log.Close())
 		}
 	}
-	if _, err := log.Append(ctx, swarm.Batch{Events: append(events, kept...), Bodies: bodies}); err != nil {
+	r := &Run{ID: start.ID, home: h, log: log, start: start}
+	// Owning waits for the disk, and what was appended before it is there then too.
+	if _, err = log.Append(ctx, swarm.Batch{Events: append(events, kept...), Bodies: bodies, Lazy: true}); err == nil {
+		err = r.own(ctx)
+	}
+	if err == nil {
+		err = log.Err()
+	}
+	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return &Run{ID: start.ID, home: h, log: log, start: start}, nil
+	return r, nil
 }
 
 // Open opens a run to drive it on.
@@ -87,7 +96,12 @@ func firstEvent(log swarm.Log) (start swarm.RunStart, err error) {
 	return start, err
 }
 
-// Close gives the run's log back.
+func (r *Run) own(ctx context.Context) (err error) {
+	r.fence, err = r.log.Own(ctx, flow.Version, Lease)
+	return err
+}
+
+// Close gives the run's log back. If this process owned the run, nobody does from then on.
 func (r *Run) Close() error { return r.log.Close() }
 
 // Log is the run's log.
@@ -113,25 +127,25 @@ type Options struct {
 // Drive drives the run to its end, or until ctx ends: then it is interrupted and can be driven on later, by this process or
 // another. It returns the last picture.
 func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
-	fence, err := r.log.Own(ctx, flow.Version, Lease)
-	if err != nil {
-		return view.Picture{}, err
+	if r.fence == 0 {
+		if err := r.own(ctx); err != nil {
+			return view.Picture{}, err
+		}
 	}
-	defer r.log.Disown(context.WithoutCancel(ctx), fence)
 	if err := r.home.MarkLive(r.ID); err != nil {
 		return view.Picture{}, err
 	}
 	defer r.home.Unmark(r.ID)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	go r.keepLease(ctx, fence, stop)
+	go r.keepLease(ctx, stop)
 
-	d := &driver{Run: r, fence: fence, options: o}
+	d := &driver{Run: r, options: o}
 	if err := d.prepare(ctx); err != nil {
 		return view.Picture{}, err
 	}
 	w := d.follow()
-	_, err = local.Run(ctx, &engine.Hands{Log: r.log, Fence: fence, Turn: d.hand}, flow.Call{ID: root, Kind: "pipeline", Ref: planKey})
+	_, err := local.Run(ctx, &engine.Hands{Log: r.log, Fence: r.fence, Turn: d.hand}, flow.Call{ID: root, Kind: "pipeline", Ref: planKey})
 	err = d.leave(ctx, err)
 	picture, err2 := w.stop()
 	if err == nil && err2 == nil {
@@ -140,7 +154,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	return picture, errors.Join(err, err2)
 }
 
-func (r *Run) keepLease(ctx context.Context, fence int64, stop context.CancelCauseFunc) {
+func (r *Run) keepLease(ctx context.Context, stop context.CancelCauseFunc) {
 	t := time.NewTicker(Lease / 3)
 	defer t.Stop()
 	for {
@@ -148,7 +162,7 @@ func (r *Run) keepLease(ctx context.Context, fence int64, stop context.CancelCau
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if err := r.log.Renew(ctx, fence, Lease); err != nil && ctx.Err() == nil {
+			if err := r.log.Renew(ctx, r.fence, Lease); err != nil && ctx.Err() == nil {
 				stop(err)
 				return
 			}
@@ -159,7 +173,6 @@ func (r *Run) keepLease(ctx context.Context, fence int64, stop context.CancelCau
 // A driver is a run while this process drives it.
 type driver struct {
 	*Run
-	fence   int64
 	options Options
 	hand    *turn.Hand
 	streams *streams
