@@ -67,7 +67,7 @@ func AgentOf(task string) string { return strings.ReplaceAll(task, "_", "-") }
 
 // Nearest is the choice that name was probably meant to be, or "".
 func Nearest(name string, choices []string) string {
-	best, at := "", 1+len(name)/3
+	best, at := "", min(1+len(name)/3, len(name)-1) // of what was written, something must be left
 	for _, c := range choices {
 		if d := distance(strings.ToLower(name), strings.ToLower(c), at); d <= at && (best == "" || d < at) {
 			best, at = c, d

@@ -88,7 +88,7 @@ func ReadSettings(o Options) (*Settings, error) {
 // Without a selection it looks at every pipeline, and at the tasks that are in none.
 func Check(o Options) (errs, warnings []*swarm.Error) {
 	c := newCompiler(o)
-	if c.read(); c.root == nil {
+	if c.read(); c.root == nil || c.enough() {
 		return c.sortedErrors(), nil
 	}
 	c.resolve()

@@ -156,7 +156,7 @@ func (d *decoder) pairs(n *yaml.Node, r rule, each func(key, val *yaml.Node)) {
 		return
 	}
 	seen := make(map[string]*yaml.Node, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && !d.enough(); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode || strings.HasPrefix(key.Tag, "!") && !strings.HasPrefix(key.Tag, "!!") {
 			d.fail(key, "a key must be a plain name")
@@ -314,6 +314,9 @@ func (l *list[T]) read(d *decoder, n *yaml.Node, r rule) {
 	}
 	l.node, l.items = n, make([]T, 0, min(len(items), 1024))
 	for _, item := range items {
+		if d.enough() {
+			return
+		}
 		var t T
 		before := len(d.errs)
 		if d.into(item, &t, r); len(d.errs) == before {

@@ -69,6 +69,43 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestCostlyTextIsRefusedUnparsed: the parser would take gigabytes or hours for these, so it must not see them.
+func TestCostlyTextIsRefusedUnparsed(t *testing.T) {
+	var tags strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&tags, "%%TAG !%d! x\n", i)
+	}
+	for name, src := range map[string]string{
+		"anchors in one line": strings.Repeat("&a ", MaxFile/3),
+		"aliases in one line": "[" + strings.Repeat("*a ", MaxFile/4),
+		"tags in one line":    strings.Repeat("!a ", MaxFile/3),
+		"texts in one line":   strings.Repeat(`"" `, MaxFile/3),
+		"words in one line":   strings.Repeat(`'' `, MaxFile/3),
+		"directives":          tags.String(),
+		"keys":                strings.Repeat("k:\n", maxItems+1),
+	} {
+		if _, _, msg, hint := badText([]byte(src)); msg == "" || hint == "" {
+			t.Errorf("%s: the parser would see them", name)
+		}
+	}
+	if _, _, msg, _ := badText([]byte("%YAML 1.2\n---\n" + valid(t))); msg != "" {
+		t.Error(msg)
+	}
+}
+
+// TestEnoughErrors: a file that is wrong in every line is not read to its end.
+func TestEnoughErrors(t *testing.T) {
+	src := "tasks:\n" + strings.Repeat(" ", 2) + strings.Join(names("t", 0, 50_000), ": 1\n  ") + ": 1\n"
+	c := newCompiler(Options{File: "swarm.yaml", Source: []byte(src)})
+	if c.read(); len(c.file.Tasks.entries) > 2*maxProblems {
+		t.Errorf("%d tasks were read", len(c.file.Tasks.entries))
+	}
+	errs, _ := Check(c.o)
+	if n := len(errs); n != maxProblems+1 || errs[n-1].Msg != "and more errors" {
+		t.Errorf("%d errors, the last: %v", n, errs[n-1])
+	}
+}
+
 // TestLongCycleStaysReadable: a cycle through thousands of tasks is told in one line of bearable length.
 func TestLongCycleStaysReadable(t *testing.T) {
 	src := "provider: codex\ntasks:\n"

@@ -42,7 +42,7 @@ func TestEveryPrefix(t *testing.T) {
 			t.Fatalf("after %d bytes: no place in the file: %v", n, e)
 		}
 		stops := lines([]byte(src[:n]))
-		if n > 0 && src[n-1] != '\n' && e.Line != stops && !strings.Contains(e.Hint, fmt.Sprintf("line %d ", stops)) {
+		if n > 0 && src[n-1] != '\n' && e.Line != stops && !strings.Contains(e.Hint, fmt.Sprintf("ends in line %d without a newline", stops)) {
 			t.Fatalf("after %d bytes: the file stops in line %d, and that is not said: %v (%s)", n, stops, e, e.Hint)
 		}
 	}

@@ -24,18 +24,34 @@ type problems struct {
 	warns   []*swarm.Error
 	guesses int                   // names compared so far to guess what was meant
 	lacks   map[*swarm.Error]bool // those about something that is not there
-	cut     string                // said with these when the file looks cut off
-	last    int                   // its last line
+	last    int                   // the file's last line
+	whole   bool                  // which ends with a newline
 }
 
-// expectEnd remembers how the file ends: one without a newline may have lost its end, and then an error far above it, about
-// something that is not there, may have its cause in what is lost.
+// expectEnd remembers how the file ends: one that lost its end has errors far above it, about what is not there any more.
 func (p *problems) expectEnd(src []byte) {
-	if len(src) > 0 && !bytes.HasSuffix(src, []byte("\n")) {
-		p.last = lines(src)
-		p.cut = fmt.Sprintf("the file stops in line %d without a newline: is all of it there?", p.last)
+	p.last = lines(src)
+	p.whole = bytes.HasSuffix(src, []byte("\n"))
+}
+
+// mayBeCut says with an error about what is not there where the file ends. Without a newline there, it was probably cut; with
+// one, only what looks like none of the names that are there may have been lost.
+func (p *problems) mayBeCut(e *swarm.Error) {
+	strange := strings.HasPrefix(e.Hint, "choose one of")
+	if !p.lacks[e] || p.whole && !strange || e.Line == p.last && e.File == p.file || p.isSet(e) {
+		return
+	}
+	end := fmt.Sprintf("%s ends in line %d", p.file, p.last)
+	if !p.whole {
+		end += " without a newline"
+	}
+	if end += ": is all of it there?"; !strings.HasSuffix(e.Hint, end) {
+		e.Hint = strings.TrimPrefix(e.Hint+"; "+end, "; ")
 	}
 }
+
+// isSet says whether a --set is to blame.
+func (p *problems) isSet(e *swarm.Error) bool { return strings.HasPrefix(e.File, "--set ") }
 
 func (p *problems) at(n *yaml.Node, kind swarm.ErrorKind, format string, args []any) *swarm.Error {
 	e := &swarm.Error{Kind: kind, File: p.file, Msg: fmt.Sprintf(format, args...)}
@@ -115,17 +131,18 @@ func (p *problems) didYouMean(name string, choices []string) string {
 
 func (p *problems) failed() bool { return len(p.errs) > 0 }
 
+// enough says that there are more errors than are told: the rest of the file need not be read.
+func (p *problems) enough() bool { return len(p.errs) > maxProblems }
+
 func (p *problems) firstError() error { return p.sortedErrors()[0] }
 
 func (p *problems) sortedErrors() []*swarm.Error {
 	errs := p.sorted(p.errs)
 	for _, e := range errs {
-		if p.cut != "" && p.lacks[e] && e.Line != p.last && !strings.HasSuffix(e.Hint, p.cut) {
-			e.Hint = strings.TrimPrefix(e.Hint+"; "+p.cut, "; ")
-		}
+		p.mayBeCut(e)
 	}
-	if more := len(errs) - maxProblems; more > 0 {
-		errs = append(errs[:maxProblems], p.at(nil, swarm.BadInput, "and %d more errors", []any{more}))
+	if len(errs) > maxProblems {
+		errs = append(errs[:maxProblems], p.at(nil, swarm.BadInput, "and more errors", nil))
 	}
 	return errs
 }
@@ -142,7 +159,7 @@ func (p *problems) sortedWarnings() []*swarm.Error {
 func (p *problems) sorted(list []*swarm.Error) []*swarm.Error {
 	rank := func(e *swarm.Error) int {
 		switch {
-		case strings.HasPrefix(e.File, "--set "):
+		case p.isSet(e):
 			return 0
 		case e.File == p.file:
 			return 1

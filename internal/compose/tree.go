@@ -13,13 +13,14 @@ import (
 	"swarm"
 )
 
-// What a compose file may at most be. The parser needs some 200 bytes for every item, and much more for those of a long list
-// on one line, so their number is bounded before it sees any.
+// What a compose file may at most be. The parser needs some 500 bytes for every item, keeps all tokens of a line before it
+// understands one, and compares each directive with all others; so their number is bounded before it sees any.
 const (
 	MaxFile         = 4 << 20
 	maxDepth        = 64
-	maxItems        = 400_000
+	maxItems        = 200_000
 	maxItemsPerLine = 20_000
+	maxDirectives   = 16
 )
 
 // parse makes a tree of a file's bytes.
@@ -74,7 +75,7 @@ func (shallow) CheckAlias(int, int) error { return nil }
 // badText finds what no compose file may hold, before the parser sees it.
 func badText(src []byte) (line, column int, msg, hint string) {
 	line, column = 1, 0
-	items, inLine := 0, 0
+	items, inLine, directives := 0, 0, 0
 	start := true // only blanks so far in this line
 	for i := 0; i < len(src); {
 		r, size := rune(src[i]), 1
@@ -94,9 +95,16 @@ func badText(src []byte) (line, column int, msg, hint string) {
 			items++
 		case r == ':' || r == '?' || r == '-' && start:
 			items++
+		case strings.ContainsRune("&*!\"'", r):
+			inLine++
+		case r == '%' && column == 1:
+			directives++
 		}
 		if items > maxItems || inLine > maxItemsPerLine {
 			return line, column, "the file holds too many items", fmt.Sprintf("at most %d in all and %d in one line; move long texts to prompt files", maxItems, maxItemsPerLine)
+		}
+		if directives > maxDirectives {
+			return line, column, fmt.Sprintf("the file holds more than %d directives", maxDirectives), "remove the lines that begin with %: a compose file needs none"
 		}
 		start = r == '\n' || start && (r == ' ' || r == '-')
 		i += size

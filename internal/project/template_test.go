@@ -1,8 +1,11 @@
 package project
 
 import (
+	"bytes"
+	"fmt"
 	"testing"
 
+	"swarm"
 	"swarm/internal/compose"
 )
 
@@ -34,6 +37,31 @@ func TestTheTemplateIsGood(t *testing.T) {
 	for _, provider := range plan.Providers {
 		if provider.Kind != "script" {
 			t.Errorf("it needs %s", provider.Kind)
+		}
+	}
+}
+
+// However much of it was written when the disk was full, the answer is a plan, or an error that names the line where it stops.
+func TestEveryPrefixOfTheTemplate(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Init(dir); err != nil {
+		t.Fatal(err)
+	}
+	p := Open(dir, "", "")
+	defer p.Close()
+	file, source, err := p.Compose()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range source {
+		_, err := compose.Compile(compose.Options{File: file, Source: source[:n], Prompts: p, Dir: dir})
+		if err == nil {
+			continue
+		}
+		e := err.(*swarm.Error)
+		stops := max(1, len(bytes.Split(bytes.TrimSuffix(source[:n], []byte("\n")), []byte("\n"))))
+		if swarm.ExitCode(e) != swarm.ExitBadInput || e.Line != stops && !bytes.Contains([]byte(e.Hint), fmt.Appendf(nil, "%s ends in line %d", file, stops)) {
+			t.Fatalf("after %d bytes, in line %d: %v (%s)", n, stops, e, e.Hint)
 		}
 	}
 }
