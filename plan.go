@@ -46,6 +46,8 @@ type Task struct {
 	Agent       string            `json:"agent"`           // who does it; copies have agents of their own
 	Prompt      Hash              `json:"prompt"`          // the parsed prompt: prompt.Template
 	DependsOn   []Dependency      `json:"depends_on,omitempty"`
+	Awaits      []string          `json:"awaits,omitempty"`       // agents of which it needs an output, and that have made none yet
+	WaitTimeout time.Duration     `json:"wait_timeout,omitempty"` // how long it waits for others before it fails; 0 = as long as it takes
 	Inputs      map[string]string `json:"inputs,omitempty"` // {{input:x}} is {{output:Inputs[x]}}
 	Expect      *Expect           `json:"expect,omitempty"`
 	Retries     int               `json:"retries,omitempty"`
@@ -82,9 +84,10 @@ const (
 	OnFailed  Condition = "failure" // failed
 	OnAny     Condition = "any"     // completed or failed; the default
 	OnAlways  Condition = "always"  // any end
+	OnNeeded  Condition = "needed"  // completed, and any other end fails the task that waits; of lines, not of files
 )
 
-// Conditions lists them all.
+// Conditions lists those that a file may name.
 var Conditions = []string{string(OnSuccess), string(OnFailed), string(OnAny), string(OnAlways)}
 
 // OnFailure says what happens when a task has failed for good.
