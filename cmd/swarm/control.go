@@ -1,9 +1,10 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,8 +37,11 @@ func (a *app) cancelCommand() *cobra.Command {
 			if err := run.Control(cmd.Context(), h, id, swarm.WordCancel, target); err != nil {
 				return err
 			}
-			if target == "" && !a.driven(h, id) {
-				return a.goOn(h, id, "")
+			if _, driven, err := driver(h, id); err == nil && !driven && target == "" {
+				var owned *swarm.OwnedError
+				if err := a.goOn(h, id, ""); !errors.As(err, &owned) { // else somebody goes on with it already, and will obey
+					return err
+				}
 			}
 			return a.said(id, "cancel", target)
 		},
@@ -80,13 +84,29 @@ process: finished turns are not run again, the one that was cut is, under the sa
 			if err != nil {
 				return err
 			}
-			if a.driven(h, id) {
-				if err := run.Control(cmd.Context(), h, id, swarm.WordResume, ""); err != nil {
-					return err
-				}
-				return a.said(id, "resume", "")
+			who, driven, err := driver(h, id)
+			if err != nil {
+				return err
 			}
-			return a.goOn(h, id, replay)
+			if !driven {
+				err := a.goOn(h, id, replay)
+				var owned *swarm.OwnedError
+				if errors.As(err, &owned) {
+					return drivenError(id, owned.Owner)
+				}
+				return err
+			}
+			paused, err := run.PauseWanted(h, id)
+			switch {
+			case err != nil:
+				return err
+			case !paused:
+				return drivenError(id, who)
+			}
+			if err := run.Control(cmd.Context(), h, id, swarm.WordResume, ""); err != nil {
+				return err
+			}
+			return a.said(id, "resume", "")
 		},
 	}
 	cmd.Flags().StringVar(&replay, "replay", "", "take the agents' answers from this `file`")
@@ -95,7 +115,7 @@ process: finished turns are not run again, the one that was cut is, under the sa
 
 // goOn drives a run that nobody drives.
 func (a *app) goOn(h *home.Home, id, replay string) error {
-	var o run.Options
+	o := run.Options{Unpause: true}
 	var err error
 	if replay != "" {
 		if o.Replay, err = openCassette(replay); err != nil {
@@ -110,11 +130,17 @@ func (a *app) goOn(h *home.Home, id, replay string) error {
 	if r.Began().Replay && replay == "" {
 		return swarm.Errorf(swarm.BadInput, "the run %s was a replay", id).WithHint("name its recording: swarm resume %s --replay FILE", id)
 	}
-	if err := r.Unpause(context.Background()); err != nil {
-		return err
-	}
 	_, err = a.drive(h, r, o, false)
 	return err
+}
+
+// drivenError says that a run cannot be driven here, and who does.
+func drivenError(id string, who swarm.Owner) error {
+	if home.Gone(who.PID) {
+		return swarm.Errorf(swarm.BadInput, "process %d drove the run %s and is gone, but had taken it for another %s", who.PID, id,
+			time.Until(who.Until).Round(time.Second)).WithHint("try again then")
+	}
+	return swarm.Errorf(swarm.BadInput, "process %d drives the run %s", who.PID, id).WithHint("to look in: swarm attach %s", id)
 }
 
 func (a *app) retryCommand() *cobra.Command {
@@ -140,7 +166,7 @@ are kept. In a run that still goes on, a task that failed and waits for a person
 						return err
 					}
 				}
-				if !a.driven(h, id) {
+				if _, driven, err := driver(h, id); err != nil || !driven {
 					return swarm.Errorf(swarm.BadInput, "the run %s has not ended, and nobody drives it", id).WithHint("go on with it: swarm resume %s", id)
 				}
 				if err := run.Control(cmd.Context(), h, id, swarm.WordRetry, target); err != nil {
@@ -172,14 +198,15 @@ func (a *app) live(ref string) (*home.Home, string, error) {
 	return h, id, nil
 }
 
-// driven says whether a living process drives the run.
-func (a *app) driven(h *home.Home, id string) bool {
+// driver is the process that drives a run, if one does.
+func driver(h *home.Home, id string) (who swarm.Owner, driven bool, err error) {
 	l, err := run.LookAt(h, id)
 	if err != nil {
-		return false
+		return who, false, err
 	}
 	defer l.Close()
-	return l.Driven()
+	who, driven = l.Driver()
+	return who, driven, nil
 }
 
 // target is the task or agent that a user names, if the run has it.

@@ -90,7 +90,7 @@ func (v *victim) drive() {
 
 // killSometime kills a driver at a moment that nobody can foresee, perhaps just after somebody was told that the run will pause.
 // It says false when the driver was through before.
-func (v *victim) killSometime(d *driver) bool {
+func (v *victim) killSometime(d *process) bool {
 	v.Helper()
 	lines, instant := v.random.IntN(30), time.Duration(v.random.IntN(6000))*time.Microsecond
 	if v.random.IntN(4) == 0 { // perhaps before it has said anything

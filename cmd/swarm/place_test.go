@@ -213,8 +213,8 @@ func left(id string) (found []string) {
 	return found
 }
 
-// A driver is a process that drives a run and prints its events.
-type driver struct {
+// A process is one that drives a run and prints its events.
+type process struct {
 	*place
 	cmd    *exec.Cmd
 	lines  chan swarm.PublicEvent // what it prints; closed at its end
@@ -223,9 +223,9 @@ type driver struct {
 }
 
 // drives starts a process that drives a run.
-func (p *place) drives(args ...string) *driver {
+func (p *place) drives(args ...string) *process {
 	p.Helper()
-	d := &driver{place: p, cmd: p.swarm(append(args, "--json")...), lines: make(chan swarm.PublicEvent, 1000)}
+	d := &process{place: p, cmd: p.swarm(append(args, "--json")...), lines: make(chan swarm.PublicEvent, 1000)}
 	out, err := d.cmd.StdoutPipe()
 	p.check(err)
 	d.cmd.Stderr = &d.stderr
@@ -243,7 +243,7 @@ func (p *place) drives(args ...string) *driver {
 }
 
 // says waits for the next line; false when there is none.
-func (d *driver) says() (swarm.PublicEvent, bool) {
+func (d *process) says() (swarm.PublicEvent, bool) {
 	e, ok := <-d.lines
 	if ok {
 		d.said = append(d.said, e)
@@ -252,7 +252,7 @@ func (d *driver) says() (swarm.PublicEvent, bool) {
 }
 
 // until waits for an event of a kind.
-func (d *driver) until(kind swarm.EventKind) swarm.PublicEvent {
+func (d *process) until(kind swarm.EventKind) swarm.PublicEvent {
 	d.Helper()
 	for {
 		e, ok := d.says()
@@ -266,7 +266,7 @@ func (d *driver) until(kind swarm.EventKind) swarm.PublicEvent {
 }
 
 // ends waits for the process and returns its exit code; -1 when it was killed.
-func (d *driver) ends() int {
+func (d *process) ends() int {
 	for {
 		if _, ok := d.says(); !ok {
 			break
@@ -276,10 +276,10 @@ func (d *driver) ends() int {
 	return d.cmd.ProcessState.ExitCode()
 }
 
-func (d *driver) signal(s syscall.Signal) { _ = d.cmd.Process.Signal(s) }
+func (d *process) signal(s syscall.Signal) { _ = d.cmd.Process.Signal(s) }
 
 // kill kills it, and says whether it was alive until then.
-func (d *driver) kill() bool {
+func (d *process) kill() bool {
 	d.signal(syscall.SIGKILL)
 	return d.ends() == -1
 }

@@ -1,35 +1,136 @@
 package home
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"swarm"
 )
 
-// A run that is driven has a mark here. The marks of drivers that were killed stay, and lead to what they have left behind.
+// A process that drives a run keeps a mark here, live/RUN.FENCE.PID, and has it locked. The marks of those that were killed stay,
+// and lead to what they have left behind.
 
-// MarkLive marks a run as driven.
-func (h *Home) MarkLive(run string) error {
-	if err := made(h.in("live")); err != nil {
-		return err
-	}
-	f, err := create(h.in("live", run))
-	if err != nil {
-		return err
-	}
-	return f.Close()
+// A Mark says which process drives a run, or drove it.
+type Mark struct {
+	Run  string
+	pid  int
+	name string
 }
 
-// Unmark takes the mark away.
-func (h *Home) Unmark(run string) { _ = os.Remove(h.in("live", filepath.Base(run))) }
+// MarkLive marks a run as driven by this process, until unmark is called or the process dies.
+func (h *Home) MarkLive(run string, fence int64) (unmark func(), err error) {
+	if err := made(h.in("live")); err != nil {
+		return nil, err
+	}
+	name := run + "." + strconv.FormatInt(fence, 10) + "." + strconv.Itoa(os.Getpid())
+	f, err := create(h.in("live", "new-"+name))
+	if err == nil {
+		err = flock(f, syscall.LOCK_EX)
+	}
+	if err == nil { // under its name it is always locked: nobody takes it for one that was left
+		err = os.Rename(h.in("live", "new-"+name), h.in("live", name))
+	}
+	if err != nil {
+		return nil, &swarm.Error{Kind: swarm.Storage, File: h.in("live", name), Msg: "the run cannot be marked as driven", Err: bare(err)}
+	}
+	return func() {
+		_ = os.Remove(h.in("live", name))
+		_ = f.Close()
+	}, nil
+}
 
-// Marked lists the runs that are marked. Some may not be driven any more.
-func (h *Home) Marked() []string {
-	names, _ := namesIn(h.in("live"))
-	var runs []string
-	for _, name := range names {
-		if isRunID(name) {
-			runs = append(runs, name)
+// Left lists the marks of processes that are gone.
+func (h *Home) Left() (left []Mark) {
+	for _, m := range h.marks() {
+		if !h.locked(h.in("live", m.name)) {
+			left = append(left, m)
 		}
 	}
-	return runs
+	return left
+}
+
+// Unmark takes away a mark that was left.
+func (h *Home) Unmark(m Mark) { _ = os.Remove(h.in("live", m.name)) }
+
+func (h *Home) marks() (all []Mark) {
+	names, _ := namesIn(h.in("live"))
+	for _, name := range names {
+		parts := strings.Split(name, ".")
+		if len(parts) != 3 || !isRunID(parts[0]) {
+			continue
+		}
+		if pid, err := strconv.Atoi(parts[2]); err == nil {
+			all = append(all, Mark{Run: parts[0], pid: pid, name: name})
+		}
+	}
+	return all
+}
+
+// Live says whether a process drives the run now. Whoever does has two locks, which the system frees when it dies: the one beside
+// the log, and the one on its mark here; the first only when no stopped process still has it. Looking takes a lock for a moment,
+// shared, so two who look do not see each other.
+func (h *Home) Live(run string) bool {
+	for patience := time.Now().Add(Lingering); ; time.Sleep(time.Millisecond) {
+		held, processes, gone := h.locked(h.RunPath(run)+".owner"), 0, 0
+		for _, m := range h.marks() {
+			if m.Run == run {
+				held = held || h.locked(h.in("live", m.name))
+				processes++
+				if Gone(m.pid) {
+					gone++
+				}
+			}
+		}
+		if !held || gone == 0 || gone < processes || time.Now().After(patience) {
+			return held
+		}
+	}
+}
+
+// Lingering is for how long a lock may outlive its process. A child that a killed process was just starting has its parent's locks
+// until it becomes another program.
+const Lingering = 250 * time.Millisecond
+
+// Gone says whether there is no process with this number, as far as can be seen from here.
+func Gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+func (h *Home) locked(path string) bool {
+	lock, held, err := tryLock(path, syscall.LOCK_SH)
+	if lock != nil {
+		_ = lock.Close()
+	}
+	return held && err == nil
+}
+
+// tryLock takes the lock of a file, and says whether somebody else holds it. Without the file there is neither.
+func tryLock(path string, how int) (lock *os.File, held bool, err error) {
+	lock, err = os.OpenFile(filepath.Clean(path), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, false, err
+	}
+	if err = flock(lock, how|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, true, nil
+		}
+		return nil, false, err
+	}
+	return lock, false, nil
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
 }

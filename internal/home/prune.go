@@ -91,6 +91,9 @@ func (h *Home) allIDs() ([]string, error) {
 const beingMade = time.Minute
 
 func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, error) {
+	if h.Live(id) {
+		return Pruned{}, nil
+	}
 	// Held until all is gone, so that nobody takes up the run meanwhile.
 	lock, live, err := tryLock(h.RunPath(id)+".owner", syscall.LOCK_EX)
 	if lock != nil {

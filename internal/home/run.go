@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"swarm"
@@ -147,39 +145,4 @@ func namesIn(dir string) ([]string, error) {
 		return nil, &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be read", Err: bare(err)}
 	}
 	return names, nil
-}
-
-// Live says whether a process drives the run now. An owner holds the lock beside the log, and the system frees it when the
-// process dies. Looking takes the lock for a moment, shared, so two who look do not see each other.
-func (h *Home) Live(run string) bool {
-	lock, held, err := tryLock(h.RunPath(run)+".owner", syscall.LOCK_SH)
-	if lock != nil {
-		lock.Close()
-	}
-	return held && err == nil
-}
-
-// tryLock takes the lock of a file, and says whether somebody else holds it. Without the file there is neither.
-func tryLock(path string, how int) (lock *os.File, held bool, err error) {
-	lock, err = os.OpenFile(filepath.Clean(path), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return nil, false, err
-	}
-	for {
-		err = syscall.Flock(int(lock.Fd()), how|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		lock.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, true, nil
-		}
-		return nil, false, err
-	}
-	return lock, false, nil
 }

@@ -36,8 +36,18 @@ func (l *Look) Close() error { return l.log.Close() }
 
 // Driven says whether a living process drives the run.
 func (l *Look) Driven() bool {
-	_, alive, err := l.log.Owner(context.Background())
-	return err == nil && alive
+	_, driven := l.Driver()
+	return driven
+}
+
+// Driver is the process that drives the run, if one does. One that was just killed may have its lock for an instant longer.
+func (l *Look) Driver() (who swarm.Owner, driven bool) {
+	for patience := time.Now().Add(home.Lingering); ; time.Sleep(time.Millisecond) {
+		who, alive, err := l.log.Owner(context.Background())
+		if err != nil || !alive || !home.Gone(who.PID) || time.Now().After(patience) {
+			return who, alive && err == nil
+		}
+	}
 }
 
 // Fold is the run's fold, up to now.

@@ -20,31 +20,22 @@ func Control(ctx context.Context, h *home.Home, id string, word swarm.Word, targ
 	return errors.Join(say(ctx, log, word, target), log.Close())
 }
 
-// copyOutputs makes the files of outputs again from the log: they are copies, and a crash may have come before they were written.
-func (d *driver) copyOutputs() error {
-	v, err := View(d.log, d.ID)
+// PauseWanted says whether the last that was said about pausing is to pause, whether somebody has obeyed or not.
+func PauseWanted(h *home.Home, id string) (wanted bool, err error) {
+	log, err := sqlite.OpenReadOnly(h.RunPath(id))
 	if err != nil {
-		return err
+		return false, err
 	}
-	for i := range v.Len() {
-		t := v.At(i)
-		if t.Output.Hash == "" {
-			continue
+	defer log.Close()
+	err = log.Scan(0, func(e *swarm.Event) error {
+		var c swarm.ControlWord
+		if e.Kind == swarm.Control && json.Unmarshal(e.Data, &c) == nil && (c.Word == swarm.WordPause || c.Word == swarm.WordResume) {
+			wanted = c.Word == swarm.WordPause
 		}
-		text, err := d.log.Body(t.Output.Hash)
-		if err != nil {
-			return err
-		}
-		if err := d.home.WriteOutput(d.ID, t.Name, text); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
+	return wanted, err
 }
-
-// Unpause lets the run go on if it is paused. Without a driver a pause would last for ever: whoever drives a run on wants it to
-// go on.
-func (r *Run) Unpause(ctx context.Context) error { return say(ctx, r.log, swarm.WordResume, "") }
 
 func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) error {
 	body, err := json.Marshal(swarm.ControlWord{Word: word, Target: target})
@@ -54,14 +45,40 @@ func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) err
 	return err
 }
 
-// Sweep ends the processes that killed drivers have left behind. Every command does it first, so it looks only at the runs that
-// were being driven when somebody last looked.
+// Sweep clears up after drivers that were killed: it ends the processes that they have left behind, and writes the copies of
+// outputs that they had no time for. Every command does it first, so it looks only where a mark was left.
 func Sweep(h *home.Home) {
-	for _, id := range h.Marked() {
-		if h.Live(id) {
+	for _, mark := range h.Left() {
+		abandoned := func() bool { return !h.Live(mark.Run) }
+		if abandoned() { // else its new driver has seen to it
+			provider.Reap(mark.Run, abandoned)
+			if log, err := sqlite.OpenReadOnly(h.RunPath(mark.Run)); err == nil {
+				_ = copyOutputs(h, mark.Run, log) // what cannot be copied is in the log
+				_ = log.Close()
+			}
+		}
+		h.Unmark(mark)
+	}
+}
+
+// copyOutputs makes the files of outputs again from the log: they are copies, and a crash may have come before they were written.
+func copyOutputs(h *home.Home, id string, log *sqlite.Log) error {
+	v, err := View(log, id)
+	if err != nil {
+		return err
+	}
+	for i := range v.Len() {
+		t := v.At(i)
+		if t.Output.Hash == "" {
 			continue
 		}
-		provider.Reap(id, func() bool { return !h.Live(id) })
-		h.Unmark(id)
+		text, err := log.Body(t.Output.Hash)
+		if err != nil {
+			return err
+		}
+		if err := h.WriteOutput(id, t.Name, text); err != nil {
+			return err
+		}
 	}
+	return nil
 }

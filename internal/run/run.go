@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strconv"
 	"time"
 
 	"swarm"
@@ -70,7 +71,12 @@ func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Pla
 		err = log.Err()
 	}
 	if err != nil {
-		return nil, errors.Join(err, log.Close())
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		_ = log.Close()
+		_ = sqlite.Remove(h.RunPath(start.ID)) // there never was such a run
+		return nil, err
 	}
 	return r, nil
 }
@@ -96,9 +102,15 @@ func firstEvent(log swarm.Log) (start swarm.RunStart, err error) {
 	return start, err
 }
 
+// own takes the run. A driver that was just killed may have its lock for an instant longer.
 func (r *Run) own(ctx context.Context) (err error) {
-	r.fence, err = r.log.Own(ctx, flow.Version, Lease)
-	return err
+	for patience := time.Now().Add(home.Lingering); ; time.Sleep(time.Millisecond) {
+		r.fence, err = r.log.Own(ctx, flow.Version, Lease)
+		var owned *swarm.OwnedError
+		if !errors.As(err, &owned) || !home.Gone(owned.Owner.PID) || time.Now().After(patience) {
+			return err
+		}
+	}
 }
 
 // Close gives the run's log back. If this process owned the run, nobody does from then on.
@@ -120,6 +132,7 @@ type Observer interface {
 
 // Options are what driving a run can be told.
 type Options struct {
+	Unpause  bool               // it goes on if it is paused: without a driver a pause would last for ever
 	Observer Observer           // nil = nobody looks
 	Replay   *provider.Cassette // nil = agents are really reached
 }
@@ -132,10 +145,14 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 			return view.Picture{}, err
 		}
 	}
-	if err := r.home.MarkLive(r.ID); err != nil {
+	if r.fence > 1 { // who took it from a stopped process may not have the lock, which tells of its end
+		defer func() { _ = r.log.Disown(context.WithoutCancel(ctx), r.fence) }()
+	}
+	unmark, err := r.home.MarkLive(r.ID, r.fence)
+	if err != nil {
 		return view.Picture{}, err
 	}
-	defer r.home.Unmark(r.ID)
+	defer unmark()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go r.keepLease(ctx, stop)
@@ -145,13 +162,26 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		return view.Picture{}, err
 	}
 	w := d.follow()
-	_, err := local.Run(ctx, &engine.Hands{Log: r.log, Fence: r.fence, Turn: d.hand}, flow.Call{ID: root, Kind: "pipeline", Ref: planKey})
+	_, err = local.Run(ctx, &engine.Hands{Log: r.log, Fence: r.fence, Turn: d.hand}, flow.Call{ID: root, Kind: "pipeline", Ref: planKey})
 	err = d.leave(ctx, err)
 	picture, err2 := w.stop()
 	if err == nil && err2 == nil {
 		err = r.home.Save(summarize(picture))
 	}
-	return picture, errors.Join(err, err2)
+	return picture, r.lost(errors.Join(err, err2))
+}
+
+// lost says who has the run now, when that is why this process had to leave it.
+func (r *Run) lost(err error) error {
+	if !errors.Is(err, swarm.ErrFenced) {
+		return err
+	}
+	who := "another process"
+	if o, ok, _ := r.log.Owner(context.Background()); ok {
+		who = "process " + strconv.Itoa(o.PID)
+	}
+	return (&swarm.Error{Kind: swarm.Other, Msg: who + " has taken over the run " + r.ID + ", since this one did not move for " + Lease.String(), Err: err}).
+		WithHint("to look in: swarm attach %s", r.ID)
 }
 
 func (r *Run) keepLease(ctx context.Context, stop context.CancelCauseFunc) {
@@ -190,7 +220,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		Kept: d.start.From != ""}
 	if d.fence > 1 {
 		provider.Reap(d.ID, nil)
-		if err := d.copyOutputs(); err != nil {
+		if err := copyOutputs(d.home, d.ID, d.log); err != nil {
 			return err
 		}
 	}
@@ -200,6 +230,11 @@ func (d *driver) prepare(ctx context.Context) error {
 	}
 	if err := d.append(ctx, true, swarm.Event{Kind: swarm.RunOwned, Data: owned}); err != nil {
 		return err
+	}
+	if d.options.Unpause {
+		if err := say(ctx, d.log, swarm.WordResume, ""); err != nil {
+			return err
+		}
 	}
 	if d.fence == 1 && d.options.Replay == nil {
 		if err := d.recordTree(ctx, "start"); err != nil {

@@ -20,7 +20,7 @@ type streams struct {
 	mu   sync.Mutex
 	open map[string]*stream // by turn
 
-	copies chan output // written one after the other, so that the newest of a task is the last
+	copies chan output // written one after the other
 	copied chan error  // the first error, when all are written
 }
 
@@ -30,8 +30,13 @@ type stream struct {
 }
 
 type output struct {
-	task string
+	flow.Call
 	text []byte
+}
+
+// newer says whether it is of a later turn of the same task.
+func (o output) newer(than output) bool {
+	return o.Iteration > than.Iteration || o.Iteration == than.Iteration && o.Attempt > than.Attempt
 }
 
 func newStreams(h *home.Home, run string, r *secret.Redactor, o Observer) *streams {
@@ -40,11 +45,17 @@ func newStreams(h *home.Home, run string, r *secret.Redactor, o Observer) *strea
 	return s
 }
 
-// copy writes the copies beside the work: they are on nobody's way.
+// copy writes the copies beside the work: they are on nobody's way. A turn may have ended, and the next one of its task too,
+// before its output comes here.
 func (s *streams) copy() {
 	var first error
+	last := map[string]output{}
 	for c := range s.copies {
-		if err := s.home.WriteOutput(s.run, c.task, c.text); first == nil {
+		if !c.newer(last[c.Task]) {
+			continue
+		}
+		last[c.Task] = output{Call: c.Call}
+		if err := s.home.WriteOutput(s.run, c.Task, c.text); first == nil {
 			first = err
 		}
 	}
@@ -113,7 +124,7 @@ func (s *streams) Silent(c flow.Call) {
 }
 
 // Output keeps the copy for people.
-func (s *streams) Output(c flow.Call, text []byte) { s.copies <- output{c.Task, text} }
+func (s *streams) Output(c flow.Call, text []byte) { s.copies <- output{c, text} }
 
 // close waits until all copies are written, and says what went wrong with them.
 func (s *streams) close() error {
