@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"swarm"
+	"swarm/internal/sqlite"
 )
 
 // TestKilledAtAnyMoment kills whatever drives a run, again and again, and has it resumed until it is through. What comes out
@@ -221,5 +225,49 @@ func (v *victim) holdShown(log tally) {
 	}
 	if slices.Sort(again); len(again) != len(slices.Compact(again)) {
 		v.Errorf("a turn is shown twice: %q", again)
+	}
+}
+
+// A process that dies while it makes a run leaves files that are no run. They are in nobody's way, and prune removes them.
+func TestHalfMadeRuns(t *testing.T) {
+	for name, leave := range map[string]func(path string) error{
+		"before anything was written": func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"before its first event": func(path string) error {
+			l, err := sqlite.Create(path)
+			if err == nil {
+				err = l.Close()
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			p.runs(0, "up")
+			whole := p.list()[0].ID
+			const half = "20991231-235959-0000000" // newer than any
+			p.check(leave(filepath.Join(p.home, "runs", half+".db")))
+			files := func() []string {
+				all, err := filepath.Glob(filepath.Join(p.home, "runs", half+"*"))
+				p.check(err)
+				return all
+			}
+			for _, args := range [][]string{{"ls", "--json"}, {"ls", "--json", "-g"}, {"show", "--json", "@last"}, {"show", "--json", "@last", "-g"}} {
+				if out, _ := p.runs(0, args...); strings.Contains(out, half) || !strings.Contains(out, whole) {
+					t.Errorf("swarm %s:\n%s", strings.Join(args, " "), out)
+				}
+			}
+			p.runs(2, "resume", half)
+			p.runs(0, "prune", "-g", "--older-than", "0")
+			if len(files()) == 0 {
+				t.Error("prune has removed what may be a run that is being made")
+			}
+			for _, f := range files() {
+				p.check(os.Chtimes(f, time.Time{}, time.Now().Add(-time.Hour)))
+			}
+			p.runs(0, "prune", "-g", "--older-than", "30m")
+			if len(files()) != 0 {
+				t.Errorf("prune leaves %q", files())
+			}
+		})
 	}
 }

@@ -134,7 +134,9 @@ func (h *Home) lastWord(id string) (s Summary, known bool) {
 	}
 	s, known = h.saved(id)
 	if !known {
-		s = h.rebuilt(id, s)
+		if s = h.rebuilt(id, s); !s.begun() {
+			return s, false
+		}
 	}
 	if !s.Status.Ended() {
 		s.Status = swarm.Interrupted

@@ -67,6 +67,9 @@ func (h *Home) Find(ref, dir string, anywhere bool) (Entry, error) {
 			continue
 		}
 		s := h.Summary(id)
+		if newest && !s.begun() {
+			continue
+		}
 		if !anywhere && s.Dir != dir {
 			elsewhere = append(elsewhere, s)
 			continue

@@ -109,6 +109,9 @@ func (h *Home) present(run string, s Summary, ok bool) Summary {
 		return s
 	}
 	s = h.rebuilt(run, s)
+	if !s.begun() {
+		return s
+	}
 	if s.Problem == "" && !s.Status.Ended() {
 		s.Status = swarm.Interrupted
 	}
@@ -117,6 +120,10 @@ func (h *Home) present(run string, s Summary, ok bool) Summary {
 	}
 	return s
 }
+
+// begun says of a summary that was made from a log whether there is a run at all. A process that makes one may not have written its
+// beginning yet, and may have died before it could.
+func (s Summary) begun() bool { return s.Status != "" || s.Problem != "" }
 
 // saved is the summary as it was written last.
 func (h *Home) saved(run string) (s Summary, ok bool) {
@@ -138,6 +145,9 @@ func (h *Home) saved(run string) (s Summary, ok bool) {
 // does not tell.
 func (h *Home) rebuilt(run string, saved Summary) Summary {
 	if h.Rebuild == nil {
+		if saved.Status == "" {
+			saved.Status = swarm.Interrupted
+		}
 		return saved
 	}
 	s, err := h.Rebuild(h.RunPath(run))
@@ -164,7 +174,7 @@ func (h *Home) List(dir string, anywhere bool) ([]Summary, error) {
 		if ok && !anywhere && s.Dir != dir {
 			continue // whether it still runs is not asked
 		}
-		if s = h.present(id, s, ok); anywhere || s.Dir == dir {
+		if s = h.present(id, s, ok); s.begun() && (anywhere || s.Dir == dir) {
 			all = append(all, s)
 		}
 	}

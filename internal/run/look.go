@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -124,15 +125,18 @@ func (l *Look) Wait(ctx context.Context) (view.Picture, error) {
 	return l.Picture()
 }
 
-// Summarize makes the summary of the run whose log is at path.
+// Summarize makes the summary of the run whose log is at path; an empty one when nothing was written yet.
 func Summarize(path string) (home.Summary, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		return home.Summary{}, nil
+	}
 	log, err := sqlite.OpenReadOnly(path)
 	if err != nil {
 		return home.Summary{}, err
 	}
 	defer log.Close()
 	v, err := View(log, strings.TrimSuffix(filepath.Base(path), ".db"))
-	if err != nil {
+	if err != nil || v.Seq == 0 {
 		return home.Summary{}, err
 	}
 	return summarize(v.Picture()), nil
