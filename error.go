@@ -26,6 +26,7 @@ const (
 	CutToSpeak  ErrorKind = "interrupted"   // somebody cut it to say something else
 	Unexpected  ErrorKind = "unexpected"    // what it made is not what `expect` asks for
 	BadPrompt   ErrorKind = "bad_prompt"    // its prompt could not be made: a selector that finds nothing, or too large
+	WaitFailed  ErrorKind = "wait_failed"   // what it waited for failed, or can never come
 	OverBudget  ErrorKind = "over_budget"   // no budget was left for it
 	Mismatch    ErrorKind = "mismatch"      // a replayed prompt is not the recorded one
 	Stopped     ErrorKind = "stopped"       // this process ends or no longer owns the run; says nothing about the work

@@ -61,7 +61,7 @@ func (p *pipeline) retry(i int, r Result) error {
 	if after == 0 {
 		p.sched.Again(i)
 	} else {
-		p.retries = append(p.retries, retry{i, due})
+		p.retries = append(p.retries, timer{i, due})
 	}
 	return p.fx.Tell(Fact{Kind: swarm.TaskRetrying, Key: key(swarm.TaskRetrying, t.Name, g.iteration) + "/" + strconv.Itoa(g.attempt),
 		Task: t.Name, Agent: t.Agent, Turn: r.ID,
@@ -111,6 +111,7 @@ var endKinds = map[swarm.Status]swarm.EventKind{
 
 func (p *pipeline) tellEnd(i int, st swarm.Status, kind swarm.ErrorKind, reason string) error {
 	t, iteration := p.sched.Task(i), p.sched.Iteration(i)
+	p.tasks[i].why = reason
 	return p.fx.Tell(Fact{Kind: endKinds[st], Key: "task_ended:" + t.Name + "/" + strconv.Itoa(iteration), Task: t.Name, Agent: t.Agent,
 		Body: swarm.TaskEnd{Iteration: iteration, Kind: kind, Reason: reason}})
 }

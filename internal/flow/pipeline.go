@@ -23,7 +23,8 @@ type pipeline struct {
 	wallEnd time.Time
 	pausing time.Time // since when no turn starts; zero = they do
 	paused  bool      // and none runs
-	retries []retry   // waiting for their time, in no order: there are few
+	retries []timer   // tasks that are tried again at a time; in no order, for there are few
+	waits   []timer   // tasks that fail if they still wait for others at a time
 
 	stop swarm.ErrorKind // why the run ends early, or ""
 }
@@ -31,12 +32,13 @@ type pipeline struct {
 type progress struct {
 	ref       string // the plan it came with
 	iteration int
-	attempt   int  // of the last turn
-	tries     int  // attempts that count against its retries
-	cancelled bool // it never runs again
+	attempt   int    // of the last turn
+	tries     int    // attempts that count against its retries
+	cancelled bool   // it never runs again
+	why       string // it did not complete
 }
 
-type retry struct {
+type timer struct {
 	task int
 	due  time.Time
 }
@@ -91,8 +93,11 @@ func (p *pipeline) add(id, ref string) (refused, err error) {
 			p.wallEnd = p.fx.Now().Add(r.Plan.Budget.Wall)
 		}
 	}
-	for len(p.tasks) < p.sched.Len() {
+	for i := len(p.tasks); i < p.sched.Len(); i++ {
 		p.tasks = append(p.tasks, progress{ref: ref})
+		if t := p.sched.Task(i); t.WaitTimeout > 0 && p.sched.Blocked(i) {
+			p.waits = append(p.waits, timer{i, p.fx.Now().Add(t.WaitTimeout)})
+		}
 	}
 	return nil, nil
 }
@@ -103,7 +108,15 @@ func (p *pipeline) advance() error {
 		var err error
 		switch step := p.sched.Next(); step.Kind {
 		case plan.StepNone:
+			if stuck, err := p.failStuck(); stuck || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			return p.settlePause()
+		case plan.StepFail:
+			err = p.tellEnd(step.Task, swarm.Failed, swarm.WaitFailed, step.Reason+because(p.tasks[step.Needed].why))
 		case plan.StepRun:
 			err = p.start(step.Task, step.Iteration)
 		case plan.StepSkip:
@@ -148,8 +161,11 @@ func (p *pipeline) take(s Signal) error {
 	case SignalEnd:
 		return p.turnEnded(s)
 	case SignalGrow:
-		_, err := p.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
-		return err
+		refused, err := p.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
+		if err != nil || refused == nil {
+			return err
+		}
+		return p.fx.Tell(Fact{Kind: swarm.Notice, Key: "refused:" + s.Ref, Body: swarm.Reason{Reason: "what was added cannot run: " + refused.Error()}})
 	case SignalTick:
 		return p.clock()
 	case SignalKind(swarm.WordPause), SignalKind(swarm.WordResume):
@@ -170,9 +186,11 @@ func (p *pipeline) patience() time.Duration {
 	if p.stop == "" {
 		due = p.wallEnd
 	}
-	for _, r := range p.retries {
-		if due.IsZero() || r.due.Before(due) {
-			due = r.due
+	for _, timers := range [][]timer{p.retries, p.waits} {
+		for _, t := range timers {
+			if due.IsZero() || t.due.Before(due) {
+				due = t.due
+			}
 		}
 	}
 	if due.IsZero() || !p.pausing.IsZero() {
@@ -192,16 +210,71 @@ func (p *pipeline) clock() error {
 			return err
 		}
 	}
-	later := p.retries[:0]
-	for _, r := range p.retries {
-		if now.Before(r.due) {
-			later = append(later, r)
-		} else {
-			p.sched.Again(r.task)
+	for _, i := range expire(&p.retries, now) {
+		p.sched.Again(i)
+	}
+	for _, i := range expire(&p.waits, now) {
+		if !p.sched.Blocked(i) {
+			continue
+		}
+		reason := "timed out after " + p.sched.Task(i).WaitTimeout.String() + " waiting for " + p.whom(i)
+		if err := p.end(i, swarm.Failed, swarm.TimedOut, reason); err != nil {
+			return err
 		}
 	}
-	p.retries = later
 	return nil
+}
+
+// expire takes the tasks whose time has come out of timers.
+func expire(timers *[]timer, now time.Time) (due []int) {
+	later := (*timers)[:0]
+	for _, t := range *timers {
+		if now.Before(t.due) {
+			later = append(later, t)
+		} else {
+			due = append(due, t.task)
+		}
+	}
+	*timers = later
+	return due
+}
+
+// whom names the agents that the task waits for, each once.
+func (p *pipeline) whom(i int) (names string) {
+	seen := map[string]bool{}
+	for _, w := range p.sched.Waits(i) {
+		if w.Agent == "" || seen[w.Agent] {
+			continue
+		}
+		seen[w.Agent] = true
+		if names != "" {
+			names += ", "
+		}
+		names += "@" + w.Agent
+	}
+	return names
+}
+
+// failStuck fails a task that waits for an output which nobody is left to make: nothing runs, and nothing can be added.
+func (p *pipeline) failStuck() (bool, error) {
+	if p.open || !p.pausing.IsZero() || p.stop != "" || p.sched.Running() > 0 || p.sched.Done() || len(p.retries) > 0 {
+		return false, nil
+	}
+	for i := range p.tasks {
+		for _, w := range p.sched.Waits(i) {
+			if w.For == plan.ForOutput {
+				return true, p.end(i, swarm.Failed, swarm.WaitFailed, "Agent @"+w.Agent+" has no output to reference, and nothing is left that could make one")
+			}
+		}
+	}
+	return false, nil
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
 }
 
 // pause stops the clocks too: what was due in ten seconds is due ten seconds after the run goes on.
@@ -217,8 +290,10 @@ func (p *pipeline) pause(on bool, seq int64) error {
 		if !p.wallEnd.IsZero() {
 			p.wallEnd = p.wallEnd.Add(stood)
 		}
-		for i := range p.retries {
-			p.retries[i].due = p.retries[i].due.Add(stood)
+		for _, timers := range [][]timer{p.retries, p.waits} {
+			for i := range timers {
+				timers[i].due = timers[i].due.Add(stood)
+			}
 		}
 		p.pausing, p.paused = time.Time{}, false
 		p.sched.Pause(false)

@@ -287,3 +287,67 @@ func TestPauseStopsTheClocks(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// line is a plan of tasks that are groups by themselves, as lines are.
+func line(tasks ...swarm.Task) swarm.Plan {
+	var p swarm.Plan
+	for i, t := range tasks {
+		t.Group = i
+		p.Tasks = append(p.Tasks, t)
+		p.Groups = append(p.Groups, swarm.Group{Iterations: 1})
+	}
+	return p
+}
+
+func TestWaitingForAgents(t *testing.T) {
+	needs := func(task string) []swarm.Dependency {
+		return []swarm.Dependency{{Task: task, Condition: swarm.OnNeeded}}
+	}
+	for _, c := range []struct {
+		name  string
+		world world
+		want  string
+	}{
+		{"who waits for an agent that fails has failed", world{ends: map[string]string{"pm_1/1/1": "exited"},
+			plan: line(swarm.Task{Name: "pm_1", Agent: "pm"}, swarm.Task{Name: "ba_1", Agent: "ba", DependsOn: needs("pm_1")}, swarm.Task{Name: "qa_1", Agent: "qa", DependsOn: needs("ba_1")})}, `
+			task_started pm_1 1/1
+			go pm_1/1/1
+			task_failed pm_1: why
+			task_failed ba_1: Referenced agent @pm failed: why
+			task_failed qa_1: Referenced agent @ba failed: Referenced agent @pm failed: why
+			run_ended failed 1`},
+		{"an output that is awaited lets the task start", world{
+			plan: line(swarm.Task{Name: "ba_1", Agent: "ba", Awaits: []string{"pm"}}, swarm.Task{Name: "pm_1", Agent: "pm"})}, `
+			task_started pm_1 1/1
+			go pm_1/1/1
+			task_completed pm_1
+			task_started ba_1 1/1
+			go ba_1/1/1
+			task_completed ba_1
+			run_ended completed 0`},
+		{"one that nobody can make any more fails it at once", world{
+			plan: line(swarm.Task{Name: "ba_1", Agent: "ba", Awaits: []string{"pm"}}, swarm.Task{Name: "qa_1", Agent: "qa"})}, `
+			task_started qa_1 1/1
+			go qa_1/1/1
+			task_completed qa_1
+			task_failed ba_1: Agent @pm has no output to reference, and nothing is left that could make one
+			run_ended failed 1`},
+		{"a wait ends after its time, and says for whom", world{ends: map[string]string{"pm_1/1/1": "never"},
+			plan: line(swarm.Task{Name: "pm_1", Agent: "pm"}, swarm.Task{Name: "ba_1", Agent: "ba", DependsOn: needs("pm_1"), Awaits: []string{"qa"}, WaitTimeout: time.Minute})}, `
+			task_started pm_1 1/1
+			go pm_1/1/1
+			task_failed ba_1: timed out after 1m0s waiting for @pm, @qa`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &c.world
+			w.now = time.Unix(0, 0)
+			if _, err := flow.Pipeline(w, flow.Call{ID: "root", Ref: "plan"}); err != nil && !errors.Is(err, errStuck) {
+				t.Fatal(err)
+			}
+			want := strings.ReplaceAll(strings.TrimSpace(c.want), "\t", "")
+			if got := strings.Join(w.told, "\n"); got != want {
+				t.Errorf("got\n%s\n\nwant\n%s", got, want)
+			}
+		})
+	}
+}

@@ -18,6 +18,8 @@ type Schedule struct {
 	at      map[string]int
 	groups  []group
 	agents  map[string]*gate // by agent: one turn at a time
+	good    map[string]bool  // agents that have completed a task
+	await   map[string][]int // by agent: the tasks that need an output of it, and wait for the first
 	caps    map[string]*gate // by task without its copy's number
 	limit   int              // turns at once; 0 = no limit
 	running int
@@ -29,7 +31,7 @@ type Schedule struct {
 
 	ready   queue // allowed by their dependencies, in order
 	freed   queue // those of them that had waited at a gate which has opened since: they go first
-	skips   queue
+	skips   queue // to be skipped, or failed, without a turn
 	through queue // groups whose iteration is over
 	cancel  int   // when stopping: the next node to look at
 }
@@ -41,7 +43,7 @@ type node struct {
 	status  swarm.Status // pending, running, waiting (held), or an end
 	deps    []dep
 	next    []int // who depends on it
-	open    int   // dependencies that have not ended
+	open    int   // dependencies that have not ended, and agents that it awaits
 	agent   *gate
 	cap     *gate
 	why     Wait // when it is held: for what
@@ -70,7 +72,7 @@ type gate struct {
 
 // New makes the schedule of a loop.
 func New() *Schedule {
-	return &Schedule{at: map[string]int{}, agents: map[string]*gate{}, caps: map[string]*gate{}}
+	return &Schedule{at: map[string]int{}, agents: map[string]*gate{}, caps: map[string]*gate{}, good: map[string]bool{}, await: map[string][]int{}}
 }
 
 // NewFollower makes the schedule of a view.
@@ -192,6 +194,12 @@ func (s *Schedule) admit(i int) {
 			n.open++
 		}
 	}
+	for _, agent := range n.task.Awaits {
+		if !s.good[agent] {
+			s.await[agent] = append(s.await[agent], i)
+			n.open++
+		}
+	}
 }
 
 func gateOf(gates map[string]*gate, name string, most int) *gate {
@@ -240,6 +248,8 @@ func (n *node) unmet(s *Schedule) string {
 			others++
 		}
 		switch {
+		case d.condition == swarm.OnNeeded && on.status != swarm.Completed:
+			return "Referenced agent @" + on.task.Agent + " " + ended(on.status)
 		case d.condition == swarm.OnAlways,
 			on.status == swarm.Completed && d.condition != swarm.OnFailed,
 			on.status == swarm.Failed && d.condition != swarm.OnSuccess:
@@ -255,6 +265,16 @@ func (n *node) unmet(s *Schedule) string {
 		return soft
 	}
 	return ""
+}
+
+// needed is the task that n needs completed and that ended otherwise.
+func (n *node) needed(s *Schedule) (int, bool) {
+	for _, d := range n.deps {
+		if d.condition == swarm.OnNeeded && s.nodes[d.node].status != swarm.Completed {
+			return d.node, true
+		}
+	}
+	return 0, false
 }
 
 func ended(s swarm.Status) string {

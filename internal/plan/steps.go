@@ -5,7 +5,8 @@ import "swarm"
 // A Step is what is to be done next.
 type Step struct {
 	Kind      StepKind
-	Task      int    // of StepRun, StepSkip and StepCancel
+	Task      int    // of all but StepIterate
+	Needed    int    // of StepFail: the task whose end fails it
 	Group     int    // of StepIterate
 	Iteration int    // the task's or the group's
 	Reason    string // why it is skipped or cancelled
@@ -21,6 +22,7 @@ const (
 	StepSkip                    // the task has ended as skipped
 	StepCancel                  // the task has ended as cancelled
 	StepIterate                 // the group's next iteration has begun
+	StepFail                    // the task has ended as failed: what it needed is not to be had
 )
 
 // Next gives the next thing to do, and has taken it as done.
@@ -34,6 +36,10 @@ func (s *Schedule) Next() Step {
 			why := n.unmet(s)
 			if why == "" {
 				continue
+			}
+			if needed, ok := n.needed(s); ok {
+				s.Ended(i, swarm.Failed)
+				return Step{Kind: StepFail, Task: i, Needed: needed, Iteration: s.Iteration(i), Reason: why}
 			}
 			s.Ended(i, swarm.Skipped)
 			return Step{Kind: StepSkip, Task: i, Iteration: s.Iteration(i), Reason: why}
@@ -181,6 +187,9 @@ func (s *Schedule) Ended(i int, st swarm.Status) {
 	s.leave(i)
 	n.status, n.why = st, Wait{}
 	s.left--
+	if st == swarm.Completed && !s.good[n.task.Agent] {
+		s.firstOutput(n.task.Agent)
+	}
 	for _, k := range n.next {
 		if s.nodes[k].group == n.group {
 			s.settle(k)
@@ -197,6 +206,17 @@ func (s *Schedule) Ended(i int, st swarm.Status) {
 		return
 	}
 	s.finish(n.group)
+}
+
+// firstOutput says that an agent has made something: those who awaited that may be judged.
+func (s *Schedule) firstOutput(agent string) {
+	s.good[agent] = true
+	for _, k := range s.await[agent] {
+		if s.nodes[k].status == swarm.Pending {
+			s.settle(k)
+		}
+	}
+	delete(s.await, agent)
 }
 
 // finish says that a group is through: now those that wait for it from other groups may be judged.
@@ -232,6 +252,11 @@ func (s *Schedule) Iterate(group int) {
 		n.open = 0
 		for _, d := range n.deps {
 			if !s.settled(i, d.node) {
+				n.open++
+			}
+		}
+		for _, agent := range n.task.Awaits {
+			if !s.good[agent] {
 				n.open++
 			}
 		}

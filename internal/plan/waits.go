@@ -26,6 +26,7 @@ const (
 	ForDependency  WaitFor = "dependency"  // Task has not ended
 	ForAgent       WaitFor = "agent"       // Agent is busy with Task
 	ForConcurrency WaitFor = "concurrency" // as many copies of it run as may
+	ForOutput      WaitFor = "output"      // Agent to make its first output
 	ForSlot        WaitFor = "slot"        // as many turns run as may
 	ForRetry       WaitFor = "retry"       // its next attempt, at Until
 	ForPerson      WaitFor = "person"      // somebody to decide
@@ -38,6 +39,8 @@ func (w Wait) String() string {
 		return w.Task
 	case ForAgent:
 		return fmt.Sprintf("@%s, busy with %s", w.Agent, w.Task)
+	case ForOutput:
+		return fmt.Sprintf("@%s (no output yet)", w.Agent)
 	case ForConcurrency:
 		return fmt.Sprintf("a place among the copies of %s", w.Task)
 	case ForSlot:
@@ -92,6 +95,11 @@ func (s *Schedule) Iterations(i int) int { return s.groups[s.nodes[i].group].ite
 // GroupIterations is how many iterations a group has.
 func (s *Schedule) GroupIterations(group int) int { return s.groups[group].iterations }
 
+// Blocked says whether the i-th task waits for others to end or to make something.
+func (s *Schedule) Blocked(i int) bool {
+	return s.nodes[i].status == swarm.Pending && s.nodes[i].open > 0
+}
+
 // Waits says for whom and why the i-th task waits; nil when it does not.
 func (s *Schedule) Waits(i int) []Wait {
 	n := &s.nodes[i]
@@ -106,6 +114,11 @@ func (s *Schedule) Waits(i int) []Wait {
 		if n.open > 0 && !s.settled(i, d.node) {
 			on := s.nodes[d.node].task
 			waits = append(waits, Wait{For: ForDependency, Task: on.Name, Agent: on.Agent})
+		}
+	}
+	for _, agent := range n.task.Awaits {
+		if !s.good[agent] {
+			waits = append(waits, Wait{For: ForOutput, Agent: agent})
 		}
 	}
 	switch {

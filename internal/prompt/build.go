@@ -35,7 +35,8 @@ type Turn struct {
 	Sent          []string // what a start of this turn that was cut had already sent
 
 	Output func(task string) (Output, bool) // the last output of a task, asked for at each reference; false = it has never run
-	Inputs map[string]string                // the task that {{input:x}} stands for
+	Good   func(agent, task string) (Output, bool)
+	Inputs map[string]string // the task that {{input:x}} stands for
 	Stdin  []byte
 }
 
@@ -206,6 +207,8 @@ func (a *assembly) find(p *Part) (injection, error) {
 		return injection{origin{from: FromSent}, &sentFence, data(p.Text)}, nil
 	case KindStdin:
 		return injection{origin{from: KindStdin}, nil, data(view(a.turn.Stdin))}, nil
+	case KindAgent:
+		return a.findGood(p)
 	}
 	task := p.Name
 	if p.Kind == KindInput {
@@ -232,6 +235,16 @@ func (a *assembly) find(p *Part) (injection, error) {
 		}
 	}
 	return injection{from, &outputFence, data(view(text))}, nil
+}
+
+// findGood is an agent's output, as a line refers to it: in place, behind a label.
+func (a *assembly) findGood(p *Part) (injection, error) {
+	if a.turn.Good != nil {
+		if out, ok := a.turn.Good(p.Name, p.Task); ok {
+			return injection{origin{KindAgent, p.Name, out.Turn}, nil, "[Output from @" + p.Name + "]: " + data(view(out.Text))}, nil
+		}
+	}
+	return injection{}, bad(p, "Agent @%s has no output to reference. Run a task for @%s first.", p.Name, p.Name)
 }
 
 // data is injected text: escaped, and without the newlines at its end.

@@ -30,6 +30,7 @@ type Part struct {
 	Kind     string `json:"kind"`               // one of the Kind constants
 	Text     string `json:"text,omitempty"`     // of a text
 	Name     string `json:"name,omitempty"`     // the task of an output, the input's own name of an input
+	Task     string `json:"task,omitempty"`     // of an agent: the task whose output it is; "" = the agent's newest good one
 	Selector string `json:"selector,omitempty"` // which part of the output; "" = all of it
 	File     string `json:"file,omitempty"`     // where it is written
 	Line     int    `json:"line,omitempty"`     // of a reference, from 1
@@ -42,6 +43,7 @@ const (
 	KindOutput = "output" // {{output:task}}
 	KindInput  = "input"  // {{input:name}}
 	KindStdin  = "stdin"  // {{STDIN}}
+	KindAgent  = "agent"  // $agent, in lines only
 )
 
 // String is the part as it is written in a prompt file.
@@ -51,6 +53,8 @@ func (p Part) String() string {
 		return p.Text
 	case KindStdin:
 		return "{{STDIN}}"
+	case KindAgent:
+		return "$" + p.Name
 	}
 	if p.Selector == "" {
 		return "{{" + p.Kind + ":" + p.Name + "}}"

@@ -134,6 +134,13 @@ func (h *Hand) makePrompt(w *work) (prompt.Prompt, error) {
 		}
 		return out, ok
 	}
+	t.Good = func(agent, task string) (prompt.Output, bool) {
+		out, ok, err := h.ledger.good(h.Log, agent, task)
+		if err != nil {
+			broken = err
+		}
+		return out, ok
+	}
 	made, err := prompt.Build(t)
 	if broken != nil {
 		return made, broken
@@ -179,8 +186,9 @@ func (h *Hand) failures(c flow.Call) ([]prompt.Failure, error) {
 
 // A ledger is a fold of the log: each task's last output, and what all turns have cost.
 type ledger struct {
-	read    int64 // up to which event
-	outputs map[string]swarm.CallEnd
+	read    int64                    // up to which event
+	outputs map[string]swarm.CallEnd // by task
+	goods   map[string]swarm.CallEnd // by agent, and by agent and task: of turns that did what was asked
 	usage   swarm.Usage
 }
 
@@ -215,9 +223,12 @@ func (l *ledger) enter(e *swarm.Event) error {
 	l.usage = l.usage.Plus(r.Usage)
 	if r.Output != "" {
 		if l.outputs == nil {
-			l.outputs = map[string]swarm.CallEnd{}
+			l.outputs, l.goods = map[string]swarm.CallEnd{}, map[string]swarm.CallEnd{}
 		}
 		l.outputs[e.Task] = r.CallEnd
+		if r.Status == swarm.CallOK {
+			l.goods[goodKey(e.Agent, "")], l.goods[goodKey(e.Agent, e.Task)] = r.CallEnd, r.CallEnd
+		}
 	}
 	return nil
 }
@@ -227,6 +238,21 @@ func (l *ledger) output(log swarm.Log, task string) (prompt.Output, bool, error)
 		return prompt.Output{}, false, err
 	}
 	end, ok := l.outputs[task]
+	return read(log, end, ok)
+}
+
+func goodKey(agent, task string) string { return agent + "/" + task }
+
+// good is the newest output of an agent, or of one of its tasks, that came of a turn which did what was asked.
+func (l *ledger) good(log swarm.Log, agent, task string) (prompt.Output, bool, error) {
+	if err := l.follow(log); err != nil {
+		return prompt.Output{}, false, err
+	}
+	end, ok := l.goods[goodKey(agent, task)]
+	return read(log, end, ok)
+}
+
+func read(log swarm.Log, end swarm.CallEnd, ok bool) (prompt.Output, bool, error) {
 	if !ok {
 		return prompt.Output{}, false, nil
 	}

@@ -291,7 +291,7 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	}
 	for _, t := range p.Tasks {
 		g := first + t.Group
-		r.addTask(task{Group: g, DependsOn: t.DependsOn, Concurrency: t.Concurrency, Task: Task{Name: t.Name, Base: t.Base, Agent: t.Agent,
+		r.addTask(task{Group: g, DependsOn: t.DependsOn, Awaits: t.Awaits, Concurrency: t.Concurrency, Task: Task{Name: t.Name, Base: t.Base, Agent: t.Agent,
 			Status: swarm.Pending, Iteration: 1, Iterations: r.groups[g].Iterations, Model: t.Model}})
 	}
 	return nil

@@ -35,6 +35,7 @@ type task struct {
 	Task
 	Group       int                `json:"group"`
 	DependsOn   []swarm.Dependency `json:"depends_on,omitempty"`
+	Awaits      []string           `json:"awaits,omitempty"`
 	Concurrency int                `json:"concurrency,omitempty"`
 	Began       time.Time          `json:"began,omitzero"` // when its running turn started
 	agent       int                // its number in agents, or -1

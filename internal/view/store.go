@@ -74,7 +74,7 @@ func (r *Run) reschedule(tasks []task) error {
 		all.Groups = append(all.Groups, swarm.Group{Iterations: g.Iterations - g.Iteration + min(g.Iteration, 2)})
 	}
 	for _, t := range tasks {
-		all.Tasks = append(all.Tasks, swarm.Task{Name: t.Name, Base: t.Base, Agent: t.Agent, Group: t.Group, DependsOn: t.DependsOn, Concurrency: t.Concurrency})
+		all.Tasks = append(all.Tasks, swarm.Task{Name: t.Name, Base: t.Base, Agent: t.Agent, Group: t.Group, DependsOn: t.DependsOn, Awaits: t.Awaits, Concurrency: t.Concurrency})
 	}
 	if err := r.sched.Add(&all); err != nil {
 		return err
