@@ -171,7 +171,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 		first := len(l.voices) == 0
 		l.meet()
 		if first {
-			l.say(runsLabel, fmt.Sprintf("run %s: %s, %s", oneLine(r.ID), oneLine(r.Name), plural(int64(r.Len()), "task")))
+			l.say(runsLabel, fmt.Sprintf("run %s: %s%s", oneLine(r.ID), unit(oneLine(r.Name), ", "), plural(int64(r.Len()), "task")))
 		}
 		return
 	}
@@ -299,7 +299,8 @@ func wholeRunes(text string) string {
 	return text
 }
 
-// endLines prints lines that will not be ended any more.
+// endLines prints lines that will not be ended any more, and lets go what was kept for more: of the many tasks of a run few
+// speak at a time.
 func (l *Lines) endLines(task string, v *voice) {
 	if v.text.any {
 		l.line(task, v, &v.text, " | ")
@@ -307,6 +308,7 @@ func (l *Lines) endLines(task string, v *voice) {
 	if v.errors.any {
 		l.line(task, v, &v.errors, " ! ")
 	}
+	v.text, v.errors = partial{}, partial{}
 }
 
 // say prints one line about a task or the run.

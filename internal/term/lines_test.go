@@ -213,3 +213,16 @@ func BenchmarkLines(b *testing.B) {
 		}
 	})
 }
+
+// A task that has spoken costs nothing: runs have thousands.
+func TestLinesKeepNothingOfWhoHasSpoken(t *testing.T) {
+	l, w, _ := newLines(t, false)
+	w.begin(1, "plan")
+	w.startTask("plan")
+	l.Delta("plan", text(strings.Repeat("x", 2*maxLine)))
+	l.Delta("plan", provider.Delta{Kind: provider.DeltaStderr, Text: "no newline"})
+	w.complete("plan", 1)
+	if v := l.voices["plan"]; cap(v.text.head)+cap(v.errors.head) > 0 {
+		t.Errorf("%d and %d bytes are kept", cap(v.text.head), cap(v.errors.head))
+	}
+}
