@@ -48,7 +48,7 @@ type Task struct {
 	DependsOn   []Dependency      `json:"depends_on,omitempty"`
 	Awaits      []string          `json:"awaits,omitempty"`       // agents of which it needs an output, and that have made none yet
 	WaitTimeout time.Duration     `json:"wait_timeout,omitempty"` // how long it waits for others before it fails; 0 = as long as it takes
-	Inputs      map[string]string `json:"inputs,omitempty"` // {{input:x}} is {{output:Inputs[x]}}
+	Inputs      map[string]string `json:"inputs,omitempty"`       // {{input:x}} is {{output:Inputs[x]}}
 	Expect      *Expect           `json:"expect,omitempty"`
 	Retries     int               `json:"retries,omitempty"`
 	OnFailure   OnFailure         `json:"on_failure,omitempty"`
@@ -121,7 +121,8 @@ type Agent struct {
 	Provider    string            `json:"provider"`       // a name in Plan.Providers
 	Model       string            `json:"model,omitempty"`
 	Tier        string            `json:"tier,omitempty"`
-	Role        Hash              `json:"role,omitempty"` // its role prompt: prompt.Template
+	Role        Hash              `json:"role,omitempty"`      // its role prompt: prompt.Template
+	RoleName    string            `json:"role_name,omitempty"` // the prompt that the file names for it
 	Tools       []string          `json:"tools,omitempty"`
 	Root        string            `json:"root,omitempty"` // the folder its tools may touch; absolute
 	Permissions Permissions       `json:"permissions,omitzero"`
@@ -143,14 +144,15 @@ type Edge struct {
 
 // A ProviderSpec says how a kind of agent is reached. Presets fill what a user leaves out.
 type ProviderSpec struct {
-	Name    string            `json:"name"`
-	Kind    string            `json:"kind"` // command, script, …
-	Command []string          `json:"command,omitempty"`
-	Script  Hash              `json:"script,omitempty"` // the script's file, stored with the plan
-	BaseURL string            `json:"base_url,omitempty"`
-	Models  map[string]string `json:"models,omitempty"` // by tier: small, medium, large
-	Price   Price             `json:"price,omitzero"`
-	Env     map[string]string `json:"env,omitempty"`
+	Name       string            `json:"name"`
+	Kind       string            `json:"kind"` // command, script, …
+	Command    []string          `json:"command,omitempty"`
+	Script     Hash              `json:"script,omitempty"`      // the script's file, stored with the plan
+	ScriptFile string            `json:"script_file,omitempty"` // as the compose file names it
+	BaseURL    string            `json:"base_url,omitempty"`
+	Models     map[string]string `json:"models,omitempty"` // by tier: small, medium, large
+	Price      Price             `json:"price,omitzero"`
+	Env        map[string]string `json:"env,omitempty"`
 }
 
 // A Price is US dollars for a million tokens.

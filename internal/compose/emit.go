@@ -180,6 +180,7 @@ func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
 		out.Role = a.role.hash
 	}
 	if k := a.keys; k != nil {
+		out.RoleName = k.Role.value
 		out.Model, out.Tier, out.Tools, out.Env = k.Model.value, k.Tier.value, texts(k.Tools), pairs(k.Env)
 		out.Permissions = swarm.Permissions{Spawn: k.Permissions.Spawn.value, Orchestrate: k.Permissions.Orchestrate.value}
 		if k.Root.given() {

@@ -100,7 +100,7 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 		s.Kind, s.Command, s.BaseURL, s.Models, s.Env = kindOf(e), texts(v.Command), v.BaseURL.value, pairs(v.Models), pairs(v.Env)
 		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
 		if v.Script.given() {
-			s.Script = c.fileBody(v.Script)
+			s.Script, s.ScriptFile = c.fileBody(v.Script), v.Script.value
 		}
 	}
 	c.specs[name] = s
