@@ -221,11 +221,14 @@ func bad(what string, needed bool, err error) finding {
 
 func (a *app) examine(ctx context.Context, src *source) []finding {
 	var all []finding
-	if h, err := a.home(); err != nil {
-		return append(all, bad("state folder", true, err))
-	} else {
-		all = append(all, finding{What: "state folder", Found: h.Dir(), Needed: true})
+	h, err := a.home()
+	if err == nil {
+		err = h.Make()
 	}
+	if err != nil {
+		return append(all, bad("state folder", true, err))
+	}
+	all = append(all, finding{What: "state folder", Found: h.Dir(), Needed: true})
 	if out, err := exec.CommandContext(ctx, "git", "--version").Output(); err != nil {
 		all = append(all, finding{What: "git", Problem: "not found", Hint: "without it `swarm diff` has nothing to show"})
 	} else {

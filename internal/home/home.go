@@ -36,7 +36,7 @@ type Home struct {
 	dir string
 }
 
-// Open makes the folder if it is not there, and says why it cannot be used. It does little, for every command begins with it.
+// Open says why the folder cannot be used, if it is there. It does little, for every command begins with it.
 func Open() (*Home, error) {
 	dir, err := where()
 	if err != nil {
@@ -47,37 +47,43 @@ func Open() (*Home, error) {
 
 // At is Open for a given folder.
 func At(dir string) (*Home, error) {
-	hint := "set " + Variable + " to a folder of your own"
+	h := &Home{dir: dir}
 	info, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(dir, 0o700); err != nil {
-			return nil, &swarm.Error{Kind: swarm.BadInput, File: dir, Msg: "the state folder cannot be made", Hint: hint, Err: bare(err)}
-		}
-		return &Home{dir: dir}, nil
-	}
-	bad := func(msg string, err error) (*Home, error) {
-		return nil, &swarm.Error{Kind: swarm.BadInput, File: dir, Msg: msg, Hint: hint, Err: err}
-	}
-	if err != nil {
-		return bad("the state folder cannot be used", bare(err))
-	}
-	if !info.IsDir() {
-		return bad("the state folder is a file", nil)
-	}
-	// Folders made here are closed to others, but whoever may write beside them could put his own in their place.
-	if info.Mode().Perm()&0o002 != 0 {
-		hint = "close it to others with `chmod 700`, or " + hint
-		return bad("everybody may write in the state folder", nil)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return h, nil
+	case err != nil:
+		return nil, h.useless("the state folder cannot be used", err)
+	case !info.IsDir():
+		return nil, h.useless("the state folder is a file", nil)
+	case info.Mode().Perm()&0o002 != 0:
+		// Folders made here are closed to others, but whoever may write beside them could put his own in their place.
+		e := h.useless("everybody may write in the state folder", nil)
+		e.Hint = "close it to others with `chmod 700`, or " + e.Hint
+		return nil, e
 	}
 	me := os.Geteuid()
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != me && me != 0 {
-		return bad("the state folder belongs to another user", nil)
+		return nil, h.useless("the state folder belongs to another user", nil)
+	}
+	return h, nil
+}
+
+// Make makes the folder if it is not there, and says why nothing can be written in it. Whoever begins something calls it; those
+// who only look must leave no trace.
+func (h *Home) Make() error {
+	if err := os.MkdirAll(h.dir, 0o700); err != nil {
+		return h.useless("the state folder cannot be made", err)
 	}
 	const writeAndEnter = 2 | 1
-	if err := syscall.Access(dir, writeAndEnter); err != nil {
-		return bad("the state folder cannot be written in", err)
+	if err := syscall.Access(h.dir, writeAndEnter); err != nil {
+		return h.useless("the state folder cannot be written in", err)
 	}
-	return &Home{dir: dir}, nil
+	return nil
+}
+
+func (h *Home) useless(msg string, err error) *swarm.Error {
+	return &swarm.Error{Kind: swarm.BadInput, File: h.dir, Msg: msg, Hint: "set " + Variable + " to a folder of your own", Err: bare(err)}
 }
 
 // where is the folder's absolute path.
@@ -139,6 +145,9 @@ func (h *Home) summaryPath(run string) string { return h.in("runs", run+".jsonl"
 // MakeRuns makes the folder in which logs are created. The first time, it also tells git that the state folder is none of its
 // business, but for the prompts: it may lie in somebody's repository.
 func (h *Home) MakeRuns() error {
+	if err := h.Make(); err != nil {
+		return err
+	}
 	err := os.Mkdir(h.in("runs"), 0o700)
 	switch {
 	case err == nil:

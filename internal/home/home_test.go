@@ -15,9 +15,8 @@ import (
 func newHome(t testing.TB) *Home {
 	t.Helper()
 	h, err := At(filepath.Join(t.TempDir(), "state"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, h.Make())
 	return h
 }
 
@@ -28,7 +27,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func TestOpenMakesAFolderOfOurOwn(t *testing.T) {
+func TestTheFolderIsMadeWhenItIsNeeded(t *testing.T) {
 	user := t.TempDir()
 	t.Setenv("HOME", user)
 	t.Setenv(Variable, "")
@@ -37,13 +36,17 @@ func TestOpenMakesAFolderOfOurOwn(t *testing.T) {
 	if h.Dir() != filepath.Join(user, ".swarm") {
 		t.Errorf("it is %s", h.Dir())
 	}
+	if _, err := os.Stat(h.Dir()); err == nil {
+		t.Error("it was made before anything was done")
+	}
+	must(t, h.Make())
 	info, err := os.Stat(h.Dir())
 	must(t, err)
 	if info.Mode().Perm() != 0o700 {
 		t.Errorf("its mode is %v", info.Mode())
 	}
 	if names, _ := os.ReadDir(h.Dir()); len(names) != 0 {
-		t.Errorf("it has %v in it, before anything was done", names)
+		t.Errorf("it has %v in it", names)
 	}
 	t.Chdir(user)
 	t.Setenv(Variable, "elsewhere/state")
@@ -84,7 +87,10 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 		open:                        "everybody may write",
 		"/proc/nothing/can/be/made": "cannot be made",
 	} {
-		_, err := At(path)
+		h, err := At(path)
+		if err == nil {
+			err = h.Make()
+		}
 		if swarm.KindOf(err) != swarm.BadInput || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		}
