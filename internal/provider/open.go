@@ -35,6 +35,8 @@ func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 	switch spec.Kind {
 	case "command":
 		return newCommand(spec, opt)
+	case "notify":
+		return newNotifier(spec, opt)
 	case "script":
 		file := opt.ScriptFile
 		if file == "" {

@@ -80,6 +80,7 @@ type Reply struct {
 	Output  []byte      // the last MaxOutput bytes of it, cut at a rune's beginning
 	Bytes   int64       // how long it was before that
 	Usage   swarm.Usage // zero tokens = not reported
+	Free    bool        // no model was asked: the turn cost nothing
 	Session string      // to continue with, or ""
 	Exit    int         // a program's exit code
 	Stderr  []byte      // the tail of what a program wrote there, for the error's text

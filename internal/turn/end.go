@@ -75,6 +75,9 @@ func failure(err error) swarm.CallEnd {
 
 func usage(r provider.Reply, w *work) swarm.Usage {
 	u := r.Usage
+	if r.Free {
+		return u
+	}
 	u.Calls = 1
 	if u.Tokens() == 0 {
 		u.InputTokens, u.OutputTokens, u.Estimated = swarm.EstimateTokens(int64(len(w.prompt))), swarm.EstimateTokens(r.Bytes), true

@@ -109,6 +109,9 @@ func (h *Hand) makePrompt(w *work) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of, Inputs: w.task.Inputs}
+	if w.spec.Kind == "notify" { // a person is told what was written, and nothing about tasks
+		t.Task, t.Agent, t.Iteration = "", "", 0
+	}
 	if t.Role, err = h.template(w.agent.Role); err != nil {
 		return prompt.Prompt{}, err
 	}
