@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -200,17 +201,26 @@ func (p *place) copies(id string) map[string]string {
 	return all
 }
 
-// left are the living processes that belong to a run.
+// left tells of the living processes that belong to a run.
 func left(id string) (found []string) {
+	for _, pid := range processesWith("SWARM_RUN_ID=" + id) {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		found = append(found, fmt.Sprint(pid, " ", strings.ReplaceAll(string(name), "\x00", " ")))
+	}
+	return found
+}
+
+// processesWith are the living processes with a variable in their environment.
+func processesWith(variable string) (pids []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		env, err := os.ReadFile(dir + "/environ")
-		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), "SWARM_RUN_ID="+id) {
-			name, _ := os.ReadFile(dir + "/cmdline")
-			found = append(found, filepath.Base(dir)+" "+strings.ReplaceAll(string(name), "\x00", " "))
+		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), variable) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			pids = append(pids, pid)
 		}
 	}
-	return found
+	return pids
 }
 
 // A process is one that drives a run and prints its events.
@@ -276,6 +286,21 @@ func (d *process) ends() int {
 	return d.cmd.ProcessState.ExitCode()
 }
 
+// soFar takes what it has said until now.
+func (d *process) soFar() []swarm.PublicEvent {
+	for {
+		select {
+		case e, ok := <-d.lines:
+			if !ok {
+				return d.said
+			}
+			d.said = append(d.said, e)
+		default:
+			return d.said
+		}
+	}
+}
+
 func (d *process) signal(s syscall.Signal) { _ = d.cmd.Process.Signal(s) }
 
 // kill kills it, and says whether it was alive until then.
@@ -323,4 +348,10 @@ func words(events []swarm.Event) string {
 		all = append(all, strings.TrimSpace(strconv.FormatInt(e.Seq, 10)+" "+string(e.Kind)+" "+e.Task+" "+e.Turn+" "+string(e.Data)))
 	}
 	return strings.Join(all, "\n")
+}
+
+// compose puts another compose file in place of the pipeline.
+func (p *place) compose(text string) {
+	p.Helper()
+	p.check(os.WriteFile(filepath.Join(p.dir, "swarm", "swarm.yaml"), []byte(text), 0o600))
 }

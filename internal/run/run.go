@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"swarm"
@@ -76,6 +77,10 @@ func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Pla
 		}
 		_ = log.Close()
 		_ = sqlite.Remove(h.RunPath(start.ID)) // there never was such a run
+		var e *swarm.Error
+		if errors.Is(err, syscall.ENOSPC) && errors.As(err, &e) {
+			e.Hint = "make room, then start the run again"
+		}
 		return nil, err
 	}
 	return r, nil
@@ -166,7 +171,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	err = d.leave(ctx, err)
 	picture, err2 := w.stop()
 	if err == nil && err2 == nil {
-		err = r.home.Save(summarize(picture))
+		_ = r.home.Save(summarize(picture))
 	}
 	return picture, r.lost(errors.Join(err, err2))
 }
@@ -241,8 +246,10 @@ func (d *driver) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.home.Save(home.Summary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
+	// A summary only saves others from reading the log.
+	_ = d.home.Save(home.Summary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
 		Tasks: len(p.Tasks), PID: os.Getpid()})
+	return nil
 }
 
 func (d *driver) plan() (*swarm.Plan, error) {

@@ -63,13 +63,14 @@ func (l *Log) Err() error {
 
 // commit writes a group as one transaction.
 func (l *Log) commit(group []*request) {
-	sync := false
+	sync, bytes := false, 0
 	for _, r := range group {
 		sync = sync || !r.noSync
+		bytes += r.bytes
 	}
 	t := tx{l: l, w: l.w}
 	l.wrote = l.wrote[:0]
-	err := l.write(&t, group, sync)
+	err := l.write(&t, group, l.mode(sync, bytes))
 	for _, r := range group {
 		if err != nil {
 			r.seqs, r.err = nil, err
@@ -91,7 +92,7 @@ func (l *Log) lose(r *request) {
 }
 
 // write makes the transaction. An error of its own means that nothing of the group is written.
-func (l *Log) write(t *tx, group []*request, sync bool) (err error) {
+func (l *Log) write(t *tx, group []*request, mode string) (err error) {
 	if broken := l.broken.Load(); broken != nil {
 		return broken
 	}
@@ -99,7 +100,6 @@ func (l *Log) write(t *tx, group []*request, sync bool) (err error) {
 		return err
 	}
 	defer l.turn.give()
-	mode := l.mode(sync)
 	if err := l.setMode(mode); err != nil {
 		return err
 	}
@@ -120,13 +120,13 @@ func (l *Log) write(t *tx, group []*request, sync bool) (err error) {
 		t.w.exec("ROLLBACK")
 		return l.judge(err)
 	}
+	l.fresh = false
 	switch {
 	case mode == syncOff:
-		l.fresh = false
-		return l.settle()
+		return errors.Join(l.settle(), l.setMode(syncFull)) // or closing the log would move events without a sync
 	case t.changed:
 		l.owed.Store(mode != syncFull)
-	case sync && t.repeats:
+	case mode == syncFull && t.repeats:
 		return l.settle() // what was there already may be a lazy batch's, and not on disk yet
 	}
 	return nil
@@ -139,13 +139,17 @@ const (
 	syncFull   = "PRAGMA synchronous=FULL"   // the commit
 )
 
+// maxFirst is how large a first commit may be that is synced once. SQLite moves events from one file to the other when a commit
+// brings the write-ahead log to 1,000 pages, and must sync both then.
+const maxFirst = 1 << 20
+
 // mode is what the next commit needs. In a new log SQLite would sync the empty write-ahead log, the folder and then the commit; the
 // folder is on disk already, and one sync does for the rest.
-func (l *Log) mode(sync bool) string {
+func (l *Log) mode(sync bool, bytes int) string {
 	switch {
 	case !sync:
 		return syncNormal
-	case l.fresh:
+	case l.fresh && bytes < maxFirst:
 		return syncOff
 	}
 	return syncFull

@@ -1,0 +1,172 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"swarm"
+)
+
+// A disk is a file system of its own, on which the state folder lies.
+type disk struct {
+	*place
+	image, dir string
+}
+
+// needsDisk skips a test where no file system can be mounted.
+func needsDisk(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a file system of its own")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no file system can be mounted here: %s", out)
+	}
+	_ = exec.Command("umount", dir).Run()
+}
+
+func (p *place) must(name string, args ...string) {
+	p.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		p.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// onDisk puts the state folder on an ext4 of its own.
+func (p *place) onDisk() *disk {
+	p.Helper()
+	d := &disk{place: p, image: filepath.Join(p.TempDir(), "image"), dir: p.TempDir()}
+	p.check(os.WriteFile(d.image, nil, 0o600))
+	p.check(os.Truncate(d.image, 64<<20))
+	p.must("mkfs.ext4", "-q", d.image)
+	p.must("mount", "-o", "loop", d.image, d.dir)
+	p.Cleanup(func() { _ = exec.Command("umount", d.dir).Run() })
+	p.home = filepath.Join(d.dir, "home")
+	return d
+}
+
+// losesPower makes the disk forget what was not synced, ends everything that runs, and mounts the disk again with what is left.
+// What is said or noted after the cut counts for nothing: in a real one nobody would be left to say it.
+func (d *disk) losesPower(p *process) {
+	d.Helper()
+	ledger := filepath.Join(d.place.dir, "ledger")
+	noted, _ := os.ReadFile(ledger)
+	said := p.soFar()
+	d.shutDown()
+	p.kill()
+	for pids := d.running(); len(pids) > 0; pids = d.running() {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	p.said = said
+	d.check(os.WriteFile(ledger, noted, 0o600))
+	d.must("umount", d.dir)
+	d.must("mount", "-o", "loop", d.image, d.dir)
+}
+
+// running are the processes that use the disk, and their agents.
+func (d *disk) running() []int { return processesWith("SWARM_HOME=" + d.home) }
+
+// shutDown has the file system drop everything that was not synced: nothing reaches the disk from now on.
+func (d *disk) shutDown() {
+	d.Helper()
+	root, err := os.Open(d.dir)
+	d.check(err)
+	defer root.Close()
+	const shutdown, withoutJournal = 0x8004587d, 2
+	how := uint32(withoutJournal)
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, root.Fd(), shutdown, uintptr(unsafe.Pointer(&how))); errno != 0 {
+		d.Fatalf("the file system cannot be shut down: %v", errno)
+	}
+}
+
+// TestPowerLoss cuts the power under a run, again and again. What somebody was told of must be there afterwards: what the driver
+// printed, and what an agent had begun with.
+func TestPowerLoss(t *testing.T) {
+	if !long {
+		t.Skip("it takes a minute: set SWARM_TEST_LONG=1")
+	}
+	needsDisk(t)
+	calm := newPlace(t)
+	calm.runs(0, "up")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	v := &victim{random: rand.New(rand.NewPCG(seed, 0))}
+	for v.kills < 300 && !t.Failed() {
+		v.place = newPlace(t)
+		v.disk = v.onDisk()
+		v.drive()
+		v.holdAgainst(calm)
+	}
+	t.Logf("%d power losses in %d runs: %d turns ended, %d of them started again, %d pauses acknowledged", v.kills, v.count, v.ended, v.again, v.pauses)
+}
+
+// promised are the events that are on disk before anybody hears of them. The others follow from them.
+var promised = map[swarm.EventKind]bool{swarm.RunStarted: true, swarm.PlanAdded: true, swarm.TurnStarted: true, swarm.TurnEnded: true, swarm.Control: true, swarm.LoopEnded: true}
+
+// SQLite moves what was written from one file to the other when there is much of it; a run that begins with large prompts does so
+// with its first commit.
+func TestPowerLossAfterALargeBeginning(t *testing.T) {
+	if !long {
+		t.Skip("it mounts file systems: set SWARM_TEST_LONG=1")
+	}
+	needsDisk(t)
+	for turns := range 3 {
+		p := newPlace(t)
+		d := p.onDisk()
+		p.compose(`
+provider: sh
+providers:
+  sh: {kind: command, command: [sh, -c, 'cat > /dev/null; echo done']}
+tasks:
+  a: {prompt-file: large.md}
+  b: {prompt-file: large.md, depends_on: [a]}
+  c: {prompt-string: "last", depends_on: [b]}
+`)
+		p.check(os.WriteFile(filepath.Join(p.dir, "swarm", "large.md"), []byte(strings.Repeat("a long story\n", 250_000)), 0o600))
+		driver := p.drives("up")
+		driver.until(swarm.TurnStarted)
+		for range turns {
+			driver.until(swarm.TurnEnded)
+		}
+		d.losesPower(driver)
+		p.runs(0, "resume", "@last")
+	}
+}
+
+// A full disk stops a run with a clear word. When there is room again, it goes on.
+func TestFullDisk(t *testing.T) {
+	needsDisk(t)
+	calm := newPlace(t)
+	calm.runs(0, "up")
+	for size := 40; size <= 360; size += 40 { // from where there is no room to begin, to where there is almost enough
+		p := newPlace(t)
+		dir := t.TempDir()
+		p.must("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dk", size), "tmpfs", dir)
+		t.Cleanup(func() { _ = exec.Command("umount", dir).Run() })
+		p.home = filepath.Join(dir, "home")
+		if _, errs := p.runs(1, "up"); !strings.Contains(errs, "no space left on device") || !strings.Contains(errs, "hint: make room") {
+			t.Errorf("with %d kB: %s", size, errs)
+		}
+		p.must("mount", "-o", "remount,size=64m", dir)
+		if len(p.list()) == 0 {
+			p.runs(0, "up")
+		} else {
+			p.runs(0, "resume", "@last")
+		}
+		v := &victim{place: p, id: p.list()[0].ID}
+		v.holdAgainst(calm)
+	}
+}
