@@ -38,6 +38,10 @@ var house = map[string]room{
 
 	"swarm/internal/plan":   {1, map[string]string{"swarm": nouns}},
 	"swarm/internal/prompt": {1, map[string]string{"swarm": nouns}},
+	"swarm/internal/line": {1, map[string]string{
+		"swarm":                 nouns,
+		"swarm/internal/prompt": "what is asked of an agent in a line is a prompt like any other",
+	}},
 	"swarm/internal/secret": {1, nil},
 	"swarm/internal/compose": {1, map[string]string{
 		"swarm":                 nouns,

@@ -1,0 +1,351 @@
+// Package line reads the line language: what is typed into a session, or given to `swarm run`.
+//
+//	@pm Create a plan -> @builder-1,builder-2 Build what $ba asks for &
+//
+// A line is a chain of stages with arrows between them. A stage names its agents, which all get the same task, and a task may
+// refer to what an agent said last. [Scan] takes a line apart, for colours while it is typed; [Parse] makes sense of the same
+// tokens, so what is shown and what is meant cannot differ; [Complete] says how a word may end. [Line.Plan] then makes of a line,
+// and of where the session stands, the tasks that the one scheduler runs.
+//
+// A character means something only where it can: `->` before `@`, `&` by itself, `@` and `/` at the beginning. In these places, and
+// before every `$`, a `\` takes the meaning away; everywhere else text is as it was typed. Quotes mean nothing at all.
+package line
+
+import (
+	"slices"
+	"strings"
+
+	"swarm"
+	"swarm/internal/prompt"
+)
+
+// What a line may hold at most.
+const (
+	MaxLine   = 64 << 10 // bytes
+	MaxStages = 50
+	MaxRefs   = 10 // agents that one task refers to
+)
+
+// Notify is the agent that tells a person. It is always there, is never listed, and has no output to refer to.
+const Notify = "notify"
+
+// A Team is who can be spoken to.
+type Team struct {
+	Agents  []string // in the file's order
+	Default string   // who gets text that names nobody; "" = nobody
+	NoRefs  bool     // $ is an ordinary character
+}
+
+func (t *Team) has(name string) bool { return slices.Contains(t.Agents, name) }
+
+func (t *Team) reaches(name string) bool { return name == Notify || t.has(name) }
+
+// everybody is whom a task can be given to.
+func (t *Team) everybody() []string { return append(slices.Clip(t.Agents), Notify) }
+
+// A Line is what somebody entered: a command, or a chain of stages.
+type Line struct {
+	Text       string // as it was entered; all places are bytes of it
+	Command    *Command
+	Stages     []Stage
+	Background bool // it ends with &
+}
+
+// A Stage is one task, given to one agent or to several at the same time.
+type Stage struct {
+	Agents []Name
+	Model  string        // "" = the agents' own
+	Parts  []prompt.Part // the task: literal text, and a KindAgent for each reference
+	Refs   []Name        // the references, in order, each as often as it stands there
+}
+
+// A Name is an agent's name and where it stands, with the sign before it.
+type Name struct {
+	Name       string
+	Start, End int
+}
+
+// Parse reads a line. Its error is an *Error.
+func Parse(text string, team Team) (*Line, error) {
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
+	p := parser{text: text, team: &team, tokens: Scan(text, team), line: &Line{Text: text}}
+	first := skipBlanks(text, 0)
+	switch {
+	case first == len(text):
+		return nil, errorAt(0, len(text), "the line is empty").hint("write @agent and what it is to do, or /help")
+	case text[first] == '/':
+		command, err := p.command()
+		if err != nil {
+			return nil, err
+		}
+		p.line.Command = command
+		return p.line, nil
+	}
+	for {
+		more, err := p.stage()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return p.line, nil
+		}
+	}
+}
+
+// A parser goes through the tokens of a line.
+type parser struct {
+	text   string
+	team   *Team
+	tokens []Token
+	at     int // the next token
+	line   *Line
+}
+
+// next is the next token if it is of one of these kinds.
+func (p *parser) next(kinds ...Kind) (Token, bool) {
+	if p.at < len(p.tokens) && slices.Contains(kinds, p.tokens[p.at].Kind) {
+		p.at++
+		return p.tokens[p.at-1], true
+	}
+	return Token{}, false
+}
+
+func (p *parser) of(t Token) string { return p.text[t.Start:t.End] }
+
+// blanks goes over text in which nothing stands.
+func (p *parser) blanks() {
+	if p.at < len(p.tokens) && p.tokens[p.at].Kind == Text && skipBlanks(p.of(p.tokens[p.at]), 0) == p.tokens[p.at].End-p.tokens[p.at].Start {
+		p.at++
+	}
+}
+
+// stage reads one stage, up to and with the arrow behind it, and says whether there was one.
+func (p *parser) stage() (more bool, err error) {
+	p.blanks()
+	if len(p.line.Stages) == MaxStages {
+		t := p.tokens[p.at]
+		return false, errorAt(t.Start, t.End, "a line has at most %d stages", MaxStages).hint("enter the rest as a line of its own; $agent refers to what an agent said last")
+	}
+	var s Stage
+	from := len(p.text) // where the stage begins
+	if p.at < len(p.tokens) {
+		from = skipBlanks(p.text, p.tokens[p.at].Start)
+	}
+	if err := p.agents(&s); err != nil {
+		return false, err
+	}
+	if err := p.model(&s); err != nil {
+		return false, err
+	}
+	if more, err = p.task(&s); err != nil {
+		return false, err
+	}
+	switch {
+	case len(s.Agents) == 0 && len(s.Parts) == 0: // only a & can stand there: whatever else is missing was found before
+		return false, errorAt(from, from+1, "there is nothing to run in the background").hint("write the task before the &, or \\& for the character itself")
+	case len(s.Agents) == 0 && p.team.Default == "":
+		return false, errorAt(from, from+wordLen(p.text[from:]), "the line names no agent, and there is no default agent").
+			hint("write @%s before it, or choose a default agent with /use @%s", p.anybody(), p.anybody())
+	case len(s.Agents) == 0:
+		s.Agents = []Name{{p.team.Default, from, from}}
+	case len(s.Parts) == 0:
+		last := s.Agents[len(s.Agents)-1]
+		return false, errorAt(s.Agents[0].Start, last.End, "%s has no task", p.text[s.Agents[0].Start:last.End]).hint("write what is to be done behind it")
+	}
+	p.line.Stages = append(p.line.Stages, s)
+	return more, nil
+}
+
+// anybody is an agent's name for an example.
+func (p *parser) anybody() string {
+	if len(p.team.Agents) > 0 {
+		return p.team.Agents[0]
+	}
+	return "agent"
+}
+
+// agents reads who the stage is for.
+func (p *parser) agents(s *Stage) error {
+	for {
+		t, ok := p.next(Agent)
+		if !ok {
+			return nil
+		}
+		name := strings.TrimPrefix(p.of(t), "@")
+		if len(s.Agents) > 0 {
+			name = p.of(t)
+		}
+		if err := p.checkAgent(s, t, name); err != nil {
+			return err
+		}
+		s.Agents = append(s.Agents, Name{name, t.Start, t.End})
+		comma, ok := p.next(Comma)
+		if !ok {
+			return nil
+		}
+		if p.at == len(p.tokens) || p.tokens[p.at].Kind != Agent {
+			return errorAt(comma.Start, comma.End, "no agent is named behind the comma").
+				hint("write the names without blanks between them: @%s,NAME", s.Agents[0].Name)
+		}
+	}
+}
+
+func (p *parser) checkAgent(s *Stage, t Token, name string) error {
+	switch {
+	case name == "" && len(s.Agents) > 0:
+		return errorAt(t.Start, t.End, "no agent is named between the commas").hint("write the names with one comma between them")
+	case name == "":
+		return errorAt(t.Start, t.End, "no agent is named behind @").hint("write @%s, or \\@ for the character itself", p.anybody())
+	case slices.ContainsFunc(s.Agents, func(n Name) bool { return n.Name == name }):
+		return errorAt(t.Start, t.End, "@%s is named twice", name).hint("name each agent once")
+	case !t.Known:
+		return p.unknownAgent(s, t, name)
+	}
+	return nil
+}
+
+func (p *parser) unknownAgent(s *Stage, t Token, name string) error {
+	switch bare := strings.TrimLeft(name, "@"); {
+	case bare != name && len(s.Agents) > 0 && p.team.reaches(bare):
+		return p.unknown(t, name, "").hint("one @ is enough for all: @%s,%s", s.Agents[0].Name, bare)
+	case len(s.Agents) > 0:
+		return p.unknown(t, name, "")
+	}
+	e := p.unknown(t, name, "@")
+	switch {
+	case e.Hint != "":
+		return e
+	case len(p.line.Stages) == 0:
+		return e.hint(`to write it as text: \@%s`, short(name))
+	}
+	return e.hint(`to write it as text: \-> @%s`, short(name))
+}
+
+// unknown refuses a name, and hints at the nearest one with the sign before it.
+func (p *parser) unknown(t Token, name, sign string) *Error {
+	e := errorAt(t.Start, t.End, "Unknown agent: '%s'. Valid agents: %s", short(name), p.team.list())
+	if near := swarm.Nearest(name, p.team.everybody()); near != "" {
+		e.Hint = "did you mean " + sign + near + "?"
+	}
+	return e
+}
+
+// model reads the flag behind the agents.
+func (p *parser) model(s *Stage) error {
+	if len(s.Agents) == 0 {
+		return nil
+	}
+	p.blanks()
+	flag, ok := p.next(Flag)
+	if !ok {
+		return nil
+	}
+	p.blanks()
+	value, ok := p.next(Value)
+	if !ok {
+		return errorAt(flag.Start, flag.End, "--model names no model").hint("write --model NAME, or \\--model for the text itself")
+	}
+	if s.Model = p.of(value); s.Agents[0].Name == Notify && len(s.Agents) == 1 {
+		return errorAt(flag.Start, value.End, "@%s has no model", Notify).hint("leave --model out")
+	}
+	return nil
+}
+
+// task reads what is to be done, up to and with the arrow behind it, or to the line's end.
+func (p *parser) task(s *Stage) (more bool, err error) {
+	var lit []byte // text that is in no part yet
+	distinct := 0
+	for ; p.at < len(p.tokens); p.at++ {
+		switch t := p.tokens[p.at]; t.Kind {
+		case Text:
+			lit = append(lit, p.of(t)...)
+		case Escape:
+			lit = append(lit, p.of(t)[1:]...)
+		case Reference:
+			name := p.text[t.Start+1 : t.End]
+			if !t.Known {
+				return false, p.unknownReference(t, name)
+			}
+			if !refersTo(s, name) {
+				if distinct++; distinct > MaxRefs {
+					return false, errorAt(t.Start, t.End, "a task refers to at most %d agents, and $%s is one more", MaxRefs, name).
+						hint("let an agent put some of the outputs together first\nto write it as text: \\$%s", name)
+				}
+			}
+			s.addText(lit)
+			lit = lit[:0]
+			s.Parts = append(s.Parts, prompt.Part{Kind: prompt.KindAgent, Name: name})
+			s.Refs = append(s.Refs, Name{name, t.Start, t.End})
+		case Arrow:
+			p.at++
+			s.addText(lit)
+			s.trimEnd()
+			return true, nil
+		case Background:
+			p.line.Background = true
+		default:
+			return false, p.wrong(t)
+		}
+	}
+	s.addText(lit)
+	s.trimEnd()
+	return false, nil
+}
+
+func refersTo(s *Stage, name string) bool {
+	return slices.ContainsFunc(s.Refs, func(n Name) bool { return n.Name == name })
+}
+
+// addText adds a text to the task, with \n as the only end of a line and without blanks before the first of it.
+func (s *Stage) addText(lit []byte) {
+	text := string(lit)
+	if len(s.Parts) == 0 {
+		text = text[skipBlanks(text, 0):]
+	}
+	if strings.IndexByte(text, '\r') >= 0 {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	}
+	if text != "" {
+		s.Parts = append(s.Parts, prompt.Part{Kind: prompt.KindText, Text: text})
+	}
+}
+
+// trimEnd takes the blanks at the task's end away.
+func (s *Stage) trimEnd() {
+	if len(s.Parts) == 0 || s.Parts[len(s.Parts)-1].Kind != prompt.KindText {
+		return
+	}
+	last := &s.Parts[len(s.Parts)-1]
+	if last.Text = last.Text[:trimmedLen(last.Text)]; last.Text == "" {
+		s.Parts = s.Parts[:len(s.Parts)-1]
+	}
+}
+
+func (p *parser) unknownReference(t Token, name string) error {
+	hint := `to write it as text: \$` + short(name)
+	if near := swarm.Nearest(name, p.team.Agents); near != "" {
+		hint = "did you mean $" + near + "?\n" + hint
+	}
+	return errorAt(t.Start, t.End, "Unknown agent reference: $%s. Valid agents: %s", short(name), p.team.list()).hint("%s", hint)
+}
+
+// wrong says what is wrong with a token that can stand in no task.
+func (p *parser) wrong(t Token) error {
+	switch text := p.of(t); {
+	case text[0] == '&' && len(text) > 1:
+		return errorAt(t.Start, t.End, "one & is enough").hint(`write one & at the end of the line, or \& for the character itself`)
+	case text[0] == '&' && t.Start == skipBlanks(p.text, 0):
+		return errorAt(t.Start, t.End, "& stands at the beginning").hint(`write it at the end of the line, or \& for the character itself`)
+	case text[0] == '&':
+		return errorAt(t.Start, t.End, "& stands in the middle of the line").hint(`write it at the end of the line, or \& for the character itself`)
+	case text != "->":
+		return errorAt(t.Start, t.End, "--model is given twice").hint(`write it once, or \--model for the text itself`)
+	case t.Start == skipBlanks(p.text, 0):
+		return errorAt(t.Start, t.End, "nothing stands before ->").hint(`write a task before it, or \-> for the text itself`)
+	case strings.HasPrefix(p.text[skipBlanks(p.text, t.End):], "->"):
+		return errorAt(t.Start, skipBlanks(p.text, t.End)+2, "there is no stage between -> and ->").hint(`write one ->, or \-> for the text itself`)
+	}
+	return errorAt(t.Start, t.End, "nothing stands behind ->").hint(`write @agent and what it is to do, or \-> for the text itself`)
+}
