@@ -62,7 +62,11 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			_, err := a.paints() // before anything is begun
+			return err
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	flags := root.PersistentFlags()
@@ -155,7 +159,7 @@ func (a *app) home() (*home.Home, error) {
 func (a *app) dir() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", err
+		return "", &swarm.Error{Kind: swarm.NotFound, Msg: "the current folder is gone", Hint: "go to one that is there"}
 	}
 	return filepath.Clean(dir), nil
 }

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,47 +20,98 @@ import (
 	"swarm/internal/view"
 )
 
-// stopSignals gives a context that ends at the first signal to stop; the second one kills what still runs, and the program.
-// The returned function does what a signal does, for a key that was pressed.
-func stopSignals(runID string) (ctx context.Context, interrupt, end func()) {
-	ctx, stop := context.WithCancelCause(context.Background())
-	var times atomic.Int32
-	interrupt = func() {
-		if times.Add(1) > 1 {
-			provider.Reap(runID, nil)
-			os.Exit(swarm.ExitInterrupted)
-		}
-		stop(swarm.Errorf(swarm.Stopped, "interrupted"))
-	}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+// stops is how a user stops a run. The first signal, or key, ends the context; the second one kills what still runs, and the
+// program. Whoever no longer reads what is written to him has stopped it too.
+type stops struct {
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	signals chan os.Signal
+
+	mu    sync.Mutex // guards what follows
+	times int
+	kill  func() // before the program ends
+}
+
+func stopSignals() *stops {
+	s := &stops{signals: make(chan os.Signal, 4)}
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	// A program dies by the first write that nobody reads, unless it takes notice of the signal. Which write it was, the signal
+	// does not say: it may have been to an agent that does not read its prompt.
+	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
-		for range signals {
-			interrupt()
+		for sig := range s.signals {
+			if sig != syscall.SIGPIPE {
+				s.interrupt()
+			}
 		}
 	}()
-	return ctx, interrupt, func() { signal.Stop(signals); stop(nil) }
+	return s
+}
+
+// watched is a writer whose reader may go away, which stops the run.
+func (s *stops) watched(w io.Writer) io.Writer { return &watchedWriter{w, s} }
+
+type watchedWriter struct {
+	io.Writer
+	stops *stops
+}
+
+func (w *watchedWriter) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		w.stops.stop(swarm.Errorf(swarm.Stopped, "nobody reads what is written"))
+	}
+	return n, err
+}
+
+// interrupt does what a signal does, for a key that was pressed.
+func (s *stops) interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.times++; s.times > 1 {
+		if s.kill != nil {
+			s.kill()
+		}
+		os.Exit(swarm.ExitInterrupted)
+	}
+	s.stop(swarm.Errorf(swarm.Stopped, "interrupted"))
+}
+
+// killing says what is done before the program is killed.
+func (s *stops) killing(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kill = do
+}
+
+func (s *stops) end() {
+	signal.Stop(s.signals)
+	s.stop(nil)
 }
 
 // drive drives a run and shows it, on a terminal as a board, else as lines, or as JSON; a quiet one not at all.
 func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.Picture, error) {
-	ctx, interrupt, end := stopSignals(r.ID)
-	defer end()
-	screen, err := a.screen(r.ID, interrupt, func(on bool) {
+	s := stopSignals()
+	defer s.end()
+	screen, err := a.screen(r.ID, s, func(on bool) {
 		word := swarm.WordResume
 		if on {
 			word = swarm.WordPause
 		}
-		_ = run.Control(ctx, h, r.ID, word, "") // what was not noted does not happen, and can be seen not to
+		_ = run.Control(s.ctx, h, r.ID, word, "") // what was not noted does not happen, and can be seen not to
 	})
 	if err != nil {
 		return view.Picture{}, err
 	}
+	s.killing(func() {
+		provider.Kill(r.ID)
+		giveBack(screen)
+	})
 	if !quiet {
 		o.Observer = screen
 	}
-	p, err := r.Drive(ctx, o)
-	if err2 := screen.Close(); err == nil {
+	p, err := r.Drive(s.ctx, o)
+	if err2 := screen.Close(); err == nil && !errors.Is(err2, syscall.EPIPE) {
 		err = err2
 	}
 	if err != nil {
@@ -73,6 +125,19 @@ func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.P
 		a.printEnd(h, p)
 	}
 	return p, nil
+}
+
+// giveBack gives the terminal back as it was, unless nobody takes what is written to it.
+func giveBack(screen term.Screen) {
+	closed := make(chan struct{})
+	go func() {
+		_ = screen.Close() // the program ends in any case
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(time.Second):
+	}
 }
 
 // printResult writes what a run of one task has made, and nothing else, so that it can be piped on. Why it failed is complained.
@@ -97,6 +162,9 @@ func (a *app) printResult(r *run.Run, p view.Picture) error {
 func (a *app) printEnd(h *home.Home, p view.Picture) {
 	fmt.Fprintln(a.stdout)
 	_ = a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
+	if p.Reason == string(p.Status) {
+		p.Reason = "" // it says no more
+	}
 	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, because(p.Reason))
 	if p.Status == swarm.Interrupted {
 		fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)
@@ -116,9 +184,9 @@ func because(reason string) string {
 }
 
 // screen is what shows a run while it is driven.
-func (a *app) screen(runID string, interrupt func(), pause func(on bool)) (term.Screen, error) {
+func (a *app) screen(runID string, s *stops, pause func(on bool)) (term.Screen, error) {
 	if a.json {
-		return &eventWriter{run: runID, out: json.NewEncoder(a.stdout)}, nil
+		return &eventWriter{run: runID, out: json.NewEncoder(s.watched(a.stdout))}, nil
 	}
 	colored, err := a.paints()
 	if err != nil {
@@ -126,9 +194,9 @@ func (a *app) screen(runID string, interrupt func(), pause func(on bool)) (term.
 	}
 	if a.onTerminal() && os.Getenv("TERM") != "dumb" && !a.plain {
 		return term.NewBoard(view.New(runID), term.BoardOptions{In: a.stdin, Out: a.stdout, Color: colored, Now: time.Now,
-			Interrupt: func(int) { interrupt() }, Pause: pause}), nil
+			Interrupt: func(int) { s.interrupt() }, Pause: pause}), nil
 	}
-	return term.NewLines(view.New(runID), a.stdout, colored), nil
+	return term.NewLines(view.New(runID), s.watched(a.stdout), colored), nil
 }
 
 // An eventWriter writes events as JSON lines.
@@ -141,7 +209,7 @@ type eventWriter struct {
 func (w *eventWriter) Event(e *swarm.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.out.Encode(e.Public(w.run)) // a reader that has gone does not stop the run
+	_ = w.out.Encode(e.Public(w.run)) // should nobody read it, the run is stopped
 }
 
 func (w *eventWriter) Delta(string, provider.Delta) {}

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"swarm"
+	"swarm/internal/provider"
 	"swarm/internal/run"
 )
 
-// recordTo makes sure, before anything starts, that a recording could be written.
+// recordTo makes sure, before anything starts, that a recording could be written, and that it takes the place of no other file.
 func recordTo(path string) (*recording, error) {
 	if path == "" {
 		return nil, nil
@@ -17,9 +21,14 @@ func recordTo(path string) (*recording, error) {
 	if err != nil {
 		return nil, swarm.Errorf(swarm.BadInput, "--record %s: %v", path, err)
 	}
+	if there, err := os.Lstat(abs); err == nil && (there.Size() > 0 || !there.Mode().IsRegular()) {
+		if _, err := openCassette(abs); err != nil {
+			return nil, swarm.Errorf(swarm.BadInput, "--record %s: there is something else than a recording", path).WithHint("choose another name, or remove it first")
+		}
+	}
 	probe, err := os.CreateTemp(filepath.Dir(abs), ".cassette-*")
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "--record %s: %v", path, err).WithHint("choose a folder that is there and may be written to")
+		return nil, swarm.Errorf(swarm.BadInput, "--record %s: %v", path, cause(err)).WithHint("choose a folder that is there and may be written to")
 	}
 	probe.Close()
 	os.Remove(probe.Name())
@@ -29,3 +38,25 @@ func recordTo(path string) (*recording, error) {
 type recording struct{ path string }
 
 func (r *recording) write(of *run.Run) error { return of.Record(r.path) }
+
+// openCassette reads a recorded run. Opening does not wait, should there be a pipe.
+func openCassette(file string) (*provider.Cassette, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, swarm.Errorf(swarm.BadInput, "the recorded run %s cannot be opened: %v", file, cause(err)).WithHint("make one with --record FILE")
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, swarm.Errorf(swarm.BadInput, "%s is no recorded run, nor any file", file).WithHint("make one with --record FILE")
+	}
+	return provider.OpenCassette(f)
+}
+
+// cause is why something could not be done to a file, without its name.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"swarm/internal/project"
 	"swarm/internal/provider"
 	"swarm/internal/run"
+	"swarm/internal/term"
 )
 
 // A source is where a plan comes from, as flags say it.
@@ -29,9 +32,25 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.StringVarP(&s.file, "file", "f", "", "the compose file (default swarm/swarm.yaml)")
 	f.StringArrayVar(&s.set, "set", nil, "change a value of the compose file, as in pipelines.main.iterations=5")
 	f.StringVar(&s.provider, "provider", "", "provider of the agents that name none (or SWARM_PROVIDER)")
-	f.IntVarP(&s.parallel, "jobs", "j", 0, "turns at once (default max_parallel, 16)")
+	f.VarP((*jobs)(&s.parallel), "jobs", "j", "turns at once (default max_parallel, 16)")
 	f.BoolVar(&s.only, "only", false, "only the named tasks, without what they depend on")
 }
+
+// jobs is a flag for how many turns run at once.
+type jobs int
+
+func (j *jobs) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return errors.New("it must be a whole number from 1 on")
+	}
+	*j = jobs(n)
+	return nil
+}
+
+func (j *jobs) String() string { return "" }
+
+func (j *jobs) Type() string { return "N" }
 
 // options are what the compiler needs.
 func (s *source) options(a *app, selected []string) (compose.Options, error) {
@@ -52,9 +71,6 @@ func (s *source) compile(a *app, selected []string) (*compose.Bundle, error) {
 
 // read finds the project and reads its compose file. When only that is missing, everything else is filled in.
 func (s *source) read(a *app) (compose.Options, *project.Project, error) {
-	if s.parallel < 0 {
-		return compose.Options{}, nil, swarm.Errorf(swarm.BadInput, "-j %d: the number of turns at once cannot be negative", s.parallel)
-	}
 	h, err := a.home()
 	if err != nil {
 		return compose.Options{}, nil, err
@@ -127,9 +143,9 @@ func (a *app) warn(warnings []*swarm.Error) {
 		return
 	}
 	for _, w := range warnings {
-		fmt.Fprintf(a.stderr, "warning: %s\n", w)
+		fmt.Fprintf(a.stderr, "warning: %s\n", term.Escape(w.Error()))
 		if w.Hint != "" {
-			fmt.Fprintf(a.stderr, "hint: %s\n", w.Hint)
+			fmt.Fprintf(a.stderr, "hint: %s\n", term.Escape(w.Hint))
 		}
 	}
 }
@@ -163,10 +179,10 @@ func (a *app) begin(b begin) error {
 	if err != nil {
 		return err
 	}
-	ctx, _, end := stopSignals("")
-	r, err := run.Start(ctx, h, swarm.RunStart{Kind: b.bundle.Plan.Kind, Name: b.bundle.Plan.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
+	s := stopSignals()
+	r, err := run.Start(s.ctx, h, swarm.RunStart{Kind: b.bundle.Plan.Kind, Name: b.bundle.Plan.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
 		Replay: b.replay != "", From: b.from, Time: time.Now()}, &b.bundle.Plan, b.bundle.Bodies, b.kept...)
-	end()
+	s.end()
 	if err != nil {
 		return err
 	}
@@ -201,7 +217,7 @@ func checkProviders(p *swarm.Plan, bodies [][]byte, dir string) error {
 			continue
 		}
 		if health := c.Check(context.Background()); health.Problem != "" {
-			return (&swarm.Error{Kind: swarm.NotFound, Msg: fmt.Sprintf("provider %q: %s", spec.Name, health.Problem)}).WithHint("%s", health.Hint)
+			return &swarm.Error{Kind: swarm.NotFound, Msg: health.Problem, Hint: health.Hint}
 		}
 	}
 	return nil
@@ -215,17 +231,4 @@ func providerOptions(spec swarm.ProviderSpec, bodies [][]byte, dir string) provi
 		}
 	}
 	return opt
-}
-
-func openCassette(file string) (*provider.Cassette, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "the recorded run cannot be opened: %v", err)
-	}
-	defer f.Close()
-	c, err := provider.OpenCassette(f)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }

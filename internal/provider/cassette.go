@@ -157,8 +157,11 @@ func syncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// maxLine is the longest line of a cassette: the longest prompt, each of its bytes written as six, and as much again.
-const maxLine = 64 << 20
+// How long lines of a cassette may be: a turn's is the longest prompt, each of its bytes written as six, and as much again.
+const (
+	maxHeader = 64 << 10
+	maxLine   = 64 << 20
+)
 
 // OpenCassette reads a cassette. It is strict: a line that is not what a recording writes is an error that names it.
 func OpenCassette(r io.Reader) (*Cassette, error) {
@@ -167,8 +170,10 @@ func OpenCassette(r io.Reader) (*Cassette, error) {
 		c.file = f.Name()
 	}
 	lines := bufio.NewReaderSize(r, 64<<10)
+	longest := maxHeader
 	for n := 1; ; n++ {
-		line, whole, err := readLine(lines)
+		line, whole, err := readLine(lines, longest)
+		longest = maxLine
 		switch {
 		case err != nil:
 			return nil, &swarm.Error{Kind: swarm.BadInput, File: c.file, Line: n, Msg: "the cassette cannot be read", Err: err}
@@ -191,13 +196,13 @@ func OpenCassette(r io.Reader) (*Cassette, error) {
 }
 
 // readLine is the next line without its newline; whole is whether there was one.
-func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
+func readLine(r *bufio.Reader, longest int) (line []byte, whole bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
-		case len(line) > maxLine:
-			return nil, false, fmt.Errorf("a line is longer than %d MB", maxLine>>20)
+		case len(line) > longest:
+			return nil, false, fmt.Errorf("a line is longer than %d KB", longest>>10)
 		case err == nil:
 			return line[:len(line)-1], true, nil
 		case errors.Is(err, io.EOF):

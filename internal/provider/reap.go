@@ -40,6 +40,13 @@ func Reap(runID string, abandoned func() bool) (killed int) {
 	}
 }
 
+// Kill ends the processes of a run at once, without asking. This process drives it.
+func Kill(runID string) {
+	if runID != "" {
+		endMarked(envRun + "=" + runID)
+	}
+}
+
 // endMarked ends at once the processes whose environment holds all of the marks, until none is found.
 func endMarked(marks ...string) {
 	for range 10 { // a process that forks faster than this is a bomb, and not ours to defuse

@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestKillGivesTheTerminalBack presses Ctrl-C twice while an agent runs that does not listen. The program ends without waiting
+// for it, and the terminal is again what it was.
+func TestKillGivesTheTerminalBack(t *testing.T) {
+	p := newPlace(t)
+	p.check(os.WriteFile(filepath.Join(p.dir, "deaf.yaml"), []byte(`provider: sh
+providers: {sh: {kind: command, command: [sh, -c, "trap '' TERM INT; echo deaf; while :; do sleep 1; done"]}}
+tasks: {a: {prompt-string: x}}
+`), 0o600))
+	near, far := terminal(t)
+	cmd := p.swarm("up", "-f", "deaf.yaml")
+	cmd.Env = append(cmd.Env, "TERM=xterm")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = far, far, far
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	before, err := unix.IoctlGetTermios(int(far.Fd()), unix.TCGETS)
+	p.check(err)
+	p.check(cmd.Start())
+
+	var shown bytes.Buffer
+	until(t, near, &shown, "deaf")
+	near.WriteString("\x03")
+	until(t, near, &shown, "again kills")
+	near.WriteString("\x03")
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("it exited with %d", code)
+	}
+	after, err := unix.IoctlGetTermios(int(far.Fd()), unix.TCGETS)
+	p.check(err)
+	if after.Lflag != before.Lflag {
+		t.Errorf("the terminal's flags were %x and are %x", before.Lflag, after.Lflag)
+	}
+	until(t, near, &shown, "\x1b[?25h") // the cursor
+}
+
+// until reads from a terminal until it has shown something.
+func until(t *testing.T, near io.Reader, shown *bytes.Buffer, what string) {
+	t.Helper()
+	for b := make([]byte, 4096); !strings.Contains(shown.String(), what); {
+		n, err := near.Read(b)
+		if shown.Write(b[:n]); err != nil {
+			t.Fatalf("%q was not shown: %v\n%q", what, err, shown.String())
+		}
+	}
+}
+
+// terminal makes a pseudo-terminal: what is written near is typed, what is read there was shown.
+func terminal(t *testing.T) (near, far *os.File) {
+	t.Helper()
+	near, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("there are no pseudo-terminals here: %v", err)
+	}
+	t.Cleanup(func() { near.Close() })
+	n, err := unix.IoctlGetInt(int(near.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(near.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if far, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { far.Close() })
+	if err := unix.IoctlSetWinsize(int(far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	return near, far
+}
