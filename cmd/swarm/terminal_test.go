@@ -28,9 +28,10 @@ tasks: {a: {prompt-string: x}}
 	cmd.Env = append(cmd.Env, "TERM=xterm")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = far, far, far
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	before, err := unix.IoctlGetTermios(int(far.Fd()), unix.TCGETS)
+	before, err := unix.IoctlGetTermios(int(near.Fd()), unix.TCGETS)
 	p.check(err)
 	p.check(cmd.Start())
+	far.Close() // so that reading ends when the program has
 
 	var shown bytes.Buffer
 	until(t, near, &shown, "deaf")
@@ -41,7 +42,7 @@ tasks: {a: {prompt-string: x}}
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("it exited with %d", code)
 	}
-	after, err := unix.IoctlGetTermios(int(far.Fd()), unix.TCGETS)
+	after, err := unix.IoctlGetTermios(int(near.Fd()), unix.TCGETS)
 	p.check(err)
 	if after.Lflag != before.Lflag {
 		t.Errorf("the terminal's flags were %x and are %x", before.Lflag, after.Lflag)
