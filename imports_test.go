@@ -102,6 +102,13 @@ var house = map[string]room{
 		"swarm/internal/view":     "it draws what the view says",
 		"swarm/internal/provider": "what a running turn says, as it says it",
 	}},
+	"swarm/internal/repl": {5, map[string]string{
+		"swarm":                   nouns,
+		"swarm/internal/plan":     "what a task waits for, in words",
+		"swarm/internal/view":     "where agents stand is what the view says",
+		"swarm/internal/provider": "what a running turn says, as it says it",
+		"swarm/internal/term":     "text of strangers is made safe in one place, and numbers read the same on every screen",
+	}},
 
 	"swarm/cmd/swarm": {6, map[string]string{
 		"swarm":                   nouns,
@@ -140,8 +147,8 @@ var foreign = []struct {
 	why    string
 }{
 	{"modernc.org/", []string{"swarm/internal/sqlite"}, "the store can be changed in one place"},
-	{"charm.land/", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "only a window draws"},
-	{"github.com/charmbracelet/", []string{"swarm/internal/term"}, "parts of what draws: colours that a terminal has, the width of a text"},
+	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl", "swarm/cmd/swarm"}, "only a window draws"},
+	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl"}, "parts of what draws: colours that a terminal has, the width of a text"},
 	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "commands are thin, and they are all there"},
 	{"go.yaml.in/yaml/", []string{"swarm/internal/compose", "swarm/internal/provider"}, "compose files and scripts are YAML; nothing else is"},
 	{"github.com/google/jsonschema-go/", []string{"swarm/internal/turn", "swarm/internal/compose"}, "expect.schema is checked when it is named and when a turn ends"},

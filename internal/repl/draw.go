@@ -1,0 +1,353 @@
+package repl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"swarm"
+	"swarm/internal/term"
+)
+
+// A frame is everything that a screen shows at one moment. Drawing it depends on nothing else.
+type frame struct {
+	width, height int
+	now           time.Time
+	paint         paint
+	team          Team
+	title         string // of the session
+	started       time.Time
+	usage         swarm.Usage
+	status        swarm.Status
+	agents        []agentState
+	color         func(agent string) style
+
+	transcript *transcript
+	bottom     *place // nil = the end
+
+	input    *editor
+	preview  Preview
+	queue    []string    // what was typed ahead
+	choices  []Candidate // for the word at the cursor
+	choice   int         // which of them stands there; -1 = none yet
+	asked    string      // what the user has to know before the next key, or ""
+	busy     bool        // a line is in the foreground
+	stopping bool        // and is being cancelled
+}
+
+const (
+	prompt    = "> "
+	maxNames  = 16 // the widest column of names
+	maxQueued = 3  // lines of what was typed ahead that are shown
+)
+
+// A drawing is a frame as text, and where the cursor stands in it.
+type drawing struct {
+	text string
+	x, y int
+}
+
+// A layout is the parts of a frame, from top to bottom, with what is left for the transcript.
+type layout struct {
+	head, panel, queue, input, hint []string
+	rows                            int // of the transcript
+	row, x                          int // of the cursor, in the input
+}
+
+// lay lays the frame out from the bottom: what is typed comes first, then the agents, and what is left is the transcript's. The
+// heights depend on the team and on what is typed, never on what is said: nothing jumps.
+func (f *frame) lay() (l layout) {
+	f.width, f.height = max(f.width, 10), max(f.height, 1)
+	l.rows = f.height
+	take := func(rows []string, least int) []string {
+		rows = rows[:max(0, min(len(rows), l.rows-least))]
+		l.rows -= len(rows)
+		return rows
+	}
+	l.input, l.row, l.x = f.inputRows()
+	l.input = take(l.input, 0)
+	l.row = min(l.row, len(l.input)-1)
+	l.hint = take([]string{f.hint()}, 1)
+	l.queue = take(f.queueRows(), 4)
+	panel := f.panelRows(min(len(f.agents), max(1, (f.height-5)/3)))
+	ruled := f.height >= leastRows
+	if ruled {
+		panel = slices.Concat([]string{f.rule(f.more())}, panel, []string{f.rule("")})
+	}
+	l.panel = take(panel, 3)
+	if ruled {
+		l.head = take([]string{f.head()}, 1)
+	}
+	return l
+}
+
+// draw is the frame as text.
+func (f *frame) draw() drawing {
+	l := f.lay()
+	rows := f.transcript.draw(f.page(l.rows))
+	for len(rows) < l.rows {
+		rows = append(rows, "")
+	}
+	above := slices.Concat(l.head, rows, l.panel, l.queue)
+	return drawing{strings.Join(slices.Concat(above, l.input, l.hint), "\n"), l.x, len(above) + l.row}
+}
+
+// page is how the transcript is looked at when it has so many rows.
+func (f *frame) page(rows int) page {
+	names := 2
+	for _, a := range f.agents {
+		names = max(names, min(maxNames, len(a.Name)))
+	}
+	return page{columns: f.width, rows: rows, names: names, bottom: f.bottom, color: f.color, paint: f.paint}
+}
+
+// head says what session this is, for how long, and what it has cost.
+func (f *frame) head() string {
+	parts := []string{f.paint.as(bold, "swarm")}
+	tell := func(text string) {
+		if text != "" {
+			parts = append(parts, f.paint.as(dim, text))
+		}
+	}
+	tell(oneLine(f.title))
+	if f.status != swarm.Running && f.status != "" {
+		parts = append(parts, f.paint.as(yellow, string(f.status)))
+	}
+	if !f.started.IsZero() {
+		tell(term.Duration(f.now.Sub(f.started).Truncate(time.Second)))
+	}
+	if n := term.Tokens(f.usage); n != "" {
+		tell(n + " tokens")
+	}
+	tell(term.USD(f.usage.USD))
+	return ansi.Truncate(strings.Join(parts, f.paint.as(dim, " · ")), f.width, "…")
+}
+
+// rule is a line from side to side, with a word in it.
+func (f *frame) rule(word string) string {
+	if word == "" {
+		return f.paint.as(dim, strings.Repeat("─", f.width))
+	}
+	word = " " + word + " "
+	return f.paint.as(dim, strings.Repeat("─", max(0, f.width-ansi.StringWidth(word)-2))) + f.paint.as(yellow, word) + f.paint.as(dim, "──")
+}
+
+// more says that the transcript goes on below.
+func (f *frame) more() string {
+	switch n := f.transcript.below(f.bottom); {
+	case f.bottom == nil:
+		return ""
+	case n == 0:
+		return "more below · PgDn"
+	case n == 1:
+		return "1 line below · PgDn"
+	default:
+		return fmt.Sprintf("%d lines below · PgDn", n)
+	}
+}
+
+// panelRows are the agents, in the team's order when all have room, else those that matter most and how many more there are.
+func (f *frame) panelRows(room int) []string {
+	agents := f.agents
+	more := ""
+	if len(agents) > room {
+		agents = slices.Clone(agents)
+		slices.SortStableFunc(agents, func(a, b agentState) int { return telling(b.Status) - telling(a.Status) })
+		more = rest(agents[room-1:])
+		agents = agents[:room-1]
+	}
+	var rows []string
+	for i := range agents {
+		rows = append(rows, f.agentRow(&agents[i]))
+	}
+	if more != "" {
+		rows = append(rows, f.paint.as(dim, fit("  … "+more, f.width)))
+	}
+	return rows
+}
+
+// rest says how many agents are not shown, and how they stand.
+func rest(agents []agentState) string {
+	count := map[string]int{}
+	var order []string
+	for _, a := range agents {
+		word, _, _ := strings.Cut(a.Words, " ")
+		word = strings.TrimSuffix(word, ":")
+		if count[word] == 0 {
+			order = append(order, word)
+		}
+		count[word]++
+	}
+	for i, word := range order {
+		order[i] = fmt.Sprintf("%d %s", count[word], word)
+	}
+	return fmt.Sprintf("%d more (%s)", len(agents), strings.Join(order, ", "))
+}
+
+// Columns of an agent's row, from the right.
+const (
+	tokenColumn = 7
+	timeColumn  = 8
+	noteColumn  = 26
+)
+
+// agentRow is where an agent stands: its status, and to the right what it is about, for how long, and what it has cost.
+func (f *frame) agentRow(a *agentState) string {
+	lead := "  "
+	if a.Default {
+		lead = f.paint.as(cyan, "▸ ")
+	}
+	about, took := "", ""
+	switch {
+	case a.Task != "":
+		about = a.Task
+		if a.Queue > 0 {
+			about += fmt.Sprintf(" +%d queued", a.Queue)
+		}
+		if !a.Since.IsZero() {
+			took = term.Duration(max(0, f.now.Sub(a.Since)).Truncate(time.Second))
+		}
+	case a.Last.task != "":
+		about = a.Last.task + " " + string(a.Last.status)
+		if a.Last.took > 0 {
+			took = term.Duration(a.Last.took)
+		}
+	}
+	cost := term.Tokens(a.Usage)
+	status := "@" + a.Name + ": " + a.Words
+	room := f.width - len("  ● ") - timeColumn - tokenColumn
+	if room-noteColumn < ansi.StringWidth(status) {
+		about = "" // whom it waits for matters more
+	} else {
+		room -= noteColumn
+	}
+	status = fit(status, room)
+	name, words, _ := strings.Cut(status, ":")
+	var b strings.Builder
+	b.WriteString(lead + f.paint.as(standing(a.Status), mark(a.Status)) + " ")
+	b.WriteString(f.paint.as(f.color(a.Name), name))
+	if len(name) < len(status) {
+		b.WriteString(":" + f.paint.as(standing(a.Status), words))
+	}
+	b.WriteString(strings.Repeat(" ", max(0, room-ansi.StringWidth(status))))
+	if about != "" {
+		b.WriteString(f.paint.as(dim, padLeft(fit(about, noteColumn-1), noteColumn)))
+	} else if f.width-len("  ● ")-timeColumn-tokenColumn != room {
+		b.WriteString(strings.Repeat(" ", noteColumn))
+	}
+	b.WriteString(f.paint.as(dim, padLeft(took, timeColumn)))
+	b.WriteString(padLeft(cost, tokenColumn))
+	return strings.TrimRight(b.String(), " ")
+}
+
+// queueRows are what was typed ahead.
+func (f *frame) queueRows() []string {
+	var rows []string
+	for i, text := range f.queue {
+		if i == maxQueued-1 && len(f.queue) > maxQueued {
+			rows = append(rows, f.paint.as(dim, fmt.Sprintf("  %d more are next", len(f.queue)-i)))
+			break
+		}
+		rows = append(rows, f.paint.as(dim, fit("  next: "+text, f.width)))
+	}
+	return rows
+}
+
+// inputRows are what is typed, with its colours, as much of it around the cursor as has room, and where the cursor is.
+func (f *frame) inputRows() (rows []string, row, x int) {
+	columns := max(1, f.width-len(prompt)-1)
+	spans, row, x := f.input.rows(columns)
+	room := max(1, min(len(spans), f.height/3))
+	from := max(0, row-room+1)
+	for i := from; i < from+room; i++ {
+		lead := "  "
+		if i == 0 {
+			lead = f.paint.as(bold, prompt)
+		}
+		rows = append(rows, lead+f.colored(spans[i]))
+	}
+	return rows, row - from, x + len(prompt)
+}
+
+// colored is a row of what is typed, in the colours of what it means.
+func (f *frame) colored(s span) string {
+	var b strings.Builder
+	at := s.start
+	for _, t := range f.preview.Tokens {
+		start, end := max(t.Start, at), min(t.End, s.end)
+		if start >= end {
+			continue
+		}
+		b.WriteString(show(f.input.text[at:start]))
+		b.WriteString(f.token(t.Kind, show(f.input.text[start:end])))
+		at = end
+	}
+	b.WriteString(show(f.input.text[at:s.end]))
+	return b.String()
+}
+
+// token is a token in its colour. Where there are no colours, references are underlined all the same, and what is wrong is reversed.
+func (f *frame) token(k TokenKind, text string) string {
+	switch {
+	case f.paint.on:
+		return f.paint.as(k.style(), text)
+	case k == ReferenceToken:
+		return paint{true}.as(sgr(ansi.AttrUnderline), text)
+	case k == WrongToken:
+		return paint{true}.as(reverse, text)
+	}
+	return text
+}
+
+// hint is the last row: what the user has to know, what the word could become, what Enter would do, or what can be typed.
+func (f *frame) hint() string {
+	columns := f.width - 2
+	line := func(s style, text string) string { return "  " + f.paint.as(s, fit(text, columns)) }
+	switch {
+	case f.asked != "":
+		return line(yellow, f.asked)
+	case len(f.choices) > 1:
+		return "  " + f.choiceRow(columns)
+	case f.input.text != "" && f.preview.Problem != nil:
+		return line(yellow, f.preview.Problem.Msg)
+	case f.input.text != "":
+		return line(dim, f.preview.Plan)
+	case f.stopping:
+		return line(dim, "cancelling · Ctrl-C again ends it at once")
+	case f.busy:
+		return line(dim, "Ctrl-C cancels the line · what you type now comes after it · a line that ends with & does not wait")
+	}
+	to := ""
+	if f.team.Default != "" {
+		to = "text goes to @" + f.team.Default + " · "
+	}
+	return line(dim, to+"@agent · $agent is its output · -> then · & in the background · Tab · /help")
+}
+
+// choiceRow is what the word at the cursor could become, around the one that stands there.
+func (f *frame) choiceRow(columns int) string {
+	from := 0
+	for used, i := 0, 0; i <= f.choice; i++ {
+		used += ansi.StringWidth(oneLine(f.choices[i].Text)) + 2
+		if used > columns {
+			from, used = i, 0
+		}
+	}
+	var b strings.Builder
+	for i := from; i < len(f.choices); i++ {
+		text := strings.TrimSpace(oneLine(f.choices[i].Text))
+		if f.choices[i].Note != "" && i == f.choice {
+			text += " " + oneLine(f.choices[i].Note)
+		}
+		if i == f.choice {
+			b.WriteString(paint{true}.as(reverse, text))
+		} else {
+			b.WriteString(f.paint.as(dim, text))
+		}
+		b.WriteString("  ")
+	}
+	return ansi.Truncate(strings.TrimRight(b.String(), " "), columns, "…")
+}

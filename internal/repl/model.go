@@ -1,0 +1,448 @@
+package repl
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// A model is the screen as bubbletea sees it: what is typed, and what becomes of it. It belongs to the program's goroutine.
+type model struct {
+	screen        *Screen
+	width, height int
+	team          Team
+	input         editor
+	past          past
+	preview       Preview
+	changes       int // the standing that the preview was made for
+	choices       []Candidate
+	choice        int
+	bottom        *place
+
+	queue      []string
+	foreground []string // the tasks that the line in the foreground made
+	inTurn     bool     // a text is with the session, and the next one waits for what becomes of it
+	stops      int      // how often the line in the foreground was interrupted
+	asked      string   // what the user has to know before the next key
+	leaving    Left     // how he wants to leave, if he asks again
+	left       Left
+}
+
+type (
+	redraw    struct{ done chan struct{} }
+	second    struct{}
+	interrupt struct{}
+	exhausted struct{} // there is nothing more to read
+	entered   struct {
+		text   string
+		inTurn bool
+		Entered
+		err error
+	}
+)
+
+func newModel(s *Screen) *model {
+	return &model{screen: s, past: newPast(s.o.History), choice: -1, left: ByClose, input: editor{column: -1}}
+}
+
+func everySecond() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return second{} }) }
+
+func (m *model) Init() tea.Cmd {
+	m.meet()
+	m.look()
+	return everySecond()
+}
+
+// meet asks who is in the team, and gives the colours out.
+func (m *model) meet() {
+	m.team = m.screen.session.Team()
+	m.screen.mu.Lock()
+	for _, name := range m.team.Agents {
+		m.screen.colors.of(name)
+	}
+	m.screen.mu.Unlock()
+}
+
+// look asks what Enter would make of what is typed.
+func (m *model) look() {
+	m.screen.mu.Lock()
+	m.changes = m.screen.changes
+	m.screen.mu.Unlock()
+	m.preview = Preview{}
+	if m.input.text != "" {
+		m.preview = m.screen.session.Preview(m.input.text)
+	}
+}
+
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var next tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		next = m.press(msg)
+	case tea.PasteMsg:
+		m.edited(m.input.insert(msg.Content))
+	case interrupt:
+		next = m.interrupt()
+	case exhausted:
+		m.left = ByEnd
+		next = tea.Quit
+	case redraw:
+		defer close(msg.done)
+		next = m.catchUp()
+	case entered:
+		next = m.answer(msg)
+	case second:
+		next = everySecond()
+	}
+	return m, next
+}
+
+// catchUp looks whether the line in the foreground has ended, and whether the plan of what is typed is still the same.
+func (m *model) catchUp() tea.Cmd {
+	m.screen.mu.Lock()
+	changed := m.changes != m.screen.changes
+	through := m.foreground != nil && m.screen.roster.through(m.foreground)
+	m.screen.mu.Unlock()
+	if through {
+		m.foreground, m.stops = nil, 0
+	}
+	if changed {
+		m.look()
+	}
+	return m.next()
+}
+
+// press does what a key says.
+func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
+	name := key.String()
+	switch name {
+	case "ctrl+c":
+		return m.interrupt()
+	case "ctrl+d":
+		if m.input.text == "" {
+			return m.leave(ByEnd, "Ctrl-D")
+		}
+		name = "delete"
+	}
+	m.calm()
+	switch name {
+	case "tab", "shift+tab":
+		m.complete(name == "shift+tab")
+		return nil
+	case "esc":
+		m.choices, m.choice, m.bottom = nil, -1, nil
+		return nil
+	case "pgup", "pgdown":
+		m.scroll(name == "pgup")
+		return nil
+	case "ctrl+l":
+		return tea.ClearScreen
+	case "enter":
+		return m.enter()
+	case "alt+enter", "shift+enter", "ctrl+j", "ctrl+enter":
+		m.edited(m.input.insert("\n"))
+	case "up", "ctrl+p":
+		m.vertical(-1)
+	case "down", "ctrl+n":
+		m.vertical(1)
+	default:
+		if text := key.Key().Text; text != "" {
+			m.edited(m.input.insert(text))
+		} else if m.input.key(name) {
+			m.edited(true)
+		}
+	}
+	return nil
+}
+
+// edited follows a change of what is typed.
+func (m *model) edited(fits bool) {
+	m.calm()
+	if !fits {
+		m.asked = fmt.Sprintf("a line can have %d bytes: that was not put in", maxEntry)
+	}
+	m.choices, m.choice = nil, -1
+	m.look()
+}
+
+// calm forgets what was asked.
+func (m *model) calm() { m.asked, m.leaving = "", "" }
+
+// columns is how wide what is typed can be.
+func (m *model) columns() int { return max(1, m.width-len(prompt)-1) }
+
+// vertical moves between the rows of what is typed, and from its ends to what was typed before. From nothing it goes back to what
+// was typed ahead, which can be changed then.
+func (m *model) vertical(by int) {
+	if m.input.vertical(by, m.columns()) {
+		return
+	}
+	if n := len(m.queue); by < 0 && n > 0 && m.input.text == "" {
+		m.input.set(m.queue[n-1])
+		m.queue = m.queue[:n-1]
+	} else if text, ok := m.past.step(by, m.input.text); ok {
+		m.input.set(text)
+	}
+	m.edited(true)
+}
+
+// scroll moves the transcript by a page.
+func (m *model) scroll(up bool) {
+	m.screen.mu.Lock()
+	defer m.screen.mu.Unlock()
+	f := m.frame()
+	page := f.page(f.lay().rows)
+	rows := max(1, page.rows/2)
+	if up {
+		m.bottom = m.screen.transcript.up(page, m.bottom, rows)
+	} else {
+		m.bottom = m.screen.transcript.down(page, m.bottom, rows)
+	}
+}
+
+// complete puts in what the word at the cursor must become, and then, key by key, what it can.
+func (m *model) complete(back bool) {
+	if len(m.choices) > 1 {
+		by := 1
+		if back {
+			by = -1
+			if m.choice < 0 {
+				m.choice = 0
+			}
+		}
+		old := m.choices[max(0, m.choice)]
+		end := old.End
+		if m.choice >= 0 {
+			end = old.Start + len(old.Text)
+		}
+		m.choice = (m.choice + by + len(m.choices)) % len(m.choices)
+		m.input.replace(old.Start, end, m.choices[m.choice].Text)
+		m.look()
+		return
+	}
+	found := m.screen.session.Complete(m.input.text, m.input.cursor)
+	if len(found) == 0 {
+		return
+	}
+	common := found[0].Text
+	for _, c := range found[1:] {
+		common = common[:same(common, c.Text)]
+	}
+	start, end := found[0].Start, found[0].End
+	if start < 0 || end < start || end > len(m.input.text) {
+		return
+	}
+	if len(found) == 1 || len(common) > end-start {
+		m.input.replace(start, end, common)
+		end = start + len(common)
+	}
+	m.choices, m.choice = nil, -1
+	if len(found) > 1 {
+		for i := range found {
+			found[i].Start, found[i].End = start, end
+		}
+		m.choices = found
+	}
+	m.look()
+}
+
+// same is how many bytes two texts begin with alike.
+func same(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// enter takes what is typed: now, or when the line in the foreground has ended.
+func (m *model) enter() tea.Cmd {
+	text := m.input.text
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	atOnce := m.preview.AtOnce
+	m.input.set("")
+	m.bottom = nil
+	m.edited(true)
+	if m.past.add(text) && m.screen.o.Remember != nil {
+		m.screen.o.Remember(text)
+	}
+	if atOnce {
+		return m.send(text, false)
+	}
+	m.queue = append(m.queue, text)
+	return m.next()
+}
+
+// next takes what was typed ahead, when nothing is in the foreground any more.
+func (m *model) next() tea.Cmd {
+	if m.busy() || len(m.queue) == 0 {
+		return nil
+	}
+	text := m.queue[0]
+	m.queue = m.queue[1:]
+	m.inTurn = true
+	return m.send(text, true)
+}
+
+func (m *model) busy() bool { return m.inTurn || m.foreground != nil }
+
+// send shows a text and gives it to the session, beside the keys: its disk may be slow.
+func (m *model) send(text string, inTurn bool) tea.Cmd {
+	m.screen.mu.Lock()
+	t := &m.screen.transcript
+	if len(t.lines) > 0 {
+		t.add(answer, "", "")
+	}
+	kind := typed
+	for line := range strings.SplitSeq(text, "\n") {
+		t.add(kind, "", show(line))
+		kind = typedOn
+	}
+	m.screen.mu.Unlock()
+	session := m.screen.session
+	return func() tea.Msg {
+		done, err := session.Enter(text)
+		return entered{text, inTurn, done, err}
+	}
+}
+
+// answer shows what became of a text.
+func (m *model) answer(e entered) tea.Cmd {
+	m.screen.mu.Lock()
+	t := &m.screen.transcript
+	if e.err != nil {
+		m.refuse(t, e.text, e.err)
+	}
+	for _, n := range e.Notices {
+		t.addAll(note, n)
+	}
+	if e.Answer != "" {
+		t.addAll(answer, e.Answer)
+	}
+	m.screen.mu.Unlock()
+	m.meet()
+	var cut tea.Cmd
+	if e.inTurn {
+		m.inTurn = false
+		if e.err == nil && !e.Background && len(e.Tasks) > 0 {
+			m.foreground = e.Tasks
+			cut = m.cut()
+		} else {
+			m.stops = 0
+		}
+	}
+	m.look()
+	if e.Quit {
+		m.left = ByCommand
+		return tea.Quit
+	}
+	return tea.Batch(cut, m.catchUp())
+}
+
+// refuse shows why a text was refused, and where. The text stands right above if nobody has said anything since.
+func (m *model) refuse(t *transcript, text string, err error) {
+	r, placed := refused(err)
+	columns := max(10, m.width-2)
+	last := len(t.lines) - 1
+	if placed {
+		if t.lines[last].kind == typed && t.lines[last].text == show(text) && width(text) < columns {
+			t.add(caret, "", caretUnder(text, r.Start, r.End))
+		} else {
+			part, carets := excerpt(text, r.Start, r.End, columns)
+			t.add(answer, "", part)
+			t.add(caret, "", carets)
+		}
+	}
+	t.addAll(problem, r.Msg)
+	if r.Hint != "" {
+		t.addAll(hint, r.Hint)
+	}
+}
+
+// interrupt is Ctrl-C: it cancels the line in the foreground; with none it throws away what is typed; with nothing typed it
+// leaves, when it is asked twice.
+func (m *model) interrupt() tea.Cmd {
+	switch {
+	case m.busy():
+		m.calm()
+		m.stops++
+		if m.inTurn { // the session does not have it yet
+			return nil
+		}
+		return m.cut()
+	case m.input.text != "":
+		m.input.set("")
+		m.edited(true)
+		return nil
+	}
+	return m.leave(ByInterrupt, "Ctrl-C")
+}
+
+// cut passes on how often the line in the foreground was interrupted.
+func (m *model) cut() tea.Cmd {
+	if m.stops == 0 {
+		return nil
+	}
+	session, n := m.screen.session, m.stops
+	return func() tea.Msg {
+		session.Interrupt(n)
+		return nil
+	}
+}
+
+// leave leaves, at the second time if something is lost by it.
+func (m *model) leave(by Left, key string) tea.Cmd {
+	m.screen.mu.Lock()
+	open := len(m.screen.roster.open)
+	m.screen.mu.Unlock()
+	again := key + " again leaves"
+	switch {
+	case open == 1:
+		again += ": 1 task has not ended, and goes on when the session is resumed"
+	case open > 1:
+		again += fmt.Sprintf(": %d tasks have not ended, and go on when the session is resumed", open)
+	case by == ByEnd:
+		m.left = by
+		return tea.Quit
+	}
+	if m.leaving != by {
+		m.asked, m.leaving = again, by
+		return nil
+	}
+	m.left = by
+	return tea.Quit
+}
+
+// frame is what there is to show now. The screen's lock is held, and until the frame is drawn.
+func (m *model) frame() *frame {
+	s := m.screen
+	return &frame{
+		width: m.width, height: m.height, now: s.o.Now(), paint: paint{s.o.Color}, team: m.team,
+		title: s.roster.run.ID, started: s.roster.run.Started, usage: s.roster.usage(), status: s.roster.run.Status,
+		agents: s.roster.states(m.team), color: s.colors.of, transcript: &s.transcript, bottom: m.bottom,
+		input: &m.input, preview: m.preview, queue: m.queue, choices: m.choices, choice: m.choice, asked: m.asked,
+		busy: m.busy(), stopping: m.stops > 0,
+	}
+}
+
+func (m *model) View() tea.View {
+	if m.width == 0 {
+		return tea.View{AltScreen: true}
+	}
+	m.screen.mu.Lock()
+	d := m.frame().draw()
+	m.screen.mu.Unlock()
+	if m.screen.o.Drawn != nil {
+		m.screen.o.Drawn(d.text)
+	}
+	v := tea.NewView(d.text)
+	v.AltScreen = true
+	v.Cursor = tea.NewCursor(d.x, d.y)
+	return v
+}

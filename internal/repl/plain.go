@@ -1,0 +1,284 @@
+package repl
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"swarm/internal/provider"
+	"swarm/internal/view"
+)
+
+// Plain is a session in lines, for pipes, for terminals that can do nothing else, and for narrow ones. What agents say comes line
+// by line with the agent's name in front, and each change of where one stands is a line. The next line is read when the one in the
+// foreground has ended.
+type Plain struct {
+	session Session
+	o       Options
+	paint   paint
+	erase   string        // takes the prompt away
+	wake    chan struct{} // somebody's standing has changed
+	stop    chan Left     // the user leaves by a signal, or Close was called
+	more    chan struct{} // the next line may be read
+	lines   chan lineRead // and was
+	over    chan struct{} // nothing is to be read any more
+
+	mu          sync.Mutex // guards what follows; no method of the session is called while it is held
+	roster      *roster
+	team        Team
+	shown       map[string]string // where agents stand, as it was said last
+	voices      map[string]*plainVoice
+	colors      palette
+	names       int      // how wide the column of names is
+	foreground  []string // the tasks that the line in the foreground made
+	entering    bool     // a line is with the session
+	stops       int      // how often the line in the foreground was interrupted
+	leaving     bool     // the user wants to leave, if he asks again
+	asking      bool     // the prompt stands there
+	undisturbed bool     // and nothing has been printed since
+	out         bytes.Buffer
+	err         error // of printing
+}
+
+// A plainVoice is what a task's turn says: lines that have not ended, and what came before its start was told.
+type plainVoice struct {
+	tones   [2]speech
+	lines   [2]strings.Builder
+	begun   [2]bool
+	running bool
+	early   []provider.Delta
+	bytes   int
+}
+
+const maxEarly = 64 << 10 // what is kept of a turn whose start has not been told
+
+type lineRead struct {
+	text string
+	long bool // it was too long, and is not there
+	err  error
+}
+
+// NewPlain makes the plain face of a session that stands where the fold of its run does. The fold belongs to it from then on.
+func NewPlain(session Session, run *view.Run, o Options) *Plain {
+	p := &Plain{session: session, o: o, paint: paint{o.Color}, erase: "\r" + ansi.EraseLineRight, wake: make(chan struct{}, 1), stop: make(chan Left, 1),
+		more: make(chan struct{}), lines: make(chan lineRead), over: make(chan struct{}), roster: newRoster(run), team: session.Team(),
+		shown: map[string]string{}, voices: map[string]*plainVoice{}, colors: palette{}, names: 2}
+	if o.dumb() {
+		p.erase = "\n"
+	}
+	for _, name := range p.team.Agents {
+		p.meet(name)
+	}
+	for _, a := range p.roster.states(p.team) {
+		p.shown[a.Name] = a.Words
+	}
+	p.tell(o.Greeting)
+	p.flush()
+	return p
+}
+
+// dumb says whether the terminal may know no escape sequence at all.
+func (o Options) dumb() bool {
+	kind := os.Getenv("TERM")
+	for _, v := range o.Env {
+		if value, ok := strings.CutPrefix(v, "TERM="); ok {
+			kind = value
+		}
+	}
+	return kind == "" || kind == "dumb"
+}
+
+// Run reads lines until there are no more, or the user leaves.
+func (p *Plain) Run() (Left, error) {
+	defer close(p.over)
+	go p.read()
+	for number := 1; ; number++ {
+		p.ask()
+		var line lineRead
+		select {
+		case left := <-p.stop:
+			return left, p.failure()
+		case p.more <- struct{}{}:
+		}
+		select {
+		case left := <-p.stop:
+			return left, p.failure()
+		case line = <-p.lines:
+		}
+		left, err := p.take(line, number)
+		if left == "" && err == nil {
+			left, err = p.wait(), p.failure()
+		}
+		if left != "" || err != nil {
+			return left, err
+		}
+	}
+}
+
+func (p *Plain) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// read reads a line each time that it is told to.
+func (p *Plain) read() {
+	in := bufio.NewReaderSize(p.o.In, 64<<10)
+	for {
+		select {
+		case <-p.over:
+			return
+		case <-p.more:
+		}
+		line := readLine(in)
+		select {
+		case <-p.over:
+			return
+		case p.lines <- line:
+		}
+	}
+}
+
+// readLine reads a line. One that is too long is read to its end and not kept.
+func readLine(in *bufio.Reader) (l lineRead) {
+	var text []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if l.long = l.long || len(text)+len(part) > maxEntry+len("\r\n"); l.long {
+			text = nil
+		} else {
+			text = append(text, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		l.err = err
+		break
+	}
+	if errors.Is(l.err, io.EOF) && (len(text) > 0 || l.long) {
+		l.err = nil // the last line need not be ended; whoever reads on finds the end again
+	}
+	l.text = strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	l.text = strings.ReplaceAll(l.text, "\r", "\n") // a text whose lines end as they did on old systems is one entry
+	return l
+}
+
+// take gives what was read to the session.
+func (p *Plain) take(l lineRead, number int) (Left, error) {
+	p.answered(l)
+	switch {
+	case errors.Is(l.err, io.EOF):
+		return ByEnd, nil
+	case l.err != nil:
+		return ByEnd, l.err
+	case l.long:
+		return p.refuse("", number, &Refused{Msg: fmt.Sprintf("The line is longer than %d bytes", maxEntry)}), nil
+	case strings.TrimSpace(l.text) == "":
+		return "", nil
+	}
+	if p.o.Remember != nil {
+		p.o.Remember(l.text)
+	}
+	done, err := p.session.Enter(l.text)
+	if err != nil {
+		return p.refuse(l.text, number, err), nil
+	}
+	team := p.session.Team()
+	p.mu.Lock()
+	p.team, p.entering = team, false
+	for _, n := range done.Notices {
+		p.say(p.paint.as(yellow, "! "+oneLine(n)))
+	}
+	p.tell(done.Answer)
+	p.flush()
+	if !done.Background && len(done.Tasks) > 0 {
+		p.foreground = done.Tasks
+	}
+	stops := p.stops // it was interrupted before it was there
+	cut := p.foreground != nil && stops > 0
+	p.mu.Unlock()
+	if cut {
+		p.session.Interrupt(stops)
+	}
+	if done.Quit {
+		return ByCommand, nil
+	}
+	return "", nil
+}
+
+// wait waits until the line in the foreground has ended.
+func (p *Plain) wait() Left {
+	for {
+		p.mu.Lock()
+		through := p.roster.through(p.foreground)
+		if through {
+			p.foreground, p.stops = nil, 0
+		}
+		p.mu.Unlock()
+		if through {
+			return ""
+		}
+		select {
+		case <-p.wake:
+		case left := <-p.stop:
+			return left
+		}
+	}
+}
+
+// Interrupt is Ctrl-C: it cancels the line in the foreground, and leaves when there is none and it is asked again. Where nobody
+// types it leaves at once.
+func (p *Plain) Interrupt() {
+	p.mu.Lock()
+	cut, leave := 0, !p.o.Prompt
+	switch {
+	case leave:
+	case p.foreground != nil || p.entering:
+		p.stops++
+		if p.foreground != nil {
+			cut = p.stops
+		}
+	case p.leaving:
+		leave = true
+	default:
+		p.leaving = true
+		p.say("Ctrl-C again leaves")
+		p.flush()
+	}
+	p.mu.Unlock()
+	if cut > 0 {
+		p.session.Interrupt(cut)
+	}
+	if leave {
+		p.leave(ByInterrupt)
+	}
+}
+
+func (p *Plain) leave(by Left) {
+	select {
+	case p.stop <- by:
+	default:
+	}
+}
+
+// Close prints what was begun, has Run return, and gives the first error of printing.
+func (p *Plain) Close() error {
+	p.leave(ByClose)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, task := range slices.Sorted(maps.Keys(p.voices)) {
+		p.hush(task)
+	}
+	p.asking = false
+	p.flush()
+	return p.err
+}

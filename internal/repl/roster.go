@@ -1,0 +1,236 @@
+package repl
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/plan"
+	"swarm/internal/provider"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
+
+// A roster is where every agent stands. It is the fold of the run's events, with what only a face wants to know: which tasks are
+// open, since when, and what became of an agent's last one. What it costs to ask grows with the open tasks and not with the session.
+type roster struct {
+	run   *view.Run
+	met   int                    // so many of the run's tasks are known
+	open  []string               // tasks that have not ended, in the order in which they came
+	since map[string]time.Time   // when an open task came
+	last  map[string]ended       // an agent's last task that has ended
+	spent map[string]swarm.Usage // by agent, of tasks that have ended
+	live  map[string]swarm.Usage // by task, of the turn that runs
+}
+
+// ended is a task that has ended.
+type ended struct {
+	task   string
+	status swarm.Status
+	reason string
+	took   time.Duration
+	usage  swarm.Usage
+}
+
+func newRoster(run *view.Run) *roster {
+	r := &roster{run: run, since: map[string]time.Time{}, last: map[string]ended{}, spent: map[string]swarm.Usage{}, live: map[string]swarm.Usage{}}
+	r.meet()
+	return r
+}
+
+// meet gets to know the tasks that are new.
+func (r *roster) meet() {
+	for ; r.met < r.run.Len(); r.met++ {
+		t := r.run.At(r.met)
+		r.open, r.since[t.Name] = append(r.open, t.Name), r.run.Time
+		if t.Status.Ended() {
+			r.end(t)
+		}
+	}
+}
+
+// apply takes the next event, and gives the task that it ended, if it did.
+func (r *roster) apply(e *swarm.Event) (over ended, agent string, err error) {
+	err = r.run.Apply(e)
+	switch e.Kind {
+	case swarm.PlanAdded:
+		r.meet()
+	case swarm.TurnStarted, swarm.TurnEnded:
+		delete(r.live, e.Task)
+	case swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+		if t, ok := r.run.Task(e.Task); ok && t.Status.Ended() {
+			r.end(t)
+			return r.last[t.Agent], t.Agent, err
+		}
+	}
+	return ended{}, "", err
+}
+
+func (r *roster) end(t view.Task) {
+	i := slices.Index(r.open, t.Name)
+	if i < 0 {
+		return
+	}
+	r.open = slices.Delete(r.open, i, i+1)
+	delete(r.since, t.Name)
+	delete(r.live, t.Name)
+	over := ended{task: t.Name, status: t.Status, reason: t.Reason, usage: t.Usage}
+	if !t.Started.IsZero() {
+		over.took = t.Ended.Sub(t.Started)
+	}
+	r.last[t.Agent] = over
+	r.spent[t.Agent] = r.spent[t.Agent].Plus(t.Usage)
+}
+
+// delta takes what a running turn says of its cost.
+func (r *roster) delta(task string, d provider.Delta) {
+	if d.Kind == provider.DeltaUsage {
+		r.live[task] = d.Usage
+	}
+}
+
+// agent is who does a task. One whose plan has not been told yet is named after him.
+func (r *roster) agent(task string) string {
+	if t, ok := r.run.Task(task); ok {
+		return t.Agent
+	}
+	if i := strings.LastIndexByte(task, '_'); i > 0 {
+		return task[:i]
+	}
+	return task
+}
+
+// through says whether tasks have ended. One that is not known yet has not.
+func (r *roster) through(tasks []string) bool {
+	for _, name := range tasks {
+		if t, ok := r.run.Task(name); !ok || !t.Status.Ended() {
+			return false
+		}
+	}
+	return true
+}
+
+// usage is what the session has cost, with what runs.
+func (r *roster) usage() swarm.Usage {
+	u := r.run.Usage
+	for _, live := range r.live {
+		u = u.Plus(live)
+	}
+	return u
+}
+
+// An agentState is where an agent stands.
+type agentState struct {
+	Name    string
+	Default bool
+	Status  swarm.Status
+	Words   string    // the status in the words of lines: executing, waiting for @pm, idle
+	Task    string    // the one that it is about
+	Since   time.Time // when that began
+	Queue   int       // how many more tasks it has to do
+	Usage   swarm.Usage
+	Last    ended
+}
+
+// states are where the agents stand, the team's first, in its order.
+func (r *roster) states(team Team) []agentState {
+	states := make([]agentState, 0, len(team.Agents))
+	at := make(map[string]int, len(team.Agents))
+	meet := func(name string) *agentState {
+		i, ok := at[name]
+		if !ok {
+			i = len(states)
+			at[name] = i
+			states = append(states, agentState{Name: name, Default: name == team.Default, Status: swarm.Idle, Words: "idle", Queue: -1, Usage: r.spent[name], Last: r.last[name]})
+		}
+		return &states[i]
+	}
+	for _, name := range team.Agents {
+		meet(name)
+	}
+	for _, name := range r.open {
+		t, _ := r.run.Task(name)
+		a := meet(t.Agent)
+		a.Queue++
+		a.Usage = a.Usage.Plus(t.Usage).Plus(r.live[name])
+		if st := r.standing(t); a.Task == "" || telling(st) > telling(a.Status) {
+			a.Status, a.Words, a.Task, a.Since = st, words(st, t), name, r.since[name]
+			if st == swarm.Running {
+				a.Since = t.Started
+			}
+		}
+	}
+	for i := range states {
+		states[i].Queue = max(0, states[i].Queue)
+	}
+	return states
+}
+
+// standing is a task's status; nothing runs in a run that nobody drives.
+func (r *roster) standing(t view.Task) swarm.Status {
+	switch {
+	case t.Status == swarm.Running && r.run.Status == swarm.Interrupted:
+		return swarm.Interrupted
+	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson:
+		return swarm.Blocked
+	}
+	return t.Status
+}
+
+// telling says which of an agent's tasks says most about it: the higher the more.
+func telling(s swarm.Status) int {
+	return slices.Index([]swarm.Status{swarm.Idle, swarm.Pending, swarm.Interrupted, swarm.Waiting, swarm.Blocked, swarm.Running}, s)
+}
+
+// starting is the word for the moment between being ready and being at it.
+const starting = "starting"
+
+// words says where a task stands in the words of lines.
+func words(s swarm.Status, t view.Task) string {
+	switch s {
+	case swarm.Running:
+		return "executing"
+	case swarm.Waiting:
+		return "waiting for " + waitsFor(t)
+	case swarm.Blocked:
+		return "blocked: " + oneLine(t.Waits[0].Reason)
+	case swarm.Pending:
+		return starting
+	}
+	return string(s)
+}
+
+// waitsFor names whom a task waits for: agents, each once, and what else there is to wait for.
+func waitsFor(t view.Task) string {
+	var names []string
+	for _, w := range t.Waits {
+		name := oneLine(w.String())
+		if w.For == plan.ForDependency && w.Agent != "" {
+			name = "@" + w.Agent
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// ending says how a task ended, and what it took.
+func (e ended) ending() string {
+	text := string(e.status)
+	if e.reason != "" {
+		text += ": " + oneLine(e.reason)
+	}
+	var cost []string
+	if e.took > 0 {
+		cost = append(cost, term.Duration(e.took))
+	}
+	if n := term.Tokens(e.usage); n != "" {
+		cost = append(cost, n+" tokens")
+	}
+	if len(cost) > 0 {
+		text += " (" + strings.Join(cost, ", ") + ")"
+	}
+	return text
+}

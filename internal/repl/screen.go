@@ -1,0 +1,310 @@
+package repl
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"swarm"
+	"swarm/internal/provider"
+	"swarm/internal/view"
+)
+
+// A Screen is the split screen. Feeding it never waits for the terminal: what comes faster than it can be drawn is drawn together.
+type Screen struct {
+	session Session
+	o       Options
+	program *tea.Program
+	soon    chan struct{} // something has changed
+	now     chan struct{} // and somebody's standing has
+	over    chan struct{} // the program has ended
+	ended   sync.Once
+
+	mu         sync.Mutex // guards what follows; no method of the session is called while it is held
+	roster     *roster
+	transcript transcript
+	voices     map[string]*voice
+	colors     palette
+	changes    int // how often somebody's standing has changed
+}
+
+// A voice is what a task's turn says.
+type voice struct {
+	tones [2]speech // its output, and its standard error
+	lines [2]int    // the lines that they go on in
+	open  [2]bool   // whether there are such lines
+}
+
+const (
+	frameTime = time.Second / 60
+	breath    = 4 * time.Millisecond // between two frames, when somebody's standing changes
+)
+
+// NewScreen makes a screen of a session that stands where the fold of its run does. The fold belongs to the screen from then on.
+func NewScreen(session Session, run *view.Run, o Options) *Screen {
+	s := &Screen{session: session, o: o, roster: newRoster(run), voices: map[string]*voice{}, colors: palette{},
+		soon: make(chan struct{}, 1), now: make(chan struct{}, 1), over: make(chan struct{})}
+	if o.Greeting != "" {
+		s.transcript.addAll(hint, o.Greeting)
+	}
+	profile := colorprofile.Ascii
+	if o.Color {
+		profile = colorprofile.ANSI
+	}
+	options := []tea.ProgramOption{tea.WithInput(s.input()), tea.WithOutput(o.Out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile), tea.WithFPS(120)}
+	if o.Env != nil {
+		options = append(options, tea.WithEnvironment(o.Env))
+	}
+	if o.Size != nil {
+		options = append(options, tea.WithWindowSize(o.Size()))
+	}
+	s.program = tea.NewProgram(newModel(s), options...)
+	return s
+}
+
+// Run draws the screen and reads keys until the user leaves. What was seen last stays in the terminal.
+func (s *Screen) Run() (Left, error) {
+	go s.pump()
+	last, err := s.program.Run()
+	s.ended.Do(func() { close(s.over) })
+	m, ok := last.(*model)
+	if !ok || err != nil {
+		return ByClose, err
+	}
+	_, err = io.WriteString(s.o.Out, s.farewell(m))
+	return m.left, err
+}
+
+// farewell is the end of the transcript, for the screen that the terminal shows when this one is gone.
+func (s *Screen) farewell(m *model) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := m.frame()
+	f.bottom = nil
+	rows := s.transcript.draw(f.page(max(1, f.height-2)))
+	return strings.Join(rows, "\n") + "\n"
+}
+
+// pump has the screen redrawn when something has changed: sixty times a second while agents talk, and without delay when one of
+// them starts, ends or waits. The program writes what has changed at its next frame.
+func (s *Screen) pump() {
+	defer s.save()
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-s.soon:
+		case <-s.now:
+		}
+		drawn := make(chan struct{})
+		s.program.Send(redraw{drawn})
+		select {
+		case <-drawn:
+		case <-s.over:
+			return
+		}
+		rest.Reset(breath)
+		select {
+		case <-s.over:
+			return
+		case <-rest.C:
+		}
+		rest.Reset(frameTime - breath)
+		select {
+		case <-s.over:
+			return
+		case <-rest.C:
+		case <-s.now:
+			nudge(s.now)
+		}
+	}
+}
+
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// save gives the terminal back before a panic goes on.
+func (s *Screen) save() {
+	if r := recover(); r != nil {
+		s.program.Kill()
+		panic(r)
+	}
+}
+
+// Event shows the next event of the run's log.
+func (s *Screen) Event(e *swarm.Event) {
+	defer s.save()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.Kind == swarm.TurnEnded {
+		s.hush(e.Task)
+	}
+	over, agent, err := s.roster.apply(e)
+	if agent != "" {
+		s.transcript.add(endKind(over.status), agent, over.task+" "+over.ending())
+	}
+	if text := told(e); text != "" {
+		s.transcript.add(note, "", text)
+	}
+	if err != nil {
+		s.transcript.add(problem, "", oneLine(err.Error()))
+	}
+	s.changes++
+	nudge(s.now)
+}
+
+func endKind(s swarm.Status) kind {
+	switch s {
+	case swarm.Completed:
+		return completed
+	case swarm.Failed:
+		return failed
+	}
+	return cancelled
+}
+
+// told is what a person should know of an event that no status shows.
+func told(e *swarm.Event) string {
+	switch e.Kind {
+	case swarm.TaskRetrying, swarm.TaskBlocked:
+		return oneLine(e.Task + " " + view.Tell(e))
+	case swarm.Notice, swarm.BudgetSpent, swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted:
+		return oneLine(view.Tell(e))
+	}
+	return ""
+}
+
+// Delta shows what a task's turn does while it runs.
+func (s *Screen) Delta(task string, d provider.Delta) {
+	defer s.save()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch d.Kind {
+	case provider.DeltaText:
+		s.speak(task, 0, d.Text)
+	case provider.DeltaStderr:
+		s.speak(task, 1, d.Text)
+	case provider.DeltaTool:
+		if d.Tool != nil {
+			s.transcript.add(used, s.roster.agent(task), toolLine(d.Tool))
+		}
+	case provider.DeltaUsage:
+		s.roster.delta(task, d)
+	default:
+		return
+	}
+	nudge(s.soon)
+}
+
+// speak has a line grow that is said, and begins others.
+func (s *Screen) speak(task string, tone int, text string) {
+	v := s.voices[task]
+	if v == nil {
+		v = &voice{}
+		s.voices[task] = v
+	}
+	v.tones[tone].add(text, s.teller(task, tone, v))
+}
+
+func (s *Screen) teller(task string, tone int, v *voice) func(string, bool) {
+	return func(part string, ends bool) {
+		for part != "" || !v.open[tone] {
+			piece := part[:cutAt(part, maxLine)]
+			if !v.open[tone] || !s.transcript.grow(v.lines[tone], piece) {
+				v.lines[tone], v.open[tone] = s.transcript.add([]kind{said, muttered}[tone], s.roster.agent(task), piece), true
+			}
+			part = part[len(piece):]
+		}
+		v.open[tone] = !ends
+	}
+}
+
+// cutAt is where a text can be cut that is to have at most so many bytes.
+func cutAt(text string, most int) int {
+	if len(text) <= most {
+		return len(text)
+	}
+	for most > 0 && text[most]&0xc0 == 0x80 {
+		most--
+	}
+	return most
+}
+
+// hush ends the lines of a turn that is over.
+func (s *Screen) hush(task string) {
+	if v := s.voices[task]; v != nil {
+		for tone := range v.tones {
+			v.tones[tone].end(s.teller(task, tone, v))
+		}
+		delete(s.voices, task)
+	}
+}
+
+// Notice says something to the user that no event tells.
+func (s *Screen) Notice(text string) {
+	s.mu.Lock()
+	s.transcript.addAll(note, text)
+	s.mu.Unlock()
+	nudge(s.now)
+}
+
+// Interrupt is Ctrl-C from outside.
+func (s *Screen) Interrupt() { go s.program.Send(interrupt{}) }
+
+// Close has Run return and gives the terminal back.
+func (s *Screen) Close() error {
+	select {
+	case <-s.over:
+	default:
+		s.program.Quit()
+	}
+	return nil
+}
+
+// input is where keys come from, and tells when there are no more: the program would wait for them for ever.
+func (s *Screen) input() io.Reader {
+	tell := func() { go s.program.Send(exhausted{}) }
+	if f, ok := s.o.In.(*os.File); ok {
+		return &lastFile{f, tell}
+	}
+	return &lastReader{s.o.In, tell}
+}
+
+type lastReader struct {
+	io.Reader
+	end func()
+}
+
+func (r *lastReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if errors.Is(err, io.EOF) {
+		r.end()
+	}
+	return n, err
+}
+
+// A lastFile stays a file, so that its terminal can be found.
+type lastFile struct {
+	*os.File
+	end func()
+}
+
+func (f *lastFile) Read(b []byte) (int, error) {
+	n, err := f.File.Read(b)
+	if errors.Is(err, io.EOF) {
+		f.end()
+	}
+	return n, err
+}
