@@ -46,7 +46,7 @@ type timer struct {
 // Pipeline runs a plan that may grow while it runs: one loop, many turns in flight.
 func Pipeline(fx Fx, c Call) (Result, error) {
 	p := &pipeline{fx: fx, sched: plan.New()}
-	if refused, err := p.add("plan", c.Ref); err != nil || refused != nil {
+	if refused, err := p.begin(c.Ref); err != nil || refused != nil {
 		return Result{CallEnd: swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.BadInput, Reason: reasonOf(refused)}}, err
 	}
 	for {
@@ -67,6 +67,19 @@ func Pipeline(fx Fx, c Call) (Result, error) {
 	}
 }
 
+// begin takes the plan that the run begins with, which also says what holds for the whole of it.
+func (p *pipeline) begin(ref string) (refused, err error) {
+	first, refused, err := p.add("plan", ref)
+	if refused != nil || err != nil {
+		return refused, err
+	}
+	p.open = first.Open
+	if first.Budget.Wall > 0 {
+		p.wallEnd = p.fx.Now().Add(first.Budget.Wall)
+	}
+	return nil, nil
+}
+
 func reasonOf(err error) string {
 	if err == nil {
 		return ""
@@ -76,22 +89,16 @@ func reasonOf(err error) string {
 
 // add puts a stored plan into the schedule. A plan that is refused here was checked where it entered, so it only happens when
 // the log was written by another hand; the run then fails and says so.
-func (p *pipeline) add(id, ref string) (refused, err error) {
+func (p *pipeline) add(id, ref string) (added *swarm.Plan, refused, err error) {
 	r, err := p.fx.Do(Call{ID: id, Kind: KindPlan, Ref: ref})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.Plan == nil {
-		return swarm.Errorf(swarm.BadInput, "no plan %s: %s", ref, r.Reason), nil
+		return nil, swarm.Errorf(swarm.BadInput, "no plan %s: %s", ref, r.Reason), nil
 	}
 	if refused := p.sched.Add(r.Plan); refused != nil {
-		return refused, nil
-	}
-	if len(p.tasks) == 0 {
-		p.open = r.Plan.Open
-		if r.Plan.Budget.Wall > 0 {
-			p.wallEnd = p.fx.Now().Add(r.Plan.Budget.Wall)
-		}
+		return nil, refused, nil
 	}
 	for i := len(p.tasks); i < p.sched.Len(); i++ {
 		p.tasks = append(p.tasks, progress{ref: ref})
@@ -99,7 +106,7 @@ func (p *pipeline) add(id, ref string) (refused, err error) {
 			p.waits = append(p.waits, timer{i, p.fx.Now().Add(t.WaitTimeout)})
 		}
 	}
-	return nil, nil
+	return r.Plan, nil, nil
 }
 
 // advance does what the schedule offers, until it offers nothing more.
@@ -161,7 +168,7 @@ func (p *pipeline) take(s Signal) error {
 	case SignalEnd:
 		return p.turnEnded(s)
 	case SignalGrow:
-		refused, err := p.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
+		_, refused, err := p.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
 		if err != nil || refused == nil {
 			return err
 		}

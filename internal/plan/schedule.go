@@ -25,6 +25,7 @@ type Schedule struct {
 	running int
 	left    int // tasks that have not ended in their group's current iteration
 
+	begun    bool // a plan was added
 	follower bool
 	paused   bool
 	stopping string // why nothing starts any more, or ""
@@ -117,8 +118,8 @@ func (s *Schedule) Add(p *swarm.Plan) error {
 	if cycle := newCycle(nodes, base); cycle != nil {
 		return swarm.Errorf(swarm.BadInput, "dependency cycle: %s", cycle)
 	}
-	if base == 0 {
-		s.limit = p.MaxParallel
+	if !s.begun {
+		s.begun, s.limit = true, p.MaxParallel
 	}
 	for _, g := range p.Groups {
 		s.groups = append(s.groups, group{iteration: 1, iterations: max(1, g.Iterations)})

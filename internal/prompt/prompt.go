@@ -90,6 +90,8 @@ func (t Template) MaxBytes(outputCap int) int64 {
 			n += int64(len(p.Text))
 		case KindStdin:
 			n += int64(outputCap)
+		case KindAgent:
+			n += int64(outputCap + len("[Output from @]: ") + len(p.Name))
 		case KindOutput:
 			n += int64(outputCap + outputFence.size(len(p.Name)))
 		case KindInput:
@@ -192,7 +194,7 @@ func Unmarshal(data []byte) (Template, error) {
 	}
 	for i, p := range t.Parts {
 		switch p.Kind {
-		case KindText, KindOutput, KindInput, KindStdin:
+		case KindText, KindOutput, KindInput, KindStdin, KindAgent:
 		default:
 			return Template{}, swarm.Errorf(swarm.Storage, "a stored prompt cannot be read: part %d is of the unknown kind %q", i+1, p.Kind)
 		}

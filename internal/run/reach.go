@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"swarm"
 	"swarm/internal/home"
@@ -81,4 +82,20 @@ func copyOutputs(h *home.Home, id string, log *sqlite.Log) error {
 		}
 	}
 	return nil
+}
+
+// Say says something to a run that this process drives.
+func (r *Run) Say(ctx context.Context, word swarm.Word, target string) error {
+	return say(ctx, r.log, word, target)
+}
+
+// Grow adds to the plan of a run that this process drives, as its n-th addition. When it returns, that is on disk.
+func (r *Run) Grow(ctx context.Context, n int, p *swarm.Plan, bodies [][]byte) error {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = r.log.Append(ctx, swarm.Batch{Fence: r.fence, Bodies: bodies, Events: []swarm.Event{{Kind: swarm.PlanAdded, Key: "plan:" + strconv.Itoa(n+1),
+		To: swarm.ToLoop(root), Data: body}}})
+	return err
 }

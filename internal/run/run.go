@@ -118,6 +118,9 @@ func (r *Run) own(ctx context.Context) (err error) {
 	}
 }
 
+// Take takes the run before it is driven, so that it can be added to.
+func (r *Run) Take(ctx context.Context) error { return r.own(ctx) }
+
 // Close gives the run's log back. If this process owned the run, nobody does from then on.
 func (r *Run) Close() error { return r.log.Close() }
 

@@ -276,8 +276,8 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	if err := r.sched.Add(&p); err != nil {
 		return err
 	}
-	if len(r.tasks) == 0 {
-		r.Budget, r.parallel = p.Budget, p.MaxParallel
+	if !r.planned { // what holds for the whole run is said by the first
+		r.planned, r.Budget, r.parallel = true, p.Budget, p.MaxParallel
 	}
 	if r.Name == "" {
 		r.Name = p.Name

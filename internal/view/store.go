@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of a stored fold. One of another version is thrown away, and the log folded again.
-const Version = 1
+const Version = 2
 
 // A stored is a fold as it is kept. Its size goes by the plan and not by the log. The schedule is not in it: it is made again
 // from the tasks.
@@ -17,6 +17,7 @@ type stored struct {
 	Version  int          `json:"version"`
 	Head     Head         `json:"head"`
 	Usage    swarm.Usage  `json:"usage"`
+	Planned  bool         `json:"planned,omitempty"`
 	Parallel int          `json:"parallel,omitempty"`
 	Pause    swarm.Status `json:"pause,omitempty"`
 	PausedAt time.Time    `json:"paused_at,omitzero"`
@@ -27,7 +28,7 @@ type stored struct {
 
 // Marshal gives the fold to be stored.
 func (r *Run) Marshal() []byte {
-	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
+	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
 		Groups: r.groups, Agents: r.agents, Tasks: make([]task, len(r.tasks))}
 	for i, t := range r.tasks {
 		if t.Status = r.sched.Status(i); t.Status == swarm.Waiting { // held; what else it may wait for follows from the others
@@ -52,7 +53,7 @@ func Unmarshal(b []byte) (*Run, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the stored view is of version %d, and this program reads version %d", s.Version, Version)
 	}
 	r := New(s.Head.ID)
-	r.Head, r.Usage, r.parallel, r.pause, r.pausedAt, r.groups = s.Head, s.Usage, s.Parallel, s.Pause, s.PausedAt, s.Groups
+	r.Head, r.Usage, r.planned, r.parallel, r.pause, r.pausedAt, r.groups = s.Head, s.Usage, s.Planned, s.Parallel, s.Pause, s.PausedAt, s.Groups
 	for _, a := range s.Agents {
 		r.addAgent(a)
 	}
@@ -75,6 +76,9 @@ func (r *Run) reschedule(tasks []task) error {
 	}
 	for _, t := range tasks {
 		all.Tasks = append(all.Tasks, swarm.Task{Name: t.Name, Base: t.Base, Agent: t.Agent, Group: t.Group, DependsOn: t.DependsOn, Awaits: t.Awaits, Concurrency: t.Concurrency})
+	}
+	if !r.planned && len(tasks) == 0 {
+		return nil
 	}
 	if err := r.sched.Add(&all); err != nil {
 		return err
