@@ -23,6 +23,7 @@ type Run struct {
 	agents   []Agent
 	agentAt  map[string]int
 	groups   []group
+	planned  bool         // a plan was added
 	parallel int          // turns at once; 0 = no limit
 	pause    swarm.Status // pausing, paused, or "" when turns may start; outlasts an interruption
 	pausedAt time.Time
