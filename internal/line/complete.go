@@ -24,10 +24,11 @@ func Complete(text string, cursor int, team Team, commands []string) []Candidate
 	case CommandWord:
 		return matches(text[last.Start+1:cursor], "/", commands, last.Start, end)
 	case Agent:
-		if text[last.Start] == '@' {
-			return matches(text[last.Start+1:cursor], "@", team.everybody(), last.Start, end)
+		word := strings.TrimPrefix(text[last.Start:cursor], "@")
+		if len(tokens) > 1 && tokens[len(tokens)-2].Kind == Comma { // one @ is enough for all
+			return matches(word, "", team.without(text, tokens), last.Start, end)
 		}
-		return matches(text[last.Start:cursor], "", team.without(text, tokens), last.Start, end)
+		return matches(word, "@", team.everybody(), last.Start, end)
 	case Comma:
 		return matches("", "", team.without(text, tokens), cursor, end)
 	case Text, Reference:

@@ -146,10 +146,14 @@ func (p *planner) circular(g *graph, path []int) error {
 	if last := "@" + g.waiters[path[0]].agent; len(names) == 1 || names[len(names)-1] != last {
 		names = append(names, last)
 	}
-	next := g.waiters[path[1%len(path)]].agent
-	at, hint := s.Agents[0], "cancel one of them first: /cancel @"+next
-	if i := slices.IndexFunc(s.Refs, func(n Name) bool { return n.Name == next }); i >= 0 {
-		at, hint = s.Refs[i], "take $"+next+" out, or cancel what waits first: /cancel @"+next
+	next := path[1%len(path)]
+	whom, at := g.waiters[next].agent, s.Agents[0]
+	if i := slices.IndexFunc(s.Refs, func(n Name) bool { return n.Name == whom }); i >= 0 {
+		at = s.Refs[i]
+	}
+	hint := "take $" + whom + " out"
+	if next < g.old {
+		hint += ", or cancel what waits first: /cancel @" + whom
 	}
 	return errorAt(at.Start, at.End, "Circular dependency detected: %s", strings.Join(names, " → ")).hint("%s", hint)
 }

@@ -52,6 +52,7 @@ func TestParse(t *testing.T) {
 		{"Create a plan", "@pm Create a plan"},
 		{"\ufeff@ba\u00a0Create a plan\u00a0", "@ba Create a plan"},
 		{`\@home is where I am`, "@pm @home is where I am"},
+		{`\@@pm is not spoken to`, "@pm @@pm is not spoken to"},
 		{`\/usr/bin is broken`, "@pm /usr/bin is broken"},
 		{"@pm mail me@here, @ba too", "@pm mail me@here, @ba too"},
 

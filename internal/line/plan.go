@@ -170,10 +170,8 @@ func (p *planner) refer(s *Stage, w *waits) error {
 		if slices.ContainsFunc(s.Refs[:i], func(n Name) bool { return n.Name == r.Name }) {
 			continue
 		}
-		open, outside := p.openOf(r.Name), false
-		if outside = len(open) > 0; outside {
-			w.outside = true
-		}
+		open := p.openOf(r.Name)
+		w.outside = w.outside || len(open) > 0
 		open = append(open, p.earlier[r.Name]...)
 		for i, name := range open {
 			if i == len(open)-1 {

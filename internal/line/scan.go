@@ -74,11 +74,11 @@ func (s *scanner) add(kind Kind, start, end int, known bool) int {
 func (s *scanner) chain(first int) {
 	s.first = first
 	ampersands := s.takeBackground()
-	i := first
+	i, more := first, true
 	if i+1 < s.end && s.text[i] == '\\' && (s.text[i+1] == '@' || s.text[i+1] == '/') {
-		i = s.add(Escape, i, i+2, false)
+		i, more = s.task(s.add(Escape, i, i+2, false))
 	}
-	for more := true; more; {
+	for more {
 		if i < s.end && s.text[i] == '@' {
 			i = s.flags(s.agents(i))
 		}
@@ -150,10 +150,7 @@ func (s *scanner) flags(i int) int {
 		if s.text[i-1] != '=' {
 			i = min(skipBlanks(s.text, i), s.end)
 		}
-		for end = i; end < s.end && blankAt(s.text, end) == 0 && s.arrow(end) == Text; {
-			end++
-		}
-		if end > i {
+		if end = s.value(i); end > i {
 			i = s.add(Value, i, end, false)
 		}
 		if i = min(skipBlanks(s.text, i), s.end); i < s.end {
@@ -166,6 +163,17 @@ func (s *scanner) flags(i int) int {
 		if _, ok := s.flagAt(i + 1); ok {
 			return s.add(Escape, i, i+len(`\--`), false)
 		}
+	}
+	return i
+}
+
+// value is where the value that begins at i ends: before a blank or an arrow. A & alone is none.
+func (s *scanner) value(i int) int {
+	if i < s.end && s.text[i] == '&' && s.alone(i, i) {
+		return i
+	}
+	for i < s.end && blankAt(s.text, i) == 0 && s.arrow(i) == Text {
+		i++
 	}
 	return i
 }
