@@ -255,14 +255,15 @@ func (p *parser) model(s *Stage) error {
 
 // task reads what is to be done, up to and with the arrow behind it, or to the line's end.
 func (p *parser) task(s *Stage) (more bool, err error) {
-	var lit []byte // text that is in no part yet
+	var lit literal // text that is in no part yet
 	distinct := 0
+	p.makeRoom(s)
 	for ; p.at < len(p.tokens); p.at++ {
 		switch t := p.tokens[p.at]; t.Kind {
 		case Text:
-			lit = append(lit, p.of(t)...)
+			lit.add(p.of(t))
 		case Escape:
-			lit = append(lit, p.of(t)[1:]...)
+			lit.add(p.of(t)[1:])
 		case Reference:
 			name := p.text[t.Start+1 : t.End]
 			if !t.Known {
@@ -274,13 +275,12 @@ func (p *parser) task(s *Stage) (more bool, err error) {
 						hint("let an agent put some of the outputs together first\nto write it as text: \\$%s", name)
 				}
 			}
-			s.addText(lit)
-			lit = lit[:0]
+			s.addText(lit.take())
 			s.Parts = append(s.Parts, prompt.Part{Kind: prompt.KindAgent, Name: name})
 			s.Refs = append(s.Refs, Name{name, t.Start, t.End})
 		case Arrow:
 			p.at++
-			s.addText(lit)
+			s.addText(lit.take())
 			s.trimEnd()
 			return true, nil
 		case Background:
@@ -289,9 +289,52 @@ func (p *parser) task(s *Stage) (more bool, err error) {
 			return false, p.wrong(t)
 		}
 	}
-	s.addText(lit)
+	s.addText(lit.take())
 	s.trimEnd()
 	return false, nil
+}
+
+// makeRoom makes room for all parts of a task, of which there are twice as many as references and one more.
+func (p *parser) makeRoom(s *Stage) {
+	refs := 0
+	for _, t := range p.tokens[p.at:] {
+		if t.Kind == Arrow {
+			break
+		}
+		if t.Kind == Reference {
+			refs++
+		}
+	}
+	if s.Parts = make([]prompt.Part, 0, 2*refs+1); refs > 0 {
+		s.Refs = make([]Name, 0, refs)
+	}
+}
+
+// A literal is text that is put together from pieces. One piece alone, which is most, is not copied.
+type literal struct {
+	one string
+	all []byte // when there are more
+}
+
+func (l *literal) add(piece string) {
+	if l.one == "" {
+		l.one = piece
+		return
+	}
+	if len(l.all) == 0 {
+		l.all = append(l.all, l.one...)
+	}
+	l.all = append(l.all, piece...)
+}
+
+// take is the text, which the literal then forgets.
+func (l *literal) take() string {
+	text := l.one
+	if len(l.all) > 0 {
+		text = string(l.all)
+	}
+	l.one, l.all = "", l.all[:0]
+	return text
 }
 
 func refersTo(s *Stage, name string) bool {
@@ -299,8 +342,7 @@ func refersTo(s *Stage, name string) bool {
 }
 
 // addText adds a text to the task, with \n as the only end of a line and without blanks before the first of it.
-func (s *Stage) addText(lit []byte) {
-	text := string(lit)
+func (s *Stage) addText(text string) {
 	if len(s.Parts) == 0 {
 		text = text[skipBlanks(text, 0):]
 	}

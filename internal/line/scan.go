@@ -6,23 +6,27 @@ import (
 )
 
 // A Kind says what a piece of a line is.
-type Kind string
+type Kind uint8
 
 // The kinds of tokens.
 const (
-	Text        Kind = "text"
-	Agent       Kind = "agent" // with the @, where it has one; Known says whether there is such an agent
-	Comma       Kind = "comma" // between agents
-	Flag        Kind = "flag"
-	Value       Kind = "value" // of a flag
-	Escape      Kind = "escape"
-	Reference   Kind = "reference" // with the $; Known says whether there is such an agent
-	Arrow       Kind = "arrow"
-	Background  Kind = "background"
-	CommandWord Kind = "command" // with the /; Known says whether there is such a command
-	Argument    Kind = "argument"
-	Wrong       Kind = "wrong" // an arrow, a & or a flag that cannot stand where it stands
+	Text        Kind = iota
+	Agent            // with the @, where it has one; Known says whether there is such an agent
+	Comma            // between agents
+	Flag             // --model
+	Value            // of a flag
+	Escape           // a backslash, and what it takes the meaning of
+	Reference        // with the $; Known says whether there is such an agent
+	Arrow            // ->
+	Background       // the & at the end
+	CommandWord      // with the /; Known says whether there is such a command
+	Argument         // of a command
+	Wrong            // an arrow, a & or a flag that cannot stand where it stands
 )
+
+var kinds = [...]string{"text", "agent", "comma", "flag", "value", "escape", "reference", "arrow", "background", "command", "argument", "wrong"}
+
+func (k Kind) String() string { return kinds[k] }
 
 // A Token is a piece of a line.
 type Token struct {
