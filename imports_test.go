@@ -110,6 +110,18 @@ var house = map[string]room{
 		"swarm/internal/term":     "text of strangers is made safe in one place, and numbers read the same on every screen",
 	}},
 
+	"swarm/internal/session": {5, map[string]string{
+		"swarm":                 nouns,
+		"swarm/internal/plan":   "what a task waits for",
+		"swarm/internal/prompt": "a session that is saved has its prompts in the file",
+		"swarm/internal/line":   "what a line means",
+		"swarm/internal/view":   "where everybody stands",
+		"swarm/internal/home":   "where the session's run is",
+		"swarm/internal/run":    "a session is a run",
+		"swarm/internal/term":   "answers to commands are tables too",
+		"swarm/internal/repl":   "it is talked to through a screen",
+	}},
+
 	"swarm/cmd/swarm": {6, map[string]string{
 		"swarm":                   nouns,
 		"swarm/internal/compose":  "a compose file becomes a plan",
@@ -121,6 +133,9 @@ var house = map[string]room{
 		"swarm/internal/home":     "which runs there are",
 		"swarm/internal/project":  "the files of this folder",
 		"swarm/internal/run":      "runs are started, resumed and spoken to",
+		"swarm/internal/line":     "who is always there: the agent that tells a person",
+		"swarm/internal/session":  "conversations",
+		"swarm/internal/repl":     "and what they look like",
 		"swarm/internal/term":     "what it looks like",
 	}},
 

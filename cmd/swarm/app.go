@@ -66,7 +66,12 @@ func (a *app) root() *cobra.Command {
 			_, err := a.paints() // before anything is begun
 			return err
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.typed() {
+				return a.talk(talk{src: &source{}, in: a.stdin, typed: true})
+			}
+			return cmd.Help()
+		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	flags := root.PersistentFlags()

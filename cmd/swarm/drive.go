@@ -30,6 +30,7 @@ type stops struct {
 	mu    sync.Mutex // guards what follows
 	times int
 	kill  func() // before the program ends
+	other func() // what Ctrl-C means instead; nil = it stops the run
 }
 
 func stopSignals() *stops {
@@ -40,7 +41,11 @@ func stopSignals() *stops {
 	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		for sig := range s.signals {
-			if sig != syscall.SIGPIPE {
+			switch other := s.meant(); {
+			case sig == syscall.SIGPIPE:
+			case sig == os.Interrupt && other != nil:
+				other()
+			default:
 				s.interrupt()
 			}
 		}
@@ -75,6 +80,19 @@ func (s *stops) interrupt() {
 		os.Exit(swarm.ExitInterrupted)
 	}
 	s.stop(swarm.Errorf(swarm.Stopped, "interrupted"))
+}
+
+// instead gives Ctrl-C another meaning; nil gives it its own back.
+func (s *stops) instead(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.other = do
+}
+
+func (s *stops) meant() func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.other
 }
 
 // killing says what is done before the program is killed.

@@ -15,13 +15,17 @@ import (
 func (a *app) runCommand() *cobra.Command {
 	var (
 		src                         source
+		ephemeral, stopOnError      bool
 		name, file, text, agent     string
 		record, replay, composeFile string
 	)
 	cmd := &cobra.Command{
-		Use:   "run (-p NAME | -f FILE | -s TEXT)",
-		Short: "Run one prompt",
-		Long: `Run one prompt by itself: one of the prompt folders by its name, a file, or a text. {{STDIN}} in it is what comes from a pipe; {{output:x}} is the
+		Use:   "run (LINE | - | -p NAME | -f FILE | -s TEXT)",
+		Short: "Run a line, or one prompt",
+		Long: `Run a line, as the REPL takes it: agents in a chain, that refer to each other. With - lines are read from standard input, one after the other; a
+bad line is named by its number, and the others run.
+
+Or run one prompt by itself: one of the prompt folders by its name, a file, or a text. {{STDIN}} in it is what comes from a pipe; {{output:x}} is the
 placeholder, because no other task runs.
 
 On a terminal what the agent says is shown while it says it. Into a pipe goes its output, and nothing else.
@@ -29,8 +33,9 @@ On a terminal what the agent says is shown while it says it. Into a pipe goes it
 The agents and providers are those of swarm/swarm.yaml, if there is one.`,
 		Example: `  swarm run -p reviewer
   git diff | swarm run -s 'Review this: {{STDIN}}'
-  swarm run -f notes.md --agent writer`,
-		Args: cobra.NoArgs,
+  swarm run -f notes.md --agent writer
+  swarm run '@pm Plan a small tool -> @builder-1 Build $pm'
+  swarm run - < session.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := 0
 			for _, f := range []string{"prompt", "prompt-file", "prompt-string"} {
@@ -38,8 +43,12 @@ The agents and providers are those of swarm/swarm.yaml, if there is one.`,
 					given++
 				}
 			}
-			if given != 1 {
-				return swarm.Errorf(swarm.BadInput, "there is no prompt, or more than one").WithHint("give exactly one of -p NAME, -f FILE and -s TEXT")
+			if len(args) > 0 && given == 0 {
+				src.file = composeFile
+				return a.runLines(args, &src, ephemeral, stopOnError)
+			}
+			if given != 1 || len(args) > 0 {
+				return swarm.Errorf(swarm.BadInput, "there is no prompt, or more than one").WithHint("give a line, or exactly one of -p NAME, -f FILE and -s TEXT")
 			}
 			src.file = composeFile
 			o, p, err := a.singleOptions(&src)
@@ -76,6 +85,8 @@ The agents and providers are those of swarm/swarm.yaml, if there is one.`,
 	f.StringVar(&composeFile, "file", "", "the compose file (default swarm/swarm.yaml)")
 	f.StringVar(&src.provider, "provider", "", "provider of an agent that names none (or SWARM_PROVIDER)")
 	f.StringArrayVar(&src.set, "set", nil, "change a value of the compose file")
+	f.BoolVar(&ephemeral, "ephemeral", false, "of lines: delete the run, with its outputs, at the end")
+	f.BoolVar(&stopOnError, "stop-on-error", false, "of lines: stop after one that cannot be used")
 	recordFlags(cmd, &record, &replay)
 	return cmd
 }

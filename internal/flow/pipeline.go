@@ -224,6 +224,10 @@ func (p *pipeline) clock() error {
 		if !p.sched.Blocked(i) {
 			continue
 		}
+		if p.waitsForOwn(i) { // it could not start yet whatever the others did: its time begins after that
+			p.waits = append(p.waits, timer{i, now.Add(p.sched.Task(i).WaitTimeout)})
+			continue
+		}
 		reason := "timed out after " + p.sched.Task(i).WaitTimeout.String() + " waiting for " + p.whom(i)
 		if err := p.end(i, swarm.Failed, swarm.TimedOut, reason); err != nil {
 			return err
@@ -244,6 +248,16 @@ func expire(timers *[]timer, now time.Time) (due []int) {
 	}
 	*timers = later
 	return due
+}
+
+// waitsForOwn says whether the task waits for one that came with the same plan: an earlier stage of its line.
+func (p *pipeline) waitsForOwn(i int) bool {
+	for _, w := range p.sched.Waits(i) {
+		if j, ok := p.sched.Find(w.Task); ok && w.For == plan.ForDependency && p.tasks[j].ref == p.tasks[i].ref {
+			return true
+		}
+	}
+	return false
 }
 
 // whom names the agents that the task waits for, each once.

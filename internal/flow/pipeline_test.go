@@ -333,10 +333,10 @@ func TestWaitingForAgents(t *testing.T) {
 			task_failed ba_1: Agent @pm has no output to reference, and nothing is left that could make one
 			run_ended failed 1`},
 		{"a wait ends after its time, and says for whom", world{ends: map[string]string{"pm_1/1/1": "never"},
-			plan: line(swarm.Task{Name: "pm_1", Agent: "pm"}, swarm.Task{Name: "ba_1", Agent: "ba", DependsOn: needs("pm_1"), Awaits: []string{"qa"}, WaitTimeout: time.Minute})}, `
+			plan: line(swarm.Task{Name: "pm_1", Agent: "pm"}, swarm.Task{Name: "ba_1", Agent: "ba", Awaits: []string{"dev", "qa"}, WaitTimeout: time.Minute})}, `
 			task_started pm_1 1/1
 			go pm_1/1/1
-			task_failed ba_1: timed out after 1m0s waiting for @pm, @qa`},
+			task_failed ba_1: timed out after 1m0s waiting for @dev, @qa`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &c.world

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -297,5 +298,27 @@ func TestOutputs(t *testing.T) {
 	must(t, os.Symlink(outside, h.OutputPath("r", "code.2")))
 	if err := h.WriteOutput("r", "code.2", []byte("x")); swarm.KindOf(err) != swarm.Storage {
 		t.Errorf("through a link: %v", err)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	h := newHome(t)
+	if got := h.History(); got != nil {
+		t.Errorf("before anything was entered: %q", got)
+	}
+	for _, text := range []string{"@pm Plan", "two\nlines", "<&>"} {
+		h.Remember(text)
+	}
+	f, err := os.OpenFile(filepath.Join(h.Dir(), "history"), os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	_, err = f.WriteString(`"cut by a cra`)
+	must(t, err)
+	must(t, f.Close())
+	if got := fmt.Sprintf("%q", h.History()); got != `["@pm Plan" "two\nlines" "<&>"]` {
+		t.Errorf("got %s", got)
+	}
+	h.forget(filepath.Join(h.Dir(), "history"))
+	if h.Remember("next"); len(h.History()) != 4 {
+		t.Errorf("after the half line was cut off: %q", h.History())
 	}
 }

@@ -60,6 +60,17 @@ func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
 	return all, first
 }
 
+// Delete deletes everything of one run that nobody drives.
+func (h *Home) Delete(run string, now time.Time) error {
+	root, err := os.OpenRoot(h.dir)
+	if err != nil {
+		return &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: bare(err)}
+	}
+	defer root.Close()
+	_, err = h.pruneRun(root, run, PruneOptions{Now: now})
+	return err
+}
+
 // allIDs are the ids of all runs, and of those of which only something else than the log is left; the oldest first.
 func (h *Home) allIDs() ([]string, error) {
 	ids, err := h.ids()

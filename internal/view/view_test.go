@@ -118,7 +118,7 @@ func chain(tasks, iterations int) *swarm.Plan {
 }
 
 func TestOldStoredFoldsAreRefused(t *testing.T) {
-	for _, stored := range []string{"", "{", `{"version":0}`, `{"version":2}`, `{"version":1,"groups":[{"iteration":5,"iterations":2}]}`,
+	for _, stored := range []string{"", "{", `{"version":0}`, `{"version":999}`, `{"version":1,"groups":[{"iteration":5,"iterations":2}]}`,
 		`{"version":1,"tasks":[{"name":"a","group":3}]}`, `{"version":1,"groups":[{"iteration":1,"iterations":1}],"tasks":[{"name":"a"},{"name":"a"}]}`} {
 		if r, err := Unmarshal([]byte(stored)); err == nil || swarm.KindOf(err) != swarm.Storage {
 			t.Errorf("%q gave %v, %v", stored, r, err)

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	xterm "golang.org/x/term"
+
+	"swarm"
+	"swarm/internal/compose"
+	"swarm/internal/home"
+	"swarm/internal/line"
+	"swarm/internal/provider"
+	"swarm/internal/repl"
+	"swarm/internal/run"
+	"swarm/internal/session"
+	"swarm/internal/view"
+)
+
+func (a *app) replCommand() *cobra.Command {
+	var (
+		src       source
+		resume    string
+		ephemeral bool
+	)
+	cmd := &cobra.Command{
+		Use:   "repl",
+		Short: "Talk to the agents, line by line",
+		Long: `Talk to the agents of swarm/swarm.yaml, line by line; "swarm" alone does the same in a terminal. /help says how lines are written.
+
+A session is a run: it survives its process, and --resume brings it back with its outputs.`,
+		Example: "  swarm repl\n  swarm repl --resume @last",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.talk(talk{src: &src, resume: resume, ephemeral: ephemeral, in: a.stdin, typed: a.typed()})
+		},
+	}
+	talkFlags(cmd, &src, &ephemeral)
+	cmd.Flags().StringVar(&resume, "resume", "", "go on with a `session`: an id, the beginning of one, or @last")
+	return cmd
+}
+
+func talkFlags(cmd *cobra.Command, src *source, ephemeral *bool) {
+	f := cmd.Flags()
+	f.StringVar(&src.file, "file", "", "the compose file (default swarm/swarm.yaml)")
+	f.StringVar(&src.provider, "provider", "", "provider of the agents that name none (or SWARM_PROVIDER)")
+	f.StringArrayVar(&src.set, "set", nil, "change a value of the compose file")
+	f.BoolVar(ephemeral, "ephemeral", false, "delete the session's run, with its outputs, at the end")
+}
+
+// typed says whether somebody types.
+func (a *app) typed() bool { return xterm.IsTerminal(int(a.stdin.Fd())) && a.onTerminal() }
+
+// A talk is a conversation to be had.
+type talk struct {
+	src         *source
+	resume      string
+	ephemeral   bool
+	in          io.Reader
+	typed       bool // by a person, in a terminal
+	numbered    bool // a bad line is named by its number
+	stopOnError bool
+}
+
+// talk has a conversation.
+func (a *app) talk(t talk) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	team, o, err := a.team(t.src)
+	if err != nil {
+		return err
+	}
+	colored, err := a.paints()
+	if err != nil {
+		return err
+	}
+	stop := stopSignals()
+	defer stop.end()
+	s, err := a.openSession(stop.ctx, h, t, team, o)
+	if err != nil {
+		return err
+	}
+	stop.killing(func() { provider.Kill(s.ID()) })
+	spoken := s.Face(stop.ctx)
+	width, height := 0, 0
+	if t.typed {
+		width, height, _ = xterm.GetSize(int(a.stdin.Fd()))
+	}
+	face := repl.New(spoken, view.New(s.ID()), width, height, repl.Options{In: t.in, Out: a.out(stop, t.typed), Color: colored, Now: time.Now, Greeting: greeting(s.ID(), t),
+		History: h.History(), Remember: remember(h, t.typed), Prompt: t.typed, Numbered: t.numbered, StopOnError: t.stopOnError})
+	spoken.Trouble = func(err error) { face.Notice(err.Error()) }
+	if t.typed {
+		stop.instead(face.Interrupt) // Ctrl-C is about the line that runs; the user leaves with another one
+	}
+	s.Drive(stop.ctx, run.Options{Observer: face})
+	left, err := face.Run()
+	stop.instead(nil)
+	if left == repl.ByInterrupt {
+		stop.interrupt()
+	}
+	p, ended := a.endSession(stop.ctx, s)
+	if closed := face.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = ended
+	}
+	a.exit = worst(p, spoken.Refusals(), t.typed)
+	if t.ephemeral && err == nil {
+		err = h.Delete(s.ID(), time.Now())
+	}
+	return err
+}
+
+// out is where a conversation is shown. Whoever pipes it may stop reading; a terminal is used as what it is.
+func (a *app) out(stop *stops, typed bool) io.Writer {
+	if typed {
+		return a.stdout
+	}
+	return stop.watched(a.stdout)
+}
+
+func (a *app) openSession(ctx context.Context, h *home.Home, t talk, team session.Team, o compose.Options) (*session.Session, error) {
+	if t.resume == "" {
+		return session.Start(ctx, h, swarm.RunStart{Dir: o.Dir, File: o.File, Args: os.Args[1:], Version: version, Time: time.Now()}, team)
+	}
+	_, id, err := a.live(t.resume)
+	if err != nil {
+		return nil, err
+	}
+	return session.Resume(ctx, h, id, team)
+}
+
+// endSession waits for what runs in the background, unless the user wants to go.
+func (a *app) endSession(ctx context.Context, s *session.Session) (view.Picture, error) {
+	if ctx.Err() != nil {
+		return s.Leave()
+	}
+	return s.Close(ctx)
+}
+
+// worst is the exit code of a conversation: the first that applies of interrupted, bad input, budget and failure. One that was
+// typed has been seen.
+func worst(p view.Picture, refusals int, typed bool) int {
+	switch {
+	case p.Status == swarm.Interrupted:
+		return swarm.ExitInterrupted
+	case typed:
+		return swarm.ExitDone
+	case refusals > 0:
+		return swarm.ExitBadInput
+	}
+	return p.Exit
+}
+
+func greeting(id string, t talk) string {
+	if !t.typed {
+		return ""
+	}
+	return "session " + id + " · /help says how lines are written, Ctrl-D leaves"
+}
+
+func remember(h *home.Home, typed bool) func(string) {
+	if !typed {
+		return nil
+	}
+	return h.Remember
+}
+
+// team is who can be spoken to here: the file's agents, or the usual ones, and the one who tells a person.
+func (a *app) team(src *source) (session.Team, compose.Options, error) {
+	o, p, err := a.singleOptions(src)
+	if err != nil {
+		return session.Team{}, o, err
+	}
+	defer p.Close()
+	b, err := compose.CompileTeam(o)
+	if err != nil {
+		return session.Team{}, o, err
+	}
+	a.warn(b.Warnings)
+	if err := checkProviders(&b.Plan, b.Bodies, o.Dir); err != nil {
+		return session.Team{}, o, err
+	}
+	t := session.Team{Agents: b.Plan.Agents, Providers: b.Plan.Providers, Bodies: b.Bodies, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout,
+		MaxParallel: b.Plan.MaxParallel, Budget: b.Plan.Budget, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
+	if t.Default == "" && len(t.Agents) > 0 {
+		t.Default = t.Agents[0].Name
+	}
+	tell := b.Settings.Notify
+	t.Agents = append(t.Agents, swarm.Agent{Name: line.Notify, Provider: line.Notify})
+	t.Providers = append(t.Providers, swarm.ProviderSpec{Name: line.Notify, Kind: "notify", Command: tell.Command, BaseURL: tell.Webhook})
+	return t, o, nil
+}
+
+// runLines runs lines that are given as arguments, or with "-" those of standard input.
+func (a *app) runLines(args []string, src *source, ephemeral, stopOnError bool) error {
+	t := talk{src: src, ephemeral: ephemeral, in: a.stdin, numbered: true, stopOnError: stopOnError}
+	if len(args) != 1 || args[0] != "-" {
+		t.in, t.numbered = strings.NewReader(strings.ReplaceAll(strings.Join(args, " "), "\n", " ")+"\n"), false
+	}
+	return a.talk(t)
+}

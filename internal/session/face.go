@@ -1,0 +1,157 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"swarm/internal/line"
+	"swarm/internal/repl"
+)
+
+// A Face is a session as a screen sees it.
+type Face struct {
+	*Session
+	ctx context.Context
+	// Trouble is told what went wrong with something that nobody waits for.
+	Trouble func(error)
+
+	mu         sync.Mutex
+	foreground []string // the tasks that the user waits for
+	refusals   int      // lines that could not be used
+}
+
+// Face makes the session one that a screen can talk to, until ctx ends.
+func (s *Session) Face(ctx context.Context) *Face {
+	return &Face{Session: s, ctx: ctx, Trouble: func(error) {}}
+}
+
+// Team is who can be spoken to.
+func (f *Face) Team() repl.Team {
+	t := f.Lang()
+	return repl.Team{Agents: t.Agents, Default: t.Default}
+}
+
+// tokenKinds are what the line language calls a piece of text, and how a screen shows it.
+var tokenKinds = map[line.Kind]repl.TokenKind{
+	line.Agent: repl.AgentToken, line.Reference: repl.ReferenceToken, line.CommandWord: repl.CommandToken, line.Arrow: repl.ArrowToken,
+	line.Background: repl.BackgroundToken, line.Flag: repl.FlagToken, line.Escape: repl.EscapeToken, line.Wrong: repl.WrongToken,
+}
+
+func tokenOf(t line.Token) (repl.Token, bool) {
+	kind := tokenKinds[t.Kind]
+	if named := t.Kind == line.Agent || t.Kind == line.Reference || t.Kind == line.CommandWord; named && !t.Known {
+		kind = repl.WrongToken
+	}
+	return repl.Token{Kind: kind, Start: t.Start, End: t.End}, kind != 0
+}
+
+// Preview says what Enter would make of a text. It looks at the session as it stands, and changes nothing.
+func (f *Face) Preview(text string) repl.Preview {
+	var p repl.Preview
+	lang := f.Lang()
+	for _, t := range line.Scan(text, lang) {
+		if shown, ok := tokenOf(t); ok {
+			p.Tokens = append(p.Tokens, shown)
+		}
+	}
+	l, err := line.Parse(text, lang)
+	if err != nil {
+		p.Problem = refused(err)
+		return p
+	}
+	if l.Command != nil {
+		p.AtOnce = l.Command.Name != "retry"
+		return p
+	}
+	fragment, err := f.fragment(l)
+	if err != nil {
+		p.Problem = refused(err)
+		return p
+	}
+	p.Plan = describe(fragment, l.Background)
+	return p
+}
+
+// refused is an error with its place, if it has one.
+func refused(err error) *repl.Refused {
+	var e *line.Error
+	if errors.As(err, &e) {
+		return &repl.Refused{Msg: e.Msg, Hint: e.Hint, Start: e.Start, End: e.End}
+	}
+	return &repl.Refused{Msg: err.Error()}
+}
+
+// describe is a plan in one line: @pm → @builder-1 (waits for @pm).
+func describe(f *line.Fragment, background bool) string {
+	var words []string
+	for _, t := range f.Plan.Tasks {
+		var waits []string
+		for _, d := range t.DependsOn {
+			agent, _, _ := strings.Cut(d.Task, "_")
+			waits = append(waits, "@"+agent)
+		}
+		for _, a := range t.Awaits {
+			waits = append(waits, "@"+a+" (no output yet)")
+		}
+		word := "@" + t.Agent
+		if len(waits) > 0 {
+			word += " after " + strings.Join(waits, ", ")
+		}
+		words = append(words, word)
+	}
+	plan := strings.Join(words, " · ")
+	if background {
+		plan += ", in the background"
+	}
+	return plan
+}
+
+// Complete says what the word at the cursor could become.
+func (f *Face) Complete(text string, cursor int) []repl.Candidate {
+	var all []repl.Candidate
+	for _, c := range line.Complete(text, cursor, f.Lang(), line.CommandNames()) {
+		all = append(all, repl.Candidate{Text: c.Text, Start: c.Start, End: c.End})
+	}
+	return all
+}
+
+// Enter takes a line or a command.
+func (f *Face) Enter(text string) (repl.Entered, error) {
+	e, err := f.Session.Enter(f.ctx, text)
+	if err != nil {
+		f.mu.Lock()
+		f.refusals++
+		f.mu.Unlock()
+		var placed *line.Error
+		if errors.As(err, &placed) {
+			return repl.Entered{}, refused(err)
+		}
+		return repl.Entered{}, err
+	}
+	if !e.Background && len(e.Tasks) > 0 {
+		f.mu.Lock()
+		f.foreground = e.Tasks
+		f.mu.Unlock()
+	}
+	return repl.Entered{Tasks: e.Tasks, Background: e.Background, Notices: e.Notices, Answer: e.Answer, Quit: e.Quit}, nil
+}
+
+// Refusals is how many lines could not be used.
+func (f *Face) Refusals() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refusals
+}
+
+// Interrupt cancels the line in the foreground, and nothing else.
+func (f *Face) Interrupt(int) {
+	f.mu.Lock()
+	tasks := f.foreground
+	f.mu.Unlock()
+	if err := f.Cancel(f.ctx, tasks...); err != nil {
+		f.Trouble(fmt.Errorf("the line could not be cancelled: %w", err))
+	}
+}

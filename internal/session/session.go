@@ -1,0 +1,295 @@
+// Package session is a conversation with a team: lines are entered one after the other, each becomes part of the run's plan, and
+// the one scheduler runs it. A session is a run like any other. It survives its process, and every view can look at it.
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/line"
+	"swarm/internal/run"
+	"swarm/internal/view"
+)
+
+// A Team is who can be spoken to.
+type Team struct {
+	Agents      []swarm.Agent // in the file's order
+	Providers   []swarm.ProviderSpec
+	Bodies      [][]byte // the texts that they name: roles, scripts
+	Default     string   // who is spoken to when nobody is named; "" = nobody
+	WaitTimeout time.Duration
+	MaxParallel int
+	Budget      swarm.Budget
+	NoRefs      bool // $agent is text
+}
+
+func (t *Team) names() (names []string) {
+	for _, a := range t.Agents {
+		if a.Name != line.Notify {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// A Session is a run of kind line that this process drives.
+type Session struct {
+	run  *run.Run
+	team Team
+
+	entering sync.Mutex // one line at a time
+	mu       sync.Mutex // guards what follows
+	view     *view.Run  // up to date when somebody asks
+	lang     line.Team
+	models   map[string]string // by agent, as /model has set them
+	lines    []entered
+
+	over   chan struct{} // the run is no longer driven
+	last   view.Picture
+	failed error
+}
+
+// entered is a line that was taken.
+type entered struct {
+	text  string
+	tasks []string
+}
+
+// Start makes a session. Its run is on disk when it returns; Drive drives it.
+func Start(ctx context.Context, h *home.Home, start swarm.RunStart, team Team) (*Session, error) {
+	start.Kind = swarm.LineRun
+	p := &swarm.Plan{Kind: swarm.LineRun, Name: start.Name, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: team.Agents, Providers: team.Providers,
+		MaxParallel: team.MaxParallel, Budget: team.Budget, Open: true}
+	r, err := run.Start(ctx, h, start, p, team.Bodies)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(r, team), nil
+}
+
+// Resume goes on with a session that nobody drives.
+func Resume(ctx context.Context, h *home.Home, id string, team Team) (*Session, error) {
+	r, err := run.Open(h, id)
+	if err != nil {
+		return nil, err
+	}
+	if r.Began().Kind != swarm.LineRun {
+		return nil, errors.Join(swarm.Errorf(swarm.BadInput, "run %s is no session", id).WithHint("to go on with it: swarm resume %s", id), r.Close())
+	}
+	if err := r.Take(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	s := newSession(r, team)
+	return s, s.recall()
+}
+
+func newSession(r *run.Run, team Team) *Session {
+	return &Session{run: r, team: team, view: view.New(r.ID), models: map[string]string{}, over: make(chan struct{}),
+		lang: line.Team{Agents: team.names(), Default: team.Default, NoRefs: team.NoRefs}}
+}
+
+// Drive drives the session's run, beside everything else, until Close, or until ctx ends.
+func (s *Session) Drive(ctx context.Context, o run.Options) {
+	o.Unpause = true
+	go func() {
+		defer close(s.over)
+		s.last, s.failed = s.run.Drive(ctx, o)
+	}()
+}
+
+// recall reads the lines of the session that were entered before.
+func (s *Session) recall() error {
+	for e, err := range run.Events(s.run.Log()) {
+		if err != nil {
+			return err
+		}
+		if e.Kind != swarm.PlanAdded || e.To == "" {
+			continue
+		}
+		var p swarm.Plan
+		if err := json.Unmarshal(e.Data, &p); err != nil {
+			return swarm.Errorf(swarm.Storage, "event %d, a line, cannot be read: %v", e.Seq, err)
+		}
+		one := entered{text: p.Name}
+		for _, t := range p.Tasks {
+			one.tasks = append(one.tasks, t.Name)
+		}
+		s.lines = append(s.lines, one)
+	}
+	return nil
+}
+
+// ID is the run's.
+func (s *Session) ID() string { return s.run.ID }
+
+// An Entry is what became of a line.
+type Entry struct {
+	Tasks      []string // what it has begun
+	Background bool     // nobody waits for it
+	Notices    []string
+	Answer     string // a command's
+	Quit       bool   // the command was /quit
+}
+
+// Enter takes a line or a command. It does not wait for what the line begins. The error of a line that cannot be understood is a
+// *line.Error, which knows the place.
+func (s *Session) Enter(ctx context.Context, text string) (Entry, error) {
+	s.entering.Lock()
+	defer s.entering.Unlock()
+	return s.enter(ctx, text)
+}
+
+func (s *Session) enter(ctx context.Context, text string) (Entry, error) {
+	l, err := line.Parse(text, s.Lang())
+	if err != nil {
+		return Entry{}, err
+	}
+	if l.Command != nil {
+		return s.command(ctx, l.Command)
+	}
+	f, err := s.fragment(l)
+	if err != nil {
+		return Entry{}, err
+	}
+	s.mu.Lock()
+	n := len(s.lines) + 1
+	s.mu.Unlock()
+	f.Plan.Kind, f.Plan.Name = swarm.LineRun, text
+	if err := s.run.Grow(ctx, n, &f.Plan, f.Bodies); err != nil {
+		return Entry{}, err
+	}
+	s.mu.Lock()
+	s.lines = append(s.lines, entered{text, f.Tasks})
+	s.mu.Unlock()
+	return Entry{Tasks: f.Tasks, Background: l.Background, Notices: f.Notices}, nil
+}
+
+// fragment is what the plan would grow by.
+func (s *Session) fragment(l *line.Line) (*line.Fragment, error) {
+	p, err := s.Picture()
+	if err != nil {
+		return nil, err
+	}
+	f, err := l.Plan(standingOf(p), line.PlanOptions{Agents: s.agents(), Providers: s.team.Providers, WaitTimeout: s.team.WaitTimeout})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range f.Plan.Tasks {
+		if t := &f.Plan.Tasks[i]; t.Model == "" {
+			t.Model = s.models[t.Agent]
+		}
+	}
+	return f, nil
+}
+
+// Lang is who can be spoken to, as the line language knows them.
+func (s *Session) Lang() line.Team {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lang
+}
+
+func (s *Session) agents() map[string]swarm.Agent {
+	all := make(map[string]swarm.Agent, len(s.team.Agents))
+	for _, a := range s.team.Agents {
+		all[a.Name] = a
+	}
+	return all
+}
+
+// Picture is what the session looks like now.
+func (s *Session) Picture() (view.Picture, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.catchUp(); err != nil {
+		return view.Picture{}, err
+	}
+	return s.view.Picture(), nil
+}
+
+// catchUp folds what has been written since.
+func (s *Session) catchUp() error {
+	for {
+		events, err := s.run.Log().Read(s.view.Seq, 256)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for i := range events {
+			if err := s.view.Apply(&events[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Wait waits until the tasks have ended. It is told the picture then, or why it cannot wait any longer.
+func (s *Session) Wait(ctx context.Context, tasks []string) (view.Picture, error) {
+	wake, off := s.run.Log().Watch()
+	defer off()
+	for {
+		p, err := s.Picture()
+		if err != nil || ended(p, tasks) {
+			return p, err
+		}
+		select {
+		case <-wake:
+		case <-s.over:
+			if s.failed != nil {
+				return p, s.failed
+			}
+			return s.last, nil
+		case <-ctx.Done():
+			return p, context.Cause(ctx)
+		}
+	}
+}
+
+func ended(p view.Picture, tasks []string) bool {
+	left := len(tasks)
+	for _, t := range p.Tasks {
+		for _, name := range tasks {
+			if t.Name == name && t.Status.Ended() {
+				left--
+			}
+		}
+	}
+	return left == 0
+}
+
+// Cancel ends tasks for good.
+func (s *Session) Cancel(ctx context.Context, tasks ...string) error {
+	var all error
+	for _, t := range tasks {
+		all = errors.Join(all, s.run.Say(ctx, swarm.WordCancel, t))
+	}
+	return all
+}
+
+// Run is the session's run.
+func (s *Session) Run() *run.Run { return s.run }
+
+// Close says that no line will come any more, waits until everything that was entered has ended, and gives the run back. A wait
+// that nothing can end any more fails at once.
+func (s *Session) Close(ctx context.Context) (view.Picture, error) {
+	said := s.run.Say(context.WithoutCancel(ctx), swarm.WordClose, "")
+	if said == nil {
+		<-s.over
+	}
+	return s.last, errors.Join(said, s.failed, s.run.Close())
+}
+
+// Leave gives the run back as it is: it can be resumed. The context that it was started with must have ended.
+func (s *Session) Leave() (view.Picture, error) {
+	<-s.over
+	return s.last, errors.Join(s.failed, s.run.Close())
+}
+
+// Over is closed when the run is no longer driven.
+func (s *Session) Over() <-chan struct{} { return s.over }
