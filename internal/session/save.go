@@ -88,11 +88,13 @@ func (s *Session) writeTeam(b *strings.Builder) {
 
 // flow is a value as JSON, which is YAML too.
 func flow(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return `""`
 	}
-	return string(text)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func (s *Session) writeTask(b *strings.Builder, t swarm.Task, newest map[string]string) error {
