@@ -43,11 +43,13 @@ var house = map[string]room{
 		"swarm/internal/prompt": "what is asked of an agent in a line is a prompt like any other",
 	}},
 	"swarm/internal/secret": {1, nil},
+	"swarm/internal/schema": {1, nil},
 	"swarm/internal/compose": {1, map[string]string{
 		"swarm":                 nouns,
 		"swarm/internal/plan":   "cycles, and what can never run, are found where they are for every door",
 		"swarm/internal/prompt": "a file is only as good as the prompts that it names",
 		"swarm/internal/secret": "which values of a file are better left out of it",
+		"swarm/internal/schema": "expect.schema is looked at before anybody works for it",
 	}},
 	"swarm/internal/view": {1, map[string]string{
 		"swarm":               nouns,
@@ -69,6 +71,7 @@ var house = map[string]room{
 		"swarm/internal/flow":     "a turn answers a loop's call",
 		"swarm/internal/prompt":   "it makes the prompt",
 		"swarm/internal/provider": "it calls the provider, by its contract",
+		"swarm/internal/schema":   "what was made is held against expect.schema",
 	}},
 
 	"swarm/internal/engine": {4, map[string]string{
@@ -166,7 +169,7 @@ var foreign = []struct {
 	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl"}, "parts of what draws: colours that a terminal has, the width of a text"},
 	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "commands are thin, and they are all there"},
 	{"go.yaml.in/yaml/", []string{"swarm/internal/compose", "swarm/internal/provider"}, "compose files and scripts are YAML; nothing else is"},
-	{"github.com/google/jsonschema-go/", []string{"swarm/internal/turn", "swarm/internal/compose"}, "expect.schema is checked when it is named and when a turn ends"},
+	{"github.com/google/jsonschema-go/", []string{"swarm/internal/schema"}, "it trusts its schemas, and must see only those that were looked at"},
 	{"golang.org/x/sys/", []string{"swarm/internal/sqlite"}, "locks between processes"},
 	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
 }

@@ -1,17 +1,15 @@
 package compose
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"swarm"
 	"swarm/internal/prompt"
+	"swarm/internal/schema"
 )
 
 // bodies are the texts that the plan names by their hash, each once.
@@ -313,28 +311,17 @@ func (c *compiler) expect(x expectKeys) *swarm.Expect {
 	out := &swarm.Expect{File: x.File.value, Matches: x.Matches.value, Command: x.Command.value}
 	if x.Schema.given() {
 		shown, raw, err := c.readFile(x.Schema.value)
-		switch {
-		case err != nil:
+		if err != nil {
 			c.failWith(x.Schema.node, err)
-		case !json.Valid(raw):
-			c.fail(x.Schema.node, "the schema %s is not JSON", shown)
-		case notSchema(raw) != nil:
-			c.fail(x.Schema.node, "%s is no JSON Schema: %v", shown, notSchema(raw))
-		default:
-			out.Schema, out.SchemaFile = c.bodies.add(raw), shown
+			return out
 		}
+		if _, err := schema.Parse(raw); err != nil {
+			c.fail(x.Schema.node, "%s is not a schema that can be used: %v", shown, err).WithHint("write a JSON Schema that stands by itself")
+			return out
+		}
+		out.Schema, out.SchemaFile = c.bodies.add(raw), shown
 	}
 	return out
-}
-
-// notSchema says why a text is no schema that stands by itself, or nil.
-func notSchema(raw []byte) error {
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(raw, &schema); err != nil {
-		return err
-	}
-	_, err := schema.Resolve(nil)
-	return err
 }
 
 // fileBody makes a file that the compose file names a body.

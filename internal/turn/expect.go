@@ -1,20 +1,19 @@
 package turn
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
+	"syscall"
+	"time"
 
 	"swarm"
 	"swarm/internal/provider"
+	"swarm/internal/schema"
 )
 
 // examine holds what a turn made against its task's `expect`, part by part, the cheap ones first.
@@ -32,22 +31,9 @@ func (h *Hand) examine(ctx context.Context, w *work, output []byte) []swarm.Verd
 		verdicts = append(verdicts, v)
 	}
 	dir := h.workdir(w)
-	var file []byte
-	part("file", x.File, func() (err error) {
-		file, err = readExpected(dir, x.File)
-		return err
-	})
+	part("file", x.File, func() error { return isThere(dir, x.File) })
 	part("matches", x.Matches, func() error { return matches(x.Matches, output) })
-	part("schema", string(x.Schema), func() error {
-		text, what := output, "the output"
-		if x.File != "" {
-			if file == nil {
-				return fmt.Errorf("there is nothing to hold against %s", x.SchemaFile)
-			}
-			text, what = file, x.File
-		}
-		return h.conforms(x, text, what)
-	})
+	part("schema", string(x.Schema), func() error { return h.conforms(ctx, x, dir, output) })
 	part("command", x.Command, func() error { return h.commandEndsWell(ctx, w, x.Command) })
 	return verdicts
 }
@@ -66,30 +52,52 @@ func judge(verdicts []swarm.Verdict) error {
 	return swarm.Errorf(swarm.Unexpected, "%s", strings.Join(wrong, "\n"))
 }
 
-const maxExpectedFile = 16 << 20
+// What a schema may cost. The value that is held against it is an agent's, and need not be well meant.
+const (
+	maxExpectedFile = 16 << 20
+	maxVerdict      = 10 * time.Second
+)
+
+func isThere(dir, name string) error {
+	f, err := openExpected(dir, name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
 
 func readExpected(dir, name string) ([]byte, error) {
+	f, err := openExpected(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxExpectedFile+1))
+	if len(text) > maxExpectedFile {
+		return nil, fmt.Errorf("%s is larger than %d MB", name, maxExpectedFile>>20)
+	}
+	return text, err
+}
+
+// openExpected opens a regular file that no link leads to out of the folder. It does not wait, should there be a pipe.
+func openExpected(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	info, err := root.Stat(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s", name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
 		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxExpectedFile))
+	return f, nil
 }
 
 func matches(pattern string, output []byte) error {
@@ -103,35 +111,33 @@ func matches(pattern string, output []byte) error {
 	return nil
 }
 
-func (h *Hand) conforms(x *swarm.Expect, text []byte, what string) error {
+// conforms holds the output, or the file that is expected, against a schema.
+func (h *Hand) conforms(ctx context.Context, x *swarm.Expect, dir string, output []byte) error {
 	source, err := h.Log.Body(x.Schema)
 	if err != nil {
 		return err
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(source, &schema); err != nil {
-		return fmt.Errorf("%s: %w", x.SchemaFile, err)
-	}
-	resolved, err := schema.Resolve(nil) // it reads no files and fetches nothing: a schema is what it says itself
+	s, err := schema.Parse(source)
 	if err != nil {
 		return fmt.Errorf("%s: %w", x.SchemaFile, err)
 	}
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		return fmt.Errorf("%s is not JSON: %w", what, jsonError(text, err))
+	text, what := output, "the output"
+	if x.File != "" {
+		what = x.File
+		if text, err = readExpected(dir, x.File); err != nil {
+			return fmt.Errorf("there is nothing to hold against %s", x.SchemaFile)
+		}
 	}
-	if err := resolved.Validate(value); err != nil {
+	value, err := schema.Value(text)
+	if err != nil {
+		return fmt.Errorf("%s is not JSON: %w", what, err)
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, maxVerdict, fmt.Errorf("it takes more than %v to find out", maxVerdict))
+	defer stop()
+	if err := s.Check(ctx, value); err != nil {
 		return fmt.Errorf("%s does not fit %s: %w", what, x.SchemaFile, err)
 	}
 	return nil
-}
-
-func jsonError(text []byte, err error) error {
-	var s *json.SyntaxError
-	if errors.As(err, &s) {
-		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(len(text), int(s.Offset))], []byte("\n")), err)
-	}
-	return err
 }
 
 // commandEndsWell runs a command of the user's own, by the shell, as the turn's program was run: same folder, environment,

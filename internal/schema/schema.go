@@ -1,0 +1,85 @@
+// Package schema holds JSON against JSON Schemas that users write.
+//
+// A schema is what it says itself: nothing is read or fetched for it. The library that does the work trusts its schemas, and a
+// schema that leads back to itself without taking a step into the value would end the program; so each is walked first, and
+// refused with what is wrong where it is named, before any agent has worked for it.
+package schema
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// A Schema is one that can be used.
+type Schema struct{ resolved *jsonschema.Resolved }
+
+// Parse reads a schema.
+func Parse(source []byte) (*Schema, error) {
+	tree, err := Value(source)
+	if err != nil {
+		return nil, fmt.Errorf("it is not JSON: %w", err)
+	}
+	if err := walk(tree); err != nil {
+		return nil, err
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(source, &s); err != nil {
+		return nil, plainly(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return nil, plainly(err)
+	}
+	return &Schema{resolved}, nil
+}
+
+// Value reads a value that is to be held against a schema.
+func Value(text []byte) (v any, err error) {
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, inLine(text, err)
+	}
+	return v, nil
+}
+
+// Check says what keeps a value from fitting the schema; nil when it fits. Schemas that branch and lead back to themselves can take
+// twice as long with each level of the value, so whoever asks may stop waiting.
+func (s *Schema) Check(ctx context.Context, value any) error {
+	verdict := make(chan error, 1)
+	go func() { verdict <- s.resolved.Validate(value) }() // it cannot be stopped, only left
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-verdict:
+		if err != nil {
+			return plainly(err)
+		}
+		return nil
+	}
+}
+
+// inLine adds to an error of reading JSON the line where it is.
+func inLine(text []byte, err error) error {
+	var s *json.SyntaxError
+	if errors.As(err, &s) {
+		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(len(text), int(s.Offset))], []byte("\n")), err)
+	}
+	return err
+}
+
+// plainly says what the library found without its own names.
+func plainly(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		key := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
+		return fmt.Errorf("%s cannot be of the type %s", key, wrong.Value)
+	}
+	text := strings.TrimPrefix(err.Error(), "jsonschema.Schema: ")
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "<anonymous schema>", "the schema"), "validating root: ")
+	return errors.New(text)
+}

@@ -1,0 +1,115 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// Each would end the program, hang it, or fail only after an agent has worked for it.
+func TestSchemasThatAreRefused(t *testing.T) {
+	for source, want := range map[string]string{
+		`{`:                        "it is not JSON: line 1: ",
+		`[]`:                       "a schema is an object, or true or false",
+		`1`:                        "a schema is an object, or true or false",
+		`{"$ref":"#"}`:             "it never comes to an end: # → #",
+		`{"allOf":[{"$ref":"#"}]}`: "it never comes to an end: # → #/allOf/0 → #",
+		`{"properties":{"x":{"$ref":"#/$defs/a"}},"$defs":{"a":{"if":{"$ref":"#/$defs/b"}},"b":{"not":{"$ref":"#/$defs/a"}}}}`: "it never comes to an end: ",
+		`{"$defs":{"a":{"$anchor":"x","anyOf":[{"$ref":"#x"}]}}}`:                                                              "it never comes to an end: #/$defs/a → #/$defs/a/anyOf/0 → #/$defs/a",
+		`{"$id":"http://x/y","allOf":[{"$ref":"http://x/y"}]}`:                                                                 "it never comes to an end: ",
+		`{"dependentSchemas":{"a":{"$ref":"#"}}}`:                                                                              "it never comes to an end: ",
+		`{"$ref":"http://127.0.0.1/x"}`:                                                                                        `#: "http://127.0.0.1/x" leads to no schema of this file`,
+		`{"$ref":"file:///etc/passwd"}`:                                                                                        `leads to no schema of this file`,
+		`{"$ref":"#/nowhere"}`:                                                                                                 `leads to no schema of this file`,
+		`{"properties":{"a":{"type":"text"}}}`:                                                                                 `#/properties/a: there is no type "text"; there are array, boolean`,
+		`{"type":["string","nil"]}`:                                                                                            `there is no type "nil"`,
+		`{"$schema":"http://json-schema.org/draft-04/schema#"}`:                                                                `is not understood`,
+		`{"items":{"$id":"x"}}`:                                                                                                `#/items: an $id in a schema that stands in another is not understood`,
+		`{"minimum":"x"}`:                                                                                                      `minimum cannot be of the type string`,
+		`{"pattern":"("}`:                                                                                                      `pattern: error parsing regexp`,
+		strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200):                                                       `more than 100 deep`,
+	} {
+		_, err := Parse([]byte(source))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.100s: %v, want %s", source, err, want)
+		}
+	}
+}
+
+func TestSchemasThatAreUsed(t *testing.T) {
+	for source, texts := range map[string][2]string{ // what fits, and what does not
+		`true`:                               {`1`, `nothing`},
+		`{"type":"object","required":["a"]}`: {`{"a":1}`, `{}`},
+		`{"properties":{"a":{"$ref":"#"}},"additionalProperties":false}`:             {`{"a":{"a":{}}}`, `{"a":{"b":1}}`},
+		`{"$defs":{"yes":true,"n":{"type":"number"}},"items":{"$ref":"#/$defs/n"}}`:  {`[1,2]`, `["x"]`},
+		`{"definitions":{"a/b":{"const":{"$ref":"#"}}},"$ref":"#/definitions/a~1b"}`: {`{"$ref":"#"}`, `1`},
+		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"string"}`:      {`"x"`, `1`},
+	} {
+		s, err := Parse([]byte(source))
+		if err != nil {
+			t.Errorf("%s: %v", source, err)
+			continue
+		}
+		if err := check(t, s, texts[0]); err != nil {
+			t.Errorf("%s: %s: %v", source, texts[0], err)
+		}
+		if err := check(t, s, texts[1]); err == nil {
+			t.Errorf("%s: %s fits", source, texts[1])
+		}
+	}
+}
+
+// check holds a text against a schema.
+func check(t *testing.T, s *Schema, text string) error {
+	v, err := Value([]byte(text))
+	if err != nil {
+		return err
+	}
+	return s.Check(t.Context(), v)
+}
+
+func TestWhatIsSaid(t *testing.T) {
+	s, err := Parse([]byte(`{"properties":{"a":{"type":"string"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"{\n\"a\" 1}": "line 2: invalid character '1' after object key",
+		`{"a":1}`:     `validating /properties/a: type: 1 has type "integer", want "string"`,
+		``:            "line 1: unexpected end of JSON input",
+	} {
+		if err := check(t, s, text); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// With two ways at each level of a deep value a verdict takes years. Whoever waits for it can leave.
+func TestAVerdictThatTakesYearsIsNotWaitedFor(t *testing.T) {
+	s, err := Parse([]byte(`{"allOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancelCause(t.Context())
+	left := errors.New("left")
+	leave(left)
+	deep, err := Value([]byte(strings.Repeat("[", 18) + strings.Repeat("]", 18)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(ctx, deep); !errors.Is(err, left) {
+		t.Errorf("%v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, source := range []string{`{"$ref":"#"}`, `{"allOf":[{"$ref":"#/properties/a"}],"properties":{"a":{"items":{"$ref":"#"}}}}`, `true`, `{"$defs":{"a":{"$anchor":"b"}},"$dynamicRef":"#b"}`} {
+		f.Add(source, `{"a":[1]}`)
+	}
+	f.Fuzz(func(t *testing.T, source, text string) {
+		if s, err := Parse([]byte(source)); err == nil && len(text) < 30 {
+			_ = check(t, s, text)
+		}
+	})
+}
