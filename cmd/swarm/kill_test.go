@@ -167,10 +167,8 @@ func (v *victim) holdAgainst(calm *place) {
 	}
 	v.holdLedger(got, calm.ledger())
 	v.holdShown(got)
-	for task, text := range calm.outputs(calmID) {
-		if out, _ := v.runs(0, "out", v.id, task); out != text {
-			v.Errorf("the output of %s is %q, want %q", task, out, text)
-		}
+	if outputs := v.outputs(v.id); !maps.Equal(outputs, calm.outputs(calmID)) {
+		v.Errorf("the outputs are %q, want %q", outputs, calm.outputs(calmID))
 	}
 	if v.disk != nil {
 		return // the files of outputs are copies for people, and wait for no disk

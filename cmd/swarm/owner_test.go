@@ -27,7 +27,6 @@ func (p *place) holds() (letGo func()) {
 	return func() { p.check(os.Remove(hold)) }
 }
 
-// A kept log is written by its owner alone, and anybody's word.
 func (p *place) count(log []swarm.Event, kind swarm.EventKind) (n int) {
 	for _, e := range log {
 		if e.Kind == kind {
@@ -89,18 +88,41 @@ func TestOneOfManyResumesDrives(t *testing.T) {
 	}
 }
 
-// stopped starts a run whose driver is stopped in the middle of its turns for longer than its lease.
+// soon waits until something is so.
+func (p *place) soon(what string, so func() bool) {
+	p.Helper()
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			p.Fatalf("after a minute still not: %s", what)
+		}
+	}
+}
+
+// stopped starts a run whose driver is then stopped, in the middle of its turns. Nobody could write if it were stopped in the
+// middle of a commit, and it would be killed for that.
 func stopped(t *testing.T) (p *place, d *process, id string, letGo func()) {
 	t.Helper()
 	p = newPlace(t)
-	p.env = []string{"SWARM_TEST_LEASE=100ms"}
+	p.env = []string{"SWARM_TEST_LEASE=400ms"}
 	letGo = p.holds()
 	d = p.drives("up")
 	id = d.until(swarm.TurnStarted).Run
-	for len(p.ledger()) < 2 { // both copies' first agents are at work
-		time.Sleep(time.Millisecond)
-	}
-	d.signal(syscall.SIGSTOP)
+	p.soon("both copies' first agents are at work", func() bool { return len(p.ledger()) == 2 })
+	turn, err := os.Open(filepath.Join(p.home, "runs", id+".db.lock"))
+	p.check(err)
+	defer turn.Close()
+	p.soon("it is stopped between commits", func() bool {
+		d.signal(syscall.SIGSTOP)
+		p.soon("it is stopped", func() bool {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
+			return err == nil && strings.Contains(string(stat), ") T ")
+		})
+		if syscall.Flock(int(turn.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			return true
+		}
+		d.signal(syscall.SIGCONT)
+		return false
+	})
 	t.Cleanup(func() { d.signal(syscall.SIGKILL) })
 	return p, d, id, letGo
 }
@@ -110,18 +132,24 @@ func TestAStoppedDriverIsReplaced(t *testing.T) {
 	calm.runs(0, "up")
 	p, old, id, letGo := stopped(t)
 	var next *process
-	for {
+	p.soon("the lease is over", func() bool {
 		next = p.drives("resume", "@last")
 		if _, ok := next.says(); ok {
-			break
+			return true
 		}
 		if code := next.ends(); code != 2 || !strings.Contains(next.stderr.String(), "drives the run") {
 			t.Fatalf("before the lease is over: exit %d, %s", code, next.stderr.String())
 		}
+		return false
+	})
+	for {
+		start := body[swarm.TurnStart](p, swarm.Event{Data: next.until(swarm.TurnStarted).Data})
+		if start.Owner == 2 {
+			break
+		}
 	}
-	next.until(swarm.TurnStarted)
 	old.signal(syscall.SIGCONT)
-	if code := old.ends(); code != 1 || !strings.Contains(old.stderr.String(), fmt.Sprintf("process %d has taken over the run %s", next.cmd.Process.Pid, id)) {
+	if code := old.ends(); code != 1 || !strings.Contains(old.stderr.String(), "has taken over the run "+id) {
 		t.Errorf("the woken driver exited with %d: %s", code, old.stderr.String())
 	}
 	p.runs(0, "ls") // which must not take the new driver's agents for the old one's
@@ -148,19 +176,18 @@ func TestAWokenDriverCanWriteNothing(t *testing.T) {
 	log, err := sqlite.Open(filepath.Join(p.home, "runs", id+".db"))
 	p.check(err)
 	defer log.Close()
-	for {
+	p.soon("the lease is over", func() bool {
 		_, err := log.Own(context.Background(), flow.Version, time.Hour)
 		var owned *swarm.OwnedError
 		if !errors.As(err, &owned) {
 			p.check(err)
-			break
+			return true
 		}
-	}
+		return false
+	})
 	before := p.log(id)
 	letGo()
-	for len(p.ledger()) < 4 { // the agents are through while their driver sleeps
-		time.Sleep(time.Millisecond)
-	}
+	p.soon("the agents are through while their driver sleeps", func() bool { return len(p.ledger()) == 4 })
 	old.signal(syscall.SIGCONT)
 	if code := old.ends(); code != 1 || !strings.Contains(old.stderr.String(), "has taken over") {
 		t.Errorf("the woken driver exited with %d: %s", code, old.stderr.String())

@@ -44,6 +44,7 @@ type place struct {
 	*testing.T
 	dir, home string
 	env       []string
+	outs      map[string]string // what outputs has found
 }
 
 // newPlace copies testdata/kill.
@@ -69,7 +70,7 @@ func (p *place) swarm(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "swarm", args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
 	cmd.Dir = p.dir
-	cmd.Env = append(append(os.Environ(), "SWARM_HOME="+p.home, "NO_COLOR=1"), p.env...)
+	cmd.Env = append(append(os.Environ(), "SWARM_HOME="+p.home, "NO_COLOR=1", "GORACE=atexit_sleep_ms=0"), p.env...)
 	return cmd
 }
 
@@ -175,16 +176,18 @@ func (p *place) ledger() (all []entry) {
 	return all
 }
 
-// outputs are the last outputs of all tasks, as `swarm out` prints them.
+// outputs are the last outputs of all tasks of a run that has ended, as `swarm out` prints them.
 func (p *place) outputs(id string) map[string]string {
 	p.Helper()
-	all := map[string]string{}
-	for _, e := range p.log(id) {
-		if e.Kind == swarm.TaskCompleted && all[e.Task] == "" {
-			all[e.Task], _ = p.runs(0, "out", id, e.Task)
+	if p.outs == nil {
+		p.outs = map[string]string{}
+		for _, e := range p.log(id) {
+			if e.Kind == swarm.TaskCompleted && p.outs[e.Task] == "" {
+				p.outs[e.Task], _ = p.runs(0, "out", id, e.Task)
+			}
 		}
 	}
-	return all
+	return p.outs
 }
 
 // copies are the files of outputs.

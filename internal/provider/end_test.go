@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -139,6 +140,31 @@ func TestCuttingOneTurnLeavesTheOther(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Errorf("the other turn ended with %v", err)
+	}
+}
+
+// A driver that was stopped and wakes up cuts its turns. Who has taken over the run may be doing the same ones.
+func TestCuttingATurnLeavesThatOfAnotherDriver(t *testing.T) {
+	r := request(t, "")
+	other := exec.Command("sh", "-c", "echo started; read line")
+	other.Env = append(os.Environ(), "SWARM_RUN_ID="+r.Run, "SWARM_TURN_ID="+r.Turn, "SWARM_DRIVER=1")
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = out.Read(make([]byte, 10)) // from now on its environment can be seen
+	_, err = cutWhen(t, shell(t, "echo ready; sleep 1000"), r, context.Canceled)
+	wantKind(t, err, swarm.CutByCancel)
+	_, _ = in.Write([]byte("end\n"))
+	if err := other.Wait(); err != nil {
+		t.Errorf("the other driver's turn ended with %v", err)
 	}
 }
 

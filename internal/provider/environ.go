@@ -19,6 +19,7 @@ const (
 	envIteration = "SWARM_ITERATION"
 	envAttempt   = "SWARM_ATTEMPT"
 	envTurn      = "SWARM_TURN_ID"
+	envDriver    = "SWARM_DRIVER" // the process that has started it: one that took the run over may do the same turn
 )
 
 // serverToken is the key to our own server, which no program is ever given.
@@ -26,7 +27,7 @@ const serverToken = "SWARM_TOKEN"
 
 var (
 	// ours nobody else may set: processes left behind are found by some of them, and the others would be lies.
-	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, serverToken, "PWD"}
+	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, serverToken, "PWD"}
 	// given are set when the request holds them, and are not passed on from an outer swarm.
 	given = []string{"SWARM_URL", "SWARM_AGENT_TOKEN"}
 )
@@ -85,6 +86,9 @@ func newEnvironment(own []string, added map[string]string) (*environment, error)
 	return e, nil
 }
 
+// byThisProcess marks what this process has started.
+func byThisProcess() string { return envDriver + "=" + strconv.Itoa(os.Getpid()) }
+
 // of is the environment of one turn.
 func (e *environment) of(r Request, dir string) ([]string, error) {
 	if err := checkEnv(r.Env); err != nil {
@@ -107,7 +111,7 @@ func (e *environment) of(r Request, dir string) ([]string, error) {
 	}
 	return append(env,
 		envRun+"="+r.Run, envTask+"="+r.Task, envAgent+"="+r.Agent, envTurn+"="+r.Turn,
-		envIteration+"="+strconv.Itoa(r.Iteration), envAttempt+"="+strconv.Itoa(r.Attempt)), nil
+		envIteration+"="+strconv.Itoa(r.Iteration), envAttempt+"="+strconv.Itoa(r.Attempt), byThisProcess()), nil
 }
 
 // add appends what a file's `env:` says, in the order of the names. `KEY: $NAME` takes the value from our own environment, so

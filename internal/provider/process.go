@@ -109,7 +109,7 @@ func (p *process) settle(cut bool) {
 	// A child with a session of its own has left the group, but not its environment. Looking at every process is slow, so this
 	// is done only where something was seen to be left, or nothing may be.
 	if cut || p.open > 0 {
-		endMarked(envRun+"="+p.run, envTurn+"="+p.turn)
+		endMarked(envRun+"="+p.run, envTurn+"="+p.turn, byThisProcess())
 	}
 	last := time.NewTimer(p.grace)
 	defer last.Stop()
