@@ -281,3 +281,32 @@ func TestHalfMadeRuns(t *testing.T) {
 		})
 	}
 }
+
+// Whoever was told that a run is cancelled can rely on it, whatever becomes of its driver: no agent is asked for anything more.
+func TestAnAcknowledgedCancelIsObeyed(t *testing.T) {
+	rounds := 4
+	if long {
+		rounds = 100
+	}
+	for range rounds {
+		p := newPlace(t)
+		p.holds()
+		d := p.drives("up")
+		id := d.until(swarm.TurnStarted).Run
+		p.runs(0, "cancel", "@last")
+		d.kill()
+		asked := len(p.ledger())
+		if status := p.list()[0].Status; !status.Ended() {
+			p.runs(1, "resume", "@last")
+		}
+		if status := p.list()[0].Status; status != swarm.Cancelled {
+			t.Errorf("the cancelled run is %s", status)
+		}
+		if again := p.ledger()[asked:]; len(again) != 0 {
+			t.Errorf("after the run was cancelled its agents noted %v", again)
+		}
+		if found := left(id); found != nil {
+			t.Errorf("processes are left: %q", found)
+		}
+	}
+}

@@ -43,7 +43,7 @@ func Reap(runID string, abandoned func() bool) (killed int) {
 // Kill ends the processes of a run at once, without asking. This process drives it.
 func Kill(runID string) {
 	if runID != "" {
-		endMarked(envRun + "=" + runID)
+		endMarked(envRun+"="+runID, byThisProcess())
 	}
 }
 

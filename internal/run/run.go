@@ -200,7 +200,11 @@ func (r *Run) keepLease(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if err := r.log.Renew(ctx, r.fence, Lease); err != nil && ctx.Err() == nil {
+			err := r.log.Renew(ctx, r.fence, Lease)
+			if err == nil {
+				err = r.log.Err() // what nobody waited for and was not written: the loop may be waiting for it
+			}
+			if err != nil && ctx.Err() == nil {
 				stop(err)
 				return
 			}

@@ -1,0 +1,36 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/flow"
+)
+
+// A loop that waits for a tick would wait for ever, had the disk been full for just that moment.
+func TestALostLazyEventStopsItsDriver(t *testing.T) {
+	defer func(lease time.Duration) { Lease = lease }(Lease)
+	Lease = 300 * time.Millisecond
+	s := newTold(t)
+	r := &Run{ID: storyID, home: s.home, log: s.log}
+	fence, err := s.log.Own(t.Context(), flow.Version, Lease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.fence = fence
+	for _, data := range []string{`"one"`, `"another"`} { // the second one is refused, and nobody is told
+		if _, err := s.log.Append(t.Context(), swarm.Batch{Fence: fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Key: "same", Data: []byte(data)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	go r.keepLease(ctx, stop)
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, swarm.ErrConflict) {
+		t.Errorf("the driver was stopped by %v", err)
+	}
+}
