@@ -71,7 +71,10 @@ func (m *model) look() {
 	m.changes = m.screen.changes
 	m.screen.mu.Unlock()
 	m.preview = Preview{}
-	if m.input.text != "" {
+	switch n := len(m.input.text); {
+	case n > maxPreview:
+		m.preview.Plan = "what this does is said when it is entered"
+	case n > 0:
 		m.preview = m.screen.session.Preview(m.input.text)
 	}
 }
@@ -265,7 +268,7 @@ func (m *model) enter() tea.Cmd {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	atOnce := m.preview.AtOnce
+	atOnce := m.preview.AtOnce || m.preview.Problem != nil && text[0] == '/' // a command that is none need not wait to be told so
 	m.input.set("")
 	m.bottom = nil
 	m.edited(true)

@@ -168,6 +168,9 @@ func readLine(in *bufio.Reader) (l lineRead) {
 		l.err = nil // the last line need not be ended; whoever reads on finds the end again
 	}
 	l.text = strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	if len(l.text) > maxEntry {
+		l.long, l.text = true, ""
+	}
 	l.text = strings.ReplaceAll(l.text, "\r", "\n") // a text whose lines end as they did on old systems is one entry
 	return l
 }

@@ -109,14 +109,18 @@ type Left string
 
 // Why a face is left.
 const (
-	ByCommand    Left = "command"      // /quit
-	ByEnd        Left = "end of input" // Ctrl-D, or there is nothing more to read
-	ByInterrupt  Left = "interrupt"    // Ctrl-C, and again
-	ByRefusal    Left = "refusal"      // a line was refused, and Options.StopOnError
-	ByClose      Left = "close"        // Close was called
-	maxEntry          = 1 << 20        // a longer text is not even looked at
-	leastColumns      = 80             // what a split screen needs
-	leastRows         = 12             //
+	ByCommand   Left = "command"      // /quit
+	ByEnd       Left = "end of input" // Ctrl-D, or there is nothing more to read
+	ByInterrupt Left = "interrupt"    // Ctrl-C, and again
+	ByRefusal   Left = "refusal"      // a line was refused, and Options.StopOnError
+	ByClose     Left = "close"        // Close was called
+)
+
+const (
+	leastColumns = 80       // what a split screen needs
+	leastRows    = 12       //
+	maxEntry     = 1 << 20  // a longer text is not even looked at
+	maxPreview   = 64 << 10 // and one longer than this not with every key
 )
 
 // A Face is a session in a terminal.
