@@ -27,7 +27,7 @@ func checkName(what, name string, underscore bool, rule string) error {
 	case slices.Contains(Reserved, name):
 		return &Error{Kind: BadInput, Msg: fmt.Sprintf("the name %q is reserved", name), Hint: "choose another name; reserved are " + strings.Join(Reserved, ", ")}
 	case !isName(name, underscore):
-		return &Error{Kind: BadInput, Msg: fmt.Sprintf("%s is not a name for %s", quoteShort(name), article(what)), Hint: "names are made of " + rule}
+		return &Error{Kind: BadInput, Msg: fmt.Sprintf("%s is not a name for %s", Quote(name), article(what)), Hint: "names are made of " + rule}
 	}
 	return nil
 }
@@ -54,8 +54,8 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// quoteShort quotes what a user wrote, cut so that a message stays one line.
-func quoteShort(s string) string {
+// Quote quotes what a user wrote, cut so that a message stays one line.
+func Quote(s string) string {
 	if len(s) > 60 {
 		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:60], ""))
 	}

@@ -119,7 +119,7 @@ func (a *app) configuration(src *source) ([]setting, error) {
 	}
 	all := []setting{{"home", h.Dir(), from}}
 	o, err := src.options(a, nil)
-	if swarm.KindOf(err) == swarm.NotFound {
+	if swarm.KindOf(err) == swarm.NotFound && src.file == "" {
 		return append(all, settingsOf(compose.Defaults(), compose.Defaults(), "")...), nil
 	}
 	if err != nil {

@@ -36,7 +36,7 @@ func (c *compiler) checkReferences(sel *selection) {
 			if to.given() {
 				at := prompt.Ref{File: c.o.File, Line: to.node.Line, Column: to.node.Column}
 				if to.node.Line < 0 {
-					at = prompt.Ref{File: "--set " + c.sets[-to.node.Line-1]}
+					at = prompt.Ref{File: c.setName(to.node)}
 				}
 				c.checkOutput(sel, i, to.value, at, "the input "+in.name)
 			}
@@ -76,7 +76,7 @@ func (c *compiler) checkOutput(sel *selection, reader int, name string, at promp
 	base, copy := splitCopy(name)
 	i, ok := c.taskAt[base]
 	if !ok {
-		c.failRef(at, "%s: there is no task %s", what, short(name)).WithHint("%s", c.didYouMean(base, c.taskNames))
+		c.failRef(at, "%s: there is no task %s", what, swarm.Quote(name)).WithHint("%s", c.didYouMean(base, c.taskNames))
 		return
 	}
 	c.tasks[i].readers++

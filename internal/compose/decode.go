@@ -3,6 +3,7 @@ package compose
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,7 +141,7 @@ func (d *decoder) section(n *yaml.Node, v sectioned, r rule) {
 		case key.Value == "<<":
 			d.fail(key, "merge keys are not supported").WithHint("write the keys out")
 		case !ok:
-			d.fail(key, "unknown key %s", short(key.Value)).WithHint("%s", d.didYouMean(key.Value, known.keys))
+			d.fail(key, "unknown key %s", swarm.Quote(key.Value)).WithHint("%s", d.didYouMean(key.Value, known.keys))
 		case isNull(val):
 			d.missing(key, "%s has no value", key.Value).WithHint("write one, or leave the key out")
 		default:
@@ -163,7 +164,7 @@ func (d *decoder) pairs(n *yaml.Node, r rule, each func(key, val *yaml.Node)) {
 			continue
 		}
 		if first := seen[key.Value]; first != nil {
-			d.fail(key, "the key %s is here twice; first in line %d", short(key.Value), first.Line).WithHint("keep one of them")
+			d.fail(key, "the key %s is here twice; first in line %d", swarm.Quote(key.Value), first.Line).WithHint("keep one of them")
 			continue
 		}
 		seen[key.Value] = key
@@ -193,18 +194,10 @@ func describe(n *yaml.Node) string {
 	case n.Tag == "!!null":
 		return "empty"
 	}
-	return "the text " + short(n.Value)
+	return "the text " + swarm.Quote(n.Value)
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
-
-// short quotes what a user wrote, cut so that a message stays one line.
-func short(s string) string {
-	if len(s) > 60 {
-		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:60], ""))
-	}
-	return fmt.Sprintf("%q", s)
-}
 
 func (t *text) read(d *decoder, n *yaml.Node, r rule) {
 	plain := n.Tag == "!!str" || n.Tag == "!!timestamp" || r.loose && (n.Tag == "!!int" || n.Tag == "!!float" || n.Tag == "!!bool")
@@ -215,20 +208,11 @@ func (t *text) read(d *decoder, n *yaml.Node, r rule) {
 		d.wrong(n, r, "text").WithHint("write it in quotes: %q", n.Value)
 	case strings.ContainsRune(n.Value, 0):
 		d.fail(n, "%s holds a NUL character", r.key)
-	case len(r.among) > 0 && !contains(r.among, n.Value):
-		d.fail(n, "%s cannot be %s", r.key, short(n.Value)).WithHint("%s", swarm.DidYouMean(n.Value, r.among))
+	case len(r.among) > 0 && !slices.Contains(r.among, n.Value):
+		d.fail(n, "%s cannot be %s", r.key, swarm.Quote(n.Value)).WithHint("%s", swarm.DidYouMean(n.Value, r.among))
 	default:
 		t.node, t.value = n, n.Value
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }
 
 func (i *integer) read(d *decoder, n *yaml.Node, r rule) {
@@ -257,9 +241,9 @@ func (f *number) read(d *decoder, n *yaml.Node, r rule) {
 func (d *decoder) inRange(n *yaml.Node, r rule, v float64) bool {
 	switch {
 	case v < r.min:
-		d.fail(n, "%s must be at least %s, not %s", r.key, plainNumber(r.min), short(n.Value))
+		d.fail(n, "%s must be at least %s, not %s", r.key, plainNumber(r.min), swarm.Quote(n.Value))
 	case r.max > 0 && v > r.max:
-		d.fail(n, "%s must be at most %s, not %s", r.key, plainNumber(r.max), short(n.Value))
+		d.fail(n, "%s must be at most %s, not %s", r.key, plainNumber(r.max), swarm.Quote(n.Value))
 	default:
 		return true
 	}
@@ -294,7 +278,7 @@ func (t *duration) read(d *decoder, n *yaml.Node, r rule) {
 	case err != nil:
 		d.wrong(n, r, "a duration").WithHint(hint)
 	case v <= 0:
-		d.fail(n, "%s must be more than nothing, not %s", r.key, short(n.Value)).WithHint(hint)
+		d.fail(n, "%s must be more than nothing, not %s", r.key, swarm.Quote(n.Value)).WithHint(hint)
 	default:
 		t.node, t.value = n, v
 	}
@@ -341,10 +325,10 @@ func (m *named[T]) read(d *decoder, n *yaml.Node, r rule) {
 		switch {
 		case declares && key.Line < 0:
 			// A --set changes what the file declares. One that would declare something more is a slip of the pen.
-			d.fail(key, "%s has no %s", r.key, short(key.Value)).WithHint("%s", d.didYouMean(key.Value, m.names()))
+			d.fail(key, "%s has no %s", r.key, swarm.Quote(key.Value)).WithHint("%s", d.didYouMean(key.Value, m.names()))
 			return
 		case !declares && isNull(val):
-			d.missing(key, "%s has no value", short(key.Value)).WithHint("write one, or leave the key out")
+			d.missing(key, "%s has no value", swarm.Quote(key.Value)).WithHint("write one, or leave the key out")
 			return
 		}
 		m.entries = append(m.entries, entry[T]{key: key, name: key.Value})

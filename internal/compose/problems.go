@@ -53,12 +53,15 @@ func (p *problems) mayBeCut(e *swarm.Error) {
 // isSet says whether a --set is to blame.
 func (p *problems) isSet(e *swarm.Error) bool { return strings.HasPrefix(e.File, "--set ") }
 
+// setName is the --set that a node comes from, in the place of a file's name.
+func (p *problems) setName(n *yaml.Node) string { return "--set " + clip(p.sets[-n.Line-1]) }
+
 func (p *problems) at(n *yaml.Node, kind swarm.ErrorKind, format string, args []any) *swarm.Error {
 	e := &swarm.Error{Kind: kind, File: p.file, Msg: fmt.Sprintf(format, args...)}
 	switch {
 	case n == nil:
 	case n.Line < 0:
-		e.File = "--set " + p.sets[-n.Line-1]
+		e.File = p.setName(n)
 	default:
 		e.Line, e.Column = n.Line, n.Column
 	}
@@ -85,7 +88,7 @@ func (p *problems) missing(n *yaml.Node, format string, args ...any) *swarm.Erro
 // where is a node's place in words.
 func (p *problems) where(n *yaml.Node) string {
 	if n.Line < 0 {
-		return "by --set " + p.sets[-n.Line-1]
+		return "by " + p.setName(n)
 	}
 	return fmt.Sprintf("in line %d", n.Line)
 }

@@ -115,7 +115,7 @@ func (c *compiler) taskText(t *task) *piece {
 func (c *compiler) promptPiece(name string, at text) *piece {
 	name = strings.TrimSuffix(name, ".md")
 	if !fs.ValidPath(name) || name == "." || strings.HasPrefix(name, "-") || len(name) > 200 || strings.ContainsAny(name, "\\\n\r\t\x1b") {
-		c.fail(at.node, "%s is not the name of a prompt", short(at.value)).WithHint("write NAME for swarm/prompts/NAME.md; other files are for prompt-file")
+		c.fail(at.node, "%s is not the name of a prompt", swarm.Quote(at.value)).WithHint("write NAME for swarm/prompts/NAME.md; other files are for prompt-file")
 		return nil
 	}
 	return c.filePiece("prompt "+name, at, func() (string, []byte, error) { return c.findPrompt(name) })
@@ -161,7 +161,7 @@ func (c *compiler) stringPiece(t text) *piece {
 	}
 	src := prompt.Source{File: c.o.File, Text: []byte(t.value), Line: t.node.Line, Column: t.node.Column}
 	if t.node.Line < 0 {
-		src.File = "--set " + c.sets[-t.node.Line-1]
+		src.File = c.setName(t.node)
 	}
 	return c.parsePiece(src, c.inFile(t.node))
 }

@@ -18,17 +18,17 @@ func (c *compiler) resolveProviders() {
 		c.checkCommand(v.Command, "command")
 		c.checkEnv(v.Env)
 		for _, m := range v.Models.entries {
-			if !contains(tiers, m.name) {
-				c.fail(m.key, "there is no tier %s", short(m.name)).WithHint("%s", swarm.DidYouMean(m.name, tiers))
+			if !slices.Contains(tiers, m.name) {
+				c.fail(m.key, "there is no tier %s", swarm.Quote(m.name)).WithHint("%s", swarm.DidYouMean(m.name, tiers))
 			}
 		}
 		if v.broken {
 			continue
 		}
 		kind := kindOf(e)
-		switch preset := contains(kinds, e.name); {
+		switch preset := slices.Contains(kinds, e.name); {
 		case kind == "":
-			c.missing(e.key, "the provider %s has no kind", short(e.name)).WithHint("write kind: command, or another of %s", listed(kinds))
+			c.missing(e.key, "the provider %s has no kind", swarm.Quote(e.name)).WithHint("write kind: command, or another of %s", listed(kinds))
 		case preset && kind != e.name:
 			c.fail(e.key, "the provider %q is built in, and is not of the kind %q", e.name, kind).WithHint("choose another name")
 		case kind == "command" && !v.Command.given():
@@ -43,7 +43,7 @@ func (c *compiler) resolveProviders() {
 		c.checkProvider(p.value, p.node)
 	}
 	if p := c.o.Provider; p != "" && !c.knownProvider(p) {
-		c.errs = append(c.errs, swarm.Errorf(swarm.BadInput, "there is no provider %s, which --provider or SWARM_PROVIDER names", short(p)).
+		c.errs = append(c.errs, swarm.Errorf(swarm.BadInput, "there is no provider %s, which --provider or SWARM_PROVIDER names", swarm.Quote(p)).
 			WithHint("%s", c.didYouMean(p, c.providerNames())))
 	}
 	for i := range c.file.Agents.entries {
@@ -54,7 +54,7 @@ func (c *compiler) resolveProviders() {
 }
 
 func kindOf(e *entry[providerKeys]) string {
-	if !e.value.Kind.given() && contains(kinds, e.name) {
+	if !e.value.Kind.given() && slices.Contains(kinds, e.name) {
 		return e.name
 	}
 	return e.value.Kind.value
@@ -63,7 +63,7 @@ func kindOf(e *entry[providerKeys]) string {
 func (c *compiler) providerNames() []string {
 	names := c.file.Providers.names()
 	for _, k := range kinds {
-		if !contains(names, k) && !needsDeclaring(k) {
+		if !slices.Contains(names, k) && !needsDeclaring(k) {
 			names = append(names, k)
 		}
 	}
@@ -74,7 +74,7 @@ func (c *compiler) providerNames() []string {
 func needsDeclaring(kind string) bool { return kind == "command" || kind == "script" }
 
 func (c *compiler) knownProvider(name string) bool {
-	return c.file.Providers.find(name) != nil || contains(kinds, name) && !needsDeclaring(name)
+	return c.file.Providers.find(name) != nil || slices.Contains(kinds, name) && !needsDeclaring(name)
 }
 
 func (c *compiler) checkProvider(name string, node *yaml.Node) {
@@ -85,7 +85,7 @@ func (c *compiler) checkProvider(name string, node *yaml.Node) {
 		c.fail(node, "%q is a kind of provider, and this file does not say which", name).
 			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, key)
 	default:
-		c.missing(node, "there is no provider %s", short(name)).WithHint("%s", c.didYouMean(name, c.providerNames()))
+		c.missing(node, "there is no provider %s", swarm.Quote(name)).WithHint("%s", c.didYouMean(name, c.providerNames()))
 	}
 }
 

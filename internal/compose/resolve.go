@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
@@ -147,9 +148,9 @@ var ours = []string{"SWARM_RUN_ID", "SWARM_TASK", "SWARM_AGENT", "SWARM_ITERATIO
 func (c *compiler) checkEnv(env named[text]) {
 	for _, e := range env.entries {
 		switch {
-		case e.name == "" || strings.ContainsAny(e.name, "=\x00"):
-			c.fail(e.key, "%s is not the name of a variable", short(e.name))
-		case contains(ours, e.name):
+		case e.name == "" || strings.ContainsFunc(e.name, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }):
+			c.fail(e.key, "%s is not the name of a variable", swarm.Quote(e.name)).WithHint("write one such as API_URL")
+		case slices.Contains(ours, e.name):
 			c.fail(e.key, "%s is set by swarm itself", e.name).WithHint("choose another name")
 		case holdsSecret(e.name, e.value.value):
 			c.fail(e.key, "%s looks like a secret, and what stands in the file would be stored with the run", e.name).
@@ -245,13 +246,18 @@ func (c *compiler) resolveTask(t *task) {
 	v := &t.value
 	c.checkPromptKeys(t)
 	c.checkEnv(v.Env)
+	for key, asked := range map[string]text{"command": v.Expect.Command, "matches": v.Expect.Matches} {
+		if asked.given() && asked.value == "" {
+			c.fail(asked.node, "%s is empty", key).WithHint("leave it out, or write what is expected")
+		}
+	}
 	if m := v.Expect.Matches; m.given() {
 		if _, err := regexp.Compile(m.value); err != nil {
 			c.fail(m.node, "matches is not a regular expression: %v", err).WithHint("write one in the syntax of RE2")
 		}
 	}
 	if f := v.Expect.File; f.given() && !filepath.IsLocal(f.value) {
-		c.fail(f.node, "%s is outside the task's folder", short(f.value)).WithHint("write a path relative to workdir")
+		c.fail(f.node, "%s is outside the task's folder", swarm.Quote(f.value)).WithHint("write a path relative to workdir")
 	}
 	if x := v.Expect; x.given() && !x.broken && !x.Command.given() && !x.File.given() && !x.Matches.given() && !x.Schema.given() {
 		c.fail(x.node, "expect expects nothing").WithHint("write at least one of command, file, schema, matches")
@@ -274,7 +280,7 @@ func (c *compiler) resolveTask(t *task) {
 		}
 		i, ok := c.taskAt[name.value]
 		if !ok {
-			c.missing(name.node, "there is no task %s to depend on", short(name.value)).WithHint("%s", c.didYouMean(name.value, c.taskNames))
+			c.missing(name.node, "there is no task %s to depend on", swarm.Quote(name.value)).WithHint("%s", c.didYouMean(name.value, c.taskNames))
 			continue
 		}
 		condition := swarm.OnAny
@@ -313,7 +319,7 @@ func (c *compiler) checkPromptKeys(t *task) {
 	case len(have) > 1:
 		c.fail(second, "the task %q has %s", t.name, strings.Join(have, " and ")).WithHint("write exactly one of prompt, prompt-file, prompt-string")
 	case len(have) == 0 && !v.broken:
-		c.missing(t.key, "the task %s has no prompt", short(t.name)).WithHint("write one of prompt: NAME, prompt-file: PATH, prompt-string: TEXT")
+		c.missing(t.key, "the task %s has no prompt", swarm.Quote(t.name)).WithHint("write one of prompt: NAME, prompt-file: PATH, prompt-string: TEXT")
 	}
 }
 
@@ -355,7 +361,7 @@ func (c *compiler) resolvePipeline(p *entry[pipelineKeys]) {
 	c.checkName(p.key, "pipeline", swarm.CheckTaskName)
 	if len(p.value.Tasks.items) == 0 {
 		if !p.value.broken {
-			c.missing(p.key, "the pipeline %s has no tasks", short(p.name)).WithHint("write tasks: [%s]", strings.Join(c.taskNames[:min(3, len(c.taskNames))], ", "))
+			c.missing(p.key, "the pipeline %s has no tasks", swarm.Quote(p.name)).WithHint("write tasks: [%s]", strings.Join(c.taskNames[:min(3, len(c.taskNames))], ", "))
 		}
 		return
 	}
@@ -364,7 +370,7 @@ func (c *compiler) resolvePipeline(p *entry[pipelineKeys]) {
 		i, ok := c.taskAt[item.value]
 		switch {
 		case !ok:
-			c.missing(item.node, "there is no task %s", short(item.value)).WithHint("%s", c.didYouMean(item.value, c.taskNames))
+			c.missing(item.node, "there is no task %s", swarm.Quote(item.value)).WithHint("%s", c.didYouMean(item.value, c.taskNames))
 		case listed[i]:
 			c.fail(item.node, "the pipeline %q lists %q twice", p.name, item.value).WithHint("keep one of them")
 		}
@@ -403,12 +409,12 @@ func (c *compiler) resolveEdges() {
 	for _, e := range c.file.Edges.items {
 		from, to, _, ok := arrow(e.value)
 		if !ok {
-			c.fail(e.node, "%s is not an edge", short(e.value)).WithHint(`write "planner -> coder" or "planner <-> coder"`)
+			c.fail(e.node, "%s is not an edge", swarm.Quote(e.value)).WithHint(`write "planner -> coder" or "planner <-> coder"`)
 			continue
 		}
 		for _, name := range []string{from, to} {
 			if c.agents[name] == nil {
-				c.missing(e.node, "there is no agent %s", short(name)).WithHint("%s", c.didYouMean(name, c.agentNames))
+				c.missing(e.node, "there is no agent %s", swarm.Quote(name)).WithHint("%s", c.didYouMean(name, c.agentNames))
 			}
 		}
 		if from == to {

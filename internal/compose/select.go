@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"swarm"
 )
 
 // What a plan may at most be.
@@ -80,7 +82,7 @@ func (c *compiler) chooseNamed() *selection {
 			return c.pipeline(p)
 		case !isTask:
 			choices := append(c.file.Pipelines.names(), c.taskNames...)
-			c.fail(nil, "there is no task or pipeline %s", short(name)).WithHint("%s", c.didYouMean(name, choices))
+			c.fail(nil, "there is no task or pipeline %s", swarm.Quote(name)).WithHint("%s", c.didYouMean(name, choices))
 		default:
 			want = append(want, i)
 		}

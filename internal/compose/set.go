@@ -1,11 +1,14 @@
 package compose
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"swarm"
 )
 
 // override writes the --set options over the tree. It does not know which keys there are: the decoder, which does, tells from a
@@ -16,7 +19,7 @@ func (c *compiler) override() {
 		path, text, ok := strings.Cut(set, "=")
 		keys := strings.Split(path, ".")
 		switch {
-		case !ok || path == "" || contains(keys, ""):
+		case !ok || path == "" || slices.Contains(keys, ""):
 			c.fail(at, "this sets nothing").WithHint("write --set path.to.key=value, such as --set pipelines.main.iterations=3")
 		case !utf8.ValidString(set):
 			c.fail(at, "this is not UTF-8")
@@ -37,7 +40,7 @@ func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 		case n.Kind == yaml.SequenceNode:
 			k, err := strconv.Atoi(key)
 			if err != nil || k < 0 || k >= len(n.Content) {
-				c.fail(at, "%s is a list of %d items, and %s is none of them", strings.Join(keys[:i], "."), len(n.Content), short(key)).
+				c.fail(at, "%s is a list of %d items, and %s is none of them", strings.Join(keys[:i], "."), len(n.Content), swarm.Quote(key)).
 					WithHint("count from 0")
 				return
 			}

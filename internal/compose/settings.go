@@ -108,7 +108,7 @@ func (c *compiler) settings() Settings {
 func (c *compiler) checkSettings() {
 	f := &c.file
 	if v := f.Version; v.given() && v.value != "1" {
-		c.fail(v.node, "this program does not know version %s", short(v.value)).WithHint(`write version: "1"`)
+		c.fail(v.node, "this program does not know version %s", swarm.Quote(v.value)).WithHint(`write version: "1"`)
 	}
 	if u := f.Budget.USD; u.given() && u.value <= 0 {
 		c.fail(u.node, "usd must be more than 0").WithHint("leave it out for no limit")
@@ -130,7 +130,7 @@ func (c *compiler) checkSettings() {
 	}
 	if a := f.DefaultAgent; a.given() {
 		if _, ok := c.agents[a.value]; !ok {
-			c.missing(a.node, "there is no agent %s", short(a.value)).WithHint("%s", c.didYouMean(a.value, c.agentNames))
+			c.missing(a.node, "there is no agent %s", swarm.Quote(a.value)).WithHint("%s", c.didYouMean(a.value, c.agentNames))
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (c *compiler) checkURL(t text) {
 		return
 	}
 	if u, err := url.Parse(t.value); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		c.fail(t.node, "%s is not the address of a server", short(t.value)).WithHint("write one such as http://127.0.0.1:11434/v1")
+		c.fail(t.node, "%s is not the address of a server", swarm.Quote(t.value)).WithHint("write one such as http://127.0.0.1:11434/v1")
 	}
 }
 

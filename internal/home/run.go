@@ -59,7 +59,7 @@ func (h *Home) Find(ref, dir string, anywhere bool) (Entry, error) {
 	}
 	newest := ref == "@last" || ref == "last"
 	if !newest && !isRunID(ref) {
-		return Entry{}, swarm.Errorf(swarm.BadInput, "%s is not a run's id", shortly(ref)).WithHint("write an id as `swarm ls` shows it, its beginning, or @last")
+		return Entry{}, swarm.Errorf(swarm.BadInput, "%s is not a run's id", swarm.Quote(ref)).WithHint("write an id as `swarm ls` shows it, its beginning, or @last")
 	}
 	var here, elsewhere []Summary
 	for _, id := range ids {
@@ -106,14 +106,6 @@ func ambiguous(ref string, runs []Summary) error {
 		fmt.Fprintf(&b, "\n  %s  %s  %s", s.ID, s.Status, s.Name)
 	}
 	return swarm.Errorf(swarm.BadInput, "%d runs begin with %q:%s", len(runs), ref, b.String()).WithHint("write more of the id, or @last for the newest")
-}
-
-// shortly quotes what a user wrote, cut so that a message stays one line.
-func shortly(s string) string {
-	if len(s) > 60 {
-		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:60], ""))
-	}
-	return fmt.Sprintf("%q", s)
 }
 
 // ids are the ids of all runs, the newest first.

@@ -59,7 +59,7 @@ func checkPromptName(name string) error {
 	if plain {
 		return nil
 	}
-	return swarm.Errorf(swarm.BadInput, "%s is not the name of a prompt", shortly(name)).
+	return swarm.Errorf(swarm.BadInput, "%s is not the name of a prompt", swarm.Quote(name)).
 		WithHint("write NAME for %s/%s/NAME.md; other files are for prompt-file", Folder, promptsDir)
 }
 
@@ -72,7 +72,7 @@ func (p *Project) File(path string) (shown string, b []byte, err error) {
 	abs := filepath.Join(filepath.Dir(p.file), filepath.FromSlash(path))
 	rel, ok := below(p.Dir, abs)
 	if !ok {
-		return "", nil, swarm.Errorf(swarm.BadInput, "%s is outside of the project's folder %s", shortly(path), p.Dir).
+		return "", nil, swarm.Errorf(swarm.BadInput, "%s is outside of the project's folder %s", swarm.Quote(path), p.Dir).
 			WithHint("paths are relative to %s, and stay below the folder that holds %s/", p.shown(filepath.Dir(p.file)), Folder)
 	}
 	b, err = p.readText(p.all, rel)
@@ -115,7 +115,7 @@ func (p *Project) Include(from, rel string) (path string, b []byte, err error) {
 		}
 		return p.shown(abs), b, nil
 	}
-	return "", nil, swarm.Errorf(swarm.BadInput, "the include %s is outside of the prompt folders", shortly(rel)).
+	return "", nil, swarm.Errorf(swarm.BadInput, "the include %s is outside of the prompt folders", swarm.Quote(rel)).
 		WithHint("put what is included into %s; paths are relative to the including file", p.shown(p.prompts[0].path))
 }
 
@@ -123,11 +123,11 @@ func (p *Project) Include(from, rel string) (path string, b []byte, err error) {
 func checkPath(path string) error {
 	switch {
 	case path == "" || len(path) > 4096 || strings.ContainsFunc(path, unicode.IsControl):
-		return swarm.Errorf(swarm.BadInput, "%s is not a file's path", shortly(path))
+		return swarm.Errorf(swarm.BadInput, "%s is not a file's path", swarm.Quote(path))
 	case filepath.IsAbs(path):
-		return swarm.Errorf(swarm.BadInput, "the path %s is absolute", shortly(path)).WithHint("write it relative to the file it stands in")
+		return swarm.Errorf(swarm.BadInput, "the path %s is absolute", swarm.Quote(path)).WithHint("write it relative to the file it stands in")
 	case strings.HasPrefix(path, "~/"):
-		return swarm.Errorf(swarm.BadInput, "the path %s is in another folder", shortly(path)).WithHint("write it relative to the file it stands in")
+		return swarm.Errorf(swarm.BadInput, "the path %s is in another folder", swarm.Quote(path)).WithHint("write it relative to the file it stands in")
 	}
 	return nil
 }
@@ -158,14 +158,6 @@ func (p *Project) cannot(abs string, b []byte, err error) error {
 		return &swarm.Error{Kind: swarm.BadInput, File: path, Line: lineOf(b), Msg: "this is not UTF-8", Hint: "save the file as UTF-8"}
 	}
 	return refused(path, err)
-}
-
-// shortly quotes what a user wrote, cut so that a message stays one line.
-func shortly(s string) string {
-	if len(s) > 60 {
-		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:60], ""))
-	}
-	return fmt.Sprintf("%q", s)
 }
 
 // Text reads a prompt in a file that the user names himself, wherever it is. The path is relative to where the program was started.

@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -217,10 +216,10 @@ func (p *parser) file(name string, at place) error {
 	}
 	file, raw, err := p.include(at.file, name)
 	if errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*swarm.Error)) {
-		return at.errorf("the file %s, which is included here, is not there", name).WithHint("paths are relative to the file that includes")
+		return at.errorf("the file %s, which is included here, is not there", cut(name)).WithHint("paths are relative to the file that includes")
 	}
 	if err != nil {
-		return at.in(err, fmt.Sprintf("%s cannot be included", name))
+		return at.in(err, cut(name)+" cannot be included")
 	}
 	if i := slices.Index(p.files, file); i >= 0 {
 		return at.errorf("the file includes itself: %s", strings.Join(append(slices.Clone(p.files[i:]), file), " → "))
