@@ -57,14 +57,19 @@ func (e *Error) Error() string {
 		}
 		b.WriteString(": ")
 	}
-	b.WriteString(e.Msg)
-	if e.Err != nil {
-		if e.Msg != "" {
-			b.WriteString(": ")
-		}
-		b.WriteString(e.Err.Error())
-	}
+	b.WriteString(e.Text())
 	return b.String()
+}
+
+// Text is the error without its place.
+func (e *Error) Text() string {
+	switch {
+	case e.Err == nil:
+		return e.Msg
+	case e.Msg == "":
+		return e.Err.Error()
+	}
+	return e.Msg + ": " + e.Err.Error()
 }
 
 func (e *Error) Unwrap() error { return e.Err }

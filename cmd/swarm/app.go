@@ -82,12 +82,17 @@ func (a *app) root() *cobra.Command {
 		return swarm.Errorf(swarm.BadInput, "%v", err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
 	})
 	root.AddCommand(a.commands()...)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	badArguments(root)
 	return root
 }
 
 // knownCommand refuses what is no command, and says which was probably meant.
 func knownCommand(cmd *cobra.Command, args []string) error {
+	if cmd.Name() == "help" {
+		cmd, args, _ = cmd.Root().Find(args)
+	}
 	if len(args) == 0 {
 		return nil
 	}
@@ -100,8 +105,14 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return swarm.Errorf(swarm.BadInput, "there is no command %q", args[0]).WithHint("%s", swarm.DidYouMean(args[0], names))
 }
 
-// badArguments makes errors about arguments errors of ours, for every command.
+// badArguments makes errors about arguments errors of ours, for every command; of those that only have others below them, too.
 func badArguments(cmd *cobra.Command) {
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args, cmd.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	if cmd.Name() == "help" {
+		cmd.Args = knownCommand
+	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
@@ -119,21 +130,18 @@ func badArguments(cmd *cobra.Command) {
 
 // complain says what went wrong, and what to do about it.
 func (a *app) complain(err error) {
-	var e *swarm.Error
-	if !errors.As(err, &e) {
+	e, ok := err.(*swarm.Error)
+	if !ok {
 		e = &swarm.Error{Msg: err.Error()}
+		if inner := new(swarm.Error); errors.As(err, &inner) {
+			e.Hint = inner.Hint
+		}
 	}
 	if a.json {
-		_ = json.NewEncoder(a.stderr).Encode(struct {
-			Error  string `json:"error"`
-			Hint   string `json:"hint,omitempty"`
-			File   string `json:"file,omitempty"`
-			Line   int    `json:"line,omitempty"`
-			Column int    `json:"column,omitempty"`
-		}{err.Error(), e.Hint, e.File, e.Line, e.Column})
+		_ = json.NewEncoder(a.stderr).Encode(problemOf(e)) // there is nobody else to tell
 		return
 	}
-	fmt.Fprintf(a.stderr, "error: %s\n", term.Escape(err.Error()))
+	fmt.Fprintf(a.stderr, "error: %s\n", term.Escape(e.Error()))
 	if e.Hint != "" {
 		fmt.Fprintf(a.stderr, "hint: %s\n", term.Escape(e.Hint))
 	}

@@ -58,10 +58,12 @@ type problem struct {
 	Column int    `json:"column,omitempty"`
 }
 
+func problemOf(e *swarm.Error) problem { return problem{e.Text(), e.Hint, e.File, e.Line, e.Column} }
+
 func problems(errs []*swarm.Error) []problem {
 	all := []problem{}
 	for _, e := range errs {
-		all = append(all, problem{e.Msg, e.Hint, e.File, e.Line, e.Column})
+		all = append(all, problemOf(e))
 	}
 	return all
 }
