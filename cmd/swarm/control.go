@@ -137,8 +137,8 @@ func (a *app) goOn(h *home.Home, id, replay string) error {
 // drivenError says that a run cannot be driven here, and who does.
 func drivenError(id string, who swarm.Owner) error {
 	if home.Gone(who.PID) {
-		return swarm.Errorf(swarm.BadInput, "process %d drove the run %s and is gone, but had taken it for another %s", who.PID, id,
-			time.Until(who.Until).Round(time.Second)).WithHint("try again then")
+		return swarm.Errorf(swarm.BadInput, "the run %s is still with process %d, which is gone, or another is just taking it", id, who.PID).
+			WithHint("try again in %s", max(time.Second, time.Until(who.Until).Round(time.Second)))
 	}
 	return swarm.Errorf(swarm.BadInput, "process %d drives the run %s", who.PID, id).WithHint("to look in: swarm attach %s", id)
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -72,15 +73,19 @@ func (h *Home) marks() (all []Mark) {
 	return all
 }
 
+// marked says whether a process keeps a mark of this run.
+func (h *Home) marked(run string) bool {
+	return slices.ContainsFunc(h.marks(), func(m Mark) bool { return m.Run == run && h.locked(h.in("live", m.name)) })
+}
+
 // Live says whether a process drives the run now. Whoever does has two locks, which the system frees when it dies: the one beside
 // the log, and the one on its mark here; the first only when no stopped process still has it. Looking takes a lock for a moment,
 // shared, so two who look do not see each other.
 func (h *Home) Live(run string) bool {
 	for patience := time.Now().Add(Lingering); ; time.Sleep(time.Millisecond) {
-		held, processes, gone := h.locked(h.RunPath(run)+".owner"), 0, 0
+		held, processes, gone := h.locked(h.RunPath(run)+".owner") || h.marked(run), 0, 0
 		for _, m := range h.marks() {
 			if m.Run == run {
-				held = held || h.locked(h.in("live", m.name))
 				processes++
 				if Gone(m.pid) {
 					gone++

@@ -129,6 +129,9 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 	if opt.Dir != "" && s.Dir != opt.Dir || opt.Now.Sub(p.Ended) < least {
 		return Pruned{}, nil
 	}
+	if h.marked(id) { // somebody took it up who did not get the lock from us
+		return Pruned{}, nil
+	}
 	for _, path := range paths {
 		if err := remove(root, path, opt.DryRun, &p); err != nil {
 			return p, err

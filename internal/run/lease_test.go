@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -32,5 +33,20 @@ func TestALostLazyEventStopsItsDriver(t *testing.T) {
 	<-ctx.Done()
 	if err := context.Cause(ctx); !errors.Is(err, swarm.ErrConflict) {
 		t.Errorf("the driver was stopped by %v", err)
+	}
+}
+
+func TestADeletedRunIsNotDriven(t *testing.T) {
+	s := newTold(t)
+	r, err := Open(s.home, storyID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := os.Remove(s.home.RunPath(storyID)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Drive(t.Context(), Options{}); swarm.KindOf(err) != swarm.NotFound {
+		t.Errorf("a run that was deleted is driven: %v", err)
 	}
 }

@@ -107,9 +107,10 @@ func firstEvent(log swarm.Log) (start swarm.RunStart, err error) {
 	return start, err
 }
 
-// own takes the run. A driver that was just killed may have its lock for an instant longer.
+// own takes the run. A driver that was just killed may have its lock for an instant longer, or another process has it, which is
+// about to write down that it took the run.
 func (r *Run) own(ctx context.Context) (err error) {
-	for patience := time.Now().Add(home.Lingering); ; time.Sleep(time.Millisecond) {
+	for patience := time.Now().Add(10 * home.Lingering); ; time.Sleep(time.Millisecond) {
 		r.fence, err = r.log.Own(ctx, flow.Version, Lease)
 		var owned *swarm.OwnedError
 		if !errors.As(err, &owned) || !home.Gone(owned.Owner.PID) || time.Now().After(patience) {
@@ -161,6 +162,9 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		return view.Picture{}, err
 	}
 	defer unmark()
+	if _, err := os.Stat(r.home.RunPath(r.ID)); err != nil { // prune may have come in between; from now on it sees the mark
+		return view.Picture{}, swarm.Errorf(swarm.NotFound, "the run %s was deleted just now", r.ID)
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go r.keepLease(ctx, stop)
