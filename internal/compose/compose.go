@@ -1,6 +1,6 @@
 // Package compose turns a compose file into a plan.
 //
-// The bytes are first a tree ([parse]: size, depth and text are checked before anything is built). The tree is decoded into the
+// The bytes are first a tree (package yamlfile: size, depth and text are checked before anything is built). The tree is decoded into the
 // types in keys.go, whose struct tags are the one table of keys: the decoder, --set and the JSON Schema for editors all read
 // it. Then names, providers, dependencies and pipelines are resolved over the whole file, what is to run is selected, its
 // prompts are read, and the plan is written down. Every step collects all that is wrong, each with its file, line and column.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/yamlfile"
 )
 
 // valid is a file with a little of everything, used whole by its own golden file.
@@ -38,10 +39,10 @@ func TestEveryPrefix(t *testing.T) {
 		if !ok || swarm.ExitCode(err) != swarm.ExitBadInput || e.Msg == "" {
 			t.Fatalf("after %d bytes: %#v", n, err)
 		}
-		if e.File != "swarm.yaml" || e.Line < 1 || e.Line > max(1, lines([]byte(src[:n]))) {
+		if e.File != "swarm.yaml" || e.Line < 1 || e.Line > max(1, yamlfile.Lines([]byte(src[:n]))) {
 			t.Fatalf("after %d bytes: no place in the file: %v", n, e)
 		}
-		stops := lines([]byte(src[:n]))
+		stops := yamlfile.Lines([]byte(src[:n]))
 		if n > 0 && src[n-1] != '\n' && e.Line != stops && !strings.Contains(e.Hint, fmt.Sprintf("ends in line %d without a newline", stops)) {
 			t.Fatalf("after %d bytes: the file stops in line %d, and that is not said: %v (%s)", n, stops, e, e.Hint)
 		}

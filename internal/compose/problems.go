@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
+	"swarm/internal/yamlfile"
 )
 
 // maxProblems is how many problems are told; nobody reads more.
@@ -30,7 +31,7 @@ type problems struct {
 
 // expectEnd remembers how the file ends: one that lost its end has errors far above it, about what is not there any more.
 func (p *problems) expectEnd(src []byte) {
-	p.last = lines(src)
+	p.last = yamlfile.Lines(src)
 	p.whole = bytes.HasSuffix(src, []byte("\n"))
 }
 

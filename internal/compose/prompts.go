@@ -10,6 +10,7 @@ import (
 	"swarm"
 	"swarm/internal/prompt"
 	"swarm/internal/schema"
+	"swarm/internal/yamlfile"
 )
 
 // bodies are the texts that the plan names by their hash, each once.
@@ -256,7 +257,7 @@ func (c *compiler) line(n int) string {
 	if n > len(c.lineStarts) {
 		return ""
 	}
-	return lineAt(c.o.Source[c.lineStarts[n-1]:], 1)
+	return yamlfile.Line(c.o.Source[c.lineStarts[n-1]:], 1)
 }
 
 // loadRole reads an agent's role: the prompt that it names, or the one that has its name if there is one. A prompt that is a task

@@ -13,6 +13,7 @@ import (
 	"swarm"
 	"swarm/internal/plan"
 	"swarm/internal/secret"
+	"swarm/internal/yamlfile"
 )
 
 // compiler is one reading of one file.
@@ -79,7 +80,7 @@ func newCompiler(o Options) *compiler {
 
 // read makes the file's bytes into its keys.
 func (c *compiler) read() {
-	root, err := parse(c.o.File, c.o.Source)
+	root, err := yamlfile.Parse(c.o.File, c.o.Source, "write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`, or let `swarm init` write a file")
 	if err != nil {
 		c.errs = append(c.errs, err)
 		return
@@ -99,7 +100,7 @@ func (c *compiler) resolve() {
 	f := &c.file
 	if !f.Tasks.given() && !f.Agents.given() && !f.broken {
 		e := c.missing(nil, "the file has neither tasks nor agents")
-		e.Line = lines(c.o.Source)
+		e.Line = yamlfile.Lines(c.o.Source)
 		e.WithHint("write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`")
 	}
 	c.tasks = make([]task, len(f.Tasks.entries))

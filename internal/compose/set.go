@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
+	"swarm/internal/yamlfile"
 )
 
 // override writes the --set options over the tree. It does not know which keys there are: the decoder, which does, tells from a
@@ -88,7 +89,7 @@ func setValue(text string, line int) *yaml.Node {
 	if text == "" || strings.HasPrefix(text, "{{") {
 		return plain
 	}
-	root, err := parse("", []byte(text))
+	root, err := yamlfile.Parse("", []byte(text), "")
 	if err != nil || root.Kind != yaml.ScalarNode && !strings.ContainsAny(text[:1], "[{") {
 		return plain
 	}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,11 +12,10 @@ import (
 
 // Options are what a provider needs beside its description in the plan.
 type Options struct {
-	Script     []byte        // of kind script: the script's text
-	ScriptFile string        // and its name, for errors
-	Dir        string        // where commands run when a request does not say; "" = the current folder
-	Environ    []string      // the environment that commands inherit; nil = this process's
-	Grace      time.Duration // between asking processes to end and ending them; 0 = DefaultGrace
+	Script  []byte        // of kind script: the script's text
+	Dir     string        // where commands run when a request does not say; "" = the current folder
+	Environ []string      // the environment that commands inherit; nil = this process's
+	Grace   time.Duration // between asking processes to end and ending them; 0 = DefaultGrace
 }
 
 // DefaultGrace is how long processes have to end after they were asked to, and what a program leaves behind after it has ended.
@@ -38,11 +38,7 @@ func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 	case "notify":
 		return newNotifier(spec, opt)
 	case "script":
-		file := opt.ScriptFile
-		if file == "" {
-			file = spec.Name
-		}
-		return ParseScript(file, opt.Script)
+		return ParseScript(cmp.Or(spec.ScriptFile, spec.Name), opt.Script)
 	}
 	working := "providers of the kinds " + strings.Join(Kinds, " and ") + " work"
 	err := swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which does not exist", spec.Name, spec.Kind)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
+	"swarm/internal/yamlfile"
 )
 
 // A Script is a provider whose agents say what a file tells them to: for demonstrations and tests.
@@ -49,12 +49,6 @@ type scriptCall struct {
 	args json.RawMessage
 }
 
-// What a script may at most be.
-const (
-	maxScript      = 4 << 20
-	maxScriptDepth = 64
-)
-
 var (
 	entryKeys = []string{"task", "agent", "iteration", "say", "call", "sleep", "exit"}
 	callKeys  = []string{"tool", "args"}
@@ -62,13 +56,14 @@ var (
 
 // ParseScript reads a script; name is its file's, for errors.
 func ParseScript(name string, src []byte) (*Script, error) {
+	const hint = "write `- {task: NAME, say: TEXT}`, a line for each"
 	p := scriptParser{file: name}
-	root, err := p.tree(src)
-	if err != nil {
-		return nil, err
+	root, bad := yamlfile.Parse(name, src, hint)
+	if bad != nil {
+		return nil, bad
 	}
 	if root.Kind != yaml.SequenceNode || len(root.Content) == 0 {
-		return nil, p.fail(root, "a script is a list of what is said").WithHint("write `- {task: NAME, say: TEXT}`, a line for each")
+		return nil, p.fail(root, "a script is a list of what is said").WithHint(hint)
 	}
 	s := &Script{file: name}
 	for _, item := range root.Content {
@@ -87,57 +82,6 @@ func (p scriptParser) fail(n *yaml.Node, format string, args ...any) *swarm.Erro
 	return &swarm.Error{Kind: swarm.BadInput, File: p.file, Line: n.Line, Column: n.Column, Msg: fmt.Sprintf(format, args...)}
 }
 
-// tree is the YAML of a script, as nodes that know where they stand.
-func (p scriptParser) tree(src []byte) (*yaml.Node, error) {
-	if len(src) > maxScript {
-		return nil, p.fail(&yaml.Node{}, "the script is larger than 4 MB").WithHint("let a program say longer texts: kind: command")
-	}
-	src = bytes.TrimPrefix(src, []byte("\ufeff"))
-	loader, err := yaml.NewLoader(bytes.NewReader(src), yaml.WithPlugin(scriptDepth{}))
-	if err != nil {
-		return nil, p.syntax(err)
-	}
-	var doc, second yaml.Node
-	switch err := loader.Load(&doc); {
-	case errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0:
-		return nil, p.fail(&yaml.Node{Line: 1}, "the script is empty").WithHint("write `- {task: NAME, say: TEXT}`, a line for each")
-	case err != nil:
-		return nil, p.syntax(err)
-	}
-	switch err := loader.Load(&second); {
-	case err == nil:
-		return nil, p.fail(&second, "a second document begins here").WithHint("a script is one list: remove the `---`")
-	case !errors.Is(err, io.EOF):
-		return nil, p.syntax(err)
-	}
-	return doc.Content[0], nil
-}
-
-// scriptDepth is the parser's limit. Aliases are refused where they stand, so none is ever followed.
-type scriptDepth struct{}
-
-func (scriptDepth) CheckDepth(depth int, _ *yaml.DepthContext) error {
-	if depth > maxScriptDepth {
-		return fmt.Errorf("more than %d levels deep", maxScriptDepth)
-	}
-	return nil
-}
-
-func (scriptDepth) CheckAlias(int, int) error { return nil }
-
-func (p scriptParser) syntax(err error) error {
-	e := &swarm.Error{Kind: swarm.BadInput, File: p.file, Msg: "the script is not YAML: " + err.Error(),
-		Hint: "texts with `: `, `#`, quotes or brackets in them must stand in quotes, or below `say: |`"}
-	var bad *yaml.LoadError
-	if errors.As(err, &bad) {
-		e.Line, e.Column, e.Msg = bad.Mark.Line, bad.Mark.Column, "the script is not YAML: "+bad.Message
-		if e.Line == 0 {
-			e.Line, e.Column = bad.ContextMark.Line, bad.ContextMark.Column
-		}
-	}
-	return e
-}
-
 // fields are a mapping's values by their keys, which must be among those given.
 func (p scriptParser) fields(n *yaml.Node, what string, keys []string) (map[string]*yaml.Node, error) {
 	if n.Kind != yaml.MappingNode {
@@ -148,21 +92,13 @@ func (p scriptParser) fields(n *yaml.Node, what string, keys []string) (map[stri
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
 		case key.Kind != yaml.ScalarNode || !slices.Contains(keys, key.Value):
-			return nil, p.fail(key, "%s has no key %q", what, short(key.Value)).WithHint("%s", swarm.DidYouMean(key.Value, keys))
+			return nil, p.fail(key, "%s has no key %s", what, swarm.Quote(key.Value)).WithHint("%s", swarm.DidYouMean(key.Value, keys))
 		case got[key.Value] != nil:
 			return nil, p.fail(key, "the key %s is there twice", key.Value).WithHint("the first is in line %d; remove one", got[key.Value].Line)
 		}
 		got[key.Value] = value
 	}
 	return got, nil
-}
-
-// short is what a user wrote, cut so that a message stays one line.
-func short(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
 }
 
 func (p scriptParser) entry(n *yaml.Node) (entry, error) {
@@ -230,7 +166,7 @@ func (p scriptParser) text(n *yaml.Node, what string) (string, error) {
 }
 
 func (p scriptParser) alias(n *yaml.Node) error {
-	return p.fail(n, "*%s stands for something else in the script", short(n.Value)).WithHint("write it out; text that begins with * must stand in quotes")
+	return p.fail(n, "the alias %s stands for something else in the script", swarm.Quote(n.Value)).WithHint("write it out; text that begins with * must stand in quotes")
 }
 
 func (p scriptParser) number(n *yaml.Node, key string, from, to int) (int, error) {
@@ -240,7 +176,7 @@ func (p scriptParser) number(n *yaml.Node, key string, from, to int) (int, error
 		if to == math.MaxInt32 {
 			hint = fmt.Sprintf("write a whole number from %d on", from)
 		}
-		return 0, p.fail(n, "%s cannot be %q", key, short(n.Value)).WithHint("%s", hint)
+		return 0, p.fail(n, "%s cannot be %s", key, swarm.Quote(n.Value)).WithHint("%s", hint)
 	}
 	return v, nil
 }
@@ -248,7 +184,7 @@ func (p scriptParser) number(n *yaml.Node, key string, from, to int) (int, error
 func (p scriptParser) duration(n *yaml.Node) (time.Duration, error) {
 	d, err := time.ParseDuration(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || d < 0 {
-		return 0, p.fail(n, "sleep cannot be %q", short(n.Value)).WithHint("write a duration such as 500ms, 2s or 1m")
+		return 0, p.fail(n, "sleep cannot be %s", swarm.Quote(n.Value)).WithHint("write a duration such as 500ms, 2s or 1m")
 	}
 	return d, nil
 }
@@ -331,7 +267,7 @@ func (p scriptParser) scalar(b *bytes.Buffer, n *yaml.Node) error {
 	switch n.Tag {
 	case "!!null", "!!bool", "!!int", "!!float":
 		if err := n.Decode(&v); err != nil {
-			return p.fail(n, "%q cannot be read as a value", short(n.Value)).WithHint("put it in quotes")
+			return p.fail(n, "%s cannot be read as a value", swarm.Quote(n.Value)).WithHint("put it in quotes")
 		}
 		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 			return p.fail(n, "%s is not a number that JSON has", n.Value).WithHint("put it in quotes")

@@ -159,8 +159,8 @@ func TestScriptSleepIsCut(t *testing.T) {
 
 func TestScriptThatIsWrong(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
-		{"", "demo.yaml:1: the script is empty"},
-		{"# nothing\n", "demo.yaml:1: the script is empty"},
+		{"", "demo.yaml:1: the file says nothing"},
+		{"# nothing\n", "demo.yaml:1: the file says nothing"},
 		{"say: x", "demo.yaml:1:1: a script is a list"},
 		{"[]", "demo.yaml:1:1: a script is a list"},
 		{"- hello", "demo.yaml:1:3: an entry is a mapping"},
@@ -182,10 +182,11 @@ func TestScriptThatIsWrong(t *testing.T) {
 		{"- {task: a, call: [{tool: x, args: [1]}]}", "demo.yaml:1:36: args is a mapping"},
 		{"- {task: a, call: [{tool: x, args: {a: .nan}}]}", "demo.yaml:1:40: .nan is not a number"},
 		{"- {task: a, call: [{tool: x, args: {a: 1, a: 2}}]}", "demo.yaml:1:43: a key of args must be"},
-		{"- {task: a, say: &x y}\n- {task: b, say: *x}", "demo.yaml:2:18: *x stands for something else"},
+		{"- {task: a, say: &x y}\n- {task: b, say: *x}", `demo.yaml:2:18: the alias "x" stands for something else`},
 		{"- {task: a, say: x}\n---\n- {task: b}", "a second document begins here"},
-		{"- {task: a, say: \"x}", "the script is not YAML"},
-		{"- task: a\n\tsay: x", "demo.yaml:2"},
+		{"- {task: a, say: \"x}", "demo.yaml:1:21: the file stops in the middle"},
+		{"- task: a\n\tsay: x", "demo.yaml:2:1: a tab is used as indentation"},
+		{strings.Repeat("&a ", 1<<20), "too many items"},
 		{"- " + strings.Repeat("[", 100), "levels deep"},
 		{strings.Repeat(" ", 5<<20), "larger than 4 MB"},
 	} {

@@ -1,4 +1,9 @@
-package compose
+// Package yamlfile makes trees of the YAML files that people write: compose files and scripts.
+//
+// The parser behind it trusts its files. So size, depth, number of items and the characters themselves are looked at first, and a
+// file that would cost much is refused before the parser sees it. What the parser finds is said in our words, with line and
+// column; a file that was cut off is said to be.
+package yamlfile
 
 import (
 	"bytes"
@@ -13,7 +18,7 @@ import (
 	"swarm"
 )
 
-// What a compose file may at most be. The parser needs some 500 bytes for every item, keeps all tokens of a line before it
+// What a file may at most be. The parser needs some 500 bytes for every item, keeps all tokens of a line before it
 // understands one, and compares each directive with all others; so their number is bounded before it sees any.
 const (
 	MaxFile         = 4 << 20
@@ -23,13 +28,13 @@ const (
 	maxDirectives   = 16
 )
 
-// parse makes a tree of a file's bytes.
-func parse(file string, src []byte) (*yaml.Node, *swarm.Error) {
+// Parse makes a tree of a file's bytes. The hint is for a file that says nothing.
+func Parse(file string, src []byte, hint string) (*yaml.Node, *swarm.Error) {
 	fail := func(line, column int, format string, args ...any) *swarm.Error {
 		return &swarm.Error{Kind: swarm.BadInput, File: file, Line: line, Column: column, Msg: fmt.Sprintf(format, args...)}
 	}
 	if len(src) > MaxFile {
-		return nil, fail(0, 0, "the file is larger than 4 MB").WithHint("move long texts to prompt files")
+		return nil, fail(0, 0, "the file is larger than 4 MB").WithHint("move long texts to files of their own")
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	if line, column, msg, hint := badText(src); msg != "" {
@@ -42,14 +47,13 @@ func parse(file string, src []byte) (*yaml.Node, *swarm.Error) {
 	var doc, second yaml.Node
 	switch err := loader.Load(&doc); {
 	case errors.Is(err, io.EOF) || err == nil && isEmpty(&doc):
-		return nil, fail(max(1, lines(src)), 0, "the file says nothing").
-			WithHint("write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`, or let `swarm init` write a file")
+		return nil, fail(max(1, Lines(src)), 0, "the file says nothing").WithHint("%s", hint)
 	case err != nil:
 		return nil, syntaxError(file, src, err)
 	}
 	switch err := loader.Load(&second); {
 	case err == nil:
-		return nil, fail(second.Line, second.Column, "a second document begins here").WithHint("a compose file is one document: remove the `---`")
+		return nil, fail(second.Line, second.Column, "a second document begins here").WithHint("a file is one document: remove the `---`")
 	case !errors.Is(err, io.EOF):
 		return nil, syntaxError(file, src, err)
 	}
@@ -60,7 +64,7 @@ func isEmpty(doc *yaml.Node) bool {
 	return len(doc.Content) == 0 || doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].Tag == "!!null"
 }
 
-// shallow is the parser's limit on depth. Aliases are counted by the decoder, which alone follows them.
+// shallow is the parser's limit on depth. Aliases are the reader's business: he alone follows them, or does not.
 type shallow struct{}
 
 func (shallow) CheckDepth(depth int, _ *yaml.DepthContext) error {
@@ -72,7 +76,7 @@ func (shallow) CheckDepth(depth int, _ *yaml.DepthContext) error {
 
 func (shallow) CheckAlias(int, int) error { return nil }
 
-// badText finds what no compose file may hold, before the parser sees it.
+// badText finds what no file may hold, before the parser sees it.
 func badText(src []byte) (line, column int, msg, hint string) {
 	line, column = 1, 0
 	items, inLine, directives := 0, 0, 0
@@ -101,10 +105,10 @@ func badText(src []byte) (line, column int, msg, hint string) {
 			directives++
 		}
 		if items > maxItems || inLine > maxItemsPerLine {
-			return line, column, "the file holds too many items", fmt.Sprintf("at most %d in all and %d in one line; move long texts to prompt files", maxItems, maxItemsPerLine)
+			return line, column, "the file holds too many items", fmt.Sprintf("at most %d in all and %d in one line; move long texts to files of their own", maxItems, maxItemsPerLine)
 		}
 		if directives > maxDirectives {
-			return line, column, fmt.Sprintf("the file holds more than %d directives", maxDirectives), "remove the lines that begin with %: a compose file needs none"
+			return line, column, fmt.Sprintf("the file holds more than %d directives", maxDirectives), "remove the lines that begin with %: none is needed"
 		}
 		start = r == '\n' || start && (r == ' ' || r == '-')
 		i += size
@@ -112,8 +116,8 @@ func badText(src []byte) (line, column int, msg, hint string) {
 	return 0, 0, "", ""
 }
 
-// lines is how many lines src has; a newline at the end begins none.
-func lines(src []byte) int {
+// Lines is how many lines src has; a newline at the end begins none.
+func Lines(src []byte) int {
 	n := bytes.Count(src, []byte("\n"))
 	if len(src) > 0 && src[len(src)-1] != '\n' {
 		n++
@@ -121,8 +125,8 @@ func lines(src []byte) int {
 	return n
 }
 
-// lineAt is the text of a line, from 1, without its newline.
-func lineAt(src []byte, line int) string {
+// Line is the text of a line, from 1, without its newline.
+func Line(src []byte, line int) string {
 	for ; line > 1; line-- {
 		i := bytes.IndexByte(src, '\n')
 		if i < 0 {
@@ -149,23 +153,25 @@ func syntaxError(file string, src []byte, err error) *swarm.Error {
 		bad.ContextMark.Line != line && where != "the next token" {
 		e.Msg += fmt.Sprintf(" in %s that begins in line %d", where, bad.ContextMark.Line)
 	}
-	if last := lines(src); line > last || line == last && column > utf8.RuneCountInString(lineAt(src, last)) {
+	if last := Lines(src); line > last || line == last && column > utf8.RuneCountInString(Line(src, last)) {
 		// The parser stands behind the last line; a person looks at it.
-		e.Line, e.Column = last, utf8.RuneCountInString(lineAt(src, last))+1
+		e.Line, e.Column = last, utf8.RuneCountInString(Line(src, last))+1
 		e.Msg = "the file stops in the middle: " + strings.TrimPrefix(e.Msg, "this is not YAML: ")
 		e.Hint = "close what is still open: a quote, a bracket, or a key without its value"
 		return e
 	}
-	text := lineAt(src, line)
+	text := Line(src, line)
 	indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 	switch {
 	case strings.Contains(indent, "\t"):
 		e.Column = strings.Index(indent, "\t") + 1
 		e.Msg, e.Hint = "a tab is used as indentation", "indent with spaces"
 	case strings.Contains(bad.Message, "levels deep"):
-		e.Msg, e.Hint = bad.Message, "a compose file needs no more than ten"
+		e.Msg, e.Hint = bad.Message, "ten are enough"
 	case strings.Contains(bad.Message, "mapping values are not allowed"):
 		e.Hint = "is the line indented as the one before it? text with `: ` in it must stand in quotes"
+	case column > 0 && column <= utf8.RuneCountInString(text) && []rune(text)[column-1] == '\t':
+		e.Msg, e.Hint = "a tab is used as indentation", "indent with spaces"
 	case strings.Contains(bad.Message, "cannot start any token"):
 		e.Hint = "text that begins with @, ` or % must stand in quotes"
 	case strings.Contains(bad.Message, "did not find expected key"), strings.Contains(bad.Message, "block collection"):
