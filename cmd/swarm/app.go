@@ -130,7 +130,7 @@ func badArguments(cmd *cobra.Command) {
 
 // complain says what went wrong, and what to do about it.
 func (a *app) complain(err error) {
-	e, ok := err.(*swarm.Error)
+	e, ok := err.(*swarm.Error) //nolint:errorlint // of one that is wrapped only the hint is ours: its text says more
 	if !ok {
 		e = &swarm.Error{Msg: err.Error()}
 		if inner := new(swarm.Error); errors.As(err, &inner) {

@@ -275,7 +275,7 @@ func (a *app) printTurn(l *run.Look, t *view.Turn) error {
 // fence writes a text of others between two lines of ours.
 func (a *app) fence(name, text string) {
 	fmt.Fprintf(a.stdout, "--- %s ---\n", name)
-	io.WriteString(a.stdout, a.foreign([]byte(text)))
+	_, _ = io.WriteString(a.stdout, a.foreign([]byte(text)))
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		fmt.Fprintln(a.stdout)
 	}

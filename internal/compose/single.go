@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"errors"
+
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
@@ -61,7 +63,7 @@ func CompileSingle(o Options, s Single) (*Bundle, error) {
 
 // offFile takes the file off an error that has no line: what is wrong was not written there.
 func (c *compiler) offFile(err error) error {
-	if e, ok := err.(*swarm.Error); ok && e.Line == 0 {
+	if e := new(swarm.Error); errors.As(err, &e) && e.Line == 0 {
 		e.File = ""
 	}
 	return err

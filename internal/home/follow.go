@@ -79,7 +79,7 @@ func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err e
 	lines := bufio.NewReaderSize(f, pieceSize)
 	for {
 		b, err := lines.ReadBytes('\n')
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return n, true, nil
 		}
 		if err != nil {

@@ -80,7 +80,7 @@ func (l *Log) commit(group []*request) {
 		}
 	}
 	if err == nil && l.tail.push(t.first, l.wrote) {
-		l.follow() // others wrote in between; a failure shows at the next read
+		_ = l.follow() // others wrote in between; a failure shows at the next read
 	}
 }
 
@@ -99,7 +99,7 @@ func (l *Log) write(t *tx, group []*request, mode string) (err error) {
 	if err := l.turn.take(l.busyLimit); err != nil {
 		return err
 	}
-	defer l.turn.give()
+	defer func() { _ = l.turn.give() }()
 	if err := l.setMode(mode); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (l *Log) write(t *tx, group []*request, mode string) (err error) {
 	for _, r := range group {
 		refusal, failure := t.apply(r)
 		if failure != nil {
-			t.w.exec("ROLLBACK")
+			_ = t.w.exec("ROLLBACK")
 			return failure
 		}
 		if r.err = refusal; refusal != nil && r.lazy {
@@ -117,7 +117,7 @@ func (l *Log) write(t *tx, group []*request, mode string) (err error) {
 		}
 	}
 	if err := t.w.exec("COMMIT"); err != nil {
-		t.w.exec("ROLLBACK")
+		_ = t.w.exec("ROLLBACK")
 		return l.judge(err)
 	}
 	l.fresh = false
@@ -225,7 +225,7 @@ func (t *tx) begin() error {
 	}
 	s, err := t.w.prepare(sqlLast)
 	if err != nil {
-		t.w.exec("ROLLBACK")
+		_ = t.w.exec("ROLLBACK")
 		return err
 	}
 	defer s.done()
@@ -233,7 +233,7 @@ func (t *tx) begin() error {
 	ok, err := s.next()
 	if err != nil {
 		s.done()
-		t.w.exec("ROLLBACK")
+		_ = t.w.exec("ROLLBACK")
 		return err
 	}
 	if ok {

@@ -197,7 +197,7 @@ func (c *conn) number(sql string, args ...any) (n int64, ok bool, err error) {
 }
 
 // changed says how many rows the last statement wrote.
-func (c *conn) changed() int64 { return int64(lib.Xsqlite3_changes64(c.tls, c.db)) }
+func (c *conn) changed() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
 // reserve makes room for the texts of one statement's arguments.
 func (c *conn) reserve(n int) error {
@@ -243,7 +243,7 @@ func (s *stmt) bind(args ...any) error {
 		col, p := int32(i+1), s.c.args+uintptr(at)
 		switch a := a.(type) {
 		case int64:
-			rc = lib.Xsqlite3_bind_int64(tls, s.p, col, lib.Tsqlite_int64(a))
+			rc = lib.Xsqlite3_bind_int64(tls, s.p, col, a)
 		case string:
 			if a == "" {
 				rc = lib.Xsqlite3_bind_null(tls, s.p, col)
@@ -289,7 +289,7 @@ func (s *stmt) next() (bool, error) {
 func (s *stmt) done() { lib.Xsqlite3_reset(s.c.tls, s.p) }
 
 func (s *stmt) int64(col int32) int64 {
-	return int64(lib.Xsqlite3_column_int64(s.c.tls, s.p, col))
+	return lib.Xsqlite3_column_int64(s.c.tls, s.p, col)
 }
 
 // view is a column's bytes where SQLite keeps them, until the next step.

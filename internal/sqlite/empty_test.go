@@ -28,9 +28,7 @@ func TestEmptyLogIsTheSchema(t *testing.T) {
 	}
 	statements := []string{fmt.Sprintf("PRAGMA page_size=%d", pageSize), "PRAGMA journal_mode=WAL", fmt.Sprintf("PRAGMA application_id=%d", appID),
 		fmt.Sprintf("PRAGMA user_version=%d", format)}
-	for _, line := range strings.Split(strings.TrimSpace(schema), "\n") {
-		statements = append(statements, line)
-	}
+	statements = append(statements, strings.Split(strings.TrimSpace(schema), "\n")...)
 	for _, sql := range statements {
 		if err := c.once(sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)

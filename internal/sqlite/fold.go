@@ -17,7 +17,7 @@ func (l *Log) SaveFold(name, version string, seq int64, data []byte) error {
 
 // LoadFold returns the fold with this name, if one was saved by the same version of whoever makes it.
 func (l *Log) LoadFold(name, version string) (seq int64, data []byte, ok bool) {
-	l.reading(func(r *conn) error { // what cannot be read is not there: it will be made again
+	_ = l.reading(func(r *conn) error { // what cannot be read is not there: it will be made again
 		s, err := r.prepare("SELECT seq, data FROM fold WHERE name=? AND version=?")
 		if err != nil {
 			return err

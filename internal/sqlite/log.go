@@ -98,7 +98,7 @@ func writeEmpty(path string) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			Remove(path)
+			_ = Remove(path)
 			err = storage(path, "the run's log cannot be made", err)
 		}
 	}()

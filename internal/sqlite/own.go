@@ -186,16 +186,19 @@ func (l *Log) lockOwner() (bool, error) {
 			return true, nil
 		case !errors.Is(err, syscall.EWOULDBLOCK):
 			return false, storage(l.path, "the run cannot be owned", err)
-		case flock(l.owner, syscall.LOCK_SH|syscall.LOCK_NB) != nil:
+		case !l.shared():
 			return false, nil // an owner has it
 		}
-		flock(l.owner, syscall.LOCK_UN) // others only look whether an owner lives; they are gone in a moment
+		_ = flock(l.owner, syscall.LOCK_UN) // others only look whether an owner lives; they are gone in a moment
 		if time.Now().After(end) {
 			return false, nil
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// shared says whether the lock can be had together with others: then nobody has it alone.
+func (l *Log) shared() bool { return flock(l.owner, syscall.LOCK_SH|syscall.LOCK_NB) == nil }
 
 func (l *Log) unlockOwner() {
 	if l.owner != nil {

@@ -169,7 +169,7 @@ func (l *Log) flush() {
 	q.mu.Unlock()
 	l.lead(nil)
 	if l.owed.Load() {
-		l.settle() // beside the queue: it is nobody's latency; a failure is told to the next append
+		_ = l.settle() // beside the queue: it is nobody's latency; a failure is told to the next append
 	}
 }
 

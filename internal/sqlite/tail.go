@@ -193,7 +193,7 @@ func (t *tail) wake(to string) {
 // Watch gives a channel that holds a value soon after an event for one of the receivers was appended, see [swarm.Log].
 func (l *Log) Watch(to ...string) (<-chan struct{}, func()) {
 	if _, ok := l.tail.position(); !ok {
-		l.follow() // a failure shows at the next read
+		_ = l.follow() // a failure shows at the next read
 	}
 	if len(to) == 0 {
 		to = []string{""}
