@@ -7,7 +7,6 @@ package schema
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,20 +46,13 @@ func Value(text []byte) (v any, err error) {
 	return v, nil
 }
 
-// Check says what keeps a value from fitting the schema; nil when it fits. Schemas that branch and lead back to themselves can take
-// twice as long with each level of the value, so whoever asks may stop waiting.
-func (s *Schema) Check(ctx context.Context, value any) error {
-	verdict := make(chan error, 1)
-	go func() { verdict <- s.resolved.Validate(value) }() // it cannot be stopped, only left
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case err := <-verdict:
-		if err != nil {
-			return plainly(err)
-		}
-		return nil
+// Check says what keeps a value from fitting the schema; nil when it fits. With schemas that branch and lead back to themselves it can
+// take twice as long with each level of the value.
+func (s *Schema) Check(value any) error {
+	if err := s.resolved.Validate(value); err != nil {
+		return plainly(err)
 	}
+	return nil
 }
 
 // inLine adds to an error of reading JSON the line where it is.

@@ -26,14 +26,14 @@ func (h *Hand) examine(ctx context.Context, w *work, output []byte) []swarm.Verd
 		}
 		v := swarm.Verdict{Part: name, OK: true}
 		if err := look(); err != nil {
-			v.OK, v.Reason = false, string(h.redact([]byte(err.Error())))
+			v.OK, v.Reason = false, string(h.redact([]byte(clip(err.Error()))))
 		}
 		verdicts = append(verdicts, v)
 	}
 	dir := h.workdir(w)
 	part("file", x.File, func() error { return isThere(dir, x.File) })
-	part("matches", x.Matches, func() error { return matches(x.Matches, output) })
-	part("schema", string(x.Schema), func() error { return h.conforms(ctx, x, dir, output) })
+	part("matches", x.Matches, func() error { return inTime(ctx, func() error { return matches(x.Matches, output) }) })
+	part("schema", string(x.Schema), func() error { return inTime(ctx, func() error { return h.conforms(x, dir, output) }) })
 	part("command", x.Command, func() error { return h.commandEndsWell(ctx, w, x.Command) })
 	return verdicts
 }
@@ -52,11 +52,36 @@ func judge(verdicts []swarm.Verdict) error {
 	return swarm.Errorf(swarm.Unexpected, "%s", strings.Join(wrong, "\n"))
 }
 
-// What a schema may cost. The value that is held against it is an agent's, and need not be well meant.
+// What looking at a turn may cost. What is looked at is an agent's, and need not be well meant.
 const (
 	maxExpectedFile = 16 << 20
-	maxVerdict      = 10 * time.Second
+	maxVerdict      = 10 * time.Second // without the command, which has the task's own time
+	maxReason       = 4 << 10
 )
+
+// inTime gives up what takes too long, or is no longer asked for. It goes on behind our back: neither expressions nor schemas can
+// be stopped.
+func inTime(ctx context.Context, look func() error) error {
+	ctx, stop := context.WithTimeoutCause(ctx, maxVerdict, fmt.Errorf("it takes more than %v to find out", maxVerdict))
+	defer stop()
+	verdict := make(chan error, 1)
+	go func() { verdict <- look() }()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-verdict:
+		return err
+	}
+}
+
+// clip keeps a reason's beginning, which says what was asked, and its end, where programs say what is wrong.
+func clip(reason string) string {
+	if len(reason) <= maxReason {
+		return reason
+	}
+	head, tail := reason[:maxReason/8], reason[len(reason)-maxReason*7/8:]
+	return strings.ToValidUTF8(head, "") + "…" + strings.ToValidUTF8(tail, "")
+}
 
 func isThere(dir, name string) error {
 	f, err := openExpected(dir, name)
@@ -112,7 +137,7 @@ func matches(pattern string, output []byte) error {
 }
 
 // conforms holds the output, or the file that is expected, against a schema.
-func (h *Hand) conforms(ctx context.Context, x *swarm.Expect, dir string, output []byte) error {
+func (h *Hand) conforms(x *swarm.Expect, dir string, output []byte) error {
 	source, err := h.Log.Body(x.Schema)
 	if err != nil {
 		return err
@@ -132,9 +157,7 @@ func (h *Hand) conforms(ctx context.Context, x *swarm.Expect, dir string, output
 	if err != nil {
 		return fmt.Errorf("%s is not JSON: %w", what, err)
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, maxVerdict, fmt.Errorf("it takes more than %v to find out", maxVerdict))
-	defer stop()
-	if err := s.Check(ctx, value); err != nil {
+	if err := s.Check(value); err != nil {
 		return fmt.Errorf("%s does not fit %s: %w", what, x.SchemaFile, err)
 	}
 	return nil

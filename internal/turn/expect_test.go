@@ -1,0 +1,73 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestExpectedFiles(t *testing.T) {
+	dir := t.TempDir()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	check(os.WriteFile(in("report"), []byte("done"), 0o600))
+	check(os.WriteFile(in("huge"), nil, 0o600))
+	check(os.Truncate(in("huge"), 5<<30))
+	check(os.Mkdir(in("folder"), 0o700))
+	check(syscall.Mkfifo(in("pipe"), 0o600))
+	check(os.Symlink("/etc/passwd", in("out")))
+	check(os.Symlink("report", in("link")))
+	for name, want := range map[string]string{ // nobody writes to the pipe: waiting for it would take forever
+		"report": "", "link": "", "huge": "",
+		"folder":  "folder is not a regular file",
+		"pipe":    "pipe is not a regular file",
+		"nothing": "there is no file nothing",
+		"out":     "openat out: path escapes from parent",
+	} {
+		if err := isThere(dir, name); err == nil != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	if b, err := readExpected(dir, "report"); err != nil || string(b) != "done" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := readExpected(dir, "huge"); err == nil || err.Error() != "huge is larger than 16 MB" {
+		t.Error(err)
+	}
+}
+
+// What an agent made may take years to be looked at; whoever waits for the verdict can leave.
+func TestAVerdictIsNotWaitedForForever(t *testing.T) {
+	ctx, leave := context.WithCancelCause(t.Context())
+	left := errors.New("left")
+	never := make(chan struct{})
+	defer close(never)
+	if err := inTime(ctx, func() error { leave(left); <-never; return nil }); !errors.Is(err, left) {
+		t.Error(err)
+	}
+	if err := inTime(t.Context(), func() error { return left }); !errors.Is(err, left) {
+		t.Error(err)
+	}
+}
+
+// A reason stands in the next prompt, in the log and on the screen.
+func TestReasonsStayShort(t *testing.T) {
+	long := "expect: " + strings.Repeat("€", maxReason) + "the end"
+	got := clip(long)
+	if len(got) > maxReason+len("…") || !utf8.ValidString(got) || !strings.HasPrefix(got, "expect: €") || !strings.HasSuffix(got, "€the end") {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+	if short := long[:maxReason]; clip(short) != short {
+		t.Error("a short one was changed")
+	}
+}
