@@ -72,7 +72,7 @@ func (d *disk) losesPower(p *process) {
 	}
 	p.said = said
 	d.check(os.WriteFile(ledger, noted, 0o600))
-	d.must("umount", d.dir)
+	d.soon("nobody uses the disk", func() bool { return exec.Command("umount", d.dir).Run() == nil }) // the dead close their files last
 	d.must("mount", "-o", "loop", d.image, d.dir)
 }
 
