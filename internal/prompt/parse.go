@@ -32,11 +32,11 @@ const (
 // Parse reads a prompt and whatever it includes. Its warnings are about everything in double braces that means nothing here and
 // therefore stays as it is.
 func Parse(src Source, inc Include) (Template, []*swarm.Error, error) {
-	p := parser{include: inc, files: []string{src.File}, read: len(src.Text)}
+	text := strings.TrimPrefix(clean(view(src.Text)), byteOrderMark)
+	p := parser{include: inc, files: []string{src.File}, read: len(text)}
 	if p.read > MaxPrompt {
 		return Template{}, nil, &swarm.Error{Kind: swarm.BadInput, File: src.File, Msg: tooLarge}
 	}
-	text := strings.TrimPrefix(clean(view(src.Text)), byteOrderMark)
 	if err := p.parse(text, place{src.File, max(src.Line, 1), max(src.Column, 1)}); err != nil {
 		return Template{}, p.warnings, err
 	}
@@ -227,10 +227,10 @@ func (p *parser) file(name string, at place) error {
 	if len(p.files) > maxDepth {
 		return at.errorf("includes go deeper than %d files: %s", maxDepth, strings.Join(append(slices.Clone(p.files), file), " → "))
 	}
-	if p.read += len(raw); p.read > MaxPrompt {
-		return at.errorf("%s with %s", tooLarge, name).WithHint("include less")
-	}
 	text := strings.TrimPrefix(clean(view(raw)), byteOrderMark)
+	if p.read += len(text); p.read > MaxPrompt {
+		return at.errorf("%s with %s", tooLarge, cut(name)).WithHint("include less")
+	}
 	p.files = append(p.files, file)
 	err = p.parse(strings.TrimRight(text, newlines), place{file, 1, 1})
 	p.files = p.files[:len(p.files)-1]

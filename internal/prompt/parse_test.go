@@ -161,6 +161,7 @@ func TestParseRefuses(t *testing.T) {
 		{"{{include: deep1}}", "deep10.md:1:1: includes go deeper than 10 files: main.md → deep1.md → ", ""},
 		{"{{include: large}}\n{{include: large}}", "main.md:2:1: the prompt is larger than 4 MB with large.md", ""},
 		{strings.Repeat("x", MaxPrompt+1), "main.md: the prompt is larger than 4 MB", ""},
+		{strings.Repeat("\x00", MaxPrompt/3+1), "main.md: the prompt is larger than 4 MB", ""}, // each becomes three
 	} {
 		_, _, err := Parse(Source{File: "main.md", Text: []byte(c.text)}, files.include)
 		if err == nil || !strings.HasPrefix(err.Error(), c.err) {
