@@ -58,6 +58,8 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 		s.Kind, s.Ref = flow.SignalGrow, e.Key
 	case swarm.Tick:
 		s.Kind = flow.SignalTick
+	case swarm.RunOwned:
+		s.Kind = flow.SignalOwned
 	case swarm.HandoffStored:
 		s.Kind = flow.SignalMail
 	default:

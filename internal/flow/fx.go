@@ -47,10 +47,11 @@ type SignalKind string
 
 // What can be signalled. Control words come as themselves.
 const (
-	SignalEnd  SignalKind = "end"  // a call has ended: ID, Result
-	SignalMail SignalKind = "mail" // an envelope for the loop's agent
-	SignalGrow SignalKind = "grow" // the plan has grown: Ref
-	SignalTick SignalKind = "tick" // time has passed
+	SignalEnd   SignalKind = "end"   // a call has ended: ID, Result
+	SignalMail  SignalKind = "mail"  // an envelope for the loop's agent
+	SignalGrow  SignalKind = "grow"  // the plan has grown: Ref
+	SignalTick  SignalKind = "tick"  // time has passed
+	SignalOwned SignalKind = "owned" // a process drives the run from here on; before it, perhaps, nobody did
 )
 
 // A Signal is one record addressed to the loop.

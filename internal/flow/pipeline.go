@@ -56,11 +56,15 @@ func Pipeline(fx Fx, c Call) (Result, error) {
 		if p.sched.Done() && !p.open {
 			return p.finish()
 		}
+		before := fx.Now()
 		s, err := fx.Next(p.patience())
 		if err != nil {
 			return Result{}, err
 		}
 		p.seen = max(p.seen, s.Seq)
+		if s.Kind == SignalOwned && p.pausing.IsZero() {
+			p.delay(fx.Now().Sub(before)) // while nobody drove the run its clocks stood
+		}
 		if err := p.take(s); err != nil {
 			return Result{}, err
 		}
@@ -307,20 +311,24 @@ func (p *pipeline) pause(on bool, seq int64) error {
 		p.sched.Pause(true)
 		return p.fx.Tell(Fact{Kind: swarm.RunPausing, Key: "run_pausing:" + at})
 	case !on && !p.pausing.IsZero():
-		stood := p.fx.Now().Sub(p.pausing)
-		if !p.wallEnd.IsZero() {
-			p.wallEnd = p.wallEnd.Add(stood)
-		}
-		for _, timers := range [][]timer{p.retries, p.waits} {
-			for i := range timers {
-				timers[i].due = timers[i].due.Add(stood)
-			}
-		}
+		p.delay(p.fx.Now().Sub(p.pausing))
 		p.pausing, p.paused = time.Time{}, false
 		p.sched.Pause(false)
 		return p.fx.Tell(Fact{Kind: swarm.RunUnpaused, Key: "run_unpaused:" + at})
 	}
 	return nil
+}
+
+// delay puts off what is due.
+func (p *pipeline) delay(by time.Duration) {
+	if !p.wallEnd.IsZero() {
+		p.wallEnd = p.wallEnd.Add(by)
+	}
+	for _, timers := range [][]timer{p.retries, p.waits} {
+		for i := range timers {
+			timers[i].due = timers[i].due.Add(by)
+		}
+	}
 }
 
 func (p *pipeline) settlePause() error {

@@ -22,6 +22,7 @@ type world struct {
 	seq     int64
 	pending []flow.Signal
 	told    []string
+	jump    time.Duration // passes before the next signal
 }
 
 func (w *world) Do(c flow.Call) (flow.Result, error) { return flow.Result{Plan: &w.plan}, nil }
@@ -85,6 +86,7 @@ func (w *world) Next(most time.Duration) (flow.Signal, error) {
 	if len(w.pending) > 0 {
 		s := w.pending[0]
 		w.pending = w.pending[1:]
+		w.now, w.jump = w.now.Add(w.jump), 0
 		return s, nil
 	}
 	if most == 0 {
@@ -349,5 +351,20 @@ func TestWaitingForAgents(t *testing.T) {
 				t.Errorf("got\n%s\n\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// TestClocksStandWhileNobodyDrives: a run that lay for an hour has not used an hour of its wall time.
+func TestClocksStandWhileNobodyDrives(t *testing.T) {
+	p := tasks("a b", nil)
+	p.Budget.Wall = time.Minute
+	w := &world{plan: p, now: time.Unix(0, 0)}
+	w.signal(flow.Signal{Kind: flow.SignalOwned})
+	w.jump = time.Hour
+	if _, err := flow.Pipeline(w, flow.Call{ID: "root", Ref: "plan"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.told[len(w.told)-1]; got != "run_ended completed 0" {
+		t.Errorf("got %s", strings.Join(w.told, "\n"))
 	}
 }

@@ -244,7 +244,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.append(ctx, true, swarm.Event{Kind: swarm.RunOwned, Data: owned}); err != nil {
+	if err := d.append(ctx, true, swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop(root), Data: owned}); err != nil {
 		return err
 	}
 	if d.options.Unpause {
