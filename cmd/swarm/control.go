@@ -109,7 +109,7 @@ process: finished turns are not run again, the one that was cut is, under the sa
 			return a.said(id, "resume", "")
 		},
 	}
-	cmd.Flags().StringVar(&replay, "replay", "", "take the agents' answers from this `file`")
+	cmd.Flags().Var((*something)(&replay), "replay", "take the agents' answers from this `file`")
 	return cmd
 }
 

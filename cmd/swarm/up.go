@@ -29,12 +29,28 @@ type source struct {
 
 func (s *source) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&s.file, "file", "f", "", "the compose file (default swarm/swarm.yaml)")
+	f.VarP((*something)(&s.file), "file", "f", "the compose `file` (default swarm/swarm.yaml)")
 	f.StringArrayVar(&s.set, "set", nil, "change a value of the compose file, as in pipelines.main.iterations=5")
-	f.StringVar(&s.provider, "provider", "", "provider of the agents that name none (or SWARM_PROVIDER)")
+	f.Var((*something)(&s.provider), "provider", "`provider` of the agents that name none (or SWARM_PROVIDER)")
 	f.VarP((*jobs)(&s.parallel), "jobs", "j", "turns at once (default max_parallel, 16)")
 	f.BoolVar(&s.only, "only", false, "only the named tasks, without what they depend on")
 }
+
+// something is a flag that cannot be empty. It is when it was meant to be taken from a variable that is not set, and without
+// --replay agents would be started.
+type something string
+
+func (s *something) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	*s = something(text)
+	return nil
+}
+
+func (s *something) String() string { return string(*s) }
+
+func (s *something) Type() string { return "string" }
 
 // jobs is a flag for how many turns run at once.
 type jobs int
@@ -133,8 +149,8 @@ Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 inte
 }
 
 func recordFlags(cmd *cobra.Command, record, replay *string) {
-	cmd.Flags().StringVar(record, "record", "", "write the run to this `file`, to be replayed")
-	cmd.Flags().StringVar(replay, "replay", "", "take the agents' answers from this `file`; no agent is started")
+	cmd.Flags().Var((*something)(record), "record", "write the run to this `file`, to be replayed")
+	cmd.Flags().Var((*something)(replay), "replay", "take the agents' answers from this `file`; no agent is started")
 }
 
 // warn shows what is doubtful and does not keep a run from starting.
