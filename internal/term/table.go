@@ -118,7 +118,7 @@ func (t *Table) Format(width int, color bool) string {
 func TaskTable(p view.Picture, file func(view.Task) string) *Table {
 	t := NewTable("TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "OUTPUT", "REASON").Right(2, 3, 4, 5).Cut(7)
 	for _, task := range p.Tasks {
-		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", task.Reason}
+		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", reason(task.Reason)}
 		if task.Attempt > 1 {
 			row[3] = strconv.Itoa(task.Attempt)
 		}
