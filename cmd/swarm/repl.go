@@ -99,6 +99,10 @@ func (a *app) talk(t talk) error {
 		stop.instead(face.Interrupt) // Ctrl-C is about the line that runs; the user leaves with another one
 	}
 	s.Drive(stop.ctx, run.Options{Observer: face})
+	go func() { // who is stopped, or can no longer store anything, does not wait for a line to end
+		<-s.Over()
+		_ = face.Close() // its error comes again below
+	}()
 	left, err := face.Run()
 	stop.instead(nil)
 	if left == repl.ByInterrupt {
@@ -203,7 +207,11 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 func (a *app) runLines(args []string, src *source, ephemeral, stopOnError bool) error {
 	t := talk{src: src, ephemeral: ephemeral, in: a.stdin, numbered: true, stopOnError: stopOnError}
 	if len(args) != 1 || args[0] != "-" {
-		t.in, t.numbered = strings.NewReader(strings.ReplaceAll(strings.Join(args, " "), "\n", " ")+"\n"), false
+		text := strings.ReplaceAll(strings.Join(args, " "), "\n", " ")
+		if strings.TrimSpace(text) == "" {
+			return swarm.Errorf(swarm.BadInput, "the line is empty").WithHint("write @agent and what it is to do")
+		}
+		t.in, t.numbered = strings.NewReader(text+"\n"), false
 	}
 	return a.talk(t)
 }
