@@ -187,20 +187,43 @@ func rest(agents []agentState) string {
 	return fmt.Sprintf("%d more (%s)", len(agents), strings.Join(order, ", "))
 }
 
-// Columns of an agent's row, from the right.
+// Columns of an agent's row.
 const (
-	tokenColumn = 7
+	leadColumn  = 4  // the mark
+	leastStatus = 24 // where there is less room for a status than this, it has all there is
+	noteColumn  = 26 // what it is about
 	timeColumn  = 8
-	noteColumn  = 26
+	costColumn  = 7
 )
 
 // agentRow is where an agent stands: its status, and to the right what it is about, for how long, and what it has cost.
 func (f *frame) agentRow(a *agentState) string {
+	about, took := a.about(f.now)
+	status := "@" + a.Name + ": " + a.Words
+	room, right := f.width-leadColumn, ""
+	if room-timeColumn-costColumn >= leastStatus {
+		room -= timeColumn + costColumn
+		right = f.paint.as(dim, padLeft(took, timeColumn)) + padLeft(term.Tokens(a.Usage), costColumn)
+	}
+	if room-noteColumn >= max(leastStatus, ansi.StringWidth(status)) { // whom it waits for matters more
+		room -= noteColumn
+		right = f.paint.as(dim, padLeft(fit(about, noteColumn-1), noteColumn)) + right
+	}
+	status = fit(status, room)
+	name, words, _ := strings.Cut(status, ":")
 	lead := "  "
 	if a.Default {
 		lead = f.paint.as(cyan, "▸ ")
 	}
-	about, took := "", ""
+	lead += f.paint.as(standing(a.Status), mark(a.Status)) + " " + f.paint.as(f.color(a.Name), name)
+	if len(name) < len(status) {
+		lead += ":" + f.paint.as(standing(a.Status), words)
+	}
+	return strings.TrimRight(lead+strings.Repeat(" ", max(0, room-ansi.StringWidth(status)))+right, " ")
+}
+
+// about is the task that an agent's row is about, and how long it has taken.
+func (a *agentState) about(now time.Time) (about, took string) {
 	switch {
 	case a.Task != "":
 		about = a.Task
@@ -208,7 +231,7 @@ func (f *frame) agentRow(a *agentState) string {
 			about += fmt.Sprintf(" +%d queued", a.Queue)
 		}
 		if !a.Since.IsZero() {
-			took = term.Duration(max(0, f.now.Sub(a.Since)).Truncate(time.Second))
+			took = term.Duration(max(0, now.Sub(a.Since)).Truncate(time.Second))
 		}
 	case a.Last.task != "":
 		about = a.Last.task + " " + string(a.Last.status)
@@ -216,31 +239,7 @@ func (f *frame) agentRow(a *agentState) string {
 			took = term.Duration(a.Last.took)
 		}
 	}
-	cost := term.Tokens(a.Usage)
-	status := "@" + a.Name + ": " + a.Words
-	room := f.width - len("  ● ") - timeColumn - tokenColumn
-	if room-noteColumn < ansi.StringWidth(status) {
-		about = "" // whom it waits for matters more
-	} else {
-		room -= noteColumn
-	}
-	status = fit(status, room)
-	name, words, _ := strings.Cut(status, ":")
-	var b strings.Builder
-	b.WriteString(lead + f.paint.as(standing(a.Status), mark(a.Status)) + " ")
-	b.WriteString(f.paint.as(f.color(a.Name), name))
-	if len(name) < len(status) {
-		b.WriteString(":" + f.paint.as(standing(a.Status), words))
-	}
-	b.WriteString(strings.Repeat(" ", max(0, room-ansi.StringWidth(status))))
-	if about != "" {
-		b.WriteString(f.paint.as(dim, padLeft(fit(about, noteColumn-1), noteColumn)))
-	} else if f.width-len("  ● ")-timeColumn-tokenColumn != room {
-		b.WriteString(strings.Repeat(" ", noteColumn))
-	}
-	b.WriteString(f.paint.as(dim, padLeft(took, timeColumn)))
-	b.WriteString(padLeft(cost, tokenColumn))
-	return strings.TrimRight(b.String(), " ")
+	return about, took
 }
 
 // queueRows are what was typed ahead.

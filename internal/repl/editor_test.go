@@ -69,6 +69,7 @@ func FuzzPaste(f *testing.F) {
 	f.Add("@pm $ba \x1b[2J\x9b31m\u202e\x00 日本語 👩‍👩‍👧", "lurlx", 80, 24)
 	f.Add("a\r\nb\rc\n\n\n\td", "udbdke", 40, 10)
 	f.Add(strings.Repeat("@pm ", 100), "hhhwwuy", 12, 3)
+	f.Add("x", "", 11, 20)
 	f.Fuzz(func(t *testing.T, pasted, pressed string, width, height int) {
 		if width < 10 || width > 200 || height < 1 || height > 60 || len(pasted) > 5000 || len(pressed) > 30 {
 			return

@@ -87,6 +87,7 @@ type fakeSession struct {
 	t     testing.TB
 	feed  []interface{ Event(*swarm.Event) }
 	stops chan int
+	made  chan string   // tasks, when they are there
 	hold  chan struct{} // Enter waits for it, if there is one
 
 	mu      sync.Mutex
@@ -100,7 +101,7 @@ type fakeSession struct {
 }
 
 func newFake(t testing.TB) *fakeSession {
-	f := &fakeSession{t: t, stops: make(chan int, 10), now: start, team: Team{team, "pm"}, count: map[string]int{}, fold: view.New("20261115-0200-k7")}
+	f := &fakeSession{t: t, stops: make(chan int, 10), made: make(chan string, 1000), now: start, team: Team{team, "pm"}, count: map[string]int{}, fold: view.New("20261115-0200-k7")}
 	return f
 }
 
@@ -185,6 +186,9 @@ func (f *fakeSession) Preview(text string) (p Preview) {
 			t.Kind = FlagToken
 		case word == `\$`:
 			t.Kind = EscapeToken
+		case word == "/nosuch":
+			t.Kind = WrongToken
+			p.Problem = &Refused{"There is no command /nosuch", "", at[0], at[1]}
 		case word[0] == '/':
 			t.Kind = CommandToken
 		case !slices.Contains(agents, word[1:]):
@@ -239,7 +243,7 @@ func (f *fakeSession) Enter(text string) (Entered, error) {
 		f.team.Default = text[len("/use @"):]
 		f.mu.Unlock()
 		return Entered{}, nil
-	case strings.HasPrefix(text, "/"):
+	case strings.HasPrefix(text, "/") && text != "/nosuch":
 		return Entered{Answer: "TASK  STATUS\npm_1  completed \x1b[31mred\n"}, nil
 	}
 	if p := f.Preview(text).Problem; p != nil {
@@ -262,7 +266,28 @@ func (f *fakeSession) Enter(text string) (Entered, error) {
 		e.Tasks = append(e.Tasks, task.Name)
 	}
 	f.tell(swarm.PlanAdded, "", "", p)
+	for _, task := range e.Tasks {
+		select {
+		case f.made <- task:
+		default: // nobody waits for so many
+		}
+	}
 	return e, nil
+}
+
+// await waits until a task is there.
+func (f *fakeSession) await(task string) {
+	f.t.Helper()
+	for {
+		select {
+		case made := <-f.made:
+			if made == task {
+				return
+			}
+		case <-time.After(20 * time.Second):
+			f.t.Fatalf("there is no task %s", task)
+		}
+	}
 }
 
 // task is a task that waits for those of the agents that its text refers to.

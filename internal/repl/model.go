@@ -195,9 +195,10 @@ func (m *model) vertical(by int) {
 
 // scroll moves the transcript by a page.
 func (m *model) scroll(up bool) {
+	now := m.screen.o.Now()
 	m.screen.mu.Lock()
 	defer m.screen.mu.Unlock()
-	f := m.frame()
+	f := m.frame(now)
 	page := f.page(f.lay().rows)
 	rows := max(1, page.rows/2)
 	if up {
@@ -423,10 +424,10 @@ func (m *model) leave(by Left, key string) tea.Cmd {
 }
 
 // frame is what there is to show now. The screen's lock is held, and until the frame is drawn.
-func (m *model) frame() *frame {
+func (m *model) frame(now time.Time) *frame {
 	s := m.screen
 	return &frame{
-		width: m.width, height: m.height, now: s.o.Now(), paint: paint{s.o.Color}, team: m.team,
+		width: m.width, height: m.height, now: now, paint: paint{s.o.Color}, team: m.team,
 		title: s.roster.run.ID, started: s.roster.run.Started, usage: s.roster.usage(), status: s.roster.run.Status,
 		agents: s.roster.states(m.team), color: s.colors.of, transcript: &s.transcript, bottom: m.bottom,
 		input: &m.input, preview: m.preview, queue: m.queue, choices: m.choices, choice: m.choice, asked: m.asked,
@@ -438,8 +439,9 @@ func (m *model) View() tea.View {
 	if m.width == 0 {
 		return tea.View{AltScreen: true}
 	}
+	now := m.screen.o.Now()
 	m.screen.mu.Lock()
-	d := m.frame().draw()
+	d := m.frame(now).draw()
 	m.screen.mu.Unlock()
 	if m.screen.o.Drawn != nil {
 		m.screen.o.Drawn(d.text)

@@ -86,8 +86,9 @@ func (d *desk) press(all ...string) {
 func (d *desk) frame() string {
 	d.t.Helper()
 	d.do(redraw{make(chan struct{})})
+	now := d.clock()
 	d.screen.mu.Lock()
-	drawn := d.m.frame().draw()
+	drawn := d.m.frame(now).draw()
 	d.screen.mu.Unlock()
 	fits(d.t, drawn, d.m.width, d.m.height)
 	safe(d.t, drawn.text)
@@ -161,6 +162,13 @@ func TestTypingAhead(t *testing.T) {
 	if !reflect.DeepEqual(d.past, []string{"one", "two", "three", "/status", "three!"}) {
 		t.Errorf("%q is remembered", d.past)
 	}
+}
+
+// A command that is none is said to be none while a line is in the foreground: it might have been meant to stop it.
+func TestWrongCommandsNeedNotWait(t *testing.T) {
+	d := newDesk(t, 100, 24, Options{})
+	d.press("@pm in front", "enter", "/nosuch", "enter")
+	d.sees("> /nosuch\n  ^^^^^^^\n✗ There is no command /nosuch")
 }
 
 func TestRefused(t *testing.T) {

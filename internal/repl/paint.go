@@ -36,7 +36,7 @@ var (
 type paint struct{ on bool }
 
 func (p paint) as(s style, text string) string {
-	if !p.on || s == "" || text == "" {
+	if !p.on || s == "" || strings.TrimLeft(text, " ") == "" {
 		return text
 	}
 	return string(s) + text + ansi.ResetStyle

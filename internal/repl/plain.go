@@ -32,7 +32,7 @@ type Plain struct {
 	lines   chan lineRead // and was
 	over    chan struct{} // nothing is to be read any more
 
-	mu          sync.Mutex // guards what follows; no method of the session is called while it is held
+	mu          sync.Mutex // guards what follows; nothing of others but Out is called while it is held
 	roster      *roster
 	team        Team
 	shown       map[string]string // where agents stand, as it was said last

@@ -113,7 +113,7 @@ func (d *plainDesk) work(task, said string) {
 func TestPlain(t *testing.T) {
 	d := newPlainDesk(t, Options{Echo: true, Greeting: "Good\x07 morning"})
 	d.enter("@pm Create a plan &\n")
-	d.paper.waitFor(t, "> @pm Create", 1)
+	d.await("pm_1")
 	d.enter("@builder-1,ba Implement $pm\n")
 	d.paper.waitFor(t, "@ba: waiting for @pm", 1)
 	go func() {
@@ -131,7 +131,7 @@ func TestPlain(t *testing.T) {
 	d.work("ba_1", "all of it")
 	d.paper.waitFor(t, "! the last good", 1)
 	d.work("writer_1", "noticed\n")
-	d.paper.waitFor(t, "the end", 1)
+	d.await("reviewer_1")
 	d.work("reviewer_1", "")
 	if left := <-d.left; left != ByEnd {
 		t.Errorf("left by %q", left)

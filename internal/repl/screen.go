@@ -23,15 +23,16 @@ type Screen struct {
 	program *tea.Program
 	soon    chan struct{} // something has changed
 	now     chan struct{} // and somebody's standing has
-	over    chan struct{} // the program has ended
-	ended   sync.Once
+	over    chan struct{} // the program has ended, and the terminal is given back
 
-	mu         sync.Mutex // guards what follows; no method of the session is called while it is held
+	mu         sync.Mutex // guards what follows; nothing of others is called while it is held
 	roster     *roster
 	transcript transcript
 	voices     map[string]*voice
 	colors     palette
-	changes    int // how often somebody's standing has changed
+	changes    int  // how often somebody's standing has changed
+	running    bool // the program has been started
+	closed     bool
 }
 
 // A voice is what a task's turn says.
@@ -70,9 +71,15 @@ func NewScreen(session Session, run *view.Run, o Options) *Screen {
 
 // Run draws the screen and reads keys until the user leaves. What was seen last stays in the terminal.
 func (s *Screen) Run() (Left, error) {
+	s.mu.Lock()
+	s.running = !s.closed
+	s.mu.Unlock()
+	if !s.running {
+		return ByClose, nil
+	}
 	go s.pump()
 	last, err := s.program.Run()
-	s.ended.Do(func() { close(s.over) })
+	close(s.over)
 	m, ok := last.(*model)
 	if !ok || err != nil {
 		return ByClose, err
@@ -83,9 +90,10 @@ func (s *Screen) Run() (Left, error) {
 
 // farewell is the end of the transcript, for the screen that the terminal shows when this one is gone.
 func (s *Screen) farewell(m *model) string {
+	now := s.o.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := m.frame()
+	f := m.frame(now)
 	f.bottom = nil
 	rows := s.transcript.draw(f.page(max(1, f.height-2)))
 	return strings.Join(rows, "\n") + "\n"
@@ -263,12 +271,15 @@ func (s *Screen) Notice(text string) {
 // Interrupt is Ctrl-C from outside.
 func (s *Screen) Interrupt() { go s.program.Send(interrupt{}) }
 
-// Close has Run return and gives the terminal back.
+// Close has Run return, and gives the terminal back.
 func (s *Screen) Close() error {
-	select {
-	case <-s.over:
-	default:
+	s.mu.Lock()
+	s.closed = true
+	running := s.running
+	s.mu.Unlock()
+	if running {
 		s.program.Quit()
+		<-s.over
 	}
 	return nil
 }

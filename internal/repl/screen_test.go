@@ -146,6 +146,17 @@ func TestScreenIsLeft(t *testing.T) {
 	s.restored()
 }
 
+func TestScreenIsClosedBeforeItBegins(t *testing.T) {
+	f := newFake(t)
+	s := NewScreen(f, view.New("x"), Options{In: strings.NewReader(""), Out: newPaper(), Now: f.clock})
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := s.Run(); left != ByClose || err != nil {
+		t.Errorf("left by %q, %v", left, err)
+	}
+}
+
 // A session that breaks down leaves the terminal as it was.
 func TestScreenIsRestoredAfterPanic(t *testing.T) {
 	s := newStage(t, Options{})
