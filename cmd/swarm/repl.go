@@ -115,7 +115,7 @@ func (a *app) talk(t talk) error {
 	if err == nil {
 		err = ended
 	}
-	a.exit = worst(p, spoken.Refusals(), t.typed)
+	a.exit = worst(p, face, t.typed)
 	if t.ephemeral && err == nil {
 		err = h.Delete(s.ID(), time.Now())
 	}
@@ -151,13 +151,14 @@ func (a *app) endSession(ctx context.Context, s *session.Session) (view.Picture,
 
 // worst is the exit code of a conversation: the first that applies of interrupted, bad input, budget and failure. One that was
 // typed has been seen.
-func worst(p view.Picture, refusals int, typed bool) int {
+func worst(p view.Picture, face repl.Face, typed bool) int {
+	lines, _ := face.(*repl.Plain)
 	switch {
 	case p.Status == swarm.Interrupted:
 		return swarm.ExitInterrupted
 	case typed:
 		return swarm.ExitDone
-	case refusals > 0:
+	case lines != nil && lines.Refusals() > 0:
 		return swarm.ExitBadInput
 	}
 	return p.Exit

@@ -42,6 +42,7 @@ type Plain struct {
 	foreground  []string // the tasks that the line in the foreground made
 	entering    bool     // a line is with the session
 	stops       int      // how often the line in the foreground was interrupted
+	refusals    int      // lines that could not be used
 	leaving     bool     // the user wants to leave, if he asks again
 	asking      bool     // the prompt stands there
 	undisturbed bool     // and nothing has been printed since
@@ -122,6 +123,13 @@ func (p *Plain) Run() (Left, error) {
 			return left, err
 		}
 	}
+}
+
+// Refusals is how many lines could not be used.
+func (p *Plain) Refusals() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refusals
 }
 
 func (p *Plain) failure() error {

@@ -42,6 +42,7 @@ func (p *Plain) refuse(text string, number int, err error) (left Left) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.entering, p.stops = false, 0
+	p.refusals++
 	if placed && text != "" {
 		const columns = 76
 		if p.undisturbed && (p.o.Prompt || p.o.Echo) && !strings.Contains(text, "\n") && width(text) < columns {

@@ -20,7 +20,6 @@ type Face struct {
 
 	mu         sync.Mutex
 	foreground []string // the tasks that the user waits for
-	refusals   int      // lines that could not be used
 }
 
 // Face makes the session one that a screen can talk to, until ctx ends.
@@ -122,9 +121,6 @@ func (f *Face) Complete(text string, cursor int) []repl.Candidate {
 func (f *Face) Enter(text string) (repl.Entered, error) {
 	e, err := f.Session.Enter(f.ctx, text)
 	if err != nil {
-		f.mu.Lock()
-		f.refusals++
-		f.mu.Unlock()
 		var placed *line.Error
 		if errors.As(err, &placed) {
 			return repl.Entered{}, refused(err)
@@ -137,13 +133,6 @@ func (f *Face) Enter(text string) (repl.Entered, error) {
 		f.mu.Unlock()
 	}
 	return repl.Entered{Tasks: e.Tasks, Background: e.Background, Notices: e.Notices, Answer: e.Answer, Quit: e.Quit}, nil
-}
-
-// Refusals is how many lines could not be used.
-func (f *Face) Refusals() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.refusals
 }
 
 // Interrupt cancels the line in the foreground, and nothing else.

@@ -108,12 +108,16 @@ func (s *Session) recall() error {
 		if err != nil {
 			return err
 		}
-		if e.Kind != swarm.PlanAdded || e.To == "" {
+		if e.Kind != swarm.PlanAdded {
 			continue
 		}
 		var p swarm.Plan
 		if err := json.Unmarshal(e.Data, &p); err != nil {
 			return swarm.Errorf(swarm.Storage, "event %d, a line, cannot be read: %v", e.Seq, err)
+		}
+		if e.To == "" { // the session's own
+			s.team.Budget = p.Budget
+			continue
 		}
 		one := entered{text: p.Name}
 		for _, t := range p.Tasks {
@@ -159,7 +163,7 @@ func (s *Session) enter(ctx context.Context, text string) (Entry, error) {
 	s.mu.Lock()
 	n := len(s.lines) + 1
 	s.mu.Unlock()
-	f.Plan.Kind, f.Plan.Name = swarm.LineRun, text
+	f.Plan.Kind, f.Plan.Name, f.Plan.Budget = swarm.LineRun, text, s.team.Budget // who makes a turn knows only the plan that it is of
 	if err := s.run.Grow(ctx, n, &f.Plan, f.Bodies); err != nil {
 		return Entry{}, err
 	}
