@@ -151,8 +151,12 @@ type ProviderSpec struct {
 	ScriptFile string            `json:"script_file,omitempty"` // as the compose file names it
 	BaseURL    string            `json:"base_url,omitempty"`
 	Models     map[string]string `json:"models,omitempty"` // by tier: small, medium, large
-	Price      Price             `json:"price,omitzero"`
-	Env        map[string]string `json:"env,omitempty"`
+	Model      string            `json:"model,omitempty"`  // for turns that name neither a model nor a tier; "" = the program's own choice
+	// MaxTokens and Temperature are asked of models over HTTP.
+	MaxTokens   int64             `json:"max_tokens,omitempty"` // of an answer
+	Temperature *float64          `json:"temperature,omitempty"`
+	Price       Price             `json:"price,omitzero"`
+	Env         map[string]string `json:"env,omitempty"`
 }
 
 // A Price is US dollars for a million tokens.

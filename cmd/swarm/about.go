@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/agents"
 	"swarm/internal/compose"
 	"swarm/internal/flow"
 	"swarm/internal/project"
@@ -256,7 +257,7 @@ func (a *app) examine(ctx context.Context, src *source) []finding {
 
 func examineProvider(ctx context.Context, spec swarm.ProviderSpec, b *compose.Bundle, dir string) finding {
 	what := "provider " + spec.Name
-	p, err := provider.Open(spec, providerOptions(spec, b.Bodies, dir))
+	p, err := agents.Open(spec, providerOptions(spec, b.Bodies, dir))
 	if err != nil {
 		return bad(what, true, err)
 	}
@@ -264,6 +265,12 @@ func examineProvider(ctx context.Context, spec swarm.ProviderSpec, b *compose.Bu
 	if c, ok := p.(provider.Checker); ok {
 		health := c.Check(ctx)
 		f.Found, f.Problem, f.Hint = strings.TrimSpace(spec.Kind+" "+health.Version), health.Problem, health.Hint
+		switch {
+		case health.With != "":
+			f.Found += ", key in " + health.With
+		case health.Problem != "":
+			f.Found += ":"
+		}
 	}
 	return f
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"swarm/internal/modeltest"
 )
 
 func TestMain(m *testing.M) {
@@ -26,8 +29,9 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code":  exitCode,
-			"waits": waitForLine,
+			"code":        exitCode,
+			"waits":       waitForLine,
+			"modelserver": modelServer,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
@@ -65,4 +69,17 @@ func waitForLine(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s never printed a line that matches %s", strings.Join(args[1:], " "), args[0])
+}
+
+// modelServer starts a server that speaks as models do and gives the answers of a file, one after the other; $MODELSERVER is where
+// it is: modelserver answers.json.
+func modelServer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: modelserver answers.json")
+	}
+	var answers []modeltest.Answer
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &answers))
+	server := modeltest.Start(answers...)
+	ts.Defer(server.Close)
+	ts.Setenv("MODELSERVER", server.URL)
 }

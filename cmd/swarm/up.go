@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/agents"
 	"swarm/internal/compose"
 	"swarm/internal/project"
 	"swarm/internal/provider"
@@ -224,7 +225,7 @@ func checkProviders(p *swarm.Plan, bodies [][]byte, dir string) error {
 		}
 	}
 	for _, spec := range p.Providers {
-		reached, err := provider.Open(spec, providerOptions(spec, bodies, dir))
+		reached, err := agents.Open(spec, providerOptions(spec, bodies, dir))
 		if err != nil {
 			return err
 		}
@@ -233,7 +234,11 @@ func checkProviders(p *swarm.Plan, bodies [][]byte, dir string) error {
 			continue
 		}
 		if health := c.Check(context.Background()); health.Problem != "" {
-			return &swarm.Error{Kind: swarm.NotFound, Msg: health.Problem, Hint: health.Hint}
+			kind := swarm.NotFound
+			if health.Signed == "no" {
+				kind = swarm.NotSignedIn
+			}
+			return &swarm.Error{Kind: kind, Msg: health.Problem, Hint: health.Hint}
 		}
 	}
 	return nil

@@ -45,13 +45,15 @@ type fileKeys struct {
 
 type providerKeys struct {
 	section
-	Kind    text        `key:"kind" among:"kinds" doc:"What kind of provider it is."`
-	Command list[text]  `key:"command" loose:"" doc:"Program and arguments. The prompt comes on standard input, unless an argument holds {prompt}; {model} is the model."`
-	Script  text        `key:"script" doc:"The YAML file of a provider of the kind script."`
-	BaseURL text        `key:"base_url" doc:"Where its server is."`
-	Models  named[text] `key:"models" loose:"" doc:"Models by tier: small, medium, large."`
-	Price   priceKeys   `key:"price" doc:"US dollars for a million tokens."`
-	Env     named[text] `key:"env" loose:"" doc:"Added to its environment."`
+	Kind        text        `key:"kind" among:"kinds" doc:"What kind of provider it is."`
+	Command     list[text]  `key:"command" loose:"" doc:"Program and arguments. The prompt comes on standard input, unless an argument holds {prompt}; {model} is the model."`
+	Script      text        `key:"script" doc:"The YAML file of a provider of the kind script."`
+	BaseURL     text        `key:"base_url" doc:"Where its server is."`
+	Models      named[text] `key:"models" loose:"" doc:"Models by tier: small, medium, large."`
+	MaxTokens   integer     `key:"max_tokens" min:"1" doc:"How long an answer of a model over HTTP may be."`
+	Temperature number      `key:"temperature" max:"2" doc:"How freely a model over HTTP chooses its words; without it as it likes."`
+	Price       priceKeys   `key:"price" doc:"US dollars for a million tokens."`
+	Env         named[text] `key:"env" loose:"" doc:"Added to its environment."`
 }
 
 type priceKeys struct {

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v4"
@@ -99,12 +100,42 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 		v := &e.value
 		s.Kind, s.Command, s.BaseURL, s.Models, s.Env = kindOf(e), texts(v.Command), v.BaseURL.value, pairs(v.Models), pairs(v.Env)
 		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
+		s.MaxTokens = v.MaxTokens.value
+		if v.Temperature.given() {
+			s.Temperature = &v.Temperature.value
+		}
 		if v.Script.given() {
 			s.Script, s.ScriptFile = c.fileBody(v.Script), v.Script.value
 		}
 	}
+	preset(s)
 	c.specs[name] = s
 	return s
+}
+
+// models are the sellers' own, by tier, for those who do not choose.
+var models = map[string]map[string]string{
+	"anthropic": {"small": "claude-haiku-5-5", "medium": "claude-sonnet-5-5", "large": "claude-opus-5-5"},
+	"openai":    {"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"},
+}
+
+// preset fills what the user has left out. A server of the user's own has models of its own, and of those that it has the one in
+// the middle does what names none.
+func preset(s *swarm.ProviderSpec) {
+	usual, overHTTP := models[s.Kind]
+	if !overHTTP {
+		return
+	}
+	if s.BaseURL == "" {
+		chosen := s.Models
+		s.Models = maps.Clone(usual)
+		maps.Copy(s.Models, chosen)
+	}
+	for _, tier := range []string{"medium", "large", "small"} {
+		if s.Model == "" {
+			s.Model = s.Models[tier]
+		}
+	}
 }
 
 // agentsOf are the agents that do the selected tasks; all there are when the file has no tasks. They get their providers here.

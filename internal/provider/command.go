@@ -84,7 +84,7 @@ func (c *command) Check(context.Context) Health {
 // Turn runs the program once.
 func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error) {
 	if ctx.Err() != nil {
-		return Reply{}, cutError(ctx)
+		return Reply{}, CutError(ctx)
 	}
 	dir := r.Dir
 	if dir == "" {
@@ -123,7 +123,7 @@ func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply,
 	}
 	switch {
 	case cut:
-		return reply, cutError(ctx)
+		return reply, CutError(ctx)
 	case status.Signaled():
 		return reply, swarm.Errorf(swarm.Crashed, "ended by signal %d (%v)%s", int(status.Signal()), status.Signal(), lastWords(reply.Stderr))
 	case reply.Exit != 0:
@@ -230,8 +230,8 @@ func (c *command) startError(dir string, err error) error {
 	return &swarm.Error{Kind: swarm.Other, Msg: "the program " + c.argv[0] + " could not be started", Err: err}
 }
 
-// cutError is the error of a turn whose context has ended.
-func cutError(ctx context.Context) error {
+// CutError is the error of a turn whose context has ended.
+func CutError(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var e *swarm.Error
 	if errors.As(cause, &e) {

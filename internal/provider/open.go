@@ -22,12 +22,12 @@ type Options struct {
 const DefaultGrace = 2 * time.Second
 
 // Kinds are the kinds of providers that a compose file may name and that work.
-var Kinds = []string{"command", "script"}
+var Kinds = []string{"command", "script", "anthropic", "openai"}
 
 // known are kinds with a name already, and nothing behind it yet.
-var known = []string{"claude-code", "codex", "gemini", "opencode", "acp", "anthropic", "openai"}
+var known = []string{"claude-code", "codex", "gemini", "opencode", "acp"}
 
-// Open makes the provider that spec describes. It starts nothing.
+// Open makes the provider that spec describes, if its agents are programs or scripts. It starts nothing.
 func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 	if opt.Grace <= 0 {
 		opt.Grace = DefaultGrace
@@ -40,7 +40,7 @@ func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 	case "script":
 		return ParseScript(cmp.Or(spec.ScriptFile, spec.Name), opt.Script)
 	}
-	working := "providers of the kinds " + strings.Join(Kinds, " and ") + " work"
+	working := "providers of the kinds " + strings.Join(Kinds[:len(Kinds)-1], ", ") + " and " + Kinds[len(Kinds)-1] + " work"
 	err := swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which does not exist", spec.Name, spec.Kind)
 	switch near := swarm.Nearest(spec.Kind, Kinds); {
 	case spec.Kind == "":

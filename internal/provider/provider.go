@@ -28,6 +28,7 @@ type Health struct {
 	Found   bool   // the program or server is there
 	Version string // what it says of itself
 	Signed  string // "yes", "no" or "" when there is nothing to sign in to
+	With    string // what it is signed in with: the variable that holds its key
 	Problem string // what is wrong, or ""
 	Hint    string // what to do about it
 }
@@ -46,8 +47,17 @@ type Request struct {
 	Env       map[string]string // added to the environment: the agent's and the task's
 	Session   string            // a session to continue, or ""
 	Tools     []string          // what it may use; nil = the provider's own choice
+	// ToolSpecs are the tools of ours that it is offered, to be done by Call.
+	ToolSpecs []ToolSpec
 	// Call does one of our own tools in the agent's name, while the turn runs; an error is an answer for the agent. nil = none.
 	Call func(ctx context.Context, tool string, args json.RawMessage) (string, error)
+}
+
+// A ToolSpec tells a model of a tool.
+type ToolSpec struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // of its arguments, which are one object; nil = any
 }
 
 // A Delta is something that happened while a turn ran.

@@ -26,7 +26,7 @@ func (replay) Check(context.Context) Health { return Health{Found: true} }
 
 func (p replay) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error) {
 	if ctx.Err() != nil {
-		return Reply{}, cutError(ctx)
+		return Reply{}, CutError(ctx)
 	}
 	t, ok := p.turns[r.Turn]
 	if !ok {

@@ -31,7 +31,7 @@ func (s *Script) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, 
 	for i, c := range e.calls {
 		c.do(ctx, r, "call-"+strconv.Itoa(i+1), live)
 		if ctx.Err() != nil {
-			return Reply{}, cutError(ctx)
+			return Reply{}, CutError(ctx)
 		}
 	}
 	var said Tail
@@ -60,7 +60,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return cutError(ctx)
+		return CutError(ctx)
 	}
 	return nil
 }

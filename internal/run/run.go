@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/agents"
 	"swarm/internal/engine"
 	"swarm/internal/engine/local"
 	"swarm/internal/flow"
@@ -288,7 +289,7 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 		}
 		opt.Script = text
 	}
-	return provider.Open(spec, opt)
+	return agents.Open(spec, opt)
 }
 
 // leave says in the log that this process goes, when the run has not ended.

@@ -81,6 +81,11 @@ func (s *streams) Delta(c flow.Call, start int, d provider.Delta) {
 			return
 		}
 	}
+	if d.Tool != nil && !s.redactor.Empty() {
+		clean := *d.Tool
+		clean.Input, clean.Output = s.redactor.Bytes(clean.Input), s.redactor.String(clean.Output)
+		d.Tool = &clean
+	}
 	s.show(c, t, d)
 }
 

@@ -138,7 +138,7 @@ func chooseModel(t *swarm.Task, a *swarm.Agent, spec swarm.ProviderSpec) string 
 			return spec.Models[tier.tier]
 		}
 	}
-	return ""
+	return spec.Model
 }
 
 // begin writes down, on disk, that the turn starts. When an earlier process had started it, it goes on with that one's prompt;

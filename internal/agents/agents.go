@@ -1,0 +1,18 @@
+// Package agents is the one table from a provider's kind to what reaches its agents.
+package agents
+
+import (
+	"slices"
+
+	"swarm"
+	"swarm/internal/provider"
+	"swarm/internal/provider/model"
+)
+
+// Open makes the provider that spec describes. It starts nothing and reaches nobody.
+func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
+	if slices.Contains(model.Kinds, spec.Kind) {
+		return model.Open(spec, opt)
+	}
+	return provider.Open(spec, opt)
+}

@@ -1,0 +1,87 @@
+package modeltest
+
+import "encoding/json"
+
+func readAnthropic(body []byte, r *Request) error {
+	var q struct {
+		Model    string
+		Tools    []struct{ Name string }
+		Messages []struct {
+			Content []struct{ Type, Text, Content string }
+		}
+	}
+	if err := json.Unmarshal(body, &q); err != nil {
+		return err
+	}
+	r.Model = q.Model
+	for _, t := range q.Tools {
+		r.Tools = append(r.Tools, t.Name)
+	}
+	for i, m := range q.Messages {
+		for _, c := range m.Content {
+			switch {
+			case i == 0:
+				r.Prompt += c.Text
+			case c.Type == "tool_result":
+				r.Results = append(r.Results, c.Content)
+			}
+		}
+	}
+	return nil
+}
+
+func (a Answer) anthropicStop() string {
+	switch {
+	case a.Stop != "":
+		return a.Stop
+	case len(a.Calls) > 0:
+		return "tool_use"
+	}
+	return "end_turn"
+}
+
+func (u Usage) anthropicInput() object {
+	return object{"input_tokens": u.Input - u.Cached - u.Wrote, "cache_read_input_tokens": u.Cached, "cache_creation_input_tokens": u.Wrote, "output_tokens": 1}
+}
+
+func tellAnthropic(s *stage, a Answer) {
+	if a.Plain {
+		usage := a.Usage.anthropicInput()
+		usage["output_tokens"] = a.Usage.Output
+		content := []object{}
+		if a.Text != "" {
+			content = append(content, object{"type": "text", "text": a.Text})
+		}
+		for _, c := range a.Calls {
+			content = append(content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": json.RawMessage(c.Args)})
+		}
+		s.write(object{"type": "message", "role": "assistant", "content": content, "stop_reason": a.anthropicStop(), "usage": usage})
+		return
+	}
+	s.event("message_start", object{"message": object{"type": "message", "role": "assistant", "content": []any{}, "usage": a.Usage.anthropicInput()}})
+	s.event("ping", object{})
+	index := 0
+	block := func(start object, key, kind string, parts []string) bool {
+		s.event("content_block_start", object{"index": index, "content_block": start})
+		for i, p := range parts {
+			if kind == "text_delta" && s.trouble(i, len(parts)) {
+				return false
+			}
+			s.event("content_block_delta", object{"index": index, "delta": object{"type": kind, key: p}})
+		}
+		s.event("content_block_stop", object{"index": index})
+		index++
+		return true
+	}
+	if a.Thinking != "" {
+		block(object{"type": "thinking", "thinking": "", "signature": ""}, "thinking", "thinking_delta", pieces(a.Thinking))
+	}
+	if a.Text == "" && s.trouble(0, 0) || a.Text != "" && !block(object{"type": "text", "text": ""}, "text", "text_delta", pieces(a.Text)) {
+		return
+	}
+	for _, c := range a.Calls {
+		block(object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}}, "partial_json", "input_json_delta", pieces(c.Args))
+	}
+	s.event("message_delta", object{"delta": object{"stop_reason": a.anthropicStop()}, "usage": object{"output_tokens": a.Usage.Output}})
+	s.event("message_stop", object{})
+}

@@ -1,0 +1,236 @@
+package model
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"swarm/internal/provider"
+)
+
+// anthropic is the Messages API.
+type anthropic struct{}
+
+// usualTokens is how long an answer may be when nothing says it: the API wants to be told.
+const usualTokens = 32_000
+
+func (anthropic) sign(h http.Header, key string) {
+	h.Set("Anthropic-Version", "2023-06-01")
+	if key != "" {
+		h.Set("X-Api-Key", key)
+	}
+}
+
+type anthropicAsk struct {
+	Model       string             `json:"model"`
+	MaxTokens   int64              `json:"max_tokens"`
+	Temperature *float64           `json:"temperature,omitempty"`
+	Stream      bool               `json:"stream"`
+	Tools       []anthropicTool    `json:"tools,omitempty"`
+	Messages    []anthropicMessage `json:"messages"`
+}
+
+type anthropicTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+type anthropicMessage struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"`
+}
+
+// A block is a part of a message.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	Thinking  string          `json:"thinking,omitempty"`
+	Signature string          `json:"signature,omitempty"`
+	Data      string          `json:"data,omitempty"`
+	ToolUseID string          `json:"tool_use_id,omitempty"`
+	Content   string          `json:"content,omitempty"`
+	IsError   bool            `json:"is_error,omitempty"`
+	Cache     *cacheHere      `json:"cache_control,omitempty"`
+}
+
+type cacheHere struct {
+	Type string `json:"type"`
+}
+
+var ephemeral = &cacheHere{"ephemeral"}
+
+func (anthropic) ask(c *conversation) ([]byte, error) {
+	q := anthropicAsk{Model: c.model, MaxTokens: c.maxTokens, Temperature: c.temperature, Stream: true}
+	if q.MaxTokens == 0 {
+		q.MaxTokens = usualTokens
+	}
+	for _, tool := range c.tools {
+		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, schemaOf(tool)})
+	}
+	prompt := block{Type: "text", Text: c.prompt}
+	if len(c.tools) > 0 { // it will be read again with each call; a prompt that is read once would only cost more
+		prompt.Cache = ephemeral
+	}
+	q.Messages = append(q.Messages, anthropicMessage{"user", []block{prompt}})
+	for i, r := range c.rounds {
+		var results []block
+		for _, x := range r.results {
+			results = append(results, block{Type: "tool_result", ToolUseID: x.call, Content: x.text, IsError: x.failed})
+		}
+		if i == len(c.rounds)-1 {
+			results[len(results)-1].Cache = ephemeral
+		}
+		q.Messages = append(q.Messages, anthropicMessage{"assistant", r.said}, anthropicMessage{"user", results})
+	}
+	return marshal(q)
+}
+
+func (anthropic) listen(a *answer) listener { return &anthropicListener{answer: a} }
+
+// An anthropicListener hears a message of the Messages API.
+type anthropicListener struct {
+	answer *answer
+	blocks []*block
+	inputs []string // of blocks that call tools: what has come of their arguments
+}
+
+type anthropicUsage struct {
+	Input  *int64 `json:"input_tokens"`
+	Output *int64 `json:"output_tokens"`
+	Read   *int64 `json:"cache_read_input_tokens"`
+	Wrote  *int64 `json:"cache_creation_input_tokens"`
+}
+
+// count takes over what is said: later counts stand for all before.
+func (l *anthropicListener) count(u *anthropicUsage) {
+	k := &l.answer.tokens
+	for _, n := range []struct {
+		to   *int64
+		from *int64
+	}{{&k.in, u.Input}, {&k.out, u.Output}, {&k.read, u.Read}, {&k.wrote, u.Wrote}} {
+		if n.from != nil {
+			*n.to = *n.from
+		}
+	}
+}
+
+func (l *anthropicListener) event(data []byte) error {
+	var e struct {
+		Type    string `json:"type"`
+		Index   int    `json:"index"`
+		Message struct {
+			Usage anthropicUsage `json:"usage"`
+		} `json:"message"`
+		Block block `json:"content_block"`
+		Delta struct {
+			Type       string `json:"type"`
+			Text       string `json:"text"`
+			Thinking   string `json:"thinking"`
+			Signature  string `json:"signature"`
+			Partial    string `json:"partial_json"`
+			StopReason string `json:"stop_reason"`
+		} `json:"delta"`
+		Usage anthropicUsage `json:"usage"`
+		Error problem        `json:"error"`
+	}
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
+	}
+	switch e.Type {
+	case "error":
+		return judge(statusOf(&e.Error), &e.Error)
+	case "message_start":
+		l.count(&e.Message.Usage)
+	case "content_block_start":
+		return l.begin(&e.Block)
+	case "content_block_delta":
+		if e.Index < 0 || e.Index >= len(l.blocks) {
+			return nil
+		}
+		b := l.blocks[e.Index]
+		b.Text += e.Delta.Text
+		b.Thinking += e.Delta.Thinking
+		b.Signature += e.Delta.Signature
+		l.inputs[e.Index] += e.Delta.Partial
+		if err := l.answer.show(provider.DeltaThinking, e.Delta.Thinking); err != nil {
+			return err
+		}
+		return l.answer.show(provider.DeltaText, e.Delta.Text)
+	case "message_delta":
+		l.count(&e.Usage)
+		if e.Delta.StopReason != "" {
+			l.stop(e.Delta.StopReason)
+		}
+	case "message_stop":
+		return io.EOF
+	}
+	return nil
+}
+
+func (l *anthropicListener) begin(b *block) error {
+	l.blocks, l.inputs = append(l.blocks, b), append(l.inputs, "")
+	if b.Type == "tool_use" && string(b.Input) != "{}" && string(b.Input) != "null" {
+		l.inputs[len(l.inputs)-1] = string(b.Input)
+	}
+	if err := l.answer.show(provider.DeltaThinking, b.Thinking); err != nil {
+		return err
+	}
+	return l.answer.show(provider.DeltaText, b.Text)
+}
+
+func (l *anthropicListener) stop(reason string) {
+	switch reason {
+	case "max_tokens", "model_context_window_exceeded":
+		l.answer.stop = stopLength
+	case "refusal":
+		l.answer.stop = stopRefusal
+	default:
+		l.answer.stop = stopDone
+	}
+}
+
+func (l *anthropicListener) whole(data []byte) error {
+	var m struct {
+		Content    []block        `json:"content"`
+		StopReason string         `json:"stop_reason"`
+		Usage      anthropicUsage `json:"usage"`
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return err
+	}
+	l.count(&m.Usage)
+	for i := range m.Content {
+		if err := l.begin(&m.Content[i]); err != nil {
+			return err
+		}
+	}
+	if m.StopReason != "" {
+		l.stop(m.StopReason)
+	}
+	return nil
+}
+
+// said is the message again, with the calls in it that were made.
+func (l *anthropicListener) said() (any, error) {
+	var said []*block
+	for i, b := range l.blocks {
+		switch b.Type {
+		case "text":
+			if b.Text == "" {
+				continue
+			}
+		case "tool_use":
+			l.answer.calls = append(l.answer.calls, &call{b.ID, b.Name, l.inputs[i]})
+			b.Input = echo(l.inputs[i])
+		case "thinking", "redacted_thinking":
+		default:
+			continue
+		}
+		said = append(said, b)
+	}
+	return said, nil
+}

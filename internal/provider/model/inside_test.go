@@ -1,0 +1,222 @@
+package model
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"swarm"
+	"swarm/internal/modeltest"
+	"swarm/internal/provider"
+)
+
+func TestMain(m *testing.M) {
+	firstWait = time.Millisecond
+	os.Exit(m.Run())
+}
+
+// Nobody waits for ever for a server that has stopped to speak, whether anybody cancels it or not.
+func TestSilence(t *testing.T) {
+	usual := silence
+	silence = 20 * time.Millisecond
+	defer func() { silence = usual }()
+	for _, trouble := range []modeltest.Trouble{modeltest.Hangs, modeltest.HangsLate} {
+		server := modeltest.Start(modeltest.Answer{Text: "one two three four", Trouble: trouble})
+		p, err := Open(swarm.ProviderSpec{Kind: "openai", BaseURL: server.URL + "/v1"}, provider.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = p.Turn(t.Context(), provider.Request{Prompt: "?", Model: "tiny"}, func(provider.Delta) {}); swarm.KindOf(err) != swarm.NoResult || !strings.Contains(err.Error(), errSilent.Error()) {
+			t.Errorf("%s: %v", trouble, err)
+		}
+		server.Close()
+	}
+}
+
+// Nobody asks a server that wants to be left alone, and then fewer do at a time.
+func TestGovernor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &governor{}
+		var passes []pass
+		for range 8 {
+			p, err := g.enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			passes = append(passes, p)
+		}
+		start := time.Now()
+		g.leave(passes[0], false, true, time.Minute)
+		g.leave(passes[1], false, true, time.Second) // of the same crowd: it makes nothing worse
+		if g.room != 4 {
+			t.Errorf("there is room for %d", g.room)
+		}
+		done := make(chan pass)
+		for range 3 {
+			go func() {
+				p, _ := g.enter(t.Context())
+				done <- p
+			}()
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("somebody went where there is no room")
+		default:
+		}
+		g.leave(passes[2], true, false, 0) // 5 of 5 are under way
+		g.leave(passes[3], true, false, 0) // and here 4 of 6
+		p := <-done
+		<-done
+		if time.Since(start) < time.Minute {
+			t.Error("somebody did not wait")
+		}
+		g.leave(p, false, true, time.Minute) // of a later crowd
+		if g.room != 3 {
+			t.Errorf("there is room for %d", g.room)
+		}
+		ctx, cut := context.WithCancelCause(t.Context())
+		why := errors.New("enough")
+		cut(why)
+		if _, err := g.enter(ctx); err != why {
+			t.Errorf("who was cut is told %v", err)
+		}
+		for _, p := range passes[4:] {
+			g.leave(p, true, false, 0)
+		}
+		<-done
+	})
+}
+
+// Who leaves the line when it is called gives the call on.
+func TestGovernorCallsTheNext(t *testing.T) {
+	g := &governor{room: 1}
+	first, _ := g.enter(t.Context())
+	called := make(chan struct{})
+	g.line = append(g.line, called)
+	next := make(chan error)
+	go func() {
+		_, err := g.enter(t.Context())
+		next <- err
+	}()
+	for {
+		g.mu.Lock()
+		n := len(g.line)
+		g.mu.Unlock()
+		if n == 2 {
+			break
+		}
+	}
+	g.leave(first, false, false, 0)
+	<-called
+	g.give(called)
+	if err := <-next; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		want        time.Duration
+	}{
+		{"Retry-After", "7", 7 * time.Second},
+		{"Retry-After", "0.5", 500 * time.Millisecond},
+		{"Retry-After-Ms", "20", 20 * time.Millisecond},
+		{"Retry-After", "-7", 0},
+		{"Retry-After", "soon", 0},
+		{"Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT", 0},
+		{"Retry-After", "1e300", 365 * 24 * time.Hour},
+		{"Retry-After", "NaN", 0},
+		{"X", "7", 0},
+	} {
+		if got := retryAfter(http.Header{c.name: {c.value}}); got != c.want {
+			t.Errorf("%s: %s is %v, want %v", c.name, c.value, got, c.want)
+		}
+	}
+}
+
+func readAll(text string) (all []string, err error) {
+	e := events{r: bufio.NewReaderSize(strings.NewReader(text), 16)}
+	for {
+		data, err := e.next()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, string(data))
+	}
+}
+
+func TestEvents(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want string
+		end  error
+	}{
+		{"", "", io.EOF},
+		{"data: a\n\n", "a", io.EOF},
+		{"event: x\r\ndata:a\r\ndata: b\r\n\r\n: comment\n\nid: 1\n\ndata: c\n\n", "a\nb|c", io.EOF},
+		{"data:  a \n\ndata:\n\n", " a |", io.EOF},
+		{"data: a\n\ndata: b\n", "a", io.ErrUnexpectedEOF},
+		{"data: a\n\ndata: b", "a", io.ErrUnexpectedEOF},
+		{"data: " + strings.Repeat("long ", 100) + "\n\n", strings.Repeat("long ", 100), io.EOF},
+	} {
+		got, err := readAll(c.text)
+		if strings.Join(got, "|") != c.want || err != c.end {
+			t.Errorf("%q is %q, %v", c.text, got, err)
+		}
+	}
+	if _, err := readAll("data: " + strings.Repeat("x", maxEvent+1)); err == nil || err == io.ErrUnexpectedEOF {
+		t.Errorf("an event without end: %v", err)
+	}
+}
+
+func FuzzEvents(f *testing.F) {
+	f.Add("data: a\n\n")
+	f.Add("event: x\r\ndata:a\r\ndata: b\r\n\r\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := readAll(text)
+		if err != io.EOF && err != io.ErrUnexpectedEOF {
+			t.Errorf("%v", err)
+		}
+		if n := strings.Count(text, "data:"); len(all) > n {
+			t.Errorf("%d events of %d lines", len(all), n)
+		}
+	})
+}
+
+// Whatever a server sends, nothing panics, and an answer is only one that has an end.
+func FuzzAnswers(f *testing.F) {
+	f.Add(`{"choices":[{"delta":{"content":"x","tool_calls":[{"index":-1}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`)
+	f.Add(`{"type":"content_block_start","content_block":{"type":"tool_use","input":null}}` + "\n" + `{"type":"content_block_delta","index":0,"delta":{"partial_json":"{"}}`)
+	f.Add(`{"type":"error","error":{"type":"overloaded_error","code":7}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, d := range []dialect{anthropic{}, openai{}} {
+			tr := &turn{model: &model{}, live: func(provider.Delta) {}}
+			a, end := tr.begin()
+			l := d.listen(a)
+			for line := range strings.SplitSeq(text, "\n") {
+				if l.event([]byte(line)) != nil {
+					break
+				}
+			}
+			end()
+			said, err := l.said()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := conversation{rounds: []round{{said: said, results: []result{{}}}}}
+			if _, err := d.ask(&c); err != nil {
+				t.Errorf("what it said cannot be said again: %v", err)
+			}
+		}
+	})
+}

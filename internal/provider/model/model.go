@@ -1,0 +1,135 @@
+// Package model reaches models over HTTP: Anthropic's, OpenAI's, and every server that speaks as one of them does.
+//
+// A turn is one question to a model, and as many more as it calls tools: the tools are ours, the model only asks for them, and
+// what it asks nonsense is told so. What it says streams out while it says it. A model that is busy is asked again, and all turns
+// of a provider slow down together. The two protocols are small, so they are spoken here directly: the sellers' own libraries
+// would cost every command more time at its start than everything else that it loads.
+package model
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"swarm"
+	"swarm/internal/provider"
+	"swarm/internal/secret"
+)
+
+// Kinds are the kinds of providers that are opened here.
+var Kinds = []string{"anthropic", "openai"}
+
+// A dialect is how a seller's models are spoken to.
+type dialect interface {
+	sign(h http.Header, key string)
+	ask(c *conversation) ([]byte, error)
+	// listen takes an answer apart: event is called for each piece of a stream, whole for an answer that came in one piece, and
+	// said, at its end, for what the model has to be reminded of in the next question.
+	listen(a *answer) listener
+}
+
+type listener interface {
+	event(data []byte) error
+	whole(data []byte) error
+	said() (any, error)
+}
+
+// A model is a provider whose agents are models.
+type model struct {
+	spec     swarm.ProviderSpec
+	url      string
+	dialect  dialect
+	keyName  string // the variable that holds its key
+	environ  []string
+	client   *http.Client
+	governor governor
+	hiders   sync.Map // by key: what takes it out of texts
+}
+
+// Open makes the provider that spec describes. It reaches nobody.
+func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
+	m := &model{spec: spec, environ: opt.Environ}
+	if m.environ == nil {
+		m.environ = os.Environ()
+	}
+	base, path := strings.TrimRight(spec.BaseURL, "/"), ""
+	switch spec.Kind {
+	case "anthropic":
+		m.dialect, m.keyName, path = anthropic{}, "ANTHROPIC_API_KEY", "/v1/messages"
+		if base == "" {
+			base = "https://api.anthropic.com"
+		}
+		base = strings.TrimSuffix(base, "/v1")
+	case "openai":
+		m.dialect, m.keyName, path = openai{compatible: base != ""}, "OPENAI_API_KEY", "/chat/completions"
+		if base == "" {
+			base = "https://api.openai.com/v1"
+		}
+	default:
+		return nil, swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which is no model's", spec.Name, spec.Kind)
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, swarm.Errorf(swarm.BadInput, "the base_url of the provider %q is no URL of a server", spec.Name).
+			WithHint("write where it is: base_url: http://127.0.0.1:11434/v1")
+	}
+	m.url = base + path
+	if _, _, err := m.key(nil); err != nil && swarm.KindOf(err) == swarm.BadInput {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 1024 // a team's turns go to one host
+	transport.DisableCompression = true                             // a stream is shown as it comes
+	m.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return m, nil
+}
+
+// Check says whether there is a key. Whether it is any good only the server knows, which is not asked before a turn.
+func (m *model) Check(context.Context) provider.Health {
+	health := provider.Health{Found: true}
+	switch key, name, err := m.key(nil); {
+	case err != nil:
+		e := err.(*swarm.Error)
+		health.Signed, health.Problem, health.Hint = "no", e.Msg, e.Hint
+	case key != "":
+		health.Signed, health.With = "yes", name
+	}
+	return health
+}
+
+// Turn asks the model, and again for as long as it calls tools.
+func (m *model) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	if ctx.Err() != nil {
+		return provider.Reply{}, provider.CutError(ctx)
+	}
+	key, name, err := m.key(r.Env)
+	if err != nil {
+		return provider.Reply{Free: true}, err
+	}
+	c := conversation{model: r.Model, prompt: r.Prompt, tools: r.ToolSpecs, maxTokens: m.spec.MaxTokens, temperature: m.spec.Temperature}
+	if c.model == "" {
+		return provider.Reply{Free: true}, swarm.Errorf(swarm.BadInput, "nothing says which model of the provider %q is to do it", m.spec.Name).
+			WithHint("write model: NAME for the agent, or models: {small: NAME, medium: NAME, large: NAME} for the provider")
+	}
+	t := &turn{model: m, key: key, hide: m.hider(name, key), request: r, live: live, conversation: c}
+	err = t.run(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = provider.CutError(ctx)
+	}
+	return t.reply(), err
+}
+
+// hider takes a key out of texts, whatever its variable is called.
+func (m *model) hider(name, key string) *secret.Redactor {
+	if key == "" {
+		return nil
+	}
+	if r, ok := m.hiders.Load(key); ok {
+		return r.(*secret.Redactor)
+	}
+	r, _ := m.hiders.LoadOrStore(key, secret.New(nil, map[string]string{name: key}))
+	return r.(*secret.Redactor)
+}

@@ -1,0 +1,74 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+
+	"swarm"
+)
+
+// maxEvent is the length of the longest event that is read.
+const maxEvent = 8 << 20
+
+// events reads server-sent events. Only their data counts: both protocols say there what an event is.
+type events struct {
+	r    *bufio.Reader
+	line []byte
+	data []byte
+}
+
+// next is the data of the next event, until the next call. The end between two events is io.EOF, and in one io.ErrUnexpectedEOF.
+func (e *events) next() ([]byte, error) {
+	e.data = e.data[:0]
+	begun := false
+	for {
+		line, err := e.readLine()
+		if err != nil {
+			if err == io.EOF && (len(line) > 0 || begun) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+		if len(line) == 0 {
+			if begun {
+				return e.data, nil
+			}
+			continue
+		}
+		value, ok := bytes.CutPrefix(line, []byte("data:"))
+		if !ok {
+			continue // a comment, a name, an id
+		}
+		if begun {
+			e.data = append(e.data, '\n')
+		}
+		begun = true
+		e.data = append(e.data, bytes.TrimPrefix(value, []byte(" "))...)
+		if len(e.data) > maxEvent {
+			return nil, tooLong()
+		}
+	}
+}
+
+// readLine is the next line without its end.
+func (e *events) readLine() ([]byte, error) {
+	e.line = e.line[:0]
+	for {
+		piece, err := e.r.ReadSlice('\n')
+		e.line = append(e.line, piece...)
+		switch {
+		case len(e.line) > maxEvent:
+			return nil, tooLong()
+		case err == bufio.ErrBufferFull:
+			continue
+		case err != nil:
+			return e.line, err
+		}
+		return bytes.TrimSuffix(e.line[:len(e.line)-1], []byte("\r")), nil
+	}
+}
+
+func tooLong() error {
+	return swarm.Errorf(swarm.Protocol, "the server sends a piece of more than %d MB", maxEvent>>20)
+}

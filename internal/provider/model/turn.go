@@ -1,0 +1,171 @@
+package model
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"swarm"
+	"swarm/internal/provider"
+	"swarm/internal/secret"
+)
+
+// Bounds of a turn. A model that needs more is lost.
+const (
+	maxRounds   = 50       // questions
+	maxNonsense = 3        // questions in a row that brought nothing but calls which nobody can do
+	maxAnswer   = 16 << 20 // bytes of text in one answer
+)
+
+// A conversation is what the model is asked: the prompt, and what has come since.
+type conversation struct {
+	model       string
+	prompt      string
+	tools       []provider.ToolSpec
+	maxTokens   int64
+	temperature *float64
+	rounds      []round
+}
+
+// A round is an answer that called tools, and what they said.
+type round struct {
+	said    any // in the dialect's own words
+	results []result
+}
+
+type result struct {
+	call   string // its id
+	text   string
+	failed bool
+}
+
+// An answer is what the model says to one question.
+type answer struct {
+	text   strings.Builder
+	calls  []*call
+	stop   stop
+	tokens tokens
+	shown  bool // somebody has seen some of its text
+	show   func(kind provider.DeltaKind, text string) error
+}
+
+type call struct{ id, name, args string }
+
+// A stop is why the model ended its answer.
+type stop string
+
+const (
+	stopNot     stop = "" // it has not
+	stopDone    stop = "done"
+	stopLength  stop = "length"
+	stopRefusal stop = "refusal"
+)
+
+// A turn is one turn on its way.
+type turn struct {
+	*model
+	key          string
+	hide         *secret.Redactor
+	request      provider.Request
+	live         func(provider.Delta)
+	conversation conversation
+
+	output   provider.Tail // of the newest answer
+	usage    swarm.Usage
+	answered bool // a model has begun to work
+	nonsense int
+}
+
+func (t *turn) run(ctx context.Context) error {
+	for range maxRounds {
+		t.output = provider.Tail{}
+		a, said, err := t.ask(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case a.stop == stopLength:
+			return swarm.Errorf(swarm.NoResult, "the answer was cut off where the model may say no more").
+				WithHint("ask for less at once, or write max_tokens: N for the provider %q", t.spec.Name)
+		case a.stop == stopRefusal:
+			return swarm.Errorf(swarm.NoResult, "the model refused to answer%s", quoted(t.hide.String(a.text.String()))).WithHint("ask for it in other words, or ask another model")
+		case len(a.calls) > 0:
+			if err := t.use(ctx, said, a.calls); err != nil {
+				return err
+			}
+			continue
+		case a.text.Len() == 0 && len(t.conversation.rounds) == 0:
+			return swarm.Errorf(swarm.NoResult, "the model said nothing").WithHint("ask for it in other words, or ask another model")
+		}
+		return nil
+	}
+	return swarm.Errorf(swarm.NoResult, "the model has called tools in %d answers and come to no end", maxRounds).WithHint("ask for less at once")
+}
+
+func (t *turn) reply() provider.Reply {
+	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered}
+}
+
+// begin makes an answer whose text is shown while it comes.
+func (t *turn) begin() (a *answer, end func()) {
+	streams := map[provider.DeltaKind]*secret.Stream{}
+	tell := func(kind provider.DeltaKind, text string) {
+		if text == "" {
+			return
+		}
+		if kind == provider.DeltaText {
+			t.output.Write([]byte(text))
+		}
+		t.live(provider.Delta{Kind: kind, Text: text})
+	}
+	a = &answer{}
+	a.show = func(kind provider.DeltaKind, text string) error {
+		if text == "" {
+			return nil
+		}
+		text = strings.ToValidUTF8(text, string(utf8.RuneError))
+		if kind == provider.DeltaText {
+			a.shown = true
+			a.text.WriteString(text)
+		}
+		if streams[kind] == nil {
+			streams[kind] = t.hide.Stream()
+		}
+		tell(kind, streams[kind].Write(text))
+		if a.text.Len() > maxAnswer {
+			return swarm.Errorf(swarm.Protocol, "the answer is longer than %d MB", maxAnswer>>20)
+		}
+		return nil
+	}
+	return a, func() {
+		for kind, s := range streams {
+			tell(kind, s.Flush())
+		}
+	}
+}
+
+// spend adds what an answer has cost.
+func (t *turn) spend(k tokens) {
+	u := swarm.Usage{InputTokens: k.in + k.read + k.wrote, OutputTokens: k.out, CachedTokens: k.read}
+	if u == (swarm.Usage{}) {
+		return
+	}
+	if t.spec.Price == (swarm.Price{}) {
+		u.USD = cost(t.conversation.model, k)
+	}
+	t.usage = t.usage.Plus(u)
+	t.live(provider.Delta{Kind: provider.DeltaUsage, Usage: t.usage})
+}
+
+// quoted is the beginning of what somebody said, for an error's text.
+func quoted(text string) string {
+	const most = 300
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	if text == "" {
+		return ""
+	}
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return ": " + text
+}
