@@ -73,8 +73,14 @@ func tellAnthropic(s *stage, a Answer) {
 		index++
 		return true
 	}
-	if a.Thinking != "" {
-		block(object{"type": "thinking", "thinking": "", "signature": ""}, "thinking", "thinking_delta", pieces(a.Thinking))
+	if a.Thinking != "" || a.Signature != "" {
+		s.event("content_block_start", object{"index": index, "content_block": object{"type": "thinking", "thinking": "", "signature": ""}})
+		for _, p := range pieces(a.Thinking) {
+			s.event("content_block_delta", object{"index": index, "delta": object{"type": "thinking_delta", "thinking": p}})
+		}
+		s.event("content_block_delta", object{"index": index, "delta": object{"type": "signature_delta", "signature": a.Signature}})
+		s.event("content_block_stop", object{"index": index})
+		index++
 	}
 	if a.Text == "" && s.trouble(0, 0) || a.Text != "" && !block(object{"type": "text", "text": ""}, "text", "text_delta", pieces(a.Text)) {
 		return

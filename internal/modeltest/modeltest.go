@@ -15,18 +15,19 @@ import (
 
 // An Answer is what the server does with a request.
 type Answer struct {
-	Text     string  `json:"text,omitempty"` // {prompt} in it is the request's prompt
-	Thinking string  `json:"thinking,omitempty"`
-	Calls    []Call  `json:"calls,omitempty"`
-	Stop     string  `json:"stop,omitempty"` // why it ended, in the protocol's own word; "" = what fits
-	Usage    Usage   `json:"usage,omitzero"`
-	Plain    bool    `json:"plain,omitempty"`  // in one piece, though a stream was asked for
-	Status   int     `json:"status,omitempty"` // another than 200 is an error
-	Type     string  `json:"type,omitempty"`   // and of which type; "" = what fits
-	Message  string  `json:"message,omitempty"`
-	After    string  `json:"after,omitempty"`    // Retry-After
-	AfterMS  float64 `json:"after_ms,omitempty"` // Retry-After-Ms
-	Trouble  Trouble `json:"trouble,omitempty"`
+	Text      string  `json:"text,omitempty"` // {prompt} in it is the request's prompt
+	Thinking  string  `json:"thinking,omitempty"`
+	Signature string  `json:"signature,omitempty"` // of what it thought; only anthropic's
+	Calls     []Call  `json:"calls,omitempty"`
+	Stop      string  `json:"stop,omitempty"` // why it ended, in the protocol's own word; "" = what fits
+	Usage     Usage   `json:"usage,omitzero"`
+	Plain     bool    `json:"plain,omitempty"`  // in one piece, though a stream was asked for
+	Status    int     `json:"status,omitempty"` // another than 200 is an error
+	Type      string  `json:"type,omitempty"`   // and of which type; "" = what fits
+	Message   string  `json:"message,omitempty"`
+	After     string  `json:"after,omitempty"`    // Retry-After
+	AfterMS   float64 `json:"after_ms,omitempty"` // Retry-After-Ms
+	Trouble   Trouble `json:"trouble,omitempty"`
 }
 
 // A Call is a tool that the model calls.

@@ -48,7 +48,7 @@ type block struct {
 	ID        string          `json:"id,omitempty"`
 	Name      string          `json:"name,omitempty"`
 	Input     json.RawMessage `json:"input,omitempty"`
-	Thinking  string          `json:"thinking,omitempty"`
+	Thinking  *string         `json:"thinking,omitempty"` // may be empty where a signature stands for it
 	Signature string          `json:"signature,omitempty"`
 	Data      string          `json:"data,omitempty"`
 	ToolUseID string          `json:"tool_use_id,omitempty"`
@@ -153,7 +153,9 @@ func (l *anthropicListener) event(data []byte) error {
 		}
 		b := l.blocks[e.Index]
 		b.Text += e.Delta.Text
-		b.Thinking += e.Delta.Thinking
+		if b.Thinking != nil {
+			*b.Thinking += e.Delta.Thinking
+		}
 		b.Signature += e.Delta.Signature
 		l.inputs[e.Index] += e.Delta.Partial
 		if err := l.answer.show(provider.DeltaThinking, e.Delta.Thinking); err != nil {
@@ -176,8 +178,13 @@ func (l *anthropicListener) begin(b *block) error {
 	if b.Type == "tool_use" && string(b.Input) != "{}" && string(b.Input) != "null" {
 		l.inputs[len(l.inputs)-1] = string(b.Input)
 	}
-	if err := l.answer.show(provider.DeltaThinking, b.Thinking); err != nil {
-		return err
+	if b.Type == "thinking" {
+		if b.Thinking == nil {
+			b.Thinking = new(string)
+		}
+		if err := l.answer.show(provider.DeltaThinking, *b.Thinking); err != nil {
+			return err
+		}
 	}
 	return l.answer.show(provider.DeltaText, b.Text)
 }

@@ -220,6 +220,23 @@ func TestAModelThatOnlyCallsToolsEnds(t *testing.T) {
 	})
 }
 
+// A model that thinks wants its thoughts back, signed and in their place, even those that it does not tell.
+func TestThoughtsGoBackToTheirModel(t *testing.T) {
+	for thought, want := range map[string]string{
+		"let me see": `{"type":"thinking","thinking":"let me see","signature":"abc"},{"type":"text","text":"I add."},{"type":"tool_use","id":"x"`,
+		"":           `{"type":"thinking","thinking":"","signature":"abc"},{"type":"text","text":"I add."},{"type":"tool_use","id":"x"`,
+	} {
+		b := newBench(t, "anthropic", modeltest.Answer{Thinking: thought, Signature: "abc", Text: "I add.", Calls: []modeltest.Call{{ID: "x", Name: "add", Args: `{"a": 1, "b": 1}`}}},
+			modeltest.Answer{Text: "2"})
+		if _, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: adds}); err != nil {
+			t.Fatal(err)
+		}
+		if body := string(b.server.Requests()[1].Body); !strings.Contains(body, want) {
+			t.Errorf("the second question is %s", body)
+		}
+	}
+}
+
 // What a prompt has in common with the next question is worth keeping only where there is a next question.
 func TestPromptsAreCachedWhereTheyAreReadAgain(t *testing.T) {
 	b := newBench(t, "anthropic", modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "add", Args: `{"a": 1, "b": 1}`}}}, modeltest.Answer{Text: "2"})
