@@ -27,6 +27,7 @@ type Answer struct {
 	Message   string  `json:"message,omitempty"`
 	After     string  `json:"after,omitempty"`    // Retry-After
 	AfterMS   float64 `json:"after_ms,omitempty"` // Retry-After-Ms
+	Location  string  `json:"location,omitempty"` // of a status that sends on
 	Trouble   Trouble `json:"trouble,omitempty"`
 }
 

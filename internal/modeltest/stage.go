@@ -26,6 +26,9 @@ func (s *stage) play(tell func(*stage, Answer)) {
 	if a.AfterMS != 0 {
 		s.Header().Set("Retry-After-Ms", strconv.FormatFloat(a.AfterMS, 'f', -1, 64))
 	}
+	if a.Location != "" {
+		s.Header().Set("Location", a.Location)
+	}
 	if a.Status != 0 && a.Status != http.StatusOK {
 		s.Header().Set("Content-Type", "application/json")
 		s.WriteHeader(a.Status)

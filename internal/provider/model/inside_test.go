@@ -123,6 +123,70 @@ func TestGovernorCallsTheNext(t *testing.T) {
 	}
 }
 
+// A wire is a server without a network: it gives its answers one after the other.
+type wire struct{ answers []*http.Response }
+
+func (w *wire) RoundTrip(*http.Request) (*http.Response, error) {
+	next := w.answers[0]
+	w.answers = w.answers[1:]
+	return next, nil
+}
+
+func says(status int, header http.Header, body string) *http.Response {
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// A server is left alone for as long as it says, and otherwise longer from time to time.
+func TestPatience(t *testing.T) {
+	for what, c := range map[string]struct {
+		busy    []*http.Response
+		atLeast time.Duration
+		atMost  time.Duration
+	}{
+		"failed twice":      {[]*http.Response{says(500, nil, ""), says(500, nil, "")}, firstWait / 2 * 3, firstWait * 3},
+		"says when":         {[]*http.Response{says(429, http.Header{"Retry-After": {"60"}}, "")}, time.Minute, time.Minute},
+		"failed, says when": {[]*http.Response{says(500, http.Header{"Retry-After": {"7"}}, "")}, 7 * time.Second, 7 * time.Second},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // whose clock is its own
+				p, err := Open(swarm.ProviderSpec{Kind: "openai", BaseURL: "http://x/v1"}, provider.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				hello := says(200, http.Header{"Content-Type": {"application/json"}}, `{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}`)
+				p.(*model).client.Transport = &wire{append(c.busy, hello)}
+				start := time.Now()
+				reply, err := p.Turn(t.Context(), provider.Request{Prompt: "?", Model: "tiny"}, func(provider.Delta) {})
+				if waited := time.Since(start); err != nil || string(reply.Output) != "hello" || waited < c.atLeast || waited > c.atMost {
+					t.Errorf("%q after %v, %v", reply.Output, waited, err)
+				}
+			})
+		})
+	}
+}
+
+// Some servers number all calls 0, and give some no id.
+func TestCallsThatAreNumberedBadly(t *testing.T) {
+	a := &answer{show: func(provider.DeltaKind, string) error { return nil }}
+	l := openai{}.listen(a)
+	for _, piece := range []string{`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`, `{"index":0,"id":"b","function":{"name":"y","arguments":"{\"n\""}}`,
+		`{"index":0,"function":{"arguments":":1}"}}`, `{"index":1,"function":{"name":"z"}}`} {
+		if err := l.event([]byte(`{"choices":[{"delta":{"tool_calls":[` + piece + `]}}]}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.said(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range a.calls {
+		got = append(got, c.id+" "+c.name+" "+c.args)
+	}
+	if want := `a x {}|b y {"n":1}|call_3 z `; strings.Join(got, "|") != want {
+		t.Errorf("calls %q", got)
+	}
+}
+
 func TestRetryAfter(t *testing.T) {
 	for _, c := range []struct {
 		name, value string

@@ -291,7 +291,6 @@ func TestErrors(t *testing.T) {
 		"no such model":     {modeltest.Answer{Status: 404}, swarm.NotFound, 1, `model "tiny"`, ""},
 		"bad question":      {modeltest.Answer{Status: 400, Message: "what?"}, swarm.BadInput, 1, "", ""},
 		"prompt too long":   {modeltest.Answer{Status: 400, Type: "context_length_exceeded"}, swarm.BadPrompt, 1, "", ""},
-		"moved":             {modeltest.Answer{Status: 307}, swarm.BadInput, 1, "base_url", ""},
 		"cut when said":     {modeltest.Answer{Text: "one two three four", Trouble: modeltest.Cut}, swarm.NoResult, 1, "", "one two th"},
 		"ends when said":    {modeltest.Answer{Text: "one two three four", Trouble: modeltest.Ends}, swarm.NoResult, 1, "", "one two th"},
 		"half JSON":         {modeltest.Answer{Text: "one two three four", Trouble: modeltest.HalfJSON}, swarm.Protocol, 1, "", "one two th"},
@@ -417,6 +416,19 @@ func TestNoKeyForStrangers(t *testing.T) {
 		}
 		if h := fmt.Sprint(b.server.Requests()[0].Header); strings.Contains(h, key) {
 			t.Errorf("it was sent %s", h)
+		}
+	})
+}
+
+// Nor is one to which a server sends us on.
+func TestNobodyIsSentOn(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind string) {
+		other := newBench(t, kind, modeltest.Answer{Text: "thank you"})
+		path := map[string]string{"anthropic": "/v1/messages", "openai": "/v1/chat/completions"}[kind]
+		b := newBench(t, kind, modeltest.Answer{Status: 307, Location: other.server.URL + path})
+		reply, err := b.turn(t.Context(), provider.Request{Prompt: "?"})
+		if e := b.fails(swarm.BadInput, reply, err); !strings.Contains(e.Hint, "base_url") || len(other.server.Requests()) > 0 {
+			t.Errorf("%q, and the other server was asked %d times", e.Hint, len(other.server.Requests()))
 		}
 	})
 }
