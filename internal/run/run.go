@@ -145,6 +145,7 @@ type Options struct {
 	Unpause  bool               // it goes on if it is paused: without a driver a pause would last for ever
 	Observer Observer           // nil = nobody looks
 	Replay   *provider.Cassette // nil = agents are really reached
+	Provider provider.Provider  // reaches every agent, in tests; nil = each is reached as the plan says
 }
 
 // Drive drives the run to its end, or until ctx ends: then it is interrupted and can be driven on later, by this process or
@@ -280,6 +281,9 @@ func (d *driver) plan() (*swarm.Plan, error) {
 func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 	if d.options.Replay != nil {
 		return d.options.Replay.Provider(), nil
+	}
+	if d.options.Provider != nil {
+		return d.options.Provider, nil
 	}
 	opt := provider.Options{Dir: d.start.Dir}
 	if spec.Script != "" {
