@@ -54,6 +54,7 @@ var measurements = []struct {
 	{"append", (*lab).append},
 	{"callers", (*lab).callers},
 	{"prompt", (*lab).prompt},
+	{"lines", (*lab).lines},
 	{"check", (*lab).check},
 	{"open", (*lab).open},
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// lines takes its figures from the benchmarks of the line language and of its screen, which measure their floors themselves.
+func (l *lab) lines() error {
+	parse, err := benchmark("./internal/line", "^BenchmarkParse$")
+	if err != nil {
+		return err
+	}
+	screen, err := benchmark("./internal/repl", "^Benchmark(Key|ToTerminal)$")
+	if err != nil {
+		return err
+	}
+	for _, want := range []string{"Parse/refs=10", "Parse/floor"} {
+		if parse[want]["ns/op"] == 0 {
+			return fmt.Errorf("there is no figure of %s", want)
+		}
+	}
+	for _, want := range []string{"ToTerminal/state", "ToTerminal/floor", "Key/50-agents", "Key/silence"} {
+		if screen[want]["p99-ms"] == 0 {
+			return fmt.Errorf("there is no figure of %s", want)
+		}
+	}
+	took, floor := time.Duration(parse["Parse/refs=10"]["ns/op"]), time.Duration(parse["Parse/floor"]["ns/op"])
+	l.add(row{"parse a line with 10 references", short(took), short(floor) + " one look, one copy", short(took), "≤ 10 µs", took <= 10*time.Microsecond})
+	change := func(work, name, floor, what string, most time.Duration) {
+		at := func(name, unit string) time.Duration {
+			return time.Duration(screen[name][unit] * float64(time.Millisecond))
+		}
+		worst := at(name, "p99-ms")
+		l.add(row{work, short(at(name, "p50-ms")), short(at(floor, "p50-ms")) + " " + what, short(worst) + " p99", "≤ " + short(most), worst <= most})
+	}
+	change("state change to terminal, 50 agents stream", "ToTerminal/state", "ToTerminal/floor", "one word, nobody else", 25*time.Millisecond)
+	change("typing a key, 50 agents stream", "Key/50-agents", "Key/silence", "nobody speaks", 16*time.Millisecond)
+	return nil
+}
+
+// benchmark runs benchmarks of a package, and gives their figures by name and unit.
+func benchmark(pkg, names string) (map[string]map[string]float64, error) {
+	out, err := exec.Command("go", "test", "-run", "^$", "-bench", names, pkg).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("go test: %w\n%s", err, out)
+	}
+	all := map[string]map[string]float64{}
+	for _, line := range strings.Split(string(out), "\n") {
+		if name, is := strings.CutPrefix(line, "Benchmark"); is && len(strings.Fields(name)) > 2 {
+			all[trailer.ReplaceAllString(strings.Fields(name)[0], "")] = figuresOf(line)
+		}
+	}
+	return all, nil
+}
