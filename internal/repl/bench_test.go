@@ -119,7 +119,10 @@ func (w *watcher) Write(b []byte) (int, error) {
 	defer w.mu.Unlock()
 	if w.word != "" && strings.Contains(string(b), w.word) {
 		w.word = ""
-		w.seen <- now
+		select {
+		case w.seen <- now:
+		default:
+		}
 	}
 	return len(b), nil
 }
@@ -201,8 +204,14 @@ func (w *watcher) measure(b *testing.B, do func(word string)) {
 		w.watch(word)
 		begun := time.Now()
 		do(word)
-		took = append(took, (<-w.seen).Sub(begun))
+		select {
+		case at := <-w.seen:
+			took = append(took, at.Sub(begun))
+		case <-time.After(time.Second): // it was said so much meanwhile that the word was never on the screen
+			took = append(took, time.Second)
+		}
 	}
 	b.ReportMetric(percentile(took, 0.5), "p50-ms")
 	b.ReportMetric(percentile(took, 0.99), "p99-ms")
+	b.ReportMetric(percentile(took, 1), "max-ms")
 }

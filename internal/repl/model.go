@@ -58,18 +58,16 @@ func (m *model) Init() tea.Cmd {
 // meet asks who is in the team, and gives the colours out.
 func (m *model) meet() {
 	m.team = m.screen.session.Team()
-	m.screen.mu.Lock()
-	for _, name := range m.team.Agents {
-		m.screen.colors.of(name)
-	}
-	m.screen.mu.Unlock()
+	m.screen.hold(func() {
+		for _, name := range m.team.Agents {
+			m.screen.colors.of(name)
+		}
+	})
 }
 
 // look asks what Enter would make of what is typed.
 func (m *model) look() {
-	m.screen.mu.Lock()
-	m.changes = m.screen.changes
-	m.screen.mu.Unlock()
+	m.screen.hold(func() { m.changes = m.screen.changes })
 	m.preview = Preview{}
 	switch n := len(m.input.text); {
 	case n > maxPreview:
@@ -106,10 +104,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // catchUp looks whether the line in the foreground has ended, and whether the plan of what is typed is still the same.
 func (m *model) catchUp() tea.Cmd {
-	m.screen.mu.Lock()
-	changed := m.changes != m.screen.changes
-	through := m.foreground != nil && m.screen.roster.through(m.foreground)
-	m.screen.mu.Unlock()
+	var changed, through bool
+	m.screen.hold(func() {
+		changed = m.changes != m.screen.changes
+		through = m.foreground != nil && m.screen.roster.through(m.foreground)
+	})
 	if through {
 		m.foreground, m.stops = nil, 0
 	}
@@ -196,16 +195,16 @@ func (m *model) vertical(by int) {
 // scroll moves the transcript by a page.
 func (m *model) scroll(up bool) {
 	now := m.screen.o.Now()
-	m.screen.mu.Lock()
-	defer m.screen.mu.Unlock()
-	f := m.frame(now)
-	page := f.page(f.lay().rows)
-	rows := max(1, page.rows/2)
-	if up {
-		m.bottom = m.screen.transcript.up(page, m.bottom, rows)
-	} else {
-		m.bottom = m.screen.transcript.down(page, m.bottom, rows)
-	}
+	m.screen.hold(func() {
+		f := m.frame(now)
+		page := f.page(f.lay().rows)
+		rows := max(1, page.rows/2)
+		if up {
+			m.bottom = m.screen.transcript.up(page, m.bottom, rows)
+		} else {
+			m.bottom = m.screen.transcript.down(page, m.bottom, rows)
+		}
+	})
 }
 
 // complete puts in what the word at the cursor must become, and then, key by key, what it can.
@@ -298,17 +297,17 @@ func (m *model) busy() bool { return m.inTurn || m.foreground != nil }
 
 // send shows a text and gives it to the session, beside the keys: its disk may be slow.
 func (m *model) send(text string, inTurn bool) tea.Cmd {
-	m.screen.mu.Lock()
-	t := &m.screen.transcript
-	if len(t.lines) > 0 {
-		t.add(answer, "", "")
-	}
-	kind := typed
-	for line := range strings.SplitSeq(text, "\n") {
-		t.add(kind, "", show(line))
-		kind = typedOn
-	}
-	m.screen.mu.Unlock()
+	m.screen.hold(func() {
+		t := &m.screen.transcript
+		if len(t.lines) > 0 {
+			t.add(answer, "", "")
+		}
+		kind := typed
+		for line := range strings.SplitSeq(text, "\n") {
+			t.add(kind, "", show(line))
+			kind = typedOn
+		}
+	})
 	session := m.screen.session
 	return func() tea.Msg {
 		done, err := session.Enter(text)
@@ -318,18 +317,18 @@ func (m *model) send(text string, inTurn bool) tea.Cmd {
 
 // answer shows what became of a text.
 func (m *model) answer(e entered) tea.Cmd {
-	m.screen.mu.Lock()
-	t := &m.screen.transcript
-	if e.err != nil {
-		m.refuse(t, e.text, e.err)
-	}
-	for _, n := range e.Notices {
-		t.addAll(note, n)
-	}
-	if e.Answer != "" {
-		t.addAll(answer, e.Answer)
-	}
-	m.screen.mu.Unlock()
+	m.screen.hold(func() {
+		t := &m.screen.transcript
+		if e.err != nil {
+			m.refuse(t, e.text, e.err)
+		}
+		for _, n := range e.Notices {
+			t.addAll(note, n)
+		}
+		if e.Answer != "" {
+			t.addAll(answer, e.Answer)
+		}
+	})
 	m.meet()
 	var cut tea.Cmd
 	if e.inTurn {
@@ -402,9 +401,8 @@ func (m *model) cut() tea.Cmd {
 
 // leave leaves, at the second time if something is lost by it.
 func (m *model) leave(by Left, key string) tea.Cmd {
-	m.screen.mu.Lock()
-	open := len(m.screen.roster.open)
-	m.screen.mu.Unlock()
+	open := 0
+	m.screen.hold(func() { open = len(m.screen.roster.open) })
 	again := key + " again leaves"
 	switch {
 	case open == 1:
@@ -440,9 +438,8 @@ func (m *model) View() tea.View {
 		return tea.View{AltScreen: true}
 	}
 	now := m.screen.o.Now()
-	m.screen.mu.Lock()
-	d := m.frame(now).draw()
-	m.screen.mu.Unlock()
+	var d drawing
+	m.screen.hold(func() { d = m.frame(now).draw() })
 	if m.screen.o.Drawn != nil {
 		m.screen.o.Drawn(d.text)
 	}

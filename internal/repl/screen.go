@@ -44,7 +44,7 @@ type voice struct {
 
 const (
 	frameTime = time.Second / 60
-	breath    = 4 * time.Millisecond // between two frames, when somebody's standing changes
+	breath    = 2 * time.Millisecond // between two frames, when somebody's standing changes
 )
 
 // NewScreen makes a screen of a session that stands where the fold of its run does. The fold belongs to the screen from then on.
@@ -134,6 +134,13 @@ func (s *Screen) pump() {
 			nudge(s.now)
 		}
 	}
+}
+
+// hold does something while the lock is held, and lets it go also when that breaks down: who feeds the screen must not wait for ever.
+func (s *Screen) hold(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
 }
 
 func nudge(c chan struct{}) {
@@ -262,9 +269,7 @@ func (s *Screen) hush(task string) {
 
 // Notice says something to the user that no event tells.
 func (s *Screen) Notice(text string) {
-	s.mu.Lock()
-	s.transcript.addAll(note, text)
-	s.mu.Unlock()
+	s.hold(func() { s.transcript.addAll(note, text) })
 	nudge(s.now)
 }
 
