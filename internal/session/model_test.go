@@ -167,12 +167,14 @@ func (m *model) needs(l *entry, at int) (needed, after, perhaps []*made) {
 				}
 			}
 		}
-		newest := true
+		newest, unsure := true, false // no newer one was open; or perhaps one was
 		for _, t := range slices.Backward(append(m.before(l, x), here...)) {
 			switch {
 			case t.line != l && t.ended <= l.from:
 			case t.line != l && t.ended <= l.to:
-				perhaps = append(perhaps, t)
+				perhaps, unsure = append(perhaps, t), true
+			case newest && unsure:
+				perhaps, after, newest = append(perhaps, t), append(after, t), false
 			case newest:
 				needed, newest = append(needed, t), false
 			default:
