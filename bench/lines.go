@@ -9,11 +9,11 @@ import (
 
 // lines takes its figures from the benchmarks of the line language and of its screen, which measure their floors themselves.
 func (l *lab) lines() error {
-	parse, err := benchmark("./internal/line", "^BenchmarkParse$")
+	parse, err := benchmark("./internal/line", "^BenchmarkParse$", "1s")
 	if err != nil {
 		return err
 	}
-	screen, err := benchmark("./internal/repl", "^Benchmark(Key|ToTerminal)$")
+	screen, err := benchmark("./internal/repl", "^Benchmark(Key|ToTerminal)$", "500x") // enough for the worst of a hundred to say something
 	if err != nil {
 		return err
 	}
@@ -41,9 +41,9 @@ func (l *lab) lines() error {
 	return nil
 }
 
-// benchmark runs benchmarks of a package, and gives their figures by name and unit.
-func benchmark(pkg, names string) (map[string]map[string]float64, error) {
-	out, err := exec.Command("go", "test", "-run", "^$", "-bench", names, pkg).CombinedOutput()
+// benchmark runs benchmarks of a package, for so long or so often, and gives their figures by name and unit.
+func benchmark(pkg, names, long string) (map[string]map[string]float64, error) {
+	out, err := exec.Command("go", "test", "-run", "^$", "-bench", names, "-benchtime", long, pkg).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("go test: %w\n%s", err, out)
 	}
