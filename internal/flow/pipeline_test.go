@@ -318,6 +318,14 @@ func TestWaitingForAgents(t *testing.T) {
 			task_failed ba_1: Referenced agent @pm failed: why
 			task_failed qa_1: Referenced agent @ba failed: Referenced agent @pm failed: why
 			run_ended failed 1`},
+		{"at once, whoever else it waits for", world{ends: map[string]string{"pm_1/1/1": "exited", "qa_1/1/1": "never"},
+			plan: line(swarm.Task{Name: "qa_1", Agent: "qa"}, swarm.Task{Name: "pm_1", Agent: "pm"}, swarm.Task{Name: "ba_1", Agent: "ba", DependsOn: append(needs("qa_1"), needs("pm_1")...), Awaits: []string{"dev"}})}, `
+			task_started qa_1 1/1
+			go qa_1/1/1
+			task_started pm_1 1/1
+			go pm_1/1/1
+			task_failed pm_1: why
+			task_failed ba_1: Referenced agent @pm failed: why`},
 		{"an output that is awaited lets the task start", world{
 			plan: line(swarm.Task{Name: "ba_1", Agent: "ba", Awaits: []string{"pm"}}, swarm.Task{Name: "pm_1", Agent: "pm"})}, `
 			task_started pm_1 1/1

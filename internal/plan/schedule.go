@@ -49,6 +49,7 @@ type node struct {
 	cap     *gate
 	why     Wait // when it is held: for what
 	started bool // in this iteration
+	needs   bool // one of its dependencies is needed: only then is it worth a look whether it can still be had
 }
 
 type dep struct {
@@ -112,8 +113,9 @@ func (s *Schedule) Add(p *swarm.Plan) error {
 				return swarm.Errorf(swarm.BadInput, "the task %q depends on %q, which is not in the plan", t.Name, d.Task)
 			}
 			deps = append(deps, dep{j, d.Condition})
+			nodes[i].needs = nodes[i].needs || d.Condition == swarm.OnNeeded
 		}
-		nodes[i] = node{task: t, group: groups + t.Group, status: swarm.Pending, deps: deps[from:len(deps):len(deps)]}
+		nodes[i] = node{task: t, group: groups + t.Group, status: swarm.Pending, deps: deps[from:len(deps):len(deps)], needs: nodes[i].needs}
 	}
 	if cycle := newCycle(nodes, base); cycle != nil {
 		return swarm.Errorf(swarm.BadInput, "dependency cycle: %s", cycle)
@@ -228,12 +230,12 @@ func (s *Schedule) settled(i, j int) bool {
 	return s.groups[s.nodes[j].group].through
 }
 
-// judge is called when all that i depends on has ended: it may run or it is skipped.
+// judge is called when all that i depends on has ended, or enough of it to tell: it may run, or it is skipped or fails.
 func (s *Schedule) judge(i int) {
 	if s.follower || s.nodes[i].status != swarm.Pending {
 		return
 	}
-	if s.nodes[i].unmet(s) != "" {
+	if _, hopeless := s.nodes[i].needed(s); hopeless || s.nodes[i].unmet(s) != "" {
 		s.skips.push(i)
 	} else {
 		s.ready.push(i)
@@ -249,8 +251,6 @@ func (n *node) unmet(s *Schedule) string {
 			others++
 		}
 		switch {
-		case d.condition == swarm.OnNeeded && on.status != swarm.Completed:
-			return "Referenced agent @" + on.task.Agent + " " + ended(on.status)
 		case d.condition == swarm.OnAlways,
 			on.status == swarm.Completed && d.condition != swarm.OnFailed,
 			on.status == swarm.Failed && d.condition != swarm.OnSuccess:
@@ -270,8 +270,11 @@ func (n *node) unmet(s *Schedule) string {
 
 // needed is the task that n needs completed and that ended otherwise.
 func (n *node) needed(s *Schedule) (int, bool) {
+	if !n.needs {
+		return 0, false
+	}
 	for _, d := range n.deps {
-		if d.condition == swarm.OnNeeded && s.nodes[d.node].status != swarm.Completed {
+		if st := s.nodes[d.node].status; d.condition == swarm.OnNeeded && st.Ended() && st != swarm.Completed {
 			return d.node, true
 		}
 	}

@@ -32,14 +32,16 @@ func (s *Schedule) Next() Step {
 	}
 	for !s.skips.empty() {
 		i := s.skips.pop()
-		if n := &s.nodes[i]; n.allowed() {
+		n := &s.nodes[i]
+		if on, ok := n.needed(s); ok && n.status == swarm.Pending {
+			s.Ended(i, swarm.Failed)
+			return Step{Kind: StepFail, Task: i, Needed: on, Iteration: s.Iteration(i),
+				Reason: "Referenced agent @" + s.nodes[on].task.Agent + " " + ended(s.nodes[on].status)}
+		}
+		if n.allowed() {
 			why := n.unmet(s)
 			if why == "" {
 				continue
-			}
-			if needed, ok := n.needed(s); ok {
-				s.Ended(i, swarm.Failed)
-				return Step{Kind: StepFail, Task: i, Needed: needed, Iteration: s.Iteration(i), Reason: why}
 			}
 			s.Ended(i, swarm.Skipped)
 			return Step{Kind: StepSkip, Task: i, Iteration: s.Iteration(i), Reason: why}
@@ -233,7 +235,9 @@ func (s *Schedule) finish(group int) {
 }
 
 func (s *Schedule) settle(k int) {
-	if s.nodes[k].open--; s.nodes[k].open == 0 {
+	n := &s.nodes[k]
+	n.open--
+	if _, hopeless := n.needed(s); n.open == 0 || hopeless { // what is needed is not to be had, whatever the others do
 		s.judge(k)
 	}
 }

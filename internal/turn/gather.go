@@ -126,23 +126,38 @@ func (h *Hand) makePrompt(w *work) (prompt.Prompt, error) {
 	if t.Failures, err = h.failures(w.c); err != nil {
 		return prompt.Prompt{}, err
 	}
-	var broken error
+	broken, followed := error(nil), false
+	follow := func() bool { // once: what is referred to twice is the same twice
+		if !followed {
+			followed, broken = true, h.ledger.follow(h.Log)
+		}
+		return broken == nil
+	}
+	find := func(ends map[string]swarm.CallEnd, key string) (prompt.Output, bool) {
+		end, ok := ends[key]
+		if !ok {
+			return prompt.Output{}, false
+		}
+		out, err := read(h.Log, end)
+		if err != nil {
+			broken = err
+		}
+		return out, err == nil
+	}
 	t.Output = func(task string) (prompt.Output, bool) {
 		if own := task + "." + strconv.Itoa(w.task.Copy); w.task.Copy > 0 && p.tasks[own] != nil {
 			task = own
 		}
-		out, ok, err := h.ledger.output(h.Log, task)
-		if err != nil {
-			broken = err
+		if !follow() {
+			return prompt.Output{}, false
 		}
-		return out, ok
+		return find(h.ledger.outputs, task)
 	}
 	t.Good = func(agent, task string) (prompt.Output, bool) {
-		out, ok, err := h.ledger.good(h.Log, agent, task)
-		if err != nil {
-			broken = err
+		if !follow() {
+			return prompt.Output{}, false
 		}
-		return out, ok
+		return find(h.ledger.goods, goodKey(agent, task))
 	}
 	made, err := prompt.Build(t)
 	if broken != nil {
@@ -236,36 +251,17 @@ func (l *ledger) enter(e *swarm.Event) error {
 	return nil
 }
 
-func (l *ledger) output(log swarm.Log, task string) (prompt.Output, bool, error) {
-	if err := l.follow(log); err != nil {
-		return prompt.Output{}, false, err
-	}
-	end, ok := l.outputs[task]
-	return read(log, end, ok)
-}
-
 func goodKey(agent, task string) string { return agent + "/" + task }
 
-// good is the newest output of an agent, or of one of its tasks, that came of a turn which did what was asked.
-func (l *ledger) good(log swarm.Log, agent, task string) (prompt.Output, bool, error) {
-	if err := l.follow(log); err != nil {
-		return prompt.Output{}, false, err
-	}
-	end, ok := l.goods[goodKey(agent, task)]
-	return read(log, end, ok)
-}
-
-func read(log swarm.Log, end swarm.CallEnd, ok bool) (prompt.Output, bool, error) {
-	if !ok {
-		return prompt.Output{}, false, nil
-	}
+// read is what a turn said.
+func read(log swarm.Log, end swarm.CallEnd) (prompt.Output, error) {
 	out := prompt.Output{Turn: end.ID}
 	if end.Output != swarm.NoText {
 		text, err := log.Body(end.Output)
 		if err != nil {
-			return out, false, fmt.Errorf("the output of %s: %w", end.ID, err)
+			return out, fmt.Errorf("the output of %s: %w", end.ID, err)
 		}
 		out.Text = text
 	}
-	return out, true, nil
+	return out, nil
 }
