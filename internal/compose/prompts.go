@@ -188,7 +188,7 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 	if err != nil {
 		var e *swarm.Error
 		if errors.As(err, &e) {
-			at(e)
+			_ = at(e) // it is given its place where it is
 		}
 		c.failWith(nil, err)
 		return nil

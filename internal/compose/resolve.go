@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -129,7 +130,7 @@ func (c *compiler) checkName(key *yaml.Node, what string, check func(string) err
 		return true
 	}
 	e := c.fail(key, "%s", err.Error())
-	if bad, ok := err.(*swarm.Error); ok {
+	if bad := new(swarm.Error); errors.As(err, &bad) {
 		e.Hint = bad.Hint
 	}
 	for _, noun := range []string{"a task", "an agent"} {

@@ -68,7 +68,7 @@ func endOne(pid int, s syscall.Signal, marks ...string) {
 	if err != nil {
 		return
 	}
-	defer p.Release()
+	defer func() { _ = p.Release() }()
 	if isMarked(pid, marks) {
 		_ = p.Signal(s)
 	}

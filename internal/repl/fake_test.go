@@ -95,7 +95,6 @@ type fakeSession struct {
 	seq     int64
 	team    Team
 	count   map[string]int
-	open    []string
 	entered []string
 	fold    *view.Run
 }

@@ -149,7 +149,7 @@ func hear(l listener, w *http.Response, alive func()) error {
 			alive()
 			err = l.event(data)
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -169,7 +169,7 @@ func (t *turn) unreached(ctx context.Context, err error) *failure {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.As(err, &dns) && dns.IsNotFound:
 		return &failure{err: t.problem(swarm.NotFound, "nobody answers at %s", t.url).WithHint("start the server, or correct base_url of the provider %q", t.spec.Name)}
-	case context.Cause(ctx) == errSilent:
+	case errors.Is(context.Cause(ctx), errSilent):
 		err = errSilent
 	}
 	return &failure{again: true, err: t.problem(swarm.NoResult, "the server could not be asked: %v", err)}
@@ -185,7 +185,7 @@ func (t *turn) broken(ctx context.Context, err error) *failure {
 		return f
 	case errors.As(err, &e):
 		return &failure{err: e}
-	case context.Cause(ctx) == errSilent:
+	case errors.Is(context.Cause(ctx), errSilent):
 		return &failure{again: true, err: t.problem(swarm.NoResult, "%v", errSilent)}
 	case isJSON(err):
 		return &failure{again: true, err: t.problem(swarm.Protocol, "the server sends what is not JSON: %v", err)}
@@ -248,9 +248,9 @@ func judge(status int, p *problem) *failure {
 		because(swarm.RateLimited, "the account has nothing left").err.Hint = "see to its billing"
 	case status == 429, status == 503, status == 529, p.is("overloaded_error"), p.is("rate_limit_error"):
 		f.again, f.throttled = true, true
-		because(swarm.RateLimited, "the server has too much to do")
+		_ = because(swarm.RateLimited, "the server has too much to do")
 	case status == 401, status == 403:
-		because(swarm.NotSignedIn, "the server does not take the key")
+		_ = because(swarm.NotSignedIn, "the server does not take the key")
 	case status == 404:
 		because(swarm.NotFound, "the server has no such model, or is none")
 	case status == 413, p.is("context_length_exceeded"):

@@ -143,9 +143,9 @@ func TestPatience(t *testing.T) {
 		atLeast time.Duration
 		atMost  time.Duration
 	}{
-		"failed twice":      {[]*http.Response{says(500, nil, ""), says(500, nil, "")}, firstWait / 2 * 3, firstWait * 3},
-		"says when":         {[]*http.Response{says(429, http.Header{"Retry-After": {"60"}}, "")}, time.Minute, time.Minute},
-		"failed, says when": {[]*http.Response{says(500, http.Header{"Retry-After": {"7"}}, "")}, 7 * time.Second, 7 * time.Second},
+		"failed twice":      {[]*http.Response{says(500, nil, ""), says(500, nil, "")}, firstWait / 2 * 3, firstWait * 3},           //nolint:bodyclose // made here, of a string
+		"says when":         {[]*http.Response{says(429, http.Header{"Retry-After": {"60"}}, "")}, time.Minute, time.Minute},        //nolint:bodyclose // the same
+		"failed, says when": {[]*http.Response{says(500, http.Header{"Retry-After": {"7"}}, "")}, 7 * time.Second, 7 * time.Second}, //nolint:bodyclose // the same
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // whose clock is its own

@@ -8,6 +8,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"os"
@@ -92,8 +93,10 @@ func (m *model) Check(context.Context) provider.Health {
 	health := provider.Health{Found: true}
 	switch key, name, err := m.key(nil); {
 	case err != nil:
-		e := err.(*swarm.Error)
-		health.Signed, health.Problem, health.Hint = "no", e.Msg, e.Hint
+		health.Signed, health.Problem = "no", err.Error()
+		if e := new(swarm.Error); errors.As(err, &e) {
+			health.Problem, health.Hint = e.Msg, e.Hint
+		}
 	case key != "":
 		health.Signed, health.With = "yes", name
 	}

@@ -114,7 +114,7 @@ func (t *turn) begin() (a *answer, end func()) {
 			return
 		}
 		if kind == provider.DeltaText {
-			t.output.Write([]byte(text))
+			_, _ = t.output.Write([]byte(text))
 		}
 		t.live(provider.Delta{Kind: kind, Text: text})
 	}
