@@ -252,12 +252,12 @@ func judge(status int, p *problem) *failure {
 	case status == 401, status == 403:
 		_ = because(swarm.NotSignedIn, "the server does not take the key")
 	case status == 404:
-		because(swarm.NotFound, "the server has no such model, or is none")
+		_ = because(swarm.NotFound, "the server has no such model, or is none")
 	case status == 413, p.is("context_length_exceeded"):
-		because(swarm.BadPrompt, "the prompt is too long for the model")
+		_ = because(swarm.BadPrompt, "the prompt is too long for the model")
 	case status == 408, status >= 500:
 		f.again = true
-		because(swarm.NoResult, "the server failed")
+		_ = because(swarm.NoResult, "the server failed")
 	case status >= 300 && status < 400:
 		because(swarm.BadInput, "the server is somewhere else").err.Hint = "write its own address as base_url: nobody is sent on with a key"
 	default:

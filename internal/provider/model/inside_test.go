@@ -153,8 +153,8 @@ func TestPatience(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				hello := says(200, http.Header{"Content-Type": {"application/json"}}, `{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}`)
-				p.(*model).client.Transport = &wire{append(c.busy, hello)}
+				hello := says(200, http.Header{"Content-Type": {"application/json"}}, `{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}`) //nolint:bodyclose // made here, of a string
+				p.(*model).client.Transport = &wire{append(c.busy, hello)}                                                                                    //nolint:bodyclose // the client under test closes them
 				start := time.Now()
 				reply, err := p.Turn(t.Context(), provider.Request{Prompt: "?", Model: "tiny"}, func(provider.Delta) {})
 				if waited := time.Since(start); err != nil || string(reply.Output) != "hello" || waited < c.atLeast || waited > c.atMost {

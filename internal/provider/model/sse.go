@@ -3,6 +3,7 @@ package model
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 
 	"swarm"
@@ -25,7 +26,7 @@ func (e *events) next() ([]byte, error) {
 	for {
 		line, err := e.readLine()
 		if err != nil {
-			if err == io.EOF && (len(line) > 0 || begun) {
+			if errors.Is(err, io.EOF) && (len(line) > 0 || begun) {
 				err = io.ErrUnexpectedEOF
 			}
 			return nil, err
@@ -60,7 +61,7 @@ func (e *events) readLine() ([]byte, error) {
 		switch {
 		case len(e.line) > maxEvent:
 			return nil, tooLong()
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err != nil:
 			return e.line, err
