@@ -261,7 +261,7 @@ func judge(status int, p *problem) *failure {
 	case status >= 300 && status < 400:
 		because(swarm.BadInput, "the server is somewhere else").err.Hint = "write its own address as base_url: nobody is sent on with a key"
 	default:
-		because(swarm.BadInput, "the server does not understand the question")
+		_ = because(swarm.BadInput, "the server does not understand the question")
 	}
 	return f
 }
