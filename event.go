@@ -61,7 +61,8 @@ const (
 	BudgetSpent      EventKind = "budget_spent"      // [Reason]: no turn starts any more
 
 	TurnStarted EventKind = "turn_started" // [TurnStart]
-	TurnTool    EventKind = "turn_tool"    // [ToolUse]: the agent used a tool of its own
+	TurnTool    EventKind = "turn_tool"    // [ToolUse]: the agent used a tool
+	TurnFile    EventKind = "turn_file"    // [FileChange]: the agent changed a file
 	TurnEnded   EventKind = "turn_ended"   // [CallEnd]
 	TurnKept    EventKind = "turn_kept"    // [CallEnd]: how the turn ended in the run that this one tries again
 	CallEnded   EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
@@ -70,12 +71,13 @@ const (
 
 	Control EventKind = "control" // [ControlWord]: somebody wants something of the run
 
-	HandoffStored    EventKind = "handoff_stored"    // [Envelope]
-	HandoffConsumed  EventKind = "handoff_consumed"  // which turn took an inbox's envelopes up to where
-	ApprovalAsked    EventKind = "approval_asked"    //
-	ApprovalAnswered EventKind = "approval_answered" //
-	ArtifactStored   EventKind = "artifact_stored"   //
-	TopicPublished   EventKind = "topic_published"   //
+	HandoffStored    EventKind = "handoff_stored"    // [Envelope], addressed to its receiver; Agent and Turn are the sender's
+	HandoffConsumed  EventKind = "handoff_consumed"  // [Inputs]: the turn took these envelopes out of its agent's inbox
+	HandoffReturned  EventKind = "handoff_returned"  // [Return]: nobody will ever read the envelope
+	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer
+	ApprovalAnswered EventKind = "approval_answered" // [ApprovalAnswer]
+	ArtifactStored   EventKind = "artifact_stored"   // [Artifact]
+	TopicPublished   EventKind = "topic_published"   // [TopicEntry]
 
 	TreeRecorded EventKind = "tree_recorded" // [Tree]: the git tree as it stood when the run began or ended
 	Notice       EventKind = "notice"        // [Reason]: something a person should know
@@ -83,6 +85,9 @@ const (
 
 // Receivers that are not agents or loops.
 const ToControl = "ctl" // whoever obeys control
+
+// ToAgent is the receiver of an agent's mail.
+func ToAgent(name string) string { return "@" + name }
 
 // ToLoop is the receiver of what is meant for a loop.
 func ToLoop(id string) string { return "loop:" + id }
@@ -95,6 +100,18 @@ func KeptKey(turn string) string { return "kept:" + turn }
 
 // StartKey is the key of a turn's n-th start.
 func StartKey(turn string, n int) string { return "start:" + turn + ":" + strconv.Itoa(n) }
+
+// MailKey is the key of an envelope.
+func MailKey(id string) string { return "mail:" + id }
+
+// UsedKey is the key of what takes the envelopes after a number out of an agent's inbox: whoever writes it first has them.
+func UsedKey(agent string, from int64) string {
+	return "used:" + agent + ":" + strconv.FormatInt(from, 10)
+}
+
+// AskedKey and AnsweredKey are the keys of an approval and of its answer.
+func AskedKey(id string) string    { return "asked:" + id }
+func AnsweredKey(id string) string { return "answered:" + id }
 
 // RunStart is how a run began.
 type RunStart struct {
@@ -167,6 +184,7 @@ type TurnStart struct {
 	Spans     []Span `json:"spans,omitempty"`
 	Inputs    Inputs `json:"inputs,omitzero"`
 	Session   string `json:"session,omitempty"` // the provider's, when the turn continues one
+	Sent      Hash   `json:"sent,omitempty"`    // what of the prompt is new to that session, and all that was sent
 }
 
 // A Span says where some bytes of a prompt came from.
@@ -191,6 +209,47 @@ type ToolUse struct {
 	Input  json.RawMessage `json:"input,omitempty"`  // its head
 	Output string          `json:"output,omitempty"` // its head
 	Failed bool            `json:"failed,omitempty"`
+}
+
+// A FileChange is a file that an agent changed, as its program tells it.
+type FileChange struct {
+	Path string `json:"path"`
+}
+
+// An Approval is something that an agent may do only if a person says so.
+type Approval struct {
+	ID    string          `json:"id"`              // made from the turn and what is asked, so that an answer outlives a crash
+	What  string          `json:"what"`            // in a few words
+	Tool  string          `json:"tool,omitempty"`  // when it is a tool
+	Input json.RawMessage `json:"input,omitempty"` // its head
+}
+
+// An ApprovalAnswer is what came of it.
+type ApprovalAnswer struct {
+	ID     string `json:"id"`
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// A Return is why an envelope came back.
+type Return struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+// An Artifact is bytes that are passed on by reference.
+type Artifact struct {
+	Ref   string `json:"ref"`  // artifact://kind/id
+	Kind  string `json:"kind"` // diff, log, report, transcript, prompt, contextpack or file
+	Name  string `json:"name"`
+	Hash  Hash   `json:"hash"`
+	Bytes int64  `json:"bytes"`
+}
+
+// A TopicEntry is what an agent has published for everybody.
+type TopicEntry struct {
+	Topic string          `json:"topic"`
+	Data  json.RawMessage `json:"data"`
 }
 
 // A CallEnd is the answer to a loop's call. A failure is an answer too: whether to try again is the loop's decision.

@@ -25,6 +25,7 @@ type Plan struct {
 	Agents      []Agent        `json:"agents"`
 	Edges       []Edge         `json:"edges,omitempty"`
 	Providers   []ProviderSpec `json:"providers,omitempty"`    // those that the agents use
+	Servers     []ToolServer   `json:"servers,omitempty"`      // MCP servers whose tools agents may use
 	MaxParallel int            `json:"max_parallel,omitempty"` // turns at once; 0 = no limit
 	Budget      Budget         `json:"budget,omitzero"`
 	Stdin       Hash           `json:"stdin,omitempty"` // what {{STDIN}} stands for
@@ -123,8 +124,8 @@ type Agent struct {
 	Tier        string            `json:"tier,omitempty"`
 	Role        Hash              `json:"role,omitempty"`      // its role prompt: prompt.Template
 	RoleName    string            `json:"role_name,omitempty"` // the prompt that the file names for it
-	Tools       []string          `json:"tools,omitempty"`
-	Root        string            `json:"root,omitempty"` // the folder its tools may touch; absolute
+	Tools       []string          `json:"tools,omitempty"`     // what it may use; nil = what its provider gives it anyway
+	Root        string            `json:"root,omitempty"`      // the folder its tools may touch; absolute
 	Permissions Permissions       `json:"permissions,omitzero"`
 	Env         map[string]string `json:"env,omitempty"`
 }
@@ -140,6 +141,14 @@ type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Both bool   `json:"both,omitempty"`
+}
+
+// A ToolServer is an MCP server: a program that is spoken to over its standard input and output, or a URL.
+type ToolServer struct {
+	Name    string            `json:"name"`
+	Command []string          `json:"command,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
 }
 
 // A ProviderSpec says how a kind of agent is reached. Presets fill what a user leaves out.

@@ -35,7 +35,7 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 func Inbox(c flow.Call) []string {
 	inbox := []string{swarm.ToLoop(c.ID), swarm.ToControl}
 	if c.Agent != "" {
-		inbox = append(inbox, c.Agent)
+		inbox = append(inbox, swarm.ToAgent(c.Agent))
 	}
 	return inbox
 }

@@ -18,6 +18,11 @@ type Provider interface {
 	Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error)
 }
 
+// A Closer holds something between turns, a running program perhaps, which ends when it is closed.
+type Closer interface {
+	Close() error
+}
+
 // A Checker can tell whether its agents could be reached, before anything starts.
 type Checker interface {
 	Check(ctx context.Context) Health
@@ -45,12 +50,23 @@ type Request struct {
 	Model     string            // or "" for the provider's own
 	Dir       string            // where it works; absolute
 	Env       map[string]string // added to the environment: the agent's and the task's
-	Session   string            // a session to continue, or ""
+	Session   string            // a session to continue, or "": then Fresh is all that has to be said, if the session is still there
+	Fresh     string            // what of Prompt is new to the session
+	Root      string            // the folder that its tools may touch; absolute; "" = Dir
 	Tools     []string          // what it may use; nil = the provider's own choice
+	Door      Door              // where a program finds our own tools; zero = nowhere
 	// ToolSpecs are the tools of ours that it is offered, to be done by Call.
 	ToolSpecs []ToolSpec
 	// Call does one of our own tools in the agent's name, while the turn runs; an error is an answer for the agent. nil = none.
 	Call func(ctx context.Context, tool string, args json.RawMessage) (string, error)
+	// Ask asks a person whether the agent may do something, and waits for the answer: ok, and why not. nil = nobody can be asked.
+	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
+}
+
+// A Door is our own server, as one agent of one run may use it. Its MCP endpoint is URL + "/mcp".
+type Door struct {
+	URL   string // http://127.0.0.1:PORT
+	Token string // for Authorization: Bearer
 }
 
 // A ToolSpec tells a model of a tool.
