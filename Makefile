@@ -10,10 +10,10 @@ PKG  ?= ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-long vet fmt lint bench clean FORCE
+.PHONY: help demo build test test-agents test-long vet fmt lint bench clean FORCE
 
 help: ## What can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: build ## Run the main job: four agents write, judge and test a function, twice
 	@sh scripts/demo.sh bin/swarm
@@ -27,7 +27,12 @@ bin/swarm: FORCE
 
 test: fmt vet ## Run every test, with the race detector
 	@sh scripts/terminal.sh
+	@sh scripts/agents.sh claude codex || echo "the tests of agents that are not installed are skipped"
 	$(GO) test $$(sh scripts/race.sh) -timeout 15m $(TEST) $(PKG)
+
+test-agents: ## Install every coding agent that is tested with, and run the tests of the real programs
+	sh scripts/agents.sh all
+	$(GO) test $$(sh scripts/race.sh) -count=1 -timeout 30m -run '^TestReal' $(TEST) $(PKG)
 
 test-long: fmt vet ## Run every test three times in any order, 1,000 kills, power losses, 1,000 random sessions, and every fuzz target for FUZZTIME (30s)
 	@sh scripts/terminal.sh

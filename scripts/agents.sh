@@ -1,0 +1,32 @@
+#!/bin/sh
+# Installs the coding agents that the tests start, in the versions that they were written for, each once and outside of this folder:
+# agents.sh claude codex …, or agents.sh all. One that cannot be installed is said, and its tests are skipped.
+set -eu
+
+usage="usage: agents.sh claude | codex | gemini | opencode | claude-acp | codex-acp | all …"
+[ $# -gt 0 ] || {
+	echo "$usage" >&2
+	exit 2
+}
+[ "$*" != all ] || set -- claude codex gemini opencode claude-acp codex-acp
+
+bad=
+for agent in "$@"; do
+	case $agent in
+	claude) spec=@anthropic-ai/claude-code@2.1.325 ;;
+	codex) spec=@openai/codex@0.166.0 ;;
+	gemini) spec=@google/gemini-cli@0.61.0 ;;
+	opencode) spec=opencode-ai@1.18.33 ;;
+	claude-acp) spec=@agentclientprotocol/claude-agent-acp@0.49.0 ;; # 0.99.0 needs Node 24
+	codex-acp) spec=@zed-industries/codex-acp@0.16.0 ;;
+	*)
+		echo "agents.sh: there is no agent $agent; $usage" >&2
+		exit 2
+		;;
+	esac
+	sh "$(dirname "$0")/npm.sh" "$spec" || bad="$bad $agent"
+done
+[ -z "$bad" ] || {
+	echo "agents.sh: not installed:$bad" >&2
+	exit 1
+}
