@@ -63,14 +63,19 @@ var house = map[string]room{
 		"swarm/internal/plan": "the one scheduler",
 	}},
 
+	"swarm/internal/process": {3, map[string]string{
+		"swarm":                 nouns,
+		"swarm/internal/secret": "how a file names a variable of the environment",
+	}},
 	"swarm/internal/provider": {3, map[string]string{
 		"swarm":                   nouns,
-		"swarm/internal/secret":   "how a file names a variable of the environment",
+		"swarm/internal/process":  "an agent may be a program",
 		"swarm/internal/yamlfile": "so is a script",
 	}},
 	"swarm/internal/provider/model": {3, map[string]string{
 		"swarm":                   nouns,
 		"swarm/internal/provider": "the contract that it fulfils",
+		"swarm/internal/process":  "of what it says only the end is kept",
 		"swarm/internal/secret":   "how a file names a key, and how a key is kept out of texts",
 		"swarm/internal/schema":   "what a model says to a tool is held against what the tool takes",
 	}},
@@ -109,6 +114,7 @@ var house = map[string]room{
 		"swarm/internal/secret":       "values of keys are taken out before anything is stored",
 		"swarm/internal/flow":         "a run names the version of its loops",
 		"swarm/internal/agents":       "agents are reached while a run is driven",
+		"swarm/internal/process":      "what a killed driver has left behind is ended",
 		"swarm/internal/provider":     "what running turns say, and recordings",
 		"swarm/internal/turn":         "the hand that does turns",
 		"swarm/internal/home":         "where a run's files are",
@@ -151,6 +157,7 @@ var house = map[string]room{
 		"swarm/internal/tree":     "what changed, for swarm diff",
 		"swarm/internal/view":     "what is shown",
 		"swarm/internal/agents":   "whether agents could be reached",
+		"swarm/internal/process":  "whoever presses Ctrl-C twice wants nothing left",
 		"swarm/internal/provider": "what providers need to know, and recordings",
 		"swarm/internal/home":     "which runs there are",
 		"swarm/internal/project":  "the files of this folder",

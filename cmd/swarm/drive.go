@@ -14,6 +14,7 @@ import (
 
 	"swarm"
 	"swarm/internal/home"
+	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/run"
 	"swarm/internal/term"
@@ -122,7 +123,7 @@ func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.P
 		return view.Picture{}, err
 	}
 	s.killing(func() {
-		provider.Kill(r.ID)
+		process.Kill(r.ID)
 		giveBack(screen)
 	})
 	if !quiet {

@@ -95,7 +95,7 @@ func (v *victim) drive() {
 
 // killSometime kills a driver at a moment that nobody can foresee, perhaps just after somebody was told that the run will pause.
 // It says false when the driver was through before.
-func (v *victim) killSometime(d *process) bool {
+func (v *victim) killSometime(d *driving) bool {
 	v.Helper()
 	lines, instant := v.random.IntN(30), time.Duration(v.random.IntN(6000))*time.Microsecond
 	if v.random.IntN(4) == 0 { // perhaps before it has said anything

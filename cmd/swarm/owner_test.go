@@ -100,7 +100,7 @@ func (p *place) soon(what string, so func() bool) {
 
 // stopped starts a run whose driver is then stopped, in the middle of its turns. Nobody could write if it were stopped in the
 // middle of a commit, and it would be killed for that.
-func stopped(t *testing.T) (p *place, d *process, id string, letGo func()) {
+func stopped(t *testing.T) (p *place, d *driving, id string, letGo func()) {
 	t.Helper()
 	p = newPlace(t)
 	p.env = []string{"SWARM_TEST_LEASE=400ms"}
@@ -131,7 +131,7 @@ func TestAStoppedDriverIsReplaced(t *testing.T) {
 	calm := newPlace(t)
 	calm.runs(0, "up")
 	p, old, id, letGo := stopped(t)
-	var next *process
+	var next *driving
 	p.soon("the lease is over", func() bool {
 		next = p.drives("resume", "@last")
 		if _, ok := next.says(); ok {

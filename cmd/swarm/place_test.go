@@ -226,8 +226,8 @@ func processesWith(variable string) (pids []int) {
 	return pids
 }
 
-// A process is one that drives a run and prints its events.
-type process struct {
+// A driving is a process that drives a run and prints its events.
+type driving struct {
 	*place
 	cmd    *exec.Cmd
 	lines  chan swarm.PublicEvent // what it prints; closed at its end
@@ -236,9 +236,9 @@ type process struct {
 }
 
 // drives starts a process that drives a run.
-func (p *place) drives(args ...string) *process {
+func (p *place) drives(args ...string) *driving {
 	p.Helper()
-	d := &process{place: p, cmd: p.swarm(append(args, "--json")...), lines: make(chan swarm.PublicEvent, 1000)}
+	d := &driving{place: p, cmd: p.swarm(append(args, "--json")...), lines: make(chan swarm.PublicEvent, 1000)}
 	out, err := d.cmd.StdoutPipe()
 	p.check(err)
 	d.cmd.Stderr = &d.stderr
@@ -256,7 +256,7 @@ func (p *place) drives(args ...string) *process {
 }
 
 // says waits for the next line; false when there is none.
-func (d *process) says() (swarm.PublicEvent, bool) {
+func (d *driving) says() (swarm.PublicEvent, bool) {
 	e, ok := <-d.lines
 	if ok {
 		d.said = append(d.said, e)
@@ -265,7 +265,7 @@ func (d *process) says() (swarm.PublicEvent, bool) {
 }
 
 // until waits for an event of a kind.
-func (d *process) until(kind swarm.EventKind) swarm.PublicEvent {
+func (d *driving) until(kind swarm.EventKind) swarm.PublicEvent {
 	d.Helper()
 	for {
 		e, ok := d.says()
@@ -279,7 +279,7 @@ func (d *process) until(kind swarm.EventKind) swarm.PublicEvent {
 }
 
 // ends waits for the process and returns its exit code; -1 when it was killed.
-func (d *process) ends() int {
+func (d *driving) ends() int {
 	for {
 		if _, ok := d.says(); !ok {
 			break
@@ -290,7 +290,7 @@ func (d *process) ends() int {
 }
 
 // soFar takes what it has said until now.
-func (d *process) soFar() []swarm.PublicEvent {
+func (d *driving) soFar() []swarm.PublicEvent {
 	for {
 		select {
 		case e, ok := <-d.lines:
@@ -304,10 +304,10 @@ func (d *process) soFar() []swarm.PublicEvent {
 	}
 }
 
-func (d *process) signal(s syscall.Signal) { _ = d.cmd.Process.Signal(s) }
+func (d *driving) signal(s syscall.Signal) { _ = d.cmd.Process.Signal(s) }
 
 // kill kills it, and says whether it was alive until then.
-func (d *process) kill() bool {
+func (d *driving) kill() bool {
 	d.signal(syscall.SIGKILL)
 	return d.ends() == -1
 }

@@ -58,7 +58,7 @@ func (p *place) onDisk() *disk {
 
 // losesPower makes the disk forget what was not synced, ends everything that runs, and mounts the disk again with what is left.
 // What is said or noted after the cut counts for nothing: in a real one nobody would be left to say it.
-func (d *disk) losesPower(p *process) {
+func (d *disk) losesPower(p *driving) {
 	d.Helper()
 	ledger := filepath.Join(d.place.dir, "ledger")
 	noted, _ := os.ReadFile(ledger)

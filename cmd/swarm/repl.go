@@ -14,7 +14,7 @@ import (
 	"swarm/internal/compose"
 	"swarm/internal/home"
 	"swarm/internal/line"
-	"swarm/internal/provider"
+	"swarm/internal/process"
 	"swarm/internal/repl"
 	"swarm/internal/run"
 	"swarm/internal/session"
@@ -86,7 +86,7 @@ func (a *app) talk(t talk) error {
 	if err != nil {
 		return err
 	}
-	stop.killing(func() { provider.Kill(s.ID()) })
+	stop.killing(func() { process.Kill(s.ID()) })
 	spoken := s.Face(stop.ctx)
 	width, height := 0, 0
 	if t.typed {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/process"
 )
 
 // A command is a provider whose agents are programs. Each turn is one process: the prompt goes to its standard input, or into
@@ -25,7 +26,7 @@ type command struct {
 	byArg    bool // an argument holds {prompt}
 	template bool // some argument holds a placeholder
 	dir      string
-	env      *environment
+	env      *process.Environment
 	grace    time.Duration
 	path     sync.Map // of the program, by what was written: looked for once
 }
@@ -53,7 +54,7 @@ func newCommand(spec swarm.ProviderSpec, opt Options) (*command, error) {
 				WithHint("no program can be given one; take it out")
 		}
 	}
-	env, err := newEnvironment(opt.Environ, spec.Env)
+	env, err := process.NewEnvironment(opt.Environ, spec.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply,
 	if err != nil {
 		return Reply{}, err
 	}
-	env, err := c.env.of(r, dir)
+	env, err := c.env.Of(r.Mark(), r.Env, dir)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -102,17 +103,21 @@ func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply,
 	if missing != nil {
 		return Reply{}, missing
 	}
-	job := job{path: path, argv: argv, dir: dir, env: env, grace: c.grace, run: r.Run, turn: r.Turn}
-	if !c.byArg {
-		job.input = &r.Prompt
+	job := process.Job{Path: path, Argv: argv, Dir: dir, Env: env, Grace: c.grace, Run: r.Run, Turn: r.Turn}
+	if live != nil {
+		job.Stdout = func(text string) { live(Delta{Kind: DeltaText, Text: text}) }
+		job.Stderr = func(text string) { live(Delta{Kind: DeltaStderr, Text: text}) }
 	}
-	p, err := job.start(live)
+	if !c.byArg {
+		job.Input = &r.Prompt
+	}
+	p, err := job.Start()
 	if err != nil {
 		c.path.Delete(c.argv[0]) // it may have moved
 		return Reply{}, c.startError(dir, err)
 	}
-	state, cut, err := p.wait(ctx)
-	reply := Reply{Output: p.stdout.tail.Bytes(), Bytes: p.stdout.tail.Len(), Stderr: p.stderr.tail.Bytes()}
+	state, cut, err := p.Wait(ctx)
+	reply := Reply{Output: p.Stdout().Bytes(), Bytes: p.Stdout().Len(), Stderr: p.Stderr().Bytes()}
 	if err != nil {
 		return reply, &swarm.Error{Kind: swarm.Other, Msg: "nobody can say how " + c.argv[0] + " ended", Err: err}
 	}
@@ -125,9 +130,9 @@ func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply,
 	case cut:
 		return reply, CutError(ctx)
 	case status.Signaled():
-		return reply, swarm.Errorf(swarm.Crashed, "ended by signal %d (%v)%s", int(status.Signal()), status.Signal(), lastWords(reply.Stderr))
+		return reply, swarm.Errorf(swarm.Crashed, "ended by signal %d (%v)%s", int(status.Signal()), status.Signal(), process.LastWords(reply.Stderr))
 	case reply.Exit != 0:
-		return reply, swarm.Errorf(swarm.Exited, "exit status %d%s", reply.Exit, lastWords(reply.Stderr))
+		return reply, swarm.Errorf(swarm.Exited, "exit status %d%s", reply.Exit, process.LastWords(reply.Stderr))
 	}
 	return reply, nil
 }
@@ -245,26 +250,4 @@ func CutError(ctx context.Context) error {
 	default:
 		return &swarm.Error{Kind: kind, Msg: "it was cut short", Err: cause}
 	}
-}
-
-// lastWords are the last lines of what a program wrote to standard error: mostly why it failed.
-func lastWords(stderr []byte) string {
-	const lines, most = 3, 400
-	var last []string
-	text := strings.ToValidUTF8(string(stderr), "\uFFFD")
-	for line := range strings.SplitSeq(text, "\n") {
-		if line = strings.TrimSpace(line); line != "" {
-			last = append(last, line)
-		}
-	}
-	if len(last) == 0 {
-		return ""
-	}
-	said := strings.Join(last[max(0, len(last)-lines):], " | ")
-	if len(said) > most {
-		from := len(said) - most
-		from += restOfRune([]byte(said[from:]))
-		said = "…" + said[from:]
-	}
-	return ": " + said
 }

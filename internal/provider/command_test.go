@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/process"
 )
 
 // shell is a command provider that runs a line of shell.
@@ -62,7 +63,7 @@ func wantNobody(t testing.TB, run string) {
 		t.Log("only Linux shows all environments: not checked")
 		return
 	}
-	if left := marked(envRun + "=" + run); len(left) > 0 {
+	if left := process.OfRun(run); len(left) > 0 {
 		t.Errorf("%d processes are left of the run %s: %v", len(left), run, left)
 	}
 }
@@ -152,7 +153,8 @@ func TestEnvironment(t *testing.T) {
 		s.Env = map[string]string{"OPENAI_API_KEY": "", "OTHER": "$GEMINI_API_KEY", "REPLACED": "by the provider", "NONE": "${NOT_SET}", "LEAK": "$SWARM_TOKEN", "COST": "$5"}
 	})
 	r := request(t, "")
-	r.Env = map[string]string{"REPLACED": "by the task", "TASK_ENV": "a=b", "SWARM_URL": "http://127.0.0.1:7777", "SWARM_AGENT_TOKEN": "inner"}
+	r.Env = map[string]string{"REPLACED": "by the task", "TASK_ENV": "a=b"}
+	r.Door = Door{URL: "http://127.0.0.1:7777", Token: "inner"}
 	reply, err := p.Turn(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +172,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestEnvironmentThatCannotBe(t *testing.T) {
-	for _, env := range []map[string]string{{"SWARM_RUN_ID": "x"}, {"SWARM_TOKEN": "x"}, {"A=B": "x"}, {"": "x"}, {"A": "x\x00y"}} {
+	for _, env := range []map[string]string{{"SWARM_RUN_ID": "x"}, {"SWARM_TOKEN": "x"}, {"SWARM_AGENT_TOKEN": "x"}, {"A=B": "x"}, {"": "x"}, {"A": "x\x00y"}} {
 		_, err := Open(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"true"}, Env: env}, Options{})
 		wantKind(t, err, swarm.BadInput)
 		r := request(t, "")

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"swarm/internal/process"
 )
 
 // What a diff shows at most.
@@ -160,7 +162,7 @@ func (e edit) show() string {
 	var b strings.Builder
 	if e.from > 0 && len(text) > diffWidth {
 		text = text[e.from:]
-		text = text[restOfRune([]byte(text[:min(len(text), utf8.UTFMax)])):]
+		text = text[process.RestOfRune([]byte(text[:min(len(text), utf8.UTFMax)])):]
 		b.WriteString("…")
 	}
 	end := ""

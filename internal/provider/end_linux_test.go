@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/process"
 )
 
 // A stopped program hears that it is to end only when it is woken.
@@ -21,7 +22,7 @@ func TestStoppedProgramsMayTidyUpToo(t *testing.T) {
 	ctx, cut := context.WithCancel(t.Context())
 	defer cut()
 	whenStopped := func(pid int) {
-		for statOf(pid).state != "T" {
+		for !stopped(pid) {
 			runtime.Gosched()
 		}
 		cut()
@@ -38,12 +39,18 @@ func TestStoppedProgramsMayTidyUpToo(t *testing.T) {
 	}
 }
 
+// stopped is what the kernel tells of a process behind its name.
+func stopped(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return strings.Contains(string(stat), ") T ")
+}
+
 func TestReap(t *testing.T) {
 	r := request(t, "")
 	mine := func(line, run string) *exec.Cmd {
 		t.Helper()
 		cmd := exec.Command("sh", "-c", line)
-		cmd.Env = append(os.Environ(), envRun+"="+run)
+		cmd.Env = append(os.Environ(), "SWARM_RUN_ID="+run)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -63,10 +70,10 @@ func TestReap(t *testing.T) {
 	for _, c := range []*exec.Cmd{plain, deaf} { // without somebody who waits for them they would stay as zombies
 		go func() { _ = c.Wait(); ended <- struct{}{} }()
 	}
-	if n := Reap(r.Run, func() bool { return false }); n != 0 {
+	if n := process.Reap(r.Run, func() bool { return false }); n != 0 {
 		t.Errorf("somebody drives the run again, but %d of its processes were ended", n)
 	}
-	if n := Reap(r.Run, nil); n != 2 {
+	if n := process.Reap(r.Run, nil); n != 2 {
 		t.Errorf("%d processes were ended, want 2", n)
 	}
 	<-ended
@@ -77,10 +84,10 @@ func TestReap(t *testing.T) {
 	}
 	_ = other.Process.Kill()
 	_ = other.Wait()
-	if n := Reap(r.Run, nil); n != 0 {
+	if n := process.Reap(r.Run, nil); n != 0 {
 		t.Errorf("nobody is left, but %d were ended", n)
 	}
-	if n := Reap("", nil); n != 0 {
+	if n := process.Reap("", nil); n != 0 {
 		t.Errorf("no run at all, but %d were ended", n)
 	}
 }
@@ -88,7 +95,7 @@ func TestReap(t *testing.T) {
 // A command inside an agent may reap the agent's own run: it spares itself and the agent above it.
 func TestReapSparesThoseAbove(t *testing.T) {
 	if run := os.Getenv("REAP_THIS"); run != "" {
-		fmt.Printf("reaped %d\n", Reap(run, nil))
+		fmt.Printf("reaped %d\n", process.Reap(run, nil))
 		return
 	}
 	r := request(t, "")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/process"
 )
 
 // notifyPatience is how long telling a person may take.
@@ -53,7 +54,7 @@ func (n *notifier) Turn(ctx context.Context, r Request, live func(Delta)) (Reply
 		live(Delta{Kind: DeltaStderr, Text: fmt.Sprintf("nobody was told: %v\n", err)})
 	}
 	live(Delta{Kind: DeltaText, Text: text + "\n"})
-	t := Tail{Max: MaxOutput}
+	t := process.Tail{Max: MaxOutput}
 	_, _ = t.Write([]byte(text + "\n"))
 	return Reply{Output: t.Bytes(), Bytes: int64(len(text) + 1), Free: true}, nil
 }

@@ -15,11 +15,8 @@ type Options struct {
 	Script  []byte        // of kind script: the script's text
 	Dir     string        // where commands run when a request does not say; "" = the current folder
 	Environ []string      // the environment that commands inherit; nil = this process's
-	Grace   time.Duration // between asking processes to end and ending them; 0 = DefaultGrace
+	Grace   time.Duration // between asking processes to end and ending them; 0 = process.DefaultGrace
 }
-
-// DefaultGrace is how long processes have to end after they were asked to, and what a program leaves behind after it has ended.
-const DefaultGrace = 2 * time.Second
 
 // Kinds are the kinds of providers that a compose file may name and that work.
 var Kinds = []string{"command", "script", "anthropic", "openai"}
@@ -29,9 +26,6 @@ var known = []string{"claude-code", "codex", "gemini", "opencode", "acp"}
 
 // Open makes the provider that spec describes, if its agents are programs or scripts. It starts nothing.
 func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {
-	if opt.Grace <= 0 {
-		opt.Grace = DefaultGrace
-	}
 	switch spec.Kind {
 	case "command":
 		return newCommand(spec, opt)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 
 	"swarm"
+	"swarm/internal/process"
 )
 
 // A Provider does turns. It may be used by many turns at once.
@@ -61,6 +62,11 @@ type Request struct {
 	Call func(ctx context.Context, tool string, args json.RawMessage) (string, error)
 	// Ask asks a person whether the agent may do something, and waits for the answer: ok, and why not. nil = nobody can be asked.
 	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
+}
+
+// Mark is what the turn's programs are told about it, and found by.
+func (r Request) Mark() process.Mark {
+	return process.Mark{Run: r.Run, Task: r.Task, Agent: r.Agent, Turn: r.Turn, Iteration: r.Iteration, Attempt: r.Attempt, URL: r.Door.URL, Token: r.Door.Token}
 }
 
 // A Door is our own server, as one agent of one run may use it. Its MCP endpoint is URL + "/mcp".

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/process"
 )
 
 // Check says that a script is always there.
@@ -34,7 +35,7 @@ func (s *Script) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, 
 			return Reply{}, CutError(ctx)
 		}
 	}
-	var said Tail
+	var said process.Tail
 	for piece := range strings.SplitAfterSeq(strings.ReplaceAll(e.say, promptHere, r.Prompt), "\n") {
 		if piece == "" {
 			continue

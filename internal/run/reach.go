@@ -8,7 +8,7 @@ import (
 
 	"swarm"
 	"swarm/internal/home"
-	"swarm/internal/provider"
+	"swarm/internal/process"
 	"swarm/internal/sqlite"
 )
 
@@ -52,7 +52,7 @@ func Sweep(h *home.Home) {
 	for _, mark := range h.Left() {
 		abandoned := func() bool { return !h.Live(mark.Run) }
 		if abandoned() { // else its new driver has seen to it
-			provider.Reap(mark.Run, abandoned)
+			process.Reap(mark.Run, abandoned)
 			if log, err := sqlite.OpenReadOnly(h.RunPath(mark.Run)); err == nil {
 				_ = copyOutputs(h, mark.Run, log) // what cannot be copied is in the log
 				_ = log.Close()

@@ -18,6 +18,7 @@ import (
 	"swarm/internal/engine/local"
 	"swarm/internal/flow"
 	"swarm/internal/home"
+	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/secret"
 	"swarm/internal/sqlite"
@@ -237,7 +238,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Watch: d.streams,
 		Kept: d.start.From != ""}
 	if d.fence > 1 {
-		provider.Reap(d.ID, nil)
+		process.Reap(d.ID, nil)
 		if err := copyOutputs(d.home, d.ID, d.log); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"swarm"
+	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/secret"
 )
@@ -70,7 +71,7 @@ type turn struct {
 	live         func(provider.Delta)
 	conversation conversation
 
-	output   provider.Tail // of the newest answer
+	output   process.Tail // of the newest answer
 	usage    swarm.Usage
 	answered bool // a model has begun to work
 	nonsense int
@@ -78,7 +79,7 @@ type turn struct {
 
 func (t *turn) run(ctx context.Context) error {
 	for range maxRounds {
-		t.output = provider.Tail{}
+		t.output = process.Tail{}
 		a, said, err := t.ask(ctx)
 		if err != nil {
 			return err

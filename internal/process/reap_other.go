@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package provider
+package process
 
 import (
 	"os"

@@ -1,11 +1,16 @@
-package provider
+package process
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"swarm"
+)
 
 // A Tail is a writer that keeps the end of what it is given, and counts all of it. However much that is, it takes no more
 // memory than what it keeps.
 type Tail struct {
-	Max   int // how many bytes are kept; 0 = MaxOutput
+	Max   int // how many bytes are kept; 0 = swarm.MaxOutput
 	ring  []byte
 	next  int // where the oldest byte lies, once the ring is full
 	total int64
@@ -39,7 +44,7 @@ func (t *Tail) Bytes() []byte {
 	b := make([]byte, 0, len(t.ring))
 	b = append(append(b, t.ring[t.next:]...), t.ring[:t.next]...)
 	if t.total > int64(len(b)) {
-		b = b[restOfRune(b):]
+		b = b[RestOfRune(b):]
 	}
 	return b
 }
@@ -48,11 +53,11 @@ func (t *Tail) limit() int {
 	if t.Max > 0 {
 		return t.Max
 	}
-	return MaxOutput
+	return swarm.MaxOutput
 }
 
-// restOfRune is how many bytes at the beginning of b belong to a rune that began before it.
-func restOfRune(b []byte) int {
+// RestOfRune is how many bytes at the beginning of b belong to a rune that began before it.
+func RestOfRune(b []byte) int {
 	n := 0
 	for n < len(b) && n < utf8.UTFMax-1 && !utf8.RuneStart(b[n]) {
 		n++
@@ -73,4 +78,26 @@ func wholeRunes(b []byte) int {
 		}
 	}
 	return len(b)
+}
+
+// LastWords are the last lines of what a program wrote to standard error: mostly why it failed.
+func LastWords(stderr []byte) string {
+	const lines, most = 3, 400
+	var last []string
+	text := strings.ToValidUTF8(string(stderr), "\uFFFD")
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			last = append(last, line)
+		}
+	}
+	if len(last) == 0 {
+		return ""
+	}
+	said := strings.Join(last[max(0, len(last)-lines):], " | ")
+	if len(said) > most {
+		from := len(said) - most
+		from += RestOfRune([]byte(said[from:]))
+		said = "…" + said[from:]
+	}
+	return ": " + said
 }

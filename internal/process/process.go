@@ -1,4 +1,4 @@
-package provider
+package process
 
 import (
 	"context"
@@ -10,75 +10,109 @@ import (
 	"time"
 )
 
-// A job is a program to run.
-type job struct {
-	path      string
-	argv      []string
-	dir       string
-	env       []string
-	input     *string // for standard input; nil = nothing there to read
-	grace     time.Duration
-	run, turn string // what marks its processes
+// A Job is a program to run.
+type Job struct {
+	Path      string
+	Argv      []string
+	Dir       string
+	Env       []string // with the marks of Run and Turn in it: an [Environment] makes it
+	Input     *string  // for standard input, which ends after it; nil = nothing there to read
+	Talk      bool     // standard input stays open after Input: more is written to it while the program runs
+	Grace     time.Duration
+	Run, Turn string // what marks its processes
+	// Stdout and Stderr are called, one at a time, with what the program says, in pieces that do not cut a rune in two.
+	// nil = nobody listens.
+	Stdout, Stderr func(piece string)
 }
 
-// A process is a running program, with everything that it starts: a process group.
-type process struct {
-	job
+// DefaultGrace is how long processes have to end after they were asked to, and what a program leaves behind after it has ended.
+const DefaultGrace = 2 * time.Second
+
+// A Process is a running program, with everything that it starts: a process group.
+type Process struct {
+	job    Job
 	proc   *os.Process
 	group  group
-	stdin  *os.File // what is left of the input is still being written to it; nil = nothing is
+	stdin  *os.File // not closed yet: what is left of the input is still being written to it, or it is kept open; nil = neither
 	stdout stream
 	stderr stream
 	open   int           // how many of the two are not known to have ended
 	closed chan struct{} // a value for each that has
+	fed    chan struct{} // closed when all of the input was written, or nobody reads it
 }
 
 // maxStderr is how much is kept of what a program wrote to standard error.
 const maxStderr = 8 << 10
 
-// start makes the process. What it says goes to live from then on.
-func (j job) start(live func(Delta)) (*process, error) {
-	std, err := openPipes(j.input != nil)
+// Start makes the process.
+func (j Job) Start() (*Process, error) {
+	if j.Grace <= 0 {
+		j.Grace = DefaultGrace
+	}
+	std, err := openPipes(j.Input != nil || j.Talk)
 	if err != nil {
 		return nil, err
 	}
 	defer std.closeTheirs()
 	input := std[0].ours
 	rest := ""
-	if j.input != nil {
-		rest = writeSome(input, *j.input)
+	if j.Input != nil {
+		rest = writeSome(input, *j.Input)
 	}
-	proc, err := os.StartProcess(j.path, j.argv, &os.ProcAttr{
-		Dir: j.dir, Env: j.env, Files: []*os.File{std[0].theirs, std[1].theirs, std[2].theirs}, Sys: &syscall.SysProcAttr{Setpgid: true},
+	proc, err := os.StartProcess(j.Path, j.Argv, &os.ProcAttr{
+		Dir: j.Dir, Env: j.Env, Files: []*os.File{std[0].theirs, std[1].theirs, std[2].theirs}, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
 		std.closeOurs()
 		return nil, err
 	}
-	p := &process{job: j, proc: proc, group: group{id: proc.Pid}, open: 2, closed: make(chan struct{}, 2)}
-	if rest == "" {
+	p := &Process{job: j, proc: proc, group: group{id: proc.Pid}, open: 2, closed: make(chan struct{}, 2), fed: make(chan struct{})}
+	if rest == "" && !j.Talk {
 		input.Close()
+		close(p.fed)
 	} else {
 		p.stdin = input
 		go p.feed(rest)
 	}
 	var one sync.Mutex
-	p.stdout = stream{kind: DeltaText, from: std[1].ours, live: live, one: &one}
-	p.stderr = stream{kind: DeltaStderr, from: std[2].ours, live: live, one: &one, tail: Tail{Max: maxStderr}}
+	p.stdout = stream{from: std[1].ours, live: j.Stdout, one: &one}
+	p.stderr = stream{from: std[2].ours, live: j.Stderr, one: &one, tail: Tail{Max: maxStderr}}
 	go p.stdout.read(p.closed)
 	go p.stderr.read(p.closed)
 	return p, nil
 }
 
 // feed writes the input's rest. A program that does not want to read it has not failed.
-func (p *process) feed(rest string) {
+func (p *Process) feed(rest string) {
 	_, _ = io.WriteString(p.stdin, rest)
-	p.stdin.Close()
+	close(p.fed)
+	if !p.job.Talk {
+		p.stdin.Close()
+	}
 }
 
-// wait waits until nothing is left of the process, and says how it ended and whether ctx ended before it did.
-func (p *process) wait(ctx context.Context) (state *os.ProcessState, cut bool, err error) {
-	stop := context.AfterFunc(ctx, func() { p.group.end(p.grace) })
+// Write says more to a program that is talked to, after its input.
+func (p *Process) Write(b []byte) (int, error) {
+	<-p.fed
+	return p.stdin.Write(b)
+}
+
+// CloseInput ends the standard input of a program that is talked to.
+func (p *Process) CloseInput() { p.stdin.Close() }
+
+// Stdout is the end of what the program has said, and how much that was. It is whole when Wait has returned.
+func (p *Process) Stdout() *Tail { return &p.stdout.tail }
+
+// Stderr is the end of what the program has written to standard error.
+func (p *Process) Stderr() *Tail { return &p.stderr.tail }
+
+// PID is the process's number, and its group's.
+func (p *Process) PID() int { return p.group.id }
+
+// Wait waits until nothing is left of the process, and says how it ended and whether ctx ended before it did; when ctx ends, so
+// does the process.
+func (p *Process) Wait(ctx context.Context) (state *os.ProcessState, cut bool, err error) {
+	stop := context.AfterFunc(ctx, func() { p.group.end(p.job.Grace) })
 	state, err = p.proc.Wait()
 	cut = ctx.Err() != nil
 	if p.stdin != nil {
@@ -91,8 +125,8 @@ func (p *process) wait(ctx context.Context) (state *os.ProcessState, cut bool, e
 }
 
 // settle waits for what the program left behind: children that hold its pipes or just live on. They have the grace period.
-func (p *process) settle(cut bool) {
-	late := time.NewTimer(p.grace)
+func (p *Process) settle(cut bool) {
+	late := time.NewTimer(p.job.Grace)
 	defer late.Stop()
 	if cut {
 		// One that was just being forked when the group was asked to end may not have heard.
@@ -102,16 +136,16 @@ func (p *process) settle(cut bool) {
 		return
 	}
 	if p.group.signal(syscall.SIGKILL) {
-		dying := time.NewTimer(p.grace)
+		dying := time.NewTimer(p.job.Grace)
 		defer dying.Stop()
 		p.group.empties(dying.C)
 	}
 	// A child with a session of its own has left the group, but not its environment. Looking at every process is slow, so this
 	// is done only where something was seen to be left, or nothing may be.
 	if cut || p.open > 0 {
-		endMarked(envRun+"="+p.run, envTurn+"="+p.turn, byThisProcess())
+		endMarked(envRun+"="+p.job.Run, envTurn+"="+p.job.Turn, byThisProcess())
 	}
-	last := time.NewTimer(p.grace)
+	last := time.NewTimer(p.job.Grace)
 	defer last.Stop()
 	if !p.ends(last.C) {
 		p.stdout.abandon()
@@ -121,7 +155,7 @@ func (p *process) settle(cut bool) {
 }
 
 // ends waits until both streams have ended; false if it is late before.
-func (p *process) ends(late <-chan time.Time) bool {
+func (p *Process) ends(late <-chan time.Time) bool {
 	for p.open > 0 {
 		select {
 		case <-p.closed:

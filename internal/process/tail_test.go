@@ -1,10 +1,12 @@
-package provider
+package process
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"swarm"
 )
 
 func TestTail(t *testing.T) {
@@ -43,8 +45,8 @@ func TestTail(t *testing.T) {
 
 func TestTailKeepsMaxOutputByItself(t *testing.T) {
 	var tail Tail
-	_, _ = tail.Write(bytes.Repeat([]byte("x"), 3*MaxOutput))
-	if n := len(tail.Bytes()); n != MaxOutput {
+	_, _ = tail.Write(bytes.Repeat([]byte("x"), 3*swarm.MaxOutput))
+	if n := len(tail.Bytes()); n != swarm.MaxOutput {
 		t.Errorf("kept %d bytes", n)
 	}
 }

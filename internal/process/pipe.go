@@ -1,4 +1,4 @@
-package provider
+package process
 
 import (
 	"os"
@@ -64,10 +64,9 @@ func writeSome(f *os.File, text string) (rest string) {
 
 // A stream is what a program says on one of its pipes.
 type stream struct {
-	kind DeltaKind
 	from *os.File
 	tail Tail
-	live func(Delta)
+	live func(string)
 	one  *sync.Mutex // both streams of a program share the listener
 }
 
@@ -91,7 +90,7 @@ func (s *stream) read(closed chan<- struct{}) {
 		}
 		if whole > 0 && s.live != nil {
 			s.one.Lock()
-			s.live(Delta{Kind: s.kind, Text: string(piece[:whole])})
+			s.live(string(piece[:whole]))
 			s.one.Unlock()
 		}
 		if err != nil {

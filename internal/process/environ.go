@@ -1,4 +1,4 @@
-package provider
+package process
 
 import (
 	"maps"
@@ -11,6 +11,13 @@ import (
 	"swarm/internal/secret"
 )
 
+// A Mark is what a program is told about its turn, and what its processes are found by.
+type Mark struct {
+	Run, Task, Agent, Turn string
+	Iteration, Attempt     int
+	URL, Token             string // of our own server, as the agent may use it; "" = there is none
+}
+
 // Variables that a program is given about its turn. Whatever an outer swarm has set is not passed on.
 const (
 	envRun       = "SWARM_RUN_ID"
@@ -19,6 +26,8 @@ const (
 	envIteration = "SWARM_ITERATION"
 	envAttempt   = "SWARM_ATTEMPT"
 	envTurn      = "SWARM_TURN_ID"
+	envURL       = "SWARM_URL"
+	envToken     = "SWARM_AGENT_TOKEN"
 	envDriver    = "SWARM_DRIVER" // the process that has started it: one that took the run over may do the same turn
 )
 
@@ -27,9 +36,7 @@ const serverToken = "SWARM_TOKEN"
 
 var (
 	// ours nobody else may set: processes left behind are found by some of them, and the others would be lies.
-	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, serverToken, "PWD"}
-	// given are set when the request holds them, and are not passed on from an outer swarm.
-	given = []string{"SWARM_URL", "SWARM_AGENT_TOKEN"}
+	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, envURL, envToken, serverToken, "PWD"}
 )
 
 // vendors are the beginnings of the variables in which sellers of models expect their keys.
@@ -57,27 +64,27 @@ func IsProviderKey(name string) bool {
 	return false
 }
 
-// An environment is what the turns of one provider have in common.
-type environment struct {
+// An Environment is what all programs of one provider, or one server of tools, have in common.
+type Environment struct {
 	own    []string // this process's
 	shared []string // what every turn is given of it, and what the provider adds
 }
 
-// newEnvironment takes our environment without our token, without what an outer swarm has set and without keys to models,
-// and adds the provider's own variables.
-func newEnvironment(own []string, added map[string]string) (*environment, error) {
+// NewEnvironment takes our environment (own; nil = this process's) without our token, without what an outer swarm has set and
+// without keys to models, and adds the provider's own variables.
+func NewEnvironment(own []string, added map[string]string) (*Environment, error) {
 	if own == nil {
 		own = os.Environ()
 	}
 	if err := checkEnv(added); err != nil {
 		return nil, err
 	}
-	e := &environment{own: own}
+	e := &Environment{own: own}
 	e.shared = make([]string, 0, len(own)+len(added))
 	for _, kv := range own {
 		name, _, ok := strings.Cut(kv, "=")
 		_, replaced := added[name]
-		if !ok || replaced || slices.Contains(ours, name) || slices.Contains(given, name) || IsProviderKey(name) {
+		if !ok || replaced || slices.Contains(ours, name) || IsProviderKey(name) {
 			continue
 		}
 		e.shared = append(e.shared, kv)
@@ -89,35 +96,38 @@ func newEnvironment(own []string, added map[string]string) (*environment, error)
 // byThisProcess marks what this process has started.
 func byThisProcess() string { return envDriver + "=" + strconv.Itoa(os.Getpid()) }
 
-// of is the environment of one turn.
-func (e *environment) of(r Request, dir string) ([]string, error) {
-	if err := checkEnv(r.Env); err != nil {
+// Of is the environment of one program: with what is added for it, and the marks of its turn.
+func (e *Environment) Of(m Mark, added map[string]string, dir string) ([]string, error) {
+	if err := checkEnv(added); err != nil {
 		return nil, err
 	}
-	env := make([]string, 0, len(e.shared)+len(r.Env)+len(ours)+1)
-	if len(r.Env) == 0 {
+	env := make([]string, 0, len(e.shared)+len(added)+len(ours)+3)
+	if len(added) == 0 {
 		env = append(env, e.shared...)
 	} else {
 		for _, kv := range e.shared {
 			name, _, _ := strings.Cut(kv, "=")
-			if _, replaced := r.Env[name]; !replaced {
+			if _, replaced := added[name]; !replaced {
 				env = append(env, kv)
 			}
 		}
-		env = e.add(env, r.Env)
+		env = e.add(env, added)
 	}
 	if dir != "" {
 		env = append(env, "PWD="+dir)
 	}
+	if m.URL != "" {
+		env = append(env, envURL+"="+m.URL, envToken+"="+m.Token)
+	}
 	return append(env,
-		envRun+"="+r.Run, envTask+"="+r.Task, envAgent+"="+r.Agent, envTurn+"="+r.Turn,
-		envIteration+"="+strconv.Itoa(r.Iteration), envAttempt+"="+strconv.Itoa(r.Attempt), byThisProcess()), nil
+		envRun+"="+m.Run, envTask+"="+m.Task, envAgent+"="+m.Agent, envTurn+"="+m.Turn,
+		envIteration+"="+strconv.Itoa(m.Iteration), envAttempt+"="+strconv.Itoa(m.Attempt), byThisProcess()), nil
 }
 
 // add appends what a file's `env:` says, in the order of the names. `KEY: $NAME` takes the value from our own environment, so
 // that no secret has to stand in a file; for the key to a model, so does a `KEY:` without a value. One that is not set there
 // is not set at all.
-func (e *environment) add(env []string, added map[string]string) []string {
+func (e *Environment) add(env []string, added map[string]string) []string {
 	for _, name := range slices.Sorted(maps.Keys(added)) {
 		value := added[name]
 		from, taken := secret.Reference(value)
@@ -126,7 +136,7 @@ func (e *environment) add(env []string, added map[string]string) []string {
 		}
 		if taken {
 			var set bool
-			if value, set = e.lookup(from); !set {
+			if value, set = e.Lookup(from); !set {
 				continue
 			}
 		}
@@ -135,7 +145,8 @@ func (e *environment) add(env []string, added map[string]string) []string {
 	return env
 }
 
-func (e *environment) lookup(name string) (value string, ok bool) {
+// Lookup is a variable of our own environment, which a file may name.
+func (e *Environment) Lookup(name string) (value string, ok bool) {
 	if name == serverToken {
 		return "", false
 	}

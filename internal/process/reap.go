@@ -1,4 +1,4 @@
-package provider
+package process
 
 import (
 	"os"
@@ -14,11 +14,10 @@ func Reap(runID string, abandoned func() bool) (killed int) {
 	if runID == "" {
 		return 0
 	}
-	mark := envRun + "=" + runID
 	asked := map[int]bool{}
 	patience := time.Now().Add(DefaultGrace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		found := marked(mark)
+		found := OfRun(runID)
 		if len(found) == 0 || abandoned != nil && !abandoned() {
 			return len(asked)
 		}
@@ -29,16 +28,19 @@ func Reap(runID string, abandoned func() bool) (killed int) {
 		for _, pid := range found {
 			switch {
 			case late:
-				endOne(pid, syscall.SIGKILL, mark)
+				endOne(pid, syscall.SIGKILL, envRun+"="+runID)
 			case !asked[pid]:
-				endOne(pid, syscall.SIGTERM, mark)
-				endOne(pid, syscall.SIGCONT, mark)
+				endOne(pid, syscall.SIGTERM, envRun+"="+runID)
+				endOne(pid, syscall.SIGCONT, envRun+"="+runID)
 			}
 			asked[pid] = true
 		}
 		time.Sleep(pause)
 	}
 }
+
+// OfRun are the processes that bear the mark of a run, without this one and those that it runs under.
+func OfRun(runID string) []int { return marked(envRun + "=" + runID) }
 
 // Kill ends the processes of a run at once, without asking. This process drives it.
 func Kill(runID string) {
