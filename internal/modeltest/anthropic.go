@@ -1,30 +1,37 @@
 package modeltest
 
-import "encoding/json"
+import (
+	"crypto/rand"
+	"encoding/json"
+	"strings"
+)
 
 func readAnthropic(body []byte, r *Request) error {
 	var q struct {
 		Model    string
+		Stream   bool
+		System   content
 		Tools    []struct{ Name string }
 		Messages []struct {
-			Content []struct{ Type, Text, Content string }
+			Role    string
+			Content content
 		}
 	}
 	if err := json.Unmarshal(body, &q); err != nil {
 		return err
 	}
-	r.Model = q.Model
+	r.Model, r.Stream, r.System = q.Model, q.Stream, strings.Join(q.System.texts(), "\n")
 	for _, t := range q.Tools {
 		r.Tools = append(r.Tools, t.Name)
 	}
-	for i, m := range q.Messages {
+	for _, m := range q.Messages {
 		for _, c := range m.Content {
-			switch {
-			case i == 0:
-				r.Prompt += c.Text
-			case c.Type == "tool_result":
-				r.Results = append(r.Results, c.Content)
+			if c.Type == "tool_result" {
+				r.Results = append(r.Results, strings.Join(c.Content.texts(), "\n"))
 			}
+		}
+		if m.Role == "user" {
+			r.heard(m.Content.texts()...)
 		}
 	}
 	return nil
@@ -45,6 +52,7 @@ func (u Usage) anthropicInput() object {
 }
 
 func tellAnthropic(s *stage, a Answer) {
+	id := "msg_" + rand.Text()
 	if a.Plain {
 		usage := a.Usage.anthropicInput()
 		usage["output_tokens"] = a.Usage.Output
@@ -55,10 +63,10 @@ func tellAnthropic(s *stage, a Answer) {
 		for _, c := range a.Calls {
 			content = append(content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": json.RawMessage(c.Args)})
 		}
-		s.write(object{"type": "message", "role": "assistant", "content": content, "stop_reason": a.anthropicStop(), "usage": usage})
+		s.write(object{"id": id, "type": "message", "role": "assistant", "model": s.asked.Model, "content": content, "stop_reason": a.anthropicStop(), "usage": usage})
 		return
 	}
-	s.event("message_start", object{"message": object{"type": "message", "role": "assistant", "content": []any{}, "usage": a.Usage.anthropicInput()}})
+	s.event("message_start", object{"message": object{"id": id, "type": "message", "role": "assistant", "model": s.asked.Model, "content": []any{}, "usage": a.Usage.anthropicInput()}})
 	s.event("ping", object{})
 	index := 0
 	block := func(start object, key, kind string, parts []string) bool {

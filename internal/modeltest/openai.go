@@ -1,31 +1,39 @@
 package modeltest
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 func readOpenAI(body []byte, r *Request) error {
 	var q struct {
-		Model string
-		Tools []struct {
+		Model  string
+		Stream bool
+		Tools  []struct {
 			Function struct{ Name string }
 		}
-		Messages []struct{ Role, Content string }
+		Messages []struct {
+			Role    string
+			Content content
+		}
 	}
 	if err := json.Unmarshal(body, &q); err != nil {
 		return err
 	}
-	r.Model = q.Model
+	r.Model, r.Stream = q.Model, q.Stream
 	for _, t := range q.Tools {
 		r.Tools = append(r.Tools, t.Function.Name)
 	}
 	for _, m := range q.Messages {
 		switch m.Role {
+		case "system", "developer":
+			r.System += strings.Join(m.Content.texts(), "\n")
 		case "user":
-			r.Prompt += m.Content
+			r.heard(m.Content.texts()...)
 		case "tool":
-			r.Results = append(r.Results, m.Content)
+			r.Results = append(r.Results, strings.Join(m.Content.texts(), "\n"))
 		}
 	}
 	return nil
@@ -50,17 +58,18 @@ func openaiCall(i int, c Call) object {
 }
 
 func tellOpenAI(s *stage, a Answer) {
+	id := "chatcmpl-" + rand.Text()
 	if a.Plain {
 		var calls []object
 		for i, c := range a.Calls {
 			calls = append(calls, openaiCall(i, c))
 		}
-		s.write(object{"object": "chat.completion", "usage": a.Usage.openai(), "choices": []object{{"index": 0, "finish_reason": a.openaiStop(),
+		s.write(object{"id": id, "object": "chat.completion", "model": s.asked.Model, "usage": a.Usage.openai(), "choices": []object{{"index": 0, "finish_reason": a.openaiStop(),
 			"message": object{"role": "assistant", "content": a.Text, "tool_calls": calls}}}})
 		return
 	}
 	chunk := func(delta object, stop any) {
-		s.event("", object{"object": "chat.completion.chunk", "choices": []object{{"index": 0, "delta": delta, "finish_reason": stop}}})
+		s.event("", object{"id": id, "object": "chat.completion.chunk", "model": s.asked.Model, "choices": []object{{"index": 0, "delta": delta, "finish_reason": stop}}})
 	}
 	chunk(object{"role": "assistant", "content": ""}, nil)
 	for _, p := range pieces(a.Thinking) {
@@ -85,6 +94,6 @@ func tellOpenAI(s *stage, a Answer) {
 		}
 	}
 	chunk(object{}, a.openaiStop())
-	s.event("", object{"object": "chat.completion.chunk", "choices": []any{}, "usage": a.Usage.openai()})
+	s.event("", object{"id": id, "object": "chat.completion.chunk", "model": s.asked.Model, "choices": []any{}, "usage": a.Usage.openai()})
 	fmt.Fprint(s, "data: [DONE]\n\n")
 }

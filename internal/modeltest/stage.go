@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ type stage struct {
 	http.ResponseWriter
 	server  *Server
 	request *http.Request
+	asked   Request
 	answer  Answer
 }
 
@@ -26,13 +28,16 @@ func (s *stage) play(tell func(*stage, Answer)) {
 	if a.AfterMS != 0 {
 		s.Header().Set("Retry-After-Ms", strconv.FormatFloat(a.AfterMS, 'f', -1, 64))
 	}
+	for name, value := range a.Headers {
+		s.Header().Set(name, value)
+	}
 	if a.Location != "" {
 		s.Header().Set("Location", a.Location)
 	}
 	if a.Status != 0 && a.Status != http.StatusOK {
 		s.Header().Set("Content-Type", "application/json")
 		s.WriteHeader(a.Status)
-		s.write(object{"type": "error", "error": object{"type": a.errorType(), "message": a.Message, "code": nil}})
+		s.write(s.problem())
 		return
 	}
 	if a.Plain {
@@ -41,6 +46,20 @@ func (s *stage) play(tell func(*stage, Answer)) {
 		s.Header().Set("Content-Type", "text/event-stream")
 	}
 	tell(s, a)
+}
+
+// problem is an error as the protocol writes it.
+func (s *stage) problem() object {
+	a := s.answer
+	if s.asked.Protocol != "gemini" {
+		return object{"type": "error", "error": object{"type": a.errorType(), "message": a.Message, "code": nil}}
+	}
+	words := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE"}
+	e := object{"code": a.Status, "message": a.Message, "status": cmp.Or(a.Type, words[a.Status], "UNKNOWN")}
+	if a.After != "" {
+		e["details"] = []object{{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": a.After + "s"}}
+	}
+	return object{"error": e}
 }
 
 func (a Answer) errorType() string {
@@ -68,7 +87,7 @@ func (s *stage) write(v any) {
 	_, _ = s.Write(b) // who no longer reads is part of the test
 }
 
-// event sends one, at once. Anthropic's have names.
+// event sends one, at once. Anthropic's and those of Responses have names.
 func (s *stage) event(name string, v object) {
 	if name != "" {
 		fmt.Fprintf(s, "event: %s\n", name)
@@ -105,7 +124,22 @@ func (s *stage) trouble(i, n int) (over bool) {
 	case HalfJSON:
 		fmt.Fprint(s, "data: {\"type\":\"content_block_delta\",\"choices\":[{\"del\n\n")
 	case Overload:
-		s.event("error", object{"error": object{"type": "overloaded_error", "message": "Overloaded"}})
+		s.overload()
 	}
 	return true
+}
+
+// overload is an error after the answer has begun.
+func (s *stage) overload() {
+	a := s.answer
+	message := cmp.Or(a.Message, "Overloaded")
+	switch s.asked.Protocol {
+	case "responses":
+		s.event("response.failed", object{"response": object{"object": "response", "status": "failed", "output": []any{},
+			"error": object{"code": cmp.Or(a.Type, "server_is_overloaded"), "message": message}}})
+	case "gemini":
+		s.event("", object{"error": object{"code": 503, "message": message, "status": cmp.Or(a.Type, "UNAVAILABLE")}})
+	default:
+		s.event("error", object{"error": object{"type": cmp.Or(a.Type, "overloaded_error"), "message": message}})
+	}
 }
