@@ -1,20 +1,82 @@
 package modeltest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// aside says what a request is for if it is no turn of an agent, or "". Coding agents are known by how they name themselves.
+// codingAgents is how they begin to name themselves.
+var codingAgents = []string{"claude-cli/", "codex", "GeminiCLI", "opencode/"}
+
+// aside says what a request is for if it is no turn of an agent, or "". A coding agent always offers tools in its turns, and never
+// when it wants a title, a summary or a guess; that and the length of its prompt, for which Gemini has a call of its own, is all there
+// is to know. Whoever is no coding agent has nothing but turns.
 func aside(r Request) string {
-	return ""
+	agent := r.Header.Get("User-Agent")
+	switch {
+	case strings.HasSuffix(r.Path, ":countTokens"):
+		return "the length of a prompt"
+	case len(r.Tools) > 0 || !slices.ContainsFunc(codingAgents, func(name string) bool { return strings.HasPrefix(agent, name) }):
+		return ""
+	}
+	return "something without tools"
 }
 
-// blandly answers what is asked aside.
+// blandly answers what is asked aside: with a few words, or in the form that is asked for.
 func blandly(r Request) Answer {
-	return Answer{Text: "A conversation", Usage: Usage{Input: 10, Output: 2}}
+	a := Answer{Text: "A conversation", Usage: Usage{Input: 10, Output: 2}}
+	var q struct {
+		GenerationConfig struct{ ResponseSchema, ResponseJSONSchema *form } // gemini
+		OutputConfig     struct{ Format struct{ Schema *form } }            `json:"output_config"` // anthropic
+		ResponseFormat   struct {                                           // openai
+			JSONSchema struct{ Schema *form } `json:"json_schema"`
+		} `json:"response_format"`
+		Text struct{ Format struct{ Schema *form } } // responses
+	}
+	if json.Unmarshal(r.Body, &q) != nil {
+		return a
+	}
+	f := cmp.Or(q.GenerationConfig.ResponseSchema, q.GenerationConfig.ResponseJSONSchema, q.OutputConfig.Format.Schema, q.ResponseFormat.JSONSchema.Schema, q.Text.Format.Schema)
+	if f != nil {
+		text, err := json.Marshal(f.example())
+		if err != nil {
+			panic(err) // it holds nothing but what JSON can
+		}
+		a.Text = string(text)
+	}
+	return a
+}
+
+// A form is as much of a JSON Schema as clients ask aside with.
+type form struct {
+	Type       any
+	Enum       []any
+	Properties map[string]form
+}
+
+func (f form) example() any {
+	if len(f.Enum) > 0 {
+		return f.Enum[0]
+	}
+	switch kind, _ := f.Type.(string); strings.ToLower(kind) {
+	case "object":
+		all := object{}
+		for name, property := range f.Properties {
+			all[name] = property.example()
+		}
+		return all
+	case "array":
+		return []any{}
+	case "integer", "number":
+		return 1
+	case "boolean":
+		return false
+	}
+	return "a conversation"
 }
 
 // serveRest serves what clients ask that is nothing to a model: whether somebody is there, which models there are, how long a
@@ -42,5 +104,3 @@ func reply(w http.ResponseWriter, v object) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v) // who no longer reads is part of the test
 }
-
-var _ = strings.Contains

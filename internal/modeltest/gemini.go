@@ -102,5 +102,5 @@ func tellGemini(s *stage, a Answer) {
 	if len(parts) == 0 && s.trouble(0, 0) {
 		return
 	}
-	s.event("", chunk(stop, calls...))
+	s.event("", chunk(stop, append([]object{{"text": ""}}, calls...)...))
 }
