@@ -26,6 +26,7 @@ type Plan struct {
 	Edges       []Edge         `json:"edges,omitempty"`
 	Providers   []ProviderSpec `json:"providers,omitempty"`    // those that the agents use
 	Servers     []ToolServer   `json:"servers,omitempty"`      // MCP servers whose tools agents may use
+	Approvals   Approvals      `json:"approvals,omitzero"`     // what a person is asked
 	MaxParallel int            `json:"max_parallel,omitempty"` // turns at once; 0 = no limit
 	Budget      Budget         `json:"budget,omitzero"`
 	Stdin       Hash           `json:"stdin,omitempty"` // what {{STDIN}} stands for
@@ -141,6 +142,11 @@ type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Both bool   `json:"both,omitempty"`
+}
+
+// Approvals say what happens when an agent may do something only if it is allowed: ask a person, auto, or deny; "" is ask.
+type Approvals struct {
+	Tools string `json:"tools,omitempty"` // a tool that its program wants to use
 }
 
 // A ToolServer is an MCP server: a program that is spoken to over its standard input and output, or a URL.

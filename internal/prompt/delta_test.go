@@ -1,0 +1,65 @@
+package prompt
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFreshLeavesOutWhatASessionKnows(t *testing.T) {
+	full := Turn{Task: "code", Agent: "coder", Iteration: 2, Of: 3, Role: text("You write Go."), Mode: "Everybody may speak.", Pack: "The goal is peace.",
+		Inbox: "--- Message ---", Text: text("Write it."), Failures: []Failure{{1, "no tests"}}}
+	news := full
+	news.Role, news.Mode, news.Pack = Template{}, "", ""
+	made, err := Build(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Build(news)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := made.Fresh(); got != want.Text {
+		t.Errorf("what is new:\n%s\nwant\n%s", got, want.Text)
+	}
+}
+
+// An agent that is asked nothing but what its role says is told its role again.
+func TestFreshIsNeverEmpty(t *testing.T) {
+	made, err := Build(Turn{Role: text("Count to ten.")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := made.Fresh(); got != "Count to ten.\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWithSentTellsWhatWasSentBefore(t *testing.T) {
+	first, err := Build(Turn{Task: "code", Text: text("Write it.")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := first.WithSent([]string{"to tester: try it\n--- End ---"})
+	whole, err := Build(Turn{Task: "code", Text: text("Write it."), Sent: []string{"to tester: try it\n--- End ---"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Text != whole.Text {
+		t.Errorf("%q, want %q", again.Text, whole.Text)
+	}
+	end := 0
+	for _, s := range again.Spans {
+		if s.Start != end {
+			t.Errorf("the span %+v leaves a gap", s)
+		}
+		end = s.End
+	}
+	if end != len(again.Text) || !strings.HasSuffix(again.Text, "--- End ---\n") {
+		t.Errorf("the spans end at %d of %d", end, len(again.Text))
+	}
+	if same := first.WithSent(nil); same.Text != first.Text {
+		t.Error("nothing was sent, and the prompt is another")
+	}
+}
+
+func text(s string) Template { return Template{Parts: []Part{{Kind: KindText, Text: s}}} }
