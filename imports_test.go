@@ -42,6 +42,10 @@ var house = map[string]room{
 		"swarm":                 nouns,
 		"swarm/internal/prompt": "what is asked of an agent in a line is a prompt like any other",
 	}},
+	"swarm/internal/mail": {1, map[string]string{
+		"swarm":                 nouns,
+		"swarm/internal/prompt": "what others wrote is made safe for a prompt in one place",
+	}},
 	"swarm/internal/secret":   {1, nil},
 	"swarm/internal/schema":   {1, nil},
 	"swarm/internal/yamlfile": {1, map[string]string{"swarm": nouns}},
@@ -88,6 +92,11 @@ var house = map[string]room{
 	"swarm/internal/home":    {3, map[string]string{"swarm": nouns}},
 	"swarm/internal/project": {3, map[string]string{"swarm": nouns}},
 	"swarm/internal/tree":    {3, map[string]string{"swarm": nouns}},
+	"swarm/internal/office": {3, map[string]string{
+		"swarm":                   nouns,
+		"swarm/internal/mail":     "the rules of post",
+		"swarm/internal/provider": "how agents are told of tools",
+	}},
 	"swarm/internal/turn": {3, map[string]string{
 		"swarm":                   nouns,
 		"swarm/internal/flow":     "a turn answers a loop's call",
@@ -169,6 +178,7 @@ var house = map[string]room{
 	}},
 
 	"swarm/internal/modeltest": {7, nil},
+	"swarm/internal/npmtest":   {7, nil},
 	"swarm/internal/storetest": {7, map[string]string{"swarm": nouns}},
 	"swarm/internal/engine/enginetest": {7, map[string]string{
 		"swarm":                    nouns,

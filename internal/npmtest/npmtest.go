@@ -1,0 +1,30 @@
+// Package npmtest finds the programs from npm that tests start: the real coding agents, and the peers of protocols. scripts/npm.sh
+// puts them outside of the tree; a test whose program is not there is skipped and says so.
+package npmtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Path is where a package's program is: Path(t, "@openai/codex@0.166.0", "codex").
+func Path(t testing.TB, spec, program string) string {
+	t.Helper()
+	file := filepath.Join(cache(), "npm", filepath.FromSlash(spec), "node_modules", ".bin", program)
+	if _, err := os.Stat(file); err != nil {
+		t.Skipf("skipped: not installed: %s (make test-agents installs it)", spec)
+	}
+	return file
+}
+
+// cache is the folder that scripts/npm.sh uses too.
+func cache() string {
+	if dir := os.Getenv("SWARM_TEST_CACHE"); dir != "" {
+		return dir
+	}
+	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "swarm-test")
+	}
+	return filepath.Join(os.Getenv("HOME"), ".cache", "swarm-test")
+}
