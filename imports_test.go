@@ -132,6 +132,11 @@ var house = map[string]room{
 		"swarm/internal/engine":       "the contract of what drives a run",
 		"swarm/internal/engine/local": "which drives it, in this process",
 	}},
+	"swarm/internal/httpd": {5, map[string]string{
+		"swarm":                   nouns,
+		"swarm/internal/provider": "how a tool is told of, and the door that `swarm mcp` goes through",
+		"swarm/internal/schema":   "what comes in is held against what a tool takes",
+	}},
 	"swarm/internal/term": {5, map[string]string{
 		"swarm":                   nouns,
 		"swarm/internal/plan":     "what a task waits for, in words",
@@ -173,10 +178,12 @@ var house = map[string]room{
 		"swarm/internal/run":      "runs are started, resumed and spoken to",
 		"swarm/internal/line":     "who is always there: the agent that tells a person",
 		"swarm/internal/session":  "conversations",
+		"swarm/internal/httpd":    "`swarm mcp`",
 		"swarm/internal/repl":     "and what they look like",
 		"swarm/internal/term":     "what it looks like",
 	}},
 
+	"swarm/internal/npmtest":   {7, nil},
 	"swarm/internal/modeltest": {7, nil},
 	"swarm/internal/npmtest":   {7, nil},
 	"swarm/internal/storetest": {7, map[string]string{"swarm": nouns}},

@@ -17,10 +17,13 @@ func CheckAgentName(name string) error {
 	return checkName("agent", name, false, "a-z, 0-9 and -, beginning with a letter, not ending in -, at most 63 characters")
 }
 
-// CheckTaskName says what is wrong with a task's or topic's name.
-func CheckTaskName(name string) error {
-	return checkName("task", name, true, "a-z, 0-9, - and _, beginning with a letter, not ending in -, at most 63 characters")
-}
+// CheckTaskName says what is wrong with a task's name.
+func CheckTaskName(name string) error { return checkName("task", name, true, taskRule) }
+
+// CheckTopicName says what is wrong with a topic's name.
+func CheckTopicName(name string) error { return checkName("topic", name, true, taskRule) }
+
+const taskRule = "a-z, 0-9, - and _, beginning with a letter, not ending in -, at most 63 characters"
 
 func checkName(what, name string, underscore bool, rule string) error {
 	switch {

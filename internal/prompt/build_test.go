@@ -140,6 +140,8 @@ func TestEscape(t *testing.T) {
 		{"--- End ---\n--- End ---", "\\--- End ---\n\\--- End ---"},
 		{"--- Why attempt 2", `\--- Why attempt 2`},
 		{"--- Output already sent", `\--- Output already sent`},
+		{"--- Message 1 from", `\--- Message 1 from`},
+		{"--- End message 1 ---", `\--- End message 1 ---`},
 		{"a --- End ---", "a --- End ---"},
 		{"--- End", "--- End"},
 		{"---- End ---", "---- End ---"},

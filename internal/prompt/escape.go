@@ -30,8 +30,9 @@ var guarded = []struct {
 	heads  []opening
 }{
 	{"Output ", []opening{{"--- ", "from task"}, {"[", "from @"}, {"--- ", "already sent"}}},
-	{"End ", []opening{{"--- ", "output from task"}, {"--- ", "---"}}},
+	{"End ", []opening{{"--- ", "output from task"}, {"--- ", "---"}, {"--- ", "message"}}},
 	{"Why attempt", []opening{{"--- ", ""}}},
+	{"Message ", []opening{{"--- ", ""}}}, // of mail
 }
 
 type opening struct{ before, after string }

@@ -84,7 +84,7 @@ func FuzzBuild(f *testing.F) {
 }
 
 var (
-	aFence = regexp.MustCompile(`^(--- Output from task|--- End output from task|\[Output from @|--- Why attempt|--- End ---|--- Output already sent)`)
+	aFence = regexp.MustCompile(`^(--- Output from task|--- End output from task|\[Output from @|--- Why attempt|--- End ---|--- Output already sent|--- Message |--- End message)`)
 	lines  = regexp.MustCompile("\r\n|[\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029]")
 )
 

@@ -1,0 +1,159 @@
+package mail
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"swarm"
+)
+
+// A Draft is what an agent hands in to be sent: the arguments of send_handoff.
+type Draft struct {
+	From       string // whom it claims to be from; "" = it claims nothing
+	To         string
+	Message    string
+	Structured json.RawMessage // nil = none
+	Artifacts  []swarm.ArtifactRef
+	Status     *swarm.PayloadStatus
+	Response   *swarm.Response
+	ContextRef string
+	// Type is "handoff" (the default) or "signal", which are the kinds of envelopes. Every other word is a handoff of that type
+	// and stands in the envelope as meta.type: request, offer, accept, delegation, info, …
+	Type string
+	ID   string // "" = one is made
+}
+
+// Expectations are what a sender can say about an answer.
+var Expectations = []string{"none", "optional", "required"}
+
+// ReadDraft reads the arguments of send_handoff. Numbers within structured stay exactly as they are written.
+func ReadDraft(args []byte) (Draft, error) {
+	a := ReadArgs(args, "to", "message", "structured", "artifacts", "status", "response", "contextRef", "type", "id", "fromNodeId")
+	a.Need("to", "message")
+	d := Draft{From: a.Text("fromNodeId"), To: a.Text("to"), Message: a.Text("message"), Structured: a.JSON("structured"),
+		ContextRef: a.Text("contextRef"), Type: a.Text("type"), ID: a.Text("id")}
+	for _, in := range a.Objects("artifacts", "type", "ref") {
+		in.Need("ref")
+		d.Artifacts = append(d.Artifacts, swarm.ArtifactRef{Type: in.Text("type"), Ref: in.Text("ref")})
+	}
+	if a.Has("status") {
+		in := a.Object("status", "ok", "reason")
+		in.Need("ok")
+		d.Status = &swarm.PayloadStatus{OK: in.Bool("ok"), Reason: in.Text("reason")}
+	}
+	if a.Has("response") {
+		in := a.Object("response", "expectation", "replyTo")
+		in.Need("expectation")
+		d.Response = &swarm.Response{Expectation: in.Text("expectation"), ReplyTo: in.Text("replyTo")}
+	}
+	if err := a.Err(); err != nil {
+		return Draft{}, err
+	}
+	return d, nil
+}
+
+// Redacted is the draft without secrets.
+func (d Draft) Redacted(redact func([]byte) []byte) Draft {
+	text := func(s string) string { return string(redact([]byte(s))) }
+	d.From, d.To, d.Message, d.ContextRef, d.Type, d.ID = text(d.From), text(d.To), text(d.Message), text(d.ContextRef), text(d.Type), text(d.ID)
+	d.Structured = RedactJSON(d.Structured, redact)
+	d.Artifacts = slices.Clone(d.Artifacts)
+	for i := range d.Artifacts {
+		d.Artifacts[i] = swarm.ArtifactRef{Type: text(d.Artifacts[i].Type), Ref: text(d.Artifacts[i].Ref)}
+	}
+	if d.Status != nil {
+		d.Status = &swarm.PayloadStatus{OK: d.Status.OK, Reason: text(d.Status.Reason)}
+	}
+	if d.Response != nil {
+		d.Response = &swarm.Response{Expectation: text(d.Response.Expectation), ReplyTo: text(d.Response.ReplyTo)}
+	}
+	return d
+}
+
+// RedactJSON is a value that was read here, without secrets. One that is no JSON any more, because a number was a secret, becomes a
+// string.
+func RedactJSON(value json.RawMessage, redact func([]byte) []byte) json.RawMessage {
+	if value == nil {
+		return nil
+	}
+	clean := redact(slices.Clone(value))
+	if json.Valid(clean) {
+		return clean
+	}
+	quoted, err := json.Marshal(string(clean))
+	if err != nil {
+		return json.RawMessage("null") // a string can always be written
+	}
+	return quoted
+}
+
+// Check says what is wrong with a draft, whoever sends it.
+func (d Draft) Check() error {
+	switch {
+	case strings.TrimSpace(d.Message) == "":
+		return swarm.Errorf(swarm.BadInput, "the message is empty").WithHint("say in a few words what you hand over")
+	case len(d.Message) > MaxMessage:
+		return swarm.Errorf(swarm.BadInput, "the message has %d bytes; %d are allowed", len(d.Message), MaxMessage).WithHint("%s", useArtifact)
+	case d.Structured != nil && !json.Valid(d.Structured):
+		return swarm.Errorf(swarm.BadInput, "structured is not JSON")
+	case d.Type != "" && !isWord(d.Type, swarm.MaxName):
+		return swarm.Errorf(swarm.BadInput, "%s is not a type of a message", swarm.Quote(d.Type)).
+			WithHint("write handoff, signal, or one word such as info, request or answer")
+	case d.ID != "" && !isWord(d.ID, maxID):
+		return swarm.Errorf(swarm.BadInput, "%s is not an id", swarm.Quote(d.ID)).
+			WithHint("ids are made of A-Z, a-z, 0-9 and . _ : -, at most %d characters; leave it out and one is made", maxID)
+	case d.ContextRef != "" && !isPack(d.ContextRef):
+		return swarm.Errorf(swarm.BadInput, "%s does not refer to a context pack", swarm.Quote(d.ContextRef)).WithHint("write contextpack://pack/ID")
+	case len(d.Artifacts) > maxArtifacts:
+		return swarm.Errorf(swarm.BadInput, "the message has %d artifacts; %d are allowed", len(d.Artifacts), maxArtifacts)
+	case d.Response != nil && !slices.Contains(Expectations, d.Response.Expectation):
+		return swarm.Errorf(swarm.BadInput, "response.expectation cannot be %s", swarm.Quote(d.Response.Expectation)).
+			WithHint("write %s", strings.Join(Expectations, ", "))
+	}
+	for _, a := range d.Artifacts {
+		if kind, _ := splitRef(a.Ref); kind == "" {
+			return swarm.Errorf(swarm.BadInput, "%s does not refer to an artifact", swarm.Quote(a.Ref)).
+				WithHint("write artifact://KIND/ID, as put_artifact answers it")
+		}
+		if a.Type != "" && !isWord(a.Type, swarm.MaxName) {
+			return swarm.Errorf(swarm.BadInput, "%s is not a type of an artifact", swarm.Quote(a.Type)).WithHint("write one word such as diff, log or report")
+		}
+	}
+	return nil
+}
+
+const packPrefix = "contextpack://pack/"
+
+func isPack(ref string) bool {
+	id, ok := strings.CutPrefix(ref, packPrefix)
+	return ok && isWord(id, maxID)
+}
+
+// splitRef is the kind and the id of artifact://kind/id, or nothing when it is something else.
+func splitRef(ref string) (kind, id string) {
+	rest, ok := strings.CutPrefix(ref, "artifact://")
+	if !ok {
+		return "", ""
+	}
+	kind, id, _ = strings.Cut(rest, "/")
+	if !isWord(kind, swarm.MaxName) || !isWord(id, maxID) {
+		return "", ""
+	}
+	return kind, id
+}
+
+// isWord says whether s can stand in a reference, an id or a type.
+func isWord(s string, most int) bool {
+	if s == "" || len(s) > most {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,135 @@
+package mail
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"swarm"
+)
+
+// Rules are who is there and who may write to whom. They grow with the plan, and belong to one goroutine at a time.
+type Rules struct {
+	agents   []string          // in the file's order
+	known    map[string]bool   //
+	copy     map[string]string // the ".2" of an agent that is a copy
+	doers    map[string]string // by task: who does it
+	edges    map[[2]string]bool
+	everyone bool // everybody may write to everybody
+}
+
+// NewRules are the rules of these plans.
+func NewRules(plans ...*swarm.Plan) *Rules {
+	r := &Rules{known: map[string]bool{}, copy: map[string]string{}, doers: map[string]string{}, edges: map[[2]string]bool{}}
+	for _, p := range plans {
+		r.Add(p)
+	}
+	return r
+}
+
+// Add lets a plan join. Edges are those that it declares, and those of its dependencies: who works for another may hand to it.
+func (r *Rules) Add(p *swarm.Plan) {
+	r.everyone = r.everyone || p.Kind == swarm.SwarmRun
+	for _, a := range p.Agents {
+		if r.known[a.Name] {
+			continue
+		}
+		r.known[a.Name] = true
+		r.agents = append(r.agents, a.Name)
+		if a.Base != "" {
+			r.copy[a.Name] = strings.TrimPrefix(a.Name, a.Base)
+		}
+	}
+	for _, e := range p.Edges {
+		r.join(e.From, e.To)
+		if e.Both {
+			r.join(e.To, e.From)
+		}
+	}
+	for _, t := range p.Tasks {
+		r.doers[t.Name] = t.Agent
+	}
+	for _, t := range p.Tasks {
+		for _, d := range t.DependsOn {
+			if doer := r.doers[d.Task]; doer != "" {
+				r.join(doer, t.Agent)
+			}
+		}
+	}
+}
+
+func (r *Rules) join(from, to string) {
+	if from != to {
+		r.edges[[2]string{from, to}] = true
+	}
+}
+
+// Agents are all there are, in the file's order.
+func (r *Rules) Agents() []string { return r.agents }
+
+// Receivers are those to whom an agent may write, in the file's order.
+func (r *Rules) Receivers(from string) (names []string) {
+	for _, to := range r.agents {
+		if r.may(from, to) {
+			names = append(names, to)
+		}
+	}
+	return names
+}
+
+func (r *Rules) may(from, to string) bool {
+	return from != to && (r.everyone || r.edges[[2]string{from, to}])
+}
+
+// find is the agent that somebody means by a name, in whatever case it is written. A copy means the copies beside it.
+func (r *Rules) find(speaker, name string) (string, bool) {
+	name = strings.ToLower(strings.TrimSpace(name))
+	if beside := name + r.copy[speaker]; r.known[beside] {
+		return beside, true
+	}
+	return name, r.known[name]
+}
+
+func (r *Rules) unknown(name string) error {
+	e := swarm.Errorf(swarm.BadInput, "Unknown agent: '%s'. Valid agents: %s", short(name), list(r.agents))
+	if near := swarm.Nearest(name, r.agents); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return e
+}
+
+func (r *Rules) noEdge(from, to string) error {
+	return swarm.Errorf(swarm.BadInput, "there is no edge from %s to %s. %s may write to: %s", from, to, from, list(r.Receivers(from))).
+		WithHint(`write to one of those; a person can allow more in swarm.yaml, with edges: ["%s -> %s"]`, from, to)
+}
+
+func list(names []string) string {
+	const most = 50
+	switch n := len(names); {
+	case n == 0:
+		return "nobody"
+	case n > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// short is what somebody wrote, as a part of one line.
+func short(text string) string {
+	const most = 60
+	text = oneLine(text)
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// oneLine is text without anything that a terminal or a reader may take for more than a letter.
+func oneLine(text string) string {
+	return strings.TrimSpace(strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(text, "\uFFFD")))
+}

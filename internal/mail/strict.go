@@ -1,0 +1,276 @@
+package mail
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"swarm"
+)
+
+const (
+	maxArgs  = 32 << 20 // bytes of a call's arguments
+	maxDepth = 100      // of lists and objects within each other
+)
+
+// Args are the arguments of a tool, read strictly: encoding/json by itself takes a key twice, folds the case of names and
+// leaves alone what follows. The first thing that is wrong is kept, and Err tells it, so that a reader of arguments can be
+// written without a branch after each.
+type Args struct {
+	path   string // of an object within them: "response."
+	fields map[string]json.RawMessage
+	err    *error // shared with the objects within
+}
+
+// ReadArgs reads one object with no other fields than the named ones. No bytes are an empty object.
+func ReadArgs(text []byte, names ...string) *Args {
+	a := &Args{err: new(error)}
+	if len(text) > maxArgs {
+		a.fail(swarm.Errorf(swarm.BadInput, "the arguments have %d bytes; %d are allowed", len(text), maxArgs))
+		return a
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return a
+	}
+	one, err := oneSpelling(text)
+	if err != nil {
+		a.fail(err)
+		return a
+	}
+	a.open(one, names)
+	return a
+}
+
+// Err is the first thing that was wrong.
+func (a *Args) Err() error { return *a.err }
+
+func (a *Args) fail(err error) {
+	if *a.err == nil {
+		*a.err = err
+	}
+}
+
+func (a *Args) wrong(name, want string) {
+	a.fail(swarm.Errorf(swarm.BadInput, "the argument %q must be %s", a.path+name, want))
+}
+
+// open takes the fields of an object, and refuses those that have no name here.
+func (a *Args) open(object json.RawMessage, names []string) {
+	if string(object) == "null" {
+		return
+	}
+	if err := json.Unmarshal(object, &a.fields); err != nil {
+		a.fail(swarm.Errorf(swarm.BadInput, "%s must be an object", a.noun()))
+		return
+	}
+	var unknown []string
+	for name := range a.fields {
+		if !slices.Contains(names, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		name := slices.Min(unknown)
+		a.fail(swarm.Errorf(swarm.BadInput, "there is no argument %s", swarm.Quote(a.path+name)).WithHint("%s", swarm.DidYouMean(name, names)))
+	}
+}
+
+func (a *Args) noun() string {
+	if a.path == "" {
+		return "the arguments"
+	}
+	return fmt.Sprintf("the argument %q", strings.TrimSuffix(a.path, "."))
+}
+
+// Need says that these may not be left out.
+func (a *Args) Need(names ...string) {
+	for _, name := range names {
+		if !a.Has(name) {
+			a.fail(swarm.Errorf(swarm.BadInput, "the argument %q is missing", a.path+name))
+		}
+	}
+}
+
+// Has says whether an argument is given; null counts as left out, because models write it for what they do not want to say.
+func (a *Args) Has(name string) bool {
+	value, ok := a.fields[name]
+	return ok && string(value) != "null"
+}
+
+// Text is an argument that is a string, or "".
+func (a *Args) Text(name string) (text string) {
+	if a.Has(name) && json.Unmarshal(a.fields[name], &text) != nil {
+		a.wrong(name, "a string")
+	}
+	return text
+}
+
+// Bool is an argument that is true or false.
+func (a *Args) Bool(name string) (yes bool) {
+	if a.Has(name) && json.Unmarshal(a.fields[name], &yes) != nil {
+		a.wrong(name, "true or false")
+	}
+	return yes
+}
+
+// Int is an argument that is a whole number from least to most, or otherwise when it is left out.
+func (a *Args) Int(name string, otherwise, least, most int64) int64 {
+	if !a.Has(name) {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(string(a.fields[name]), 10, 64)
+	if err != nil || n < least || n > most {
+		a.wrong(name, fmt.Sprintf("a whole number from %d to %d", least, most))
+		return otherwise
+	}
+	return n
+}
+
+// JSON is an argument of any kind, or nil.
+func (a *Args) JSON(name string) json.RawMessage {
+	if !a.Has(name) {
+		return nil
+	}
+	return a.fields[name]
+}
+
+// Object is an argument that is an object itself.
+func (a *Args) Object(name string, names ...string) *Args {
+	in := &Args{path: a.path + name + ".", err: a.err}
+	if a.Has(name) {
+		in.open(a.fields[name], names)
+	}
+	return in
+}
+
+// Objects is an argument that is a list of objects.
+func (a *Args) Objects(name string, names ...string) []*Args {
+	if !a.Has(name) {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(a.fields[name], &list) != nil {
+		a.wrong(name, "a list")
+		return nil
+	}
+	var all []*Args
+	for i, item := range list {
+		in := &Args{path: fmt.Sprintf("%s%s[%d].", a.path, name, i), err: a.err}
+		in.open(item, names)
+		all = append(all, in)
+	}
+	return all
+}
+
+// oneSpelling is a JSON value as it is written here: without blanks, each string in the shortest way, each number as it was.
+// What says the same is then the same bytes, and a secret cannot hide behind an escape.
+func oneSpelling(text []byte) (json.RawMessage, error) {
+	if !utf8.Valid(text) {
+		return nil, swarm.Errorf(swarm.BadInput, "the arguments are not UTF-8")
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(text, &whole); err != nil { // also finds what follows the value
+		return nil, swarm.Errorf(swarm.BadInput, "the arguments are not JSON: %v", err).WithHint("write one JSON object and nothing after it")
+	}
+	s := speller{in: json.NewDecoder(bytes.NewReader(text))}
+	s.in.UseNumber()
+	s.strings = json.NewEncoder(&s.out)
+	s.strings.SetEscapeHTML(false)
+	if err := s.value(maxDepth); err != nil {
+		return nil, err
+	}
+	return s.out.Bytes(), nil
+}
+
+// A speller writes the tokens of a value that is known to be JSON.
+type speller struct {
+	in      *json.Decoder
+	out     bytes.Buffer
+	strings *json.Encoder
+}
+
+func (s *speller) value(depth int) error {
+	token, err := s.in.Token()
+	if err != nil {
+		return swarm.Errorf(swarm.BadInput, "the arguments are not JSON: %v", err)
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		if depth == 0 {
+			return swarm.Errorf(swarm.BadInput, "the arguments are nested deeper than %d levels", maxDepth)
+		}
+		s.out.WriteByte(byte(t))
+		if t == '{' {
+			err = s.members(depth - 1)
+		} else {
+			err = s.items(depth - 1)
+		}
+	case string:
+		err = s.text(t)
+	case json.Number:
+		s.out.WriteString(t.String())
+	case bool:
+		s.out.WriteString(strconv.FormatBool(t))
+	default:
+		s.out.WriteString("null")
+	}
+	return err
+}
+
+func (s *speller) members(depth int) error {
+	seen := map[string]bool{}
+	for n := 0; s.in.More(); n++ {
+		token, err := s.in.Token()
+		if err != nil {
+			return swarm.Errorf(swarm.BadInput, "the arguments are not JSON: %v", err)
+		}
+		key, _ := token.(string)
+		if seen[key] {
+			return swarm.Errorf(swarm.BadInput, "the key %s stands there twice", swarm.Quote(key))
+		}
+		seen[key] = true
+		if n > 0 {
+			s.out.WriteByte(',')
+		}
+		if err := s.text(key); err != nil {
+			return err
+		}
+		s.out.WriteByte(':')
+		if err := s.value(depth); err != nil {
+			return err
+		}
+	}
+	return s.close('}')
+}
+
+func (s *speller) items(depth int) error {
+	for n := 0; s.in.More(); n++ {
+		if n > 0 {
+			s.out.WriteByte(',')
+		}
+		if err := s.value(depth); err != nil {
+			return err
+		}
+	}
+	return s.close(']')
+}
+
+func (s *speller) close(with byte) error {
+	if _, err := s.in.Token(); err != nil {
+		return swarm.Errorf(swarm.BadInput, "the arguments are not JSON: %v", err)
+	}
+	s.out.WriteByte(with)
+	return nil
+}
+
+func (s *speller) text(t string) error {
+	if err := s.strings.Encode(t); err != nil {
+		return err
+	}
+	s.out.Truncate(s.out.Len() - 1) // the encoder ends with a newline
+	return nil
+}

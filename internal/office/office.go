@@ -1,0 +1,196 @@
+// Package office is where agents act on their run: they send each other mail and read their own, publish findings, and store
+// and read artifacts. Whichever way a call comes in, by MCP, as a tool of a model or from a script, it is done here, and in the
+// name of an agent that has a turn.
+//
+// An agent's turn has a [Seat]. A call is checked, written to the log, and only then answered; it stands even if the turn is cut
+// afterwards, and the same call made by the same turn again is the same fact. Only reading mail is different: what a turn has
+// seen is consumed when the turn commits, with the numbers that [Seat.Leave] returns.
+//
+// The log is the only state. What is kept in memory is a fold of it, so that any number of offices, in any number of
+// processes, may serve one run.
+package office
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"swarm"
+	"swarm/internal/mail"
+)
+
+// An Office serves the agents of one run. All its methods may be used by many goroutines at once.
+type Office struct {
+	Run    string
+	Log    swarm.Log
+	Redact func([]byte) []byte // takes secrets out of what is stored; nil = there are none
+	Now    func() time.Time    // nil = time.Now
+
+	mu      sync.Mutex
+	read    int64            // up to which event the log is folded into what follows
+	rules   *mail.Rules      //
+	cursors map[string]int64 // by agent: up to where its mail is consumed
+	seats   map[string]*Seat // by agent
+}
+
+// How much mail is shown at once.
+const (
+	shownMail  = 20       // envelopes, when nobody says how many
+	mostMail   = 100      // envelopes
+	shownBytes = 64 << 10 // of JSON; one envelope is always shown, however large it is
+)
+
+const page = 1000 // events that are read at once
+
+// Cursor is up to where the agent's mail is consumed by committed turns.
+func (o *Office) Cursor(agent string) (int64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return 0, err
+	}
+	return o.cursors[agent], nil
+}
+
+// Unread is the agent's mail after a number, oldest first, as much as a prompt should hold: at most max envelopes and 64 KB, but
+// always one if there is any.
+func (o *Office) Unread(agent string, after int64, max int) ([]mail.Item, error) {
+	items, _, err := o.unread(agent, after, max)
+	return items, err
+}
+
+// unread also says whether there is more.
+func (o *Office) unread(agent string, after int64, max int) (items []mail.Item, more bool, err error) {
+	bytes := 0
+	for {
+		events, err := o.Log.Read(after, min(max, mostMail)+1, swarm.ToAgent(agent))
+		if err != nil || len(events) == 0 {
+			return items, false, err
+		}
+		for _, e := range events {
+			after = e.Seq
+			if e.Kind != swarm.HandoffStored {
+				continue
+			}
+			bytes += len(e.Data)
+			if len(items) >= max || len(items) > 0 && bytes > shownBytes {
+				return items, true, nil
+			}
+			item := mail.Item{Seq: e.Seq}
+			if err := decode(e, &item.Envelope); err != nil {
+				return nil, false, err
+			}
+			items = append(items, item)
+		}
+	}
+}
+
+// follow folds what the log has gained. The office is locked.
+func (o *Office) follow() error {
+	if o.rules == nil {
+		o.rules, o.cursors = mail.NewRules(), map[string]int64{}
+	}
+	for {
+		events, err := o.Log.Read(o.read, page)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for i := range events {
+			if err := o.take(&events[i]); err != nil {
+				return err
+			}
+			o.read = events[i].Seq
+		}
+	}
+}
+
+func (o *Office) take(e *swarm.Event) error {
+	switch e.Kind {
+	case swarm.PlanAdded:
+		var p swarm.Plan
+		if err := decode(*e, &p); err != nil {
+			return err
+		}
+		o.rules.Add(&p)
+	case swarm.HandoffConsumed:
+		var in swarm.Inputs
+		if err := decode(*e, &in); err != nil {
+			return err
+		}
+		o.cursors[e.Agent] = max(o.cursors[e.Agent], in.Upto)
+	}
+	return nil
+}
+
+func decode(e swarm.Event, into any) error {
+	if err := json.Unmarshal(e.Data, into); err != nil {
+		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %v", e.Seq, e.Kind, err)
+	}
+	return nil
+}
+
+// Sent tells in a line each what turns have already done that stands, for the prompt of a turn that is run again after them.
+func (o *Office) Sent(turns ...string) ([]string, error) {
+	var lines []string
+	for _, turn := range turns {
+		start, ok, err := o.Log.Find(swarm.StartKey(turn, 1))
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue // what never started has sent nothing
+		}
+		for after := start.Seq; ; {
+			events, err := o.Log.Read(after, page)
+			if err != nil {
+				return nil, err
+			}
+			if len(events) == 0 {
+				break
+			}
+			for _, e := range events {
+				after = e.Seq
+				if line := tell(e); e.Turn == turn && line != "" {
+					lines = append(lines, line)
+				}
+			}
+		}
+	}
+	return lines, nil
+}
+
+// tell says what an event did, or "" when it is none that an agent brings about by a tool of ours.
+func tell(e swarm.Event) string {
+	switch e.Kind {
+	case swarm.HandoffStored:
+		var env swarm.Envelope
+		if decode(e, &env) == nil {
+			return string(env.Kind) + " " + env.ID + " to " + env.ToNodeID + ": " + head(env.Payload.Message)
+		}
+	case swarm.TopicPublished:
+		var t swarm.TopicEntry
+		if decode(e, &t) == nil {
+			return "published in " + t.Topic + ": " + head(string(t.Data))
+		}
+	case swarm.ArtifactStored:
+		var a swarm.Artifact
+		if decode(e, &a) == nil {
+			return "stored " + a.Ref + ": " + a.Name
+		}
+	}
+	return ""
+}
+
+func (o *Office) redact(b []byte) []byte {
+	if o.Redact == nil || len(b) == 0 {
+		return b
+	}
+	return o.Redact(b)
+}
+
+func (o *Office) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}

@@ -1,0 +1,247 @@
+package office
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"swarm"
+	"swarm/internal/mail"
+)
+
+// What agents may leave for others.
+const (
+	maxData     = 1 << 20  // bytes of a topic's entry
+	maxArtifact = 16 << 20 // bytes of an artifact
+	maxTitle    = 200      // bytes of an artifact's name
+
+	readBytes = 64 << 10  // of an artifact, when nobody says how many
+	mostBytes = 256 << 10 // of an artifact at once
+)
+
+// append writes one event, and texts beside it. When the log has another body under the event's key, it returns that event instead,
+// with its number: whether the two are the same is for the caller to say.
+func (s *Seat) append(ctx context.Context, e swarm.Event, bodies ...[]byte) (seq int64, before *swarm.Event, err error) {
+	seqs, err := s.office.Log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}, Bodies: bodies})
+	if err == nil {
+		return seqs[0], nil, nil
+	}
+	if !errors.Is(err, swarm.ErrConflict) {
+		return 0, nil, err
+	}
+	found, ok, err := s.office.Log.Find(e.Key)
+	if err == nil && !ok {
+		err = swarm.Errorf(swarm.Storage, "the log refuses %s and does not have it", e.Key)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	if found.Kind != e.Kind {
+		return 0, nil, swarm.ErrConflict
+	}
+	return found.Seq, &found, nil
+}
+
+const publishDescription = "Publish a finding for your whole team. Everybody sees the newest findings of each topic. Use it for facts that others can build on, " +
+	"not for questions: those go to one agent with send_handoff."
+
+const publishSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["topic", "data"],
+  "properties": {
+    "topic": {"type": "string", "description": "A short name that findings of one kind share: a-z, 0-9, - and _."},
+    "data": {"description": "The finding: a text, or any JSON value; at most 1 MB."}
+  }
+}`
+
+// published answers publish_data.
+type published struct {
+	Seq int64 `json:"seq"`
+}
+
+// publishData adds an entry to a topic. Its key is made of the turn and what it says: a turn that is run again publishes nothing twice.
+func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := mail.ReadArgs(args, "topic", "data")
+	a.Need("topic", "data")
+	entry := swarm.TopicEntry{Topic: strings.ToLower(strings.TrimSpace(a.Text("topic"))), Data: a.JSON("data")}
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	if err := swarm.CheckTopicName(entry.Topic); err != nil {
+		return nil, err
+	}
+	if s.office.Redact != nil {
+		entry.Data = mail.RedactJSON(entry.Data, s.office.Redact)
+	}
+	if n := len(entry.Data); n > maxData {
+		return nil, swarm.Errorf(swarm.BadInput, "the data has %d bytes; %d are allowed", n, maxData).
+			WithHint("store it with put_artifact and publish its ref")
+	}
+	data := mail.Encode(entry)
+	e := swarm.Event{Kind: swarm.TopicPublished, Key: "topic:" + s.Turn + ":" + string(swarm.HashOf(data)[:24]), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: data}
+	seq, before, err := s.append(ctx, e)
+	if err == nil && before != nil {
+		err = swarm.ErrConflict // two texts with one hash
+	}
+	if err != nil {
+		return nil, err
+	}
+	return published{seq}, nil
+}
+
+const putDescription = "Store a text that is too long for a message: a diff, a log, a report. The answer is its ref, which you send along in artifacts with " +
+	"send_handoff, or name in what you say; whoever has the ref can read it with read_artifact. A context pack's ref goes into contextRef."
+
+const putSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["kind", "name", "content"],
+  "properties": {
+    "kind": {"type": "string", "enum": ["diff", "log", "report", "transcript", "prompt", "contextpack", "file"]},
+    "name": {"type": "string", "description": "What people call it: plan.md, test run, …"},
+    "content": {"type": "string", "description": "The text, at most 16 MB."}
+  }
+}`
+
+// kinds are those of artifacts.
+var kinds = []string{"diff", "log", "report", "transcript", "prompt", contextPack, "file"}
+
+const contextPack = "contextpack"
+
+// stored answers put_artifact.
+type stored struct {
+	Ref string `json:"ref"`
+}
+
+// putArtifact stores bytes by reference. The same bytes of the same kind are one artifact, under the name that they got first.
+func putArtifact(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := mail.ReadArgs(args, "kind", "name", "content")
+	a.Need("kind", "name", "content")
+	kind, name, content := strings.ToLower(a.Text("kind")), a.Text("name"), s.office.redact([]byte(a.Text("content")))
+	name = string(s.office.redact([]byte(strings.TrimSpace(name))))
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	switch {
+	case !slices.Contains(kinds, kind):
+		return nil, swarm.Errorf(swarm.BadInput, "there is no kind of artifact %s", swarm.Quote(kind)).WithHint("%s", swarm.DidYouMean(kind, kinds))
+	case name == "" || len(name) > maxTitle || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return nil, swarm.Errorf(swarm.BadInput, "%s is not a name for an artifact", swarm.Quote(name)).WithHint("names are one line of at most %d bytes", maxTitle)
+	case len(content) > maxArtifact:
+		return nil, swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), maxArtifact).WithHint("store it in parts, or leave it in a file")
+	}
+	hash := swarm.HashOf(content)
+	it := swarm.Artifact{Ref: refOf(kind, hash), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}
+	e := swarm.Event{Kind: swarm.ArtifactStored, Key: artifactKey(it.Ref), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: mail.Encode(it)}
+	var bodies [][]byte
+	if len(content) > 0 { // every log has the empty text
+		bodies = [][]byte{content}
+	}
+	_, before, err := s.append(ctx, e, bodies...)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		var first swarm.Artifact
+		if err := decode(*before, &first); err != nil {
+			return nil, err
+		}
+		if first.Hash != hash {
+			return nil, &swarm.Error{Kind: swarm.BadInput, Msg: "the ref " + it.Ref, Err: swarm.ErrConflict, Hint: "change the content a little"}
+		}
+	}
+	return stored{it.Ref}, nil
+}
+
+func refOf(kind string, hash swarm.Hash) string {
+	id := string(hash[:16])
+	if kind == contextPack {
+		return "contextpack://pack/" + id
+	}
+	return "artifact://" + kind + "/" + id
+}
+
+func artifactKey(ref string) string { return "artifact:" + ref }
+
+const readDescription = "Read an artifact of this run by its ref (artifact://KIND/ID or contextpack://pack/ID). A long one comes in parts: when the answer has " +
+	"next, call again with that as offset."
+
+const readSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["ref"],
+  "properties": {
+    "ref": {"type": "string", "description": "The artifact's ref, as you were given it."},
+    "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes; 0 when left out."},
+    "max": {"type": "integer", "minimum": 1, "maximum": 262144, "description": "How many bytes at most; 65536 when left out."}
+  }
+}`
+
+// part answers read_artifact.
+type part struct {
+	Content string `json:"content"`
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Bytes   int64  `json:"bytes"` // of the whole
+	Offset  int64  `json:"offset"`
+	Next    int64  `json:"next,omitempty"` // where to go on; none = this is the end
+}
+
+// readArtifact reads a part of an artifact.
+func readArtifact(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := mail.ReadArgs(args, "ref", "offset", "max")
+	a.Need("ref")
+	ref := strings.TrimSpace(a.Text("ref"))
+	offset, most := a.Int("offset", 0, 0, 1<<40), a.Int("max", readBytes, 1, mostBytes)
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	e, ok, err := s.office.Log.Find(artifactKey(ref))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, swarm.Errorf(swarm.NotFound, "there is no artifact %s in this run", swarm.Quote(ref)).
+			WithHint("use a ref that put_artifact answered or that came with a message")
+	}
+	var it swarm.Artifact
+	if err := decode(e, &it); err != nil {
+		return nil, err
+	}
+	text, err := s.office.Log.Body(it.Hash)
+	if err != nil {
+		return nil, err
+	}
+	from, to := window(text, offset, most)
+	p := part{Content: string(text[from:to]), Kind: it.Kind, Name: it.Name, Bytes: int64(len(text)), Offset: int64(from)}
+	if to < len(text) {
+		p.Next = int64(to)
+	}
+	return p, nil
+}
+
+// window is the part of a text from an offset on, at most so many bytes of it, cut between runes. It has at least one rune, or
+// whoever reads part by part would never come to the end.
+func window(text []byte, offset, most int64) (from, to int) {
+	from = int(min(offset, int64(len(text))))
+	for n := 0; n < utf8.UTFMax-1 && from < len(text) && !utf8.RuneStart(text[from]); n++ {
+		from++
+	}
+	to = int(min(int64(from)+most, int64(len(text))))
+	if to == len(text) {
+		return from, to
+	}
+	for n := 0; n < utf8.UTFMax-1 && to > from && !utf8.RuneStart(text[to]); n++ {
+		to--
+	}
+	if to == from {
+		_, size := utf8.DecodeRune(text[from:])
+		to = from + size
+	}
+	return from, to
+}

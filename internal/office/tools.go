@@ -1,0 +1,207 @@
+package office
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/provider"
+)
+
+// A tool is one thing that an agent can do to its run.
+type tool struct {
+	name        string
+	description string
+	schema      string
+	do          func(ctx context.Context, s *Seat, args json.RawMessage) (any, error)
+}
+
+// tools are all there are, in the order in which agents are told of them.
+var tools = []tool{
+	{"send_handoff", sendDescription, sendSchema, sendHandoff},
+	{"read_inbox", inboxDescription, inboxSchema, readInbox},
+	{"publish_data", publishDescription, publishSchema, publishData},
+	{"put_artifact", putDescription, putSchema, putArtifact},
+	{"read_artifact", readDescription, readSchema, readArtifact},
+}
+
+func findTool(name string) (tool, error) {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		if t.name == name {
+			return t, nil
+		}
+		names[i] = t.name
+	}
+	return tool{}, swarm.Errorf(swarm.BadInput, "there is no tool %s", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, names))
+}
+
+// Tools are what an agent is offered. It is told to whom it may write.
+func (o *Office) Tools(agent string) []provider.ToolSpec {
+	o.mu.Lock()
+	err := o.follow() // if the log cannot be read the tools will say so
+	var to []string
+	if err == nil {
+		to = o.rules.Receivers(agent)
+	}
+	o.mu.Unlock()
+	specs := make([]provider.ToolSpec, len(tools))
+	for i, t := range tools {
+		specs[i] = provider.ToolSpec{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)}
+		if t.name == "send_handoff" && err == nil {
+			specs[i].Description += " You may write to: " + receivers(to) + "."
+		}
+	}
+	return specs
+}
+
+func receivers(names []string) string {
+	const most = 50
+	if len(names) == 0 {
+		return "nobody yet"
+	}
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+const sendDescription = "Send a message to another agent of your team. It is delivered at once and wakes the receiver; your own turn goes on. " +
+	"Keep the message short and self-contained: the receiver has not seen what you have seen. Put long texts into an artifact with put_artifact and " +
+	"send its ref. The answer has the message's id and its number."
+
+const sendSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["to", "message"],
+  "properties": {
+    "to": {"type": "string", "description": "The name of the agent that gets the message."},
+    "message": {"type": "string", "description": "What you hand over or ask, in plain words, at most 8 KB."},
+    "structured": {"type": "object", "description": "The same or more as data, for a receiver that computes with it."},
+    "artifacts": {
+      "type": "array",
+      "description": "Artifacts that belong to the message.",
+      "items": {
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["ref"],
+        "properties": {
+          "type": {"type": "string", "description": "What it is: diff, log, report, …"},
+          "ref": {"type": "string", "description": "artifact://KIND/ID, as put_artifact answered it."}
+        }
+      }
+    },
+    "status": {
+      "type": "object",
+      "description": "Whether what you report went well.",
+      "additionalProperties": false,
+      "required": ["ok"],
+      "properties": {"ok": {"type": "boolean"}, "reason": {"type": "string"}}
+    },
+    "response": {
+      "type": "object",
+      "description": "Whether you want an answer, and who should get it; without replyTo you do.",
+      "additionalProperties": false,
+      "required": ["expectation"],
+      "properties": {
+        "expectation": {"type": "string", "enum": ["none", "optional", "required"]},
+        "replyTo": {"type": "string"}
+      }
+    },
+    "contextRef": {"type": "string", "description": "contextpack://pack/ID, when a context pack goes with the message."},
+    "type": {"type": "string", "description": "handoff (the default); signal, which waits in the inbox and wakes nobody; or what kind of handoff it is: request, offer, accept, delegation, info, …"},
+    "id": {"type": "string", "description": "An id of your own; the same id with the same content is one message. Best left out."}
+  }
+}`
+
+// sent answers send_handoff.
+type sent struct {
+	ID  string `json:"id"`
+	Seq int64  `json:"seq"`
+}
+
+// sendHandoff stores an envelope in its receiver's inbox.
+func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	o := s.office
+	d, err := mail.ReadDraft(args)
+	if err != nil {
+		return nil, err
+	}
+	if o.Redact != nil {
+		d = d.Redacted(o.Redact)
+	}
+	e, err := o.envelope(s, d)
+	if err != nil {
+		return nil, err
+	}
+	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.ID), Agent: s.Agent, Task: s.Task, Turn: s.Turn,
+		Data: mail.Encode(e)}
+	seq, before, err := s.append(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil { // the log has something else under this id; the time alone makes no other message
+		var stored swarm.Envelope
+		if err := decode(*before, &stored); err != nil {
+			return nil, err
+		}
+		if !mail.Same(stored, e) {
+			return nil, &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: swarm.ErrConflict, Hint: "leave id out, or choose another one"}
+		}
+	}
+	return sent{e.ID, seq}, nil
+}
+
+func (o *Office) envelope(s *Seat, d mail.Draft) (swarm.Envelope, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return swarm.Envelope{}, err
+	}
+	return o.rules.Envelope(s.Agent, d, s.Turn, o.now())
+}
+
+const inboxDescription = "Read the messages that other agents have sent you since your turn began. Each message is shown once; those that you were given " +
+	"with your task are not shown again. An empty list means that nothing new has come. Answer a message with send_handoff to its sender."
+
+const inboxSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "properties": {
+    "max": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many messages at most; 20 when left out."}
+  }
+}`
+
+// shown answers read_inbox.
+type shown struct {
+	Envelopes []mail.Item `json:"envelopes"`
+	More      bool        `json:"more,omitempty"` // there are more: read again
+}
+
+// readInbox shows what came since the prompt was made, and since it was last asked.
+func readInbox(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := mail.ReadArgs(args, "max")
+	most := a.Int("max", shownMail, 1, mostMail)
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.mu.Lock()
+	after := s.in.Upto
+	s.mu.Unlock()
+	items, more, err := s.office.unread(s.Agent, after, int(most))
+	if err != nil {
+		return nil, err
+	}
+	if len(items) > 0 {
+		s.mu.Lock()
+		s.in.Upto = items[len(items)-1].Seq
+		s.mu.Unlock()
+	} else {
+		items = []mail.Item{}
+	}
+	return shown{items, more}, nil
+}
