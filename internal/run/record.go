@@ -44,9 +44,9 @@ func (r *Run) Record(path string) error {
 		if t.Ended.IsZero() || t.Prompt == "" || t.Status == swarm.Cancelled {
 			continue
 		}
-		rec := provider.RecordedTurn{Turn: t.ID, Agent: t.Agent, PromptHash: t.Prompt, Bytes: t.Output.Bytes, Usage: t.Usage, Session: t.Session, Exit: t.Exit,
+		rec := provider.RecordedTurn{Turn: t.ID, Agent: t.Agent, PromptHash: t.First, Bytes: t.Output.Bytes, Usage: t.Usage, Session: t.Session, Exit: t.Exit,
 			Kind: t.Kind, Reason: t.Reason, Hint: t.Hint, Verdicts: t.Verdicts, Tools: t.Tools}
-		for text, hash := range map[*provider.Text]swarm.Hash{&rec.Prompt: t.Prompt, &rec.Output: t.Output.Hash} {
+		for text, hash := range map[*provider.Text]swarm.Hash{&rec.Prompt: t.First, &rec.Output: t.Output.Hash} {
 			if hash == "" {
 				continue
 			}

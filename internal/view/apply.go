@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"swarm"
@@ -41,6 +42,8 @@ func (r *Run) fold(e *swarm.Event) error {
 		return r.addPlan(e)
 	case swarm.Control:
 		return r.control(e)
+	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
+		return r.approval(e)
 	}
 	return r.foldRun(e)
 }
@@ -161,6 +164,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 	if !ok || m.bad {
 		return unreadable("the turn's end")
 	}
+	r.Approvals = slices.DeleteFunc(r.Approvals, func(a Approval) bool { return a.Turn == e.Turn })
 	if out.Hash != "" {
 		out.Turn = e.Turn
 		t.Output = out
@@ -182,6 +186,19 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 	if kind == swarm.CutToSpeak { // the loop starts the next attempt without another word
 		r.sched.Hold(i, plan.Wait{For: plan.ForRetry})
 		r.sched.Again(i)
+	}
+	return nil
+}
+
+// approval folds in what is asked of a person, and what was answered.
+func (r *Run) approval(e *swarm.Event) error {
+	a := Approval{Agent: e.Agent, Task: e.Task, Turn: e.Turn, Asked: e.Time}
+	if err := json.Unmarshal(e.Data, &a.Approval); err != nil {
+		return err
+	}
+	r.Approvals = slices.DeleteFunc(r.Approvals, func(o Approval) bool { return o.ID == a.ID })
+	if e.Kind == swarm.ApprovalAsked {
+		r.Approvals = append(r.Approvals, a)
 	}
 	return nil
 }

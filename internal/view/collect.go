@@ -1,8 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +49,7 @@ type Turn struct {
 	Model     string          `json:"model,omitempty"`
 	Session   string          `json:"session,omitempty"`
 	Prompt    swarm.Hash      `json:"prompt"`
+	First     swarm.Hash      `json:"-"` // the prompt of its first start, which tells nothing of what was already sent
 	Bytes     int             `json:"prompt_bytes"`
 	Spans     []swarm.Span    `json:"spans,omitempty"`
 	Output    Output          `json:"output,omitzero"`
@@ -55,7 +58,10 @@ type Turn struct {
 	Ended     time.Time       `json:"ended,omitzero"`
 	Verdicts  []swarm.Verdict `json:"verdicts,omitempty"`
 	Tools     []swarm.ToolUse `json:"tools,omitempty"`
-	Kept      bool            `json:"kept,omitempty"` // it was not done now, but in the run that this one tries again
+	Files     []string        `json:"files,omitempty"` // that it changed, as its program tells it
+	Inputs    swarm.Inputs    `json:"inputs,omitzero"` // the mail in its prompt
+	Sent      swarm.Hash      `json:"sent,omitempty"`  // what of the prompt was new to its session, and all that was sent
+	Kept      bool            `json:"kept,omitempty"`  // it was not done now, but in the run that this one tries again
 }
 
 // Took is how long the turn took, or has taken until now.
@@ -78,14 +84,24 @@ type Envelope struct {
 // A Receipt says how far an envelope has come.
 type Receipt struct {
 	Seq    int64      `json:"seq"`
-	State  string     `json:"state"`            // stored or injected
+	State  string     `json:"state"`            // stored, injected, answered or undeliverable
 	Turn   string     `json:"turn,omitempty"`   // the one it was injected into
-	Prompt swarm.Hash `json:"prompt,omitempty"` // and its prompt
+	Prompt swarm.Hash `json:"prompt,omitempty"` // and its prompt, when it stood there; else the agent read it by a tool
+	Answer string     `json:"answer,omitempty"` // the envelope that answers it
+	Reason string     `json:"reason,omitempty"` // why it is undeliverable
 }
+
+// How far an envelope can have come. That it was accepted is the same as that it is stored.
+const (
+	MailStored        = "stored"
+	MailInjected      = "injected"
+	MailAnswered      = "answered"
+	MailUndeliverable = "undeliverable"
+)
 
 // Collect reads a log once for its details. Turns are in the order of their first start.
 func Collect(events iter.Seq2[swarm.Event, error]) (Details, error) {
-	c := collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Artifacts: []json.RawMessage{}}, at: map[string]int{}}
+	c := collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Artifacts: []json.RawMessage{}}, at: map[string]int{}, boxes: map[string][]int{}}
 	for e, err := range events {
 		if err == nil {
 			err = c.take(&e)
@@ -99,7 +115,8 @@ func Collect(events iter.Seq2[swarm.Event, error]) (Details, error) {
 
 type collector struct {
 	Details
-	at map[string]int // turns by id
+	at    map[string]int   // turns by id
+	boxes map[string][]int // envelopes by receiver
 }
 
 func (c *collector) take(e *swarm.Event) error {
@@ -111,8 +128,11 @@ func (c *collector) take(e *swarm.Event) error {
 			t := c.turn(e)
 			t.Iteration, t.Attempt, t.Starts, t.Retried = s.Iteration, s.Attempt, max(s.Start, t.Starts+1), s.Start > 1
 			t.Provider, t.Model, t.Session, t.Prompt, t.Bytes, t.Spans = s.Provider, s.Model, s.Session, s.Prompt, s.Bytes, s.Spans
-			t.Started = e.Time
-			t.Tools = nil
+			t.Started, t.Inputs, t.Sent = e.Time, s.Inputs, s.Sent
+			t.Tools, t.Files = nil, nil
+			if t.First == "" {
+				t.First = s.Prompt
+			}
 		}
 	case swarm.TurnTool:
 		var u swarm.ToolUse
@@ -120,17 +140,36 @@ func (c *collector) take(e *swarm.Event) error {
 			t := c.turn(e)
 			t.Tools = append(t.Tools, u)
 		}
+	case swarm.TurnFile:
+		var f swarm.FileChange
+		if err = json.Unmarshal(e.Data, &f); err == nil {
+			t := c.turn(e)
+			t.Files = append(t.Files, f.Path)
+		}
 	case swarm.TurnEnded:
 		var end swarm.CallEnd
 		if err = json.Unmarshal(e.Data, &end); err == nil {
 			c.turn(e).end(e, &end)
-			c.injected(e, end.Inputs)
 		}
 	case swarm.HandoffStored:
 		var env swarm.Envelope
 		if err = json.Unmarshal(e.Data, &env); err == nil {
-			c.Envelopes = append(c.Envelopes, Envelope{env, Receipt{Seq: e.Seq, State: "stored"}})
+			c.answers(e, &env)
+			c.Envelopes = append(c.Envelopes, Envelope{env, Receipt{Seq: e.Seq, State: MailStored}})
+			c.boxes[env.ToNodeID] = append(c.boxes[env.ToNodeID], len(c.Envelopes)-1)
 		}
+	case swarm.HandoffConsumed:
+		var in swarm.Inputs
+		if err = json.Unmarshal(e.Data, &in); err == nil {
+			c.injected(e, in)
+		}
+	case swarm.HandoffReturned:
+		var r swarm.Return
+		if err = json.Unmarshal(e.Data, &r); err == nil {
+			c.returned(func(env *Envelope) bool { return env.ID == r.ID }, r.Reason)
+		}
+	case swarm.RunEnded:
+		c.returned(func(env *Envelope) bool { return env.Receipt.State == MailStored }, "run ended")
 	case swarm.ArtifactStored:
 		c.Artifacts = append(c.Artifacts, append(json.RawMessage(nil), e.Data...))
 	}
@@ -173,15 +212,48 @@ func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {
 	}
 }
 
+// between are the envelopes in a receiver's inbox after a number and up to another.
+func (c *collector) between(agent string, in swarm.Inputs) []int {
+	box := c.boxes[agent]
+	at := func(seq int64) int {
+		n, _ := slices.BinarySearchFunc(box, seq+1, func(i int, seq int64) int { return cmp.Compare(c.Envelopes[i].Receipt.Seq, seq) })
+		return n
+	}
+	return box[at(in.From):max(at(in.From), at(in.Upto))]
+}
+
 // injected marks the envelopes that a turn has consumed.
 func (c *collector) injected(e *swarm.Event, in swarm.Inputs) {
-	if in.Upto == 0 {
+	t := c.turn(e)
+	for _, i := range c.between(e.Agent, in) {
+		r := &c.Envelopes[i].Receipt
+		if r.Turn = e.Turn; r.State == MailStored {
+			r.State = MailInjected
+		}
+		if r.Seq <= t.Inputs.Upto {
+			r.Prompt = t.Prompt
+		}
+	}
+}
+
+// answers marks what an envelope answers: those from its receiver that stood in the prompt of the turn which sent it.
+func (c *collector) answers(e *swarm.Event, env *swarm.Envelope) {
+	n, ok := c.at[e.Turn]
+	if !ok {
 		return
 	}
+	for _, i := range c.between(env.FromNodeID, c.Turns[n].Inputs) {
+		if asked := &c.Envelopes[i]; asked.FromNodeID == env.ToNodeID && asked.Receipt.Answer == "" {
+			asked.Receipt.State, asked.Receipt.Answer = MailAnswered, env.ID
+		}
+	}
+}
+
+// returned marks the envelopes that nobody will read.
+func (c *collector) returned(which func(*Envelope) bool, reason string) {
 	for i := range c.Envelopes {
-		env := &c.Envelopes[i]
-		if env.ToNodeID == e.Agent && env.Receipt.Seq > in.From && env.Receipt.Seq <= in.Upto && env.Receipt.State == "stored" {
-			env.Receipt.State, env.Receipt.Turn, env.Receipt.Prompt = "injected", e.Turn, c.turn(e).Prompt
+		if env := &c.Envelopes[i]; which(env) {
+			env.Receipt.State, env.Receipt.Reason = MailUndeliverable, reason
 		}
 	}
 }

@@ -73,6 +73,17 @@ type Head struct {
 	Time    time.Time       `json:"time,omitzero"`   // of the last event
 	Notices []Notice        `json:"notices,omitempty"`
 	Trees   []swarm.Tree    `json:"trees,omitempty"`
+	// Approvals are what agents wait for a person to allow.
+	Approvals []Approval `json:"approvals,omitempty"`
+}
+
+// An Approval is something that an agent wants to do, and that nobody has allowed or refused yet.
+type Approval struct {
+	swarm.Approval
+	Agent string    `json:"agent"`
+	Task  string    `json:"task"`
+	Turn  string    `json:"turn"`
+	Asked time.Time `json:"asked"`
 }
 
 // A Notice is something that a person should know. The last few are kept.
@@ -161,6 +172,11 @@ func (r *Run) Len() int { return len(r.tasks) }
 func (r *Run) At(i int) Task {
 	t := r.tasks[i].Task
 	t.Status, t.Waits = r.standing(i)
+	for _, a := range r.Approvals {
+		if a.Task == t.Name {
+			t.Waits = append(t.Waits, Wait{For: plan.ForPerson, Reason: "may it " + a.What + "? swarm approve " + a.ID})
+		}
+	}
 	return t
 }
 
@@ -196,6 +212,7 @@ func (r *Run) Picture() Picture {
 	p.Args = append([]string(nil), r.Args...)
 	p.Notices = append([]Notice(nil), r.Notices...)
 	p.Trees = append([]swarm.Tree(nil), r.Trees...)
+	p.Approvals = append([]Approval(nil), r.Approvals...)
 	for i := range r.tasks {
 		p.Tasks[i] = r.At(i)
 		if a := r.tasks[i].agent; a >= 0 {
@@ -212,10 +229,10 @@ func (r *Run) Picture() Picture {
 func (a *Agent) involve(t *Task) {
 	st := swarm.Idle
 	switch {
-	case t.Status == swarm.Running:
-		st = swarm.Running
 	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson:
 		st = swarm.Blocked
+	case t.Status == swarm.Running:
+		st = swarm.Running
 	case t.Status == swarm.Waiting:
 		st = swarm.Waiting
 	}
@@ -226,9 +243,9 @@ func (a *Agent) involve(t *Task) {
 
 func telling(s swarm.Status) int {
 	switch s {
-	case swarm.Running:
-		return 3
 	case swarm.Blocked:
+		return 3
+	case swarm.Running:
 		return 2
 	case swarm.Waiting:
 		return 1

@@ -78,6 +78,30 @@ func tellTask(e *swarm.Event) string {
 			return fmt.Sprintf("turn %s was cut, and runs again", e.Turn)
 		}
 		return ""
+	case swarm.ApprovalAsked:
+		var a swarm.Approval
+		read(e, &a)
+		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", a.What, a.ID, a.ID)
+	case swarm.ApprovalAnswered:
+		var a swarm.ApprovalAnswer
+		if read(e, &a); a.OK {
+			return "may: " + a.ID + " was approved"
+		}
+		return "may not: " + a.ID + " was denied"
+	case swarm.HandoffStored:
+		var env swarm.Envelope
+		read(e, &env)
+		return fmt.Sprintf("@%s → @%s: %s", env.FromNodeID, env.ToNodeID, firstLine(env.Payload.Message))
+	case swarm.HandoffConsumed:
+		return "read its mail in turn " + e.Turn
+	case swarm.TopicPublished:
+		var t swarm.TopicEntry
+		read(e, &t)
+		return "published on " + t.Topic
+	case swarm.ArtifactStored:
+		var a swarm.Artifact
+		read(e, &a)
+		return fmt.Sprintf("kept %s as %s", a.Name, a.Ref)
 	case swarm.TaskRetrying:
 		var r swarm.Retry
 		read(e, &r)
@@ -98,6 +122,19 @@ func tellTask(e *swarm.Event) string {
 
 // read reads an event's body; what cannot be read is left out of the sentence, the fold complains about it.
 func read(e *swarm.Event, body any) { _ = json.Unmarshal(e.Data, body) }
+
+// firstLine is the beginning of a text, for a sentence.
+func firstLine(text string) string {
+	const most = 80
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	if runes := []rune(line); len(runes) > most {
+		line, more = string(runes[:most]), true
+	}
+	if more {
+		line += "…"
+	}
+	return line
+}
 
 func why(e *swarm.Event) string {
 	var r swarm.Reason

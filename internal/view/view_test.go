@@ -250,14 +250,20 @@ func TestBadEvents(t *testing.T) {
 
 func TestCollect(t *testing.T) {
 	s := script(t)
-	s.tell(swarm.Event{Kind: swarm.HandoffStored, To: "planner"}, swarm.Envelope{Kind: swarm.Handoff, ID: "e1", ToNodeID: "planner"})
+	s.tell(swarm.Event{Kind: swarm.HandoffStored, To: "@planner"}, swarm.Envelope{Kind: swarm.Handoff, ID: "e1", FromNodeID: "boss", ToNodeID: "planner"})
 	mail := int64(len(s.events))
 	s.advance()
 	s.tell(swarm.Event{Kind: swarm.TurnTool, Task: "plan", Turn: "plan/1/1"}, swarm.ToolUse{Name: "Read"})
-	s.tell(swarm.Event{Kind: swarm.TurnStarted, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 2, Provider: "sh", Prompt: "p", Spans: []swarm.Span{{From: "ids", End: 4}}})
+	s.tell(swarm.Event{Kind: swarm.TurnStarted, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 2, Provider: "sh", Prompt: "p", Spans: []swarm.Span{{From: "ids", End: 4}}, Inputs: swarm.Inputs{Upto: mail}})
 	s.tell(swarm.Event{Kind: swarm.TurnTool, Task: "plan", Turn: "plan/1/1"}, swarm.ToolUse{Name: "Write"})
+	s.tell(swarm.Event{Kind: swarm.TurnFile, Task: "plan", Turn: "plan/1/1"}, swarm.FileChange{Path: "a.go"})
+	s.tell(swarm.Event{Kind: swarm.HandoffStored, To: "@boss", Agent: "planner", Turn: "plan/1/1"}, swarm.Envelope{Kind: swarm.Handoff, ID: "e2", FromNodeID: "planner", ToNodeID: "boss"})
+	s.tell(swarm.Event{Kind: swarm.HandoffStored, To: "@planner", Agent: "boss"}, swarm.Envelope{Kind: swarm.Handoff, ID: "e3", FromNodeID: "boss", ToNodeID: "planner"})
+	byTool := int64(len(s.events))
+	s.tell(swarm.Event{Kind: swarm.HandoffConsumed, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.Inputs{Upto: byTool})
 	s.tell(swarm.Event{Kind: swarm.TurnEnded, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Unexpected, Reason: "no", Output: "o",
-		Bytes: 9, Verdicts: []swarm.Verdict{{Part: "file"}}, Inputs: swarm.Inputs{Upto: mail}})
+		Bytes: 9, Verdicts: []swarm.Verdict{{Part: "file"}}, Inputs: swarm.Inputs{Upto: byTool}})
+	s.tell(swarm.Event{Kind: swarm.RunEnded}, swarm.RunEnd{Status: swarm.Failed})
 	d, err := Collect(func(yield func(swarm.Event, error) bool) {
 		for _, e := range s.events {
 			if !yield(e, nil) {
@@ -269,17 +275,54 @@ func TestCollect(t *testing.T) {
 		t.Fatal(d, err)
 	}
 	turn := d.Turns[0]
-	if turn.ID != "plan/1/1" || turn.Starts != 2 || !turn.Retried || turn.Status != swarm.Failed || turn.Took(time.Time{}) != 2*time.Millisecond ||
+	if turn.ID != "plan/1/1" || turn.Starts != 2 || !turn.Retried || turn.Status != swarm.Failed || turn.Took(time.Time{}) != 6*time.Millisecond ||
 		len(turn.Tools) != 1 || turn.Tools[0].Name != "Write" || len(turn.Verdicts) != 1 || turn.Output.Bytes != 9 || len(turn.Spans) != 1 {
 		t.Errorf("turn: %+v", turn)
 	}
-	if got := d.Envelopes[0].Receipt; got != (Receipt{Seq: mail, State: "injected", Turn: "plan/1/1", Prompt: "p"}) {
-		t.Errorf("receipt: %+v", got)
+	if len(turn.Files) != 1 || turn.Files[0] != "a.go" {
+		t.Errorf("files: %v", turn.Files)
+	}
+	for i, want := range []Receipt{
+		{Seq: mail, State: MailAnswered, Turn: "plan/1/1", Prompt: "p", Answer: "e2"},
+		{Seq: byTool - 1, State: MailUndeliverable, Reason: "run ended"},
+		{Seq: byTool, State: MailInjected, Turn: "plan/1/1"}, // it was read by a tool, and stands in no prompt
+	} {
+		if got := d.Envelopes[i].Receipt; got != want {
+			t.Errorf("receipt %d: %+v, want %+v", i, got, want)
+		}
 	}
 	if _, err := Collect(func(yield func(swarm.Event, error) bool) {
 		yield(swarm.Event{Kind: swarm.TurnEnded, Data: []byte("{")}, nil)
 	}); err == nil {
 		t.Error("a broken event was taken")
+	}
+}
+
+func TestApprovals(t *testing.T) {
+	s := script(t)
+	s.tell(swarm.Event{Kind: swarm.TaskStarted, Task: "plan", Agent: "planner"}, swarm.Iteration{Iteration: 1, Of: 1})
+	s.tell(swarm.Event{Kind: swarm.TurnStarted, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 1})
+	ask := func(id string) {
+		s.tell(swarm.Event{Kind: swarm.ApprovalAsked, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.Approval{ID: id, What: "run make", Tool: "Bash"})
+	}
+	stands := func(want swarm.Status, open int) {
+		t.Helper()
+		p := fold(t, New("r1"), s.events).Picture()
+		if p.Agents[0].Status != want || len(p.Approvals) != open {
+			t.Errorf("@planner is %s with %d approvals, want %s with %d", p.Agents[0].Status, len(p.Approvals), want, open)
+		}
+	}
+	ask("a1")
+	stands(swarm.Blocked, 1)
+	if chain, err := fold(t, New("r1"), s.events).Why("plan"); err != nil || !strings.Contains(chain.String(), "a person: may it run make? swarm approve a1") {
+		t.Errorf("why: %s, %v", chain, err)
+	}
+	s.tell(swarm.Event{Kind: swarm.ApprovalAnswered, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.ApprovalAnswer{ID: "a1", OK: true})
+	stands(swarm.Running, 0)
+	ask("a2")
+	s.tell(swarm.Event{Kind: swarm.TurnEnded, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.CallEnd{Status: swarm.CallCut, Kind: swarm.CutToSpeak})
+	if p := fold(t, New("r1"), s.events).Picture(); len(p.Approvals) != 0 {
+		t.Errorf("the turn has ended, and still asks: %+v", p.Approvals)
 	}
 }
 
