@@ -183,7 +183,6 @@ var house = map[string]room{
 		"swarm/internal/term":     "what it looks like",
 	}},
 
-	"swarm/internal/npmtest":   {7, nil},
 	"swarm/internal/modeltest": {7, nil},
 	"swarm/internal/npmtest":   {7, nil},
 	"swarm/internal/storetest": {7, map[string]string{"swarm": nouns}},
@@ -214,6 +213,7 @@ var foreign = []struct {
 	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "commands are thin, and they are all there"},
 	{"go.yaml.in/yaml/", []string{"swarm/internal/yamlfile", "swarm/internal/compose", "swarm/internal/provider"}, "compose files and scripts are YAML; nothing else is"},
 	{"github.com/google/jsonschema-go/", []string{"swarm/internal/schema"}, "it trusts its schemas, and must see only those that were looked at"},
+	{"github.com/modelcontextprotocol/go-sdk/", []string{"swarm/internal/httpd", "swarm/internal/tool"}, "MCP is spoken at two places: the server that we are, and the servers that an agent may use"},
 	{"golang.org/x/sys/", []string{"swarm/internal/sqlite"}, "locks between processes"},
 	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
 }
