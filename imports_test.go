@@ -101,6 +101,8 @@ var house = map[string]room{
 		"swarm":                   nouns,
 		"swarm/internal/flow":     "a turn answers a loop's call",
 		"swarm/internal/prompt":   "it makes the prompt",
+		"swarm/internal/mail":     "with the agent's mail in it",
+		"swarm/internal/office":   "an agent acts while it has a turn",
 		"swarm/internal/provider": "it calls the provider, by its contract",
 		"swarm/internal/schema":   "what was made is held against expect.schema",
 	}},

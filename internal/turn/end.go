@@ -52,6 +52,11 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 			end.Output, b.Bodies = swarm.HashOf(output), [][]byte{output}
 		}
 	}
+	if end.Status == swarm.CallOK && w.inputs.Upto > w.inputs.From {
+		end.Inputs = w.inputs
+		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(w.c.Agent, w.inputs.From), Task: w.c.Task, Agent: w.c.Agent,
+			Turn: w.c.ID, Data: encode(w.inputs)})
+	}
 	h.settle(w.c.ID, end.Usage)
 	r, err := h.end(ctx, loop, w.c, end, b)
 	if err == nil && h.Watch != nil && end.Status != swarm.CallCut {
@@ -80,7 +85,7 @@ func usage(r provider.Reply, w *work) swarm.Usage {
 	}
 	u.Calls = 1
 	if u.Tokens() == 0 {
-		u.InputTokens, u.OutputTokens, u.Estimated = swarm.EstimateTokens(int64(len(w.prompt))), swarm.EstimateTokens(r.Bytes), true
+		u.InputTokens, u.OutputTokens, u.Estimated = swarm.EstimateTokens(int64(len(w.made.Text))), swarm.EstimateTokens(r.Bytes), true
 	}
 	if u.USD == 0 {
 		u.USD = cost(w.spec.Price, u)

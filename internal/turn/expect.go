@@ -170,7 +170,7 @@ func (h *Hand) commandEndsWell(ctx context.Context, w *work, command string) err
 	if err != nil {
 		return err
 	}
-	r := h.request(w)
+	r := h.plainRequest(w)
 	r.Prompt = ""
 	reply, err := p.Turn(ctx, r, func(provider.Delta) {})
 	if err == nil {

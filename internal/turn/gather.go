@@ -100,31 +100,35 @@ func (h *Hand) template(hash swarm.Hash) (prompt.Template, error) {
 	return t, nil
 }
 
-// makePrompt makes the full effective prompt of a turn.
-func (h *Hand) makePrompt(w *work) (prompt.Prompt, error) {
+// makePrompt makes the full effective prompt of a turn, with the mail that it consumes, and finds the session that it continues.
+func (h *Hand) makePrompt(w *work) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p, err := h.plan(w.c.Ref)
-	if err != nil {
-		return prompt.Prompt{}, err
-	}
+	p := w.plan
+	var err error
 	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of, Inputs: w.task.Inputs}
 	if w.spec.Kind == "notify" { // a person is told what was written, and nothing about tasks
 		t.Task, t.Agent, t.Iteration = "", "", 0
 	}
 	if t.Role, err = h.template(w.agent.Role); err != nil {
-		return prompt.Prompt{}, err
+		return err
 	}
 	if t.Text, err = h.template(w.task.Prompt); err != nil {
-		return prompt.Prompt{}, err
+		return err
 	}
 	if p.Stdin != "" {
 		if t.Stdin, err = h.Log.Body(p.Stdin); err != nil {
-			return prompt.Prompt{}, err
+			return err
 		}
 	}
 	if t.Failures, err = h.failures(w.c); err != nil {
-		return prompt.Prompt{}, err
+		return err
+	}
+	if t.Sent, err = h.sent(earlier(w.c)...); err != nil {
+		return err
+	}
+	if t.Inbox, err = h.inbox(w); err != nil {
+		return err
 	}
 	broken, followed := error(nil), false
 	follow := func() bool { // once: what is referred to twice is the same twice
@@ -161,12 +165,28 @@ func (h *Hand) makePrompt(w *work) (prompt.Prompt, error) {
 	}
 	made, err := prompt.Build(t)
 	if broken != nil {
-		return made, broken
+		return broken
 	}
-	if err == nil {
-		made = h.cleanPrompt(made)
+	if err != nil {
+		return err
 	}
-	return made, err
+	w.made = h.cleanPrompt(made)
+	if keepsSessions(w.spec.Kind) {
+		if !follow() {
+			return broken
+		}
+		w.session = h.ledger.sessions[w.c.Agent]
+	}
+	return nil
+}
+
+// keepsSessions says of which agents a later turn can continue an earlier one: programs that remember.
+func keepsSessions(kind string) bool {
+	switch kind {
+	case "command", "script", "notify", "anthropic", "openai":
+		return false
+	}
+	return true
 }
 
 // cleanPrompt takes secrets out. When there were any, it is no longer known which byte came from where.
@@ -180,11 +200,19 @@ func (h *Hand) cleanPrompt(made prompt.Prompt) prompt.Prompt {
 	return made
 }
 
+// earlier are the ids of the earlier attempts of this task in this iteration.
+func earlier(c flow.Call) (turns []string) {
+	for n := 1; n < c.Attempt; n++ {
+		turns = append(turns, swarm.TurnID(c.Task, c.Iteration, n))
+	}
+	return turns
+}
+
 // failures says why the earlier attempts of this task in this iteration failed.
 func (h *Hand) failures(c flow.Call) ([]prompt.Failure, error) {
 	var all []prompt.Failure
-	for n := 1; n < c.Attempt; n++ {
-		e, ok, err := h.Log.Find(swarm.EndKey(swarm.TurnID(c.Task, c.Iteration, n)))
+	for i, turn := range earlier(c) {
+		e, ok, err := h.Log.Find(swarm.EndKey(turn))
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +224,7 @@ func (h *Hand) failures(c flow.Call) ([]prompt.Failure, error) {
 			return nil, err
 		}
 		if r.Status == swarm.CallFailed {
-			all = append(all, prompt.Failure{Attempt: n, Reason: r.Reason})
+			all = append(all, prompt.Failure{Attempt: i + 1, Reason: r.Reason})
 		}
 	}
 	return all, nil
@@ -207,7 +235,9 @@ type ledger struct {
 	read    int64                    // up to which event
 	outputs map[string]swarm.CallEnd // by task
 	goods   map[string]swarm.CallEnd // by agent, and by agent and task: of turns that did what was asked
-	usage   swarm.Usage
+
+	sessions map[string]string // by agent: what its last turn that had one can be continued with
+	usage    swarm.Usage
 }
 
 // follow brings the ledger up to date.
@@ -239,6 +269,12 @@ func (l *ledger) enter(e *swarm.Event) error {
 	}
 	r.Usage.Calls = 0 // counted when they start
 	l.usage = l.usage.Plus(r.Usage)
+	if r.Session != "" {
+		if l.sessions == nil {
+			l.sessions = map[string]string{}
+		}
+		l.sessions[e.Agent] = r.Session
+	}
 	if r.Output != "" {
 		if l.outputs == nil {
 			l.outputs, l.goods = map[string]swarm.CallEnd{}, map[string]swarm.CallEnd{}

@@ -11,6 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/flow"
+	"swarm/internal/office"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 )
@@ -25,6 +26,9 @@ type Hand struct {
 	Redact   func([]byte) []byte                                 // takes secrets out of what is stored; nil = there are none
 	Watch    Watcher                                             // nil = nobody
 	Kept     bool                                                // the run tries another one again and keeps some of its turns
+	Office   *office.Office                                      // what agents do to the run; nil = they do not
+	Toolbox  func(*swarm.Agent) (Toolbox, error)                 // other tools that a model may use; nil = none
+	Door     func(agent string) (provider.Door, error)           // where a program finds what Office does; nil = nowhere
 
 	mu        sync.Mutex
 	plans     map[string]*loadedPlan
@@ -43,13 +47,16 @@ type Watcher interface {
 
 // work is one turn on its way.
 type work struct {
-	c      flow.Call
-	task   *swarm.Task
-	agent  *swarm.Agent
-	spec   swarm.ProviderSpec
-	start  int
-	prompt string
-	model  string
+	c       flow.Call
+	plan    *loadedPlan
+	task    *swarm.Task
+	agent   *swarm.Agent
+	spec    swarm.ProviderSpec
+	model   string
+	start   int           // from 1; more after a crash
+	made    prompt.Prompt // the full effective prompt
+	inputs  swarm.Inputs  // the mail that is in it, and at the end what else was read
+	session string        // what it continues, or ""
 }
 
 // Do does the turn that a loop calls for, or finds that it was done before. An error means that this process has to stop, and
@@ -67,9 +74,12 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 	if err != nil {
 		return flow.Result{}, err
 	}
-	made, again, err := h.firstPrompt(w)
-	if err == nil && !again {
-		made, err = h.makePrompt(w)
+	begun := false
+	if h.Fence > 1 { // else nobody can have begun it before
+		begun, err = h.again(w)
+	}
+	if err == nil && !begun {
+		err = h.makePrompt(w)
 	}
 	if err != nil {
 		return h.refuse(ctx, loop, c, err)
@@ -77,13 +87,13 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 	h.mu.Lock()
 	m, err := h.openMeter(c)
 	if err == nil {
-		err = m.reserve(c.ID, int64(len(made.Text)), w.spec.Price)
+		err = m.reserve(c.ID, int64(len(w.made.Text)), w.spec.Price)
 	}
 	h.mu.Unlock()
 	if err != nil {
 		return h.refuse(ctx, loop, c, err)
 	}
-	end, err := h.begin(ctx, w, made)
+	end, err := h.begin(ctx, w)
 	if err != nil || end != nil {
 		h.settle(c.ID, swarm.Usage{})
 		if err != nil {
@@ -120,7 +130,7 @@ func (h *Hand) gather(c flow.Call) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{c: c, task: p.tasks[c.Task], agent: p.agents[c.Agent]}
+	w := &work{c: c, plan: p, task: p.tasks[c.Task], agent: p.agents[c.Agent], start: 1}
 	if w.task == nil || w.agent == nil {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}
@@ -141,66 +151,6 @@ func chooseModel(t *swarm.Task, a *swarm.Agent, spec swarm.ProviderSpec) string 
 	return spec.Model
 }
 
-// begin writes down, on disk, that the turn starts. When an earlier process had started it, it goes on with that one's prompt;
-// when it had ended it, its end is the answer.
-func (h *Hand) begin(ctx context.Context, w *work, made prompt.Prompt) (*flow.Result, error) {
-	w.start, w.prompt = 1, made.Text
-	start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: 1, Owner: h.Fence, Provider: w.spec.Name, Model: w.model,
-		Prompt: swarm.HashOf([]byte(made.Text)), Bytes: len(made.Text), Spans: made.Spans}
-	for {
-		_, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Bodies: [][]byte{[]byte(w.prompt)}, Events: []swarm.Event{{Kind: swarm.TurnStarted,
-			Key: swarm.StartKey(w.c.ID, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: encode(start)}}})
-		if !errors.Is(err, swarm.ErrConflict) {
-			return nil, err
-		}
-		if end, ok, err := h.Log.Find(swarm.EndKey(w.c.ID)); err != nil || ok {
-			r, err2 := Answer(end)
-			return &r, errors.Join(err, err2)
-		}
-		if start, err = h.earlierStart(w); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// firstPrompt is the prompt with which an earlier owner had started the turn, if one had: what it was made from may be another
-// by now.
-func (h *Hand) firstPrompt(w *work) (made prompt.Prompt, ok bool, err error) {
-	if h.Fence <= 1 {
-		return made, false, nil // there was none
-	}
-	e, ok, err := h.Log.Find(swarm.StartKey(w.c.ID, 1))
-	if err != nil || !ok {
-		return made, false, err
-	}
-	var start swarm.TurnStart
-	if err := json.Unmarshal(e.Data, &start); err != nil {
-		return made, true, swarm.Errorf(swarm.Storage, "event %d cannot be read: %v", e.Seq, err)
-	}
-	text, err := h.Log.Body(start.Prompt)
-	return prompt.Prompt{Text: string(text), Spans: start.Spans}, true, err
-}
-
-// earlierStart is a start after those in the log, with the prompt of the first of them.
-func (h *Hand) earlierStart(w *work) (start swarm.TurnStart, err error) {
-	for w.start = 1; ; w.start++ {
-		e, ok, err := h.Log.Find(swarm.StartKey(w.c.ID, w.start))
-		if err != nil {
-			return start, err
-		}
-		if !ok {
-			break
-		}
-		if err := json.Unmarshal(e.Data, &start); err != nil {
-			return start, swarm.Errorf(swarm.Storage, "event %d cannot be read: %v", e.Seq, err)
-		}
-	}
-	text, err := h.Log.Body(start.Prompt)
-	w.prompt = string(text)
-	start.Start, start.Owner = w.start, h.Fence
-	return start, err
-}
-
 // perform has the provider do the turn, and looks at what it made.
 func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Verdict, error) {
 	ctx, cut := context.WithCancelCause(ctx)
@@ -218,11 +168,14 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 	if err != nil {
 		return provider.Reply{}, nil, err
 	}
-	live := func(d provider.Delta) {}
-	if h.Watch != nil {
-		live = func(d provider.Delta) { h.Watch.Delta(w.c, w.start, d) }
+	r, leave, err := h.request(ctx, w)
+	if err != nil {
+		return provider.Reply{Free: true}, nil, err
 	}
-	reply, err := p.Turn(ctx, h.request(w), live)
+	notes := notes{hand: h, work: w}
+	reply, err := p.Turn(ctx, r, notes.take)
+	leave()
+	notes.end()
 	if h.Watch != nil {
 		h.Watch.Silent(w.c)
 	}
@@ -240,17 +193,6 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 		err = cause
 	}
 	return reply, nil, err
-}
-
-func (h *Hand) request(w *work) provider.Request {
-	env := map[string]string{}
-	for _, from := range []map[string]string{w.agent.Env, w.task.Env} {
-		for k, v := range from {
-			env[k] = v
-		}
-	}
-	return provider.Request{Run: h.Run, Turn: w.c.ID, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
-		Prompt: w.prompt, Model: w.model, Dir: h.workdir(w), Env: env, Tools: w.agent.Tools}
 }
 
 func (h *Hand) workdir(w *work) string {
@@ -315,4 +257,17 @@ func wantsCut(e swarm.Event, c flow.Call) swarm.ErrorKind {
 		return swarm.CutToSpeak
 	}
 	return ""
+}
+
+// Close ends what providers keep between turns.
+func (h *Hand) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all error
+	for _, p := range h.providers {
+		if c, ok := p.(provider.Closer); ok {
+			all = errors.Join(all, c.Close())
+		}
+	}
+	return all
 }

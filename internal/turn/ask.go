@@ -1,0 +1,82 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+
+	"swarm"
+)
+
+// asker asks a person whether the turn's agent may do something, by a record in the log, and waits for the answer, which is one
+// too: any process may give it. What was answered once is not asked again, not even after a crash.
+func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, reason string, err error) {
+	return func(ctx context.Context, a swarm.Approval) (bool, string, error) {
+		if e, ok, err := h.Log.Find(swarm.AnsweredKey(a.ID)); err != nil || ok {
+			return answered(e, err)
+		}
+		switch w.plan.Approvals.Tools {
+		case "auto":
+			return true, "", nil
+		case "deny":
+			return false, "`approvals: {tools: deny}` in the compose file", nil
+		}
+		a.What = string(h.redact([]byte(a.What)))
+		if a.Input = h.redact(a.Input); len(a.Input) > maxNoted {
+			a.Input = encode(head(string(a.Input)))
+		}
+		seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
+			Agent: w.c.Agent, Turn: w.c.ID, Data: encode(a)}}})
+		if err != nil {
+			return false, "", err
+		}
+		word, err := h.awaitAnswer(ctx, a.ID, seqs[0])
+		if err != nil {
+			return false, "", err
+		}
+		answer := swarm.ApprovalAnswer{ID: a.ID, OK: word == swarm.WordApprove}
+		if !answer.OK {
+			answer.Reason = "a person said no"
+		}
+		_, err = h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(a.ID), Task: w.c.Task,
+			Agent: w.c.Agent, Turn: w.c.ID, Data: encode(answer)}}})
+		return answer.OK, answer.Reason, err
+	}
+}
+
+func answered(e swarm.Event, err error) (bool, string, error) {
+	if err != nil {
+		return false, "", err
+	}
+	var a swarm.ApprovalAnswer
+	if err := json.Unmarshal(e.Data, &a); err != nil {
+		return false, "", swarm.Errorf(swarm.Storage, "event %d, an answer, cannot be read: %v", e.Seq, err)
+	}
+	return a.OK, a.Reason, nil
+}
+
+// awaitAnswer waits for a control record that answers what was asked.
+func (h *Hand) awaitAnswer(ctx context.Context, id string, after int64) (swarm.Word, error) {
+	wake, off := h.Log.Watch(swarm.ToControl)
+	defer off()
+	for {
+		events, err := h.Log.Read(after, 1000, swarm.ToControl)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range events {
+			after = e.Seq
+			var k swarm.ControlWord
+			if json.Unmarshal(e.Data, &k) == nil && k.Target == id && (k.Word == swarm.WordApprove || k.Word == swarm.WordDeny) {
+				return k.Word, nil
+			}
+		}
+		if len(events) > 0 {
+			continue
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// maxNoted is how much of what a tool was told, and of what it said, is noted.
+const maxNoted = 2000
+
+// notes are what is written into the log while a turn runs: which tools it used, and which files it changed. Nobody waits for
+// them.
+type notes struct {
+	hand *Hand
+	work *work
+	open []swarm.ToolUse // called, and not done yet
+}
+
+// take takes what happens, from one goroutine at a time.
+func (n *notes) take(d provider.Delta) {
+	switch {
+	case d.Kind == provider.DeltaTool && d.Tool != nil:
+		n.open = append(n.open, *d.Tool)
+	case d.Kind == provider.DeltaToolDone && d.Tool != nil:
+		n.done(*d.Tool)
+	case d.Kind == provider.DeltaFile && d.File != "":
+		n.write(swarm.TurnFile, swarm.FileChange{Path: string(n.hand.redact([]byte(d.File)))})
+	}
+	if n.hand.Watch != nil {
+		n.hand.Watch.Delta(n.work.c, n.work.start, d)
+	}
+}
+
+// done notes a tool's use whole: what it was told comes with its call, what it said with its end.
+func (n *notes) done(u swarm.ToolUse) {
+	if i := slices.IndexFunc(n.open, func(o swarm.ToolUse) bool { return o.ID == u.ID }); i >= 0 {
+		called := n.open[i]
+		n.open = slices.Delete(n.open, i, i+1)
+		called.Output, called.Failed = u.Output, u.Failed
+		u = called
+	}
+	n.note(u)
+}
+
+// end notes the tools that were still at work when the turn ended.
+func (n *notes) end() {
+	for _, u := range n.open {
+		n.note(u)
+	}
+	n.open = nil
+}
+
+func (n *notes) note(u swarm.ToolUse) {
+	u.Input = n.hand.redact(u.Input)
+	if len(u.Input) > maxNoted || len(u.Input) > 0 && !json.Valid(u.Input) {
+		u.Input = encode(head(string(u.Input)))
+	}
+	u.Output = head(string(n.hand.redact([]byte(u.Output))))
+	n.write(swarm.TurnTool, u)
+}
+
+func (n *notes) write(kind swarm.EventKind, body any) {
+	c := n.work.c
+	// What the log does not take now, it does not take at the turn's end either, and then the process stops.
+	_, _ = n.hand.Log.Append(context.Background(), swarm.Batch{Fence: n.hand.Fence, Lazy: true,
+		Events: []swarm.Event{{Kind: kind, Task: c.Task, Agent: c.Agent, Turn: c.ID, Data: encode(body)}}})
+}
+
+func head(text string) string {
+	if len(text) <= maxNoted {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNoted], "") + "…"
+}

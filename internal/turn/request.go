@@ -1,0 +1,129 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/office"
+	"swarm/internal/provider"
+)
+
+// A Toolbox is the tools of one agent that a model may use.
+type Toolbox interface {
+	Specs(ctx context.Context) ([]provider.ToolSpec, error)
+	Call(ctx context.Context, tool string, args json.RawMessage) (string, error)
+}
+
+// inbox is the mail that the turn consumes, as its prompt shows it.
+func (h *Hand) inbox(w *work) (string, error) {
+	if h.Office == nil || w.spec.Kind == "notify" {
+		return "", nil
+	}
+	from, err := h.Office.Cursor(w.c.Agent)
+	if err != nil {
+		return "", err
+	}
+	items, err := h.Office.Unread(w.c.Agent, from, maxInbox)
+	if err != nil {
+		return "", err
+	}
+	w.inputs = swarm.Inputs{From: from, Upto: from}
+	if len(items) == 0 {
+		return "", nil
+	}
+	w.inputs.Upto = items[len(items)-1].Seq
+	return mail.Inbox(items), nil
+}
+
+// maxInbox is how many envelopes one turn is given. What comes after them is the next turn's.
+const maxInbox = 100
+
+// request is what the provider is asked. From then on the agent may act; leave ends that, and says which mail it has read.
+func (h *Hand) request(ctx context.Context, w *work) (r provider.Request, leave func(), err error) {
+	r = h.plainRequest(w)
+	r.Ask = h.asker(w)
+	if r.Session = w.session; w.session != "" {
+		r.Fresh = w.made.Fresh()
+	}
+	if h.Door != nil && isProgram(w.spec.Kind) {
+		if r.Door, err = h.Door(w.c.Agent); err != nil {
+			return r, nil, err
+		}
+	}
+	leave = func() {}
+	var seat *office.Seat
+	if h.Office != nil {
+		seat = h.Office.Sit(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
+		leave = func() { w.inputs = seat.Leave() }
+	}
+	if !isProgram(w.spec.Kind) {
+		if r.ToolSpecs, r.Call, err = h.tools(ctx, w, seat); err != nil {
+			leave()
+		}
+	}
+	return r, leave, err
+}
+
+// plainRequest is what any program of the turn is told.
+func (h *Hand) plainRequest(w *work) provider.Request {
+	env := maps.Clone(w.agent.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, w.task.Env)
+	return provider.Request{Run: h.Run, Turn: w.c.ID, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
+		Prompt: w.made.Text, Fresh: w.made.Text, Model: w.model, Dir: h.workdir(w), Root: w.agent.Root, Env: env, Tools: w.agent.Tools}
+}
+
+// isProgram says of which kinds the agents are programs, which bring their own tools and find ours behind a door.
+func isProgram(kind string) bool {
+	switch kind {
+	case "script", "notify", "anthropic", "openai":
+		return false
+	}
+	return true
+}
+
+// tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
+// lists.
+func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []provider.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
+	ours := map[string]bool{}
+	if h.Office != nil {
+		for _, spec := range h.Office.Tools(w.c.Agent) {
+			ours[spec.Name] = true
+			if w.plan.joined(w.agent) || slices.Contains(w.agent.Tools, spec.Name) {
+				specs = append(specs, spec)
+			}
+		}
+	}
+	var box Toolbox
+	if h.Toolbox != nil && len(w.agent.Tools) > 0 {
+		if box, err = h.Toolbox(w.agent); err != nil {
+			return nil, nil, err
+		}
+		more, err := box.Specs(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		specs = append(specs, more...)
+	}
+	return specs, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
+		switch {
+		case ours[tool]:
+			answer, err := seat.Call(ctx, tool, args)
+			return string(answer), err
+		case box != nil:
+			return box.Call(ctx, tool, args)
+		}
+		return "", swarm.Errorf(swarm.Denied, "there is no tool %s", swarm.Quote(tool))
+	}, nil
+}
+
+// joined says whether an edge of the file leads to the agent or from it.
+func (p *loadedPlan) joined(a *swarm.Agent) bool {
+	return slices.ContainsFunc(p.Edges, func(e swarm.Edge) bool { return e.From == a.Name || e.To == a.Name })
+}
