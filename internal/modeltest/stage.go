@@ -34,6 +34,10 @@ func (s *stage) play(tell func(*stage, Answer)) {
 	if a.Location != "" {
 		s.Header().Set("Location", a.Location)
 	}
+	if a.Plain && a.Trouble == Overload { // there is no stream for it to stand in
+		a.Status, a.Message = 529, cmp.Or(a.Message, "Overloaded")
+		s.answer = a
+	}
 	if a.Status != 0 && a.Status != http.StatusOK {
 		s.Header().Set("Content-Type", "application/json")
 		s.WriteHeader(a.Status)
@@ -45,6 +49,9 @@ func (s *stage) play(tell func(*stage, Answer)) {
 	} else {
 		s.Header().Set("Content-Type", "text/event-stream")
 	}
+	if a.Plain && s.trouble(0, 0) {
+		return
+	}
 	tell(s, a)
 }
 
@@ -54,7 +61,7 @@ func (s *stage) problem() object {
 	if s.asked.Protocol != "gemini" {
 		return object{"type": "error", "error": object{"type": a.errorType(), "message": a.Message, "code": nil}}
 	}
-	words := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE"}
+	words := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE", 529: "UNAVAILABLE"}
 	e := object{"code": a.Status, "message": a.Message, "status": cmp.Or(a.Type, words[a.Status], "UNKNOWN")}
 	if a.After != "" {
 		e["details"] = []object{{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": a.After + "s"}}

@@ -1,0 +1,226 @@
+package modeltest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarm/internal/modeltest"
+	"swarm/internal/npmtest"
+)
+
+const (
+	modelKey   = "sk-canary-model-0123456789"
+	agentToken = "canary-token-0123456789"
+)
+
+// A desk is where a program works: a folder and a home of its own, a model and a server of tools.
+type desk struct {
+	*testing.T
+	program program
+	path    string
+	server  *modeltest.Server
+	tools   string // where the tools are
+	home    string
+	dir     string
+
+	session string // to go on with
+	denied  bool   // it may not use the tools
+	keyless bool   // it has no key for its model
+	stop    bool   // it is told to end while it waits for its model
+
+	mu    sync.Mutex
+	calls []string // of tools
+}
+
+type handoff struct {
+	To      string `json:"to"`
+	Message string `json:"message"`
+}
+
+func newDesk(t *testing.T, p program, script ...modeltest.Answer) *desk {
+	t.Helper()
+	d := &desk{T: t, program: p, path: npmtest.Path(t, p.spec, p.bin), home: t.TempDir(), dir: t.TempDir(), server: modeltest.Start(script...)}
+	t.Cleanup(d.server.Close)
+	tools := mcp.NewServer(&mcp.Implementation{Name: "swarm", Version: "1"}, nil)
+	mcp.AddTool(tools, &mcp.Tool{Name: "send_handoff", Description: "Hands work to another agent."}, func(_ context.Context, _ *mcp.CallToolRequest, h handoff) (*mcp.CallToolResult, any, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.calls = append(d.calls, h.To+": "+h.Message)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{"id":"e1","seq":1}`}}}, nil, nil
+	})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+agentToken {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(served.Close)
+	d.tools = served.URL + "/mcp"
+	return d
+}
+
+// file writes one into the program's home.
+func (d *desk) file(name, text string) string {
+	d.Helper()
+	path := filepath.Join(d.home, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		d.Fatal(err)
+	}
+	return path
+}
+
+// An outcome is what a program left.
+type outcome struct {
+	stdout, stderr string
+	exit           string
+}
+
+func (d *desk) run(prompt string) outcome {
+	d.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(d.Context(), d.path, d.program.args(d)...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = d.dir, strings.NewReader(prompt), &stdout, &stderr
+	cmd.Env = append(d.program.env(d), "PATH="+os.Getenv("PATH"), "HOME="+d.home, "TMPDIR="+d.home, "SWARM_AGENT_TOKEN="+agentToken)
+	if !d.keyless {
+		cmd.Env = append(cmd.Env, d.program.key+"="+modelKey)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if err := cmd.Start(); err != nil {
+		d.Fatal(err)
+	}
+	if d.stop {
+		d.server.Await(1)
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+	}
+	_ = cmd.Wait() // its state says it
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.String()}
+}
+
+var sessions = regexp.MustCompile(`"(?:session_id|thread_id|sessionID)":"([^"]+)"`)
+
+// begun is the session that a stream tells of.
+func (o outcome) begun(t *testing.T) string {
+	t.Helper()
+	m := sessions.FindStringSubmatch(o.stdout)
+	if m == nil {
+		t.Fatalf("no session in %+v", o)
+	}
+	return m[1]
+}
+
+func (o outcome) has(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(o.stdout, text) {
+			t.Errorf("%q is not in the stream: %+v", text, o)
+		}
+	}
+}
+
+const (
+	hello = "Say hello.\nYour SWARM_AGENT_ID is planner.\n"
+	again = "Say it again.\n"
+)
+
+var (
+	text    = modeltest.Answer{Text: "Hello, planner.", Usage: modeltest.Usage{Input: 1200, Output: 30, Cached: 1000}}
+	calling = modeltest.Answer{Text: "I hand it over.", Calls: []modeltest.Call{{Name: "send_handoff", Args: `{"to": "coder", "message": "the plan"}`}},
+		Usage: modeltest.Usage{Input: 1200, Output: 30, Cached: 1000}}
+	handed = modeltest.Answer{Text: "It is handed over.", Usage: modeltest.Usage{Input: 1300, Output: 20, Cached: 1000}}
+)
+
+func TestRealAgentSays(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		d := newDesk(t, p, text)
+		o := d.run(hello)
+		d.keep("text", o)
+		o.has(t, "30") // what it cost
+		asked := d.server.Requests()
+		if o.exit != "exit status 0" || len(asked) != 1 || asked[0].Prompt != hello {
+			t.Fatalf("%+v; the model was asked %+v", o, asked)
+		}
+		if len(d.server.Strays()) > 0 {
+			t.Errorf("it asked for %v", d.server.Strays())
+		}
+
+		d.session = o.begun(t)
+		o = d.run(again)
+		d.keep("second", o)
+		asked = d.server.Requests()
+		if last := asked[len(asked)-1]; len(asked) != 2 || last.Prompt != again || !slices.Equal(last.Said, []string{hello, again}) || o.begun(t) != d.session {
+			t.Fatalf("%+v; the model was asked %+v", o, asked)
+		}
+	})
+}
+
+func TestRealAgentCallsATool(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		d := newDesk(t, p, calling, handed)
+		o := d.run(hello)
+		d.keep("tool", o)
+		o.has(t, "send_handoff", "the plan")
+		asked := d.server.Requests()
+		if o.exit != "exit status 0" || len(asked) != 2 || len(asked[1].Results) != 1 || !strings.Contains(asked[1].Results[0], `{"id":"e1","seq":1}`) {
+			t.Fatalf("%+v; the model was asked %+v", o, asked)
+		}
+		if !slices.Equal(d.calls, []string{"coder: the plan"}) {
+			t.Errorf("the tool was called with %q", d.calls)
+		}
+	})
+}
+
+func TestRealAgentMayNotCallATool(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		d := newDesk(t, p, calling, handed)
+		d.denied = true
+		o := d.run(hello)
+		d.keep("denied", o)
+		if len(d.calls) > 0 {
+			t.Errorf("%+v: the tool was called with %q", o, d.calls)
+		}
+	})
+}
+
+// TestRealAgentInTrouble keeps what programs say when something is wrong. Each ends by itself.
+func TestRealAgentInTrouble(t *testing.T) {
+	cases := map[string]struct {
+		answer        modeltest.Answer
+		keyless, stop bool
+	}{
+		"limited":  {answer: modeltest.Answer{Status: 429, After: "1", Message: "Number of requests has exceeded your limit"}},
+		"broken":   {answer: modeltest.Answer{Status: 500, Message: "Internal server error"}},
+		"overload": {answer: modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.Overload}},
+		"cut":      {answer: modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.Cut}},
+		"refused":  {answer: modeltest.Answer{Status: 401, Message: "invalid key"}},
+		"keyless":  {keyless: true},
+		"stopped":  {answer: modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.HangsLate}, stop: true},
+	}
+	eachProgram(t, func(t *testing.T, p program) {
+		for name, c := range cases {
+			t.Run(name, func(t *testing.T) {
+				d := newDesk(t, p, c.answer)
+				d.keyless, d.stop = c.keyless, c.stop
+				o := d.run(hello)
+				d.keep(name, o)
+			})
+		}
+	})
+}
