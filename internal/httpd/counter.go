@@ -1,0 +1,176 @@
+package httpd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarm"
+	"swarm/internal/provider"
+	"swarm/internal/schema"
+)
+
+// instructions is what an agent's program is told of our tools as a whole.
+const instructions = "You are one agent of a team that works on a run. These tools are how you reach the others: what they answer is true at once, for everybody."
+
+// A counter offers tools over MCP, in the name of one agent. What crosses it is held against what the tool takes.
+type counter struct {
+	tools []tool
+	agent func() (Agent, error) // whose they are; asked for each call, because a token may be nobody's by then
+	fault func(error)
+}
+
+type tool struct {
+	provider.ToolSpec
+	takes *schema.Schema
+}
+
+// anything is what a tool without a schema takes.
+var anything = json.RawMessage(`{"type":"object"}`)
+
+func newCounter(specs []provider.ToolSpec, agent func() (Agent, error), fault func(error)) (*counter, error) {
+	c := &counter{agent: agent, fault: fault}
+	for _, spec := range specs {
+		if len(spec.Schema) == 0 {
+			spec.Schema = anything
+		}
+		takes, err := schema.Parse(spec.Schema)
+		if err != nil {
+			return nil, swarm.Errorf(swarm.Other, "the tool %s cannot be offered: its schema: %v", spec.Name, err)
+		}
+		var top struct{ Type string }
+		if err := json.Unmarshal(spec.Schema, &top); err != nil || top.Type != "object" {
+			return nil, swarm.Errorf(swarm.Other, `the tool %s cannot be offered: its schema is not of "type": "object"`, spec.Name)
+		}
+		c.tools = append(c.tools, tool{spec, takes})
+	}
+	return c, nil
+}
+
+// server is the counter as an MCP server for one session. Calls end with ctx.
+func (c *counter) server(ctx context.Context, session, version string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "swarm", Version: version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		GetSessionID: func() string { return session },
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	for _, t := range c.tools {
+		s.AddTool(&mcp.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Schema}, func(call context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			call, done := context.WithCancel(call)
+			defer done()
+			defer context.AfterFunc(ctx, done)()
+			return c.call(call, t, r.Params.Arguments)
+		})
+	}
+	s.AddReceivingMiddleware(c.knownTool)
+	return s
+}
+
+// knownTool refuses a tool that is not there, and says which are.
+func (c *counter) knownTool(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		if call, ok := r.(*mcp.CallToolRequest); ok {
+			var names []string
+			for _, t := range c.tools {
+				names = append(names, t.Name)
+			}
+			if name := call.Params.Name; !slices.Contains(names, name) {
+				return nil, badRequest(swarm.Errorf(swarm.NotFound, "there is no tool %s", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, names)))
+			}
+		}
+		return next(ctx, method, r)
+	}
+}
+
+// call does one call. A request that is none is an error of the protocol, which programs read; everything else is an answer, which
+// the model reads and can learn from.
+func (c *counter) call(ctx context.Context, t tool, args json.RawMessage) (*mcp.CallToolResult, error) {
+	if len(args) == 0 || string(args) == "null" {
+		args = json.RawMessage("{}")
+	}
+	value, err := schema.Value(args)
+	if _, isObject := value.(map[string]any); err != nil || !isObject {
+		return nil, badRequest(swarm.Errorf(swarm.BadInput, "the arguments of %s are not one JSON object", t.Name).WithHint("%s", t.usage()))
+	}
+	if err := t.takes.Check(value); err != nil {
+		return refusal(swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %v", t.Name, err).WithHint("%s", t.usage())), nil
+	}
+	agent, err := c.agent()
+	if err != nil {
+		return refusal(err), nil
+	}
+	answer, err := c.safely(ctx, agent, t.Name, args)
+	if err != nil {
+		return refusal(err), nil
+	}
+	return result(answer), nil
+}
+
+// safely does the tool. One that breaks down ends neither the server nor the run; somebody is told why, but not the agent.
+func (c *counter) safely(ctx context.Context, agent Agent, name string, args json.RawMessage) (answer json.RawMessage, err error) {
+	broken := swarm.Errorf(swarm.Other, "the tool %s broke down", name).WithHint("it is not your fault; try once more, or go on without it")
+	defer func() {
+		if why := recover(); why != nil {
+			c.fault(swarm.Errorf(swarm.Other, "the tool %s panicked: %v\n%s", name, why, debug.Stack()))
+			answer, err = nil, broken
+		}
+	}()
+	answer, err = agent.Call(ctx, name, args)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(answer, &object) != nil || object == nil {
+		c.fault(swarm.Errorf(swarm.Other, "the tool %s answers with something else than one JSON object", name))
+		return nil, broken
+	}
+	return bytes.TrimSpace(answer), nil
+}
+
+// result is an answer. Some programs give their model the text and others the structured form, so both say the same.
+func result(answer json.RawMessage) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(answer)}}, StructuredContent: answer}
+}
+
+func refusal(err error) *mcp.CallToolResult {
+	r := result(problemOf(err).json())
+	r.IsError = true
+	return r
+}
+
+// badRequest is an error of the protocol.
+func badRequest(err *swarm.Error) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error() + ": " + err.Hint, Data: problemOf(err).json()}
+}
+
+// usage says what a tool takes.
+func (t tool) usage() string {
+	var takes struct {
+		Properties map[string]json.RawMessage
+		Required   []string
+	}
+	_ = json.Unmarshal(t.Schema, &takes) // one that says it in other words is shown to its user as it is
+	var may []string
+	for name := range takes.Properties {
+		if !slices.Contains(takes.Required, name) {
+			may = append(may, name)
+		}
+	}
+	slices.Sort(may)
+	switch {
+	case len(takes.Properties) == 0:
+		return fmt.Sprintf("%s takes one JSON object", t.Name)
+	case len(may) == 0:
+		return fmt.Sprintf("%s takes an object with %s", t.Name, strings.Join(takes.Required, ", "))
+	case len(takes.Required) == 0:
+		return fmt.Sprintf("%s takes an object that may have %s", t.Name, strings.Join(may, ", "))
+	}
+	return fmt.Sprintf("%s takes an object with %s; it may also have %s", t.Name, strings.Join(takes.Required, ", "), strings.Join(may, ", "))
+}

@@ -1,0 +1,163 @@
+package httpd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+)
+
+// A visitor is who was let in.
+type visitor struct {
+	token string
+	agent Agent
+}
+
+type visitorKey struct{}
+
+func visitorOf(r *http.Request) visitor {
+	v, _ := r.Context().Value(visitorKey{}).(visitor)
+	return v
+}
+
+// guard lets in who calls us by our name, comes from nowhere else, has a token, and brings JSON. What he brings is read here, within
+// its time: a visitor who never finishes his sentence keeps nobody waiting.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w = &errorWriter{ResponseWriter: w}
+		connection := http.NewResponseController(w)
+		_ = connection.SetReadDeadline(time.Now().Add(bodyTime))
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if !s.isUs(r.Host) {
+			refuse(w, http.StatusForbidden, swarm.Errorf(swarm.Denied, "this server is not called %s", swarm.Quote(r.Host)).WithHint("it is %s", s.url))
+			return
+		}
+		for _, origin := range r.Header.Values("Origin") {
+			if host, ok := strings.CutPrefix(origin, "http://"); !ok || !s.isUs(host) {
+				refuse(w, http.StatusForbidden, swarm.Errorf(swarm.Denied, "requests from %s are not taken", swarm.Quote(origin)).WithHint("leave out the Origin header, or come from %s", s.url))
+				return
+			}
+		}
+		v, err := s.admit(r)
+		if err != nil {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="swarm"`)
+			refuse(w, http.StatusUnauthorized, err)
+			return
+		}
+		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost && kind != "application/json" {
+			refuse(w, http.StatusUnsupportedMediaType, swarm.Errorf(swarm.BadInput, "only JSON is taken").WithHint("send it with Content-Type: application/json"))
+			return
+		}
+		body, status, err := readBody(w, r)
+		if err != nil {
+			refuse(w, status, err)
+			return
+		}
+		_ = connection.SetReadDeadline(time.Time{})
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitorKey{}, v)))
+	})
+}
+
+// isUs tells whether it is one of our own names, with our port.
+func (s *Server) isUs(host string) bool {
+	return slices.ContainsFunc(s.hosts, func(name string) bool { return strings.EqualFold(name, host) })
+}
+
+// admit finds who has the token that is shown.
+func (s *Server) admit(r *http.Request) (visitor, error) {
+	shown := r.Header.Values("Authorization")
+	if len(shown) == 0 {
+		return visitor{}, swarm.Errorf(swarm.NotSignedIn, "no token was sent").WithHint("send Authorization: Bearer with the token in $SWARM_AGENT_TOKEN")
+	}
+	scheme, token, _ := strings.Cut(shown[0], " ")
+	if token = strings.TrimSpace(token); len(shown) == 1 && strings.EqualFold(scheme, "Bearer") && token != "" {
+		if agent, err := s.options.Agent(token); err == nil && agent != nil {
+			return visitor{token, agent}, nil
+		}
+	}
+	return visitor{}, swarm.Errorf(swarm.NotSignedIn, "the token is nobody's").
+		WithHint("send Authorization: Bearer with the token in $SWARM_AGENT_TOKEN; it is good for one agent, as long as its run is driven by the same process")
+}
+
+// readBody reads what a visitor brings.
+func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	switch large := new(http.MaxBytesError); {
+	case err == nil:
+		return body, http.StatusOK, nil
+	case errors.As(err, &large):
+		return nil, http.StatusRequestEntityTooLarge, swarm.Errorf(swarm.BadInput, "the request is larger than %d bytes", maxBody).WithHint("send it in parts, or put it into an artifact and send its reference")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return nil, http.StatusRequestTimeout, swarm.Errorf(swarm.TimedOut, "the request did not come to an end").WithHint("send all of it within %v", bodyTime)
+	}
+	return nil, http.StatusBadRequest, swarm.Errorf(swarm.BadInput, "the request could not be read").WithHint("send it again")
+}
+
+func nothingHere(w http.ResponseWriter, r *http.Request) {
+	refuse(w, http.StatusNotFound, swarm.Errorf(swarm.NotFound, "there is nothing at %s", swarm.Quote(r.URL.Path)).WithHint("MCP is at /mcp"))
+}
+
+// A problem is an error as others are told of it.
+type problem struct {
+	Error string `json:"error"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+func problemOf(err error) problem {
+	p := problem{Error: err.Error()}
+	if e := new(swarm.Error); errors.As(err, &e) {
+		p.Hint = e.Hint
+	}
+	return p
+}
+
+// json is the problem as one JSON object.
+func (p problem) json() []byte {
+	b, _ := json.Marshal(p) // two texts always can be
+	return b
+}
+
+func refuse(w http.ResponseWriter, status int, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "%s\n", problemOf(err).json())
+}
+
+// An errorWriter makes errors of ours out of those that others write as plain text.
+type errorWriter struct {
+	http.ResponseWriter
+	plain bool // an error is written as plain text
+}
+
+// Unwrap is how http.ResponseController finds what is behind.
+func (w *errorWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *errorWriter) WriteHeader(status int) {
+	if status >= 400 && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		w.plain = true
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Del("Content-Length")
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *errorWriter) Write(b []byte) (int, error) {
+	if !w.plain {
+		return w.ResponseWriter.Write(b)
+	}
+	w.plain = false
+	_, err := fmt.Fprintf(w.ResponseWriter, "%s\n", problem{Error: strings.TrimSpace(string(b))}.json())
+	return len(b), err
+}

@@ -1,0 +1,126 @@
+// Package httpd is the one HTTP server of a running process. For now it has one door, /mcp: there an agent finds the tools by
+// which it acts on its run, as an MCP server of the name `swarm`; `swarm mcp` carries the same to agents that know only standard
+// input and output.
+//
+// Whoever comes is looked at before any route is: the name he calls us by (a web page that has been pointed at us calls us by its
+// own), where he comes from, his token, what he brings. A token is one agent of one run of this process, and whatever is done with
+// it is done as that agent.
+package httpd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// An Agent is who came, and what he may do here.
+type Agent interface {
+	Tools() []provider.ToolSpec
+	// Call does one of the tools. The answer is one JSON object; an error is told to the agent.
+	Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error)
+}
+
+// Options say where the server listens, and to whom.
+type Options struct {
+	Listen  string                            // an address of this machine's own: 127.0.0.1:0
+	Agent   func(token string) (Agent, error) // who has this token; an error = nobody. Asked anew for each request and each call
+	Version string                            // of this program, as agents are told
+	Fault   func(error)                       // is told of faults of our own that nobody else hears of, such as a tool that panics; nil = nobody
+}
+
+// How long and how much a visitor may take.
+const (
+	headTime    = 5 * time.Second
+	bodyTime    = 30 * time.Second
+	idleTime    = 2 * time.Minute
+	maxHead     = 64 << 10
+	maxBody     = 4 << 20
+	goodbyeTime = 2 * time.Second
+)
+
+// A Server serves until it is closed.
+type Server struct {
+	options Options
+	http    http.Server
+	url     string
+	hosts   []string // what we are called
+	mcp     *mcpDoor
+	served  sync.WaitGroup
+}
+
+// Start listens and serves in the background.
+func Start(o Options) (*Server, error) {
+	listener, err := listen(o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	s := &Server{options: o, url: "http://" + listener.Addr().String()}
+	for _, name := range []string{"127.0.0.1", "localhost", "::1"} {
+		s.hosts = append(s.hosts, net.JoinHostPort(name, port))
+	}
+	s.mcp = newMCPDoor(o.Agent, o.Version, s.fault)
+	routes := http.NewServeMux()
+	routes.Handle("/mcp", s.mcp)
+	routes.HandleFunc("/", nothingHere)
+	s.http = http.Server{
+		Handler:           s.guard(routes),
+		ReadHeaderTimeout: headTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHead,
+		ErrorLog:          log.New(io.Discard, "", 0), // what visitors do wrong is told to them, not to the screen of the run
+	}
+	s.served.Go(func() {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.fault(swarm.Errorf(swarm.Other, "the server at %s ended: %v", s.url, err))
+		}
+	})
+	return s, nil
+}
+
+func listen(address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, swarm.Errorf(swarm.BadInput, "%s is no address to listen on", swarm.Quote(address)).WithHint("write 127.0.0.1:7777, or 127.0.0.1:0 for any free port")
+	}
+	if ip := net.ParseIP(host); !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
+		return nil, swarm.Errorf(swarm.BadInput, "%s could be reached from other machines", swarm.Quote(address)).WithHint("listen on 127.0.0.1, localhost or ::1")
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, swarm.Errorf(swarm.BadInput, "cannot listen: %v", err).WithHint("perhaps another program listens there; port 0 is any free one")
+	}
+	return l, nil
+}
+
+// URL is where the server is: http://127.0.0.1:PORT.
+func (s *Server) URL() string { return s.url }
+
+// Close ends the server and everything that goes on in it. When it returns, no call of a tool runs any more.
+func (s *Server) Close() error {
+	s.mcp.close(goodbyeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+	defer cancel()
+	err := s.http.Shutdown(ctx) // answers that are under way still get out
+	if err != nil {
+		err = s.http.Close()
+	}
+	s.served.Wait()
+	return err
+}
+
+func (s *Server) fault(err error) {
+	if s.options.Fault != nil {
+		s.options.Fault(err)
+	}
+}
