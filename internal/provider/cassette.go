@@ -51,6 +51,17 @@ type RecordedTurn struct {
 	Hint       string          `json:"hint,omitempty"`
 	Verdicts   []swarm.Verdict `json:"verdicts,omitempty"`
 	Tools      []swarm.ToolUse `json:"tools,omitempty"` // in their order
+	Mail       []string        `json:"mail,omitempty"`  // the envelopes in its prompt, by their ids
+	Read       []string        `json:"read,omitempty"`  // those that it read by a tool
+	Acts       []Act           `json:"acts,omitempty"`  // what it did to its run by our own tools, in order
+}
+
+// An Act is one call of our own tools. A replay does it again, because others read what came of it.
+type Act struct {
+	Tool  string          `json:"tool"`
+	Args  json.RawMessage `json:"args"`
+	To    string          `json:"to,omitempty"`    // of an envelope: whose inbox it came into
+	After int             `json:"after,omitempty"` // and after how many others
 }
 
 // Text is bytes that are a JSON string when they are UTF-8, and {"base64": "…"} when they are not, so that none is changed.

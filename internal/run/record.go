@@ -1,9 +1,11 @@
 package run
 
 import (
+	"encoding/json"
 	"iter"
 
 	"swarm"
+	"swarm/internal/mail"
 	"swarm/internal/provider"
 	"swarm/internal/sqlite"
 	"swarm/internal/view"
@@ -36,6 +38,11 @@ func (r *Run) Record(path string) error {
 	if err != nil {
 		return err
 	}
+	acts, err := r.acts()
+	if err != nil {
+		return err
+	}
+	prompted, byTool := readMail(details.Envelopes)
 	out, err := provider.Record(path, provider.CassetteHeader{Run: r.ID, Name: r.start.Name, Program: r.start.Version})
 	if err != nil {
 		return err
@@ -45,7 +52,8 @@ func (r *Run) Record(path string) error {
 			continue
 		}
 		rec := provider.RecordedTurn{Turn: t.ID, Agent: t.Agent, PromptHash: t.First, Bytes: t.Output.Bytes, Usage: t.Usage, Session: t.Session, Exit: t.Exit,
-			Kind: t.Kind, Reason: t.Reason, Hint: t.Hint, Verdicts: t.Verdicts, Tools: t.Tools}
+			Kind: t.Kind, Reason: t.Reason, Hint: t.Hint, Verdicts: t.Verdicts, Tools: t.Tools,
+			Mail: prompted[t.ID], Read: byTool[t.ID], Acts: acts[t.ID]}
 		for text, hash := range map[*provider.Text]swarm.Hash{&rec.Prompt: t.First, &rec.Output: t.Output.Hash} {
 			if hash == "" {
 				continue
@@ -61,4 +69,72 @@ func (r *Run) Record(path string) error {
 		}
 	}
 	return out.Close()
+}
+
+// readMail is which envelopes each turn has read, in its prompt and by a tool.
+func readMail(all []view.Envelope) (prompted, byTool map[string][]string) {
+	prompted, byTool = map[string][]string{}, map[string][]string{}
+	for _, env := range all {
+		switch {
+		case env.Receipt.Turn == "":
+		case env.Receipt.Prompt != "":
+			prompted[env.Receipt.Turn] = append(prompted[env.Receipt.Turn], env.ID)
+		default:
+			byTool[env.Receipt.Turn] = append(byTool[env.Receipt.Turn], env.ID)
+		}
+	}
+	return prompted, byTool
+}
+
+// acts is what each turn did to the run by our own tools, as it would be asked for again.
+func (r *Run) acts() (map[string][]provider.Act, error) {
+	acts, boxes := map[string][]provider.Act{}, map[string]int{}
+	for e, err := range Events(r.log) {
+		if err != nil {
+			return nil, err
+		}
+		act, err := r.act(&e)
+		if err != nil {
+			return nil, err
+		}
+		if act.Tool == "" {
+			continue
+		}
+		if act.To != "" {
+			act.After = boxes[act.To]
+			boxes[act.To]++
+		}
+		acts[e.Turn] = append(acts[e.Turn], act)
+	}
+	return acts, nil
+}
+
+// act is the call that an event comes from, if it comes from one.
+func (r *Run) act(e *swarm.Event) (act provider.Act, err error) {
+	var args any
+	switch e.Kind {
+	case swarm.HandoffStored:
+		var env swarm.Envelope
+		if err = json.Unmarshal(e.Data, &env); err == nil {
+			act.Tool, act.To, args = "send_handoff", env.ToNodeID, mail.Arguments(env)
+		}
+	case swarm.TopicPublished:
+		var entry swarm.TopicEntry
+		if err = json.Unmarshal(e.Data, &entry); err == nil {
+			act.Tool, args = "publish_data", entry
+		}
+	case swarm.ArtifactStored:
+		var a swarm.Artifact
+		var content []byte
+		if err = json.Unmarshal(e.Data, &a); err == nil {
+			content, err = r.log.Body(a.Hash)
+		}
+		act.Tool, args = "put_artifact", map[string]string{"kind": a.Kind, "name": a.Name, "content": string(content)}
+	default:
+		return act, nil
+	}
+	if err == nil {
+		act.Args, err = json.Marshal(args)
+	}
+	return act, err
 }

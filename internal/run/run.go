@@ -18,6 +18,7 @@ import (
 	"swarm/internal/engine/local"
 	"swarm/internal/flow"
 	"swarm/internal/home"
+	"swarm/internal/office"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/secret"
@@ -236,7 +237,10 @@ func (d *driver) prepare(ctx context.Context) error {
 	redactor := secret.New(os.Environ(), secretsOf(p))
 	d.streams = newStreams(d.home, d.ID, redactor, d.options.Observer)
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Watch: d.streams,
-		Kept: d.start.From != ""}
+		Kept: d.start.From != "", Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes}}
+	if d.options.Replay != nil {
+		d.hand.Recorded = d.options.Replay.Turn
+	}
 	if d.fence > 1 {
 		process.Reap(d.ID, nil)
 		if err := copyOutputs(d.home, d.ID, d.log); err != nil {
@@ -299,6 +303,11 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 
 // leave says in the log that this process goes, when the run has not ended.
 func (d *driver) leave(ctx context.Context, err error) error {
+	if closing := d.hand.Close(); closing != nil {
+		if told := d.notice(ctx, "an agent's program could not be ended: "+closing.Error(), ""); err == nil {
+			err = told
+		}
+	}
 	if lost := d.streams.close(); lost != nil {
 		if told := d.notice(ctx, "copies of outputs could not be written: "+lost.Error(), "`swarm out` reads them from the log"); err == nil {
 			err = told

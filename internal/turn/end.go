@@ -10,9 +10,9 @@ import (
 	"swarm/internal/provider"
 )
 
-// refuse ends a turn that was never begun: its prompt cannot be made, or there is no budget for it.
+// refuse ends a turn that was never begun: its prompt cannot be made, there is no budget for it, or it replays one that cannot be.
 func (h *Hand) refuse(ctx context.Context, loop string, c flow.Call, why error) (flow.Result, error) {
-	if k := swarm.KindOf(why); k != swarm.BadPrompt && k != swarm.OverBudget {
+	if k := swarm.KindOf(why); k != swarm.BadPrompt && k != swarm.OverBudget && k != swarm.Mismatch {
 		return flow.Result{}, why
 	}
 	return h.end(ctx, loop, c, failure(why), swarm.Batch{})

@@ -27,7 +27,11 @@ func (h *Hand) inbox(w *work) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	items, err := h.Office.Unread(w.c.Agent, from, maxInbox)
+	most := maxInbox
+	if w.recorded != nil {
+		most = len(w.recorded.Mail)
+	}
+	items, err := h.Office.Unread(w.c.Agent, from, most)
 	if err != nil {
 		return "", err
 	}
@@ -60,10 +64,8 @@ func (h *Hand) request(ctx context.Context, w *work) (r provider.Request, leave 
 		seat = h.Office.Sit(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
 		leave = func() { w.inputs = seat.Leave() }
 	}
-	if !isProgram(w.spec.Kind) {
-		if r.ToolSpecs, r.Call, err = h.tools(ctx, w, seat); err != nil {
-			leave()
-		}
+	if r.ToolSpecs, r.Call, err = h.tools(ctx, w, seat); err != nil {
+		leave()
 	}
 	return r, leave, err
 }
@@ -101,7 +103,7 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []p
 		}
 	}
 	var box Toolbox
-	if h.Toolbox != nil && len(w.agent.Tools) > 0 {
+	if h.Toolbox != nil && len(w.agent.Tools) > 0 && !isProgram(w.spec.Kind) {
 		if box, err = h.Toolbox(w.agent); err != nil {
 			return nil, nil, err
 		}

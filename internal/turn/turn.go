@@ -29,6 +29,7 @@ type Hand struct {
 	Office   *office.Office                                      // what agents do to the run; nil = they do not
 	Toolbox  func(*swarm.Agent) (Toolbox, error)                 // other tools that a model may use; nil = none
 	Door     func(agent string) (provider.Door, error)           // where a program finds what Office does; nil = nowhere
+	Recorded func(turn string) (provider.RecordedTurn, bool)     // the run is a replay of these turns; nil = it is not
 
 	mu        sync.Mutex
 	plans     map[string]*loadedPlan
@@ -57,6 +58,8 @@ type work struct {
 	made    prompt.Prompt // the full effective prompt
 	inputs  swarm.Inputs  // the mail that is in it, and at the end what else was read
 	session string        // what it continues, or ""
+
+	recorded *provider.RecordedTurn // what it replays; nil = it is really done
 }
 
 // Do does the turn that a loop calls for, or finds that it was done before. An error means that this process has to stop, and
@@ -79,7 +82,9 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 		begun, err = h.again(w)
 	}
 	if err == nil && !begun {
-		err = h.makePrompt(w)
+		if err = h.awaitMail(ctx, w); err == nil {
+			err = h.makePrompt(w)
+		}
 	}
 	if err != nil {
 		return h.refuse(ctx, loop, c, err)
@@ -173,7 +178,10 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 		return provider.Reply{Free: true}, nil, err
 	}
 	notes := notes{hand: h, work: w}
-	reply, err := p.Turn(ctx, r, notes.take)
+	reply, err := provider.Reply{Free: true}, h.reenact(ctx, w, r.Call)
+	if err == nil {
+		reply, err = p.Turn(ctx, r, notes.take)
+	}
 	leave()
 	notes.end()
 	if h.Watch != nil {

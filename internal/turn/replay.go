@@ -1,0 +1,114 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// patience is how long a replayed turn waits for what the recorded one had found: others are replayed at the same time, and
+// mostly in another order.
+var patience = 30 * time.Second
+
+// awaitMail waits until the mail is there that the recorded turn had in its prompt.
+func (h *Hand) awaitMail(ctx context.Context, w *work) error {
+	if h.Recorded == nil {
+		return nil
+	}
+	rec, ok := h.Recorded(w.c.ID)
+	if !ok {
+		return nil // the provider says so
+	}
+	w.recorded = &rec
+	return h.awaitEnvelopes(ctx, w.c.Agent, func(ids []string) bool { return holdsAll(ids, rec.Mail) })
+}
+
+// reenact does again what the recorded turn did to its run by our own tools: others read what came of it. Mail comes into each
+// inbox in the recorded order.
+func (h *Hand) reenact(ctx context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
+	if w.recorded == nil || h.Office == nil {
+		return nil
+	}
+	for _, act := range w.recorded.Acts {
+		if act.To != "" {
+			if err := h.awaitEnvelopes(ctx, act.To, func(ids []string) bool { return len(ids) >= act.After }); err != nil {
+				return err
+			}
+		}
+		if _, err := call(ctx, act.Tool, act.Args); err != nil {
+			return &swarm.Error{Kind: swarm.Mismatch, Msg: "the turn " + w.c.ID + " cannot do again what it did in the recording", Err: err,
+				Hint: "the plan has changed since it was recorded; record the run again with --record"}
+		}
+	}
+	return h.readAgain(ctx, w, call)
+}
+
+// readAgain reads the mail that the recorded turn had read by a tool.
+func (h *Hand) readAgain(ctx context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
+	left := len(w.recorded.Read)
+	if left == 0 {
+		return nil
+	}
+	if err := h.awaitEnvelopes(ctx, w.c.Agent, func(ids []string) bool { return holdsAll(ids, w.recorded.Read) }); err != nil {
+		return err
+	}
+	for left > 0 {
+		answer, err := call(ctx, "read_inbox", encode(map[string]int{"max": min(left, maxInbox)}))
+		if err != nil {
+			return err
+		}
+		var shown struct {
+			Envelopes []json.RawMessage `json:"envelopes"`
+		}
+		if err := json.Unmarshal([]byte(answer), &shown); err != nil || len(shown.Envelopes) == 0 {
+			return swarm.Errorf(swarm.Mismatch, "the turn %s had read mail that is not there", w.c.ID)
+		}
+		left -= len(shown.Envelopes)
+	}
+	return nil
+}
+
+func holdsAll(ids, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(id string) bool { return !slices.Contains(ids, id) })
+}
+
+// awaitEnvelopes waits until enough holds for the envelopes that have ever come into an agent's inbox.
+func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids []string) bool) error {
+	if enough(nil) {
+		return nil
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, patience, swarm.Errorf(swarm.Mismatch, "mail for @%s that is in the recording has not come again", agent).
+		WithHint("the plan has changed since it was recorded; record the run again with --record"))
+	defer stop()
+	wake, off := h.Log.Watch(swarm.ToAgent(agent))
+	defer off()
+	var ids []string
+	for after := int64(0); ; {
+		events, err := h.Log.Read(after, 1000, swarm.ToAgent(agent))
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			after = e.Seq
+			var env swarm.Envelope
+			if e.Kind == swarm.HandoffStored && json.Unmarshal(e.Data, &env) == nil {
+				ids = append(ids, env.ID)
+			}
+		}
+		if enough(ids) {
+			return nil
+		}
+		if len(events) > 0 {
+			continue
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return provider.CutError(ctx)
+		}
+	}
+}
