@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -71,15 +70,16 @@ func waitForLine(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s never printed a line that matches %s", strings.Join(args[1:], " "), args[0])
 }
 
-// modelServer starts a server that speaks as models do and gives the answers of a file, one after the other; $MODELSERVER is where
-// it is: modelserver answers.json.
+// modelServer starts a server that speaks as models do; $MODELSERVER is where it is: modelserver answers.json. The file is a list of
+// answers, which are given one after the other, or of cues, so that each agent of a team gets its own:
+// [{"when": "SWARM_AGENT_ID is planner", "answers": [{"text": "done"}]}].
 func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: modelserver answers.json")
 	}
-	var answers []modeltest.Answer
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &answers))
-	server := modeltest.Start(answers...)
+	cues, err := modeltest.ReadCues([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	server := modeltest.StartCues(cues...)
 	ts.Defer(server.Close)
 	ts.Setenv("MODELSERVER", server.URL)
 }

@@ -60,6 +60,7 @@ func (d *desk) scrubber() func(string) string {
 		{regexp.MustCompile(`msg_[0-9a-f]{12}[0-9A-Za-z]{14}`), number("msg_%026d")},
 		{regexp.MustCompile(`cc-socks/[0-9]+`), func(string) string { return "cc-socks/1" }},
 		{regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}[:-][0-9]{2}[:-][0-9]{2}[.-][0-9]{3,}Z`), func(string) string { return "2026-01-01T00:00:00.000Z" }},
+		{regexp.MustCompile(`[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} 20[0-9]{2} [0-9:]{8} GMT`), func(string) string { return "Thu, 01 Jan 2026 00:00:00 GMT" }},
 		{regexp.MustCompile(`\b1[78][0-9]{11}\b`), func(string) string { return "1767225600000" }},
 		{regexp.MustCompile(`"[a-z_]+_ms":[0-9.]+`), func(s string) string { return s[:strings.Index(s, ":")] + ":100" }},
 	}

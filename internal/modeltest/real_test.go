@@ -206,11 +206,11 @@ func TestRealAgentInTrouble(t *testing.T) {
 		keyless, stop bool
 	}{
 		"limited":  {answer: modeltest.Answer{Status: 429, After: "1", Message: "Number of requests has exceeded your limit"}},
-		"broken":   {answer: modeltest.Answer{Status: 500, Message: "Internal server error"}},
+		"broken":   {answer: modeltest.Answer{Status: 500, AfterMS: 1, Message: "Internal server error"}},
 		"overload": {answer: modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.Overload}},
 		"cut":      {answer: modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.Cut}},
 		"refused":  {answer: modeltest.Answer{Status: 401, Message: "invalid key"}},
-		"keyless":  {keyless: true},
+		"keyless":  {answer: modeltest.Answer{Status: 401, Message: "no key"}, keyless: true},
 		"stopped":  {answer: modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.HangsLate}, stop: true},
 	}
 	eachProgram(t, func(t *testing.T, p program) {
