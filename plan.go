@@ -154,6 +154,7 @@ type ToolServer struct {
 	Name    string            `json:"name"`
 	Command []string          `json:"command,omitempty"`
 	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"` // of requests to URL; "Bearer $NAME" takes its end from the environment
 	Env     map[string]string `json:"env,omitempty"`
 }
 

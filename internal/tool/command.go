@@ -1,0 +1,171 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"swarm"
+	"swarm/internal/allow"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+)
+
+// Bounds of a command.
+const (
+	usualTime = 2 * time.Minute
+	mostTime  = 10 * time.Minute
+	maxSaid   = 64 << 10 // bytes of what it says; the middle is left out
+)
+
+func (b *Box) commandSpec() provider.ToolSpec {
+	var begins []string
+	for _, r := range b.rules {
+		if r.Tool == allow.Command {
+			begins = append(begins, strings.Join(r.Words, " "))
+		}
+	}
+	return provider.ToolSpec{Name: allow.Command,
+		Description: "Runs a program in your folder and answers with its exit code and what it said. There is no shell: no pipes, no wildcards, no variables; each argument is one item of argv. " +
+			"Allowed is what begins with: " + strings.Join(begins, "; ") + ".",
+		Schema: object(`"argv":{"type":"array","items":{"type":"string"},"minItems":1,"description":"the program and its arguments"},`+
+			`"timeout":{"type":"number","minimum":1,"maximum":600,"description":"seconds; 120 unless given"}`, "argv")}
+}
+
+func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error) {
+	var a struct {
+		Argv    []string `json:"argv"`
+		Timeout float64  `json:"timeout"`
+	}
+	if err := arguments(allow.Command, args, &a); err != nil {
+		return "", err
+	}
+	if err := b.mayRun(a.Argv); err != nil {
+		return "", err
+	}
+	patience := usualTime
+	if a.Timeout > 0 {
+		patience = time.Duration(min(a.Timeout, mostTime.Seconds()) * float64(time.Second))
+	}
+	path := a.Argv[0]
+	if !strings.Contains(path, "/") {
+		var err error
+		if path, err = exec.LookPath(path); err != nil {
+			return "", notRun(a.Argv[0], err)
+		}
+	}
+	mark := process.Mark{Run: b.o.Run, Agent: b.o.Agent, Turn: b.o.Turn}
+	if mark.Turn == "" {
+		mark.Turn = fmt.Sprintf("%s/command/%d", b.o.Agent, b.commands.Add(1))
+	}
+	env, err := b.environ.Of(mark, nil, b.o.Root)
+	if err != nil {
+		return "", err
+	}
+	said := &saying{most: maxSaid}
+	p, err := process.Job{Path: path, Argv: a.Argv, Dir: b.o.Root, Env: env, Grace: b.o.Grace, Run: mark.Run, Turn: mark.Turn,
+		Stdout: said.add, Stderr: said.add}.Start()
+	if err != nil {
+		return "", notRun(a.Argv[0], err)
+	}
+	late, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	state, cut, err := p.Wait(late)
+	switch {
+	case ctx.Err() != nil:
+		return "", provider.CutError(ctx)
+	case err != nil:
+		return "", swarm.Errorf(swarm.Other, "nobody can say how %s ended", a.Argv[0])
+	case cut:
+		return fmt.Sprintf("ended after %v, the time it had (timeout: up to %d seconds)\n%s", patience, int(mostTime.Seconds()), said), nil
+	}
+	status := state.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return fmt.Sprintf("ended by signal %d (%v)\n%s", int(status.Signal()), status.Signal(), said), nil
+	}
+	return fmt.Sprintf("exit code %d\n%s", status.ExitStatus(), said), nil
+}
+
+// mayRun says why a command may not be run.
+func (b *Box) mayRun(argv []string) error {
+	if len(argv) == 0 || argv[0] == "" {
+		return swarm.Errorf(swarm.BadInput, "argv names no program").WithHint(`write the program and its arguments: {"argv": ["go", "test", "./..."]}`)
+	}
+	for _, arg := range argv {
+		if strings.ContainsRune(arg, 0) {
+			return swarm.Errorf(swarm.BadInput, "an argument cannot hold a NUL byte")
+		}
+	}
+	if slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return r.Runs(argv) }) {
+		return nil
+	}
+	var begins []string
+	for _, r := range b.rules {
+		if r.Tool == allow.Command {
+			begins = append(begins, fmt.Sprintf("%q", r.Words))
+		}
+	}
+	return swarm.Errorf(swarm.Denied, "the command %s is not allowed", swarm.Quote(strings.Join(argv, " "))).
+		WithHint("allowed is what begins with one of %s", strings.Join(begins, ", "))
+}
+
+func notRun(program string, err error) error {
+	switch {
+	case errors.Is(err, exec.ErrDot):
+		return swarm.Errorf(swarm.Denied, "the program %s was found in the current folder only", swarm.Quote(program))
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+		return swarm.Errorf(swarm.NotFound, "there is no program %s here", swarm.Quote(program))
+	case errors.Is(err, fs.ErrPermission):
+		return swarm.Errorf(swarm.NotFound, "the program %s may not be executed", swarm.Quote(program))
+	case errors.Is(err, syscall.E2BIG):
+		return swarm.Errorf(swarm.BadInput, "the arguments are longer than the system allows").WithHint("write them into a file")
+	case errors.Is(err, syscall.ENOEXEC):
+		return swarm.Errorf(swarm.BadInput, "%s is not a program: it has no first line like #!/bin/sh", swarm.Quote(program))
+	}
+	return swarm.Errorf(swarm.Other, "the program %s could not be started", swarm.Quote(program))
+}
+
+// A saying is what a program or a server says, its beginning and its end.
+type saying struct {
+	most int // bytes
+	head strings.Builder
+	tail process.Tail
+}
+
+func (s *saying) add(piece string) {
+	s.tail.Max = s.most / 2
+	room := s.most/2 - s.head.Len()
+	switch {
+	case s.tail.Len() > 0 || room <= 0:
+	case len(piece) <= room:
+		s.head.WriteString(piece)
+		return
+	default:
+		for room > 0 && piece[room]&0xC0 == 0x80 { // not in the middle of a rune
+			room--
+		}
+		s.head.WriteString(piece[:room])
+		piece = piece[room:]
+	}
+	_, _ = s.tail.Write([]byte(piece))
+}
+
+func (s *saying) String() string {
+	tail := s.tail.Bytes()
+	text := s.head.String()
+	if left := s.tail.Len() - int64(len(tail)); left > 0 {
+		text += fmt.Sprintf("\n[… %d bytes left out …]\n", left)
+	}
+	text = strings.ToValidUTF8(text+string(tail), "\uFFFD")
+	if text == "" {
+		return "(it said nothing)"
+	}
+	return text
+}

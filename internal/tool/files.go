@@ -1,0 +1,266 @@
+package tool
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"swarm"
+	"swarm/internal/allow"
+	"swarm/internal/provider"
+)
+
+// What file tools take and give at most.
+const (
+	maxRead  = 256 << 10 // bytes of one reading
+	maxWrite = 8 << 20
+)
+
+// inside is a path as it is seen from the root. Models like to name files by their whole path.
+func (b *Box) inside(path string) (string, error) {
+	if strings.ContainsRune(path, 0) {
+		return "", swarm.Errorf(swarm.BadInput, "a path cannot hold a NUL byte")
+	}
+	local := filepath.Clean(path)
+	if filepath.IsAbs(local) {
+		switch {
+		case within(b.o.Root, local):
+			local, _ = filepath.Rel(b.o.Root, local)
+		case within(b.real, local):
+			local, _ = filepath.Rel(b.real, local)
+		default:
+			return "", b.outside(path)
+		}
+	}
+	if !filepath.IsLocal(local) {
+		return "", b.outside(path)
+	}
+	for _, hidden := range b.o.Hidden {
+		if within(hidden, filepath.Join(b.o.Root, local)) || within(hidden, filepath.Join(b.real, local)) {
+			return "", b.outside(path)
+		}
+	}
+	return local, nil
+}
+
+func (b *Box) outside(path string) *swarm.Error {
+	return swarm.Errorf(swarm.Denied, "%s is outside of the folder that may be touched", swarm.Quote(path)).WithHint("write a path relative to it, such as src/main.go")
+}
+
+// fileError says what went wrong with a path, without naming folders above the root.
+func (b *Box) fileError(path string, err error) error {
+	var have *swarm.Error
+	var number syscall.Errno
+	switch {
+	case errors.As(err, &have):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return swarm.Errorf(swarm.NotFound, "there is no %s", swarm.Quote(path)).WithHint("file_list shows what is there, if you may use it")
+	case errors.Is(err, fs.ErrPermission):
+		return swarm.Errorf(swarm.Denied, "the system does not allow it for %s", swarm.Quote(path))
+	case errors.As(err, &number):
+		return swarm.Errorf(swarm.Other, "%s: %v", swarm.Quote(path), number)
+	case strings.Contains(err.Error(), "escapes"):
+		return b.outside(path)
+	}
+	return swarm.Errorf(swarm.Other, "%s cannot be used", swarm.Quote(path))
+}
+
+// notRegular says why a file is not used: what is none does something when it is opened.
+func notRegular(path string, mode fs.FileMode) error {
+	what := "not a file"
+	switch {
+	case mode.IsDir():
+		return swarm.Errorf(swarm.BadInput, "%s is a folder", swarm.Quote(path)).WithHint("file_list shows what is in it")
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	case mode&fs.ModeDevice != 0:
+		what = "a device"
+	case mode&fs.ModeSymlink != 0:
+		return swarm.Errorf(swarm.Denied, "%s is a link", swarm.Quote(path)).WithHint("write to what it leads to")
+	}
+	return swarm.Errorf(swarm.Denied, "%s is %s, and only ordinary files may be used", swarm.Quote(path), what)
+}
+
+// openFile opens an ordinary file. It is looked at before, as opening can mean something to what is none, and after, as it may
+// have been changed in between; a pipe is not waited for.
+func (b *Box) openFile(root *os.Root, path, local string) (*os.File, fs.FileInfo, error) {
+	info, err := root.Stat(local)
+	if err != nil {
+		return nil, nil, b.fileError(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, notRegular(path, info.Mode())
+	}
+	f, err := root.OpenFile(local, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, b.fileError(path, err)
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = notRegular(path, info.Mode())
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, b.fileError(path, err)
+	}
+	return f, info, nil
+}
+
+func (b *Box) readSpec() provider.ToolSpec {
+	return provider.ToolSpec{Name: allow.FileRead,
+		Description: "Reads a text file. Paths are relative to your folder. Up to 256 KB are given at once; the last line says what was left out, and offset (in bytes) reads on.",
+		Schema: object(`"path":{"type":"string"},"offset":{"type":"integer","minimum":0,"description":"bytes to leave out at the beginning"},`+
+			`"max":{"type":"integer","minimum":1,"description":"bytes to read at most"}`, "path")}
+}
+
+func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
+	var a struct {
+		Path   string `json:"path"`
+		Offset int64  `json:"offset"`
+		Max    int64  `json:"max"`
+	}
+	if err := arguments(allow.FileRead, args, &a); err != nil {
+		return "", err
+	}
+	if a.Path == "" || a.Offset < 0 || a.Max < 0 {
+		return "", swarm.Errorf(swarm.BadInput, "file_read needs a path; offset and max cannot be below 0")
+	}
+	local, err := b.inside(a.Path)
+	if err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(b.o.Root)
+	if err != nil {
+		return "", b.fileError(".", err)
+	}
+	defer root.Close()
+	f, info, err := b.openFile(root, a.Path, local)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if a.Max == 0 || a.Max > maxRead {
+		a.Max = maxRead
+	}
+	text := make([]byte, a.Max)
+	n, err := f.ReadAt(text, a.Offset)
+	if err != nil && err != io.EOF {
+		return "", b.fileError(a.Path, err)
+	}
+	return shown(a.Path, text[:n], a.Offset, info.Size())
+}
+
+// shown is a piece of a file as it is answered: whole runes, and what was left out.
+func shown(path string, piece []byte, from, size int64) (string, error) {
+	begin := 0
+	for from > 0 && begin < len(piece) && begin < utf8.UTFMax-1 && !utf8.RuneStart(piece[begin]) {
+		begin++ // of a rune that began before
+	}
+	piece, from = piece[begin:], from+int64(begin)
+	upto := from + int64(len(piece))
+	if upto < size {
+		for i := 1; i < utf8.UTFMax && i < len(piece); i++ {
+			if at := len(piece) - i; utf8.RuneStart(piece[at]) {
+				if !utf8.FullRune(piece[at:]) {
+					piece, upto = piece[:at], upto-int64(i)
+				}
+				break
+			}
+		}
+	}
+	text := string(piece)
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a text: it is a binary file of %d bytes", swarm.Quote(path), max(size, upto))
+	case len(piece) == 0 && from > 0:
+		return "", swarm.Errorf(swarm.BadInput, "%s has %d bytes, and nothing after byte %d", swarm.Quote(path), size, from)
+	case from == 0 && upto >= size:
+		return text, nil
+	}
+	note := fmt.Sprintf("[bytes %d to %d of %d", from, upto, size)
+	if upto < size {
+		note += fmt.Sprintf("; read on with offset %d", upto)
+	}
+	return strings.TrimSuffix(text, "\n") + "\n" + note + "]", nil
+}
+
+func (b *Box) writeSpec() provider.ToolSpec {
+	return provider.ToolSpec{Name: allow.FileWrite,
+		Description: "Writes a text file, in place of what it held before. Paths are relative to your folder; folders on the way are made.",
+		Schema:      object(`"path":{"type":"string"},"content":{"type":"string"}`, "path", "content")}
+}
+
+func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
+	var a struct {
+		Path    string  `json:"path"`
+		Content *string `json:"content"`
+	}
+	if err := arguments(allow.FileWrite, args, &a); err != nil {
+		return "", err
+	}
+	switch {
+	case a.Path == "" || a.Content == nil:
+		return "", swarm.Errorf(swarm.BadInput, "file_write needs a path and a content")
+	case len(*a.Content) > maxWrite:
+		return "", swarm.Errorf(swarm.BadInput, "the content has %d bytes, and %d MB are the most", len(*a.Content), maxWrite>>20).WithHint("write several files")
+	}
+	local, err := b.inside(a.Path)
+	if err != nil {
+		return "", err
+	}
+	if local == "." || strings.HasSuffix(a.Path, "/") {
+		return "", notRegular(a.Path, fs.ModeDir)
+	}
+	root, err := os.OpenRoot(b.o.Root)
+	if err != nil {
+		return "", b.fileError(".", err)
+	}
+	defer root.Close()
+	mode := fs.FileMode(0o644)
+	if info, err := root.Lstat(local); err == nil {
+		if !info.Mode().IsRegular() {
+			return "", notRegular(a.Path, info.Mode())
+		}
+		mode = info.Mode().Perm()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", b.fileError(a.Path, err)
+	}
+	if err := replace(root, local, *a.Content, mode); err != nil {
+		return "", b.fileError(a.Path, err)
+	}
+	return fmt.Sprintf("wrote %d bytes to %s", len(*a.Content), local), nil
+}
+
+// replace puts a file in its place whole or not at all.
+func replace(root *os.Root, path, content string, mode fs.FileMode) error {
+	if dir := filepath.Dir(path); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	temp := filepath.Join(filepath.Dir(path), ".swarm-"+rand.Text()[:12]+".tmp")
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, content)
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	if err == nil {
+		err = root.Rename(temp, path)
+	}
+	if err != nil {
+		_ = root.Remove(temp)
+	}
+	return err
+}

@@ -1,0 +1,279 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/secret"
+)
+
+// start starts the program of a server that is talked to over its standard input and output.
+func (s *server) start(l *link) (mcp.Transport, error) {
+	fail := func(err error) error {
+		why := notRun(s.Command[0], err)
+		return swarm.Errorf(swarm.NotFound, "the tool server %q did not start: %s", s.Name, why).WithHint("install it, or correct its command under tools.mcp")
+	}
+	environ, err := process.NewEnvironment(s.o.Environ, s.Env)
+	if err != nil {
+		return nil, err
+	}
+	mark := process.Mark{Run: s.o.Run, Turn: fmt.Sprintf("tools/%s/%d", s.Name, s.starts)}
+	env, err := environ.Of(mark, nil, s.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	path := s.Command[0]
+	if !strings.Contains(path, "/") {
+		if path, err = exec.LookPath(path); err != nil {
+			return nil, fail(err)
+		}
+	}
+	from, to := io.Pipe()
+	life, kill := context.WithCancel(context.Background())
+	lines := &messages{to: to}
+	p, err := process.Job{Path: path, Argv: s.Command, Dir: s.o.Dir, Env: env, Talk: true, Grace: s.o.Grace, Run: mark.Run, Turn: mark.Turn,
+		Stdout: func(piece string) {
+			if !lines.pass(piece) {
+				kill()
+			}
+		}}.Start()
+	if err != nil {
+		kill()
+		return nil, fail(err)
+	}
+	ended := make(chan struct{})
+	var state *os.ProcessState
+	go func() {
+		state, _, _ = p.Wait(life)
+		_ = to.Close()
+		close(ended)
+	}()
+	l.end = func() {
+		p.CloseInput() // by which it is asked to end
+		select {
+		case <-ended:
+		case <-after(s.o.Grace):
+		}
+		kill()
+		<-ended
+	}
+	l.why = func() string {
+		select {
+		case <-ended:
+			return lines.told(state, string(p.Stderr().Bytes()))
+		default:
+			return "" // it is still there
+		}
+	}
+	return &mcp.IOTransport{Reader: from, Writer: input{p}, MaxLineLength: maxMessage + 1024}, nil
+}
+
+// input is what a program reads.
+type input struct{ *process.Process }
+
+func (i input) Close() error {
+	i.CloseInput()
+	return nil
+}
+
+// messages are what a server says, without the lines that are none: some print what they are doing where only messages belong.
+type messages struct {
+	to   *io.PipeWriter
+	mu   sync.Mutex
+	in   bool // inside of a line
+	drop bool // which is none
+	size int
+	over bool
+}
+
+// pass passes on what a server says; false = it says too much at once.
+func (m *messages) pass(piece string) bool {
+	for piece != "" {
+		line, rest, whole := strings.Cut(piece, "\n")
+		if !m.in {
+			if line = strings.TrimLeft(line, " \t\r\uFEFF"); line == "" {
+				piece = rest
+				continue
+			}
+			m.in, m.size, m.drop = true, 0, line[0] != '{' && line[0] != '['
+		}
+		if m.size += len(line); m.size > maxMessage && !m.drop {
+			m.mu.Lock()
+			m.over = true
+			m.mu.Unlock()
+			return false
+		}
+		if !m.drop {
+			if whole {
+				line += "\n"
+			}
+			if _, err := io.WriteString(m.to, line); err != nil {
+				return false // nobody reads any more
+			}
+		}
+		m.in = !whole
+		piece = rest
+	}
+	return true
+}
+
+// told is why a server has ended.
+func (m *messages) told(state *os.ProcessState, stderr string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over {
+		return fmt.Sprintf("it said more than %d MB at once", maxMessage>>20)
+	}
+	how := "nobody knows how"
+	if state != nil {
+		how = state.String()
+		if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			how = fmt.Sprintf("signal %d (%v)", int(status.Signal()), status.Signal())
+		}
+	}
+	if words := lastWords(stderr); words != "" {
+		how += ": " + words
+	}
+	return how
+}
+
+// lastWords are the last lines of what a program wrote to standard error.
+func lastWords(stderr string) string {
+	const lines, most = 3, 400
+	var last []string
+	for line := range strings.SplitSeq(strings.ToValidUTF8(stderr, "\uFFFD"), "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			last = append(last, line)
+		}
+	}
+	text := strings.Join(last[max(0, len(last)-lines):], " | ")
+	if len(text) > most {
+		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return text
+}
+
+// dial prepares to reach a server over HTTP.
+func (s *server) dial(l *link) (mcp.Transport, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" {
+		return nil, swarm.Errorf(swarm.BadInput, "the url of the tool server %q is none", s.Name).WithHint("write one such as http://127.0.0.1:8000/mcp")
+	}
+	header, err := s.header()
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	b := &bounded{next: transport, header: header}
+	l.end = transport.CloseIdleConnections
+	l.why = b.told
+	client := &http.Client{Transport: b, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if r.URL.Host != u.Host || r.URL.Scheme != u.Scheme || len(via) > maxRedirects {
+			return errors.New("it leads to another server")
+		}
+		return nil
+	}}
+	// Without a stream of its own for what the server says unasked: the tools are listed anew for each turn.
+	return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 2, DisableStandaloneSSE: true, MaxEventSize: maxMessage}, nil
+}
+
+// header is what each request to the server carries; `$NAME` at the end of a value is a variable of our environment.
+func (s *server) header() (http.Header, error) {
+	h := http.Header{}
+	environ, err := process.NewEnvironment(s.o.Environ, nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range s.Headers {
+		at := strings.LastIndexByte(value, ' ') + 1
+		if variable, ok := secret.Reference(value[at:]); ok {
+			held, set := environ.Lookup(variable)
+			if !set || held == "" {
+				return nil, swarm.Errorf(swarm.NotSignedIn, "the tool server %q needs %s, which is not set", s.Name, variable).WithHint("export %s=…", variable)
+			}
+			value = value[:at] + strings.TrimSpace(held)
+		}
+		h.Set(name, value)
+	}
+	return h, nil
+}
+
+// bounded reads answers only up to a bound. Streams have a bound for each of their events instead.
+type bounded struct {
+	next   http.RoundTripper
+	header http.Header
+	mu     sync.Mutex
+	over   bool
+}
+
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(b.header) > 0 {
+		r = r.Clone(r.Context())
+		for name, values := range b.header {
+			r.Header[name] = values
+		}
+	}
+	response, err := b.next.RoundTrip(r)
+	if err == nil && !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		response.Body = &boundedBody{ReadCloser: response.Body, left: maxMessage, of: b}
+	}
+	return response, err
+}
+
+func (b *bounded) told() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return fmt.Sprintf("it said more than %d MB at once", maxMessage>>20)
+	}
+	return ""
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+	of   *bounded
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		b.of.mu.Lock()
+		b.of.over = true
+		b.of.mu.Unlock()
+		return 0, errors.New("too much at once")
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// withoutURL is an error's text without the URL, which may hold a key.
+func withoutURL(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return clip(err.Error())
+}
+
+// after is when a program that was asked to end has had its time.
+func after(grace time.Duration) <-chan time.Time {
+	if grace <= 0 {
+		grace = process.DefaultGrace
+	}
+	return time.After(grace)
+}

@@ -1,0 +1,145 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"swarm"
+	"swarm/internal/allow"
+	"swarm/internal/provider"
+)
+
+// maxListed is how many entries are listed; maxSeen how many of one folder are looked at, to list the first.
+const (
+	maxListed = 2000
+	maxSeen   = 50_000
+	maxDepth  = 32
+)
+
+func (b *Box) listSpec() provider.ToolSpec {
+	return provider.ToolSpec{Name: allow.FileList,
+		Description: "Lists the files of a folder, one on each line: folders end with /, files have their size in bytes. Paths are relative to your folder. depth 2 and more also lists what is in folders.",
+		Schema:      object(`"path":{"type":"string","description":"a folder; without it your folder itself"},"depth":{"type":"integer","minimum":1,"maximum":32}`)}
+}
+
+func (b *Box) list(ctx context.Context, args json.RawMessage) (string, error) {
+	var a struct {
+		Path  string `json:"path"`
+		Depth int    `json:"depth"`
+	}
+	if err := arguments(allow.FileList, args, &a); err != nil {
+		return "", err
+	}
+	if a.Depth < 0 || a.Depth > maxDepth {
+		return "", swarm.Errorf(swarm.BadInput, "depth must be from 1 to %d", maxDepth)
+	}
+	local, err := b.inside(a.Path)
+	if err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(b.o.Root)
+	if err != nil {
+		return "", b.fileError(".", err)
+	}
+	defer root.Close()
+	l := listing{box: b, root: root}
+	folders := []string{local}
+	for depth := max(1, a.Depth); depth > 0 && len(folders) > 0; depth-- {
+		var next []string
+		for _, folder := range folders {
+			if ctx.Err() != nil {
+				return "", provider.CutError(ctx)
+			}
+			found, err := l.folder(folder)
+			if err != nil && folder == local {
+				return "", b.fileError(a.Path, err)
+			}
+			next = append(next, found...)
+		}
+		folders = next
+	}
+	switch {
+	case len(l.lines) == 0:
+		return "(empty)", nil
+	case l.more > 0:
+		l.lines = append(l.lines, fmt.Sprintf("[%d entries are shown, at least %d were left out: list a folder of it]", len(l.lines), l.more))
+	}
+	return strings.Join(l.lines, "\n"), nil
+}
+
+// A listing goes through folders level by level, so that a large one deep down does not push out what is above.
+type listing struct {
+	box   *Box
+	root  *os.Root
+	lines []string
+	more  int
+}
+
+// folder lists one folder and returns those in it.
+func (l *listing) folder(path string) (folders []string, err error) {
+	if len(l.lines) >= maxListed {
+		l.more++
+		return nil, nil
+	}
+	info, err := l.root.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, swarm.Errorf(swarm.BadInput, "%s is not a folder", swarm.Quote(path)).WithHint("file_read reads it, if you may use it")
+	}
+	f, err := l.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxSeen)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		if len(l.lines) >= maxListed {
+			l.more += len(names) - i
+			break
+		}
+		at := filepath.Join(path, name)
+		if _, hidden := l.box.inside(at); hidden != nil {
+			continue
+		}
+		info, err := l.root.Lstat(at)
+		if err != nil {
+			continue // gone meanwhile
+		}
+		shown := strings.ToValidUTF8(strings.Map(visible, at), "\uFFFD")
+		switch {
+		case info.IsDir():
+			folders = append(folders, at)
+			shown += "/"
+		case info.Mode().IsRegular():
+			shown = fmt.Sprintf("%s %d", shown, info.Size())
+		case info.Mode()&fs.ModeSymlink != 0:
+			shown += " (link)"
+		default:
+			shown += " (not a file)"
+		}
+		l.lines = append(l.lines, shown)
+	}
+	return folders, nil
+}
+
+// visible keeps a name from looking like two.
+func visible(c rune) rune {
+	if c < ' ' || c == 0x7f {
+		return '\uFFFD'
+	}
+	return c
+}

@@ -1,0 +1,187 @@
+package tool
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarm"
+	"swarm/internal/allow"
+	"swarm/internal/provider"
+	"swarm/internal/schema"
+)
+
+// What a model is told of a server's tool at most, and of how many.
+const (
+	maxOffered     = 128 // of one server that an agent may use as a whole; more than this no model's API takes
+	maxDescription = 4 << 10
+	maxSchema      = 64 << 10
+	maxName        = 64
+)
+
+// A remote is a tool of a server.
+type remote struct {
+	server *server
+	name   string // the server's own
+}
+
+func (r remote) call(ctx context.Context, args json.RawMessage) (string, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(args, &object); err != nil {
+		return "", swarm.Errorf(swarm.BadInput, "the arguments are not one JSON object")
+	}
+	return r.server.call(ctx, r.name, args)
+}
+
+// remotes are the tools of servers that the agent may use: as they are offered, and by their names. The servers are asked at
+// the same time; the error is about those that do not have what they should.
+func (b *Box) remotes(ctx context.Context) ([]provider.ToolSpec, map[string]remote, error) {
+	names := b.servers()
+	type list struct {
+		tools []*mcp.Tool
+		err   error
+	}
+	lists := make([]list, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { lists[i].tools, lists[i].err = b.toolsOf(ctx, name) })
+	}
+	all.Wait()
+	byName := map[string]remote{}
+	var specs []provider.ToolSpec
+	var wrong []error
+	for i, name := range names {
+		if err := lists[i].err; err != nil {
+			wrong = append(wrong, err)
+		}
+		for _, t := range lists[i].tools {
+			offered := offeredName(name, t.Name, func(n string) bool { _, taken := byName[n]; return taken })
+			byName[offered] = remote{b.o.Servers.byName[name], t.Name}
+			specs = append(specs, specOf(offered, t))
+		}
+	}
+	return specs, byName, joined(wrong)
+}
+
+// joined is one error for several.
+func joined(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return &swarm.Error{Kind: swarm.KindOf(errs[0]), Msg: strings.Join(texts, "; "), Hint: "correct them under tools.mcp, or take them out of the agent's tools"}
+}
+
+// toolsOf are the tools of one server that the agent may use. Beside an error are those that are there.
+func (b *Box) toolsOf(ctx context.Context, server string) ([]*mcp.Tool, error) {
+	tools, order, err := b.o.Servers.byName[server].list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []*mcp.Tool
+	var missing error
+	has := map[string]bool{}
+	choose := func(name string) {
+		if !has[name] {
+			has[name] = true
+			chosen = append(chosen, tools[name])
+		}
+	}
+	for _, r := range b.rules {
+		switch {
+		case r.Server != server:
+		case r.Name == "" && len(order) > maxOffered:
+			return nil, swarm.Errorf(swarm.BadInput, "the tool server %q has %d tools, and an agent can be offered %d", server, len(order), maxOffered).
+				WithHint("name those that it may use: tools: [%s.%s]", server, order[0])
+		case r.Name == "":
+			for _, name := range order {
+				choose(name)
+			}
+		default:
+			name, ok := named(r, tools, order)
+			if !ok {
+				missing = swarm.Errorf(swarm.NotFound, "the tool server %q has no tool %s", server, swarm.Quote(r.Name)).WithHint("%s", swarm.DidYouMean(r.Name, order))
+				continue
+			}
+			choose(name)
+		}
+	}
+	return chosen, missing
+}
+
+// named is the tool that an entry names, by the server's name for it or by ours.
+func named(r allow.Rule, tools map[string]*mcp.Tool, order []string) (string, bool) {
+	if tools[r.Name] != nil {
+		return r.Name, true
+	}
+	for _, name := range order {
+		if clean(name) == r.Name || offeredName(r.Server, name, func(string) bool { return false }) == r.Server+"__"+r.Name {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// offeredName is the name by which a model knows a server's tool: what models' APIs take, and none that is taken.
+func offeredName(server, tool string, taken func(string) bool) string {
+	name := clean(server + "__" + tool)
+	for n := 0; len(name) > maxName || taken(name); n++ {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", server, tool, n))
+		name = name[:min(len(name), maxName-9)] + "_" + hex.EncodeToString(sum[:4])
+	}
+	return name
+}
+
+// clean replaces what a name may not hold.
+func clean(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '_'
+	}, name)
+}
+
+// specOf is what a model is told of a tool. Arguments are held against the server's schema only where that can be trusted to
+// come to an end; otherwise the server is left to say what is wrong with them.
+func specOf(name string, t *mcp.Tool) provider.ToolSpec {
+	spec := provider.ToolSpec{Name: name, Description: cut(t.Description, maxDescription), Schema: json.RawMessage(`{"type":"object"}`)}
+	source, err := json.Marshal(t.InputSchema)
+	if err != nil || t.InputSchema == nil {
+		return spec
+	}
+	var root struct {
+		Type any `json:"type"`
+	}
+	usable := len(source) <= maxSchema && json.Unmarshal(source, &root) == nil && root.Type == "object"
+	if usable {
+		_, err = schema.Parse(source)
+		usable = err == nil
+	}
+	if usable {
+		spec.Schema = source
+	} else {
+		spec.Description = strings.TrimSpace(spec.Description + "\nIts arguments, in its own words: " + cut(string(source), maxDescription))
+	}
+	return spec
+}
+
+func cut(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

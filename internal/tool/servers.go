@@ -1,0 +1,412 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// Bounds of what servers do.
+const (
+	startTime   = 10 * time.Second // for a server to start, and to list its tools
+	callTime    = 5 * time.Minute  // for one call
+	stuckTime   = time.Second      // for a question to leave, when nobody waits for the answer any more
+	maxMessage  = 16 << 20         // bytes of one message
+	maxResult   = 256 << 10        // bytes of a result that an agent is given; the middle is left out
+	maxPages    = 200              // of a list of tools
+	maxTools    = 10_000           // in all
+	maxFailures = 3                // to start, one after the other
+)
+
+// ServerOptions are what servers have in common.
+type ServerOptions struct {
+	Run     string        // what marks their processes
+	Dir     string        // where they work; absolute
+	Environ []string      // of this process; nil = os.Environ()
+	Grace   time.Duration // how long they have to end; 0 = process.DefaultGrace
+}
+
+// Servers are the MCP servers of a run. Each is started, or connected to, when somebody needs it, and is then there for all agents
+// of the run. One that has died is started again by the next who needs it.
+type Servers struct {
+	names  []string
+	byName map[string]*server
+}
+
+// NewServers makes them. It starts none.
+func NewServers(list []swarm.ToolServer, o ServerOptions) *Servers {
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	s := &Servers{byName: map[string]*server{}}
+	for _, spec := range list {
+		s.names = append(s.names, spec.Name)
+		s.byName[spec.Name] = &server{ToolServer: spec, o: o, one: make(chan struct{}, 1)}
+	}
+	return s
+}
+
+// Names are the names of the servers, in the file's order.
+func (s *Servers) Names() []string {
+	if s == nil {
+		return nil
+	}
+	return s.names
+}
+
+// Close ends all servers; none is started any more.
+func (s *Servers) Close() error {
+	if s == nil {
+		return nil
+	}
+	var all sync.WaitGroup
+	for _, server := range s.byName {
+		all.Go(server.close)
+	}
+	all.Wait()
+	return nil
+}
+
+// A server is one that is declared; whether it runs or not.
+type server struct {
+	swarm.ToolServer
+	o ServerOptions
+
+	one      chan struct{} // held by who looks at what follows, or changes it
+	link     *link
+	starts   int
+	failures int // since it last worked
+	failed   error
+	closed   bool
+}
+
+// A link is a connection to a running server.
+type link struct {
+	session *mcp.ClientSession
+	end     func()               // ends the server, if it is a program, and waits until it has ended
+	why     func() string        // why it is gone, as far as can be seen
+	gone    chan struct{}        // closed when it is
+	told    bool                 // it says when its tools change
+	tools   map[string]*mcp.Tool // by name; nil = not asked, or they have changed
+	order   []string
+	mu      sync.Mutex
+}
+
+// connected is the link to the server, which is made if there is none.
+func (s *server) connected(ctx context.Context) (*link, error) {
+	select {
+	case s.one <- struct{}{}:
+	case <-ctx.Done():
+		return nil, provider.CutError(ctx)
+	}
+	defer func() { <-s.one }()
+	if s.link != nil {
+		select {
+		case <-s.link.gone:
+			s.link.end()
+			s.link = nil
+		default:
+			return s.link, nil
+		}
+	}
+	switch {
+	case s.closed:
+		return nil, swarm.Errorf(swarm.Stopped, "the tool server %q was ended with the run", s.Name)
+	case s.failures >= maxFailures:
+		return nil, s.failed
+	}
+	s.starts++
+	l, err := s.connect(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, provider.CutError(ctx)
+		}
+		s.failures++
+		s.failed = err
+		return nil, err
+	}
+	s.link = l
+	return l, nil
+}
+
+// connect starts the server, or reaches it, and greets it. Servers of today know the first greeting; those that answer it
+// with an error are asked in the way of tomorrow.
+func (s *server) connect(ctx context.Context) (l *link, err error) {
+	for _, version := range []string{"2025-11-25", ""} {
+		l, err = s.greet(ctx, version)
+		var refused *jsonrpc.Error
+		if !errors.As(err, &refused) {
+			break
+		}
+	}
+	return l, err
+}
+
+func (s *server) greet(ctx context.Context, version string) (*link, error) {
+	l := &link{gone: make(chan struct{})}
+	open := s.dial
+	if s.URL == "" {
+		open, l.told = s.start, true
+	}
+	transport, err := open(l)
+	if err != nil {
+		return nil, err
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "swarm", Version: "1"}, &mcp.ClientOptions{
+		Capabilities:           &mcp.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { l.forget() },
+	})
+	soon, stop := context.WithTimeout(ctx, startTime)
+	defer stop()
+	l.session, err = client.Connect(soon, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		l.end()
+		return nil, s.notStarted(l, soon, err)
+	}
+	go func() {
+		_ = l.session.Wait()
+		close(l.gone)
+	}()
+	return l, nil
+}
+
+func (s *server) notStarted(l *link, soon context.Context, err error) error {
+	var refused *jsonrpc.Error
+	e := &swarm.Error{Kind: swarm.NotFound, Hint: "correct it under tools.mcp, or take it out of the agent's tools"}
+	why := l.why()
+	switch {
+	case soon.Err() != nil:
+		e.Kind, e.Msg = swarm.TimedOut, fmt.Sprintf("the tool server %q did not answer within %v", s.Name, startTime)
+	case errors.As(err, &refused):
+		e.Msg, e.Err = fmt.Sprintf("the tool server %q refuses to begin", s.Name), refused
+	case s.URL != "":
+		e.Msg = fmt.Sprintf("the tool server %q cannot be reached: %s", s.Name, withoutURL(err))
+	default:
+		e.Msg = fmt.Sprintf("the tool server %q did not start", s.Name)
+	}
+	if why != "" && e.Err == nil {
+		e.Msg += ": " + why
+	}
+	return e
+}
+
+func (s *server) close() {
+	s.one <- struct{}{}
+	defer func() { <-s.one }()
+	s.closed = true
+	if s.link != nil {
+		_ = s.link.session.Close()
+		s.link.end()
+		s.link = nil
+	}
+}
+
+func (l *link) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tools = nil
+}
+
+// list is what tools the server has, by name and in its order.
+func (s *server) list(ctx context.Context) (map[string]*mcp.Tool, []string, error) {
+	l, err := s.connected(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	tools, order := l.tools, l.order
+	l.mu.Unlock()
+	if tools != nil && l.told {
+		return tools, order, nil
+	}
+	soon, stop := context.WithTimeout(ctx, startTime)
+	defer stop()
+	tools, order = map[string]*mcp.Tool{}, nil
+	params := &mcp.ListToolsParams{}
+	for range maxPages {
+		page, err := l.session.ListTools(soon, params)
+		if err != nil {
+			return nil, nil, s.callError(ctx, soon, l, "tools/list", err)
+		}
+		for _, t := range page.Tools {
+			if tools[t.Name] == nil { // of two with one name only the first can be called
+				tools[t.Name] = t
+				order = append(order, t.Name)
+			}
+		}
+		if page.NextCursor == "" {
+			l.mu.Lock()
+			l.tools, l.order = tools, order
+			l.mu.Unlock()
+			return tools, order, nil
+		}
+		if params.Cursor = page.NextCursor; len(order) > maxTools {
+			break
+		}
+	}
+	return nil, nil, swarm.Errorf(swarm.Protocol, "the list of the tools of the server %q comes to no end", s.Name)
+}
+
+// call does one call of a tool. The server may hang in any way: nobody waits longer than ctx, or callTime.
+func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (string, error) {
+	within, stop := context.WithTimeout(ctx, callTime)
+	defer stop()
+	for again := false; ; again = true {
+		l, err := s.connected(ctx)
+		if err != nil {
+			return "", err
+		}
+		result, err := l.call(within, &mcp.CallToolParams{Name: tool, Arguments: args})
+		if errors.Is(err, mcp.ErrSessionMissing) { // the server was started anew, and has done nothing yet
+			_ = l.session.Close()
+			<-l.gone
+			if !again {
+				continue
+			}
+		}
+		if err != nil {
+			return "", s.callError(ctx, within, l, tool, err)
+		}
+		s.works()
+		return said(result)
+	}
+}
+
+func (l *link) call(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	type answer struct {
+		result *mcp.CallToolResult
+		err    error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		result, err := l.session.CallTool(ctx, params)
+		done <- answer{result, err}
+	}()
+	select {
+	case a := <-done:
+		return a.result, a.err
+	case <-ctx.Done():
+	}
+	go func() { // A server that does not even read what it is asked is of no use to anybody.
+		select {
+		case <-done:
+		case <-time.After(stuckTime):
+			l.end()
+		}
+	}()
+	return nil, ctx.Err()
+}
+
+// works forgets earlier failures to start.
+func (s *server) works() {
+	select {
+	case s.one <- struct{}{}:
+		s.failures = 0
+		<-s.one
+	default:
+	}
+}
+
+func (s *server) callError(ctx, within context.Context, l *link, tool string, err error) error {
+	var refused *jsonrpc.Error
+	switch {
+	case ctx.Err() != nil:
+		return provider.CutError(ctx)
+	case within.Err() != nil:
+		return swarm.Errorf(swarm.TimedOut, "the tool server %q did not answer %s in time", s.Name, tool)
+	case errors.As(err, &refused):
+		return swarm.Errorf(swarm.Other, "the tool server %q refuses %s: %s", s.Name, tool, clip(refused.Message))
+	case errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF):
+		<-l.gone
+		l.end()
+		if why := l.why(); why != "" {
+			return swarm.Errorf(swarm.Crashed, "the tool server %q has ended: %s", s.Name, why).WithHint("the next call starts it again")
+		}
+		return swarm.Errorf(swarm.Crashed, "the tool server %q is gone", s.Name).WithHint("the next call tries to reach it again")
+	}
+	text := withoutURL(err)
+	if why := l.why(); why != "" {
+		text = why
+	}
+	return swarm.Errorf(swarm.Protocol, "the tool server %q did not do %s: %s", s.Name, tool, text)
+}
+
+// clip is what a server says, for an error's text.
+func clip(text string) string {
+	const most = 2000
+	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// said is a tool's result as text. What is no text is named.
+func said(r *mcp.CallToolResult) (string, error) {
+	out := &saying{most: maxResult}
+	add := func(text string) {
+		if text == "" {
+			return
+		}
+		if out.head.Len() > 0 {
+			out.add("\n")
+		}
+		out.add(text)
+	}
+	for _, c := range r.Content {
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			add(c.Text)
+		case *mcp.ImageContent:
+			add(fmt.Sprintf("[an image, %s, %d bytes]", c.MIMEType, len(c.Data)))
+		case *mcp.AudioContent:
+			add(fmt.Sprintf("[a sound, %s, %d bytes]", c.MIMEType, len(c.Data)))
+		case *mcp.ResourceLink:
+			add(fmt.Sprintf("[%s: %s]", c.Name, c.URI))
+		case *mcp.EmbeddedResource:
+			if c.Resource != nil && c.Resource.Blob != nil {
+				add(fmt.Sprintf("[%s, %s, %d bytes]", c.Resource.URI, c.Resource.MIMEType, len(c.Resource.Blob)))
+			} else if c.Resource != nil {
+				add(c.Resource.Text)
+			}
+		}
+	}
+	if out.head.Len() == 0 && r.StructuredContent != nil {
+		b, err := json.Marshal(r.StructuredContent)
+		if err != nil {
+			return "", swarm.Errorf(swarm.Protocol, "the answer cannot be read: %v", err)
+		}
+		add(string(b))
+	}
+	text := out.String()
+	if out.head.Len() == 0 {
+		text = "(it said nothing)"
+	}
+	if r.IsError {
+		return "", swarm.Errorf(swarm.Other, "%s", text)
+	}
+	return text, nil
+}
+
+// servers are those that the agent may use, each once.
+func (b *Box) servers() (names []string) {
+	for _, r := range b.rules {
+		if r.Server != "" && !slices.Contains(names, r.Server) {
+			names = append(names, r.Server)
+		}
+	}
+	return names
+}

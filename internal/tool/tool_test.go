@@ -1,0 +1,365 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/schema"
+)
+
+// A desk is an agent with its box, and a folder of its own beside one that is none of its business.
+type desk struct {
+	*testing.T
+	box     *Box
+	root    string
+	outside string
+}
+
+const canary = "canary-of-the-neighbour"
+
+func sit(t *testing.T, allow ...string) *desk {
+	t.Helper()
+	top := t.TempDir()
+	d := &desk{T: t, root: filepath.Join(top, "desk"), outside: filepath.Join(top, "outside")}
+	for _, dir := range []string{d.root, d.outside} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.file(filepath.Join(d.outside, "secret.txt"), canary)
+	d.open(Options{Allow: allow})
+	return d
+}
+
+func (d *desk) open(o Options) {
+	d.Helper()
+	if o.Root == "" {
+		o.Root = d.root
+	}
+	o.Run, o.Agent, o.Grace = "run-of-test", "coder", 100*time.Millisecond
+	var err error
+	if d.box, err = Open(o); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func (d *desk) file(path, text string) {
+	d.Helper()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(d.root, path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		d.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// call calls a tool with pairs of names and values.
+func (d *desk) call(tool string, pairs ...any) (string, error) {
+	d.Helper()
+	args := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		args[pairs[i].(string)] = pairs[i+1]
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return d.box.Call(d.Context(), tool, text)
+}
+
+// must calls a tool that must answer.
+func (d *desk) must(tool string, pairs ...any) string {
+	d.Helper()
+	text, err := d.call(tool, pairs...)
+	if err != nil {
+		d.Fatalf("%s %v: %v", tool, pairs, err)
+	}
+	return text
+}
+
+// refused calls a tool that must refuse with a kind, and returns what it says.
+func (d *desk) refused(kind swarm.ErrorKind, tool string, pairs ...any) string {
+	d.Helper()
+	text, err := d.call(tool, pairs...)
+	var e *swarm.Error
+	if !errors.As(err, &e) || e.Kind != kind || strings.Contains(err.Error(), canary) {
+		d.Errorf("%s %v: %.100q, %v (%v)", tool, pairs, text, err, swarm.KindOf(err))
+		return ""
+	}
+	return e.Error() + "\n" + e.Hint
+}
+
+func TestReadAndWrite(t *testing.T) {
+	d := sit(t, "file_read", "file_write")
+	if got := d.must("file_write", "path", "a/b/c.txt", "content", "héllo\n"); got != "wrote 7 bytes to a/b/c.txt" {
+		t.Error(got)
+	}
+	for _, path := range []string{"a/b/c.txt", "./a/b/../b/c.txt", filepath.Join(d.root, "a/b/c.txt")} {
+		if got := d.must("file_read", "path", path); got != "héllo\n" {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if got := d.must("file_read", "path", "a/b/c.txt", "max", 2); got != "h\n[bytes 0 to 1 of 7; read on with offset 1]" {
+		t.Errorf("%q", got) // é does not fit
+	}
+	if got := d.must("file_read", "path", "a/b/c.txt", "offset", 2); got != "llo\n[bytes 3 to 7 of 7]" {
+		t.Errorf("%q", got) // begins in the middle of é
+	}
+	d.file("empty", "")
+	if got := d.must("file_read", "path", "empty"); got != "" {
+		t.Errorf("%q", got)
+	}
+	if err := os.Chmod(filepath.Join(d.root, "a/b/c.txt"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	d.must("file_write", "path", "a/b/c.txt", "content", "new")
+	info, _ := os.Stat(filepath.Join(d.root, "a/b/c.txt"))
+	if got := d.must("file_read", "path", "a/b/c.txt"); got != "new" || info.Mode().Perm() != 0o750 {
+		t.Errorf("%q %v", got, info.Mode())
+	}
+	if entries, _ := os.ReadDir(filepath.Join(d.root, "a/b")); len(entries) != 1 {
+		t.Errorf("something was left: %v", entries)
+	}
+}
+
+func TestReadLarge(t *testing.T) {
+	d := sit(t, "file_read")
+	d.file("large", strings.Repeat("0123456789", 100_000))
+	var all strings.Builder
+	for all.Len() < 1_000_000 {
+		got := d.must("file_read", "path", "large", "offset", all.Len(), "max", 10<<20)
+		text, note, found := strings.Cut(got, "\n[bytes ")
+		if !found || len(text) == 0 || len(text) > maxRead {
+			t.Fatalf("%d bytes, %.40q", len(text), note)
+		}
+		all.WriteString(text)
+	}
+	if all.Len() != 1_000_000 {
+		t.Errorf("%d bytes", all.Len())
+	}
+	if got := d.refused(swarm.BadInput, "file_read", "path", "large", "offset", 1_000_000); !strings.Contains(got, "nothing after") {
+		t.Error(got)
+	}
+	d.file("binary", "\x7fELF\x00\x01")
+	d.file("latin", "caf\xe9")
+	for _, path := range []string{"binary", "latin"} {
+		if got := d.refused(swarm.BadInput, "file_read", "path", path); !strings.Contains(got, "binary file of") {
+			t.Error(got)
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	d := sit(t, "file_read", "file_write", "file_list", "command(true)", "web_fetch(example.org)")
+	for tool, all := range map[string][]string{
+		"file_read":  {`{}`, `{"path":7}`, `{"path":"a","ofset":1}`, `[]`, `"a"`, `{"path":"a"} x`, `{"path":"a","offset":-1}`, `{`},
+		"file_write": {`{"path":"a"}`, `{"content":"a"}`, `{"path":"a/","content":""}`, `{"path":".","content":""}`, `{"path":"a","content":null}`},
+		"file_list":  {`{"depth":-1}`, `{"depth":1000}`, `{"depth":"1"}`},
+		"command":    {`{}`, `{"argv":[]}`, `{"argv":[""]}`, `{"argv":"true"}`, `{"argv":["true","\u0000"]}`},
+		"web_fetch":  {`{}`, `{"url":"example.org"}`, `{"url":"://"}`, `{"url":"file:///etc/passwd"}`, `{"url":"http://u:p@example.org/"}`},
+	} {
+		for _, args := range all {
+			text, err := d.box.Call(t.Context(), tool, json.RawMessage(args))
+			if swarm.KindOf(err) != swarm.BadInput {
+				t.Errorf("%s %s: %q, %v", tool, args, text, err)
+			}
+		}
+	}
+	if entries, _ := os.ReadDir(d.root); len(entries) != 0 {
+		t.Errorf("something was written: %v", entries)
+	}
+}
+
+// Nothing outside of the folder is read, written or listed, however it is named.
+func TestEscapes(t *testing.T) {
+	d := sit(t, "file_read", "file_write", "file_list")
+	secret := filepath.Join(d.outside, "secret.txt")
+	for name, to := range map[string]string{
+		"link": secret, "up": "../outside", "dir": d.outside, "proc": "/proc/self/environ", "procroot": "/proc/self/root", "loop": "loop",
+		"chain": "up/secret.txt", "null": "/dev/null",
+	} {
+		if err := os.Symlink(to, filepath.Join(d.root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{
+		"../outside/secret.txt", secret, "link", "up/secret.txt", "dir/secret.txt", "chain", "a/../../outside/secret.txt", "./../outside/secret.txt",
+		"/etc/passwd", "/proc/self/environ", "proc", "procroot/etc/passwd", "/proc/self/cwd/../secret", "null", "/dev/zero", "..", "loop",
+		d.root + "/../outside/secret.txt", d.root + "x", strings.ToUpper(d.root) + "/a", "a\x00b", "//etc/passwd", "~/.ssh/id_rsa", "file:///etc/passwd",
+		"..\\outside\\secret.txt", "%2e%2e/outside/secret.txt", "\u2025/outside/secret.txt",
+	} {
+		if text, err := d.call("file_read", "path", path); err == nil || strings.Contains(err.Error(), canary) {
+			t.Errorf("read %s: %.60q, %v", path, text, err)
+		}
+		if strings.Contains(path, "..\\") || strings.HasPrefix(path, "~") || strings.HasPrefix(path, "%") || strings.HasPrefix(path, "\u2025") || strings.HasPrefix(path, "file:") {
+			continue // odd names, but names of files in the folder
+		}
+		if text, err := d.call("file_write", "path", path, "content", "x"); err == nil {
+			t.Errorf("wrote %s: %s", path, text)
+		}
+		if text, err := d.call("file_list", "path", path); err == nil {
+			t.Errorf("listed %s: %.60q", path, text)
+		}
+	}
+	if got, _ := os.ReadFile(secret); string(got) != canary {
+		t.Errorf("the neighbour's file holds %q", got)
+	}
+	if entries, _ := os.ReadDir(d.outside); len(entries) != 1 {
+		t.Errorf("the neighbour has %v", entries)
+	}
+	if got := d.must("file_list", "depth", 5); strings.Contains(got, "secret") || !strings.Contains(got, "up (link)") {
+		t.Error(got)
+	}
+}
+
+// What is not a file is not opened: a pipe would be waited for, a device does something.
+func TestNotFiles(t *testing.T) {
+	d := sit(t, "file_read", "file_write", "file_list")
+	if err := syscall.Mkfifo(filepath.Join(d.root, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() == 0 { // 1:5 is /dev/zero
+		if err := syscall.Mknod(filepath.Join(d.root, "zero"), syscall.S_IFCHR|0o644, 1<<8|5); err == nil {
+			d.refused(swarm.Denied, "file_read", "path", "zero")
+			d.refused(swarm.Denied, "file_write", "path", "zero", "content", "x")
+		}
+	}
+	if got := d.refused(swarm.Denied, "file_read", "path", "pipe"); !strings.Contains(got, "a pipe") {
+		t.Error(got)
+	}
+	d.refused(swarm.Denied, "file_write", "path", "pipe", "content", "x")
+	d.refused(swarm.BadInput, "file_list", "path", "pipe")
+	d.refused(swarm.BadInput, "file_read", "path", ".")
+	d.refused(swarm.NotFound, "file_read", "path", "nothing")
+	d.file("dir/file", "x")
+	d.refused(swarm.BadInput, "file_write", "path", "dir", "content", "x")
+	d.refused(swarm.BadInput, "file_list", "path", "dir/file")
+	if _, err := d.call("file_write", "path", "dir/file/below", "content", "x"); err == nil {
+		t.Error("a file became a folder")
+	}
+	if got := d.must("file_list"); !strings.Contains(got, "pipe (not a file)") {
+		t.Error(got)
+	}
+}
+
+// A link that stays in the folder is followed for reading.
+func TestLinksInside(t *testing.T) {
+	d := sit(t, "file_read", "file_write")
+	d.file("a/file", "inside")
+	if err := os.Symlink("a/file", filepath.Join(d.root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.must("file_read", "path", "link"); got != "inside" {
+		t.Error(got)
+	}
+	if got := d.refused(swarm.Denied, "file_write", "path", "link", "content", "x"); !strings.Contains(got, "what it leads to") {
+		t.Error(got)
+	}
+}
+
+func TestList(t *testing.T) {
+	d := sit(t, "file_list")
+	if got := d.must("file_list"); got != "(empty)" {
+		t.Error(got)
+	}
+	d.file("b.txt", "12345")
+	d.file("a/deep/er.txt", "1")
+	d.file("a/x\ny", "")
+	if got, want := d.must("file_list"), "a/\nb.txt 5"; got != want {
+		t.Errorf("%q", got)
+	}
+	if got, want := d.must("file_list", "depth", 3), "a/\nb.txt 5\na/deep/\na/x\uFFFDy 0\na/deep/er.txt 1"; got != want {
+		t.Errorf("%q", got)
+	}
+	if got := d.must("file_list", "path", "a/deep"); got != "a/deep/er.txt 1" {
+		t.Errorf("%q", got)
+	}
+	for i := range 2100 {
+		d.file(filepath.Join("many", strings.Repeat("x", 1+i/100)+string(rune('a'+i%26))+strings.Repeat("y", i%100)), "")
+	}
+	got := strings.Split(d.must("file_list", "path", "many"), "\n")
+	if len(got) != maxListed+1 || !strings.HasPrefix(got[maxListed], "[2000 entries are shown, at least 100 were left out") {
+		t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
+	}
+}
+
+// Our own state is none of an agent's business, even where it lies in its folder.
+func TestHidden(t *testing.T) {
+	d := sit(t)
+	d.file(".swarm/token", canary)
+	d.file("work.txt", "x")
+	d.open(Options{Allow: []string{"file_read", "file_write", "file_list"}, Hidden: []string{filepath.Join(d.root, ".swarm")}})
+	d.refused(swarm.Denied, "file_read", "path", ".swarm/token")
+	d.refused(swarm.Denied, "file_write", "path", ".swarm/token", "content", "x")
+	d.refused(swarm.Denied, "file_list", "path", ".swarm")
+	if got := d.must("file_list", "depth", 3); got != "work.txt 1" {
+		t.Error(got)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	top := t.TempDir()
+	for what, o := range map[string]Options{
+		"there is no tool":                   {Root: top, Allow: []string{"file_reed"}},
+		"command does not say":               {Root: top, Allow: []string{"command"}},
+		"no tool server":                     {Root: top, Allow: []string{"search.x"}},
+		"is not there":                       {Root: filepath.Join(top, "nothing"), Allow: []string{"file_read"}},
+		"not an absolute path":               {Root: "here", Allow: []string{"file_read"}},
+		"the keys of every program lie open": {Root: "/proc/self", Allow: []string{"file_read"}},
+		"/ cannot be the folder":             {Root: "/", Allow: []string{"command(true)"}},
+	} {
+		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	box, err := Open(Options{Root: filepath.Join(top, "nothing"), Agent: "coder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if specs, err := box.Specs(t.Context()); len(specs) != 0 || err != nil {
+		t.Errorf("who may use nothing is offered %v, %v", specs, err)
+	}
+	if _, err := box.Call(t.Context(), "file_read", nil); swarm.KindOf(err) != swarm.Denied {
+		t.Error(err)
+	}
+}
+
+func TestSpecs(t *testing.T) {
+	d := sit(t, "file_read", "command(go test)", "command(git diff)", "web_fetch(*.example.org)")
+	specs, err := d.box.Specs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range specs {
+		names = append(names, s.Name)
+		if _, err := schema.Parse(s.Schema); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+	if got := strings.Join(names, " "); got != "file_read command web_fetch" {
+		t.Error(got)
+	}
+	if !strings.Contains(specs[1].Description, "go test; git diff") || !strings.Contains(specs[2].Description, "*.example.org") {
+		t.Errorf("%+v", specs)
+	}
+	for _, tool := range []string{"file_write", "file_list", "FILE_READ", "send_handoff", "", "search__x"} {
+		d.refused(swarm.Denied, tool, "path", "x")
+	}
+	ctx, cut := context.WithCancelCause(t.Context())
+	cut(swarm.Errorf(swarm.CutToSpeak, "somebody wants to say something"))
+	if _, err := d.box.Call(ctx, "file_read", nil); swarm.KindOf(err) != swarm.CutToSpeak {
+		t.Error(err)
+	}
+}

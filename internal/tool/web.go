@@ -1,0 +1,201 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"swarm"
+	"swarm/internal/allow"
+	"swarm/internal/provider"
+)
+
+// Bounds of what is fetched.
+const (
+	maxPage      = 1 << 20 // bytes
+	maxURL       = 8 << 10
+	maxRedirects = 5
+	pageTime     = 30 * time.Second
+)
+
+// newClient makes a client that goes nowhere but to allowed hosts. It uses no proxy, which could go anywhere, and has no memory.
+func (b *Box) newClient() *http.Client {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error { return b.mayDial(address) }}
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return swarm.Errorf(swarm.Other, "it leads on more than %d times", maxRedirects)
+			}
+			r.Header.Del("Referer")
+			return b.mayFetch(r.URL)
+		},
+	}
+}
+
+// mayFetch says why a URL may not be fetched.
+func (b *Box) mayFetch(u *url.URL) error {
+	host, port := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), u.Port()
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https" || host == "":
+		return swarm.Errorf(swarm.BadInput, "only pages of http and https can be fetched").WithHint("write a whole URL: https://example.org/page")
+	case u.User != nil:
+		return swarm.Errorf(swarm.BadInput, "a URL with a user's name or password is not fetched").WithHint("write it without them")
+	case port == "" && u.Scheme == "http":
+		port = "80"
+	case port == "":
+		port = "443"
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		host = addr.Unmap().String()
+	}
+	if slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return r.Fetches(host, port) }) {
+		return nil
+	}
+	var hosts []string
+	for _, r := range b.rules {
+		if r.Tool == allow.WebFetch {
+			hosts = append(hosts, strings.TrimSuffix(strings.TrimPrefix(r.String(), "web_fetch("), ")"))
+		}
+	}
+	return swarm.Errorf(swarm.Denied, "nothing may be fetched from %s", swarm.Quote(net.JoinHostPort(host, port))).WithHint("allowed are %s", strings.Join(hosts, ", "))
+}
+
+// inner are networks that are nobody's on the internet, beside those that netip knows.
+var inner = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001::/32"),
+	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
+}
+
+// mayDial looks at an address when it is dialled: what a name leads to may be another from one moment to the next.
+func (b *Box) mayDial(address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return swarm.Errorf(swarm.Denied, "%s is no address", swarm.Quote(address))
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	public := addr.IsGlobalUnicast() && !addr.IsPrivate() && !slices.ContainsFunc(inner, func(p netip.Prefix) bool { return p.Contains(addr) })
+	port := fmt.Sprint(at.Port())
+	if public || slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return r.Reaches(addr, port) }) {
+		return nil
+	}
+	return swarm.Errorf(swarm.Denied, "the host is at %s, which is not on the internet but on this machine or its network", addr).
+		WithHint("only web_fetch(%s) would allow it", net.JoinHostPort(addr.String(), port))
+}
+
+func (b *Box) fetchSpec() provider.ToolSpec {
+	var hosts []string
+	for _, r := range b.rules {
+		if r.Tool == allow.WebFetch {
+			hosts = append(hosts, strings.TrimSuffix(strings.TrimPrefix(r.String(), "web_fetch("), ")"))
+		}
+	}
+	return provider.ToolSpec{Name: allow.WebFetch,
+		Description: "Fetches a page by GET and answers with its text; HTML comes without its tags. Allowed hosts: " + strings.Join(hosts, ", ") + ".",
+		Schema:      object(`"url":{"type":"string"},"max":{"type":"integer","minimum":1,"description":"bytes of text to answer with at most; 1 MB is the most"}`, "url")}
+}
+
+func (b *Box) fetch(ctx context.Context, args json.RawMessage) (string, error) {
+	var a struct {
+		URL string `json:"url"`
+		Max int    `json:"max"`
+	}
+	if err := arguments(allow.WebFetch, args, &a); err != nil {
+		return "", err
+	}
+	u, err := url.Parse(a.URL)
+	switch {
+	case err != nil || len(a.URL) > maxURL:
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a URL that can be fetched", swarm.Quote(a.URL)).WithHint("write a whole URL: https://example.org/page")
+	case a.Max < 0:
+		return "", swarm.Errorf(swarm.BadInput, "max cannot be below 0")
+	}
+	if err := b.mayFetch(u); err != nil {
+		return "", err
+	}
+	within, stop := context.WithTimeout(ctx, pageTime)
+	defer stop()
+	r, err := http.NewRequestWithContext(within, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a URL that can be fetched", swarm.Quote(a.URL))
+	}
+	r.Header.Set("User-Agent", "swarm")
+	r.Header.Set("Accept", "text/*, application/json, application/xml;q=0.9, */*;q=0.1")
+	response, err := b.web.Do(r)
+	if err != nil {
+		return "", fetchError(ctx, u, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxPage+1))
+	if err != nil && len(body) == 0 {
+		return "", fetchError(ctx, u, err)
+	}
+	return page(response, body, a.Max)
+}
+
+func fetchError(ctx context.Context, u *url.URL, err error) error {
+	var have *swarm.Error
+	var wrapped *url.Error
+	switch {
+	case ctx.Err() != nil:
+		return provider.CutError(ctx)
+	case errors.As(err, &have):
+		return have
+	case errors.Is(err, context.DeadlineExceeded):
+		return swarm.Errorf(swarm.TimedOut, "%s did not answer within %v", u.Host, pageTime)
+	case errors.As(err, &wrapped):
+		err = wrapped.Err
+	}
+	return swarm.Errorf(swarm.Other, "%s could not be fetched: %v", u.Host, err)
+}
+
+// page is an answer as the agent reads it.
+func page(response *http.Response, body []byte, most int) (string, error) {
+	cut := len(body) > maxPage
+	body = body[:min(len(body), maxPage)]
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if kind == "" {
+		kind, _, _ = mime.ParseMediaType(http.DetectContentType(body))
+	}
+	if !isText(kind) {
+		return "", swarm.Errorf(swarm.BadInput, "%s answers with %s, and only texts can be read", response.Request.URL.Host, swarm.Quote(kind))
+	}
+	text := strings.ReplaceAll(strings.ToValidUTF8(string(body), "\uFFFD"), "\x00", "\uFFFD")
+	if kind == "text/html" || kind == "application/xhtml+xml" {
+		text = plain(text)
+	}
+	if most > 0 && len(text) > most {
+		text, cut = strings.ToValidUTF8(text[:most], ""), true
+	}
+	if cut {
+		text += fmt.Sprintf("\n[the rest was left out; %d bytes are shown]", len(text))
+	}
+	if response.StatusCode >= 300 {
+		return "", swarm.Errorf(swarm.Other, "%s answers %s: %s", response.Request.URL.Host, response.Status, strings.ToValidUTF8(text[:min(len(text), 2000)], ""))
+	}
+	return text, nil
+}
+
+func isText(kind string) bool {
+	switch kind {
+	case "application/json", "application/xml", "application/javascript", "application/x-javascript", "application/yaml", "application/x-yaml", "application/toml",
+		"application/x-ndjson", "application/rtf", "application/x-sh", "application/sql", "application/graphql":
+		return true
+	}
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")
+}
