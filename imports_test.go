@@ -139,6 +139,7 @@ var house = map[string]room{
 		"swarm/internal/turn":         "the hand that does turns",
 		"swarm/internal/mail":         "a recording says how an envelope was sent",
 		"swarm/internal/office":       "what agents do to the run",
+		"swarm/internal/httpd":        "where programs find it",
 		"swarm/internal/home":         "where a run's files are",
 		"swarm/internal/sqlite":       "a run's log",
 		"swarm/internal/tree":         "what the work tree was before and after",

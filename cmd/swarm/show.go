@@ -98,6 +98,12 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 			return err
 		}
 	}
+	if len(d.Envelopes) > 0 {
+		fmt.Fprintln(a.stdout)
+		if err := a.table(mailTable(d.Envelopes)); err != nil {
+			return err
+		}
+	}
 	for _, n := range p.Notices {
 		fmt.Fprintf(a.stdout, "note: %s\n", term.Escape(n.Reason))
 	}
@@ -153,6 +159,18 @@ func turnTable(turns []view.Turn, now time.Time) *term.Table {
 			row[7] = term.Bytes(turn.Output.Bytes)
 		}
 		t.Row(row...)
+	}
+	return t
+}
+
+func mailTable(all []view.Envelope) *term.Table {
+	t := term.NewTable("MAIL", "FROM", "TO", "RECEIPT", "TURN", "MESSAGE").Right(0)
+	for _, e := range all {
+		state := e.Receipt.State
+		if e.Receipt.Reason != "" {
+			state += " (" + e.Receipt.Reason + ")"
+		}
+		t.Row(strconv.FormatInt(e.Receipt.Seq, 10), e.FromNodeID, e.ToNodeID, state, e.Receipt.Turn, view.FirstLine(e.Payload.Message))
 	}
 	return t
 }
@@ -313,8 +331,18 @@ func (a *app) turnHead(t *view.Turn) {
 		}
 		fmt.Fprintf(a.stdout, "  expect %s: %s\n", v.Part, verdict)
 	}
+	if t.Session != "" {
+		fmt.Fprintf(a.stdout, "  session %s\n", term.Escape(t.Session))
+	}
 	for _, u := range t.Tools {
-		fmt.Fprintf(a.stdout, "  tool %s\n", term.Escape(u.Name))
+		failed := ""
+		if u.Failed {
+			failed = ", which failed"
+		}
+		fmt.Fprintf(a.stdout, "  tool %s%s\n", term.Escape(u.Name), failed)
+	}
+	for _, f := range t.Files {
+		fmt.Fprintf(a.stdout, "  changed %s\n", term.Escape(f))
 	}
 	if t.Output.Hash != "" {
 		fmt.Fprintf(a.stdout, "  output %s, %d bytes\n", t.Output.Hash, t.Output.Bytes)

@@ -18,6 +18,7 @@ import (
 	"swarm/internal/engine/local"
 	"swarm/internal/flow"
 	"swarm/internal/home"
+	"swarm/internal/httpd"
 	"swarm/internal/office"
 	"swarm/internal/process"
 	"swarm/internal/provider"
@@ -225,6 +226,7 @@ type driver struct {
 	*Run
 	options Options
 	hand    *turn.Hand
+	door    *door // nil = nobody is let in
 	streams *streams
 }
 
@@ -234,12 +236,16 @@ func (d *driver) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	redactor := secret.New(os.Environ(), secretsOf(p))
+	tokens := httpd.NewTokens(d.ID)
+	redactor := secret.New(os.Environ(), secretsOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, redactor, d.options.Observer)
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Watch: d.streams,
 		Kept: d.start.From != "", Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes}}
 	if d.options.Replay != nil {
 		d.hand.Recorded = d.options.Replay.Turn
+	} else {
+		d.door = &door{office: d.hand.Office, tokens: tokens, version: d.start.Version, fault: func(err error) { _ = d.notice(ctx, err.Error(), "") }}
+		d.hand.Door = d.door.open
 	}
 	if d.fence > 1 {
 		process.Reap(d.ID, nil)
@@ -303,8 +309,12 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 
 // leave says in the log that this process goes, when the run has not ended.
 func (d *driver) leave(ctx context.Context, err error) error {
-	if closing := d.hand.Close(); closing != nil {
-		if told := d.notice(ctx, "an agent's program could not be ended: "+closing.Error(), ""); err == nil {
+	closing := d.hand.Close()
+	if d.door != nil {
+		closing = errors.Join(closing, d.door.close())
+	}
+	if closing != nil {
+		if told := d.notice(ctx, "something that the agents used could not be ended: "+closing.Error(), ""); err == nil {
 			err = told
 		}
 	}
@@ -358,9 +368,11 @@ func (d *driver) recordTree(ctx context.Context, when string) error {
 	return d.append(ctx, when == "start", swarm.Event{Kind: swarm.TreeRecorded, Key: "tree:" + when, Data: body})
 }
 
-func secretsOf(p *swarm.Plan) map[string]string {
+// secretsOf are the secrets of a run beside those in the environment, by name.
+func secretsOf(p *swarm.Plan, tokens *httpd.Tokens) map[string]string {
 	all := map[string]string{}
 	for _, a := range p.Agents {
+		all["SWARM_AGENT_TOKEN of "+a.Name] = tokens.For(a.Name)
 		for k, v := range a.Env {
 			all[k] = v
 		}

@@ -91,7 +91,7 @@ func tellTask(e *swarm.Event) string {
 	case swarm.HandoffStored:
 		var env swarm.Envelope
 		read(e, &env)
-		return fmt.Sprintf("@%s → @%s: %s", env.FromNodeID, env.ToNodeID, firstLine(env.Payload.Message))
+		return fmt.Sprintf("@%s → @%s: %s", env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message))
 	case swarm.HandoffConsumed:
 		return "read its mail in turn " + e.Turn
 	case swarm.TopicPublished:
@@ -123,8 +123,8 @@ func tellTask(e *swarm.Event) string {
 // read reads an event's body; what cannot be read is left out of the sentence, the fold complains about it.
 func read(e *swarm.Event, body any) { _ = json.Unmarshal(e.Data, body) }
 
-// firstLine is the beginning of a text, for a sentence.
-func firstLine(text string) string {
+// FirstLine is the beginning of a text, for a sentence.
+func FirstLine(text string) string {
 	const most = 80
 	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
 	if runes := []rune(line); len(runes) > most {

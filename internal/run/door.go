@@ -1,0 +1,71 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"swarm"
+	"swarm/internal/httpd"
+	"swarm/internal/office"
+	"swarm/internal/provider"
+)
+
+// A door is where the programs of a run's agents find our own tools. It opens when the first of them is started.
+type door struct {
+	office  *office.Office
+	tokens  *httpd.Tokens
+	version string
+	fault   func(error)
+
+	mu     sync.Mutex
+	server *httpd.Server
+}
+
+// open is the door as one agent may use it.
+func (d *door) open(agent string) (provider.Door, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.server == nil {
+		s, err := httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Agent: d.visitor, Version: d.version, Fault: d.fault})
+		if err != nil {
+			return provider.Door{}, err
+		}
+		d.server = s
+	}
+	return provider.Door{URL: d.server.URL(), Token: d.tokens.For(agent)}, nil
+}
+
+func (d *door) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.server == nil {
+		return nil
+	}
+	return d.server.Close()
+}
+
+// visitor is who has a token.
+func (d *door) visitor(token string) (httpd.Agent, error) {
+	agent, ok := d.tokens.Agent(token)
+	if !ok {
+		return nil, swarm.Errorf(swarm.Denied, "this token is nobody's in run %s", d.office.Run).WithHint("an agent's token is good only while the process that gave it drives the run")
+	}
+	return visitor{d.office, agent}, nil
+}
+
+// A visitor is an agent that comes through the door.
+type visitor struct {
+	office *office.Office
+	agent  string
+}
+
+func (v visitor) Tools() []provider.ToolSpec { return v.office.Tools(v.agent) }
+
+func (v visitor) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
+	seat := v.office.Seat(v.agent)
+	if seat == nil {
+		return nil, swarm.Errorf(swarm.Denied, "@%s has no turn now, and acts only in a turn", v.agent).WithHint("do it in your next turn")
+	}
+	return seat.Call(ctx, tool, args)
+}
