@@ -3,7 +3,9 @@ package modeltest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,6 +29,9 @@ func ReadCues(data []byte) ([]Cue, error) {
 		}
 		cues = []Cue{{Answers: answers}}
 	}
+	if len(cues) == 0 {
+		return nil, errors.New("there are no answers")
+	}
 	for i, c := range cues {
 		if len(c.Answers) == 0 {
 			return nil, fmt.Errorf("cue %d (%q) has no answers", i+1, c.When)
@@ -38,7 +43,13 @@ func ReadCues(data []byte) ([]Cue, error) {
 func strictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the list")
+	}
+	return nil
 }
 
 // fits says whether a request is one for this cue. Once an agent was told who it is, its later turns fit as well.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -40,7 +41,7 @@ type desk struct {
 	session string // to go on with
 	denied  bool   // it may not use the tools
 	keyless bool   // it has no key for its model
-	stop    bool   // it is told to end while it waits for its model
+	stop    int    // it is told to end when it has asked its model so often; 0 = never
 
 	mu    sync.Mutex
 	calls []string // of tools
@@ -105,8 +106,8 @@ func (d *desk) run(prompt string) outcome {
 	if err := cmd.Start(); err != nil {
 		d.Fatal(err)
 	}
-	if d.stop {
-		d.server.Await(1)
+	if d.stop > 0 {
+		d.server.Await(d.stop)
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 	}
 	_ = cmd.Wait() // its state says it
@@ -138,6 +139,7 @@ func (o outcome) has(t *testing.T, texts ...string) {
 const (
 	hello = "Say hello.\nYour SWARM_AGENT_ID is planner.\n"
 	again = "Say it again.\n"
+	half  = "Hello, planner." // half of which is said
 )
 
 var (
@@ -154,7 +156,7 @@ func TestRealAgentSays(t *testing.T) {
 		d.keep("text", o)
 		o.has(t, "30") // what it cost
 		asked := d.server.Requests()
-		if o.exit != "exit status 0" || len(asked) != 1 || asked[0].Prompt != hello {
+		if o.exit != "exit status 0" || !p.good.MatchString(o.stdout) || len(asked) != 1 || asked[0].Prompt != hello {
 			t.Fatalf("%+v; the model was asked %+v", o, asked)
 		}
 		if len(d.server.Strays()) > 0 {
@@ -199,28 +201,56 @@ func TestRealAgentMayNotCallATool(t *testing.T) {
 	})
 }
 
-// TestRealAgentInTrouble keeps what programs say when something is wrong. Each ends by itself.
+// TestRealAgentInTrouble: whatever is wrong, a program says no result that could be taken for a good one, and what it was asked to keep
+// for itself stays there.
 func TestRealAgentInTrouble(t *testing.T) {
 	cases := map[string]struct {
-		answer        modeltest.Answer
-		keyless, stop bool
+		answer  modeltest.Answer
+		keyless bool
+		stop    map[string]int // when it is told to end
 	}{
 		"limited":  {answer: modeltest.Answer{Status: 429, After: "1", Message: "Number of requests has exceeded your limit"}},
 		"broken":   {answer: modeltest.Answer{Status: 500, AfterMS: 1, Message: "Internal server error"}},
-		"overload": {answer: modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.Overload}},
-		"cut":      {answer: modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.Cut}},
+		"overload": {answer: modeltest.Answer{Text: half, Trouble: modeltest.Overload}, stop: map[string]int{"opencode": 2}}, // it would try for minutes
+		"cut":      {answer: modeltest.Answer{Text: half, Trouble: modeltest.Cut}, stop: map[string]int{"opencode": 2}},
 		"refused":  {answer: modeltest.Answer{Status: 401, Message: "invalid key"}},
 		"keyless":  {answer: modeltest.Answer{Status: 401, Message: "no key"}, keyless: true},
-		"stopped":  {answer: modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.HangsLate}, stop: true},
+		"stopped":  {answer: modeltest.Answer{Text: half, Trouble: modeltest.HangsLate}, stop: map[string]int{"claude": 1, "codex": 1, "gemini": 1, "opencode": 1}},
 	}
 	eachProgram(t, func(t *testing.T, p program) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				d := newDesk(t, p, c.answer)
-				d.keyless, d.stop = c.keyless, c.stop
+				d.keyless, d.stop = c.keyless, c.stop[p.name]
 				o := d.run(hello)
 				d.keep(name, o)
+				if good := p.good.FindString(o.stdout); good != "" {
+					t.Errorf("it says %s: %+v", good, o)
+				}
 			})
 		}
 	})
+}
+
+// TestRealClaudeStays: one process does turn after turn, and says what its model says while it says it.
+func TestRealClaudeStays(t *testing.T) {
+	p := programs[0]
+	p.args = func(d *desk) []string {
+		return append(claudeArgs(d), "--input-format", "stream-json", "--include-partial-messages")
+	}
+	d := newDesk(t, p, text)
+	line := func(said string) string {
+		return fmt.Sprintf(`{"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": %q}]}}`+"\n", said)
+	}
+	o := d.run(line(hello) + line(again))
+	d.keep("stays", o)
+	asked := d.server.Requests()
+	if o.exit != "exit status 0" || len(asked) != 2 || !slices.Equal(asked[1].Said, []string{hello, again}) {
+		t.Fatalf("%+v; the model was asked %+v", o, asked)
+	}
+	o.has(t, `"text_delta"`)
+	if n := len(p.good.FindAllString(o.stdout, -1)); n != 2 {
+		t.Errorf("%d results in %+v", n, o)
+	}
 }
