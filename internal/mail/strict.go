@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxArgs  = 32 << 20 // bytes of a call's arguments
+	maxArgs  = 16 << 20 // bytes of a call's arguments
 	maxDepth = 100      // of lists and objects within each other
 )
 

@@ -15,9 +15,9 @@ import (
 
 // What agents may leave for others.
 const (
-	maxData     = 1 << 20  // bytes of a topic's entry
-	maxArtifact = 16 << 20 // bytes of an artifact
-	maxTitle    = 200      // bytes of an artifact's name
+	maxData     = 1 << 20 // bytes of a topic's entry
+	maxArtifact = 4 << 20 // bytes of an artifact
+	maxTitle    = 200     // bytes of an artifact's name
 
 	readBytes = 64 << 10  // of an artifact, when nobody says how many
 	mostBytes = 256 << 10 // of an artifact at once
@@ -104,7 +104,7 @@ const putSchema = `{
   "properties": {
     "kind": {"type": "string", "enum": ["diff", "log", "report", "transcript", "prompt", "contextpack", "file"]},
     "name": {"type": "string", "description": "What people call it: plan.md, test run, …"},
-    "content": {"type": "string", "description": "The text, at most 16 MB."}
+    "content": {"type": "string", "description": "The text, at most 4 MB."}
   }
 }`
 
