@@ -1,0 +1,309 @@
+package turn_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/flow"
+	"swarm/internal/office"
+	"swarm/internal/prompt"
+	"swarm/internal/provider"
+	"swarm/internal/sqlite"
+	"swarm/internal/turn"
+)
+
+// A live agent is told of, while it works, by what it says.
+type liveAgent func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error)
+
+func (a liveAgent) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	return a(ctx, r, live)
+}
+
+// A team is the log of a run in which a planner and a coder may write to each other.
+type team struct {
+	*bench
+	kind string
+}
+
+func newTeam(t *testing.T, kind string, approvals swarm.Approvals) *team {
+	log, err := sqlite.Create(filepath.Join(t.TempDir(), "run.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	b := &team{&bench{t, log}, kind}
+	text, _, err := prompt.Parse(prompt.Source{File: "work.md", Text: []byte("Work.")}, nil)
+	b.check(err)
+	role, _, err := prompt.Parse(prompt.Source{File: "role.md", Text: []byte("You are kind.")}, nil)
+	b.check(err)
+	plan := swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "team", Kind: kind}}, Groups: []swarm.Group{{Iterations: 9}}, Approvals: approvals,
+		Edges: []swarm.Edge{{From: "planner", To: "coder", Both: true}}}
+	for _, name := range []string{"planner", "coder"} {
+		plan.Agents = append(plan.Agents, swarm.Agent{Name: name, Provider: "team", Role: swarm.HashOf(role.Marshal())})
+		plan.Tasks = append(plan.Tasks, swarm.Task{Name: name, Agent: name, Prompt: swarm.HashOf(text.Marshal())})
+	}
+	b.append(role.Marshal(), swarm.Event{Kind: swarm.RunStarted})
+	b.append(text.Marshal(), swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: b.json(plan)})
+	return b
+}
+
+func (b *team) hand(a liveAgent) *turn.Hand {
+	b.Helper()
+	h := b.owner(b.log, nil)
+	h.Provider = func(swarm.ProviderSpec) (provider.Provider, error) { return a, nil }
+	h.Office = &office.Office{Run: "run", Log: b.log}
+	return h
+}
+
+func ask(agent string, iteration, attempt int) flow.Call {
+	return flow.Call{ID: swarm.TurnID(agent, iteration, attempt), Kind: flow.KindTurn, Task: agent, Agent: agent, Iteration: iteration, Of: 9, Attempt: attempt, Ref: "plan:1"}
+}
+
+// do has an agent do one turn, and wants it to go well.
+func (b *team) do(c flow.Call, a liveAgent) flow.Result {
+	b.Helper()
+	r, err := b.hand(a).Do(b.Context(), "root", c)
+	b.check(err)
+	if r.Status != swarm.CallOK {
+		b.Fatalf("%s: %+v", c.ID, r)
+	}
+	return r
+}
+
+func (b *team) events(kind swarm.EventKind) (found []swarm.Event) {
+	b.Helper()
+	all, err := b.log.Read(0, 10_000)
+	b.check(err)
+	for _, e := range all {
+		if e.Kind == kind {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func send(to, message string) liveAgent {
+	return func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		args, _ := json.Marshal(map[string]string{"to": to, "message": message})
+		_, err := r.Call(ctx, "send_handoff", args)
+		return provider.Reply{Output: []byte("sent")}, err
+	}
+}
+
+// hears keeps the prompt that it is asked with.
+func hears(prompt *string) liveAgent {
+	return func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		*prompt = r.Prompt
+		return provider.Reply{Output: []byte("heard")}, nil
+	}
+}
+
+func TestMailIsReadByOneTurnThatCommits(t *testing.T) {
+	b := newTeam(t, "script", swarm.Approvals{})
+	b.do(ask("planner", 1, 1), send("coder", "write it in Go"))
+	fails := func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		if !strings.Contains(r.Prompt, "write it in Go") {
+			t.Errorf("the mail is not in the prompt:\n%s", r.Prompt)
+		}
+		return provider.Reply{}, swarm.Errorf(swarm.Exited, "exit status 1")
+	}
+	if r, err := b.hand(fails).Do(t.Context(), "root", ask("coder", 1, 1)); err != nil || r.Status != swarm.CallFailed {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if used := b.events(swarm.HandoffConsumed); len(used) != 0 {
+		t.Errorf("a turn that failed has consumed its mail: %s", used[0].Data)
+	}
+	var second, third string
+	r := b.do(ask("coder", 1, 2), hears(&second))
+	if !strings.Contains(second, "write it in Go") || r.Inputs.Upto == 0 {
+		t.Errorf("the next attempt has lost the mail (%+v):\n%s", r.Inputs, second)
+	}
+	if used := b.events(swarm.HandoffConsumed); len(used) != 1 || used[0].Turn != "coder/1/2" {
+		t.Errorf("consumed: %+v", used)
+	}
+	if b.do(ask("coder", 2, 1), hears(&third)); strings.Contains(third, "write it in Go") {
+		t.Errorf("the mail is read twice:\n%s", third)
+	}
+}
+
+// What came while the turn ran is its agent's to read by a tool, and is consumed with the turn.
+func TestMailThatIsReadByAToolIsConsumedToo(t *testing.T) {
+	b := newTeam(t, "script", swarm.Approvals{})
+	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		planner := (&office.Office{Run: "run", Log: b.log}).Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+		_, err := planner.Call(ctx, "send_handoff", json.RawMessage(`{"to":"coder","message":"by the way"}`))
+		b.check(err)
+		answer, err := r.Call(ctx, "read_inbox", json.RawMessage("{}"))
+		if err != nil || !strings.Contains(answer, "by the way") {
+			t.Errorf("%s, %v", answer, err)
+		}
+		return provider.Reply{}, nil
+	})
+	var next string
+	if b.do(ask("coder", 2, 1), hears(&next)); strings.Contains(next, "by the way") {
+		t.Errorf("the mail is read twice:\n%s", next)
+	}
+}
+
+// What was sent before a crash, or before a failure, stands, and the agent is told so when it is asked again.
+func TestATurnThatIsDoneAgainIsToldWhatItSent(t *testing.T) {
+	b := newTeam(t, "script", swarm.Approvals{})
+	ctx, kill := context.WithCancelCause(t.Context())
+	crashed := func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+		_, _ = send("coder", "step one")(ctx, r, live)
+		kill(context.Canceled)
+		<-ctx.Done()
+		return provider.Reply{}, context.Cause(ctx)
+	}
+	if _, err := b.hand(crashed).Do(ctx, "root", ask("planner", 1, 1)); err == nil {
+		t.Fatal("the process goes on")
+	}
+	var again, attempt string
+	sends := func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+		again = r.Prompt
+		_, _ = send("coder", "step one")(ctx, r, live)
+		return provider.Reply{}, swarm.Errorf(swarm.Exited, "exit status 1")
+	}
+	if r, err := b.hand(sends).Do(t.Context(), "root", ask("planner", 1, 1)); err != nil || r.Status != swarm.CallFailed {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	b.do(ask("planner", 1, 2), hears(&attempt))
+	for name, got := range map[string]string{"after the crash": again, "after the failure": attempt} {
+		if strings.Count(got, "step one") != 1 || !strings.Contains(got, "already sent") {
+			t.Errorf("%s it is asked\n%s", name, got)
+		}
+	}
+	if stored := b.events(swarm.HandoffStored); len(stored) != 1 {
+		t.Errorf("what was sent again by the same turn is %d messages", len(stored))
+	}
+}
+
+func TestASessionGoesOnWithWhatIsNew(t *testing.T) {
+	b := newTeam(t, "claude-code", swarm.Approvals{})
+	turns := []provider.Request{}
+	remembers := func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		turns = append(turns, r)
+		return provider.Reply{Session: "s-" + r.Agent}, nil
+	}
+	b.do(ask("planner", 1, 1), remembers)
+	b.do(ask("coder", 1, 1), remembers)
+	b.do(ask("planner", 2, 1), remembers)
+	if turns[0].Session != "" || turns[1].Session != "" || turns[2].Session != "s-planner" {
+		t.Errorf("sessions: %q, %q, %q", turns[0].Session, turns[1].Session, turns[2].Session)
+	}
+	if first := turns[0]; first.Fresh != first.Prompt || !strings.Contains(first.Prompt, "You are kind.") {
+		t.Errorf("the first turn is sent\n%s", first.Fresh)
+	}
+	if last := turns[2]; strings.Contains(last.Fresh, "You are kind.") || !strings.Contains(last.Fresh, "Work.") || !strings.Contains(last.Prompt, "You are kind.") {
+		t.Errorf("the last turn is sent\n%s\nof\n%s", last.Fresh, last.Prompt)
+	}
+	starts := b.events(swarm.TurnStarted)
+	var start swarm.TurnStart
+	b.check(json.Unmarshal(starts[len(starts)-1].Data, &start))
+	sent, err := b.log.Body(start.Sent)
+	full, err2 := b.log.Body(start.Prompt)
+	if err != nil || err2 != nil || string(sent) != turns[2].Fresh || string(full) != turns[2].Prompt || start.Session != "s-planner" {
+		t.Errorf("the log has %q of %q (%v, %v)", sent, full, err, err2)
+	}
+}
+
+func TestToolsAndFilesAreNoted(t *testing.T) {
+	b := newTeam(t, "codex", swarm.Approvals{})
+	b.do(ask("coder", 1, 1), func(_ context.Context, _ provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+		live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: "1", Name: "Read", Input: json.RawMessage(`{"path":"a"}`)}})
+		live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: "2", Name: "Bash", Input: json.RawMessage(`"` + strings.Repeat("x", 9000) + `"`)}})
+		live(provider.Delta{Kind: provider.DeltaFile, File: "main.go"})
+		live(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: "1", Name: "Read", Output: "text", Failed: true}})
+		return provider.Reply{}, nil
+	})
+	var uses []swarm.ToolUse
+	for _, e := range b.events(swarm.TurnTool) {
+		var u swarm.ToolUse
+		b.check(json.Unmarshal(e.Data, &u))
+		uses = append(uses, u)
+	}
+	if len(uses) != 2 || uses[0].Name != "Read" || string(uses[0].Input) != `{"path":"a"}` || uses[0].Output != "text" || !uses[0].Failed {
+		t.Errorf("uses: %+v", uses)
+	}
+	if len(uses) == 2 && (uses[1].Name != "Bash" || len(uses[1].Input) > 3000) {
+		t.Errorf("a tool that never ended: %s with %d bytes", uses[1].Name, len(uses[1].Input))
+	}
+	if files := b.events(swarm.TurnFile); len(files) != 1 || !strings.Contains(string(files[0].Data), "main.go") {
+		t.Errorf("files: %v", files)
+	}
+}
+
+func TestAPersonIsAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule string
+		word swarm.Word // "" = nobody is asked
+		want bool
+	}{
+		"yes":    {"ask", swarm.WordApprove, true},
+		"no":     {"", swarm.WordDeny, false},
+		"always": {"auto", "", true},
+		"never":  {"deny", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newTeam(t, "acp", swarm.Approvals{Tools: c.rule})
+			wake, off := b.log.Watch()
+			defer off()
+			go func() {
+				for range wake {
+					if c.word != "" && len(b.events(swarm.ApprovalAsked)) > 0 {
+						b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: c.word, Target: "other"})},
+							swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: c.word, Target: "q1"})})
+						return
+					}
+				}
+			}()
+			b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+				for range 2 { // what was answered is not asked again
+					ok, reason, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
+					if ok != c.want || err != nil || ok == (reason != "") {
+						t.Errorf("%v, %q, %v", ok, reason, err)
+					}
+				}
+				return provider.Reply{}, nil
+			})
+			asked := 0
+			if c.word != "" {
+				asked = 1
+			}
+			if got := len(b.events(swarm.ApprovalAsked)); got != asked {
+				t.Errorf("asked %d times, want %d", got, asked)
+			}
+		})
+	}
+}
+
+// A turn that waits for an answer ends when somebody cancels it.
+func TestAskingEndsWithTheTurn(t *testing.T) {
+	b := newTeam(t, "acp", swarm.Approvals{})
+	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordCancel})})
+		_, _, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
+		return provider.Reply{}, err
+	}).Do(t.Context(), "root", ask("coder", 1, 1))
+	if err != nil || r.Status != swarm.CallCut || r.Kind != swarm.CutByCancel {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestModelsAreOfferedOurToolsAlongEdges(t *testing.T) {
+	b := newTeam(t, "openai", swarm.Approvals{})
+	b.do(ask("coder", 1, 1), func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		if !slices.ContainsFunc(r.ToolSpecs, func(s provider.ToolSpec) bool { return s.Name == "send_handoff" }) {
+			t.Errorf("it is offered %d tools, and not send_handoff", len(r.ToolSpecs))
+		}
+		if r.Door != (provider.Door{}) {
+			t.Errorf("a model needs no door: %+v", r.Door)
+		}
+		return provider.Reply{}, nil
+	})
+}
