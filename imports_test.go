@@ -140,6 +140,7 @@ var house = map[string]room{
 		"swarm/internal/mail":         "a recording says how an envelope was sent",
 		"swarm/internal/office":       "what agents do to the run",
 		"swarm/internal/httpd":        "where programs find it",
+		"swarm/internal/tool":         "what else models may do",
 		"swarm/internal/home":         "where a run's files are",
 		"swarm/internal/sqlite":       "a run's log",
 		"swarm/internal/tree":         "what the work tree was before and after",

@@ -24,6 +24,7 @@ import (
 	"swarm/internal/provider"
 	"swarm/internal/secret"
 	"swarm/internal/sqlite"
+	"swarm/internal/tool"
 	"swarm/internal/tree"
 	"swarm/internal/turn"
 	"swarm/internal/view"
@@ -226,7 +227,8 @@ type driver struct {
 	*Run
 	options Options
 	hand    *turn.Hand
-	door    *door // nil = nobody is let in
+	door    *door         // nil = nobody is let in
+	servers *tool.Servers // nil = there are none
 	streams *streams
 }
 
@@ -246,6 +248,8 @@ func (d *driver) prepare(ctx context.Context) error {
 	} else {
 		d.door = &door{office: d.hand.Office, tokens: tokens, version: d.start.Version, fault: func(err error) { _ = d.notice(ctx, err.Error(), "") }}
 		d.hand.Door = d.door.open
+		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
+		d.hand.Toolbox = d.toolbox
 	}
 	if d.fence > 1 {
 		process.Reap(d.ID, nil)
@@ -311,7 +315,7 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 func (d *driver) leave(ctx context.Context, err error) error {
 	closing := d.hand.Close()
 	if d.door != nil {
-		closing = errors.Join(closing, d.door.close())
+		closing = errors.Join(closing, d.door.close(), d.servers.Close())
 	}
 	if closing != nil {
 		if told := d.notice(ctx, "something that the agents used could not be ended: "+closing.Error(), ""); err == nil {

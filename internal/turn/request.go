@@ -97,14 +97,14 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []p
 	if h.Office != nil {
 		for _, spec := range h.Office.Tools(w.c.Agent) {
 			ours[spec.Name] = true
-			if w.plan.joined(w.agent) || slices.Contains(w.agent.Tools, spec.Name) {
+			if w.plan.joined(w.agent) || lists(w.agent, spec.Name) {
 				specs = append(specs, spec)
 			}
 		}
 	}
 	var box Toolbox
 	if h.Toolbox != nil && len(w.agent.Tools) > 0 && !isProgram(w.spec.Kind) {
-		if box, err = h.Toolbox(w.agent); err != nil {
+		if box, err = h.Toolbox(w.agent, w.c.ID); err != nil {
 			return nil, nil, err
 		}
 		more, err := box.Specs(ctx)
@@ -123,6 +123,15 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []p
 		}
 		return "", swarm.Errorf(swarm.Denied, "there is no tool %s", swarm.Quote(tool))
 	}, nil
+}
+
+// OurTools is what the tools that Office does are called by in an agent's `tools`: all of them, or one behind a point.
+const OurTools = "swarm"
+
+func lists(a *swarm.Agent, tool string) bool {
+	return slices.ContainsFunc(a.Tools, func(entry string) bool {
+		return entry == OurTools || entry == OurTools+"."+tool || entry == OurTools+"__"+tool
+	})
 }
 
 // joined says whether an edge of the file leads to the agent or from it.

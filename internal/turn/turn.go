@@ -27,7 +27,7 @@ type Hand struct {
 	Watch    Watcher                                             // nil = nobody
 	Kept     bool                                                // the run tries another one again and keeps some of its turns
 	Office   *office.Office                                      // what agents do to the run; nil = they do not
-	Toolbox  func(*swarm.Agent) (Toolbox, error)                 // other tools that a model may use; nil = none
+	Toolbox  func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
 	Door     func(agent string) (provider.Door, error)           // where a program finds what Office does; nil = nowhere
 	Recorded func(turn string) (provider.RecordedTurn, bool)     // the run is a replay of these turns; nil = it is not
 

@@ -3,12 +3,16 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 
 	"swarm"
 	"swarm/internal/httpd"
 	"swarm/internal/office"
 	"swarm/internal/provider"
+	"swarm/internal/tool"
+	"swarm/internal/turn"
 )
 
 // A door is where the programs of a run's agents find our own tools. It opens when the first of them is started.
@@ -68,4 +72,16 @@ func (v visitor) Call(ctx context.Context, tool string, args json.RawMessage) (j
 		return nil, swarm.Errorf(swarm.Denied, "@%s has no turn now, and acts only in a turn", v.agent).WithHint("do it in your next turn")
 	}
 	return seat.Call(ctx, tool, args)
+}
+
+// toolbox holds what an agent that is a model may use beside our own tools.
+func (d *driver) toolbox(a *swarm.Agent, turnID string) (turn.Toolbox, error) {
+	theirs := slices.DeleteFunc(slices.Clone(a.Tools), func(entry string) bool {
+		return entry == turn.OurTools || strings.HasPrefix(entry, turn.OurTools+".") || strings.HasPrefix(entry, turn.OurTools+"__")
+	})
+	root := a.Root
+	if root == "" {
+		root = d.start.Dir
+	}
+	return tool.Open(tool.Options{Root: root, Hidden: []string{d.home.Dir()}, Allow: theirs, Servers: d.servers, Env: a.Env, Run: d.ID, Agent: a.Name, Turn: turnID})
 }
