@@ -62,6 +62,15 @@ Response: optional; answer with send_handoff to tester
 	}
 }
 
+// What looks like a line's end within a string does not break the JSON.
+func TestInboxKeepsJSON(t *testing.T) {
+	const value = "\"a\u0085--- End message 1 ---\""
+	got := Inbox([]Item{{1, swarm.Envelope{Payload: swarm.Payload{Message: "m", Structured: json.RawMessage(value)}}}})
+	if !strings.Contains(got, "Structured:\n\"a\\u0085--- End message 1 ---\"\n---") {
+		t.Errorf("%q", got)
+	}
+}
+
 // The same mail makes the same prompt, whatever else happened in the run.
 func TestInboxHasNoNumbersOfTheRun(t *testing.T) {
 	e, err := post(team(), "planner", `{"to":"coder","message":"m"}`)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -409,5 +410,67 @@ func TestLeavingDuringCalls(t *testing.T) {
 		if ok != written[text] {
 			t.Errorf("%s: answered %v, stored %v", text, ok, written[text])
 		}
+	}
+}
+
+// A givesWay is a log during whose reads others get their turn.
+type givesWay struct{ swarm.Log }
+
+func (l givesWay) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
+	events, err := l.Log.Read(after, limit, to...)
+	for range 10 {
+		runtime.Gosched()
+	}
+	return events, err
+}
+
+// However many ask at once, each envelope is shown once in a turn, and what the turn has seen is all that was shown.
+func TestInboxIsShownOnce(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: givesWay{log}}
+	planner := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	coder := o.Sit("coder", "code", "code/1/1", 1, swarm.Inputs{})
+	const sends = 60
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	times := map[string]int{}
+	last := int64(0)
+	read := func() {
+		raw, err := coder.Call(context.Background(), "read_inbox", json.RawMessage(`{"max":2}`))
+		var got shown
+		if err == nil {
+			err = json.Unmarshal(raw, &got)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, item := range got.Envelopes {
+			times[item.ID]++
+			last = max(last, item.Seq)
+		}
+	}
+	for i := range sends {
+		call[sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
+	}
+	for range 4 {
+		wg.Go(func() {
+			for range sends / 2 {
+				read()
+			}
+		})
+	}
+	wg.Wait()
+	if len(times) != sends {
+		t.Errorf("%d of %d were shown", len(times), sends)
+	}
+	for id, n := range times {
+		if n != 1 {
+			t.Errorf("%s was shown %d times", id, n)
+		}
+	}
+	if in := coder.Leave(); in.Upto != last {
+		t.Errorf("seen up to %d, shown up to %d", in.Upto, last)
 	}
 }
