@@ -34,6 +34,8 @@ func (c *compiler) resolveProviders() {
 			c.fail(e.key, "the provider %q is built in, and is not of the kind %q", e.name, kind).WithHint("choose another name")
 		case kind == "command" && !v.Command.given():
 			c.missing(e.key, "the provider %q has no command", e.name).WithHint("write command: [program, argument]")
+		case kind == "acp" && !v.Command.given():
+			c.missing(e.key, "the provider %q has no command", e.name).WithHint("write which program speaks the Agent Client Protocol: command: [gemini, --acp]")
 		case kind == "script" && !v.Script.given():
 			c.missing(e.key, "the provider %q has no script", e.name).WithHint("write script: FILE.yaml")
 		case kind != "script" && v.Script.given():
@@ -72,7 +74,7 @@ func (c *compiler) providerNames() []string {
 }
 
 // needsDeclaring says of a kind that it can do nothing without its keys.
-func needsDeclaring(kind string) bool { return kind == "command" || kind == "script" }
+func needsDeclaring(kind string) bool { return kind == "command" || kind == "script" || kind == "acp" }
 
 func (c *compiler) knownProvider(name string) bool {
 	return c.file.Providers.find(name) != nil || slices.Contains(kinds, name) && !needsDeclaring(name)
@@ -82,7 +84,7 @@ func (c *compiler) checkProvider(name string, node *yaml.Node) {
 	switch {
 	case c.knownProvider(name):
 	case needsDeclaring(name):
-		key := map[string]string{"command": "command: [program, argument]", "script": "script: FILE.yaml"}[name]
+		key := map[string]string{"command": "command: [program, argument]", "script": "script: FILE.yaml", "acp": "command: [gemini, --acp]"}[name]
 		c.fail(node, "%q is a kind of provider, and this file does not say which", name).
 			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, key)
 	default:
