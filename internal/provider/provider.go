@@ -32,6 +32,7 @@ type Checker interface {
 // Health is what `swarm doctor` says of a provider.
 type Health struct {
 	Found   bool   // the program or server is there
+	Path    string // where the program is
 	Version string // what it says of itself
 	Signed  string // "yes", "no" or "" when there is nothing to sign in to
 	With    string // what it is signed in with: the variable that holds its key
@@ -60,6 +61,9 @@ type Request struct {
 	ToolSpecs []ToolSpec
 	// Call does one of our own tools in the agent's name, while the turn runs; an error is an answer for the agent. nil = none.
 	Call func(ctx context.Context, tool string, args json.RawMessage) (string, error)
+	// Reserve takes what the turn has used so far and what it needs for its next question out of the run's budget, or says that
+	// nothing is left. nil = there is no budget.
+	Reserve func(swarm.Usage) error
 	// Ask asks a person whether the agent may do something, and waits for the answer: ok, and why not. nil = nobody can be asked.
 	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
 }

@@ -32,19 +32,21 @@ func (h *Hand) openMeter(c flow.Call) (*meter, error) {
 	return h.meter, nil
 }
 
-// reserve takes one call with a prompt of so many bytes out of what is left, or says what is used up.
-func (m *meter) reserve(turn string, promptBytes int64, p swarm.Price) error {
-	need := swarm.Usage{Calls: 1, InputTokens: swarm.EstimateTokens(promptBytes)}
-	need.USD = cost(p, need)
+// reserve takes what a turn needs, with what it has used, out of what is left, or says what is used up. What was reserved for it
+// before is forgotten.
+func (m *meter) reserve(turn string, need swarm.Usage) error {
+	need.Calls = 1
 	after := m.used.Plus(need)
-	for _, u := range m.held {
-		after = after.Plus(u)
+	for other, u := range m.held {
+		if other != turn {
+			after = after.Plus(u)
+		}
 	}
 	switch b := m.budget; {
 	case b.Calls > 0 && after.Calls > b.Calls:
 		return swarm.Errorf(swarm.OverBudget, "all %d calls of the budget are used", b.Calls)
 	case b.Tokens > 0 && after.Tokens() > b.Tokens:
-		return swarm.Errorf(swarm.OverBudget, "%d of the budget's %d tokens are used or reserved, and the next prompt takes %d", after.Tokens()-need.Tokens(), b.Tokens, need.Tokens())
+		return swarm.Errorf(swarm.OverBudget, "%d of the budget's %d tokens are used or reserved, and this turn would take %d", after.Tokens()-need.Tokens(), b.Tokens, need.Tokens())
 	case b.USD > 0 && after.USD > b.USD:
 		return swarm.Errorf(swarm.OverBudget, "$%.4f of the budget's $%.2f is used or reserved", after.USD-need.USD, b.USD)
 	}
@@ -56,4 +58,17 @@ func (m *meter) reserve(turn string, promptBytes int64, p swarm.Price) error {
 func (m *meter) settle(turn string, u swarm.Usage) {
 	delete(m.held, turn)
 	m.used = m.used.Plus(u)
+}
+
+// reserver lets a provider reserve more for its turn, before each question that it asks: what the turn has used so far and what the
+// question takes.
+func (h *Hand) reserver(w *work) func(swarm.Usage) error {
+	return func(need swarm.Usage) error {
+		if need.USD == 0 {
+			need.USD = cost(w.spec.Price, need)
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.meter.reserve(w.c.ID, need)
+	}
 }

@@ -92,7 +92,9 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 	h.mu.Lock()
 	m, err := h.openMeter(c)
 	if err == nil {
-		err = m.reserve(c.ID, int64(len(w.made.Text)), w.spec.Price)
+		need := swarm.Usage{InputTokens: swarm.EstimateTokens(int64(len(w.made.Text)))}
+		need.USD = cost(w.spec.Price, need)
+		err = m.reserve(c.ID, need)
 	}
 	h.mu.Unlock()
 	if err != nil {

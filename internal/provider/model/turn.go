@@ -80,6 +80,9 @@ type turn struct {
 func (t *turn) run(ctx context.Context) error {
 	for range maxRounds {
 		t.output = process.Tail{}
+		if err := t.reserve(); err != nil {
+			return err
+		}
 		a, said, err := t.ask(ctx)
 		if err != nil {
 			return err
@@ -101,6 +104,25 @@ func (t *turn) run(ctx context.Context) error {
 		return nil
 	}
 	return swarm.Errorf(swarm.NoResult, "the model has called tools in %d answers and come to no end", maxRounds).WithHint("ask for less at once")
+}
+
+// reserve takes the next question out of the budget: with each tool that was called the conversation has grown.
+func (t *turn) reserve() error {
+	if t.request.Reserve == nil {
+		return nil
+	}
+	size := int64(len(t.conversation.prompt))
+	for _, r := range t.conversation.rounds {
+		for _, x := range r.results {
+			size += int64(len(x.text))
+		}
+	}
+	need := tokens{in: swarm.EstimateTokens(size)}
+	u := swarm.Usage{InputTokens: need.in}
+	if t.spec.Price == (swarm.Price{}) {
+		u.USD = cost(t.conversation.model, need)
+	}
+	return t.request.Reserve(t.usage.Plus(u))
 }
 
 func (t *turn) reply() provider.Reply {
