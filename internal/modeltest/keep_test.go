@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// keep writes down what a program said, where its streams are kept for those who read them: SWARM_RECORD_STREAMS=1 go test -run TestReal.
+// keep writes down what a program said, where its streams are kept for those who read them: SWARM_TEST_AGENTS=1 SWARM_RECORD_STREAMS=1 go test -run TestReal.
 // What differs from one machine, or one day, to the next is taken out.
 func (d *desk) keep(name string, o outcome) {
 	d.Helper()

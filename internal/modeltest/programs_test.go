@@ -13,6 +13,7 @@ type program struct {
 	name, spec, bin string
 	key             string         // the variable that holds the model's key
 	good            *regexp.Regexp // what a stream says at a good end, and only then
+	slow            bool
 	args            func(d *desk) []string
 	env             func(d *desk) []string
 }
@@ -20,8 +21,8 @@ type program struct {
 var programs = []program{
 	{name: "claude", good: regexp.MustCompile(`"is_error":false`), spec: "@anthropic-ai/claude-code@2.1.325", bin: "claude", key: "ANTHROPIC_API_KEY", args: claudeArgs, env: claudeEnv},
 	{name: "codex", good: regexp.MustCompile(`"turn.completed"`), spec: "@openai/codex@0.166.0", bin: "codex", key: "OPENAI_API_KEY", args: codexArgs, env: codexEnv},
-	{name: "gemini", good: regexp.MustCompile(`"type":"result",[^\n]*"status":"success"`), spec: "@google/gemini-cli@0.61.0", bin: "gemini", key: "GEMINI_API_KEY", args: geminiArgs, env: geminiEnv},
-	{name: "opencode", good: regexp.MustCompile(`"reason":"stop"`), spec: "opencode-ai@1.18.33", bin: "opencode", key: "LOCAL_API_KEY", args: opencodeArgs, env: opencodeEnv},
+	{name: "gemini", slow: true, good: regexp.MustCompile(`"type":"result",[^\n]*"status":"success"`), spec: "@google/gemini-cli@0.61.0", bin: "gemini", key: "GEMINI_API_KEY", args: geminiArgs, env: geminiEnv},
+	{name: "opencode", slow: true, good: regexp.MustCompile(`"reason":"stop"`), spec: "opencode-ai@1.18.33", bin: "opencode", key: "LOCAL_API_KEY", args: opencodeArgs, env: opencodeEnv},
 }
 
 func claudeArgs(d *desk) []string {

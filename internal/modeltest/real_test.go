@@ -201,6 +201,22 @@ func TestRealAgentMayNotCallATool(t *testing.T) {
 	})
 }
 
+// TestRealAgentForgot: a session that is not there is not begun anew in silence.
+func TestRealAgentForgot(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		d := newDesk(t, p, text)
+		d.session = "01234567-89ab-4cde-8f01-23456789abcd"
+		if p.name == "opencode" {
+			d.session = "ses_0123456789abcdef0123456789"
+		}
+		o := d.run(again)
+		d.keep("forgot", o)
+		if asked := d.server.Requests(); len(asked) > 0 || o.exit == "exit status 0" {
+			t.Errorf("%+v; the model was asked %+v", o, asked)
+		}
+	})
+}
+
 // TestRealAgentInTrouble: whatever is wrong, a program says no result that could be taken for a good one, and what it was asked to keep
 // for itself stays there.
 func TestRealAgentInTrouble(t *testing.T) {
@@ -218,6 +234,9 @@ func TestRealAgentInTrouble(t *testing.T) {
 		"stopped":  {answer: modeltest.Answer{Text: half, Trouble: modeltest.HangsLate}, stop: map[string]int{"claude": 1, "codex": 1, "gemini": 1, "opencode": 1}},
 	}
 	eachProgram(t, func(t *testing.T, p program) {
+		if p.slow && os.Getenv("SWARM_TEST_AGENTS") == "" {
+			t.Skip("skipped: it takes a minute; make test-agents runs it")
+		}
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
