@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -102,13 +103,16 @@ func (d *desk) run(prompt string) outcome {
 		cmd.Env = append(cmd.Env, d.program.key+"="+modelKey)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = 5 * time.Second // for those of its children that hold its output
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if err := cmd.Start(); err != nil {
 		d.Fatal(err)
 	}
 	if d.stop > 0 {
-		d.server.Await(d.stop)
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		go func() { // who ends before is not waited for
+			d.server.Await(d.stop)
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		}()
 	}
 	_ = cmd.Wait() // its state says it
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
