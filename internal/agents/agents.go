@@ -6,6 +6,7 @@ import (
 
 	"swarm"
 	"swarm/internal/provider"
+	"swarm/internal/provider/coding"
 	"swarm/internal/provider/model"
 )
 
@@ -13,6 +14,9 @@ import (
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
 	if slices.Contains(model.Kinds, spec.Kind) {
 		return model.Open(spec, opt)
+	}
+	if slices.Contains(coding.Kinds, spec.Kind) {
+		return coding.Open(spec, opt)
 	}
 	return provider.Open(spec, opt)
 }

@@ -1,0 +1,174 @@
+// Package coding reaches coding agents: programs with models, tools and a sandbox of their own, such as Claude Code and Codex.
+//
+// A turn gives the program a prompt on its standard input and reads what it says, a stream of lines of JSON. What all of them have in
+// common is here: a program is started in its own process group, its lines are read one by one and never kept, and whatever it does it
+// is ended when the turn is. What is a maker's own, the arguments, the words of the stream and where one signs in, is behind [vendor], a
+// file for each. A program that can go on after a turn is kept for the agent's next one; another is told to continue the session.
+//
+// The user's own settings stay in force and none of them is edited: what a program is told of our tools is told by arguments and
+// variables, without the token in any of them that others could read.
+package coding
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+)
+
+// Kinds are the kinds of providers that are opened here.
+var Kinds = []string{"claude-code", "codex"}
+
+// makers is the one table from a kind to who makes it.
+var makers = map[string]func() vendor{
+	"claude-code": func() vendor { return claude{} },
+	"codex":       func() vendor { return &codex{totals: map[string]swarm.Usage{}} },
+}
+
+// A vendor knows one maker's program: how it is started, what it says, and what it wants of its user. It serves many turns at once.
+type vendor interface {
+	facts() facts
+	// launch says how the program is started for a turn that begins a session, or continues the one that is named.
+	launch(r provider.Request, session string) launch
+	// say is what is written to the program for it to take up a prompt. The message is named by id, where messages have names.
+	say(prompt, id string) string
+	// listen makes what understands the lines that the program writes in one turn.
+	listen(t *turn) listener
+	// signed says what the program's user is signed in with, if at all. ask runs the program.
+	signed(ctx context.Context, env lookup, ask func(ctx context.Context, args ...string) (said string, exit int)) (with string, ok bool)
+}
+
+// A listener hears one line after the other, and tells its turn what it means. An error ends the turn, and the program.
+type listener interface {
+	line(line []byte) error
+}
+
+// A lookup finds a variable in the environment that the program is given.
+type lookup func(name string) string
+
+// facts are what does not change from turn to turn.
+type facts struct {
+	title   string            // what people call it
+	program string            // what it is called in PATH
+	pack    string            // and in npm
+	login   string            // what to do to sign in
+	keys    []string          // variables of our environment that hold its keys
+	usual   map[string]string // variables that it is given unless the user has set them
+	outer   []string          // variables by which it would take itself for a part of another one
+	forgot  string            // the words by which it says that it does not know a session
+}
+
+// A launch is how a program is started.
+type launch struct {
+	args  []string
+	env   map[string]string
+	files map[string]string // to be in a folder of the program's own, by name; {folder} in args and env is that folder
+	kept  bool              // the program takes more prompts when it is through with one
+}
+
+// folderHere stands in a launch for the folder in which its files are.
+const folderHere = "{folder}"
+
+// Bounds of what is waited for.
+const (
+	keepFor      = 10 * time.Minute // a program that has nothing to do
+	settleFor    = 5 * time.Second  // a program that has said its result and does not end
+	patienceFor  = time.Minute      // a program that waits because its model's server has told it to
+	checkingTime = 10 * time.Second // all that a check asks the program
+)
+
+// An agent is a provider whose agents are coding agents of one kind.
+type agent struct {
+	spec    swarm.ProviderSpec
+	vendor  vendor
+	facts   facts
+	argv    []string // the program and what the user adds to its arguments
+	dir     string
+	env     *process.Environment
+	grace   time.Duration
+	settle  time.Duration
+	patient time.Duration
+
+	mu     sync.Mutex
+	kept   map[string]*program // by run and agent
+	closed bool
+}
+
+// Open makes the provider that spec describes. It starts nothing.
+func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
+	return open(spec, opt)
+}
+
+func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
+	maker, ok := makers[spec.Kind]
+	if !ok {
+		return nil, swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which is no coding agent's", spec.Name, spec.Kind).
+			WithHint("%s", swarm.DidYouMean(spec.Kind, Kinds))
+	}
+	v := maker()
+	a := &agent{spec: spec, vendor: v, facts: v.facts(), dir: opt.Dir, grace: opt.Grace, settle: settleFor, patient: patienceFor, kept: map[string]*program{}}
+	if a.argv = spec.Command; len(a.argv) == 0 {
+		a.argv = []string{a.facts.program}
+	}
+	for _, arg := range a.argv {
+		switch {
+		case strings.ContainsRune(arg, 0):
+			return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds a NUL byte", spec.Name).
+				WithHint("no program can be given one; take it out")
+		case strings.Contains(arg, "{prompt}"):
+			return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds {prompt}", spec.Name).
+				WithHint("take it out: %s is given its prompt on standard input", a.facts.title)
+		}
+	}
+	if a.argv[0] == "" {
+		return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q begins with an empty text", spec.Name).
+			WithHint("write the program first: command: [%s]", a.facts.program)
+	}
+	var err error
+	a.env, err = a.environment(opt.Environ)
+	return a, err
+}
+
+// environment is what all programs of the provider are given: our own with the maker's keys, and what a program needs to be a part
+// of a team, unless the user has decided otherwise.
+func (a *agent) environment(own []string) (*process.Environment, error) {
+	if own == nil {
+		own = os.Environ()
+	}
+	name := func(kv string) string { n, _, _ := strings.Cut(kv, "="); return n }
+	own = slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return slices.Contains(a.facts.outer, name(kv)) })
+	added := map[string]string{}
+	for _, key := range a.facts.keys {
+		added[key] = ""
+	}
+	for k, v := range a.facts.usual {
+		if !slices.ContainsFunc(own, func(kv string) bool { return name(kv) == k }) {
+			added[k] = v
+		}
+	}
+	for k, v := range a.spec.Env {
+		added[k] = v
+	}
+	return process.NewEnvironment(own, added)
+}
+
+// Close ends the programs that wait for another turn.
+func (a *agent) Close() error {
+	a.mu.Lock()
+	kept := a.kept
+	a.kept, a.closed = map[string]*program{}, true
+	a.mu.Unlock()
+	for _, p := range kept {
+		p.stop()
+	}
+	for _, p := range kept {
+		<-p.over
+	}
+	return nil
+}

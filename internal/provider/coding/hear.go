@@ -1,0 +1,142 @@
+package coding
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+)
+
+// What a listener tells its turn. All of it is for those who look while it happens, but for the result.
+
+// understand reads a line, or a part of it.
+func (t *turn) understand(line []byte, v any) error {
+	if err := json.Unmarshal(line, v); err != nil {
+		return swarm.Errorf(swarm.Protocol, "%s says what nobody here understands: %v", t.facts.title, err).
+			WithHint("this version of it may be too new or too old; swarm doctor tells which it is")
+	}
+	return nil
+}
+
+// text is a piece of what the agent says.
+func (t *turn) text(piece string) {
+	if piece == "" {
+		return
+	}
+	t.asked = true
+	t.begun = !strings.HasSuffix(piece, "\n")
+	t.emit(provider.DeltaText, t.shown(provider.DeltaText, piece))
+}
+
+// paragraph ends what the agent has said so far, before it says something else.
+func (t *turn) paragraph() {
+	if t.begun {
+		t.text("\n")
+	}
+}
+
+func (t *turn) thinking(piece string) {
+	t.asked = true
+	t.emit(provider.DeltaThinking, t.shown(provider.DeltaThinking, piece))
+}
+
+// calls says that a tool is called. file is what it changes if it is done, or "".
+func (t *turn) calls(id, name string, input json.RawMessage, file string) {
+	if _, again := t.tools[id]; again {
+		return
+	}
+	t.asked = true
+	t.tools[id] = tool{name, file}
+	t.live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: name, Input: t.shownInput(input)}})
+}
+
+// called says what a tool answered.
+func (t *turn) called(id, output string, failed bool) {
+	used := t.tools[id]
+	t.live(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: used.name, Output: head(t.hide.String(output)), Failed: failed}})
+	if !failed {
+		t.changed(used.file)
+	}
+}
+
+// changed says that a file was.
+func (t *turn) changed(file string) {
+	if file != "" {
+		t.live(provider.Delta{Kind: provider.DeltaFile, File: t.hide.String(file)})
+	}
+}
+
+// continues says by which name the session can be continued.
+func (t *turn) continues(session string) {
+	if session == "" || session == t.session {
+		return
+	}
+	t.session = session
+	t.live(provider.Delta{Kind: provider.DeltaSession, Session: session})
+}
+
+// spent says what the turn has cost so far.
+func (t *turn) spent(u swarm.Usage) {
+	if u != t.usage {
+		t.usage = u
+		t.live(provider.Delta{Kind: provider.DeltaUsage, Usage: u})
+	}
+}
+
+// waits says that the program waits for its model's server. That is not for ever.
+func (t *turn) waits(why string) {
+	t.noise(why + "\n")
+	t.tired.Reset(t.patience)
+}
+
+// finish says what the agent's last message was. A second result takes the place of the first.
+func (t *turn) finish(message string) {
+	if message == "" && len(t.tools) == 0 {
+		t.fail(swarm.Errorf(swarm.NoResult, "%s ended its turn and said nothing", t.facts.title).WithHint("ask for it in other words, or ask another model"))
+		return
+	}
+	t.flush()
+	t.output = process.Tail{}
+	_, _ = t.output.Write([]byte(t.hide.String(strings.ToValidUTF8(message, "\uFFFD"))))
+	t.asked, t.finished = true, true
+	t.over()
+}
+
+// fail says that the turn has failed. The first reason is the one.
+func (t *turn) fail(err *swarm.Error) {
+	if t.fault == nil {
+		err.Msg = t.hide.String(err.Msg)
+		t.fault = err
+	}
+	t.over()
+}
+
+// forgotten says that the session that was to be continued is not there.
+func (t *turn) forgotten() {
+	t.lost = true
+	t.fail(swarm.Errorf(swarm.NotFound, "%s does not know the session %s any more", t.facts.title, t.request.Session))
+}
+
+// maxShown is how much of a tool's input and output is shown to those who look.
+const maxShown = 2000
+
+func (t *turn) shownInput(input json.RawMessage) json.RawMessage {
+	if len(input) == 0 {
+		return nil
+	}
+	if len(input) <= maxShown {
+		return append(json.RawMessage(nil), t.hide.Bytes(input)...)
+	}
+	b, _ := json.Marshal(head(t.hide.String(string(input))))
+	return b
+}
+
+func head(text string) string {
+	if len(text) <= maxShown {
+		return strings.ToValidUTF8(text, "\uFFFD")
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxShown], ""), len(text))
+}

@@ -1,0 +1,228 @@
+package coding
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+	"swarm/internal/secret"
+)
+
+// A program is a running one. It outlives the turn that has started it if it is kept.
+type program struct {
+	proc   *process.Process
+	shape  string // what must be the same for another turn to be done by it
+	hide   *secret.Redactor
+	folder string // for its files, or ""
+	stop   context.CancelFunc
+	over   chan struct{} // closed when nothing of it is left
+	exit   int           // then
+	signal syscall.Signal
+	lost   error // nobody can say how it ended
+	idle   *time.Timer
+
+	mu      sync.Mutex
+	lines   lines
+	turn    *turn // who listens; nil = nobody
+	session string
+	turns   int // that it was asked to do
+}
+
+// start makes a process for a turn and gives it what it has to read.
+func (a *agent) start(r provider.Request, session, shape string, t *turn, l launch, text string) (*program, error) {
+	dir := a.folderOf(r)
+	p := &program{shape: shape, over: make(chan struct{}), session: session, turns: 1}
+	if err := p.place(&l); err != nil {
+		return nil, err
+	}
+	started := false
+	defer func() {
+		if !started {
+			p.clean()
+		}
+	}()
+	added := map[string]string{}
+	for _, from := range []map[string]string{l.env, r.Env} {
+		for k, v := range from {
+			added[k] = v
+		}
+	}
+	env, err := a.env.Of(r.Mark(), added, dir)
+	if err != nil {
+		return nil, err
+	}
+	path, missing := a.find(dir)
+	if missing != nil {
+		return nil, missing
+	}
+	p.hide = secret.New(env, nil)
+	t.attach(p)
+	job := process.Job{Path: path, Argv: append(append([]string{}, a.argv...), l.args...), Dir: dir, Env: env, Input: &text, Talk: l.kept, Grace: a.grace,
+		Run: r.Run, Turn: r.Turn, Stdout: p.said, Stderr: p.noise}
+	if p.proc, err = job.Start(); err != nil {
+		return nil, a.startError(dir, err)
+	}
+	started = true
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	go p.wait(ctx)
+	return p, nil
+}
+
+// place puts the launch's files into a folder of their own.
+func (p *program) place(l *launch) error {
+	if len(l.files) == 0 {
+		return nil
+	}
+	folder, err := os.MkdirTemp("", "swarm-agent-") // 0700
+	if err == nil {
+		p.folder = folder
+		for name, text := range l.files {
+			if err = os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		p.clean()
+		return &swarm.Error{Kind: swarm.Other, Msg: "there is no place for the program's settings", Hint: "make room in " + os.TempDir(), Err: err}
+	}
+	args := make([]string, len(l.args))
+	for i, arg := range l.args {
+		args[i] = strings.ReplaceAll(arg, folderHere, folder)
+	}
+	env := map[string]string{}
+	for k, v := range l.env {
+		env[k] = strings.ReplaceAll(v, folderHere, folder)
+	}
+	l.args, l.env = args, env
+	return nil
+}
+
+func (p *program) clean() {
+	if p.folder != "" {
+		_ = os.RemoveAll(p.folder)
+	}
+}
+
+// wait sees the program to its end.
+func (p *program) wait(ctx context.Context) {
+	state, _, err := p.proc.Wait(ctx)
+	if p.lost = err; err == nil {
+		status := state.Sys().(syscall.WaitStatus)
+		if p.exit = status.ExitStatus(); status.Signaled() {
+			p.signal = status.Signal()
+			p.exit = 128 + int(p.signal) // as shells say it
+		}
+	}
+	p.stop()
+	p.clean()
+	p.mu.Lock()
+	if p.turn != nil && len(p.lines.rest) > 0 {
+		p.turn.last(p.lines.rest)
+	}
+	p.mu.Unlock()
+	close(p.over)
+}
+
+// gone says that the program has ended.
+func (p *program) gone() bool {
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// said takes what the program writes to standard output. What it says to nobody is dropped.
+func (p *program) said(piece string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.lines.write(piece, func(line []byte) {
+		if p.turn != nil {
+			p.turn.line(line)
+		}
+	})
+	if err != nil && p.turn != nil {
+		p.turn.abort(err)
+	}
+}
+
+// noise takes what the program writes to standard error.
+func (p *program) noise(piece string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turn != nil {
+		p.turn.noise(piece)
+	}
+}
+
+// leave ends the listening of a turn: it hears nothing any more when this returns.
+func (p *program) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turn = nil
+}
+
+// take gives the agent's next turn the program that was kept for it, or nil. One of another shape, or in another session, is ended.
+func (a *agent) take(r provider.Request, shape string) *program {
+	a.mu.Lock()
+	key := keyOf(r)
+	p := a.kept[key]
+	delete(a.kept, key)
+	a.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	p.idle.Stop()
+	if p.gone() || p.shape != shape || r.Session == "" || p.session != r.Session {
+		p.stop()
+		<-p.over
+		return nil
+	}
+	return p
+}
+
+// keep holds a program for the agent's next turn.
+func (a *agent) keep(r provider.Request, p *program) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := keyOf(r)
+	if a.closed || a.kept[key] != nil || p.gone() {
+		p.stop()
+		return
+	}
+	a.kept[key] = p
+	p.idle = time.AfterFunc(keepFor, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.kept[key] == p {
+			delete(a.kept, key)
+			p.stop()
+		}
+	})
+}
+
+func keyOf(r provider.Request) string { return r.Run + "\x00" + r.Agent }
+
+// shapeOf is what a program is made by, without the session that it continues.
+func (a *agent) shapeOf(r provider.Request) string {
+	b, _ := json.Marshal([]any{a.vendor.launch(r, "").args, a.folderOf(r), r.Env, r.Door, r.Root})
+	return string(b)
+}
+
+func (a *agent) folderOf(r provider.Request) string {
+	if r.Dir != "" {
+		return r.Dir
+	}
+	return a.dir
+}

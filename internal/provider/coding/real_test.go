@@ -1,0 +1,295 @@
+package coding
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarm"
+	"swarm/internal/modeltest"
+	"swarm/internal/npmtest"
+	"swarm/internal/provider"
+)
+
+// The tests in this file start the real programs, as npm has them, against a model on this machine.
+
+const (
+	modelKey  = "sk-canary-model-0123456789"
+	doorToken = "canary-door-0123456789"
+)
+
+// A real is a program as its maker delivers it, and how it is told where its model is.
+type real struct {
+	kind, pack, program string
+	key                 string
+	point               func(url string) (args []string, env map[string]string)
+}
+
+var reals = []real{
+	{"claude-code", "@anthropic-ai/claude-code@2.1.325", "claude", "ANTHROPIC_API_KEY", func(url string) ([]string, map[string]string) {
+		return nil, map[string]string{"ANTHROPIC_BASE_URL": url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1"}
+	}},
+	{"codex", "@openai/codex@0.166.0", "codex", "OPENAI_API_KEY", func(url string) ([]string, map[string]string) {
+		var args []string
+		for _, set := range []string{`model_provider="local"`, `model_providers.local.name="local"`, `model_providers.local.base_url="` + url + `/v1"`,
+			`model_providers.local.wire_api="responses"`, `model_providers.local.env_key="OPENAI_API_KEY"`, `model_providers.local.request_max_retries=1`,
+			`model_providers.local.stream_max_retries=1`, `model="gpt-5.4"`} {
+			args = append(args, "-c", set)
+		}
+		return args, nil
+	}},
+}
+
+// A desk is where a real program works: a home and a folder of its own, a model, and our tools.
+type desk struct {
+	*testing.T
+	real
+	*agent
+	recorder
+	model   *modeltest.Server
+	request provider.Request
+	calls   chan string
+}
+
+func newDesk(t *testing.T, r real, script ...modeltest.Answer) *desk {
+	t.Helper()
+	path := npmtest.Path(t, r.pack, r.program)
+	d := &desk{T: t, real: r, model: modeltest.Start(script...), calls: make(chan string, 10)}
+	t.Cleanup(d.model.Close)
+	args, env := r.point(d.model.URL)
+	home := t.TempDir()
+	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, r.key + "=" + modelKey}
+	for k, v := range env {
+		environ = append(environ, k+"="+v)
+	}
+	if r.kind == "codex" {
+		if err := os.MkdirAll(filepath.Join(home, ".codex"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := open(swarm.ProviderSpec{Name: r.kind, Kind: r.kind, Command: append([]string{path}, args...)}, provider.Options{Environ: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.agent = a
+	d.request = request(t, "Say hello.")
+	d.request.Model = ""
+	d.request.Door = provider.Door{URL: d.serveTools(), Token: doorToken}
+	t.Cleanup(func() { _ = a.Close() }) // before the servers, which wait for who is connected
+	return d
+}
+
+type handoff struct {
+	To      string `json:"to"`
+	Message string `json:"message"`
+}
+
+// serveTools serves a tool as our own server does.
+func (d *desk) serveTools() string {
+	tools := mcp.NewServer(&mcp.Implementation{Name: "swarm", Version: "1"}, nil)
+	mcp.AddTool(tools, &mcp.Tool{Name: "send_handoff", Description: "Hands work to another agent."}, func(_ context.Context, _ *mcp.CallToolRequest, h handoff) (*mcp.CallToolResult, any, error) {
+		d.calls <- h.To + ": " + h.Message
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{"id":"e1","seq":1}`}}}, nil, nil
+	})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, nil)
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/mcp" || r.Header.Get("Authorization") != "Bearer "+doorToken {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	d.Cleanup(served.Close)
+	return served.URL
+}
+
+func (d *desk) turn(ctx context.Context) (provider.Reply, error) {
+	d.deltas = nil
+	reply, err := d.agent.Turn(ctx, d.request, d.live)
+	d.wantNoSecret(reply, err)
+	return reply, err
+}
+
+// eachReal does a test with each program that is installed.
+func eachReal(t *testing.T, script []modeltest.Answer, test func(d *desk)) {
+	for _, r := range reals {
+		t.Run(r.kind, func(t *testing.T) {
+			t.Parallel()
+			test(newDesk(t, r, script...))
+		})
+	}
+}
+
+func TestRealText(t *testing.T) {
+	eachReal(t, []modeltest.Answer{{Text: "Hello, planner.", Thinking: "A greeting.", Signature: "s", Usage: modeltest.Usage{Input: 1200, Output: 30, Cached: 1000}}}, func(d *desk) {
+		d.request.Prompt = strings.Repeat("Say hello. ", 20_000) // more than an argument can hold
+		reply, err := d.turn(d.Context())
+		if err != nil {
+			d.Fatal(err)
+		}
+		if string(reply.Output) != "Hello, planner." || reply.Bytes != 15 || reply.Session == "" {
+			d.Errorf("the reply is %q (%d bytes) in the session %q", reply.Output, reply.Bytes, reply.Session)
+		}
+		u := reply.Usage
+		if u.InputTokens != 1200 || u.OutputTokens != 30 || u.CachedTokens != 1000 || (u.USD > 0) != (d.kind == "claude-code") {
+			d.Errorf("it has cost %+v", u)
+		}
+		if got := d.said(provider.DeltaText); got != "Hello, planner." {
+			d.Errorf("%q was shown", got)
+		}
+		if got := d.said(provider.DeltaThinking); got != "A greeting." {
+			d.Errorf("%q was thought", got)
+		}
+		if s := d.of(provider.DeltaSession); len(s) != 1 || s[0].Session != reply.Session {
+			d.Errorf("the session was told as %+v", s)
+		}
+		if asked := d.model.Requests(); len(asked) != 1 || strings.TrimSpace(asked[0].Prompt) != strings.TrimSpace(d.request.Prompt) {
+			d.Errorf("the model was asked %d times", len(asked))
+		}
+	})
+}
+
+func TestRealTool(t *testing.T) {
+	eachReal(t, []modeltest.Answer{{Text: "I hand it over.", Calls: []modeltest.Call{{Name: "send_handoff", Args: `{"to":"coder","message":"the plan"}`}}},
+		{Text: "It is handed over."}}, func(d *desk) {
+		reply, err := d.turn(d.Context())
+		if err != nil {
+			d.Fatal(err)
+		}
+		if string(reply.Output) != "It is handed over." {
+			d.Errorf("the output is %q, want the last message alone", reply.Output)
+		}
+		if got := <-d.calls; got != "coder: the plan" {
+			d.Errorf("the tool was called with %q", got)
+		}
+		calls, done := d.of(provider.DeltaTool), d.of(provider.DeltaToolDone)
+		if len(calls) != 1 || calls[0].Tool.Name != "mcp__swarm__send_handoff" || !strings.Contains(string(calls[0].Tool.Input), "the plan") {
+			d.Errorf("the call was told as %+v", calls)
+		}
+		if len(done) != 1 || done[0].Tool.ID != calls[0].Tool.ID || !strings.Contains(done[0].Tool.Output, `"seq":1`) || done[0].Tool.Failed {
+			d.Errorf("its answer was told as %+v", done)
+		}
+	})
+}
+
+func TestRealSecondTurn(t *testing.T) {
+	eachReal(t, []modeltest.Answer{{Text: "One.", Usage: modeltest.Usage{Input: 100, Output: 5, Cached: 10}}, {Text: "Two.", Usage: modeltest.Usage{Input: 300, Output: 7, Cached: 40}},
+		{Text: "Three.", Usage: modeltest.Usage{Input: 500, Output: 9, Cached: 50}}}, func(d *desk) {
+		first, err := d.turn(d.Context())
+		if err != nil {
+			d.Fatal(err)
+		}
+		d.request.Session, d.request.Prompt, d.request.Fresh, d.request.Turn = first.Session, "Say hello. And again.", "And again.", "code/2/2"
+		second, err := d.turn(d.Context())
+		if err != nil {
+			d.Fatal(err)
+		}
+		_ = d.agent.Close() // the program that was kept is no more
+		d.agent.closed = false
+		d.request.Session, d.request.Fresh = second.Session, "Once more."
+		third, err := d.turn(d.Context())
+		if err != nil {
+			d.Fatal(err)
+		}
+		if string(second.Output) != "Two." || string(third.Output) != "Three." || third.Session != first.Session {
+			d.Errorf("%q, then %q; the session is %s, then %s", second.Output, third.Output, first.Session, third.Session)
+		}
+		for i, u := range []swarm.Usage{first.Usage, second.Usage, third.Usage} {
+			if want := []swarm.Usage{{InputTokens: 100, OutputTokens: 5, CachedTokens: 10}, {InputTokens: 300, OutputTokens: 7, CachedTokens: 40}, {InputTokens: 500, OutputTokens: 9, CachedTokens: 50}}[i]; u.InputTokens != want.InputTokens ||
+				u.OutputTokens != want.OutputTokens || u.CachedTokens != want.CachedTokens {
+				d.Errorf("turn %d has cost %+v, want %+v", i+1, u, want)
+			}
+		}
+		asked := d.model.Requests()
+		var said []string
+		for _, text := range asked[len(asked)-1].Said {
+			said = append(said, strings.TrimSpace(text))
+		}
+		if want := []string{"Say hello.", "And again.", "Once more."}; !slices.Equal(said, want) {
+			d.Errorf("the model has heard %q in the end, want %q", said, want)
+		}
+	})
+}
+
+func TestRealForgottenSession(t *testing.T) {
+	eachReal(t, []modeltest.Answer{{Text: "Hello."}}, func(d *desk) {
+		d.request.Session, d.request.Fresh = "3ce6e46f-7316-48c3-861a-c0d5e8b549b7", "Again."
+		reply, err := d.turn(d.Context())
+		if err != nil {
+			d.Fatal(err)
+		}
+		if reply.Session == "" || reply.Session == d.request.Session || string(reply.Output) != "Hello." {
+			d.Errorf("%q in the session %s", reply.Output, reply.Session)
+		}
+		if got := d.said(provider.DeltaStderr); !strings.Contains(got, "is gone") {
+			d.Errorf("nobody was told: %q", got)
+		}
+		if asked := d.model.Requests(); strings.TrimSpace(asked[0].Prompt) != "Say hello." {
+			d.Errorf("the new session was told %q, want the whole prompt", asked[0].Prompt)
+		}
+	})
+}
+
+func TestRealCancel(t *testing.T) {
+	eachReal(t, []modeltest.Answer{{Trouble: modeltest.Hangs}}, func(d *desk) {
+		ctx, cut := context.WithCancelCause(d.Context())
+		go func() {
+			d.model.Await(1)
+			cut(swarm.Errorf(swarm.CutToSpeak, "interrupted"))
+		}()
+		_, err := d.turn(ctx)
+		wantKind(d, err, swarm.CutToSpeak)
+		wantNobody(d, d.request.Run)
+	})
+}
+
+func TestRealTrouble(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer  modeltest.Answer
+		keyless bool
+		want    swarm.ErrorKind
+	}{
+		"rate limit":      {answer: modeltest.Answer{Status: 429, Message: "slow down"}, want: swarm.RateLimited},
+		"for an hour":     {answer: modeltest.Answer{Status: 429, Message: "slow down", After: "3600"}, want: swarm.RateLimited},
+		"not a good key":  {answer: modeltest.Answer{Status: 401, Message: "invalid key " + modelKey}, want: swarm.NotSignedIn},
+		"without a key":   {keyless: true, want: swarm.NotSignedIn},
+		"a bad question":  {answer: modeltest.Answer{Status: 400, Message: "no such thing"}, want: swarm.NoResult},
+		"nothing is said": {answer: modeltest.Answer{}, want: swarm.NoResult},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachReal(t, []modeltest.Answer{c.answer}, func(d *desk) {
+				d.agent.patient = time.Second
+				d.request.Env = map[string]string{"CLAUDE_CODE_MAX_RETRIES": "1"}
+				if c.keyless {
+					d.request.Env[d.key] = "$NOT_SET_ANYWHERE"
+				}
+				_, err := d.turn(d.Context())
+				if e := wantKind(d, err, c.want); e.Hint == "" {
+					d.Errorf("%v has no hint", e)
+				}
+				wantNobody(d, d.request.Run)
+			})
+		})
+	}
+}
+
+func TestRealCheck(t *testing.T) {
+	eachReal(t, nil, func(d *desk) {
+		h := d.agent.Check(d.Context())
+		_, version, _ := strings.Cut(d.pack[1:], "@")
+		if !h.Found || h.Version != version || h.Path == "" {
+			d.Errorf("it is found as %+v, want version %s", h, version)
+		}
+		if d.kind == "claude-code" && (h.Signed != "yes" || h.With != "ANTHROPIC_API_KEY") || d.kind == "codex" && (h.Signed != "no" || h.Hint == "") {
+			d.Errorf("signed in: %+v", h)
+		}
+	})
+}

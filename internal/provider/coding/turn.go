@@ -1,0 +1,276 @@
+package coding
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+	"swarm/internal/secret"
+)
+
+// A turn is one turn on its way. While it is attached to a program, the program's lock guards it.
+type turn struct {
+	request provider.Request
+	facts   facts
+	id      string // of the message that begins it
+	live    func(provider.Delta)
+	hear    listener
+	hide    *secret.Redactor
+	later   bool // the program has done others before
+	streams map[provider.DeltaKind]*secret.Stream
+	begun   bool // some text was shown that has not ended its line
+	tools   map[string]tool
+
+	output  process.Tail
+	stderr  process.Tail
+	usage   swarm.Usage
+	session string
+	heard   bool // the program has said something
+	asked   bool // a model was
+
+	finished bool         // the program has said its result
+	fault    *swarm.Error // or that it failed
+	lost     bool         // the session is not there
+	fatal    error        // what ends the program too
+	half     bool         // it ended in the middle of a line
+	ended    chan struct{}
+	tired    *time.Timer // runs while the program waits for its model's server
+	patience time.Duration
+}
+
+// A tool is one that was called.
+type tool struct{ name, file string }
+
+// Turn does one turn.
+func (a *agent) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	if ctx.Err() != nil {
+		return provider.Reply{}, provider.CutError(ctx)
+	}
+	if live == nil {
+		live = func(provider.Delta) {}
+	}
+	text := r.Prompt
+	if r.Session != "" && r.Fresh != "" {
+		text = r.Fresh
+	}
+	t, reply, err := a.once(ctx, r, live, text)
+	if t != nil && t.lost && r.Session != "" && ctx.Err() == nil {
+		live(provider.Delta{Kind: provider.DeltaStderr, Text: fmt.Sprintf("the session %s is gone; a new one is begun\n", r.Session)})
+		r.Session = ""
+		_, reply, err = a.once(ctx, r, live, r.Prompt)
+	}
+	return reply, err
+}
+
+// once has a program do the turn: the one that was kept, or a new one. One that was kept and is found dead is replaced.
+func (a *agent) once(ctx context.Context, r provider.Request, live func(provider.Delta), text string) (*turn, provider.Reply, error) {
+	shape := a.shapeOf(r)
+	if p := a.take(r, shape); p != nil {
+		t := a.newTurn(r, live)
+		t.later = true
+		t.attach(p)
+		p.turns++
+		go func() { _, _ = p.proc.Write([]byte(a.vendor.say(text, t.id))) }()
+		reply, err := a.finish(ctx, p, t, true)
+		if t.heard || t.finished || ctx.Err() != nil || !p.gone() {
+			return t, reply, err
+		}
+	}
+	t := a.newTurn(r, live)
+	l := a.vendor.launch(r, r.Session)
+	p, err := a.start(r, r.Session, shape, t, l, a.vendor.say(text, t.id))
+	if err != nil {
+		return nil, provider.Reply{Free: true}, err
+	}
+	reply, err := a.finish(ctx, p, t, l.kept)
+	return t, reply, err
+}
+
+func (a *agent) newTurn(r provider.Request, live func(provider.Delta)) *turn {
+	t := &turn{request: r, facts: a.facts, id: newID(), live: live, tools: map[string]tool{}, streams: map[provider.DeltaKind]*secret.Stream{},
+		stderr: process.Tail{Max: 8 << 10}, ended: make(chan struct{}), session: r.Session, patience: a.patient}
+	t.tired = time.NewTimer(time.Hour)
+	t.tired.Stop()
+	t.hear = a.vendor.listen(t)
+	return t
+}
+
+// attach has the turn listen to a program.
+func (t *turn) attach(p *program) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.hide, p.turn = p.hide, t
+}
+
+// finish waits for the end of a turn, which is not always the program's.
+func (a *agent) finish(ctx context.Context, p *program, t *turn, kept bool) (provider.Reply, error) {
+	exhausted := false
+	select {
+	case <-t.ended:
+	case <-p.over:
+	case <-ctx.Done():
+	case <-t.tired.C:
+		exhausted = true
+	}
+	t.tired.Stop()
+	ok := func() bool { p.mu.Lock(); defer p.mu.Unlock(); return t.finished && t.fault == nil && t.fatal == nil }
+	if kept && ok() {
+		p.leave()
+		p.session = t.session
+		a.keep(t.request, p)
+		return t.reply(0), nil
+	}
+	stopped := a.end(ctx, p, t, exhausted || kept)
+	p.leave()
+	t.flush()
+	reply := t.reply(p.exit)
+	if exhausted {
+		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.title).WithHint(comeBack)
+	}
+	if err := t.verdict(ctx, p, stopped); err != nil {
+		return reply, err
+	}
+	return reply, nil
+}
+
+// end sees the program to its end: it has some time to come to it by itself if it has said all, and none at all otherwise.
+func (a *agent) end(ctx context.Context, p *program, t *turn, atOnce bool) (stopped bool) {
+	p.mu.Lock()
+	atOnce = atOnce || t.fatal != nil || !t.finished && t.fault == nil
+	p.mu.Unlock()
+	if !atOnce {
+		late := time.NewTimer(a.settle)
+		defer late.Stop()
+		select {
+		case <-p.over:
+		case <-ctx.Done():
+		case <-late.C:
+		}
+	}
+	stopped = !p.gone()
+	p.stop()
+	<-p.over
+	return stopped
+}
+
+// verdict is how a turn has failed, if it has. The program has ended; stopped says that it was made to.
+func (t *turn) verdict(ctx context.Context, p *program, stopped bool) error {
+	name := t.facts.title
+	switch {
+	case t.fatal != nil:
+		return t.fatal
+	case t.fault != nil:
+		return t.fault
+	case t.finished && stopped:
+		return nil
+	case ctx.Err() != nil && stopped:
+		return provider.CutError(ctx)
+	case p.lost != nil:
+		return &swarm.Error{Kind: swarm.Other, Msg: "nobody can say how " + name + " ended", Err: p.lost}
+	case p.exit > 128 && p.exit < 128+64:
+		signal := p.exit - 128
+		return swarm.Errorf(swarm.Crashed, "%s was ended by signal %d%s", name, signal, t.lastWords())
+	case p.exit != 0:
+		return t.exited(p.exit)
+	case t.half:
+		return swarm.Errorf(swarm.NoResult, "%s ended in the middle of a line, without a result%s", name, t.lastWords()).WithHint(tryAgain)
+	case !t.finished:
+		return swarm.Errorf(swarm.NoResult, "%s ended without a result%s", name, t.lastWords()).WithHint(tryAgain)
+	}
+	return nil
+}
+
+func (t *turn) lastWords() string { return process.LastWords(t.stderr.Bytes()) }
+
+func (t *turn) reply(exit int) provider.Reply {
+	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.asked && !t.finished, Session: t.session,
+		Exit: exit, Stderr: t.stderr.Bytes()}
+}
+
+// line hears one line. What is no JSON is a message of some part of the program that knows nothing of the stream.
+func (t *turn) line(line []byte) {
+	if len(line) == 0 || t.fatal != nil {
+		return
+	}
+	if line[0] != '{' || !json.Valid(line) {
+		t.noise(string(line) + "\n")
+		return
+	}
+	t.heard = true
+	t.tired.Stop()
+	if err := t.hear.line(line); err != nil {
+		t.abort(err)
+	}
+}
+
+// last hears the end of the stream, which no end of a line follows.
+func (t *turn) last(rest []byte) {
+	if json.Valid(rest) || rest[0] != '{' {
+		t.line(rest)
+		return
+	}
+	t.half = true
+}
+
+// abort ends the turn and the program.
+func (t *turn) abort(err error) {
+	if t.fatal == nil {
+		t.fatal = err
+	}
+	t.over()
+}
+
+func (t *turn) over() {
+	select {
+	case <-t.ended:
+	default:
+		close(t.ended)
+	}
+}
+
+// noise is what the program says that is not for its user.
+func (t *turn) noise(text string) {
+	text = t.shown(provider.DeltaStderr, text)
+	_, _ = t.stderr.Write([]byte(text))
+	t.emit(provider.DeltaStderr, text)
+}
+
+// shown is what of a piece of a text may be shown now.
+func (t *turn) shown(kind provider.DeltaKind, text string) string {
+	if t.streams[kind] == nil {
+		t.streams[kind] = t.hide.Stream()
+	}
+	return t.streams[kind].Write(strings.ToValidUTF8(text, string(utf8.RuneError)))
+}
+
+func (t *turn) emit(kind provider.DeltaKind, text string) {
+	if text != "" {
+		t.live(provider.Delta{Kind: kind, Text: text})
+	}
+}
+
+// flush shows what was held back.
+func (t *turn) flush() {
+	for kind, s := range t.streams {
+		text := s.Flush()
+		if kind == provider.DeltaStderr {
+			_, _ = t.stderr.Write([]byte(text))
+		}
+		t.emit(kind, text)
+	}
+}
+
+// newID names a message: a random UUID.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
