@@ -117,21 +117,29 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 
 // models are the sellers' own, by tier, for those who do not choose.
 var models = map[string]map[string]string{
-	"anthropic": {"small": "claude-haiku-5-5", "medium": "claude-sonnet-5-5", "large": "claude-opus-5-5"},
-	"openai":    {"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"},
+	"anthropic":   {"small": "claude-haiku-5-5", "medium": "claude-sonnet-5-5", "large": "claude-opus-5-5"},
+	"openai":      {"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"},
+	"claude-code": {"small": "haiku", "medium": "sonnet", "large": "opus"},
+	"codex":       {"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"},
 }
+
+// chooses are the kinds whose programs choose a model by themselves when none is named.
+var chooses = []string{"claude-code", "codex"}
 
 // preset fills what the user has left out. A server of the user's own has models of its own, and of those that it has the one in
 // the middle does what names none.
 func preset(s *swarm.ProviderSpec) {
-	usual, overHTTP := models[s.Kind]
-	if !overHTTP {
+	usual, known := models[s.Kind]
+	if !known {
 		return
 	}
 	if s.BaseURL == "" {
 		chosen := s.Models
 		s.Models = maps.Clone(usual)
 		maps.Copy(s.Models, chosen)
+	}
+	if slices.Contains(chooses, s.Kind) {
+		return
 	}
 	for _, tier := range []string{"medium", "large", "small"} {
 		if s.Model == "" {
