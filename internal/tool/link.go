@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -212,7 +213,7 @@ func (s *server) header() (http.Header, error) {
 	return h, nil
 }
 
-// bounded reads answers only up to a bound. Streams have a bound for each of their events instead.
+// bounded reads answers only up to a bound; of a stream, each of its events.
 type bounded struct {
 	next   http.RoundTripper
 	header http.Header
@@ -228,8 +229,9 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	response, err := b.next.RoundTrip(r)
-	if err == nil && !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
-		response.Body = &boundedBody{ReadCloser: response.Body, left: maxMessage, of: b}
+	if err == nil {
+		stream := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
+		response.Body = &boundedBody{ReadCloser: response.Body, left: maxMessage, stream: stream, of: b}
 	}
 	return response, err
 }
@@ -245,8 +247,9 @@ func (b *bounded) told() string {
 
 type boundedBody struct {
 	io.ReadCloser
-	left int
-	of   *bounded
+	left   int
+	stream bool
+	of     *bounded
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
@@ -258,6 +261,9 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n
+	if at := bytes.LastIndex(p[:n], []byte("\n\n")); at >= 0 && b.stream {
+		b.left = maxMessage - (n - at)
+	}
 	return n, err
 }
 

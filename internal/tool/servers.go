@@ -21,15 +21,17 @@ import (
 
 // Bounds of what servers do.
 const (
-	startTime   = 10 * time.Second // for a server to start, and to list its tools
-	callTime    = 5 * time.Minute  // for one call
-	stuckTime   = time.Second      // for a question to leave, when nobody waits for the answer any more
-	maxMessage  = 16 << 20         // bytes of one message
-	maxResult   = 256 << 10        // bytes of a result that an agent is given; the middle is left out
-	maxPages    = 200              // of a list of tools
-	maxTools    = 10_000           // in all
-	maxFailures = 3                // to start, one after the other
+	callTime    = 5 * time.Minute // for one call
+	stuckTime   = time.Second     // for a question to leave, when nobody waits for the answer any more
+	maxMessage  = 16 << 20        // bytes of one message
+	maxResult   = 256 << 10       // bytes of a result that an agent is given; the middle is left out
+	maxPages    = 200             // of a list of tools
+	maxTools    = 10_000          // in all
+	maxFailures = 3               // to start, one after the other
 )
+
+// startTime is what a server has to start, and to list its tools.
+var startTime = 10 * time.Second
 
 // ServerOptions are what servers have in common.
 type ServerOptions struct {
@@ -147,8 +149,7 @@ func (s *server) connected(ctx context.Context) (*link, error) {
 func (s *server) connect(ctx context.Context) (l *link, err error) {
 	for _, version := range []string{"2025-11-25", ""} {
 		l, err = s.greet(ctx, version)
-		var refused *jsonrpc.Error
-		if !errors.As(err, &refused) {
+		if refusal(err) == nil {
 			break
 		}
 	}
@@ -184,13 +185,13 @@ func (s *server) greet(ctx context.Context, version string) (*link, error) {
 }
 
 func (s *server) notStarted(l *link, soon context.Context, err error) error {
-	var refused *jsonrpc.Error
+	refused := refusal(err)
 	e := &swarm.Error{Kind: swarm.NotFound, Hint: "correct it under tools.mcp, or take it out of the agent's tools"}
 	why := l.why()
 	switch {
 	case soon.Err() != nil:
 		e.Kind, e.Msg = swarm.TimedOut, fmt.Sprintf("the tool server %q did not answer within %v", s.Name, startTime)
-	case errors.As(err, &refused):
+	case refused != nil:
 		e.Msg, e.Err = fmt.Sprintf("the tool server %q refuses to begin", s.Name), refused
 	case s.URL != "":
 		e.Msg = fmt.Sprintf("the tool server %q cannot be reached: %s", s.Name, withoutURL(err))
@@ -201,6 +202,16 @@ func (s *server) notStarted(l *link, soon context.Context, err error) error {
 		e.Msg += ": " + why
 	}
 	return e
+}
+
+// refusal is what the server itself answered, if it is that: the library has errors of the same kind for what never reached it.
+func refusal(err error) *jsonrpc.Error {
+	const rejected = -32005
+	var e *jsonrpc.Error
+	if errors.As(err, &e) && e.Code != rejected {
+		return e
+	}
+	return nil
 }
 
 func (s *server) close() {
@@ -222,6 +233,10 @@ func (l *link) forget() {
 
 // list is what tools the server has, by name and in its order.
 func (s *server) list(ctx context.Context) (map[string]*mcp.Tool, []string, error) {
+	return s.listed(ctx, false)
+}
+
+func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, []string, error) {
 	l, err := s.connected(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -238,6 +253,9 @@ func (s *server) list(ctx context.Context) (map[string]*mcp.Tool, []string, erro
 	params := &mcp.ListToolsParams{}
 	for range maxPages {
 		page, err := l.session.ListTools(soon, params)
+		if l.forgotten(err) && !again {
+			return s.listed(ctx, true)
+		}
 		if err != nil {
 			return nil, nil, s.callError(ctx, soon, l, "tools/list", err)
 		}
@@ -270,12 +288,8 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (s
 			return "", err
 		}
 		result, err := l.call(within, &mcp.CallToolParams{Name: tool, Arguments: args})
-		if errors.Is(err, mcp.ErrSessionMissing) { // the server was started anew, and has done nothing yet
-			_ = l.session.Close()
-			<-l.gone
-			if !again {
-				continue
-			}
+		if l.forgotten(err) && !again {
+			continue
 		}
 		if err != nil {
 			return "", s.callError(ctx, within, l, tool, err)
@@ -283,6 +297,16 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (s
 		s.works()
 		return said(result)
 	}
+}
+
+// forgotten says whether the server was started anew and does not know the session: it has done nothing yet. The link is gone then.
+func (l *link) forgotten(err error) bool {
+	if !errors.Is(err, mcp.ErrSessionMissing) {
+		return false
+	}
+	_ = l.session.Close()
+	<-l.gone
+	return true
 }
 
 func (l *link) call(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
@@ -321,15 +345,16 @@ func (s *server) works() {
 }
 
 func (s *server) callError(ctx, within context.Context, l *link, tool string, err error) error {
-	var refused *jsonrpc.Error
+	refused := refusal(err)
 	switch {
 	case ctx.Err() != nil:
 		return provider.CutError(ctx)
 	case within.Err() != nil:
 		return swarm.Errorf(swarm.TimedOut, "the tool server %q did not answer %s in time", s.Name, tool)
-	case errors.As(err, &refused):
+	case refused != nil:
 		return swarm.Errorf(swarm.Other, "the tool server %q refuses %s: %s", s.Name, tool, clip(refused.Message))
-	case errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF):
+	case errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF) || l.why() != "":
+		_ = l.session.Close()
 		<-l.gone
 		l.end()
 		if why := l.why(); why != "" {
@@ -337,11 +362,7 @@ func (s *server) callError(ctx, within context.Context, l *link, tool string, er
 		}
 		return swarm.Errorf(swarm.Crashed, "the tool server %q is gone", s.Name).WithHint("the next call tries to reach it again")
 	}
-	text := withoutURL(err)
-	if why := l.why(); why != "" {
-		text = why
-	}
-	return swarm.Errorf(swarm.Protocol, "the tool server %q did not do %s: %s", s.Name, tool, text)
+	return swarm.Errorf(swarm.Protocol, "the tool server %q did not do %s: %s", s.Name, tool, withoutURL(err))
 }
 
 // clip is what a server says, for an error's text.
