@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"swarm/internal/modeltest"
+	"swarm/internal/npmtest"
 )
 
 func TestMain(m *testing.M) {
@@ -17,10 +18,24 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the real program, in an empty home folder for each script. The scripts double as the manual.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "script", os.Getenv("PATH")) }
+
+// TestRealScripts runs scripts in which the agents are the real programs, where those are installed.
+func TestRealScripts(t *testing.T) {
+	path := []string{os.Getenv("PATH")}
+	for _, p := range []struct{ spec, program string }{{npmtest.Claude, "claude"}, {npmtest.Codex, "codex"}} {
+		path = append([]string{filepath.Dir(npmtest.Path(t, p.spec, p.program))}, path...)
+	}
+	runScripts(t, "real", strings.Join(path, string(filepath.ListSeparator)))
+}
+
+func runScripts(t *testing.T, folder, path string) {
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+		Dir: filepath.Join("testdata", folder),
 		Setup: func(env *testscript.Env) error {
+			own, _, _ := strings.Cut(env.Getenv("PATH"), string(filepath.ListSeparator))
+			env.Setenv("SWARMPATH", own) // for scripts that want to see that nothing else is started
+			env.Setenv("PATH", own+string(filepath.ListSeparator)+path)
 			env.Setenv("SWARM_HOME", filepath.Join(env.WorkDir, ".swarm-home"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")

