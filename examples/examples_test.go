@@ -19,6 +19,7 @@ type report struct {
 }
 
 func TestMedianFailsAndIsMended(t *testing.T) {
+	needsNode(t)
 	dir := copyOf(t, "median")
 	if out, err := command(t, dir, "up").CombinedOutput(); err != nil {
 		t.Fatalf("swarm up: %v\n%s", err, out)
@@ -31,6 +32,7 @@ func TestMedianFailsAndIsMended(t *testing.T) {
 
 // TestMedianNeedsTheEvaluator: the coder mends its code because of what it reads, and for no other reason.
 func TestMedianNeedsTheEvaluator(t *testing.T) {
+	needsNode(t)
 	dir := copyOf(t, "median")
 	prompt := filepath.Join(dir, "swarm", "prompts", "coder.md")
 	text, err := os.ReadFile(prompt)
@@ -80,12 +82,16 @@ func exitCode(err error) int {
 	return 0
 }
 
-// copyOf is a copy of an example, because agents write into the folder that they work in.
-func copyOf(t *testing.T, name string) string {
+func needsNode(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("the agents of this example are Node programs, and there is no Node here")
 	}
+}
+
+// copyOf is a copy of an example, because agents write into the folder that they work in.
+func copyOf(t *testing.T, name string) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(name)); err != nil {
 		t.Fatal(err)
