@@ -52,6 +52,7 @@ var house = map[string]room{
 	"swarm/internal/yamlfile": {1, map[string]string{"swarm": nouns}},
 	"swarm/internal/compose": {1, map[string]string{
 		"swarm":                   nouns,
+		"swarm/internal/allow":    "what an agent's tools allow is said in one place",
 		"swarm/internal/plan":     "cycles, and what can never run, are found where they are for every door",
 		"swarm/internal/prompt":   "a file is only as good as the prompts that it names",
 		"swarm/internal/secret":   "which values of a file are better left out of it",
@@ -98,11 +99,18 @@ var house = map[string]room{
 		"swarm/internal/process":  "a coding agent is a program",
 		"swarm/internal/secret":   "what the program knows is kept out of what it says",
 	}},
+	"swarm/internal/provider/acp": {3, map[string]string{
+		"swarm":                   nouns,
+		"swarm/internal/provider": "the contract that it fulfils",
+		"swarm/internal/process":  "such an agent is a program",
+		"swarm/internal/secret":   "what the program knows is kept out of what it says",
+	}},
 	"swarm/internal/agents": {3, map[string]string{
 		"swarm":                          nouns,
 		"swarm/internal/provider":        "programs and scripts",
 		"swarm/internal/provider/model":  "models over HTTP",
 		"swarm/internal/provider/coding": "coding agents",
+		"swarm/internal/provider/acp":    "agents that speak the Agent Client Protocol",
 	}},
 	"swarm/internal/sqlite":  {3, map[string]string{"swarm": nouns}},
 	"swarm/internal/home":    {3, map[string]string{"swarm": nouns}},

@@ -61,6 +61,7 @@ func Compile(o Options) (*Bundle, error) {
 		func() { sel = c.choose() },
 		func() { c.loadPrompts(sel) },
 		func() { c.checkReferences(sel) },
+		func() { c.checkModels(sel) },
 		func() { c.checkMoney(sel) },
 		func() { c.checkCopies(sel) },
 		func() { p = c.emit(sel) },
@@ -96,6 +97,7 @@ func Check(o Options) (errs, warnings []*swarm.Error) {
 		c.loadPrompts(sel)
 		c.checkReferences(sel)
 		c.checkOrder(sel)
+		c.checkModels(sel)
 		c.checkMoney(sel)
 		c.checkCopies(sel)
 		c.agentsOf(sel)

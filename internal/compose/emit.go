@@ -38,6 +38,8 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 			p.Providers = append(p.Providers, *a.spec)
 		}
 	}
+	p.Servers = c.servers(agents)
+	p.Approvals.Tools = c.file.Approvals.Tools.value
 	if sel.stdin && c.o.Stdin != nil {
 		text, err := c.o.Stdin()
 		if err != nil {

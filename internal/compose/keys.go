@@ -21,6 +21,7 @@ var choices = map[string][]string{
 	"conditions": swarm.Conditions,
 	"on_failure": swarm.OnFailures,
 	"approvals":  {"ask", "auto"},
+	"tool_use":   {"ask", "auto", "deny"},
 }
 
 type fileKeys struct {
@@ -68,7 +69,7 @@ type agentKeys struct {
 	Role        text           `key:"role" doc:"Its role prompt, by name; without it the prompt that has the agent's name, if there is one."`
 	Model       text           `key:"model" loose:"" doc:"Its model."`
 	Tier        text           `key:"tier" among:"tiers" doc:"Its model, by size."`
-	Tools       list[text]     `key:"tools" doc:"The tools it may use."`
+	Tools       list[text]     `key:"tools" doc:"The tools it may use: file_read, file_write, file_list, command(go test), web_fetch(example.org), a server of tools.mcp or one tool of it; a coding agent's are called as its program calls them."`
 	Root        text           `key:"root" doc:"The folder that its tools may touch."`
 	Permissions permissionKeys `key:"permissions" doc:"What it may do beside its work."`
 	Env         named[text]    `key:"env" loose:"" doc:"Added to its environment."`
@@ -129,6 +130,7 @@ type pipelineKeys struct {
 type approvalKeys struct {
 	section
 	Spawn text `key:"spawn" among:"approvals" doc:"New agents."`
+	Tools text `key:"tools" among:"tool_use" doc:"What a coding agent asks permission for while it works."`
 }
 
 type notifyKeys struct {
@@ -165,6 +167,7 @@ type mcpKeys struct {
 	section
 	Command list[text]  `key:"command" loose:"" doc:"Program and arguments of a server on standard input and output."`
 	URL     text        `key:"url" doc:"Where an HTTP server is."`
+	Headers named[text] `key:"headers" loose:"" doc:"Sent to an HTTP server with each request; Bearer $NAME takes its end from the environment."`
 	Env     named[text] `key:"env" loose:"" doc:"Added to its environment."`
 }
 

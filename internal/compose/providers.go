@@ -163,6 +163,7 @@ func (c *compiler) agentsOf(sel *selection) []*agent {
 	list = slices.Compact(list)
 	for _, a := range list {
 		c.provide(a, len(c.tasks) > 0)
+		c.checkTools(a)
 	}
 	return list
 }

@@ -65,6 +65,8 @@ type agent struct {
 	role  *piece
 	tried bool // its role and provider have been looked for
 	spec  *swarm.ProviderSpec
+
+	served bool // it may use a tool server
 }
 
 func newCompiler(o Options) *compiler {

@@ -19,9 +19,10 @@ type Settings struct {
 	MCP          []MCPServer   `json:"mcp,omitempty"` // in the file's order
 }
 
-// Approvals say what happens to a request: ask a person, or auto.
+// Approvals say what happens to a request: ask a person, auto, or (tools only) deny.
 type Approvals struct {
 	Spawn string `json:"spawn"`
+	Tools string `json:"tools"`
 }
 
 // Notify says how a person is told.
@@ -46,6 +47,7 @@ type MCPServer struct {
 	Name    string            `json:"name"`
 	Command []string          `json:"command,omitempty"`
 	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
 }
 
@@ -55,7 +57,7 @@ func Defaults() Settings {
 		MaxParallel:  16,
 		WaitTimeout:  5 * time.Minute,
 		ReplyTimeout: 10 * time.Minute,
-		Approvals:    Approvals{Spawn: "ask"},
+		Approvals:    Approvals{Spawn: "ask", Tools: "ask"},
 		Swarm: SwarmLimits{
 			MaxAgents:             10,
 			MaxIterationsPerAgent: 25,
@@ -89,6 +91,9 @@ func (c *compiler) settings() Settings {
 	if f.Approvals.Spawn.given() {
 		s.Approvals.Spawn = f.Approvals.Spawn.value
 	}
+	if f.Approvals.Tools.given() {
+		s.Approvals.Tools = f.Approvals.Tools.value
+	}
 	s.Notify = Notify{Command: texts(f.Notify.Command), Bell: f.Notify.Bell.value, Webhook: f.Notify.Webhook.value}
 	or(&s.Swarm.MaxAgents, f.Swarm.MaxAgents)
 	or(&s.Swarm.MaxIterationsPerAgent, f.Swarm.MaxIterationsPerAgent)
@@ -99,7 +104,7 @@ func (c *compiler) settings() Settings {
 		s.Swarm.AgentTimeout = time.Duration(t.value) * time.Second
 	}
 	for _, m := range f.Tools.MCP.entries {
-		s.MCP = append(s.MCP, MCPServer{Name: m.name, Command: texts(m.value.Command), URL: m.value.URL.value, Env: pairs(m.value.Env)})
+		s.MCP = append(s.MCP, MCPServer{Name: m.name, Command: texts(m.value.Command), URL: m.value.URL.value, Headers: pairs(m.value.Headers), Env: pairs(m.value.Env)})
 	}
 	return s
 }
@@ -115,19 +120,7 @@ func (c *compiler) checkSettings() {
 	}
 	c.checkURL(f.Notify.Webhook)
 	c.checkCommand(f.Notify.Command, "command")
-	for _, m := range f.Tools.MCP.entries {
-		c.checkName(m.key, "tool server", swarm.CheckTaskName)
-		c.checkURL(m.value.URL)
-		c.checkCommand(m.value.Command, "command")
-		c.checkEnv(m.value.Env)
-		switch {
-		case m.value.broken:
-		case m.name == "swarm":
-			c.fail(m.key, `the name "swarm" is that of our own tools`).WithHint("choose another name")
-		case m.value.Command.given() == m.value.URL.given():
-			c.fail(m.key, "the tool server %q needs a command or a url, one of the two", m.name).WithHint("write command: [my-server]")
-		}
-	}
+	c.checkServers()
 	if a := f.DefaultAgent; a.given() {
 		if _, ok := c.agents[a.value]; !ok {
 			c.missing(a.node, "there is no agent %s", swarm.Quote(a.value)).WithHint("%s", c.didYouMean(a.value, c.agentNames))

@@ -52,6 +52,7 @@ func CompileSingle(o Options, s Single) (*Bundle, error) {
 	}
 	c.tasks[0].tried, c.tasks[0].prompt = true, &loaded{hash: c.bodies.add(tpl.Marshal())}
 	c.loadPrompts(sel) // the agent's role
+	c.checkModels(sel)
 	c.checkMoney(sel)
 	p := c.emit(sel)
 	if c.failed() {

@@ -34,8 +34,10 @@ func CompileTeam(o Options) (*Bundle, error) {
 	sel := c.all()
 	for _, a := range c.agentsOf(sel) {
 		c.provide(a, true) // whoever is there can be spoken to, and then has to work
+		c.checkTools(a)
 	}
 	c.loadPrompts(sel)
+	c.checkModels(sel)
 	c.checkMoney(sel)
 	p := c.emit(sel)
 	if c.failed() {

@@ -1,0 +1,161 @@
+package compose
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"swarm"
+	"swarm/internal/allow"
+)
+
+// ourServer is the name under which our own tools are offered.
+const ourServer = "swarm"
+
+var (
+	// overHTTP are the kinds whose agents are models: what they may use is ours to give.
+	overHTTP = []string{"anthropic", "openai"}
+	// toolless are the kinds whose agents are given no tools by anybody.
+	toolless = []string{"command", "script"}
+)
+
+// checkTools looks at what an agent may use. The names of a coding agent's tools are its program's own.
+func (c *compiler) checkTools(a *agent) {
+	if a.keys == nil || a.spec == nil {
+		return
+	}
+	k := a.keys
+	if k.Root.given() {
+		c.checkRoot(k.Root)
+	}
+	switch {
+	case slices.Contains(overHTTP, a.spec.Kind):
+		servers := append(c.file.Tools.MCP.names(), ourServer)
+		for _, entry := range k.Tools.items {
+			r, err := allow.Parse(entry.value, servers)
+			if err != nil {
+				c.failEntry(entry.node, err)
+			}
+			a.served = a.served || r.Server != "" && r.Server != ourServer
+		}
+	case slices.Contains(toolless, a.spec.Kind) && k.Tools.given():
+		c.warn(k.Tools.node, "%q works with the provider %q, a %s, to which swarm gives no tools: these say nothing", a.name, a.spec.Name, a.spec.Kind).
+			WithHint("leave them out; what a program may do is said by whoever writes it")
+	}
+}
+
+func (c *compiler) failEntry(n *yaml.Node, err error) {
+	e := c.fail(n, "%s", err.Error())
+	if bad := new(swarm.Error); errors.As(err, &bad) {
+		e.Hint = bad.Hint
+	}
+}
+
+// checkRoot looks at the folder that tools may touch.
+func (c *compiler) checkRoot(root text) {
+	folder := c.folder(root.value)
+	outside, err := filepath.Rel(c.o.Dir, folder)
+	switch {
+	case strings.TrimSpace(root.value) == "":
+		c.fail(root.node, "root is empty").WithHint("write a folder, or leave it out: it then is the folder in which swarm was started")
+	case folder == string(filepath.Separator):
+		c.fail(root.node, "root is the whole machine").WithHint("write the folder of its work: root: .")
+	case err != nil || !filepath.IsLocal(outside):
+		c.warn(root.node, "root is %s, outside of the folder in which swarm was started", folder).WithHint("write a folder in it, if that is not on purpose")
+	}
+}
+
+// checkModels sees to it that whoever has to work has a model.
+func (c *compiler) checkModels(sel *selection) {
+	for _, a := range c.agentsOf(sel) {
+		if len(c.tasks) == 0 {
+			c.checkModel(a, a.node, text{}, text{})
+		}
+	}
+	for _, i := range sel.tasks {
+		t := &c.tasks[i]
+		c.checkModel(c.agents[t.agent], t.key, t.value.Model, t.value.Tier)
+	}
+}
+
+// checkModel follows the way in which a turn finds its model: the task's, the agent's, the provider's.
+func (c *compiler) checkModel(a *agent, at *yaml.Node, model, tier text) {
+	s := a.spec
+	if s == nil {
+		return
+	}
+	if !model.given() && !tier.given() && a.keys != nil {
+		model, tier = a.keys.Model, a.keys.Tier
+	}
+	ofModels := slices.Contains(overHTTP, s.Kind)
+	switch {
+	case model.value != "":
+	case tier.value != "" && s.Models[tier.value] == "" && (len(s.Models) > 0 || !slices.Contains(toolless, s.Kind)):
+		hint := "write models: {" + tier.value + ": NAME} for it under providers"
+		if have := slices.DeleteFunc(slices.Clone(tiers), func(t string) bool { return s.Models[t] == "" }); len(have) > 0 {
+			hint += ", or choose a tier that it has: " + strings.Join(have, ", ")
+		}
+		c.missing(tier.node, "the provider %q has no model for the tier %q", s.Name, tier.value).WithHint("%s", hint)
+	case tier.value == "" && s.Model == "" && ofModels:
+		c.missing(at, "nothing says which model of the provider %q is to do it", s.Name).
+			WithHint("write model: NAME for the agent, or models: {small: NAME, medium: NAME, large: NAME} for the provider")
+	}
+}
+
+// servers are the tool servers of the file, if some agent may use one.
+func (c *compiler) servers(agents []*agent) (list []swarm.ToolServer) {
+	if !slices.ContainsFunc(agents, func(a *agent) bool { return a.served }) {
+		return nil
+	}
+	for _, m := range c.file.Tools.MCP.entries {
+		v := &m.value
+		list = append(list, swarm.ToolServer{Name: m.name, Command: texts(v.Command), URL: v.URL.value, Headers: pairs(v.Headers), Env: pairs(v.Env)})
+	}
+	return list
+}
+
+// checkServers checks the tool servers that are declared.
+func (c *compiler) checkServers() {
+	for _, m := range c.file.Tools.MCP.entries {
+		v := &m.value
+		c.checkName(m.key, "tool server", swarm.CheckTaskName)
+		c.checkURL(v.URL)
+		c.checkCommand(v.Command, "command")
+		c.checkEnv(v.Env)
+		c.checkHeaders(v.Headers)
+		switch {
+		case v.broken:
+		case m.name == ourServer:
+			c.fail(m.key, `the name "swarm" is that of our own tools`).WithHint("choose another name")
+		case slices.Contains(allow.Tools, m.name):
+			c.fail(m.key, "the name %q is that of a tool", m.name).WithHint("choose another name")
+		case v.Command.given() == v.URL.given():
+			c.fail(m.key, "the tool server %q needs a command or a url, one of the two", m.name).WithHint("write command: [my-server]")
+		case v.URL.given() && v.Env.given():
+			c.fail(v.Env.node, "the tool server %q is reached by its url, and has an environment of its own", m.name).
+				WithHint("write headers: {Authorization: Bearer $NAME} for what it has to be told")
+		case v.Command.given() && v.Headers.given():
+			c.fail(v.Headers.node, "the tool server %q is a program, and is sent no headers", m.name).WithHint("write env: {NAME: $NAME} for what it has to be told")
+		}
+	}
+}
+
+// checkHeaders keeps keys out of the file: a header that holds one names a variable at its end.
+func (c *compiler) checkHeaders(headers named[text]) {
+	for _, h := range headers.entries {
+		value := h.value.value
+		last := value[strings.LastIndexByte(value, ' ')+1:]
+		switch {
+		case h.name == "" || strings.ContainsFunc(h.name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r) }):
+			c.fail(h.key, "%s is not the name of a header", swarm.Quote(h.name)).WithHint("write one such as Authorization")
+		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
+			c.fail(h.value.node, "the header %s cannot hold this", h.name).WithHint("write it in one line")
+		case holdsSecret(h.name, last):
+			c.fail(h.key, "%s looks like a secret, and what stands in the file would be stored with the run", h.name).
+				WithHint("write %q and set it in the environment", strings.TrimSuffix(value, last)+"$NAME")
+		}
+	}
+}
