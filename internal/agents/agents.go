@@ -6,17 +6,20 @@ import (
 
 	"swarm"
 	"swarm/internal/provider"
+	"swarm/internal/provider/acp"
 	"swarm/internal/provider/coding"
 	"swarm/internal/provider/model"
 )
 
 // Open makes the provider that spec describes. It starts nothing and reaches nobody.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
-	if slices.Contains(model.Kinds, spec.Kind) {
+	switch {
+	case slices.Contains(model.Kinds, spec.Kind):
 		return model.Open(spec, opt)
-	}
-	if slices.Contains(coding.Kinds, spec.Kind) {
+	case slices.Contains(coding.Kinds, spec.Kind):
 		return coding.Open(spec, opt)
+	case slices.Contains(acp.Kinds, spec.Kind):
+		return acp.Open(spec, opt)
 	}
 	return provider.Open(spec, opt)
 }

@@ -1,0 +1,245 @@
+// Package acp reaches agents that speak the Agent Client Protocol: programs that are given prompts over their standard input and
+// tell over their standard output what they do. The program of an agent stays between its turns, and so does its session: a later
+// turn says only what is new. What the agent asks while it works, a permission or a file, is answered here.
+package acp
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+)
+
+// Kinds are the kinds of providers that this package opens.
+var Kinds = []string{"acp"}
+
+const (
+	idleFor   = 10 * time.Minute       // how long a program stays that nobody speaks to
+	cancelFor = 100 * time.Millisecond // how long an agent has to come to an end by itself when its turn is cut
+	greetFor  = 10 * time.Second       // how long doctor waits for a program to say who it is
+)
+
+// A host has the programs of one provider's agents.
+type host struct {
+	name  string
+	argv  []string
+	dir   string
+	env   *process.Environment
+	grace time.Duration
+	self  string // our own program
+
+	mu     sync.Mutex
+	guests map[string]*guest // those that wait for their agent's next turn, by run and agent
+	closed bool
+}
+
+// Open makes the provider that spec describes. It starts nothing.
+func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
+	if len(spec.Command) == 0 || spec.Command[0] == "" {
+		return nil, swarm.Errorf(swarm.BadInput, "the provider %q has no command", spec.Name).
+			WithHint("write the program that speaks the Agent Client Protocol, and its arguments: command: [gemini, --acp]")
+	}
+	for _, arg := range spec.Command {
+		if strings.ContainsRune(arg, 0) {
+			return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds a NUL byte", spec.Name).WithHint("no program can be given one; take it out")
+		}
+	}
+	env, err := process.NewEnvironment(opt.Environ, spec.Env)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return &host{name: spec.Name, argv: spec.Command, dir: opt.Dir, env: env, grace: opt.Grace, self: self, guests: map[string]*guest{}}, nil
+}
+
+// Turn does one turn of an agent, with the program that did the one before if it is still there.
+func (h *host) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	if ctx.Err() != nil {
+		return provider.Reply{}, provider.CutError(ctx)
+	}
+	if r.Dir == "" {
+		r.Dir = h.dir
+	}
+	if r.Dir == "" {
+		r.Dir, _ = os.Getwd()
+	}
+	t := newTurn(ctx, r, live)
+	defer t.close()
+	g, err := h.receive(r, t)
+	if err != nil {
+		return provider.Reply{}, err
+	}
+	err = g.converse(ctx, t)
+	if ready := g.dismiss(); ready {
+		h.keep(g)
+	} else {
+		g.end()
+	}
+	reply := t.reply(g)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return reply, provider.CutError(ctx)
+	case err != nil:
+		return reply, g.explain(err, reply.Stderr)
+	}
+	return reply, nil
+}
+
+// receive finds the program that waits for the agent, or starts one.
+func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
+	env, err := h.env.Of(r.Mark(), r.Env, r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	key, like := r.Run+"\x00"+r.Agent, likeness(r)
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil, swarm.Errorf(swarm.Stopped, "the provider %q is closed", h.name)
+	}
+	g := h.guests[key]
+	delete(h.guests, key)
+	h.mu.Unlock()
+	if g != nil {
+		if g.like == like && g.wakes() {
+			g.begin(t)
+			return g, nil
+		}
+		g.end()
+	}
+	path, missing := h.find(r.Dir)
+	if missing != nil {
+		return nil, missing
+	}
+	g = newGuest(h, key, like, env)
+	g.begin(t)
+	job := process.Job{Path: path, Argv: h.argv, Dir: r.Dir, Env: env, Talk: true, Grace: h.grace, Run: r.Run, Turn: r.Turn}
+	if err := g.start(job); err != nil {
+		return nil, h.startError(r.Dir, err)
+	}
+	return g, nil
+}
+
+// keep lets the program wait for the agent's next turn.
+func (h *host) keep(g *guest) {
+	h.mu.Lock()
+	room := h.guests[g.key] == nil && !h.closed // else the agent has another already, or nobody will come any more
+	if room {
+		h.guests[g.key] = g
+		g.sleep(idleFor, func() { h.forget(g) })
+	}
+	h.mu.Unlock()
+	if !room {
+		g.end()
+	}
+}
+
+// forget ends a program that has waited for too long.
+func (h *host) forget(g *guest) {
+	h.mu.Lock()
+	waits := h.guests[g.key] == g
+	if waits {
+		delete(h.guests, g.key)
+	}
+	h.mu.Unlock()
+	if waits {
+		g.end()
+	}
+}
+
+// Close ends the programs that wait.
+func (h *host) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	guests := h.guests
+	h.guests = map[string]*guest{}
+	h.mu.Unlock()
+	var all sync.WaitGroup
+	for _, g := range guests {
+		all.Go(g.end)
+	}
+	all.Wait()
+	return nil
+}
+
+// Check starts the program, asks it who it is, and ends it.
+func (h *host) Check(ctx context.Context) provider.Health {
+	path, missing := h.find(h.dir)
+	if missing != nil {
+		return provider.Health{Problem: missing.Msg, Hint: missing.Hint}
+	}
+	ctx, stop := context.WithTimeout(ctx, greetFor)
+	defer stop()
+	health := provider.Health{Found: true}
+	env, err := h.env.Of(process.Mark{}, nil, h.dir)
+	if err == nil {
+		g := newGuest(h, "", "", env)
+		if err = g.start(process.Job{Path: path, Argv: h.argv, Dir: h.dir, Env: env, Talk: true, Grace: h.grace}); err == nil {
+			err = g.greet(ctx)
+			g.end()
+			health.Version = strings.TrimSpace(g.hello.Info.Name + " " + g.hello.Info.Version)
+			if err != nil {
+				err = g.explain(err, g.proc.Stderr().Bytes())
+			}
+		}
+	}
+	var e *swarm.Error
+	switch {
+	case ctx.Err() != nil && err != nil:
+		health.Problem = "it does not answer"
+		health.Hint = "see whether it speaks the Agent Client Protocol when it is started as " + strings.Join(h.argv, " ")
+	case errors.As(err, &e):
+		health.Problem, health.Hint = e.Text(), e.Hint
+	case err != nil:
+		health.Problem = err.Error()
+	}
+	return health
+}
+
+// find is the program's path. One with a folder is taken from the folder in which the agent works.
+func (h *host) find(dir string) (string, *swarm.Error) {
+	name := h.argv[0]
+	inFolder := strings.ContainsRune(name, filepath.Separator)
+	if inFolder && dir != "" && !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil:
+		return path, nil
+	case errors.Is(err, fs.ErrPermission):
+		return "", swarm.Errorf(swarm.NotFound, "the program %q of the provider %q may not be executed", h.argv[0], h.name).WithHint("chmod +x %s", h.argv[0])
+	}
+	missing := swarm.Errorf(swarm.NotFound, "the program %q of the provider %q is not there", h.argv[0], h.name)
+	if inFolder {
+		return "", missing.WithHint("a path is taken from the folder in which the task works; correct it, or put the program there")
+	}
+	return "", missing.WithHint("install it, or write its path; it was looked for in PATH")
+}
+
+// startError says why no process could be made.
+func (h *host) startError(dir string, err error) error {
+	if info, e := os.Stat(dir); e != nil || !info.IsDir() {
+		return swarm.Errorf(swarm.NotFound, "the folder %s, in which the task works, is not there", dir).WithHint("make it, or correct `workdir`")
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return swarm.Errorf(swarm.NotFound, "%s is there, but what its first line (#!) names is not", h.argv[0]).WithHint("correct its first line, or install what it names")
+	case errors.Is(err, syscall.ENOEXEC):
+		return swarm.Errorf(swarm.BadInput, "%s is not a program: it has no first line like #!/bin/sh", h.argv[0]).WithHint("give it one, or name what runs it first")
+	}
+	return &swarm.Error{Kind: swarm.Other, Msg: "the program " + h.argv[0] + " could not be started", Err: err}
+}

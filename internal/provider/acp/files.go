@@ -1,0 +1,145 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxFile is how much of a file is passed on in one message.
+const maxFile = 4 << 20
+
+// readFile gives the agent a file of its folder, or some lines of it.
+func (t *turn) readFile(params json.RawMessage) (any, *complaint) {
+	var p struct {
+		Path  string `json:"path"`
+		Line  int    `json:"line"`  // from 1
+		Limit int    `json:"limit"` // lines
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, &complaint{Code: codeBadParams, Message: err.Error()}
+	}
+	f, err := t.open(p.Path, os.O_RDONLY)
+	if err != nil {
+		return nil, notThere(err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, notThere(err)
+	case len(content) > maxFile:
+		return nil, &complaint{Code: codeFailed, Message: fmt.Sprintf("%s has more than %d MB", p.Path, maxFile>>20)}
+	case bytes.IndexByte(content, 0) >= 0:
+		return nil, &complaint{Code: codeFailed, Message: p.Path + " is not a text"}
+	}
+	return object{"content": lines(string(content), p.Line, p.Limit)}, nil
+}
+
+// lines are some of a text's.
+func lines(text string, from, limit int) string {
+	for ; from > 1 && text != ""; from-- {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	if limit <= 0 {
+		return text
+	}
+	end := 0
+	for ; limit > 0 && end < len(text); limit-- {
+		n := strings.IndexByte(text[end:], '\n')
+		if n < 0 {
+			return text
+		}
+		end += n + 1
+	}
+	return text[:end]
+}
+
+// writeFile writes a file for the agent, in its folder.
+func (t *turn) writeFile(params json.RawMessage) (any, *complaint) {
+	var p struct {
+		Path    string `json:"path"`
+		Content string `json:"content"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, &complaint{Code: codeBadParams, Message: err.Error()}
+	}
+	f, err := t.open(p.Path, os.O_WRONLY|os.O_CREATE)
+	if err != nil {
+		return nil, notThere(err)
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = io.WriteString(f, p.Content)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, notThere(err)
+	}
+	t.mu.Lock()
+	t.changed(p.Path)
+	t.mu.Unlock()
+	return nil, nil
+}
+
+// open opens a regular file below the agent's root, wherever links lead.
+func (t *turn) open(path string, flag int) (*os.File, error) {
+	folder := t.r.Root
+	if folder == "" {
+		folder = t.r.Dir
+	}
+	name, err := inside(folder, path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if flag&os.O_CREATE != 0 {
+		if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			return nil, err
+		}
+	}
+	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o666) // a FIFO would keep us waiting
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return f, nil
+}
+
+// inside is a path as it is seen from a folder, which may be known by two names.
+func inside(folder, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%s is not an absolute path", path)
+	}
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return "", err
+	}
+	for _, from := range []string{folder, real} {
+		if name, err := filepath.Rel(from, path); err == nil && filepath.IsLocal(name) {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("%s is outside of %s", path, folder)
+}
+
+func notThere(err error) *complaint {
+	code := codeFailed
+	if errors.Is(err, fs.ErrNotExist) {
+		code = codeNotFound
+	}
+	return &complaint{Code: code, Message: err.Error()}
+}

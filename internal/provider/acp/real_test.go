@@ -1,0 +1,309 @@
+package acp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"swarm"
+	"swarm/internal/modeltest"
+	"swarm/internal/npmtest"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+	"swarm/internal/provider/acp"
+)
+
+const (
+	modelKey   = "sk-canary-model-0123456789"
+	agentToken = "canary-token-0123456789"
+)
+
+// A program is a real agent, and how it is started so that it talks to a model of ours and leaves the user's files alone.
+type program struct {
+	name, spec, bin string
+	args            []string
+	key             string // the variable that holds the model's key
+	env             func(d *desk) map[string]string
+	model           string // one that it offers
+	shell           modeltest.Call
+}
+
+var programs = []program{
+	{name: "claude", spec: "@agentclientprotocol/claude-agent-acp@0.49.0", bin: "claude-agent-acp", key: "ANTHROPIC_API_KEY", env: claudeEnv, model: "haiku",
+		shell: modeltest.Call{Name: "Bash", Args: `{"command": "touch made.txt", "description": "make a file"}`}},
+	{name: "codex", spec: "@zed-industries/codex-acp@0.16.0", bin: "codex-acp", key: "OPENAI_API_KEY", env: codexEnv,
+		shell: modeltest.Call{Name: "shell_command", Args: `{"command": "touch made.txt", "sandbox_permissions": "require_escalated", "justification": "make a file"}`}},
+	{name: "gemini", spec: "@google/gemini-cli@0.61.0", bin: "gemini", args: []string{"--acp", "--skip-trust", "--model", "gemini-2.5-flash"}, key: "GEMINI_API_KEY", env: geminiEnv,
+		shell: modeltest.Call{Name: "run_shell_command", Args: `{"command": "touch made.txt", "description": "make a file"}`}},
+	{name: "opencode", spec: "opencode-ai@1.18.33", bin: "opencode", args: []string{"acp"}, key: "LOCAL_API_KEY", env: opencodeEnv, model: "local/m",
+		shell: modeltest.Call{Name: "bash", Args: `{"command": "touch made.txt", "description": "make a file"}`}},
+}
+
+func claudeEnv(d *desk) map[string]string {
+	return map[string]string{"ANTHROPIC_BASE_URL": d.server.URL, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
+		"ENABLE_TOOL_SEARCH": "false", "CLAUDE_CODE_MAX_RETRIES": "1"}
+}
+
+func codexEnv(d *desk) map[string]string {
+	config := d.file(".codex/config.toml", fmt.Sprintf(`model = "gpt-5.4"
+model_provider = "local"
+approval_policy = "on-request"
+[model_providers.local]
+name = "local"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+base_url = "%s/v1"
+request_max_retries = 1
+stream_max_retries = 1
+`, d.server.URL))
+	return map[string]string{"CODEX_HOME": filepath.Dir(config)}
+}
+
+func geminiEnv(d *desk) map[string]string {
+	d.file(".gemini/settings.json", `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false},
+		"general": {"enableAutoUpdate": false, "maxAttempts": 2}}`)
+	return map[string]string{"GEMINI_CLI_HOME": d.home, "GOOGLE_GEMINI_BASE_URL": d.server.URL}
+}
+
+func opencodeEnv(d *desk) map[string]string {
+	return map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_CONFIG_CONTENT": fmt.Sprintf(`{"autoupdate": false, "share": "disabled", "model": "local/m",
+		"permission": {"swarm_*": "ask", "bash": "ask"},
+		"provider": {"local": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "%s/v1", "apiKey": "{env:LOCAL_API_KEY}"},
+			"models": {"m": {"tool_call": true, "limit": {"context": 100000, "output": 8000}, "cost": {"input": 1, "output": 10, "cache_read": 0.1}}}}}}`, d.server.URL)}
+}
+
+// A desk is where a program works: a folder and a home of its own, a model and a server of tools.
+type desk struct {
+	*testing.T
+	program program
+	path    string
+	server  *modeltest.Server
+	door    provider.Door
+	home    string
+	dir     string
+	agent   provider.Provider
+
+	mu     sync.Mutex
+	calls  []string // of our tools
+	deltas []provider.Delta
+	said   strings.Builder // all that was told, as text
+}
+
+type handoff struct {
+	To      string `json:"to"`
+	Message string `json:"message"`
+}
+
+func newDesk(t *testing.T, p program, script ...modeltest.Answer) *desk {
+	t.Helper()
+	path := npmtest.Path(t, p.spec, p.bin)
+	d := &desk{T: t, program: p, home: t.TempDir(), dir: t.TempDir(), server: modeltest.Start(script...)}
+	t.Cleanup(d.server.Close)
+	tools := mcp.NewServer(&mcp.Implementation{Name: "swarm", Version: "1"}, nil)
+	mcp.AddTool(tools, &mcp.Tool{Name: "send_handoff", Description: "Hands work to another agent."}, func(_ context.Context, _ *mcp.CallToolRequest, h handoff) (*mcp.CallToolResult, any, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.calls = append(d.calls, h.To+": "+h.Message)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{"id":"e1","seq":1}`}}}, nil, nil
+	})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+agentToken {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(served.Close)
+	d.door = provider.Door{URL: served.URL, Token: agentToken}
+	d.path = path
+	d.open()
+	t.Cleanup(d.close)
+	return d
+}
+
+// open makes the provider, as another start of swarm would.
+func (d *desk) open() provider.Provider {
+	d.Helper()
+	p := d.program
+	env := p.env(d)
+	env[p.key] = "" // taken from our environment
+	a, err := acp.Open(swarm.ProviderSpec{Name: p.name, Kind: "acp", Command: append([]string{d.path}, p.args...), Env: env},
+		provider.Options{Dir: d.dir, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.home, "TMPDIR=" + d.home, p.key + "=" + modelKey}})
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.agent = a
+	return a
+}
+
+// close ends the programs, and sees that none is left.
+func (d *desk) close() {
+	d.Helper()
+	if err := d.agent.(provider.Closer).Close(); err != nil {
+		d.Error(err)
+	}
+	if left := process.OfRun(d.run()); len(left) > 0 {
+		d.Errorf("left behind: %v", left)
+	}
+}
+
+func (d *desk) run() string { return "run-" + d.Name() }
+
+// file writes one into the program's home.
+func (d *desk) file(name, text string) string {
+	d.Helper()
+	path := filepath.Join(d.home, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		d.Fatal(err)
+	}
+	return path
+}
+
+func (d *desk) request(turn, prompt string) provider.Request {
+	return provider.Request{Run: d.run(), Turn: turn, Task: "plan", Agent: "planner", Iteration: 1, Attempt: 1, Prompt: prompt, Dir: d.dir, Door: d.door}
+}
+
+func (d *desk) hears(x provider.Delta) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.deltas = append(d.deltas, x)
+	fmt.Fprintf(&d.said, "%s %s %s", x.Kind, x.Text, x.File)
+	if x.Tool != nil {
+		fmt.Fprintf(&d.said, "%s %s %s", x.Tool.Name, x.Tool.Input, x.Tool.Output)
+	}
+	d.said.WriteString("\n")
+}
+
+func (d *desk) turn(r provider.Request) (provider.Reply, error) {
+	return d.agent.Turn(d.Context(), r, d.hears)
+}
+
+// kinds counts what happened.
+func (d *desk) kinds() map[provider.DeltaKind]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := map[provider.DeltaKind]int{}
+	for _, x := range d.deltas {
+		n[x.Kind]++
+	}
+	return n
+}
+
+// keepsSecrets looks for canaries in whatever was told.
+func (d *desk) keepsSecrets(reply provider.Reply, err error) {
+	d.Helper()
+	all := fmt.Sprintf("%s %s %+v", d.said.String(), reply.Stderr, err)
+	for _, canary := range []string{modelKey, agentToken} {
+		if strings.Contains(all, canary) {
+			d.Errorf("%s was told: %s", canary, all)
+		}
+	}
+}
+
+const (
+	hello = "Say hello.\nYour SWARM_AGENT_ID is planner.\n"
+	again = "Say it again.\n"
+)
+
+var (
+	text    = modeltest.Answer{Text: "Hello, planner.", Usage: modeltest.Usage{Input: 1200, Output: 30, Cached: 1000}}
+	calling = modeltest.Answer{Text: "I hand it over.", Calls: []modeltest.Call{{Name: "send_handoff", Args: `{"to": "coder", "message": "the plan"}`}},
+		Usage: modeltest.Usage{Input: 1200, Output: 30, Cached: 1000}}
+	handed = modeltest.Answer{Text: "It is handed over.", Usage: modeltest.Usage{Input: 1300, Output: 20, Cached: 1000}}
+)
+
+func eachProgram(t *testing.T, test func(t *testing.T, p program)) {
+	for _, p := range programs {
+		t.Run(p.name, func(t *testing.T) { test(t, p) })
+	}
+}
+
+func TestRealAgentGoesOnWithItsSession(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		d := newDesk(t, p, text)
+		first, err := d.turn(d.request("plan/1/1", hello))
+		if err != nil || string(first.Output) != "Hello, planner." || first.Session == "" {
+			t.Fatalf("%+v, %v: %s", first, err, d.said.String())
+		}
+		t.Logf("usage %+v; %v", first.Usage, d.kinds())
+
+		r := d.request("plan/2/1", "the whole prompt")
+		r.Session, r.Fresh = first.Session, again
+		second, err := d.turn(r)
+		if err != nil || second.Session != first.Session {
+			t.Fatalf("%+v, %v: %s", second, err, d.said.String())
+		}
+		asked := d.server.Requests()
+		if last := asked[len(asked)-1]; len(asked) != 2 || !slices.Equal(last.Said, []string{hello, again}) {
+			t.Fatalf("the model was told %q", last.Said)
+		}
+		t.Logf("usage %+v", second.Usage)
+
+		// Another process, as after a restart, goes on with it too.
+		d.close()
+		third, err := d.open().Turn(t.Context(), r, d.hears)
+		if err != nil || third.Session != first.Session {
+			t.Fatalf("%+v, %v: %s", third, err, d.said.String())
+		}
+		if asked = d.server.Requests(); !slices.Equal(asked[len(asked)-1].Said, []string{hello, again, again}) {
+			t.Errorf("the model was told %q", asked[len(asked)-1].Said)
+		}
+	})
+}
+
+func TestRealAgentCallsOurTool(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		d := newDesk(t, p, calling, handed)
+		reply, err := d.turn(d.request("plan/1/1", hello))
+		if err != nil || string(reply.Output) != "It is handed over." || !slices.Equal(d.calls, []string{"coder: the plan"}) {
+			t.Errorf("%q, %v; the tool was called with %q: %s", reply.Output, err, d.calls, d.said.String())
+		}
+		t.Logf("%+v %s", d.kinds(), d.said.String())
+		d.keepsSecrets(reply, err)
+	})
+}
+
+func TestRealAgentAsksBeforeItRunsACommand(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		shell := modeltest.Answer{Calls: []modeltest.Call{p.shell}}
+		for name, c := range map[string]struct {
+			ask  bool
+			says bool
+			kind swarm.ErrorKind
+			ran  bool
+		}{
+			"nobody": {kind: swarm.Denied},
+			"no":     {ask: true, kind: swarm.Denied},
+			"yes":    {ask: true, says: true, ran: true},
+		} {
+			t.Run(name, func(t *testing.T) {
+				d := newDesk(t, p, shell, handed)
+				var asked []swarm.Approval
+				r := d.request("plan/1/1", hello)
+				if c.ask {
+					r.Ask = func(_ context.Context, a swarm.Approval) (bool, string, error) {
+						asked = append(asked, a)
+						return c.says, "not today", nil
+					}
+				}
+				reply, err := d.turn(r)
+				_, missing := os.Stat(filepath.Join(d.dir, "made.txt"))
+				if swarm.KindOf(err) != c.kind || (missing == nil) != c.ran || c.ask != (len(asked) > 0) {
+					t.Errorf("%q, %v, %v, %+v: %s", reply.Output, err, missing, asked, d.said.String())
+				}
+				t.Logf("%v %+v %s", err, asked, d.said.String())
+			})
+		}
+	})
+}
