@@ -16,7 +16,10 @@ import (
 )
 
 // A Schema is one that can be used.
-type Schema struct{ resolved *jsonschema.Resolved }
+type Schema struct {
+	resolved *jsonschema.Resolved
+	root     *node
+}
 
 // Parse reads a schema.
 func Parse(source []byte) (*Schema, error) {
@@ -24,7 +27,8 @@ func Parse(source []byte) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
-	if err := walk(tree); err != nil {
+	root, err := walk(tree)
+	if err != nil {
 		return nil, err
 	}
 	var s jsonschema.Schema
@@ -35,7 +39,7 @@ func Parse(source []byte) (*Schema, error) {
 	if err != nil {
 		return nil, plainly(err)
 	}
-	return &Schema{resolved}, nil
+	return &Schema{resolved, root}, nil
 }
 
 // Value reads a value that is to be held against a schema.
@@ -46,9 +50,13 @@ func Value(text []byte) (v any, err error) {
 	return v, nil
 }
 
-// Check says what keeps a value from fitting the schema; nil when it fits. With schemas that branch and lead back to themselves it can
-// take twice as long with each level of the value.
+// Check says what keeps a value from fitting the schema; nil when it fits. Schemas that branch and lead back to themselves can
+// take twice as long with each level of the value: where that is more than anybody waits for, it is said instead.
 func (s *Schema) Check(value any) error {
+	left := maxSteps
+	if !s.root.fits(value, &left) {
+		return fmt.Errorf("it cannot be held against the schema in less than %d steps: the schema branches and leads back to itself", maxSteps)
+	}
 	if err := s.resolved.Validate(value); err != nil {
 		return plainly(err)
 	}

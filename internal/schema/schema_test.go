@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -83,12 +84,44 @@ func TestWhatIsSaid(t *testing.T) {
 	}
 }
 
+// A schema that branches takes twice as long with each level. Nobody waits for it.
+func TestCheckIsBounded(t *testing.T) {
+	deep := strings.Repeat(`{"a":[`, 40) + `1` + strings.Repeat(`]}`, 40)
+	wide := "[" + strings.Repeat(`{"a":1,"b":[2]},`, 20_000) + "0]"
+	fan := `{"$defs":{"d0":{}`
+	for i := range 40 {
+		fan += fmt.Sprintf(`,"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i+1, i, i)
+	}
+	for _, c := range []struct {
+		source, text string
+		long         bool
+	}{
+		{`{"anyOf":[{"properties":{"a":{"items":{"$ref":"#"}}}},{"additionalProperties":{"items":{"$ref":"#"}}}]}`, deep, true},
+		{`{"properties":{"a":{"prefixItems":[{"allOf":[{"$ref":"#"},{"$ref":"#"}]}]}}}`, deep, true},
+		{`{"patternProperties":{"a":{"contains":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}}`, deep, true},
+		{`{"additionalProperties":{"items":[{"allOf":[{"$ref":"#"},{"$ref":"#"}]}]}}`, deep, true},
+		{fan + `},"$ref":"#/$defs/d40"}`, `1`, true},
+		{fan + `},"propertyNames":{"$ref":"#/$defs/d40"}}`, `{"x":1}`, true},
+		{`{"properties":{"a":{"items":{"$ref":"#"}}},"additionalProperties":{"$ref":"#"}}`, deep, false},
+		{`{"items":{"properties":{"a":{"type":"integer"},"b":{"items":{"type":"integer"}}}}}`, wide, false},
+	} {
+		s, err := Parse([]byte(c.source))
+		if err != nil {
+			t.Errorf("%.60s: %v", c.source, err)
+			continue
+		}
+		if err := check(s, c.text); (err != nil) != c.long || err != nil && !strings.Contains(err.Error(), "branches and leads back") {
+			t.Errorf("%.100s: %v", c.source, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, source := range []string{`{"$ref":"#"}`, `{"allOf":[{"$ref":"#/properties/a"}],"properties":{"a":{"items":{"$ref":"#"}}}}`, `true`, `{"$defs":{"a":{"$anchor":"b"}},"$dynamicRef":"#b"}`} {
 		f.Add(source, `{"a":[1]}`)
 	}
 	f.Fuzz(func(t *testing.T, source, text string) {
-		if s, err := Parse([]byte(source)); err == nil && len(text) < 30 {
+		if s, err := Parse([]byte(source)); err == nil {
 			_ = check(s, text)
 		}
 	})

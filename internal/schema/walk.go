@@ -34,7 +34,9 @@ type node struct {
 	path   string         // "#/properties/a"
 	keys   map[string]any // none when it is true or false
 	same   []*node        // what the same value is held against
+	inner  inner          // what is in the value is held against these
 	looked state
+	name   string // the key that it stands under, where schemas have names
 }
 
 type state int
@@ -53,28 +55,29 @@ type walker struct {
 	id      string // of the whole
 }
 
-// walk says why a tree is no schema that comes to an end.
-func walk(tree any) error {
+// walk is a tree as schemas, or says why it is none that comes to an end.
+func walk(tree any) (*node, error) {
 	root, ok := asSchema(tree, "")
 	if !ok {
-		return fmt.Errorf("a schema is an object, or true or false")
+		return nil, fmt.Errorf("a schema is an object, or true or false")
 	}
 	w := &walker{paths: map[string]*node{}, anchors: map[string]*node{}}
 	w.id, _ = root.keys["$id"].(string)
-	if _, err := w.collect(root.keys, "#", 0); err != nil {
-		return err
+	whole, err := w.collect(root.keys, "#", 0)
+	if err != nil {
+		return nil, err
 	}
 	for _, n := range w.all {
 		if err := w.link(n); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, n := range w.all {
 		if path := n.endless(); path != nil {
-			return fmt.Errorf("it never comes to an end: %s", strings.Join(path, " → "))
+			return nil, fmt.Errorf("it never comes to an end: %s", strings.Join(path, " → "))
 		}
 	}
-	return nil
+	return whole, nil
 }
 
 func asSchema(value any, path string) (node, bool) {
@@ -110,6 +113,8 @@ func (w *walker) collect(keys map[string]any, path string, depth int) (*node, er
 			}
 			if slices.Contains(here, key) {
 				n.same = append(n.same, child)
+			} else {
+				n.inner.add(key, c.name, child)
 			}
 		}
 	}
@@ -153,6 +158,9 @@ func under(key string, value any) (found []node) {
 	case isObject && slices.Contains(named, key):
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			add(names[name], "/"+escape(name))
+			if len(found) > 0 {
+				found[len(found)-1].name = name
+			}
 		}
 	case slices.Contains(single, key):
 		add(value, "")
