@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -35,8 +36,9 @@ func visitorOf(r *http.Request) visitor {
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w = &errorWriter{ResponseWriter: w}
+		defer s.mend(w, r)
 		connection := http.NewResponseController(w)
-		_ = connection.SetReadDeadline(time.Now().Add(bodyTime))
+		_ = connection.SetReadDeadline(time.Now().Add(s.patience.body))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if !s.isUs(r.Host) {
 			refuse(w, http.StatusForbidden, swarm.Errorf(swarm.Denied, "this server is not called %s", swarm.Quote(r.Host)).WithHint("it is %s", s.url))
@@ -58,7 +60,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			refuse(w, http.StatusUnsupportedMediaType, swarm.Errorf(swarm.BadInput, "only JSON is taken").WithHint("send it with Content-Type: application/json"))
 			return
 		}
-		body, status, err := readBody(w, r)
+		body, status, err := s.readBody(w, r)
 		if err != nil {
 			refuse(w, status, err)
 			return
@@ -91,7 +93,7 @@ func (s *Server) admit(r *http.Request) (visitor, error) {
 }
 
 // readBody reads what a visitor brings.
-func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
 	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	switch large := new(http.MaxBytesError); {
 	case err == nil:
@@ -100,9 +102,24 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, 
 		return nil, http.StatusRequestEntityTooLarge, swarm.Errorf(swarm.BadInput, "the request is larger than %d bytes", maxBody).WithHint("send it in parts, or put it into an artifact and send its reference")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return nil, http.StatusRequestTimeout, swarm.Errorf(swarm.TimedOut, "the request did not come to an end").WithHint("send all of it within %v", bodyTime)
+		return nil, http.StatusRequestTimeout, swarm.Errorf(swarm.TimedOut, "the request did not come to an end").WithHint("send all of it within %v", s.patience.body)
 	}
 	return nil, http.StatusBadRequest, swarm.Errorf(swarm.BadInput, "the request could not be read").WithHint("send it again")
+}
+
+// mend answers in the place of a handler that broke down. If its answer had begun, the connection ends in the middle of it.
+func (s *Server) mend(w http.ResponseWriter, r *http.Request) {
+	switch why := recover(); why {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(why) // that is how a handler says it
+	default:
+		s.fault(swarm.Errorf(swarm.Other, "%s %s panicked: %v\n%s", r.Method, r.URL.Path, why, debug.Stack()))
+		if w.(*errorWriter).begun {
+			panic(http.ErrAbortHandler)
+		}
+		refuse(w, http.StatusInternalServerError, swarm.Errorf(swarm.Other, "something here broke down").WithHint("it is not your fault; try once more"))
+	}
 }
 
 func nothingHere(w http.ResponseWriter, r *http.Request) {
@@ -138,6 +155,7 @@ func refuse(w http.ResponseWriter, status int, err error) {
 // An errorWriter makes errors of ours out of those that others write as plain text.
 type errorWriter struct {
 	http.ResponseWriter
+	begun bool // the answer is on its way
 	plain bool // an error is written as plain text
 }
 
@@ -145,6 +163,7 @@ type errorWriter struct {
 func (w *errorWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *errorWriter) WriteHeader(status int) {
+	w.begun = true
 	if status >= 400 && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 		w.plain = true
 		w.Header().Set("Content-Type", "application/json")
@@ -154,6 +173,7 @@ func (w *errorWriter) WriteHeader(status int) {
 }
 
 func (w *errorWriter) Write(b []byte) (int, error) {
+	w.begun = true
 	if !w.plain {
 		return w.ResponseWriter.Write(b)
 	}

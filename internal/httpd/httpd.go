@@ -38,34 +38,45 @@ type Options struct {
 	Fault   func(error)                       // is told of faults of our own that nobody else hears of, such as a tool that panics; nil = nobody
 }
 
-// How long and how much a visitor may take.
+// A patience is how long a visitor may take.
+type patience struct {
+	head, body time.Duration // to say what he wants
+	goodbye    time.Duration // to end, when we do
+}
+
+var usual = patience{head: 5 * time.Second, body: 30 * time.Second, goodbye: 2 * time.Second}
+
+// How much a visitor may bring, and how long he may keep a connection that he does not use.
 const (
-	headTime    = 5 * time.Second
-	bodyTime    = 30 * time.Second
-	idleTime    = 2 * time.Minute
-	maxHead     = 64 << 10
-	maxBody     = 4 << 20
-	goodbyeTime = 2 * time.Second
+	maxHead  = 64 << 10
+	maxBody  = 4 << 20
+	idleTime = 2 * time.Minute
 )
 
 // A Server serves until it is closed.
 type Server struct {
-	options Options
-	http    http.Server
-	url     string
-	hosts   []string // what we are called
-	mcp     *mcpDoor
-	served  sync.WaitGroup
+	options  Options
+	patience patience
+	http     http.Server
+	url      string
+	hosts    []string // what we are called
+	mcp      *mcpDoor
+	served   sync.WaitGroup
+
+	mu     sync.Mutex
+	silent map[net.Conn]bool // connections on which nothing was said yet
 }
 
 // Start listens and serves in the background.
-func Start(o Options) (*Server, error) {
+func Start(o Options) (*Server, error) { return start(o, usual) }
+
+func start(o Options, p patience) (*Server, error) {
 	listener, err := listen(o.Listen)
 	if err != nil {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	s := &Server{options: o, url: "http://" + listener.Addr().String()}
+	s := &Server{options: o, patience: p, url: "http://" + listener.Addr().String(), silent: map[net.Conn]bool{}}
 	for _, name := range []string{"127.0.0.1", "localhost", "::1"} {
 		s.hosts = append(s.hosts, net.JoinHostPort(name, port))
 	}
@@ -75,9 +86,10 @@ func Start(o Options) (*Server, error) {
 	routes.HandleFunc("/", nothingHere)
 	s.http = http.Server{
 		Handler:           s.guard(routes),
-		ReadHeaderTimeout: headTime,
+		ReadHeaderTimeout: p.head,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHead,
+		ConnState:         s.note,
 		ErrorLog:          log.New(io.Discard, "", 0), // what visitors do wrong is told to them, not to the screen of the run
 	}
 	s.served.Go(func() {
@@ -108,8 +120,13 @@ func (s *Server) URL() string { return s.url }
 
 // Close ends the server and everything that goes on in it. When it returns, no call of a tool runs any more.
 func (s *Server) Close() error {
-	s.mcp.close(goodbyeTime)
-	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+	s.mcp.close(s.patience.goodbye)
+	s.mu.Lock()
+	for c := range s.silent {
+		_ = c.Close() // Shutdown would wait for what they may want to say
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience.goodbye)
 	defer cancel()
 	err := s.http.Shutdown(ctx) // answers that are under way still get out
 	if err != nil {
@@ -117,6 +134,17 @@ func (s *Server) Close() error {
 	}
 	s.served.Wait()
 	return err
+}
+
+// note keeps the silent connections.
+func (s *Server) note(c net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state == http.StateNew {
+		s.silent[c] = true
+	} else {
+		delete(s.silent, c)
+	}
 }
 
 func (s *Server) fault(err error) {

@@ -33,9 +33,9 @@ func (c *clerk) Tools() []provider.ToolSpec {
 	return []provider.ToolSpec{
 		{Name: "keep", Description: "Keeps a text.", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"number":{}},"required":["text"],"additionalProperties":false}`)},
 		{Name: "wait", Description: "Waits until it is told to end."},
-		{Name: "panic"},
-		{Name: "mumble"},
-		{Name: "refuse"},
+		{Name: "panic", Description: "Breaks down."},
+		{Name: "mumble", Description: "Answers with something that is no object."},
+		{Name: "refuse", Description: "Says no."},
 	}
 }
 
@@ -77,8 +77,13 @@ type house struct {
 
 func open(t *testing.T) *house {
 	t.Helper()
+	return openWith(t, usual)
+}
+
+func openWith(t *testing.T, p patience) *house {
+	t.Helper()
 	h := &house{tokens: NewTokens("run-1"), agents: map[string]*clerk{"planner": newClerk("planner"), "coder": newClerk("coder")}}
-	s, err := Start(Options{
+	s, err := start(Options{
 		Listen:  "127.0.0.1:0",
 		Version: "test",
 		Agent: func(token string) (Agent, error) {
@@ -93,7 +98,7 @@ func open(t *testing.T) *house {
 			defer h.mu.Unlock()
 			h.faults = append(h.faults, err)
 		},
-	})
+	}, p)
 	if err != nil {
 		t.Fatal(err)
 	}

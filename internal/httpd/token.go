@@ -24,12 +24,9 @@ func NewTokens(run string) *Tokens {
 
 const tokenPrefix = "swa_"
 
-// strict has one spelling for each token.
-var strict = base64.RawURLEncoding.Strict()
-
 // For is an agent's token.
 func (t *Tokens) For(agent string) string {
-	return tokenPrefix + strict.EncodeToString(append(t.sign(agent), agent...))
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(t.sign(agent), agent...))
 }
 
 // Agent says whose token it is. How long that takes tells nothing of how good a guess was.
@@ -38,12 +35,12 @@ func (t *Tokens) Agent(token string) (agent string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	b, err := strict.DecodeString(text)
+	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) <= sha256.Size {
 		return "", false
 	}
 	agent = string(b[sha256.Size:])
-	return agent, hmac.Equal(b[:sha256.Size], t.sign(agent))
+	return agent, hmac.Equal([]byte(token), []byte(t.For(agent))) // a token has one spelling
 }
 
 func (t *Tokens) sign(agent string) []byte {
