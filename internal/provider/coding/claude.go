@@ -120,7 +120,7 @@ type claudeLine struct {
 }
 
 type claudeMessage struct {
-	Message struct{ Content claudeContent }
+	Message struct{ Content content }
 	Error   string
 }
 
@@ -160,46 +160,6 @@ type claudeUsage struct {
 
 func (u claudeUsage) usage() swarm.Usage {
 	return swarm.Usage{InputTokens: u.Input + u.Read + u.Wrote, OutputTokens: u.Output, CachedTokens: u.Read}
-}
-
-// A claudeContent is a text, or a list of blocks.
-type claudeContent []claudeBlock
-
-type claudeBlock struct {
-	Type      string
-	Text      string
-	ID        string
-	Name      string
-	Input     json.RawMessage
-	ToolUseID string `json:"tool_use_id"`
-	IsError   bool   `json:"is_error"`
-	Content   claudeContent
-}
-
-// UnmarshalJSON takes what it understands: what a tool says may be anything.
-func (c *claudeContent) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) == nil {
-		*c = claudeContent{{Type: "text", Text: text}}
-		return nil
-	}
-	var blocks []json.RawMessage
-	_ = json.Unmarshal(data, &blocks)
-	for _, raw := range blocks {
-		var b claudeBlock
-		if json.Unmarshal(raw, &b) == nil {
-			*c = append(*c, b)
-		}
-	}
-	return nil
-}
-
-func (c claudeContent) text() string {
-	var b strings.Builder
-	for _, block := range c {
-		b.WriteString(block.Text)
-	}
-	return b.String()
 }
 
 func (e *claudeEar) line(line []byte) error {
@@ -285,7 +245,7 @@ func (e *claudeEar) message(l claudeLine, m *claudeMessage) {
 	for _, b := range m.Message.Content {
 		switch {
 		case b.Type == "tool_result":
-			e.called(b.ToolUseID, b.Content.text(), b.IsError)
+			e.called(b.ToolUseID, b.said(), b.IsError)
 		case b.Type == "tool_use":
 			e.calls(b.ID, b.Name, b.Input, fileOf(b))
 		case b.Type == "text" && l.Type == "assistant" && l.Parent == "" && !e.inPieces && e.problem == "":
@@ -296,7 +256,7 @@ func (e *claudeEar) message(l claudeLine, m *claudeMessage) {
 }
 
 // fileOf is the file that a tool changes.
-func fileOf(b claudeBlock) string {
+func fileOf(b block) string {
 	switch b.Name {
 	case "Write", "Edit", "MultiEdit", "NotebookEdit":
 		var in struct {

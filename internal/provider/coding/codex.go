@@ -121,7 +121,7 @@ type codexItem struct {
 	Arguments                       json.RawMessage
 	Changes                         []struct{ Path string }
 	Error                           *struct{ Message string }
-	Result                          *struct{ Content claudeContent }
+	Result                          *struct{ Content content }
 }
 
 // codexItems are the types of items that are understood; of others not even the form is known.
@@ -235,7 +235,7 @@ func (e *codexEar) account(l *codexLine) {
 	e.codex.totals[e.session] = total
 	e.codex.mu.Unlock()
 	if known || e.request.Session == "" {
-		e.spent(swarm.Usage{InputTokens: total.InputTokens - before.InputTokens, CachedTokens: total.CachedTokens - before.CachedTokens,
-			OutputTokens: total.OutputTokens - before.OutputTokens})
+		e.spent(swarm.Usage{InputTokens: max(0, total.InputTokens-before.InputTokens), CachedTokens: max(0, total.CachedTokens-before.CachedTokens),
+			OutputTokens: max(0, total.OutputTokens-before.OutputTokens)})
 	}
 }

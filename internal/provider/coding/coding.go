@@ -79,7 +79,7 @@ const folderHere = "{folder}"
 const (
 	keepFor      = 10 * time.Minute // a program that has nothing to do
 	settleFor    = 5 * time.Second  // a program that has said its result and does not end
-	patienceFor  = time.Minute      // a program that waits because its model's server has told it to
+	patienceFor  = 5 * time.Minute  // a program that waits because its model's server has told it to
 	checkingTime = 10 * time.Second // all that a check asks the program
 )
 
@@ -92,6 +92,7 @@ type agent struct {
 	dir     string
 	env     *process.Environment
 	grace   time.Duration
+	keeps   time.Duration
 	settle  time.Duration
 	patient time.Duration
 
@@ -112,7 +113,7 @@ func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 			WithHint("%s", swarm.DidYouMean(spec.Kind, Kinds))
 	}
 	v := maker()
-	a := &agent{spec: spec, vendor: v, facts: v.facts(), dir: opt.Dir, grace: opt.Grace, settle: settleFor, patient: patienceFor, kept: map[string]*program{}}
+	a := &agent{spec: spec, vendor: v, facts: v.facts(), dir: opt.Dir, grace: opt.Grace, keeps: keepFor, settle: settleFor, patient: patienceFor, kept: map[string]*program{}}
 	if a.argv = spec.Command; len(a.argv) == 0 {
 		a.argv = []string{a.facts.program}
 	}

@@ -33,13 +33,12 @@ type program struct {
 	lines   lines
 	turn    *turn // who listens; nil = nobody
 	session string
-	turns   int // that it was asked to do
 }
 
 // start makes a process for a turn and gives it what it has to read.
 func (a *agent) start(r provider.Request, session, shape string, t *turn, l launch, text string) (*program, error) {
 	dir := a.folderOf(r)
-	p := &program{shape: shape, over: make(chan struct{}), session: session, turns: 1}
+	p := &program{shape: shape, over: make(chan struct{}), session: session}
 	if err := p.place(&l); err != nil {
 		return nil, err
 	}
@@ -202,7 +201,7 @@ func (a *agent) keep(r provider.Request, p *program) {
 		return
 	}
 	a.kept[key] = p
-	p.idle = time.AfterFunc(keepFor, func() {
+	p.idle = time.AfterFunc(a.keeps, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if a.kept[key] == p {

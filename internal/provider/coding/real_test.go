@@ -2,6 +2,7 @@ package coding
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,13 +36,14 @@ type real struct {
 
 var reals = []real{
 	{"claude-code", "@anthropic-ai/claude-code@2.1.325", "claude", "ANTHROPIC_API_KEY", func(url string) ([]string, map[string]string) {
-		return nil, map[string]string{"ANTHROPIC_BASE_URL": url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1"}
+		return nil, map[string]string{"ANTHROPIC_BASE_URL": url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
+			"CLAUDE_CODE_MAX_RETRIES": "0"}
 	}},
 	{"codex", "@openai/codex@0.166.0", "codex", "OPENAI_API_KEY", func(url string) ([]string, map[string]string) {
 		var args []string
 		for _, set := range []string{`model_provider="local"`, `model_providers.local.name="local"`, `model_providers.local.base_url="` + url + `/v1"`,
-			`model_providers.local.wire_api="responses"`, `model_providers.local.env_key="OPENAI_API_KEY"`, `model_providers.local.request_max_retries=1`,
-			`model_providers.local.stream_max_retries=1`, `model="gpt-5.4"`} {
+			`model_providers.local.wire_api="responses"`, `model_providers.local.env_key="OPENAI_API_KEY"`, `model_providers.local.request_max_retries=0`,
+			`model_providers.local.stream_max_retries=0`, `model="gpt-5.4"`} {
 			args = append(args, "-c", set)
 		}
 		return args, nil
@@ -180,6 +182,47 @@ func TestRealTool(t *testing.T) {
 	})
 }
 
+// TestRealWork: an agent may change files where it works, and nothing elsewhere.
+func TestRealWork(t *testing.T) {
+	t.Run("claude-code", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, reals[0])
+		file := filepath.Join(d.request.Dir, "a.txt")
+		asked := 0
+		d.model.Reply = func(modeltest.Request) modeltest.Answer {
+			asked++
+			return []modeltest.Answer{{Calls: []modeltest.Call{{Name: "Write", Args: `{"file_path":"` + file + `","content":"abc"}`}}}, {Text: "It is written."},
+				{Calls: []modeltest.Call{{Name: "Bash", Args: `{"command":"rm -rf /etc/no-such-thing","description":"clean up"}`}}}, {Text: "I could not."}}[asked-1]
+		}
+		reply, err := d.turn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files := d.of(provider.DeltaFile); len(files) != 1 || files[0].File != file {
+			t.Errorf("the change was told as %+v", files)
+		}
+		if text, err := os.ReadFile(file); string(text) != "abc" {
+			t.Errorf("the file holds %q, %v", text, err)
+		}
+		d.request.Session, d.request.Fresh = reply.Session, "Clean up."
+		_, err = d.turn(t.Context())
+		if e := wantKind(t, err, swarm.Denied); !strings.Contains(e.Msg, "Bash") || !strings.Contains(e.Hint, `"Bash"`) || !strings.Contains(e.Hint, `"coder"`) {
+			t.Errorf("it is said as %q with the hint %q", e.Msg, e.Hint)
+		}
+	})
+	t.Run("codex", func(t *testing.T) {
+		t.Parallel()
+		patch := "apply_patch <<'E'\n*** Begin Patch\n*** Add File: a.txt\n+abc\n*** End Patch\nE"
+		d := newDesk(t, reals[1], modeltest.Answer{Calls: []modeltest.Call{{Name: "exec_command", Args: fmt.Sprintf(`{"cmd":%q}`, patch)}}}, modeltest.Answer{Text: "It is written."})
+		if _, err := d.turn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if files := d.of(provider.DeltaFile); len(files) != 1 || filepath.Base(files[0].File) != "a.txt" {
+			t.Errorf("the change was told as %+v; the tools are %q; %+v", files, d.model.Requests()[0].Tools, d.of(provider.DeltaToolDone))
+		}
+	})
+}
+
 func TestRealSecondTurn(t *testing.T) {
 	eachReal(t, []modeltest.Answer{{Text: "One.", Usage: modeltest.Usage{Input: 100, Output: 5, Cached: 10}}, {Text: "Two.", Usage: modeltest.Usage{Input: 300, Output: 7, Cached: 40}},
 		{Text: "Three.", Usage: modeltest.Usage{Input: 500, Output: 9, Cached: 50}}}, func(d *desk) {
@@ -257,19 +300,18 @@ func TestRealTrouble(t *testing.T) {
 		keyless bool
 		want    swarm.ErrorKind
 	}{
-		"rate limit":      {answer: modeltest.Answer{Status: 429, Message: "slow down"}, want: swarm.RateLimited},
-		"for an hour":     {answer: modeltest.Answer{Status: 429, Message: "slow down", After: "3600"}, want: swarm.RateLimited},
-		"not a good key":  {answer: modeltest.Answer{Status: 401, Message: "invalid key " + modelKey}, want: swarm.NotSignedIn},
-		"without a key":   {keyless: true, want: swarm.NotSignedIn},
-		"a bad question":  {answer: modeltest.Answer{Status: 400, Message: "no such thing"}, want: swarm.NoResult},
-		"nothing is said": {answer: modeltest.Answer{}, want: swarm.NoResult},
+		"rate limit":     {answer: modeltest.Answer{Status: 429, Message: "slow down", After: "3600"}, want: swarm.RateLimited},
+		"not a good key": {answer: modeltest.Answer{Status: 401, Message: "invalid key " + modelKey}, want: swarm.NotSignedIn},
+		"without a key":  {keyless: true, want: swarm.NotSignedIn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachReal(t, []modeltest.Answer{c.answer}, func(d *desk) {
 				d.agent.patient = time.Second
-				d.request.Env = map[string]string{"CLAUDE_CODE_MAX_RETRIES": "1"}
 				if c.keyless {
-					d.request.Env[d.key] = "$NOT_SET_ANYWHERE"
+					d.request.Env = map[string]string{d.key: "$NOT_SET_ANYWHERE"}
+				}
+				if c.answer.After != "" && d.kind == "codex" {
+					d.agent.argv = append(d.agent.argv, "-c", "model_providers.local.stream_max_retries=1") // it waits until then
 				}
 				_, err := d.turn(d.Context())
 				if e := wantKind(d, err, c.want); e.Hint == "" {

@@ -73,17 +73,15 @@ func (a *agent) Turn(ctx context.Context, r provider.Request, live func(provider
 func (a *agent) once(ctx context.Context, r provider.Request, live func(provider.Delta), text string) (*turn, provider.Reply, error) {
 	shape := a.shapeOf(r)
 	if p := a.take(r, shape); p != nil {
-		t := a.newTurn(r, live)
-		t.later = true
+		t := a.newTurn(r, live, true)
 		t.attach(p)
-		p.turns++
 		go func() { _, _ = p.proc.Write([]byte(a.vendor.say(text, t.id))) }()
 		reply, err := a.finish(ctx, p, t, true)
-		if t.heard || t.finished || ctx.Err() != nil || !p.gone() {
+		if t.heard || t.fatal != nil || ctx.Err() != nil || !p.gone() {
 			return t, reply, err
 		}
 	}
-	t := a.newTurn(r, live)
+	t := a.newTurn(r, live, false)
 	l := a.vendor.launch(r, r.Session)
 	p, err := a.start(r, r.Session, shape, t, l, a.vendor.say(text, t.id))
 	if err != nil {
@@ -93,8 +91,8 @@ func (a *agent) once(ctx context.Context, r provider.Request, live func(provider
 	return t, reply, err
 }
 
-func (a *agent) newTurn(r provider.Request, live func(provider.Delta)) *turn {
-	t := &turn{request: r, facts: a.facts, id: newID(), live: live, tools: map[string]tool{}, streams: map[provider.DeltaKind]*secret.Stream{},
+func (a *agent) newTurn(r provider.Request, live func(provider.Delta), later bool) *turn {
+	t := &turn{request: r, facts: a.facts, id: newID(), live: live, later: later, tools: map[string]tool{}, streams: map[provider.DeltaKind]*secret.Stream{},
 		stderr: process.Tail{Max: 8 << 10}, ended: make(chan struct{}), session: r.Session, patience: a.patient}
 	t.tired = time.NewTimer(time.Hour)
 	t.tired.Stop()
@@ -131,6 +129,9 @@ func (a *agent) finish(ctx context.Context, p *program, t *turn, kept bool) (pro
 	p.leave()
 	t.flush()
 	reply := t.reply(p.exit)
+	if stopped && ctx.Err() == nil {
+		reply.Exit = 0 // that it was made to end says nothing about it
+	}
 	if exhausted {
 		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.title).WithHint(comeBack)
 	}

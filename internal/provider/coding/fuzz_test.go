@@ -1,0 +1,98 @@
+package coding
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// fuzzListener gives a listener lines of any kind: it must not fall over, must end only with an error that says what it is, and
+// whatever it shows must be text that can be stored.
+func fuzzListener(f *testing.F, kind string) {
+	recordings, _ := filepath.Glob(streams(both[kind], "*.jsonl"))
+	if len(recordings) == 0 {
+		f.Fatal("there are no recordings")
+	}
+	for _, name := range recordings {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for line := range bytes.Lines(data) {
+			if len(line) < 4000 {
+				f.Add(line)
+			}
+		}
+		if len(data) < 20_000 {
+			f.Add(data)
+		}
+	}
+	a, err := open(swarm.ProviderSpec{Name: kind, Kind: kind}, provider.Options{Environ: []string{"PATH=/bin"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var shown []provider.Delta
+		turn := a.newTurn(provider.Request{Agent: "coder", Session: "s"}, func(d provider.Delta) { shown = append(shown, d) }, false)
+		defer turn.tired.Stop()
+		var l lines
+		if err := l.write(string(data), turn.line); err != nil {
+			t.Fatal(err)
+		}
+		if len(l.rest) > 0 {
+			turn.last(l.rest)
+		}
+		turn.flush()
+		if turn.fatal != nil && swarm.KindOf(turn.fatal) != swarm.Protocol {
+			t.Errorf("it ends with %v", turn.fatal)
+		}
+		if turn.fault != nil && (turn.fault.Kind == "" || turn.fault.Msg == "") {
+			t.Errorf("it fails with %+v", turn.fault)
+		}
+		for _, d := range shown {
+			if _, err := json.Marshal(d); err != nil {
+				t.Errorf("%+v cannot be stored: %v", d, err)
+			}
+			if d.Tool != nil && (len(d.Tool.Input) > 3*maxShown || len(d.Tool.Output) > 2*maxShown) {
+				t.Errorf("too much is shown of a tool: %d and %d bytes", len(d.Tool.Input), len(d.Tool.Output))
+			}
+		}
+	})
+}
+
+func FuzzClaude(f *testing.F) { fuzzListener(f, "claude-code") }
+
+func FuzzCodex(f *testing.F) { fuzzListener(f, "codex") }
+
+// FuzzLines compares what comes in pieces with what comes at once.
+func FuzzLines(f *testing.F) {
+	f.Add("a\nb\r\n\nc", uint8(2))
+	f.Fuzz(func(t *testing.T, text string, size uint8) {
+		var l lines
+		var got []string
+		for rest := text; rest != ""; {
+			n := min(int(size)+1, len(rest))
+			if err := l.write(rest[:n], func(line []byte) { got = append(got, string(line)) }); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		want := strings.Split(text, "\n")
+		if string(l.rest) != want[len(want)-1] {
+			t.Errorf("%q is left of %q", l.rest, text)
+		}
+		want = want[:len(want)-1]
+		for i := range want {
+			want[i] = strings.TrimSuffix(want[i], "\r")
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") || len(got) != len(want) {
+			t.Errorf("the lines are %q, want %q", got, want)
+		}
+	})
+}

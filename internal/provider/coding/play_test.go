@@ -1,0 +1,410 @@
+package coding
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// both are the kinds and where their recordings are.
+var both = map[string]string{"claude-code": "claude", "codex": "codex"}
+
+// each does a test with both kinds.
+func each(t *testing.T, test func(t *testing.T, kind string)) {
+	for kind := range both {
+		t.Run(kind, func(t *testing.T) { test(t, kind) })
+	}
+}
+
+// An ending is how a turn is to end: with an error of a kind whose text holds msg, or with an output.
+type ending struct {
+	kind   swarm.ErrorKind
+	msg    string
+	output string
+}
+
+func (want ending) check(t *testing.T, reply provider.Reply, err error) {
+	t.Helper()
+	if want.kind != "" {
+		if e := wantKind(t, err, want.kind); !strings.Contains(e.Msg, want.msg) {
+			t.Errorf("it is said as %q, want %q", e.Msg, want.msg)
+		}
+	} else if err != nil || string(reply.Output) != want.output || reply.Exit != 0 {
+		t.Fatalf("the output is %q (exit %d), %v; want %q", reply.Output, reply.Exit, err, want.output)
+	}
+}
+
+// TestRecordings plays what the real programs have said.
+func TestRecordings(t *testing.T) {
+	endings := map[string]map[string]ending{
+		"claude-code": {"broken": {kind: swarm.NoResult, msg: "500"}, "cut": {kind: swarm.NoResult}},
+		"codex":       {"broken": {kind: swarm.RateLimited, msg: "high demand"}, "cut": {kind: swarm.NoResult, msg: "disconnected"}},
+	}
+	for name, want := range map[string]ending{
+		"text":     {output: "Hello, planner."},
+		"second":   {output: "Hello, planner."},
+		"tool":     {output: "It is handed over."},
+		"denied":   {kind: swarm.Denied, msg: "mcp__swarm__send_handoff"},
+		"limited":  {kind: swarm.RateLimited, msg: "429"},
+		"overload": {kind: swarm.RateLimited},
+		"refused":  {kind: swarm.NotSignedIn, msg: "401"},
+		"keyless":  {kind: swarm.NotSignedIn},
+		"stopped":  {kind: swarm.Crashed, msg: "signal 15"},
+	} {
+		for _, byName := range endings {
+			byName[name] = want
+		}
+	}
+	each(t, func(t *testing.T, kind string) {
+		for name, want := range endings[kind] {
+			t.Run(name, func(t *testing.T) {
+				var seen recorder
+				reply, err := stand(t, kind, "stream:"+streams(both[kind], name)).Turn(t.Context(), request(t, "x"), seen.live)
+				want.check(t, reply, err)
+				if reply.Session != "00000000-0000-4000-8000-000000000001" {
+					t.Errorf("the session is %q", reply.Session)
+				}
+				if e := new(swarm.Error); errors.As(err, &e) && e.Hint == "" && e.Kind != swarm.Crashed {
+					t.Errorf("%v has no hint", e)
+				}
+				if want.output == "" {
+					return
+				}
+				if u := reply.Usage; u.InputTokens < 1200 || u.OutputTokens == 0 || u.CachedTokens == 0 || (u.USD > 0) != (kind == "claude-code") {
+					t.Errorf("the usage is %+v", u)
+				}
+				if shown := seen.said(provider.DeltaText); !strings.HasSuffix(shown, want.output) || strings.Count(shown, want.output) != 1 {
+					t.Errorf("%q was shown", shown)
+				}
+				if tools := seen.of(provider.DeltaTool); (name == "tool") != (len(tools) == 1) {
+					t.Errorf("the tools were told as %+v", tools)
+				}
+			})
+		}
+	})
+}
+
+func TestMisbehaviour(t *testing.T) {
+	for name, want := range map[string]ending{
+		"one line of 1 GB": {kind: swarm.Protocol, msg: "16 MB"},
+		"is killed":        {kind: swarm.Crashed, msg: "signal 9: out of memory"},
+		"exits 137":        {kind: swarm.Crashed, msg: "signal 9"},
+		"exits 3":          {kind: swarm.Exited, msg: "exit status 3: the disk is full"},
+		"says nothing":     {kind: swarm.NoResult},
+		"half a line":      {kind: swarm.NoResult, msg: "in the middle of a line"},
+		"a log line":       {output: "done"},
+		"another tongue":   {kind: swarm.Protocol},
+		"does not end":     {output: "done"},
+	} {
+		each(t, func(t *testing.T, kind string) {
+			t.Run(name, func(t *testing.T) {
+				a := stand(t, kind, name)
+				a.settle, a.grace = 50*time.Millisecond, 50*time.Millisecond
+				r := request(t, "x")
+				reply, err := a.Turn(t.Context(), r, nil)
+				want.check(t, reply, err)
+				if want.kind != "" || kind == "codex" {
+					wantNobody(t, r.Run)
+				}
+				if name == "a log line" && !strings.Contains(string(reply.Stderr), "something is slow\n{not JSON either\n") {
+					t.Errorf("the log is %q", reply.Stderr)
+				}
+			})
+		})
+	}
+}
+
+// TestFlood: however much a program says, little of it is held.
+func TestFlood(t *testing.T) {
+	each(t, func(t *testing.T, kind string) {
+		pieces, most := 0, uint64(0)
+		reply, err := stand(t, kind, "100 MB of log").Turn(t.Context(), request(t, "x"), func(provider.Delta) {
+			if pieces++; pieces%1000 == 0 {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				most = max(most, m.HeapAlloc)
+			}
+		})
+		ending{output: "done"}.check(t, reply, err)
+		if pieces < 1000 || most > 50<<20 {
+			t.Errorf("%d MB were in use while %d pieces came", most>>20, pieces)
+		}
+	})
+}
+
+func TestLongAnswer(t *testing.T) {
+	each(t, func(t *testing.T, kind string) {
+		reply, err := stand(t, kind, "5 MB").Turn(t.Context(), request(t, "x"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reply.Bytes != 5<<20/3*3+3 || len(reply.Output) > swarm.MaxOutput || !strings.HasSuffix(string(reply.Output), "€end") || !strings.HasPrefix(string(reply.Output), "€") {
+			t.Errorf("%d bytes are kept of %d", len(reply.Output), reply.Bytes)
+		}
+	})
+}
+
+func TestCut(t *testing.T) {
+	for _, name := range []string{"hangs", "ignores TERM", "forks"} {
+		each(t, func(t *testing.T, kind string) {
+			t.Run(name, func(t *testing.T) {
+				ctx, cut := context.WithCancelCause(t.Context())
+				var seen recorder
+				seen.heard = func(d provider.Delta) {
+					if name == "hangs" && d.Kind == provider.DeltaSession || strings.Contains(d.Text, "ready") {
+						cut(swarm.Errorf(swarm.CutByCancel, "cancelled"))
+					}
+				}
+				a := stand(t, kind, name)
+				a.grace = 50 * time.Millisecond
+				r := request(t, "x")
+				reply, err := a.Turn(ctx, r, seen.live)
+				wantKind(t, err, swarm.CutByCancel)
+				wantNobody(t, r.Run)
+				if reply.Session != "s-1" {
+					t.Errorf("the session is %q: nobody can continue it", reply.Session)
+				}
+			})
+		})
+	}
+}
+
+// TestKeptProgram: the next turn of an agent is done by the same process, as long as nothing has changed.
+func TestKeptProgram(t *testing.T) {
+	told := filepath.Join(t.TempDir(), "told")
+	a := stand(t, "claude-code", "tell:"+told)
+	r := request(t, "one")
+	do := func(change func()) (pid float64, output string) {
+		t.Helper()
+		change()
+		reply, err := a.Turn(t.Context(), r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Session = reply.Session
+		return readTold(t, told)["pid"].(float64), string(reply.Output)
+	}
+	first, _ := do(func() {})
+	same, output := do(func() { r.Fresh, r.Turn = "two", "code/3/1" })
+	if same != first || output != "two" {
+		t.Errorf("the second turn was done by %v and not %v, and answered %q", same, first, output)
+	}
+	if other, _ := do(func() { r.Model = "opus" }); other == first {
+		t.Error("another model was asked of the same process")
+	}
+	if args := readTold(t, told)["args"].([]any); !slices.Contains(args, any("--resume=s-1")) || !slices.Contains(args, any("--model=opus")) {
+		t.Errorf("the new process was not told to continue: %v", args)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantNobody(t, r.Run)
+}
+
+func TestKeptProgramEndsWhenIdle(t *testing.T) {
+	a := stand(t, "claude-code", "echo")
+	if _, err := a.Turn(t.Context(), request(t, "one"), nil); err != nil {
+		t.Fatal(err)
+	}
+	p := kept(t, a)
+	p.idle.Reset(0)
+	<-p.over
+	if a.mu.Lock(); len(a.kept) > 0 {
+		t.Error("it is still waited for")
+	}
+	a.mu.Unlock()
+}
+
+// kept is the program that waits for another turn.
+func kept(t *testing.T, a *agent) *program {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.kept {
+		return p
+	}
+	t.Fatal("no program was kept")
+	return nil
+}
+
+// TestKeptProgramFoundDead: a program that died between turns is replaced by one that continues the session.
+func TestKeptProgramFoundDead(t *testing.T) {
+	a := stand(t, "claude-code", "echo")
+	r := request(t, "one")
+	reply, err := a.Turn(t.Context(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := kept(t, a)
+	p.proc.CloseInput()
+	<-p.over
+	r.Session, r.Fresh = reply.Session, "two"
+	if reply, err = a.Turn(t.Context(), r, nil); err != nil || string(reply.Output) != "two" {
+		t.Errorf("%q, %v", reply.Output, err)
+	}
+}
+
+// TestSecondResult: what a kept program says after its turn is not the next one's.
+func TestSecondResult(t *testing.T) {
+	a := stand(t, "claude-code", "echo")
+	for _, later := range []bool{false, true} {
+		turn := a.newTurn(request(t, "x"), func(provider.Delta) {}, later)
+		turn.line([]byte(`{"type":"result","result":"stale","session_id":"s"}`))
+		if turn.finished == later {
+			t.Errorf("later %v: a result before the message was repeated: taken %v", later, turn.finished)
+		}
+		turn.line([]byte(`{"type":"user","uuid":"` + turn.id + `","isReplay":true,"message":{"content":"x"}}`))
+		turn.line([]byte(`{"type":"result","result":"mine","session_id":"s"}`))
+		if got := string(turn.output.Bytes()); got != "mine" {
+			t.Errorf("later %v: the output is %q", later, got)
+		}
+	}
+	reply, err := stand(t, "codex", "two results").Turn(t.Context(), request(t, "x"), nil)
+	if err != nil || string(reply.Output) != "second" {
+		t.Errorf("of two results of one process %q was taken, %v", reply.Output, err)
+	}
+}
+
+func TestPatienceEnds(t *testing.T) {
+	a := stand(t, "codex", "hangs")
+	a.patient = time.Millisecond
+	turn := a.newTurn(request(t, "x"), func(provider.Delta) {}, false)
+	turn.line([]byte(`{"type":"error","message":"Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)"}`))
+	<-turn.tired.C
+	turn.line([]byte(`{"type":"error","message":"Reconnecting... 1/5 (stream disconnected)"}`))
+	if turn.tired.Stop() {
+		t.Error("it is waited for, though nobody was told to come back later")
+	}
+}
+
+func readTold(t *testing.T, file string) map[string]any {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	told := map[string]any{}
+	if err != nil || json.Unmarshal(b, &told) != nil {
+		t.Fatal(err, string(b))
+	}
+	return told
+}
+
+// TestStart: what a program is told, by which arguments and variables.
+func TestStart(t *testing.T) {
+	each(t, func(t *testing.T, kind string) {
+		told := filepath.Join(t.TempDir(), "told")
+		a := stand(t, kind, "tell:"+told, "ANTHROPIC_API_KEY=key-anthropic", "OPENAI_API_KEY=key-openai", "GEMINI_API_KEY=key-gemini", "CLAUDECODE=1", "SWARM_TOKEN=top-secret")
+		r := request(t, "x")
+		r.Model, r.Tools, r.Root, r.Door = "m-1", []string{"Bash(go test:*)", "mcp__github"}, "/srv/data", provider.Door{URL: "http://127.0.0.1:1", Token: doorToken}
+		if _, err := a.Turn(t.Context(), r, nil); err != nil {
+			t.Fatal(err)
+		}
+		started := readTold(t, told)
+		env := started["env"].(map[string]any)
+		var args []string
+		for _, arg := range started["args"].([]any) {
+			args = append(args, arg.(string))
+		}
+		line := strings.Join(args, " ")
+		want := map[string][]string{
+			"claude-code": {"--permission-mode acceptEdits", "--model=m-1", "--allowedTools=mcp__swarm,Bash(go test:*),mcp__github", "--add-dir=/srv/data", "Bearer ${SWARM_AGENT_TOKEN}"},
+			"codex": {"exec --json", `approval_policy="never"`, `sandbox_mode="workspace-write"`, `writable_roots=["/srv/data"]`, "--model=m-1", `bearer_token_env_var="SWARM_AGENT_TOKEN"`,
+				`mcp_servers.swarm.default_tools_approval_mode="approve"`, `mcp_servers.github.default_tools_approval_mode="approve"`},
+		}[kind]
+		for _, part := range want {
+			if !strings.Contains(line, part) {
+				t.Errorf("%q is not in the arguments: %s", part, line)
+			}
+		}
+		if strings.Contains(line, "dangerous") || strings.Contains(line, doorToken) {
+			t.Errorf("the arguments are %s", line)
+		}
+		own, others := "ANTHROPIC_API_KEY", []string{"OPENAI_API_KEY", "GEMINI_API_KEY", "CLAUDECODE", "SWARM_TOKEN"}
+		if kind == "codex" {
+			own, others[0], others[2] = "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "SWARM_TOKEN"
+		}
+		if env[own] == nil || env["SWARM_AGENT_TOKEN"] != doorToken || env["SWARM_URL"] != "http://127.0.0.1:1" || env["SWARM_TURN_ID"] != "code/2/1" {
+			t.Errorf("it was not given its own key, or not our door: %v", env)
+		}
+		for _, other := range others {
+			if env[other] != nil {
+				t.Errorf("it was given %s", other)
+			}
+		}
+	})
+}
+
+func TestSecretsStayInside(t *testing.T) {
+	each(t, func(t *testing.T, kind string) {
+		a := stand(t, kind, "tells all", "ANTHROPIC_API_KEY="+modelKey, "OPENAI_API_KEY="+modelKey)
+		d := &desk{T: t}
+		r := request(t, "x")
+		r.Env = map[string]string{"MY_SECRET": "canary-of-the-task-42"}
+		r.Door = provider.Door{URL: "http://127.0.0.1:1", Token: doorToken}
+		reply, err := a.Turn(t.Context(), r, d.live)
+		if err == nil || len(d.deltas) < 5 {
+			t.Fatalf("%d deltas, %v", len(d.deltas), err)
+		}
+		d.wantNoSecret(reply, err)
+	})
+}
+
+// TestFolder: what a program needs in files is in a place of its own, for nobody else, for as long as it runs.
+func TestFolder(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	l := launch{args: []string{"--settings={folder}/s.json"}, env: map[string]string{"S": "{folder}"}, files: map[string]string{"s.json": "{}"}}
+	var p program
+	if err := p.place(&l); err != nil {
+		t.Fatal(err)
+	}
+	file := strings.TrimPrefix(l.args[0], "--settings=")
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 || filepath.Dir(file) != l.env["S"] {
+		t.Fatalf("%s: %v, %v", file, info, err)
+	}
+	if folder, _ := os.Stat(filepath.Dir(file)); folder.Mode().Perm() != 0o700 {
+		t.Errorf("the folder is open to others: %v", folder.Mode())
+	}
+	p.clean()
+	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+func TestNotThere(t *testing.T) {
+	for _, c := range []struct {
+		command []string
+		kind    swarm.ErrorKind
+		hint    string
+	}{
+		{nil, swarm.NotFound, "npm install -g @openai/codex"},
+		{[]string{"/no/such/codex"}, swarm.NotFound, "correct its path"},
+		{[]string{"codex", "{prompt}"}, swarm.BadInput, "standard input"},
+		{[]string{"codex", "\x00"}, swarm.BadInput, "take it out"},
+		{[]string{""}, swarm.BadInput, "command: [codex]"},
+	} {
+		t.Setenv("PATH", t.TempDir())
+		a, err := open(swarm.ProviderSpec{Name: "codex", Kind: "codex", Command: c.command}, provider.Options{})
+		if err == nil {
+			if h := a.Check(t.Context()); h.Found || h.Hint == "" {
+				t.Errorf("%q: Check says %+v", c.command, h)
+			}
+			_, err = a.Turn(t.Context(), request(t, "x"), nil)
+		}
+		if e := wantKind(t, err, c.kind); !strings.Contains(e.Hint, c.hint) {
+			t.Errorf("%q: %v with the hint %q, want %q", c.command, e, e.Hint, c.hint)
+		}
+	}
+	_, err := Open(swarm.ProviderSpec{Name: "x", Kind: "claude"}, provider.Options{})
+	if e := wantKind(t, err, swarm.BadInput); !strings.Contains(e.Hint, "claude-code") {
+		t.Errorf("the hint is %q", e.Hint)
+	}
+}

@@ -1,0 +1,228 @@
+package coding
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// actVariable makes this test's own program a stand-in for a coding agent, which does what the variable names.
+const actVariable = "CODING_TEST_ACT"
+
+func TestMain(m *testing.M) {
+	if act := os.Getenv(actVariable); act != "" {
+		s := &standIn{in: bufio.NewReader(os.Stdin), codex: len(os.Args) > 1 && os.Args[1] == "exec"}
+		s.play(act)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// A standIn plays a coding agent: it says what a recording says, or misbehaves.
+type standIn struct {
+	in    *bufio.Reader
+	codex bool
+}
+
+// prompt is the next that it is given; the end of its input is the end of it.
+func (s *standIn) prompt() (text, id string) {
+	if s.codex {
+		b, _ := io.ReadAll(s.in)
+		return string(b), ""
+	}
+	line, err := s.in.ReadBytes('\n')
+	if err != nil {
+		os.Exit(0)
+	}
+	var m struct {
+		UUID    string
+		Message struct{ Content string }
+	}
+	if json.Unmarshal(line, &m) != nil {
+		os.Exit(99)
+	}
+	return m.Message.Content, m.UUID
+}
+
+func (s *standIn) say(v any) {
+	b, _ := json.Marshal(v)
+	fmt.Println(string(b))
+}
+
+// begin says which session it is in.
+func (s *standIn) begin(id string) {
+	if s.codex {
+		s.say(object{"type": "thread.started", "thread_id": "s-1"})
+		return
+	}
+	s.say(object{"type": "system", "subtype": "init", "session_id": "s-1"})
+	s.say(object{"type": "user", "uuid": id, "isReplay": true, "message": object{"role": "user", "content": "…"}})
+}
+
+// result says what comes at the end of a turn.
+func (s *standIn) result(text string) {
+	if s.codex {
+		s.say(object{"type": "item.completed", "item": object{"id": "item_1", "type": "agent_message", "text": text}})
+		s.say(object{"type": "turn.completed", "usage": object{"input_tokens": 10, "output_tokens": 1}})
+		return
+	}
+	s.say(object{"type": "assistant", "session_id": "s-1", "message": object{"content": []object{{"type": "text", "text": text}}}})
+	s.say(object{"type": "result", "subtype": "success", "session_id": "s-1", "result": text})
+}
+
+func (s *standIn) play(act string) {
+	name, value, _ := strings.Cut(act, ":")
+	switch name {
+	case "stream": // a recording, and how its program ended
+		s.prompt()
+		data, err := os.ReadFile(value + ".jsonl")
+		if err != nil {
+			os.Exit(98)
+		}
+		noise, _ := os.ReadFile(value + ".stderr")
+		_, _ = os.Stderr.Write(noise)
+		_, _ = os.Stdout.Write(data)
+		exit := 0
+		ended, _ := os.ReadFile(value + ".exit")
+		_, _ = fmt.Sscanf(string(ended), "exit status %d", &exit)
+		if strings.HasPrefix(string(ended), "signal: terminated") {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+			select {}
+		}
+		os.Exit(exit)
+	case "echo": // each prompt is the answer
+		for {
+			text, id := s.prompt()
+			s.begin(id)
+			s.result(text)
+			if s.codex {
+				return
+			}
+		}
+	case "tell": // how it was started
+		env := map[string]string{}
+		for _, kv := range os.Environ() {
+			k, v, _ := strings.Cut(kv, "=")
+			env[k] = v
+		}
+		b, _ := json.Marshal(object{"args": os.Args[1:], "env": env, "pid": os.Getpid()})
+		_ = os.WriteFile(value, b, 0o600)
+		s.play("echo")
+	default:
+		_, id := s.prompt()
+		s.begin(id)
+		s.misbehave(name)
+	}
+}
+
+// misbehave does what no program should.
+func (s *standIn) misbehave(how string) {
+	forever := func() { select {} }
+	switch how {
+	case "one line of 1 GB":
+		piece := strings.Repeat("x", 1<<20)
+		for range 1 << 10 {
+			if _, err := os.Stdout.WriteString(piece); err != nil {
+				return
+			}
+		}
+	case "100 MB of log":
+		piece := strings.Repeat(strings.Repeat("y", 1<<10)+"\n", 1<<10)
+		for range 100 {
+			_, _ = os.Stdout.WriteString(piece)
+		}
+		s.result("done")
+	case "hangs":
+		forever()
+	case "ignores TERM":
+		signal.Ignore(syscall.SIGTERM)
+		s.say(object{"type": "ready"})
+		fmt.Fprintln(os.Stderr, "ready")
+		forever()
+	case "forks":
+		child := exec.Command("sleep", "600")
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		_ = child.Start()
+		fmt.Fprintln(os.Stderr, "ready")
+		forever()
+	case "is killed":
+		fmt.Fprintln(os.Stderr, "out of memory")
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		forever()
+	case "exits 137":
+		os.Exit(137)
+	case "exits 3":
+		fmt.Fprintln(os.Stderr, "the disk is full")
+		os.Exit(3)
+	case "says nothing":
+	case "half a line":
+		fmt.Print(`{"type":"result","subtype":"succ`)
+	case "a log line":
+		fmt.Println("2026-11-15 WARN something is slow")
+		fmt.Println("{not JSON either")
+		s.result("done")
+	case "two results":
+		s.result("first")
+		s.result("second")
+	case "another tongue":
+		fmt.Println(`{"type":"result","result":{"a":1}}`)
+		fmt.Println(`{"type":"turn.completed","usage":"much"}`)
+	case "5 MB":
+		s.result(strings.Repeat("€", 5<<20/3) + "end")
+	case "does not end":
+		s.result("done")
+		forever()
+	case "no end of the line":
+		fmt.Print(`{"type":"result","subtype":"success","session_id":"s-1","result":"done"}`)
+	case "tells all":
+		secrets := os.Getenv("ANTHROPIC_API_KEY") + os.Getenv("OPENAI_API_KEY") + " " + os.Getenv("SWARM_AGENT_TOKEN") + " " + os.Getenv("MY_SECRET")
+		fmt.Fprintln(os.Stderr, secrets)
+		fmt.Println("log " + secrets)
+		if s.codex {
+			s.say(object{"type": "item.completed", "item": object{"id": "item_0", "type": "reasoning", "text": secrets}})
+			s.say(object{"type": "item.completed", "item": object{"id": "item_2", "type": "command_execution", "command": secrets, "aggregated_output": secrets, "status": "completed"}})
+			s.say(object{"type": "item.completed", "item": object{"id": "item_3", "type": "agent_message", "text": secrets}})
+			s.say(object{"type": "turn.failed", "error": object{"message": secrets}})
+			os.Exit(1)
+		}
+		for i := range secrets { // one byte after the other
+			s.say(object{"type": "stream_event", "event": object{"type": "content_block_delta", "delta": object{"text": secrets[i : i+1], "thinking": secrets[i : i+1]}}})
+		}
+		s.say(object{"type": "assistant", "message": object{"content": []object{{"type": "tool_use", "id": "t", "name": "Write", "input": object{"file_path": "/" + secrets}}}}})
+		s.say(object{"type": "user", "message": object{"content": []object{{"type": "tool_result", "tool_use_id": "t", "content": secrets}}}})
+		s.say(object{"type": "result", "is_error": true, "result": secrets})
+	}
+}
+
+// stand is a provider whose program is a stand-in.
+func stand(t testing.TB, kind, act string, more ...string) *agent {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	environ := append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), actVariable + "=" + act}, more...)
+	a, err := open(swarm.ProviderSpec{Name: kind, Kind: kind, Command: []string{self}}, provider.Options{Environ: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	return a
+}
+
+// streams is where the recordings of the real programs are.
+func streams(program, name string) string {
+	path, _ := filepath.Abs(filepath.Join("..", "..", "modeltest", "testdata", "streams", program, name))
+	return path
+}
