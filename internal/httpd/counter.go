@@ -51,6 +51,7 @@ func newCounter(specs []provider.ToolSpec, agent func() (Agent, error), fault fu
 		}
 		c.tools = append(c.tools, tool{spec, takes})
 	}
+	slices.SortFunc(c.tools, func(a, b tool) int { return strings.Compare(a.Name, b.Name) }) // as MCP lists them
 	return c, nil
 }
 

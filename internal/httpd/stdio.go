@@ -49,7 +49,7 @@ func Stdio(ctx context.Context, door provider.Door, version string, in io.Reader
 	case <-hungUp:
 		return nil
 	case <-gone:
-		return swarm.Errorf(swarm.Stopped, "the server at %s has gone", door.URL).WithHint("its run has ended, or is driven by another process now")
+		return swarm.Errorf(swarm.Other, "the server at %s has gone", door.URL).WithHint("its run has ended, or is driven by another process now")
 	}
 }
 
@@ -84,6 +84,9 @@ func connect(ctx context.Context, door provider.Door, version string) (*farAgent
 	if err != nil {
 		if e := bearer.refused(); e != nil {
 			return nil, e
+		}
+		if inner := new(url.Error); errors.As(err, &inner) {
+			err = inner.Err // the rest says only how we got there
 		}
 		return nil, swarm.Errorf(swarm.NotFound, "the server at %s does not answer: %v", door.URL, err).WithHint("its run has ended, or is driven by another process now")
 	}
