@@ -121,10 +121,11 @@ var models = map[string]map[string]string{
 	"openai":      {"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"},
 	"claude-code": {"small": "haiku", "medium": "sonnet", "large": "opus"},
 	"codex":       {"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"},
+	"gemini":      {"small": "flash-lite", "medium": "flash", "large": "pro"},
 }
 
 // chooses are the kinds whose programs choose a model by themselves when none is named.
-var chooses = []string{"claude-code", "codex"}
+var chooses = []string{"claude-code", "codex", "gemini"}
 
 // preset fills what the user has left out. A server of the user's own has models of its own, and of those that it has the one in
 // the middle does what names none.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,7 +22,7 @@ import (
 )
 
 // Kinds are the kinds of providers that this package opens.
-var Kinds = []string{"acp"}
+var Kinds = []string{"acp", "gemini"}
 
 const (
 	idleFor   = 10 * time.Minute       // how long a program stays that nobody speaks to
@@ -31,12 +32,13 @@ const (
 
 // A host has the programs of one provider's agents.
 type host struct {
-	name  string
-	argv  []string
-	dir   string
-	env   *process.Environment
-	grace time.Duration
-	self  string // our own program
+	name   string
+	preset preset // none for the kind acp
+	argv   []string
+	dir    string
+	env    *process.Environment
+	grace  time.Duration
+	self   string // our own program
 
 	mu     sync.Mutex
 	guests map[string]*guest // those that wait for their agent's next turn, by run and agent
@@ -45,6 +47,8 @@ type host struct {
 
 // Open makes the provider that spec describes. It starts nothing.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
+	known := presets[spec.Kind]
+	spec = known.with(spec)
 	if len(spec.Command) == 0 || spec.Command[0] == "" {
 		return nil, swarm.Errorf(swarm.BadInput, "the provider %q has no command", spec.Name).
 			WithHint("write the program that speaks the Agent Client Protocol, and its arguments: command: [gemini, --acp]")
@@ -62,7 +66,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	if err != nil {
 		self = os.Args[0]
 	}
-	return &host{name: spec.Name, argv: spec.Command, dir: opt.Dir, env: env, grace: opt.Grace, self: self, guests: map[string]*guest{}}, nil
+	return &host{name: spec.Name, preset: known, argv: spec.Command, dir: opt.Dir, env: env, grace: opt.Grace, self: self, guests: map[string]*guest{}}, nil
 }
 
 // Turn does one turn of an agent, with the program that did the one before if it is still there.
@@ -98,13 +102,21 @@ func (h *host) Turn(ctx context.Context, r provider.Request, live func(provider.
 	return reply, nil
 }
 
+// arguments are what the program is started with.
+func (h *host) arguments(model string) []string {
+	if h.preset.args == nil {
+		return h.argv
+	}
+	return slices.Concat(h.argv, h.preset.args(model))
+}
+
 // receive finds the program that waits for the agent, or starts one.
 func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
 	env, err := h.env.Of(r.Mark(), r.Env, r.Dir)
 	if err != nil {
 		return nil, err
 	}
-	key, like := r.Run+"\x00"+r.Agent, likeness(r)
+	key, like := r.Run+"\x00"+r.Agent, h.likeness(r)
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -126,7 +138,7 @@ func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
 	}
 	g = newGuest(h, key, like, env)
 	g.begin(t)
-	job := process.Job{Path: path, Argv: h.argv, Dir: r.Dir, Env: env, Talk: true, Grace: h.grace, Run: r.Run, Turn: r.Turn}
+	job := process.Job{Path: path, Argv: h.arguments(r.Model), Dir: r.Dir, Env: env, Talk: true, Grace: h.grace, Run: r.Run, Turn: r.Turn}
 	if err := g.start(job); err != nil {
 		return nil, h.startError(r.Dir, err)
 	}
@@ -183,11 +195,11 @@ func (h *host) Check(ctx context.Context) provider.Health {
 	}
 	ctx, stop := context.WithTimeout(ctx, greetFor)
 	defer stop()
-	health := provider.Health{Found: true}
+	health := provider.Health{Found: true, Path: path}
 	env, err := h.env.Of(process.Mark{}, nil, h.dir)
 	if err == nil {
 		g := newGuest(h, "", "", env)
-		if err = g.start(process.Job{Path: path, Argv: h.argv, Dir: h.dir, Env: env, Talk: true, Grace: h.grace}); err == nil {
+		if err = g.start(process.Job{Path: path, Argv: h.arguments(""), Dir: h.dir, Env: env, Talk: true, Grace: h.grace}); err == nil {
 			err = g.greet(ctx)
 			g.end()
 			health.Version = strings.TrimSpace(g.hello.Info.Name + " " + g.hello.Info.Version)
@@ -200,7 +212,7 @@ func (h *host) Check(ctx context.Context) provider.Health {
 	switch {
 	case ctx.Err() != nil && err != nil:
 		health.Problem = "it does not answer"
-		health.Hint = "see whether it speaks the Agent Client Protocol when it is started as " + strings.Join(h.argv, " ")
+		health.Hint = "see whether it speaks the Agent Client Protocol when it is started as " + strings.Join(h.arguments(""), " ")
 	case errors.As(err, &e):
 		health.Problem, health.Hint = e.Text(), e.Hint
 	case err != nil:
@@ -226,6 +238,9 @@ func (h *host) find(dir string) (string, *swarm.Error) {
 	missing := swarm.Errorf(swarm.NotFound, "the program %q of the provider %q is not there", h.argv[0], h.name)
 	if inFolder {
 		return "", missing.WithHint("a path is taken from the folder in which the task works; correct it, or put the program there")
+	}
+	if h.preset.pack != "" {
+		return "", missing.WithHint("install %s: npm install -g %s; or write where it is: command: [/path/to/%s]", h.preset.title, h.preset.pack, h.preset.program)
 	}
 	return "", missing.WithHint("install it, or write its path; it was looked for in PATH")
 }

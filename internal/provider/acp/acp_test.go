@@ -387,7 +387,7 @@ func TestMisbehaviour(t *testing.T) {
 		"no login":           {"good", "fail -32000 Authentication required", swarm.NotSignedIn, "Authentication required", "sign in"},
 		"a bad key":          {"good", "fail -32603 401 Unauthorized", swarm.NotSignedIn, "401 Unauthorized", "sign in"},
 		"rate limit":         {"good", "fail -32603 Internal error: 429 Too Many Requests", swarm.RateLimited, "429 Too Many Requests", "wait a while"},
-		"another failure":    {"good", "fail -32603 the disk is full", swarm.Other, "the agent failed: the disk is full", ""},
+		"another failure":    {"good", "fail -32603 the disk is full", swarm.NoResult, "the agent failed: the disk is full", "try again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -484,7 +484,8 @@ func TestSecretsStaySecret(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	h := newTheatre(t, "good")
-	if got := h.agent.(provider.Checker).Check(t.Context()); got != (provider.Health{Found: true, Version: "actor 1.2.3"}) {
+	self, _ := os.Executable()
+	if got := h.agent.(provider.Checker).Check(t.Context()); got != (provider.Health{Found: true, Path: self, Version: "actor 1.2.3"}) {
 		t.Errorf("%+v", got)
 	}
 	shell := newTheatre(t, "shell")

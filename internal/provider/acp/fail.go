@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"swarm"
 	"swarm/internal/process"
+	"swarm/internal/provider"
 )
 
 // errGone says that the program is not there any more.
@@ -75,7 +75,7 @@ func (g *guest) gone(stderr []byte) *swarm.Error {
 		return e
 	}
 	return swarm.Errorf(swarm.NoResult, "it ended in the middle of its turn%s", last).
-		WithHint("see whether it speaks the Agent Client Protocol when it is started as %s", strings.Join(g.host.argv, " "))
+		WithHint("see whether it speaks the Agent Client Protocol when it is started as %s", strings.Join(g.host.arguments(""), " "))
 }
 
 func exitCode(state *os.ProcessState) int {
@@ -91,65 +91,30 @@ func exitCode(state *os.ProcessState) int {
 
 // complains makes an error of an agent's own.
 func (g *guest) complains(c *complaint) *swarm.Error {
-	text := c.Message
-	var data struct {
-		Details string `json:"details"`
-		Message string `json:"message"`
-		Kind    string `json:"errorKind"`
-	}
-	if json.Unmarshal(c.Data, &data) == nil {
-		for _, more := range []string{data.Details, data.Message} {
-			if more != "" && !strings.Contains(text, more) {
-				text += ": " + more
-			}
-		}
-	} else if more := plain(c.Data); more != "" {
-		text += ": " + more
-	}
-	e := swarm.Errorf(swarm.Other, "the agent failed: %s", head(strings.Join(strings.Fields(text), " ")))
-	if kind, hint := g.classify(c.Code, text+" "+data.Kind); kind != "" {
+	e := swarm.Errorf(swarm.NoResult, "the agent failed: %v", c).WithHint("try again; with retries: N for the task that is done by itself")
+	if kind, hint := g.classify(c.Code, c.Error()); kind != "" {
 		e.Kind, e.Hint = kind, hint
 	}
 	return e
 }
 
-// signs are the words by which agents say what is wrong: each has its own, and the protocol has none but for a login.
-var signs = []struct {
-	kind  swarm.ErrorKind
-	words []string
-}{
-	{swarm.NotSignedIn, []string{"authentication required", "authentication_failed", "authentication_error", "unauthenticated", "unauthorized", "not logged in",
-		"please run /login", "invalid api key", "invalid x-api-key", "api key is missing", "api key not valid", "incorrect api key", "invalid_api_key", "status 401", "401 "}},
-	{swarm.RateLimited, []string{"rate limit", "rate_limit", "ratelimit", "too many requests", "overloaded", "resource_exhausted", "resource has been exhausted", "exhausted your capacity",
-		"quota", "usage limit", "usage_limit", "capacity", "status 429", "429 ", "status 529", "status: 429"}},
-}
-
-// classify finds the kind of what an agent says, and what to do about it.
+// classify finds the kind of what an agent says, and what to do about it. The protocol itself has a code for a login and no other.
 func (g *guest) classify(code int, text string) (swarm.ErrorKind, string) {
-	text = strings.ToLower(text) + " "
-	if code == 429 {
-		return swarm.RateLimited, waitHint
-	}
-	if code == codeNotSignedIn || code == 401 {
+	_, limit, login := provider.Blame(text)
+	switch {
+	case code == codeNotSignedIn || code == 401 || login:
 		return swarm.NotSignedIn, g.signIn()
-	}
-	for _, s := range signs {
-		for _, word := range s.words {
-			if strings.Contains(text, word) {
-				if s.kind == swarm.NotSignedIn {
-					return s.kind, g.signIn()
-				}
-				return s.kind, waitHint
-			}
-		}
+	case code == 429 || limit:
+		return swarm.RateLimited, "wait a while; with retries: N for the task it is tried again by itself"
 	}
 	return "", ""
 }
 
-const waitHint = "wait a while, or give the task `retries`"
-
 // signIn says how one signs in to the agent, in its own words.
 func (g *guest) signIn() string {
+	if g.host.preset.login != "" {
+		return g.host.preset.login
+	}
 	var ways []string
 	for _, way := range g.hello.Auth {
 		text := way.Name

@@ -43,9 +43,9 @@ type guest struct {
 }
 
 // likeness is what a program was started with that cannot change while it runs.
-func likeness(r provider.Request) string {
+func (h *host) likeness(r provider.Request) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %q", r.Dir, r.Root, r.Door)
+	fmt.Fprintf(&b, "%q %q %q %q", h.arguments(r.Model), r.Dir, r.Root, r.Door)
 	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
 		fmt.Fprintf(&b, " %q=%q", name, r.Env[name])
 	}
@@ -305,7 +305,7 @@ func (g *guest) servers(r provider.Request) []object {
 // choose has the session work with the model that the turn asks for.
 func (g *guest) choose(ctx context.Context, model string) error {
 	s := &g.session
-	if model == "" {
+	if model == "" || g.host.preset.args != nil { // it was started with it
 		return nil
 	}
 	var all []string

@@ -25,16 +25,14 @@ func (t *turn) permit(params json.RawMessage) (any, *complaint) {
 		return nil, &complaint{Code: codeBadParams, Message: "a permission that nobody can read: " + err.Error()}
 	}
 	t.mu.Lock()
-	asked := tool{}
-	if known := t.tools[p.Tool.ID]; known != nil {
-		asked = *known
+	known := t.find(p.Tool.ID)
+	known.learn(p.Tool)
+	if text, _ := p.Tool.made(); blank(known.input) && text != "" {
+		known.input, _ = json.Marshal(text)
 	}
+	asked := *known
 	t.fresh = true
 	t.mu.Unlock()
-	asked.learn(p.Tool)
-	if text, _ := p.Tool.made(); blank(asked.input) && text != "" {
-		asked.input, _ = json.Marshal(text)
-	}
 	allow, reject := p.option("allow_once"), p.option("reject_once")
 	ok, reason := t.may(asked), ""
 	switch {

@@ -157,15 +157,7 @@ func (t *turn) use(u update) {
 	if u.Kind == "tool_call" {
 		t.fresh = true
 	}
-	x := t.tools[u.ID]
-	if x == nil {
-		if len(t.tools) == maxTools {
-			return
-		}
-		x = &tool{}
-		t.tools[u.ID] = x
-		t.used++
-	}
+	x := t.find(u.ID)
 	x.learn(u.toolCall)
 	text, files := u.made()
 	x.files = append(x.files, files...)
@@ -184,12 +176,23 @@ func (t *turn) use(u update) {
 		return
 	}
 	t.fresh = true
-	t.done(u.ID, u.Status == "failed")
+	t.done(u.ID, x, u.Status == "failed")
+}
+
+// find is what is known of a tool. Of more than are remembered nothing is.
+func (t *turn) find(id string) *tool {
+	x := t.tools[id]
+	if x == nil {
+		x = &tool{}
+		if t.used++; len(t.tools) < maxTools {
+			t.tools[id] = x
+		}
+	}
+	return x
 }
 
 // done shows the end of a tool.
-func (t *turn) done(id string, failed bool) {
-	x := t.tools[id]
+func (t *turn) done(id string, x *tool, failed bool) {
 	delete(t.tools, id)
 	t.show(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: x.name, Output: t.hide.String(x.output), Failed: failed}})
 	if !failed {
@@ -248,8 +251,8 @@ func (t *turn) ended(end ending) (spent float64) {
 	t.count()
 	t.flush()
 	for _, id := range slices.Sorted(maps.Keys(t.tools)) { // those that were refused, mostly
-		if t.tools[id].shown {
-			t.done(id, true)
+		if x := t.tools[id]; x.shown {
+			t.done(id, x, true)
 		}
 	}
 	if t.usage != (swarm.Usage{}) {

@@ -56,7 +56,25 @@ type complaint struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-func (c *complaint) Error() string { return c.Message }
+// Error is all that the complaint says: agents put what happened into its data.
+func (c *complaint) Error() string {
+	text := c.Message
+	var data struct {
+		Details string `json:"details"`
+		Message string `json:"message"`
+		Kind    string `json:"errorKind"`
+	}
+	more := []string{plain(c.Data)}
+	if json.Unmarshal(c.Data, &data) == nil {
+		more = []string{data.Details, data.Message, data.Kind}
+	}
+	for _, m := range more {
+		if m != "" && !strings.Contains(text, m) {
+			text += ": " + m
+		}
+	}
+	return head(strings.Join(strings.Fields(text), " "))
+}
 
 // Codes of complaints.
 const (
