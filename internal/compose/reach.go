@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"slices"
+
 	"swarm"
 	"swarm/internal/prompt"
 )
@@ -88,6 +90,14 @@ func (c *compiler) inOrder(sel *selection) []int {
 	return order
 }
 
+// writes says whether the agent may hand work on by mail, so that nobody need read its output.
+func (c *compiler) writes(agent string) bool {
+	return slices.ContainsFunc(c.file.Edges.items, func(e text) bool {
+		from, to, both, _ := arrow(e.value)
+		return from == agent || both && to == agent
+	})
+}
+
 // checkUnused tells of tasks that no pipeline has, of outputs that nobody reads, and of inputs that no prompt asks for.
 func (c *compiler) checkUnused() {
 	if c.failed() {
@@ -109,7 +119,7 @@ func (c *compiler) checkUnused() {
 		switch {
 		case len(listed) > 0 && !listed[t.name]:
 			c.warn(t.key, "the task %q is in no pipeline", t.name).WithHint("add it to one; swarm up %s runs it by itself", t.name)
-		case leads[i] && t.readers == 0:
+		case leads[i] && t.readers == 0 && !c.writes(t.agent):
 			c.notice(t.key, "nobody reads the output of the task %q", t.name).WithHint("write {{output:%s}} in a prompt that comes after it", t.name)
 		}
 		c.checkInputs(t)
