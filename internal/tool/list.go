@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -102,7 +103,7 @@ func (l *listing) folder(path string) (folders []string, err error) {
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(maxSeen)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	slices.Sort(names)
@@ -112,12 +113,9 @@ func (l *listing) folder(path string) (folders []string, err error) {
 			break
 		}
 		at := filepath.Join(path, name)
-		if _, hidden := l.box.inside(at); hidden != nil {
-			continue
-		}
 		info, err := l.root.Lstat(at)
-		if err != nil {
-			continue // gone meanwhile
+		if err != nil || info.IsDir() && l.box.hides(at) {
+			continue // gone meanwhile, or none of the agent's business
 		}
 		shown := strings.ToValidUTF8(strings.Map(visible, at), "\uFFFD")
 		switch {

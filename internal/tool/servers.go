@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -344,6 +345,9 @@ func (s *server) works() {
 	}
 }
 
+// broken are the errors of a link that is gone, or about to be.
+var broken = []error{mcp.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, os.ErrClosed, syscall.EPIPE}
+
 func (s *server) callError(ctx, within context.Context, l *link, tool string, err error) error {
 	refused := refusal(err)
 	switch {
@@ -353,7 +357,7 @@ func (s *server) callError(ctx, within context.Context, l *link, tool string, er
 		return swarm.Errorf(swarm.TimedOut, "the tool server %q did not answer %s in time", s.Name, tool)
 	case refused != nil:
 		return swarm.Errorf(swarm.Other, "the tool server %q refuses %s: %s", s.Name, tool, clip(refused.Message))
-	case errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF) || l.why() != "":
+	case l.why() != "" || slices.ContainsFunc(broken, func(b error) bool { return errors.Is(err, b) }):
 		_ = l.session.Close()
 		<-l.gone
 		l.end()

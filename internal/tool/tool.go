@@ -105,6 +105,11 @@ func (b *Box) findRoot() error {
 			WithHint("write a folder for its work: root: .")
 	}
 	b.o.Root = root
+	hidden := b.o.Hidden
+	b.o.Hidden = nil
+	for _, folder := range hidden {
+		b.o.Hidden = append(b.o.Hidden, resolved(folder))
+	}
 	return nil
 }
 

@@ -300,10 +300,16 @@ func TestHidden(t *testing.T) {
 	d.file(".swarm/token", canary)
 	d.file("work.txt", "x")
 	d.open(Options{Allow: []string{"file_read", "file_write", "file_list"}, Hidden: []string{filepath.Join(d.root, ".swarm")}})
+	if err := os.Symlink(".swarm", filepath.Join(d.root, "state")); err != nil {
+		t.Fatal(err)
+	}
+	d.refused(swarm.Denied, "file_read", "path", "state/token")
+	d.refused(swarm.Denied, "file_write", "path", "state/new/file", "content", "x")
+	d.refused(swarm.Denied, "file_list", "path", "state")
 	d.refused(swarm.Denied, "file_read", "path", ".swarm/token")
 	d.refused(swarm.Denied, "file_write", "path", ".swarm/token", "content", "x")
 	d.refused(swarm.Denied, "file_list", "path", ".swarm")
-	if got := d.must("file_list", "depth", 3); got != "work.txt 1" {
+	if got := d.must("file_list", "depth", 3); got != "state (link)\nwork.txt 1" {
 		t.Error(got)
 	}
 }
