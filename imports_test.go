@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -373,6 +374,9 @@ func list(t *testing.T) []pkg {
 		}
 		if name := d.Name(); dir != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
 			return fs.SkipDir
+		}
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); dir != "." && err == nil {
+			return fs.SkipDir // another module
 		}
 		p, err := build.ImportDir(dir, 0)
 		var none *build.NoGoError

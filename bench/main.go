@@ -32,6 +32,7 @@ type lab struct {
 	dir   string // of its own, removed at the end
 	swarm string // the program
 	floor string // the floors that are programs
+	sdk   string // what asks models by their sellers' own libraries
 	rows  []row
 }
 
@@ -57,6 +58,8 @@ var measurements = []struct {
 	{"lines", (*lab).lines},
 	{"check", (*lab).check},
 	{"open", (*lab).open},
+	{"turns", (*lab).turns},
+	{"crowd", (*lab).crowd},
 }
 
 func measureAll(program, only, dir string) (err error) {

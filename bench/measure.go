@@ -40,7 +40,7 @@ func (l *lab) memory(dir string, argv ...string) (int64, error) {
 func (l *lab) command(dir string, argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SWARM_HOME="+l.home())
+	cmd.Env = append(os.Environ(), "SWARM_HOME="+l.home(), "ANTHROPIC_API_KEY=nobodys-key", "OPENAI_API_KEY=nobodys-key")
 	return cmd
 }
 
