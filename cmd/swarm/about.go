@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -173,7 +175,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look whether everything that swarm needs is there",
-		Long:  "Look at the state folder, git, the compose file and its providers, and say what is missing and what to do about it.\nExits with 2 when something that is needed is missing.",
+		Long:  "Look at the state folder, git, the compose file and its providers, and say what is missing and what to do about it.\nProviders that no agent of the file works with are looked at too, and may be missing. Exits with 2 when something that is needed is missing.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all := a.examine(cmd.Context(), &src)
@@ -208,6 +210,8 @@ type finding struct {
 	Found   string `json:"found,omitempty"`
 	Problem string `json:"problem,omitempty"`
 	Hint    string `json:"hint,omitempty"`
+	Version string `json:"version,omitempty"`   // of a provider's program
+	Signed  string `json:"signed_in,omitempty"` // yes or no
 	Needed  bool   `json:"needed"`
 }
 
@@ -221,53 +225,81 @@ func bad(what string, needed bool, err error) finding {
 }
 
 func (a *app) examine(ctx context.Context, src *source) []finding {
-	var all []finding
 	h, err := a.home()
 	if err == nil {
 		err = h.Make()
 	}
 	if err != nil {
-		return append(all, bad("state folder", true, err))
+		return []finding{bad("state folder", true, err)}
 	}
-	all = append(all, finding{What: "state folder", Found: h.Dir(), Needed: true})
+	all := []finding{{What: "state folder", Found: h.Dir(), Needed: true}}
 	if out, err := exec.CommandContext(ctx, "git", "--version").Output(); err != nil {
 		all = append(all, finding{What: "git", Problem: "not found", Hint: "without it `swarm diff` has nothing to show"})
 	} else {
 		all = append(all, finding{What: "git", Found: strings.TrimSpace(string(out))})
 	}
+	file, b := a.examineFile(src)
+	dir, err := a.dir()
+	if err != nil {
+		return append(all, append(file, bad("folder", true, err))...)
+	}
+	return append(append(all, file...), examineProviders(ctx, b, dir)...)
+}
+
+// examineFile looks at the compose file, and reads it if it can be read.
+func (a *app) examineFile(src *source) ([]finding, *compose.Bundle) {
+	none := &compose.Bundle{}
 	o, err := src.options(a, nil)
 	if err != nil {
-		return append(all, bad("compose file", false, err))
+		return []finding{bad("compose file", false, err)}, none
 	}
 	o.Stdin = func() ([]byte, error) { return nil, nil }
-	if errs, warnings := compose.Check(o); len(errs) > 0 {
-		return append(all, bad("compose file", true, errs[0]))
-	} else {
-		all = append(all, finding{What: "compose file", Found: fmt.Sprintf("%s, %s", o.File, count(len(warnings), "warning")), Needed: true})
+	errs, warnings := compose.Check(o)
+	if len(errs) > 0 {
+		return []finding{bad("compose file", true, errs[0])}, none
 	}
+	all := []finding{{What: "compose file", Found: fmt.Sprintf("%s, %s", o.File, count(len(warnings), "warning")), Needed: true}}
 	b, err := compose.Compile(o)
 	if err != nil {
-		return append(all, bad("plan", false, err))
+		return append(all, bad("plan", false, err)), none
 	}
-	for _, spec := range b.Plan.Providers {
-		all = append(all, examineProvider(ctx, spec, b, o.Dir))
+	return all, b
+}
+
+// examineProviders looks at the providers that the file's agents work with, and at those that they could work with, all at once.
+func examineProviders(ctx context.Context, b *compose.Bundle, dir string) []finding {
+	specs := slices.Clone(b.Plan.Providers)
+	used := len(specs)
+	for _, kind := range compose.Presets() {
+		if !slices.ContainsFunc(specs, func(s swarm.ProviderSpec) bool { return s.Kind == kind && s.BaseURL == "" }) {
+			specs = append(specs, swarm.ProviderSpec{Name: kind, Kind: kind})
+		}
 	}
+	all := make([]finding, len(specs))
+	var looking sync.WaitGroup
+	for i, spec := range specs {
+		looking.Go(func() { all[i] = examineProvider(ctx, spec, b, dir, i < used) })
+	}
+	looking.Wait()
 	return all
 }
 
-func examineProvider(ctx context.Context, spec swarm.ProviderSpec, b *compose.Bundle, dir string) finding {
+func examineProvider(ctx context.Context, spec swarm.ProviderSpec, b *compose.Bundle, dir string, used bool) finding {
 	what := "provider " + spec.Name
 	p, err := agents.Open(spec, providerOptions(spec, b.Bodies, dir))
 	if err != nil {
-		return bad(what, true, err)
+		return bad(what, used, err)
 	}
-	f := finding{What: what, Found: spec.Kind, Needed: true}
+	f := finding{What: what, Found: spec.Kind, Needed: used}
 	if c, ok := p.(provider.Checker); ok {
 		health := c.Check(ctx)
 		f.Found, f.Problem, f.Hint = strings.TrimSpace(spec.Kind+" "+health.Version), health.Problem, health.Hint
+		f.Version, f.Signed = health.Version, health.Signed
 		switch {
-		case health.With != "":
+		case health.With != "" && health.With == strings.ToUpper(health.With):
 			f.Found += ", key in " + health.With
+		case health.With != "":
+			f.Found += ", signed in with " + health.With
 		case health.Problem != "":
 			f.Found += ":"
 		}

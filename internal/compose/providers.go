@@ -76,6 +76,11 @@ func (c *compiler) providerNames() []string {
 // needsDeclaring says of a kind that it can do nothing without its keys.
 func needsDeclaring(kind string) bool { return kind == "command" || kind == "script" || kind == "acp" }
 
+// Presets are the kinds of providers that work without being declared.
+func Presets() []string {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return needsDeclaring(k) || k == "a2a" })
+}
+
 func (c *compiler) knownProvider(name string) bool {
 	return c.file.Providers.find(name) != nil || slices.Contains(kinds, name) && !needsDeclaring(name)
 }
