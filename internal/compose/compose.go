@@ -102,6 +102,10 @@ func Check(o Options) (errs, warnings []*swarm.Error) {
 		c.checkCopies(sel)
 		c.agentsOf(sel)
 	}
+	for _, name := range c.agentNames { // those, too, that nothing selected needs
+		c.provide(c.agents[name], false)
+		c.checkTools(c.agents[name])
+	}
 	c.checkUnused()
 	return c.sortedErrors(), c.sortedWarnings()
 }
