@@ -101,7 +101,7 @@ func (c *counter) call(ctx context.Context, t tool, args json.RawMessage) (*mcp.
 		return nil, badRequest(swarm.Errorf(swarm.BadInput, "the arguments of %s are not one JSON object", t.Name).WithHint("%s", t.usage()))
 	}
 	if err := t.takes.Check(value); err != nil {
-		return refusal(swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %v", t.Name, err).WithHint("%s", t.usage())), nil
+		return refusal(swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %s", t.Name, head(err.Error())).WithHint("%s", t.usage())), nil
 	}
 	agent, err := c.agent()
 	if err != nil {
@@ -112,6 +112,15 @@ func (c *counter) call(ctx context.Context, t tool, args json.RawMessage) (*mcp.
 		return refusal(err), nil
 	}
 	return result(answer), nil
+}
+
+// head is the beginning of a text that may quote all that was sent.
+func head(text string) string {
+	const most = 500
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // safely does the tool. One that breaks down ends neither the server nor the run; somebody is told why, but not the agent.

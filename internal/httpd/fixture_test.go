@@ -76,7 +76,7 @@ func fixtureTools(f *mcp.Server) {
 	})
 	addTool(f, "test_tool_with_logging", `{"type":"object"}`, func(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {
 		for _, words := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
-			if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: words}); err != nil {
+			if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: words}); err != nil { //nolint:staticcheck // the suite still asks for it
 				return nil, err
 			}
 		}
@@ -105,7 +105,7 @@ func fixtureRequests(f *mcp.Server) {
 		if err := json.Unmarshal(r.Params.Arguments, &args); err != nil {
 			return nil, err
 		}
-		answer, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{Messages: []*mcp.SamplingMessage{{Role: "user", Content: text(args.Prompt)}}, MaxTokens: 100})
+		answer, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{Messages: []*mcp.SamplingMessage{{Role: "user", Content: text(args.Prompt)}}, MaxTokens: 100}) //nolint:staticcheck // the suite still asks for it
 		if err != nil {
 			return nil, err
 		}

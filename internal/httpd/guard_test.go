@@ -143,7 +143,7 @@ func looks(t *testing.T, said string, w *httptest.ResponseRecorder, want int) {
 }
 
 // ask sends one request over the network, as an agent.
-func (h *house) ask(t *testing.T, method, agent, session string, body io.Reader) (int, http.Header, string) {
+func (h *house) ask(t testing.TB, method, agent, session string, body io.Reader) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, h.URL()+"/mcp", body)
 	if err != nil {
@@ -303,4 +303,42 @@ func TestRequestsForOthersAreRefused(t *testing.T) {
 			t.Errorf("%q: %s", request, answer.Status)
 		}
 	}
+}
+
+// FuzzBodies: whatever is sent, it is answered, and an error says what it is.
+func FuzzBodies(f *testing.F) {
+	h := open(f)
+	id := h.begin(f, "planner")
+	for _, seed := range []string{
+		``, `{}`, `[]`, `null`, `"x"`, `{"jsonrpc":"2.0"}`, hello, `[` + hello + `]`, "\x00", "{\"id\":1e999}",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/list"}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":null}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"keep"}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"keep","arguments":{"text":"x"}}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"keep","arguments":{"text":"x","text":"y"}}}`,
+		`{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{"name":7}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`,
+		`{"jsonrpc":"2.0","id":7,"result":{}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
+	} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, body string, inSession bool) {
+		if strings.Contains(body, "wa") || strings.Contains(body, `\u`) {
+			return // that could be a call of wait, which is answered when it is taken back
+		}
+		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
+		r.Host = strings.TrimPrefix(h.URL(), "http://")
+		r.Header = http.Header{"Authorization": {"Bearer " + h.tokens.For("planner")}, "Content-Type": {"application/json"}, "Accept": {"*/*"}}
+		if inSession {
+			r.Header.Set(sessionHeader, id)
+		}
+		w := httptest.NewRecorder()
+		h.http.Handler.ServeHTTP(w, r)
+		if w.Code >= 500 || w.Code >= 400 && !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%q: %d %q", body, w.Code, w.Body)
+		}
+	})
 }

@@ -75,14 +75,22 @@ type house struct {
 	faults []error
 }
 
-func open(t *testing.T) *house {
+func open(t testing.TB) *house {
 	t.Helper()
 	return openWith(t, usual)
 }
 
-func openWith(t *testing.T, p patience) *house {
+func openWith(t testing.TB, p patience) *house {
 	t.Helper()
-	h := &house{tokens: NewTokens("run-1"), agents: map[string]*clerk{"planner": newClerk("planner"), "coder": newClerk("coder")}}
+	agents := map[string]*clerk{"planner": newClerk("planner"), "coder": newClerk("coder")}
+	h := openFor(t, p, func(name string) Agent { return agents[name] })
+	h.agents = agents
+	return h
+}
+
+func openFor(t testing.TB, p patience, agent func(name string) Agent) *house {
+	t.Helper()
+	h := &house{tokens: NewTokens("run-1")}
 	s, err := start(Options{
 		Listen:  "127.0.0.1:0",
 		Version: "test",
@@ -91,7 +99,7 @@ func openWith(t *testing.T, p patience) *house {
 			if !ok {
 				return nil, errors.New("nobody")
 			}
-			return h.agents[name], nil
+			return agent(name), nil
 		},
 		Fault: func(err error) {
 			h.mu.Lock()
@@ -114,7 +122,7 @@ func (h *house) told() []error {
 }
 
 // client is a real MCP client of an agent.
-func (h *house) client(t *testing.T, agent string) *mcp.ClientSession {
+func (h *house) client(t testing.TB, agent string) *mcp.ClientSession {
 	t.Helper()
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
 		Endpoint:   h.URL() + "/mcp",
@@ -207,6 +215,10 @@ func TestAnErrorIsAnAnswerThatSaysWhatToWrite(t *testing.T) {
 		if got := said(t, r); !r.IsError || !strings.Contains(got, x.want) {
 			t.Errorf("%s %s: %s, want %s", x.tool, x.args, got, x.want)
 		}
+	}
+	long := strings.Repeat("ü", 100_000)
+	if r, err := call(t, s, "keep", `{"text":"a","`+long+`":1}`); err != nil || !r.IsError || len(said(t, r)) > 1000 {
+		t.Errorf("what was sent comes back whole: %v %.100v", err, r)
 	}
 	for _, x := range []struct{ tool, args, want string }{
 		{"kepe", `{}`, `there is no tool "kepe": did you mean "keep"`},

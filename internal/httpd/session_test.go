@@ -14,7 +14,7 @@ import (
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
 
 // begin opens a session as a program would that never says goodbye.
-func (h *house) begin(t *testing.T, agent string) string {
+func (h *house) begin(t testing.TB, agent string) string {
 	t.Helper()
 	status, head, text := h.ask(t, "POST", agent, "", strings.NewReader(hello))
 	id := head.Get(sessionHeader)
