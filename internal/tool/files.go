@@ -175,7 +175,7 @@ func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
 	if a.Max == 0 || a.Max > maxRead {
 		a.Max = maxRead
 	}
-	text := make([]byte, a.Max)
+	text := make([]byte, min(a.Max, max(0, info.Size()-a.Offset)))
 	n, err := f.ReadAt(text, a.Offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", b.fileError(a.Path, err)

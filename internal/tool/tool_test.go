@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"swarm"
 	"swarm/internal/schema"
@@ -158,6 +160,38 @@ func TestReadLarge(t *testing.T) {
 			t.Error(got)
 		}
 	}
+}
+
+// Read in pieces of any size, a text is what it was.
+func FuzzShown(f *testing.F) {
+	f.Add("héllo\nwörld\n", 4)
+	f.Add("€€€", 5)
+	f.Fuzz(func(t *testing.T, text string, most int) {
+		if most < utf8.UTFMax || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return
+		}
+		for from := 0; from < len(text); {
+			end := min(len(text), from+most)
+			got, err := shown("f", []byte(text[from:end]), int64(from), int64(len(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, note, cut := strings.Cut(got[strings.LastIndexByte(got, '\n')+1:], "read on with offset ")
+			next := len(text)
+			if cut {
+				if _, err := fmt.Sscanf(note, "%d]", &next); err != nil || next <= from || next > end {
+					t.Fatalf("after %d comes %q", from, note)
+				}
+			}
+			if piece := text[from:next]; !strings.HasPrefix(got, strings.TrimSuffix(piece, "\n")) {
+				t.Fatalf("%q is shown as %q", piece, got)
+			}
+			if !cut {
+				return
+			}
+			from = next
+		}
+	})
 }
 
 func TestBadArguments(t *testing.T) {
