@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -23,6 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func serve(how string) int {
+	time.AfterFunc(time.Minute, func() { os.Exit(1) }) // whatever becomes of the test
 	switch how {
 	case "broken":
 		fmt.Fprintln(os.Stderr, "cannot find module 'left-pad'")
