@@ -19,10 +19,10 @@ type Options struct {
 }
 
 // Kinds are the kinds of providers that a compose file may name and that work.
-var Kinds = []string{"command", "script", "anthropic", "openai", "claude-code", "codex", "gemini", "acp"}
+var Kinds = []string{"command", "script", "anthropic", "openai", "claude-code", "codex", "gemini", "opencode", "acp"}
 
 // known are kinds with a name already, and nothing behind it yet.
-var known = []string{"opencode"}
+var known = []string{"a2a"}
 
 // Open makes the provider that spec describes, if its agents are programs or scripts. It starts nothing.
 func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {

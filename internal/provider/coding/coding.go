@@ -23,12 +23,13 @@ import (
 )
 
 // Kinds are the kinds of providers that are opened here.
-var Kinds = []string{"claude-code", "codex"}
+var Kinds = []string{"claude-code", "codex", "opencode"}
 
 // makers is the one table from a kind to who makes it.
 var makers = map[string]func() vendor{
 	"claude-code": func() vendor { return claude{} },
 	"codex":       func() vendor { return &codex{totals: map[string]swarm.Usage{}} },
+	"opencode":    func() vendor { return opencode{} },
 }
 
 // A vendor knows one maker's program: how it is started, what it says, and what it wants of its user. It serves many turns at once.
@@ -68,6 +69,7 @@ type facts struct {
 type launch struct {
 	args  []string
 	env   map[string]string
+	over  map[string]object // settings to be laid over the JSON that is in variables
 	files map[string]string // to be in a folder of the program's own, by name; {folder} in args and env is that folder
 	kept  bool              // the program takes more prompts when it is through with one
 }

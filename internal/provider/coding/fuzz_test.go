@@ -2,6 +2,7 @@ package coding
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 // fuzzListener gives a listener lines of any kind: it must not fall over, must end only with an error that says what it is, and
 // whatever it shows must be text that can be stored.
 func fuzzListener(f *testing.F, kind string) {
-	recordings, _ := filepath.Glob(streams(both[kind], "*.jsonl"))
+	recordings, _ := filepath.Glob(streams(cmp.Or(both[kind], kind), "*.jsonl"))
 	if len(recordings) == 0 {
 		f.Fatal("there are no recordings")
 	}

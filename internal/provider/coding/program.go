@@ -55,6 +55,9 @@ func (a *agent) start(r provider.Request, session, shape string, t *turn, l laun
 		}
 	}
 	env, err := a.env.Of(r.Mark(), added, dir)
+	if err == nil {
+		env, err = lay(env, l.over)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ const actVariable = "CODING_TEST_ACT"
 
 func TestMain(m *testing.M) {
 	if act := os.Getenv(actVariable); act != "" {
-		s := &standIn{in: bufio.NewReader(os.Stdin), codex: len(os.Args) > 1 && os.Args[1] == "exec"}
+		s := &standIn{in: bufio.NewReader(os.Stdin), codex: len(os.Args) > 1 && (os.Args[1] == "exec" || os.Args[1] == "run")}
 		s.play(act)
 		os.Exit(0)
 	}
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // A standIn plays a coding agent: it says what a recording says, or misbehaves.
 type standIn struct {
 	in    *bufio.Reader
-	codex bool
+	codex bool // or opencode: the prompt is all of the input
 }
 
 // prompt is the next that it is given; the end of its input is the end of it.
