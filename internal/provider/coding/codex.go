@@ -98,13 +98,13 @@ type codexEar struct {
 	told   string       // the last thing that went wrong
 }
 
-// A codexLine is one event. What an item holds depends on its type.
+// A codexLine is one event.
 type codexLine struct {
 	Type     string
 	ThreadID string `json:"thread_id"`
 	Message  string
 	Error    struct{ Message string }
-	Item     json.RawMessage
+	Item     codexItem
 	Usage    struct {
 		Input  int64 `json:"input_tokens"`
 		Cached int64 `json:"cached_input_tokens"`
@@ -112,6 +112,7 @@ type codexLine struct {
 	}
 }
 
+// A codexItem is something that the agent does. What it holds depends on its type.
 type codexItem struct {
 	ID, Type, Text, Message, Status string
 	Command                         string
@@ -130,21 +131,16 @@ var codexItems = []string{"agent_message", "reasoning", "command_execution", "fi
 func (e *codexEar) line(line []byte) error {
 	var l codexLine
 	if err := e.understand(line, &l); err != nil {
+		if l.Item.Type != "" && !slices.Contains(codexItems, l.Item.Type) {
+			return nil
+		}
 		return err
 	}
 	switch l.Type {
 	case "thread.started":
 		e.continues(l.ThreadID)
 	case "item.started", "item.updated", "item.completed":
-		var kind struct{ Type string }
-		var i codexItem
-		if err := e.understand(l.Item, &kind); err != nil || !slices.Contains(codexItems, kind.Type) {
-			return err
-		}
-		if err := e.understand(l.Item, &i); err != nil {
-			return err
-		}
-		e.item(&i, l.Type == "item.completed")
+		e.item(&l.Item, l.Type == "item.completed")
 	case "error":
 		e.told = l.Message
 		if status, limit, _ := blameOf(l.Message); limit || status >= 500 {

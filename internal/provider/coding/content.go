@@ -21,11 +21,14 @@ type block struct {
 
 // UnmarshalJSON takes what it understands: what a tool says may be anything.
 func (c *content) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) == nil {
-		*c = content{{Type: "text", Text: text}}
+	if data[0] == '"' {
+		*c = content{{Type: "text"}}
+		return json.Unmarshal(data, &(*c)[0].Text)
+	}
+	if json.Unmarshal(data, (*[]block)(c)) == nil {
 		return nil
 	}
+	*c = nil
 	var blocks []json.RawMessage
 	_ = json.Unmarshal(data, &blocks)
 	for _, raw := range blocks {

@@ -2,6 +2,7 @@ package coding
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,13 +13,20 @@ import (
 
 // What a listener tells its turn. All of it is for those who look while it happens, but for the result.
 
+// errNoJSON is the error of a line that is no JSON, and so none of the stream.
+var errNoJSON = errors.New("no JSON")
+
 // understand reads a line, or a part of it.
 func (t *turn) understand(line []byte, v any) error {
-	if err := json.Unmarshal(line, v); err != nil {
+	var kind *json.UnmarshalTypeError
+	switch err := json.Unmarshal(line, v); {
+	case err == nil:
+		return nil
+	case errors.As(err, &kind):
 		return swarm.Errorf(swarm.Protocol, "%s says what nobody here understands: %v", t.facts.title, err).
 			WithHint("this version of it may be too new or too old; swarm doctor tells which it is")
 	}
-	return nil
+	return errNoJSON
 }
 
 // text is a piece of what the agent says.

@@ -23,10 +23,10 @@ type program struct {
 	hide   *secret.Redactor
 	folder string // for its files, or ""
 	stop   context.CancelFunc
-	over   chan struct{} // closed when nothing of it is left
+	pieces chan piece    // of what it says, on their way to whoever listens
+	over   chan struct{} // closed when nothing of it is left, and all that it said was heard
 	exit   int           // then
-	signal syscall.Signal
-	lost   error // nobody can say how it ended
+	lost   error         // nobody can say how it ended
 	idle   *time.Timer
 
 	mu      sync.Mutex
@@ -35,10 +35,20 @@ type program struct {
 	session string
 }
 
+// A piece is something that a program has said.
+type piece struct {
+	noise bool // on standard error
+	text  string
+}
+
+// maxPieces are held for somebody who is slow to listen, each as long as a pipe holds. A program that has ended is read to its end
+// within its grace, however long it takes to understand it.
+const maxPieces = 128
+
 // start makes a process for a turn and gives it what it has to read.
 func (a *agent) start(r provider.Request, session, shape string, t *turn, l launch, text string) (*program, error) {
 	dir := a.folderOf(r)
-	p := &program{shape: shape, over: make(chan struct{}), session: session}
+	p := &program{shape: shape, pieces: make(chan piece, maxPieces), over: make(chan struct{}), session: session}
 	if err := p.place(&l); err != nil {
 		return nil, err
 	}
@@ -68,7 +78,7 @@ func (a *agent) start(r provider.Request, session, shape string, t *turn, l laun
 	p.hide = secret.New(env, nil)
 	t.attach(p)
 	job := process.Job{Path: path, Argv: append(append([]string{}, a.argv...), l.args...), Dir: dir, Env: env, Input: &text, Talk: l.kept, Grace: a.grace,
-		Run: r.Run, Turn: r.Turn, Stdout: p.said, Stderr: p.noise}
+		Run: r.Run, Turn: r.Turn, Stdout: func(text string) { p.pieces <- piece{false, text} }, Stderr: func(text string) { p.pieces <- piece{true, text} }}
 	if p.proc, err = job.Start(); err != nil {
 		return nil, a.startError(dir, err)
 	}
@@ -117,16 +127,24 @@ func (p *program) clean() {
 
 // wait sees the program to its end.
 func (p *program) wait(ctx context.Context) {
+	drained := make(chan struct{})
+	go func() {
+		for piece := range p.pieces {
+			p.hear(piece)
+		}
+		close(drained)
+	}()
 	state, _, err := p.proc.Wait(ctx)
 	if p.lost = err; err == nil {
 		status := state.Sys().(syscall.WaitStatus)
 		if p.exit = status.ExitStatus(); status.Signaled() {
-			p.signal = status.Signal()
-			p.exit = 128 + int(p.signal) // as shells say it
+			p.exit = 128 + int(status.Signal()) // as shells say it
 		}
 	}
 	p.stop()
 	p.clean()
+	close(p.pieces)
+	<-drained
 	p.mu.Lock()
 	if p.turn != nil && len(p.lines.rest) > 0 {
 		p.turn.last(p.lines.rest)
@@ -145,26 +163,23 @@ func (p *program) gone() bool {
 	}
 }
 
-// said takes what the program writes to standard output. What it says to nobody is dropped.
-func (p *program) said(piece string) {
+// hear takes what the program says. What it says to nobody is dropped.
+func (p *program) hear(said piece) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := p.lines.write(piece, func(line []byte) {
+	if said.noise {
+		if p.turn != nil {
+			p.turn.noise(said.text)
+		}
+		return
+	}
+	err := p.lines.write(said.text, func(line []byte) {
 		if p.turn != nil {
 			p.turn.line(line)
 		}
 	})
 	if err != nil && p.turn != nil {
 		p.turn.abort(err)
-	}
-}
-
-// noise takes what the program writes to standard error.
-func (p *program) noise(piece string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.turn != nil {
-		p.turn.noise(piece)
 	}
 }
 

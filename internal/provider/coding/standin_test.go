@@ -147,7 +147,6 @@ func (s *standIn) misbehave(how string) {
 		forever()
 	case "ignores TERM":
 		signal.Ignore(syscall.SIGTERM)
-		s.say(object{"type": "ready"})
 		fmt.Fprintln(os.Stderr, "ready")
 		forever()
 	case "forks":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -146,7 +147,9 @@ func (a *agent) end(ctx context.Context, p *program, t *turn, atOnce bool) (stop
 	p.mu.Lock()
 	atOnce = atOnce || t.fatal != nil || !t.finished && t.fault == nil
 	p.mu.Unlock()
-	if !atOnce {
+	if atOnce {
+		p.leave()
+	} else {
 		late := time.NewTimer(a.settle)
 		defer late.Stop()
 		select {
@@ -200,14 +203,18 @@ func (t *turn) line(line []byte) {
 	if len(line) == 0 || t.fatal != nil {
 		return
 	}
-	if line[0] != '{' || !json.Valid(line) {
+	if line[0] != '{' {
 		t.noise(string(line) + "\n")
 		return
 	}
-	t.heard = true
 	t.tired.Stop()
-	if err := t.hear.line(line); err != nil {
+	switch err := t.hear.line(line); {
+	case errors.Is(err, errNoJSON):
+		t.noise(string(line) + "\n")
+	case err != nil:
 		t.abort(err)
+	default:
+		t.heard = true
 	}
 }
 

@@ -1,0 +1,30 @@
+package coding
+
+import "testing"
+
+// BenchmarkKeptTurn is a turn of a program that was kept and answers at once: what is ours of a turn, and the way there and back.
+func BenchmarkKeptTurn(b *testing.B) {
+	a := stand(b, "claude-code", "echo")
+	r := request(b, "one")
+	reply, err := a.Turn(b.Context(), r, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Session, r.Fresh = reply.Session, "two"
+	for b.Loop() {
+		if _, err := a.Turn(b.Context(), r, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkNewTurn is a turn in a process of its own, which is this test's program.
+func BenchmarkNewTurn(b *testing.B) {
+	a := stand(b, "codex", "echo")
+	r := request(b, "one")
+	for b.Loop() {
+		if _, err := a.Turn(b.Context(), r, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
