@@ -150,7 +150,7 @@ func settingsOf(s, defaults compose.Settings, file string) (all []setting) {
 		return []setting{
 			{Name: "default_agent", Value: s.DefaultAgent}, {Name: "max_parallel", Value: fmt.Sprint(s.MaxParallel)},
 			{Name: "wait_timeout", Value: s.WaitTimeout.String()}, {Name: "reply_timeout", Value: s.ReplyTimeout.String()},
-			{Name: "approvals.spawn", Value: s.Approvals.Spawn},
+			{Name: "approvals.spawn", Value: s.Approvals.Spawn}, {Name: "approvals.tools", Value: s.Approvals.Tools},
 			{Name: "swarm.max_agents", Value: fmt.Sprint(s.Swarm.MaxAgents)}, {Name: "swarm.max_iterations_per_agent", Value: fmt.Sprint(s.Swarm.MaxIterationsPerAgent)},
 			{Name: "swarm.agent_timeout_seconds", Value: fmt.Sprint(int(s.Swarm.AgentTimeout.Seconds()))},
 			{Name: "swarm.max_messages_per_agent", Value: fmt.Sprint(s.Swarm.MaxMessagesPerAgent)},

@@ -20,6 +20,9 @@ import (
 type Team struct {
 	Agents      []swarm.Agent // in the file's order
 	Providers   []swarm.ProviderSpec
+	Edges       []swarm.Edge
+	Servers     []swarm.ToolServer
+	Approvals   swarm.Approvals
 	Bodies      [][]byte // the texts that they name: roles, scripts
 	Default     string   // who is spoken to when nobody is named; "" = nobody
 	WaitTimeout time.Duration
@@ -64,7 +67,7 @@ type entered struct {
 func Start(ctx context.Context, h *home.Home, start swarm.RunStart, team Team) (*Session, error) {
 	start.Kind = swarm.LineRun
 	p := &swarm.Plan{Kind: swarm.LineRun, Name: start.Name, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: team.Agents, Providers: team.Providers,
-		MaxParallel: team.MaxParallel, Budget: team.Budget, Open: true}
+		Edges: team.Edges, Servers: team.Servers, Approvals: team.Approvals, MaxParallel: team.MaxParallel, Budget: team.Budget, Open: true}
 	r, err := run.Start(ctx, h, start, p, team.Bodies)
 	if err != nil {
 		return nil, err
@@ -164,6 +167,7 @@ func (s *Session) enter(ctx context.Context, text string) (Entry, error) {
 	n := len(s.lines) + 1
 	s.mu.Unlock()
 	f.Plan.Kind, f.Plan.Name, f.Plan.Budget = swarm.LineRun, text, s.team.Budget // who makes a turn knows only the plan that it is of
+	f.Plan.Edges, f.Plan.Approvals = s.team.Edges, s.team.Approvals
 	if err := s.run.Grow(ctx, n, &f.Plan, f.Bodies); err != nil {
 		return Entry{}, err
 	}
