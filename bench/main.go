@@ -60,6 +60,7 @@ var measurements = []struct {
 	{"open", (*lab).open},
 	{"turns", (*lab).turns},
 	{"crowd", (*lab).crowd},
+	{"coding", (*lab).coding},
 }
 
 func measureAll(program, only, dir string) (err error) {

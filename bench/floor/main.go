@@ -2,6 +2,9 @@
 //
 //	floor one              starts one child
 //	floor chain N FILE     starts N children, one after the other, each between two writes to FILE that wait for the disk
+//	floor agents N FILE HOW PROGRAM…
+//	                       has programs do N turns, one after the other, each between two such writes: HOW is new (a program for each,
+//	                       which stays), stays (one for all) or ends (a program for each, which ends)
 //	floor memory PROGRAM…  runs a program and prints how many bytes of memory it had at most; a process is counted with what it
 //	                       was forked from, so this must be small
 package main
@@ -35,6 +38,12 @@ func run(args []string) error {
 			return err
 		}
 		return chain(n, args[2])
+	case len(args) > 4 && args[0] == "agents":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return err
+		}
+		return agents(n, args[2], args[3], args[4:])
 	case len(args) > 1 && args[0] == "memory":
 		cmd := exec.Command(args[1], args[2:]...)
 		if err := cmd.Run(); err != nil {
@@ -43,7 +52,7 @@ func run(args []string) error {
 		_, err := fmt.Println(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * rssUnit)
 		return err
 	}
-	return fmt.Errorf("usage: floor one | floor chain N FILE | floor memory PROGRAM [ARGUMENT…]")
+	return fmt.Errorf("usage: floor one | floor chain N FILE | floor agents N FILE HOW PROGRAM [ARGUMENT…] | floor memory PROGRAM [ARGUMENT…]")
 }
 
 // child starts `true` with three pipes: a prompt goes in, output and errors come out.

@@ -1,0 +1,92 @@
+// Command standin stands in for a coding agent that takes no time: it says what a real one has said, and notes when it was there
+// and when it had said all.
+//
+//	standin stays|ends LEDGER RECORDING [ARGUMENT…]
+//
+// One that stays answers each line on its standard input with what the recording says up to its first result, as Claude Code does;
+// one that ends reads its prompt, answers it and exits, as Codex does. Whatever follows is for a real one.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+)
+
+func main() {
+	there := time.Now()
+	if err := run(os.Args[1:], there); err != nil {
+		fmt.Fprintln(os.Stderr, "standin:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, there time.Time) error {
+	if len(args) < 3 {
+		return errors.New("usage: standin stays|ends LEDGER RECORDING")
+	}
+	if slices.Contains(args, "--version") || slices.Contains(args, "status") { // it is looked at before there is a turn
+		_, err := fmt.Println("1.0 (stand-in)")
+		return err
+	}
+	ledger, err := os.OpenFile(args[1], os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	recording, err := os.ReadFile(args[2])
+	if err != nil {
+		return err
+	}
+	if args[0] == "ends" {
+		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+			return err
+		}
+		return answer(ledger, recording, there)
+	}
+	for in := bufio.NewReader(os.Stdin); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		heard := time.Now()
+		if !there.IsZero() {
+			heard, there = there, time.Time{} // the first time it was started for it
+		}
+		if err := answer(ledger, oneTurn(recording, line), heard); err != nil {
+			return err
+		}
+	}
+}
+
+// oneTurn is the recording's first turn, in a session of this process's own, behind the message that it answers.
+func oneTurn(recording, message []byte) []byte {
+	const recorded = "00000000-0000-4000-8000-000000000001"
+	own := fmt.Sprintf("00000000-0000-4000-8000-%012d", os.Getpid())
+	said := slices.Clone(message)
+	for line := range bytes.Lines(recording) {
+		said = append(said, bytes.ReplaceAll(line, []byte(recorded), []byte(own))...)
+		var l struct{ Type string }
+		if json.Unmarshal(line, &l) == nil && l.Type == "result" {
+			break
+		}
+	}
+	return said
+}
+
+// answer says it all in one piece, and notes when that was.
+func answer(ledger *os.File, said []byte, heard time.Time) error {
+	if _, err := os.Stdout.Write(said); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(ledger, "%d %d\n", heard.UnixNano(), time.Now().UnixNano())
+	return err
+}

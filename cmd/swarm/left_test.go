@@ -1,0 +1,101 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"swarm"
+)
+
+// newStubbornPlace is a place whose agents do everything to stay.
+func newStubbornPlace(t *testing.T) *place {
+	t.Helper()
+	p := &place{T: t, dir: t.TempDir(), env: []string{"ANTHROPIC_API_KEY=nobodys-key"}}
+	p.home = filepath.Join(p.dir, "home")
+	p.check(os.CopyFS(p.dir, os.DirFS(filepath.Join("testdata", "stubborn"))))
+	t.Cleanup(func() {
+		for pid := range p.inside() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return p
+}
+
+// inside are the living processes that work in the place, whatever their environment says, and what they are.
+func (p *place) inside() map[int]string {
+	found := map[int]string{}
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		if dir, err := os.Readlink(link); err != nil || dir != p.dir {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		found[pid] = strings.ReplaceAll(string(name), "\x00", " ")
+	}
+	return found
+}
+
+// Whether somebody cancels a run or its time is over: when `swarm up` has ended there is nobody any more, however much the agents
+// wanted to stay.
+func TestCancelledAndTimedOutRunsLeaveNobody(t *testing.T) {
+	runs := 10
+	if long {
+		runs = 200
+	}
+	const atOnce = 10
+	for done := 0; done < runs && !t.Failed(); done += atOnce {
+		var all []*driving
+		for i := range atOnce {
+			p, args := newStubbornPlace(t), []string{"up"}
+			if i%2 == 1 {
+				args = append(args, "--set", "tasks.hang.timeout=500ms")
+			}
+			all = append(all, p.drives(args...))
+		}
+		for i, d := range all {
+			if i%2 == 0 {
+				d.until(swarm.TurnTool)
+				d.runs(0, "cancel", "@last")
+			}
+		}
+		for i, d := range all {
+			if code := d.ends(); code != 1 {
+				t.Errorf("run %d exited with %d: %s", i, code, d.stderr.String())
+			}
+			if found := d.inside(); len(found) > 0 {
+				t.Errorf("run %d has left %v", i, found)
+			}
+		}
+	}
+}
+
+// Nobody can do anything for the agents' end when `swarm` is killed; the next command does.
+func TestKilledRunsLeaveNobodyBehindTheNextCommand(t *testing.T) {
+	runs := 2
+	if long {
+		runs = 20
+	}
+	for range runs {
+		p := newStubbornPlace(t)
+		d := p.drives("up")
+		d.until(swarm.TurnTool)
+		d.kill()
+		if found := p.inside(); len(found) < 6 {
+			t.Errorf("two agents with two children each were to stay, and there are %v", found)
+		}
+		if status := p.list()[0].Status; status != swarm.Interrupted {
+			t.Errorf("the run is %s", status)
+		}
+		if found := p.inside(); len(found) > 0 {
+			t.Errorf("after the next command there are still %v", found)
+		}
+	}
+}
