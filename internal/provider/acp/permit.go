@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,8 +13,20 @@ import (
 // ourServer is what agents know our own MCP server by.
 const ourServer = "swarm"
 
-// ours is how agents name a tool of our server: Claude's, opencode's and Codex's way, and Gemini's.
-var ours = regexp.MustCompile(`^(?:(?:mcp__swarm__|swarm_|swarm/)[a-z_]+|[a-z_]+ \(swarm MCP Server\))$`)
+// isOurs says whether a tool is one of our server, by how agents name them: Claude's, opencode's and Codex's way, and Gemini's.
+func isOurs(name string) bool {
+	for _, before := range []string{"mcp__swarm__", "swarm_", "swarm/"} {
+		if rest, found := strings.CutPrefix(name, before); found && isName(rest) {
+			return true
+		}
+	}
+	rest, found := strings.CutSuffix(name, " (swarm MCP Server)")
+	return found && isName(rest)
+}
+
+func isName(text string) bool {
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
 
 // permit answers whether the agent may do something. It is never allowed for good: an agent would write that into the user's
 // settings.
@@ -78,7 +89,7 @@ func (t *turn) may(x tool) bool {
 	if slices.Contains(t.r.Tools, x.name) || x.kind != "" && slices.Contains(t.r.Tools, x.kind) {
 		return true
 	}
-	return ours.MatchString(x.name) && x.kind != "execute"
+	return isOurs(x.name) && x.kind != "execute"
 }
 
 // consult asks a person.

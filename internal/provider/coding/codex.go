@@ -143,7 +143,7 @@ func (e *codexEar) line(line []byte) error {
 		e.item(&l.Item, l.Type == "item.completed")
 	case "error":
 		e.told = l.Message
-		if status, limit, _ := blameOf(l.Message); limit || status >= 500 {
+		if status, limit, _ := provider.Blame(l.Message); limit || status >= 500 {
 			e.waits(l.Message)
 		} else {
 			e.noise(l.Message + "\n")

@@ -50,6 +50,11 @@ type listener interface {
 	line(line []byte) error
 }
 
+// A mutterer is a listener that understands what its program writes to standard error, too: in pieces that need not be lines.
+type mutterer interface {
+	mutters(piece string)
+}
+
 // A lookup finds a variable in the environment that the program is given.
 type lookup func(name string) string
 

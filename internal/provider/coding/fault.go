@@ -2,11 +2,10 @@ package coding
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"swarm"
+	"swarm/internal/provider"
 )
 
 // Hints that stand in more than one place.
@@ -15,35 +14,12 @@ const (
 	tryAgain = "try again; with retries: N for the task that is done by itself"
 )
 
-// Programs that give no status say in words what their model's server has answered. These are the words that were seen, or that
-// their sources hold; they are looked for here and nowhere else.
-var (
-	tellsStatus = regexp.MustCompile(`(?i)\b(?:status|http|error|code)\b[ :=("]*([345]\d\d)\b`)
-	tellsLimit  = regexp.MustCompile(`(?i)too many requests|rate.?limit|(usage|hourly|weekly|session).limit|limit reached|quota|overloaded|high demand|at capacity|resource.?exhausted|credit balance`)
-	tellsLogin  = regexp.MustCompile(`(?i)unauthorized|not (logged|signed) in|/login\b|(log|sign) in again|(invalid|incorrect|missing).{0,10}api.?key|missing environment variable: .{0,40}(key|token)|authentication.{0,10}(failed|error|required)|(token|login) (has |is )?expired`)
-)
-
-// blameOf reads out of a text what the model's server has said: a status, or 0, and whether it was too busy or wanted a login.
-func blameOf(text string) (status int, limit, login bool) {
-	if found := tellsStatus.FindStringSubmatch(text); found != nil {
-		status, _ = strconv.Atoi(found[1])
-	}
-	switch status {
-	case 429, 503, 529:
-		return status, true, false
-	case 401, 403:
-		return status, false, true
-	}
-	limit = tellsLimit.MatchString(text)
-	return status, limit, !limit && tellsLogin.MatchString(text)
-}
-
 // blamed is the error of a program that says that it failed: status is what its model's server answered, 0 = it does not say.
 func (t *turn) blamed(status int, text string) *swarm.Error {
 	said := t.facts.title + " failed" + quoted(text)
 	limit, login := status == 429 || status == 503 || status == 529, status == 401 || status == 403
 	if status == 0 {
-		_, limit, login = blameOf(text)
+		_, limit, login = provider.Blame(text)
 	}
 	switch {
 	case limit:

@@ -18,9 +18,13 @@ type opencode struct{}
 func (opencode) facts() facts {
 	return facts{
 		title: "opencode", program: "opencode", pack: "opencode-ai",
-		login:  "run `opencode auth login`, or set the variable that holds your key and name it in `env` of the provider",
-		keys:   []string{"OPENCODE_API_KEY"},
-		usual:  map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1"}, // a team's programs do not change under it
+		login: "run `opencode auth login`, or set the variable that holds your key and name it in `env` of the provider",
+		keys:  []string{"OPENCODE_API_KEY"},
+		usual: map[string]string{
+			"OPENCODE_DISABLE_AUTOUPDATE": "1", // a team's programs do not change under it
+			// Only its log says that it tries again, which may be for minutes.
+			"OPENCODE_PRINT_LOGS": "1", "OPENCODE_LOG_LEVEL": "ERROR",
+		},
 		outer:  []string{"OPENCODE_PID", "OPENCODE_CLIENT", "OPENCODE_ROUTE", "OPENCODE_WORKSPACE_ID"},
 		forgot: "Session not found",
 	}
@@ -98,9 +102,18 @@ func (opencode) listen(t *turn) listener { return &opencodeEar{turn: t} }
 // An opencodeEar hears opencode in one turn.
 type opencodeEar struct {
 	*turn
-	newest string       // what the agent said last
-	denied *swarm.Error // what it was not allowed, first
-	sum    swarm.Usage  // of the steps so far
+	newest  string       // what the agent said last
+	denied  *swarm.Error // what it was not allowed, first
+	sum     swarm.Usage  // of the steps so far
+	failing bool         // it has failed to reach its model, and has said nothing since
+}
+
+// mutters hears the log. It waits longer after each failure, and has patience for all of them together.
+func (e *opencodeEar) mutters(piece string) {
+	if !e.failing && strings.Contains(piece, `message="stream error"`) {
+		e.failing = true
+		e.tired.Reset(e.patience)
+	}
 }
 
 // An opencodeLine is one event: a part of a message, or an error.
@@ -140,6 +153,7 @@ func (e *opencodeEar) line(line []byte) error {
 	if err := e.understand(line, &l); err != nil {
 		return err
 	}
+	e.failing = false
 	e.continues(l.SessionID)
 	switch part := &l.Part; l.Type {
 	case "text":

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"swarm"
 	"swarm/internal/modeltest"
@@ -142,5 +143,33 @@ func TestRealOpencodeKeepsTheUsersRules(t *testing.T) {
 				t.Errorf("%q, %v, %v", reply.Output, err, missing)
 			}
 		})
+	}
+}
+
+// TestOpencodeThatTriesAgain: only its log says so, and its patience is for all tries together.
+func TestOpencodeThatTriesAgain(t *testing.T) {
+	a, err := open(swarm.ProviderSpec{Name: "o", Kind: "opencode"}, provider.Options{Environ: []string{"PATH=/bin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.patient = time.Hour
+	turn := a.newTurn(provider.Request{}, func(provider.Delta) {}, false)
+	failed := `timestamp=2026-01-01T00:00:00.000Z level=ERROR message="stream error" error.error="AI_APICallError: slow down"` + "\n"
+	turn.noise("level=ERROR message=\"something else\"\n")
+	if turn.tired.Stop() {
+		t.Error("it is waited for, and it does not wait")
+	}
+	turn.noise(failed)
+	if !turn.tired.Stop() {
+		t.Error("it is not waited for")
+	}
+	turn.noise(failed)
+	if turn.tired.Stop() {
+		t.Error("the second try begins the wait anew")
+	}
+	turn.line([]byte(`{"type":"text","sessionID":"s","part":{"text":"there it is"}}`))
+	turn.noise(failed)
+	if !turn.tired.Stop() {
+		t.Error("after it has said something it is not waited for")
 	}
 }

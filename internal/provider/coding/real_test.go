@@ -307,7 +307,7 @@ func TestRealTrouble(t *testing.T) {
 	}{
 		"rate limit":     {answer: modeltest.Answer{Status: 429, Message: "slow down", After: "3600"}, want: swarm.RateLimited},
 		"not a good key": {answer: modeltest.Answer{Status: 401, Message: "invalid key " + modelKey}, want: swarm.NotSignedIn},
-		"without a key":  {keyless: true, want: swarm.NotSignedIn},
+		"without a key":  {answer: modeltest.Answer{Status: 401, Message: "no key"}, keyless: true, want: swarm.NotSignedIn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachReal(t, []modeltest.Answer{c.answer}, func(d *desk) {

@@ -248,6 +248,9 @@ func (t *turn) noise(text string) {
 	text = t.shown(provider.DeltaStderr, text)
 	_, _ = t.stderr.Write([]byte(text))
 	t.emit(provider.DeltaStderr, text)
+	if m, ok := t.hear.(mutterer); ok {
+		m.mutters(text)
+	}
 }
 
 // shown is what of a piece of a text may be shown now.
