@@ -246,7 +246,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	if d.options.Replay != nil {
 		d.hand.Recorded = d.options.Replay.Turn
 	} else {
-		d.door = &door{office: d.hand.Office, tokens: tokens, version: d.start.Version, fault: func(err error) { _ = d.notice(ctx, err.Error(), "") }}
+		d.door = &door{office: d.hand.Office, tokens: tokens, version: d.start.Version, fault: func(err error) { _ = d.notice(ctx, redactor.String(err.Error()), "") }}
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.hand.Toolbox = d.toolbox
