@@ -20,6 +20,9 @@ type Envelope struct {
 // An EnvelopeKind says whether an envelope gives its receiver a turn.
 type EnvelopeKind string
 
+// User is who a person's envelopes are from.
+const User = "user"
+
 // The kinds of envelopes.
 const (
 	Handoff EnvelopeKind = "handoff" // gives the receiver a turn

@@ -74,6 +74,10 @@ const (
 	HandoffStored    EventKind = "handoff_stored"    // [Envelope], addressed to its receiver; Agent and Turn are the sender's
 	HandoffConsumed  EventKind = "handoff_consumed"  // [Inputs]: the turn took these envelopes out of its agent's inbox
 	HandoffReturned  EventKind = "handoff_returned"  // [Return]: nobody will ever read the envelope
+	ReplyOverdue     EventKind = "reply_overdue"     // [Overdue]: a required reply has not come; the receiver was reminded, or nobody waits any more
+	AgentEnded       EventKind = "agent_ended"       // [Reason]: it has no turn any more, and gets no mail
+	WaitBegan        EventKind = "wait_began"        // [AgentWait]: in its turn, the agent waits for others
+	WaitEnded        EventKind = "wait_ended"        // [AgentWait]
 	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer
 	ApprovalAnswered EventKind = "approval_answered" // [ApprovalAnswer]
 	ArtifactStored   EventKind = "artifact_stored"   // [Artifact]
@@ -85,6 +89,9 @@ const (
 
 // Receivers that are not agents or loops.
 const ToControl = "ctl" // whoever obeys control
+
+// ToAgents is the receiver of every agent's mail: whoever reads it is given all of them.
+const ToAgents = "@"
 
 // ToAgent is the receiver of an agent's mail.
 func ToAgent(name string) string { return "@" + name }
@@ -231,6 +238,18 @@ type ApprovalAnswer struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Overdue says of an envelope that the reply it requires has not come.
+type Overdue struct {
+	ID   string `json:"id"`
+	Over bool   `json:"over,omitempty"` // it is not waited for any more
+}
+
+// An AgentWait is whom an agent waits for in its turn.
+type AgentWait struct {
+	For    []string `json:"for"`
+	Reason string   `json:"reason,omitempty"` // how it ended, when not well
+}
+
 // A Return is why an envelope came back.
 type Return struct {
 	ID     string `json:"id"`
@@ -267,6 +286,7 @@ type CallEnd struct {
 	Session  string    `json:"session,omitempty"` // to continue it
 	Inputs   Inputs    `json:"inputs,omitzero"`   // the mail it consumed
 	Verdicts []Verdict `json:"verdicts,omitempty"`
+	Done     bool      `json:"done,omitempty"` // the agent reports that its work is done
 	Kept     bool      `json:"kept,omitempty"` // it was not done now, but in the run that this one tries again
 }
 

@@ -29,6 +29,7 @@ type Plan struct {
 	Approvals   Approvals      `json:"approvals,omitzero"`     // what a person is asked
 	MaxParallel int            `json:"max_parallel,omitempty"` // turns at once; 0 = no limit
 	Budget      Budget         `json:"budget,omitzero"`
+	Team        *Team          `json:"team,omitempty"`  // of a team: how it works; it has no tasks
 	Stdin       Hash           `json:"stdin,omitempty"` // what {{STDIN}} stands for
 	Open        bool           `json:"open,omitempty"`  // more may be added: a REPL session
 }
@@ -147,7 +148,35 @@ type Edge struct {
 // Approvals say what happens when an agent may do something only if it is allowed: ask a person, auto, or deny; "" is ask.
 type Approvals struct {
 	Tools string `json:"tools,omitempty"` // a tool that its program wants to use
+	Spawn string `json:"spawn,omitempty"` // a new agent, or a new edge
 }
+
+// A Team is how agents work that live on and hand work to each other: each has a turn when it has mail.
+type Team struct {
+	Lead         string        `json:"lead"` // the orchestrator: when it is done, the run is
+	Mode         TeamMode      `json:"mode"`
+	Phase        Phase         `json:"phase"`
+	ReplyTimeout time.Duration `json:"reply_timeout,omitempty"` // how long a required reply is waited for
+	MaxAgents    int           `json:"max_agents,omitempty"`
+}
+
+// A TeamMode says when a team is through.
+type TeamMode string
+
+// The modes.
+const (
+	AutoMode        TeamMode = "AUTO"        // when everybody is idle and nothing is open
+	InteractiveMode TeamMode = "INTERACTIVE" // when a person says so
+)
+
+// A Phase says what agents may do to files.
+type Phase string
+
+// The phases.
+const (
+	PlanningPhase       Phase = "PLANNING"       // write under docs/ only
+	ImplementationPhase Phase = "IMPLEMENTATION" // write in their folders
+)
 
 // A ToolServer is an MCP server: a program that is spoken to over its standard input and output, or a URL.
 type ToolServer struct {
