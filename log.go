@@ -16,7 +16,8 @@ type Log interface {
 	// Append writes the batch whole or not at all and returns the events' numbers when it is on disk. An event whose key is
 	// there already, with the same body, is not written again and has its old number; with another body it is ErrConflict.
 	Append(ctx context.Context, b Batch) ([]int64, error)
-	// Read returns up to limit events after a number, in order: all of them, or those for the given receivers.
+	// Read returns up to limit events after a number, in order: all of them, or those for the given receivers; [ToAgents] is
+	// every agent.
 	Read(after int64, limit int, to ...string) ([]Event, error)
 	// Find returns the event with this key.
 	Find(key string) (Event, bool, error)

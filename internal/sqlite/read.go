@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,7 +124,11 @@ func (l *Log) Read(after int64, limit int, to ...string) ([]swarm.Event, error) 
 		for _, to := range to {
 			args = append(args, to)
 		}
-		sql := sqlEvents + "seq>? AND rcv IN (?" + strings.Repeat(",?", len(to)-1) + ") ORDER BY seq LIMIT ?"
+		some := "rcv IN (?" + strings.Repeat(",?", len(to)-1) + ")"
+		if slices.Contains(to, swarm.ToAgents) {
+			some = "(" + some + " OR rcv GLOB '" + swarm.ToAgents + "*')"
+		}
+		sql := sqlEvents + "seq>? AND " + some + " ORDER BY seq LIMIT ?"
 		es, err = r.events(nil, limit, sql, append(args, int64(limit))...)
 		return err
 	})
@@ -148,12 +153,12 @@ func (l *Log) backfill(r *conn, after int64) error {
 			return err
 		}
 		for _, e := range es {
-			b := boxes[e.To]
-			if b == nil {
-				b = &box{floor: after}
-				boxes[e.To] = b
+			for _, to := range receivers(e.To) {
+				if boxes[to] == nil {
+					boxes[to] = &box{floor: after}
+				}
+				boxes[to].add(e)
 			}
-			b.add(e)
 			from = e.Seq
 		}
 		if len(es) < page {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,11 +105,22 @@ func (t *tail) deliver(es []swarm.Event) {
 		t.upto = e.Seq
 		t.all.add(e)
 		t.wake("")
-		if e.To != "" {
-			t.box(e.To).add(e)
-			t.wake(e.To)
+		for _, to := range receivers(e.To) {
+			t.box(to).add(e)
+			t.wake(to)
 		}
 	}
+}
+
+// receivers are those who are given what is addressed to one: an agent's mail is also that of whoever reads all agents'.
+func receivers(to string) []string {
+	switch {
+	case to == "":
+		return nil
+	case len(to) > len(swarm.ToAgents) && strings.HasPrefix(to, swarm.ToAgents):
+		return []string{to, swarm.ToAgents}
+	}
+	return []string{to}
 }
 
 func (t *tail) box(to string) *box {
@@ -144,6 +156,7 @@ func (t *tail) read(after int64, limit int, to []string) (es []swarm.Event, ok b
 	}
 	if len(to) > 1 {
 		slices.SortFunc(es, func(a, b swarm.Event) int { return int(a.Seq - b.Seq) })
+		es = slices.CompactFunc(es, func(a, b swarm.Event) bool { return a.Seq == b.Seq }) // an agent's mail, asked for by its name and with all agents'
 	}
 	return es[:min(limit, len(es))], true
 }

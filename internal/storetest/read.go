@@ -42,6 +42,21 @@ var readTests = []test{
 			want(t, who+": two after 3", texts(es), "[x2 z1]")
 		}
 	}},
+	{"every agent's mail", func(t *testing.T, o Opener) {
+		writer := open(t, o)
+		add(t, writer, swarm.Batch{Events: []swarm.Event{to(swarm.ToAgent("a"), "a1"), to("x", "x1"), to(swarm.ToAgent("b"), "b1"), notice("nobody's")}})
+		reopened := open(t, o)
+		wake, off := reopened.Watch(swarm.ToAgents)
+		defer off()
+		add(t, writer, swarm.Batch{Events: []swarm.Event{to(swarm.ToAgent("b"), "b2"), to("x", "x2")}})
+		<-wake
+		for who, l := range map[string]swarm.Log{"who wrote": writer, "another": reopened, "a third": open(t, o)} {
+			want(t, who+": all", texts(read(t, l, swarm.ToAgents)), "[a1 b1 b2]")
+			want(t, who+": all and x", texts(read(t, l, "x", swarm.ToAgents)), "[a1 x1 b1 b2 x2]")
+			want(t, who+": all and b", texts(read(t, l, swarm.ToAgents, swarm.ToAgent("b"))), "[a1 b1 b2]")
+			want(t, who+": b", texts(read(t, l, swarm.ToAgent("b"))), "[b1 b2]")
+		}
+	}},
 	{"an own append is there when it returns", func(t *testing.T, o Opener) {
 		l := open(t, o)
 		_, stop := l.Watch()
