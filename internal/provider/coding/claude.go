@@ -21,9 +21,8 @@ func (claude) facts() facts {
 		login: "run `claude` and type /login, or set ANTHROPIC_API_KEY",
 		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
 		usual: map[string]string{
-			"CLAUDE_CODE_MAX_RETRIES": "3", // of its own it tries for minutes, and holds the turn for as long
-			// Whatever happens between turns is nobody's: no turn has it in the log, and no budget counts it.
-			"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+			"CLAUDE_CODE_MAX_RETRIES":              "3", // of its own it tries for minutes, and holds the turn for as long
+			"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1", // see betweenTurns
 			"CLAUDE_CODE_DISABLE_CRON":             "1",
 			"ENABLE_TOOL_SEARCH":                   "false", // our tools are few, and are to be seen at once
 		},
@@ -35,9 +34,13 @@ func (claude) facts() facts {
 // ourServer tells Claude Code of our tools. The variables are filled in by itself, so that the token stands in no argument.
 const ourServer = `{"mcpServers":{"swarm":{"type":"http","url":"${SWARM_URL}/mcp","headers":{"Authorization":"Bearer ${SWARM_AGENT_TOKEN}"}}}}`
 
+// betweenTurns are the tools by which Claude Code would wake up by itself. Whatever it did then is nobody's: no turn has it in the log,
+// and no budget counts it.
+const betweenTurns = "ScheduleWakeup,Monitor"
+
 func (claude) launch(r provider.Request, session string) launch {
 	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
-		"--replay-user-messages", "--permission-mode", "acceptEdits"}
+		"--replay-user-messages", "--permission-mode", "acceptEdits", "--disallowedTools=" + betweenTurns}
 	if r.Model != "" {
 		args = append(args, "--model="+r.Model)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,7 +23,8 @@ type program struct {
 	shape  string // what must be the same for another turn to be done by it
 	hide   *secret.Redactor
 	folder string // for its files, or ""
-	stop   context.CancelFunc
+	cancel context.CancelFunc
+	made   atomic.Bool   // it was made to end
 	pieces chan piece    // of what it says, on their way to whoever listens
 	over   chan struct{} // closed when nothing of it is left, and all that it said was heard
 	exit   int           // then
@@ -83,8 +85,8 @@ func (a *agent) start(r provider.Request, session, shape string, t *turn, l laun
 		return nil, a.startError(dir, err)
 	}
 	started = true
-	ctx, stop := context.WithCancel(context.Background())
-	p.stop = stop
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
 	go p.wait(ctx)
 	return p, nil
 }
@@ -141,7 +143,7 @@ func (p *program) wait(ctx context.Context) {
 			p.exit = 128 + int(status.Signal()) // as shells say it
 		}
 	}
-	p.stop()
+	p.cancel()
 	p.clean()
 	close(p.pieces)
 	<-drained
@@ -151,6 +153,14 @@ func (p *program) wait(ctx context.Context) {
 	}
 	p.mu.Unlock()
 	close(p.over)
+}
+
+// stop makes the program end. It does not wait for it.
+func (p *program) stop() {
+	if !p.gone() {
+		p.made.Store(true)
+	}
+	p.cancel()
 }
 
 // gone says that the program has ended.

@@ -115,35 +115,38 @@ func (a *agent) finish(ctx context.Context, p *program, t *turn, kept bool) (pro
 	case <-t.ended:
 	case <-p.over:
 	case <-ctx.Done():
+		p.stop() // at once, before anything is waited for
 	case <-t.tired.C:
 		exhausted = true
 	}
 	t.tired.Stop()
-	ok := func() bool { p.mu.Lock(); defer p.mu.Unlock(); return t.finished && t.fault == nil && t.fatal == nil }
-	if kept && ok() {
+	p.mu.Lock()
+	good := t.good()
+	p.mu.Unlock()
+	if kept && ctx.Err() == nil && good {
 		p.leave()
 		p.session = t.session
 		a.keep(t.request, p)
 		return t.reply(0), nil
 	}
-	stopped := a.end(ctx, p, t, exhausted || kept)
+	a.end(ctx, p, t, exhausted || kept)
 	p.leave()
 	t.flush()
 	reply := t.reply(p.exit)
-	if stopped && ctx.Err() == nil {
+	if p.made.Load() && ctx.Err() == nil {
 		reply.Exit = 0 // that it was made to end says nothing about it
 	}
 	if exhausted {
 		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.title).WithHint(comeBack)
 	}
-	if err := t.verdict(ctx, p, stopped); err != nil {
-		return reply, err
-	}
-	return reply, nil
+	return reply, t.verdict(ctx, p)
 }
 
+// good says that the program has done what it was asked.
+func (t *turn) good() bool { return t.finished && t.fault == nil && t.fatal == nil }
+
 // end sees the program to its end: it has some time to come to it by itself if it has said all, and none at all otherwise.
-func (a *agent) end(ctx context.Context, p *program, t *turn, atOnce bool) (stopped bool) {
+func (a *agent) end(ctx context.Context, p *program, t *turn, atOnce bool) {
 	p.mu.Lock()
 	atOnce = atOnce || t.fatal != nil || !t.finished && t.fault == nil
 	p.mu.Unlock()
@@ -158,24 +161,22 @@ func (a *agent) end(ctx context.Context, p *program, t *turn, atOnce bool) (stop
 		case <-late.C:
 		}
 	}
-	stopped = !p.gone()
 	p.stop()
 	<-p.over
-	return stopped
 }
 
-// verdict is how a turn has failed, if it has. The program has ended; stopped says that it was made to.
-func (t *turn) verdict(ctx context.Context, p *program, stopped bool) error {
+// verdict is how a turn has failed, if it has. The program has ended.
+func (t *turn) verdict(ctx context.Context, p *program) error {
 	name := t.facts.title
 	switch {
+	case t.good() && p.made.Load():
+		return nil
+	case ctx.Err() != nil && !t.good():
+		return provider.CutError(ctx)
 	case t.fatal != nil:
 		return t.fatal
 	case t.fault != nil:
 		return t.fault
-	case t.finished && stopped:
-		return nil
-	case ctx.Err() != nil && stopped:
-		return provider.CutError(ctx)
 	case p.lost != nil:
 		return &swarm.Error{Kind: swarm.Other, Msg: "nobody can say how " + name + " ended", Err: p.lost}
 	case p.exit > 128 && p.exit < 128+64:
