@@ -293,7 +293,7 @@ func (e *claudeEar) result(l claudeLine, r *claudeResult) {
 		d := r.Denials[0]
 		e.fail(e.refused(d.Tool, string(d.Input), d.Tool))
 	case r.StopReason == "refusal":
-		e.fail(swarm.Errorf(swarm.NoResult, "the model refused to answer%s", quoted(said)).WithHint("ask for it in other words, or ask another model"))
+		e.fail(swarm.Errorf(swarm.NoResult, "the model refused to answer%s", quoted(e.hide.String(said))).WithHint("ask for it in other words, or ask another model"))
 	default:
 		e.finish(r.Result)
 	}

@@ -130,10 +130,11 @@ var codexItems = []string{"agent_message", "reasoning", "command_execution", "fi
 
 func (e *codexEar) line(line []byte) error {
 	var l codexLine
-	if err := e.understand(line, &l); err != nil {
-		if l.Item.Type != "" && !slices.Contains(codexItems, l.Item.Type) {
-			return nil
-		}
+	err := e.understand(line, &l)
+	if l.Item.Type != "" && !slices.Contains(codexItems, l.Item.Type) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	switch l.Type {
@@ -217,7 +218,7 @@ func (e *codexEar) use(i *codexItem, name string, input any, output string, done
 	case i.Error != nil && strings.Contains(i.Error.Message, "approval"):
 		e.denied = e.refused(name, string(b), "mcp__"+i.Server)
 	case i.Status == "declined":
-		e.denied = swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, quoted(string(b))).
+		e.denied = swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, quoted(e.hide.String(string(b)))).
 			WithHint("its sandbox and its rules forbid it: see `codex execpolicy`, or let a task of another agent do it")
 	}
 }

@@ -85,7 +85,7 @@ func (d *desk) wantNoSecret(reply provider.Reply, err error) {
 		text += e.Error() + e.Hint
 	}
 	for _, s := range []string{modelKey, doorToken} {
-		if strings.Contains(text, s) {
+		if strings.Contains(text, s[:12]) { // half of it is too much
 			d.Errorf("the secret %s came out: %s", s, text)
 		}
 	}

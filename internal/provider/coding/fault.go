@@ -16,7 +16,7 @@ const (
 
 // blamed is the error of a program that says that it failed: status is what its model's server answered, 0 = it does not say.
 func (t *turn) blamed(status int, text string) *swarm.Error {
-	said := t.facts.title + " failed" + quoted(text)
+	said := t.facts.title + " failed" + quoted(t.hide.String(text))
 	limit, login := status == 429 || status == 503 || status == 529, status == 401 || status == 403
 	if status == 0 {
 		_, limit, login = provider.Blame(text)
@@ -46,7 +46,7 @@ func (t *turn) exited(code int) *swarm.Error {
 
 // refused is the error of a turn in which the agent was not allowed what it wanted to do.
 func (t *turn) refused(tool, input, allow string) *swarm.Error {
-	return swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.title, tool, quoted(input)).
+	return swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.title, tool, quoted(t.hide.String(input))).
 		WithHint("add %q to `tools` of the agent %q if it may", allow, t.request.Agent)
 }
 

@@ -186,13 +186,14 @@ func (s *standIn) misbehave(how string) {
 		fmt.Print(`{"type":"result","subtype":"success","session_id":"s-1","result":"done"}`)
 	case "tells all":
 		secrets := os.Getenv("ANTHROPIC_API_KEY") + os.Getenv("OPENAI_API_KEY") + " " + os.Getenv("SWARM_AGENT_TOKEN") + " " + os.Getenv("MY_SECRET")
+		cut := strings.Repeat("x", 280) + " " // an error's text ends inside of the secret
 		fmt.Fprintln(os.Stderr, secrets)
 		fmt.Println("log " + secrets)
 		if s.codex {
 			s.say(object{"type": "item.completed", "item": object{"id": "item_0", "type": "reasoning", "text": secrets}})
 			s.say(object{"type": "item.completed", "item": object{"id": "item_2", "type": "command_execution", "command": secrets, "aggregated_output": secrets, "status": "completed"}})
 			s.say(object{"type": "item.completed", "item": object{"id": "item_3", "type": "agent_message", "text": secrets}})
-			s.say(object{"type": "turn.failed", "error": object{"message": secrets}})
+			s.say(object{"type": "turn.failed", "error": object{"message": cut + secrets}})
 			os.Exit(1)
 		}
 		for i := range secrets { // one byte after the other
@@ -200,7 +201,7 @@ func (s *standIn) misbehave(how string) {
 		}
 		s.say(object{"type": "assistant", "message": object{"content": []object{{"type": "tool_use", "id": "t", "name": "Write", "input": object{"file_path": "/" + secrets}}}}})
 		s.say(object{"type": "user", "message": object{"content": []object{{"type": "tool_result", "tool_use_id": "t", "content": secrets}}}})
-		s.say(object{"type": "result", "is_error": true, "result": secrets})
+		s.say(object{"type": "result", "is_error": true, "result": cut + secrets})
 	}
 }
 
