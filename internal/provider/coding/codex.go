@@ -130,11 +130,7 @@ var codexItems = []string{"agent_message", "reasoning", "command_execution", "fi
 
 func (e *codexEar) line(line []byte) error {
 	var l codexLine
-	err := e.understand(line, &l)
-	if l.Item.Type != "" && !slices.Contains(codexItems, l.Item.Type) {
-		return nil
-	}
-	if err != nil {
+	if err := e.understand(line, &l); err != nil && (l.Item.Type == "" || slices.Contains(codexItems, l.Item.Type)) {
 		return err
 	}
 	switch l.Type {

@@ -278,6 +278,21 @@ func TestSecondResult(t *testing.T) {
 	}
 }
 
+// TestNewWords: what a newer program says beside what is known is no error.
+func TestNewWords(t *testing.T) {
+	for kind, lines := range map[string][]string{
+		"claude-code": {`{"type":"weather","message":7}`, `{"type":"system","subtype":"permission_denied","message":"no"}`, `{"type":"assistant","message":{"content":[{"type":"text","text":{}},{"type":"text","text":"hi"}]}}`},
+		"codex":       {`{"type":"weather.changed"}`, `{"type":"item.completed","item":{"id":"item_0","type":"weather","text":{"a":1},"changes":7}}`},
+	} {
+		turn := stand(t, kind, "echo").newTurn(request(t, "x"), func(provider.Delta) {}, false)
+		for _, line := range lines {
+			if turn.line([]byte(line)); turn.fatal != nil || turn.fault != nil {
+				t.Errorf("%s: %s: %v %v", kind, line, turn.fatal, turn.fault)
+			}
+		}
+	}
+}
+
 func TestPatienceEnds(t *testing.T) {
 	a := stand(t, "codex", "hangs")
 	a.patient = time.Millisecond
