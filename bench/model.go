@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -93,11 +94,16 @@ func modelFile(seller, url string, agents, tasks int, prompt string) string {
 
 // buildSDK builds what asks models by their sellers' own libraries.
 func (l *lab) buildSDK() error {
-	l.sdk = filepath.Join(l.dir, "sdk")
-	out, err := exec.Command("go", "-C", filepath.Join("bench", "sdk"), "build", "-o", l.sdk, ".").CombinedOutput()
+	if l.sdk != "" {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "building what asks by the sellers' libraries; the first time that takes some minutes")
+	path := filepath.Join(l.dir, "sdk")
+	out, err := exec.Command("go", "-C", filepath.Join("bench", "sdk"), "build", "-o", path, ".").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("what asks by the sellers' libraries cannot be built: %w\n%s", err, out)
 	}
+	l.sdk = path
 	return nil
 }
 
