@@ -89,7 +89,7 @@ func (p *pipeline) outOfBudget(reason string) error {
 		return nil
 	}
 	p.stopRun(swarm.OverBudget, "budget")
-	return p.fx.Tell(Fact{Kind: swarm.BudgetSpent, Key: string(swarm.BudgetSpent), Body: swarm.Reason{Reason: reason}})
+	return p.spent(reason)
 }
 
 func (p *pipeline) stopRun(kind swarm.ErrorKind, why string) {

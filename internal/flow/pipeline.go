@@ -13,20 +13,13 @@ var Loops = map[string]func(Fx, Call) (Result, error){"pipeline": Pipeline}
 
 // A pipeline is the state of one Pipeline loop.
 type pipeline struct {
-	fx    Fx
+	conduct
 	sched *plan.Schedule
 	tasks []progress // by the schedule's numbers
-	seen  int64      // the last record read
-	usage swarm.Usage
 
-	open    bool // the plan may grow
-	wallEnd time.Time
-	pausing time.Time // since when no turn starts; zero = they do
-	paused  bool      // and none runs
-	retries []timer   // tasks that are tried again at a time; in no order, for there are few
-	waits   []timer   // tasks that fail if they still wait for others at a time
-
-	stop swarm.ErrorKind // why the run ends early, or ""
+	open    bool    // the plan may grow
+	retries []timer // tasks that are tried again at a time; in no order, for there are few
+	waits   []timer // tasks that fail if they still wait for others at a time
 }
 
 type progress struct {
@@ -45,7 +38,7 @@ type timer struct {
 
 // Pipeline runs a plan that may grow while it runs: one loop, many turns in flight.
 func Pipeline(fx Fx, c Call) (Result, error) {
-	p := &pipeline{fx: fx, sched: plan.New()}
+	p := &pipeline{conduct: conduct{fx: fx}, sched: plan.New()}
 	if refused, err := p.begin(c.Ref); err != nil || refused != nil {
 		return Result{CallEnd: swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.BadInput, Reason: reasonOf(refused)}}, err
 	}
@@ -56,15 +49,11 @@ func Pipeline(fx Fx, c Call) (Result, error) {
 		if p.sched.Done() && !p.open {
 			return p.finish()
 		}
-		before := fx.Now()
-		s, err := fx.Next(p.patience())
+		s, by, err := p.next(p.patience())
 		if err != nil {
 			return Result{}, err
 		}
-		p.seen = max(p.seen, s.Seq)
-		if s.Kind == SignalOwned && p.pausing.IsZero() {
-			p.delay(fx.Now().Sub(before)) // while nobody drove the run its clocks stood
-		}
+		p.delayTimers(by)
 		if err := p.take(s); err != nil {
 			return Result{}, err
 		}
@@ -125,7 +114,7 @@ func (p *pipeline) advance() error {
 				}
 				continue
 			}
-			return p.settlePause()
+			return p.settlePause(p.sched.Running())
 		case plan.StepFail:
 			err = p.tellEnd(step.Task, swarm.Failed, swarm.WaitFailed, step.Reason+because(p.tasks[step.Needed].why))
 		case plan.StepRun:
@@ -180,7 +169,13 @@ func (p *pipeline) take(s Signal) error {
 	case SignalTick:
 		return p.clock()
 	case SignalKind(swarm.WordPause), SignalKind(swarm.WordResume):
-		return p.pause(s.Kind == SignalKind(swarm.WordPause), s.Seq)
+		on := s.Kind == SignalKind(swarm.WordPause)
+		changed, by, err := p.pause(on, s.Seq)
+		if changed {
+			p.sched.Pause(on)
+			p.delayTimers(by)
+		}
+		return err
 	case SignalKind(swarm.WordCancel):
 		return p.cancel(s.ID)
 	case SignalKind(swarm.WordRetry):
@@ -194,20 +189,12 @@ func (p *pipeline) take(s Signal) error {
 // patience is how long to wait for the next record before the clock has something to do.
 func (p *pipeline) patience() time.Duration {
 	var due time.Time
-	if p.stop == "" {
-		due = p.wallEnd
-	}
 	for _, timers := range [][]timer{p.retries, p.waits} {
 		for _, t := range timers {
-			if due.IsZero() || t.due.Before(due) {
-				due = t.due
-			}
+			due = earlier(due, t.due)
 		}
 	}
-	if due.IsZero() || !p.pausing.IsZero() {
-		return 0
-	}
-	return max(time.Millisecond, due.Sub(p.fx.Now()))
+	return p.until(due)
 }
 
 // clock does what its time has come for.
@@ -216,7 +203,7 @@ func (p *pipeline) clock() error {
 		return nil
 	}
 	now := p.fx.Now()
-	if p.stop == "" && !p.wallEnd.IsZero() && !now.Before(p.wallEnd) && !p.sched.Done() {
+	if p.wallOver() && !p.sched.Done() {
 		if err := p.outOfBudget("the run's wall time is over"); err != nil {
 			return err
 		}
@@ -302,41 +289,13 @@ func because(why string) string {
 	return ": " + why
 }
 
-// pause stops the clocks too: what was due in ten seconds is due ten seconds after the run goes on.
-func (p *pipeline) pause(on bool, seq int64) error {
-	at := strconv.FormatInt(seq, 10)
-	switch {
-	case on && p.pausing.IsZero():
-		p.pausing, p.paused = p.fx.Now(), false
-		p.sched.Pause(true)
-		return p.fx.Tell(Fact{Kind: swarm.RunPausing, Key: "run_pausing:" + at})
-	case !on && !p.pausing.IsZero():
-		p.delay(p.fx.Now().Sub(p.pausing))
-		p.pausing, p.paused = time.Time{}, false
-		p.sched.Pause(false)
-		return p.fx.Tell(Fact{Kind: swarm.RunUnpaused, Key: "run_unpaused:" + at})
-	}
-	return nil
-}
-
-// delay puts off what is due.
-func (p *pipeline) delay(by time.Duration) {
-	if !p.wallEnd.IsZero() {
-		p.wallEnd = p.wallEnd.Add(by)
-	}
+// delayTimers puts off what is due.
+func (p *pipeline) delayTimers(by time.Duration) {
 	for _, timers := range [][]timer{p.retries, p.waits} {
 		for i := range timers {
 			timers[i].due = timers[i].due.Add(by)
 		}
 	}
-}
-
-func (p *pipeline) settlePause() error {
-	if p.pausing.IsZero() || p.paused || p.sched.Running() > 0 {
-		return nil
-	}
-	p.paused = true
-	return p.fx.Tell(Fact{Kind: swarm.RunPaused, Key: "run_paused:" + strconv.FormatInt(p.seen, 10)})
 }
 
 // cancel ends the run, or the tasks with this name or of this agent, in later iterations too. Their running turns are cut by the
