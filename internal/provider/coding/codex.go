@@ -120,9 +120,14 @@ type codexItem struct {
 	Query                           string
 	Server, Tool                    string
 	Arguments                       json.RawMessage
-	Changes                         []struct{ Path string }
+	Changes                         []codexChange
 	Error                           *struct{ Message string }
 	Result                          *struct{ Content content }
+}
+
+type codexChange struct {
+	Path string `json:"path"`
+	Kind string `json:"kind,omitempty"` // add, update, delete
 }
 
 // codexItems are the types of items that are understood; of others not even the form is known.
@@ -151,9 +156,9 @@ func (e *codexEar) line(line []byte) error {
 		e.account(&l)
 		if e.denied != nil {
 			e.fail(e.denied)
-			return nil
+		} else {
+			e.finish(e.newest)
 		}
-		e.finish(e.newest)
 	}
 	return nil
 }
