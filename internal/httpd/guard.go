@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +31,9 @@ func visitorOf(r *http.Request) visitor {
 	return v
 }
 
+// mcpPath is the agents' door.
+const mcpPath = "/mcp"
+
 // guard lets in who calls us by our name, comes from nowhere else, has a token, and brings JSON. What he brings is read here, within
 // its time: a visitor who never finishes his sentence keeps nobody waiting.
 func (s *Server) guard(next http.Handler) http.Handler {
@@ -41,28 +44,28 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		_ = connection.SetReadDeadline(time.Now().Add(s.patience.body))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if !s.isUs(r.Host) {
-			refuse(w, http.StatusForbidden, swarm.Errorf(swarm.Denied, "this server is not called %s", swarm.Quote(r.Host)).WithHint("it is %s", s.url))
+			Refuse(w, http.StatusForbidden, swarm.Errorf(swarm.Denied, "this server is not called %s", swarm.Quote(r.Host)).WithHint("it is %s", s.url))
 			return
 		}
 		for _, origin := range r.Header.Values("Origin") {
-			if host, ok := strings.CutPrefix(origin, "http://"); !ok || !s.isUs(host) {
-				refuse(w, http.StatusForbidden, swarm.Errorf(swarm.Denied, "requests from %s are not taken", swarm.Quote(origin)).WithHint("leave out the Origin header, or come from %s", s.url))
+			if host, ok := strings.CutPrefix(origin, s.scheme+"://"); !ok || !s.isUs(host) {
+				Refuse(w, http.StatusForbidden, swarm.Errorf(swarm.Denied, "requests from %s are not taken", swarm.Quote(origin)).WithHint("leave out the Origin header, or come from %s", s.url))
 				return
 			}
 		}
 		v, err := s.admit(r)
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="swarm"`)
-			refuse(w, http.StatusUnauthorized, err)
+			Refuse(w, http.StatusUnauthorized, err)
 			return
 		}
 		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost && kind != "application/json" {
-			refuse(w, http.StatusUnsupportedMediaType, swarm.Errorf(swarm.BadInput, "only JSON is taken").WithHint("send it with Content-Type: application/json"))
+			Refuse(w, http.StatusUnsupportedMediaType, swarm.Errorf(swarm.BadInput, "only JSON is taken").WithHint("send it with Content-Type: application/json"))
 			return
 		}
 		body, status, err := s.readBody(w, r)
 		if err != nil {
-			refuse(w, status, err)
+			Refuse(w, status, err)
 			return
 		}
 		_ = connection.SetReadDeadline(time.Time{})
@@ -71,25 +74,43 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// isUs tells whether it is one of our own names, with our port.
+// isUs tells whether it is one of our own names, with our port. Those in our certificate are ours too.
 func (s *Server) isUs(host string) bool {
-	return slices.ContainsFunc(s.hosts, func(name string) bool { return strings.EqualFold(name, host) })
+	name, port, err := net.SplitHostPort(host)
+	if err != nil || port != s.port {
+		return false
+	}
+	if strings.EqualFold(name, "localhost") || name == "127.0.0.1" || name == "::1" {
+		return true
+	}
+	return s.options.TLS != nil && s.options.TLS.Leaf != nil && s.options.TLS.Leaf.VerifyHostname(name) == nil
 }
 
-// admit finds who has the token that is shown.
+// admit finds who has the token that is shown. Which tokens are good depends on the door: agents' for /mcp, the key for the rest.
 func (s *Server) admit(r *http.Request) (visitor, error) {
+	where := "in $SWARM_AGENT_TOKEN"
+	forAgents := r.URL.Path == mcpPath || s.options.Routes == nil
+	if !forAgents {
+		where = "that `swarm serve` was started with"
+	}
 	shown := r.Header.Values("Authorization")
 	if len(shown) == 0 {
-		return visitor{}, swarm.Errorf(swarm.NotSignedIn, "no token was sent").WithHint("send Authorization: Bearer with the token in $SWARM_AGENT_TOKEN")
+		return visitor{}, swarm.Errorf(swarm.NotSignedIn, "no token was sent").WithHint("send Authorization: Bearer with the token %s", where)
 	}
 	scheme, token, _ := strings.Cut(shown[0], " ")
 	if token = strings.TrimSpace(token); len(shown) == 1 && strings.EqualFold(scheme, "Bearer") && token != "" {
-		if agent, err := s.options.Agent(token); err == nil && agent != nil {
+		if !forAgents && s.options.Key.Opens(token) {
+			return visitor{token: token}, nil
+		}
+		if agent, err := s.agent(token); forAgents && err == nil && agent != nil {
 			return visitor{token, agent}, nil
 		}
 	}
-	return visitor{}, swarm.Errorf(swarm.NotSignedIn, "the token is nobody's").
-		WithHint("send Authorization: Bearer with the token in $SWARM_AGENT_TOKEN; it is good for one agent, as long as its run is driven by the same process")
+	err := swarm.Errorf(swarm.NotSignedIn, "the token is nobody's")
+	if !forAgents {
+		return visitor{}, err.WithHint("send Authorization: Bearer with the token %s; an agent's token opens only %s", where, mcpPath)
+	}
+	return visitor{}, err.WithHint("send Authorization: Bearer with the token %s; it is good for one agent, as long as its run is driven by the same process", where)
 }
 
 // readBody reads what a visitor brings.
@@ -118,12 +139,12 @@ func (s *Server) mend(w http.ResponseWriter, r *http.Request) {
 		if w.(*errorWriter).begun {
 			panic(http.ErrAbortHandler)
 		}
-		refuse(w, http.StatusInternalServerError, swarm.Errorf(swarm.Other, "something here broke down").WithHint("it is not your fault; try once more"))
+		Refuse(w, http.StatusInternalServerError, swarm.Errorf(swarm.Other, "something here broke down").WithHint("it is not your fault; try once more"))
 	}
 }
 
 func nothingHere(w http.ResponseWriter, r *http.Request) {
-	refuse(w, http.StatusNotFound, swarm.Errorf(swarm.NotFound, "there is nothing at %s", swarm.Quote(r.URL.Path)).WithHint("MCP is at /mcp"))
+	Refuse(w, http.StatusNotFound, swarm.Errorf(swarm.NotFound, "there is nothing at %s", swarm.Quote(r.URL.Path)).WithHint("MCP is at /mcp"))
 }
 
 // A problem is an error as others are told of it.
@@ -146,7 +167,8 @@ func (p problem) json() []byte {
 	return b
 }
 
-func refuse(w http.ResponseWriter, status int, err error) {
+// Refuse answers with an error: {error, hint}.
+func Refuse(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	fmt.Fprintf(w, "%s\n", problemOf(err).json())

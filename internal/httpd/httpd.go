@@ -1,14 +1,15 @@
-// Package httpd is the one HTTP server of a running process. For now it has one door, /mcp: there an agent finds the tools by
-// which it acts on its run, as an MCP server of the name `swarm`; `swarm mcp` carries the same to agents that know only standard
-// input and output.
+// Package httpd is the one HTTP server of a running process. It has two doors. At /mcp an agent finds the tools by which it acts on
+// its run, as an MCP server of the name `swarm`; `swarm mcp` carries the same to agents that know only standard input and output.
+// Everything else is for people and their programs, where somebody has given the server something to say to them.
 //
 // Whoever comes is looked at before any route is: the name he calls us by (a web page that has been pointed at us calls us by its
 // own), where he comes from, his token, what he brings. A token is one agent of one run of this process, and whatever is done with
-// it is done as that agent.
+// it is done as that agent; it opens /mcp and nothing else. The server's own key opens the rest, and not /mcp: it is no agent.
 package httpd
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -33,7 +34,10 @@ type Agent interface {
 // Options say where the server listens, and to whom.
 type Options struct {
 	Listen  string                            // an address of this machine's own: 127.0.0.1:0
-	Agent   func(token string) (Agent, error) // who has this token; an error = nobody. Asked anew for each request and each call
+	Agent   func(token string) (Agent, error) // who has this token; an error = nobody. Asked anew for each request and each call; nil = see Admit
+	Routes  http.Handler                      // everything but /mcp, for who has the key; nil = there is nothing else
+	Key     Key                               // of Routes
+	TLS     *tls.Certificate                  // nil = plain HTTP, which is spoken on this machine only
 	Version string                            // of this program, as agents are told
 	Fault   func(error)                       // is told of faults of our own that nobody else hears of, such as a tool that panics; nil = nobody
 }
@@ -58,32 +62,39 @@ type Server struct {
 	options  Options
 	patience patience
 	http     http.Server
+	scheme   string
 	url      string
-	hosts    []string // what we are called
+	port     string
 	mcp      *mcpDoor
 	served   sync.WaitGroup
 
 	mu     sync.Mutex
 	silent map[net.Conn]bool // connections on which nothing was said yet
+	guests []*guests
 }
 
 // Start listens and serves in the background.
 func Start(o Options) (*Server, error) { return start(o, usual) }
 
 func start(o Options, p patience) (*Server, error) {
-	listener, err := listen(o.Listen)
+	listener, err := listen(o.Listen, o.TLS != nil)
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	s := &Server{options: o, patience: p, url: "http://" + listener.Addr().String(), silent: map[net.Conn]bool{}}
-	for _, name := range []string{"127.0.0.1", "localhost", "::1"} {
-		s.hosts = append(s.hosts, net.JoinHostPort(name, port))
+	s := &Server{options: o, patience: p, scheme: "http", silent: map[net.Conn]bool{}}
+	if o.TLS != nil {
+		s.scheme = "https"
 	}
-	s.mcp = newMCPDoor(o.Agent, o.Version, s.fault)
+	s.url = s.scheme + "://" + listener.Addr().String()
+	_, s.port, _ = net.SplitHostPort(listener.Addr().String())
+	s.mcp = newMCPDoor(s.agent, o.Version, s.fault)
 	routes := http.NewServeMux()
-	routes.Handle("/mcp", s.mcp)
-	routes.HandleFunc("/", nothingHere)
+	routes.Handle(mcpPath, s.mcp)
+	if o.Routes != nil {
+		routes.Handle("/", o.Routes)
+	} else {
+		routes.HandleFunc("/", nothingHere)
+	}
 	s.http = http.Server{
 		Handler:           s.guard(routes),
 		ReadHeaderTimeout: p.head,
@@ -92,21 +103,31 @@ func start(o Options, p patience) (*Server, error) {
 		ConnState:         s.note,
 		ErrorLog:          log.New(io.Discard, "", 0), // what visitors do wrong is told to them, not to the screen of the run
 	}
+	if o.TLS != nil {
+		s.http.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*o.TLS}, MinVersion: tls.VersionTLS12}
+	}
 	s.served.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.fault(swarm.Errorf(swarm.Other, "the server at %s ended: %v", s.url, err))
 		}
 	})
 	return s, nil
 }
 
-func listen(address string) (net.Listener, error) {
+func (s *Server) serve(l net.Listener) error {
+	if s.options.TLS != nil {
+		return s.http.ServeTLS(l, "", "")
+	}
+	return s.http.Serve(l)
+}
+
+func listen(address string, secured bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, swarm.Errorf(swarm.BadInput, "%s is no address to listen on", swarm.Quote(address)).WithHint("write 127.0.0.1:7777, or 127.0.0.1:0 for any free port")
 	}
-	if ip := net.ParseIP(host); !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
-		return nil, swarm.Errorf(swarm.BadInput, "%s could be reached from other machines", swarm.Quote(address)).WithHint("listen on 127.0.0.1, localhost or ::1")
+	if !secured && !isLoopback(host) {
+		return nil, swarm.Errorf(swarm.BadInput, "%s could be reached from other machines", swarm.Quote(address)).WithHint("listen on 127.0.0.1, localhost or ::1, or with a certificate")
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -115,7 +136,12 @@ func listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// URL is where the server is: http://127.0.0.1:PORT.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// URL is where the server is: http://127.0.0.1:PORT, or https.
 func (s *Server) URL() string { return s.url }
 
 // Close ends the server and everything that goes on in it. When it returns, no call of a tool runs any more.

@@ -33,7 +33,7 @@ type mcpDoor struct {
 	closed   bool
 	sessions map[string]map[string]*session // by token, then by id: who has another token does not find it
 	uses     int64
-	closing  sync.WaitGroup
+	closing  sync.WaitGroup // sessions that made room for others
 }
 
 // A session is one client of an agent, from initialize to its end.
@@ -72,7 +72,7 @@ func (d *mcpDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case id != "":
 		s := d.find(visitor.token, id)
 		if s == nil {
-			refuse(w, http.StatusNotFound, swarm.Errorf(swarm.NotFound, "you have no session %s", swarm.Quote(id)).WithHint("begin a new one: initialize, without %s", sessionHeader))
+			Refuse(w, http.StatusNotFound, swarm.Errorf(swarm.NotFound, "you have no session %s", swarm.Quote(id)).WithHint("begin a new one: initialize, without %s", sessionHeader))
 			return
 		}
 		if r.Method == http.MethodDelete {
@@ -84,7 +84,7 @@ func (d *mcpDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s, err := d.open(visitor)
 		if err != nil {
 			d.fault(err)
-			refuse(w, http.StatusServiceUnavailable, err)
+			Refuse(w, http.StatusServiceUnavailable, err)
 			return
 		}
 		d.handler.ServeHTTP(w, s.request(r))
@@ -169,20 +169,37 @@ func (d *mcpDoor) forget(s *session) {
 	}
 }
 
-// close ends all sessions and waits until their calls have ended; one that does not obey gets no more than its time.
+// close ends all sessions for good.
 func (d *mcpDoor) close(patience time.Duration) {
 	d.mu.Lock()
 	d.closed = true
-	for _, mine := range d.sessions {
-		for _, s := range mine {
-			d.closing.Go(s.close)
-		}
-	}
-	d.sessions = map[string]map[string]*session{}
 	d.mu.Unlock()
+	d.dismiss(patience, func(string) bool { return true })
+	d.await(patience, &d.closing)
+}
+
+// dismiss ends the sessions of some tokens and waits until their calls have ended.
+func (d *mcpDoor) dismiss(patience time.Duration, whose func(token string) bool) {
+	var ending sync.WaitGroup
+	d.mu.Lock()
+	for token, mine := range d.sessions {
+		if !whose(token) {
+			continue
+		}
+		for _, s := range mine {
+			ending.Go(s.close)
+		}
+		delete(d.sessions, token)
+	}
+	d.mu.Unlock()
+	d.await(patience, &ending)
+}
+
+// await waits for calls that were told to end; one that does not obey gets no more than its time.
+func (d *mcpDoor) await(patience time.Duration, ending *sync.WaitGroup) {
 	ended := make(chan struct{})
 	go func() {
-		d.closing.Wait()
+		ending.Wait()
 		close(ended)
 	}()
 	select {
