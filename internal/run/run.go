@@ -150,6 +150,7 @@ type Options struct {
 	Observer Observer           // nil = nobody looks
 	Replay   *provider.Cassette // nil = agents are really reached
 	Provider provider.Provider  // reaches every agent, in tests; nil = each is reached as the plan says
+	Server   *httpd.Server      // where agents' programs find our tools; nil = the run has a server of its own
 }
 
 // Drive drives the run to its end, or until ctx ends: then it is interrupted and can be driven on later, by this process or
@@ -246,7 +247,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	if d.options.Replay != nil {
 		d.hand.Recorded = d.options.Replay.Turn
 	} else {
-		d.door = &door{office: d.hand.Office, tokens: tokens, version: d.start.Version, fault: func(err error) { _ = d.notice(ctx, redactor.String(err.Error()), "") }}
+		d.door = &door{house: d.options.Server, office: d.hand.Office, tokens: tokens, version: d.start.Version, fault: func(err error) { _ = d.notice(ctx, redactor.String(err.Error()), "") }}
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.hand.Toolbox = d.toolbox
