@@ -60,9 +60,7 @@ func (a *app) listRuns(most int, status swarm.Status) error {
 	}
 	runs, left := []home.Summary{}, 0
 	for _, s := range all {
-		if s.Status != "" && !s.Status.Ended() { // a summary is written when a run begins and when it ends
-			s = upToDate(h, s)
-		}
+		s = run.Current(h, s)
 		switch {
 		case status != "" && s.Status != status:
 		case most > 0 && len(runs) == most:
@@ -93,18 +91,6 @@ func checkStatus(s swarm.Status) error {
 		}
 	}
 	return swarm.Errorf(swarm.BadInput, "no run is ever %q", s).WithHint("%s", swarm.DidYouMean(string(s), runStatuses))
-}
-
-// upToDate is the summary of a run that has not ended, with what its log says by now.
-func upToDate(h *home.Home, s home.Summary) home.Summary {
-	now, err := run.Summarize(h.RunPath(s.ID))
-	if err != nil {
-		return s
-	}
-	if s.Status == swarm.Interrupted && !now.Status.Ended() {
-		now.Status = s.Status
-	}
-	return now
 }
 
 func (a *app) noRuns(others int, status swarm.Status) error {

@@ -51,6 +51,12 @@ func (l *Look) Driver() (who swarm.Owner, driven bool) {
 	}
 }
 
+// Read is up to limit events after a number, in order.
+func (l *Look) Read(after int64, limit int) ([]swarm.Event, error) { return l.log.Read(after, limit) }
+
+// Watch gives a channel that holds a value soon after something was written, by whichever process. The function ends it.
+func (l *Look) Watch() (<-chan struct{}, func()) { return l.log.Watch() }
+
 // Fold is the run's fold, up to now.
 func (l *Look) Fold() (*view.Run, error) { return View(l.log, l.ID) }
 
@@ -123,6 +129,21 @@ func (l *Look) Wait(ctx context.Context) (view.Picture, error) {
 		}
 	}
 	return l.Picture()
+}
+
+// Current is the summary of a run, with what its log says by now: one is written only when a run begins and when it ends.
+func Current(h *home.Home, s home.Summary) home.Summary {
+	if s.Status == "" || s.Status.Ended() {
+		return s
+	}
+	now, err := Summarize(h.RunPath(s.ID))
+	if err != nil || now.Status == "" {
+		return s
+	}
+	if s.Status == swarm.Interrupted && !now.Status.Ended() {
+		now.Status = s.Status
+	}
+	return now
 }
 
 // Summarize makes the summary of the run whose log is at path; an empty one when nothing was written yet.

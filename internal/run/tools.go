@@ -15,27 +15,34 @@ import (
 	"swarm/internal/turn"
 )
 
-// A door is where the programs of a run's agents find our own tools. It opens when the first of them is started.
+// A door is where the programs of a run's agents find our own tools. It opens when the first of them is started: in the server of
+// this process, if it has one, else in one of its own.
 type door struct {
 	office  *office.Office
 	tokens  *httpd.Tokens
 	version string
 	fault   func(error)
+	house   *httpd.Server // nil = there is none
 
 	mu     sync.Mutex
 	server *httpd.Server
+	leave  func() error
 }
 
 // open is the door as one agent may use it.
 func (d *door) open(agent string) (provider.Door, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.server == nil && d.house != nil {
+		leave := d.house.Admit(d.visitor)
+		d.server, d.leave = d.house, func() error { leave(); return nil }
+	}
 	if d.server == nil {
 		s, err := httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Agent: d.visitor, Version: d.version, Fault: d.fault})
 		if err != nil {
 			return provider.Door{}, err
 		}
-		d.server = s
+		d.server, d.leave = s, s.Close
 	}
 	return provider.Door{URL: d.server.URL(), Token: d.tokens.For(agent)}, nil
 }
@@ -46,7 +53,7 @@ func (d *door) close() error {
 	if d.server == nil {
 		return nil
 	}
-	return d.server.Close()
+	return d.leave()
 }
 
 // visitor is who has a token.
