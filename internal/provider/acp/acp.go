@@ -27,7 +27,7 @@ var Kinds = []string{"acp", "gemini"}
 const (
 	idleFor   = 10 * time.Minute       // how long a program stays that nobody speaks to
 	cancelFor = 100 * time.Millisecond // how long an agent has to come to an end by itself when its turn is cut
-	greetFor  = 10 * time.Second       // how long doctor waits for a program to say who it is
+	checkFor  = 30 * time.Second       // how long doctor waits for a program to say who it is: some are slow to start
 )
 
 // A host has the programs of one provider's agents.
@@ -185,40 +185,6 @@ func (h *host) Close() error {
 	}
 	all.Wait()
 	return nil
-}
-
-// Check starts the program, asks it who it is, and ends it.
-func (h *host) Check(ctx context.Context) provider.Health {
-	path, missing := h.find(h.dir)
-	if missing != nil {
-		return provider.Health{Problem: missing.Msg, Hint: missing.Hint}
-	}
-	ctx, stop := context.WithTimeout(ctx, greetFor)
-	defer stop()
-	health := provider.Health{Found: true, Path: path}
-	env, err := h.env.Of(process.Mark{}, nil, h.dir)
-	if err == nil {
-		g := newGuest(h, "", "", env)
-		if err = g.start(process.Job{Path: path, Argv: h.arguments(""), Dir: h.dir, Env: env, Talk: true, Grace: h.grace}); err == nil {
-			err = g.greet(ctx)
-			g.end()
-			health.Version = strings.TrimSpace(g.hello.Info.Name + " " + g.hello.Info.Version)
-			if err != nil {
-				err = g.explain(err, g.proc.Stderr().Bytes())
-			}
-		}
-	}
-	var e *swarm.Error
-	switch {
-	case ctx.Err() != nil && err != nil:
-		health.Problem = "it does not answer"
-		health.Hint = "see whether it speaks the Agent Client Protocol when it is started as " + strings.Join(h.arguments(""), " ")
-	case errors.As(err, &e):
-		health.Problem, health.Hint = e.Text(), e.Hint
-	case err != nil:
-		health.Problem = err.Error()
-	}
-	return health
 }
 
 // find is the program's path. One with a folder is taken from the folder in which the agent works.

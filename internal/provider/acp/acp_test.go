@@ -526,3 +526,33 @@ func TestClosed(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestGeminiIsLookedAt(t *testing.T) {
+	bin, home := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(bin+"/gemini", []byte("#!/bin/sh\n[ \"$1\" = --version ] && echo 0.61.0\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	look := func(variables ...string) provider.Health {
+		a, err := acp.Open(swarm.ProviderSpec{Name: "gemini", Kind: "gemini", Command: []string{bin + "/gemini"}}, provider.Options{Dir: home, Environ: append(variables, "PATH="+os.Getenv("PATH"), "HOME="+home)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.(provider.Checker).Check(t.Context())
+	}
+	want := provider.Health{Found: true, Path: bin + "/gemini", Version: "0.61.0", Signed: "yes", With: "GEMINI_API_KEY"}
+	if got := look("GEMINI_API_KEY=" + modelKey); got != want {
+		t.Errorf("%+v", got)
+	}
+	if got := look(); got.Signed != "no" || got.Problem == "" || !strings.Contains(got.Hint, "GEMINI_API_KEY") {
+		t.Errorf("%+v", got)
+	}
+	if err := os.MkdirAll(home+"/.gemini", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(home+"/.gemini/oauth_creds.json", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if want.With = "a Google account"; look() != want {
+		t.Errorf("%+v", look())
+	}
+}

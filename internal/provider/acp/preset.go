@@ -14,7 +14,10 @@ type preset struct {
 	login   string // what to do to sign in
 	keys    []string
 	// args are the arguments after the user's own. Model is what the turn asks for, or "".
-	args func(model string) []string
+	args  func(model string) []string
+	quick string // a variable with which it says its version sooner
+	// signed says what its user is signed in with, or "".
+	signed func(env func(string) string) string
 }
 
 // presets are the kinds that have one.
@@ -33,6 +36,8 @@ var presets = map[string]preset{
 			}
 			return args
 		},
+		quick:  "GEMINI_CLI_NO_RELAUNCH=true", // else it starts itself a second time, for more memory
+		signed: signedInGemini,
 	},
 }
 

@@ -87,7 +87,7 @@ const (
 	keepFor      = 10 * time.Minute // a program that has nothing to do
 	settleFor    = 5 * time.Second  // a program that has said its result and does not end
 	patienceFor  = 5 * time.Minute  // a program that waits because its model's server has told it to
-	checkingTime = 10 * time.Second // all that a check asks the program
+	checkingTime = 30 * time.Second // all that a check asks the program: some take seconds to start
 )
 
 // An agent is a provider whose agents are coding agents of one kind.

@@ -63,12 +63,13 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 	}
 	ctx, stop := context.WithTimeout(ctx, checkingTime)
 	defer stop()
-	env, err := a.env.Of(process.Mark{}, nil, a.dir)
+	mark := process.Mark{Run: "check", Turn: newID()} // its own: what one check leaves behind is ended, and no other
+	env, err := a.env.Of(mark, nil, a.dir)
 	if err != nil {
 		return provider.Health{Found: true, Problem: err.Error()}
 	}
 	ask := func(ctx context.Context, args ...string) (string, int) {
-		return a.ask(ctx, path, env, args)
+		return a.ask(ctx, path, mark, env, args)
 	}
 	version, exit := ask(ctx, "--version")
 	health := provider.Health{Found: true, Path: path, Version: versionIn(version)}
@@ -94,8 +95,8 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 }
 
 // ask runs the program for a moment; what it says is short.
-func (a *agent) ask(ctx context.Context, path string, env, args []string) (said string, exit int) {
-	job := process.Job{Path: path, Argv: append(append([]string{}, a.argv...), args...), Dir: a.dir, Env: env, Grace: a.grace}
+func (a *agent) ask(ctx context.Context, path string, mark process.Mark, env, args []string) (said string, exit int) {
+	job := process.Job{Path: path, Argv: append(append([]string{}, a.argv...), args...), Dir: a.dir, Env: env, Grace: a.grace, Run: mark.Run, Turn: mark.Turn}
 	p, err := job.Start()
 	if err != nil {
 		return "", -1

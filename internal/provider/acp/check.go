@@ -1,0 +1,114 @@
+package acp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+)
+
+// Check says whether the program is there and which one it is: by its greeting, or, where there is a cheaper way, by that.
+func (h *host) Check(ctx context.Context) provider.Health {
+	path, missing := h.find(h.dir)
+	if missing != nil {
+		return provider.Health{Problem: missing.Msg, Hint: missing.Hint}
+	}
+	health := provider.Health{Found: true, Path: path}
+	mark := process.Mark{Run: "check", Turn: rand.Text()} // its own: what one check leaves behind is ended, and no other
+	env, err := h.env.Of(mark, nil, h.dir)
+	if err != nil {
+		health.Problem = err.Error()
+		return health
+	}
+	ctx, stop := context.WithTimeout(ctx, checkFor)
+	defer stop()
+	job := process.Job{Path: path, Argv: h.arguments(""), Dir: h.dir, Env: env, Grace: h.grace, Run: mark.Run, Turn: mark.Turn}
+	if h.preset.signed == nil {
+		err = h.meet(ctx, job, &health)
+	} else {
+		job.Env = append(job.Env, h.preset.quick)
+		err = h.look(ctx, job, &health)
+	}
+	var e *swarm.Error
+	switch {
+	case ctx.Err() != nil && err != nil:
+		health.Problem, health.Hint = "it does not answer", "start it by hand and see: "+strings.Join(job.Argv, " ")
+	case errors.As(err, &e):
+		health.Problem, health.Hint = e.Text(), e.Hint
+	case err != nil:
+		health.Problem = err.Error()
+	}
+	return health
+}
+
+// meet starts the program, has it say who it is, and ends it.
+func (h *host) meet(ctx context.Context, job process.Job, health *provider.Health) error {
+	g := newGuest(h, "", "", job.Env)
+	job.Talk = true
+	if err := g.start(job); err != nil {
+		return h.startError(h.dir, err)
+	}
+	err := g.greet(ctx)
+	g.end()
+	health.Version = strings.TrimSpace(g.hello.Info.Name + " " + g.hello.Info.Version)
+	if err != nil {
+		return g.explain(err, g.proc.Stderr().Bytes())
+	}
+	return nil
+}
+
+// look asks the program for its version, and finds out whether its user is signed in.
+func (h *host) look(ctx context.Context, job process.Job, health *provider.Health) error {
+	job.Argv = append(h.argv[:len(h.argv):len(h.argv)], "--version")
+	p, err := job.Start()
+	if err != nil {
+		return h.startError(h.dir, err)
+	}
+	state, cut, err := p.Wait(ctx)
+	switch {
+	case err != nil || cut:
+		return errors.Join(err, ctx.Err())
+	case !state.Success():
+		return swarm.Errorf(swarm.Exited, "%s does not say which version it is%s", h.preset.title, process.LastWords(p.Stderr().Bytes())).
+			WithHint("start it by hand and see: %s", strings.Join(job.Argv, " "))
+	}
+	health.Version = strings.TrimSpace(string(p.Stdout().Bytes()))
+	lookup := func(name string) string {
+		for _, kv := range job.Env {
+			if value, found := strings.CutPrefix(kv, name+"="); found {
+				return value
+			}
+		}
+		return ""
+	}
+	if health.Signed, health.With = "yes", h.preset.signed(lookup); health.With == "" {
+		health.Signed, health.Problem, health.Hint = "no", h.preset.title+" is not signed in", h.preset.login
+	}
+	return nil
+}
+
+// signedInGemini says what Gemini CLI is signed in with, or "".
+func signedInGemini(env func(string) string) string {
+	for _, key := range []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"} {
+		if env(key) != "" {
+			return key
+		}
+	}
+	if env("GOOGLE_GENAI_USE_VERTEXAI") == "true" {
+		return "Vertex AI"
+	}
+	home := env("GEMINI_CLI_HOME")
+	if home == "" {
+		home = env("HOME")
+	}
+	if _, err := os.Stat(filepath.Join(home, ".gemini", "oauth_creds.json")); err == nil {
+		return "a Google account"
+	}
+	return ""
+}
