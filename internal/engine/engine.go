@@ -16,6 +16,13 @@ type Hands struct {
 	Log   swarm.Log
 	Fence int64
 	Turn  *turn.Hand
+	Post  Post // nil = no loop of this run writes to agents
+}
+
+// Post is what writes to agents in the name of the run. Asked for the same again, it does nothing.
+type Post interface {
+	Remind(ctx context.Context, agent, envelope string) error
+	Return(ctx context.Context, agent, reason string) error
 }
 
 // Call does one call for a loop. A call that changes something appends its end to the log, addressed to the loop; done again, it
@@ -28,12 +35,56 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 		p, err := h.Turn.Plan(c.Ref)
 		return flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}, Plan: p}, err
 	}
+	if h.Post != nil {
+		switch c.Kind {
+		case flow.KindRemind:
+			return h.short(ctx, loop, c, h.Post.Remind(ctx, c.Agent, c.Ref))
+		case flow.KindReturn:
+			return h.short(ctx, loop, c, h.Post.Return(ctx, c.Agent, c.Ref))
+		}
+	}
 	return flow.Result{}, swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
+}
+
+// short ends a call that was done.
+func (h *Hands) short(ctx context.Context, loop string, c flow.Call, err error) (flow.Result, error) {
+	if err != nil {
+		return flow.Result{}, err
+	}
+	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK}
+	body, err := json.Marshal(end)
+	if err != nil {
+		return flow.Result{}, err
+	}
+	seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.CallEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Agent: c.Agent, Data: body}}})
+	if err != nil {
+		return flow.Result{}, err
+	}
+	return flow.Result{CallEnd: end, Seq: seqs[0]}, nil
+}
+
+// mailOf is what a loop has to know of an envelope.
+func mailOf(e swarm.Event) (m flow.Mail, err error) {
+	var env swarm.Envelope
+	if err := json.Unmarshal(e.Data, &env); err != nil {
+		return m, swarm.Errorf(swarm.Storage, "event %d, an envelope, cannot be read: %v", e.Seq, err)
+	}
+	m = flow.Mail{ID: env.ID, From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, ReplyTo: env.FromNodeID}
+	if r := env.Payload.Response; r != nil {
+		m.Required = r.Expectation == "required"
+		if r.ReplyTo != "" {
+			m.ReplyTo = r.ReplyTo
+		}
+	}
+	return m, nil
 }
 
 // Inbox lists whose records a loop is given: its own, everybody's control, and its agent's mail.
 func Inbox(c flow.Call) []string {
 	inbox := []string{swarm.ToLoop(c.ID), swarm.ToControl}
+	if c.Kind == "team" {
+		inbox = append(inbox, swarm.ToAgents)
+	}
 	if c.Agent != "" {
 		inbox = append(inbox, swarm.ToAgent(c.Agent))
 	}
@@ -62,6 +113,7 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 		s.Kind = flow.SignalOwned
 	case swarm.HandoffStored:
 		s.Kind = flow.SignalMail
+		s.Mail, err = mailOf(e)
 	default:
 		return s, false, nil
 	}

@@ -27,8 +27,10 @@ type Call struct {
 
 // The kinds of calls that are not loops.
 const (
-	KindPlan = "plan" // Do: reads the plan stored under Ref
-	KindTurn = "turn" // Go: one turn of an agent
+	KindPlan   = "plan"   // Do: reads the plan stored under Ref
+	KindTurn   = "turn"   // Go: one turn of an agent
+	KindRemind = "remind" // Do: tells Agent that the envelope Ref still wants a reply
+	KindReturn = "return" // Do: sends the unread mail of Agent, which has ended, back
 )
 
 // Print is a call's fingerprint. It stands in the record of the call's end, so that a loop that asks something else under the
@@ -48,7 +50,7 @@ type SignalKind string
 // What can be signalled. Control words come as themselves.
 const (
 	SignalEnd   SignalKind = "end"   // a call has ended: ID, Result
-	SignalMail  SignalKind = "mail"  // an envelope for the loop's agent
+	SignalMail  SignalKind = "mail"  // an envelope for an agent: Mail
 	SignalGrow  SignalKind = "grow"  // the plan has grown: Ref
 	SignalTick  SignalKind = "tick"  // time has passed
 	SignalOwned SignalKind = "owned" // a process drives the run from here on; before it, perhaps, nobody did
@@ -61,6 +63,16 @@ type Signal struct {
 	Seq    int64
 	Ref    string
 	Result Result
+	Mail   Mail
+}
+
+// Mail is what a loop has to know of an envelope.
+type Mail struct {
+	ID       string
+	From, To string
+	Wakes    bool   // its receiver has a turn for it
+	Required bool   // it wants a reply
+	ReplyTo  string // who gets the reply
 }
 
 // Fx is everything that a loop may ask of the world. An error always means "stop now, say nothing".

@@ -9,7 +9,7 @@ import (
 )
 
 // Loops are the loops by the name that a Call uses.
-var Loops = map[string]func(Fx, Call) (Result, error){"pipeline": Pipeline}
+var Loops = map[string]func(Fx, Call) (Result, error){"pipeline": Pipeline, "team": Team}
 
 // A pipeline is the state of one Pipeline loop.
 type pipeline struct {

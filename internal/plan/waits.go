@@ -31,6 +31,7 @@ const (
 	ForRetry       WaitFor = "retry"       // its next attempt, at Until
 	ForPerson      WaitFor = "person"      // somebody to decide
 	ForPause       WaitFor = "pause"       // the run to go on
+	ForMail        WaitFor = "mail"        // somebody to write to it
 )
 
 func (w Wait) String() string {
@@ -51,6 +52,8 @@ func (w Wait) String() string {
 		return "a person: " + w.Reason
 	case ForPause:
 		return "the run to be resumed"
+	case ForMail:
+		return "mail"
 	}
 	return string(w.For)
 }

@@ -181,13 +181,21 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		return view.Picture{}, err
 	}
 	w := d.follow()
-	_, err = local.Run(ctx, &engine.Hands{Log: r.log, Fence: r.fence, Turn: d.hand}, flow.Call{ID: root, Kind: "pipeline", Ref: planKey})
+	_, err = local.Run(ctx, &engine.Hands{Log: r.log, Fence: r.fence, Turn: d.hand, Post: d.hand.Office}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey})
 	err = d.leave(ctx, err)
 	picture, err2 := w.stop()
 	if err == nil && err2 == nil {
 		_ = r.home.Save(summarize(picture))
 	}
 	return picture, r.lost(errors.Join(err, err2))
+}
+
+// loopOf is the loop that drives a kind of run.
+func loopOf(kind swarm.RunKind) string {
+	if kind == swarm.TeamRun {
+		return "team"
+	}
+	return "pipeline"
 }
 
 // lost says who has the run now, when that is why this process had to leave it.

@@ -107,6 +107,9 @@ func (h *Hand) makePrompt(w *work) error {
 	p := w.plan
 	var err error
 	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of, Inputs: w.task.Inputs}
+	if p.Team != nil { // its work is its mail
+		t.Task, t.Iteration, t.Mode = "", 0, h.brief(w)
+	}
 	if w.spec.Kind == "notify" { // a person is told what was written, and nothing about tasks
 		t.Task, t.Agent, t.Iteration = "", "", 0
 	}

@@ -40,7 +40,15 @@ func (h *Hand) inbox(w *work) (string, error) {
 		return "", nil
 	}
 	w.inputs.Upto = items[len(items)-1].Seq
-	return mail.Inbox(items), nil
+	return mail.Inbox(mail.UrgentFirst(items)), nil
+}
+
+// brief tells an agent of a team how the team works.
+func (h *Hand) brief(w *work) string {
+	if h.Office == nil {
+		return ""
+	}
+	return h.Office.Brief(w.c.Agent, *w.plan.Team)
 }
 
 // maxInbox is how many envelopes one turn is given. What comes after them is the next turn's.

@@ -183,7 +183,9 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 		a := &r.agents[t.agent]
 		a.Active, a.Usage, a.Session = e.Time, a.Usage.Plus(usage), session
 	}
-	if kind == swarm.CutToSpeak { // the loop starts the next attempt without another word
+	if r.Kind == swarm.TeamRun {
+		r.sched.Hold(i, plan.Wait{For: plan.ForMail})
+	} else if kind == swarm.CutToSpeak { // the loop starts the next attempt without another word
 		r.sched.Hold(i, plan.Wait{For: plan.ForRetry})
 		r.sched.Again(i)
 	}
@@ -310,6 +312,9 @@ func (r *Run) addPlan(e *swarm.Event) error {
 		g := first + t.Group
 		r.addTask(task{Group: g, DependsOn: t.DependsOn, Awaits: t.Awaits, Concurrency: t.Concurrency, Task: Task{Name: t.Name, Base: t.Base, Agent: t.Agent,
 			Status: swarm.Pending, Iteration: 1, Iterations: r.groups[g].Iterations, Model: t.Model}})
+		if r.Kind == swarm.TeamRun { // an agent of a team is a task that lasts as long as the run
+			r.sched.Hold(len(r.tasks)-1, plan.Wait{For: plan.ForMail})
+		}
 	}
 	return nil
 }

@@ -233,7 +233,7 @@ func (a *Agent) involve(t *Task) {
 		st = swarm.Blocked
 	case t.Status == swarm.Running:
 		st = swarm.Running
-	case t.Status == swarm.Waiting:
+	case t.Status == swarm.Waiting && t.Waits[0].For != plan.ForMail:
 		st = swarm.Waiting
 	}
 	if telling(st) > telling(a.Status) {

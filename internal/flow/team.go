@@ -1,0 +1,283 @@
+package flow
+
+import (
+	"strconv"
+	"time"
+
+	"swarm"
+)
+
+// A team is the state of one Team loop. A member has a turn when it has mail that wants one; the truth about mail is in the log, and
+// what is kept here is only how far each has come.
+type team struct {
+	conduct
+	rules   swarm.Team
+	most    int // turns at once; 0 = no limit
+	running int
+	members []member
+	at      map[string]int
+	asks    []ask
+	begun   bool // it is known what the log held when the run was taken up: before that nobody seems to have mail
+	done    bool // the lead has reported, or a person has closed the run
+}
+
+type member struct {
+	name    string
+	ref     string    // the plan it came with
+	mail    int64     // the newest envelope that wants a turn
+	read    int64     // up to where its mail is consumed
+	turns   int       // begun so far
+	attempt int       // of the last one
+	tries   int       // attempts of it that failed
+	busy    bool      //
+	began   int64     // how far the loop had read when its turn began
+	due     time.Time // of the next attempt
+	ended   bool      // it has no turn any more
+	failed  bool      // because it could not do its work
+}
+
+// An ask is an envelope that wants a reply, and has none.
+type ask struct {
+	Mail
+	seq      int64
+	since    time.Time
+	reminded bool
+}
+
+// attempts is how often a turn of a team is tried before its agent is given up.
+const attempts = 3
+
+// Team runs agents that live on and hand work to each other, until nothing is left to do or somebody says so.
+func Team(fx Fx, c Call) (Result, error) {
+	t := &team{conduct: conduct{fx: fx}, at: map[string]int{}}
+	if err := t.begin(c.Ref); err != nil {
+		return Result{}, err
+	}
+	for {
+		if err := t.advance(); err != nil {
+			return Result{}, err
+		}
+		if over, err := t.over(); err != nil {
+			return Result{}, err
+		} else if over {
+			return t.finish()
+		}
+		s, by, err := t.next(t.patience())
+		if err != nil {
+			return Result{}, err
+		}
+		t.delayTimers(by)
+		if err := t.take(s); err != nil {
+			return Result{}, err
+		}
+	}
+}
+
+func (t *team) begin(ref string) error {
+	p, err := t.add("plan", ref)
+	if err != nil || p == nil {
+		return err
+	}
+	if p.Team != nil {
+		t.rules = *p.Team
+	}
+	t.most = p.MaxParallel
+	if p.Budget.Wall > 0 {
+		t.wallEnd = t.fx.Now().Add(p.Budget.Wall)
+	}
+	return nil
+}
+
+// add takes the agents of a stored plan in.
+func (t *team) add(id, ref string) (*swarm.Plan, error) {
+	r, err := t.fx.Do(Call{ID: id, Kind: KindPlan, Ref: ref})
+	if err != nil || r.Plan == nil {
+		return nil, err
+	}
+	for _, a := range r.Plan.Agents {
+		if _, known := t.at[a.Name]; !known {
+			t.at[a.Name] = len(t.members)
+			t.members = append(t.members, member{name: a.Name, ref: ref})
+		}
+	}
+	return r.Plan, nil
+}
+
+// advance gives a turn to everybody who has mail for one.
+func (t *team) advance() error {
+	for i := range t.members {
+		m := &t.members[i]
+		if !t.wants(m) || m.busy || t.stop != "" || t.done || !t.pausing.IsZero() || !m.due.IsZero() || t.most > 0 && t.running >= t.most {
+			continue
+		}
+		if m.attempt == 0 {
+			m.turns++
+		}
+		m.attempt++
+		m.busy, m.began = true, t.seen
+		t.running++
+		if err := t.fx.Go(Call{ID: swarm.TurnID(m.name, m.turns, m.attempt), Kind: KindTurn, Task: m.name, Agent: m.name, Iteration: m.turns, Attempt: m.attempt,
+			Ref: m.ref, Since: t.seen}); err != nil {
+			return err
+		}
+	}
+	return t.settlePause(t.running)
+}
+
+func (t *team) wants(m *member) bool { return m.mail > m.read && !m.ended }
+
+// over says whether the run is through. When everybody is idle nothing but a reminder can bring a reply that is still wanted.
+func (t *team) over() (bool, error) {
+	if t.running > 0 || !t.begun {
+		return false, nil
+	}
+	if t.stop != "" || t.done {
+		return true, nil
+	}
+	if t.rules.Mode == swarm.InteractiveMode || !t.pausing.IsZero() {
+		return false, nil
+	}
+	for i := range t.members {
+		if t.wants(&t.members[i]) {
+			return false, nil
+		}
+	}
+	if len(t.asks) == 0 {
+		return true, nil
+	}
+	for i := range t.asks {
+		if !t.asks[i].reminded {
+			return false, t.remind(&t.asks[i])
+		}
+	}
+	for len(t.asks) > 0 {
+		if err := t.giveUp(0); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// take acts on one record.
+func (t *team) take(s Signal) error {
+	switch s.Kind {
+	case SignalOwned:
+		t.begun = true
+	case SignalMail:
+		t.hear(s.Mail, s.Seq)
+	case SignalEnd:
+		return t.turnEnded(s)
+	case SignalGrow:
+		_, err := t.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
+		return err
+	case SignalKind(swarm.WordPause), SignalKind(swarm.WordResume):
+		_, by, err := t.pause(s.Kind == SignalKind(swarm.WordPause), s.Seq)
+		t.delayTimers(by)
+		return err
+	case SignalKind(swarm.WordCancel):
+		return t.cancel(s.ID)
+	case SignalKind(swarm.WordClose):
+		t.done = true
+	}
+	return t.clock()
+}
+
+// hear notes an envelope: who has to have a turn for it, whether it wants a reply, and which it is the reply to.
+func (t *team) hear(m Mail, seq int64) {
+	if i, ok := t.at[m.To]; ok && m.Wakes {
+		t.members[i].mail = seq
+	}
+	if i, ok := t.at[m.From]; ok {
+		began := t.members[i].began
+		kept := t.asks[:0]
+		for _, a := range t.asks {
+			if a.To != m.From || a.ReplyTo != m.To || a.seq > began { // what came after its turn began, it had not read
+				kept = append(kept, a)
+			}
+		}
+		t.asks = kept
+	}
+	if m.Required {
+		t.asks = append(t.asks, ask{Mail: m, seq: seq, since: t.fx.Now()})
+	}
+}
+
+// clock does what its time has come for.
+func (t *team) clock() error {
+	now := t.fx.Now()
+	if t.wallOver() {
+		t.stop = swarm.OverBudget
+		if err := t.spent("the run's wall time is over"); err != nil {
+			return err
+		}
+	}
+	if !t.pausing.IsZero() {
+		return nil
+	}
+	for i := range t.members {
+		if m := &t.members[i]; !m.due.IsZero() && !now.Before(m.due) {
+			m.due = time.Time{}
+		}
+	}
+	for i := len(t.asks) - 1; i >= 0; i-- {
+		a := &t.asks[i]
+		switch {
+		case t.rules.ReplyTimeout <= 0:
+		case !now.Before(a.since.Add(t.rules.ReplyTimeout)):
+			if err := t.giveUp(i); err != nil {
+				return err
+			}
+		case !a.reminded && !now.Before(a.since.Add(t.rules.ReplyTimeout/2)):
+			if err := t.remind(a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remind tells the receiver that its reply is still wanted, once.
+func (t *team) remind(a *ask) error {
+	a.reminded = true
+	if err := t.fx.Tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + a.ID, Agent: a.To, Body: swarm.Overdue{ID: a.ID}}); err != nil {
+		return err
+	}
+	_, err := t.fx.Do(Call{ID: "remind/" + a.ID, Kind: KindRemind, Agent: a.To, Ref: a.ID})
+	return err
+}
+
+// giveUp waits no longer for a reply.
+func (t *team) giveUp(i int) error {
+	a := t.asks[i]
+	t.asks = append(t.asks[:i:i], t.asks[i+1:]...)
+	return t.fx.Tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + a.ID + "/over", Agent: a.To, Body: swarm.Overdue{ID: a.ID, Over: true}})
+}
+
+// patience is how long to wait for the next record before the clock has something to do.
+func (t *team) patience() time.Duration {
+	var due time.Time
+	for i := range t.members {
+		due = earlier(due, t.members[i].due)
+	}
+	for _, a := range t.asks {
+		switch {
+		case t.rules.ReplyTimeout <= 0:
+		case a.reminded:
+			due = earlier(due, a.since.Add(t.rules.ReplyTimeout))
+		default:
+			due = earlier(due, a.since.Add(t.rules.ReplyTimeout/2))
+		}
+	}
+	return t.until(due)
+}
+
+func (t *team) delayTimers(by time.Duration) {
+	for i := range t.members {
+		if m := &t.members[i]; !m.due.IsZero() {
+			m.due = m.due.Add(by)
+		}
+	}
+	for i := range t.asks {
+		t.asks[i].since = t.asks[i].since.Add(by)
+	}
+}

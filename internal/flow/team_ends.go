@@ -1,0 +1,154 @@
+package flow
+
+import (
+	"time"
+
+	"swarm"
+)
+
+// turnEnded decides what the end of a turn means for its agent.
+func (t *team) turnEnded(s Signal) error {
+	i, ok := t.at[taskOf(s.ID)]
+	if !ok {
+		return nil
+	}
+	m, r := &t.members[i], s.Result
+	m.busy = false
+	t.running--
+	t.usage = t.usage.Plus(r.Usage)
+	switch {
+	case r.Status == swarm.CallOK:
+		if m.read = max(m.read, r.Inputs.Upto); r.Inputs.Upto == 0 {
+			m.read = max(m.read, m.began) // there was none: another turn had read it
+		}
+		m.attempt, m.tries = 0, 0
+		if r.Done && m.name == t.rules.Lead {
+			t.done = true
+		}
+		return t.clock()
+	case r.Kind == swarm.CutByCancel:
+		return t.endMember(m, "it was cancelled")
+	case r.Kind == swarm.CutToSpeak:
+		return t.clock() // a person had something to say: no attempt was lost
+	case r.Kind == swarm.OverBudget:
+		if t.stop == "" {
+			t.stop = swarm.OverBudget
+			return t.spent(r.Reason)
+		}
+		return nil
+	case r.Kind == swarm.Mismatch: // a replay that has left its track shows nothing any more
+		t.stop = swarm.Mismatch
+		return t.failMember(m, r.Reason)
+	}
+	if m.tries++; m.tries < attempts {
+		after := time.Second << (m.tries - 1)
+		m.due = t.fx.Now().Add(after)
+		return t.fx.Tell(Fact{Kind: swarm.TaskRetrying, Key: "retrying:" + r.ID, Task: m.name, Agent: m.name, Turn: r.ID,
+			Body: swarm.Retry{Iteration: m.turns, Attempt: m.attempt, Reason: r.Reason, After: after}})
+	}
+	return t.failMember(m, r.Reason)
+}
+
+func (t *team) failMember(m *member, reason string) error {
+	m.failed = true
+	return t.endMember(m, "it failed: "+reason)
+}
+
+// endMember has an agent get no turn any more. Its mail goes back to where it came from; without its lead a team is lost.
+func (t *team) endMember(m *member, reason string) error {
+	if m.ended {
+		return nil
+	}
+	m.ended = true
+	if err := t.fx.Tell(Fact{Kind: swarm.AgentEnded, Key: "agent_ended:" + m.name, Agent: m.name, Body: swarm.Reason{Reason: reason}}); err != nil {
+		return err
+	}
+	if _, err := t.fx.Do(Call{ID: "return/" + m.name, Kind: KindReturn, Agent: m.name, Ref: reason}); err != nil {
+		return err
+	}
+	kept := t.asks[:0]
+	for _, a := range t.asks {
+		if a.To != m.name {
+			kept = append(kept, a)
+		}
+	}
+	t.asks = kept
+	if m.name == t.rules.Lead && t.stop == "" {
+		t.stop = swarm.Other
+		if !m.failed {
+			t.stop = swarm.CutByCancel
+		}
+	}
+	return t.clock()
+}
+
+// cancel ends the run, or one agent. Running turns are cut by the hands that run them.
+func (t *team) cancel(target string) error {
+	if target == "" {
+		if t.stop == "" {
+			t.stop = swarm.CutByCancel
+		}
+		t.pausing = time.Time{}
+		return nil
+	}
+	if i, ok := t.at[target]; ok && !t.members[i].busy {
+		return t.endMember(&t.members[i], "it was cancelled")
+	}
+	return nil
+}
+
+// finish tells how the run ended.
+func (t *team) finish() (Result, error) {
+	end := swarm.RunEnd{Status: swarm.Completed, Exit: swarm.ExitDone, Usage: t.usage}
+	var failed []string
+	for _, m := range t.members {
+		if m.failed {
+			failed = append(failed, "@"+m.name)
+		}
+	}
+	switch {
+	case t.stop == swarm.OverBudget:
+		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitBudget, "the budget is spent"
+	case t.stop == swarm.CutByCancel:
+		end.Status, end.Exit, end.Reason = swarm.Cancelled, swarm.ExitFailed, "the run was cancelled"
+	case len(failed) > 0:
+		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, listed(failed)+" failed"
+	case !t.done && t.turns() == 0:
+		end.Reason = "nobody had anything to do"
+	}
+	if err := t.tellEnds(); err != nil {
+		return Result{}, err
+	}
+	r := Result{CallEnd: swarm.CallEnd{Status: swarm.CallOK, Usage: t.usage}}
+	if end.Exit != swarm.ExitDone {
+		r.Status, r.Kind, r.Reason = swarm.CallFailed, t.stop, end.Reason
+	}
+	return r, t.fx.Tell(Fact{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Body: end})
+}
+
+// tellEnds tells how each agent's work ended: to those who look, an agent of a team is a task that lasts as long as the run.
+func (t *team) tellEnds() error {
+	for i := range t.members {
+		m := &t.members[i]
+		f := Fact{Kind: swarm.TaskCompleted, Key: "task_ended:" + m.name + "/1", Task: m.name, Agent: m.name, Body: swarm.TaskEnd{Iteration: 1}}
+		switch {
+		case m.failed:
+			f.Kind, f.Body = swarm.TaskFailed, swarm.TaskEnd{Iteration: 1, Reason: "it failed"}
+		case m.ended:
+			f.Kind, f.Body = swarm.TaskCancelled, swarm.TaskEnd{Iteration: 1, Kind: swarm.CutByCancel, Reason: "it was cancelled"}
+		case m.turns == 0:
+			f.Kind, f.Body = swarm.TaskSkipped, swarm.TaskEnd{Iteration: 1, Reason: "nobody wrote to it"}
+		}
+		if err := t.fx.Tell(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *team) turns() (n int) {
+	for i := range t.members {
+		n += t.members[i].turns
+	}
+	return n
+}

@@ -1,0 +1,139 @@
+package flow_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/flow"
+)
+
+// An office is a world in which agents write to each other: each turn sends what the script says, and has read all mail that came
+// before it began.
+type office struct {
+	world
+	sends map[string]string // by turn: "to text", several with commas; "to! text" wants a reply
+	done  map[string]bool   // turns that report that the work is done
+}
+
+func (o *office) Do(c flow.Call) (flow.Result, error) {
+	switch c.Kind {
+	case flow.KindRemind:
+		o.told = append(o.told, "remind "+c.Agent+" of "+c.Ref)
+		o.mail("orchestrator", c.Agent+" answer")
+	case flow.KindReturn:
+		o.told = append(o.told, "return "+c.Agent+": "+c.Ref)
+	}
+	return o.world.Do(c)
+}
+
+func (o *office) mail(from, text string) {
+	to, _, _ := strings.Cut(text, " ")
+	name, required := strings.CutSuffix(to, "!")
+	o.signal(flow.Signal{Kind: flow.SignalMail, Mail: flow.Mail{ID: from + ">" + text, From: from, To: name, ReplyTo: from, Wakes: true, Required: required}})
+}
+
+func (o *office) Go(c flow.Call) error {
+	for _, text := range strings.Split(o.sends[c.ID], ",") {
+		if text != "" {
+			o.mail(c.Agent, text)
+		}
+	}
+	before := len(o.pending)
+	if err := o.world.Go(c); err != nil {
+		return err
+	}
+	for i := before; i < len(o.pending); i++ {
+		if s := &o.pending[i]; s.Kind == flow.SignalEnd && s.Result.Status == swarm.CallOK {
+			s.Result.Inputs, s.Result.Done = swarm.Inputs{Upto: c.Since}, o.done[c.ID]
+		}
+	}
+	return nil
+}
+
+func TestTeam(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    office
+		want string // what is told, without how each agent's work ended
+	}{
+		{"mail goes round until nobody has any", office{sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "tester try it", "tester/1/1": "coder fine", "coder/2/1": "lead done"}},
+			"go lead/1/1; go coder/1/1; go tester/1/1; go coder/2/1; go lead/2/1; run_ended completed 0"},
+		{"what comes during a turn is the next turn's", office{sends: map[string]string{"lead/1/1": "coder one,coder two", "coder/1/1": "lead half"}},
+			"go lead/1/1; go coder/1/1; go lead/2/1; go coder/2/1; run_ended completed 0"},
+		{"the lead is done", office{sends: map[string]string{"lead/1/1": "coder do it"}, done: map[string]bool{"lead/1/1": true}},
+			"go lead/1/1; go coder/1/1; run_ended completed 0"},
+		{"somebody else's being done ends nothing", office{sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "lead done"}, done: map[string]bool{"coder/1/1": true}},
+			"go lead/1/1; go coder/1/1; go lead/2/1; run_ended completed 0"},
+		{"a turn that fails is tried again, and its agent given up", office{
+			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended; return coder: it failed: why; run_ended failed 1"},
+		{"a turn that fails once is none", office{world: world{ends: map[string]string{"coder/1/1": "exited"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; run_ended completed 0"},
+		{"without its lead the team is lost", office{
+			world: world{ends: map[string]string{"lead/1/1": "exited", "lead/1/2": "exited", "lead/1/3": "exited"}}},
+			"go lead/1/1; task_retrying lead after 1s; go lead/1/2; task_retrying lead after 2s; go lead/1/3; agent_ended; return lead: it failed: why; run_ended failed 1"},
+		{"a reply that is wanted is asked for once", office{sends: map[string]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}},
+			"go lead/1/1; go coder/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; go lead/2/1; run_ended completed 0"},
+		{"and then not waited for", office{sends: map[string]string{"lead/1/1": "coder! do it"}},
+			"go lead/1/1; go coder/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; reply_overdue; run_ended completed 0"},
+		{"a reply that came is not asked for", office{sends: map[string]string{"lead/1/1": "coder! do it", "coder/1/1": "lead done"}},
+			"go lead/1/1; go coder/1/1; go lead/2/1; run_ended completed 0"},
+		{"the budget is spent", office{world: world{ends: map[string]string{"coder/1/1": "over_budget"}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
+			"go lead/1/1; go coder/1/1; go tester/1/1; budget_spent; run_ended failed 3"},
+		{"a person interrupts", office{world: world{ends: map[string]string{"lead/1/1": "interrupted"}}}, "go lead/1/1; go lead/1/2; run_ended completed 0"},
+		{"the run is cancelled", office{world: world{ends: map[string]string{"lead/1/1": "cut"}, before: map[string]string{"lead/1/1": "cancel"}}},
+			"go lead/1/1; agent_ended; return lead: it was cancelled; run_ended cancelled 1"},
+		{"one agent is cancelled", office{world: world{ends: map[string]string{"coder/1/1": "cut"}, before: map[string]string{"coder/1/1": "cancel coder"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			"go lead/1/1; go coder/1/1; agent_ended; return coder: it was cancelled; run_ended completed 0"},
+		{"one that is idle is cancelled", office{world: world{before: map[string]string{"lead/1/1": "cancel tester"}}},
+			"go lead/1/1; agent_ended; return tester: it was cancelled; run_ended completed 0"},
+		{"paused and resumed", office{world: world{before: map[string]string{"lead/1/1": "pause"}, after: map[string]string{"lead/1/1": "resume"}}},
+			"go lead/1/1; run_pausing; run_paused; run_unpaused; run_ended completed 0"},
+		{"one turn at a time", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
+			"go lead/1/1; go coder/1/1; go tester/1/1; run_ended completed 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := &c.o
+			o.now = time.Unix(0, 0)
+			o.plan.Team = &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}
+			for _, name := range []string{"lead", "coder", "tester"} {
+				o.plan.Agents = append(o.plan.Agents, swarm.Agent{Name: name})
+			}
+			o.mail(swarm.User, "lead the goal")
+			o.signal(flow.Signal{Kind: flow.SignalOwned})
+			if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team", Ref: "plan:1"}); err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, line := range o.told {
+				if word, _, _ := strings.Cut(line, " "); !strings.HasPrefix(word, "task_") || word == "task_retrying" {
+					told = append(told, line)
+				}
+			}
+			if got := strings.Join(told, "; "); got != c.want {
+				t.Errorf("told\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// A team that a person talks to is not through when it has nothing to do.
+func TestInteractiveTeamStays(t *testing.T) {
+	o := &office{}
+	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.InteractiveMode}, Agents: []swarm.Agent{{Name: "lead"}}}
+	o.mail(swarm.User, "lead the goal")
+	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != errStuck {
+		t.Errorf("it ended with %v", err)
+	}
+	closed := &office{}
+	closed.plan = o.plan
+	closed.after = map[string]string{"lead/1/1": "close"}
+	closed.mail(swarm.User, "lead the goal")
+	closed.signal(flow.Signal{Kind: flow.SignalOwned})
+	if r, err := flow.Team(closed, flow.Call{ID: "root", Kind: "team"}); err != nil || r.Status != swarm.CallOK {
+		t.Errorf("it was closed, and ended with %+v, %v", r, err)
+	}
+}

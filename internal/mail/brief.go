@@ -1,0 +1,57 @@
+package mail
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"swarm"
+)
+
+// Brief tells an agent how its team works: who is there, to whom it may write, who leads, and what the phase allows. It holds nothing
+// that changes from turn to turn, so that it can be cached.
+func (r *Rules) Brief(agent string, t swarm.Team) string {
+	var b strings.Builder
+	b.WriteString("You are one agent of a team: " + strings.Join(r.Agents(), ", ") + ". You have a turn whenever somebody has written to you.\n")
+	switch to := r.Receivers(agent); {
+	case len(to) == 0:
+		b.WriteString("You may write to nobody; what you say in the end is kept as your output.\n")
+	default:
+		b.WriteString("You may write to: " + strings.Join(to, ", ") + ". Hand work on with send_handoff; what you merely say, nobody is given.\n")
+	}
+	switch {
+	case agent == t.Lead:
+		b.WriteString("You lead: when the goal is reached and checked, call report_done with what came of it. That ends the run.\n")
+	case t.Lead != "":
+		b.WriteString(t.Lead + " leads.\n")
+	}
+	if t.Phase == swarm.PlanningPhase {
+		b.WriteString("The phase is PLANNING: write files under docs/ only.\n")
+	}
+	return b.String()
+}
+
+// UrgentFirst puts what was sent with a high priority before the rest, each in its order.
+func UrgentFirst(items []Item) []Item {
+	if !slices.ContainsFunc(items, urgent) {
+		return items
+	}
+	items = slices.Clone(items)
+	slices.SortStableFunc(items, func(a, b Item) int {
+		switch ua, ub := urgent(a), urgent(b); {
+		case ua == ub:
+			return 0
+		case ua:
+			return -1
+		}
+		return 1
+	})
+	return items
+}
+
+func urgent(i Item) bool {
+	var meta struct {
+		Priority string `json:"priority"`
+	}
+	return len(i.Meta) > 0 && json.Unmarshal(i.Meta, &meta) == nil && meta.Priority == "high"
+}
