@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +79,9 @@ func (*codex) signed(ctx context.Context, env lookup, ask func(context.Context, 
 	if env("CODEX_API_KEY") != "" {
 		return "CODEX_API_KEY", true
 	}
+	if codexHasProvider(env) {
+		return "the model provider in its config.toml", true
+	}
 	said, exit := ask(ctx, "login", "status")
 	with := ""
 	switch {
@@ -85,6 +91,23 @@ func (*codex) signed(ctx context.Context, env lookup, ask func(context.Context, 
 		with = "an API key"
 	}
 	return with, exit == 0
+}
+
+// codexProvider is the line by which a user has Codex work with models of somebody else's, or with his own.
+var codexProvider = regexp.MustCompile(`(?m)^[ \t]*model_provider[ \t]*=[ \t]*["']([^"'\n]+)["']`)
+
+// codexHasProvider says whether the user's own configuration names who has the models: then there is nobody to sign in to.
+func codexHasProvider(env lookup) bool {
+	folder := env("CODEX_HOME")
+	if folder == "" {
+		folder = filepath.Join(env("HOME"), ".codex")
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
+	if err != nil {
+		return false
+	}
+	found := codexProvider.FindSubmatch(text)
+	return found != nil && string(found[1]) != "openai"
 }
 
 func (c *codex) listen(t *turn) listener { return &codexEar{turn: t, codex: c} }
