@@ -94,7 +94,7 @@ func (opencode) signed(_ context.Context, env lookup, _ func(context.Context, ..
 		slices.Sort(names)
 		return strings.Join(names, ", "), true
 	}
-	return "nothing: models that need no login", true // it has some, and may have others by its settings
+	return "no account: models that need none", true // it has some, and may have others by its settings
 }
 
 func (opencode) listen(t *turn) listener { return &opencodeEar{turn: t} }
