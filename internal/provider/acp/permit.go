@@ -50,9 +50,10 @@ func (t *turn) permit(params json.RawMessage) (any, *complaint) {
 	case allow == "":
 		ok, reason = false, "it can only be allowed for good"
 	case !ok:
-		if ok, reason = t.consult(asked); t.ctx.Err() != nil {
-			return outcome("cancelled", ""), nil
-		}
+		ok, reason = t.consult(asked)
+	}
+	if t.isCut() {
+		return outcome("cancelled", ""), nil
 	}
 	if ok {
 		return outcome("selected", allow), nil
@@ -65,6 +66,9 @@ func (t *turn) permit(params json.RawMessage) (any, *complaint) {
 	}
 	return outcome("selected", reject), nil
 }
+
+// isCut says that nobody waits for the turn any more.
+func (t *turn) isCut() bool { return t.ctx.Err() != nil }
 
 func (p permission) option(kind string) string {
 	for _, o := range p.Options {
