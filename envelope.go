@@ -20,8 +20,11 @@ type Envelope struct {
 // An EnvelopeKind says whether an envelope gives its receiver a turn.
 type EnvelopeKind string
 
-// User is who a person's envelopes are from.
-const User = "user"
+// Who else writes and gets envelopes.
+const (
+	User         = "user"         // a person
+	Orchestrator = "orchestrator" // the runtime itself: mail that came back, reminders
+)
 
 // The kinds of envelopes.
 const (

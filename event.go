@@ -87,6 +87,16 @@ const (
 	Notice       EventKind = "notice"        // [Reason]: something a person should know
 )
 
+// EventKinds lists them all.
+var EventKinds = []EventKind{
+	RunStarted, RunOwned, RunPausing, RunPaused, RunUnpaused, RunInterrupted, RunEnded,
+	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped, TaskCancelled, BudgetSpent,
+	TurnStarted, TurnTool, TurnFile, TurnEnded, TurnKept, CallEnded, LoopEnded, Tick,
+	Control,
+	HandoffStored, HandoffConsumed, HandoffReturned, ReplyOverdue, AgentEnded, WaitBegan, WaitEnded, ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
+	TreeRecorded, Notice,
+}
+
 // Receivers that are not agents or loops.
 const ToControl = "ctl" // whoever obeys control
 
@@ -115,6 +125,12 @@ func MailKey(id string) string { return "mail:" + id }
 func UsedKey(agent string, from int64) string {
 	return "used:" + agent + ":" + strconv.FormatInt(from, 10)
 }
+
+// ReturnedKey is the key of what says that nobody will ever read an envelope.
+func ReturnedKey(id string) string { return "returned:" + id }
+
+// AgentEndedKey is the key of what says that an agent has no turn any more: mail for it is refused by it.
+func AgentEndedKey(agent string) string { return "agent_ended:" + agent }
 
 // AskedKey and AnsweredKey are the keys of an approval and of its answer.
 func AskedKey(id string) string    { return "asked:" + id }

@@ -18,7 +18,7 @@ func Arguments(e swarm.Envelope) json.RawMessage {
 		ContextRef string               `json:"contextRef,omitempty"`
 		Type       string               `json:"type,omitempty"`
 		ID         string               `json:"id"`
-	}{e.ToNodeID, e.Payload.Message, e.Payload.Structured, e.Payload.Artifacts, e.Payload.Status, e.Payload.Response, e.ContextRef, typeOf(e), e.ID}
+	}{e.ToNodeID, e.Payload.Message, e.Payload.Structured, e.Payload.Artifacts, e.Payload.Status, e.Payload.Response, e.ContextRef, MetaOf(e).Type, e.ID}
 	if e.Kind == swarm.Signal {
 		args.Type = string(swarm.Signal)
 	}

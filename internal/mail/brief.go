@@ -1,8 +1,6 @@
 package mail
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 
 	"swarm"
@@ -29,29 +27,4 @@ func (r *Rules) Brief(agent string, t swarm.Team) string {
 		b.WriteString("The phase is PLANNING: write files under docs/ only.\n")
 	}
 	return b.String()
-}
-
-// UrgentFirst puts what was sent with a high priority before the rest, each in its order.
-func UrgentFirst(items []Item) []Item {
-	if !slices.ContainsFunc(items, urgent) {
-		return items
-	}
-	items = slices.Clone(items)
-	slices.SortStableFunc(items, func(a, b Item) int {
-		switch ua, ub := urgent(a), urgent(b); {
-		case ua == ub:
-			return 0
-		case ua:
-			return -1
-		}
-		return 1
-	})
-	return items
-}
-
-func urgent(i Item) bool {
-	var meta struct {
-		Priority string `json:"priority"`
-	}
-	return len(i.Meta) > 0 && json.Unmarshal(i.Meta, &meta) == nil && meta.Priority == "high"
 }

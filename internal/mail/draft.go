@@ -8,7 +8,7 @@ import (
 	"swarm"
 )
 
-// A Draft is what an agent hands in to be sent: the arguments of send_handoff.
+// A Draft is what somebody hands in to be sent: the arguments of send_handoff, or what a person writes.
 type Draft struct {
 	From       string // whom it claims to be from; "" = it claims nothing
 	To         string
@@ -22,6 +22,9 @@ type Draft struct {
 	// and stands in the envelope as meta.type: request, offer, accept, delegation, info, …
 	Type string
 	ID   string // "" = one is made
+	// Urgent and InReplyTo are a person's to say; they stand in the envelope as meta.priority: high and meta.inReplyTo.
+	Urgent    bool
+	InReplyTo string
 }
 
 // Expectations are what a sender can say about an answer.
@@ -31,8 +34,17 @@ var Expectations = []string{"none", "optional", "required"}
 func ReadDraft(args []byte) (Draft, error) {
 	a := ReadArgs(args, "to", "message", "structured", "artifacts", "status", "response", "contextRef", "type", "id", "fromNodeId")
 	a.Need("to", "message")
-	d := Draft{From: a.Text("fromNodeId"), To: a.Text("to"), Message: a.Text("message"), Structured: a.JSON("structured"),
-		ContextRef: a.Text("contextRef"), Type: a.Text("type"), ID: a.Text("id")}
+	d := Draft{From: a.Text("fromNodeId"), To: a.Text("to"), ContextRef: a.Text("contextRef"), Type: a.Text("type"), ID: a.Text("id")}
+	d.readPayload(a)
+	if err := a.Err(); err != nil {
+		return Draft{}, err
+	}
+	return d, nil
+}
+
+// readPayload reads what is the same in the arguments of send_handoff and in an envelope's payload.
+func (d *Draft) readPayload(a *Args) {
+	d.Message, d.Structured = a.Text("message"), a.JSON("structured")
 	for _, in := range a.Objects("artifacts", "type", "ref") {
 		in.Need("ref")
 		d.Artifacts = append(d.Artifacts, swarm.ArtifactRef{Type: in.Text("type"), Ref: in.Text("ref")})
@@ -47,16 +59,13 @@ func ReadDraft(args []byte) (Draft, error) {
 		in.Need("expectation")
 		d.Response = &swarm.Response{Expectation: in.Text("expectation"), ReplyTo: in.Text("replyTo")}
 	}
-	if err := a.Err(); err != nil {
-		return Draft{}, err
-	}
-	return d, nil
 }
 
 // Redacted is the draft without secrets.
 func (d Draft) Redacted(redact func([]byte) []byte) Draft {
 	text := func(s string) string { return string(redact([]byte(s))) }
 	d.From, d.To, d.Message, d.ContextRef, d.Type, d.ID = text(d.From), text(d.To), text(d.Message), text(d.ContextRef), text(d.Type), text(d.ID)
+	d.InReplyTo = text(d.InReplyTo)
 	d.Structured = RedactJSON(d.Structured, redact)
 	d.Artifacts = slices.Clone(d.Artifacts)
 	for i := range d.Artifacts {
@@ -100,6 +109,8 @@ func (d Draft) Check() error {
 	case d.Type != "" && !isWord(d.Type, swarm.MaxName):
 		return swarm.Errorf(swarm.BadInput, "%s is not a type of a message", swarm.Quote(d.Type)).
 			WithHint("write handoff, signal, or one word such as info, request or answer")
+	case d.InReplyTo != "" && !isWord(d.InReplyTo, maxID):
+		return swarm.Errorf(swarm.BadInput, "%s is not the id of a message", swarm.Quote(d.InReplyTo)).WithHint("`swarm inbox` and `swarm mail` show ids")
 	case d.ID != "" && !isWord(d.ID, maxID):
 		return swarm.Errorf(swarm.BadInput, "%s is not an id", swarm.Quote(d.ID)).
 			WithHint("ids are made of A-Z, a-z, 0-9 and . _ : -, at most %d characters; leave it out and one is made", maxID)

@@ -25,8 +25,11 @@ func Inbox(items []Item) string {
 
 func write(b *strings.Builder, n int, e swarm.Envelope) {
 	kind := string(e.Kind)
-	if t := typeOf(e); t != "" {
+	if t := MetaOf(e).Type; t != "" {
 		kind += ", type " + t
+	}
+	if Urgent(e) {
+		kind += ", urgent"
 	}
 	fmt.Fprintf(b, "--- Message %d from %s (%s, id %s) ---\n", n, short(e.FromNodeID), short(kind), oneLine(e.ID))
 	p := e.Payload
@@ -65,17 +68,6 @@ func status(s *swarm.PayloadStatus) string {
 		word += " (" + oneLine(s.Reason) + ")"
 	}
 	return word
-}
-
-// typeOf is meta.type, or "".
-func typeOf(e swarm.Envelope) string {
-	var meta struct {
-		Type string `json:"type"`
-	}
-	if len(e.Meta) == 0 || json.Unmarshal(e.Meta, &meta) != nil {
-		return ""
-	}
-	return meta.Type
 }
 
 // ends are what may stand in a JSON string as it is, and may be taken for the end of a line.

@@ -33,37 +33,26 @@ type Item struct {
 	swarm.Envelope
 }
 
-// Envelope makes an envelope of what an agent hands in during a turn. Handed in again by the same turn, it is the same message and
-// has the same id.
+// Envelope makes an envelope of what somebody hands in. Handed in again by the same turn, it is the same message and has the same id.
 func (r *Rules) Envelope(from string, d Draft, turn string, now time.Time) (swarm.Envelope, error) {
-	var none swarm.Envelope
 	if err := d.Check(); err != nil {
-		return none, err
+		return swarm.Envelope{}, err
 	}
-	sender, ok := r.find(from, from)
-	if !ok {
-		return none, r.unknown(from)
+	e := swarm.Envelope{Kind: swarm.Handoff, FromNodeID: d.From, ToNodeID: d.To, ContextRef: d.ContextRef,
+		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Status: d.Status, Response: d.Response}}
+	meta := Meta{InReplyTo: d.InReplyTo}
+	if d.Urgent {
+		meta.Priority = High
 	}
-	if d.From != "" {
-		if claimed, ok := r.find(from, d.From); !ok || claimed != sender {
-			return none, swarm.Errorf(swarm.BadInput, "fromNodeId is %s, but you are %s", swarm.Quote(d.From), sender).WithHint("leave fromNodeId out")
-		}
-	}
-	receiver, ok := r.find(sender, d.To)
-	if !ok {
-		return none, r.unknown(d.To)
-	}
-	if !r.may(sender, receiver) {
-		return none, r.noEdge(sender, receiver)
-	}
-	e := swarm.Envelope{Kind: swarm.Handoff, FromNodeID: sender, ToNodeID: receiver, ContextRef: d.ContextRef,
-		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Status: d.Status}}
 	switch d.Type {
 	case "", string(swarm.Handoff):
 	case string(swarm.Signal):
 		e.Kind = swarm.Signal
 	default:
-		e.Meta = json.RawMessage(`{"type":"` + d.Type + `"}`) // a word, see Check
+		meta.Type = d.Type
+	}
+	if meta != (Meta{}) {
+		e.Meta = Encode(meta)
 	}
 	for _, a := range d.Artifacts {
 		if a.Type == "" {
@@ -71,23 +60,83 @@ func (r *Rules) Envelope(from string, d Draft, turn string, now time.Time) (swar
 		}
 		e.Payload.Artifacts = append(e.Payload.Artifacts, a)
 	}
-	if d.Response != nil {
-		answer := *d.Response
-		if answer.ReplyTo != "" {
-			if answer.ReplyTo, ok = r.find(sender, d.Response.ReplyTo); !ok {
-				return none, r.unknown(d.Response.ReplyTo)
-			}
-		}
-		e.Payload.Response = &answer
+	e, err := r.address(from, e)
+	if err != nil {
+		return e, err
 	}
+	return r.stamp(e, d, turn, now)
+}
+
+// Plea is the envelope by which an agent asks a person for help, whether one has written to it or not.
+func (r *Rules) Plea(from string, d Draft, turn string, now time.Time) (swarm.Envelope, error) {
+	if err := d.Check(); err != nil {
+		return swarm.Envelope{}, err
+	}
+	e := swarm.Envelope{Kind: swarm.Handoff, FromNodeID: from, ToNodeID: swarm.User, Meta: Encode(Meta{Type: HelpRequest}),
+		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Response: &swarm.Response{Expectation: "required"}}}
+	return r.stamp(e, d, turn, now)
+}
+
+// HelpRequest is the type of a message that asks a person for help.
+const HelpRequest = "help_request"
+
+func (r *Rules) stamp(e swarm.Envelope, d Draft, turn string, now time.Time) (swarm.Envelope, error) {
 	e.ID, e.CreatedAt = d.ID, now.UTC()
 	if e.ID == "" {
 		e.ID = makeID(turn, e)
 	}
-	if n := len(Encode(e)); n > MaxEnvelope {
-		return none, swarm.Errorf(swarm.BadInput, "the message has %d bytes with all that belongs to it; %d are allowed", n, MaxEnvelope).WithHint("%s", useArtifact)
+	return e, small(e)
+}
+
+// Accept takes an envelope that was written whole, see [ReadEnvelope], or says why it cannot be sent.
+func (r *Rules) Accept(from string, e swarm.Envelope) (swarm.Envelope, error) {
+	e, err := r.address(from, e)
+	if err != nil {
+		return e, err
+	}
+	return e, small(e)
+}
+
+// address finds whom the names in an envelope mean, and whether the one may write to the other.
+func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
+	var none swarm.Envelope
+	sender, ok := r.find(from, from)
+	if !ok {
+		return none, r.unknown(from)
+	}
+	if e.FromNodeID != "" {
+		if claimed, ok := r.find(from, e.FromNodeID); !ok || claimed != sender {
+			return none, swarm.Errorf(swarm.BadInput, "fromNodeId is %s, but you are %s", swarm.Quote(e.FromNodeID), sender).WithHint("leave fromNodeId out")
+		}
+	}
+	receiver, ok := r.find(sender, e.ToNodeID)
+	if !ok || sender == receiver && sender == swarm.User {
+		return none, r.unknown(e.ToNodeID)
+	}
+	switch why, ended := r.ended[receiver]; {
+	case !r.may(sender, receiver):
+		return none, r.noEdge(sender, receiver)
+	case ended:
+		return none, hasEnded(receiver, why)
+	}
+	e.FromNodeID, e.ToNodeID = sender, receiver
+	if e.Payload.Response != nil {
+		answer := *e.Payload.Response
+		if answer.ReplyTo != "" {
+			if answer.ReplyTo, ok = r.find(sender, e.Payload.Response.ReplyTo); !ok {
+				return none, r.unknown(e.Payload.Response.ReplyTo)
+			}
+		}
+		e.Payload.Response = &answer
 	}
 	return e, nil
+}
+
+func small(e swarm.Envelope) error {
+	if n := len(Encode(e)); n > MaxEnvelope {
+		return swarm.Errorf(swarm.BadInput, "the message has %d bytes with all that belongs to it; %d are allowed", n, MaxEnvelope).WithHint("%s", useArtifact)
+	}
+	return nil
 }
 
 // makeID is the id of an envelope that brings none.

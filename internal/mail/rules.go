@@ -15,12 +15,17 @@ type Rules struct {
 	copy     map[string]string // the ".2" of an agent that is a copy
 	doers    map[string]string // by task: who does it
 	edges    map[[2]string]bool
-	everyone bool // everybody may write to everybody
+	everyone bool              // everybody may write to everybody
+	team     bool              // agents live on
+	leads    map[string]bool   // agents that may look at everybody's work
+	heard    map[string]bool   // agents that a person has written to: they may write back
+	ended    map[string]string // agents that have no turn any more, and why
 }
 
 // NewRules are the rules of these plans.
 func NewRules(plans ...*swarm.Plan) *Rules {
-	r := &Rules{known: map[string]bool{}, copy: map[string]string{}, doers: map[string]string{}, edges: map[[2]string]bool{}}
+	r := &Rules{known: map[string]bool{}, copy: map[string]string{}, doers: map[string]string{}, edges: map[[2]string]bool{},
+		leads: map[string]bool{}, heard: map[string]bool{}, ended: map[string]string{}}
 	for _, p := range plans {
 		r.Add(p)
 	}
@@ -30,7 +35,14 @@ func NewRules(plans ...*swarm.Plan) *Rules {
 // Add lets a plan join. Edges are those that it declares, and those of its dependencies: who works for another may hand to it.
 func (r *Rules) Add(p *swarm.Plan) {
 	r.everyone = r.everyone || p.Kind == swarm.SwarmRun
+	r.team = r.team || p.Kind == swarm.TeamRun || p.Kind == swarm.SwarmRun
+	if p.Team != nil {
+		r.leads[p.Team.Lead] = true
+	}
 	for _, a := range p.Agents {
+		if a.Permissions.Orchestrate {
+			r.leads[a.Name] = true
+		}
 		if r.known[a.Name] {
 			continue
 		}
@@ -64,26 +76,67 @@ func (r *Rules) join(from, to string) {
 	}
 }
 
+// Hear notes that a person has written to an agent. From then on it may write to [swarm.User].
+func (r *Rules) Hear(agent string) { r.heard[agent] = true }
+
+// End notes that an agent has no turn any more. From then on nobody writes to it.
+func (r *Rules) End(agent, reason string) { r.ended[agent] = reason }
+
+// Ended says whether an agent has no turn any more.
+func (r *Rules) Ended(agent string) bool {
+	_, ended := r.ended[agent]
+	return ended
+}
+
+// Team says whether agents live on, and can wait for each other and be done.
+func (r *Rules) Team() bool { return r.team }
+
+// Sees says whether an agent may look at another's work: those who may write to each other, one way or the other, and who leads.
+func (r *Rules) Sees(agent, other string) bool {
+	return r.leads[agent] || r.may(agent, other) || r.may(other, agent)
+}
+
+// Find is the agent that somebody means by a name, or an error that lists those there are.
+func (r *Rules) Find(speaker, name string) (string, error) {
+	agent, ok := r.find(speaker, name)
+	if !ok || agent == swarm.User {
+		return "", r.unknown(name)
+	}
+	return agent, nil
+}
+
 // Agents are all there are, in the file's order.
 func (r *Rules) Agents() []string { return r.agents }
 
-// Receivers are those to whom an agent may write, in the file's order.
+// Receivers are the agents to whom an agent may write, in the file's order.
 func (r *Rules) Receivers(from string) (names []string) {
 	for _, to := range r.agents {
-		if r.may(from, to) {
+		if r.may(from, to) && !r.Ended(to) {
 			names = append(names, to)
 		}
 	}
 	return names
 }
 
+// may says whether one may write to another. A person may write to everybody, and those may answer.
 func (r *Rules) may(from, to string) bool {
-	return from != to && (r.everyone || r.edges[[2]string{from, to}])
+	switch {
+	case from == to:
+		return false
+	case from == swarm.User:
+		return true
+	case to == swarm.User:
+		return r.heard[from]
+	}
+	return r.everyone || r.edges[[2]string{from, to}]
 }
 
 // find is the agent that somebody means by a name, in whatever case it is written. A copy means the copies beside it.
 func (r *Rules) find(speaker, name string) (string, bool) {
-	name = strings.ToLower(strings.TrimSpace(name))
+	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
+	if name == swarm.User {
+		return name, true
+	}
 	if beside := name + r.copy[speaker]; r.known[beside] {
 		return beside, true
 	}
@@ -98,9 +151,30 @@ func (r *Rules) unknown(name string) error {
 	return e
 }
 
+// receivers are all to whom somebody may write.
+func (r *Rules) receivers(from string) []string {
+	names := r.Receivers(from)
+	if r.may(from, swarm.User) {
+		names = append(names, swarm.User)
+	}
+	return names
+}
+
 func (r *Rules) noEdge(from, to string) error {
-	return swarm.Errorf(swarm.BadInput, "there is no edge from %s to %s. %s may write to: %s", from, to, from, list(r.Receivers(from))).
+	if to == swarm.User {
+		return swarm.Errorf(swarm.BadInput, "no person has written to %s. %s may write to: %s", from, from, list(r.Receivers(from))).
+			WithHint("a person reads what you say at the end of your turn; request_help asks for one")
+	}
+	return swarm.Errorf(swarm.BadInput, "there is no edge from %s to %s. %s may write to: %s", from, to, from, list(r.receivers(from))).
 		WithHint(`write to one of those; a person can allow more in swarm.yaml, with edges: ["%s -> %s"]`, from, to)
+}
+
+func hasEnded(agent, why string) error {
+	e := swarm.Errorf(swarm.BadInput, "agent %s has ended", agent)
+	if why != "" {
+		e.Msg += ": " + short(why)
+	}
+	return e.WithHint("it gets no mail any more; write to another agent")
 }
 
 func list(names []string) string {

@@ -21,22 +21,35 @@ const (
 // leaves alone what follows. The first thing that is wrong is kept, and Err tells it, so that a reader of arguments can be
 // written without a branch after each.
 type Args struct {
+	words  *words
 	path   string // of an object within them: "response."
 	fields map[string]json.RawMessage
 	err    *error // shared with the objects within
 }
 
+// words are what an object and its fields are called when something is wrong with them.
+type words struct{ whole, are, have, field string }
+
+var (
+	ofTool     = words{"the arguments", "are", "have", "argument"}
+	ofEnvelope = words{"the envelope", "is", "has", "field"}
+)
+
 // ReadArgs reads one object with no other fields than the named ones. No bytes are an empty object.
 func ReadArgs(text []byte, names ...string) *Args {
-	a := &Args{err: new(error)}
-	if len(text) > maxArgs {
-		a.fail(swarm.Errorf(swarm.BadInput, "the arguments have %d bytes; %d are allowed", len(text), maxArgs))
-		return a
-	}
 	if len(bytes.TrimSpace(text)) == 0 {
+		return &Args{words: &ofTool, err: new(error)}
+	}
+	return readObject(&ofTool, text, maxArgs, names...)
+}
+
+func readObject(w *words, text []byte, most int, names ...string) *Args {
+	a := &Args{words: w, err: new(error)}
+	if len(text) > most {
+		a.fail(swarm.Errorf(swarm.BadInput, "%s %s %d bytes; %d are allowed", w.whole, w.have, len(text), most))
 		return a
 	}
-	one, err := oneSpelling(text)
+	one, err := oneSpelling(w, text)
 	if err != nil {
 		a.fail(err)
 		return a
@@ -55,7 +68,7 @@ func (a *Args) fail(err error) {
 }
 
 func (a *Args) wrong(name, want string) {
-	a.fail(swarm.Errorf(swarm.BadInput, "the argument %q must be %s", a.path+name, want))
+	a.fail(swarm.Errorf(swarm.BadInput, "the %s %q must be %s", a.words.field, a.path+name, want))
 }
 
 // open takes the fields of an object, and refuses those that have no name here.
@@ -75,22 +88,22 @@ func (a *Args) open(object json.RawMessage, names []string) {
 	}
 	if len(unknown) > 0 {
 		name := slices.Min(unknown)
-		a.fail(swarm.Errorf(swarm.BadInput, "there is no argument %s", swarm.Quote(a.path+name)).WithHint("%s", swarm.DidYouMean(name, names)))
+		a.fail(swarm.Errorf(swarm.BadInput, "there is no %s %s", a.words.field, swarm.Quote(a.path+name)).WithHint("%s", swarm.DidYouMean(name, names)))
 	}
 }
 
 func (a *Args) noun() string {
 	if a.path == "" {
-		return "the arguments"
+		return a.words.whole
 	}
-	return fmt.Sprintf("the argument %q", strings.TrimSuffix(a.path, "."))
+	return fmt.Sprintf("the %s %q", a.words.field, strings.TrimSuffix(a.path, "."))
 }
 
 // Need says that these may not be left out.
 func (a *Args) Need(names ...string) {
 	for _, name := range names {
 		if !a.Has(name) {
-			a.fail(swarm.Errorf(swarm.BadInput, "the argument %q is missing", a.path+name))
+			a.fail(swarm.Errorf(swarm.BadInput, "the %s %q is missing", a.words.field, a.path+name))
 		}
 	}
 }
@@ -107,6 +120,14 @@ func (a *Args) Text(name string) (text string) {
 		a.wrong(name, "a string")
 	}
 	return text
+}
+
+// Texts is an argument that is a list of strings.
+func (a *Args) Texts(name string) (texts []string) {
+	if a.Has(name) && json.Unmarshal(a.fields[name], &texts) != nil {
+		a.wrong(name, "a list of strings")
+	}
+	return texts
 }
 
 // Bool is an argument that is true or false.
@@ -140,7 +161,7 @@ func (a *Args) JSON(name string) json.RawMessage {
 
 // Object is an argument that is an object itself.
 func (a *Args) Object(name string, names ...string) *Args {
-	in := &Args{path: a.path + name + ".", err: a.err}
+	in := &Args{words: a.words, path: a.path + name + ".", err: a.err}
 	if a.Has(name) {
 		in.open(a.fields[name], names)
 	}
@@ -159,7 +180,7 @@ func (a *Args) Objects(name string, names ...string) []*Args {
 	}
 	var all []*Args
 	for i, item := range list {
-		in := &Args{path: fmt.Sprintf("%s%s[%d].", a.path, name, i), err: a.err}
+		in := &Args{words: a.words, path: fmt.Sprintf("%s%s[%d].", a.path, name, i), err: a.err}
 		in.open(item, names)
 		all = append(all, in)
 	}
@@ -168,15 +189,15 @@ func (a *Args) Objects(name string, names ...string) []*Args {
 
 // oneSpelling is a JSON value as it is written here: without blanks, each string in the shortest way, each number as it was.
 // What says the same is then the same bytes, and a secret cannot hide behind an escape.
-func oneSpelling(text []byte) (json.RawMessage, error) {
+func oneSpelling(w *words, text []byte) (json.RawMessage, error) {
 	if !utf8.Valid(text) {
-		return nil, swarm.Errorf(swarm.BadInput, "the arguments are not UTF-8")
+		return nil, swarm.Errorf(swarm.BadInput, "%s %s not UTF-8", w.whole, w.are)
 	}
 	var whole json.RawMessage
 	if err := json.Unmarshal(text, &whole); err != nil { // also finds what follows the value
-		return nil, swarm.Errorf(swarm.BadInput, "the arguments are not JSON: %v", err).WithHint("write one JSON object and nothing after it")
+		return nil, w.notJSON(err).WithHint("write one JSON object and nothing after it")
 	}
-	s := speller{in: json.NewDecoder(bytes.NewReader(text))}
+	s := speller{words: w, in: json.NewDecoder(bytes.NewReader(text))}
 	s.in.UseNumber()
 	s.strings = json.NewEncoder(&s.out)
 	s.strings.SetEscapeHTML(false)
@@ -186,8 +207,13 @@ func oneSpelling(text []byte) (json.RawMessage, error) {
 	return s.out.Bytes(), nil
 }
 
+func (w *words) notJSON(err error) *swarm.Error {
+	return swarm.Errorf(swarm.BadInput, "%s %s not JSON: %v", w.whole, w.are, err)
+}
+
 // A speller writes the tokens of a value that is known to be JSON.
 type speller struct {
+	*words
 	in      *json.Decoder
 	out     bytes.Buffer
 	strings *json.Encoder
@@ -196,12 +222,12 @@ type speller struct {
 func (s *speller) value(depth int) error {
 	token, err := s.in.Token()
 	if err != nil {
-		return swarm.Errorf(swarm.BadInput, "the arguments are not JSON: %v", err)
+		return s.notJSON(err)
 	}
 	switch t := token.(type) {
 	case json.Delim:
 		if depth == 0 {
-			return swarm.Errorf(swarm.BadInput, "the arguments are nested deeper than %d levels", maxDepth)
+			return swarm.Errorf(swarm.BadInput, "%s %s nested deeper than %d levels", s.whole, s.are, maxDepth)
 		}
 		s.out.WriteByte(byte(t))
 		if t == '{' {
@@ -226,7 +252,7 @@ func (s *speller) members(depth int) error {
 	for n := 0; s.in.More(); n++ {
 		token, err := s.in.Token()
 		if err != nil {
-			return swarm.Errorf(swarm.BadInput, "the arguments are not JSON: %v", err)
+			return s.notJSON(err)
 		}
 		key, _ := token.(string)
 		if seen[key] {
@@ -261,7 +287,7 @@ func (s *speller) items(depth int) error {
 
 func (s *speller) close(with byte) error {
 	if _, err := s.in.Token(); err != nil {
-		return swarm.Errorf(swarm.BadInput, "the arguments are not JSON: %v", err)
+		return s.notJSON(err)
 	}
 	s.out.WriteByte(with)
 	return nil

@@ -159,7 +159,7 @@ func TestKilledProcess(t *testing.T) {
 				t.Fatalf("got %s, want %s", item.Payload.Message, want)
 			}
 			next[item.FromNodeID]++
-			delete(answers, string(mail.Encode(sent{item.ID, item.Seq})))
+			delete(answers, string(mail.Encode(Sent{item.ID, item.Seq})))
 		}
 	}
 	if next["a"] != childMessages || next["b"] != childMessages {

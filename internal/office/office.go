@@ -1,6 +1,6 @@
-// Package office is where agents act on their run: they send each other mail and read their own, publish findings, and store
-// and read artifacts. Whichever way a call comes in, by MCP, as a tool of a model or from a script, it is done here, and in the
-// name of an agent that has a turn.
+// Package office is where agents act on their run: they send each other mail and read their own, publish findings, store and
+// read artifacts, and wait for each other. A person writes to them and reads their answers here too. Whichever way a call comes in, by MCP, as a tool of a model or from a script, it is done here, and in the
+// name of an agent that has a turn, or of the person.
 //
 // An agent's turn has a [Seat]. A call is checked, written to the log, and only then answered; it stands even if the turn is cut
 // afterwards, and the same call made by the same turn again is the same fact. Only reading mail is different: what a turn has
@@ -26,11 +26,13 @@ type Office struct {
 	Redact func([]byte) []byte // takes secrets out of what is stored; nil = there are none
 	Now    func() time.Time    // nil = time.Now
 
-	mu      sync.Mutex
-	read    int64            // up to which event the log is folded into what follows
-	rules   *mail.Rules      //
-	cursors map[string]int64 // by agent: up to where its mail is consumed
-	seats   map[string]*Seat // by agent
+	mu     sync.Mutex
+	read   int64                // up to which event the log is folded into what follows
+	rules  *mail.Rules          //
+	agents map[string]*standing // where each stands, a person too
+	over   bool                 // the run has ended
+	seats  map[string]*Seat     // by agent
+	waits  map[string][]string  // by agent: for whom it waits in its turn
 }
 
 // How much mail is shown at once.
@@ -49,7 +51,7 @@ func (o *Office) Cursor(agent string) (int64, error) {
 	if err := o.follow(); err != nil {
 		return 0, err
 	}
-	return o.cursors[agent], nil
+	return o.agent(agent).cursor, nil
 }
 
 // Unread is the agent's mail after a number, oldest first, as much as a prompt should hold: at most max envelopes and 64 KB, but
@@ -83,43 +85,6 @@ func (o *Office) unread(agent string, after int64, max int) (items []mail.Item, 
 			items = append(items, item)
 		}
 	}
-}
-
-// follow folds what the log has gained. The office is locked.
-func (o *Office) follow() error {
-	if o.rules == nil {
-		o.rules, o.cursors = mail.NewRules(), map[string]int64{}
-	}
-	for {
-		events, err := o.Log.Read(o.read, page)
-		if err != nil || len(events) == 0 {
-			return err
-		}
-		for i := range events {
-			if err := o.take(&events[i]); err != nil {
-				return err
-			}
-			o.read = events[i].Seq
-		}
-	}
-}
-
-func (o *Office) take(e *swarm.Event) error {
-	switch e.Kind {
-	case swarm.PlanAdded:
-		var p swarm.Plan
-		if err := decode(*e, &p); err != nil {
-			return err
-		}
-		o.rules.Add(&p)
-	case swarm.HandoffConsumed:
-		var in swarm.Inputs
-		if err := decode(*e, &in); err != nil {
-			return err
-		}
-		o.cursors[e.Agent] = max(o.cursors[e.Agent], in.Upto)
-	}
-	return nil
 }
 
 func decode(e swarm.Event, into any) error {

@@ -126,7 +126,7 @@ func TestTwoAgentsExchangeMail(t *testing.T) {
 	log, _ := opened(t)
 	o := &Office{Log: log}
 	planner, _ := begin(t, o, "planner", "plan/1/1")
-	first := call[sent](t, planner, "send_handoff", `{"to":"Coder","message":"one","structured":{"n":12345678901234567890.10},"response":{"expectation":"required"}}`)
+	first := call[Sent](t, planner, "send_handoff", `{"to":"Coder","message":"one","structured":{"n":12345678901234567890.10},"response":{"expectation":"required"}}`)
 	coder, items := begin(t, o, "coder", "code/1/1")
 	if messages(items) != "one" || items[0].Seq != first.Seq || items[0].ID != first.ID || items[0].FromNodeID != "planner" {
 		t.Fatalf("%+v", items)
@@ -137,8 +137,8 @@ func TestTwoAgentsExchangeMail(t *testing.T) {
 	if got := call[shown](t, coder, "read_inbox", ``); len(got.Envelopes) != 0 {
 		t.Errorf("what the prompt had is shown again: %+v", got)
 	}
-	call[sent](t, planner, "send_handoff", `{"to":"coder","message":"two","type":"signal"}`)
-	call[sent](t, planner, "send_handoff", `{"to":"coder","message":"three","type":"info"}`)
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"two","type":"signal"}`)
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"three","type":"info"}`)
 	got := call[shown](t, coder, "read_inbox", `{"max":1}`)
 	if messages(got.Envelopes) != "two" || !got.More || got.Envelopes[0].Kind != swarm.Signal {
 		t.Errorf("%+v", got)
@@ -147,7 +147,7 @@ func TestTwoAgentsExchangeMail(t *testing.T) {
 	if messages(got.Envelopes) != "three" || got.More || string(got.Envelopes[0].Meta) != `{"type":"info"}` {
 		t.Errorf("%+v", got)
 	}
-	call[sent](t, coder, "send_handoff", `{"to":"planner","message":"done"}`)
+	call[Sent](t, coder, "send_handoff", `{"to":"planner","message":"done"}`)
 	if in := commit(t, log, coder); in.From != 0 || in.Upto != got.Envelopes[0].Seq {
 		t.Errorf("consumed %+v", in)
 	}
@@ -164,9 +164,9 @@ func TestCutTurnLeavesItsMail(t *testing.T) {
 	log, again := opened(t)
 	o := &Office{Log: log}
 	planner, _ := begin(t, o, "planner", "plan/1/1")
-	call[sent](t, planner, "send_handoff", `{"to":"coder","message":"one"}`)
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"one"}`)
 	coder, _ := begin(t, o, "coder", "code/1/1")
-	call[sent](t, planner, "send_handoff", `{"to":"coder","message":"two"}`)
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"two"}`)
 	call[shown](t, coder, "read_inbox", `{}`)
 	coder.Leave()
 	for _, o := range []*Office{o, {Log: again()}} { // also after a restart
@@ -181,7 +181,7 @@ func TestCursorOutlivesTheOffice(t *testing.T) {
 	o := &Office{Log: log}
 	planner, _ := begin(t, o, "planner", "plan/1/1")
 	for i := range 10 {
-		call[sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
+		call[Sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
 		coder, _ := begin(t, o, "coder", swarm.TurnID("code", i+1, 1))
 		if i != 9 {
 			commit(t, log, coder)
@@ -310,7 +310,7 @@ func TestRepeatedTurnRepeatsNothing(t *testing.T) {
 		s := o.Sit("planner", "plan", "plan/1/1", start, swarm.Inputs{})
 		defer s.Leave()
 		return fmt.Sprint(
-			call[sent](t, s, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"artifact://diff/1"}]}`),
+			call[Sent](t, s, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"artifact://diff/1"}]}`),
 			call[published](t, s, "publish_data", `{"topic":"facts","data":{"b":1,"a":[1.0]}}`),
 			call[stored](t, s, "put_artifact", `{"kind":"diff","name":"x","content":"+1"}`))
 	}
@@ -328,7 +328,7 @@ func TestRepeatedTurnRepeatsNothing(t *testing.T) {
 		t.Errorf("%q, %v", lines, err)
 	}
 	next := (&Office{Log: log}).Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{})
-	if a, b := call[sent](t, next, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"artifact://diff/1"}]}`), first; strings.Contains(b, a.ID) {
+	if a, b := call[Sent](t, next, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"artifact://diff/1"}]}`), first; strings.Contains(b, a.ID) {
 		t.Error("another turn's message is taken for the first one's")
 	}
 }
@@ -452,7 +452,7 @@ func TestInboxIsShownOnce(t *testing.T) {
 		}
 	}
 	for i := range sends {
-		call[sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
+		call[Sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
 	}
 	for range 4 {
 		wg.Go(func() {

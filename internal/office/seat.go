@@ -22,10 +22,12 @@ type Seat struct {
 
 	reading sync.Mutex // read_inbox shows each envelope once
 
-	mu   sync.Mutex
-	left bool
-	busy sync.WaitGroup // calls under way
-	in   swarm.Inputs
+	mu    sync.Mutex
+	left  bool
+	busy  sync.WaitGroup // calls under way
+	in    swarm.Inputs
+	waits int     // how often it has waited
+	done  *string // what it reports at its end
 }
 
 // Sit begins an agent's turn, whose prompt has the mail that in says. An agent has one seat: an earlier one is left.
@@ -81,7 +83,7 @@ func (s *Seat) Call(ctx context.Context, tool string, args json.RawMessage) (jso
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(s.gone, stop)()
-	t, err := findTool(tool)
+	t, err := s.office.findTool(tool)
 	if err != nil {
 		return nil, s.office.clean(err)
 	}

@@ -23,17 +23,18 @@ const (
 	mostBytes = 256 << 10 // of an artifact at once
 )
 
-// append writes one event, and texts beside it. When the log has another body under the event's key, it returns that event instead,
-// with its number: whether the two are the same is for the caller to say.
-func (s *Seat) append(ctx context.Context, e swarm.Event, bodies ...[]byte) (seq int64, before *swarm.Event, err error) {
-	seqs, err := s.office.Log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}, Bodies: bodies})
+// append writes a batch and returns its last event's number. When the log has another body under that event's key, it returns what it
+// has instead, with its number: whether the two are the same is for the caller to say.
+func (o *Office) append(ctx context.Context, b swarm.Batch) (seq int64, there *swarm.Event, err error) {
+	seqs, err := o.Log.Append(ctx, b)
 	if err == nil {
-		return seqs[0], nil, nil
+		return seqs[len(seqs)-1], nil, nil
 	}
 	if !errors.Is(err, swarm.ErrConflict) {
 		return 0, nil, err
 	}
-	found, ok, err := s.office.Log.Find(e.Key)
+	e := b.Events[len(b.Events)-1]
+	found, ok, err := o.Log.Find(e.Key)
 	if err == nil && !ok {
 		err = swarm.Errorf(swarm.Storage, "the log refuses %s and does not have it", e.Key)
 	}
@@ -68,23 +69,16 @@ type published struct {
 func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
 	a := mail.ReadArgs(args, "topic", "data")
 	a.Need("topic", "data")
-	entry := swarm.TopicEntry{Topic: strings.ToLower(strings.TrimSpace(a.Text("topic"))), Data: a.JSON("data")}
+	topic, data := a.Text("topic"), a.JSON("data")
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
-	if err := swarm.CheckTopicName(entry.Topic); err != nil {
+	entry, err := s.office.entry(topic, data)
+	if err != nil {
 		return nil, err
 	}
-	if s.office.Redact != nil {
-		entry.Data = mail.RedactJSON(entry.Data, s.office.Redact)
-	}
-	if n := len(entry.Data); n > maxData {
-		return nil, swarm.Errorf(swarm.BadInput, "the data has %d bytes; %d are allowed", n, maxData).
-			WithHint("store it with put_artifact and publish its ref")
-	}
-	data := mail.Encode(entry)
-	e := swarm.Event{Kind: swarm.TopicPublished, Key: "topic:" + s.Turn + ":" + string(swarm.HashOf(data)[:24]), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: data}
-	seq, before, err := s.append(ctx, e)
+	e := swarm.Event{Kind: swarm.TopicPublished, Key: "topic:" + s.Turn + ":" + string(swarm.HashOf(entry)[:24]), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: entry}
+	seq, before, err := s.office.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
 	if err == nil && before != nil {
 		err = swarm.ErrConflict // two texts with one hash
 	}
@@ -92,6 +86,22 @@ func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 		return nil, err
 	}
 	return published{seq}, nil
+}
+
+// entry is what is added to a topic, checked and without secrets.
+func (o *Office) entry(topic string, data json.RawMessage) (json.RawMessage, error) {
+	entry := swarm.TopicEntry{Topic: strings.ToLower(strings.TrimSpace(topic)), Data: data}
+	if err := swarm.CheckTopicName(entry.Topic); err != nil {
+		return nil, err
+	}
+	if o.Redact != nil {
+		entry.Data = mail.RedactJSON(entry.Data, o.Redact)
+	}
+	if n := len(entry.Data); n > maxData {
+		return nil, swarm.Errorf(swarm.BadInput, "the data has %d bytes; %d are allowed", n, maxData).
+			WithHint("store it with put_artifact and publish its ref")
+	}
+	return mail.Encode(entry), nil
 }
 
 const putDescription = "Store a text that is too long for a message: a diff, a log, a report. The answer is its ref, which you send along in artifacts with " +
@@ -118,44 +128,52 @@ type stored struct {
 	Ref string `json:"ref"`
 }
 
-// putArtifact stores bytes by reference. The same bytes of the same kind are one artifact, under the name that they got first.
+// putArtifact stores a text by reference.
 func putArtifact(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
 	a := mail.ReadArgs(args, "kind", "name", "content")
 	a.Need("kind", "name", "content")
-	kind, name, content := strings.ToLower(a.Text("kind")), a.Text("name"), s.office.redact([]byte(a.Text("content")))
-	name = string(s.office.redact([]byte(strings.TrimSpace(name))))
+	kind, name, content := a.Text("kind"), a.Text("name"), []byte(a.Text("content"))
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
+	ref, err := s.office.put(ctx, swarm.Event{Agent: s.Agent, Task: s.Task, Turn: s.Turn}, kind, name, content)
+	return stored{ref}, err
+}
+
+// put stores bytes by reference, in the name that by has. The same bytes of the same kind are one artifact, under the name that they
+// got first.
+func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, content []byte) (ref string, err error) {
+	kind, content = strings.ToLower(kind), o.redact(content)
+	name = string(o.redact([]byte(strings.TrimSpace(name))))
 	switch {
 	case !slices.Contains(kinds, kind):
-		return nil, swarm.Errorf(swarm.BadInput, "there is no kind of artifact %s", swarm.Quote(kind)).WithHint("%s", swarm.DidYouMean(kind, kinds))
+		return "", swarm.Errorf(swarm.BadInput, "there is no kind of artifact %s", swarm.Quote(kind)).WithHint("%s", swarm.DidYouMean(kind, kinds))
 	case name == "" || len(name) > maxTitle || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return nil, swarm.Errorf(swarm.BadInput, "%s is not a name for an artifact", swarm.Quote(name)).WithHint("names are one line of at most %d bytes", maxTitle)
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a name for an artifact", swarm.Quote(name)).WithHint("names are one line of at most %d bytes", maxTitle)
 	case len(content) > maxArtifact:
-		return nil, swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), maxArtifact).WithHint("store it in parts, or leave it in a file")
+		return "", swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), maxArtifact).WithHint("store it in parts, or leave it in a file")
 	}
 	hash := swarm.HashOf(content)
 	it := swarm.Artifact{Ref: refOf(kind, hash), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}
-	e := swarm.Event{Kind: swarm.ArtifactStored, Key: artifactKey(it.Ref), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: mail.Encode(it)}
-	var bodies [][]byte
+	by.Kind, by.Key, by.Data = swarm.ArtifactStored, artifactKey(it.Ref), mail.Encode(it)
+	b := swarm.Batch{Events: []swarm.Event{by}}
 	if len(content) > 0 { // every log has the empty text
-		bodies = [][]byte{content}
+		b.Bodies = [][]byte{content}
 	}
-	_, before, err := s.append(ctx, e, bodies...)
+	_, before, err := o.append(ctx, b)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if before != nil {
 		var first swarm.Artifact
 		if err := decode(*before, &first); err != nil {
-			return nil, err
+			return "", err
 		}
 		if first.Hash != hash {
-			return nil, &swarm.Error{Kind: swarm.BadInput, Msg: "the ref " + it.Ref, Err: swarm.ErrConflict, Hint: "change the content a little"}
+			return "", &swarm.Error{Kind: swarm.BadInput, Msg: "the ref " + it.Ref, Err: swarm.ErrConflict, Hint: "change the content a little"}
 		}
 	}
-	return stored{it.Ref}, nil
+	return it.Ref, nil
 }
 
 func refOf(kind string, hash swarm.Hash) string {

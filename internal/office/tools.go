@@ -3,6 +3,8 @@ package office
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -16,20 +18,41 @@ type tool struct {
 	description string
 	schema      string
 	do          func(ctx context.Context, s *Seat, args json.RawMessage) (any, error)
+	team        bool // only for agents that live on
 }
 
 // tools are all there are, in the order in which agents are told of them.
 var tools = []tool{
-	{"send_handoff", sendDescription, sendSchema, sendHandoff},
-	{"read_inbox", inboxDescription, inboxSchema, readInbox},
-	{"publish_data", publishDescription, publishSchema, publishData},
-	{"put_artifact", putDescription, putSchema, putArtifact},
-	{"read_artifact", readDescription, readSchema, readArtifact},
+	{"send_handoff", sendDescription, sendSchema, sendHandoff, false},
+	{"read_inbox", inboxDescription, inboxSchema, readInbox, false},
+	{"publish_data", publishDescription, publishSchema, publishData, false},
+	{"put_artifact", putDescription, putSchema, putArtifact, false},
+	{"read_artifact", readDescription, readSchema, readArtifact, false},
+	{"wait_for", waitDescription, waitSchema, waitFor, true},
+	{"request_help", helpDescription, helpSchema, requestHelp, true},
+	{"report_done", doneDescription, doneSchema, reportDone, true},
 }
 
-func findTool(name string) (tool, error) {
-	names := make([]string, len(tools))
-	for i, t := range tools {
+// offered are the tools of the run: where agents do not live on, nobody can wait for another.
+func (o *Office) offered() ([]tool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return nil, err
+	}
+	if o.rules.Team() {
+		return tools, nil
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool { return t.team }), nil
+}
+
+func (o *Office) findTool(name string) (tool, error) {
+	offered, err := o.offered()
+	if err != nil {
+		return tool{}, err
+	}
+	names := make([]string, len(offered))
+	for i, t := range offered {
 		if t.name == name {
 			return t, nil
 		}
@@ -40,15 +63,18 @@ func findTool(name string) (tool, error) {
 
 // Tools are what an agent is offered. It is told to whom it may write.
 func (o *Office) Tools(agent string) []provider.ToolSpec {
-	o.mu.Lock()
-	err := o.follow() // if the log cannot be read the tools will say so
+	offered, err := o.offered()
+	if err != nil {
+		offered = tools // if the log cannot be read the tools will say so
+	}
 	var to []string
 	if err == nil {
+		o.mu.Lock()
 		to = o.rules.Receivers(agent)
+		o.mu.Unlock()
 	}
-	o.mu.Unlock()
-	specs := make([]provider.ToolSpec, len(tools))
-	for i, t := range tools {
+	specs := make([]provider.ToolSpec, len(offered))
+	for i, t := range offered {
 		specs[i] = provider.ToolSpec{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)}
 		if t.name == "send_handoff" && err == nil {
 			specs[i].Description += " You may write to: " + receivers(to) + "."
@@ -116,8 +142,8 @@ const sendSchema = `{
   }
 }`
 
-// sent answers send_handoff.
-type sent struct {
+// Sent answers whoever sends mail: it is in its receiver's inbox.
+type Sent struct {
 	ID  string `json:"id"`
 	Seq int64  `json:"seq"`
 }
@@ -132,35 +158,51 @@ func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if o.Redact != nil {
 		d = d.Redacted(o.Redact)
 	}
-	e, err := o.envelope(s, d)
+	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(s.Agent, d, s.Turn, o.now()) })
 	if err != nil {
 		return nil, err
 	}
-	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.ID), Agent: s.Agent, Task: s.Task, Turn: s.Turn,
-		Data: mail.Encode(e)}
-	seq, before, err := s.append(ctx, event)
-	if err != nil {
-		return nil, err
-	}
-	if before != nil { // the log has something else under this id; the time alone makes no other message
-		var stored swarm.Envelope
-		if err := decode(*before, &stored); err != nil {
-			return nil, err
-		}
-		if !mail.Same(stored, e) {
-			return nil, &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: swarm.ErrConflict, Hint: "leave id out, or choose another one"}
-		}
-	}
-	return sent{e.ID, seq}, nil
+	return o.store(ctx, e, s)
 }
 
-func (o *Office) envelope(s *Seat, d mail.Draft) (swarm.Envelope, error) {
+// write makes an envelope by the rules that hold now.
+func (o *Office) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.Envelope, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.follow(); err != nil {
 		return swarm.Envelope{}, err
 	}
-	return o.rules.Envelope(s.Agent, d, s.Turn, o.now())
+	return make(o.rules)
+}
+
+// store puts an envelope into its receiver's inbox, after what is to stand before it. It is refused when its receiver has ended in
+// the meantime.
+func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, before ...swarm.Event) (Sent, error) {
+	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.ID), Agent: e.FromNodeID, Data: mail.Encode(e)}
+	if from != nil {
+		event.Task, event.Turn = from.Task, from.Turn
+	}
+	b := swarm.Batch{Absent: swarm.AgentEndedKey(e.ToNodeID), Events: append(before, event)}
+	seq, there, err := o.append(ctx, b)
+	if errors.Is(err, swarm.ErrStale) {
+		_, err = o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(e.FromNodeID, e) })
+		if err == nil {
+			err = swarm.Errorf(swarm.Storage, "the log says that %s has ended, and does not tell it", e.ToNodeID)
+		}
+	}
+	if err != nil {
+		return Sent{}, err
+	}
+	if there != nil { // the log has something else under this id; the time alone makes no other message
+		var stored swarm.Envelope
+		if err := decode(*there, &stored); err != nil {
+			return Sent{}, err
+		}
+		if !mail.Same(stored, e) {
+			return Sent{}, &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: swarm.ErrConflict, Hint: "leave id out, or choose another one"}
+		}
+	}
+	return Sent{e.ID, seq}, nil
 }
 
 const inboxDescription = "Read the messages that other agents have sent you since your turn began. Each message is shown once; those that you were given " +
@@ -189,17 +231,12 @@ func readInbox(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
 	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	s.mu.Lock()
-	after := s.in.Upto
-	s.mu.Unlock()
-	items, more, err := s.office.unread(s.Agent, after, int(most))
+	items, more, err := s.office.unread(s.Agent, s.upto(), int(most))
 	if err != nil {
 		return nil, err
 	}
 	if len(items) > 0 {
-		s.mu.Lock()
-		s.in.Upto = items[len(items)-1].Seq
-		s.mu.Unlock()
+		s.show(items)
 	} else {
 		items = []mail.Item{}
 	}

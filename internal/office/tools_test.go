@@ -80,7 +80,7 @@ func TestPlansGrow(t *testing.T) {
 	}
 	grown := swarm.Plan{Agents: []swarm.Agent{{Name: "helper"}}, Edges: []swarm.Edge{{From: "planner", To: "helper"}}}
 	add(t, again(), swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: mail.Encode(grown)})
-	call[sent](t, s, "send_handoff", `{"to":"helper","message":"m"}`)
+	call[Sent](t, s, "send_handoff", `{"to":"helper","message":"m"}`)
 	if d := o.Tools("planner")[0].Description; !strings.HasSuffix(d, "You may write to: coder, helper.") {
 		t.Error(d)
 	}
@@ -102,6 +102,9 @@ func TestToolsTakeWhatTheyTell(t *testing.T) {
 		"publish_data":  `{"topic":"t","data":"d"}`,
 		"put_artifact":  `{"kind":"contextpack","name":"n","content":"c"}`,
 		"read_artifact": `{"ref":"` + ref + `","offset":0,"max":262144}`,
+		"wait_for":      `{"agents":["coder"],"timeout":1}`,
+		"request_help":  `{"help_description":"which of the two?","help_skills":["taste"]}`,
+		"report_done":   `{"response":"all is there"}`,
 	}
 	specs := o.Tools("planner")
 	if len(specs) != len(examples) {
@@ -145,6 +148,9 @@ func TestToolsTakeWhatTheyTell(t *testing.T) {
 		}
 		if spec.Description == "" {
 			t.Errorf("%s says nothing of itself", spec.Name)
+		}
+		if spec.Name == "wait_for" { // else it waits
+			does(t, o, "coder", "coder/1/1", "done")
 		}
 		call[map[string]any](t, s, spec.Name, example)
 	}
@@ -196,7 +202,7 @@ func TestArtifacts(t *testing.T) {
 	if !strings.HasPrefix(pack, "contextpack://pack/") || call[part](t, coder, "read_artifact", `{"ref":"`+pack+`"}`).Content != `{"goal":"x"}` {
 		t.Error(pack)
 	}
-	call[sent](t, planner, "send_handoff", `{"to":"coder","message":"m","contextRef":"`+pack+`","artifacts":[{"ref":"`+ref+`"}]}`)
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"m","contextRef":"`+pack+`","artifacts":[{"ref":"`+ref+`"}]}`)
 	if empty := put(planner, "file", "nothing", ""); call[part](t, coder, "read_artifact", `{"ref":"`+empty+`"}`).Bytes != 0 {
 		t.Error("nothing is something")
 	}
@@ -246,7 +252,7 @@ func TestUnreadIsBounded(t *testing.T) {
 	o := &Office{Log: log}
 	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 	for i, size := range []int{10, 30_000, 30_000, 30_000, 500_000, 10} {
-		call[sent](t, s, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d","structured":"%s"}`, i, strings.Repeat("x", size)))
+		call[Sent](t, s, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d","structured":"%s"}`, i, strings.Repeat("x", size)))
 		add(t, log, swarm.Event{Kind: swarm.Notice, To: swarm.ToAgent("coder")}) // something else that is meant for the agent
 	}
 	after, shown := int64(0), []string{}

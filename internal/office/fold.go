@@ -1,0 +1,140 @@
+package office
+
+import (
+	"strings"
+
+	"swarm"
+	"swarm/internal/mail"
+)
+
+// A standing is where an agent stands, as far as others have to know it.
+type standing struct {
+	cursor  int64            // up to where its mail is consumed
+	wanted  int64            // the newest envelope in its inbox that gives it a turn
+	urgent  int64            // the newest that is not to wait
+	turn    string           // the one that runs, or ""
+	output  output           // of its last good turn
+	trouble string           // why its last turn failed, when it did
+	from    map[string]place // by sender: the newest envelope that gives it a turn
+}
+
+// An output is what came of a turn.
+type output struct {
+	turn, task string
+	hash       swarm.Hash
+}
+
+// A place is where an envelope stands, and the turn that sent it.
+type place struct {
+	seq  int64
+	turn string
+}
+
+// agent is where somebody stands. The office is locked.
+func (o *Office) agent(name string) *standing {
+	s := o.agents[name]
+	if s == nil {
+		s = &standing{from: map[string]place{}}
+		o.agents[name] = s
+	}
+	return s
+}
+
+// quiet says whether an agent has nothing to do.
+func (s *standing) quiet() bool { return s.turn == "" && s.wanted <= s.cursor }
+
+// follow folds what the log has gained. The office is locked.
+func (o *Office) follow() error {
+	if o.rules == nil {
+		o.rules, o.agents, o.waits = mail.NewRules(), map[string]*standing{}, map[string][]string{}
+	}
+	for {
+		events, err := o.Log.Read(o.read, page)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for i := range events {
+			if err := o.take(&events[i]); err != nil {
+				return err
+			}
+			o.read = events[i].Seq
+		}
+	}
+}
+
+func (o *Office) take(e *swarm.Event) error {
+	switch e.Kind {
+	case swarm.PlanAdded:
+		var p swarm.Plan
+		if err := decode(*e, &p); err != nil {
+			return err
+		}
+		o.rules.Add(&p)
+	case swarm.HandoffStored:
+		return o.takeMail(e)
+	case swarm.HandoffConsumed:
+		var in swarm.Inputs
+		if err := decode(*e, &in); err != nil {
+			return err
+		}
+		a := o.agent(e.Agent)
+		a.cursor = max(a.cursor, in.Upto)
+	case swarm.TurnStarted:
+		o.agent(e.Agent).turn = e.Turn
+	case swarm.TurnEnded:
+		return o.takeEnd(e)
+	case swarm.AgentEnded:
+		var r swarm.Reason
+		if err := decode(*e, &r); err != nil {
+			return err
+		}
+		o.rules.End(e.Agent, r.Reason)
+	case swarm.RunEnded:
+		o.over = true
+	}
+	return nil
+}
+
+func (o *Office) takeMail(e *swarm.Event) error {
+	var env struct {
+		Kind swarm.EnvelopeKind
+	}
+	if err := decode(*e, &env); err != nil {
+		return err
+	}
+	receiver := strings.TrimPrefix(e.To, swarm.ToAgent(""))
+	a := o.agent(receiver)
+	if env.Kind == swarm.Handoff {
+		a.wanted, a.from[e.Agent] = e.Seq, place{e.Seq, e.Turn}
+	}
+	if e.Agent != swarm.User {
+		return nil
+	}
+	o.rules.Hear(receiver)
+	var whole swarm.Envelope
+	if err := decode(*e, &whole); err != nil {
+		return err
+	}
+	if mail.Urgent(whole) {
+		a.urgent = e.Seq
+	}
+	return nil
+}
+
+func (o *Office) takeEnd(e *swarm.Event) error {
+	var end swarm.CallEnd
+	if err := decode(*e, &end); err != nil {
+		return err
+	}
+	a := o.agent(e.Agent)
+	if a.turn == e.Turn {
+		a.turn = ""
+	}
+	switch end.Status {
+	case swarm.CallOK:
+		a.output, a.trouble = output{e.Turn, e.Task, end.Output}, ""
+	case swarm.CallFailed:
+		a.trouble = end.Reason
+	}
+	return nil
+}

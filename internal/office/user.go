@@ -1,0 +1,162 @@
+package office
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+
+	"swarm"
+	"swarm/internal/mail"
+)
+
+// FromUser sends what a person writes. It needs no edge. An urgent message cuts the turn that its receiver has; the two are written
+// together, the cut first: a turn that begins because of the message is not cut by it.
+func (o *Office) FromUser(ctx context.Context, d mail.Draft) (Sent, error) {
+	if o.Redact != nil {
+		d = d.Redacted(o.Redact)
+	}
+	nonce := rand.Text() // said twice by a person, it is meant twice
+	return o.fromUser(ctx, d.To, func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(swarm.User, d, nonce, o.now()) })
+}
+
+// Post sends an envelope that a person wrote whole.
+func (o *Office) Post(ctx context.Context, e swarm.Envelope) (Sent, error) {
+	if o.Redact != nil {
+		clean := mail.Draft{Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts, Status: e.Payload.Status,
+			Response: e.Payload.Response, ContextRef: e.ContextRef}.Redacted(o.Redact)
+		e.Payload = swarm.Payload{Message: clean.Message, Structured: clean.Structured, Artifacts: clean.Artifacts, Status: clean.Status, Response: clean.Response}
+		e.Meta = mail.RedactJSON(e.Meta, o.Redact)
+	}
+	return o.fromUser(ctx, e.ToNodeID, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
+}
+
+func (o *Office) fromUser(ctx context.Context, to string, make func(*mail.Rules) (swarm.Envelope, error)) (Sent, error) {
+	var over bool
+	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) {
+		if _, err := r.Find(swarm.User, to); err != nil {
+			return swarm.Envelope{}, err
+		}
+		if over = o.over; over {
+			return swarm.Envelope{}, o.ended()
+		}
+		return make(r)
+	})
+	if err != nil {
+		return Sent{}, o.clean(err)
+	}
+	var before []swarm.Event
+	if mail.Urgent(e) {
+		before = []swarm.Event{{Kind: swarm.Control, To: swarm.ToControl, Key: "interrupt:" + e.ID,
+			Data: mail.Encode(swarm.ControlWord{Word: swarm.WordInterrupt, Target: e.ToNodeID})}}
+	}
+	sent, err := o.store(ctx, e, nil, before...)
+	if err != nil {
+		return Sent{}, o.clean(err)
+	}
+	end, ok, err := o.Log.Find(string(swarm.RunEnded))
+	if err == nil && ok && end.Seq < sent.Seq {
+		err = o.ended() // it came too late, and its receipt says so
+	}
+	return sent, err
+}
+
+func (o *Office) ended() error {
+	return swarm.Errorf(swarm.BadInput, "run %s has ended", o.Run).WithHint("start another one; `swarm ls` lists those that go on")
+}
+
+// Answer is a person's answer to an envelope that somebody sent to the person.
+func (o *Office) Answer(ctx context.Context, id string, d mail.Draft) (Sent, error) {
+	asked, err := o.Envelope(id)
+	if err != nil {
+		return Sent{}, err
+	}
+	if asked.ToNodeID != swarm.User {
+		return Sent{}, swarm.Errorf(swarm.BadInput, "message %s is for %s, not for you", swarm.Quote(id), asked.ToNodeID).
+			WithHint("`swarm inbox --all` lists what came for you; to write to an agent: swarm send @%s", asked.FromNodeID)
+	}
+	if asked.FromNodeID == swarm.Orchestrator {
+		return Sent{}, swarm.Errorf(swarm.BadInput, "message %s only tells you something; nobody waits for an answer", swarm.Quote(id))
+	}
+	d.To, d.InReplyTo = mail.ReplyTo(asked), id
+	if d.Type == "" {
+		d.Type = "answer"
+	}
+	return o.FromUser(ctx, d)
+}
+
+// Envelope is the stored envelope with this id.
+func (o *Office) Envelope(id string) (e swarm.Envelope, err error) {
+	event, ok, err := o.Log.Find(swarm.MailKey(id))
+	if err != nil {
+		return e, err
+	}
+	if !ok {
+		return e, swarm.Errorf(swarm.BadInput, "there is no message %s in run %s", swarm.Quote(id), o.Run).WithHint("`swarm mail` lists them all")
+	}
+	return e, decode(event, &e)
+}
+
+// UserMail is what came for the person and was not read yet, oldest first, and whether there is more.
+func (o *Office) UserMail(max int) (items []mail.Item, more bool, err error) {
+	from, err := o.Cursor(swarm.User)
+	if err != nil {
+		return nil, false, err
+	}
+	return o.unread(swarm.User, from, max)
+}
+
+// UserRead notes that the person has read the mail up to a number.
+func (o *Office) UserRead(ctx context.Context, upto int64) error {
+	from, err := o.Cursor(swarm.User)
+	if err != nil || upto <= from {
+		return err
+	}
+	e := swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(swarm.User, from), Agent: swarm.User, Data: mail.Encode(swarm.Inputs{From: from, Upto: upto})}
+	_, _, err = o.append(ctx, swarm.Batch{Events: []swarm.Event{e}}) // who read the same at the same time has noted it
+	return err
+}
+
+// Publish adds a person's entry to a topic, and returns its number.
+func (o *Office) Publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {
+	entry, err := o.entry(topic, data)
+	if err != nil {
+		return 0, o.clean(err)
+	}
+	if err := o.goesOn(); err != nil {
+		return 0, err
+	}
+	seq, _, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, Agent: swarm.User, Data: entry}}})
+	return seq, err
+}
+
+// Put stores a person's artifact, and returns its ref.
+func (o *Office) Put(ctx context.Context, kind, name string, content []byte) (string, error) {
+	if err := o.goesOn(); err != nil {
+		return "", err
+	}
+	ref, err := o.put(ctx, swarm.Event{Agent: swarm.User}, kind, name, content)
+	return ref, o.clean(err)
+}
+
+func (o *Office) goesOn() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return err
+	}
+	if o.over {
+		return o.ended()
+	}
+	return nil
+}
+
+// Find is the agent of the run that a person means by a name, or an error that lists those there are.
+func (o *Office) Find(name string) (agent string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return "", err
+	}
+	agent, err = o.rules.Find(swarm.User, name)
+	return agent, o.clean(err)
+}
