@@ -343,7 +343,7 @@ func answer(results ...string) {
 
 // A theatre is where the actors work.
 type theatre struct {
-	*testing.T
+	testing.TB
 	agent provider.Provider
 	dir   string
 
@@ -352,13 +352,13 @@ type theatre struct {
 	heard  chan provider.Delta // text, for those who wait for it
 }
 
-func newTheatre(t *testing.T, part string) *theatre {
+func newTheatre(t testing.TB, part string) *theatre {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &theatre{T: t, dir: t.TempDir(), heard: make(chan provider.Delta, 100)}
+	h := &theatre{TB: t, dir: t.TempDir(), heard: make(chan provider.Delta, 100)}
 	h.agent, err = acp.Open(swarm.ProviderSpec{Name: "actors", Kind: "acp", Command: []string{self}, Env: map[string]string{playing: part, "MY_API_KEY": "$CANARY"}},
 		provider.Options{Environ: append(os.Environ(), "CANARY="+modelKey), Grace: 100 * time.Millisecond})
 	if err != nil {

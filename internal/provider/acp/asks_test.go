@@ -1,0 +1,155 @@
+package acp_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"swarm"
+)
+
+// What agents ask while they work: permissions and files.
+
+func TestPermission(t *testing.T) {
+	yes := func(ctx context.Context, a swarm.Approval) (bool, string, error) { return true, "", nil }
+	no := func(ctx context.Context, a swarm.Approval) (bool, string, error) { return false, "too dangerous", nil }
+	for name, c := range map[string]struct {
+		tool  string
+		ask   string
+		tools []string
+		asks  func(context.Context, swarm.Approval) (bool, string, error)
+		want  string // what the agent was answered, or why the turn is bad
+	}{
+		"by its name":            {tool: "other Deploy", tools: []string{"Deploy"}, want: "once"},
+		"by its kind":            {tool: "edit Change a file", tools: []string{"edit"}, want: "once"},
+		"another":                {tool: "edit Change a file", tools: []string{"read"}, want: `it may not use "Change a file": nobody can be asked`},
+		"ours":                   {tool: "other mcp__swarm__send_handoff", want: "once"},
+		"ours, by Gemini":        {tool: "other send_handoff (swarm MCP Server)", want: "once"},
+		"like ours":              {tool: "other mcp__swarm__send_handoff; rm -rf /", want: `it may not use "mcp__swarm__send_handoff; rm -rf /": nobody can be asked`},
+		"a command like ours":    {tool: "execute swarm_send", want: `it may not use "swarm_send": nobody can be asked`},
+		"a person says yes":      {tool: "execute rm -rf /", asks: yes, want: "once"},
+		"a person says no":       {tool: "execute rm -rf /", asks: no, want: `it may not use "rm -rf /": too dangerous`},
+		"only for good":          {tool: "execute rm -rf /", ask: "ask-for-good", asks: yes, want: `it may not use "rm -rf /": it can only be allowed for good`},
+		"only for good, allowed": {tool: "other Deploy", ask: "ask-for-good", tools: []string{"Deploy"}, want: `it may not use "Deploy": it can only be allowed for good`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newTheatre(t, "good")
+			if c.ask == "" {
+				c.ask = "ask"
+			}
+			r := h.request("tool "+c.tool, c.ask)
+			r.Tools, r.Ask = c.tools, c.asks
+			reply, err := h.turn(r)
+			got := string(reply.Output)
+			if err != nil {
+				got = err.Error()
+			}
+			if got != c.want || err != nil && (swarm.KindOf(err) != swarm.Denied || !strings.Contains(hint(err), "tools: [")) {
+				t.Errorf("%s (%s), want %s", got, hint(err), c.want)
+			}
+		})
+	}
+}
+
+// TestApproval: the same thing asked again, by another attempt of the same turn, is the same approval.
+func TestApproval(t *testing.T) {
+	var asked []swarm.Approval
+	for _, command := range []string{"go test", "go test", "go vet"} {
+		h := newTheatre(t, "good")
+		r := h.request("tool execute "+command, "ask")
+		r.Ask = func(_ context.Context, a swarm.Approval) (bool, string, error) {
+			asked = append(asked, a)
+			return true, "", nil
+		}
+		h.good(r)
+	}
+	a, b, c := asked[0], asked[1], asked[2]
+	if a.ID != b.ID || a.ID == c.ID || !strings.HasPrefix(a.ID, "plan/1/1/") || a.Tool != "go test" || a.What != "use go test" || string(a.Input) != `{"a":"go test"}` {
+		t.Errorf("%+v", asked)
+	}
+}
+
+// TestCutWhileAPersonIsAsked: the question is not answered, and nobody waits for it.
+func TestCutWhileAPersonIsAsked(t *testing.T) {
+	h := newTheatre(t, "good")
+	ctx, cut := context.WithCancelCause(t.Context())
+	r := h.request("tool execute x", "ask", "wait")
+	r.Ask = func(ctx context.Context, _ swarm.Approval) (bool, string, error) {
+		cut(swarm.Errorf(swarm.CutToSpeak, "wait a moment"))
+		<-ctx.Done()
+		return false, "", context.Cause(ctx)
+	}
+	if _, err := h.agent.Turn(ctx, r, h.live); swarm.KindOf(err) != swarm.CutToSpeak {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	h := newTheatre(t, "good")
+	outside := t.TempDir()
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(h.dir+"/a.txt", "one\ntwo\nthree\n")
+	write(outside+"/secret.txt", "one\ntwo\nthree\n")
+	write(h.dir+"/big.txt", strings.Repeat("a line\n", 1<<20))
+	write(h.dir+"/image", "one\ntwo\x00\nthree")
+	for link, to := range map[string]string{"link": outside + "/secret.txt", "folder": outside, "inner": "a.txt"} {
+		if err := os.Symlink(to, filepath.Join(h.dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(h.dir+"/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ do, want string }{
+		{"read DIR/a.txt", `read "two\n" false`},
+		{"read DIR/inner", `read "two\n" false`},
+		{"read DIR/nosuch", `read "" true`},
+		{"read DIR/link", `read "" true`},
+		{"read DIR/folder/secret.txt", `read "" true`},
+		{"read OUT/secret.txt", `read "" true`},
+		{"read DIR/../" + filepath.Base(outside) + "/secret.txt", `read "" true`},
+		{"read a.txt", `read "" true`},
+		{"read /dev/zero", `read "" true`},
+		{"read DIR/fifo", `read "" true`},
+		{"read DIR/big.txt", `read "" true`},
+		{"read DIR/image", `read "" true`},
+		{"read DIR", `read "" true`},
+		{"write DIR/new/b.txt hello", "written true"},
+		{"write DIR/a.txt hi", "written true"},
+		{"write DIR/link no", "written false"},
+		{"write DIR/folder/x.txt no", "written false"},
+		{"write OUT/x.txt no", "written false"},
+		{"write DIR/fifo no", "written false"},
+		{"write DIR no", "written false"},
+		{"terminal", "terminal true"},
+	} {
+		do := strings.NewReplacer("DIR", h.dir, "OUT", outside).Replace(c.do)
+		if reply := h.good(h.request(do)); strings.TrimSpace(string(reply.Output)) != c.want {
+			t.Errorf("%s: %s, want %s", c.do, reply.Output, c.want)
+		}
+	}
+	for path, want := range map[string]string{h.dir + "/a.txt": "hi", h.dir + "/new/b.txt": "hello", outside + "/secret.txt": "one\ntwo\nthree\n"} {
+		if got, err := os.ReadFile(path); string(got) != want {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
+	}
+	if left, _ := os.ReadDir(outside); len(left) != 1 {
+		t.Errorf("outside: %v", left)
+	}
+	if told := h.told(); strings.Count(told, "file DIR/") != 2 || !strings.Contains(told, "file DIR/new/b.txt\n") {
+		t.Errorf("%s", told)
+	}
+	// With a root of its own the agent has only that.
+	r := h.request("read " + h.dir + "/a.txt")
+	r.Root = h.dir + "/new"
+	if reply := h.good(r); !strings.Contains(string(reply.Output), "true") {
+		t.Errorf("%s", reply.Output)
+	}
+}
