@@ -112,8 +112,9 @@ func (a *Args) check(e swarm.Envelope) {
 // time is a field that is a time, in UTC.
 func (a *Args) time(name string) time.Time {
 	var t time.Time
-	if a.Has(name) && t.UnmarshalText([]byte(a.Text(name))) != nil {
+	err := t.UnmarshalText([]byte(a.Text(name)))
+	if t = t.UTC(); a.Has(name) && (err != nil || t.Year() < 0 || t.Year() > 9999) { // others cannot be written in UTC
 		a.wrong(name, "a time such as 2026-01-01T00:00:00Z")
 	}
-	return t.UTC()
+	return t
 }
