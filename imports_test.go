@@ -222,6 +222,7 @@ var house = map[string]room{
 		"swarm/internal/flow":      "the loops that it crashes",
 		"swarm/internal/prompt":    "prompts for them",
 		"swarm/internal/provider":  "agents for them",
+		"swarm/internal/office":    "by which agents write to each other",
 		"swarm/internal/turn":      "the hand that is cut",
 		"swarm/internal/sqlite":    "a real log",
 		"swarm/internal/storetest": "a log that fails when it is told to",

@@ -17,6 +17,7 @@ type team struct {
 	members []member
 	at      map[string]int
 	asks    []ask
+	unheard int  // reminders whose envelope has not come by yet
 	begun   bool // it is known what the log held when the run was taken up: before that nobody seems to have mail
 	done    bool // the lead has reported, or a person has closed the run
 }
@@ -128,7 +129,7 @@ func (t *team) wants(m *member) bool { return m.mail > m.read && !m.ended }
 
 // over says whether the run is through. When everybody is idle nothing but a reminder can bring a reply that is still wanted.
 func (t *team) over() (bool, error) {
-	if t.running > 0 || !t.begun {
+	if t.running > 0 || !t.begun || t.unheard > 0 {
 		return false, nil
 	}
 	if t.stop != "" || t.done {
@@ -187,6 +188,9 @@ func (t *team) hear(m Mail, seq int64) {
 	if i, ok := t.at[m.To]; ok && m.Wakes {
 		t.members[i].mail = seq
 	}
+	if m.From == swarm.Orchestrator && m.Wakes {
+		t.unheard--
+	}
 	if i, ok := t.at[m.From]; ok {
 		began := t.members[i].began
 		kept := t.asks[:0]
@@ -239,6 +243,7 @@ func (t *team) clock() error {
 // remind tells the receiver that its reply is still wanted, once.
 func (t *team) remind(a *ask) error {
 	a.reminded = true
+	t.unheard++
 	if err := t.fx.Tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + a.ID, Agent: a.To, Body: swarm.Overdue{ID: a.ID}}); err != nil {
 		return err
 	}

@@ -41,8 +41,11 @@ func (t *team) turnEnded(s Signal) error {
 		return t.failMember(m, r.Reason)
 	}
 	if m.tries++; m.tries < attempts {
-		after := time.Second << (m.tries - 1)
-		m.due = t.fx.Now().Add(after)
+		after := time.Duration(0)
+		if r.Kind != swarm.Unexpected {
+			after = time.Second << (m.tries - 1)
+			m.due = t.fx.Now().Add(after)
+		}
 		return t.fx.Tell(Fact{Kind: swarm.TaskRetrying, Key: "retrying:" + r.ID, Task: m.name, Agent: m.name, Turn: r.ID,
 			Body: swarm.Retry{Iteration: m.turns, Attempt: m.attempt, Reason: r.Reason, After: after}})
 	}

@@ -21,7 +21,7 @@ func (o *office) Do(c flow.Call) (flow.Result, error) {
 	switch c.Kind {
 	case flow.KindRemind:
 		o.told = append(o.told, "remind "+c.Agent+" of "+c.Ref)
-		o.mail("orchestrator", c.Agent+" answer")
+		o.mail(swarm.Orchestrator, c.Agent+" answer")
 	case flow.KindReturn:
 		o.told = append(o.told, "return "+c.Agent+": "+c.Ref)
 	}

@@ -70,7 +70,10 @@ func (h *Hand) request(ctx context.Context, w *work) (r provider.Request, leave 
 	var seat *office.Seat
 	if h.Office != nil {
 		seat = h.Office.Sit(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
-		leave = func() { w.inputs = seat.Leave() }
+		leave = func() {
+			w.inputs = seat.Leave()
+			_, w.done = seat.Done()
+		}
 	}
 	if r.ToolSpecs, r.Call, err = h.tools(ctx, w, seat); err != nil {
 		leave()

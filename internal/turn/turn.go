@@ -58,6 +58,7 @@ type work struct {
 	made    prompt.Prompt // the full effective prompt
 	inputs  swarm.Inputs  // the mail that is in it, and at the end what else was read
 	session string        // what it continues, or ""
+	done    bool          // its agent has reported that its work is done
 
 	recorded *provider.RecordedTurn // what it replays; nil = it is really done
 }

@@ -31,6 +31,7 @@ type Engine func(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result
 // Run holds an engine against the contract.
 func Run(t *testing.T, run Engine) {
 	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
+	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
 	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
 	t.Run("cancel cuts a running turn", func(t *testing.T) { cancelCuts(t, run) })
 	t.Run("a cancel from before the crash is obeyed after it", func(t *testing.T) { cancelBeforeResume(t, run) })
@@ -66,7 +67,10 @@ type bench struct {
 	team *team
 }
 
-const planKey = "plan:1"
+const (
+	planKey       = "plan:1"
+	leaseForTests = time.Minute
+)
 
 var rootCall = flow.Call{ID: "root", Kind: "pipeline", Ref: planKey}
 
@@ -113,7 +117,7 @@ func (b *bench) drive(after int, committed bool) (flow.Result, error) {
 	log, err := sqlite.Open(b.path)
 	b.check(err)
 	defer log.Close()
-	fence, err := log.Own(b.t.Context(), flow.Version, time.Minute)
+	fence, err := log.Own(b.t.Context(), flow.Version, leaseForTests)
 	b.check(err)
 	return b.run(b.t.Context(), b.hands(storetest.Crash(log, after, committed), fence), rootCall)
 }

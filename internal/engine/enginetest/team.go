@@ -1,0 +1,143 @@
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/engine"
+	"swarm/internal/flow"
+	"swarm/internal/office"
+	"swarm/internal/provider"
+	"swarm/internal/sqlite"
+	"swarm/internal/storetest"
+)
+
+// passOn is the work of a team: mail goes once round, with an agent that fails at first and one that is asked for a reply and
+// forgets it.
+func passOn(ctx context.Context, r provider.Request) (string, error) {
+	send := func(args string) error {
+		_, err := r.Call(ctx, "send_handoff", json.RawMessage(args))
+		return err
+	}
+	var err error
+	switch {
+	case r.Turn == "lead/1/1":
+		err = send(`{"to":"a","message":"begin"}`)
+	case r.Turn == "a/1/1":
+		if err = send(`{"to":"b","message":"first half"}`); err == nil {
+			err = swarm.Errorf(swarm.Unexpected, "it stopped half way")
+		}
+	case r.Turn == "a/1/2":
+		err = send(`{"to":"lead","message":"done","response":{"expectation":"required"}}`)
+	case r.Turn == "lead/3/1":
+		err = send(`{"to":"a","message":"thanks"}`)
+	}
+	return "out of " + r.Turn, err
+}
+
+func teamPlan() swarm.Plan {
+	p := swarm.Plan{Kind: swarm.TeamRun, MaxParallel: 1, Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode},
+		Edges: []swarm.Edge{{From: "lead", To: "a", Both: true}, {From: "a", To: "b"}}}
+	for _, name := range []string{"lead", "a", "b"} {
+		p.Tasks = append(p.Tasks, swarm.Task{Name: name})
+	}
+	return p
+}
+
+func newTeamBench(t *testing.T, run Engine) *bench {
+	b := newBench(t, run, teamPlan(), newTeam(passOn))
+	goal := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: "lead", Payload: swarm.Payload{Message: "go round"}}
+	b.append(swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey("goal"), To: swarm.ToAgent("lead"), Data: encode(goal)}, nil)
+	return b
+}
+
+// driveTeam is drive for a team, whose agents write to each other.
+func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
+	b.t.Helper()
+	log, err := sqlite.Open(b.path)
+	b.check(err)
+	defer log.Close()
+	fence, err := log.Own(b.t.Context(), flow.Version, leaseForTests)
+	b.check(err)
+	crashing := storetest.Crash(log, after, committed)
+	h := b.hands(crashing, fence)
+	post := &office.Office{Run: "run", Log: crashing}
+	h.Turn.Office, h.Post = post, post
+	if _, err := crashing.Append(b.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: encode(swarm.Ownership{Fence: fence})}}}); err != nil {
+		return flow.Result{}, err
+	}
+	return b.run(b.t.Context(), h, flow.Call{ID: "root", Kind: "team", Ref: planKey})
+}
+
+// A team that dies at any append goes on as if it had not: nothing that was sent is lost or sent twice, and each envelope is
+// consumed by one turn that committed.
+func teamCrashes(t *testing.T, run Engine) {
+	clean := newTeamBench(t, run)
+	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
+		t.Fatalf("without a crash: %+v, %v", r, err)
+	}
+	want, _ := clean.story()
+	if !slices.Contains(want, "reply_overdue") || !slices.Contains(want, "turn_ended lead lead/3/1") {
+		t.Fatalf("nobody was reminded:\n%s", strings.Join(want, "\n"))
+	}
+	for _, committed := range []bool{false, true} {
+		at := 1
+		for ; ; at++ {
+			b := newTeamBench(t, run)
+			r, err := b.driveTeam(at, committed)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, storetest.ErrCrash) {
+				t.Fatalf("crash at append %d: %v", at, err)
+			}
+			if r, err = b.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
+				t.Fatalf("resumed after a crash at append %d: %+v, %v", at, r, err)
+			}
+			got, _ := b.story()
+			if !slices.Equal(got, want) {
+				t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			b.holdMail(at)
+		}
+		if at < 20 {
+			t.Fatalf("only %d appends were crashed at", at-1)
+		}
+		t.Logf("crashed at each of %d appends, committed: %v", at-1, committed)
+	}
+}
+
+// holdMail wants every envelope that gave somebody a turn to be consumed once.
+func (b *bench) holdMail(at int) {
+	b.t.Helper()
+	log, err := sqlite.OpenReadOnly(b.path)
+	b.check(err)
+	defer log.Close()
+	events, err := log.Read(0, 1<<20)
+	b.check(err)
+	consumed := map[int64]int{}
+	for _, e := range events {
+		if e.Kind != swarm.HandoffConsumed {
+			continue
+		}
+		var in swarm.Inputs
+		b.check(json.Unmarshal(e.Data, &in))
+		for _, m := range events {
+			if m.Kind == swarm.HandoffStored && m.To == swarm.ToAgent(e.Agent) && m.Seq > in.From && m.Seq <= in.Upto {
+				consumed[m.Seq]++
+			}
+		}
+	}
+	for _, m := range events {
+		if m.Kind == swarm.HandoffStored && consumed[m.Seq] != 1 {
+			b.t.Errorf("crash at append %d: the envelope %s is consumed by %d turns", at, m.Key, consumed[m.Seq])
+		}
+	}
+}
+
+var _ engine.Post = (*office.Office)(nil)
