@@ -1,10 +1,8 @@
 package view
 
 import (
-	"cmp"
 	"encoding/json"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +27,15 @@ type Report struct {
 // JSON is the report as `swarm show --json` prints it.
 func (p Picture) JSON(d Details) ([]byte, error) {
 	return json.MarshalIndent(Report{p, d}, "", "  ")
+}
+
+// An Artifact is bytes that somebody keeps for others: who, and in which turn.
+type Artifact struct {
+	swarm.Artifact
+	Agent string    `json:"agent,omitempty"`
+	Turn  string    `json:"turn,omitempty"`
+	Seq   int64     `json:"seq"`
+	Time  time.Time `json:"time"`
 }
 
 // A Turn is one call of an agent's provider.
@@ -75,36 +82,12 @@ func (t *Turn) Took(now time.Time) time.Duration {
 	return max(0, now.Sub(t.Started))
 }
 
-// An Envelope is a stored envelope and what became of it.
-type Envelope struct {
-	swarm.Envelope
-	Receipt Receipt `json:"receipt"`
-}
-
-// A Receipt says how far an envelope has come.
-type Receipt struct {
-	Seq    int64      `json:"seq"`
-	State  string     `json:"state"`            // stored, injected, answered or undeliverable
-	Turn   string     `json:"turn,omitempty"`   // the one it was injected into
-	Prompt swarm.Hash `json:"prompt,omitempty"` // and its prompt, when it stood there; else the agent read it by a tool
-	Answer string     `json:"answer,omitempty"` // the envelope that answers it
-	Reason string     `json:"reason,omitempty"` // why it is undeliverable
-}
-
-// How far an envelope can have come. That it was accepted is the same as that it is stored.
-const (
-	MailStored        = "stored"
-	MailInjected      = "injected"
-	MailAnswered      = "answered"
-	MailUndeliverable = "undeliverable"
-)
-
 // Collect reads a log once for its details. Turns are in the order of their first start.
 func Collect(events iter.Seq2[swarm.Event, error]) (Details, error) {
-	c := collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Artifacts: []json.RawMessage{}}, at: map[string]int{}, boxes: map[string][]int{}}
+	c := NewCollector()
 	for e, err := range events {
 		if err == nil {
-			err = c.take(&e)
+			err = c.Take(&e)
 		}
 		if err != nil {
 			return Details{}, err
@@ -113,13 +96,25 @@ func Collect(events iter.Seq2[swarm.Event, error]) (Details, error) {
 	return c.Details, nil
 }
 
-type collector struct {
+// A Collector collects a run's details event by event. Each costs the same, however many there are.
+type Collector struct {
 	Details
-	at    map[string]int   // turns by id
-	boxes map[string][]int // envelopes by receiver
+	at      map[string]int   // turns by id
+	boxes   map[string][]int // envelopes by receiver
+	ids     map[string]int   // envelopes by id
+	sent    map[string][]int // envelopes by the turn that sent them
+	over    bool             // the run has ended
+	changed []int            // envelopes that are new, or that something became of
 }
 
-func (c *collector) take(e *swarm.Event) error {
+// NewCollector has seen nothing yet.
+func NewCollector() *Collector {
+	return &Collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Artifacts: []json.RawMessage{}},
+		at: map[string]int{}, boxes: map[string][]int{}, ids: map[string]int{}, sent: map[string][]int{}}
+}
+
+// Take takes the next event.
+func (c *Collector) Take(e *swarm.Event) error {
 	var err error
 	switch e.Kind {
 	case swarm.TurnStarted:
@@ -151,27 +146,15 @@ func (c *collector) take(e *swarm.Event) error {
 		if err = json.Unmarshal(e.Data, &end); err == nil {
 			c.turn(e).end(e, &end)
 		}
-	case swarm.HandoffStored:
-		var env swarm.Envelope
-		if err = json.Unmarshal(e.Data, &env); err == nil {
-			c.answers(e, &env)
-			c.Envelopes = append(c.Envelopes, Envelope{env, Receipt{Seq: e.Seq, State: MailStored}})
-			c.boxes[env.ToNodeID] = append(c.boxes[env.ToNodeID], len(c.Envelopes)-1)
-		}
-	case swarm.HandoffConsumed:
-		var in swarm.Inputs
-		if err = json.Unmarshal(e.Data, &in); err == nil {
-			c.injected(e, in)
-		}
-	case swarm.HandoffReturned:
-		var r swarm.Return
-		if err = json.Unmarshal(e.Data, &r); err == nil {
-			c.returned(func(env *Envelope) bool { return env.ID == r.ID }, r.Reason)
-		}
-	case swarm.RunEnded:
-		c.returned(func(env *Envelope) bool { return env.Receipt.State == MailStored }, "run ended")
 	case swarm.ArtifactStored:
-		c.Artifacts = append(c.Artifacts, append(json.RawMessage(nil), e.Data...))
+		a := Artifact{Agent: e.Agent, Turn: e.Turn, Seq: e.Seq, Time: e.Time}
+		if err = json.Unmarshal(e.Data, &a.Artifact); err == nil {
+			var raw json.RawMessage
+			raw, err = json.Marshal(a)
+			c.Artifacts = append(c.Artifacts, raw)
+		}
+	default:
+		err = c.takeMail(e)
 	}
 	if err != nil {
 		return &swarm.Error{Kind: swarm.Storage, Msg: swarm.Errorf("", "event %d (%s) cannot be read", e.Seq, e.Kind).Msg, Err: err}
@@ -180,7 +163,7 @@ func (c *collector) take(e *swarm.Event) error {
 }
 
 // turn is the turn that an event is about; the first event makes it.
-func (c *collector) turn(e *swarm.Event) *Turn {
+func (c *Collector) turn(e *swarm.Event) *Turn {
 	i, ok := c.at[e.Turn]
 	if !ok {
 		i = len(c.Turns)
@@ -209,51 +192,5 @@ func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {
 		t.Status = swarm.Cancelled
 	default:
 		t.Status = swarm.Failed
-	}
-}
-
-// between are the envelopes in a receiver's inbox after a number and up to another.
-func (c *collector) between(agent string, in swarm.Inputs) []int {
-	box := c.boxes[agent]
-	at := func(seq int64) int {
-		n, _ := slices.BinarySearchFunc(box, seq+1, func(i int, seq int64) int { return cmp.Compare(c.Envelopes[i].Receipt.Seq, seq) })
-		return n
-	}
-	return box[at(in.From):max(at(in.From), at(in.Upto))]
-}
-
-// injected marks the envelopes that a turn has consumed.
-func (c *collector) injected(e *swarm.Event, in swarm.Inputs) {
-	t := c.turn(e)
-	for _, i := range c.between(e.Agent, in) {
-		r := &c.Envelopes[i].Receipt
-		if r.Turn = e.Turn; r.State == MailStored {
-			r.State = MailInjected
-		}
-		if r.Seq <= t.Inputs.Upto {
-			r.Prompt = t.Prompt
-		}
-	}
-}
-
-// answers marks what an envelope answers: those from its receiver that stood in the prompt of the turn which sent it.
-func (c *collector) answers(e *swarm.Event, env *swarm.Envelope) {
-	n, ok := c.at[e.Turn]
-	if !ok {
-		return
-	}
-	for _, i := range c.between(env.FromNodeID, c.Turns[n].Inputs) {
-		if asked := &c.Envelopes[i]; asked.FromNodeID == env.ToNodeID && asked.Receipt.Answer == "" {
-			asked.Receipt.State, asked.Receipt.Answer = MailAnswered, env.ID
-		}
-	}
-}
-
-// returned marks the envelopes that nobody will read.
-func (c *collector) returned(which func(*Envelope) bool, reason string) {
-	for i := range c.Envelopes {
-		if env := &c.Envelopes[i]; which(env) {
-			env.Receipt.State, env.Receipt.Reason = MailUndeliverable, reason
-		}
 	}
 }
