@@ -83,26 +83,30 @@ func (l *lab) coding() error {
 	return nil
 }
 
-// between reads from the stand-ins' ledger how long it was from the end of each turn to the begin of the next, and empties it.
+// between reads from the stand-ins' ledger how long it was from the end of each turn to the begin of the next, and empties it. Two
+// programs may write to it at a time, so its order says nothing.
 func between(ledger string, turns int) (gaps []time.Duration, err error) {
 	text, err := os.ReadFile(ledger)
 	if err != nil {
 		return nil, err
 	}
-	var last int64
-	n := 0
+	noted := map[string][]int64{}
 	for line := range strings.Lines(string(text)) {
-		var there, said int64
-		if _, err := fmt.Sscan(line, &there, &said); err != nil {
+		var word string
+		var at int64
+		if _, err := fmt.Sscan(line, &word, &at); err != nil {
 			return nil, fmt.Errorf("the ledger says %q: %w", line, err)
 		}
-		if n++; n > 1 {
-			gaps = append(gaps, time.Duration(there-last))
-		}
-		last = said
+		noted[word] = append(noted[word], at)
 	}
-	if n != turns {
-		return nil, fmt.Errorf("%d turns were done, and not %d", n, turns)
+	heard, said := noted["heard"], noted["said"]
+	if len(heard) != turns || len(said) < turns-1 {
+		return nil, fmt.Errorf("%d turns were begun and %d ended, and not %d", len(heard), len(said), turns)
+	}
+	slices.Sort(heard)
+	slices.Sort(said)
+	for i, at := range heard[1:] {
+		gaps = append(gaps, time.Duration(at-said[i]))
 	}
 	return gaps, os.Remove(ledger)
 }

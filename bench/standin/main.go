@@ -82,11 +82,14 @@ func oneTurn(recording, message []byte) []byte {
 	return said
 }
 
-// answer says it all in one piece, and notes when that was.
+// answer says it all in one piece, and notes when that was. The last one of a run may be ended before it has noted that.
 func answer(ledger *os.File, said []byte, heard time.Time) error {
+	if _, err := fmt.Fprintln(ledger, "heard", heard.UnixNano()); err != nil {
+		return err
+	}
 	if _, err := os.Stdout.Write(said); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(ledger, "%d %d\n", heard.UnixNano(), time.Now().UnixNano())
+	_, err := fmt.Fprintln(ledger, "said", time.Now().UnixNano())
 	return err
 }
