@@ -17,8 +17,7 @@ func (a *app) teamCommand() *cobra.Command {
 	var (
 		src            source
 		to             string
-		mode           = oneOf{"AUTO", []string{"AUTO", "INTERACTIVE"}}
-		phase          = oneOf{"IMPLEMENTATION", []string{"PLANNING", "IMPLEMENTATION"}}
+		mode, phase    = teamModes(), teamPhases()
 		detach         bool
 		record, replay string
 	)
@@ -59,6 +58,10 @@ The lead is the agent with permissions: {orchestrate: true}, else the one that -
 	recordFlags(cmd, &record, &replay)
 	return cmd
 }
+
+func teamModes() oneOf { return oneOf{"AUTO", []string{"AUTO", "INTERACTIVE"}} }
+
+func teamPhases() oneOf { return oneOf{"IMPLEMENTATION", []string{"PLANNING", "IMPLEMENTATION"}} }
 
 // oneOf is a flag with a few values, in any case.
 type oneOf struct {

@@ -13,6 +13,7 @@ import (
 	"swarm"
 	"swarm/internal/agents"
 	"swarm/internal/compose"
+	"swarm/internal/home"
 	"swarm/internal/project"
 	"swarm/internal/provider"
 	"swarm/internal/run"
@@ -21,6 +22,7 @@ import (
 
 // A source is where a plan comes from, as flags say it.
 type source struct {
+	dir      string // "" = the folder that the program was started in
 	file     string
 	set      []string
 	provider string
@@ -92,9 +94,11 @@ func (s *source) read(a *app) (compose.Options, *project.Project, error) {
 	if err != nil {
 		return compose.Options{}, nil, err
 	}
-	dir, err := a.dir()
-	if err != nil {
-		return compose.Options{}, nil, err
+	dir := s.dir
+	if dir == "" {
+		if dir, err = a.dir(); err != nil {
+			return compose.Options{}, nil, err
+		}
 	}
 	preferred := s.provider
 	if preferred == "" {
@@ -184,12 +188,8 @@ func (a *app) begin(b begin) error {
 	if err != nil {
 		return err
 	}
-	var o run.Options
-	if b.replay != "" {
-		if o.Replay, err = openCassette(b.replay); err != nil {
-			return err
-		}
-	} else if err := checkProviders(&b.bundle.Plan, b.bundle.Bodies, b.dir); err != nil {
+	o, err := b.options()
+	if err != nil {
 		return err
 	}
 	out, err := recordTo(b.record)
@@ -197,8 +197,7 @@ func (a *app) begin(b begin) error {
 		return err
 	}
 	s := stopSignals()
-	r, err := run.Start(s.ctx, h, swarm.RunStart{Kind: b.bundle.Plan.Kind, Name: b.bundle.Plan.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
-		Replay: b.replay != "", From: b.from, Time: time.Now()}, &b.bundle.Plan, b.bundle.Bodies, b.kept...)
+	r, err := b.start(s.ctx, h)
 	s.end()
 	if err != nil {
 		return err
@@ -215,6 +214,22 @@ func (a *app) begin(b begin) error {
 		}
 	}
 	return err
+}
+
+// options are how it is driven. Without a recording its agents have to be there.
+func (b *begin) options() (o run.Options, err error) {
+	if b.replay != "" {
+		o.Replay, err = openCassette(b.replay)
+		return o, err
+	}
+	return o, checkProviders(&b.bundle.Plan, b.bundle.Bodies, b.dir)
+}
+
+// start makes the run.
+func (b *begin) start(ctx context.Context, h *home.Home) (*run.Run, error) {
+	p := &b.bundle.Plan
+	return run.Start(ctx, h, swarm.RunStart{Kind: p.Kind, Name: p.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
+		Replay: b.replay != "", From: b.from, Time: time.Now()}, p, b.bundle.Bodies, b.kept...)
 }
 
 // checkProviders finds out before anything starts whether the agents could be reached, in the way that the plan asks for.

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"time"
 
@@ -71,16 +72,9 @@ func (l *Look) StoryFrom(v *view.Run) (*Story, error) {
 		if t.Status != swarm.Running || t.Turn == "" {
 			continue
 		}
-		var last *swarm.Event
-		for n := 1; ; n++ {
-			e, ok, err := l.log.Find(swarm.StartKey(t.Turn, n))
-			if err != nil {
-				return nil, err
-			}
-			if !ok || e.Seq > v.Seq {
-				break
-			}
-			last = &e
+		last, err := l.lastStart(t.Turn, v.Seq)
+		if err != nil {
+			return nil, err
 		}
 		if last != nil {
 			if err := s.meet(last); err != nil {
@@ -89,6 +83,30 @@ func (l *Look) StoryFrom(v *view.Run) (*Story, error) {
 		}
 	}
 	return s, nil
+}
+
+// lastStart is the last start of a turn up to an event, or nil.
+func (l *Look) lastStart(turn string, upto int64) (last *swarm.Event, err error) {
+	for n := 1; ; n++ {
+		e, ok, err := l.log.Find(swarm.StartKey(turn, n))
+		if err != nil || !ok || e.Seq > upto {
+			return last, err
+		}
+		last = &e
+	}
+}
+
+// Said calls fn with what a turn has said since it was started last, as far as that is kept.
+func (l *Look) Said(turn string, fn func(home.Record) error) error {
+	e, err := l.lastStart(turn, math.MaxInt64)
+	if err != nil || e == nil {
+		return err
+	}
+	var start swarm.TurnStart
+	if err := json.Unmarshal(e.Data, &start); err != nil {
+		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %v", e.Seq, e.Kind, err)
+	}
+	return l.home.ReadStream(l.ID, turn, start.Start, fn)
 }
 
 // Tell calls fn with what has happened and was not told yet. It never waits.

@@ -1,0 +1,96 @@
+package api
+
+import (
+	"net/http"
+
+	"swarm"
+	"swarm/internal/run"
+	"swarm/internal/view"
+)
+
+// An asked is what an agent of some run asks a person.
+type asked struct {
+	Run string `json:"run"`
+	view.Approval
+}
+
+type askedList struct {
+	Approvals []asked `json:"approvals"`
+}
+
+func (a *API) listApprovals(r *http.Request) (reply, error) {
+	if err := ask(r).err; err != nil {
+		return reply{}, err
+	}
+	all, err := a.asked()
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(askedList{all})
+}
+
+// asked is what agents wait for somebody to allow, in all runs that have not ended.
+func (a *API) asked() ([]asked, error) {
+	runs, err := a.Home.List(a.Dir, a.Anywhere)
+	if err != nil {
+		return nil, err
+	}
+	all := []asked{}
+	for _, s := range runs {
+		if s.Status.Ended() || s.Problem != "" {
+			continue
+		}
+		l, err := run.LookAt(a.Home, s.ID)
+		if err != nil {
+			return nil, err
+		}
+		p, err := l.Picture()
+		l.Close()
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range p.Approvals {
+			all = append(all, asked{s.ID, q})
+		}
+	}
+	return all, nil
+}
+
+// answerApproval allows or refuses what an agent asks.
+func (a *API) answerApproval(r *http.Request) (reply, error) {
+	id := r.PathValue("approval")
+	var given struct {
+		OK  *bool  `json:"ok"`
+		Run string `json:"run"`
+	}
+	if err := ask(r).err; err != nil {
+		return reply{}, err
+	}
+	if err := readBody(r, &given, "ok", "run"); err != nil {
+		return reply{}, err
+	}
+	if given.OK == nil {
+		return reply{}, swarm.Errorf(swarm.BadInput, "the body does not say yes or no").WithHint(`write {"ok": true} or {"ok": false}`)
+	}
+	all, err := a.asked()
+	if err != nil {
+		return reply{}, err
+	}
+	var found []asked
+	for _, q := range all {
+		if q.ID == id && (given.Run == "" || given.Run == q.Run) {
+			found = append(found, q)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return reply{}, swarm.Errorf(swarm.NotFound, "nobody asks %s", swarm.Quote(id)).WithHint("GET /api/v1/approvals lists what is asked; it may have been answered")
+	case len(found) > 1:
+		return reply{}, conflict(`say which run: {"ok": …, "run": "`+found[0].Run+`"}`, "%d runs ask %s", len(found), id)
+	}
+	word := swarm.WordDeny
+	if *given.OK {
+		word = swarm.WordApprove
+	}
+	return a.say(r, found[0].Run, word, id)
+}

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"swarm"
+)
+
+// Of lists, so many are given at once.
+const (
+	usualPage = 100
+	mostPage  = 1000
+)
+
+// A question is the part of a request behind its "?". The first thing that is wrong with it is kept, so that it can be read without a
+// branch after each word.
+type question struct {
+	values url.Values
+	err    error
+}
+
+// ask reads a question that has no other words than these.
+func ask(r *http.Request, words ...string) *question {
+	q := &question{values: r.URL.Query()}
+	for word, all := range q.values {
+		switch {
+		case !slices.Contains(words, word):
+			q.fail(swarm.Errorf(swarm.BadInput, "there is no parameter %s here", swarm.Quote(word)).WithHint("%s", swarm.DidYouMean(word, words)))
+		case len(all) > 1:
+			q.fail(swarm.Errorf(swarm.BadInput, "the parameter %s is given twice", word).WithHint("several values are one list: %s=a,b", word))
+		}
+	}
+	return q
+}
+
+func (q *question) fail(err error) {
+	if q.err == nil {
+		q.err = err
+	}
+}
+
+func (q *question) text(word string) string { return q.values.Get(word) }
+
+// number is a whole number, or otherwise when it is not given.
+func (q *question) number(word string, otherwise, least, most int64) int64 {
+	text := q.values.Get(word)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is no number that is possible here", word, swarm.Quote(text)).WithHint("write a whole number from %d to %d", least, most))
+		return otherwise
+	}
+	return n
+}
+
+// limit is how many of a list are wanted.
+func (q *question) limit() int { return int(q.number("limit", usualPage, 1, mostPage)) }
+
+// yes is a word that is true or false.
+func (q *question) yes(word string) bool {
+	switch text := q.values.Get(word); text {
+	case "", "false":
+		return false
+	case "true":
+		return true
+	default:
+		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is neither true nor false", word, swarm.Quote(text)))
+		return false
+	}
+}
+
+// page is the part of a list that comes after its first so many, and where the next part begins; 0 when there is none.
+func page[T any](all []T, after int64, limit int) (some []T, next int64) {
+	from := min(after, int64(len(all)))
+	upto := min(from+int64(limit), int64(len(all)))
+	if upto < int64(len(all)) {
+		next = upto
+	}
+	return all[from:upto], next
+}
+
+// readBody reads a body strictly: one object, with no other fields than these.
+func readBody(r *http.Request, into any, fields ...string) error {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}")
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(text, &given); err != nil || given == nil {
+		return swarm.Errorf(swarm.BadInput, "the body is not one JSON object").WithHint("it may have %s", each(fields))
+	}
+	for name := range given {
+		if !slices.Contains(fields, name) {
+			return swarm.Errorf(swarm.BadInput, "there is no field %s here", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, fields))
+		}
+	}
+	var wrong *json.UnmarshalTypeError
+	switch err := json.Unmarshal(text, into); {
+	case errors.As(err, &wrong):
+		return swarm.Errorf(swarm.BadInput, "the field %s cannot be %s", swarm.Quote(wrong.Field), article(wrong.Value)).WithHint("GET /openapi.json tells what it may be")
+	case err != nil:
+		return swarm.Errorf(swarm.BadInput, "the body cannot be read: %v", err)
+	}
+	return nil
+}
+
+func article(noun string) string {
+	if noun == "array" || noun == "object" {
+		return "an " + noun
+	}
+	return "a " + noun
+}

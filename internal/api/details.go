@@ -1,0 +1,231 @@
+package api
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/run"
+	"swarm/internal/view"
+)
+
+type eventList struct {
+	Events []swarm.PublicEvent `json:"events"`
+	Next   int64               `json:"next,omitempty"` // what to ask after for the later ones; 0 = there are none yet
+}
+
+// listEvents is a run's history, in order.
+func (a *API) listEvents(r *http.Request, l *run.Look) (reply, error) {
+	q := ask(r, "after", "limit", "kind")
+	after, limit := q.number("after", 0, 0, math.MaxInt64), q.limit()
+	kinds := q.kinds("kind")
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	list := eventList{Events: []swarm.PublicEvent{}}
+	for {
+		events, err := l.Read(after, mostPage)
+		if err != nil {
+			return reply{}, err
+		}
+		for _, e := range events {
+			if len(kinds) > 0 && !kinds[string(e.Kind)] {
+				after = e.Seq
+				continue
+			}
+			if len(list.Events) == limit {
+				list.Next = after
+				return ok(list)
+			}
+			after = e.Seq
+			list.Events = append(list.Events, e.Public(l.ID))
+		}
+		if len(events) == 0 {
+			return ok(list)
+		}
+	}
+}
+
+// kinds is a list of kinds of events; none = all of them.
+func (q *question) kinds(word string, more ...string) map[string]bool {
+	text := q.text(word)
+	if text == "" {
+		return nil
+	}
+	all := map[string]bool{}
+	known := more
+	for _, k := range swarm.EventKinds {
+		known = append(known, string(k))
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); !slices.Contains(known, name) {
+			q.fail(swarm.Errorf(swarm.BadInput, "no event is of the kind %s", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, known)))
+		}
+		all[name] = true
+	}
+	return all
+}
+
+type turnList struct {
+	Turns []view.Turn `json:"turns"`
+	Next  int64       `json:"next,omitempty"`
+}
+
+// listTurns is a run's turns in the order in which they began.
+func (a *API) listTurns(r *http.Request, l *run.Look) (reply, error) {
+	q := ask(r, "after", "limit", "agent", "task")
+	after, limit, agent, task := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("agent"), q.text("task")
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	d, err := l.Details()
+	if err != nil {
+		return reply{}, err
+	}
+	turns := slices.DeleteFunc(d.Turns, func(t view.Turn) bool { return agent != "" && t.Agent != agent || task != "" && t.Task != task })
+	some, next := page(turns, after, limit)
+	return ok(turnList{some, next})
+}
+
+// A toldTurn is a turn with its texts. One that runs has no output yet, but what it has said so far.
+type toldTurn struct {
+	view.Turn
+	PromptText string  `json:"prompt_text"`
+	SentText   string  `json:"sent_text,omitempty"` // what of the prompt was new to its session
+	OutputText string  `json:"output_text"`
+	Said       []piece `json:"said,omitempty"`
+}
+
+// A piece is something that a turn said while it ran.
+type piece struct {
+	Time time.Time `json:"time,omitzero"`
+	Kind string    `json:"kind"`
+	Text string    `json:"text,omitempty"`
+	Gap  int64     `json:"gap,omitempty"` // bytes that were not kept here
+}
+
+// showTurn is one turn whole.
+func (a *API) showTurn(r *http.Request, l *run.Look) (reply, error) {
+	if err := ask(r).err; err != nil {
+		return reply{}, err
+	}
+	d, err := l.Details()
+	if err != nil {
+		return reply{}, err
+	}
+	t, err := d.Turn(r.PathValue("turn"))
+	if err != nil {
+		return reply{}, refusal{http.StatusNotFound, err}
+	}
+	told := toldTurn{Turn: t}
+	for text, hash := range map[*string]swarm.Hash{&told.PromptText: t.Prompt, &told.SentText: t.Sent, &told.OutputText: t.Output.Hash} {
+		b, err := l.Text(hash)
+		if err != nil {
+			return reply{}, err
+		}
+		*text = string(b)
+	}
+	if !t.Status.Ended() {
+		err = l.Said(t.ID, func(s home.Record) error {
+			told.Said = append(told.Said, piece(s))
+			return nil
+		})
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	return ok(told)
+}
+
+type artifactList struct {
+	Artifacts []json.RawMessage `json:"artifacts"`
+	Next      int64             `json:"next,omitempty"`
+}
+
+func (a *API) listArtifacts(r *http.Request, l *run.Look) (reply, error) {
+	q := ask(r, "after", "limit")
+	after, limit := q.number("after", 0, 0, math.MaxInt64), q.limit()
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	d, err := l.Details()
+	if err != nil {
+		return reply{}, err
+	}
+	some, next := page(d.Artifacts, after, limit)
+	return ok(artifactList{some, next})
+}
+
+// giveArtifact gives the bytes of artifact://kind/name, if it is one of this run. Whatever they are, a browser is to keep them as a
+// file.
+func (a *API) giveArtifact(w http.ResponseWriter, r *http.Request) {
+	text, err := a.artifact(r)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", "attachment")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(text)
+}
+
+func (a *API) artifact(r *http.Request) ([]byte, error) {
+	if err := ask(r).err; err != nil {
+		return nil, err
+	}
+	l, err := a.look(r)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	d, err := l.Details()
+	if err != nil {
+		return nil, err
+	}
+	ref := "artifact://" + r.PathValue("kind") + "/" + r.PathValue("name")
+	for _, raw := range d.Artifacts {
+		var kept swarm.Artifact
+		if json.Unmarshal(raw, &kept) == nil && kept.Ref == ref {
+			return l.Text(kept.Hash)
+		}
+	}
+	return nil, swarm.Errorf(swarm.NotFound, "run %s has no %s", l.ID, swarm.Quote(ref)).WithHint("GET /api/v1/runs/%s/artifacts lists what it has", l.ID)
+}
+
+type mailList struct {
+	Mail []view.Envelope `json:"mail"`
+	Next int64           `json:"next,omitempty"` // what to ask after for the later ones
+}
+
+// listMail is a run's envelopes with their receipts, in the order in which they were stored. After is the number of a receipt.
+func (a *API) listMail(r *http.Request, l *run.Look) (reply, error) {
+	q := ask(r, "after", "limit", "agent", "pending")
+	after, limit, agent, pending := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("agent"), q.yes("pending")
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	d, err := l.Details()
+	if err != nil {
+		return reply{}, err
+	}
+	list := mailList{Mail: []view.Envelope{}}
+	for _, e := range d.Envelopes {
+		switch {
+		case e.Receipt.Seq <= after,
+			agent != "" && e.FromNodeID != agent && e.ToNodeID != agent,
+			pending && e.Receipt.State != view.MailStored:
+			continue
+		case len(list.Mail) == limit:
+			list.Next = list.Mail[limit-1].Receipt.Seq
+			return ok(list)
+		}
+		list.Mail = append(list.Mail, e)
+	}
+	return ok(list)
+}

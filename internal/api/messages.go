@@ -1,0 +1,66 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/office"
+	"swarm/internal/run"
+	"swarm/internal/secret"
+	"swarm/internal/sqlite"
+)
+
+type sentMessage struct {
+	Run string `json:"run"`
+	ID  string `json:"id"`
+	Seq int64  `json:"seq"`
+}
+
+// sendMessage sends what a person says to an agent: for its next turn, or, as an interrupt, at once. It is answered when it is on disk.
+func (a *API) sendMessage(r *http.Request) (reply, error) {
+	var m struct {
+		To         string          `json:"to"`
+		Text       string          `json:"text"`
+		Interrupt  bool            `json:"interrupt"`
+		Structured json.RawMessage `json:"structured"`
+		Response   string          `json:"response"`
+		ID         string          `json:"id"`
+	}
+	if err := errors.Join(ask(r).err, readBody(r, &m, "to", "text", "interrupt", "structured", "response", "id")); err != nil {
+		return reply{}, err
+	}
+	s, err := a.find(r.PathValue("id"))
+	if err != nil {
+		return reply{}, err
+	}
+	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Urgent: m.Interrupt, ID: m.ID}
+	if m.Response != "" {
+		d.Response = &swarm.Response{Expectation: m.Response}
+	}
+	if !slices.Contains(mail.Expectations, m.Response) && m.Response != "" {
+		return reply{}, swarm.Errorf(swarm.BadInput, "response cannot be %s", swarm.Quote(m.Response)).WithHint("choose one of %s", each(mail.Expectations))
+	}
+	log, err := sqlite.Open(a.Home.RunPath(s.ID))
+	if err != nil {
+		return reply{}, err
+	}
+	defer log.Close()
+	o := &office.Office{Run: s.ID, Log: log, Redact: secret.New(os.Environ(), nil).Bytes}
+	if _, err := o.Find(d.To); err != nil {
+		return reply{}, err
+	}
+	if run.Current(a.Home, s).Status.Ended() {
+		return reply{}, conflict("start another one: POST /api/v1/runs", "run %s has ended", s.ID)
+	}
+	sent, err := o.FromUser(r.Context(), d)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{http.StatusCreated, sentMessage{s.ID, sent.ID, sent.Seq}}, nil
+}
