@@ -223,6 +223,8 @@ var house = map[string]room{
 		"swarm/internal/line":     "who is always there: the agent that tells a person",
 		"swarm/internal/session":  "conversations",
 		"swarm/internal/api":      "`swarm serve`",
+		"swarm/internal/mail":     "what a person writes to an agent",
+		"swarm/internal/office":   "and what comes of it",
 		"swarm/internal/httpd":    "its server, and `swarm mcp`",
 		"swarm/internal/repl":     "and what they look like",
 		"swarm/internal/term":     "what it looks like",

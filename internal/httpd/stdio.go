@@ -125,7 +125,7 @@ func (f *farAgent) Call(ctx context.Context, tool string, args json.RawMessage) 
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		p.Error = text
 	}
-	return nil, &swarm.Error{Kind: swarm.Other, Msg: p.Error, Hint: p.Hint}
+	return nil, &swarm.Error{Kind: swarm.BadInput, Msg: p.Error, Hint: p.Hint}
 }
 
 // A bearer shows a token, and remembers what was said to it when it was turned away.

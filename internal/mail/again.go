@@ -8,7 +8,17 @@ import (
 
 // Arguments are those of send_handoff that make this envelope again: a recording keeps them.
 func Arguments(e swarm.Envelope) json.RawMessage {
-	args := struct {
+	d := Draft{To: e.ToNodeID, Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts, Status: e.Payload.Status,
+		Response: e.Payload.Response, ContextRef: e.ContextRef, Type: MetaOf(e).Type, ID: e.ID}
+	if e.Kind == swarm.Signal {
+		d.Type = string(swarm.Signal)
+	}
+	return Handoff(d)
+}
+
+// Handoff is a draft as the arguments of send_handoff.
+func Handoff(d Draft) json.RawMessage {
+	return Encode(struct {
 		To         string               `json:"to"`
 		Message    string               `json:"message"`
 		Structured json.RawMessage      `json:"structured,omitempty"`
@@ -17,10 +27,7 @@ func Arguments(e swarm.Envelope) json.RawMessage {
 		Response   *swarm.Response      `json:"response,omitempty"`
 		ContextRef string               `json:"contextRef,omitempty"`
 		Type       string               `json:"type,omitempty"`
-		ID         string               `json:"id"`
-	}{e.ToNodeID, e.Payload.Message, e.Payload.Structured, e.Payload.Artifacts, e.Payload.Status, e.Payload.Response, e.ContextRef, MetaOf(e).Type, e.ID}
-	if e.Kind == swarm.Signal {
-		args.Type = string(swarm.Signal)
-	}
-	return Encode(args)
+		ID         string               `json:"id,omitempty"`
+		From       string               `json:"fromNodeId,omitempty"`
+	}{d.To, d.Message, d.Structured, d.Artifacts, d.Status, d.Response, d.ContextRef, d.Type, d.ID, d.From})
 }

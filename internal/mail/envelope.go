@@ -92,6 +92,9 @@ func ReadEnvelope(text []byte) (swarm.Envelope, error) {
 	return e, d.Check()
 }
 
+// ReadJSON reads one JSON value as strictly as an envelope is read.
+func ReadJSON(text []byte) (json.RawMessage, error) { return oneSpelling(&ofText, text) }
+
 // check holds against the rules what no draft has.
 func (a *Args) check(e swarm.Envelope) {
 	kinds := []string{string(swarm.Handoff), string(swarm.Signal)}

@@ -33,6 +33,7 @@ type words struct{ whole, are, have, field string }
 var (
 	ofTool     = words{"the arguments", "are", "have", "argument"}
 	ofEnvelope = words{"the envelope", "is", "has", "field"}
+	ofText     = words{"the text", "is", "has", "field"}
 )
 
 // ReadArgs reads one object with no other fields than the named ones. No bytes are an empty object.

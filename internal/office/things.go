@@ -16,7 +16,7 @@ import (
 // What agents may leave for others.
 const (
 	maxData     = 1 << 20 // bytes of a topic's entry
-	maxArtifact = 4 << 20 // bytes of an artifact
+	MaxArtifact = 4 << 20 // bytes of an artifact
 	maxTitle    = 200     // bytes of an artifact's name
 
 	readBytes = 64 << 10  // of an artifact, when nobody says how many
@@ -150,8 +150,8 @@ func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, con
 		return "", swarm.Errorf(swarm.BadInput, "there is no kind of artifact %s", swarm.Quote(kind)).WithHint("%s", swarm.DidYouMean(kind, kinds))
 	case name == "" || len(name) > maxTitle || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }):
 		return "", swarm.Errorf(swarm.BadInput, "%s is not a name for an artifact", swarm.Quote(name)).WithHint("names are one line of at most %d bytes", maxTitle)
-	case len(content) > maxArtifact:
-		return "", swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), maxArtifact).WithHint("store it in parts, or leave it in a file")
+	case len(content) > MaxArtifact:
+		return "", swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), MaxArtifact).WithHint("store it in parts, or leave it in a file")
 	}
 	hash := swarm.HashOf(content)
 	it := swarm.Artifact{Ref: refOf(kind, hash), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}

@@ -105,6 +105,20 @@ func (o *Office) UserMail(max int) (items []mail.Item, more bool, err error) {
 	return o.unread(swarm.User, from, max)
 }
 
+// All calls fn with everything that ever came for the person, oldest first.
+func (o *Office) All(fn func(mail.Item)) error {
+	for after := int64(0); ; {
+		items, _, err := o.unread(swarm.User, after, mostMail)
+		if err != nil || len(items) == 0 {
+			return err
+		}
+		for _, item := range items {
+			after = item.Seq
+			fn(item)
+		}
+	}
+}
+
 // UserRead notes that the person has read the mail up to a number.
 func (o *Office) UserRead(ctx context.Context, upto int64) error {
 	from, err := o.Cursor(swarm.User)

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/run"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
+
+const refHelp = "REF is artifact://KIND/ID or contextpack://pack/ID, or the end of one: KIND/ID, or the beginning of ID. An artifact of another run is not found."
+
+func (a *app) artifactCommand() *cobra.Command {
+	var ref string
+	cmd := &cobra.Command{
+		Use:     "artifact",
+		Short:   "List and read what agents have stored for each other",
+		Long:    "List and read the artifacts of a run: diffs, logs, reports and other texts that are too long for a message.\n\n" + whichRun + " " + runHelp,
+		Example: "  swarm artifact ls\n  swarm artifact cat artifact://diff/3fa9c1d2e4b5a697\n  less $(swarm artifact open 3fa9)",
+	}
+	cmd.PersistentFlags().StringVar(&ref, "run", "", "the `run` that has it")
+	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
+	cmd.AddCommand(&cobra.Command{
+		Use:     "ls",
+		Short:   "List the artifacts of a run, and who made each in which turn",
+		Long:    "List the artifacts of a run: what each is, and who made it in which turn. With --json it is an array.\n\n" + whichRun + " " + runHelp,
+		Example: "  swarm artifact ls\n  swarm artifact ls --run @last --json | jq '.[].ref'",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, l, err := a.lookAt(ref)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			all, err := artifacts(l)
+			if err != nil {
+				return err
+			}
+			return a.listArtifacts(l, all)
+		},
+	}, &cobra.Command{
+		Use:               "cat REF",
+		Short:             "Print an artifact, byte for byte",
+		Long:              "Print an artifact, byte for byte. On a terminal, control characters are made visible.\n\n" + refHelp,
+		Example:           "  swarm artifact cat artifact://report/3fa9c1d2e4b5a697\n  swarm artifact cat diff/3fa9 | git apply",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeArtifact,
+		RunE: func(_ *cobra.Command, args []string) error {
+			_, _, it, text, err := a.artifact(ref, args[0])
+			switch {
+			case err != nil:
+				return err
+			case a.json:
+				return a.print(struct {
+					view.Artifact
+					Content string `json:"content"`
+				}{it, string(text)})
+			}
+			_, err = io.WriteString(a.stdout, a.foreign(text))
+			return err
+		},
+	}, &cobra.Command{
+		Use:   "open REF",
+		Short: "Write a copy of an artifact into a file, and print its path",
+		Long: `Write a copy of an artifact into a file below the state folder, and print its path, for programs that want a file. The artifact itself cannot be
+changed: it is in the run's log.
+
+` + refHelp,
+		Example:           "  less $(swarm artifact open report/3fa9)\n  code $(swarm artifact open 3fa9)",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeArtifact,
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir, id, it, text, err := a.artifact(ref, args[0])
+			if err != nil {
+				return err
+			}
+			path, err := copyArtifact(filepath.Join(dir, id), it, text)
+			switch {
+			case err != nil:
+				return &swarm.Error{Kind: swarm.Storage, Msg: "the copy cannot be written", Err: err}
+			case a.json:
+				return a.print(struct {
+					view.Artifact
+					Path string `json:"path"`
+				}{it, path})
+			}
+			_, err = fmt.Fprintln(a.stdout, path)
+			return err
+		},
+	})
+	return cmd
+}
+
+// artifacts are those of a run, in the order in which they were stored.
+func artifacts(l *run.Look) ([]view.Artifact, error) {
+	d, err := l.Details()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]view.Artifact, len(d.Artifacts))
+	for i, raw := range d.Artifacts {
+		if err := json.Unmarshal(raw, &all[i]); err != nil {
+			return nil, swarm.Errorf(swarm.Storage, "an artifact of run %s cannot be read: %v", l.ID, err)
+		}
+	}
+	return all, nil
+}
+
+func (a *app) listArtifacts(l *run.Look, all []view.Artifact) error {
+	switch {
+	case a.json:
+		return a.print(all)
+	case len(all) == 0:
+		_, err := fmt.Fprintf(a.stdout, "no artifacts in run %s\n", l.ID)
+		return err
+	}
+	t := term.NewTable("REF", "KIND", "BYTES", "BY", "TURN", "STORED", "NAME").Right(2).Cut(6)
+	for _, it := range all {
+		t.Row(it.Ref, it.Kind, term.Bytes(it.Bytes), "@"+it.Agent, it.Turn, ago(it.Time, time.Now()), it.Name)
+	}
+	return a.table(t)
+}
+
+// artifact finds the one that a user means, with its bytes, its run, and the folder for copies.
+func (a *app) artifact(ref, name string) (dir, id string, it view.Artifact, text []byte, err error) {
+	h, l, err := a.lookAt(ref)
+	if err != nil {
+		return "", "", it, nil, err
+	}
+	defer l.Close()
+	all, err := artifacts(l)
+	if err != nil {
+		return "", "", it, nil, err
+	}
+	if it, err = chooseArtifact(l.ID, all, name); err != nil {
+		return "", "", it, nil, err
+	}
+	text, err = l.Text(it.Hash)
+	return h.ArtifactPath(), l.ID, it, text, err
+}
+
+func chooseArtifact(run string, all []view.Artifact, name string) (view.Artifact, error) {
+	var found []view.Artifact
+	for _, it := range all {
+		_, rest, _ := strings.Cut(it.Ref, "://")
+		_, id, _ := strings.Cut(rest, "/")
+		switch {
+		case it.Ref == name:
+			return it, nil
+		case name != "" && (strings.HasPrefix(it.Ref, name) || strings.HasPrefix(rest, name) || strings.HasPrefix(id, name)):
+			found = append(found, it)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return view.Artifact{}, swarm.Errorf(swarm.BadInput, "%d artifacts of run %s begin with %s", len(found), run, swarm.Quote(name)).WithHint("write more of it; `swarm artifact ls` lists them")
+	}
+	return view.Artifact{}, swarm.Errorf(swarm.NotFound, "there is no artifact %s in run %s", swarm.Quote(name), run).WithHint("`swarm artifact ls` lists them; --run names another run")
+}
+
+// copyArtifact writes a copy that nobody else can read. It has the ending of the artifact's name, which tells programs what it is.
+func copyArtifact(dir string, it view.Artifact, text []byte) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(it.Ref, "://")
+	path := filepath.Join(dir, strings.ReplaceAll(rest, "/", "-")+ending(it.Name))
+	f, err := os.CreateTemp(dir, "new-*")
+	if err != nil {
+		return "", err
+	}
+	if _, err = f.Write(text); err == nil {
+		err = f.Close()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return path, err
+}
+
+func ending(name string) string {
+	end := filepath.Ext(name)
+	if len(end) < 2 || len(end) > 10 || strings.ContainsFunc(end[1:], func(c rune) bool { return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') }) {
+		return ""
+	}
+	return end
+}
+
+// completeArtifact offers the refs of the run that is meant.
+func (a *app) completeArtifact(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ref, _ := cmd.Flags().GetString("run")
+	_, l, err := a.lookAt(ref)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer l.Close()
+	all, err := artifacts(l)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var offers []string
+	for _, it := range all {
+		if strings.HasPrefix(it.Ref, begun) {
+			offers = append(offers, it.Ref+"\t"+it.Name)
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

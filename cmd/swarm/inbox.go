@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/term"
+)
+
+// An inbox is what somebody has to read.
+type inbox struct {
+	Envelopes []mail.Item `json:"envelopes"`
+	More      bool        `json:"more,omitempty"`
+}
+
+func (a *app) inboxCommand() *cobra.Command {
+	var ref string
+	var most int
+	var everything bool
+	cmd := &cobra.Command{
+		Use:   "inbox",
+		Short: "Read what agents have written to you",
+		Long: `Read what the agents of a run have written to you and you have not read yet: answers, and questions when they ask for help. What was
+printed is noted as read; with --all everything is printed, and nothing is noted. ` + "`swarm reply`" + ` answers a message.
+
+Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set, it is the agent's inbox: what came since its turn began.
+With --json it is {envelopes, more?}.
+
+` + whichRun + " " + runHelp,
+		Example: "  swarm inbox\n  swarm inbox --max 5\n  swarm inbox --all --json | jq '.envelopes[].payload.message'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if most < 1 || most > 100 {
+				return swarm.Errorf(swarm.BadInput, "--max %d: choose a number from 1 to 100", most)
+			}
+			if _, inside := insideTurn(); inside {
+				return a.agentInbox(cmd.Context(), ref, most)
+			}
+			return a.userInbox(cmd.Context(), ref, most, everything)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&ref, "run", "", "the `run` whose agents have written")
+	f.IntVar(&most, "max", 20, "how many messages at most")
+	f.BoolVar(&everything, "all", false, "also what was read before; nothing is noted as read")
+	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
+	return cmd
+}
+
+func (a *app) agentInbox(ctx context.Context, ref string, most int) error {
+	p, err := a.mailer(ctx, ref)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	v, ok := p.(*visitor)
+	if !ok {
+		return swarm.Errorf(swarm.Other, "this is no agent's turn")
+	}
+	var in inbox
+	if err := v.call(ctx, "read_inbox", map[string]int{"max": most}, &in); err != nil {
+		return err
+	}
+	return a.printInbox(in)
+}
+
+func (a *app) userInbox(ctx context.Context, ref string, most int, everything bool) error {
+	p, err := a.mailer(ctx, ref)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	u, ok := p.(*person)
+	if !ok {
+		return swarm.Errorf(swarm.Other, "this is an agent's turn")
+	}
+	in := inbox{Envelopes: []mail.Item{}}
+	if everything {
+		err = u.All(func(item mail.Item) { in.Envelopes = append(in.Envelopes, item) })
+	} else {
+		var items []mail.Item
+		items, in.More, err = u.UserMail(most)
+		in.Envelopes = append(in.Envelopes, items...)
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.printInbox(in); err != nil {
+		return err
+	}
+	if n := len(in.Envelopes); n > 0 && !everything {
+		return u.UserRead(ctx, in.Envelopes[n-1].Seq)
+	}
+	return nil
+}
+
+func (a *app) printInbox(in inbox) error {
+	if a.json {
+		return a.print(in)
+	}
+	if len(in.Envelopes) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "nothing new")
+		return err
+	}
+	for _, item := range in.Envelopes {
+		if err := a.printMessage(item.Envelope); err != nil {
+			return err
+		}
+	}
+	if in.More {
+		_, err := fmt.Fprintln(a.stdout, "there is more: swarm inbox")
+		return err
+	}
+	return nil
+}
+
+// printMessage prints a message as a person reads it.
+func (a *app) printMessage(e swarm.Envelope) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s from @%s, %s", e.ID, e.FromNodeID, ago(e.CreatedAt, time.Now()))
+	if t := mail.MetaOf(e).Type; t != "" {
+		fmt.Fprintf(&b, " (%s)", term.Escape(t))
+	}
+	b.WriteString("\n")
+	for line := range strings.Lines(strings.TrimRight(e.Payload.Message, "\r\n")) {
+		b.WriteString("  " + term.Escape(strings.TrimRight(line, "\r\n")) + "\n")
+	}
+	if len(e.Payload.Structured) > 0 {
+		fmt.Fprintf(&b, "  structured: %s\n", term.Escape(string(e.Payload.Structured)))
+	}
+	for _, it := range e.Payload.Artifacts {
+		fmt.Fprintf(&b, "  artifact: %s\n", term.Escape(it.Ref))
+	}
+	if s := e.Payload.Status; s != nil && s.Reason != "" {
+		fmt.Fprintf(&b, "  status: %s\n", term.Escape(s.Reason))
+	}
+	if mail.Expects(e) {
+		fmt.Fprintf(&b, "  it wants a reply: swarm reply %s \"…\"\n", e.ID)
+	}
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}

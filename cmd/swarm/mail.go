@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/run"
+	"swarm/internal/term"
+	"swarm/internal/view"
+)
+
+// mailOptions are which mail a user wants to see.
+type mailOptions struct {
+	run     string
+	agent   string // "" = everybody's
+	pending bool
+	follow  bool
+	last    int // -1 = all
+}
+
+func (a *app) mailCommand() *cobra.Command {
+	var o mailOptions
+	cmd := &cobra.Command{
+		Use:   "mail [@AGENT]",
+		Short: "List the messages of a run, and how far each has come",
+		Long: `List the envelopes of a run, or those from and to one agent, with their receipts: stored (in the receiver's inbox), injected (into which turn),
+answered, or undeliverable and why. AGE is how long a message waits, or has waited until it was read. A required reply that does not come is marked
+as overdue.
+
+With --json it is an array of envelopes with their receipt; with -f also, an envelope on each line, again whenever something becomes of it.
+
+` + whichRun + " " + runHelp,
+		Example:           "  swarm mail\n  swarm mail @coder --pending\n  swarm mail -f\n  swarm mail --run @last --json | jq '.[] | select(.receipt.state == \"undeliverable\")'",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("number") && o.last < 0 {
+				return swarm.Errorf(swarm.BadInput, "-n %d: there is no such number of messages", o.last)
+			}
+			if len(args) > 0 {
+				o.agent = args[0]
+			}
+			return a.mail(o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.run, "run", "", "the `run` whose mail it is")
+	f.BoolVar(&o.pending, "pending", false, "only what is still to be read, or to be answered")
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the run ends")
+	f.IntVarP(&o.last, "number", "n", -1, "only so many messages, the last ones (default all)")
+	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
+	return cmd
+}
+
+func (a *app) mail(o mailOptions) error {
+	_, l, err := a.lookAt(o.run)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if o.agent, err = correspondent(l, o.agent); err != nil {
+		return err
+	}
+	if o.follow {
+		return a.followMail(l, o)
+	}
+	d, err := l.Details()
+	if err != nil {
+		return err
+	}
+	all := o.choose(d.Envelopes)
+	if o.last >= 0 && len(all) > o.last {
+		all = all[len(all)-o.last:]
+	}
+	switch {
+	case a.json:
+		return a.print(all)
+	case len(all) == 0:
+		_, err := fmt.Fprintf(a.stdout, "no mail in run %s\n", l.ID)
+		return err
+	}
+	return a.table(postTable(all, time.Now()))
+}
+
+// correspondent is the agent, or the person, that a user names.
+func correspondent(l *run.Look, name string) (string, error) {
+	name = strings.ToLower(strings.TrimPrefix(name, "@"))
+	if name == "" || name == swarm.User || name == swarm.Orchestrator {
+		return name, nil
+	}
+	p, err := l.Picture()
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, agent := range p.Agents {
+		if agent.Name == name {
+			return name, nil
+		}
+		names = append(names, agent.Name)
+	}
+	e := swarm.Errorf(swarm.BadInput, "Unknown agent: '%s'. Valid agents: %s", name, strings.Join(names, ", "))
+	if near := swarm.Nearest(name, names); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return "", e
+}
+
+func (o mailOptions) choose(all []view.Envelope) []view.Envelope {
+	some := []view.Envelope{}
+	for _, e := range all {
+		if (o.agent == "" || e.FromNodeID == o.agent || e.ToNodeID == o.agent) && (!o.pending || e.Pending()) {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// followMail prints what there is, and then whatever changes.
+func (a *app) followMail(l *run.Look, o mailOptions) error {
+	ctx, end := leaveSignals()
+	defer end()
+	first := true
+	err := l.FollowMail(ctx, func(changed []view.Envelope) error {
+		changed = o.choose(changed)
+		if first && o.last >= 0 && len(changed) > o.last {
+			changed = changed[len(changed)-o.last:]
+		}
+		first = false
+		for _, e := range changed {
+			if a.json {
+				if err := a.print(e); err != nil {
+					return err
+				}
+				continue
+			}
+			if _, err := fmt.Fprintf(a.stdout, "%d  %s  @%s → @%s  %s  %s\n", e.Receipt.Seq, e.ID, e.FromNodeID, e.ToNodeID, state(&e), term.Escape(view.FirstLine(e.Payload.Message))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil // whoever only reads may leave
+	}
+	return err
+}
+
+// state is how far an envelope has come, in words.
+func state(e *view.Envelope) string {
+	r := e.Receipt
+	text := r.State
+	switch {
+	case r.Reason != "":
+		text += " (" + term.Escape(r.Reason) + ")"
+	case r.Answer != "":
+		text += " by " + r.Answer
+	case r.Turn != "":
+		text += " into " + r.Turn
+	}
+	switch {
+	case r.Answer != "":
+	case r.Overdue == view.ReplyOver:
+		text += ", its reply never came"
+	case r.Overdue != "":
+		text += ", its reply is overdue"
+	}
+	return text
+}
+
+func postTable(all []view.Envelope, now time.Time) *term.Table {
+	t := term.NewTable("MAIL", "ID", "FROM", "TO", "AGE", "RECEIPT", "MESSAGE").Right(0, 4).Cut(6)
+	for i := range all {
+		e := &all[i]
+		t.Row(strconv.FormatInt(e.Receipt.Seq, 10), e.ID, "@"+e.FromNodeID, "@"+e.ToNodeID, term.Duration(e.Age(now)), state(e), view.FirstLine(e.Payload.Message))
+	}
+	return t
+}
+
+// completeMail offers the ids of messages that wait for the person's answer.
+func (a *app) completeMail(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ref, _ := cmd.Flags().GetString("run")
+	_, l, err := a.lookAt(ref)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer l.Close()
+	d, err := l.Details()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var offers []string
+	for _, e := range slices.Backward(d.Envelopes) {
+		if e.ToNodeID == swarm.User && e.Receipt.Answer == "" && e.FromNodeID != swarm.Orchestrator && strings.HasPrefix(e.ID, begun) {
+			offers = append(offers, e.ID+"\t@"+e.FromNodeID+": "+view.FirstLine(e.Payload.Message))
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/httpd"
+	"swarm/internal/mail"
+	"swarm/internal/office"
+	"swarm/internal/provider"
+	"swarm/internal/run"
+)
+
+// A mailer writes to the agents of a run: a person, or the agent in whose turn this program was started.
+type mailer interface {
+	find(name string) (agent string, err error) // whom a name means
+	send(ctx context.Context, d mail.Draft) (office.Sent, error)
+	post(ctx context.Context, e swarm.Envelope) (office.Sent, error) // an envelope that was written whole
+	reply(ctx context.Context, id string, d mail.Draft) (to string, sent office.Sent, err error)
+	things
+}
+
+// things are what else is done in a run by whoever writes.
+type things interface {
+	put(ctx context.Context, kind, name string, content []byte) (ref string, err error)
+	publish(ctx context.Context, topic string, data json.RawMessage) (seq int64, err error)
+	run() string
+	idle() bool // nobody drives the run
+	close()
+}
+
+// mailer is who acts by this command.
+func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
+	if door, inside := insideTurn(); inside {
+		if ref != "" && ref != os.Getenv("SWARM_RUN_ID") {
+			return nil, swarm.Errorf(swarm.BadInput, "an agent acts in its own run only").WithHint("leave --run out")
+		}
+		return a.visit(ctx, door)
+	}
+	h, id, err := a.chooseRun(ref)
+	if err != nil {
+		return nil, err
+	}
+	p, err := run.OpenPost(h, id)
+	if err != nil {
+		return nil, err
+	}
+	return &person{p, h}, nil
+}
+
+// insideTurn says whether this program was started by an agent in its turn, and where the agent's tools are.
+func insideTurn() (provider.Door, bool) {
+	door := provider.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
+	return door, door.URL != "" && door.Token != ""
+}
+
+// chooseRun is the run that is meant: the one that is named, the one inside of which this program was started, the newest that still
+// goes on, or the newest.
+func (a *app) chooseRun(ref string) (*home.Home, string, error) {
+	if id := os.Getenv("SWARM_RUN_ID"); ref == "" && id != "" {
+		h, err := a.home()
+		if err != nil {
+			return nil, "", err
+		}
+		if _, err := os.Stat(h.RunPath(id)); err == nil {
+			return h, id, nil
+		}
+	}
+	if ref == "" {
+		var err error
+		if ref, err = a.newest(); err != nil {
+			return nil, "", err
+		}
+	}
+	return a.find(ref)
+}
+
+// A person acts on a run from outside.
+type person struct {
+	*run.Post
+	home *home.Home
+}
+
+func (p *person) find(name string) (string, error) { return p.Find(name) }
+
+func (p *person) send(ctx context.Context, d mail.Draft) (office.Sent, error) {
+	return p.FromUser(ctx, d)
+}
+
+func (p *person) post(ctx context.Context, e swarm.Envelope) (office.Sent, error) {
+	return p.Post.Office.Post(ctx, e)
+}
+
+func (p *person) reply(ctx context.Context, id string, d mail.Draft) (string, office.Sent, error) {
+	sent, err := p.Answer(ctx, id, d)
+	if err != nil {
+		return "", sent, err
+	}
+	e, err := p.Envelope(sent.ID)
+	return e.ToNodeID, sent, err
+}
+
+func (p *person) put(ctx context.Context, kind, name string, content []byte) (string, error) {
+	return p.Put(ctx, kind, name, content)
+}
+
+func (p *person) publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {
+	return p.Publish(ctx, topic, data)
+}
+
+func (p *person) run() string { return p.Run }
+func (p *person) idle() bool  { return !p.home.Live(p.Run) }
+func (p *person) close()      { _ = p.Close() } // what was sent is on disk
+
+// A visitor is an agent that acts by this program.
+type visitor struct {
+	httpd.Agent
+	app   *app
+	leave func() error
+}
+
+func (a *app) visit(ctx context.Context, door provider.Door) (*visitor, error) {
+	agent, leave, err := httpd.Visit(ctx, door, version)
+	if err != nil {
+		return nil, err
+	}
+	return &visitor{agent, a, leave}, nil
+}
+
+// call does a tool of the agent, and reads its answer.
+func (v *visitor) call(ctx context.Context, tool string, args, answer any) error {
+	raw, err := v.Call(ctx, tool, mail.Encode(args))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return swarm.Errorf(swarm.Protocol, "%s gave an answer that cannot be read: %v", tool, err)
+	}
+	return nil
+}
+
+// find leaves it to the run to know its agents.
+func (v *visitor) find(name string) (string, error) { return strings.TrimPrefix(name, "@"), nil }
+
+func (v *visitor) send(ctx context.Context, d mail.Draft) (sent office.Sent, err error) {
+	if d.Urgent {
+		return sent, swarm.Errorf(swarm.BadInput, "only a person interrupts an agent").WithHint("leave --interrupt out: the message is read in its next turn")
+	}
+	return sent, v.call(ctx, "send_handoff", json.RawMessage(mail.Handoff(d)), &sent)
+}
+
+func (v *visitor) post(ctx context.Context, e swarm.Envelope) (office.Sent, error) {
+	meta := mail.MetaOf(e)
+	if e.Meta != nil && !bytes.Equal(mail.Encode(mail.Meta{Type: meta.Type}), e.Meta) {
+		return office.Sent{}, swarm.Errorf(swarm.BadInput, "an agent's envelope has no other meta than type").WithHint("leave the rest out")
+	}
+	d := mail.Draft{From: e.FromNodeID, To: e.ToNodeID, Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts,
+		Status: e.Payload.Status, Response: e.Payload.Response, ContextRef: e.ContextRef, Type: meta.Type, ID: e.ID}
+	if e.Kind == swarm.Signal {
+		d.Type = string(swarm.Signal)
+	}
+	return v.send(ctx, d)
+}
+
+// reply looks up whom the message came from in the log: the agent was given it, and its tools show each message once.
+func (v *visitor) reply(ctx context.Context, id string, d mail.Draft) (to string, sent office.Sent, err error) {
+	_, l, err := v.app.lookAt("")
+	if err != nil {
+		return "", sent, err
+	}
+	defer l.Close()
+	asked, err := l.Envelope(id)
+	if err != nil {
+		return "", sent, err
+	}
+	if me := os.Getenv("SWARM_AGENT"); asked.ToNodeID != me {
+		return "", sent, swarm.Errorf(swarm.BadInput, "message %s is for %s, not for %s", swarm.Quote(id), asked.ToNodeID, me)
+	}
+	d.To = mail.ReplyTo(asked)
+	sent, err = v.send(ctx, d)
+	return d.To, sent, err
+}
+
+func (v *visitor) put(ctx context.Context, kind, name string, content []byte) (string, error) {
+	if !utf8.Valid(content) {
+		return "", swarm.Errorf(swarm.BadInput, "it is not text").WithHint("agents store texts; leave it in a file and name that")
+	}
+	var stored struct{ Ref string }
+	err := v.call(ctx, "put_artifact", map[string]string{"kind": kind, "name": name, "content": string(content)}, &stored)
+	return stored.Ref, err
+}
+
+func (v *visitor) publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {
+	var published struct{ Seq int64 }
+	err := v.call(ctx, "publish_data", map[string]any{"topic": topic, "data": data}, &published)
+	return published.Seq, err
+}
+
+func (v *visitor) run() string { return os.Getenv("SWARM_RUN_ID") }
+func (v *visitor) idle() bool  { return false }
+func (v *visitor) close()      { _ = v.leave() }
+
+// lookAt opens the run that is meant, see chooseRun, to look at it.
+func (a *app) lookAt(ref string) (*home.Home, *run.Look, error) {
+	h, id, err := a.chooseRun(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := run.LookAt(h, id)
+	return h, l, err
+}
+
+// text is what an argument says; - is standard input.
+func (a *app) text(arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	b, err := a.readFile("-", mail.MaxEnvelope)
+	return strings.TrimRight(string(b), "\r\n"), err
+}
+
+// readFile reads a file of at most so many bytes; - is standard input.
+func (a *app) readFile(path string, most int64) ([]byte, error) {
+	var in io.Reader = a.stdin
+	if path != "-" {
+		f, err := os.Open(path) //nolint:gosec // the user names it
+		if err != nil {
+			var inner *fs.PathError
+			if errors.As(err, &inner) {
+				err = inner.Err
+			}
+			return nil, &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the file cannot be read", Err: err}
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, most+1))
+	switch {
+	case err != nil:
+		return nil, &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the file cannot be read", Err: err}
+	case int64(len(b)) > most:
+		return nil, swarm.Errorf(swarm.BadInput, "%s has more than %d bytes", path, most)
+	}
+	return b, nil
+}
+
+// inFile says in which file something is wrong.
+func inFile(err error, path string) error {
+	var e *swarm.Error
+	if path == "-" || !errors.As(err, &e) {
+		return err
+	}
+	there := *e
+	there.File = path
+	return &there
+}
+
+// completeAgent offers the agents of the run that is meant for a command's first argument.
+func (a *app) completeAgent(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ref, _ := cmd.Flags().GetString("run")
+	_, l, err := a.lookAt(ref)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer l.Close()
+	p, err := l.Picture()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var offers []string
+	for _, agent := range p.Agents {
+		if name := "@" + agent.Name; strings.HasPrefix(name, begun) {
+			offers = append(offers, name+"\t"+string(agent.Status))
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeRunFlag offers runs for --run.
+func (a *app) completeRunFlag(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return a.completeRun(cmd, nil, begun)
+}

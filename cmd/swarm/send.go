@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/office"
+	"swarm/internal/term"
+)
+
+const whichRun = "Without --run it is the newest run of this folder that still goes on, else the newest."
+
+const insideHelp = "Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set, the agent acts, not a person, and its edges hold."
+
+// letter is what flags say of a message.
+type letter struct {
+	run        string
+	interrupt  bool
+	structured string   // a file
+	artifacts  []string // files
+	kind       string
+	required   bool
+	id         string
+	envelope   string // a file that has it all
+}
+
+func (a *app) sendCommand() *cobra.Command {
+	var l letter
+	cmd := &cobra.Command{
+		Use:   "send @AGENT TEXT",
+		Short: "Write to an agent of a run",
+		Long: `Write to an agent of a run. The message is in its inbox, on disk, when this command returns; the agent reads it in its next turn. With
+--interrupt the turn that it has now is cut, and its next one begins with the message. TEXT - is read from standard input.
+
+With --envelope the whole message is a JSON object with the fields kind, id, fromNodeId (user), toNodeId, createdAt, payload, contextRef and meta.
+
+` + insideHelp + `
+
+` + whichRun + " " + runHelp,
+		Example: `  swarm send @coder "The tests are in ./spec, not in ./test"
+  swarm send @coder "Stop: the API has changed" --interrupt
+  swarm send @planner "Which of the two?" --required
+  git diff | swarm send @reviewer - --type request
+  swarm send @coder "Here is the log" --artifact build.log --structured facts.json
+  swarm send --envelope message.json`,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case l.envelope != "" && len(args) > 1:
+				return swarm.Errorf(swarm.BadInput, "the text is in the envelope").WithHint("write only --envelope %s", l.envelope)
+			case l.envelope == "" && len(args) < 2:
+				return swarm.Errorf(swarm.BadInput, "the agent or the text is missing").WithHint(`write: swarm send @AGENT "text"`)
+			}
+			return a.send(cmd.Context(), l, args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&l.run, "run", "", "the `run` whose agent it is")
+	f.BoolVar(&l.interrupt, "interrupt", false, "cut the turn that the agent has now")
+	f.StringVar(&l.structured, "structured", "", "JSON from this `file` as payload.structured")
+	f.StringArrayVar(&l.artifacts, "artifact", nil, "store this `file` as an artifact and send its ref; may be given again")
+	f.StringVar(&l.kind, "type", "", "handoff, signal (which gives nobody a turn), or a `word` such as request or info")
+	f.BoolVar(&l.required, "required", false, "a reply is required; `swarm inbox` shows it")
+	f.StringVar(&l.id, "id", "", "an `id` of your own: the same id with the same text is one message")
+	f.StringVar(&l.envelope, "envelope", "", "the whole envelope as JSON from this `file`; - is standard input")
+	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
+	return cmd
+}
+
+func (a *app) send(ctx context.Context, l letter, args []string) error {
+	p, err := a.mailer(ctx, l.run)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if l.envelope != "" {
+		return a.sendEnvelope(ctx, p, l, args)
+	}
+	to, err := p.find(args[0])
+	if err != nil {
+		return err
+	}
+	d := mail.Draft{To: to, Type: l.kind, ID: l.id, Urgent: l.interrupt}
+	if d.Message, err = a.text(args[1]); err != nil {
+		return err
+	}
+	if err := a.enclose(ctx, p, l, &d); err != nil {
+		return err
+	}
+	sent, err := p.send(ctx, d)
+	return a.tellSent(p, to, sent, err)
+}
+
+// enclose puts into a draft what comes from files.
+func (a *app) enclose(ctx context.Context, p mailer, l letter, d *mail.Draft) error {
+	if l.required {
+		d.Response = &swarm.Response{Expectation: "required"}
+	}
+	if l.structured != "" {
+		text, err := a.readFile(l.structured, mail.MaxEnvelope)
+		if err != nil {
+			return err
+		}
+		if d.Structured, err = mail.ReadJSON(text); err != nil {
+			return inFile(err, l.structured)
+		}
+	}
+	if err := d.Check(); err != nil { // before anything is stored
+		return err
+	}
+	for _, path := range l.artifacts {
+		text, err := a.readFile(path, office.MaxArtifact)
+		if err != nil {
+			return err
+		}
+		kind := kindOf(path)
+		ref, err := p.put(ctx, kind, filepath.Base(path), text)
+		if err != nil {
+			return inFile(err, path)
+		}
+		d.Artifacts = append(d.Artifacts, swarm.ArtifactRef{Type: kind, Ref: ref})
+	}
+	return nil
+}
+
+// kindOf is what kind of artifact a file is.
+func kindOf(path string) string {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".diff", ".patch":
+		return "diff"
+	case ".log":
+		return "log"
+	}
+	return "file"
+}
+
+func (a *app) sendEnvelope(ctx context.Context, p mailer, l letter, args []string) error {
+	text, err := a.readFile(l.envelope, mail.MaxEnvelope)
+	if err != nil {
+		return err
+	}
+	e, err := mail.ReadEnvelope(text)
+	if err != nil {
+		return inFile(err, l.envelope)
+	}
+	to, err := p.find(e.ToNodeID)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		if named, err := p.find(args[0]); err != nil || named != to {
+			return swarm.Errorf(swarm.BadInput, "the envelope is for %s, not for %s", e.ToNodeID, args[0]).WithHint("leave %s out", args[0])
+		}
+	}
+	if l.interrupt && !mail.Urgent(e) {
+		return swarm.Errorf(swarm.BadInput, "the envelope's priority is not high").WithHint(`write "meta": {"priority": "high"} into it`)
+	}
+	sent, err := p.post(ctx, e)
+	return a.tellSent(p, to, sent, err)
+}
+
+func (a *app) tellSent(p mailer, to string, sent office.Sent, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		return a.print(struct {
+			Run string `json:"run"`
+			To  string `json:"to"`
+			office.Sent
+		}{p.run(), to, sent})
+	}
+	_, err = fmt.Fprintf(a.stdout, "message %s to @%s is stored as %d in run %s\n", sent.ID, term.Escape(to), sent.Seq, p.run())
+	if err == nil && p.idle() {
+		fmt.Fprintf(a.stderr, "note: nobody drives the run; it is read after swarm resume %s\n", p.run())
+	}
+	return err
+}
+
+func (a *app) replyCommand() *cobra.Command {
+	var l letter
+	cmd := &cobra.Command{
+		Use:   "reply ID TEXT",
+		Short: "Answer a message that an agent sent you",
+		Long: `Answer a message, by its id, as ` + "`swarm inbox`" + ` shows it. The answer goes to whom the message names for it, else to its sender. TEXT - is read
+from standard input.
+
+` + insideHelp + `
+
+` + whichRun + " " + runHelp,
+		Example:           "  swarm reply m-3fa9c1 \"Take the second one\"\n  swarm reply m-3fa9c1 - < answer.txt",
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeMail,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.mailer(cmd.Context(), l.run)
+			if err != nil {
+				return err
+			}
+			defer p.close()
+			d := mail.Draft{Type: l.kind}
+			if d.Message, err = a.text(args[1]); err == nil {
+				err = a.enclose(cmd.Context(), p, l, &d)
+			}
+			if err != nil {
+				return err
+			}
+			to, sent, err := p.reply(cmd.Context(), args[0], d)
+			return a.tellSent(p, to, sent, err)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&l.run, "run", "", "the `run` that the message belongs to")
+	f.StringVar(&l.structured, "structured", "", "JSON from this `file` as payload.structured")
+	f.StringArrayVar(&l.artifacts, "artifact", nil, "store this `file` as an artifact and send its ref; may be given again")
+	f.StringVar(&l.kind, "type", "", "a `word` for what kind of message it is")
+	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
+	return cmd
+}
+
+func (a *app) publishCommand() *cobra.Command {
+	var ref string
+	cmd := &cobra.Command{
+		Use:   "publish TOPIC DATA",
+		Short: "Add a finding to a topic that the whole team reads",
+		Long: `Add to a topic of a run. DATA is a JSON object or list, or else a text; - is read from standard input.
+
+` + insideHelp + `
+
+` + whichRun + " " + runHelp,
+		Example: "  swarm publish facts \"The API has no paging\"\n  swarm publish results '{\"passed\": 12, \"failed\": 0}'\n  go test -json ./... | tail -1 | swarm publish tests -",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.mailer(cmd.Context(), ref)
+			if err != nil {
+				return err
+			}
+			defer p.close()
+			text, err := a.text(args[1])
+			if err != nil {
+				return err
+			}
+			seq, err := p.publish(cmd.Context(), args[0], dataOf(text))
+			switch {
+			case err != nil:
+				return err
+			case a.json:
+				return a.print(map[string]any{"run": p.run(), "topic": args[0], "seq": seq})
+			}
+			_, err = fmt.Fprintf(a.stdout, "published on %s as %d in run %s\n", term.Escape(args[0]), seq, p.run())
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&ref, "run", "", "the `run` that it is for")
+	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
+	return cmd
+}
+
+// dataOf is what somebody publishes: an object or a list when it is one, else the text itself.
+func dataOf(text string) json.RawMessage {
+	trimmed := bytes.TrimSpace([]byte(text))
+	if len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
+		if value, err := mail.ReadJSON(trimmed); err == nil {
+			return value
+		}
+	}
+	return mail.Encode(text)
+}
