@@ -165,7 +165,10 @@ func (v *visitor) post(ctx context.Context, e swarm.Envelope) (office.Sent, erro
 	if e.Meta != nil && !bytes.Equal(mail.Encode(mail.Meta{Type: meta.Type}), e.Meta) {
 		return office.Sent{}, swarm.Errorf(swarm.BadInput, "an agent's envelope has no other meta than type").WithHint("leave the rest out")
 	}
-	d := mail.Draft{From: e.FromNodeID, To: e.ToNodeID, Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts,
+	if me := os.Getenv("SWARM_AGENT"); !strings.EqualFold(e.FromNodeID, me) { // the run knows it by the token, and is not asked
+		return office.Sent{}, swarm.Errorf(swarm.BadInput, "fromNodeId is %s, but you are %s", swarm.Quote(e.FromNodeID), me)
+	}
+	d := mail.Draft{To: e.ToNodeID, Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts,
 		Status: e.Payload.Status, Response: e.Payload.Response, ContextRef: e.ContextRef, Type: meta.Type, ID: e.ID}
 	if e.Kind == swarm.Signal {
 		d.Type = string(swarm.Signal)

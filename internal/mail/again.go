@@ -28,6 +28,5 @@ func Handoff(d Draft) json.RawMessage {
 		ContextRef string               `json:"contextRef,omitempty"`
 		Type       string               `json:"type,omitempty"`
 		ID         string               `json:"id,omitempty"`
-		From       string               `json:"fromNodeId,omitempty"`
-	}{d.To, d.Message, d.Structured, d.Artifacts, d.Status, d.Response, d.ContextRef, d.Type, d.ID, d.From})
+	}{d.To, d.Message, d.Structured, d.Artifacts, d.Status, d.Response, d.ContextRef, d.Type, d.ID})
 }

@@ -144,6 +144,7 @@ func (r *Rules) find(speaker, name string) (string, bool) {
 }
 
 func (r *Rules) unknown(name string) error {
+	name = strings.TrimPrefix(strings.TrimSpace(name), "@")
 	e := swarm.Errorf(swarm.BadInput, "Unknown agent: '%s'. Valid agents: %s", short(name), list(r.agents))
 	if near := swarm.Nearest(name, r.agents); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
