@@ -132,12 +132,14 @@ func follow(h *home.Home, id string) (*follower, error) {
 	}
 	f := &follower{look: look, agents: map[string]string{}, speech: map[string]*spoken{}, more: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
+	driven := look.Driven() // asked first: what its driver wrote before it left is in the fold
 	v, err := look.Fold()
 	if err == nil {
 		f.story, err = look.StoryFrom(v)
 	}
 	if err == nil {
 		f.ended = v.Status.Ended()
+		f.over = f.ended && !driven
 		err = f.recall(v)
 	}
 	if err != nil {
@@ -172,6 +174,9 @@ func (f *follower) recall(v *view.Run) error {
 
 // run tells what happens until it is stopped or there is nothing more to tell.
 func (f *follower) run() {
+	if f.over {
+		return
+	}
 	wake, off := f.look.Watch()
 	defer off()
 	tick := time.NewTimer(0)

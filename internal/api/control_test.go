@@ -1,0 +1,348 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/httpd"
+)
+
+// node finds an agent of a run.
+func (h *house) node(id, name string) node {
+	h.t.Helper()
+	for _, n := range get[nodeList](h, "/api/v1/runs/"+id+"/nodes").Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	h.t.Fatalf("there is no agent %s", name)
+	return node{}
+}
+
+// TestAnAgentIsSeenAsItLives: before its turn, in it before its first word, when it speaks, and when its run has ended.
+func TestAnAgentIsSeenAsItLives(t *testing.T) {
+	h := open(t)
+	h.project("tasks:\n  a: {prompt-string: x}\n  b: {prompt-string: y, depends_on: [a]}\n", "echo > out; read line < go; echo word; read line < on\n")
+	mkfifo(t, h.dir+"/go")
+	mkfifo(t, h.dir+"/on")
+	mkfifo(t, h.dir+"/out")
+	id := h.start()
+	l := h.listen("workflow_id="+id, "")
+	readLine(t, h.dir+"/out")
+	if n := h.node(id, "a"); n.Status != swarm.Running || n.Connection != connected || n.Stream != reading || n.Turn != "a/1/1" || n.Activity.IsZero() {
+		t.Errorf("it has its prompt: %+v", n)
+	}
+	if n := h.node(id, "b"); n.Status != swarm.Waiting || n.Connection != idle || n.Stream != "" || n.Turn != "" || len(n.Waits) != 1 || n.Waits[0].Task != "a" {
+		t.Errorf("it waits for a: %+v", n)
+	}
+	began := h.node(id, "a").Activity
+	h.write("go", "go\n")
+	l.until(delta)
+	if n := h.node(id, "a"); n.Status != swarm.Streaming || n.Connection != connected || n.Stream != writing || !n.Activity.After(began) {
+		t.Errorf("it speaks: %+v", n)
+	}
+	if turn := get[toldTurn](h, "/api/v1/runs/"+id+"/turns/a/1/1"); len(turn.Said) != 1 || turn.Said[0].Text != "word\n" || !strings.HasSuffix(turn.PromptText, "\n\nx\n") || turn.OutputText != "" {
+		t.Errorf("its turn: %+v", turn)
+	}
+	h.post("/api/v1/runs/"+id+"/cancel", "", http.StatusAccepted)
+	l.until(string(swarm.RunEnded))
+	h.settle(id)
+	if n := h.node(id, "a"); n.Status != swarm.Idle || n.Connection != disconnected || n.Stream != "" || n.Turn != "" {
+		t.Errorf("its run has ended: %+v", n)
+	}
+}
+
+// TestARunIsHeldAndGoesOn: what is said to a run over HTTP is what comes to pass, whoever drives it.
+func TestARunIsHeldAndGoesOn(t *testing.T) {
+	h := open(t)
+	h.project("tasks:\n  a: {prompt-string: x}\n  b: {prompt-string: y, depends_on: [a]}\n", "echo > out; read line < go; echo word\n")
+	mkfifo(t, h.dir+"/go")
+	mkfifo(t, h.dir+"/out")
+	id := h.start()
+	run := "/api/v1/runs/" + id
+	l := h.listen("workflow_id="+id, "")
+	readLine(t, h.dir+"/out")
+	h.post(run+"/pause", "", http.StatusAccepted)
+	l.until(string(swarm.RunPausing))
+	h.write("go", "go\n")
+	l.until(string(swarm.RunPaused))
+	if got := get[runList](h, "/api/v1/runs?status=paused").Runs; len(got) != 1 || got[0].ID != id {
+		t.Errorf("paused are %+v", got)
+	}
+	h.post(run+"/resume", "", http.StatusAccepted)
+	l.until(string(swarm.RunUnpaused))
+	readLine(t, h.dir+"/out")
+
+	// A turn is cut and begun again.
+	h.post(run+"/nodes/b/pause", "", http.StatusConflict)
+	h.post(run+"/nodes/a/reset", "", http.StatusConflict)
+	h.post(run+"/nodes/b/start", "", http.StatusConflict)
+	h.post(run+"/nodes/b/reset", "", http.StatusAccepted)
+	l.until(string(swarm.TurnEnded))
+	readLine(t, h.dir+"/out")
+	if n := h.node(id, "b"); n.Turn != "b/1/2" {
+		t.Errorf("after a reset it has the turn %s", n.Turn)
+	}
+
+	// A message for its next turn, and one that cuts it.
+	h.post(run+"/messages", `{"to":"b","text":"first read this","interrupt":true,"structured":{"n":12345678901234567890.10}}`, http.StatusCreated)
+	l.until(string(swarm.TurnEnded))
+	readLine(t, h.dir+"/out")
+	if turn := get[toldTurn](h, run+"/turns/b"); turn.ID != "b/1/3" || !strings.Contains(turn.PromptText, "first read this") || !strings.Contains(turn.PromptText, "12345678901234567890.10") {
+		t.Errorf("its next turn is %s: %s", turn.ID, turn.PromptText)
+	}
+	if mail := get[mailList](h, run+"/mail?pending=true").Mail; len(mail) != 1 || mail[0].FromNodeID != swarm.User || mail[0].ToNodeID != "b" {
+		t.Errorf("its mail is %+v", mail)
+	}
+
+	// Its driver leaves, and this one goes on with it.
+	h.driver.stop(swarm.Errorf(swarm.Stopped, "for a moment"))
+	h.driver.all.Wait()
+	if got := get[runList](h, "/api/v1/runs?status=interrupted").Runs; len(got) != 1 {
+		t.Errorf("interrupted are %+v", got)
+	}
+	if n := h.node(id, "b"); n.Connection != disconnected {
+		t.Errorf("nobody drives it, and b is %s", n.Connection)
+	}
+	h.driver.ctx, h.driver.stop = newContext()
+	h.post(run+"/resume", "", http.StatusAccepted)
+	readLine(t, h.dir+"/out")
+	h.write("go", "go\n")
+	l.until(string(swarm.RunEnded))
+	h.settle(id)
+	h.post(run+"/pause", "", http.StatusConflict)
+}
+
+// TestATaskThatWaitsForAPersonIsStarted: `on_failure: fix` is the one case in which an agent has to be told.
+func TestATaskThatWaitsForAPersonIsStarted(t *testing.T) {
+	h := open(t)
+	h.project("tasks:\n  a: {prompt-string: x, on_failure: fix}\n", "test -e mended\n")
+	id := h.start()
+	l := h.listen("workflow_id="+id, "")
+	l.until(string(swarm.TaskBlocked))
+	if n := h.node(id, "a"); n.Status != swarm.Blocked {
+		t.Errorf("%+v", n)
+	}
+	h.write("mended", "")
+	h.post("/api/v1/runs/"+id+"/nodes/a/start", "", http.StatusAccepted)
+	l.until(string(swarm.TaskCompleted))
+}
+
+func TestWhatCannotBeStartedIsRefused(t *testing.T) {
+	h := open(t)
+	h.project("tasks:\n  a: {prompt-string: x}\n", "true\n")
+	h.write("bad.yaml", "tasks: {a: {promt: x}}")
+	for body, want := range map[string]string{
+		`{"file":"nosuch.yaml"}`:                 "nosuch.yaml",
+		`{"file":"bad.yaml"}`:                    `did you mean \"prompt\"?`,
+		`{"tasks":["b"]}`:                        `no task or pipeline \"b\"`,
+		`{"tasks":"a"}`:                          `the field \"tasks\" cannot be a string`,
+		`{"task":["a"]}`:                         `did you mean \"tasks\"?`,
+		`{"pipeline":"p","tasks":["a"]}`:         "not of both",
+		`{"goal":"x","tasks":["a"]}`:             "a team has a goal",
+		`{"to":"a"}`:                             "there is no goal",
+		`{"jobs":-1}`:                            "jobs cannot be -1",
+		`{"dir":"/"}`:                            "start it with -g",
+		`{"dir":"../other"}`:                     "start it with -g",
+		`{"Tasks":["a"]}`:                        "there is no field",
+		`[]`:                                     "not one JSON object",
+		`null`:                                   "not one JSON object",
+		`{} {}`:                                  "not one JSON object",
+		`{"stdin":` + strings.Repeat("[", 20000): "not one JSON object",
+	} {
+		status, text := h.ask("POST", "/api/v1/runs", body)
+		if status != 400 && status != 403 || !strings.Contains(text, want) {
+			t.Errorf("%.50s: %d %s, want %s", body, status, text, want)
+		}
+	}
+	if runs := get[runList](h, "/api/v1/runs").Runs; len(runs) != 0 {
+		t.Errorf("there are runs: %v", runs)
+	}
+}
+
+func TestListsComeInPages(t *testing.T) {
+	h := open(t)
+	var all []string
+	for range 5 {
+		id, write := h.bare()
+		write(note("x"), note("y"), swarm.Event{Kind: swarm.Tick})
+		all = append(all, id)
+	}
+	slices.Sort(all)
+	slices.Reverse(all)
+	var got []string
+	for before := ""; ; {
+		page := get[runList](h, "/api/v1/runs?limit=2&before="+before)
+		for _, s := range page.Runs {
+			got = append(got, s.ID)
+		}
+		if before = page.Next; before == "" {
+			break
+		}
+	}
+	if !slices.Equal(got, all) {
+		t.Errorf("%v, want %v", got, all)
+	}
+	for kind, want := range map[string]string{"": "1 2 3 4 5", "notice": "3 4", "tick,run_started": "1 5", "turn_ended": ""} {
+		var seqs []string
+		for after := int64(0); ; {
+			page := get[eventList](h, fmt.Sprintf("/api/v1/runs/%s/events?limit=1&after=%d&kind=%s", all[0], after, kind))
+			for _, e := range page.Events {
+				seqs = append(seqs, fmt.Sprint(e.Seq))
+			}
+			if after = page.Next; after == 0 {
+				break
+			}
+		}
+		if strings.Join(seqs, " ") != want {
+			t.Errorf("kind=%s: %v, want %s", kind, seqs, want)
+		}
+	}
+}
+
+// TestNobodyGetsInAndNothingChanges tries every route with every method and everything that a request can say of itself but the right
+// thing. Nobody learns anything, and the state folder is afterwards what it was before.
+func TestNobodyGetsInAndNothingChanges(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id, write := h.bare()
+	write(swarm.Event{Kind: swarm.ApprovalAsked, Agent: "a", Task: "a", Turn: "a/1/1", Data: json.RawMessage(`{"id":"a/1/1-x","what":"read"}`)})
+	h.project("tasks:\n  a: {prompt-string: x}\n", "true\n")
+	mine, others := httpd.NewTokens(id), httpd.NewTokens("another")
+	leave := h.server.Admit(func(token string) (httpd.Agent, error) {
+		if _, ok := mine.Agent(token); ok {
+			return nobody{}, nil
+		}
+		return nil, errors.New("nobody")
+	})
+	defer leave()
+	address := strings.TrimPrefix(h.server.URL(), "http://")
+	_, port, _ := strings.Cut(address, ":")
+	hosts := []string{address, "localhost:" + port, "evil.example:" + port, "127.0.0.1", "0.0.0.0:" + port}
+	origins := []string{"", "http://" + address, "null", "https://" + address, "http://evil.example:" + port}
+	tokens := []string{"", "Bearer ", "Bearer wrong-wrong-wrong-wrong", "Basic " + token, "Bearer " + token + "x", "Bearer " + mine.For("a"), "Bearer " + others.For("a"), "Bearer " + token}
+	good := func(host, origin, auth string) bool {
+		return slices.Contains(hosts[:2], host) && slices.Contains(origins[:2], origin) && auth == tokens[len(tokens)-1]
+	}
+	before := snapshot(t, h.home.Dir())
+	tried := 0
+	values := strings.NewReplacer("{id}", id, "{turn...}", "a/1/1", "{agent}", "a", "{action}", "stop", "{approval...}", "a/1/1-x", "{kind}", "log", "{name}", "x")
+	for _, r := range append(h.api.table(), route{"POST", "/mcp", nil}, route{"GET", "/nosuch", nil}) {
+		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS"} {
+			for _, host := range hosts {
+				for _, origin := range origins {
+					for _, auth := range tokens {
+						if good(host, origin, auth) || r.path == "/mcp" && auth == tokens[5] {
+							continue
+						}
+						tried++
+						want := http.StatusUnauthorized
+						if !slices.Contains(hosts[:2], host) || !slices.Contains(origins[:2], origin) {
+							want = http.StatusForbidden
+						}
+						knock(t, h, method, values.Replace(r.path)+"?workflow_id="+id, host, origin, auth, want)
+						if t.Failed() {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+	// Who has the token and brings something else than JSON, or comes to the agents' door, is turned away too.
+	for _, r := range h.api.table() {
+		if r.method == "POST" {
+			req := h.request("POST", values.Replace(r.path), `{"ok":true,"to":"a","text":"x"}`)
+			req.Header.Set("Content-Type", "text/plain")
+			answer, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusUnsupportedMediaType {
+				t.Errorf("%s: %s", r.path, answer.Status)
+			}
+		}
+	}
+	knock(t, h, "POST", "/mcp", address, "", "Bearer "+token, http.StatusUnauthorized)
+	if after := snapshot(t, h.home.Dir()); after != before {
+		t.Errorf("the state folder was\n%s\nand is\n%s", before, after)
+	}
+	t.Logf("%d requests", tried)
+}
+
+// nobody is an agent without tools.
+type nobody struct{ httpd.Agent }
+
+func knock(t *testing.T, h *house, method, path, host, origin, auth string, want int) {
+	t.Helper()
+	r := h.request(method, path, `{"ok":true}`)
+	r.Host = host
+	r.Header = http.Header{"Content-Type": {"application/json"}}
+	if origin != "" {
+		r.Header.Set("Origin", origin)
+	}
+	if auth != "" {
+		r.Header.Set("Authorization", auth)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var p struct{ Error, Hint string }
+	err = json.NewDecoder(answer.Body).Decode(&p)
+	if answer.StatusCode != want || method != "HEAD" && (err != nil || p.Error == "" || p.Hint == "") || strings.Contains(p.Error+p.Hint, token) {
+		t.Errorf("%s %s, host %s, origin %q, %q: %s %+v (%v), want %d", method, path, host, origin, auth, answer.Status, p, err, want)
+	}
+}
+
+// snapshot is what a folder holds.
+func snapshot(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasSuffix(path, "-shm") { // readers leave marks there
+			return err
+		}
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s %s\n", path, swarm.HashOf(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// FuzzBodies: whatever is sent, it is read as what it says or refused with what is wrong.
+func FuzzBodies(f *testing.F) {
+	for _, seed := range []string{``, `{}`, `{"tasks":["a"],"jobs":3}`, `{"jobs":1e99}`, `{"stdin":"\ud800"}`, `null`, `[]`, `{"tasks":null}`, `{"only":1}`, "\x00", `{"a":1}{`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		r, err := http.NewRequest("POST", "/", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w Wanted
+		if err := readBody(r, &w, "tasks", "jobs", "stdin", "only"); err != nil {
+			if swarm.KindOf(err) != swarm.BadInput {
+				t.Errorf("%q: %v", body, err)
+			}
+			return
+		}
+		if w.Dir != "" || w.Goal != "" || strings.TrimSpace(body) != "" && !json.Valid([]byte(body)) {
+			t.Errorf("%q was read as %+v", body, w)
+		}
+	})
+}

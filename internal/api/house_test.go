@@ -1,0 +1,346 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/compose"
+	"swarm/internal/home"
+	"swarm/internal/httpd"
+	"swarm/internal/project"
+	"swarm/internal/run"
+	"swarm/internal/sqlite"
+)
+
+const token = "a-token-of-the-tests"
+
+// A house is a server over a state folder of its own, with a project beside it.
+type house struct {
+	t      testing.TB
+	home   *home.Home
+	dir    string
+	api    *API
+	server *httpd.Server
+	driver *driver
+}
+
+func open(t testing.TB, set ...func(*API)) *house {
+	t.Helper()
+	h, err := home.At(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Rebuild = run.Summarize
+	if err := h.MakeRuns(); err != nil {
+		t.Fatal(err)
+	}
+	x := &house{t: t, home: h, dir: t.TempDir(), driver: &driver{home: h}}
+	x.driver.ctx, x.driver.stop = newContext()
+	x.api = New(Options{Home: h, Dir: x.dir, Driver: x.driver})
+	for _, s := range set {
+		s(x.api)
+	}
+	key, err := httpd.NewKey(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.server, err = httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Routes: x.api, Key: key, Fault: func(err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.driver.server = x.server
+	t.Cleanup(func() {
+		x.driver.stop(swarm.Errorf(swarm.Stopped, "the test is over"))
+		x.driver.all.Wait()
+		x.api.Close()
+		if err := x.server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return x
+}
+
+// A driver drives runs as the program does.
+type driver struct {
+	home   *home.Home
+	server *httpd.Server
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	all    sync.WaitGroup
+}
+
+func (d *driver) Start(ctx context.Context, w Wanted) (string, error) {
+	p := project.Open(w.Dir, w.File, "")
+	file, text, err := p.Compose()
+	if err != nil {
+		return "", err
+	}
+	b, err := compose.Compile(compose.Options{File: file, Source: text, Prompts: p, Dir: w.Dir, Select: w.Tasks, Stdin: func() ([]byte, error) { return []byte(w.Stdin), nil }})
+	if err != nil {
+		return "", err
+	}
+	r, err := run.Start(ctx, d.home, swarm.RunStart{Kind: b.Plan.Kind, Name: b.Plan.Name, Dir: w.Dir, Time: time.Now()}, &b.Plan, b.Bodies)
+	if err != nil {
+		return "", err
+	}
+	d.drive(r, run.Options{})
+	return r.ID, nil
+}
+
+func (d *driver) Resume(ctx context.Context, id string) error {
+	r, err := run.Open(d.home, id)
+	if err != nil {
+		return err
+	}
+	if err := r.Take(ctx); err != nil {
+		return errors.Join(err, r.Close())
+	}
+	d.drive(r, run.Options{Unpause: true})
+	return nil
+}
+
+func (d *driver) drive(r *run.Run, o run.Options) {
+	o.Server = d.server
+	d.all.Go(func() {
+		defer r.Close()
+		_, _ = r.Drive(d.ctx, o) // its log says how it ended
+	})
+}
+
+// project writes a compose file in which sh is the provider, and agent.sh what it runs.
+func (h *house) project(tasks, agent string) {
+	h.t.Helper()
+	h.write("swarm/swarm.yaml", "provider: sh\nproviders:\n  sh: {kind: command, command: [sh, agent.sh]}\n"+tasks)
+	h.write("agent.sh", agent)
+}
+
+func (h *house) write(name, text string) {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// request makes a request that is let in.
+func (h *house) request(method, path, body string) *http.Request {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), method, h.server.URL()+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
+func (h *house) ask(method, path, body string) (int, string) {
+	h.t.Helper()
+	answer, err := http.DefaultClient.Do(h.request(method, path, body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// get asks for something that must be there.
+func get[T any](h *house, path string) (got T) {
+	h.t.Helper()
+	status, text := h.ask("GET", path, "")
+	if status != http.StatusOK {
+		h.t.Fatalf("%s: %d %s", path, status, text)
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		h.t.Fatalf("%s: %v in %s", path, err, text)
+	}
+	return got
+}
+
+// post does something that must be possible.
+func (h *house) post(path, body string, want int) string {
+	h.t.Helper()
+	status, text := h.ask("POST", path, body)
+	if status != want {
+		h.t.Fatalf("POST %s %s: %d %s, want %d", path, body, status, text, want)
+	}
+	return text
+}
+
+// start starts the project's run.
+func (h *house) start() string {
+	h.t.Helper()
+	var b begun
+	if err := json.Unmarshal([]byte(h.post("/api/v1/runs", `{}`, http.StatusCreated)), &b); err != nil {
+		h.t.Fatal(err)
+	}
+	return b.Run
+}
+
+// bare makes a run that is nothing but its log, and gives what writes into it, as another process would.
+func (h *house) bare() (id string, write func(...swarm.Event)) {
+	h.t.Helper()
+	id = home.NewRunID(time.Now())
+	log, err := sqlite.Create(h.home.RunPath(id))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { log.Close() })
+	write = func(events ...swarm.Event) {
+		h.t.Helper()
+		if _, err := log.Append(context.Background(), swarm.Batch{Events: events}); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	start, _ := json.Marshal(swarm.RunStart{ID: id, Kind: swarm.PipelineRun, Dir: h.dir, Time: time.Now()})
+	plan, _ := json.Marshal(swarm.Plan{Kind: swarm.PipelineRun, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a", Provider: "sh"}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}})
+	write(swarm.Event{Kind: swarm.RunStarted, Data: start}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: plan})
+	return id, write
+}
+
+func note(text string) swarm.Event {
+	body, _ := json.Marshal(swarm.Reason{Reason: text})
+	return swarm.Event{Kind: swarm.Notice, Data: body}
+}
+
+// A told is one event of a stream, as the rules of Server-Sent Events read it.
+type told struct{ id, event, data, comment string }
+
+// A listener reads a stream.
+type listener struct {
+	t      testing.TB
+	status int
+	body   io.ReadCloser
+	lines  *bufio.Reader
+}
+
+func (h *house) listen(query, lastID string) *listener {
+	h.t.Helper()
+	r := h.request("GET", "/api/v1/stream/sse?"+query, "")
+	if lastID != "" {
+		r.Header.Set("Last-Event-ID", lastID)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { answer.Body.Close() })
+	if kind := answer.Header.Get("Content-Type"); answer.StatusCode == http.StatusOK && kind != "text/event-stream" {
+		h.t.Fatalf("the stream is %q", kind)
+	}
+	return &listener{h.t, answer.StatusCode, answer.Body, bufio.NewReader(answer.Body)}
+}
+
+// next is the next event; ok is false at the end. A line ends with LF, CR or both, as browsers have it.
+func (l *listener) next() (got told, ok bool) {
+	l.t.Helper()
+	for {
+		line, err := l.lines.ReadString('\n')
+		if err != nil {
+			return got, false
+		}
+		if line = strings.TrimSuffix(line, "\n"); line == "" {
+			return got, true
+		}
+		if strings.ContainsAny(line, "\r\x00") {
+			l.t.Fatalf("a line of the stream is %q", line)
+		}
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch name {
+		case "id":
+			got.id = value
+		case "event":
+			got.event = value
+		case "data":
+			if got.data != "" {
+				l.t.Fatalf("data of two lines: %s", value)
+			}
+			got.data = value
+		case "":
+			got.comment = value
+		default:
+			l.t.Fatalf("a line of the stream is %q", line)
+		}
+	}
+}
+
+// until reads up to the first event of a kind, and gives all of them.
+func (l *listener) until(kind string) (all []told) {
+	l.t.Helper()
+	for {
+		got, ok := l.next()
+		if !ok {
+			l.t.Fatalf("the stream ended before %s, after %v", kind, all)
+		}
+		all = append(all, got)
+		if got.event == kind {
+			return all
+		}
+	}
+}
+
+func mkfifo(t testing.TB, path string) {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// append writes into the log of a run, as another process would.
+func (h *house) append(id string, events ...swarm.Event) {
+	h.t.Helper()
+	log, err := sqlite.Open(h.home.RunPath(id))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer log.Close()
+	if _, err := log.Append(context.Background(), swarm.Batch{Events: events}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// readLine waits for a line in a pipe.
+func readLine(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// settle waits until the run's driver has left it.
+func (h *house) settle(id string) {
+	h.t.Helper()
+	l, err := run.LookAt(h.home, id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := l.Wait(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func newContext() (context.Context, context.CancelCauseFunc) {
+	return context.WithCancelCause(context.Background())
+}

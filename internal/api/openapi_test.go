@@ -1,0 +1,283 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/schema"
+)
+
+// A described is the document as a test reads it.
+type described struct {
+	shapes     map[string]*schema.Schema // that were made already
+	Paths      map[string]map[string]json.RawMessage
+	Components struct {
+		Responses map[string]json.RawMessage
+		Schemas   map[string]any
+	}
+}
+
+func readDocument(t testing.TB) described {
+	t.Helper()
+	d := described{shapes: map[string]*schema.Schema{}}
+	if err := json.Unmarshal(document, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// operation is what the document says of a request, with the path it has there.
+type operation struct {
+	OperationID string `json:"operationId"`
+	Parameters  []struct{ Name, In string }
+	Responses   map[string]struct {
+		Ref     string `json:"$ref"`
+		Content map[string]struct{ Schema json.RawMessage }
+	}
+}
+
+func (d described) operation(t testing.TB, method, path string) (op operation, found bool) {
+	t.Helper()
+	raw, found := d.Paths[path][strings.ToLower(method)]
+	if found {
+		if err := json.Unmarshal(raw, &op); err != nil {
+			t.Fatalf("%s %s: %v", method, path, err)
+		}
+	}
+	return op, found
+}
+
+// inDocument is a route's path as the document writes it.
+func inDocument(path string) string { return strings.ReplaceAll(path, "...}", "}") }
+
+func TestEveryRouteIsInTheDocumentAndNoOther(t *testing.T) {
+	d, h := readDocument(t), open(t)
+	seen := map[string]bool{}
+	for _, r := range h.api.table() {
+		path := inDocument(r.path)
+		op, ok := d.operation(t, r.method, path)
+		if !ok || op.OperationID == "" || seen[op.OperationID] || op.Responses["default"].Ref == "" {
+			t.Errorf("%s %s is described as %+v", r.method, path, op)
+		}
+		seen[op.OperationID] = true
+		for _, name := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(path, -1) {
+			if all := string(d.Paths[path]["parameters"]); !strings.Contains(all, `"name": "`+name[1]+`"`) && !strings.Contains(all, "parameters/"+name[1]) {
+				t.Errorf("%s: %s is not described", path, name[1])
+			}
+		}
+	}
+	n := 0
+	for _, methods := range d.Paths {
+		for method := range methods {
+			if method != "parameters" {
+				n++
+			}
+		}
+	}
+	if n != len(seen) {
+		t.Errorf("%d operations are described, and %d are there", n, len(seen))
+	}
+}
+
+// strict is a schema that takes no fields but those that it names.
+func (d described) strict(t testing.TB, of json.RawMessage) *schema.Schema {
+	t.Helper()
+	if s := d.shapes[string(of)]; s != nil {
+		return s
+	}
+	whole := map[string]any{"$defs": d.Components.Schemas}
+	var one any
+	if err := json.Unmarshal(of, &one); err != nil {
+		t.Fatal(err)
+	}
+	whole["allOf"] = []any{closed(one)}
+	for name, s := range d.Components.Schemas {
+		d.Components.Schemas[name] = closed(s)
+	}
+	text, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.Parse([]byte(strings.ReplaceAll(string(text), "#/components/schemas/", "#/$defs/")))
+	if err != nil {
+		t.Fatalf("%s: %v", of, err)
+	}
+	d.shapes[string(of)] = s
+	return s
+}
+
+// closed closes the objects of a schema. One that adds to another takes over its properties, for it could not be closed otherwise.
+func closed(s any) any {
+	switch s := s.(type) {
+	case []any:
+		for i := range s {
+			s[i] = closed(s[i])
+		}
+	case map[string]any:
+		for k, v := range s {
+			s[k] = closed(v)
+		}
+		if _, has := s["properties"]; has && s["allOf"] == nil && s["type"] == "object" {
+			s["additionalProperties"] = false
+		}
+	}
+	return s
+}
+
+// flatten writes a schema that adds to another as one.
+func (d described) flatten() {
+	for name, s := range d.Components.Schemas {
+		s := s.(map[string]any)
+		parts, _ := s["allOf"].([]any)
+		for _, part := range parts {
+			of := d.Components.Schemas[strings.TrimPrefix(part.(map[string]any)["$ref"].(string), "#/components/schemas/")].(map[string]any)
+			for k, v := range of["properties"].(map[string]any) {
+				s["properties"].(map[string]any)[k] = v
+			}
+			s["required"] = append(s["required"].([]any), of["required"].([]any)...)
+		}
+		delete(s, "allOf")
+		d.Components.Schemas[name] = s
+	}
+}
+
+// fits asks for something and holds the answer against the document. Its path has values in the place of the document's names.
+func (h *house) fits(d described, method, path, query, body string, values ...string) (int, string) {
+	h.t.Helper()
+	op, ok := d.operation(h.t, method, path)
+	if !ok {
+		h.t.Fatalf("%s %s is not described", method, path)
+	}
+	real := path
+	for i := 0; i < len(values); i += 2 {
+		real = strings.ReplaceAll(real, "{"+values[i]+"}", values[i+1])
+	}
+	answer, err := http.DefaultClient.Do(h.request(method, real+query, body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	status := fmt.Sprint(answer.StatusCode)
+	said, ok := op.Responses[status]
+	if !ok {
+		said = op.Responses["default"]
+	}
+	if said.Ref != "" {
+		if err := json.Unmarshal(d.Components.Responses[strings.TrimPrefix(said.Ref, "#/components/responses/")], &said); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	kind := answer.Header.Get("Content-Type")
+	shape, ok := said.Content[kind]
+	if !ok {
+		h.t.Errorf("%s %s: %s is answered as %q: %s", method, real, status, kind, text)
+		return answer.StatusCode, string(text)
+	}
+	if kind == "application/json" {
+		value, err := schema.Value(text)
+		if err == nil {
+			err = d.strict(h.t, shape.Schema).Check(value)
+		}
+		if err != nil {
+			h.t.Errorf("%s %s: %s does not fit: %v\n%.500s", method, real, status, err, text)
+		}
+	}
+	return answer.StatusCode, string(text)
+}
+
+// TestEveryAnswerFitsTheDocument asks for everything, of runs in which everything happens, and holds each answer against its shape, in
+// which no field is missing and none is there that is not described.
+func TestEveryAnswerFitsTheDocument(t *testing.T) {
+	h, d := open(t), readDocument(t)
+	d.flatten()
+	h.project(`agents: {first: {}, second: {}}
+edges: ["first <-> second"]
+budget: {calls: 100, wall: 1h}
+tasks:
+  first:  {agent: first, prompt-string: x}
+  second: {agent: second, prompt-string: "{{output:first}}", depends_on: [first], expect: {matches: made}}
+  third:  {agent: second, prompt-string: z, depends_on: [second], expect: {matches: never}, retries: 1}
+`, "echo made; test $SWARM_TASK = second && { echo ready > out; read line < go; }\ntrue\n")
+	mkfifo(t, h.dir+"/go")
+	mkfifo(t, h.dir+"/out")
+	done := map[string]bool{}
+	ask := func(want int, method, path, query, body string, values ...string) string {
+		t.Helper()
+		status, text := h.fits(d, method, path, query, body, values...)
+		if status != want {
+			t.Errorf("%s %s%s %v %s: %d %s, want %d", method, path, query, values, body, status, text, want)
+		}
+		if status < 300 {
+			done[method+" "+path] = true
+		}
+		return text
+	}
+	var b begun
+	if err := json.Unmarshal([]byte(ask(201, "POST", "/api/v1/runs", "", `{"tasks":[]}`)), &b); err != nil {
+		t.Fatal(err)
+	}
+	readLine(t, h.dir+"/out")
+	const runs = "/api/v1/runs/{id}"
+	h.append(b.Run, swarm.Event{Kind: swarm.ApprovalAsked, Agent: "second", Task: "second", Turn: "second/1/1", Data: json.RawMessage(`{"id":"second/1/1-abc","what":"read","tool":"Read","input":{"a":1}}`)},
+		swarm.Event{Kind: swarm.ArtifactStored, Agent: "first", Data: json.RawMessage(`{"ref":"artifact://log/x1","kind":"log","name":"x","hash":"` + string(swarm.NoText) + `","bytes":0}`)})
+	for range 2 { // while it runs, and when it has ended
+		for _, path := range []string{"", "/events", "/nodes", "/turns", "/turns/{turn}", "/artifacts", "/artifacts/{kind}/{name}", "/mail"} {
+			ask(200, "GET", runs+path, "", "", "id", b.Run, "turn", "first/1/1", "kind", "log", "name", "x1")
+			ask(200, "GET", runs+path, "", "", "id", "@last", "turn", "second", "kind", "log", "name", "x1")
+			ask(404, "GET", runs+path, "", "", "id", "nosuch", "turn", "first/1/1")
+			ask(400, "GET", runs+path, "?nosuch=1", "", "id", b.Run, "turn", "first/1/1", "kind", "log", "name", "x1")
+		}
+		ask(404, "GET", runs+"/turns/{turn}", "", "", "id", b.Run, "turn", "nosuch")
+		ask(404, "GET", runs+"/artifacts/{kind}/{name}", "", "", "id", b.Run, "kind", "log", "name", "other")
+		ask(200, "GET", "/api/v1/runs", "?limit=1", "")
+		ask(400, "GET", "/api/v1/runs", "?status=odd", "")
+		ask(200, "GET", "/api/v1/approvals", "", "")
+		ask(200, "GET", "/openapi.json", "", "")
+		if done["POST "+runs+"/messages"] {
+			break
+		}
+		ask(201, "POST", runs+"/messages", "", `{"to":"@first","text":"hello","structured":{"n":1.10},"response":"required"}`, "id", b.Run)
+		ask(400, "POST", runs+"/messages", "", `{"to":"nobody","text":"hello"}`, "id", b.Run)
+		ask(400, "POST", runs+"/messages", "", `{"to":"first","txt":"hello"}`, "id", b.Run)
+		ask(400, "POST", runs+"/messages", "", `[]`, "id", b.Run)
+		ask(202, "POST", "/api/v1/approvals/{approval}", "", `{"ok":true}`, "approval", "second/1/1-abc")
+		ask(400, "POST", "/api/v1/approvals/{approval}", "", `{}`, "approval", "second/1/1-abc")
+		ask(404, "POST", "/api/v1/approvals/{approval}", "", `{"ok":true}`, "approval", "nosuch")
+		ask(202, "POST", runs+"/pause", "", "", "id", b.Run)
+		ask(202, "POST", runs+"/resume", "", "{}", "id", b.Run)
+		ask(409, "POST", runs+"/resume", "", "{}", "id", b.Run)
+		ask(404, "POST", runs+"/nodes/{agent}/{action}", "", "", "id", b.Run, "agent", "first", "action", "dance")
+		ask(404, "POST", runs+"/nodes/{agent}/{action}", "", "", "id", b.Run, "agent", "nobody", "action", "stop")
+		ask(409, "POST", runs+"/nodes/{agent}/{action}", "", "", "id", b.Run, "agent", "first", "action", "stop")
+		ask(202, "POST", runs+"/nodes/{agent}/{action}", "", "", "id", b.Run, "agent", "second", "action", "stop")
+		h.listen("workflow_id="+b.Run, "").until(string(swarm.RunEnded))
+		h.settle(b.Run)
+		ask(409, "POST", runs+"/cancel", "", "", "id", b.Run)
+		ask(409, "POST", runs+"/messages", "", `{"to":"first","text":"hello"}`, "id", b.Run)
+	}
+	id, _ := h.bare() // nobody drives it
+	ask(409, "POST", runs+"/nodes/{agent}/{action}", "", "", "id", id, "agent", "a", "action", "reset")
+	ask(202, "POST", runs+"/cancel", "", "", "id", id)
+	done["GET /api/v1/stream/sse"] = true // streams have tests of their own
+	for path, methods := range d.Paths {
+		for method := range methods {
+			if method = strings.ToUpper(method); method != "PARAMETERS" && !done[method+" "+path] {
+				t.Errorf("%s %s was never answered well", method, path)
+			}
+		}
+	}
+	if !slices.Contains(statuses, get[runList](h, "/api/v1/runs").Runs[0].Status) {
+		t.Error("a run has a status that is not described")
+	}
+}

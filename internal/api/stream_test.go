@@ -1,0 +1,324 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+)
+
+func ids(all []told) string {
+	var text []string
+	for _, one := range all {
+		text = append(text, one.id)
+	}
+	return strings.Join(text, " ")
+}
+
+func TestAStreamTellsWhatHasBeenAndThenWhatHappens(t *testing.T) {
+	h := open(t)
+	id, write := h.bare()
+	write(note("three"))
+	for _, x := range []struct{ query, last, want string }{
+		{"", "", "1 2 3 4"},
+		{"&after=1", "", "2 3 4"},
+		{"&after=1", "2", "3 4"}, // the header is what the client really has
+		{"&after=3", "", "4"},
+		{"&type=notice", "", "3 4"},
+		{"&type=run_started,notice", "1", "3 4"},
+	} {
+		l := h.listen("workflow_id="+id+x.query, x.last)
+		var all []told
+		for range strings.Fields(x.want)[1:] {
+			got, _ := l.next()
+			all = append(all, got)
+		}
+		write4(t, h, id, write)
+		got, _ := l.next()
+		if all = append(all, got); ids(all) != x.want {
+			t.Errorf("%s, Last-Event-ID %q: %s, want %s", x.query, x.last, ids(all), x.want)
+		}
+		var e swarm.PublicEvent
+		if err := json.Unmarshal([]byte(got.data), &e); err != nil || e.Run != id || strconv.FormatInt(e.Seq, 10) != got.id || string(e.Kind) != got.event {
+			t.Errorf("%+v is told as %+v (%v)", got, e, err)
+		}
+	}
+}
+
+// write4 writes the fourth event, once.
+func write4(t *testing.T, h *house, id string, write func(...swarm.Event)) {
+	t.Helper()
+	if get[eventList](h, "/api/v1/runs/"+id+"/events").Events[2:][0].Seq == 3 {
+		write(swarm.Event{Kind: swarm.Notice, Key: "four", Data: note("four").Data})
+	}
+}
+
+func TestAStreamThatCannotBeIsRefusedAtOnce(t *testing.T) {
+	h := open(t)
+	id, _ := h.bare()
+	for _, x := range []struct {
+		query, last string
+		want        int
+		says        string
+	}{
+		{"workflow_id=nosuch", "", 404, "there is no run"},
+		{"workflow_id=" + id[:len(id)-1], "", 404, "there is no run"},
+		{"workflow_id=../../etc/passwd", "", 404, "there is no run"},
+		{"workflow_id=a%0Aid:%201%0D%00", "", 404, `there is no run \"a\\nid: 1\\r\\x00\"`},
+		{"", "", 400, "no run is named"},
+		{"workflow_id=" + id + "&after=-1", "", 400, "is no number that is possible here"},
+		{"workflow_id=" + id + "&after=3", "", 400, "has no event 3 yet"},
+		{"workflow_id=" + id, "x", 400, "is no event of a run"},
+		{"workflow_id=" + id, "99", 400, "has no event 99 yet"},
+		{"workflow_id=" + id + "&type=turn_endet", "", 400, `did you mean \"turn_ended\"?`},
+		{"workflow_id=" + id + "&types=x", "", 400, `did you mean \"type\"?`},
+		{"workflow_id=" + id + "&after=1&after=2", "", 400, "is given twice"},
+	} {
+		r := h.request("GET", "/api/v1/stream/sse?"+x.query, "")
+		if x.last != "" {
+			r.Header.Set("Last-Event-ID", x.last)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		_ = answer.Write(&b)
+		answer.Body.Close()
+		if answer.StatusCode != x.want || !strings.Contains(b.String(), x.says) {
+			t.Errorf("%s %s: %s, want %d %s", x.query, x.last, b.String(), x.want, x.says)
+		}
+	}
+}
+
+// TestARunThatIsDrivenIsTold: a real run, from its first event to its last, with what its agent says in between; then the stream ends, and
+// who comes back is told that there is nothing more.
+func TestARunThatIsDrivenIsTold(t *testing.T) {
+	h := open(t)
+	h.project("tasks:\n  first: {prompt-string: x}\n", "echo hello; read line < go; echo 'bye\r'; echo oops >&2\n")
+	mkfifo(t, h.dir+"/go")
+	id := h.start()
+	l := h.listen("workflow_id="+id, "")
+	before := l.until("delta")
+	late := h.listen("workflow_id="+id+"&type=delta", "") // who comes while it speaks is told what it has said
+	if got := late.until("delta"); len(got) != 1 || !strings.Contains(got[0].data, `"text":"hello\n"`) || got[0].id != "" {
+		t.Errorf("who comes late is told %v", got)
+	}
+	h.write("go", "go\n")
+	all := append(before, l.until(string(swarm.RunEnded))...)
+	rest, open := l.next()
+	for ; open; rest, open = l.next() {
+		all = append(all, rest)
+	}
+	seq, said := 0, map[string]string{}
+	for _, one := range all {
+		if one.event == delta {
+			var d saying
+			if err := json.Unmarshal([]byte(one.data), &d); err != nil || d.Run != id || d.Agent != "first" || d.Turn != "first/1/1" {
+				t.Errorf("%+v: %+v, %v", one, d, err)
+			}
+			said[d.Kind] += d.Text
+			continue
+		}
+		if seq++; one.id != strconv.Itoa(seq) {
+			t.Fatalf("event %d has the id %s", seq, one.id)
+		}
+	}
+	if said["text"] != "hello\nbye\r\n" || said["stderr"] != "oops\n" {
+		t.Errorf("it said %q", said)
+	}
+	if events := get[eventList](h, "/api/v1/runs/"+id+"/events").Events; len(events) != seq {
+		t.Errorf("%d of %d events were told", seq, len(events))
+	}
+	for query, want := range map[string]int{"": 200, "&after=" + strconv.Itoa(seq): 204, "&type=delta": 204, "&type=run_ended&after=1": 200} {
+		if l := h.listen("workflow_id="+id+query, ""); l.status != want {
+			t.Errorf("after its end, %s: %d, want %d", query, l.status, want)
+		} else if want == 200 {
+			for ok := true; ok; _, ok = l.next() {
+			}
+		}
+	}
+}
+
+func TestSilenceIsFilled(t *testing.T) {
+	h := open(t, func(a *API) { a.heartbeat = time.Millisecond })
+	id, _ := h.bare()
+	l := h.listen("workflow_id="+id+"&type=delta", "")
+	for range 3 {
+		if got, ok := l.next(); !ok || got != (told{comment: "heartbeat"}) {
+			t.Fatalf("%+v %v", got, ok)
+		}
+	}
+}
+
+// TestNothingForgesAnEvent: whatever stands in an event, its id and its name are ours, and there is one for each.
+func TestNothingForgesAnEvent(t *testing.T) {
+	h := open(t)
+	id, write := h.bare()
+	evil := "x\n\nid: 666\nevent: run_ended\ndata: {}\n\n\r\rid: 667\r\x00\u2028\u0085"
+	text, _ := json.Marshal(evil)
+	events := []swarm.Event{
+		note(evil),
+		{Kind: swarm.Notice, Agent: evil, Task: evil, Turn: evil, Data: json.RawMessage(`{"reason":"x"}`)},
+		{Kind: swarm.EventKind("notice\nid: 668"), Data: text},
+		{Kind: swarm.EventKind("\x00"), Data: json.RawMessage("{\n\"a\":\r\n1}")},
+		{Kind: swarm.EventKind("odd"), Data: json.RawMessage("{\nid: 669\n\n")},
+		{Kind: swarm.EventKind("bytes"), Data: json.RawMessage("\"\xff\xfe\"")},
+	}
+	write(events...)
+	write(swarm.Event{Kind: swarm.Tick})
+	l := h.listen("workflow_id="+id+"&after=2", "")
+	all := l.until(string(swarm.Tick))
+	if got := ids(all); got != "3 4 5 6 7 8 9" {
+		t.Fatalf("the ids are %s", got)
+	}
+	for i, one := range all[:len(events)] {
+		if name := one.event; name != "" && name != string(events[i].Kind) {
+			t.Errorf("event %s is called %q", one.id, name)
+		}
+		if !json.Valid([]byte(one.data)) {
+			t.Errorf("event %s is told as %q", one.id, one.data)
+		}
+	}
+	var e swarm.PublicEvent
+	if err := json.Unmarshal([]byte(all[1].data), &e); err != nil || e.Agent != evil {
+		t.Errorf("%q became %q (%v)", evil, e.Agent, err)
+	}
+}
+
+// TestWhoDoesNotReadIsLeft: one who takes nothing is left, and the others get everything meanwhile.
+func TestWhoDoesNotReadIsLeft(t *testing.T) {
+	h := open(t, func(a *API) { a.patience = 100 * time.Millisecond })
+	id, write := h.bare()
+	slow, quick := h.listen("workflow_id="+id, ""), h.listen("workflow_id="+id, "")
+	const events = 16
+	large := strings.Repeat("x", 1<<20) // more than any buffer between us holds
+	for seq := range events + 2 {
+		if seq >= 2 {
+			write(note(large))
+		}
+		if got, ok := quick.next(); !ok || got.id != strconv.Itoa(seq+1) {
+			t.Fatalf("the quick one got %s after %d", got.id, seq)
+		}
+	}
+	n := 0
+	for ok := true; ok; _, ok = slow.next() { // ends when its connection does
+		n++
+	}
+	if n > events {
+		t.Errorf("the slow one got all %d events", n)
+	}
+}
+
+// TestALongHistoryIsToldWhole: what is in nobody's memory is read from the log, and joins what is without a gap.
+func TestALongHistoryIsToldWhole(t *testing.T) {
+	h := open(t)
+	id, write := h.bare()
+	var some []swarm.Event
+	for i := range 3*keptFrames/2 - 2 {
+		some = append(some, note(strconv.Itoa(i)))
+	}
+	write(some...)
+	l := h.listen("workflow_id="+id, "")
+	for seq := 1; seq <= len(some)+2+10; seq++ {
+		if seq == len(some) {
+			for range 10 {
+				write(note("new"))
+			}
+		}
+		if got, ok := l.next(); !ok || got.id != strconv.Itoa(seq) {
+			t.Fatalf("event %d is %+v", seq, got)
+		}
+	}
+}
+
+// TestWhoFallsBehindIsToldWhatIsInTheLog: a client whose next frame is gone gets the events from the log, and hears that what was said in
+// between is missing.
+func TestWhoFallsBehindIsToldWhatIsInTheLog(t *testing.T) {
+	h := open(t)
+	id, _ := h.bare()
+	f, err := follow(h.home, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.look.Close()
+	c := &client{pos: -1}
+	if p := f.take(c); len(p.frames) != 2 || !p.past {
+		t.Fatalf("first it is given %+v", p)
+	}
+	c.sent = 2
+	for i := range keptFrames + 10 {
+		f.add(frame{seq: int64(i + 3), kind: "notice", wire: []byte("x")})
+	}
+	if p := f.take(c); !p.behind {
+		t.Fatalf("it has lost frames, and is given %d", len(p.frames))
+	}
+	c.sent = f.floor // as the log has told it
+	p := f.take(c)
+	if len(p.frames) != 1 || !strings.Contains(string(p.frames[0].wire), `"kind":"gap"`) {
+		t.Fatalf("it is not told that something is missing: %+v", p)
+	}
+	for want := f.floor + 1; want <= f.seq; {
+		for _, one := range f.take(c).frames {
+			if one.seq != want {
+				t.Fatalf("%d comes in the place of %d", one.seq, want)
+			}
+			want++
+		}
+	}
+}
+
+// TestManyListenToOneFollower: however many clients a run has, it is followed once, and not at all when they are gone.
+func TestManyListenToOneFollower(t *testing.T) {
+	h := open(t)
+	id, write := h.bare()
+	var all []*listener
+	for range 20 {
+		all = append(all, h.listen("workflow_id="+id, ""))
+	}
+	write(note("now"))
+	for _, l := range all {
+		l.until(string(swarm.Notice))
+	}
+	h.api.hub.mu.Lock()
+	f := h.api.hub.following[id]
+	if len(h.api.hub.following) != 1 || f.clients != 20 {
+		t.Errorf("%d followers, and %d clients", len(h.api.hub.following), f.clients)
+	}
+	h.api.hub.mu.Unlock()
+	for _, l := range all {
+		l.body.Close()
+	}
+	<-f.ctx.Done()
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add("notice", "a", `{"reason":"x"}`)
+	f.Add("x\nid: 1", "a\r\nb", "{\n}")
+	f.Add("", "\x00", "\"\xff")
+	f.Fuzz(func(t *testing.T, kind, agent, data string) {
+		one := eventFrame("run", &swarm.Event{Seq: 7, Kind: swarm.EventKind(kind), Agent: agent, Data: json.RawMessage(data)})
+		checkFrame(t, one, "id: 7")
+		checkFrame(t, sayingFrame(saying{Run: "run", Agent: agent, piece: piece{Kind: kind, Text: data}}), "event: delta")
+	})
+}
+
+// checkFrame holds a frame against the only form that there is.
+func checkFrame(t *testing.T, one frame, first string) {
+	t.Helper()
+	text, ended := strings.CutSuffix(string(one.wire), "\n\n")
+	lines := strings.Split(text, "\n")
+	if !ended || strings.ContainsAny(text, "\r\x00") || lines[0] != first || len(lines) > 3 {
+		t.Fatalf("%q", one.wire)
+	}
+	for i, line := range lines {
+		data, isData := strings.CutPrefix(line, "data: ")
+		if isData != (i == len(lines)-1) || isData && !json.Valid([]byte(data)) {
+			t.Fatalf("%q", one.wire)
+		}
+	}
+}
