@@ -113,14 +113,18 @@ func open(ctx context.Context, dir, store string) (r *repository, ok bool, err e
 	return r, true, nil
 }
 
-// inside says whether there is a .git above dir. It is a folder, or a file in a worktree or submodule.
+// inside says whether there is a .git above dir. It is a folder, or a file in a worktree or submodule; an empty folder, as some
+// sandboxes leave it behind, is none, and git looks further up too.
 func inside(dir string) bool {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return false
 	}
 	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		if info, err := os.Stat(filepath.Join(dir, ".git")); err == nil && !info.IsDir() {
+			return true
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
 			return true
 		}
 		up := filepath.Dir(dir)

@@ -468,3 +468,14 @@ func BenchmarkSnapshot(b *testing.B) {
 		}
 	})
 }
+
+// An empty .git is no repository.
+func TestEmptyGitFolderIsNoRepository(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := Snapshot(t.Context(), dir, t.TempDir()); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+}
