@@ -72,7 +72,7 @@ const (
 	Control EventKind = "control" // [ControlWord]: somebody wants something of the run
 
 	HandoffStored    EventKind = "handoff_stored"    // [Envelope], addressed to its receiver; Agent and Turn are the sender's
-	HandoffConsumed  EventKind = "handoff_consumed"  // [Inputs]: the turn took these envelopes out of its agent's inbox
+	HandoffConsumed  EventKind = "handoff_consumed"  // [Consumption]: the turn took these envelopes out of its agent's inbox
 	HandoffReturned  EventKind = "handoff_returned"  // [Return]: nobody will ever read the envelope
 	ReplyOverdue     EventKind = "reply_overdue"     // [Overdue]: a required reply has not come; the receiver was reminded, or nobody waits any more
 	AgentEnded       EventKind = "agent_ended"       // [Reason]: it has no turn any more, and gets no mail
@@ -223,6 +223,12 @@ type Span struct {
 type Inputs struct {
 	From int64 `json:"from,omitempty"`
 	Upto int64 `json:"upto,omitempty"`
+}
+
+// A Consumption is which mail was consumed, and by which turn: of two turns that take the same, one is refused.
+type Consumption struct {
+	Inputs
+	Turn string `json:"turn,omitempty"` // none = a person has read it
 }
 
 // ToolUse is one call of a tool.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/storetest"
 )
 
 // These tests start the test program again as another process, which does one of these things with a log.
@@ -24,6 +25,7 @@ var children = map[string]func(l *Log) error{
 	"own":       childOwns,
 	"get stuck": childGetsStuck,
 	"fill":      childFills,
+	"mail":      childSendsMail,
 }
 
 func TestMain(m *testing.M) {
@@ -291,6 +293,34 @@ func ownSoon(t *testing.T, l *Log) int64 {
 			t.Fatalf("the run is never given: %v", err)
 		}
 	}
+}
+
+// childSendsMail is one writer of the suite.
+func childSendsMail(l *Log) error {
+	var writer, n int
+	if _, err := fmt.Scan(&writer, &n); err != nil {
+		return err
+	}
+	return errors.Join(storetest.WriteMail(l, writer, n), l.Close())
+}
+
+func TestMailBetweenProcesses(t *testing.T) {
+	first, path := create(t)
+	first.Close()
+	storetest.Mail(t, func(t *testing.T) storetest.Store {
+		l, err := Open(path)
+		must(t, err)
+		return l
+	}, func(t *testing.T, writer, n int) func() error {
+		c := start(t, "mail", path)
+		fmt.Fprintln(c.in, writer, n)
+		return func() error {
+			if c.lines.Scan() {
+				return errors.New(c.lines.Text())
+			}
+			return c.cmd.Wait()
+		}
+	})
 }
 
 // childFills may write files of 200,000 bytes only, and appends until it cannot.

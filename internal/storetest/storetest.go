@@ -34,6 +34,7 @@ func Run(t *testing.T, new func(t *testing.T) Opener) {
 		{"watch", watchTests},
 		{"own", ownTests},
 		{"together", togetherTests},
+		{"mail", []test{{"four writers, one inbox, two readers", func(t *testing.T, o Opener) { Mail(t, o, nil) }}}},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, test := range group.tests {
