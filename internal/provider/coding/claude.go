@@ -291,6 +291,7 @@ func (e *claudeEar) result(l claudeLine, r *claudeResult) {
 	switch {
 	case len(r.Denials) > 0:
 		d := r.Denials[0]
+		e.answered(r.Result)
 		e.fail(e.refused(d.Tool, string(d.Input), d.Tool))
 	case r.StopReason == "refusal":
 		e.fail(swarm.Errorf(swarm.NoResult, "the model refused to answer%s", quoted(e.hide.String(said))).WithHint("ask for it in other words, or ask another model"))

@@ -178,6 +178,7 @@ func (e *codexEar) line(line []byte) error {
 	case "turn.completed":
 		e.account(&l)
 		if e.denied != nil {
+			e.answered(e.newest)
 			e.fail(e.denied)
 		} else {
 			e.finish(e.newest)

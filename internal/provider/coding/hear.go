@@ -107,10 +107,15 @@ func (t *turn) finish(message string) {
 		return
 	}
 	t.flush()
-	t.output = process.Tail{}
-	_, _ = t.output.Write([]byte(t.hide.String(strings.ToValidUTF8(message, "\uFFFD"))))
+	t.answered(message)
 	t.asked, t.finished = true, true
 	t.over()
+}
+
+// answered says what the agent's last message was, whatever becomes of the turn.
+func (t *turn) answered(message string) {
+	t.output = process.Tail{}
+	_, _ = t.output.Write([]byte(t.hide.String(strings.ToValidUTF8(message, "\uFFFD"))))
 }
 
 // fail says that the turn has failed. The first reason is the one.

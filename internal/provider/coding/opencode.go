@@ -199,6 +199,7 @@ func (e *opencodeEar) step(l *opencodeLine) {
 	e.spent(e.sum)
 	switch reason := l.Part.Reason; {
 	case e.denied != nil:
+		e.answered(e.newest)
 		e.fail(e.denied)
 	case reason == "length":
 		e.fail(swarm.Errorf(swarm.NoResult, "opencode's model has no more tokens for its answer").WithHint("ask for less at once, or choose another model"))

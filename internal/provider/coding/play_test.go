@@ -124,6 +124,37 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
+// TestFailedTurnKeepsItsWords: whoever comes next can read what was said, and no secret in it.
+func TestFailedTurnKeepsItsWords(t *testing.T) {
+	const said = "I have read the plan.\nThe test fails in line [secret MY_SECRET]"
+	for name, kind := range map[string]swarm.ErrorKind{"hangs": swarm.TimedOut, "is killed": swarm.Crashed, "exits 3": swarm.Exited, "says nothing": swarm.NoResult,
+		"another tongue": swarm.Protocol} {
+		each(t, func(t *testing.T, program string) {
+			t.Run(name, func(t *testing.T) {
+				ctx, cut := context.WithCancelCause(t.Context())
+				var seen recorder
+				seen.heard = func(provider.Delta) {
+					if name == "hangs" && strings.Contains(seen.said(provider.DeltaText), "in line") {
+						cut(swarm.Errorf(swarm.TimedOut, "timed out"))
+					}
+				}
+				reply, err := stand(t, program, "speaks:"+name, "MY_SECRET=canary-canary").Turn(ctx, request(t, "x"), seen.live)
+				wantKind(t, err, kind)
+				if string(reply.Output) != said || reply.Bytes != int64(len(said)) {
+					t.Errorf("%q is kept, want %q", reply.Output, said)
+				}
+			})
+		})
+	}
+	each(t, func(t *testing.T, program string) {
+		reply, err := stand(t, program, "stream:"+streams(both[program], "denied")).Turn(t.Context(), request(t, "x"), nil)
+		wantKind(t, err, swarm.Denied)
+		if want := "It is handed over."; string(reply.Output) != want {
+			t.Errorf("the last message of a turn in which something was denied is %q, want %q", reply.Output, want)
+		}
+	})
+}
+
 // TestFlood: however much a program says, little of it is held.
 func TestFlood(t *testing.T) {
 	each(t, func(t *testing.T, kind string) {

@@ -81,6 +81,17 @@ func (s *standIn) result(text string) {
 	s.say(object{"type": "result", "subtype": "success", "session_id": "s-1", "result": text})
 }
 
+// message says something on the way to the result, as each program does: in pieces, or at once.
+func (s *standIn) message(text string) {
+	if s.codex {
+		s.say(object{"type": "item.completed", "item": object{"id": "item_0", "type": "agent_message", "text": text}})
+		return
+	}
+	piece := func(event object) { s.say(object{"type": "stream_event", "session_id": "s-1", "event": event}) }
+	piece(object{"type": "content_block_start", "content_block": object{"type": "text"}})
+	piece(object{"type": "content_block_delta", "delta": object{"type": "text_delta", "text": text}})
+}
+
 func (s *standIn) play(act string) {
 	name, value, _ := strings.Cut(act, ":")
 	switch name {
@@ -119,6 +130,12 @@ func (s *standIn) play(act string) {
 		b, _ := json.Marshal(object{"args": os.Args[1:], "env": env, "pid": os.Getpid()})
 		_ = os.WriteFile(value, b, 0o600)
 		s.play("echo")
+	case "speaks": // and then does what the rest of the act names
+		_, id := s.prompt()
+		s.begin(id)
+		s.message("I have read the plan.")
+		s.message("The test fails in line " + os.Getenv("MY_SECRET"))
+		s.misbehave(value)
 	default:
 		_, id := s.prompt()
 		s.begin(id)

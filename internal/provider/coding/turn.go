@@ -29,7 +29,8 @@ type turn struct {
 	begun   bool // some text was shown that has not ended its line
 	tools   map[string]tool
 
-	output  process.Tail
+	output  process.Tail // its last message, once it has said that it is the last
+	said    process.Tail // all that was shown of what it said
 	stderr  process.Tail
 	usage   swarm.Usage
 	session string
@@ -194,8 +195,13 @@ func (t *turn) verdict(ctx context.Context, p *program) error {
 
 func (t *turn) lastWords() string { return process.LastWords(t.stderr.Bytes()) }
 
+// reply is what the turn has come to. Of one that has failed before its last message, what the agent has said so far is kept.
 func (t *turn) reply(exit int) provider.Reply {
-	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.asked && !t.finished, Session: t.session,
+	output := &t.output
+	if output.Len() == 0 && !t.good() {
+		output = &t.said
+	}
+	return provider.Reply{Output: output.Bytes(), Bytes: output.Len(), Usage: t.usage, Free: !t.asked && !t.finished, Session: t.session,
 		Exit: exit, Stderr: t.stderr.Bytes()}
 }
 
@@ -263,9 +269,13 @@ func (t *turn) shown(kind provider.DeltaKind, text string) string {
 }
 
 func (t *turn) emit(kind provider.DeltaKind, text string) {
-	if text != "" {
-		t.live(provider.Delta{Kind: kind, Text: text})
+	if text == "" {
+		return
 	}
+	if kind == provider.DeltaText {
+		_, _ = t.said.Write([]byte(text))
+	}
+	t.live(provider.Delta{Kind: kind, Text: text})
 }
 
 // flush shows what was held back.
