@@ -237,5 +237,10 @@ func (u Usage) Plus(v Usage) Usage {
 		u.USD + v.USD, u.Estimated || v.Estimated}
 }
 
+// Minus is u without v, which is a part of it.
+func (u Usage) Minus(v Usage) Usage {
+	return Usage{u.Calls - v.Calls, u.InputTokens - v.InputTokens, u.OutputTokens - v.OutputTokens, u.CachedTokens - v.CachedTokens, u.USD - v.USD, u.Estimated}
+}
+
 // EstimateTokens is how many tokens n bytes count when nobody reports them.
 func EstimateTokens(n int64) int64 { return (n + 3) / 4 }

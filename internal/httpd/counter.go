@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -98,10 +97,10 @@ func (c *counter) call(ctx context.Context, t tool, args json.RawMessage) (*mcp.
 	}
 	value, err := schema.Value(args)
 	if _, isObject := value.(map[string]any); err != nil || !isObject {
-		return nil, badRequest(swarm.Errorf(swarm.BadInput, "the arguments of %s are not one JSON object", t.Name).WithHint("%s", t.usage()))
+		return nil, badRequest(swarm.Errorf(swarm.BadInput, "the arguments of %s are not one JSON object", t.Name).WithHint("%s", t.Usage()))
 	}
 	if err := t.takes.Check(value); err != nil {
-		return refusal(swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %s", t.Name, head(err.Error())).WithHint("%s", t.usage())), nil
+		return refusal(swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %s", t.Name, head(err.Error())).WithHint("%s", t.Usage())), nil
 	}
 	agent, err := c.agent()
 	if err != nil {
@@ -158,29 +157,4 @@ func refusal(err error) *mcp.CallToolResult {
 // badRequest is an error of the protocol.
 func badRequest(err *swarm.Error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error() + ": " + err.Hint, Data: problemOf(err).json()}
-}
-
-// usage says what a tool takes.
-func (t tool) usage() string {
-	var takes struct {
-		Properties map[string]json.RawMessage
-		Required   []string
-	}
-	_ = json.Unmarshal(t.Schema, &takes) // one that says it in other words is shown to its user as it is
-	var may []string
-	for name := range takes.Properties {
-		if !slices.Contains(takes.Required, name) {
-			may = append(may, name)
-		}
-	}
-	slices.Sort(may)
-	switch {
-	case len(takes.Properties) == 0:
-		return fmt.Sprintf("%s takes one JSON object", t.Name)
-	case len(may) == 0:
-		return fmt.Sprintf("%s takes an object with %s", t.Name, strings.Join(takes.Required, ", "))
-	case len(takes.Required) == 0:
-		return fmt.Sprintf("%s takes an object that may have %s", t.Name, strings.Join(may, ", "))
-	}
-	return fmt.Sprintf("%s takes an object with %s; it may also have %s", t.Name, strings.Join(takes.Required, ", "), strings.Join(may, ", "))
 }

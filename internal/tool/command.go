@@ -109,11 +109,11 @@ func (b *Box) mayRun(argv []string) error {
 	var begins []string
 	for _, r := range b.rules {
 		if r.Tool == allow.Command {
-			begins = append(begins, fmt.Sprintf("%q", r.Words))
+			begins = append(begins, strings.Join(r.Words, " "))
 		}
 	}
 	return swarm.Errorf(swarm.Denied, "the command %s is not allowed", swarm.Quote(strings.Join(argv, " "))).
-		WithHint("allowed is what begins with one of %s", strings.Join(begins, ", "))
+		WithHint("allowed is what begins with one of these: %s", strings.Join(begins, ", "))
 }
 
 func notRun(program string, err error) error {

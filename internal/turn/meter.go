@@ -10,6 +10,7 @@ type meter struct {
 	budget swarm.Budget
 	used   swarm.Usage
 	held   map[string]swarm.Usage // by turn
+	all    swarm.Usage            // all of them together
 }
 
 // openMeter makes the meter when it is first needed, with what the log says was used before.
@@ -35,28 +36,37 @@ func (h *Hand) openMeter(c flow.Call) (*meter, error) {
 // reserve takes what a turn needs, with what it has used, out of what is left, or says what is used up. What was reserved for it
 // before is forgotten.
 func (m *meter) reserve(turn string, need swarm.Usage) error {
-	need.Calls = 1
-	after := m.used.Plus(need)
-	for other, u := range m.held {
-		if other != turn {
-			after = after.Plus(u)
-		}
+	if m.budget == (swarm.Budget{}) {
+		return nil
 	}
+	need.Calls = 1
+	m.release(turn)
+	others := m.used.Plus(m.all)
+	after := others.Plus(need)
 	switch b := m.budget; {
 	case b.Calls > 0 && after.Calls > b.Calls:
 		return swarm.Errorf(swarm.OverBudget, "all %d calls of the budget are used", b.Calls)
 	case b.Tokens > 0 && after.Tokens() > b.Tokens:
-		return swarm.Errorf(swarm.OverBudget, "%d of the budget's %d tokens are used or reserved, and this turn would take %d", after.Tokens()-need.Tokens(), b.Tokens, need.Tokens())
+		return swarm.Errorf(swarm.OverBudget, "the budget has %d tokens: other turns have used or reserved %d, and this one comes to %d", b.Tokens, others.Tokens(), need.Tokens())
 	case b.USD > 0 && after.USD > b.USD:
-		return swarm.Errorf(swarm.OverBudget, "$%.4f of the budget's $%.2f is used or reserved", after.USD-need.USD, b.USD)
+		return swarm.Errorf(swarm.OverBudget, "the budget has $%.4g: other turns have used or reserved $%.4g, and this one comes to $%.4g", b.USD, others.USD, need.USD)
 	}
 	m.held[turn] = need
+	m.all = m.all.Plus(need)
 	return nil
+}
+
+// release gives back what was reserved for a turn.
+func (m *meter) release(turn string) {
+	if u, ok := m.held[turn]; ok {
+		delete(m.held, turn)
+		m.all = m.all.Minus(u)
+	}
 }
 
 // settle puts what a turn really used in the place of what was reserved for it.
 func (m *meter) settle(turn string, u swarm.Usage) {
-	delete(m.held, turn)
+	m.release(turn)
 	m.used = m.used.Plus(u)
 }
 

@@ -117,7 +117,7 @@ func (t *turn) once(ctx context.Context, body []byte) (*answer, any, *failure) {
 	if err = hear(l, w, func() { alarm.Reset(silence) }); err == nil && a.stop == stopNot {
 		err = io.ErrUnexpectedEOF
 	}
-	t.spend(a.tokens)
+	t.spend(a, int64(len(body)))
 	if err != nil {
 		return a, nil, t.broken(ctx, err)
 	}

@@ -167,12 +167,15 @@ func (t *turn) begin() (a *answer, end func()) {
 	}
 }
 
-// spend adds what an answer has cost.
-func (t *turn) spend(k tokens) {
-	u := swarm.Usage{InputTokens: k.in + k.read + k.wrote, OutputTokens: k.out, CachedTokens: k.read}
-	if u == (swarm.Usage{}) {
-		return
+// spend adds what an answer to a question of so many bytes has cost. What a server does not report is counted by bytes: each tool
+// that is called is another question, with all that was said before.
+func (t *turn) spend(a *answer, asked int64) {
+	k := a.tokens
+	estimated := k == (tokens{})
+	if estimated {
+		k = tokens{in: swarm.EstimateTokens(asked), out: swarm.EstimateTokens(int64(a.text.Len()))}
 	}
+	u := swarm.Usage{InputTokens: k.in + k.read + k.wrote, OutputTokens: k.out, CachedTokens: k.read, Estimated: estimated}
 	if t.spec.Price == (swarm.Price{}) {
 		u.USD = cost(t.conversation.model, k)
 	}
