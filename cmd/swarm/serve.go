@@ -11,7 +11,6 @@ import (
 
 	"swarm"
 	"swarm/internal/api"
-	"swarm/internal/compose"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/process"
@@ -187,7 +186,7 @@ func (d *drivers) plan(w api.Wanted) (*begin, error) {
 		return nil, err
 	}
 	o.Stdin = func() ([]byte, error) { return []byte(w.Stdin), nil }
-	bundle, err := compose.Compile(o)
+	bundle, err := composeWork(o)
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 inte
 			if err != nil {
 				return err
 			}
-			b, err := compose.Compile(o)
+			b, err := composeWork(o)
 			if err != nil {
 				return err
 			}
@@ -151,6 +151,19 @@ Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 inte
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; 'swarm attach' looks in, 'swarm wait' waits")
 	recordFlags(cmd, &record, &replay)
 	return cmd
+}
+
+// composeWork makes the plan of something to do. A file of agents only is for those who tell them what to do.
+func composeWork(o compose.Options) (*compose.Bundle, error) {
+	b, err := compose.Compile(o)
+	if err != nil || len(b.Plan.Tasks) > 0 {
+		return b, err
+	}
+	e := &swarm.Error{Kind: swarm.BadInput, File: o.File, Msg: "this file has no tasks"}
+	if len(b.Plan.Agents) == 0 {
+		return nil, e.WithHint("write at least one: tasks: {hello: {prompt-string: \"Say hello.\"}}")
+	}
+	return nil, e.WithHint("give its agents something to do: swarm team \"…\", swarm run '@%s …' or swarm repl", b.Plan.Agents[0].Name)
 }
 
 func recordFlags(cmd *cobra.Command, record, replay *string) {

@@ -51,6 +51,10 @@ Without RUN it is the newest run of this folder that still goes on, else the new
 }
 
 func (a *app) printWhy(chain view.Chain, p view.Picture) error {
+	if only := chain[0]; only.Task == "" {
+		_, err := fmt.Fprintf(a.stdout, "@%s: %s: %s\n", only.Agent, only.Status, only.Reason)
+		return err
+	}
 	last, err := task(p, chain[len(chain)-1].Task)
 	if err != nil {
 		return err

@@ -11,9 +11,10 @@ import (
 // A Chain is a path of waits: each link waits for the next one.
 type Chain []Link
 
-// A Link is a task in a chain, and why it does not run; for the last one that may be nothing.
+// A Link is a task in a chain, and why it does not run; for the last one that may be nothing. An agent that has no task is a link by
+// itself.
 type Link struct {
-	Task   string       `json:"task"`
+	Task   string       `json:"task,omitempty"`
 	Agent  string       `json:"agent"`
 	Status swarm.Status `json:"status"`
 	Waits  []Wait       `json:"waits,omitempty"`
@@ -27,6 +28,9 @@ func (r *Run) Why(name string) (Chain, error) {
 		i, ok = r.taskOf(strings.TrimPrefix(name, "@"))
 	}
 	if !ok {
+		if a, known := r.idle(strings.TrimPrefix(name, "@")); known {
+			return Chain{{Agent: a.Name, Status: a.Status, Reason: "nobody has given it anything to do in this run"}}, nil
+		}
 		return nil, swarm.Errorf(swarm.BadInput, "no task or agent of run %s is called %q", r.ID, name).WithHint("%s", swarm.DidYouMean(name, r.names()))
 	}
 	path, _ := r.sched.Why(i)
@@ -59,6 +63,17 @@ func (r *Run) taskOf(agent string) (found int, ok bool) {
 		}
 	}
 	return found, best >= 0
+}
+
+// idle is an agent of the run that has no task.
+func (r *Run) idle(name string) (Agent, bool) {
+	for _, a := range r.agents {
+		if a.Name == name {
+			a.Status = swarm.Idle
+			return a, true
+		}
+	}
+	return Agent{}, false
 }
 
 func (r *Run) names() []string {
