@@ -295,21 +295,22 @@ type TopicEntry struct {
 
 // A CallEnd is the answer to a loop's call. A failure is an answer too: whether to try again is the loop's decision.
 type CallEnd struct {
-	ID       string    `json:"id"`
-	Call     string    `json:"call"`   // the call's fingerprint: a replaying loop must ask the same
-	Status   CallState `json:"status"` //
-	Kind     ErrorKind `json:"kind,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
-	Hint     string    `json:"hint,omitempty"`
-	Output   Hash      `json:"output,omitempty"` // what is kept of it
-	Bytes    int64     `json:"bytes,omitempty"`  // how long it was before it was cut to what is kept
-	Exit     int       `json:"exit,omitempty"`   // of the agent's program
-	Usage    Usage     `json:"usage,omitzero"`
-	Session  string    `json:"session,omitempty"` // to continue it
-	Inputs   Inputs    `json:"inputs,omitzero"`   // the mail it consumed
-	Verdicts []Verdict `json:"verdicts,omitempty"`
-	Done     bool      `json:"done,omitempty"` // the agent reports that its work is done
-	Kept     bool      `json:"kept,omitempty"` // it was not done now, but in the run that this one tries again
+	ID        string    `json:"id"`
+	Call      string    `json:"call"`   // the call's fingerprint: a replaying loop must ask the same
+	Status    CallState `json:"status"` //
+	Kind      ErrorKind `json:"kind,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Hint      string    `json:"hint,omitempty"`
+	Output    Hash      `json:"output,omitempty"` // what is kept of it
+	Bytes     int64     `json:"bytes,omitempty"`  // how long it was before it was cut to what is kept
+	Exit      int       `json:"exit,omitempty"`   // of the agent's program
+	Usage     Usage     `json:"usage,omitzero"`
+	Session   string    `json:"session,omitempty"`   // to continue it
+	Forgotten bool      `json:"forgotten,omitempty"` // the session cannot be continued: its id held a secret, and is not stored as it was
+	Inputs    Inputs    `json:"inputs,omitzero"`     // the mail it consumed
+	Verdicts  []Verdict `json:"verdicts,omitempty"`
+	Done      bool      `json:"done,omitempty"` // the agent reports that its work is done
+	Kept      bool      `json:"kept,omitempty"` // it was not done now, but in the run that this one tries again
 }
 
 // A CallState is how a call was answered.

@@ -81,8 +81,10 @@ func (s *streams) Delta(c flow.Call, start int, d provider.Delta) {
 			return
 		}
 	}
+	d.File, d.Session = s.redactor.String(d.File), s.redactor.String(d.Session)
 	if d.Tool != nil && !s.redactor.Empty() {
 		clean := *d.Tool
+		clean.ID, clean.Name = s.redactor.String(clean.ID), s.redactor.String(clean.Name)
 		clean.Input, clean.Output = s.redactor.Bytes(clean.Input), s.redactor.String(clean.Output)
 		d.Tool = &clean
 	}

@@ -18,14 +18,14 @@ type witness struct{ seen []string }
 
 func (w *witness) Event(*swarm.Event) {}
 func (w *witness) Delta(_ string, d provider.Delta) {
-	said := d.Text
+	said := d.Text + d.File + d.Session
 	if d.Tool != nil {
-		said = fmt.Sprintf("%s%s", d.Tool.Input, d.Tool.Output)
+		said = fmt.Sprintf("%s %s %s%s", d.Tool.ID, d.Tool.Name, d.Tool.Input, d.Tool.Output)
 	}
 	w.seen = append(w.seen, said)
 }
 
-// What tools are told and say holds no secret either.
+// What tools are called, told and say holds no secret either, nor the names of files and sessions.
 func TestStreamsHoldNoSecret(t *testing.T) {
 	const canary = "sk-canary-0123456789"
 	h, err := home.At(t.TempDir())
@@ -34,15 +34,16 @@ func TestStreamsHoldNoSecret(t *testing.T) {
 	}
 	w := &witness{}
 	s := newStreams(h, "run", secret.New([]string{"API_KEY=" + canary}, nil), w)
-	tool := &swarm.ToolUse{Name: "send", Input: json.RawMessage(`{"to":"` + canary + `"}`), Output: "sent " + canary}
-	for _, d := range []provider.Delta{{Kind: provider.DeltaText, Text: "it is " + canary + "\n"}, {Kind: provider.DeltaTool, Tool: tool}} {
+	tool := &swarm.ToolUse{ID: "id-" + canary, Name: "send " + canary, Input: json.RawMessage(`{"to":"` + canary + `"}`), Output: "sent " + canary}
+	for _, d := range []provider.Delta{{Kind: provider.DeltaText, Text: "it is " + canary + "\n"}, {Kind: provider.DeltaTool, Tool: tool},
+		{Kind: provider.DeltaFile, File: "/tmp/" + canary}, {Kind: provider.DeltaSession, Session: "s-" + canary}} {
 		s.Delta(flow.Call{ID: "a/1/1", Task: "a"}, 1, d)
 	}
 	s.Silent(flow.Call{ID: "a/1/1", Task: "a"})
 	if err := s.close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(w.seen, "|"), "it is [secret API_KEY]\n|{\"to\":\"[secret API_KEY]\"}sent [secret API_KEY]"; got != want {
+	if got, want := strings.Join(w.seen, "|"), "it is [secret API_KEY]\n|id-[secret API_KEY] send [secret API_KEY] {\"to\":\"[secret API_KEY]\"}sent [secret API_KEY]|/tmp/[secret API_KEY]|s-[secret API_KEY]"; got != want {
 		t.Errorf("seen: %s", got)
 	}
 }

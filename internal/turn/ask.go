@@ -20,7 +20,7 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 		case "deny":
 			return false, "`approvals: {tools: deny}` in the compose file", nil
 		}
-		a.What = string(h.redact([]byte(a.What)))
+		a.What, a.Tool = h.clean(a.What), h.clean(a.Tool)
 		if a.Input = h.redact(a.Input); len(a.Input) > maxNoted {
 			a.Input = encode(head(string(a.Input)))
 		}

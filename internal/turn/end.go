@@ -42,7 +42,8 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 	if err != nil {
 		end = failure(err)
 	}
-	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), reply.Session, reply.Exit, verdicts
+	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), h.clean(reply.Session), reply.Exit, verdicts
+	end.Forgotten = end.Session != reply.Session
 	b := swarm.Batch{Absent: swarm.StartKey(w.c.ID, w.start+1)}
 	var output []byte
 	if end.Status != swarm.CallCut {
@@ -101,7 +102,7 @@ func cost(p swarm.Price, u swarm.Usage) float64 {
 // end appends the call's end, addressed to its loop. It does so even when the process is about to stop: what is done is done.
 func (h *Hand) end(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch) (flow.Result, error) {
 	end.ID, end.Call = c.ID, c.Print()
-	end.Reason, end.Hint = string(h.redact([]byte(end.Reason))), string(h.redact([]byte(end.Hint)))
+	end.Reason, end.Hint = h.clean(end.Reason), h.clean(end.Hint)
 	b.Fence = h.Fence
 	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Task, Agent: c.Agent,
 		Turn: c.ID, Data: encode(end)})
@@ -127,6 +128,9 @@ func (h *Hand) redact(b []byte) []byte {
 	}
 	return h.Redact(b)
 }
+
+// clean is a text without secrets.
+func (h *Hand) clean(text string) string { return string(h.redact([]byte(text))) }
 
 func (h *Hand) settle(turn string, u swarm.Usage) {
 	h.mu.Lock()

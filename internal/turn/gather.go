@@ -272,7 +272,10 @@ func (l *ledger) enter(e *swarm.Event) error {
 	}
 	r.Usage.Calls = 0 // counted when they start
 	l.usage = l.usage.Plus(r.Usage)
-	if r.Session != "" {
+	switch {
+	case r.Forgotten:
+		delete(l.sessions, e.Agent)
+	case r.Session != "":
 		if l.sessions == nil {
 			l.sessions = map[string]string{}
 		}

@@ -29,7 +29,7 @@ func (n *notes) take(d provider.Delta) {
 	case d.Kind == provider.DeltaToolDone && d.Tool != nil:
 		n.done(*d.Tool)
 	case d.Kind == provider.DeltaFile && d.File != "":
-		n.write(swarm.TurnFile, swarm.FileChange{Path: string(n.hand.redact([]byte(d.File)))})
+		n.write(swarm.TurnFile, swarm.FileChange{Path: n.hand.clean(d.File)})
 	}
 	if n.hand.Watch != nil {
 		n.hand.Watch.Delta(n.work.c, n.work.start, d)
@@ -56,11 +56,11 @@ func (n *notes) end() {
 }
 
 func (n *notes) note(u swarm.ToolUse) {
-	u.Input = n.hand.redact(u.Input)
+	u.ID, u.Name, u.Input = n.hand.clean(u.ID), n.hand.clean(u.Name), n.hand.redact(u.Input)
 	if len(u.Input) > maxNoted || len(u.Input) > 0 && !json.Valid(u.Input) {
 		u.Input = encode(head(string(u.Input)))
 	}
-	u.Output = head(string(n.hand.redact([]byte(u.Output))))
+	u.Output = head(n.hand.clean(u.Output))
 	n.write(swarm.TurnTool, u)
 }
 
