@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -102,7 +101,7 @@ func (a *app) listAsked(asked []question) error {
 	}
 	t := term.NewTable("ID", "RUN", "AGENT", "FOR", "WANTS TO")
 	for _, q := range asked {
-		t.Row(q.ID, q.Run, "@"+q.Agent, term.Duration(time.Since(q.Asked)), cmp.Or(q.What, q.Tool))
+		t.Row(q.ID, q.Run, "@"+q.Agent, term.Duration(time.Since(q.Asked)), view.Wish(q.Approval.Approval))
 	}
 	return a.table(t)
 }

@@ -174,7 +174,7 @@ func (r *Run) At(i int) Task {
 	t.Status, t.Waits = r.standing(i)
 	for _, a := range r.Approvals {
 		if a.Task == t.Name {
-			t.Waits = append(t.Waits, Wait{For: plan.ForPerson, Reason: "may it " + a.What + "? swarm approve " + a.ID})
+			t.Waits = append(t.Waits, Wait{For: plan.ForPerson, Reason: "may it " + Wish(a.Approval) + "? swarm approve " + a.ID})
 		}
 	}
 	return t

@@ -81,7 +81,7 @@ func tellTask(e *swarm.Event) string {
 	case swarm.ApprovalAsked:
 		var a swarm.Approval
 		read(e, &a)
-		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", a.What, a.ID, a.ID)
+		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", Wish(a), a.ID, a.ID)
 	case swarm.ApprovalAnswered:
 		var a swarm.ApprovalAnswer
 		if read(e, &a); a.OK {

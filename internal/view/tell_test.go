@@ -35,6 +35,7 @@ func TestTell(t *testing.T) {
 		{swarm.TaskRetrying, swarm.Retry{Attempt: 1, Reason: "no"}, "attempt 1 failed: no; again at once"},
 		{swarm.TaskRetrying, swarm.Retry{Attempt: 2, Reason: "no", After: 2 * time.Second}, "attempt 2 failed: no; again in 2s"},
 		{swarm.TaskBlocked, swarm.Reason{Reason: "no"}, "failed, and waits for a person: no"},
+		{swarm.ApprovalAsked, swarm.Approval{ID: "q1", What: "use Bash", Input: json.RawMessage(`{"command":"ls"}`)}, "may it use Bash ls? swarm approve q1, or swarm deny q1"},
 		{swarm.TaskCompleted, swarm.TaskEnd{}, "completed"},
 		{swarm.TaskSkipped, swarm.TaskEnd{Reason: "a failed"}, "skipped: a failed"},
 		{swarm.TurnEnded, swarm.CallEnd{}, ""},

@@ -307,7 +307,7 @@ func TestApprovals(t *testing.T) {
 	s.tell(swarm.Event{Kind: swarm.TaskStarted, Task: "plan", Agent: "planner"}, swarm.Iteration{Iteration: 1, Of: 1})
 	s.tell(swarm.Event{Kind: swarm.TurnStarted, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 1})
 	ask := func(id string) {
-		s.tell(swarm.Event{Kind: swarm.ApprovalAsked, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.Approval{ID: id, What: "run make", Tool: "Bash"})
+		s.tell(swarm.Event{Kind: swarm.ApprovalAsked, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.Approval{ID: id, What: "use Bash", Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`)})
 	}
 	stands := func(want swarm.Status, open int) {
 		t.Helper()
@@ -318,7 +318,14 @@ func TestApprovals(t *testing.T) {
 	}
 	ask("a1")
 	stands(swarm.Blocked, 1)
-	if chain, err := fold(t, New("r1"), s.events).Why("plan"); err != nil || !strings.Contains(chain.String(), "a person: may it run make? swarm approve a1") {
+	p := fold(t, New("r1"), s.events).Picture()
+	if task := p.Tasks[0]; task.Status != swarm.Running || len(task.Waits) != 1 || task.Waits[0].For != plan.ForPerson {
+		t.Errorf("the task is %s and waits for %v", task.Status, task.Waits)
+	}
+	if task := p.Abandoned("gone").Tasks[0]; len(task.Waits) != 1 {
+		t.Errorf("of a run that nobody drives, the task waits for %v", task.Waits)
+	}
+	if chain, err := fold(t, New("r1"), s.events).Why("plan"); err != nil || !strings.Contains(chain.String(), "a person: may it use Bash make? swarm approve a1") {
 		t.Errorf("why: %s, %v", chain, err)
 	}
 	s.tell(swarm.Event{Kind: swarm.ApprovalAnswered, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.ApprovalAnswer{ID: "a1", OK: true})
