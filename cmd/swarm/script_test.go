@@ -46,6 +46,8 @@ func runScripts(t *testing.T, folder, path string) {
 			"code":        exitCode,
 			"waits":       waitForLine,
 			"modelserver": modelServer,
+			"served":      served,
+			"http":        request,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
