@@ -105,6 +105,12 @@ func isProgram(kind string) bool {
 // lists.
 func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []provider.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
 	ours := map[string]bool{}
+	if isProgram(w.spec.Kind) && seat != nil { // it finds our tools by itself; only a replay calls them here
+		return nil, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
+			answer, err := seat.Call(ctx, tool, args)
+			return string(answer), err
+		}, nil
+	}
 	if h.Office != nil {
 		for _, spec := range h.Office.Tools(w.c.Agent) {
 			ours[spec.Name] = true
@@ -114,7 +120,7 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []p
 		}
 	}
 	var box Toolbox
-	if h.Toolbox != nil && len(w.agent.Tools) > 0 && !isProgram(w.spec.Kind) {
+	if h.Toolbox != nil && len(w.agent.Tools) > 0 {
 		if box, err = h.Toolbox(w.agent, w.c.ID); err != nil {
 			return nil, nil, err
 		}
