@@ -93,6 +93,9 @@ func tellTask(e *swarm.Event) string {
 		read(e, &env)
 		return fmt.Sprintf("@%s → @%s: %s", env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message))
 	case swarm.HandoffConsumed:
+		if e.Turn == "" {
+			return "" // a person has read the mail
+		}
 		return "read its mail in turn " + e.Turn
 	case swarm.TopicPublished:
 		var t swarm.TopicEntry
