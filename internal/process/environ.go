@@ -29,6 +29,7 @@ const (
 	envURL       = "SWARM_URL"
 	envToken     = "SWARM_AGENT_TOKEN"
 	envDriver    = "SWARM_DRIVER" // the process that has started it: one that took the run over may do the same turn
+	envJob       = "SWARM_JOB"    // which of those that it has started: one turn may have several at once
 )
 
 // serverToken is the key to our own server, which no program is ever given.
@@ -36,7 +37,7 @@ const serverToken = "SWARM_TOKEN"
 
 var (
 	// ours nobody else may set: processes left behind are found by some of them, and the others would be lies.
-	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, envURL, envToken, serverToken, "PWD"}
+	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, envJob, envURL, envToken, serverToken, "PWD"}
 )
 
 // vendors are the beginnings of the variables in which sellers of models expect their keys.

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -31,6 +34,7 @@ const DefaultGrace = 2 * time.Second
 // A Process is a running program, with everything that it starts: a process group.
 type Process struct {
 	job    Job
+	marks  []string // what its processes bear, and no others
 	proc   *os.Process
 	group  group
 	stdin  *os.File // not closed yet: what is left of the input is still being written to it, or it is kept open; nil = neither
@@ -43,6 +47,9 @@ type Process struct {
 
 // maxStderr is how much is kept of what a program wrote to standard error.
 const maxStderr = 8 << 10
+
+// jobs counts what this process has started.
+var jobs atomic.Int64
 
 // Start makes the process.
 func (j Job) Start() (*Process, error) {
@@ -59,14 +66,15 @@ func (j Job) Start() (*Process, error) {
 	if j.Input != nil {
 		rest = writeSome(input, *j.Input)
 	}
+	number := envJob + "=" + strconv.FormatInt(jobs.Add(1), 10)
 	proc, err := os.StartProcess(j.Path, j.Argv, &os.ProcAttr{
-		Dir: j.Dir, Env: j.Env, Files: []*os.File{std[0].theirs, std[1].theirs, std[2].theirs}, Sys: &syscall.SysProcAttr{Setpgid: true},
+		Dir: j.Dir, Env: append(slices.Clip(j.Env), number), Files: []*os.File{std[0].theirs, std[1].theirs, std[2].theirs}, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
 		std.closeOurs()
 		return nil, err
 	}
-	p := &Process{job: j, proc: proc, group: group{id: proc.Pid}, open: 2, closed: make(chan struct{}, 2), fed: make(chan struct{})}
+	p := &Process{job: j, marks: []string{envRun + "=" + j.Run, envTurn + "=" + j.Turn, byThisProcess(), number}, proc: proc, group: group{id: proc.Pid}, open: 2, closed: make(chan struct{}, 2), fed: make(chan struct{})}
 	if rest == "" && !j.Talk {
 		input.Close()
 		close(p.fed)
@@ -133,6 +141,7 @@ func (p *Process) settle(cut bool) {
 		p.group.signal(syscall.SIGTERM)
 		p.group.empties(late.C)
 	} else if p.ends(late.C) && p.group.empties(late.C) {
+		retire(func() []int { return markedAfter(p.group.id, p.marks...) }, p.job.Grace, nil, p.marks...)
 		return
 	}
 	if p.group.signal(syscall.SIGKILL) {
@@ -140,11 +149,9 @@ func (p *Process) settle(cut bool) {
 		defer dying.Stop()
 		p.group.empties(dying.C)
 	}
-	// A child with a session of its own has left the group, but not its environment. Looking at every process is slow, so this
-	// is done only where something was seen to be left, or nothing may be.
-	if cut || p.open > 0 {
-		endMarked(envRun+"="+p.job.Run, envTurn+"="+p.job.Turn, byThisProcess())
-	}
+	// A child with a session of its own has left the group, but not its environment. Looking at every process is slow; here
+	// something was seen to be left, or nothing may be.
+	endMarked(p.marks...)
 	last := time.NewTimer(p.job.Grace)
 	defer last.Stop()
 	if !p.ends(last.C) {

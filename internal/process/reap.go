@@ -14,10 +14,23 @@ func Reap(runID string, abandoned func() bool) (killed int) {
 	if runID == "" {
 		return 0
 	}
+	return retire(func() []int { return OfRun(runID) }, DefaultGrace, abandoned, envRun+"="+runID)
+}
+
+// Clear ends what the programs of a run have left behind that this process has started. It drives the run, and is through with
+// it: whoever has taken it over is spared.
+func Clear(runID string) (ended int) {
+	marks := []string{envRun + "=" + runID, byThisProcess()}
+	return retire(func() []int { return marked(marks...) }, DefaultGrace, nil, marks...)
+}
+
+// retire asks the processes that are found to end, until none is, and makes them when they have had their grace. They bear the
+// marks.
+func retire(find func() []int, grace time.Duration, abandoned func() bool, marks ...string) (ended int) {
 	asked := map[int]bool{}
-	patience := time.Now().Add(DefaultGrace)
+	patience := time.Now().Add(grace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		found := OfRun(runID)
+		found := find()
 		if len(found) == 0 || abandoned != nil && !abandoned() {
 			return len(asked)
 		}
@@ -28,10 +41,10 @@ func Reap(runID string, abandoned func() bool) (killed int) {
 		for _, pid := range found {
 			switch {
 			case late:
-				endOne(pid, syscall.SIGKILL, envRun+"="+runID)
+				endOne(pid, syscall.SIGKILL, marks...)
 			case !asked[pid]:
-				endOne(pid, syscall.SIGTERM, envRun+"="+runID)
-				endOne(pid, syscall.SIGCONT, envRun+"="+runID)
+				endOne(pid, syscall.SIGTERM, marks...)
+				endOne(pid, syscall.SIGCONT, marks...)
 			}
 			asked[pid] = true
 		}

@@ -31,6 +31,9 @@ func marked(marks ...string) []int {
 	return found
 }
 
+// markedAfter finds nothing here, where looking takes as long as a turn: what is left behind is ended with the run.
+func markedAfter(int, ...string) []int { return nil }
+
 func isMarked(pid int, marks []string) bool {
 	out, err := exec.Command("ps", "-Eww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && holdAll(strings.Fields(string(out)), marks)

@@ -92,6 +92,30 @@ func TestReap(t *testing.T) {
 	}
 }
 
+// What nobody has found at the end of its turn ends with the run, unless another has taken the run over.
+func TestClear(t *testing.T) {
+	r := request(t, "")
+	if _, err := shell(t, "env -u SWARM_JOB setsid sleep 1000 >/dev/null 2>&1 </dev/null &").Turn(t.Context(), r, nil); err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command("sh", "-c", "echo started; read line")
+	other.Env = append(os.Environ(), "SWARM_RUN_ID="+r.Run, "SWARM_DRIVER=1")
+	in, _ := other.StdinPipe()
+	out, _ := other.StdoutPipe()
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = out.Read(make([]byte, 10)) // from now on its environment can be seen
+	if n := process.Clear(r.Run); n != 1 {
+		t.Errorf("%d processes were ended, want 1", n)
+	}
+	_, _ = in.Write([]byte("end\n"))
+	if err := other.Wait(); err != nil {
+		t.Errorf("the other driver's program ended with %v", err)
+	}
+	wantNobody(t, r.Run)
+}
+
 // A command inside an agent may reap the agent's own run: it spares itself and the agent above it.
 func TestReapSparesThoseAbove(t *testing.T) {
 	if run := os.Getenv("REAP_THIS"); run != "" {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/process"
 )
 
 // cutWhen runs a turn and cuts it as soon as it says something.
@@ -176,6 +178,8 @@ func TestWhatIsLeftBehind(t *testing.T) {
 		"holds standard error only":     "echo done; sleep 1000 >/dev/null &",
 		"holds nothing":                 "echo done; sleep 1000 >/dev/null 2>&1 </dev/null &",
 		"holds output in a new session": "echo done; setsid sleep 1000 &",
+		"a daemon":                      "echo done; setsid sleep 1000 >/dev/null 2>&1 </dev/null &",
+		"a daemon that ignores TERM":    "echo done; (trap '' TERM; exec setsid sleep 1000) >/dev/null 2>&1 </dev/null &",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,6 +190,36 @@ func TestWhatIsLeftBehind(t *testing.T) {
 			}
 			wantNobody(t, r.Run)
 		})
+	}
+}
+
+// One turn of a model may have several programs at a time: the end of one is not the others'.
+func TestTheEndOfOneProgramLeavesThoseOfItsTurn(t *testing.T) {
+	r := request(t, "")
+	gate := filepath.Join(r.Dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, ready, done := shell(t, "echo $$; read line <gate"), make(chan string, 10), make(chan error)
+	var pid int
+	go func() {
+		_, err := first.Turn(t.Context(), r, func(d Delta) { ready <- d.Text })
+		done <- err
+	}()
+	if _, err := fmt.Sscan(<-ready, &pid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shell(t, "setsid sleep 1000 >/dev/null 2>&1 </dev/null &").Turn(t.Context(), r, nil); err != nil {
+		t.Fatal(err)
+	}
+	if left := process.OfRun(r.Run); runtime.GOOS == "linux" && !slices.Equal(left, []int{pid}) {
+		t.Errorf("of the turn %v is left, want %d", left, pid)
+	}
+	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the other program ended with %v", err)
 	}
 }
 
