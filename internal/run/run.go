@@ -325,6 +325,7 @@ func (d *driver) leave(ctx context.Context, err error) error {
 	closing := d.hand.Close()
 	if d.door != nil {
 		closing = errors.Join(closing, d.door.close(), d.servers.Close())
+		process.Clear(d.ID)
 	}
 	if closing != nil {
 		if told := d.notice(ctx, "something that the agents used could not be ended: "+closing.Error(), ""); err == nil {
