@@ -114,14 +114,7 @@ func (a *app) spectator(h *home.Home, v *view.Run, leave func()) (term.Screen, e
 	if !a.onTerminal() || a.plain || os.Getenv("TERM") == "dumb" {
 		return term.NewLines(v, a.stdout, color), nil
 	}
-	id := v.ID
+	k := keys{context.Background(), h, v.ID}
 	return term.NewBoard(v, term.BoardOptions{In: a.stdin, Out: a.stdout, Color: color, Now: time.Now, Attached: true,
-		Interrupt: func(int) { leave() },
-		Pause: func(on bool) {
-			word := swarm.WordResume
-			if on {
-				word = swarm.WordPause
-			}
-			_ = run.Control(context.Background(), h, id, word, "") // the board shows whether it came to pass
-		}}), nil
+		Interrupt: func(int) { leave() }, Pause: k.pause, Answer: k.answer}), nil
 }

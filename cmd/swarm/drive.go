@@ -112,13 +112,7 @@ func (s *stops) end() {
 func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.Picture, error) {
 	s := stopSignals()
 	defer s.end()
-	screen, err := a.screen(r.ID, s, func(on bool) {
-		word := swarm.WordResume
-		if on {
-			word = swarm.WordPause
-		}
-		_ = run.Control(s.ctx, h, r.ID, word, "") // what was not noted does not happen, and can be seen not to
-	})
+	screen, err := a.screen(r.ID, s, keys{s.ctx, h, r.ID})
 	if err != nil {
 		return view.Picture{}, err
 	}
@@ -202,8 +196,31 @@ func because(reason string) string {
 	return ": " + term.Escape(reason)
 }
 
+// keys are what a person can do to a run whose board he looks at.
+type keys struct {
+	ctx context.Context
+	h   *home.Home
+	run string
+}
+
+func (k keys) pause(on bool) {
+	word := swarm.WordResume
+	if on {
+		word = swarm.WordPause
+	}
+	_ = run.Control(k.ctx, k.h, k.run, word, "") // what was not noted does not happen, and can be seen not to
+}
+
+func (k keys) answer(id string, ok bool) error {
+	word := swarm.WordDeny
+	if ok {
+		word = swarm.WordApprove
+	}
+	return run.Control(k.ctx, k.h, k.run, word, id)
+}
+
 // screen is what shows a run while it is driven.
-func (a *app) screen(runID string, s *stops, pause func(on bool)) (term.Screen, error) {
+func (a *app) screen(runID string, s *stops, k keys) (term.Screen, error) {
 	if a.json {
 		return &eventWriter{run: runID, out: json.NewEncoder(s.watched(a.stdout))}, nil
 	}
@@ -213,7 +230,7 @@ func (a *app) screen(runID string, s *stops, pause func(on bool)) (term.Screen, 
 	}
 	if a.onTerminal() && os.Getenv("TERM") != "dumb" && !a.plain {
 		return term.NewBoard(view.New(runID), term.BoardOptions{In: a.stdin, Out: a.stdout, Color: colored, Now: time.Now,
-			Interrupt: func(int) { s.interrupt() }, Pause: pause}), nil
+			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer}), nil
 	}
 	return term.NewLines(view.New(runID), s.watched(a.stdout), colored), nil
 }

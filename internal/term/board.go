@@ -2,6 +2,7 @@ package term
 
 import (
 	"io"
+	"maps"
 	"sync"
 	"time"
 
@@ -22,12 +23,13 @@ type Board struct {
 	over    chan struct{} // the program has ended
 	err     error         // how, once over is closed
 
-	mu      sync.Mutex // guards what follows
-	run     *view.Run
-	saying  map[string]*said
-	stops   int
-	closed  bool
-	trouble string
+	mu       sync.Mutex // guards what follows
+	run      *view.Run
+	saying   map[string]*said
+	answered map[string]bool // questions whose answer is under way, by id
+	stops    int
+	closed   bool
+	trouble  string
 }
 
 // BoardOptions are what a board needs to know.
@@ -36,12 +38,13 @@ type BoardOptions struct {
 	Out       io.Writer
 	Color     bool
 	Now       func() time.Time
-	Attached  bool               // another process drives the run: Ctrl-C only leaves
-	Env       []string           // the environment, for what the terminal can do; nil = this process's
-	Interrupt func(times int)    // Ctrl-C was pressed, for the n-th time: the terminal makes no signal of it
-	Pause     func(on bool)      // p was pressed
-	Size      func() (w, h int)  // the terminal's size when Out is none; nil = ask Out
-	Drawn     func(frame string) // sees each frame; nil = nobody does
+	Attached  bool                           // another process drives the run: Ctrl-C only leaves
+	Env       []string                       // the environment, for what the terminal can do; nil = this process's
+	Interrupt func(times int)                // Ctrl-C was pressed, for the n-th time: the terminal makes no signal of it
+	Pause     func(on bool)                  // p was pressed
+	Answer    func(id string, ok bool) error // a or d was pressed; nil = nobody can answer
+	Size      func() (w, h int)              // the terminal's size when Out is none; nil = ask Out
+	Drawn     func(frame string)             // sees each frame; nil = nobody does
 }
 
 // said is the end of what a running task has said.
@@ -59,7 +62,7 @@ const (
 
 // NewBoard shows a run from where its fold stands. The fold belongs to the board from then on.
 func NewBoard(run *view.Run, o BoardOptions) *Board {
-	b := &Board{o: o, run: run, saying: map[string]*said{}, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	b := &Board{o: o, run: run, saying: map[string]*said{}, answered: map[string]bool{}, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	profile := colorprofile.Ascii
 	if o.Color {
 		profile = colorprofile.ANSI
@@ -181,7 +184,8 @@ func (b *Board) frame(width, height int) Frame {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := Frame{Picture: b.run.Picture(), Saying: make(map[string]Saying, len(b.saying)), Now: b.o.Now(), Width: width, Height: height,
-		Color: b.o.Color, Stops: b.stops, Over: b.closed, Trouble: b.trouble, Attached: b.o.Attached}
+		Color: b.o.Color, Stops: b.stops, Over: b.closed, Trouble: b.trouble, Attached: b.o.Attached,
+		Answers: b.o.Answer != nil, Answered: maps.Clone(b.answered)}
 	for name, s := range b.saying {
 		f.Saying[name] = Saying{Line: string(s.tail), At: s.at, Usage: s.usage}
 	}
@@ -224,6 +228,8 @@ type model struct {
 	board         *Board
 	width, height int
 	drawn         string
+	asked         string    // the question that is shown
+	since         time.Time // and since when
 }
 
 type (
@@ -246,6 +252,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.board.interrupt()
 		case "p":
 			m.board.pause()
+		case "a", "d":
+			m.answer(msg.String() == "a")
 		default:
 			return m, nil
 		}
@@ -265,7 +273,10 @@ func (m *model) draw() {
 	if m.width == 0 {
 		return
 	}
-	m.drawn = m.board.frame(m.width, m.height).Draw()
+	f := m.board.frame(m.width, m.height)
+	q, _ := f.question()
+	m.asks(q.ID)
+	m.drawn = f.Draw()
 	if m.board.o.Drawn != nil {
 		m.board.o.Drawn(m.drawn)
 	}

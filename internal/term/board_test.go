@@ -2,10 +2,12 @@ package term
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,14 +45,22 @@ type boardTest struct {
 	frames chan string
 	stops  chan int
 	pauses chan bool
+	said   chan string  // answers to questions
+	later  atomic.Int64 // how much time has passed
 }
 
 func newBoardTest(t *testing.T) *boardTest {
 	in, keys := io.Pipe()
-	b := &boardTest{screen: &fakeTerminal{}, keys: keys, frames: make(chan string, 10_000), stops: make(chan int, 10), pauses: make(chan bool, 10)}
-	b.Board = NewBoard(view.New("20261115-0200-k7"), BoardOptions{In: in, Out: b.screen, Now: func() time.Time { return start },
+	b := &boardTest{screen: &fakeTerminal{}, keys: keys, frames: make(chan string, 10_000), stops: make(chan int, 10), pauses: make(chan bool, 10), said: make(chan string, 10)}
+	b.Board = NewBoard(view.New("20261115-0200-k7"), BoardOptions{In: in, Out: b.screen, Now: func() time.Time { return start.Add(time.Duration(b.later.Load())) },
 		Env: []string{"TERM=xterm", "TERM_PROGRAM=Apple_Terminal"}, Size: func() (int, int) { return 80, 24 },
 		Interrupt: func(n int) { b.stops <- n }, Pause: func(on bool) { b.pauses <- on },
+		Answer: func(id string, ok bool) error {
+			if b.said <- fmt.Sprint(id, " ", ok); id == "broken" {
+				return errors.New("the disk is full")
+			}
+			return nil
+		},
 		Drawn: func(f string) {
 			select {
 			case b.frames <- f:
@@ -125,6 +135,49 @@ func TestBoard(t *testing.T) {
 	}
 	if strings.Contains(b.screen.String(), "\x1b[?1049h") {
 		t.Error("the board took the whole screen")
+	}
+}
+
+// Keys answer the oldest question, once it has stood there long enough to be read, and each only once.
+func TestBoardAnswers(t *testing.T) {
+	b := newBoardTest(t)
+	b.begin(1, "one", "two")
+	b.startTask("one")
+	b.startTask("two")
+	press := func(keys string) { // and waits until they were taken: p comes last
+		b.press(keys + "p")
+		<-b.pauses
+	}
+	said := func(want string) {
+		t.Helper()
+		if got := <-b.said; got != want {
+			t.Errorf("answered %s, want %s", got, want)
+		}
+	}
+	press("a") // nobody has asked anything
+	b.ask("one", "q1", `{"command":"touch made1.txt"}`)
+	b.ask("two", "q2", `{"command":"rm -r x"}`)
+	b.waitFor("one  blocked", "? 1 of 2: may one use Bash touch made1.txt?", "a allows it · d denies it")
+	press("a") // nobody reads as fast as that
+	b.later.Add(int64(settledAfter))
+	press("aa")
+	said("q1 true")
+	b.waitFor("? may two use Bash rm -r x?", "one  running")
+	b.later.Add(int64(settledAfter))
+	press("d")
+	said("q2 false")
+	b.tell(swarm.ApprovalAnswered, "one", "one/1/1", swarm.ApprovalAnswer{ID: "q1", OK: true})
+	b.ask("one", "broken", `{"command":"ls"}`)
+	b.waitFor("may one use Bash ls?")
+	b.later.Add(int64(settledAfter))
+	b.press("a")
+	b.waitFor("! the answer did not reach the run: the disk is full", "may one use Bash ls?")
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	said("broken true")
+	if n := len(b.said); n > 0 {
+		t.Errorf("%d answers more than keys", n)
 	}
 }
 

@@ -105,6 +105,12 @@ func (w *teller) endTurn(name string, end swarm.CallEnd) {
 	w.tell(swarm.TurnEnded, name, t.Turn, end)
 }
 
+// ask has the running turn of a task ask a person.
+func (w *teller) ask(task, id, input string) {
+	t, _ := w.fold.Task(task)
+	w.tell(swarm.ApprovalAsked, task, t.Turn, swarm.Approval{ID: id, What: "use Bash", Tool: "Bash", Input: []byte(input)})
+}
+
 func (w *teller) complete(name string, tokens int64) {
 	w.endTurn(name, swarm.CallEnd{Status: swarm.CallOK, Usage: swarm.Usage{Calls: 1, InputTokens: tokens, USD: 0.02, Estimated: name == "code"}})
 	w.tell(swarm.TaskCompleted, name, "", swarm.TaskEnd{})

@@ -19,12 +19,14 @@ type Frame struct {
 	view.Picture
 	Saying        map[string]Saying // what tasks say, by name
 	Now           time.Time
-	Width, Height int    // of the terminal
-	Color         bool   //
-	Stops         int    // how often the user has asked to stop
-	Over          bool   // the last frame: no key does anything any more
-	Trouble       string // something wrong with the board itself
-	Attached      bool   // another process drives the run
+	Width, Height int             // of the terminal
+	Color         bool            //
+	Stops         int             // how often the user has asked to stop
+	Over          bool            // the last frame: no key does anything any more
+	Trouble       string          // something wrong with the board itself
+	Attached      bool            // another process drives the run
+	Answers       bool            // keys answer questions
+	Answered      map[string]bool // questions whose answer is under way, by id
 }
 
 // Saying is what a running task said last.
@@ -43,6 +45,7 @@ func (f Frame) Draw() string {
 	f.Tasks = append([]view.Task(nil), f.Tasks...)
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
+		asks := t.Status == swarm.Running && len(f.open(t.Name)) > 0
 		if s, ok := f.Saying[t.Name]; ok && t.Status == swarm.Running {
 			t.Usage = t.Usage.Plus(s.Usage)
 			f.Picture.Usage = f.Picture.Usage.Plus(s.Usage)
@@ -50,12 +53,16 @@ func (f Frame) Draw() string {
 				t.Status = swarm.Streaming
 			}
 		}
+		if asks {
+			t.Status = swarm.Blocked
+		}
 	}
 	lines := []string{f.head()}
 	var foot []string
 	if note := f.note(); note != "" && f.Height > 4 {
 		foot = append(foot, note)
 	}
+	foot = append(foot, f.ask()...)
 	if !f.Over && f.Height > 3 {
 		foot = append(foot, f.foot())
 	}
@@ -171,6 +178,9 @@ func (f Frame) foot() string {
 	case f.Status == swarm.Pausing || f.Status == swarm.Paused:
 		keys = []string{"Ctrl-C stops the run, twice kills it · p lets it go on", "Ctrl-C stops · p goes on"}
 	}
+	if _, of := f.question(); of > 0 {
+		keys = []string{"a allows it · d denies it · " + keys[0], "a allows · d denies · " + keys[1]}
+	}
 	text := keys[0]
 	if ansi.StringWidth(text) > f.Width {
 		text = keys[1]
@@ -204,6 +214,8 @@ func (f Frame) rows(room int) []string {
 // rank says how much a task matters when there is no room for all: the lower the more.
 func rank(t *view.Task) int {
 	switch t.Status {
+	case swarm.Blocked:
+		return -1
 	case swarm.Running, swarm.Streaming:
 		return 0
 	case swarm.Failed:
@@ -228,7 +240,7 @@ func rest(tasks []view.Task) string {
 		count[tasks[i].Status]++
 	}
 	var parts []string
-	for _, s := range []swarm.Status{swarm.Streaming, swarm.Running, swarm.Failed, swarm.Completed, swarm.Skipped, swarm.Cancelled, swarm.Waiting, swarm.Pending} {
+	for _, s := range []swarm.Status{swarm.Blocked, swarm.Streaming, swarm.Running, swarm.Failed, swarm.Completed, swarm.Skipped, swarm.Cancelled, swarm.Waiting, swarm.Pending} {
 		if count[s] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
 		}
@@ -282,10 +294,10 @@ func (f Frame) row(l layout, t *view.Task) string {
 	cell(l.iteration, iteration(*t), p.dim)
 	cell(l.elapsed, f.elapsed(t.Started, t.Ended), plain)
 	cell(l.tokens, Tokens(t.Usage), plain)
-	if text := f.detail(t); l.detail >= 6 && text != "" {
+	if text := f.detail(t, l.detail); l.detail >= 6 && text != "" {
 		text = ansi.Truncate(text, l.detail, "…")
-		if t.Status == swarm.Failed {
-			text = p.status(swarm.Failed, text)
+		if t.Status == swarm.Failed || t.Status == swarm.Blocked {
+			text = p.status(t.Status, text)
 		} else {
 			text = p.dim(text)
 		}
@@ -315,13 +327,17 @@ func mark(s swarm.Status) string {
 		return "⊘"
 	case swarm.Waiting:
 		return "◌"
+	case swarm.Blocked:
+		return "?"
 	}
 	return "·"
 }
 
-// detail is what else there is to say of a task: what it said last, for whom it waits, why it failed.
-func (f Frame) detail(t *view.Task) string {
+// detail is what else there is to say of a task: what it asks, what it said last, for whom it waits, why it failed.
+func (f Frame) detail(t *view.Task, width int) string {
 	switch t.Status {
+	case swarm.Blocked:
+		return f.waitsForYou(t, width)
 	case swarm.Running, swarm.Streaming:
 		said := oneLine(f.Saying[t.Name].Line)
 		if t.Attempt > 1 {

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -94,6 +95,27 @@ func TestFrameStates(t *testing.T) {
 			w.tell(swarm.TaskCancelled, "code", "", swarm.TaskEnd{Reason: "budget"})
 			return Frame{}
 		},
+		"asking": func(w *teller) Frame {
+			w.begin(1, "one", "two", "fin: one")
+			w.startTask("one")
+			w.ask("one", "one/1/1/3fa9c1ab", `{"command":"touch made1.txt"}`)
+			return Frame{Answers: true, Width: 200}
+		},
+		"asking-narrow": func(w *teller) Frame {
+			w.begin(1, "one", "two", "fin: one")
+			w.startTask("one")
+			w.startTask("two")
+			w.ask("one", "one/1/1/3fa9c1ab", `{"command":"echo \u001b[2J\u202e`+strings.Repeat("日本 ", 100)+`; rm -r x"}`)
+			w.ask("two", "two/1/1/3fa9c1ab", `{"command":"ls"}`)
+			w.ask("two", "two/1/1/aaaaaaaa", `{"command":"ls -l"}`)
+			return Frame{Answers: true, Height: 24, Saying: map[string]Saying{"one": {Line: "Bash", At: w.now}}}
+		},
+		"asking-no-keys": func(w *teller) Frame {
+			w.begin(1, "one", "two")
+			w.startTask("one")
+			w.ask("one", "one/1/1/3fa9c1ab", `{"command":"touch made1.txt"}`)
+			return Frame{}
+		},
 		"many": func(w *teller) Frame {
 			var tasks []string
 			for i := range 100 {
@@ -117,7 +139,7 @@ func TestFrameStates(t *testing.T) {
 			w := newTeller(t)
 			f := state(w)
 			if f.ID == "" {
-				f.Picture, f.Now, f.Width = w.fold.Picture(), w.now, 80
+				f.Picture, f.Now, f.Width = w.fold.Picture(), w.now, max(80, f.Width)
 			}
 			if f.Height == 0 {
 				f.Height = 8
@@ -141,7 +163,8 @@ func FuzzFrame(f *testing.F) {
 		for i, s := range []swarm.Status{swarm.Running, swarm.Failed, swarm.Pending} {
 			p.Tasks = append(p.Tasks, view.Task{Name: fmt.Sprint(name, i), Status: s, Reason: text, Iteration: 1, Iterations: 2})
 		}
-		got := Frame{Picture: p, Now: start, Width: width, Height: height, Saying: map[string]Saying{name + "0": {Line: text, At: start}}}.Draw()
+		p.Approvals = []view.Approval{{Approval: swarm.Approval{ID: text, What: text, Input: json.RawMessage(text)}, Task: name + "0"}}
+		got := Frame{Picture: p, Now: start, Answers: true, Width: width, Height: height, Saying: map[string]Saying{name + "0": {Line: text, At: start}}}.Draw()
 		fits(t, got, width, height)
 		safe(t, got)
 		if strings.Contains(got, "\t") {
