@@ -69,7 +69,7 @@ With --envelope the whole message is a JSON object with the fields kind, id, fro
 	f.StringVar(&l.structured, "structured", "", "JSON from this `file` as payload.structured")
 	f.StringArrayVar(&l.artifacts, "artifact", nil, "store this `file` as an artifact and send its ref; may be given again")
 	f.StringVar(&l.kind, "type", "", "handoff, signal (which gives nobody a turn), or a `word` such as request or info")
-	f.BoolVar(&l.required, "required", false, "a reply is required; `swarm inbox` shows it")
+	f.BoolVar(&l.required, "required", false, "a reply is required; swarm inbox shows it")
 	f.StringVar(&l.id, "id", "", "an `id` of your own: the same id with the same text is one message")
 	f.StringVar(&l.envelope, "envelope", "", "the whole envelope as JSON from this `file`; - is standard input")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
