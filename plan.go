@@ -32,6 +32,7 @@ type Plan struct {
 	Team        *Team          `json:"team,omitempty"`  // of a team: how it works; it has no tasks
 	Stdin       Hash           `json:"stdin,omitempty"` // what {{STDIN}} stands for
 	Open        bool           `json:"open,omitempty"`  // more may be added: a REPL session
+	Order       []string       `json:"order,omitempty"` // of a replay: the recorded turns, in the order in which they began
 }
 
 // A Group is a set of tasks that iterate together: a copy of a pipeline, or one task by itself. Its next iteration begins when

@@ -17,6 +17,7 @@ type conduct struct {
 	pausing time.Time       // since when no turn starts; zero = they do
 	paused  bool            // and none runs
 	stop    swarm.ErrorKind // why the run ends early, or ""
+	replay  bool            // nothing outside is tried again: there is nothing to wait for before the next attempt
 }
 
 // next waits for the next record. While nobody drove the run its clocks stood: by is what is due later for that.

@@ -53,7 +53,7 @@ func taskOf(turn string) string {
 func (p *pipeline) retry(i int, r Result) error {
 	t, g := p.sched.Task(i), &p.tasks[i]
 	var after time.Duration
-	if r.Kind != swarm.Unexpected && !r.Kept {
+	if r.Kind != swarm.Unexpected && !r.Kept && !p.replay {
 		after = time.Second << min(g.tries-1, 6)
 	}
 	due := p.fx.Now().Add(after)

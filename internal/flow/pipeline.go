@@ -66,7 +66,7 @@ func (p *pipeline) begin(ref string) (refused, err error) {
 	if refused != nil || err != nil {
 		return refused, err
 	}
-	p.open = first.Open
+	p.open, p.replay = first.Open, len(first.Order) > 0
 	if first.Budget.Wall > 0 {
 		p.wallEnd = p.fx.Now().Add(first.Budget.Wall)
 	}

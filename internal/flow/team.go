@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/plan"
 )
 
 // A team is the state of one Team loop. A member has a turn when it has mail that wants one; the truth about mail is in the log, and
@@ -12,7 +13,8 @@ import (
 type team struct {
 	conduct
 	rules   swarm.Team
-	most    int // turns at once; 0 = no limit
+	most    int         // turns at once; 0 = no limit
+	order   *plan.Order // of a replay; nil = they begin when they can
 	running int
 	members []member
 	at      map[string]int
@@ -35,6 +37,7 @@ type member struct {
 	due     time.Time // of the next attempt
 	ended   bool      // it has no turn any more
 	failed  bool      // because it could not do its work
+	why     swarm.TaskEnd
 }
 
 // An ask is an envelope that wants a reply, and has none.
@@ -82,7 +85,7 @@ func (t *team) begin(ref string) error {
 	if p.Team != nil {
 		t.rules = *p.Team
 	}
-	t.most = p.MaxParallel
+	t.most, t.order, t.replay = p.MaxParallel, plan.NewOrder(p.Order), len(p.Order) > 0
 	if p.Budget.Wall > 0 {
 		t.wallEnd = t.fx.Now().Add(p.Budget.Wall)
 	}
@@ -106,23 +109,54 @@ func (t *team) add(id, ref string) (*swarm.Plan, error) {
 
 // advance gives a turn to everybody who has mail for one.
 func (t *team) advance() error {
-	for i := range t.members {
-		m := &t.members[i]
-		if !t.wants(m) || m.busy || t.stop != "" || t.done || !t.pausing.IsZero() || !m.due.IsZero() || t.most > 0 && t.running >= t.most {
-			continue
+	for began := true; began; { // one that begins may be what another has waited for, in a replay
+		began = false
+		var first *member // of those that others go before
+		for i := range t.members {
+			m := &t.members[i]
+			if !t.wants(m) || m.busy || t.stop != "" || t.done || !t.pausing.IsZero() || !m.due.IsZero() || t.most > 0 && t.running >= t.most {
+				continue
+			}
+			if !t.order.Lets(m.nextTurn()) {
+				if first == nil || t.order.Before(m.nextTurn(), first.nextTurn()) {
+					first = m
+				}
+				continue
+			}
+			if err := t.give(m); err != nil {
+				return err
+			}
+			began = t.order != nil
 		}
-		if m.attempt == 0 {
-			m.turns++
-		}
-		m.attempt++
-		m.busy, m.began = true, t.seen
-		t.running++
-		if err := t.fx.Go(Call{ID: swarm.TurnID(m.name, m.turns, m.attempt), Kind: KindTurn, Task: m.name, Agent: m.name, Iteration: m.turns, Attempt: m.attempt,
-			Ref: m.ref, Since: t.seen}); err != nil {
-			return err
+		if first != nil && t.begun && t.running == 0 { // what was recorded before it does not come: the plan has changed
+			if err := t.give(first); err != nil {
+				return err
+			}
+			began = true
 		}
 	}
 	return t.settlePause(t.running)
+}
+
+// give gives somebody a turn.
+func (t *team) give(m *member) error {
+	turn := m.nextTurn()
+	t.order.Began(turn)
+	if m.attempt == 0 {
+		m.turns++
+	}
+	m.attempt++
+	m.busy, m.began = true, t.seen
+	t.running++
+	return t.fx.Go(Call{ID: turn, Kind: KindTurn, Task: m.name, Agent: m.name, Iteration: m.turns, Attempt: m.attempt, Ref: m.ref, Since: t.seen})
+}
+
+// nextTurn is the id of the turn that it would begin now.
+func (m *member) nextTurn() string {
+	if m.attempt == 0 {
+		return swarm.TurnID(m.name, m.turns+1, 1)
+	}
+	return swarm.TurnID(m.name, m.turns, m.attempt+1)
 }
 
 func (t *team) wants(m *member) bool { return m.mail > m.read && !m.ended }

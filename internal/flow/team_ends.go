@@ -38,23 +38,20 @@ func (t *team) turnEnded(s Signal) error {
 		return nil
 	case r.Kind == swarm.Mismatch: // a replay that has left its track shows nothing any more
 		t.stop = swarm.Mismatch
-		return t.failMember(m, r.Reason)
+		m.failed, m.why = true, swarm.TaskEnd{Kind: r.Kind, Reason: r.Reason}
+		return nil
 	}
 	if m.tries++; m.tries < attempts {
 		after := time.Duration(0)
-		if r.Kind != swarm.Unexpected {
+		if r.Kind != swarm.Unexpected && !t.replay {
 			after = time.Second << (m.tries - 1)
 			m.due = t.fx.Now().Add(after)
 		}
 		return t.fx.Tell(Fact{Kind: swarm.TaskRetrying, Key: "retrying:" + r.ID, Task: m.name, Agent: m.name, Turn: r.ID,
 			Body: swarm.Retry{Iteration: m.turns, Attempt: m.attempt, Reason: r.Reason, After: after}})
 	}
-	return t.failMember(m, r.Reason)
-}
-
-func (t *team) failMember(m *member, reason string) error {
-	m.failed = true
-	return t.endMember(m, "it failed: "+reason)
+	m.failed, m.why = true, swarm.TaskEnd{Kind: r.Kind, Reason: r.Reason}
+	return t.endMember(m, "it failed: "+r.Reason)
 }
 
 // endMember has an agent get no turn any more. Its mail goes back to where it came from; without its lead a team is lost.
@@ -136,7 +133,8 @@ func (t *team) tellEnds() error {
 		f := Fact{Kind: swarm.TaskCompleted, Key: "task_ended:" + m.name + "/1", Task: m.name, Agent: m.name, Body: swarm.TaskEnd{Iteration: 1}}
 		switch {
 		case m.failed:
-			f.Kind, f.Body = swarm.TaskFailed, swarm.TaskEnd{Iteration: 1, Reason: "it failed"}
+			m.why.Iteration = 1
+			f.Kind, f.Body = swarm.TaskFailed, m.why
 		case m.ended:
 			f.Kind, f.Body = swarm.TaskCancelled, swarm.TaskEnd{Iteration: 1, Kind: swarm.CutByCancel, Reason: "it was cancelled"}
 		case m.turns == 0:

@@ -22,6 +22,7 @@ type Schedule struct {
 	await   map[string][]int // by agent: the tasks that need an output of it, and wait for the first
 	caps    map[string]*gate // by task without its copy's number
 	limit   int              // turns at once; 0 = no limit
+	order   *Order           // of a replay; nil = they begin when they can
 	running int
 	left    int // tasks that have not ended in their group's current iteration
 
@@ -31,6 +32,7 @@ type Schedule struct {
 	stopping string // why nothing starts any more, or ""
 
 	ready   queue // allowed by their dependencies, in order
+	early   []int // those of them that others go before, in a replay
 	freed   queue // those of them that had waited at a gate which has opened since: they go first
 	skips   queue // to be skipped, or failed, without a turn
 	through queue // groups whose iteration is over
@@ -49,6 +51,7 @@ type node struct {
 	cap     *gate
 	why     Wait // when it is held: for what
 	started bool // in this iteration
+	turns   int  // begun in this iteration
 	needs   bool // one of its dependencies is needed: only then is it worth a look whether it can still be had
 }
 
@@ -121,7 +124,7 @@ func (s *Schedule) Add(p *swarm.Plan) error {
 		return swarm.Errorf(swarm.BadInput, "dependency cycle: %s", cycle)
 	}
 	if !s.begun {
-		s.begun, s.limit = true, p.MaxParallel
+		s.begun, s.limit, s.order = true, p.MaxParallel, NewOrder(p.Order)
 	}
 	for _, g := range p.Groups {
 		s.groups = append(s.groups, group{iteration: 1, iterations: max(1, g.Iterations)})

@@ -19,6 +19,15 @@ func (c *Cassette) Turn(id string) (t RecordedTurn, ok bool) {
 	return t, ok
 }
 
+// Arrange has a plan run as it was recorded: its turns begin in that order, and nothing else holds them back, since nobody does any
+// work.
+func (c *Cassette) Arrange(p *swarm.Plan) {
+	p.Order, p.MaxParallel = c.order, 0
+	for i := range p.Tasks {
+		p.Tasks[i].Concurrency = 0
+	}
+}
+
 type replay struct{ *Cassette }
 
 // Check says that a recording is always there.

@@ -1,8 +1,10 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"iter"
+	"slices"
 
 	"swarm"
 	"swarm/internal/mail"
@@ -42,7 +44,7 @@ func (r *Run) Record(path string) error {
 	if err != nil {
 		return err
 	}
-	prompted, byTool := readMail(details.Envelopes)
+	prompted, byTool := readMail(details)
 	out, err := provider.Record(path, provider.CassetteHeader{Run: r.ID, Name: r.start.Name, Program: r.start.Version})
 	if err != nil {
 		return err
@@ -71,16 +73,29 @@ func (r *Run) Record(path string) error {
 	return out.Close()
 }
 
-// readMail is which envelopes each turn has read, in its prompt and by a tool.
-func readMail(all []view.Envelope) (prompted, byTool map[string][]string) {
+// readMail is which envelopes each turn has read: those that stood in its prompt, whatever became of the turn, and those that it
+// read by a tool. Of a turn that has not committed the log does not tell the latter, and nothing came of its reading.
+func readMail(d view.Details) (prompted, byTool map[string][]string) {
 	prompted, byTool = map[string][]string{}, map[string][]string{}
-	for _, env := range all {
-		switch {
-		case env.Receipt.Turn == "":
-		case env.Receipt.Prompt != "":
-			prompted[env.Receipt.Turn] = append(prompted[env.Receipt.Turn], env.ID)
-		default:
-			byTool[env.Receipt.Turn] = append(byTool[env.Receipt.Turn], env.ID)
+	stood := map[string]swarm.Inputs{}
+	boxes := map[string][]view.Envelope{}
+	for _, t := range d.Turns {
+		stood[t.ID] = t.Inputs
+	}
+	for _, env := range d.Envelopes {
+		boxes[env.ToNodeID] = append(boxes[env.ToNodeID], env)
+		if turn := env.Receipt.Turn; turn != "" && env.Receipt.Seq > stood[turn].Upto {
+			byTool[turn] = append(byTool[turn], env.ID)
+		}
+	}
+	for _, t := range d.Turns {
+		box := boxes[t.Agent]
+		first, _ := slices.BinarySearchFunc(box, t.Inputs.From+1, func(env view.Envelope, seq int64) int { return cmp.Compare(env.Receipt.Seq, seq) })
+		for _, env := range box[first:] {
+			if env.Receipt.Seq > t.Inputs.Upto {
+				break
+			}
+			prompted[t.ID] = append(prompted[t.ID], env.ID)
 		}
 	}
 	return prompted, byTool

@@ -253,7 +253,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Watch: d.streams,
 		Kept: d.start.From != "", Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes}}
 	if d.options.Replay != nil {
-		d.hand.Recorded = d.options.Replay.Turn
+		d.hand.Replay = d.options.Replay
 	} else {
 		d.door = &door{house: d.options.Server, office: d.hand.Office, tokens: tokens, version: d.start.Version, fault: func(err error) { _ = d.notice(ctx, redactor.String(err.Error()), "") }}
 		d.hand.Door = d.door.open

@@ -45,6 +45,9 @@ func (h *Hand) plan(ref string) (*loadedPlan, error) {
 	if err := json.Unmarshal(e.Data, p.Plan); err != nil {
 		return nil, swarm.Errorf(swarm.Storage, "event %d, the plan, cannot be read: %v", e.Seq, err)
 	}
+	if h.Replay != nil {
+		h.Replay.Arrange(p.Plan)
+	}
 	for i := range p.Tasks {
 		p.tasks[p.Tasks[i].Name] = &p.Tasks[i]
 	}

@@ -10,16 +10,38 @@ import (
 	"swarm/internal/provider"
 )
 
+// notice notes that a replay has left the recording, if that is what err says. Then nobody has to wait any more for what was recorded.
+func (h *Hand) notice(err error) {
+	if h.Replay == nil || swarm.KindOf(err) != swarm.Mismatch {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-h.left():
+	default:
+		close(h.astray)
+	}
+}
+
+// left is closed when the replay has left the recording. The hand is locked.
+func (h *Hand) left() chan struct{} {
+	if h.astray == nil {
+		h.astray = make(chan struct{})
+	}
+	return h.astray
+}
+
 // patience is how long a replayed turn waits for what the recorded one had found: others are replayed at the same time, and
 // mostly in another order.
 var patience = 30 * time.Second
 
 // awaitMail waits until the mail is there that the recorded turn had in its prompt.
 func (h *Hand) awaitMail(ctx context.Context, w *work) error {
-	if h.Recorded == nil {
+	if h.Replay == nil {
 		return nil
 	}
-	rec, ok := h.Recorded(w.c.ID)
+	rec, ok := h.Replay.Turn(w.c.ID)
 	if !ok {
 		return nil // the provider says so
 	}
@@ -86,6 +108,9 @@ func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids
 	defer stop()
 	wake, off := h.Log.Watch(swarm.ToAgent(agent))
 	defer off()
+	h.mu.Lock()
+	astray := h.left()
+	h.mu.Unlock()
 	var ids []string
 	for after := int64(0); ; {
 		events, err := h.Log.Read(after, 1000, swarm.ToAgent(agent))
@@ -107,6 +132,8 @@ func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids
 		}
 		select {
 		case <-wake:
+		case <-astray:
+			return swarm.Errorf(swarm.Mismatch, "another turn is not as it was recorded, so mail for @%s does not come again", agent)
 		case <-ctx.Done():
 			return provider.CutError(ctx)
 		}

@@ -29,7 +29,7 @@ type Hand struct {
 	Office   *office.Office                                      // what agents do to the run; nil = they do not
 	Toolbox  func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
 	Door     func(agent string) (provider.Door, error)           // where a program finds what Office does; nil = nowhere
-	Recorded func(turn string) (provider.RecordedTurn, bool)     // the run is a replay of these turns; nil = it is not
+	Replay   *provider.Cassette                                  // the run is a replay of it; nil = it is not
 
 	mu        sync.Mutex
 	plans     map[string]*loadedPlan
@@ -37,6 +37,7 @@ type Hand struct {
 	templates map[swarm.Hash]prompt.Template
 	ledger    ledger
 	meter     *meter
+	astray    chan struct{} // closed when the replay has left the recording
 }
 
 // A Watcher sees turns while they run, and their outputs when they are on disk. Its methods must not block for long.
@@ -86,6 +87,7 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 		if err = h.awaitMail(ctx, w); err == nil {
 			err = h.makePrompt(w)
 		}
+		h.notice(err)
 	}
 	if err != nil {
 		return h.refuse(ctx, loop, c, err)
@@ -113,6 +115,7 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 	if stop := stops(ctx, err); stop != nil {
 		return flow.Result{}, stop
 	}
+	h.notice(err)
 	return h.conclude(ctx, loop, w, reply, verdicts, err)
 }
 
