@@ -74,10 +74,10 @@ func (a *app) serve(o serveOptions) error {
 	defer s.end()
 	d := &drivers{app: a, home: h, stops: s, driving: map[string]bool{}}
 	s.killing(d.kill)
-	window := api.New(api.Options{Home: h, Dir: dir, Anywhere: a.anywhere, Driver: d})
-	server, err := httpd.Start(httpd.Options{Listen: o.listen, Routes: window, Key: key, TLS: cert, Version: version, Fault: a.complain})
+	d.window = api.New(api.Options{Home: h, Dir: dir, Anywhere: a.anywhere, Driver: d})
+	server, err := httpd.Start(httpd.Options{Listen: o.listen, Routes: d.window, Key: key, TLS: cert, Version: version, Fault: a.complain})
 	if err != nil {
-		window.Close()
+		d.window.Close()
 		return err
 	}
 	if cert == nil { // agents' programs would not know our certificate
@@ -88,7 +88,7 @@ func (a *app) serve(o serveOptions) error {
 		<-s.ctx.Done()
 	}
 	d.wait() // first: what they have to say at the end still gets out
-	window.Close()
+	d.window.Close()
 	if err2 := server.Close(); err == nil {
 		err = err2
 	}
@@ -139,6 +139,7 @@ type drivers struct {
 	app    *app
 	home   *home.Home
 	stops  *stops
+	window *api.API
 	server *httpd.Server // where agents' programs find our tools; nil = each run has a server of its own
 	all    sync.WaitGroup
 
@@ -254,6 +255,7 @@ func (d *drivers) drive(r *run.Run, o run.Options) {
 	o.Server = d.server
 	d.note(r.ID, true)
 	defer d.note(r.ID, false)
+	defer d.window.Heed(r.ID, r.Log())()
 	p, err := r.Drive(d.stops.ctx, o)
 	d.speaking.Lock()
 	defer d.speaking.Unlock()

@@ -81,6 +81,29 @@ func (a *API) Close() {
 	a.hub.close()
 }
 
+// Heed has those who follow a run that this process drives told of everything at once, until stop is called. Logs that others write
+// are only looked at every few moments.
+func (a *API) Heed(id string, log swarm.Log) (stop func()) {
+	wake, off := log.Watch()
+	quit, left := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		for {
+			select {
+			case <-wake:
+				a.hub.nudge(id)
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-left
+		off()
+	}
+}
+
 // document is what can be asked here, as OpenAPI says it.
 //
 //go:embed openapi.json

@@ -60,7 +60,7 @@ func open(t testing.TB, set ...func(*API)) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.driver.server = x.server
+	x.driver.api, x.driver.server = x.api, x.server
 	t.Cleanup(func() {
 		x.driver.stop(swarm.Errorf(swarm.Stopped, "the test is over"))
 		x.driver.all.Wait()
@@ -75,6 +75,7 @@ func open(t testing.TB, set ...func(*API)) *house {
 // A driver drives runs as the program does.
 type driver struct {
 	home   *home.Home
+	api    *API
 	server *httpd.Server
 	ctx    context.Context
 	stop   context.CancelCauseFunc
@@ -115,6 +116,7 @@ func (d *driver) drive(r *run.Run, o run.Options) {
 	o.Server = d.server
 	d.all.Go(func() {
 		defer r.Close()
+		defer d.api.Heed(r.ID, r.Log())()
 		_, _ = r.Drive(d.ctx, o) // its log says how it ended
 	})
 }
@@ -198,6 +200,12 @@ func (h *house) start() string {
 // bare makes a run that is nothing but its log, and gives what writes into it, as another process would.
 func (h *house) bare() (id string, write func(...swarm.Event)) {
 	h.t.Helper()
+	id, _, write = h.log()
+	return id, write
+}
+
+func (h *house) log() (id string, log *sqlite.Log, write func(...swarm.Event)) {
+	h.t.Helper()
 	id = home.NewRunID(time.Now())
 	log, err := sqlite.Create(h.home.RunPath(id))
 	if err != nil {
@@ -213,7 +221,7 @@ func (h *house) bare() (id string, write func(...swarm.Event)) {
 	start, _ := json.Marshal(swarm.RunStart{ID: id, Kind: swarm.PipelineRun, Dir: h.dir, Time: time.Now()})
 	plan, _ := json.Marshal(swarm.Plan{Kind: swarm.PipelineRun, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a", Provider: "sh"}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}})
 	write(swarm.Event{Kind: swarm.RunStarted, Data: start}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: plan})
-	return id, write
+	return id, log, write
 }
 
 func note(text string) swarm.Event {

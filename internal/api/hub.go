@@ -71,6 +71,18 @@ func (h *hub) leave(f *follower) {
 	}
 }
 
+// nudge has the follower of a run look at its log.
+func (h *hub) nudge(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.following[id]; f != nil {
+		select {
+		case f.nudged <- struct{}{}:
+		default: // it has not looked since the last time
+		}
+	}
+}
+
 func (h *hub) close() {
 	h.mu.Lock()
 	h.closed = true
@@ -104,6 +116,7 @@ type follower struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	ended   bool              // the run's own loop said so
+	nudged  chan struct{}     // holds a value when there may be something new
 	agents  map[string]string // of the turns that run
 
 	mu     sync.Mutex
@@ -130,7 +143,7 @@ func follow(h *home.Home, id string) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{look: look, agents: map[string]string{}, speech: map[string]*spoken{}, more: make(chan struct{})}
+	f := &follower{look: look, nudged: make(chan struct{}, 1), agents: map[string]string{}, speech: map[string]*spoken{}, more: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	driven := look.Driven() // asked first: what its driver wrote before it left is in the fold
 	v, err := look.Fold()
@@ -184,21 +197,22 @@ func (f *follower) run() {
 	for {
 		select {
 		case <-wake:
+		case <-f.nudged:
 		case <-tick.C:
 		case <-f.ctx.Done():
 			return
 		}
-		driven := f.look.Driven() // asked first: what its driver wrote before it left is told below
+		left := f.ended && !f.look.Driven() // asked first: what its driver wrote before it left is told below
 		var new []frame
 		err := f.story.Tell(func(m run.Moment) error {
 			new = append(new, f.frame(m))
 			return nil
 		})
-		if f.publish(new, f.ended && !driven, err) {
+		if f.publish(new, left, err) {
 			return
 		}
 		pause := lookTime
-		if len(f.agents) > 0 {
+		if len(f.agents) > 0 || f.ended {
 			pause = listenTime
 		}
 		tick.Reset(pause)

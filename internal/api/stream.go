@@ -49,6 +49,7 @@ type client struct {
 	w          http.ResponseWriter
 	connection *http.ResponseController
 	patience   time.Duration
+	until      time.Time       // it is waited for
 	wants      map[string]bool // kinds; none = all
 
 	begun  bool    // the answer has begun
@@ -221,10 +222,13 @@ func (c *client) begin() error {
 	return c.write(nil)
 }
 
-// write writes within the client's time.
+// write writes within the client's time. That is set anew when half of it is over, not for each of many writes.
 func (c *client) write(wire []byte) error {
-	if err := c.connection.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
-		return err
+	if now := time.Now(); c.until.Sub(now) < c.patience/2 {
+		c.until = now.Add(c.patience)
+		if err := c.connection.SetWriteDeadline(c.until); err != nil {
+			return err
+		}
 	}
 	if _, err := c.w.Write(wire); err != nil {
 		return err
