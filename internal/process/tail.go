@@ -80,12 +80,21 @@ func wholeRunes(b []byte) int {
 	return len(b)
 }
 
+// Ended is what is kept of what a program wrote to standard error, as a text. Where its beginning is missing, a … says so, by which
+// those who look for secrets know that one may have been cut in two.
+func Ended(stderr []byte) string {
+	text := strings.ToValidUTF8(string(stderr), "\uFFFD")
+	if len(stderr) > maxStderr-utf8.UTFMax {
+		return "…" + text
+	}
+	return text
+}
+
 // LastWords are the last lines of what a program wrote to standard error: mostly why it failed.
 func LastWords(stderr []byte) string {
 	const lines, most = 3, 400
 	var last []string
-	text := strings.ToValidUTF8(string(stderr), "\uFFFD")
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(Ended(stderr), "\n") {
 		if line = strings.TrimSpace(line); line != "" {
 			last = append(last, line)
 		}

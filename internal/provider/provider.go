@@ -124,5 +124,17 @@ type Reply struct {
 	Verdicts []swarm.Verdict
 }
 
+// IsCut says that the beginning of the output is missing.
+func (r Reply) IsCut() bool { return r.Bytes > int64(min(len(r.Output), MaxOutput)) }
+
+// Ends are what is kept of what a program wrote to its outputs, with a … where the beginning is missing.
+func (r Reply) Ends() (stdout, stderr string) {
+	stdout = string(r.Output)
+	if r.IsCut() {
+		stdout = "…" + stdout
+	}
+	return stdout, process.Ended(r.Stderr)
+}
+
 // MaxOutput is how much of an output is kept.
 const MaxOutput = swarm.MaxOutput

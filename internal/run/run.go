@@ -250,7 +250,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	tokens := httpd.NewTokens(d.ID)
 	redactor := secret.New(os.Environ(), secretsOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, redactor, d.options.Observer)
-	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Watch: d.streams,
+	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Cut: redactor.Cut, Watch: d.streams,
 		Kept: d.start.From != "", Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes}}
 	if d.options.Replay != nil {
 		d.hand.Replay = d.options.Replay

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"sync"
 
 	"swarm/internal/flow"
@@ -84,8 +85,8 @@ func (s *streams) Delta(c flow.Call, start int, d provider.Delta) {
 	d.File, d.Session = s.redactor.String(d.File), s.redactor.String(d.Session)
 	if d.Tool != nil && !s.redactor.Empty() {
 		clean := *d.Tool
-		clean.ID, clean.Name = s.redactor.String(clean.ID), s.redactor.String(clean.Name)
-		clean.Input, clean.Output = s.redactor.Bytes(clean.Input), s.redactor.String(clean.Output)
+		clean.ID, clean.Name = s.redactor.Cut(clean.ID), s.redactor.Cut(clean.Name)
+		clean.Input, clean.Output = json.RawMessage(s.redactor.Cut(string(clean.Input))), s.redactor.Cut(clean.Output)
 		d.Tool = &clean
 	}
 	s.show(c, t, d)

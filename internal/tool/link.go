@@ -75,7 +75,7 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 	l.why = func() string {
 		select {
 		case <-ended:
-			return lines.told(state, string(p.Stderr().Bytes()))
+			return lines.told(state, process.Ended(p.Stderr().Bytes()))
 		default:
 			return "" // it is still there
 		}

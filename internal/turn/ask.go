@@ -21,7 +21,7 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 			return false, "`approvals: {tools: deny}` in the compose file", nil
 		}
 		a.What, a.Tool = h.clean(a.What), h.clean(a.Tool)
-		if a.Input = h.redact(a.Input); len(a.Input) > maxNoted {
+		if a.Input = json.RawMessage(h.clean(string(a.Input))); len(a.Input) > maxNoted {
 			a.Input = encode(head(string(a.Input)))
 		}
 		seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"swarm"
 	"swarm/internal/flow"
@@ -47,7 +48,7 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 	b := swarm.Batch{Absent: swarm.StartKey(w.c.ID, w.start+1)}
 	var output []byte
 	if end.Status != swarm.CallCut {
-		output = h.redact(reply.Output)
+		output = h.kept(reply)
 		end.Output, end.Bytes = swarm.NoText, reply.Bytes
 		if len(output) > 0 {
 			end.Output, b.Bodies = swarm.HashOf(output), [][]byte{output}
@@ -129,8 +130,22 @@ func (h *Hand) redact(b []byte) []byte {
 	return h.Redact(b)
 }
 
-// clean is a text without secrets.
-func (h *Hand) clean(text string) string { return string(h.redact([]byte(text))) }
+// clean is a text without secrets that somebody may have cut.
+func (h *Hand) clean(text string) string {
+	if h.Cut == nil {
+		return text
+	}
+	return h.Cut(text)
+}
+
+// kept is what is stored of what a turn said. Of a long text it is the end, which may begin in the middle of a secret.
+func (h *Hand) kept(reply provider.Reply) []byte {
+	if !reply.IsCut() {
+		return h.redact(reply.Output)
+	}
+	end, _ := reply.Ends()
+	return []byte(strings.TrimPrefix(h.clean(end), "…"))
+}
 
 func (h *Hand) settle(turn string, u swarm.Usage) {
 	h.mu.Lock()

@@ -26,7 +26,7 @@ func (h *Hand) examine(ctx context.Context, w *work, output []byte) []swarm.Verd
 		}
 		v := swarm.Verdict{Part: name, OK: true}
 		if err := look(); err != nil {
-			v.OK, v.Reason = false, string(h.redact([]byte(clip(err.Error()))))
+			v.OK, v.Reason = false, clip(h.clean(err.Error()))
 		}
 		verdicts = append(verdicts, v)
 	}
@@ -176,7 +176,8 @@ func (h *Hand) commandEndsWell(ctx context.Context, w *work, command string) err
 	if err == nil {
 		return nil
 	}
-	said := strings.TrimSpace(lastLines(string(reply.Output), 20) + "\n" + lastLines(string(reply.Stderr), 20))
+	output, stderr := reply.Ends()
+	said := strings.TrimSpace(lastLines(output, 20) + "\n" + lastLines(stderr, 20))
 	if said != "" {
 		said = "\n" + said
 	}

@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"testing"
 	"unicode/utf8"
+
+	"swarm"
+	"swarm/internal/secret"
 )
 
 func TestExpectedFiles(t *testing.T) {
@@ -69,5 +72,26 @@ func TestReasonsStayShort(t *testing.T) {
 	}
 	if short := long[:maxReason]; clip(short) != short {
 		t.Error("a short one was changed")
+	}
+}
+
+// What is too long is cut when no secret is left in it: half of one nobody would find.
+func TestReasonsHoldNoHalfOfASecret(t *testing.T) {
+	hide := secret.New([]string{"API_KEY=sk-canary-0123456789"}, nil)
+	h := &Hand{Redact: hide.Bytes, Cut: hide.Cut}
+	for i := range 200 {
+		before := maxReason/8 - 100 + i%100 // about where the first part ends
+		if i >= 100 {
+			before += maxReason // and where the last one begins
+		}
+		pattern := strings.Repeat("x", before) + "sk-canary-0123456789" + strings.Repeat("y", 2*maxReason-before)
+		w := &work{agent: &swarm.Agent{}, task: &swarm.Task{Expect: &swarm.Expect{Matches: pattern}}}
+		verdicts := h.examine(t.Context(), w, nil)
+		if len(verdicts) != 1 || verdicts[0].OK {
+			t.Fatalf("%+v", verdicts)
+		}
+		if why := verdicts[0].Reason; strings.Contains(why, "sk-can") || strings.Contains(why, "456789") {
+			t.Fatalf("after %d bytes: %s", before, why)
+		}
 	}
 }

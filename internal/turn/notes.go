@@ -56,7 +56,7 @@ func (n *notes) end() {
 }
 
 func (n *notes) note(u swarm.ToolUse) {
-	u.ID, u.Name, u.Input = n.hand.clean(u.ID), n.hand.clean(u.Name), n.hand.redact(u.Input)
+	u.ID, u.Name, u.Input = n.hand.clean(u.ID), n.hand.clean(u.Name), json.RawMessage(n.hand.clean(string(u.Input)))
 	if len(u.Input) > maxNoted || len(u.Input) > 0 && !json.Valid(u.Input) {
 		u.Input = encode(head(string(u.Input)))
 	}

@@ -2,6 +2,8 @@ package turn_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,7 +20,7 @@ func (b *team) secretive(agent string, iteration int, a liveAgent) {
 	b.Helper()
 	h := b.hand(a)
 	hide := secret.New([]string{"API_KEY=" + canary}, nil)
-	h.Redact = hide.Bytes
+	h.Redact, h.Cut = hide.Bytes, hide.Cut
 	_, err := h.Do(b.Context(), "root", ask(agent, iteration, 1))
 	b.check(err)
 }
@@ -77,4 +79,40 @@ func TestNamesHoldNoSecret(t *testing.T) {
 		}
 		return provider.Reply{}, nil
 	})
+}
+
+// Of what a program says the end is kept. Wherever that cuts a secret in two, no half of it is stored.
+func TestNoHalfOfASecretIsStored(t *testing.T) {
+	p, err := provider.Open(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"sh", "-c", "cat out; cat err >&2; exit 3"}}, provider.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	// says has a file end with so many bytes after all but a few of the secret.
+	says := func(file string, kept, cut int, with string) {
+		text := strings.Repeat("x", 600) + canary + strings.Repeat(with, kept-(len(canary)-cut)-len("end")) + "end"
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, cut := range []int{1, 2, 7, len(canary) - 5} {
+		for kept, with := range map[int]string{400: "y", 8 << 10: "\n"} { // the last words, and what is kept to find them in
+			b := newTeam(t, "command", swarm.Approvals{})
+			says("out", swarm.MaxOutput, cut, "z")
+			says("err", kept, cut, with)
+			b.secretive("coder", 1, func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+				r.Dir = dir
+				return p.Turn(ctx, r, live)
+			})
+			all := b.stored()
+			if !strings.Contains(all, "exit status 3") || !strings.Contains(all, "zzzend") {
+				t.Fatalf("the program did not do its part:\n%.2000s", all)
+			}
+			for i := 0; i+5 <= len(canary); i++ {
+				if piece := canary[i : i+5]; strings.Contains(all, piece) {
+					t.Fatalf("%d bytes cut off before %d: %s is stored", cut, kept, piece)
+				}
+			}
+		}
+	}
 }

@@ -24,6 +24,7 @@ type Hand struct {
 	Dir      string                                              // where the run was started
 	Provider func(swarm.ProviderSpec) (provider.Provider, error) // is asked once for each
 	Redact   func([]byte) []byte                                 // takes secrets out of what is stored; nil = there are none
+	Cut      func(string) string                                 // the same for what was cut already, where a … stands; nil = there are none
 	Watch    Watcher                                             // nil = nobody
 	Kept     bool                                                // the run tries another one again and keeps some of its turns
 	Office   *office.Office                                      // what agents do to the run; nil = they do not

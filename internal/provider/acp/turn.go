@@ -165,7 +165,7 @@ func (t *turn) use(u update) {
 		text = plain(u.Output)
 	}
 	if text != "" {
-		x.output = head(text)
+		x.output = head(t.hide.String(text))
 	}
 	over := u.Status == "completed" || u.Status == "failed"
 	if !x.shown && (over || u.Status == "in_progress" || u.Kind == "tool_call_update" && !blank(x.input)) {
@@ -194,7 +194,7 @@ func (t *turn) find(id string) *tool {
 // done shows the end of a tool.
 func (t *turn) done(id string, x *tool, failed bool) {
 	delete(t.tools, id)
-	t.show(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: x.name, Output: t.hide.String(x.output), Failed: failed}})
+	t.show(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: x.name, Output: x.output, Failed: failed}})
 	if !failed {
 		for _, path := range x.files {
 			t.changed(path)
@@ -277,10 +277,10 @@ func (t *turn) reply(g *guest) provider.Reply {
 }
 
 func (t *turn) shownInput(input json.RawMessage) json.RawMessage {
-	if len(input) <= maxShown {
-		return t.hide.Bytes(input)
+	if input = t.hide.Bytes(input); len(input) <= maxShown {
+		return input
 	}
-	b, _ := json.Marshal(t.hide.String(head(string(input)))) // a text can always be written
+	b, _ := json.Marshal(head(string(input))) // a text can always be written
 	return b
 }
 
