@@ -222,6 +222,7 @@ var house = map[string]room{
 		"swarm/internal/run":      "runs are started, resumed and spoken to",
 		"swarm/internal/line":     "who is always there: the agent that tells a person",
 		"swarm/internal/session":  "conversations",
+		"swarm/internal/tool":     "whether what tools need is there",
 		"swarm/internal/api":      "`swarm serve`",
 		"swarm/internal/mail":     "what a person writes to an agent",
 		"swarm/internal/office":   "and what comes of it",

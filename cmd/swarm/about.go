@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"swarm/internal/project"
 	"swarm/internal/provider"
 	"swarm/internal/term"
+	"swarm/internal/tool"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -175,7 +177,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look whether everything that swarm needs is there",
-		Long:  "Look at the state folder, git, the compose file and its providers, and say what is missing and what to do about it.\nProviders that no agent of the file works with are looked at too, and may be missing. Exits with 2 when something that is needed is missing.",
+		Long:  "Look at the state folder, git, the compose file, its providers and its tool servers, and say what is missing and what to do about it.\nProviders that no agent of the file works with are looked at too, and may be missing: -- is needed here, .. is not.\nExits with 2 when something that is needed is missing.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all := a.examine(cmd.Context(), &src)
@@ -189,8 +191,11 @@ func (a *app) doctorCommand() *cobra.Command {
 			}
 			for _, x := range all {
 				mark := "ok"
-				if x.Problem != "" {
+				switch {
+				case x.Problem != "" && x.Needed:
 					mark = "--"
+				case x.Problem != "":
+					mark = ".."
 				}
 				fmt.Fprintf(a.stdout, "%s  %-22s %s\n", mark, x.What, term.Escape(strings.TrimSpace(x.Found+" "+x.Problem)))
 				if x.Hint != "" {
@@ -243,7 +248,8 @@ func (a *app) examine(ctx context.Context, src *source) []finding {
 	if err != nil {
 		return append(all, append(file, bad("folder", true, err))...)
 	}
-	return append(append(all, file...), examineProviders(ctx, b, dir)...)
+	all = append(append(all, file...), examineProviders(ctx, b, dir)...)
+	return append(all, examineServers(b, dir)...)
 }
 
 // examineFile looks at the compose file, and reads it if it can be read.
@@ -281,6 +287,20 @@ func examineProviders(ctx context.Context, b *compose.Bundle, dir string) []find
 		looking.Go(func() { all[i] = examineProvider(ctx, spec, b, dir, i < used) })
 	}
 	looking.Wait()
+	return all
+}
+
+// examineServers looks at the tool servers of the file. None is started.
+func examineServers(b *compose.Bundle, dir string) (all []finding) {
+	for _, s := range b.Settings.MCP {
+		what := "tool server " + s.Name
+		used := slices.ContainsFunc(b.Plan.Servers, func(used swarm.ToolServer) bool { return used.Name == s.Name })
+		f := finding{What: what, Found: cmp.Or(s.URL, strings.Join(s.Command, " ")), Needed: used}
+		if err := tool.Ready(swarm.ToolServer(s), tool.ServerOptions{Dir: dir}); err != nil {
+			f = bad(what, used, err)
+		}
+		all = append(all, f)
+	}
 	return all
 }
 

@@ -190,7 +190,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 		return session.Team{}, o, err
 	}
 	a.warn(b.Warnings)
-	if err := checkProviders(&b.Plan, b.Bodies, o.Dir); err != nil {
+	if err := ready(b, o.Dir, a.patience()); err != nil {
 		return session.Team{}, o, err
 	}
 	t := session.Team{Agents: b.Plan.Agents, Providers: b.Plan.Providers, Edges: b.Plan.Edges, Servers: b.Plan.Servers, Approvals: b.Plan.Approvals, Bodies: b.Bodies, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout,

@@ -11,11 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
-	"swarm/internal/agents"
 	"swarm/internal/compose"
 	"swarm/internal/home"
 	"swarm/internal/project"
-	"swarm/internal/provider"
 	"swarm/internal/run"
 	"swarm/internal/term"
 )
@@ -193,6 +191,7 @@ type begin struct {
 	from           string        // the run that this one tries again
 	kept           []swarm.Event // and what it keeps of it
 	quiet          bool          // only the last task's output is printed
+	patience       patience      // zero = nobody looks
 }
 
 // begin starts a run and drives it to its end.
@@ -201,6 +200,7 @@ func (a *app) begin(b begin) error {
 	if err != nil {
 		return err
 	}
+	b.patience = a.patience()
 	o, err := b.options()
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (b *begin) options() (o run.Options, err error) {
 		o.Replay, err = openCassette(b.replay)
 		return o, err
 	}
-	return o, checkProviders(&b.bundle.Plan, b.bundle.Bodies, b.dir)
+	return o, ready(b.bundle, b.dir, b.patience)
 }
 
 // start makes the run.
@@ -243,41 +243,4 @@ func (b *begin) start(ctx context.Context, h *home.Home) (*run.Run, error) {
 	p := &b.bundle.Plan
 	return run.Start(ctx, h, swarm.RunStart{Kind: p.Kind, Name: p.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
 		Replay: b.replay != "", From: b.from, Time: time.Now()}, p, b.bundle.Bodies, b.kept...)
-}
-
-// checkProviders finds out before anything starts whether the agents could be reached, in the way that the plan asks for.
-func checkProviders(p *swarm.Plan, bodies [][]byte, dir string) error {
-	for _, t := range p.Tasks {
-		if t.Desk {
-			return swarm.Errorf(swarm.BadInput, "the task %q wants a desk, and this version has none to give", t.Name).WithHint("leave `desk` out: the agent then gets its prompt on standard input")
-		}
-	}
-	for _, spec := range p.Providers {
-		reached, err := agents.Open(spec, providerOptions(spec, bodies, dir))
-		if err != nil {
-			return err
-		}
-		c, ok := reached.(provider.Checker)
-		if !ok {
-			continue
-		}
-		if health := c.Check(context.Background()); health.Problem != "" {
-			kind := swarm.NotFound
-			if health.Signed == "no" {
-				kind = swarm.NotSignedIn
-			}
-			return &swarm.Error{Kind: kind, Msg: health.Problem, Hint: health.Hint}
-		}
-	}
-	return nil
-}
-
-func providerOptions(spec swarm.ProviderSpec, bodies [][]byte, dir string) provider.Options {
-	opt := provider.Options{Dir: dir}
-	for _, b := range bodies {
-		if spec.Script != "" && swarm.HashOf(b) == spec.Script {
-			opt.Script = b
-		}
-	}
-	return opt
 }

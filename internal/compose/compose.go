@@ -42,6 +42,7 @@ type Bundle struct {
 	Bodies   [][]byte       // the texts that the plan names by their hash
 	Warnings []*swarm.Error // of the kinds Warning and Notice
 	Settings Settings
+	Places   Places // in the file
 }
 
 // The kinds of warnings. Nothing is wrong with the file, but perhaps with what it says.
@@ -70,7 +71,7 @@ func Compile(o Options) (*Bundle, error) {
 			return nil, c.firstError()
 		}
 	}
-	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings()}, nil
+	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings(), Places: c.places(sel)}, nil
 }
 
 // ReadSettings reads the settings alone: it needs no prompts, no provider and no selection.

@@ -59,7 +59,7 @@ func CompileSingle(o Options, s Single) (*Bundle, error) {
 		return nil, c.offFile(c.firstError())
 	}
 	p.Name = s.Task
-	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings()}, nil
+	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings(), Places: c.places(sel)}, nil
 }
 
 // offFile takes the file off an error that has no line: what is wrong was not written there.

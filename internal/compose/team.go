@@ -21,7 +21,7 @@ func CompileTeam(o Options) (*Bundle, error) {
 		}
 	}
 	here := &yaml.Node{Kind: yaml.ScalarNode}
-	if !c.file.Agents.given() {
+	if len(c.file.Agents.entries) == 0 {
 		c.file.Agents = named[agentKeys]{at: at{here}}
 		for _, name := range c.namesOfTeam() {
 			c.file.Agents.entries = append(c.file.Agents.entries, entry[agentKeys]{key: &yaml.Node{Kind: yaml.ScalarNode, Value: name}, name: name})
@@ -44,7 +44,7 @@ func CompileTeam(o Options) (*Bundle, error) {
 		return nil, c.offFile(c.firstError())
 	}
 	p.Kind = swarm.LineRun
-	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings()}, nil
+	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings(), Places: c.places(sel)}, nil
 }
 
 func (c *compiler) namesOfTeam() (names []string) {

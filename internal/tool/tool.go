@@ -87,24 +87,39 @@ func Open(o Options) (*Box, error) {
 // special are folders of the system in which reading is more than reading.
 var special = []string{"/proc", "/sys", "/dev"}
 
-func (b *Box) findRoot() error {
-	root := filepath.Clean(b.o.Root)
+// CheckRoot says what keeps a folder from being the one that an agent's tools may touch.
+func CheckRoot(root, agent string) error {
+	_, err := realRoot(root, agent)
+	return err
+}
+
+// realRoot is the folder without links.
+func realRoot(root, agent string) (string, error) {
 	info, err := os.Stat(root)
 	switch {
-	case !filepath.IsAbs(b.o.Root):
-		return swarm.Errorf(swarm.BadInput, "the root of %q is not an absolute path", b.o.Agent)
-	case err != nil || !info.IsDir():
-		return swarm.Errorf(swarm.NotFound, "the folder %s, which the tools of %q may touch, is not there", root, b.o.Agent).
-			WithHint("make it, or correct `root`")
+	case !filepath.IsAbs(root):
+		return "", swarm.Errorf(swarm.BadInput, "the root of %q is not an absolute path", agent)
+	case err == nil && !info.IsDir():
+		return "", swarm.Errorf(swarm.BadInput, "%s, which the tools of %q may touch, is not a folder", root, agent).WithHint("write the folder that it is in")
+	case err != nil:
+		return "", swarm.Errorf(swarm.NotFound, "the folder %s, which the tools of %q may touch, is not there", root, agent).WithHint("make it, or correct `root`")
 	}
-	if b.real, err = filepath.EvalSymlinks(root); err != nil {
-		b.real = root
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		real = root
 	}
-	if b.real == "/" || slices.ContainsFunc(special, func(s string) bool { return within(s, b.real) }) {
-		return swarm.Errorf(swarm.BadInput, "%s cannot be the folder of an agent: the keys of every program lie open in it", root).
+	if real == "/" || slices.ContainsFunc(special, func(s string) bool { return within(s, real) }) {
+		return "", swarm.Errorf(swarm.BadInput, "%s cannot be the folder of an agent: the keys of every program lie open in it", root).
 			WithHint("write a folder for its work: root: .")
 	}
-	b.o.Root = root
+	return real, nil
+}
+
+func (b *Box) findRoot() (err error) {
+	if b.real, err = realRoot(filepath.Clean(b.o.Root), b.o.Agent); err != nil {
+		return err
+	}
+	b.o.Root = filepath.Clean(b.o.Root)
 	hidden := b.o.Hidden
 	b.o.Hidden = nil
 	for _, folder := range hidden {

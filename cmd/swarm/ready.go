@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"swarm"
+	"swarm/internal/agents"
+	"swarm/internal/compose"
+	"swarm/internal/provider"
+	"swarm/internal/tool"
+)
+
+// ready finds out before anything starts whether the agents could be reached and could work, in the way that the plan asks for.
+func ready(b *compose.Bundle, dir string, p patience) error {
+	for _, t := range b.Plan.Tasks {
+		if t.Desk {
+			return swarm.Errorf(swarm.BadInput, "the task %q wants a desk, and this version has none to give", t.Name).WithHint("leave `desk` out: the agent then gets its prompt on standard input")
+		}
+	}
+	for _, a := range b.Plan.Agents {
+		if a.Root == "" {
+			continue
+		}
+		name := a.Name
+		if a.Base != "" {
+			name = a.Base
+		}
+		if err := tool.CheckRoot(a.Root, name); err != nil {
+			return blamed(b.Places.Roots[name], err)
+		}
+	}
+	for _, s := range b.Plan.Servers {
+		if err := tool.Ready(s, tool.ServerOptions{Dir: dir}); err != nil {
+			return blamed(b.Places.Servers[s.Name], err)
+		}
+	}
+	return readyProviders(b, dir, p)
+}
+
+func blamed(at compose.Place, err error) error {
+	var e *swarm.Error
+	if errors.As(err, &e) {
+		at.Blame(e)
+	}
+	return err
+}
+
+// readyProviders looks at all providers at once: some are programs that take a second to say who they are.
+func readyProviders(b *compose.Bundle, dir string, p patience) error {
+	specs := b.Plan.Providers
+	found := make([]error, len(specs))
+	var looking sync.WaitGroup
+	open := newOpen(specs)
+	for i, spec := range specs {
+		looking.Go(func() {
+			found[i] = readyProvider(b, spec, dir)
+			open.done(spec.Name)
+		})
+	}
+	if p.say != nil {
+		t := time.AfterFunc(p.after, func() { p.say(open.names()) })
+		defer t.Stop()
+	}
+	looking.Wait()
+	for _, err := range found {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readyProvider(b *compose.Bundle, spec swarm.ProviderSpec, dir string) error {
+	at := b.Places.Providers[spec.Name]
+	reached, err := agents.Open(spec, providerOptions(spec, b.Bodies, dir))
+	if err != nil {
+		return blamed(at, err)
+	}
+	c, ok := reached.(provider.Checker)
+	if !ok {
+		return nil
+	}
+	health := c.Check(context.Background())
+	if health.Problem == "" {
+		return nil
+	}
+	e := &swarm.Error{Kind: swarm.NotFound, Msg: health.Problem, Hint: health.Hint}
+	if health.Signed == "no" {
+		e.Kind = swarm.NotSignedIn
+	}
+	if who := fmt.Sprintf("the provider %q", spec.Name); !strings.Contains(e.Msg, who) {
+		e.Msg = who + whoWorksWith(&b.Plan, spec.Name) + ": " + e.Msg
+	}
+	return at.Blame(e)
+}
+
+// whoWorksWith names the agents that a provider is needed for.
+func whoWorksWith(p *swarm.Plan, provider string) string {
+	const most = 3
+	var names []string
+	for _, a := range p.Agents {
+		if a.Provider == provider {
+			names = append(names, "@"+a.Name)
+		}
+	}
+	switch more := len(names) - most; {
+	case len(names) == 0:
+		return ""
+	case more > 0:
+		names = append(names[:most], fmt.Sprintf("%d more", more))
+	}
+	return " of " + strings.Join(names, ", ")
+}
+
+// open are the providers that have not answered yet, in the plan's order.
+type open struct {
+	mu    sync.Mutex
+	order []swarm.ProviderSpec
+	gone  map[string]bool
+}
+
+func newOpen(specs []swarm.ProviderSpec) *open { return &open{order: specs, gone: map[string]bool{}} }
+
+func (o *open) done(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.gone[name] = true
+}
+
+func (o *open) names() (names []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, spec := range o.order {
+		if !o.gone[spec.Name] {
+			names = append(names, spec.Name)
+		}
+	}
+	return names
+}
+
+// patience says whom a run waits for before it begins, to whoever would else look at nothing.
+type patience struct {
+	after time.Duration
+	say   func(names []string) // nil = nobody looks
+}
+
+func (a *app) patience() patience {
+	p := patience{after: time.Second}
+	if a.onTerminal() {
+		p.after = 200 * time.Millisecond
+	}
+	if !a.json {
+		p.say = func(names []string) {
+			if len(names) > 0 {
+				fmt.Fprintf(a.stderr, "looking for %s …\n", strings.Join(names, ", "))
+			}
+		}
+	}
+	return p
+}
+
+func providerOptions(spec swarm.ProviderSpec, bodies [][]byte, dir string) provider.Options {
+	opt := provider.Options{Dir: dir}
+	for _, b := range bodies {
+		if spec.Script != "" && swarm.HashOf(b) == spec.Script {
+			opt.Script = b
+		}
+	}
+	return opt
+}

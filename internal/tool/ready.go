@@ -1,0 +1,52 @@
+package tool
+
+import (
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/secret"
+)
+
+// Ready says what keeps a server from being started or reached, as far as that can be known without doing it: a program that is
+// not there, a variable that is not set.
+func Ready(spec swarm.ToolServer, o ServerOptions) error {
+	s := server{ToolServer: spec, o: o}
+	if spec.URL != "" {
+		_, err := s.header()
+		return err
+	}
+	environ, err := process.NewEnvironment(o.Environ, nil)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
+		if variable, ok := secret.Reference(spec.Env[name]); ok {
+			if _, set := environ.Lookup(variable); !set {
+				return s.unset(variable)
+			}
+		}
+	}
+	if _, err := s.program(); err != nil {
+		return swarm.Errorf(swarm.NotFound, "the tool server %q cannot start: %s", s.Name, notRun(s.Command[0], err)).
+			WithHint("install it, or correct its command under tools.mcp")
+	}
+	return nil
+}
+
+// program is where the server's program is. A path is taken from the folder that it works in.
+func (s *server) program() (string, error) {
+	name := s.Command[0]
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		name = filepath.Join(s.o.Dir, name)
+	}
+	return exec.LookPath(name)
+}
+
+func (s *server) unset(variable string) error {
+	return swarm.Errorf(swarm.NotSignedIn, "the tool server %q needs %s, which is not set", s.Name, variable).WithHint("export %s=…", variable)
+}
