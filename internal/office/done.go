@@ -106,7 +106,7 @@ func (s *Seat) Urgent() ([]mail.Item, error) {
 	var all []mail.Item
 	for err == nil && urgent > s.upto() {
 		var items []mail.Item
-		if items, _, err = o.unread(s.Agent, s.upto(), mostMail); err == nil && len(items) > 0 {
+		if items, _, err = o.unread(s.Agent, s.upto(), mostMail, shownBytes); err == nil && len(items) > 0 {
 			all = append(all, items...)
 			s.show(items)
 		}

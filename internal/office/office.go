@@ -12,6 +12,7 @@ package office
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,9 @@ const (
 	shownMail  = 20       // envelopes, when nobody says how many
 	mostMail   = 100      // envelopes
 	shownBytes = 64 << 10 // of JSON; one envelope is always shown, however large it is
+
+	urgentMail  = 1000    // envelopes, when one of them is urgent
+	urgentBytes = 1 << 20 // of JSON, then
 )
 
 const page = 1000 // events that are read at once
@@ -55,14 +59,31 @@ func (o *Office) Cursor(agent string) (int64, error) {
 }
 
 // Unread is the agent's mail after a number, oldest first, as much as a prompt should hold: at most max envelopes and 64 KB, but
-// always one if there is any.
+// always one if there is any. What is urgent does not wait behind a full inbox: then there are more, up to it.
 func (o *Office) Unread(agent string, after int64, max int) ([]mail.Item, error) {
-	items, _, err := o.unread(agent, after, max)
-	return items, err
+	items, more, err := o.unread(agent, after, max, shownBytes)
+	if err != nil || !more || max < mostMail {
+		return items, err
+	}
+	o.mu.Lock()
+	err = o.follow()
+	var urgent int64
+	if err == nil {
+		urgent = o.agent(agent).urgent
+	}
+	o.mu.Unlock()
+	if err != nil || urgent <= items[len(items)-1].Seq {
+		return items, err
+	}
+	longer, _, err := o.unread(agent, after, urgentMail, urgentBytes)
+	if err != nil || longer[len(longer)-1].Seq < urgent {
+		return items, err // it is too far behind
+	}
+	return slices.DeleteFunc(longer, func(i mail.Item) bool { return i.Seq > urgent }), nil
 }
 
-// unread also says whether there is more.
-func (o *Office) unread(agent string, after int64, max int) (items []mail.Item, more bool, err error) {
+// unread is at most max envelopes, and no more of them than have room; it also says whether there are more.
+func (o *Office) unread(agent string, after int64, max, room int) (items []mail.Item, more bool, err error) {
 	bytes := 0
 	for {
 		events, err := o.Log.Read(after, min(max, mostMail)+1, swarm.ToAgent(agent))
@@ -75,7 +96,7 @@ func (o *Office) unread(agent string, after int64, max int) (items []mail.Item, 
 				continue
 			}
 			bytes += len(e.Data)
-			if len(items) >= max || len(items) > 0 && bytes > shownBytes {
+			if len(items) >= max || len(items) > 0 && bytes > room {
 				return items, true, nil
 			}
 			item := mail.Item{Seq: e.Seq}

@@ -231,7 +231,7 @@ func readInbox(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
 	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	items, more, err := s.office.unread(s.Agent, s.upto(), int(most))
+	items, more, err := s.office.unread(s.Agent, s.upto(), int(most), shownBytes)
 	if err != nil {
 		return nil, err
 	}

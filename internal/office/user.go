@@ -102,13 +102,13 @@ func (o *Office) UserMail(max int) (items []mail.Item, more bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	return o.unread(swarm.User, from, max)
+	return o.unread(swarm.User, from, max, shownBytes)
 }
 
 // All calls fn with everything that ever came for the person, oldest first.
 func (o *Office) All(fn func(mail.Item)) error {
 	for after := int64(0); ; {
-		items, _, err := o.unread(swarm.User, after, mostMail)
+		items, _, err := o.unread(swarm.User, after, mostMail, shownBytes)
 		if err != nil || len(items) == 0 {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -133,6 +134,37 @@ func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 	}
 	if in := seat.Leave(); in.Upto != seqs[3] {
 		t.Errorf("the turn has seen mail up to %d, want %d", in.Upto, seqs[3])
+	}
+}
+
+// What is urgent stands in the next prompt, even behind more mail than a prompt should hold.
+func TestUrgentMailDoesNotWaitBehindAFullInbox(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Run: "r1", Log: log}
+	planner := starts(t, o, "planner", "planner/1/1")
+	send := func(n int) {
+		for i := range n {
+			call[Sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"m","id":"%d-%d"}`, n, i))
+		}
+	}
+	send(150)
+	if items, err := o.Unread("coder", 0, 100); err != nil || len(items) != 100 {
+		t.Fatalf("%d envelopes, %v", len(items), err)
+	}
+	sent, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "stop", Urgent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(20)
+	items, err := o.Unread("coder", 0, 100)
+	if err != nil || len(items) != 151 || items[150].Seq != sent.Seq {
+		t.Errorf("%d envelopes, %v", len(items), err)
+	}
+	if items, err := o.Unread("coder", sent.Seq, 100); err != nil || len(items) != 20 {
+		t.Errorf("afterwards: %d envelopes, %v", len(items), err)
+	}
+	if items, err := o.Unread("coder", 0, 10); err != nil || len(items) != 10 {
+		t.Errorf("who asks for 10 gets %d, %v", len(items), err)
 	}
 }
 
