@@ -129,10 +129,8 @@ func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply,
 	switch {
 	case cut:
 		return reply, CutError(ctx)
-	case status.Signaled():
-		return reply, swarm.Errorf(swarm.Crashed, "ended by signal %d (%v)%s", int(status.Signal()), status.Signal(), process.LastWords(reply.Stderr))
 	case reply.Exit != 0:
-		return reply, swarm.Errorf(swarm.Exited, "exit status %d%s", reply.Exit, process.LastWords(reply.Stderr))
+		return reply, Ended("", status, process.LastWords(reply.Stderr))
 	}
 	return reply, nil
 }
@@ -235,6 +233,9 @@ func (c *command) startError(dir string, err error) error {
 	return &swarm.Error{Kind: swarm.Other, Msg: "the program " + c.argv[0] + " could not be started", Err: err}
 }
 
+// MoreTime is what to do about a turn that has taken too long.
+const MoreTime = "give the task more with `timeout`, or see in `swarm logs` what it was busy with"
+
 // CutError is the error of a turn whose context has ended.
 func CutError(ctx context.Context) error {
 	cause := context.Cause(ctx)
@@ -244,7 +245,7 @@ func CutError(ctx context.Context) error {
 	}
 	switch kind := swarm.KindOf(cause); kind {
 	case swarm.TimedOut:
-		return &swarm.Error{Kind: kind, Msg: "it took longer than it may"}
+		return &swarm.Error{Kind: kind, Msg: "it took longer than it may", Hint: MoreTime}
 	case swarm.CutByCancel:
 		return &swarm.Error{Kind: kind, Msg: "it was cancelled"}
 	default:

@@ -272,16 +272,19 @@ func TestHowProgramsEnd(t *testing.T) {
 		kind swarm.ErrorKind
 		msg  string
 		exit int
+		hint string
 	}{
-		{"echo so; exit 3", swarm.Exited, "exit status 3", 3},
-		{"echo so; echo one >&2; echo >&2; echo two >&2; exit 1", swarm.Exited, "exit status 1: one | two", 1},
-		{"echo so; for i in 1 2 3 4; do echo $i >&2; done; exit 1", swarm.Exited, "exit status 1: 2 | 3 | 4", 1},
-		{"echo so; kill -SEGV $$", swarm.Crashed, "ended by signal 11 (segmentation fault)", 139},
-		{"echo so; echo oh >&2; kill -KILL $$", swarm.Crashed, "ended by signal 9 (killed): oh", 137},
+		{"echo so; exit 3", swarm.Exited, "exit status 3", 3, "swarm logs"},
+		{"echo so; exit 137", swarm.Exited, "exit status 137", 137, "no memory"},
+		{"echo so; no-such-program 2>/dev/null", swarm.Exited, "exit status 127", 127, "not there"},
+		{"echo so; echo one >&2; echo >&2; echo two >&2; exit 1", swarm.Exited, "exit status 1: one | two", 1, "swarm logs"},
+		{"echo so; for i in 1 2 3 4; do echo $i >&2; done; exit 1", swarm.Exited, "exit status 1: 2 | 3 | 4", 1, "swarm logs"},
+		{"echo so; kill -SEGV $$", swarm.Crashed, "ended by signal 11 (segmentation fault)", 139, "the program broke"},
+		{"echo so; echo oh >&2; kill -KILL $$", swarm.Crashed, "ended by signal 9 (killed): oh", 137, "no memory"},
 	} {
 		reply, err := shell(t, c.line).Turn(t.Context(), request(t, ""), nil)
-		if e := wantKind(t, err, c.kind); e.Msg != c.msg {
-			t.Errorf("%s: %q, want %q", c.line, e.Msg, c.msg)
+		if e := wantKind(t, err, c.kind); e.Msg != c.msg || !strings.Contains(e.Hint, c.hint) {
+			t.Errorf("%s: %q (%s), want %q (%s)", c.line, e.Msg, e.Hint, c.msg, c.hint)
 		}
 		if reply.Exit != c.exit || string(reply.Output) != "so\n" {
 			t.Errorf("%s: exit %d, output %q", c.line, reply.Exit, reply.Output)

@@ -221,9 +221,9 @@ func TestMisbehaviour(t *testing.T) {
 		says         string // of the error; of the output when there is none
 		hint         string
 	}{
-		"dies":               {"good", "die 3", swarm.Exited, "exit status 3: last words", ""},
-		"is killed":          {"good", "die 9", swarm.Crashed, "ended by signal 9 (killed)", ""},
-		"exits 137":          {"good", "die 137", swarm.Crashed, "exit status 137: last words", ""},
+		"dies":               {"good", "die 3", swarm.Exited, "exit status 3: last words", "swarm logs"},
+		"is killed":          {"good", "die 9", swarm.Crashed, "ended by signal 9 (killed)", "no memory"},
+		"exits 137":          {"good", "die 137", swarm.Exited, "exit status 137: last words", "no memory"},
 		"just ends":          {"good", "die 0", swarm.NoResult, "it ended in the middle of its turn: last words", "Agent Client Protocol"},
 		"half a line":        {"half", "", swarm.NoResult, "it ended in the middle of its turn", "Agent Client Protocol"},
 		"a line of 1 GB":     {"flood", "", swarm.Protocol, "it said a line of more than 8 MB", "Agent Client Protocol"},

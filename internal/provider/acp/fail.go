@@ -62,14 +62,9 @@ func (g *guest) explain(err error, stderr []byte) error {
 func (g *guest) gone(stderr []byte) *swarm.Error {
 	last := process.LastWords(stderr)
 	status := g.state.Sys().(syscall.WaitStatus)
-	switch {
-	case status.Signaled():
-		return swarm.Errorf(swarm.Crashed, "ended by signal %d (%v)%s", int(status.Signal()), status.Signal(), last)
-	case status.ExitStatus() > 128:
-		return swarm.Errorf(swarm.Crashed, "exit status %d%s", status.ExitStatus(), last)
-	case status.ExitStatus() != 0:
-		e := swarm.Errorf(swarm.Exited, "exit status %d%s", status.ExitStatus(), last)
-		if kind, hint := g.classify(0, string(stderr)); kind != "" {
+	if status.Signaled() || status.ExitStatus() != 0 {
+		e := provider.Ended("", status, last)
+		if kind, hint := g.classify(0, string(stderr)); kind != "" && e.Kind == swarm.Exited {
 			e.Kind, e.Hint = kind, hint
 		}
 		return e

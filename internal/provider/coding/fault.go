@@ -3,6 +3,7 @@ package coding
 import (
 	"fmt"
 	"strings"
+	"syscall"
 
 	"swarm"
 	"swarm/internal/provider"
@@ -30,15 +31,15 @@ func (t *turn) blamed(status int, text string) *swarm.Error {
 	return swarm.Errorf(swarm.NoResult, "%s", said).WithHint(tryAgain)
 }
 
-// exited is the error of a program that ended with another code than 0 and said nothing in its stream.
-func (t *turn) exited(code int) *swarm.Error {
+// exited is the error of a program that has not ended well and said nothing in its stream.
+func (t *turn) exited(status syscall.WaitStatus) *swarm.Error {
 	if t.request.Session != "" && t.facts.forgot != "" && strings.Contains(string(t.stderr.Bytes()), t.facts.forgot) {
 		t.forgotten()
 		return t.fault
 	}
 	words := t.lastWords()
-	err := swarm.Errorf(swarm.Exited, "%s ended with exit status %d%s", t.facts.title, code, words)
-	if blamed := t.blamed(0, words); blamed.Kind != swarm.NoResult {
+	err := provider.Ended(t.facts.title, status, words)
+	if blamed := t.blamed(0, words); err.Kind == swarm.Exited && blamed.Kind != swarm.NoResult {
 		err.Kind, err.Hint = blamed.Kind, blamed.Hint
 	}
 	return err

@@ -47,8 +47,10 @@ func (want ending) check(t *testing.T, reply provider.Reply, err error) {
 // TestRecordings plays what the real programs have said.
 func TestRecordings(t *testing.T) {
 	endings := map[string]map[string]ending{
-		"claude-code": {"broken": {kind: swarm.NoResult, msg: "500"}, "cut": {kind: swarm.NoResult}},
-		"codex":       {"broken": {kind: swarm.RateLimited, msg: "high demand"}, "cut": {kind: swarm.NoResult, msg: "disconnected"}},
+		"claude-code": {"broken": {kind: swarm.NoResult, msg: "500"}, "cut": {kind: swarm.NoResult},
+			"stopped": {kind: swarm.Exited, msg: "exit status 143"}},
+		"codex": {"broken": {kind: swarm.RateLimited, msg: "high demand"}, "cut": {kind: swarm.NoResult, msg: "disconnected"},
+			"stopped": {kind: swarm.Crashed, msg: "signal 15"}},
 	}
 	for name, want := range map[string]ending{
 		"text":     {output: "Hello, planner."},
@@ -59,7 +61,6 @@ func TestRecordings(t *testing.T) {
 		"overload": {kind: swarm.RateLimited},
 		"refused":  {kind: swarm.NotSignedIn, msg: "401"},
 		"keyless":  {kind: swarm.NotSignedIn},
-		"stopped":  {kind: swarm.Crashed, msg: "signal 15"},
 	} {
 		for _, byName := range endings {
 			byName[name] = want
@@ -74,7 +75,7 @@ func TestRecordings(t *testing.T) {
 				if reply.Session != "00000000-0000-4000-8000-000000000001" {
 					t.Errorf("the session is %q", reply.Session)
 				}
-				if e := new(swarm.Error); errors.As(err, &e) && e.Hint == "" && e.Kind != swarm.Crashed {
+				if e := new(swarm.Error); errors.As(err, &e) && e.Hint == "" {
 					t.Errorf("%v has no hint", e)
 				}
 				if want.output == "" {
@@ -97,8 +98,8 @@ func TestRecordings(t *testing.T) {
 func TestMisbehaviour(t *testing.T) {
 	for name, want := range map[string]ending{
 		"one line of 1 GB": {kind: swarm.Protocol, msg: "16 MB"},
-		"is killed":        {kind: swarm.Crashed, msg: "signal 9: out of memory"},
-		"exits 137":        {kind: swarm.Crashed, msg: "signal 9"},
+		"is killed":        {kind: swarm.Crashed, msg: "signal 9 (killed): out of memory"},
+		"exits 137":        {kind: swarm.Exited, msg: "exit status 137"},
 		"exits 3":          {kind: swarm.Exited, msg: "exit status 3: the disk is full"},
 		"says nothing":     {kind: swarm.NoResult},
 		"half a line":      {kind: swarm.NoResult, msg: "in the middle of a line"},
@@ -113,6 +114,9 @@ func TestMisbehaviour(t *testing.T) {
 				r := request(t, "x")
 				reply, err := a.Turn(t.Context(), r, nil)
 				want.check(t, reply, err)
+				if e := new(swarm.Error); errors.As(err, &e) && e.Hint == "" {
+					t.Errorf("%v has no hint", e)
+				}
 				if want.kind != "" || kind == "codex" {
 					wantNobody(t, r.Run)
 				}

@@ -24,11 +24,12 @@ type program struct {
 	hide   *secret.Redactor
 	folder string // for its files, or ""
 	cancel context.CancelFunc
-	made   atomic.Bool   // it was made to end
-	pieces chan piece    // of what it says, on their way to whoever listens
-	over   chan struct{} // closed when nothing of it is left, and all that it said was heard
-	exit   int           // then
-	lost   error         // nobody can say how it ended
+	made   atomic.Bool        // it was made to end
+	pieces chan piece         // of what it says, on their way to whoever listens
+	over   chan struct{}      // closed when nothing of it is left, and all that it said was heard
+	status syscall.WaitStatus // then
+	exit   int                // the same in one number, as shells say it
+	lost   error              // nobody can say how it ended
 	idle   *time.Timer
 
 	mu      sync.Mutex
@@ -138,9 +139,9 @@ func (p *program) wait(ctx context.Context) {
 	}()
 	state, _, err := p.proc.Wait(ctx)
 	if p.lost = err; err == nil {
-		status := state.Sys().(syscall.WaitStatus)
-		if p.exit = status.ExitStatus(); status.Signaled() {
-			p.exit = 128 + int(status.Signal()) // as shells say it
+		p.status = state.Sys().(syscall.WaitStatus)
+		if p.exit = p.status.ExitStatus(); p.status.Signaled() {
+			p.exit = 128 + int(p.status.Signal())
 		}
 	}
 	p.cancel()

@@ -180,11 +180,8 @@ func (t *turn) verdict(ctx context.Context, p *program) error {
 		return t.fault
 	case p.lost != nil:
 		return &swarm.Error{Kind: swarm.Other, Msg: "nobody can say how " + name + " ended", Err: p.lost}
-	case p.exit > 128 && p.exit < 128+64:
-		signal := p.exit - 128
-		return swarm.Errorf(swarm.Crashed, "%s was ended by signal %d%s", name, signal, t.lastWords())
 	case p.exit != 0:
-		return t.exited(p.exit)
+		return t.exited(p.status)
 	case t.half:
 		return swarm.Errorf(swarm.NoResult, "%s ended in the middle of a line, without a result%s", name, t.lastWords()).WithHint(tryAgain)
 	case !t.finished:
