@@ -33,6 +33,8 @@ var Commands = []CommandSpec{
 	{"model", "[@AGENT] [MODEL]", "which models are used, or which one an agent uses from now on"},
 	{"why", "@AGENT", "why an agent waits, or failed"},
 	{"out", "@AGENT", "what an agent said last"},
+	{"approve", "[QUESTION|@AGENT]", "let an agent do what it asks for; alone: what is asked"},
+	{"deny", "[QUESTION|@AGENT]", "refuse what an agent asks for"},
 	{"retry", "ID", "try a task again"},
 	{"save", "FILE", "write this session as a file that swarm up runs"},
 	{"quit", "", "end the session"},

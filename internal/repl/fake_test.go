@@ -128,6 +128,9 @@ func (f *fakeSession) tell(kind swarm.EventKind, task, turn string, body any) {
 	defer f.mu.Unlock()
 	f.seq++
 	e := &swarm.Event{Seq: f.seq, Time: f.now, Kind: kind, Task: task, Turn: turn}
+	if t, ok := f.fold.Task(task); ok {
+		e.Agent = t.Agent
+	}
 	if body != nil {
 		data, err := json.Marshal(body)
 		if err != nil {

@@ -413,6 +413,9 @@ func TestToolsAndErrorsAreTold(t *testing.T) {
 	d.sees("! pm_1 attempt 1 failed: come back later; again in 4s", "@pm: waiting for its next attempt")
 	d.tell(swarm.TaskBlocked, "pm_1", "", swarm.Reason{Reason: "no idea"})
 	d.sees("@pm: blocked: no idea")
+	d.tell(swarm.TurnStarted, "pm_1", "pm_1/1/2", swarm.TurnStart{Iteration: 1, Attempt: 2, Start: 1})
+	d.tell(swarm.ApprovalAsked, "pm_1", "pm_1/1/2", swarm.Approval{ID: "pm_1/1/2/ab", What: "use Bash", Input: []byte(`{"command":"rm -r x"}`)})
+	d.sees("! may pm_1 use Bash rm -r x? /approve pm_1/1/2/ab, or /deny pm_1/1/2/ab", "@pm: blocked: /approve @pm lets it use Bash rm -r x")
 	d.screen.Event(&swarm.Event{Seq: 99, Kind: swarm.Tick})
 	d.sees("✗ event 99 comes after event")
 }

@@ -22,6 +22,7 @@ type roster struct {
 	last  map[string]ended       // an agent's last task that has ended
 	spent map[string]swarm.Usage // by agent, of tasks that have ended
 	live  map[string]swarm.Usage // by task, of the turn that runs
+	typed bool                   // commands can be typed while a line runs
 }
 
 // ended is a task that has ended.
@@ -155,7 +156,7 @@ func (r *roster) states(team Team) []agentState {
 		a.Queue++
 		a.Usage = a.Usage.Plus(t.Usage).Plus(r.live[name])
 		if st := r.standing(t); a.Task == "" || telling(st) > telling(a.Status) {
-			a.Status, a.Words, a.Task, a.Since = st, words(st, t), name, r.since[name]
+			a.Status, a.Words, a.Task, a.Since = st, r.words(st, t), name, r.since[name]
 			if st == swarm.Running {
 				a.Since = t.Started
 			}
@@ -187,18 +188,27 @@ func telling(s swarm.Status) int {
 const starting = "starting"
 
 // words says where a task stands in the words of lines.
-func words(s swarm.Status, t view.Task) string {
+func (r *roster) words(s swarm.Status, t view.Task) string {
 	switch s {
 	case swarm.Running:
 		return "executing"
 	case swarm.Waiting:
 		return "waiting for " + waitsFor(t)
 	case swarm.Blocked:
+		i := slices.IndexFunc(r.run.Approvals, func(a view.Approval) bool { return a.Task == t.Name })
+		if r.typed && i >= 0 {
+			return "blocked: " + oneLine(Lets(r.run.Approvals[i]))
+		}
 		return "blocked: " + oneLine(t.Waits[0].Reason)
 	case swarm.Pending:
 		return starting
 	}
 	return string(s)
+}
+
+// Lets says how an agent is let do what it asks for.
+func Lets(a view.Approval) string {
+	return "/approve @" + a.Agent + " lets it " + view.Wish(a.Approval)
 }
 
 // waitsFor names whom a task waits for: agents, each once, and what else there is to wait for.

@@ -49,7 +49,9 @@ const (
 
 // NewScreen makes a screen of a session that stands where the fold of its run does. The fold belongs to the screen from then on.
 func NewScreen(session Session, run *view.Run, o Options) *Screen {
-	s := &Screen{session: session, o: o, roster: newRoster(run), voices: map[string]*voice{}, colors: palette{},
+	roster := newRoster(run)
+	roster.typed = true
+	s := &Screen{session: session, o: o, roster: roster, voices: map[string]*voice{}, colors: palette{},
 		soon: make(chan struct{}, 1), now: make(chan struct{}, 1), over: make(chan struct{})}
 	if o.Greeting != "" {
 		s.transcript.addAll(hint, o.Greeting)
@@ -172,6 +174,10 @@ func (s *Screen) Event(e *swarm.Event) {
 	}
 	if text := told(e); text != "" {
 		s.transcript.add(note, "", text)
+	}
+	if n := len(s.roster.run.Approvals); e.Kind == swarm.ApprovalAsked && n > 0 { // the panel has room for its beginning only
+		q := s.roster.run.Approvals[n-1]
+		s.transcript.add(note, "", oneLine("may "+q.Task+" "+view.Wish(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID))
 	}
 	if err != nil {
 		s.transcript.add(problem, "", oneLine(err.Error()))

@@ -46,6 +46,10 @@ func (s *Session) command(ctx context.Context, c *line.Command) (Entry, error) {
 		answer, err = s.why(strings.TrimPrefix(arg, "@"))
 	case "out":
 		answer, err = s.out(strings.TrimPrefix(arg, "@"))
+	case "approve":
+		answer, err = s.answer(ctx, swarm.WordApprove, arg)
+	case "deny":
+		answer, err = s.answer(ctx, swarm.WordDeny, arg)
 	case "retry":
 		return s.retry(ctx, arg)
 	case "save":

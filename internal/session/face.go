@@ -9,6 +9,7 @@ import (
 
 	"swarm/internal/line"
 	"swarm/internal/repl"
+	"swarm/internal/view"
 )
 
 // A Face is a session as a screen sees it.
@@ -113,6 +114,25 @@ func (f *Face) Complete(text string, cursor int) []repl.Candidate {
 	var all []repl.Candidate
 	for _, c := range line.Complete(text, cursor, f.Lang(), line.CommandNames()) {
 		all = append(all, repl.Candidate{Text: c.Text, Start: c.Start, End: c.End})
+	}
+	return append(all, f.questions(text, cursor)...)
+}
+
+// questions are those that /approve and /deny may go on with.
+func (f *Face) questions(text string, cursor int) (all []repl.Candidate) {
+	word, rest, more := strings.Cut(text[:max(0, min(cursor, len(text)))], " ")
+	if !more || word != "/approve" && word != "/deny" {
+		return nil
+	}
+	p, err := f.Picture()
+	if err != nil {
+		return nil
+	}
+	begun := strings.TrimLeft(rest, " ")
+	for _, q := range p.Approvals {
+		if strings.HasPrefix(q.ID, begun) && begun != "@" {
+			all = append(all, repl.Candidate{Text: q.ID, Start: cursor - len(begun), End: cursor, Note: view.Wish(q.Approval)})
+		}
 	}
 	return all
 }

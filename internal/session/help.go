@@ -24,7 +24,7 @@ $pm and $ba        several, at most ten different ones
 A line that refers to an agent without output is refused; with & it waits for the first one.
 `},
 	{"waiting", `A reference waits for every task of the agent that was entered before. /status shows who waits for whom, /why @agent
-the whole path. A wait ends after wait_timeout. Lines that would wait for each other in a circle are refused.
+the whole path. An agent that is blocked asks for something: /approve @agent lets it, /deny @agent does not. A wait ends after wait_timeout. Lines that would wait for each other in a circle are refused.
 `},
 }
 

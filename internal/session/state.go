@@ -6,19 +6,24 @@ import (
 	"swarm"
 	"swarm/internal/line"
 	"swarm/internal/plan"
+	"swarm/internal/repl"
 	"swarm/internal/view"
 )
 
 // An AgentState is where an agent stands, in the seed's words.
 type AgentState struct {
 	Name  string
-	Word  string   // executing, waiting or idle
+	Word  string   // executing, waiting, blocked or idle
+	Asks  string   // of a blocked one: what for, and how it is allowed
 	Whom  []string // of a waiting one: for whom, as it is shown: "@pm", "@pm (no output yet)"
 	Task  string   // the one that it does, or waits with
 	Queue int      // tasks of it that have not begun, beside that one
 }
 
 func (a AgentState) String() string {
+	if a.Asks != "" {
+		return "@" + a.Name + ": blocked: " + a.Asks
+	}
 	if len(a.Whom) > 0 {
 		return "@" + a.Name + ": waiting for " + strings.Join(a.Whom, ", ")
 	}
@@ -49,6 +54,12 @@ func AgentStates(p view.Picture) []AgentState {
 			st.Queue++
 		default:
 			st.Word, st.Task, st.Whom = "waiting", t.Name, whom(t.Waits)
+		}
+	}
+	for k := len(p.Approvals) - 1; k >= 0; k-- { // the oldest is said
+		q := p.Approvals[k]
+		if i, ok := at[q.Agent]; ok && states[i].Task == q.Task && states[i].Word != "waiting" {
+			states[i].Word, states[i].Asks = "blocked", repl.Lets(q)
 		}
 	}
 	return states

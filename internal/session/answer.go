@@ -1,0 +1,61 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"swarm"
+	"swarm/internal/view"
+)
+
+// answer says yes or no to what an agent asks. Without a word about which question, it lists them.
+func (s *Session) answer(ctx context.Context, word swarm.Word, which string) (string, error) {
+	p, err := s.Picture()
+	switch {
+	case err != nil:
+		return "", err
+	case len(p.Approvals) == 0:
+		return "nobody asks for anything\n", nil
+	case which == "":
+		var b strings.Builder
+		for _, q := range p.Approvals {
+			fmt.Fprintf(&b, "%s  @%s wants to %s\n", q.ID, q.Agent, view.Wish(q.Approval))
+		}
+		return b.String(), nil
+	}
+	q, err := choose(p.Approvals, which)
+	if err != nil {
+		return "", err
+	}
+	may := "may"
+	if word == swarm.WordDeny {
+		may = "may not"
+	}
+	return fmt.Sprintf("@%s %s %s\n", q.Agent, may, view.Wish(q.Approval)), s.run.Say(ctx, word, q.ID)
+}
+
+// choose finds the question that is meant: the oldest one of an agent, or the only one that begins so.
+func choose(asked []view.Approval, which string) (view.Approval, error) {
+	var found []view.Approval
+	var ids []string
+	agent, isAgent := strings.CutPrefix(which, "@")
+	for _, q := range asked {
+		switch {
+		case q.ID == which, isAgent && q.Agent == agent:
+			return q, nil
+		case !isAgent && strings.HasPrefix(q.ID, which):
+			found = append(found, q)
+		}
+		ids = append(ids, q.ID)
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return view.Approval{}, swarm.Errorf(swarm.BadInput, "%d questions begin with %q", len(found), which).WithHint("write more of it; /approve lists them")
+	case isAgent:
+		return view.Approval{}, swarm.Errorf(swarm.BadInput, "@%s asks for nothing", agent).WithHint("/approve lists who does")
+	}
+	return view.Approval{}, swarm.Errorf(swarm.BadInput, "nobody asks %q", which).WithHint("%s", swarm.DidYouMean(which, ids))
+}

@@ -1,0 +1,85 @@
+package session
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/run"
+)
+
+// asker is an agent of the Agent Client Protocol that asks before it deploys.
+const asker = `
+read -r line
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"sh","version":"1"}}}'
+read -r line || exit 0
+echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+read -r line
+echo '{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"1","title":"Bash","kind":"execute","rawInput":{"command":"make deploy"}},"options":[{"optionId":"yes","name":"Yes","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]}}'
+read -r line
+text=refused
+case $line in *'"yes"'*) text=deployed ;; esac
+echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'$text'"}}}}'
+echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+read -r line
+`
+
+// What agents ask is answered where lines are typed.
+func TestApproveAndDeny(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "agent.sh")
+	x := &table{t: t}
+	x.must(os.WriteFile(script, []byte(asker), 0o600))
+	h, err := home.At(t.TempDir())
+	x.must(err)
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	team := Team{Providers: []swarm.ProviderSpec{{Name: "asks", Kind: "acp", Command: []string{"sh", script}}}, WaitTimeout: time.Minute,
+		Agents: []swarm.Agent{{Name: "pm", Provider: "asks"}, {Name: "ba", Provider: "asks"}}}
+	x.Session, err = Start(ctx, h, swarm.RunStart{Dir: t.TempDir(), Time: time.Now()}, team)
+	x.must(err)
+	x.Drive(ctx, run.Options{})
+	command := func(text, want string) {
+		t.Helper()
+		e, err := x.Enter(t.Context(), text)
+		got := e.Answer
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	command("/approve", "nobody asks for anything")
+	tasks := append(x.say("@pm deploy &"), x.say("@ba deploy &")...)
+	x.until("@pm: blocked: /approve @pm lets it use Bash make deploy")
+	x.until("@ba: blocked: /approve @ba lets it use Bash make deploy")
+	command("/approve", "@pm wants to use Bash make deploy\n")
+	command("/deny nosuch", `nobody asks "nosuch"`)
+	face := x.Face(t.Context())
+	if all := face.Complete("/approve pm", 11); len(all) != 1 || !strings.HasPrefix(all[0].Text, "pm_1/1/1/") || all[0].Start != 9 || all[0].End != 11 {
+		t.Errorf("/approve pm can become %+v", all)
+	}
+	if all := face.Complete("/deny ", 6); len(all) != 2 {
+		t.Errorf("/deny can become %+v", all)
+	}
+	if all := face.Complete("/appr", 5); len(all) != 1 || all[0].Text != "/approve" {
+		t.Errorf("/appr can become %+v", all)
+	}
+	command("/approve @pm", "@pm may use Bash make deploy")
+	command("/deny ba_1", "@ba may not use Bash make deploy")
+	_, err = x.Wait(t.Context(), tasks)
+	x.must(err)
+	if got := x.outputOf("pm"); got != "deployed" {
+		t.Errorf("@pm said %q", got)
+	}
+	if task := x.task("ba_1"); task.Status != swarm.Failed {
+		t.Errorf("@ba was refused, and is %s", task.Status)
+	}
+	command("/approve @pm", "nobody asks for anything")
+	x.close()
+}
