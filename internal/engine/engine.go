@@ -23,6 +23,7 @@ type Hands struct {
 type Post interface {
 	Remind(ctx context.Context, agent, envelope string) error
 	Return(ctx context.Context, agent, reason string) error
+	Note(ctx context.Context, id, agent, text string) error
 }
 
 // Call does one call for a loop. A call that changes something appends its end to the log, addressed to the loop; done again, it
@@ -39,6 +40,8 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 		switch c.Kind {
 		case flow.KindRemind:
 			return h.short(ctx, loop, c, h.Post.Remind(ctx, c.Agent, c.Ref))
+		case flow.KindNote:
+			return h.short(ctx, loop, c, h.Post.Note(ctx, c.ID, c.Agent, c.Ref))
 		case flow.KindReturn:
 			return h.short(ctx, loop, c, h.Post.Return(ctx, c.Agent, c.Ref))
 		}

@@ -30,6 +30,7 @@ const (
 	KindPlan   = "plan"   // Do: reads the plan stored under Ref
 	KindTurn   = "turn"   // Go: one turn of an agent
 	KindRemind = "remind" // Do: tells Agent that the envelope Ref still wants a reply
+	KindNote   = "note"   // Do: tells Agent what Ref says, in the name of the run
 	KindReturn = "return" // Do: sends the unread mail of Agent, which has ended, back
 )
 

@@ -19,9 +19,10 @@ type team struct {
 	members []member
 	at      map[string]int
 	asks    []ask
-	unheard int  // reminders whose envelope has not come by yet
-	begun   bool // it is known what the log held when the run was taken up: before that nobody seems to have mail
-	done    bool // the lead has reported, or a person has closed the run
+	between circle // who wrote to whom last
+	unheard int    // reminders whose envelope has not come by yet
+	begun   bool   // it is known what the log held when the run was taken up: before that nobody seems to have mail
+	done    bool   // the lead has reported, or a person has closed the run
 }
 
 type member struct {
@@ -35,6 +36,7 @@ type member struct {
 	busy    bool      //
 	began   int64     // how far the loop had read when its turn began
 	due     time.Time // of the next attempt
+	outputs circle    // what it said last
 	ended   bool      // it has no turn any more
 	failed  bool      // because it could not do its work
 	why     swarm.TaskEnd
@@ -200,6 +202,9 @@ func (t *team) take(s Signal) error {
 		t.begun = true
 	case SignalMail:
 		t.hear(s.Mail, s.Seq)
+		if err := t.passed(s.Mail); err != nil {
+			return err
+		}
 	case SignalEnd:
 		return t.turnEnded(s)
 	case SignalGrow:

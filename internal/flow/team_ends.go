@@ -25,6 +25,9 @@ func (t *team) turnEnded(s Signal) error {
 		if r.Done && m.name == t.rules.Lead {
 			t.done = true
 		}
+		if err := t.said(m, r); err != nil {
+			return err
+		}
 		return t.clock()
 	case r.Kind == swarm.CutByCancel:
 		return t.endMember(m, "it was cancelled")

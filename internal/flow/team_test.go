@@ -15,6 +15,7 @@ type office struct {
 	world
 	sends map[string]string // by turn: "to text", several with commas; "to! text" wants a reply
 	done  map[string]bool   // turns that report that the work is done
+	says  string            // the output of every turn; "" = none
 }
 
 func (o *office) Do(c flow.Call) (flow.Result, error) {
@@ -24,6 +25,8 @@ func (o *office) Do(c flow.Call) (flow.Result, error) {
 		o.mail(swarm.Orchestrator, c.Agent+" answer")
 	case flow.KindReturn:
 		o.told = append(o.told, "return "+c.Agent+": "+c.Ref)
+	case flow.KindNote:
+		o.told = append(o.told, "note to "+c.Agent)
 	}
 	return o.world.Do(c)
 }
@@ -46,7 +49,7 @@ func (o *office) Go(c flow.Call) error {
 	}
 	for i := before; i < len(o.pending); i++ {
 		if s := &o.pending[i]; s.Kind == flow.SignalEnd && s.Result.Status == swarm.CallOK {
-			s.Result.Inputs, s.Result.Done = swarm.Inputs{Upto: c.Since}, o.done[c.ID]
+			s.Result.Inputs, s.Result.Done, s.Result.Output = swarm.Inputs{Upto: c.Since}, o.done[c.ID], swarm.Hash(o.says)
 		}
 	}
 	return nil
@@ -135,5 +138,35 @@ func TestInteractiveTeamStays(t *testing.T) {
 	closed.signal(flow.Signal{Kind: flow.SignalOwned})
 	if r, err := flow.Team(closed, flow.Call{ID: "root", Kind: "team"}); err != nil || r.Status != swarm.CallOK {
 		t.Errorf("it was closed, and ended with %+v, %v", r, err)
+	}
+}
+
+// Agents that go in a circle are told so first; then the run pauses, and a person decides.
+func TestTeamThatGoesInACircle(t *testing.T) {
+	for name, c := range map[string]struct {
+		says  string
+		notes int
+		turns int // until the pause
+	}{
+		"two write to each other and nobody else": {"", 2, 24},
+		"one says the same again and again":       {"the same", 4, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &office{world: world{now: time.Unix(0, 0)}, says: c.says, sends: map[string]string{}}
+			o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
+			for n := 1; n < 50; n++ {
+				o.sends[swarm.TurnID("lead", n, 1)], o.sends[swarm.TurnID("coder", n, 1)] = "coder go on", "lead go on"
+			}
+			o.mail(swarm.User, "lead the goal")
+			o.signal(flow.Signal{Kind: flow.SignalOwned})
+			if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != errStuck {
+				t.Fatalf("it ended with %v: %s", err, strings.Join(o.told, "; "))
+			}
+			story := strings.Join(o.told, "; ")
+			notes, turns := strings.Count(story, "note to "), strings.Count(story, "go ")
+			if notes != c.notes || turns != c.turns || !strings.Contains(story, "notice; run_pausing") {
+				t.Errorf("%d notes, %d turns: %s", notes, turns, story)
+			}
+		})
 	}
 }
