@@ -3,6 +3,9 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
 
 	"swarm"
 )
@@ -29,10 +32,12 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 		if err != nil {
 			return false, "", err
 		}
+		w.asked.add(a)
 		word, err := h.awaitAnswer(ctx, a.ID, seqs[0])
 		if err != nil {
 			return false, "", err
 		}
+		w.asked.remove(a.ID)
 		answer := swarm.ApprovalAnswer{ID: a.ID, OK: word == swarm.WordApprove}
 		if !answer.OK {
 			answer.Reason = "a person said no"
@@ -41,6 +46,36 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 			Agent: w.c.Agent, Turn: w.c.ID, Data: encode(answer)}}})
 		return answer.OK, answer.Reason, err
 	}
+}
+
+// unanswered are the questions of a turn that nobody has answered, the oldest first.
+type unanswered struct {
+	mu   sync.Mutex
+	open []swarm.Approval
+}
+
+func (u *unanswered) add(a swarm.Approval) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.open = append(u.open, a)
+}
+
+func (u *unanswered) remove(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.open = slices.DeleteFunc(u.open, func(a swarm.Approval) bool { return a.ID == id })
+}
+
+// blame is why a turn was cut. One whose time ran out while it waited for a person was not slow.
+func (u *unanswered) blame(cause error) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var late *swarm.Error
+	if len(u.open) == 0 || !errors.As(cause, &late) || late.Kind != swarm.TimedOut {
+		return cause
+	}
+	return swarm.Errorf(swarm.TimedOut, "%s: nobody answered whether it may %s", late.Msg, u.open[0].What).
+		WithHint("answer in time with `swarm approve`, give the task more with `timeout`, or name what it may do in the agent's `tools`")
 }
 
 func answered(e swarm.Event, err error) (bool, string, error) {

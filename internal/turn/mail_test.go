@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"swarm"
 	"swarm/internal/flow"
@@ -292,6 +293,26 @@ func TestAskingEndsWithTheTurn(t *testing.T) {
 	}).Do(t.Context(), "root", ask("coder", 1, 1))
 	if err != nil || r.Status != swarm.CallCut || r.Kind != swarm.CutByCancel {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A turn whose time runs out while nobody answers was not slow: its end says so.
+func TestNobodyAnswersInTime(t *testing.T) {
+	b := newTeam(t, "acp", swarm.Approvals{})
+	var plan swarm.Plan
+	b.check(json.Unmarshal(b.events(swarm.PlanAdded)[0].Data, &plan))
+	for i := range plan.Tasks {
+		plan.Tasks[i].Timeout = 500 * time.Millisecond
+	}
+	b.append(nil, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: b.json(plan)})
+	c := ask("coder", 1, 1)
+	c.Ref = "plan:2"
+	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		_, _, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
+		return provider.Reply{}, err
+	}).Do(t.Context(), "root", c)
+	if want := "timed out after 500ms: nobody answered whether it may run make"; err != nil || r.Kind != swarm.TimedOut || r.Reason != want {
+		t.Errorf("%+v, %v, want %q", r, err, want)
 	}
 }
 

@@ -63,6 +63,7 @@ type work struct {
 	done    bool          // its agent has reported that its work is done
 
 	recorded *provider.RecordedTurn // what it replays; nil = it is really done
+	asked    unanswered
 }
 
 // Do does the turn that a loop calls for, or finds that it was done before. An error means that this process has to stop, and
@@ -205,7 +206,7 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 		return reply, verdicts, judge(verdicts)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = cause
+		err = w.asked.blame(cause)
 	}
 	return reply, nil, err
 }
