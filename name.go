@@ -76,7 +76,24 @@ func Nearest(name string, choices []string) string {
 			best, at = c, d
 		}
 	}
+	if best == "" {
+		best = continued(name, choices)
+	}
 	return best
+}
+
+// continued is the only choice of which name is the first word: claude, of claude-code.
+func continued(name string, choices []string) (found string) {
+	for _, c := range choices {
+		rest, ok := strings.CutPrefix(c, strings.ToLower(name))
+		if ok && name != "" && rest != "" && strings.ContainsAny(rest[:1], "-_") {
+			if found != "" {
+				return ""
+			}
+			found = c
+		}
+	}
+	return found
 }
 
 // DidYouMean is a hint that names the nearest choice, or lists them when none is near.

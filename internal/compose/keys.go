@@ -11,7 +11,10 @@ import (
 // This file is the table of keys. A field's tags are its rule: key, doc, among (a list in choices), min, max, loose, single.
 
 // kinds are the providers that exist without being declared.
-var kinds = []string{"command", "script", "claude-code", "codex", "gemini", "opencode", "acp", "anthropic", "openai", "a2a"}
+var kinds = []string{"command", "script", "claude-code", "codex", "gemini", "opencode", "acp", "anthropic", "openai"}
+
+// later are kinds that have a name already, and nothing behind it yet.
+var later = []string{"a2a"}
 
 var tiers = []string{"small", "medium", "large"}
 

@@ -41,6 +41,7 @@ func (c *compiler) resolveProviders() {
 		case kind != "script" && v.Script.given():
 			c.fail(v.Script.node, "a provider of the kind %q has no script", kind).WithHint("write kind: script")
 		}
+		c.checkMeaning(v, kind)
 	}
 	if p := c.file.Provider; p.given() {
 		c.checkProvider(p.value, p.node)
@@ -54,6 +55,32 @@ func (c *compiler) resolveProviders() {
 			c.checkProvider(p.value, p.node)
 		}
 	}
+}
+
+// checkMeaning finds keys that mean nothing to a kind: whoever wrote them thinks that they do something.
+func (c *compiler) checkMeaning(v *providerKeys, kind string) {
+	if !slices.Contains(kinds, kind) {
+		return
+	}
+	nothing := func(node *yaml.Node, key, hint string) {
+		if node != nil {
+			c.fail(node, "%s means nothing to a provider of the kind %q", key, kind).WithHint("%s", hint)
+		}
+	}
+	if slices.Contains(overHTTP, kind) {
+		nothing(v.Command.node, "command", "leave it out: it is reached over HTTP, at base_url; or write kind: command")
+		return
+	}
+	if kind == "script" {
+		nothing(v.Command.node, "command", "leave it out, or write kind: command")
+	}
+	url, ours := "leave it out, or write kind: openai", "leave it out: only models over HTTP (kind: anthropic or openai) are asked for it"
+	if !slices.Contains(toolless, kind) {
+		url = "leave it out: where its models are, its program is told by its own settings, or by a variable under env"
+	}
+	nothing(v.BaseURL.node, "base_url", url)
+	nothing(v.MaxTokens.node, "max_tokens", ours)
+	nothing(v.Temperature.node, "temperature", ours)
 }
 
 func kindOf(e *entry[providerKeys]) string {
@@ -78,7 +105,7 @@ func needsDeclaring(kind string) bool { return kind == "command" || kind == "scr
 
 // Presets are the kinds of providers that work without being declared.
 func Presets() []string {
-	return slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return needsDeclaring(k) || k == "a2a" })
+	return slices.DeleteFunc(slices.Clone(kinds), needsDeclaring)
 }
 
 func (c *compiler) knownProvider(name string) bool {
@@ -88,6 +115,8 @@ func (c *compiler) knownProvider(name string) bool {
 func (c *compiler) checkProvider(name string, node *yaml.Node) {
 	switch {
 	case c.knownProvider(name):
+	case slices.Contains(later, name):
+		c.fail(node, "providers of the kind %q are not built yet", name).WithHint("choose one of %s", listed(c.providerNames()))
 	case needsDeclaring(name):
 		key := map[string]string{"command": "command: [program, argument]", "script": "script: FILE.yaml", "acp": "command: [gemini, --acp]"}[name]
 		c.fail(node, "%q is a kind of provider, and this file does not say which", name).

@@ -44,7 +44,33 @@ func (c *compiler) checkTools(a *agent) {
 	case slices.Contains(toolless, a.spec.Kind) && k.Tools.given():
 		c.warn(k.Tools.node, "%q works with the provider %q, a %s, to which swarm gives no tools: these say nothing", a.name, a.spec.Name, a.spec.Kind).
 			WithHint("leave them out; what a program may do is said by whoever writes it")
+	case !slices.Contains(toolless, a.spec.Kind):
+		for _, entry := range k.Tools.items {
+			c.checkTheirs(a, entry)
+		}
 	}
+}
+
+// checkTheirs warns of what a coding agent cannot be meant to be allowed. The names of its tools are its program's own, but some are
+// known to be none of them.
+func (c *compiler) checkTheirs(a *agent, entry text) {
+	name, _, _ := strings.Cut(entry.value, "(")
+	switch kind := a.spec.Kind; {
+	case kind == "codex" && !strings.HasPrefix(name, "mcp__"):
+		c.warn(entry.node, "%s says nothing to Codex, which does what its sandbox allows", swarm.Quote(entry.value)).
+			WithHint("leave it out; for a tool server of its own settings write mcp__SERVER")
+	case slices.Contains(allow.Tools, name) && name != allow.WebFetch: // Gemini CLI has a web_fetch of its own
+		c.warn(entry.node, "%s is a tool of models over HTTP, and %q works with %s", swarm.Quote(entry.value), a.name, a.spec.Name).
+			WithHint("write what its program calls it: %s", theirWords[kind])
+	}
+}
+
+// theirWords are examples of how programs call their tools.
+var theirWords = map[string]string{
+	"claude-code": `Read, Write, "Bash(go test:*)"`,
+	"opencode":    `read, edit, "bash(go test*)"`,
+	"gemini":      "read, edit, execute",
+	"acp":         "read, edit, execute",
 }
 
 func (c *compiler) failEntry(n *yaml.Node, err error) {
