@@ -23,7 +23,8 @@ func (t *turn) understand(line []byte, v any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &kind):
-		return swarm.Errorf(swarm.Protocol, "%s says what nobody here understands: %v", t.facts.title, err).
+		what, _, _ := strings.Cut(kind.Value, " ") // without the number itself
+		return swarm.Errorf(swarm.Protocol, "%s says what nobody here understands: its %q is of the kind %s", t.facts.title, strings.ToLower(kind.Field), what).
 			WithHint("this version of it may be too new or too old; swarm doctor tells which it is")
 	}
 	return errNoJSON
