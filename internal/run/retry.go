@@ -8,11 +8,10 @@ import (
 
 	"swarm"
 	"swarm/internal/home"
-	"swarm/internal/plan"
 	"swarm/internal/sqlite"
 )
 
-// An Again is an ended run that is to be tried again: its plan, its texts, and the turns that are kept.
+// An Again is an ended run that is to be tried again: its plan, its texts, and the turns that are kept, with what they did to the run.
 type Again struct {
 	Start  swarm.RunStart
 	Plan   *swarm.Plan
@@ -88,43 +87,36 @@ func (a *Again) redo(status func(i int) swarm.Status, from string) ([]bool, erro
 	return redo, nil
 }
 
-// keep collects the texts of the plan, and the ends of the turns that are not done again with their outputs.
+// keep collects the texts of the plan, and what is kept of the run with its texts.
 func (a *Again) keep(log *sqlite.Log, redo map[string]int) error {
-	body := func(h swarm.Hash) error {
+	k, err := collect(log, redo)
+	if err == nil {
+		err = k.arrange()
+	}
+	if err != nil {
+		return err
+	}
+	a.Kept = k.out
+	texts := Texts(a.Plan)
+	for _, e := range a.Kept {
+		var names struct{ Output, Hash swarm.Hash } // of a turn's end, of an artifact
+		if e.Kind != swarm.TurnKept && e.Kind != swarm.ArtifactStored {
+			continue
+		}
+		if err := json.Unmarshal(e.Data, &names); err != nil {
+			return err
+		}
+		texts = append(texts, names.Output, names.Hash)
+	}
+	for _, h := range texts {
 		if h == "" || h == swarm.NoText {
-			return nil
+			continue
 		}
 		b, err := log.Body(h)
 		if err != nil {
 			return fmt.Errorf("%s: %w", h, err)
 		}
 		a.Bodies = append(a.Bodies, b)
-		return nil
-	}
-	for _, h := range Texts(a.Plan) {
-		if err := body(h); err != nil {
-			return err
-		}
-	}
-	for e, err := range Events(log) {
-		if err != nil {
-			return err
-		}
-		if e.Kind != swarm.TurnEnded {
-			continue
-		}
-		var end swarm.CallEnd
-		if err := json.Unmarshal(e.Data, &end); err != nil {
-			return err
-		}
-		task, iteration := plan.OfTurn(e.Turn)
-		if again, ok := redo[task]; end.Output == "" || ok && iteration >= again {
-			continue
-		}
-		if err := body(end.Output); err != nil {
-			return err
-		}
-		a.Kept = append(a.Kept, swarm.Event{Kind: swarm.TurnKept, Key: swarm.KeptKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: e.Data})
 	}
 	return nil
 }
