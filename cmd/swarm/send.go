@@ -114,6 +114,9 @@ func (a *app) enclose(ctx context.Context, p mailer, l letter, d *mail.Draft) er
 			return inFile(err, l.structured)
 		}
 	}
+	if n := len(d.Message); n > mail.MaxMessage {
+		return swarm.Errorf(swarm.BadInput, "the text has %d bytes, and a message has room for %d", n, mail.MaxMessage).WithHint("send the long part along: --artifact FILE")
+	}
 	if err := d.Check(); err != nil { // before anything is stored
 		return err
 	}
