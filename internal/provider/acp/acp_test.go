@@ -167,6 +167,12 @@ func TestOurServer(t *testing.T) {
 	if reply := poor.good(poor.request("servers")); string(reply.Output) != want {
 		t.Errorf("%s", reply.Output)
 	}
+	// This one would write all of it into the arguments of another program.
+	want = `[{"args":["mcp"],"command":"` + self + `","env":[],"name":"swarm"}]`
+	claude := newTheatre(t, "claude")
+	if reply := claude.good(claude.request("servers")); string(reply.Output) != want {
+		t.Errorf("%s", reply.Output)
+	}
 	r := h.request("servers")
 	r.Door = provider.Door{}
 	if reply := h.good(r); string(reply.Output) != "[]" {

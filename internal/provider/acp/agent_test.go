@@ -1,6 +1,7 @@
 package acp_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"swarm"
+	"swarm/internal/httpd"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/provider/acp"
@@ -31,10 +33,18 @@ import (
 const playing = "SWARM_TEST_ACP_AGENT"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "mcp" { // as swarm itself
+		door := provider.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
+		if err := httpd.Stdio(context.Background(), door, "1", os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	switch part := os.Getenv(playing); part {
 	case "":
 		os.Exit(m.Run())
-	case "good", "poor":
+	case "good", "poor", "claude":
 		play(part)
 	default:
 		if misbehave[part] == nil {
@@ -47,7 +57,7 @@ func TestMain(m *testing.M) {
 // play is an agent that does what its prompts say, one word for each line. A poor one knows only what the protocol asks of everybody.
 func play(part string) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	a := &actor{poor: part == "poor", cancels: map[sdk.SessionId]chan struct{}{}}
+	a := &actor{poor: part == "poor", name: map[string]string{"claude": "@agentclientprotocol/claude-agent-acp"}[part], cancels: map[sdk.SessionId]chan struct{}{}}
 	heard, hears := io.Pipe()
 	a.conn = sdk.NewAgentSideConnection(a, os.Stdout, heard)
 	_, _ = io.Copy(hears, os.Stdin) // not before it knows its connection
@@ -55,6 +65,7 @@ func play(part string) {
 
 type actor struct {
 	sdk.Agent
+	name string
 	conn *sdk.AgentSideConnection
 	poor bool
 
@@ -70,7 +81,7 @@ func (a *actor) Initialize(context.Context, sdk.InitializeRequest) (sdk.Initiali
 	if !a.poor {
 		can = sdk.AgentCapabilities{LoadSession: true, McpCapabilities: sdk.McpCapabilities{Http: true}}
 	}
-	return sdk.InitializeResponse{ProtocolVersion: 1, AgentCapabilities: can, AgentInfo: &sdk.Implementation{Name: "actor", Version: "1.2.3"}}, nil
+	return sdk.InitializeResponse{ProtocolVersion: 1, AgentCapabilities: can, AgentInfo: &sdk.Implementation{Name: cmp.Or(a.name, "actor"), Version: "1.2.3"}}, nil
 }
 
 func (a *actor) NewSession(_ context.Context, p sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {

@@ -294,12 +294,20 @@ func (g *guest) servers(r provider.Request) []object {
 	switch {
 	case r.Door.URL == "":
 		return []object{}
+	case g.tellsArguments():
+		return []object{{"name": ourServer, "command": g.host.self, "args": []string{"mcp"}, "env": []object{}}}
 	case g.hello.Can.MCP.HTTP:
 		return []object{{"type": "http", "name": ourServer, "url": r.Door.URL + "/mcp",
 			"headers": []object{{"name": "Authorization", "value": "Bearer " + r.Door.Token}}}}
 	}
 	return []object{{"name": ourServer, "command": g.host.self, "args": []string{"mcp"},
 		"env": []object{{"name": "SWARM_URL", "value": r.Door.URL}, {"name": "SWARM_AGENT_TOKEN", "value": r.Door.Token}}}}
+}
+
+// tellsArguments says that the agent starts another program with its servers in the arguments, where everybody on this machine can
+// read them. The token must not be there then; the program that is our server finds it in its environment, which this one passes on.
+func (g *guest) tellsArguments() bool {
+	return strings.Contains(strings.ToLower(g.hello.Info.Name), "claude")
 }
 
 // choose has the session work with the model that the turn asks for.

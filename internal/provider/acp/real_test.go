@@ -116,6 +116,7 @@ func newDesk(t *testing.T, p program, script ...modeltest.Answer) *desk {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.calls = append(d.calls, h.To+": "+h.Message)
+		d.argumentsHoldNoSecret()
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{"id":"e1","seq":1}`}}}, nil, nil
 	})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
@@ -202,6 +203,19 @@ func (d *desk) kinds() map[provider.DeltaKind]int {
 		n[x.Kind]++
 	}
 	return n
+}
+
+// argumentsHoldNoSecret looks at the arguments of all programs that run now, as everybody on the machine can.
+func (d *desk) argumentsHoldNoSecret() {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, line := range lines {
+		text, _ := os.ReadFile(line) // it may have ended
+		for _, canary := range []string{modelKey, agentToken} {
+			if strings.Contains(string(text), canary) {
+				d.Errorf("%s stands in the arguments of a program: %q", canary, text)
+			}
+		}
+	}
 }
 
 // keepsSecrets looks for canaries in whatever was told.
