@@ -42,6 +42,7 @@ func (*codex) launch(r provider.Request, session string) launch {
 	args = append(args, "--json", "--skip-git-repo-check")
 	set("approval_policy", `"never"`)
 	set("sandbox_mode", `"workspace-write"`)
+	set("features.shell_snapshot", "false") // it would write the environment, with our token and the keys, into a file that all can read
 	if r.Root != "" && r.Root != r.Dir {
 		set("sandbox_workspace_write.writable_roots", "["+strconv.Quote(r.Root)+"]")
 	}

@@ -3,6 +3,7 @@ package coding
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -63,6 +64,7 @@ type desk struct {
 	recorder
 	model   *modeltest.Server
 	request provider.Request
+	home    string
 	calls   chan string
 }
 
@@ -73,6 +75,7 @@ func newDesk(t *testing.T, r real, script ...modeltest.Answer) *desk {
 	t.Cleanup(d.model.Close)
 	args, env := r.point(d.model.URL)
 	home := t.TempDir()
+	d.home = home
 	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, r.key + "=" + modelKey}
 	for k, v := range env {
 		environ = append(environ, k+"="+v)
@@ -339,4 +342,35 @@ func TestRealCheck(t *testing.T) {
 			d.Errorf("signed in: %+v", h)
 		}
 	})
+}
+
+// What Codex knows of its environment is in no file, not even when it has no time to clean up.
+func TestRealCodexWritesDownNoSecret(t *testing.T) {
+	d := newDesk(t, reals[1], modeltest.Answer{Calls: []modeltest.Call{{Name: "exec_command", Args: `{"cmd":"sleep 60"}`}}})
+	ctx, cut := context.WithCancel(t.Context())
+	_, err := d.agent.Turn(ctx, d.request, func(x provider.Delta) {
+		if x.Kind == provider.DeltaTool {
+			cut()
+		}
+	})
+	if err == nil || ctx.Err() == nil {
+		t.Fatalf("it was not cut: %v", err)
+	}
+	files := 0
+	err = filepath.WalkDir(d.home, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		for _, canary := range []string{modelKey, doorToken} {
+			if strings.Contains(string(text), canary) {
+				t.Errorf("%s stands in %s", canary, path)
+			}
+		}
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files, %v", files, err)
+	}
 }
