@@ -46,3 +46,52 @@ func BenchmarkSend(b *testing.B) {
 	b.ReportMetric(float64(sending.Microseconds())/float64(n), "µs/send")
 	b.ReportMetric(float64(bare.Microseconds())/float64(n), "µs/bare-append")
 }
+
+// BenchmarkLongInbox empties an inbox of 1,000 and of 100,000 envelopes, 100 at a time, as turns do, with a log that was just opened:
+// each envelope costs the same.
+func BenchmarkLongInbox(b *testing.B) {
+	for _, n := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "run.db")
+			log, err := sqlite.Create(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := 0; i < n; i += 500 {
+				var batch swarm.Batch
+				for j := range 500 {
+					id := fmt.Sprint("m-", i+j)
+					e := swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: "planner", ToNodeID: "coder", Payload: swarm.Payload{Message: "message " + id}}
+					batch.Events = append(batch.Events, swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent("coder"), Key: swarm.MailKey(id), Agent: "planner", Data: mail.Encode(e)})
+				}
+				if _, err := log.Append(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := log.Close(); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				log, err := sqlite.Open(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				o, after, got := &Office{Log: log}, int64(0), 0
+				for {
+					items, err := o.Unread("coder", after, 100)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if len(items) == 0 {
+						break
+					}
+					got, after = got+len(items), items[len(items)-1].Seq
+				}
+				if err := log.Close(); err != nil || got != n {
+					b.Fatal(got, err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/envelope")
+		})
+	}
+}
