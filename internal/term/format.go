@@ -41,6 +41,17 @@ func Tokens(u swarm.Usage) string {
 	return text
 }
 
+// SomeTokens is a usage's tokens with their noun: 1 token, ~24 tokens; "" for none.
+func SomeTokens(u swarm.Usage) string {
+	switch u.Tokens() {
+	case 0:
+		return ""
+	case 1:
+		return Tokens(u) + " token"
+	}
+	return Tokens(u) + " tokens"
+}
+
 // Count is a number for people: 950, 1.2k, 45k, 1.3M.
 func Count(n int64) string {
 	for _, unit := range []struct {

@@ -87,7 +87,7 @@ func (f Frame) head() string {
 		{oneLine(f.ID), p.dim(oneLine(f.ID)), 4},
 		{string(f.Status), p.status(f.Status, string(f.Status)), 7},
 		{f.elapsed(f.Started, f.Ended), "", 5},
-		{unit(Tokens(u), " tokens"), "", 3},
+		{SomeTokens(u), "", 3},
 		{USD(u.USD), "", 2},
 		{calls(u.Calls, f.Budget.Calls), "", 1},
 	}
@@ -350,7 +350,7 @@ func (f Frame) detail(t *view.Task, width int) string {
 		}
 		return oneLine("for " + view.Waiting(t.Waits))
 	}
-	return oneLine(t.Reason)
+	return brief(t)
 }
 
 // again says when a task is tried again.

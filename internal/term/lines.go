@@ -103,7 +103,8 @@ func (l *Lines) Event(e *swarm.Event) {
 
 func (l *Lines) taskEvent(v *voice, e *swarm.Event) {
 	t, _ := l.run.Task(e.Task)
-	text := reason(view.Tell(e))
+	told, difference := apart(t.Kind, view.Tell(e))
+	text := reason(told)
 	switch e.Kind {
 	case swarm.TaskStarted:
 		v.before = t.Usage
@@ -126,6 +127,9 @@ func (l *Lines) taskEvent(v *voice, e *swarm.Event) {
 	if text != "" {
 		l.say(t.Name, text)
 	}
+	for line := range strings.Lines(difference) {
+		l.say(t.Name, "  "+l.paint.change(Escape(strings.TrimSuffix(line, "\n"))))
+	}
 	if e.Kind == swarm.TurnStarted {
 		v.running = true
 		l.catchUp(t.Name, v)
@@ -139,7 +143,7 @@ func (v *voice) cost(t view.Task) string {
 	}
 	u := t.Usage
 	u.InputTokens, u.OutputTokens = u.InputTokens-v.before.InputTokens, u.OutputTokens-v.before.OutputTokens
-	return inBrackets(Duration(t.Ended.Sub(t.Started)), unit(Tokens(u), " tokens"))
+	return inBrackets(Duration(t.Ended.Sub(t.Started)), SomeTokens(u))
 }
 
 func inBrackets(parts ...string) string {
@@ -150,6 +154,20 @@ func inBrackets(parts ...string) string {
 		}
 	}
 	return " (" + strings.Join(said, ", ") + ")"
+}
+
+// apart takes the difference from the reason of a turn that is not as it was recorded: its lines mean something.
+func apart(kind swarm.ErrorKind, text string) (told, difference string) {
+	if told, difference, ok := strings.Cut(text, ":\n"); ok && kind == swarm.Mismatch {
+		return told, difference
+	}
+	return text, ""
+}
+
+// brief is why a task failed, in one line.
+func brief(t *view.Task) string {
+	told, _ := apart(t.Kind, t.Reason)
+	return reason(told)
 }
 
 // reason is text in one line that is not too long.
@@ -180,7 +198,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 	case text == "":
 		return
 	case e.Kind == swarm.RunEnded:
-		text = l.paint.status(r.Status, text+inBrackets(Duration(r.Ended.Sub(r.Started)), unit(Tokens(r.Usage), " tokens"), USD(r.Usage.USD)))
+		text = l.paint.status(r.Status, text+inBrackets(Duration(r.Ended.Sub(r.Started)), SomeTokens(r.Usage), USD(r.Usage.USD)))
 	case e.Kind != swarm.RunUnpaused:
 		text = l.paint.warn(text)
 	}

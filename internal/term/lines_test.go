@@ -75,6 +75,33 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// Where a prompt differs from the recorded one, its lines stay lines.
+func TestDifferencesAreLines(t *testing.T) {
+	l, w, out := newLines(t, false)
+	w.begin(1, "plan")
+	w.startTask("plan")
+	out.Reset()
+	why := "run.cas: the prompt is not the recorded one (- recorded, + now):\n@@ line 5 @@\n You plan.\n-Line two\x1b[2J\n+Line 2"
+	w.endTurn("plan", swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Mismatch, Reason: why})
+	w.tell(swarm.TaskFailed, "plan", "", swarm.TaskEnd{Kind: swarm.Mismatch, Reason: why})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := `plan    failed: run.cas: the prompt is not the recorded one (- recorded, + now) (0s)
+plan      @@ line 5 @@
+plan       You plan.
+plan      -Line two\x1b[2J
+plan      +Line 2
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+	table := TaskTable(w.fold.Picture(), nil).Format(0, false)
+	if !strings.HasSuffix(table, "run.cas: the prompt is not the recorded one (- recorded, + now)\n") {
+		t.Errorf("the table is\n%s", table)
+	}
+}
+
 func TestHugeLinesAreCut(t *testing.T) {
 	l, w, out := newLines(t, false)
 	w.begin(1, "plan")

@@ -118,14 +118,14 @@ func (t *Table) Format(width int, color bool) string {
 func TaskTable(p view.Picture, file func(view.Task) string) *Table {
 	t := NewTable("TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "OUTPUT", "REASON").Right(2, 3, 4, 5).Cut(7)
 	for _, task := range p.Tasks {
-		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", reason(task.Reason)}
+		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", brief(&task)}
 		if task.Attempt > 1 {
 			row[3] = strconv.Itoa(task.Attempt)
 		}
 		if task.Busy > 0 {
 			row[4] = Duration(task.Busy)
 		}
-		if task.Output.Hash != "" && file != nil {
+		if task.Output.Hash != "" && file != nil && (task.Output.Bytes > 0 || task.Status == swarm.Completed) {
 			row[6] = file(task)
 		}
 		if len(task.Waits) > 0 {
