@@ -29,14 +29,19 @@ func (a *app) artifactCommand() *cobra.Command {
 	}
 	cmd.PersistentFlags().StringVar(&ref, "run", "", "the `run` that has it")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
-	cmd.AddCommand(&cobra.Command{
+	cmd.AddCommand(a.artifactLsCommand(&ref), a.artifactCatCommand(&ref), a.artifactOpenCommand(&ref))
+	return cmd
+}
+
+func (a *app) artifactLsCommand(ref *string) *cobra.Command {
+	return &cobra.Command{
 		Use:     "ls",
 		Short:   "List the artifacts of a run, and who made each in which turn",
 		Long:    "List the artifacts of a run: what each is, and who made it in which turn. With --json it is an array.\n\n" + whichRun + " " + runHelp,
 		Example: "  swarm artifact ls\n  swarm artifact ls --run @last --json | jq '.[].ref'",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, l, err := a.lookAt(ref)
+			_, l, err := a.lookAt(*ref)
 			if err != nil {
 				return err
 			}
@@ -47,7 +52,11 @@ func (a *app) artifactCommand() *cobra.Command {
 			}
 			return a.listArtifacts(l, all)
 		},
-	}, &cobra.Command{
+	}
+}
+
+func (a *app) artifactCatCommand(ref *string) *cobra.Command {
+	return &cobra.Command{
 		Use:               "cat REF",
 		Short:             "Print an artifact, byte for byte",
 		Long:              "Print an artifact, byte for byte. On a terminal, control characters are made visible.\n\n" + refHelp,
@@ -55,7 +64,7 @@ func (a *app) artifactCommand() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeArtifact,
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, _, it, text, err := a.artifact(ref, args[0])
+			_, _, it, text, err := a.artifact(*ref, args[0])
 			switch {
 			case err != nil:
 				return err
@@ -68,7 +77,11 @@ func (a *app) artifactCommand() *cobra.Command {
 			_, err = io.WriteString(a.stdout, a.foreign(text))
 			return err
 		},
-	}, &cobra.Command{
+	}
+}
+
+func (a *app) artifactOpenCommand(ref *string) *cobra.Command {
+	return &cobra.Command{
 		Use:   "open REF",
 		Short: "Write a copy of an artifact into a file, and print its path",
 		Long: `Write a copy of an artifact into a file below the state folder, and print its path, for programs that want a file. The artifact itself cannot be
@@ -79,7 +92,7 @@ changed: it is in the run's log.
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeArtifact,
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir, id, it, text, err := a.artifact(ref, args[0])
+			dir, id, it, text, err := a.artifact(*ref, args[0])
 			if err != nil {
 				return err
 			}
@@ -96,8 +109,7 @@ changed: it is in the run's log.
 			_, err = fmt.Fprintln(a.stdout, path)
 			return err
 		},
-	})
-	return cmd
+	}
 }
 
 // artifacts are those of a run, in the order in which they were stored.
