@@ -175,6 +175,7 @@ func (a *app) printResult(r *run.Run, p view.Picture) error {
 func (a *app) printEnd(h *home.Home, p view.Picture) {
 	fmt.Fprintln(a.stdout)
 	_ = a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
+	a.remedies(p)
 	if p.Reason == string(p.Status) {
 		p.Reason = "" // it says no more
 	}

@@ -92,6 +92,7 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 	if err := a.table(term.TaskTable(p, nil)); err != nil {
 		return err
 	}
+	a.remedies(p)
 	if len(d.Turns) > 0 {
 		fmt.Fprintln(a.stdout)
 		if err := a.table(turnTable(d.Turns, time.Now())); err != nil {
@@ -121,8 +122,8 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 		parts = append(parts, "took "+term.Duration(p.Ended.Sub(p.Started)))
 	}
 	parts = append(parts, counted(len(p.Tasks), "task"), counted(turns, "turn"))
-	if tokens := term.Tokens(p.Usage); tokens != "" {
-		parts = append(parts, tokens+" tokens")
+	if tokens := term.SomeTokens(p.Usage); tokens != "" {
+		parts = append(parts, tokens)
 	}
 	if usd := term.USD(p.Usage.USD); usd != "" {
 		parts = append(parts, usd)
@@ -203,6 +204,29 @@ func (a *app) hints(p view.Picture, d view.Details) {
 		}
 	}
 	fmt.Fprintf(a.stdout, "\na turn whole: swarm show %s --turn %s%s · what was said: swarm logs %s\n", p.ID, best.ID, output, p.ID)
+}
+
+// remedies says of tasks that failed what can be done about it; the same thing once.
+func (a *app) remedies(p view.Picture) {
+	const most = 3
+	failed := map[string][]string{} // by hint
+	var order []string
+	for _, t := range p.Tasks {
+		if t.Status != swarm.Failed || t.Hint == "" {
+			continue
+		}
+		if failed[t.Hint] == nil {
+			order = append(order, t.Hint)
+		}
+		failed[t.Hint] = append(failed[t.Hint], t.Name)
+	}
+	for _, hint := range order {
+		names := failed[hint]
+		if more := len(names) - most; more > 0 {
+			names = append(names[:most], fmt.Sprintf("%d more", more))
+		}
+		fmt.Fprintf(a.stdout, "hint: %s: %s\n", strings.Join(names, ", "), term.Escape(hint))
+	}
 }
 
 // showEach writes the prompts of all turns, or where they came from.
@@ -311,8 +335,8 @@ func (a *app) turnHead(t *view.Turn) {
 	if t.Prompt != "" {
 		fmt.Fprintf(a.stdout, " · %s", term.Duration(t.Took(time.Now())))
 	}
-	if tokens := term.Tokens(t.Usage); tokens != "" {
-		fmt.Fprintf(a.stdout, " · %s tokens", tokens)
+	if tokens := term.SomeTokens(t.Usage); tokens != "" {
+		fmt.Fprintf(a.stdout, " · %s", tokens)
 	}
 	if t.Exit != 0 {
 		fmt.Fprintf(a.stdout, " · exit %d", t.Exit)

@@ -53,7 +53,7 @@ func (r *Run) foldTask(i int, e *swarm.Event) error {
 	t := &r.tasks[i]
 	switch e.Kind {
 	case swarm.TaskStarted:
-		t.Started, t.Ended, t.Attempt, t.Kind, t.Reason = e.Time, time.Time{}, 0, "", ""
+		t.Started, t.Ended, t.Attempt, t.Kind, t.Reason, t.Hint = e.Time, time.Time{}, 0, "", "", ""
 		r.sched.Started(i)
 		return nil
 	case swarm.TurnStarted:
@@ -113,7 +113,7 @@ func (r *Run) turnStarted(i int, e *swarm.Event) error {
 	r.sched.Again(i)
 	r.sched.Started(i)
 	t.Turn, t.Began = e.Turn, e.Time
-	t.Model = ""
+	t.Model, t.Hint = "", ""
 	m, ok := members{rest: e.Data}, true
 	for m.next() && ok {
 		switch string(m.key) {
@@ -159,6 +159,8 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 			ok = setUsage(&usage, m.value)
 		case "session":
 			ok = set(&session, m.value)
+		case "hint":
+			ok = set(&t.Hint, m.value)
 		}
 	}
 	if !ok || m.bad {
@@ -280,7 +282,7 @@ func (r *Run) iterate(e *swarm.Event) error {
 	r.sched.Iterate(body.Group)
 	for _, i := range g.members {
 		t := &r.tasks[i]
-		t.Iteration, t.Attempt, t.Kind, t.Reason = g.Iteration, 0, "", ""
+		t.Iteration, t.Attempt, t.Kind, t.Reason, t.Hint = g.Iteration, 0, "", "", ""
 		t.Started, t.Ended, t.Began = time.Time{}, time.Time{}, time.Time{}
 	}
 	return nil

@@ -114,6 +114,7 @@ type Task struct {
 	Busy       time.Duration   `json:"busy_ns,omitempty"` // how long its turns took, over all iterations
 	Kind       swarm.ErrorKind `json:"kind,omitempty"`    // why it failed, was skipped, was cancelled or is tried again
 	Reason     string          `json:"reason,omitempty"`
+	Hint       string          `json:"hint,omitempty"` // what can be done about its last turn
 	Provider   string          `json:"provider,omitempty"`
 	Model      string          `json:"model,omitempty"`
 	Output     Output          `json:"output,omitzero"` // the last one, good or failed
