@@ -26,18 +26,14 @@ func OpenPost(h *home.Home, id string) (*Post, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := map[string]string{}
+	environ := os.Environ()
 	if e, ok, err := log.Find(planKey); err == nil && ok {
 		var p swarm.Plan
 		if json.Unmarshal(e.Data, &p) == nil {
-			for _, a := range p.Agents {
-				for k, v := range a.Env {
-					secrets[k] = v
-				}
-			}
+			environ = append(environ, secretsOf(&p, os.LookupEnv)...)
 		}
 	}
-	return &Post{&office.Office{Run: id, Log: log, Redact: secret.New(os.Environ(), secrets).Bytes}, log}, nil
+	return &Post{&office.Office{Run: id, Log: log, Redact: secret.New(environ, nil).Bytes}, log}, nil
 }
 
 // Close gives the run's log back.

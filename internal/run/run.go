@@ -248,7 +248,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		return err
 	}
 	tokens := httpd.NewTokens(d.ID)
-	redactor := secret.New(os.Environ(), secretsOf(p, tokens))
+	redactor := secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, redactor, d.options.Observer)
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Cut: redactor.Cut, Watch: d.streams,
 		Kept: d.start.From != "", Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes}}
@@ -380,23 +380,6 @@ func (d *driver) recordTree(ctx context.Context, when string) error {
 		return err
 	}
 	return d.append(ctx, when == "start", swarm.Event{Kind: swarm.TreeRecorded, Key: "tree:" + when, Data: body})
-}
-
-// secretsOf are the secrets of a run beside those in the environment, by name.
-func secretsOf(p *swarm.Plan, tokens *httpd.Tokens) map[string]string {
-	all := map[string]string{}
-	for _, a := range p.Agents {
-		all["SWARM_AGENT_TOKEN of "+a.Name] = tokens.For(a.Name)
-		for k, v := range a.Env {
-			all[k] = v
-		}
-	}
-	for _, t := range p.Tasks {
-		for k, v := range t.Env {
-			all[k] = v
-		}
-	}
-	return all
 }
 
 func summarize(p view.Picture) home.Summary {

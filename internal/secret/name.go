@@ -13,19 +13,22 @@ var (
 	// lastWords do when they end it, and something stands before them.
 	lastWords = []string{"PASS", "PWD", "PAT", "TOKENS"}
 	// glued do as the end of a longer word: PGPASSWORD.
-	glued = []string{"PASSWORD", "PASSWD", "TOKEN", "SECRET", "APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY"}
+	glued = []string{"PASSWORD", "PASSWORDS", "PASSWD", "TOKEN", "SECRET", "SECRETS", "APIKEY", "APIKEYS", "ACCESSKEY", "ACCESSKEYS", "SECRETKEY", "PRIVATEKEY",
+		"PRIVATEKEYS", "PRIVKEY"}
 	// about end names of things that only have to do with a secret: where it is, how long it lasts.
 	about = []string{"FILE", "FILES", "PATH", "DIR", "DIRECTORY", "FOLDER", "HOME", "SOCK", "SOCKET", "URL", "URI", "ENDPOINT", "HOST", "PORT",
 		"ID", "NAME", "TYPE", "KIND", "MODE", "METHOD", "ALGORITHM", "FORMAT", "PROVIDER", "BACKEND", "MANAGER", "HELPER", "COMMAND",
 		"TTL", "TIMEOUT", "EXPIRY", "EXPIRES", "LENGTH", "SIZE", "LIMIT", "COUNT", "MAX", "MIN", "ENABLED", "DISABLED", "REQUIRED",
 		"PREFIX", "HEADER", "VERSION", "REGION", "DOMAIN", "SCOPE", "SCOPES"}
+	// held are pairs of words that end names of secrets all the same.
+	held = [][2]string{{"SECRET", "ID"}, {"AUTH", "HEADER"}, {"AUTHORIZATION", "HEADER"}}
 	// counted stand before TOKENS when a model's are meant.
 	counted = []string{"MAX", "MIN", "INPUT", "OUTPUT", "THINKING", "CONTEXT", "COMPLETION", "PROMPT", "TOTAL", "NUM"}
 	// exceptions to all of it.
 	exceptions = map[string]bool{"AWS_ACCESS_KEY_ID": true, "GOOGLE_APPLICATION_CREDENTIALS": false}
 )
 
-// LooksSecret says whether a variable of this name holds a secret: OPENAI_API_KEY, PGPASSWORD, githubToken, but not SSH_AUTH_SOCK,
+// LooksSecret says whether a variable of this name holds a secret: OPENAI_API_KEY, PGPASSWORD, githubToken2, but not SSH_AUTH_SOCK,
 // MAX_TOKENS or MONKEY.
 func LooksSecret(name string) bool {
 	if known, ok := exceptions[strings.ToUpper(name)]; ok {
@@ -36,6 +39,9 @@ func LooksSecret(name string) bool {
 		return false
 	}
 	last := len(parts) - 1
+	if last > 0 && slices.Contains(held, [2]string{parts[last-1], parts[last]}) {
+		return true
+	}
 	if slices.Contains(about, parts[last]) {
 		return false
 	}
@@ -47,7 +53,7 @@ func LooksSecret(name string) bool {
 	})
 }
 
-// split is the words of a name in upper case: api_key, api-key and apiKey are API and KEY.
+// split is the words of a name in upper case: api_key, api-key, apiKey and API_KEY2 are API and KEY.
 func split(name string) []string {
 	var b strings.Builder
 	lower := false
@@ -61,12 +67,19 @@ func split(name string) []string {
 		lower = unicode.IsLower(c)
 		b.WriteRune(unicode.ToUpper(c))
 	}
-	return strings.Fields(b.String())
+	parts := strings.Fields(b.String())
+	for i, part := range parts {
+		if word := strings.TrimRight(part, "0123456789"); word != "" && part != "AUTH0" { // whose name that is
+			parts[i] = word
+		}
+	}
+	return parts
 }
 
 // ordinary are values that stand where a secret might, and in ordinary text.
 var ordinary = []string{"password", "changeme", "change-me", "disabled", "required", "optional", "undefined", "anonymous", "keychain",
-	"username", "localhost", "interactive", "not-needed", "none-needed", "placeholder", "your-key-here", "your-api-key", "xxxxxxxx"}
+	"username", "localhost", "interactive", "not-needed", "none-needed", "placeholder", "your-key-here", "your-api-key", "xxxxxxxx",
+	"authorization"}
 
 // trivial says whether replacing a value would spoil texts and hide nothing.
 func trivial(value string) bool {

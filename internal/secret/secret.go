@@ -31,6 +31,9 @@ type needle struct {
 	mark string // what is written instead
 }
 
+// schemes stand before a secret in a header.
+var schemes = []string{"bearer", "basic", "token"}
+
 // New makes a Redactor for the secrets in an environment, as os.Environ gives it, and for more of them, by name. Those in more
 // are secrets whatever they are called.
 func New(environ []string, more map[string]string) *Redactor {
@@ -44,6 +47,9 @@ func New(environ []string, more map[string]string) *Redactor {
 	for _, kv := range environ {
 		if name, value, ok := strings.Cut(kv, "="); ok && LooksSecret(name) {
 			take(name, value)
+			if scheme, rest, ok := strings.Cut(strings.TrimSpace(value), " "); ok && slices.Contains(schemes, strings.ToLower(scheme)) {
+				take(name, rest)
+			}
 		}
 	}
 	for name, value := range more {

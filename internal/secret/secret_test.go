@@ -17,11 +17,14 @@ func TestLooksSecret(t *testing.T) {
 		"DB_PASS": true, "DJANGO_SECRET_KEY": true, "client-secret": true, "githubToken": true, "apiKey": true, "SSH_PASSPHRASE": true,
 		"AWS_SECRET_ACCESS_KEY": true, "AWS_ACCESS_KEY_ID": true, "SESSION_COOKIE": true, "NPM_AUTH": true, "REGISTRY_CREDENTIALS": true,
 		"API_KEYS": true, "API_TOKENS": true, "KEY": true, "SECRET_OF_LIFE": true, "SWARM_TOKEN": true, "SWARM_AGENT_TOKEN": true,
+		"OPENAI_API_KEY2": true, "GITHUB_TOKEN2": true, "DB_PASSWORD1": true, "APIKEYS": true, "SSH_PRIVKEY": true, "VAULT_SECRET_ID": true,
+		"AUTH_HEADER": true, "Authorization": true, "X-Api-Key": true, "AUTH0_CLIENT_SECRET": true,
 
 		"PWD": false, "OLDPWD": false, "PATH": false, "HOME": false, "MONKEY": false, "KEYBOARD_LAYOUT": false, "SSH_AUTH_SOCK": false,
 		"GIT_AUTHOR_NAME": false, "XAUTHORITY": false, "MAX_TOKENS": false, "MAX_THINKING_TOKENS": false, "TOKENIZERS_PARALLELISM": false,
 		"SSH_ASKPASS": false, "TOKEN_FILE": false, "AUTH_URL": false, "KEY_PATH": false, "SIGNING_KEY_ID": false, "": false, "_": false,
 		"GOOGLE_APPLICATION_CREDENTIALS": false, "COMPASS": false, "PASS": false, "LANG": false,
+		"API_KEY_HEADER": false, "AUTH0_AUDIENCE": false, "AUTH0_DOMAIN": false, "CLIENT_ID2": false, "KEY_SIZE256": false, "X-Region": false,
 	} {
 		if got := LooksSecret(name); got != want {
 			t.Errorf("LooksSecret(%q) = %v", name, got)
@@ -39,6 +42,7 @@ func TestEverySpellingIsReplaced(t *testing.T) {
 		"as it is":        "a " + key + " b",
 		"JSON":            `{"key":` + string(quoted) + `}`,
 		"JSON, not HTML":  `{"key":"sk-\"live\"/abc+DEF&123"}`,
+		"JSON of PHP":     `{"key":"sk-\"live\"\/abc+DEF&123"}`,
 		"query":           "https://x/?key=" + url.QueryEscape(key),
 		"path":            "https://x/" + url.PathEscape(key),
 		"base64":          basic(""),
@@ -64,7 +68,7 @@ func TestWhatIsReplaced(t *testing.T) {
 	r := New([]string{
 		"A_TOKEN=abcdefgh", "B_TOKEN=abcdefghijkl", "C_TOKEN=ijklmnopqrst", "SAME_A_KEY=the-same-value", "SAME_B_KEY=the-same-value",
 		"SHORT_KEY=short12", "TRIVIAL_KEY=changeme", "STARS_PASSWORD=**********", "EDITOR=nano-editor", "no equals sign", "EMPTY_KEY=",
-		"SPACED_KEY=  spaced-value \n",
+		"SPACED_KEY=  spaced-value \n", "AUTH_HEADER=Bearer in-a-header",
 	}, map[string]string{"whatever\"": "more-secrets", "PEM": "-----BEGIN X-----\nMIIEvQIBADANBgkqhkiG9w0B\nshort\n-----END X-----"})
 	for _, c := range []struct{ in, want string }{
 		{"", ""},
@@ -77,6 +81,7 @@ func TestWhatIsReplaced(t *testing.T) {
 		{"the-same-value", "[secret SAME_A_KEY]"},
 		{"short12 changeme ********** nano-editor", "short12 changeme ********** nano-editor"},
 		{"(spaced-value)", "([secret SPACED_KEY])"},
+		{"in-a-header, Bearer in-a-header", "[secret AUTH_HEADER], [secret AUTH_HEADER]"},
 		{"more-secrets", "[secret whatever_]"},
 		{"x MIIEvQIBADANBgkqhkiG9w0B y short", "x [secret PEM] y short"},
 		{`-----BEGIN X-----\nMIIEvQIBADANBgkqhkiG9w0B\nshort\n-----END X-----`, "[secret PEM]"},

@@ -26,6 +26,7 @@ func spellings(value string) []string {
 	}
 	if strings.ContainsFunc(value, unplain) {
 		all = append(all, inJSON(value, true), inJSON(value, false), url.QueryEscape(value), url.PathEscape(value))
+		all = append(all, strings.ReplaceAll(inJSON(value, true), "/", `\/`), strings.ReplaceAll(inJSON(value, false), "/", `\/`)) // as PHP writes it
 	}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {

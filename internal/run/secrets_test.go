@@ -1,0 +1,38 @@
+package run
+
+import (
+	"testing"
+
+	"swarm"
+	"swarm/internal/secret"
+)
+
+// What a plan gives to programs is a secret by its name, wherever its value comes from and whoever else has a variable of that name.
+func TestSecretsOfAPlan(t *testing.T) {
+	p := &swarm.Plan{
+		Agents: []swarm.Agent{{Name: "a", Env: map[string]string{"AGENT_KEY": "$PLAIN", "TARGET": "src/main.go"}},
+			{Name: "b", Env: map[string]string{"AGENT_KEY": "${OTHER}"}}},
+		Tasks:     []swarm.Task{{Env: map[string]string{"DB_PASSWORD1": "$TASKS", "REGION": "$REGION"}}},
+		Providers: []swarm.ProviderSpec{{Env: map[string]string{"SIGNING_SECRET": "$PROVIDERS", "UNSET_KEY": "$UNSET"}}},
+		Servers: []swarm.ToolServer{{Env: map[string]string{"TOOL_TOKEN": "$SERVERS"}},
+			{Headers: map[string]string{"Authorization": "Bearer $HEADERS", "X-Region": "$REGION", "X-Api-Key": "${KEYS}"}}},
+	}
+	environ := map[string]string{"PLAIN": "plain-012345", "OTHER": "other-012345", "TASKS": "tasks-012345", "PROVIDERS": "providers-012345", "SERVERS": "servers-012345",
+		"HEADERS": "headers-012345", "KEYS": "keys-012345", "REGION": "eu-central-1"}
+	r := secret.New(secretsOf(p, func(name string) (string, bool) { value, ok := environ[name]; return value, ok }), nil)
+	for text, want := range map[string]string{
+		"plain-012345":              "[secret AGENT_KEY]",
+		"other-012345":              "[secret AGENT_KEY]",
+		"tasks-012345":              "[secret DB_PASSWORD1]",
+		"providers-012345":          "[secret SIGNING_SECRET]",
+		"servers-012345":            "[secret TOOL_TOKEN]",
+		"headers-012345":            "[secret Authorization]",
+		"keys-012345":               "[secret X-Api-Key]",
+		"src/main.go, eu-central-1": "src/main.go, eu-central-1",
+		"$PLAIN, Bearer $HEADERS":   "$PLAIN, Bearer $HEADERS",
+	} {
+		if got := r.String(text); got != want {
+			t.Errorf("%s became %s, not %s", text, got, want)
+		}
+	}
+}
