@@ -40,24 +40,23 @@ func newHub(h *home.Home) *hub { return &hub{home: h, following: map[string]*fol
 // join gives the follower of a run; the first who comes starts it.
 func (h *hub) join(id string) (*follower, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.closed {
+		h.mu.Unlock()
 		return nil, swarm.Errorf(swarm.Stopped, "this server is ending").WithHint("come back when it was started again")
 	}
 	f := h.following[id]
 	if f == nil {
-		var err error
-		if f, err = follow(h.home, id); err != nil {
-			return nil, err
-		}
+		f = newFollower(id)
 		h.following[id] = f
-		h.done.Go(func() {
-			f.run()
-			<-f.ctx.Done() // its clients may still read the log
-			f.look.Close()
-		})
+		h.done.Go(func() { f.live(h.home) })
 	}
 	f.clients++
+	h.mu.Unlock()
+	<-f.ready // while others, of other runs, come and go
+	if f.look == nil {
+		h.leave(f)
+		return nil, f.err
+	}
 	return f, nil
 }
 
@@ -65,8 +64,8 @@ func (h *hub) join(id string) (*follower, error) {
 func (h *hub) leave(f *follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if f.clients--; f.clients == 0 && h.following[f.look.ID] == f {
-		delete(h.following, f.look.ID)
+	if f.clients--; f.clients == 0 && h.following[f.id] == f {
+		delete(h.following, f.id)
 		f.stop()
 	}
 }
@@ -110,7 +109,9 @@ const (
 
 // A follower follows one run, and keeps its last frames. Frames are counted from 0 on.
 type follower struct {
-	look    *run.Look
+	id      string
+	ready   chan struct{} // is closed when it has begun, or could not
+	look    *run.Look     // nil = it could not
 	story   *run.Story
 	clients int // the hub's
 	ctx     context.Context
@@ -137,14 +138,32 @@ type spoken struct {
 	bytes  int
 }
 
-// follow begins with the last events that there are, so that those who want to know what has been need not read the log one by one.
-func follow(h *home.Home, id string) (*follower, error) {
-	look, err := run.LookAt(h, id)
+func newFollower(id string) *follower {
+	f := &follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1), agents: map[string]string{}, speech: map[string]*spoken{}, more: make(chan struct{})}
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	return f
+}
+
+// live is all that a follower does, until it is stopped.
+func (f *follower) live(h *home.Home) {
+	look, err := f.begin(h)
+	if f.err = err; err == nil {
+		f.look = look
+	}
+	close(f.ready)
+	if err == nil {
+		f.run()
+		<-f.ctx.Done() // its clients may still read the log
+		look.Close()
+	}
+}
+
+// begin begins with the last events that there are, so that those who want to know what has been need not read the log one by one.
+func (f *follower) begin(h *home.Home) (*run.Look, error) {
+	look, err := run.LookAt(h, f.id)
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{look: look, nudged: make(chan struct{}, 1), agents: map[string]string{}, speech: map[string]*spoken{}, more: make(chan struct{})}
-	f.ctx, f.stop = context.WithCancel(context.Background())
 	driven := look.Driven() // asked first: what its driver wrote before it left is in the fold
 	v, err := look.Fold()
 	if err == nil {
@@ -153,17 +172,17 @@ func follow(h *home.Home, id string) (*follower, error) {
 	if err == nil {
 		f.ended = v.Status.Ended()
 		f.over = f.ended && !driven
-		err = f.recall(v)
+		err = f.recall(look, v)
 	}
 	if err != nil {
 		look.Close()
 		return nil, err
 	}
-	return f, nil
+	return look, nil
 }
 
 // recall puts the events before a fold into frames.
-func (f *follower) recall(v *view.Run) error {
+func (f *follower) recall(look *run.Look, v *view.Run) error {
 	for i := range v.Len() {
 		if t := v.At(i); t.Status == swarm.Running {
 			f.agents[t.Turn] = t.Agent
@@ -171,7 +190,7 @@ func (f *follower) recall(v *view.Run) error {
 	}
 	f.floor = max(0, v.Seq-keptFrames)
 	for f.seq = f.floor; f.seq < v.Seq; {
-		events, err := f.look.Read(f.seq, int(min(mostPage, v.Seq-f.seq)))
+		events, err := look.Read(f.seq, int(min(mostPage, v.Seq-f.seq)))
 		if err != nil {
 			return err
 		}
@@ -179,7 +198,7 @@ func (f *follower) recall(v *view.Run) error {
 			return swarm.Errorf(swarm.Storage, "the log ends before event %d", v.Seq)
 		}
 		for i := range events {
-			f.add(eventFrame(f.look.ID, &events[i]))
+			f.add(eventFrame(f.id, &events[i]))
 		}
 	}
 	return nil
@@ -223,7 +242,7 @@ func (f *follower) run() {
 func (f *follower) frame(m run.Moment) frame {
 	if m.Event == nil {
 		agent, runs := f.agents[m.Turn]
-		said := sayingFrame(saying{f.look.ID, m.Task, agent, m.Turn, piece{m.Time, m.Kind, m.Text, m.Gap}})
+		said := sayingFrame(saying{f.id, m.Task, agent, m.Turn, piece{m.Time, m.Kind, m.Text, m.Gap}})
 		said.runs = runs
 		return said
 	}
@@ -237,7 +256,7 @@ func (f *follower) frame(m run.Moment) frame {
 	case swarm.RunOwned, swarm.RunInterrupted: // what ran there runs no more, or begins again
 		clear(f.agents)
 	}
-	return eventFrame(f.look.ID, m.Event)
+	return eventFrame(f.id, m.Event)
 }
 
 // publish hands out frames. It says whether they were the last ones.

@@ -36,6 +36,10 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
+	if r.Method == http.MethodHead {
+		_ = c.begin() // that is all he wants
+		return
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(a.ending, cancel)()
@@ -148,7 +152,7 @@ func (f *follower) take(c *client) portion {
 func (f *follower) meet(c *client) {
 	c.pos = f.after(c.sent)
 	if c.met {
-		c.live, c.speech = c.pos, []frame{sayingFrame(saying{Run: f.look.ID, piece: piece{Kind: gap}})}
+		c.live, c.speech = c.pos, []frame{sayingFrame(saying{Run: f.id, piece: piece{Kind: gap}})}
 		return
 	}
 	c.met, c.live = true, f.first+int64(len(f.frames))
@@ -167,7 +171,7 @@ func (f *follower) has(seq int64) error {
 	}
 	v, err := f.look.Fold()
 	if err == nil && seq > v.Seq {
-		err = swarm.Errorf(swarm.BadInput, "run %s has no event %d yet", f.look.ID, seq).WithHint("its last one is %d", v.Seq)
+		err = swarm.Errorf(swarm.BadInput, "run %s has no event %d yet", f.id, seq).WithHint("its last one is %d", v.Seq)
 	}
 	return err
 }
@@ -180,7 +184,7 @@ func (c *client) catchUp(f *follower) error {
 	}
 	frames := make([]frame, len(events))
 	for i := range events {
-		frames[i] = eventFrame(f.look.ID, &events[i])
+		frames[i] = eventFrame(f.id, &events[i])
 	}
 	return c.give(frames, true)
 }

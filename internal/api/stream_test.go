@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -144,6 +145,41 @@ func TestARunThatIsDrivenIsTold(t *testing.T) {
 	}
 }
 
+func TestARunThatCannotBeReadIsToldOf(t *testing.T) {
+	h := open(t)
+	id, _ := h.bare()
+	h.post("/api/v1/runs/"+id+"/cancel", "", http.StatusAccepted)
+	h.settle(id)
+	path := h.home.RunPath(id)
+	for _, side := range []string{"", "-wal", "-shm"} {
+		if err := os.WriteFile(path+side, []byte("no log"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status, text := h.ask("GET", "/api/v1/stream/sse?workflow_id="+id, ""); status != 400 && status != 500 || !strings.Contains(text, "error") {
+		t.Errorf("%d %s", status, text)
+	}
+	if len(h.api.hub.following) != 0 {
+		t.Error("it is still followed")
+	}
+	if status, text := h.ask("GET", "/api/v1/approvals", ""); status != http.StatusOK { // the others go on
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+func TestAHeadHasNoEnd(t *testing.T) {
+	h := open(t)
+	id, _ := h.bare()
+	answer, err := http.DefaultClient.Do(h.request("HEAD", "/api/v1/stream/sse?workflow_id="+id, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%s %s", answer.Status, answer.Header)
+	}
+}
+
 func TestSilenceIsFilled(t *testing.T) {
 	h := open(t, func(a *API) { a.heartbeat = time.Millisecond })
 	id, _ := h.bare()
@@ -241,11 +277,12 @@ func TestALongHistoryIsToldWhole(t *testing.T) {
 func TestWhoFallsBehindIsToldWhatIsInTheLog(t *testing.T) {
 	h := open(t)
 	id, _ := h.bare()
-	f, err := follow(h.home, id)
+	f := newFollower(id)
+	look, err := f.begin(h.home)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.look.Close()
+	defer look.Close()
 	c := &client{pos: -1}
 	if p := f.take(c); len(p.frames) != 2 || !p.past {
 		t.Fatalf("first it is given %+v", p)

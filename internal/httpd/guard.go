@@ -77,7 +77,10 @@ func (s *Server) guard(next http.Handler) http.Handler {
 // isUs tells whether it is one of our own names, with our port. Those in our certificate are ours too.
 func (s *Server) isUs(host string) bool {
 	name, port, err := net.SplitHostPort(host)
-	if err != nil || port != s.port {
+	if err != nil { // nobody writes the port that everybody knows
+		name, port = strings.Trim(host, "[]"), map[string]string{"http": "80", "https": "443"}[s.scheme]
+	}
+	if port != s.port {
 		return false
 	}
 	if strings.EqualFold(name, "localhost") || name == "127.0.0.1" || name == "::1" {
