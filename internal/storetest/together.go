@@ -12,7 +12,7 @@ import (
 
 var togetherTests = []test{
 	{"four writers in two processes, one receiver, one reader", func(t *testing.T, o Opener) {
-		const writers, each = 4, 2000
+		const writers, each = 4, 400 // Mail sends more
 		logs := []Store{open(t, o), open(t, o)}
 		reader := open(t, o)
 		inbox, stop := reader.Watch("inbox")
