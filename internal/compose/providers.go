@@ -15,7 +15,7 @@ func (c *compiler) resolveProviders() {
 		e := &c.file.Providers.entries[i]
 		v := &e.value
 		c.checkName(e.key, "provider", swarm.CheckTaskName)
-		c.checkURL(v.BaseURL)
+		c.checkURL(v.BaseURL, "take it out, and write env: {OPENAI_API_KEY: $NAME} (or ANTHROPIC_API_KEY) for the provider")
 		c.checkCommand(v.Command, "command")
 		c.checkEnv(v.Env)
 		for _, m := range v.Models.entries {

@@ -1,10 +1,14 @@
 package compose
 
 import (
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"swarm"
+	"swarm/internal/secret"
 )
 
 // Settings are what a file says beside its plan.
@@ -118,7 +122,7 @@ func (c *compiler) checkSettings() {
 	if u := f.Budget.USD; u.given() && u.value <= 0 {
 		c.fail(u.node, "usd must be more than 0").WithHint("leave it out for no limit")
 	}
-	c.checkURL(f.Notify.Webhook)
+	c.checkURL(f.Notify.Webhook, "take it out, and write command: [program, \"{text}\"] for one that finds it in its environment")
 	c.checkCommand(f.Notify.Command, "command")
 	c.checkServers()
 	if a := f.DefaultAgent; a.given() {
@@ -128,14 +132,34 @@ func (c *compiler) checkSettings() {
 	}
 }
 
-func (c *compiler) checkURL(t text) {
+// checkURL checks an address, in which no secret may stand: it is stored with the run, and shown. Instead says where one belongs.
+func (c *compiler) checkURL(t text, instead string) {
 	if !t.given() {
 		return
 	}
-	if u, err := url.Parse(t.value); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		c.fail(t.node, "%s is not the address of a server", swarm.Quote(t.value)).WithHint("write one such as http://127.0.0.1:11434/v1")
+	u, err := url.Parse(t.value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		what := "this"
+		if !strings.ContainsAny(t.value, "@?") { // behind which a secret may stand
+			what = swarm.Quote(t.value)
+		}
+		c.fail(t.node, "%s is not the address of a server", what).WithHint("write one such as http://127.0.0.1:11434/v1")
+		return
+	}
+	if u.User != nil {
+		c.fail(t.node, "the address holds a login, which would be stored with the run").WithHint("%s", instead)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.Query())) {
+		if secret.LooksSecret(name) || slices.Contains(signatures, strings.ToLower(name)) {
+			c.fail(t.node, "%s in the address looks like a secret, which would be stored with the run", swarm.Quote(name)).WithHint("%s", instead)
+			return
+		}
 	}
 }
+
+// signatures are parameters of addresses that make them a key.
+var signatures = []string{"sig", "signature", "code"}
 
 func (c *compiler) checkCommand(l list[text], key string) {
 	if l.given() && (len(l.items) == 0 || l.items[0].value == "") {

@@ -148,7 +148,7 @@ func (c *compiler) checkServers() {
 	for _, m := range c.file.Tools.MCP.entries {
 		v := &m.value
 		c.checkName(m.key, "tool server", swarm.CheckTaskName)
-		c.checkURL(v.URL)
+		c.checkURL(v.URL, "take it out, and write headers: {Authorization: Bearer $NAME} for the server")
 		c.checkCommand(v.Command, "command")
 		c.checkEnv(v.Env)
 		c.checkHeaders(v.Headers)

@@ -284,3 +284,24 @@ func FuzzAnswers(f *testing.F) {
 		}
 	})
 }
+
+// The path of a call stands before the query of an address, and after its path.
+func TestWhereACallGoes(t *testing.T) {
+	for _, c := range []struct{ kind, base, want string }{
+		{"openai", "", "https://api.openai.com/v1/chat/completions"},
+		{"openai", "http://x/v1", "http://x/v1/chat/completions"},
+		{"openai", "http://x/v1/?api-version=2", "http://x/v1/chat/completions?api-version=2"},
+		{"openai", "http://x", "http://x/chat/completions"},
+		{"anthropic", "", "https://api.anthropic.com/v1/messages"},
+		{"anthropic", "http://x/v1/", "http://x/v1/messages"},
+		{"anthropic", "http://x/a?b=c/v1", "http://x/a/v1/messages?b=c/v1"},
+	} {
+		p, err := Open(swarm.ProviderSpec{Kind: c.kind, BaseURL: c.base}, provider.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.(*model).url; got != c.want {
+			t.Errorf("%s at %q is called at %s, not %s", c.kind, c.base, got, c.want)
+		}
+	}
+}

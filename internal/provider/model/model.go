@@ -56,14 +56,13 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	if m.environ == nil {
 		m.environ = os.Environ()
 	}
-	base, path := strings.TrimRight(spec.BaseURL, "/"), ""
+	base, path := spec.BaseURL, ""
 	switch spec.Kind {
 	case "anthropic":
 		m.dialect, m.keyName, path = anthropic{}, "ANTHROPIC_API_KEY", "/v1/messages"
 		if base == "" {
 			base = "https://api.anthropic.com"
 		}
-		base = strings.TrimSuffix(base, "/v1")
 	case "openai":
 		m.dialect, m.keyName, path = openai{compatible: base != ""}, "OPENAI_API_KEY", "/chat/completions"
 		if base == "" {
@@ -77,7 +76,11 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 		return nil, swarm.Errorf(swarm.BadInput, "the base_url of the provider %q is no URL of a server", spec.Name).
 			WithHint("write where it is: base_url: http://127.0.0.1:11434/v1")
 	}
-	m.url = base + path
+	u.Path = strings.TrimRight(u.Path, "/")
+	if spec.Kind == "anthropic" {
+		u.Path = strings.TrimSuffix(u.Path, "/v1")
+	}
+	m.url = u.JoinPath(path).String() // before its query, if it has one
 	if _, _, err := m.key(nil); err != nil && swarm.KindOf(err) == swarm.BadInput {
 		return nil, err
 	}
