@@ -102,7 +102,7 @@ func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 	var none swarm.Envelope
 	sender, ok := r.find(from, from)
 	if !ok {
-		return none, r.unknown(from)
+		return none, r.unknown(from, from)
 	}
 	if e.FromNodeID != "" {
 		if claimed, ok := r.find(from, e.FromNodeID); !ok || claimed != sender {
@@ -111,7 +111,7 @@ func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 	}
 	receiver, ok := r.find(sender, e.ToNodeID)
 	if !ok || sender == receiver && sender == swarm.User {
-		return none, r.unknown(e.ToNodeID)
+		return none, r.unknown(sender, e.ToNodeID)
 	}
 	switch why, ended := r.ended[receiver]; {
 	case !r.may(sender, receiver):
@@ -124,7 +124,7 @@ func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 		answer := *e.Payload.Response
 		if answer.ReplyTo != "" {
 			if answer.ReplyTo, ok = r.find(sender, e.Payload.Response.ReplyTo); !ok {
-				return none, r.unknown(e.Payload.Response.ReplyTo)
+				return none, r.unknown(sender, e.Payload.Response.ReplyTo)
 			}
 		}
 		e.Payload.Response = &answer

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -100,7 +101,7 @@ func (r *Rules) Sees(agent, other string) bool {
 func (r *Rules) Find(speaker, name string) (string, error) {
 	agent, ok := r.find(speaker, name)
 	if !ok || agent == swarm.User {
-		return "", r.unknown(name)
+		return "", r.unknown(speaker, name)
 	}
 	return agent, nil
 }
@@ -143,13 +144,25 @@ func (r *Rules) find(speaker, name string) (string, bool) {
 	return name, r.known[name]
 }
 
-func (r *Rules) unknown(name string) error {
+func (r *Rules) unknown(speaker, name string) error {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "@")
-	e := swarm.Errorf(swarm.BadInput, "Unknown agent: '%s'. Valid agents: %s", short(name), list(r.agents))
-	if near := swarm.Nearest(name, r.agents); near != "" {
+	valid := r.others(speaker)
+	e := swarm.Errorf(swarm.BadInput, "Unknown agent: '%s'. Valid agents: %s", short(name), list(valid))
+	if near := swarm.Nearest(name, valid); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return e
+}
+
+// others are all agents but one: first those to whom it may write, then the rest.
+func (r *Rules) others(agent string) []string {
+	names := r.Receivers(agent)
+	for _, other := range r.agents {
+		if other != agent && !slices.Contains(names, other) {
+			names = append(names, other)
+		}
+	}
+	return names
 }
 
 // receivers are all to whom somebody may write.
@@ -162,6 +175,10 @@ func (r *Rules) receivers(from string) []string {
 }
 
 func (r *Rules) noEdge(from, to string) error {
+	if to == from {
+		return swarm.Errorf(swarm.BadInput, "%s cannot write to itself. It may write to: %s", from, list(r.receivers(from))).
+			WithHint("write to one of those; what you want to find again, publish_data or put_artifact keeps")
+	}
 	if to == swarm.User {
 		return swarm.Errorf(swarm.BadInput, "no person has written to %s. %s may write to: %s", from, from, list(r.Receivers(from))).
 			WithHint("a person reads what you say at the end of your turn; request_help asks for one")

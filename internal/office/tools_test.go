@@ -24,7 +24,7 @@ func TestRefusedCallsWriteNothing(t *testing.T) {
 		{"Read_Inbox", `{}`, `there is no tool "Read_Inbox"`, `did you mean "read_inbox"?`},
 
 		{"send_handoff", `{}`, `the argument "to" is missing`, ""},
-		{"send_handoff", `{"to":"nosuch","message":"m"}`, `Unknown agent: 'nosuch'. Valid agents: planner, coder, tester`, ""},
+		{"send_handoff", `{"to":"nosuch","message":"m"}`, `Unknown agent: 'nosuch'. Valid agents: coder, tester`, ""},
 		{"send_handoff", `{"to":"tester","message":"m"}`, `there is no edge from planner to tester. planner may write to: coder`, ""},
 		{"send_handoff", `{"to":"coder","message":"m","fromNodeId":"tester"}`, `fromNodeId is "tester", but you are planner`, ""},
 		{"send_handoff", `{"to":"coder","message":"m"}{}`, `the arguments are not JSON`, ""},
