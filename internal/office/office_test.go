@@ -474,3 +474,34 @@ func TestInboxIsShownOnce(t *testing.T) {
 		t.Errorf("seen up to %d, shown up to %d", in.Upto, last)
 	}
 }
+
+// What a prompt holds does not hang on how many digits the time of a message has: replayed, it comes at another time.
+func TestTimeTakesNoRoom(t *testing.T) {
+	held := func(at time.Time) int {
+		log, _ := opened(t)
+		o := &Office{Log: log, Now: func() time.Time { return at }}
+		s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+		for i := range 12 {
+			call[Sent](t, s, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%02d%s"}`, i, strings.Repeat("x", 6000)))
+		}
+		// The last that is shown fills the room to the byte.
+		shown, err := o.Unread("coder", 0, 100)
+		if err != nil || len(shown) < 2 {
+			t.Fatal(len(shown), err)
+		}
+		room := 0
+		for _, item := range shown {
+			item.CreatedAt = time.Time{}
+			room += len(mail.Encode(item.Envelope)) - len(item.CreatedAt.Format(time.RFC3339Nano))
+		}
+		some, _, err := o.unread("coder", 0, 100, room)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(some) - len(shown)
+	}
+	second := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if short, long := held(second), held(second.Add(123456789)); short != 0 || long != 0 {
+		t.Errorf("at a full second %d fewer are shown, a little later %d", -short, -long)
+	}
+}

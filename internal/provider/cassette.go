@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -128,9 +129,25 @@ func (r *Recording) line(v any) {
 	if r.err != nil {
 		return
 	}
-	e := json.NewEncoder(r.buf)
+	counted := counter{w: r.buf}
+	e := json.NewEncoder(&counted)
 	e.SetEscapeHTML(false)
-	r.err = e.Encode(v)
+	if r.err = e.Encode(v); r.err == nil && counted.n > maxLine {
+		r.err = swarm.Errorf(swarm.BadInput, "a turn has %d MB with all that it stored, and a cassette has room for %d MB of each", counted.n>>20, maxLine>>20).
+			WithHint("have the agent leave large texts in files, or store them in several turns")
+	}
+}
+
+// A counter counts what goes through it.
+type counter struct {
+	w io.Writer
+	n int
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += n
+	return n, err
 }
 
 // Close puts the cassette in its place. After an error nothing is changed.
@@ -149,6 +166,10 @@ func (r *Recording) Close() error {
 	}
 	if r.err != nil {
 		r.Discard()
+		var e *swarm.Error
+		if errors.As(r.err, &e) {
+			return e
+		}
 		return &swarm.Error{Kind: swarm.Storage, File: r.path, Msg: "the recording could not be written", Hint: "is the disk full?", Err: r.err}
 	}
 	return nil
@@ -246,6 +267,10 @@ func (c *Cassette) readHeader(line []byte) error {
 	return nil
 }
 
+// turnKinds are how a recorded turn can have failed. The others tell of the process that drove it, or of people.
+var turnKinds = []swarm.ErrorKind{swarm.BadInput, swarm.NotFound, swarm.NotSignedIn, swarm.Exited, swarm.Crashed, swarm.NoResult, swarm.Protocol, swarm.Denied,
+	swarm.RateLimited, swarm.TimedOut, swarm.Unexpected, swarm.BadPrompt, swarm.WaitFailed, swarm.OverBudget, swarm.Mismatch, swarm.Other}
+
 func (c *Cassette) readTurn(line []byte, n int) error {
 	var t RecordedTurn
 	if err := strictly(line, &t); err != nil {
@@ -256,6 +281,8 @@ func (c *Cassette) readTurn(line []byte, n int) error {
 		return c.fail(n, "the recorded turn has no id")
 	case twice:
 		return c.fail(n, "the turn %s is recorded twice", t.Turn)
+	case t.Kind != "" && !slices.Contains(turnKinds, t.Kind):
+		return c.fail(n, "the turn %s has the kind %s, and no turn fails like that", t.Turn, swarm.Quote(string(t.Kind)))
 	case t.PromptHash != swarm.HashOf([]byte(t.Prompt)):
 		return c.fail(n, "the prompt of the turn %s was changed after it was recorded: its hash is another", t.Turn)
 	case t.Bytes < int64(len(t.Output)):

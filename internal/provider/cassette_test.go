@@ -135,6 +135,28 @@ func TestRecordingThatFailsChangesNothing(t *testing.T) {
 	wantKind(t, err, swarm.Storage)
 }
 
+// What could not be read again is not written, and says so.
+func TestTooMuchForACassette(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	r, err := Record(path, CassetteHeader{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := RecordedTurn{Turn: "a/1/1"}
+	text, err := json.Marshal(strings.Repeat("x", 4<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 17 {
+		large.Acts = append(large.Acts, Act{Tool: "put_artifact", Args: text})
+	}
+	wantKind(t, r.Write(large), swarm.BadInput)
+	wantKind(t, r.Close(), swarm.BadInput)
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a cassette is there that nobody can read")
+	}
+}
+
 func TestCassetteThatIsWrong(t *testing.T) {
 	good, err := os.ReadFile(record(t, recorded...))
 	if err != nil {
@@ -155,6 +177,7 @@ func TestCassetteThatIsWrong(t *testing.T) {
 		{"no id", lines[0] + "{}\n", ":2: the recorded turn has no id"},
 		{"twice", lines[0] + lines[1] + lines[1], ":3: the turn plan/1/1 is recorded twice"},
 		{"changed prompt", strings.Replace(string(good), "Plan it", "Plan that", 1), ":2: the prompt of the turn plan/1/1 was changed"},
+		{"a kind that no turn has", strings.Replace(string(good), `"kind":"exited"`, `"kind":"storage"`, 1), `:3: the turn test/1/1 has the kind "storage"`},
 		{"impossible length", strings.Replace(string(good), `"bytes":1073741824`, `"bytes":1`, 1), ":3: the output of the turn test/1/1 is longer"},
 	} {
 		_, err := OpenCassette(named{strings.NewReader(c.src)})

@@ -62,12 +62,13 @@ func (r *Run) Record(path string) error {
 			}
 			b, err := r.log.Body(hash)
 			if err != nil {
+				out.Discard()
 				return err
 			}
 			*text = provider.Text(b)
 		}
 		if err := out.Write(rec); err != nil {
-			return err
+			return out.Close() // it says what is wrong, and leaves nothing behind
 		}
 	}
 	return out.Close()
