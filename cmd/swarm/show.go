@@ -121,7 +121,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if p.Status.Ended() {
 		parts = append(parts, "took "+term.Duration(p.Ended.Sub(p.Started)))
 	}
-	parts = append(parts, counted(len(p.Tasks), "task"), counted(turns, "turn"))
+	parts = append(parts, counted(len(p.Tasks), term.Noun(p.Kind)), counted(turns, "turn"))
 	if tokens := term.SomeTokens(p.Usage); tokens != "" {
 		parts = append(parts, tokens)
 	}

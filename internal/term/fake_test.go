@@ -55,6 +55,9 @@ func (w *teller) tell(kind swarm.EventKind, task, turn string, body any) {
 	w.t.Helper()
 	w.seq++
 	e := &swarm.Event{Seq: w.seq, Time: w.now, Kind: kind, Task: task, Turn: turn}
+	if t, ok := w.fold.Task(task); ok {
+		e.Agent = t.Agent
+	}
 	if body != nil {
 		data, err := json.Marshal(body)
 		if err != nil {
@@ -103,6 +106,22 @@ func (w *teller) endTurn(name string, end swarm.CallEnd) {
 	t, _ := w.fold.Task(name)
 	end.Output, end.Bytes = swarm.HashOf([]byte(t.Turn)), 10
 	w.tell(swarm.TurnEnded, name, t.Turn, end)
+}
+
+// team starts a run of agents that live on.
+func (w *teller) team(names ...string) {
+	p := swarm.Plan{Kind: swarm.TeamRun, Groups: []swarm.Group{{Iterations: 1}}}
+	for _, name := range names {
+		p.Tasks = append(p.Tasks, swarm.Task{Name: name, Agent: name})
+		p.Agents = append(p.Agents, swarm.Agent{Name: name, Provider: "sh"})
+	}
+	w.tell(swarm.RunStarted, "", "", swarm.RunStart{ID: w.fold.ID, Kind: swarm.TeamRun, Name: "Write it"})
+	w.tell(swarm.PlanAdded, "", "", p)
+}
+
+// letter has one write to another.
+func (w *teller) letter(from, to, text string) {
+	w.tell(swarm.HandoffStored, "", "", swarm.Envelope{Kind: swarm.Handoff, FromNodeID: from, ToNodeID: to, Payload: swarm.Payload{Message: text}})
 }
 
 // ask has the running turn of a task ask a person.

@@ -53,8 +53,11 @@ func (f Frame) Draw() string {
 				t.Status = swarm.Streaming
 			}
 		}
-		if asks {
+		switch {
+		case asks:
 			t.Status = swarm.Blocked
+		case t.Status == swarm.Waiting && t.Waits[0].For == plan.ForMail:
+			t.Status = swarm.Idle
 		}
 	}
 	lines := []string{f.head()}
@@ -225,6 +228,8 @@ func rank(t *view.Task) int {
 			return 1
 		}
 		return 3
+	case swarm.Idle:
+		return 3
 	case swarm.Pending:
 		return 2
 	case swarm.Completed:
@@ -240,7 +245,7 @@ func rest(tasks []view.Task) string {
 		count[tasks[i].Status]++
 	}
 	var parts []string
-	for _, s := range []swarm.Status{swarm.Blocked, swarm.Streaming, swarm.Running, swarm.Failed, swarm.Completed, swarm.Skipped, swarm.Cancelled, swarm.Waiting, swarm.Pending} {
+	for _, s := range []swarm.Status{swarm.Blocked, swarm.Streaming, swarm.Running, swarm.Failed, swarm.Completed, swarm.Skipped, swarm.Cancelled, swarm.Waiting, swarm.Idle, swarm.Pending} {
 		if count[s] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
 		}
@@ -343,7 +348,9 @@ func (f Frame) detail(t *view.Task, width int) string {
 		if t.Attempt > 1 {
 			said = strings.TrimRight("attempt "+strconv.Itoa(t.Attempt)+": "+said, ": ")
 		}
-		return said
+		return f.mail(t, said)
+	case swarm.Idle:
+		return f.mail(t, "")
 	case swarm.Waiting:
 		if w := t.Waits[0]; w.For == plan.ForRetry {
 			return oneLine(f.again(w) + ": " + w.Reason)

@@ -116,6 +116,17 @@ func TestFrameStates(t *testing.T) {
 			w.ask("one", "one/1/1/3fa9c1ab", `{"command":"touch made1.txt"}`)
 			return Frame{}
 		},
+		"team": func(w *teller) Frame {
+			w.team("planner", "coder", "tester", "idle")
+			w.letter(swarm.User, "planner", "Write it\nand test it")
+			w.letter("planner", "coder", "1. write \x1b[2J it")
+			w.letter("planner", "coder", "2. write more")
+			w.tell(swarm.TaskStarted, "tester", "", swarm.Iteration{Iteration: 1, Of: 1})
+			w.letter("coder", "tester", "test it")
+			w.tell(swarm.TurnStarted, "tester", "tester/1/1", swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 1, Inputs: swarm.Inputs{Upto: w.seq}})
+			w.letter("coder", "tester", "test more")
+			return Frame{Saying: map[string]Saying{"tester": {Line: "testing", At: w.now}}}
+		},
 		"many": func(w *teller) Frame {
 			var tasks []string
 			for i := range 100 {

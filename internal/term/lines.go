@@ -189,7 +189,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 		first := len(l.voices) == 0
 		l.meet()
 		if first {
-			l.say(runsLabel, fmt.Sprintf("run %s: %s%s", oneLine(r.ID), unit(oneLine(r.Name), ", "), plural(int64(r.Len()), "task")))
+			l.say(runsLabel, fmt.Sprintf("run %s: %s%s", oneLine(r.ID), unit(oneLine(r.Name), ", "), plural(int64(r.Len()), Noun(r.Kind))))
 		}
 		return
 	}
@@ -213,7 +213,7 @@ func (l *Lines) sayWaits() {
 	for i := range l.run.Len() {
 		t := l.run.At(i)
 		v := l.voices[t.Name]
-		if v == nil || t.Status != swarm.Waiting || v.waited[t.Waits[0].For] || t.Waits[0].For == plan.ForRetry || t.Waits[0].For == plan.ForPerson {
+		if v == nil || t.Status != swarm.Waiting || v.waited[t.Waits[0].For] || t.Waits[0].For == plan.ForRetry || t.Waits[0].For == plan.ForPerson || t.Waits[0].For == plan.ForMail {
 			continue
 		}
 		v.waited[t.Waits[0].For] = true

@@ -102,6 +102,14 @@ plan      +Line 2
 	}
 }
 
+func TestATeamHasAgents(t *testing.T) {
+	_, w, out := newLines(t, false)
+	w.team("planner", "coder")
+	if want := "swarm     run 20261115-0200-k7: Write it, 2 agents\n"; out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+}
+
 func TestHugeLinesAreCut(t *testing.T) {
 	l, w, out := newLines(t, false)
 	w.begin(1, "plan")

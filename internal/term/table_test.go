@@ -52,6 +52,11 @@ func TestFormats(t *testing.T) {
 			t.Errorf("Tokens(%d) = %s, want %s", n, got, want)
 		}
 	}
+	for n, want := range map[int64]string{0: "", 1: "1 token", 2: "2 tokens"} {
+		if got := SomeTokens(swarm.Usage{InputTokens: n}); got != want {
+			t.Errorf("SomeTokens(%d) = %s, want %s", n, got, want)
+		}
+	}
 	if got := Tokens(swarm.Usage{OutputTokens: 5, Estimated: true}); got != "~5" {
 		t.Error(got)
 	}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ func (r *Run) Apply(e *swarm.Event) error {
 	}
 	r.Seq, r.Time = e.Seq, e.Time
 	r.clock()
-	if err := r.fold(e); err != nil {
+	if err := errors.Join(r.fold(e), r.foldMail(e)); err != nil {
 		return &swarm.Error{Kind: swarm.Storage, Msg: swarm.Errorf("", "event %d (%s) cannot be used", e.Seq, e.Kind).Msg, Err: err}
 	}
 	return nil

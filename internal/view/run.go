@@ -22,6 +22,7 @@ type Run struct {
 	tasks    []task // by the schedule's numbers
 	agents   []Agent
 	agentAt  map[string]int
+	boxes    map[string]Box // by agent, in a team
 	groups   []group
 	planned  bool         // a plan was added
 	parallel int          // turns at once; 0 = no limit
@@ -156,9 +157,10 @@ func (w Wait) String() string { return plan.Wait(w).String() }
 // A Picture is what a run looks like at a moment. It may be kept and given away.
 type Picture struct {
 	Head   `json:"run"`
-	Tasks  []Task      `json:"tasks"`
-	Agents []Agent     `json:"agents"`
-	Usage  swarm.Usage `json:"usage"`
+	Tasks  []Task         `json:"tasks"`
+	Agents []Agent        `json:"agents"`
+	Usage  swarm.Usage    `json:"usage"`
+	Mail   map[string]Box `json:"-"` // by agent, in a team; Collect knows all of it
 }
 
 // New makes the fold of a run of which no event is known yet.
@@ -210,6 +212,13 @@ func (r *Run) standing(i int) (swarm.Status, []Wait) {
 // Picture is what the run looks like now.
 func (r *Run) Picture() Picture {
 	p := Picture{Head: r.Head, Usage: r.Usage, Tasks: make([]Task, len(r.tasks)), Agents: append([]Agent{}, r.agents...)}
+	if len(r.boxes) > 0 {
+		p.Mail = make(map[string]Box, len(r.boxes))
+		for name, b := range r.boxes {
+			b.Inbox = append([]int64(nil), b.Inbox...)
+			p.Mail[name] = b
+		}
+	}
 	p.Args = append([]string(nil), r.Args...)
 	p.Notices = append([]Notice(nil), r.Notices...)
 	p.Trees = append([]swarm.Tree(nil), r.Trees...)

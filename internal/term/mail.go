@@ -1,0 +1,38 @@
+package term
+
+import (
+	"fmt"
+
+	"swarm"
+	"swarm/internal/view"
+)
+
+// mail is what an agent of a team says, or else its last letter, and how much it has not read.
+func (f Frame) mail(t *view.Task, said string) string {
+	box, ok := f.Mail[t.Agent]
+	if !ok {
+		return said
+	}
+	switch last := box.Last; {
+	case said != "" || last == (view.Letter{}):
+	case last.From == t.Agent:
+		said = oneLine("→ @" + last.To + ": " + last.Text)
+	default:
+		said = oneLine("← @" + last.From + ": " + last.Text)
+	}
+	switch n := box.Unread(); {
+	case n > 0 && said != "":
+		return fmt.Sprintf("%d unread · %s", n, said)
+	case n > 0:
+		return fmt.Sprintf("%d unread", n)
+	}
+	return said
+}
+
+// Noun is what the tasks of a run are called: those of a team are its agents.
+func Noun(kind swarm.RunKind) string {
+	if kind == swarm.TeamRun {
+		return "agent"
+	}
+	return "task"
+}

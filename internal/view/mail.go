@@ -1,0 +1,87 @@
+package view
+
+import (
+	"encoding/json"
+	"slices"
+
+	"swarm"
+)
+
+// A Box is the mail of an agent of a team. It grows with what the agent has not read, and not with what was ever sent.
+type Box struct {
+	Inbox   []int64 `json:"inbox,omitempty"`   // envelopes that it has not taken out, by their numbers in the log
+	Reading int64   `json:"reading,omitempty"` // those up to this number are in the prompt of its running turn
+	Last    Letter  `json:"last,omitzero"`     // the last one that it sent or was sent
+}
+
+// A Letter is who wrote to whom, and how it begins.
+type Letter struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Text string `json:"text"`
+}
+
+// Unread is how many envelopes it has not seen.
+func (b Box) Unread() (n int) {
+	for _, seq := range b.Inbox {
+		if seq > b.Reading {
+			n++
+		}
+	}
+	return n
+}
+
+// foldMail folds in what happened to the mail of a team.
+func (r *Run) foldMail(e *swarm.Event) error {
+	if r.Kind != swarm.TeamRun {
+		return nil
+	}
+	switch e.Kind {
+	case swarm.HandoffStored:
+		var env swarm.Envelope
+		if err := json.Unmarshal(e.Data, &env); err != nil {
+			return err
+		}
+		last := Letter{env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message)}
+		r.box(env.FromNodeID, func(b *Box) { b.Last = last })
+		r.box(env.ToNodeID, func(b *Box) { b.Last, b.Inbox = last, append(b.Inbox, e.Seq) })
+	case swarm.TurnStarted:
+		var s struct {
+			Inputs swarm.Inputs `json:"inputs"`
+		}
+		if err := json.Unmarshal(e.Data, &s); err != nil {
+			return err
+		}
+		r.box(e.Agent, func(b *Box) { b.Reading = s.Inputs.Upto })
+	case swarm.TurnEnded:
+		r.box(e.Agent, func(b *Box) { b.Reading = 0 })
+	case swarm.HandoffConsumed:
+		var in swarm.Inputs
+		if err := json.Unmarshal(e.Data, &in); err != nil {
+			return err
+		}
+		r.box(e.Agent, func(b *Box) {
+			b.Inbox = slices.DeleteFunc(b.Inbox, func(seq int64) bool { return seq <= in.Upto })
+		})
+	case swarm.AgentEnded: // what it has not read goes back
+		r.box(e.Agent, func(b *Box) { b.Inbox = nil })
+	case swarm.RunEnded:
+		for name := range r.boxes {
+			r.box(name, func(b *Box) { b.Inbox = nil })
+		}
+	}
+	return nil
+}
+
+// box changes the box of an agent; a person has none.
+func (r *Run) box(agent string, change func(*Box)) {
+	if _, ok := r.agentAt[agent]; !ok {
+		return
+	}
+	if r.boxes == nil {
+		r.boxes = map[string]Box{}
+	}
+	b := r.boxes[agent]
+	change(&b)
+	r.boxes[agent] = b
+}
