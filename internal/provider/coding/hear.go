@@ -37,7 +37,7 @@ func (t *turn) text(piece string) {
 	}
 	t.asked = true
 	t.begun = !strings.HasSuffix(piece, "\n")
-	t.emit(provider.DeltaText, t.shown(provider.DeltaText, piece))
+	t.says(provider.DeltaText, piece)
 }
 
 // paragraph ends what the agent has said so far, before it says something else.
@@ -49,7 +49,9 @@ func (t *turn) paragraph() {
 
 func (t *turn) thinking(piece string) {
 	t.asked = true
-	t.emit(provider.DeltaThinking, t.shown(provider.DeltaThinking, piece))
+	if piece != "" {
+		t.says(provider.DeltaThinking, piece)
+	}
 }
 
 // calls says that a tool is called. file is what it changes if it is done, or "".
@@ -59,13 +61,13 @@ func (t *turn) calls(id, name string, input json.RawMessage, file string) {
 	}
 	t.asked = true
 	t.tools[id] = tool{name, file}
-	t.live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: name, Input: t.shownInput(input)}})
+	t.tell(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: name, Input: t.shownInput(input)}})
 }
 
 // called says what a tool answered.
 func (t *turn) called(id, output string, failed bool) {
 	used := t.tools[id]
-	t.live(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: used.name, Output: head(t.hide.String(output)), Failed: failed}})
+	t.tell(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: used.name, Output: head(t.hide.String(output)), Failed: failed}})
 	if !failed {
 		t.changed(used.file)
 	}
@@ -74,7 +76,7 @@ func (t *turn) called(id, output string, failed bool) {
 // changed says that a file was.
 func (t *turn) changed(file string) {
 	if file != "" {
-		t.live(provider.Delta{Kind: provider.DeltaFile, File: t.hide.String(file)})
+		t.tell(provider.Delta{Kind: provider.DeltaFile, File: t.hide.String(file)})
 	}
 }
 
@@ -84,14 +86,14 @@ func (t *turn) continues(session string) {
 		return
 	}
 	t.session = session
-	t.live(provider.Delta{Kind: provider.DeltaSession, Session: session})
+	t.tell(provider.Delta{Kind: provider.DeltaSession, Session: session})
 }
 
 // spent says what the turn has cost so far.
 func (t *turn) spent(u swarm.Usage) {
 	if u != t.usage {
 		t.usage = u
-		t.live(provider.Delta{Kind: provider.DeltaUsage, Usage: u})
+		t.tell(provider.Delta{Kind: provider.DeltaUsage, Usage: u})
 	}
 }
 

@@ -154,21 +154,22 @@ func TestOpencodeThatTriesAgain(t *testing.T) {
 	}
 	a.patient = time.Hour
 	turn := a.newTurn(provider.Request{}, func(provider.Delta) {}, false)
+	mutter := func(piece string) { turn.noise(piece); turn.utter() }
 	failed := `timestamp=2026-01-01T00:00:00.000Z level=ERROR message="stream error" error.error="AI_APICallError: slow down"` + "\n"
-	turn.noise("level=ERROR message=\"something else\"\n")
+	mutter("level=ERROR message=\"something else\"\n")
 	if turn.tired.Stop() {
 		t.Error("it is waited for, and it does not wait")
 	}
-	turn.noise(failed)
+	mutter(failed)
 	if !turn.tired.Stop() {
 		t.Error("it is not waited for")
 	}
-	turn.noise(failed)
+	mutter(failed)
 	if turn.tired.Stop() {
 		t.Error("the second try begins the wait anew")
 	}
 	turn.line([]byte(`{"type":"text","sessionID":"s","part":{"text":"there it is"}}`))
-	turn.noise(failed)
+	mutter(failed)
 	if !turn.tired.Stop() {
 		t.Error("after it has said something it is not waited for")
 	}

@@ -159,23 +159,28 @@ func TestFailedTurnKeepsItsWords(t *testing.T) {
 	})
 }
 
-// TestFlood: however much a program says, little of it is held.
+// TestFlood: however much a program says, little of it is held, and it is told in large pieces, not line by line.
 func TestFlood(t *testing.T) {
-	each(t, func(t *testing.T, kind string) {
-		pieces, most := 0, uint64(0)
-		reply, err := stand(t, kind, "100 MB of log").Turn(t.Context(), request(t, "x"), func(provider.Delta) {
-			if pieces++; pieces%20_000 == 0 {
-				var m runtime.MemStats
-				runtime.GC()
-				runtime.ReadMemStats(&m)
-				most = max(most, m.HeapAlloc)
-			}
+	for name, least := range map[string]int{"100 MB of log": 100 << 20, "20 MB of words": 4_000_000} {
+		each(t, func(t *testing.T, kind string) {
+			t.Run(name, func(t *testing.T) {
+				pieces, bytes, most := 0, 0, uint64(0)
+				reply, err := stand(t, kind, name).Turn(t.Context(), request(t, "x"), func(d provider.Delta) {
+					if bytes += len(d.Text); pieces%100 == 0 {
+						var m runtime.MemStats
+						runtime.GC()
+						runtime.ReadMemStats(&m)
+						most = max(most, m.HeapAlloc)
+					}
+					pieces++
+				})
+				ending{output: "done"}.check(t, reply, err)
+				if bytes < least || pieces > least/256 || most == 0 || most > 50<<20 {
+					t.Errorf("%d MB were in use while %d bytes came in %d pieces", most>>20, bytes, pieces)
+				}
+			})
 		})
-		ending{output: "done"}.check(t, reply, err)
-		if pieces < 100_000 || most > 50<<20 {
-			t.Errorf("%d MB were in use while %d pieces came", most>>20, pieces)
-		}
-	})
+	}
 }
 
 func TestLongAnswer(t *testing.T) {

@@ -178,6 +178,9 @@ func (p *program) gone() bool {
 func (p *program) hear(said piece) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.turn != nil {
+		defer p.turn.utter()
+	}
 	if said.noise {
 		if p.turn != nil {
 			p.turn.noise(said.text)

@@ -155,10 +155,21 @@ func (s *standIn) misbehave(how string) {
 			}
 		}
 	case "100 MB of log":
-		piece := strings.Repeat(strings.Repeat("y", 1<<10)+"\n", 1<<10)
+		piece := strings.Repeat(strings.Repeat("y", 63)+"\n", 1<<14)
 		for range 100 {
 			_, _ = os.Stdout.WriteString(piece)
 		}
+		s.result("done")
+	case "20 MB of words":
+		out := bufio.NewWriterSize(os.Stdout, 1<<20)
+		for range 20 << 20 / 128 {
+			if s.codex {
+				_, _ = out.WriteString(`{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"` + strings.Repeat("y", 47) + `"}}` + "\n")
+			} else {
+				_, _ = out.WriteString(`{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"` + strings.Repeat("y", 25) + `"}}}` + "\n")
+			}
+		}
+		_ = out.Flush()
 		s.result("done")
 	case "hangs":
 		forever()

@@ -26,8 +26,12 @@ type turn struct {
 	hide    *secret.Redactor
 	later   bool // the program has done others before
 	streams map[provider.DeltaKind]*secret.Stream
-	begun   bool // some text was shown that has not ended its line
-	tools   map[string]tool
+	pending struct { // what came of one kind, and is told when no more of it is there to read: a flood is not told line by line
+		kind provider.DeltaKind
+		text []byte
+	}
+	begun bool // some text was shown that has not ended its line
+	tools map[string]tool
 
 	output  process.Tail // its last message, once it has said that it is the last
 	said    process.Tail // all that was shown of what it said
@@ -208,13 +212,13 @@ func (t *turn) line(line []byte) {
 		return
 	}
 	if line[0] != '{' {
-		t.noise(string(line) + "\n")
+		t.mutters(line)
 		return
 	}
 	t.tired.Stop()
 	switch err := t.hear.line(line); {
 	case errors.Is(err, errNoJSON):
-		t.noise(string(line) + "\n")
+		t.mutters(line)
 	case err != nil:
 		t.abort(err)
 	default:
@@ -248,41 +252,69 @@ func (t *turn) over() {
 }
 
 // noise is what the program says that is not for its user.
-func (t *turn) noise(text string) {
-	text = t.shown(provider.DeltaStderr, text)
-	_, _ = t.stderr.Write([]byte(text))
-	t.emit(provider.DeltaStderr, text)
-	if m, ok := t.hear.(mutterer); ok {
+func (t *turn) noise(text string) { t.says(provider.DeltaStderr, text) }
+
+// mutters is a line of it in the middle of the stream.
+func (t *turn) mutters(line []byte) {
+	t.says(provider.DeltaStderr, "")
+	t.pending.text = append(append(t.pending.text, line...), '\n')
+}
+
+// says adds to what is told next. What came before it of another kind is told first.
+func (t *turn) says(kind provider.DeltaKind, text string) {
+	if t.pending.kind != kind {
+		t.utter()
+		t.pending.kind = kind
+	}
+	t.pending.text = append(t.pending.text, text...)
+}
+
+// utter tells what is pending, as far as it may be shown now.
+func (t *turn) utter() {
+	kind := t.pending.kind
+	if len(t.pending.text) == 0 {
+		return
+	}
+	text := strings.ToValidUTF8(string(t.pending.text), string(utf8.RuneError))
+	if t.pending.text = t.pending.text[:0]; cap(t.pending.text) > maxPending {
+		t.pending.text = nil
+	}
+	if t.streams[kind] == nil {
+		t.streams[kind] = t.hide.Stream()
+	}
+	t.emit(kind, t.streams[kind].Write(text))
+	if m, ok := t.hear.(mutterer); ok && kind == provider.DeltaStderr {
 		m.mutters(text)
 	}
 }
 
-// shown is what of a piece of a text may be shown now.
-func (t *turn) shown(kind provider.DeltaKind, text string) string {
-	if t.streams[kind] == nil {
-		t.streams[kind] = t.hide.Stream()
-	}
-	return t.streams[kind].Write(strings.ToValidUTF8(text, string(utf8.RuneError)))
-}
+// maxPending is how much room is kept for what is pending: as much as comes at once.
+const maxPending = 128 << 10
 
 func (t *turn) emit(kind provider.DeltaKind, text string) {
 	if text == "" {
 		return
 	}
-	if kind == provider.DeltaText {
+	switch kind {
+	case provider.DeltaText:
 		_, _ = t.said.Write([]byte(text))
+	case provider.DeltaStderr:
+		_, _ = t.stderr.Write([]byte(text))
 	}
 	t.live(provider.Delta{Kind: kind, Text: text})
 }
 
+// tell tells something that is no text, after what was said before it.
+func (t *turn) tell(d provider.Delta) {
+	t.utter()
+	t.live(d)
+}
+
 // flush shows what was held back.
 func (t *turn) flush() {
+	t.utter()
 	for kind, s := range t.streams {
-		text := s.Flush()
-		if kind == provider.DeltaStderr {
-			_, _ = t.stderr.Write([]byte(text))
-		}
-		t.emit(kind, text)
+		t.emit(kind, s.Flush())
 	}
 }
 
