@@ -135,6 +135,7 @@ var house = map[string]room{
 	"swarm/internal/engine": {4, map[string]string{
 		"swarm":               nouns,
 		"swarm/internal/flow": "the loops",
+		"swarm/internal/mail": "what a loop is told of an envelope",
 		"swarm/internal/turn": "the one table from a call to the hand that does it",
 	}},
 	"swarm/internal/engine/local": {4, map[string]string{

@@ -8,6 +8,7 @@ import (
 
 	"swarm"
 	"swarm/internal/flow"
+	"swarm/internal/mail"
 	"swarm/internal/turn"
 )
 
@@ -72,14 +73,8 @@ func mailOf(e swarm.Event) (m flow.Mail, err error) {
 	if err := json.Unmarshal(e.Data, &env); err != nil {
 		return m, swarm.Errorf(swarm.Storage, "event %d, an envelope, cannot be read: %v", e.Seq, err)
 	}
-	m = flow.Mail{ID: env.ID, From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, ReplyTo: env.FromNodeID}
-	if r := env.Payload.Response; r != nil {
-		m.Required = r.Expectation == "required"
-		if r.ReplyTo != "" {
-			m.ReplyTo = r.ReplyTo
-		}
-	}
-	return m, nil
+	return flow.Mail{ID: env.ID, From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, Required: mail.Expects(env),
+		ReplyTo: mail.ReplyTo(env), Answers: mail.MetaOf(env).InReplyTo}, nil
 }
 
 // Inbox lists whose records a loop is given: its own, everybody's control, and its agent's mail.

@@ -74,6 +74,7 @@ type Mail struct {
 	Wakes    bool   // its receiver has a turn for it
 	Required bool   // it wants a reply
 	ReplyTo  string // who gets the reply
+	Answers  string // the envelope that it says it is the reply to, or ""
 }
 
 // Fx is everything that a loop may ask of the world. An error always means "stop now, say nothing".

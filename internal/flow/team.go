@@ -182,6 +182,11 @@ func (t *team) over() (bool, error) {
 	if len(t.asks) == 0 {
 		return true, nil
 	}
+	for _, a := range t.asks {
+		if _, member := t.at[a.To]; !member {
+			return false, nil // a person is asked, and has the time that there is
+		}
+	}
 	for i := range t.asks {
 		if !t.asks[i].reminded {
 			return false, t.remind(&t.asks[i])
@@ -230,11 +235,15 @@ func (t *team) hear(m Mail, seq int64) {
 	if m.From == swarm.Orchestrator && m.Wakes {
 		t.unheard--
 	}
-	if i, ok := t.at[m.From]; ok {
-		began := t.members[i].began
+	i, member := t.at[m.From]
+	if member || m.Answers != "" {
+		began := int64(0)
+		if member {
+			began = t.members[i].began
+		}
 		kept := t.asks[:0]
 		for _, a := range t.asks {
-			if a.To != m.From || a.ReplyTo != m.To || a.seq > began { // what came after its turn began, it had not read
+			if a.ID != m.Answers && (a.To != m.From || a.ReplyTo != m.To || a.seq > began) { // what came after its turn began, it had not read
 				kept = append(kept, a)
 			}
 		}
@@ -282,11 +291,12 @@ func (t *team) clock() error {
 // remind tells the receiver that its reply is still wanted, once.
 func (t *team) remind(a *ask) error {
 	a.reminded = true
-	t.unheard++
-	if err := t.fx.Tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + a.ID, Agent: a.To, Body: swarm.Overdue{ID: a.ID}}); err != nil {
+	err := t.fx.Tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + a.ID, Agent: a.To, Body: swarm.Overdue{ID: a.ID}})
+	if _, member := t.at[a.To]; err != nil || !member {
 		return err
 	}
-	_, err := t.fx.Do(Call{ID: "remind/" + a.ID, Kind: KindRemind, Agent: a.To, Ref: a.ID})
+	t.unheard++
+	_, err = t.fx.Do(Call{ID: "remind/" + a.ID, Kind: KindRemind, Agent: a.To, Ref: a.ID})
 	return err
 }
 

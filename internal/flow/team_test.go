@@ -16,6 +16,15 @@ type office struct {
 	sends map[string]string // by turn: "to text", several with commas; "to! text" wants a reply
 	done  map[string]bool   // turns that report that the work is done
 	says  string            // the output of every turn; "" = none
+	late  flow.Signal       // comes when there is nothing to wait for but the clock
+}
+
+func (o *office) Next(most time.Duration) (flow.Signal, error) {
+	if len(o.pending) == 0 && o.late.Kind != "" {
+		o.signal(o.late)
+		o.late = flow.Signal{}
+	}
+	return o.world.Next(most)
 }
 
 func (o *office) Do(c flow.Call) (flow.Result, error) {
@@ -119,6 +128,31 @@ func TestTeam(t *testing.T) {
 				t.Errorf("told\n%s\nwant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// A question to a person has the time that there is, though everybody else is idle; the answer may come from nobody's turn.
+func TestAPersonIsAskedByATeam(t *testing.T) {
+	o := &office{world: world{now: time.Unix(0, 0)}, sends: map[string]string{"lead/1/1": "user! which one?"}}
+	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}, Agents: []swarm.Agent{{Name: "lead"}}}
+	o.mail(swarm.User, "lead the goal")
+	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
+		t.Fatal(err)
+	}
+	if story, want := strings.Join(o.told, "; "), "go lead/1/1; reply_overdue; reply_overdue; task_completed lead; run_ended completed 0"; story != want || o.now != time.Unix(600, 0) {
+		t.Errorf("%s after %s", story, o.now.Sub(time.Unix(0, 0)))
+	}
+	answered := &office{world: world{now: time.Unix(0, 0)}, sends: o.sends}
+	answered.plan = o.plan
+	answered.mail(swarm.User, "lead the goal")
+	answered.signal(flow.Signal{Kind: flow.SignalOwned})
+	answered.late = flow.Signal{Kind: flow.SignalMail, Mail: flow.Mail{ID: "a", From: swarm.User, To: "lead", Wakes: true, Answers: "lead>user! which one?"}}
+	if _, err := flow.Team(answered, flow.Call{ID: "root", Kind: "team"}); err != nil {
+		t.Fatal(err)
+	}
+	if story, want := strings.Join(answered.told, "; "), "go lead/1/1; go lead/2/1; task_completed lead; run_ended completed 0"; story != want {
+		t.Error(story)
 	}
 }
 

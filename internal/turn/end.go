@@ -58,7 +58,7 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 	if end.Status == swarm.CallOK && w.inputs.Upto > w.inputs.From {
 		end.Inputs = w.inputs
 		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(w.c.Agent, w.inputs.From), Task: w.c.Task, Agent: w.c.Agent,
-			Turn: w.c.ID, Data: encode(w.inputs)})
+			Turn: w.c.ID, Data: encode(swarm.Consumption{Inputs: w.inputs, Turn: w.c.ID})})
 	}
 	h.settle(w.c.ID, end.Usage)
 	r, err := h.end(ctx, loop, w.c, end, b)
