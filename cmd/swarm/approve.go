@@ -28,7 +28,7 @@ func (a *app) answerCommand(word swarm.Word, use, short string) *cobra.Command {
 		Short: short,
 		Long: short + `: a tool that it may not use by itself. The agent waits until somebody answers. Without ID, what is asked in this
 folder's runs is listed; the beginning of an ID is enough. The answer is on disk when this command returns.`,
-		Example: fmt.Sprintf("  swarm %s\n  swarm %s code/1/1-3fa9c1", word, word),
+		Example: fmt.Sprintf("  swarm %s\n  swarm %s code/1/1/7abaf349e9a746ca", word, word),
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, asked, err := a.asked()

@@ -193,6 +193,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	if err := ready(b, o.Dir, a.patience()); err != nil {
 		return session.Team{}, o, err
 	}
+	a.sayHolds(&b.Plan)
 	t := session.Team{Agents: b.Plan.Agents, Providers: b.Plan.Providers, Edges: b.Plan.Edges, Servers: b.Plan.Servers, Approvals: b.Plan.Approvals, Bodies: b.Bodies, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout,
 		MaxParallel: b.Plan.MaxParallel, Budget: b.Plan.Budget, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
 	if t.Default == "" && len(t.Agents) > 0 {

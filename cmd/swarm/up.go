@@ -217,6 +217,9 @@ func (a *app) begin(b begin) error {
 	}
 	defer r.Close()
 	detached(r.ID)
+	if !b.quiet && b.replay == "" {
+		a.sayHolds(&b.bundle.Plan)
+	}
 	p, err := a.drive(h, r, o, b.quiet)
 	if err == nil && b.quiet {
 		err = a.printResult(r, p)
