@@ -199,7 +199,7 @@ func (d *drivers) team(src *source, w api.Wanted) (*begin, error) {
 	for flag, text := range map[*oneOf]string{&mode: w.Mode, &phase: w.Phase} {
 		if text != "" {
 			if err := flag.Set(text); err != nil {
-				return nil, swarm.Errorf(swarm.BadInput, "%s: %v", swarm.Quote(text), err)
+				return nil, swarm.Errorf(swarm.BadInput, "no team has the mode or phase %s", swarm.Quote(text)).WithHint("%v", err)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func BenchmarkStream(b *testing.B) {
 
 func benchSwarm(b *testing.B, own bool) {
 	h := open(b)
-	id, log, write := h.log()
+	id, log, write := h.log(h.dir)
 	if own {
 		defer h.api.Heed(id, log)()
 	}

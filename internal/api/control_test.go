@@ -169,6 +169,28 @@ func TestWhatCannotBeStartedIsRefused(t *testing.T) {
 	}
 }
 
+// TestRunsOfOtherFoldersAreNotThere, unless every folder is served.
+func TestRunsOfOtherFoldersAreNotThere(t *testing.T) {
+	h := open(t)
+	id, _, _ := h.log("/elsewhere")
+	paths := []string{"/api/v1/runs/" + id, "/api/v1/runs/" + id + "/events", "/api/v1/stream/sse?type=tick&workflow_id=" + id, "/api/v1/runs/@last"}
+	for _, path := range paths {
+		if status, text := h.ask("GET", path, ""); status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	if status, text := h.ask("POST", "/api/v1/runs/"+id+"/cancel", ""); status != http.StatusNotFound {
+		t.Errorf("%d %s", status, text)
+	}
+	if runs := get[runList](h, "/api/v1/runs").Runs; len(runs) != 0 {
+		t.Errorf("%v", runs)
+	}
+	everywhere := open(t, func(a *API) { a.Home, a.Anywhere = h.home, true })
+	if runs := get[runList](everywhere, "/api/v1/runs").Runs; len(runs) != 1 || runs[0].ID != id {
+		t.Errorf("%v", runs)
+	}
+}
+
 func TestListsComeInPages(t *testing.T) {
 	h := open(t)
 	var all []string
@@ -345,4 +367,20 @@ func FuzzBodies(f *testing.F) {
 			t.Errorf("%q was read as %+v", body, w)
 		}
 	})
+}
+
+// A key is one by the name that the run's file gives it, whatever the variable is called that it comes from.
+func TestAMessageIsStoredWithoutTheKeysOfItsRun(t *testing.T) {
+	const canary = "plain-canary-0123456789"
+	t.Setenv("PLAIN", canary)
+	h := open(t)
+	h.project("tasks:\n  a: {prompt-string: x, on_failure: fix, env: {AGENT_KEY: $PLAIN}}\n", "test -e mended\n")
+	id := h.start()
+	l := h.listen("workflow_id="+id, "")
+	l.until(string(swarm.TaskBlocked))
+	h.post("/api/v1/runs/"+id+"/messages", `{"to":"a","text":"use `+canary+`"}`, http.StatusCreated)
+	_, mail := h.ask("GET", "/api/v1/runs/"+id+"/mail", "")
+	if strings.Contains(mail, canary) || !strings.Contains(mail, "use [secret AGENT_KEY]") {
+		t.Errorf("the mail is %s", mail)
+	}
 }

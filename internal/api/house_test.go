@@ -200,11 +200,11 @@ func (h *house) start() string {
 // bare makes a run that is nothing but its log, and gives what writes into it, as another process would.
 func (h *house) bare() (id string, write func(...swarm.Event)) {
 	h.t.Helper()
-	id, _, write = h.log()
+	id, _, write = h.log(h.dir)
 	return id, write
 }
 
-func (h *house) log() (id string, log *sqlite.Log, write func(...swarm.Event)) {
+func (h *house) log(dir string) (id string, log *sqlite.Log, write func(...swarm.Event)) {
 	h.t.Helper()
 	id = home.NewRunID(time.Now())
 	log, err := sqlite.Create(h.home.RunPath(id))
@@ -218,7 +218,7 @@ func (h *house) log() (id string, log *sqlite.Log, write func(...swarm.Event)) {
 			h.t.Fatal(err)
 		}
 	}
-	start, _ := json.Marshal(swarm.RunStart{ID: id, Kind: swarm.PipelineRun, Dir: h.dir, Time: time.Now()})
+	start, _ := json.Marshal(swarm.RunStart{ID: id, Kind: swarm.PipelineRun, Dir: dir, Time: time.Now()})
 	plan, _ := json.Marshal(swarm.Plan{Kind: swarm.PipelineRun, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a", Provider: "sh"}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}})
 	write(swarm.Event{Kind: swarm.RunStarted, Data: start}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: plan})
 	return id, log, write

@@ -4,16 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
 	"swarm"
 	"swarm/internal/mail"
-	"swarm/internal/office"
 	"swarm/internal/run"
-	"swarm/internal/secret"
-	"swarm/internal/sqlite"
 )
 
 type sentMessage struct {
@@ -46,19 +42,18 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if !slices.Contains(mail.Expectations, m.Response) && m.Response != "" {
 		return reply{}, swarm.Errorf(swarm.BadInput, "response cannot be %s", swarm.Quote(m.Response)).WithHint("choose one of %s", each(mail.Expectations))
 	}
-	log, err := sqlite.Open(a.Home.RunPath(s.ID))
+	post, err := run.OpenPost(a.Home, s.ID)
 	if err != nil {
 		return reply{}, err
 	}
-	defer log.Close()
-	o := &office.Office{Run: s.ID, Log: log, Redact: secret.New(os.Environ(), nil).Bytes}
-	if _, err := o.Find(d.To); err != nil {
+	defer post.Close()
+	if _, err := post.Find(d.To); err != nil {
 		return reply{}, err
 	}
 	if run.Current(a.Home, s).Status.Ended() {
 		return reply{}, conflict("start another one: POST /api/v1/runs", "run %s has ended", s.ID)
 	}
-	sent, err := o.FromUser(r.Context(), d)
+	sent, err := post.FromUser(r.Context(), d)
 	if err != nil {
 		return reply{}, err
 	}
