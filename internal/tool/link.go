@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -37,11 +36,9 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := s.Command[0]
-	if !strings.Contains(path, "/") {
-		if path, err = exec.LookPath(path); err != nil {
-			return nil, fail(err)
-		}
+	path, err := s.program()
+	if err != nil {
+		return nil, fail(err)
 	}
 	from, to := io.Pipe()
 	life, kill := context.WithCancel(context.Background())
@@ -204,7 +201,7 @@ func (s *server) header() (http.Header, error) {
 		if variable, ok := secret.Reference(value[at:]); ok {
 			held, set := environ.Lookup(variable)
 			if !set || held == "" {
-				return nil, swarm.Errorf(swarm.NotSignedIn, "the tool server %q needs %s, which is not set", s.Name, variable).WithHint("export %s=…", variable)
+				return nil, s.unset(variable)
 			}
 			value = value[:at] + strings.TrimSpace(held)
 		}
