@@ -46,7 +46,7 @@ func (g *guest) explain(err error, stderr []byte) error {
 	case errors.Is(err, errGone):
 		e = g.gone(stderr)
 	case errors.As(err, &said):
-		e = g.complains(said)
+		e = g.complains(said, stderr)
 	case errors.As(err, &e):
 		if e.Kind == swarm.Protocol {
 			e = swarm.Errorf(e.Kind, "%s%s", e.Msg, process.LastWords(stderr)).WithHint("%s", e.Hint)
@@ -84,11 +84,13 @@ func exitCode(state *os.ProcessState) int {
 	return status.ExitStatus()
 }
 
-// complains makes an error of an agent's own.
-func (g *guest) complains(c *complaint) *swarm.Error {
+// complains makes an error of an agent's own. One that only says that something went wrong inside has mostly said before what.
+func (g *guest) complains(c *complaint, stderr []byte) *swarm.Error {
 	e := swarm.Errorf(swarm.NoResult, "the agent failed: %v", c).WithHint("try again; with retries: N for the task that is done by itself")
 	if kind, hint := g.classify(c.Code, c.Error()); kind != "" {
 		e.Kind, e.Hint = kind, hint
+	} else {
+		e.Msg += process.LastWords(stderr)
 	}
 	return e
 }
