@@ -24,7 +24,10 @@ func TestBlame(t *testing.T) {
 		"stream disconnected before completion":                            "",
 		"the file has 429 lines, of which 401 are empty":                   "",
 		"status 500: it broke":                                             "",
-		"":                                                                 "",
+		"Unable to connect. Is the computer able to access the url?":       "network",
+		"getaddrinfo ENOTFOUND api.anthropic.com":                          "network",
+		"error sending request for url (https://api.openai.com/)":          "network",
+		"": "",
 	} {
 		got := ""
 		switch _, limit, login := Blame(text); {
@@ -32,6 +35,8 @@ func TestBlame(t *testing.T) {
 			got = "limit"
 		case login:
 			got = "login"
+		case Unreached(text):
+			got = "network"
 		}
 		if got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

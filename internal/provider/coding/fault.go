@@ -27,6 +27,8 @@ func (t *turn) blamed(status int, text string) *swarm.Error {
 		return swarm.Errorf(swarm.RateLimited, "%s", said).WithHint(comeBack)
 	case login:
 		return swarm.Errorf(swarm.NotSignedIn, "%s", said).WithHint("%s", t.facts.login)
+	case provider.Unreached(text):
+		return swarm.Errorf(swarm.NoResult, "%s", said).WithHint(provider.CheckNetwork)
 	}
 	return swarm.Errorf(swarm.NoResult, "%s", said).WithHint(tryAgain)
 }
@@ -39,8 +41,11 @@ func (t *turn) exited(status syscall.WaitStatus) *swarm.Error {
 	}
 	words := t.lastWords()
 	err := provider.Ended(t.facts.title, status, words)
-	if blamed := t.blamed(0, words); err.Kind == swarm.Exited && blamed.Kind != swarm.NoResult {
+	switch blamed := t.blamed(0, words); {
+	case err.Kind == swarm.Exited && blamed.Kind != swarm.NoResult:
 		err.Kind, err.Hint = blamed.Kind, blamed.Hint
+	case err.Kind == swarm.Exited && provider.Unreached(words):
+		err.Hint = provider.CheckNetwork
 	}
 	return err
 }

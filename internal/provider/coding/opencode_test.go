@@ -174,3 +174,16 @@ func TestOpencodeThatTriesAgain(t *testing.T) {
 		t.Error("after it has said something it is not waited for")
 	}
 }
+
+// TestOpencodeWithoutNetwork: to try again is of no use then.
+func TestOpencodeWithoutNetwork(t *testing.T) {
+	a, err := open(swarm.ProviderSpec{Name: "o", Kind: "opencode"}, provider.Options{Environ: []string{"PATH=/bin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := a.newTurn(provider.Request{}, func(provider.Delta) {}, false)
+	turn.line([]byte(`{"type":"error","error":{"name":"APIError","data":{"message":"Cannot connect to API: getaddrinfo ENOTFOUND models.example.org"}}}`))
+	if e := wantKind(t, turn.fault, swarm.NoResult); e.Hint != provider.CheckNetwork {
+		t.Errorf("the hint is %q", e.Hint)
+	}
+}
