@@ -36,9 +36,12 @@ func (h *host) Check(ctx context.Context) provider.Health {
 		err = h.look(ctx, job, &health)
 	}
 	var e *swarm.Error
+	byHand := "start it by hand and see: " + strings.Join(job.Argv, " ")
 	switch {
 	case ctx.Err() != nil && err != nil:
-		health.Problem, health.Hint = "it does not answer", "start it by hand and see: "+strings.Join(job.Argv, " ")
+		health.Problem, health.Hint = "it does not answer", byHand
+	case errors.As(err, &e) && (e.Kind == swarm.Exited || e.Kind == swarm.Crashed): // in no turn, so no log has more of it
+		health.Problem, health.Hint = e.Text(), byHand
 	case errors.As(err, &e):
 		health.Problem, health.Hint = e.Text(), e.Hint
 	case err != nil:
