@@ -161,7 +161,7 @@ func TestFailedTurnKeepsItsWords(t *testing.T) {
 
 // TestFlood: however much a program says, little of it is held, and it is told in large pieces, not line by line.
 func TestFlood(t *testing.T) {
-	for name, least := range map[string]int{"100 MB of log": 100 << 20, "20 MB of words": 4_000_000} {
+	for name, least := range map[string]int{"100 MB of log": 100 << 20, "5 MB of words": 1_000_000} {
 		each(t, func(t *testing.T, kind string) {
 			t.Run(name, func(t *testing.T) {
 				pieces, bytes, most := 0, 0, uint64(0)

@@ -160,9 +160,9 @@ func (s *standIn) misbehave(how string) {
 			_, _ = os.Stdout.WriteString(piece)
 		}
 		s.result("done")
-	case "20 MB of words":
+	case "5 MB of words":
 		out := bufio.NewWriterSize(os.Stdout, 1<<20)
-		for range 20 << 20 / 128 {
+		for range 5 << 20 / 128 {
 			if s.codex {
 				_, _ = out.WriteString(`{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"` + strings.Repeat("y", 47) + `"}}` + "\n")
 			} else {
