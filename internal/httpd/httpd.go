@@ -85,8 +85,9 @@ func start(o Options, p patience) (*Server, error) {
 	if o.TLS != nil {
 		s.scheme = "https"
 	}
-	s.url = s.scheme + "://" + listener.Addr().String()
-	_, s.port, _ = net.SplitHostPort(listener.Addr().String())
+	host, port, _ := net.SplitHostPort(listener.Addr().String())
+	s.port = port
+	s.url = s.scheme + "://" + net.JoinHostPort(nameFor(host, o.TLS), port)
 	s.mcp = newMCPDoor(s.agent, o.Version, s.fault)
 	routes := http.NewServeMux()
 	routes.Handle(mcpPath, s.mcp)
@@ -134,6 +135,22 @@ func listen(address string, secured bool) (net.Listener, error) {
 		return nil, swarm.Errorf(swarm.BadInput, "cannot listen: %v", err).WithHint("perhaps another program listens there; port 0 is any free one")
 	}
 	return l, nil
+}
+
+// nameFor is what a server is called by others: one that listens everywhere has no address of its own, but a certificate that names it.
+func nameFor(host string, cert *tls.Certificate) string {
+	if ip := net.ParseIP(host); ip == nil || !ip.IsUnspecified() || cert == nil || cert.Leaf == nil {
+		return host
+	}
+	for _, name := range cert.Leaf.DNSNames {
+		if !strings.Contains(name, "*") {
+			return name
+		}
+	}
+	for _, ip := range cert.Leaf.IPAddresses {
+		return ip.String()
+	}
+	return "127.0.0.1"
 }
 
 func isLoopback(host string) bool {

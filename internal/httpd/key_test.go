@@ -140,7 +140,7 @@ func TestWithACertificateItIsCalledByTheNamesInIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if !strings.HasPrefix(s.URL(), "https://") {
+	if s.URL() != "https://swarm.example:"+s.port {
 		t.Errorf("it is at %s", s.URL())
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "localhost"}, ForceAttemptHTTP2: true}
