@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,17 @@ type Envelope struct {
 	Payload    Payload         `json:"payload"`
 	ContextRef string          `json:"contextRef,omitempty"`
 	Meta       json.RawMessage `json:"meta,omitempty"`
+}
+
+// MadeID is how the ids begin that are made here, of what an envelope says. Nobody else can give one to another envelope.
+const MadeID = "m-"
+
+// Ref names the envelope in its run. An id that its sender chose is the sender's own: another's envelope may have the same.
+func (e *Envelope) Ref() string {
+	if e.FromNodeID == Orchestrator || strings.HasPrefix(e.ID, MadeID) {
+		return e.ID
+	}
+	return e.FromNodeID + "/" + e.ID
 }
 
 // An EnvelopeKind says whether an envelope gives its receiver a turn.

@@ -118,8 +118,8 @@ func KeptKey(turn string) string { return "kept:" + turn }
 // StartKey is the key of a turn's n-th start.
 func StartKey(turn string, n int) string { return "start:" + turn + ":" + strconv.Itoa(n) }
 
-// MailKey is the key of an envelope.
-func MailKey(id string) string { return "mail:" + id }
+// MailKey is the key of an envelope, by its [Envelope.Ref].
+func MailKey(ref string) string { return "mail:" + ref }
 
 // UsedKey is the key of what takes the envelopes after a number out of an agent's inbox: whoever writes it first has them.
 func UsedKey(agent string, from int64) string {
@@ -127,7 +127,7 @@ func UsedKey(agent string, from int64) string {
 }
 
 // ReturnedKey is the key of what says that nobody will ever read an envelope.
-func ReturnedKey(id string) string { return "returned:" + id }
+func ReturnedKey(ref string) string { return "returned:" + ref }
 
 // AgentEndedKey is the key of what says that an agent has no turn any more: mail for it is refused by it.
 func AgentEndedKey(agent string) string { return "agent_ended:" + agent }
@@ -275,6 +275,7 @@ type AgentWait struct {
 // A Return is why an envelope came back.
 type Return struct {
 	ID     string `json:"id"`
+	Ref    string `json:"ref,omitempty"` // [Envelope.Ref]
 	Reason string `json:"reason"`
 }
 

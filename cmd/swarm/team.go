@@ -150,7 +150,7 @@ func goalFor(p *swarm.Plan, to, goal string) (swarm.Event, error) {
 	}
 	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: to, CreatedAt: time.Now().UTC(), Payload: swarm.Payload{Message: goal}}
 	body, err := json.Marshal(env)
-	return swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.ID), To: swarm.ToAgent(to), Agent: swarm.User, Data: body}, err
+	return swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(to), Agent: swarm.User, Data: body}, err
 }
 
 // firstWords is the beginning of a text, as a name.

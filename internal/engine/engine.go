@@ -73,7 +73,7 @@ func mailOf(e swarm.Event) (m flow.Mail, err error) {
 	if err := json.Unmarshal(e.Data, &env); err != nil {
 		return m, swarm.Errorf(swarm.Storage, "event %d, an envelope, cannot be read: %v", e.Seq, err)
 	}
-	return flow.Mail{ID: env.ID, From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, Required: mail.Expects(env),
+	return flow.Mail{ID: env.Ref(), From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, Required: mail.Expects(env),
 		ReplyTo: mail.ReplyTo(env), Answers: mail.MetaOf(env).InReplyTo}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"swarm"
@@ -81,11 +82,20 @@ func (r *Rules) Plea(from string, d Draft, turn string, now time.Time) (swarm.En
 const HelpRequest = "help_request"
 
 func (r *Rules) stamp(e swarm.Envelope, d Draft, turn string, now time.Time) (swarm.Envelope, error) {
-	e.ID, e.CreatedAt = d.ID, now.UTC()
-	if e.ID == "" {
-		e.ID = makeID(turn, e)
+	made := makeID(turn, e)
+	if strings.HasPrefix(d.ID, swarm.MadeID) && d.ID != made {
+		return swarm.Envelope{}, NotYours(d.ID)
+	}
+	if e.ID, e.CreatedAt = d.ID, now.UTC(); e.ID == "" {
+		e.ID = made
 	}
 	return e, small(e)
+}
+
+// NotYours refuses an id that is made of what another envelope says: who sends that one later could not.
+func NotYours(id string) error {
+	return swarm.Errorf(swarm.BadInput, "the id %s is not yours to give: those that begin with %s are made of what a message says", swarm.Quote(id), swarm.MadeID).
+		WithHint("leave id out, or choose another one")
 }
 
 // Accept takes an envelope that was written whole, see [ReadEnvelope], or says why it cannot be sent.
@@ -142,7 +152,7 @@ func small(e swarm.Envelope) error {
 // makeID is the id of an envelope that brings none.
 func makeID(turn string, e swarm.Envelope) string {
 	sum := sha256.Sum256(append([]byte(turn+"\x00"), content(e)...))
-	return "m-" + hex.EncodeToString(sum[:12])
+	return swarm.MadeID + hex.EncodeToString(sum[:12])
 }
 
 // Same says whether two envelopes are the same message: all is the same but for the time at which they were handed in.

@@ -44,14 +44,14 @@ func (o *Office) Return(ctx context.Context, agent, reason string) error {
 
 // returned is what says that an envelope came back, and tells its sender.
 func (o *Office) returned(e swarm.Envelope, reason string) []swarm.Event {
-	events := []swarm.Event{{Kind: swarm.HandoffReturned, Key: swarm.ReturnedKey(e.ID), Agent: e.ToNodeID, Data: mail.Encode(swarm.Return{ID: e.ID, Reason: reason})}}
+	events := []swarm.Event{{Kind: swarm.HandoffReturned, Key: swarm.ReturnedKey(e.Ref()), Agent: e.ToNodeID, Data: mail.Encode(swarm.Return{ID: e.ID, Ref: e.Ref(), Reason: reason})}}
 	o.mu.Lock()
 	told := e.FromNodeID != swarm.Orchestrator && !o.rules.Ended(e.FromNodeID)
 	o.mu.Unlock()
 	if !told {
 		return events
 	}
-	back := swarm.Envelope{Kind: swarm.Signal, ID: derived("back", e.ID), FromNodeID: swarm.Orchestrator, ToNodeID: e.FromNodeID, CreatedAt: o.now().UTC(),
+	back := swarm.Envelope{Kind: swarm.Signal, ID: derived("back", e.Ref()), FromNodeID: swarm.Orchestrator, ToNodeID: e.FromNodeID, CreatedAt: o.now().UTC(),
 		Payload: swarm.Payload{Message: fmt.Sprintf("Your message %s to %s was not delivered: %s", e.ID, e.ToNodeID, reason),
 			Structured: mail.Encode(map[string]string{"undeliverable": e.ID, "to": e.ToNodeID, "reason": reason}), Status: &swarm.PayloadStatus{Reason: "undeliverable"}},
 		Meta: mail.Encode(mail.Meta{Type: "undeliverable"})}
@@ -59,7 +59,7 @@ func (o *Office) returned(e swarm.Envelope, reason string) []swarm.Event {
 }
 
 func inbound(e swarm.Envelope) swarm.Event {
-	return swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.ID), Agent: e.FromNodeID, Data: mail.Encode(e)}
+	return swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: mail.Encode(e)}
 }
 
 // appendNew appends the events whose keys are not there yet.
@@ -92,7 +92,7 @@ func (o *Office) Remind(ctx context.Context, agent, id string) error {
 	}
 	to := mail.ReplyTo(asked)
 	e := swarm.Envelope{Kind: swarm.Handoff, ID: derived("remind", id), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
-		Payload: swarm.Payload{Message: fmt.Sprintf("Message %s from %s still wants your reply. Answer it now with send_handoff to %s. It says: %s", id, asked.FromNodeID, to, head(asked.Payload.Message)),
+		Payload: swarm.Payload{Message: fmt.Sprintf("Message %s from %s still wants your reply. Answer it now with send_handoff to %s. It says: %s", asked.ID, asked.FromNodeID, to, head(asked.Payload.Message)),
 			Structured: mail.Encode(map[string]string{"reminder": id, "replyTo": to})},
 		Meta: mail.Encode(mail.Meta{Type: "reminder"})}
 	return o.appendNew(ctx, []swarm.Event{inbound(e)})

@@ -296,8 +296,8 @@ func TestOneIDOneMessage(t *testing.T) {
 		t.Errorf("%d messages are stored", n)
 	}
 	stranger := offices[0].Sit("coder", "code", "code/1/1", 1, swarm.Inputs{})
-	if _, err := stranger.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"planner","message":"yes","id":"q0"}`)); !errors.Is(err, swarm.ErrConflict) {
-		t.Errorf("the id of another's message was answered with %v", err)
+	if _, err := stranger.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"planner","message":"yes","id":"q0"}`)); err != nil {
+		t.Errorf("an id that another has chosen, too, is refused: %v", err)
 	}
 }
 
@@ -503,5 +503,28 @@ func TestTimeTakesNoRoom(t *testing.T) {
 	second := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	if short, long := held(second), held(second.Add(123456789)); short != 0 || long != 0 {
 		t.Errorf("at a full second %d fewer are shown, a little later %d", -short, -long)
+	}
+}
+
+// Nobody can take the id of another's message first: a chosen one is its sender's own, and one that is made is nobody's to choose.
+func TestIDsCannotBeTaken(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: log}
+	planner, tester := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{}), o.Sit("tester", "test", "test/1/1", 1, swarm.Inputs{})
+	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: mail.Encode(swarm.Plan{Edges: []swarm.Edge{{From: "tester", To: "coder"}}})})
+	made := call[Sent](t, o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{}), "send_handoff", `{"to":"coder","message":"made"}`).ID
+	planner = o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	for _, s := range []*Seat{planner, tester} {
+		call[Sent](t, s, "send_handoff", `{"to":"coder","message":"from `+s.Agent+`","id":"result-1"}`)
+		if _, err := s.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"mine","id":"`+made+`"}`)); err == nil || !strings.Contains(err.Error(), "not yours to give") {
+			t.Errorf("%s: %v", s.Agent, err)
+		}
+	}
+	if n := count(t, log, swarm.HandoffStored); n != 3 {
+		t.Errorf("%d messages are stored, want 3", n)
+	}
+	again := o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{}) // as a replay hands it in
+	if sent := call[Sent](t, again, "send_handoff", `{"to":"coder","message":"made","id":"`+made+`"}`); sent.ID != made || count(t, log, swarm.HandoffStored) != 3 {
+		t.Errorf("the same message with its id is another: %+v", sent)
 	}
 }

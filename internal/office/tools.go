@@ -178,7 +178,7 @@ func (o *Office) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.En
 // store puts an envelope into its receiver's inbox, after what is to stand before it. It is refused when its receiver has ended in
 // the meantime.
 func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, before ...swarm.Event) (Sent, error) {
-	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.ID), Agent: e.FromNodeID, Data: mail.Encode(e)}
+	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: mail.Encode(e)}
 	if from != nil {
 		event.Task, event.Turn = from.Task, from.Turn
 	}

@@ -1,9 +1,11 @@
 package office
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"strings"
 
 	"swarm"
 	"swarm/internal/mail"
@@ -21,6 +23,9 @@ func (o *Office) FromUser(ctx context.Context, d mail.Draft) (Sent, error) {
 
 // Post sends an envelope that a person wrote whole.
 func (o *Office) Post(ctx context.Context, e swarm.Envelope) (Sent, error) {
+	if strings.HasPrefix(e.ID, swarm.MadeID) {
+		return Sent{}, mail.NotYours(e.ID)
+	}
 	if o.Redact != nil {
 		clean := mail.Draft{Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts, Status: e.Payload.Status,
 			Response: e.Payload.Response, ContextRef: e.ContextRef}.Redacted(o.Redact)
@@ -46,7 +51,7 @@ func (o *Office) fromUser(ctx context.Context, to string, make func(*mail.Rules)
 	}
 	var before []swarm.Event
 	if mail.Urgent(e) {
-		before = []swarm.Event{{Kind: swarm.Control, To: swarm.ToControl, Key: "interrupt:" + e.ID,
+		before = []swarm.Event{{Kind: swarm.Control, To: swarm.ToControl, Key: "interrupt:" + e.Ref(),
 			Data: mail.Encode(swarm.ControlWord{Word: swarm.WordInterrupt, Target: e.ToNodeID})}}
 	}
 	sent, err := o.store(ctx, e, nil, before...)
@@ -84,9 +89,16 @@ func (o *Office) Answer(ctx context.Context, id string, d mail.Draft) (Sent, err
 	return o.FromUser(ctx, d)
 }
 
-// Envelope is the stored envelope with this id.
+// Envelope is the stored envelope with this ref or id. Of several with an id that their senders chose it is the newest, and rather one
+// for the person.
 func (o *Office) Envelope(id string) (e swarm.Envelope, err error) {
 	event, ok, err := o.Log.Find(swarm.MailKey(id))
+	if err == nil && !ok {
+		e, ok, err = o.search(id)
+		if err == nil && ok {
+			return e, nil
+		}
+	}
 	if err != nil {
 		return e, err
 	}
@@ -94,6 +106,29 @@ func (o *Office) Envelope(id string) (e swarm.Envelope, err error) {
 		return e, swarm.Errorf(swarm.BadInput, "there is no message %s in run %s", swarm.Quote(id), o.Run).WithHint("`swarm mail` lists them all")
 	}
 	return e, decode(event, &e)
+}
+
+// search looks for an envelope whose sender chose its id.
+func (o *Office) search(id string) (found swarm.Envelope, ok bool, err error) {
+	for after := int64(0); ; {
+		events, err := o.Log.Read(after, page, swarm.ToAgents)
+		if err != nil || len(events) == 0 {
+			return found, ok, err
+		}
+		for _, e := range events {
+			after = e.Seq
+			var env swarm.Envelope
+			if e.Kind != swarm.HandoffStored || !bytes.Contains(e.Data, []byte(id)) {
+				continue
+			}
+			if err := decode(e, &env); err != nil {
+				return found, false, err
+			}
+			if env.ID == id && (!ok || found.ToNodeID != swarm.User || env.ToNodeID == swarm.User) {
+				found, ok = env, true
+			}
+		}
+	}
 }
 
 // UserMail is what came for the person and was not read yet, oldest first, and whether there is more.

@@ -238,7 +238,7 @@ func TestAnEnvelopeIsPostedWhole(t *testing.T) {
 	if _, err := o.Post(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	found, ok, err := log.Find(swarm.MailKey("e-1"))
+	found, ok, err := log.Find(swarm.MailKey("user/e-1"))
 	if err != nil || !ok || string(found.Data) != text {
 		t.Errorf("the log has %s, %v", found.Data, err)
 	}

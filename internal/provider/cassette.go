@@ -52,7 +52,7 @@ type RecordedTurn struct {
 	Hint       string          `json:"hint,omitempty"`
 	Verdicts   []swarm.Verdict `json:"verdicts,omitempty"`
 	Tools      []swarm.ToolUse `json:"tools,omitempty"` // in their order
-	Mail       []string        `json:"mail,omitempty"`  // the envelopes in its prompt, by their ids
+	Mail       []string        `json:"mail,omitempty"`  // the envelopes in its prompt, by their refs
 	Read       []string        `json:"read,omitempty"`  // those that it read by a tool
 	Acts       []Act           `json:"acts,omitempty"`  // what it did to its run by our own tools, in order
 }

@@ -86,7 +86,7 @@ func readMail(d view.Details) (prompted, byTool map[string][]string) {
 	for _, env := range d.Envelopes {
 		boxes[env.ToNodeID] = append(boxes[env.ToNodeID], env)
 		if turn := env.Receipt.Turn; turn != "" && env.Receipt.Seq > stood[turn].Upto {
-			byTool[turn] = append(byTool[turn], env.ID)
+			byTool[turn] = append(byTool[turn], env.Ref())
 		}
 	}
 	for _, t := range d.Turns {
@@ -96,7 +96,7 @@ func readMail(d view.Details) (prompted, byTool map[string][]string) {
 			if env.Receipt.Seq > t.Inputs.Upto {
 				break
 			}
-			prompted[t.ID] = append(prompted[t.ID], env.ID)
+			prompted[t.ID] = append(prompted[t.ID], env.Ref())
 		}
 	}
 	return prompted, byTool

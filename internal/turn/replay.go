@@ -121,7 +121,7 @@ func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids
 			after = e.Seq
 			var env swarm.Envelope
 			if e.Kind == swarm.HandoffStored && json.Unmarshal(e.Data, &env) == nil {
-				ids = append(ids, env.ID)
+				ids = append(ids, env.Ref())
 			}
 		}
 		if enough(ids) {

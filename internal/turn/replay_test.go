@@ -21,7 +21,7 @@ func TestAReplayHasTheRecordedMail(t *testing.T) {
 	for _, e := range b.events(swarm.HandoffStored) {
 		var env swarm.Envelope
 		b.check(json.Unmarshal(e.Data, &env))
-		ids = append(ids, env.ID)
+		ids = append(ids, env.Ref())
 	}
 	path := filepath.Join(t.TempDir(), "run.cassette")
 	r, err := provider.Record(path, provider.CassetteHeader{})

@@ -92,7 +92,7 @@ func (c *Collector) takeMail(e *swarm.Event) (err error) {
 	case swarm.HandoffReturned:
 		var r swarm.Return
 		if err = json.Unmarshal(e.Data, &r); err == nil {
-			if i, ok := c.ids[r.ID]; ok {
+			if i, ok := c.ids[cmp.Or(r.Ref, r.ID)]; ok {
 				c.returned(e, i, r.Reason)
 			}
 		}
@@ -119,7 +119,7 @@ func (c *Collector) stored(e *swarm.Event, env swarm.Envelope) {
 	i := len(c.Envelopes)
 	c.Envelopes = append(c.Envelopes, Envelope{env, Receipt{Seq: e.Seq, State: MailStored, Stored: e.Time}})
 	c.boxes[env.ToNodeID] = append(c.boxes[env.ToNodeID], i)
-	c.ids[env.ID] = i
+	c.ids[env.ID], c.ids[env.Ref()] = i, i
 	if e.Turn != "" {
 		c.sent[e.Turn] = append(c.sent[e.Turn], i)
 	}
