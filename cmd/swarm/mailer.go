@@ -157,7 +157,7 @@ func (v *visitor) send(ctx context.Context, d mail.Draft) (sent office.Sent, err
 	if d.Urgent {
 		return sent, swarm.Errorf(swarm.BadInput, "only a person interrupts an agent").WithHint("leave --interrupt out: the message is read in its next turn")
 	}
-	return sent, v.call(ctx, "send_handoff", json.RawMessage(mail.Handoff(d)), &sent)
+	return sent, v.call(ctx, "send_handoff", mail.Handoff(d), &sent)
 }
 
 func (v *visitor) post(ctx context.Context, e swarm.Envelope) (office.Sent, error) {

@@ -45,7 +45,7 @@ func ready(b *compose.Bundle, dir string, p patience) error {
 func blamed(at compose.Place, err error) error {
 	var e *swarm.Error
 	if errors.As(err, &e) {
-		at.Blame(e)
+		_ = at.Blame(e) // the same error, with its place
 	}
 	return err
 }

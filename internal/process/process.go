@@ -106,7 +106,7 @@ func (p *Process) Write(b []byte) (int, error) {
 }
 
 // CloseInput ends the standard input of a program that is talked to.
-func (p *Process) CloseInput() { p.stdin.Close() }
+func (p *Process) CloseInput() { _ = p.stdin.Close() }
 
 // Stdout is the end of what the program has said, and how much that was. It is whole when Wait has returned.
 func (p *Process) Stdout() *Tail { return &p.stdout.tail }

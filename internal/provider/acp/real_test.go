@@ -371,7 +371,9 @@ func TestRealAgentIsInterrupted(t *testing.T) {
 			return reply
 		}
 		first := cut(d.request("plan/1/1", hello), swarm.CutToSpeak)
-		d.server.AwaitGone(1)
+		if p.name != "codex" { // it says that it has stopped, and may leave a question open whose answer had not begun
+			d.server.AwaitGone(1)
+		}
 		r := d.request("plan/1/2", "the whole prompt")
 		r.Session, r.Fresh = first.Session, again
 		reply, err := d.turn(r)
