@@ -510,10 +510,10 @@ func TestTimeTakesNoRoom(t *testing.T) {
 func TestIDsCannotBeTaken(t *testing.T) {
 	log, _ := opened(t)
 	o := &Office{Log: log}
-	planner, tester := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{}), o.Sit("tester", "test", "test/1/1", 1, swarm.Inputs{})
+	tester := o.Sit("tester", "test", "test/1/1", 1, swarm.Inputs{})
 	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: mail.Encode(swarm.Plan{Edges: []swarm.Edge{{From: "tester", To: "coder"}}})})
 	made := call[Sent](t, o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{}), "send_handoff", `{"to":"coder","message":"made"}`).ID
-	planner = o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	planner := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 	for _, s := range []*Seat{planner, tester} {
 		call[Sent](t, s, "send_handoff", `{"to":"coder","message":"from `+s.Agent+`","id":"result-1"}`)
 		if _, err := s.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"mine","id":"`+made+`"}`)); err == nil || !strings.Contains(err.Error(), "not yours to give") {
