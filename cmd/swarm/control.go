@@ -38,6 +38,9 @@ func (a *app) cancelCommand() *cobra.Command {
 				return err
 			}
 			if _, driven, err := driver(h, id); err == nil && !driven && target == "" {
+				if p, err := picture(h, id); err == nil && p.Status.Ended() { // its driver has obeyed and left meanwhile
+					return a.said(id, "cancel", target)
+				}
 				var owned *swarm.OwnedError
 				if err := a.goOn(h, id, ""); !errors.As(err, &owned) { // else somebody goes on with it already, and will obey
 					return err
