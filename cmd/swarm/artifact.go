@@ -214,24 +214,11 @@ func ending(name string) string {
 
 // completeArtifact offers the refs of the run that is meant.
 func (a *app) completeArtifact(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ref, _ := cmd.Flags().GetString("run")
-	_, l, err := a.lookAt(ref)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer l.Close()
-	all, err := artifacts(l)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var offers []string
-	for _, it := range all {
-		if strings.HasPrefix(it.Ref, begun) {
+	return a.offer(cmd, args, begun, func(l *run.Look) (offers []string, err error) {
+		all, err := artifacts(l)
+		for _, it := range all {
 			offers = append(offers, it.Ref+"\t"+it.Name)
 		}
-	}
-	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		return offers, err
+	})
 }

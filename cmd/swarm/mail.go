@@ -187,24 +187,13 @@ func postTable(all []view.Envelope, now time.Time) *term.Table {
 
 // completeMail offers the ids of messages that wait for the person's answer.
 func (a *app) completeMail(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ref, _ := cmd.Flags().GetString("run")
-	_, l, err := a.lookAt(ref)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer l.Close()
-	d, err := l.Details()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var offers []string
-	for _, e := range slices.Backward(d.Envelopes) {
-		if e.ToNodeID == swarm.User && e.Receipt.Answer == "" && e.FromNodeID != swarm.Orchestrator && strings.HasPrefix(e.ID, begun) {
-			offers = append(offers, e.ID+"\t@"+e.FromNodeID+": "+view.FirstLine(e.Payload.Message))
+	return a.offer(cmd, args, begun, func(l *run.Look) (offers []string, err error) {
+		d, err := l.Details()
+		for _, e := range slices.Backward(d.Envelopes) {
+			if e.ToNodeID == swarm.User && e.Receipt.Answer == "" && e.FromNodeID != swarm.Orchestrator {
+				offers = append(offers, e.ID+"\t@"+e.FromNodeID+": "+view.FirstLine(e.Payload.Message))
+			}
 		}
-	}
-	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		return offers, err
+	})
 }

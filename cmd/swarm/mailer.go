@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -271,6 +272,17 @@ func inFile(err error, path string) error {
 
 // completeAgent offers the agents of the run that is meant for a command's first argument.
 func (a *app) completeAgent(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return a.offer(cmd, args, begun, func(l *run.Look) (offers []string, err error) {
+		p, err := l.Picture()
+		for _, agent := range p.Agents {
+			offers = append(offers, "@"+agent.Name+"\t"+string(agent.Status))
+		}
+		return offers, err
+	})
+}
+
+// offer offers what the run that is meant has, for a command's first argument.
+func (a *app) offer(cmd *cobra.Command, args []string, begun string, all func(*run.Look) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -280,17 +292,11 @@ func (a *app) completeAgent(cmd *cobra.Command, args []string, begun string) ([]
 		return nil, cobra.ShellCompDirectiveError
 	}
 	defer l.Close()
-	p, err := l.Picture()
+	offers, err := all(l)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var offers []string
-	for _, agent := range p.Agents {
-		if name := "@" + agent.Name; strings.HasPrefix(name, begun) {
-			offers = append(offers, name+"\t"+string(agent.Status))
-		}
-	}
-	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return slices.DeleteFunc(offers, func(o string) bool { return !strings.HasPrefix(o, begun) }), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // completeRunFlag offers runs for --run.
