@@ -30,12 +30,12 @@ func (h *Home) MarkLive(run string, fence int64) (unmark func(), err error) {
 		return nil, err
 	}
 	name := run + "." + strconv.FormatInt(fence, 10) + "." + strconv.Itoa(os.Getpid())
-	f, err := create(h.in("live", "new-"+name))
+	f, err := create(h.in("live", name+unready))
 	if err == nil {
 		err = flock(f, syscall.LOCK_EX)
 	}
 	if err == nil { // under its name it is always locked: nobody takes it for one that was left
-		err = os.Rename(h.in("live", "new-"+name), h.in("live", name))
+		err = os.Rename(h.in("live", name+unready), h.in("live", name))
 	}
 	if err != nil {
 		return nil, &swarm.Error{Kind: swarm.Storage, File: h.in("live", name), Msg: "the run cannot be marked as driven", Err: bare(err)}
@@ -45,6 +45,9 @@ func (h *Home) MarkLive(run string, fence int64) (unmark func(), err error) {
 		_ = f.Close()
 	}, nil
 }
+
+// unready ends the name of a mark that is not yet locked, and makes it none: nobody may take it away.
+const unready = ".new"
 
 // Left lists the marks of processes that are gone.
 func (h *Home) Left() (left []Mark) {

@@ -38,9 +38,9 @@ func TestTheMarkOfAKilledProcessIsLeft(t *testing.T) {
 	unmark, err := h.MarkLive("r", 1)
 	must(t, err)
 	name := h.marks()[0].name
-	must(t, os.Link(h.in("live", name), h.in("live", "new-"+name)))
+	must(t, os.Link(h.in("live", name), h.in("live", name+unready)))
 	unmark()
-	must(t, os.Rename(h.in("live", "new-"+name), h.in("live", name)))
+	must(t, os.Rename(h.in("live", name+unready), h.in("live", name)))
 	left := h.Left()
 	if len(left) != 1 || left[0].Run != "r" || h.Live("r") {
 		t.Fatalf("left is %v", left)
@@ -63,5 +63,20 @@ func TestALockThatOutlivesItsProcess(t *testing.T) {
 	time.AfterFunc(time.Millisecond, leave)
 	if h.Live("r") {
 		t.Error("a dead process drives it")
+	}
+}
+
+// Who sweeps up while another begins to drive must not take the other's mark away before it is locked.
+func TestAnUnreadyMarkIsNotLeft(t *testing.T) {
+	h := newHome(t)
+	must(t, made(h.in("live")))
+	name := "20260101-000000-abcdefg.2.12345"
+	must(t, os.WriteFile(h.in("live", name+unready), nil, 0o600))
+	if left := h.Left(); len(left) != 0 {
+		t.Errorf("taken for left: %+v", left)
+	}
+	must(t, os.Rename(h.in("live", name+unready), h.in("live", name)))
+	if left := h.Left(); len(left) != 1 {
+		t.Errorf("one was left, and seen were %+v", left)
 	}
 }
