@@ -48,6 +48,7 @@ var house = map[string]room{
 		"swarm/internal/prompt": "what others wrote is made safe for a prompt in one place",
 	}},
 	"swarm/internal/allow":    {1, map[string]string{"swarm": nouns}},
+	"swarm/internal/gate":     {1, nil},
 	"swarm/internal/secret":   {1, nil},
 	"swarm/internal/schema":   {1, nil},
 	"swarm/internal/yamlfile": {1, map[string]string{"swarm": nouns}},
