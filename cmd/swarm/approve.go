@@ -39,6 +39,9 @@ folder's runs is listed; the beginning of an ID is enough. The answer is on disk
 				return a.listAsked(asked)
 			}
 			q, err := choose(asked, args[0])
+			if err == nil {
+				err = aPersons(q.Run, "answering what an agent asks for")
+			}
 			if err != nil {
 				return err
 			}

@@ -163,6 +163,9 @@ are kept. In a run that still goes on, a task that failed and waits for a person
 				return err
 			}
 			if !h.Summary(id).Status.Ended() {
+				if err := aPersons(id, "steering a run"); err != nil {
+					return err
+				}
 				target := ""
 				if from != "" {
 					if target, err = a.target(h, id, from); err != nil {
@@ -198,7 +201,7 @@ func (a *app) live(ref string) (*home.Home, string, error) {
 	if s := h.Summary(id); s.Status.Ended() {
 		return nil, "", swarm.Errorf(swarm.BadInput, "run %s has ended (%s)", id, s.Status).WithHint("to run what failed again: swarm retry %s", id)
 	}
-	return h, id, nil
+	return h, id, aPersons(id, "steering a run")
 }
 
 // driver is the process that drives a run, if one does.

@@ -50,6 +50,9 @@ func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 		return a.visit(ctx, door)
 	}
 	h, id, err := a.chooseRun(ref)
+	if err == nil {
+		err = aPersons(id, "writing without the agent's own token") // else it would be taken for a person's
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +61,6 @@ func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 		return nil, err
 	}
 	return &person{p, h}, nil
-}
-
-// insideTurn says whether this program was started by an agent in its turn, and where the agent's tools are.
-func insideTurn() (provider.Door, bool) {
-	door := provider.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
-	return door, door.URL != "" && door.Token != ""
 }
 
 // chooseRun is the run that is meant: the one that is named, the one inside of which this program was started, the newest that still

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"swarm": main, "letterwriter": writeLetters})
+	testscript.Main(m, map[string]func(){"swarm": main, "letterwriter": writeLetters, "mole": obeyAll})
 }
 
 // TestScripts runs the real program, in an empty home folder for each script. The scripts double as the manual.

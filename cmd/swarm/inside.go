@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+
+	"swarm"
+	"swarm/internal/provider"
+)
+
+// insideTurn says whether this program was started by an agent in its turn, and where the agent's tools are.
+func insideTurn() (provider.Door, bool) {
+	door := provider.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
+	return door, door.URL != "" && door.Token != ""
+}
+
+// aPersons refuses what is a person's to do in a run to an agent of that run. It keeps no program out that hides where it was started: one
+// with a shell is as free as its sandbox. It keeps an agent that was told to from doing so by a plain command.
+func aPersons(run, what string) error {
+	if os.Getenv("SWARM_TURN_ID") == "" || run != os.Getenv("SWARM_RUN_ID") {
+		return nil
+	}
+	return swarm.Errorf(swarm.Denied, "%s is for a person to do, not for an agent of the run", what).
+		WithHint("what an agent may do it does by its own tools; to ask a person: request_help")
+}
