@@ -62,19 +62,31 @@ func Kill(runID string) {
 	}
 }
 
-// endMarked ends at once the processes whose environment holds all of the marks, until none is found.
+// endMarked ends at once the processes whose environment holds all of the marks, until none is found. One that was killed may be
+// seen for a while yet, on a busy machine: it is waited for, and does not count as one more.
 func endMarked(marks ...string) {
-	for range 10 { // a process that forks faster than this is a bomb, and not ours to defuse
+	killed := map[int]bool{}
+	patience := time.Now().Add(dying)
+	for waves := 0; waves < 10 && time.Now().Before(patience); { // a process that forks faster than this is a bomb, and not ours to defuse
 		found := marked(marks...)
 		if len(found) == 0 {
 			return
 		}
+		more := false
 		for _, pid := range found {
+			more = more || !killed[pid]
+			killed[pid] = true
 			endOne(pid, syscall.SIGKILL, marks...)
+		}
+		if more {
+			waves++
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// dying is for how long those that were killed are waited for.
+const dying = 2 * time.Second
 
 // endOne signals a process if it still is the one that was found: a handle on it is taken first, so that its number cannot
 // become another's in between.

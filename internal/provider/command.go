@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -76,7 +72,7 @@ func hasPlaceholder(arg string) bool {
 
 // Check says whether the program is there.
 func (c *command) Check(context.Context) Health {
-	if _, err := c.find(c.dir); err != nil {
+	if _, err := c.program().Find(c.dir); err != nil {
 		return Health{Problem: err.Msg, Hint: err.Hint}
 	}
 	return Health{Found: true}
@@ -162,75 +158,32 @@ func (c *command) useStdin() string {
 
 // resolve is the program's path. A name without a folder is looked for in PATH, once.
 func (c *command) resolve(dir string) (string, *swarm.Error) {
-	name := c.argv[0]
-	if strings.ContainsRune(name, filepath.Separator) {
-		return name, nil // as it is, from the turn's folder; starting it tells whether it is there
+	program := c.program()
+	if program.IsPath() {
+		return program.Name, nil // as it is, from the turn's folder; starting it tells whether it is there
 	}
-	if path, ok := c.path.Load(name); ok {
+	if path, ok := c.path.Load(program.Name); ok {
 		return path.(string), nil
 	}
-	path, err := c.find(dir)
+	path, err := program.Find(dir)
 	if err == nil {
-		c.path.Store(name, path)
+		c.path.Store(program.Name, path)
 	}
 	return path, err
 }
 
-// find looks for the program as a turn in this folder would.
-func (c *command) find(dir string) (string, *swarm.Error) {
-	name := c.argv[0]
-	inFolder := strings.ContainsRune(name, filepath.Separator)
-	if inFolder && dir != "" && !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	path, err := exec.LookPath(name)
-	switch {
-	case err == nil:
-		return path, nil
-	case errors.Is(err, exec.ErrDot):
-		return "", swarm.Errorf(swarm.NotFound, "the program %q is in the current folder only, where PATH is not meant to find it", name).WithHint("write ./%s", name)
-	case errors.Is(err, fs.ErrPermission):
-		return "", c.notExecutable()
-	}
-	return "", c.notThere()
-}
-
-func (c *command) notThere() *swarm.Error {
-	name := c.argv[0]
-	e := swarm.Errorf(swarm.NotFound, "the program %q of the provider %q is not there", name, c.name)
-	if strings.ContainsRune(name, filepath.Separator) {
-		return e.WithHint("a path is taken from the folder in which the task works; correct it, or put the program there")
-	}
-	return e.WithHint("install it, or write its path; it was looked for in PATH")
-}
-
-func (c *command) notExecutable() *swarm.Error {
-	return swarm.Errorf(swarm.NotFound, "the program %q of the provider %q may not be executed", c.argv[0], c.name).
-		WithHint("chmod +x %s, or name what runs it first: command: [bash, %s]", c.argv[0], c.argv[0])
-}
-
 // startError says why no process could be made.
 func (c *command) startError(dir string, err error) error {
-	if dir != "" {
-		if info, e := os.Stat(dir); e != nil || !info.IsDir() {
-			return swarm.Errorf(swarm.NotFound, "the folder %s, in which the task works, is not there", dir).WithHint("make it, or correct `workdir`")
-		}
+	e := c.program().StartError(dir, err)
+	if errors.Is(err, syscall.E2BIG) {
+		e.Kind = swarm.BadPrompt
+		return e.WithHint("%s", c.useStdin())
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if path, missing := c.find(dir); missing == nil {
-			return swarm.Errorf(swarm.NotFound, "%s is there, but what its first line (#!) names is not", path).WithHint("correct its first line, or install what it names")
-		}
-		return c.notThere()
-	case errors.Is(err, fs.ErrPermission):
-		return c.notExecutable()
-	case errors.Is(err, syscall.ENOEXEC):
-		return swarm.Errorf(swarm.BadInput, "%s is not a program: it has no first line like #!/bin/sh", c.argv[0]).
-			WithHint("give it one, or name what runs it first: command: [bash, %s]", c.argv[0])
-	case errors.Is(err, syscall.E2BIG):
-		return swarm.Errorf(swarm.BadPrompt, "the arguments and the environment of %s are longer than the system allows", c.argv[0]).WithHint("%s", c.useStdin())
-	}
-	return &swarm.Error{Kind: swarm.Other, Msg: "the program " + c.argv[0] + " could not be started", Err: err}
+	return e
+}
+
+func (c *command) program() process.Program {
+	return process.Program{Name: c.argv[0], Provider: c.name}
 }
 
 // MoreTime is what to do about a turn that has taken too long.

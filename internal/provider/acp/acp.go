@@ -5,15 +5,11 @@ package acp
 
 import (
 	"context"
-	"errors"
-	"io/fs"
+	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"swarm"
@@ -132,7 +128,7 @@ func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
 		}
 		g.end()
 	}
-	path, missing := h.find(r.Dir)
+	path, missing := h.program().Find(r.Dir)
 	if missing != nil {
 		return nil, missing
 	}
@@ -140,7 +136,7 @@ func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
 	g.begin(t)
 	job := process.Job{Path: path, Argv: h.arguments(r.Model), Dir: r.Dir, Env: env, Talk: true, Grace: h.grace, Run: r.Run, Turn: r.Turn}
 	if err := g.start(job); err != nil {
-		return nil, h.startError(r.Dir, err)
+		return nil, h.program().StartError(r.Dir, err)
 	}
 	return g, nil
 }
@@ -187,40 +183,11 @@ func (h *host) Close() error {
 	return nil
 }
 
-// find is the program's path. One with a folder is taken from the folder in which the agent works.
-func (h *host) find(dir string) (string, *swarm.Error) {
-	name := h.argv[0]
-	inFolder := strings.ContainsRune(name, filepath.Separator)
-	if inFolder && dir != "" && !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	path, err := exec.LookPath(name)
-	switch {
-	case err == nil:
-		return path, nil
-	case errors.Is(err, fs.ErrPermission):
-		return "", swarm.Errorf(swarm.NotFound, "the program %q of the provider %q may not be executed", h.argv[0], h.name).WithHint("chmod +x %s", h.argv[0])
-	}
-	missing := swarm.Errorf(swarm.NotFound, "the program %q of the provider %q is not there", h.argv[0], h.name)
-	if inFolder {
-		return "", missing.WithHint("a path is taken from the folder in which the task works; correct it, or put the program there")
-	}
+// program is what the agent is.
+func (h *host) program() process.Program {
+	p := process.Program{Name: h.argv[0], Provider: h.name}
 	if h.preset.pack != "" {
-		return "", missing.WithHint("install %s: npm install -g %s; or write where it is: command: [/path/to/%s]", h.preset.title, h.preset.pack, h.preset.program)
+		p.Install = fmt.Sprintf("install %s: npm install -g %s; or write where it is: command: [/path/to/%s]", h.preset.title, h.preset.pack, h.preset.program)
 	}
-	return "", missing.WithHint("install it, or write its path; it was looked for in PATH")
-}
-
-// startError says why no process could be made.
-func (h *host) startError(dir string, err error) error {
-	if info, e := os.Stat(dir); e != nil || !info.IsDir() {
-		return swarm.Errorf(swarm.NotFound, "the folder %s, in which the task works, is not there", dir).WithHint("make it, or correct `workdir`")
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return swarm.Errorf(swarm.NotFound, "%s is there, but what its first line (#!) names is not", h.argv[0]).WithHint("correct its first line, or install what it names")
-	case errors.Is(err, syscall.ENOEXEC):
-		return swarm.Errorf(swarm.BadInput, "%s is not a program: it has no first line like #!/bin/sh", h.argv[0]).WithHint("give it one, or name what runs it first")
-	}
-	return &swarm.Error{Kind: swarm.Other, Msg: "the program " + h.argv[0] + " could not be started", Err: err}
+	return p
 }

@@ -15,7 +15,7 @@ import (
 
 // Check says whether the program is there and which one it is: by its greeting, or, where there is a cheaper way, by that.
 func (h *host) Check(ctx context.Context) provider.Health {
-	path, missing := h.find(h.dir)
+	path, missing := h.program().Find(h.dir)
 	if missing != nil {
 		return provider.Health{Problem: missing.Msg, Hint: missing.Hint}
 	}
@@ -55,7 +55,7 @@ func (h *host) meet(ctx context.Context, job process.Job, health *provider.Healt
 	g := newGuest(h, "", "", job.Env)
 	job.Talk = true
 	if err := g.start(job); err != nil {
-		return h.startError(h.dir, err)
+		return h.program().StartError(h.dir, err)
 	}
 	err := g.greet(ctx)
 	g.end()
@@ -71,7 +71,7 @@ func (h *host) look(ctx context.Context, job process.Job, health *provider.Healt
 	job.Argv = append(h.argv[:len(h.argv):len(h.argv)], "--version")
 	p, err := job.Start()
 	if err != nil {
-		return h.startError(h.dir, err)
+		return h.program().StartError(h.dir, err)
 	}
 	state, cut, err := p.Wait(ctx)
 	switch {

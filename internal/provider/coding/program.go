@@ -74,7 +74,7 @@ func (a *agent) start(r provider.Request, session, shape string, t *turn, l laun
 	if err != nil {
 		return nil, err
 	}
-	path, missing := a.find(dir)
+	path, missing := a.program().Find(dir)
 	if missing != nil {
 		return nil, missing
 	}
@@ -83,7 +83,7 @@ func (a *agent) start(r provider.Request, session, shape string, t *turn, l laun
 	job := process.Job{Path: path, Argv: append(append([]string{}, a.argv...), l.args...), Dir: dir, Env: env, Input: &text, Talk: l.kept, Grace: a.grace,
 		Run: r.Run, Turn: r.Turn, Stdout: func(text string) { p.pieces <- piece{false, text} }, Stderr: func(text string) { p.pieces <- piece{true, text} }}
 	if p.proc, err = job.Start(); err != nil {
-		return nil, a.startError(dir, err)
+		return nil, a.program().StartError(dir, err)
 	}
 	started = true
 	ctx, cancel := context.WithCancel(context.Background())

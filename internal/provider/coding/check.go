@@ -2,62 +2,22 @@ package coding
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"fmt"
 	"strings"
-	"syscall"
 
-	"swarm"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 )
 
-// find looks for the program as a turn in this folder would.
-func (a *agent) find(dir string) (string, *swarm.Error) {
-	name := a.argv[0]
-	inFolder := strings.ContainsRune(name, filepath.Separator)
-	if inFolder && dir != "" && !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path, nil
-	}
-	missing := swarm.Errorf(swarm.NotFound, "the program %q of the provider %q is not there", a.argv[0], a.spec.Name)
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		missing.Msg = strings.Replace(missing.Msg, "is not there", "may not be executed", 1)
-		return "", missing.WithHint("chmod +x %s", a.argv[0])
-	case inFolder:
-		return "", missing.WithHint("correct its path, or leave `command` out: %s is then looked for in PATH", a.facts.program)
-	}
-	return "", missing.WithHint("install %s: npm install -g %s; or write where it is: command: [/path/to/%s]", a.facts.title, a.facts.pack, a.facts.program)
-}
-
-// startError says why no process could be made.
-func (a *agent) startError(dir string, err error) error {
-	if dir != "" {
-		if info, e := os.Stat(dir); e != nil || !info.IsDir() {
-			return swarm.Errorf(swarm.NotFound, "the folder %s, in which the task works, is not there", dir).WithHint("make it, or correct `workdir`")
-		}
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return swarm.Errorf(swarm.NotFound, "%s is there, but what its first line (#!) names is not", a.argv[0]).WithHint("install what it names: %s needs Node.js", a.facts.title)
-	case errors.Is(err, syscall.ENOEXEC):
-		return swarm.Errorf(swarm.BadInput, "%s is not a program", a.argv[0]).WithHint("name what runs it first: command: [node, %s]", a.argv[0])
-	case errors.Is(err, syscall.E2BIG):
-		return swarm.Errorf(swarm.BadInput, "the arguments and the environment of %s are longer than the system allows", a.facts.title).WithHint("shorten `tools` and `env`")
-	}
-	return &swarm.Error{Kind: swarm.Other, Msg: a.facts.title + " could not be started", Err: err}
+// program is what the agent is.
+func (a *agent) program() process.Program {
+	return process.Program{Name: a.argv[0], Provider: a.spec.Name, Title: a.facts.title,
+		Install: fmt.Sprintf("install %s: npm install -g %s; or write where it is: command: [/path/to/%s]", a.facts.title, a.facts.pack, a.facts.program)}
 }
 
 // Check says whether the program is there, which one it is, and whether its user is signed in.
 func (a *agent) Check(ctx context.Context) provider.Health {
-	path, missing := a.find(a.dir)
+	path, missing := a.program().Find(a.dir)
 	if missing != nil {
 		return provider.Health{Problem: missing.Msg, Hint: missing.Hint}
 	}

@@ -1,0 +1,90 @@
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"swarm"
+)
+
+// A Program is what a provider runs, as its user has named it: a name that PATH knows, or a path, which is taken from the folder in
+// which the work is done.
+type Program struct {
+	Name     string
+	Provider string
+	Title    string // what people call it; "" = its name
+	Install  string // what to do when it is not there; "" = what is right for any program
+}
+
+func (p Program) title() string {
+	if p.Title != "" {
+		return p.Title
+	}
+	return p.Name
+}
+
+// IsPath says whether the user has named a place, and not only a name.
+func (p Program) IsPath() bool { return strings.ContainsRune(p.Name, filepath.Separator) }
+
+// Find looks for the program as work in this folder would.
+func (p Program) Find(dir string) (string, *swarm.Error) {
+	name := p.Name
+	if p.IsPath() && dir != "" && !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil:
+		return path, nil
+	case errors.Is(err, exec.ErrDot):
+		return "", swarm.Errorf(swarm.NotFound, "the program %q is in the current folder only, where PATH is not meant to find it", name).WithHint("write ./%s", name)
+	case errors.Is(err, fs.ErrPermission):
+		return "", p.notExecutable()
+	}
+	return "", p.notThere()
+}
+
+func (p Program) notThere() *swarm.Error {
+	e := swarm.Errorf(swarm.NotFound, "the program %q of the provider %q is not there", p.Name, p.Provider)
+	switch {
+	case p.IsPath():
+		return e.WithHint("correct its path, which is taken from the folder in which the task works, or put the program there")
+	case p.Install != "":
+		return e.WithHint("%s", p.Install)
+	}
+	return e.WithHint("install it, or write its path; it was looked for in PATH")
+}
+
+func (p Program) notExecutable() *swarm.Error {
+	return swarm.Errorf(swarm.NotFound, "the program %q of the provider %q may not be executed", p.Name, p.Provider).
+		WithHint("chmod +x %s, or name what runs it first: command: [bash, %s]", p.Name, p.Name)
+}
+
+// StartError says why no process could be made of it in this folder.
+func (p Program) StartError(dir string, err error) *swarm.Error {
+	if dir != "" {
+		if info, e := os.Stat(dir); e != nil || !info.IsDir() {
+			return swarm.Errorf(swarm.NotFound, "the folder %s, in which the task works, is not there", dir).WithHint("make it, or correct `workdir`")
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if path, missing := p.Find(dir); missing == nil {
+			return swarm.Errorf(swarm.NotFound, "%s is there, but what its first line (#!) names is not", path).WithHint("correct its first line, or install what it names")
+		}
+		return p.notThere()
+	case errors.Is(err, fs.ErrPermission):
+		return p.notExecutable()
+	case errors.Is(err, syscall.ENOEXEC):
+		return swarm.Errorf(swarm.BadInput, "%s is not a program: it has no first line like #!/bin/sh", p.Name).
+			WithHint("give it one, or name what runs it first: command: [bash, %s]", p.Name)
+	case errors.Is(err, syscall.E2BIG):
+		return swarm.Errorf(swarm.BadInput, "the arguments and the environment of %s are longer than the system allows", p.title()).WithHint("shorten `tools` and `env`")
+	}
+	return &swarm.Error{Kind: swarm.Other, Msg: "the program " + p.title() + " could not be started", Err: err}
+}
