@@ -238,6 +238,7 @@ type ToolUse struct {
 	Input  json.RawMessage `json:"input,omitempty"`  // its head
 	Output string          `json:"output,omitempty"` // its head
 	Failed bool            `json:"failed,omitempty"`
+	Took   time.Duration   `json:"took,omitempty"` // 0 = nobody has seen it begin
 }
 
 // A FileChange is a file that an agent changed, as its program tells it.

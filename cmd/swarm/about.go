@@ -249,7 +249,20 @@ func (a *app) examine(ctx context.Context, src *source) []finding {
 		return append(all, append(file, bad("folder", true, err))...)
 	}
 	all = append(append(all, file...), examineProviders(ctx, b, dir)...)
-	return append(all, examineServers(b, dir)...)
+	all = append(all, examineServers(b, dir)...)
+	return append(all, a.examineTelemetry(ctx)...)
+}
+
+// examineTelemetry looks whether what is told to OpenTelemetry arrives. No run needs that it does.
+func (a *app) examineTelemetry(ctx context.Context) (all []finding) {
+	x := a.told()
+	if x == nil {
+		return []finding{{What: "telemetry", Found: "off: no exporter is configured"}}
+	}
+	for _, h := range x.Check(ctx) {
+		all = append(all, finding{What: "telemetry " + h.Signal, Found: h.To, Problem: h.Problem, Hint: h.Hint})
+	}
+	return all
 }
 
 // examineFile looks at the compose file, and reads it if it can be read.

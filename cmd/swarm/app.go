@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"swarm"
 	"swarm/internal/home"
 	"swarm/internal/run"
+	"swarm/internal/telemetry"
 	"swarm/internal/term"
 )
 
@@ -29,12 +31,14 @@ type app struct {
 	anywhere       bool
 
 	opened *home.Home
+	told   func() *telemetry.Exporter // opened when it is first needed
 	exit   int // of a command that did its work and has something to report by its code
 }
 
 // execute runs the program and returns its exit code.
 func execute(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a.told = sync.OnceValue(func() *telemetry.Exporter { return telemetry.Open(os.Getenv, version) })
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -166,6 +170,14 @@ func (a *app) home() (*home.Home, error) {
 		run.Sweep(h)
 	}
 	return a.opened, nil
+}
+
+// beside is what goes along with every run that this process drives.
+func (a *app) beside() run.Companion {
+	if x := a.told(); x != nil {
+		return x
+	}
+	return nil
 }
 
 // dir is the folder that the program was started in.

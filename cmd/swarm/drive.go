@@ -123,6 +123,7 @@ func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.P
 	if !quiet {
 		o.Observer = screen
 	}
+	o.Beside = a.beside()
 	p, err := r.Drive(s.ctx, o)
 	if err2 := screen.Close(); err == nil && !errors.Is(err2, syscall.EPIPE) {
 		err = err2

@@ -98,7 +98,7 @@ func (a *app) talk(t talk) error {
 	if t.typed {
 		stop.instead(face.Interrupt) // Ctrl-C is about the line that runs; the user leaves with another one
 	}
-	s.Drive(stop.ctx, run.Options{Observer: face})
+	s.Drive(stop.ctx, run.Options{Observer: face, Beside: a.beside()})
 	go func() { // who is stopped, or can no longer store anything, does not wait for a line to end
 		<-s.Over()
 		_ = face.Close() // its error comes again below

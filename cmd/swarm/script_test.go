@@ -11,6 +11,7 @@ import (
 
 	"swarm/internal/modeltest"
 	"swarm/internal/npmtest"
+	"swarm/internal/otlptest"
 )
 
 func TestMain(m *testing.M) {
@@ -50,6 +51,7 @@ func runScripts(t *testing.T, folder, path string) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each of hundreds of processes
+			env.Values[collectorKey{}] = new(*otlptest.Server)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -58,6 +60,8 @@ func runScripts(t *testing.T, folder, path string) {
 			"modelserver": modelServer,
 			"served":      served,
 			"http":        request,
+			"collector":   collector,
+			"told":        collected,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})

@@ -252,7 +252,7 @@ func (d *drivers) enter() error {
 func (d *drivers) drive(r *run.Run, o run.Options) {
 	defer d.all.Done()
 	defer r.Close()
-	o.Server = d.server
+	o.Server, o.Beside = d.server, d.app.beside()
 	d.note(r.ID, true)
 	defer d.note(r.ID, false)
 	defer d.window.Heed(r.ID, r.Log())()

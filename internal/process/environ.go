@@ -16,6 +16,7 @@ type Mark struct {
 	Run, Task, Agent, Turn string
 	Iteration, Attempt     int
 	URL, Token             string // of our own server, as the agent may use it; "" = there is none
+	Trace                  string // what its own spans belong to, as W3C's traceparent; "" = nothing of ours
 }
 
 // Variables that a program is given about its turn. Whatever an outer swarm has set is not passed on.
@@ -30,6 +31,8 @@ const (
 	envToken     = "SWARM_AGENT_TOKEN"
 	envDriver    = "SWARM_DRIVER" // the process that has started it: one that took the run over may do the same turn
 	envJob       = "SWARM_JOB"    // which of those that it has started: one turn may have several at once
+	envTrace     = "TRACEPARENT"
+	envTraceMore = "TRACESTATE" // belongs to the TRACEPARENT that came with it
 )
 
 // serverToken is the key to our own server, which no program is ever given.
@@ -72,7 +75,7 @@ type Environment struct {
 }
 
 // NewEnvironment takes our environment (own; nil = this process's) without our token, without what an outer swarm has set and
-// without keys to models, and adds the provider's own variables.
+// without keys to models and to collectors of telemetry, and adds the provider's own variables.
 func NewEnvironment(own []string, added map[string]string) (*Environment, error) {
 	if own == nil {
 		own = os.Environ()
@@ -85,7 +88,7 @@ func NewEnvironment(own []string, added map[string]string) (*Environment, error)
 	for _, kv := range own {
 		name, _, ok := strings.Cut(kv, "=")
 		_, replaced := added[name]
-		if !ok || replaced || slices.Contains(ours, name) || IsProviderKey(name) {
+		if !ok || replaced || slices.Contains(ours, name) || IsProviderKey(name) || secret.HoldsHeaders(name) {
 			continue
 		}
 		e.shared = append(e.shared, kv)
@@ -103,16 +106,20 @@ func (e *Environment) Of(m Mark, added map[string]string, dir string) ([]string,
 		return nil, err
 	}
 	env := make([]string, 0, len(e.shared)+len(added)+len(ours)+3)
-	if len(added) == 0 {
+	if len(added) == 0 && m.Trace == "" {
 		env = append(env, e.shared...)
 	} else {
 		for _, kv := range e.shared {
 			name, _, _ := strings.Cut(kv, "=")
-			if _, replaced := added[name]; !replaced {
+			_, replaced := added[name]
+			if !replaced && (m.Trace == "" || name != envTrace && name != envTraceMore) {
 				env = append(env, kv)
 			}
 		}
 		env = e.add(env, added)
+	}
+	if _, own := added[envTrace]; m.Trace != "" && !own {
+		env = append(env, envTrace+"="+m.Trace)
 	}
 	if dir != "" {
 		env = append(env, "PWD="+dir)

@@ -57,6 +57,7 @@ type Request struct {
 	Root      string            // the folder that its tools may touch; absolute; "" = Dir
 	Tools     []string          // what it may use; nil = the provider's own choice
 	Door      Door              // where a program finds our own tools; zero = nowhere
+	Trace     string            // what the program's own spans belong to, as W3C's traceparent; "" = nothing of ours
 	// ToolSpecs are the tools of ours that it is offered, to be done by Call.
 	ToolSpecs []ToolSpec
 	// Call does one of our own tools in the agent's name, while the turn runs; an error is an answer for the agent. nil = none.
@@ -70,7 +71,7 @@ type Request struct {
 
 // Mark is what the turn's programs are told about it, and found by.
 func (r Request) Mark() process.Mark {
-	return process.Mark{Run: r.Run, Task: r.Task, Agent: r.Agent, Turn: r.Turn, Iteration: r.Iteration, Attempt: r.Attempt, URL: r.Door.URL, Token: r.Door.Token}
+	return process.Mark{Run: r.Run, Task: r.Task, Agent: r.Agent, Turn: r.Turn, Iteration: r.Iteration, Attempt: r.Attempt, URL: r.Door.URL, Token: r.Door.Token, Trace: r.Trace}
 }
 
 // A Door is our own server, as one agent of one run may use it. Its MCP endpoint is URL + "/mcp".

@@ -54,7 +54,7 @@ func (r *Run) Record(path string) error {
 			continue
 		}
 		rec := provider.RecordedTurn{Turn: t.ID, Agent: t.Agent, PromptHash: t.First, Bytes: t.Output.Bytes, Usage: t.Usage, Session: t.Session, Exit: t.Exit,
-			Kind: t.Kind, Reason: t.Reason, Hint: t.Hint, Verdicts: t.Verdicts, Tools: t.Tools,
+			Kind: t.Kind, Reason: t.Reason, Hint: t.Hint, Verdicts: t.Verdicts, Tools: untimed(t.Tools),
 			Mail: prompted[t.ID], Read: byTool[t.ID], Acts: acts[t.ID]}
 		for text, hash := range map[*provider.Text]swarm.Hash{&rec.Prompt: t.First, &rec.Output: t.Output.Hash} {
 			if hash == "" {
@@ -153,4 +153,13 @@ func (r *Run) act(e *swarm.Event) (act provider.Act, err error) {
 		act.Args, err = json.Marshal(args)
 	}
 	return act, err
+}
+
+// untimed is tool uses without how long they took: a recording is of what was done.
+func untimed(uses []swarm.ToolUse) []swarm.ToolUse {
+	uses = slices.Clone(uses)
+	for i := range uses {
+		uses[i].Took = 0
+	}
+	return uses
 }

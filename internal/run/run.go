@@ -151,6 +151,7 @@ type Options struct {
 	Replay   *provider.Cassette // nil = agents are really reached
 	Provider provider.Provider  // reaches every agent, in tests; nil = each is reached as the plan says
 	Server   *httpd.Server      // where agents' programs find our tools; nil = the run has a server of its own
+	Beside   Companion          // goes along with the run; nil = nobody does
 }
 
 // Drive drives the run to its end, or until ctx ends: then it is interrupted and can be driven on later, by this process or
@@ -181,8 +182,10 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		return view.Picture{}, err
 	}
 	w := d.follow()
+	part := d.accompany(ctx)
 	_, err = local.Run(ctx, &engine.Hands{Log: r.log, Fence: r.fence, Turn: d.hand, Post: d.hand.Office}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey})
 	err = d.leave(ctx, err)
+	part()
 	picture, err2 := w.stop()
 	if err == nil && err2 == nil {
 		_ = r.home.Save(summarize(picture))
@@ -251,7 +254,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	redactor := secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, redactor, d.options.Observer)
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Cut: redactor.Cut, Watch: d.streams,
-		Kept: d.start.From != "", Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes}}
+		Kept: d.start.From != "", Trace: d.trace, Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes}}
 	if d.options.Replay != nil {
 		d.hand.Replay = d.options.Replay
 	} else {
@@ -357,11 +360,12 @@ func (d *driver) append(ctx context.Context, lazy bool, e swarm.Event) error {
 
 // notice tells people something, whether they look now or later.
 func (d *driver) notice(ctx context.Context, reason, hint string) error {
-	body, err := json.Marshal(swarm.Reason{Reason: reason, Hint: hint})
-	if err != nil {
-		return err
-	}
-	return d.append(context.WithoutCancel(ctx), true, swarm.Event{Kind: swarm.Notice, Data: body})
+	return d.append(context.WithoutCancel(ctx), true, noticeOf(reason, hint))
+}
+
+func noticeOf(reason, hint string) swarm.Event {
+	body, _ := json.Marshal(swarm.Reason{Reason: reason, Hint: hint}) // of two texts it always can be made
+	return swarm.Event{Kind: swarm.Notice, Data: body}
 }
 
 // recordTree notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,

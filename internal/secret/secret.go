@@ -44,12 +44,21 @@ func New(environ []string, more map[string]string) *Redactor {
 			values[value] = name
 		}
 	}
+	takeHeader := func(name, value string) {
+		take(name, value)
+		if scheme, rest, ok := strings.Cut(strings.TrimSpace(value), " "); ok && slices.Contains(schemes, strings.ToLower(scheme)) {
+			take(name, rest)
+		}
+	}
 	for _, kv := range environ {
-		if name, value, ok := strings.Cut(kv, "="); ok && LooksSecret(name) {
-			take(name, value)
-			if scheme, rest, ok := strings.Cut(strings.TrimSpace(value), " "); ok && slices.Contains(schemes, strings.ToLower(scheme)) {
-				take(name, rest)
+		name, value, ok := strings.Cut(kv, "=")
+		switch {
+		case ok && HoldsHeaders(name):
+			for _, value := range headerValues(value) {
+				takeHeader(name, value)
 			}
+		case ok && LooksSecret(name):
+			takeHeader(name, value)
 		}
 	}
 	for name, value := range more {

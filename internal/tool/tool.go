@@ -39,6 +39,7 @@ type Options struct {
 	Run     string
 	Agent   string
 	Turn    string        // whose commands they are; "" = each is marked by itself
+	Trace   string        // what the commands' own spans belong to, as W3C's traceparent; "" = nothing of ours
 	Grace   time.Duration // how long a command has to end; 0 = process.DefaultGrace
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"swarm"
 	"swarm/internal/provider"
@@ -18,14 +19,20 @@ const maxNoted = 2000
 type notes struct {
 	hand *Hand
 	work *work
-	open []swarm.ToolUse // called, and not done yet
+	open []toolCall // called, and not done yet
+}
+
+// A toolCall is one that is not done yet.
+type toolCall struct {
+	swarm.ToolUse
+	at time.Time
 }
 
 // take takes what happens, from one goroutine at a time.
 func (n *notes) take(d provider.Delta) {
 	switch {
 	case d.Kind == provider.DeltaTool && d.Tool != nil:
-		n.open = append(n.open, *d.Tool)
+		n.open = append(n.open, toolCall{*d.Tool, time.Now()})
 	case d.Kind == provider.DeltaToolDone && d.Tool != nil:
 		n.done(*d.Tool)
 	case d.Kind == provider.DeltaFile && d.File != "":
@@ -38,8 +45,8 @@ func (n *notes) take(d provider.Delta) {
 
 // done notes a tool's use whole: what it was told comes with its call, what it said with its end.
 func (n *notes) done(u swarm.ToolUse) {
-	if i := slices.IndexFunc(n.open, func(o swarm.ToolUse) bool { return o.ID == u.ID }); i >= 0 {
-		called := n.open[i]
+	if i := slices.IndexFunc(n.open, func(o toolCall) bool { return o.ID == u.ID }); i >= 0 {
+		called := n.open[i].since()
 		n.open = slices.Delete(n.open, i, i+1)
 		called.Output, called.Failed = u.Output, u.Failed
 		u = called
@@ -47,10 +54,16 @@ func (n *notes) done(u swarm.ToolUse) {
 	n.note(u)
 }
 
+// since is the call with the time that it took until now.
+func (c toolCall) since() swarm.ToolUse {
+	c.Took = time.Since(c.at).Truncate(time.Microsecond)
+	return c.ToolUse
+}
+
 // end notes the tools that were still at work when the turn ended.
 func (n *notes) end() {
-	for _, u := range n.open {
-		n.note(u)
+	for _, c := range n.open {
+		n.note(c.since())
 	}
 	n.open = nil
 }

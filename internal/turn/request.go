@@ -98,8 +98,12 @@ func (h *Hand) plainRequest(w *work) provider.Request {
 		env = map[string]string{}
 	}
 	maps.Copy(env, w.task.Env)
-	return provider.Request{Run: h.Run, Turn: w.c.ID, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
+	r := provider.Request{Run: h.Run, Turn: w.c.ID, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
 		Prompt: w.made.Text, Fresh: w.made.Text, Model: w.model, Dir: h.workdir(w), Root: w.agent.Root, Env: env, Tools: w.agent.Tools}
+	if h.Trace != nil {
+		r.Trace = h.Trace(w.c.ID)
+	}
+	return r
 }
 
 // isProgram says of which kinds the agents are programs, which bring their own tools and find ours behind a door.

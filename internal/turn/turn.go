@@ -30,6 +30,7 @@ type Hand struct {
 	Office   *office.Office                                      // what agents do to the run; nil = they do not
 	Toolbox  func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
 	Door     func(agent string) (provider.Door, error)           // where a program finds what Office does; nil = nowhere
+	Trace    func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
 	Replay   *provider.Cassette                                  // the run is a replay of it; nil = it is not
 
 	mu        sync.Mutex

@@ -1,0 +1,34 @@
+package run
+
+import (
+	"context"
+
+	"swarm/internal/sqlite"
+)
+
+// A Companion goes along with the runs that this process drives. It reads their logs, and is in nobody's way.
+type Companion interface {
+	// Join is called when a run is driven from here on, and leave when it was left. Leave may take a moment. What is said by
+	// notice is told to people.
+	Join(run string, log *sqlite.Log, notice func(reason, hint string)) (leave func())
+	// Trace is what the programs of a turn are told they belong to, as W3C's traceparent; "" = nothing.
+	Trace(run, turn string) string
+}
+
+// accompany has the companion join, and gives what has it leave.
+func (d *driver) accompany(ctx context.Context) (part func()) {
+	if d.options.Beside == nil {
+		return func() {}
+	}
+	return d.options.Beside.Join(d.ID, d.log, func(reason, hint string) {
+		// It may be the last thing that happens, and is to be seen by those who look at the end. It is told in vain when the run is another's.
+		_ = d.append(context.WithoutCancel(ctx), false, noticeOf(reason, hint))
+	})
+}
+
+func (d *driver) trace(turn string) string {
+	if d.options.Beside == nil {
+		return ""
+	}
+	return d.options.Beside.Trace(d.ID, turn)
+}

@@ -1,0 +1,370 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"swarm"
+)
+
+// A fold makes spans and measures of a run's events. What was told before is not told again, but has to be known: a turn that one
+// process has begun may be ended by another.
+type fold struct {
+	run     string
+	trace   traceID
+	outer   link                    // the span that this process was started in
+	body    func(swarm.Hash) string // the text with this hash; nil = texts are not told
+	before  told
+	seq     int64 // the last event
+	replay  bool
+	root    span
+	kinds   map[string]string // of providers, by their names
+	turns   map[string]*turn  // those that run
+	letters map[string][]letter
+
+	spans    []span // those that have ended
+	measures []measure
+}
+
+// A turn is one that runs.
+type turn struct {
+	span
+	provider, model string
+	began           time.Time // its last start
+	starts          int64
+	upto            int64 // the last envelope in its prompt
+	prompt          swarm.Hash
+}
+
+// A letter is an envelope that nobody has consumed yet.
+type letter struct {
+	seq              int64
+	at               time.Time
+	id, kind, sender string
+	turn             string // of the sender; "" = it is none's
+}
+
+func newFold(run string, before told) *fold {
+	return &fold{run: run, trace: traceOf(run), before: before, kinds: map[string]string{}, turns: map[string]*turn{}, letters: map[string][]letter{}}
+}
+
+// take takes the next event. What cannot be read tells nothing here; it is the views' to complain.
+func (f *fold) take(e *swarm.Event) {
+	f.seq = e.Seq
+	switch e.Kind {
+	case swarm.RunStarted:
+		f.runStarted(e)
+	case swarm.RunEnded:
+		f.runEnded(e)
+	case swarm.PlanAdded:
+		if p, ok := read1[swarm.Plan](e); ok {
+			for _, spec := range p.Providers {
+				f.kinds[spec.Name] = spec.Kind
+			}
+		}
+	case swarm.TurnStarted:
+		f.turnStarted(e)
+	case swarm.TurnTool:
+		f.toolUsed(e)
+	case swarm.TurnEnded:
+		f.turnEnded(e)
+	case swarm.HandoffStored:
+		f.stored(e)
+	case swarm.HandoffConsumed:
+		f.consumed(e)
+	default:
+		f.happened(e)
+	}
+}
+
+// read1 reads an event's body.
+func read1[T any](e *swarm.Event) (body T, ok bool) {
+	return body, json.Unmarshal(e.Data, &body) == nil
+}
+
+func (f *fold) runStarted(e *swarm.Event) {
+	start, ok := read1[swarm.RunStart](e)
+	if !ok {
+		return
+	}
+	name := string(start.Kind) // what was asked of a team, or said in a line, is content
+	if start.Kind == swarm.PipelineRun && start.Name != "" {
+		name = start.Name
+	}
+	f.replay = start.Replay
+	f.root = span{trace: f.trace, id: f.rootID(), name: invokeWorkflow + " " + name, kind: kindInternal, start: e.Time,
+		attrs: []attr{{keyOperation, invokeWorkflow}, {keyWorkflow, name}, {keyRun, f.run}, {keyKind, string(start.Kind)}}}
+	if start.Replay {
+		f.root.attrs = append(f.root.attrs, attr{keyReplay, true})
+	}
+	if start.From != "" {
+		again := traceOf(start.From)
+		f.root.linked(link{again, spanOf(again, "run", start.From), []attr{{keyRun, start.From}}})
+	}
+	if f.outer.id != (spanID{}) {
+		f.root.linked(f.outer)
+	}
+}
+
+func (f *fold) rootID() spanID { return spanOf(f.trace, "run", f.run) }
+
+func (f *fold) turnID(turn string) spanID { return spanOf(f.trace, "turn", turn) }
+
+func (f *fold) runEnded(e *swarm.Event) {
+	end, ok := read1[swarm.RunEnd](e)
+	if !ok {
+		return
+	}
+	root := f.root
+	root.attrs = append(slices.Clip(root.attrs), attr{keyStatus, string(end.Status)}, attr{keyExit, int64(end.Exit)})
+	switch end.Status {
+	case swarm.Completed:
+		root.status = statusOK
+	case swarm.Failed:
+		root.status, root.message = statusError, string(end.Status)
+		root.attrs = append(root.attrs, attr{keyError, string(end.Status)})
+	}
+	f.ended(root, e)
+	f.measure(runs, 1, attr{keyKind, f.attrOfRoot(keyKind)}, attr{keyStatus, string(end.Status)})
+}
+
+func (f *fold) attrOfRoot(key string) any {
+	for _, a := range f.root.attrs {
+		if a.key == key {
+			return a.value
+		}
+	}
+	return ""
+}
+
+func (f *fold) turnStarted(e *swarm.Event) {
+	start, ok := read1[swarm.TurnStart](e)
+	if !ok {
+		return
+	}
+	if t := f.turns[e.Turn]; t != nil { // a crash has cut it
+		t.began, t.starts = e.Time, int64(start.Start)
+		t.happened(e.Time, "swarm.turn_retried")
+		return
+	}
+	t := f.begin(e, start.Provider, start.Model, start.Iteration, start.Attempt)
+	t.upto, t.prompt = start.Inputs.Upto, start.Prompt
+	t.attrs = text(t.attrs, keyConversation, start.Session)
+	f.turns[e.Turn] = t
+}
+
+func (f *fold) begin(e *swarm.Event, provider, model string, iteration, attempt int) *turn {
+	kind := f.kinds[provider]
+	if kind == "" {
+		kind = provider
+	}
+	t := &turn{provider: providerName(kind), model: model, began: e.Time, starts: 1}
+	t.span = span{trace: f.trace, id: f.turnID(e.Turn), parent: f.rootID(), name: invokeAgent + " " + e.Agent, kind: kindClient, start: e.Time}
+	t.attrs = text([]attr{{keyOperation, invokeAgent}}, keyProvider, t.provider)
+	t.attrs = text(append(t.attrs, attr{keyAgent, e.Agent}), keyModel, model)
+	t.attrs = append(t.attrs, attr{keyRun, f.run}, attr{keyTurn, e.Turn}, attr{keyTask, e.Task})
+	if iteration > 0 {
+		t.attrs = append(t.attrs, attr{keyIteration, int64(iteration)}, attr{keyAttempt, int64(attempt)})
+	}
+	t.attrs = text(t.attrs, keyReachedBy, provider)
+	return t
+}
+
+func (f *fold) turnEnded(e *swarm.Event) {
+	end, ok := read1[swarm.CallEnd](e)
+	if !ok || end.Kept { // that was another run's turn
+		return
+	}
+	t := f.turns[e.Turn]
+	if t == nil { // it was refused before it began
+		t = f.begin(e, "", "", 0, 0)
+	}
+	delete(f.turns, e.Turn)
+	t.attrs = append(t.attrs, attr{keyOutcome, string(end.Status)})
+	if t.starts > 1 {
+		t.attrs = append(t.attrs, attr{keyStarts, t.starts})
+	}
+	f.used(t, end)
+	var failed []attr
+	switch end.Status {
+	case swarm.CallOK:
+		t.status = statusOK
+	case swarm.CallFailed:
+		kind := string(end.Kind)
+		if kind == "" {
+			kind = "_OTHER"
+		}
+		failed = []attr{{keyError, kind}}
+		t.attrs = append(t.attrs, failed...)
+		t.status, t.message = statusError, kind
+		if f.body != nil {
+			t.message = end.Reason // which may repeat what the agent said
+		}
+	}
+	f.ended(t.span, e)
+
+	of := text(text([]attr{{keyOperation, invokeAgent}}, keyProvider, t.provider), keyModel, t.model)
+	f.measure(turns, 1, attr{keyAgent, e.Agent}, attr{keyOutcome, string(end.Status)})
+	f.measure(duration, e.Time.Sub(t.began).Seconds(), append(slices.Clip(of), failed...)...)
+	for kind, n := range map[string]int64{"input": end.Usage.InputTokens, "output": end.Usage.OutputTokens} {
+		if n > 0 {
+			f.measure(tokens, float64(n), append(slices.Clip(of), attr{keyTokenType, kind})...)
+		}
+	}
+}
+
+// used says what the turn has cost, and, if that is wanted, what was said.
+func (f *fold) used(t *turn, end swarm.CallEnd) {
+	u := end.Usage
+	if u.Tokens() > 0 {
+		t.attrs = append(t.attrs, attr{keyInputTokens, u.InputTokens}, attr{keyOutputTokens, u.OutputTokens})
+	}
+	if u.CachedTokens > 0 {
+		t.attrs = append(t.attrs, attr{keyCachedTokens, u.CachedTokens})
+	}
+	if u.USD > 0 {
+		t.attrs = append(t.attrs, attr{keyCost, u.USD})
+	}
+	if u.Estimated {
+		t.attrs = append(t.attrs, attr{keyEstimated, true})
+	}
+	if end.Session != "" && !slices.ContainsFunc(t.attrs, func(a attr) bool { return a.key == keyConversation }) {
+		t.attrs = append(t.attrs, attr{keyConversation, end.Session})
+	}
+	if f.body != nil {
+		t.attrs = text(t.attrs, keyInput, said("user", f.body(t.prompt), ""))
+		t.attrs = text(t.attrs, keyOutput, said("assistant", f.body(end.Output), map[bool]string{true: "stop", false: "error"}[end.Status == swarm.CallOK]))
+	}
+}
+
+// said is a message in the form that the conventions give it.
+func said(role, content, finish string) string {
+	if content == "" {
+		return ""
+	}
+	type part struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+	b, err := json.Marshal([]struct {
+		Role   string `json:"role"`
+		Parts  []part `json:"parts"`
+		Finish string `json:"finish_reason,omitempty"`
+	}{{role, []part{{"text", content}}, finish}})
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+func (f *fold) toolUsed(e *swarm.Event) {
+	use, ok := read1[swarm.ToolUse](e)
+	t := f.turns[e.Turn]
+	if !ok || t == nil {
+		return
+	}
+	start := e.Time.Add(-use.Took)
+	if start.Before(t.start) {
+		start = t.start
+	}
+	s := span{trace: f.trace, id: spanOf(f.trace, "tool", e.Turn+" "+strconv.FormatInt(e.Seq, 10)), parent: t.id, name: executeTool + " " + use.Name, kind: kindInternal, start: start,
+		attrs: []attr{{keyOperation, executeTool}, {keyTool, use.Name}}}
+	s.attrs = text(s.attrs, keyToolCall, use.ID)
+	s.attrs = append(s.attrs, attr{keyAgent, e.Agent}, attr{keyRun, f.run}, attr{keyTurn, e.Turn})
+	if use.Failed {
+		s.status, s.message = statusError, "tool_error"
+		s.attrs = append(s.attrs, attr{keyError, "tool_error"})
+	}
+	if f.body != nil {
+		s.attrs = text(text(s.attrs, keyToolInput, string(use.Input)), keyToolOutput, use.Output)
+	}
+	f.ended(s, e)
+}
+
+func (f *fold) stored(e *swarm.Event) {
+	env, ok := read1[swarm.Envelope](e)
+	if !ok {
+		return
+	}
+	f.letters[env.ToNodeID] = append(f.letters[env.ToNodeID], letter{e.Seq, e.Time, env.ID, string(env.Kind), env.FromNodeID, e.Turn})
+	f.where(e).happened(e.Time, "swarm."+string(e.Kind), attr{keyEnvelope, env.ID}, attr{keyEnvKind, string(env.Kind)}, attr{keyEnvFrom, env.FromNodeID}, attr{keyEnvTo, env.ToNodeID}, attr{keySeq, e.Seq})
+}
+
+// consumed links a turn to those that have sent what it read.
+func (f *fold) consumed(e *swarm.Event) {
+	c, ok := read1[swarm.Consumption](e)
+	if !ok {
+		return
+	}
+	t, left := f.turns[e.Turn], f.letters[e.Agent][:0]
+	for _, l := range f.letters[e.Agent] {
+		if l.seq <= c.From || l.seq > c.Upto {
+			left = append(left, l)
+			continue
+		}
+		about := []attr{{keyEnvelope, l.id}, {keyEnvKind, l.kind}, {keyEnvFrom, l.sender}, {keySeq, l.seq}}
+		injected := e.Time
+		if t != nil && l.seq <= t.upto {
+			injected = t.start
+		}
+		if t != nil && l.turn != "" {
+			t.linked(link{f.trace, f.turnID(l.turn), about})
+		}
+		f.where(e).happened(injected, "swarm."+string(e.Kind), about...)
+		f.measure(delivery, max(0, injected.Sub(l.at).Seconds()))
+	}
+	f.letters[e.Agent] = left
+}
+
+// where is the span that an event belongs to: its turn's, or the run's.
+func (f *fold) where(e *swarm.Event) *span {
+	if t := f.turns[e.Turn]; t != nil {
+		return &t.span
+	}
+	return &f.root
+}
+
+// happened notes what is worth a mark in a span.
+func (f *fold) happened(e *swarm.Event) {
+	var attrs []attr
+	switch e.Kind {
+	case swarm.ApprovalAsked:
+		a, _ := read1[swarm.Approval](e)
+		attrs = text([]attr{{keyApproval, a.ID}}, keyTool, a.Tool)
+	case swarm.ApprovalAnswered:
+		a, _ := read1[swarm.ApprovalAnswer](e)
+		attrs = []attr{{keyApproval, a.ID}, {keyApproved, a.OK}}
+	case swarm.BudgetSpent:
+		r, _ := read1[swarm.Reason](e)
+		attrs = text(nil, keyReason, r.Reason)
+	case swarm.HandoffReturned, swarm.ReplyOverdue:
+		r, _ := read1[swarm.Return](e)
+		attrs = []attr{{keyEnvelope, r.ID}}
+	case swarm.RunOwned:
+		if o, _ := read1[swarm.Ownership](e); o.Fence <= 1 {
+			return // of the first owner the span itself tells
+		}
+	case swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted, swarm.AgentEnded, swarm.WaitBegan, swarm.WaitEnded,
+		swarm.IterationStarted, swarm.TaskRetrying, swarm.TaskBlocked, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+	default:
+		return
+	}
+	attrs = text(text(attrs, keyTask, e.Task), keyAgent, e.Agent)
+	f.where(e).happened(e.Time, "swarm."+string(e.Kind), attrs...)
+}
+
+func (f *fold) ended(s span, e *swarm.Event) {
+	if e.Seq > f.before.Spans {
+		s.seq, s.end = e.Seq, e.Time
+		f.spans = append(f.spans, s)
+	}
+}
+
+// measure counts something, unless it was counted before. A replay costs nothing and takes no time: it is not counted.
+func (f *fold) measure(of *instrument, value float64, attrs ...attr) {
+	if f.seq > f.before.Metrics && !f.replay {
+		f.measures = append(f.measures, measure{of, value, attrs})
+	}
+}

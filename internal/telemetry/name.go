@@ -1,0 +1,72 @@
+package telemetry
+
+// The names of the conventions for generative AI, as of this version of OpenTelemetry's semantic conventions: the last one that has
+// them before they moved to a repository of their own.
+const schemaURL = "https://opentelemetry.io/schemas/1.41.0"
+
+const (
+	keyOperation    = "gen_ai.operation.name"
+	keyProvider     = "gen_ai.provider.name"
+	keyAgent        = "gen_ai.agent.name"
+	keyModel        = "gen_ai.request.model"
+	keyConversation = "gen_ai.conversation.id"
+	keyWorkflow     = "gen_ai.workflow.name"
+	keyInputTokens  = "gen_ai.usage.input_tokens"
+	keyOutputTokens = "gen_ai.usage.output_tokens"
+	keyCachedTokens = "gen_ai.usage.cache_read.input_tokens"
+	keyTokenType    = "gen_ai.token.type"
+	keyInput        = "gen_ai.input.messages"
+	keyOutput       = "gen_ai.output.messages"
+	keyTool         = "gen_ai.tool.name"
+	keyToolCall     = "gen_ai.tool.call.id"
+	keyToolInput    = "gen_ai.tool.call.arguments"
+	keyToolOutput   = "gen_ai.tool.call.result"
+	keyError        = "error.type"
+
+	invokeWorkflow = "invoke_workflow"
+	invokeAgent    = "invoke_agent"
+	executeTool    = "execute_tool"
+
+	metricTokens   = "gen_ai.client.token.usage"
+	metricDuration = "gen_ai.client.operation.duration"
+)
+
+// Names of our own.
+const (
+	keyRun       = "swarm.run"
+	keyKind      = "swarm.run.kind"
+	keyReplay    = "swarm.run.replay"
+	keyStatus    = "swarm.status"
+	keyExit      = "swarm.exit"
+	keyTurn      = "swarm.turn"
+	keyTask      = "swarm.task"
+	keyIteration = "swarm.iteration"
+	keyAttempt   = "swarm.attempt"
+	keyStarts    = "swarm.starts" // of a turn: more than 1 when it was cut by a crash
+	keyOutcome   = "swarm.outcome"
+	keyReachedBy = "swarm.provider" // the provider's name in the file
+	keyCost      = "swarm.usage.usd"
+	keyEstimated = "swarm.usage.estimated"
+	keyEnvelope  = "swarm.envelope.id"
+	keyEnvKind   = "swarm.envelope.kind"
+	keyEnvFrom   = "swarm.envelope.from"
+	keyEnvTo     = "swarm.envelope.to"
+	keySeq       = "swarm.seq"
+	keyApproval  = "swarm.approval.id"
+	keyApproved  = "swarm.approval.ok"
+	keyReason    = "swarm.reason"
+
+	metricMail  = "swarm.mail.delivery"
+	metricTurns = "swarm.turns"
+	metricRuns  = "swarm.runs"
+)
+
+// sellers are who is behind a kind of provider, where the conventions have a name for him.
+var sellers = map[string]string{"anthropic": "anthropic", "claude-code": "anthropic", "openai": "openai", "codex": "openai", "gemini": "gcp.gemini"}
+
+func providerName(kind string) string {
+	if seller, ok := sellers[kind]; ok {
+		return seller
+	}
+	return kind
+}

@@ -1,0 +1,214 @@
+package telemetry
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+)
+
+// A message is a Protocol Buffers message on its way to the wire. What is zero is left out, as the format wants it.
+type message []byte
+
+// The ways in which a field is written.
+const (
+	asVarint  = 0
+	asFixed64 = 1
+	asBytes   = 2
+	asFixed32 = 5
+)
+
+func (m *message) tag(field, as uint64) { *m = binary.AppendUvarint(*m, field<<3|as) }
+
+func (m *message) varint(field, v uint64) {
+	if v != 0 {
+		m.tag(field, asVarint)
+		*m = binary.AppendUvarint(*m, v)
+	}
+}
+
+func (m *message) fixed64(field, v uint64) {
+	if v != 0 {
+		m.always64(field, v)
+	}
+}
+
+func (m *message) always64(field, v uint64) {
+	m.tag(field, asFixed64)
+	*m = binary.LittleEndian.AppendUint64(*m, v)
+}
+
+func (m *message) fixed32(field uint64, v uint32) {
+	if v != 0 {
+		m.tag(field, asFixed32)
+		*m = binary.LittleEndian.AppendUint32(*m, v)
+	}
+}
+
+func (m *message) time(field uint64, t time.Time) { m.fixed64(field, uint64(t.UnixNano())) }
+
+func (m *message) bytes(field uint64, b []byte) {
+	m.tag(field, asBytes)
+	*m = append(binary.AppendUvarint(*m, uint64(len(b))), b...)
+}
+
+func (m *message) text(field uint64, s string) {
+	if s != "" {
+		m.tag(field, asBytes)
+		*m = append(binary.AppendUvarint(*m, uint64(len(s))), s...)
+	}
+}
+
+// inner writes a message in a field.
+func (m *message) inner(field uint64, write func(*message)) {
+	var in message
+	write(&in)
+	m.bytes(field, in)
+}
+
+func (m *message) attrs(field uint64, attrs []attr) {
+	for _, a := range attrs {
+		m.inner(field, func(kv *message) {
+			kv.text(1, a.key)
+			kv.inner(2, func(v *message) { v.value(a.value) })
+		})
+	}
+}
+
+// value writes an AnyValue. In a choice of fields a zero stands for itself.
+func (m *message) value(v any) {
+	switch v := v.(type) {
+	case string:
+		m.bytes(1, []byte(v))
+	case bool:
+		m.tag(2, asVarint)
+		*m = append(*m, map[bool]byte{true: 1}[v])
+	case int64:
+		m.tag(3, asVarint)
+		*m = binary.AppendUvarint(*m, uint64(v))
+	case float64:
+		m.always64(4, math.Float64bits(v))
+	}
+}
+
+// packed writes a list of numbers.
+func (m *message) packed(field uint64, numbers []uint64) {
+	m.tag(field, asBytes)
+	*m = binary.AppendUvarint(*m, uint64(8*len(numbers)))
+	for _, n := range numbers {
+		*m = binary.LittleEndian.AppendUint64(*m, n)
+	}
+}
+
+// request is what OTLP sends of every signal: what one resource, this process, has to say.
+func request(c *config, things func(*message)) []byte {
+	var m message
+	m.inner(1, func(of *message) {
+		of.inner(1, func(r *message) { r.attrs(1, c.resource) })
+		of.inner(2, func(scope *message) {
+			scope.inner(1, func(s *message) {
+				s.text(1, "swarm")
+				s.text(2, c.version)
+			})
+			things(scope)
+			scope.text(3, schemaURL)
+		})
+		of.text(3, schemaURL)
+	})
+	return m
+}
+
+// encodeSpans is an ExportTraceServiceRequest.
+func encodeSpans(c *config, spans []span) []byte {
+	return request(c, func(scope *message) {
+		for i := range spans {
+			scope.inner(2, spans[i].encode)
+		}
+	})
+}
+
+// sampledFlag says that the span was sampled, and known says that it is known whether its parent is another process's: it is not.
+const (
+	sampledFlag = 0x1
+	known       = 0x100
+)
+
+func (s *span) encode(m *message) {
+	m.bytes(1, s.trace[:])
+	m.bytes(2, s.id[:])
+	if s.parent != (spanID{}) {
+		m.bytes(4, s.parent[:])
+	}
+	m.text(5, s.name)
+	m.varint(6, s.kind)
+	m.time(7, s.start)
+	m.time(8, s.end)
+	m.attrs(9, s.attrs)
+	for _, e := range s.events {
+		m.inner(11, func(m *message) {
+			m.time(1, e.at)
+			m.text(2, e.name)
+			m.attrs(3, e.attrs)
+		})
+	}
+	m.varint(12, s.droppedEvents)
+	for _, l := range s.links {
+		m.inner(13, func(m *message) {
+			m.bytes(1, l.trace[:])
+			m.bytes(2, l.id[:])
+			m.attrs(4, l.attrs)
+		})
+	}
+	m.varint(14, s.droppedLinks)
+	m.inner(15, func(m *message) {
+		m.text(2, s.message)
+		m.varint(3, s.status)
+	})
+	m.fixed32(16, sampledFlag|known)
+}
+
+// rejected reads what a collector says of a request: how many things it did not take, and why. What cannot be read says nothing.
+func rejected(answer []byte) (n uint64, why string) {
+	partial, _ := field(answer, 1)
+	_, n = field(partial, 1)
+	text, _ := field(partial, 2)
+	return n, string(text)
+}
+
+// field finds a field of a message: its bytes, or its number.
+func field(m []byte, wanted uint64) (b []byte, n uint64) {
+	for len(m) > 0 {
+		tag, used := binary.Uvarint(m)
+		if used <= 0 {
+			return nil, 0
+		}
+		m = m[used:]
+		var length uint64
+		n = 0
+		switch tag & 7 {
+		case asVarint:
+			if n, used = binary.Uvarint(m); used <= 0 {
+				return nil, 0
+			}
+			length = uint64(used)
+		case asFixed64:
+			length = 8
+		case asFixed32:
+			length = 4
+		case asBytes:
+			if length, used = binary.Uvarint(m); used <= 0 {
+				return nil, 0
+			}
+			m = m[used:]
+		default:
+			return nil, 0
+		}
+		if length > uint64(len(m)) {
+			return nil, 0
+		}
+		if tag>>3 == wanted {
+			return m[:length], n
+		}
+		m = m[length:]
+	}
+	return nil, 0
+}
