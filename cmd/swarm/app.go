@@ -32,7 +32,7 @@ type app struct {
 
 	opened *home.Home
 	told   func() *telemetry.Exporter // opened when it is first needed
-	exit   int // of a command that did its work and has something to report by its code
+	exit   int                        // of a command that did its work and has something to report by its code
 }
 
 // execute runs the program and returns its exit code.

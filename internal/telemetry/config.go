@@ -24,8 +24,8 @@ type config struct {
 	every           time.Duration // how long spans may wait
 	metricsEvery    time.Duration
 	patience        time.Duration // how long the end of a run waits for the collector
-	batch           int  // spans in one request
-	delta           bool // metrics are told as differences
+	batch           int           // spans in one request
+	delta           bool          // metrics are told as differences
 }
 
 // read reads OpenTelemetry's variables; nil when none of them asks for anything to be told.
