@@ -282,11 +282,21 @@ type Return struct {
 
 // An Artifact is bytes that are passed on by reference.
 type Artifact struct {
-	Ref   string `json:"ref"`  // artifact://kind/id
+	Ref   string `json:"ref"`  // artifact://kind/id, or contextpack://pack/id
 	Kind  string `json:"kind"` // diff, log, report, transcript, prompt, contextpack or file
 	Name  string `json:"name"`
 	Hash  Hash   `json:"hash"`
 	Bytes int64  `json:"bytes"`
+
+	Tokens  int64     `json:"tokens,omitempty"`  // of a context pack: how many it counts in a prompt
+	LeftOut []LeftOut `json:"leftOut,omitempty"` // and what it had no room for
+}
+
+// A LeftOut is something that is not in a context pack as it was handed in.
+type LeftOut struct {
+	Part string `json:"part"` // docRefs, relevantFiles, constraints, …
+	Name string `json:"name"` // the path, the id or the name
+	How  string `json:"how"`  // shortened, reference (its text is not there), dropped or replaced
 }
 
 // A TopicEntry is what an agent has published for everybody.

@@ -159,6 +159,7 @@ type Team struct {
 	Phase        Phase         `json:"phase"`
 	ReplyTimeout time.Duration `json:"reply_timeout,omitempty"` // how long a required reply is waited for
 	MaxAgents    int           `json:"max_agents,omitempty"`
+	Pack         string        `json:"pack,omitempty"` // the ref of the context pack that goes with the goal; "" = there is none
 }
 
 // A TeamMode says when a team is through.

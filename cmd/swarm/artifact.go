@@ -137,7 +137,7 @@ func (a *app) listArtifacts(l *run.Look, all []view.Artifact) error {
 	}
 	t := term.NewTable("REF", "KIND", "BYTES", "BY", "TURN", "STORED", "NAME").Right(2).Cut(6)
 	for _, it := range all {
-		t.Row(it.Ref, it.Kind, term.Bytes(it.Bytes), "@"+it.Agent, it.Turn, ago(it.Time, time.Now()), it.Name)
+		t.Row(it.Ref, it.Kind, term.Bytes(it.Bytes), "@"+it.Agent, it.Turn, ago(it.Time, time.Now()), it.Name+view.PackNote(it.Artifact))
 	}
 	return a.table(t)
 }

@@ -203,15 +203,13 @@ func (d *drivers) team(src *source, w api.Wanted) (*begin, error) {
 			}
 		}
 	}
-	bundle, o, err := d.app.composeTeam(src, w.Goal, w.To, swarm.TeamMode(mode.value), swarm.Phase(phase.value))
+	given := opening{goal: w.Goal, to: w.To, done: w.Done}
+	bundle, o, err := d.app.composeTeam(src, given, swarm.TeamMode(mode.value), swarm.Phase(phase.value))
 	if err != nil {
 		return nil, err
 	}
-	goal, err := goalFor(&bundle.Plan, w.To, w.Goal)
-	if err != nil {
-		return nil, err
-	}
-	return &begin{bundle: bundle, file: o.File, dir: o.Dir, args: []string{"team", w.Goal}, kept: []swarm.Event{goal}}, nil
+	b := &begin{bundle: bundle, file: o.File, dir: o.Dir, args: []string{"team", w.Goal}}
+	return b, b.open(given)
 }
 
 // Resume goes on with a run that nobody drives.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +14,7 @@ import (
 func (a *app) teamCommand() *cobra.Command {
 	var (
 		src            source
-		to             string
+		o              opening
 		mode, phase    = teamModes(), teamPhases()
 		detach         bool
 		record, replay string
@@ -28,8 +26,12 @@ func (a *app) teamCommand() *cobra.Command {
 agent that --to names. Each agent has a turn when somebody has written to it. The run ends when everybody is idle and nothing is open, or when the
 lead reports that it is done; with --mode INTERACTIVE, when somebody ends it.
 
+With the goal goes a context pack: when it is reached (--done, and team.done of the file), what it has to keep to (team.constraints), and what this
+folder tells of itself: docs, language, test command, the files that the goal names. Nothing is read that may hold secrets. 'swarm artifact ls' lists it.
+
 The lead is the agent with permissions: {orchestrate: true}, else the one that --to names, else the first.`,
 		Example: `  swarm team "Write a program that prints Roman numerals, with tests"
+  swarm team "Speed up parse.go" --done "go test ./... passes" --done "BENCH.md has the figures"
   swarm team "Plan the next release" --phase PLANNING --to planner
   swarm team "Wait for my questions" --mode INTERACTIVE -d`,
 		Args: cobra.ExactArgs(1),
@@ -37,21 +39,23 @@ The lead is the agent with permissions: {orchestrate: true}, else the one that -
 			if detach {
 				return a.detach()
 			}
-			b, o, err := a.composeTeam(&src, args[0], to, swarm.TeamMode(mode.value), swarm.Phase(phase.value))
+			o.goal = args[0]
+			bundle, from, err := a.composeTeam(&src, o, swarm.TeamMode(mode.value), swarm.Phase(phase.value))
 			if err != nil {
 				return err
 			}
-			a.warn(b.Warnings)
-			goal, err := goalFor(&b.Plan, to, args[0])
-			if err != nil {
+			a.warn(bundle.Warnings)
+			b := begin{bundle: bundle, file: from.File, dir: from.Dir, args: os.Args[1:], record: record, replay: replay}
+			if err := b.open(o); err != nil {
 				return err
 			}
-			return a.begin(begin{bundle: b, file: o.File, dir: o.Dir, args: os.Args[1:], record: record, replay: replay, kept: []swarm.Event{goal}})
+			return a.begin(b)
 		},
 	}
 	src.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&to, "to", "", "the `agent` that the goal is given to (default the lead)")
+	f.StringVar(&o.to, "to", "", "the `agent` that the goal is given to (default the lead)")
+	f.StringArrayVar(&o.done, "done", nil, "when the goal is reached, in a `sentence`; may be given again")
 	f.Var(&mode, "mode", "AUTO ends when everybody is idle, INTERACTIVE when somebody says so")
 	f.Var(&phase, "phase", "in PLANNING agents write under docs/ only; IMPLEMENTATION lets them work")
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; 'swarm attach' looks in, 'swarm wait' waits")
@@ -84,7 +88,7 @@ func (o *oneOf) String() string { return o.value }
 func (o *oneOf) Type() string { return strings.Join(o.values, "|") }
 
 // composeTeam makes the plan of a team.
-func (a *app) composeTeam(src *source, goal, to string, mode swarm.TeamMode, phase swarm.Phase) (*compose.Bundle, compose.Options, error) {
+func (a *app) composeTeam(src *source, given opening, mode swarm.TeamMode, phase swarm.Phase) (*compose.Bundle, compose.Options, error) {
 	o, p, err := src.read(a)
 	if err != nil {
 		return nil, o, err
@@ -99,11 +103,11 @@ func (a *app) composeTeam(src *source, goal, to string, mode swarm.TeamMode, pha
 		return nil, o, (&swarm.Error{Kind: swarm.BadInput, File: o.File, Msg: "nobody may hand work to anybody: there are no edges"}).
 			WithHint(`write edges: ["%s <-> %s"]`, plan.Agents[0].Name, plan.Agents[1].Name)
 	}
-	lead, err := leadOf(plan, to)
+	lead, err := leadOf(plan, given.to)
 	if err != nil {
 		return nil, o, err
 	}
-	plan.Kind, plan.Name = swarm.TeamRun, firstWords(goal)
+	plan.Kind, plan.Name = swarm.TeamRun, firstWords(given.goal)
 	plan.Team = &swarm.Team{Lead: lead, Mode: mode, Phase: phase, ReplyTimeout: b.Settings.ReplyTimeout, MaxAgents: b.Settings.Swarm.MaxAgents}
 	plan.Groups = []swarm.Group{{Iterations: 1}}
 	for _, agent := range plan.Agents {
@@ -135,23 +139,6 @@ func leadOf(p *swarm.Plan, to string) (string, error) {
 
 // maxGoal is as long as any message may be.
 const maxGoal = 8 << 10
-
-// goalFor is the first envelope of a team: the goal, from a person.
-func goalFor(p *swarm.Plan, to, goal string) (swarm.Event, error) {
-	if to == "" {
-		to = p.Team.Lead
-	}
-	switch {
-	case strings.TrimSpace(goal) == "":
-		return swarm.Event{}, swarm.Errorf(swarm.BadInput, "the goal is empty").WithHint(`write what the team is to do: swarm team "Write …"`)
-	case len(goal) > maxGoal:
-		return swarm.Event{}, swarm.Errorf(swarm.BadInput, "the goal has %d bytes, and a message has room for %d", len(goal), maxGoal).
-			WithHint("write it into a file of this folder, and have the goal name the file")
-	}
-	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: to, CreatedAt: time.Now().UTC(), Payload: swarm.Payload{Message: goal}}
-	body, err := json.Marshal(env)
-	return swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(to), Agent: swarm.User, Data: body}, err
-}
 
 // firstWords is the beginning of a text, as a name.
 func firstWords(text string) string {

@@ -14,6 +14,7 @@ import (
 	"swarm/internal/compose"
 	"swarm/internal/home"
 	"swarm/internal/project"
+	"swarm/internal/provider"
 	"swarm/internal/run"
 	"swarm/internal/term"
 )
@@ -188,10 +189,12 @@ type begin struct {
 	file, dir      string
 	args           []string
 	record, replay string
-	from           string        // the run that this one tries again
-	kept           []swarm.Event // and what it keeps of it
-	quiet          bool          // only the last task's output is printed
-	patience       patience      // zero = nobody looks
+	cassette       *provider.Cassette // what replay names, when it was opened before
+	id             string             // "" = one is made
+	from           string             // the run that this one tries again
+	kept           []swarm.Event      // and what it keeps of it
+	quiet          bool               // only the last task's output is printed
+	patience       patience           // zero = nobody looks
 }
 
 // begin starts a run and drives it to its end.
@@ -234,8 +237,10 @@ func (a *app) begin(b begin) error {
 
 // options are how it is driven. Without a recording its agents have to be there.
 func (b *begin) options() (o run.Options, err error) {
-	if b.replay != "" {
+	if o.Replay = b.cassette; b.replay != "" && o.Replay == nil {
 		o.Replay, err = openCassette(b.replay)
+	}
+	if b.replay != "" {
 		return o, err
 	}
 	return o, ready(b.bundle, b.dir, b.patience)
@@ -244,6 +249,6 @@ func (b *begin) options() (o run.Options, err error) {
 // start makes the run.
 func (b *begin) start(ctx context.Context, h *home.Home) (*run.Run, error) {
 	p := &b.bundle.Plan
-	return run.Start(ctx, h, swarm.RunStart{Kind: p.Kind, Name: p.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
+	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
 		Replay: b.replay != "", From: b.from, Time: time.Now()}, p, b.bundle.Bodies, b.kept...)
 }

@@ -49,6 +49,7 @@ type Wanted struct {
 	Stdin    string   `json:"stdin"` // what {{STDIN}} stands for
 	Goal     string   `json:"goal"`  // of a team,
 	To       string   `json:"to"`    // which is given to this agent
+	Done     []string `json:"done"`  // and reached when this holds
 	Mode     string   `json:"mode"`
 	Phase    string   `json:"phase"`
 }

@@ -10,6 +10,7 @@ import (
 
 	"swarm"
 	"swarm/internal/home"
+	"swarm/internal/mail"
 	"swarm/internal/run"
 	"swarm/internal/view"
 )
@@ -161,7 +162,7 @@ func (a *API) listArtifacts(r *http.Request, l *run.Look) (reply, error) {
 	return ok(artifactList{some, next})
 }
 
-// giveArtifact gives the bytes of artifact://kind/name, if it is one of this run. Whatever they are, a browser is to keep them as a
+// giveArtifact gives the bytes of artifact://kind/name, or of contextpack://pack/name, if it is one of this run. Whatever they are, a browser is to keep them as a
 // file.
 func (a *API) giveArtifact(w http.ResponseWriter, r *http.Request) {
 	text, err := a.artifact(r)
@@ -189,6 +190,9 @@ func (a *API) artifact(r *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	ref := "artifact://" + r.PathValue("kind") + "/" + r.PathValue("name")
+	if kind := r.PathValue("kind"); kind == "pack" || kind == "contextpack" {
+		ref = mail.PackPrefix + r.PathValue("name")
+	}
 	for _, raw := range d.Artifacts {
 		var kept swarm.Artifact
 		if json.Unmarshal(raw, &kept) == nil && kept.Ref == ref {

@@ -43,6 +43,7 @@ type fileKeys struct {
 	Approvals    approvalKeys        `key:"approvals" doc:"What has to be approved by a person."`
 	Notify       notifyKeys          `key:"notify" doc:"How a person is told."`
 	Budget       budgetKeys          `key:"budget" doc:"What a run may cost."`
+	Team         teamKeys            `key:"team" doc:"What every goal of a team has to keep to."`
 	Swarm        swarmKeys           `key:"swarm" doc:"Limits of swarm mode."`
 	Tools        toolKeys            `key:"tools" doc:"Tools of others."`
 }
@@ -149,6 +150,12 @@ type budgetKeys struct {
 	USD    number   `key:"usd" doc:"US dollars."`
 	Calls  integer  `key:"calls" min:"1" doc:"Turns."`
 	Wall   duration `key:"wall" doc:"Time from start to end."`
+}
+
+type teamKeys struct {
+	section
+	Done        list[text]  `key:"done" doc:"When a goal is reached: one sentence each; --done adds to them."`
+	Constraints named[text] `key:"constraints" loose:"" doc:"What holds for all that is done, under names of your choice: noNewDependencies: true."`
 }
 
 type swarmKeys struct {

@@ -1,13 +1,18 @@
 package compose
 
 import (
+	"encoding/json"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/pack"
 	"swarm/internal/secret"
 )
 
@@ -19,6 +24,7 @@ type Settings struct {
 	ReplyTimeout time.Duration `json:"reply_timeout"`
 	Approvals    Approvals     `json:"approvals"`
 	Notify       Notify        `json:"notify,omitzero"`
+	Team         TeamRules     `json:"team,omitzero"`
 	Swarm        SwarmLimits   `json:"swarm"`
 	MCP          []MCPServer   `json:"mcp,omitempty"` // in the file's order
 }
@@ -34,6 +40,12 @@ type Notify struct {
 	Command []string `json:"command,omitempty"`
 	Bell    bool     `json:"bell,omitempty"`
 	Webhook string   `json:"webhook,omitempty"`
+}
+
+// TeamRules are what every goal of a team has to keep to; its context pack tells them.
+type TeamRules struct {
+	Done        []string   `json:"done,omitempty"`
+	Constraints pack.Notes `json:"constraints,omitempty"` // in the file's order
 }
 
 // SwarmLimits bound swarm mode.
@@ -99,6 +111,10 @@ func (c *compiler) settings() Settings {
 		s.Approvals.Tools = f.Approvals.Tools.value
 	}
 	s.Notify = Notify{Command: texts(f.Notify.Command), Bell: f.Notify.Bell.value, Webhook: f.Notify.Webhook.value}
+	s.Team.Done = texts(f.Team.Done)
+	for _, e := range f.Team.Constraints.entries {
+		s.Team.Constraints = append(s.Team.Constraints, pack.Note{Name: e.name, Value: scalar(e.value)})
+	}
 	or(&s.Swarm.MaxAgents, f.Swarm.MaxAgents)
 	or(&s.Swarm.MaxIterationsPerAgent, f.Swarm.MaxIterationsPerAgent)
 	or(&s.Swarm.MaxMessagesPerAgent, f.Swarm.MaxMessagesPerAgent)
@@ -173,6 +189,25 @@ func texts(l list[text]) []string {
 		out = append(out, t.value)
 	}
 	return out
+}
+
+// scalar is a text as the file means it: a number and true or false stay what they are.
+func scalar(t text) json.RawMessage {
+	var value any = t.value
+	plain := strings.ReplaceAll(t.value, "_", "")
+	switch t.node.Tag {
+	case "!!bool":
+		value = strings.EqualFold(t.value, "true")
+	case "!!int":
+		if n, err := strconv.ParseInt(plain, 10, 64); err == nil {
+			value = n
+		}
+	case "!!float":
+		if f, err := strconv.ParseFloat(plain, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			value = f
+		}
+	}
+	return mail.Encode(value)
 }
 
 func pairs(m named[text]) map[string]string {

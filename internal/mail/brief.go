@@ -20,6 +20,9 @@ func (r *Rules) Brief(agent string, t swarm.Team) string {
 	switch {
 	case agent == t.Lead:
 		b.WriteString("You lead: when the goal is reached and checked, call report_done with what came of it. That ends the run.\n")
+		if t.Pack != "" {
+			b.WriteString("What is known of the goal is in the context pack " + t.Pack + ": with it as contextRef, whoever you hand work to has it too.\n")
+		}
 	case t.Lead != "":
 		b.WriteString(t.Lead + " leads.\n")
 	}

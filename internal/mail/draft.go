@@ -114,7 +114,7 @@ func (d Draft) Check() error {
 	case d.ID != "" && !isWord(d.ID, maxID):
 		return swarm.Errorf(swarm.BadInput, "%s is not an id", swarm.Quote(d.ID)).
 			WithHint("ids are made of A-Z, a-z, 0-9 and . _ : -, at most %d characters; leave it out and one is made", maxID)
-	case d.ContextRef != "" && !isPack(d.ContextRef):
+	case d.ContextRef != "" && !IsPack(d.ContextRef):
 		return swarm.Errorf(swarm.BadInput, "%s does not refer to a context pack", swarm.Quote(d.ContextRef)).WithHint("write contextpack://pack/ID")
 	case len(d.Artifacts) > maxArtifacts:
 		return swarm.Errorf(swarm.BadInput, "the message has %d artifacts; %d are allowed", len(d.Artifacts), maxArtifacts)
@@ -134,10 +134,12 @@ func (d Draft) Check() error {
 	return nil
 }
 
-const packPrefix = "contextpack://pack/"
+// PackPrefix is how the refs of context packs begin.
+const PackPrefix = "contextpack://pack/"
 
-func isPack(ref string) bool {
-	id, ok := strings.CutPrefix(ref, packPrefix)
+// IsPack says whether a ref can be that of a context pack.
+func IsPack(ref string) bool {
+	id, ok := strings.CutPrefix(ref, PackPrefix)
 	return ok && isWord(id, maxID)
 }
 

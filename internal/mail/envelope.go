@@ -72,7 +72,7 @@ func ReadEnvelope(text []byte) (swarm.Envelope, error) {
 	a := readObject(&ofEnvelope, text, MaxEnvelope, "kind", "id", "fromNodeId", "toNodeId", "createdAt", "payload", "contextRef", "meta")
 	a.Need("kind", "id", "fromNodeId", "toNodeId", "createdAt", "payload")
 	e := swarm.Envelope{Kind: swarm.EnvelopeKind(a.Text("kind")), ID: a.Text("id"), FromNodeID: a.Text("fromNodeId"), ToNodeID: a.Text("toNodeId"),
-		CreatedAt: a.time("createdAt"), ContextRef: a.Text("contextRef"), Meta: a.JSON("meta")}
+		CreatedAt: a.Time("createdAt"), ContextRef: a.Text("contextRef"), Meta: a.JSON("meta")}
 	p := a.Object("payload", "message", "structured", "artifacts", "status", "response")
 	p.Need("message")
 	d := Draft{From: e.FromNodeID, To: e.ToNodeID, ContextRef: e.ContextRef, ID: e.ID}
@@ -112,8 +112,8 @@ func (a *Args) check(e swarm.Envelope) {
 	}
 }
 
-// time is a field that is a time, in UTC.
-func (a *Args) time(name string) time.Time {
+// Time is a field that is a time, in UTC.
+func (a *Args) Time(name string) time.Time {
 	var t time.Time
 	err := t.UnmarshalText([]byte(a.Text(name)))
 	if t = t.UTC(); a.Has(name) && (err != nil || t.Year() < 0 || t.Year() > 9999) { // others cannot be written in UTC

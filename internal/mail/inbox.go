@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -21,6 +22,16 @@ func Inbox(items []Item) string {
 		write(&b, i+1, item.Envelope)
 	}
 	return b.String()
+}
+
+// Packs are the refs of the context packs that came with mail, each once.
+func Packs(items []Item) (refs []string) {
+	for _, item := range items {
+		if ref := item.ContextRef; ref != "" && !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
 }
 
 func write(b *strings.Builder, n int, e swarm.Envelope) {

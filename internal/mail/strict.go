@@ -44,6 +44,11 @@ func ReadArgs(text []byte, names ...string) *Args {
 	return readObject(&ofTool, text, maxArgs, names...)
 }
 
+// ReadObject reads one object of at most so many bytes, which is called whole when something is wrong with it: "the envelope".
+func ReadObject(whole string, text []byte, most int, names ...string) *Args {
+	return readObject(&words{whole, "is", "has", "field"}, text, most, names...)
+}
+
 func readObject(w *words, text []byte, most int, names ...string) *Args {
 	a := &Args{words: w, err: new(error)}
 	if len(text) > most {

@@ -48,6 +48,7 @@ func (s *standing) quiet() bool { return s.turn == "" && s.wanted <= s.cursor }
 func (o *Office) follow() error {
 	if o.rules == nil {
 		o.rules, o.agents, o.waits = mail.NewRules(), map[string]*standing{}, map[string][]string{}
+		o.team = swarm.Team{Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase}
 	}
 	for {
 		events, err := o.Log.Read(o.read, page)
@@ -70,7 +71,9 @@ func (o *Office) take(e *swarm.Event) error {
 		if err := decode(*e, &p); err != nil {
 			return err
 		}
-		o.rules.Add(&p)
+		if o.rules.Add(&p); p.Team != nil {
+			o.team = *p.Team
+		}
 	case swarm.HandoffStored:
 		return o.takeMail(e)
 	case swarm.HandoffConsumed:

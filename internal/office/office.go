@@ -31,6 +31,7 @@ type Office struct {
 	read   int64                // up to which event the log is folded into what follows
 	rules  *mail.Rules          //
 	agents map[string]*standing // where each stands, a person too
+	team   swarm.Team           // how the agents work
 	over   bool                 // the run has ended
 	seats  map[string]*Seat     // by agent
 	waits  map[string][]string  // by agent: for whom it waits in its turn

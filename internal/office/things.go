@@ -105,7 +105,12 @@ func (o *Office) entry(topic string, data json.RawMessage) (json.RawMessage, err
 }
 
 const putDescription = "Store a text that is too long for a message: a diff, a log, a report. The answer is its ref, which you send along in artifacts with " +
-	"send_handoff, or name in what you say; whoever has the ref can read it with read_artifact. A context pack's ref goes into contextRef."
+	"send_handoff, or name in what you say; whoever has the ref can read it with read_artifact. " +
+	"A contextpack is what others have to know before they work; its ref goes into contextRef of send_handoff, and its receiver has it in its prompt. " +
+	`Its content is JSON: {"goal": "…", "definitionOfDone": ["…"], "docRefs": [{"path": "…", "excerpt": "…"}], "repoFacts": {"language": "…"}, ` +
+	`"relevantFiles": [{"path": "…", "summary": "…"}], "inputs": [{"payloadId": "…"}], "artifacts": [{"id": "artifact://…"}], "constraints": {"noNewDependencies": true}}; ` +
+	`only goal is needed. With "extends": ["contextpack://pack/ID"] it goes on from a pack that is there, and says only what is more. Refer to texts rather than ` +
+	"copying them: what is over about 6000 tokens is left out, and the answer says what."
 
 const putSchema = `{
   "type": "object",
@@ -125,7 +130,10 @@ const contextPack = "contextpack"
 
 // stored answers put_artifact.
 type stored struct {
-	Ref string `json:"ref"`
+	Ref     string          `json:"ref"`
+	Tokens  int64           `json:"tokens,omitempty"`  // of a context pack
+	LeftOut []swarm.LeftOut `json:"leftOut,omitempty"` // what it had no room for
+	More    int             `json:"more,omitempty"`    // and how much more
 }
 
 // putArtifact stores a text by reference.
@@ -136,25 +144,33 @@ func putArtifact(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
-	ref, err := s.office.put(ctx, swarm.Event{Agent: s.Agent, Task: s.Task, Turn: s.Turn}, kind, name, content)
-	return stored{ref}, err
+	by := swarm.Event{Agent: s.Agent, Task: s.Task, Turn: s.Turn}
+	if strings.EqualFold(kind, contextPack) {
+		return s.office.putPack(ctx, by, name, content)
+	}
+	ref, err := s.office.put(ctx, by, kind, name, content)
+	return stored{Ref: ref}, err
 }
 
 // put stores bytes by reference, in the name that by has. The same bytes of the same kind are one artifact, under the name that they
 // got first.
 func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, content []byte) (ref string, err error) {
-	kind, content = strings.ToLower(kind), o.redact(content)
-	name = string(o.redact([]byte(strings.TrimSpace(name))))
+	if kind = strings.ToLower(kind); kind == contextPack {
+		it, err := o.putPack(ctx, by, name, content)
+		return it.Ref, err
+	}
+	content = o.redact(content)
+	name, err = o.title(name)
 	switch {
 	case !slices.Contains(kinds, kind):
 		return "", swarm.Errorf(swarm.BadInput, "there is no kind of artifact %s", swarm.Quote(kind)).WithHint("%s", swarm.DidYouMean(kind, kinds))
-	case name == "" || len(name) > maxTitle || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return "", swarm.Errorf(swarm.BadInput, "%s is not a name for an artifact", swarm.Quote(name)).WithHint("names are one line of at most %d bytes", maxTitle)
+	case err != nil:
+		return "", err
 	case len(content) > MaxArtifact:
 		return "", swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), MaxArtifact).WithHint("store it in parts, or leave it in a file")
 	}
 	hash := swarm.HashOf(content)
-	it := swarm.Artifact{Ref: refOf(kind, hash), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}
+	it := swarm.Artifact{Ref: "artifact://" + kind + "/" + string(hash[:16]), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}
 	by.Kind, by.Key, by.Data = swarm.ArtifactStored, artifactKey(it.Ref), mail.Encode(it)
 	b := swarm.Batch{Events: []swarm.Event{by}}
 	if len(content) > 0 { // every log has the empty text
@@ -176,12 +192,13 @@ func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, con
 	return it.Ref, nil
 }
 
-func refOf(kind string, hash swarm.Hash) string {
-	id := string(hash[:16])
-	if kind == contextPack {
-		return "contextpack://pack/" + id
+// title is what an artifact is called by people.
+func (o *Office) title(name string) (string, error) {
+	name = string(o.redact([]byte(strings.TrimSpace(name))))
+	if name == "" || len(name) > maxTitle || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a name for an artifact", swarm.Quote(name)).WithHint("names are one line of at most %d bytes", maxTitle)
 	}
-	return "artifact://" + kind + "/" + id
+	return name, nil
 }
 
 func artifactKey(ref string) string { return "artifact:" + ref }
@@ -219,16 +236,8 @@ func readArtifact(_ context.Context, s *Seat, args json.RawMessage) (any, error)
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
-	e, ok, err := s.office.Log.Find(artifactKey(ref))
+	it, err := s.office.artifact(ref)
 	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, swarm.Errorf(swarm.NotFound, "there is no artifact %s in this run", swarm.Quote(ref)).
-			WithHint("use a ref that put_artifact answered or that came with a message")
-	}
-	var it swarm.Artifact
-	if err := decode(e, &it); err != nil {
 		return nil, err
 	}
 	text, err := s.office.Log.Body(it.Hash)
@@ -241,6 +250,19 @@ func readArtifact(_ context.Context, s *Seat, args json.RawMessage) (any, error)
 		p.Next = int64(to)
 	}
 	return p, nil
+}
+
+// artifact is the one of this run that a ref names.
+func (o *Office) artifact(ref string) (it swarm.Artifact, err error) {
+	e, ok, err := o.Log.Find(artifactKey(ref))
+	if err != nil {
+		return it, err
+	}
+	if !ok {
+		return it, swarm.Errorf(swarm.NotFound, "there is no artifact %s in this run", swarm.Quote(ref)).
+			WithHint("use a ref that put_artifact answered or that came with a message")
+	}
+	return it, decode(e, &it)
 }
 
 // window is the part of a text from an offset on, at most so many bytes of it, cut between runes. It has at least one rune, or

@@ -96,7 +96,8 @@ func receivers(names []string) string {
 
 const sendDescription = "Send a message to another agent of your team. It is delivered at once and wakes the receiver; your own turn goes on. " +
 	"Keep the message short and self-contained: the receiver has not seen what you have seen. Put long texts into an artifact with put_artifact and " +
-	"send its ref. The answer has the message's id and its number."
+	"send its ref. When the receiver has to know what you were told in a context pack, pass the pack's ref on as contextRef: it then stands in the receiver's " +
+	"prompt, and costs your message nothing. Leave it out when the message says all, or when the receiver has had it. The answer has the message's id and its number."
 
 const sendSchema = `{
   "type": "object",
@@ -136,7 +137,7 @@ const sendSchema = `{
         "replyTo": {"type": "string"}
       }
     },
-    "contextRef": {"type": "string", "description": "contextpack://pack/ID, when a context pack goes with the message."},
+    "contextRef": {"type": "string", "description": "contextpack://pack/ID of this run: the one that you were given, or one that you stored with put_artifact."},
     "type": {"type": "string", "description": "handoff (the default); signal, which waits in the inbox and wakes nobody; or what kind of handoff it is: request, offer, accept, delegation, info, …"},
     "id": {"type": "string", "description": "An id of your own; the same id with the same content is one message. Best left out."}
   }
@@ -181,6 +182,11 @@ func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, before
 	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: mail.Encode(e)}
 	if from != nil {
 		event.Task, event.Turn = from.Task, from.Turn
+	}
+	if e.ContextRef != "" {
+		if _, err := o.findPack(e.ContextRef); err != nil {
+			return Sent{}, err
+		}
 	}
 	b := swarm.Batch{Absent: swarm.AgentEndedKey(e.ToNodeID), Events: append(before, event)}
 	seq, there, err := o.append(ctx, b)

@@ -28,7 +28,7 @@ type Turn struct {
 	Iteration, Of int
 	Role          Template
 	Mode          string   // what the mode of the run tells its agents
-	Pack          string   // context that came with the work
+	Packs         []Pack   // context that came with the mail
 	Inbox         string   // the mail that this turn consumes
 	Text          Template // the task's, with prefix and suffix
 	Failures      []Failure
@@ -38,6 +38,13 @@ type Turn struct {
 	Good   func(agent, task string) (Output, bool)
 	Inputs map[string]string // the task that {{input:x}} stands for
 	Stdin  []byte
+}
+
+// A Pack is context that came with mail.
+type Pack struct {
+	Refs string // of the packs that it is made of, with a blank between them
+	Seen string // the turn in which the agent's session was given it; "" = it is new
+	Text string
 }
 
 // A Prompt is the full effective prompt.
@@ -52,7 +59,7 @@ const (
 	FromIDs       = "ids"
 	FromRole      = "role" // Name is the file, as with KindText
 	FromMode      = "mode"
-	FromPack      = "pack"
+	FromPack      = "pack" // Name is the refs, Turn the one in which the session was given it
 	FromInbox     = "inbox"
 	FromRetry     = "retry"
 	FromSent      = "sent"
@@ -65,7 +72,9 @@ func Build(t Turn) (Prompt, error) {
 	a.add(FromIDs, ids(&t))
 	a.add(FromRole, t.Role.Parts)
 	a.add(FromMode, plain(t.Mode))
-	a.add(FromPack, plain(t.Pack))
+	for _, p := range t.Packs {
+		a.add(FromPack, []Part{{Kind: KindText, Text: clean(p.Text), File: p.Refs, Task: p.Seen}})
+	}
 	a.add(FromInbox, plain(t.Inbox))
 	a.add(KindText, t.Text.Parts)
 	for _, f := range t.Failures {
@@ -181,7 +190,7 @@ func (a *assembly) section(s section) error {
 					text = trimRightBlanks(text)
 				}
 			}
-			a.put(origin{from: s.from, name: p.File}, text)
+			a.put(origin{s.from, p.File, p.Task}, text)
 		} else {
 			if !found {
 				if next, err = a.find(p); err != nil {

@@ -6,16 +6,22 @@ import (
 	"swarm"
 )
 
-// told are the sections that an agent has been told when its session goes on: who it is, how the run works, what it works with.
-var told = map[string]bool{FromRole: true, FromMode: true, FromPack: true}
+// told says whether an agent has been told a section when its session goes on: who it is, how the run works, the packs that it was
+// given before.
+func told(s swarm.Span) bool {
+	return s.From == FromRole || s.From == FromMode || s.From == FromPack && s.Turn != ""
+}
 
-// Fresh is what of the prompt is new to an agent whose session goes on.
+// Fresh is what of the prompt is new to an agent whose session goes on. A pack that it has is only referred to.
 func (p Prompt) Fresh() string {
 	var b strings.Builder
 	skipped := false // the last section; the empty lines behind it go with it
 	for _, s := range p.Spans {
 		if s.From != FromSeparator {
-			skipped = told[s.From]
+			skipped = told(s)
+		}
+		if skipped && s.From == FromPack {
+			b.WriteString("Of the context that belongs to your mail you have this already: " + s.Name + "; read_artifact shows it again." + emptyLine)
 		}
 		if !skipped {
 			b.WriteString(p.Text[s.Start:s.End])

@@ -6,10 +6,11 @@ import (
 )
 
 func TestFreshLeavesOutWhatASessionKnows(t *testing.T) {
-	full := Turn{Task: "code", Agent: "coder", Iteration: 2, Of: 3, Role: text("You write Go."), Mode: "Everybody may speak.", Pack: "The goal is peace.",
+	full := Turn{Task: "code", Agent: "coder", Iteration: 2, Of: 3, Role: text("You write Go."), Mode: "Everybody may speak.",
+		Packs: []Pack{{Refs: "contextpack://pack/new", Text: "The goal is peace."}},
 		Inbox: "--- Message ---", Text: text("Write it."), Failures: []Failure{{1, "no tests"}}}
 	news := full
-	news.Role, news.Mode, news.Pack = Template{}, "", ""
+	news.Role, news.Mode = Template{}, ""
 	made, err := Build(full)
 	if err != nil {
 		t.Fatal(err)
@@ -20,6 +21,25 @@ func TestFreshLeavesOutWhatASessionKnows(t *testing.T) {
 	}
 	if got := made.Fresh(); got != want.Text {
 		t.Errorf("what is new:\n%s\nwant\n%s", got, want.Text)
+	}
+}
+
+// Of two packs a session is sent the one that it has not been given yet.
+func TestFreshRefersToAPackThatTheSessionHas(t *testing.T) {
+	made, err := Build(Turn{Agent: "coder", Mode: "Everybody may speak.", Inbox: "--- Message ---",
+		Packs: []Pack{{Refs: "contextpack://pack/a contextpack://pack/b", Seen: "coder/1/1", Text: "The goal is peace."}, {Refs: "contextpack://pack/c", Text: "And bread."}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "Your SWARM_AGENT_ID is coder.\n\n" +
+		"Of the context that belongs to your mail you have this already: contextpack://pack/a contextpack://pack/b; read_artifact shows it again.\n\n" +
+		"And bread.\n\n--- Message ---\n"
+	if got := made.Fresh(); got != want {
+		t.Errorf("what is new:\n%s\nwant\n%s", got, want)
+	}
+	const whole = "Your SWARM_AGENT_ID is coder.\n\nEverybody may speak.\n\nThe goal is peace.\n\nAnd bread.\n\n--- Message ---\n"
+	if made.Text != whole {
+		t.Errorf("the whole:\n%s\nwant\n%s", made.Text, whole)
 	}
 }
 

@@ -30,9 +30,10 @@ var guarded = []struct {
 	heads  []opening
 }{
 	{"Output ", []opening{{"--- ", "from task"}, {"[", "from @"}, {"--- ", "already sent"}}},
-	{"End ", []opening{{"--- ", "output from task"}, {"--- ", "---"}, {"--- ", "message"}}},
+	{"End ", []opening{{"--- ", "output from task"}, {"--- ", "---"}, {"--- ", "message"}, {"--- ", "context pack"}}},
 	{"Why attempt", []opening{{"--- ", ""}}},
 	{"Message ", []opening{{"--- ", ""}}}, // of mail
+	{"Context pack ", []opening{{"--- ", ""}}},
 }
 
 type opening struct{ before, after string }

@@ -87,7 +87,7 @@ func goldenTurn(t *testing.T, files []file) Turn {
 		case "mode":
 			turn.Mode = f.text
 		case "pack":
-			turn.Pack = f.text
+			turn.Packs = append(turn.Packs, Pack{Refs: name, Text: f.text})
 		case "inbox":
 			turn.Inbox = f.text
 		case "text":

@@ -30,7 +30,7 @@ type Part struct {
 	Kind     string `json:"kind"`               // one of the Kind constants
 	Text     string `json:"text,omitempty"`     // of a text
 	Name     string `json:"name,omitempty"`     // the task of an output, the input's own name of an input
-	Task     string `json:"task,omitempty"`     // of an agent: the task whose output it is; "" = the agent's newest good one
+	Task     string `json:"task,omitempty"`     // of an agent: the task whose output it is, "" = the agent's newest good one; of a pack: the turn that was given it
 	Selector string `json:"selector,omitempty"` // which part of the output; "" = all of it
 	File     string `json:"file,omitempty"`     // where it is written
 	Line     int    `json:"line,omitempty"`     // of a reference, from 1

@@ -34,6 +34,8 @@ type CassetteHeader struct {
 	Run     string `json:"run,omitempty"`     // the run that was recorded
 	Name    string `json:"name,omitempty"`    // its pipeline
 	Program string `json:"program,omitempty"` // the version of the program that recorded it
+	// Pack is the context pack that went with a team's goal: it tells of the folder as it was then.
+	Pack json.RawMessage `json:"pack,omitempty"`
 }
 
 // A RecordedTurn is everything that a replay needs of a turn.
@@ -191,7 +193,7 @@ func syncFolder(path string) error {
 
 // How long lines of a cassette may be: a turn's is the longest prompt, each of its bytes written as six, and as much again.
 const (
-	maxHeader = 64 << 10
+	maxHeader = 1 << 20
 	maxLine   = 64 << 20
 )
 

@@ -58,7 +58,7 @@ func TestReplayIsWhatWasRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Header != (CassetteHeader{Version: 1, Run: "01J", Name: "main", Program: "v0"}) || len(c.Turns()) != len(recorded) {
+	if !reflect.DeepEqual(c.Header, CassetteHeader{Version: 1, Run: "01J", Name: "main", Program: "v0"}) || len(c.Turns()) != len(recorded) {
 		t.Errorf("header %+v, turns %v", c.Header, c.Turns())
 	}
 	p := c.Provider()

@@ -26,14 +26,16 @@ func OpenPost(h *home.Home, id string) (*Post, error) {
 	if err != nil {
 		return nil, err
 	}
-	environ := os.Environ()
-	if e, ok, err := log.Find(planKey); err == nil && ok {
-		var p swarm.Plan
-		if json.Unmarshal(e.Data, &p) == nil {
-			environ = append(environ, secretsOf(&p, os.LookupEnv)...)
-		}
+	var p swarm.Plan
+	if e, ok, err := log.Find(planKey); err != nil || !ok || json.Unmarshal(e.Data, &p) != nil {
+		p = swarm.Plan{}
 	}
-	return &Post{&office.Office{Run: id, Log: log, Redact: secret.New(environ, nil).Bytes}, log}, nil
+	return &Post{&office.Office{Run: id, Log: log, Redact: Redactor(&p)}, log}, nil
+}
+
+// Redactor takes out of texts what this process's environment, or that of a plan's agents, has as a key.
+func Redactor(p *swarm.Plan) func([]byte) []byte {
+	return secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), nil).Bytes
 }
 
 // Close gives the run's log back.

@@ -8,6 +8,8 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/office"
+	"swarm/internal/pack"
 	"swarm/internal/provider"
 	"swarm/internal/sqlite"
 	"swarm/internal/view"
@@ -45,7 +47,11 @@ func (r *Run) Record(path string) error {
 		return err
 	}
 	prompted, byTool := readMail(details)
-	out, err := provider.Record(path, provider.CassetteHeader{Run: r.ID, Name: r.start.Name, Program: r.start.Version})
+	header := provider.CassetteHeader{Run: r.ID, Name: r.start.Name, Program: r.start.Version}
+	if header.Pack, err = r.pack(); err != nil {
+		return err
+	}
+	out, err := provider.Record(path, header)
 	if err != nil {
 		return err
 	}
@@ -72,6 +78,17 @@ func (r *Run) Record(path string) error {
 		}
 	}
 	return out.Close()
+}
+
+// pack is the context pack that goes with the goal of a team; nil = there is none.
+func (r *Run) pack() ([]byte, error) {
+	e, ok, err := r.log.Find(planKey)
+	var p swarm.Plan
+	if err != nil || !ok || json.Unmarshal(e.Data, &p) != nil || p.Team == nil || p.Team.Pack == "" {
+		return nil, err
+	}
+	found, err := (&office.Office{Run: r.ID, Log: r.log}).Pack(p.Team.Pack)
+	return found.Portable().JSON(), err
 }
 
 // readMail is which envelopes each turn has read: those that stood in its prompt, whatever became of the turn, and those that it
@@ -144,6 +161,9 @@ func (r *Run) act(e *swarm.Event) (act provider.Act, err error) {
 		var content []byte
 		if err = json.Unmarshal(e.Data, &a); err == nil {
 			content, err = r.log.Body(a.Hash)
+		}
+		if p, bad := pack.Read(content); a.Kind == "contextpack" && bad == nil {
+			content = p.Portable().JSON() // it is of another run then
 		}
 		act.Tool, args = "put_artifact", map[string]string{"kind": a.Kind, "name": a.Name, "content": string(content)}
 	default:

@@ -154,6 +154,15 @@ func (h *Hand) makePrompt(w *work) error {
 		}
 		return out, err == nil
 	}
+	if keepsSessions(w.spec.Kind) {
+		if !follow() {
+			return broken
+		}
+		w.session = h.ledger.sessions[w.c.Agent]
+	}
+	if t.Packs, err = h.packs(w); err != nil {
+		return err
+	}
 	t.Output = func(task string) (prompt.Output, bool) {
 		if own := task + "." + strconv.Itoa(w.task.Copy); w.task.Copy > 0 && p.tasks[own] != nil {
 			task = own
@@ -177,12 +186,6 @@ func (h *Hand) makePrompt(w *work) error {
 		return err
 	}
 	w.made = h.cleanPrompt(made)
-	if keepsSessions(w.spec.Kind) {
-		if !follow() {
-			return broken
-		}
-		w.session = h.ledger.sessions[w.c.Agent]
-	}
 	return nil
 }
 
@@ -242,7 +245,9 @@ type ledger struct {
 	outputs map[string]swarm.CallEnd // by task
 	goods   map[string]swarm.CallEnd // by agent, and by agent and task: of turns that did what was asked
 
-	sessions map[string]string // by agent: what its last turn that had one can be continued with
+	sessions map[string]string            // by agent: what its last turn that had one can be continued with
+	begun    map[string][]string          // by agent: the context packs in the prompt of its last turn
+	given    map[string]map[string]string // by agent: the packs that its session has, and the turn that brought each
 	usage    swarm.Usage
 }
 
@@ -259,6 +264,9 @@ func (l *ledger) follow(log swarm.Log) error {
 			switch e.Kind {
 			case swarm.TurnStarted:
 				l.usage.Calls++
+				if err := l.begin(e); err != nil {
+					return err
+				}
 			case swarm.TurnEnded:
 				if err := l.enter(e); err != nil {
 					return err
@@ -275,6 +283,7 @@ func (l *ledger) enter(e *swarm.Event) error {
 	}
 	r.Usage.Calls = 0 // counted when they start
 	l.usage = l.usage.Plus(r.Usage)
+	l.give(e, r.CallEnd)
 	switch {
 	case r.Forgotten:
 		delete(l.sessions, e.Agent)

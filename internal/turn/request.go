@@ -50,7 +50,9 @@ func (h *Hand) inbox(w *work) (string, error) {
 		return "", nil
 	}
 	w.inputs.Upto = items[len(items)-1].Seq
-	return mail.Inbox(mail.UrgentFirst(items)), nil
+	items = mail.UrgentFirst(items)
+	w.packs = mail.Packs(items)
+	return mail.Inbox(items), nil
 }
 
 // brief tells an agent of a team how the team works.

@@ -60,6 +60,7 @@ type work struct {
 	start   int           // from 1; more after a crash
 	made    prompt.Prompt // the full effective prompt
 	inputs  swarm.Inputs  // the mail that is in it, and at the end what else was read
+	packs   []string      // refs of the context packs that came with that mail
 	session string        // what it continues, or ""
 	done    bool          // its agent has reported that its work is done
 

@@ -104,7 +104,7 @@ func tellTask(e *swarm.Event) string {
 	case swarm.ArtifactStored:
 		var a swarm.Artifact
 		read(e, &a)
-		return fmt.Sprintf("kept %s as %s", a.Name, a.Ref)
+		return fmt.Sprintf("kept %s as %s", a.Name, a.Ref) + PackNote(a)
 	case swarm.TaskRetrying:
 		var r swarm.Retry
 		read(e, &r)
@@ -121,6 +121,27 @@ func tellTask(e *swarm.Event) string {
 		return string(endOf(e.Kind)) + why(e)
 	}
 	return ""
+}
+
+// PackNote says of a context pack how large it is, and what it had no room for; of other artifacts nothing.
+func PackNote(a swarm.Artifact) string {
+	if a.Tokens == 0 {
+		return ""
+	}
+	const most = 3
+	note := fmt.Sprintf(", ~%d tokens", a.Tokens)
+	for i, l := range a.LeftOut {
+		switch {
+		case i == 0:
+			note += ", without "
+		case i == most:
+			return note + fmt.Sprintf(" and %d more", len(a.LeftOut)-most)
+		default:
+			note += ", "
+		}
+		note += FirstLine(l.Name) + " (" + l.How + ")"
+	}
+	return note
 }
 
 // read reads an event's body; what cannot be read is left out of the sentence, the fold complains about it.

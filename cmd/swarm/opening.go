@@ -1,0 +1,80 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/mail"
+	"swarm/internal/office"
+	"swarm/internal/pack"
+	"swarm/internal/project"
+	"swarm/internal/run"
+)
+
+// An opening is what a team is given at its start.
+type opening struct {
+	goal string
+	to   string   // "" = the lead
+	done []string // when the goal is reached, beside what the file says
+}
+
+// open puts what a team is given at the beginning of its run: the goal, from a person, and with it a context pack of what is known of it,
+// if anything is. A replay is given what the folder told when it was recorded: by now its agents have worked in it.
+func (b *begin) open(o opening) error {
+	team := b.bundle.Plan.Team
+	if o.to == "" {
+		o.to = team.Lead
+	}
+	switch {
+	case strings.TrimSpace(o.goal) == "":
+		return swarm.Errorf(swarm.BadInput, "the goal is empty").WithHint(`write what the team is to do: swarm team "Write …"`)
+	case len(o.goal) > maxGoal:
+		return swarm.Errorf(swarm.BadInput, "the goal has %d bytes, and a message has room for %d", len(o.goal), maxGoal).
+			WithHint("write it into a file of this folder, and have the goal name the file")
+	}
+	p, err := b.survey(o.goal)
+	if err != nil {
+		return err
+	}
+	rules := b.bundle.Settings.Team
+	p.Goal, p.NodeID, p.GlobalMode, p.NodeMode = o.goal, swarm.Orchestrator, team.Phase, team.Mode
+	p.DefinitionOfDone, p.Constraints = append(slices.Clone(rules.Done), o.done...), rules.Constraints
+	redact := run.Redactor(&b.bundle.Plan)
+	p, left, err := pack.Fit(p.Redacted(redact), pack.MaxTokens)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: o.to, CreatedAt: now, Payload: swarm.Payload{Message: string(redact([]byte(o.goal)))}}
+	if !p.Bare() {
+		if p, err = p.Identified(); err != nil {
+			return err
+		}
+		b.id = home.NewRunID(now)
+		p.RunID, p.CreatedAt = b.id, now
+		env.ContextRef, team.Pack = p.Ref(), p.Ref()
+		stored, text := office.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
+		b.kept, b.bundle.Bodies = append(b.kept, stored), append(b.bundle.Bodies, text)
+	}
+	b.kept = append(b.kept, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(o.to), Agent: swarm.User, Data: mail.Encode(env)})
+	return nil
+}
+
+// survey is what is known of the folder.
+func (b *begin) survey(goal string) (found pack.Pack, err error) {
+	if b.replay == "" {
+		return project.Open(b.dir, "", "").Survey(goal), nil
+	}
+	if b.cassette, err = openCassette(b.replay); err != nil || b.cassette.Header.Pack == nil {
+		return found, err
+	}
+	p, err := pack.Read(b.cassette.Header.Pack)
+	if err != nil {
+		return found, &swarm.Error{Kind: swarm.BadInput, File: b.replay, Line: 1, Msg: "the context pack of the recording", Err: err, Hint: "record the run again with --record"}
+	}
+	found.DocsRoot, found.DocRefs, found.RepoFacts, found.RelevantFiles = p.DocsRoot, p.DocRefs, p.RepoFacts, p.RelevantFiles
+	return found, nil
+}

@@ -1,0 +1,136 @@
+package project
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"swarm/internal/pack"
+)
+
+// surveyed is what a folder with these files tells.
+func surveyed(t *testing.T, goal string, files map[string]string) pack.Pack {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, files)
+	p := Open(dir, "", "")
+	defer p.Close()
+	return p.Survey(goal)
+}
+
+func facts(p pack.Pack) string {
+	out, err := json.Marshal(p.RepoFacts)
+	if err != nil {
+		return err.Error()
+	}
+	return string(out)
+}
+
+func TestSurveyTellsAFolder(t *testing.T) {
+	got := surveyed(t, "Mend `pkg/sum.go:12`, see notes.md.", map[string]string{
+		"go.mod":            "module example.org/sum\n\ngo 1.26\n",
+		"README.md":         "# Sum\n\n[![badge](x)](y)\nAdds numbers.\n",
+		"notes.md":          "# Notes\n\nIt overflows.\n",
+		"docs/PLAN.md":      "# Plan\n\nTwo steps.\n\nMore about them.\n\n## First\n- find it\n- mend it\n\n```\n# no heading\n```\n## Second\nTest it.\n",
+		"docs/zebra.md":     "# Zebras\n\nStriped.\n",
+		"pkg/sum.go":        "// Copyright somebody\n\n// Package sum adds.\npackage sum\n",
+		"main.go":           "package main\n",
+		"cmd/tool/main.go":  "#!/bin/x\n// Command tool prints.\npackage main\n",
+		"swarm/swarm.yaml":  "agents: {a: {}}\n",
+		"docs/picture.png":  "\x89PNG",
+		"docs/deep/more.md": "# More\n",
+	})
+	want := pack.Pack{DocsRoot: "docs",
+		DocRefs: []pack.Doc{
+			{Path: "notes.md", Excerpt: "# Notes\nIt overflows."},
+			{Path: "docs/PLAN.md", Excerpt: "# Plan\nTwo steps.\n## First\n- find it\n- mend it\n## Second\nTest it."},
+			{Path: "docs/zebra.md", Excerpt: "# Zebras\nStriped."},
+		},
+		RepoFacts: pack.Notes{pack.Text("language", "go"), pack.Text("name", "example.org/sum"), pack.Text("packageManager", "go modules"), pack.Text("testCommand", "go test ./...")},
+		RelevantFiles: []pack.File{
+			{Path: "pkg/sum.go", Summary: "Package sum adds."},
+			{Path: "README.md", Summary: "Sum: Adds numbers."},
+			{Path: "main.go", Summary: "package main"},
+			{Path: "cmd/tool/main.go", Summary: "Command tool prints."},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %s\nwant %s", got.JSON(), want.JSON())
+	}
+}
+
+func TestSurveyKnowsLanguages(t *testing.T) {
+	for want, files := range map[string]map[string]string{
+		`{"language":"typescript","name":"app","packageManager":"pnpm","testCommand":"pnpm test"}`: {
+			"package.json": `{"name":"app","scripts":{"test":"vitest"},"devDependencies":{"typescript":"5"}}`, "pnpm-lock.yaml": "x"},
+		`{"language":"javascript","name":"app","packageManager":"yarn"}`: {"package.json": `{"name":"app","packageManager":"yarn@4.1.0","scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}`},
+		`{"language":"python","name":"tool","packageManager":"uv","testCommand":"pytest"}`: {
+			"pyproject.toml": "[project]\nname = \"tool\"\n[dependency-groups]\ndev = [\"pytest\"]\n", "uv.lock": "x"},
+		`{"language":"rust","name":"crab","packageManager":"cargo","testCommand":"make test"}`:                      {"Cargo.toml": "[package]\nname = \"crab\"\n", "Makefile": "all: test\ntest: build\n\tcargo test\n"},
+		`{"language":"go, javascript","name":"m","packageManager":"go modules, npm","testCommand":"go test ./..."}`: {"go.mod": "module m\n", "package.json": "{}"},
+		`{"language":"java","packageManager":"maven","testCommand":"mvn test"}`:                                     {"pom.xml": "<project/>"},
+		`{}`: {"notes.txt": "x", "package.json": "{broken"},
+	} {
+		if got := facts(surveyed(t, "x", files)); got != want {
+			t.Errorf("%v\ngives %s\nnot   %s", files, got, want)
+		}
+	}
+}
+
+// Nothing that may hold a secret is looked at, and nothing outside of the folder, whoever names it.
+func TestSurveyKeepsOut(t *testing.T) {
+	base := t.TempDir()
+	dir := filepath.Join(base, "work")
+	write(t, base, map[string]string{
+		"outside.md":                "outside-canary",
+		"work/.env":                 "KEY=env-canary",
+		"work/config/.env.local":    "KEY=env-canary",
+		"work/id_rsa":               "key-canary",
+		"work/server.pem":           "pem-canary",
+		"work/secrets.yaml":         "yaml-canary",
+		"work/.ssh/config":          "ssh-canary",
+		"work/docs/real.md":         "# Real",
+		"work/internal/secret/s.go": "// Package secret hides things.\npackage secret\n",
+	})
+	for link, to := range map[string]string{"README.md": ".env", "docs/PLAN.md": "../../outside.md", "main.go": "../outside.md", "AGENTS.md": "secrets.yaml", "elsewhere": ".."} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	huge, err := os.Create(filepath.Join(dir, "huge.txt"))
+	must(t, err)
+	must(t, huge.Truncate(MaxFile+1))
+	must(t, huge.Close())
+	p := Open(dir, "", "")
+	defer p.Close()
+	got := p.Survey("Look at .env config/.env.local ./id_rsa server.pem secrets.yaml .ssh/config ../outside.md /etc/passwd elsewhere/outside.md huge.txt internal/secret/s.go a\\b ..")
+	text := string(got.JSON())
+	if strings.Contains(text, "canary") {
+		t.Errorf("a secret got out: %s", text)
+	}
+	want := []pack.File{{Path: "huge.txt"}, {Path: "internal/secret/s.go", Summary: "Package secret hides things."}}
+	if !reflect.DeepEqual(got.RelevantFiles, want) || len(got.DocRefs) != 1 || got.DocRefs[0].Path != "docs/real.md" {
+		t.Error(text)
+	}
+	if empty := Open(filepath.Join(base, "nosuch"), "", "").Survey("x"); !empty.Bare() {
+		t.Errorf("a folder that is not there tells %s", empty.JSON())
+	}
+}
+
+func FuzzExcerpt(f *testing.F) {
+	f.Add("# A\n\ntext\n```\n# b\n```\n", 10, 20)
+	f.Add("\xff\n#\n\u2028", 0, 3)
+	f.Fuzz(func(t *testing.T, text string, section, most int) {
+		section, most = section&0xfff, most&0xfff
+		if got := excerpt(text, section, most); len(got) > most+len(" …") {
+			t.Errorf("%d bytes of %d", len(got), most)
+		}
+		summary("a.go", text)
+		if s := summary("a.md", text); strings.ContainsAny(s, "\n") {
+			t.Errorf("%q", s)
+		}
+	})
+}
