@@ -208,6 +208,14 @@ type TurnStart struct {
 	Inputs    Inputs `json:"inputs,omitzero"`
 	Session   string `json:"session,omitempty"` // the provider's, when the turn continues one
 	Sent      Hash   `json:"sent,omitempty"`    // what of the prompt is new to that session, and all that was sent
+	// Trees are what the files were, so that the turn's changes can be told at its end, however often it is begun.
+	Trees []FolderTree `json:"trees,omitempty"`
+}
+
+// A FolderTree is what the files of a folder were, in a store of objects of our own.
+type FolderTree struct {
+	Dir  string `json:"dir"`
+	Tree string `json:"tree"`
 }
 
 // A Span says where some bytes of a prompt came from.

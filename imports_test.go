@@ -52,7 +52,7 @@ var house = map[string]room{
 		"swarm/internal/mail": "a pack is read as strictly as an envelope, and goes with one",
 	}},
 	"swarm/internal/allow":    {1, map[string]string{"swarm": nouns}},
-	"swarm/internal/gate":     {1, nil},
+	"swarm/internal/gate":     {1, map[string]string{"swarm": nouns}},
 	"swarm/internal/secret":   {1, nil},
 	"swarm/internal/schema":   {1, nil},
 	"swarm/internal/yamlfile": {1, map[string]string{"swarm": nouns}},
@@ -83,6 +83,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/provider": {3, map[string]string{
 		"swarm":                   nouns,
+		"swarm/internal/gate":     "what the phase forbids is a part of what is asked",
 		"swarm/internal/process":  "an agent may be a program",
 		"swarm/internal/yamlfile": "so is a script",
 	}},
@@ -96,6 +97,7 @@ var house = map[string]room{
 	"swarm/internal/tool": {3, map[string]string{
 		"swarm":                   nouns,
 		"swarm/internal/allow":    "every call is held against what the agent may use",
+		"swarm/internal/gate":     "and, before that, against the phase",
 		"swarm/internal/secret":   "how a file names a key of a server",
 		"swarm/internal/schema":   "only schemas that come to an end are passed on",
 		"swarm/internal/process":  "commands, and servers that are programs",
@@ -109,6 +111,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/provider/acp": {3, map[string]string{
 		"swarm":                   nouns,
+		"swarm/internal/gate":     "what an agent asks for is answered in one order",
 		"swarm/internal/provider": "the contract that it fulfils",
 		"swarm/internal/process":  "such an agent is a program",
 		"swarm/internal/secret":   "what the program knows is kept out of what it says",
@@ -136,6 +139,8 @@ var house = map[string]room{
 	"swarm/internal/turn": {3, map[string]string{
 		"swarm":                   nouns,
 		"swarm/internal/flow":     "a turn answers a loop's call",
+		"swarm/internal/allow":    "which of a model's tools change files",
+		"swarm/internal/gate":     "what the phase says of the files that a turn has changed",
 		"swarm/internal/prompt":   "it makes the prompt",
 		"swarm/internal/mail":     "with the agent's mail in it",
 		"swarm/internal/pack":     "and the context that came with it",

@@ -118,13 +118,26 @@ func artifacts(l *run.Look) ([]view.Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
+	return artifactsOf(l.ID, d)
+}
+
+func artifactsOf(run string, d view.Details) ([]view.Artifact, error) {
 	all := make([]view.Artifact, len(d.Artifacts))
 	for i, raw := range d.Artifacts {
 		if err := json.Unmarshal(raw, &all[i]); err != nil {
-			return nil, swarm.Errorf(swarm.Storage, "an artifact of run %s cannot be read: %v", l.ID, err)
+			return nil, swarm.Errorf(swarm.Storage, "an artifact of run %s cannot be read: %v", run, err)
 		}
 	}
 	return all, nil
+}
+
+// storedTable is what `swarm show` says of artifacts.
+func storedTable(all []view.Artifact) *term.Table {
+	t := term.NewTable("ARTIFACT", "BY", "TURN", "BYTES", "NAME").Right(3)
+	for _, it := range all {
+		t.Row(it.Ref, "@"+it.Agent, it.Turn, term.Bytes(it.Bytes), it.Name)
+	}
+	return t
 }
 
 func (a *app) listArtifacts(l *run.Look, all []view.Artifact) error {

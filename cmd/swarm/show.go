@@ -106,6 +106,16 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 			return err
 		}
 	}
+	if len(d.Artifacts) > 0 {
+		stored, err := artifactsOf(p.ID, d)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout)
+		if err := a.table(storedTable(stored)); err != nil {
+			return err
+		}
+	}
 	for _, n := range p.Notices {
 		fmt.Fprintf(a.stdout, "note: %s\n", term.Escape(n.Reason))
 	}

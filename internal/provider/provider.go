@@ -4,10 +4,13 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"path/filepath"
 
 	"swarm"
+	"swarm/internal/gate"
 	"swarm/internal/process"
 )
 
@@ -56,6 +59,7 @@ type Request struct {
 	Fresh     string            // what of Prompt is new to the session
 	Root      string            // the folder that its tools may touch; absolute; "" = Dir
 	Tools     []string          // what it may use; nil = the provider's own choice
+	Phase     swarm.Phase       // of its team; "" = none
 	Door      Door              // where a program finds our own tools; zero = nowhere
 	Trace     string            // what the program's own spans belong to, as W3C's traceparent; "" = nothing of ours
 	// ToolSpecs are the tools of ours that it is offered, to be done by Call.
@@ -67,6 +71,17 @@ type Request struct {
 	Reserve func(swarm.Usage) error
 	// Ask asks a person whether the agent may do something, and waits for the answer: ok, and why not. nil = nobody can be asked.
 	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
+}
+
+// Folder is the folder that its tools may touch.
+func (r Request) Folder() string { return cmp.Or(r.Root, r.Dir) }
+
+// Docs is the folder that it may write to and no other, or "" when the phase does not say so.
+func (r Request) Docs() string {
+	if r.Phase != swarm.PlanningPhase {
+		return ""
+	}
+	return filepath.Join(r.Folder(), gate.Docs)
 }
 
 // Mark is what the turn's programs are told about it, and found by.

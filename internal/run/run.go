@@ -242,6 +242,7 @@ type driver struct {
 	door    *door         // nil = nobody is let in
 	servers *tool.Servers // nil = there are none
 	streams *streams
+	phase   swarm.Phase // of a team; "" = none
 }
 
 // prepare makes the hands, ends what an earlier driver left behind, and notes the state of the git tree.
@@ -249,6 +250,9 @@ func (d *driver) prepare(ctx context.Context) error {
 	p, err := d.plan()
 	if err != nil {
 		return err
+	}
+	if p.Team != nil {
+		d.phase = p.Team.Phase
 	}
 	tokens := httpd.NewTokens(d.ID)
 	redactor := secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
@@ -262,6 +266,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.hand.Toolbox = d.toolbox
+		d.hand.Trees = trees{d.home.TreePath(d.ID), []string{d.home.Dir()}}
 	}
 	if d.fence > 1 {
 		process.Reap(d.ID, nil)
@@ -371,7 +376,7 @@ func noticeOf(reason, hint string) swarm.Event {
 // recordTree notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,
 // and what goes wrong with it is no reason not to run.
 func (d *driver) recordTree(ctx context.Context, when string) error {
-	t, ok, err := tree.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID))
+	t, ok, err := tree.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID), d.home.Dir())
 	if err != nil {
 		return d.notice(ctx, "the git tree could not be recorded: "+err.Error(), "`swarm diff` will have nothing to compare with")
 	}

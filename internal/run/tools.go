@@ -90,5 +90,5 @@ func (d *driver) toolbox(a *swarm.Agent, turnID string) (turn.Toolbox, error) {
 	if root == "" {
 		root = d.start.Dir
 	}
-	return tool.Open(tool.Options{Root: root, Hidden: []string{d.home.Dir()}, Allow: theirs, Servers: d.servers, Env: a.Env, Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID)})
+	return tool.Open(tool.Options{Root: root, Hidden: []string{d.home.Dir()}, Allow: theirs, Servers: d.servers, Env: a.Env, Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID), Phase: d.phase})
 }

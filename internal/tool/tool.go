@@ -40,6 +40,7 @@ type Options struct {
 	Agent   string
 	Turn    string        // whose commands they are; "" = each is marked by itself
 	Trace   string        // what the commands' own spans belong to, as W3C's traceparent; "" = nothing of ours
+	Phase   swarm.Phase   // of the agent's team; "" = none
 	Grace   time.Duration // how long a command has to end; 0 = process.DefaultGrace
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -54,7 +55,7 @@ func (e *gitError) Error() string {
 // git runs a command of git's.
 func (r *repository) git(ctx context.Context, w io.Writer, args ...string) error {
 	var all []string
-	for _, setting := range r.config {
+	for _, setting := range quiet {
 		all = append(all, "-c", setting)
 	}
 	cmd := exec.CommandContext(ctx, "git", append(all, args...)...)
@@ -72,24 +73,29 @@ func (r *repository) git(ctx context.Context, w io.Writer, args ...string) error
 	return &swarm.Error{Kind: swarm.Other, Msg: "the changes in the git repository cannot be told", Err: &gitError{args[0], exit.ExitCode(), said.String()}}
 }
 
-// filterSettings switch off every filter that is configured: filters are programs, and that of git-lfs writes into the repository.
-func (r *repository) filterSettings(ctx context.Context) (config []string, err error) {
+// carried are the settings of the user's that say what a file is. No other one is read.
+const carried = `^core\.(autocrlf|eol|filemode|symlinks|ignorecase|precomposeunicode|excludesfile|trustctime|checkstat)$`
+
+// settings are the user's, as lines of a configuration.
+func (r *repository) settings(ctx context.Context) (string, error) {
 	var out bytes.Buffer
-	err = r.git(ctx, &out, "config", "--name-only", "-z", "--get-regexp", `^filter\..*\.(clean|process|required)$`)
+	err := r.git(ctx, &out, "config", "-z", "--get-regexp", carried)
 	var e *gitError
 	if err != nil && (!errors.As(err, &e) || e.exit != 1) { // 1: there is none
-		return nil, err
+		return "", err
 	}
-	for name := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
+	var b strings.Builder
+	for entry := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
+		name, value, given := strings.Cut(strings.TrimPrefix(entry, "core."), "\n")
 		switch {
 		case name == "":
-		case strings.HasSuffix(name, ".required"):
-			config = append(config, name+"=false")
+		case given:
+			fmt.Fprintf(&b, "\t%s = %q\n", name, value)
 		default:
-			config = append(config, name+"=")
+			fmt.Fprintf(&b, "\t%s\n", name) // which means yes
 		}
 	}
-	return config, nil
+	return b.String(), nil
 }
 
 // noCommit is what git says of a repository inside of this one that has no commit, and that it therefore cannot record.
@@ -128,4 +134,16 @@ func quoted(path string) string {
 		return strconv.Quote(path)
 	}
 	return path
+}
+
+// pattern is a path as a line of an exclude file that means nothing else.
+func pattern(path string) string {
+	var b strings.Builder
+	for _, c := range filepath.ToSlash(path) {
+		if strings.ContainsRune(`\*?[]!# `, c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
 }

@@ -1,9 +1,9 @@
-// Package tree records what the files of a git repository are when a run begins and when it ends, and shows the difference.
+// Package tree records what the files of a folder are, when a run begins and ends and before and after a turn, and shows the difference.
 //
-// The files are written as a git tree, with those that are not tracked and not ignored, into a store of our own. The user's
-// repository is only read: the index is a copy, new objects go to the store, and nothing that its configuration could start
-// (hooks, filters, monitors) is started. The whole repository is recorded, wherever in it the run was started. A submodule is
-// recorded by its commit, not by the files in it.
+// The files are written as a git tree, with those that are not tracked and not ignored, into a repository of our own. The user's
+// is only read: the index is a copy, new objects are ours, of its settings only those count that say what a file is, and nothing that its
+// configuration could start (hooks, filters, monitors) is started. The whole repository is recorded, wherever in it the folder is; a folder
+// that is in none is recorded by itself. A repository inside is recorded by its commit, not by the files in it.
 package tree
 
 import (
@@ -15,17 +15,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 
 	"swarm"
 )
 
 // Snapshot records the files of the repository that dir is in. Without one, ok is false, and without an error too: no program is
-// started then. The store is a folder that is made when it is needed; a second snapshot in it takes less time.
-func Snapshot(ctx context.Context, dir, store string) (t swarm.Tree, ok bool, err error) {
-	r, ok, err := open(ctx, dir, store)
+// started then. The store is a folder that is made when it is needed; a second snapshot in it takes less time. Hidden folders are not
+// recorded.
+func Snapshot(ctx context.Context, dir, store string, hidden ...string) (t swarm.Tree, ok bool, err error) {
+	r, ok, err := open(ctx, dir, store, hidden...)
 	if !ok || err != nil {
 		return swarm.Tree{}, false, err
 	}
@@ -72,45 +71,107 @@ func Diff(ctx context.Context, dir, store, from, to string, w io.Writer, args ..
 
 // A repository is where the user's files and objects are, and ours.
 type repository struct {
-	top    string // the work tree, or a folder in it
-	index  string // the user's; it may not exist
-	commit string // what is checked out, or ""
-	store  string
-	env    []string
-	config []string
+	top     string   // the work tree
+	index   string   // the user's; it may not exist
+	exclude string   // the user's file of what is not looked at; it may not exist
+	objects string   // the user's, or ""
+	format  string   // of hashes
+	commit  string   // what is checked out, or ""
+	hidden  []string // folders in it that are not recorded
+	own     string   // our repository
+	env     []string
 }
 
 // open finds the repository that dir is in.
-func open(ctx context.Context, dir, store string) (r *repository, ok bool, err error) {
+func open(ctx context.Context, dir, store string, hidden ...string) (r *repository, ok bool, err error) {
 	if !inside(dir) {
 		return nil, false, nil
 	}
-	if _, err := exec.LookPath("git"); err != nil {
-		return nil, false, swarm.Errorf(swarm.NotFound, "there is no git program").WithHint("install git to have the changes of a run recorded")
+	if err := hasGit(); err != nil {
+		return nil, false, err
 	}
-	r = &repository{store: store, top: dir, env: environ(), config: quiet}
-	var filters []string
-	var filtersErr error
-	var both sync.WaitGroup
-	both.Go(func() { filters, filtersErr = r.filterSettings(ctx) }) // meanwhile: starting git takes longer than what it does
+	r = &repository{top: dir, env: environ(), hidden: hidden}
 	var out bytes.Buffer
-	err = r.git(ctx, &out, "rev-parse", "--show-toplevel", "--path-format=absolute", "--git-path", "index", "--git-path", "objects", "HEAD")
-	both.Wait()
+	err = r.git(ctx, &out, "rev-parse", "--show-toplevel", "--path-format=absolute", "--git-path", "index", "--git-path", "objects",
+		"--git-path", "info/exclude", "--show-object-format", "HEAD")
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(lines) < 3 {
+	if len(lines) < 5 {
 		return nil, false, err // a bare repository, one of somebody else, or a broken one
 	}
-	if filtersErr != nil {
-		return nil, false, filtersErr
+	r.top, r.index, r.objects, r.exclude, r.format = lines[0], lines[1], lines[2], lines[3], lines[4]
+	if err == nil && len(lines) == 6 {
+		r.commit = lines[5] // otherwise nothing was committed yet
 	}
-	r.top, r.index = lines[0], lines[1]
-	if err == nil && len(lines) == 4 {
-		r.commit = lines[3] // otherwise nothing was committed yet
+	return r, true, r.make(ctx, store)
+}
+
+func hasGit() error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return swarm.Errorf(swarm.NotFound, "there is no git program").WithHint("install git to have the changes of a run recorded")
 	}
-	objects := lines[2]
-	r.config = slices.Concat(quiet, filters)
-	r.env = append(r.env, "GIT_OBJECT_DIRECTORY="+filepath.Join(store, "objects"), "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoted(objects))
-	return r, true, nil
+	return nil
+}
+
+// make makes our repository for these files, in a store that has one for each folder, unless it is there. Git sees no other one from
+// then on, and no settings but those that were the user's when it was made: whatever an agent does to them later, what is recorded stays
+// the same.
+func (r *repository) make(ctx context.Context, store string) error {
+	r.own = filepath.Join(store, string(swarm.HashOf([]byte(r.top))[:12]))
+	config := filepath.Join(r.own, "config")
+	if _, err := os.Stat(config); err != nil {
+		settings, err := r.settings(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.lay(config, settings); err != nil {
+			return failed("the changes of the run cannot be recorded", err)
+		}
+	}
+	r.env = append(r.env, "GIT_DIR="+r.own, "GIT_WORK_TREE="+r.top, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	if r.objects != "" {
+		r.env = append(r.env, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoted(r.objects))
+	}
+	return nil
+}
+
+// lay writes the files that make a folder a repository, its configuration last.
+func (r *repository) lay(config, settings string) error {
+	for _, folder := range []string{"objects", "refs", "info"} {
+		if err := os.MkdirAll(filepath.Join(r.own, folder), 0o700); err != nil {
+			return err
+		}
+	}
+	text := "[core]\n\trepositoryformatversion = 0\n" + settings
+	if r.format == "sha256" {
+		text = "[core]\n\trepositoryformatversion = 1\n" + settings + "[extensions]\n\tobjectformat = sha256\n"
+	}
+	var exclude []byte
+	if r.exclude != "" {
+		exclude, _ = os.ReadFile(r.exclude) // mostly there is none
+	}
+	exclude = append(exclude, '\n')
+	for _, folder := range r.hidden {
+		if rel, err := filepath.Rel(r.top, resolved(folder)); err == nil && filepath.IsLocal(rel) && rel != "." {
+			exclude = append(exclude, "/"+pattern(rel)+"/\n"...)
+		}
+	}
+	return errors.Join(place(filepath.Join(r.own, "HEAD"), "ref: refs/heads/none\n"), place(filepath.Join(r.own, "info", "exclude"), string(exclude)), place(config, text))
+}
+
+// place puts a file there whole: two snapshots may begin at once.
+func place(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }
 
 // inside says whether there is a .git above dir. It is a folder, or a file in a worktree or submodule; an empty folder, as some
@@ -137,42 +198,50 @@ func inside(dir string) bool {
 
 // write writes the present files as a tree, and returns its hash.
 func (r *repository) write(ctx context.Context) (string, error) {
-	if err := os.MkdirAll(filepath.Join(r.store, "objects"), 0o700); err != nil {
-		return "", failed("the changes of the run cannot be recorded", err)
-	}
 	index, err := r.copyIndex()
 	if err != nil {
 		return "", failed("the repository's index cannot be copied", err)
 	}
 	defer os.Remove(index)
-	own := *r
-	own.env = append(own.env[:len(own.env):len(own.env)], "GIT_INDEX_FILE="+index)
-	if err := own.add(ctx); err != nil {
+	again := *r
+	again.env = append(r.env[:len(r.env):len(r.env)], "GIT_INDEX_FILE="+index)
+	if err = again.add(ctx); err != nil && ctx.Err() == nil {
+		// An index that is in two files, or that a power failure has cut, is done without: it only saves time.
+		_ = os.Remove(index)
+		err = again.add(ctx)
+	}
+	if err != nil {
 		return "", err
 	}
 	var out bytes.Buffer
-	if err := own.git(ctx, &out, "write-tree", "--missing-ok"); err != nil {
+	if err := again.git(ctx, &out, "write-tree", "--missing-ok"); err != nil {
 		return "", err
 	}
-	if err := os.Rename(index, r.ownIndex()); err != nil {
+	if err := os.Rename(index, r.ownIndex()); err != nil && !errors.Is(err, fs.ErrNotExist) { // of an empty folder there is none
 		return "", failed("the changes of the run cannot be recorded", err)
 	}
 	return strings.TrimSpace(out.String()), nil
 }
 
+// begun says that something was recorded before.
+func (r *repository) begun() bool {
+	_, err := os.Stat(r.ownIndex())
+	return err == nil
+}
+
 // ownIndex is the index of the last snapshot, which the next one begins with.
-func (r *repository) ownIndex() string { return filepath.Join(r.store, "index") }
+func (r *repository) ownIndex() string { return filepath.Join(r.own, "index") }
 
 // copyIndex makes a copy of the last snapshot's index, or of the user's, so that git need not read files that have not changed.
 func (r *repository) copyIndex() (string, error) {
-	f, err := os.CreateTemp(r.store, "index-*")
+	f, err := os.CreateTemp(r.own, "index-*")
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	for _, path := range []string{r.ownIndex(), r.index} {
 		from, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
+		if path == "" || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {

@@ -37,8 +37,8 @@ func (h *Hand) keep(ctx context.Context, loop string, c flow.Call, kept swarm.Ev
 	return done, err
 }
 
-// conclude writes down how the turn ended, and its output, in one batch.
-func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provider.Reply, verdicts []swarm.Verdict, err error) (flow.Result, error) {
+// conclude writes down how the turn ended, its output and what it changed, in one batch.
+func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provider.Reply, verdicts []swarm.Verdict, changed *diff, err error) (flow.Result, error) {
 	end := swarm.CallEnd{Status: swarm.CallOK}
 	if err != nil {
 		end = failure(err)
@@ -61,11 +61,30 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 			Turn: w.c.ID, Data: encode(swarm.Consumption{Inputs: w.inputs, Turn: w.c.ID})})
 	}
 	h.settle(w.c.ID, end.Usage)
-	r, err := h.end(ctx, loop, w.c, end, b)
+	r, err := h.endWith(ctx, loop, w.c, end, b, changed)
 	if err == nil && h.Watch != nil && end.Status != swarm.CallCut {
 		h.Watch.Output(w.c, output)
 	}
 	return r, err
+}
+
+// endWith ends a call with what the turn changed. The same text may be there already, stored by an agent or kept of another run: then it
+// is one artifact, and the turn ends all the same.
+func (h *Hand) endWith(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch, changed *diff) (flow.Result, error) {
+	if changed == nil {
+		return h.end(ctx, loop, c, end, b)
+	}
+	with := b
+	with.Events = append([]swarm.Event{changed.record}, b.Events...)
+	with.Bodies = append([][]byte{changed.text}, b.Bodies...)
+	r, err := h.end(ctx, loop, c, end, with)
+	if !errors.Is(err, swarm.ErrConflict) {
+		return r, err
+	}
+	if _, there, found := h.Log.Find(changed.record.Key); found != nil || !there {
+		return r, errors.Join(err, found)
+	}
+	return h.end(ctx, loop, c, end, b)
 }
 
 // failure is how an error ends a turn.

@@ -102,6 +102,9 @@ func (h *Hand) plainRequest(w *work) provider.Request {
 	maps.Copy(env, w.task.Env)
 	r := provider.Request{Run: h.Run, Turn: w.c.ID, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
 		Prompt: w.made.Text, Fresh: w.made.Text, Model: w.model, Dir: h.workdir(w), Root: w.agent.Root, Env: env, Tools: w.agent.Tools}
+	if w.plan.Team != nil {
+		r.Phase = w.plan.Team.Phase
+	}
 	if h.Trace != nil {
 		r.Trace = h.Trace(w.c.ID)
 	}

@@ -32,6 +32,7 @@ type Hand struct {
 	Door     func(agent string) (provider.Door, error)           // where a program finds what Office does; nil = nowhere
 	Trace    func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
 	Replay   *provider.Cassette                                  // the run is a replay of it; nil = it is not
+	Trees    Trees                                               // tells what turns change; nil = nobody does
 
 	mu        sync.Mutex
 	plans     map[string]*loadedPlan
@@ -39,7 +40,9 @@ type Hand struct {
 	templates map[swarm.Hash]prompt.Template
 	ledger    ledger
 	meter     *meter
-	astray    chan struct{} // closed when the replay has left the recording
+	astray    chan struct{}      // closed when the replay has left the recording
+	scribes   map[bool][]*scribe // who may be changing files now: those that are watched, and the others
+	blind     bool               // it was said that changes are not recorded
 }
 
 // A Watcher sees turns while they run, and their outputs when they are on disk. Its methods must not block for long.
@@ -63,6 +66,9 @@ type work struct {
 	packs   []string      // refs of the context packs that came with that mail
 	session string        // what it continues, or ""
 	done    bool          // its agent has reported that its work is done
+
+	scribe *scribe            // nil = what it changes is not recorded
+	trees  []swarm.FolderTree // what the files were when it was first begun
 
 	recorded *provider.RecordedTurn // what it replays; nil = it is really done
 	asked    unanswered
@@ -107,6 +113,8 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 	if err != nil {
 		return h.refuse(ctx, loop, c, err)
 	}
+	defer h.enter(w)()
+	h.record(ctx, w)
 	end, err := h.begin(ctx, w)
 	if err != nil || end != nil {
 		h.settle(c.ID, swarm.Usage{})
@@ -120,7 +128,8 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 		return flow.Result{}, stop
 	}
 	h.notice(err)
-	return h.conclude(ctx, loop, w, reply, verdicts, err)
+	changed := h.compare(ctx, w)
+	return h.conclude(ctx, loop, w, reply, verdicts, changed, h.held(w, changed, err))
 }
 
 // stops is why this process has to stop, if that is what err comes from: then it tells nothing about the turn, which has no end

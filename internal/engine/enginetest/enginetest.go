@@ -63,6 +63,7 @@ func newTeam(answer func(ctx context.Context, r provider.Request) (string, error
 type bench struct {
 	t    *testing.T
 	path string
+	dir  string // where the agents work
 	run  Engine
 	team *team
 }
@@ -77,7 +78,7 @@ var rootCall = flow.Call{ID: "root", Kind: "pipeline", Ref: planKey}
 // newBench makes a run with a plan; each task's prompt reads the outputs of what it depends on.
 func newBench(t *testing.T, run Engine, p swarm.Plan, a *team) *bench {
 	t.Helper()
-	b := &bench{t: t, path: filepath.Join(t.TempDir(), "run.db"), run: run, team: a}
+	b := &bench{t: t, path: filepath.Join(t.TempDir(), "run.db"), dir: t.TempDir(), run: run, team: a}
 	log, err := sqlite.Create(b.path)
 	b.check(err)
 	defer log.Close()
@@ -123,7 +124,7 @@ func (b *bench) drive(after int, committed bool) (flow.Result, error) {
 }
 
 func (b *bench) hands(log swarm.Log, fence int64) *engine.Hands {
-	hand := &turn.Hand{Run: "run", Log: log, Fence: fence, Dir: b.t.TempDir(), Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return b.team, nil }}
+	hand := &turn.Hand{Run: "run", Log: log, Fence: fence, Dir: b.dir, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return b.team, nil }}
 	return &engine.Hands{Log: log, Fence: fence, Turn: hand}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,23 +19,24 @@ import (
 	"swarm/internal/storetest"
 )
 
-// passOn is the work of a team: mail goes once round, with an agent that fails at first and one that is asked for a reply and
-// forgets it.
+// passOn is the work of a team: mail goes once round, with an agent that fails at first, and has written half of what it should, and one
+// that is asked for a reply and forgets it.
 func passOn(ctx context.Context, r provider.Request) (string, error) {
 	send := func(args string) error {
 		_, err := r.Call(ctx, "send_handoff", json.RawMessage(args))
 		return err
 	}
+	write := func(name string) error { return os.WriteFile(filepath.Join(r.Dir, name), []byte(name), 0o600) }
 	var err error
 	switch {
 	case r.Turn == "lead/1/1":
 		err = send(`{"to":"a","message":"begin"}`)
 	case r.Turn == "a/1/1":
-		if err = send(`{"to":"b","message":"first half"}`); err == nil {
+		if err = errors.Join(send(`{"to":"b","message":"first half"}`), write("half.txt")); err == nil {
 			err = swarm.Errorf(swarm.Unexpected, "it stopped half way")
 		}
 	case r.Turn == "a/1/2":
-		err = send(`{"to":"lead","message":"done","response":{"expectation":"required"}}`)
+		err = errors.Join(write("whole.txt"), send(`{"to":"lead","message":"done","response":{"expectation":"required"}}`))
 	case r.Turn == "lead/3/1":
 		err = send(`{"to":"a","message":"thanks"}`)
 	}
@@ -67,7 +70,7 @@ func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
 	crashing := storetest.Crash(log, after, committed)
 	h := b.hands(crashing, fence)
 	post := &office.Office{Run: "run", Log: crashing}
-	h.Turn.Office, h.Post = post, post
+	h.Turn.Office, h.Turn.Trees, h.Post = post, shelf{}, post
 	if _, err := crashing.Append(b.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: encode(swarm.Ownership{Fence: fence})}}}); err != nil {
 		return flow.Result{}, err
 	}
@@ -75,13 +78,14 @@ func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
 }
 
 // A team that dies at any append goes on as if it had not: nothing that was sent is lost or sent twice, and each envelope is
-// consumed by one turn that committed.
+// consumed by one turn that committed; what each turn changed is told once, and whole.
 func teamCrashes(t *testing.T, run Engine) {
 	clean := newTeamBench(t, run)
 	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
 	want, _ := clean.story()
+	clean.holdDiffs(0)
 	if !slices.Contains(want, "reply_overdue") || !slices.Contains(want, "turn_ended lead lead/3/1") {
 		t.Fatalf("nobody was reminded:\n%s", strings.Join(want, "\n"))
 	}
@@ -104,6 +108,7 @@ func teamCrashes(t *testing.T, run Engine) {
 				t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 			b.holdMail(at)
+			b.holdDiffs(at)
 		}
 		if at < 20 {
 			t.Fatalf("only %d appends were crashed at", at-1)

@@ -1,0 +1,81 @@
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"swarm"
+	"swarm/internal/sqlite"
+	"swarm/internal/turn"
+)
+
+// A shelf tells what turns change in a folder of a few small files: what it has recorded of them is all that they hold.
+type shelf struct{}
+
+func (shelf) Record(_ context.Context, dir string, _ bool) (string, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	held := map[string]string{}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return "", err
+		}
+		held[f.Name()] = string(text)
+	}
+	b, err := json.Marshal(held)
+	return string(b), err
+}
+
+func (shelf) Compare(_ context.Context, dir, from, to string) (turn.Changes, error) {
+	before, after := map[string]string{}, map[string]string{}
+	if err := json.Unmarshal([]byte(from), &before); err != nil {
+		return turn.Changes{}, err
+	}
+	if err := json.Unmarshal([]byte(to), &after); err != nil {
+		return turn.Changes{}, err
+	}
+	c := turn.Changes{Top: dir}
+	for name, text := range after {
+		if before[name] != text {
+			c.Files = append(c.Files, name)
+			c.Text = append(c.Text, "+"+name+"\n"...)
+		}
+	}
+	return c, nil
+}
+
+// holdDiffs wants the files that a turn has written to stand in its own diff, and in no other.
+func (b *bench) holdDiffs(at int) {
+	b.t.Helper()
+	log, err := sqlite.OpenReadOnly(b.path)
+	b.check(err)
+	defer log.Close()
+	events, err := log.Read(0, 1<<20)
+	b.check(err)
+	diffs := map[string]string{}
+	for _, e := range events {
+		if e.Kind != swarm.ArtifactStored {
+			continue
+		}
+		var it swarm.Artifact
+		b.check(json.Unmarshal(e.Data, &it))
+		text, err := log.Body(it.Hash)
+		b.check(err)
+		_, diffs[e.Turn], _ = strings.Cut(string(text), "\n\n")
+	}
+	want := map[string]string{"a/1/1": "+half.txt\n", "a/1/2": "+whole.txt\n"}
+	for turn := range diffs {
+		if diffs[turn] != want[turn] {
+			b.t.Errorf("crash at append %d: the diff of %s is %q", at, turn, diffs[turn])
+		}
+	}
+	if len(diffs) != len(want) {
+		b.t.Errorf("crash at append %d: %d diffs", at, len(diffs))
+	}
+}

@@ -1,0 +1,342 @@
+package turn
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/allow"
+	"swarm/internal/gate"
+	"swarm/internal/office"
+)
+
+// Trees records what the files of folders are, and tells what became of them.
+type Trees interface {
+	// Record returns what the files are now, or "" when the folder is in no repository; alone, it is recorded all the same.
+	Record(ctx context.Context, dir string, alone bool) (tree string, err error)
+	Compare(ctx context.Context, dir, from, to string) (Changes, error)
+}
+
+// Changes are what became of a folder's files between two trees.
+type Changes struct {
+	Top   string   // the folder that Files and Text name them from
+	Files []string // that are new, gone or another
+	Text  []byte   // as git prints it; of a long one only the list of files
+	Long  bool
+}
+
+// comparing is how long it may take to find out what a turn changed: it is done even when the process is about to stop.
+const comparing = 2 * time.Minute
+
+// A scribe is whoever may change files in a turn, and who was there at the same time.
+type scribe struct {
+	turn, agent string
+	dirs        []string
+	watched     bool // what it changes is recorded
+	beside      []*scribe
+}
+
+// How far an agent changes files: not at all, only as everybody may at any time, or so that it is worth a record.
+type writing int
+
+const (
+	writesNothing writing = iota
+	writesUnseen
+	writesSeen
+)
+
+// writing says how far the turn's agent changes files: programs by themselves, the others by their tools. What thousands of quick tasks
+// do is not recorded one by one.
+func (w *work) writing() writing {
+	teams := writesUnseen
+	if w.plan.Team != nil {
+		teams = writesSeen
+	}
+	switch w.spec.Kind {
+	case "notify", "a2a":
+		return writesNothing
+	case "command":
+		return teams
+	case "script", "anthropic", "openai":
+		most := writesNothing
+		for _, rule := range w.rules() {
+			switch {
+			case rule.Tool == allow.FileWrite || rule.Tool == allow.Command:
+				return writesSeen
+			case rule.Server != "":
+				most = teams
+			}
+		}
+		return most
+	}
+	return writesSeen
+}
+
+// rules are what a model may use beside our own tools.
+func (w *work) rules() (rules []allow.Rule) {
+	var servers []string
+	for _, s := range w.plan.Servers {
+		servers = append(servers, s.Name)
+	}
+	for _, entry := range w.agent.Tools {
+		if rule, err := allow.Parse(entry, servers); err == nil {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// folder is the one that the agent's tools may touch.
+func (h *Hand) folder(w *work) string {
+	if w.agent.Root != "" {
+		return w.agent.Root
+	}
+	return h.workdir(w)
+}
+
+// folders are where the agent works, without one that lies in another.
+func (h *Hand) folders(w *work) []string {
+	dir, root := h.workdir(w), h.folder(w)
+	switch {
+	case within(dir, root):
+		return []string{dir}
+	case within(root, dir):
+		return []string{root}
+	}
+	return []string{dir, root}
+}
+
+func within(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// enter notes that somebody begins to change files, and who does so at the same time; leave ends that.
+func (h *Hand) enter(w *work) (leave func()) {
+	how := w.writing()
+	if h.Trees == nil || how == writesNothing {
+		return func() {}
+	}
+	s := &scribe{turn: w.c.ID, agent: w.c.Agent, dirs: h.folders(w), watched: how == writesSeen}
+	if s.watched {
+		w.scribe = s
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, other := range h.scribes[true] {
+		other.beside = append(other.beside, s)
+		s.beside = append(s.beside, other)
+	}
+	if s.watched {
+		s.beside = append(s.beside, h.scribes[false]...)
+	}
+	if h.scribes == nil {
+		h.scribes = map[bool][]*scribe{}
+	}
+	h.scribes[s.watched] = append(h.scribes[s.watched], s)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.scribes[s.watched] = slices.DeleteFunc(h.scribes[s.watched], func(o *scribe) bool { return o == s })
+	}
+}
+
+// record notes what the files are before the turn, unless an earlier start has.
+func (h *Hand) record(ctx context.Context, w *work) {
+	if docs := h.docs(w); docs != "" {
+		_ = os.MkdirAll(docs, 0o777) // if it cannot be made, whoever writes there is told why
+	}
+	if w.scribe == nil || w.start > 1 {
+		return
+	}
+	for _, dir := range w.scribe.dirs {
+		tree, err := h.Trees.Record(ctx, dir, w.plan.Team != nil)
+		if err != nil && ctx.Err() == nil {
+			h.cannotTell(w, err)
+		}
+		if tree != "" {
+			w.trees = append(w.trees, swarm.FolderTree{Dir: dir, Tree: tree})
+		}
+	}
+}
+
+// docs is the folder that the turn's agent may write to and no other, or "".
+func (h *Hand) docs(w *work) string {
+	if w.plan.Team == nil || w.plan.Team.Phase != swarm.PlanningPhase || h.Replay != nil {
+		return ""
+	}
+	return filepath.Join(h.folder(w), gate.Docs)
+}
+
+// cannotTell says, once, that nobody will know what turns change.
+func (h *Hand) cannotTell(w *work, err error) {
+	h.mu.Lock()
+	told := h.blind
+	h.blind = true
+	h.mu.Unlock()
+	if told {
+		return
+	}
+	reason := swarm.Reason{Reason: h.clean("what turns change in " + w.scribe.dirs[0] + " is not recorded: " + err.Error())}
+	var e *swarm.Error
+	if errors.As(err, &e) {
+		reason.Hint = e.Hint
+	}
+	if h.docs(w) != "" {
+		reason.Reason += "; what a program writes outside of docs/ is not noticed"
+	}
+	// What the log does not take now, it does not take at the turn's end either.
+	_, _ = h.Log.Append(context.Background(), swarm.Batch{Fence: h.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Data: encode(reason)}}})
+}
+
+// A diff is what a turn has changed.
+type diff struct {
+	record  swarm.Event // of the artifact
+	ref     string
+	text    []byte
+	outside []string // files that the phase does not let it write
+	others  string   // who may have done some of it
+}
+
+// compare finds out what the turn has changed; nil = nothing, or nobody knows.
+func (h *Hand) compare(ctx context.Context, w *work) *diff {
+	if w.scribe == nil || len(w.trees) == 0 {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), comparing)
+	defer stop()
+	var all []Changes
+	for _, before := range w.trees {
+		after, err := h.Trees.Record(ctx, before.Dir, true)
+		if err == nil && after == before.Tree {
+			continue
+		}
+		var c Changes
+		if err == nil {
+			c, err = h.Trees.Compare(ctx, before.Dir, before.Tree, after)
+		}
+		if err != nil {
+			h.cannotTell(w, err)
+			continue
+		}
+		if len(c.Files) > 0 && !slices.ContainsFunc(all, func(o Changes) bool { return o.Top == c.Top }) {
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	d := &diff{outside: h.outside(w, all), others: h.besides(w, all)}
+	d.text = h.redact(describe(w, all, d.others))
+	var it swarm.Artifact
+	d.record, it = office.Keep(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
+	d.ref = it.Ref
+	return d
+}
+
+// describe is a diff as it is stored. What stands in front of it says whose it is; `git apply` passes over it.
+func describe(w *work, all []Changes, others string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "Changes of the turn %s.\n", w.c.ID)
+	if others != "" {
+		fmt.Fprintf(&b, "At the same time worked here: %s. Some of it may be theirs.\n", others)
+	}
+	if w.start > 1 {
+		fmt.Fprintf(&b, "The turn was begun %d times. What others changed in between is in it too.\n", w.start)
+	}
+	for _, c := range all {
+		if len(all) > 1 {
+			fmt.Fprintf(&b, "\nIn %s:\n", c.Top)
+		}
+		if c.Long {
+			fmt.Fprintf(&b, "The changes are too long to be kept; these are the files.\n")
+		}
+		b.WriteByte('\n')
+		b.Write(c.Text)
+	}
+	return b.Bytes()
+}
+
+// besides are those who worked in the same folders at the same time.
+func (h *Hand) besides(w *work, all []Changes) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var names []string
+	for _, s := range w.scribe.beside {
+		here := slices.ContainsFunc(s.dirs, func(dir string) bool {
+			return slices.ContainsFunc(all, func(c Changes) bool { return within(c.Top, resolved(dir)) || within(resolved(dir), c.Top) })
+		})
+		if here && s.turn != w.c.ID {
+			names = append(names, "@"+s.agent+" ("+s.turn+")")
+		}
+	}
+	slices.Sort(names)
+	return shortly(slices.Compact(names))
+}
+
+// outside are the changed files that do not lie below docs/, as they are named from the folder of the run.
+func (h *Hand) outside(w *work, all []Changes) (files []string) {
+	docs := h.docs(w)
+	if docs == "" {
+		return nil
+	}
+	docs = filepath.Join(resolved(filepath.Dir(docs)), gate.Docs) // docs/ itself is no link that leads elsewhere
+	for _, c := range all {
+		for _, file := range c.Files {
+			path := filepath.Join(c.Top, file)
+			if within(docs, path) && path != docs {
+				continue
+			}
+			if rel, err := filepath.Rel(resolved(h.Dir), path); err == nil && filepath.IsLocal(rel) {
+				path = rel
+			}
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+// held fails a turn that has written what the phase forbids: a program is as free as its own sandbox, but what it did is seen.
+func (h *Hand) held(w *work, d *diff, err error) error {
+	if err != nil || d == nil || len(d.outside) == 0 || !w.writesByItself() {
+		return err
+	}
+	msg := fmt.Sprintf("the phase %s forbids to write outside of docs/, and the turn changed %s", swarm.PlanningPhase, shortly(d.outside))
+	if d.others != "" {
+		msg += "; or so did who worked here at the same time: " + d.others
+	}
+	return swarm.Errorf(swarm.Denied, "%s", msg).WithHint("look at it with `swarm artifact cat %s`, and undo it with `git apply -R`", d.ref)
+}
+
+// writesByItself says that the agent needs none of our tools to write: what those let through is no question any more.
+func (w *work) writesByItself() bool {
+	switch w.spec.Kind {
+	case "script", "anthropic", "openai":
+		return slices.ContainsFunc(w.rules(), func(r allow.Rule) bool { return r.Server != "" })
+	}
+	return true
+}
+
+// shortly is the beginning of a list.
+func shortly(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// resolved is a path without links, as far as that can be known.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
