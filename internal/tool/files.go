@@ -17,6 +17,7 @@ import (
 
 	"swarm"
 	"swarm/internal/allow"
+	"swarm/internal/gate"
 	"swarm/internal/provider"
 )
 
@@ -218,9 +219,12 @@ func shown(path string, piece []byte, from, size int64) (string, error) {
 }
 
 func (b *Box) writeSpec() provider.ToolSpec {
-	return provider.ToolSpec{Name: allow.FileWrite,
-		Description: "Writes a text file, in place of what it held before. Paths are relative to your folder; folders on the way are made.",
-		Schema:      object(`"path":{"type":"string"},"content":{"type":"string"}`, "path", "content")}
+	about := "Writes a text file, in place of what it held before. Paths are relative to your folder; folders on the way are made."
+	if b.o.Phase == swarm.PlanningPhase {
+		about += " The phase is PLANNING: only files below docs/ may be written."
+	}
+	return provider.ToolSpec{Name: allow.FileWrite, Description: about,
+		Schema: object(`"path":{"type":"string"},"content":{"type":"string"}`, "path", "content")}
 }
 
 func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
@@ -244,9 +248,10 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 	if local == "." || strings.HasSuffix(a.Path, "/") {
 		return "", notRegular(a.Path, fs.ModeDir)
 	}
-	root, err := os.OpenRoot(b.o.Root)
+	shownPath := local
+	root, local, err := b.writable(a.Path, local)
 	if err != nil {
-		return "", b.fileError(".", err)
+		return "", err
 	}
 	defer root.Close()
 	mode := fs.FileMode(0o644)
@@ -261,7 +266,32 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 	if err := replace(root, local, *a.Content, mode); err != nil {
 		return "", b.fileError(a.Path, err)
 	}
-	return fmt.Sprintf("wrote %d bytes to %s", len(*a.Content), local), nil
+	return fmt.Sprintf("wrote %d bytes to %s", len(*a.Content), shownPath), nil
+}
+
+// writable is the folder that files are written through, and a path as it is seen from there: in PLANNING it is docs/, so that no link in
+// it leads out of it.
+func (b *Box) writable(path, local string) (*os.Root, string, error) {
+	root, err := os.OpenRoot(b.o.Root)
+	if err != nil {
+		return nil, "", b.fileError(".", err)
+	}
+	if b.o.Phase != swarm.PlanningPhase {
+		return root, local, nil
+	}
+	defer root.Close()
+	if err := root.MkdirAll(gate.Docs, 0o755); err != nil {
+		return nil, "", b.fileError(gate.Docs, err)
+	}
+	if info, err := root.Lstat(gate.Docs); err != nil || !info.IsDir() {
+		return nil, "", swarm.Errorf(swarm.Denied, "%s is not a folder but leads elsewhere, and nothing else may be written in the phase %s", gate.Docs, b.o.Phase)
+	}
+	docs, err := root.OpenRoot(gate.Docs)
+	if err != nil {
+		return nil, "", b.fileError(path, err)
+	}
+	rel, err := filepath.Rel(gate.Docs, local)
+	return docs, rel, err
 }
 
 // replace puts a file in its place whole or not at all.

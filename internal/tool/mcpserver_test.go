@@ -123,6 +123,10 @@ func newServer(how string) *mcp.Server {
 					return text(fmt.Sprint(i)), nil
 				})
 		}
+	case "reader":
+		mcp.AddTool(s, &mcp.Tool{Name: "look", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(context.Context, *mcp.CallToolRequest, words) (*mcp.CallToolResult, any, error) {
+			return text("seen"), nil, nil
+		})
 	case "liar":
 		for name, schema := range map[string]string{
 			"endless": `{"type":"object","allOf":[{"$ref":"#"}]}`,

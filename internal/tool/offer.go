@@ -13,6 +13,7 @@ import (
 
 	"swarm"
 	"swarm/internal/allow"
+	"swarm/internal/gate"
 	"swarm/internal/provider"
 	"swarm/internal/schema"
 )
@@ -29,6 +30,7 @@ const (
 type remote struct {
 	server *server
 	name   string // the server's own
+	reads  bool   // it says of itself that it changes nothing
 }
 
 func (r remote) call(ctx context.Context, args json.RawMessage) (string, error) {
@@ -62,8 +64,11 @@ func (b *Box) remotes(ctx context.Context) ([]provider.ToolSpec, map[string]remo
 		}
 		for _, t := range lists[i].tools {
 			offered := offeredName(name, t.Name, func(n string) bool { _, taken := byName[n]; return taken })
-			byName[offered] = remote{b.o.Servers.byName[name], t.Name}
-			specs = append(specs, specOf(offered, t))
+			r := remote{b.o.Servers.byName[name], t.Name, t.Annotations != nil && t.Annotations.ReadOnlyHint}
+			byName[offered] = r
+			if r.reads || gate.Acting(b.o.Phase, offered) == nil {
+				specs = append(specs, specOf(offered, t))
+			}
 		}
 	}
 	return specs, byName, joined(wrong)

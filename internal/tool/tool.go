@@ -24,6 +24,7 @@ import (
 
 	"swarm"
 	"swarm/internal/allow"
+	"swarm/internal/gate"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 )
@@ -153,12 +154,12 @@ var builtins = map[string]builtin{
 	allow.WebFetch:  {(*Box).fetchSpec, (*Box).fetch},
 }
 
-// Specs are the tools that the agent is offered. It connects to the servers that the agent may use. An error beside them says
-// which servers could not be reached, or do not have what the agent was given; the tools of the others are there.
+// Specs are the tools that the agent is offered: those that it may use in this phase. It connects to the servers that the agent may use.
+// An error beside them says which servers could not be reached, or do not have what the agent was given; the tools of the others are there.
 func (b *Box) Specs(ctx context.Context) ([]provider.ToolSpec, error) {
 	var specs []provider.ToolSpec
 	for _, name := range allow.Tools {
-		if b.allows(name) {
+		if b.allows(name) && (name != allow.Command || gate.Acting(b.o.Phase, name) == nil) {
 			specs = append(specs, builtins[name].spec(b))
 		}
 	}
@@ -174,20 +175,51 @@ func (b *Box) Call(ctx context.Context, tool string, args json.RawMessage) (stri
 	if ctx.Err() != nil {
 		return "", provider.CutError(ctx)
 	}
-	if t, ours := builtins[tool]; ours && b.allows(tool) {
-		return t.call(b, ctx, args)
-	}
 	b.mu.Lock()
 	known, looked := b.remote, b.remote != nil
 	b.mu.Unlock()
-	if !looked && slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return r.Server != "" }) {
+	ours, isOurs := builtins[tool]
+	if !isOurs && !looked && slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return r.Server != "" }) {
 		var err error
 		if _, known, err = b.remotes(ctx); err != nil && len(known) == 0 {
 			return "", err
 		}
 	}
-	if r, ok := known[tool]; ok {
-		return r.call(ctx, args)
+	err := gate.Checks{
+		Phase:      func() error { return b.forbids(tool, args, known) },
+		Capability: func() error { return b.lacks(tool, known) },
+	}.Pass()
+	switch {
+	case err != nil:
+		return "", err
+	case isOurs:
+		return ours.call(b, ctx, args)
+	}
+	return known[tool].call(ctx, args)
+}
+
+// forbids says why nobody may do it in this phase.
+func (b *Box) forbids(tool string, args json.RawMessage, known map[string]remote) error {
+	switch r, isRemote := known[tool]; {
+	case tool == allow.Command, isRemote && !r.reads:
+		return gate.Acting(b.o.Phase, tool)
+	case tool == allow.FileWrite:
+		var a struct{ Path string }
+		_ = json.Unmarshal(args, &a) // what is wrong with them says whoever reads them next
+		if local, err := b.inside(a.Path); err == nil {
+			return gate.Writing(b.o.Phase, filepath.ToSlash(local))
+		}
+	}
+	return nil
+}
+
+// lacks says why this agent may not use a tool: it is none of its own.
+func (b *Box) lacks(tool string, known map[string]remote) error {
+	if _, isOurs := builtins[tool]; isOurs && b.allows(tool) {
+		return nil
+	}
+	if _, isRemote := known[tool]; isRemote {
+		return nil
 	}
 	var names []string
 	for _, name := range allow.Tools {
@@ -201,9 +233,9 @@ func (b *Box) Call(ctx context.Context, tool string, args json.RawMessage) (stri
 	slices.Sort(names)
 	err := swarm.Errorf(swarm.Denied, "%q may not use a tool %s", b.o.Agent, swarm.Quote(tool))
 	if len(names) == 0 {
-		return "", err.WithHint("it has no tools")
+		return err.WithHint("it has no tools")
 	}
-	return "", err.WithHint("%s", swarm.DidYouMean(tool, names))
+	return err.WithHint("%s", swarm.DidYouMean(tool, names))
 }
 
 // arguments reads what a tool was given into its own kind of arguments.

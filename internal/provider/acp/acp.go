@@ -76,6 +76,9 @@ func (h *host) Turn(ctx context.Context, r provider.Request, live func(provider.
 	if r.Dir == "" {
 		r.Dir, _ = os.Getwd()
 	}
+	if h.preset.edits && r.Docs() != "" {
+		r.Tools = append(slices.Clone(r.Tools), "edit")
+	}
 	t := newTurn(ctx, r, live)
 	defer t.close()
 	g, err := h.receive(r, t)
@@ -99,11 +102,11 @@ func (h *host) Turn(ctx context.Context, r provider.Request, live func(provider.
 }
 
 // arguments are what the program is started with.
-func (h *host) arguments(model string) []string {
+func (h *host) arguments(r provider.Request) []string {
 	if h.preset.args == nil {
 		return h.argv
 	}
-	return slices.Concat(h.argv, h.preset.args(model))
+	return slices.Concat(h.argv, h.preset.args(r.Model, r.Phase))
 }
 
 // receive finds the program that waits for the agent, or starts one.
@@ -134,7 +137,7 @@ func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
 	}
 	g = newGuest(h, key, like, env)
 	g.begin(t)
-	job := process.Job{Path: path, Argv: h.arguments(r.Model), Dir: r.Dir, Env: env, Talk: true, Grace: h.grace, Run: r.Run, Turn: r.Turn}
+	job := process.Job{Path: path, Argv: h.arguments(r), Dir: r.Dir, Env: env, Talk: true, Grace: h.grace, Run: r.Run, Turn: r.Turn}
 	if err := g.start(job); err != nil {
 		return nil, h.program().StartError(r.Dir, err)
 	}

@@ -191,6 +191,10 @@ func (s *stage) act(word, rest string) error {
 		kind, title, _ := strings.Cut(rest, " ")
 		s.tool = sdk.ToolCallId("call-" + strconv.Itoa(len(s.tool)))
 		s.tell(sdk.StartToolCall(s.tool, title, sdk.WithStartKind(sdk.ToolKind(kind)), sdk.WithStartStatus("pending"), sdk.WithStartRawInput(map[string]any{"a": title})))
+	case "tool-at": // of a kind, at a path
+		kind, path, _ := strings.Cut(rest, " ")
+		s.tool = sdk.ToolCallId("call-" + strconv.Itoa(len(s.tool)))
+		s.tell(sdk.StartToolCall(s.tool, "Change a file", sdk.WithStartKind(sdk.ToolKind(kind)), sdk.WithStartStatus("pending"), sdk.WithStartLocations([]sdk.ToolCallLocation{{Path: path}})))
 	case "done":
 		s.tell(sdk.UpdateToolCall(s.tool, sdk.WithUpdateStatus("completed"), sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(rest))})))
 	case "edited":

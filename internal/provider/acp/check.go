@@ -28,7 +28,7 @@ func (h *host) Check(ctx context.Context) provider.Health {
 	}
 	ctx, stop := context.WithTimeout(ctx, checkFor)
 	defer stop()
-	job := process.Job{Path: path, Argv: h.arguments(""), Dir: h.dir, Env: env, Grace: h.grace, Run: mark.Run, Turn: mark.Turn}
+	job := process.Job{Path: path, Argv: h.arguments(provider.Request{}), Dir: h.dir, Env: env, Grace: h.grace, Run: mark.Run, Turn: mark.Turn}
 	if h.preset.signed == nil {
 		err = h.meet(ctx, job, &health)
 	} else {

@@ -70,7 +70,7 @@ func (g *guest) gone(stderr []byte) *swarm.Error {
 		return e
 	}
 	return swarm.Errorf(swarm.NoResult, "it ended in the middle of its turn%s", last).
-		WithHint("see whether it speaks the Agent Client Protocol when it is started as %s", strings.Join(g.host.arguments(""), " "))
+		WithHint("see whether it speaks the Agent Client Protocol when it is started as %s", strings.Join(g.host.arguments(provider.Request{}), " "))
 }
 
 func exitCode(state *os.ProcessState) int {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"swarm/internal/gate"
 )
 
 // maxFile is how much of a file is passed on in one message.
@@ -71,6 +73,12 @@ func (t *turn) writeFile(params json.RawMessage) (any, *complaint) {
 	if err := json.Unmarshal(params, &p); err != nil {
 		return nil, &complaint{Code: codeBadParams, Message: err.Error()}
 	}
+	if name, err := inside(t.r.Folder(), p.Path); err == nil {
+		if shut := gate.Writing(t.r.Phase, filepath.ToSlash(name)); shut != nil {
+			t.refuse(refusal{p.Path, "edit", shut.Error(), shut})
+			return nil, &complaint{Code: codeFailed, Message: shut.Error()}
+		}
+	}
 	f, err := t.open(p.Path, os.O_WRONLY|os.O_CREATE)
 	if err != nil {
 		return nil, notThere(err)
@@ -88,11 +96,14 @@ func (t *turn) writeFile(params json.RawMessage) (any, *complaint) {
 	return nil, nil
 }
 
-// open opens a regular file below the agent's root, wherever links lead.
+// open opens a regular file below the agent's root, wherever links lead. To write one in PLANNING, docs/ is its root.
 func (t *turn) open(path string, flag int) (*os.File, error) {
-	folder := t.r.Root
-	if folder == "" {
-		folder = t.r.Dir
+	folder := t.r.Folder()
+	if docs := t.r.Docs(); docs != "" && flag&os.O_CREATE != 0 {
+		if info, err := os.Lstat(docs); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("%s is not a folder", docs)
+		}
+		folder = docs
 	}
 	name, err := inside(folder, path)
 	if err != nil {

@@ -45,7 +45,7 @@ type guest struct {
 // likeness is what a program was started with that cannot change while it runs.
 func (h *host) likeness(r provider.Request) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %q %q", h.arguments(r.Model), r.Dir, r.Root, r.Door)
+	fmt.Fprintf(&b, "%q %q %q %q", h.arguments(r), r.Dir, r.Root, r.Door)
 	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
 		fmt.Fprintf(&b, " %q=%q", name, r.Env[name])
 	}

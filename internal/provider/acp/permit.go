@@ -4,10 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"swarm"
+	"swarm/internal/gate"
 )
 
 // ourServer is what agents know our own MCP server by.
@@ -38,33 +41,72 @@ func (t *turn) permit(params json.RawMessage) (any, *complaint) {
 	t.mu.Lock()
 	known := t.find(p.Tool.ID)
 	known.learn(p.Tool)
-	if text, _ := p.Tool.made(); blank(known.input) && text != "" {
+	text, files := p.Tool.made()
+	if blank(known.input) && text != "" {
 		known.input, _ = json.Marshal(text)
 	}
+	known.files = append(known.files, files...)
 	asked := *known
+	asked.files = slices.Clone(known.files)
 	t.fresh = true
 	t.mu.Unlock()
 	allow, reject := p.option("allow_once"), p.option("reject_once")
-	ok, reason := t.may(asked), ""
-	switch {
-	case allow == "":
-		ok, reason = false, "it can only be allowed for good"
-	case !ok:
-		ok, reason = t.consult(asked)
-	}
+	shut := t.forbids(asked)
+	err := gate.Checks{
+		Phase: func() error { return shut },
+		Capability: func() error {
+			if allow == "" {
+				return errors.New("it can only be allowed for good")
+			}
+			return nil
+		},
+		Approval: func() error {
+			if t.may(asked) { // the file has allowed it
+				return nil
+			}
+			return t.consult(asked)
+		},
+	}.Pass()
 	if t.isCut() {
 		return outcome("cancelled", ""), nil
 	}
-	if ok {
+	if err == nil {
 		return outcome("selected", allow), nil
 	}
-	t.mu.Lock()
-	t.refusals = append(t.refusals, refusal{asked.name, asked.kind, reason})
-	t.mu.Unlock()
+	t.refuse(refusal{asked.name, asked.kind, err.Error(), shut})
 	if reject == "" {
 		return outcome("cancelled", ""), nil
 	}
 	return outcome("selected", reject), nil
+}
+
+func (t *turn) refuse(r refusal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refusals = append(t.refusals, r)
+}
+
+// harmless are the kinds of tools that change nothing.
+var harmless = []string{"read", "search", "fetch", "think"}
+
+// forbids says why the phase does not let the agent do it, whoever would allow it.
+func (t *turn) forbids(x tool) error {
+	if t.r.Phase != swarm.PlanningPhase || isOurs(x.name) && x.kind != "execute" || slices.Contains(harmless, x.kind) {
+		return nil
+	}
+	if x.kind != "edit" && x.kind != "delete" && x.kind != "move" || len(x.files) == 0 {
+		return gate.Acting(t.r.Phase, x.name)
+	}
+	for _, path := range x.files {
+		name, err := inside(t.r.Folder(), path)
+		if err != nil {
+			name = path
+		}
+		if err := gate.Writing(t.r.Phase, filepath.ToSlash(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isCut says that nobody waits for the turn any more.
@@ -96,19 +138,19 @@ func (t *turn) may(x tool) bool {
 	return isOurs(x.name) && x.kind != "execute"
 }
 
-// consult asks a person.
-func (t *turn) consult(x tool) (ok bool, reason string) {
+// consult asks a person, and says why not.
+func (t *turn) consult(x tool) error {
 	if t.r.Ask == nil {
-		return false, "nobody can be asked"
+		return errors.New("nobody can be asked")
 	}
 	t.mu.Lock()
 	input := t.shownInput(x.input)
 	t.mu.Unlock()
 	ok, reason, err := t.r.Ask(t.ctx, swarm.Approval{ID: t.r.Turn + "/" + x.fingerprint(), What: "use " + x.name, Tool: x.name, Input: input})
-	if err != nil {
-		return false, err.Error()
+	if err == nil && !ok {
+		err = errors.New(reason)
 	}
-	return ok, reason
+	return err
 }
 
 // passing are what Codex puts into a tool's input beside it: another attempt of the turn has others.
@@ -136,6 +178,10 @@ func (t *turn) denied() *swarm.Error {
 		return nil
 	}
 	first := t.refusals[0]
+	var shut *swarm.Error
+	if errors.As(first.shut, &shut) {
+		return swarm.Errorf(swarm.Denied, "%s", t.hide.String(shut.Msg)).WithHint("%s", shut.Hint)
+	}
 	name := first.name
 	if name == "" {
 		name = first.kind

@@ -14,7 +14,8 @@ type preset struct {
 	login   string // what to do to sign in
 	keys    []string
 	// args are the arguments after the user's own. Model is what the turn asks for, or "".
-	args  func(model string) []string
+	args  func(model string, phase swarm.Phase) []string
+	edits bool   // it changes files without asking; where it has to ask, nobody is bothered
 	quick string // a variable with which it says its version sooner
 	// signed says what its user is signed in with, or "".
 	signed func(env func(string) string) string
@@ -28,14 +29,19 @@ var presets = map[string]preset{
 		title: "Gemini CLI", program: "gemini", pack: "@google/gemini-cli",
 		login: "run `gemini` and sign in, or set GEMINI_API_KEY",
 		keys:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-		args: func(model string) []string {
+		args: func(model string, phase swarm.Phase) []string {
+			mode := "auto_edit"
+			if phase == swarm.PlanningPhase {
+				mode = "default" // it asks before each edit, and is answered by where it is
+			}
 			// In a folder that it does not trust it uses no tool server, and ours would be none.
-			args := []string{"--acp", "--skip-trust", "--approval-mode=auto_edit"}
+			args := []string{"--acp", "--skip-trust", "--approval-mode=" + mode}
 			if model != "" {
 				args = append(args, "--model="+model)
 			}
 			return args
 		},
+		edits:  true,
 		quick:  "GEMINI_CLI_NO_RELAUNCH=true", // else it starts itself a second time, for more memory
 		signed: signedInGemini,
 	},

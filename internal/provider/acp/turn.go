@@ -51,7 +51,10 @@ type tool struct {
 }
 
 // A refusal is what the agent was not allowed to do.
-type refusal struct{ name, kind, reason string }
+type refusal struct {
+	name, kind, reason string
+	shut               error // it is the phase that forbids it
+}
 
 func newTurn(ctx context.Context, r provider.Request, live func(provider.Delta)) *turn {
 	return &turn{ctx: ctx, r: r, live: live, streams: map[provider.DeltaKind]*secret.Stream{}, tools: map[string]*tool{}, files: map[string]bool{}}
