@@ -5,10 +5,11 @@ import (
 	"swarm/internal/mail"
 )
 
-// Keep is the record of an artifact for somebody else's batch, which has its bytes too: what a turn changed is stored with the turn's end.
+// Keep is the record of an artifact, for a batch that has its bytes too: what a turn changed is stored with the turn's end. A context pack
+// has another one.
 func Keep(by swarm.Event, kind, name string, content []byte) (swarm.Event, swarm.Artifact) {
 	hash := swarm.HashOf(content)
-	it := swarm.Artifact{Ref: refOf(kind, hash), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}
+	it := swarm.Artifact{Ref: "artifact://" + kind + "/" + string(hash[:16]), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}
 	by.Kind, by.Key, by.Data = swarm.ArtifactStored, artifactKey(it.Ref), mail.Encode(it)
 	return by, it
 }

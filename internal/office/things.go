@@ -169,10 +169,8 @@ func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, con
 	case len(content) > MaxArtifact:
 		return "", swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), MaxArtifact).WithHint("store it in parts, or leave it in a file")
 	}
-	hash := swarm.HashOf(content)
-	it := swarm.Artifact{Ref: "artifact://" + kind + "/" + string(hash[:16]), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}
-	by.Kind, by.Key, by.Data = swarm.ArtifactStored, artifactKey(it.Ref), mail.Encode(it)
-	b := swarm.Batch{Events: []swarm.Event{by}}
+	record, it := Keep(by, kind, name, content)
+	b := swarm.Batch{Events: []swarm.Event{record}}
 	if len(content) > 0 { // every log has the empty text
 		b.Bodies = [][]byte{content}
 	}
@@ -185,7 +183,7 @@ func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, con
 		if err := decode(*before, &first); err != nil {
 			return "", err
 		}
-		if first.Hash != hash {
+		if first.Hash != it.Hash {
 			return "", &swarm.Error{Kind: swarm.BadInput, Msg: "the ref " + it.Ref, Err: swarm.ErrConflict, Hint: "change the content a little"}
 		}
 	}
