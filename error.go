@@ -24,6 +24,7 @@ const (
 	TimedOut    ErrorKind = "timed_out"     // it took longer than its task allows
 	CutByCancel ErrorKind = "cancelled"     // somebody cancelled it
 	CutToSpeak  ErrorKind = "interrupted"   // somebody cut it to say something else
+	CutToReset  ErrorKind = "reset"         // somebody wants it begun anew
 	Unexpected  ErrorKind = "unexpected"    // what it made is not what `expect` asks for
 	BadPrompt   ErrorKind = "bad_prompt"    // its prompt could not be made: a selector that finds nothing, or too large
 	WaitFailed  ErrorKind = "wait_failed"   // what it waited for failed, or can never come

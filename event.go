@@ -63,6 +63,7 @@ const (
 	TurnStarted EventKind = "turn_started" // [TurnStart]
 	TurnTool    EventKind = "turn_tool"    // [ToolUse]: the agent used a tool
 	TurnFile    EventKind = "turn_file"    // [FileChange]: the agent changed a file
+	TurnSession EventKind = "turn_session" // [TurnInSession]: the agent's program has said which session the turn is in
 	TurnEnded   EventKind = "turn_ended"   // [CallEnd]
 	TurnKept    EventKind = "turn_kept"    // [CallEnd]: how the turn ended in the run that this one tries again
 	CallEnded   EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
@@ -75,7 +76,10 @@ const (
 	HandoffConsumed  EventKind = "handoff_consumed"  // [Consumption]: the turn took these envelopes out of its agent's inbox
 	HandoffReturned  EventKind = "handoff_returned"  // [Return]: nobody will ever read the envelope
 	ReplyOverdue     EventKind = "reply_overdue"     // [Overdue]: a required reply has not come; the receiver was reminded, or nobody waits any more
-	AgentEnded       EventKind = "agent_ended"       // [Reason]: it has no turn any more, and gets no mail
+	AgentEnded       EventKind = "agent_ended"       // [AgentEnd]: it has no turn any more, and gets no mail
+	AgentStarted     EventKind = "agent_started"     // one that had ended has turns again, and gets mail
+	AgentPaused      EventKind = "agent_paused"      // its turn finishes, and it has no other
+	AgentResumed     EventKind = "agent_resumed"     // it has turns again
 	WaitBegan        EventKind = "wait_began"        // [AgentWait]: in its turn, the agent waits for others
 	WaitEnded        EventKind = "wait_ended"        // [AgentWait]
 	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer
@@ -91,9 +95,9 @@ const (
 var EventKinds = []EventKind{
 	RunStarted, RunOwned, RunPausing, RunPaused, RunUnpaused, RunInterrupted, RunEnded,
 	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped, TaskCancelled, BudgetSpent,
-	TurnStarted, TurnTool, TurnFile, TurnEnded, TurnKept, CallEnded, LoopEnded, Tick,
+	TurnStarted, TurnTool, TurnFile, TurnSession, TurnEnded, TurnKept, CallEnded, LoopEnded, Tick,
 	Control,
-	HandoffStored, HandoffConsumed, HandoffReturned, ReplyOverdue, AgentEnded, WaitBegan, WaitEnded, ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
+	HandoffStored, HandoffConsumed, HandoffReturned, ReplyOverdue, AgentEnded, AgentStarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded, ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
 	TreeRecorded, Notice,
 }
 
@@ -129,8 +133,14 @@ func UsedKey(agent string, from int64) string {
 // ReturnedKey is the key of what says that nobody will ever read an envelope.
 func ReturnedKey(ref string) string { return "returned:" + ref }
 
-// AgentEndedKey is the key of what says that an agent has no turn any more: mail for it is refused by it.
-func AgentEndedKey(agent string) string { return "agent_ended:" + agent }
+// AgentEndedKey is the key of what says that an agent has no turn any more: mail for it is refused by it. One that was started
+// again can end again.
+func AgentEndedKey(agent string, starts int) string {
+	if starts == 0 {
+		return "agent_ended:" + agent
+	}
+	return "agent_ended:" + agent + ":" + strconv.Itoa(starts)
+}
 
 // AskedKey and AnsweredKey are the keys of an approval and of its answer.
 func AskedKey(id string) string    { return "asked:" + id }
@@ -254,6 +264,17 @@ type FileChange struct {
 	Path string `json:"path"`
 }
 
+// TurnInSession says which of its program's sessions a turn is in.
+type TurnInSession struct {
+	Session string `json:"session"`
+}
+
+// An AgentEnd is why an agent has no turn any more.
+type AgentEnd struct {
+	Kind   ErrorKind `json:"kind,omitempty"` // of its last failure; [CutByCancel] = a person wanted it
+	Reason string    `json:"reason"`
+}
+
 // An Approval is something that an agent may do only if a person says so.
 type Approval struct {
 	ID    string          `json:"id"`              // made from the turn and what is asked, so that an answer outlives a crash
@@ -363,9 +384,11 @@ type Word string
 const (
 	WordCancel    Word = "cancel"    // end it for good
 	WordInterrupt Word = "interrupt" // cut the agent's turn, to say something
-	WordPause     Word = "pause"
-	WordResume    Word = "resume"
-	WordRetry     Word = "retry" // try a task again that failed and waits for a person
+	WordPause     Word = "pause"     // start no turn of it; what runs finishes
+	WordResume    Word = "resume"    // start turns of it again
+	WordStart     Word = "start"     // let an agent that has ended have turns again
+	WordReset     Word = "reset"     // forget the agent's session, cut its turn and begin it anew
+	WordRetry     Word = "retry"     // try a task again that failed and waits for a person
 	WordApprove   Word = "approve"
 	WordDeny      Word = "deny"
 	WordClose     Word = "close" // nothing will be added any more

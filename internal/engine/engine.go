@@ -109,6 +109,10 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 		s.Kind = flow.SignalTick
 	case swarm.RunOwned:
 		s.Kind = flow.SignalOwned
+	case swarm.WaitBegan:
+		s.Kind, s.ID = flow.SignalWaits, e.Turn
+	case swarm.WaitEnded:
+		s.Kind, s.ID = flow.SignalGoes, e.Turn
 	case swarm.HandoffStored:
 		s.Kind = flow.SignalMail
 		s.Mail, err = mailOf(e)

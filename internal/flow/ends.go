@@ -21,8 +21,11 @@ func (p *pipeline) turnEnded(s Signal) error {
 		return p.end(i, swarm.Completed, "", "")
 	case r.Kind == swarm.CutByCancel || p.tasks[i].cancelled:
 		return p.end(i, swarm.Cancelled, swarm.CutByCancel, "it was cancelled")
-	case r.Kind == swarm.CutToSpeak && p.stop == "":
-		p.tasks[i].tries-- // a person had something to say: no attempt was lost
+	case (r.Kind == swarm.CutToSpeak || r.Kind == swarm.CutToReset) && p.stop == "":
+		p.tasks[i].tries-- // a person wanted it: no attempt was lost
+		if r.Kind == swarm.CutToReset {
+			p.tasks[i].tries = 0
+		}
 		p.sched.Hold(i, plan.Wait{For: plan.ForRetry})
 		p.sched.Again(i)
 		return nil

@@ -55,12 +55,14 @@ const (
 	SignalGrow  SignalKind = "grow"  // the plan has grown: Ref
 	SignalTick  SignalKind = "tick"  // time has passed
 	SignalOwned SignalKind = "owned" // a process drives the run from here on; before it, perhaps, nobody did
+	SignalWaits SignalKind = "waits" // in its turn, which ID names, an agent waits for others
+	SignalGoes  SignalKind = "goes"  // it does no longer
 )
 
 // A Signal is one record addressed to the loop.
 type Signal struct {
 	Kind   SignalKind
-	ID     string // the call that ended, or the control word's target
+	ID     string // the call that ended, the turn that waits, or the control word's target
 	Seq    int64
 	Ref    string
 	Result Result

@@ -17,9 +17,10 @@ type pipeline struct {
 	sched *plan.Schedule
 	tasks []progress // by the schedule's numbers
 
-	open    bool    // the plan may grow
-	retries []timer // tasks that are tried again at a time; in no order, for there are few
-	waits   []timer // tasks that fail if they still wait for others at a time
+	open    bool            // the plan may grow
+	held    map[string]bool // agents that are paused, and whether it was told that the run waits for one
+	retries []timer         // tasks that are tried again at a time; in no order, for there are few
+	waits   []timer         // tasks that fail if they still wait for others at a time
 }
 
 type progress struct {
@@ -114,6 +115,9 @@ func (p *pipeline) advance() error {
 				}
 				continue
 			}
+			if err := p.tellHeld(); err != nil {
+				return err
+			}
 			return p.settlePause(p.sched.Running())
 		case plan.StepFail:
 			err = p.tellEnd(step.Task, swarm.Failed, swarm.WaitFailed, step.Reason+because(p.tasks[step.Needed].why))
@@ -170,6 +174,9 @@ func (p *pipeline) take(s Signal) error {
 		return p.clock()
 	case SignalKind(swarm.WordPause), SignalKind(swarm.WordResume):
 		on := s.Kind == SignalKind(swarm.WordPause)
+		if s.ID != "" {
+			return p.hold(s.ID, on, s.Seq)
+		}
 		changed, by, err := p.pause(on, s.Seq)
 		if changed {
 			p.sched.Pause(on)
@@ -180,6 +187,8 @@ func (p *pipeline) take(s Signal) error {
 		return p.cancel(s.ID)
 	case SignalKind(swarm.WordRetry):
 		p.retryBlocked(s.ID)
+	case SignalKind(swarm.WordReset):
+		p.reset(s.ID)
 	case SignalKind(swarm.WordClose):
 		p.open = false
 	}
@@ -269,7 +278,7 @@ func (p *pipeline) whom(i int) (names string) {
 
 // failStuck fails a task that waits for an output which nobody is left to make: nothing runs, and nothing can be added.
 func (p *pipeline) failStuck() (bool, error) {
-	if p.open || !p.pausing.IsZero() || p.stop != "" || p.sched.Running() > 0 || p.sched.Done() || len(p.retries) > 0 {
+	if p.open || !p.pausing.IsZero() || p.stop != "" || p.sched.Running() > 0 || p.sched.Done() || p.sched.Held() > 0 || len(p.retries) > 0 {
 		return false, nil
 	}
 	for i := range p.tasks {

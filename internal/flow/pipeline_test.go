@@ -33,6 +33,7 @@ func (w *world) Go(c flow.Call) error {
 	switch how := w.ends[c.ID]; how {
 	case "", "ok":
 	case "never":
+		w.control(w.before[c.ID])
 		return nil
 	case "cut":
 		end.Status, end.Kind = swarm.CallCut, swarm.CutByCancel
@@ -47,7 +48,9 @@ func (w *world) Go(c flow.Call) error {
 
 func (w *world) control(words string) {
 	for _, line := range strings.Split(words, ",") {
-		if word, target, _ := strings.Cut(line, " "); word != "" {
+		if word, target, _ := strings.Cut(line, " "); word == "end" {
+			w.signal(flow.Signal{Kind: flow.SignalEnd, ID: target, Result: flow.Result{CallEnd: swarm.CallEnd{ID: target, Status: swarm.CallOK, Inputs: swarm.Inputs{Upto: w.seq}}}})
+		} else if word != "" {
 			w.signal(flow.Signal{Kind: flow.SignalKind(word), ID: target})
 		}
 	}
@@ -229,6 +232,36 @@ func TestPipeline(t *testing.T) {
 			go b/1/1
 			task_cancelled b: it was cancelled
 			run_ended cancelled 1`},
+		{"one agent is paused, which is told, and resumed", world{plan: tasks("a b", nil), before: map[string]string{"a/1/1": "pause b,pause b"}, after: map[string]string{"a/1/1": "resume b,resume b"}}, `
+			task_started a 1/1
+			go a/1/1
+			agent_paused
+			task_completed a
+			notice
+			agent_resumed
+			task_started b 1/1
+			go b/1/1
+			task_completed b
+			run_ended completed 0`},
+		{"an agent is reset: its attempts are counted anew", world{plan: tasks("a", retries(1)), ends: map[string]string{"a/1/1": "exited", "a/1/2": "reset", "a/1/3": "exited"}, before: map[string]string{"a/1/2": "reset a"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_retrying a after 1s
+			go a/1/2
+			go a/1/3
+			task_retrying a after 1s
+			go a/1/4
+			task_completed a
+			run_ended completed 0`},
+		{"one that waits for its next attempt is reset, and has it at once", world{plan: tasks("a", retries(1)), ends: map[string]string{"a/1/1": "exited", "a/1/2": "exited"}, after: map[string]string{"a/1/1": "reset a"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_retrying a after 1s
+			go a/1/2
+			task_retrying a after 1s
+			go a/1/3
+			task_completed a
+			run_ended completed 0`},
 		{"a pause lets running turns finish and starts none", world{plan: tasks("a b", nil), after: map[string]string{"a/1/1": "pause,resume"}}, `
 			task_started a 1/1
 			go a/1/1

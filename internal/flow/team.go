@@ -16,6 +16,7 @@ type team struct {
 	most    int         // turns at once; 0 = no limit
 	order   *plan.Order // of a replay; nil = they begin when they can
 	running int
+	waiting int // of those that run: who waits for others in its turn, and needs no slot
 	members []member
 	at      map[string]int
 	asks    []ask
@@ -34,10 +35,18 @@ type member struct {
 	attempt int       // of the last one
 	tries   int       // attempts of it that failed
 	busy    bool      //
+	turn    string    // the one that it has, or had last
+	waits   bool      // in its turn, for others
 	began   int64     // how far the loop had read when its turn began
 	due     time.Time // of the next attempt
 	outputs circle    // what it said last
+	held    time.Time // since when a person has it paused; zero = it is not
+	told    bool      // that the run waits for it
+	leaving bool      // it ends when its turn does
+	again   bool      // and is then started again
 	ended   bool      // it has no turn any more
+	gone    int64     // what came before this went back when it ended
+	starts  int       // how often it was started again
 	failed  bool      // because it could not do its work
 	why     swarm.TaskEnd
 }
@@ -116,7 +125,7 @@ func (t *team) advance() error {
 		var first *member // of those that others go before
 		for i := range t.members {
 			m := &t.members[i]
-			if !t.wants(m) || m.busy || t.stop != "" || t.done || !t.pausing.IsZero() || !m.due.IsZero() || t.most > 0 && t.running >= t.most {
+			if !t.wants(m) || m.busy || t.stop != "" || t.done || !t.pausing.IsZero() || !m.held.IsZero() || !m.due.IsZero() || t.most > 0 && t.running-t.waiting >= t.most {
 				continue
 			}
 			if !t.order.Lets(m.nextTurn()) {
@@ -130,14 +139,17 @@ func (t *team) advance() error {
 			}
 			began = t.order != nil
 		}
-		if first != nil && t.begun && t.running == 0 { // what was recorded before it does not come: the plan has changed
+		if first != nil && t.begun && t.running == t.waiting { // what was recorded before it does not come: the plan has changed
 			if err := t.give(first); err != nil {
 				return err
 			}
 			began = true
 		}
 	}
-	return t.settlePause(t.running)
+	if err := t.tellHeld(); err != nil {
+		return err
+	}
+	return t.settlePause(t.running - t.waiting)
 }
 
 // give gives somebody a turn.
@@ -148,7 +160,7 @@ func (t *team) give(m *member) error {
 		m.turns++
 	}
 	m.attempt++
-	m.busy, m.began = true, t.seen
+	m.busy, m.turn, m.began = true, turn, t.seen
 	t.running++
 	return t.fx.Go(Call{ID: turn, Kind: KindTurn, Task: m.name, Agent: m.name, Iteration: m.turns, Attempt: m.attempt, Ref: m.ref, Since: t.seen})
 }
@@ -205,6 +217,11 @@ func (t *team) take(s Signal) error {
 	switch s.Kind {
 	case SignalOwned:
 		t.begun = true
+		for i := range t.members { // who waited begins its turn again, and has not asked for anything yet
+			t.rest(&t.members[i], false)
+		}
+	case SignalWaits, SignalGoes:
+		return t.waits(s.ID, s.Kind == SignalWaits)
 	case SignalMail:
 		t.hear(s.Mail, s.Seq)
 		if err := t.passed(s.Mail); err != nil {
@@ -216,9 +233,17 @@ func (t *team) take(s Signal) error {
 		_, err := t.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
 		return err
 	case SignalKind(swarm.WordPause), SignalKind(swarm.WordResume):
-		_, by, err := t.pause(s.Kind == SignalKind(swarm.WordPause), s.Seq)
+		on := s.Kind == SignalKind(swarm.WordPause)
+		if s.ID != "" {
+			return t.hold(s.ID, on, s.Seq)
+		}
+		_, by, err := t.pause(on, s.Seq)
 		t.delayTimers(by)
 		return err
+	case SignalKind(swarm.WordStart):
+		return t.start(s.ID)
+	case SignalKind(swarm.WordReset):
+		t.reset(s.ID)
 	case SignalKind(swarm.WordCancel):
 		return t.cancel(s.ID)
 	case SignalKind(swarm.WordClose):
@@ -274,7 +299,7 @@ func (t *team) clock() error {
 	for i := len(t.asks) - 1; i >= 0; i-- {
 		a := &t.asks[i]
 		switch {
-		case t.rules.ReplyTimeout <= 0:
+		case t.rules.ReplyTimeout <= 0, t.holds(a.To):
 		case !now.Before(a.since.Add(t.rules.ReplyTimeout)):
 			if err := t.giveUp(i); err != nil {
 				return err
@@ -315,7 +340,7 @@ func (t *team) patience() time.Duration {
 	}
 	for _, a := range t.asks {
 		switch {
-		case t.rules.ReplyTimeout <= 0:
+		case t.rules.ReplyTimeout <= 0, t.holds(a.To):
 		case a.reminded:
 			due = earlier(due, a.since.Add(t.rules.ReplyTimeout))
 		default:
@@ -329,6 +354,9 @@ func (t *team) delayTimers(by time.Duration) {
 	for i := range t.members {
 		if m := &t.members[i]; !m.due.IsZero() {
 			m.due = m.due.Add(by)
+		}
+		if m := &t.members[i]; !m.held.IsZero() { // what is put off now is not put off once more when it is resumed
+			m.held = earlier(m.held.Add(by), t.fx.Now())
 		}
 	}
 	for i := range t.asks {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"strconv"
 	"time"
 
 	"swarm"
@@ -13,9 +14,18 @@ func (t *team) turnEnded(s Signal) error {
 		return nil
 	}
 	m, r := &t.members[i], s.Result
+	t.rest(m, false)
 	m.busy = false
 	t.running--
 	t.usage = t.usage.Plus(r.Usage)
+	if err := t.judge(m, r); err != nil || !m.leaving {
+		return err
+	}
+	return t.leave(m)
+}
+
+// judge decides what is to be made of a turn's answer.
+func (t *team) judge(m *member, r Result) error {
 	switch {
 	case r.Status == swarm.CallOK:
 		if m.read = max(m.read, r.Inputs.Upto); r.Inputs.Upto == 0 {
@@ -30,9 +40,10 @@ func (t *team) turnEnded(s Signal) error {
 		}
 		return t.clock()
 	case r.Kind == swarm.CutByCancel:
-		return t.endMember(m, "it was cancelled")
-	case r.Kind == swarm.CutToSpeak:
-		return t.clock() // a person had something to say: no attempt was lost
+		m.leaving = true
+		return nil
+	case r.Kind == swarm.CutToSpeak, r.Kind == swarm.CutToReset:
+		return t.clock() // a person wanted it: no attempt was lost
 	case r.Kind == swarm.OverBudget:
 		if t.stop == "" {
 			t.stop = swarm.OverBudget
@@ -54,21 +65,37 @@ func (t *team) turnEnded(s Signal) error {
 			Body: swarm.Retry{Iteration: m.turns, Attempt: m.attempt, Reason: r.Reason, After: after}})
 	}
 	m.failed, m.why = true, swarm.TaskEnd{Kind: r.Kind, Reason: r.Reason}
-	return t.endMember(m, "it failed: "+r.Reason)
+	return t.endMember(m, swarm.AgentEnd{Kind: r.Kind, Reason: "it failed: " + r.Reason})
+}
+
+// leave ends an agent that a person has cancelled.
+func (t *team) leave(m *member) error {
+	again := m.again
+	m.leaving, m.again = false, false
+	if err := t.endMember(m, swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}); err != nil || !again {
+		return err
+	}
+	return t.startAgain(m)
 }
 
 // endMember has an agent get no turn any more. Its mail goes back to where it came from; without its lead a team is lost.
-func (t *team) endMember(m *member, reason string) error {
+func (t *team) endMember(m *member, end swarm.AgentEnd) error {
 	if m.ended {
 		return nil
 	}
 	m.ended = true
-	if err := t.fx.Tell(Fact{Kind: swarm.AgentEnded, Key: "agent_ended:" + m.name, Agent: m.name, Body: swarm.Reason{Reason: reason}}); err != nil {
+	if err := t.fx.Tell(Fact{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey(m.name, m.starts), Agent: m.name, Task: m.name, Body: end}); err != nil {
 		return err
 	}
-	if _, err := t.fx.Do(Call{ID: "return/" + m.name, Kind: KindReturn, Agent: m.name, Ref: reason}); err != nil {
+	id := "return/" + m.name
+	if m.starts > 0 {
+		id += "/" + strconv.Itoa(m.starts)
+	}
+	r, err := t.fx.Do(Call{ID: id, Kind: KindReturn, Agent: m.name, Ref: end.Reason})
+	if err != nil {
 		return err
 	}
+	m.gone = r.Seq
 	kept := t.asks[:0]
 	for _, a := range t.asks {
 		if a.To != m.name {
@@ -94,10 +121,16 @@ func (t *team) cancel(target string) error {
 		t.pausing = time.Time{}
 		return nil
 	}
-	if i, ok := t.at[target]; ok && !t.members[i].busy {
-		return t.endMember(&t.members[i], "it was cancelled")
+	i, ok := t.at[target]
+	if !ok || t.members[i].ended {
+		return nil
 	}
-	return nil
+	m := &t.members[i]
+	m.leaving, m.again = true, false
+	if m.busy {
+		return nil
+	}
+	return t.leave(m)
 }
 
 // finish tells how the run ended.

@@ -16,13 +16,14 @@ type office struct {
 	sends map[string]string // by turn: "to text", several with commas; "to! text" wants a reply
 	done  map[string]bool   // turns that report that the work is done
 	says  string            // the output of every turn; "" = none
-	late  flow.Signal       // comes when there is nothing to wait for but the clock
+	late  flow.Signal       // comes when there is nothing to wait for but the clock,
+	by    time.Duration     // and so much later
 }
 
 func (o *office) Next(most time.Duration) (flow.Signal, error) {
 	if len(o.pending) == 0 && o.late.Kind != "" {
 		o.signal(o.late)
-		o.late = flow.Signal{}
+		o.late, o.jump = flow.Signal{}, o.by
 	}
 	return o.world.Next(most)
 }
@@ -34,6 +35,7 @@ func (o *office) Do(c flow.Call) (flow.Result, error) {
 		o.mail(swarm.Orchestrator, c.Agent+" answer")
 	case flow.KindReturn:
 		o.told = append(o.told, "return "+c.Agent+": "+c.Ref)
+		return flow.Result{Seq: o.seq}, nil
 	case flow.KindNote:
 		o.told = append(o.told, "note to "+c.Agent)
 	}
@@ -80,12 +82,12 @@ func TestTeam(t *testing.T) {
 			"go lead/1/1; go coder/1/1; go lead/2/1; run_ended completed 0"},
 		{"a turn that fails is tried again, and its agent given up", office{
 			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
-			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended; return coder: it failed: why; run_ended failed 1"},
+			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; run_ended failed 1"},
 		{"a turn that fails once is none", office{world: world{ends: map[string]string{"coder/1/1": "exited"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
 			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; run_ended completed 0"},
 		{"without its lead the team is lost", office{
 			world: world{ends: map[string]string{"lead/1/1": "exited", "lead/1/2": "exited", "lead/1/3": "exited"}}},
-			"go lead/1/1; task_retrying lead after 1s; go lead/1/2; task_retrying lead after 2s; go lead/1/3; agent_ended; return lead: it failed: why; run_ended failed 1"},
+			"go lead/1/1; task_retrying lead after 1s; go lead/1/2; task_retrying lead after 2s; go lead/1/3; agent_ended lead; return lead: it failed: why; run_ended failed 1"},
 		{"a reply that is wanted is asked for once", office{sends: map[string]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}},
 			"go lead/1/1; go coder/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; go lead/2/1; run_ended completed 0"},
 		{"and then not waited for", office{sends: map[string]string{"lead/1/1": "coder! do it"}},
@@ -96,13 +98,38 @@ func TestTeam(t *testing.T) {
 			"go lead/1/1; go coder/1/1; go tester/1/1; budget_spent; run_ended failed 3"},
 		{"a person interrupts", office{world: world{ends: map[string]string{"lead/1/1": "interrupted"}}}, "go lead/1/1; go lead/1/2; run_ended completed 0"},
 		{"the run is cancelled", office{world: world{ends: map[string]string{"lead/1/1": "cut"}, before: map[string]string{"lead/1/1": "cancel"}}},
-			"go lead/1/1; agent_ended; return lead: it was cancelled; run_ended cancelled 1"},
+			"go lead/1/1; agent_ended lead; return lead: it was cancelled; run_ended cancelled 1"},
 		{"one agent is cancelled", office{world: world{ends: map[string]string{"coder/1/1": "cut"}, before: map[string]string{"coder/1/1": "cancel coder"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
-			"go lead/1/1; go coder/1/1; agent_ended; return coder: it was cancelled; run_ended completed 0"},
+			"go lead/1/1; go coder/1/1; agent_ended coder; return coder: it was cancelled; run_ended completed 0"},
 		{"one that is idle is cancelled", office{world: world{before: map[string]string{"lead/1/1": "cancel tester"}}},
-			"go lead/1/1; agent_ended; return tester: it was cancelled; run_ended completed 0"},
+			"go lead/1/1; agent_ended tester; return tester: it was cancelled; run_ended completed 0"},
 		{"paused and resumed", office{world: world{before: map[string]string{"lead/1/1": "pause"}, after: map[string]string{"lead/1/1": "resume"}}},
 			"go lead/1/1; run_pausing; run_paused; run_unpaused; run_ended completed 0"},
+		{"one agent is paused and resumed", office{world: world{before: map[string]string{"lead/1/1": "pause coder,pause coder"}, after: map[string]string{"tester/1/1": "resume coder,resume coder"}},
+			sends: map[string]string{"lead/1/1": "tester look", "tester/1/1": "coder do it"}},
+			"go lead/1/1; go tester/1/1; agent_paused coder; notice; agent_resumed coder; go coder/1/1; run_ended completed 0"},
+		{"one that is paused finishes its turn", office{world: world{before: map[string]string{"coder/1/1": "pause coder"}, after: map[string]string{"tester/1/1": "resume coder"}},
+			sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "tester look", "tester/1/1": "coder fine"}},
+			"go lead/1/1; go coder/1/1; go tester/1/1; agent_paused coder; notice; agent_resumed coder; go coder/2/1; run_ended completed 0"},
+		{"one is cancelled and started again: its mail has gone back", office{world: world{after: map[string]string{"lead/1/1": "cancel coder,start coder", "tester/1/1": "start nosuch,start tester"}},
+			sends: map[string]string{"lead/1/1": "coder do it,tester look", "tester/1/1": "lead there", "lead/2/1": "coder do it again"}},
+			"go lead/1/1; go coder/1/1; go tester/1/1; agent_ended coder; return coder: it was cancelled; agent_started coder; go lead/2/1; go coder/2/1; run_ended completed 0"},
+		{"one is cancelled in its turn, which ends well, and is started before that", office{world: world{before: map[string]string{"coder/1/1": "cancel coder,start coder"}},
+			sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "lead half", "lead/2/1": "coder the rest"}},
+			"go lead/1/1; go coder/1/1; go lead/2/1; agent_ended coder; return coder: it was cancelled; agent_started coder; run_ended completed 0"},
+		{"one that failed is started again, and nothing has failed", office{
+			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited", "tester/1/1": "never"}, after: map[string]string{"coder/1/3": "start coder,end tester/1/1"}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
+			"go lead/1/1; go coder/1/1; go tester/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; agent_started coder; run_ended completed 0"},
+		{"one is reset: its attempts are counted anew", office{
+			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "reset", "coder/1/4": "exited", "coder/1/5": "exited"},
+				before: map[string]string{"coder/1/3": "reset coder"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; go coder/1/4; task_retrying coder after 1s; go coder/1/5; task_retrying coder after 2s; go coder/1/6; run_ended completed 0"},
+		{"who waits for others needs no slot", office{world: world{plan: swarm.Plan{MaxParallel: 1}, ends: map[string]string{"lead/1/1": "never"},
+			before: map[string]string{"lead/1/1": "waits lead/1/1"}, after: map[string]string{"coder/1/1": "goes lead/1/1,end lead/1/1"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			"go lead/1/1; go coder/1/1; run_ended completed 0"},
+		{"a run is paused though somebody waits for others", office{world: world{ends: map[string]string{"lead/1/1": "never"},
+			before: map[string]string{"lead/1/1": "waits lead/1/1,pause,resume"}, after: map[string]string{"coder/1/1": "pause,goes lead/1/1,end lead/1/1,resume"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			"go lead/1/1; go coder/1/1; run_pausing; run_unpaused; run_pausing; run_paused; run_pausing; run_paused; run_unpaused; run_ended completed 0"},
 		{"one turn at a time", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
 			"go lead/1/1; go coder/1/1; go tester/1/1; run_ended completed 0"},
 	} {
@@ -128,6 +155,36 @@ func TestTeam(t *testing.T) {
 				t.Errorf("told\n%s\nwant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// When another process takes the run over, who waited begins its turn again: its slot is not free.
+func TestSlotsOfATakenOverTeam(t *testing.T) {
+	o := &office{world: world{now: time.Unix(0, 0), ends: map[string]string{"lead/1/1": "never"}, before: map[string]string{"lead/1/1": "waits lead/1/1", "coder/1/1": "owned"}},
+		sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "tester look"}}
+	o.plan = swarm.Plan{MaxParallel: 1, Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}, {Name: "tester"}}}
+	o.mail(swarm.User, "lead the goal")
+	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != errStuck {
+		t.Fatal(err)
+	}
+	if story := strings.Join(o.told, "; "); story != "go lead/1/1; go coder/1/1" {
+		t.Error(story)
+	}
+}
+
+// Nobody is reminded of a reply while he is paused: his time begins again where it was.
+func TestRepliesOfAPausedAgent(t *testing.T) {
+	o := &office{world: world{now: time.Unix(0, 0), after: map[string]string{"coder/1/1": "pause coder"}}, by: time.Hour, sends: map[string]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}}
+	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
+	o.late = flow.Signal{Kind: flow.SignalKind(swarm.WordResume), ID: "coder"}
+	o.mail(swarm.User, "lead the goal")
+	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
+		t.Fatal(err)
+	}
+	if story, want := strings.Join(o.told, "; "), "go lead/1/1; go coder/1/1; reply_overdue; remind coder of lead>coder! do it; agent_paused coder; notice; agent_resumed coder; go coder/2/1; go lead/2/1; task_completed lead; task_completed coder; run_ended completed 0"; story != want {
+		t.Error(story)
 	}
 }
 

@@ -83,6 +83,9 @@ func (r *Rules) Hear(agent string) { r.heard[agent] = true }
 // End notes that an agent has no turn any more. From then on nobody writes to it.
 func (r *Rules) End(agent, reason string) { r.ended[agent] = reason }
 
+// Start notes that an agent which had ended has turns again.
+func (r *Rules) Start(agent string) { delete(r.ended, agent) }
+
 // Ended says whether an agent has no turn any more.
 func (r *Rules) Ended(agent string) bool {
 	_, ended := r.ended[agent]
@@ -192,7 +195,7 @@ func hasEnded(agent, why string) error {
 	if why != "" {
 		e.Msg += ": " + short(why)
 	}
-	return e.WithHint("it gets no mail any more; write to another agent")
+	return e.WithHint("it gets no mail any more; write to another agent. A person can start it again: swarm start @%s", agent)
 }
 
 func list(names []string) string {

@@ -17,6 +17,9 @@ type standing struct {
 	output  output           // of its last good turn
 	trouble string           // why its last turn failed, when it did
 	from    map[string]place // by sender: the newest envelope that gives it a turn
+	starts  int              // how often it was started again after it had ended
+	held    bool             // a person has paused it
+	asks    map[string]bool  // what it waits for a person to allow
 }
 
 // An output is what came of a turn.
@@ -35,7 +38,7 @@ type place struct {
 func (o *Office) agent(name string) *standing {
 	s := o.agents[name]
 	if s == nil {
-		s = &standing{from: map[string]place{}}
+		s = &standing{from: map[string]place{}, asks: map[string]bool{}}
 		o.agents[name] = s
 	}
 	return s
@@ -88,15 +91,49 @@ func (o *Office) take(e *swarm.Event) error {
 	case swarm.TurnEnded:
 		return o.takeEnd(e)
 	case swarm.AgentEnded:
-		var r swarm.Reason
-		if err := decode(*e, &r); err != nil {
+		var end swarm.AgentEnd
+		if err := decode(*e, &end); err != nil {
 			return err
 		}
-		o.rules.End(e.Agent, r.Reason)
+		o.rules.End(e.Agent, end.Reason)
 	case swarm.RunEnded:
 		o.over = true
 	}
+	return o.takeHold(e)
+}
+
+// takeHold folds what keeps agents from going on, or lets them.
+func (o *Office) takeHold(e *swarm.Event) error {
+	switch e.Kind {
+	case swarm.AgentStarted: // what came before has gone back
+		o.rules.Start(e.Agent)
+		a := o.agent(e.Agent)
+		a.starts, a.cursor, a.trouble = a.starts+1, max(a.cursor, e.Seq), ""
+	case swarm.AgentPaused, swarm.AgentResumed:
+		o.agent(e.Agent).held = e.Kind == swarm.AgentPaused
+	case swarm.RunPausing:
+		o.paused = true
+	case swarm.RunUnpaused:
+		o.paused = false
+	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
+		var a swarm.Approval
+		if err := decode(*e, &a); err != nil {
+			return err
+		}
+		if e.Kind == swarm.ApprovalAsked {
+			o.agent(e.Agent).asks[a.ID] = true
+		} else {
+			delete(o.agent(e.Agent).asks, a.ID)
+		}
+	}
 	return nil
+}
+
+// starts is how often an agent was started again.
+func (o *Office) starts(agent string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.agent(agent).starts
 }
 
 // How the bodies of envelopes begin.
@@ -140,6 +177,7 @@ func (o *Office) takeEnd(e *swarm.Event) error {
 	a := o.agent(e.Agent)
 	if a.turn == e.Turn {
 		a.turn = ""
+		clear(a.asks)
 	}
 	switch end.Status {
 	case swarm.CallOK:

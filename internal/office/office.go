@@ -26,6 +26,8 @@ type Office struct {
 	Log    swarm.Log
 	Redact func([]byte) []byte // takes secrets out of what is stored; nil = there are none
 	Now    func() time.Time    // nil = time.Now
+	Loop   string              // the loop that drives the run: it is told who waits in its turn; "" = none is
+	Fence  int64               // of the process that drives the run: what only that may tell is not taken from a late one; 0 = any
 
 	mu     sync.Mutex
 	read   int64                // up to which event the log is folded into what follows
@@ -33,6 +35,7 @@ type Office struct {
 	agents map[string]*standing // where each stands, a person too
 	team   swarm.Team           // how the agents work
 	over   bool                 // the run has ended
+	paused bool                 // its clocks stand
 	seats  map[string]*Seat     // by agent
 	waits  map[string][]string  // by agent: for whom it waits in its turn
 }

@@ -188,7 +188,7 @@ func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, before
 			return Sent{}, err
 		}
 	}
-	b := swarm.Batch{Absent: swarm.AgentEndedKey(e.ToNodeID), Events: append(before, event)}
+	b := swarm.Batch{Absent: swarm.AgentEndedKey(e.ToNodeID, o.starts(e.ToNodeID)), Events: append(before, event)}
 	seq, there, err := o.append(ctx, b)
 	if errors.Is(err, swarm.ErrStale) {
 		_, err = o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(e.FromNodeID, e) })

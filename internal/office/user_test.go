@@ -267,7 +267,7 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder"), Agent: "coder", Data: mail.Encode(swarm.Reason{Reason: "it failed: no luck"})})
+	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: mail.Encode(swarm.Reason{Reason: "it failed: no luck"})})
 	_, err = late.store(t.Context(), e, nil)
 	wrong(t, err, "agent coder has ended: it failed: no luck", "it gets no mail any more")
 

@@ -141,31 +141,56 @@ func (w *wait) watch(ctx context.Context, limit time.Duration) ([]output, error)
 	}
 	wake, off := o.Log.Watch()
 	defer off()
-	over := time.NewTimer(limit)
-	defer over.Stop()
+	over := newPatience(limit)
+	defer over.stop()
 	for {
-		outputs, pending, err := w.look()
+		outputs, pending, paused, err := w.look()
 		if err != nil || pending == "" {
 			return outputs, err
 		}
+		over.hold(paused)
 		select {
 		case <-wake:
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-over.C:
+		case <-over.timer.C:
 			return nil, swarm.Errorf(swarm.TimedOut, "waited %s for %s", limit, pending).
 				WithHint("wait again, wait only for the others, or go on without it")
 		}
 	}
 }
 
-// look says whose outputs are there, or who is not ready and why.
-func (w *wait) look() (outputs []output, pending string, err error) {
+// A patience is how long somebody still waits. It does not grow less while the run is paused.
+type patience struct {
+	timer *time.Timer
+	left  time.Duration
+	since time.Time // when the timer was set; zero = it stands
+}
+
+func newPatience(limit time.Duration) *patience {
+	return &patience{time.NewTimer(limit), limit, time.Now()}
+}
+
+func (p *patience) stop() { p.timer.Stop() }
+
+func (p *patience) hold(on bool) {
+	switch {
+	case on && !p.since.IsZero():
+		p.timer.Stop()
+		p.left, p.since = max(0, p.left-time.Since(p.since)), time.Time{}
+	case !on && p.since.IsZero():
+		p.timer.Reset(p.left)
+		p.since = time.Now()
+	}
+}
+
+// look says whose outputs are there, or who is not ready and why; and whether the run is paused.
+func (w *wait) look() (outputs []output, pending string, paused bool, err error) {
 	o := w.seat.office
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.follow(); err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
 	var late []string
 	for _, name := range w.names {
@@ -178,16 +203,32 @@ func (w *wait) look() (outputs []output, pending string, err error) {
 		case a.quiet() && a.cursor >= wanted && a.output.hash != "":
 			outputs = append(outputs, a.output)
 		case o.rules.Ended(name):
-			return nil, "", swarm.Errorf(swarm.WaitFailed, "%s has ended, and will not answer any more%s", name, because(a.trouble)).WithHint("go on without it")
-		case a.turn != "":
-			late = append(late, name+" (its turn "+a.turn+" runs)")
-		case !a.quiet():
-			late = append(late, name+" (it has mail to read"+because(a.trouble)+")")
+			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has ended, and will not answer any more%s", name, because(a.trouble)).WithHint("go on without it")
 		default:
-			late = append(late, name+" (it has no output yet; nobody has sent it work)")
+			late = append(late, name+" ("+o.busyWith(name)+")")
 		}
 	}
-	return outputs, strings.Join(late, ", "), nil
+	return outputs, strings.Join(late, ", "), o.paused, nil
+}
+
+// busyWith says why an agent is not through. The office is locked.
+func (o *Office) busyWith(name string) string {
+	a := o.agent(name)
+	held := ""
+	if a.held {
+		held = "it is paused, and "
+	}
+	switch {
+	case a.turn != "" && len(a.asks) > 0:
+		return "in its turn " + a.turn + " it waits for a person to allow something"
+	case a.turn != "" && len(o.waits[name]) > 0:
+		return "in its turn " + a.turn + " it waits for " + strings.Join(o.waits[name], ", ")
+	case a.turn != "":
+		return "its turn " + a.turn + " runs"
+	case !a.quiet():
+		return held + "it has mail to read" + because(a.trouble)
+	}
+	return held + "it has no output yet; nobody has sent it work"
 }
 
 func because(trouble string) string {
@@ -212,8 +253,12 @@ func (w *wait) end(ctx context.Context, err error) {
 
 func (w *wait) tell(ctx context.Context, kind swarm.EventKind, reason string) error {
 	s := w.seat
-	data := mail.Encode(swarm.AgentWait{For: w.names, Reason: string(s.office.redact([]byte(reason)))})
-	_, _, err := s.office.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: kind, Key: string(kind) + ":" + w.key, Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: data}}})
+	e := swarm.Event{Kind: kind, Key: string(kind) + ":" + w.key, Agent: s.Agent, Task: s.Task, Turn: s.Turn,
+		Data: mail.Encode(swarm.AgentWait{For: w.names, Reason: string(s.office.redact([]byte(reason)))})}
+	if s.office.Loop != "" {
+		e.To = swarm.ToLoop(s.office.Loop)
+	}
+	_, _, err := s.office.append(ctx, swarm.Batch{Fence: s.office.Fence, Events: []swarm.Event{e}})
 	return err
 }
 

@@ -127,7 +127,7 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 		t.Errorf("%v, %v", third.err, second.err)
 	}
 	// So does the end of the agent that is waited for, and time.
-	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("planner"), Agent: "planner", Data: mail.Encode(swarm.Reason{Reason: "it was cancelled"})})
+	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("planner", 0), Agent: "planner", Data: mail.Encode(swarm.Reason{Reason: "it was cancelled"})})
 	<-third.over
 	wrong(t, third.err, "planner has ended, and will not answer any more", "go on without it")
 	_, err = coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["tester"],"timeout":1}`))

@@ -23,6 +23,7 @@ type Schedule struct {
 	caps    map[string]*gate // by task without its copy's number
 	limit   int              // turns at once; 0 = no limit
 	order   *Order           // of a replay; nil = they begin when they can
+	held    int              // agents that are paused
 	running int
 	left    int // tasks that have not ended in their group's current iteration
 
@@ -71,7 +72,8 @@ type group struct {
 // A gate lets a number of turns through at once.
 type gate struct {
 	most, inside int
-	holder       int // the node that came in last
+	held         bool // nobody passes, though there be room
+	holder       int  // the node that came in last
 	queue        queue
 }
 

@@ -120,15 +120,52 @@ func TestWaits(t *testing.T) {
 			t.Errorf("%s waits for %s, want %s", s.Task(i).Name, got, want)
 		}
 	}
-	if path, _ := s.Why(1); path.String() != "b → a" {
-		t.Errorf("why b: %s", path)
-	}
 	s.Hold(0, plan.Wait{For: plan.ForPerson, Reason: "decide"})
 	if got := fmt.Sprint(s.Waits(0)); got != "[a person: decide]" {
 		t.Errorf("a held task waits for %s", got)
 	}
 	if step := s.Next(); step.Kind != plan.StepRun || s.Task(step.Task).Name != "c" {
 		t.Errorf("the agent of a held task is free: got %+v", step)
+	}
+}
+
+// The turns of one agent are kept back, and no others; what had its place in the queue keeps it.
+func TestPauseAgent(t *testing.T) {
+	p := sheet("a:\nb:\nc:\nd: a")
+	p.Tasks[1].Agent = "a"
+	s := plan.New()
+	if err := s.Add(p); err != nil {
+		t.Fatal(err)
+	}
+	next := func() string {
+		if step := s.Next(); step.Kind == plan.StepRun {
+			return s.Task(step.Task).Name
+		}
+		return "nothing"
+	}
+	if !s.PauseAgent("a", true) || s.PauseAgent("a", true) || s.PauseAgent("nosuch", true) || s.Held() != 1 {
+		t.Error("it was paused twice, or not at all, or somebody unknown was")
+	}
+	if one, two := next(), next(); one != "c" || two != "nothing" {
+		t.Errorf("a is paused, and %s and %s run", one, two)
+	}
+	if got := fmt.Sprint(s.Waits(0), s.Waits(1), s.Waits(3)); got != "[@a to be resumed] [@a to be resumed] [a]" {
+		t.Errorf("they wait for %s", got)
+	}
+	if !s.PauseAgent("a", false) || s.PauseAgent("a", false) || s.Held() != 0 {
+		t.Error("it was resumed twice, or not at all")
+	}
+	if one, two := next(), next(); one != "a" || two != "nothing" {
+		t.Errorf("resumed, %s and %s run", one, two)
+	}
+	s.PauseAgent("a", true) // its turn finishes
+	s.Ended(0, swarm.Completed)
+	if one, two := next(), next(); one != "d" || two != "nothing" {
+		t.Errorf("paused again, %s and %s run", one, two)
+	}
+	s.PauseAgent("a", false)
+	if one := next(); one != "b" {
+		t.Errorf("resumed again, %s runs", one)
 	}
 }
 

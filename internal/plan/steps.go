@@ -138,7 +138,7 @@ func (s *Schedule) nextCancel() Step {
 
 // closed is the gate at which the task would have to wait, or nil.
 func (n *node) closed() *gate {
-	if n.agent.inside >= n.agent.most {
+	if n.agent.held || n.agent.inside >= n.agent.most {
 		return n.agent
 	}
 	if n.cap != nil && n.cap.inside >= n.cap.most {
@@ -182,7 +182,7 @@ func (s *Schedule) leave(i int) {
 
 // wake gives the first task that waits at a gate another chance.
 func (s *Schedule) wake(g *gate) {
-	for !g.queue.empty() {
+	for !g.held && !g.queue.empty() {
 		if k := g.queue.pop(); s.nodes[k].allowed() {
 			s.freed.push(k)
 			return
@@ -313,6 +313,24 @@ func (s *Schedule) Iterate(group int) {
 
 // Pause keeps turns from starting, or lets them start again.
 func (s *Schedule) Pause(on bool) { s.paused = on }
+
+// PauseAgent keeps the turns of one agent from starting, or lets them start again. It says whether that is a change.
+func (s *Schedule) PauseAgent(agent string, on bool) bool {
+	g := s.agents[agent]
+	if g == nil || g.held == on {
+		return false
+	}
+	if g.held = on; on {
+		s.held++
+	} else {
+		s.held--
+		s.wake(g)
+	}
+	return true
+}
+
+// Held is how many agents are paused.
+func (s *Schedule) Held() int { return s.held }
 
 // Stop says that nothing starts any more, and why. Next then gives what has to be cancelled.
 func (s *Schedule) Stop(why string) {

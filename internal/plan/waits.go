@@ -14,6 +14,7 @@ type Wait struct {
 	For    WaitFor   // what kind of thing it waits for
 	Task   string    // the task it waits for, or the one that is in its way
 	Agent  string    // the agent it waits for
+	Since  time.Time // when it began, where that is known
 	Until  time.Time // when it ends by itself
 	Reason string    // more about it
 }
@@ -30,8 +31,10 @@ const (
 	ForSlot        WaitFor = "slot"        // as many turns run as may
 	ForRetry       WaitFor = "retry"       // its next attempt, at Until
 	ForPerson      WaitFor = "person"      // somebody to decide
-	ForPause       WaitFor = "pause"       // the run to go on
+	ForPause       WaitFor = "pause"       // the run to go on, or Agent, when that is paused
 	ForMail        WaitFor = "mail"        // somebody to write to it
+	ForAgents      WaitFor = "wait_for"    // in its turn: Agent to be through with what it was sent
+	ForReply       WaitFor = "reply"       // Agent to answer the message that Reason names
 )
 
 func (w Wait) String() string {
@@ -51,12 +54,25 @@ func (w Wait) String() string {
 	case ForPerson:
 		return "a person: " + w.Reason
 	case ForPause:
+		if w.Agent != "" {
+			return fmt.Sprintf("@%s to be resumed", w.Agent)
+		}
 		return "the run to be resumed"
+	case ForAgents:
+		return fmt.Sprintf("@%s (%s)", w.Agent, w.Reason)
+	case ForReply:
+		if w.Agent == swarm.User {
+			return "a person to answer " + w.Reason
+		}
+		return fmt.Sprintf("@%s to answer %s", w.Agent, w.Reason)
 	case ForMail:
 		return "mail"
 	}
 	return string(w.For)
 }
+
+// WaitsForPaused says of a run that nothing in it goes on because an agent is paused.
+func WaitsForPaused(agent string) string { return "the run waits for @" + agent + ", which is paused" }
 
 // A Path is names in order, shown with arrows.
 type Path []string
@@ -128,6 +144,8 @@ func (s *Schedule) Waits(i int) []Wait {
 	case waits != nil:
 	case s.paused:
 		waits = []Wait{{For: ForPause}}
+	case n.agent.held:
+		waits = []Wait{{For: ForPause, Agent: n.task.Agent}}
 	case n.agent.inside >= n.agent.most:
 		waits = []Wait{{For: ForAgent, Agent: n.task.Agent, Task: s.nodes[n.agent.holder].task.Name}}
 	case n.cap != nil && n.cap.inside >= n.cap.most:
@@ -136,22 +154,6 @@ func (s *Schedule) Waits(i int) []Wait {
 		waits = []Wait{{For: ForSlot}}
 	}
 	return waits
-}
-
-// Why is the chain of waits that begins with the i-th task: each waits for the one after it, and the last for what is said
-// with it. Of several it follows the first.
-func (s *Schedule) Why(i int) (Path, []Wait) {
-	var path Path
-	for seen := map[int]bool{}; !seen[i]; {
-		seen[i] = true
-		path = append(path, s.nodes[i].task.Name)
-		waits := s.Waits(i)
-		if len(waits) == 0 || waits[0].Task == "" || waits[0].For == ForConcurrency {
-			return path, waits
-		}
-		i = s.at[waits[0].Task]
-	}
-	return path, nil
 }
 
 // OfTurn is the task and the iteration of a turn's id.

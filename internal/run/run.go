@@ -258,7 +258,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	redactor := secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, redactor, d.options.Observer)
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Cut: redactor.Cut, Watch: d.streams,
-		Kept: d.start.From != "", Trace: d.trace, Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes}}
+		Kept: d.start.From != "", Trace: d.trace, Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes, Loop: root, Fence: d.fence}}
 	if d.options.Replay != nil {
 		d.hand.Replay = d.options.Replay
 	} else {

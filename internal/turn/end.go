@@ -90,7 +90,7 @@ func (h *Hand) endWith(ctx context.Context, loop string, c flow.Call, end swarm.
 // failure is how an error ends a turn.
 func failure(err error) swarm.CallEnd {
 	end := swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.KindOf(err), Reason: err.Error()}
-	if end.Kind == swarm.CutByCancel || end.Kind == swarm.CutToSpeak {
+	if end.Kind == swarm.CutByCancel || end.Kind == swarm.CutToSpeak || end.Kind == swarm.CutToReset {
 		end.Status = swarm.CallCut
 	}
 	var e *swarm.Error

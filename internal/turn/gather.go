@@ -248,6 +248,8 @@ type ledger struct {
 	sessions map[string]string            // by agent: what its last turn that had one can be continued with
 	begun    map[string][]string          // by agent: the context packs in the prompt of its last turn
 	given    map[string]map[string]string // by agent: the packs that its session has, and the turn that brought each
+	began    map[string]int64             // by agent: where its last turn begins
+	reset    map[string]int64             // by agent: where a person wanted its session forgotten
 	usage    swarm.Usage
 }
 
@@ -264,9 +266,12 @@ func (l *ledger) follow(log swarm.Log) error {
 			switch e.Kind {
 			case swarm.TurnStarted:
 				l.usage.Calls++
+				put(&l.began, e.Agent, e.Seq)
 				if err := l.begin(e); err != nil {
 					return err
 				}
+			case swarm.Control:
+				l.forget(e)
 			case swarm.TurnEnded:
 				if err := l.enter(e); err != nil {
 					return err
@@ -287,11 +292,8 @@ func (l *ledger) enter(e *swarm.Event) error {
 	switch {
 	case r.Forgotten:
 		delete(l.sessions, e.Agent)
-	case r.Session != "":
-		if l.sessions == nil {
-			l.sessions = map[string]string{}
-		}
-		l.sessions[e.Agent] = r.Session
+	case r.Session != "" && l.reset[e.Agent] <= l.began[e.Agent]: // else it began before a person wanted it forgotten
+		put(&l.sessions, e.Agent, r.Session)
 	}
 	if r.Output != "" {
 		if l.outputs == nil {
@@ -303,6 +305,22 @@ func (l *ledger) enter(e *swarm.Event) error {
 		}
 	}
 	return nil
+}
+
+// forget has an agent's next turn begin a session of its own, if that is what a person wants.
+func (l *ledger) forget(e *swarm.Event) {
+	var k swarm.ControlWord
+	if json.Unmarshal(e.Data, &k) == nil && k.Word == swarm.WordReset { // who obeys control complains about what cannot be read
+		delete(l.sessions, k.Target)
+		put(&l.reset, k.Target, e.Seq)
+	}
+}
+
+func put[V any](m *map[string]V, key string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = v
 }
 
 func goodKey(agent, task string) string { return agent + "/" + task }

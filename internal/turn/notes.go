@@ -20,6 +20,8 @@ type notes struct {
 	hand *Hand
 	work *work
 	open []toolCall // called, and not done yet
+
+	session string // the one that the log says it is in
 }
 
 // A toolCall is one that is not done yet.
@@ -35,6 +37,9 @@ func (n *notes) take(d provider.Delta) {
 		n.open = append(n.open, toolCall{*d.Tool, time.Now()})
 	case d.Kind == provider.DeltaToolDone && d.Tool != nil:
 		n.done(*d.Tool)
+	case d.Kind == provider.DeltaSession && d.Session != "" && d.Session != n.session:
+		n.session = d.Session
+		n.write(swarm.TurnSession, swarm.TurnInSession{Session: n.hand.clean(d.Session)})
 	case d.Kind == provider.DeltaFile && d.File != "":
 		n.write(swarm.TurnFile, swarm.FileChange{Path: n.hand.clean(d.File)})
 	}

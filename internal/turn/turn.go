@@ -196,7 +196,7 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 	if err != nil {
 		return provider.Reply{Free: true}, nil, err
 	}
-	notes := notes{hand: h, work: w}
+	notes := notes{hand: h, work: w, session: w.session}
 	reply, err := provider.Reply{Free: true}, h.reenact(ctx, w, r.Call)
 	if err == nil {
 		reply, err = p.Turn(ctx, r, notes.take)
@@ -282,6 +282,8 @@ func wantsCut(e swarm.Event, c flow.Call) swarm.ErrorKind {
 		return swarm.CutByCancel
 	case swarm.WordInterrupt:
 		return swarm.CutToSpeak
+	case swarm.WordReset:
+		return swarm.CutToReset
 	}
 	return ""
 }

@@ -32,6 +32,9 @@ type Engine func(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result
 func Run(t *testing.T, run Engine) {
 	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
 	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
+	t.Run("an agent that waits, and a crash at every append", func(t *testing.T) { waitCrashes(t, run) })
+	t.Run("a late owner's agents cannot wait", func(t *testing.T) { lateWait(t, run) })
+	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run) })
 	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
 	t.Run("cancel cuts a running turn", func(t *testing.T) { cancelCuts(t, run) })
 	t.Run("a cancel from before the crash is obeyed after it", func(t *testing.T) { cancelBeforeResume(t, run) })
@@ -161,7 +164,7 @@ func (b *bench) story() (story []string, ends map[string]int) {
 			}
 		case swarm.TurnEnded:
 			ends[e.Turn]++
-		case swarm.RunOwned, swarm.Tick, swarm.Control:
+		case swarm.RunOwned, swarm.Tick, swarm.Control, swarm.WaitBegan, swarm.WaitEnded:
 			continue
 		}
 		story = append(story, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Task, " ", e.Turn)))

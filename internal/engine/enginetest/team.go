@@ -52,8 +52,8 @@ func teamPlan() swarm.Plan {
 	return p
 }
 
-func newTeamBench(t *testing.T, run Engine) *bench {
-	b := newBench(t, run, teamPlan(), newTeam(passOn))
+func newTeamBench(t *testing.T, run Engine, p swarm.Plan) *bench {
+	b := newBench(t, run, p, newTeam(passOn))
 	goal := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: "lead", Payload: swarm.Payload{Message: "go round"}}
 	b.append(swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey("goal"), To: swarm.ToAgent("lead"), Data: encode(goal)}, nil)
 	return b
@@ -67,11 +67,15 @@ func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
 	defer log.Close()
 	fence, err := log.Own(b.t.Context(), flow.Version, leaseForTests)
 	b.check(err)
-	crashing := storetest.Crash(log, after, committed)
-	h := b.hands(crashing, fence)
-	post := &office.Office{Run: "run", Log: crashing}
+	return b.runTeam(storetest.Crash(log, after, committed), fence)
+}
+
+// runTeam runs the loop of a team that this process owns.
+func (b *bench) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
+	h := b.hands(log, fence)
+	post := &office.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
 	h.Turn.Office, h.Turn.Trees, h.Post = post, shelf{}, post
-	if _, err := crashing.Append(b.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: encode(swarm.Ownership{Fence: fence})}}}); err != nil {
+	if _, err := log.Append(b.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: encode(swarm.Ownership{Fence: fence})}}}); err != nil {
 		return flow.Result{}, err
 	}
 	return b.run(b.t.Context(), h, flow.Call{ID: "root", Kind: "team", Ref: planKey})
@@ -80,7 +84,7 @@ func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
 // A team that dies at any append goes on as if it had not: nothing that was sent is lost or sent twice, and each envelope is
 // consumed by one turn that committed; what each turn changed is told once, and whole.
 func teamCrashes(t *testing.T, run Engine) {
-	clean := newTeamBench(t, run)
+	clean := newTeamBench(t, run, teamPlan())
 	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
@@ -92,7 +96,7 @@ func teamCrashes(t *testing.T, run Engine) {
 	for _, committed := range []bool{false, true} {
 		at := 1
 		for ; ; at++ {
-			b := newTeamBench(t, run)
+			b := newTeamBench(t, run, teamPlan())
 			r, err := b.driveTeam(at, committed)
 			if err == nil {
 				break

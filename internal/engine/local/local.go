@@ -183,10 +183,11 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 			if !ok || s.Kind == flow.SignalEnd && e.Kind == swarm.CallEnded { // a short call was answered where it was asked
 				continue
 			}
-			if s.Kind == flow.SignalEnd && !x.asked[s.ID] {
+			if ended := s.Kind == flow.SignalEnd; ended && x.asked[s.ID] {
+				delete(x.asked, s.ID)
+			} else if ended {
 				return s, swarm.Errorf(swarm.Storage, "the log has the end of %s, for which the loop never asked: the run was made by another version of the program", s.ID)
 			}
-			delete(x.asked, s.ID)
 			x.now = e.Time
 			return s, nil
 		}

@@ -1,0 +1,147 @@
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/flow"
+	"swarm/internal/provider"
+	"swarm/internal/sqlite"
+	"swarm/internal/storetest"
+)
+
+// waitCrashes has the lead of a team, in which one turn runs at a time, wait for another agent: that can only end because who waits
+// needs no slot. Wherever the process dies, the run goes on as if it had not.
+func waitCrashes(t *testing.T, run Engine) {
+	everywhere(t, run, func(*bench) func(context.Context, provider.Request) (string, error) {
+		return func(ctx context.Context, r provider.Request) (string, error) {
+			var err error
+			if r.Turn == "lead/1/1" {
+				if _, err = r.Call(ctx, "send_handoff", json.RawMessage(`{"to":"a","message":"begin"}`)); err == nil {
+					_, err = r.Call(ctx, "wait_for", json.RawMessage(`{"agents":["a"]}`))
+				}
+			}
+			return "out of " + r.Turn, err
+		}
+	}, "turn_ended a a/1/1", "turn_ended lead lead/1/1")
+}
+
+// singleCrashes has a person pause, resume, cancel and start single agents while the team works. Each word is written once, as by
+// one who was told that it is on disk; the process may die at any append before and after.
+func singleCrashes(t *testing.T, run Engine) {
+	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
+		say := func(word swarm.Word, target string) {
+			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: encode(swarm.ControlWord{Word: word, Target: target})}, nil)
+		}
+		return func(ctx context.Context, r provider.Request) (string, error) {
+			send := func(args string) error {
+				_, err := r.Call(ctx, "send_handoff", json.RawMessage(args))
+				return err
+			}
+			var err error
+			switch r.Turn {
+			case "lead/1/1":
+				say(swarm.WordPause, "b")
+				err = send(`{"to":"a","message":"begin"}`)
+			case "a/1/1":
+				err = errors.Join(send(`{"to":"b","message":"wait for me"}`), send(`{"to":"lead","message":"half"}`))
+			case "lead/2/1":
+				say(swarm.WordResume, "b")
+			case "b/1/1":
+				say(swarm.WordCancel, "a")
+				say(swarm.WordStart, "a")
+				say(swarm.WordReset, "a")
+				err = send(`{"to":"lead","message":"a is new"}`)
+			case "lead/3/1":
+				err = send(`{"to":"a","message":"go on"}`)
+			}
+			return "out of " + r.Turn, err
+		}
+	}, "agent_paused b", "agent_resumed b", "agent_ended a", "agent_started a", "turn_ended a a/2/1", "turn_ended lead lead/3/1")
+}
+
+// everywhere runs a team once without a crash, sees that what is wanted has happened, and then with a crash at every append.
+func everywhere(t *testing.T, run Engine, work func(*bench) func(context.Context, provider.Request) (string, error), wanted ...string) {
+	begin := func() *bench {
+		p := teamPlan()
+		p.Edges = append(p.Edges, swarm.Edge{From: "b", To: "lead", Both: true})
+		b := newTeamBench(t, run, p)
+		b.team.answer = work(b)
+		return b
+	}
+	clean := begin()
+	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
+		t.Fatalf("without a crash: %+v, %v", r, err)
+	}
+	want, _ := clean.story()
+	for _, line := range wanted {
+		if !slices.Contains(want, line) {
+			t.Fatalf("%s is missing:\n%s", line, strings.Join(want, "\n"))
+		}
+	}
+	for _, committed := range []bool{false, true} {
+		at := 1
+		for ; ; at++ {
+			b := begin()
+			r, err := b.driveTeam(at, committed)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, storetest.ErrCrash) {
+				t.Fatalf("crash at append %d: %v", at, err)
+			}
+			if r, err = b.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
+				t.Fatalf("resumed after a crash at append %d: %+v, %v", at, r, err)
+			}
+			if got, _ := b.story(); !slices.Equal(got, want) {
+				t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			b.holdMail(at)
+		}
+		if at < 10 {
+			t.Fatalf("only %d appends were crashed at", at-1)
+		}
+		t.Logf("crashed at each of %d appends, committed: %v", at-1, committed)
+	}
+}
+
+// lateWait has a process that has lost its run write that an agent waits: the new owner's loop must not be told so.
+func lateWait(t *testing.T, run Engine) {
+	started, finish := make(chan string, 10), make(chan struct{})
+	refused := make(chan error, 1)
+	b := newTeamBench(t, run, teamPlan())
+	b.team.answer = func(ctx context.Context, r provider.Request) (string, error) {
+		started <- r.Turn
+		<-finish
+		_, err := r.Call(ctx, "wait_for", json.RawMessage(`{"agents":["a"],"timeout":1}`))
+		refused <- err
+		return "late", err
+	}
+	log, err := sqlite.Open(b.path)
+	b.check(err)
+	defer log.Close()
+	done := make(chan error, 1)
+	fence, err := log.Own(t.Context(), flow.Version, time.Nanosecond)
+	b.check(err)
+	go func() {
+		_, err := b.runTeam(log, fence)
+		done <- err
+	}()
+	<-started
+	other, err := sqlite.Open(b.path)
+	b.check(err)
+	defer other.Close()
+	_, err = other.Own(t.Context(), flow.Version, leaseForTests)
+	b.check(err)
+	close(finish)
+	if err := <-refused; !errors.Is(err, swarm.ErrFenced) {
+		t.Errorf("a late wait was answered with %v", err)
+	}
+	<-done
+}
