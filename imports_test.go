@@ -163,7 +163,7 @@ var house = map[string]room{
 
 	"swarm/internal/run": {5, map[string]string{
 		"swarm":                       nouns,
-		"swarm/internal/plan":         "what a run that is tried again keeps is a question of dependencies",
+		"swarm/internal/plan":         "what a run that is tried again keeps is a question of dependencies, and what can be done to an agent one of what it waits for",
 		"swarm/internal/view":         "the fold of the log that everybody looks at",
 		"swarm/internal/secret":       "values of keys are taken out before anything is stored",
 		"swarm/internal/flow":         "a run names the version of its loops",
@@ -189,10 +189,8 @@ var house = map[string]room{
 	}},
 	"swarm/internal/api": {5, map[string]string{
 		"swarm":                   nouns,
-		"swarm/internal/plan":     "what a task waits for",
 		"swarm/internal/mail":     "what a person says is an envelope",
 		"swarm/internal/view":     "it shows what the view says",
-		"swarm/internal/provider": "what running turns say",
 		"swarm/internal/home":     "which runs there are",
 		"swarm/internal/run":      "runs are looked at and spoken to as commands do",
 		"swarm/internal/httpd":    "errors look the same at every door",

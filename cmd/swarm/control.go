@@ -18,12 +18,19 @@ const runHelp = "RUN is an id, the beginning of one, or @last."
 
 func (a *app) cancelCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "cancel RUN [TASK | @AGENT]",
-		Short:   "End a run, or one of its tasks, for good",
-		Long:    "Cut what runs and start nothing more. A run that nobody drives is ended here.\n\n" + runHelp,
-		Example: "  swarm cancel @last\n  swarm cancel @last code",
-		Args:    cobra.RangeArgs(1, 2),
+		Use:   "cancel [RUN] [TASK | @AGENT]",
+		Short: "End a run, or one of its tasks or agents",
+		Long: `Cut what runs and start nothing more. A run that nobody drives is ended here. An agent of a team that is cancelled has no turn any more, and mail
+for it goes back; swarm start lets it have turns again.
+
+` + agentHelp,
+		Example:           "  swarm cancel @last\n  swarm cancel @last code\n  swarm cancel @coder",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if ref, agent, err := a.meant(args); err == nil && agent != "" {
+				return a.act(cmd, ref, agent, run.StopAgent)
+			}
 			h, id, err := a.live(args[0])
 			if err != nil {
 				return err
@@ -53,13 +60,24 @@ func (a *app) cancelCommand() *cobra.Command {
 
 func (a *app) pauseCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "pause RUN",
-		Short:   "Let running turns finish and start no other",
-		Long:    "Let running turns finish and start no other, until `swarm resume`. The run's clocks stop.\n\n" + runHelp,
-		Example: "  swarm pause @last\n  swarm resume @last",
-		Args:    cobra.ExactArgs(1),
+		Use:   "pause [RUN] [@AGENT]",
+		Short: "Let running turns finish and start no other",
+		Long: `Let running turns finish and start no other, until ` + "`swarm resume`" + `: of the whole run, whose clocks stop, or of one agent. A run in which
+nothing but an agent that is paused has something to do stays open, and says so.
+
+` + agentHelp,
+		Example:           "  swarm pause @last\n  swarm resume @last\n  swarm pause @coder\n  swarm resume @coder",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, id, err := a.live(args[0])
+			ref, agent, err := a.meant(args)
+			if err != nil {
+				return err
+			}
+			if agent != "" {
+				return a.act(cmd, ref, agent, run.PauseAgent)
+			}
+			h, id, err := a.live(ref)
 			if err != nil {
 				return err
 			}
@@ -74,16 +92,26 @@ func (a *app) pauseCommand() *cobra.Command {
 func (a *app) resumeCommand() *cobra.Command {
 	var replay string
 	cmd := &cobra.Command{
-		Use:   "resume RUN",
-		Short: "Go on with a run that was paused, interrupted or killed",
-		Long: `Go on with a run. One that is paused and driven by a living process goes on there; one that nobody drives is driven by this
+		Use:   "resume [RUN] [@AGENT]",
+		Short: "Go on with a run that was paused, interrupted or killed, or with an agent that was paused",
+		Long: `Go on with a run, or with one agent of it that was paused. A run that is paused and driven by a living process goes on there; one that nobody drives is driven by this
 process: finished turns are not run again, the one that was cut is, under the same id.
 
-` + runHelp,
-		Example: "  swarm resume @last",
-		Args:    cobra.ExactArgs(1),
+` + agentHelp,
+		Example:           "  swarm resume @last\n  swarm resume @coder",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, id, err := a.live(args[0])
+			ref, agent, err := a.meant(args)
+			switch {
+			case err != nil:
+				return err
+			case agent != "" && replay != "":
+				return swarm.Errorf(swarm.BadInput, "an agent alone cannot be replayed").WithHint("leave out @%s, or --replay", agent)
+			case agent != "":
+				return a.act(cmd, ref, agent, run.ResumeAgent)
+			}
+			h, id, err := a.live(ref)
 			if err != nil {
 				return err
 			}
@@ -261,6 +289,13 @@ func (a *app) said(id, word, target string) error {
 	if target != "" {
 		target = " " + target
 	}
-	_, err := fmt.Fprintf(a.stdout, "run %s: %s%s, noted\n", id, word, target)
-	return err
+	fmt.Fprintf(a.stdout, "run %s: %s%s, noted\n", id, word, target)
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	if _, driven, err := driver(h, id); err == nil && !driven && !h.Summary(id).Status.Ended() {
+		fmt.Fprintf(a.stdout, "nobody drives it now: swarm resume %s\n", id)
+	}
+	return nil
 }

@@ -269,13 +269,15 @@ func inFile(err error, path string) error {
 
 // completeAgent offers the agents of the run that is meant for a command's first argument.
 func (a *app) completeAgent(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return a.offer(cmd, args, begun, func(l *run.Look) (offers []string, err error) {
-		p, err := l.Picture()
-		for _, agent := range p.Agents {
-			offers = append(offers, "@"+agent.Name+"\t"+string(agent.Status))
-		}
-		return offers, err
-	})
+	return a.offer(cmd, args, begun, offerAgents)
+}
+
+func offerAgents(l *run.Look) (offers []string, err error) {
+	p, err := l.Picture()
+	for _, agent := range p.Agents {
+		offers = append(offers, "@"+agent.Name+"\t"+string(agent.Status))
+	}
+	return offers, err
 }
 
 // offer offers what the run that is meant has, for a command's first argument.
@@ -284,6 +286,11 @@ func (a *app) offer(cmd *cobra.Command, args []string, begun string, all func(*r
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	ref, _ := cmd.Flags().GetString("run")
+	return a.offerOf(ref, begun, all)
+}
+
+// offerOf offers what a run has; "" is the one that is meant without a name.
+func (a *app) offerOf(ref, begun string, all func(*run.Look) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	_, l, err := a.lookAt(ref)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

@@ -58,7 +58,7 @@ With --turn it is that turn alone, with both.
 }
 
 func (a *app) show(l *run.Look, o showOptions) error {
-	p, err := l.Picture()
+	p, err := l.Living()
 	if err != nil {
 		return err
 	}

@@ -15,12 +15,14 @@ func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "why [RUN] TASK | @AGENT",
 		Short: "Say why a task or an agent does not run",
-		Long: `Print the path of waits that begins with a task or an agent, and what is at its end; or why the task ended as it did.
+		Long: `Print the path of waits that begins with a task or an agent, and what is at its end; or why the task ended as it did. It goes over all kinds of
+waits: dependencies, busy agents, limits, pauses, the next attempt, people, required replies, and agents that wait for others in their turn.
+Those that wait for each other in a circle are named.
 
 Without RUN it is the newest run of this folder that still goes on, else the newest. ` + runHelp,
 		Example:           "  swarm why test\n  swarm why @coder\n  swarm why @last test",
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.completeRun,
+		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				newest, err := a.newest()
@@ -43,7 +45,8 @@ Without RUN it is the newest run of this folder that still goes on, else the new
 					Run    string       `json:"run"`
 					Status swarm.Status `json:"status"`
 					Path   view.Chain   `json:"path"`
-				}{p.ID, p.Status, chain})
+					Circle []string     `json:"circle,omitempty"` // the part of it that goes round
+				}{p.ID, p.Status, chain, chain.Circle()})
 			}
 			return a.printWhy(chain, p)
 		},
@@ -59,11 +62,18 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "%s: %s\n", chain.Path(), term.Escape(standing(last, time.Now())))
+	now, circle := time.Now(), chain.Circle()
+	ends := standing(last, now)
+	if circle != nil {
+		ends = "they wait for each other in a circle"
+	}
+	fmt.Fprintf(a.stdout, "%s: %s\n", chain.Path(), term.Escape(ends))
 	for _, link := range chain[:len(chain)-1] {
-		fmt.Fprintf(a.stdout, "  %s waits for %s\n", link.Task, term.Escape(view.Waiting(link.Waits)))
+		fmt.Fprintf(a.stdout, "  %s waits for %s\n", link.Task, term.Escape(waiting(link.Waits, now)))
 	}
 	switch {
+	case circle != nil:
+		fmt.Fprintf(a.stdout, "say something to one of them: swarm send @%s\n", circle[0])
 	case p.Status == swarm.Interrupted:
 		fmt.Fprintf(a.stdout, "nobody drives run %s: swarm resume %s\n", p.ID, p.ID)
 	case p.Status == swarm.Paused || p.Status == swarm.Pausing:
@@ -74,11 +84,20 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	return nil
 }
 
+// waiting names what is waited for, and for how long already where that is known.
+func waiting(waits []view.Wait, now time.Time) string {
+	text := view.Waiting(waits)
+	if since := waits[0].Since; !since.IsZero() {
+		text += ", for " + term.Duration(max(0, now.Sub(since)).Truncate(time.Second))
+	}
+	return text
+}
+
 // standing says where a task stands, and why.
 func standing(t view.Task, now time.Time) string {
 	switch {
 	case len(t.Waits) > 0:
-		return "waits for " + view.Waiting(t.Waits)
+		return "waits for " + waiting(t.Waits, now)
 	case t.Status == swarm.Running && t.Attempt == 0:
 		return "about to start" // its turn is not in the log yet
 	case t.Status == swarm.Running:

@@ -14,6 +14,7 @@ import (
 
 	"swarm"
 	"swarm/internal/httpd"
+	"swarm/internal/view"
 )
 
 // node finds an agent of a run.
@@ -38,16 +39,16 @@ func TestAnAgentIsSeenAsItLives(t *testing.T) {
 	id := h.start()
 	l := h.listen("workflow_id="+id, "")
 	readLine(t, h.dir+"/out")
-	if n := h.node(id, "a"); n.Status != swarm.Running || n.Connection != connected || n.Stream != reading || n.Turn != "a/1/1" || n.Activity.IsZero() {
+	if n := h.node(id, "a"); n.Status != swarm.Running || n.Connection != view.Connected || n.Stream != view.Reading || n.Turn != "a/1/1" || n.Active.IsZero() {
 		t.Errorf("it has its prompt: %+v", n)
 	}
-	if n := h.node(id, "b"); n.Status != swarm.Waiting || n.Connection != idle || n.Stream != "" || n.Turn != "" || len(n.Waits) != 1 || n.Waits[0].Task != "a" {
+	if n := h.node(id, "b"); n.Status != swarm.Waiting || n.Connection != view.IdleAgent || n.Stream != "" || n.Turn != "" || len(n.Waits) != 1 || n.Waits[0].Task != "a" {
 		t.Errorf("it waits for a: %+v", n)
 	}
-	began := h.node(id, "a").Activity
+	began := h.node(id, "a").Active
 	h.write("go", "go\n")
 	l.until(delta)
-	if n := h.node(id, "a"); n.Status != swarm.Streaming || n.Connection != connected || n.Stream != writing || !n.Activity.After(began) {
+	if n := h.node(id, "a"); n.Status != swarm.Streaming || n.Connection != view.Connected || n.Stream != view.Writing || !n.Active.After(began) {
 		t.Errorf("it speaks: %+v", n)
 	}
 	if turn := get[toldTurn](h, "/api/v1/runs/"+id+"/turns/a/1/1"); len(turn.Said) != 1 || turn.Said[0].Text != "word\n" || !strings.HasSuffix(turn.PromptText, "\n\nx\n") || turn.OutputText != "" {
@@ -56,7 +57,7 @@ func TestAnAgentIsSeenAsItLives(t *testing.T) {
 	h.post("/api/v1/runs/"+id+"/cancel", "", http.StatusAccepted)
 	l.until(string(swarm.RunEnded))
 	h.settle(id)
-	if n := h.node(id, "a"); n.Status != swarm.Idle || n.Connection != disconnected || n.Stream != "" || n.Turn != "" {
+	if n := h.node(id, "a"); n.Status != swarm.Idle || n.Connection != view.Disconnected || n.Stream != "" || n.Turn != "" {
 		t.Errorf("its run has ended: %+v", n)
 	}
 }
@@ -83,7 +84,8 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 	readLine(t, h.dir+"/out")
 
 	// A turn is cut and begun again.
-	h.post(run+"/nodes/b/pause", "", http.StatusConflict)
+	h.post(run+"/nodes/b/resume", "", http.StatusConflict)
+	h.post(run+"/nodes/a/pause", "", http.StatusConflict)
 	h.post(run+"/nodes/a/reset", "", http.StatusConflict)
 	h.post(run+"/nodes/b/start", "", http.StatusConflict)
 	h.post(run+"/nodes/b/reset", "", http.StatusAccepted)
@@ -110,7 +112,7 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 	if got := get[runList](h, "/api/v1/runs?status=interrupted").Runs; len(got) != 1 {
 		t.Errorf("interrupted are %+v", got)
 	}
-	if n := h.node(id, "b"); n.Connection != disconnected {
+	if n := h.node(id, "b"); n.Connection != view.Disconnected {
 		t.Errorf("nobody drives it, and b is %s", n.Connection)
 	}
 	h.driver.ctx, h.driver.stop = newContext()

@@ -100,7 +100,7 @@ func (a *API) showRun(r *http.Request, l *run.Look) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
 	}
-	p, err := l.Picture()
+	p, err := l.Living()
 	if err != nil {
 		return reply{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 
 	"swarm"
@@ -21,21 +22,27 @@ func Control(ctx context.Context, h *home.Home, id string, word swarm.Word, targ
 	return errors.Join(say(ctx, log, word, target), log.Close())
 }
 
-// PauseWanted says whether the last that was said about pausing is to pause, whether somebody has obeyed or not.
+// PauseWanted says whether the last that was said about pausing the run is to pause, whether somebody has obeyed or not.
 func PauseWanted(h *home.Home, id string) (wanted bool, err error) {
+	last, err := lastWord(h, id, "", swarm.WordPause, swarm.WordResume)
+	return last == swarm.WordPause, err
+}
+
+// lastWord is which of some words was said last of a target, whether somebody has obeyed or not; "" = none was.
+func lastWord(h *home.Home, id, target string, words ...swarm.Word) (last swarm.Word, err error) {
 	log, err := sqlite.OpenReadOnly(h.RunPath(id))
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	defer log.Close()
 	err = log.Scan(0, func(e *swarm.Event) error {
 		var c swarm.ControlWord
-		if e.Kind == swarm.Control && json.Unmarshal(e.Data, &c) == nil && (c.Word == swarm.WordPause || c.Word == swarm.WordResume) {
-			wanted = c.Word == swarm.WordPause
+		if e.Kind == swarm.Control && json.Unmarshal(e.Data, &c) == nil && c.Target == target && slices.Contains(words, c.Word) {
+			last = c.Word
 		}
 		return nil
 	})
-	return wanted, err
+	return last, err
 }
 
 func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) error {

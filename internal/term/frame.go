@@ -56,6 +56,8 @@ func (f Frame) Draw() string {
 		switch {
 		case asks:
 			t.Status = swarm.Blocked
+		case t.Status != swarm.Waiting && len(t.Waits) > 0 && t.Waits[0].For == plan.ForAgents:
+			t.Status = swarm.Waiting
 		case t.Status == swarm.Waiting && t.Waits[0].For == plan.ForMail:
 			t.Status = swarm.Idle
 		}
@@ -157,7 +159,7 @@ func (f Frame) note() string {
 		text = f.Trouble
 	case f.Spent != "":
 		text = "the budget is spent: " + f.Spent
-	case f.Reason != "" && f.Status != swarm.Running:
+	case f.Reason != "":
 		text = f.Reason
 	case n > 0 && f.Notices[n-1].Hint != "":
 		text = f.Notices[n-1].Reason + " (" + f.Notices[n-1].Hint + ")"
@@ -349,8 +351,8 @@ func (f Frame) detail(t *view.Task, width int) string {
 			said = strings.TrimRight("attempt "+strconv.Itoa(t.Attempt)+": "+said, ": ")
 		}
 		return f.mail(t, said)
-	case swarm.Idle:
-		return f.mail(t, "")
+	case swarm.Idle, swarm.Pending:
+		return f.mail(t, brief(t))
 	case swarm.Waiting:
 		if w := t.Waits[0]; w.For == plan.ForRetry {
 			return oneLine(f.again(w) + ": " + w.Reason)

@@ -22,7 +22,7 @@ func (r *Run) Apply(e *swarm.Event) error {
 	}
 	r.Seq, r.Time = e.Seq, e.Time
 	r.clock()
-	if err := errors.Join(r.fold(e), r.foldMail(e)); err != nil {
+	if err := errors.Join(r.fold(e), r.foldMail(e), r.foldSingle(e)); err != nil {
 		return &swarm.Error{Kind: swarm.Storage, Msg: swarm.Errorf("", "event %d (%s) cannot be used", e.Seq, e.Kind).Msg, Err: err}
 	}
 	return nil
@@ -114,6 +114,9 @@ func (r *Run) turnStarted(i int, e *swarm.Event) error {
 	r.sched.Again(i)
 	r.sched.Started(i)
 	t.Turn, t.Began = e.Turn, e.Time
+	if r.Kind == swarm.TeamRun { // what its task is, began with the run
+		t.Started = e.Time
+	}
 	t.Model, t.Hint = "", ""
 	m, ok := members{rest: e.Data}, true
 	for m.next() && ok {
@@ -187,8 +190,9 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 		a.Active, a.Usage, a.Session = e.Time, a.Usage.Plus(usage), session
 	}
 	if r.Kind == swarm.TeamRun {
+		t.Started = time.Time{}
 		r.sched.Hold(i, plan.Wait{For: plan.ForMail})
-	} else if kind == swarm.CutToSpeak { // the loop starts the next attempt without another word
+	} else if kind == swarm.CutToSpeak || kind == swarm.CutToReset { // the loop starts the next attempt without another word
 		r.sched.Hold(i, plan.Wait{For: plan.ForRetry})
 		r.sched.Again(i)
 	}

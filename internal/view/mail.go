@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"swarm"
 )
@@ -12,7 +13,13 @@ type Box struct {
 	Inbox   []int64 `json:"inbox,omitempty"`   // envelopes that it has not taken out, by their numbers in the log
 	Reading int64   `json:"reading,omitempty"` // those up to this number are in the prompt of its running turn
 	Last    Letter  `json:"last,omitzero"`     // the last one that it sent or was sent
+
+	Wanted int64     `json:"wanted,omitempty"` // the newest that wants a turn, and has had none
+	Queued time.Time `json:"queued,omitzero"`  // since when there is one
 }
+
+// wants says whether it has mail that wants a turn.
+func (b Box) wants() bool { return b.Wanted > 0 }
 
 // A Letter is who wrote to whom, and how it begins.
 type Letter struct {
@@ -44,7 +51,16 @@ func (r *Run) foldMail(e *swarm.Event) error {
 		}
 		last := Letter{env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message)}
 		r.box(env.FromNodeID, func(b *Box) { b.Last = last })
-		r.box(env.ToNodeID, func(b *Box) { b.Last, b.Inbox = last, append(b.Inbox, e.Seq) })
+		r.box(env.ToNodeID, func(b *Box) {
+			b.Last, b.Inbox = last, append(b.Inbox, e.Seq)
+			if env.Kind == swarm.Handoff {
+				if b.Wanted == 0 {
+					b.Queued = e.Time
+				}
+				b.Wanted = e.Seq
+			}
+		})
+		r.foldReplies(e, &env)
 	case swarm.TurnStarted:
 		var s struct {
 			Inputs swarm.Inputs `json:"inputs"`
@@ -62,16 +78,21 @@ func (r *Run) foldMail(e *swarm.Event) error {
 		}
 		r.box(e.Agent, func(b *Box) {
 			b.Inbox = slices.DeleteFunc(b.Inbox, func(seq int64) bool { return seq <= in.Upto })
+			if b.Wanted <= in.Upto {
+				b.Wanted, b.Queued = 0, time.Time{}
+			}
 		})
 	case swarm.AgentEnded: // what it has not read goes back
-		r.box(e.Agent, func(b *Box) { b.Inbox = nil })
+		r.box(e.Agent, (*Box).empty)
 	case swarm.RunEnded:
 		for name := range r.boxes {
-			r.box(name, func(b *Box) { b.Inbox = nil })
+			r.box(name, (*Box).empty)
 		}
 	}
 	return nil
 }
+
+func (b *Box) empty() { b.Inbox, b.Wanted, b.Queued = nil, 0, time.Time{} }
 
 // box changes the box of an agent; a person has none.
 func (r *Run) box(agent string, change func(*Box)) {

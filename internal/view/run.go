@@ -8,6 +8,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"swarm"
@@ -22,7 +23,9 @@ type Run struct {
 	tasks    []task // by the schedule's numbers
 	agents   []Agent
 	agentAt  map[string]int
-	boxes    map[string]Box // by agent, in a team
+	boxes    map[string]Box    // by agent, in a team
+	singles  map[string]single // by agent: what keeps it alone from going on
+	asks     []ask             // replies that are wanted and have not come, the oldest first
 	groups   []group
 	planned  bool         // a plan was added
 	parallel int          // turns at once; 0 = no limit
@@ -136,18 +139,45 @@ type Agent struct {
 	Base     string       `json:"base,omitempty"`
 	Provider string       `json:"provider,omitempty"`
 	Model    string       `json:"model,omitempty"`
-	Status   swarm.Status `json:"status"`         // idle, running, waiting or blocked
-	Task     string       `json:"task,omitempty"` // the one it runs, waits with or is blocked on
-	Session  string       `json:"session,omitempty"`
-	Active   time.Time    `json:"active,omitzero"` // when it was last heard of
+	Status   swarm.Status `json:"status"`            // idle, running, streaming, waiting, blocked; failed or cancelled when it has ended
+	Task     string       `json:"task,omitempty"`    // the one it runs, waits with or is blocked on
+	Turn     string       `json:"turn,omitempty"`    // the one that it has now
+	Waits    []Wait       `json:"waits,omitempty"`   // for whom, since when and why
+	Reason   string       `json:"reason,omitempty"`  // why it has ended
+	Session  string       `json:"session,omitempty"` // its provider's
+	Active   time.Time    `json:"last_activity,omitzero"`
 	Usage    swarm.Usage  `json:"usage,omitzero"`
+
+	// How it can be reached, and what it does: who drives the run, and what a running turn says, is not in the log.
+	Connection Connection `json:"connection,omitempty"`
+	Stream     Stream     `json:"stream,omitempty"`
 }
+
+// A Connection is how an agent can be reached.
+type Connection string
+
+// How it can be.
+const (
+	Connected    Connection = "connected"    // it has a turn
+	IdleAgent    Connection = "idle"         // it waits for one
+	Disconnected Connection = "disconnected" // nobody drives its run
+)
+
+// A Stream is what an agent does that has a turn.
+type Stream string
+
+// What it can do.
+const (
+	Reading Stream = "reading" // it has its prompt, and has said nothing since
+	Writing Stream = "writing"
+)
 
 // A Wait is one reason why a task does not run, with names for JSON.
 type Wait struct {
 	For    plan.WaitFor `json:"for"`
 	Task   string       `json:"task,omitempty"`
 	Agent  string       `json:"agent,omitempty"`
+	Since  time.Time    `json:"since,omitzero"`
 	Until  time.Time    `json:"until,omitzero"`
 	Reason string       `json:"reason,omitempty"`
 }
@@ -175,9 +205,12 @@ func (r *Run) Len() int { return len(r.tasks) }
 func (r *Run) At(i int) Task {
 	t := r.tasks[i].Task
 	t.Status, t.Waits = r.standing(i)
+	if end := r.singles[t.Agent].Ended; end != nil && t.Status.Ended() {
+		t.Kind, t.Reason = end.Kind, end.Reason
+	}
 	for _, a := range r.Approvals {
 		if a.Task == t.Name {
-			t.Waits = append(t.Waits, Wait{For: plan.ForPerson, Reason: "may it " + Wish(a.Approval) + "? swarm approve " + a.ID})
+			t.Waits = append(t.Waits, Wait{For: plan.ForPerson, Since: a.Asked, Reason: "may it " + Wish(a.Approval) + "? swarm approve " + a.ID})
 		}
 	}
 	return t
@@ -194,6 +227,9 @@ func (r *Run) Task(name string) (Task, bool) {
 
 // standing is the task's status as it is shown: one that could run but for somebody or something is waiting.
 func (r *Run) standing(i int) (swarm.Status, []Wait) {
+	if r.Kind == swarm.TeamRun {
+		return r.standingInTeam(i)
+	}
 	st := r.sched.Status(i)
 	if st != swarm.Pending && st != swarm.Waiting {
 		return st, nil
@@ -229,6 +265,17 @@ func (r *Run) Picture() Picture {
 			p.Agents[a].involve(&p.Tasks[i])
 		}
 	}
+	for name, s := range r.singles {
+		if a := &p.Agents[r.agentAt[name]]; s.Ended != nil && !p.Status.Ended() {
+			a.Status, a.Reason = swarm.Failed, s.Ended.Reason
+			if s.Ended.Kind == swarm.CutByCancel {
+				a.Status = swarm.Cancelled
+			}
+		}
+	}
+	if p.Status == swarm.Running && p.Reason == "" {
+		p.Reason = p.held()
+	}
 	if p.Status == swarm.Interrupted {
 		p.stand()
 	}
@@ -241,13 +288,16 @@ func (a *Agent) involve(t *Task) {
 	switch {
 	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson:
 		st = swarm.Blocked
-	case t.Status == swarm.Running:
+	case t.Status == swarm.Running && len(t.Waits) == 0:
 		st = swarm.Running
-	case t.Status == swarm.Waiting && t.Waits[0].For != plan.ForMail:
+	case len(t.Waits) > 0 && t.Waits[0].For != plan.ForMail:
 		st = swarm.Waiting
 	}
+	if t.Status == swarm.Running {
+		a.Turn = t.Turn
+	}
 	if telling(st) > telling(a.Status) {
-		a.Status, a.Task = st, t.Name
+		a.Status, a.Task, a.Waits = st, t.Name, t.Waits
 	}
 }
 
@@ -276,14 +326,18 @@ func (p Picture) Abandoned(reason string) Picture {
 
 // stand says of what ran that it does not: nobody drives the run.
 func (p *Picture) stand() {
+	inTurn := func(w Wait) bool { return w.For == plan.ForAgents }
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; t.Status == swarm.Running {
 			t.Status, t.Reason = swarm.Pending, "its turn was cut, and runs again on resume"
+			t.Waits = slices.DeleteFunc(slices.Clone(t.Waits), inTurn)
 		}
 	}
 	for i := range p.Agents {
-		if a := &p.Agents[i]; a.Status == swarm.Running {
-			a.Status = swarm.Idle
+		a := &p.Agents[i]
+		if a.Status == swarm.Running || slices.ContainsFunc(a.Waits, inTurn) {
+			a.Status, a.Waits = swarm.Idle, nil
 		}
+		a.Turn = ""
 	}
 }

@@ -9,28 +9,30 @@ import (
 )
 
 // Version is the version of a stored fold. One of another version is thrown away, and the log folded again.
-const Version = 3
+const Version = 4
 
 // A stored is a fold as it is kept. Its size goes by the plan and not by the log. The schedule is not in it: it is made again
 // from the tasks.
 type stored struct {
-	Version  int            `json:"version"`
-	Head     Head           `json:"head"`
-	Usage    swarm.Usage    `json:"usage"`
-	Planned  bool           `json:"planned,omitempty"`
-	Parallel int            `json:"parallel,omitempty"`
-	Pause    swarm.Status   `json:"pause,omitempty"`
-	PausedAt time.Time      `json:"paused_at,omitzero"`
-	Groups   []group        `json:"groups,omitempty"`
-	Agents   []Agent        `json:"agents,omitempty"`
-	Boxes    map[string]Box `json:"boxes,omitempty"`
-	Tasks    []task         `json:"tasks,omitempty"`
+	Version  int               `json:"version"`
+	Head     Head              `json:"head"`
+	Usage    swarm.Usage       `json:"usage"`
+	Planned  bool              `json:"planned,omitempty"`
+	Parallel int               `json:"parallel,omitempty"`
+	Pause    swarm.Status      `json:"pause,omitempty"`
+	PausedAt time.Time         `json:"paused_at,omitzero"`
+	Groups   []group           `json:"groups,omitempty"`
+	Agents   []Agent           `json:"agents,omitempty"`
+	Boxes    map[string]Box    `json:"boxes,omitempty"`
+	Singles  map[string]single `json:"singles,omitempty"`
+	Asks     []ask             `json:"asks,omitempty"`
+	Tasks    []task            `json:"tasks,omitempty"`
 }
 
 // Marshal gives the fold to be stored.
 func (r *Run) Marshal() []byte {
 	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
-		Groups: r.groups, Agents: r.agents, Boxes: r.boxes, Tasks: make([]task, len(r.tasks))}
+		Groups: r.groups, Agents: r.agents, Boxes: r.boxes, Singles: r.singles, Asks: r.asks, Tasks: make([]task, len(r.tasks))}
 	for i, t := range r.tasks {
 		if t.Status = r.sched.Status(i); t.Status == swarm.Waiting { // held; what else it may wait for follows from the others
 			t.Waits = []Wait{Wait(r.sched.Waits(i)[0])}
@@ -55,6 +57,7 @@ func Unmarshal(b []byte) (*Run, error) {
 	}
 	r := New(s.Head.ID)
 	r.Head, r.Usage, r.planned, r.parallel, r.pause, r.pausedAt, r.groups, r.boxes = s.Head, s.Usage, s.Planned, s.Parallel, s.Pause, s.PausedAt, s.Groups, s.Boxes
+	r.singles, r.asks = s.Singles, s.Asks
 	for _, a := range s.Agents {
 		r.addAgent(a)
 	}
@@ -102,6 +105,9 @@ func (r *Run) reschedule(tasks []task) error {
 		}
 	}
 	r.sched.Pause(r.pause != "")
+	for name, s := range r.singles {
+		r.sched.PauseAgent(name, !s.Held.IsZero())
+	}
 	return nil
 }
 

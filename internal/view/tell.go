@@ -88,6 +88,18 @@ func tellTask(e *swarm.Event) string {
 			return "may: " + a.ID + " was approved"
 		}
 		return "may not: " + a.ID + " was denied"
+	case swarm.WaitBegan:
+		var w swarm.AgentWait
+		read(e, &w)
+		return "waits for @" + strings.Join(w.For, ", @")
+	case swarm.AgentPaused:
+		return "is paused: it has no turn until it is resumed"
+	case swarm.AgentResumed:
+		return "is resumed"
+	case swarm.AgentStarted:
+		return "is started again"
+	case swarm.AgentEnded:
+		return "has ended" + why(e)
 	case swarm.HandoffStored:
 		var env swarm.Envelope
 		read(e, &env)

@@ -33,13 +33,43 @@ func (r *Run) Why(name string) (Chain, error) {
 		}
 		return nil, swarm.Errorf(swarm.BadInput, "no task or agent of run %s is called %q", r.ID, name).WithHint("%s", swarm.DidYouMean(name, r.names()))
 	}
-	path, _ := r.sched.Why(i)
-	chain := make(Chain, len(path))
-	for k, task := range path {
-		t, _ := r.Task(task)
-		chain[k] = Link{Task: t.Name, Agent: t.Agent, Status: t.Status, Waits: t.Waits, Reason: t.Reason}
+	var chain Chain
+	for seen := map[int]bool{}; ok; {
+		t := r.At(i)
+		chain = append(chain, Link{Task: t.Name, Agent: t.Agent, Status: t.Status, Waits: t.Waits, Reason: t.Reason})
+		if seen[i] {
+			break
+		}
+		seen[i] = true
+		i, ok = r.follow(t.Waits)
 	}
 	return chain, nil
+}
+
+// follow is the task that the first of some waits leads to, if one does.
+func (r *Run) follow(waits []Wait) (int, bool) {
+	if len(waits) == 0 {
+		return 0, false
+	}
+	switch w := waits[0]; w.For {
+	case plan.ForDependency, plan.ForAgent:
+		return r.sched.Find(w.Task)
+	case plan.ForAgents, plan.ForReply, plan.ForOutput:
+		i, ok := r.taskOf(w.Agent)
+		return i, ok && !r.sched.Status(i).Ended()
+	}
+	return 0, false
+}
+
+// Circle is the part of the chain that goes round: its first and its last name are the same. nil = it comes to an end.
+func (c Chain) Circle() plan.Path {
+	last := len(c) - 1
+	for i := range c {
+		if i < last && c[i].Task != "" && c[i].Task == c[last].Task {
+			return c[i:].Path()
+		}
+	}
+	return nil
 }
 
 // taskOf is the task that says most about where an agent stands: the one that runs, else one that waits, else the last one.

@@ -1,0 +1,142 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"swarm"
+	"swarm/internal/home"
+	"swarm/internal/plan"
+	"swarm/internal/provider"
+	"swarm/internal/view"
+)
+
+// Living is what the run looks like now, with how each agent can be reached and what it does: the log does not tell that.
+func (l *Look) Living() (view.Picture, error) {
+	p, err := l.Picture()
+	if err != nil {
+		return p, err
+	}
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		switch {
+		case p.Status.Ended() || p.Status == swarm.Interrupted:
+			a.Connection = view.Disconnected
+		case a.Turn == "":
+			a.Connection = view.IdleAgent
+		default:
+			if err := l.listen(a); err != nil {
+				return p, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// listen finds out what an agent does in its turn.
+func (l *Look) listen(a *view.Agent) error {
+	a.Connection, a.Stream = view.Connected, view.Reading
+	return l.Said(a.Turn, func(said home.Record) error {
+		if said.Time.After(a.Active) {
+			a.Active = said.Time
+		}
+		if a.Stream = view.Writing; a.Status == swarm.Running && said.Kind == string(provider.DeltaText) {
+			a.Status = swarm.Streaming
+		}
+		return nil
+	})
+}
+
+// An Action is what can be done to one agent.
+type Action string
+
+// The actions.
+const (
+	StartAgent  Action = "start"  // it has ended, and has turns again
+	StopAgent   Action = "stop"   // it has no turn any more, and gets no mail
+	PauseAgent  Action = "pause"  // its turn finishes, and it has no other
+	ResumeAgent Action = "resume" // it has turns again
+	ResetAgent  Action = "reset"  // its session is forgotten, its turn cut and begun anew
+)
+
+// Actions are all there are.
+var Actions = []string{string(StartAgent), string(StopAgent), string(PauseAgent), string(ResumeAgent), string(ResetAgent)}
+
+// Act does something to one agent of a run that has not ended, whichever process drives it. When it returns, the word that it was
+// said with is on disk. It is refused with [swarm.NotFound] when there is no such agent, with [swarm.BadInput] when it has no meaning
+// as things stand.
+func Act(ctx context.Context, h *home.Home, id, agent string, do Action) (swarm.ControlWord, error) {
+	l, err := LookAt(h, id)
+	if err != nil {
+		return swarm.ControlWord{}, err
+	}
+	p, err := l.Picture()
+	if err = errors.Join(err, l.Close()); err != nil {
+		return swarm.ControlWord{}, err
+	}
+	var names []string
+	for _, a := range p.Agents {
+		names = append(names, a.Name)
+	}
+	if !slices.Contains(names, agent) {
+		return swarm.ControlWord{}, swarm.Errorf(swarm.NotFound, "Unknown agent: '%s'. Valid agents: %s", agent, strings.Join(names, ", ")).WithHint("%s", swarm.DidYouMean(agent, names))
+	}
+	w, err := wordFor(h, p, agent, do)
+	if err != nil {
+		return w, err
+	}
+	return w, Control(ctx, h, id, w.Word, w.Target)
+}
+
+// wordFor is what is said to have it done.
+func wordFor(h *home.Home, p view.Picture, agent string, do Action) (w swarm.ControlWord, err error) {
+	w.Target = agent
+	if do == ResumeAgent {
+		last, err := lastWord(h, p.ID, agent, swarm.WordPause, swarm.WordResume)
+		if err == nil && last != swarm.WordPause {
+			err = swarm.Errorf(swarm.BadInput, "@%s is not paused", agent).WithHint("swarm pause @%s pauses it; swarm why @%s says what it waits for", agent, agent)
+		}
+		w.Word = swarm.WordResume
+		return w, err
+	}
+	if do == StartAgent {
+		return startWord(h, p, agent)
+	}
+	w.Word = map[Action]swarm.Word{StopAgent: swarm.WordCancel, PauseAgent: swarm.WordPause, ResetAgent: swarm.WordReset}[do]
+	for _, t := range p.Tasks {
+		if t.Agent == agent && (!t.Status.Ended() || t.Iteration < t.Iterations) {
+			return w, nil
+		}
+	}
+	if p.Kind == swarm.TeamRun {
+		return w, swarm.Errorf(swarm.BadInput, "@%s has ended", agent).WithHint("swarm start @%s lets it have turns again", agent)
+	}
+	return w, swarm.Errorf(swarm.BadInput, "@%s has nothing left to do", agent).WithHint("its tasks have ended; swarm retry %s tries what failed again", p.ID)
+}
+
+// startWord is what is said to an agent of a team that has ended, or is about to; and of a pipeline to a task that failed and waits for
+// a person.
+func startWord(h *home.Home, p view.Picture, agent string) (swarm.ControlWord, error) {
+	for _, t := range p.Tasks {
+		if t.Agent == agent && t.Status == swarm.Waiting && t.Waits[0].For == plan.ForPerson {
+			return swarm.ControlWord{Word: swarm.WordRetry, Target: t.Name}, nil
+		}
+	}
+	if p.Kind != swarm.TeamRun {
+		return swarm.ControlWord{}, swarm.Errorf(swarm.BadInput, "@%s has nothing that it could start", agent).
+			WithHint("its tasks start by themselves; only one that failed and waits for a person must be told, and swarm retry %s tries an ended run again", p.ID)
+	}
+	w := swarm.ControlWord{Word: swarm.WordStart, Target: agent}
+	for _, a := range p.Agents {
+		if a.Name == agent && a.Status.Ended() {
+			return w, nil
+		}
+	}
+	last, err := lastWord(h, p.ID, agent, swarm.WordCancel, swarm.WordStart)
+	if err == nil && last != swarm.WordCancel {
+		err = swarm.Errorf(swarm.BadInput, "@%s has not ended", agent).WithHint("it has a turn when it has mail: swarm send @%s; swarm why @%s says what it waits for", agent, agent)
+	}
+	return w, err
+}
