@@ -188,12 +188,12 @@ var house = map[string]room{
 		"swarm/internal/schema":   "what comes in is held against what a tool takes",
 	}},
 	"swarm/internal/api": {5, map[string]string{
-		"swarm":                   nouns,
-		"swarm/internal/mail":     "what a person says is an envelope",
-		"swarm/internal/view":     "it shows what the view says",
-		"swarm/internal/home":     "which runs there are",
-		"swarm/internal/run":      "runs are looked at and spoken to as commands do",
-		"swarm/internal/httpd":    "errors look the same at every door",
+		"swarm":                nouns,
+		"swarm/internal/mail":  "what a person says is an envelope",
+		"swarm/internal/view":  "it shows what the view says",
+		"swarm/internal/home":  "which runs there are",
+		"swarm/internal/run":   "runs are looked at and spoken to as commands do",
+		"swarm/internal/httpd": "errors look the same at every door",
 	}},
 	"swarm/internal/telemetry": {5, map[string]string{
 		"swarm":                 nouns,
