@@ -158,7 +158,15 @@ type RunStart struct {
 	Loops   string    `json:"loops"`          // version of the loops; another one cannot resume the run
 	Replay  bool      `json:"replay,omitempty"`
 	From    string    `json:"from,omitempty"` // the run that this one tries again
+	Asked   *Asked    `json:"asked,omitempty"`
 	Time    time.Time `json:"time"`
+}
+
+// Asked is what a run of a team was begun by, when it was another program's message to one of its agents.
+type Asked struct {
+	Agent   string `json:"agent"`             // whom the message was for
+	Context string `json:"context,omitempty"` // the conversation that it belongs to, as the other program calls it; "" = the run is the first
+	Message string `json:"message,omitempty"` // the message's id: sent again, it is the same run
 }
 
 // Ownership says which process drives a run.

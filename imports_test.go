@@ -199,6 +199,16 @@ var house = map[string]room{
 		"swarm":                 nouns,
 		"swarm/internal/sqlite": "a run's log, and how far it was told",
 	}},
+	"swarm/internal/a2a": {5, map[string]string{
+		"swarm":                   nouns,
+		"swarm/internal/mail":     "a further message is an envelope",
+		"swarm/internal/view":     "where a task stands is what the view says",
+		"swarm/internal/provider": "what running turns say",
+		"swarm/internal/home":     "which runs there are",
+		"swarm/internal/run":      "runs are looked at and spoken to as commands do",
+		"swarm/internal/api":      "runs are begun, followed and ended as over HTTP",
+		"swarm/internal/httpd":    "errors look the same at every door",
+	}},
 	"swarm/internal/term": {5, map[string]string{
 		"swarm":                   nouns,
 		"swarm/internal/plan":     "what a task waits for, in words",
@@ -242,6 +252,7 @@ var house = map[string]room{
 		"swarm/internal/session":   "conversations",
 		"swarm/internal/tool":      "whether what tools need is there",
 		"swarm/internal/api":       "`swarm serve`",
+		"swarm/internal/a2a":       "and its agents for those of others",
 		"swarm/internal/mail":      "what a person writes to an agent",
 		"swarm/internal/office":    "and what comes of it",
 		"swarm/internal/pack":      "what goes with the goal of a team",
@@ -286,6 +297,7 @@ var foreign = []struct {
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"swarm/internal/httpd", "swarm/internal/tool"}, "MCP is spoken at two places: the server that we are, and the servers that an agent may use"},
 	{"go.opentelemetry.io/proto/", []string{"swarm/internal/otlptest"}, "what is told to OpenTelemetry is read in tests with its own messages"},
 	{"google.golang.org/protobuf/", []string{"swarm/internal/otlptest"}, "and those messages need it"},
+	{"github.com/a2aproject/a2a-go/v2/", []string{"swarm/internal/a2a", "swarm/internal/provider/a2a"}, "A2A is spoken at two places: the agents that we publish, and those of others"},
 	{"golang.org/x/sys/", []string{"swarm/internal/sqlite"}, "locks between processes"},
 	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ type opening struct {
 	goal string
 	to   string   // "" = the lead
 	done []string // when the goal is reached, beside what the file says
+
+	structured json.RawMessage // what comes with the goal beside its text
 }
 
 // open puts what a team is given at the beginning of its run: the goal, from a person, and with it a context pack of what is known of it,
@@ -48,7 +51,7 @@ func (b *begin) open(o opening) error {
 		return err
 	}
 	now := time.Now().UTC()
-	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: o.to, CreatedAt: now, Payload: swarm.Payload{Message: string(redact([]byte(o.goal)))}}
+	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: o.to, CreatedAt: now, Payload: swarm.Payload{Message: string(redact([]byte(o.goal))), Structured: mail.RedactJSON(o.structured, redact)}}
 	if !p.Bare() {
 		if p, err = p.Identified(); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/a2a"
 	"swarm/internal/api"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
@@ -23,6 +24,7 @@ type serveOptions struct {
 	listen    string
 	tokenFile string
 	cert, key string
+	a2a       bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -37,9 +39,13 @@ Ctrl-C interrupts them, and they can be resumed.
 Every request has to show a token: Authorization: Bearer TOKEN. It is the one in SWARM_TOKEN or in --token-file, else one that is made once and kept,
 readable by you alone, in the state folder. An agent's token does not open it.
 
+With --a2a the agents of this folder's compose file are A2A agents too: each has a card at /a2a/AGENT/.well-known/agent-card.json, and a message to it
+begins a run of the team with that agent. GET /a2a lists them. Tasks that were not through when the server ended go on when it starts again.
+
 Only this machine can reach it. To listen beyond, give it a certificate: --tls-cert and --tls-key.`,
 		Example: `  swarm serve
   swarm serve -g --listen 127.0.0.1:0 --json
+  swarm serve --a2a
   curl -H "Authorization: Bearer $(cat ~/.swarm/token)" http://127.0.0.1:7777/api/v1/runs
   swarm serve --listen 0.0.0.0:7777 --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,
@@ -50,6 +56,7 @@ Only this machine can reach it. To listen beyond, give it a certificate: --tls-c
 	f.Var((*something)(&o.tokenFile), "token-file", "the `file` with the token, readable by you alone")
 	f.Var((*something)(&o.cert), "tls-cert", "the `file` with the certificate")
 	f.Var((*something)(&o.key), "tls-key", "the `file` with its key")
+	f.BoolVar(&o.a2a, "a2a", false, "publish the agents of the compose file as A2A agents")
 	return cmd
 }
 
@@ -75,7 +82,12 @@ func (a *app) serve(o serveOptions) error {
 	d := &drivers{app: a, home: h, stops: s, driving: map[string]bool{}}
 	s.killing(d.kill)
 	d.window = api.New(api.Options{Home: h, Dir: dir, Anywhere: a.anywhere, Driver: d})
-	server, err := httpd.Start(httpd.Options{Listen: o.listen, Routes: d.window, Key: key, TLS: cert, Version: version, Fault: a.complain})
+	routes, published, err := a.routes(o, d)
+	if err != nil {
+		d.window.Close()
+		return err
+	}
+	server, err := httpd.Start(httpd.Options{Listen: o.listen, Routes: routes, Key: key, TLS: cert, Version: version, Fault: a.complain})
 	if err != nil {
 		d.window.Close()
 		return err
@@ -83,7 +95,10 @@ func (a *app) serve(o serveOptions) error {
 	if cert == nil { // agents' programs would not know our certificate
 		d.server = server
 	}
-	err = a.listening(server.URL(), where)
+	err = a.listening(server.URL(), where, published)
+	if err == nil && o.a2a {
+		err = d.takeUp(dir)
+	}
 	if err == nil {
 		<-s.ctx.Done()
 	}
@@ -95,11 +110,22 @@ func (a *app) serve(o serveOptions) error {
 	return err
 }
 
-func (a *app) listening(url, token string) error {
+func (a *app) listening(url, token string, published []a2a.Agent) error {
 	if a.json {
-		return a.print(map[string]string{"url": url, "token": token})
+		said := map[string]any{"url": url, "token": token}
+		if published != nil {
+			at := map[string]string{}
+			for _, agent := range published {
+				at[agent.Name] = a2a.Address(url, agent.Name)
+			}
+			said["agents"] = at
+		}
+		return a.print(said)
 	}
 	_, err := fmt.Fprintf(a.stdout, "listening at %s\nthe token is in %s\n", url, token)
+	for _, agent := range published {
+		fmt.Fprintf(a.stdout, "@%s is at %s\n", agent.Name, a2a.Address(url, agent.Name))
+	}
 	return err
 }
 
@@ -174,7 +200,7 @@ func (d *drivers) Start(ctx context.Context, w api.Wanted) (string, error) {
 
 // plan is what a run is to do.
 func (d *drivers) plan(w api.Wanted) (*begin, error) {
-	src := &source{dir: w.Dir, file: w.File, set: w.Set, provider: w.Provider, parallel: w.Jobs, only: w.Only}
+	src := &source{dir: w.Dir, file: w.File, set: w.Set, provider: w.Provider, parallel: w.Jobs, only: w.Only, alone: w.Asked != nil}
 	if w.Goal != "" {
 		return d.team(src, w)
 	}
@@ -203,12 +229,12 @@ func (d *drivers) team(src *source, w api.Wanted) (*begin, error) {
 			}
 		}
 	}
-	given := opening{goal: w.Goal, to: w.To, done: w.Done}
+	given := opening{goal: w.Goal, to: w.To, done: w.Done, structured: w.Structured}
 	bundle, o, err := d.app.composeTeam(src, given, swarm.TeamMode(mode.value), swarm.Phase(phase.value))
 	if err != nil {
 		return nil, err
 	}
-	b := &begin{bundle: bundle, file: o.File, dir: o.Dir, args: []string{"team", w.Goal}}
+	b := &begin{bundle: bundle, file: o.File, dir: o.Dir, args: []string{"team", w.Goal}, asked: w.Asked}
 	return b, b.open(given)
 }
 

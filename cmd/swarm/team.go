@@ -99,7 +99,11 @@ func (a *app) composeTeam(src *source, given opening, mode swarm.TeamMode, phase
 		return nil, o, err
 	}
 	plan := &b.Plan
-	if len(plan.Edges) == 0 && len(plan.Agents) > 1 {
+	switch {
+	case len(plan.Edges) > 0 || len(plan.Agents) == 1:
+	case src.alone && given.to != "":
+		leaveAlone(plan, given.to)
+	case !src.alone:
 		return nil, o, (&swarm.Error{Kind: swarm.BadInput, File: o.File, Msg: "nobody may hand work to anybody: there are no edges"}).
 			WithHint(`write edges: ["%s <-> %s"]`, plan.Agents[0].Name, plan.Agents[1].Name)
 	}
@@ -114,6 +118,14 @@ func (a *app) composeTeam(src *source, given opening, mode swarm.TeamMode, phase
 		plan.Tasks = append(plan.Tasks, swarm.Task{Name: agent.Name, Agent: agent.Name})
 	}
 	return b, o, nil
+}
+
+// leaveAlone takes everybody out of a plan but one agent, and what nobody else needs.
+func leaveAlone(p *swarm.Plan, name string) {
+	p.Agents = slices.DeleteFunc(p.Agents, func(a swarm.Agent) bool { return a.Name != name })
+	p.Providers = slices.DeleteFunc(p.Providers, func(s swarm.ProviderSpec) bool {
+		return !slices.ContainsFunc(p.Agents, func(a swarm.Agent) bool { return a.Provider == s.Name })
+	})
 }
 
 // leadOf is who leads, when that is known, and whether the agent is there that the goal is meant for.

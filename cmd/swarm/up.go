@@ -27,6 +27,7 @@ type source struct {
 	provider string
 	parallel int
 	only     bool
+	alone    bool // of a team: without edges each agent works alone
 }
 
 func (s *source) flags(cmd *cobra.Command) {
@@ -193,6 +194,7 @@ type begin struct {
 	id             string             // "" = one is made
 	from           string             // the run that this one tries again
 	kept           []swarm.Event      // and what it keeps of it
+	asked          *swarm.Asked       // the message of another program by which it is begun
 	quiet          bool               // only the last task's output is printed
 	patience       patience           // zero = nobody looks
 }
@@ -250,5 +252,5 @@ func (b *begin) options() (o run.Options, err error) {
 func (b *begin) start(ctx context.Context, h *home.Home) (*run.Run, error) {
 	p := &b.bundle.Plan
 	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
-		Replay: b.replay != "", From: b.from, Time: time.Now()}, p, b.bundle.Bodies, b.kept...)
+		Replay: b.replay != "", From: b.from, Asked: b.asked, Time: time.Now()}, p, b.bundle.Bodies, b.kept...)
 }

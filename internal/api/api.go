@@ -52,6 +52,9 @@ type Wanted struct {
 	Done     []string `json:"done"`  // and reached when this holds
 	Mode     string   `json:"mode"`
 	Phase    string   `json:"phase"`
+	// Structured is what comes with the goal beside its text, and Asked who gives it: another program, over a protocol of its own.
+	Structured json.RawMessage `json:"-"`
+	Asked      *swarm.Asked    `json:"-"`
 }
 
 // An API answers until it is closed.

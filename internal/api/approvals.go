@@ -92,5 +92,5 @@ func (a *API) answerApproval(r *http.Request) (reply, error) {
 	if *given.OK {
 		word = swarm.WordApprove
 	}
-	return a.say(r, found[0].Run, word, id)
+	return a.say(r.Context(), found[0].Run, word, id)
 }

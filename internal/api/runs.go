@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"os"
@@ -119,8 +120,8 @@ type noted struct {
 }
 
 // say says something to a run that has not ended.
-func (a *API) say(r *http.Request, id string, word swarm.Word, target string) (reply, error) {
-	if err := run.Control(r.Context(), a.Home, id, word, target); err != nil {
+func (a *API) say(ctx context.Context, id string, word swarm.Word, target string) (reply, error) {
+	if err := run.Control(ctx, a.Home, id, word, target); err != nil {
 		return reply{}, err
 	}
 	return reply{http.StatusAccepted, noted{id, word, target}}, nil
@@ -150,7 +151,7 @@ func (a *API) pauseRun(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return a.say(r, id, swarm.WordPause, "")
+	return a.say(r.Context(), id, swarm.WordPause, "")
 }
 
 // resumeRun lets a paused run go on, or drives one that nobody drives.
@@ -164,7 +165,7 @@ func (a *API) resumeRun(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	if !driven {
-		return a.goOn(r, id, swarm.WordResume)
+		return a.goOn(r.Context(), id, swarm.WordResume)
 	}
 	paused, err := run.PauseWanted(a.Home, id)
 	if err != nil {
@@ -173,7 +174,7 @@ func (a *API) resumeRun(r *http.Request) (reply, error) {
 	if !paused {
 		return reply{}, conflict("POST /api/v1/runs/"+id+"/pause pauses it", "run %s is not paused", id)
 	}
-	return a.say(r, id, swarm.WordResume, "")
+	return a.say(r.Context(), id, swarm.WordResume, "")
 }
 
 // cancelRun ends a run for good. One that nobody drives is ended here.
@@ -182,7 +183,11 @@ func (a *API) cancelRun(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if got, err := a.say(r, id, swarm.WordCancel, ""); err != nil {
+	return a.cancel(r.Context(), id)
+}
+
+func (a *API) cancel(ctx context.Context, id string) (reply, error) {
+	if got, err := a.say(ctx, id, swarm.WordCancel, ""); err != nil {
 		return got, err
 	}
 	driven, err := a.driven(id)
@@ -190,7 +195,7 @@ func (a *API) cancelRun(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	if !driven {
-		return a.goOn(r, id, swarm.WordCancel)
+		return a.goOn(ctx, id, swarm.WordCancel)
 	}
 	return reply{http.StatusAccepted, noted{Run: id, Word: swarm.WordCancel}}, nil
 }
@@ -205,9 +210,9 @@ func (a *API) driven(id string) (bool, error) {
 }
 
 // goOn drives a run that nobody drives. If somebody takes it in between, he obeys.
-func (a *API) goOn(r *http.Request, id string, word swarm.Word) (reply, error) {
+func (a *API) goOn(ctx context.Context, id string, word swarm.Word) (reply, error) {
 	var owned *swarm.OwnedError
-	if err := a.Driver.Resume(r.Context(), id); err != nil && !errors.As(err, &owned) {
+	if err := a.Driver.Resume(ctx, id); err != nil && !errors.As(err, &owned) {
 		return reply{}, err
 	}
 	return reply{http.StatusAccepted, noted{Run: id, Word: word}}, nil

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"iter"
 	"math"
 	"net/http"
 	"strconv"
@@ -178,25 +179,42 @@ func (f *follower) has(seq int64) error {
 
 // catchUp gives the client a page of what only the log has.
 func (c *client) catchUp(f *follower) error {
-	events, err := f.look.Read(c.sent, portionFrames)
+	frames, err := f.missed(c.sent)
 	if err != nil {
 		return err
 	}
+	return c.give(frames, true)
+}
+
+// missed is a page of what only the log has.
+func (f *follower) missed(after int64) ([]frame, error) {
+	events, err := f.look.Read(after, portionFrames)
 	frames := make([]frame, len(events))
 	for i := range events {
 		frames[i] = eventFrame(f.id, &events[i])
 	}
-	return c.give(frames, true)
+	return frames, err
+}
+
+// fresh are the frames that the client does not have. From then on it has them.
+func (c *client) fresh(frames []frame, past bool) iter.Seq[frame] {
+	return func(yield func(frame) bool) {
+		for _, one := range frames {
+			if one.seq > 0 && one.seq <= c.sent || one.seq == 0 && past {
+				continue
+			}
+			c.sent = max(c.sent, one.seq)
+			if !yield(one) {
+				return
+			}
+		}
+	}
 }
 
 // give writes the frames that the client wants and does not have.
 func (c *client) give(frames []frame, past bool) error {
 	var wire []byte
-	for _, one := range frames {
-		if one.seq > 0 && one.seq <= c.sent || one.seq == 0 && past {
-			continue
-		}
-		c.sent = max(c.sent, one.seq)
+	for one := range c.fresh(frames, past) {
 		switch {
 		case c.wants != nil && !c.wants[one.kind]:
 		case wire == nil:

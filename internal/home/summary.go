@@ -27,6 +27,7 @@ type Summary struct {
 	Done    int           `json:"done,omitempty"` // of them, those that are completed
 	Usage   swarm.Usage   `json:"usage,omitzero"`
 	PID     int           `json:"pid,omitempty"`     // of the process that drives it, or did
+	Asked   *swarm.Asked  `json:"asked,omitempty"`   // the message of another program by which it was begun
 	Problem string        `json:"problem,omitempty"` // why nothing more is known: its log cannot be read
 }
 

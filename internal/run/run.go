@@ -399,5 +399,5 @@ func summarize(p view.Picture) home.Summary {
 		}
 	}
 	return home.Summary{ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
-		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID}
+		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Asked: p.Asked}
 }

@@ -379,7 +379,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		if err := json.Unmarshal(e.Data, &s); err != nil {
 			return err
 		}
-		r.Kind, r.Name, r.Dir, r.File, r.Args, r.Version, r.Loops, r.Replay, r.From = s.Kind, s.Name, s.Dir, s.File, s.Args, s.Version, s.Loops, s.Replay, s.From
+		r.Kind, r.Name, r.Dir, r.File, r.Args, r.Version, r.Loops, r.Replay, r.From, r.Asked = s.Kind, s.Name, s.Dir, s.File, s.Args, s.Version, s.Loops, s.Replay, s.From, s.Asked
 		r.Started = e.Time
 		if r.ID == "" {
 			r.ID = s.ID

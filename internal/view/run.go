@@ -64,9 +64,10 @@ type Head struct {
 	Version string          `json:"version,omitempty"` // of the program that started it
 	Loops   string          `json:"loops,omitempty"`
 	Replay  bool            `json:"replay,omitempty"`
-	From    string          `json:"from,omitempty"` // the run that this one tries again
-	Status  swarm.Status    `json:"status"`         // running, pausing, paused, completed, failed, cancelled or interrupted
-	Exit    int             `json:"exit"`           // what `swarm up` exits with; means something when it has ended
+	From    string          `json:"from,omitempty"`  // the run that this one tries again
+	Asked   *swarm.Asked    `json:"asked,omitempty"` // the message of another program by which it was begun
+	Status  swarm.Status    `json:"status"`          // running, pausing, paused, completed, failed, cancelled or interrupted
+	Exit    int             `json:"exit"`            // what `swarm up` exits with; means something when it has ended
 	Reason  string          `json:"reason,omitempty"`
 	Started time.Time       `json:"started,omitzero"`
 	Ended   time.Time       `json:"ended,omitzero"`
