@@ -28,6 +28,7 @@ bin/swarm: FORCE
 test: fmt vet ## Run every test, with the race detector
 	@sh scripts/terminal.sh
 	@sh scripts/agents.sh claude codex || echo "the tests of agents that are not installed are skipped"
+	@sh scripts/npm.sh @a2a-js/sdk@1.3.0 || echo "the tests of A2A with its JavaScript SDK are skipped"
 	$(GO) test $$(sh scripts/race.sh) -timeout 15m $(TEST) $(PKG)
 
 test-agents: ## Install every coding agent that is tested with, and run the tests of the real programs

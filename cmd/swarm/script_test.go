@@ -31,6 +31,12 @@ func TestRealMoreScripts(t *testing.T) {
 	runScripts(t, "real-more", pathWith(t, npmtest.Gemini, "gemini", npmtest.OpenCode, "opencode"))
 }
 
+// TestA2AScripts runs scripts in which the client of our agents is the JavaScript SDK of A2A, where that is installed.
+func TestA2AScripts(t *testing.T) {
+	t.Setenv("A2A_SDK", npmtest.Package(t, npmtest.A2A))
+	runScripts(t, "a2a", os.Getenv("PATH"))
+}
+
 // pathWith is PATH with the programs of npm's packages in it.
 func pathWith(t *testing.T, specsAndPrograms ...string) string {
 	path := []string{os.Getenv("PATH")}
@@ -50,6 +56,7 @@ func runScripts(t *testing.T, folder, path string) {
 			env.Setenv("SWARM_HOME", filepath.Join(env.WorkDir, ".swarm-home"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("A2A_SDK", os.Getenv("A2A_SDK"))
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each of hundreds of processes
 			env.Values[collectorKey{}] = new(*otlptest.Server)
 			return nil

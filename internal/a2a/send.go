@@ -40,7 +40,7 @@ func (h *handler) takes(c *wire.SendMessageConfig) error {
 	case c == nil:
 		return nil
 	case c.PushConfig != nil:
-		return wire.ErrPushNotificationNotSupported
+		return wire.NewError(wire.ErrPushNotificationNotSupported, "nobody is called back here: listen to the task, or ask for it")
 	case len(c.AcceptedOutputModes) > 0 && !slices.ContainsFunc(c.AcceptedOutputModes, func(mode string) bool {
 		return mode == "*/*" || mode == "text/*" || slices.Contains(given, mode) || strings.HasPrefix(mode, "text") && !strings.Contains(mode, "/")
 	}):

@@ -33,10 +33,12 @@ const goalID = "goal"
 
 // load folds a run as it is now. The task can look at the run's texts until the look is closed.
 func load(look *run.Look) (*task, error) {
-	t := &task{Collector: view.NewCollector(), id: look.ID, look: look, run: view.New(look.ID), driven: look.Driven()}
+	driven := look.Driven() // asked first: what its driver wrote before it left is in the fold
+	t := &task{Collector: view.NewCollector(), id: look.ID, look: look, run: view.New(look.ID)}
 	for {
 		events, err := look.Read(t.run.Seq, 1000)
 		if err != nil || len(events) == 0 {
+			t.driven = driven
 			return t, err
 		}
 		for i := range events {

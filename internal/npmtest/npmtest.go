@@ -4,7 +4,9 @@ package npmtest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -18,6 +20,22 @@ const (
 	Gemini   = "@google/gemini-cli@0.61.0"
 	OpenCode = "opencode-ai@1.18.33"
 )
+
+// A2A is the SDK whose client speaks to our agents.
+const A2A = "@a2a-js/sdk@1.3.0"
+
+// Package is the folder of a package that is no program but a library.
+func Package(t testing.TB, spec string) string {
+	t.Helper()
+	dir := filepath.Join(cache(), "npm", filepath.FromSlash(spec), "node_modules", filepath.FromSlash(spec[:strings.LastIndexByte(spec, '@')]))
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("skipped: not installed: %s (make test installs it)", spec)
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("skipped: not installed: node")
+	}
+	return dir
+}
 
 // Path is where a package's program is: Path(t, "@openai/codex@0.166.0", "codex").
 func Path(t testing.TB, spec, program string) string {

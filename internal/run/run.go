@@ -293,7 +293,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	}
 	// A summary only saves others from reading the log.
 	_ = d.home.Save(home.Summary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
-		Tasks: len(p.Tasks), PID: os.Getpid()})
+		Tasks: len(p.Tasks), PID: os.Getpid(), Asked: d.start.Asked})
 	return nil
 }
 

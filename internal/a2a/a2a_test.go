@@ -1,0 +1,398 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	wire "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"swarm"
+	"swarm/internal/httpd"
+)
+
+// TestAMessageIsARun: what it is answered with is the run's own story, by whichever binding it is asked for.
+func TestAMessageIsARun(t *testing.T) {
+	h := open(t)
+	h.project(`
+- {agent: chief, say: asking, call: [{tool: send_handoff, args: {to: coder, message: write it}}]}
+- {agent: chief, say: it is written, call: [{tool: put_artifact, args: {kind: report, name: r, content: all good}}]}
+- {agent: coder, say: written, call: [{tool: send_handoff, args: {to: chief, message: done}}]}
+`)
+	got := h.good("chief", "SendMessage", message("m-1", "Write it"))
+	if got.Status.State != wire.TaskStateCompleted || got.ContextID != string(got.ID) || len(got.Artifacts) != 2 || len(got.History) != 1 {
+		t.Fatalf("the task is %+v", got)
+	}
+	if output, report := got.Artifacts[0], got.Artifacts[1]; output.Parts[0].Text() != "it is written" || report.Parts[0].Text() != "all good" || !strings.HasPrefix(string(report.ID), "artifact://report/") {
+		t.Errorf("its artifacts are %+v and %+v", output, report)
+	}
+	if said := got.History[0]; said.ID != "m-1" || said.Role != wire.MessageRoleUser || said.Parts[0].Text() != "Write it" {
+		t.Errorf("its history is %+v", said)
+	}
+	again, _ := json.Marshal(h.good("chief", "GetTask", named(got.ID)))
+	if first, _ := json.Marshal(got); string(again) != string(first) {
+		t.Errorf("asked again it is\n%s\nand was\n%s", again, first)
+	}
+	answer := h.do(h.request("GET", "/a2a/chief/v1/tasks/"+string(got.ID), ""))
+	var plain wire.Task
+	if err := json.NewDecoder(answer.Body).Decode(&plain); err != nil || plain.ID != got.ID || plain.Status.State != wire.TaskStateCompleted {
+		t.Errorf("over HTTP+JSON it is %+v (%v)", plain, err)
+	}
+	// Sent again, it is the same message.
+	if same := h.good("chief", "SendMessage", message("m-1", "Write it")); same.ID != got.ID {
+		t.Errorf("sent again, it began %s beside %s", same.ID, got.ID)
+	}
+	// Another agent, and other runs, are not its.
+	h.bad("coder", "GetTask", named(got.ID), -32001)
+	h.bad("chief", "GetTask", named(got.ID[:10]), -32001)
+	h.bad("chief", "GetTask", `{"id":"../x"}`, -32001)
+	h.bad("chief", "CancelTask", named(got.ID), -32002)
+	h.bad("chief", "SendMessage", message("m-2", "More", inTask(got.ID)), -32004)
+}
+
+// TestAStreamTellsAsItHappens, also to who comes in the middle, at another server.
+func TestAStreamTellsAsItHappens(t *testing.T) {
+	h := open(t)
+	h.project("")
+	first := h.listen("sh", "SendStreamingMessage", message("m", "Say it"))
+	task := first.next().(*wire.Task)
+	h.began()
+	other := serve(t, h.home, h.dir)
+	h.say("one")
+	first.until("output:one|")
+	second := other.listen("sh", "SubscribeToTask", named(task.ID))
+	for _, want := range []string{"working", "output:one|"} {
+		if got := short(second.next()); got != want {
+			t.Errorf("who comes in the middle is told %q, want %q", got, want)
+		}
+	}
+	h.say("two")
+	const want = "output:+two| completed"
+	if got := first.rest(); got != want {
+		t.Errorf("the first was told %q, want %q", got, want)
+	}
+	if got := second.rest(); got != want {
+		t.Errorf("the second was told %q, want %q", got, want)
+	}
+	for _, server := range []*house{h, other} {
+		if got := server.good("sh", "GetTask", named(task.ID)); got.Artifacts[0].Parts[0].Text() != "one\ntwo\n" {
+			t.Errorf("in the end it is %+v", got.Artifacts[0])
+		}
+	}
+	h.bad("sh", "GetTask", `{"id":"`+string(task.ID)+`","historyLength":-1}`, -32602)
+}
+
+// TestAQuestionIsAnsweredInItsTask: whoever waits is told that an agent asks; the answer is mail; sent twice it is one.
+func TestAQuestionIsAnsweredInItsTask(t *testing.T) {
+	h := open(t)
+	h.project(`
+- {agent: chief, say: which colour, call: [{tool: request_help, args: {help_description: Which colour?}}]}
+- {agent: chief, say: painted}
+`)
+	asked := h.good("chief", "SendMessage", message("m-1", "Paint it"))
+	if asked.Status.State != wire.TaskStateInputRequired || asked.Status.Message == nil || asked.Status.Message.Parts[0].Text() != "Which colour?" {
+		t.Fatalf("the task is %+v", asked.Status)
+	}
+	h.bad("chief", "SendMessage", message("m-2", "Red", inTask(asked.ID), inContext("another")), -32602)
+	answer := message("m-2", "Red", inContext(asked.ContextID))
+	if got := h.listen("chief", "SendStreamingMessage", answer).rest(); !strings.HasSuffix(got, "completed") {
+		t.Errorf("the answer was followed by %q", got)
+	}
+	// In the same context it is not a new question: it is what was said already.
+	stored := 0
+	for _, e := range h.events(asked.ID, swarm.HandoffStored) {
+		if strings.Contains(string(e.Data), `"Red"`) {
+			stored++
+		}
+	}
+	if stored != 1 {
+		t.Errorf("the answer is stored %d times", stored)
+	}
+	if got := h.good("chief", "GetTask", named(asked.ID)); len(got.History) != 3 || got.History[1].Role != wire.MessageRoleAgent || got.Artifacts[0].Parts[0].Text() != "painted" {
+		t.Errorf("in the end it is %+v", got)
+	}
+}
+
+// TestWhatIsSentAgainIsStoredOnce, in a task that goes on.
+func TestWhatIsSentAgainIsStoredOnce(t *testing.T) {
+	h := open(t)
+	h.project("")
+	task := h.good("sh", "SendMessage", strings.TrimSuffix(message("m", "Say it"), "}")+`,"configuration":{"returnImmediately":true}}`)
+	h.began()
+	more := strings.TrimSuffix(message("more", "And this", inTask(task.ID)), "}") + `,"configuration":{"returnImmediately":true}}`
+	for range 2 {
+		if got := h.good("sh", "SendMessage", more); got.ID != task.ID || got.Status.State != wire.TaskStateWorking {
+			t.Errorf("it is answered with %s, %s", got.ID, got.Status.State)
+		}
+	}
+	if stored := h.events(task.ID, swarm.HandoffStored); len(stored) != 2 {
+		t.Errorf("%d messages are stored", len(stored))
+	}
+	h.bad("sh", "SendMessage", message("more", "And that", inTask(task.ID)), -32602)
+}
+
+// TestATeamThatStaysWaitsForTheClient: in INTERACTIVE mode the task is the client's as soon as everybody is idle.
+func TestATeamThatStaysWaitsForTheClient(t *testing.T) {
+	h := open(t)
+	h.project("- {agent: chief, say: first}\n- {agent: chief, say: second}\n")
+	task := h.good("chief", "SendMessage", strings.TrimSuffix(message("m-1", "Stay"), "}")+`,"metadata":{"mode":"INTERACTIVE"}}`)
+	if task.Status.State != wire.TaskStateInputRequired || task.Artifacts[0].Parts[0].Text() != "first" {
+		t.Fatalf("it is %+v", task)
+	}
+	more := h.good("chief", "SendMessage", message("m-2", "More", inContext(task.ContextID)))
+	if more.ID != task.ID || more.Status.State != wire.TaskStateInputRequired || more.Artifacts[0].Parts[0].Text() != "second" {
+		t.Errorf("after another message it is %+v", more)
+	}
+	if got := h.good("chief", "CancelTask", named(task.ID)); got.Status.State != wire.TaskStateCanceled {
+		t.Errorf("cancelled it is %s", got.Status.State)
+	}
+	h.bad("chief", "SendMessage", strings.TrimSuffix(message("m-3", "x"), "}")+`,"metadata":{"mode":7}}`, -32602)
+}
+
+// TestAConversationGoesOnInAnotherRun, which is told what was said before.
+func TestAConversationGoesOnInAnotherRun(t *testing.T) {
+	h := open(t)
+	h.project("- {agent: chief, say: It is 42.}\n")
+	first := h.good("chief", "SendMessage", message("m-1", "What is it?", inContext("talk-7")))
+	second := h.good("chief", "SendMessage", message("m-2", "Are you sure?", inContext("talk-7")))
+	if first.ContextID != "talk-7" || second.ContextID != "talk-7" || first.ID == second.ID {
+		t.Fatalf("%+v and %+v", first, second)
+	}
+	goal := h.events(second.ID, swarm.HandoffStored)[0]
+	if want := `"structured":{"history":[{"from":"user","text":"What is it?"},{"from":"chief","text":"It is 42."}]}`; !strings.Contains(string(goal.Data), want) {
+		t.Errorf("the second run begins with %s", goal.Data)
+	}
+	var list wire.ListTasksResponse
+	if err := json.Unmarshal(h.call("chief", "ListTasks", `{"contextId":"talk-7","pageSize":1}`).Result, &list); err != nil {
+		t.Fatal(err)
+	}
+	if list.TotalSize != 2 || len(list.Tasks) != 1 || list.Tasks[0].ID != second.ID || list.NextPageToken != string(second.ID) {
+		t.Errorf("the list is %+v", list)
+	}
+	h.bad("chief", "ListTasks", `{"pageSize":101}`, -32602)
+}
+
+// TestAnApprovalIsAnsweredYesOrNo.
+func TestAnApprovalIsAnsweredYesOrNo(t *testing.T) {
+	h := open(t)
+	h.project("")
+	task := h.good("sh", "SendMessage", strings.TrimSuffix(message("m", "Say it"), "}")+`,"configuration":{"returnImmediately":true}}`)
+	h.began()
+	body, _ := json.Marshal(swarm.Approval{ID: "sh/1/1-x", What: "delete everything", Tool: "rm"})
+	h.append(task.ID, swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("sh/1/1-x"), Task: "sh", Agent: "sh", Turn: "sh/1/1", Data: body})
+	if got := h.good("sh", "GetTask", named(task.ID)); got.Status.State != wire.TaskStateInputRequired || !strings.Contains(got.Status.Message.Parts[0].Text(), "Answer yes or no") {
+		t.Errorf("it is %+v", got.Status)
+	}
+	h.bad("sh", "SendMessage", message("m-2", "Perhaps", inTask(task.ID)), -32602)
+	h.good("sh", "SendMessage", strings.TrimSuffix(message("m-3", "No.", inTask(task.ID)), "}")+`,"configuration":{"returnImmediately":true}}`)
+	if said := h.events(task.ID, swarm.Control); len(said) != 1 || string(said[0].Data) != `{"word":"deny","target":"sh/1/1-x"}` {
+		t.Errorf("the run was told %v", said)
+	}
+}
+
+// TestATaskGoesOnAtAnotherServer: one that nobody drives is told as such, and a message to it has it driven.
+func TestATaskGoesOnAtAnotherServer(t *testing.T) {
+	h := open(t)
+	h.project("- {agent: chief, say: a question, call: [{tool: request_help, args: {help_description: Which?}}]}\n- {agent: chief, say: done}\n")
+	asked := h.good("chief", "SendMessage", message("m-1", "Choose"))
+	h.driver.stop(swarm.Errorf(swarm.Stopped, "the server ends"))
+	h.driver.all.Wait()
+	other := serve(t, h.home, h.dir)
+	if got := other.good("chief", "GetTask", named(asked.ID)); got.Status.State != wire.TaskStateInputRequired {
+		t.Errorf("at the other server it is %+v", got.Status)
+	}
+	if got := other.good("chief", "SendMessage", message("m-2", "This", inTask(asked.ID))); got.Status.State != wire.TaskStateCompleted {
+		t.Errorf("after the answer it is %+v", got.Status)
+	}
+}
+
+// TestACancelledTaskIsGone, and what began it can be sent again.
+func TestACancelledTaskIsGone(t *testing.T) {
+	h := open(t)
+	h.project("")
+	ear := h.listen("sh", "SendStreamingMessage", message("m", "Say it"))
+	task := ear.next().(*wire.Task)
+	h.began()
+	if got := h.good("sh", "CancelTask", named(task.ID)); got.Status.State != wire.TaskStateCanceled {
+		t.Errorf("it is %+v", got.Status)
+	}
+	if got := ear.rest(); !strings.HasSuffix(got, "canceled") {
+		t.Errorf("who listens is told %q", got)
+	}
+	h.bad("sh", "SubscribeToTask", named("20260101-000000-aaaaaaa"), -32001)
+	again := h.listen("sh", "SendStreamingMessage", message("m", "Say it")).next().(*wire.Task)
+	if again.ID == task.ID {
+		t.Error("what was cancelled is given again")
+	}
+	h.began()
+}
+
+func TestBadInputIsRefusedInTheProtocolsOwnWords(t *testing.T) {
+	h := open(t)
+	h.project("- {agent: chief, say: x}\n")
+	part := func(part string) string {
+		return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + part + `]}}`
+	}
+	for _, c := range []struct {
+		method, params string
+		code           int
+	}{
+		{"Nonsense", `{}`, -32601},
+		{"SendMessage", `[]`, -32602},
+		{"SendMessage", `{}`, -32602},
+		{"SendMessage", `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]}}`, -32602},
+		{"SendMessage", `{"message":{"messageId":"","role":"ROLE_USER","parts":[{"text":"x"}]}}`, -32602},
+		{"SendMessage", `{"message":{"messageId":"` + strings.Repeat("m", 300) + `","role":"ROLE_USER","parts":[{"text":"x"}]}}`, -32602},
+		{"SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[]}}`, -32602},
+		{"SendMessage", part(`{"text":" \n"}`), -32602},
+		{"SendMessage", part(`null`), -32602},
+		{"SendMessage", part(`{"raw":"AP8=","mediaType":"image/png"}`), -32005},
+		{"SendMessage", part(`{"text":"` + strings.Repeat("x", maxText+1) + `"}`), -32602},
+		{"SendMessage", message("m", "x", inTask("nosuch")), -32001},
+		{"SendMessage", strings.TrimSuffix(message("m", "x"), "}") + `,"configuration":{"acceptedOutputModes":["image/png"]}}`, -32005},
+		{"SendMessage", strings.TrimSuffix(message("m", "x"), "}") + `,"configuration":{"taskPushNotificationConfig":{"url":"http://127.0.0.1:1/"}}}`, -32003},
+		{"GetTask", `{}`, -32001},
+		{"GetTaskPushNotificationConfig", `{"taskId":"x","id":"y"}`, -32003},
+		{"GetExtendedAgentCard", `{}`, -32007},
+	} {
+		h.bad("chief", c.method, c.params, c.code)
+	}
+	r := h.request("POST", "/a2a/chief", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}`)
+	r.Header.Set("A2A-Version", "0.3")
+	if text, _ := io.ReadAll(h.do(r).Body); !strings.Contains(string(text), "-32009") {
+		t.Errorf("another version is answered with %s", text)
+	}
+	if all, _ := h.home.List(h.dir, true); len(all) > 0 {
+		t.Errorf("runs were begun: %+v", all)
+	}
+	// A long message and one in parts reach the agent whole.
+	long := h.good("chief", "SendMessage", part(`{"text":"`+strings.Repeat("y", 20_000)+`"},{"data":{"n":1}},{"raw":"aGkK","filename":"a.txt"}`))
+	if got := long.History[0].Parts[0].Text(); !strings.HasPrefix(got, "yyy") || len(got) != 20_000+len("\n\na.txt:\nhi\n") {
+		t.Errorf("the history has %d bytes", len(got))
+	}
+}
+
+// TestNobodyGetsIn: every route × method × credential × Host × Origin; the guard answers before any of them is looked up.
+func TestNobodyGetsIn(t *testing.T) {
+	h := open(t)
+	h.project("- {agent: chief, say: x}\n")
+	task := h.good("chief", "SendMessage", message("m", "x"))
+	address := strings.TrimPrefix(h.server.URL(), "http://")
+	_, port, _ := strings.Cut(address, ":")
+	hosts := []string{address, "localhost:" + port, "evil.example:" + port, "127.0.0.1"}
+	origins := []string{"", "http://" + address, "null", "http://evil.example:" + port}
+	tokens := []string{"", "Bearer wrong-wrong-wrong-wrong", "Basic " + token, "Bearer " + httpd.NewTokens(string(task.ID)).For("chief"), "Bearer " + token}
+	paths := []string{"/a2a", "/a2a/", "/.well-known/agent-card.json", "/a2a/chief", "/a2a/chief/.well-known/agent-card.json", "/a2a/chief/v1/message:send", "/a2a/chief/v1/message:stream",
+		"/a2a/chief/v1/tasks", "/a2a/chief/v1/tasks/" + string(task.ID), "/a2a/chief/v1/tasks/" + string(task.ID) + ":cancel", "/a2a/nosuch"}
+	before, tried := snapshot(t, h.home.Dir()), 0
+	for _, path := range paths {
+		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS"} {
+			for _, host := range hosts {
+				for _, origin := range origins {
+					for _, auth := range tokens {
+						friend := slices.Contains(hosts[:2], host) && slices.Contains(origins[:2], origin)
+						if friend && auth == tokens[len(tokens)-1] {
+							continue
+						}
+						tried++
+						want := http.StatusForbidden
+						if friend {
+							want = http.StatusUnauthorized
+						}
+						r := h.request(method, path, `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":`+message("evil", "x")+`}`)
+						r.Host = host
+						r.Header = http.Header{"Content-Type": {"application/json"}, "Origin": {origin}, "Authorization": {auth}}
+						if origin == "" {
+							r.Header.Del("Origin")
+						}
+						answer := h.do(r)
+						text, _ := io.ReadAll(answer.Body)
+						if answer.StatusCode != want || !strings.Contains(string(text), `"hint"`) || strings.Contains(string(text), token) {
+							t.Fatalf("%s %s, host %s, origin %q, %q: %s %s, want %d", method, path, host, origin, auth, answer.Status, text, want)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, path := range paths {
+		r := h.request("POST", path, message("evil", "x"))
+		r.Header.Set("Content-Type", "text/plain")
+		if answer := h.do(r); answer.StatusCode != http.StatusUnsupportedMediaType {
+			t.Errorf("%s: %s", path, answer.Status)
+		}
+	}
+	if after := snapshot(t, h.home.Dir()); after != before {
+		t.Errorf("the state folder was\n%s\nand is\n%s", before, after)
+	}
+	t.Logf("%d requests", tried)
+}
+
+// snapshot is what a folder holds.
+func snapshot(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasSuffix(path, "-shm") || strings.HasSuffix(path, "-wal") { // readers leave marks there
+			return err
+		}
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s %s\n", path, swarm.HashOf(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestACardSaysWhatThereIs(t *testing.T) {
+	h := open(t)
+	h.project("")
+	for path, name := range map[string]string{"/.well-known/agent-card.json": "chief", "/a2a/coder/.well-known/agent-card.json": "coder"} {
+		var card wire.AgentCard
+		if err := json.NewDecoder(h.do(h.request("GET", path, "")).Body).Decode(&card); err != nil {
+			t.Fatal(err)
+		}
+		url := h.server.URL() + "/a2a/" + name
+		if card.Name != name || card.Description != "It is "+name+"." || card.Version != "1.2.3" || !card.Capabilities.Streaming || len(card.Skills) != 1 ||
+			card.SupportedInterfaces[0].URL != url || card.SupportedInterfaces[1].URL != url+"/v1" || card.SecuritySchemes["bearer"] == nil {
+			t.Errorf("%s: %+v", path, card)
+		}
+	}
+	if answer := h.do(h.request("GET", "/a2a/nosuch/.well-known/agent-card.json", "")); answer.StatusCode != http.StatusNotFound {
+		t.Errorf("a card of nobody: %s", answer.Status)
+	}
+}
+
+// FuzzMessages: whatever a message says, it is mail that can be sent, or refused with one of the protocol's errors.
+func FuzzMessages(f *testing.F) {
+	for _, seed := range []string{`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}`, `{"messageId":"m","role":"ROLE_USER","parts":[{"data":[1,{"a":null}]}]}`,
+		`{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"aGk=","filename":"\u0000"},{"url":"http://x"},null]}`, `{}`, `null`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var m *wire.Message
+		if json.Unmarshal([]byte(text), &m) != nil {
+			return
+		}
+		l, err := read(m)
+		if err != nil {
+			if protocolError(t.Context(), err).Error() == "" {
+				t.Errorf("%q is refused without a word", text)
+			}
+			return
+		}
+		short, structured, err := l.message([]spoke{{"user", "x"}})
+		if err != nil || strings.TrimSpace(short) == "" || len(short) > 8<<10 || !json.Valid(structured) {
+			t.Errorf("%q became %q and %s (%v)", text, short, structured, err)
+		}
+	})
+}

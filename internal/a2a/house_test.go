@@ -1,0 +1,394 @@
+package a2a
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	wire "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"swarm"
+	"swarm/internal/api"
+	"swarm/internal/compose"
+	"swarm/internal/home"
+	"swarm/internal/httpd"
+	"swarm/internal/project"
+	"swarm/internal/run"
+	"swarm/internal/sqlite"
+)
+
+const token = "a-token-of-the-tests"
+
+// A house is a server over a state folder of its own, with a project beside it.
+type house struct {
+	t      testing.TB
+	home   *home.Home
+	dir    string
+	api    *api.API
+	server *httpd.Server
+	driver *driver
+}
+
+func open(t testing.TB) *house {
+	t.Helper()
+	h, err := home.At(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Rebuild = run.Summarize
+	if err := h.MakeRuns(); err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, h, t.TempDir())
+}
+
+// serve starts a server over a folder; another one may be there already.
+func serve(t testing.TB, h *home.Home, dir string) *house {
+	t.Helper()
+	x := &house{t: t, home: h, dir: dir, driver: &driver{home: h}}
+	x.driver.ctx, x.driver.stop = context.WithCancelCause(context.Background())
+	x.api = api.New(api.Options{Home: h, Dir: dir, Driver: x.driver})
+	x.driver.api = x.api
+	agents := New(Options{API: x.api, Agents: x.agents, Version: "1.2.3", Fault: func(err error) { t.Error(err) }})
+	routes := http.NewServeMux()
+	for _, path := range Paths {
+		routes.Handle(path, agents)
+	}
+	routes.Handle("/", x.api)
+	key, err := httpd.NewKey(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.server, err = httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Routes: routes, Key: key, Fault: func(err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.driver.server = x.server
+	t.Cleanup(x.leave)
+	return x
+}
+
+// leave ends the server. Its runs are left, and can be gone on with.
+func (h *house) leave() {
+	h.driver.stop(swarm.Errorf(swarm.Stopped, "the test is over"))
+	h.driver.all.Wait()
+	h.api.Close()
+	if err := h.server.Close(); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// A driver drives teams as the program does.
+type driver struct {
+	home   *home.Home
+	api    *api.API
+	server *httpd.Server
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	all    sync.WaitGroup
+}
+
+func team(dir string) (*compose.Bundle, error) {
+	p := project.Open(dir, "", "")
+	file, text, err := p.Compose()
+	if err != nil {
+		return nil, err
+	}
+	return compose.CompileTeam(compose.Options{File: file, Source: text, Prompts: p, Dir: dir})
+}
+
+func (h *house) agents() (all []Agent, err error) {
+	b, err := team(h.dir)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range b.Plan.Agents {
+		all = append(all, Agent{Name: a.Name, Description: "It is " + a.Name + ".", Lead: i == 0})
+	}
+	return all, nil
+}
+
+func (d *driver) Start(ctx context.Context, w api.Wanted) (string, error) {
+	b, err := team(w.Dir)
+	if err != nil {
+		return "", err
+	}
+	p := &b.Plan
+	p.Kind, p.Team, p.Groups = swarm.TeamRun, &swarm.Team{Lead: w.To, Mode: swarm.TeamMode(w.Mode), Phase: swarm.Phase(w.Phase), ReplyTimeout: time.Hour}, []swarm.Group{{Iterations: 1}}
+	for _, agent := range p.Agents {
+		p.Tasks = append(p.Tasks, swarm.Task{Name: agent.Name, Agent: agent.Name})
+	}
+	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: w.To, CreatedAt: time.Now(), Payload: swarm.Payload{Message: w.Goal, Structured: w.Structured}}
+	body, _ := json.Marshal(env)
+	goal := swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(w.To), Agent: swarm.User, Data: body}
+	r, err := run.Start(ctx, d.home, swarm.RunStart{Kind: swarm.TeamRun, Dir: w.Dir, Asked: w.Asked, Time: time.Now()}, p, b.Bodies, goal)
+	if err != nil {
+		return "", err
+	}
+	d.drive(r, run.Options{})
+	return r.ID, nil
+}
+
+func (d *driver) Resume(ctx context.Context, id string) error {
+	r, err := run.Open(d.home, id)
+	if err != nil {
+		return err
+	}
+	if err := r.Take(ctx); err != nil {
+		return errors.Join(err, r.Close())
+	}
+	d.drive(r, run.Options{Unpause: true})
+	return nil
+}
+
+func (d *driver) drive(r *run.Run, o run.Options) {
+	o.Server = d.server
+	d.all.Go(func() {
+		defer r.Close()
+		defer d.api.Heed(r.ID, r.Log())()
+		_, _ = r.Drive(d.ctx, o) // its log says how it ended
+	})
+}
+
+// project writes a compose file whose agents are scripted, but for sh, which runs agent.sh.
+func (h *house) project(script string) {
+	h.t.Helper()
+	h.write("swarm/swarm.yaml", "provider: script\nproviders:\n  script: {kind: script, script: team.yaml}\n  sh: {kind: command, command: [sh, agent.sh]}\n"+
+		"agents: {chief: {}, coder: {}, sh: {provider: sh}}\nedges: [\"chief <-> coder\", \"chief <-> sh\"]\n")
+	h.write("swarm/team.yaml", script)
+	h.write("agent.sh", "echo > out; read line < one; echo one; read line < two; echo two\n")
+	for _, name := range []string{"out", "one", "two"} {
+		if err := syscall.Mkfifo(filepath.Join(h.dir, name), 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+func (h *house) write(name, text string) {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// began waits until the agent sh has its prompt.
+func (h *house) began() {
+	h.t.Helper()
+	if _, err := os.ReadFile(filepath.Join(h.dir, "out")); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// say has the agent sh say a word, one or two.
+func (h *house) say(word string) { h.write(word, "\n") }
+
+// request makes a request that is let in.
+func (h *house) request(method, path, body string) *http.Request {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), method, h.server.URL()+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	return r
+}
+
+func (h *house) do(r *http.Request) *http.Response {
+	h.t.Helper()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// A called is what a call is answered with.
+type called struct {
+	Result json.RawMessage
+	Error  *struct {
+		Code    int
+		Message string
+	}
+}
+
+// call does a call of JSON-RPC.
+func (h *house) call(agent, method, params string) (got called) {
+	h.t.Helper()
+	answer := h.do(h.request("POST", "/a2a/"+agent, `{"jsonrpc":"2.0","id":"x","method":"`+method+`","params":`+params+`}`))
+	text, err := io.ReadAll(answer.Body)
+	if _, data, stream := strings.Cut(string(text), "data: "); stream {
+		text = []byte(data)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &got)
+	}
+	if err != nil || got.Result == nil && got.Error == nil {
+		h.t.Fatalf("%s %s: %v in %s", method, params, err, text)
+	}
+	return got
+}
+
+// good is the task that a call must give, whether it is wrapped or not.
+func (h *house) good(agent, method, params string) *wire.Task {
+	h.t.Helper()
+	got := h.call(agent, method, params)
+	if got.Error != nil {
+		h.t.Fatalf("%s %s: %+v", method, params, *got.Error)
+	}
+	var wrapped struct{ Task *wire.Task }
+	if err := json.Unmarshal(got.Result, &wrapped); err != nil {
+		h.t.Fatal(err)
+	}
+	if wrapped.Task != nil {
+		return wrapped.Task
+	}
+	var plain wire.Task
+	if err := json.Unmarshal(got.Result, &plain); err != nil || plain.ID == "" {
+		h.t.Fatalf("%s: %v in %s", method, err, got.Result)
+	}
+	return &plain
+}
+
+// bad is the code that a call must be refused with.
+func (h *house) bad(agent, method, params string, want int) string {
+	h.t.Helper()
+	got := h.call(agent, method, params)
+	if got.Error == nil || got.Error.Code != want {
+		h.t.Fatalf("%s %s: %s %+v, want %d", method, params, got.Result, got.Error, want)
+	}
+	return got.Error.Message
+}
+
+// message is the parameters of a message.
+func message(id, text string, more ...string) string {
+	b, _ := json.Marshal(text)
+	return `{"message":{"messageId":"` + id + `","role":"ROLE_USER","parts":[{"text":` + string(b) + `}]` + strings.Join(more, "") + `}}`
+}
+
+func inTask(id wire.TaskID) string { return `,"taskId":"` + string(id) + `"` }
+func inContext(id string) string   { return `,"contextId":"` + id + `"` }
+func named(id wire.TaskID) string  { return `{"id":"` + string(id) + `"}` }
+
+// An ear hears a stream.
+type ear struct {
+	t     testing.TB
+	lines *bufio.Scanner
+}
+
+func (h *house) listen(agent, method, params string) *ear {
+	h.t.Helper()
+	answer := h.do(h.request("POST", "/a2a/"+agent, `{"jsonrpc":"2.0","id":"x","method":"`+method+`","params":`+params+`}`))
+	if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
+		h.t.Fatalf("the stream is %q", kind)
+	}
+	return &ear{h.t, bufio.NewScanner(answer.Body)}
+}
+
+// next is what is told next; nil at the end.
+func (e *ear) next() wire.Event {
+	e.t.Helper()
+	for e.lines.Scan() {
+		data, ok := strings.CutPrefix(e.lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var got called
+		var event wire.StreamResponse
+		err := json.Unmarshal([]byte(data), &got)
+		if err == nil && got.Error == nil {
+			err = json.Unmarshal(got.Result, &event)
+		}
+		if err != nil || got.Error != nil {
+			e.t.Fatalf("%s: %v", data, err)
+		}
+		return event.Event
+	}
+	return nil
+}
+
+// until listens until something is told.
+func (e *ear) until(want string) {
+	e.t.Helper()
+	var all []string
+	for {
+		event := e.next()
+		if event == nil {
+			e.t.Fatalf("the stream ended before %q, after %q: %v", want, all, e.lines.Err())
+		}
+		if all = append(all, short(event)); all[len(all)-1] == want {
+			return
+		}
+	}
+}
+
+// rest is what is told until the end, in short: states, and what artifacts say, with + for what is added to them.
+func (e *ear) rest() string {
+	e.t.Helper()
+	var all []string
+	for event := e.next(); event != nil; event = e.next() {
+		all = append(all, short(event))
+	}
+	return strings.Join(all, " ")
+}
+
+func short(event wire.Event) string {
+	switch m := event.(type) {
+	case *wire.Task:
+		return strings.ToLower(strings.TrimPrefix(m.Status.State.String(), "TASK_STATE_"))
+	case *wire.TaskStatusUpdateEvent:
+		return strings.ToLower(strings.TrimPrefix(m.Status.State.String(), "TASK_STATE_"))
+	case *wire.TaskArtifactUpdateEvent:
+		text := strings.ReplaceAll(m.Artifact.Parts[0].Text(), "\n", "|")
+		if m.Append {
+			text = "+" + text
+		}
+		return string(m.Artifact.ID) + ":" + text
+	}
+	return "?"
+}
+
+// append writes into the log of a run, as another process would.
+func (h *house) append(id wire.TaskID, events ...swarm.Event) {
+	h.t.Helper()
+	log, err := sqlite.Open(h.home.RunPath(string(id)))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer log.Close()
+	if _, err := log.Append(context.Background(), swarm.Batch{Events: events}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// events are those of a kind in the log of a run.
+func (h *house) events(id wire.TaskID, kind swarm.EventKind) (all []swarm.Event) {
+	h.t.Helper()
+	look, err := run.LookAt(h.home, string(id))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer look.Close()
+	events, err := look.Read(0, 10_000)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Kind == kind {
+			all = append(all, e)
+		}
+	}
+	return all
+}
