@@ -373,7 +373,7 @@ func (h *house) append(id wire.TaskID, events ...swarm.Event) {
 	}
 }
 
-// events are those of a kind in the log of a run.
+// events are those of a kind in the log of a run, or all.
 func (h *house) events(id wire.TaskID, kind swarm.EventKind) (all []swarm.Event) {
 	h.t.Helper()
 	look, err := run.LookAt(h.home, string(id))
@@ -386,7 +386,7 @@ func (h *house) events(id wire.TaskID, kind swarm.EventKind) (all []swarm.Event)
 		h.t.Fatal(err)
 	}
 	for _, e := range events {
-		if e.Kind == kind {
+		if kind == "" || e.Kind == kind {
 			all = append(all, e)
 		}
 	}
