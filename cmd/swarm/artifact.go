@@ -227,11 +227,21 @@ func ending(name string) string {
 
 // completeArtifact offers the refs of the run that is meant.
 func (a *app) completeArtifact(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return a.offer(cmd, args, begun, func(l *run.Look) (offers []string, err error) {
-		all, err := artifacts(l)
-		for _, it := range all {
+	return a.offer(cmd, args, begun, func(l *run.Look) ([]string, error) { return refs(l, "") })
+}
+
+// completePack offers the context packs of the run that is meant.
+func (a *app) completePack(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return a.offer(cmd, nil, begun, func(l *run.Look) ([]string, error) { return refs(l, "contextpack") })
+}
+
+// refs are those of a kind of artifact, or of all, to be offered.
+func refs(l *run.Look, kind string) (offers []string, err error) {
+	all, err := artifacts(l)
+	for _, it := range all {
+		if kind == "" || it.Kind == kind {
 			offers = append(offers, it.Ref+"\t"+it.Name)
 		}
-		return offers, err
-	})
+	}
+	return offers, err
 }

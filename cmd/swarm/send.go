@@ -26,6 +26,7 @@ type letter struct {
 	interrupt  bool
 	structured string   // a file
 	artifacts  []string // files
+	context    string   // a context pack's ref
 	kind       string
 	required   bool
 	id         string
@@ -50,6 +51,7 @@ With --envelope the whole message is a JSON object with the fields kind, id, fro
   swarm send @planner "Which of the two?" --required
   git diff | swarm send @reviewer - --type request
   swarm send @coder "Here is the log" --artifact build.log --structured facts.json
+  swarm send @tester "Test it" --context contextpack://pack/p-0a1b2c3d
   swarm send --envelope message.json`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: a.completeAgent,
@@ -68,11 +70,13 @@ With --envelope the whole message is a JSON object with the fields kind, id, fro
 	f.BoolVar(&l.interrupt, "interrupt", false, "cut the turn that the agent has now")
 	f.StringVar(&l.structured, "structured", "", "JSON from this `file` as payload.structured")
 	f.StringArrayVar(&l.artifacts, "artifact", nil, "store this `file` as an artifact and send its ref; may be given again")
+	f.StringVar(&l.context, "context", "", "the `ref` of a context pack of the run, which goes with it")
 	f.StringVar(&l.kind, "type", "", "handoff, signal (which gives nobody a turn), or a `word` such as request or info")
 	f.BoolVar(&l.required, "required", false, "a reply is required; swarm inbox shows it")
 	f.StringVar(&l.id, "id", "", "an `id` of your own: the same id with the same text is one message")
 	f.StringVar(&l.envelope, "envelope", "", "the whole envelope as JSON from this `file`; - is standard input")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
+	_ = cmd.RegisterFlagCompletionFunc("context", a.completePack)
 	return cmd
 }
 
@@ -89,7 +93,7 @@ func (a *app) send(ctx context.Context, l letter, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := mail.Draft{To: to, Type: l.kind, ID: l.id, Urgent: l.interrupt}
+	d := mail.Draft{To: to, Type: l.kind, ID: l.id, Urgent: l.interrupt, ContextRef: l.context}
 	if d.Message, err = a.text(args[1]); err != nil {
 		return err
 	}

@@ -200,6 +200,10 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 	reply, err := provider.Reply{Free: true}, h.reenact(ctx, w, r.Call)
 	if err == nil {
 		reply, err = p.Turn(ctx, r, notes.take)
+	} else if swarm.KindOf(err) == swarm.Mismatch { // when another prompt is why, that says more
+		if _, why := p.Turn(ctx, r, nil); swarm.KindOf(why) == swarm.Mismatch {
+			err = why
+		}
 	}
 	leave()
 	notes.end()
