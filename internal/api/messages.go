@@ -25,17 +25,18 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 		Text       string          `json:"text"`
 		Interrupt  bool            `json:"interrupt"`
 		Structured json.RawMessage `json:"structured"`
+		ContextRef string          `json:"contextRef"`
 		Response   string          `json:"response"`
 		ID         string          `json:"id"`
 	}
-	if err := errors.Join(ask(r).err, readBody(r, &m, "to", "text", "interrupt", "structured", "response", "id")); err != nil {
+	if err := errors.Join(ask(r).err, readBody(r, &m, "to", "text", "interrupt", "structured", "contextRef", "response", "id")); err != nil {
 		return reply{}, err
 	}
 	s, err := a.find(r.PathValue("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Urgent: m.Interrupt, ID: m.ID}
+	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Urgent: m.Interrupt, ContextRef: m.ContextRef, ID: m.ID}
 	if m.Response != "" {
 		d.Response = &swarm.Response{Expectation: m.Response}
 	}

@@ -3,6 +3,7 @@ package mail
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,4 +116,20 @@ func FuzzInbox(f *testing.F) {
 			t.Fatalf("the fences are %s in\n%q", got, built.Text)
 		}
 	})
+}
+
+// The context of mail is told by its refs, each once. Who leads is told the one that goes with the goal; the others are not.
+func TestContextOfMail(t *testing.T) {
+	items := []Item{{Envelope: swarm.Envelope{ContextRef: "contextpack://pack/b"}}, {}, {Envelope: swarm.Envelope{ContextRef: "contextpack://pack/a"}}, {Envelope: swarm.Envelope{ContextRef: "contextpack://pack/b"}}}
+	if refs := Packs(items); !slices.Equal(refs, []string{"contextpack://pack/b", "contextpack://pack/a"}) {
+		t.Error(refs)
+	}
+	rules := NewRules(&swarm.Plan{Kind: swarm.TeamRun, Agents: []swarm.Agent{{Name: "boss"}, {Name: "coder"}}})
+	team := swarm.Team{Lead: "boss", Pack: "contextpack://pack/goal"}
+	if told := rules.Brief("boss", team); !strings.Contains(told, team.Pack) {
+		t.Error(told)
+	}
+	if told := rules.Brief("coder", team); strings.Contains(told, team.Pack) {
+		t.Error(told)
+	}
 }
