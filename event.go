@@ -82,8 +82,8 @@ const (
 	AgentResumed     EventKind = "agent_resumed"     // it has turns again
 	WaitBegan        EventKind = "wait_began"        // [AgentWait]: in its turn, the agent waits for others
 	WaitEnded        EventKind = "wait_ended"        // [AgentWait]
-	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer
-	ApprovalAnswered EventKind = "approval_answered" // [ApprovalAnswer]
+	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer; a wish is addressed to the loop, and its turn goes on
+	ApprovalAnswered EventKind = "approval_answered" // [ApprovalAnswer]; the loop grants a wish, or tells its agent why not
 	ArtifactStored   EventKind = "artifact_stored"   // [Artifact]
 	TopicPublished   EventKind = "topic_published"   // [TopicEntry]
 
@@ -109,6 +109,9 @@ const ToAgents = "@"
 
 // ToAgent is the receiver of an agent's mail.
 func ToAgent(name string) string { return "@" + name }
+
+// RootLoop is the loop of the run itself, which every other is called by.
+const RootLoop = "root"
 
 // ToLoop is the receiver of what is meant for a loop.
 func ToLoop(id string) string { return "loop:" + id }
@@ -145,6 +148,9 @@ func AgentEndedKey(agent string, starts int) string {
 // AskedKey and AnsweredKey are the keys of an approval and of its answer.
 func AskedKey(id string) string    { return "asked:" + id }
 func AnsweredKey(id string) string { return "answered:" + id }
+
+// GrantedKey is the key of what the plan grows by when a wish is granted.
+func GrantedKey(id string) string { return "plan:" + id }
 
 // RunStart is how a run began.
 type RunStart struct {
@@ -224,8 +230,9 @@ type TurnStart struct {
 	Bytes     int    `json:"bytes"`  // its length
 	Spans     []Span `json:"spans,omitempty"`
 	Inputs    Inputs `json:"inputs,omitzero"`
-	Session   string `json:"session,omitempty"` // the provider's, when the turn continues one
-	Sent      Hash   `json:"sent,omitempty"`    // what of the prompt is new to that session, and all that was sent
+	Answered  int    `json:"answered,omitempty"` // how many wishes the loop had answered before: the team may have grown by them
+	Session   string `json:"session,omitempty"`  // the provider's, when the turn continues one
+	Sent      Hash   `json:"sent,omitempty"`     // what of the prompt is new to that session, and all that was sent
 	// Trees are what the files were, so that the turn's changes can be told at its end, however often it is begun.
 	Trees []FolderTree `json:"trees,omitempty"`
 }
@@ -289,6 +296,29 @@ type Approval struct {
 	What  string          `json:"what"`            // in a few words
 	Tool  string          `json:"tool,omitempty"`  // when it is a tool
 	Input json.RawMessage `json:"input,omitempty"` // its head
+	Wish  *Wish           `json:"wish,omitempty"`  // when it is something of the run
+}
+
+// A Wish is what an agent wants of its run: a new agent, or a new edge. One of them is there.
+type Wish struct {
+	Spawn *SpawnWish `json:"spawn,omitempty"`
+	Edge  *EdgeWish  `json:"edge,omitempty"`
+}
+
+// A SpawnWish is a new agent, in the words of the tool that asks for it.
+type SpawnWish struct {
+	Name         string   `json:"name"`
+	Role         string   `json:"role,omitempty"`     // as an agent of the run has it
+	Provider     string   `json:"provider,omitempty"` // of the run's; "" = that of who asks
+	Instructions string   `json:"instructions"`       // what it is given to do first
+	Edges        []string `json:"edges,omitempty"`    // agents with whom it is joined, both ways, beside who asks
+}
+
+// An EdgeWish is a new edge, in the words of the tool that asks for it.
+type EdgeWish struct {
+	From          string `json:"from"`
+	To            string `json:"to"`
+	Bidirectional bool   `json:"bidirectional,omitempty"`
 }
 
 // An ApprovalAnswer is what came of it.
@@ -296,6 +326,8 @@ type ApprovalAnswer struct {
 	ID     string `json:"id"`
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"`   // who answered, and by what
+	Wish   *Wish  `json:"wish,omitempty"` // what is allowed instead of what was asked; nil = that
 }
 
 // Overdue says of an envelope that the reply it requires has not come.
@@ -383,6 +415,7 @@ type Verdict struct {
 type ControlWord struct {
 	Word   Word   `json:"word"`
 	Target string `json:"target,omitempty"` // a task, an agent, a turn, an approval; "" = the whole run
+	Reason string `json:"reason,omitempty"` // why, for who is told no
 }
 
 // A Word is what can be wanted.

@@ -15,19 +15,44 @@ import (
 )
 
 func (a *app) approveCommand() *cobra.Command {
-	return a.answerCommand(swarm.WordApprove, "approve [ID]", "Let an agent do what it asks for")
+	var edit string
+	cmd := a.answerCommand(swarm.WordApprove, "Let an agent do what it asks for", `
+A request for a new agent or a new edge can be granted otherwise than it was asked: with --edit it is opened in $VISUAL or $EDITOR; --edit=FILE reads
+it from a file, --edit=- from standard input, written whole as one JSON object.`,
+		func(q question) (run.Decision, error) {
+			d := run.Decision{OK: true, By: "swarm approve"}
+			var err error
+			if edit != "" {
+				d.Edit, err = a.edited(q, edit)
+			}
+			return d, err
+		})
+	cmd.Example += "\n  swarm approve planner/1/1/5c0e --edit\n  swarm approve planner/1/1/5c0e --edit=- < wish.json"
+	cmd.Flags().StringVar(&edit, "edit", "", "grant what `FILE` says instead; without FILE, an editor is opened")
+	cmd.Flags().Lookup("edit").NoOptDefVal = inEditor
+	return cmd
 }
 
 func (a *app) denyCommand() *cobra.Command {
-	return a.answerCommand(swarm.WordDeny, "deny [ID]", "Refuse what an agent asks for")
+	var reason string
+	cmd := a.answerCommand(swarm.WordDeny, "Refuse what an agent asks for", `
+The agent is told --reason.`,
+		func(question) (run.Decision, error) {
+			return run.Decision{Reason: reason, By: "swarm deny"}, nil
+		})
+	cmd.Example += "\n  swarm deny planner/1/1/5c0e --reason 'coder can do that'"
+	cmd.Flags().StringVar(&reason, "reason", "", "why, in a few `words`")
+	return cmd
 }
 
-func (a *app) answerCommand(word swarm.Word, use, short string) *cobra.Command {
+func (a *app) answerCommand(word swarm.Word, short, more string, decide func(question) (run.Decision, error)) *cobra.Command {
 	return &cobra.Command{
-		Use:   use,
+		Use:   string(word) + " [ID]",
 		Short: short,
-		Long: short + `: a tool that it may not use by itself. The agent waits until somebody answers. Without ID, what is asked in this
-folder's runs is listed; the beginning of an ID is enough. The answer is on disk when this command returns.`,
+		Long: short + `: a tool that it may not use by itself, another agent, another edge. Who asks for a tool waits until somebody answers; who asks
+for an agent or an edge goes on, and gets the answer by mail. Without ID, what is asked in this folder's runs is listed; the beginning of an ID is
+enough. The first answer counts, and is on disk when this command returns.
+` + more,
 		Example: fmt.Sprintf("  swarm %s\n  swarm %s code/1/1/7abaf349e9a746ca", word, word),
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,18 +63,26 @@ folder's runs is listed; the beginning of an ID is enough. The answer is on disk
 			if len(args) == 0 {
 				return a.listAsked(asked)
 			}
+			if _, inside := insideTurn(); inside {
+				return swarm.Errorf(swarm.Denied, "an agent answers no requests: a person does").WithHint("the answer to what you asked for comes to your inbox")
+			}
 			q, err := choose(asked, args[0])
 			if err == nil {
 				err = aPersons(q.Run, "answering what an agent asks for")
 			}
 			if err != nil {
-				return err
+				return a.tooLate(args[0], err)
 			}
-			if err := run.Control(cmd.Context(), h, q.Run, word, q.ID); err != nil {
+			d, err := decide(q)
+			if err == nil {
+				err = run.Decide(cmd.Context(), h, q.Run, q.ID, d)
+			}
+			if err != nil {
 				return err
 			}
 			return a.said(q.Run, string(word), q.ID)
 		},
+		ValidArgsFunction: a.completeAsked,
 	}
 }
 
@@ -59,7 +92,7 @@ type question struct {
 	view.Approval
 }
 
-// asked is what agents of this folder's runs wait for somebody to allow.
+// asked is what agents of this folder's runs want somebody to allow.
 func (a *app) asked() (*home.Home, []question, error) {
 	h, err := a.home()
 	if err != nil {
@@ -92,6 +125,36 @@ func picture(h *home.Home, id string) (view.Picture, error) {
 	}
 	defer l.Close()
 	return l.Picture()
+}
+
+// tooLate says who has answered what nobody asks any more, if somebody has.
+func (a *app) tooLate(id string, otherwise error) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	runs, err := a.list()
+	if err != nil {
+		return err
+	}
+	for _, s := range runs {
+		if s.Status.Ended() || s.Problem != "" {
+			continue
+		}
+		l, err := run.LookAt(h, s.ID)
+		if err != nil {
+			return err
+		}
+		how, ok, err := l.Answered(id)
+		l.Close()
+		if err != nil {
+			return err
+		}
+		if ok {
+			return &swarm.Error{Kind: swarm.BadInput, Msg: how, Err: run.ErrAnswered}
+		}
+	}
+	return otherwise
 }
 
 func (a *app) listAsked(asked []question) error {

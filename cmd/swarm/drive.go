@@ -214,11 +214,7 @@ func (k keys) pause(on bool) {
 }
 
 func (k keys) answer(id string, ok bool) error {
-	word := swarm.WordDeny
-	if ok {
-		word = swarm.WordApprove
-	}
-	return run.Control(k.ctx, k.h, k.run, word, id)
+	return run.Decide(k.ctx, k.h, k.run, id, run.Decision{OK: ok, By: "a key on the board"})
 }
 
 // screen is what shows a run while it is driven.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
 
 	"swarm"
@@ -56,17 +58,19 @@ func (a *API) asked() ([]asked, error) {
 	return all, nil
 }
 
-// answerApproval allows or refuses what an agent asks.
+// answerApproval allows or refuses what an agent asks. The first answer counts.
 func (a *API) answerApproval(r *http.Request) (reply, error) {
 	id := r.PathValue("approval")
 	var given struct {
-		OK  *bool  `json:"ok"`
-		Run string `json:"run"`
+		OK     *bool           `json:"ok"`
+		Run    string          `json:"run"`
+		Reason string          `json:"reason"`
+		Edit   json.RawMessage `json:"edit"`
 	}
 	if err := ask(r).err; err != nil {
 		return reply{}, err
 	}
-	if err := readBody(r, &given, "ok", "run"); err != nil {
+	if err := readBody(r, &given, "ok", "run", "reason", "edit"); err != nil {
 		return reply{}, err
 	}
 	if given.OK == nil {
@@ -84,13 +88,50 @@ func (a *API) answerApproval(r *http.Request) (reply, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return reply{}, swarm.Errorf(swarm.NotFound, "nobody asks %s", swarm.Quote(id)).WithHint("GET /api/v1/approvals lists what is asked; it may have been answered")
+		return reply{}, a.answered(id, given.Run)
 	case len(found) > 1:
 		return reply{}, conflict(`say which run: {"ok": …, "run": "`+found[0].Run+`"}`, "%d runs ask %s", len(found), id)
+	}
+	d := run.Decision{OK: *given.OK, Reason: given.Reason, By: "HTTP"}
+	if string(given.Edit) != "null" {
+		d.Edit = given.Edit
+	}
+	err = run.Decide(r.Context(), a.Home, found[0].Run, id, d)
+	if errors.Is(err, run.ErrAnswered) {
+		err = refusal{http.StatusConflict, err}
+	}
+	if err != nil {
+		return reply{}, err
 	}
 	word := swarm.WordDeny
 	if *given.OK {
 		word = swarm.WordApprove
 	}
-	return a.say(r.Context(), found[0].Run, word, id)
+	return reply{http.StatusAccepted, noted{found[0].Run, word, id}}, nil
+}
+
+// answered says who has answered what nobody asks any more; if nobody has, nobody asked.
+func (a *API) answered(id, only string) error {
+	runs, err := a.Home.List(a.Dir, a.Anywhere)
+	if err != nil {
+		return err
+	}
+	for _, s := range runs {
+		if s.Status.Ended() || s.Problem != "" || only != "" && s.ID != only {
+			continue
+		}
+		l, err := run.LookAt(a.Home, s.ID)
+		if err != nil {
+			return err
+		}
+		how, ok, err := l.Answered(id)
+		l.Close()
+		if err != nil {
+			return err
+		}
+		if ok {
+			return refusal{http.StatusConflict, &swarm.Error{Kind: swarm.BadInput, Msg: how, Err: run.ErrAnswered}}
+		}
+	}
+	return swarm.Errorf(swarm.NotFound, "nobody asks %s", swarm.Quote(id)).WithHint("GET /api/v1/approvals lists what is asked")
 }

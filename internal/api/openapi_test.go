@@ -229,7 +229,11 @@ tasks:
 	}
 	readLine(t, h.dir+"/out")
 	const runs = "/api/v1/runs/{id}"
-	h.append(b.Run, swarm.Event{Kind: swarm.ApprovalAsked, Agent: "second", Task: "second", Turn: "second/1/1", Data: json.RawMessage(`{"id":"second/1/1-abc","what":"read","tool":"Read","input":{"a":1}}`)},
+	h.append(b.Run, swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("second/1/1-abc"), Agent: "second", Task: "second", Turn: "second/1/1", Data: json.RawMessage(`{"id":"second/1/1-abc","what":"read","tool":"Read","input":{"a":1}}`)},
+		swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("first/1/1/e"), Agent: "first", Task: "first", Turn: "first/1/1",
+			Data: json.RawMessage(`{"id":"first/1/1/e","what":"let first write to second","wish":{"edge":{"from":"first","to":"second"}}}`)},
+		swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("first/1/1/s"), Agent: "first", Task: "first", Turn: "first/1/1",
+			Data: json.RawMessage(`{"id":"first/1/1/s","what":"bring in @x","wish":{"spawn":{"name":"x","provider":"sh","instructions":"go","edges":["second"]}}}`)},
 		swarm.Event{Kind: swarm.ArtifactStored, Agent: "first", Data: json.RawMessage(`{"ref":"artifact://log/x1","kind":"log","name":"x","hash":"` + string(swarm.NoText) + `","bytes":0}`)})
 	for range 2 { // while it runs, and when it has ended
 		for _, path := range []string{"", "/events", "/nodes", "/turns", "/turns/{turn}", "/artifacts", "/artifacts/{kind}/{name}", "/mail"} {
@@ -252,6 +256,13 @@ tasks:
 		ask(400, "POST", runs+"/messages", "", `{"to":"first","txt":"hello"}`, "id", b.Run)
 		ask(400, "POST", runs+"/messages", "", `[]`, "id", b.Run)
 		ask(202, "POST", "/api/v1/approvals/{approval}", "", `{"ok":true}`, "approval", "second/1/1-abc")
+		ask(400, "POST", "/api/v1/approvals/{approval}", "", `{"ok":true,"edit":{"name":"x","instructions":"y"}}`, "approval", "second/1/1-abc")
+		ask(400, "POST", "/api/v1/approvals/{approval}", "", `{"ok":false,"edit":{"name":"y","instructions":"go"}}`, "approval", "first/1/1/s")
+		ask(400, "POST", "/api/v1/approvals/{approval}", "", `{"ok":true,"edit":{"name":"first","instructions":"go"}}`, "approval", "first/1/1/s")
+		ask(400, "POST", "/api/v1/approvals/{approval}", "", `{"ok":true,"edit":{"name":"y","instructions":"go","more":1}}`, "approval", "first/1/1/s")
+		ask(202, "POST", "/api/v1/approvals/{approval}", "", `{"ok":true,"edit":{"name":"y","instructions":"go"}}`, "approval", "first/1/1/s")
+		ask(409, "POST", "/api/v1/approvals/{approval}", "", `{"ok":false}`, "approval", "first/1/1/s")
+		ask(202, "POST", "/api/v1/approvals/{approval}", "", `{"ok":false,"reason":"there are enough"}`, "approval", "first/1/1/e")
 		ask(400, "POST", "/api/v1/approvals/{approval}", "", `{}`, "approval", "second/1/1-abc")
 		ask(404, "POST", "/api/v1/approvals/{approval}", "", `{"ok":true}`, "approval", "nosuch")
 		ask(202, "POST", runs+"/pause", "", "", "id", b.Run)

@@ -39,7 +39,7 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 		}
 	}
 	p.Servers = c.servers(agents)
-	p.Approvals.Tools = c.file.Approvals.Tools.value
+	p.Approvals = swarm.Approvals{Tools: c.file.Approvals.Tools.value, Spawn: c.file.Approvals.Spawn.value}
 	if sel.stdin && c.o.Stdin != nil {
 		text, err := c.o.Stdin()
 		if err != nil {

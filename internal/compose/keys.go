@@ -23,8 +23,7 @@ var choices = map[string][]string{
 	"tiers":      tiers,
 	"conditions": swarm.Conditions,
 	"on_failure": swarm.OnFailures,
-	"approvals":  {"ask", "auto"},
-	"tool_use":   {"ask", "auto", "deny"},
+	"approvals":  {"ask", "auto", "deny"},
 }
 
 type fileKeys struct {
@@ -133,8 +132,8 @@ type pipelineKeys struct {
 
 type approvalKeys struct {
 	section
-	Spawn text `key:"spawn" among:"approvals" doc:"New agents."`
-	Tools text `key:"tools" among:"tool_use" doc:"What a coding agent asks permission for while it works."`
+	Spawn text `key:"spawn" among:"approvals" doc:"New agents, and new edges, that an agent with the permission asks for."`
+	Tools text `key:"tools" among:"approvals" doc:"What a coding agent asks permission for while it works."`
 }
 
 type notifyKeys struct {

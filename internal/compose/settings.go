@@ -29,7 +29,7 @@ type Settings struct {
 	MCP          []MCPServer   `json:"mcp,omitempty"` // in the file's order
 }
 
-// Approvals say what happens to a request: ask a person, auto, or (tools only) deny.
+// Approvals say what happens to a request: ask a person, auto, or deny.
 type Approvals struct {
 	Spawn string `json:"spawn"`
 	Tools string `json:"tools"`

@@ -25,6 +25,7 @@ type Post interface {
 	Remind(ctx context.Context, agent, envelope string) error
 	Return(ctx context.Context, agent, reason string) error
 	Note(ctx context.Context, id, agent, text string) error
+	Grant(ctx context.Context, fence int64, wish string) error
 }
 
 // Call does one call for a loop. A call that changes something appends its end to the log, addressed to the loop; done again, it
@@ -45,6 +46,8 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 			return h.short(ctx, loop, c, h.Post.Note(ctx, c.ID, c.Agent, c.Ref))
 		case flow.KindReturn:
 			return h.short(ctx, loop, c, h.Post.Return(ctx, c.Agent, c.Ref))
+		case flow.KindGrant:
+			return h.short(ctx, loop, c, h.Post.Grant(ctx, h.Fence, c.Ref))
 		}
 	}
 	return flow.Result{}, swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
@@ -105,6 +108,14 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 		s.Kind, s.ID = flow.SignalKind(w.Word), w.Target
 	case swarm.PlanAdded:
 		s.Kind, s.Ref = flow.SignalGrow, e.Key
+	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
+		var a swarm.ApprovalAnswer
+		if err = json.Unmarshal(e.Data, &a); err != nil {
+			err = swarm.Errorf(swarm.Storage, "event %d, about a wish, cannot be read: %v", e.Seq, err)
+		}
+		if s.Kind, s.ID, s.Agent = flow.SignalAsked, a.ID, e.Agent; e.Kind == swarm.ApprovalAnswered {
+			s.Kind = flow.SignalAnswered
+		}
 	case swarm.Tick:
 		s.Kind = flow.SignalTick
 	case swarm.RunOwned:

@@ -22,6 +22,7 @@ type Call struct {
 	Of        int    // iterations in all
 	Attempt   int    // from 1
 	Ref       string // key of a stored record: the plan
+	Answered  int    // of a turn in a team: how many wishes were dealt with before, by which the team may have grown
 	Since     int64  // how far the caller had read the log: the hand obeys control records after it
 }
 
@@ -32,6 +33,7 @@ const (
 	KindRemind = "remind" // Do: tells Agent that the envelope Ref still wants a reply
 	KindNote   = "note"   // Do: tells Agent what Ref says, in the name of the run
 	KindReturn = "return" // Do: sends the unread mail of Agent, which has ended, back
+	KindGrant  = "grant"  // Do: does what was answered to the wish Ref of Agent, or tells it why not
 )
 
 // Print is a call's fingerprint. It stands in the record of the call's end, so that a loop that asks something else under the
@@ -57,12 +59,16 @@ const (
 	SignalOwned SignalKind = "owned" // a process drives the run from here on; before it, perhaps, nobody did
 	SignalWaits SignalKind = "waits" // in its turn, which ID names, an agent waits for others
 	SignalGoes  SignalKind = "goes"  // it does no longer
+
+	SignalAsked    SignalKind = "asked"    // an agent has a wish: ID, Agent
+	SignalAnswered SignalKind = "answered" // somebody has answered it: ID, Agent
 )
 
 // A Signal is one record addressed to the loop.
 type Signal struct {
 	Kind   SignalKind
-	ID     string // the call that ended, the turn that waits, or the control word's target
+	ID     string // the call that ended, the turn that waits, the control word's target, or the wish
+	Agent  string // whose wish it is
 	Seq    int64
 	Ref    string
 	Result Result

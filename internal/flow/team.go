@@ -21,7 +21,8 @@ type team struct {
 	at      map[string]int
 	asks    []ask
 	between circle // who wrote to whom last
-	unheard int    // reminders whose envelope has not come by yet
+	wishes  wishes // what agents ask of the run
+	unheard int    // reminders and answers whose envelope has not come by yet
 	begun   bool   // it is known what the log held when the run was taken up: before that nobody seems to have mail
 	done    bool   // the lead has reported, or a person has closed the run
 }
@@ -122,6 +123,9 @@ func (t *team) add(id, ref string) (*swarm.Plan, error) {
 func (t *team) advance() error {
 	for began := true; began; { // one that begins may be what another has waited for, in a replay
 		began = false
+		if err := t.grant(false); err != nil {
+			return err
+		}
 		var first *member // of those that others go before
 		for i := range t.members {
 			m := &t.members[i]
@@ -139,11 +143,16 @@ func (t *team) advance() error {
 			}
 			began = t.order != nil
 		}
-		if first != nil && t.begun && t.running == t.waiting { // what was recorded before it does not come: the plan has changed
+		if first != nil && t.begun && t.running == t.waiting && !t.awaited() { // what was recorded before it does not come: the plan has changed
 			if err := t.give(first); err != nil {
 				return err
 			}
 			began = true
+		}
+	}
+	if t.begun && t.running == t.waiting && t.unheard == 0 && !t.awaited() {
+		if err := t.grant(true); err != nil {
+			return err
 		}
 	}
 	if err := t.tellHeld(); err != nil {
@@ -162,7 +171,8 @@ func (t *team) give(m *member) error {
 	m.attempt++
 	m.busy, m.turn, m.began = true, turn, t.seen
 	t.running++
-	return t.fx.Go(Call{ID: turn, Kind: KindTurn, Task: m.name, Agent: m.name, Iteration: m.turns, Attempt: m.attempt, Ref: m.ref, Since: t.seen})
+	return t.fx.Go(Call{ID: turn, Kind: KindTurn, Task: m.name, Agent: m.name, Iteration: m.turns, Attempt: m.attempt, Ref: m.ref,
+		Answered: t.wishes.dealt, Since: t.seen})
 }
 
 // nextTurn is the id of the turn that it would begin now.
@@ -183,7 +193,7 @@ func (t *team) over() (bool, error) {
 	if t.stop != "" || t.done {
 		return true, nil
 	}
-	if t.rules.Mode == swarm.InteractiveMode || !t.pausing.IsZero() {
+	if t.rules.Mode == swarm.InteractiveMode || !t.pausing.IsZero() || t.wishing() {
 		return false, nil
 	}
 	for i := range t.members {
@@ -232,6 +242,10 @@ func (t *team) take(s Signal) error {
 	case SignalGrow:
 		_, err := t.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
 		return err
+	case SignalAsked:
+		t.wished(s.ID)
+	case SignalAnswered:
+		return t.answered(s)
 	case SignalKind(swarm.WordPause), SignalKind(swarm.WordResume):
 		on := s.Kind == SignalKind(swarm.WordPause)
 		if s.ID != "" {

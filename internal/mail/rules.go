@@ -16,6 +16,7 @@ type Rules struct {
 	copy     map[string]string // the ".2" of an agent that is a copy
 	doers    map[string]string // by task: who does it
 	edges    map[[2]string]bool
+	joined   map[string]bool   // agents that a plan's own edges name
 	everyone bool              // everybody may write to everybody
 	team     bool              // agents live on
 	leads    map[string]bool   // agents that may look at everybody's work
@@ -25,7 +26,7 @@ type Rules struct {
 
 // NewRules are the rules of these plans.
 func NewRules(plans ...*swarm.Plan) *Rules {
-	r := &Rules{known: map[string]bool{}, copy: map[string]string{}, doers: map[string]string{}, edges: map[[2]string]bool{},
+	r := &Rules{known: map[string]bool{}, copy: map[string]string{}, doers: map[string]string{}, edges: map[[2]string]bool{}, joined: map[string]bool{},
 		leads: map[string]bool{}, heard: map[string]bool{}, ended: map[string]string{}}
 	for _, p := range plans {
 		r.Add(p)
@@ -54,6 +55,7 @@ func (r *Rules) Add(p *swarm.Plan) {
 		}
 	}
 	for _, e := range p.Edges {
+		r.joined[e.From], r.joined[e.To] = true, true
 		r.join(e.From, e.To)
 		if e.Both {
 			r.join(e.To, e.From)
@@ -122,6 +124,12 @@ func (r *Rules) Receivers(from string) (names []string) {
 	return names
 }
 
+// Joined says whether an edge that somebody has declared leads to the agent or from it.
+func (r *Rules) Joined(agent string) bool { return r.joined[agent] }
+
+// Edge says whether one agent may hand work to another.
+func (r *Rules) Edge(from, to string) bool { return r.everyone || r.edges[[2]string{from, to}] }
+
 // may says whether one may write to another. A person may write to everybody, and those may answer.
 func (r *Rules) may(from, to string) bool {
 	switch {
@@ -132,7 +140,7 @@ func (r *Rules) may(from, to string) bool {
 	case to == swarm.User:
 		return r.heard[from]
 	}
-	return r.everyone || r.edges[[2]string{from, to}]
+	return r.Edge(from, to)
 }
 
 // find is the agent that somebody means by a name, in whatever case it is written. A copy means the copies beside it.

@@ -62,7 +62,7 @@ const helpSchema = `{
   }
 }`
 
-// requested answers request_help.
+// requested answers who asks a person for something.
 type requested struct {
 	Request string `json:"request"`
 }

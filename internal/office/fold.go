@@ -6,6 +6,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/wish"
 )
 
 // A standing is where an agent stands, as far as others have to know it.
@@ -50,7 +51,7 @@ func (s *standing) quiet() bool { return s.turn == "" && s.wanted <= s.cursor }
 // follow folds what the log has gained. The office is locked.
 func (o *Office) follow() error {
 	if o.rules == nil {
-		o.rules, o.agents, o.waits = mail.NewRules(), map[string]*standing{}, map[string][]string{}
+		o.rules, o.wishes, o.agents, o.waits = mail.NewRules(), wish.NewTeam(), map[string]*standing{}, map[string][]string{}
 		o.team = swarm.Team{Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase}
 	}
 	for {
@@ -77,6 +78,8 @@ func (o *Office) take(e *swarm.Event) error {
 		if o.rules.Add(&p); p.Team != nil {
 			o.team = *p.Team
 		}
+		o.wishes.Add(&p)
+		o.plans = append(o.plans, &p)
 	case swarm.HandoffStored:
 		return o.takeMail(e)
 	case swarm.HandoffConsumed:
@@ -96,6 +99,15 @@ func (o *Office) take(e *swarm.Event) error {
 			return err
 		}
 		o.rules.End(e.Agent, end.Reason)
+		o.wishes.End(e.Agent)
+	case swarm.ApprovalAsked:
+		var a swarm.Approval
+		if err := decode(*e, &a); err != nil {
+			return err
+		}
+		if a.Wish != nil {
+			o.wishes.Ask(a.ID, e.Agent, *a.Wish)
+		}
 	case swarm.RunEnded:
 		o.over = true
 	}
@@ -107,6 +119,7 @@ func (o *Office) takeHold(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.AgentStarted: // what came before has gone back
 		o.rules.Start(e.Agent)
+		o.wishes.Start(e.Agent)
 		a := o.agent(e.Agent)
 		a.starts, a.cursor, a.trouble = a.starts+1, max(a.cursor, e.Seq), ""
 	case swarm.AgentPaused, swarm.AgentResumed:
@@ -154,6 +167,14 @@ func (o *Office) takeMail(e *swarm.Event) error {
 	}
 	if wakes {
 		a.wanted, a.from[e.Agent] = e.Seq, place{e.Seq, e.Turn}
+	}
+	if e.Agent == swarm.Orchestrator {
+		id, ok, err := AnswerTo(e)
+		if ok {
+			o.wishes.Answer(id)
+			o.grown = append(o.grown, len(o.plans))
+		}
+		return err
 	}
 	if e.Agent != swarm.User {
 		return nil

@@ -1,5 +1,5 @@
 // Package office is where agents act on their run: they send each other mail and read their own, publish findings, store and
-// read artifacts, and wait for each other. A person writes to them and reads their answers here too. Whichever way a call comes in, by MCP, as a tool of a model or from a script, it is done here, and in the
+// read artifacts, wait for each other, and ask for others to join. A person writes to them and reads their answers here too. Whichever way a call comes in, by MCP, as a tool of a model or from a script, it is done here, and in the
 // name of an agent that has a turn, or of the person.
 //
 // An agent's turn has a [Seat]. A call is checked, written to the log, and only then answered; it stands even if the turn is cut
@@ -18,6 +18,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/wish"
 )
 
 // An Office serves the agents of one run. All its methods may be used by many goroutines at once.
@@ -28,10 +29,15 @@ type Office struct {
 	Now    func() time.Time    // nil = time.Now
 	Loop   string              // the loop that drives the run: it is told who waits in its turn; "" = none is
 	Fence  int64               // of the process that drives the run: what only that may tell is not taken from a late one; 0 = any
+	// Recorded says that the run is a replay: wishes are answered as they were, and not by the file.
+	Recorded bool
 
 	mu     sync.Mutex
 	read   int64                // up to which event the log is folded into what follows
 	rules  *mail.Rules          //
+	wishes *wish.Team           // what agents may ask of the run, and have asked
+	plans  []*swarm.Plan        // the one that it began with, and what it grew by
+	grown  []int                // how many plans there were when each wish had been dealt with
 	agents map[string]*standing // where each stands, a person too
 	team   swarm.Team           // how the agents work
 	over   bool                 // the run has ended
@@ -157,6 +163,11 @@ func tell(e swarm.Event) string {
 		var env swarm.Envelope
 		if decode(e, &env) == nil {
 			return string(env.Kind) + " " + env.ID + " to " + env.ToNodeID + ": " + head(env.Payload.Message)
+		}
+	case swarm.ApprovalAsked:
+		var a swarm.Approval
+		if decode(e, &a) == nil && a.Wish != nil {
+			return "request " + a.ID + " to " + a.What
 		}
 	case swarm.TopicPublished:
 		var t swarm.TopicEntry

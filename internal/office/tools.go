@@ -19,18 +19,26 @@ type tool struct {
 	schema      string
 	do          func(ctx context.Context, s *Seat, args json.RawMessage) (any, error)
 	team        bool // only for agents that live on
+	wish        bool // only for those that may ask for more
 }
 
 // tools are all there are, in the order in which agents are told of them.
 var tools = []tool{
-	{"send_handoff", sendDescription, sendSchema, sendHandoff, false},
-	{"read_inbox", inboxDescription, inboxSchema, readInbox, false},
-	{"publish_data", publishDescription, publishSchema, publishData, false},
-	{"put_artifact", putDescription, putSchema, putArtifact, false},
-	{"read_artifact", readDescription, readSchema, readArtifact, false},
-	{"wait_for", waitDescription, waitSchema, waitFor, true},
-	{"request_help", helpDescription, helpSchema, requestHelp, true},
-	{"report_done", doneDescription, doneSchema, reportDone, true},
+	{"send_handoff", sendDescription, sendSchema, sendHandoff, false, false},
+	{"read_inbox", inboxDescription, inboxSchema, readInbox, false, false},
+	{"publish_data", publishDescription, publishSchema, publishData, false, false},
+	{"put_artifact", putDescription, putSchema, putArtifact, false, false},
+	{"read_artifact", readDescription, readSchema, readArtifact, false, false},
+	{"wait_for", waitDescription, waitSchema, waitFor, true, false},
+	{"spawn_node", spawnDescription, spawnSchema, spawnNode, true, true},
+	{"create_edge", edgeDescription, edgeSchema, createEdge, true, true},
+	{"request_help", helpDescription, helpSchema, requestHelp, true, false},
+	{"report_done", doneDescription, doneSchema, reportDone, true, false},
+}
+
+// Knows says whether a tool is one of ours.
+func Knows(name string) bool {
+	return slices.ContainsFunc(tools, func(t tool) bool { return t.name == name })
 }
 
 // offered are the tools of the run: where agents do not live on, nobody can wait for another.
@@ -71,6 +79,7 @@ func (o *Office) Tools(agent string) []provider.ToolSpec {
 	if err == nil {
 		o.mu.Lock()
 		to = o.rules.Receivers(agent)
+		offered = slices.DeleteFunc(slices.Clone(offered), func(t tool) bool { return t.wish && !o.wishes.Offers(agent, t.name) })
 		o.mu.Unlock()
 	}
 	specs := make([]provider.ToolSpec, len(offered))

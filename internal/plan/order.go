@@ -35,6 +35,15 @@ func (o *Order) Lets(turn string) bool {
 	return !ok || at <= o.next
 }
 
+// Has says whether something was recorded.
+func (o *Order) Has(place string) bool {
+	if o == nil {
+		return false
+	}
+	_, ok := o.at[place]
+	return ok
+}
+
 // Began notes that a turn has begun, with or without leave.
 func (o *Order) Began(turn string) {
 	if o == nil {

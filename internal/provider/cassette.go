@@ -22,7 +22,8 @@ type Cassette struct {
 	Header CassetteHeader
 	file   string
 	turns  map[string]RecordedTurn
-	order  []string
+	order  []string // of the turns
+	places []string // of the turns, and of what was answered between them
 }
 
 // CassetteVersion is the only one there is.
@@ -53,10 +54,11 @@ type RecordedTurn struct {
 	Reason     string          `json:"reason,omitempty"`
 	Hint       string          `json:"hint,omitempty"`
 	Verdicts   []swarm.Verdict `json:"verdicts,omitempty"`
-	Tools      []swarm.ToolUse `json:"tools,omitempty"` // in their order
-	Mail       []string        `json:"mail,omitempty"`  // the envelopes in its prompt, by their refs
-	Read       []string        `json:"read,omitempty"`  // those that it read by a tool
-	Acts       []Act           `json:"acts,omitempty"`  // what it did to its run by our own tools, in order
+	Tools      []swarm.ToolUse `json:"tools,omitempty"`   // in their order
+	Mail       []string        `json:"mail,omitempty"`    // the envelopes in its prompt, by their refs
+	Read       []string        `json:"read,omitempty"`    // those that it read by a tool
+	Acts       []Act           `json:"acts,omitempty"`    // what it did to its run by our own tools, in order
+	Answers    []string        `json:"answers,omitempty"` // wishes that were dealt with after the turn before it had begun, and before this one
 }
 
 // An Act is one call of our own tools. A replay does it again, because others read what came of it.
@@ -65,6 +67,9 @@ type Act struct {
 	Args  json.RawMessage `json:"args"`
 	To    string          `json:"to,omitempty"`    // of an envelope: whose inbox it came into
 	After int             `json:"after,omitempty"` // and after how many others
+	// Answer is what was answered to a wish; who made it was told of it after so many other envelopes as Told says.
+	Answer *swarm.ApprovalAnswer `json:"answer,omitempty"`
+	Told   int                   `json:"told,omitempty"`
 }
 
 // Text is bytes that are a JSON string when they are UTF-8, and {"base64": "…"} when they are not, so that none is changed.
@@ -292,6 +297,10 @@ func (c *Cassette) readTurn(line []byte, n int) error {
 	}
 	c.turns[t.Turn] = t
 	c.order = append(c.order, t.Turn)
+	for _, wish := range t.Answers {
+		c.places = append(c.places, swarm.AnswerPlace(wish))
+	}
+	c.places = append(c.places, t.Turn)
 	return nil
 }
 

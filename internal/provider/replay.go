@@ -22,7 +22,7 @@ func (c *Cassette) Turn(id string) (t RecordedTurn, ok bool) {
 // Arrange has a plan run as it was recorded: its turns begin in that order, and nothing else holds them back, since nobody does any
 // work.
 func (c *Cassette) Arrange(p *swarm.Plan) {
-	p.Order, p.MaxParallel = c.order, 0
+	p.Order, p.MaxParallel = c.places, 0
 	for i := range p.Tasks {
 		p.Tasks[i].Concurrency = 0
 	}

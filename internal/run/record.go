@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+	"strings"
 
 	"swarm"
 	"swarm/internal/mail"
@@ -55,13 +56,19 @@ func (r *Run) Record(path string) error {
 	if err != nil {
 		return err
 	}
+	// A turn that was given before an answer was dealt with may have started after it: where it stood is what counts.
+	slices.SortStableFunc(details.Turns, func(a, b view.Turn) int { return cmp.Compare(a.Answered, b.Answered) })
+	dealt := 0
 	for _, t := range details.Turns {
 		if t.Ended.IsZero() || t.Prompt == "" || t.Status == swarm.Cancelled {
 			continue
 		}
 		rec := provider.RecordedTurn{Turn: t.ID, Agent: t.Agent, PromptHash: t.First, Bytes: t.Output.Bytes, Usage: t.Usage, Session: t.Session, Exit: t.Exit,
 			Kind: t.Kind, Reason: t.Reason, Hint: t.Hint, Verdicts: t.Verdicts, Tools: untimed(t.Tools),
-			Mail: prompted[t.ID], Read: byTool[t.ID], Acts: acts[t.ID]}
+			Mail: prompted[t.ID], Read: byTool[t.ID], Acts: acts.by[t.ID]}
+		if upto := min(t.Answered, len(acts.answers)); upto > dealt {
+			rec.Answers, dealt = acts.answers[dealt:upto], upto
+		}
 		for text, hash := range map[*provider.Text]swarm.Hash{&rec.Prompt: t.First, &rec.Output: t.Output.Hash} {
 			if hash == "" {
 				continue
@@ -119,27 +126,70 @@ func readMail(d view.Details) (prompted, byTool map[string][]string) {
 	return prompted, byTool
 }
 
-// acts is what each turn did to the run by our own tools, as it would be asked for again.
-func (r *Run) acts() (map[string][]provider.Act, error) {
-	acts, boxes := map[string][]provider.Act{}, map[string]int{}
+// acts are what turns did to the run by our own tools, as it would be asked for again, and what was answered to their wishes.
+type acts struct {
+	by      map[string][]provider.Act // by turn
+	boxes   map[string]int            // how many envelopes have come into each inbox
+	wishes  map[string]wished
+	answers []string // wishes, in the order in which they were dealt with
+}
+
+// A wished is where the act stands by which a wish was made, and what was answered to it.
+type wished struct {
+	turn   string
+	at     int
+	answer swarm.ApprovalAnswer
+}
+
+func (r *Run) acts() (acts, error) {
+	a := acts{by: map[string][]provider.Act{}, boxes: map[string]int{}, wishes: map[string]wished{}}
 	for e, err := range Events(r.log) {
 		if err != nil {
-			return nil, err
+			return a, err
+		}
+		if err := a.wish(&e); err != nil {
+			return a, err
 		}
 		act, err := r.act(&e)
 		if err != nil {
-			return nil, err
+			return a, err
 		}
 		if act.Tool == "" {
 			continue
 		}
 		if act.To != "" {
-			act.After = boxes[act.To]
-			boxes[act.To]++
+			act.After = a.boxes[act.To]
+			a.boxes[act.To]++
 		}
-		acts[e.Turn] = append(acts[e.Turn], act)
+		a.by[e.Turn] = append(a.by[e.Turn], act)
 	}
-	return acts, nil
+	return a, nil
+}
+
+// wish notes what was wished for, what was answered, and when who made the wish was told.
+func (a *acts) wish(e *swarm.Event) error {
+	var answer swarm.ApprovalAnswer // of what is asked, it has the id
+	switch e.Kind {
+	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
+		if err := json.Unmarshal(e.Data, &answer); err != nil {
+			return err
+		}
+		if w, there := a.wishes[answer.ID]; there {
+			w.answer = answer
+			a.wishes[answer.ID] = w
+		} else if answer.Wish != nil {
+			a.wishes[answer.ID] = wished{turn: e.Turn, at: len(a.by[e.Turn])}
+		}
+	case swarm.HandoffStored:
+		id, ok, err := office.AnswerTo(e)
+		if w, there := a.wishes[id]; ok && there {
+			a.answers = append(a.answers, id)
+			act := &a.by[w.turn][w.at]
+			act.Answer, act.Told = &w.answer, a.boxes[strings.TrimPrefix(e.To, swarm.ToAgent(""))]
+		}
+		return err
+	}
+	return nil
 }
 
 // act is the call that an event comes from, if it comes from one.
@@ -166,6 +216,14 @@ func (r *Run) act(e *swarm.Event) (act provider.Act, err error) {
 			content = p.Portable().JSON() // it is of another run then
 		}
 		act.Tool, args = "put_artifact", map[string]string{"kind": a.Kind, "name": a.Name, "content": string(content)}
+	case swarm.ApprovalAsked:
+		var a swarm.Approval
+		if err = json.Unmarshal(e.Data, &a); err != nil || a.Wish == nil {
+			return act, err
+		}
+		if act.Tool, args = "spawn_node", a.Wish.Spawn; a.Wish.Edge != nil {
+			act.Tool, args = "create_edge", a.Wish.Edge
+		}
 	default:
 		return act, nil
 	}

@@ -22,7 +22,6 @@ import (
 	"swarm/internal/office"
 	"swarm/internal/process"
 	"swarm/internal/provider"
-	"swarm/internal/secret"
 	"swarm/internal/sqlite"
 	"swarm/internal/tool"
 	"swarm/internal/tree"
@@ -34,7 +33,7 @@ import (
 const planKey = "plan:1"
 
 // root is the loop that every other is called by.
-const root = "root"
+const root = swarm.RootLoop
 
 // Lease is how long a run stays with a driver that has stopped moving; then another may take it. One that moves renews it well
 // before. It is a variable so that tests need not wait.
@@ -255,14 +254,15 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.phase = p.Team.Phase
 	}
 	tokens := httpd.NewTokens(d.ID)
-	redactor := secret.New(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
-	d.streams = newStreams(d.home, d.ID, redactor, d.options.Observer)
-	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: redactor.Bytes, Cut: redactor.Cut, Watch: d.streams,
-		Kept: d.start.From != "", Trace: d.trace, Office: &office.Office{Run: d.ID, Log: d.log, Redact: redactor.Bytes, Loop: root, Fence: d.fence}}
+	secrets := newVault(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
+	d.streams = newStreams(d.home, d.ID, secrets, d.options.Observer)
+	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
+		Kept: d.start.From != "", Trace: d.trace, Office: &office.Office{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
 	if d.options.Replay != nil {
 		d.hand.Replay = d.options.Replay
 	} else {
-		d.door = &door{house: d.options.Server, office: d.hand.Office, tokens: tokens, version: d.start.Version, fault: func(err error) { _ = d.notice(ctx, redactor.String(err.Error()), "") }}
+		d.door = &door{house: d.options.Server, office: d.hand.Office, tokens: tokens, secrets: secrets, version: d.start.Version,
+			fault: func(err error) { _ = d.notice(ctx, secrets.Load().String(err.Error()), "") }}
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.hand.Toolbox = d.toolbox

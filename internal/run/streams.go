@@ -15,7 +15,7 @@ import (
 type streams struct {
 	home     *home.Home
 	run      string
-	redactor *secret.Redactor
+	secrets  *vault
 	observer Observer
 
 	mu   sync.Mutex
@@ -40,8 +40,8 @@ func (o output) newer(than output) bool {
 	return o.Iteration > than.Iteration || o.Iteration == than.Iteration && o.Attempt > than.Attempt
 }
 
-func newStreams(h *home.Home, run string, r *secret.Redactor, o Observer) *streams {
-	s := &streams{home: h, run: run, redactor: r, observer: o, open: map[string]*stream{}, copies: make(chan output, 64), copied: make(chan error, 1)}
+func newStreams(h *home.Home, run string, k *vault, o Observer) *streams {
+	s := &streams{home: h, run: run, secrets: k, observer: o, open: map[string]*stream{}, copies: make(chan output, 64), copied: make(chan error, 1)}
 	go s.copy()
 	return s
 }
@@ -75,18 +75,19 @@ func (s *streams) Delta(c flow.Call, start int, d provider.Delta) {
 	if d.Text != "" {
 		clean := t.text[d.Kind]
 		if clean == nil {
-			clean = s.redactor.Stream()
+			clean = s.secrets.Load().Stream()
 			t.text[d.Kind] = clean
 		}
 		if d.Text = clean.Write(d.Text); d.Text == "" {
 			return
 		}
 	}
-	d.File, d.Session = s.redactor.String(d.File), s.redactor.String(d.Session)
-	if d.Tool != nil && !s.redactor.Empty() {
+	redactor := s.secrets.Load()
+	d.File, d.Session = redactor.String(d.File), redactor.String(d.Session)
+	if d.Tool != nil && !redactor.Empty() {
 		clean := *d.Tool
-		clean.ID, clean.Name = s.redactor.Cut(clean.ID), s.redactor.Cut(clean.Name)
-		clean.Input, clean.Output = json.RawMessage(s.redactor.Cut(string(clean.Input))), s.redactor.Cut(clean.Output)
+		clean.ID, clean.Name = redactor.Cut(clean.ID), redactor.Cut(clean.Name)
+		clean.Input, clean.Output = json.RawMessage(redactor.Cut(string(clean.Input))), redactor.Cut(clean.Output)
 		d.Tool = &clean
 	}
 	s.show(c, t, d)

@@ -10,7 +10,6 @@ import (
 	"swarm/internal/flow"
 	"swarm/internal/home"
 	"swarm/internal/provider"
-	"swarm/internal/secret"
 )
 
 // A witness keeps what it sees.
@@ -33,7 +32,7 @@ func TestStreamsHoldNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &witness{}
-	s := newStreams(h, "run", secret.New([]string{"API_KEY=" + canary}, nil), w)
+	s := newStreams(h, "run", newVault([]string{"API_KEY=" + canary}, nil), w)
 	tool := &swarm.ToolUse{ID: "id-" + canary, Name: "send " + canary, Input: json.RawMessage(`{"to":"` + canary + `"}`), Output: "sent " + canary}
 	for _, d := range []provider.Delta{{Kind: provider.DeltaText, Text: "it is " + canary + "\n"}, {Kind: provider.DeltaTool, Tool: tool},
 		{Kind: provider.DeltaFile, File: "/tmp/" + canary}, {Kind: provider.DeltaSession, Session: "s-" + canary}} {

@@ -20,6 +20,7 @@ import (
 type door struct {
 	office  *office.Office
 	tokens  *httpd.Tokens
+	secrets *vault
 	version string
 	fault   func(error)
 	house   *httpd.Server // nil = there is none
@@ -44,7 +45,9 @@ func (d *door) open(agent string) (provider.Door, error) {
 		}
 		d.server, d.leave = s, s.Close
 	}
-	return provider.Door{URL: d.server.URL(), Token: d.tokens.For(agent)}, nil
+	token := d.tokens.For(agent)
+	d.secrets.learn(agent, token)
+	return provider.Door{URL: d.server.URL(), Token: token}, nil
 }
 
 func (d *door) close() error {

@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,11 @@ func (f Frame) open(task string) (open []view.Approval) {
 		}
 	}
 	return open
+}
+
+// blocking are those of a task's questions that its turn waits for: who has a wish goes on without it.
+func (f Frame) blocking(task string) []view.Approval {
+	return slices.DeleteFunc(f.open(task), func(a view.Approval) bool { return a.Wish != nil })
 }
 
 // question is the one that keys answer: the oldest, if there are keys, and room to show it.
@@ -59,7 +65,7 @@ func (f Frame) ask() []string {
 
 // waitsForYou is what a task asks, and by which command it is answered where there is room for both.
 func (f Frame) waitsForYou(t *view.Task, width int) string {
-	open := f.open(t.Name)
+	open := f.blocking(t.Name)
 	lead := "waits for you: "
 	if len(open) > 1 {
 		lead = fmt.Sprintf("waits for you, %d times: ", len(open))

@@ -45,7 +45,7 @@ func (f Frame) Draw() string {
 	f.Tasks = append([]view.Task(nil), f.Tasks...)
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
-		asks := t.Status == swarm.Running && len(f.open(t.Name)) > 0
+		asks := t.Status == swarm.Running && len(f.blocking(t.Name)) > 0
 		if s, ok := f.Saying[t.Name]; ok && t.Status == swarm.Running {
 			t.Usage = t.Usage.Plus(s.Usage)
 			f.Picture.Usage = f.Picture.Usage.Plus(s.Usage)

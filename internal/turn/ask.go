@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,9 +39,9 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 			return false, "", err
 		}
 		w.asked.remove(a.ID)
-		answer := swarm.ApprovalAnswer{ID: a.ID, OK: word == swarm.WordApprove}
+		answer := swarm.ApprovalAnswer{ID: a.ID, OK: word.Word == swarm.WordApprove}
 		if !answer.OK {
-			answer.Reason = "a person said no"
+			answer.Reason = cmp.Or(word.Reason, "a person said no")
 		}
 		_, err = h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(a.ID), Task: w.c.Task,
 			Agent: w.c.Agent, Turn: w.c.ID, Data: encode(answer)}}})
@@ -90,19 +91,19 @@ func answered(e swarm.Event, err error) (bool, string, error) {
 }
 
 // awaitAnswer waits for a control record that answers what was asked.
-func (h *Hand) awaitAnswer(ctx context.Context, id string, after int64) (swarm.Word, error) {
+func (h *Hand) awaitAnswer(ctx context.Context, id string, after int64) (none swarm.ControlWord, err error) {
 	wake, off := h.Log.Watch(swarm.ToControl)
 	defer off()
 	for {
 		events, err := h.Log.Read(after, 1000, swarm.ToControl)
 		if err != nil {
-			return "", err
+			return none, err
 		}
 		for _, e := range events {
 			after = e.Seq
 			var k swarm.ControlWord
 			if json.Unmarshal(e.Data, &k) == nil && k.Target == id && (k.Word == swarm.WordApprove || k.Word == swarm.WordDeny) {
-				return k.Word, nil
+				return k, nil
 			}
 		}
 		if len(events) > 0 {
@@ -111,7 +112,7 @@ func (h *Hand) awaitAnswer(ctx context.Context, id string, after int64) (swarm.W
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return none, context.Cause(ctx)
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 func (h *Hand) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	for {
 		start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: h.Fence, Provider: w.spec.Name, Model: w.model,
-			Prompt: swarm.HashOf([]byte(w.made.Text)), Bytes: len(w.made.Text), Spans: w.made.Spans, Inputs: w.inputs, Session: w.session, Trees: w.trees}
+			Prompt: swarm.HashOf([]byte(w.made.Text)), Bytes: len(w.made.Text), Spans: w.made.Spans, Inputs: w.inputs, Session: w.session, Trees: w.trees,
+			Answered: w.c.Answered}
 		bodies := [][]byte{[]byte(w.made.Text)}
 		if w.session != "" {
 			fresh := []byte(w.made.Fresh())

@@ -50,8 +50,8 @@ func (h *Hand) awaitMail(ctx context.Context, w *work) error {
 }
 
 // reenact does again what the recorded turn did to its run by our own tools: others read what came of it. Mail comes into each
-// inbox in the recorded order.
-func (h *Hand) reenact(ctx context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
+// inbox in the recorded order. A wish may have been answered when its turn had long ended; the answer is given as long as the run lasts.
+func (h *Hand) reenact(ctx, run context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
 	if w.recorded == nil || h.Office == nil {
 		return nil
 	}
@@ -65,8 +65,20 @@ func (h *Hand) reenact(ctx context.Context, w *work, call func(context.Context, 
 			return &swarm.Error{Kind: swarm.Mismatch, Msg: "the turn " + w.c.ID + " cannot do again what it did in the recording", Err: err,
 				Hint: "the plan has changed since it was recorded; record the run again with --record"}
 		}
+		if act.Answer != nil {
+			h.answers.Go(func() { h.answerAgain(run, w.c.Agent, act) })
+		}
 	}
 	return h.readAgain(ctx, w, call)
+}
+
+// answerAgain answers a wish as it was recorded, when the mail has come that had come before who made it was told. If that does not come,
+// the answer is given all the same: then the replay has left the recording, and a prompt will show where.
+func (h *Hand) answerAgain(ctx context.Context, agent string, act provider.Act) {
+	_ = h.awaitEnvelopes(ctx, agent, func(ids []string) bool { return len(ids) >= act.Told })
+	if err := h.Office.Repeat(ctx, *act.Answer); err != nil {
+		h.notice(swarm.Errorf(swarm.Mismatch, "the answer to %s cannot be given again: %v", act.Answer.ID, err))
+	}
 }
 
 // readAgain reads the mail that the recorded turn had read by a tool.

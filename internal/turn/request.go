@@ -60,7 +60,7 @@ func (h *Hand) brief(w *work) string {
 	if h.Office == nil {
 		return ""
 	}
-	return h.Office.Brief(w.c.Agent, *w.plan.Team)
+	return h.Office.Brief(w.c.Agent, *w.plan.Team, w.c.Answered)
 }
 
 // maxInbox is how many envelopes one turn is given. What comes after them is the next turn's.
@@ -123,7 +123,6 @@ func isProgram(kind string) bool {
 // tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
 // lists.
 func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []provider.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
-	ours := map[string]bool{}
 	if isProgram(w.spec.Kind) && seat != nil { // it finds our tools by itself; only a replay calls them here
 		return nil, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 			answer, err := seat.Call(ctx, tool, args)
@@ -131,9 +130,9 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []p
 		}, nil
 	}
 	if h.Office != nil {
+		joined := h.Office.Joined(w.c.Agent)
 		for _, spec := range h.Office.Tools(w.c.Agent) {
-			ours[spec.Name] = true
-			if w.plan.joined(w.agent) || lists(w.agent, spec.Name) {
+			if joined || lists(w.agent, spec.Name) {
 				specs = append(specs, spec)
 			}
 		}
@@ -151,7 +150,7 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []p
 	}
 	return specs, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 		switch {
-		case ours[tool]:
+		case seat != nil && office.Knows(tool): // also what it is not told of: the refusal says what would allow it
 			answer, err := seat.Call(ctx, tool, args)
 			return string(answer), err
 		case box != nil:
@@ -168,9 +167,4 @@ func lists(a *swarm.Agent, tool string) bool {
 	return slices.ContainsFunc(a.Tools, func(entry string) bool {
 		return entry == OurTools || entry == OurTools+"."+tool || entry == OurTools+"__"+tool
 	})
-}
-
-// joined says whether an edge of the file leads to the agent or from it.
-func (p *loadedPlan) joined(a *swarm.Agent) bool {
-	return slices.ContainsFunc(p.Edges, func(e swarm.Edge) bool { return e.From == a.Name || e.To == a.Name })
 }

@@ -43,6 +43,7 @@ type Hand struct {
 	astray    chan struct{}      // closed when the replay has left the recording
 	scribes   map[bool][]*scribe // who may be changing files now: those that are watched, and the others
 	blind     bool               // it was said that changes are not recorded
+	answers   sync.WaitGroup     // of a replay: those that are still to be given
 }
 
 // A Watcher sees turns while they run, and their outputs when they are on disk. Its methods must not block for long.
@@ -177,6 +178,7 @@ func chooseModel(t *swarm.Task, a *swarm.Agent, spec swarm.ProviderSpec) string 
 
 // perform has the provider do the turn, and looks at what it made.
 func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Verdict, error) {
+	run := ctx
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	if w.task.Timeout > 0 {
@@ -197,7 +199,7 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 		return provider.Reply{Free: true}, nil, err
 	}
 	notes := notes{hand: h, work: w, session: w.session}
-	reply, err := provider.Reply{Free: true}, h.reenact(ctx, w, r.Call)
+	reply, err := provider.Reply{Free: true}, h.reenact(ctx, run, w, r.Call)
 	if err == nil {
 		reply, err = p.Turn(ctx, r, notes.take)
 	} else if swarm.KindOf(err) == swarm.Mismatch { // when another prompt is why, that says more
@@ -294,6 +296,7 @@ func wantsCut(e swarm.Event, c flow.Call) swarm.ErrorKind {
 
 // Close ends what providers keep between turns.
 func (h *Hand) Close() error {
+	h.answers.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all error

@@ -170,7 +170,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 	if !ok || m.bad {
 		return unreadable("the turn's end")
 	}
-	r.Approvals = slices.DeleteFunc(r.Approvals, func(a Approval) bool { return a.Turn == e.Turn })
+	r.Approvals = slices.DeleteFunc(r.Approvals, func(a Approval) bool { return a.Turn == e.Turn && a.Wish == nil })
 	if out.Hash != "" {
 		out.Turn = e.Turn
 		t.Output = out
@@ -413,7 +413,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		if err := json.Unmarshal(e.Data, &end); err != nil {
 			return err
 		}
-		r.Status, r.Exit, r.Reason, r.Ended = end.Status, end.Exit, end.Reason, e.Time
+		r.Status, r.Exit, r.Reason, r.Ended, r.Approvals = end.Status, end.Exit, end.Reason, e.Time, nil
 	case swarm.BudgetSpent, swarm.Notice, swarm.TreeRecorded:
 		return r.foldNote(e)
 	}

@@ -68,6 +68,7 @@ type Turn struct {
 	Files     []string        `json:"files,omitempty"` // that it changed, as its program tells it
 	Inputs    swarm.Inputs    `json:"inputs,omitzero"` // the mail in its prompt
 	Sent      swarm.Hash      `json:"sent,omitempty"`  // what of the prompt was new to its session, and all that was sent
+	Answered  int             `json:"-"`               // how many wishes had been dealt with when it began
 	Kept      bool            `json:"kept,omitempty"`  // it was not done now, but in the run that this one tries again
 }
 
@@ -126,7 +127,7 @@ func (c *Collector) Take(e *swarm.Event) error {
 			t.Started, t.Inputs, t.Sent = e.Time, s.Inputs, s.Sent
 			t.Tools, t.Files = nil, nil
 			if t.First == "" {
-				t.First = s.Prompt
+				t.First, t.Answered = s.Prompt, s.Answered
 			}
 		}
 	case swarm.TurnTool:

@@ -78,7 +78,7 @@ type Head struct {
 	Time    time.Time       `json:"time,omitzero"`   // of the last event
 	Notices []Notice        `json:"notices,omitempty"`
 	Trees   []swarm.Tree    `json:"trees,omitempty"`
-	// Approvals are what agents wait for a person to allow.
+	// Approvals are what agents want a person to allow.
 	Approvals []Approval `json:"approvals,omitempty"`
 }
 
@@ -210,7 +210,7 @@ func (r *Run) At(i int) Task {
 		t.Kind, t.Reason = end.Kind, end.Reason
 	}
 	for _, a := range r.Approvals {
-		if a.Task == t.Name {
+		if a.Task == t.Name && a.Wish == nil { // who has a wish goes on without it
 			t.Waits = append(t.Waits, Wait{For: plan.ForPerson, Since: a.Asked, Reason: "may it " + Wish(a.Approval) + "? swarm approve " + a.ID})
 		}
 	}

@@ -84,10 +84,15 @@ func tellTask(e *swarm.Event) string {
 		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", Wish(a), a.ID, a.ID)
 	case swarm.ApprovalAnswered:
 		var a swarm.ApprovalAnswer
-		if read(e, &a); a.OK {
-			return "may: " + a.ID + " was approved"
+		read(e, &a)
+		by := ""
+		if a.By != "" {
+			by = " by " + a.By
 		}
-		return "may not: " + a.ID + " was denied"
+		if a.OK {
+			return "may: " + a.ID + " was approved" + by
+		}
+		return "may not: " + a.ID + " was denied" + by + because(a.Reason)
 	case swarm.WaitBegan:
 		var w swarm.AgentWait
 		read(e, &w)

@@ -27,6 +27,9 @@ func Wish(a swarm.Approval) string {
 	if what == "" {
 		what = "use " + visible(a.Tool)
 	}
+	if a.Wish != nil && a.Wish.Spawn != nil {
+		return shorten(what+": "+visible(a.Wish.Spawn.Instructions), mostWish)
+	}
 	if with := input(a.Input); with != "" {
 		what += " " + with
 	}

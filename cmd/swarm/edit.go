@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/wish"
+)
+
+// inEditor is what --edit is without a file.
+const inEditor = "$EDITOR"
+
+// maxEdit is more than any wish has.
+const maxEdit = 1 << 20
+
+// edited is what is granted instead of what was asked, as a person has written it.
+func (a *app) edited(q question, from string) ([]byte, error) {
+	switch {
+	case q.Wish == nil:
+		return nil, swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", q.Agent)
+	case from == inEditor:
+		return a.openEditor(wish.Text(*q.Wish))
+	case from == "-":
+		return io.ReadAll(io.LimitReader(a.stdin, maxEdit))
+	}
+	f, err := os.Open(from)
+	if err != nil {
+		return nil, swarm.Errorf(swarm.BadInput, "%v", err).WithHint("--edit=FILE reads a file, --edit=- standard input, and --edit alone opens an editor")
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxEdit))
+}
+
+// openEditor has a person write in an editor, and returns what came of it.
+func (a *app) openEditor(text []byte) (_ []byte, err error) {
+	words := strings.Fields(os.Getenv("VISUAL"))
+	if len(words) == 0 {
+		words = strings.Fields(os.Getenv("EDITOR"))
+	}
+	if len(words) == 0 {
+		return nil, swarm.Errorf(swarm.BadInput, "there is no editor: VISUAL and EDITOR are empty").WithHint("set EDITOR, or write the request into a file: --edit=FILE")
+	}
+	dir, err := os.MkdirTemp("", "swarm-edit-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	file := filepath.Join(dir, "request.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	editor := exec.Command(words[0], append(words[1:], file)...) //nolint:gosec // it is the user's own
+	editor.Stdin, editor.Stdout, editor.Stderr = a.stdin, a.stderr, a.stderr
+	if a.onTerminal() {
+		editor.Stdout = a.stdout
+	}
+	if err := editor.Run(); err != nil {
+		return nil, swarm.Errorf(swarm.BadInput, "the editor %s: %v", words[0], err).WithHint("nothing was answered")
+	}
+	return os.ReadFile(file)
+}
+
+// completeAsked offers what is asked.
+func (a *app) completeAsked(_ *cobra.Command, args []string, begun string) (offers []string, _ cobra.ShellCompDirective) {
+	if _, asked, err := a.asked(); err == nil && len(args) == 0 {
+		for _, q := range asked {
+			if strings.HasPrefix(q.ID, begun) {
+				offers = append(offers, q.ID+"\t@"+q.Agent+": "+q.What)
+			}
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp
+}

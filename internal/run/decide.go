@@ -1,0 +1,30 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"swarm/internal/home"
+	"swarm/internal/office"
+)
+
+// A Decision is what a person says to what an agent asks for.
+type Decision = office.Decision
+
+// ErrAnswered refuses a second answer to the same question.
+var ErrAnswered = office.ErrAnswered
+
+// Decide answers what an agent of a run asks for, whichever process drives it. When it returns, the answer is on disk. The first one
+// counts; a second is told whose that was.
+func Decide(ctx context.Context, h *home.Home, id, approval string, d Decision) error {
+	p, err := OpenPost(h, id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.Decide(ctx, approval, d), p.Close())
+}
+
+// Answered tells whether something that an agent of the run asked was answered, and how.
+func (l *Look) Answered(approval string) (how string, ok bool, err error) {
+	return (&office.Office{Run: l.ID, Log: l.log}).Answered(approval)
+}
