@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"swarm"
 )
@@ -162,7 +163,7 @@ func (env *environment) headers(signal string) map[string]string {
 	list, from := env.of(signal, "HEADERS")
 	all := map[string]string{}
 	for key, value := range pairs(list) {
-		if key == "" {
+		if key == "" || strings.Contains(key, "/") {
 			env.wrong(from, "key=value,key=value")
 			break
 		}
@@ -181,7 +182,7 @@ func pairs(list string) func(yield func(key, value string) bool) {
 			key, value, ok := strings.Cut(part, "=")
 			key = strings.TrimSpace(key)
 			value, err := url.PathUnescape(strings.TrimSpace(value))
-			if !ok || err != nil || strings.ContainsAny(key, " \t\r\n:") || strings.ContainsAny(value, "\r\n\x00") {
+			if !ok || err != nil || strings.ContainsFunc(key, notInName) || key == "" || strings.ContainsFunc(value, unicode.IsControl) {
 				key, value = "", ""
 			}
 			if !yield(key, value) {
@@ -189,6 +190,11 @@ func pairs(list string) func(yield func(key, value string) bool) {
 			}
 		}
 	}
+}
+
+// notInName says which characters no header's name can have, and no attribute's should.
+func notInName(c rune) bool {
+	return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~/", c)
 }
 
 // resource says who speaks.

@@ -1,0 +1,38 @@
+package process
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A program is told which span it belongs to, in the place of what this process belongs to, unless its agent says otherwise. What opens
+// a collector it is given only when its file names it.
+func TestWhatAProgramIsToldOfTelemetry(t *testing.T) {
+	own := []string{"TRACEPARENT=outer", "TRACESTATE=outer", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c", "OTEL_EXPORTER_OTLP_HEADERS=key=canary", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=key=canary"}
+	for _, c := range []struct {
+		name  string
+		mark  Mark
+		added map[string]string
+		want  []string
+	}{
+		{"nothing is told to a collector", Mark{}, nil, []string{"TRACEPARENT=outer", "TRACESTATE=outer", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c"}},
+		{"a turn has a span", Mark{Trace: "ours"}, nil, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c", "TRACEPARENT=ours"}},
+		{"the file has one", Mark{Trace: "ours"}, map[string]string{"TRACEPARENT": "theirs"}, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c", "TRACEPARENT=theirs"}},
+		{"the file names the key", Mark{}, map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "$OTEL_EXPORTER_OTLP_HEADERS"},
+			[]string{"TRACEPARENT=outer", "TRACESTATE=outer", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c", "OTEL_EXPORTER_OTLP_HEADERS=key=canary"}},
+	} {
+		e, err := NewEnvironment(own, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env, err := e.Of(c.mark, c.added, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "SWARM_") })
+		if !slices.Equal(env, c.want) {
+			t.Errorf("%s: %q, not %q", c.name, env, c.want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package telemetry
+
+import (
+	"strings"
+	"testing"
+
+	"swarm"
+)
+
+// What is in the log of a run and is no turn of its own, or no whole one, is told as what it is.
+func TestTurnsThatAreNotWhole(t *testing.T) {
+	s := newStage(t)
+	leave := s.join()
+	s.write(swarm.TurnEnded, "kept/1/1", swarm.CallEnd{Status: swarm.CallOK, Kept: true}) // another run's
+	s.write(swarm.TurnEnded, "refused/1/1", swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.OverBudget})
+	s.write(swarm.TurnStarted, "cut/1/1", swarm.TurnStart{Start: 1, Provider: "mine", Model: "m", Session: "s-1"})
+	s.write(swarm.ApprovalAsked, "cut/1/1", swarm.Approval{ID: "ap-1", Tool: "rm", What: "not told"})
+	s.write(swarm.ApprovalAnswered, "cut/1/1", swarm.ApprovalAnswer{ID: "ap-1", OK: false})
+	s.write(swarm.TurnEnded, "cut/1/1", swarm.CallEnd{Status: swarm.CallCut, Kind: swarm.CutToSpeak})
+	s.write(swarm.BudgetSpent, "", swarm.Reason{Reason: "3 of 3 calls"})
+	s.write(swarm.RunEnded, "", swarm.RunEnd{Status: swarm.Cancelled, Exit: 3})
+	leave()
+	s.want("invoke_agent refused", "invoke_agent cut", "invoke_workflow main")
+	tree := s.collector.Tree()
+	for _, line := range []string{
+		"    invoke_agent refused (client, error over_budget)",
+		"    invoke_agent cut (client, unset)",
+		"        gen_ai.provider.name=anthropic",
+		"        gen_ai.request.model=m",
+		"        gen_ai.conversation.id=s-1",
+		"        swarm.outcome=cut",
+		"      * swarm.approval_asked swarm.approval.id=ap-1 gen_ai.tool.name=rm swarm.task=cut gen_ai.agent.name=cut",
+		"      * swarm.approval_answered swarm.approval.id=ap-1 swarm.approval.ok=false swarm.task=cut gen_ai.agent.name=cut",
+		"  invoke_workflow main (internal, unset)",
+		"    * swarm.budget_spent swarm.reason=3 of 3 calls",
+	} {
+		if !strings.Contains(tree, line+"\n") {
+			t.Errorf("%q is not in\n%s", line, tree)
+		}
+	}
+}
+
+// A span has so many links and events; the others are counted.
+func TestALotOfMail(t *testing.T) {
+	s := newStage(t)
+	s.write(swarm.TurnStarted, "a/1/1", swarm.TurnStart{Start: 1})
+	for i := range maxLinks + 5 {
+		s.write(swarm.HandoffStored, "a/1/1", swarm.Envelope{ID: string(rune('A' + i)), Kind: swarm.Signal, FromNodeID: "a", ToNodeID: "b"})
+	}
+	s.write(swarm.TurnStarted, "b/1/1", swarm.TurnStart{Start: 1, Inputs: swarm.Inputs{Upto: 1000}})
+	s.write(swarm.HandoffConsumed, "b/1/1", swarm.Consumption{Inputs: swarm.Inputs{Upto: 1000}, Turn: "b/1/1"})
+	s.write(swarm.TurnEnded, "b/1/1", swarm.CallEnd{Status: swarm.CallOK})
+	s.join()()
+	b := s.collector.Spans()[0]
+	if len(b.Links) != maxLinks || b.DroppedLinksCount != 5 || len(b.Events) != maxEvents || b.DroppedEventsCount != 5 {
+		t.Errorf("%d links and %d more, %d events and %d more", len(b.Links), b.DroppedLinksCount, len(b.Events), b.DroppedEventsCount)
+	}
+	trace := traceOf(run)
+	if want := spanOf(trace, "turn", "a/1/1"); string(b.Links[0].SpanId) != string(want[:]) || string(b.Links[0].TraceId) != string(trace[:]) {
+		t.Errorf("it is linked to %x", b.Links[0].SpanId)
+	}
+	if counts := s.collector.Counts(); !strings.Contains(counts, "swarm.mail.delivery: 133 values") {
+		t.Errorf("counted was\n%s", counts)
+	}
+}
+
+// A replay is told, and not counted: it costs nothing.
+func TestAReplayIsNotCounted(t *testing.T) {
+	s := newStage(t)
+	s.write(swarm.RunStarted, "", swarm.RunStart{ID: run, Kind: swarm.PipelineRun, Replay: true})
+	s.turn("a/1/1")
+	s.join()()
+	s.want("invoke_agent a")
+	if counts := s.collector.Counts(); counts != "" {
+		t.Errorf("counted was\n%s", counts)
+	}
+}
