@@ -50,6 +50,7 @@ var measurements = []struct {
 }{
 	{"chain", (*lab).chain},
 	{"start", (*lab).start},
+	{"telemetry", (*lab).telemetry},
 	{"schedule", (*lab).schedule},
 	{"bytes", (*lab).bytes},
 	{"append", (*lab).append},

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -80,12 +79,11 @@ func (m *meter) take(all []measure, then func()) {
 }
 
 func (x measure) key() string {
-	var b strings.Builder
-	b.WriteString(x.of.name)
+	b := append(make([]byte, 0, 256), x.of.name...)
 	for _, a := range x.attrs {
-		fmt.Fprintf(&b, "\x00%s\x00%v", a.key, a.value)
+		b = fmt.Append(append(append(append(b, 0), a.key...), 0), a.value)
 	}
-	return b.String()
+	return string(b)
 }
 
 // A snapshot is what was measured until some time.

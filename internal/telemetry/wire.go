@@ -3,6 +3,7 @@ package telemetry
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -58,11 +59,13 @@ func (m *message) text(field uint64, s string) {
 	}
 }
 
-// inner writes a message in a field.
+// inner writes a message in a field. How long it is stands before it and is known after it.
 func (m *message) inner(field uint64, write func(*message)) {
-	var in message
-	write(&in)
-	m.bytes(field, in)
+	m.tag(field, asBytes)
+	at := len(*m)
+	write(m)
+	var length [binary.MaxVarintLen64]byte
+	*m = slices.Insert(*m, at, length[:binary.PutUvarint(length[:], uint64(len(*m)-at))]...)
 }
 
 func (m *message) attrs(field uint64, attrs []attr) {
@@ -78,7 +81,8 @@ func (m *message) attrs(field uint64, attrs []attr) {
 func (m *message) value(v any) {
 	switch v := v.(type) {
 	case string:
-		m.bytes(1, []byte(v))
+		m.tag(1, asBytes)
+		*m = append(binary.AppendUvarint(*m, uint64(len(v))), v...)
 	case bool:
 		m.tag(2, asVarint)
 		*m = append(*m, map[bool]byte{true: 1}[v])
