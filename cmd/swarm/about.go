@@ -177,7 +177,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look whether everything that swarm needs is there",
-		Long:  "Look at the state folder, git, the compose file, its providers and its tool servers, and say what is missing and what to do about it.\nProviders that no agent of the file works with are looked at too, and may be missing: -- is needed here, .. is not.\nExits with 2 when something that is needed is missing.",
+		Long:  "Look at the state folder, git, the compose file, its providers, its tool servers and the collector of telemetry, and say what is missing and what to do about it.\nProviders that no agent of the file works with are looked at too, and may be missing: -- is needed here, .. is not.\nExits with 2 when something that is needed is missing.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all := a.examine(cmd.Context(), &src)

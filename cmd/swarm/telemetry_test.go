@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -14,11 +15,11 @@ import (
 type collectorKey struct{}
 
 // collector starts a collector of OpenTelemetry's; $COLLECTOR is where it is. It can hang or refuse instead of taking anything, or be
-// gone: collector, collector hangs, collector refuses, collector takes, collector gone. It can be waited for: collector told, until it was
-// told a span.
+// gone: collector, collector hangs, collector refuses, collector takes, collector gone. It can be waited for: collector told 3, until it was
+// told three spans.
 func collector(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 1 {
-		ts.Fatalf("usage: collector [hangs | refuses | takes | gone | told]")
+	if neg || len(args) > 2 {
+		ts.Fatalf("usage: collector [hangs | refuses | takes | gone | told spans]")
 	}
 	s, ok := ts.Value(collectorKey{}).(**otlptest.Server)
 	if !ok {
@@ -37,7 +38,9 @@ func collector(ts *testscript.TestScript, neg bool, args []string) {
 	case "gone":
 		(*s).Listener.Close()
 	case "told":
-		(*s).Wait(1)
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		(*s).Wait(n)
 	default:
 		(*s).Answer(nil)
 	}
