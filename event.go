@@ -74,6 +74,7 @@ const (
 
 	HandoffStored    EventKind = "handoff_stored"    // [Envelope], addressed to its receiver; Agent and Turn are the sender's
 	HandoffConsumed  EventKind = "handoff_consumed"  // [Consumption]: the turn took these envelopes out of its agent's inbox
+	HandoffInjected  EventKind = "handoff_injected"  // [Injection]: between two tools the turn was given these envelopes; it has consumed them when it commits
 	HandoffReturned  EventKind = "handoff_returned"  // [Return]: nobody will ever read the envelope
 	ReplyOverdue     EventKind = "reply_overdue"     // [Overdue]: a required reply has not come; the receiver was reminded, or nobody waits any more
 	AgentEnded       EventKind = "agent_ended"       // [AgentEnd]: it has no turn any more, and gets no mail
@@ -97,7 +98,7 @@ var EventKinds = []EventKind{
 	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped, TaskCancelled, BudgetSpent,
 	TurnStarted, TurnTool, TurnFile, TurnSession, TurnEnded, TurnKept, CallEnded, LoopEnded, Tick,
 	Control,
-	HandoffStored, HandoffConsumed, HandoffReturned, ReplyOverdue, AgentEnded, AgentStarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded, ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
+	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue, AgentEnded, AgentStarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded, ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
 	TreeRecorded, Notice,
 }
 
@@ -262,6 +263,15 @@ type Inputs struct {
 type Consumption struct {
 	Inputs
 	Turn string `json:"turn,omitempty"` // none = a person has read it
+}
+
+// An Injection is mail that a running turn was given beside the answer of a tool. It is written, and on disk, before the agent sees it.
+type Injection struct {
+	Inputs
+	Start int    `json:"start"` // of the turn
+	Tool  string `json:"tool"`  // beside whose answer it stood
+	Text  Hash   `json:"text"`  // byte for byte what the agent was given
+	Bytes int    `json:"bytes"`
 }
 
 // ToolUse is one call of a tool.

@@ -31,7 +31,7 @@ func (a *app) mailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mail [@AGENT]",
 		Short: "List the messages of a run, and how far each has come",
-		Long: `List the envelopes of a run, or those from and to one agent, with their receipts: stored (in the receiver's inbox), injected (into which turn),
+		Long: `List the envelopes of a run, or those from and to one agent, with their receipts: stored (in the receiver's inbox), injected (into which turn, and beside the answer of which tool when it did not stand in the prompt),
 answered, or undeliverable and why. AGE is how long a message waits, or has waited until it was read. A required reply that does not come is marked
 as overdue.
 
@@ -165,6 +165,9 @@ func state(e *view.Envelope) string {
 		text += " by " + r.Answer
 	case r.Turn != "":
 		text += " into " + r.Turn
+		if r.Tool != "" {
+			text += ", beside the answer of " + term.Escape(r.Tool)
+		}
 	}
 	switch {
 	case r.Answer != "":

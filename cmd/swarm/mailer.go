@@ -27,7 +27,7 @@ import (
 type mailer interface {
 	find(name string) (agent string, err error) // whom a name means
 	send(ctx context.Context, d mail.Draft) (office.Sent, error)
-	post(ctx context.Context, e swarm.Envelope) (office.Sent, error) // an envelope that was written whole
+	post(ctx context.Context, e swarm.Envelope, cut bool) (office.Sent, error) // an envelope that was written whole
 	reply(ctx context.Context, id string, d mail.Draft) (to string, sent office.Sent, err error)
 	things
 }
@@ -96,8 +96,8 @@ func (p *person) send(ctx context.Context, d mail.Draft) (office.Sent, error) {
 	return p.FromUser(ctx, d)
 }
 
-func (p *person) post(ctx context.Context, e swarm.Envelope) (office.Sent, error) {
-	return p.Post.Office.Post(ctx, e)
+func (p *person) post(ctx context.Context, e swarm.Envelope, cut bool) (office.Sent, error) {
+	return p.Post.Office.Post(ctx, e, cut)
 }
 
 func (p *person) reply(ctx context.Context, id string, d mail.Draft) (string, office.Sent, error) {
@@ -152,13 +152,16 @@ func (v *visitor) call(ctx context.Context, tool string, args, answer any) error
 func (v *visitor) find(name string) (string, error) { return strings.TrimPrefix(name, "@"), nil }
 
 func (v *visitor) send(ctx context.Context, d mail.Draft) (sent office.Sent, err error) {
-	if d.Urgent {
+	switch {
+	case d.Interrupt:
 		return sent, swarm.Errorf(swarm.BadInput, "only a person interrupts an agent").WithHint("leave --interrupt out: the message is read in its next turn")
+	case d.Urgent:
+		return sent, swarm.Errorf(swarm.BadInput, "only a person's message has a priority").WithHint("leave --priority out: the message is read in its next turn")
 	}
 	return sent, v.call(ctx, "send_handoff", mail.Handoff(d), &sent)
 }
 
-func (v *visitor) post(ctx context.Context, e swarm.Envelope) (office.Sent, error) {
+func (v *visitor) post(ctx context.Context, e swarm.Envelope, _ bool) (office.Sent, error) {
 	meta := mail.MetaOf(e)
 	if e.Meta != nil && !bytes.Equal(mail.Encode(mail.Meta{Type: meta.Type}), e.Meta) {
 		return office.Sent{}, swarm.Errorf(swarm.BadInput, "an agent's envelope has no other meta than type").WithHint("leave the rest out")

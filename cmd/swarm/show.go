@@ -273,17 +273,27 @@ func (a *app) showEach(l *run.Look, d view.Details, o showOptions) error {
 // A toldTurn is a turn with its texts.
 type toldTurn struct {
 	view.Turn
-	PromptText string `json:"prompt_text"`
-	OutputText string `json:"output_text"`
+	PromptText   string   `json:"prompt_text"`
+	InjectedText []string `json:"injected_text,omitempty"` // mail that it was given between two tools
+	OutputText   string   `json:"output_text"`
 }
 
 func told(l *run.Look, t view.Turn) (toldTurn, error) {
+	whole := toldTurn{Turn: t}
 	prompt, err := l.Text(t.Prompt)
 	if err != nil {
-		return toldTurn{}, err
+		return whole, err
+	}
+	for _, in := range t.Injected {
+		text, err := l.Text(in.Text)
+		if err != nil {
+			return whole, err
+		}
+		whole.InjectedText = append(whole.InjectedText, string(text))
 	}
 	output, err := l.Text(t.Output.Hash)
-	return toldTurn{t, string(prompt), string(output)}, err
+	whole.PromptText, whole.OutputText = string(prompt), string(output)
+	return whole, err
 }
 
 func (a *app) showJSON(l *run.Look, r view.Report, texts bool) error {
@@ -332,6 +342,9 @@ func (a *app) printTurn(l *run.Look, t *view.Turn) error {
 	a.printSpans(t)
 	if t.Prompt != "" {
 		a.fence("prompt of "+t.ID, whole.PromptText)
+	}
+	for i, text := range whole.InjectedText {
+		a.fence(fmt.Sprintf("given to %s beside the answer of %s", t.ID, term.Escape(t.Injected[i].Tool)), text)
 	}
 	if t.Output.Hash != "" {
 		a.fence("output of "+t.ID, whole.OutputText)
@@ -389,6 +402,9 @@ func (a *app) turnHead(t *view.Turn) {
 			failed = ", which failed"
 		}
 		fmt.Fprintf(a.stdout, "  tool %s%s\n", term.Escape(u.Name), failed)
+	}
+	for _, in := range t.Injected {
+		fmt.Fprintf(a.stdout, "  mail beside the answer of %s: %s, %d bytes\n", term.Escape(in.Tool), in.Text, in.Bytes)
 	}
 	for _, f := range t.Files {
 		fmt.Fprintf(a.stdout, "  changed %s\n", term.Escape(f))

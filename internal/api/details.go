@@ -96,10 +96,12 @@ func (a *API) listTurns(r *http.Request, l *run.Look) (reply, error) {
 // A toldTurn is a turn with its texts. One that runs has no output yet, but what it has said so far.
 type toldTurn struct {
 	view.Turn
-	PromptText string  `json:"prompt_text"`
-	SentText   string  `json:"sent_text,omitempty"` // what of the prompt was new to its session
-	OutputText string  `json:"output_text"`
-	Said       []piece `json:"said,omitempty"`
+	PromptText string `json:"prompt_text"`
+	SentText   string `json:"sent_text,omitempty"` // what of the prompt was new to its session
+	// InjectedText is mail that it was given between two tools, in the order of injected.
+	InjectedText []string `json:"injected_text,omitempty"`
+	OutputText   string   `json:"output_text"`
+	Said         []piece  `json:"said,omitempty"`
 }
 
 // A piece is something that a turn said while it ran.
@@ -130,6 +132,13 @@ func (a *API) showTurn(r *http.Request, l *run.Look) (reply, error) {
 			return reply{}, err
 		}
 		*text = string(b)
+	}
+	for _, in := range t.Injected {
+		b, err := l.Text(in.Text)
+		if err != nil {
+			return reply{}, err
+		}
+		told.InjectedText = append(told.InjectedText, string(b))
 	}
 	if !t.Status.Ended() {
 		err = l.Said(t.ID, func(s home.Record) error {

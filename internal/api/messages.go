@@ -18,27 +18,31 @@ type sentMessage struct {
 	Seq int64  `json:"seq"`
 }
 
-// sendMessage sends what a person says to an agent: for its next turn, or, as an interrupt, at once. It is answered when it is on disk.
+// sendMessage sends what a person says to an agent: for its next turn, with a high priority between two tools of this one, or, as an interrupt, at once. It is answered when it is on disk.
 func (a *API) sendMessage(r *http.Request) (reply, error) {
 	var m struct {
 		To         string          `json:"to"`
 		Text       string          `json:"text"`
 		Interrupt  bool            `json:"interrupt"`
+		Priority   string          `json:"priority"`
 		Structured json.RawMessage `json:"structured"`
 		ContextRef string          `json:"contextRef"`
 		Response   string          `json:"response"`
 		ID         string          `json:"id"`
 	}
-	if err := errors.Join(ask(r).err, readBody(r, &m, "to", "text", "interrupt", "structured", "contextRef", "response", "id")); err != nil {
+	if err := errors.Join(ask(r).err, readBody(r, &m, "to", "text", "interrupt", "priority", "structured", "contextRef", "response", "id")); err != nil {
 		return reply{}, err
 	}
 	s, err := a.find(r.PathValue("id"))
 	if err != nil {
 		return reply{}, err
 	}
-	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Urgent: m.Interrupt, ContextRef: m.ContextRef, ID: m.ID}
+	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Urgent: m.Priority != "", Interrupt: m.Interrupt, ContextRef: m.ContextRef, ID: m.ID}
 	if m.Response != "" {
 		d.Response = &swarm.Response{Expectation: m.Response}
+	}
+	if m.Priority != "" && m.Priority != mail.High {
+		return reply{}, swarm.Errorf(swarm.BadInput, "priority cannot be %s", swarm.Quote(m.Priority)).WithHint("write high, or leave it out")
 	}
 	if !slices.Contains(mail.Expectations, m.Response) && m.Response != "" {
 		return reply{}, swarm.Errorf(swarm.BadInput, "response cannot be %s", swarm.Quote(m.Response)).WithHint("choose one of %s", each(mail.Expectations))

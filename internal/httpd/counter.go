@@ -66,7 +66,11 @@ func (c *counter) server(ctx context.Context, session, version string) *mcp.Serv
 			call, done := context.WithCancel(call)
 			defer done()
 			defer context.AfterFunc(ctx, done)()
-			return c.call(call, t, r.Params.Arguments)
+			answer, err := c.call(call, t, r.Params.Arguments)
+			if quiet, _ := r.Params.Meta[quietly].(bool); err == nil && !quiet && call.Err() == nil {
+				c.aside(call, t.Name, answer)
+			}
+			return answer, err
 		})
 	}
 	s.AddReceivingMiddleware(c.knownTool)
@@ -111,6 +115,24 @@ func (c *counter) call(ctx context.Context, t tool, args json.RawMessage) (*mcp.
 		return refusal(err), nil
 	}
 	return result(answer), nil
+}
+
+// quietly is what a client says in a call's _meta that wants the answer and nothing beside it: nobody would read that.
+const quietly = "swarm/quiet"
+
+// aside adds to an answer what its agent is to be told beside it, as a text of its own. The answer has no structured form then: some
+// programs give their model nothing but that.
+func (c *counter) aside(ctx context.Context, tool string, answer *mcp.CallToolResult) {
+	agent, err := c.agent()
+	if err != nil {
+		return
+	}
+	if told, ok := agent.(Told); ok {
+		if text := told.Aside(ctx, tool); text != "" {
+			answer.Content = append(answer.Content, &mcp.TextContent{Text: text})
+			answer.StructuredContent = nil
+		}
+	}
 }
 
 // head is the beginning of a text that may quote all that was sent.

@@ -31,6 +31,12 @@ type Agent interface {
 	Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error)
 }
 
+// A Told is an agent who may have to be told something while he works, whatever he has asked for.
+type Told interface {
+	// Aside is what he is told beside the answer of a tool; "" = nothing. What was told once is not told again.
+	Aside(ctx context.Context, tool string) string
+}
+
 // Options say where the server listens, and to whom.
 type Options struct {
 	Listen  string                            // an address of this machine's own: 127.0.0.1:0

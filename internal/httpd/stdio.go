@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,6 +64,10 @@ func (stayOpen) Close() error { return nil }
 type farAgent struct {
 	session *mcp.ClientSession
 	tools   []provider.ToolSpec
+	quiet   bool // whoever asks reads the answers and nothing beside them
+
+	mu     sync.Mutex
+	asides []string // what came beside answers and was not told yet
 }
 
 // connectTime is how long a server of this machine may take to say hello.
@@ -105,7 +110,11 @@ func (f *farAgent) Tools() []provider.ToolSpec { return f.tools }
 
 // Call passes a call on. Its answer is taken from the text, in which numbers are as they were written.
 func (f *farAgent) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
-	r, err := f.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	params := &mcp.CallToolParams{Name: tool, Arguments: args}
+	if f.quiet {
+		params.Meta = mcp.Meta{quietly: true}
+	}
+	r, err := f.session.CallTool(ctx, params)
 	if said := new(jsonrpc.Error); errors.As(err, &said) {
 		return nil, swarm.Errorf(swarm.Other, "%s", said.Message)
 	}
@@ -113,9 +122,15 @@ func (f *farAgent) Call(ctx context.Context, tool string, args json.RawMessage) 
 		return nil, swarm.Errorf(swarm.Other, "swarm does not answer: %v", err).WithHint("perhaps the run has ended")
 	}
 	var text string
-	for _, c := range r.Content {
-		if t, ok := c.(*mcp.TextContent); ok {
-			text += t.Text
+	for i, c := range r.Content {
+		t, ok := c.(*mcp.TextContent)
+		switch {
+		case ok && i == 0:
+			text = t.Text
+		case ok:
+			f.mu.Lock()
+			f.asides = append(f.asides, t.Text)
+			f.mu.Unlock()
 		}
 	}
 	var p problem
@@ -126,6 +141,15 @@ func (f *farAgent) Call(ctx context.Context, tool string, args json.RawMessage) 
 		p.Error = text
 	}
 	return nil, &swarm.Error{Kind: swarm.BadInput, Msg: p.Error, Hint: p.Hint}
+}
+
+// Aside passes on what came beside an answer.
+func (f *farAgent) Aside(context.Context, string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text := strings.Join(f.asides, "\n")
+	f.asides = nil
+	return text
 }
 
 // A bearer shows a token, and remembers what was said to it when it was turned away.

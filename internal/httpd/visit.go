@@ -12,5 +12,6 @@ func Visit(ctx context.Context, door provider.Door, version string) (agent Agent
 	if err != nil {
 		return nil, nil, err
 	}
+	far.quiet = true
 	return far, far.session.Close, nil
 }

@@ -22,8 +22,10 @@ type Draft struct {
 	// and stands in the envelope as meta.type: request, offer, accept, delegation, info, …
 	Type string
 	ID   string // "" = one is made
-	// Urgent and InReplyTo are a person's to say; they stand in the envelope as meta.priority: high and meta.inReplyTo.
+	// Urgent and InReplyTo are a person's to say; they stand in the envelope as meta.priority: high and meta.inReplyTo. An Interrupt
+	// is urgent, and cuts the turn that its receiver has.
 	Urgent    bool
+	Interrupt bool
 	InReplyTo string
 }
 

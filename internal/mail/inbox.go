@@ -34,6 +34,11 @@ func Packs(items []Item) (refs []string) {
 	return refs
 }
 
+// Aside is mail as it is told to an agent that works, beside the answer of a tool.
+func Aside(items []Item) string {
+	return "While you worked, mail has come for you. It is not part of the tool's answer; take it into account from here on.\n\n" + Inbox(items)
+}
+
 func write(b *strings.Builder, n int, e swarm.Envelope) {
 	kind := string(e.Kind)
 	if t := MetaOf(e).Type; t != "" {

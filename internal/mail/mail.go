@@ -42,7 +42,7 @@ func (r *Rules) Envelope(from string, d Draft, turn string, now time.Time) (swar
 	e := swarm.Envelope{Kind: swarm.Handoff, FromNodeID: d.From, ToNodeID: d.To, ContextRef: d.ContextRef,
 		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Status: d.Status, Response: d.Response}}
 	meta := Meta{InReplyTo: d.InReplyTo}
-	if d.Urgent {
+	if d.Urgent || d.Interrupt {
 		meta.Priority = High
 	}
 	switch d.Type {

@@ -152,6 +152,9 @@ func (o *Office) starts(agent string) int {
 // How the bodies of envelopes begin.
 var handoffs, signals = []byte(`{"kind":"handoff",`), []byte(`{"kind":"signal",`)
 
+// priority stands in those that are urgent, and in few others.
+var priority = []byte(`"` + mail.High + `"`)
+
 func (o *Office) takeMail(e *swarm.Event) error {
 	receiver := strings.TrimPrefix(e.To, swarm.ToAgent(""))
 	a := o.agent(receiver)
@@ -168,18 +171,22 @@ func (o *Office) takeMail(e *swarm.Event) error {
 	if wakes {
 		a.wanted, a.from[e.Agent] = e.Seq, place{e.Seq, e.Turn}
 	}
-	if e.Agent == swarm.Orchestrator {
+	switch e.Agent {
+	case swarm.User:
+		o.rules.Hear(receiver)
+	case swarm.Orchestrator:
 		id, ok, err := AnswerTo(e)
 		if ok {
 			o.wishes.Answer(id)
 			o.grown = append(o.grown, len(o.plans))
 		}
-		return err
+		if err != nil {
+			return err
+		}
 	}
-	if e.Agent != swarm.User {
+	if e.Agent != swarm.User && !bytes.Contains(e.Data, priority) {
 		return nil
 	}
-	o.rules.Hear(receiver)
 	var whole swarm.Envelope
 	if err := decode(*e, &whole); err != nil {
 		return err

@@ -93,7 +93,7 @@ func TestAPackIsRefused(t *testing.T) {
 		}
 	}
 	whole := swarm.Envelope{Kind: swarm.Handoff, ID: "e", FromNodeID: swarm.User, ToNodeID: "coder", CreatedAt: time.Now().UTC(), Payload: swarm.Payload{Message: "m"}, ContextRef: "contextpack://pack/nosuch"}
-	if _, err := o.Post(t.Context(), whole); err == nil {
+	if _, err := o.Post(t.Context(), whole, false); err == nil {
 		t.Error("it was posted")
 	}
 	if n := count(t, log, swarm.ArtifactStored); n != before || count(t, log, swarm.HandoffStored) != 0 {

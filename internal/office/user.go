@@ -11,18 +11,19 @@ import (
 	"swarm/internal/mail"
 )
 
-// FromUser sends what a person writes. It needs no edge. An urgent message cuts the turn that its receiver has; the two are written
-// together, the cut first: a turn that begins because of the message is not cut by it.
+// FromUser sends what a person writes. It needs no edge. An interrupt cuts the turn that its receiver has; the two are written
+// together, the cut first: a turn that begins because of the message is not cut by it. What is only urgent is given to that turn
+// between two tools, see [Seat.Aside].
 func (o *Office) FromUser(ctx context.Context, d mail.Draft) (Sent, error) {
 	if o.Redact != nil {
 		d = d.Redacted(o.Redact)
 	}
 	nonce := rand.Text() // said twice by a person, it is meant twice
-	return o.fromUser(ctx, d.To, func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(swarm.User, d, nonce, o.now()) })
+	return o.fromUser(ctx, d.To, d.Interrupt, func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(swarm.User, d, nonce, o.now()) })
 }
 
-// Post sends an envelope that a person wrote whole.
-func (o *Office) Post(ctx context.Context, e swarm.Envelope) (Sent, error) {
+// Post sends an envelope that a person wrote whole. With cut it is an interrupt.
+func (o *Office) Post(ctx context.Context, e swarm.Envelope, cut bool) (Sent, error) {
 	if strings.HasPrefix(e.ID, swarm.MadeID) {
 		return Sent{}, mail.NotYours(e.ID)
 	}
@@ -32,10 +33,16 @@ func (o *Office) Post(ctx context.Context, e swarm.Envelope) (Sent, error) {
 		e.Payload = swarm.Payload{Message: clean.Message, Structured: clean.Structured, Artifacts: clean.Artifacts, Status: clean.Status, Response: clean.Response}
 		e.Meta = mail.RedactJSON(e.Meta, o.Redact)
 	}
-	return o.fromUser(ctx, e.ToNodeID, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
+	return o.fromUser(ctx, e.ToNodeID, cut, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
 }
 
-func (o *Office) fromUser(ctx context.Context, to string, make func(*mail.Rules) (swarm.Envelope, error)) (Sent, error) {
+// PostAgain sends an envelope again that a person had sent in the run that this one replays.
+func (o *Office) PostAgain(ctx context.Context, e swarm.Envelope) error {
+	_, err := o.fromUser(ctx, e.ToNodeID, false, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
+	return err
+}
+
+func (o *Office) fromUser(ctx context.Context, to string, cut bool, make func(*mail.Rules) (swarm.Envelope, error)) (Sent, error) {
 	var over bool
 	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) {
 		if _, err := r.Find(swarm.User, to); err != nil {
@@ -50,7 +57,7 @@ func (o *Office) fromUser(ctx context.Context, to string, make func(*mail.Rules)
 		return Sent{}, o.clean(err)
 	}
 	var before []swarm.Event
-	if mail.Urgent(e) {
+	if cut {
 		before = []swarm.Event{{Kind: swarm.Control, To: swarm.ToControl, Key: "interrupt:" + e.Ref(),
 			Data: mail.Encode(swarm.ControlWord{Word: swarm.WordInterrupt, Target: e.ToNodeID})}}
 	}

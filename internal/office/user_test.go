@@ -104,7 +104,7 @@ func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 	o := &Office{Run: "r1", Log: log}
 	var seqs []int64
 	for _, id := range []string{"", "", "mine", "mine"} {
-		sent, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "stop", Urgent: true, ID: id})
+		sent, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "stop", Interrupt: true, ID: id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 	if seqs[0] == seqs[1] || seqs[2] != seqs[3] || count(t, log, swarm.HandoffStored) != 3 || count(t, log, swarm.Control) != 3 {
 		t.Errorf("numbers %v, %d envelopes, %d words", seqs, count(t, log, swarm.HandoffStored), count(t, log, swarm.Control))
 	}
-	_, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "go on", Urgent: true, ID: "mine"})
+	_, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "go on", Interrupt: true, ID: "mine"})
 	if !errors.Is(err, swarm.ErrConflict) {
 		t.Errorf("another message under the same id: %v", err)
 	}
@@ -123,17 +123,6 @@ func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 		if e.Kind == swarm.Control && (events[i+1].Kind != swarm.HandoffStored || e.To != swarm.ToControl || !bytes.Contains(e.Data, []byte(`{"word":"interrupt","target":"coder"}`))) {
 			t.Errorf("event %d is %s %s, and then comes %s", e.Seq, e.Kind, e.Data, events[i+1].Kind)
 		}
-	}
-	seat := o.Sit("coder", "task", "coder/1/1", 1, swarm.Inputs{})
-	items, err := seat.Urgent()
-	if err != nil || len(items) != 3 || !mail.Urgent(items[0].Envelope) {
-		t.Errorf("urgent: %+v, %v", items, err)
-	}
-	if items, err := seat.Urgent(); err != nil || len(items) != 0 {
-		t.Errorf("urgent again: %+v, %v", items, err)
-	}
-	if in := seat.Leave(); in.Upto != seqs[3] {
-		t.Errorf("the turn has seen mail up to %d, want %d", in.Upto, seqs[3])
 	}
 }
 
@@ -201,7 +190,7 @@ func TestAPersonsSecretsAreTakenOut(t *testing.T) {
 	}
 	envelope := swarm.Envelope{Kind: swarm.Handoff, ID: "e1", FromNodeID: "user", ToNodeID: "coder", CreatedAt: time.Now(), Payload: swarm.Payload{Message: "hunter2"},
 		Meta: json.RawMessage(`{"note":"hunter2"}`)}
-	if _, err := o.Post(t.Context(), envelope); err != nil {
+	if _, err := o.Post(t.Context(), envelope, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.Publish(t.Context(), "facts", json.RawMessage(`"hunter2"`)); err != nil {
@@ -235,7 +224,7 @@ func TestAnEnvelopeIsPostedWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Post(t.Context(), e); err != nil {
+	if _, err := o.Post(t.Context(), e, false); err != nil {
 		t.Fatal(err)
 	}
 	found, ok, err := log.Find(swarm.MailKey("user/e-1"))
@@ -243,7 +232,7 @@ func TestAnEnvelopeIsPostedWhole(t *testing.T) {
 		t.Errorf("the log has %s, %v", found.Data, err)
 	}
 	e.FromNodeID = "planner"
-	_, err = o.Post(t.Context(), e)
+	_, err = o.Post(t.Context(), e, false)
 	wrong(t, err, `fromNodeId is "planner", but you are user`, "")
 }
 

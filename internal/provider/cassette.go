@@ -56,7 +56,8 @@ type RecordedTurn struct {
 	Verdicts   []swarm.Verdict `json:"verdicts,omitempty"`
 	Tools      []swarm.ToolUse `json:"tools,omitempty"`   // in their order
 	Mail       []string        `json:"mail,omitempty"`    // the envelopes in its prompt, by their refs
-	Read       []string        `json:"read,omitempty"`    // those that it read by a tool
+	Read       []string        `json:"read,omitempty"`    // those that it read by a tool, or was given between two
+	Asides     []Aside         `json:"asides,omitempty"`  // what of it was given between two
 	Acts       []Act           `json:"acts,omitempty"`    // what it did to its run by our own tools, in order
 	Answers    []string        `json:"answers,omitempty"` // wishes that were dealt with after the turn before it had begun, and before this one
 }
@@ -70,6 +71,16 @@ type Act struct {
 	// Answer is what was answered to a wish; who made it was told of it after so many other envelopes as Told says.
 	Answer *swarm.ApprovalAnswer `json:"answer,omitempty"`
 	Told   int                   `json:"told,omitempty"`
+}
+
+// PersonsMail is an act that is nobody's tool: a person's envelope, which came while the turn ran or after it.
+const PersonsMail = "user"
+
+// An Aside is mail that the turn was given beside the answer of a tool.
+type Aside struct {
+	Tool string   `json:"tool"`
+	Mail []string `json:"mail"` // the envelopes, by their refs; they stand in Read too
+	Text Text     `json:"text"`
 }
 
 // Text is bytes that are a JSON string when they are UTF-8, and {"base64": "…"} when they are not, so that none is changed.

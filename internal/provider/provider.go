@@ -66,6 +66,9 @@ type Request struct {
 	ToolSpecs []ToolSpec
 	// Call does one of our own tools in the agent's name, while the turn runs; an error is an answer for the agent. nil = none.
 	Call func(ctx context.Context, tool string, args json.RawMessage) (string, error)
+	// Aside is what the agent is to be told beside the answer of a tool that it has just used: mail that is not to wait. "" = nothing;
+	// nil = never.
+	Aside func(ctx context.Context, tool string) (string, error)
 	// Reserve takes what the turn has used so far and what it needs for its next question out of the run's budget, or says that
 	// nothing is left. nil = there is no budget.
 	Reserve func(swarm.Usage) error

@@ -43,9 +43,9 @@ func (p replay) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, e
 			Hint: "the plan has changed since it was recorded; record the run again with --record"}
 	}
 	if string(t.Prompt) != r.Prompt {
-		return Reply{}, &swarm.Error{Kind: swarm.Mismatch, File: p.file,
-			Msg:  "the prompt of the turn " + r.Turn + " is not the recorded one (- recorded, + now):\n" + lineDiff(string(t.Prompt), r.Prompt),
-			Hint: "undo the change, or record the run again with --record"}
+		err := Differs("the prompt of the turn "+r.Turn, string(t.Prompt), r.Prompt)
+		err.File = p.file
+		return Reply{}, err
 	}
 	if live != nil {
 		t.retell(live)
@@ -56,6 +56,12 @@ func (p replay) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, e
 		return reply, nil
 	}
 	return reply, &swarm.Error{Kind: t.Kind, Msg: t.Reason, Hint: t.Hint}
+}
+
+// Differs says that something is not what was recorded, and how.
+func Differs(what, recorded, now string) *swarm.Error {
+	return &swarm.Error{Kind: swarm.Mismatch, Msg: what + " is not the recorded one (- recorded, + now):\n" + lineDiff(recorded, now),
+		Hint: "undo the change, or record the run again with --record"}
 }
 
 // retell tells what happened in the turn.

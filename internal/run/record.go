@@ -43,7 +43,7 @@ func (r *Run) Record(path string) error {
 	if err != nil {
 		return err
 	}
-	acts, err := r.acts()
+	acts, err := r.acts(details)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (r *Run) Record(path string) error {
 	slices.SortStableFunc(details.Turns, func(a, b view.Turn) int { return cmp.Compare(a.Answered, b.Answered) })
 	dealt := 0
 	for _, t := range details.Turns {
-		if t.Ended.IsZero() || t.Prompt == "" || t.Status == swarm.Cancelled {
+		if !recorded(&t) {
 			continue
 		}
 		rec := provider.RecordedTurn{Turn: t.ID, Agent: t.Agent, PromptHash: t.First, Bytes: t.Output.Bytes, Usage: t.Usage, Session: t.Session, Exit: t.Exit,
@@ -68,6 +68,10 @@ func (r *Run) Record(path string) error {
 			Mail: prompted[t.ID], Read: byTool[t.ID], Acts: acts.by[t.ID]}
 		if upto := min(t.Answered, len(acts.answers)); upto > dealt {
 			rec.Answers, dealt = acts.answers[dealt:upto], upto
+		}
+		if rec.Asides, err = r.asides(&t, details); err != nil {
+			out.Discard()
+			return err
 		}
 		for text, hash := range map[*provider.Text]swarm.Hash{&rec.Prompt: t.First, &rec.Output: t.Output.Hash} {
 			if hash == "" {
@@ -126,6 +130,33 @@ func readMail(d view.Details) (prompted, byTool map[string][]string) {
 	return prompted, byTool
 }
 
+// asides is what a turn was given between two tools. Of one that has not committed nothing came.
+func (r *Run) asides(t *view.Turn, d view.Details) (all []provider.Aside, err error) {
+	if t.Status != swarm.Completed {
+		return nil, nil
+	}
+	for _, in := range t.Injected {
+		aside := provider.Aside{Tool: in.Tool}
+		for _, env := range d.Envelopes {
+			if env.ToNodeID == t.Agent && in.From < env.Receipt.Seq && env.Receipt.Seq <= in.Upto {
+				aside.Mail = append(aside.Mail, env.Ref())
+			}
+		}
+		text, err := r.log.Body(in.Text)
+		if err != nil {
+			return nil, err
+		}
+		aside.Text = provider.Text(text)
+		all = append(all, aside)
+	}
+	return all, nil
+}
+
+// recorded says of which turns there is something to replay.
+func recorded(t *view.Turn) bool {
+	return !t.Ended.IsZero() && t.Prompt != "" && t.Status != swarm.Cancelled
+}
+
 // acts are what turns did to the run by our own tools, as it would be asked for again, and what was answered to their wishes.
 type acts struct {
 	by      map[string][]provider.Act // by turn
@@ -141,14 +172,23 @@ type wished struct {
 	answer swarm.ApprovalAnswer
 }
 
-func (r *Run) acts() (acts, error) {
+// acts finds them. What a person wrote is sent again with the turn that had begun last when it came; what came before any had begun is
+// the replay's own to say.
+func (r *Run) acts(d view.Details) (acts, error) {
 	a := acts{by: map[string][]provider.Act{}, boxes: map[string]int{}, wishes: map[string]wished{}}
+	turns, last := map[string]bool{}, ""
+	for i := range d.Turns {
+		turns[d.Turns[i].ID] = recorded(&d.Turns[i])
+	}
 	for e, err := range Events(r.log) {
 		if err != nil {
 			return a, err
 		}
 		if err := a.wish(&e); err != nil {
 			return a, err
+		}
+		if e.Kind == swarm.TurnStarted && turns[e.Turn] {
+			last = e.Turn
 		}
 		act, err := r.act(&e)
 		if err != nil {
@@ -161,7 +201,11 @@ func (r *Run) acts() (acts, error) {
 			act.After = a.boxes[act.To]
 			a.boxes[act.To]++
 		}
-		a.by[e.Turn] = append(a.by[e.Turn], act)
+		turn := e.Turn
+		if turn == "" && e.Agent == swarm.User && act.To != "" {
+			act.Tool, act.Args, turn = provider.PersonsMail, e.Data, last
+		}
+		a.by[turn] = append(a.by[turn], act)
 	}
 	return a, nil
 }

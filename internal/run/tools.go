@@ -84,6 +84,16 @@ func (v visitor) Call(ctx context.Context, tool string, args json.RawMessage) (j
 	return seat.Call(ctx, tool, args)
 }
 
+// Aside is mail that is not to wait. What cannot be told now is told later: who has to know why learns it at the turn's end.
+func (v visitor) Aside(ctx context.Context, tool string) string {
+	seat := v.office.Seat(v.agent)
+	if seat == nil {
+		return ""
+	}
+	text, _ := seat.Aside(ctx, tool)
+	return text
+}
+
 // toolbox holds what an agent that is a model may use beside our own tools.
 func (d *driver) toolbox(a *swarm.Agent, turnID string) (turn.Toolbox, error) {
 	theirs := slices.DeleteFunc(slices.Clone(a.Tools), func(entry string) bool {

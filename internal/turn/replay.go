@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/mail"
 	"swarm/internal/provider"
 )
 
@@ -61,7 +62,7 @@ func (h *Hand) reenact(ctx, run context.Context, w *work, call func(context.Cont
 				return err
 			}
 		}
-		if _, err := call(ctx, act.Tool, act.Args); err != nil {
+		if err := h.actAgain(ctx, act, call); err != nil {
 			return &swarm.Error{Kind: swarm.Mismatch, Msg: "the turn " + w.c.ID + " cannot do again what it did in the recording", Err: err,
 				Hint: "the plan has changed since it was recorded; record the run again with --record"}
 		}
@@ -81,15 +82,57 @@ func (h *Hand) answerAgain(ctx context.Context, agent string, act provider.Act) 
 	}
 }
 
-// readAgain reads the mail that the recorded turn had read by a tool.
+// actAgain does one thing again that the recorded turn did, or that a person did meanwhile.
+func (h *Hand) actAgain(ctx context.Context, act provider.Act, call func(context.Context, string, json.RawMessage) (string, error)) error {
+	if act.Tool != provider.PersonsMail {
+		_, err := call(ctx, act.Tool, act.Args)
+		return err
+	}
+	e, err := mail.ReadEnvelope(act.Args)
+	if err != nil {
+		return err
+	}
+	return h.Office.PostAgain(ctx, e)
+}
+
+// readAgain reads the mail that the recorded turn had read by a tool, or was given between two.
 func (h *Hand) readAgain(ctx context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
-	left := len(w.recorded.Read)
-	if left == 0 {
+	if len(w.recorded.Read) == 0 {
 		return nil
 	}
 	if err := h.awaitEnvelopes(ctx, w.c.Agent, func(ids []string) bool { return holdsAll(ids, w.recorded.Read) }); err != nil {
 		return err
 	}
+	asides := w.recorded.Asides
+	for i := 0; i < len(w.recorded.Read); {
+		if len(asides) > 0 && len(asides[0].Mail) > 0 && w.recorded.Read[i] == asides[0].Mail[0] {
+			if err := h.tellAgain(ctx, w, asides[0]); err != nil {
+				return err
+			}
+			i, asides = i+len(asides[0].Mail), asides[1:]
+			continue
+		}
+		from := i
+		for i++; i < len(w.recorded.Read) && (len(asides) == 0 || len(asides[0].Mail) == 0 || w.recorded.Read[i] != asides[0].Mail[0]); i++ {
+		}
+		if err := h.askAgain(ctx, w, i-from, call); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellAgain gives a turn what it was given between two tools. It is the same to the letter, or the replay has left the recording.
+func (h *Hand) tellAgain(ctx context.Context, w *work, aside provider.Aside) error {
+	text, err := w.seat.AsideAgain(ctx, aside.Tool, len(aside.Mail))
+	if err == nil && text != string(aside.Text) {
+		err = provider.Differs("what the turn "+w.c.ID+" was given beside the answer of "+aside.Tool, string(aside.Text), text)
+	}
+	return err
+}
+
+// askAgain reads so many envelopes by our own tool.
+func (h *Hand) askAgain(ctx context.Context, w *work, left int, call func(context.Context, string, json.RawMessage) (string, error)) error {
 	for left > 0 {
 		answer, err := call(ctx, "read_inbox", encode(map[string]int{"max": min(left, maxInbox)}))
 		if err != nil {

@@ -82,6 +82,7 @@ func (h *Hand) request(ctx context.Context, w *work) (r provider.Request, leave 
 	var seat *office.Seat
 	if h.Office != nil {
 		seat = h.Office.Sit(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
+		w.seat, r.Aside = seat, seat.Aside
 		leave = func() {
 			w.inputs = seat.Leave()
 			_, w.done = seat.Done()

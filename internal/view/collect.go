@@ -68,8 +68,16 @@ type Turn struct {
 	Files     []string        `json:"files,omitempty"` // that it changed, as its program tells it
 	Inputs    swarm.Inputs    `json:"inputs,omitzero"` // the mail in its prompt
 	Sent      swarm.Hash      `json:"sent,omitempty"`  // what of the prompt was new to its session, and all that was sent
-	Answered  int             `json:"-"`               // how many wishes had been dealt with when it began
-	Kept      bool            `json:"kept,omitempty"`  // it was not done now, but in the run that this one tries again
+	// Injected is mail that it was given between two tools.
+	Injected []Aside `json:"injected,omitempty"`
+	Answered int     `json:"-"`              // how many wishes had been dealt with when it began
+	Kept     bool    `json:"kept,omitempty"` // it was not done now, but in the run that this one tries again
+}
+
+// An Aside is mail that a turn was given between two tools, and when.
+type Aside struct {
+	swarm.Injection
+	Time time.Time `json:"time"`
 }
 
 // Took is how long the turn took, or has taken until now.
@@ -125,7 +133,7 @@ func (c *Collector) Take(e *swarm.Event) error {
 			t.Iteration, t.Attempt, t.Starts, t.Retried = s.Iteration, s.Attempt, max(s.Start, t.Starts+1), s.Start > 1
 			t.Provider, t.Model, t.Session, t.Prompt, t.Bytes, t.Spans = s.Provider, s.Model, s.Session, s.Prompt, s.Bytes, s.Spans
 			t.Started, t.Inputs, t.Sent = e.Time, s.Inputs, s.Sent
-			t.Tools, t.Files = nil, nil
+			t.Tools, t.Files, t.Injected = nil, nil, nil
 			if t.First == "" {
 				t.First, t.Answered = s.Prompt, s.Answered
 			}

@@ -11,7 +11,7 @@ import (
 // A Box is the mail of an agent of a team. It grows with what the agent has not read, and not with what was ever sent.
 type Box struct {
 	Inbox   []int64 `json:"inbox,omitempty"`   // envelopes that it has not taken out, by their numbers in the log
-	Reading int64   `json:"reading,omitempty"` // those up to this number are in the prompt of its running turn
+	Reading int64   `json:"reading,omitempty"` // those up to this number its running turn has: they are in its prompt, or it was given them since
 	Last    Letter  `json:"last,omitzero"`     // the last one that it sent or was sent
 
 	Wanted int64     `json:"wanted,omitempty"` // the newest that wants a turn, and has had none
@@ -69,6 +69,12 @@ func (r *Run) foldMail(e *swarm.Event) error {
 			return err
 		}
 		r.box(e.Agent, func(b *Box) { b.Reading = s.Inputs.Upto })
+	case swarm.HandoffInjected:
+		var in swarm.Inputs
+		if err := json.Unmarshal(e.Data, &in); err != nil {
+			return err
+		}
+		r.box(e.Agent, func(b *Box) { b.Reading = in.Upto })
 	case swarm.TurnEnded:
 		r.box(e.Agent, func(b *Box) { b.Reading = 0 })
 	case swarm.HandoffConsumed:

@@ -21,11 +21,12 @@ type Receipt struct {
 	Seq      int64      `json:"seq"`
 	State    string     `json:"state"`             // stored, injected, answered or undeliverable
 	Stored   time.Time  `json:"stored,omitzero"`   // when its sender was told that it was accepted, it was stored
-	Injected time.Time  `json:"injected,omitzero"` // when the turn began in whose prompt it stood; when that ended, if it was read by a tool
+	Injected time.Time  `json:"injected,omitzero"` // when the turn began in whose prompt it stood; when that ended, if it was read by a tool; when it was given it, if that was between two
 	Answered time.Time  `json:"answered,omitzero"`
 	Returned time.Time  `json:"returned,omitzero"` // since when it is undeliverable
 	Turn     string     `json:"turn,omitempty"`    // the one it was injected into
 	Prompt   swarm.Hash `json:"prompt,omitempty"`  // and its prompt, when it stood there; else the agent read it by a tool
+	Tool     string     `json:"tool,omitempty"`    // beside whose answer the agent was given it; "" = it asked for it
 	Answer   string     `json:"answer,omitempty"`  // the envelope that answers it
 	Reason   string     `json:"reason,omitempty"`  // why it is undeliverable
 	Overdue  string     `json:"overdue,omitempty"` // a required reply that has not come: reminded, or over, when it is not waited for any more
@@ -83,6 +84,12 @@ func (c *Collector) takeMail(e *swarm.Event) (err error) {
 		var env swarm.Envelope
 		if err = json.Unmarshal(e.Data, &env); err == nil {
 			c.stored(e, env)
+		}
+	case swarm.HandoffInjected:
+		var in swarm.Injection
+		if err = json.Unmarshal(e.Data, &in); err == nil {
+			t := c.turn(e) // the envelopes are injected when it commits: if it is cut, it has read nothing
+			t.Injected = append(t.Injected, Aside{in, e.Time})
 		}
 	case swarm.HandoffConsumed:
 		var in swarm.Inputs
@@ -153,6 +160,11 @@ func (c *Collector) injected(e *swarm.Event, in swarm.Inputs) {
 			r.State = MailInjected
 		}
 		c.changed = append(c.changed, i)
+		if t != nil {
+			if in := t.aside(r.Seq); in != nil {
+				r.Tool, r.Injected = in.Tool, in.Time
+			}
+		}
 		switch {
 		case t == nil:
 		case r.Seq <= t.Inputs.Upto:
@@ -166,6 +178,16 @@ func (c *Collector) injected(e *swarm.Event, in swarm.Inputs) {
 			}
 		}
 	}
+}
+
+// aside is what the turn was given between two tools with an envelope in it, or nil.
+func (t *Turn) aside(seq int64) *Aside {
+	for i := range t.Injected {
+		if in := &t.Injected[i]; in.From < seq && seq <= in.Upto {
+			return in
+		}
+	}
+	return nil
 }
 
 func (e *Envelope) replyTo() string {

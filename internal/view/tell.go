@@ -114,6 +114,10 @@ func tellTask(e *swarm.Event) string {
 			return "" // a person has read the mail
 		}
 		return "read its mail in turn " + e.Turn
+	case swarm.HandoffInjected:
+		var in swarm.Injection
+		read(e, &in)
+		return "was given urgent mail beside the answer of " + in.Tool
 	case swarm.TopicPublished:
 		var t swarm.TopicEntry
 		read(e, &t)

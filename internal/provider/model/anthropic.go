@@ -81,6 +81,9 @@ func (anthropic) ask(c *conversation) ([]byte, error) {
 		for _, x := range r.results {
 			results = append(results, block{Type: "tool_result", ToolUseID: x.call, Content: x.text, IsError: x.failed})
 		}
+		if r.aside != "" {
+			results = append(results, block{Type: "text", Text: r.aside})
+		}
 		if i == len(c.rounds)-1 {
 			results[len(results)-1].Cache = ephemeral
 		}

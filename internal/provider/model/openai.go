@@ -77,6 +77,9 @@ func (o openai) ask(c *conversation) ([]byte, error) {
 		for _, x := range r.results {
 			q.Messages = append(q.Messages, openaiMessage{Role: "tool", Content: &x.text, ToolCallID: x.call})
 		}
+		if r.aside != "" {
+			q.Messages = append(q.Messages, openaiMessage{Role: "user", Content: &r.aside})
+		}
 	}
 	return marshal(q)
 }

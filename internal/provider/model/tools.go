@@ -45,6 +45,12 @@ func (t *turn) use(ctx context.Context, said any, calls []*call) error {
 		return swarm.Errorf(swarm.Protocol, "the model calls tools in a way that nobody understands%s", quoted(t.hide.String(senseless))).
 			WithHint("ask a larger model, or one that was made to use tools")
 	}
+	if t.request.Aside != nil {
+		var err error
+		if r.aside, err = t.request.Aside(ctx, calls[len(calls)-1].name); err != nil {
+			return err
+		}
+	}
 	t.conversation.rounds = append(t.conversation.rounds, r)
 	return nil
 }

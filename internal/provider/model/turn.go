@@ -32,6 +32,7 @@ type conversation struct {
 type round struct {
 	said    any // in the dialect's own words
 	results []result
+	aside   string // what else the model is told with them; it is no tool's word
 }
 
 type result struct {
@@ -116,6 +117,7 @@ func (t *turn) reserve() error {
 		for _, x := range r.results {
 			size += int64(len(x.text))
 		}
+		size += int64(len(r.aside))
 	}
 	need := tokens{in: swarm.EstimateTokens(size)}
 	u := swarm.Usage{InputTokens: need.in}
