@@ -132,11 +132,11 @@ func (s *Server) take(path string, body []byte) error {
 
 // whole reads a message in which nothing is unknown.
 func whole(body []byte, m proto.Message) error {
-	if err := proto.Unmarshal(body, m); err != nil {
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, m); err != nil {
 		return err
 	}
-	if again, err := proto.Marshal(m); err != nil || len(again) != len(body) {
-		return fmt.Errorf("the message has %d bytes, and what is known of it %d: %v", len(body), len(again), err)
+	if known := proto.Size(m); known != len(body) {
+		return fmt.Errorf("the message has %d bytes, and what is known of it %d", len(body), known)
 	}
 	return nil
 }

@@ -346,7 +346,8 @@ func (f *fold) happened(e *swarm.Event) {
 		if o, _ := read1[swarm.Ownership](e); o.Fence <= 1 {
 			return // of the first owner the span itself tells
 		}
-	case swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted, swarm.AgentEnded, swarm.WaitBegan, swarm.WaitEnded,
+	case swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted,
+		swarm.AgentEnded, swarm.AgentStarted, swarm.AgentPaused, swarm.AgentResumed, swarm.WaitBegan, swarm.WaitEnded,
 		swarm.IterationStarted, swarm.TaskRetrying, swarm.TaskBlocked, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
 	default:
 		return

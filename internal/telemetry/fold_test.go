@@ -3,6 +3,7 @@ package telemetry
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"swarm"
 )
@@ -73,5 +74,23 @@ func TestAReplayIsNotCounted(t *testing.T) {
 	s.want("invoke_agent a")
 	if counts := s.collector.Counts(); counts != "" {
 		t.Errorf("counted was\n%s", counts)
+	}
+}
+
+// A tool's span ends when the log says so and is as long as its use was, but no longer than its turn.
+func TestHowLongAToolTook(t *testing.T) {
+	s := newStage(t)
+	s.write(swarm.TurnStarted, "a/1/1", swarm.TurnStart{Start: 1})
+	s.write(swarm.TurnTool, "a/1/1", swarm.ToolUse{Name: "short", Took: time.Nanosecond})
+	s.write(swarm.TurnTool, "a/1/1", swarm.ToolUse{Name: "long", Took: time.Hour})
+	s.write(swarm.TurnEnded, "a/1/1", swarm.CallEnd{Status: swarm.CallOK})
+	s.join()()
+	s.want("execute_tool short", "execute_tool long", "invoke_agent a")
+	spans := s.collector.Spans()
+	if short := spans[0]; short.EndTimeUnixNano-short.StartTimeUnixNano != 1 {
+		t.Errorf("it took %d ns", short.EndTimeUnixNano-short.StartTimeUnixNano)
+	}
+	if long, turn := spans[1], spans[2]; long.StartTimeUnixNano != turn.StartTimeUnixNano || string(long.ParentSpanId) != string(turn.SpanId) {
+		t.Errorf("%v is not in %v", long, turn)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -54,9 +55,15 @@ func (m *message) bytes(field uint64, b []byte) {
 
 func (m *message) text(field uint64, s string) {
 	if s != "" {
-		m.tag(field, asBytes)
-		*m = append(binary.AppendUvarint(*m, uint64(len(s))), s...)
+		m.alwaysText(field, s)
 	}
+}
+
+// alwaysText writes a text, also an empty one. One that is not UTF-8 would have the whole message refused.
+func (m *message) alwaysText(field uint64, s string) {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	m.tag(field, asBytes)
+	*m = append(binary.AppendUvarint(*m, uint64(len(s))), s...)
 }
 
 // inner writes a message in a field. How long it is stands before it and is known after it.
@@ -81,8 +88,7 @@ func (m *message) attrs(field uint64, attrs []attr) {
 func (m *message) value(v any) {
 	switch v := v.(type) {
 	case string:
-		m.tag(1, asBytes)
-		*m = append(binary.AppendUvarint(*m, uint64(len(v))), v...)
+		m.alwaysText(1, v)
 	case bool:
 		m.tag(2, asVarint)
 		*m = append(*m, map[bool]byte{true: 1}[v])

@@ -35,11 +35,12 @@ func TestARefusedPart(t *testing.T) {
 
 // Every kind of value is read back as it was written, zeros too.
 func TestValues(t *testing.T) {
-	c := &config{version: "v1", resource: []attr{{"text", ""}, {"yes", true}, {"no", false}, {"zero", int64(0)}, {"below", int64(-7)}, {"half", 0.5}, {"none", 0.0}}}
+	c := &config{version: "v1", resource: []attr{{"text", ""}, {"yes", true}, {"no", false}, {"zero", int64(0)}, {"below", int64(-7)}, {"half", 0.5}, {"none", 0.0}, {"broken", "not \xff UTF-8"}}}
 	var m tracepb.ExportTraceServiceRequest
 	if err := proto.Unmarshal(encodeSpans(c, nil), &m); err != nil {
 		t.Fatal(err)
 	}
+	c.resource[len(c.resource)-1].value = "not \uFFFD UTF-8"
 	attrs := m.ResourceSpans[0].Resource.Attributes
 	if len(attrs) != len(c.resource) {
 		t.Fatalf("%d attributes, not %d", len(attrs), len(c.resource))

@@ -219,6 +219,8 @@ func TestToolsAndFilesAreNoted(t *testing.T) {
 		live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: "1", Name: "Read", Input: json.RawMessage(`{"path":"a"}`)}})
 		live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: "2", Name: "Bash", Input: json.RawMessage(`"` + strings.Repeat("x", 9000) + `"`)}})
 		live(provider.Delta{Kind: provider.DeltaFile, File: "main.go"})
+		for began := time.Now(); time.Since(began) < time.Millisecond; { // so long they take at least
+		}
 		live(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: "1", Name: "Read", Output: "text", Failed: true}})
 		return provider.Reply{}, nil
 	})
@@ -233,6 +235,11 @@ func TestToolsAndFilesAreNoted(t *testing.T) {
 	}
 	if len(uses) == 2 && (uses[1].Name != "Bash" || len(uses[1].Input) > 3000) {
 		t.Errorf("a tool that never ended: %s with %d bytes", uses[1].Name, len(uses[1].Input))
+	}
+	for _, u := range uses {
+		if u.Took < time.Millisecond {
+			t.Errorf("%s took %s", u.Name, u.Took)
+		}
 	}
 	if files := b.events(swarm.TurnFile); len(files) != 1 || !strings.Contains(string(files[0].Data), "main.go") {
 		t.Errorf("files: %v", files)
