@@ -62,6 +62,10 @@ var measurements = []struct {
 	{"turns", (*lab).turns},
 	{"crowd", (*lab).crowd},
 	{"coding", (*lab).coding},
+	{"injected", (*lab).injected},
+	{"senders", (*lab).senders},
+	{"stream", (*lab).stream},
+	{"idlers", (*lab).idlers},
 }
 
 func measureAll(program, only, dir string) (err error) {

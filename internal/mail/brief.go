@@ -10,12 +10,12 @@ import (
 // that changes from turn to turn, so that it can be cached.
 func (r *Rules) Brief(agent string, t swarm.Team) string {
 	var b strings.Builder
-	b.WriteString("You are one agent of a team: " + strings.Join(r.Agents(), ", ") + ". You have a turn whenever somebody has written to you.\n")
+	b.WriteString("You are one agent of a team: " + list(r.Agents()) + ". You have a turn whenever somebody has written to you.\n")
 	switch to := r.Receivers(agent); {
 	case len(to) == 0:
 		b.WriteString("You may write to nobody; what you say in the end is kept as your output.\n")
 	default:
-		b.WriteString("You may write to: " + strings.Join(to, ", ") + ". Hand work on with send_handoff; what you merely say, nobody is given.\n")
+		b.WriteString("You may write to: " + list(to) + ". Hand work on with send_handoff; what you merely say, nobody is given.\n")
 	}
 	switch {
 	case agent == t.Lead:

@@ -133,3 +133,18 @@ func TestContextOfMail(t *testing.T) {
 		t.Error(told)
 	}
 }
+
+// A large team is not told by all its names: a prompt has other things to hold.
+func TestBriefOfALargeTeam(t *testing.T) {
+	var p swarm.Plan
+	for i := range 60 {
+		p.Agents = append(p.Agents, swarm.Agent{Name: fmt.Sprint("a", i)})
+		p.Edges = append(p.Edges, swarm.Edge{From: "a0", To: fmt.Sprint("a", i)})
+	}
+	brief := NewRules(&p).Brief("a0", swarm.Team{})
+	for _, want := range []string{"a team: a0, a1,", "a49 and 10 more. You have a turn", "a50 and 9 more. Hand work on"} {
+		if !strings.Contains(brief, want) {
+			t.Errorf("there is no %q in %q", want, brief)
+		}
+	}
+}

@@ -199,9 +199,9 @@ func oneSpelling(w *words, text []byte) (json.RawMessage, error) {
 	if !utf8.Valid(text) {
 		return nil, swarm.Errorf(swarm.BadInput, "%s %s not UTF-8", w.whole, w.are)
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(text, &whole); err != nil { // also finds what follows the value
-		return nil, w.notJSON(err).WithHint("write one JSON object and nothing after it")
+	if !json.Valid(text) { // also when something follows the value
+		var whole json.RawMessage
+		return nil, w.notJSON(json.Unmarshal(text, &whole)).WithHint("write one JSON object and nothing after it")
 	}
 	s := speller{words: w, in: json.NewDecoder(bytes.NewReader(text))}
 	s.in.UseNumber()

@@ -1,0 +1,311 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"swarm"
+	"swarm/bench/disk"
+	"swarm/internal/home"
+	"swarm/internal/office"
+	"swarm/internal/provider"
+	"swarm/internal/run"
+	"swarm/internal/sqlite"
+)
+
+// A team is one that this process drives, with agents that take no time.
+type team struct {
+	run  *run.Run
+	desk *office.Office // of agents that act in this process
+	stop context.CancelCauseFunc
+	over chan error
+}
+
+// teamPlan is a team of so many agents, each of which may write to the next.
+func teamPlan(agents int) *swarm.Plan {
+	p := &swarm.Plan{Kind: swarm.TeamRun, Name: "bench", Groups: []swarm.Group{{Iterations: 1}}, Providers: []swarm.ProviderSpec{{Name: "p", Kind: "command"}}, MaxParallel: 16,
+		Team: &swarm.Team{Lead: agentName(0), Mode: swarm.InteractiveMode, Phase: swarm.ImplementationPhase}}
+	for i := range agents {
+		p.Agents = append(p.Agents, swarm.Agent{Name: agentName(i), Provider: "p"})
+		p.Tasks = append(p.Tasks, swarm.Task{Name: agentName(i), Agent: agentName(i)})
+		p.Edges = append(p.Edges, swarm.Edge{From: agentName(i), To: agentName((i + 1) % agents)})
+	}
+	return p
+}
+
+func agentName(i int) string { return fmt.Sprint("a", i) }
+
+// letterTo is mail from a person, as it stands in a log.
+func letterTo(agent, id string) swarm.Event {
+	env := swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: swarm.User, ToNodeID: agent, CreatedAt: time.Now().UTC(), Payload: swarm.Payload{Message: "Do nothing, " + id + "."}}
+	return swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(agent), Agent: swarm.User, Data: jsonOf(env)}
+}
+
+// drive begins a run, with mail in it, and drives it until it is stopped.
+func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) (*team, error) {
+	h, err := home.At(l.home())
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	r, err := run.Start(ctx, h, swarm.RunStart{Kind: swarm.TeamRun, Name: "bench", Dir: l.dir, Version: "bench", Time: time.Now()}, p, nil, mail...)
+	if err != nil {
+		stop(nil)
+		return nil, err
+	}
+	t := &team{run: r, desk: &office.Office{Run: r.ID, Log: r.Log()}, stop: stop, over: make(chan error, 1)}
+	go func() {
+		_, err := r.Drive(ctx, run.Options{Provider: does})
+		t.over <- err
+	}()
+	return t, nil
+}
+
+// leave stops the run, which can go on later and never does.
+func (t *team) leave() error {
+	t.stop(swarm.Errorf(swarm.Stopped, "measured"))
+	err := <-t.over
+	if swarm.KindOf(err) == swarm.Stopped {
+		err = nil
+	}
+	return errors.Join(err, t.run.Close())
+}
+
+// stored is when the newest envelope to an agent was written, after a number.
+func (t *team) stored(agent string, after int64) (at time.Time, seq int64, err error) {
+	events, err := t.run.Log().Read(after, 10, swarm.ToAgent(agent))
+	if err != nil || len(events) == 0 {
+		return at, after, errors.Join(err, errors.New("the envelope is not there"))
+	}
+	last := events[len(events)-1]
+	return last.Time, last.Seq, nil
+}
+
+// A receiver is an agent that notes when it is given its prompt.
+type receiver struct{ began chan time.Time }
+
+func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	r.began <- time.Now()
+	return provider.Reply{Output: []byte("done with " + q.Turn), Free: true}, nil
+}
+
+// injected is how long it takes from when an envelope to an idle agent is in the log until the agent is given it in its prompt: one that
+// another agent in the same process has sent, and one that `swarm send` has. Between the two lies another synced write, the beginning
+// of the turn.
+func (l *lab) injected() error {
+	for _, c := range []struct {
+		work, reach string
+		rounds      int
+		most        time.Duration
+		send        func(*team, int) error
+	}{
+		{"accepted → injected, idle agent, one process", "p99 ≤ 5 ms", 1000, 5 * time.Millisecond, sendInside},
+		{"accepted → injected, idle agent, `swarm send`", "p99 ≤ 100 ms", 200, 100 * time.Millisecond, func(t *team, n int) error {
+			_, err := l.measure(l.dir, l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", t.run.ID)
+			return err
+		}},
+	} {
+		took, synced, err := l.deliver(c.rounds, c.send)
+		if err != nil {
+			return err
+		}
+		slices.Sort(took)
+		worst := took[len(took)*99/100]
+		slices.Sort(synced)
+		l.add(row{c.work, short(p50(took, itself)), fmt.Sprintf("%s 2 synced writes, %s p99", short(p50(synced, itself)), short(synced[len(synced)*99/100])),
+			short(worst) + " p99", c.reach, worst <= c.most})
+	}
+	return nil
+}
+
+// Everybody is written to in turn: two who write only to each other are taken for stuck.
+const correspondents = 10
+
+func from(n int) string { return agentName(n % correspondents) }
+func to(n int) string   { return agentName((n + 1) % correspondents) }
+
+// sendInside has an agent send to the next, by its tool.
+func sendInside(t *team, n int) error {
+	seat := t.desk.Sit(from(n), from(n), swarm.TurnID(from(n), n+1, 1), 1, swarm.Inputs{})
+	defer seat.Leave()
+	_, err := seat.Call(context.Background(), "send_handoff", jsonOf(map[string]string{"to": to(n), "message": fmt.Sprint("message ", n)}))
+	return err
+}
+
+// deliver sends to an idle agent, again and again, with two synced writes in between, which are the floor.
+func (l *lab) deliver(rounds int, send func(*team, int) error) (took, synced []time.Duration, err error) {
+	file, err := os.Create(filepath.Join(l.dir, "deliver.raw"))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	who := &receiver{make(chan time.Time, 1)}
+	t, err := l.drive(teamPlan(correspondents), who)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, t.leave()) }()
+	ended, off := t.run.Log().Watch(swarm.ToLoop("root"))
+	defer off()
+	var after int64 // each envelope comes after the one before
+	for n := range rounds {
+		start := time.Now()
+		for range 2 {
+			if err := disk.Write(file, someEvent().Data); err != nil {
+				return nil, nil, err
+			}
+		}
+		synced = append(synced, since(start))
+		if err := send(t, n); err != nil {
+			return nil, nil, err
+		}
+		began := <-who.began
+		var at time.Time
+		if at, after, err = t.stored(to(n), after); err != nil {
+			return nil, nil, err
+		}
+		took = append(took, began.Sub(at))
+		if err := idle(t, ended, swarm.TurnID(to(n), n/correspondents+1, 1)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return took, synced, nil
+}
+
+// idle waits until a turn has ended.
+func idle(t *team, ended <-chan struct{}, turn string) error {
+	for {
+		_, ok, err := t.run.Log().Find(swarm.EndKey(turn))
+		if err != nil || ok {
+			return err
+		}
+		<-ended
+	}
+}
+
+// senders is how many messages 64 agents get stored a second, against one.
+func (l *lab) senders() (err error) {
+	log, err := sqlite.Create(filepath.Join(l.dir, "senders.db"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	const many = 64
+	if _, err := log.Append(context.Background(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.PlanAdded, Data: jsonOf(teamPlan(many + 1))}}}); err != nil {
+		return err
+	}
+	_, off := log.Watch(swarm.ToControl) // as every turn does
+	defer off()
+	o := &office.Office{Run: "bench", Log: log}
+	round := 0
+	rate := func(senders, each int) (time.Duration, error) {
+		round++
+		var group sync.WaitGroup
+		errs := make([]error, senders)
+		start := time.Now()
+		for i := range senders {
+			group.Go(func() {
+				seat := o.Sit(agentName(i), agentName(i), swarm.TurnID(agentName(i), round, 1), 1, swarm.Inputs{})
+				defer seat.Leave()
+				for n := range each {
+					args := fmt.Appendf(nil, `{"to":"%s","message":"message %d of round %d"}`, agentName(i+1), n, round)
+					if _, err := seat.Call(context.Background(), "send_handoff", args); err != nil {
+						errs[i] = err
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+		return since(start) / time.Duration(senders*each), errors.Join(errs...)
+	}
+	got, err := inTurn(7,
+		func() (time.Duration, error) { return rate(many, 50) },
+		func() (time.Duration, error) { return rate(1, 300) })
+	if err != nil {
+		return err
+	}
+	sixtyfour, one := p50(got[0], itself), p50(got[1], itself)
+	r := ratio(one, sixtyfour)
+	l.add(row{"durable send, 64 senders", short(sixtyfour) + " a message", short(one) + " 1 sender", times(r) + " the rate", "≥ 5×", r >= 5})
+	return nil
+}
+
+// idlers is what an agent takes in memory that has had a turn and waits for its next: what a team of 10,000 takes more than one of 10.
+func (l *lab) idlers() error {
+	const few, many = 10, 10_000
+	small, err := l.teamMemory(few)
+	if err != nil {
+		return err
+	}
+	large, err := l.teamMemory(many)
+	if err != nil {
+		return err
+	}
+	each, kilobytes := (large-small)/(many-few), func(n int64) string { return fmt.Sprintf("%.1f KB", float64(n)/1024) }
+	l.add(row{"memory of an idle agent, 10,000 in a team", kilobytes(each), kilobytes(small) + " a team of 10", kilobytes(each), "≤ 16 KB", each <= 16<<10})
+	return nil
+}
+
+// teamMemory is the heap and the stacks of a team of so many agents, each of which has had a turn.
+func (l *lab) teamMemory(agents int) (bytes int64, err error) {
+	before := inUse()
+	var mail []swarm.Event
+	for i := range agents {
+		mail = append(mail, letterTo(agentName(i), fmt.Sprint("letter-", i)))
+	}
+	t, err := l.drive(teamPlan(agents), quick{}, mail...)
+	if err != nil {
+		return 0, err
+	}
+	mail = nil
+	defer func() { err = errors.Join(err, t.leave()) }()
+	ended, off := t.run.Log().Watch(swarm.ToLoop("root"))
+	defer off()
+	for i := range agents {
+		if err := idle(t, ended, swarm.TurnID(agentName(i), 1, 1)); err != nil {
+			return 0, err
+		}
+	}
+	return inUse() - before, nil
+}
+
+// inUse is what this process has on its heap and its stacks, after everything that nobody holds is gone.
+func inUse() int64 {
+	var m runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// quick is an agent that is done at once.
+type quick struct{}
+
+func (quick) Turn(_ context.Context, q provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	return provider.Reply{Output: []byte("done with " + q.Turn), Free: true}, nil
+}
+
+// stream takes its figures from the benchmark of Server-Sent Events, which measures its floor itself.
+func (l *lab) stream() error {
+	got, err := benchmark("./internal/api", "^BenchmarkStream$", "50x")
+	if err != nil {
+		return err
+	}
+	figures := got["Stream"]
+	if figures["ms/bare"] == 0 {
+		return errors.New("there is no figure of a bare server")
+	}
+	ms := func(unit string) time.Duration { return time.Duration(figures[unit] * float64(time.Millisecond)) }
+	r := figures["own/bare"]
+	l.add(row{"event to the last of 1,000 SSE clients", short(ms("ms/own")), short(ms("ms/bare")) + " bare Go server", times(r), "≤ 2×", r <= 2})
+	return nil
+}
