@@ -28,9 +28,9 @@ type team struct {
 	over chan error
 }
 
-// teamPlan is a team of so many agents, each of which may write to the next.
-func teamPlan(agents int) *swarm.Plan {
-	p := &swarm.Plan{Kind: swarm.TeamRun, Name: "bench", Groups: []swarm.Group{{Iterations: 1}}, Providers: []swarm.ProviderSpec{{Name: "p", Kind: "command"}}, MaxParallel: 16,
+// teamPlan is a team of so many agents of a kind, each of which may write to the next.
+func teamPlan(kind string, agents int) *swarm.Plan {
+	p := &swarm.Plan{Kind: swarm.TeamRun, Name: "bench", Groups: []swarm.Group{{Iterations: 1}}, Providers: []swarm.ProviderSpec{{Name: "p", Kind: kind}}, MaxParallel: 16,
 		Team: &swarm.Team{Lead: agentName(0), Mode: swarm.InteractiveMode, Phase: swarm.ImplementationPhase}}
 	for i := range agents {
 		p.Agents = append(p.Agents, swarm.Agent{Name: agentName(i), Provider: "p"})
@@ -98,21 +98,23 @@ func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(provider.D
 
 // injected is how long it takes from when an envelope to an idle agent is in the log until the agent is given it in its prompt: one that
 // another agent in the same process has sent, and one that `swarm send` has. Between the two lies another synced write, the beginning
-// of the turn.
+// of the turn; and before the turn of a program, in a team, what the files are that it may change.
 func (l *lab) injected() error {
+	send := func(t *team, n int) error {
+		_, err := l.measure(l.dir, l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", t.run.ID)
+		return err
+	}
 	for _, c := range []struct {
-		work, reach string
-		rounds      int
-		most        time.Duration
-		send        func(*team, int) error
+		work, kind, reach string
+		rounds            int
+		most              time.Duration
+		send              func(*team, int) error
 	}{
-		{"accepted → injected, idle agent, one process", "p99 ≤ 5 ms", 1000, 5 * time.Millisecond, sendInside},
-		{"accepted → injected, idle agent, `swarm send`", "p99 ≤ 100 ms", 200, 100 * time.Millisecond, func(t *team, n int) error {
-			_, err := l.measure(l.dir, l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", t.run.ID)
-			return err
-		}},
+		{"accepted → injected, idle model, one process", "openai", "p99 ≤ 5 ms", 1000, 5 * time.Millisecond, sendInside},
+		{"accepted → injected, idle model, `swarm send`", "openai", "p99 ≤ 100 ms", 200, 100 * time.Millisecond, send},
+		{"accepted → injected, idle program, one process", "command", "p99 ≤ 5 ms", 200, 5 * time.Millisecond, sendInside},
 	} {
-		took, synced, err := l.deliver(c.rounds, c.send)
+		took, synced, err := l.deliver(teamPlan(c.kind, correspondents), c.rounds, c.send)
 		if err != nil {
 			return err
 		}
@@ -140,14 +142,14 @@ func sendInside(t *team, n int) error {
 }
 
 // deliver sends to an idle agent, again and again, with two synced writes in between, which are the floor.
-func (l *lab) deliver(rounds int, send func(*team, int) error) (took, synced []time.Duration, err error) {
+func (l *lab) deliver(p *swarm.Plan, rounds int, send func(*team, int) error) (took, synced []time.Duration, err error) {
 	file, err := os.Create(filepath.Join(l.dir, "deliver.raw"))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	who := &receiver{make(chan time.Time, 1)}
-	t, err := l.drive(teamPlan(correspondents), who)
+	t, err := l.drive(p, who)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,7 +200,7 @@ func (l *lab) senders() (err error) {
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	const many = 64
-	if _, err := log.Append(context.Background(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.PlanAdded, Data: jsonOf(teamPlan(many + 1))}}}); err != nil {
+	if _, err := log.Append(context.Background(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.PlanAdded, Data: jsonOf(teamPlan("openai", many+1))}}}); err != nil {
 		return err
 	}
 	_, off := log.Watch(swarm.ToControl) // as every turn does
@@ -261,7 +263,7 @@ func (l *lab) teamMemory(agents int) (bytes int64, err error) {
 	for i := range agents {
 		mail = append(mail, letterTo(agentName(i), fmt.Sprint("letter-", i)))
 	}
-	t, err := l.drive(teamPlan(agents), quick{}, mail...)
+	t, err := l.drive(teamPlan("openai", agents), quick{}, mail...)
 	if err != nil {
 		return 0, err
 	}
