@@ -42,16 +42,21 @@ func (b *begin) open(o opening) error {
 	if err != nil {
 		return err
 	}
+	redact := run.Redactor(&b.bundle.Plan)
+	clean := func(text string) string { return string(redact([]byte(text))) }
+	o.goal, b.bundle.Plan.Name, b.args = clean(o.goal), firstWords(clean(o.goal)), slices.Clone(b.args)
+	for i, arg := range b.args {
+		b.args[i] = clean(arg)
+	}
 	rules := b.bundle.Settings.Team
 	p.Goal, p.NodeID, p.GlobalMode, p.NodeMode = o.goal, swarm.Orchestrator, team.Phase, team.Mode
 	p.DefinitionOfDone, p.Constraints = append(slices.Clone(rules.Done), o.done...), rules.Constraints
-	redact := run.Redactor(&b.bundle.Plan)
 	p, left, err := pack.Fit(p.Redacted(redact), pack.MaxTokens)
 	if err != nil {
 		return err
 	}
 	now := time.Now().UTC()
-	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: o.to, CreatedAt: now, Payload: swarm.Payload{Message: string(redact([]byte(o.goal))), Structured: mail.RedactJSON(o.structured, redact)}}
+	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: o.to, CreatedAt: now, Payload: swarm.Payload{Message: o.goal, Structured: mail.RedactJSON(o.structured, redact)}}
 	if !p.Bare() {
 		if p, err = p.Identified(); err != nil {
 			return err

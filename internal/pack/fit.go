@@ -69,7 +69,9 @@ func (p *Pack) lengthen(room int) {
 	for _, f := range p.RelevantFiles {
 		longest = max(longest, len(f.Summary))
 	}
-	n := sort.Search(longest-shortest, func(n int) bool { return p.shortenedTo(longest-n).size() <= room })
+	texts := Pack{DocsRoot: p.DocsRoot, DocRefs: p.DocRefs, RelevantFiles: p.RelevantFiles}
+	room -= p.size() - texts.size()
+	n := sort.Search(longest-shortest, func(n int) bool { return texts.shortenedTo(longest-n).size() <= room })
 	*p = p.shortenedTo(longest - n)
 }
 

@@ -104,7 +104,7 @@ func TestReadIsStrict(t *testing.T) {
 		`{"goal":"x","extends":[]}`: `there is no field "extends" | `,
 		`{"goal":"x","docRefs":[{"excerpt":"e"}]}`:                  `the field "docRefs[0].path" is missing`,
 		`{"goal":"x","docRefs":[{"path":"a\nb"}]}`:                  `docRefs.path: "a\nb" is not one line of at most 512 bytes`,
-		`{"goal":"x","docRefs":[{"path":"a","exerpt":"e"}]}`:        `there is no field "docRefs[0].exerpt" | did you mean "excerpt"?`,
+		`{"goal":"x","docRefs":[{"path":"a","excerp":"e"}]}`:        `there is no field "docRefs[0].excerp" | did you mean "excerpt"?`,
 		`{"goal":"x","repoFacts":[]}`:                               `the field "repoFacts" must be an object`,
 		`{"goal":"x","constraints":{"a":1,"a":2}}`:                  `the key "a" stands there twice`,
 		`{"goal":"x","constraints":{"":1}}`:                         `constraints: "" is not one line of at most 512 bytes`,
@@ -265,7 +265,7 @@ func TestFitAlways(t *testing.T) {
 		}
 		return b.String()
 	}
-	for i := range 300 {
+	for i := range 30 {
 		p := Pack{Goal: "g" + text(3000), DefinitionOfDone: []string{text(500)}, Constraints: Notes{Text("c", text(500))}}
 		for range rnd.IntN(40) {
 			p.DocRefs = append(p.DocRefs, Doc{fmt.Sprint(rnd.Int()), text(5000)})
