@@ -135,7 +135,7 @@ func artifactsOf(run string, d view.Details) ([]view.Artifact, error) {
 func storedTable(all []view.Artifact) *term.Table {
 	t := term.NewTable("ARTIFACT", "BY", "TURN", "BYTES", "NAME").Right(3)
 	for _, it := range all {
-		t.Row(it.Ref, "@"+it.Agent, it.Turn, term.Bytes(it.Bytes), it.Name)
+		t.Row(it.Ref, "@"+it.Agent, it.Turn, term.Bytes(it.Bytes), it.Name+view.PackNote(it.Artifact))
 	}
 	return t
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -118,20 +117,6 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 	}
 	for _, n := range p.Notices {
 		fmt.Fprintf(a.stdout, "note: %s\n", term.Escape(n.Reason))
-	}
-	return a.showPacks(d)
-}
-
-// showPacks tells the context packs, and what is not in them.
-func (a *app) showPacks(d view.Details) error {
-	for _, raw := range d.Artifacts {
-		var it view.Artifact
-		if err := json.Unmarshal(raw, &it); err != nil {
-			return swarm.Errorf(swarm.Storage, "an artifact cannot be read: %v", err)
-		}
-		if it.Kind == "contextpack" {
-			fmt.Fprintf(a.stdout, "context pack: %s, %s, by @%s%s\n", it.Ref, term.Escape(it.Name), it.Agent, term.Escape(view.PackNote(it.Artifact)))
-		}
 	}
 	return nil
 }
