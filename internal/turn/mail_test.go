@@ -335,3 +335,56 @@ func TestModelsAreOfferedOurToolsAlongEdges(t *testing.T) {
 		return provider.Reply{}, nil
 	})
 }
+
+// A session is forgotten when a person wants that: the turn that runs is cut, and the next one begins with the whole prompt. The session of
+// a turn that ended well all the same is not taken up either.
+func TestASessionIsForgotten(t *testing.T) {
+	b := newTeam(t, "claude-code", swarm.Approvals{})
+	reset := func(agent string) {
+		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordReset, Target: agent})})
+	}
+	seen := map[string]provider.Request{}
+	remembers := func(_ context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+		seen[r.Turn] = r
+		for range 2 {
+			live(provider.Delta{Kind: provider.DeltaSession, Session: "s-" + r.Turn})
+		}
+		return provider.Reply{Session: "s-" + r.Turn}, nil
+	}
+	b.do(ask("planner", 1, 1), remembers)
+	b.do(ask("coder", 1, 1), remembers)
+	if told := b.events(swarm.TurnSession); len(told) != 2 || string(told[0].Data) != `{"session":"s-planner/1/1"}` {
+		t.Errorf("of its session the log says %+v", told)
+	}
+	cut := ask("planner", 2, 1)
+	cut.Since = b.events(swarm.TurnEnded)[1].Seq
+	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		seen[r.Turn] = r
+		reset("planner")
+		<-ctx.Done()
+		return provider.Reply{Session: r.Session}, context.Cause(ctx)
+	}).Do(t.Context(), "root", cut)
+	if err != nil || r.Status != swarm.CallCut || r.Kind != swarm.CutToReset || seen["planner/2/1"].Session != "s-planner/1/1" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	later := func(c flow.Call) flow.Call { // whose loop has read what was said
+		c.Since = 1 << 40
+		return c
+	}
+	b.do(later(ask("planner", 2, 2)), remembers)
+	if again := seen["planner/2/2"]; again.Session != "" || again.Fresh != again.Prompt {
+		t.Errorf("after a reset it goes on with %q and is sent\n%s", again.Session, again.Fresh)
+	}
+	b.do(later(ask("planner", 3, 1)), remembers)
+	if again := seen["planner/3/1"]; again.Session != "s-planner/2/2" {
+		t.Errorf("its next session is %q", again.Session)
+	}
+	b.do(later(ask("coder", 2, 1)), func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+		reset("coder") // when nobody looks for it any more
+		return remembers(ctx, r, live)
+	})
+	b.do(later(ask("coder", 3, 1)), remembers)
+	if seen["coder/2/1"].Session != "s-coder/1/1" || seen["coder/3/1"].Session != "" {
+		t.Errorf("sessions of coder: %q, then %q", seen["coder/2/1"].Session, seen["coder/3/1"].Session)
+	}
+}

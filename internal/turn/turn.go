@@ -290,7 +290,9 @@ func wantsCut(e swarm.Event, c flow.Call) swarm.ErrorKind {
 	case swarm.WordInterrupt:
 		return swarm.CutToSpeak
 	case swarm.WordReset:
-		return swarm.CutToReset
+		if k.Target == c.Agent {
+			return swarm.CutToReset
+		}
 	}
 	return ""
 }
