@@ -244,7 +244,7 @@ func byProgram(t target) []attack {
 		run("send", "@vault", "attack {n}"), run("send", "@VAULT", "attack {n}", "--interrupt"), run("send", "@vault", "attack {n}", "--required"), run("send", "@vault", "attack {n}", "--run", t.other),
 		run("send", "@vault", "attack {n}", "--run", "@last"), run("send", "@boss", "attack {n}", "--interrupt"), run("send", "@vault", "attack {n}", "--artifact", "swarm/swarm.yaml"), run("send", "@orchestrator", "attack {n}"),
 		run("reply", "goal", "attack {n}"), run("approve", "mole/1/1"), run("approve", ""), run("deny", "mole/1/1"), run("pause", "@last"), run("cancel", "@last"), run("cancel", ownRun), run("cancel", ownRun, "@vault"),
-		run("resume", ownRun), run("retry", ownRun), run("pause", ownRun), run("publish", "../escaped", "attack {n}"),
+		run("resume", ownRun), run("retry", ownRun), run("pause", ownRun), run("pause", "@vault"), run("pause", ownRun, "@vault"), run("reset", "@boss"), run("start", ownRun, "@vault"), run("cancel", "@boss"), run("publish", "../escaped", "attack {n}"),
 	}
 	for _, from := range []string{"user", "boss", "vault", "orchestrator"} {
 		all = append(all, attack{Argv: []string{"send", "--envelope", "-"}, Stdin: forged(from, "vault")}, attack{Argv: []string{"send", "--envelope", "-"}, Stdin: forged(from, "boss")})
@@ -269,7 +269,7 @@ func byHTTP(t target) (all []attack) {
 	routes := []attack{
 		{Method: "GET", Path: "/api/v1/runs"}, {Method: "POST", Path: "/api/v1/runs", Body: `{"goal":"attack {n}"}`}, {Method: "GET", Path: "/api/v1/runs/" + ownRun}, {Method: "GET", Path: "/api/v1/runs/" + ownRun + "/mail"},
 		{Method: "GET", Path: "/api/v1/runs/" + t.other + "/artifacts"}, {Method: "POST", Path: "/api/v1/runs/" + ownRun + "/messages", Body: `{"to":"vault","text":"attack {n}"}`},
-		{Method: "POST", Path: "/api/v1/runs/" + ownRun + "/cancel", Body: `{}`}, {Method: "POST", Path: "/api/v1/runs/" + ownRun + "/nodes/vault/stop", Body: `{}`}, {Method: "GET", Path: "/api/v1/approvals"},
+		{Method: "POST", Path: "/api/v1/runs/" + ownRun + "/cancel", Body: `{}`}, {Method: "POST", Path: "/api/v1/runs/" + ownRun + "/nodes/vault/stop", Body: `{}`}, {Method: "POST", Path: "/api/v1/runs/" + ownRun + "/nodes/boss/reset", Body: `{}`}, {Method: "GET", Path: "/api/v1/approvals"},
 		{Method: "POST", Path: "/api/v1/approvals/mole/1/1/x", Body: `{"ok":true}`}, {Method: "GET", Path: "/api/v1/stream/sse?workflow_id=" + ownRun}, {Method: "GET", Path: "/mcp/../api/v1/runs"}, {Method: "POST", Path: "//api/v1/runs/" + ownRun + "/pause", Body: `{}`},
 		{Method: "GET", Path: "/.well-known/agent-card.json"}, {Method: "POST", Path: "/a2a", Body: `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"role":"user","parts":[{"text":"attack {n}"}]}}}`},
 	}

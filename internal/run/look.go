@@ -112,6 +112,10 @@ func (l *Look) Why(name string) (view.Chain, view.Picture, error) {
 				chain[i].Status, chain[i].Waits, chain[i].Reason = t.Status, t.Waits, t.Reason
 			}
 		}
+		if len(chain[i].Waits) == 0 { // nobody waits in a turn that was cut
+			chain = chain[:i+1]
+			break
+		}
 	}
 	return chain, p, err
 }

@@ -127,6 +127,21 @@ func TestFrameStates(t *testing.T) {
 			w.letter("coder", "tester", "test more")
 			return Frame{Saying: map[string]Saying{"tester": {Line: "testing", At: w.now}}}
 		},
+		"team-waits": func(w *teller) Frame {
+			w.team("planner", "coder", "tester", "idle", "gone")
+			w.letter(swarm.User, "planner", "Write it")
+			w.startTurn("planner")
+			w.letter("planner", "coder", "write it")
+			w.tell(swarm.WaitBegan, "planner", "planner/1/1", swarm.AgentWait{For: []string{"coder"}})
+			w.tell(swarm.AgentPaused, "coder", "", nil)
+			w.startTurn("tester")
+			w.tell(swarm.HandoffStored, "", "", swarm.Envelope{Kind: swarm.Handoff, ID: "m-1", FromNodeID: "tester", ToNodeID: swarm.User,
+				Payload: swarm.Payload{Message: "which one?", Response: &swarm.Response{Expectation: "required"}}})
+			w.endTurn("tester", swarm.CallEnd{Status: swarm.CallOK})
+			w.tell(swarm.AgentEnded, "gone", "", swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"})
+			w.pass(3 * time.Second)
+			return Frame{Height: 9}
+		},
 		"many": func(w *teller) Frame {
 			var tasks []string
 			for i := range 100 {
