@@ -168,11 +168,7 @@ func (h *handler) decide(ctx context.Context, t *task, l letter) error {
 	if !clear {
 		return invalid("@"+asked.Agent+" waits for a yes or a no", "it asks: "+asked.What)
 	}
-	word := swarm.WordDeny
-	if yes {
-		word = swarm.WordApprove
-	}
-	return run.Control(ctx, h.API.Home, t.id, word, asked.ID)
+	return run.Decide(ctx, h.API.Home, t.id, asked.ID, run.Decision{OK: yes, By: "A2A"})
 }
 
 // mail sends what a client says to the agent, as the answer to its oldest question if it has one.

@@ -2,6 +2,7 @@ package wish
 
 import (
 	"slices"
+	"strings"
 
 	"swarm"
 	"swarm/internal/mail"
@@ -204,7 +205,10 @@ func (t *Team) made(from swarm.Agent, s swarm.SpawnWish) swarm.Agent {
 		}
 	}
 	if like.Provider == s.Provider {
-		a.Model, a.Tier, a.Tools, a.Root, a.Env = like.Model, like.Tier, like.Tools, like.Root, like.Env
+		a.Model, a.Tier, a.Tools, a.Env = like.Model, like.Tier, like.Tools, like.Env
+		if from.Root == "" || strings.HasPrefix(like.Root, from.Root+"/") { // it works in no folder that is closed to who asks
+			a.Root = like.Root
+		}
 	}
 	return a
 }

@@ -35,6 +35,7 @@ func Run(t *testing.T, run Engine) {
 	t.Run("an agent that waits, and a crash at every append", func(t *testing.T) { waitCrashes(t, run) })
 	t.Run("a late owner's agents cannot wait", func(t *testing.T) { lateWait(t, run) })
 	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run) })
+	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { wishCrashes(t, run) })
 	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
 	t.Run("cancel cuts a running turn", func(t *testing.T) { cancelCuts(t, run) })
 	t.Run("a cancel from before the crash is obeyed after it", func(t *testing.T) { cancelBeforeResume(t, run) })
@@ -100,7 +101,7 @@ func (b *bench) fill(p *swarm.Plan) (bodies [][]byte) {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		t.Agent = t.Name
-		p.Agents = append(p.Agents, swarm.Agent{Name: t.Name, Provider: "team"})
+		p.Agents = append(p.Agents, swarm.Agent{Name: t.Name, Provider: "team", Permissions: swarm.Permissions{Spawn: p.Team != nil}})
 		text := "do " + t.Name
 		for _, d := range t.DependsOn {
 			text += "\n{{output:" + d.Task + "}}"

@@ -1,0 +1,85 @@
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/office"
+	"swarm/internal/provider"
+	"swarm/internal/sqlite"
+)
+
+// wishCrashes has two agents ask for others while the team works: a person allows the one, otherwise than it was asked for, and denies
+// the other. Whenever the process dies, there is one new agent, it has its instructions once, and who asked is told once.
+func wishCrashes(t *testing.T, run Engine) {
+	var last *bench
+	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
+		last = b
+		return func(ctx context.Context, r provider.Request) (string, error) {
+			call := func(tool, args string) error {
+				_, err := r.Call(ctx, tool, json.RawMessage(args))
+				return err
+			}
+			var err error
+			switch r.Turn {
+			case "lead/1/1":
+				err = errors.Join(call("spawn_node", `{"name":"other","instructions":"help","edges":["a"]}`), call("send_handoff", `{"to":"a","message":"begin"}`))
+			case "a/1/1":
+				b.decide("lead", office.Decision{OK: true, Edit: []byte(`{"name":"helper","instructions":"help","edges":["a"]}`)})
+				err = call("send_handoff", `{"to":"b","message":"ask"}`)
+			case "b/1/1":
+				err = call("spawn_node", `{"name":"second","instructions":"help"}`)
+			case "helper/1/1":
+				err = call("send_handoff", `{"to":"a","message":"found"}`)
+			case "a/2/1":
+				b.decide("b", office.Decision{Reason: "one is enough"})
+			}
+			return "out of " + r.Turn, err
+		}
+	}, "approval_asked lead lead/1/1", "approval_answered lead lead/1/1", "turn_ended helper helper/1/1", "turn_ended lead lead/2/1", "turn_ended b b/2/1", "task_completed helper")
+	if got := last.received("lead"); len(got) != 2 || !strings.HasPrefix(got[1], "Granted: helper has joined") || !strings.Contains(got[1], `name is "helper" instead of "other"`) {
+		t.Errorf("lead was told %q", got)
+	}
+	if got := last.received("b"); len(got) != 2 || !strings.HasPrefix(got[1], "Denied: one is enough.") {
+		t.Errorf("b was told %q", got)
+	}
+}
+
+// decide has a person answer, from a process of its own, what an agent wants. Who did so before the crash is told that, and content.
+func (b *bench) decide(agent string, d office.Decision) {
+	b.t.Helper()
+	log, err := sqlite.Open(b.path)
+	b.check(err)
+	defer log.Close()
+	events, err := log.Read(0, 1<<20)
+	b.check(err)
+	asked := slices.IndexFunc(events, func(e swarm.Event) bool { return e.Kind == swarm.ApprovalAsked && e.Agent == agent })
+	if asked < 0 {
+		b.t.Fatalf("%s has asked for nothing", agent)
+	}
+	id := strings.TrimPrefix(events[asked].Key, swarm.AskedKey(""))
+	if err := (&office.Office{Run: "run", Log: log}).Decide(b.t.Context(), id, d); !errors.Is(err, office.ErrAnswered) {
+		b.check(err)
+	}
+}
+
+// received is what has come into an agent's inbox.
+func (b *bench) received(agent string) (messages []string) {
+	b.t.Helper()
+	log, err := sqlite.OpenReadOnly(b.path)
+	b.check(err)
+	defer log.Close()
+	events, err := log.Read(0, 1<<20, swarm.ToAgent(agent))
+	b.check(err)
+	for _, e := range events {
+		var env swarm.Envelope
+		b.check(json.Unmarshal(e.Data, &env))
+		messages = append(messages, env.Payload.Message)
+	}
+	return messages
+}
