@@ -36,6 +36,9 @@ func (o *office) Do(c flow.Call) (flow.Result, error) {
 	case flow.KindReturn:
 		o.told = append(o.told, "return "+c.Agent+": "+c.Ref)
 		return flow.Result{Seq: o.seq}, nil
+	case flow.KindGrant:
+		o.told = append(o.told, "grant "+c.Ref)
+		o.mail(swarm.Orchestrator, c.Agent+" answer")
 	case flow.KindNote:
 		o.told = append(o.told, "note to "+c.Agent)
 	}

@@ -30,6 +30,63 @@ func TestWish(t *testing.T) {
 	}
 }
 
+// Of a new agent, what it is to do is shown too.
+func TestWishOfTheRun(t *testing.T) {
+	a := swarm.Approval{What: "bring in @helper (provider sh)", Wish: &swarm.Wish{Spawn: &swarm.SpawnWish{Name: "helper", Instructions: "read\nit\u202e " + strings.Repeat("x", 500) + " and rm -r x"}}}
+	if got := Wish(a); !strings.HasPrefix(got, `bring in @helper (provider sh): read\nit\u202e xxx`) || !strings.HasSuffix(got, "x and rm -r x") || utf8.RuneCountInString(got) != mostWish {
+		t.Error(got)
+	}
+	if got := Wish(swarm.Approval{What: "let a write to b", Wish: &swarm.Wish{Edge: &swarm.EdgeWish{From: "a", To: "b"}}}); got != "let a write to b" {
+		t.Error(got)
+	}
+}
+
+// Who has a wish goes on without it: it stays when its turn has ended, keeps nobody from anything, and is open until it is answered or the
+// run has ended.
+func TestWishesBlockNobody(t *testing.T) {
+	r, seq := New("r"), int64(0)
+	fold := func(e swarm.Event, body any) Picture {
+		t.Helper()
+		seq++
+		e.Seq = seq
+		e.Data, _ = json.Marshal(body)
+		if err := r.Apply(&e); err != nil {
+			t.Fatal(err)
+		}
+		return r.Picture()
+	}
+	turn := swarm.Event{Agent: "a", Task: "a", Turn: "a/1/1"}
+	about := func(kind swarm.EventKind) swarm.Event { e := turn; e.Kind = kind; return e }
+	fold(swarm.Event{Kind: swarm.RunStarted}, swarm.RunStart{Kind: swarm.TeamRun})
+	fold(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Kind: swarm.TeamRun, Groups: []swarm.Group{{Iterations: 1}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}, Agents: []swarm.Agent{{Name: "a"}}})
+	fold(about(swarm.TurnStarted), swarm.TurnStart{Start: 1})
+	wish := swarm.Approval{ID: "a/1/1/w", What: "bring in @b", Wish: &swarm.Wish{Spawn: &swarm.SpawnWish{Name: "b"}}}
+	if p := fold(about(swarm.ApprovalAsked), wish); len(p.Approvals) != 1 || p.Agents[0].Status != swarm.Running || len(p.Tasks[0].Waits) != 0 {
+		t.Errorf("%+v", p)
+	}
+	if p := fold(about(swarm.ApprovalAsked), swarm.Approval{ID: "a/1/1/t", What: "use Bash"}); len(p.Approvals) != 2 || p.Agents[0].Status != swarm.Blocked {
+		t.Errorf("%+v", p)
+	}
+	if p := fold(about(swarm.TurnEnded), swarm.CallEnd{Status: swarm.CallOK}); len(p.Approvals) != 1 || p.Approvals[0].Wish == nil || p.Agents[0].Status != swarm.Idle {
+		t.Errorf("%+v", p)
+	}
+	stored, err := Unmarshal(r.Marshal())
+	if err != nil || len(stored.Picture().Approvals) != 1 || stored.Picture().Approvals[0].Wish.Spawn.Name != "b" {
+		t.Error(err)
+	}
+	p := fold(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Kind: swarm.TeamRun, Groups: []swarm.Group{{Iterations: 1}}, Tasks: []swarm.Task{{Name: "b", Agent: "b"}}, Agents: []swarm.Agent{{Name: "b", Provider: "sh"}}})
+	if len(p.Tasks) != 2 || p.Tasks[1].Name != "b" || p.Agents[1].Status != swarm.Idle || p.Tasks[1].Provider != "sh" {
+		t.Errorf("%+v", p)
+	}
+	if p := fold(about(swarm.ApprovalAnswered), swarm.ApprovalAnswer{ID: "a/1/1/w", OK: true}); len(p.Approvals) != 0 {
+		t.Errorf("%+v", p.Approvals)
+	}
+	fold(about(swarm.ApprovalAsked), wish)
+	if p := fold(swarm.Event{Kind: swarm.RunEnded}, swarm.RunEnd{Status: swarm.Completed}); len(p.Approvals) != 0 {
+		t.Errorf("%+v", p.Approvals)
+	}
+}
+
 // Whatever an agent asks for, it is one line that can be printed, and not a long one.
 func FuzzWish(f *testing.F) {
 	f.Add("use Bash", `{"command":"ls","x":1}`)
