@@ -63,15 +63,12 @@ enough. The first answer counts, and is on disk when this command returns.
 			if len(args) == 0 {
 				return a.listAsked(asked)
 			}
-			if _, inside := insideTurn(); inside {
-				return swarm.Errorf(swarm.Denied, "an agent answers no requests: a person does").WithHint("the answer to what you asked for comes to your inbox")
-			}
 			q, err := choose(asked, args[0])
-			if err == nil {
-				err = aPersons(q.Run, "answering what an agent asks for")
-			}
 			if err != nil {
 				return a.tooLate(args[0], err)
+			}
+			if err := aPersons(q.Run, "answering what an agent asks for"); err != nil {
+				return err
 			}
 			d, err := decide(q)
 			if err == nil {
