@@ -400,9 +400,27 @@ type CallEnd struct {
 	Forgotten bool      `json:"forgotten,omitempty"` // the session cannot be continued: its id held a secret, and is not stored as it was
 	Inputs    Inputs    `json:"inputs,omitzero"`     // the mail it consumed
 	Verdicts  []Verdict `json:"verdicts,omitempty"`
-	Done      bool      `json:"done,omitempty"` // the agent reports that its work is done
-	Kept      bool      `json:"kept,omitempty"` // it was not done now, but in the run that this one tries again
+	Findings  []Finding `json:"findings,omitempty"` // what about it is strange
+	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
+	Kept      bool      `json:"kept,omitempty"`     // it was not done now, but in the run that this one tries again
 }
+
+// A Finding is something strange about a turn, with the evidence.
+type Finding struct {
+	Kind     FindingKind `json:"kind"`
+	About    string      `json:"about"`           // the agent that was not written to; what tells one action from another
+	Times    int         `json:"times,omitempty"` // how often in a row, within the turn
+	Evidence string      `json:"evidence"`        // what the agent said, or did
+}
+
+// A FindingKind says what is strange.
+type FindingKind string
+
+// What can be strange about a turn.
+const (
+	Unsent     FindingKind = "unsent"      // it says that it has written to an agent, and no envelope went there
+	SameAction FindingKind = "same_action" // it did the same with the same result, and nothing else; or so often in a row that it was told so
+)
 
 // A CallState is how a call was answered.
 type CallState string

@@ -388,6 +388,14 @@ func (a *app) turnHead(t *view.Turn) {
 		}
 		fmt.Fprintf(a.stdout, "  tool %s%s\n", term.Escape(u.Name), failed)
 	}
+	for _, f := range t.Findings {
+		switch {
+		case f.Kind == swarm.Unsent:
+			fmt.Fprintf(a.stdout, "  it says that it wrote to @%s, and it did not: %s\n", term.Escape(f.About), term.Escape(f.Evidence))
+		case f.Times > 1:
+			fmt.Fprintf(a.stdout, "  it did the same %d times in a row: %s\n", f.Times, term.Escape(f.Evidence))
+		}
+	}
 	for _, in := range t.Injected {
 		fmt.Fprintf(a.stdout, "  mail beside the answer of %s: %s, %d bytes\n", term.Escape(in.Tool), in.Text, in.Bytes)
 	}

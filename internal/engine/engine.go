@@ -25,6 +25,7 @@ type Post interface {
 	Remind(ctx context.Context, agent, envelope string) error
 	Return(ctx context.Context, agent, reason string) error
 	Note(ctx context.Context, id, agent, text string) error
+	Urge(ctx context.Context, id, agent, text string) error
 	Grant(ctx context.Context, fence int64, wish string) error
 }
 
@@ -42,6 +43,8 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 		switch c.Kind {
 		case flow.KindRemind:
 			return h.short(ctx, loop, c, h.Post.Remind(ctx, c.Agent, c.Ref))
+		case flow.KindUrge:
+			return h.short(ctx, loop, c, h.Post.Urge(ctx, c.ID, c.Agent, c.Ref))
 		case flow.KindNote:
 			return h.short(ctx, loop, c, h.Post.Note(ctx, c.ID, c.Agent, c.Ref))
 		case flow.KindReturn:
@@ -77,7 +80,7 @@ func mailOf(e swarm.Event) (m flow.Mail, err error) {
 		return m, swarm.Errorf(swarm.Storage, "event %d, an envelope, cannot be read: %v", e.Seq, err)
 	}
 	return flow.Mail{ID: env.Ref(), From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, Required: mail.Expects(env),
-		ReplyTo: mail.ReplyTo(env), Answers: mail.MetaOf(env).InReplyTo}, nil
+		ReplyTo: mail.ReplyTo(env), Answers: mail.MetaOf(env).InReplyTo, Says: string(swarm.HashOf(mail.Encode(env.Payload))), Turn: e.Turn}, nil
 }
 
 // Inbox lists whose records a loop is given: its own, everybody's control, and its agent's mail.

@@ -32,6 +32,7 @@ const (
 	KindTurn   = "turn"   // Go: one turn of an agent
 	KindRemind = "remind" // Do: tells Agent that the envelope Ref still wants a reply
 	KindNote   = "note"   // Do: tells Agent what Ref says, in the name of the run
+	KindUrge   = "urge"   // Do: the same, and gives it a turn
 	KindReturn = "return" // Do: sends the unread mail of Agent, which has ended, back
 	KindGrant  = "grant"  // Do: does what was answered to the wish Ref of Agent, or tells it why not
 )
@@ -83,6 +84,8 @@ type Mail struct {
 	Required bool   // it wants a reply
 	ReplyTo  string // who gets the reply
 	Answers  string // the envelope that it says it is the reply to, or ""
+	Says     string // what tells it from another message to the same receiver
+	Turn     string // the one that sent it, or ""
 }
 
 // Fx is everything that a loop may ask of the world. An error always means "stop now, say nothing".

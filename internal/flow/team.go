@@ -41,6 +41,9 @@ type member struct {
 	began   int64     // how far the loop had read when its turn began
 	due     time.Time // of the next attempt
 	outputs circle    // what it said last
+	deeds   circle    // what it did last
+	wrote   words     // what it wrote last
+	claims  int       // in how many turns in a row it said that it had written, and had not
 	held    time.Time // since when a person has it paused; zero = it is not
 	told    bool      // that the run waits for it
 	leaving bool      // it ends when its turn does

@@ -11,6 +11,7 @@ import (
 const (
 	sameOutputs = 3  // an agent said the same so often in a row
 	sameTwo     = 12 // so many envelopes in a row went between the same two agents, to and fro
+	sameDeeds   = 3  // an agent did the same and nothing else, or wrote the same to the same, in so many turns in a row
 )
 
 // A circle is something that has come again and again.
@@ -45,12 +46,97 @@ func (t *team) said(m *member, r Result) error {
 	return nil
 }
 
+// found weighs what is strange about a turn.
+func (t *team) found(m *member, r Result) error {
+	if t.done {
+		return nil
+	}
+	var unsent, same []swarm.Finding
+	for _, f := range r.Findings {
+		switch f.Kind {
+		case swarm.Unsent:
+			unsent = append(unsent, f)
+		case swarm.SameAction:
+			same = append(same, f)
+		}
+	}
+	if err := t.unsent(m, r, unsent); err != nil {
+		return err
+	}
+	return t.acted(m, r, same)
+}
+
+// unsent has an agent told that what it says it has sent was never sent. It is given a turn for it, since nobody else will be; when it
+// says so again, a person decides.
+func (t *team) unsent(m *member, r Result, claims []swarm.Finding) error {
+	if len(claims) == 0 {
+		m.claims = 0
+		return nil
+	}
+	if m.claims++; m.claims > 1 {
+		m.claims = 0
+		f := claims[0]
+		return t.halt(r.ID+"/unsent", "@"+m.name+" says again that it has written to @"+f.About+", and has not: \""+f.Evidence+"\"")
+	}
+	text := ""
+	for _, f := range claims {
+		text += "You said: \"" + f.Evidence + "\". No message of yours went to " + f.About + " in that turn.\n"
+	}
+	t.unheard++
+	_, err := t.fx.Do(Call{ID: "urge/" + r.ID, Kind: KindUrge, Agent: m.name, Ref: text + "If a message is to go there, send it now with send_handoff: what you merely say, nobody is given."})
+	return err
+}
+
+// acted looks whether an agent does the same again and again, over its turns. Within one turn it was told so while it did it.
+func (t *team) acted(m *member, r Result, same []swarm.Finding) error {
+	if len(same) == 0 {
+		m.deeds = circle{}
+		return nil
+	}
+	f := same[0]
+	switch m.deeds.again(f.About) {
+	case sameDeeds:
+		return t.note(r.ID+"/same", m.name, "In your last "+strconv.Itoa(sameDeeds)+" turns you have done the same with the same result: "+f.Evidence+". Do something else, or say what keeps you from it.")
+	case 2 * sameDeeds:
+		n := strconv.Itoa(2 * sameDeeds)
+		m.deeds = circle{}
+		return t.halt(r.ID+"/same", "@"+m.name+" has done the same in "+n+" turns in a row, with the same result, and was told so: "+f.Evidence)
+	}
+	return nil
+}
+
+// repeated looks whether an agent writes the same to the same, turn after turn.
+func (t *team) repeated(m *member, e Mail) error {
+	if e.Turn == "" || e.Turn == m.wrote.turn && e.To+" "+e.Says == m.wrote.what {
+		return nil
+	}
+	m.wrote.turn = e.Turn
+	switch m.wrote.again(e.To + " " + e.Says) {
+	case sameDeeds:
+		return t.note(e.ID+"-same", m.name, "In your last "+strconv.Itoa(sameDeeds)+" turns you have sent "+e.To+" the same message. It has it. Do something else, or say what keeps you from it.")
+	case 2 * sameDeeds:
+		n := strconv.Itoa(2 * sameDeeds)
+		m.wrote = words{}
+		return t.halt(e.ID+"/same", "@"+m.name+" has sent @"+e.To+" the same message "+e.ID+" in "+n+" turns in a row, and was told so")
+	}
+	return nil
+}
+
+// Words are what an agent wrote last, and in which turn.
+type words struct {
+	circle
+	turn string
+}
+
 // passed looks whether two agents do nothing but write to each other.
 func (t *team) passed(m Mail) error {
-	_, from := t.at[m.From]
+	i, from := t.at[m.From]
 	_, to := t.at[m.To]
 	if !from || !to || !m.Wakes {
 		return nil
+	}
+	if err := t.repeated(&t.members[i], m); err != nil {
+		return err
 	}
 	a, b := min(m.From, m.To), max(m.From, m.To)
 	switch n := t.between.again(a + " " + b); {

@@ -38,6 +38,9 @@ func (t *team) judge(m *member, r Result) error {
 		if err := t.said(m, r); err != nil {
 			return err
 		}
+		if err := t.found(m, r); err != nil {
+			return err
+		}
 		return t.clock()
 	case r.Kind == swarm.CutByCancel:
 		m.leaving = true

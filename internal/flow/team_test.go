@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +17,9 @@ type office struct {
 	sends map[string]string // by turn: "to text", several with commas; "to! text" wants a reply
 	done  map[string]bool   // turns that report that the work is done
 	says  string            // the output of every turn; "" = none
-	late  flow.Signal       // comes when there is nothing to wait for but the clock,
-	by    time.Duration     // and so much later
+	finds map[string][]swarm.Finding
+	late  flow.Signal   // comes when there is nothing to wait for but the clock,
+	by    time.Duration // and so much later
 }
 
 func (o *office) Next(most time.Duration) (flow.Signal, error) {
@@ -41,6 +43,9 @@ func (o *office) Do(c flow.Call) (flow.Result, error) {
 		o.mail(swarm.Orchestrator, c.Agent+" answer")
 	case flow.KindNote:
 		o.told = append(o.told, "note to "+c.Agent)
+	case flow.KindUrge:
+		o.told = append(o.told, "urge "+c.Agent+": "+c.Ref)
+		o.mail(swarm.Orchestrator, c.Agent+" urged")
 	}
 	return o.world.Do(c)
 }
@@ -55,6 +60,7 @@ func (o *office) Go(c flow.Call) error {
 	for _, text := range strings.Split(o.sends[c.ID], ",") {
 		if text != "" {
 			o.mail(c.Agent, text)
+			o.pending[len(o.pending)-1].Mail.Turn, o.pending[len(o.pending)-1].Mail.Says = c.ID, text
 		}
 	}
 	before := len(o.pending)
@@ -64,6 +70,7 @@ func (o *office) Go(c flow.Call) error {
 	for i := before; i < len(o.pending); i++ {
 		if s := &o.pending[i]; s.Kind == flow.SignalEnd && s.Result.Status == swarm.CallOK {
 			s.Result.Inputs, s.Result.Done, s.Result.Output = swarm.Inputs{Upto: c.Since}, o.done[c.ID], swarm.Hash(o.says)
+			s.Result.Findings = o.finds[c.ID]
 		}
 	}
 	return nil
@@ -249,7 +256,7 @@ func TestTeamThatGoesInACircle(t *testing.T) {
 			o := &office{world: world{now: time.Unix(0, 0)}, says: c.says, sends: map[string]string{}}
 			o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
 			for n := 1; n < 50; n++ {
-				o.sends[swarm.TurnID("lead", n, 1)], o.sends[swarm.TurnID("coder", n, 1)] = "coder go on", "lead go on"
+				o.sends[swarm.TurnID("lead", n, 1)], o.sends[swarm.TurnID("coder", n, 1)] = "coder go on "+strconv.Itoa(n), "lead go on "+strconv.Itoa(n)
 			}
 			o.mail(swarm.User, "lead the goal")
 			o.signal(flow.Signal{Kind: flow.SignalOwned})

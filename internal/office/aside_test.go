@@ -149,7 +149,7 @@ func TestWhoMayBeUrgent(t *testing.T) {
 	if text := aside(t, coder, "ls"); text != "" {
 		t.Errorf("an agent's mail was urgent: %s", text)
 	}
-	if err := o.Nudge(t.Context(), "n1", "coder", "you turn in a circle"); err != nil {
+	if err := coder.Nudge(t.Context(), "n1", "you turn in a circle"); err != nil {
 		t.Fatal(err)
 	}
 	if text := aside(t, coder, "ls"); !strings.Contains(text, "from orchestrator (signal, type note, urgent, id ") || !strings.Contains(text, "you turn in a circle") {

@@ -2,6 +2,7 @@ package office
 
 import (
 	"context"
+	"strings"
 
 	"swarm"
 	"swarm/internal/mail"
@@ -10,16 +11,68 @@ import (
 // Note tells an agent something in the name of the run, by a signal, which gives it no turn. Told again under the same id, it is the same
 // note.
 func (o *Office) Note(ctx context.Context, id, agent, text string) error {
-	return o.note(ctx, id, agent, text, mail.Meta{Type: "note"})
+	return o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Signal, id, agent, text, ""))})
 }
 
-// Nudge is a note that does not wait for the agent's next turn: the one that it has now is given it between two tools.
-func (o *Office) Nudge(ctx context.Context, id, agent, text string) error {
-	return o.note(ctx, id, agent, text, mail.Meta{Type: "note", Priority: mail.High})
+// Urge is a note that gives the agent a turn.
+func (o *Office) Urge(ctx context.Context, id, agent, text string) error {
+	return o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Handoff, id, agent, text, ""))})
 }
 
-func (o *Office) note(ctx context.Context, id, agent, text string, meta mail.Meta) error {
-	e := swarm.Envelope{Kind: swarm.Signal, ID: derived("note", id), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
-		Payload: swarm.Payload{Message: text}, Meta: mail.Encode(meta)}
-	return o.appendNew(ctx, []swarm.Event{inbound(e)})
+// Nudge is a note that does not wait for the agent's next turn: the one that it has now, which is the reason for it, is given it between
+// two tools.
+func (s *Seat) Nudge(ctx context.Context, id, text string) error {
+	e := inbound(s.office.note(swarm.Signal, id, s.Agent, text, mail.High))
+	return s.office.appendNew(ctx, []swarm.Event{during(e, s.Task, s.Turn)})
+}
+
+// during says of an envelope of the run which turn it is about.
+func during(e swarm.Event, task, turn string) swarm.Event {
+	e.Task, e.Turn = task, turn
+	return e
+}
+
+func (o *Office) note(kind swarm.EnvelopeKind, id, agent, text, priority string) swarm.Envelope {
+	return swarm.Envelope{Kind: kind, ID: derived("note", id), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
+		Payload: swarm.Payload{Message: text}, Meta: mail.Encode(mail.Meta{Type: "note", Priority: priority})}
+}
+
+// Wrote is to whom the agents of turns have written in them.
+func (o *Office) Wrote(turns ...string) (map[string]bool, error) {
+	to := map[string]bool{}
+	for _, turn := range turns {
+		start, ok, err := o.Log.Find(swarm.StartKey(turn, 1))
+		if err != nil {
+			return nil, err
+		}
+		for after := start.Seq; ok; {
+			events, err := o.Log.Read(after, page, swarm.ToAgents)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range events {
+				after = e.Seq
+				if e.Turn == turn && e.Kind == swarm.HandoffStored && e.Agent != swarm.Orchestrator {
+					to[strings.TrimPrefix(e.To, swarm.ToAgent(""))] = true
+				}
+			}
+			ok = len(events) > 0
+		}
+	}
+	return to, nil
+}
+
+// Others are all agents of the run but one.
+func (o *Office) Others(agent string) (names []string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return nil, err
+	}
+	for _, name := range o.rules.Agents() {
+		if name != agent {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }

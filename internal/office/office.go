@@ -147,7 +147,7 @@ func (o *Office) Sent(turns ...string) ([]string, error) {
 			}
 			for _, e := range events {
 				after = e.Seq
-				if line := tell(e); e.Turn == turn && line != "" {
+				if line := tell(e); e.Turn == turn && e.Agent != swarm.Orchestrator && line != "" {
 					lines = append(lines, line)
 				}
 			}

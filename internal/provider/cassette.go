@@ -73,8 +73,9 @@ type Act struct {
 	Told   int                   `json:"told,omitempty"`
 }
 
-// PersonsMail is an act that is nobody's tool: a person's envelope, which came while the turn ran or after it.
-const PersonsMail = "user"
+// OthersMail is an act that is no tool's: an envelope of a person, which came while the turn ran or after it, or of the run itself about
+// the turn.
+const OthersMail = "mail"
 
 // An Aside is mail that the turn was given beside the answer of a tool.
 type Aside struct {

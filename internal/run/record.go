@@ -202,8 +202,11 @@ func (r *Run) acts(d view.Details) (acts, error) {
 			a.boxes[act.To]++
 		}
 		turn := e.Turn
-		if turn == "" && e.Agent == swarm.User && act.To != "" {
-			act.Tool, act.Args, turn = provider.PersonsMail, e.Data, last
+		if own := e.Agent == swarm.Orchestrator && turn != ""; act.To != "" && (own || turn == "" && e.Agent == swarm.User) {
+			act.Tool, act.Args = provider.OthersMail, e.Data
+			if !own {
+				turn = last
+			}
 		}
 		a.by[turn] = append(a.by[turn], act)
 	}

@@ -60,6 +60,11 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(w.c.Agent, w.inputs.From), Task: w.c.Task, Agent: w.c.Agent,
 			Turn: w.c.ID, Data: encode(swarm.Consumption{Inputs: w.inputs, Turn: w.c.ID})})
 	}
+	if end.Status == swarm.CallOK {
+		if end.Findings, err = h.findings(w, output); err != nil {
+			return flow.Result{}, err
+		}
+	}
 	h.settle(w.c.ID, end.Usage)
 	r, err := h.endWith(ctx, loop, w.c, end, b, changed)
 	if err == nil && h.Watch != nil && end.Status != swarm.CallCut {

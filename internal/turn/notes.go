@@ -80,6 +80,7 @@ func (n *notes) note(u swarm.ToolUse) {
 	}
 	u.Output = head(n.hand.clean(u.Output))
 	n.write(swarm.TurnTool, u)
+	n.nudge(u)
 }
 
 func (n *notes) write(kind swarm.EventKind, body any) {

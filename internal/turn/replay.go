@@ -62,7 +62,7 @@ func (h *Hand) reenact(ctx, run context.Context, w *work, call func(context.Cont
 				return err
 			}
 		}
-		if err := h.actAgain(ctx, act, call); err != nil {
+		if err := h.actAgain(ctx, w, act, call); err != nil {
 			return &swarm.Error{Kind: swarm.Mismatch, Msg: "the turn " + w.c.ID + " cannot do again what it did in the recording", Err: err,
 				Hint: "the plan has changed since it was recorded; record the run again with --record"}
 		}
@@ -82,9 +82,9 @@ func (h *Hand) answerAgain(ctx context.Context, agent string, act provider.Act) 
 	}
 }
 
-// actAgain does one thing again that the recorded turn did, or that a person did meanwhile.
-func (h *Hand) actAgain(ctx context.Context, act provider.Act, call func(context.Context, string, json.RawMessage) (string, error)) error {
-	if act.Tool != provider.PersonsMail {
+// actAgain does one thing again that the recorded turn did, or that somebody else did because of it or meanwhile.
+func (h *Hand) actAgain(ctx context.Context, w *work, act provider.Act, call func(context.Context, string, json.RawMessage) (string, error)) error {
+	if act.Tool != provider.OthersMail {
 		_, err := call(ctx, act.Tool, act.Args)
 		return err
 	}
@@ -92,7 +92,7 @@ func (h *Hand) actAgain(ctx context.Context, act provider.Act, call func(context
 	if err != nil {
 		return err
 	}
-	return h.Office.PostAgain(ctx, e)
+	return h.Office.PostAgain(ctx, e, w.c.Task, w.c.ID)
 }
 
 // readAgain reads the mail that the recorded turn had read by a tool, or was given between two.

@@ -55,7 +55,7 @@ func TestAReplayIsGivenWhatCameBetweenTwoTools(t *testing.T) {
 	later := urgent
 	later.ID, later.Payload.Message, later.Meta = "m-later", "and then", nil
 	act := func(b *team, e swarm.Envelope) provider.Act {
-		return provider.Act{Tool: provider.PersonsMail, Args: b.json(e), To: e.ToNodeID}
+		return provider.Act{Tool: provider.OthersMail, Args: b.json(e), To: e.ToNodeID}
 	}
 	replay := func(t *testing.T, text string) (*team, flow.Result) {
 		b := newTeam(t, "script", swarm.Approvals{})

@@ -68,6 +68,7 @@ type work struct {
 	session string        // what it continues, or ""
 	done    bool          // its agent has reported that its work is done
 	seat    *office.Seat  // where its agent acts while the provider works; nil = it cannot
+	habit   habit         // what it repeats
 
 	scribe *scribe            // nil = what it changes is not recorded
 	trees  []swarm.FolderTree // what the files were when it was first begun

@@ -68,6 +68,8 @@ type Turn struct {
 	Files     []string        `json:"files,omitempty"` // that it changed, as its program tells it
 	Inputs    swarm.Inputs    `json:"inputs,omitzero"` // the mail in its prompt
 	Sent      swarm.Hash      `json:"sent,omitempty"`  // what of the prompt was new to its session, and all that was sent
+	// Findings are what is strange about it.
+	Findings []swarm.Finding `json:"findings,omitempty"`
 	// Injected is mail that it was given between two tools.
 	Injected []Aside `json:"injected,omitempty"`
 	Answered int     `json:"-"`              // how many wishes had been dealt with when it began
@@ -187,7 +189,7 @@ func (c *Collector) turn(e *swarm.Event) *Turn {
 
 func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {
 	t.Ended, t.Kind, t.Reason, t.Hint, t.Exit = e.Time, end.Kind, end.Reason, end.Hint, end.Exit
-	t.Usage, t.Verdicts, t.Kept = end.Usage, end.Verdicts, end.Kept
+	t.Usage, t.Verdicts, t.Kept, t.Findings = end.Usage, end.Verdicts, end.Kept, end.Findings
 	if end.Session != "" {
 		t.Session = end.Session
 	}

@@ -19,8 +19,8 @@ import (
 	"swarm/internal/storetest"
 )
 
-// passOn is the work of a team: mail goes once round, with an agent that fails at first, and has written half of what it should, and one
-// that is asked for a reply and forgets it.
+// passOn is the work of a team: mail goes once round, with an agent that fails at first, and has written half of what it should, one
+// that is asked for a reply and forgets it, and one that says it has sent what it has not.
 func passOn(ctx context.Context, r provider.Request) (string, error) {
 	send := func(args string) error {
 		_, err := r.Call(ctx, "send_handoff", json.RawMessage(args))
@@ -39,6 +39,9 @@ func passOn(ctx context.Context, r provider.Request) (string, error) {
 		err = errors.Join(write("whole.txt"), send(`{"to":"lead","message":"done","response":{"expectation":"required"}}`))
 	case r.Turn == "lead/3/1":
 		err = send(`{"to":"a","message":"thanks"}`)
+	}
+	if r.Turn == "b/1/1" {
+		return "I sent the result to @lead.", err
 	}
 	return "out of " + r.Turn, err
 }
@@ -90,6 +93,9 @@ func teamCrashes(t *testing.T, run Engine) {
 	}
 	want, _ := clean.story()
 	clean.holdDiffs(0)
+	if !slices.Contains(want, "turn_ended b b/2/1") {
+		t.Fatalf("who claimed to have sent something was not told:\n%s", strings.Join(want, "\n"))
+	}
 	if !slices.Contains(want, "reply_overdue") || !slices.Contains(want, "turn_ended lead lead/3/1") {
 		t.Fatalf("nobody was reminded:\n%s", strings.Join(want, "\n"))
 	}

@@ -1,0 +1,108 @@
+package mail
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Claim is a sentence of an agent that says it has written to another.
+type Claim struct {
+	Agent string // to whom
+	Quote string
+}
+
+// Claims finds where an agent says in plain words that it has just handed something to one of the others: "I sent the plan to @coder".
+// It would rather miss one than hear one where there is none: what is quoted, denied, planned, told of others or of another time is
+// none, and a name that is a common word counts only behind an @.
+func Claims(output string, others []string) (claims []Claim) {
+	for _, sentence := range sentences(plain(output)) {
+		m := didWrite.FindStringSubmatch(sentence)
+		if m == nil || otherwise.MatchString(sentence) {
+			continue
+		}
+		verb, rest := strings.ToLower(m[1]), m[2]
+		for _, name := range others {
+			if names(verb, rest, name) && !slices.ContainsFunc(claims, func(c Claim) bool { return c.Agent == name }) {
+				claims = append(claims, Claim{name, short(sentence)})
+			}
+		}
+	}
+	return claims
+}
+
+// didWrite is how a sentence begins that tells what its speaker has done, and what it goes on with.
+var didWrite = regexp.MustCompile(`(?i)^(?:(?:ok|okay|done|great|so|then|now|also|finally|first|and|next|yes|good)\s*[,:—-]?\s+)*` +
+	`(?:(?:i|we)(?:['’]ve|\s+have)?\s+)?(?:(?:now|just|also|then|successfully)\s+)*` +
+	`(sent|handed|forwarded|passed|delegated|assigned|messaged|notified|informed|told|asked)\b(.*)$`)
+
+// otherwise are the words with which the sentence means something else: that it did not happen, or not now, or that it was asked for.
+var otherwise = regexp.MustCompile(`(?i)\b(?:not|never|nothing|nobody|without|unable|cannot|failed|refused|already|earlier|previously|before|yesterday|last|previous|ago|if|unless|would|could|should|might|may)\b|n['’]t\b|\?$`)
+
+// common are names that stand in sentences as words of their own: "I sent the build to test it".
+var common = []string{"all", "build", "check", "code", "deploy", "design", "docs", "draft", "edit", "fix", "help", "judge", "lead", "main", "merge", "plan",
+	"release", "research", "review", "run", "search", "ship", "summary", "test", "tests", "work", "write"}
+
+// after is what may follow a name for it to be one: "to coder's branch" and "to coder tools" name something else.
+var after = regexp.MustCompile(`^(?:$|[,;:)!.…—-]\s|[,;:)!.…—-]*$|\s+(?:for|with|so|and|as|who|via|by|in|about|to|using|that|what|how|why|where|whether|everything|all|it|a|an|the|my|our|this|these|its|his|her|their|again|too|now|directly|through|\()\b|\s*\()`)
+
+// names says whether what follows a verb names somebody as the one who got it.
+func names(verb, rest, name string) bool {
+	behind := `(?i)^(?:\s+off|\s+over|\s+on)?\s+(?:the\s+|our\s+)?`
+	direct := verb == "messaged" || verb == "notified" || verb == "informed" || verb == "told" || verb == "asked"
+	patterns := []string{`(?i)\bto\s+(?:the\s+|our\s+)?`}
+	if direct {
+		patterns = []string{behind}
+	} else if verb == "sent" {
+		patterns = append(patterns, behind)
+	}
+	at := `@`
+	if !slices.Contains(common, name) {
+		at = `@?`
+	}
+	for _, p := range patterns {
+		found := regexp.MustCompile(p + at + regexp.QuoteMeta(name) + `(?:\s+agent\b)?`).FindStringIndex(rest)
+		if found != nil && after.MatchString(rest[found[1]:]) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\\z)")
+	ticked  = regexp.MustCompile("`(@?[a-z][a-z0-9-]*)`")
+	inCode  = regexp.MustCompile("`[^`\n]*`")
+	quoting = regexp.MustCompile(`(?m)^\s*(?:>|    |\t).*$`)
+	quoted  = regexp.MustCompile(`"[^"\n]*"|“[^”\n]*”|«[^»\n]*»`)
+	bullet  = regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+|^#+\s+`)
+	ended   = regexp.MustCompile(`[.!?](?:\s+|$)|\n|;\s`)
+)
+
+// plain is a text without what is somebody else's in it: code and quotes.
+func plain(text string) string {
+	text = fenced.ReplaceAllString(text, "")
+	text = quoting.ReplaceAllString(text, "")
+	text = ticked.ReplaceAllString(text, "$1")
+	text = inCode.ReplaceAllString(text, "…")
+	text = quoted.ReplaceAllString(text, "…")
+	return strings.NewReplacer("**", "", "__", "").Replace(text)
+}
+
+func sentences(text string) (all []string) {
+	for len(text) > 0 {
+		end := ended.FindStringIndex(text)
+		if end == nil {
+			end = []int{len(text), len(text)}
+		}
+		sentence := text[:end[0]]
+		if end[0] < len(text) && text[end[0]] == '?' {
+			sentence += "?"
+		}
+		if sentence = bullet.ReplaceAllString(strings.TrimSpace(sentence), ""); sentence != "" {
+			all = append(all, sentence)
+		}
+		text = text[end[1]:]
+	}
+	return all
+}

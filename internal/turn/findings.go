@@ -1,0 +1,99 @@
+package turn
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"swarm"
+	"swarm/internal/mail"
+)
+
+// sameCalls is how often in a row an agent does the same, with the same result, before it is told so while it still works.
+const sameCalls = 10
+
+// A habit is what an agent does by its tools, as far as it repeats itself. What brings something new each time is none, although the
+// words are the same: who looks again and again whether something has come waits for it.
+type habit struct {
+	what    string // the newest call and its result
+	shown   string // the same, to be read
+	times   int    // in a row
+	longest int
+	most    swarm.Finding // the longest row
+	others  bool          // it has done something else, too
+}
+
+// add notes a call, and says how often in a row it was made.
+func (h *habit) add(u swarm.ToolUse) int {
+	what := string(swarm.HashOf([]byte(u.Name + "\x00" + string(u.Input) + "\x00" + u.Output)))
+	if what != h.what {
+		h.others = h.others || h.what != ""
+		h.what, h.times = what, 0
+		h.shown = shown(u)
+	}
+	if h.times++; h.times > h.longest {
+		h.longest = h.times
+		h.most = swarm.Finding{Kind: swarm.SameAction, About: what, Times: h.times, Evidence: h.shown}
+	}
+	return h.times
+}
+
+// shown is a call in one line.
+func shown(u swarm.ToolUse) string {
+	const most = 200
+	text := strings.Join(strings.Fields(u.Name+" "+string(u.Input)), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// nudge tells the agent of a turn that it does the same again and again, while it does it.
+func (n *notes) nudge(u swarm.ToolUse) {
+	if n.work.habit.add(u) != sameCalls || n.work.seat == nil || n.work.recorded != nil || n.work.plan.Team == nil {
+		return
+	}
+	text := "You have made the same call " + strconv.Itoa(sameCalls) + " times in a row, with the same result: " + shown(u) +
+		"\nDo something else, or say what keeps you from it."
+	// What the log does not take now, it does not take at the turn's end either.
+	_ = n.work.seat.Nudge(context.Background(), n.work.c.ID+"/"+n.work.habit.what, text)
+}
+
+// findings are what is strange about a turn of a team that has gone well.
+func (h *Hand) findings(w *work, output []byte) (all []swarm.Finding, err error) {
+	if h.Office == nil || w.plan.Team == nil {
+		return nil, nil
+	}
+	if w.habit.longest >= sameCalls || w.habit.longest > 0 && !w.habit.others {
+		all = append(all, w.habit.most)
+	}
+	others, err := h.Office.Others(w.c.Agent)
+	if err != nil {
+		return nil, err
+	}
+	claims := mail.Claims(string(output), others)
+	if len(claims) == 0 {
+		return all, nil
+	}
+	// What it did in its last turn it may still tell of in this one.
+	turns := append(earlier(w.c), w.c.ID)
+	for n := 1; w.c.Iteration > 1; n++ {
+		before := swarm.TurnID(w.c.Task, w.c.Iteration-1, n)
+		if _, ok, err := h.Log.Find(swarm.StartKey(before, 1)); err != nil {
+			return nil, err
+		} else if !ok {
+			break
+		}
+		turns = append(turns, before)
+	}
+	wrote, err := h.Office.Wrote(turns...)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range claims {
+		if !wrote[c.Agent] {
+			all = append(all, swarm.Finding{Kind: swarm.Unsent, About: c.Agent, Evidence: c.Quote})
+		}
+	}
+	return all, nil
+}
