@@ -109,6 +109,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/provider/coding": {3, map[string]string{
 		"swarm":                   nouns,
+		"swarm/internal/gate":     "what the phase forbids is not to be had by `tools`",
 		"swarm/internal/provider": "the contract that it fulfils",
 		"swarm/internal/process":  "a coding agent is a program",
 		"swarm/internal/secret":   "what the program knows is kept out of what it says",

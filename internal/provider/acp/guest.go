@@ -232,7 +232,7 @@ func (g *guest) greet(ctx context.Context) error {
 	err := g.wire.ask(ctx, "initialize", object{
 		"protocolVersion":    1,
 		"clientInfo":         object{"name": "swarm", "title": "swarm", "version": "1"},
-		"clientCapabilities": object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": false},
+		"clientCapabilities": object{"fs": object{"readTextFile": !g.host.preset.reads, "writeTextFile": true}, "terminal": false},
 	}, &g.hello)
 	if err != nil {
 		return err

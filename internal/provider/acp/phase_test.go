@@ -2,12 +2,14 @@ package acp_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"swarm"
+	"swarm/internal/modeltest"
 )
 
 // What an agent asks for is answered in one order: the phase, then what can be allowed at all, then whoever allows it. A person is not
@@ -96,4 +98,58 @@ func TestPlanningWritesThroughUs(t *testing.T) {
 			t.Errorf("%s was written", name)
 		}
 	}
+}
+
+// The real programs ask before they run a command, and in PLANNING nobody is asked in turn: the phase says no.
+func TestRealAgentMayRunNothingInPlanning(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		d := newDesk(t, p, modeltest.Answer{Calls: []modeltest.Call{p.shell}}, handed)
+		r := d.request("plan/1/1", hello)
+		r.Phase = swarm.PlanningPhase
+		r.Ask = func(context.Context, swarm.Approval) (bool, string, error) {
+			t.Error("a person was asked")
+			return true, "", nil
+		}
+		_, err := d.turn(r)
+		if swarm.KindOf(err) != swarm.Denied || !strings.Contains(err.Error(), "PLANNING") {
+			t.Errorf("%v: %s", err, d.said.String())
+		}
+		if _, err := os.Stat(filepath.Join(d.dir, "made.txt")); err == nil {
+			t.Error("the command was run")
+		}
+	})
+}
+
+// Those that ask before they write are held to docs/, and nobody is bothered about what is there.
+func TestRealAgentWritesDocsInPlanning(t *testing.T) {
+	write := map[string]string{"claude": "Write", "gemini": "write_file"}
+	eachProgram(t, func(t *testing.T, p program) {
+		tool := write[p.name]
+		if tool == "" {
+			t.Skip("it writes without asking")
+		}
+		for _, name := range []string{"docs/plan.md", "main.go"} {
+			t.Run(name, func(t *testing.T) {
+				d := newDesk(t, p)
+				if err := os.Mkdir(filepath.Join(d.dir, "docs"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				call := modeltest.Call{Name: tool, Args: fmt.Sprintf(`{"file_path":%q,"content":"abc"}`, filepath.Join(d.dir, name))}
+				asked := 0
+				d.server.Reply = func(modeltest.Request) modeltest.Answer {
+					if asked++; asked == 1 {
+						return modeltest.Answer{Calls: []modeltest.Call{call}}
+					}
+					return handed
+				}
+				r := d.request("plan/1/1", hello)
+				r.Phase, r.Tools = swarm.PlanningPhase, []string{"edit"}
+				_, err := d.turn(r)
+				text, _ := os.ReadFile(filepath.Join(d.dir, name))
+				if allowed := name != "main.go"; (err == nil) != allowed || (string(text) == "abc") != allowed || err != nil && swarm.KindOf(err) != swarm.Denied {
+					t.Errorf("it holds %q, %v: %s", text, err, d.said.String())
+				}
+			})
+		}
+	})
 }

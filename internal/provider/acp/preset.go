@@ -15,6 +15,7 @@ type preset struct {
 	keys    []string
 	// args are the arguments after the user's own. Model is what the turn asks for, or "".
 	args  func(model string, phase swarm.Phase) []string
+	reads bool   // it reads files by itself: through us it cannot tell one that is not there, and so makes no new one
 	edits bool   // it changes files without asking; where it has to ask, nobody is bothered
 	quick string // a variable with which it says its version sooner
 	// signed says what its user is signed in with, or "".
@@ -41,6 +42,7 @@ var presets = map[string]preset{
 			}
 			return args
 		},
+		reads:  true,
 		edits:  true,
 		quick:  "GEMINI_CLI_NO_RELAUNCH=true", // else it starts itself a second time, for more memory
 		signed: signedInGemini,

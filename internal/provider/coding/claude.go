@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -38,9 +39,37 @@ const ourServer = `{"mcpServers":{"swarm":{"type":"http","url":"${SWARM_URL}/mcp
 // and no budget counts it.
 const betweenTurns = "ScheduleWakeup,Monitor"
 
+// looking are Claude Code's own tools that change nothing. In PLANNING it has these and those that edit files, which its permissions hold
+// to docs/; whatever else it could be asked to do may change files.
+var looking = []string{"Read", "Glob", "Grep", "WebFetch", "WebSearch"}
+
+// onlyOf are the entries of an agent's `tools` that are about some tools.
+func onlyOf(entries, tools []string) (some []string) {
+	for _, entry := range entries {
+		name, _, _ := strings.Cut(entry, "(")
+		if slices.Contains(tools, name) {
+			some = append(some, entry)
+		}
+	}
+	return some
+}
+
+// claudePath is a folder as a rule of Claude Code's permissions names it: from where it works, or by its whole path.
+func claudePath(dir, folder string) string {
+	if rel, err := filepath.Rel(dir, folder); err == nil && filepath.IsLocal(rel) {
+		return "./" + plainPattern(filepath.ToSlash(rel))
+	}
+	return "/" + plainPattern(filepath.ToSlash(folder)) // two slashes are the root
+}
+
+// plainPattern is a path as a pattern that fits nothing else.
+func plainPattern(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "(", `\(`, ")", `\)`).Replace(path)
+}
+
 func (claude) launch(r provider.Request, session string) launch {
 	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
-		"--replay-user-messages", "--permission-mode", "acceptEdits", "--disallowedTools=" + betweenTurns}
+		"--replay-user-messages", "--disallowedTools=" + betweenTurns}
 	if r.Model != "" {
 		args = append(args, "--model="+r.Model)
 	}
@@ -50,10 +79,15 @@ func (claude) launch(r provider.Request, session string) launch {
 	if r.Root != "" && r.Root != r.Dir {
 		args = append(args, "--add-dir="+r.Root)
 	}
-	allowed := r.Tools
+	mode, allowed := "acceptEdits", r.Tools
+	if docs := r.Docs(); docs != "" {
+		mode, allowed = "default", append(onlyOf(r.Tools, looking), "Edit("+claudePath(r.Dir, docs)+"/**)")
+		args = append(args, "--tools="+strings.Join(append([]string{"Edit", "Write"}, looking...), ","))
+	}
+	args = append(args, "--permission-mode="+mode)
 	if r.Door.URL != "" {
 		args = append(args, "--mcp-config="+ourServer)
-		allowed = append([]string{"mcp__swarm"}, r.Tools...)
+		allowed = append([]string{"mcp__swarm"}, allowed...)
 	}
 	if len(allowed) > 0 {
 		args = append(args, "--allowedTools="+strings.Join(allowed, ","))

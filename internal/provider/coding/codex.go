@@ -41,9 +41,18 @@ func (*codex) launch(r provider.Request, session string) launch {
 	set := func(key, value string) { args = append(args, "-c", key+"="+value) }
 	args = append(args, "--json", "--skip-git-repo-check")
 	set("approval_policy", `"never"`)
-	set("sandbox_mode", `"workspace-write"`)
+	docs := r.Docs()
+	switch {
+	case docs == "":
+		set("sandbox_mode", `"workspace-write"`)
+	case strings.ContainsAny(docs, "*?[]{}"): // a profile would take it for a pattern, and has none to write by
+		set("sandbox_mode", `"read-only"`)
+	default: // the working folder is always writable in workspace-write
+		set("default_permissions", `"planning"`)
+		set("permissions.planning.filesystem", `{":root"="read",`+strconv.Quote(docs)+`="write"}`)
+	}
 	set("features.shell_snapshot", "false") // it would write the environment, with our token and the keys, into a file that all can read
-	if r.Root != "" && r.Root != r.Dir {
+	if r.Root != "" && r.Root != r.Dir && docs == "" {
 		set("sandbox_workspace_write.writable_roots", "["+strconv.Quote(r.Root)+"]")
 	}
 	if r.Door.URL != "" {
@@ -53,7 +62,7 @@ func (*codex) launch(r provider.Request, session string) launch {
 		set("mcp_servers.swarm.tool_timeout_sec", "3600") // one that waits for others may wait long
 	}
 	for _, tool := range r.Tools {
-		if server, _, ok := mcpServer(tool); ok {
+		if server, _, ok := mcpServer(tool); ok && docs == "" {
 			set("mcp_servers."+server+".default_tools_approval_mode", `"approve"`)
 		}
 	}

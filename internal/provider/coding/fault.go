@@ -1,11 +1,13 @@
 package coding
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
 
 	"swarm"
+	"swarm/internal/gate"
 	"swarm/internal/provider"
 )
 
@@ -52,8 +54,12 @@ func (t *turn) exited(status syscall.WaitStatus) *swarm.Error {
 
 // refused is the error of a turn in which the agent was not allowed what it wanted to do.
 func (t *turn) refused(tool, input, allow string) *swarm.Error {
-	return swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.title, tool, quoted(t.hide.String(input))).
-		WithHint("add %q to `tools` of the agent %q if it may", allow, t.request.Agent)
+	e := swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.title, tool, quoted(t.hide.String(input)))
+	var shut *swarm.Error
+	if errors.As(gate.Acting(t.request.Phase, tool), &shut) && !strings.HasPrefix(strings.ToLower(tool), "web") { // pages change no files
+		return e.WithHint("%s", shut.Hint)
+	}
+	return e.WithHint("add %q to `tools` of the agent %q if it may", allow, t.request.Agent)
 }
 
 // quoted is the beginning of what somebody said, for an error's text.

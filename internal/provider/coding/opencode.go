@@ -52,6 +52,9 @@ func (opencode) launch(r provider.Request, session string) launch {
 // permissions are what the agent may do beside what the user's own settings allow: to change files, to use our tools, and what its
 // `tools` list, all of a tool or what a pattern fits: bash, bash(go test*).
 func permissions(r provider.Request) object {
+	if docs := r.Docs(); docs != "" {
+		return planning(r, docs)
+	}
 	allowed := object{"edit": "allow"}
 	if r.Door.URL != "" {
 		allowed["swarm_*"] = "allow"
@@ -73,6 +76,42 @@ func permissions(r provider.Request) object {
 		allowed[name] = patterns
 	}
 	return allowed
+}
+
+// planning are the permissions in which files are written below docs/ only, and nothing is run, whatever the user's settings allow.
+func planning(r provider.Request, docs string) object {
+	edit := object{"*": "deny"}
+	if rel, err := filepath.Rel(worktree(r.Dir), docs); err == nil {
+		edit[filepath.ToSlash(rel)+"/*"] = "allow"
+	}
+	all := object{"*": "deny", "edit": edit}
+	for _, tool := range []string{"bash", "task", "skill", "external_directory"} { // by name, where the user's settings allow it by name
+		all[tool] = "deny"
+	}
+	if r.Folder() != r.Dir {
+		all["external_directory"] = object{"*": "deny", filepath.Join(r.Folder(), "*"): "allow"}
+	}
+	for _, tool := range []string{"read", "glob", "grep", "list", "todoread", "todowrite"} {
+		all[tool] = "allow"
+	}
+	for _, entry := range onlyOf(r.Tools, []string{"webfetch", "websearch"}) {
+		name, _, _ := strings.Cut(entry, "(")
+		all[name] = "allow"
+	}
+	if r.Door.URL != "" {
+		all["swarm_*"] = "allow"
+	}
+	return all
+}
+
+// worktree is where opencode names files from: the repository that it works in, or else the root of all folders.
+func worktree(dir string) string {
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			break
+		}
+	}
+	return dir
 }
 
 func (opencode) say(prompt, _ string) string { return prompt }

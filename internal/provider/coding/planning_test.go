@@ -1,0 +1,95 @@
+package coding
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/modeltest"
+)
+
+// What each real program's model tries in PLANNING: a file in docs/, one elsewhere, a command.
+var tries = map[string][]modeltest.Call{
+	"claude-code": {{Name: "Write", Args: `{"file_path":"DIR/docs/plan.md","content":"abc"}`}, {Name: "Write", Args: `{"file_path":"DIR/main.go","content":"abc"}`},
+		{Name: "Write", Args: `{"file_path":"DIR/docs/../main.go","content":"abc"}`}, {Name: "Bash", Args: `{"command":"touch DIR/made","description":"x"}`}},
+	"codex": {{Name: "exec_command", Args: patch("docs/plan.md")}, {Name: "exec_command", Args: patch("main.go")}, {Name: "exec_command", Args: `{"cmd":"touch DIR/made"}`}},
+	"opencode": {{Name: "write", Args: `{"filePath":"DIR/docs/plan.md","content":"abc"}`}, {Name: "write", Args: `{"filePath":"DIR/main.go","content":"abc"}`},
+		{Name: "bash", Args: `{"command":"touch DIR/made","description":"x"}`}},
+}
+
+func patch(file string) string {
+	return fmt.Sprintf(`{"cmd":%q}`, "apply_patch <<'E'\n*** Begin Patch\n*** Add File: "+file+"\n+abc\n*** End Patch\nE")
+}
+
+// Each program's own permissions or sandbox hold it to docs/, whatever its agent's `tools` and its user's settings allow.
+func TestRealPlanning(t *testing.T) {
+	for _, r := range reals {
+		t.Run(r.kind, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, r)
+			d.request.Phase, d.request.Tools = swarm.PlanningPhase, []string{"Bash", "Edit", "Write", "bash", "edit"}
+			if r.kind == "codex" {
+				d.request.Tools = nil
+				if err := os.WriteFile(filepath.Join(d.home, ".codex", "config.toml"), []byte("sandbox_mode = \"danger-full-access\"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Mkdir(filepath.Join(d.request.Dir, "docs"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			d.model.Reply = func(modeltest.Request) modeltest.Answer {
+				if asked++; asked > len(tries[r.kind]) {
+					return modeltest.Answer{Text: "That is all."}
+				}
+				try := tries[r.kind][asked-1]
+				try.Args = strings.ReplaceAll(try.Args, "DIR", d.request.Dir)
+				return modeltest.Answer{Calls: []modeltest.Call{try}}
+			}
+			_, err := d.turn(t.Context())
+			if asked <= len(tries[r.kind]) {
+				t.Fatalf("it gave up after %d tries: %v", asked, err)
+			}
+			if r.kind != "codex" { // whose sandbox only says no
+				if e := wantKind(t, err, swarm.Denied); !strings.Contains(e.Hint, "PLANNING") {
+					t.Errorf("%v (%s)", e, e.Hint)
+				}
+			} else if err != nil {
+				t.Error(err)
+			}
+			if text, err := os.ReadFile(filepath.Join(d.request.Dir, "docs", "plan.md")); strings.TrimSpace(string(text)) != "abc" {
+				t.Errorf("docs/plan.md holds %q, %v", text, err)
+			}
+			for _, name := range []string{"main.go", "made"} {
+				if _, err := os.Stat(filepath.Join(d.request.Dir, name)); err == nil {
+					t.Errorf("%s was made", name)
+				}
+			}
+		})
+	}
+}
+
+// A folder of its own is the one whose docs/ it writes to, and a name with signs in it is no pattern.
+func TestPlanningNamesTheFolder(t *testing.T) {
+	r := request(t, "x")
+	r.Phase = swarm.PlanningPhase
+	if args := (claude{}).launch(r, "").args; !slices.Contains(args, "--allowedTools=Edit(./docs/**)") || !slices.Contains(args, "--permission-mode=default") {
+		t.Errorf("Claude Code: %q", args)
+	}
+	r.Root = "/elsewhere/a[1]*"
+	if args := (claude{}).launch(r, "").args; !slices.Contains(args, `--allowedTools=Edit(//elsewhere/a\[1]\*/docs/**)`) {
+		t.Errorf("Claude Code: %q", args)
+	}
+	r.Root = "/elsewhere"
+	if args := (&codex{}).launch(r, "").args; !slices.Contains(args, `permissions.planning.filesystem={":root"="read","/elsewhere/docs"="write"}`) || slices.Contains(args, `sandbox_mode="workspace-write"`) {
+		t.Errorf("Codex: %q", args)
+	}
+	r.Root = "/elsewhere/a[1]"
+	if args := (&codex{}).launch(r, "").args; !slices.Contains(args, `sandbox_mode="read-only"`) {
+		t.Errorf("Codex: %q", args)
+	}
+}
