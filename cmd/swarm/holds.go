@@ -16,13 +16,28 @@ var holds = map[string]string{
 	"acp":         "is held by nothing but what it asks for by itself",
 }
 
+// planningHolds is the same in the phase PLANNING, where files are written below docs/ only. Whatever holds a program, what it has
+// written elsewhere is seen when its turn ends.
+var planningHolds = map[string]string{
+	"claude-code": "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow more stay in force",
+	"codex":       "is held to docs/ by its own sandbox",
+	"opencode":    "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow some paths stay in force",
+	"gemini":      "asks before it writes or runs anything, and is answered by the phase",
+	"acp":         "is answered by the phase when it asks, and is held by nothing else",
+	"command":     "is held by nothing; a turn in which it writes outside of docs/ fails",
+}
+
 // sayHolds says at the start of a run how far its programs are held.
 func (a *app) sayHolds(p *swarm.Plan) {
 	if a.json {
 		return
 	}
+	words := holds
+	if p.Team != nil && p.Team.Phase == swarm.PlanningPhase {
+		words = planningHolds
+	}
 	for _, s := range p.Providers {
-		if held, ok := holds[s.Kind]; ok {
+		if held, ok := words[s.Kind]; ok {
 			fmt.Fprintf(a.stderr, "note: %s %s\n", s.Name, held)
 		}
 	}

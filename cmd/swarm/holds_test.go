@@ -13,6 +13,9 @@ import (
 func TestHolds(t *testing.T) {
 	for _, kind := range compose.Presets() {
 		_, said := holds[kind]
+		if _, planned := planningHolds[kind]; planned != said {
+			t.Errorf("%s: said %v, and in PLANNING %v", kind, said, planned)
+		}
 		if model := slices.Contains([]string{"anthropic", "openai"}, kind); said == model {
 			t.Errorf("%s: said %v", kind, said)
 		}

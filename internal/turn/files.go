@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -198,22 +199,51 @@ func (h *Hand) cannotTell(w *work, err error) {
 
 // A diff is what a turn has changed.
 type diff struct {
-	record  swarm.Event // of the artifact
-	ref     string
-	text    []byte
-	outside []string // files that the phase does not let it write
-	others  string   // who may have done some of it
+	record swarm.Event // of the artifact
+	text   []byte
+	others string // who may have done some of it
 }
 
-// compare finds out what the turn has changed; nil = nothing, or nobody knows.
-func (h *Hand) compare(ctx context.Context, w *work) *diff {
+// compare finds out what the turn has changed, and which of the files the phase does not let it write; nil = nothing, or nobody knows.
+func (h *Hand) compare(ctx context.Context, w *work) (d *diff, outside []string) {
 	if w.scribe == nil || len(w.trees) == 0 {
-		return nil
+		return nil, nil
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), comparing)
 	defer stop()
-	var all []Changes
-	for _, before := range w.trees {
+	all := h.changes(ctx, w, w.trees)
+	if since := h.firstTrees(w); since != nil {
+		outside = h.outside(w, h.changes(ctx, w, since))
+	}
+	if len(all) == 0 {
+		return nil, outside
+	}
+	d = &diff{others: h.besides(w, all)}
+	d.text = h.redact(describe(w, all, d.others))
+	d.record, _ = office.Keep(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
+	return d, outside
+}
+
+// firstTrees are what the files were before the first attempt, where the phase says which may be written: what one attempt has written
+// against it, the next one has not made good by leaving it there.
+func (h *Hand) firstTrees(w *work) []swarm.FolderTree {
+	switch {
+	case h.docs(w) == "":
+		return nil
+	case w.c.Attempt == 1:
+		return w.trees
+	}
+	var first swarm.TurnStart
+	e, ok, err := h.Log.Find(swarm.StartKey(swarm.TurnID(w.c.Task, w.c.Iteration, 1), 1))
+	if err != nil || !ok || json.Unmarshal(e.Data, &first) != nil || len(first.Trees) == 0 {
+		return w.trees
+	}
+	return first.Trees
+}
+
+// changes are what became of the files since they were recorded.
+func (h *Hand) changes(ctx context.Context, w *work, since []swarm.FolderTree) (all []Changes) {
+	for _, before := range since {
 		after, err := h.Trees.Record(ctx, before.Dir, true)
 		if err == nil && after == before.Tree {
 			continue
@@ -230,15 +260,7 @@ func (h *Hand) compare(ctx context.Context, w *work) *diff {
 			all = append(all, c)
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	d := &diff{outside: h.outside(w, all), others: h.besides(w, all)}
-	d.text = h.redact(describe(w, all, d.others))
-	var it swarm.Artifact
-	d.record, it = office.Keep(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
-	d.ref = it.Ref
-	return d
+	return all
 }
 
 // describe is a diff as it is stored. What stands in front of it says whose it is; `git apply` passes over it.
@@ -304,15 +326,15 @@ func (h *Hand) outside(w *work, all []Changes) (files []string) {
 }
 
 // held fails a turn that has written what the phase forbids: a program is as free as its own sandbox, but what it did is seen.
-func (h *Hand) held(w *work, d *diff, err error) error {
-	if err != nil || d == nil || len(d.outside) == 0 || !w.writesByItself() {
+func (h *Hand) held(w *work, d *diff, outside []string, err error) error {
+	if err != nil || len(outside) == 0 || !w.writesByItself() {
 		return err
 	}
-	msg := fmt.Sprintf("the phase %s forbids to write outside of docs/, and the turn changed %s", swarm.PlanningPhase, shortly(d.outside))
-	if d.others != "" {
+	msg := fmt.Sprintf("the phase %s forbids to write outside of docs/, and the turn changed %s", swarm.PlanningPhase, shortly(outside))
+	if d != nil && d.others != "" {
 		msg += "; or so did who worked here at the same time: " + d.others
 	}
-	return swarm.Errorf(swarm.Denied, "%s", msg).WithHint("look at it with `swarm artifact cat %s`, and undo it with `git apply -R`", d.ref)
+	return swarm.Errorf(swarm.Denied, "%s", msg).WithHint("undo it: `swarm artifact ls` has what each turn changed, and `git apply -R` takes it back")
 }
 
 // writesByItself says that the agent needs none of our tools to write: what those let through is no question any more.

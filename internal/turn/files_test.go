@@ -280,13 +280,32 @@ func TestPlanningIsHeld(t *testing.T) {
 			if want := "the phase PLANNING forbids to write outside of docs/, and the turn changed " + c.file; r.Reason != want {
 				t.Errorf("it says %q", r.Reason)
 			}
-			if !strings.Contains(r.Hint, "swarm artifact cat artifact://diff/") || s.diffs()["a/1/1"] == "" {
+			if !strings.Contains(r.Hint, "swarm artifact ls") || s.diffs()["a/1/1"] == "" {
 				t.Errorf("hint %q, diff %q", r.Hint, s.diffs())
 			}
 		}
 		if _, err := os.Stat(filepath.Join(s.dir, "docs")); c.rules == planning && err != nil {
 			t.Error("docs/ was not made")
 		}
+	}
+}
+
+// The next attempt is held against what was there before the first: what it leaves as it is, it has not made good.
+func TestPlanningAndTheNextAttempt(t *testing.T) {
+	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
+	write := s.writes("main.go", "text\n", nil)
+	undo := func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+		return provider.Reply{}, os.Remove(filepath.Join(s.dir, "main.go"))
+	}
+	for n, agent := range []liveAgent{write, write, undo} {
+		r, err := s.hand(agent).Do(t.Context(), "root", ask("a", 1, n+1))
+		s.check(err)
+		if denied := n < 2; (r.Kind == swarm.Denied) != denied {
+			t.Errorf("attempt %d: %+v", n+1, r)
+		}
+	}
+	if len(s.diffs()) != 2 {
+		t.Errorf("the diffs are %q", s.diffs())
 	}
 }
 

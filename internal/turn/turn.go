@@ -131,8 +131,8 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 		return flow.Result{}, stop
 	}
 	h.notice(err)
-	changed := h.compare(ctx, w)
-	return h.conclude(ctx, loop, w, reply, verdicts, changed, h.held(w, changed, err))
+	changed, outside := h.compare(ctx, w)
+	return h.conclude(ctx, loop, w, reply, verdicts, changed, h.held(w, changed, outside, err))
 }
 
 // stops is why this process has to stop, if that is what err comes from: then it tells nothing about the turn, which has no end
