@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"mime"
 	"net"
 	"net/http"
@@ -24,7 +23,6 @@ import (
 var (
 	tries        = 8                      // of one question
 	firstWait    = 500 * time.Millisecond // before the second; each further one waits twice as long
-	longestWait  = 30 * time.Second       // of our own choice
 	longestAsked = 5 * time.Minute        // that a server may ask for
 	silence      = 10 * time.Minute       // after which nobody believes that more will come
 )
@@ -51,7 +49,7 @@ func (t *turn) ask(ctx context.Context) (*answer, any, error) {
 		return nil, nil, swarm.Errorf(swarm.Protocol, "the question cannot be written: %v", err)
 	}
 	for try := 1; ; try++ {
-		pass, err := t.governor.enter(ctx)
+		pass, err := t.pace.Enter(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -59,10 +57,10 @@ func (t *turn) ask(ctx context.Context) (*answer, any, error) {
 		wait := time.Duration(0)
 		if failed != nil {
 			if wait = failed.after; wait == 0 {
-				wait = backoff(try)
+				wait = provider.Backoff(firstWait, try)
 			}
 		}
-		t.governor.leave(pass, failed == nil, failed != nil && failed.throttled, min(wait, longestAsked))
+		t.pace.Leave(pass, failed == nil, failed != nil && failed.throttled, min(wait, longestAsked))
 		switch {
 		case failed == nil:
 			return a, said, nil
@@ -74,17 +72,12 @@ func (t *turn) ask(ctx context.Context) (*answer, any, error) {
 			return nil, nil, failed.err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
 		}
 		t.live(provider.Delta{Kind: provider.DeltaStderr, Text: fmt.Sprintf("%s; asking again in %v\n", failed.err, wait.Round(time.Millisecond))})
-		if !failed.throttled { // else the governor waits
-			if err := sleep(ctx, wait); err != nil {
+		if !failed.throttled { // else the pace waits
+			if err := provider.Sleep(ctx, wait); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-}
-
-func backoff(try int) time.Duration {
-	wait := min(firstWait<<min(try-1, 20), longestWait)
-	return wait/2 + rand.N(wait/2+1)
 }
 
 // once asks once. The answer is never nil.
@@ -218,7 +211,7 @@ func (t *turn) refused(w *http.Response) *failure {
 		told.Error.Message = string(data)
 	}
 	f := judge(w.StatusCode, &told.Error)
-	f.after = retryAfter(w.Header)
+	f.after = provider.RetryAfter(w.Header)
 	f.err.Msg = t.hide.String(f.err.Msg)
 	switch f.err.Kind {
 	case swarm.NotSignedIn:
@@ -264,20 +257,4 @@ func judge(status int, p *problem) *failure {
 		_ = because(swarm.BadInput, "the server does not understand the question")
 	}
 	return f
-}
-
-// retryAfter is how long a server wants to be left alone.
-func retryAfter(h http.Header) time.Duration {
-	const most = 365 * 24 * 60 * 60
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return time.Duration(min(ms, most*1e3) * float64(time.Millisecond))
-	}
-	text := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 {
-		return time.Duration(min(s, most) * float64(time.Second))
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
 }

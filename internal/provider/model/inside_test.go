@@ -2,8 +2,6 @@ package model
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -37,89 +35,6 @@ func TestSilence(t *testing.T) {
 			t.Errorf("%s: %v", trouble, err)
 		}
 		server.Close()
-	}
-}
-
-// Nobody asks a server that wants to be left alone, and then fewer do at a time.
-func TestGovernor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := &governor{}
-		var passes []pass
-		for range 8 {
-			p, err := g.enter(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			passes = append(passes, p)
-		}
-		start := time.Now()
-		g.leave(passes[0], false, true, time.Minute)
-		g.leave(passes[1], false, true, time.Second) // of the same crowd: it makes nothing worse
-		if g.room != 4 {
-			t.Errorf("there is room for %d", g.room)
-		}
-		done := make(chan pass)
-		for range 3 {
-			go func() {
-				p, _ := g.enter(t.Context())
-				done <- p
-			}()
-		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		select {
-		case <-done:
-			t.Error("somebody went where there is no room")
-		default:
-		}
-		g.leave(passes[2], true, false, 0) // 5 of 5 are under way
-		g.leave(passes[3], true, false, 0) // and here 4 of 6
-		p := <-done
-		<-done
-		if time.Since(start) < time.Minute {
-			t.Error("somebody did not wait")
-		}
-		g.leave(p, false, true, time.Minute) // of a later crowd
-		if g.room != 3 {
-			t.Errorf("there is room for %d", g.room)
-		}
-		ctx, cut := context.WithCancelCause(t.Context())
-		why := errors.New("enough")
-		cut(why)
-		if _, err := g.enter(ctx); err != why {
-			t.Errorf("who was cut is told %v", err)
-		}
-		for _, p := range passes[4:] {
-			g.leave(p, true, false, 0)
-		}
-		<-done
-	})
-}
-
-// Who leaves the line when it is called gives the call on.
-func TestGovernorCallsTheNext(t *testing.T) {
-	g := &governor{room: 1}
-	first, _ := g.enter(t.Context())
-	called := make(chan struct{})
-	g.line = append(g.line, called)
-	next := make(chan error)
-	go func() {
-		_, err := g.enter(t.Context())
-		next <- err
-	}()
-	for {
-		g.mu.Lock()
-		n := len(g.line)
-		g.mu.Unlock()
-		if n == 2 {
-			break
-		}
-	}
-	g.leave(first, false, false, 0)
-	<-called
-	g.give(called)
-	if err := <-next; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -202,7 +117,7 @@ func TestRetryAfter(t *testing.T) {
 		{"Retry-After", "NaN", 0},
 		{"X", "7", 0},
 	} {
-		if got := retryAfter(http.Header{c.name: {c.value}}); got != c.want {
+		if got := provider.RetryAfter(http.Header{c.name: {c.value}}); got != c.want {
 			t.Errorf("%s: %s is %v, want %v", c.name, c.value, got, c.want)
 		}
 	}

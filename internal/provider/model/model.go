@@ -40,14 +40,14 @@ type listener interface {
 
 // A model is a provider whose agents are models.
 type model struct {
-	spec     swarm.ProviderSpec
-	url      string
-	dialect  dialect
-	keyName  string // the variable that holds its key
-	environ  []string
-	client   *http.Client
-	governor governor
-	hiders   sync.Map // by key: what takes it out of texts
+	spec    swarm.ProviderSpec
+	url     string
+	dialect dialect
+	keyName string // the variable that holds its key
+	environ []string
+	client  *http.Client
+	pace    provider.Pace
+	hiders  sync.Map // by key: what takes it out of texts
 }
 
 // Open makes the provider that spec describes. It reaches nobody.

@@ -1,0 +1,92 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Nobody asks a server that wants to be left alone, and then fewer do at a time.
+func TestAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &Pace{}
+		var passes []Pass
+		for range 8 {
+			p, err := g.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			passes = append(passes, p)
+		}
+		start := time.Now()
+		g.Leave(passes[0], false, true, time.Minute)
+		g.Leave(passes[1], false, true, time.Second) // of the same crowd: it makes nothing worse
+		if g.room != 4 {
+			t.Errorf("there is room for %d", g.room)
+		}
+		done := make(chan Pass)
+		for range 3 {
+			go func() {
+				p, _ := g.Enter(t.Context())
+				done <- p
+			}()
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("somebody went where there is no room")
+		default:
+		}
+		g.Leave(passes[2], true, false, 0) // 5 of 5 are under way
+		g.Leave(passes[3], true, false, 0) // and here 4 of 6
+		p := <-done
+		<-done
+		if time.Since(start) < time.Minute {
+			t.Error("somebody did not wait")
+		}
+		g.Leave(p, false, true, time.Minute) // of a later crowd
+		if g.room != 3 {
+			t.Errorf("there is room for %d", g.room)
+		}
+		ctx, cut := context.WithCancelCause(t.Context())
+		why := errors.New("enough")
+		cut(why)
+		if _, err := g.Enter(ctx); err != why {
+			t.Errorf("who was cut is told %v", err)
+		}
+		for _, p := range passes[4:] {
+			g.Leave(p, true, false, 0)
+		}
+		<-done
+	})
+}
+
+// Who leaves the line when it is called gives the call on.
+func TestAPaceCallsTheNext(t *testing.T) {
+	g := &Pace{room: 1}
+	first, _ := g.Enter(t.Context())
+	called := make(chan struct{})
+	g.line = append(g.line, called)
+	next := make(chan error)
+	go func() {
+		_, err := g.Enter(t.Context())
+		next <- err
+	}()
+	for {
+		g.mu.Lock()
+		n := len(g.line)
+		g.mu.Unlock()
+		if n == 2 {
+			break
+		}
+	}
+	g.Leave(first, false, false, 0)
+	<-called
+	g.give(called)
+	if err := <-next; err != nil {
+		t.Error(err)
+	}
+}
