@@ -208,6 +208,7 @@ type ProviderSpec struct {
 	Temperature *float64          `json:"temperature,omitempty"`
 	Price       Price             `json:"price,omitzero"`
 	Env         map[string]string `json:"env,omitempty"`
+	Headers     map[string]string `json:"headers,omitempty"` // of requests to BaseURL; "Bearer $NAME" takes its end from the environment
 }
 
 // A Price is US dollars for a million tokens.

@@ -6,6 +6,7 @@ import (
 
 	"swarm"
 	"swarm/internal/provider"
+	"swarm/internal/provider/a2a"
 	"swarm/internal/provider/acp"
 	"swarm/internal/provider/coding"
 	"swarm/internal/provider/model"
@@ -20,6 +21,8 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 		return coding.Open(spec, opt)
 	case slices.Contains(acp.Kinds, spec.Kind):
 		return acp.Open(spec, opt)
+	case slices.Contains(a2a.Kinds, spec.Kind):
+		return a2a.Open(spec, opt)
 	}
 	return provider.Open(spec, opt)
 }

@@ -208,8 +208,6 @@ func (t *text) read(d *decoder, n *yaml.Node, r rule) {
 		d.wrong(n, r, "text").WithHint("write it in quotes: %q", n.Value)
 	case strings.ContainsRune(n.Value, 0):
 		d.fail(n, "%s holds a NUL character", r.key)
-	case r.key == "kind" && slices.Contains(later, n.Value):
-		d.fail(n, "providers of the kind %q are not built yet", n.Value).WithHint("choose one of %s", listed(kinds))
 	case len(r.among) > 0 && !slices.Contains(r.among, n.Value):
 		d.fail(n, "%s cannot be %s", r.key, swarm.Quote(n.Value)).WithHint("%s", swarm.DidYouMean(n.Value, r.among))
 	default:

@@ -11,10 +11,7 @@ import (
 // This file is the table of keys. A field's tags are its rule: key, doc, among (a list in choices), min, max, loose, single.
 
 // kinds are the providers that exist without being declared.
-var kinds = []string{"command", "script", "claude-code", "codex", "gemini", "opencode", "acp", "anthropic", "openai"}
-
-// later are kinds that have a name already, and nothing behind it yet.
-var later = []string{"a2a"}
+var kinds = []string{"command", "script", "claude-code", "codex", "gemini", "opencode", "acp", "a2a", "anthropic", "openai"}
 
 var tiers = []string{"small", "medium", "large"}
 
@@ -58,6 +55,7 @@ type providerKeys struct {
 	Temperature number      `key:"temperature" max:"2" doc:"How freely a model over HTTP chooses its words; without it as it likes."`
 	Price       priceKeys   `key:"price" doc:"US dollars for a million tokens."`
 	Env         named[text] `key:"env" loose:"" doc:"Added to its environment."`
+	Headers     named[text] `key:"headers" loose:"" doc:"Sent to an A2A agent with each request; Bearer $NAME takes its end from the environment."`
 }
 
 type priceKeys struct {

@@ -15,7 +15,12 @@ func (c *compiler) resolveProviders() {
 		e := &c.file.Providers.entries[i]
 		v := &e.value
 		c.checkName(e.key, "provider", swarm.CheckTaskName)
-		c.checkURL(v.BaseURL, "take it out, and write env: {OPENAI_API_KEY: $NAME} (or ANTHROPIC_API_KEY) for the provider")
+		key := "take it out, and write env: {OPENAI_API_KEY: $NAME} (or ANTHROPIC_API_KEY) for the provider"
+		if kindOf(e) == "a2a" {
+			key = "take it out, and write headers: {Authorization: Bearer $NAME} for the provider"
+		}
+		c.checkURL(v.BaseURL, key)
+		c.checkHeaders(v.Headers)
 		c.checkCommand(v.Command, "command")
 		c.checkEnv(v.Env)
 		for _, m := range v.Models.entries {
@@ -36,6 +41,8 @@ func (c *compiler) resolveProviders() {
 			c.missing(e.key, "the provider %q has no command", e.name).WithHint("write command: [program, argument]")
 		case kind == "acp" && !v.Command.given():
 			c.missing(e.key, "the provider %q has no command", e.name).WithHint("write which program speaks the Agent Client Protocol: command: [gemini, --acp]")
+		case kind == "a2a" && !v.BaseURL.given():
+			c.missing(e.key, "the provider %q has no base_url", e.name).WithHint("write where the agent's card is, or what that begins with: base_url: http://127.0.0.1:7777/a2a/coder")
 		case kind == "script" && !v.Script.given():
 			c.missing(e.key, "the provider %q has no script", e.name).WithHint("write script: FILE.yaml")
 		case kind != "script" && v.Script.given():
@@ -67,6 +74,16 @@ func (c *compiler) checkMeaning(v *providerKeys, kind string) {
 			c.fail(node, "%s means nothing to a provider of the kind %q", key, kind).WithHint("%s", hint)
 		}
 	}
+	if kind == "a2a" {
+		remote := "leave it out: it is reached over HTTP, at base_url, and is what its owner has made of it"
+		nothing(v.Command.node, "command", remote)
+		nothing(v.Models.node, "models", remote)
+		nothing(v.MaxTokens.node, "max_tokens", remote)
+		nothing(v.Temperature.node, "temperature", remote)
+		nothing(v.Env.node, "env", "leave it out; for a key write headers: {Authorization: Bearer $NAME}")
+		return
+	}
+	nothing(v.Headers.node, "headers", "leave it out: only agents over A2A (kind: a2a) are sent them")
 	if slices.Contains(overHTTP, kind) {
 		nothing(v.Command.node, "command", "leave it out: it is reached over HTTP, at base_url; or write kind: command")
 		return
@@ -101,7 +118,9 @@ func (c *compiler) providerNames() []string {
 }
 
 // needsDeclaring says of a kind that it can do nothing without its keys.
-func needsDeclaring(kind string) bool { return kind == "command" || kind == "script" || kind == "acp" }
+func needsDeclaring(kind string) bool {
+	return slices.Contains([]string{"command", "script", "acp", "a2a"}, kind)
+}
 
 // Presets are the kinds of providers that work without being declared.
 func Presets() []string {
@@ -115,10 +134,9 @@ func (c *compiler) knownProvider(name string) bool {
 func (c *compiler) checkProvider(name string, node *yaml.Node) {
 	switch {
 	case c.knownProvider(name):
-	case slices.Contains(later, name):
-		c.fail(node, "providers of the kind %q are not built yet", name).WithHint("choose one of %s", listed(c.providerNames()))
 	case needsDeclaring(name):
-		key := map[string]string{"command": "command: [program, argument]", "script": "script: FILE.yaml", "acp": "command: [gemini, --acp]"}[name]
+		key := map[string]string{"command": "command: [program, argument]", "script": "script: FILE.yaml", "acp": "command: [gemini, --acp]",
+			"a2a": "base_url: http://127.0.0.1:7777/a2a/coder"}[name]
 		c.fail(node, "%q is a kind of provider, and this file does not say which", name).
 			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, key)
 	default:
@@ -134,7 +152,7 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 	s := &swarm.ProviderSpec{Name: name, Kind: name}
 	if e := c.file.Providers.find(name); e != nil {
 		v := &e.value
-		s.Kind, s.Command, s.BaseURL, s.Models, s.Env = kindOf(e), texts(v.Command), v.BaseURL.value, pairs(v.Models), pairs(v.Env)
+		s.Kind, s.Command, s.BaseURL, s.Models, s.Env, s.Headers = kindOf(e), texts(v.Command), v.BaseURL.value, pairs(v.Models), pairs(v.Env), pairs(v.Headers)
 		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
 		s.MaxTokens = v.MaxTokens.value
 		if v.Temperature.given() {

@@ -19,7 +19,7 @@ var (
 	// overHTTP are the kinds whose agents are models: what they may use is ours to give.
 	overHTTP = []string{"anthropic", "openai"}
 	// toolless are the kinds whose agents are given no tools by anybody.
-	toolless = []string{"command", "script"}
+	toolless = []string{"command", "script", "a2a"}
 )
 
 // checkTools looks at what an agent may use. The names of a coding agent's tools are its program's own.

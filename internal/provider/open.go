@@ -3,7 +3,6 @@ package provider
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,10 +18,7 @@ type Options struct {
 }
 
 // Kinds are the kinds of providers that a compose file may name and that work.
-var Kinds = []string{"command", "script", "anthropic", "openai", "claude-code", "codex", "gemini", "opencode", "acp"}
-
-// known are kinds with a name already, and nothing behind it yet.
-var known = []string{"a2a"}
+var Kinds = []string{"command", "script", "anthropic", "openai", "claude-code", "codex", "gemini", "opencode", "acp", "a2a"}
 
 // Open makes the provider that spec describes, if its agents are programs or scripts. It starts nothing.
 func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {
@@ -39,8 +35,6 @@ func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 	switch near := swarm.Nearest(spec.Kind, Kinds); {
 	case spec.Kind == "":
 		err.Msg = fmt.Sprintf("the provider %q has no kind", spec.Name)
-	case slices.Contains(known, spec.Kind):
-		err.Msg = fmt.Sprintf("the provider %q is of the kind %q, which is not built yet", spec.Name, spec.Kind)
 	case near != "":
 		working = fmt.Sprintf("did you mean %q? %s", near, working)
 	}

@@ -30,6 +30,7 @@ func secretsOf(p *swarm.Plan, lookup func(string) (string, bool)) (environ []str
 	}
 	for _, s := range p.Providers {
 		take(s.Env)
+		take(s.Headers)
 	}
 	for _, s := range p.Servers {
 		take(s.Env)

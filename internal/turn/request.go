@@ -60,6 +60,9 @@ func (h *Hand) brief(w *work) string {
 	if h.Office == nil {
 		return ""
 	}
+	if w.spec.Kind == remoteKind {
+		return "You are asked by a team of agents. You have none of their tools and can write to nobody; what you say in the end is your answer.\n"
+	}
 	return h.Office.Brief(w.c.Agent, *w.plan.Team, w.c.Answered)
 }
 
@@ -115,15 +118,21 @@ func (h *Hand) plainRequest(w *work) provider.Request {
 // isProgram says of which kinds the agents are programs, which bring their own tools and find ours behind a door.
 func isProgram(kind string) bool {
 	switch kind {
-	case "script", "notify", "anthropic", "openai":
+	case "script", "notify", "anthropic", "openai", remoteKind:
 		return false
 	}
 	return true
 }
 
+// remoteKind is the kind of agents that others publish. They have no door into our run: none of our tools, and nobody to write to.
+const remoteKind = "a2a"
+
 // tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
 // lists.
 func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []provider.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
+	if w.spec.Kind == remoteKind {
+		return nil, helpOnly(w, seat), nil
+	}
 	if isProgram(w.spec.Kind) && seat != nil { // it finds our tools by itself; only a replay calls them here
 		return nil, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 			answer, err := seat.Call(ctx, tool, args)
@@ -159,6 +168,20 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []p
 		}
 		return "", swarm.Errorf(swarm.Denied, "there is no tool %s", swarm.Quote(tool))
 	}, nil
+}
+
+// helpOnly passes on what a remote agent asks a person, in a team: its answer finds the agent there.
+func helpOnly(w *work, seat *office.Seat) func(context.Context, string, json.RawMessage) (string, error) {
+	if w.plan.Team == nil || seat == nil {
+		return nil
+	}
+	return func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
+		if tool != "request_help" {
+			return "", swarm.Errorf(swarm.Denied, "there is no tool %s for a remote agent", swarm.Quote(tool))
+		}
+		answer, err := seat.Call(ctx, tool, args)
+		return string(answer), err
+	}
 }
 
 // OurTools is what the tools that Office does are called by in an agent's `tools`: all of them, or one behind a point.

@@ -1,0 +1,156 @@
+// Package a2a reaches agents that others publish over A2A: a prompt becomes a message, what comes back streams out, and the remote
+// task's conversation is the session with which a later turn goes on. Whatever ends a turn here ends the task there.
+//
+// Such an agent has no door into our run: it has none of our tools and writes to nobody. What it says is its output.
+package a2a
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+
+	"swarm"
+	"swarm/internal/provider"
+	"swarm/internal/secret"
+)
+
+// Kinds are the kinds of providers that are opened here.
+var Kinds = []string{"a2a"}
+
+// How patient a turn is. They are variables so that tests need not be.
+var (
+	tries        = 8                      // to be heard
+	firstWait    = 500 * time.Millisecond // before the second; each further one waits twice as long
+	longestAsked = 5 * time.Minute        // that a server may ask for
+	silence      = 10 * time.Minute       // after which nobody believes that more will come
+	askAgain     = 250 * time.Millisecond // for a task whose agent does not stream; later less often
+)
+
+const (
+	cancelFor = 100 * time.Millisecond // how long a turn that is cut waits for its remote task to end
+	cancelMax = 5 * time.Second        // and how long the remote agent is given for it
+	checkFor  = 10 * time.Second       // how long doctor waits for a card
+)
+
+// A remote is a provider whose agent is somebody else's.
+type remote struct {
+	spec    swarm.ProviderSpec
+	base    *url.URL
+	environ []string
+	client  *http.Client
+	pace    provider.Pace
+	leaving sync.WaitGroup // tasks that are being cancelled
+
+	mu   sync.Mutex
+	conn *connection // once the card was read
+}
+
+// A connection is how the agent is spoken to, by its card.
+type connection struct {
+	a2aclient.Transport
+	name, version string
+	streams       bool
+}
+
+// Open makes the provider that spec describes. It reaches nobody.
+func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
+	r := &remote{spec: spec, environ: opt.Environ}
+	if r.environ == nil {
+		r.environ = os.Environ()
+	}
+	u, err := url.Parse(spec.BaseURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, swarm.Errorf(swarm.BadInput, "the base_url of the provider %q is no address of an agent", spec.Name).
+			WithHint("write where its card is, or what that begins with: base_url: http://127.0.0.1:7777/a2a/coder")
+	}
+	r.base = u
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256 // a team's turns go to one host
+	transport.DisableCompression = true                            // a stream is shown as it comes
+	r.client = &http.Client{Transport: &wiretap{remote: r, next: transport}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return r, nil
+}
+
+// Check says whether the agent's card can be read, and who it is.
+func (r *remote) Check(ctx context.Context) provider.Health {
+	ctx, stop := context.WithTimeout(ctx, checkFor)
+	defer stop()
+	c, err := r.connect(ctx)
+	if err != nil {
+		h := provider.Health{Problem: err.Error()}
+		if e := new(swarm.Error); errors.As(err, &e) {
+			h.Problem, h.Hint = e.Text(), e.Hint
+		}
+		if swarm.KindOf(err) == swarm.NotSignedIn {
+			h.Found, h.Signed = true, "no"
+		}
+		return h
+	}
+	return provider.Health{Found: true, Path: r.base.String(), Version: strings.TrimSpace(c.name + " " + c.version)}
+}
+
+// Turn gives the agent a message, and listens until it is done.
+func (r *remote) Turn(ctx context.Context, req provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	if ctx.Err() != nil {
+		return provider.Reply{}, provider.CutError(ctx)
+	}
+	hide, err := r.hider()
+	if err != nil {
+		return provider.Reply{Free: true}, err
+	}
+	t := &turn{remote: r, request: req, live: live, hide: hide, said: hide.Stream(), texts: map[string]*strings.Builder{}}
+	err = t.run(ctx)
+	t.flush()
+	if err != nil {
+		t.abandon() // nobody will hear what else it says
+		if err = t.clean(err); ctx.Err() != nil {
+			err = provider.CutError(ctx)
+		}
+	}
+	return t.reply(), err
+}
+
+// Close waits until tasks that were cut have been told so.
+func (r *remote) Close() error {
+	r.leaving.Wait()
+	return nil
+}
+
+// header is what each request carries; `$NAME` at the end of a value is a variable of our environment.
+func (r *remote) header() (h http.Header, held map[string]string, err error) {
+	h, held = http.Header{}, map[string]string{}
+	for name, value := range r.spec.Headers {
+		at := strings.LastIndexByte(value, ' ') + 1
+		if variable, ok := secret.Reference(value[at:]); ok {
+			key := ""
+			for _, kv := range r.environ {
+				if k, v, _ := strings.Cut(kv, "="); k == variable {
+					key = strings.TrimSpace(v)
+				}
+			}
+			if key == "" || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+				return nil, nil, swarm.Errorf(swarm.NotSignedIn, "the provider %q has no key: %s is not set, or holds what cannot be one", r.spec.Name, variable).
+					WithHint("export %s=… with the token of its server", variable)
+			}
+			held[variable], value = key, value[:at]+key
+		}
+		h.Set(name, value)
+	}
+	return h, held, nil
+}
+
+// hider takes the keys out of texts.
+func (r *remote) hider() (*secret.Redactor, error) {
+	_, held, err := r.header()
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	return secret.New(nil, held), nil
+}

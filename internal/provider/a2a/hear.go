@@ -1,0 +1,157 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	wire "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+)
+
+// take takes one thing that the remote says.
+func (t *turn) take(event wire.Event) error {
+	t.heard = true
+	switch e := event.(type) {
+	case *wire.Message: // an answer without a task
+		t.meet(string(e.TaskID), e.ContextID)
+		t.state = wire.TaskStateCompleted
+		return t.put("message", textOf(e.Parts), false)
+	case *wire.Task:
+		t.meet(string(e.ID), e.ContextID)
+		for _, a := range e.Artifacts {
+			if a != nil {
+				if err := t.put(string(a.ID), textOf(a.Parts), false); err != nil {
+					return err
+				}
+			}
+		}
+		return t.stand(e.Status)
+	case *wire.TaskStatusUpdateEvent:
+		t.meet(string(e.TaskID), e.ContextID)
+		return t.stand(e.Status)
+	case *wire.TaskArtifactUpdateEvent:
+		t.meet(string(e.TaskID), e.ContextID)
+		if e.Artifact != nil {
+			return t.put(string(e.Artifact.ID), textOf(e.Artifact.Parts), e.Append)
+		}
+	}
+	return nil
+}
+
+// meet keeps which task it is.
+func (t *turn) meet(task, conversation string) {
+	if task != "" {
+		t.task = task
+	}
+	if conversation != "" && conversation != t.context {
+		t.context = conversation
+		t.live(provider.Delta{Kind: provider.DeltaSession, Session: t.session()})
+	}
+}
+
+// stand keeps where the task stands. What is said meanwhile is no output; what is said at the end is, when there is no other.
+func (t *turn) stand(s wire.TaskStatus) error {
+	t.state, t.why = s.State, ""
+	if s.Message != nil {
+		t.why = textOf(s.Message.Parts)
+	}
+	switch {
+	case t.why == "":
+	case t.state == wire.TaskStateCompleted && len(t.order) == 0:
+		return t.put("status", t.why, false)
+	case !settled(t.state):
+		t.live(provider.Delta{Kind: provider.DeltaThinking, Text: t.hide.String(t.why) + "\n"})
+	}
+	return nil
+}
+
+// put keeps what an artifact says, or one more piece of it, and shows what is new.
+func (t *turn) put(id, text string, more bool) error {
+	kept := t.texts[id]
+	fresh := text
+	switch {
+	case kept == nil:
+		if len(t.order) > 0 {
+			fresh = "\n\n" + text
+		}
+		kept = &strings.Builder{}
+		t.texts[id], t.order = kept, append(t.order, id)
+	case more:
+	case strings.HasPrefix(text, kept.String()):
+		fresh, text = text[kept.Len():], text[kept.Len():]
+	default: // it says something else now
+		fresh = "\n" + text
+		kept.Reset()
+	}
+	kept.WriteString(text)
+	if t.size += len(fresh); t.size > maxAnswer {
+		return swarm.Errorf(swarm.Protocol, "the answer is longer than %d MB", maxAnswer>>20)
+	}
+	t.show(t.said.Write(fresh))
+	return nil
+}
+
+func (t *turn) show(text string) {
+	if text != "" {
+		t.live(provider.Delta{Kind: provider.DeltaText, Text: text})
+	}
+}
+
+// flush shows what was held back because it might have been the beginning of a key.
+func (t *turn) flush() { t.show(t.said.Flush()) }
+
+// output is what all artifacts say, in the order in which they came.
+func (t *turn) output() string {
+	all := make([]string, 0, len(t.order))
+	for _, id := range t.order {
+		all = append(all, t.texts[id].String())
+	}
+	return strings.Join(all, "\n\n")
+}
+
+func (t *turn) reply() provider.Reply {
+	var tail process.Tail
+	_, _ = tail.Write([]byte(t.hide.String(t.output())))
+	return provider.Reply{Output: tail.Bytes(), Bytes: tail.Len(), Free: !t.heard, Session: t.session()}
+}
+
+// textOf is what parts say. Pieces of text that follow each other are one text: so it is kept what came in pieces. What is no text stands
+// on a line of its own; what cannot stand there is named.
+func textOf(parts wire.ContentParts) string {
+	var b strings.Builder
+	apart := false // what comes next begins a line
+	for _, p := range parts {
+		if p == nil {
+			continue
+		}
+		name := p.Filename
+		if name == "" {
+			name = "a file"
+		}
+		text, plain := "", false
+		switch c := p.Content.(type) {
+		case wire.Text:
+			text, plain = string(c), true
+		case wire.Data:
+			data, err := json.Marshal(c.Value)
+			if err != nil {
+				data = []byte("[data that cannot be written]")
+			}
+			text = string(data)
+		case wire.URL:
+			text = fmt.Sprintf("[%s: %s]", name, string(c))
+		case wire.Raw:
+			text = fmt.Sprintf("[%s: %d bytes, %s]", name, len(c), p.MediaType)
+		}
+		if b.Len() > 0 && (apart || !plain) {
+			b.WriteByte('\n')
+		}
+		b.WriteString(text)
+		apart = !plain
+	}
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
+}
