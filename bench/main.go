@@ -66,6 +66,7 @@ var measurements = []struct {
 	{"senders", (*lab).senders},
 	{"stream", (*lab).stream},
 	{"idlers", (*lab).idlers},
+	{"post", (*lab).post},
 }
 
 func measureAll(program, only, dir string) (err error) {

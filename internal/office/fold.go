@@ -48,11 +48,22 @@ func (o *Office) agent(name string) *standing {
 // quiet says whether an agent has nothing to do.
 func (s *standing) quiet() bool { return s.turn == "" && s.wanted <= s.cursor }
 
+// forget makes the office one that has read nothing. It is locked.
+func (o *Office) forget() {
+	o.rules, o.wishes, o.agents, o.waits = mail.NewRules(), wish.NewTeam(), map[string]*standing{}, map[string][]string{}
+	o.team = swarm.Team{Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase}
+	o.read, o.plans, o.grown, o.over, o.paused, o.digest = 0, nil, nil, false, false, nil
+	if o.Shelf != nil {
+		o.digest = &digest{kept: map[string]int64{}}
+	}
+}
+
 // follow folds what the log has gained. The office is locked.
 func (o *Office) follow() error {
 	if o.rules == nil {
-		o.rules, o.wishes, o.agents, o.waits = mail.NewRules(), wish.NewTeam(), map[string]*standing{}, map[string][]string{}
-		o.team = swarm.Team{Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase}
+		if o.forget(); o.open() != nil {
+			o.forget() // what cannot be used is not there: the log has it all
+		}
 	}
 	for {
 		events, err := o.Log.Read(o.read, page)
@@ -63,6 +74,7 @@ func (o *Office) follow() error {
 			if err := o.take(&events[i]); err != nil {
 				return err
 			}
+			o.digest.note(o, &events[i])
 			o.read = events[i].Seq
 		}
 	}

@@ -27,6 +27,7 @@ type Office struct {
 	Log    swarm.Log
 	Redact func([]byte) []byte // takes secrets out of what is stored; nil = there are none
 	Now    func() time.Time    // nil = time.Now
+	Shelf  Shelf               // keeps what is known of a long log; nil = the log is always read
 	Loop   string              // the loop that drives the run: it is told who waits in its turn; "" = none is
 	Fence  int64               // of the process that drives the run: what only that may tell is not taken from a late one; 0 = any
 	// Recorded says that the run is a replay: wishes are answered as they were, and not by the file.
@@ -44,6 +45,7 @@ type Office struct {
 	paused bool                 // its clocks stand
 	seats  map[string]*Seat     // by agent
 	waits  map[string][]string  // by agent: for whom it waits in its turn
+	digest *digest              // what goes on the shelf
 }
 
 // How much mail is shown at once.

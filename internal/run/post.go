@@ -30,7 +30,7 @@ func OpenPost(h *home.Home, id string) (*Post, error) {
 	if e, ok, err := log.Find(planKey); err != nil || !ok || json.Unmarshal(e.Data, &p) != nil {
 		p = swarm.Plan{}
 	}
-	return &Post{&office.Office{Run: id, Log: log, Redact: Redactor(&p)}, log}, nil
+	return &Post{&office.Office{Run: id, Log: log, Shelf: log, Redact: Redactor(&p)}, log}, nil
 }
 
 // Redactor takes out of texts what this process's environment, or that of a plan's agents, has as a key.
@@ -39,7 +39,10 @@ func Redactor(p *swarm.Plan) func([]byte) []byte {
 }
 
 // Close gives the run's log back.
-func (p *Post) Close() error { return p.log.Close() }
+func (p *Post) Close() error {
+	_ = p.Keep() // it only saves the next one from reading
+	return p.log.Close()
+}
 
 // Envelope is the stored envelope with this id.
 func (l *Look) Envelope(id string) (swarm.Envelope, error) {
