@@ -26,9 +26,9 @@ func TestDigestIsTheWholeLog(t *testing.T) {
 	}
 	t.Cleanup(func() { log.Close() })
 	add(t, log, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Data: mail.Encode(team)})
-	for n := 0; n < 1500 && !t.Failed(); n += 20 {
+	for n := 0; n < 1500 && !t.Failed(); n += 30 {
 		var events []swarm.Event
-		for i := range 20 {
+		for i := range 30 {
 			events = append(events, anything(random, n+i))
 		}
 		add(t, log, events...)
