@@ -66,6 +66,7 @@ type desk struct {
 	request provider.Request
 	home    string
 	calls   chan string
+	beside  string // stands beside the answers of our tools, as urgent mail does
 }
 
 func newDesk(t *testing.T, r real, script ...modeltest.Answer) *desk {
@@ -107,7 +108,11 @@ func (d *desk) serveTools() string {
 	tools := mcp.NewServer(&mcp.Implementation{Name: "swarm", Version: "1"}, nil)
 	mcp.AddTool(tools, &mcp.Tool{Name: "send_handoff", Description: "Hands work to another agent."}, func(_ context.Context, _ *mcp.CallToolRequest, h handoff) (*mcp.CallToolResult, any, error) {
 		d.calls <- h.To + ": " + h.Message
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{"id":"e1","seq":1}`}}}, nil, nil
+		answer := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{"id":"e1","seq":1}`}}}
+		if d.beside != "" {
+			answer.Content = append(answer.Content, &mcp.TextContent{Text: d.beside})
+		}
+		return answer, nil, nil
 	})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, nil)
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -372,5 +377,23 @@ func TestRealCodexWritesDownNoSecret(t *testing.T) {
 	})
 	if err != nil || files == 0 {
 		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+// What stands beside the answer of one of our tools reaches the model of every program. Had the answer a structured form, Claude Code and
+// Codex would give their model nothing else.
+func TestRealAside(t *testing.T) {
+	for _, r := range reals {
+		t.Run(r.kind, func(t *testing.T) {
+			d := newDesk(t, r, modeltest.Answer{Calls: []modeltest.Call{{Name: "send_handoff", Args: `{"to":"a","message":"m"}`}}}, modeltest.Answer{Text: "done"})
+			d.beside = "While you worked, mail has come"
+			if reply, err := d.Turn(t.Context(), d.request, nil); err != nil || string(reply.Output) != "done" {
+				t.Fatalf("%q, %v", reply.Output, err)
+			}
+			asked := d.model.Requests()
+			if told := strings.Join(asked[len(asked)-1].Results, "|"); !strings.Contains(told, d.beside) || !strings.Contains(told, "e1") {
+				t.Errorf("the model was told %s", told)
+			}
+		})
 	}
 }
