@@ -37,7 +37,7 @@ func serve(how string) int {
 		fmt.Println("Server listening on stdio!")
 		fmt.Println()
 	}
-	if err := newServer(how).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+	if err := newServer(how, nil).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		return 1
 	}
 	return 0
@@ -68,7 +68,7 @@ type words struct {
 }
 
 // newServer is a server with tools for every occasion.
-func newServer(how string) *mcp.Server {
+func newServer(how string, over <-chan struct{}) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 2000})
 	text := func(t string) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: t}}}
@@ -112,7 +112,10 @@ func newServer(how string) *mcp.Server {
 		return text("changed")
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "wait", Description: "Waits."}, func(ctx context.Context, _ *mcp.CallToolRequest, _ words) (*mcp.CallToolResult, any, error) {
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-over:
+		}
 		return nil, nil, ctx.Err()
 	})
 	switch how {

@@ -51,13 +51,17 @@ func withSpec(t *testing.T, spec swarm.ToolServer, allow ...string) *desk {
 // overHTTP serves the same tools over HTTP.
 func overHTTP(t *testing.T, how string, wrap func(http.Handler) http.Handler) swarm.ToolServer {
 	t.Helper()
-	server := newServer(how)
+	over := make(chan struct{})
+	server := newServer(how, over)
 	var h http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{JSONResponse: how == "json"})
 	if wrap != nil {
 		h = wrap(h)
 	}
 	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		close(over) // a call that came after its own cancelling waits for ever
+		s.Close()
+	})
 	return swarm.ToolServer{Name: "s", URL: s.URL + "/mcp?key=" + canary}
 }
 
@@ -288,7 +292,7 @@ func TestServerThatForgets(t *testing.T) {
 	restart := func() {
 		mu.Lock()
 		defer mu.Unlock()
-		s := newServer("good")
+		s := newServer("good", nil)
 		now = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
 	}
 	restart()
