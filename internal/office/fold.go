@@ -2,6 +2,7 @@ package office
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 
 	"swarm"
@@ -136,6 +137,13 @@ func (o *Office) takeHold(e *swarm.Event) error {
 		a.starts, a.cursor, a.trouble = a.starts+1, max(a.cursor, e.Seq), ""
 	case swarm.AgentPaused, swarm.AgentResumed:
 		o.agent(e.Agent).held = e.Kind == swarm.AgentPaused
+	case swarm.BudgetSpent:
+		o.last = "the budget is spent"
+	case swarm.Control:
+		var k swarm.ControlWord
+		if json.Unmarshal(e.Data, &k) == nil && k.Word == swarm.WordClose { // who obeys control complains about what cannot be read
+			o.last = "the run is being ended"
+		}
 	case swarm.RunPausing:
 		o.paused = true
 	case swarm.RunUnpaused:
@@ -145,7 +153,7 @@ func (o *Office) takeHold(e *swarm.Event) error {
 		if err := decode(*e, &a); err != nil {
 			return err
 		}
-		if e.Kind == swarm.ApprovalAsked {
+		if e.Kind == swarm.ApprovalAsked && a.Wish == nil { // who has a wish goes on without it
 			o.agent(e.Agent).asks[a.ID] = true
 		} else {
 			delete(o.agent(e.Agent).asks, a.ID)
@@ -222,6 +230,9 @@ func (o *Office) takeEnd(e *swarm.Event) error {
 	switch end.Status {
 	case swarm.CallOK:
 		a.output, a.trouble = output{e.Turn, e.Task, end.Output}, ""
+		if end.Done && e.Agent == o.team.Lead {
+			o.last = e.Agent + " has reported that all is done"
+		}
 	case swarm.CallFailed:
 		a.trouble = end.Reason
 	}

@@ -43,6 +43,7 @@ type Office struct {
 	team   swarm.Team           // how the agents work
 	over   bool                 // the run has ended
 	paused bool                 // its clocks stand
+	last   string               // why no turn begins any more; "" = they do
 	seats  map[string]*Seat     // by agent
 	waits  map[string][]string  // by agent: for whom it waits in its turn
 	digest *digest              // what goes on the shelf

@@ -81,6 +81,31 @@ func TestWhyAnAgentIsNotThrough(t *testing.T) {
 	is("its turn coder/1/1 runs")
 }
 
+// Nobody waits for an agent that has no turn any more because the run is about to end.
+func TestAWaitEndsWithTheRun(t *testing.T) {
+	for want, last := range map[string]swarm.Event{
+		"the budget is spent":                   {Kind: swarm.BudgetSpent, Data: mail.Encode(swarm.Reason{Reason: "10 calls were made"})},
+		"the run is being ended":                {Kind: swarm.Control, To: swarm.ToControl, Data: mail.Encode(swarm.ControlWord{Word: swarm.WordClose})},
+		"planner has reported that all is done": {Kind: swarm.TurnEnded, Agent: "planner", Turn: "planner/1/1", Data: mail.Encode(swarm.CallEnd{Status: swarm.CallOK, Done: true})},
+	} {
+		log, _ := opened(t)
+		o := &Office{Log: log}
+		led := team
+		led.Team = &swarm.Team{Lead: "planner"}
+		add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: mail.Encode(led)})
+		coder, tester := starts(t, o, "coder", "coder/1/1"), starts(t, o, "tester", "tester/1/1")
+		call[Sent](t, coder, "send_handoff", `{"to":"tester","message":"look"}`)
+		w := waits(t, coder, `{"agents":["tester"]}`)
+		add(t, log, last)
+		if !w.goesOn() {
+			t.Errorf("its turn runs, and the wait is over: %v", w.err)
+		}
+		ends(t, o, tester, "done what came before")
+		<-w.over
+		wrong(t, w.err, "tester has no turn any more: "+want, "go on without it")
+	}
+}
+
 // The loop is told who waits, and by nobody who has lost the run.
 func TestTheLoopIsToldWhoWaits(t *testing.T) {
 	log, _ := opened(t)

@@ -204,6 +204,8 @@ func (w *wait) look() (outputs []output, pending string, paused bool, err error)
 			outputs = append(outputs, a.output)
 		case o.rules.Ended(name):
 			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has ended, and will not answer any more%s", name, because(a.trouble)).WithHint("go on without it")
+		case o.last != "" && a.turn == "":
+			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has no turn any more: %s", name, o.last).WithHint("go on without it")
 		default:
 			late = append(late, name+" ("+o.busyWith(name)+")")
 		}

@@ -202,7 +202,7 @@ func (r *Run) busyWith(name string) string {
 	switch {
 	case s.Ended != nil:
 		return ""
-	case r.sched.Status(i) == swarm.Running && slices.ContainsFunc(r.Approvals, func(a Approval) bool { return a.Turn == t.Turn }):
+	case r.sched.Status(i) == swarm.Running && slices.ContainsFunc(r.Approvals, func(a Approval) bool { return a.Turn == t.Turn && a.Wish == nil }):
 		return "in its turn " + t.Turn + " it waits for a person"
 	case r.sched.Status(i) == swarm.Running && s.For != nil:
 		return "in its turn " + t.Turn + " it waits for others"
