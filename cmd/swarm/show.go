@@ -115,6 +115,9 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 			return err
 		}
 	}
+	for _, q := range p.Approvals {
+		fmt.Fprintf(a.stdout, "@%s wants to %s: swarm approve %s\n", q.Agent, term.Escape(view.Wish(q.Approval)), term.Escape(q.ID))
+	}
 	for _, n := range p.Notices {
 		fmt.Fprintf(a.stdout, "note: %s\n", term.Escape(n.Reason))
 	}

@@ -168,7 +168,10 @@ func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if o.Redact != nil {
 		d = d.Redacted(o.Redact)
 	}
-	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(s.Agent, d, s.Turn, o.now()) })
+	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) {
+		e, err := r.Envelope(s.Agent, d, s.Turn, o.now())
+		return e, o.notYet(d.To, err)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (s *Seat) beginWait(names []string) (*wait, error) {
 		agent, err := o.rules.Find(s.Agent, name)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, o.notYet(name, err)
 		case agent == s.Agent:
 			return nil, swarm.Errorf(swarm.BadInput, "%s cannot wait for itself", s.Agent)
 		case !o.rules.Sees(s.Agent, agent):

@@ -134,3 +134,13 @@ func told(w swarm.Wish) string {
 	}
 	return text + ")"
 }
+
+// notYet is a better word than that an agent is unknown, where somebody has asked for it. The office is locked.
+func (o *Office) notYet(name string, err error) error {
+	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
+	if err == nil || !o.wishes.Wanted(name) {
+		return err
+	}
+	return swarm.Errorf(swarm.BadInput, "%s is not there yet: it was asked for, and the request is not dealt with", name).
+		WithHint("the answer comes to your inbox, and gives you a turn; it has its instructions then")
+}

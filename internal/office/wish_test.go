@@ -60,6 +60,11 @@ func TestGrowing(t *testing.T) {
 	if sent, err := o.Sent("planner/1/1"); err != nil || len(sent) != 0 { // it has no start here
 		t.Error(sent, err)
 	}
+	for tool, args := range map[string]string{"send_handoff": `{"to":"@Helper","message":"x"}`, "wait_for": `{"agents":["helper"]}`} {
+		if _, err := other.Call(t.Context(), tool, json.RawMessage(args)); err == nil || !strings.Contains(err.Error(), "helper is not there yet") {
+			t.Errorf("%s: %v", tool, err)
+		}
+	}
 	if err := o.Grant(t.Context(), 0, request); err == nil {
 		t.Error("what nobody has answered is granted")
 	}

@@ -36,3 +36,17 @@ func TestSecretsOfAPlan(t *testing.T) {
 		}
 	}
 }
+
+// A token is a secret from the moment at which somebody is given it, for those who have looked before, too.
+func TestTokensOfThoseWhoJoin(t *testing.T) {
+	v := newVault([]string{"API_KEY=plain-012345"}, map[string]string{tokenOf("a"): "swa_token-of-a"})
+	redact := v.bytes
+	v.learn("b", "swa_token-of-b")
+	if got := string(redact([]byte("plain-012345 swa_token-of-a swa_token-of-b"))); got != "[secret API_KEY] [secret SWARM_AGENT_TOKEN_of_a] [secret SWARM_AGENT_TOKEN_of_b]" {
+		t.Error(got)
+	}
+	before := v.Load()
+	if v.learn("b", "swa_token-of-b"); v.Load() != before {
+		t.Error("what is known is learned again")
+	}
+}

@@ -47,6 +47,16 @@ func (t *Team) Start(agent string) { delete(t.ended, agent) }
 func (t *Team) Ask(id, by string, w swarm.Wish) { t.open[id] = asked{by, w} }
 func (t *Team) Answer(id string)                { delete(t.open, id) }
 
+// Wanted says whether somebody has asked for an agent of this name, and the wish is not dealt with.
+func (t *Team) Wanted(name string) bool {
+	for _, q := range t.open {
+		if q.wish.Spawn != nil && q.wish.Spawn.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // Mode says what happens to wishes: ask a person, auto, or deny.
 func (t *Team) Mode() string {
 	if t.plan.Approvals.Spawn == "" {
