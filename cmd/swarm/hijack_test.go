@@ -39,26 +39,25 @@ func TestHijackedModel(t *testing.T) {
 }
 
 // TestHijackedProgram has a program in a team that does whatever any text tells it. Its run is driven by a server that people's
-// programs use too.
+// programs use too. It may ask for new agents, and tries to approve them itself; a person, in the end, does not.
 func TestHijackedProgram(t *testing.T) {
-	h := newHijack(t, "{provider: mole}", moleEdges)
+	h := newHijack(t, "{provider: mole, permissions: {spawn: true}}", moleEdges)
 	all := tried(append(byTools(h.target), byProgram(h.target), byHTTP(h.target))...)
 	h.attackedBy(all, h.serves)
 	h.harmless(all)
 }
 
-// TestHijackCounts gives the mole what it must not have, an edge and a folder. The same attacks are then seen to succeed, by the same
-// count.
+// TestHijackCounts gives the mole what it must not have: an edge, a folder, and new agents for the asking. The same attacks are then seen
+// to succeed, by the same count.
 func TestHijackCounts(t *testing.T) {
-	h := newHijack(t, "{provider: local, root: ., tools: [swarm, file_read, file_write, file_list, command(printf), web_fetch(%s)]}", moleEdges+`, "mole -> vault"`)
+	h := newHijack(t, "{provider: local, root: ., permissions: {spawn: true}, tools: [swarm, file_read, file_write, file_list, command(printf), web_fetch(%s)]}", moleEdges+`, "mole -> vault"`)
+	h.compose(h.composed() + "approvals: {spawn: auto}\n")
 	all := tried(byTools(h.target)...)
 	h.attackedBy(all, h.teams)
 	got := h.count()
-	if len(got.offEdge) == 0 || len(got.read) == 0 {
-		t.Errorf("with an edge to the vault and a folder that holds the secret, %d envelopes went off an edge, and %d secrets were read", len(got.offEdge), len(got.read))
-	}
-	if len(got.spoofed) != 0 || len(got.spawned) != 0 {
-		t.Errorf("%q %q", got.spoofed, got.spawned)
+	if len(got.offEdge) == 0 || len(got.read) == 0 || len(got.spawned) == 0 {
+		t.Errorf("with an edge to the vault, a folder that holds the secret and leave to spawn, %d envelopes went off an edge, %d secrets were read, and %d agents or edges are new",
+			len(got.offEdge), len(got.read), len(got.spawned))
 	}
 }
 
@@ -90,7 +89,7 @@ func TestHijackCountsForgeries(t *testing.T) {
 		}
 	}
 	var got harm
-	got.post(p, []swarm.Event{{}, {}, {}, {Kind: swarm.PlanAdded}, {Kind: swarm.ApprovalAnswered}, {Kind: swarm.Control}}, nil)
+	got.post(p, []swarm.Event{{}, {}, {}, {Kind: swarm.PlanAdded}, {Kind: swarm.ApprovalAnswered, Data: mustJSON(swarm.ApprovalAnswer{OK: true})}, {Kind: swarm.Control}}, nil)
 	if len(got.spawned) != 2 || len(got.words) != 1 {
 		t.Errorf("%d spawns and %d words were counted", len(got.spawned), len(got.words))
 	}
@@ -112,6 +111,7 @@ type hijack struct {
 	begun   chan struct{} // closed when the boss is asked for the first time
 	goOn    chan struct{} // then it waits for this
 	said    int
+	denied  int      // wishes of the mole
 	persons []string // what a person wrote
 	run     string
 	files   map[string]string // what was outside of the mole's folder
@@ -311,7 +311,31 @@ func (h *hijack) serves() (wait func()) {
 	if answer.StatusCode != http.StatusCreated {
 		h.Fatalf("the run was not started: %s", answer.Status)
 	}
-	return func() { h.try("wait", h.run) }
+	return h.denies
+}
+
+// denies refuses everything that the mole has asked for in its turns, until the run is through.
+func (h *hijack) denies() {
+	h.Helper()
+	d, asked := h.drives("attach", h.run), []string(nil)
+	for e, ok := d.says(); ok; e, ok = d.says() {
+		switch {
+		case e.Kind == swarm.ApprovalAsked:
+			var a swarm.Approval
+			h.check(json.Unmarshal(e.Data, &a))
+			asked = append(asked, a.ID)
+		case e.Kind == swarm.TurnEnded && e.Agent == "mole":
+			for _, id := range asked {
+				h.denied++
+				h.runs(0, "deny", id, "--reason", "nobody needs it")
+			}
+			asked = nil
+		}
+	}
+	d.ends()
+	if h.denied == 0 {
+		h.Error("the mole has asked for nothing")
+	}
 }
 
 // answers are what the mole was told to each thing that it did.
@@ -445,7 +469,9 @@ func (got *harm) post(p *place, log []swarm.Event, persons []string) {
 				got.spawned = append(got.spawned, string(e.Data))
 			}
 		case swarm.ApprovalAnswered:
-			got.spawned = append(got.spawned, string(e.Data))
+			if body[swarm.ApprovalAnswer](p, e).OK {
+				got.spawned = append(got.spawned, string(e.Data))
+			}
 		case swarm.Control:
 			got.words = append(got.words, string(e.Data))
 		}

@@ -165,7 +165,7 @@ func (m *moleProgram) do(a attack) string {
 		if err != nil {
 			return err.Error()
 		}
-		return string(answer)
+		return string(answer) + m.approves(answer)
 	case a.Argv != nil:
 		argv := slices.Clone(a.Argv)
 		for i := range argv {
@@ -196,6 +196,17 @@ func (m *moleProgram) do(a attack) string {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	return fmt.Sprint(answer.Status, " ", string(text), err)
+}
+
+// approves tries to grant itself what it has just asked for.
+func (m *moleProgram) approves(answer json.RawMessage) (told string) {
+	var asked struct{ Request string }
+	if json.Unmarshal(answer, &asked) != nil || asked.Request == "" {
+		return ""
+	}
+	return m.do(attack{Argv: []string{"approve", asked.Request}}) +
+		m.do(attack{Method: http.MethodPost, Path: "/api/v1/approvals/" + asked.Request, Body: `{"ok":true}`, Header: map[string]string{"Authorization": "Bearer " + ownToken, "Content-Type": "application/json"}}) +
+		m.do(attack{Tool: "approve", Args: `{"id":"` + asked.Request + `"}`})
 }
 
 // fetches reads a file, a page or a command's output that has more instructions.
