@@ -3,7 +3,6 @@ package a2a
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -40,9 +39,9 @@ func TestAMessageIsARun(t *testing.T) {
 	if first, _ := json.Marshal(got); string(again) != string(first) {
 		t.Errorf("asked again it is\n%s\nand was\n%s", again, first)
 	}
-	answer := h.do(h.request("GET", "/a2a/chief/v1/tasks/"+string(got.ID), ""))
+	_, text := h.text(h.request("GET", "/a2a/chief/v1/tasks/"+string(got.ID), ""))
 	var plain wire.Task
-	if err := json.NewDecoder(answer.Body).Decode(&plain); err != nil || plain.ID != got.ID || plain.Status.State != wire.TaskStateCompleted {
+	if err := json.Unmarshal([]byte(text), &plain); err != nil || plain.ID != got.ID || plain.Status.State != wire.TaskStateCompleted {
 		t.Errorf("over HTTP+JSON it is %+v (%v)", plain, err)
 	}
 	// Sent again, it is the same message.
@@ -266,7 +265,7 @@ func TestBadInputIsRefusedInTheProtocolsOwnWords(t *testing.T) {
 	}
 	r := h.request("POST", "/a2a/chief", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}`)
 	r.Header.Set("A2A-Version", "0.3")
-	if text, _ := io.ReadAll(h.do(r).Body); !strings.Contains(string(text), "-32009") {
+	if _, text := h.text(r); !strings.Contains(text, "-32009") {
 		t.Errorf("another version is answered with %s", text)
 	}
 	if all, _ := h.home.List(h.dir, true); len(all) > 0 {
@@ -313,10 +312,9 @@ func TestNobodyGetsIn(t *testing.T) {
 						if origin == "" {
 							r.Header.Del("Origin")
 						}
-						answer := h.do(r)
-						text, _ := io.ReadAll(answer.Body)
-						if answer.StatusCode != want || !strings.Contains(string(text), `"hint"`) || strings.Contains(string(text), token) {
-							t.Fatalf("%s %s, host %s, origin %q, %q: %s %s, want %d", method, path, host, origin, auth, answer.Status, text, want)
+						status, text := h.text(r)
+						if status != want || !strings.Contains(text, `"hint"`) || strings.Contains(text, token) {
+							t.Fatalf("%s %s, host %s, origin %q, %q: %d %s, want %d", method, path, host, origin, auth, status, text, want)
 						}
 					}
 				}
@@ -326,8 +324,8 @@ func TestNobodyGetsIn(t *testing.T) {
 	for _, path := range paths {
 		r := h.request("POST", path, message("evil", "x"))
 		r.Header.Set("Content-Type", "text/plain")
-		if answer := h.do(r); answer.StatusCode != http.StatusUnsupportedMediaType {
-			t.Errorf("%s: %s", path, answer.Status)
+		if status, _ := h.text(r); status != http.StatusUnsupportedMediaType {
+			t.Errorf("%s: %d", path, status)
 		}
 	}
 	if after := h.snapshot(task.ID); after != before {
@@ -362,7 +360,8 @@ func TestACardSaysWhatThereIs(t *testing.T) {
 	h.project("")
 	for path, name := range map[string]string{"/.well-known/agent-card.json": "chief", "/a2a/coder/.well-known/agent-card.json": "coder"} {
 		var card wire.AgentCard
-		if err := json.NewDecoder(h.do(h.request("GET", path, "")).Body).Decode(&card); err != nil {
+		_, text := h.text(h.request("GET", path, ""))
+		if err := json.Unmarshal([]byte(text), &card); err != nil {
 			t.Fatal(err)
 		}
 		url := h.server.URL() + "/a2a/" + name
@@ -371,8 +370,8 @@ func TestACardSaysWhatThereIs(t *testing.T) {
 			t.Errorf("%s: %+v", path, card)
 		}
 	}
-	if answer := h.do(h.request("GET", "/a2a/nosuch/.well-known/agent-card.json", "")); answer.StatusCode != http.StatusNotFound {
-		t.Errorf("a card of nobody: %s", answer.Status)
+	if status, _ := h.text(h.request("GET", "/a2a/nosuch/.well-known/agent-card.json", "")); status != http.StatusNotFound {
+		t.Errorf("a card of nobody: %d", status)
 	}
 }
 

@@ -205,14 +205,19 @@ func (h *house) request(method, path, body string) *http.Request {
 	return r
 }
 
-func (h *house) do(r *http.Request) *http.Response {
+// text is what a request is answered with.
+func (h *house) text(r *http.Request) (status int, text string) {
 	h.t.Helper()
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.t.Cleanup(func() { answer.Body.Close() })
-	return answer
+	defer answer.Body.Close()
+	all, err := io.ReadAll(answer.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return answer.StatusCode, string(all)
 }
 
 // A called is what a call is answered with.
@@ -227,15 +232,11 @@ type called struct {
 // call does a call of JSON-RPC.
 func (h *house) call(agent, method, params string) (got called) {
 	h.t.Helper()
-	answer := h.do(h.request("POST", "/a2a/"+agent, `{"jsonrpc":"2.0","id":"x","method":"`+method+`","params":`+params+`}`))
-	text, err := io.ReadAll(answer.Body)
-	if _, data, stream := strings.Cut(string(text), "data: "); stream {
-		text = []byte(data)
+	_, text := h.text(h.request("POST", "/a2a/"+agent, `{"jsonrpc":"2.0","id":"x","method":"`+method+`","params":`+params+`}`))
+	if _, data, stream := strings.Cut(text, "data: "); stream {
+		text = data
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &got)
-	}
-	if err != nil || got.Result == nil && got.Error == nil {
+	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Result == nil && got.Error == nil {
 		h.t.Fatalf("%s %s: %v in %s", method, params, err, text)
 	}
 	return got
@@ -290,7 +291,11 @@ type ear struct {
 
 func (h *house) listen(agent, method, params string) *ear {
 	h.t.Helper()
-	answer := h.do(h.request("POST", "/a2a/"+agent, `{"jsonrpc":"2.0","id":"x","method":"`+method+`","params":`+params+`}`))
+	answer, err := http.DefaultClient.Do(h.request("POST", "/a2a/"+agent, `{"jsonrpc":"2.0","id":"x","method":"`+method+`","params":`+params+`}`))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { answer.Body.Close() })
 	if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
 		h.t.Fatalf("the stream is %q", kind)
 	}

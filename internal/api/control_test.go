@@ -260,7 +260,7 @@ func TestNobodyGetsInAndNothingChanges(t *testing.T) {
 	before := snapshot(t, h.home.Dir())
 	tried := 0
 	values := strings.NewReplacer("{id}", id, "{turn...}", "a/1/1", "{agent}", "a", "{action}", "stop", "{approval...}", "a/1/1-x", "{kind}", "log", "{name}", "x")
-	for _, r := range append(h.api.table(), route{"POST", "/mcp", nil}, route{"GET", "/nosuch", nil}) {
+	for _, r := range append(h.api.table(), route{"POST", "/mcp", nil}, route{"GET", "/nosuch", nil}, route{"POST", "/a2a/a", nil}, route{"GET", "/.well-known/agent-card.json", nil}) {
 		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS"} {
 			for _, host := range hosts {
 				for _, origin := range origins {

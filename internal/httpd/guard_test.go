@@ -83,7 +83,7 @@ func TestNobodyGetsIn(t *testing.T) {
 		if method != "POST" {
 			types = types[1:3] // one of each: it makes no difference
 		}
-		for _, path := range []string{"/mcp", "/api/v1/runs"} {
+		for _, path := range []string{"/mcp", "/api/v1/runs", "/a2a/planner", "/.well-known/agent-card.json"} {
 			for _, host := range hosts {
 				for _, origin := range origins {
 					for _, token := range tokens {
