@@ -267,7 +267,6 @@ func (l *lab) teamMemory(agents int) (bytes int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	mail = nil
 	defer func() { err = errors.Join(err, t.leave()) }()
 	ended, off := t.run.Log().Watch(swarm.ToLoop("root"))
 	defer off()

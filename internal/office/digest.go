@@ -78,9 +78,12 @@ func (o *Office) open() error {
 		return nil
 	}
 	seq, data, ok := o.Shelf.LoadFold(digestName, digestVersion)
-	var kept map[string]int64
-	if !ok || json.Unmarshal(data, &kept) != nil || kept == nil {
+	if !ok {
 		return nil
+	}
+	var kept map[string]int64
+	if err := json.Unmarshal(data, &kept); err != nil || kept == nil {
+		return err
 	}
 	for _, at := range slices.Compact(slices.Sorted(maps.Values(kept))) {
 		events, err := o.Log.Read(at-1, 1)
