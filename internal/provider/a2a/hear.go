@@ -46,6 +46,7 @@ func (t *turn) take(event wire.Event) error {
 func (t *turn) meet(task, conversation string) {
 	if task != "" {
 		t.task = task
+		t.met.Store(true)
 	}
 	if conversation != "" && conversation != t.context {
 		t.context = conversation

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
@@ -31,6 +32,7 @@ type turn struct {
 	said    *secret.Stream
 
 	task, context string // the remote's, as soon as they are known
+	met           atomic.Bool
 	state         wire.TaskState
 	why           string                      // what it says to its state
 	texts         map[string]*strings.Builder // by artifact
@@ -51,7 +53,7 @@ func (t *turn) run(ctx context.Context) (err error) {
 	asking, stop := context.WithCancelCause(quiet)
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() {
-		if t.conn.streams { // the first thing that it says is which task it is
+		if t.conn.streams && !t.met.Load() { // the first thing that it says is which task it is
 			time.AfterFunc(cancelFor/2, func() { stop(context.Cause(ctx)) })
 			return
 		}
