@@ -62,6 +62,7 @@ var measurements = []struct {
 	{"turns", (*lab).turns},
 	{"crowd", (*lab).crowd},
 	{"coding", (*lab).coding},
+	{"files", (*lab).files},
 	{"injected", (*lab).injected},
 	{"senders", (*lab).senders},
 	{"stream", (*lab).stream},

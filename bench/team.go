@@ -54,8 +54,12 @@ func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) 
 	if err != nil {
 		return nil, err
 	}
+	folder := filepath.Join(l.dir, "team") // nobody else writes there
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	r, err := run.Start(ctx, h, swarm.RunStart{Kind: swarm.TeamRun, Name: "bench", Dir: l.dir, Version: "bench", Time: time.Now()}, p, nil, mail...)
+	r, err := run.Start(ctx, h, swarm.RunStart{Kind: swarm.TeamRun, Name: "bench", Dir: folder, Version: "bench", Time: time.Now()}, p, nil, mail...)
 	if err != nil {
 		stop(nil)
 		return nil, err
@@ -101,7 +105,7 @@ func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(provider.D
 // of the turn; and before the turn of a program, in a team, what the files are that it may change.
 func (l *lab) injected() error {
 	send := func(t *team, n int) error {
-		_, err := l.measure(l.dir, l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", t.run.ID)
+		_, err := l.measure(filepath.Join(l.dir, "team"), l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", t.run.ID)
 		return err
 	}
 	for _, c := range []struct {

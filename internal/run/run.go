@@ -266,7 +266,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.hand.Toolbox = d.toolbox
-		d.hand.Trees = trees{d.home.TreePath(d.ID), []string{d.home.Dir()}}
+		d.hand.Trees = trees{d.home.TreePath(d.ID), []string{d.home.Dir()}, &tree.Seen{}}
 	}
 	if d.fence > 1 {
 		process.Reap(d.ID, nil)

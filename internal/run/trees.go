@@ -14,10 +14,11 @@ const maxDiff = 1 << 20
 type trees struct {
 	store  string
 	hidden []string // our own state
+	seen   *tree.Seen
 }
 
 func (t trees) folder(dir string, alone bool) tree.Folder {
-	return tree.Folder{Dir: dir, Store: t.store, Hidden: t.hidden, Alone: alone}
+	return tree.Folder{Dir: dir, Store: t.store, Hidden: t.hidden, Alone: alone, Seen: t.seen}
 }
 
 func (t trees) Record(ctx context.Context, dir string, alone bool) (string, error) {

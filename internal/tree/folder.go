@@ -17,6 +17,7 @@ type Folder struct {
 	Store  string
 	Hidden []string // folders in it that are not recorded: our own state
 	Alone  bool     // it is recorded by itself, when it is in no repository
+	Seen   *Seen    // what it was recorded as; nil = nobody remembers
 }
 
 // What is recorded of a folder that is in no repository: nothing says there what is not worth it.
@@ -28,11 +29,24 @@ const (
 // Record writes the folder's files as a tree, and returns its hash; "" without an error when it is in no repository and is not to be
 // recorded by itself.
 func (f Folder) Record(ctx context.Context) (hash string, err error) {
+	if !f.Alone && above(f.Dir) == "" {
+		return "", nil
+	}
+	print := ""
+	if f.Seen != nil {
+		print = f.glance()
+	}
+	if tree, ok := f.Seen.recall(f.Dir, print); ok {
+		return tree, nil
+	}
 	r, err := f.open(ctx)
 	if r == nil || err != nil {
 		return "", err
 	}
-	return r.write(ctx)
+	if hash, err = r.write(ctx); err == nil {
+		f.Seen.note(f.Dir, print, hash)
+	}
+	return hash, err
 }
 
 func (f Folder) open(ctx context.Context) (*repository, error) {

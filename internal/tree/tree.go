@@ -84,7 +84,7 @@ type repository struct {
 
 // open finds the repository that dir is in.
 func open(ctx context.Context, dir, store string, hidden ...string) (r *repository, ok bool, err error) {
-	if !inside(dir) {
+	if above(dir) == "" {
 		return nil, false, nil
 	}
 	if err := hasGit(); err != nil {
@@ -172,28 +172,6 @@ func place(path, text string) error {
 		_ = os.Remove(f.Name())
 	}
 	return err
-}
-
-// inside says whether there is a .git above dir. It is a folder, or a file in a worktree or submodule; an empty folder, as some
-// sandboxes leave it behind, is none, and git looks further up too.
-func inside(dir string) bool {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return false
-	}
-	for {
-		if info, err := os.Stat(filepath.Join(dir, ".git")); err == nil && !info.IsDir() {
-			return true
-		}
-		if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
-			return true
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return false
-		}
-		dir = up
-	}
 }
 
 // write writes the present files as a tree, and returns its hash.

@@ -436,17 +436,17 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// The floor is one `git status` of the same repository.
-func BenchmarkSnapshot(b *testing.B) {
-	dir := b.TempDir()
-	run := func(args ...string) {
+// forest is a repository with many files, all committed.
+func forest(b *testing.B, files int) (dir string, run func(args ...string)) {
+	dir = b.TempDir()
+	run = func(args ...string) {
 		cmd := exec.Command("git", append([]string{"-c", "user.name=n", "-c", "user.email=e"}, args...)...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("git %v: %v %s", args, err, out)
 		}
 	}
-	for i := range 2000 {
+	for i := range files {
 		path := filepath.Join(dir, fmt.Sprint(i%50), fmt.Sprint(i, ".txt"))
 		_ = os.MkdirAll(filepath.Dir(path), 0o755)
 		_ = os.WriteFile(path, []byte(strings.Repeat(fmt.Sprint(i, "\n"), 100)), 0o644)
@@ -454,6 +454,12 @@ func BenchmarkSnapshot(b *testing.B) {
 	run("init", "-q")
 	run("add", ".")
 	run("commit", "-q", "-m", "first")
+	return dir, run
+}
+
+// The floor is one `git status` of the same repository.
+func BenchmarkSnapshot(b *testing.B) {
+	dir, run := forest(b, 2000)
 	b.Run("floor=status", func(b *testing.B) {
 		for b.Loop() {
 			run("status", "--porcelain")
@@ -467,6 +473,44 @@ func BenchmarkSnapshot(b *testing.B) {
 			}
 		}
 	})
+}
+
+// What a turn costs beside itself in a repository of 5,000 files: they are recorded before and after it. The floor is `git status`, twice.
+func BenchmarkTurn(b *testing.B) {
+	dir, run := forest(b, 5000)
+	f := Folder{Dir: dir, Store: b.TempDir()}
+	changed := 0
+	turn := func(b *testing.B, change bool) {
+		before, err := f.Record(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if change {
+			changed++
+			_ = os.WriteFile(filepath.Join(dir, "0", "0.txt"), fmt.Append(nil, changed, "\n"), 0o644)
+		}
+		after, err := f.Record(b.Context())
+		if err == nil && after != before {
+			_, err = f.Compare(b.Context(), before, after, 1<<20)
+		}
+		if err != nil || (after != before) != change {
+			b.Fatal(before, after, err)
+		}
+	}
+	turn(b, true) // the first one makes the store
+	b.Run("floor", func(b *testing.B) {
+		for b.Loop() {
+			run("status", "--porcelain")
+			run("status", "--porcelain")
+		}
+	})
+	for name, change := range map[string]bool{"unchanged": false, "changed": true} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				turn(b, change)
+			}
+		})
+	}
 }
 
 // An empty .git is no repository.
