@@ -188,6 +188,7 @@ type RunEnd struct {
 	Status Status `json:"status"` // completed, failed or cancelled
 	Exit   int    `json:"exit"`   // what `swarm up` exits with
 	Reason string `json:"reason,omitempty"`
+	Report string `json:"report,omitempty"` // of a team: what its lead has reported as done
 	Usage  Usage  `json:"usage,omitzero"`
 }
 
@@ -402,6 +403,7 @@ type CallEnd struct {
 	Verdicts  []Verdict `json:"verdicts,omitempty"`
 	Findings  []Finding `json:"findings,omitempty"` // what about it is strange
 	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
+	Report    string    `json:"report,omitempty"`   // and what came of it
 	Kept      bool      `json:"kept,omitempty"`     // it was not done now, but in the run that this one tries again
 }
 

@@ -185,6 +185,9 @@ func (a *app) printEnd(h *home.Home, p view.Picture) {
 		fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)
 		return
 	}
+	if p.Report != "" {
+		fmt.Fprintf(a.stdout, "reported: %s\n", term.Escape(p.Report))
+	}
 	fmt.Fprintf(a.stdout, "outputs: %s\n", h.OutputDir(p.ID))
 	if p.Status == swarm.Failed {
 		fmt.Fprintf(a.stdout, "to see why: swarm show %s · to try what failed again: swarm retry %s\n", p.ID, p.ID)

@@ -153,6 +153,9 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 		fmt.Fprintf(a.stdout, ", tries %s again", p.From)
 	}
 	fmt.Fprintln(a.stdout)
+	if p.Report != "" {
+		fmt.Fprintf(a.stdout, "reported: %s\n", term.Escape(p.Report))
+	}
 }
 
 func counted(n int, noun string) string {

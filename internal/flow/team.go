@@ -25,6 +25,7 @@ type team struct {
 	unheard int    // reminders and answers whose envelope has not come by yet
 	begun   bool   // it is known what the log held when the run was taken up: before that nobody seems to have mail
 	done    bool   // the lead has reported, or a person has closed the run
+	report  string // what the lead has reported
 }
 
 type member struct {
@@ -196,7 +197,8 @@ func (t *team) over() (bool, error) {
 	if t.stop != "" || t.done {
 		return true, nil
 	}
-	if t.rules.Mode == swarm.InteractiveMode || !t.pausing.IsZero() || t.wishing() {
+	// Nobody says anything more in a replay that is through.
+	if t.rules.Mode == swarm.InteractiveMode && !t.order.Through() || !t.pausing.IsZero() || t.wishing() {
 		return false, nil
 	}
 	for i := range t.members {

@@ -33,7 +33,7 @@ func (t *team) judge(m *member, r Result) error {
 		}
 		m.attempt, m.tries = 0, 0
 		if r.Done && m.name == t.rules.Lead {
-			t.done = true
+			t.done, t.report = true, r.Report
 		}
 		if err := t.said(m, r); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (t *team) cancel(target string) error {
 
 // finish tells how the run ended.
 func (t *team) finish() (Result, error) {
-	end := swarm.RunEnd{Status: swarm.Completed, Exit: swarm.ExitDone, Usage: t.usage}
+	end := swarm.RunEnd{Status: swarm.Completed, Exit: swarm.ExitDone, Report: t.report, Usage: t.usage}
 	var failed []string
 	for _, m := range t.members {
 		if m.failed {

@@ -44,6 +44,9 @@ func (o *Order) Has(place string) bool {
 	return ok
 }
 
+// Through says whether there was a recording, and all of it has begun.
+func (o *Order) Through() bool { return o != nil && o.next == len(o.begun) }
+
 // Began notes that a turn has begun, with or without leave.
 func (o *Order) Began(turn string) {
 	if o == nil {

@@ -286,9 +286,10 @@ func (c *Cassette) readHeader(line []byte) error {
 	return nil
 }
 
-// turnKinds are how a recorded turn can have failed. The others tell of the process that drove it, or of people.
+// turnKinds are how a recorded turn can have failed, or been cut. The others tell of the process that drove it.
 var turnKinds = []swarm.ErrorKind{swarm.BadInput, swarm.NotFound, swarm.NotSignedIn, swarm.Exited, swarm.Crashed, swarm.NoResult, swarm.Protocol, swarm.Denied,
-	swarm.RateLimited, swarm.TimedOut, swarm.Unexpected, swarm.BadPrompt, swarm.WaitFailed, swarm.OverBudget, swarm.Mismatch, swarm.Other}
+	swarm.RateLimited, swarm.TimedOut, swarm.Unexpected, swarm.BadPrompt, swarm.WaitFailed, swarm.OverBudget, swarm.Mismatch,
+	swarm.CutByCancel, swarm.CutToSpeak, swarm.CutToReset, swarm.Other}
 
 func (c *Cassette) readTurn(line []byte, n int) error {
 	var t RecordedTurn

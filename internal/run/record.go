@@ -66,6 +66,14 @@ func (r *Run) Record(path string) error {
 		rec := provider.RecordedTurn{Turn: t.ID, Agent: t.Agent, PromptHash: t.First, Bytes: t.Output.Bytes, Usage: t.Usage, Session: t.Session, Exit: t.Exit,
 			Kind: t.Kind, Reason: t.Reason, Hint: t.Hint, Verdicts: t.Verdicts, Tools: untimed(t.Tools),
 			Mail: prompted[t.ID], Read: byTool[t.ID], Acts: acts.by[t.ID]}
+		if t.Done {
+			args, err := json.Marshal(map[string]string{"response": t.Report})
+			if err != nil {
+				out.Discard()
+				return err
+			}
+			rec.Acts = append(rec.Acts, provider.Act{Tool: "report_done", Args: args})
+		}
 		if upto := min(t.Answered, len(acts.answers)); upto > dealt {
 			rec.Answers, dealt = acts.answers[dealt:upto], upto
 		}
@@ -152,9 +160,10 @@ func (r *Run) asides(t *view.Turn, d view.Details) (all []provider.Aside, err er
 	return all, nil
 }
 
-// recorded says of which turns there is something to replay.
+// recorded says of which turns there is something to replay. One that a person has cut is cut again, and the next attempt has what
+// the person said.
 func recorded(t *view.Turn) bool {
-	return !t.Ended.IsZero() && t.Prompt != "" && t.Status != swarm.Cancelled
+	return !t.Ended.IsZero() && t.Prompt != ""
 }
 
 // acts are what turns did to the run by our own tools, as it would be asked for again, and what was answered to their wishes.

@@ -54,7 +54,9 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 			end.Output, b.Bodies = swarm.HashOf(output), [][]byte{output}
 		}
 	}
-	end.Done = w.done && end.Status == swarm.CallOK
+	if w.done && end.Status == swarm.CallOK {
+		end.Done, end.Report = true, w.report
+	}
 	if end.Status == swarm.CallOK && w.inputs.Upto > w.inputs.From {
 		end.Inputs = w.inputs
 		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(w.c.Agent, w.inputs.From), Task: w.c.Task, Agent: w.c.Agent,

@@ -88,7 +88,7 @@ func (h *Hand) request(ctx context.Context, w *work) (r provider.Request, leave 
 		w.seat, r.Aside = seat, seat.Aside
 		leave = func() {
 			w.inputs = seat.Leave()
-			_, w.done = seat.Done()
+			w.report, w.done = seat.Done()
 		}
 	}
 	if r.ToolSpecs, r.Call, err = h.tools(ctx, w, seat); err != nil {

@@ -67,6 +67,7 @@ type work struct {
 	packs   []string      // refs of the context packs that came with that mail
 	session string        // what it continues, or ""
 	done    bool          // its agent has reported that its work is done
+	report  string        // and what came of it
 	seat    *office.Seat  // where its agent acts while the provider works; nil = it cannot
 	habit   habit         // what it repeats
 

@@ -413,7 +413,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		if err := json.Unmarshal(e.Data, &end); err != nil {
 			return err
 		}
-		r.Status, r.Exit, r.Reason, r.Ended, r.Approvals = end.Status, end.Exit, end.Reason, e.Time, nil
+		r.Status, r.Exit, r.Reason, r.Report, r.Ended, r.Approvals = end.Status, end.Exit, end.Reason, end.Report, e.Time, nil
 	case swarm.BudgetSpent, swarm.Notice, swarm.TreeRecorded:
 		return r.foldNote(e)
 	}

@@ -72,8 +72,10 @@ type Turn struct {
 	Findings []swarm.Finding `json:"findings,omitempty"`
 	// Injected is mail that it was given between two tools.
 	Injected []Aside `json:"injected,omitempty"`
-	Answered int     `json:"-"`              // how many wishes had been dealt with when it began
-	Kept     bool    `json:"kept,omitempty"` // it was not done now, but in the run that this one tries again
+	Done     bool    `json:"done,omitempty"`   // its agent has reported that its work is done
+	Report   string  `json:"report,omitempty"` // and what came of it
+	Answered int     `json:"-"`                // how many wishes had been dealt with when it began
+	Kept     bool    `json:"kept,omitempty"`   // it was not done now, but in the run that this one tries again
 }
 
 // An Aside is mail that a turn was given between two tools, and when.
@@ -190,6 +192,7 @@ func (c *Collector) turn(e *swarm.Event) *Turn {
 func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {
 	t.Ended, t.Kind, t.Reason, t.Hint, t.Exit = e.Time, end.Kind, end.Reason, end.Hint, end.Exit
 	t.Usage, t.Verdicts, t.Kept, t.Findings = end.Usage, end.Verdicts, end.Kept, end.Findings
+	t.Done, t.Report = end.Done, end.Report
 	if end.Session != "" {
 		t.Session = end.Session
 	}

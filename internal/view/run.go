@@ -69,6 +69,7 @@ type Head struct {
 	Status  swarm.Status    `json:"status"`          // running, pausing, paused, completed, failed, cancelled or interrupted
 	Exit    int             `json:"exit"`            // what `swarm up` exits with; means something when it has ended
 	Reason  string          `json:"reason,omitempty"`
+	Report  string          `json:"report,omitempty"` // of a team: what its lead has reported as done
 	Started time.Time       `json:"started,omitzero"`
 	Ended   time.Time       `json:"ended,omitzero"`
 	Owner   swarm.Ownership `json:"owner,omitzero"` // who drove it last; whether that process lives is for others to say
