@@ -29,7 +29,7 @@ func TestFilesInDocumentsAreGood(t *testing.T) {
 
 var (
 	called = regexp.MustCompile(`(?m)(?:^|\| )swarm ([a-z]+)([^#\n]*)`)
-	flag   = regexp.MustCompile(`(?:^|\s)(--?[a-z][a-z-]*)`)
+	flag   = regexp.MustCompile(`(?:^|\s)(--?[a-z][a-z0-9-]*)`)
 	listed = regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`)
 )
 
