@@ -279,6 +279,7 @@ var house = map[string]room{
 
 	"swarm/internal/modeltest": {7, nil},
 	"swarm/internal/npmtest":   {7, nil},
+	"swarm/internal/pipetest":  {7, nil},
 	"swarm/internal/otlptest":  {7, nil},
 	"swarm/internal/storetest": {7, map[string]string{"swarm": nouns}},
 	"swarm/internal/engine/enginetest": {7, map[string]string{

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"swarm/internal/compose"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
+	"swarm/internal/pipetest"
 	"swarm/internal/project"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
@@ -37,6 +37,7 @@ type house struct {
 	api    *api.API
 	server *httpd.Server
 	driver *driver
+	pipes  map[string]*pipetest.Pipe
 }
 
 func open(t testing.TB) *house {
@@ -55,7 +56,7 @@ func open(t testing.TB) *house {
 // serve starts a server over a folder; another one may be there already.
 func serve(t testing.TB, h *home.Home, dir string) *house {
 	t.Helper()
-	x := &house{t: t, home: h, dir: dir, driver: &driver{home: h}}
+	x := &house{t: t, home: h, dir: dir, driver: &driver{home: h}, pipes: map[string]*pipetest.Pipe{}}
 	x.driver.ctx, x.driver.stop = context.WithCancelCause(context.Background())
 	x.api = api.New(api.Options{Home: h, Dir: dir, Driver: x.driver})
 	x.driver.api = x.api
@@ -168,9 +169,7 @@ func (h *house) project(script string) {
 	h.write("swarm/team.yaml", script)
 	h.write("agent.sh", "echo > out; read line < one; echo one; read line < two; echo two\n")
 	for _, name := range []string{"out", "one", "two"} {
-		if err := syscall.Mkfifo(filepath.Join(h.dir, name), 0o600); err != nil {
-			h.t.Fatal(err)
-		}
+		h.pipes[name] = pipetest.Make(h.t, filepath.Join(h.dir, name))
 	}
 }
 
@@ -185,13 +184,11 @@ func (h *house) write(name, text string) {
 // began waits until the agent sh has its prompt.
 func (h *house) began() {
 	h.t.Helper()
-	if _, err := os.ReadFile(filepath.Join(h.dir, "out")); err != nil {
-		h.t.Fatal(err)
-	}
+	h.pipes["out"].Line()
 }
 
 // say has the agent sh say a word, one or two.
-func (h *house) say(word string) { h.write(word, "\n") }
+func (h *house) say(word string) { h.pipes[word].Say("") }
 
 // request makes a request that is let in.
 func (h *house) request(method, path, body string) *http.Request {

@@ -14,6 +14,7 @@ import (
 
 	"swarm"
 	"swarm/internal/httpd"
+	"swarm/internal/pipetest"
 	"swarm/internal/view"
 )
 
@@ -33,12 +34,12 @@ func (h *house) node(id, name string) node {
 func TestAnAgentIsSeenAsItLives(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  a: {prompt-string: x}\n  b: {prompt-string: y, depends_on: [a]}\n", "echo > out; read line < go; echo word; read line < on\n")
-	mkfifo(t, h.dir+"/go")
-	mkfifo(t, h.dir+"/on")
-	mkfifo(t, h.dir+"/out")
+	goOn := pipetest.Make(t, h.dir+"/go")
+	pipetest.Make(t, h.dir+"/on")
+	out := pipetest.Make(t, h.dir+"/out")
 	id := h.start()
 	l := h.listen("workflow_id="+id, "")
-	readLine(t, h.dir+"/out")
+	out.Line()
 	if n := h.node(id, "a"); n.Status != swarm.Running || n.Connection != view.Connected || n.Stream != view.Reading || n.Turn != "a/1/1" || n.Active.IsZero() {
 		t.Errorf("it has its prompt: %+v", n)
 	}
@@ -46,7 +47,7 @@ func TestAnAgentIsSeenAsItLives(t *testing.T) {
 		t.Errorf("it waits for a: %+v", n)
 	}
 	began := h.node(id, "a").Active
-	h.write("go", "go\n")
+	goOn.Say("go")
 	l.until(delta)
 	if n := h.node(id, "a"); n.Status != swarm.Streaming || n.Connection != view.Connected || n.Stream != view.Writing || !n.Active.After(began) {
 		t.Errorf("it speaks: %+v", n)
@@ -66,22 +67,22 @@ func TestAnAgentIsSeenAsItLives(t *testing.T) {
 func TestARunIsHeldAndGoesOn(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  a: {prompt-string: x}\n  b: {prompt-string: y, depends_on: [a]}\n", "echo > out; read line < go; echo word\n")
-	mkfifo(t, h.dir+"/go")
-	mkfifo(t, h.dir+"/out")
+	goOn := pipetest.Make(t, h.dir+"/go")
+	out := pipetest.Make(t, h.dir+"/out")
 	id := h.start()
 	run := "/api/v1/runs/" + id
 	l := h.listen("workflow_id="+id, "")
-	readLine(t, h.dir+"/out")
+	out.Line()
 	h.post(run+"/pause", "", http.StatusAccepted)
 	l.until(string(swarm.RunPausing))
-	h.write("go", "go\n")
+	goOn.Say("go")
 	l.until(string(swarm.RunPaused))
 	if got := get[runList](h, "/api/v1/runs?status=paused").Runs; len(got) != 1 || got[0].ID != id {
 		t.Errorf("paused are %+v", got)
 	}
 	h.post(run+"/resume", "", http.StatusAccepted)
 	l.until(string(swarm.RunUnpaused))
-	readLine(t, h.dir+"/out")
+	out.Line()
 
 	// A turn is cut and begun again.
 	h.post(run+"/nodes/b/resume", "", http.StatusConflict)
@@ -90,7 +91,7 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 	h.post(run+"/nodes/b/start", "", http.StatusConflict)
 	h.post(run+"/nodes/b/reset", "", http.StatusAccepted)
 	l.until(string(swarm.TurnEnded))
-	readLine(t, h.dir+"/out")
+	out.Line()
 	if n := h.node(id, "b"); n.Turn != "b/1/2" {
 		t.Errorf("after a reset it has the turn %s", n.Turn)
 	}
@@ -98,7 +99,7 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 	// A message for its next turn, and one that cuts it.
 	h.post(run+"/messages", `{"to":"b","text":"first read this","interrupt":true,"structured":{"n":12345678901234567890.10}}`, http.StatusCreated)
 	l.until(string(swarm.TurnEnded))
-	readLine(t, h.dir+"/out")
+	out.Line()
 	if turn := get[toldTurn](h, run+"/turns/b"); turn.ID != "b/1/3" || !strings.Contains(turn.PromptText, "first read this") || !strings.Contains(turn.PromptText, "12345678901234567890.10") {
 		t.Errorf("its next turn is %s: %s", turn.ID, turn.PromptText)
 	}
@@ -117,8 +118,8 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 	}
 	h.driver.ctx, h.driver.stop = newContext()
 	h.post(run+"/resume", "", http.StatusAccepted)
-	readLine(t, h.dir+"/out")
-	h.write("go", "go\n")
+	out.Line()
+	goOn.Say("go")
 	l.until(string(swarm.RunEnded))
 	h.settle(id)
 	h.post(run+"/pause", "", http.StatusConflict)

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -306,13 +305,6 @@ func (l *listener) until(kind string) (all []told) {
 	}
 }
 
-func mkfifo(t testing.TB, path string) {
-	t.Helper()
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // append writes into the log of a run, as another process would.
 func (h *house) append(id string, events ...swarm.Event) {
 	h.t.Helper()
@@ -324,16 +316,6 @@ func (h *house) append(id string, events ...swarm.Event) {
 	if _, err := log.Append(context.Background(), swarm.Batch{Events: events}); err != nil {
 		h.t.Fatal(err)
 	}
-}
-
-// readLine waits for a line in a pipe.
-func readLine(t testing.TB, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // settle waits until the run's driver has left it.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/pipetest"
 	"swarm/internal/plan"
 	"swarm/internal/view"
 )
@@ -15,18 +16,18 @@ import (
 func TestOneAgentIsSteeredFromAnotherServer(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  a: {prompt-string: x}\n  b: {prompt-string: y, depends_on: [a], retries: 1}\n", "echo > out; read line < go; echo word; read line < go\n")
-	mkfifo(t, h.dir+"/go")
-	mkfifo(t, h.dir+"/out")
+	goOn := pipetest.Make(t, h.dir+"/go")
+	out := pipetest.Make(t, h.dir+"/out")
 	other := open(t, func(a *API) { a.Home, a.hub.home, a.Dir = h.home, h.home, h.dir })
 	id := h.start()
 	nodes := "/api/v1/runs/" + id + "/nodes/"
 	l := other.listen("workflow_id="+id, "")
 	l.until(string(swarm.TurnStarted))
-	readLine(t, h.dir+"/out")
+	out.Line()
 	if n := other.node(id, "a"); n.Connection != view.Connected || n.Stream != view.Reading || n.Turn != "a/1/1" || n.Status != swarm.Running {
 		t.Errorf("it has its prompt: %+v", n)
 	}
-	h.write("go", "go\n")
+	goOn.Say("go")
 	l.until(delta)
 	if n := other.node(id, "a"); n.Connection != view.Connected || n.Stream != view.Writing || n.Status != swarm.Streaming {
 		t.Errorf("it speaks: %+v", n)
@@ -36,7 +37,7 @@ func TestOneAgentIsSteeredFromAnotherServer(t *testing.T) {
 	other.post(nodes+"b/pause", "", http.StatusAccepted)
 	other.post(nodes+"b/pause", "{}", http.StatusAccepted)
 	l.until(string(swarm.AgentPaused))
-	h.write("go", "go\n")
+	goOn.Say("go")
 	l.until(string(swarm.Notice))
 	n := other.node(id, "b")
 	if n.Status != swarm.Waiting || n.Connection != view.IdleAgent || len(n.Waits) != 1 || n.Waits[0].For != plan.ForPause || n.Waits[0].Agent != "b" {
@@ -55,12 +56,12 @@ func TestOneAgentIsSteeredFromAnotherServer(t *testing.T) {
 	}
 	l.until(string(swarm.AgentResumed))
 	l.until(string(swarm.TurnStarted))
-	readLine(t, h.dir+"/out")
+	out.Line()
 
 	// Reset: its turn is cut, and another attempt begins. Stopped: it has nothing left to do.
 	other.post(nodes+"b/reset", "", http.StatusAccepted)
 	l.until(string(swarm.TurnEnded))
-	readLine(t, h.dir+"/out")
+	out.Line()
 	if n := other.node(id, "b"); n.Turn != "b/1/2" {
 		t.Errorf("after a reset it has the turn %s", n.Turn)
 	}

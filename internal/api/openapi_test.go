@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/pipetest"
 	"swarm/internal/schema"
 )
 
@@ -209,8 +210,8 @@ tasks:
   second: {agent: second, prompt-string: "{{output:first}}", depends_on: [first], expect: {matches: made}}
   third:  {agent: second, prompt-string: z, depends_on: [second], expect: {matches: never}, retries: 1}
 `, "echo made; test $SWARM_TASK = second && { echo ready > out; read line < go; }\ntrue\n")
-	mkfifo(t, h.dir+"/go")
-	mkfifo(t, h.dir+"/out")
+	pipetest.Make(t, h.dir+"/go")
+	out := pipetest.Make(t, h.dir+"/out")
 	done := map[string]bool{}
 	ask := func(want int, method, path, query, body string, values ...string) string {
 		t.Helper()
@@ -227,7 +228,7 @@ tasks:
 	if err := json.Unmarshal([]byte(ask(201, "POST", "/api/v1/runs", "", `{"tasks":[]}`)), &b); err != nil {
 		t.Fatal(err)
 	}
-	readLine(t, h.dir+"/out")
+	out.Line()
 	const runs = "/api/v1/runs/{id}"
 	h.append(b.Run, swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("second/1/1-abc"), Agent: "second", Task: "second", Turn: "second/1/1", Data: json.RawMessage(`{"id":"second/1/1-abc","what":"read","tool":"Read","input":{"a":1}}`)},
 		swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("first/1/1/e"), Agent: "first", Task: "first", Turn: "first/1/1",

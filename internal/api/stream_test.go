@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/pipetest"
 )
 
 func ids(all []told) string {
@@ -101,7 +102,7 @@ func TestAStreamThatCannotBeIsRefusedAtOnce(t *testing.T) {
 func TestARunThatIsDrivenIsTold(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  first: {prompt-string: x}\n", "echo hello; read line < go; echo 'bye\r'; echo oops >&2\n")
-	mkfifo(t, h.dir+"/go")
+	goOn := pipetest.Make(t, h.dir+"/go")
 	id := h.start()
 	l := h.listen("workflow_id="+id, "")
 	before := l.until("delta")
@@ -109,7 +110,7 @@ func TestARunThatIsDrivenIsTold(t *testing.T) {
 	if got := late.until("delta"); len(got) != 1 || !strings.Contains(got[0].data, `"text":"hello\n"`) || got[0].id != "" {
 		t.Errorf("who comes late is told %v", got)
 	}
-	h.write("go", "go\n")
+	goOn.Say("go")
 	all := append(before, l.until(string(swarm.RunEnded))...)
 	rest, open := l.next()
 	for ; open; rest, open = l.next() {

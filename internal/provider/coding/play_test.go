@@ -373,7 +373,7 @@ func TestStart(t *testing.T) {
 		}
 		line := strings.Join(args, " ")
 		want := map[string][]string{
-			"claude-code": {"--permission-mode acceptEdits", "--model=m-1", "--allowedTools=mcp__swarm,Bash(go test:*),mcp__github", "--add-dir=/srv/data", "Bearer ${SWARM_AGENT_TOKEN}"},
+			"claude-code": {"--permission-mode=acceptEdits", "--model=m-1", "--allowedTools=mcp__swarm,Bash(go test:*),mcp__github", "--add-dir=/srv/data", "Bearer ${SWARM_AGENT_TOKEN}"},
 			"codex": {"exec --json", `approval_policy="never"`, `sandbox_mode="workspace-write"`, `writable_roots=["/srv/data"]`, "--model=m-1", `bearer_token_env_var="SWARM_AGENT_TOKEN"`,
 				`mcp_servers.swarm.default_tools_approval_mode="approve"`, `mcp_servers.github.default_tools_approval_mode="approve"`},
 		}[kind]
