@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -71,6 +72,14 @@ const MaxOutput = 102_400
 // TurnID is the id of the task's turn in an iteration and attempt, both from 1.
 func TurnID(task string, iteration, attempt int) string {
 	return task + "/" + strconv.Itoa(iteration) + "/" + strconv.Itoa(attempt)
+}
+
+// FirstAttempt is the first attempt of the turn that this is an attempt of. What an agent does in any of them it does once.
+func FirstAttempt(turn string) string {
+	if i := strings.LastIndexByte(turn, '/'); i >= 0 {
+		return turn[:i] + "/1"
+	}
+	return turn
 }
 
 // AnswerPlace is where the answer to a wish was dealt with, among the turns of a recording: who began before it did not know of what the

@@ -82,7 +82,7 @@ func requestHelp(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if o.Redact != nil {
 		d = d.Redacted(o.Redact)
 	}
-	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Plea(s.Agent, d, s.Turn, o.now()) })
+	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Plea(s.Agent, d, s.first(), o.now()) })
 	if err != nil {
 		return nil, err
 	}

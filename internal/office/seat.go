@@ -106,6 +106,9 @@ func (s *Seat) enter() bool {
 	return !s.left
 }
 
+// first is what the ids of all that the agent does in its turn are made with: what it does again in another attempt, it has done.
+func (s *Seat) first() string { return swarm.FirstAttempt(s.Turn) }
+
 func (s *Seat) ended() error {
 	return swarm.Errorf(swarm.Denied, "the turn %s has ended", s.Turn).WithHint("an agent acts while it has a turn")
 }

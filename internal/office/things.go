@@ -65,7 +65,7 @@ type published struct {
 	Seq int64 `json:"seq"`
 }
 
-// publishData adds an entry to a topic. Its key is made of the turn and what it says: a turn that is run again publishes nothing twice.
+// publishData adds an entry to a topic. Its key is made of the turn and what it says: a turn that is run again, or tried again, publishes nothing twice.
 func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
 	a := mail.ReadArgs(args, "topic", "data")
 	a.Need("topic", "data")
@@ -77,7 +77,7 @@ func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if err != nil {
 		return nil, err
 	}
-	e := swarm.Event{Kind: swarm.TopicPublished, Key: "topic:" + s.Turn + ":" + string(swarm.HashOf(entry)[:24]), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: entry}
+	e := swarm.Event{Kind: swarm.TopicPublished, Key: "topic:" + s.first() + ":" + string(swarm.HashOf(entry)[:24]), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: entry}
 	seq, before, err := s.office.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
 	if err == nil && before != nil {
 		err = swarm.ErrConflict // two texts with one hash

@@ -169,7 +169,7 @@ func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 		d = d.Redacted(o.Redact)
 	}
 	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) {
-		e, err := r.Envelope(s.Agent, d, s.Turn, o.now())
+		e, err := r.Envelope(s.Agent, d, s.first(), o.now())
 		return e, o.notYet(d.To, err)
 	})
 	if err != nil {

@@ -83,7 +83,7 @@ func (o *Office) wished(s *Seat, w swarm.Wish) (id string, events []swarm.Event,
 		return "", nil, err
 	}
 	w = o.wishes.Fill(s.Agent, wish.Clean(w, o.Redact))
-	id = s.Turn + "/" + string(swarm.HashOf(mail.Encode(w))[:16])
+	id = s.first() + "/" + string(swarm.HashOf(mail.Encode(w))[:16])
 	if _, there, err := o.Log.Find(swarm.AskedKey(id)); err != nil || there {
 		return id, nil, err
 	}

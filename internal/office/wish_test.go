@@ -53,9 +53,13 @@ func TestGrowing(t *testing.T) {
 	if events := all(t, log); len(events) != 3 || events[2].Kind != swarm.ApprovalAsked || events[2].To != swarm.ToLoop(swarm.RootLoop) || events[2].Turn != "planner/1/1" {
 		t.Fatalf("%+v", events[2:])
 	}
-	other := o.Sit("planner", "planner", "planner/1/2", 1, swarm.Inputs{})
+	tried := o.Sit("planner", "planner", "planner/1/2", 1, swarm.Inputs{})
+	if again := call[requested](t, tried, "spawn_node", helper).Request; again != request {
+		t.Errorf("asked by the next attempt, the same wish is %s and %s", request, again)
+	}
+	other := o.Sit("planner", "planner", "planner/2/1", 1, swarm.Inputs{})
 	if _, err := other.Call(t.Context(), "spawn_node", json.RawMessage(helper)); err == nil || !strings.Contains(err.Error(), "planner has asked for an agent of that name") {
-		t.Errorf("the next attempt asks again: %v", err)
+		t.Errorf("the next turn asks again: %v", err)
 	}
 	if sent, err := o.Sent("planner/1/1"); err != nil || len(sent) != 0 { // it has no start here
 		t.Error(sent, err)

@@ -36,7 +36,7 @@ func passOn(ctx context.Context, r provider.Request) (string, error) {
 			err = swarm.Errorf(swarm.Unexpected, "it stopped half way")
 		}
 	case r.Turn == "a/1/2":
-		err = errors.Join(write("whole.txt"), send(`{"to":"lead","message":"done","response":{"expectation":"required"}}`))
+		err = errors.Join(send(`{"to":"b","message":"first half"}`), write("whole.txt"), send(`{"to":"lead","message":"done","response":{"expectation":"required"}}`))
 	case r.Turn == "lead/3/1":
 		err = send(`{"to":"a","message":"thanks"}`)
 	}
