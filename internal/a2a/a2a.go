@@ -7,8 +7,10 @@
 package a2a
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -22,6 +24,7 @@ import (
 	"swarm"
 	"swarm/internal/api"
 	"swarm/internal/httpd"
+	"swarm/internal/mail"
 )
 
 // An Agent is one that is published.
@@ -94,14 +97,36 @@ type door struct {
 
 func (s *Server) jsonrpc(w http.ResponseWriter, r *http.Request) {
 	if d := s.door(w, r); d != nil {
-		d.jsonrpc.ServeHTTP(w, r)
+		d.jsonrpc.ServeHTTP(w, strictly(r))
 	}
 }
 
 func (s *Server) rest(w http.ResponseWriter, r *http.Request) {
 	if d := s.door(w, r); d != nil {
-		http.StripPrefix(root+"/"+r.PathValue("agent")+"/v1", d.rest).ServeHTTP(w, r)
+		http.StripPrefix(root+"/"+r.PathValue("agent")+"/v1", d.rest).ServeHTTP(w, strictly(r))
 	}
+}
+
+// strictly has a body be read as an envelope is: the library takes a key twice, any depth, and leaves alone what follows. What is wrong
+// with it comes out of the body itself, so that the library says it in the words of the binding that is spoken.
+func strictly(r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	text, err := io.ReadAll(r.Body)
+	if err == nil && len(bytes.TrimSpace(text)) > 0 {
+		text, err = mail.ReadJSON(text)
+	}
+	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(text), broken{err}))
+	return r
+}
+
+// broken is the end of a body: what is wrong with it, or nothing.
+type broken struct{ why error }
+
+func (b broken) Read([]byte) (int, error) {
+	if b.why == nil {
+		return 0, io.EOF
+	}
+	return 0, b.why
 }
 
 // door finds the door of the agent that is meant, or says that there is no such agent.

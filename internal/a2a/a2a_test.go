@@ -263,6 +263,19 @@ func TestBadInputIsRefusedInTheProtocolsOwnWords(t *testing.T) {
 	} {
 		h.bad("chief", c.method, c.params, c.code)
 	}
+	for body, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"method":"GetTask","method":"SendMessage","params":` + message("m", "x") + `}`:                `the key \"method\" stands there twice`,
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + part(`{"text":"x","text":"y"}`) + `}`:                     `the key \"text\" stands there twice`,
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + message("m", "x") + `} {}`:                                "after top-level value",
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`: "nested deeper than 100 levels",
+	} {
+		if _, text := h.text(h.request("POST", "/a2a/chief", body)); !strings.Contains(text, "-32700") || !strings.Contains(text, want) {
+			t.Errorf("%.60s is answered with %s, want %s", body, text, want)
+		}
+	}
+	if status, text := h.text(h.request("POST", "/a2a/chief/v1/message:send", `{"message":{},"message":{}}`)); status != http.StatusBadRequest || !strings.Contains(text, "PARSE_ERROR") {
+		t.Errorf("a key twice is answered with %d %s", status, text)
+	}
 	r := h.request("POST", "/a2a/chief", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}`)
 	r.Header.Set("A2A-Version", "0.3")
 	if _, text := h.text(r); !strings.Contains(text, "-32009") {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 
 	"swarm"
+	"swarm/internal/httpd"
+	"swarm/internal/mail"
 )
 
 // Of lists, so many are given at once.
@@ -88,37 +89,22 @@ func page[T any](all []T, after int64, limit int) (some []T, next int64) {
 	return all[from:upto], next
 }
 
-// readBody reads a body strictly: one object, with no other fields than these.
+// readBody reads a body as strictly as an envelope is read: one object, with no other fields than these, in their own spelling, none
+// twice, and nothing after it. No bytes are an empty object.
 func readBody(r *http.Request, into any, fields ...string) error {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
 	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte("{}")
+	switch text = bytes.TrimSpace(text); {
+	case len(text) == 0:
+		return nil
+	case text[0] != '{':
+		return swarm.Errorf(swarm.BadInput, "the body is not one JSON object").WithHint("GET /openapi.json tells what it may be")
 	}
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(text, &given); err != nil || given == nil {
-		return swarm.Errorf(swarm.BadInput, "the body is not one JSON object").WithHint("it may have %s", each(fields))
+	err = mail.ReadObject("the body", text, httpd.MaxBody, fields...).Into(into)
+	if e := new(swarm.Error); errors.As(err, &e) && e.Hint == "" {
+		return e.WithHint("GET /openapi.json tells what it may be")
 	}
-	for name := range given {
-		if !slices.Contains(fields, name) {
-			return swarm.Errorf(swarm.BadInput, "there is no field %s here", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, fields))
-		}
-	}
-	var wrong *json.UnmarshalTypeError
-	switch err := json.Unmarshal(text, into); {
-	case errors.As(err, &wrong):
-		return swarm.Errorf(swarm.BadInput, "the field %s cannot be %s", swarm.Quote(wrong.Field), article(wrong.Value)).WithHint("GET /openapi.json tells what it may be")
-	case err != nil:
-		return swarm.Errorf(swarm.BadInput, "the body cannot be read: %v", err)
-	}
-	return nil
-}
-
-func article(noun string) string {
-	if noun == "array" || noun == "object" {
-		return "an " + noun
-	}
-	return "a " + noun
+	return err
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"swarm"
 	"swarm/internal/httpd"
+	"swarm/internal/mail"
 	"swarm/internal/pipetest"
 	"swarm/internal/view"
 )
@@ -159,8 +161,11 @@ func TestWhatCannotBeStartedIsRefused(t *testing.T) {
 		`{"Tasks":["a"]}`:                        "there is no field",
 		`[]`:                                     "not one JSON object",
 		`null`:                                   "not one JSON object",
-		`{} {}`:                                  "not one JSON object",
-		`{"stdin":` + strings.Repeat("[", 20000): "not one JSON object",
+		`{} {}`:                                  "nothing after it",
+		`{"stdin":` + strings.Repeat("[", 20000): "the body is not JSON",
+		`{"goal":"x","goal":"y"}`:                `the key \"goal\" stands there twice`,
+		`{"goal":"x","g\u006fal":"y"}`:           `the key \"goal\" stands there twice`,
+		"{\"goal\":\"\xff\"}":                    "the body is not UTF-8",
 	} {
 		status, text := h.ask("POST", "/api/v1/runs", body)
 		if status != 400 && status != 403 || !strings.Contains(text, want) {
@@ -351,7 +356,8 @@ func snapshot(t *testing.T, dir string) string {
 
 // FuzzBodies: whatever is sent, it is read as what it says or refused with what is wrong.
 func FuzzBodies(f *testing.F) {
-	for _, seed := range []string{``, `{}`, `{"tasks":["a"],"jobs":3}`, `{"jobs":1e99}`, `{"stdin":"\ud800"}`, `null`, `[]`, `{"tasks":null}`, `{"only":1}`, "\x00", `{"a":1}{`} {
+	for _, seed := range []string{``, `{}`, `{"tasks":["a"],"jobs":3}`, `{"jobs":1e99}`, `{"stdin":"\ud800"}`, `null`, `[]`, `{"tasks":null}`, `{"only":1}`, "\x00", `{"a":1}{`,
+		`{"jobs":1,"jobs":2}`, `{"Jobs":1}`, `{"structured":[[1e400,{"a":1,"\u0061":2}]]}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
@@ -359,8 +365,11 @@ func FuzzBodies(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var w Wanted
-		if err := readBody(r, &w, "tasks", "jobs", "stdin", "only"); err != nil {
+		var w struct {
+			Wanted
+			Structured json.RawMessage
+		}
+		if err := readBody(r, &w, "tasks", "jobs", "stdin", "only", "structured"); err != nil {
 			if swarm.KindOf(err) != swarm.BadInput {
 				t.Errorf("%q: %v", body, err)
 			}
@@ -369,7 +378,39 @@ func FuzzBodies(f *testing.F) {
 		if w.Dir != "" || w.Goal != "" || strings.TrimSpace(body) != "" && !json.Valid([]byte(body)) {
 			t.Errorf("%q was read as %+v", body, w)
 		}
+		if again, err := mail.ReadJSON(w.Structured); w.Structured != nil && (err != nil || !bytes.Equal(again, w.Structured)) {
+			t.Errorf("%q has structured %s, which is read as %s, %v", body, w.Structured, again, err)
+		}
 	})
+}
+
+// TestAMessageIsReadAsStrictlyAsAnEnvelope: what could be read in two ways is delivered to nobody, and numbers stay as they are written.
+func TestAMessageIsReadAsStrictlyAsAnEnvelope(t *testing.T) {
+	h := open(t)
+	h.project("tasks:\n  a: {prompt-string: x, on_failure: fix}\n", "false\n")
+	id := h.start()
+	h.listen("workflow_id="+id, "").until(string(swarm.TaskBlocked))
+	messages := "/api/v1/runs/" + id + "/messages"
+	for body, want := range map[string]string{
+		`{"to":"b","text":"hi","to":"a"}`:                                                                 `the key \"to\" stands there twice`,
+		`{"to":"a","text":"hi","structured":{"n":1,"n":2}}`:                                               `the key \"n\" stands there twice`,
+		`{"to":"a","text":"hi","structured":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`: "the body is nested deeper than 100 levels",
+		`{"to":"a","Text":"hi"}`:                                                                          `there is no field \"Text\"`,
+		`{"to":"a","text":"hi"} {}`:                                                                       "nothing after it",
+	} {
+		if text := h.post(messages, body, http.StatusBadRequest); !strings.Contains(text, want) {
+			t.Errorf("%.60s: %s, want %s", body, text, want)
+		}
+	}
+	if got := get[mailList](h, "/api/v1/runs/"+id+"/mail").Mail; len(got) != 0 {
+		t.Errorf("there is mail: %+v", got)
+	}
+	h.post(messages, `{"to":"a","text":"hi","structured":{"n":1e400,"m":12345678901234567890.12345}}`, http.StatusCreated)
+	h.post(messages, `{"to":"a","text":"nothing more","structured":null}`, http.StatusCreated)
+	got := get[mailList](h, "/api/v1/runs/"+id+"/mail").Mail
+	if len(got) != 2 || string(got[0].Payload.Structured) != `{"n":1e400,"m":12345678901234567890.12345}` || got[1].Payload.Structured != nil {
+		t.Errorf("the mail is %+v", got)
+	}
 }
 
 // A key is one by the name that the run's file gives it, whatever the variable is called that it comes from.

@@ -37,6 +37,9 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if string(m.Structured) == "null" { // as everywhere else, it counts as left out
+		m.Structured = nil
+	}
 	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Urgent: m.Priority != "", Interrupt: m.Interrupt, ContextRef: m.ContextRef, ID: m.ID}
 	if m.Response != "" {
 		d.Response = &swarm.Response{Expectation: m.Response}

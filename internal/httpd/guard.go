@@ -118,12 +118,12 @@ func (s *Server) admit(r *http.Request) (visitor, error) {
 
 // readBody reads what a visitor brings.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	switch large := new(http.MaxBytesError); {
 	case err == nil:
 		return body, http.StatusOK, nil
 	case errors.As(err, &large):
-		return nil, http.StatusRequestEntityTooLarge, swarm.Errorf(swarm.BadInput, "the request is larger than %d bytes", maxBody).WithHint("send it in parts, or put it into an artifact and send its reference")
+		return nil, http.StatusRequestEntityTooLarge, swarm.Errorf(swarm.BadInput, "the request is larger than %d bytes", MaxBody).WithHint("send it in parts, or put it into an artifact and send its reference")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		return nil, http.StatusRequestTimeout, swarm.Errorf(swarm.TimedOut, "the request did not come to an end").WithHint("send all of it within %v", s.patience.body)

@@ -170,14 +170,14 @@ func (h *house) ask(t testing.TB, method, agent, session string, body io.Reader)
 func TestWhatIsTooLargeIsNotRead(t *testing.T) {
 	h := open(t)
 	for name, body := range map[string]io.Reader{
-		"with its length":    strings.NewReader(strings.Repeat(" ", maxBody+1)),
-		"without its length": io.LimitReader(blanks{}, maxBody+1),
+		"with its length":    strings.NewReader(strings.Repeat(" ", MaxBody+1)),
+		"without its length": io.LimitReader(blanks{}, MaxBody+1),
 	} {
 		if status, _, text := h.ask(t, "POST", "planner", "", body); status != http.StatusRequestEntityTooLarge || !strings.Contains(text, `"error":"the request is larger than 4194304 bytes"`) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
-	if status, _, text := h.ask(t, "POST", "planner", "", io.LimitReader(blanks{}, maxBody)); status != http.StatusBadRequest {
+	if status, _, text := h.ask(t, "POST", "planner", "", io.LimitReader(blanks{}, MaxBody)); status != http.StatusBadRequest {
 		t.Errorf("as large as it may be: %d %s", status, text)
 	}
 }

@@ -59,7 +59,7 @@ var usual = patience{head: 5 * time.Second, body: 30 * time.Second, goodbye: 2 *
 // How much a visitor may bring, and how long he may keep a connection that he does not use.
 const (
 	maxHead  = 64 << 10
-	maxBody  = 4 << 20
+	MaxBody  = 4 << 20 // bytes
 	idleTime = 2 * time.Minute
 )
 

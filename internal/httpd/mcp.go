@@ -61,7 +61,7 @@ func newMCPDoor(agent func(token string) (Agent, error), version string, fault f
 			return s.server
 		}
 		return nil
-	}, &mcp.StreamableHTTPOptions{MaxRequestBodyBytes: maxBody})
+	}, &mcp.StreamableHTTPOptions{MaxRequestBodyBytes: MaxBody})
 	return d
 }
 

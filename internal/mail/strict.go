@@ -3,6 +3,7 @@ package mail
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,7 +23,8 @@ const (
 // written without a branch after each.
 type Args struct {
 	words  *words
-	path   string // of an object within them: "response."
+	path   string          // of an object within them: "response."
+	whole  json.RawMessage // of all of them, in one spelling
 	fields map[string]json.RawMessage
 	err    *error // shared with the objects within
 }
@@ -60,8 +62,31 @@ func readObject(w *words, text []byte, most int, names ...string) *Args {
 		a.fail(err)
 		return a
 	}
+	a.whole = one
 	a.open(one, names)
 	return a
+}
+
+// Into puts all of them at once into a struct whose fields are named as they are.
+func (a *Args) Into(into any) error {
+	if err := a.Err(); err != nil || a.whole == nil {
+		return err
+	}
+	var wrong *json.UnmarshalTypeError
+	switch err := json.Unmarshal(a.whole, into); {
+	case errors.As(err, &wrong):
+		a.fail(swarm.Errorf(swarm.BadInput, "the %s %q cannot be %s", a.words.field, wrong.Field, article(wrong.Value)))
+	case err != nil:
+		a.fail(swarm.Errorf(swarm.BadInput, "%s cannot be read: %v", a.words.whole, err))
+	}
+	return a.Err()
+}
+
+func article(noun string) string {
+	if noun == "array" || noun == "object" {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // Err is the first thing that was wrong.
