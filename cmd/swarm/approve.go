@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,26 +49,27 @@ The agent is told --reason.`,
 }
 
 func (a *app) answerCommand(word swarm.Word, short, more string, decide func(question) (run.Decision, error)) *cobra.Command {
-	return &cobra.Command{
+	var ref string
+	cmd := &cobra.Command{
 		Use:   string(word) + " [ID]",
 		Short: short,
 		Long: short + `: a tool that it may not use by itself, another agent, another edge. Who asks for a tool waits until somebody answers; who asks
 for an agent or an edge goes on, and gets the answer by mail. Without ID, what is asked in this folder's runs is listed; the beginning of an ID is
-enough. The first answer counts, and is on disk when this command returns.
+enough. Two runs may ask under the same ID; then --run says which one is meant. The first answer counts, and is on disk when this command returns.
 ` + more,
-		Example: fmt.Sprintf("  swarm %s\n  swarm %s code/1/1/7abaf349e9a746ca", word, word),
+		Example: fmt.Sprintf("  swarm %s\n  swarm %s code/1/1/7abaf349e9a746ca\n  swarm %s code/1/1 --run @last", word, word, word),
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, asked, err := a.asked()
+			h, asked, err := a.asked(ref)
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 {
 				return a.listAsked(asked)
 			}
-			q, err := choose(asked, args[0])
+			q, err := a.choose(asked, ref, args[0], word)
 			if err != nil {
-				return a.tooLate(args[0], err)
+				return err
 			}
 			if err := aPersons(q.Run, "answering what an agent asks for"); err != nil {
 				return err
@@ -81,6 +85,9 @@ enough. The first answer counts, and is on disk when this command returns.
 		},
 		ValidArgsFunction: a.completeAsked,
 	}
+	cmd.Flags().StringVar(&ref, "run", "", "the `run` whose agent asks")
+	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
+	return cmd
 }
 
 // A question is what an agent of some run asks.
@@ -89,13 +96,9 @@ type question struct {
 	view.Approval
 }
 
-// asked is what agents of this folder's runs want somebody to allow.
-func (a *app) asked() (*home.Home, []question, error) {
-	h, err := a.home()
-	if err != nil {
-		return nil, nil, err
-	}
-	runs, err := a.list()
+// asked is what agents of this folder's runs want somebody to allow, or those of one run.
+func (a *app) asked(ref string) (*home.Home, []question, error) {
+	h, runs, err := a.asking(ref)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,6 +118,25 @@ func (a *app) asked() (*home.Home, []question, error) {
 	return h, all, nil
 }
 
+// asking are the runs in which somebody may ask, or have asked, what a person answers now: those of this folder that go on, or the one
+// that is named.
+func (a *app) asking(ref string) (*home.Home, []home.Summary, error) {
+	if ref != "" {
+		h, id, err := a.find(ref)
+		if err != nil {
+			return nil, nil, err
+		}
+		return h, []home.Summary{h.Summary(id)}, nil
+	}
+	h, err := a.home()
+	if err != nil {
+		return nil, nil, err
+	}
+	runs, err := a.list()
+	over := func(s home.Summary) bool { return s.Status.Ended() || s.Problem != "" }
+	return h, slices.DeleteFunc(runs, over), err
+}
+
 func picture(h *home.Home, id string) (view.Picture, error) {
 	l, err := run.LookAt(h, id)
 	if err != nil {
@@ -124,20 +146,13 @@ func picture(h *home.Home, id string) (view.Picture, error) {
 	return l.Picture()
 }
 
-// tooLate says who has answered what nobody asks any more, if somebody has.
-func (a *app) tooLate(id string, otherwise error) error {
-	h, err := a.home()
-	if err != nil {
-		return err
-	}
-	runs, err := a.list()
+// answered says who has answered already what an id means, in one of the runs that may be meant; nil = nobody has.
+func (a *app) answered(ref, id string) error {
+	h, runs, err := a.asking(ref)
 	if err != nil {
 		return err
 	}
 	for _, s := range runs {
-		if s.Status.Ended() || s.Problem != "" {
-			continue
-		}
 		l, err := run.LookAt(h, s.ID)
 		if err != nil {
 			return err
@@ -148,10 +163,10 @@ func (a *app) tooLate(id string, otherwise error) error {
 			return err
 		}
 		if ok {
-			return &swarm.Error{Kind: swarm.BadInput, Msg: how, Err: run.ErrAnswered}
+			return &swarm.Error{Kind: swarm.BadInput, Msg: how + " in run " + s.ID, Err: run.ErrAnswered}
 		}
 	}
-	return otherwise
+	return nil
 }
 
 func (a *app) listAsked(asked []question) error {
@@ -169,24 +184,48 @@ func (a *app) listAsked(asked []question) error {
 	return a.table(t)
 }
 
-// choose finds the one question that a user means.
-func choose(asked []question, id string) (question, error) {
+// choose finds the one question that a user means. Ids are those of turns, which other runs have, too: an answer that was given already in
+// one of them, and is only repeated, must not become another run's.
+func (a *app) choose(asked []question, ref, id string, word swarm.Word) (question, error) {
+	q, err := meantBy(asked, id, word)
+	if err == nil {
+		id = q.ID
+	} else if q.ID != "" {
+		return question{}, err
+	}
+	before := a.answered(ref, id)
+	var said *swarm.Error
+	if errors.As(before, &said) && err == nil {
+		said.Hint = fmt.Sprintf("run %s asks the same: swarm %s %s --run %s", q.Run, word, id, q.Run)
+	}
+	return q, cmp.Or(before, err)
+}
+
+// meantBy is the one of some questions that an id means. If it means one that several runs ask, that comes with the error.
+func meantBy(asked []question, id string, word swarm.Word) (question, error) {
 	var found []question
-	var ids []string
+	var ids, runs []string
 	for _, q := range asked {
-		if q.ID == id {
-			return q, nil
-		}
-		if strings.HasPrefix(q.ID, id) {
+		if ids = append(ids, q.ID); strings.HasPrefix(q.ID, id) {
 			found = append(found, q)
 		}
-		ids = append(ids, q.ID)
+	}
+	if slices.Contains(ids, id) {
+		found = slices.DeleteFunc(found, func(q question) bool { return q.ID != id })
+	}
+	for _, q := range found {
+		if q.ID == found[0].ID {
+			runs = append(runs, q.Run)
+		}
 	}
 	switch {
 	case len(found) == 1:
 		return found[0], nil
+	case len(found) > 1 && len(runs) == len(found):
+		return found[0], swarm.Errorf(swarm.BadInput, "%d runs ask %s: %s", len(runs), found[0].ID, strings.Join(runs, ", ")).
+			WithHint("say which one is meant: swarm %s %s --run %s", word, found[0].ID, runs[0])
 	case len(found) > 1:
-		return question{}, swarm.Errorf(swarm.BadInput, "%d questions begin with %q", len(found), id).WithHint("write more of it; `swarm approve` lists them")
+		return found[0], swarm.Errorf(swarm.BadInput, "%d questions begin with %q", len(found), id).WithHint("write more of it; `swarm approve` lists them")
 	case len(ids) == 0:
 		return question{}, swarm.Errorf(swarm.BadInput, "no agent of this folder's runs asks for anything").WithHint("-g looks at the runs of all folders")
 	}

@@ -68,8 +68,9 @@ func (a *app) openEditor(text []byte) (_ []byte, err error) {
 }
 
 // completeAsked offers what is asked.
-func (a *app) completeAsked(_ *cobra.Command, args []string, begun string) (offers []string, _ cobra.ShellCompDirective) {
-	if _, asked, err := a.asked(); err == nil && len(args) == 0 {
+func (a *app) completeAsked(cmd *cobra.Command, args []string, begun string) (offers []string, _ cobra.ShellCompDirective) {
+	ref, _ := cmd.Flags().GetString("run")
+	if _, asked, err := a.asked(ref); err == nil && len(args) == 0 {
 		for _, q := range asked {
 			if strings.HasPrefix(q.ID, begun) {
 				offers = append(offers, q.ID+"\t@"+q.Agent+": "+q.What)

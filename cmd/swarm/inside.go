@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"swarm"
+	"swarm/internal/home"
 	"swarm/internal/provider"
 )
 
@@ -21,4 +22,20 @@ func aPersons(run, what string) error {
 	}
 	return swarm.Errorf(swarm.Denied, "%s is for a person to do, not for an agent of the run", what).
 		WithHint("what an agent may do it does by its own tools; to ask a person: request_help")
+}
+
+// inOwnRun refuses an agent what belongs to another run of the same home: no edge leads there.
+func inOwnRun(h *home.Home, id string) error {
+	own := os.Getenv("SWARM_RUN_ID")
+	if os.Getenv("SWARM_TURN_ID") == "" || id == own {
+		return nil
+	}
+	if _, err := os.Stat(h.RunPath(own)); err != nil {
+		return nil //nolint:nilerr // its run is kept elsewhere: here is nothing that is near it
+	}
+	return errOtherRun()
+}
+
+func errOtherRun() error {
+	return swarm.Errorf(swarm.BadInput, "an agent acts in its own run only").WithHint("leave --run out")
 }

@@ -45,7 +45,7 @@ type things interface {
 func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 	if door, inside := insideTurn(); inside {
 		if ref != "" && ref != os.Getenv("SWARM_RUN_ID") {
-			return nil, swarm.Errorf(swarm.BadInput, "an agent acts in its own run only").WithHint("leave --run out")
+			return nil, errOtherRun()
 		}
 		return a.visit(ctx, door)
 	}
@@ -218,6 +218,9 @@ func (v *visitor) close()      { _ = v.leave() }
 // lookAt opens the run that is meant, see chooseRun, to look at it.
 func (a *app) lookAt(ref string) (*home.Home, *run.Look, error) {
 	h, id, err := a.chooseRun(ref)
+	if err == nil {
+		err = inOwnRun(h, id)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
