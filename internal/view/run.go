@@ -126,6 +126,8 @@ type Task struct {
 	Output     Output          `json:"output,omitzero"` // the last one, good or failed
 	Good       Output          `json:"good,omitzero"`   // the last one of a turn that did what was asked
 	Usage      swarm.Usage     `json:"usage,omitzero"`
+
+	wishes bool // it waits for a person, and nothing but that; mail would give it a turn all the same
 }
 
 // An Output is what a turn made.
@@ -211,8 +213,18 @@ func (r *Run) At(i int) Task {
 		t.Kind, t.Reason = end.Kind, end.Reason
 	}
 	for _, a := range r.Approvals {
-		if a.Task == t.Name && a.Wish == nil { // who has a wish goes on without it
-			t.Waits = append(t.Waits, Wait{For: plan.ForPerson, Since: a.Asked, Reason: "may it " + Wish(a.Approval) + "? swarm approve " + a.ID})
+		if a.Task != t.Name {
+			continue
+		}
+		w := Wait{For: plan.ForPerson, Since: a.Asked, Reason: "may it " + Wish(a.Approval) + "? swarm approve " + a.ID}
+		switch {
+		case a.Wish == nil:
+			t.Waits = append(t.Waits, w)
+		case t.Status != swarm.Waiting: // who has a wish goes on without it, while there is something to do
+		case t.Waits[0].For == plan.ForMail:
+			t.Waits, t.wishes = []Wait{w}, true
+		default:
+			t.Waits = append(t.Waits, w)
 		}
 	}
 	return t
@@ -288,7 +300,7 @@ func (r *Run) Picture() Picture {
 func (a *Agent) involve(t *Task) {
 	st := swarm.Idle
 	switch {
-	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson:
+	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson && !t.wishes:
 		st = swarm.Blocked
 	case t.Status == swarm.Running && len(t.Waits) == 0:
 		st = swarm.Running

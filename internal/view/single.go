@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -216,8 +218,9 @@ func (r *Run) busyWith(name string) string {
 	return ""
 }
 
-// held says that nothing goes on because agents are paused which have something to do, or "".
-func (p *Picture) held() (reason string) {
+// held says that nothing goes on because agents are paused which have something to do, or want what a person has to allow; or "".
+func (p *Picture) held() string {
+	var reason, wish string
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		wants := p.Kind != swarm.TeamRun || p.Mail[t.Agent].wants()
@@ -229,9 +232,11 @@ func (p *Picture) held() (reason string) {
 			if reason == "" {
 				reason = plan.WaitsForPaused(t.Agent)
 			}
+		case t.wishes:
+			wish = cmp.Or(wish, fmt.Sprintf("the run waits for a person: @%s asks, %s", t.Agent, t.Waits[0].Reason))
 		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForSlot:
 			return ""
 		}
 	}
-	return reason
+	return cmp.Or(reason, wish)
 }

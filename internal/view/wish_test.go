@@ -67,8 +67,12 @@ func TestWishesBlockNobody(t *testing.T) {
 	if p := fold(about(swarm.ApprovalAsked), swarm.Approval{ID: "a/1/1/t", What: "use Bash"}); len(p.Approvals) != 2 || p.Agents[0].Status != swarm.Blocked {
 		t.Errorf("%+v", p)
 	}
-	if p := fold(about(swarm.TurnEnded), swarm.CallEnd{Status: swarm.CallOK}); len(p.Approvals) != 1 || p.Approvals[0].Wish == nil || p.Agents[0].Status != swarm.Idle {
+	if p := fold(about(swarm.TurnEnded), swarm.CallEnd{Status: swarm.CallOK}); len(p.Approvals) != 1 || p.Approvals[0].Wish == nil || p.Agents[0].Status != swarm.Waiting ||
+		Waiting(p.Agents[0].Waits) != "a person: may it bring in @b: ? swarm approve a/1/1/w" || !strings.HasPrefix(p.Reason, "the run waits for a person: @a asks, may it bring in @b") {
 		t.Errorf("%+v", p)
+	}
+	if chain, err := r.Why("@b"); err != nil || chain[0].Reason != "@a asks for it, and nobody has answered: swarm approve a/1/1/w" {
+		t.Errorf("%+v %v", chain, err)
 	}
 	stored, err := Unmarshal(r.Marshal())
 	if err != nil || len(stored.Picture().Approvals) != 1 || stored.Picture().Approvals[0].Wish.Spawn.Name != "b" {
