@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"swarm"
+	"swarm/internal/run"
 )
 
 // detachedVariable names, in a detached process, the file descriptor on which its parent waits to hear that the run is on disk.
@@ -29,7 +30,7 @@ func (a *app) detach() error {
 	defer hear.Close()
 	cmd := exec.Command(self, withoutDetach(os.Args[1:])...)
 	cmd.Stdin, cmd.Stderr = a.stdin, os.Stderr
-	cmd.ExtraFiles = []*os.File{tell}
+	cmd.ExtraFiles = []*os.File{tell, os.Stdout} // which it does not write to: it only has to know what it is
 	cmd.Env = append(os.Environ(), detachedVariable+"=3")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -70,7 +71,9 @@ func detached(runID string) {
 		return
 	}
 	_ = os.Unsetenv(detachedVariable)
-	parent := os.NewFile(3, "parent")
+	parent, out := os.NewFile(3, "parent"), os.NewFile(4, "the parent's output")
+	run.PrintsTo(out)
+	out.Close()
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
 		for fd := range 3 {
 			_ = dup(int(null.Fd()), fd)

@@ -266,7 +266,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.hand.Toolbox = d.toolbox
-		d.hand.Trees = trees{d.home.TreePath(d.ID), []string{d.home.Dir()}, &tree.Seen{}}
+		d.hand.Trees = trees{d.home.TreePath(d.ID), d.hidden(), &tree.Seen{}}
 	}
 	if d.fence > 1 {
 		process.Reap(d.ID, nil)
@@ -376,7 +376,7 @@ func noticeOf(reason, hint string) swarm.Event {
 // recordTree notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,
 // and what goes wrong with it is no reason not to run.
 func (d *driver) recordTree(ctx context.Context, when string) error {
-	t, ok, err := tree.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID), d.home.Dir())
+	t, ok, err := tree.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID), d.hidden()...)
 	if err != nil {
 		return d.notice(ctx, "the git tree could not be recorded: "+err.Error(), "`swarm diff` will have nothing to compare with")
 	}

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"os"
+	"sync"
 
 	"swarm/internal/tree"
 	"swarm/internal/turn"
@@ -13,7 +15,7 @@ const maxDiff = 1 << 20
 // trees tells what turns change, in the run's own store.
 type trees struct {
 	store  string
-	hidden []string // our own state
+	hidden []string // our own state, and what we print to
 	seen   *tree.Seen
 }
 
@@ -28,4 +30,25 @@ func (t trees) Record(ctx context.Context, dir string, alone bool) (string, erro
 func (t trees) Compare(ctx context.Context, dir, from, to string) (turn.Changes, error) {
 	c, err := t.folder(dir, true).Compare(ctx, from, to, maxDiff)
 	return turn.Changes(c), err
+}
+
+// printed is where this process prints to, where that is a file: `swarm team … > out.log` changes it all the time, and no agent does. It is
+// looked up when the process begins; a detached one lets go of its output.
+var printed = struct {
+	sync.Mutex
+	paths []string
+}{paths: tree.Paths(os.Stdout, os.Stderr)}
+
+// PrintsTo notes that somebody else prints on our behalf: who has started this process, and waits until its run is on disk.
+func PrintsTo(f *os.File) {
+	printed.Lock()
+	defer printed.Unlock()
+	printed.paths = append(printed.paths, tree.Paths(f)...)
+}
+
+// hidden is what is in a folder and no work of an agent's.
+func (d *driver) hidden() []string {
+	printed.Lock()
+	defer printed.Unlock()
+	return append([]string{d.home.Dir()}, printed.paths...)
 }

@@ -1,7 +1,9 @@
 package tree
 
 import (
+	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 	"time"
 )
@@ -13,4 +15,10 @@ func changeOf(info fs.FileInfo) (inode uint64, changed time.Time) {
 		return 0, time.Now() // which tells nothing
 	}
 	return s.Ino, time.Unix(s.Ctim.Unix())
+}
+
+// pathOf is where an open file is, or "".
+func pathOf(f *os.File) string {
+	path, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	return path
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -15,7 +16,7 @@ import (
 type Folder struct {
 	Dir    string
 	Store  string
-	Hidden []string // folders in it that are not recorded: our own state
+	Hidden []string // folders and files in it that are not recorded: our own state, and what we print to
 	Alone  bool     // it is recorded by itself, when it is in no repository
 	Seen   *Seen    // what it was recorded as; nil = nobody remembers
 }
@@ -121,16 +122,20 @@ func (f Folder) Compare(ctx context.Context, from, to string, most int) (c Chang
 	if from == to {
 		return c, nil
 	}
+	paths := []string{from, to, "--", "."}
+	for _, rel := range r.inside() { // one that git tracks is in the trees all the same
+		paths = append(paths, ":(exclude,top,literal)"+rel)
+	}
 	show := func(most int, args ...string) (capped, error) {
 		out := capped{most: most}
-		err := r.git(ctx, &out, append(append([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"}, args...), from, to)...)
+		err := r.git(ctx, &out, slices.Concat([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"}, args, paths)...)
 		if out.full {
 			err = nil // that nobody listens any more is no failure of git's
 		}
 		return out, err
 	}
 	names, err := show(1<<30, "--name-only", "-z", "--no-renames")
-	if err != nil {
+	if err != nil || names.kept.Len() == 0 {
 		return c, err
 	}
 	c.Files = strings.Split(strings.TrimSuffix(names.kept.String(), "\x00"), "\x00")

@@ -91,6 +91,43 @@ func TestOurOwnStateIsNoChange(t *testing.T) {
 	}
 }
 
+// A file that we print to is no change either, also one that git tracks, and one that a run prints to only since it was resumed.
+func TestWhatWePrintIsNoChange(t *testing.T) {
+	for what, r := range map[string]*repo{"in a repository": newRepo(t).committed(), "alone": alone(t)} {
+		t.Run(what, func(t *testing.T) {
+			r.t = t
+			f := r.folder()
+			before := r.record(f)
+			r.write("out.log", "turns\n")
+			out, err := os.OpenFile(filepath.Join(r.dir, "out.log"), os.O_WRONLY|os.O_APPEND, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			if f.Hidden = Paths(out); len(f.Hidden) != 1 {
+				t.Fatalf("its paths are %q", f.Hidden)
+			}
+			if after := r.record(f); after != before {
+				t.Errorf("it was recorded:\n%s", r.compare(f, before, after, 1<<20).Text)
+			}
+			tracked := r.folder()
+			before = r.record(tracked)
+			r.write("kept.log", "was there\n")
+			between := r.record(tracked)
+			tracked.Hidden = []string{filepath.Join(r.dir, "kept.log")}
+			r.write("kept.log", "was there\nand grows\n")
+			r.write("work.txt", "of an agent\n")
+			c := r.compare(tracked, between, r.record(tracked), 1<<20)
+			if !slices.Equal(c.Files, []string{"work.txt"}) || strings.Contains(string(c.Text), "grows") {
+				t.Errorf("%q changed:\n%s", c.Files, c.Text)
+			}
+			if c := r.compare(tracked, before, between, 1<<20); len(c.Files) != 0 || len(c.Text) != 0 {
+				t.Errorf("nothing but our own: %q\n%s", c.Files, c.Text)
+			}
+		})
+	}
+}
+
 func TestAFolderInNoRepository(t *testing.T) {
 	r := alone(t)
 	if hash, err := (Folder{Dir: r.dir, Store: r.store}).Record(t.Context()); hash != "" || err != nil {

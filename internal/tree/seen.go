@@ -49,10 +49,10 @@ func (f Folder) glance() string {
 				return fs.SkipDir
 			}
 		}
-		if entry.IsDir() { // is what is in it
-			if f.hides(path) {
-				return fs.SkipDir
-			}
+		switch hidden := f.hides(path); {
+		case entry.IsDir() && hidden:
+			return fs.SkipDir
+		case entry.IsDir(), hidden: // a folder is what is in it
 			return nil
 		}
 		info, err := entry.Info()

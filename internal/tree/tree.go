@@ -21,8 +21,8 @@ import (
 )
 
 // Snapshot records the files of the repository that dir is in. Without one, ok is false, and without an error too: no program is
-// started then. The store is a folder that is made when it is needed; a second snapshot in it takes less time. Hidden folders are not
-// recorded.
+// started then. The store is a folder that is made when it is needed; a second snapshot in it takes less time. Hidden folders and
+// files are not recorded.
 func Snapshot(ctx context.Context, dir, store string, hidden ...string) (t swarm.Tree, ok bool, err error) {
 	r, ok, err := open(ctx, dir, store, hidden...)
 	if !ok || err != nil {
@@ -77,7 +77,7 @@ type repository struct {
 	objects string   // the user's, or ""
 	format  string   // of hashes
 	commit  string   // what is checked out, or ""
-	hidden  []string // folders in it that are not recorded
+	hidden  []string // folders and files in it that are not recorded
 	own     string   // our repository
 	env     []string
 }
@@ -126,6 +126,8 @@ func (r *repository) make(ctx context.Context, store string) error {
 		if err := r.lay(config, settings); err != nil {
 			return failed("the changes of the run cannot be recorded", err)
 		}
+	} else if err := r.hide(); err != nil {
+		return failed("the changes of the run cannot be recorded", err)
 	}
 	r.env = append(r.env, "GIT_DIR="+r.own, "GIT_WORK_TREE="+r.top, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	if r.objects != "" {
@@ -149,13 +151,46 @@ func (r *repository) lay(config, settings string) error {
 	if r.exclude != "" {
 		exclude, _ = os.ReadFile(r.exclude) // mostly there is none
 	}
-	exclude = append(exclude, '\n')
-	for _, folder := range r.hidden {
-		if rel, err := filepath.Rel(r.top, resolved(folder)); err == nil && filepath.IsLocal(rel) && rel != "." {
-			exclude = append(exclude, "/"+pattern(rel)+"/\n"...)
+	exclude = append(append(exclude, '\n'), r.unseen(nil)...)
+	return errors.Join(place(filepath.Join(r.own, "HEAD"), "ref: refs/heads/none\n"), place(r.ownExclude(), string(exclude)), place(config, text))
+}
+
+// ownExclude is the list of what is not recorded.
+func (r *repository) ownExclude() string { return filepath.Join(r.own, "info", "exclude") }
+
+// hide adds to that list what was not hidden when it was made: a run that goes on prints to another file.
+func (r *repository) hide() error {
+	if len(r.hidden) == 0 {
+		return nil
+	}
+	exclude, err := os.ReadFile(r.ownExclude())
+	if err != nil {
+		return err
+	}
+	if more := r.unseen(exclude); len(more) > 0 {
+		return place(r.ownExclude(), string(exclude)+more)
+	}
+	return nil
+}
+
+// unseen is what is hidden, as lines for a list that may have some of them.
+func (r *repository) unseen(exclude []byte) (more string) {
+	for _, rel := range r.inside() {
+		if line := "/" + pattern(rel) + "\n"; !bytes.Contains(exclude, []byte("\n"+line)) {
+			more += line
 		}
 	}
-	return errors.Join(place(filepath.Join(r.own, "HEAD"), "ref: refs/heads/none\n"), place(filepath.Join(r.own, "info", "exclude"), string(exclude)), place(config, text))
+	return more
+}
+
+// inside are the hidden paths that lie in the work tree, from its top.
+func (r *repository) inside() (all []string) {
+	for _, path := range r.hidden {
+		if rel, err := filepath.Rel(r.top, resolved(path)); err == nil && filepath.IsLocal(rel) && rel != "." {
+			all = append(all, filepath.ToSlash(rel))
+		}
+	}
+	return all
 }
 
 // place puts a file there whole: two snapshots may begin at once.
