@@ -35,3 +35,26 @@ func TestArgumentsMakeTheSameEnvelopeAgain(t *testing.T) {
 		}
 	}
 }
+
+// Who asks for help may never have been written to by a person: a handoff to one would be refused. What only looks like such a message
+// stays the handoff that it was.
+func TestAskingForHelpAgain(t *testing.T) {
+	rules := NewRules(&swarm.Plan{Agents: []swarm.Agent{{Name: "a"}}})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, skills := range [][]string{nil, {"go", "sql"}} {
+		asked, err := rules.Plea("a", HelpDraft("Which colour?", skills), "a/1/1", now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, args := Again(asked)
+		in := ReadArgs(args, "help_description", "help_skills")
+		again, err := rules.Plea("a", HelpDraft(in.Text("help_description"), in.Texts("help_skills")), "a/1/1", now)
+		if tool != "request_help" || err != nil || in.Err() != nil || !reflect.DeepEqual(asked, again) {
+			t.Errorf("%s %s makes %+v of %+v (%v, %v)", tool, args, again, asked, err, in.Err())
+		}
+		asked.Payload.Artifacts = []swarm.ArtifactRef{{Type: "log", Ref: "artifact://log/1"}}
+		if tool, _ := Again(asked); tool != "send_handoff" {
+			t.Errorf("with an artifact it is %s", tool)
+		}
+	}
+}

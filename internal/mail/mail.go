@@ -73,9 +73,21 @@ func (r *Rules) Plea(from string, d Draft, turn string, now time.Time) (swarm.En
 	if err := d.Check(); err != nil {
 		return swarm.Envelope{}, err
 	}
-	e := swarm.Envelope{Kind: swarm.Handoff, FromNodeID: from, ToNodeID: swarm.User, Meta: Encode(Meta{Type: HelpRequest}),
+	return r.stamp(plea(from, d), d, turn, now)
+}
+
+func plea(from string, d Draft) swarm.Envelope {
+	return swarm.Envelope{Kind: swarm.Handoff, FromNodeID: from, ToNodeID: swarm.User, Meta: Encode(Meta{Type: HelpRequest}),
 		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Response: &swarm.Response{Expectation: "required"}}}
-	return r.stamp(e, d, turn, now)
+}
+
+// HelpDraft is what an agent hands in that asks a person for help.
+func HelpDraft(message string, skills []string) Draft {
+	d := Draft{To: swarm.User, Message: message}
+	if len(skills) > 0 {
+		d.Structured = Encode(map[string][]string{"skills": skills})
+	}
+	return d
 }
 
 // HelpRequest is the type of a message that asks a person for help.

@@ -72,10 +72,7 @@ func requestHelp(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	o := s.office
 	a := mail.ReadArgs(args, "help_description", "help_skills")
 	a.Need("help_description")
-	d := mail.Draft{To: swarm.User, Message: a.Text("help_description")}
-	if skills := a.Texts("help_skills"); len(skills) > 0 {
-		d.Structured = mail.Encode(map[string][]string{"skills": skills})
-	}
+	d := mail.HelpDraft(a.Text("help_description"), a.Texts("help_skills"))
 	if err := a.Err(); err != nil {
 		return nil, err
 	}

@@ -255,7 +255,8 @@ func (r *Run) act(e *swarm.Event) (act provider.Act, err error) {
 	case swarm.HandoffStored:
 		var env swarm.Envelope
 		if err = json.Unmarshal(e.Data, &env); err == nil {
-			act.Tool, act.To, args = "send_handoff", env.ToNodeID, mail.Arguments(env)
+			act.To = env.ToNodeID
+			act.Tool, args = mail.Again(env)
 		}
 	case swarm.TopicPublished:
 		var entry swarm.TopicEntry
