@@ -24,7 +24,7 @@ func (a *app) teamCommand() *cobra.Command {
 		Short: "Give a goal to agents that hand work to each other",
 		Long: `Give a goal to a team: the agents of the compose file, and its edges, which say who may hand work to whom. The goal goes to the lead, or to the
 agent that --to names. Each agent has a turn when somebody has written to it. The run ends when everybody is idle and nothing is open, or when the
-lead reports that it is done; with --mode INTERACTIVE, when somebody ends it.
+lead reports that it is done; with --mode INTERACTIVE, when somebody ends it: swarm close.
 
 With the goal goes a context pack: when it is reached (--done, and team.done of the file), what it has to keep to (team.constraints), and what this
 folder tells of itself: docs, language, test command, the files that the goal names. Nothing is read that may hold secrets. 'swarm artifact ls' lists it.

@@ -136,6 +136,7 @@ func (a *API) table() []route {
 		{"POST", "/api/v1/runs/{id}/pause", answer(a.pauseRun)},
 		{"POST", "/api/v1/runs/{id}/resume", answer(a.resumeRun)},
 		{"POST", "/api/v1/runs/{id}/cancel", answer(a.cancelRun)},
+		{"POST", "/api/v1/runs/{id}/close", answer(a.closeRun)},
 		{"POST", "/api/v1/runs/{id}/nodes/{agent}/{action}", answer(a.actOnNode)},
 		{"GET", "/api/v1/approvals", answer(a.listApprovals)},
 		{"POST", "/api/v1/approvals/{approval...}", answer(a.answerApproval)},

@@ -205,6 +205,11 @@ func (h *house) bare() (id string, write func(...swarm.Event)) {
 
 func (h *house) log(dir string) (id string, log *sqlite.Log, write func(...swarm.Event)) {
 	h.t.Helper()
+	return h.logOf(swarm.PipelineRun, dir)
+}
+
+func (h *house) logOf(kind swarm.RunKind, dir string) (id string, log *sqlite.Log, write func(...swarm.Event)) {
+	h.t.Helper()
 	id = home.NewRunID(time.Now())
 	log, err := sqlite.Create(h.home.RunPath(id))
 	if err != nil {
@@ -217,8 +222,8 @@ func (h *house) log(dir string) (id string, log *sqlite.Log, write func(...swarm
 			h.t.Fatal(err)
 		}
 	}
-	start, _ := json.Marshal(swarm.RunStart{ID: id, Kind: swarm.PipelineRun, Dir: dir, Time: time.Now()})
-	plan, _ := json.Marshal(swarm.Plan{Kind: swarm.PipelineRun, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a", Provider: "sh"}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}})
+	start, _ := json.Marshal(swarm.RunStart{ID: id, Kind: kind, Dir: dir, Time: time.Now()})
+	plan, _ := json.Marshal(swarm.Plan{Kind: kind, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a", Provider: "sh"}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}})
 	write(swarm.Event{Kind: swarm.RunStarted, Data: start}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: plan})
 	return id, log, write
 }

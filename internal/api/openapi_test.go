@@ -266,6 +266,7 @@ tasks:
 		ask(202, "POST", "/api/v1/approvals/{approval}", "", `{"ok":false,"reason":"there are enough"}`, "approval", "first/1/1/e")
 		ask(400, "POST", "/api/v1/approvals/{approval}", "", `{}`, "approval", "second/1/1-abc")
 		ask(404, "POST", "/api/v1/approvals/{approval}", "", `{"ok":true}`, "approval", "nosuch")
+		ask(409, "POST", runs+"/close", "", "", "id", b.Run) // it is no team
 		ask(202, "POST", runs+"/pause", "", "", "id", b.Run)
 		ask(202, "POST", runs+"/resume", "", "{}", "id", b.Run)
 		ask(409, "POST", runs+"/resume", "", "{}", "id", b.Run)
@@ -281,6 +282,8 @@ tasks:
 	id, _ := h.bare()                                                                                   // nobody drives it
 	ask(202, "POST", runs+"/nodes/{agent}/{action}", "", "", "id", id, "agent", "a", "action", "reset") // and who does obeys
 	ask(202, "POST", runs+"/cancel", "", "", "id", id)
+	team, _, _ := h.logOf(swarm.TeamRun, h.dir)
+	ask(202, "POST", runs+"/close", "", "", "id", team)
 	done["GET /api/v1/stream/sse"] = true // streams have tests of their own
 	for path, methods := range d.Paths {
 		for method := range methods {

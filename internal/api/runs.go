@@ -177,6 +177,21 @@ func (a *API) resumeRun(r *http.Request) (reply, error) {
 	return a.say(r.Context(), id, swarm.WordResume, "")
 }
 
+// closeRun ends a team when the turns that it has now are through.
+func (a *API) closeRun(r *http.Request) (reply, error) {
+	id, err := a.live(r)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := run.CloseTeam(r.Context(), a.Home, id); err != nil {
+		if swarm.KindOf(err) == swarm.BadInput {
+			err = refusal{http.StatusConflict, err}
+		}
+		return reply{}, err
+	}
+	return reply{http.StatusAccepted, noted{id, swarm.WordClose, ""}}, nil
+}
+
 // cancelRun ends a run for good. One that nobody drives is ended here.
 func (a *API) cancelRun(r *http.Request) (reply, error) {
 	id, err := a.live(r)
