@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -261,6 +262,52 @@ func (o *Office) artifact(ref string) (it swarm.Artifact, err error) {
 			WithHint("use a ref that put_artifact answered or that came with a message")
 	}
 	return it, decode(e, &it)
+}
+
+// enclosed refuses an envelope with an artifact that is none of this run: whoever gets it could not read that. A replay takes what was
+// taken then; what a person had stored is not in a recording.
+func (o *Office) enclosed(e swarm.Envelope) error {
+	if o.Recorded {
+		return nil
+	}
+	for _, a := range e.Payload.Artifacts {
+		_, err := o.artifact(a.Ref)
+		if swarm.KindOf(err) != swarm.NotFound {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		refs, err := o.refs()
+		if err != nil {
+			return err
+		}
+		hint := "store it with put_artifact first, and send the ref that it answers; another run's cannot be used"
+		if e.FromNodeID == swarm.User {
+			hint = "send the file itself along: --artifact FILE; `swarm artifact ls` lists those of the run"
+		}
+		if near := swarm.Nearest(a.Ref, refs); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return swarm.Errorf(swarm.BadInput, "there is no artifact %s in this run", swarm.Quote(a.Ref)).WithHint("%s", hint)
+	}
+	return nil
+}
+
+// refs are those of all artifacts that the run has. The whole log is read for them.
+func (o *Office) refs() (all []string, err error) {
+	for after := int64(0); ; {
+		events, err := o.Log.Read(after, page)
+		if err != nil || len(events) == 0 {
+			return all, err
+		}
+		for _, e := range events {
+			after = e.Seq
+			if e.Kind == swarm.ArtifactStored {
+				all = append(all, strings.TrimPrefix(e.Key, artifactKey("")))
+			}
+		}
+	}
 }
 
 // window is the part of a text from an offset on, at most so many bytes of it, cut between runes. It has at least one rune, or

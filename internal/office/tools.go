@@ -200,6 +200,9 @@ func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, before
 			return Sent{}, err
 		}
 	}
+	if err := o.enclosed(e); err != nil {
+		return Sent{}, err
+	}
 	b := swarm.Batch{Absent: swarm.AgentEndedKey(e.ToNodeID, o.starts(e.ToNodeID)), Events: append(before, event)}
 	seq, there, err := o.append(ctx, b)
 	if errors.Is(err, swarm.ErrStale) {

@@ -37,6 +37,7 @@ func TestRefusedCallsWriteNothing(t *testing.T) {
 		{"read_inbox", `{"Max":1}`, `there is no argument "Max"`, `did you mean "max"?`},
 		{"read_inbox", `{"max":1,"max":2}`, `the key "max" stands there twice`, ""},
 		{"read_inbox", `[1]`, `the arguments must be an object`, ""},
+		{"send_handoff", `{"to":"coder","message":"x","artifacts":[{"ref":"artifact://diff/0123456789abcdef"}]}`, `there is no artifact "artifact://diff/0123456789abcdef" in this run`, "put_artifact first"},
 
 		{"publish_data", `{"topic":"facts"}`, `the argument "data" is missing`, ""},
 		{"publish_data", `{"topic":"facts","data":null}`, `the argument "data" is missing`, ""},
@@ -179,6 +180,15 @@ func TestArtifacts(t *testing.T) {
 	if n := count(t, log, swarm.ArtifactStored); n != 2 {
 		t.Errorf("%d artifacts are stored", n)
 	}
+	typo := strings.Replace(ref, "report", "repot", 1)
+	_, err := planner.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"x","artifacts":[{"ref":"`+typo+`"}]}`))
+	if e := new(swarm.Error); !errors.As(err, &e) || e.Kind != swarm.BadInput || e.Hint != fmt.Sprintf("did you mean %q?", ref) {
+		t.Errorf("%v", err)
+	}
+	if n := count(t, log, swarm.HandoffStored); n != 0 {
+		t.Errorf("%d messages refer to what is not there", n)
+	}
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"x","artifacts":[{"ref":"`+ref+`"}]}`)
 	got := call[part](t, coder, "read_artifact", `{"ref":"`+ref+`"}`)
 	if got != (part{text, "report", "boxing.md", int64(len(text)), 0, 0}) {
 		t.Errorf("%+v", got)
