@@ -28,6 +28,7 @@ func traits(h *house) (hosts, origins, tokens, types []trait) {
 	hosts = []trait{
 		{"127.0.0.1", []string{"127.0.0.1:" + port}, true},
 		{"localhost", []string{"localhost:" + port}, true},
+		{"localhost in other words", []string{"LOCALHOST:" + port}, true},
 		{"::1", []string{"[::1]:" + port}, true},
 		{"a web page's", []string{"evil.example:" + port}, false},
 		{"like ours", []string{"localhost.evil.example:" + port}, false},
