@@ -262,7 +262,12 @@ func (p scriptParser) json(b *bytes.Buffer, n *yaml.Node) error {
 	return nil
 }
 
+// scalar writes numbers that JSON writes in the same way as they are: no digit is lost, however many there are.
 func (p scriptParser) scalar(b *bytes.Buffer, n *yaml.Node) error {
+	if n.Style == 0 && isNumber(n.Value) {
+		b.WriteString(n.Value)
+		return nil
+	}
 	var v any
 	switch n.Tag {
 	case "!!null", "!!bool", "!!int", "!!float":
@@ -277,6 +282,11 @@ func (p scriptParser) scalar(b *bytes.Buffer, n *yaml.Node) error {
 	}
 	writeJSON(b, v)
 	return nil
+}
+
+// isNumber says whether a text is a number in JSON.
+func isNumber(text string) bool {
+	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text)) && strings.TrimSpace(text) == text
 }
 
 // writeJSON writes a value that JSON always has.

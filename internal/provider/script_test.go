@@ -110,10 +110,10 @@ func TestScriptCallsTools(t *testing.T) {
 - task: code
   say: done
   call:
-    - {tool: send_handoff, args: {to: tester, n: 0x10, f: 1.5, yes: true, none: null, list: [a, {b: "c"}], date: 2024-01-02, text: "<&>"}}
+    - {tool: send_handoff, args: {to: tester, n: 0x10, f: 1.50, big: 12345678901234567890.12345, huge: -1e400, quoted: "1e400", yes: true, none: null, list: [a, {b: "c"}], date: 2024-01-02, text: "<&>"}}
     - {tool: report_done}
 `)
-	const args = `{"to":"tester","n":16,"f":1.5,"yes":true,"none":null,"list":["a",{"b":"c"}],"date":"2024-01-02","text":"<&>"}`
+	const args = `{"to":"tester","n":16,"f":1.50,"big":12345678901234567890.12345,"huge":-1e400,"quoted":"1e400","yes":true,"none":null,"list":["a",{"b":"c"}],"date":"2024-01-02","text":"<&>"}`
 	r := turnOf("code", "code", 1, 1)
 	show := func(deltas []Delta) (lines []string) {
 		for _, d := range deltas {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -42,12 +43,43 @@ func Parse(source []byte) (*Schema, error) {
 	return &Schema{resolved, root}, nil
 }
 
-// Value reads a value that is to be held against a schema.
+// Value reads a value that is to be held against a schema. A number that is larger than any that the library compares is the largest of
+// those; the text is what says it exactly.
 func Value(text []byte) (v any, err error) {
-	if err := json.Unmarshal(text, &v); err != nil {
+	if err := json.Unmarshal(text, &v); err == nil {
+		return v, nil
+	}
+	var whole json.RawMessage // with one value, and nothing after it
+	if err := json.Unmarshal(text, &whole); err != nil {
 		return nil, inLine(text, err)
 	}
-	return v, nil
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, inLine(text, err)
+	}
+	return inRange(v), nil
+}
+
+// inRange is a value with numbers that the library compares.
+func inRange(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil {
+			f = math.Copysign(math.MaxFloat64, f)
+		}
+		return f
+	case []any:
+		for i := range v {
+			v[i] = inRange(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = inRange(v[key])
+		}
+	}
+	return v
 }
 
 // Check says what keeps a value from fitting the schema; nil when it fits. Schemas that branch and lead back to themselves can

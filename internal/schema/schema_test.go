@@ -84,6 +84,25 @@ func TestWhatIsSaid(t *testing.T) {
 	}
 }
 
+// A number beyond those that the library compares is one all the same, and larger than any limit.
+func TestLargeNumbersAreNumbers(t *testing.T) {
+	s, err := Parse([]byte(`{"properties":{"n":{"type":"number","minimum":-1,"maximum":1e300}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		`{"m":[1e400,{"n":-1e400}],"n":12345678901234567890.12345}`: "",
+		`{"n":1e400}`:     "maximum",
+		`{"n":-1e400}`:    "minimum",
+		`{"n":1e400} {}`:  "after top-level value",
+		`{"n":1e400,"n"}`: "after object key",
+	} {
+		if err := check(s, text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // A schema that branches takes twice as long with each level. Nobody waits for it.
 func TestCheckIsBounded(t *testing.T) {
 	deep := strings.Repeat(`{"a":[`, 40) + `1` + strings.Repeat(`]}`, 40)

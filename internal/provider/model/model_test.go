@@ -143,6 +143,22 @@ func adds(_ context.Context, tool string, args json.RawMessage) (string, error) 
 	return fmt.Sprint(x.A + x.B), nil
 }
 
+// Numbers that no float64 holds reach a tool as the model has written them.
+func TestToolsGetNumbersAsTheyAre(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind string) {
+		const args = `{"a":1e400,"b":12345678901234567890.12345}`
+		var got string
+		keep := func(_ context.Context, _ string, args json.RawMessage) (string, error) {
+			got = string(args)
+			return "{}", nil
+		}
+		b := newBench(t, kind, modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "add", Args: args}}}, modeltest.Answer{Text: "done"})
+		if _, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: keep}); err != nil || got != args {
+			t.Errorf("%s, %v", got, err)
+		}
+	})
+}
+
 func TestTools(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		call := func(id, args string) modeltest.Call { return modeltest.Call{ID: id, Name: "add", Args: args} }

@@ -96,7 +96,7 @@ func arguments(args string) json.RawMessage {
 // object reads arguments, which are one JSON object and nothing after it.
 func object(args string) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(arguments(args)))
-	var o map[string]any
+	var o map[string]json.RawMessage
 	if err := d.Decode(&o); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, errors.New("the end is missing")
@@ -109,7 +109,7 @@ func object(args string) (any, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("something follows it")
 	}
-	return o, nil
+	return schema.Value(arguments(args))
 }
 
 // echo is a call's arguments as the model is reminded of them: servers do not take back what is not JSON.
