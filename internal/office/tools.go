@@ -115,7 +115,7 @@ const sendSchema = `{
   "properties": {
     "to": {"type": "string", "description": "The name of the agent that gets the message."},
     "message": {"type": "string", "description": "What you hand over or ask, in plain words, at most 8 KB."},
-    "structured": {"type": "object", "description": "The same or more as data, for a receiver that computes with it."},
+    "structured": {"description": "The same or more as data, for a receiver that computes with it: as a rule an object."},
     "artifacts": {
       "type": "array",
       "description": "Artifacts that belong to the message.",
@@ -148,7 +148,8 @@ const sendSchema = `{
     },
     "contextRef": {"type": "string", "description": "contextpack://pack/ID of this run: the one that you were given, or one that you stored with put_artifact."},
     "type": {"type": "string", "description": "handoff (the default); signal, which waits in the inbox and wakes nobody; or what kind of handoff it is: request, offer, accept, delegation, info, …"},
-    "id": {"type": "string", "description": "An id of your own; the same id with the same content is one message. Best left out."}
+    "id": {"type": "string", "description": "An id of your own; the same id with the same content is one message. Best left out."},
+    "fromNodeId": {"type": "string", "description": "Your own name, which is known: best left out. Another's is refused."}
   }
 }`
 

@@ -98,7 +98,7 @@ func TestToolsTakeWhatTheyTell(t *testing.T) {
 	ref := call[stored](t, s, "put_artifact", `{"kind":"log","name":"n","content":"c"}`).Ref
 	pack := call[stored](t, s, "put_artifact", `{"kind":"contextpack","name":"n","content":"{\"goal\":\"g\"}"}`).Ref
 	examples := map[string]string{
-		"send_handoff": `{"to":"coder","message":"m","structured":{"a":1},"artifacts":[{"type":"log","ref":"` + ref + `"}],"status":{"ok":true,"reason":"r"},` +
+		"send_handoff": `{"fromNodeId":"Planner","to":"coder","message":"m","structured":[{"a":1e400}],"artifacts":[{"type":"log","ref":"` + ref + `"}],"status":{"ok":true,"reason":"r"},` +
 			`"response":{"expectation":"required","replyTo":"planner"},"contextRef":"` + pack + `","type":"info","id":"x"}`,
 		"read_inbox":    `{"max":100}`,
 		"publish_data":  `{"topic":"t","data":"d"}`,
