@@ -94,7 +94,16 @@ func (s *Seat) Call(ctx context.Context, tool string, args json.RawMessage) (jso
 	case s.gone.Err() != nil && errors.Is(err, context.Canceled):
 		return nil, s.ended()
 	}
-	return nil, s.office.clean(err)
+	return nil, s.office.clean(placeless(err))
+}
+
+// placeless is what an agent is told when the log fails: what is wrong, and not where the log is.
+func placeless(err error) error {
+	var e *swarm.Error
+	if errors.As(err, &e) && e.Kind == swarm.Storage {
+		return &swarm.Error{Kind: e.Kind, Msg: e.Msg, Hint: e.Hint}
+	}
+	return err
 }
 
 func (s *Seat) enter() bool {

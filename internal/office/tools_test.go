@@ -1,10 +1,13 @@
 package office
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"swarm"
@@ -334,5 +337,27 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 	if got := call[part](t, s, "read_artifact", `{"ref":"`+ref.Ref+`"}`).Content; got != "a\n[secret API_KEY]\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A fullLog is on a disk that is full.
+type fullLog struct{ swarm.Log }
+
+func (fullLog) Append(context.Context, swarm.Batch) ([]int64, error) {
+	const path = "/home/canary/.swarm/runs/1.db"
+	return nil, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the disk is full", Hint: "make room, then resume the run",
+		Err: &fs.PathError{Op: "write", Path: path, Err: syscall.ENOSPC}}
+}
+
+// An agent is told what is wrong with the log, and not where it is.
+func TestAFullDiskDoesNotTellWhereTheLogIs(t *testing.T) {
+	log, _ := opened(t)
+	s := (&Office{Log: fullLog{log}}).Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	defer s.Leave()
+	for tool, args := range map[string]string{"send_handoff": `{"to":"coder","message":"x"}`, "publish_data": `{"topic":"t","data":1}`, "put_artifact": `{"kind":"log","name":"x","content":"x"}`} {
+		_, err := s.Call(t.Context(), tool, json.RawMessage(args))
+		if e := new(swarm.Error); !errors.As(err, &e) || err.Error() != "the disk is full" || e.Kind != swarm.Storage || e.Hint != "make room, then resume the run" {
+			t.Errorf("%s: %v", tool, err)
+		}
 	}
 }
