@@ -127,8 +127,12 @@ func (e *Environment) Of(m Mark, added map[string]string, dir string) ([]string,
 	if m.URL != "" {
 		env = append(env, envURL+"="+m.URL, envToken+"="+m.Token)
 	}
-	return append(env,
-		envRun+"="+m.Run, envTask+"="+m.Task, envAgent+"="+m.Agent, envTurn+"="+m.Turn,
+	for _, kv := range [][2]string{{envTask, m.Task}, {envAgent, m.Agent}} { // a server of tools is nobody's, and does no task
+		if kv[1] != "" {
+			env = append(env, kv[0]+"="+kv[1])
+		}
+	}
+	return append(env, envRun+"="+m.Run, envTurn+"="+m.Turn,
 		envIteration+"="+strconv.Itoa(m.Iteration), envAttempt+"="+strconv.Itoa(m.Attempt), byThisProcess()), nil
 }
 

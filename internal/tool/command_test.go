@@ -68,6 +68,9 @@ func TestCommandEnvironment(t *testing.T) {
 			t.Errorf("%q is there", not)
 		}
 	}
+	if strings.Contains(got, "\nSWARM_TASK=") {
+		t.Errorf("a tool's program is told of a task: %s", got)
+	}
 }
 
 func TestCommandSaysMuch(t *testing.T) {
