@@ -402,6 +402,7 @@ type CallEnd struct {
 	Inputs    Inputs    `json:"inputs,omitzero"`     // the mail it consumed
 	Verdicts  []Verdict `json:"verdicts,omitempty"`
 	Findings  []Finding `json:"findings,omitempty"` // what about it is strange
+	Outside   []string  `json:"outside,omitempty"`  // files that it changed against its phase
 	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
 	Report    string    `json:"report,omitempty"`   // and what came of it
 	Kept      bool      `json:"kept,omitempty"`     // it was not done now, but in the run that this one tries again
@@ -410,9 +411,9 @@ type CallEnd struct {
 // A Finding is something strange about a turn, with the evidence.
 type Finding struct {
 	Kind     FindingKind `json:"kind"`
-	About    string      `json:"about"`           // the agent that was not written to; what tells one action from another
+	About    string      `json:"about"`           // the agent that was not written to; what tells one action from another; who else was there
 	Times    int         `json:"times,omitempty"` // how often in a row, within the turn
-	Evidence string      `json:"evidence"`        // what the agent said, or did
+	Evidence string      `json:"evidence"`        // what the agent said, or did; the files
 }
 
 // A FindingKind says what is strange.
@@ -422,6 +423,7 @@ type FindingKind string
 const (
 	Unsent     FindingKind = "unsent"      // it says that it has written to an agent, and no envelope went there
 	SameAction FindingKind = "same_action" // it did the same with the same result, and nothing else; or so often in a row that it was told so
+	Shared     FindingKind = "shared"      // while it worked somebody changed what the phase forbids, and it was not alone there: nobody can tell who
 )
 
 // A CallState is how a call was answered.

@@ -398,6 +398,8 @@ func (a *app) turnHead(t *view.Turn) {
 		switch {
 		case f.Kind == swarm.Unsent:
 			fmt.Fprintf(a.stdout, "  it says that it wrote to @%s, and it did not: %s\n", term.Escape(f.About), term.Escape(f.Evidence))
+		case f.Kind == swarm.Shared:
+			fmt.Fprintf(a.stdout, "  against the phase changed, by it or by %s: %s\n", term.Escape(f.About), term.Escape(f.Evidence))
 		case f.Times > 1:
 			fmt.Fprintf(a.stdout, "  it did the same %d times in a row: %s\n", f.Times, term.Escape(f.Evidence))
 		}

@@ -66,6 +66,22 @@ func (t *team) found(m *member, r Result) error {
 	return t.acted(m, r, same)
 }
 
+// shared has a person decide about files that the phase forbids and that one of several has changed: no agent is failed for what another
+// may have done.
+func (t *team) shared(m *member, r Result) error {
+	for _, f := range r.Findings {
+		if f.Kind != swarm.Shared {
+			continue
+		}
+		why := f.Evidence + " changed against the phase " + string(t.rules.Phase) + " in the turn " + r.ID + " of @" + m.name + ", and nobody can tell by whom: at the same time worked " + f.About
+		if !t.done && t.pausing.IsZero() {
+			return t.halt(r.ID+"/shared", why)
+		}
+		return t.fx.Tell(Fact{Kind: swarm.Notice, Key: "circle:" + r.ID + "/shared", Body: swarm.Reason{Reason: why, Hint: "swarm artifact ls has what each turn changed"}})
+	}
+	return nil
+}
+
 // unsent has an agent told that what it says it has sent was never sent. It is given a turn for it, since nobody else will be; when it
 // says so again, a person decides.
 func (t *team) unsent(m *member, r Result, claims []swarm.Finding) error {

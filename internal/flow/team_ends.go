@@ -18,7 +18,11 @@ func (t *team) turnEnded(s Signal) error {
 	m.busy = false
 	t.running--
 	t.usage = t.usage.Plus(r.Usage)
-	if err := t.judge(m, r); err != nil || !m.leaving {
+	err := t.judge(m, r)
+	if err == nil {
+		err = t.shared(m, r)
+	}
+	if err != nil || !m.leaving {
 		return err
 	}
 	return t.leave(m)

@@ -13,6 +13,7 @@ import (
 func TestTeamWithFindings(t *testing.T) {
 	claim := swarm.Finding{Kind: swarm.Unsent, About: "coder", Evidence: "I sent the plan to coder"}
 	same := swarm.Finding{Kind: swarm.SameAction, About: "x", Times: 1, Evidence: "ls {}"}
+	shared := swarm.Finding{Kind: swarm.Shared, About: "@coder (coder/1/1)", Evidence: "main.go"}
 	each := func(f swarm.Finding) map[string][]swarm.Finding {
 		all := map[string][]swarm.Finding{}
 		for n := 1; n < 10; n++ {
@@ -41,6 +42,8 @@ func TestTeamWithFindings(t *testing.T) {
 			"go lead/1/1; go coder/1/1; go lead/2/1; go coder/2/1; go lead/3/1; go coder/3/1; go lead/4/1; go coder/4/1; go lead/5/1; go tester/1/1; run_ended completed 0", true},
 		"it writes the same, turn after turn": {office{sends: rounds("coder are you done?", "lead not yet, tester look")},
 			"note to lead … notice; run_pausing", false},
+		"what nobody can be blamed for alone":        {office{finds: map[string][]swarm.Finding{"lead/1/1": {shared}}}, "go lead/1/1; notice; run_pausing; run_paused", false},
+		"and the same when the lead is done by then": {office{finds: each(shared), done: map[string]bool{"lead/1/1": true}}, "go lead/1/1; notice; run_ended completed 0", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &c.o

@@ -45,6 +45,7 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 	}
 	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), h.clean(reply.Session), reply.Exit, verdicts
 	end.Forgotten = end.Session != reply.Session
+	end.Outside = w.astray.its()
 	b := swarm.Batch{Absent: swarm.StartKey(w.c.ID, w.start+1)}
 	var output []byte
 	if end.Status != swarm.CallCut {
@@ -67,6 +68,7 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 			return flow.Result{}, err
 		}
 	}
+	end.Findings = append(end.Findings, w.astray.finding()...)
 	h.settle(w.c.ID, end.Usage)
 	r, err := h.endWith(ctx, loop, w.c, end, b, changed)
 	if err == nil && h.Watch != nil && end.Status != swarm.CallCut {

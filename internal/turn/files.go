@@ -3,7 +3,6 @@ package turn
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -41,6 +40,7 @@ type scribe struct {
 	turn, agent string
 	dirs        []string
 	watched     bool // what it changes is recorded
+	free        bool // it needs none of our tools to write
 	beside      []*scribe
 }
 
@@ -125,7 +125,7 @@ func (h *Hand) enter(w *work) (leave func()) {
 	if h.Trees == nil || how == writesNothing {
 		return func() {}
 	}
-	s := &scribe{turn: w.c.ID, agent: w.c.Agent, dirs: h.folders(w), watched: how == writesSeen}
+	s := &scribe{turn: w.c.ID, agent: w.c.Agent, dirs: h.folders(w), watched: how == writesSeen, free: w.writesByItself()}
 	if s.watched {
 		w.scribe = s
 	}
@@ -205,40 +205,23 @@ type diff struct {
 }
 
 // compare finds out what the turn has changed, and which of the files the phase does not let it write; nil = nothing, or nobody knows.
-func (h *Hand) compare(ctx context.Context, w *work) (d *diff, outside []string) {
+func (h *Hand) compare(ctx context.Context, w *work) *diff {
 	if w.scribe == nil || len(w.trees) == 0 {
-		return nil, nil
+		return nil
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), comparing)
 	defer stop()
 	all := h.changes(ctx, w, w.trees)
-	if since := h.firstTrees(w); since != nil {
-		outside = h.outside(w, h.changes(ctx, w, since))
+	if h.docs(w) != "" && w.scribe.free {
+		h.trespassed(ctx, w, all)
 	}
 	if len(all) == 0 {
-		return nil, outside
+		return nil
 	}
-	d = &diff{others: h.besides(w, all)}
+	d := &diff{others: shortly(h.besides(w, all, false))}
 	d.text = h.redact(describe(w, all, d.others))
 	d.record, _ = office.Keep(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
-	return d, outside
-}
-
-// firstTrees are what the files were before the first attempt, where the phase says which may be written: what one attempt has written
-// against it, the next one has not made good by leaving it there.
-func (h *Hand) firstTrees(w *work) []swarm.FolderTree {
-	switch {
-	case h.docs(w) == "":
-		return nil
-	case w.c.Attempt == 1:
-		return w.trees
-	}
-	var first swarm.TurnStart
-	e, ok, err := h.Log.Find(swarm.StartKey(swarm.TurnID(w.c.Task, w.c.Iteration, 1), 1))
-	if err != nil || !ok || json.Unmarshal(e.Data, &first) != nil || len(first.Trees) == 0 {
-		return w.trees
-	}
-	return first.Trees
+	return d
 }
 
 // changes are what became of the files since they were recorded.
@@ -286,64 +269,20 @@ func describe(w *work, all []Changes, others string) []byte {
 	return b.Bytes()
 }
 
-// besides are those who worked in the same folders at the same time.
-func (h *Hand) besides(w *work, all []Changes) string {
+// besides are those who worked in the same folders at the same time; of them the free ones, where nobody else can have done it.
+func (h *Hand) besides(w *work, all []Changes, free bool) (names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var names []string
 	for _, s := range w.scribe.beside {
 		here := slices.ContainsFunc(s.dirs, func(dir string) bool {
 			return slices.ContainsFunc(all, func(c Changes) bool { return within(c.Top, resolved(dir)) || within(resolved(dir), c.Top) })
 		})
-		if here && s.turn != w.c.ID {
+		if here && s.turn != w.c.ID && (s.free || !free) {
 			names = append(names, "@"+s.agent+" ("+s.turn+")")
 		}
 	}
 	slices.Sort(names)
-	return shortly(slices.Compact(names))
-}
-
-// outside are the changed files that do not lie below docs/, as they are named from the folder of the run.
-func (h *Hand) outside(w *work, all []Changes) (files []string) {
-	docs := h.docs(w)
-	if docs == "" {
-		return nil
-	}
-	docs = filepath.Join(resolved(filepath.Dir(docs)), gate.Docs) // docs/ itself is no link that leads elsewhere
-	for _, c := range all {
-		for _, file := range c.Files {
-			path := filepath.Join(c.Top, file)
-			if within(docs, path) && path != docs {
-				continue
-			}
-			if rel, err := filepath.Rel(resolved(h.Dir), path); err == nil && filepath.IsLocal(rel) {
-				path = rel
-			}
-			files = append(files, path)
-		}
-	}
-	return files
-}
-
-// held fails a turn that has written what the phase forbids: a program is as free as its own sandbox, but what it did is seen.
-func (h *Hand) held(w *work, d *diff, outside []string, err error) error {
-	if err != nil || len(outside) == 0 || !w.writesByItself() {
-		return err
-	}
-	msg := fmt.Sprintf("the phase %s forbids to write outside of docs/, and the turn changed %s", swarm.PlanningPhase, shortly(outside))
-	if d != nil && d.others != "" {
-		msg += "; or so did who worked here at the same time: " + d.others
-	}
-	return swarm.Errorf(swarm.Denied, "%s", msg).WithHint("undo it: `swarm artifact ls` has what each turn changed, and `git apply -R` takes it back")
-}
-
-// writesByItself says that the agent needs none of our tools to write: what those let through is no question any more.
-func (w *work) writesByItself() bool {
-	switch w.spec.Kind {
-	case "script", "anthropic", "openai":
-		return slices.ContainsFunc(w.rules(), func(r allow.Rule) bool { return r.Server != "" })
-	}
-	return true
+	return slices.Compact(names)
 }
 
 // shortly is the beginning of a list.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -306,6 +307,92 @@ func TestPlanningAndTheNextAttempt(t *testing.T) {
 	}
 	if len(s.diffs()) != 2 {
 		t.Errorf("the diffs are %q", s.diffs())
+	}
+}
+
+// In a folder where several work at once nobody is failed for what another may have done: it is told, and who was there. Who cannot have
+// done it makes nobody else less guilty.
+func TestPlanningAmongOthers(t *testing.T) {
+	for _, c := range []struct {
+		kind   string // of both
+		tools  []string
+		shared bool
+	}{{"command", nil, true}, {"openai", []string{"file_write"}, false}} {
+		s := newShop(t, c.kind, &swarm.Team{Phase: swarm.PlanningPhase}, c.tools...)
+		begun, wait, over := make(chan bool), make(chan bool), make(chan flow.Result)
+		h := s.hand(func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+			if r.Agent == "a" {
+				begun <- true
+				<-wait
+			} else {
+				s.write("main.go", "of b\n")
+			}
+			return provider.Reply{}, nil
+		})
+		go func() {
+			r, err := h.Do(context.Background(), "root", ask("a", 1, 1))
+			if err != nil {
+				t.Error(err)
+			}
+			over <- r
+		}()
+		<-begun
+		b, err := h.Do(t.Context(), "root", ask("b", 1, 1))
+		s.check(err)
+		close(wait)
+		for beside, r := range map[string]flow.Result{"@a (a/1/1)": b, "@b (b/1/1)": <-over} {
+			var want []swarm.Finding
+			if c.shared {
+				want = []swarm.Finding{{Kind: swarm.Shared, About: beside, Evidence: "main.go"}}
+			}
+			if r.Status != swarm.CallOK || !slices.Equal(r.Findings, want) || len(r.Outside) != 0 {
+				t.Errorf("%s: beside %s: %+v", c.kind, beside, r)
+			}
+		}
+	}
+}
+
+// Between two attempts others may have worked: of what is there then, an agent is failed for what its own attempt has failed for.
+func TestPlanningBlamesNoAttemptForOthers(t *testing.T) {
+	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
+	fails := s.writes("mine.go", "text\n", swarm.Errorf(swarm.Exited, "exit status 1"))
+	undoes := func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+		return provider.Reply{}, os.Remove(filepath.Join(s.dir, "mine.go"))
+	}
+	idles := func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+		return provider.Reply{}, nil
+	}
+	for n, step := range []struct {
+		by   liveAgent
+		kind swarm.ErrorKind
+	}{{fails, swarm.Exited}, {idles, swarm.Denied}, {undoes, ""}} {
+		r, err := s.hand(step.by).Do(t.Context(), "root", ask("a", 1, n+1))
+		s.check(err)
+		if r.Kind != step.kind || strings.Contains(r.Reason, "another") {
+			t.Errorf("attempt %d: %+v", n+1, r)
+		}
+		s.write("another.go", strings.Repeat("by another in between\n", n+1))
+	}
+}
+
+// After a crash nobody knows any more who was there before it.
+func TestPlanningAfterACrash(t *testing.T) {
+	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
+	ctx, die := context.WithCancel(t.Context())
+	_, err := s.hand(func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+		s.write("main.go", "of somebody\n")
+		die()
+		return provider.Reply{}, context.Canceled
+	}).Do(ctx, "root", ask("a", 1, 1))
+	if err == nil {
+		t.Fatal("the process did not stop")
+	}
+	r, err := s.hand(func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+		return provider.Reply{}, nil
+	}).Do(t.Context(), "root", ask("a", 1, 1))
+	s.check(err)
+	if r.Status != swarm.CallOK || len(r.Findings) != 1 || r.Findings[0].Kind != swarm.Shared || !strings.Contains(r.Findings[0].About, "before the turn was begun again") {
+		t.Errorf("%+v", r)
 	}
 }
 

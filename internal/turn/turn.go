@@ -73,6 +73,7 @@ type work struct {
 
 	scribe *scribe            // nil = what it changes is not recorded
 	trees  []swarm.FolderTree // what the files were when it was first begun
+	astray trespass           // what was changed against the phase
 
 	recorded *provider.RecordedTurn // what it replays; nil = it is really done
 	asked    unanswered
@@ -132,8 +133,8 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 		return flow.Result{}, stop
 	}
 	h.notice(err)
-	changed, outside := h.compare(ctx, w)
-	return h.conclude(ctx, loop, w, reply, verdicts, changed, h.held(w, changed, outside, err))
+	changed := h.compare(ctx, w)
+	return h.conclude(ctx, loop, w, reply, verdicts, changed, h.held(w, err))
 }
 
 // stops is why this process has to stop, if that is what err comes from: then it tells nothing about the turn, which has no end

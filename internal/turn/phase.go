@@ -1,0 +1,125 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+
+	"swarm"
+	"swarm/internal/allow"
+	"swarm/internal/gate"
+)
+
+// A trespass is what was changed against the phase while a turn ran. An agent is failed for what nobody else can have done, and for nothing
+// else: of files that changed while another one was free to write there too, a person decides.
+type trespass struct {
+	changed []string // in this attempt
+	left    []string // in an earlier one, which has failed for it, and it is as that one left it
+	others  []string // who may have done it as well
+}
+
+// its are the files for which the turn has failed.
+func (t trespass) its() []string {
+	if len(t.others) > 0 {
+		return t.left
+	}
+	all := slices.Concat(t.left, t.changed)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// finding tells of files of which nobody knows whose they are.
+func (t trespass) finding() []swarm.Finding {
+	if len(t.changed) == 0 || len(t.others) == 0 {
+		return nil
+	}
+	return []swarm.Finding{{Kind: swarm.Shared, About: shortly(t.others), Evidence: shortly(t.changed)}}
+}
+
+// trespassed finds out what was changed against the phase. What an earlier attempt has failed for is good again when it is as it was before.
+func (h *Hand) trespassed(ctx context.Context, w *work, all []Changes) {
+	blamed, since := h.blamed(w)
+	earlier := func(file string) bool { return slices.Contains(blamed, file) }
+	w.astray.changed = slices.DeleteFunc(h.outside(w, all), earlier)
+	if len(w.astray.changed) > 0 {
+		w.astray.others = h.besides(w, all, true)
+		if w.start > 1 && w.hasOthers() {
+			w.astray.others = append(w.astray.others, "whoever did before the turn was begun again")
+		}
+	}
+	if len(blamed) > 0 {
+		w.astray.left = slices.DeleteFunc(h.outside(w, h.changes(ctx, w, since)), func(file string) bool { return !earlier(file) })
+	}
+}
+
+// blamed are the files for which earlier attempts have failed, and what the files were before the first: what one attempt has written
+// against the phase, the next one has not made good by leaving it there.
+func (h *Hand) blamed(w *work) (files []string, since []swarm.FolderTree) {
+	for n := 1; n < w.c.Attempt; n++ {
+		id := swarm.TurnID(w.c.Task, w.c.Iteration, n)
+		var start swarm.TurnStart
+		var end swarm.CallEnd
+		if h.decode(swarm.EndKey(id), &end) && len(end.Outside) > 0 && h.decode(swarm.StartKey(id, 1), &start) {
+			files = append(files, end.Outside...)
+			if since == nil {
+				since = start.Trees
+			}
+		}
+	}
+	return files, since
+}
+
+// decode reads what was written under a key, if it is there.
+func (h *Hand) decode(key string, into any) bool {
+	e, ok, err := h.Log.Find(key)
+	return err == nil && ok && json.Unmarshal(e.Data, into) == nil
+}
+
+// hasOthers says whether the run has another agent that may write by itself.
+func (w *work) hasOthers() bool {
+	for name, a := range w.plan.agents {
+		other := &work{plan: w.plan, agent: a, spec: w.plan.providers[a.Provider]}
+		if name != w.c.Agent && other.writing() != writesNothing && other.writesByItself() {
+			return true
+		}
+	}
+	return false
+}
+
+// outside are the changed files that do not lie below docs/, as they are named from the folder of the run.
+func (h *Hand) outside(w *work, all []Changes) (files []string) {
+	docs := filepath.Join(resolved(filepath.Dir(h.docs(w))), gate.Docs) // docs/ itself is no link that leads elsewhere
+	for _, c := range all {
+		for _, file := range c.Files {
+			path := filepath.Join(c.Top, file)
+			if within(docs, path) && path != docs {
+				continue
+			}
+			if rel, err := filepath.Rel(resolved(h.Dir), path); err == nil && filepath.IsLocal(rel) {
+				path = rel
+			}
+			files = append(files, h.clean(path))
+		}
+	}
+	return files
+}
+
+// held fails a turn that has written what the phase forbids: a program is as free as its own sandbox, but what it did is seen.
+func (h *Hand) held(w *work, err error) error {
+	files := w.astray.its()
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	return swarm.Errorf(swarm.Denied, "the phase %s forbids to write outside of docs/, and the turn changed %s", swarm.PlanningPhase, shortly(files)).
+		WithHint("undo it: `swarm artifact ls` has what each turn changed, and `git apply -R` takes it back")
+}
+
+// writesByItself says that the agent needs none of our tools to write: what those let through is no question any more.
+func (w *work) writesByItself() bool {
+	switch w.spec.Kind {
+	case "script", "anthropic", "openai":
+		return slices.ContainsFunc(w.rules(), func(r allow.Rule) bool { return r.Server != "" })
+	}
+	return true
+}
