@@ -303,10 +303,11 @@ type AgentEnd struct {
 
 // An Approval is something that an agent may do only if a person says so.
 type Approval struct {
-	ID    string          `json:"id"`              // made from the turn and what is asked, so that an answer outlives a crash
+	ID    string          `json:"id"`              // made from the turn, what is asked and the how manieth time, so that an answer outlives a crash
 	What  string          `json:"what"`            // in a few words
 	Tool  string          `json:"tool,omitempty"`  // when it is a tool
 	Input json.RawMessage `json:"input,omitempty"` // its head
+	Paths []string        `json:"paths,omitempty"` // files and folders that it is about, as far as they are told
 	Wish  *Wish           `json:"wish,omitempty"`  // when it is something of the run
 }
 

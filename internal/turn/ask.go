@@ -3,18 +3,24 @@ package turn
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"swarm"
 )
 
 // asker asks a person whether the turn's agent may do something, by a record in the log, and waits for the answer, which is one
-// too: any process may give it. What was answered once is not asked again, not even after a crash.
+// too: any process may give it. An answer is for one asking: the same asked again in the same start is another question. A start after a
+// crash asks what the one before has asked, in the same order, and finds what was answered.
 func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, reason string, err error) {
 	return func(ctx context.Context, a swarm.Approval) (bool, string, error) {
+		a.ID = w.asked.next(a.ID)
 		if e, ok, err := h.Log.Find(swarm.AnsweredKey(a.ID)); err != nil || ok {
 			return answered(e, err)
 		}
@@ -28,13 +34,15 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 		if a.Input = json.RawMessage(h.clean(string(a.Input))); len(a.Input) > maxNoted {
 			a.Input = encode(head(string(a.Input)))
 		}
-		seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
-			Agent: w.c.Agent, Turn: w.c.ID, Data: encode(a)}}})
+		for i, path := range a.Paths {
+			a.Paths[i] = h.clean(path)
+		}
+		since, err := h.pose(ctx, w, a)
 		if err != nil {
 			return false, "", err
 		}
 		w.asked.add(a)
-		word, err := h.awaitAnswer(ctx, a.ID, seqs[0])
+		word, err := h.awaitAnswer(ctx, a.ID, since)
 		if err != nil {
 			return false, "", err
 		}
@@ -49,10 +57,42 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 	}
 }
 
-// unanswered are the questions of a turn that nobody has answered, the oldest first.
+// pose writes a question down, and says since when it stands. One that an earlier start has asked stands as it was: some programs put
+// into it what is another thing each time.
+func (h *Hand) pose(ctx context.Context, w *work, a swarm.Approval) (since int64, err error) {
+	seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
+		Agent: w.c.Agent, Turn: w.c.ID, Data: encode(a)}}})
+	if err == nil {
+		return seqs[0], nil
+	}
+	if e, ok, lost := h.Log.Find(swarm.AskedKey(a.ID)); errors.Is(err, swarm.ErrConflict) && lost == nil && ok {
+		return e.Seq, nil
+	}
+	return 0, err
+}
+
+// unanswered are the questions of a start of a turn that nobody has answered, the oldest first, and how often each was asked.
 type unanswered struct {
-	mu   sync.Mutex
-	open []swarm.Approval
+	mu    sync.Mutex
+	open  []swarm.Approval
+	times map[string]int
+}
+
+// next is the id of a question that is asked now: its own for the first time, then others. None begins like another: whoever repeats
+// an answer must not give the next one.
+func (u *unanswered) next(id string) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.times == nil {
+		u.times = map[string]int{}
+	}
+	u.times[id]++
+	n := u.times[id]
+	if n == 1 {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id + "\x00" + strconv.Itoa(n)))
+	return id[:strings.LastIndex(id, "/")+1] + hex.EncodeToString(sum[:8])
 }
 
 func (u *unanswered) add(a swarm.Approval) {

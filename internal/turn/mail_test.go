@@ -3,6 +3,7 @@ package turn_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -271,11 +272,9 @@ func TestAPersonIsAsked(t *testing.T) {
 				}
 			}()
 			b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
-				for range 2 { // what was answered is not asked again
-					ok, reason, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
-					if ok != c.want || err != nil || ok == (reason != "") {
-						t.Errorf("%v, %q, %v", ok, reason, err)
-					}
+				ok, reason, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
+				if ok != c.want || err != nil || ok == (reason != "") {
+					t.Errorf("%v, %q, %v", ok, reason, err)
 				}
 				return provider.Reply{}, nil
 			})
@@ -288,6 +287,91 @@ func TestAPersonIsAsked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A yes is for one asking: the same asked again is another question. Only a start after a crash finds the answers of the one before, each to
+// the asking that it was given to, though the program puts another number into each.
+func TestAnAnswerIsForOneAsking(t *testing.T) {
+	b := newTeam(t, "acp", swarm.Approvals{})
+	answers := func(words ...swarm.Word) (off func()) {
+		wake, off := b.log.Watch()
+		go func() {
+			n := len(b.events(swarm.ApprovalAsked))
+			for range wake {
+				for asked := b.events(swarm.ApprovalAsked); len(words) > 0 && n < len(asked); n, words = n+1, words[1:] {
+					b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: words[0], Target: strings.TrimPrefix(asked[n].Key, swarm.AskedKey(""))})})
+				}
+			}
+		}()
+		return off
+	}
+	var said []bool
+	asks := func(ctx context.Context, r provider.Request, start string, times int) {
+		for range times {
+			ok, _, err := r.Ask(ctx, swarm.Approval{ID: r.Turn + "/x", What: "run make", Input: b.json(start)})
+			b.check(err)
+			said = append(said, ok)
+		}
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	off := answers(swarm.WordApprove, swarm.WordDeny)
+	_, err := b.hand(func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		asks(ctx, r, "first", 2)
+		stop(errors.New("killed"))
+		return provider.Reply{}, context.Cause(ctx)
+	}).Do(ctx, "root", ask("coder", 1, 1))
+	off()
+	if err == nil || !slices.Equal(said, []bool{true, false}) {
+		t.Fatalf("%v, %v", said, err)
+	}
+	off = answers(swarm.WordApprove)
+	defer off()
+	said = nil
+	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		asks(ctx, r, "second", 3)
+		return provider.Reply{}, nil
+	})
+	asked := b.events(swarm.ApprovalAsked)
+	if !slices.Equal(said, []bool{true, false, true}) || len(asked) != 3 {
+		t.Errorf("%v, asked %d times", said, len(asked))
+	}
+	for _, one := range asked {
+		for _, other := range asked {
+			if one.Key != other.Key && strings.HasPrefix(other.Key, one.Key) {
+				t.Errorf("who writes the beginning %s means %s, too", one.Key, other.Key)
+			}
+		}
+	}
+}
+
+// A question that a start has asked is the same when the next one asks it in other words; an answer that came between them counts.
+func TestAnAnswerGivenWhileNobodyWaits(t *testing.T) {
+	b := newTeam(t, "acp", swarm.Approvals{})
+	ctx, stop := context.WithCancelCause(t.Context())
+	wake, off := b.log.Watch()
+	defer off()
+	go func() {
+		for range wake {
+			if len(b.events(swarm.ApprovalAsked)) > 0 {
+				stop(errors.New("killed"))
+				return
+			}
+		}
+	}()
+	asks := func(call string) liveAgent {
+		return func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+			ok, _, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make", Input: b.json(call)})
+			if err == nil && !ok {
+				err = errors.New("refused")
+			}
+			return provider.Reply{}, err
+		}
+	}
+	if _, err := b.hand(asks("call-1")).Do(ctx, "root", ask("coder", 1, 1)); err == nil {
+		t.Fatal("nobody was killed")
+	}
+	b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordApprove, Target: "q1"})})
+	b.do(ask("coder", 1, 1), asks("call-2"))
 }
 
 // A turn that waits for an answer ends when somebody cancels it.

@@ -33,6 +33,11 @@ func Wish(a swarm.Approval) string {
 	if with := input(a.Input); with != "" {
 		what += " " + with
 	}
+	for _, path := range a.Paths {
+		if path = shorten(visible(path), mostMain); !strings.Contains(" "+what+" ", " "+path+" ") {
+			what += " " + path
+		}
+	}
 	return shorten(what, mostWish)
 }
 

@@ -200,7 +200,13 @@ func (s *stage) act(word, rest string) error {
 	case "edited":
 		s.tell(sdk.UpdateToolCall(s.tool, sdk.WithUpdateStatus("completed"), sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolDiffContent(rest, "new", "old")})))
 	case "ask", "ask-for-good":
-		return s.ask(word == "ask")
+		return s.ask(word == "ask", sdk.ToolCallUpdate{ToolCallId: s.tool})
+	case "permission":
+		var call sdk.ToolCallUpdate
+		if err := json.Unmarshal([]byte(rest), &call); err != nil {
+			return err
+		}
+		return s.ask(true, call)
 	case "read":
 		r, err := s.conn.ReadTextFile(s.ctx, sdk.ReadTextFileRequest{SessionId: s.session, Path: rest, Line: sdk.Ptr(2), Limit: sdk.Ptr(1)})
 		s.say("read %q %v\n", r.Content, err != nil)
@@ -256,13 +262,13 @@ func (s *stage) act(word, rest string) error {
 	return nil
 }
 
-func (s *stage) ask(once bool) error {
+func (s *stage) ask(once bool, call sdk.ToolCallUpdate) error {
 	options := []sdk.PermissionOption{{Kind: sdk.PermissionOptionKindAllowAlways, Name: "Always", OptionId: "always"}}
 	if once {
 		options = append(options, sdk.PermissionOption{Kind: sdk.PermissionOptionKindAllowOnce, Name: "Once", OptionId: "once"},
 			sdk.PermissionOption{Kind: sdk.PermissionOptionKindRejectOnce, Name: "No", OptionId: "no"})
 	}
-	r, err := s.conn.RequestPermission(s.ctx, sdk.RequestPermissionRequest{SessionId: s.session, ToolCall: sdk.ToolCallUpdate{ToolCallId: s.tool}, Options: options})
+	r, err := s.conn.RequestPermission(s.ctx, sdk.RequestPermissionRequest{SessionId: s.session, ToolCall: call, Options: options})
 	if err != nil {
 		return err
 	}

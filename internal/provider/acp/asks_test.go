@@ -72,6 +72,40 @@ func TestApproval(t *testing.T) {
 	}
 }
 
+// What is asked about one thing is not asked about another: an id is an argument like any, a path is one too, and so is what is written
+// into a file. Only what Codex tells of the use itself is left out.
+func TestApprovalOfAnother(t *testing.T) {
+	ask := func(call string) (id, shown string) {
+		t.Helper()
+		h := newTheatre(t, "good")
+		r := h.request("permission " + call)
+		r.Ask = func(_ context.Context, a swarm.Approval) (bool, string, error) {
+			id, shown = a.ID, string(a.Input)+" "+strings.Join(a.Paths, " ")
+			return true, "", nil
+		}
+		h.good(r)
+		return id, shown
+	}
+	for _, c := range []struct {
+		one, other string
+		same       bool
+		shown      string
+	}{
+		{one: `{"toolCallId":"c1","title":"delete_issue","rawInput":{"id":1}}`, other: `{"toolCallId":"c2","title":"delete_issue","rawInput":{"id":2}}`, shown: `{"id":1}`},
+		{one: `{"toolCallId":"c1","title":"delete_issue","rawInput":{"call_id":"a"}}`, other: `{"toolCallId":"c2","title":"delete_issue","rawInput":{"call_id":"b"}}`},
+		{one: `{"toolCallId":"c1","title":"Edit","kind":"edit","locations":[{"path":"/README.md"}]}`, other: `{"toolCallId":"c2","title":"Edit","kind":"edit","locations":[{"path":"/authorized_keys"}]}`, shown: " /README.md"},
+		{one: `{"toolCallId":"c1","title":"Read","kind":"read","locations":[{"path":"/README.md"}]}`, other: `{"toolCallId":"c2","title":"Read","kind":"read","locations":[{"path":"/shadow"}]}`, shown: " /README.md"},
+		{one: `{"toolCallId":"c1","title":"Edit","content":[{"type":"diff","path":"/a","newText":"1"}]}`, other: `{"toolCallId":"c1","title":"Edit","content":[{"type":"diff","path":"/a","newText":"2"}]}`, shown: " /a"},
+		{one: `{"toolCallId":"c1","title":"Bash","rawInput":{"call_id":"c1","turn_id":"t1","started_at_ms":1,"cmd":"ls"}}`, other: `{"toolCallId":"c2","title":"Bash","rawInput":{"cmd":"ls","call_id":"c2","turn_id":"t2","started_at_ms":2}}`, same: true},
+	} {
+		one, shown := ask(c.one)
+		other, _ := ask(c.other)
+		if (one == other) != c.same || !strings.Contains(shown, c.shown) {
+			t.Errorf("%s shows %q\n%s has the id %s\n%s has the id %s", c.one, shown, c.one, one, c.other, other)
+		}
+	}
+}
+
 // TestCutWhileAPersonIsAsked: the question is not answered, and nobody waits for it.
 func TestCutWhileAPersonIsAsked(t *testing.T) {
 	h := newTheatre(t, "good")

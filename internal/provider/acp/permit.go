@@ -42,12 +42,16 @@ func (t *turn) permit(params json.RawMessage) (any, *complaint) {
 	known := t.find(p.Tool.ID)
 	known.learn(p.Tool)
 	text, files := p.Tool.made()
+	if text == "" && known.title != known.name {
+		text = known.title
+	}
 	if blank(known.input) && text != "" {
 		known.input, _ = json.Marshal(text)
 	}
 	known.files = append(known.files, files...)
+	known.about(files...)
 	asked := *known
-	asked.files = slices.Clone(known.files)
+	asked.files, asked.paths = slices.Clone(known.files), slices.Clone(known.paths)
 	t.fresh = true
 	t.mu.Unlock()
 	allow, reject := p.option("allow_once"), p.option("reject_once")
@@ -64,7 +68,7 @@ func (t *turn) permit(params json.RawMessage) (any, *complaint) {
 			if t.may(asked) { // the file has allowed it
 				return nil
 			}
-			return t.consult(asked)
+			return t.consult(p.Tool.ID, asked)
 		},
 	}.Pass()
 	if t.isCut() {
@@ -139,35 +143,48 @@ func (t *turn) may(x tool) bool {
 }
 
 // consult asks a person, and says why not.
-func (t *turn) consult(x tool) error {
+func (t *turn) consult(id string, x tool) error {
 	if t.r.Ask == nil {
 		return errors.New("nobody can be asked")
 	}
 	t.mu.Lock()
 	input := t.shownInput(x.input)
 	t.mu.Unlock()
-	ok, reason, err := t.r.Ask(t.ctx, swarm.Approval{ID: t.r.Turn + "/" + x.fingerprint(), What: "use " + x.name, Tool: x.name, Input: input})
+	ok, reason, err := t.r.Ask(t.ctx, swarm.Approval{ID: t.r.Turn + "/" + x.fingerprint(id), What: "use " + x.name, Tool: x.name, Input: input, Paths: x.paths})
 	if err == nil && !ok {
 		err = errors.New(reason)
 	}
 	return err
 }
 
-// passing are what Codex puts into a tool's input beside it: another attempt of the turn has others.
-var passing = []string{"call_id", "turn_id", "started_at_ms", "id"}
+// fingerprint is the same for the same thing that is asked, so that its answer outlives a crash: whatever is told of it counts.
+func (x tool) fingerprint(id string) string {
+	text, _ := json.Marshal([]any{x.name, x.kind, x.title, x.lasting(id), string(x.content), slices.Sorted(slices.Values(x.paths))})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
 
-// fingerprint is the same for the same thing that is asked, so that its answer outlives a crash.
-func (x tool) fingerprint() string {
-	input := x.input
+// lasting is a tool's input without what Codex puts into it beside it, which is another thing each time the turn is begun. It is Codex's
+// when it names the use of the tool itself: many tools have an argument that is called id.
+func (x tool) lasting(id string) string {
 	var parts map[string]json.RawMessage
-	if json.Unmarshal(input, &parts) == nil {
-		for _, name := range passing {
+	if json.Unmarshal(x.input, &parts) != nil {
+		return string(x.input)
+	}
+	passing := false
+	for _, name := range []string{"call_id", "id"} {
+		var text string
+		if json.Unmarshal(parts[name], &text) == nil && id != "" && text == id {
+			passing = true
 			delete(parts, name)
 		}
-		input, _ = json.Marshal(parts) // in the order of the names
 	}
-	sum := sha256.Sum256([]byte(x.name + "\x00" + x.kind + "\x00" + string(input)))
-	return hex.EncodeToString(sum[:8])
+	if passing {
+		delete(parts, "turn_id")
+		delete(parts, "started_at_ms")
+	}
+	input, _ := json.Marshal(parts) // in the order of the names
+	return string(input)
 }
 
 // denied is the error of a turn in which something was refused: whatever the agent made of it, it is not what was asked for.

@@ -16,6 +16,7 @@ import (
 
 const (
 	maxShown = 2000   // how much of a tool's input and output is shown to those who look
+	maxPaths = 100    // of one tool that are told
 	maxTools = 10_000 // tools in use at once, and files changed in a turn, that are remembered
 )
 
@@ -46,7 +47,10 @@ type tool struct {
 	name, kind string
 	input      json.RawMessage
 	output     string
-	files      []string
+	files      []string // that it changes
+	paths      []string // all that it is about
+	title      string   // what it was called last
+	content    json.RawMessage
 	shown      bool
 }
 
@@ -164,6 +168,7 @@ func (t *turn) use(u update) {
 	x.learn(u.toolCall)
 	text, files := u.made()
 	x.files = append(x.files, files...)
+	x.about(files...)
 	if text == "" {
 		text = plain(u.Output)
 	}
@@ -213,15 +218,31 @@ func (x *tool) learn(c toolCall) {
 	case x.name == "": // what it is called later tells what it is doing
 		x.name = head(strings.TrimPrefix(c.Title, "Tool: "))
 	}
+	if c.Title != "" {
+		x.title = head(c.Title)
+	}
 	if c.Kind != "" {
 		x.kind = c.Kind
+	}
+	if !blank(c.Content) {
+		x.content = slices.Clone(c.Content)
 	}
 	if !blank(c.Input) {
 		x.input = slices.Clone(c.Input)
 	}
-	if x.kind == "edit" || x.kind == "delete" || x.kind == "move" {
-		for _, l := range c.Locations {
+	for _, l := range c.Locations {
+		x.about(l.Path)
+		if x.kind == "edit" || x.kind == "delete" || x.kind == "move" {
 			x.files = append(x.files, l.Path)
+		}
+	}
+}
+
+// about notes a file or a folder that a tool is about.
+func (x *tool) about(paths ...string) {
+	for _, path := range paths {
+		if path != "" && !slices.Contains(x.paths, path) && len(x.paths) < maxPaths {
+			x.paths = append(x.paths, path)
 		}
 	}
 }
