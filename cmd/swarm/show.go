@@ -390,7 +390,7 @@ func (a *app) turnHead(t *view.Turn) {
 	for _, u := range t.Tools {
 		failed := ""
 		if u.Failed {
-			failed = ", which failed"
+			failed = ", which failed" + because(view.FirstLine(u.Output))
 		}
 		fmt.Fprintf(a.stdout, "  tool %s%s\n", term.Escape(u.Name), failed)
 	}

@@ -108,7 +108,11 @@ func (a *Args) open(object json.RawMessage, names []string) {
 		return
 	}
 	if err := json.Unmarshal(object, &a.fields); err != nil {
-		a.fail(swarm.Errorf(swarm.BadInput, "%s must be an object", a.noun()))
+		wrong := swarm.Errorf(swarm.BadInput, "%s must be an object", a.noun())
+		if len(names) > 0 {
+			wrong.Hint = `write it as {"` + strings.Join(names, `": …, "`) + `": …}`
+		}
+		a.fail(wrong)
 		return
 	}
 	var unknown []string

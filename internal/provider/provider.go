@@ -130,6 +130,9 @@ const (
 	DeltaUsage    DeltaKind = "usage"
 )
 
+// ToolFailed is what a tool_done is kept as when the tool has failed.
+const ToolFailed = "tool_failed"
+
 // A Reply is how a turn ended.
 type Reply struct {
 	Output  []byte      // the last MaxOutput bytes of it, cut at a rune's beginning

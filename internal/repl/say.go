@@ -160,6 +160,10 @@ func (p *Plain) speak(task string, v *plainVoice, d provider.Delta) {
 		if d.Tool != nil {
 			p.line(task, " > ", p.paint.as(dim, toolLine(d.Tool)))
 		}
+	case provider.DeltaToolDone:
+		if d.Tool != nil && d.Tool.Failed {
+			p.line(task, " ! ", failedLine(d.Tool))
+		}
 	}
 }
 

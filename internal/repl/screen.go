@@ -221,6 +221,11 @@ func (s *Screen) Delta(task string, d provider.Delta) {
 		if d.Tool != nil {
 			s.transcript.add(used, s.roster.agent(task), toolLine(d.Tool))
 		}
+	case provider.DeltaToolDone:
+		if d.Tool == nil || !d.Tool.Failed {
+			return
+		}
+		s.transcript.add(used, s.roster.agent(task), failedLine(d.Tool))
 	case provider.DeltaUsage:
 		s.roster.delta(task, d)
 	default:

@@ -52,10 +52,14 @@ func unfinished(text string) int {
 	return 0
 }
 
-// toolLine is the use of a tool in one line.
-func toolLine(u *swarm.ToolUse) string {
+// toolLine is the use of a tool in one line, and failedLine why it has failed.
+func toolLine(u *swarm.ToolUse) string { return inLine(u.Name + " " + string(u.Input)) }
+
+func failedLine(u *swarm.ToolUse) string { return inLine(u.Name + ": " + u.Output) }
+
+func inLine(text string) string {
 	const most = 200
-	text := oneLine(u.Name + " " + string(u.Input))
+	text = oneLine(text)
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"
 	}

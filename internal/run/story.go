@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"swarm"
@@ -30,6 +31,9 @@ func (m Moment) Delta() provider.Delta {
 	switch {
 	case m.Kind == home.Gap:
 		d = provider.Delta{Kind: provider.DeltaText, Text: gapText(m.Gap)}
+	case m.Kind == provider.ToolFailed:
+		name, output, _ := strings.Cut(m.Text, ": ")
+		d = provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{Name: name, Output: output, Failed: true}}
 	case d.Kind == provider.DeltaTool, d.Kind == provider.DeltaToolDone:
 		d.Text, d.Tool = "", &swarm.ToolUse{Name: m.Text}
 	case d.Kind == provider.DeltaFile:

@@ -95,7 +95,11 @@ func (s *streams) Delta(c flow.Call, start int, d provider.Delta) {
 
 func (s *streams) show(c flow.Call, t *stream, d provider.Delta) {
 	if text := streamText(d); text != "" {
-		t.file.Write(string(d.Kind), text)
+		kind := string(d.Kind)
+		if d.Kind == provider.DeltaToolDone && d.Tool != nil && d.Tool.Failed {
+			kind = provider.ToolFailed
+		}
+		t.file.Write(kind, text)
 	}
 	if s.observer != nil {
 		s.observer.Delta(c.Task, d)

@@ -144,7 +144,7 @@ func (b *Board) Delta(task string, d provider.Delta) {
 		s.at = b.o.Now()
 	case provider.DeltaTool:
 		if d.Tool != nil {
-			s.add("\n" + toolLine(d.Tool) + "\n")
+			s.add("\n" + toolLine(d.Tool.Name+" "+string(d.Tool.Input)) + "\n")
 			s.at = b.o.Now()
 		}
 	case provider.DeltaUsage:

@@ -257,15 +257,19 @@ func (l *Lines) speak(task string, v *voice, d provider.Delta) {
 		l.add(task, v, &v.errors, " ! ", d.Text)
 	case provider.DeltaTool:
 		if d.Tool != nil {
-			l.out.WriteString(l.prefix(task, v, " > ") + l.paint.dim(toolLine(d.Tool)) + "\n")
+			l.out.WriteString(l.prefix(task, v, " > ") + l.paint.dim(toolLine(d.Tool.Name+" "+string(d.Tool.Input))) + "\n")
+		}
+	case provider.DeltaToolDone:
+		if d.Tool != nil && d.Tool.Failed {
+			l.out.WriteString(l.prefix(task, v, " ! ") + toolLine(d.Tool.Name+": "+d.Tool.Output) + "\n")
 		}
 	}
 }
 
-// toolLine is the use of a tool in one line.
-func toolLine(u *swarm.ToolUse) string {
+// toolLine is the use of a tool, or what came of it, in one line.
+func toolLine(text string) string {
 	const most = 200
-	text := oneLine(u.Name + " " + string(u.Input))
+	text = oneLine(text)
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"
 	}

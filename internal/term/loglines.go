@@ -35,7 +35,7 @@ func (l *LogLines) Print(stamp, task, kind, text string) error {
 	switch provider.DeltaKind(kind) {
 	case provider.DeltaText:
 		bar = " | "
-	case provider.DeltaStderr:
+	case provider.DeltaStderr, provider.ToolFailed:
 		bar = " ! "
 	case provider.DeltaThinking:
 		bar, text = " ~ ", l.paint.dim(text)
