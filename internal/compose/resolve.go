@@ -147,7 +147,7 @@ func (c *compiler) checkName(key *yaml.Node, what string, check func(string) err
 }
 
 // ours are the variables that every turn has.
-var ours = []string{"SWARM_RUN_ID", "SWARM_TASK", "SWARM_AGENT", "SWARM_ITERATION", "SWARM_ATTEMPT", "SWARM_TURN_ID", "SWARM_URL", "SWARM_AGENT_TOKEN"}
+var ours = []string{"SWARM_RUN_ID", "SWARM_TASK", "SWARM_AGENT", "SWARM_ITERATION", "SWARM_ATTEMPT", "SWARM_TURN_ID", "SWARM_DEPTH", "SWARM_URL", "SWARM_AGENT_TOKEN"}
 
 func (c *compiler) checkEnv(env named[text]) {
 	for _, e := range env.entries {

@@ -31,6 +31,7 @@ const (
 	envToken     = "SWARM_AGENT_TOKEN"
 	envDriver    = "SWARM_DRIVER" // the process that has started it: one that took the run over may do the same turn
 	envJob       = "SWARM_JOB"    // which of those that it has started: one turn may have several at once
+	envDepth     = "SWARM_DEPTH"  // in how many runs within each other it is
 	envTrace     = "TRACEPARENT"
 	envTraceMore = "TRACESTATE" // belongs to the TRACEPARENT that came with it
 )
@@ -40,7 +41,7 @@ const serverToken = "SWARM_TOKEN"
 
 var (
 	// ours nobody else may set: processes left behind are found by some of them, and the others would be lies.
-	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, envJob, envURL, envToken, serverToken, "PWD"}
+	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, envJob, envDepth, envURL, envToken, serverToken, "PWD"}
 )
 
 // vendors are the beginnings of the variables in which sellers of models expect their keys.
@@ -71,6 +72,7 @@ func IsProviderKey(name string) bool {
 // An Environment is what all programs of one provider, or one server of tools, have in common.
 type Environment struct {
 	own    []string // this process's
+	depth  int      // in how many runs this process is
 	shared []string // what every turn is given of it, and what the provider adds
 }
 
@@ -84,6 +86,8 @@ func NewEnvironment(own []string, added map[string]string) (*Environment, error)
 		return nil, err
 	}
 	e := &Environment{own: own}
+	outer, _ := e.Lookup(envDepth)
+	e.depth = depth(outer)
 	e.shared = make([]string, 0, len(own)+len(added))
 	for _, kv := range own {
 		name, _, ok := strings.Cut(kv, "=")
@@ -133,7 +137,27 @@ func (e *Environment) Of(m Mark, added map[string]string, dir string) ([]string,
 		}
 	}
 	return append(env, envRun+"="+m.Run, envTurn+"="+m.Turn,
-		envIteration+"="+strconv.Itoa(m.Iteration), envAttempt+"="+strconv.Itoa(m.Attempt), byThisProcess()), nil
+		envIteration+"="+strconv.Itoa(m.Iteration), envAttempt+"="+strconv.Itoa(m.Attempt), envDepth+"="+strconv.Itoa(e.depth+1), byThisProcess()), nil
+}
+
+// maxDepth is how many runs may be begun within each other, from inside the turns of their agents.
+const maxDepth = 3
+
+// MayNest says whether a run may be begun by this process: an agent that begins the run that it is in would begin runs without end.
+func MayNest() error {
+	if n := depth(os.Getenv(envDepth)); n > maxDepth {
+		return swarm.Errorf(swarm.BadInput, "this run would be within %d others, each begun by an agent of the one before; %d are allowed", n, maxDepth).
+			WithHint("does an agent start the run that it is in? give it the work instead: swarm send, or send_handoff")
+	}
+	return nil
+}
+
+func depth(value string) int {
+	n, err := strconv.Atoi(value)
+	if err != nil { // a person begins at 0
+		return 0
+	}
+	return max(0, n)
 }
 
 // add appends what a file's `env:` says, in the order of the names. `KEY: $NAME` takes the value from our own environment, so

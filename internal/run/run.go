@@ -50,6 +50,9 @@ type Run struct {
 
 // Start makes a new run, and owns it. When it returns, the run is on disk and could be resumed.
 func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Plan, bodies [][]byte, kept ...swarm.Event) (*Run, error) {
+	if err := process.MayNest(); err != nil {
+		return nil, err
+	}
 	start.Loops = flow.Version
 	if start.ID == "" {
 		start.ID = home.NewRunID(start.Time)
