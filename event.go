@@ -340,6 +340,8 @@ type ApprovalAnswer struct {
 	Reason string `json:"reason,omitempty"`
 	By     string `json:"by,omitempty"`   // who answered, and by what
 	Wish   *Wish  `json:"wish,omitempty"` // what is allowed instead of what was asked; nil = that
+	// Message is the id of another program's message that said so: sent again, it answers nothing else.
+	Message string `json:"message,omitempty"`
 }
 
 // Overdue says of an envelope that the reply it requires has not come.
@@ -449,6 +451,8 @@ type ControlWord struct {
 	Word   Word   `json:"word"`
 	Target string `json:"target,omitempty"` // a task, an agent, a turn, an approval; "" = the whole run
 	Reason string `json:"reason,omitempty"` // why, for who is told no
+	// Message is the id of another program's message that said so, as in [ApprovalAnswer].
+	Message string `json:"message,omitempty"`
 }
 
 // A Word is what can be wanted.

@@ -47,9 +47,9 @@ type Server struct {
 	Options
 	routes *http.ServeMux
 
-	beginning sync.Mutex // one run after the other: a message that is sent twice begins one
-	mu        sync.Mutex
-	doors     map[string]*door // by agent: they are made when somebody comes
+	memory memory
+	mu     sync.Mutex
+	doors  map[string]*door // by agent: they are made when somebody comes
 }
 
 // Paths are where the server is mounted.

@@ -191,7 +191,7 @@ func TestAnApprovalIsAnsweredYesOrNo(t *testing.T) {
 	}
 	h.bad("sh", "SendMessage", message("m-2", "Perhaps", inTask(task.ID)), -32602)
 	h.good("sh", "SendMessage", strings.TrimSuffix(message("m-3", "No.", inTask(task.ID)), "}")+`,"configuration":{"returnImmediately":true}}`)
-	if said := h.events(task.ID, swarm.Control); len(said) != 1 || string(said[0].Data) != `{"word":"deny","target":"sh/1/1-x"}` {
+	if said := h.events(task.ID, swarm.Control); len(said) != 1 || !strings.HasPrefix(string(said[0].Data), `{"word":"deny","target":"sh/1/1-x","message":"a2a-`) {
 		t.Errorf("the run was told %v", said)
 	}
 }
@@ -406,7 +406,7 @@ func FuzzMessages(f *testing.F) {
 			}
 			return
 		}
-		short, structured, err := l.message([]spoke{{"user", "x"}})
+		short, structured, err := l.fit([]spoke{{"user", "x"}})
 		if err != nil || strings.TrimSpace(short) == "" || len(short) > 8<<10 || !json.Valid(structured) {
 			t.Errorf("%q became %q and %s (%v)", text, short, structured, err)
 		}

@@ -26,6 +26,10 @@ var _ a2asrv.RequestHandler = (*handler)(nil)
 
 // open looks at a task of this agent.
 func (h *handler) open(ctx context.Context, id wire.TaskID) (*run.Look, *task, error) {
+	return h.fold(ctx, id, asItIs)
+}
+
+func (h *handler) fold(ctx context.Context, id wire.TaskID, enough func(*task) bool) (*run.Look, *task, error) {
 	entry, err := h.API.Home.Find(string(id), h.API.Dir, h.API.Anywhere)
 	if kind := swarm.KindOf(err); kind == swarm.BadInput || kind == swarm.NotFound {
 		return nil, nil, notFound(id)
@@ -40,7 +44,7 @@ func (h *handler) open(ctx context.Context, id wire.TaskID) (*run.Look, *task, e
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := load(look)
+	t, err := load(look, enough)
 	if err == nil && t.agent != h.agent {
 		err = notFound(id)
 	}
@@ -49,6 +53,7 @@ func (h *handler) open(ctx context.Context, id wire.TaskID) (*run.Look, *task, e
 		return nil, nil, err
 	}
 	t.server, _ = ctx.Value(serverKey{}).(string)
+	t.tells = func(t *task) { h.memory.note(t.id, t.approval().ID) }
 	return look, t, nil
 }
 
@@ -131,7 +136,7 @@ func (h *handler) SubscribeToTask(ctx context.Context, r *wire.SubscribeToTaskRe
 
 // SendMessage gives an agent a message, and answers when nothing more happens without the client; at once, if the client wants that.
 func (h *handler) SendMessage(ctx context.Context, r *wire.SendMessageRequest) (wire.SendMessageResult, error) {
-	id, err := h.send(ctx, r)
+	id, _, err := h.send(ctx, r)
 	if err != nil {
 		return nil, protocolError(ctx, err)
 	}
@@ -151,15 +156,19 @@ func (h *handler) SendMessage(ctx context.Context, r *wire.SendMessageRequest) (
 	return t, nil
 }
 
-// SendStreamingMessage gives an agent a message, and tells what happens.
+// SendStreamingMessage gives an agent a message, and tells what happens: all of it, if that begins with the message, however quick it was.
 func (h *handler) SendStreamingMessage(ctx context.Context, r *wire.SendMessageRequest) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
-		id, err := h.send(ctx, r)
+		id, began, err := h.send(ctx, r)
 		if err != nil {
 			yield(nil, protocolError(ctx, err))
 			return
 		}
-		look, t, err := h.open(ctx, id)
+		enough := asItIs
+		if began {
+			enough = asItBegan
+		}
+		look, t, err := h.fold(ctx, id, enough)
 		if err != nil {
 			yield(nil, protocolError(ctx, err))
 			return

@@ -97,6 +97,7 @@ type driver struct {
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 	all    sync.WaitGroup
+	quick  bool // a run is over before whoever began it hears of it
 }
 
 func team(dir string) (*compose.Bundle, error) {
@@ -137,6 +138,9 @@ func (d *driver) Start(ctx context.Context, w api.Wanted) (string, error) {
 		return "", err
 	}
 	d.drive(r, run.Options{})
+	if d.quick {
+		d.all.Wait()
+	}
 	return r.ID, nil
 }
 

@@ -16,9 +16,10 @@ import (
 
 // A letter is what a client's message says, as mail.
 type letter struct {
-	id   string // of the envelope
-	text string // all of it
-	data []any  // of parts that are JSON
+	message string // its id, as the client calls it
+	id      string // of the envelope
+	text    string // all of it
+	data    []any  // of parts that are JSON
 }
 
 // beside is what comes with a text as structured: what is too long for a message, what is JSON, and what was said before.
@@ -76,7 +77,7 @@ func read(m *wire.Message) (l letter, err error) {
 		return l, invalid(fmt.Sprintf("the message has %d bytes; %d are allowed", len(l.text), maxText), "send less, or say where the rest can be found")
 	}
 	sum := sha256.Sum256([]byte(m.ID))
-	l.id = "a2a-" + hex.EncodeToString(sum[:16])
+	l.message, l.id = m.ID, "a2a-"+hex.EncodeToString(sum[:16])
 	return l, nil
 }
 
@@ -105,8 +106,8 @@ func (l *letter) part(p *wire.Part) (string, error) {
 	return "", wire.NewError(wire.ErrUnsupportedContentType, "only text and JSON are taken here, and this is "+swarm.Quote(p.MediaType))
 }
 
-// message is the text that fits into a message, and what comes beside it.
-func (l letter) message(history []spoke) (text string, structured json.RawMessage, err error) {
+// fit is the text that fits into a message, and what comes beside it.
+func (l letter) fit(history []spoke) (text string, structured json.RawMessage, err error) {
 	more := beside{Data: l.data, History: history}
 	text = l.text
 	if len(text) > mail.MaxMessage {
@@ -118,6 +119,26 @@ func (l letter) message(history []spoke) (text string, structured json.RawMessag
 	}
 	structured, err = json.Marshal(more)
 	return text, structured, err
+}
+
+// is says whether an envelope is this letter, as it is stored: without keys.
+func (l letter) is(e swarm.Envelope, redact func([]byte) []byte) bool {
+	text, structured, err := l.fit(nil)
+	if err != nil {
+		return false
+	}
+	mine := swarm.Envelope{Payload: swarm.Payload{Message: string(redact([]byte(text))), Structured: mail.RedactJSON(structured, redact)}}
+	return strings.TrimSpace(textOf(mine)) == strings.TrimSpace(textOf(e)) && dataOf(mine) == dataOf(e)
+}
+
+// dataOf is what came as JSON, in one spelling.
+func dataOf(e swarm.Envelope) string {
+	var more beside
+	if json.Unmarshal(e.Payload.Structured, &more) != nil || len(more.Data) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(more.Data) // it was read from JSON
+	return string(text)
 }
 
 // recent is as much of a conversation as a new run is told, from its end.

@@ -14,24 +14,33 @@ import (
 	"swarm/internal/run"
 )
 
-// send gives an agent a message: in a task that goes on it is mail, else it begins one. When it returns, the message is on disk.
-func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (wire.TaskID, error) {
+// send gives an agent a message: in a task that goes on it is mail, else it begins one. When it returns, the message is on disk. All
+// servers of a state folder take one message after the other: sent twice, whether at once or later, it is the same message.
+func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire.TaskID, began bool, err error) {
 	if err := speaks(ctx); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if err := h.takes(r.Config); err != nil {
-		return "", err
+		return "", false, err
 	}
 	l, err := read(r.Message)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
+	unlock, err := h.API.Home.Lock(ctx, "a2a")
+	if err != nil {
+		return "", false, err
+	}
+	defer unlock()
 	if id := r.Message.TaskID; id != "" {
-		return id, h.add(ctx, id, r.Message, l)
+		return id, false, h.add(ctx, id, r.Message, l)
 	}
-	h.beginning.Lock()
-	defer h.beginning.Unlock()
-	return h.begin(ctx, r, l)
+	id, err = h.taken(ctx, r.Message, l)
+	if err != nil || id != "" {
+		return id, false, err
+	}
+	id, err = h.begin(ctx, r, l)
+	return id, true, err
 }
 
 // takes says whether what a client wants of an answer can be given.
@@ -49,30 +58,49 @@ func (h *handler) takes(c *wire.SendMessageConfig) error {
 	return countable(c.HistoryLength)
 }
 
-// begin begins a run, or goes on with the one that the message belongs to: the run that it began when it was sent before, or the one
-// of its conversation that goes on.
-func (h *handler) begin(ctx context.Context, r *wire.SendMessageRequest, l letter) (wire.TaskID, error) {
-	m := r.Message
+// taken is the task that a message without one belongs to: the one that took it when it was sent before, or the one of its conversation
+// that goes on, which takes it now; "" = there is none.
+func (h *handler) taken(ctx context.Context, m *wire.Message, l letter) (open wire.TaskID, err error) {
 	begun, err := h.begun(m.ContextID)
 	if err != nil {
 		return "", err
 	}
-	var history []spoke
 	for _, s := range begun {
 		s = run.Current(h.API.Home, s)
-		if s.Asked.Message == m.ID && s.Status != swarm.Cancelled { // whoever sends again what he has cancelled wants it again
-			return wire.TaskID(s.ID), nil
+		began := s.Asked.Message == m.ID
+		if !began && m.ContextID == "" || began && s.Status == swarm.Cancelled { // whoever sends again what he has cancelled wants it again
+			continue
 		}
-		if m.ContextID != "" && !s.Status.Ended() {
-			return wire.TaskID(s.ID), h.add(ctx, wire.TaskID(s.ID), m, l)
+		id := wire.TaskID(s.ID)
+		look, t, err := h.open(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		look.Close()
+		if took, err := t.took(l); took || err != nil {
+			return id, err
+		}
+		if open == "" && !s.Status.Ended() {
+			open = id
 		}
 	}
+	if open != "" {
+		err = h.add(ctx, open, m, l)
+	}
+	return open, err
+}
+
+// begin begins a run.
+func (h *handler) begin(ctx context.Context, r *wire.SendMessageRequest, l letter) (wire.TaskID, error) {
+	m := r.Message
+	var history []spoke
 	if m.ContextID != "" {
+		var err error
 		if history, err = h.conversation(ctx, m.ContextID); err != nil {
 			return "", err
 		}
 	}
-	text, structured, err := l.message(recent(history))
+	text, structured, err := l.fit(recent(history))
 	if err != nil {
 		return "", err
 	}
@@ -138,18 +166,27 @@ func (h *handler) add(ctx context.Context, id wire.TaskID, m *wire.Message, l le
 		return err
 	}
 	look.Close()
-	switch {
-	case m.ContextID != "" && m.ContextID != t.context():
+	if m.ContextID != "" && m.ContextID != t.context() {
 		return invalid("the task belongs to another context", "leave contextId out, or write "+t.context())
-	case t.run.Asked != nil && t.run.Asked.Message == m.ID: // it is what the task began with, sent again
-		return nil
-	case t.state().Terminal():
+	}
+	if took, err := t.took(l); took || err != nil {
+		return err
+	}
+	if t.state().Terminal() {
 		return wire.NewError(wire.ErrUnsupportedOperation, "the task has ended: it is "+t.state().String()+"; leave taskId out and keep contextId to go on with the conversation")
 	}
-	if len(t.run.Approvals) > 0 && len(t.questions()) == 0 {
-		err = h.decide(ctx, t, l)
-	} else {
+	asked := t.approval()
+	yes, clear := verdict(l.text)
+	switch {
+	case clear && !h.memory.meant(t.id, l.id, asked.ID):
+		return t.changed()
+	case asked.ID == "":
 		err = h.mail(ctx, t, l)
+	case !clear:
+		t.tell()
+		return invalid("@"+asked.Agent+" waits for a yes or a no", "it asks: "+asked.What)
+	default:
+		err = run.Decide(ctx, h.API.Home, t.id, asked.ID, run.Decision{OK: yes, By: "A2A", Message: l.id})
 	}
 	if err != nil || t.driven {
 		return err
@@ -161,14 +198,13 @@ func (h *handler) add(ctx context.Context, id wire.TaskID, m *wire.Message, l le
 	return nil
 }
 
-// decide answers what an agent may do only if a person allows it.
-func (h *handler) decide(ctx context.Context, t *task, l letter) error {
-	asked := t.run.Approvals[0]
-	yes, clear := verdict(l.text)
-	if !clear {
-		return invalid("@"+asked.Agent+" waits for a yes or a no", "it asks: "+asked.What)
+// changed refuses a yes or a no to something that is not what is asked now: it would be the answer to a question that the client has not
+// been told.
+func (t *task) changed() error {
+	if why := t.why(t.state()); settled(t.state()) && why != "" {
+		return invalid("this does not answer what is asked now", "answer this with a message of its own: "+why)
 	}
-	return run.Decide(ctx, h.API.Home, t.id, asked.ID, run.Decision{OK: yes, By: "A2A"})
+	return invalid("what this answers is not asked any more", "ask for the task to see where it stands")
 }
 
 // mail sends what a client says to the agent, as the answer to its oldest question if it has one.
@@ -178,15 +214,9 @@ func (h *handler) mail(ctx context.Context, t *task, l letter) error {
 		return err
 	}
 	defer post.Close()
-	text, structured, err := l.message(nil)
+	text, structured, err := l.fit(nil)
 	if err != nil {
 		return err
-	}
-	if before, err := post.Envelope(swarm.User + "/" + l.id); err == nil {
-		if before.Payload.Message != text {
-			return invalid("a message with this messageId was sent before, and said something else", "give each message an id of its own")
-		}
-		return nil // it is the same message, sent again
 	}
 	d := mail.Draft{To: h.agent, Message: text, Structured: structured, ID: l.id}
 	if open := t.questions(); len(open) > 0 {

@@ -26,15 +26,24 @@ type task struct {
 	agent  string // whom the goal was given to
 	driven bool   // somebody drove it when it was looked at
 	server string // where we are, as the client calls us
+
+	plan    swarm.Plan
+	answers map[string]bool // what clients have said to what agents may do only if a person allows it, by letter
+	spoken  map[string]bool // approvals that somebody has answered, and whose turn has not heard it yet
+	tells   func(*task)     // is told when the client is told where the task stands
 }
 
 // goalID is the id of the envelope that holds the goal of a team.
 const goalID = "goal"
 
-// load folds a run as it is now. The task can look at the run's texts until the look is closed.
-func load(look *run.Look) (*task, error) {
+func newTask(look *run.Look) *task {
+	return &task{Collector: view.NewCollector(), id: look.ID, look: look, run: view.New(look.ID), answers: map[string]bool{}, spoken: map[string]bool{}}
+}
+
+// load folds a run as it is now, or as it was when somebody has had enough. The task can look at the run's texts until the look is closed.
+func load(look *run.Look, enough func(*task) bool) (*task, error) {
 	driven := look.Driven() // asked first: what its driver wrote before it left is in the fold
-	t := &task{Collector: view.NewCollector(), id: look.ID, look: look, run: view.New(look.ID)}
+	t := newTask(look)
 	for {
 		events, err := look.Read(t.run.Seq, 1000)
 		if err != nil || len(events) == 0 {
@@ -45,8 +54,18 @@ func load(look *run.Look) (*task, error) {
 			if err := t.take(&events[i]); err != nil {
 				return nil, err
 			}
+			if enough(t) {
+				return t, nil
+			}
 		}
 	}
+}
+
+// asItIs and asItBegan are how much of a run is folded: all of it, and what it began with.
+func asItIs(*task) bool { return false }
+func asItBegan(t *task) bool {
+	t.driven = t.agent != "" // by who has begun it
+	return t.driven
 }
 
 // take carries the fold on.
@@ -55,10 +74,24 @@ func (t *task) take(e *swarm.Event) error {
 	case swarm.PlanAdded:
 		var p swarm.Plan
 		if json.Unmarshal(e.Data, &p) == nil && p.Team != nil {
-			t.team = *p.Team
+			t.plan, t.team = p, *p.Team
 		}
 	case swarm.RunOwned:
 		t.driven = true
+	case swarm.ApprovalAnswered:
+		var a swarm.ApprovalAnswer
+		if json.Unmarshal(e.Data, &a) == nil && a.Message != "" {
+			t.answers[a.Message] = a.OK
+		}
+	case swarm.Control:
+		var w swarm.ControlWord
+		if json.Unmarshal(e.Data, &w) != nil || w.Word != swarm.WordApprove && w.Word != swarm.WordDeny {
+			break
+		}
+		t.spoken[w.Target] = true
+		if w.Message != "" {
+			t.answers[w.Message] = w.Word == swarm.WordApprove
+		}
 	}
 	if err := t.run.Apply(e); err != nil {
 		return err
@@ -99,7 +132,7 @@ func (t *task) state() wire.TaskState {
 		return wire.TaskStateFailed
 	}
 	switch {
-	case len(t.run.Approvals) > 0, len(t.questions()) > 0, t.idles():
+	case t.approval().ID != "", len(t.questions()) > 0, t.idles():
 		return wire.TaskStateInputRequired
 	case len(t.Turns) == 0:
 		return wire.TaskStateSubmitted
@@ -136,6 +169,46 @@ func (t *task) idles() bool {
 	})
 }
 
+// approval is what a yes or a no of the client would answer; "" is nothing. One is asked after the other, and before them what is asked in
+// words: whoever says yes has to know to what.
+func (t *task) approval() (asked view.Approval) {
+	if len(t.questions()) > 0 {
+		return asked
+	}
+	for _, a := range t.run.Approvals {
+		if !t.spoken[a.ID] {
+			return a
+		}
+	}
+	return asked
+}
+
+// took says whether the task has a message already. With the same id and other words it is refused.
+func (t *task) took(l letter) (bool, error) {
+	there, same := false, false
+	if ok, answered := t.answers[l.id]; answered {
+		yes, clear := verdict(l.text)
+		there, same = true, clear && yes == ok
+	}
+	began := t.run.Asked != nil && t.run.Asked.Message == l.message
+	for _, e := range t.Envelopes {
+		if e.FromNodeID == swarm.User && (e.ID == l.id || began && e.ID == goalID) {
+			there, same = true, l.is(e.Envelope, run.Redactor(&t.plan))
+		}
+	}
+	if there && !same {
+		return true, invalid("a message with this messageId was sent before, and said something else", "give each message an id of its own")
+	}
+	return there, nil
+}
+
+// tell has it noted that the client is told where the task stands now.
+func (t *task) tell() {
+	if t.tells != nil {
+		t.tells(t)
+	}
+}
+
 // status is where the task stands, and why.
 func (t *task) status() wire.TaskStatus {
 	at := t.run.Time.UTC().Truncate(time.Millisecond)
@@ -152,10 +225,10 @@ func (t *task) why(state wire.TaskState) string {
 	case wire.TaskStateFailed, wire.TaskStateRejected, wire.TaskStateCanceled:
 		return t.reasons()
 	case wire.TaskStateInputRequired:
-		var all []string
-		for _, a := range t.run.Approvals {
-			all = append(all, fmt.Sprintf("@%s asks: may it %s? Answer yes or no.", a.Agent, view.Wish(a.Approval)))
+		if a := t.approval(); a.ID != "" {
+			return fmt.Sprintf("@%s asks: may it %s? Answer yes or no.", a.Agent, view.Wish(a.Approval))
 		}
+		var all []string
 		for _, q := range t.questions() {
 			all = append(all, q.Payload.Message)
 		}
@@ -193,6 +266,7 @@ func (t *task) whole(most *int) (*wire.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.tell()
 	return &wire.Task{ID: wire.TaskID(t.id), ContextID: t.context(), Status: t.status(), Artifacts: artifacts, History: newest(t.history(), most)}, nil
 }
 

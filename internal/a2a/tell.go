@@ -126,6 +126,7 @@ func (c *teller) stand() error {
 		return nil
 	}
 	c.told, c.reason = s.State, reason
+	c.tell()
 	i := c.info()
 	if err := c.give(&wire.TaskStatusUpdateEvent{TaskID: i.TaskID, ContextID: i.ContextID, Status: s}); err != nil {
 		return err

@@ -19,6 +19,8 @@ type Decision struct {
 	Reason string // for who is told no
 	By     string // by what the person says it
 	Edit   []byte // what is allowed instead of what was asked, in JSON; nil = that
+	// Message is the id of the message in which another program says it: it is written down with the answer.
+	Message string
 }
 
 // ErrAnswered refuses a second answer.
@@ -50,7 +52,7 @@ func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
 	case asked.Wish == nil:
 		return o.word(ctx, id, d)
 	}
-	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, By: d.By}
+	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, By: d.By, Message: d.Message}
 	if d.Edit != nil {
 		if answer.Wish, err = o.edited(asked, d.Edit); err != nil {
 			return o.clean(err)
@@ -128,7 +130,7 @@ func (o *Office) Answered(id string) (how string, ok bool, err error) {
 
 // word tells the turn that waits for an answer what it is.
 func (o *Office) word(ctx context.Context, id string, d Decision) error {
-	w := swarm.ControlWord{Word: swarm.WordDeny, Target: id, Reason: d.Reason}
+	w := swarm.ControlWord{Word: swarm.WordDeny, Target: id, Reason: d.Reason, Message: d.Message}
 	if d.OK {
 		w.Word = swarm.WordApprove
 	}

@@ -268,11 +268,11 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{OK: true, Edit: []byte(`{}`)}); err == nil || !strings.Contains(err.Error(), "not edited") {
 		t.Error(err)
 	}
-	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{Reason: "use another"}); err != nil { // who waits in its turn is told by a word
+	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{Reason: "use another", Message: "m-1"}); err != nil { // who waits in its turn is told by a word
 		t.Error(err)
 	}
 	var word swarm.ControlWord
-	if events := all(t, log); json.Unmarshal(events[len(events)-1].Data, &word) != nil || word != (swarm.ControlWord{Word: swarm.WordDeny, Target: "coder/1/1/t", Reason: "use another"}) {
+	if events := all(t, log); json.Unmarshal(events[len(events)-1].Data, &word) != nil || word != (swarm.ControlWord{Word: swarm.WordDeny, Target: "coder/1/1/t", Reason: "use another", Message: "m-1"}) {
 		t.Errorf("%+v", word)
 	}
 	if err := o.Decide(t.Context(), "nosuch", Decision{OK: true}); swarm.KindOf(err) != swarm.NotFound {

@@ -1,0 +1,179 @@
+package a2a
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	wire "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"swarm"
+)
+
+// atOnce are the parameters of a message that is answered at once.
+func atOnce(params string) string {
+	return strings.TrimSuffix(params, "}") + `,"configuration":{"returnImmediately":true}}`
+}
+
+// ask has an agent ask for something, as its turn would.
+func (h *house) ask(task wire.TaskID, id string) {
+	h.t.Helper()
+	body, _ := json.Marshal(swarm.Approval{ID: id, What: "use " + id, Tool: "rm"})
+	h.append(task, swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(id), Task: "sh", Agent: "sh", Turn: "sh/1/1", Data: body})
+}
+
+// words are what the run was told, in short.
+func (h *house) words(task wire.TaskID) string {
+	h.t.Helper()
+	var all []string
+	for _, e := range h.events(task, swarm.Control) {
+		var w swarm.ControlWord
+		if err := json.Unmarshal(e.Data, &w); err != nil {
+			h.t.Fatal(err)
+		}
+		all = append(all, string(w.Word)+" "+w.Target)
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestAYesIsForTheQuestionThatWasTold, and for no other: not when it is sent again, here or at another server, and not when another
+// question has taken the place of the one that the client was told.
+func TestAYesIsForTheQuestionThatWasTold(t *testing.T) {
+	h := open(t)
+	h.project("")
+	task := h.good("sh", "SendMessage", atOnce(message("m", "Say it")))
+	h.began()
+	told := func(at *house, want string) {
+		t.Helper()
+		got := at.good("sh", "GetTask", named(task.ID)).Status
+		if text := got.Message.Parts[0].Text(); got.State != wire.TaskStateInputRequired || !strings.Contains(text, want) || strings.Count(text, "Answer yes or no") != 1 {
+			t.Errorf("the client is told %s %q, want %s alone", got.State, text, want)
+		}
+	}
+	granted := func(want string) {
+		t.Helper()
+		if got := h.words(task.ID); got != want {
+			t.Fatalf("the run was told %q, want %q", got, want)
+		}
+	}
+	h.ask(task.ID, "first")
+	h.ask(task.ID, "second")
+	told(h, "use first")
+	yes := atOnce(message("yes-1", "yes", inTask(task.ID)))
+	other := serve(t, h.home, h.dir)
+	for _, at := range []*house{h, h, other} {
+		at.good("sh", "SendMessage", yes)
+		granted("approve first")
+		told(at, "use second")
+	}
+	h.bad("sh", "SendMessage", atOnce(message("yes-1", "no", inTask(task.ID))), -32602)
+
+	// Somebody else is quicker, and the agent asks for more.
+	h.append(task.ID, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: []byte(`{"word":"deny","target":"second"}`)})
+	h.ask(task.ID, "third")
+	late := atOnce(message("yes-2", "yes", inTask(task.ID)))
+	for range 2 {
+		if why := h.bad("sh", "SendMessage", late, -32602); !strings.Contains(why, "use third") {
+			t.Errorf("who says yes too late is told %q", why)
+		}
+		granted("approve first, deny second")
+	}
+	h.good("sh", "SendMessage", atOnce(message("yes-3", "yes", inTask(task.ID))))
+	granted("approve first, deny second, approve third")
+
+	// A server that was started again has told nobody anything.
+	h.ask(task.ID, "fourth")
+	again := serve(t, h.home, h.dir)
+	if why := again.bad("sh", "SendMessage", atOnce(message("yes-4", "yes", inTask(task.ID))), -32602); !strings.Contains(why, "use fourth") {
+		t.Errorf("after a restart the client is told %q", why)
+	}
+	again.good("sh", "SendMessage", atOnce(message("yes-5", "yes", inTask(task.ID))))
+	granted("approve first, deny second, approve third, approve fourth")
+
+	// What is not asked any more is not answered, and is no mail either.
+	h.ask(task.ID, "fifth")
+	told(h, "use fifth")
+	h.append(task.ID, swarm.Event{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey("fifth"), Turn: "sh/1/1", Data: []byte(`{"id":"fifth","ok":false}`)})
+	h.bad("sh", "SendMessage", atOnce(message("yes-6", "yes", inTask(task.ID))), -32602)
+	if stored := h.events(task.ID, swarm.HandoffStored); len(stored) != 1 {
+		t.Errorf("%d messages are stored", len(stored))
+	}
+}
+
+// TestOneMessageAtTwoServersBeginsOneRun.
+func TestOneMessageAtTwoServersBeginsOneRun(t *testing.T) {
+	h := open(t)
+	h.project("- {agent: chief, say: x}\n")
+	servers := []*house{h, serve(t, h.home, h.dir)}
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		got := make([]wire.TaskID, 4)
+		var all sync.WaitGroup
+		for i := range got {
+			all.Go(func() { got[i] = servers[i%2].good("chief", "SendMessage", message(id, "Do "+id)).ID })
+		}
+		all.Wait()
+		for _, one := range got {
+			if one != got[0] {
+				t.Errorf("the message %s began %s", id, got)
+			}
+		}
+	}
+	if all, err := h.home.List(h.dir, true); err != nil || len(all) != 5 {
+		t.Errorf("there are %d runs (%v)", len(all), err)
+	}
+}
+
+// TestEveryMessageThatWasTakenCounts: what went on with a conversation is the same when it is sent again, also when its task has ended.
+func TestEveryMessageThatWasTakenCounts(t *testing.T) {
+	h := open(t)
+	h.project("- {agent: chief, say: which, call: [{tool: request_help, args: {help_description: Which?}}]}\n- {agent: chief, say: done}\n")
+	begin, answer := message("m-1", "Choose", inContext("talk")), message("m-2", "This", inContext("talk"))
+	task := h.good("chief", "SendMessage", begin)
+	for _, again := range []string{answer, answer, begin, message("m-2", "This", inTask(task.ID)), message("m-1", "Choose", inTask(task.ID))} {
+		if got := h.good("chief", "SendMessage", again); got.ID != task.ID || got.Status.State != wire.TaskStateCompleted {
+			t.Errorf("%s is answered with %s, %s", again, got.ID, got.Status.State)
+		}
+	}
+	for _, other := range []string{message("m-1", "Paint", inContext("talk")), message("m-2", "That", inContext("talk")), message("m-2", "That", inTask(task.ID)),
+		strings.Replace(begin, `{"text":"Choose"}`, `{"text":"Choose"},{"data":{"n":1}}`, 1)} {
+		h.bad("chief", "SendMessage", other, -32602)
+	}
+	if all, err := h.home.List(h.dir, true); err != nil || len(all) != 1 {
+		t.Errorf("there are %d runs (%v)", len(all), err)
+	}
+}
+
+// TestWhatIsComparedIsWhatIsStored: keys are not, and a long text is stored elsewhere.
+func TestWhatIsComparedIsWhatIsStored(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "canary-0123456789")
+	h := open(t)
+	h.project("")
+	task := h.good("sh", "SendMessage", atOnce(message("m", "Say it")))
+	h.began()
+	for _, text := range []string{"the key is canary-0123456789", strings.Repeat("long ", 4000)} {
+		more := strings.Replace(atOnce(message("m-"+text[:3], text, inTask(task.ID))), `"parts":[`, `"parts":[{"data":{"n":[1.50,"canary-0123456789"]}},`, 1)
+		h.good("sh", "SendMessage", more)
+		h.good("sh", "SendMessage", more)
+		h.bad("sh", "SendMessage", strings.Replace(more, "1.50", "2", 1), -32602)
+	}
+	stored := h.events(task.ID, swarm.HandoffStored)
+	if len(stored) != 3 {
+		t.Errorf("%d messages are stored", len(stored))
+	}
+	for _, e := range stored {
+		if strings.Contains(string(e.Data), "canary") {
+			t.Errorf("a key is stored: %.200s", e.Data)
+		}
+	}
+}
+
+// TestAStreamTellsAllOfARun, also of one that is over before the stream begins.
+func TestAStreamTellsAllOfARun(t *testing.T) {
+	h := open(t)
+	h.project("- {agent: chief, say: done}\n")
+	h.driver.quick = true
+	if got, want := h.listen("chief", "SendStreamingMessage", message("m", "Do it")).rest(), "submitted working output:done completed"; got != want {
+		t.Errorf("the stream tells %q, want %q", got, want)
+	}
+}
