@@ -61,6 +61,17 @@ func (b *Box) hides(local string) bool {
 	return slices.ContainsFunc(b.o.Hidden, func(hidden string) bool { return within(hidden, real) })
 }
 
+// inGit says whether a path is a .git, or lies in one, by a link perhaps: its settings name programs, and every git that comes by starts
+// them, the user's too.
+func (b *Box) inGit(local string) bool {
+	real, err := filepath.Rel(b.real, resolved(filepath.Join(b.real, local)))
+	if err != nil {
+		real = local
+	}
+	isGit := func(part string) bool { return strings.EqualFold(part, ".git") }
+	return slices.ContainsFunc(strings.Split(filepath.ToSlash(local), "/"), isGit) || slices.ContainsFunc(strings.Split(filepath.ToSlash(real), "/"), isGit)
+}
+
 // resolved is a path without links, as far as it is there.
 func resolved(path string) string {
 	rest := ""
@@ -247,6 +258,9 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 	}
 	if local == "." || strings.HasSuffix(a.Path, "/") {
 		return "", notRegular(a.Path, fs.ModeDir)
+	}
+	if b.inGit(local) {
+		return "", swarm.Errorf(swarm.Denied, "%s belongs to git, and what is written there git may run", swarm.Quote(a.Path)).WithHint("write the files themselves; git keeps its own")
 	}
 	shownPath := local
 	root, local, err := b.writable(a.Path, local)

@@ -403,3 +403,26 @@ func TestSpecs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is written into a .git says what git runs: nobody writes there, at whatever depth, by whatever name.
+func TestNobodyWritesIntoAGit(t *testing.T) {
+	for _, phase := range []swarm.Phase{swarm.ImplementationPhase, swarm.PlanningPhase} {
+		d := sit(t)
+		d.file("docs/real/.git/HEAD", "ref: refs/heads/main\n")
+		for link, to := range map[string]string{"docs/link": "real/.git", "docs/head": "real/.git/HEAD"} {
+			if err := os.Symlink(to, filepath.Join(d.root, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.open(Options{Allow: everything, Phase: phase})
+		for _, path := range []string{"docs/lib/.git/config", "docs/.git", "docs/a/b/.GIT/hooks/pre-commit", "docs/.Git/info/attributes",
+			"docs/link/config", "docs/head", "docs/x/../.git/config", filepath.Join(d.root, "docs/.git/config")} {
+			if said := d.refused(swarm.Denied, "file_write", "path", path, "content", "x"); !strings.Contains(said, "belongs to git") {
+				t.Errorf("%s: %q", path, said)
+			}
+		}
+		d.must("file_write", "path", "docs/.gitignore", "content", "*.log\n")
+		d.must("file_write", "path", "docs/.github/ci.yml", "content", "on: push\n")
+		d.must("file_read", "path", "docs/real/.git/HEAD")
+	}
+}
