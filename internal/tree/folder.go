@@ -63,7 +63,7 @@ func (f Folder) alone(ctx context.Context) (*repository, error) {
 	if err := hasGit(); err != nil {
 		return nil, err
 	}
-	r := &repository{top: resolved(f.Dir), env: environ(), hidden: f.Hidden}
+	r := &repository{top: resolved(f.Dir), env: environ(), hidden: allResolved(f.Hidden)}
 	if err := r.make(ctx, f.Store); err != nil || r.begun() {
 		return r, err
 	}
@@ -169,4 +169,12 @@ func resolved(path string) string {
 		return real
 	}
 	return path
+}
+
+func allResolved(paths []string) []string {
+	real := make([]string, len(paths))
+	for i, path := range paths {
+		real[i] = resolved(path)
+	}
+	return real
 }

@@ -3,7 +3,8 @@
 // The files are written as a git tree, with those that are not tracked and not ignored, into a repository of our own. The user's
 // is only read: the index is a copy, new objects are ours, of its settings only those count that say what a file is, and nothing that its
 // configuration could start (hooks, filters, monitors) is started. The whole repository is recorded, wherever in it the folder is; a folder
-// that is in none is recorded by itself. A repository inside is recorded by its commit, not by the files in it.
+// that is in none is recorded by itself. A repository inside is recorded as any other folder, without its .git: no git looks into that one,
+// whose settings may be an agent's. What cannot be read is recorded by what it looks like from outside.
 package tree
 
 import (
@@ -90,7 +91,7 @@ func open(ctx context.Context, dir, store string, hidden ...string) (r *reposito
 	if err := hasGit(); err != nil {
 		return nil, false, err
 	}
-	r = &repository{top: dir, env: environ(), hidden: hidden}
+	r = &repository{top: dir, env: environ(), hidden: allResolved(hidden)}
 	var out bytes.Buffer
 	err = r.git(ctx, &out, "rev-parse", "--show-toplevel", "--path-format=absolute", "--git-path", "index", "--git-path", "objects",
 		"--git-path", "info/exclude", "--show-object-format", "HEAD")
@@ -123,13 +124,14 @@ func (r *repository) make(ctx context.Context, store string) error {
 		if err != nil {
 			return err
 		}
-		if err := r.lay(config, settings); err != nil {
+		if err := r.lay(config, settings, r.ignored(ctx)); err != nil {
 			return failed("the changes of the run cannot be recorded", err)
 		}
 	} else if err := r.hide(); err != nil {
 		return failed("the changes of the run cannot be recorded", err)
 	}
-	r.env = append(r.env, "GIT_DIR="+r.own, "GIT_WORK_TREE="+r.top, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	r.env = append(r.env, "GIT_DIR="+r.own, "GIT_WORK_TREE="+r.top, "HOME="+r.own, "XDG_CONFIG_HOME="+r.own,
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1")
 	if r.objects != "" {
 		r.env = append(r.env, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoted(r.objects))
 	}
@@ -137,21 +139,22 @@ func (r *repository) make(ctx context.Context, store string) error {
 }
 
 // lay writes the files that make a folder a repository, its configuration last.
-func (r *repository) lay(config, settings string) error {
+func (r *repository) lay(config, settings string, exclude []byte) error {
 	for _, folder := range []string{"objects", "refs", "info"} {
 		if err := os.MkdirAll(filepath.Join(r.own, folder), 0o700); err != nil {
 			return err
 		}
 	}
+	settings += "\texcludesfile = " + os.DevNull + "\n"
 	text := "[core]\n\trepositoryformatversion = 0\n" + settings
 	if r.format == "sha256" {
 		text = "[core]\n\trepositoryformatversion = 1\n" + settings + "[extensions]\n\tobjectformat = sha256\n"
 	}
-	var exclude []byte
 	if r.exclude != "" {
-		exclude, _ = os.ReadFile(r.exclude) // mostly there is none
+		own, _ := os.ReadFile(r.exclude) // mostly there is none
+		exclude = append(append(exclude, own...), '\n')
 	}
-	exclude = append(append(exclude, '\n'), r.unseen(nil)...)
+	exclude = append(exclude, r.unseen(nil)...)
 	return errors.Join(place(filepath.Join(r.own, "HEAD"), "ref: refs/heads/none\n"), place(r.ownExclude(), string(exclude)), place(config, text))
 }
 
