@@ -58,7 +58,12 @@ for an agent or an edge goes on, and gets the answer by mail. Without ID, what i
 enough. Two runs may ask under the same ID; then --run says which one is meant. The first answer counts, and is on disk when this command returns.
 ` + more,
 		Example: fmt.Sprintf("  swarm %s\n  swarm %s code/1/1/7abaf349e9a746ca\n  swarm %s code/1/1 --run @last", word, word, word),
-		Args:    cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f := cmd.Flags().Lookup("edit"); f != nil && f.Changed && len(args) == 2 {
+				return swarm.Errorf(swarm.BadInput, "--edit and its file are one word").WithHint("write --edit=%s", args[1])
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, asked, err := a.asked(ref)
 			if err != nil {

@@ -37,6 +37,8 @@ func (b *begin) open(o opening) error {
 	case len(o.goal) > maxGoal:
 		return swarm.Errorf(swarm.BadInput, "the goal has %d bytes, and a message has room for %d", len(o.goal), maxGoal).
 			WithHint("write it into a file of this folder, and have the goal name the file")
+	case slices.ContainsFunc(o.done, func(d string) bool { return strings.TrimSpace(d) == "" }):
+		return swarm.Errorf(swarm.BadInput, "--done is empty").WithHint(`write how it is seen that the goal is reached: --done "go test ./... passes"`)
 	}
 	p, err := b.survey(o.goal)
 	if err != nil {

@@ -206,7 +206,7 @@ func (a *app) replyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reply ID TEXT",
 		Short: "Answer a message that an agent sent you",
-		Long: `Answer a message, by its id, as ` + "`swarm inbox`" + ` shows it. The answer goes to whom the message names for it, else to its sender. TEXT - is read
+		Long: `Answer a message, by its id or the beginning of it, as ` + "`swarm inbox`" + ` shows it. The answer goes to whom the message names for it, else to its sender. TEXT - is read
 from standard input.
 
 ` + insideHelp + `

@@ -39,7 +39,7 @@ The lead is the agent with permissions: {orchestrate: true}, else the one that -
 			if detach {
 				return a.detach()
 			}
-			o.goal = args[0]
+			o.goal, o.to = args[0], strings.TrimPrefix(o.to, "@")
 			bundle, from, err := a.composeTeam(&src, o, swarm.TeamMode(mode.value), swarm.Phase(phase.value))
 			if err != nil {
 				return err

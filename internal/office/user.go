@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -83,11 +84,16 @@ func (o *Office) ended() error {
 func (o *Office) Answer(ctx context.Context, id string, d mail.Draft) (Sent, error) {
 	asked, err := o.Envelope(id)
 	if err != nil {
+		if id, err = o.begins(id, err); err == nil {
+			asked, err = o.Envelope(id)
+		}
+	}
+	if err != nil {
 		return Sent{}, err
 	}
 	if asked.ToNodeID != swarm.User {
 		return Sent{}, swarm.Errorf(swarm.BadInput, "message %s is for %s, not for you", swarm.Quote(id), asked.ToNodeID).
-			WithHint("`swarm inbox --all` lists what came for you; to write to an agent: swarm send @%s", asked.FromNodeID)
+			WithHint("`swarm inbox --all` lists what came for you; to write to an agent: swarm send @%s", asked.ToNodeID)
 	}
 	if asked.FromNodeID == swarm.Orchestrator {
 		return Sent{}, swarm.Errorf(swarm.BadInput, "message %s only tells you something; nobody waits for an answer", swarm.Quote(id))
@@ -139,6 +145,25 @@ func (o *Office) search(id string) (found swarm.Envelope, ok bool, err error) {
 			}
 		}
 	}
+}
+
+// begins is the id of the one message for the person that begins so.
+func (o *Office) begins(beginning string, otherwise error) (id string, err error) {
+	var ids []string
+	err = o.All(func(item mail.Item) {
+		if beginning != "" && strings.HasPrefix(item.ID, beginning) && !slices.Contains(ids, item.ID) {
+			ids = append(ids, item.ID)
+		}
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", otherwise
+	case len(ids) > 1:
+		return "", swarm.Errorf(swarm.BadInput, "%d messages for you begin with %s", len(ids), swarm.Quote(beginning)).WithHint("write more of it; `swarm inbox --all` lists them")
+	}
+	return ids[0], nil
 }
 
 // UserMail is what came for the person and was not read yet, oldest first, and whether there is more.

@@ -357,7 +357,11 @@ func (d *driver) leave(ctx context.Context, err error) error {
 	case swarm.KindOf(err) != swarm.Stopped:
 		return err
 	}
-	body, _ := json.Marshal(swarm.Reason{Reason: err.Error()})
+	why := swarm.Reason{Reason: err.Error()}
+	if why.Reason == string(swarm.Interrupted) { // that much the event says itself
+		why.Reason = ""
+	}
+	body, _ := json.Marshal(why)
 	return d.append(context.WithoutCancel(ctx), false, swarm.Event{Kind: swarm.RunInterrupted, Data: body})
 }
 

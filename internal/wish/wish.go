@@ -67,6 +67,14 @@ func ReadEdit(asked swarm.Wish, text []byte) (swarm.Wish, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return swarm.Wish{}, swarm.Errorf(swarm.BadInput, "the wish is empty").WithHint("write it whole, as one JSON object; deny it if it is not to be")
 	}
+	kind := "spawn"
+	if asked.Edge != nil {
+		kind = "edge"
+	}
+	var shown map[string]json.RawMessage // as what is asked is printed: {"spawn": {…}}
+	if json.Unmarshal(text, &shown) == nil && len(shown) == 1 && shown[kind] != nil {
+		text = shown[kind]
+	}
 	if asked.Edge != nil {
 		return ReadEdge(text)
 	}

@@ -65,7 +65,12 @@ func TestReading(t *testing.T) {
 			t.Errorf("%.60s: %v, want %s", args, err, want)
 		}
 	}
-	for _, text := range []string{"", " \n", "null", "[]"} {
+	for _, text := range []string{`{"name":"x","instructions":"z"}`, `{"spawn":{"name":"x","instructions":"z"}}`} { // as it is asked, and as it is printed
+		if got, err := ReadEdit(w, []byte(text)); err != nil || got.Spawn == nil || got.Spawn.Name != "x" || got.Spawn.Instructions != "z" {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", " \n", "null", "[]", `{"spawn":null}`, `{"edge":{"from":"a","to":"b"}}`, `{"spawn":{"name":"x","instructions":"z","more":1}}`} {
 		if _, err := ReadEdit(w, []byte(text)); err == nil {
 			t.Errorf("%q is an edit", text)
 		}
