@@ -377,9 +377,10 @@ type Artifact struct {
 
 // A LeftOut is something that is not in a context pack as it was handed in.
 type LeftOut struct {
-	Part string `json:"part"` // docRefs, relevantFiles, constraints, …
-	Name string `json:"name"` // the path, the id or the name
-	How  string `json:"how"`  // shortened, reference (its text is not there), dropped or replaced
+	Part string `json:"part"`          // docRefs, relevantFiles, constraints, …
+	Name string `json:"name"`          // the path, the id or the name
+	How  string `json:"how"`           // shortened, reference (its text is not there), dropped or replaced
+	Why  string `json:"why,omitempty"` // "" = for room, or since something later says otherwise
 }
 
 // A TopicEntry is what an agent has published for everybody.

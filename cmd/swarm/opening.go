@@ -13,6 +13,7 @@ import (
 	"swarm/internal/pack"
 	"swarm/internal/project"
 	"swarm/internal/run"
+	"swarm/internal/view"
 )
 
 // An opening is what a team is given at its start.
@@ -40,7 +41,7 @@ func (b *begin) open(o opening) error {
 	case slices.ContainsFunc(o.done, func(d string) bool { return strings.TrimSpace(d) == "" }):
 		return swarm.Errorf(swarm.BadInput, "--done is empty").WithHint(`write how it is seen that the goal is reached: --done "go test ./... passes"`)
 	}
-	p, err := b.survey(o.goal)
+	p, unread, err := b.survey(o.goal)
 	if err != nil {
 		return err
 	}
@@ -57,6 +58,10 @@ func (b *begin) open(o opening) error {
 	if err != nil {
 		return err
 	}
+	for i := range unread {
+		unread[i].Name = clean(unread[i].Name)
+	}
+	left = append(unread, left...)
 	now := time.Now().UTC()
 	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: o.to, CreatedAt: now, Payload: swarm.Payload{Message: o.goal, Structured: mail.RedactJSON(o.structured, redact)}}
 	if !p.Bare() {
@@ -68,23 +73,26 @@ func (b *begin) open(o opening) error {
 		env.ContextRef, team.Pack = p.Ref(), p.Ref()
 		stored, text := office.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
 		b.kept, b.bundle.Bodies = append(b.kept, stored), append(b.bundle.Bodies, text)
+	} else if len(left) > 0 { // there is no pack that could say so
+		b.kept = append(b.kept, swarm.Event{Kind: swarm.Notice, Data: mail.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
 	}
 	b.kept = append(b.kept, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(o.to), Agent: swarm.User, Data: mail.Encode(env)})
 	return nil
 }
 
 // survey is what is known of the folder.
-func (b *begin) survey(goal string) (found pack.Pack, err error) {
+func (b *begin) survey(goal string) (found pack.Pack, left []swarm.LeftOut, err error) {
 	if b.replay == "" {
-		return project.Open(b.dir, "", "").Survey(goal), nil
+		found, left = project.Open(b.dir, "", "").Survey(goal)
+		return found, left, nil
 	}
 	if b.cassette, err = openCassette(b.replay); err != nil || b.cassette.Header.Pack == nil {
-		return found, err
+		return found, nil, err
 	}
 	p, err := pack.Read(b.cassette.Header.Pack)
 	if err != nil {
-		return found, &swarm.Error{Kind: swarm.BadInput, File: b.replay, Line: 1, Msg: "the context pack of the recording", Err: err, Hint: "record the run again with --record"}
+		return found, nil, &swarm.Error{Kind: swarm.BadInput, File: b.replay, Line: 1, Msg: "the context pack of the recording", Err: err, Hint: "record the run again with --record"}
 	}
 	found.DocsRoot, found.DocRefs, found.RepoFacts, found.RelevantFiles = p.DocsRoot, p.DocRefs, p.RepoFacts, p.RelevantFiles
-	return found, nil
+	return found, nil, nil
 }

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// excerpt is a document by its headings: each with what stands first below it. A section has so many bytes at most, and all of them.
-func excerpt(text string, section, most int) string {
+// excerpt is a document by its headings: each with what stands first below it. A section has so many bytes at most, and all of them; cut says
+// that there would have been more sections.
+func excerpt(text string, section, most int) (short string, cut bool) {
 	var b strings.Builder
 	var para strings.Builder // what stands first below the last heading
 	open, code := true, false
@@ -41,7 +42,8 @@ func excerpt(text string, section, most int) string {
 		}
 	}
 	flush()
-	return begin(strings.TrimRight(b.String(), "\n"), most)
+	whole := strings.TrimRight(b.String(), "\n")
+	return begin(whole, most), len(whole) > most
 }
 
 // begin is the beginning of a text, at most so many bytes.

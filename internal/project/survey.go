@@ -1,11 +1,13 @@
 package project
 
 import (
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
+	"swarm"
 	"swarm/internal/pack"
 )
 
@@ -20,25 +22,29 @@ const (
 const docsFolder = "docs"
 
 // Survey is what the folder in which agents will work tells of itself: its docs with excerpts, facts about the repository, and the files to
-// look at first, before all those that the goal names. Files that may hold secrets are not looked at, nor is anything behind a link.
-func (p *Project) Survey(goal string) pack.Pack {
+// look at first, before all those that the goal names. Files that may hold secrets are not looked at, nor is anything behind a link; what is
+// left out for that or another reason is told, too.
+func (p *Project) Survey(goal string) (pack.Pack, []swarm.LeftOut) {
 	s := surveyor{folder: &folder{path: p.cwd}}
 	defer s.folder.close()
 	s.names = s.list(".")
+	s.goal = s.named(goal)
 	var found pack.Pack
-	found.DocRefs = s.docs(goal)
+	found.DocRefs = s.docs()
 	if slices.ContainsFunc(found.DocRefs, func(d pack.Doc) bool { return strings.HasPrefix(d.Path, docsFolder+"/") }) {
 		found.DocsRoot = docsFolder
 	}
 	found.RepoFacts = s.facts()
-	found.RelevantFiles = s.files(goal, found.DocRefs)
-	return found
+	found.RelevantFiles = s.files(found.DocRefs)
+	return found, s.omitted()
 }
 
 // A surveyor looks at a folder.
 type surveyor struct {
 	folder *folder
 	names  []string // what is in the folder itself
+	goal   []string // the files that the goal names
+	left   []swarm.LeftOut
 }
 
 // list is the names in a folder below, in order. One that cannot be read has none.
@@ -52,7 +58,11 @@ func (s *surveyor) list(dir string) (names []string) {
 		return nil
 	}
 	defer f.Close()
-	names, _ = f.Readdirnames(mostNames) // what was read is what there is
+	names, _ = f.Readdirnames(mostNames + 1) // what was read is what there is
+	if len(names) > mostNames {
+		names = names[:mostNames]
+		s.omit(inFiles, dir, pack.Shortened, fmt.Sprintf("it has more than %d entries", mostNames))
+	}
 	slices.Sort(names)
 	return names
 }
@@ -96,12 +106,22 @@ func (s *surveyor) read(name string) string {
 	return string(b)
 }
 
+// empty says of a file that there is nothing to read in it.
+func (s *surveyor) empty(name string) bool {
+	info, err := s.folder.root.Lstat(name)
+	return err == nil && info.Size() == 0
+}
+
 // here is the file of the folder itself that has one of these names, in any case; "" = there is none.
 func (s *surveyor) here(names ...string) string {
 	for _, want := range names {
 		for _, name := range s.names {
-			if strings.EqualFold(name, want) && s.has(name) {
+			switch {
+			case !strings.EqualFold(name, want):
+			case s.has(name):
 				return name
+			default:
+				s.barred(partOf(name), name)
 			}
 		}
 	}
@@ -109,23 +129,36 @@ func (s *surveyor) here(names ...string) string {
 }
 
 // docs are the documents, the most important first.
-func (s *surveyor) docs(goal string) (docs []pack.Doc) {
+func (s *surveyor) docs() (docs []pack.Doc) {
 	add := func(name string, section, most int) {
-		if name == "" || len(docs) == mostDocs || slices.ContainsFunc(docs, func(d pack.Doc) bool { return d.Path == name }) {
+		if name == "" || slices.ContainsFunc(docs, func(d pack.Doc) bool { return d.Path == name }) {
 			return
 		}
-		if text := s.read(name); text != "" {
-			docs = append(docs, pack.Doc{Path: name, Excerpt: excerpt(text, section, most)})
+		text := s.read(name)
+		switch {
+		case !s.has(name):
+			s.barred(inDocs, name)
+		case len(docs) == mostDocs:
+			s.omit(inDocs, name, pack.Dropped, fmt.Sprintf("there are more than %d docs", mostDocs))
+		case text != "":
+			short, cut := excerpt(text, section, most)
+			docs = append(docs, pack.Doc{Path: name, Excerpt: short})
+			if cut {
+				s.omit(inDocs, name, pack.Shortened, fmt.Sprintf("its excerpt has %d bytes at most", most))
+			}
+		case !s.empty(name):
+			s.omit(inDocs, name, pack.Dropped, noText)
 		}
 	}
-	for _, name := range s.named(goal) {
+	for _, name := range s.goal {
 		if isDoc(name) {
 			add(name, 600, 4000)
 		}
 	}
-	inDocs := s.list(docsFolder)
+	s.barred(inDocs, docsFolder)
+	there := s.list(docsFolder)
 	below := func(want string) string {
-		for _, name := range inDocs {
+		for _, name := range there {
 			if strings.EqualFold(name, want) {
 				return docsFolder + "/" + name
 			}
@@ -140,7 +173,7 @@ func (s *surveyor) docs(goal string) (docs []pack.Doc) {
 		add(below(name), 200, 800)
 		add(s.here(name), 200, 800)
 	}
-	for _, name := range inDocs {
+	for _, name := range there {
 		if isDoc(name) {
 			add(docsFolder+"/"+name, 120, 200)
 		}
@@ -161,7 +194,15 @@ func (s *surveyor) named(goal string) (names []string) {
 	for _, word := range strings.FieldsFunc(goal, func(c rune) bool { return strings.ContainsRune(" \t\r\n\"'`()[]{}<>,;|=", c) }) {
 		word = strings.TrimPrefix(strings.TrimRight(word, ".:!?"), "./")
 		word, _, _ = strings.Cut(word, ":") // file:line
-		if len(names) < mostNamed && strings.ContainsAny(word, "./") && !slices.Contains(names, word) && s.has(word) {
+		switch {
+		case !strings.ContainsAny(word, "./") || slices.Contains(names, word):
+		case strings.HasPrefix(word, "../") && path.Ext(word) != "":
+			s.omit(partOf(word), word, pack.Dropped, isOutside)
+		case !s.has(word):
+			s.barred(partOf(word), word)
+		case len(names) == mostNamed:
+			s.omit(partOf(word), word, pack.Dropped, fmt.Sprintf("the goal names more than %d files", mostNamed))
+		default:
 			names = append(names, word)
 		}
 	}
@@ -169,14 +210,18 @@ func (s *surveyor) named(goal string) (names []string) {
 }
 
 // files are what to look at first, with a line about each.
-func (s *surveyor) files(goal string, docs []pack.Doc) (files []pack.File) {
-	names := s.named(goal)
-	names = append(names, s.here("README.md", "README", "README.rst", "README.txt"))
-	names = append(names, s.entries()...)
-	for _, name := range names {
-		known := name == "" || len(files) == mostFiles || slices.ContainsFunc(docs, func(d pack.Doc) bool { return d.Path == name }) ||
+func (s *surveyor) files(docs []pack.Doc) (files []pack.File) {
+	names := append(slices.Clone(s.goal), s.here("README.md", "README", "README.rst", "README.txt"))
+	for _, name := range append(names, s.entries()...) {
+		known := name == "" || slices.ContainsFunc(docs, func(d pack.Doc) bool { return d.Path == name }) ||
 			slices.ContainsFunc(files, func(f pack.File) bool { return f.Path == name })
-		if !known && s.has(name) {
+		switch {
+		case known:
+		case !s.has(name):
+			s.barred(inFiles, name)
+		case len(files) == mostFiles:
+			s.omit(inFiles, name, pack.Dropped, fmt.Sprintf("there are more than %d files to begin with", mostFiles))
+		default:
 			files = append(files, pack.File{Path: name, Summary: summary(name, s.read(name))})
 		}
 	}
@@ -193,11 +238,7 @@ func (s *surveyor) entries() (names []string) {
 	for _, main := range s.mains() {
 		names = append(names, strings.TrimPrefix(path.Clean(main), "./"))
 	}
-	for _, name := range entryPoints {
-		if s.has(name) {
-			names = append(names, name)
-		}
-	}
+	names = append(names, entryPoints...)
 	for i, dir := range s.list("cmd") {
 		if i < commands {
 			names = append(names, "cmd/"+dir+"/main.go")

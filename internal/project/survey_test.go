@@ -2,12 +2,15 @@ package project
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"swarm"
 	"swarm/internal/pack"
 )
 
@@ -18,7 +21,11 @@ func surveyed(t *testing.T, goal string, files map[string]string) pack.Pack {
 	write(t, dir, files)
 	p := Open(dir, "", "")
 	defer p.Close()
-	return p.Survey(goal)
+	found, left := p.Survey(goal)
+	if len(left) > 0 {
+		t.Errorf("it left out %+v", left)
+	}
+	return found
 }
 
 func facts(p pack.Pack) string {
@@ -106,7 +113,7 @@ func TestSurveyKeepsOut(t *testing.T) {
 	must(t, huge.Close())
 	p := Open(dir, "", "")
 	defer p.Close()
-	got := p.Survey("Look at .env config/.env.local ./id_rsa server.pem secrets.yaml .ssh/config ../outside.md /etc/passwd elsewhere/outside.md huge.txt internal/secret/s.go a\\b ..")
+	got, left := p.Survey("Look at .env config/.env.local ./id_rsa server.pem secrets.yaml .ssh/config ../outside.md /etc/passwd elsewhere/outside.md huge.txt internal/secret/s.go a\\b ..")
 	text := string(got.JSON())
 	if strings.Contains(text, "canary") {
 		t.Errorf("a secret got out: %s", text)
@@ -115,8 +122,44 @@ func TestSurveyKeepsOut(t *testing.T) {
 	if !reflect.DeepEqual(got.RelevantFiles, want) || len(got.DocRefs) != 1 || got.DocRefs[0].Path != "docs/real.md" {
 		t.Error(text)
 	}
-	if empty := Open(filepath.Join(base, "nosuch"), "", "").Survey("x"); !empty.Bare() {
-		t.Errorf("a folder that is not there tells %s", empty.JSON())
+	var omitted []string
+	for _, l := range left {
+		omitted = append(omitted, l.Part+" "+l.Name+" "+l.How+": "+l.Why)
+	}
+	wantLeft := []string{
+		"relevantFiles .env dropped: " + maySecret, "relevantFiles config/.env.local dropped: " + maySecret, "relevantFiles server.pem dropped: " + maySecret,
+		"relevantFiles secrets.yaml dropped: " + maySecret, "relevantFiles .ssh/config dropped: " + maySecret, "docRefs ../outside.md dropped: " + isOutside,
+		"docRefs elsewhere/outside.md dropped: " + isLinked, "docRefs docs/PLAN.md dropped: " + isLinked, "docRefs AGENTS.md dropped: " + isLinked,
+		"docRefs README.md dropped: " + isLinked, "relevantFiles main.go dropped: " + isLinked,
+	}
+	if !slices.Equal(omitted, wantLeft) {
+		t.Errorf("it left out\n%s\nnot\n%s", strings.Join(omitted, "\n"), strings.Join(wantLeft, "\n"))
+	}
+	if empty, left := Open(filepath.Join(base, "nosuch"), "", "").Survey("x"); !empty.Bare() || left != nil {
+		t.Errorf("a folder that is not there tells %s, %v", empty.JSON(), left)
+	}
+}
+
+// What has no room is told, and of many how many there are.
+func TestSurveyTellsWhatItHasNoRoomFor(t *testing.T) {
+	files := map[string]string{"docs/PLAN.md": strings.Repeat("## A step\n\nTo be done.\n\n", 1000), "docs/a.md": "\xff\xfe", "docs/b.md": ""}
+	for n := range 100 {
+		files[fmt.Sprintf("docs/note-%03d.md", n)] = "# A note\n"
+	}
+	dir := t.TempDir()
+	write(t, dir, files)
+	p := Open(dir, "", "")
+	defer p.Close()
+	got, left := p.Survey("x")
+	if len(got.DocRefs) != mostDocs || len(got.DocRefs[0].Excerpt) > 4100 {
+		t.Errorf("%d docs", len(got.DocRefs))
+	}
+	const many = "there are more than 40 docs"
+	if len(left) != 2+mostLeft+1 || left[0] != (swarm.LeftOut{Part: inDocs, Name: "docs/PLAN.md", How: pack.Shortened, Why: "its excerpt has 4000 bytes at most"}) ||
+		left[1] != (swarm.LeftOut{Part: inDocs, Name: "docs/a.md", How: pack.Dropped, Why: noText}) ||
+		left[2] != (swarm.LeftOut{Part: inDocs, Name: "docs/note-039.md", How: pack.Dropped, Why: many}) ||
+		left[22] != (swarm.LeftOut{Part: inDocs, Name: "41 more", How: pack.Dropped, Why: many}) {
+		t.Errorf("it left out %+v", left)
 	}
 }
 
@@ -125,7 +168,7 @@ func FuzzExcerpt(f *testing.F) {
 	f.Add("\xff\n#\n\u2028", 0, 3)
 	f.Fuzz(func(t *testing.T, text string, section, most int) {
 		section, most = section&0xfff, most&0xfff
-		if got := excerpt(text, section, most); len(got) > most+len(" …") {
+		if got, _ := excerpt(text, section, most); len(got) > most+len(" …") {
 			t.Errorf("%d bytes of %d", len(got), most)
 		}
 		summary("a.go", text)

@@ -149,18 +149,25 @@ func PackNote(a swarm.Artifact) string {
 	if a.Tokens == 0 {
 		return ""
 	}
+	return fmt.Sprintf(", ~%d tokens", a.Tokens) + LeftNote(a.LeftOut)
+}
+
+// LeftNote says what is not in a context pack, and why; of many only the first.
+func LeftNote(left []swarm.LeftOut) (note string) {
 	const most = 3
-	note := fmt.Sprintf(", ~%d tokens", a.Tokens)
-	for i, l := range a.LeftOut {
+	for i, l := range left {
 		switch {
 		case i == 0:
 			note += ", without "
 		case i == most:
-			return note + fmt.Sprintf(" and %d more", len(a.LeftOut)-most)
+			return note + fmt.Sprintf(" and %d more", len(left)-most)
 		default:
 			note += ", "
 		}
-		note += FirstLine(l.Name) + " (" + l.How + ")"
+		if note += FirstLine(l.Name) + " (" + l.How; l.Why != "" {
+			note += ": " + FirstLine(l.Why)
+		}
+		note += ")"
 	}
 	return note
 }
