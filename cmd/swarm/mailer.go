@@ -34,7 +34,6 @@ type mailer interface {
 
 // things are what else is done in a run by whoever writes.
 type things interface {
-	put(ctx context.Context, kind, name string, content []byte) (ref string, err error)
 	publish(ctx context.Context, topic string, data json.RawMessage) (seq int64, err error)
 	run() string
 	idle() bool // nobody drives the run
@@ -109,10 +108,6 @@ func (p *person) reply(ctx context.Context, id string, d mail.Draft) (string, of
 	return e.ToNodeID, sent, err
 }
 
-func (p *person) put(ctx context.Context, kind, name string, content []byte) (string, error) {
-	return p.Put(ctx, kind, name, content)
-}
-
 func (p *person) publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {
 	return p.Publish(ctx, topic, data)
 }
@@ -158,6 +153,11 @@ func (v *visitor) send(ctx context.Context, d mail.Draft) (sent office.Sent, err
 	case d.Urgent:
 		return sent, swarm.Errorf(swarm.BadInput, "only a person's message has a priority").WithHint("leave --priority out: the message is read in its next turn")
 	}
+	for _, in := range d.Enclosed {
+		if !utf8.Valid(in.Content) {
+			return sent, swarm.Errorf(swarm.BadInput, "%s is not text", in.Name).WithHint("agents store texts; leave it in a file and name that")
+		}
+	}
 	return sent, v.call(ctx, "send_handoff", mail.Handoff(d), &sent)
 }
 
@@ -194,15 +194,6 @@ func (v *visitor) reply(ctx context.Context, id string, d mail.Draft) (to string
 	d.To = mail.ReplyTo(asked)
 	sent, err = v.send(ctx, d)
 	return d.To, sent, err
-}
-
-func (v *visitor) put(ctx context.Context, kind, name string, content []byte) (string, error) {
-	if !utf8.Valid(content) {
-		return "", swarm.Errorf(swarm.BadInput, "it is not text").WithHint("agents store texts; leave it in a file and name that")
-	}
-	var stored struct{ Ref string }
-	err := v.call(ctx, "put_artifact", map[string]string{"kind": kind, "name": name, "content": string(content)}, &stored)
-	return stored.Ref, err
 }
 
 func (v *visitor) publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {

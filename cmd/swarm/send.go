@@ -105,7 +105,7 @@ func (a *app) send(ctx context.Context, l letter, args []string) error {
 	if d.Message, err = a.text(args[1]); err != nil {
 		return err
 	}
-	if err := a.enclose(ctx, p, l, &d); err != nil {
+	if err := a.enclose(l, &d); err != nil {
 		return err
 	}
 	sent, err := p.send(ctx, d)
@@ -113,7 +113,7 @@ func (a *app) send(ctx context.Context, l letter, args []string) error {
 }
 
 // enclose puts into a draft what comes from files.
-func (a *app) enclose(ctx context.Context, p mailer, l letter, d *mail.Draft) error {
+func (a *app) enclose(l letter, d *mail.Draft) error {
 	if l.required {
 		d.Response = &swarm.Response{Expectation: "required"}
 	}
@@ -129,22 +129,14 @@ func (a *app) enclose(ctx context.Context, p mailer, l letter, d *mail.Draft) er
 	if n := len(d.Message); n > mail.MaxMessage {
 		return swarm.Errorf(swarm.BadInput, "the text has %d bytes, and a message has room for %d", n, mail.MaxMessage).WithHint("send the long part along: --artifact FILE")
 	}
-	if err := d.Check(); err != nil { // before anything is stored
-		return err
-	}
 	for _, path := range l.artifacts {
 		text, err := a.readFile(path, office.MaxArtifact)
 		if err != nil {
 			return err
 		}
-		kind := kindOf(path)
-		ref, err := p.put(ctx, kind, filepath.Base(path), text)
-		if err != nil {
-			return inFile(err, path)
-		}
-		d.Artifacts = append(d.Artifacts, swarm.ArtifactRef{Type: kind, Ref: ref})
+		d.Enclosed = append(d.Enclosed, mail.Enclosure{Kind: kindOf(path), Name: filepath.Base(path), Content: text})
 	}
-	return nil
+	return d.Check()
 }
 
 // kindOf is what kind of artifact a file is.
@@ -223,7 +215,7 @@ from standard input.
 			defer p.close()
 			d := mail.Draft{Type: l.kind}
 			if d.Message, err = a.text(args[1]); err == nil {
-				err = a.enclose(cmd.Context(), p, l, &d)
+				err = a.enclose(l, &d)
 			}
 			if err != nil {
 				return err

@@ -15,6 +15,7 @@ type Draft struct {
 	Message    string
 	Structured json.RawMessage // nil = none
 	Artifacts  []swarm.ArtifactRef
+	Enclosed   []Enclosure // what becomes an artifact with it
 	Status     *swarm.PayloadStatus
 	Response   *swarm.Response
 	ContextRef string
@@ -29,6 +30,12 @@ type Draft struct {
 	InReplyTo string
 }
 
+// An Enclosure is a text that comes with a message. It is stored together with it, or not at all.
+type Enclosure struct {
+	Kind, Name string // as those of put_artifact
+	Content    []byte
+}
+
 // Expectations are what a sender can say about an answer.
 var Expectations = []string{"none", "optional", "required"}
 
@@ -37,17 +44,26 @@ func ReadDraft(args []byte) (Draft, error) {
 	a := ReadArgs(args, "to", "message", "structured", "artifacts", "status", "response", "contextRef", "type", "id", "fromNodeId")
 	a.Need("to", "message")
 	d := Draft{From: a.Text("fromNodeId"), To: a.Text("to"), ContextRef: a.Text("contextRef"), Type: a.Text("type"), ID: a.Text("id")}
-	d.readPayload(a)
+	d.readPayload(a, "name", "content")
 	if err := a.Err(); err != nil {
 		return Draft{}, err
 	}
 	return d, nil
 }
 
-// readPayload reads what is the same in the arguments of send_handoff and in an envelope's payload.
-func (d *Draft) readPayload(a *Args) {
+// readPayload reads what is the same in the arguments of send_handoff and in an envelope's payload. The artifacts of arguments may have
+// more: the text itself.
+func (d *Draft) readPayload(a *Args, more ...string) {
 	d.Message, d.Structured = a.Text("message"), a.JSON("structured")
-	for _, in := range a.Objects("artifacts", "type", "ref") {
+	for _, in := range a.Objects("artifacts", append([]string{"type", "ref"}, more...)...) {
+		if in.Has("content") || in.Has("name") {
+			in.Need("type", "name", "content")
+			if in.Has("ref") {
+				in.wrong("ref", "left out where there is content: the text gets one when it is stored")
+			}
+			d.Enclosed = append(d.Enclosed, Enclosure{in.Text("type"), in.Text("name"), []byte(in.Text("content"))})
+			continue
+		}
 		in.Need("ref")
 		d.Artifacts = append(d.Artifacts, swarm.ArtifactRef{Type: in.Text("type"), Ref: in.Text("ref")})
 	}
@@ -118,8 +134,8 @@ func (d Draft) Check() error {
 			WithHint("ids are made of A-Z, a-z, 0-9 and . _ : -, at most %d characters; leave it out and one is made", maxID)
 	case d.ContextRef != "" && !IsPack(d.ContextRef):
 		return swarm.Errorf(swarm.BadInput, "%s does not refer to a context pack", swarm.Quote(d.ContextRef)).WithHint("write contextpack://pack/ID")
-	case len(d.Artifacts) > maxArtifacts:
-		return swarm.Errorf(swarm.BadInput, "the message has %d artifacts; %d are allowed", len(d.Artifacts), maxArtifacts)
+	case len(d.Artifacts)+len(d.Enclosed) > maxArtifacts:
+		return swarm.Errorf(swarm.BadInput, "the message has %d artifacts; %d are allowed", len(d.Artifacts)+len(d.Enclosed), maxArtifacts)
 	case d.Response != nil && !slices.Contains(Expectations, d.Response.Expectation):
 		return swarm.Errorf(swarm.BadInput, "response.expectation cannot be %s", swarm.Quote(d.Response.Expectation)).
 			WithHint("write %s", strings.Join(Expectations, ", "))

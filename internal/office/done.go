@@ -83,6 +83,6 @@ func requestHelp(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if err != nil {
 		return nil, err
 	}
-	sent, err := o.store(ctx, e, s)
+	sent, err := o.store(ctx, e, s, swarm.Batch{})
 	return requested{sent.ID}, err
 }

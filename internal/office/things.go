@@ -37,7 +37,7 @@ func (o *Office) append(ctx context.Context, b swarm.Batch) (seq int64, there *s
 	e := b.Events[len(b.Events)-1]
 	found, ok, err := o.Log.Find(e.Key)
 	if err == nil && !ok {
-		err = swarm.Errorf(swarm.Storage, "the log refuses %s and does not have it", e.Key)
+		err = swarm.Errorf(swarm.Storage, "the log refuses %s and does not have it", e.Key).WithHint("try once more") // what goes with it was stored by another in between
 	}
 	if err != nil {
 		return 0, nil, err
@@ -160,17 +160,10 @@ func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, con
 		it, err := o.putPack(ctx, by, name, content)
 		return it.Ref, err
 	}
-	content = o.redact(content)
-	name, err = o.title(name)
-	switch {
-	case !slices.Contains(kinds, kind):
-		return "", swarm.Errorf(swarm.BadInput, "there is no kind of artifact %s", swarm.Quote(kind)).WithHint("%s", swarm.DidYouMean(kind, kinds))
-	case err != nil:
+	record, it, content, err := o.record(by, kind, name, content)
+	if err != nil {
 		return "", err
-	case len(content) > MaxArtifact:
-		return "", swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), MaxArtifact).WithHint("store it in parts, or leave it in a file")
 	}
-	record, it := Keep(by, kind, name, content)
 	b := swarm.Batch{Events: []swarm.Event{record}}
 	if len(content) > 0 { // every log has the empty text
 		b.Bodies = [][]byte{content}
@@ -184,11 +177,71 @@ func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, con
 		if err := decode(*before, &first); err != nil {
 			return "", err
 		}
-		if first.Hash != it.Hash {
-			return "", &swarm.Error{Kind: swarm.BadInput, Msg: "the ref " + it.Ref, Err: swarm.ErrConflict, Hint: "change the content a little"}
-		}
+		return it.Ref, sameText(first, it)
 	}
 	return it.Ref, nil
+}
+
+// sameText refuses an artifact whose ref another text has.
+func sameText(first, it swarm.Artifact) error {
+	if first.Hash == it.Hash {
+		return nil
+	}
+	return &swarm.Error{Kind: swarm.BadInput, Msg: "the ref " + it.Ref, Err: swarm.ErrConflict, Hint: "change the content a little"}
+}
+
+// record is how an artifact is stored: checked, and without secrets.
+func (o *Office) record(by swarm.Event, kind, name string, content []byte) (swarm.Event, swarm.Artifact, []byte, error) {
+	content = o.redact(content)
+	name, err := o.title(name)
+	switch kind = strings.ToLower(kind); {
+	case !slices.Contains(kinds, kind):
+		err = swarm.Errorf(swarm.BadInput, "there is no kind of artifact %s", swarm.Quote(kind)).WithHint("%s", swarm.DidYouMean(kind, kinds))
+	case err != nil:
+	case len(content) > MaxArtifact:
+		err = swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), MaxArtifact).WithHint("store it in parts, or leave it in a file")
+	}
+	if err != nil {
+		return swarm.Event{}, swarm.Artifact{}, nil, err
+	}
+	e, it := Keep(by, kind, name, content)
+	return e, it, content, nil
+}
+
+// enclose makes artifacts of the texts that come with a message: the draft has their refs then, and what is returned is written in one
+// batch with the message. What the run has already is only referred to.
+func (o *Office) enclose(by swarm.Event, d *mail.Draft) (with swarm.Batch, err error) {
+	for _, in := range d.Enclosed {
+		if strings.EqualFold(in.Kind, contextPack) {
+			return with, swarm.Errorf(swarm.BadInput, "a context pack does not come with a message as a text").WithHint("store it with put_artifact, and send its ref as contextRef")
+		}
+		e, it, text, err := o.record(by, in.Kind, in.Name, in.Content)
+		if err != nil {
+			return with, err
+		}
+		d.Artifacts = append(d.Artifacts, swarm.ArtifactRef{Type: it.Kind, Ref: it.Ref})
+		first, err := o.artifact(it.Ref)
+		switch {
+		case err == nil:
+			err = sameText(first, it)
+		case swarm.KindOf(err) == swarm.NotFound && !stores(with.Events, it.Ref):
+			with.Events, err = append(with.Events, e), nil
+			if len(text) > 0 { // every log has the empty text
+				with.Bodies = append(with.Bodies, text)
+			}
+		case swarm.KindOf(err) == swarm.NotFound:
+			err = nil
+		}
+		if err != nil {
+			return with, err
+		}
+	}
+	d.Enclosed = nil
+	return with, nil
+}
+
+func stores(events []swarm.Event, ref string) bool {
+	return slices.ContainsFunc(events, func(e swarm.Event) bool { return e.Key == artifactKey(ref) })
 }
 
 // title is what an artifact is called by people.
@@ -264,13 +317,16 @@ func (o *Office) artifact(ref string) (it swarm.Artifact, err error) {
 	return it, decode(e, &it)
 }
 
-// enclosed refuses an envelope with an artifact that is none of this run: whoever gets it could not read that. A replay takes what was
-// taken then; what a person had stored is not in a recording.
-func (o *Office) enclosed(e swarm.Envelope) error {
+// readable refuses an envelope with an artifact that is neither in this run nor stored with it: whoever gets it could not read that. A
+// replay takes what was taken then; what a person had stored is not in a recording.
+func (o *Office) readable(e swarm.Envelope, with []swarm.Event) error {
 	if o.Recorded {
 		return nil
 	}
 	for _, a := range e.Payload.Artifacts {
+		if stores(with, a.Ref) {
+			continue
+		}
 		_, err := o.artifact(a.Ref)
 		if swarm.KindOf(err) != swarm.NotFound {
 			if err != nil {

@@ -118,14 +118,15 @@ const sendSchema = `{
     "structured": {"description": "The same or more as data, for a receiver that computes with it: as a rule an object."},
     "artifacts": {
       "type": "array",
-      "description": "Artifacts that belong to the message.",
+      "description": "Artifacts that belong to the message: by its ref one that is stored, or by type, name and content a text that is stored with the message.",
       "items": {
         "type": "object",
         "additionalProperties": false,
-        "required": ["ref"],
         "properties": {
           "type": {"type": "string", "description": "What it is: diff, log, report, …"},
-          "ref": {"type": "string", "description": "artifact://KIND/ID, as put_artifact answered it."}
+          "ref": {"type": "string", "description": "artifact://KIND/ID, as put_artifact answered it."},
+          "name": {"type": "string", "description": "What people call the text."},
+          "content": {"type": "string", "description": "The text itself, in the place of a ref."}
         }
       }
     },
@@ -169,6 +170,10 @@ func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if o.Redact != nil {
 		d = d.Redacted(o.Redact)
 	}
+	with, err := o.enclose(swarm.Event{Agent: s.Agent, Task: s.Task, Turn: s.Turn}, &d)
+	if err != nil {
+		return nil, err
+	}
 	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) {
 		e, err := r.Envelope(s.Agent, d, s.first(), o.now())
 		return e, o.notYet(d.To, err)
@@ -176,7 +181,7 @@ func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return o.store(ctx, e, s)
+	return o.store(ctx, e, s, with)
 }
 
 // write makes an envelope by the rules that hold now.
@@ -189,9 +194,9 @@ func (o *Office) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.En
 	return make(o.rules)
 }
 
-// store puts an envelope into its receiver's inbox, after what is to stand before it. It is refused when its receiver has ended in
-// the meantime.
-func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, before ...swarm.Event) (Sent, error) {
+// store puts an envelope into its receiver's inbox, together with what is to stand before it. It is refused when its receiver has ended
+// in the meantime.
+func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with swarm.Batch) (Sent, error) {
 	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: mail.Encode(e)}
 	if from != nil {
 		event.Task, event.Turn = from.Task, from.Turn
@@ -201,10 +206,10 @@ func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, before
 			return Sent{}, err
 		}
 	}
-	if err := o.enclosed(e); err != nil {
+	if err := o.readable(e, with.Events); err != nil {
 		return Sent{}, err
 	}
-	b := swarm.Batch{Absent: swarm.AgentEndedKey(e.ToNodeID, o.starts(e.ToNodeID)), Events: append(before, event)}
+	b := swarm.Batch{Absent: swarm.AgentEndedKey(e.ToNodeID, o.starts(e.ToNodeID)), Events: append(with.Events, event), Bodies: with.Bodies}
 	seq, there, err := o.append(ctx, b)
 	if errors.Is(err, swarm.ErrStale) {
 		_, err = o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(e.FromNodeID, e) })

@@ -192,6 +192,38 @@ func TestArtifacts(t *testing.T) {
 		t.Errorf("%d messages refer to what is not there", n)
 	}
 	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"x","artifacts":[{"ref":"`+ref+`"}]}`)
+
+	// A text that comes with a message is stored with it, or not at all.
+	for args, want := range map[string]string{
+		`{"to":"nobody","message":"x","artifacts":[{"type":"log","name":"l","content":"c"}]}`:                    "Unknown agent",
+		`{"to":"coder","message":" ","artifacts":[{"type":"log","name":"l","content":"c"}]}`:                     "the message is empty",
+		`{"to":"coder","message":"x","artifacts":[{"type":"log","name":"l"}]}`:                                   `the argument "artifacts[0].content" is missing`,
+		`{"to":"coder","message":"x","artifacts":[{"name":"l","content":"c"}]}`:                                  `the argument "artifacts[0].type" is missing`,
+		`{"to":"coder","message":"x","artifacts":[{"type":"log","name":"l","content":"c","ref":"` + ref + `"}]}`: `the argument "artifacts[0].ref" must be left out`,
+		`{"to":"coder","message":"x","artifacts":[{"type":"lgo","name":"l","content":"c"}]}`:                     `there is no kind of artifact "lgo"`,
+		`{"to":"coder","message":"x","artifacts":[{"type":"contextpack","name":"l","content":"{}"}]}`:            "a context pack does not come with a message",
+	} {
+		if _, err := planner.Call(t.Context(), "send_handoff", json.RawMessage(args)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+	if n := count(t, log, swarm.ArtifactStored); n != 2 {
+		t.Errorf("%d artifacts are stored, although their messages were refused", n)
+	}
+	twice := `{"to":"coder","message":"with texts","artifacts":[{"ref":"` + ref + `"},{"type":"log","name":"a","content":"same"},{"type":"log","name":"b","content":"same"},{"type":"report","name":"c","content":` + string(mail.Encode(text)) + `}]}`
+	if a, b := call[Sent](t, planner, "send_handoff", twice), call[Sent](t, planner, "send_handoff", twice); a != b {
+		t.Errorf("sent again it is %v and %v", a, b)
+	}
+	if n := count(t, log, swarm.ArtifactStored); n != 3 {
+		t.Errorf("%d artifacts are stored", n)
+	}
+	sent, err := o.Unread("coder", 0, 10)
+	if err != nil || len(sent) != 2 || len(sent[1].Payload.Artifacts) != 4 || sent[1].Payload.Artifacts[3].Ref != ref {
+		t.Fatalf("%+v, %v", sent, err)
+	}
+	if got := call[part](t, coder, "read_artifact", `{"ref":"`+sent[1].Payload.Artifacts[1].Ref+`"}`); got.Content != "same" || got.Name != "a" {
+		t.Errorf("%+v", got)
+	}
 	got := call[part](t, coder, "read_artifact", `{"ref":"`+ref+`"}`)
 	if got != (part{text, "report", "boxing.md", int64(len(text)), 0, 0}) {
 		t.Errorf("%+v", got)

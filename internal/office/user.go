@@ -19,8 +19,12 @@ func (o *Office) FromUser(ctx context.Context, d mail.Draft) (Sent, error) {
 	if o.Redact != nil {
 		d = d.Redacted(o.Redact)
 	}
+	with, err := o.enclose(swarm.Event{Agent: swarm.User}, &d)
+	if err != nil {
+		return Sent{}, o.clean(err)
+	}
 	nonce := rand.Text() // said twice by a person, it is meant twice
-	return o.fromUser(ctx, d.To, d.Interrupt, func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(swarm.User, d, nonce, o.now()) })
+	return o.fromUser(ctx, d.To, d.Interrupt, with, func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(swarm.User, d, nonce, o.now()) })
 }
 
 // Post sends an envelope that a person wrote whole. With cut it is an interrupt.
@@ -34,7 +38,7 @@ func (o *Office) Post(ctx context.Context, e swarm.Envelope, cut bool) (Sent, er
 		e.Payload = swarm.Payload{Message: clean.Message, Structured: clean.Structured, Artifacts: clean.Artifacts, Status: clean.Status, Response: clean.Response}
 		e.Meta = mail.RedactJSON(e.Meta, o.Redact)
 	}
-	return o.fromUser(ctx, e.ToNodeID, cut, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
+	return o.fromUser(ctx, e.ToNodeID, cut, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
 }
 
 // PostAgain sends an envelope again that a person had sent in the run that this one replays, or the run itself because of a turn.
@@ -42,11 +46,11 @@ func (o *Office) PostAgain(ctx context.Context, e swarm.Envelope, task, turn str
 	if e.FromNodeID == swarm.Orchestrator {
 		return o.appendNew(ctx, []swarm.Event{during(inbound(e), task, turn)})
 	}
-	_, err := o.fromUser(ctx, e.ToNodeID, false, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
+	_, err := o.fromUser(ctx, e.ToNodeID, false, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
 	return err
 }
 
-func (o *Office) fromUser(ctx context.Context, to string, cut bool, make func(*mail.Rules) (swarm.Envelope, error)) (Sent, error) {
+func (o *Office) fromUser(ctx context.Context, to string, cut bool, with swarm.Batch, make func(*mail.Rules) (swarm.Envelope, error)) (Sent, error) {
 	var over bool
 	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) {
 		if _, err := r.Find(swarm.User, to); err != nil {
@@ -60,12 +64,11 @@ func (o *Office) fromUser(ctx context.Context, to string, cut bool, make func(*m
 	if err != nil {
 		return Sent{}, o.clean(err)
 	}
-	var before []swarm.Event
 	if cut {
-		before = []swarm.Event{{Kind: swarm.Control, To: swarm.ToControl, Key: "interrupt:" + e.Ref(),
-			Data: mail.Encode(swarm.ControlWord{Word: swarm.WordInterrupt, Target: e.ToNodeID})}}
+		with.Events = append(with.Events, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "interrupt:" + e.Ref(),
+			Data: mail.Encode(swarm.ControlWord{Word: swarm.WordInterrupt, Target: e.ToNodeID})})
 	}
-	sent, err := o.store(ctx, e, nil, before...)
+	sent, err := o.store(ctx, e, nil, with)
 	if err != nil {
 		return Sent{}, o.clean(err)
 	}
@@ -211,15 +214,6 @@ func (o *Office) Publish(ctx context.Context, topic string, data json.RawMessage
 	}
 	seq, _, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, Agent: swarm.User, Data: entry}}})
 	return seq, err
-}
-
-// Put stores a person's artifact, and returns its ref.
-func (o *Office) Put(ctx context.Context, kind, name string, content []byte) (string, error) {
-	if err := o.goesOn(); err != nil {
-		return "", err
-	}
-	ref, err := o.put(ctx, swarm.Event{Agent: swarm.User}, kind, name, content)
-	return ref, o.clean(err)
 }
 
 func (o *Office) goesOn() error {

@@ -177,27 +177,34 @@ func TestAPersonsBadInput(t *testing.T) {
 	wrong(t, send(draft("coder")), "run r1 has ended", "start another one")
 	_, err := o.Publish(t.Context(), "facts", json.RawMessage(`1`))
 	wrong(t, err, "run r1 has ended", "")
-	_, err = o.Put(t.Context(), "file", "n", []byte("x"))
-	wrong(t, err, "run r1 has ended", "")
+	with := draft("coder")
+	with.Enclosed = []mail.Enclosure{{Kind: "file", Name: "n", Content: []byte("x")}}
+	wrong(t, send(with), "run r1 has ended", "")
+	if n := count(t, log, swarm.ArtifactStored); n != 0 {
+		t.Errorf("%d artifacts are stored with messages that were refused", n)
+	}
 }
 
 // Nothing that a person writes is stored with a secret in it.
 func TestAPersonsSecretsAreTakenOut(t *testing.T) {
 	log, _ := opened(t)
 	o := &Office{Log: log, Redact: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("hunter2"), []byte("[secret PASSWORD]")) }}
-	if _, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "it is hunter2", Structured: json.RawMessage(`{"p":"hunter2"}`)}); err != nil {
+	sent, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "it is hunter2", Structured: json.RawMessage(`{"p":"hunter2"}`),
+		Enclosed: []mail.Enclosure{{Kind: "file", Name: "hunter2.txt", Content: []byte("hunter2")}}})
+	if err != nil {
 		t.Fatal(err)
 	}
+	stored, err := o.Envelope(sent.ID)
+	if err != nil || len(stored.Payload.Artifacts) != 1 {
+		t.Fatalf("%+v, %v", stored, err)
+	}
+	ref := stored.Payload.Artifacts[0].Ref
 	envelope := swarm.Envelope{Kind: swarm.Handoff, ID: "e1", FromNodeID: "user", ToNodeID: "coder", CreatedAt: time.Now(), Payload: swarm.Payload{Message: "hunter2"},
 		Meta: json.RawMessage(`{"note":"hunter2"}`)}
 	if _, err := o.Post(t.Context(), envelope, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.Publish(t.Context(), "facts", json.RawMessage(`"hunter2"`)); err != nil {
-		t.Fatal(err)
-	}
-	ref, err := o.Put(t.Context(), "file", "hunter2.txt", []byte("hunter2"))
-	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range all(t, log) {
@@ -257,7 +264,7 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: mail.Encode(swarm.Reason{Reason: "it failed: no luck"})})
-	_, err = late.store(t.Context(), e, nil)
+	_, err = late.store(t.Context(), e, nil, swarm.Batch{})
 	wrong(t, err, "agent coder has ended: it failed: no luck", "it gets no mail any more")
 
 	var wg sync.WaitGroup
