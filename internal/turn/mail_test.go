@@ -433,6 +433,7 @@ func TestASessionIsForgotten(t *testing.T) {
 		for range 2 {
 			live(provider.Delta{Kind: provider.DeltaSession, Session: "s-" + r.Turn})
 		}
+		live(provider.Delta{Kind: provider.DeltaSession, Session: strings.Repeat("s", 1<<20)}) // nobody calls a session so
 		return provider.Reply{Session: "s-" + r.Turn}, nil
 	}
 	b.do(ask("planner", 1, 1), remembers)

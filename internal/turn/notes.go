@@ -11,7 +11,7 @@ import (
 	"swarm/internal/provider"
 )
 
-// maxNoted is how much of what a tool was told, and of what it said, is noted.
+// maxNoted is how much of what a tool was told, and of what it said, is noted. A session whose name is longer is not.
 const maxNoted = 2000
 
 // notes are what is written into the log while a turn runs: which tools it used, and which files it changed. Nobody waits for
@@ -37,7 +37,7 @@ func (n *notes) take(d provider.Delta) {
 		n.open = append(n.open, toolCall{*d.Tool, time.Now()})
 	case d.Kind == provider.DeltaToolDone && d.Tool != nil:
 		n.done(*d.Tool)
-	case d.Kind == provider.DeltaSession && d.Session != "" && d.Session != n.session:
+	case d.Kind == provider.DeltaSession && d.Session != "" && d.Session != n.session && len(d.Session) <= maxNoted:
 		n.session = d.Session
 		n.write(swarm.TurnSession, swarm.TurnInSession{Session: n.hand.clean(d.Session)})
 	case d.Kind == provider.DeltaFile && d.File != "":

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -416,19 +417,47 @@ func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
+// TestAnAnswerHasABound: whatever a server says, and however often, what is kept of it is little, and what is written down of it less.
 func TestAnAnswerHasABound(t *testing.T) {
 	usual := maxAnswer
 	maxAnswer = 1 << 20
 	defer func() { maxAnswer = usual }()
-	piece, _ := json.Marshal(pieceOf(strings.Repeat("x", 600<<10)))
-	p, err := Open(swarm.ProviderSpec{Name: "x", Kind: "a2a", BaseURL: "http://x"}, provider.Options{})
-	if err != nil {
-		t.Fatal(err)
+	long := strings.Repeat("x", 1<<20)
+	say := func(n int, each func(i int, e *wire.TaskArtifactUpdateEvent)) string {
+		var b strings.Builder
+		for i := range n {
+			e := pieceOf("x")
+			each(i, e.Event.(*wire.TaskArtifactUpdateEvent))
+			piece, _ := json.Marshal(e)
+			b.WriteString(`data: {"jsonrpc":"2.0","id":"x","result":` + string(piece) + "}\n\n")
+		}
+		return b.String()
 	}
-	p.(*remote).client.Transport = &wiretap{p.(*remote), fixed{"text/event-stream", strings.Repeat(`data: {"jsonrpc":"2.0","id":"x","result":`+string(piece)+"}\n\n", 3)}}
-	_, err = p.Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(provider.Delta) {})
-	if swarm.KindOf(err) != swarm.Protocol || !strings.Contains(err.Error(), "longer than 1 MB") {
-		t.Errorf("%v", err)
+	for name, c := range map[string]struct{ body, want string }{
+		"texts": {say(3, func(_ int, e *wire.TaskArtifactUpdateEvent) { e.Artifact.Parts[0] = wire.NewTextPart(long[:600<<10]) }), "longer than 1 MB"},
+		"artifacts that say nothing": {say(10_000, func(i int, e *wire.TaskArtifactUpdateEvent) {
+			e.Artifact.ID, e.Artifact.Parts = wire.ArtifactID(strconv.Itoa(i)), nil
+		}), "longer than 1 MB"},
+		"a long id of an artifact":   {say(1, func(_ int, e *wire.TaskArtifactUpdateEvent) { e.Artifact.ID = wire.ArtifactID(long) }), "an id of 1048576 bytes"},
+		"a long id of a task":        {say(1, func(_ int, e *wire.TaskArtifactUpdateEvent) { e.TaskID = wire.TaskID(long) }), "an id of 1048576 bytes"},
+		"a long id of a context":     {say(1, func(_ int, e *wire.TaskArtifactUpdateEvent) { e.ContextID = long }), "an id of 1048576 bytes"},
+		"another context every time": {say(100, func(i int, e *wire.TaskArtifactUpdateEvent) { e.ContextID = strconv.Itoa(i) }), "in another conversation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Open(swarm.ProviderSpec{Name: "x", Kind: "a2a", BaseURL: "http://x"}, provider.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.(*remote).client.Transport = &wiretap{p.(*remote), fixed{"text/event-stream", c.body}}
+			noted := 0
+			reply, err := p.Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(d provider.Delta) { noted += len(d.Session) })
+			if swarm.KindOf(err) != swarm.Protocol || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+			if noted += len(reply.Session); noted > 1000 {
+				t.Errorf("%d bytes of sessions are noted", noted)
+			}
+		})
 	}
 }
 

@@ -17,11 +17,15 @@ func (t *turn) take(event wire.Event) error {
 	t.heard = true
 	switch e := event.(type) {
 	case *wire.Message: // an answer without a task
-		t.meet(string(e.TaskID), e.ContextID)
+		if err := t.meet(string(e.TaskID), e.ContextID); err != nil {
+			return err
+		}
 		t.state = wire.TaskStateCompleted
 		return t.put("message", textOf(e.Parts), false)
 	case *wire.Task:
-		t.meet(string(e.ID), e.ContextID)
+		if err := t.meet(string(e.ID), e.ContextID); err != nil {
+			return err
+		}
 		for _, a := range e.Artifacts {
 			if a != nil {
 				if err := t.put(string(a.ID), textOf(a.Parts), false); err != nil {
@@ -31,10 +35,14 @@ func (t *turn) take(event wire.Event) error {
 		}
 		return t.stand(e.Status)
 	case *wire.TaskStatusUpdateEvent:
-		t.meet(string(e.TaskID), e.ContextID)
+		if err := t.meet(string(e.TaskID), e.ContextID); err != nil {
+			return err
+		}
 		return t.stand(e.Status)
 	case *wire.TaskArtifactUpdateEvent:
-		t.meet(string(e.TaskID), e.ContextID)
+		if err := t.meet(string(e.TaskID), e.ContextID); err != nil {
+			return err
+		}
 		if e.Artifact != nil {
 			return t.put(string(e.Artifact.ID), textOf(e.Artifact.Parts), e.Append)
 		}
@@ -42,16 +50,35 @@ func (t *turn) take(event wire.Event) error {
 	return nil
 }
 
+// What a remote may have us keep beside its texts. Whoever sends more means no good.
+const (
+	maxID    = 256 // bytes of an id
+	maxMoves = 10  // from one conversation to another in a turn; each is written into the log
+	perText  = 128 // bytes that an artifact counts for, also when it says nothing
+)
+
 // meet keeps which task it is.
-func (t *turn) meet(task, conversation string) {
+func (t *turn) meet(task, conversation string) error {
+	if len(task) > maxID || len(conversation) > maxID {
+		return tooLong(max(len(task), len(conversation)))
+	}
 	if task != "" {
 		t.task = task
 		t.met.Store(true)
 	}
-	if conversation != "" && conversation != t.context {
-		t.context = conversation
-		t.live(provider.Delta{Kind: provider.DeltaSession, Session: t.session()})
+	if conversation == "" || conversation == t.context {
+		return nil
 	}
+	if t.moves++; t.moves > maxMoves {
+		return swarm.Errorf(swarm.Protocol, "the remote agent says again and again that the task is in another conversation")
+	}
+	t.context = conversation
+	t.live(provider.Delta{Kind: provider.DeltaSession, Session: t.session()})
+	return nil
+}
+
+func tooLong(id int) error {
+	return swarm.Errorf(swarm.Protocol, "the remote agent uses an id of %d bytes; %d are allowed", id, maxID)
 }
 
 // stand keeps where the task stands. What is said meanwhile is no output; what is said at the end is, when there is no other.
@@ -72,10 +99,14 @@ func (t *turn) stand(s wire.TaskStatus) error {
 
 // put keeps what an artifact says, or one more piece of it, and shows what is new.
 func (t *turn) put(id, text string, more bool) error {
+	if len(id) > maxID {
+		return tooLong(len(id))
+	}
 	kept := t.texts[id]
 	fresh := text
 	switch {
 	case kept == nil:
+		t.size += len(id) + perText
 		if len(t.order) > 0 {
 			fresh = "\n\n" + text
 		}

@@ -37,8 +37,9 @@ type turn struct {
 	why           string                      // what it says to its state
 	texts         map[string]*strings.Builder // by artifact
 	order         []string                    // of artifacts, as they came
-	size          int
-	heard         bool // somebody has begun to work
+	size          int                         // of all that is kept
+	moves         int                         // from one conversation to another
+	heard         bool                        // somebody has begun to work
 }
 
 var errSilent = errors.New("the server said nothing for too long")
