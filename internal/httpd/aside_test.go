@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -76,4 +78,62 @@ type counted struct {
 func (c counted) Aside(context.Context, string) string {
 	*c.asked++
 	return "lost"
+}
+
+// A late agent answers when it is let, and hears whether its answers went out.
+type late struct {
+	*clerk
+	began, let chan struct{}
+	arrived    chan bool
+	asked      *int
+}
+
+func (l late) Call(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+	provider.OnDelivery(ctx, func(arrived bool) { l.arrived <- arrived })
+	l.began <- struct{}{}
+	<-l.let
+	provider.OnDelivery(ctx, func(arrived bool) { l.arrived <- arrived })
+	return json.RawMessage(`{}`), nil
+}
+
+func (l late) Aside(context.Context, string) string {
+	*l.asked++
+	return "beside it"
+}
+
+// Whoever has hung up is told nothing: what is shown in an answer is seen only if the answer went out.
+func TestAnAnswerThatNobodyTakes(t *testing.T) {
+	asked := 0
+	l := late{newClerk("coder"), make(chan struct{}, 1), make(chan struct{}, 1), make(chan bool, 2), &asked}
+	h := openFor(t, usual, func(string) Agent { return l })
+	s := h.begin(t, "coder")
+	ctx, hangUp := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "POST", h.URL()+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"keep","arguments":{"text":"a"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+h.tokens.For("coder"))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set(sessionHeader, s)
+	go func() {
+		<-l.began
+		hangUp()
+	}()
+	if answer, err := http.DefaultClient.Do(r); err == nil {
+		_, _ = io.Copy(io.Discard, answer.Body)
+		answer.Body.Close()
+	}
+	first := <-l.arrived
+	l.let <- struct{}{}
+	if second := <-l.arrived; first || second || asked != 0 {
+		t.Errorf("an answer went out to nobody: %v, %v; told beside it: %d", first, second, asked)
+	}
+	l.let <- struct{}{}
+	if answer, err := call(t, h.client(t, "coder"), "keep", `{"text":"b"}`); err != nil || len(texts(answer)) != 2 {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	if first, second := <-l.arrived, <-l.arrived; !first || !second || asked != 1 {
+		t.Errorf("an answer that was taken: %v, %v; told beside it: %d", first, second, asked)
+	}
 }

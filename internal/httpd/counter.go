@@ -24,6 +24,8 @@ type counter struct {
 	tools []tool
 	agent func() (Agent, error) // whose they are; asked for each call, because a token may be nobody's by then
 	fault func(error)
+
+	answers *deliveries // of who comes over HTTP; nil = calls come by another way
 }
 
 type tool struct {
@@ -66,8 +68,13 @@ func (c *counter) server(ctx context.Context, session, version string) *mcp.Serv
 			call, done := context.WithCancel(call)
 			defer done()
 			defer context.AfterFunc(ctx, done)()
+			d := c.answers.of(r)
+			if d != nil {
+				call = provider.WithDelivery(call, &d.Delivery)
+				defer func() { d.answer(call) }()
+			}
 			answer, err := c.call(call, t, r.Params.Arguments)
-			if quiet, _ := r.Params.Meta[quietly].(bool); err == nil && !quiet && call.Err() == nil {
+			if quiet, _ := r.Params.Meta[quietly].(bool); err == nil && !quiet && call.Err() == nil && d.awaited() {
 				c.aside(call, t.Name, answer)
 			}
 			return answer, err

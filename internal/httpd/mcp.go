@@ -33,6 +33,7 @@ type mcpDoor struct {
 	closed   bool
 	sessions map[string]map[string]*session // by token, then by id: who has another token does not find it
 	uses     int64
+	answers  deliveries
 	closing  sync.WaitGroup // sessions that made room for others
 }
 
@@ -54,6 +55,7 @@ func newMCPDoor(agent func(token string) (Agent, error), version string, fault f
 		if err != nil {
 			return nil, err
 		}
+		c.answers = &d.answers
 		return c.server(s.ctx, s.id, version), nil
 	}
 	d.handler = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
@@ -68,6 +70,11 @@ func newMCPDoor(agent func(token string) (Agent, error), version string, fault f
 // ServeHTTP finds or opens the session that a request belongs to.
 func (d *mcpDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	visitor, id := visitorOf(r), r.Header.Get(sessionHeader)
+	if r.Method == http.MethodPost {
+		var done func()
+		w, r, done = d.answers.await(w, r)
+		defer done()
+	}
 	switch {
 	case id != "":
 		s := d.find(visitor.token, id)

@@ -3,16 +3,17 @@ package office
 import (
 	"context"
 	"errors"
-	"strconv"
+	"fmt"
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/provider"
 )
 
 // Aside is what the agent is told beside the answer of a tool that it has just used: the mail that came since its prompt was made, if
 // some of it is not to wait, and "" otherwise. What came before an urgent message is told with it, because mail is read in its order;
 // a long inbox is told in pieces, one beside each answer. The log has it, byte for byte, before the agent does. It is consumed when
-// the turn commits, and unread again when the turn is cut.
+// the turn commits, and unread again when the turn is cut or the answer does not reach the agent.
 func (s *Seat) Aside(ctx context.Context, tool string) (string, error) {
 	if !s.enter() {
 		return "", nil // the next turn is given it
@@ -66,19 +67,20 @@ func (s *Seat) inject(ctx context.Context, tool string, items []mail.Item) (stri
 	in := swarm.Injection{Inputs: swarm.Inputs{From: s.upto(), Upto: items[len(items)-1].Seq}, Start: s.Start, Tool: tool,
 		Text: swarm.HashOf([]byte(text)), Bytes: len(text)}
 	_, err := s.office.Log.Append(ctx, swarm.Batch{Absent: swarm.StartKey(s.Turn, s.Start+1), Bodies: [][]byte{[]byte(text)},
-		Events: []swarm.Event{{Kind: swarm.HandoffInjected, Key: injectedKey(s.Turn, s.Start, in.From), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: mail.Encode(in)}}})
+		Events: []swarm.Event{{Kind: swarm.HandoffInjected, Key: injectedKey(s.Turn, in), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: mail.Encode(in)}}})
 	if errors.Is(err, swarm.ErrStale) {
 		return "", nil // the turn has begun anew elsewhere, and is given it there
 	}
 	if err != nil {
 		return "", err
 	}
-	s.show(items)
+	s.show(ctx, items)
 	return text, nil
 }
 
-func injectedKey(turn string, start int, from int64) string {
-	return "injected:" + turn + ":" + strconv.Itoa(start) + ":" + strconv.FormatInt(from, 10)
+// injectedKey is another one for another text: what is told beside an answer that nobody took is told again, perhaps with more.
+func injectedKey(turn string, in swarm.Injection) string {
+	return fmt.Sprintf("injected:%s:%d:%d:%d:%s", turn, in.Start, in.From, in.Upto, in.Tool)
 }
 
 func (s *Seat) upto() int64 {
@@ -87,9 +89,20 @@ func (s *Seat) upto() int64 {
 	return s.in.Upto
 }
 
-// show notes that the agent has seen mail.
-func (s *Seat) show(items []mail.Item) {
+// show notes that the agent sees mail in the answer of a call. If that answer does not go out, it has not seen it, and is shown it again;
+// the turn is not left before that is known.
+func (s *Seat) show(ctx context.Context, items []mail.Item) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	before := s.in.Upto
 	s.in.Upto = items[len(items)-1].Seq
+	s.mu.Unlock()
+	s.busy.Add(1)
+	provider.OnDelivery(ctx, func(arrived bool) {
+		defer s.busy.Done()
+		if !arrived {
+			s.mu.Lock()
+			s.in.Upto = min(s.in.Upto, before)
+			s.mu.Unlock()
+		}
+	})
 }

@@ -2,12 +2,14 @@ package office
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/provider"
 )
 
 // says sends what a person writes, and wants it stored.
@@ -154,5 +156,55 @@ func TestWhoMayBeUrgent(t *testing.T) {
 	}
 	if text := aside(t, coder, "ls"); !strings.Contains(text, "from orchestrator (signal, type note, urgent, id ") || !strings.Contains(text, "you turn in a circle") {
 		t.Errorf("the run's own word was given as %q", text)
+	}
+}
+
+// Mail in an answer that did not go out was not seen: it is shown again, whichever way it was shown, and the turn does not consume it.
+func TestMailInAnAnswerThatNobodyTook(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Run: "r1", Log: log}
+	coder, planner := starts(t, o, "coder", "coder/1/1"), starts(t, o, "planner", "planner/1/1")
+	says(t, o, mail.Draft{To: "coder", Message: "stop", Urgent: true})
+	beside := func(tool string, arrives bool) string {
+		t.Helper()
+		var d provider.Delivery
+		text, err := coder.Aside(provider.WithDelivery(t.Context(), &d), tool)
+		if d.Settle(arrives); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	inbox := func(arrives bool) (messages []string) {
+		t.Helper()
+		var d provider.Delivery
+		raw, err := coder.Call(provider.WithDelivery(t.Context(), &d), "read_inbox", json.RawMessage(`{}`))
+		d.Settle(arrives)
+		var answer shown
+		if err := errors.Join(err, json.Unmarshal(raw, &answer)); err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range answer.Envelopes {
+			messages = append(messages, item.Payload.Message)
+		}
+		return messages
+	}
+	if text := beside("wait_for", false); !strings.Contains(text, "stop") {
+		t.Fatalf("given: %q", text)
+	}
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"and this"}`)
+	if got := fmt.Sprint(inbox(false), inbox(false)); got != "[stop and this] [stop and this]" {
+		t.Errorf("the inbox shows %s", got)
+	}
+	says(t, o, mail.Draft{To: "coder", Message: "really", Urgent: true})
+	if text := beside("publish_data", true); !strings.Contains(text, "stop") || !strings.Contains(text, "really") {
+		t.Errorf("given: %q", text)
+	}
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"the last"}`)
+	if got := fmt.Sprint(inbox(false)); got != "[the last]" {
+		t.Errorf("the inbox shows %s", got)
+	}
+	commit(t, log, coder)
+	if _, items := begin(t, o, "coder", "coder/2/1"); messages(items) != "the last" {
+		t.Errorf("the next turn reads %q", messages(items))
 	}
 }

@@ -250,7 +250,7 @@ type shown struct {
 }
 
 // readInbox shows what came since the prompt was made, and since it was last asked.
-func readInbox(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
+func readInbox(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
 	a := mail.ReadArgs(args, "max")
 	most := a.Int("max", shownMail, 1, mostMail)
 	if err := a.Err(); err != nil {
@@ -263,7 +263,7 @@ func readInbox(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if len(items) > 0 {
-		s.show(items)
+		s.show(ctx, items)
 	} else {
 		items = []mail.Item{}
 	}

@@ -88,7 +88,8 @@ func (c *Collector) takeMail(e *swarm.Event) (err error) {
 	case swarm.HandoffInjected:
 		var in swarm.Injection
 		if err = json.Unmarshal(e.Data, &in); err == nil {
-			t := c.turn(e) // the envelopes are injected when it commits: if it is cut, it has read nothing
+			t := c.turn(e)                                                                                       // the envelopes are injected when it commits: if it is cut, it has read nothing
+			t.Injected = slices.DeleteFunc(t.Injected, func(before Aside) bool { return before.Upto > in.From }) // it had not reached the agent
 			t.Injected = append(t.Injected, Aside{in, e.Time})
 		}
 	case swarm.HandoffConsumed:
