@@ -30,27 +30,45 @@ func CloseTeam(ctx context.Context, h *home.Home, id string) error {
 	return Control(ctx, h, id, swarm.WordClose, "")
 }
 
-// PauseWanted says whether the last that was said about pausing the run is to pause, whether somebody has obeyed or not.
+// PauseWanted says whether the run is paused, or the last that was said about it is to pause, whether somebody has obeyed or not. A run
+// that goes in a circle pauses by itself.
 func PauseWanted(h *home.Home, id string) (wanted bool, err error) {
-	last, err := lastWord(h, id, "", swarm.WordPause, swarm.WordResume)
-	return last == swarm.WordPause, err
+	err = scan(h, id, func(e *swarm.Event, c swarm.ControlWord) {
+		switch {
+		case e.Kind == swarm.RunPausing, c.Word == swarm.WordPause && c.Target == "":
+			wanted = true
+		case e.Kind == swarm.RunUnpaused, c.Word == swarm.WordResume && c.Target == "":
+			wanted = false
+		}
+	})
+	return wanted, err
 }
 
 // lastWord is which of some words was said last of a target, whether somebody has obeyed or not; "" = none was.
 func lastWord(h *home.Home, id, target string, words ...swarm.Word) (last swarm.Word, err error) {
-	log, err := sqlite.OpenReadOnly(h.RunPath(id))
-	if err != nil {
-		return "", err
-	}
-	defer log.Close()
-	err = log.Scan(0, func(e *swarm.Event) error {
-		var c swarm.ControlWord
-		if e.Kind == swarm.Control && json.Unmarshal(e.Data, &c) == nil && c.Target == target && slices.Contains(words, c.Word) {
+	err = scan(h, id, func(_ *swarm.Event, c swarm.ControlWord) {
+		if c.Target == target && slices.Contains(words, c.Word) {
 			last = c.Word
 		}
-		return nil
 	})
 	return last, err
+}
+
+// scan calls fn with every event of a run, and with the word that it is, if it is one.
+func scan(h *home.Home, id string, fn func(e *swarm.Event, c swarm.ControlWord)) error {
+	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	return log.Scan(0, func(e *swarm.Event) error {
+		var c swarm.ControlWord
+		if e.Kind == swarm.Control && json.Unmarshal(e.Data, &c) != nil {
+			c = swarm.ControlWord{} // who obeys it complains
+		}
+		fn(e, c)
+		return nil
+	})
 }
 
 func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) error {
