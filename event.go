@@ -134,6 +134,9 @@ func UsedKey(agent string, from int64) string {
 	return "used:" + agent + ":" + strconv.FormatInt(from, 10)
 }
 
+// CircleKey is how the key of a notice begins that says why a run has paused by itself.
+const CircleKey = "circle:"
+
 // ReturnedKey is the key of what says that nobody will ever read an envelope.
 func ReturnedKey(ref string) string { return "returned:" + ref }
 
@@ -409,6 +412,7 @@ type CallEnd struct {
 	Outside   []string  `json:"outside,omitempty"`  // files that it changed against its phase
 	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
 	Report    string    `json:"report,omitempty"`   // and what came of it
+	Wrote     int64     `json:"wrote,omitempty"`    // the newest envelope by which the run itself gave somebody a turn in it
 	Kept      bool      `json:"kept,omitempty"`     // it was not done now, but in the run that this one tries again
 }
 

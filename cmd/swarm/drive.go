@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -223,7 +224,7 @@ func (k keys) answer(id string, ok bool) error {
 // screen is what shows a run while it is driven.
 func (a *app) screen(runID string, s *stops, k keys) (term.Screen, error) {
 	if a.json {
-		return &eventWriter{run: runID, out: json.NewEncoder(s.watched(a.stdout))}, nil
+		return a.warned(&eventWriter{run: runID, out: json.NewEncoder(s.watched(a.stdout))}), nil
 	}
 	colored, err := a.paints()
 	if err != nil {
@@ -233,7 +234,28 @@ func (a *app) screen(runID string, s *stops, k keys) (term.Screen, error) {
 		return term.NewBoard(view.New(runID), term.BoardOptions{In: a.stdin, Out: a.stdout, Color: colored, Now: time.Now,
 			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer}), nil
 	}
-	return term.NewLines(view.New(runID), s.watched(a.stdout), colored), nil
+	return a.warned(term.NewLines(view.New(runID), s.watched(a.stdout), colored)), nil
+}
+
+// warned is a screen whose output may go into a file or another program: then whoever started the run is told by standard error that it
+// waits for a person.
+func (a *app) warned(s term.Screen) term.Screen {
+	if a.onTerminal() {
+		return s
+	}
+	return warner{s, a.stderr}
+}
+
+type warner struct {
+	term.Screen
+	out io.Writer
+}
+
+func (w warner) Event(e *swarm.Event) {
+	w.Screen.Event(e)
+	if e.Kind == swarm.Notice && strings.HasPrefix(e.Key, swarm.CircleKey) {
+		fmt.Fprintln(w.out, term.Escape(view.Tell(e)))
+	}
 }
 
 // An eventWriter writes events as JSON lines.

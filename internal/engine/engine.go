@@ -20,13 +20,14 @@ type Hands struct {
 	Post  Post // nil = no loop of this run writes to agents
 }
 
-// Post is what writes to agents in the name of the run. Asked for the same again, it does nothing.
+// Post is what writes to agents in the name of the run. Asked for the same again, it does nothing. What gives somebody a turn has a number,
+// that of the newest envelope that does.
 type Post interface {
-	Remind(ctx context.Context, agent, envelope string) error
-	Return(ctx context.Context, agent, reason string) error
+	Overdue(ctx context.Context, envelope string, over bool) (int64, error)
+	Return(ctx context.Context, agent, reason string) (int64, error)
 	Note(ctx context.Context, id, agent, text string) error
-	Urge(ctx context.Context, id, agent, text string) error
-	Grant(ctx context.Context, fence int64, wish string) error
+	Urge(ctx context.Context, id, agent, text string) (int64, error)
+	Grant(ctx context.Context, fence int64, wish string) (int64, error)
 }
 
 // Call does one call for a loop. A call that changes something appends its end to the log, addressed to the loop; done again, it
@@ -39,29 +40,34 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 		p, err := h.Turn.Plan(c.Ref)
 		return flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}, Plan: p}, err
 	}
-	if h.Post != nil {
-		switch c.Kind {
-		case flow.KindRemind:
-			return h.short(ctx, loop, c, h.Post.Remind(ctx, c.Agent, c.Ref))
-		case flow.KindUrge:
-			return h.short(ctx, loop, c, h.Post.Urge(ctx, c.ID, c.Agent, c.Ref))
-		case flow.KindNote:
-			return h.short(ctx, loop, c, h.Post.Note(ctx, c.ID, c.Agent, c.Ref))
-		case flow.KindReturn:
-			return h.short(ctx, loop, c, h.Post.Return(ctx, c.Agent, c.Ref))
-		case flow.KindGrant:
-			return h.short(ctx, loop, c, h.Post.Grant(ctx, h.Fence, c.Ref))
-		}
+	if h.Post == nil {
+		return flow.Result{}, swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
 	}
-	return flow.Result{}, swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
-}
-
-// short ends a call that was done.
-func (h *Hands) short(ctx context.Context, loop string, c flow.Call, err error) (flow.Result, error) {
+	var wrote int64
+	var err error
+	switch c.Kind {
+	case flow.KindRemind, flow.KindGiveUp:
+		wrote, err = h.Post.Overdue(ctx, c.Ref, c.Kind == flow.KindGiveUp)
+	case flow.KindUrge:
+		wrote, err = h.Post.Urge(ctx, c.ID, c.Agent, c.Ref)
+	case flow.KindNote:
+		err = h.Post.Note(ctx, c.ID, c.Agent, c.Ref)
+	case flow.KindReturn:
+		wrote, err = h.Post.Return(ctx, c.Agent, c.Ref)
+	case flow.KindGrant:
+		wrote, err = h.Post.Grant(ctx, h.Fence, c.Ref)
+	default:
+		err = swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
+	}
 	if err != nil {
 		return flow.Result{}, err
 	}
-	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK}
+	return h.short(ctx, loop, c, wrote)
+}
+
+// short ends a call that was done.
+func (h *Hands) short(ctx context.Context, loop string, c flow.Call, wrote int64) (flow.Result, error) {
+	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Wrote: wrote}
 	body, err := json.Marshal(end)
 	if err != nil {
 		return flow.Result{}, err

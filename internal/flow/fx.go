@@ -10,7 +10,7 @@ import (
 )
 
 // Version is written into a run when it starts. A program with another version refuses to resume it.
-const Version = "1"
+const Version = "2"
 
 // A Call asks for one outside thing. It carries references, never bodies.
 type Call struct {
@@ -31,6 +31,7 @@ const (
 	KindPlan   = "plan"   // Do: reads the plan stored under Ref
 	KindTurn   = "turn"   // Go: one turn of an agent
 	KindRemind = "remind" // Do: tells Agent that the envelope Ref still wants a reply
+	KindGiveUp = "giveup" // Do: tells Agent, who sent the envelope Ref, that nobody waits for the reply any more
 	KindNote   = "note"   // Do: tells Agent what Ref says, in the name of the run
 	KindUrge   = "urge"   // Do: the same, and gives it a turn
 	KindReturn = "return" // Do: sends the unread mail of Agent, which has ended, back

@@ -22,7 +22,8 @@ type team struct {
 	asks    []ask
 	between circle // who wrote to whom last
 	wishes  wishes // what agents ask of the run
-	unheard int    // reminders and answers whose envelope has not come by yet
+	owed    int64  // the newest envelope by which the run itself has given somebody a turn: until it has come by, nobody seems to have mail
+	halted  bool   // it went in a circle, and was or would have been paused
 	begun   bool   // it is known what the log held when the run was taken up: before that nobody seems to have mail
 	done    bool   // the lead has reported, or a person has closed the run
 	report  string // what the lead has reported
@@ -36,6 +37,7 @@ type member struct {
 	turns   int       // begun so far
 	attempt int       // of the last one
 	tries   int       // attempts of it that failed
+	trouble string    // why the last of them did
 	busy    bool      //
 	turn    string    // the one that it has, or had last
 	waits   bool      // in its turn, for others
@@ -125,6 +127,7 @@ func (t *team) add(id, ref string) (*swarm.Plan, error) {
 
 // advance gives a turn to everybody who has mail for one.
 func (t *team) advance() error {
+	t.endWithRecording()
 	for began := true; began; { // one that begins may be what another has waited for, in a replay
 		began = false
 		if err := t.grant(false); err != nil {
@@ -133,7 +136,7 @@ func (t *team) advance() error {
 		var first *member // of those that others go before
 		for i := range t.members {
 			m := &t.members[i]
-			if !t.wants(m) || m.busy || t.stop != "" || t.done || !t.pausing.IsZero() || !m.held.IsZero() || !m.due.IsZero() || t.most > 0 && t.running-t.waiting >= t.most {
+			if !t.wants(m) || t.beyond(m) || m.busy || t.stop != "" || t.done || !t.pausing.IsZero() || !m.held.IsZero() || !m.due.IsZero() || t.most > 0 && t.running-t.waiting >= t.most {
 				continue
 			}
 			if !t.order.Lets(m.nextTurn()) {
@@ -154,7 +157,7 @@ func (t *team) advance() error {
 			began = true
 		}
 	}
-	if t.begun && t.running == t.waiting && t.unheard == 0 && !t.awaited() {
+	if t.begun && t.running == t.waiting && t.heard() && !t.awaited() {
 		if err := t.grant(true); err != nil {
 			return err
 		}
@@ -191,14 +194,13 @@ func (t *team) wants(m *member) bool { return m.mail > m.read && !m.ended }
 
 // over says whether the run is through. When everybody is idle nothing but a reminder can bring a reply that is still wanted.
 func (t *team) over() (bool, error) {
-	if t.running > 0 || !t.begun || t.unheard > 0 {
+	if t.running > 0 || !t.begun || !t.heard() {
 		return false, nil
 	}
 	if t.stop != "" || t.done {
 		return true, nil
 	}
-	// Nobody says anything more in a replay that is through.
-	if t.rules.Mode == swarm.InteractiveMode && !t.order.Through() || !t.pausing.IsZero() || t.wishing() {
+	if !t.pausing.IsZero() || t.wishing() {
 		return false, nil
 	}
 	for i := range t.members {
@@ -206,17 +208,25 @@ func (t *team) over() (bool, error) {
 			return false, nil
 		}
 	}
-	if len(t.asks) == 0 {
+	switch {
+	case t.order.Through(): // nobody says anything more in a replay that is through
+		return true, nil
+	case t.rules.Mode == swarm.InteractiveMode && (!t.replay || len(t.asks) == 0):
+		return false, nil
+	case len(t.asks) == 0:
 		return true, nil
 	}
 	for _, a := range t.asks {
-		if _, member := t.at[a.To]; !member {
-			return false, nil // a person is asked, and has the time that there is
+		if _, member := t.at[a.To]; !member && !t.replay || t.holds(a.To) {
+			return false, nil // a person is asked, or somebody whom a person holds, and has the time that there is
 		}
 	}
 	for i := range t.asks {
-		if !t.asks[i].reminded {
-			return false, t.remind(&t.asks[i])
+		if t.asks[i].reminded {
+			continue
+		}
+		if err := t.remind(&t.asks[i]); err != nil || !t.heard() {
+			return false, err
 		}
 	}
 	for len(t.asks) > 0 {
@@ -224,7 +234,17 @@ func (t *team) over() (bool, error) {
 			return false, err
 		}
 	}
-	return true, nil
+	return t.over()
+}
+
+// heard says whether all has come by that the run itself wrote to somebody who has a turn for it.
+func (t *team) heard() bool { return t.seen >= t.owed }
+
+// write has something written in the name of the run.
+func (t *team) write(c Call) (Result, error) {
+	r, err := t.fx.Do(c)
+	t.owed = max(t.owed, r.Wrote)
+	return r, err
 }
 
 // take acts on one record.
@@ -276,9 +296,6 @@ func (t *team) hear(m Mail, seq int64) {
 	if i, ok := t.at[m.To]; ok && m.Wakes {
 		t.members[i].mail = seq
 	}
-	if m.From == swarm.Orchestrator && m.Wakes {
-		t.unheard--
-	}
 	i, member := t.at[m.From]
 	if member || m.Answers != "" {
 		began := int64(0)
@@ -318,7 +335,7 @@ func (t *team) clock() error {
 	for i := len(t.asks) - 1; i >= 0; i-- {
 		a := &t.asks[i]
 		switch {
-		case t.rules.ReplyTimeout <= 0, t.holds(a.To):
+		case t.untimed(a.To):
 		case !now.Before(a.since.Add(t.rules.ReplyTimeout)):
 			if err := t.giveUp(i); err != nil {
 				return err
@@ -339,16 +356,25 @@ func (t *team) remind(a *ask) error {
 	if _, member := t.at[a.To]; err != nil || !member {
 		return err
 	}
-	t.unheard++
-	_, err = t.fx.Do(Call{ID: "remind/" + a.ID, Kind: KindRemind, Agent: a.To, Ref: a.ID})
+	_, err = t.write(Call{ID: "remind/" + a.ID, Kind: KindRemind, Agent: a.To, Ref: a.ID})
 	return err
 }
 
-// giveUp waits no longer for a reply.
+// giveUp waits no longer for a reply, and tells who wanted it.
 func (t *team) giveUp(i int) error {
 	a := t.asks[i]
 	t.asks = append(t.asks[:i:i], t.asks[i+1:]...)
-	return t.fx.Tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + a.ID + "/over", Agent: a.To, Body: swarm.Overdue{ID: a.ID, Over: true}})
+	err := t.fx.Tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + a.ID + "/over", Agent: a.To, Body: swarm.Overdue{ID: a.ID, Over: true}})
+	if n, member := t.at[a.From]; err != nil || !member || t.members[n].ended {
+		return err
+	}
+	_, err = t.write(Call{ID: "giveup/" + a.ID, Kind: KindGiveUp, Agent: a.From, Ref: a.ID})
+	return err
+}
+
+// untimed says of whom a reply is never overdue by the clock: of who is paused; and of nobody in a replay, which knows what came.
+func (t *team) untimed(agent string) bool {
+	return t.rules.ReplyTimeout <= 0 || t.replay || t.holds(agent)
 }
 
 // patience is how long to wait for the next record before the clock has something to do.
@@ -359,7 +385,7 @@ func (t *team) patience() time.Duration {
 	}
 	for _, a := range t.asks {
 		switch {
-		case t.rules.ReplyTimeout <= 0, t.holds(a.To):
+		case t.untimed(a.To):
 		case a.reminded:
 			due = earlier(due, a.since.Add(t.rules.ReplyTimeout))
 		default:

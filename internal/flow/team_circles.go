@@ -98,8 +98,7 @@ func (t *team) unsent(m *member, r Result, claims []swarm.Finding) error {
 	for _, f := range claims {
 		text += "You said: \"" + f.Evidence + "\". No message of yours went to " + f.About + " in that turn.\n"
 	}
-	t.unheard++
-	_, err := t.fx.Do(Call{ID: "urge/" + r.ID, Kind: KindUrge, Agent: m.name, Ref: text + "If a message is to go there, send it now with send_handoff: what you merely say, nobody is given."})
+	_, err := t.write(Call{ID: "urge/" + r.ID, Kind: KindUrge, Agent: m.name, Ref: text + "If a message is to go there, send it now with send_handoff: what you merely say, nobody is given."})
 	return err
 }
 
@@ -175,15 +174,39 @@ func (t *team) note(id, agent, text string) error {
 	return err
 }
 
-// halt pauses the run, and says why.
+// halt pauses the run, and says why. A replay does not: whether a person let the run go on, the recording shows.
 func (t *team) halt(id, why string) error {
-	if !t.pausing.IsZero() {
+	t.halted = true
+	if !t.pausing.IsZero() || t.replay {
 		return nil
 	}
-	if err := t.fx.Tell(Fact{Kind: swarm.Notice, Key: "circle:" + id, Body: swarm.Reason{Reason: "the run is paused: " + why,
+	if err := t.fx.Tell(Fact{Kind: swarm.Notice, Key: swarm.CircleKey + id, Body: swarm.Reason{Reason: "the run is paused: " + why,
 		Hint: "look at it with swarm show, say something with swarm send, and go on with swarm resume"}}); err != nil {
 		return err
 	}
 	_, _, err := t.pause(true, t.seen)
 	return err
+}
+
+// beyond says of an agent that its next turn comes after all that is recorded, in a replay of a run that was paused for a circle: there a
+// person had ended it.
+func (t *team) beyond(m *member) bool { return t.replay && t.halted && !t.order.Has(m.nextTurn()) }
+
+// endWithRecording ends a replay where a person had ended the run.
+func (t *team) endWithRecording() {
+	if t.running > 0 || t.done || t.stop != "" || !t.heard() || t.wishing() {
+		return
+	}
+	left := 0
+	for i := range t.members {
+		if m := &t.members[i]; t.wants(m) {
+			if !t.beyond(m) {
+				return
+			}
+			left++
+		}
+	}
+	if left > 0 {
+		t.stop = swarm.CutByCancel
+	}
 }

@@ -62,6 +62,7 @@ func (t *team) judge(m *member, r Result) error {
 		m.failed, m.why = true, swarm.TaskEnd{Kind: r.Kind, Reason: r.Reason}
 		return nil
 	}
+	m.trouble = r.Reason
 	if m.tries++; m.tries < attempts {
 		after := time.Duration(0)
 		if r.Kind != swarm.Unexpected && !t.replay {
@@ -98,7 +99,7 @@ func (t *team) endMember(m *member, end swarm.AgentEnd) error {
 	if m.starts > 0 {
 		id += "/" + strconv.Itoa(m.starts)
 	}
-	r, err := t.fx.Do(Call{ID: id, Kind: KindReturn, Agent: m.name, Ref: end.Reason})
+	r, err := t.write(Call{ID: id, Kind: KindReturn, Agent: m.name, Ref: end.Reason})
 	if err != nil {
 		return err
 	}
@@ -173,21 +174,42 @@ func (t *team) finish() (Result, error) {
 func (t *team) tellEnds() error {
 	for i := range t.members {
 		m := &t.members[i]
-		f := Fact{Kind: swarm.TaskCompleted, Key: "task_ended:" + m.name + "/1", Task: m.name, Agent: m.name, Body: swarm.TaskEnd{Iteration: 1}}
-		switch {
-		case m.failed:
-			m.why.Iteration = 1
-			f.Kind, f.Body = swarm.TaskFailed, m.why
-		case m.ended:
-			f.Kind, f.Body = swarm.TaskCancelled, swarm.TaskEnd{Iteration: 1, Kind: swarm.CutByCancel, Reason: "it was cancelled"}
-		case m.turns == 0:
-			f.Kind, f.Body = swarm.TaskSkipped, swarm.TaskEnd{Iteration: 1, Reason: "nobody wrote to it"}
-		}
-		if err := t.fx.Tell(f); err != nil {
+		kind, end := t.endOf(m)
+		end.Iteration = 1
+		if err := t.fx.Tell(Fact{Kind: kind, Key: "task_ended:" + m.name + "/1", Task: m.name, Agent: m.name, Body: end}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// endOf is how an agent's work ended. Who still had something to do has not completed it.
+func (t *team) endOf(m *member) (swarm.EventKind, swarm.TaskEnd) {
+	switch {
+	case m.failed:
+		return swarm.TaskFailed, m.why
+	case m.ended:
+		return swarm.TaskCancelled, swarm.TaskEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}
+	case t.wants(m) && t.stop == swarm.OverBudget:
+		return swarm.TaskCancelled, swarm.TaskEnd{Kind: t.stop, Reason: m.tried("budget")}
+	case t.wants(m) && t.stop != "":
+		return swarm.TaskCancelled, swarm.TaskEnd{Kind: t.stop, Reason: m.tried("the run ended before it had read its mail")}
+	case m.turns == 0 && t.wants(m):
+		return swarm.TaskSkipped, swarm.TaskEnd{Reason: "the run ended before it had a turn"}
+	case m.turns == 0:
+		return swarm.TaskSkipped, swarm.TaskEnd{Reason: "nobody wrote to it"}
+	case t.wants(m):
+		return swarm.TaskCancelled, swarm.TaskEnd{Reason: m.tried("the run ended before it had read its mail")}
+	}
+	return swarm.TaskCompleted, swarm.TaskEnd{}
+}
+
+// tried adds to why an agent was not through what its last attempt failed for, if it did.
+func (m *member) tried(why string) string {
+	if m.tries == 0 {
+		return why
+	}
+	return why + "; its last attempt failed: " + m.trouble
 }
 
 func (t *team) turns() (n int) {

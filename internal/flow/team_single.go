@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,7 +71,7 @@ func (t *team) holds(agent string) bool {
 	return ok && !t.members[i].held.IsZero()
 }
 
-// tellHeld says, once, that nothing goes on because an agent is paused which has mail.
+// tellHeld says, once, that nothing goes on because an agent is paused which has mail, or owes a reply.
 func (t *team) tellHeld() error {
 	if t.running > t.waiting || !t.begun || t.stop != "" || t.done || !t.pausing.IsZero() {
 		return nil
@@ -82,7 +83,7 @@ func (t *team) tellHeld() error {
 	}
 	for i := range t.members {
 		m := &t.members[i]
-		if !t.wants(m) || m.told {
+		if m.told || !t.wants(m) && !t.owes(m) {
 			continue
 		}
 		m.told = true
@@ -91,6 +92,11 @@ func (t *team) tellHeld() error {
 		}
 	}
 	return nil
+}
+
+// owes says of a paused agent whether a reply is wanted of it.
+func (t *team) owes(m *member) bool {
+	return !m.held.IsZero() && slices.ContainsFunc(t.asks, func(a ask) bool { return a.To == m.name })
 }
 
 // waitsForHeld tells a person that a run goes on only if he lets an agent go on.

@@ -18,8 +18,11 @@ type office struct {
 	done  map[string]bool   // turns that report that the work is done
 	says  string            // the output of every turn; "" = none
 	finds map[string][]swarm.Finding
-	late  flow.Signal   // comes when there is nothing to wait for but the clock,
-	by    time.Duration // and so much later
+	// By agent: who had written to it what it has not read when it ends.
+	unread map[string]string
+
+	late flow.Signal   // comes when there is nothing to wait for but the clock,
+	by   time.Duration // and so much later
 }
 
 func (o *office) Next(most time.Duration) (flow.Signal, error) {
@@ -31,21 +34,26 @@ func (o *office) Next(most time.Duration) (flow.Signal, error) {
 }
 
 func (o *office) Do(c flow.Call) (flow.Result, error) {
+	write := func(told, to, text string) (flow.Result, error) {
+		if o.told = append(o.told, told); to == "" {
+			return flow.Result{Seq: o.seq}, nil
+		}
+		o.mail(swarm.Orchestrator, to+" "+text)
+		return flow.Result{CallEnd: swarm.CallEnd{Wrote: o.seq}, Seq: o.seq}, nil
+	}
 	switch c.Kind {
 	case flow.KindRemind:
-		o.told = append(o.told, "remind "+c.Agent+" of "+c.Ref)
-		o.mail(swarm.Orchestrator, c.Agent+" answer")
+		return write("remind "+c.Agent+" of "+c.Ref, c.Agent, "answer")
+	case flow.KindGiveUp:
+		return write("tell "+c.Agent+" that nobody answers "+c.Ref, c.Agent, "it never came")
 	case flow.KindReturn:
-		o.told = append(o.told, "return "+c.Agent+": "+c.Ref)
-		return flow.Result{Seq: o.seq}, nil
+		return write("return "+c.Agent+": "+c.Ref, o.unread[c.Agent], "it came back")
 	case flow.KindGrant:
-		o.told = append(o.told, "grant "+c.Ref)
-		o.mail(swarm.Orchestrator, c.Agent+" answer")
+		return write("grant "+c.Ref, c.Agent, "answer")
+	case flow.KindUrge:
+		return write("urge "+c.Agent+": "+c.Ref, c.Agent, "urged")
 	case flow.KindNote:
 		o.told = append(o.told, "note to "+c.Agent)
-	case flow.KindUrge:
-		o.told = append(o.told, "urge "+c.Agent+": "+c.Ref)
-		o.mail(swarm.Orchestrator, c.Agent+" urged")
 	}
 	return o.world.Do(c)
 }
@@ -101,7 +109,15 @@ func TestTeam(t *testing.T) {
 		{"a reply that is wanted is asked for once", office{sends: map[string]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}},
 			"go lead/1/1; go coder/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; go lead/2/1; run_ended completed 0"},
 		{"and then not waited for", office{sends: map[string]string{"lead/1/1": "coder! do it"}},
-			"go lead/1/1; go coder/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; reply_overdue; run_ended completed 0"},
+			"go lead/1/1; go coder/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; reply_overdue; tell lead that nobody answers lead>coder! do it; go lead/2/1; run_ended completed 0"},
+		{"who has ended has nobody told", office{world: world{after: map[string]string{"tester/1/1": "cancel tester"}}, sends: map[string]string{"lead/1/1": "tester look", "tester/1/1": "coder! do it"}},
+			"go lead/1/1; go tester/1/1; go coder/1/1; agent_ended tester; return tester: it was cancelled; reply_overdue; remind coder of tester>coder! do it; go coder/2/1; reply_overdue; run_ended completed 0"},
+		{"what one that failed had not read comes back, and its sender has a turn for it", office{unread: map[string]string{"coder": "lead"},
+			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited"}}, sends: map[string]string{"lead/1/1": "coder do it", "lead/2/1": "tester do it"}},
+			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; go lead/2/1; go tester/1/1; run_ended failed 1"},
+		{"one that is paused and owes a reply keeps the run open", office{world: world{ends: map[string]string{"tester/1/1": "never"}, before: map[string]string{"coder/2/1": "pause coder"},
+			after: map[string]string{"coder/2/1": "end tester/1/1,resume coder"}}, sends: map[string]string{"lead/1/1": "coder! do it,tester look"}},
+			"go lead/1/1; go coder/1/1; go tester/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; agent_paused coder; notice; agent_resumed coder; reply_overdue; tell lead that nobody answers lead>coder! do it; go lead/2/1; run_ended completed 0"},
 		{"a reply that came is not asked for", office{sends: map[string]string{"lead/1/1": "coder! do it", "coder/1/1": "lead done"}},
 			"go lead/1/1; go coder/1/1; go lead/2/1; run_ended completed 0"},
 		{"the budget is spent", office{world: world{ends: map[string]string{"coder/1/1": "over_budget"}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
@@ -207,7 +223,7 @@ func TestAPersonIsAskedByATeam(t *testing.T) {
 	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
 		t.Fatal(err)
 	}
-	if story, want := strings.Join(o.told, "; "), "go lead/1/1; reply_overdue; reply_overdue; task_completed lead; run_ended completed 0"; story != want || o.now != time.Unix(600, 0) {
+	if story, want := strings.Join(o.told, "; "), "go lead/1/1; reply_overdue; reply_overdue; tell lead that nobody answers lead>user! which one?; go lead/2/1; task_completed lead; run_ended completed 0"; story != want || o.now != time.Unix(600, 0) {
 		t.Errorf("%s after %s", story, o.now.Sub(time.Unix(0, 0)))
 	}
 	answered := &office{world: world{now: time.Unix(0, 0)}, sends: o.sends}
@@ -267,6 +283,73 @@ func TestTeamThatGoesInACircle(t *testing.T) {
 			notes, turns := strings.Count(story, "note to "), strings.Count(story, "go ")
 			if notes != c.notes || turns != c.turns || !strings.Contains(story, "notice; run_pausing") {
 				t.Errorf("%d notes, %d turns: %s", notes, turns, story)
+			}
+		})
+	}
+}
+
+// Who still had something to do when the run ended has not completed it.
+func TestHowTheAgentsOfATeamEnd(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    office
+		want string
+	}{
+		{"the budget is spent", office{world: world{ends: map[string]string{"coder/1/1": "over_budget"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			"task_completed lead; task_cancelled coder: budget; task_skipped tester: nobody wrote to it; run_ended failed 3"},
+		{"the budget is spent when somebody is to try again", office{world: world{ends: map[string]string{"coder/1/1": "exited", "tester/1/1": "over_budget"}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
+			"task_completed lead; task_cancelled coder: budget; its last attempt failed: why; task_cancelled tester: budget; run_ended failed 3"},
+		{"the lead is done before somebody has had a turn", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[string]string{"lead/1/1": "coder do it"}, done: map[string]bool{"lead/1/1": true}},
+			"task_completed lead; task_skipped coder: the run ended before it had a turn; task_skipped tester: nobody wrote to it; run_ended completed 0"},
+		{"the lead is done before somebody has read all", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "lead half", "lead/2/1": "coder the rest"}, done: map[string]bool{"lead/2/1": true}},
+			"task_completed lead; task_cancelled coder: the run ended before it had read its mail; task_skipped tester: nobody wrote to it; run_ended completed 0"},
+		{"the lead has failed", office{world: world{plan: swarm.Plan{MaxParallel: 1}, ends: map[string]string{"lead/1/1": "exited", "lead/1/2": "exited", "lead/1/3": "exited", "coder/1/1": "never"}}, sends: map[string]string{"lead/1/3": "tester look"}},
+			"task_failed lead: why; task_skipped coder: nobody wrote to it; task_cancelled tester: the run ended before it had read its mail; run_ended failed 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := &c.o
+			o.now = time.Unix(0, 0)
+			o.plan.Team = &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}
+			o.plan.Agents = []swarm.Agent{{Name: "lead"}, {Name: "coder"}, {Name: "tester"}}
+			o.mail(swarm.User, "lead the goal")
+			o.signal(flow.Signal{Kind: flow.SignalOwned})
+			if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(o.told[len(o.told)-4:], "; "); got != c.want {
+				t.Errorf("told\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// A replay does not pause for a circle, and does not wait for what the clock had brought: it ends where the recording ends.
+func TestReplayOfATeamThatWasStuck(t *testing.T) {
+	o := &office{world: world{now: time.Unix(0, 0)}, says: "the same", sends: map[string]string{}}
+	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: time.Hour}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
+	for n := 1; n <= 10; n++ {
+		o.sends[swarm.TurnID("lead", n, 1)], o.sends[swarm.TurnID("coder", n, 1)] = "coder go on "+strconv.Itoa(n), "lead go on "+strconv.Itoa(n)
+		o.plan.Order = append(o.plan.Order, swarm.TurnID("lead", n, 1), swarm.TurnID("coder", n, 1))
+	}
+	asks := *o
+	asks.sends = map[string]string{"lead/1/1": "user! which one?"}
+	asks.plan.Order = []string{"lead/1/1", "lead/2/1"}
+	for name, c := range map[string]struct {
+		o    *office
+		ends string
+	}{
+		"a person had ended it":       {o, "go coder/10/1; task_cancelled lead: the run ended before it had read its mail; task_completed coder; run_ended cancelled 1"},
+		"a person had never answered": {&asks, "go lead/2/1; task_completed lead; task_skipped coder: nobody wrote to it; run_ended completed 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.mail(swarm.User, "lead the goal")
+			c.o.signal(flow.Signal{Kind: flow.SignalOwned})
+			if _, err := flow.Team(c.o, flow.Call{ID: "root", Kind: "team"}); err != nil {
+				t.Fatalf("%v: %s", err, strings.Join(c.o.told, "; "))
+			}
+			story := strings.Join(c.o.told, "; ")
+			if strings.Contains(story, "run_pausing") || !strings.HasSuffix(story, c.ends) || !c.o.now.Equal(time.Unix(0, 0)) {
+				t.Errorf("after %s: %s", c.o.now.Sub(time.Unix(0, 0)), story)
 			}
 		})
 	}

@@ -38,12 +38,11 @@ func (t *team) grant(anyway bool) error {
 		}
 		t.wishes.answered = append(t.wishes.answered[:i:i], t.wishes.answered[i+1:]...)
 		t.wishes.dealt++
-		t.unheard++
-		if _, err := t.fx.Do(Call{ID: "grant/" + s.ID, Kind: KindGrant, Agent: s.Agent, Ref: s.ID}); err != nil {
+		if _, err := t.write(Call{ID: "grant/" + s.ID, Kind: KindGrant, Agent: s.Agent, Ref: s.ID}); err != nil {
 			return err
 		}
 		if i, ok := t.at[s.Agent]; ok && t.members[i].ended { // it reads nothing any more
-			if _, err := t.fx.Do(Call{ID: "return/" + s.ID, Kind: KindReturn, Agent: s.Agent, Ref: "it has ended"}); err != nil {
+			if _, err := t.write(Call{ID: "return/" + s.ID, Kind: KindReturn, Agent: s.Agent, Ref: "it has ended"}); err != nil {
 				return err
 			}
 		}

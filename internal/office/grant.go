@@ -154,29 +154,33 @@ func (o *Office) edited(q question, text []byte) (*swarm.Wish, error) {
 }
 
 // Grant does what was answered to a wish: the plan grows, the new agent gets its instructions, and who asked is told. It is one batch, the
-// driver's, and done again it finds that it is done. What cannot be had any more is refused; that, too, is told.
-func (o *Office) Grant(ctx context.Context, fence int64, id string) error {
+// driver's, and done again it finds that it is done. What cannot be had any more is refused; that, too, is told. The number is
+// that of the envelope that tells it.
+func (o *Office) Grant(ctx context.Context, fence int64, id string) (int64, error) {
 	asked, err := o.question(id)
 	answered, ok, err2 := o.Log.Find(swarm.AnsweredKey(id))
 	if err := errors.Join(err, err2); err != nil {
-		return err
+		return 0, err
 	}
 	if !ok || asked.Wish == nil {
-		return swarm.Errorf(swarm.Storage, "the log has no answer to a wish %s", id)
+		return 0, swarm.Errorf(swarm.Storage, "the log has no answer to a wish %s", id)
 	}
 	var answer swarm.ApprovalAnswer
 	if err := decode(answered, &answer); err != nil {
-		return err
+		return 0, err
 	}
-	if _, done, err := o.Log.Find(swarm.MailKey(answerID(id))); err != nil || done {
-		return err
+	if told, done, err := o.Log.Find(swarm.MailKey(answerID(id))); err != nil || done {
+		return told.Seq, err
 	}
 	events, err := o.grants(asked, answer)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = o.Log.Append(ctx, swarm.Batch{Fence: fence, Events: events})
-	return err
+	seqs, err := o.Log.Append(ctx, swarm.Batch{Fence: fence, Events: events})
+	if err != nil {
+		return 0, err
+	}
+	return seqs[len(seqs)-1], nil
 }
 
 // grants is what a wish and its answer come to.

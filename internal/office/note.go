@@ -11,11 +11,12 @@ import (
 // Note tells an agent something in the name of the run, by a signal, which gives it no turn. Told again under the same id, it is the same
 // note.
 func (o *Office) Note(ctx context.Context, id, agent, text string) error {
-	return o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Signal, id, agent, text, ""))})
+	_, err := o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Signal, id, agent, text, ""))})
+	return err
 }
 
-// Urge is a note that gives the agent a turn.
-func (o *Office) Urge(ctx context.Context, id, agent, text string) error {
+// Urge is a note that gives the agent a turn. The number is the note's.
+func (o *Office) Urge(ctx context.Context, id, agent, text string) (int64, error) {
 	return o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Handoff, id, agent, text, ""))})
 }
 
@@ -23,7 +24,8 @@ func (o *Office) Urge(ctx context.Context, id, agent, text string) error {
 // two tools.
 func (s *Seat) Nudge(ctx context.Context, id, text string) error {
 	e := inbound(s.office.note(swarm.Signal, id, s.Agent, text, mail.High))
-	return s.office.appendNew(ctx, []swarm.Event{during(e, s.Task, s.Turn)})
+	_, err := s.office.appendNew(ctx, []swarm.Event{during(e, s.Task, s.Turn)})
+	return err
 }
 
 // during says of an envelope of the run which turn it is about.

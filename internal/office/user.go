@@ -44,7 +44,8 @@ func (o *Office) Post(ctx context.Context, e swarm.Envelope, cut bool) (Sent, er
 // PostAgain sends an envelope again that a person had sent in the run that this one replays, or the run itself because of a turn.
 func (o *Office) PostAgain(ctx context.Context, e swarm.Envelope, task, turn string) error {
 	if e.FromNodeID == swarm.Orchestrator {
-		return o.appendNew(ctx, []swarm.Event{during(inbound(e), task, turn)})
+		_, err := o.appendNew(ctx, []swarm.Event{during(inbound(e), task, turn)})
+		return err
 	}
 	_, err := o.fromUser(ctx, e.ToNodeID, false, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
 	return err

@@ -270,7 +270,7 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 { // whoever returns it, and however often
 		wg.Go(func() {
-			if err := (&Office{Run: "r1", Log: again()}).Return(t.Context(), "coder", "it failed: no luck"); err != nil {
+			if _, err := (&Office{Run: "r1", Log: again()}).Return(t.Context(), "coder", "it failed: no luck"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -290,7 +290,7 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 		t.Errorf("returned: %v", returned)
 	}
 	back := call[shown](t, planner, "read_inbox", `{}`).Envelopes
-	if len(back) != 1 || back[0].Kind != swarm.Signal || back[0].FromNodeID != "orchestrator" ||
+	if len(back) != 1 || back[0].Kind != swarm.Handoff || back[0].FromNodeID != "orchestrator" ||
 		back[0].Payload.Message != "Your message "+lost.ID+" to coder was not delivered: it failed: no luck" {
 		t.Errorf("planner is told %+v", back)
 	}
@@ -311,7 +311,7 @@ func TestRemind(t *testing.T) {
 	planner := starts(t, o, "planner", "planner/1/1")
 	asked := call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"which?","response":{"expectation":"required"}}`)
 	for range 2 {
-		if err := o.Remind(t.Context(), "coder", asked.ID); err != nil {
+		if _, err := o.Overdue(t.Context(), asked.ID, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -69,7 +69,7 @@ func TestGrowing(t *testing.T) {
 			t.Errorf("%s: %v", tool, err)
 		}
 	}
-	if err := o.Grant(t.Context(), 0, request); err == nil {
+	if _, err := o.Grant(t.Context(), 0, request); err == nil {
 		t.Error("what nobody has answered is granted")
 	}
 	person := &Office{Run: "r", Log: log}
@@ -77,7 +77,7 @@ func TestGrowing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := o.Grant(t.Context(), 0, request); err != nil {
+		if _, err := o.Grant(t.Context(), 0, request); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestEdits(t *testing.T) {
 	if err := o.Decide(t.Context(), id, Decision{OK: true, Edit: []byte(`{"name":"Reader","instructions":"read"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Grant(t.Context(), 0, id); err != nil {
+	if _, err := o.Grant(t.Context(), 0, id); err != nil {
 		t.Fatal(err)
 	}
 	if got := messages(inboxOf(t, o, "planner")); !strings.Contains(got, `Not as you asked: name is "reader" instead of "helper"; edges is "" instead of "coder"; its instructions are others: read.`) {
@@ -231,7 +231,7 @@ func TestGrantedTooLate(t *testing.T) {
 	s := o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
 	first, second := call[requested](t, s, "spawn_node", helper).Request, call[requested](t, s, "spawn_node", `{"name":"late","instructions":"x"}`).Request
 	for _, id := range []string{first, second} {
-		if err := o.Grant(t.Context(), 0, id); err != nil {
+		if _, err := o.Grant(t.Context(), 0, id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -253,10 +253,10 @@ func TestGrantIsTheOwners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Grant(t.Context(), fence+1, id); !errors.Is(err, swarm.ErrFenced) || count(t, log, swarm.PlanAdded) != 1 {
+	if _, err := o.Grant(t.Context(), fence+1, id); !errors.Is(err, swarm.ErrFenced) || count(t, log, swarm.PlanAdded) != 1 {
 		t.Error(err)
 	}
-	if err := o.Grant(t.Context(), fence, id); err != nil {
+	if _, err := o.Grant(t.Context(), fence, id); err != nil {
 		t.Error(err)
 	}
 }
@@ -297,7 +297,9 @@ func TestSecretsOfWishes(t *testing.T) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
-	if err := errors.Join(o.Decide(t.Context(), id, Decision{Reason: "not with " + canary}), o.Grant(t.Context(), 0, id)); err != nil {
+	err := o.Decide(t.Context(), id, Decision{Reason: "not with " + canary})
+	_, err2 := o.Grant(t.Context(), 0, id)
+	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range all(t, log) {

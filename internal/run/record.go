@@ -181,7 +181,7 @@ type wished struct {
 	answer swarm.ApprovalAnswer
 }
 
-// acts finds them. What a person wrote is sent again with the turn that had begun last when it came; what came before any had begun is
+// acts finds them. What a person wrote, or a clock had the run write, is sent again with the turn that had begun last when it came; what came before any had begun is
 // the replay's own to say.
 func (r *Run) acts(d view.Details) (acts, error) {
 	a := acts{by: map[string][]provider.Act{}, boxes: map[string]int{}, wishes: map[string]wished{}}
@@ -211,7 +211,8 @@ func (r *Run) acts(d view.Details) (acts, error) {
 			a.boxes[act.To]++
 		}
 		turn := e.Turn
-		if own := e.Agent == swarm.Orchestrator && turn != ""; act.To != "" && (own || turn == "" && e.Agent == swarm.User) {
+		own := e.Agent == swarm.Orchestrator && turn != ""
+		if act.To != "" && (own || turn == "" && (e.Agent == swarm.User || office.ByChance(&e))) {
 			act.Tool, act.Args = provider.OthersMail, e.Data
 			if !own {
 				turn = last

@@ -109,6 +109,8 @@ func tellTask(e *swarm.Event) string {
 		var env swarm.Envelope
 		read(e, &env)
 		return fmt.Sprintf("@%s → @%s: %s", env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message))
+	case swarm.ReplyOverdue:
+		return tellOverdue(e)
 	case swarm.HandoffConsumed:
 		if e.Turn == "" {
 			return "" // a person has read the mail
@@ -142,6 +144,19 @@ func tellTask(e *swarm.Event) string {
 		return string(endOf(e.Kind)) + why(e)
 	}
 	return ""
+}
+
+// tellOverdue says that a reply has not come. Of a person nobody else reminds.
+func tellOverdue(e *swarm.Event) string {
+	var o swarm.Overdue
+	read(e, &o)
+	switch {
+	case o.Over:
+		return fmt.Sprintf("@%s never replied to %s; nobody waits for it any more", e.Agent, o.ID)
+	case e.Agent == swarm.User:
+		return fmt.Sprintf("%s still wants your reply: swarm reply %s", o.ID, o.ID)
+	}
+	return fmt.Sprintf("@%s has not replied to %s, and is reminded", e.Agent, o.ID)
 }
 
 // PackNote says of a context pack how large it is, and what it had no room for; of other artifacts nothing.

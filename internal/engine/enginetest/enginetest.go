@@ -34,6 +34,7 @@ func Run(t *testing.T, run Engine) {
 	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
 	t.Run("an agent that waits, and a crash at every append", func(t *testing.T) { waitCrashes(t, run) })
 	t.Run("a late owner's agents cannot wait", func(t *testing.T) { lateWait(t, run) })
+	t.Run("mail comes back and replies do not come, with a crash at every append", func(t *testing.T) { backCrashes(t, run) })
 	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run) })
 	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { wishCrashes(t, run) })
 	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })

@@ -66,6 +66,33 @@ func singleCrashes(t *testing.T, run Engine) {
 	}, "agent_paused b", "agent_resumed b", "agent_ended a", "agent_started a", "turn_ended a a/2/1", "turn_ended lead lead/3/1")
 }
 
+// backCrashes has an agent ended that has not read what its lead sent it, and another one never reply: the lead has a turn for each.
+func backCrashes(t *testing.T, run Engine) {
+	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
+		say := func(word swarm.Word, target string) {
+			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: encode(swarm.ControlWord{Word: word, Target: target})}, nil)
+		}
+		return func(ctx context.Context, r provider.Request) (string, error) {
+			var err error
+			send := func(args string) {
+				_, e := r.Call(ctx, "send_handoff", json.RawMessage(args))
+				err = errors.Join(err, e)
+			}
+			switch r.Turn {
+			case "lead/1/1":
+				say(swarm.WordPause, "a")
+				send(`{"to":"a","message":"begin"}`)
+				send(`{"to":"b","message":"see to it"}`)
+			case "b/1/1":
+				say(swarm.WordCancel, "a")
+			case "lead/2/1":
+				send(`{"to":"b","message":"then you","response":{"expectation":"required"}}`)
+			}
+			return "out of " + r.Turn, err
+		}
+	}, "agent_ended a", "handoff_returned", "turn_ended lead lead/2/1", "turn_ended b b/3/1", "turn_ended lead lead/3/1")
+}
+
 // everywhere runs a team once without a crash, sees that what is wanted has happened, and then with a crash at every append.
 func everywhere(t *testing.T, run Engine, work func(*bench) func(context.Context, provider.Request) (string, error), wanted ...string) {
 	begin := func() *bench {
