@@ -78,6 +78,9 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 		fmt.Fprintf(a.stdout, "nobody drives run %s: swarm resume %s\n", p.ID, p.ID)
 	case p.Status == swarm.Paused || p.Status == swarm.Pausing:
 		fmt.Fprintf(a.stdout, "run %s is %s: swarm resume %s\n", p.ID, p.Status, p.ID)
+		if why := p.PausedFor(); why != "" {
+			fmt.Fprintln(a.stdout, term.Escape(why))
+		}
 	case last.Status == swarm.Failed:
 		fmt.Fprintf(a.stdout, "to see its last turn: swarm show %s --turn %s\n", p.ID, last.Turn)
 	}

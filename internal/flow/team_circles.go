@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"swarm"
+	"swarm/internal/plan"
 )
 
 // What is taken for going in a circle. The agents are told first; when it goes on for as long again the run pauses, and a person
@@ -180,7 +181,7 @@ func (t *team) halt(id, why string) error {
 	if !t.pausing.IsZero() || t.replay {
 		return nil
 	}
-	if err := t.fx.Tell(Fact{Kind: swarm.Notice, Key: swarm.CircleKey + id, Body: swarm.Reason{Reason: "the run is paused: " + why,
+	if err := t.fx.Tell(Fact{Kind: swarm.Notice, Key: swarm.CircleKey + id, Body: swarm.Reason{Reason: plan.PausedFor(why),
 		Hint: "look at it with swarm show, say something with swarm send, and go on with swarm resume"}}); err != nil {
 		return err
 	}

@@ -64,8 +64,8 @@ func (f Frame) Draw() string {
 	}
 	lines := []string{f.head()}
 	var foot []string
-	if note := f.note(); note != "" && f.Height > 4 {
-		foot = append(foot, note)
+	if f.Height > 4 {
+		foot = append(foot, f.note(min(3, f.Height-4))...)
 	}
 	foot = append(foot, f.ask()...)
 	if !f.Over && f.Height > 3 {
@@ -151,8 +151,8 @@ func (f Frame) elapsed(start, end time.Time) string {
 	return Duration(max(0, f.Now.Sub(start)).Truncate(time.Second))
 }
 
-// note is the one thing that a person should know now, or "".
-func (f Frame) note() string {
+// note is the one thing that a person should know now, in as many lines as it takes and there are.
+func (f Frame) note(most int) []string {
 	text := ""
 	switch n := len(f.Notices); {
 	case f.Trouble != "":
@@ -166,9 +166,17 @@ func (f Frame) note() string {
 	case n > 0:
 		text = f.Notices[n-1].Reason
 	default:
-		return ""
+		return nil
 	}
-	return paint{f.Color}.warn(ansi.Truncate("! "+oneLine(text), f.Width, "…"))
+	lines := strings.Split(ansi.Wrap("! "+oneLine(text), f.Width, ""), "\n")
+	if len(lines) > most {
+		rest := strings.Join(lines[most-1:], " ")
+		lines = append(lines[:most-1], ansi.Truncate(rest, f.Width-1, "")+"…")
+	}
+	for i := range lines {
+		lines[i] = paint{f.Color}.warn(strings.TrimRight(lines[i], " "))
+	}
+	return lines
 }
 
 func (f Frame) foot() string {

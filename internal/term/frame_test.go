@@ -142,6 +142,14 @@ func TestFrameStates(t *testing.T) {
 			w.pass(3 * time.Second)
 			return Frame{Height: 9}
 		},
+		"stalled": func(w *teller) Frame {
+			w.team("planner", "coder")
+			w.tell(swarm.Notice, "", "", swarm.Reason{Reason: "the run is paused: @planner says again that it has written to @coder, and has not: \"I told coder everything\"",
+				Hint: "look at it with swarm show, say something with swarm send, and go on with swarm resume"})
+			w.tell(swarm.RunPausing, "", "", nil)
+			w.tell(swarm.RunPaused, "", "", nil)
+			return Frame{Height: 10}
+		},
 		"many": func(w *teller) Frame {
 			var tasks []string
 			for i := range 100 {

@@ -400,6 +400,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		r.hold(swarm.Paused)
 	case swarm.RunUnpaused:
 		r.hold("")
+		r.goesOn()
 	case swarm.RunInterrupted:
 		var why swarm.Reason
 		if len(e.Data) > 0 {
@@ -413,11 +414,17 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		if err := json.Unmarshal(e.Data, &end); err != nil {
 			return err
 		}
+		r.goesOn()
 		r.Status, r.Exit, r.Reason, r.Report, r.Ended, r.Approvals = end.Status, end.Exit, end.Reason, end.Report, e.Time, nil
 	case swarm.BudgetSpent, swarm.Notice, swarm.TreeRecorded:
 		return r.foldNote(e)
 	}
 	return nil
+}
+
+// goesOn forgets why the run had paused.
+func (r *Run) goesOn() {
+	r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return plan.IsPausedFor(n.Reason) })
 }
 
 // hold pauses the run, as far as it is, or lets it go on: "". Clocks stop meanwhile.

@@ -218,6 +218,16 @@ func (r *Run) busyWith(name string) string {
 	return ""
 }
 
+// PausedFor says why the run has paused by itself, or "".
+func (p *Picture) PausedFor() string {
+	for _, n := range slices.Backward(p.Notices) {
+		if plan.IsPausedFor(n.Reason) {
+			return n.Reason
+		}
+	}
+	return ""
+}
+
 // held says that nothing goes on because agents are paused which have something to do, or want what a person has to allow; or "".
 func (p *Picture) held() string {
 	var reason, wish string
