@@ -18,6 +18,9 @@ type Claim struct {
 func Claims(output string, others []string) (claims []Claim) {
 	for _, sentence := range sentences(plain(output)) {
 		m := didWrite.FindStringSubmatch(sentence)
+		if m == nil {
+			m = headline.FindStringSubmatch(sentence)
+		}
 		if m == nil || otherwise.MatchString(sentence) {
 			continue
 		}
@@ -34,7 +37,10 @@ func Claims(output string, others []string) (claims []Claim) {
 // didWrite is how a sentence begins that tells what its speaker has done, and what it goes on with.
 var didWrite = regexp.MustCompile(`(?i)^(?:(?:ok|okay|done|great|so|then|now|also|finally|first|and|next|yes|good)\s*[,:—-]?\s+)*` +
 	`(?:(?:i|we)(?:['’]ve|\s+have)?\s+)?(?:(?:now|just|also|then|successfully)\s+)*` +
-	`(sent|handed|forwarded|passed|delegated|assigned|messaged|notified|informed|told|asked)\b(.*)$`)
+	`(sent|handed|forwarded|passed|delivered|delegated|assigned|messaged|emailed|notified|informed|told|asked)\b(.*)$`)
+
+// headline is the same told in a few words without who did it: "Plan delivered to @coder". Only one that ends with an @name is one.
+var headline = regexp.MustCompile(`(?i)^(?:the\s+)?[a-z]+\s+(sent|handed|forwarded|delivered)(\s+(?:off\s+|over\s+|on\s+)?to\s+@[a-z][a-z0-9-]*)$`)
 
 // otherwise are the words with which the sentence means something else: that it did not happen, or not now, or that it was asked for.
 var otherwise = regexp.MustCompile(`(?i)\b(?:not|never|nothing|nobody|without|unable|cannot|failed|refused|already|earlier|previously|before|yesterday|last|previous|ago|if|unless|would|could|should|might|may)\b|n['’]t\b|\?$`)
@@ -49,7 +55,7 @@ var after = regexp.MustCompile(`^(?:$|[,;:)!.…—-]\s|[,;:)!.…—-]*$|\s+(?:
 // names says whether what follows a verb names somebody as the one who got it.
 func names(verb, rest, name string) bool {
 	behind := `(?i)^(?:\s+off|\s+over|\s+on)?\s+(?:the\s+|our\s+)?`
-	direct := verb == "messaged" || verb == "notified" || verb == "informed" || verb == "told" || verb == "asked"
+	direct := verb == "messaged" || verb == "emailed" || verb == "notified" || verb == "informed" || verb == "told" || verb == "asked"
 	patterns := []string{`(?i)\bto\s+(?:the\s+|our\s+)?`}
 	if direct {
 		patterns = []string{behind}

@@ -33,7 +33,13 @@ func TestClaims(t *testing.T) {
 		"I’ve informed reviewer.":                                         "reviewer",
 		"All set!\nI assigned the first half to coder; the rest is mine.": "coder",
 		"I sent the plan to coder. I have not sent anything to reviewer.": "coder",
+		"Plan delivered to @coder.":                                       "coder",
+		"I delivered the plan to coder.":                                  "coder",
+		"I emailed @reviewer the plan.":                                   "reviewer",
 		// none
+		"Nothing delivered to @coder.":                          "",
+		"Plan delivered to coder.":                              "",
+		"Mails delivered to @coder bounce.":                     "",
 		"I have not sent the plan to coder.":                    "",
 		"I haven't sent the plan to coder yet.":                 "",
 		"I will send the plan to coder.":                        "",
