@@ -3,6 +3,7 @@ package a2a
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
@@ -28,7 +29,7 @@ func (t *turn) take(event wire.Event) error {
 		}
 		for _, a := range e.Artifacts {
 			if a != nil {
-				if err := t.put(string(a.ID), textOf(a.Parts), false); err != nil {
+				if err := t.artifact(a, false); err != nil {
 					return err
 				}
 			}
@@ -44,7 +45,7 @@ func (t *turn) take(event wire.Event) error {
 			return err
 		}
 		if e.Artifact != nil {
-			return t.put(string(e.Artifact.ID), textOf(e.Artifact.Parts), e.Append)
+			return t.artifact(e.Artifact, e.Append)
 		}
 	}
 	return nil
@@ -56,6 +57,27 @@ const (
 	maxMoves = 10  // from one conversation to another in a turn; each is written into the log
 	perText  = 128 // bytes that an artifact counts for, also when it says nothing
 )
+
+// artifact takes an artifact, or one more piece of it. What another swarm has kept beside its output, diffs above all, is named and no output: its
+// id is a ref.
+func (t *turn) artifact(a *wire.Artifact, more bool) error {
+	if id := string(a.ID); !strings.HasPrefix(id, "artifact://") && !strings.HasPrefix(id, "contextpack://") {
+		return t.put(id, textOf(a.Parts), more)
+	}
+	name := a.Name
+	if name == "" {
+		name = string(a.ID)
+	}
+	name = strings.ToValidUTF8(name[:min(len(name), maxID)], "\uFFFD")
+	if len(t.beside) < mostBeside && !slices.Contains(t.beside, name) {
+		t.beside = append(t.beside, name)
+		t.live(provider.Delta{Kind: provider.DeltaThinking, Text: t.hide.String("kept "+name) + "\n"})
+	}
+	return nil
+}
+
+// mostBeside is how many things are named that the remote has kept.
+const mostBeside = 100
 
 // meet keeps which task it is.
 func (t *turn) meet(task, conversation string) error {
@@ -136,11 +158,14 @@ func (t *turn) show(text string) {
 // flush shows what was held back because it might have been the beginning of a key.
 func (t *turn) flush() { t.show(t.said.Flush()) }
 
-// output is what all artifacts say, in the order in which they came.
+// output is what all artifacts say, in the order in which they came, but for those that are only named.
 func (t *turn) output() string {
 	all := make([]string, 0, len(t.order))
 	for _, id := range t.order {
 		all = append(all, t.texts[id].String())
+	}
+	if len(all) == 0 && len(t.beside) > 0 {
+		return "It said nothing, and kept: " + strings.Join(t.beside, ", ")
 	}
 	return strings.Join(all, "\n\n")
 }

@@ -40,6 +40,7 @@ type turn struct {
 	size          int                         // of all that is kept
 	moves         int                         // from one conversation to another
 	heard         bool                        // somebody has begun to work
+	beside        []string                    // what it has kept beside them, by name
 }
 
 var errSilent = errors.New("the server said nothing for too long")
