@@ -246,29 +246,3 @@ func (s *surveyor) entries() (names []string) {
 	}
 	return names
 }
-
-// hidesSecrets says whether a file's name tells that it may hold keys or passwords.
-func hidesSecrets(name string) bool {
-	parts := strings.Split(strings.ToLower(name), "/")
-	for _, dir := range parts[:len(parts)-1] {
-		if slices.Contains([]string{".ssh", ".aws", ".gnupg", ".git", ".kube", ".docker", ".azure", ".gcloud"}, dir) {
-			return true
-		}
-	}
-	base := parts[len(parts)-1]
-	switch base {
-	case ".netrc", "_netrc", ".npmrc", ".yarnrc", ".pypirc", ".git-credentials", ".htpasswd", ".pgpass", ".dockercfg", ".vault-token", "kubeconfig":
-		return true
-	}
-	switch path.Ext(base) {
-	case ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".gpg", ".ppk", ".tfvars", ".tfstate":
-		return true
-	case ".json", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".txt", ".csv", "":
-		for _, word := range []string{"secret", "credential", "password", "token", "service-account"} {
-			if strings.Contains(base, word) {
-				return true
-			}
-		}
-	}
-	return strings.HasPrefix(base, ".env") || strings.HasPrefix(base, "id_") && path.Ext(base) == ""
-}
