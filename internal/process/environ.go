@@ -90,9 +90,9 @@ func NewEnvironment(own []string, added map[string]string) (*Environment, error)
 	e.depth = depth(outer)
 	e.shared = make([]string, 0, len(own)+len(added))
 	for _, kv := range own {
-		name, _, ok := strings.Cut(kv, "=")
+		name, value, ok := strings.Cut(kv, "=")
 		_, replaced := added[name]
-		if !ok || replaced || slices.Contains(ours, name) || IsProviderKey(name) || secret.HoldsHeaders(name) {
+		if !ok || replaced || slices.Contains(ours, name) || IsProviderKey(name) || secret.OpensCollector(name, value) {
 			continue
 		}
 		e.shared = append(e.shared, kv)

@@ -9,7 +9,8 @@ import (
 // A program is told which span it belongs to, in the place of what this process belongs to, unless its agent says otherwise. What opens
 // a collector it is given only when its file names it.
 func TestWhatAProgramIsToldOfTelemetry(t *testing.T) {
-	own := []string{"TRACEPARENT=outer", "TRACESTATE=outer", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c", "OTEL_EXPORTER_OTLP_HEADERS=key=canary", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=key=canary"}
+	own := []string{"TRACEPARENT=outer", "TRACESTATE=outer", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c", "OTEL_EXPORTER_OTLP_HEADERS=key=canary", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=key=canary",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://u:canary@c", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://c/v1?key=canary", "OTEL_EXPORTER_JAEGER_PASSWORD=canary"}
 	for _, c := range []struct {
 		name  string
 		mark  Mark

@@ -53,9 +53,13 @@ func New(environ []string, more map[string]string) *Redactor {
 	for _, kv := range environ {
 		name, value, ok := strings.Cut(kv, "=")
 		switch {
-		case ok && HoldsHeaders(name):
+		case ok && holdsHeaders(name):
 			for _, value := range headerValues(value) {
 				takeHeader(name, value)
+			}
+		case ok && holdsAddress(name):
+			for _, value := range addressValues(value) {
+				take(name, value)
 			}
 		case ok && LooksSecret(name):
 			takeHeader(name, value)
