@@ -202,6 +202,10 @@ type ToolServer struct {
 	Env     map[string]string `json:"env,omitempty"`
 }
 
+// RemoteKind is the kind of providers whose agents others publish. They have no door into our run: none of our tools, and nobody
+// to write to.
+const RemoteKind = "a2a"
+
 // A ProviderSpec says how a kind of agent is reached. Presets fill what a user leaves out.
 type ProviderSpec struct {
 	Name       string            `json:"name"`

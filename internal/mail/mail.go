@@ -140,6 +140,9 @@ func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 		return none, r.noEdge(sender, receiver)
 	case ended:
 		return none, hasEnded(receiver, why)
+	case r.mute[receiver] && Expects(e):
+		return none, swarm.Errorf(swarm.BadInput, "%s works elsewhere and can write to nobody, so no reply can be required of it", receiver).
+			WithHint("send it without response; what it says in the end is its answer: wait_for gives it to you")
 	}
 	e.FromNodeID, e.ToNodeID = sender, receiver
 	if e.Payload.Response != nil {

@@ -383,3 +383,18 @@ func keysIn(v any) (n int) {
 	}
 	return n
 }
+
+func TestNoReplyIsRequiredOfWhoCannotWrite(t *testing.T) {
+	r := NewRules(&swarm.Plan{Kind: swarm.TeamRun, Agents: []swarm.Agent{{Name: "boss", Provider: "sh"}, {Name: "far", Provider: "theirs"}},
+		Providers: []swarm.ProviderSpec{{Name: "sh", Kind: "command"}, {Name: "theirs", Kind: swarm.RemoteKind}}, Edges: []swarm.Edge{{From: "boss", To: "far", Both: true}}})
+	draft := Draft{To: "far", Message: "what do you think?"}
+	if _, err := r.Envelope("boss", draft, "boss/1/1", time.Now()); err != nil {
+		t.Error(err)
+	}
+	draft.Response = &swarm.Response{Expectation: "required"}
+	for _, from := range []string{"boss", swarm.User} {
+		if _, err := r.Envelope(from, draft, "boss/1/1", time.Now()); swarm.KindOf(err) != swarm.BadInput || !strings.Contains(err.Error(), "no reply can be required of it") {
+			t.Errorf("of %s it is said: %v", from, err)
+		}
+	}
+}

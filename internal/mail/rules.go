@@ -22,12 +22,13 @@ type Rules struct {
 	leads    map[string]bool   // agents that may look at everybody's work
 	heard    map[string]bool   // agents that a person has written to: they may write back
 	ended    map[string]string // agents that have no turn any more, and why
+	mute     map[string]bool   // agents that can write to nobody
 }
 
 // NewRules are the rules of these plans.
 func NewRules(plans ...*swarm.Plan) *Rules {
 	r := &Rules{known: map[string]bool{}, copy: map[string]string{}, doers: map[string]string{}, edges: map[[2]string]bool{}, joined: map[string]bool{},
-		leads: map[string]bool{}, heard: map[string]bool{}, ended: map[string]string{}}
+		leads: map[string]bool{}, heard: map[string]bool{}, ended: map[string]string{}, mute: map[string]bool{}}
 	for _, p := range plans {
 		r.Add(p)
 	}
@@ -41,6 +42,10 @@ func (r *Rules) Add(p *swarm.Plan) {
 	if p.Team != nil {
 		r.leads[p.Team.Lead] = true
 	}
+	remote := map[string]bool{}
+	for _, s := range p.Providers {
+		remote[s.Name] = s.Kind == swarm.RemoteKind
+	}
 	for _, a := range p.Agents {
 		if a.Permissions.Orchestrate {
 			r.leads[a.Name] = true
@@ -48,7 +53,7 @@ func (r *Rules) Add(p *swarm.Plan) {
 		if r.known[a.Name] {
 			continue
 		}
-		r.known[a.Name] = true
+		r.known[a.Name], r.mute[a.Name] = true, remote[a.Provider]
 		r.agents = append(r.agents, a.Name)
 		if a.Base != "" {
 			r.copy[a.Name] = strings.TrimPrefix(a.Name, a.Base)

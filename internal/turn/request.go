@@ -60,7 +60,7 @@ func (h *Hand) brief(w *work) string {
 	if h.Office == nil {
 		return ""
 	}
-	if w.spec.Kind == remoteKind {
+	if w.spec.Kind == swarm.RemoteKind {
 		return "You are asked by a team of agents. You have none of their tools and can write to nobody; what you say in the end is your answer.\n"
 	}
 	return h.Office.Brief(w.c.Agent, *w.plan.Team, w.c.Answered)
@@ -118,19 +118,16 @@ func (h *Hand) plainRequest(w *work) provider.Request {
 // isProgram says of which kinds the agents are programs, which bring their own tools and find ours behind a door.
 func isProgram(kind string) bool {
 	switch kind {
-	case "script", "notify", "anthropic", "openai", remoteKind:
+	case "script", "notify", "anthropic", "openai", swarm.RemoteKind:
 		return false
 	}
 	return true
 }
 
-// remoteKind is the kind of agents that others publish. They have no door into our run: none of our tools, and nobody to write to.
-const remoteKind = "a2a"
-
 // tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
 // lists.
 func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []provider.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
-	if w.spec.Kind == remoteKind {
+	if w.spec.Kind == swarm.RemoteKind {
 		return nil, helpOnly(w, seat), nil
 	}
 	if isProgram(w.spec.Kind) && seat != nil { // it finds our tools by itself; only a replay calls them here
