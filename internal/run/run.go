@@ -269,7 +269,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.hand.Toolbox = d.toolbox
-		d.hand.Trees = trees{d.home.TreePath(d.ID), d.hidden(), &tree.Seen{}}
+		d.hand.Trees = trees{d.home.TreePath(d.ID), d.hidden(), &tree.Seen{}, d.phase == swarm.PlanningPhase}
 	}
 	if d.fence > 1 {
 		process.Reap(d.ID, nil)

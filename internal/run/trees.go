@@ -17,10 +17,11 @@ type trees struct {
 	store  string
 	hidden []string // our own state, and what we print to
 	seen   *tree.Seen
+	firm   bool // nobody may bring rules along that hide what he wrote
 }
 
 func (t trees) folder(dir string, alone bool) tree.Folder {
-	return tree.Folder{Dir: dir, Store: t.store, Hidden: t.hidden, Alone: alone, Seen: t.seen}
+	return tree.Folder{Dir: dir, Store: t.store, Hidden: t.hidden, Alone: alone, Firm: t.firm, Seen: t.seen}
 }
 
 func (t trees) Record(ctx context.Context, dir string, alone bool) (string, error) {

@@ -33,8 +33,8 @@ func (r *repository) add(ctx context.Context) error {
 	if err := r.forgetLinks(ctx); err != nil {
 		return err
 	}
-	found := finding{instead: map[string]string{}}
-	if err := r.find(ctx, "", &found); err != nil {
+	found, err := r.find(ctx)
+	if err != nil {
 		return err
 	}
 	if err := r.feed(ctx, strings.Join(found.paths, "\x00"), "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
@@ -61,35 +61,58 @@ func (r *repository) forgetLinks(ctx context.Context) error {
 	return r.feed(ctx, strings.Join(links, "\x00"), "update-index", "-z", "--force-remove", "--stdin")
 }
 
-// find looks for files that are new, gone or another below a folder of the work tree: "", or a repository inside, which git does not
-// look into by itself.
-func (r *repository) find(ctx context.Context, folder string, found *finding) error {
-	names, err := r.list(ctx, folder, found)
+// find looks for files that are new, gone or another.
+func (r *repository) find(ctx context.Context) (finding, error) {
+	names, shut, nested, err := r.listAll(ctx)
 	if err != nil {
-		return err
+		return finding{}, err
 	}
-	if folder != "" && len(names) > maxNested {
-		found.instead[folder] = r.outline(folder, names)
-		return nil
+	found := finding{instead: map[string]string{}}
+	for _, folder := range shut {
+		found.instead[folder] = r.outline(folder, nil)
 	}
-	for _, name := range names {
-		path := strings.TrimSuffix(folder+"/"+name, "/")
-		if folder == "" {
-			path = strings.TrimSuffix(name, "/")
+	for _, folder := range nested {
+		begin, _ := slices.BinarySearch(names, folder+"/")
+		end, _ := slices.BinarySearch(names, folder+"0") // what comes after the slash
+		if end-begin > maxNested {
+			found.instead[folder] = r.outline(folder, names[begin:end])
 		}
+	}
+	for _, path := range names {
 		switch {
-		case path == "" || r.hides(path):
-		case strings.HasSuffix(name, "/"):
-			if err := r.find(ctx, path, found); err != nil {
-				return err
-			}
-		case !r.readable(path):
+		case path == "" || r.hides(path) || below(found.instead, path):
+		case strings.HasSuffix(path, "/"), !r.readable(path):
+			path = strings.TrimSuffix(path, "/")
 			found.instead[path] = r.outline(path, nil)
 		default:
 			found.paths = append(found.paths, path)
 		}
 	}
-	return nil
+	return found, nil
+}
+
+// listAll lists files until there is no repository inside that git has not looked into, and says which ones there are.
+func (r *repository) listAll(ctx context.Context) (names, shut, nested []string, err error) {
+	for {
+		if names, shut, err = r.list(ctx); err != nil {
+			return nil, nil, nil, err
+		}
+		inside := map[string]string{}
+		for _, name := range names {
+			folder, isFolder := strings.CutSuffix(name, "/")
+			if isFolder && !r.hides(folder) && !ofGit(folder) && !slices.Contains(nested, folder) {
+				nested = append(nested, folder)
+				inside[folder+"/.swarm-looks"] = ""
+			}
+		}
+		if len(inside) == 0 {
+			return names, shut, nested, nil
+		}
+		// Git looks into a folder of which it knows a file. This one is not there, and is forgotten again with all that are gone.
+		if err := r.standIn(ctx, inside); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 }
 
 // closed is what git says of a folder that it cannot look into.
@@ -97,26 +120,22 @@ var closed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^warning: could not open directory '(.+?)/?': `)
 })
 
-// list is what git finds below a folder. A name that ends in a slash is a repository inside.
-func (r *repository) list(ctx context.Context, folder string, found *finding) ([]string, error) {
-	there, args := *r, []string{"ls-files", "-z", "--others", "--exclude-standard"}
-	if folder == "" {
-		args = append(args, "--modified")
-	} else {
-		there.top = filepath.Join(r.top, folder)
-		there.env = append(r.env[:len(r.env):len(r.env)], "GIT_WORK_TREE="+there.top, "GIT_INDEX_FILE="+filepath.Join(r.own, "no-index"))
+// list is what git finds, in order, and the folders that it cannot look into. A name that ends in a slash is a repository inside.
+func (r *repository) list(ctx context.Context) (names, shut []string, err error) {
+	args := []string{"ls-files", "-z", "--others", "--modified", "--exclude-standard"}
+	if r.rules != "" {
+		args = []string{"ls-files", "-z", "--others", "--modified", "--exclude-from=" + r.ownExclude(), "--exclude-from=" + r.rules}
 	}
 	var out, said bytes.Buffer
-	if err := there.run(ctx, nil, &out, &said, args...); err != nil {
-		return nil, err
+	if err := r.run(ctx, nil, &out, &said, args...); err != nil {
+		return nil, nil, err
 	}
 	for _, m := range closed().FindAllStringSubmatch(said.String(), -1) {
-		path := filepath.Join(folder, m[1])
-		found.instead[path] = r.outline(path, nil)
+		shut = append(shut, m[1])
 	}
-	names := strings.Split(strings.TrimSuffix(out.String(), "\x00"), "\x00")
+	names = strings.Split(strings.TrimSuffix(out.String(), "\x00"), "\x00")
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	return slices.Compact(names), shut, nil
 }
 
 // hides says whether a file lies in a folder that is not recorded.
@@ -130,7 +149,7 @@ func (r *repository) hides(path string) bool {
 
 // readable says whether git can read a file, or see that it is gone, and knows what to call it.
 func (r *repository) readable(path string) bool {
-	if slices.ContainsFunc(strings.Split(path, "/"), isGit) {
+	if ofGit(path) {
 		return false
 	}
 	whole := filepath.Join(r.top, path)
@@ -147,6 +166,9 @@ func (r *repository) readable(path string) bool {
 	}
 	return info.IsDir() || info.Mode()&fs.ModeSymlink != 0
 }
+
+// ofGit says whether a path has a part that git takes for its own.
+func ofGit(path string) bool { return slices.ContainsFunc(strings.Split(path, "/"), isGit) }
 
 func isGit(part string) bool { return strings.EqualFold(part, ".git") }
 
@@ -171,7 +193,7 @@ func (r *repository) outline(path string, below []string) string {
 		what = fmt.Sprintf("a repository of more than %d files", maxNested)
 	}
 	for _, name := range below {
-		look(sum, filepath.Join(path, name))
+		look(sum, name)
 	}
 	return fmt.Sprintf("%s, which looks like %x\n", what, sum.Sum(nil)[:8])
 }

@@ -18,6 +18,7 @@ type Folder struct {
 	Store  string
 	Hidden []string // folders and files in it that are not recorded: our own state, and what we print to
 	Alone  bool     // it is recorded by itself, when it is in no repository
+	Firm   bool     // what git ignores is what it ignored when this was first recorded
 	Seen   *Seen    // what it was recorded as; nil = nobody remembers
 }
 
@@ -43,6 +44,11 @@ func (f Folder) Record(ctx context.Context) (hash string, err error) {
 	r, err := f.open(ctx)
 	if r == nil || err != nil {
 		return "", err
+	}
+	if f.Firm {
+		if err := r.fix(ctx); err != nil {
+			return "", err
+		}
 	}
 	if hash, err = r.write(ctx); err == nil {
 		f.Seen.note(f.Dir, print, hash)

@@ -80,6 +80,7 @@ type repository struct {
 	commit  string   // what is checked out, or ""
 	hidden  []string // folders and files in it that are not recorded
 	own     string   // our repository
+	rules   string   // the file of what was not looked at when the run began, if later rules do not count; or ""
 	env     []string
 }
 
@@ -246,7 +247,12 @@ func (r *repository) begun() bool {
 }
 
 // ownIndex is the index of the last snapshot, which the next one begins with.
-func (r *repository) ownIndex() string { return filepath.Join(r.own, "index") }
+func (r *repository) ownIndex() string {
+	if r.rules != "" {
+		return filepath.Join(r.own, "index-firm") // it knows of other files
+	}
+	return filepath.Join(r.own, "index")
+}
 
 // copyIndex makes a copy of the last snapshot's index, or of the user's, so that git need not read files that have not changed.
 func (r *repository) copyIndex() (string, error) {
