@@ -58,7 +58,7 @@ func (f Folder) Record(ctx context.Context) (hash string, err error) {
 
 func (f Folder) open(ctx context.Context) (*repository, error) {
 	r, ok, err := open(ctx, f.Dir, f.Store, f.Hidden...)
-	if !ok && f.Alone && swarm.KindOf(err) != swarm.NotFound {
+	if !ok && f.Alone && remembered(f.Store, f.Dir) == "" && swarm.KindOf(err) != swarm.NotFound {
 		return f.alone(ctx)
 	}
 	return r, err

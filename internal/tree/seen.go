@@ -36,6 +36,12 @@ func (f Folder) glance() string {
 	}
 	sum, files := sha256.New(), 0
 	fmt.Fprintln(sum, top)
+	for _, name := range []string{"HEAD", "config"} { // without which it is no repository, or another one
+		if info, err := os.Lstat(filepath.Join(top, ".git", name)); err == nil {
+			inode, changed := changeOf(info)
+			fmt.Fprintln(sum, name, info.Mode(), info.Size(), inode, changed.UnixNano())
+		}
+	}
 	errVague := errors.New("nobody can tell")
 	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

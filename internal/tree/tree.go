@@ -86,17 +86,24 @@ type repository struct {
 
 // open finds the repository that dir is in.
 func open(ctx context.Context, dir, store string, hidden ...string) (r *repository, ok bool, err error) {
-	if above(dir) == "" {
+	asked, was := dir, remembered(store, dir)
+	if was == "" && above(dir) == "" {
 		return nil, false, nil
 	}
 	if err := hasGit(); err != nil {
 		return nil, false, err
+	}
+	if was != "" && isRepository(was) {
+		dir = was // whatever lies in between by now
 	}
 	r = &repository{top: dir, env: environ(), hidden: allResolved(hidden)}
 	var out bytes.Buffer
 	err = r.git(ctx, &out, "rev-parse", "--show-toplevel", "--path-format=absolute", "--git-path", "index", "--git-path", "objects",
 		"--git-path", "info/exclude", "--show-object-format", "HEAD")
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if was != "" && (len(lines) < 5 || lines[0] != was) {
+		return nil, false, another(was, err)
+	}
 	if len(lines) < 5 {
 		return nil, false, err // a bare repository, one of somebody else, or a broken one
 	}
@@ -104,7 +111,10 @@ func open(ctx context.Context, dir, store string, hidden ...string) (r *reposito
 	if err == nil && len(lines) == 6 {
 		r.commit = lines[5] // otherwise nothing was committed yet
 	}
-	return r, true, r.make(ctx, store)
+	if err := r.make(ctx, store); err != nil {
+		return nil, false, err
+	}
+	return r, true, remember(store, asked, r.top)
 }
 
 func hasGit() error {

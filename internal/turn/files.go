@@ -160,6 +160,7 @@ func (h *Hand) record(ctx context.Context, w *work) {
 	for _, dir := range w.scribe.dirs {
 		tree, err := h.Trees.Record(ctx, dir, w.plan.Team != nil)
 		if err != nil && ctx.Err() == nil {
+			w.unseen = err
 			h.cannotTell(w, err)
 		}
 		if tree != "" {
@@ -191,7 +192,7 @@ func (h *Hand) cannotTell(w *work, err error) {
 		reason.Hint = e.Hint
 	}
 	if h.docs(w) != "" {
-		reason.Reason += "; what a program writes outside of docs/ is not noticed"
+		reason.Reason += "; in the phase PLANNING turns of those who could write elsewhere fail for it"
 	}
 	// What the log does not take now, it does not take at the turn's end either.
 	_, _ = h.Log.Append(context.Background(), swarm.Batch{Fence: h.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Data: encode(reason)}}})
@@ -236,6 +237,7 @@ func (h *Hand) changes(ctx context.Context, w *work, since []swarm.FolderTree) (
 			c, err = h.Trees.Compare(ctx, before.Dir, before.Tree, after)
 		}
 		if err != nil {
+			w.unseen = err
 			h.cannotTell(w, err)
 			continue
 		}

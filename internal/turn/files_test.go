@@ -243,7 +243,7 @@ func TestAPipelineInNoRepository(t *testing.T) {
 }
 
 func TestWithoutGitARunGoesOn(t *testing.T) {
-	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
+	s := newShop(t, "command", &swarm.Team{})
 	t.Setenv("PATH", t.TempDir())
 	h := s.hand(s.writes("new.txt", "new\n", nil))
 	for n := 1; n <= 2; n++ {
@@ -252,8 +252,44 @@ func TestWithoutGitARunGoesOn(t *testing.T) {
 		}
 	}
 	notices := s.events(swarm.Notice)
-	if len(notices) != 1 || !strings.Contains(string(notices[0].Data), "there is no git program; what a program writes outside of docs/ is not noticed") {
+	if len(notices) != 1 || !strings.Contains(string(notices[0].Data), "there is no git program") {
 		t.Errorf("%d notices: %+v", len(notices), notices)
+	}
+}
+
+// In PLANNING nobody who is free to write elsewhere works unseen: the turn is not even begun.
+func TestPlanningWithoutGit(t *testing.T) {
+	for kind, denied := range map[string]bool{"command": true, "openai": false} {
+		t.Run(kind, func(t *testing.T) {
+			s := newShop(t, kind, &swarm.Team{Phase: swarm.PlanningPhase}, "file_write")
+			t.Setenv("PATH", t.TempDir())
+			r, err := s.hand(s.writes("main.go", "text\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))
+			s.check(err)
+			if (r.Kind == swarm.Denied) != denied || denied && !strings.Contains(r.Reason, "whether the turn did cannot be told: there is no git program") {
+				t.Errorf("%s: %+v", kind, r)
+			}
+			if _, err := os.Stat(filepath.Join(s.dir, "main.go")); (err != nil) != denied {
+				t.Errorf("%s: main.go: %v", kind, err)
+			}
+		})
+	}
+}
+
+// A turn after which nobody can tell what it changed has failed in PLANNING, and in no other phase.
+func TestPlanningAndARepositoryThatIsGone(t *testing.T) {
+	for _, phase := range []swarm.Phase{swarm.PlanningPhase, swarm.ImplementationPhase} {
+		s := newShop(t, "command", &swarm.Team{Phase: phase})
+		init := exec.Command("git", "init", "-q")
+		init.Dir = s.dir
+		s.check(init.Run())
+		r, err := s.hand(func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+			s.write("docs/plan.md", "x")
+			return provider.Reply{}, os.Rename(filepath.Join(s.dir, ".git"), filepath.Join(s.dir, "docs", "g"))
+		}).Do(t.Context(), "root", ask("a", 1, 1))
+		s.check(err)
+		if denied := phase == swarm.PlanningPhase; (r.Kind == swarm.Denied) != denied || denied && !strings.Contains(r.Reason, "cannot be told: the git repository in "+s.dir+" is not what it was") {
+			t.Errorf("%s: %+v", phase, r)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -17,6 +18,7 @@ type trespass struct {
 	changed []string // in this attempt
 	left    []string // in an earlier one, which has failed for it, and it is as that one left it
 	others  []string // who may have done it as well
+	untold  error    // why more cannot be told
 }
 
 // its are the files for which the turn has failed.
@@ -31,10 +33,14 @@ func (t trespass) its() []string {
 
 // finding tells of files of which nobody knows whose they are.
 func (t trespass) finding() []swarm.Finding {
-	if len(t.changed) == 0 || len(t.others) == 0 {
+	changed := t.changed
+	if t.untold != nil {
+		changed = append(changed[:len(changed):len(changed)], "what cannot be told ("+t.untold.Error()+")")
+	}
+	if len(changed) == 0 || len(t.others) == 0 {
 		return nil
 	}
-	return []swarm.Finding{{Kind: swarm.Shared, About: shortly(t.others), Evidence: shortly(t.changed)}}
+	return []swarm.Finding{{Kind: swarm.Shared, About: shortly(t.others), Evidence: shortly(changed)}}
 }
 
 // trespassed finds out what was changed against the phase. What an earlier attempt has failed for is good again when it is as it was before.
@@ -42,7 +48,13 @@ func (h *Hand) trespassed(ctx context.Context, w *work, all []Changes) {
 	blamed, since := h.blamed(w)
 	earlier := func(file string) bool { return slices.Contains(blamed, file) }
 	w.astray.changed = slices.DeleteFunc(h.outside(w, all), earlier)
-	if len(w.astray.changed) > 0 {
+	w.astray.untold = h.untold(w)
+	if w.astray.untold != nil {
+		for _, dir := range w.scribe.dirs { // anybody who worked there may be the reason
+			all = append(all[:len(all):len(all)], Changes{Top: resolved(dir)})
+		}
+	}
+	if len(w.astray.changed) > 0 || w.astray.untold != nil {
 		w.astray.others = h.besides(w, all, true)
 		if w.start > 1 && w.hasOthers() {
 			w.astray.others = append(w.astray.others, "whoever did before the turn was begun again")
@@ -108,11 +120,29 @@ func (h *Hand) outside(w *work, all []Changes) (files []string) {
 // held fails a turn that has written what the phase forbids: a program is as free as its own sandbox, but what it did is seen.
 func (h *Hand) held(w *work, err error) error {
 	files := w.astray.its()
-	if err != nil || len(files) == 0 {
+	switch {
+	case err != nil:
 		return err
+	case len(files) == 0 && len(w.astray.others) == 0:
+		return w.astray.untold
+	case len(files) == 0:
+		return nil
 	}
 	return swarm.Errorf(swarm.Denied, "the phase %s forbids to write outside of docs/, and the turn changed %s", swarm.PlanningPhase, shortly(files)).
 		WithHint("undo it: `swarm artifact ls` has what each turn changed, and `git apply -R` takes it back")
+}
+
+// untold is why nobody can tell whether the turn holds to the phase, if that is so: then it has failed, and has not begun if that is known before.
+func (h *Hand) untold(w *work) error {
+	if w.scribe == nil || !w.scribe.free || h.docs(w) == "" || w.unseen == nil && len(w.trees) > 0 {
+		return nil
+	}
+	e := &swarm.Error{Kind: swarm.Denied, Msg: "the phase " + string(swarm.PlanningPhase) + " forbids to write outside of docs/, and whether the turn did cannot be told", Err: w.unseen}
+	var why *swarm.Error
+	if errors.As(w.unseen, &why) {
+		e.Hint = why.Hint
+	}
+	return e
 }
 
 // writesByItself says that the agent needs none of our tools to write: what those let through is no question any more.

@@ -74,6 +74,7 @@ type work struct {
 	scribe *scribe            // nil = what it changes is not recorded
 	trees  []swarm.FolderTree // what the files were when it was first begun
 	astray trespass           // what was changed against the phase
+	unseen error              // why nobody can tell what was changed
 
 	recorded *provider.RecordedTurn // what it replays; nil = it is really done
 	asked    unanswered
@@ -193,6 +194,9 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 	h.obey(ctx, w.c, cut)
 	if cause := context.Cause(ctx); cause != nil {
 		return provider.Reply{}, nil, cause
+	}
+	if err := h.untold(w); err != nil {
+		return provider.Reply{}, nil, err
 	}
 	p, err := h.provider(w.spec)
 	if err != nil {
