@@ -295,9 +295,10 @@ func TestAnAnswerIsForOneAsking(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{})
 	answers := func(words ...swarm.Word) (off func()) {
 		wake, off := b.log.Watch()
+		n := len(b.events(swarm.ApprovalAsked))
 		go func() {
-			n := len(b.events(swarm.ApprovalAsked))
-			for range wake {
+			for len(words) > 0 { // and no longer: the test may be over
+				<-wake
 				for asked := b.events(swarm.ApprovalAsked); len(words) > 0 && n < len(asked); n, words = n+1, words[1:] {
 					b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: words[0], Target: strings.TrimPrefix(asked[n].Key, swarm.AskedKey(""))})})
 				}
