@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,5 +50,33 @@ func TestANearerRepository(t *testing.T) {
 	r.write("new.txt", "x\n")
 	if got := strings.Join(r.compare(f, before, r.record(f), 1<<20).Files, " "); got != "new.txt sub/new.txt" {
 		t.Errorf("seen: %q", got)
+	}
+}
+
+// What is recorded are copies of the user's files, with whatever stands in them: nobody else may read them.
+func TestTheStoreIsTheUsersAlone(t *testing.T) {
+	r := newRepo(t).committed()
+	f := r.folder()
+	f.Firm = true
+	r.snapshot()
+	r.write(".env", "KEY=value\n")
+	r.write("pkg/x.txt", "x\n")
+	r.git("init", "-q", "pkg")
+	r.record(f)
+	r.snapshot()
+	files := 0
+	err := filepath.WalkDir(r.store, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+		files++
+		return err
+	})
+	if err != nil || files < 10 {
+		t.Errorf("%d files: %v", files, err)
 	}
 }
