@@ -276,6 +276,10 @@ func TestBadInputIsRefusedInTheProtocolsOwnWords(t *testing.T) {
 	if status, text := h.text(h.request("POST", "/a2a/chief/v1/message:send", `{"message":{},"message":{}}`)); status != http.StatusBadRequest || !strings.Contains(text, "PARSE_ERROR") {
 		t.Errorf("a key twice is answered with %d %s", status, text)
 	}
+	deep := part(`{"text":"x"},{"data":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`)
+	if status, text := h.text(h.request("POST", "/a2a/chief/v1/message:send", deep)); status != http.StatusBadRequest || !strings.Contains(text, "PARSE_ERROR") {
+		t.Errorf("JSON that is nested 5,000 deep is answered with %d %s", status, text)
+	}
 	r := h.request("POST", "/a2a/chief", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}`)
 	r.Header.Set("A2A-Version", "0.3")
 	if _, text := h.text(r); !strings.Contains(text, "-32009") {
