@@ -20,6 +20,7 @@ type standing struct {
 	trouble string           // why its last turn failed, when it did
 	from    map[string]place // by sender: the newest envelope that gives it a turn
 	starts  int              // how often it was started again after it had ended
+	began   int64            // when that was last
 	held    bool             // a person has paused it
 	asks    map[string]bool  // what it waits for a person to allow
 }
@@ -28,6 +29,7 @@ type standing struct {
 type output struct {
 	turn, task string
 	hash       swarm.Hash
+	seq        int64 // of the turn's end
 }
 
 // A place is where an envelope stands, and the turn that sent it.
@@ -134,7 +136,7 @@ func (o *Office) takeHold(e *swarm.Event) error {
 		o.rules.Start(e.Agent)
 		o.wishes.Start(e.Agent)
 		a := o.agent(e.Agent)
-		a.starts, a.cursor, a.trouble = a.starts+1, max(a.cursor, e.Seq), ""
+		a.starts, a.began, a.cursor, a.trouble = a.starts+1, e.Seq, max(a.cursor, e.Seq), ""
 	case swarm.AgentPaused, swarm.AgentResumed:
 		o.agent(e.Agent).held = e.Kind == swarm.AgentPaused
 	case swarm.BudgetSpent:
@@ -229,7 +231,7 @@ func (o *Office) takeEnd(e *swarm.Event) error {
 	}
 	switch end.Status {
 	case swarm.CallOK:
-		a.output, a.trouble = output{e.Turn, e.Task, end.Output}, ""
+		a.output, a.trouble = output{e.Turn, e.Task, end.Output, e.Seq}, ""
 		if end.Done && e.Agent == o.team.Lead {
 			o.last = e.Agent + " has reported that all is done"
 		}

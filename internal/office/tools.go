@@ -1,10 +1,12 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"swarm"
@@ -181,8 +183,17 @@ func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return o.store(ctx, e, s, with)
+	sent, err := o.store(ctx, e, s, with)
+	for n := 2; errors.Is(err, errReturned) && d.ID == ""; n++ { // said once more, to who was started again, it is another message
+		again := e
+		again.ID = derived("again", e.Ref()+"\x00"+strconv.Itoa(n))
+		sent, err = o.store(ctx, again, s, with)
+	}
+	return sent, err
 }
+
+// errReturned refuses a message that was sent before and went back unread.
+var errReturned = errors.New("it went back unread when its receiver ended")
 
 // write makes an envelope by the rules that hold now.
 func (o *Office) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.Envelope, error) {
@@ -228,6 +239,9 @@ func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with s
 		if !mail.Same(stored, e) {
 			return Sent{}, &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: swarm.ErrConflict, Hint: "leave id out, or choose another one"}
 		}
+	}
+	if _, back, err := o.Log.Find(swarm.ReturnedKey(e.Ref())); err != nil || back {
+		return Sent{}, cmp.Or(err, error(&swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: errReturned, Hint: "send it under another id"}))
 	}
 	return Sent{e.ID, seq}, nil
 }

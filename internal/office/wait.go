@@ -200,8 +200,10 @@ func (w *wait) look() (outputs []output, pending string, paused bool, err error)
 			wanted = p.seq
 		}
 		switch {
-		case a.quiet() && a.cursor >= wanted && a.output.hash != "":
+		case a.quiet() && a.cursor >= wanted && a.output.seq > wanted && a.output.hash != "":
 			outputs = append(outputs, a.output)
+		case wanted > 0 && wanted < a.began && a.output.seq < wanted:
+			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s was ended and started again, and has not read what you sent it", name).WithHint("send it again, or go on without it")
 		case o.rules.Ended(name):
 			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has ended, and will not answer any more%s", name, because(a.trouble)).WithHint("go on without it")
 		case o.last != "" && a.turn == "":

@@ -190,3 +190,41 @@ func TestPipelinesHaveNoToolsOfTeams(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What went back when its receiver ended was not delivered: said again to who was started again, it is another message, whoever waits for it
+// is not answered with what came before, and an id of one's own is not acknowledged once more.
+func TestSaidAgainToWhoWasStartedAgain(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Run: "r1", Log: log}
+	planner := starts(t, o, "planner", "planner/1/1")
+	does(t, o, "coder", "coder/1/1", "old")
+	const do, own = `{"to":"coder","message":"do it"}`, `{"to":"coder","message":"mine","id":"own-1"}`
+	first := call[Sent](t, planner, "send_handoff", do)
+	call[Sent](t, planner, "send_handoff", own)
+	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: mail.Encode(swarm.Reason{Reason: "it was cancelled"})})
+	if _, err := o.Return(t.Context(), "coder", "it was cancelled"); err != nil {
+		t.Fatal(err)
+	}
+	add(t, log, swarm.Event{Kind: swarm.AgentStarted, Key: "agent_started:coder:1", Agent: "coder"})
+	_, err := planner.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["coder"]}`))
+	wrong(t, err, "coder was ended and started again, and has not read what you sent it", "send it again")
+	_, err = planner.Call(t.Context(), "send_handoff", json.RawMessage(own))
+	wrong(t, err, `message "own-1": it went back unread when its receiver ended`, "send it under another id")
+	second := call[Sent](t, planner, "send_handoff", do)
+	if third := call[Sent](t, planner, "send_handoff", do); second.ID == first.ID || third != second {
+		t.Errorf("sent as %+v, then as %+v and %+v", first, second, third)
+	}
+	w := waits(t, planner, `{"agents":["coder"]}`)
+	if !w.goesOn() {
+		t.Fatalf("%+v, %v", w.answer, w.err)
+	}
+	coder, items := begin(t, o, "coder", "coder/2/1")
+	if messages(items) != "do it" {
+		t.Errorf("coder reads %q", messages(items))
+	}
+	ends(t, o, coder, "new")
+	<-w.over
+	if w.err != nil || w.answer.Outputs[0].Output != "new" {
+		t.Errorf("%+v, %v", w.answer, w.err)
+	}
+}
