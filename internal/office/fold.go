@@ -85,6 +85,11 @@ func (o *Office) follow() error {
 
 func (o *Office) take(e *swarm.Event) error {
 	switch e.Kind {
+	case swarm.RunStarted:
+		var s swarm.RunStart
+		if len(e.Data) > 0 && decode(*e, &s) == nil { // who shows runs complains about what cannot be read
+			o.wishes.Work(s.Dir)
+		}
 	case swarm.PlanAdded:
 		var p swarm.Plan
 		if err := decode(*e, &p); err != nil {

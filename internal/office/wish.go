@@ -109,11 +109,19 @@ func (o *Office) wished(s *Seat, w swarm.Wish) (id string, events []swarm.Event,
 	event := func(kind swarm.EventKind, key string, body any) swarm.Event {
 		return swarm.Event{Kind: kind, Key: key, To: swarm.ToLoop(swarm.RootLoop), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: mail.Encode(body)}
 	}
-	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.Approval{ID: id, What: told(w), Wish: &w})}
+	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.Approval{ID: id, What: o.asks(s.Agent, w), Wish: &w})}
 	if mode == "auto" && !o.Recorded {
 		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ApprovalAnswer{ID: id, OK: true, By: "`approvals: {spawn: auto}` in the compose file"}))
 	}
 	return id, events, nil
+}
+
+// asks is a wish in the words in which a person is asked: with what a new agent would get. The office is locked.
+func (o *Office) asks(agent string, w swarm.Wish) string {
+	if w.Spawn == nil {
+		return told(w)
+	}
+	return "bring in @" + w.Spawn.Name + " (" + o.wishes.Gets(agent, *w.Spawn) + ")"
 }
 
 // told is a wish in a few words.

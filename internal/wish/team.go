@@ -1,6 +1,7 @@
 package wish
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 // A Team is who is there and what is asked for. It grows with the plan, and belongs to one goroutine at a time.
 type Team struct {
 	plan   swarm.Plan // the first one: what holds for the whole run
+	dir    string     // where it works
 	agents []swarm.Agent
 	at     map[string]int // where each stands in agents
 	ended  map[string]bool
@@ -27,6 +29,9 @@ type asked struct {
 func NewTeam() *Team {
 	return &Team{at: map[string]int{}, ended: map[string]bool{}, open: map[string]asked{}}
 }
+
+// Work says in which folder the run works.
+func (t *Team) Work(dir string) { t.dir = dir }
 
 // Add lets the agents of a plan join.
 func (t *Team) Add(p *swarm.Plan) {
@@ -210,17 +215,40 @@ func (t *Team) made(from swarm.Agent, s swarm.SpawnWish) swarm.Agent {
 	like := from
 	if role := t.role(s.Role); role != nil {
 		a.Role, a.RoleName = role.Role, s.Role
-		if role.Provider == s.Provider {
+		if role.Provider == s.Provider && t.inside(from, *role) { // it works in no folder that is closed to who asks, and has no tool that was given for one
 			like = *role
 		}
 	}
 	if like.Provider == s.Provider {
-		a.Model, a.Tier, a.Tools, a.Env = like.Model, like.Tier, like.Tools, like.Env
-		if from.Root == "" || strings.HasPrefix(like.Root, from.Root+"/") { // it works in no folder that is closed to who asks
-			a.Root = like.Root
-		}
+		a.Model, a.Tier, a.Tools, a.Env, a.Root = like.Model, like.Tier, like.Tools, like.Env, like.Root
 	}
 	return a
+}
+
+// inside says whether one agent's folder is another's or lies in it. Without one of its own an agent works in the run's.
+func (t *Team) inside(outer, inner swarm.Agent) bool {
+	a, b := cmp.Or(outer.Root, t.dir), cmp.Or(inner.Root, t.dir)
+	return a == b || a != "" && strings.HasPrefix(b, strings.TrimSuffix(a, "/")+"/")
+}
+
+// Gets tells what an agent that is asked for would have, for who is to allow it.
+func (t *Team) Gets(agent string, s swarm.SpawnWish) string {
+	from, _ := t.find(agent)
+	a := t.made(from, s)
+	text := "provider " + a.Provider
+	if s.Role != "" {
+		text += ", role " + s.Role
+	}
+	if a.Root != "" {
+		text += ", root " + a.Root
+	}
+	if len(a.Tools) > 0 {
+		text += ", tools " + strings.Join(a.Tools, " ")
+	}
+	if len(s.Edges) > 0 {
+		text += ", joined with " + strings.Join(s.Edges, ", ")
+	}
+	return text
 }
 
 func (t *Team) find(name string) (swarm.Agent, bool) {

@@ -213,3 +213,33 @@ func FuzzWish(f *testing.F) {
 		}
 	})
 }
+
+// Who asks and has no folder of its own works in the run's, and not everywhere: a new agent does not work elsewhere, nor with the tools of
+// somebody who does.
+func TestANewAgentWorksInNoFolderThatIsClosedToWhoAsks(t *testing.T) {
+	for _, c := range []struct{ asker, like, want string }{
+		{"", "/elsewhere", "file_read in "},
+		{"", "/run/src", "file_write in /run/src"},
+		{"", "", "file_write in "},
+		{"/run/src", "", "file_read in /run/src"},
+		{"/run/src", "/run/srcs", "file_read in /run/src"},
+		{"/run/src", "/run/src/deep", "file_write in /run/src/deep"},
+	} {
+		team := NewTeam()
+		team.Work("/run")
+		team.Add(&swarm.Plan{Kind: swarm.TeamRun, Providers: []swarm.ProviderSpec{{Name: "local"}}, Agents: []swarm.Agent{
+			{Name: "planner", Provider: "local", Root: c.asker, Tools: []string{"file_read"}}, {Name: "coder", Provider: "local", Role: "r1", Root: c.like, Tools: []string{"file_write"}}}})
+		w := team.Fill("planner", asks(t, "spawn_node", `{"name":"h","instructions":"x","role":"coder","edges":["coder"]}`))
+		a := team.Grown("planner", w).Agents[0]
+		if got := strings.Join(a.Tools, " ") + " in " + a.Root; got != c.want {
+			t.Errorf("asked for by one in %q, like one in %q: %s, want %s", c.asker, c.like, got, c.want)
+		}
+		root := ""
+		if a.Root != "" {
+			root = ", root " + a.Root
+		}
+		if got, want := team.Gets("planner", *w.Spawn), "provider local, role coder"+root+", tools "+a.Tools[0]+", joined with coder"; got != want {
+			t.Errorf("a person is asked for %s, want %s", got, want)
+		}
+	}
+}
