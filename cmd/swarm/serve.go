@@ -65,6 +65,12 @@ func (a *app) serve(o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	own := os.Getenv("SWARM_RUN_ID")
+	if _, err := os.Stat(h.RunPath(own)); err == nil { // another home has nothing that is near an agent
+		if err := aPersons(own, "serving runs"); err != nil {
+			return err
+		}
+	}
 	dir, err := a.dir()
 	if err != nil {
 		return err
