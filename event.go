@@ -153,6 +153,9 @@ func AgentEndedKey(agent string, starts int) string {
 func AskedKey(id string) string    { return "asked:" + id }
 func AnsweredKey(id string) string { return "answered:" + id }
 
+// SaidKey is the key of a person's word to a turn that waits for an answer. There is one: the first counts.
+func SaidKey(id string) string { return "said:" + id }
+
 // GrantedKey is the key of what the plan grows by when a wish is granted.
 func GrantedKey(id string) string { return "plan:" + id }
 

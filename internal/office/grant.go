@@ -112,7 +112,10 @@ func (o *Office) unanswered(id string) error {
 // Answered tells how something was answered, by whom, and when; ok is false when it was not.
 func (o *Office) Answered(id string) (how string, ok bool, err error) {
 	e, there, err := o.Log.Find(swarm.AnsweredKey(id))
-	if err != nil || !there {
+	if err == nil && !there {
+		return o.said(id)
+	}
+	if err != nil {
 		return "", false, err
 	}
 	var a swarm.ApprovalAnswer
@@ -128,13 +131,32 @@ func (o *Office) Answered(id string) (how string, ok bool, err error) {
 	return how + " at " + e.Time.Local().Format(time.TimeOnly), true, nil
 }
 
+// said tells what word was given to a turn that has not heard it yet.
+func (o *Office) said(id string) (how string, ok bool, err error) {
+	e, there, err := o.Log.Find(swarm.SaidKey(id))
+	if err != nil || !there {
+		return "", false, err
+	}
+	var w swarm.ControlWord
+	if err := decode(e, &w); err != nil {
+		return "", false, err
+	}
+	if how = id + " was denied"; w.Word == swarm.WordApprove {
+		how = id + " was approved"
+	}
+	return how + " at " + e.Time.Local().Format(time.TimeOnly), true, nil
+}
+
 // word tells the turn that waits for an answer what it is.
 func (o *Office) word(ctx context.Context, id string, d Decision) error {
 	w := swarm.ControlWord{Word: swarm.WordDeny, Target: id, Reason: d.Reason, Message: d.Message}
 	if d.OK {
 		w.Word = swarm.WordApprove
 	}
-	_, _, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.Control, To: swarm.ToControl, Data: mail.Encode(w)}}})
+	_, there, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.Control, Key: swarm.SaidKey(id), To: swarm.ToControl, Data: mail.Encode(w)}}})
+	if err == nil && there != nil {
+		return o.unanswered(id) // somebody was quicker, though the turn has not heard it yet
+	}
 	return err
 }
 

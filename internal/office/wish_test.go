@@ -275,6 +275,13 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 	if events := all(t, log); json.Unmarshal(events[len(events)-1].Data, &word) != nil || word != (swarm.ControlWord{Word: swarm.WordDeny, Target: "coder/1/1/t", Reason: "use another", Message: "m-1"}) {
 		t.Errorf("%+v", word)
 	}
+	before := len(all(t, log))
+	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{OK: true}); !errors.Is(err, ErrAnswered) || !strings.Contains(err.Error(), "coder/1/1/t was denied at ") || len(all(t, log)) != before {
+		t.Errorf("a second answer, while the turn has not heard the first: %v", err)
+	}
+	if err := o.word(t.Context(), "coder/1/1/t", Decision{OK: true}); !errors.Is(err, ErrAnswered) || len(all(t, log)) != before {
+		t.Errorf("two at the same time: %v", err)
+	}
 	if err := o.Decide(t.Context(), "nosuch", Decision{OK: true}); swarm.KindOf(err) != swarm.NotFound {
 		t.Error(err)
 	}

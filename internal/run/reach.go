@@ -73,8 +73,16 @@ func scan(h *home.Home, id string, fn func(e *swarm.Event, c swarm.ControlWord))
 
 func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) error {
 	body, err := json.Marshal(swarm.ControlWord{Word: word, Target: target})
-	if err == nil {
-		_, err = log.Append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.Control, To: swarm.ToControl, Data: body}}})
+	if err != nil {
+		return err
+	}
+	e := swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: body}
+	answers := word == swarm.WordApprove || word == swarm.WordDeny
+	if answers {
+		e.Key = swarm.SaidKey(target)
+	}
+	if _, err = log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}}); answers && errors.Is(err, swarm.ErrConflict) {
+		err = &swarm.Error{Kind: swarm.BadInput, Msg: target, Err: ErrAnswered}
 	}
 	return err
 }
