@@ -42,9 +42,11 @@ func (t *team) grant(anyway bool) error {
 			return err
 		}
 		if i, ok := t.at[s.Agent]; ok && t.members[i].ended { // it reads nothing any more
-			if _, err := t.write(Call{ID: "return/" + s.ID, Kind: KindReturn, Agent: s.Agent, Ref: "it has ended"}); err != nil {
+			r, err := t.write(Call{ID: "return/" + s.ID, Kind: KindReturn, Agent: s.Agent, Ref: "it has ended"})
+			if err != nil {
 				return err
 			}
+			t.members[i].gone = max(t.members[i].gone, r.Seq) // nor when it is started again
 		}
 		anyway, i = false, 0 // it may be what another one has waited for
 	}

@@ -83,3 +83,31 @@ func (c *counting) Go(call flow.Call) error {
 	c.answered[call.ID] = call.Answered
 	return c.office.Go(call)
 }
+
+// An answer that went back, since its agent had ended, is not read by that agent when it is started again.
+func TestAReturnedAnswerIsNotRead(t *testing.T) {
+	o := &starting{office: office{world: world{before: map[string]string{"coder/1/1": "asked w"}, after: map[string]string{"coder/1/1": "cancel coder"}},
+		sends: map[string]string{"lead/1/1": "coder do it"}}}
+	o.late = flow.Signal{Kind: flow.SignalAnswered, ID: "w", Agent: "coder"}
+	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.InteractiveMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
+	o.mail(swarm.User, "lead the goal")
+	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != errStuck {
+		t.Fatal(err)
+	}
+	told := strings.Join(o.told, "; ")
+	if !strings.Contains(told, "return coder: it has ended; agent_started coder") || strings.Contains(told, "go coder/2/1") {
+		t.Error(told)
+	}
+}
+
+// starting has an agent started again as soon as its mail went back.
+type starting struct{ office }
+
+func (s *starting) Do(c flow.Call) (flow.Result, error) {
+	r, err := s.office.Do(c)
+	if c.Kind == flow.KindReturn && c.Ref == "it has ended" {
+		s.signal(flow.Signal{Kind: flow.SignalKind(swarm.WordStart), ID: c.Agent})
+	}
+	return r, err
+}
