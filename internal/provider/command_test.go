@@ -167,7 +167,7 @@ func TestEnvironment(t *testing.T) {
 	got = slices.DeleteFunc(got, numbered)
 	want := []string{
 		"PATH=" + os.Getenv("PATH"), "KEPT=1", "PWD=" + r.Dir, "GITHUB_TOKEN=not-a-model's", "OPENAI_API_KEY=mine", "OTHER=named", "REPLACED=by the task", "TASK_ENV=a=b", "COST=$5",
-		"SWARM_URL=http://127.0.0.1:7777", "SWARM_AGENT_TOKEN=inner", "SWARM_RUN_ID=" + r.Run, "SWARM_TASK=code", "SWARM_AGENT=coder", "SWARM_ITERATION=2", "SWARM_ATTEMPT=1", "SWARM_TURN_ID=code/2/1", "SWARM_DRIVER=" + strconv.Itoa(os.Getpid()),
+		"SWARM_URL=http://127.0.0.1:7777", "SWARM_AGENT_TOKEN=inner", "SWARM_RUN_ID=" + r.Run, "SWARM_TASK=code", "SWARM_AGENT=coder", "SWARM_ITERATION=2", "SWARM_ATTEMPT=1", "SWARM_DEPTH=1", "SWARM_TURN_ID=code/2/1", "SWARM_DRIVER=" + strconv.Itoa(os.Getpid()),
 	}
 	slices.Sort(got)
 	slices.Sort(want)
