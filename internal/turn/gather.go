@@ -108,7 +108,6 @@ func (h *Hand) makePrompt(w *work) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := w.plan
-	var err error
 	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of, Inputs: w.task.Inputs}
 	if p.Team != nil { // its work is its mail
 		t.Task, t.Iteration, t.Mode = "", 0, h.brief(w)
@@ -116,24 +115,7 @@ func (h *Hand) makePrompt(w *work) error {
 	if w.spec.Kind == "notify" { // a person is told what was written, and nothing about tasks
 		t.Task, t.Agent, t.Iteration = "", "", 0
 	}
-	if t.Role, err = h.template(w.agent.Role); err != nil {
-		return err
-	}
-	if t.Text, err = h.template(w.task.Prompt); err != nil {
-		return err
-	}
-	if p.Stdin != "" {
-		if t.Stdin, err = h.Log.Body(p.Stdin); err != nil {
-			return err
-		}
-	}
-	if t.Failures, err = h.failures(w.c); err != nil {
-		return err
-	}
-	if t.Sent, err = h.sent(earlier(w.c)...); err != nil {
-		return err
-	}
-	if t.Inbox, err = h.inbox(w); err != nil {
+	if err := h.readInto(&t, w); err != nil {
 		return err
 	}
 	broken, followed := error(nil), false
@@ -160,6 +142,7 @@ func (h *Hand) makePrompt(w *work) error {
 		}
 		w.session = h.ledger.sessions[w.c.Agent]
 	}
+	var err error
 	if t.Packs, err = h.packs(w); err != nil {
 		return err
 	}
@@ -187,6 +170,29 @@ func (h *Hand) makePrompt(w *work) error {
 	}
 	w.made = h.cleanPrompt(made)
 	return nil
+}
+
+// readInto reads what stands in a prompt as it is: the agent's role and its task, what failed and was sent before, and its mail.
+func (h *Hand) readInto(t *prompt.Turn, w *work) (err error) {
+	if t.Role, err = h.template(w.agent.Role); err != nil {
+		return err
+	}
+	if t.Text, err = h.template(w.task.Prompt); err != nil {
+		return err
+	}
+	if w.plan.Stdin != "" {
+		if t.Stdin, err = h.Log.Body(w.plan.Stdin); err != nil {
+			return err
+		}
+	}
+	if t.Failures, err = h.failures(w.c); err != nil {
+		return err
+	}
+	if t.Sent, err = h.sent(earlier(w.c)...); err != nil {
+		return err
+	}
+	t.Inbox, err = h.inbox(w)
+	return err
 }
 
 // keepsSessions says of which agents a later turn can continue an earlier one: programs that remember.

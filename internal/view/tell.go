@@ -93,6 +93,27 @@ func tellTask(e *swarm.Event) string {
 			return "may: " + a.ID + " was approved" + by
 		}
 		return "may not: " + a.ID + " was denied" + by + because(a.Reason)
+	case swarm.TaskRetrying:
+		var r swarm.Retry
+		read(e, &r)
+		again := "again at once"
+		if r.After > 0 {
+			again = "again in " + r.After.Round(time.Millisecond).String()
+		}
+		return fmt.Sprintf("attempt %d failed%s; %s", r.Attempt, because(r.Reason), again)
+	case swarm.TaskBlocked:
+		return "failed, and waits for a person" + why(e)
+	case swarm.TaskCompleted:
+		return string(swarm.Completed)
+	case swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+		return string(endOf(e.Kind)) + why(e)
+	}
+	return tellAgent(e)
+}
+
+// tellAgent tells what agents do to each other and to their run, and what people do to them.
+func tellAgent(e *swarm.Event) string {
+	switch e.Kind {
 	case swarm.WaitBegan:
 		var w swarm.AgentWait
 		read(e, &w)
@@ -128,20 +149,6 @@ func tellTask(e *swarm.Event) string {
 		var a swarm.Artifact
 		read(e, &a)
 		return fmt.Sprintf("kept %s as %s", a.Name, a.Ref) + PackNote(a)
-	case swarm.TaskRetrying:
-		var r swarm.Retry
-		read(e, &r)
-		again := "again at once"
-		if r.After > 0 {
-			again = "again in " + r.After.Round(time.Millisecond).String()
-		}
-		return fmt.Sprintf("attempt %d failed%s; %s", r.Attempt, because(r.Reason), again)
-	case swarm.TaskBlocked:
-		return "failed, and waits for a person" + why(e)
-	case swarm.TaskCompleted:
-		return string(swarm.Completed)
-	case swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
-		return string(endOf(e.Kind)) + why(e)
 	}
 	return ""
 }
