@@ -44,7 +44,9 @@ type Error struct {
 	Column int    // from 1, in characters
 	Msg    string // what is wrong, without a full stop
 	Hint   string // what to write or do instead
-	Err    error  // the cause, when there is one
+	Err    error  // the cause, when its text is not part of Msg
+
+	wrapped error // the cause that Errorf was given by %w: its text is part of Msg already
 }
 
 func (e *Error) Error() string {
@@ -74,11 +76,20 @@ func (e *Error) Text() string {
 	return e.Msg + ": " + e.Err.Error()
 }
 
-func (e *Error) Unwrap() error { return e.Err }
+// Unwrap returns the cause, so that errors.Is finds ErrFenced or a context's end behind any number of messages.
+func (e *Error) Unwrap() error {
+	if e.Err != nil {
+		return e.Err
+	}
+	return e.wrapped
+}
 
-// Errorf makes an Error of a kind; %w sets no cause, the text is all there is.
+// Errorf makes an Error of a kind. An error that is formatted with %w is its cause, as with fmt.Errorf.
+//
+// Msg holds the whole text, the cause's too: whoever redacts or replaces Msg redacts all that is printed.
 func Errorf(kind ErrorKind, format string, args ...any) *Error {
-	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: kind, Msg: err.Error(), wrapped: errors.Unwrap(err)}
 }
 
 // WithHint gives e a hint.

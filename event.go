@@ -1,7 +1,9 @@
 package swarm
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -17,6 +19,37 @@ type Event struct {
 	To    string          // who is to read it: a loop, an agent's inbox, whoever obeys control; "" = nobody in particular
 	Key   string          // what makes it the same event when it is written again; unique in the run; "" = none
 	Data  json.RawMessage // the kind's body
+}
+
+// NewEvent makes an event of a kind with a body. A nil body stands for none.
+func NewEvent(kind EventKind, body any) Event {
+	e := Event{Kind: kind}
+	if body != nil {
+		e.Data = Encode(body)
+	}
+	return e
+}
+
+// Encode writes a value as JSON in the one spelling that logs use: compact, with < and > unescaped, because models read them
+// more easily than their numbers. It is for types that can always be encoded, so a failure is a bug and panics.
+func Encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	w := json.NewEncoder(&b)
+	w.SetEscapeHTML(false)
+	if err := w.Encode(v); err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err))
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Body decodes the body of an event. The error names the event and has the kind Storage, because a log never holds a body
+// that its own program cannot read.
+func Body[T any](e *Event) (T, error) {
+	var body T
+	if err := json.Unmarshal(e.Data, &body); err != nil {
+		return body, Errorf(Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
+	}
+	return body, nil
 }
 
 // A PublicEvent is an event as everybody sees it, in JSON.
