@@ -248,7 +248,8 @@ func TestAStoppedOwnerIsReplacedAfterItsLease(t *testing.T) {
 	}
 }
 
-// childGetsStuck owns for a moment, begins to write, and stops.
+// childGetsStuck owns for a moment, begins to write, and stops. The signal may reach another thread first, so the child waits
+// for input that never comes: returning could end the process before it stops.
 func childGetsStuck(l *Log) error {
 	if _, err := l.Own(context.Background(), "1", time.Millisecond); err != nil {
 		return err
@@ -259,7 +260,11 @@ func childGetsStuck(l *Log) error {
 	if err := l.w.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	return syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 func TestAnOwnerStoppedInTheMiddleOfACommitIsKilled(t *testing.T) {
