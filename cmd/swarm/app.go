@@ -83,7 +83,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.color, "color", "auto", "colours: auto, always or never (NO_COLOR is respected)")
 	flags.BoolVarP(&a.anywhere, "global", "g", false, "act on the runs of every folder, not only this one's")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return swarm.Errorf(swarm.BadInput, "%v", err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+		return swarm.Errorf(swarm.BadInput, "%w", err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
 	})
 	root.AddCommand(a.commands()...)
 	root.InitDefaultHelpCmd()
@@ -124,7 +124,7 @@ func badArguments(cmd *cobra.Command) {
 			if err == nil || errors.As(err, &ours) {
 				return err
 			}
-			return swarm.Errorf(swarm.BadInput, "%v", err).WithHint("usage: %s", cmd.UseLine())
+			return swarm.Errorf(swarm.BadInput, "%w", err).WithHint("usage: %s", cmd.UseLine())
 		}
 	}
 	for _, sub := range cmd.Commands() {

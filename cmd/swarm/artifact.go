@@ -125,7 +125,7 @@ func artifactsOf(run string, d view.Details) ([]view.Artifact, error) {
 	all := make([]view.Artifact, len(d.Artifacts))
 	for i, raw := range d.Artifacts {
 		if err := json.Unmarshal(raw, &all[i]); err != nil {
-			return nil, swarm.Errorf(swarm.Storage, "an artifact of run %s cannot be read: %v", run, err)
+			return nil, swarm.Errorf(swarm.Storage, "an artifact of run %s cannot be read: %w", run, err)
 		}
 	}
 	return all, nil

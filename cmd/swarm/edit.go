@@ -32,7 +32,7 @@ func (a *app) edited(q question, from string) ([]byte, error) {
 	}
 	f, err := os.Open(from)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "%v", err).WithHint("--edit=FILE reads a file, --edit=- standard input, and --edit alone opens an editor")
+		return nil, swarm.Errorf(swarm.BadInput, "%w", err).WithHint("--edit=FILE reads a file, --edit=- standard input, and --edit alone opens an editor")
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxEdit))
@@ -62,7 +62,7 @@ func (a *app) openEditor(text []byte) (_ []byte, err error) {
 		editor.Stdout = a.stdout
 	}
 	if err := editor.Run(); err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "the editor %s: %v", words[0], err).WithHint("nothing was answered")
+		return nil, swarm.Errorf(swarm.BadInput, "the editor %s: %w", words[0], err).WithHint("nothing was answered")
 	}
 	return os.ReadFile(file)
 }

@@ -50,7 +50,7 @@ With --json every line is {time, task, turn, kind, text}.
 			}
 			if grep != "" {
 				if o.grep, err = regexp.Compile(grep); err != nil {
-					return swarm.Errorf(swarm.BadInput, "--grep %s: %v", grep, err).WithHint("it is an expression as RE2 knows it; to find such characters themselves, put \\ in front of them")
+					return swarm.Errorf(swarm.BadInput, "--grep %s: %w", grep, err).WithHint("it is an expression as RE2 knows it; to find such characters themselves, put \\ in front of them")
 				}
 			}
 			o.tasks = args[1:]

@@ -138,7 +138,7 @@ func (v *visitor) call(ctx context.Context, tool string, args, answer any) error
 		return err
 	}
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return swarm.Errorf(swarm.Protocol, "%s gave an answer that cannot be read: %v", tool, err)
+		return swarm.Errorf(swarm.Protocol, "%s gave an answer that cannot be read: %w", tool, err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func recordTo(path string) (*recording, error) {
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "--record %s: %v", path, err)
+		return nil, swarm.Errorf(swarm.BadInput, "--record %s: %w", path, err)
 	}
 	if there, err := os.Lstat(abs); err == nil && (there.Size() > 0 || !there.Mode().IsRegular()) {
 		if _, err := openCassette(abs); err != nil {
@@ -28,7 +28,7 @@ func recordTo(path string) (*recording, error) {
 	}
 	probe, err := os.CreateTemp(filepath.Dir(abs), ".cassette-*")
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "--record %s: %v", path, cause(err)).WithHint("choose a folder that is there and may be written to")
+		return nil, swarm.Errorf(swarm.BadInput, "--record %s: %w", path, cause(err)).WithHint("choose a folder that is there and may be written to")
 	}
 	probe.Close()
 	os.Remove(probe.Name())
@@ -43,7 +43,7 @@ func (r *recording) write(of *run.Run) error { return of.Record(r.path) }
 func openCassette(file string) (*provider.Cassette, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "the recorded run %s cannot be opened: %v", file, cause(err)).WithHint("make one with --record FILE")
+		return nil, swarm.Errorf(swarm.BadInput, "the recorded run %s cannot be opened: %w", file, cause(err)).WithHint("make one with --record FILE")
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {

@@ -161,7 +161,7 @@ func (o *serveOptions) certificate() (*tls.Certificate, error) {
 	}
 	cert, err := tls.LoadX509KeyPair(o.cert, o.key)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "the certificate cannot be used: %v", err).WithHint("both files are in PEM, and the key is the certificate's")
+		return nil, swarm.Errorf(swarm.BadInput, "the certificate cannot be used: %w", err).WithHint("both files are in PEM, and the key is the certificate's")
 	}
 	return &cert, nil
 }

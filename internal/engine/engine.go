@@ -83,7 +83,7 @@ func (h *Hands) short(ctx context.Context, loop string, c flow.Call, wrote int64
 func mailOf(e swarm.Event) (m flow.Mail, err error) {
 	var env swarm.Envelope
 	if err := json.Unmarshal(e.Data, &env); err != nil {
-		return m, swarm.Errorf(swarm.Storage, "event %d, an envelope, cannot be read: %v", e.Seq, err)
+		return m, swarm.Errorf(swarm.Storage, "event %d, an envelope, cannot be read: %w", e.Seq, err)
 	}
 	return flow.Mail{ID: env.Ref(), From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, Required: mail.Expects(env),
 		ReplyTo: mail.ReplyTo(env), Answers: mail.MetaOf(env).InReplyTo, Says: string(swarm.HashOf(mail.Encode(env.Payload))), Turn: e.Turn}, nil
@@ -112,7 +112,7 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 	case swarm.Control:
 		var w swarm.ControlWord
 		if err = json.Unmarshal(e.Data, &w); err != nil {
-			err = swarm.Errorf(swarm.Storage, "event %d, a control record, cannot be read: %v", e.Seq, err)
+			err = swarm.Errorf(swarm.Storage, "event %d, a control record, cannot be read: %w", e.Seq, err)
 		}
 		s.Kind, s.ID = flow.SignalKind(w.Word), w.Target
 	case swarm.PlanAdded:
@@ -120,7 +120,7 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
 		var a swarm.ApprovalAnswer
 		if err = json.Unmarshal(e.Data, &a); err != nil {
-			err = swarm.Errorf(swarm.Storage, "event %d, about a wish, cannot be read: %v", e.Seq, err)
+			err = swarm.Errorf(swarm.Storage, "event %d, about a wish, cannot be read: %w", e.Seq, err)
 		}
 		if s.Kind, s.ID, s.Agent = flow.SignalAsked, a.ID, e.Agent; e.Kind == swarm.ApprovalAnswered {
 			s.Kind = flow.SignalAnswered

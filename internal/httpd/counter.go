@@ -44,7 +44,7 @@ func newCounter(specs []provider.ToolSpec, agent func() (Agent, error), fault fu
 		}
 		takes, err := schema.Parse(spec.Schema)
 		if err != nil {
-			return nil, swarm.Errorf(swarm.Other, "the tool %s cannot be offered: its schema: %v", spec.Name, err)
+			return nil, swarm.Errorf(swarm.Other, "the tool %s cannot be offered: its schema: %w", spec.Name, err)
 		}
 		var top struct{ Type string }
 		if err := json.Unmarshal(spec.Schema, &top); err != nil || top.Type != "object" {

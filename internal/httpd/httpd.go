@@ -115,7 +115,7 @@ func start(o Options, p patience) (*Server, error) {
 	}
 	s.served.Go(func() {
 		if err := s.serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.fault(swarm.Errorf(swarm.Other, "the server at %s ended: %v", s.url, err))
+			s.fault(swarm.Errorf(swarm.Other, "the server at %s ended: %w", s.url, err))
 		}
 	})
 	return s, nil
@@ -138,7 +138,7 @@ func listen(address string, secured bool) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "cannot listen: %v", err).WithHint("perhaps another program listens there; port 0 is any free one")
+		return nil, swarm.Errorf(swarm.BadInput, "cannot listen: %w", err).WithHint("perhaps another program listens there; port 0 is any free one")
 	}
 	return l, nil
 }

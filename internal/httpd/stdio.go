@@ -35,7 +35,7 @@ func Stdio(ctx context.Context, door provider.Door, version string, in io.Reader
 	defer end()
 	near, err := c.server(calls, "", version).Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: stayOpen{out}}, nil)
 	if err != nil {
-		return swarm.Errorf(swarm.Other, "cannot speak on standard input and output: %v", err)
+		return swarm.Errorf(swarm.Other, "cannot speak on standard input and output: %w", err)
 	}
 	hungUp, gone := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -93,12 +93,12 @@ func connect(ctx context.Context, door provider.Door, version string) (*farAgent
 		if inner := new(url.Error); errors.As(err, &inner) {
 			err = inner.Err // the rest says only how we got there
 		}
-		return nil, swarm.Errorf(swarm.NotFound, "the server at %s does not answer: %v", door.URL, err).WithHint("its run has ended, or is driven by another process now")
+		return nil, swarm.Errorf(swarm.NotFound, "the server at %s does not answer: %w", door.URL, err).WithHint("its run has ended, or is driven by another process now")
 	}
 	far := &farAgent{session: session}
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
-			return nil, errors.Join(swarm.Errorf(swarm.Protocol, "the server at %s does not list its tools: %v", door.URL, err), session.Close())
+			return nil, errors.Join(swarm.Errorf(swarm.Protocol, "the server at %s does not list its tools: %w", door.URL, err), session.Close())
 		}
 		takes, _ := json.Marshal(t.InputSchema) // it was JSON a moment ago
 		far.tools = append(far.tools, provider.ToolSpec{Name: t.Name, Description: t.Description, Schema: takes})
@@ -119,7 +119,7 @@ func (f *farAgent) Call(ctx context.Context, tool string, args json.RawMessage) 
 		return nil, swarm.Errorf(swarm.Other, "%s", said.Message)
 	}
 	if err != nil {
-		return nil, swarm.Errorf(swarm.Other, "swarm does not answer: %v", err).WithHint("perhaps the run has ended")
+		return nil, swarm.Errorf(swarm.Other, "swarm does not answer: %w", err).WithHint("perhaps the run has ended")
 	}
 	var text string
 	for i, c := range r.Content {

@@ -77,7 +77,7 @@ func (a *Args) Into(into any) error {
 	case errors.As(err, &wrong):
 		a.fail(swarm.Errorf(swarm.BadInput, "the %s %q cannot be %s", a.words.field, wrong.Field, article(wrong.Value)))
 	case err != nil:
-		a.fail(swarm.Errorf(swarm.BadInput, "%s cannot be read: %v", a.words.whole, err))
+		a.fail(swarm.Errorf(swarm.BadInput, "%s cannot be read: %w", a.words.whole, err))
 	}
 	return a.Err()
 }
@@ -243,7 +243,7 @@ func oneSpelling(w *words, text []byte) (json.RawMessage, error) {
 }
 
 func (w *words) notJSON(err error) *swarm.Error {
-	return swarm.Errorf(swarm.BadInput, "%s %s not JSON: %v", w.whole, w.are, err)
+	return swarm.Errorf(swarm.BadInput, "%s %s not JSON: %w", w.whole, w.are, err)
 }
 
 // A speller writes the tokens of a value that is known to be JSON.

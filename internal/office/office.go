@@ -124,7 +124,7 @@ func (o *Office) unread(agent string, after int64, max, room int) (items []mail.
 
 func decode(e swarm.Event, into any) error {
 	if err := json.Unmarshal(e.Data, into); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %v", e.Seq, e.Kind, err)
+		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
 	}
 	return nil
 }

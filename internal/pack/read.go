@@ -107,12 +107,12 @@ func notes(field string, object json.RawMessage) (all Notes, err error) {
 	for in.More() {
 		name, err := in.Token()
 		if err != nil {
-			return nil, swarm.Errorf(swarm.BadInput, "the field %q: %v", field, err)
+			return nil, swarm.Errorf(swarm.BadInput, "the field %q: %w", field, err)
 		}
 		var n Note
 		n.Name, _ = name.(string)
 		if err := in.Decode(&n.Value); err != nil {
-			return nil, swarm.Errorf(swarm.BadInput, "the field %q: %v", field, err)
+			return nil, swarm.Errorf(swarm.BadInput, "the field %q: %w", field, err)
 		}
 		all = append(all, n)
 	}

@@ -142,7 +142,7 @@ func lastLines(text []byte, n int) []byte {
 func selectJSON(text []byte, path []step) ([]byte, error) {
 	var value json.RawMessage
 	if err := json.Unmarshal(text, &value); err != nil {
-		return nil, swarm.Errorf(swarm.BadPrompt, "it is not JSON: %v; it begins %s", err, head(text)).
+		return nil, swarm.Errorf(swarm.BadPrompt, "it is not JSON: %w; it begins %s", err, head(text)).
 			WithHint("have the task print JSON and nothing else, or take lines of it: last_50_lines")
 	}
 	for i, s := range path {

@@ -108,7 +108,7 @@ func (l *Look) Said(turn string, fn func(home.Record) error) error {
 	}
 	var start swarm.TurnStart
 	if err := json.Unmarshal(e.Data, &start); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %v", e.Seq, e.Kind, err)
+		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
 	}
 	return l.home.ReadStream(l.ID, turn, start.Start, fn)
 }
@@ -179,7 +179,7 @@ func (s *Story) meet(e *swarm.Event) error {
 	}
 	var start swarm.TurnStart
 	if err := json.Unmarshal(e.Data, &start); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %v", e.Seq, e.Kind, err)
+		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
 	}
 	v := &turnVoice{task: e.Task, turn: e.Turn, stream: s.look.home.StreamFrom(s.look.ID, e.Turn, start.Start, home.Position{})}
 	s.voices = append(s.voices, v)
@@ -201,7 +201,7 @@ func (s *Story) leave(turn string) *turnVoice {
 func (s *Story) end(e *swarm.Event, driven bool, fn func(Moment) error) error {
 	var end swarm.CallEnd
 	if err := json.Unmarshal(e.Data, &end); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %v", e.Seq, e.Kind, err)
+		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
 	}
 	v := s.leave(e.Turn)
 	if v == nil { // it was done in another run

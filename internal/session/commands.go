@@ -293,7 +293,7 @@ func (s *Session) save(path string) (string, error) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return "", swarm.Errorf(swarm.BadInput, "the session cannot be saved: %v", err).WithHint("name a file that is not there yet")
+		return "", swarm.Errorf(swarm.BadInput, "the session cannot be saved: %w", err).WithHint("name a file that is not there yet")
 	}
 	_, err = f.WriteString(text)
 	if closed := f.Close(); err == nil {

@@ -30,7 +30,7 @@ func (s *Session) compose() (string, error) {
 		}
 		var p swarm.Plan
 		if err := json.Unmarshal(e.Data, &p); err != nil {
-			return "", swarm.Errorf(swarm.Storage, "event %d, a line, cannot be read: %v", e.Seq, err)
+			return "", swarm.Errorf(swarm.Storage, "event %d, a line, cannot be read: %w", e.Seq, err)
 		}
 		for _, t := range p.Tasks {
 			if t.Agent == line.Notify {

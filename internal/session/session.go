@@ -116,7 +116,7 @@ func (s *Session) recall() error {
 		}
 		var p swarm.Plan
 		if err := json.Unmarshal(e.Data, &p); err != nil {
-			return swarm.Errorf(swarm.Storage, "event %d, a line, cannot be read: %v", e.Seq, err)
+			return swarm.Errorf(swarm.Storage, "event %d, a line, cannot be read: %w", e.Seq, err)
 		}
 		if e.To == "" { // the session's own
 			s.team.Budget = p.Budget

@@ -98,7 +98,7 @@ func (b *Board) answer(id string, ok bool) {
 		if err := b.o.Answer(id, ok); err != nil {
 			b.mu.Lock()
 			delete(b.answered, id)
-			b.trouble = swarm.Errorf("", "the answer did not reach the run: %v", err).Msg
+			b.trouble = swarm.Errorf("", "the answer did not reach the run: %w", err).Msg
 			b.mu.Unlock()
 			b.changed()
 		}

@@ -102,7 +102,7 @@ func (b *Box) fileError(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return swarm.Errorf(swarm.Denied, "the system does not allow it for %s", swarm.Quote(path))
 	case errors.As(err, &number):
-		return swarm.Errorf(swarm.Other, "%s: %v", swarm.Quote(path), number)
+		return swarm.Errorf(swarm.Other, "%s: %w", swarm.Quote(path), number)
 	case strings.Contains(err.Error(), "escapes"):
 		return b.outside(path)
 	}

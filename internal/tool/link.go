@@ -25,7 +25,7 @@ import (
 func (s *server) start(l *link) (mcp.Transport, error) {
 	fail := func(err error) error {
 		why := notRun(s.Command[0], err)
-		return swarm.Errorf(swarm.NotFound, "the tool server %q did not start: %s", s.Name, why).WithHint("install it, or correct its command under tools.mcp")
+		return swarm.Errorf(swarm.NotFound, "the tool server %q did not start: %w", s.Name, why).WithHint("install it, or correct its command under tools.mcp")
 	}
 	environ, err := process.NewEnvironment(s.o.Environ, s.Env)
 	if err != nil {

@@ -32,7 +32,7 @@ func Ready(spec swarm.ToolServer, o ServerOptions) error {
 		}
 	}
 	if _, err := s.program(); err != nil {
-		return swarm.Errorf(swarm.NotFound, "the tool server %q cannot start: %s", s.Name, notRun(s.Command[0], err)).
+		return swarm.Errorf(swarm.NotFound, "the tool server %q cannot start: %w", s.Name, notRun(s.Command[0], err)).
 			WithHint("install it, or correct its command under tools.mcp")
 	}
 	return nil

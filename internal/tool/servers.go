@@ -412,7 +412,7 @@ func said(r *mcp.CallToolResult) (string, error) {
 	if out.head.Len() == 0 && r.StructuredContent != nil {
 		b, err := json.Marshal(r.StructuredContent)
 		if err != nil {
-			return "", swarm.Errorf(swarm.Protocol, "the answer cannot be read: %v", err)
+			return "", swarm.Errorf(swarm.Protocol, "the answer cannot be read: %w", err)
 		}
 		add(string(b))
 	}

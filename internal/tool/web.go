@@ -161,7 +161,7 @@ func fetchError(ctx context.Context, u *url.URL, err error) error {
 	case errors.As(err, &wrapped):
 		err = wrapped.Err
 	}
-	return swarm.Errorf(swarm.Other, "%s could not be fetched: %v", u.Host, err)
+	return swarm.Errorf(swarm.Other, "%s could not be fetched: %w", u.Host, err)
 }
 
 // page is an answer as the agent reads it.

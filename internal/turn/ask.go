@@ -125,7 +125,7 @@ func answered(e swarm.Event, err error) (bool, string, error) {
 	}
 	var a swarm.ApprovalAnswer
 	if err := json.Unmarshal(e.Data, &a); err != nil {
-		return false, "", swarm.Errorf(swarm.Storage, "event %d, an answer, cannot be read: %v", e.Seq, err)
+		return false, "", swarm.Errorf(swarm.Storage, "event %d, an answer, cannot be read: %w", e.Seq, err)
 	}
 	return a.OK, a.Reason, nil
 }

@@ -46,7 +46,7 @@ func (h *Hand) again(w *work) (begun bool, err error) {
 	}
 	var first swarm.TurnStart
 	if err := json.Unmarshal(e.Data, &first); err != nil {
-		return true, swarm.Errorf(swarm.Storage, "event %d cannot be read: %v", e.Seq, err)
+		return true, swarm.Errorf(swarm.Storage, "event %d cannot be read: %w", e.Seq, err)
 	}
 	text, err := h.Log.Body(first.Prompt)
 	if err != nil {

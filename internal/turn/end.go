@@ -146,7 +146,7 @@ func (h *Hand) end(ctx context.Context, loop string, c flow.Call, end swarm.Call
 func Answer(e swarm.Event) (flow.Result, error) {
 	r := flow.Result{Seq: e.Seq}
 	if err := json.Unmarshal(e.Data, &r.CallEnd); err != nil {
-		return r, swarm.Errorf(swarm.Storage, "event %d, the end of a call, cannot be read: %v", e.Seq, err)
+		return r, swarm.Errorf(swarm.Storage, "event %d, the end of a call, cannot be read: %w", e.Seq, err)
 	}
 	return r, nil
 }

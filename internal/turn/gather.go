@@ -43,7 +43,7 @@ func (h *Hand) plan(ref string) (*loadedPlan, error) {
 	}
 	p := &loadedPlan{Plan: &swarm.Plan{}, tasks: map[string]*swarm.Task{}, agents: map[string]*swarm.Agent{}, providers: map[string]swarm.ProviderSpec{}}
 	if err := json.Unmarshal(e.Data, p.Plan); err != nil {
-		return nil, swarm.Errorf(swarm.Storage, "event %d, the plan, cannot be read: %v", e.Seq, err)
+		return nil, swarm.Errorf(swarm.Storage, "event %d, the plan, cannot be read: %w", e.Seq, err)
 	}
 	if h.Replay != nil {
 		h.Replay.Arrange(p.Plan)
@@ -94,7 +94,7 @@ func (h *Hand) template(hash swarm.Hash) (prompt.Template, error) {
 	}
 	t, err := prompt.Unmarshal(b)
 	if err != nil {
-		return prompt.Template{}, swarm.Errorf(swarm.Storage, "a stored prompt cannot be read: %v", err)
+		return prompt.Template{}, swarm.Errorf(swarm.Storage, "a stored prompt cannot be read: %w", err)
 	}
 	if h.templates == nil {
 		h.templates = map[swarm.Hash]prompt.Template{}

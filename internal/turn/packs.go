@@ -42,7 +42,7 @@ func (l *ledger) begin(e *swarm.Event) error {
 	}
 	var start swarm.TurnStart
 	if err := json.Unmarshal(e.Data, &start); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %v", e.Seq, e.Kind, err)
+		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
 	}
 	if l.begun == nil {
 		l.begun, l.given = map[string][]string{}, map[string]map[string]string{}

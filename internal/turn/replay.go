@@ -78,7 +78,7 @@ func (h *Hand) reenact(ctx, run context.Context, w *work, call func(context.Cont
 func (h *Hand) answerAgain(ctx context.Context, agent string, act provider.Act) {
 	_ = h.awaitEnvelopes(ctx, agent, func(ids []string) bool { return len(ids) >= act.Told })
 	if err := h.Office.Repeat(ctx, *act.Answer); err != nil {
-		h.notice(swarm.Errorf(swarm.Mismatch, "the answer to %s cannot be given again: %v", act.Answer.ID, err))
+		h.notice(swarm.Errorf(swarm.Mismatch, "the answer to %s cannot be given again: %w", act.Answer.ID, err))
 	}
 }
 

@@ -270,7 +270,7 @@ func (h *Hand) look(c flow.Call, after int64, cut context.CancelCauseFunc) (int6
 	for {
 		events, err := h.Log.Read(after, 1000, swarm.ToControl)
 		if err != nil {
-			cut(swarm.Errorf(swarm.Storage, "control records cannot be read: %v", err))
+			cut(swarm.Errorf(swarm.Storage, "control records cannot be read: %w", err))
 			return after, true
 		}
 		for _, e := range events {

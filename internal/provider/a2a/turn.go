@@ -153,7 +153,7 @@ func plainly(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(context.Cause(ctx), errSilent):
-		return swarm.Errorf(swarm.NoResult, "%v", errSilent)
+		return swarm.Errorf(swarm.NoResult, "%w", errSilent)
 	case errors.As(err, &theirs):
 		return theirs
 	}
@@ -288,7 +288,7 @@ func (t *turn) question(ctx context.Context) error {
 	}
 	args, err := json.Marshal(map[string]string{"help_description": t.hide.String(asked)})
 	if err != nil {
-		return swarm.Errorf(swarm.Protocol, "what the remote agent asks cannot be passed on: %v", err)
+		return swarm.Errorf(swarm.Protocol, "what the remote agent asks cannot be passed on: %w", err)
 	}
 	t.live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: "question", Name: "request_help", Input: args}})
 	answer, err := t.request.Call(ctx, "request_help", args)
@@ -313,7 +313,7 @@ func (t *turn) clean(err error) error {
 	case errors.As(err, &theirs):
 		e = t.theirs(theirs)
 	case !errors.As(err, &e):
-		e = swarm.Errorf(swarm.NoResult, "the answer breaks off: %v", err)
+		e = swarm.Errorf(swarm.NoResult, "the answer breaks off: %w", err)
 	}
 	e.Msg, e.Hint = t.hide.String(e.Msg), t.hide.String(e.Hint)
 	return e

@@ -139,7 +139,7 @@ func (w *wiretap) unreached(err error) error {
 		return &failure{err: swarm.Errorf(swarm.NotFound, "nobody answers at %s", w.remote.base.Redacted()).
 			WithHint("start the server, or correct base_url of the provider %q", w.remote.spec.Name)}
 	}
-	return &failure{again: true, err: swarm.Errorf(swarm.NoResult, "the server could not be asked: %v", err)}
+	return &failure{again: true, err: swarm.Errorf(swarm.NoResult, "the server could not be asked: %w", err)}
 }
 
 // refused is why a server did not take a request.
@@ -240,7 +240,7 @@ func (r *remote) card(ctx context.Context) (*wire.AgentCard, error) {
 	}
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "the server cannot be asked: %v", err)
+		return nil, swarm.Errorf(swarm.BadInput, "the server cannot be asked: %w", err)
 	}
 	answer, err := r.client.Do(q)
 	if err != nil {
@@ -300,5 +300,5 @@ func plain(ctx context.Context, err error) error {
 	case errors.As(err, &e):
 		return e
 	}
-	return &failure{again: true, err: swarm.Errorf(swarm.NoResult, "the server could not be heard: %v", err)}
+	return &failure{again: true, err: swarm.Errorf(swarm.NoResult, "the server could not be heard: %w", err)}
 }

@@ -86,7 +86,7 @@ func exitCode(state *os.ProcessState) int {
 
 // complains makes an error of an agent's own. One that only says that something went wrong inside has mostly said before what.
 func (g *guest) complains(c *complaint, stderr []byte) *swarm.Error {
-	e := swarm.Errorf(swarm.NoResult, "the agent failed: %v", c).WithHint("try again; with retries: N for the task that is done by itself")
+	e := swarm.Errorf(swarm.NoResult, "the agent failed: %w", c).WithHint("try again; with retries: N for the task that is done by itself")
 	if kind, hint := g.classify(c.Code, c.Error()); kind != "" {
 		e.Kind, e.Hint = kind, hint
 	} else {

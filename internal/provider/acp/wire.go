@@ -159,7 +159,7 @@ func (w *wire) ask(ctx context.Context, method string, params, result any) error
 		return m.Error
 	}
 	if err := json.Unmarshal(m.Result, result); err != nil {
-		return swarm.Errorf(swarm.Protocol, "its answer to %s cannot be read: %v", method, err)
+		return swarm.Errorf(swarm.Protocol, "its answer to %s cannot be read: %w", method, err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func lay(env []string, over map[string]object) ([]string, error) {
 		theirs := map[string]any{}
 		if at >= 0 {
 			if err := json.Unmarshal([]byte(env[at][len(name)+1:]), &theirs); err != nil {
-				return nil, swarm.Errorf(swarm.BadInput, "%s, to which our tools have to be added, is not one JSON object: %v", name, err).
+				return nil, swarm.Errorf(swarm.BadInput, "%s, to which our tools have to be added, is not one JSON object: %w", name, err).
 					WithHint("write it as JSON without comments, or put it into a file of the program's settings")
 			}
 			env = slices.Delete(slices.Clone(env), at, at+1)

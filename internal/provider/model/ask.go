@@ -46,7 +46,7 @@ func (f *failure) Error() string { return f.err.Error() }
 func (t *turn) ask(ctx context.Context) (*answer, any, error) {
 	body, err := t.dialect.ask(&t.conversation)
 	if err != nil {
-		return nil, nil, swarm.Errorf(swarm.Protocol, "the question cannot be written: %v", err)
+		return nil, nil, swarm.Errorf(swarm.Protocol, "the question cannot be written: %w", err)
 	}
 	for try := 1; ; try++ {
 		pass, err := t.pace.Enter(ctx)

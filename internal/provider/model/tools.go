@@ -64,7 +64,7 @@ func (t *turn) sense(c *call) error {
 		}
 		value, err := object(c.args)
 		if err != nil {
-			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not one JSON object: %v", c.name, err).WithHint("%s", spec.Usage())
+			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not one JSON object: %w", c.name, err).WithHint("%s", spec.Usage())
 		}
 		if len(spec.Schema) == 0 {
 			return nil
@@ -74,7 +74,7 @@ func (t *turn) sense(c *call) error {
 			err = s.Check(value)
 		}
 		if err != nil {
-			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not what it takes: %v", c.name, err).WithHint("%s", spec.Usage())
+			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not what it takes: %w", c.name, err).WithHint("%s", spec.Usage())
 		}
 		return nil
 	}
