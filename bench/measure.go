@@ -76,6 +76,7 @@ func ratio(a, b time.Duration) float64     { return float64(a) / float64(b) }
 func times(f float64) string               { return fmt.Sprintf("%.2f×", f) }
 func since(start time.Time) time.Duration  { return time.Since(start) }
 func megabytes(bytes int64) string         { return fmt.Sprintf("%.0f MB", float64(bytes)/1e6) }
+func kilobytes(bytes int64) string         { return fmt.Sprintf("%.0f KB", float64(bytes)/1e3) }
 
 // short writes a duration with three digits.
 func short(d time.Duration) string {

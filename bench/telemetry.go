@@ -9,7 +9,7 @@ import (
 // telemetry is the chain with a collector that is told of it. The floor is the same without one: what telling costs a turn.
 func (l *lab) telemetry() error {
 	const tasks = 100
-	dir, err := l.project("telemetry", chainFile(tasks))
+	dir, err := l.project("telemetry", chainFile(tasks, "true"))
 	if err != nil {
 		return err
 	}

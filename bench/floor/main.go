@@ -1,7 +1,9 @@
 // Command floor is the least that the work can cost: programs to compare swarm with.
 //
 //	floor one              starts one child
-//	floor chain N FILE     starts N children, one after the other, each between two writes to FILE that wait for the disk
+//	floor chain N FILE PROGRAM…
+//	                       starts N children, one after the other, each between two writes to FILE that wait for the disk
+//	floor crowd N PROGRAM… starts N children, all at once
 //	floor agents N FILE HOW PROGRAM…
 //	                       has programs do N turns, one after the other, each between two such writes: HOW is new (a program for each,
 //	                       which stays), stays (one for all) or ends (a program for each, which ends)
@@ -11,6 +13,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,13 +34,19 @@ func main() {
 func run(args []string) error {
 	switch {
 	case len(args) == 1 && args[0] == "one":
-		return child()
-	case len(args) == 3 && args[0] == "chain":
+		return child([]string{"true"})
+	case len(args) > 3 && args[0] == "chain":
 		n, err := strconv.Atoi(args[1])
 		if err != nil {
 			return err
 		}
-		return chain(n, args[2])
+		return chain(n, args[2], args[3:])
+	case len(args) > 2 && args[0] == "crowd":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return err
+		}
+		return crowd(n, args[2:])
 	case len(args) > 4 && args[0] == "agents":
 		n, err := strconv.Atoi(args[1])
 		if err != nil {
@@ -52,19 +61,32 @@ func run(args []string) error {
 		_, err := fmt.Println(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * rssUnit)
 		return err
 	}
-	return fmt.Errorf("usage: floor one | floor chain N FILE | floor agents N FILE HOW PROGRAM [ARGUMENT…] | floor memory PROGRAM [ARGUMENT…]")
+	return fmt.Errorf("usage: floor one | floor chain N FILE PROGRAM [ARGUMENT…] | floor crowd N PROGRAM [ARGUMENT…] | floor agents N FILE HOW PROGRAM [ARGUMENT…] | floor memory PROGRAM [ARGUMENT…]")
 }
 
-// child starts `true` with three pipes: a prompt goes in, output and errors come out.
-func child() error {
+// child starts a program with three pipes: a prompt goes in, output and errors come out.
+func child(argv []string) error {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command("true")
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin = strings.NewReader("Do nothing.\n")
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	return cmd.Run()
 }
 
-func chain(n int, path string) error {
+// crowd runs them side by side.
+func crowd(n int, argv []string) error {
+	ended := make(chan error)
+	for range n {
+		go func() { ended <- child(argv) }()
+	}
+	var all error
+	for range n {
+		all = errors.Join(all, <-ended)
+	}
+	return all
+}
+
+func chain(n int, path string, argv []string) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -74,7 +96,7 @@ func chain(n int, path string) error {
 		if err := disk.Write(f, record); err != nil {
 			return err
 		}
-		if err := child(); err != nil {
+		if err := child(argv); err != nil {
 			return err
 		}
 		if err := disk.Write(f, record); err != nil {
