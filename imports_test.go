@@ -65,7 +65,6 @@ var house = map[string]room{
 		"swarm/internal/allow":    "what an agent's tools allow is said in one place",
 		"swarm/internal/plan":     "cycles, and what can never run, are found where they are for every door",
 		"swarm/internal/pack":     "what a team's goals have to keep to goes into their context packs",
-		"swarm/internal/mail":     "which hold their values as JSON",
 		"swarm/internal/prompt":   "a file is only as good as the prompts that it names",
 		"swarm/internal/secret":   "which values of a file are better left out of it",
 		"swarm/internal/schema":   "expect.schema is looked at before anybody works for it",

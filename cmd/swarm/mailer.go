@@ -133,7 +133,7 @@ func (a *app) visit(ctx context.Context, door provider.Door) (*visitor, error) {
 
 // call does a tool of the agent, and reads its answer.
 func (v *visitor) call(ctx context.Context, tool string, args, answer any) error {
-	raw, err := v.Call(ctx, tool, mail.Encode(args))
+	raw, err := v.Call(ctx, tool, swarm.Encode(args))
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (v *visitor) send(ctx context.Context, d mail.Draft) (sent office.Sent, err
 
 func (v *visitor) post(ctx context.Context, e swarm.Envelope, _ bool) (office.Sent, error) {
 	meta := mail.MetaOf(e)
-	if e.Meta != nil && !bytes.Equal(mail.Encode(mail.Meta{Type: meta.Type}), e.Meta) {
+	if e.Meta != nil && !bytes.Equal(swarm.Encode(mail.Meta{Type: meta.Type}), e.Meta) {
 		return office.Sent{}, swarm.Errorf(swarm.BadInput, "an agent's envelope has no other meta than type").WithHint("leave the rest out")
 	}
 	if me := os.Getenv("SWARM_AGENT"); !strings.EqualFold(e.FromNodeID, me) { // the run knows it by the token, and is not asked

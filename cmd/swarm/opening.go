@@ -74,9 +74,9 @@ func (b *begin) open(o opening) error {
 		stored, text := office.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
 		b.kept, b.bundle.Bodies = append(b.kept, stored), append(b.bundle.Bodies, text)
 	} else if len(left) > 0 { // there is no pack that could say so
-		b.kept = append(b.kept, swarm.Event{Kind: swarm.Notice, Data: mail.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
+		b.kept = append(b.kept, swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
 	}
-	b.kept = append(b.kept, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(o.to), Agent: swarm.User, Data: mail.Encode(env)})
+	b.kept = append(b.kept, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(o.to), Agent: swarm.User, Data: swarm.Encode(env)})
 	return nil
 }
 

@@ -279,5 +279,5 @@ func dataOf(text string) json.RawMessage {
 			return value
 		}
 	}
-	return mail.Encode(text)
+	return swarm.Encode(text)
 }

@@ -72,20 +72,18 @@ func asItBegan(t *task) bool {
 func (t *task) take(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.PlanAdded:
-		var p swarm.Plan
-		if json.Unmarshal(e.Data, &p) == nil && p.Team != nil {
+		if p, err := swarm.Body[swarm.Plan](e); err == nil && p.Team != nil {
 			t.plan, t.team = p, *p.Team
 		}
 	case swarm.RunOwned:
 		t.driven = true
 	case swarm.ApprovalAnswered:
-		var a swarm.ApprovalAnswer
-		if json.Unmarshal(e.Data, &a) == nil && a.Message != "" {
+		if a, err := swarm.Body[swarm.ApprovalAnswer](e); err == nil && a.Message != "" {
 			t.answers[a.Message] = a.OK
 		}
 	case swarm.Control:
-		var w swarm.ControlWord
-		if json.Unmarshal(e.Data, &w) != nil || w.Word != swarm.WordApprove && w.Word != swarm.WordDeny {
+		w, err := swarm.Body[swarm.ControlWord](e)
+		if err != nil || w.Word != swarm.WordApprove && w.Word != swarm.WordDeny {
 			break
 		}
 		t.spoken[w.Target] = true

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/mail"
 	"swarm/internal/pack"
 	"swarm/internal/secret"
 )
@@ -207,7 +206,7 @@ func scalar(t text) json.RawMessage {
 			value = f
 		}
 	}
-	return mail.Encode(value)
+	return swarm.Encode(value)
 }
 
 func pairs(m named[text]) map[string]string {

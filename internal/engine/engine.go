@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 
 	"swarm"
 	"swarm/internal/flow"
@@ -68,11 +67,7 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 // short ends a call that was done.
 func (h *Hands) short(ctx context.Context, loop string, c flow.Call, wrote int64) (flow.Result, error) {
 	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Wrote: wrote}
-	body, err := json.Marshal(end)
-	if err != nil {
-		return flow.Result{}, err
-	}
-	seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.CallEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Agent: c.Agent, Data: body}}})
+	seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.CallEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Agent: c.Agent, Data: swarm.Encode(end)}}})
 	if err != nil {
 		return flow.Result{}, err
 	}
@@ -81,12 +76,12 @@ func (h *Hands) short(ctx context.Context, loop string, c flow.Call, wrote int64
 
 // mailOf is what a loop has to know of an envelope.
 func mailOf(e swarm.Event) (m flow.Mail, err error) {
-	var env swarm.Envelope
-	if err := json.Unmarshal(e.Data, &env); err != nil {
-		return m, swarm.Errorf(swarm.Storage, "event %d, an envelope, cannot be read: %w", e.Seq, err)
+	env, err := swarm.Body[swarm.Envelope](&e)
+	if err != nil {
+		return m, err
 	}
 	return flow.Mail{ID: env.Ref(), From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, Required: mail.Expects(env),
-		ReplyTo: mail.ReplyTo(env), Answers: mail.MetaOf(env).InReplyTo, Says: string(swarm.HashOf(mail.Encode(env.Payload))), Turn: e.Turn}, nil
+		ReplyTo: mail.ReplyTo(env), Answers: mail.MetaOf(env).InReplyTo, Says: string(swarm.HashOf(swarm.Encode(env.Payload))), Turn: e.Turn}, nil
 }
 
 // Inbox lists whose records a loop is given: its own, everybody's control, and its agent's mail.
@@ -111,17 +106,13 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 		s.ID = s.Result.ID
 	case swarm.Control:
 		var w swarm.ControlWord
-		if err = json.Unmarshal(e.Data, &w); err != nil {
-			err = swarm.Errorf(swarm.Storage, "event %d, a control record, cannot be read: %w", e.Seq, err)
-		}
+		w, err = swarm.Body[swarm.ControlWord](&e)
 		s.Kind, s.ID = flow.SignalKind(w.Word), w.Target
 	case swarm.PlanAdded:
 		s.Kind, s.Ref = flow.SignalGrow, e.Key
 	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
 		var a swarm.ApprovalAnswer
-		if err = json.Unmarshal(e.Data, &a); err != nil {
-			err = swarm.Errorf(swarm.Storage, "event %d, about a wish, cannot be read: %w", e.Seq, err)
-		}
+		a, err = swarm.Body[swarm.ApprovalAnswer](&e)
 		if s.Kind, s.ID, s.Agent = flow.SignalAsked, a.ID, e.Agent; e.Kind == swarm.ApprovalAnswered {
 			s.Kind = flow.SignalAnswered
 		}

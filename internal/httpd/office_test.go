@@ -11,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
-	"swarm/internal/mail"
 	"swarm/internal/office"
 	"swarm/internal/provider"
 	"swarm/internal/sqlite"
@@ -41,7 +40,7 @@ func TestAgentsWriteToEachOther(t *testing.T) {
 	}
 	defer log.Close()
 	plan := swarm.Plan{Kind: swarm.TeamRun, Agents: []swarm.Agent{{Name: "planner"}, {Name: "coder"}}, Edges: []swarm.Edge{{From: "planner", To: "coder"}}}
-	if _, err := log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.RunStarted}, {Kind: swarm.PlanAdded, Key: "plan:1", Data: mail.Encode(plan)}}}); err != nil {
+	if _, err := log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.RunStarted}, {Kind: swarm.PlanAdded, Key: "plan:1", Data: swarm.Encode(plan)}}}); err != nil {
 		t.Fatal(err)
 	}
 	o := &office.Office{Run: "run-1", Log: log}

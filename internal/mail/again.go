@@ -31,7 +31,7 @@ func pleaOf(e swarm.Envelope) (args json.RawMessage, ok bool) {
 	if made := plea(e.FromNodeID, HelpDraft(p.Message, about.Skills)); !bytes.Equal(content(made), content(e)) {
 		return nil, false
 	}
-	return Encode(struct {
+	return swarm.Encode(struct {
 		Description string   `json:"help_description"`
 		Skills      []string `json:"help_skills,omitempty"`
 	}{p.Message, about.Skills}), true
@@ -61,7 +61,7 @@ func Handoff(d Draft) json.RawMessage {
 	for _, in := range d.Enclosed {
 		artifacts = append(artifacts, enclosure{in.Kind, in.Name, string(in.Content)})
 	}
-	return Encode(struct {
+	return swarm.Encode(struct {
 		To         string               `json:"to"`
 		Message    string               `json:"message"`
 		Structured json.RawMessage      `json:"structured,omitempty"`

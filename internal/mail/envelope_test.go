@@ -40,7 +40,7 @@ func TestReadEnvelope(t *testing.T) {
 		compact.WriteString(strings.TrimSpace(line))
 	}
 	want := strings.NewReplacer(`": `, `":`, `, "`, `,"`, `{ `, `{`, ` }`, `}`).Replace(compact.String())
-	if got := string(Encode(e)); got != want {
+	if got := string(swarm.Encode(e)); got != want {
 		t.Errorf("written again it is\n%s\nwant\n%s", got, want)
 	}
 	exact := `{"n":10000000000000000000000.00,"m":1e400}`
@@ -123,12 +123,12 @@ func FuzzReadEnvelope(f *testing.F) {
 			}
 			return
 		}
-		written := Encode(e)
+		written := swarm.Encode(e)
 		again, err := ReadEnvelope(written)
 		if err != nil {
 			t.Fatalf("%s\nread again: %v", written, err)
 		}
-		if twice := Encode(again); string(twice) != string(written) {
+		if twice := swarm.Encode(again); string(twice) != string(written) {
 			t.Fatalf("%s\nis %s", written, twice)
 		}
 		if len(e.Payload.Message) > MaxMessage || e.ID == "" || !json.Valid(written) || !Same(e, again) {

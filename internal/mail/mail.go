@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -53,7 +52,7 @@ func (r *Rules) Envelope(from string, d Draft, turn string, now time.Time) (swar
 		meta.Type = d.Type
 	}
 	if meta != (Meta{}) {
-		e.Meta = Encode(meta)
+		e.Meta = swarm.Encode(meta)
 	}
 	for _, a := range d.Artifacts {
 		if a.Type == "" {
@@ -77,7 +76,7 @@ func (r *Rules) Plea(from string, d Draft, turn string, now time.Time) (swarm.En
 }
 
 func plea(from string, d Draft) swarm.Envelope {
-	return swarm.Envelope{Kind: swarm.Handoff, FromNodeID: from, ToNodeID: swarm.User, Meta: Encode(Meta{Type: HelpRequest}),
+	return swarm.Envelope{Kind: swarm.Handoff, FromNodeID: from, ToNodeID: swarm.User, Meta: swarm.Encode(Meta{Type: HelpRequest}),
 		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Response: &swarm.Response{Expectation: "required"}}}
 }
 
@@ -85,7 +84,7 @@ func plea(from string, d Draft) swarm.Envelope {
 func HelpDraft(message string, skills []string) Draft {
 	d := Draft{To: swarm.User, Message: message}
 	if len(skills) > 0 {
-		d.Structured = Encode(map[string][]string{"skills": skills})
+		d.Structured = swarm.Encode(map[string][]string{"skills": skills})
 	}
 	return d
 }
@@ -158,7 +157,7 @@ func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 }
 
 func small(e swarm.Envelope) error {
-	if n := len(Encode(e)); n > MaxEnvelope {
+	if n := len(swarm.Encode(e)); n > MaxEnvelope {
 		return swarm.Errorf(swarm.BadInput, "the message has %d bytes with all that belongs to it; %d are allowed", n, MaxEnvelope).WithHint("%s", useArtifact)
 	}
 	return nil
@@ -178,16 +177,5 @@ func Same(a, b swarm.Envelope) bool {
 // content is what an envelope says, apart from its id and its time.
 func content(e swarm.Envelope) []byte {
 	e.ID, e.CreatedAt = "", time.Time{}
-	return Encode(e)
-}
-
-// Encode writes a value of ours as JSON, with < and > as they are: a model reads them more easily than their numbers.
-func Encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	if err := w.Encode(v); err != nil {
-		panic("mail: " + err.Error()) // its types are ours, and the JSON within was read here
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return swarm.Encode(e)
 }

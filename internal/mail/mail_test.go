@@ -44,7 +44,7 @@ func TestEnvelope(t *testing.T) {
 		`"payload":{"message":"Short human-readable summary","structured":{"key":"value"},` +
 		`"artifacts":[{"type":"diff","ref":"artifact://diff/123"},{"type":"log","ref":"artifact://log/456"}],"status":{"ok":true,"reason":"tests-pass"},` +
 		`"response":{"expectation":"optional","replyTo":"planner"}},"contextRef":"contextpack://pack/789","meta":{"type":"info"}}`
-	if got := string(Encode(e)); got != want {
+	if got := string(swarm.Encode(e)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -148,9 +148,9 @@ func TestLargest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	room := MaxEnvelope - len(Encode(small))
-	if e, err := post(r, "planner", `{"to":"coder","message":"m","structured":"`+strings.Repeat("x", room)+`"}`); err != nil || len(Encode(e)) != MaxEnvelope {
-		t.Errorf("%d bytes, %v", len(Encode(e)), err)
+	room := MaxEnvelope - len(swarm.Encode(small))
+	if e, err := post(r, "planner", `{"to":"coder","message":"m","structured":"`+strings.Repeat("x", room)+`"}`); err != nil || len(swarm.Encode(e)) != MaxEnvelope {
+		t.Errorf("%d bytes, %v", len(swarm.Encode(e)), err)
 	}
 	if _, err := post(r, "planner", `{"to":"coder","message":"m","structured":"`+strings.Repeat("x", room+1)+`"}`); err == nil {
 		t.Error("one byte too many was sent")
@@ -284,11 +284,11 @@ func TestRedacted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := fmt.Sprintf("%q", Encode(d))
-	if clean := string(Encode(d.Redacted(r.Bytes))); strings.Contains(clean, "canary") || !strings.Contains(clean, `"Structured":{"[secret KEY]":["[secret KEY]"]}`) {
+	before := fmt.Sprintf("%q", swarm.Encode(d))
+	if clean := string(swarm.Encode(d.Redacted(r.Bytes))); strings.Contains(clean, "canary") || !strings.Contains(clean, `"Structured":{"[secret KEY]":["[secret KEY]"]}`) {
 		t.Errorf("%s", clean)
 	}
-	if after := fmt.Sprintf("%q", Encode(d)); after != before {
+	if after := fmt.Sprintf("%q", swarm.Encode(d)); after != before {
 		t.Error("the draft itself was changed")
 	}
 	if got := string(RedactJSON(json.RawMessage(`{"pin":`+number+`}`), r.Bytes)); got != `"{\"pin\":[secret PIN]}"` {
@@ -338,7 +338,7 @@ func FuzzReadDraft(f *testing.F) {
 		}
 		if e, err := rules.Envelope("planner", d, "t", now); err == nil {
 			var back swarm.Envelope
-			if err := json.Unmarshal(Encode(e), &back); err != nil || !Same(back, e) {
+			if err := json.Unmarshal(swarm.Encode(e), &back); err != nil || !Same(back, e) {
 				t.Fatalf("it does not come back: %v", err)
 			}
 		}

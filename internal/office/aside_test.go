@@ -101,7 +101,7 @@ func TestUrgentMailOutlivesACut(t *testing.T) {
 	cut := starts(t, o, "coder", "coder/1/1")
 	says(t, o, mail.Draft{To: "coder", Message: "look here", Urgent: true})
 	first := aside(t, cut, "ls")
-	add(t, log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey("coder/1/1", 2), Agent: "coder", Turn: "coder/1/1", Data: mail.Encode(swarm.TurnStart{Start: 2})})
+	add(t, log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey("coder/1/1", 2), Agent: "coder", Turn: "coder/1/1", Data: swarm.Encode(swarm.TurnStart{Start: 2})})
 	again := o.Sit("coder", "task", "coder/1/1", 2, swarm.Inputs{})
 	if second := aside(t, again, "ls"); first == "" || second != first {
 		t.Errorf("first %q, then %q", first, second)

@@ -31,8 +31,8 @@ func (o *Office) Return(ctx context.Context, agent, reason string) (told int64, 
 			if e.Kind != swarm.HandoffStored {
 				continue
 			}
-			var env swarm.Envelope
-			if err := decode(e, &env); err != nil {
+			env, err := swarm.Body[swarm.Envelope](&e)
+			if err != nil {
 				return told, err
 			}
 			b.Events = append(b.Events, o.returned(env, reason)...)
@@ -47,7 +47,7 @@ func (o *Office) Return(ctx context.Context, agent, reason string) (told int64, 
 
 // returned is what says that an envelope came back, and tells its sender.
 func (o *Office) returned(e swarm.Envelope, reason string) []swarm.Event {
-	events := []swarm.Event{{Kind: swarm.HandoffReturned, Key: swarm.ReturnedKey(e.Ref()), Agent: e.ToNodeID, Data: mail.Encode(swarm.Return{ID: e.ID, Ref: e.Ref(), Reason: reason})}}
+	events := []swarm.Event{{Kind: swarm.HandoffReturned, Key: swarm.ReturnedKey(e.Ref()), Agent: e.ToNodeID, Data: swarm.Encode(swarm.Return{ID: e.ID, Ref: e.Ref(), Reason: reason})}}
 	o.mu.Lock()
 	told := e.FromNodeID != swarm.Orchestrator && !o.rules.Ended(e.FromNodeID)
 	o.mu.Unlock()
@@ -56,13 +56,13 @@ func (o *Office) returned(e swarm.Envelope, reason string) []swarm.Event {
 	}
 	back := swarm.Envelope{Kind: e.Kind, ID: derived("back", e.Ref()), FromNodeID: swarm.Orchestrator, ToNodeID: e.FromNodeID, CreatedAt: o.now().UTC(),
 		Payload: swarm.Payload{Message: fmt.Sprintf("Your message %s to %s was not delivered: %s", e.ID, e.ToNodeID, reason),
-			Structured: mail.Encode(map[string]string{"undeliverable": e.ID, "to": e.ToNodeID, "reason": reason}), Status: &swarm.PayloadStatus{Reason: "undeliverable"}},
-		Meta: mail.Encode(mail.Meta{Type: undeliverable})}
+			Structured: swarm.Encode(map[string]string{"undeliverable": e.ID, "to": e.ToNodeID, "reason": reason}), Status: &swarm.PayloadStatus{Reason: "undeliverable"}},
+		Meta: swarm.Encode(mail.Meta{Type: undeliverable})}
 	return append(events, inbound(back))
 }
 
 func inbound(e swarm.Envelope) swarm.Event {
-	return swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: mail.Encode(e)}
+	return swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: swarm.Encode(e)}
 }
 
 // appendNew appends the events whose keys are not there yet. The number is that of the newest envelope among them, whenever it was written.
@@ -102,12 +102,12 @@ func (o *Office) Overdue(ctx context.Context, id string, over bool) (int64, erro
 	to := mail.ReplyTo(asked)
 	e := swarm.Envelope{Kind: swarm.Handoff, ID: derived("remind", id), FromNodeID: swarm.Orchestrator, ToNodeID: asked.ToNodeID, CreatedAt: o.now().UTC(),
 		Payload: swarm.Payload{Message: fmt.Sprintf("Message %s from %s still wants your reply. Answer it now with send_handoff to %s. It says: %s", asked.ID, asked.FromNodeID, to, head(asked.Payload.Message)),
-			Structured: mail.Encode(map[string]string{"reminder": id, "replyTo": to})},
-		Meta: mail.Encode(mail.Meta{Type: reminder})}
+			Structured: swarm.Encode(map[string]string{"reminder": id, "replyTo": to})},
+		Meta: swarm.Encode(mail.Meta{Type: reminder})}
 	if over {
-		e.ID, e.ToNodeID, e.Meta = derived("over", id), asked.FromNodeID, mail.Encode(mail.Meta{Type: unanswered})
+		e.ID, e.ToNodeID, e.Meta = derived("over", id), asked.FromNodeID, swarm.Encode(mail.Meta{Type: unanswered})
 		e.Payload = swarm.Payload{Message: fmt.Sprintf("@%s never replied to your message %s, and nobody waits for the reply any more. Go on without it, or ask somebody else. It says: %s", asked.ToNodeID, asked.ID, head(asked.Payload.Message)),
-			Structured: mail.Encode(map[string]string{"unanswered": id, "by": asked.ToNodeID})}
+			Structured: swarm.Encode(map[string]string{"unanswered": id, "by": asked.ToNodeID})}
 	}
 	return o.appendNew(ctx, []swarm.Event{inbound(e)})
 }
@@ -122,8 +122,11 @@ const (
 // ByChance says of an envelope of the run itself that nothing any turn did makes it come again in a replay: a clock has brought it, or a
 // person.
 func ByChance(e *swarm.Event) bool {
-	var env swarm.Envelope
-	if e.Agent != swarm.Orchestrator || decode(*e, &env) != nil {
+	if e.Agent != swarm.Orchestrator {
+		return false
+	}
+	env, err := swarm.Body[swarm.Envelope](e)
+	if err != nil {
 		return false
 	}
 	switch mail.MetaOf(env).Type {

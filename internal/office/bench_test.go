@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/mail"
 	"swarm/internal/sqlite"
 )
 
@@ -20,7 +19,7 @@ func BenchmarkSend(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer log.Close()
-	if _, err := log.Append(b.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.PlanAdded, Data: mail.Encode(team)}}}); err != nil {
+	if _, err := log.Append(b.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.PlanAdded, Data: swarm.Encode(team)}}}); err != nil {
 		b.Fatal(err)
 	}
 	s := (&Office{Log: log}).Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
@@ -62,7 +61,7 @@ func BenchmarkLongInbox(b *testing.B) {
 				for j := range 500 {
 					id := fmt.Sprint("m-", i+j)
 					e := swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: "planner", ToNodeID: "coder", Payload: swarm.Payload{Message: "message " + id}}
-					batch.Events = append(batch.Events, swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent("coder"), Key: swarm.MailKey(id), Agent: "planner", Data: mail.Encode(e)})
+					batch.Events = append(batch.Events, swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent("coder"), Key: swarm.MailKey(id), Agent: "planner", Data: swarm.Encode(e)})
 				}
 				if _, err := log.Append(b.Context(), batch); err != nil {
 					b.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/mail"
 	"swarm/internal/sqlite"
 	"swarm/internal/storetest"
 )
@@ -91,7 +90,7 @@ func childSends(path, agent string) error {
 	defer log.Close()
 	s := (&Office{Log: log}).Sit(agent, "t", agent+"/1/1", 1, swarm.Inputs{})
 	for i := range childMessages {
-		answer, err := s.Call(context.Background(), "send_handoff", mail.Encode(map[string]string{"to": "tester", "message": fmt.Sprint(agent, "-", i)}))
+		answer, err := s.Call(context.Background(), "send_handoff", swarm.Encode(map[string]string{"to": "tester", "message": fmt.Sprint(agent, "-", i)}))
 		if err != nil {
 			return err
 		}
@@ -110,7 +109,7 @@ func TestKilledProcess(t *testing.T) {
 	}
 	t.Cleanup(func() { log.Close() })
 	plan := swarm.Plan{Kind: swarm.SwarmRun, Agents: []swarm.Agent{{Name: "a"}, {Name: "b"}, {Name: "tester"}}}
-	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: mail.Encode(plan)})
+	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: swarm.Encode(plan)})
 	answers := map[string]bool{}
 	start := func(agent string) (*exec.Cmd, *bufio.Scanner) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -159,7 +158,7 @@ func TestKilledProcess(t *testing.T) {
 				t.Fatalf("got %s, want %s", item.Payload.Message, want)
 			}
 			next[item.FromNodeID]++
-			delete(answers, string(mail.Encode(Sent{item.ID, item.Seq})))
+			delete(answers, string(swarm.Encode(Sent{item.ID, item.Seq})))
 		}
 	}
 	if next["a"] != childMessages || next["b"] != childMessages {

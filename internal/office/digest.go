@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/mail"
 )
 
 // A Shelf keeps what somebody has made of a log. It may be thrown away at any time.
@@ -61,8 +60,8 @@ func (d *digest) note(o *Office, e *swarm.Event) {
 		if o.agent(e.Agent).turn == "" {
 			delete(d.kept, started(e.Agent)) // later ends do not say that this one has ended
 		}
-		var end swarm.CallEnd
-		if decode(*e, &end) != nil || end.Status == swarm.CallCut {
+		end, err := swarm.Body[swarm.CallEnd](e)
+		if err != nil || end.Status == swarm.CallCut {
 			return
 		}
 		says = "ended " + e.Agent + " " + string(end.Status)
@@ -114,5 +113,5 @@ func (o *Office) Keep() error {
 
 func (o *Office) keep() error {
 	o.digest.upto = o.read
-	return o.Shelf.SaveFold(digestName, digestVersion, o.read, mail.Encode(o.digest.kept))
+	return o.Shelf.SaveFold(digestName, digestVersion, o.read, swarm.Encode(o.digest.kept))
 }

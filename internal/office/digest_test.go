@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/mail"
 	"swarm/internal/sqlite"
 )
 
@@ -25,7 +24,7 @@ func TestDigestIsTheWholeLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	add(t, log, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Data: mail.Encode(team)})
+	add(t, log, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Data: swarm.Encode(team)})
 	for n := 0; n < 1500 && !t.Failed(); n += 30 {
 		var events []swarm.Event
 		for i := range 30 {
@@ -61,7 +60,7 @@ func TestDigestOfALongLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Data: mail.Encode(team)})
+	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Data: swarm.Encode(team)})
 	for _, want := range []int64{0, 0, 5001, 5001, 10_001, 10_001} {
 		o := reads(t, &Office{Log: log, Shelf: log})
 		if err := o.Keep(); err != nil {
@@ -72,7 +71,7 @@ func TestDigestOfALongLog(t *testing.T) {
 		}
 		var events []swarm.Event
 		for n := range 2500 {
-			events = append(events, swarm.Event{Kind: swarm.HandoffStored, Agent: "planner", To: swarm.ToAgent("coder"), Data: mail.Encode(swarm.Envelope{Kind: swarm.Handoff, ID: fmt.Sprint(n)})})
+			events = append(events, swarm.Event{Kind: swarm.HandoffStored, Agent: "planner", To: swarm.ToAgent("coder"), Data: swarm.Encode(swarm.Envelope{Kind: swarm.Handoff, ID: fmt.Sprint(n)})})
 		}
 		add(t, log, events...)
 	}
@@ -103,7 +102,7 @@ func anything(random *rand.Rand, n int) swarm.Event {
 	if n < 800 && e.Kind == swarm.ApprovalAsked {
 		e.Kind = swarm.TurnStarted // at first nobody has to ask
 	}
-	body := func(v any) { e.Data = mail.Encode(v) }
+	body := func(v any) { e.Data = swarm.Encode(v) }
 	switch e.Kind {
 	case swarm.RunEnded:
 		if n < 1300 {
@@ -118,7 +117,7 @@ func anything(random *rand.Rand, n int) swarm.Event {
 		}
 		if random.IntN(10) == 0 { // the run tells what came of a wish
 			env.FromNodeID, e.Key = swarm.Orchestrator, fmt.Sprint(swarm.MailKey(answerPrefix), "-", n)
-			env.Payload.Structured = mail.Encode(outcome{Request: fmt.Sprint(n % 7)})
+			env.Payload.Structured = swarm.Encode(outcome{Request: fmt.Sprint(n % 7)})
 		}
 		e.Agent, e.To = env.FromNodeID, swarm.ToAgent(other)
 		body(env)

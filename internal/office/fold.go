@@ -2,7 +2,6 @@ package office
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
 	"swarm"
@@ -86,13 +85,12 @@ func (o *Office) follow() error {
 func (o *Office) take(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.RunStarted:
-		var s swarm.RunStart
-		if len(e.Data) > 0 && decode(*e, &s) == nil { // who shows runs complains about what cannot be read
+		if s, err := swarm.Body[swarm.RunStart](e); err == nil { // who shows runs complains about what cannot be read
 			o.wishes.Work(s.Dir)
 		}
 	case swarm.PlanAdded:
-		var p swarm.Plan
-		if err := decode(*e, &p); err != nil {
+		p, err := swarm.Body[swarm.Plan](e)
+		if err != nil {
 			return err
 		}
 		if o.rules.Add(&p); p.Team != nil {
@@ -103,8 +101,8 @@ func (o *Office) take(e *swarm.Event) error {
 	case swarm.HandoffStored:
 		return o.takeMail(e)
 	case swarm.HandoffConsumed:
-		var in swarm.Inputs
-		if err := decode(*e, &in); err != nil {
+		in, err := swarm.Body[swarm.Inputs](e)
+		if err != nil {
 			return err
 		}
 		a := o.agent(e.Agent)
@@ -114,15 +112,15 @@ func (o *Office) take(e *swarm.Event) error {
 	case swarm.TurnEnded:
 		return o.takeEnd(e)
 	case swarm.AgentEnded:
-		var end swarm.AgentEnd
-		if err := decode(*e, &end); err != nil {
+		end, err := swarm.Body[swarm.AgentEnd](e)
+		if err != nil {
 			return err
 		}
 		o.rules.End(e.Agent, end.Reason)
 		o.wishes.End(e.Agent)
 	case swarm.ApprovalAsked:
-		var a swarm.Approval
-		if err := decode(*e, &a); err != nil {
+		a, err := swarm.Body[swarm.Approval](e)
+		if err != nil {
 			return err
 		}
 		if a.Wish != nil {
@@ -147,8 +145,7 @@ func (o *Office) takeHold(e *swarm.Event) error {
 	case swarm.BudgetSpent:
 		o.last = "the budget is spent"
 	case swarm.Control:
-		var k swarm.ControlWord
-		if json.Unmarshal(e.Data, &k) == nil && k.Word == swarm.WordClose { // who obeys control complains about what cannot be read
+		if k, err := swarm.Body[swarm.ControlWord](e); err == nil && k.Word == swarm.WordClose { // who obeys control complains about what cannot be read
 			o.last = "the run is being ended"
 		}
 	case swarm.RunPausing:
@@ -156,8 +153,8 @@ func (o *Office) takeHold(e *swarm.Event) error {
 	case swarm.RunUnpaused:
 		o.paused = false
 	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
-		var a swarm.Approval
-		if err := decode(*e, &a); err != nil {
+		a, err := swarm.Body[swarm.Approval](e)
+		if err != nil {
 			return err
 		}
 		if e.Kind == swarm.ApprovalAsked && a.Wish == nil { // who has a wish goes on without it
@@ -187,10 +184,10 @@ func (o *Office) takeMail(e *swarm.Event) error {
 	a := o.agent(receiver)
 	wakes := bytes.HasPrefix(e.Data, handoffs) // as we write it: a long log is not read word by word
 	if !wakes && !bytes.HasPrefix(e.Data, signals) {
-		var env struct {
+		env, err := swarm.Body[struct {
 			Kind swarm.EnvelopeKind `json:"kind"`
-		}
-		if err := decode(*e, &env); err != nil {
+		}](e)
+		if err != nil {
 			return err
 		}
 		wakes = env.Kind == swarm.Handoff
@@ -214,8 +211,8 @@ func (o *Office) takeMail(e *swarm.Event) error {
 	if e.Agent != swarm.User && !bytes.Contains(e.Data, priority) {
 		return nil
 	}
-	var whole swarm.Envelope
-	if err := decode(*e, &whole); err != nil {
+	whole, err := swarm.Body[swarm.Envelope](e)
+	if err != nil {
 		return err
 	}
 	if mail.Urgent(whole) {
@@ -225,8 +222,8 @@ func (o *Office) takeMail(e *swarm.Event) error {
 }
 
 func (o *Office) takeEnd(e *swarm.Event) error {
-	var end swarm.CallEnd
-	if err := decode(*e, &end); err != nil {
+	end, err := swarm.Body[swarm.CallEnd](e)
+	if err != nil {
 		return err
 	}
 	a := o.agent(e.Agent)

@@ -73,7 +73,7 @@ func (o *Office) Repeat(ctx context.Context, answer swarm.ApprovalAnswer) error 
 // answer writes an answer to a wish down.
 func (o *Office) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer) error {
 	b := swarm.Batch{Absent: string(swarm.RunEnded), Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToLoop(swarm.RootLoop),
-		Agent: asked.by, Task: asked.task, Turn: asked.turn, Data: mail.Encode(answer)}}}
+		Agent: asked.by, Task: asked.task, Turn: asked.turn, Data: swarm.Encode(answer)}}}
 	_, there, err := o.append(ctx, b)
 	switch {
 	case errors.Is(err, swarm.ErrStale):
@@ -97,7 +97,8 @@ func (o *Office) question(id string) (q question, err error) {
 		return q, err
 	}
 	q.by, q.task, q.turn = e.Agent, e.Task, e.Turn
-	return q, decode(e, &q.Approval)
+	q.Approval, err = swarm.Body[swarm.Approval](&e)
+	return q, err
 }
 
 // unanswered refuses what somebody has answered, and says who.
@@ -118,8 +119,8 @@ func (o *Office) Answered(id string) (how string, ok bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	var a swarm.ApprovalAnswer
-	if err := decode(e, &a); err != nil {
+	a, err := swarm.Body[swarm.ApprovalAnswer](&e)
+	if err != nil {
 		return "", false, err
 	}
 	if how = a.ID + " was denied"; a.OK {
@@ -137,8 +138,8 @@ func (o *Office) said(id string) (how string, ok bool, err error) {
 	if err != nil || !there {
 		return "", false, err
 	}
-	var w swarm.ControlWord
-	if err := decode(e, &w); err != nil {
+	w, err := swarm.Body[swarm.ControlWord](&e)
+	if err != nil {
 		return "", false, err
 	}
 	if how = id + " was denied"; w.Word == swarm.WordApprove {
@@ -153,7 +154,7 @@ func (o *Office) word(ctx context.Context, id string, d Decision) error {
 	if d.OK {
 		w.Word = swarm.WordApprove
 	}
-	_, there, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.Control, Key: swarm.SaidKey(id), To: swarm.ToControl, Data: mail.Encode(w)}}})
+	_, there, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.Control, Key: swarm.SaidKey(id), To: swarm.ToControl, Data: swarm.Encode(w)}}})
 	if err == nil && there != nil {
 		return o.unanswered(id) // somebody was quicker, though the turn has not heard it yet
 	}
@@ -187,8 +188,8 @@ func (o *Office) Grant(ctx context.Context, fence int64, id string) (int64, erro
 	if !ok || asked.Wish == nil {
 		return 0, swarm.Errorf(swarm.Storage, "the log has no answer to a wish %s", id)
 	}
-	var answer swarm.ApprovalAnswer
-	if err := decode(answered, &answer); err != nil {
+	answer, err := swarm.Body[swarm.ApprovalAnswer](&answered)
+	if err != nil {
 		return 0, err
 	}
 	if told, done, err := o.Log.Find(swarm.MailKey(answerID(id))); err != nil || done {
@@ -214,7 +215,7 @@ func (o *Office) grants(q question, answer swarm.ApprovalAnswer) (events []swarm
 		return nil, err
 	}
 	reply := swarm.Envelope{Kind: swarm.Handoff, ID: answerID(answer.ID), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
-		Meta: mail.Encode(mail.Meta{Type: "approval"})}
+		Meta: swarm.Encode(mail.Meta{Type: "approval"})}
 	granted := asked
 	if answer.Wish != nil {
 		granted = *answer.Wish
@@ -231,7 +232,7 @@ func (o *Office) grants(q question, answer swarm.ApprovalAnswer) (events []swarm
 		reply.Payload = outcome{Request: answer.ID}.payload("Allowed, but it cannot be done: "+why.Error()+". You had asked to "+told(asked)+".", why.Error())
 	default:
 		p := o.wishes.Grown(agent, granted)
-		events = append(events, swarm.Event{Kind: swarm.PlanAdded, Key: swarm.GrantedKey(answer.ID), To: swarm.ToLoop(swarm.RootLoop), Agent: agent, Data: mail.Encode(p)})
+		events = append(events, swarm.Event{Kind: swarm.PlanAdded, Key: swarm.GrantedKey(answer.ID), To: swarm.ToLoop(swarm.RootLoop), Agent: agent, Data: swarm.Encode(p)})
 		if s := granted.Spawn; s != nil {
 			events = append(events, inbound(swarm.Envelope{Kind: swarm.Handoff, ID: derived("m-spawn", answer.ID), FromNodeID: agent, ToNodeID: s.Name, CreatedAt: o.now().UTC(),
 				Payload: swarm.Payload{Message: s.Instructions}}))
@@ -287,7 +288,7 @@ type outcome struct {
 }
 
 func (o outcome) payload(text, reason string) swarm.Payload {
-	return swarm.Payload{Message: text, Structured: mail.Encode(o), Status: &swarm.PayloadStatus{OK: o.Granted != nil, Reason: reason}}
+	return swarm.Payload{Message: text, Structured: swarm.Encode(o), Status: &swarm.PayloadStatus{OK: o.Granted != nil, Reason: reason}}
 }
 
 // answerID is the id of the envelope that answers a wish.
@@ -300,12 +301,12 @@ func AnswerTo(e *swarm.Event) (id string, ok bool, err error) {
 	if e.Kind != swarm.HandoffStored || e.Agent != swarm.Orchestrator || !strings.HasPrefix(e.Key, swarm.MailKey(answerPrefix+"-")) {
 		return "", false, nil
 	}
-	var env struct {
+	env, err := swarm.Body[struct {
 		Payload struct {
 			Structured outcome `json:"structured"`
 		} `json:"payload"`
-	}
-	if err := decode(*e, &env); err != nil {
+	}](e)
+	if err != nil {
 		return "", false, err
 	}
 	return env.Payload.Structured.Request, true, nil

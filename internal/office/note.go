@@ -36,7 +36,7 @@ func during(e swarm.Event, task, turn string) swarm.Event {
 
 func (o *Office) note(kind swarm.EnvelopeKind, id, agent, text, priority string) swarm.Envelope {
 	return swarm.Envelope{Kind: kind, ID: derived("note", id), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
-		Payload: swarm.Payload{Message: text}, Meta: mail.Encode(mail.Meta{Type: "note", Priority: priority})}
+		Payload: swarm.Payload{Message: text}, Meta: swarm.Encode(mail.Meta{Type: "note", Priority: priority})}
 }
 
 // Wrote is to whom the agents of turns have written in them.

@@ -11,7 +11,6 @@
 package office
 
 import (
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -108,10 +107,11 @@ func (o *Office) unread(agent string, after int64, max, room int) (items []mail.
 			if e.Kind != swarm.HandoffStored {
 				continue
 			}
-			item := mail.Item{Seq: e.Seq}
-			if err := decode(e, &item.Envelope); err != nil {
+			env, err := swarm.Body[swarm.Envelope](&e)
+			if err != nil {
 				return nil, false, err
 			}
+			item := mail.Item{Seq: e.Seq, Envelope: env}
 			// How many digits its time has must not decide what a prompt holds: handed in at another time, it is the same message.
 			bytes += len(e.Data) - len(item.CreatedAt.Format(time.RFC3339Nano))
 			if len(items) >= max || len(items) > 0 && bytes > room {
@@ -120,13 +120,6 @@ func (o *Office) unread(agent string, after int64, max, room int) (items []mail.
 			items = append(items, item)
 		}
 	}
-}
-
-func decode(e swarm.Event, into any) error {
-	if err := json.Unmarshal(e.Data, into); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
-	}
-	return nil
 }
 
 // Sent tells in a line each what turns have already done that stands, for the prompt of a turn that is run again after them.
@@ -163,23 +156,19 @@ func (o *Office) Sent(turns ...string) ([]string, error) {
 func tell(e swarm.Event) string {
 	switch e.Kind {
 	case swarm.HandoffStored:
-		var env swarm.Envelope
-		if decode(e, &env) == nil {
+		if env, err := swarm.Body[swarm.Envelope](&e); err == nil {
 			return string(env.Kind) + " " + env.ID + " to " + env.ToNodeID + ": " + head(env.Payload.Message)
 		}
 	case swarm.ApprovalAsked:
-		var a swarm.Approval
-		if decode(e, &a) == nil && a.Wish != nil {
+		if a, err := swarm.Body[swarm.Approval](&e); err == nil && a.Wish != nil {
 			return "request " + a.ID + " to " + a.What
 		}
 	case swarm.TopicPublished:
-		var t swarm.TopicEntry
-		if decode(e, &t) == nil {
+		if t, err := swarm.Body[swarm.TopicEntry](&e); err == nil {
 			return "published in " + t.Topic + ": " + head(string(t.Data))
 		}
 	case swarm.ArtifactStored:
-		var a swarm.Artifact
-		if decode(e, &a) == nil {
+		if a, err := swarm.Body[swarm.Artifact](&e); err == nil {
 			return "stored " + a.Ref + ": " + a.Name
 		}
 	}

@@ -31,7 +31,7 @@ func opened(t *testing.T) (swarm.Log, func() swarm.Log) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	add(t, log, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: mail.Encode(team)})
+	add(t, log, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: swarm.Encode(team)})
 	return log, func() swarm.Log {
 		again, err := sqlite.Open(path)
 		if err != nil {
@@ -91,7 +91,7 @@ func commit(t *testing.T, log swarm.Log, s *Seat) swarm.Inputs {
 	t.Helper()
 	in := s.Leave()
 	if in.Upto > in.From {
-		add(t, log, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(s.Agent, in.From), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: mail.Encode(in)})
+		add(t, log, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(s.Agent, in.From), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(in)})
 	}
 	return in
 }
@@ -213,7 +213,7 @@ func TestManySendersAndProcesses(t *testing.T) {
 		crew.Agents = append(crew.Agents, swarm.Agent{Name: name})
 		crew.Edges = append(crew.Edges, swarm.Edge{From: name, To: "tester"})
 	}
-	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: mail.Encode(crew)})
+	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: swarm.Encode(crew)})
 	var wg sync.WaitGroup
 	for i := range senders {
 		wg.Go(func() {
@@ -314,7 +314,7 @@ func TestRepeatedTurnRepeatsNothing(t *testing.T) {
 			call[Sent](t, s, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"`+kept.Ref+`"}]}`),
 			call[published](t, s, "publish_data", `{"topic":"facts","data":{"b":1,"a":[1.0]}}`))
 	}
-	add(t, log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey("plan/1/1", 1), Turn: "plan/1/1", Data: mail.Encode(swarm.TurnStart{Start: 1})})
+	add(t, log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey("plan/1/1", 1), Turn: "plan/1/1", Data: swarm.Encode(swarm.TurnStart{Start: 1})})
 	first := do(log, 1, at)
 	n := len(all(t, log))
 	if second := do(again(), 2, at.Add(time.Hour)); second != first {
@@ -492,7 +492,7 @@ func TestTimeTakesNoRoom(t *testing.T) {
 		room := 0
 		for _, item := range shown {
 			item.CreatedAt = time.Time{}
-			room += len(mail.Encode(item.Envelope)) - len(item.CreatedAt.Format(time.RFC3339Nano))
+			room += len(swarm.Encode(item.Envelope)) - len(item.CreatedAt.Format(time.RFC3339Nano))
 		}
 		some, _, err := o.unread("coder", 0, 100, room)
 		if err != nil {
@@ -511,7 +511,7 @@ func TestIDsCannotBeTaken(t *testing.T) {
 	log, _ := opened(t)
 	o := &Office{Log: log}
 	tester := o.Sit("tester", "test", "test/1/1", 1, swarm.Inputs{})
-	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: mail.Encode(swarm.Plan{Edges: []swarm.Edge{{From: "tester", To: "coder"}}})})
+	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: swarm.Encode(swarm.Plan{Edges: []swarm.Edge{{From: "tester", To: "coder"}}})})
 	made := call[Sent](t, o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{}), "send_handoff", `{"to":"coder","message":"made"}`).ID
 	planner := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 	for _, s := range []*Seat{planner, tester} {

@@ -14,7 +14,7 @@ import (
 )
 
 func packArgs(name, content string) string {
-	return string(mail.Encode(map[string]string{"kind": "contextpack", "name": name, "content": content}))
+	return string(swarm.Encode(map[string]string{"kind": "contextpack", "name": name, "content": content}))
 }
 
 func TestAPackIsFilledIn(t *testing.T) {
@@ -115,9 +115,8 @@ func TestAFullPackSaysWhatItLeftOut(t *testing.T) {
 	if got.Tokens > pack.MaxTokens || got.Tokens < pack.MaxTokens*3/4 || len(got.LeftOut) != shownLeft || got.More != 100-shownLeft {
 		t.Errorf("%+v", got)
 	}
-	var it swarm.Artifact
 	events := all(t, log)
-	if err := decode(events[len(events)-1], &it); err != nil || len(it.LeftOut) != 100 || it.Tokens != got.Tokens || it.LeftOut[99].How != pack.Shortened {
+	if it, err := swarm.Body[swarm.Artifact](&events[len(events)-1]); err != nil || len(it.LeftOut) != 100 || it.Tokens != got.Tokens || it.LeftOut[99].How != pack.Shortened {
 		t.Errorf("%v %+v", err, it)
 	}
 }
@@ -140,7 +139,7 @@ func TestAPackThatCannotBeReadIsOnlyReferredTo(t *testing.T) {
 	log, _ := opened(t)
 	o := &Office{Run: "r1", Log: log}
 	it := swarm.Artifact{Ref: "contextpack://pack/old", Kind: contextPack, Name: "old", Hash: swarm.HashOf([]byte("no pack")), Bytes: 7}
-	if _, err := log.Append(t.Context(), swarm.Batch{Bodies: [][]byte{[]byte("no pack")}, Events: []swarm.Event{{Kind: swarm.ArtifactStored, Key: artifactKey(it.Ref), Data: mail.Encode(it)}}}); err != nil {
+	if _, err := log.Append(t.Context(), swarm.Batch{Bodies: [][]byte{[]byte("no pack")}, Events: []swarm.Event{{Kind: swarm.ArtifactStored, Key: artifactKey(it.Ref), Data: swarm.Encode(it)}}}); err != nil {
 		t.Fatal(err)
 	}
 	given, err := o.Given([]string{"contextpack://pack/old", "contextpack://pack/never"})

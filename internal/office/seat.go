@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"swarm"
-	"swarm/internal/mail"
 )
 
 // A Seat is an agent's place while it has a turn. Calls may come from many goroutines at once.
@@ -90,7 +89,7 @@ func (s *Seat) Call(ctx context.Context, tool string, args json.RawMessage) (jso
 	answer, err := t.do(ctx, s, args)
 	switch {
 	case err == nil:
-		return mail.Encode(answer), nil
+		return swarm.Encode(answer), nil
 	case s.gone.Err() != nil && errors.Is(err, context.Canceled):
 		return nil, s.ended()
 	}

@@ -16,7 +16,7 @@ func TestAnAgentIsStartedAgain(t *testing.T) {
 	planner := starts(t, o, "planner", "planner/1/1")
 	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"one"}`)
 	end := func(starts int) {
-		add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", starts), Agent: "coder", Data: mail.Encode(swarm.AgentEnd{Reason: "it was cancelled"})})
+		add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", starts), Agent: "coder", Data: swarm.Encode(swarm.AgentEnd{Reason: "it was cancelled"})})
 		if _, err := o.Return(t.Context(), "coder", "it was cancelled"); err != nil {
 			t.Fatal(err)
 		}
@@ -71,9 +71,9 @@ func TestWhyAnAgentIsNotThrough(t *testing.T) {
 	add(t, log, swarm.Event{Kind: swarm.AgentResumed, Agent: "coder"})
 	coder := starts(t, o, "coder", "coder/1/1")
 	is("its turn coder/1/1 runs")
-	add(t, log, swarm.Event{Kind: swarm.ApprovalAsked, Agent: "coder", Data: mail.Encode(swarm.Approval{ID: "a1", What: "use Bash"})})
+	add(t, log, swarm.Event{Kind: swarm.ApprovalAsked, Agent: "coder", Data: swarm.Encode(swarm.Approval{ID: "a1", What: "use Bash"})})
 	is("in its turn coder/1/1 it waits for a person to allow something")
-	add(t, log, swarm.Event{Kind: swarm.ApprovalAnswered, Agent: "coder", Data: mail.Encode(swarm.ApprovalAnswer{ID: "a1"})})
+	add(t, log, swarm.Event{Kind: swarm.ApprovalAnswered, Agent: "coder", Data: swarm.Encode(swarm.ApprovalAnswer{ID: "a1"})})
 	w := waits(t, coder, `{"agents":["tester"]}`)
 	is("in its turn coder/1/1 it waits for tester")
 	coder.Leave()
@@ -84,15 +84,15 @@ func TestWhyAnAgentIsNotThrough(t *testing.T) {
 // Nobody waits for an agent that has no turn any more because the run is about to end.
 func TestAWaitEndsWithTheRun(t *testing.T) {
 	for want, last := range map[string]swarm.Event{
-		"the budget is spent":                   {Kind: swarm.BudgetSpent, Data: mail.Encode(swarm.Reason{Reason: "10 calls were made"})},
-		"the run is being ended":                {Kind: swarm.Control, To: swarm.ToControl, Data: mail.Encode(swarm.ControlWord{Word: swarm.WordClose})},
-		"planner has reported that all is done": {Kind: swarm.TurnEnded, Agent: "planner", Turn: "planner/1/1", Data: mail.Encode(swarm.CallEnd{Status: swarm.CallOK, Done: true})},
+		"the budget is spent":                   {Kind: swarm.BudgetSpent, Data: swarm.Encode(swarm.Reason{Reason: "10 calls were made"})},
+		"the run is being ended":                {Kind: swarm.Control, To: swarm.ToControl, Data: swarm.Encode(swarm.ControlWord{Word: swarm.WordClose})},
+		"planner has reported that all is done": {Kind: swarm.TurnEnded, Agent: "planner", Turn: "planner/1/1", Data: swarm.Encode(swarm.CallEnd{Status: swarm.CallOK, Done: true})},
 	} {
 		log, _ := opened(t)
 		o := &Office{Log: log}
 		led := team
 		led.Team = &swarm.Team{Lead: "planner"}
-		add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: mail.Encode(led)})
+		add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: swarm.Encode(led)})
 		coder, tester := starts(t, o, "coder", "coder/1/1"), starts(t, o, "tester", "tester/1/1")
 		call[Sent](t, coder, "send_handoff", `{"to":"tester","message":"look"}`)
 		w := waits(t, coder, `{"agents":["tester"]}`)

@@ -102,7 +102,7 @@ func (o *Office) entry(topic string, data json.RawMessage) (json.RawMessage, err
 		return nil, swarm.Errorf(swarm.BadInput, "the data has %d bytes; %d are allowed", n, maxData).
 			WithHint("store it with put_artifact and publish its ref")
 	}
-	return mail.Encode(entry), nil
+	return swarm.Encode(entry), nil
 }
 
 const putDescription = "Store a text that is too long for a message: a diff, a log, a report. The answer is its ref, which you send along in artifacts with " +
@@ -173,8 +173,8 @@ func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, con
 		return "", err
 	}
 	if before != nil {
-		var first swarm.Artifact
-		if err := decode(*before, &first); err != nil {
+		first, err := swarm.Body[swarm.Artifact](before)
+		if err != nil {
 			return "", err
 		}
 		return it.Ref, sameText(first, it)
@@ -314,7 +314,7 @@ func (o *Office) artifact(ref string) (it swarm.Artifact, err error) {
 		return it, swarm.Errorf(swarm.NotFound, "there is no artifact %s in this run", swarm.Quote(ref)).
 			WithHint("use a ref that put_artifact answered or that came with a message")
 	}
-	return it, decode(e, &it)
+	return swarm.Body[swarm.Artifact](&e)
 }
 
 // readable refuses an envelope with an artifact that is neither in this run nor stored with it: whoever gets it could not read that. A

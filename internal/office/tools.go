@@ -208,7 +208,7 @@ func (o *Office) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.En
 // store puts an envelope into its receiver's inbox, together with what is to stand before it. It is refused when its receiver has ended
 // in the meantime.
 func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with swarm.Batch) (Sent, error) {
-	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: mail.Encode(e)}
+	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: swarm.Encode(e)}
 	if from != nil {
 		event.Task, event.Turn = from.Task, from.Turn
 	}
@@ -232,8 +232,8 @@ func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with s
 		return Sent{}, err
 	}
 	if there != nil { // the log has something else under this id; the time alone makes no other message
-		var stored swarm.Envelope
-		if err := decode(*there, &stored); err != nil {
+		stored, err := swarm.Body[swarm.Envelope](there)
+		if err != nil {
 			return Sent{}, err
 		}
 		if !mail.Same(stored, e) {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"swarm"
-	"swarm/internal/mail"
 	"swarm/internal/schema"
 	"swarm/internal/secret"
 )
@@ -83,7 +82,7 @@ func TestPlansGrow(t *testing.T) {
 		t.Fatal("nobody is called helper yet")
 	}
 	grown := swarm.Plan{Agents: []swarm.Agent{{Name: "helper"}}, Edges: []swarm.Edge{{From: "planner", To: "helper"}}}
-	add(t, again(), swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: mail.Encode(grown)})
+	add(t, again(), swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: swarm.Encode(grown)})
 	call[Sent](t, s, "send_handoff", `{"to":"helper","message":"m"}`)
 	if d := o.Tools("planner")[0].Description; !strings.HasSuffix(d, "You may write to: coder, helper.") {
 		t.Error(d)
@@ -147,7 +146,7 @@ func TestToolsTakeWhatTheyTell(t *testing.T) {
 					less[k] = v
 				}
 			}
-			if _, err := s.Call(t.Context(), spec.Name, mail.Encode(less)); err == nil || err.Error() != fmt.Sprintf("the argument %q is missing", name) {
+			if _, err := s.Call(t.Context(), spec.Name, swarm.Encode(less)); err == nil || err.Error() != fmt.Sprintf("the argument %q is missing", name) {
 				t.Errorf("%s without %s: %v", spec.Name, name, err)
 			}
 		}
@@ -168,7 +167,7 @@ func TestArtifacts(t *testing.T) {
 	coder := (&Office{Log: again()}).Sit("coder", "code", "code/1/1", 1, swarm.Inputs{})
 	text := "zwölf Boxkämpfer 🥊 jagen\n"
 	put := func(s *Seat, kind, name, content string) string {
-		return call[stored](t, s, "put_artifact", string(mail.Encode(map[string]string{"kind": kind, "name": name, "content": content}))).Ref
+		return call[stored](t, s, "put_artifact", string(swarm.Encode(map[string]string{"kind": kind, "name": name, "content": content}))).Ref
 	}
 	ref := put(planner, "report", "boxing.md", text)
 	if want := "artifact://report/" + string(swarm.HashOf([]byte(text)))[:16]; ref != want {
@@ -210,7 +209,7 @@ func TestArtifacts(t *testing.T) {
 	if n := count(t, log, swarm.ArtifactStored); n != 2 {
 		t.Errorf("%d artifacts are stored, although their messages were refused", n)
 	}
-	twice := `{"to":"coder","message":"with texts","artifacts":[{"ref":"` + ref + `"},{"type":"log","name":"a","content":"same"},{"type":"log","name":"b","content":"same"},{"type":"report","name":"c","content":` + string(mail.Encode(text)) + `}]}`
+	twice := `{"to":"coder","message":"with texts","artifacts":[{"ref":"` + ref + `"},{"type":"log","name":"a","content":"same"},{"type":"log","name":"b","content":"same"},{"type":"report","name":"c","content":` + string(swarm.Encode(text)) + `}]}`
 	if a, b := call[Sent](t, planner, "send_handoff", twice), call[Sent](t, planner, "send_handoff", twice); a != b {
 		t.Errorf("sent again it is %v and %v", a, b)
 	}

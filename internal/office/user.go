@@ -67,7 +67,7 @@ func (o *Office) fromUser(ctx context.Context, to string, cut bool, with swarm.B
 	}
 	if cut {
 		with.Events = append(with.Events, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "interrupt:" + e.Ref(),
-			Data: mail.Encode(swarm.ControlWord{Word: swarm.WordInterrupt, Target: e.ToNodeID})})
+			Data: swarm.Encode(swarm.ControlWord{Word: swarm.WordInterrupt, Target: e.ToNodeID})})
 	}
 	sent, err := o.store(ctx, e, nil, with)
 	if err != nil {
@@ -125,7 +125,7 @@ func (o *Office) Envelope(id string) (e swarm.Envelope, err error) {
 	if !ok {
 		return e, swarm.Errorf(swarm.BadInput, "there is no message %s in run %s", swarm.Quote(id), o.Run).WithHint("`swarm mail` lists them all")
 	}
-	return e, decode(event, &e)
+	return swarm.Body[swarm.Envelope](&event)
 }
 
 // search looks for an envelope whose sender chose its id.
@@ -137,11 +137,11 @@ func (o *Office) search(id string) (found swarm.Envelope, ok bool, err error) {
 		}
 		for _, e := range events {
 			after = e.Seq
-			var env swarm.Envelope
 			if e.Kind != swarm.HandoffStored || !bytes.Contains(e.Data, []byte(id)) {
 				continue
 			}
-			if err := decode(e, &env); err != nil {
+			env, err := swarm.Body[swarm.Envelope](&e)
+			if err != nil {
 				return found, false, err
 			}
 			if env.ID == id && (!ok || found.ToNodeID != swarm.User || env.ToNodeID == swarm.User) {
@@ -199,7 +199,7 @@ func (o *Office) UserRead(ctx context.Context, upto int64) error {
 	if err != nil || upto <= from {
 		return err
 	}
-	e := swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(swarm.User, from), Agent: swarm.User, Data: mail.Encode(swarm.Inputs{From: from, Upto: upto})}
+	e := swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(swarm.User, from), Agent: swarm.User, Data: swarm.Encode(swarm.Inputs{From: from, Upto: upto})}
 	_, _, err = o.append(ctx, swarm.Batch{Events: []swarm.Event{e}}) // who read the same at the same time has noted it
 	return err
 }

@@ -24,7 +24,7 @@ func does(t *testing.T, o *Office, agent, turn, says string) {
 func starts(t *testing.T, o *Office, agent, turn string) *Seat {
 	t.Helper()
 	s, _ := begin(t, o, agent, turn)
-	add(t, o.Log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(turn, 1), Agent: agent, Task: "task", Turn: turn, Data: mail.Encode(swarm.TurnStart{Start: 1, Inputs: s.in})})
+	add(t, o.Log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(turn, 1), Agent: agent, Task: "task", Turn: turn, Data: swarm.Encode(swarm.TurnStart{Start: 1, Inputs: s.in})})
 	return s
 }
 
@@ -33,10 +33,10 @@ func ends(t *testing.T, o *Office, s *Seat, says string) {
 	in := s.Leave()
 	b := swarm.Batch{Bodies: [][]byte{[]byte(says)}}
 	if in.Upto > in.From {
-		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(s.Agent, in.From), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: mail.Encode(in)})
+		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(s.Agent, in.From), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(in)})
 	}
 	end := swarm.CallEnd{ID: s.Turn, Status: swarm.CallOK, Output: swarm.HashOf([]byte(says)), Inputs: in}
-	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(s.Turn), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: mail.Encode(end)})
+	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(s.Turn), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(end)})
 	if _, err := o.Log.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestAPersonsBadInput(t *testing.T) {
 		t.Errorf("%d events were written", n-before)
 	}
 	// Of an ended run the name is wrong first; then that it has ended.
-	add(t, again(), swarm.Event{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Data: mail.Encode(swarm.RunEnd{})})
+	add(t, again(), swarm.Event{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Data: swarm.Encode(swarm.RunEnd{})})
 	wrong(t, send(draft("nosuch")), "Unknown agent: 'nosuch'. Valid agents: planner, coder, tester", "")
 	wrong(t, send(draft("coder")), "run r1 has ended", "start another one")
 	_, err := o.Publish(t.Context(), "facts", json.RawMessage(`1`))
@@ -263,7 +263,7 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: mail.Encode(swarm.Reason{Reason: "it failed: no luck"})})
+	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: swarm.Encode(swarm.Reason{Reason: "it failed: no luck"})})
 	_, err = late.store(t.Context(), e, nil, swarm.Batch{})
 	wrong(t, err, "agent coder has ended: it failed: no luck", "it gets no mail any more")
 

@@ -258,7 +258,7 @@ func (w *wait) end(ctx context.Context, err error) {
 func (w *wait) tell(ctx context.Context, kind swarm.EventKind, reason string) error {
 	s := w.seat
 	e := swarm.Event{Kind: kind, Key: string(kind) + ":" + w.key, Agent: s.Agent, Task: s.Task, Turn: s.Turn,
-		Data: mail.Encode(swarm.AgentWait{For: w.names, Reason: string(s.office.redact([]byte(reason)))})}
+		Data: swarm.Encode(swarm.AgentWait{For: w.names, Reason: string(s.office.redact([]byte(reason)))})}
 	if s.office.Loop != "" {
 		e.To = swarm.ToLoop(s.office.Loop)
 	}

@@ -63,7 +63,7 @@ func TestWaitFor(t *testing.T) {
 	ends(t, o, coder, "older")
 	long := strings.Repeat("ü", 5000)
 	coder = starts(t, &Office{Log: again()}, "coder", "coder/3/1")
-	add(t, again(), swarm.Event{Kind: swarm.Notice, Data: mail.Encode(swarm.Reason{})})
+	add(t, again(), swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{})})
 	if !w.goesOn() {
 		t.Fatalf("the wait is over before the mail was read: %+v, %v", w.answer, w.err)
 	}
@@ -127,7 +127,7 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 		t.Errorf("%v, %v", third.err, second.err)
 	}
 	// So does the end of the agent that is waited for, and time.
-	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("planner", 0), Agent: "planner", Data: mail.Encode(swarm.Reason{Reason: "it was cancelled"})})
+	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("planner", 0), Agent: "planner", Data: swarm.Encode(swarm.Reason{Reason: "it was cancelled"})})
 	<-third.over
 	wrong(t, third.err, "planner has ended, and will not answer any more", "go on without it")
 	_, err = coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["tester"],"timeout":1}`))
@@ -201,7 +201,7 @@ func TestSaidAgainToWhoWasStartedAgain(t *testing.T) {
 	const do, own = `{"to":"coder","message":"do it"}`, `{"to":"coder","message":"mine","id":"own-1"}`
 	first := call[Sent](t, planner, "send_handoff", do)
 	call[Sent](t, planner, "send_handoff", own)
-	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: mail.Encode(swarm.Reason{Reason: "it was cancelled"})})
+	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: swarm.Encode(swarm.Reason{Reason: "it was cancelled"})})
 	if _, err := o.Return(t.Context(), "coder", "it was cancelled"); err != nil {
 		t.Fatal(err)
 	}

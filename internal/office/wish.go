@@ -8,7 +8,6 @@ import (
 
 	"swarm"
 	"swarm/internal/gate"
-	"swarm/internal/mail"
 	"swarm/internal/wish"
 )
 
@@ -83,7 +82,7 @@ func (o *Office) wished(s *Seat, w swarm.Wish) (id string, events []swarm.Event,
 		return "", nil, err
 	}
 	w = o.wishes.Fill(s.Agent, wish.Clean(w, o.Redact))
-	id = s.first() + "/" + string(swarm.HashOf(mail.Encode(w))[:16])
+	id = s.first() + "/" + string(swarm.HashOf(swarm.Encode(w))[:16])
 	if _, there, err := o.Log.Find(swarm.AskedKey(id)); err != nil || there {
 		return id, nil, err
 	}
@@ -107,7 +106,7 @@ func (o *Office) wished(s *Seat, w swarm.Wish) (id string, events []swarm.Event,
 		return "", nil, err
 	}
 	event := func(kind swarm.EventKind, key string, body any) swarm.Event {
-		return swarm.Event{Kind: kind, Key: key, To: swarm.ToLoop(swarm.RootLoop), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: mail.Encode(body)}
+		return swarm.Event{Kind: kind, Key: key, To: swarm.ToLoop(swarm.RootLoop), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(body)}
 	}
 	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.Approval{ID: id, What: o.asks(s.Agent, w), Wish: &w})}
 	if mode == "auto" && !o.Recorded {

@@ -26,7 +26,7 @@ func growing(t *testing.T, spawn string) *sqlite.Log {
 	p := team
 	p.Team, p.Approvals, p.Providers = &swarm.Team{Lead: "planner", MaxAgents: 4}, swarm.Approvals{Spawn: spawn}, []swarm.ProviderSpec{{Name: "sh"}}
 	p.Agents = []swarm.Agent{{Name: "planner", Provider: "sh", Permissions: swarm.Permissions{Spawn: true}}, {Name: "coder", Provider: "sh"}, {Name: "tester", Provider: "sh"}}
-	add(t, log, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: mail.Encode(p)})
+	add(t, log, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: swarm.Encode(p)})
 	return log
 }
 
@@ -264,7 +264,7 @@ func TestGrantIsTheOwners(t *testing.T) {
 func TestAnswersThatCannotBeGiven(t *testing.T) {
 	log := growing(t, "")
 	o := &Office{Run: "r", Log: log}
-	add(t, log, swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("coder/1/1/t"), Agent: "coder", Turn: "coder/1/1", Data: mail.Encode(swarm.Approval{ID: "coder/1/1/t", What: "use Bash", Tool: "Bash"})})
+	add(t, log, swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("coder/1/1/t"), Agent: "coder", Turn: "coder/1/1", Data: swarm.Encode(swarm.Approval{ID: "coder/1/1/t", What: "use Bash", Tool: "Bash"})})
 	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{OK: true, Edit: []byte(`{}`)}); err == nil || !strings.Contains(err.Error(), "not edited") {
 		t.Error(err)
 	}

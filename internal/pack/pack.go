@@ -81,7 +81,7 @@ func (n Notes) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(mail.Encode(note.Name))
+		b.Write(swarm.Encode(note.Name))
 		b.WriteByte(':')
 		b.Write(note.Value)
 	}
@@ -90,7 +90,7 @@ func (n Notes) MarshalJSON() ([]byte, error) {
 }
 
 // Text is a note whose value is a text.
-func Text(name, value string) Note { return Note{name, mail.Encode(value)} }
+func Text(name, value string) Note { return Note{name, swarm.Encode(value)} }
 
 // MadeID is how the ids begin that are made here, of what a pack says. Nobody else can give one to another pack.
 const MadeID = "p-"
@@ -100,7 +100,7 @@ func (p Pack) Identified() (Pack, error) {
 	own := p.PackID
 	bare := p.Portable()
 	bare.PackID = ""
-	made := MadeID + string(swarm.HashOf(mail.Encode(bare))[:20])
+	made := MadeID + string(swarm.HashOf(swarm.Encode(bare))[:20])
 	switch p.PackID = made; {
 	case own == "" || own == made:
 		return p, nil
@@ -119,7 +119,7 @@ func (p Pack) Portable() Pack {
 }
 
 // Same says whether two packs say the same, whichever run they are of and whenever they were made.
-func Same(a, b Pack) bool { return bytes.Equal(mail.Encode(a.Portable()), mail.Encode(b.Portable())) }
+func Same(a, b Pack) bool { return bytes.Equal(swarm.Encode(a.Portable()), swarm.Encode(b.Portable())) }
 
 // Bare says whether the pack tells nothing but the goal, which its receiver is told anyway.
 func (p Pack) Bare() bool {
@@ -130,7 +130,7 @@ func (p Pack) Bare() bool {
 func (p Pack) Ref() string { return mail.PackPrefix + p.PackID }
 
 // JSON is the pack as it is stored.
-func (p Pack) JSON() []byte { return mail.Encode(p) }
+func (p Pack) JSON() []byte { return swarm.Encode(p) }
 
 // Redacted is the pack without secrets.
 func (p Pack) Redacted(redact func([]byte) []byte) Pack {

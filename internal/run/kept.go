@@ -2,11 +2,9 @@ package run
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"swarm"
-	"swarm/internal/mail"
 	"swarm/internal/plan"
 	"swarm/internal/sqlite"
 )
@@ -38,8 +36,8 @@ func collect(log *sqlite.Log, redo map[string]int) (*keeper, error) {
 		case swarm.HandoffConsumed:
 			k.used = append(k.used, e)
 		case swarm.TurnEnded:
-			var end swarm.CallEnd
-			if err := json.Unmarshal(e.Data, &end); err != nil {
+			end, err := swarm.Body[swarm.CallEnd](&e)
+			if err != nil {
 				return nil, err
 			}
 			task, iteration := plan.OfTurn(e.Turn)
@@ -83,19 +81,19 @@ func (k *keeper) arrange() error {
 		}
 		in := swarm.Inputs{From: cursor[e.Agent], Upto: upto[i]}
 		cursor[e.Agent], k.inputs[e.Turn] = in.Upto, in
-		e.Key, e.Data = swarm.UsedKey(e.Agent, in.From), mail.Encode(in)
+		e.Key, e.Data = swarm.UsedKey(e.Agent, in.From), swarm.Encode(in)
 		k.add(e)
 	}
 	for _, e := range unread {
 		k.add(e)
 	}
 	for _, e := range k.ends {
-		var end swarm.CallEnd
-		if err := json.Unmarshal(e.Data, &end); err != nil {
+		end, err := swarm.Body[swarm.CallEnd](&e)
+		if err != nil {
 			return err
 		}
 		end.Inputs = k.inputs[e.Turn]
-		k.add(swarm.Event{Kind: swarm.TurnKept, Key: swarm.KeptKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: mail.Encode(end)})
+		k.add(swarm.Event{Kind: swarm.TurnKept, Key: swarm.KeptKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: swarm.Encode(end)})
 	}
 	return nil
 }
@@ -117,12 +115,12 @@ type reading struct {
 func (k *keeper) readers() (readers, error) {
 	all := readers{}
 	for i, e := range k.used {
-		r := reading{used: i}
-		if err := json.Unmarshal(e.Data, &r.Inputs); err != nil {
+		in, err := swarm.Body[swarm.Inputs](&e)
+		if err != nil {
 			return nil, err
 		}
 		to := swarm.ToAgent(e.Agent)
-		all[to] = append(all[to], r)
+		all[to] = append(all[to], reading{in, i})
 	}
 	return all, nil
 }

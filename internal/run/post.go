@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"time"
 
@@ -27,8 +26,8 @@ func OpenPost(h *home.Home, id string) (*Post, error) {
 		return nil, err
 	}
 	var p swarm.Plan
-	if e, ok, err := log.Find(planKey); err != nil || !ok || json.Unmarshal(e.Data, &p) != nil {
-		p = swarm.Plan{}
+	if e, ok, err := log.Find(planKey); err == nil && ok {
+		p, _ = swarm.Body[swarm.Plan](&e)
 	}
 	return &Post{&office.Office{Run: id, Log: log, Shelf: log, Redact: Redactor(&p)}, log}, nil
 }

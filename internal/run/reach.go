@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -63,8 +62,8 @@ func scan(h *home.Home, id string, fn func(e *swarm.Event, c swarm.ControlWord))
 	defer log.Close()
 	return log.Scan(0, func(e *swarm.Event) error {
 		var c swarm.ControlWord
-		if e.Kind == swarm.Control && json.Unmarshal(e.Data, &c) != nil {
-			c = swarm.ControlWord{} // who obeys it complains
+		if e.Kind == swarm.Control {
+			c, _ = swarm.Body[swarm.ControlWord](e) // who obeys it complains
 		}
 		fn(e, c)
 		return nil
@@ -72,16 +71,14 @@ func scan(h *home.Home, id string, fn func(e *swarm.Event, c swarm.ControlWord))
 }
 
 func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) error {
-	body, err := json.Marshal(swarm.ControlWord{Word: word, Target: target})
-	if err != nil {
-		return err
-	}
-	e := swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: body}
+	e := swarm.NewEvent(swarm.Control, swarm.ControlWord{Word: word, Target: target})
+	e.To = swarm.ToControl
 	answers := word == swarm.WordApprove || word == swarm.WordDeny
 	if answers {
 		e.Key = swarm.SaidKey(target)
 	}
-	if _, err = log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}}); answers && errors.Is(err, swarm.ErrConflict) {
+	_, err := log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}})
+	if answers && errors.Is(err, swarm.ErrConflict) {
 		err = &swarm.Error{Kind: swarm.BadInput, Msg: target, Err: ErrAnswered}
 	}
 	return err
@@ -132,11 +129,7 @@ func (r *Run) Say(ctx context.Context, word swarm.Word, target string) error {
 
 // Grow adds to the plan of a run that this process drives, as its n-th addition. When it returns, that is on disk.
 func (r *Run) Grow(ctx context.Context, n int, p *swarm.Plan, bodies [][]byte) error {
-	body, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	_, err = r.log.Append(ctx, swarm.Batch{Fence: r.fence, Bodies: bodies, Events: []swarm.Event{{Kind: swarm.PlanAdded, Key: "plan:" + strconv.Itoa(n+1),
-		To: swarm.ToLoop(root), Data: body}}})
+	_, err := r.log.Append(ctx, swarm.Batch{Fence: r.fence, Bodies: bodies, Events: []swarm.Event{{Kind: swarm.PlanAdded, Key: "plan:" + strconv.Itoa(n+1),
+		To: swarm.ToLoop(root), Data: swarm.Encode(p)}}})
 	return err
 }

@@ -102,8 +102,11 @@ func (r *Run) Record(path string) error {
 // pack is the context pack that goes with the goal of a team; nil = there is none.
 func (r *Run) pack() ([]byte, error) {
 	e, ok, err := r.log.Find(planKey)
-	var p swarm.Plan
-	if err != nil || !ok || json.Unmarshal(e.Data, &p) != nil || p.Team == nil || p.Team.Pack == "" {
+	if err != nil || !ok {
+		return nil, err
+	}
+	p, err := swarm.Body[swarm.Plan](&e)
+	if err != nil || p.Team == nil || p.Team.Pack == "" {
 		return nil, err
 	}
 	found, err := (&office.Office{Run: r.ID, Log: r.log}).Pack(p.Team.Pack)
@@ -225,10 +228,10 @@ func (r *Run) acts(d view.Details) (acts, error) {
 
 // wish notes what was wished for, what was answered, and when who made the wish was told.
 func (a *acts) wish(e *swarm.Event) error {
-	var answer swarm.ApprovalAnswer // of what is asked, it has the id
 	switch e.Kind {
 	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
-		if err := json.Unmarshal(e.Data, &answer); err != nil {
+		answer, err := swarm.Body[swarm.ApprovalAnswer](e) // of what is asked, it has the id
+		if err != nil {
 			return err
 		}
 		if w, there := a.wishes[answer.ID]; there {
@@ -254,29 +257,34 @@ func (r *Run) act(e *swarm.Event) (act provider.Act, err error) {
 	var args any
 	switch e.Kind {
 	case swarm.HandoffStored:
-		var env swarm.Envelope
-		if err = json.Unmarshal(e.Data, &env); err == nil {
-			act.To = env.ToNodeID
-			act.Tool, args = mail.Again(env)
+		env, err := swarm.Body[swarm.Envelope](e)
+		if err != nil {
+			return act, err
 		}
+		act.To = env.ToNodeID
+		act.Tool, args = mail.Again(env)
 	case swarm.TopicPublished:
-		var entry swarm.TopicEntry
-		if err = json.Unmarshal(e.Data, &entry); err == nil {
-			act.Tool, args = "publish_data", entry
+		entry, err := swarm.Body[swarm.TopicEntry](e)
+		if err != nil {
+			return act, err
 		}
+		act.Tool, args = "publish_data", entry
 	case swarm.ArtifactStored:
-		var a swarm.Artifact
-		var content []byte
-		if err = json.Unmarshal(e.Data, &a); err == nil {
-			content, err = r.log.Body(a.Hash)
+		a, err := swarm.Body[swarm.Artifact](e)
+		if err != nil {
+			return act, err
+		}
+		content, err := r.log.Body(a.Hash)
+		if err != nil {
+			return act, err
 		}
 		if p, bad := pack.Read(content); a.Kind == "contextpack" && bad == nil {
 			content = p.Portable().JSON() // it is of another run then
 		}
 		act.Tool, args = "put_artifact", map[string]string{"kind": a.Kind, "name": a.Name, "content": string(content)}
 	case swarm.ApprovalAsked:
-		var a swarm.Approval
-		if err = json.Unmarshal(e.Data, &a); err != nil || a.Wish == nil {
+		a, err := swarm.Body[swarm.Approval](e)
+		if err != nil || a.Wish == nil {
 			return act, err
 		}
 		if act.Tool, args = "spawn_node", a.Wish.Spawn; a.Wish.Edge != nil {
@@ -285,9 +293,7 @@ func (r *Run) act(e *swarm.Event) (act provider.Act, err error) {
 	default:
 		return act, nil
 	}
-	if err == nil {
-		act.Args, err = json.Marshal(args)
-	}
+	act.Args, err = json.Marshal(args)
 	return act, err
 }
 

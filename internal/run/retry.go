@@ -1,8 +1,6 @@
 package run
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -28,7 +26,7 @@ func Retry(h *home.Home, id, from string) (*Again, error) {
 		return nil, err
 	}
 	defer log.Close()
-	a := &Again{Plan: &swarm.Plan{}}
+	a := &Again{}
 	if a.Start, err = firstEvent(log); err != nil {
 		return nil, err
 	}
@@ -37,9 +35,17 @@ func Retry(h *home.Home, id, from string) (*Again, error) {
 		return nil, err
 	}
 	e, ok, err := log.Find(planKey)
-	if err != nil || !ok || json.Unmarshal(e.Data, a.Plan) != nil {
-		return nil, errors.Join(err, swarm.Errorf(swarm.Storage, "the run %s has no plan that can be read", id))
+	if err != nil {
+		return nil, err
 	}
+	if !ok {
+		return nil, swarm.Errorf(swarm.Storage, "the run %s has no plan", id)
+	}
+	p, err := swarm.Body[swarm.Plan](&e)
+	if err != nil {
+		return nil, err
+	}
+	a.Plan = &p
 	redo, err := a.redo(func(i int) swarm.Status { return v.At(i).Status }, from)
 	if err != nil {
 		return nil, err
@@ -99,11 +105,11 @@ func (a *Again) keep(log *sqlite.Log, redo map[string]int) error {
 	a.Kept = k.out
 	texts := Texts(a.Plan)
 	for _, e := range a.Kept {
-		var names struct{ Output, Hash swarm.Hash } // of a turn's end, of an artifact
 		if e.Kind != swarm.TurnKept && e.Kind != swarm.ArtifactStored {
 			continue
 		}
-		if err := json.Unmarshal(e.Data, &names); err != nil {
+		names, err := swarm.Body[struct{ Output, Hash swarm.Hash }](&e) // of a turn's end, of an artifact
+		if err != nil {
 			return err
 		}
 		texts = append(texts, names.Output, names.Hash)

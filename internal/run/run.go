@@ -64,11 +64,9 @@ func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Pla
 	if err != nil {
 		return nil, err
 	}
-	events := []swarm.Event{{Kind: swarm.RunStarted, Key: string(swarm.RunStarted)}, {Kind: swarm.PlanAdded, Key: planKey}}
-	for i, body := range []any{start, p} {
-		if events[i].Data, err = json.Marshal(body); err != nil {
-			return nil, errors.Join(err, log.Close())
-		}
+	events := []swarm.Event{
+		{Kind: swarm.RunStarted, Key: string(swarm.RunStarted), Data: swarm.Encode(start)},
+		{Kind: swarm.PlanAdded, Key: planKey, Data: swarm.Encode(p)},
 	}
 	r := &Run{ID: start.ID, home: h, log: log, start: start}
 	// Owning waits for the disk, and what was appended before it is there then too.
@@ -277,11 +275,9 @@ func (d *driver) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	owned, err := json.Marshal(swarm.Ownership{PID: os.Getpid(), Fence: d.fence})
-	if err != nil {
-		return err
-	}
-	if err := d.append(ctx, true, swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop(root), Data: owned}); err != nil {
+	owned := swarm.NewEvent(swarm.RunOwned, swarm.Ownership{PID: os.Getpid(), Fence: d.fence})
+	owned.To = swarm.ToLoop(root)
+	if err := d.append(ctx, true, owned); err != nil {
 		return err
 	}
 	if d.options.Unpause {
@@ -305,11 +301,11 @@ func (d *driver) plan() (*swarm.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &swarm.Plan{}
-	if !ok || json.Unmarshal(e.Data, p) != nil {
-		return nil, swarm.Errorf(swarm.Storage, "the log has no plan that can be read")
+	if !ok {
+		return nil, swarm.Errorf(swarm.Storage, "the log has no plan")
 	}
-	return p, nil
+	p, err := swarm.Body[swarm.Plan](&e)
+	return &p, err
 }
 
 // provider opens the provider that the plan describes.
@@ -361,8 +357,7 @@ func (d *driver) leave(ctx context.Context, err error) error {
 	if why.Reason == string(swarm.Interrupted) { // that much the event says itself
 		why.Reason = ""
 	}
-	body, _ := json.Marshal(why)
-	return d.append(context.WithoutCancel(ctx), false, swarm.Event{Kind: swarm.RunInterrupted, Data: body})
+	return d.append(context.WithoutCancel(ctx), false, swarm.NewEvent(swarm.RunInterrupted, why))
 }
 
 func (d *driver) append(ctx context.Context, lazy bool, e swarm.Event) error {
@@ -376,8 +371,7 @@ func (d *driver) notice(ctx context.Context, reason, hint string) error {
 }
 
 func noticeOf(reason, hint string) swarm.Event {
-	body, _ := json.Marshal(swarm.Reason{Reason: reason, Hint: hint}) // of two texts it always can be made
-	return swarm.Event{Kind: swarm.Notice, Data: body}
+	return swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: reason, Hint: hint})
 }
 
 // recordTree notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,
@@ -391,11 +385,7 @@ func (d *driver) recordTree(ctx context.Context, when string) error {
 		return nil
 	}
 	t.When = when
-	body, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	return d.append(ctx, when == "start", swarm.Event{Kind: swarm.TreeRecorded, Key: "tree:" + when, Data: body})
+	return d.append(ctx, when == "start", swarm.Event{Kind: swarm.TreeRecorded, Key: "tree:" + when, Data: swarm.Encode(t)})
 }
 
 func summarize(p view.Picture) home.Summary {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -106,9 +105,9 @@ func (l *Look) Said(turn string, fn func(home.Record) error) error {
 	if err != nil || e == nil {
 		return err
 	}
-	var start swarm.TurnStart
-	if err := json.Unmarshal(e.Data, &start); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
+	start, err := swarm.Body[swarm.TurnStart](e)
+	if err != nil {
+		return err
 	}
 	return l.home.ReadStream(l.ID, turn, start.Start, fn)
 }
@@ -177,9 +176,9 @@ func (s *Story) meet(e *swarm.Event) error {
 	if s.Only != nil && !s.Only(e.Task) {
 		return nil
 	}
-	var start swarm.TurnStart
-	if err := json.Unmarshal(e.Data, &start); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
+	start, err := swarm.Body[swarm.TurnStart](e)
+	if err != nil {
+		return err
 	}
 	v := &turnVoice{task: e.Task, turn: e.Turn, stream: s.look.home.StreamFrom(s.look.ID, e.Turn, start.Start, home.Position{})}
 	s.voices = append(s.voices, v)
@@ -199,9 +198,9 @@ func (s *Story) leave(turn string) *turnVoice {
 
 // end tells what a turn that has ended still had to say.
 func (s *Story) end(e *swarm.Event, driven bool, fn func(Moment) error) error {
-	var end swarm.CallEnd
-	if err := json.Unmarshal(e.Data, &end); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
+	end, err := swarm.Body[swarm.CallEnd](e)
+	if err != nil {
+		return err
 	}
 	v := s.leave(e.Turn)
 	if v == nil { // it was done in another run

@@ -28,9 +28,9 @@ func (s *Session) compose() (string, error) {
 		if e.Kind != swarm.PlanAdded || e.To == "" {
 			continue
 		}
-		var p swarm.Plan
-		if err := json.Unmarshal(e.Data, &p); err != nil {
-			return "", swarm.Errorf(swarm.Storage, "event %d, a line, cannot be read: %w", e.Seq, err)
+		p, err := swarm.Body[swarm.Plan](&e)
+		if err != nil {
+			return "", err
 		}
 		for _, t := range p.Tasks {
 			if t.Agent == line.Notify {

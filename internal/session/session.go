@@ -4,7 +4,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -114,9 +113,9 @@ func (s *Session) recall() error {
 		if e.Kind != swarm.PlanAdded {
 			continue
 		}
-		var p swarm.Plan
-		if err := json.Unmarshal(e.Data, &p); err != nil {
-			return swarm.Errorf(swarm.Storage, "event %d, a line, cannot be read: %w", e.Seq, err)
+		p, err := swarm.Body[swarm.Plan](&e)
+		if err != nil {
+			return err
 		}
 		if e.To == "" { // the session's own
 			s.team.Budget = p.Budget

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -59,10 +58,7 @@ func WriteMail(l swarm.Log, writer, n int) error {
 	last := int64(0)
 	for i := range n {
 		id := fmt.Sprintf("%d-%d", writer, i)
-		data, err := json.Marshal(swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: fmt.Sprint("writer-", writer), ToNodeID: mailbox, Payload: swarm.Payload{Message: "m"}})
-		if err != nil {
-			return err
-		}
+		data := swarm.Encode(swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: fmt.Sprint("writer-", writer), ToNodeID: mailbox, Payload: swarm.Payload{Message: "m"}})
 		b := swarm.Batch{Events: []swarm.Event{{Kind: swarm.HandoffStored, To: swarm.ToAgent(mailbox), Key: swarm.MailKey(id), Data: data}}}
 		for try := range 2 {
 			seqs, err := l.Append(context.Background(), b)
@@ -105,10 +101,10 @@ func (p *post) read(l swarm.Log, reader int) {
 	defer off()
 	from := int64(0)
 	for n := 0; ; {
-		var taken swarm.Inputs
 		used, ok, err := l.Find(swarm.UsedKey(mailbox, from))
 		if err == nil && ok { // another was first
-			if err = json.Unmarshal(used.Data, &taken); err == nil {
+			var taken swarm.Inputs
+			if taken, err = swarm.Body[swarm.Inputs](&used); err == nil {
 				from = taken.Upto
 				continue
 			}
@@ -149,15 +145,9 @@ func (p *post) read(l swarm.Log, reader int) {
 
 // commit ends a turn as the runtime does: its end and what it has consumed are one batch.
 func commit(l swarm.Log, turn turnMail) error {
-	used, err := json.Marshal(swarm.Consumption{Inputs: turn.in, Turn: turn.turn})
-	if err != nil {
-		return err
-	}
-	end, err := json.Marshal(swarm.CallEnd{ID: turn.turn, Status: swarm.CallOK, Inputs: turn.in})
-	if err != nil {
-		return err
-	}
-	_, err = l.Append(context.Background(), swarm.Batch{Events: []swarm.Event{
+	used := swarm.Encode(swarm.Consumption{Inputs: turn.in, Turn: turn.turn})
+	end := swarm.Encode(swarm.CallEnd{ID: turn.turn, Status: swarm.CallOK, Inputs: turn.in})
+	_, err := l.Append(context.Background(), swarm.Batch{Events: []swarm.Event{
 		{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(mailbox, turn.in.From), Agent: mailbox, Turn: turn.turn, Data: used},
 		{Kind: swarm.TurnEnded, Key: swarm.EndKey(turn.turn), Agent: mailbox, Turn: turn.turn, Data: end}}})
 	return err

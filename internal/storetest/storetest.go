@@ -4,7 +4,6 @@ package storetest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -96,7 +95,7 @@ func events(texts ...string) swarm.Batch {
 }
 
 func notice(text string) swarm.Event {
-	return swarm.Event{Kind: swarm.Notice, Data: body(text)}
+	return swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: text})
 }
 
 func keyed(key, text string) swarm.Event {
@@ -111,17 +110,9 @@ func to(receiver, text string) swarm.Event {
 	return e
 }
 
-func body(text string) json.RawMessage {
-	data, err := json.Marshal(swarm.Reason{Reason: text})
-	if err != nil {
-		panic(err) // a string can always be written
-	}
-	return data
-}
-
 func textOf(e swarm.Event) string {
-	var r swarm.Reason
-	if err := json.Unmarshal(e.Data, &r); err != nil {
+	r, err := swarm.Body[swarm.Reason](&e)
+	if err != nil {
 		return fmt.Sprintf("(%v)", err)
 	}
 	return r.Reason

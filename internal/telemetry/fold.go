@@ -59,7 +59,7 @@ func (f *fold) take(e *swarm.Event) {
 	case swarm.RunEnded:
 		f.runEnded(e)
 	case swarm.PlanAdded:
-		if p, ok := read1[swarm.Plan](e); ok {
+		if p, err := swarm.Body[swarm.Plan](e); err == nil {
 			for _, spec := range p.Providers {
 				f.kinds[spec.Name] = spec.Kind
 			}
@@ -79,14 +79,9 @@ func (f *fold) take(e *swarm.Event) {
 	}
 }
 
-// read1 reads an event's body.
-func read1[T any](e *swarm.Event) (body T, ok bool) {
-	return body, json.Unmarshal(e.Data, &body) == nil
-}
-
 func (f *fold) runStarted(e *swarm.Event) {
-	start, ok := read1[swarm.RunStart](e)
-	if !ok {
+	start, err := swarm.Body[swarm.RunStart](e)
+	if err != nil {
 		return
 	}
 	name := string(start.Kind) // what was asked of a team, or said in a line, is content
@@ -113,8 +108,8 @@ func (f *fold) rootID() spanID { return spanOf(f.trace, "run", f.run) }
 func (f *fold) turnID(turn string) spanID { return spanOf(f.trace, "turn", turn) }
 
 func (f *fold) runEnded(e *swarm.Event) {
-	end, ok := read1[swarm.RunEnd](e)
-	if !ok {
+	end, err := swarm.Body[swarm.RunEnd](e)
+	if err != nil {
 		return
 	}
 	root := f.root
@@ -140,8 +135,8 @@ func (f *fold) attrOfRoot(key string) any {
 }
 
 func (f *fold) turnStarted(e *swarm.Event) {
-	start, ok := read1[swarm.TurnStart](e)
-	if !ok {
+	start, err := swarm.Body[swarm.TurnStart](e)
+	if err != nil {
 		return
 	}
 	if t := f.turns[e.Turn]; t != nil { // a crash has cut it
@@ -173,8 +168,8 @@ func (f *fold) begin(e *swarm.Event, provider, model string, iteration, attempt 
 }
 
 func (f *fold) turnEnded(e *swarm.Event) {
-	end, ok := read1[swarm.CallEnd](e)
-	if !ok || end.Kept { // that was another run's turn
+	end, err := swarm.Body[swarm.CallEnd](e)
+	if err != nil || end.Kept { // that was another run's turn
 		return
 	}
 	t := f.turns[e.Turn]
@@ -260,9 +255,9 @@ func said(role, content, finish string) string {
 }
 
 func (f *fold) toolUsed(e *swarm.Event) {
-	use, ok := read1[swarm.ToolUse](e)
+	use, err := swarm.Body[swarm.ToolUse](e)
 	t := f.turns[e.Turn]
-	if !ok || t == nil {
+	if err != nil || t == nil {
 		return
 	}
 	start := e.Time.Add(-use.Took)
@@ -284,8 +279,8 @@ func (f *fold) toolUsed(e *swarm.Event) {
 }
 
 func (f *fold) stored(e *swarm.Event) {
-	env, ok := read1[swarm.Envelope](e)
-	if !ok {
+	env, err := swarm.Body[swarm.Envelope](e)
+	if err != nil {
 		return
 	}
 	f.letters[env.ToNodeID] = append(f.letters[env.ToNodeID], letter{e.Seq, e.Time, env.ID, string(env.Kind), env.FromNodeID, e.Turn})
@@ -294,8 +289,8 @@ func (f *fold) stored(e *swarm.Event) {
 
 // consumed links a turn to those that have sent what it read.
 func (f *fold) consumed(e *swarm.Event) {
-	c, ok := read1[swarm.Consumption](e)
-	if !ok {
+	c, err := swarm.Body[swarm.Consumption](e)
+	if err != nil {
 		return
 	}
 	t, left := f.turns[e.Turn], f.letters[e.Agent][:0]
@@ -331,19 +326,19 @@ func (f *fold) happened(e *swarm.Event) {
 	var attrs []attr
 	switch e.Kind {
 	case swarm.ApprovalAsked:
-		a, _ := read1[swarm.Approval](e)
+		a, _ := swarm.Body[swarm.Approval](e)
 		attrs = text([]attr{{keyApproval, a.ID}}, keyTool, a.Tool)
 	case swarm.ApprovalAnswered:
-		a, _ := read1[swarm.ApprovalAnswer](e)
+		a, _ := swarm.Body[swarm.ApprovalAnswer](e)
 		attrs = []attr{{keyApproval, a.ID}, {keyApproved, a.OK}}
 	case swarm.BudgetSpent:
-		r, _ := read1[swarm.Reason](e)
+		r, _ := swarm.Body[swarm.Reason](e)
 		attrs = text(nil, keyReason, r.Reason)
 	case swarm.HandoffReturned, swarm.ReplyOverdue:
-		r, _ := read1[swarm.Return](e)
+		r, _ := swarm.Body[swarm.Return](e)
 		attrs = []attr{{keyEnvelope, r.ID}}
 	case swarm.RunOwned:
-		if o, _ := read1[swarm.Ownership](e); o.Fence <= 1 {
+		if o, _ := swarm.Body[swarm.Ownership](e); o.Fence <= 1 {
 			return // of the first owner the span itself tells
 		}
 	case swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted,

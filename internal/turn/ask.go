@@ -32,7 +32,7 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 		}
 		a.What, a.Tool = h.clean(a.What), h.clean(a.Tool)
 		if a.Input = json.RawMessage(h.clean(string(a.Input))); len(a.Input) > maxNoted {
-			a.Input = encode(head(string(a.Input)))
+			a.Input = swarm.Encode(head(string(a.Input)))
 		}
 		for i, path := range a.Paths {
 			a.Paths[i] = h.clean(path)
@@ -52,7 +52,7 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 			answer.Reason = cmp.Or(word.Reason, "a person said no")
 		}
 		_, err = h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(a.ID), Task: w.c.Task,
-			Agent: w.c.Agent, Turn: w.c.ID, Data: encode(answer)}}})
+			Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(answer)}}})
 		return answer.OK, answer.Reason, err
 	}
 }
@@ -61,7 +61,7 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 // into it what is another thing each time.
 func (h *Hand) pose(ctx context.Context, w *work, a swarm.Approval) (since int64, err error) {
 	seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
-		Agent: w.c.Agent, Turn: w.c.ID, Data: encode(a)}}})
+		Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(a)}}})
 	if err == nil {
 		return seqs[0], nil
 	}
@@ -123,9 +123,9 @@ func answered(e swarm.Event, err error) (bool, string, error) {
 	if err != nil {
 		return false, "", err
 	}
-	var a swarm.ApprovalAnswer
-	if err := json.Unmarshal(e.Data, &a); err != nil {
-		return false, "", swarm.Errorf(swarm.Storage, "event %d, an answer, cannot be read: %w", e.Seq, err)
+	a, err := swarm.Body[swarm.ApprovalAnswer](&e)
+	if err != nil {
+		return false, "", err
 	}
 	return a.OK, a.Reason, nil
 }
@@ -141,8 +141,7 @@ func (h *Hand) awaitAnswer(ctx context.Context, id string, after int64) (none sw
 		}
 		for _, e := range events {
 			after = e.Seq
-			var k swarm.ControlWord
-			if json.Unmarshal(e.Data, &k) == nil && k.Target == id && (k.Word == swarm.WordApprove || k.Word == swarm.WordDeny) {
+			if k, err := swarm.Body[swarm.ControlWord](&e); err == nil && k.Target == id && (k.Word == swarm.WordApprove || k.Word == swarm.WordDeny) {
 				return k, nil
 			}
 		}

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"swarm"
@@ -23,7 +22,7 @@ func (h *Hand) begin(ctx context.Context, w *work) (*flow.Result, error) {
 			start.Sent, bodies = swarm.HashOf(fresh), append(bodies, fresh)
 		}
 		_, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Bodies: bodies, Events: []swarm.Event{{Kind: swarm.TurnStarted,
-			Key: swarm.StartKey(w.c.ID, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: encode(start)}}})
+			Key: swarm.StartKey(w.c.ID, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(start)}}})
 		if !errors.Is(err, swarm.ErrConflict) {
 			return nil, err
 		}
@@ -44,9 +43,9 @@ func (h *Hand) again(w *work) (begun bool, err error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	var first swarm.TurnStart
-	if err := json.Unmarshal(e.Data, &first); err != nil {
-		return true, swarm.Errorf(swarm.Storage, "event %d cannot be read: %w", e.Seq, err)
+	first, err := swarm.Body[swarm.TurnStart](&e)
+	if err != nil {
+		return true, err
 	}
 	text, err := h.Log.Body(first.Prompt)
 	if err != nil {

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -61,7 +60,7 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 	if end.Status == swarm.CallOK && w.inputs.Upto > w.inputs.From {
 		end.Inputs = w.inputs
 		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(w.c.Agent, w.inputs.From), Task: w.c.Task, Agent: w.c.Agent,
-			Turn: w.c.ID, Data: encode(swarm.Consumption{Inputs: w.inputs, Turn: w.c.ID})})
+			Turn: w.c.ID, Data: swarm.Encode(swarm.Consumption{Inputs: w.inputs, Turn: w.c.ID})})
 	}
 	if end.Status == swarm.CallOK {
 		if end.Findings, err = h.findings(w, output); err != nil {
@@ -134,7 +133,7 @@ func (h *Hand) end(ctx context.Context, loop string, c flow.Call, end swarm.Call
 	end.Reason, end.Hint = h.clean(end.Reason), h.clean(end.Hint)
 	b.Fence = h.Fence
 	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Task, Agent: c.Agent,
-		Turn: c.ID, Data: encode(end)})
+		Turn: c.ID, Data: swarm.Encode(end)})
 	seqs, err := h.Log.Append(context.WithoutCancel(ctx), b)
 	if err != nil {
 		return flow.Result{}, err
@@ -144,11 +143,8 @@ func (h *Hand) end(ctx context.Context, loop string, c flow.Call, end swarm.Call
 
 // Answer reads the record of a call's end.
 func Answer(e swarm.Event) (flow.Result, error) {
-	r := flow.Result{Seq: e.Seq}
-	if err := json.Unmarshal(e.Data, &r.CallEnd); err != nil {
-		return r, swarm.Errorf(swarm.Storage, "event %d, the end of a call, cannot be read: %w", e.Seq, err)
-	}
-	return r, nil
+	end, err := swarm.Body[swarm.CallEnd](&e)
+	return flow.Result{CallEnd: end, Seq: e.Seq}, err
 }
 
 func (h *Hand) redact(b []byte) []byte {
@@ -181,13 +177,4 @@ func (h *Hand) settle(turn string, u swarm.Usage) {
 	if h.meter != nil {
 		h.meter.settle(turn, u)
 	}
-}
-
-// encode writes the body of an event; its types are ours and always can be written.
-func encode(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("event body: " + err.Error())
-	}
-	return b
 }

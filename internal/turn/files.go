@@ -195,7 +195,7 @@ func (h *Hand) cannotTell(w *work, err error) {
 		reason.Reason += "; in the phase PLANNING turns of those who could write elsewhere fail for it"
 	}
 	// What the log does not take now, it does not take at the turn's end either.
-	_, _ = h.Log.Append(context.Background(), swarm.Batch{Fence: h.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Data: encode(reason)}}})
+	_, _ = h.Log.Append(context.Background(), swarm.Batch{Fence: h.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Data: swarm.Encode(reason)}}})
 }
 
 // A diff is what a turn has changed.

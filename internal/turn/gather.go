@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -41,10 +40,11 @@ func (h *Hand) plan(ref string) (*loadedPlan, error) {
 	if !ok {
 		return nil, swarm.Errorf(swarm.Storage, "the log has no plan %s", ref)
 	}
-	p := &loadedPlan{Plan: &swarm.Plan{}, tasks: map[string]*swarm.Task{}, agents: map[string]*swarm.Agent{}, providers: map[string]swarm.ProviderSpec{}}
-	if err := json.Unmarshal(e.Data, p.Plan); err != nil {
-		return nil, swarm.Errorf(swarm.Storage, "event %d, the plan, cannot be read: %w", e.Seq, err)
+	body, err := swarm.Body[swarm.Plan](&e)
+	if err != nil {
+		return nil, err
 	}
+	p := &loadedPlan{Plan: &body, tasks: map[string]*swarm.Task{}, agents: map[string]*swarm.Agent{}, providers: map[string]swarm.ProviderSpec{}}
 	if h.Replay != nil {
 		h.Replay.Arrange(p.Plan)
 	}
@@ -315,8 +315,7 @@ func (l *ledger) enter(e *swarm.Event) error {
 
 // forget has an agent's next turn begin a session of its own, if that is what a person wants.
 func (l *ledger) forget(e *swarm.Event) {
-	var k swarm.ControlWord
-	if json.Unmarshal(e.Data, &k) == nil && k.Word == swarm.WordReset { // who obeys control complains about what cannot be read
+	if k, err := swarm.Body[swarm.ControlWord](e); err == nil && k.Word == swarm.WordReset { // who obeys control complains about what cannot be read
 		delete(l.sessions, k.Target)
 		put(&l.reset, k.Target, e.Seq)
 	}

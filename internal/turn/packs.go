@@ -2,7 +2,6 @@ package turn
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
 	"swarm"
@@ -40,9 +39,9 @@ func (l *ledger) begin(e *swarm.Event) error {
 		delete(l.begun, e.Agent)
 		return nil
 	}
-	var start swarm.TurnStart
-	if err := json.Unmarshal(e.Data, &start); err != nil {
-		return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be read: %w", e.Seq, e.Kind, err)
+	start, err := swarm.Body[swarm.TurnStart](e)
+	if err != nil {
+		return err
 	}
 	if l.begun == nil {
 		l.begun, l.given = map[string][]string{}, map[string]map[string]string{}

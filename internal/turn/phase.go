@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -70,9 +69,11 @@ func (h *Hand) trespassed(ctx context.Context, w *work, all []Changes) {
 func (h *Hand) blamed(w *work) (files []string, since []swarm.FolderTree) {
 	for n := 1; n < w.c.Attempt; n++ {
 		id := swarm.TurnID(w.c.Task, w.c.Iteration, n)
-		var start swarm.TurnStart
-		var end swarm.CallEnd
-		if h.decode(swarm.EndKey(id), &end) && len(end.Outside) > 0 && h.decode(swarm.StartKey(id, 1), &start) {
+		end, ok := written[swarm.CallEnd](h, swarm.EndKey(id))
+		if !ok || len(end.Outside) == 0 {
+			continue
+		}
+		if start, ok := written[swarm.TurnStart](h, swarm.StartKey(id, 1)); ok {
 			files = append(files, end.Outside...)
 			if since == nil {
 				since = start.Trees
@@ -82,10 +83,14 @@ func (h *Hand) blamed(w *work) (files []string, since []swarm.FolderTree) {
 	return files, since
 }
 
-// decode reads what was written under a key, if it is there.
-func (h *Hand) decode(key string, into any) bool {
+// written is the body that was written under a key, if it is there.
+func written[T any](h *Hand, key string) (body T, ok bool) {
 	e, ok, err := h.Log.Find(key)
-	return err == nil && ok && json.Unmarshal(e.Data, into) == nil
+	if err != nil || !ok {
+		return body, false
+	}
+	body, err = swarm.Body[T](&e)
+	return body, err == nil
 }
 
 // hasOthers says whether the run has another agent that may write by itself.

@@ -134,7 +134,7 @@ func (h *Hand) tellAgain(ctx context.Context, w *work, aside provider.Aside) err
 // askAgain reads so many envelopes by our own tool.
 func (h *Hand) askAgain(ctx context.Context, w *work, left int, call func(context.Context, string, json.RawMessage) (string, error)) error {
 	for left > 0 {
-		answer, err := call(ctx, "read_inbox", encode(map[string]int{"max": min(left, maxInbox)}))
+		answer, err := call(ctx, "read_inbox", swarm.Encode(map[string]int{"max": min(left, maxInbox)}))
 		if err != nil {
 			return err
 		}
@@ -174,8 +174,10 @@ func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids
 		}
 		for _, e := range events {
 			after = e.Seq
-			var env swarm.Envelope
-			if e.Kind == swarm.HandoffStored && json.Unmarshal(e.Data, &env) == nil {
+			if e.Kind != swarm.HandoffStored {
+				continue
+			}
+			if env, err := swarm.Body[swarm.Envelope](&e); err == nil {
 				ids = append(ids, env.Ref())
 			}
 		}

@@ -5,7 +5,6 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 
@@ -287,8 +286,8 @@ func (h *Hand) look(c flow.Call, after int64, cut context.CancelCauseFunc) (int6
 }
 
 func wantsCut(e swarm.Event, c flow.Call) swarm.ErrorKind {
-	var k swarm.ControlWord
-	if json.Unmarshal(e.Data, &k) != nil || k.Target != "" && k.Target != c.Task && k.Target != c.Agent && k.Target != c.ID {
+	k, err := swarm.Body[swarm.ControlWord](&e)
+	if err != nil || k.Target != "" && k.Target != c.Task && k.Target != c.Agent && k.Target != c.ID {
 		return ""
 	}
 	switch k.Word {

@@ -1,8 +1,8 @@
 package view
 
 import (
-	"encoding/json"
-	"errors"
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,10 +22,7 @@ func (r *Run) Apply(e *swarm.Event) error {
 	}
 	r.Seq, r.Time = e.Seq, e.Time
 	r.clock()
-	if err := errors.Join(r.fold(e), r.foldMail(e), r.foldSingle(e)); err != nil {
-		return &swarm.Error{Kind: swarm.Storage, Msg: swarm.Errorf("", "event %d (%s) cannot be used", e.Seq, e.Kind).Msg, Err: err}
-	}
-	return nil
+	return cmp.Or(r.fold(e), r.foldMail(e), r.foldSingle(e)) // each folds, whatever the others say
 }
 
 func (r *Run) fold(e *swarm.Event) error {
@@ -34,7 +31,7 @@ func (r *Run) fold(e *swarm.Event) error {
 		swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
 		i, ok := r.sched.Find(e.Task)
 		if !ok {
-			return swarm.Errorf(swarm.Storage, "no plan has the task %q", e.Task)
+			return unusable(e, "no plan has the task %q", e.Task)
 		}
 		return r.foldTask(i, e)
 	case swarm.IterationStarted:
@@ -64,7 +61,7 @@ func (r *Run) foldTask(i int, e *swarm.Event) error {
 	case swarm.TaskRetrying:
 		return r.retrying(i, e)
 	case swarm.TaskBlocked:
-		err := t.why(e.Data)
+		err := t.why(e)
 		r.sched.Hold(i, plan.Wait{For: plan.ForPerson, Reason: t.Reason})
 		return err
 	case swarm.TaskCompleted:
@@ -74,7 +71,7 @@ func (r *Run) foldTask(i int, e *swarm.Event) error {
 	}
 	t.Ended, t.Began = e.Time, time.Time{}
 	r.sched.Ended(i, endOf(e.Kind))
-	return t.why(e.Data)
+	return t.why(e)
 }
 
 func endOf(kind swarm.EventKind) swarm.Status {
@@ -87,14 +84,15 @@ func endOf(kind swarm.EventKind) swarm.Status {
 	return swarm.Cancelled
 }
 
-func unreadable(what string) error {
-	return swarm.Errorf(swarm.Storage, "%s is not as it should be", what)
+// unusable says what is wrong with an event, apart from a body that is not JSON.
+func unusable(e *swarm.Event, format string, args ...any) error {
+	return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be used: %w", e.Seq, e.Kind, fmt.Errorf(format, args...))
 }
 
 // why takes the kind and the reason of a body that has them.
-func (t *task) why(body []byte) error {
+func (t *task) why(e *swarm.Event) error {
 	t.Kind, t.Reason = "", ""
-	m, ok := members{rest: body}, true
+	m, ok := members{rest: e.Data}, true
 	for m.next() && ok {
 		switch string(m.key) {
 		case "kind":
@@ -104,7 +102,7 @@ func (t *task) why(body []byte) error {
 		}
 	}
 	if !ok || m.bad {
-		return unreadable("its body")
+		return unusable(e, "its body is not as it should be")
 	}
 	return nil
 }
@@ -133,7 +131,7 @@ func (r *Run) turnStarted(i int, e *swarm.Event) error {
 		r.agents[a].Active = e.Time
 	}
 	if !ok || m.bad {
-		return unreadable("the turn's start")
+		return unusable(e, "the turn's start is not as it should be")
 	}
 	return nil
 }
@@ -168,7 +166,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 		}
 	}
 	if !ok || m.bad {
-		return unreadable("the turn's end")
+		return unusable(e, "the turn's end is not as it should be")
 	}
 	r.Approvals = slices.DeleteFunc(r.Approvals, func(a Approval) bool { return a.Turn == e.Turn && a.Wish == nil })
 	if out.Hash != "" {
@@ -201,13 +199,13 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 
 // approval folds in what is asked of a person, and what was answered.
 func (r *Run) approval(e *swarm.Event) error {
-	a := Approval{Agent: e.Agent, Task: e.Task, Turn: e.Turn, Asked: e.Time}
-	if err := json.Unmarshal(e.Data, &a.Approval); err != nil {
+	a, err := swarm.Body[swarm.Approval](e)
+	if err != nil {
 		return err
 	}
 	r.Approvals = slices.DeleteFunc(r.Approvals, func(o Approval) bool { return o.ID == a.ID })
 	if e.Kind == swarm.ApprovalAsked {
-		r.Approvals = append(r.Approvals, a)
+		r.Approvals = append(r.Approvals, Approval{Approval: a, Agent: e.Agent, Task: e.Task, Turn: e.Turn, Asked: e.Time})
 	}
 	return nil
 }
@@ -226,11 +224,11 @@ func setKnown[S ~string](to *S, value []byte, known ...S) bool {
 // retrying has the task wait for its next attempt, or, when that follows at once, for whatever else it has to.
 func (r *Run) retrying(i int, e *swarm.Event) error {
 	t := &r.tasks[i]
-	err := t.why(e.Data)
+	err := t.why(e)
 	var after time.Duration
 	for m := (members{rest: e.Data}); m.next(); {
 		if string(m.key) == "after" && !setInt(&after, m.value) {
-			err = unreadable("its delay")
+			err = unusable(e, "its delay is not as it should be")
 		}
 	}
 	r.sched.Hold(i, plan.Wait{For: plan.ForRetry, Until: e.Time.Add(after), Reason: t.Reason})
@@ -272,16 +270,16 @@ func (r *Run) retry(i int) (plan.Wait, bool) {
 
 // iterate begins a group's next iteration: all its tasks are pending again, and keep what they have made.
 func (r *Run) iterate(e *swarm.Event) error {
-	var body swarm.Iteration
-	if err := json.Unmarshal(e.Data, &body); err != nil {
+	body, err := swarm.Body[swarm.Iteration](e)
+	if err != nil {
 		return err
 	}
 	if body.Group < 0 || body.Group >= len(r.groups) {
-		return swarm.Errorf(swarm.Storage, "there is no group %d", body.Group)
+		return unusable(e, "there is no group %d", body.Group)
 	}
 	g := &r.groups[body.Group]
 	if body.Iteration != g.Iteration+1 {
-		return swarm.Errorf(swarm.Storage, "iteration %d follows iteration %d", body.Iteration, g.Iteration)
+		return unusable(e, "iteration %d follows iteration %d", body.Iteration, g.Iteration)
 	}
 	g.Iteration++
 	r.sched.Iterate(body.Group)
@@ -295,12 +293,12 @@ func (r *Run) iterate(e *swarm.Event) error {
 
 // addPlan takes the tasks and agents of a plan, or of what it grew by.
 func (r *Run) addPlan(e *swarm.Event) error {
-	var p swarm.Plan
-	if err := json.Unmarshal(e.Data, &p); err != nil {
+	p, err := swarm.Body[swarm.Plan](e)
+	if err != nil {
 		return err
 	}
 	if err := r.sched.Add(&p); err != nil {
-		return err
+		return unusable(e, "%w", err)
 	}
 	if !r.planned { // what holds for the whole run is said by the first
 		r.planned, r.Budget, r.parallel = true, p.Budget, p.MaxParallel
@@ -350,8 +348,8 @@ func (r *Run) addTask(t task) {
 
 // control folds in the words whose effect no other event tells of.
 func (r *Run) control(e *swarm.Event) error {
-	var c swarm.ControlWord
-	if err := json.Unmarshal(e.Data, &c); err != nil {
+	c, err := swarm.Body[swarm.ControlWord](e)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -375,8 +373,8 @@ func (r *Run) control(e *swarm.Event) error {
 func (r *Run) foldRun(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.RunStarted:
-		var s swarm.RunStart
-		if err := json.Unmarshal(e.Data, &s); err != nil {
+		s, err := swarm.Body[swarm.RunStart](e)
+		if err != nil {
 			return err
 		}
 		r.Kind, r.Name, r.Dir, r.File, r.Args, r.Version, r.Loops, r.Replay, r.From, r.Asked = s.Kind, s.Name, s.Dir, s.File, s.Args, s.Version, s.Loops, s.Replay, s.From, s.Asked
@@ -385,9 +383,11 @@ func (r *Run) foldRun(e *swarm.Event) error {
 			r.ID = s.ID
 		}
 	case swarm.RunOwned:
-		if err := json.Unmarshal(e.Data, &r.Owner); err != nil {
+		owner, err := swarm.Body[swarm.Ownership](e)
+		if err != nil {
 			return err
 		}
+		r.Owner = owner
 		if r.Status == swarm.Interrupted {
 			r.Status, r.Reason = swarm.Running, ""
 			if r.pause != "" {
@@ -404,14 +404,15 @@ func (r *Run) foldRun(e *swarm.Event) error {
 	case swarm.RunInterrupted:
 		var why swarm.Reason
 		if len(e.Data) > 0 {
-			if err := json.Unmarshal(e.Data, &why); err != nil {
+			var err error
+			if why, err = swarm.Body[swarm.Reason](e); err != nil {
 				return err
 			}
 		}
 		r.Status, r.Reason = swarm.Interrupted, why.Reason
 	case swarm.RunEnded:
-		var end swarm.RunEnd
-		if err := json.Unmarshal(e.Data, &end); err != nil {
+		end, err := swarm.Body[swarm.RunEnd](e)
+		if err != nil {
 			return err
 		}
 		r.goesOn()
@@ -451,15 +452,15 @@ func (r *Run) hold(pause swarm.Status) {
 // foldNote folds in what is only told.
 func (r *Run) foldNote(e *swarm.Event) error {
 	if e.Kind == swarm.TreeRecorded {
-		var tree swarm.Tree
-		if err := json.Unmarshal(e.Data, &tree); err != nil {
+		tree, err := swarm.Body[swarm.Tree](e)
+		if err != nil {
 			return err
 		}
 		r.addTree(tree)
 		return nil
 	}
-	var why swarm.Reason
-	if err := json.Unmarshal(e.Data, &why); err != nil {
+	why, err := swarm.Body[swarm.Reason](e)
+	if err != nil {
 		return err
 	}
 	if e.Kind == swarm.BudgetSpent {

@@ -128,49 +128,48 @@ func NewCollector() *Collector {
 
 // Take takes the next event.
 func (c *Collector) Take(e *swarm.Event) error {
-	var err error
 	switch e.Kind {
 	case swarm.TurnStarted:
-		var s swarm.TurnStart
-		if err = json.Unmarshal(e.Data, &s); err == nil {
-			t := c.turn(e)
-			t.Iteration, t.Attempt, t.Starts, t.Retried = s.Iteration, s.Attempt, max(s.Start, t.Starts+1), s.Start > 1
-			t.Provider, t.Model, t.Session, t.Prompt, t.Bytes, t.Spans = s.Provider, s.Model, s.Session, s.Prompt, s.Bytes, s.Spans
-			t.Started, t.Inputs, t.Sent = e.Time, s.Inputs, s.Sent
-			t.Tools, t.Files, t.Injected = nil, nil, nil
-			if t.First == "" {
-				t.First, t.Answered = s.Prompt, s.Answered
-			}
+		s, err := swarm.Body[swarm.TurnStart](e)
+		if err != nil {
+			return err
+		}
+		t := c.turn(e)
+		t.Iteration, t.Attempt, t.Starts, t.Retried = s.Iteration, s.Attempt, max(s.Start, t.Starts+1), s.Start > 1
+		t.Provider, t.Model, t.Session, t.Prompt, t.Bytes, t.Spans = s.Provider, s.Model, s.Session, s.Prompt, s.Bytes, s.Spans
+		t.Started, t.Inputs, t.Sent = e.Time, s.Inputs, s.Sent
+		t.Tools, t.Files, t.Injected = nil, nil, nil
+		if t.First == "" {
+			t.First, t.Answered = s.Prompt, s.Answered
 		}
 	case swarm.TurnTool:
-		var u swarm.ToolUse
-		if err = json.Unmarshal(e.Data, &u); err == nil {
-			t := c.turn(e)
-			t.Tools = append(t.Tools, u)
+		u, err := swarm.Body[swarm.ToolUse](e)
+		if err != nil {
+			return err
 		}
+		t := c.turn(e)
+		t.Tools = append(t.Tools, u)
 	case swarm.TurnFile:
-		var f swarm.FileChange
-		if err = json.Unmarshal(e.Data, &f); err == nil {
-			t := c.turn(e)
-			t.Files = append(t.Files, f.Path)
+		f, err := swarm.Body[swarm.FileChange](e)
+		if err != nil {
+			return err
 		}
+		t := c.turn(e)
+		t.Files = append(t.Files, f.Path)
 	case swarm.TurnEnded:
-		var end swarm.CallEnd
-		if err = json.Unmarshal(e.Data, &end); err == nil {
-			c.turn(e).end(e, &end)
+		end, err := swarm.Body[swarm.CallEnd](e)
+		if err != nil {
+			return err
 		}
+		c.turn(e).end(e, &end)
 	case swarm.ArtifactStored:
-		a := Artifact{Agent: e.Agent, Turn: e.Turn, Seq: e.Seq, Time: e.Time}
-		if err = json.Unmarshal(e.Data, &a.Artifact); err == nil {
-			var raw json.RawMessage
-			raw, err = json.Marshal(a)
-			c.Artifacts = append(c.Artifacts, raw)
+		a, err := swarm.Body[swarm.Artifact](e)
+		if err != nil {
+			return err
 		}
+		c.Artifacts = append(c.Artifacts, swarm.Encode(Artifact{Artifact: a, Agent: e.Agent, Turn: e.Turn, Seq: e.Seq, Time: e.Time}))
 	default:
-		err = c.takeMail(e)
-	}
-	if err != nil {
-		return &swarm.Error{Kind: swarm.Storage, Msg: swarm.Errorf("", "event %d (%s) cannot be read", e.Seq, e.Kind).Msg, Err: err}
+		return c.takeMail(e)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -45,8 +44,8 @@ func (r *Run) foldMail(e *swarm.Event) error {
 	}
 	switch e.Kind {
 	case swarm.HandoffStored:
-		var env swarm.Envelope
-		if err := json.Unmarshal(e.Data, &env); err != nil {
+		env, err := swarm.Body[swarm.Envelope](e)
+		if err != nil {
 			return err
 		}
 		last := Letter{env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message)}
@@ -62,24 +61,24 @@ func (r *Run) foldMail(e *swarm.Event) error {
 		})
 		r.foldReplies(e, &env)
 	case swarm.TurnStarted:
-		var s struct {
+		s, err := swarm.Body[struct {
 			Inputs swarm.Inputs `json:"inputs"`
-		}
-		if err := json.Unmarshal(e.Data, &s); err != nil {
+		}](e)
+		if err != nil {
 			return err
 		}
 		r.box(e.Agent, func(b *Box) { b.Reading = s.Inputs.Upto })
 	case swarm.HandoffInjected:
-		var in swarm.Inputs
-		if err := json.Unmarshal(e.Data, &in); err != nil {
+		in, err := swarm.Body[swarm.Inputs](e)
+		if err != nil {
 			return err
 		}
 		r.box(e.Agent, func(b *Box) { b.Reading = in.Upto })
 	case swarm.TurnEnded:
 		r.box(e.Agent, func(b *Box) { b.Reading = 0 })
 	case swarm.HandoffConsumed:
-		var in swarm.Inputs
-		if err := json.Unmarshal(e.Data, &in); err != nil {
+		in, err := swarm.Body[swarm.Inputs](e)
+		if err != nil {
 			return err
 		}
 		r.box(e.Agent, func(b *Box) {

@@ -78,37 +78,42 @@ func (c *Collector) Changed() []Envelope {
 }
 
 // takeMail takes an event about mail.
-func (c *Collector) takeMail(e *swarm.Event) (err error) {
+func (c *Collector) takeMail(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.HandoffStored:
-		var env swarm.Envelope
-		if err = json.Unmarshal(e.Data, &env); err == nil {
-			c.stored(e, env)
+		env, err := swarm.Body[swarm.Envelope](e)
+		if err != nil {
+			return err
 		}
+		c.stored(e, env)
 	case swarm.HandoffInjected:
-		var in swarm.Injection
-		if err = json.Unmarshal(e.Data, &in); err == nil {
-			t := c.turn(e)                                                                                       // the envelopes are injected when it commits: if it is cut, it has read nothing
-			t.Injected = slices.DeleteFunc(t.Injected, func(before Aside) bool { return before.Upto > in.From }) // it had not reached the agent
-			t.Injected = append(t.Injected, Aside{in, e.Time})
+		in, err := swarm.Body[swarm.Injection](e)
+		if err != nil {
+			return err
 		}
+		t := c.turn(e)                                                                                       // the envelopes are injected when it commits: if it is cut, it has read nothing
+		t.Injected = slices.DeleteFunc(t.Injected, func(before Aside) bool { return before.Upto > in.From }) // it had not reached the agent
+		t.Injected = append(t.Injected, Aside{in, e.Time})
 	case swarm.HandoffConsumed:
-		var in swarm.Inputs
-		if err = json.Unmarshal(e.Data, &in); err == nil {
-			c.injected(e, in)
+		in, err := swarm.Body[swarm.Inputs](e)
+		if err != nil {
+			return err
 		}
+		c.injected(e, in)
 	case swarm.HandoffReturned:
-		var r swarm.Return
-		if err = json.Unmarshal(e.Data, &r); err == nil {
-			if i, ok := c.ids[cmp.Or(r.Ref, r.ID)]; ok {
-				c.returned(e, i, r.Reason)
-			}
+		r, err := swarm.Body[swarm.Return](e)
+		if err != nil {
+			return err
+		}
+		if i, ok := c.ids[cmp.Or(r.Ref, r.ID)]; ok {
+			c.returned(e, i, r.Reason)
 		}
 	case swarm.ReplyOverdue:
-		var o swarm.Overdue
-		if err = json.Unmarshal(e.Data, &o); err == nil {
-			c.overdue(o)
+		o, err := swarm.Body[swarm.Overdue](e)
+		if err != nil {
+			return err
 		}
+		c.overdue(o)
 	case swarm.RunEnded:
 		c.over = true
 		for i := range c.Envelopes {
@@ -117,7 +122,7 @@ func (c *Collector) takeMail(e *swarm.Event) (err error) {
 			}
 		}
 	}
-	return err
+	return nil
 }
 
 const runEnded = "run ended"

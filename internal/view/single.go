@@ -56,8 +56,8 @@ func (r *Run) foldSingle(e *swarm.Event) error {
 			r.single(name, func(s *single) { s.For, s.Since = nil, time.Time{} })
 		}
 	case swarm.WaitBegan:
-		var w swarm.AgentWait
-		if err := json.Unmarshal(e.Data, &w); err != nil {
+		w, err := swarm.Body[swarm.AgentWait](e)
+		if err != nil {
 			return err
 		}
 		r.single(e.Agent, func(s *single) { s.For, s.Since = w.For, e.Time })
@@ -69,17 +69,17 @@ func (r *Run) foldSingle(e *swarm.Event) error {
 		r.single(e.Agent, func(s *single) { s.Held = time.Time{} })
 		r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Reason == plan.WaitsForPaused(e.Agent) })
 	case swarm.AgentEnded:
-		end := &swarm.AgentEnd{}
-		if err := json.Unmarshal(e.Data, end); err != nil {
+		end, err := swarm.Body[swarm.AgentEnd](e)
+		if err != nil {
 			return err
 		}
-		r.single(e.Agent, func(s *single) { s.Ended = end })
+		r.single(e.Agent, func(s *single) { s.Ended = &end })
 		r.asks = slices.DeleteFunc(r.asks, func(a ask) bool { return a.To == e.Agent })
 	case swarm.AgentStarted:
 		r.single(e.Agent, func(s *single) { s.Ended = nil })
 	case swarm.TurnSession:
-		var in swarm.TurnInSession
-		if err := json.Unmarshal(e.Data, &in); err != nil {
+		in, err := swarm.Body[swarm.TurnInSession](e)
+		if err != nil {
 			return err
 		}
 		if a, ok := r.agentAt[e.Agent]; ok {
@@ -95,8 +95,8 @@ func (r *Run) foldSingle(e *swarm.Event) error {
 
 // overdue folds in that a reply was reminded of, or is not waited for any more.
 func (r *Run) overdue(e *swarm.Event) error {
-	var o swarm.Overdue
-	if err := json.Unmarshal(e.Data, &o); err != nil {
+	o, err := swarm.Body[swarm.Overdue](e)
+	if err != nil {
 		return err
 	}
 	if o.Over {

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -13,8 +12,7 @@ import (
 func Tell(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.RunStarted:
-		var s swarm.RunStart
-		read(e, &s)
+		s, _ := swarm.Body[swarm.RunStart](e)
 		what := strings.TrimSpace(string(s.Kind)+" "+s.Name) + " started"
 		switch {
 		case s.From != "":
@@ -24,8 +22,7 @@ func Tell(e *swarm.Event) string {
 		}
 		return what
 	case swarm.RunOwned:
-		var o swarm.Ownership
-		if read(e, &o); o.Fence > 1 {
+		if o, _ := swarm.Body[swarm.Ownership](e); o.Fence > 1 {
 			return fmt.Sprintf("process %d drives the run from here on", o.PID)
 		}
 		return ""
@@ -38,21 +35,19 @@ func Tell(e *swarm.Event) string {
 	case swarm.RunInterrupted:
 		return "interrupted" + why(e)
 	case swarm.RunEnded:
-		var end swarm.RunEnd
-		read(e, &end)
+		end, _ := swarm.Body[swarm.RunEnd](e)
 		return string(end.Status) + because(end.Reason)
 	case swarm.BudgetSpent:
 		return "the budget is spent" + why(e)
 	case swarm.Notice:
-		var n swarm.Reason
-		read(e, &n)
+		n, _ := swarm.Body[swarm.Reason](e)
 		if n.Hint != "" {
 			return n.Reason + " (" + n.Hint + ")"
 		}
 		return n.Reason
 	case swarm.Control:
-		var c swarm.ControlWord
-		if read(e, &c); c.Target != "" {
+		c, _ := swarm.Body[swarm.ControlWord](e)
+		if c.Target != "" {
 			return fmt.Sprintf("asked to %s %s", c.Word, c.Target)
 		}
 		return fmt.Sprintf("asked to %s", c.Word)
@@ -63,8 +58,7 @@ func Tell(e *swarm.Event) string {
 func tellTask(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.IterationStarted, swarm.TaskStarted:
-		var it swarm.Iteration
-		read(e, &it)
+		it, _ := swarm.Body[swarm.Iteration](e)
 		switch {
 		case e.Kind == swarm.IterationStarted:
 			return fmt.Sprintf("iteration %d of %d", it.Iteration, it.Of)
@@ -73,18 +67,15 @@ func tellTask(e *swarm.Event) string {
 		}
 		return "started"
 	case swarm.TurnStarted:
-		var s swarm.TurnStart
-		if read(e, &s); s.Start > 1 {
+		if s, _ := swarm.Body[swarm.TurnStart](e); s.Start > 1 {
 			return fmt.Sprintf("turn %s was cut, and runs again", e.Turn)
 		}
 		return ""
 	case swarm.ApprovalAsked:
-		var a swarm.Approval
-		read(e, &a)
+		a, _ := swarm.Body[swarm.Approval](e)
 		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", Wish(a), a.ID, a.ID)
 	case swarm.ApprovalAnswered:
-		var a swarm.ApprovalAnswer
-		read(e, &a)
+		a, _ := swarm.Body[swarm.ApprovalAnswer](e)
 		by := ""
 		if a.By != "" {
 			by = " by " + a.By
@@ -94,8 +85,7 @@ func tellTask(e *swarm.Event) string {
 		}
 		return "may not: " + a.ID + " was denied" + by + because(a.Reason)
 	case swarm.TaskRetrying:
-		var r swarm.Retry
-		read(e, &r)
+		r, _ := swarm.Body[swarm.Retry](e)
 		again := "again at once"
 		if r.After > 0 {
 			again = "again in " + r.After.Round(time.Millisecond).String()
@@ -115,8 +105,7 @@ func tellTask(e *swarm.Event) string {
 func tellAgent(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.WaitBegan:
-		var w swarm.AgentWait
-		read(e, &w)
+		w, _ := swarm.Body[swarm.AgentWait](e)
 		return "waits for @" + strings.Join(w.For, ", @")
 	case swarm.AgentPaused:
 		return "is paused: it has no turn until it is resumed"
@@ -127,8 +116,7 @@ func tellAgent(e *swarm.Event) string {
 	case swarm.AgentEnded:
 		return "has ended" + why(e)
 	case swarm.HandoffStored:
-		var env swarm.Envelope
-		read(e, &env)
+		env, _ := swarm.Body[swarm.Envelope](e)
 		return fmt.Sprintf("@%s → @%s: %s", env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message))
 	case swarm.ReplyOverdue:
 		return tellOverdue(e)
@@ -138,16 +126,13 @@ func tellAgent(e *swarm.Event) string {
 		}
 		return "read its mail in turn " + e.Turn
 	case swarm.HandoffInjected:
-		var in swarm.Injection
-		read(e, &in)
+		in, _ := swarm.Body[swarm.Injection](e)
 		return "was given urgent mail beside the answer of " + in.Tool
 	case swarm.TopicPublished:
-		var t swarm.TopicEntry
-		read(e, &t)
+		t, _ := swarm.Body[swarm.TopicEntry](e)
 		return "published on " + t.Topic
 	case swarm.ArtifactStored:
-		var a swarm.Artifact
-		read(e, &a)
+		a, _ := swarm.Body[swarm.Artifact](e)
 		return fmt.Sprintf("kept %s as %s", a.Name, a.Ref) + PackNote(a)
 	}
 	return ""
@@ -155,8 +140,7 @@ func tellAgent(e *swarm.Event) string {
 
 // tellOverdue says that a reply has not come. Of a person nobody else reminds.
 func tellOverdue(e *swarm.Event) string {
-	var o swarm.Overdue
-	read(e, &o)
+	o, _ := swarm.Body[swarm.Overdue](e)
 	switch {
 	case o.Over:
 		return fmt.Sprintf("@%s never replied to %s; nobody waits for it any more", e.Agent, o.ID)
@@ -194,9 +178,6 @@ func LeftNote(left []swarm.LeftOut) (note string) {
 	return note
 }
 
-// read reads an event's body; what cannot be read is left out of the sentence, the fold complains about it.
-func read(e *swarm.Event, body any) { _ = json.Unmarshal(e.Data, body) }
-
 // FirstLine is the beginning of a text, for a sentence.
 func FirstLine(text string) string {
 	const most = 80
@@ -211,8 +192,7 @@ func FirstLine(text string) string {
 }
 
 func why(e *swarm.Event) string {
-	var r swarm.Reason
-	read(e, &r)
+	r, _ := swarm.Body[swarm.Reason](e)
 	return because(r.Reason)
 }
 

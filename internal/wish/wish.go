@@ -102,7 +102,7 @@ func Text(w swarm.Wish) []byte {
 
 func indented(v any) []byte {
 	var b bytes.Buffer
-	_ = json.Indent(&b, mail.Encode(v), "", "  ") // it was just written
+	_ = json.Indent(&b, swarm.Encode(v), "", "  ") // it was just written
 	return append(b.Bytes(), '\n')
 }
 

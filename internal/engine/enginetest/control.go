@@ -32,7 +32,7 @@ func growAcrossCrash(t *testing.T, run Engine) {
 		grown := alone(fmt.Sprint("l", n))
 		grown.Tasks[0].DependsOn = []swarm.Dependency{{Task: after, Condition: swarm.OnSuccess}}
 		bodies := b.fill(&grown)
-		b.append(swarm.Event{Kind: swarm.PlanAdded, Key: fmt.Sprint("plan:", n), To: swarm.ToLoop("root"), Data: encode(grown)}, bodies)
+		b.append(swarm.Event{Kind: swarm.PlanAdded, Key: fmt.Sprint("plan:", n), To: swarm.ToLoop("root"), Data: swarm.Encode(grown)}, bodies)
 	}
 	line(2, "l1")
 	if _, err := b.drive(5, true); !errors.Is(err, storetest.ErrCrash) {

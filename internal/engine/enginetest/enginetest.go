@@ -4,7 +4,6 @@ package enginetest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -88,7 +87,7 @@ func newBench(t *testing.T, run Engine, p swarm.Plan, a *team) *bench {
 	b.check(err)
 	defer log.Close()
 	bodies := b.fill(&p)
-	_, err = log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.RunStarted}, {Kind: swarm.PlanAdded, Key: planKey, Data: encode(p)}}, Bodies: bodies})
+	_, err = log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.RunStarted}, {Kind: swarm.PlanAdded, Key: planKey, Data: swarm.Encode(p)}}, Bodies: bodies})
 	b.check(err)
 	return b
 }
@@ -135,7 +134,7 @@ func (b *bench) hands(log swarm.Log, fence int64) *engine.Hands {
 
 func (b *bench) control(word swarm.Word, target string) {
 	b.t.Helper()
-	b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: encode(swarm.ControlWord{Word: word, Target: target})}, nil)
+	b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: swarm.Encode(swarm.ControlWord{Word: word, Target: target})}, nil)
 }
 
 func (b *bench) append(e swarm.Event, bodies [][]byte) {
@@ -159,8 +158,8 @@ func (b *bench) story() (story []string, ends map[string]int) {
 	for _, e := range events {
 		switch e.Kind {
 		case swarm.TurnStarted:
-			var s swarm.TurnStart
-			b.check(json.Unmarshal(e.Data, &s))
+			s, err := swarm.Body[swarm.TurnStart](&e)
+			b.check(err)
 			if s.Start > 1 {
 				continue
 			}
@@ -180,14 +179,6 @@ func (b *bench) check(err error) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-}
-
-func encode(v any) json.RawMessage {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return data
 }
 
 // diamond is a plan with a retry, a fan-out, a fan-in and two iterations.

@@ -63,8 +63,8 @@ func (b *bench) holdDiffs(at int) {
 		if e.Kind != swarm.ArtifactStored {
 			continue
 		}
-		var it swarm.Artifact
-		b.check(json.Unmarshal(e.Data, &it))
+		it, err := swarm.Body[swarm.Artifact](&e)
+		b.check(err)
 		text, err := log.Body(it.Hash)
 		b.check(err)
 		_, diffs[e.Turn], _ = strings.Cut(string(text), "\n\n")

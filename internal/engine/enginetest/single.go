@@ -37,7 +37,7 @@ func waitCrashes(t *testing.T, run Engine) {
 func singleCrashes(t *testing.T, run Engine) {
 	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
 		say := func(word swarm.Word, target string) {
-			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: encode(swarm.ControlWord{Word: word, Target: target})}, nil)
+			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlWord{Word: word, Target: target})}, nil)
 		}
 		return func(ctx context.Context, r provider.Request) (string, error) {
 			send := func(args string) error {
@@ -70,7 +70,7 @@ func singleCrashes(t *testing.T, run Engine) {
 func backCrashes(t *testing.T, run Engine) {
 	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
 		say := func(word swarm.Word, target string) {
-			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: encode(swarm.ControlWord{Word: word, Target: target})}, nil)
+			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlWord{Word: word, Target: target})}, nil)
 		}
 		return func(ctx context.Context, r provider.Request) (string, error) {
 			var err error

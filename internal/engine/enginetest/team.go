@@ -58,7 +58,7 @@ func teamPlan() swarm.Plan {
 func newTeamBench(t *testing.T, run Engine, p swarm.Plan) *bench {
 	b := newBench(t, run, p, newTeam(passOn))
 	goal := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: "lead", Payload: swarm.Payload{Message: "go round"}}
-	b.append(swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey("goal"), To: swarm.ToAgent("lead"), Data: encode(goal)}, nil)
+	b.append(swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey("goal"), To: swarm.ToAgent("lead"), Data: swarm.Encode(goal)}, nil)
 	return b
 }
 
@@ -78,7 +78,7 @@ func (b *bench) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
 	h := b.hands(log, fence)
 	post := &office.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
 	h.Turn.Office, h.Turn.Trees, h.Post = post, shelf{}, post
-	if _, err := log.Append(b.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: encode(swarm.Ownership{Fence: fence})}}}); err != nil {
+	if _, err := log.Append(b.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: swarm.Encode(swarm.Ownership{Fence: fence})}}}); err != nil {
 		return flow.Result{}, err
 	}
 	return b.run(b.t.Context(), h, flow.Call{ID: "root", Kind: "team", Ref: planKey})
@@ -138,15 +138,15 @@ func (b *bench) holdMail(at int) {
 	consumed, returned := map[int64]int{}, map[string]bool{}
 	for _, e := range events {
 		if e.Kind == swarm.HandoffReturned {
-			var r swarm.Return
-			b.check(json.Unmarshal(e.Data, &r))
+			r, err := swarm.Body[swarm.Return](&e)
+			b.check(err)
 			returned[swarm.MailKey(r.Ref)] = true
 		}
 		if e.Kind != swarm.HandoffConsumed {
 			continue
 		}
-		var in swarm.Inputs
-		b.check(json.Unmarshal(e.Data, &in))
+		in, err := swarm.Body[swarm.Inputs](&e)
+		b.check(err)
 		for _, m := range events {
 			if m.Kind == swarm.HandoffStored && m.To == swarm.ToAgent(e.Agent) && m.Seq > in.From && m.Seq <= in.Upto {
 				consumed[m.Seq]++

@@ -77,8 +77,8 @@ func (b *bench) received(agent string) (messages []string) {
 	events, err := log.Read(0, 1<<20, swarm.ToAgent(agent))
 	b.check(err)
 	for _, e := range events {
-		var env swarm.Envelope
-		b.check(json.Unmarshal(e.Data, &env))
+		env, err := swarm.Body[swarm.Envelope](&e)
+		b.check(err)
 		messages = append(messages, env.Payload.Message)
 	}
 	return messages

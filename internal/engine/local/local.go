@@ -4,7 +4,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -149,14 +148,8 @@ func (x *fx) Tell(f flow.Fact) error {
 		delete(x.told, f.Key)
 		return nil
 	}
-	e := swarm.Event{Kind: f.Kind, Key: f.Key, To: swarm.ToLoop(x.loop.ID), Agent: f.Agent, Task: f.Task, Turn: f.Turn}
-	if f.Body != nil {
-		body, err := json.Marshal(f.Body)
-		if err != nil {
-			return err
-		}
-		e.Data = body
-	}
+	e := swarm.NewEvent(f.Kind, f.Body)
+	e.Key, e.To, e.Agent, e.Task, e.Turn = f.Key, swarm.ToLoop(x.loop.ID), f.Agent, f.Task, f.Turn
 	return x.append(true, e)
 }
 
@@ -216,11 +209,7 @@ func (x *fx) Now() time.Time { return x.now }
 func (x *fx) finish(parent string, r flow.Result) error {
 	end := r.CallEnd
 	end.ID, end.Call = x.loop.ID, x.loop.Print()
-	body, err := json.Marshal(end)
-	if err != nil {
-		return err
-	}
-	e := swarm.Event{Kind: swarm.LoopEnded, Key: swarm.EndKey(x.loop.ID), Agent: x.loop.Agent, Data: body}
+	e := swarm.Event{Kind: swarm.LoopEnded, Key: swarm.EndKey(x.loop.ID), Agent: x.loop.Agent, Data: swarm.Encode(end)}
 	if parent != "" {
 		e.To = swarm.ToLoop(parent)
 	}
