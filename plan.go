@@ -202,14 +202,10 @@ type ToolServer struct {
 	Env     map[string]string `json:"env,omitempty"`
 }
 
-// RemoteKind is the kind of providers whose agents others publish. They have no door into our run: none of our tools, and nobody
-// to write to.
-const RemoteKind = "a2a"
-
 // A ProviderSpec says how a kind of agent is reached. Presets fill what a user leaves out.
 type ProviderSpec struct {
 	Name       string            `json:"name"`
-	Kind       string            `json:"kind"` // command, script, …
+	Kind       string            `json:"kind"` // a row of the table of kinds, package providerkind
 	Command    []string          `json:"command,omitempty"`
 	Script     Hash              `json:"script,omitempty"`      // the script's file, stored with the plan
 	ScriptFile string            `json:"script_file,omitempty"` // as the compose file names it

@@ -15,11 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
-	"swarm/internal/agents"
 	"swarm/internal/compose"
 	"swarm/internal/flow"
 	"swarm/internal/project"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
+	"swarm/internal/registry"
 	"swarm/internal/term"
 	"swarm/internal/tool"
 )
@@ -289,7 +290,7 @@ func (a *app) examineFile(src *source) ([]finding, *compose.Bundle) {
 func examineProviders(ctx context.Context, b *compose.Bundle, dir string) []finding {
 	specs := slices.Clone(b.Plan.Providers)
 	used := len(specs)
-	for _, kind := range compose.Presets() {
+	for _, kind := range providerkind.Presets() {
 		if !slices.ContainsFunc(specs, func(s swarm.ProviderSpec) bool { return s.Kind == kind && s.BaseURL == "" }) {
 			specs = append(specs, swarm.ProviderSpec{Name: kind, Kind: kind})
 		}
@@ -319,7 +320,7 @@ func examineServers(b *compose.Bundle, dir string) (all []finding) {
 
 func examineProvider(ctx context.Context, spec swarm.ProviderSpec, b *compose.Bundle, dir string, used bool) finding {
 	what := "provider " + spec.Name
-	p, err := agents.Open(spec, providerOptions(spec, b.Bodies, dir))
+	p, err := registry.Open(spec, providerOptions(spec, b.Bodies, dir))
 	if err != nil {
 		return bad(what, used, err)
 	}

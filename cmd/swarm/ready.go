@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/agents"
 	"swarm/internal/compose"
 	"swarm/internal/provider"
+	"swarm/internal/registry"
 	"swarm/internal/tool"
 )
 
@@ -77,7 +77,7 @@ func readyProviders(b *compose.Bundle, dir string, p patience) error {
 
 func readyProvider(b *compose.Bundle, spec swarm.ProviderSpec, dir string) error {
 	at := b.Places.Providers[spec.Name]
-	reached, err := agents.Open(spec, providerOptions(spec, b.Bodies, dir))
+	reached, err := registry.Open(spec, providerOptions(spec, b.Bodies, dir))
 	if err != nil {
 		return blamed(at, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"swarm/internal/home"
 	"swarm/internal/line"
 	"swarm/internal/process"
+	"swarm/internal/providerkind"
 	"swarm/internal/repl"
 	"swarm/internal/run"
 	"swarm/internal/session"
@@ -201,7 +202,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	}
 	tell := b.Settings.Notify
 	t.Agents = append(t.Agents, swarm.Agent{Name: line.Notify, Provider: line.Notify})
-	t.Providers = append(t.Providers, swarm.ProviderSpec{Name: line.Notify, Kind: "notify", Command: tell.Command, BaseURL: tell.Webhook})
+	t.Providers = append(t.Providers, swarm.ProviderSpec{Name: line.Notify, Kind: providerkind.Notify, Command: tell.Command, BaseURL: tell.Webhook})
 	return t, o, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"swarm"
 	"swarm/internal/prompt"
+	"swarm/internal/providerkind"
 )
 
 // failRef notes an error at a reference in a prompt: what it leads to is not there.
@@ -103,22 +104,11 @@ func (c *compiler) checkMoney(sel *selection) {
 		return
 	}
 	for _, a := range c.agentsOf(sel) {
-		if s := a.spec; s != nil && s.Price == (swarm.Price{}) && !tellsCost(s) {
+		if s := a.spec; s != nil && s.Price == (swarm.Price{}) && !providerkind.Of(s.Kind).KnowsCost(s) {
 			c.warn(usd.node, "the provider %q has no price, so its turns count as $0 unless it reports what they cost", s.Name).
 				WithHint("write price: {input: 3, output: 15} (US dollars for a million tokens), or bound tokens or calls instead")
 		}
 	}
-}
-
-// tellsCost says of which providers it is known what their turns cost: sellers' own models have list prices, and some programs say it.
-func tellsCost(s *swarm.ProviderSpec) bool {
-	switch s.Kind {
-	case "anthropic", "openai":
-		return s.BaseURL == ""
-	case "claude-code", "opencode":
-		return true
-	}
-	return false
 }
 
 // checkOrder warns of outputs that cannot be there yet, of tasks that can never start, and of prompts that may get too large.

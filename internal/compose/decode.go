@@ -26,9 +26,9 @@ type value interface {
 type rule struct {
 	key    string
 	doc    string
-	among  []string // the texts it may be
-	loose  bool     // numbers and true or false are taken as text, as written
-	single bool     // one item may stand for a list of one
+	among  func() []string // the texts it may be; nil = any
+	loose  bool            // numbers and true or false are taken as text, as written
+	single bool            // one item may stand for a list of one
 	min    float64
 	max    float64 // 0 = no limit
 }
@@ -208,8 +208,8 @@ func (t *text) read(d *decoder, n *yaml.Node, r rule) {
 		d.wrong(n, r, "text").WithHint("write it in quotes: %q", n.Value)
 	case strings.ContainsRune(n.Value, 0):
 		d.fail(n, "%s holds a NUL character", r.key)
-	case len(r.among) > 0 && !slices.Contains(r.among, n.Value):
-		d.fail(n, "%s cannot be %s", r.key, swarm.Quote(n.Value)).WithHint("%s", swarm.DidYouMean(n.Value, r.among))
+	case r.among != nil && !slices.Contains(r.among(), n.Value):
+		d.fail(n, "%s cannot be %s", r.key, swarm.Quote(n.Value)).WithHint("%s", swarm.DidYouMean(n.Value, r.among()))
 	default:
 		t.node, t.value = n, n.Value
 	}

@@ -6,22 +6,23 @@ import (
 	"sync"
 
 	"swarm"
+	"swarm/internal/providerkind"
 )
 
 // This file is the table of keys. A field's tags are its rule: key, doc, among (a list in choices), min, max, loose, single.
 
-// kinds are the providers that exist without being declared.
-var kinds = []string{"command", "script", "claude-code", "codex", "gemini", "opencode", "acp", "a2a", "anthropic", "openai"}
-
 var tiers = []string{"small", "medium", "large"}
 
-var choices = map[string][]string{
-	"kinds":      kinds,
-	"tiers":      tiers,
-	"conditions": swarm.Conditions,
-	"on_failure": swarm.OnFailures,
-	"approvals":  {"ask", "auto", "deny"},
+// choices are functions because kinds can be registered after this package has started.
+var choices = map[string]func() []string{
+	"kinds":      providerkind.Names,
+	"tiers":      fixed(tiers...),
+	"conditions": fixed(swarm.Conditions...),
+	"on_failure": fixed(swarm.OnFailures...),
+	"approvals":  fixed("ask", "auto", "deny"),
 }
+
+func fixed(list ...string) func() []string { return func() []string { return list } }
 
 type fileKeys struct {
 	section

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
+	"swarm/internal/providerkind"
 )
 
 // resolveProviders checks what is declared.
@@ -14,12 +15,9 @@ func (c *compiler) resolveProviders() {
 	for i := range c.file.Providers.entries {
 		e := &c.file.Providers.entries[i]
 		v := &e.value
+		kind := providerkind.Of(kindOf(e))
 		c.checkName(e.key, "provider", swarm.CheckTaskName)
-		key := "take it out, and write env: {OPENAI_API_KEY: $NAME} (or ANTHROPIC_API_KEY) for the provider"
-		if kindOf(e) == "a2a" {
-			key = "take it out, and write headers: {Authorization: Bearer $NAME} for the provider"
-		}
-		c.checkURL(v.BaseURL, key)
+		c.checkURL(v.BaseURL, keyElsewhere(kind))
 		c.checkHeaders(v.Headers)
 		c.checkCommand(v.Command, "command")
 		c.checkEnv(v.Env)
@@ -28,27 +26,9 @@ func (c *compiler) resolveProviders() {
 				c.fail(m.key, "there is no tier %s", swarm.Quote(m.name)).WithHint("%s", swarm.DidYouMean(m.name, tiers))
 			}
 		}
-		if v.broken {
-			continue
+		if !v.broken {
+			c.checkKind(e, kind)
 		}
-		kind := kindOf(e)
-		switch preset := slices.Contains(kinds, e.name); {
-		case kind == "":
-			c.missing(e.key, "the provider %s has no kind", swarm.Quote(e.name)).WithHint("write kind: command, or another of %s", listed(kinds))
-		case preset && kind != e.name:
-			c.fail(e.key, "the provider %q is built in, and is not of the kind %q", e.name, kind).WithHint("choose another name")
-		case kind == "command" && !v.Command.given():
-			c.missing(e.key, "the provider %q has no command", e.name).WithHint("write command: [program, argument]")
-		case kind == "acp" && !v.Command.given():
-			c.missing(e.key, "the provider %q has no command", e.name).WithHint("write which program speaks the Agent Client Protocol: command: [gemini, --acp]")
-		case kind == "a2a" && !v.BaseURL.given():
-			c.missing(e.key, "the provider %q has no base_url", e.name).WithHint("write where the agent's card is, or what that begins with: base_url: http://127.0.0.1:7777/a2a/coder")
-		case kind == "script" && !v.Script.given():
-			c.missing(e.key, "the provider %q has no script", e.name).WithHint("write script: FILE.yaml")
-		case kind != "script" && v.Script.given():
-			c.fail(v.Script.node, "a provider of the kind %q has no script", kind).WithHint("write kind: script")
-		}
-		c.checkMeaning(v, kind)
 	}
 	if p := c.file.Provider; p.given() {
 		c.checkProvider(p.value, p.node)
@@ -64,44 +44,41 @@ func (c *compiler) resolveProviders() {
 	}
 }
 
-// checkMeaning finds keys that mean nothing to a kind: whoever wrote them thinks that they do something.
-func (c *compiler) checkMeaning(v *providerKeys, kind string) {
-	if !slices.Contains(kinds, kind) {
-		return
+// keyElsewhere says where a provider's key belongs that stands in its address.
+func keyElsewhere(kind *providerkind.Kind) string {
+	switch {
+	case kind.Takes("headers"):
+		return "take it out, and write headers: {Authorization: Bearer $NAME} for the provider"
+	case len(kind.KeyVars) > 0:
+		return "take it out, and write env: {" + kind.KeyVars[0] + ": $NAME} for the provider"
 	}
-	nothing := func(node *yaml.Node, key, hint string) {
-		if node != nil {
-			c.fail(node, "%s means nothing to a provider of the kind %q", key, kind).WithHint("%s", hint)
+	return "take it out, and name the variable that holds it under env of the provider"
+}
+
+// checkKind holds the keys of a provider against those that its kind needs and takes. A key that the
+// kind does not take is an error: its writer thinks that it does something.
+func (c *compiler) checkKind(e *entry[providerKeys], kind *providerkind.Kind) {
+	needed := kind.Needs.Key == ""
+	for i := 0; i+1 < len(e.value.node.Content); i += 2 {
+		key, value := e.value.node.Content[i].Value, e.value.node.Content[i+1]
+		needed = needed || key == kind.Needs.Key
+		if kind.Name == "" || kind.Takes(key) {
+			continue
 		}
+		c.fail(value, "%s means nothing to a provider of the kind %q", key, kind.Name).WithHint("%s", kind.WithoutKey(key))
 	}
-	if kind == "a2a" {
-		remote := "leave it out: it is reached over HTTP, at base_url, and is what its owner has made of it"
-		nothing(v.Command.node, "command", remote)
-		nothing(v.Models.node, "models", remote)
-		nothing(v.MaxTokens.node, "max_tokens", remote)
-		nothing(v.Temperature.node, "temperature", remote)
-		nothing(v.Env.node, "env", "leave it out; for a key write headers: {Authorization: Bearer $NAME}")
-		return
+	switch {
+	case kind.Name == "":
+		c.missing(e.key, "the provider %s has no kind", swarm.Quote(e.name)).WithHint("write kind: command, or another of %s", listed(providerkind.Names()))
+	case providerkind.Exists(e.name) && kind.Name != e.name:
+		c.fail(e.key, "the provider %q is built in, and is not of the kind %q", e.name, kind.Name).WithHint("choose another name")
+	case !needed:
+		c.missing(e.key, "the provider %q has no %s", e.name, kind.Needs.Key).WithHint("%s", kind.Needs.Hint())
 	}
-	nothing(v.Headers.node, "headers", "leave it out: only agents over A2A (kind: a2a) are sent them")
-	if slices.Contains(overHTTP, kind) {
-		nothing(v.Command.node, "command", "leave it out: it is reached over HTTP, at base_url; or write kind: command")
-		return
-	}
-	if kind == "script" {
-		nothing(v.Command.node, "command", "leave it out, or write kind: command")
-	}
-	url, ours := "leave it out, or write kind: openai", "leave it out: only models over HTTP (kind: anthropic or openai) are asked for it"
-	if !slices.Contains(toolless, kind) {
-		url = "leave it out: where its models are, its program is told by its own settings, or by a variable under env"
-	}
-	nothing(v.BaseURL.node, "base_url", url)
-	nothing(v.MaxTokens.node, "max_tokens", ours)
-	nothing(v.Temperature.node, "temperature", ours)
 }
 
 func kindOf(e *entry[providerKeys]) string {
-	if !e.value.Kind.given() && slices.Contains(kinds, e.name) {
+	if !e.value.Kind.given() && providerkind.Exists(e.name) {
 		return e.name
 	}
 	return e.value.Kind.value
@@ -109,36 +86,24 @@ func kindOf(e *entry[providerKeys]) string {
 
 func (c *compiler) providerNames() []string {
 	names := c.file.Providers.names()
-	for _, k := range kinds {
-		if !slices.Contains(names, k) && !needsDeclaring(k) {
+	for _, k := range providerkind.Presets() {
+		if !slices.Contains(names, k) {
 			names = append(names, k)
 		}
 	}
 	return names
 }
 
-// needsDeclaring says of a kind that it can do nothing without its keys.
-func needsDeclaring(kind string) bool {
-	return slices.Contains([]string{"command", "script", "acp", "a2a"}, kind)
-}
-
-// Presets are the kinds of providers that work without being declared.
-func Presets() []string {
-	return slices.DeleteFunc(slices.Clone(kinds), needsDeclaring)
-}
-
 func (c *compiler) knownProvider(name string) bool {
-	return c.file.Providers.find(name) != nil || slices.Contains(kinds, name) && !needsDeclaring(name)
+	return c.file.Providers.find(name) != nil || slices.Contains(providerkind.Presets(), name)
 }
 
 func (c *compiler) checkProvider(name string, node *yaml.Node) {
 	switch {
 	case c.knownProvider(name):
-	case needsDeclaring(name):
-		key := map[string]string{"command": "command: [program, argument]", "script": "script: FILE.yaml", "acp": "command: [gemini, --acp]",
-			"a2a": "base_url: http://127.0.0.1:7777/a2a/coder"}[name]
+	case providerkind.Exists(name):
 		c.fail(node, "%q is a kind of provider, and this file does not say which", name).
-			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, key)
+			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, providerkind.Of(name).Needs)
 	default:
 		c.missing(node, "there is no provider %s", swarm.Quote(name)).WithHint("%s", c.didYouMean(name, c.providerNames()))
 	}
@@ -167,31 +132,16 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 	return s
 }
 
-// models are the sellers' own, by tier, for those who do not choose.
-var models = map[string]map[string]string{
-	"anthropic":   {"small": "claude-haiku-5-5", "medium": "claude-sonnet-5-5", "large": "claude-opus-5-5"},
-	"openai":      {"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"},
-	"claude-code": {"small": "haiku", "medium": "sonnet", "large": "opus"},
-	"codex":       {"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"},
-	"gemini":      {"small": "flash-lite", "medium": "flash", "large": "pro"},
-}
-
-// chooses are the kinds whose programs choose a model by themselves when none is named.
-var chooses = []string{"claude-code", "codex", "gemini"}
-
 // preset fills what the user has left out. A server of the user's own has models of its own, and of those that it has the one in
 // the middle does what names none.
 func preset(s *swarm.ProviderSpec) {
-	usual, known := models[s.Kind]
-	if !known {
-		return
-	}
-	if s.BaseURL == "" {
+	kind := providerkind.Of(s.Kind)
+	if s.BaseURL == "" && kind.Models != nil {
 		chosen := s.Models
-		s.Models = maps.Clone(usual)
+		s.Models = maps.Clone(kind.Models)
 		maps.Copy(s.Models, chosen)
 	}
-	if slices.Contains(chooses, s.Kind) {
+	if kind.Model != providerkind.NeedModel {
 		return
 	}
 	for _, tier := range []string{"medium", "large", "small"} {

@@ -47,8 +47,8 @@ func (r rule) described(s map[string]any) map[string]any {
 func (*text) schema(r rule) map[string]any {
 	s := map[string]any{"type": "string"}
 	switch {
-	case len(r.among) > 0:
-		s = map[string]any{"enum": r.among}
+	case r.among != nil:
+		s = map[string]any{"enum": r.among()}
 	case r.loose:
 		s["type"] = []string{"string", "number", "boolean"}
 	}

@@ -10,19 +10,13 @@ import (
 
 	"swarm"
 	"swarm/internal/allow"
+	"swarm/internal/providerkind"
 )
 
 // ourServer is the name under which our own tools are offered.
 const ourServer = "swarm"
 
-var (
-	// overHTTP are the kinds whose agents are models: what they may use is ours to give.
-	overHTTP = []string{"anthropic", "openai"}
-	// toolless are the kinds whose agents are given no tools by anybody.
-	toolless = []string{"command", "script", "a2a"}
-)
-
-// checkTools looks at what an agent may use. The names of a coding agent's tools are its program's own.
+// checkTools looks at what an agent may use, by what its kind makes of the list.
 func (c *compiler) checkTools(a *agent) {
 	if a.keys == nil || a.spec == nil {
 		return
@@ -31,8 +25,8 @@ func (c *compiler) checkTools(a *agent) {
 	if k.Root.given() {
 		c.checkRoot(k.Root)
 	}
-	switch {
-	case slices.Contains(overHTTP, a.spec.Kind):
+	switch providerkind.Of(a.spec.Kind).ToolNames {
+	case providerkind.OurNames:
 		servers := append(c.file.Tools.MCP.names(), ourServer)
 		for _, entry := range k.Tools.items {
 			r, err := allow.Parse(entry.value, servers)
@@ -41,10 +35,12 @@ func (c *compiler) checkTools(a *agent) {
 			}
 			a.served = a.served || r.Server != "" && r.Server != ourServer
 		}
-	case slices.Contains(toolless, a.spec.Kind) && k.Tools.given():
-		c.warn(k.Tools.node, "%q works with the provider %q, a %s, to which swarm gives no tools: these say nothing", a.name, a.spec.Name, a.spec.Kind).
-			WithHint("leave them out; what a program may do is said by whoever writes it")
-	case !slices.Contains(toolless, a.spec.Kind):
+	case providerkind.Unheeded:
+		if k.Tools.given() {
+			c.warn(k.Tools.node, "%q works with the provider %q, a %s, to which swarm gives no tools: these say nothing", a.name, a.spec.Name, a.spec.Kind).
+				WithHint("leave them out; what a program may do is said by whoever writes it")
+		}
+	case providerkind.ProgramNames:
 		for _, entry := range k.Tools.items {
 			c.checkTheirs(a, entry)
 		}
@@ -55,22 +51,14 @@ func (c *compiler) checkTools(a *agent) {
 // known to be none of them.
 func (c *compiler) checkTheirs(a *agent, entry text) {
 	name, _, _ := strings.Cut(entry.value, "(")
-	switch kind := a.spec.Kind; {
-	case kind == "codex" && !strings.HasPrefix(name, "mcp__"):
-		c.warn(entry.node, "%s says nothing to Codex, which does what its sandbox allows", swarm.Quote(entry.value)).
-			WithHint("leave it out; for a tool server of its own settings write mcp__SERVER")
+	switch kind := providerkind.Of(a.spec.Kind); {
+	case !strings.HasPrefix(name, kind.ToolPrefix):
+		c.warn(entry.node, "%s says nothing to %s, which does what its sandbox allows", swarm.Quote(entry.value), kind.Program.Title).
+			WithHint("leave it out; for a tool server of its own settings write %sSERVER", kind.ToolPrefix)
 	case slices.Contains(allow.Tools, name) && name != allow.WebFetch: // Gemini CLI has a web_fetch of its own
 		c.warn(entry.node, "%s is a tool of models over HTTP, and %q works with %s", swarm.Quote(entry.value), a.name, a.spec.Name).
-			WithHint("write what its program calls it: %s", theirWords[kind])
+			WithHint("write what its program calls it: %s", kind.ToolSample)
 	}
-}
-
-// theirWords are examples of how programs call their tools.
-var theirWords = map[string]string{
-	"claude-code": `Read, Write, "Bash(go test:*)"`,
-	"opencode":    `read, edit, "bash(go test*)"`,
-	"gemini":      "read, edit, execute",
-	"acp":         "read, edit, execute",
 }
 
 func (c *compiler) failEntry(n *yaml.Node, err error) {
@@ -116,16 +104,16 @@ func (c *compiler) checkModel(a *agent, at *yaml.Node, model, tier text) {
 	if !model.given() && !tier.given() && a.keys != nil {
 		model, tier = a.keys.Model, a.keys.Tier
 	}
-	ofModels := slices.Contains(overHTTP, s.Kind)
+	kind := providerkind.Of(s.Kind)
 	switch {
 	case model.value != "":
-	case tier.value != "" && s.Models[tier.value] == "" && (len(s.Models) > 0 || !slices.Contains(toolless, s.Kind)):
+	case tier.value != "" && s.Models[tier.value] == "" && (len(s.Models) > 0 || kind.Model != providerkind.AnyModel):
 		hint := "write models: {" + tier.value + ": NAME} for it under providers"
 		if have := slices.DeleteFunc(slices.Clone(tiers), func(t string) bool { return s.Models[t] == "" }); len(have) > 0 {
 			hint += ", or choose a tier that it has: " + strings.Join(have, ", ")
 		}
 		c.missing(tier.node, "the provider %q has no model for the tier %q", s.Name, tier.value).WithHint("%s", hint)
-	case tier.value == "" && s.Model == "" && ofModels:
+	case tier.value == "" && s.Model == "" && kind.Model == providerkind.NeedModel:
 		c.missing(at, "nothing says which model of the provider %q is to do it", s.Name).
 			WithHint("write model: NAME for the agent, or models: {small: NAME, medium: NAME, large: NAME} for the provider")
 	}

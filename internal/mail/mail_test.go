@@ -386,7 +386,7 @@ func keysIn(v any) (n int) {
 
 func TestNoReplyIsRequiredOfWhoCannotWrite(t *testing.T) {
 	r := NewRules(&swarm.Plan{Kind: swarm.TeamRun, Agents: []swarm.Agent{{Name: "boss", Provider: "sh"}, {Name: "far", Provider: "theirs"}},
-		Providers: []swarm.ProviderSpec{{Name: "sh", Kind: "command"}, {Name: "theirs", Kind: swarm.RemoteKind}}, Edges: []swarm.Edge{{From: "boss", To: "far", Both: true}}})
+		Providers: []swarm.ProviderSpec{{Name: "sh", Kind: "command"}, {Name: "theirs", Kind: "a2a"}}, Edges: []swarm.Edge{{From: "boss", To: "far", Both: true}}})
 	draft := Draft{To: "far", Message: "what do you think?"}
 	if _, err := r.Envelope("boss", draft, "boss/1/1", time.Now()); err != nil {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"swarm"
+	"swarm/internal/providerkind"
 )
 
 // Rules are who is there and who may write to whom. They grow with the plan, and belong to one goroutine at a time.
@@ -42,9 +43,9 @@ func (r *Rules) Add(p *swarm.Plan) {
 	if p.Team != nil {
 		r.leads[p.Team.Lead] = true
 	}
-	remote := map[string]bool{}
+	mute := map[string]bool{} // by provider
 	for _, s := range p.Providers {
-		remote[s.Name] = s.Kind == swarm.RemoteKind
+		mute[s.Name] = providerkind.Of(s.Kind).Tools == providerkind.NoTools
 	}
 	for _, a := range p.Agents {
 		if a.Permissions.Orchestrate {
@@ -53,7 +54,7 @@ func (r *Rules) Add(p *swarm.Plan) {
 		if r.known[a.Name] {
 			continue
 		}
-		r.known[a.Name], r.mute[a.Name] = true, remote[a.Provider]
+		r.known[a.Name], r.mute[a.Name] = true, mute[a.Provider]
 		r.agents = append(r.agents, a.Name)
 		if a.Base != "" {
 			r.copy[a.Name] = strings.TrimPrefix(a.Name, a.Base)

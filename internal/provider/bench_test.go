@@ -15,7 +15,7 @@ import (
 
 // BenchmarkTurn runs `true` as a turn and, in between, by os/exec with three pipes: what a turn costs beside its process.
 func BenchmarkTurn(b *testing.B) {
-	p, err := Open(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"true"}}, Options{})
+	p, err := OpenCommand(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"true"}}, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func BenchmarkTurn(b *testing.B) {
 
 // BenchmarkOutput has 256 MB said to a turn and, in between, to os/exec with a writer that throws it away.
 func BenchmarkOutput(b *testing.B) {
-	p, err := Open(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"head", "-c", "268435456", "/dev/zero"}}, Options{})
+	p, err := OpenCommand(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"head", "-c", "268435456", "/dev/zero"}}, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

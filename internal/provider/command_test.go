@@ -30,7 +30,7 @@ func open(t testing.TB, argv []string, opts ...func(*swarm.ProviderSpec, *Option
 	for _, o := range opts {
 		o(&spec, &opt)
 	}
-	p, err := Open(spec, opt)
+	p, err := OpenCommand(spec, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestEnvironment(t *testing.T) {
 
 func TestEnvironmentThatCannotBe(t *testing.T) {
 	for _, env := range []map[string]string{{"SWARM_RUN_ID": "x"}, {"SWARM_TOKEN": "x"}, {"SWARM_AGENT_TOKEN": "x"}, {"A=B": "x"}, {"": "x"}, {"A": "x\x00y"}} {
-		_, err := Open(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"true"}, Env: env}, Options{})
+		_, err := OpenCommand(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"true"}, Env: env}, Options{})
 		wantKind(t, err, swarm.BadInput)
 		r := request(t, "")
 		r.Env = env
@@ -329,18 +329,16 @@ func TestProgramsThatCannotBeStarted(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for name, spec := range map[string]swarm.ProviderSpec{
-		"no kind": {Name: "x"}, "unknown kind": {Name: "x", Kind: "comand"}, "not built yet": {Name: "x", Kind: "claude-code"},
-		"no command": {Name: "x", Kind: "command"}, "the prompt as program": {Name: "x", Kind: "command", Command: []string{"{prompt}"}},
-		"NUL": {Name: "x", Kind: "command", Command: []string{"a", "\x00"}}, "no script": {Name: "x", Kind: "script"},
+		"no command": {Name: "x"}, "the prompt as program": {Name: "x", Command: []string{"{prompt}"}}, "NUL": {Name: "x", Command: []string{"a", "\x00"}},
 	} {
-		_, err := Open(spec, Options{})
+		_, err := OpenCommand(spec, Options{})
 		if e := wantKind(t, err, swarm.BadInput); e.Hint == "" {
 			t.Errorf("%s: %v has no hint", name, e)
 		}
 	}
-	_, err := Open(swarm.ProviderSpec{Name: "x", Kind: "comand"}, Options{})
-	if e := wantKind(t, err, swarm.BadInput); !strings.Contains(e.Hint, `did you mean "command"?`) || !strings.Contains(e.Hint, "script") {
-		t.Errorf("the hint is %q", e.Hint)
+	_, err := OpenScript(swarm.ProviderSpec{Name: "x"}, Options{})
+	if e := wantKind(t, err, swarm.BadInput); e.Hint == "" {
+		t.Errorf("no script: %v has no hint", e)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestNotify(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.spec.Name, c.spec.Kind = "notify", "notify"
-			p, err := Open(c.spec, Options{})
+			p, err := OpenNotifier(c.spec, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,8 +2,6 @@ package provider
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
 	"time"
 
 	"swarm"
@@ -17,26 +15,17 @@ type Options struct {
 	Grace   time.Duration // between asking processes to end and ending them; 0 = process.DefaultGrace
 }
 
-// Kinds are the kinds of providers that a compose file may name and that work.
-var Kinds = []string{"command", "script", "anthropic", "openai", "claude-code", "codex", "gemini", "opencode", "acp", "a2a"}
+// OpenCommand makes a provider whose agents are programs. It starts nothing.
+func OpenCommand(spec swarm.ProviderSpec, opt Options) (Provider, error) {
+	return newCommand(spec, opt)
+}
 
-// Open makes the provider that spec describes, if its agents are programs or scripts. It starts nothing.
-func Open(spec swarm.ProviderSpec, opt Options) (Provider, error) {
-	switch spec.Kind {
-	case "command":
-		return newCommand(spec, opt)
-	case "notify":
-		return newNotifier(spec, opt)
-	case "script":
-		return ParseScript(cmp.Or(spec.ScriptFile, spec.Name), opt.Script)
-	}
-	working := "providers of the kinds " + strings.Join(Kinds[:len(Kinds)-1], ", ") + " and " + Kinds[len(Kinds)-1] + " work"
-	err := swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which does not exist", spec.Name, spec.Kind)
-	switch near := swarm.Nearest(spec.Kind, Kinds); {
-	case spec.Kind == "":
-		err.Msg = fmt.Sprintf("the provider %q has no kind", spec.Name)
-	case near != "":
-		working = fmt.Sprintf("did you mean %q? %s", near, working)
-	}
-	return nil, err.WithHint("%s", working)
+// OpenScript makes a provider whose agents play a file.
+func OpenScript(spec swarm.ProviderSpec, opt Options) (Provider, error) {
+	return ParseScript(cmp.Or(spec.ScriptFile, spec.Name), opt.Script)
+}
+
+// OpenNotifier makes a provider that tells a person. It reaches nobody yet.
+func OpenNotifier(spec swarm.ProviderSpec, opt Options) (Provider, error) {
+	return newNotifier(spec, opt)
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/agents"
 	"swarm/internal/engine"
 	"swarm/internal/engine/local"
 	"swarm/internal/flow"
@@ -22,6 +21,7 @@ import (
 	"swarm/internal/office"
 	"swarm/internal/process"
 	"swarm/internal/provider"
+	"swarm/internal/registry"
 	"swarm/internal/sqlite"
 	"swarm/internal/tool"
 	"swarm/internal/tree"
@@ -324,7 +324,7 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 		}
 		opt.Script = text
 	}
-	return agents.Open(spec, opt)
+	return registry.Open(spec, opt)
 }
 
 // leave says in the log that this process goes, when the run has not ended.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/providerkind"
 )
 
 // A fold makes spans and measures of a run's events. What was told before is not told again, but has to be known: a turn that one
@@ -155,7 +156,7 @@ func (f *fold) begin(e *swarm.Event, provider, model string, iteration, attempt 
 	if kind == "" {
 		kind = provider
 	}
-	t := &turn{provider: providerName(kind), model: model, began: e.Time, starts: 1}
+	t := &turn{provider: providerkind.Of(kind).VendorName(), model: model, began: e.Time, starts: 1}
 	t.span = span{trace: f.trace, id: f.turnID(e.Turn), parent: f.rootID(), name: invokeAgent + " " + e.Agent, kind: kindClient, start: e.Time}
 	t.attrs = text([]attr{{keyOperation, invokeAgent}}, keyProvider, t.provider)
 	t.attrs = text(append(t.attrs, attr{keyAgent, e.Agent}), keyModel, model)

@@ -60,13 +60,3 @@ const (
 	metricTurns = "swarm.turns"
 	metricRuns  = "swarm.runs"
 )
-
-// sellers are who is behind a kind of provider, where the conventions have a name for him.
-var sellers = map[string]string{"anthropic": "anthropic", "claude-code": "anthropic", "openai": "openai", "codex": "openai", "gemini": "gcp.gemini"}
-
-func providerName(kind string) string {
-	if seller, ok := sellers[kind]; ok {
-		return seller
-	}
-	return kind
-}

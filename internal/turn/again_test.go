@@ -40,7 +40,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t, log}
 	text, _, err := prompt.Parse(prompt.Source{File: "ask.md", Text: []byte("double {{output:tell:.n}}")}, nil)
 	b.check(err)
-	plan := swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "team", Kind: "test"}}, Groups: []swarm.Group{{Iterations: 1}}}
+	plan := swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "team", Kind: "acp"}}, Groups: []swarm.Group{{Iterations: 1}}}
 	for _, name := range []string{"tell", "ask"} {
 		plan.Agents = append(plan.Agents, swarm.Agent{Name: name, Provider: "team"})
 		plan.Tasks = append(plan.Tasks, swarm.Task{Name: name, Agent: name, Prompt: swarm.HashOf(text.Marshal())})

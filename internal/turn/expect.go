@@ -166,7 +166,7 @@ func (h *Hand) conforms(x *swarm.Expect, dir string, output []byte) error {
 // commandEndsWell runs a command of the user's own, by the shell, as the turn's program was run: same folder, environment,
 // process group and end.
 func (h *Hand) commandEndsWell(ctx context.Context, w *work, command string) error {
-	p, err := provider.Open(swarm.ProviderSpec{Name: "expect", Kind: "command", Command: []string{"sh", "-c", command}}, provider.Options{})
+	p, err := provider.OpenCommand(swarm.ProviderSpec{Name: "expect", Command: []string{"sh", "-c", command}}, provider.Options{})
 	if err != nil {
 		return err
 	}

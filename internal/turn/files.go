@@ -15,6 +15,7 @@ import (
 	"swarm/internal/allow"
 	"swarm/internal/gate"
 	"swarm/internal/office"
+	"swarm/internal/providerkind"
 )
 
 // Trees records what the files of folders are, and tells what became of them.
@@ -60,12 +61,12 @@ func (w *work) writing() writing {
 	if w.plan.Team != nil {
 		teams = writesSeen
 	}
-	switch w.spec.Kind {
-	case "notify", "a2a":
+	switch w.kind().Files {
+	case providerkind.NoFiles:
 		return writesNothing
-	case "command":
+	case providerkind.ByProgram:
 		return teams
-	case "script", "anthropic", "openai":
+	case providerkind.ByTools:
 		most := writesNothing
 		for _, rule := range w.rules() {
 			switch {

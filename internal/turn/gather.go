@@ -112,7 +112,7 @@ func (h *Hand) makePrompt(w *work) error {
 	if p.Team != nil { // its work is its mail
 		t.Task, t.Iteration, t.Mode = "", 0, h.brief(w)
 	}
-	if w.spec.Kind == "notify" { // a person is told what was written, and nothing about tasks
+	if w.kind().Person { // a person is told what was written, and nothing about tasks
 		t.Task, t.Agent, t.Iteration = "", "", 0
 	}
 	if err := h.readInto(&t, w); err != nil {
@@ -136,7 +136,7 @@ func (h *Hand) makePrompt(w *work) error {
 		}
 		return out, err == nil
 	}
-	if keepsSessions(w.spec.Kind) {
+	if w.kind().Sessions {
 		if !follow() {
 			return broken
 		}
@@ -193,15 +193,6 @@ func (h *Hand) readInto(t *prompt.Turn, w *work) (err error) {
 	}
 	t.Inbox, err = h.inbox(w)
 	return err
-}
-
-// keepsSessions says of which agents a later turn can continue an earlier one: programs that remember.
-func keepsSessions(kind string) bool {
-	switch kind {
-	case "command", "script", "notify", "anthropic", "openai":
-		return false
-	}
-	return true
 }
 
 // cleanPrompt takes secrets out. When there were any, it is no longer known which byte came from where.

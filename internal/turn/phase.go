@@ -9,6 +9,7 @@ import (
 	"swarm"
 	"swarm/internal/allow"
 	"swarm/internal/gate"
+	"swarm/internal/providerkind"
 )
 
 // A trespass is what was changed against the phase while a turn ran. An agent is failed for what nobody else can have done, and for nothing
@@ -152,8 +153,7 @@ func (h *Hand) untold(w *work) error {
 
 // writesByItself says that the agent needs none of our tools to write: what those let through is no question any more.
 func (w *work) writesByItself() bool {
-	switch w.spec.Kind {
-	case "script", "anthropic", "openai":
+	if w.kind().Files == providerkind.ByTools {
 		return slices.ContainsFunc(w.rules(), func(r allow.Rule) bool { return r.Server != "" })
 	}
 	return true

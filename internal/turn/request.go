@@ -10,6 +10,7 @@ import (
 	"swarm/internal/mail"
 	"swarm/internal/office"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
 
 // A Toolbox is the tools of one agent that a model may use.
@@ -20,7 +21,7 @@ type Toolbox interface {
 
 // inbox is the mail that the turn consumes, as its prompt shows it.
 func (h *Hand) inbox(w *work) (string, error) {
-	if h.Office == nil || w.spec.Kind == "notify" {
+	if h.Office == nil || w.kind().Person {
 		return "", nil
 	}
 	from, err := h.Office.Cursor(w.c.Agent)
@@ -60,7 +61,7 @@ func (h *Hand) brief(w *work) string {
 	if h.Office == nil {
 		return ""
 	}
-	if w.spec.Kind == swarm.RemoteKind {
+	if w.kind().Tools == providerkind.NoTools {
 		return "You are asked by a team of agents. You have none of their tools and can write to nobody; what you say in the end is your answer.\n"
 	}
 	return h.Office.Brief(w.c.Agent, *w.plan.Team, w.c.Answered)
@@ -76,7 +77,7 @@ func (h *Hand) request(ctx context.Context, w *work) (r provider.Request, leave 
 	if r.Session = w.session; w.session != "" {
 		r.Fresh = w.made.Fresh()
 	}
-	if h.Door != nil && isProgram(w.spec.Kind) {
+	if h.Door != nil && w.kind().Tools == providerkind.ByDoor {
 		if r.Door, err = h.Door(w.c.Agent); err != nil {
 			return r, nil, err
 		}
@@ -115,22 +116,13 @@ func (h *Hand) plainRequest(w *work) provider.Request {
 	return r
 }
 
-// isProgram says of which kinds the agents are programs, which bring their own tools and find ours behind a door.
-func isProgram(kind string) bool {
-	switch kind {
-	case "script", "notify", "anthropic", "openai", swarm.RemoteKind:
-		return false
-	}
-	return true
-}
-
 // tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
 // lists.
 func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []provider.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
-	if w.spec.Kind == swarm.RemoteKind {
+	switch how := w.kind().Tools; {
+	case how == providerkind.NoTools:
 		return nil, helpOnly(w, seat), nil
-	}
-	if isProgram(w.spec.Kind) && seat != nil { // it finds our tools by itself; only a replay calls them here
+	case how == providerkind.ByDoor && seat != nil: // it finds our tools by itself; only a replay calls them here
 		return nil, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 			answer, err := seat.Call(ctx, tool, args)
 			return string(answer), err

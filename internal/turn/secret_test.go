@@ -83,7 +83,7 @@ func TestNamesHoldNoSecret(t *testing.T) {
 
 // Of what a program says the end is kept. Wherever that cuts a secret in two, no half of it is stored.
 func TestNoHalfOfASecretIsStored(t *testing.T) {
-	p, err := provider.Open(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"sh", "-c", "cat out; cat err >&2; exit 3"}}, provider.Options{})
+	p, err := provider.OpenCommand(swarm.ProviderSpec{Name: "sh", Command: []string{"sh", "-c", "cat out; cat err >&2; exit 3"}}, provider.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"swarm/internal/office"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
 
 // A Hand does the turns of one run.
@@ -78,6 +79,9 @@ type work struct {
 	recorded *provider.RecordedTurn // what it replays; nil = it is really done
 	asked    unanswered
 }
+
+// kind is what the turn's agent can do.
+func (w *work) kind() *providerkind.Kind { return providerkind.Of(w.spec.Kind) }
 
 // Do does the turn that a loop calls for, or finds that it was done before. An error means that this process has to stop, and
 // says nothing about the turn.

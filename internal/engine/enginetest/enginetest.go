@@ -19,6 +19,7 @@ import (
 	"swarm/internal/flow"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 	"swarm/internal/sqlite"
 	"swarm/internal/storetest"
 	"swarm/internal/turn"
@@ -94,7 +95,7 @@ func newBench(t *testing.T, run Engine, p swarm.Plan, a *team) *bench {
 
 // fill gives tasks agents and prompts.
 func (b *bench) fill(p *swarm.Plan) (bodies [][]byte) {
-	p.Providers = []swarm.ProviderSpec{{Name: "team", Kind: "test"}}
+	p.Providers = []swarm.ProviderSpec{{Name: "team", Kind: providerkind.ACP}}
 	if p.Groups == nil {
 		p.Groups = []swarm.Group{{Iterations: 1}}
 	}

@@ -21,9 +21,6 @@ import (
 	"swarm/internal/secret"
 )
 
-// Kinds are the kinds of providers that are opened here.
-var Kinds = []string{"a2a"}
-
 // How patient a turn is. They are variables so that tests need not be.
 var (
 	tries        = 8                      // to be heard

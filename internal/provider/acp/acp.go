@@ -5,7 +5,6 @@ package acp
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -15,10 +14,8 @@ import (
 	"swarm"
 	"swarm/internal/process"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
-
-// Kinds are the kinds of providers that this package opens.
-var Kinds = []string{"acp", "gemini"}
 
 const (
 	idleFor   = 10 * time.Minute       // how long a program stays that nobody speaks to
@@ -29,6 +26,7 @@ const (
 // A host has the programs of one provider's agents.
 type host struct {
 	name   string
+	kind   *providerkind.Kind
 	preset preset // none for the kind acp
 	argv   []string
 	dir    string
@@ -43,8 +41,8 @@ type host struct {
 
 // Open makes the provider that spec describes. It starts nothing.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
-	known := presets[spec.Kind]
-	spec = known.with(spec)
+	kind := providerkind.Of(spec.Kind)
+	spec = complete(spec, kind)
 	if len(spec.Command) == 0 || spec.Command[0] == "" {
 		return nil, swarm.Errorf(swarm.BadInput, "the provider %q has no command", spec.Name).
 			WithHint("write the program that speaks the Agent Client Protocol, and its arguments: command: [gemini, --acp]")
@@ -62,7 +60,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	if err != nil {
 		self = os.Args[0]
 	}
-	return &host{name: spec.Name, preset: known, argv: spec.Command, dir: opt.Dir, env: env, grace: opt.Grace, self: self, guests: map[string]*guest{}}, nil
+	return &host{name: spec.Name, kind: kind, preset: presets[spec.Kind], argv: spec.Command, dir: opt.Dir, env: env, grace: opt.Grace, self: self, guests: map[string]*guest{}}, nil
 }
 
 // Turn does one turn of an agent, with the program that did the one before if it is still there.
@@ -189,8 +187,8 @@ func (h *host) Close() error {
 // program is what the agent is.
 func (h *host) program() process.Program {
 	p := process.Program{Name: h.argv[0], Provider: h.name}
-	if h.preset.pack != "" {
-		p.Install = fmt.Sprintf("install %s: npm install -g %s; or write where it is: command: [/path/to/%s]", h.preset.title, h.preset.pack, h.preset.program)
+	if h.kind.Program.Name != "" {
+		p.Install = h.kind.Program.Install()
 	}
 	return p
 }

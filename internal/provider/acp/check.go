@@ -11,6 +11,7 @@ import (
 	"swarm"
 	"swarm/internal/process"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
 
 // Check says whether the program is there and which one it is: by its greeting, or, where there is a cheaper way, by that.
@@ -78,7 +79,7 @@ func (h *host) look(ctx context.Context, job process.Job, health *provider.Healt
 	case err != nil || cut:
 		return errors.Join(err, ctx.Err())
 	case !state.Success():
-		return swarm.Errorf(swarm.Exited, "%s does not say which version it is%s", h.preset.title, process.LastWords(p.Stderr().Bytes())).
+		return swarm.Errorf(swarm.Exited, "%s does not say which version it is%s", h.kind.Program.Title, process.LastWords(p.Stderr().Bytes())).
 			WithHint("start it by hand and see: %s", strings.Join(job.Argv, " "))
 	}
 	health.Version = strings.TrimSpace(string(p.Stdout().Bytes()))
@@ -91,14 +92,14 @@ func (h *host) look(ctx context.Context, job process.Job, health *provider.Healt
 		return ""
 	}
 	if health.Signed, health.With = "yes", h.preset.signed(lookup); health.With == "" {
-		health.Signed, health.Problem, health.Hint = "no", h.preset.title+" is not signed in", h.preset.login
+		health.Signed, health.Problem, health.Hint = "no", h.kind.Program.Title+" is not signed in", h.kind.Program.SignIn
 	}
 	return nil
 }
 
 // signedInGemini says what Gemini CLI is signed in with, or "".
 func signedInGemini(env func(string) string) string {
-	for _, key := range []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"} {
+	for _, key := range providerkind.Of(providerkind.Gemini).KeyVars {
 		if env(key) != "" {
 			return key
 		}

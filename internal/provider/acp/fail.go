@@ -109,8 +109,8 @@ func (g *guest) classify(code int, text string) (swarm.ErrorKind, string) {
 
 // signIn says how one signs in to the agent, in its own words.
 func (g *guest) signIn() string {
-	if g.host.preset.login != "" {
-		return g.host.preset.login
+	if g.host.kind.Program.SignIn != "" {
+		return g.host.kind.Program.SignIn
 	}
 	var ways []string
 	for _, way := range g.hello.Auth {

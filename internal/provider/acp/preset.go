@@ -4,15 +4,11 @@ import (
 	"maps"
 
 	"swarm"
+	"swarm/internal/providerkind"
 )
 
-// A preset is a program that needs no command in the file, and what is known of it.
+// A preset is what is known of a program beyond its row in the table of kinds.
 type preset struct {
-	title   string // what people call it
-	program string // what it is called in PATH
-	pack    string // and in npm
-	login   string // what to do to sign in
-	keys    []string
 	// args are the arguments after the user's own. Model is what the turn asks for, or "".
 	args  func(model string, phase swarm.Phase) []string
 	reads bool   // it reads files by itself: through us it cannot tell one that is not there, and so makes no new one
@@ -26,10 +22,7 @@ type preset struct {
 var presets = map[string]preset{
 	// Gemini CLI is spoken to by this protocol rather than by its stream of JSON: there it could be told of our tools only by a file of
 	// settings that takes the place of the user's own, and it would be started anew, for seconds, in each turn.
-	"gemini": {
-		title: "Gemini CLI", program: "gemini", pack: "@google/gemini-cli",
-		login: "run `gemini` and sign in, or set GEMINI_API_KEY",
-		keys:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+	providerkind.Gemini: {
 		args: func(model string, phase swarm.Phase) []string {
 			mode := "auto_edit"
 			if phase == swarm.PlanningPhase {
@@ -49,16 +42,16 @@ var presets = map[string]preset{
 	},
 }
 
-// with is a provider's description with what its preset knows.
-func (p preset) with(spec swarm.ProviderSpec) swarm.ProviderSpec {
-	if p.program == "" {
+// complete is a provider's description with what the table knows of its kind.
+func complete(spec swarm.ProviderSpec, k *providerkind.Kind) swarm.ProviderSpec {
+	if k.Program.Name == "" {
 		return spec
 	}
 	if len(spec.Command) == 0 {
-		spec.Command = []string{p.program}
+		spec.Command = []string{k.Program.Name}
 	}
 	env := map[string]string{}
-	for _, key := range p.keys {
+	for _, key := range k.KeyVars {
 		env[key] = "" // taken from our environment
 	}
 	maps.Copy(env, spec.Env)

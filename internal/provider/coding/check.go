@@ -2,7 +2,6 @@ package coding
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"swarm/internal/process"
@@ -11,8 +10,7 @@ import (
 
 // program is what the agent is.
 func (a *agent) program() process.Program {
-	return process.Program{Name: a.argv[0], Provider: a.spec.Name, Title: a.facts.title,
-		Install: fmt.Sprintf("install %s: npm install -g %s; or write where it is: command: [/path/to/%s]", a.facts.title, a.facts.pack, a.facts.program)}
+	return process.Program{Name: a.argv[0], Provider: a.spec.Name, Title: a.facts.Title, Install: a.facts.Install()}
 }
 
 // Check says whether the program is there, which one it is, and whether its user is signed in.
@@ -34,7 +32,7 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 	version, exit := ask(ctx, "--version")
 	health := provider.Health{Found: true, Path: path, Version: versionIn(version)}
 	if exit != 0 {
-		health.Problem = a.facts.title + " does not say which version it is"
+		health.Problem = a.facts.Title + " does not say which version it is"
 		health.Hint = "run it by hand: " + strings.Join(a.argv, " ") + " --version"
 		return health
 	}
@@ -50,7 +48,7 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 		health.Signed, health.With = "yes", with
 		return health
 	}
-	health.Signed, health.Problem, health.Hint = "no", a.facts.title+" is not signed in", a.facts.login
+	health.Signed, health.Problem, health.Hint = "no", a.facts.Title+" is not signed in", a.facts.SignIn
 	return health
 }
 

@@ -18,9 +18,6 @@ type claude struct{}
 
 func (claude) facts() facts {
 	return facts{
-		title: "Claude Code", program: "claude", pack: "@anthropic-ai/claude-code",
-		login: "run `claude` and type /login, or set ANTHROPIC_API_KEY",
-		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
 		usual: map[string]string{
 			"CLAUDE_CODE_MAX_RETRIES":              "3", // of its own it tries for minutes, and holds the turn for as long
 			"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1", // see betweenTurns

@@ -25,9 +25,6 @@ type codex struct {
 
 func (*codex) facts() facts {
 	return facts{
-		title: "Codex", program: "codex", pack: "@openai/codex",
-		login:  "run `codex login`, or set CODEX_API_KEY",
-		keys:   []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
 		usual:  map[string]string{"RUST_BACKTRACE": "0"}, // its last words are why it failed
 		forgot: "no rollout found for thread id",
 	}

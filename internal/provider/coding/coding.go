@@ -11,6 +11,7 @@ package coding
 
 import (
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -20,16 +21,14 @@ import (
 	"swarm"
 	"swarm/internal/process"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
 
-// Kinds are the kinds of providers that are opened here.
-var Kinds = []string{"claude-code", "codex", "opencode"}
-
-// makers is the one table from a kind to who makes it.
+// makers are the vendors whose programs are known here, by the kind of the provider.
 var makers = map[string]func() vendor{
-	"claude-code": func() vendor { return claude{} },
-	"codex":       func() vendor { return &codex{totals: map[string]swarm.Usage{}} },
-	"opencode":    func() vendor { return opencode{} },
+	providerkind.ClaudeCode: func() vendor { return claude{} },
+	providerkind.Codex:      func() vendor { return &codex{totals: map[string]swarm.Usage{}} },
+	providerkind.Opencode:   func() vendor { return opencode{} },
 }
 
 // A vendor knows one maker's program: how it is started, what it says, and what it wants of its user. It serves many turns at once.
@@ -60,14 +59,11 @@ type lookup func(name string) string
 
 // facts are what does not change from turn to turn.
 type facts struct {
-	title   string            // what people call it
-	program string            // what it is called in PATH
-	pack    string            // and in npm
-	login   string            // what to do to sign in
-	keys    []string          // variables of our environment that hold its keys
-	usual   map[string]string // variables that it is given unless the user has set them
-	outer   []string          // variables by which it would take itself for a part of another one
-	forgot  string            // the words by which it says that it does not know a session
+	providerkind.Program // of the table of kinds
+
+	usual  map[string]string // variables that it is given unless the user has set them
+	outer  []string          // variables by which it would take itself for a part of another one
+	forgot string            // the words by which it says that it does not know a session
 }
 
 // A launch is how a program is started.
@@ -117,12 +113,14 @@ func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 	maker, ok := makers[spec.Kind]
 	if !ok {
 		return nil, swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which is no coding agent's", spec.Name, spec.Kind).
-			WithHint("%s", swarm.DidYouMean(spec.Kind, Kinds))
+			WithHint("%s", swarm.DidYouMean(spec.Kind, slices.Sorted(maps.Keys(makers))))
 	}
 	v := maker()
 	a := &agent{spec: spec, vendor: v, facts: v.facts(), dir: opt.Dir, grace: opt.Grace, keeps: keepFor, settle: settleFor, patient: patienceFor, kept: map[string]*program{}}
+	kind := providerkind.Of(spec.Kind)
+	a.facts.Program = kind.Program
 	if a.argv = spec.Command; len(a.argv) == 0 {
-		a.argv = []string{a.facts.program}
+		a.argv = []string{a.facts.Name}
 	}
 	for _, arg := range a.argv {
 		switch {
@@ -131,28 +129,28 @@ func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 				WithHint("no program can be given one; take it out")
 		case strings.Contains(arg, "{prompt}"):
 			return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds {prompt}", spec.Name).
-				WithHint("take it out: %s is given its prompt on standard input", a.facts.title)
+				WithHint("take it out: %s is given its prompt on standard input", a.facts.Title)
 		}
 	}
 	if a.argv[0] == "" {
 		return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q begins with an empty text", spec.Name).
-			WithHint("write the program first: command: [%s]", a.facts.program)
+			WithHint("write the program first: command: [%s]", a.facts.Name)
 	}
 	var err error
-	a.env, err = a.environment(opt.Environ)
+	a.env, err = a.environment(opt.Environ, kind.KeyVars)
 	return a, err
 }
 
 // environment is what all programs of the provider are given: our own with the maker's keys, and what a program needs to be a part
 // of a team, unless the user has decided otherwise.
-func (a *agent) environment(own []string) (*process.Environment, error) {
+func (a *agent) environment(own, keys []string) (*process.Environment, error) {
 	if own == nil {
 		own = os.Environ()
 	}
 	name := func(kv string) string { n, _, _ := strings.Cut(kv, "="); return n }
 	own = slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return slices.Contains(a.facts.outer, name(kv)) })
 	added := map[string]string{}
-	for _, key := range a.facts.keys {
+	for _, key := range keys {
 		added[key] = ""
 	}
 	for k, v := range a.facts.usual {

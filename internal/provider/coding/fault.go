@@ -19,7 +19,7 @@ const (
 
 // blamed is the error of a program that says that it failed: status is what its model's server answered, 0 = it does not say.
 func (t *turn) blamed(status int, text string) *swarm.Error {
-	said := t.facts.title + " failed" + quoted(t.hide.String(text))
+	said := t.facts.Title + " failed" + quoted(t.hide.String(text))
 	limit, login := status == 429 || status == 503 || status == 529, status == 401 || status == 403
 	if status == 0 {
 		_, limit, login = provider.Blame(text)
@@ -28,7 +28,7 @@ func (t *turn) blamed(status int, text string) *swarm.Error {
 	case limit:
 		return swarm.Errorf(swarm.RateLimited, "%s", said).WithHint(comeBack)
 	case login:
-		return swarm.Errorf(swarm.NotSignedIn, "%s", said).WithHint("%s", t.facts.login)
+		return swarm.Errorf(swarm.NotSignedIn, "%s", said).WithHint("%s", t.facts.SignIn)
 	case provider.Unreached(text):
 		return swarm.Errorf(swarm.NoResult, "%s", said).WithHint(provider.CheckNetwork)
 	}
@@ -42,7 +42,7 @@ func (t *turn) exited(status syscall.WaitStatus) *swarm.Error {
 		return t.fault
 	}
 	words := t.lastWords()
-	err := provider.Ended(t.facts.title, status, words)
+	err := provider.Ended(t.facts.Title, status, words)
 	switch blamed := t.blamed(0, words); {
 	case err.Kind == swarm.Exited && blamed.Kind != swarm.NoResult:
 		err.Kind, err.Hint = blamed.Kind, blamed.Hint
@@ -54,7 +54,7 @@ func (t *turn) exited(status syscall.WaitStatus) *swarm.Error {
 
 // refused is the error of a turn in which the agent was not allowed what it wanted to do.
 func (t *turn) refused(tool, input, allow string) *swarm.Error {
-	e := swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.title, tool, quoted(t.hide.String(input)))
+	e := swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.Title, tool, quoted(t.hide.String(input)))
 	var shut *swarm.Error
 	if errors.As(gate.Acting(t.request.Phase, tool), &shut) && !strings.HasPrefix(strings.ToLower(tool), "web") { // pages change no files
 		return e.WithHint("%s", shut.Hint)

@@ -24,7 +24,7 @@ func (t *turn) understand(line []byte, v any) error {
 		return nil
 	case errors.As(err, &kind):
 		what, _, _ := strings.Cut(kind.Value, " ") // without the number itself
-		return swarm.Errorf(swarm.Protocol, "%s says what nobody here understands: its %q is of the kind %s", t.facts.title, strings.ToLower(kind.Field), what).
+		return swarm.Errorf(swarm.Protocol, "%s says what nobody here understands: its %q is of the kind %s", t.facts.Title, strings.ToLower(kind.Field), what).
 			WithHint("this version of it may be too new or too old; swarm doctor tells which it is")
 	}
 	return errNoJSON
@@ -106,7 +106,7 @@ func (t *turn) waits(why string) {
 // finish says what the agent's last message was. A second result takes the place of the first.
 func (t *turn) finish(message string) {
 	if message == "" && len(t.tools) == 0 {
-		t.fail(swarm.Errorf(swarm.NoResult, "%s ended its turn and said nothing", t.facts.title).WithHint("ask for it in other words, or ask another model"))
+		t.fail(swarm.Errorf(swarm.NoResult, "%s ended its turn and said nothing", t.facts.Title).WithHint("ask for it in other words, or ask another model"))
 		return
 	}
 	t.flush()
@@ -133,7 +133,7 @@ func (t *turn) fail(err *swarm.Error) {
 // forgotten says that the session that was to be continued is not there.
 func (t *turn) forgotten() {
 	t.lost = true
-	t.fail(swarm.Errorf(swarm.NotFound, "%s does not know the session %s any more", t.facts.title, t.request.Session))
+	t.fail(swarm.Errorf(swarm.NotFound, "%s does not know the session %s any more", t.facts.Title, t.request.Session))
 }
 
 // maxShown is how much of a tool's input and output is shown to those who look.

@@ -17,9 +17,6 @@ type opencode struct{}
 
 func (opencode) facts() facts {
 	return facts{
-		title: "opencode", program: "opencode", pack: "opencode-ai",
-		login: "run `opencode auth login`, or set the variable that holds your key and name it in `env` of the provider",
-		keys:  []string{"OPENCODE_API_KEY"},
 		usual: map[string]string{
 			"OPENCODE_DISABLE_AUTOUPDATE": "1", // a team's programs do not change under it
 			// Only its log says that it tries again, which may be for minutes.
@@ -255,7 +252,7 @@ func (e *opencodeEar) wrong(l *opencodeLine) {
 		text = l.Error.Name
 	}
 	if l.Error.Name == "ProviderAuthError" {
-		e.fail(swarm.Errorf(swarm.NotSignedIn, "opencode failed%s", quoted(text)).WithHint("%s", e.facts.login))
+		e.fail(swarm.Errorf(swarm.NotSignedIn, "opencode failed%s", quoted(text)).WithHint("%s", e.facts.SignIn))
 		return
 	}
 	e.fail(e.blamed(l.Error.Data.StatusCode, text))

@@ -142,7 +142,7 @@ func (a *agent) finish(ctx context.Context, p *program, t *turn, kept bool) (pro
 		reply.Exit = 0 // that it was made to end says nothing about it
 	}
 	if exhausted {
-		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.title).WithHint(comeBack)
+		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.Title).WithHint(comeBack)
 	}
 	return reply, t.verdict(ctx, p)
 }
@@ -172,7 +172,7 @@ func (a *agent) end(ctx context.Context, p *program, t *turn, atOnce bool) {
 
 // verdict is how a turn has failed, if it has. The program has ended.
 func (t *turn) verdict(ctx context.Context, p *program) error {
-	name := t.facts.title
+	name := t.facts.Title
 	switch {
 	case t.good() && p.made.Load():
 		return nil

@@ -114,7 +114,7 @@ func (l *anthropicListener) count(u *anthropicUsage) {
 	for _, n := range []struct {
 		to   *int64
 		from *int64
-	}{{&k.in, u.Input}, {&k.out, u.Output}, {&k.read, u.Read}, {&k.wrote, u.Wrote}} {
+	}{{&k.In, u.Input}, {&k.Out, u.Output}, {&k.Read, u.Read}, {&k.Wrote, u.Wrote}} {
 		if n.from != nil {
 			*n.to = *n.from
 		}

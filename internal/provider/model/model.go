@@ -7,6 +7,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -17,13 +18,21 @@ import (
 
 	"swarm"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 	"swarm/internal/secret"
 )
 
-// Kinds are the kinds of providers that are opened here.
-var Kinds = []string{"anthropic", "openai"}
+// protocols are the APIs that are spoken here, by the kind of the provider.
+var protocols = map[string]struct {
+	dialect func(compatible bool) dialect // compatible: to a server of the user's own
+	path    string                        // below the base URL
+	drop    string                        // of the base URL's end, which path has too
+}{
+	providerkind.Anthropic: {func(bool) dialect { return anthropic{} }, "/v1/messages", "/v1"},
+	providerkind.OpenAI:    {func(compatible bool) dialect { return openai{compatible: compatible} }, "/chat/completions", ""},
+}
 
-// A dialect is how a seller's models are spoken to.
+// A dialect is how a vendor's models are spoken to.
 type dialect interface {
 	sign(h http.Header, key string)
 	ask(c *conversation) ([]byte, error)
@@ -52,35 +61,22 @@ type model struct {
 
 // Open makes the provider that spec describes. It reaches nobody.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
-	m := &model{spec: spec, environ: opt.Environ}
+	protocol, ok := protocols[spec.Kind]
+	if !ok {
+		return nil, swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which is no model's", spec.Name, spec.Kind)
+	}
+	kind := providerkind.Of(spec.Kind)
+	m := &model{spec: spec, environ: opt.Environ, dialect: protocol.dialect(spec.BaseURL != ""), keyName: kind.KeyVars[0]}
 	if m.environ == nil {
 		m.environ = os.Environ()
 	}
-	base, path := spec.BaseURL, ""
-	switch spec.Kind {
-	case "anthropic":
-		m.dialect, m.keyName, path = anthropic{}, "ANTHROPIC_API_KEY", "/v1/messages"
-		if base == "" {
-			base = "https://api.anthropic.com"
-		}
-	case "openai":
-		m.dialect, m.keyName, path = openai{compatible: base != ""}, "OPENAI_API_KEY", "/chat/completions"
-		if base == "" {
-			base = "https://api.openai.com/v1"
-		}
-	default:
-		return nil, swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which is no model's", spec.Name, spec.Kind)
-	}
-	u, err := url.Parse(base)
+	u, err := url.Parse(cmp.Or(spec.BaseURL, kind.BaseURL))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, swarm.Errorf(swarm.BadInput, "the base_url of the provider %q is no URL of a server", spec.Name).
 			WithHint("write where it is: base_url: http://127.0.0.1:11434/v1")
 	}
-	u.Path = strings.TrimRight(u.Path, "/")
-	if spec.Kind == "anthropic" {
-		u.Path = strings.TrimSuffix(u.Path, "/v1")
-	}
-	m.url = u.JoinPath(path).String() // before its query, if it has one
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), protocol.drop)
+	m.url = u.JoinPath(protocol.path).String() // before its query, if it has one
 	if _, _, err := m.key(nil); err != nil && swarm.KindOf(err) == swarm.BadInput {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 )
 
 // openai is the Chat Completions API, of OpenAI itself or of a server that is compatible with it.
@@ -134,7 +135,7 @@ func (l *openaiListener) whole(data []byte) error {
 	}
 	if u := c.Usage; u != nil {
 		cached := min(u.Details.Cached, u.Prompt)
-		l.answer.tokens = tokens{in: u.Prompt - cached, out: u.Completion, read: cached}
+		l.answer.tokens = providerkind.Tokens{In: u.Prompt - cached, Out: u.Completion, Read: cached}
 	}
 	if len(c.Choices) == 0 {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"swarm"
 	"swarm/internal/process"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 	"swarm/internal/secret"
 )
 
@@ -46,7 +47,7 @@ type answer struct {
 	text   strings.Builder
 	calls  []*call
 	stop   stop
-	tokens tokens
+	tokens providerkind.Tokens
 	shown  bool // somebody has seen some of its text
 	show   func(kind provider.DeltaKind, text string) error
 }
@@ -119,10 +120,10 @@ func (t *turn) reserve() error {
 		}
 		size += int64(len(r.aside))
 	}
-	need := tokens{in: swarm.EstimateTokens(size)}
-	u := swarm.Usage{InputTokens: need.in}
+	need := providerkind.Tokens{In: swarm.EstimateTokens(size)}
+	u := swarm.Usage{InputTokens: need.In}
 	if t.spec.Price == (swarm.Price{}) {
-		u.USD = cost(t.conversation.model, need)
+		u.USD = providerkind.Cost(t.conversation.model, need)
 	}
 	return t.request.Reserve(t.usage.Plus(u))
 }
@@ -173,13 +174,13 @@ func (t *turn) begin() (a *answer, end func()) {
 // that is called is another question, with all that was said before.
 func (t *turn) spend(a *answer, asked int64) {
 	k := a.tokens
-	estimated := k == (tokens{})
+	estimated := k == (providerkind.Tokens{})
 	if estimated {
-		k = tokens{in: swarm.EstimateTokens(asked), out: swarm.EstimateTokens(int64(a.text.Len()))}
+		k = providerkind.Tokens{In: swarm.EstimateTokens(asked), Out: swarm.EstimateTokens(int64(a.text.Len()))}
 	}
-	u := swarm.Usage{InputTokens: k.in + k.read + k.wrote, OutputTokens: k.out, CachedTokens: k.read, Estimated: estimated}
+	u := swarm.Usage{InputTokens: k.In + k.Read + k.Wrote, OutputTokens: k.Out, CachedTokens: k.Read, Estimated: estimated}
 	if t.spec.Price == (swarm.Price{}) {
-		u.USD = cost(t.conversation.model, k)
+		u.USD = providerkind.Cost(t.conversation.model, k)
 	}
 	t.usage = t.usage.Plus(u)
 	t.live(provider.Delta{Kind: provider.DeltaUsage, Usage: t.usage})

@@ -1,13 +1,13 @@
-package model
+package providerkind
 
 import "strings"
 
-// tokens are what an answer has cost, as its seller counts.
-type tokens struct {
-	in    int64 // neither read from the seller's cache nor written to it
-	out   int64
-	read  int64
-	wrote int64
+// Tokens are what an answer has cost, as its vendor counts.
+type Tokens struct {
+	In    int64 // neither read from the vendor's cache nor written to it
+	Out   int64
+	Read  int64
+	Wrote int64
 }
 
 // A price is US dollars for a million tokens.
@@ -15,8 +15,8 @@ type price struct{ in, out, read, wrote float64 }
 
 func claude(in, out float64) price { return price{in, out, in / 10, in * 1.25} }
 
-// prices are the list prices of models that are known by name, as of November 2026. `price` in a file goes before them, and what
-// a model costs that is not here, nobody knows.
+// prices are the list prices of models that are known by name, as of November 2026. A `price` in a
+// compose file overrides them. A model that is not here counts as $0.
 var prices = map[string]price{
 	"claude-fable-5-1":  {10, 50, 0.25, 12.5},
 	"claude-fable-5":    claude(10, 50),
@@ -66,10 +66,22 @@ func long(model string, prompt int64) (in, out float64) {
 	return 1, 1
 }
 
-// cost is US dollars; 0 for a model that is not known.
-func cost(model string, k tokens) float64 {
-	model, _, _ = strings.Cut(model, "-20") // -20251001, -2026-04-23: a day on which the model was fixed
+// undated is a model's name without the day on which it was fixed: -20251001, -2026-04-23.
+func undated(model string) string {
+	name, _, _ := strings.Cut(model, "-20")
+	return name
+}
+
+// HasPrice says whether the table knows what a model costs.
+func HasPrice(model string) bool {
+	_, ok := prices[undated(model)]
+	return ok
+}
+
+// Cost is the list price in US dollars; 0 for a model that is not known.
+func Cost(model string, k Tokens) float64 {
+	model = undated(model)
 	p := prices[model]
-	in, out := long(model, k.in+k.read+k.wrote)
-	return (in*(p.in*float64(k.in)+p.read*float64(k.read)+p.wrote*float64(k.wrote)) + out*p.out*float64(k.out)) / 1e6
+	in, out := long(model, k.In+k.Read+k.Wrote)
+	return (in*(p.in*float64(k.In)+p.read*float64(k.Read)+p.wrote*float64(k.Wrote)) + out*p.out*float64(k.Out)) / 1e6
 }

@@ -1,0 +1,199 @@
+// Package providerkind is the one table of provider kinds. A row says what a provider of the kind
+// takes from a compose file, what its agents can do, and what a user gets without declaring anything.
+// Everybody else asks a row for a capability; nobody compares a kind's name.
+//
+// The table is data without I/O, so the rules can read it. Package registry binds each row to the
+// constructor that reaches the agents. A new kind is a row, a package and one line in registry.
+package providerkind
+
+import (
+	"slices"
+	"strings"
+
+	"swarm"
+)
+
+// A Kind is one row of the table. A row does not change once it is registered.
+type Kind struct {
+	Name string
+
+	// Configuration: what `providers:` of a compose file may say about it.
+	Keys    []string          // the keys it takes, beside kind and price
+	Needs   Need              // the key it cannot do without; zero = it works undeclared, as a preset
+	Instead map[string]string // by key that it does not take: what to do instead, where that is special
+
+	// Capabilities: what its agents can do.
+	Tools      Tools     // how they are given our tools
+	ToolNames  ToolNames // whose names `tools` of an agent lists
+	ToolSample string    // of program names: an example to paste
+	ToolPrefix string    // of program names: only entries with this prefix mean something
+	Sessions   bool      // a later turn can continue an earlier one
+	Files      Files     // how they change files
+	Person     bool      // it tells a person: it gets the bare text, and no compose file names it
+	Confined   Confined  // what keeps their programs from doing what they like
+
+	// Models and money.
+	Model       Model
+	ListPrices  bool   // its own models have list prices
+	ReportsCost bool   // each turn reports what it cost
+	Vendor      string // its name in OpenTelemetry's conventions; "" = the kind's name
+
+	// Preset: what a provider is given that its user leaves out.
+	Models  map[string]string // by tier
+	BaseURL string
+	Program Program
+	KeyVars []string // variables of the environment that sign it in; the first one is suggested
+}
+
+// A Need is a key that a provider must declare.
+type Need struct {
+	Key     string
+	Example string // to paste
+	About   string // what the value is, where the key alone does not say it
+}
+
+// String is the key as a compose file writes it.
+func (n Need) String() string { return n.Key + ": " + n.Example }
+
+// Hint says what to write.
+func (n Need) Hint() string {
+	if n.About != "" {
+		return "write " + n.About + ": " + n.String()
+	}
+	return "write " + n.String()
+}
+
+// Tools says how an agent is given our tools.
+type Tools int
+
+// The ways.
+const (
+	NoTools   Tools = iota // not at all: it can write to nobody
+	InProcess              // the provider calls them for it while the turn runs
+	ByDoor                 // it is a program that finds our MCP server, and a token, in its environment
+)
+
+// ToolNames says whose names the entries of an agent's `tools` are.
+type ToolNames int
+
+// Whose they may be.
+const (
+	Unheeded     ToolNames = iota // nobody's: the list says nothing to such an agent
+	OurNames                      // ours, as package allow reads them
+	ProgramNames                  // its program's own
+)
+
+// Files says how an agent changes files, and so whether what a turn changed is worth a record.
+type Files int
+
+// The ways.
+const (
+	NoFiles   Files = iota // not at all
+	ByTools                // only with the tools that its `tools` list
+	ByProgram              // by itself, in turns that may be thousands and quick: recorded in teams only
+	ByAgent                // by itself, in turns that are long: always recorded
+)
+
+// Model says who decides on a turn's model.
+type Model int
+
+// Who may.
+const (
+	AnyModel  Model = iota // nobody has to: a tier that has no model is none
+	OwnModel               // its program, unless the file does; a tier must have a model
+	NeedModel              // the file or the preset must name one
+)
+
+// Confined says, in words that follow a provider's name, what confines the agents' programs.
+// Whatever a program may write is its own sandbox's matter; the words are what we know of it.
+type Confined struct {
+	Always   string // "" = there is nothing to say
+	Planning string // in the phase PLANNING, where only docs/ may be written
+}
+
+// A Program is what a kind's agents are when the user names no other.
+type Program struct {
+	Title   string // what people call it
+	Name    string // what PATH knows it by
+	Package string // and npm
+	SignIn  string // what to do to sign in
+}
+
+// Install says how to get the program.
+func (p Program) Install() string {
+	return "install " + p.Title + ": npm install -g " + p.Package + "; or write where it is: command: [/path/to/" + p.Name + "]"
+}
+
+// Takes says whether a provider of the kind may declare a key.
+func (k *Kind) Takes(key string) bool {
+	return key == "kind" || key == "price" || slices.Contains(k.Keys, key)
+}
+
+// WithoutKey says what to do about a key that the kind does not take: leave it out, or choose a kind
+// that takes it.
+func (k *Kind) WithoutKey(key string) string {
+	if hint := k.Instead[key]; hint != "" {
+		return hint
+	}
+	takers := names(func(o *Kind) bool { return !o.Person && o.Takes(key) })
+	switch last := len(takers) - 1; {
+	case last < 0:
+		return "leave it out"
+	case last == 0 || last > 2: // of many the first is the plainest
+		return "leave it out, or write kind: " + takers[0]
+	default:
+		return "leave it out, or write kind: " + strings.Join(takers[:last], ", ") + " or " + takers[last]
+	}
+}
+
+// VendorName is the kind's name in OpenTelemetry's conventions.
+func (k *Kind) VendorName() string {
+	if k.Vendor != "" {
+		return k.Vendor
+	}
+	return k.Name
+}
+
+// KnowsCost says whether it is known what turns of this provider cost without a price in the file.
+// A server of the user's own has prices of its own.
+func (k *Kind) KnowsCost(spec *swarm.ProviderSpec) bool {
+	return k.ReportsCost || k.ListPrices && spec.BaseURL == ""
+}
+
+// Of is the row of a kind; for a name that is none, a row that can do nothing.
+func Of(name string) *Kind {
+	if i := slices.IndexFunc(table, func(k *Kind) bool { return k.Name == name }); i >= 0 {
+		return table[i]
+	}
+	return &Kind{Name: name}
+}
+
+// Exists says whether a compose file may name the kind.
+func Exists(name string) bool { return slices.Contains(Names(), name) }
+
+// Names are the kinds that a compose file may name, in the order of the table.
+func Names() []string {
+	return names(func(k *Kind) bool { return !k.Person })
+}
+
+// Presets are the kinds that work without being declared.
+func Presets() []string {
+	return names(func(k *Kind) bool { return !k.Person && k.Needs == (Need{}) })
+}
+
+func names(which func(*Kind) bool) (list []string) {
+	for _, k := range table {
+		if which(k) {
+			list = append(list, k.Name)
+		}
+	}
+	return list
+}
+
+// Register adds a row. Kinds are registered while the program starts: nothing guards the table.
+func Register(k Kind) {
+	if k.Name == "" || slices.ContainsFunc(table, func(o *Kind) bool { return o.Name == k.Name }) {
+		panic("providerkind: the kind " + swarm.Quote(k.Name) + " is registered twice, or has no name")
+	}
+	table = append(table, &k)
+}

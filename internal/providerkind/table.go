@@ -1,0 +1,127 @@
+package providerkind
+
+// The kinds that are built in.
+const (
+	Command    = "command"
+	Script     = "script"
+	ClaudeCode = "claude-code"
+	Codex      = "codex"
+	Gemini     = "gemini"
+	Opencode   = "opencode"
+	ACP        = "acp"
+	A2A        = "a2a"
+	Anthropic  = "anthropic"
+	OpenAI     = "openai"
+	Notify     = "notify"
+)
+
+// The keys of a provider that not every kind takes.
+const (
+	keyCommand     = "command"
+	keyScript      = "script"
+	keyBaseURL     = "base_url"
+	keyModels      = "models"
+	keyMaxTokens   = "max_tokens"
+	keyTemperature = "temperature"
+	keyEnv         = "env"
+	keyHeaders     = "headers"
+)
+
+var (
+	programKeys = []string{keyCommand, keyModels, keyEnv}
+	modelKeys   = []string{keyBaseURL, keyModels, keyMaxTokens, keyTemperature, keyEnv}
+
+	// A coding agent's program decides which server it asks.
+	ownServer = map[string]string{
+		keyBaseURL: "leave it out: where its models are, its program is told by its own settings, or by a variable under env",
+	}
+
+	openAIModels = map[string]string{"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"}
+)
+
+// table has the kinds in the order in which lists name them.
+var table = []*Kind{
+	{
+		Name: Command, Keys: programKeys, Needs: Need{Key: keyCommand, Example: "[program, argument]"},
+		Tools: ByDoor, Files: ByProgram,
+		Confined: Confined{Planning: "is held by nothing; a turn in which it writes outside of docs/ fails"},
+	},
+	{
+		Name: Script, Keys: []string{keyScript, keyModels, keyEnv}, Needs: Need{Key: keyScript, Example: "FILE.yaml"},
+		Tools: InProcess, Files: ByTools,
+	},
+	{
+		Name: ClaudeCode, Keys: programKeys, Instead: ownServer,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `Read, Write, "Bash(go test:*)"`, Sessions: true, Files: ByAgent,
+		Confined: Confined{
+			Always:   "changes files in its folders, and refuses itself whatever else it would ask for; it has no sandbox on unless your settings say so",
+			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow more stay in force",
+		},
+		Model: OwnModel, ReportsCost: true, Vendor: "anthropic",
+		Models:  map[string]string{"small": "haiku", "medium": "sonnet", "large": "opus"},
+		Program: Program{"Claude Code", "claude", "@anthropic-ai/claude-code", "run `claude` and type /login, or set ANTHROPIC_API_KEY"},
+		KeyVars: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
+	},
+	{
+		Name: Codex, Keys: programKeys, Instead: ownServer,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolPrefix: "mcp__", Sessions: true, Files: ByAgent,
+		Confined: Confined{Always: "is held by its own sandbox, workspace-write", Planning: "is held to docs/ by its own sandbox"},
+		Model:    OwnModel, Vendor: "openai", Models: openAIModels,
+		Program: Program{"Codex", "codex", "@openai/codex", "run `codex login`, or set CODEX_API_KEY"},
+		KeyVars: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
+	},
+	{
+		Name: Gemini, Keys: programKeys, Instead: ownServer,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: true, Files: ByAgent,
+		Confined: Confined{
+			Always:   "asks before it does what its tools do not list; it has no sandbox on unless your settings say so",
+			Planning: "asks before it writes or runs anything, and is answered by the phase",
+		},
+		Model: OwnModel, Vendor: "gcp.gemini", Models: map[string]string{"small": "flash-lite", "medium": "flash", "large": "pro"},
+		Program: Program{"Gemini CLI", "gemini", "@google/gemini-cli", "run `gemini` and sign in, or set GEMINI_API_KEY"},
+		KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+	},
+	{
+		Name: Opencode, Keys: programKeys, Instead: ownServer,
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: `read, edit, "bash(go test*)"`, Sessions: true, Files: ByAgent,
+		Confined: Confined{
+			Always:   "has no sandbox: it does what its own settings do not forbid",
+			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow some paths stay in force",
+		},
+		Model: OwnModel, ReportsCost: true,
+		Program: Program{"opencode", "opencode", "opencode-ai",
+			"run `opencode auth login`, or set the variable that holds your key and name it in `env` of the provider"},
+		KeyVars: []string{"OPENCODE_API_KEY"},
+	},
+	{
+		Name: ACP, Keys: programKeys, Instead: ownServer,
+		Needs: Need{Key: keyCommand, Example: "[gemini, --acp]", About: "which program speaks the Agent Client Protocol"},
+		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: true, Files: ByAgent,
+		Confined: Confined{
+			Always:   "is held by nothing but what it asks for by itself",
+			Planning: "is answered by the phase when it asks, and is held by nothing else",
+		},
+		Model: OwnModel,
+	},
+	{
+		Name: A2A, Keys: []string{keyBaseURL, keyHeaders},
+		Needs: Need{Key: keyBaseURL, Example: "http://127.0.0.1:7777/a2a/coder", About: "where the agent's card is, or what that begins with"},
+		Instead: map[string]string{
+			keyEnv:    "leave it out; for a key write headers: {Authorization: Bearer $NAME}",
+			keyModels: "leave it out: the agent's owner chooses its model",
+		},
+		Tools: NoTools, Sessions: true, Files: NoFiles,
+	},
+	{
+		Name: Anthropic, Keys: modelKeys, Tools: InProcess, ToolNames: OurNames, Files: ByTools,
+		Model: NeedModel, ListPrices: true,
+		Models:  map[string]string{"small": "claude-haiku-5-5", "medium": "claude-sonnet-5-5", "large": "claude-opus-5-5"},
+		BaseURL: "https://api.anthropic.com", KeyVars: []string{"ANTHROPIC_API_KEY"},
+	},
+	{
+		Name: OpenAI, Keys: modelKeys, Tools: InProcess, ToolNames: OurNames, Files: ByTools,
+		Model: NeedModel, ListPrices: true, Models: openAIModels,
+		BaseURL: "https://api.openai.com/v1", KeyVars: []string{"OPENAI_API_KEY"},
+	},
+	{Name: Notify, Tools: NoTools, Files: NoFiles, Person: true},
+}

@@ -1,0 +1,51 @@
+// Package registry binds each row of the table of provider kinds to the constructor that reaches its
+// agents. It is the one place that knows all packages of providers.
+package registry
+
+import (
+	"fmt"
+
+	"swarm"
+	"swarm/internal/provider"
+	"swarm/internal/provider/a2a"
+	"swarm/internal/provider/acp"
+	"swarm/internal/provider/coding"
+	"swarm/internal/provider/model"
+	"swarm/internal/providerkind"
+)
+
+// An Opener makes the provider that spec describes. It starts nothing and reaches nobody.
+type Opener func(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error)
+
+var openers = map[string]Opener{
+	providerkind.Command:    provider.OpenCommand,
+	providerkind.Script:     provider.OpenScript,
+	providerkind.Notify:     provider.OpenNotifier,
+	providerkind.ClaudeCode: coding.Open,
+	providerkind.Codex:      coding.Open,
+	providerkind.Opencode:   coding.Open,
+	providerkind.Gemini:     acp.Open,
+	providerkind.ACP:        acp.Open,
+	providerkind.A2A:        a2a.Open,
+	providerkind.Anthropic:  model.Open,
+	providerkind.OpenAI:     model.Open,
+}
+
+// Register adds a kind to the table, with its constructor. It is for the start of a program: nothing
+// guards the table.
+func Register(kind providerkind.Kind, open Opener) {
+	providerkind.Register(kind)
+	openers[kind.Name] = open
+}
+
+// Open makes the provider that spec describes. It starts nothing and reaches nobody.
+func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
+	if open := openers[spec.Kind]; open != nil {
+		return open(spec, opt)
+	}
+	err := swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which does not exist", spec.Name, spec.Kind)
+	if spec.Kind == "" {
+		err.Msg = fmt.Sprintf("the provider %q has no kind", spec.Name)
+	}
+	return nil, err.WithHint("%s", swarm.DidYouMean(spec.Kind, providerkind.Names()))
+}
