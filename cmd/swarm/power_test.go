@@ -61,9 +61,9 @@ func (p *place) onDisk() *disk {
 func (d *disk) losesPower(p *driving) {
 	d.Helper()
 	ledger := filepath.Join(d.place.dir, "ledger")
-	noted, _ := os.ReadFile(ledger)
 	said := p.soFar()
 	d.shutDown()
+	noted, _ := os.ReadFile(ledger) // after the cut: it must have every end that is on the disk
 	p.kill()
 	for pids := d.running(); len(pids) > 0; pids = d.running() {
 		for _, pid := range pids {

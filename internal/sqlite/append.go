@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -116,6 +114,7 @@ func (l *Log) write(t *tx, group []*request, mode string) (err error) {
 			l.lose(r)
 		}
 	}
+	l.makeRoom()
 	if err := t.w.exec("COMMIT"); err != nil {
 		_ = t.w.exec("ROLLBACK")
 		return l.judge(err)
@@ -186,14 +185,7 @@ func (l *Log) breaks(cause error) error {
 // settle syncs commits that were not. Anybody may call it, beside the writer.
 func (l *Log) settle() error {
 	l.owed.Store(false)
-	f, err := os.OpenFile(l.path+"-wal", os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it has all been moved into the file, which is synced
-	}
-	if err != nil {
-		return storage(l.path, "the log could not be synced", err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+	if err := l.wal.Sync(); err != nil {
 		return l.breaks(err)
 	}
 	return nil

@@ -4,7 +4,7 @@
 // waits by then into one transaction, so that many callers share one sync, and hands the work over when its own batch is
 // answered. Between processes an flock hands the write turn over, because SQLite's own waiting sleeps. A lazy batch is written
 // with the next one that somebody waits for, or after a moment without a sync of its own; the next sync covers it, so the log
-// never has a hole.
+// never has a hole. The write-ahead log has room ahead of need, so that a sync writes events and no file system metadata.
 //
 // Readers that follow the log are served from memory: what this process appended is there at once, what others appended is
 // looked for while somebody watches. Everything older is read from the file.
@@ -52,6 +52,7 @@ type Log struct {
 
 	// What follows up to the next blank line belongs to whoever leads the queue.
 	w           *conn
+	wal         *os.File      // the write-ahead log, for syncs and for room in it
 	turn        turn          // the write turn among processes
 	fresh       bool          // nothing was ever written
 	synchronous string        // how the writing connection commits
@@ -103,9 +104,8 @@ func writeEmpty(path string) (err error) {
 		}
 	}()
 	_, err = f.Write(empty)
-	for _, side := range []string{"-wal", "-shm", ".lock"} {
-		err = errors.Join(err, touch(path+side)) // before the sync: later each of them would have to reach the disk by itself
-	}
+	// Before the sync: later each of them would have to reach the disk by itself.
+	err = errors.Join(err, writeRoom(path+"-wal"), touch(path+"-shm"), touch(path+".lock"))
 	if err == nil {
 		err = f.Sync()
 	}
@@ -152,6 +152,9 @@ func open(path string) (*Log, error) {
 	}
 	if err == nil {
 		err = l.turn.open(path + ".lock")
+	}
+	if err == nil {
+		l.wal, err = openRoom(path)
 	}
 	if err != nil {
 		w.close()
@@ -243,7 +246,7 @@ func (l *Log) Close() error {
 	if l.owed.Load() {
 		err = l.settle()
 	}
-	err = errors.Join(err, l.closeReader(), l.w.close(), l.turn.close())
+	err = errors.Join(err, l.closeReader(), l.w.close(), l.wal.Close(), l.turn.close())
 	l.omu.Lock()
 	defer l.omu.Unlock()
 	l.unlockOwner()
