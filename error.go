@@ -114,6 +114,26 @@ func KindOf(err error) ErrorKind {
 	return Other
 }
 
+// TimeoutHint says what to do about a turn that has taken too long.
+const TimeoutHint = "give the task more with `timeout`, or see in `swarm logs` what it was busy with"
+
+// CutError is the error of a turn whose context has ended.
+func CutError(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	var e *Error
+	if errors.As(cause, &e) {
+		return cause
+	}
+	switch kind := KindOf(cause); kind {
+	case TimedOut:
+		return &Error{Kind: kind, Msg: "it took longer than it may", Hint: TimeoutHint}
+	case CutByCancel:
+		return &Error{Kind: kind, Msg: "it was cancelled"}
+	default:
+		return &Error{Kind: kind, Msg: "it was cut short", Err: cause}
+	}
+}
+
 // What a command exits with. Of several the first that applies of 130, 2, 3, 1.
 const (
 	ExitDone        = 0

@@ -95,7 +95,7 @@ func (t *team) stored(agent string, after int64) (at time.Time, seq int64, err e
 // A receiver is an agent that notes when it is given its prompt.
 type receiver struct{ began chan time.Time }
 
-func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 	r.began <- time.Now()
 	return provider.Reply{Output: []byte("done with " + q.Turn), Free: true}, nil
 }
@@ -295,7 +295,7 @@ func inUse() int64 {
 // quick is an agent that is done at once.
 type quick struct{}
 
-func (quick) Turn(_ context.Context, q provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+func (quick) Turn(_ context.Context, q provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 	return provider.Reply{Output: []byte("done with " + q.Turn), Free: true}, nil
 }
 

@@ -16,7 +16,6 @@ import (
 	"swarm"
 	"swarm/internal/home"
 	"swarm/internal/process"
-	"swarm/internal/provider"
 	"swarm/internal/run"
 	"swarm/internal/term"
 	"swarm/internal/view"
@@ -271,7 +270,7 @@ func (w *eventWriter) Event(e *swarm.Event) {
 	_ = w.out.Encode(e.Public(w.run)) // should nobody read it, the run is stopped
 }
 
-func (w *eventWriter) Delta(string, provider.Delta) {}
+func (w *eventWriter) Delta(string, swarm.Delta) {}
 
 func (w *eventWriter) Close() error { return nil }
 

@@ -5,12 +5,11 @@ import (
 
 	"swarm"
 	"swarm/internal/home"
-	"swarm/internal/provider"
 )
 
 // insideTurn says whether this program was started by an agent in its turn, and where the agent's tools are.
-func insideTurn() (provider.Door, bool) {
-	door := provider.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
+func insideTurn() (swarm.Door, bool) {
+	door := swarm.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
 	return door, door.URL != "" && door.Token != ""
 }
 

@@ -17,7 +17,6 @@ import (
 
 	"swarm"
 	"swarm/internal/httpd"
-	"swarm/internal/provider"
 )
 
 // The agents of TestTeamKilledUnderLoad are this program under the name letterwriter. Each of them does what any agent does, reads
@@ -78,7 +77,7 @@ func letterTurn() error {
 	if _, err := os.Stat(lettersOver); err == nil && len(open) == 0 {
 		return nil
 	}
-	door := provider.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
+	door := swarm.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
 	tools, leave, err := httpd.Visit(context.Background(), door, "test")
 	if err != nil {
 		return err

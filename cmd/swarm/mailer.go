@@ -19,7 +19,6 @@ import (
 	"swarm/internal/httpd"
 	"swarm/internal/mail"
 	"swarm/internal/office"
-	"swarm/internal/provider"
 	"swarm/internal/run"
 )
 
@@ -123,7 +122,7 @@ type visitor struct {
 	leave func() error
 }
 
-func (a *app) visit(ctx context.Context, door provider.Door) (*visitor, error) {
+func (a *app) visit(ctx context.Context, door swarm.Door) (*visitor, error) {
 	agent, leave, err := httpd.Visit(ctx, door, version)
 	if err != nil {
 		return nil, err

@@ -9,18 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"swarm"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm/internal/httpd"
 	"swarm/internal/npmtest"
-	"swarm/internal/provider"
 )
 
 // An echo is an agent with one tool.
 type echo struct{}
 
-func (echo) Tools() []provider.ToolSpec {
-	return []provider.ToolSpec{{Name: "echo", Description: "Says it again.", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)}}
+func (echo) Tools() []swarm.ToolSpec {
+	return []swarm.ToolSpec{{Name: "echo", Description: "Says it again.", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)}}
 }
 
 func (echo) Call(_ context.Context, _ string, args json.RawMessage) (json.RawMessage, error) {

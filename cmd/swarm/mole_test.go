@@ -15,9 +15,10 @@ import (
 	"strings"
 	"sync"
 
+	"swarm"
+
 	"swarm/internal/httpd"
 	"swarm/internal/modeltest"
-	"swarm/internal/provider"
 )
 
 // The mole is an agent that does whatever any text tells it: a model that cannot tell what it was asked from what it has read, or a
@@ -132,7 +133,7 @@ func (m *moleProgram) obey(prompt string) error {
 	}
 	defer m.notes.Close()
 	var leave func() error
-	m.tools, leave, err = httpd.Visit(context.Background(), provider.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}, "test")
+	m.tools, leave, err = httpd.Visit(context.Background(), swarm.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}, "test")
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"swarm"
 	"swarm/internal/api"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -48,7 +47,7 @@ func (h *handler) tell(ctx context.Context, t *task, yield func(wire.Event, erro
 // hear tells the client of one thing that happened.
 func (c *teller) hear(m told) error {
 	if m.Event == nil {
-		if m.Agent == c.agent && m.Kind == string(provider.DeltaText) && c.runs(m.Turn) {
+		if m.Agent == c.agent && m.Kind == string(swarm.DeltaText) && c.runs(m.Turn) {
 			return c.say(m.Turn, m.Text)
 		}
 		return nil

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"swarm"
 
-	"swarm/internal/provider"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A told is a clerk who has something to say beside each answer.
@@ -57,7 +57,7 @@ func TestWhatStandsBesideAnAnswer(t *testing.T) {
 func TestACommandIsToldNothingBeside(t *testing.T) {
 	asked := 0
 	h := openFor(t, usual, func(name string) Agent { return counted{newClerk(name), &asked} })
-	agent, leave, err := Visit(t.Context(), provider.Door{URL: h.URL(), Token: h.tokens.For("coder")}, "1")
+	agent, leave, err := Visit(t.Context(), swarm.Door{URL: h.URL(), Token: h.tokens.For("coder")}, "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,10 +89,10 @@ type late struct {
 }
 
 func (l late) Call(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
-	provider.OnDelivery(ctx, func(arrived bool) { l.arrived <- arrived })
+	swarm.OnDelivery(ctx, func(arrived bool) { l.arrived <- arrived })
 	l.began <- struct{}{}
 	<-l.let
-	provider.OnDelivery(ctx, func(arrived bool) { l.arrived <- arrived })
+	swarm.OnDelivery(ctx, func(arrived bool) { l.arrived <- arrived })
 	return json.RawMessage(`{}`), nil
 }
 

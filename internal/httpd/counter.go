@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/schema"
 )
 
@@ -29,14 +28,14 @@ type counter struct {
 }
 
 type tool struct {
-	provider.ToolSpec
+	swarm.ToolSpec
 	takes *schema.Schema
 }
 
 // anything is what a tool without a schema takes.
 var anything = json.RawMessage(`{"type":"object"}`)
 
-func newCounter(specs []provider.ToolSpec, agent func() (Agent, error), fault func(error)) (*counter, error) {
+func newCounter(specs []swarm.ToolSpec, agent func() (Agent, error), fault func(error)) (*counter, error) {
 	c := &counter{agent: agent, fault: fault}
 	for _, spec := range specs {
 		if len(spec.Schema) == 0 {
@@ -70,7 +69,7 @@ func (c *counter) server(ctx context.Context, session, version string) *mcp.Serv
 			defer context.AfterFunc(ctx, done)()
 			d := c.answers.of(r)
 			if d != nil {
-				call = provider.WithDelivery(call, &d.Delivery)
+				call = swarm.WithDelivery(call, &d.Delivery)
 				defer func() { d.answer(call) }()
 			}
 			answer, err := c.call(call, t, r.Params.Arguments)

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"swarm"
 
-	"swarm/internal/provider"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // requestHeader ties a call to the request that it came with: a call goes on when its request has ended, and is told only its headers.
@@ -22,7 +22,7 @@ type deliveries struct {
 
 // A delivery is the answer to one request on its way.
 type delivery struct {
-	provider.Delivery
+	swarm.Delivery
 	ctx context.Context // of the request: it ends when the client hangs up
 
 	mu   sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"swarm/internal/provider"
+	"swarm"
 )
 
 // A trait is one thing about a request, and whether it is as it should be.
@@ -227,7 +227,7 @@ func TestWhoDoesNotFinishIsLeft(t *testing.T) {
 // A wreck is an agent that cannot even say what it may do.
 type wreck struct{ clerk }
 
-func (*wreck) Tools() []provider.ToolSpec { panic("canary-secret") }
+func (*wreck) Tools() []swarm.ToolSpec { panic("canary-secret") }
 
 func TestAHandlerThatPanicsEndsNothing(t *testing.T) {
 	h := open(t)

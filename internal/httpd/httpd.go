@@ -21,12 +21,11 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/provider"
 )
 
 // An Agent is who came, and what he may do here.
 type Agent interface {
-	Tools() []provider.ToolSpec
+	Tools() []swarm.ToolSpec
 	// Call does one of the tools. The answer is one JSON object; an error is told to the agent.
 	Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
-	"swarm/internal/provider"
 )
 
 // A clerk is an agent that keeps what it is given, and misbehaves when asked to.
@@ -29,8 +28,8 @@ func newClerk(name string) *clerk {
 	return &clerk{name: name, waiting: make(chan struct{}, 100), left: make(chan struct{}, 100)}
 }
 
-func (c *clerk) Tools() []provider.ToolSpec {
-	return []provider.ToolSpec{
+func (c *clerk) Tools() []swarm.ToolSpec {
+	return []swarm.ToolSpec{
 		{Name: "keep", Description: "Keeps a text.", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"number":{}},"required":["text"],"additionalProperties":false}`)},
 		{Name: "wait", Description: "Waits until it is told to end."},
 		{Name: "panic", Description: "Breaks down."},

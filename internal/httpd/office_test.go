@@ -12,7 +12,6 @@ import (
 
 	"swarm"
 	"swarm/internal/office"
-	"swarm/internal/provider"
 	"swarm/internal/sqlite"
 )
 
@@ -22,7 +21,7 @@ type desk struct {
 	agent  string
 }
 
-func (d desk) Tools() []provider.ToolSpec { return d.office.Tools(d.agent) }
+func (d desk) Tools() []swarm.ToolSpec { return d.office.Tools(d.agent) }
 
 func (d desk) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
 	s := d.office.Seat(d.agent)

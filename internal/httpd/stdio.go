@@ -16,12 +16,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
-	"swarm/internal/provider"
 )
 
 // Stdio is an MCP server on two pipes that offers what the server behind a door offers, for agents that know no other kind. It ends
 // when the input ends, or with an error when the server goes away.
-func Stdio(ctx context.Context, door provider.Door, version string, in io.Reader, out io.Writer) error {
+func Stdio(ctx context.Context, door swarm.Door, version string, in io.Reader, out io.Writer) error {
 	far, err := connect(ctx, door, version)
 	if err != nil {
 		return err
@@ -63,7 +62,7 @@ func (stayOpen) Close() error { return nil }
 // A farAgent is ourselves behind a door.
 type farAgent struct {
 	session *mcp.ClientSession
-	tools   []provider.ToolSpec
+	tools   []swarm.ToolSpec
 	quiet   bool // whoever asks reads the answers and nothing beside them
 
 	mu     sync.Mutex
@@ -73,7 +72,7 @@ type farAgent struct {
 // connectTime is how long a server of this machine may take to say hello.
 const connectTime = 10 * time.Second
 
-func connect(ctx context.Context, door provider.Door, version string) (*farAgent, error) {
+func connect(ctx context.Context, door swarm.Door, version string) (*farAgent, error) {
 	if u, err := url.Parse(door.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, swarm.Errorf(swarm.BadInput, "%s is no address of a server", swarm.Quote(door.URL)).WithHint("it looks like http://127.0.0.1:7777")
 	}
@@ -101,12 +100,12 @@ func connect(ctx context.Context, door provider.Door, version string) (*farAgent
 			return nil, errors.Join(swarm.Errorf(swarm.Protocol, "the server at %s does not list its tools: %w", door.URL, err), session.Close())
 		}
 		takes, _ := json.Marshal(t.InputSchema) // it was JSON a moment ago
-		far.tools = append(far.tools, provider.ToolSpec{Name: t.Name, Description: t.Description, Schema: takes})
+		far.tools = append(far.tools, swarm.ToolSpec{Name: t.Name, Description: t.Description, Schema: takes})
 	}
 	return far, nil
 }
 
-func (f *farAgent) Tools() []provider.ToolSpec { return f.tools }
+func (f *farAgent) Tools() []swarm.ToolSpec { return f.tools }
 
 // Call passes a call on. Its answer is taken from the text, in which numbers are as they were written.
 func (f *farAgent) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {

@@ -7,7 +7,6 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
-	"swarm/internal/provider"
 )
 
 // Aside is what the agent is told beside the answer of a tool that it has just used: the mail that came since its prompt was made, if
@@ -97,7 +96,7 @@ func (s *Seat) show(ctx context.Context, items []mail.Item) {
 	s.in.Upto = items[len(items)-1].Seq
 	s.mu.Unlock()
 	s.busy.Add(1)
-	provider.OnDelivery(ctx, func(arrived bool) {
+	swarm.OnDelivery(ctx, func(arrived bool) {
 		defer s.busy.Done()
 		if !arrived {
 			s.mu.Lock()

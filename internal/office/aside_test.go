@@ -9,7 +9,6 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
-	"swarm/internal/provider"
 )
 
 // says sends what a person writes, and wants it stored.
@@ -167,8 +166,8 @@ func TestMailInAnAnswerThatNobodyTook(t *testing.T) {
 	says(t, o, mail.Draft{To: "coder", Message: "stop", Urgent: true})
 	beside := func(tool string, arrives bool) string {
 		t.Helper()
-		var d provider.Delivery
-		text, err := coder.Aside(provider.WithDelivery(t.Context(), &d), tool)
+		var d swarm.Delivery
+		text, err := coder.Aside(swarm.WithDelivery(t.Context(), &d), tool)
 		if d.Settle(arrives); err != nil {
 			t.Fatal(err)
 		}
@@ -176,8 +175,8 @@ func TestMailInAnAnswerThatNobodyTook(t *testing.T) {
 	}
 	inbox := func(arrives bool) (messages []string) {
 		t.Helper()
-		var d provider.Delivery
-		raw, err := coder.Call(provider.WithDelivery(t.Context(), &d), "read_inbox", json.RawMessage(`{}`))
+		var d swarm.Delivery
+		raw, err := coder.Call(swarm.WithDelivery(t.Context(), &d), "read_inbox", json.RawMessage(`{}`))
 		d.Settle(arrives)
 		var answer shown
 		if err := errors.Join(err, json.Unmarshal(raw, &answer)); err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
-	"swarm/internal/provider"
 )
 
 // A tool is one thing that an agent can do to its run.
@@ -72,7 +71,7 @@ func (o *Office) findTool(name string) (tool, error) {
 }
 
 // Tools are what an agent is offered. It is told to whom it may write.
-func (o *Office) Tools(agent string) []provider.ToolSpec {
+func (o *Office) Tools(agent string) []swarm.ToolSpec {
 	offered, err := o.offered()
 	if err != nil {
 		offered = tools // if the log cannot be read the tools will say so
@@ -84,9 +83,9 @@ func (o *Office) Tools(agent string) []provider.ToolSpec {
 		offered = slices.DeleteFunc(slices.Clone(offered), func(t tool) bool { return t.wish && !o.wishes.Offers(agent, t.name) })
 		o.mu.Unlock()
 	}
-	specs := make([]provider.ToolSpec, len(offered))
+	specs := make([]swarm.ToolSpec, len(offered))
 	for i, t := range offered {
-		specs[i] = provider.ToolSpec{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)}
+		specs[i] = swarm.ToolSpec{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)}
 		if t.name == "send_handoff" && err == nil {
 			specs[i].Description += " You may write to: " + receivers(to) + "."
 		}

@@ -26,7 +26,7 @@ func BenchmarkTurn(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		turn.measure(func() {
-			if _, err := p.Turn(b.Context(), request, func(Delta) {}); err != nil {
+			if _, err := p.Turn(b.Context(), request, func(swarm.Delta) {}); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -54,7 +54,7 @@ func BenchmarkOutput(b *testing.B) {
 	var turn, floor cost
 	for b.Loop() {
 		turn.measure(func() {
-			if r, err := p.Turn(b.Context(), Request{Turn: "code/1/1"}, func(Delta) {}); err != nil || r.Bytes != 256<<20 {
+			if r, err := p.Turn(b.Context(), Request{Turn: "code/1/1"}, func(swarm.Delta) {}); err != nil || r.Bytes != 256<<20 {
 				b.Fatal(r.Bytes, err)
 			}
 		})

@@ -72,15 +72,15 @@ func TestReplayIsWhatWasRecorded(t *testing.T) {
 		} else if e := wantKind(t, err, want.Kind); e.Error() != want.Reason || e.Hint != want.Hint {
 			t.Errorf("%s failed with %v (%s)", want.Turn, e, e.Hint)
 		}
-		if string(got.Output) != string(want.Output) || rec.said(DeltaText) != string(want.Output) {
-			t.Errorf("%s: output %q, streamed %q, want %q", want.Turn, got.Output, rec.said(DeltaText), want.Output)
+		if string(got.Output) != string(want.Output) || rec.said(swarm.DeltaText) != string(want.Output) {
+			t.Errorf("%s: output %q, streamed %q, want %q", want.Turn, got.Output, rec.said(swarm.DeltaText), want.Output)
 		}
 		if got.Bytes != max(want.Bytes, int64(len(want.Output))) || got.Exit != want.Exit || got.Session != want.Session || got.Usage != want.Usage || !reflect.DeepEqual(got.Verdicts, want.Verdicts) {
 			t.Errorf("%s: reply %+v", want.Turn, got)
 		}
 		var tools []swarm.ToolUse
 		for _, d := range rec.deltas {
-			if d.Kind == DeltaToolDone {
+			if d.Kind == swarm.DeltaToolDone {
 				tools = append(tools, *d.Tool)
 			}
 		}

@@ -79,9 +79,9 @@ func (c *command) Check(context.Context) Health {
 }
 
 // Turn runs the program once.
-func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error) {
+func (c *command) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (Reply, error) {
 	if ctx.Err() != nil {
-		return Reply{}, CutError(ctx)
+		return Reply{}, swarm.CutError(ctx)
 	}
 	dir := r.Dir
 	if dir == "" {
@@ -101,8 +101,8 @@ func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply,
 	}
 	job := process.Job{Path: path, Argv: argv, Dir: dir, Env: env, Grace: c.grace, Run: r.Run, Turn: r.Turn}
 	if live != nil {
-		job.Stdout = func(text string) { live(Delta{Kind: DeltaText, Text: text}) }
-		job.Stderr = func(text string) { live(Delta{Kind: DeltaStderr, Text: text}) }
+		job.Stdout = func(text string) { live(swarm.Delta{Kind: swarm.DeltaText, Text: text}) }
+		job.Stderr = func(text string) { live(swarm.Delta{Kind: swarm.DeltaStderr, Text: text}) }
 	}
 	if !c.byArg {
 		job.Input = &r.Prompt
@@ -124,7 +124,7 @@ func (c *command) Turn(ctx context.Context, r Request, live func(Delta)) (Reply,
 	}
 	switch {
 	case cut:
-		return reply, CutError(ctx)
+		return reply, swarm.CutError(ctx)
 	case reply.Exit != 0:
 		return reply, Ended("", status, process.LastWords(reply.Stderr))
 	}
@@ -184,24 +184,4 @@ func (c *command) startError(dir string, err error) error {
 
 func (c *command) program() process.Program {
 	return process.Program{Name: c.argv[0], Provider: c.name}
-}
-
-// MoreTime is what to do about a turn that has taken too long.
-const MoreTime = "give the task more with `timeout`, or see in `swarm logs` what it was busy with"
-
-// CutError is the error of a turn whose context has ended.
-func CutError(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	var e *swarm.Error
-	if errors.As(cause, &e) {
-		return cause
-	}
-	switch kind := swarm.KindOf(cause); kind {
-	case swarm.TimedOut:
-		return &swarm.Error{Kind: kind, Msg: "it took longer than it may", Hint: MoreTime}
-	case swarm.CutByCancel:
-		return &swarm.Error{Kind: kind, Msg: "it was cancelled"}
-	default:
-		return &swarm.Error{Kind: kind, Msg: "it was cut short", Err: cause}
-	}
 }

@@ -71,11 +71,11 @@ func wantNobody(t testing.TB, run string) {
 // A recorder keeps what a turn said while it ran.
 type recorder struct {
 	mu     sync.Mutex
-	deltas []Delta
+	deltas []swarm.Delta
 	heard  chan string // gets each piece, when set
 }
 
-func (r *recorder) live(d Delta) {
+func (r *recorder) live(d swarm.Delta) {
 	r.mu.Lock()
 	r.deltas = append(r.deltas, d)
 	r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *recorder) live(d Delta) {
 	}
 }
 
-func (r *recorder) said(kind DeltaKind) string {
+func (r *recorder) said(kind swarm.DeltaKind) string {
 	var b strings.Builder
 	for _, d := range r.deltas {
 		if d.Kind == kind {
@@ -154,7 +154,7 @@ func TestEnvironment(t *testing.T) {
 	})
 	r := request(t, "")
 	r.Env = map[string]string{"REPLACED": "by the task", "TASK_ENV": "a=b"}
-	r.Door = Door{URL: "http://127.0.0.1:7777", Token: "inner"}
+	r.Door = swarm.Door{URL: "http://127.0.0.1:7777", Token: "inner"}
 	reply, err := p.Turn(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestStandardErrorIsNotOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(reply.Output) != "out\n" || string(reply.Stderr) != "err\n" || rec.said(DeltaText) != "out\n" || rec.said(DeltaStderr) != "err\n" {
+	if string(reply.Output) != "out\n" || string(reply.Stderr) != "err\n" || rec.said(swarm.DeltaText) != "out\n" || rec.said(swarm.DeltaStderr) != "err\n" {
 		t.Errorf("output %q, standard error %q, streamed %v", reply.Output, reply.Stderr, rec.deltas)
 	}
 	if reply.Usage != (swarm.Usage{}) {
@@ -258,7 +258,7 @@ func TestPiecesDoNotCutRunes(t *testing.T) {
 			t.Fatalf("piece %d of %d cuts a rune", i, len(rec.deltas))
 		}
 	}
-	if rec.said(DeltaText) != said {
+	if rec.said(swarm.DeltaText) != said {
 		t.Error("what was streamed is not what was said")
 	}
 	if reply.Bytes != int64(len(said)) || len(reply.Output) > MaxOutput || !strings.HasPrefix(string(reply.Output), "€") {

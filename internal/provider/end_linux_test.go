@@ -27,7 +27,7 @@ func TestStoppedProgramsMayTidyUpToo(t *testing.T) {
 		}
 		cut()
 	}
-	reply, err := shell(t, "trap 'echo tidied; exit 0' TERM; echo $$; kill -STOP $$", grace(time.Hour)).Turn(ctx, request(t, ""), func(d Delta) {
+	reply, err := shell(t, "trap 'echo tidied; exit 0' TERM; echo $$; kill -STOP $$", grace(time.Hour)).Turn(ctx, request(t, ""), func(d swarm.Delta) {
 		var pid int
 		if _, err := fmt.Sscan(d.Text, &pid); err == nil {
 			go whenStopped(pid)

@@ -25,7 +25,7 @@ func cutWhen(t *testing.T, p Provider, r Request, cause error) (Reply, error) {
 	t.Helper()
 	ctx, cut := context.WithCancelCause(t.Context())
 	defer cut(nil)
-	return p.Turn(ctx, r, func(d Delta) {
+	return p.Turn(ctx, r, func(d swarm.Delta) {
 		if strings.Contains(d.Text, "ready") {
 			cut(cause)
 		}
@@ -111,7 +111,7 @@ func TestManyCutTurnsLeaveNobody(t *testing.T) {
 			mine.Turn = swarm.TurnID("code", 1, i+1)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			_, err := p.Turn(ctx, mine, func(Delta) { cancel() })
+			_, err := p.Turn(ctx, mine, func(swarm.Delta) { cancel() })
 			if swarm.KindOf(err) == swarm.CutByCancel {
 				cut.Add(1)
 			}
@@ -133,7 +133,7 @@ func TestCuttingOneTurnLeavesTheOther(t *testing.T) {
 	}
 	ready, done := make(chan string, 10), make(chan error)
 	go func() {
-		_, err := shell(t, "echo ready; read line <gate").Turn(t.Context(), other, func(d Delta) { ready <- d.Text })
+		_, err := shell(t, "echo ready; read line <gate").Turn(t.Context(), other, func(d swarm.Delta) { ready <- d.Text })
 		done <- err
 	}()
 	<-ready
@@ -205,7 +205,7 @@ func TestTheEndOfOneProgramLeavesThoseOfItsTurn(t *testing.T) {
 	first, ready, done := shell(t, "echo $$; read line <gate"), make(chan string, 10), make(chan error)
 	var pid int
 	go func() {
-		_, err := first.Turn(t.Context(), r, func(d Delta) { ready <- d.Text })
+		_, err := first.Turn(t.Context(), r, func(d swarm.Delta) { ready <- d.Text })
 		done <- err
 	}()
 	if _, err := fmt.Sscan(<-ready, &pid); err != nil {
@@ -231,7 +231,7 @@ func TestChildrenMayFinishInTheGracePeriod(t *testing.T) {
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reply, err := shell(t, "(read line <gate; echo child; echo file >written) & echo parent", grace(time.Hour)).Turn(t.Context(), r, func(d Delta) {
+	reply, err := shell(t, "(read line <gate; echo child; echo file >written) & echo parent", grace(time.Hour)).Turn(t.Context(), r, func(d swarm.Delta) {
 		if d.Text == "parent\n" {
 			go os.WriteFile(gate, []byte("go\n"), 0)
 		}
@@ -266,7 +266,7 @@ func TestGigabyteCostsNoMemory(t *testing.T) {
 	var heard int64
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	reply, err := shell(t, `head -c 1073741821 /dev/zero | tr '\0' x; printf end`).Turn(t.Context(), request(t, ""), func(d Delta) { heard += int64(len(d.Text)) })
+	reply, err := shell(t, `head -c 1073741821 /dev/zero | tr '\0' x; printf end`).Turn(t.Context(), request(t, ""), func(d swarm.Delta) { heard += int64(len(d.Text)) })
 	runtime.ReadMemStats(&after)
 	if err != nil {
 		t.Fatal(err)

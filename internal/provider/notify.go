@@ -42,7 +42,7 @@ func newNotifier(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 }
 
 // Turn tells the prompt. What it told is its output, so that a chain may go on from it.
-func (n *notifier) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error) {
+func (n *notifier) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (Reply, error) {
 	text := strings.TrimRight(r.Prompt, "\n")
 	within, stop := context.WithTimeoutCause(ctx, notifyPatience, swarm.Errorf(swarm.TimedOut, "nobody took it within %s", notifyPatience))
 	defer stop()
@@ -51,9 +51,9 @@ func (n *notifier) Turn(ctx context.Context, r Request, live func(Delta)) (Reply
 		if cause := context.Cause(ctx); cause != nil {
 			return Reply{}, cause
 		}
-		live(Delta{Kind: DeltaStderr, Text: fmt.Sprintf("nobody was told: %v\n", err)})
+		live(swarm.Delta{Kind: swarm.DeltaStderr, Text: fmt.Sprintf("nobody was told: %v\n", err)})
 	}
-	live(Delta{Kind: DeltaText, Text: text + "\n"})
+	live(swarm.Delta{Kind: swarm.DeltaText, Text: text + "\n"})
 	t := process.Tail{Max: MaxOutput}
 	_, _ = t.Write([]byte(text + "\n"))
 	return Reply{Output: t.Bytes(), Bytes: int64(len(text) + 1), Free: true}, nil
@@ -62,7 +62,7 @@ func (n *notifier) Turn(ctx context.Context, r Request, live func(Delta)) (Reply
 func (n *notifier) tell(ctx context.Context, r Request) error {
 	switch {
 	case n.command != nil:
-		_, err := n.command.Turn(ctx, r, func(Delta) {})
+		_, err := n.command.Turn(ctx, r, func(swarm.Delta) {})
 		return err
 	case n.webhook != "":
 		return post(ctx, n.webhook, r.Prompt)

@@ -42,8 +42,8 @@ func TestNotify(t *testing.T) {
 				t.Fatal(err)
 			}
 			var trouble string
-			reply, err := p.Turn(t.Context(), Request{Prompt: c.text + "\n", Dir: t.TempDir()}, func(d Delta) {
-				if d.Kind == DeltaStderr {
+			reply, err := p.Turn(t.Context(), Request{Prompt: c.text + "\n", Dir: t.TempDir()}, func(d swarm.Delta) {
+				if d.Kind == swarm.DeltaStderr {
 					trouble += d.Text
 				}
 			})

@@ -19,7 +19,7 @@ type Provider interface {
 	// Turn does one turn. It calls live, from one goroutine at a time, with whatever happens while it happens. It returns soon
 	// after ctx ends, with no process left behind; the error's kind then is the one of context.Cause(ctx). Other errors are
 	// *swarm.Error with the kind that fits, and the reply beside an error holds what is known: output, usage, exit code.
-	Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error)
+	Turn(ctx context.Context, r Request, live func(swarm.Delta)) (Reply, error)
 }
 
 // A Closer holds something between turns, a running program perhaps, which ends when it is closed.
@@ -60,10 +60,10 @@ type Request struct {
 	Root      string            // the folder that its tools may touch; absolute; "" = Dir
 	Tools     []string          // what it may use; nil = the provider's own choice
 	Phase     swarm.Phase       // of its team; "" = none
-	Door      Door              // where a program finds our own tools; zero = nowhere
+	Door      swarm.Door        // where a program finds our own tools; zero = nowhere
 	Trace     string            // what the program's own spans belong to, as W3C's traceparent; "" = nothing of ours
 	// ToolSpecs are the tools of ours that it is offered, to be done by Call.
-	ToolSpecs []ToolSpec
+	ToolSpecs []swarm.ToolSpec
 	// Call does one of our own tools in the agent's name, while the turn runs; an error is an answer for the agent. nil = none.
 	Call func(ctx context.Context, tool string, args json.RawMessage) (string, error)
 	// Aside is what the agent is to be told beside the answer of a tool that it has just used: mail that is not to wait. "" = nothing;
@@ -91,47 +91,6 @@ func (r Request) Docs() string {
 func (r Request) Mark() process.Mark {
 	return process.Mark{Run: r.Run, Task: r.Task, Agent: r.Agent, Turn: r.Turn, Iteration: r.Iteration, Attempt: r.Attempt, URL: r.Door.URL, Token: r.Door.Token, Trace: r.Trace}
 }
-
-// A Door is our own server, as one agent of one run may use it. Its MCP endpoint is URL + "/mcp".
-type Door struct {
-	URL   string // http://127.0.0.1:PORT
-	Token string // for Authorization: Bearer
-}
-
-// A ToolSpec tells a model of a tool.
-type ToolSpec struct {
-	Name        string
-	Description string
-	Schema      json.RawMessage // of its arguments, which are one object; nil = any
-}
-
-// A Delta is something that happened while a turn ran.
-type Delta struct {
-	Kind    DeltaKind
-	Text    string         // of text, thinking and stderr: a piece, not a line
-	Tool    *swarm.ToolUse // of a tool call or result
-	File    string         // of a file change
-	Session string
-	Usage   swarm.Usage // so far
-}
-
-// A DeltaKind says what happened.
-type DeltaKind string
-
-// What can happen.
-const (
-	DeltaText     DeltaKind = "text"     // output
-	DeltaThinking DeltaKind = "thinking" // not output
-	DeltaStderr   DeltaKind = "stderr"   // not output
-	DeltaTool     DeltaKind = "tool"     // a tool was called
-	DeltaToolDone DeltaKind = "tool_done"
-	DeltaFile     DeltaKind = "file" // a file was changed
-	DeltaSession  DeltaKind = "session"
-	DeltaUsage    DeltaKind = "usage"
-)
-
-// ToolFailed is what a tool_done is kept as when the tool has failed.
-const ToolFailed = "tool_failed"
 
 // A Reply is how a turn ended.
 type Reply struct {

@@ -33,9 +33,9 @@ type replay struct{ *Cassette }
 // Check says that a recording is always there.
 func (replay) Check(context.Context) Health { return Health{Found: true} }
 
-func (p replay) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error) {
+func (p replay) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (Reply, error) {
 	if ctx.Err() != nil {
-		return Reply{}, CutError(ctx)
+		return Reply{}, swarm.CutError(ctx)
 	}
 	t, ok := p.turns[r.Turn]
 	if !ok {
@@ -65,17 +65,17 @@ func Differs(what, recorded, now string) *swarm.Error {
 }
 
 // retell tells what happened in the turn.
-func (t RecordedTurn) retell(live func(Delta)) {
+func (t RecordedTurn) retell(live func(swarm.Delta)) {
 	if t.Session != "" {
-		live(Delta{Kind: DeltaSession, Session: t.Session})
+		live(swarm.Delta{Kind: swarm.DeltaSession, Session: t.Session})
 	}
 	for _, tool := range t.Tools {
 		call := tool
 		call.Output, call.Failed = "", false
-		live(Delta{Kind: DeltaTool, Tool: &call})
-		live(Delta{Kind: DeltaToolDone, Tool: &tool})
+		live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &call})
+		live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &tool})
 	}
 	if t.Output != "" {
-		live(Delta{Kind: DeltaText, Text: string(t.Output)})
+		live(swarm.Delta{Kind: swarm.DeltaText, Text: string(t.Output)})
 	}
 }

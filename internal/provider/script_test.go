@@ -100,7 +100,7 @@ func TestScriptIsStreamedAndExits(t *testing.T) {
 		t.Errorf("the error is %q", e.Msg)
 	}
 	const want = "I was asked:\nthe prompt\n"
-	if string(reply.Output) != want || rec.said(DeltaText) != want || len(rec.deltas) != 2 || reply.Bytes != int64(len(want)) || reply.Exit != 3 {
+	if string(reply.Output) != want || rec.said(swarm.DeltaText) != want || len(rec.deltas) != 2 || reply.Bytes != int64(len(want)) || reply.Exit != 3 {
 		t.Errorf("reply %+v, streamed %v", reply, rec.deltas)
 	}
 }
@@ -115,7 +115,7 @@ func TestScriptCallsTools(t *testing.T) {
 `)
 	const args = `{"to":"tester","n":16,"f":1.50,"big":12345678901234567890.12345,"huge":-1e400,"quoted":"1e400","yes":true,"none":null,"list":["a",{"b":"c"}],"date":"2024-01-02","text":"<&>"}`
 	r := turnOf("code", "code", 1, 1)
-	show := func(deltas []Delta) (lines []string) {
+	show := func(deltas []swarm.Delta) (lines []string) {
 		for _, d := range deltas {
 			if d.Tool != nil {
 				lines = append(lines, fmt.Sprintf("%s %s %s %s%s %v", d.Kind, d.Tool.ID, d.Tool.Name, d.Tool.Input, d.Tool.Output, d.Tool.Failed))

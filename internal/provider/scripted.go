@@ -18,9 +18,9 @@ func (s *Script) Check(context.Context) Health { return Health{Found: true} }
 // before those for any. Of several for one iteration, the n-th attempt takes the n-th; of several for any, the first is for the
 // first iteration and attempt, and each iteration and each attempt more takes the next. The last one serves the rest. In an
 // entry, sleep comes first, then the calls, then what is said; {prompt} in it is the turn's prompt.
-func (s *Script) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, error) {
+func (s *Script) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (Reply, error) {
 	if live == nil {
-		live = func(Delta) {}
+		live = func(swarm.Delta) {}
 	}
 	e, err := s.find(r)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Script) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, 
 	for i, c := range e.calls {
 		c.do(ctx, r, "call-"+strconv.Itoa(i+1), live)
 		if ctx.Err() != nil {
-			return Reply{}, CutError(ctx)
+			return Reply{}, swarm.CutError(ctx)
 		}
 	}
 	var said process.Tail
@@ -41,7 +41,7 @@ func (s *Script) Turn(ctx context.Context, r Request, live func(Delta)) (Reply, 
 			continue
 		}
 		_, _ = said.Write([]byte(piece))
-		live(Delta{Kind: DeltaText, Text: piece})
+		live(swarm.Delta{Kind: swarm.DeltaText, Text: piece})
 	}
 	reply := Reply{Output: said.Bytes(), Bytes: said.Len(), Exit: e.exit}
 	if e.exit != 0 {
@@ -61,14 +61,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return CutError(ctx)
+		return swarm.CutError(ctx)
 	}
 	return nil
 }
 
 // do calls the tool. Its answer, good or not, is the agent's to deal with, and this agent does not.
-func (c scriptCall) do(ctx context.Context, r Request, id string, live func(Delta)) {
-	live(Delta{Kind: DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: c.tool, Input: c.args}})
+func (c scriptCall) do(ctx context.Context, r Request, id string, live func(swarm.Delta)) {
+	live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: c.tool, Input: c.args}})
 	if r.Call == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (c scriptCall) do(ctx context.Context, r Request, id string, live func(Delt
 	if done.Output = answer; err != nil {
 		done.Output, done.Failed = err.Error(), true
 	}
-	live(Delta{Kind: DeltaToolDone, Tool: done})
+	live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: done})
 }
 
 // find is the entry for a turn.

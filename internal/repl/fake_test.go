@@ -17,7 +17,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -320,4 +319,4 @@ func (f *fakeSession) lines() []string {
 	return slices.Clone(f.entered)
 }
 
-func text(s string) provider.Delta { return provider.Delta{Kind: provider.DeltaText, Text: s} }
+func text(s string) swarm.Delta { return swarm.Delta{Kind: swarm.DeltaText, Text: s} }

@@ -11,7 +11,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -400,10 +399,10 @@ func TestToolsAndErrorsAreTold(t *testing.T) {
 	d.sees(`  Good \x1b morning`)
 	d.press("@pm notice this", "enter")
 	d.start("pm_1")
-	d.screen.Delta("pm_1", provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{Name: "read", Input: []byte(`{"file":"a"}`)}})
-	d.screen.Delta("pm_1", provider.Delta{Kind: provider.DeltaStderr, Text: "a warning\n"})
-	d.screen.Delta("pm_1", provider.Delta{Kind: provider.DeltaThinking, Text: "hm"})
-	d.screen.Delta("pm_1", provider.Delta{Kind: provider.DeltaUsage, Usage: swarm.Usage{OutputTokens: 950, Estimated: true}})
+	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{Name: "read", Input: []byte(`{"file":"a"}`)}})
+	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaStderr, Text: "a warning\n"})
+	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaThinking, Text: "hm"})
+	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaUsage, Usage: swarm.Usage{OutputTokens: 950, Estimated: true}})
 	d.pass(75 * time.Second)
 	d.sees(`› read {"file":"a"}`, "┊ a warning", "! the last good output of @pm is used", "~950", "1m15s")
 	d.misses("hm")

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"sync"
 
+	"swarm"
+
 	"github.com/charmbracelet/x/ansi"
 
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -56,7 +57,7 @@ type plainVoice struct {
 	lines   [2]strings.Builder
 	begun   [2]bool
 	running bool
-	early   []provider.Delta
+	early   []swarm.Delta
 	bytes   int
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -122,8 +121,8 @@ func TestPlain(t *testing.T) {
 	}()
 	d.work("pm_1", "the plan\n\x1b[2J is 日本")
 	d.start("builder-1_1")
-	d.plain.Delta("builder-1_1", provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{Name: "bash", Input: []byte(`{"command":"ls"}`)}})
-	d.plain.Delta("builder-1_1", provider.Delta{Kind: provider.DeltaStderr, Text: "hm\n"})
+	d.plain.Delta("builder-1_1", swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{Name: "bash", Input: []byte(`{"command":"ls"}`)}})
+	d.plain.Delta("builder-1_1", swarm.Delta{Kind: swarm.DeltaStderr, Text: "hm\n"})
 	d.fail("builder-1_1", "exit status 2")
 	if got := len(d.lines()); got != 2 {
 		t.Errorf("%d lines were read before the one in the foreground had ended", got)

@@ -7,7 +7,6 @@ import (
 
 	"swarm"
 	"swarm/internal/plan"
-	"swarm/internal/provider"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
@@ -85,8 +84,8 @@ func (r *roster) end(t view.Task) {
 }
 
 // delta takes what a running turn says of its cost.
-func (r *roster) delta(task string, d provider.Delta) {
-	if d.Kind == provider.DeltaUsage {
+func (r *roster) delta(task string, d swarm.Delta) {
+	if d.Kind == swarm.DeltaUsage {
 		r.live[task] = d.Usage
 	}
 }

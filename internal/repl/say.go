@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/provider"
 )
 
 // ask shows that a line can be typed.
@@ -117,7 +116,7 @@ func (p *Plain) status(agent, words string, s swarm.Status) string {
 }
 
 // Delta prints what a task's turn says. Until the turn's start has been told it is kept, so that nobody speaks before he begins.
-func (p *Plain) Delta(task string, d provider.Delta) {
+func (p *Plain) Delta(task string, d swarm.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.roster.delta(task, d)
@@ -150,17 +149,17 @@ func (p *Plain) catchUp(task string, v *plainVoice) {
 	v.early, v.bytes = nil, 0
 }
 
-func (p *Plain) speak(task string, v *plainVoice, d provider.Delta) {
+func (p *Plain) speak(task string, v *plainVoice, d swarm.Delta) {
 	switch d.Kind {
-	case provider.DeltaText:
+	case swarm.DeltaText:
 		v.tones[0].add(d.Text, p.teller(task, v, 0))
-	case provider.DeltaStderr:
+	case swarm.DeltaStderr:
 		v.tones[1].add(d.Text, p.teller(task, v, 1))
-	case provider.DeltaTool:
+	case swarm.DeltaTool:
 		if d.Tool != nil {
 			p.line(task, " > ", p.paint.as(dim, toolLine(d.Tool)))
 		}
-	case provider.DeltaToolDone:
+	case swarm.DeltaToolDone:
 		if d.Tool != nil && d.Tool.Failed {
 			p.line(task, " ! ", failedLine(d.Tool))
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -208,25 +207,25 @@ func told(e *swarm.Event) string {
 }
 
 // Delta shows what a task's turn does while it runs.
-func (s *Screen) Delta(task string, d provider.Delta) {
+func (s *Screen) Delta(task string, d swarm.Delta) {
 	defer s.save()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch d.Kind {
-	case provider.DeltaText:
+	case swarm.DeltaText:
 		s.speak(task, 0, d.Text)
-	case provider.DeltaStderr:
+	case swarm.DeltaStderr:
 		s.speak(task, 1, d.Text)
-	case provider.DeltaTool:
+	case swarm.DeltaTool:
 		if d.Tool != nil {
 			s.transcript.add(used, s.roster.agent(task), toolLine(d.Tool))
 		}
-	case provider.DeltaToolDone:
+	case swarm.DeltaToolDone:
 		if d.Tool == nil || !d.Tool.Failed {
 			return
 		}
 		s.transcript.add(used, s.roster.agent(task), failedLine(d.Tool))
-	case provider.DeltaUsage:
+	case swarm.DeltaUsage:
 		s.roster.delta(task, d)
 	default:
 		return

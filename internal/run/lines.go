@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"swarm"
+
 	"swarm/internal/home"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -36,8 +37,8 @@ func (l *Lines) Take(m Moment) error {
 		}
 		return l.Fn(Line{m.Time, m.Task, m.Turn, string(m.Event.Kind), text})
 	}
-	switch provider.DeltaKind(m.Kind) {
-	case provider.DeltaText, provider.DeltaStderr, provider.DeltaThinking:
+	switch swarm.DeltaKind(m.Kind) {
+	case swarm.DeltaText, swarm.DeltaStderr, swarm.DeltaThinking:
 		return l.pieces(m)
 	case home.Gap:
 		m.Text = gapText(m.Gap)

@@ -9,7 +9,6 @@ import (
 	"swarm"
 	"swarm/internal/home"
 	"swarm/internal/plan"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -42,7 +41,7 @@ func (l *Look) listen(a *view.Agent) error {
 		if said.Time.After(a.Active) {
 			a.Active = said.Time
 		}
-		if a.Stream = view.Writing; a.Status == swarm.Running && said.Kind == string(provider.DeltaText) {
+		if a.Stream = view.Writing; a.Status == swarm.Running && said.Kind == string(swarm.DeltaText) {
 			a.Status = swarm.Streaming
 		}
 		return nil

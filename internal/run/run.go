@@ -141,7 +141,7 @@ type Observer interface {
 	// Event is called for every event, in order.
 	Event(e *swarm.Event)
 	// Delta is called, by many goroutines at once, for what a task's turn says while it says it.
-	Delta(task string, d provider.Delta)
+	Delta(task string, d swarm.Delta)
 }
 
 // Options are what driving a run can be told.

@@ -9,7 +9,6 @@ import (
 
 	"swarm"
 	"swarm/internal/home"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -25,17 +24,17 @@ type Moment struct {
 }
 
 // Delta is what a turn said, as a screen takes it.
-func (m Moment) Delta() provider.Delta {
-	d := provider.Delta{Kind: provider.DeltaKind(m.Kind), Text: m.Text}
+func (m Moment) Delta() swarm.Delta {
+	d := swarm.Delta{Kind: swarm.DeltaKind(m.Kind), Text: m.Text}
 	switch {
 	case m.Kind == home.Gap:
-		d = provider.Delta{Kind: provider.DeltaText, Text: gapText(m.Gap)}
-	case m.Kind == provider.ToolFailed:
+		d = swarm.Delta{Kind: swarm.DeltaText, Text: gapText(m.Gap)}
+	case d.Kind == swarm.DeltaToolFailed:
 		name, output, _ := strings.Cut(m.Text, ": ")
-		d = provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{Name: name, Output: output, Failed: true}}
-	case d.Kind == provider.DeltaTool, d.Kind == provider.DeltaToolDone:
+		d = swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{Name: name, Output: output, Failed: true}}
+	case d.Kind == swarm.DeltaTool, d.Kind == swarm.DeltaToolDone:
 		d.Text, d.Tool = "", &swarm.ToolUse{Name: m.Text}
-	case d.Kind == provider.DeltaFile:
+	case d.Kind == swarm.DeltaFile:
 		d.Text, d.File = "", m.Text
 	}
 	return d
@@ -248,7 +247,7 @@ func (s *Story) standIn(v *turnVoice, fn func(Moment) error) error {
 	if err != nil || len(text) == 0 {
 		return err
 	}
-	return fn(Moment{Time: v.ended, Task: v.task, Turn: v.turn, Kind: string(provider.DeltaText), Text: string(text)})
+	return fn(Moment{Time: v.ended, Task: v.task, Turn: v.turn, Kind: string(swarm.DeltaText), Text: string(text)})
 }
 
 // upto tells what was said until a time, or all that was heard, in order.
@@ -280,7 +279,7 @@ func (v *turnVoice) listen() error {
 			r.Time = last
 		}
 		last = r.Time
-		v.spoke = v.spoke || r.Kind == string(provider.DeltaText)
+		v.spoke = v.spoke || r.Kind == string(swarm.DeltaText)
 		v.heard = append(v.heard, r)
 		return nil
 	})

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"sync"
 
+	"swarm"
+
 	"swarm/internal/flow"
 	"swarm/internal/home"
-	"swarm/internal/provider"
 	"swarm/internal/secret"
 )
 
@@ -27,7 +28,7 @@ type streams struct {
 
 type stream struct {
 	file *home.StreamWriter
-	text map[provider.DeltaKind]*secret.Stream
+	text map[swarm.DeltaKind]*secret.Stream
 }
 
 type output struct {
@@ -64,11 +65,11 @@ func (s *streams) copy() {
 }
 
 // Delta is called by one goroutine at a time for each turn.
-func (s *streams) Delta(c flow.Call, start int, d provider.Delta) {
+func (s *streams) Delta(c flow.Call, start int, d swarm.Delta) {
 	s.mu.Lock()
 	t := s.open[c.ID]
 	if t == nil {
-		t = &stream{file: s.home.Stream(s.run, c.ID, start), text: map[provider.DeltaKind]*secret.Stream{}}
+		t = &stream{file: s.home.Stream(s.run, c.ID, start), text: map[swarm.DeltaKind]*secret.Stream{}}
 		s.open[c.ID] = t
 	}
 	s.mu.Unlock()
@@ -93,13 +94,13 @@ func (s *streams) Delta(c flow.Call, start int, d provider.Delta) {
 	s.show(c, t, d)
 }
 
-func (s *streams) show(c flow.Call, t *stream, d provider.Delta) {
+func (s *streams) show(c flow.Call, t *stream, d swarm.Delta) {
 	if text := streamText(d); text != "" {
-		kind := string(d.Kind)
-		if d.Kind == provider.DeltaToolDone && d.Tool != nil && d.Tool.Failed {
-			kind = provider.ToolFailed
+		kind := d.Kind
+		if d.Kind == swarm.DeltaToolDone && d.Tool != nil && d.Tool.Failed {
+			kind = swarm.DeltaToolFailed
 		}
-		t.file.Write(kind, text)
+		t.file.Write(string(kind), text)
 	}
 	if s.observer != nil {
 		s.observer.Delta(c.Task, d)
@@ -107,9 +108,9 @@ func (s *streams) show(c flow.Call, t *stream, d provider.Delta) {
 }
 
 // streamText is what is kept of a delta for those who come later.
-func streamText(d provider.Delta) string {
+func streamText(d swarm.Delta) string {
 	switch {
-	case d.Tool != nil && d.Kind == provider.DeltaToolDone:
+	case d.Tool != nil && d.Kind == swarm.DeltaToolDone:
 		return d.Tool.Name + ": " + d.Tool.Output
 	case d.Tool != nil:
 		return d.Tool.Name + " " + string(d.Tool.Input)
@@ -130,7 +131,7 @@ func (s *streams) Silent(c flow.Call) {
 	}
 	for kind, clean := range t.text {
 		if text := clean.Flush(); text != "" {
-			s.show(c, t, provider.Delta{Kind: kind, Text: text})
+			s.show(c, t, swarm.Delta{Kind: kind, Text: text})
 		}
 	}
 	t.file.Close()

@@ -9,14 +9,13 @@ import (
 	"swarm"
 	"swarm/internal/flow"
 	"swarm/internal/home"
-	"swarm/internal/provider"
 )
 
 // A witness keeps what it sees.
 type witness struct{ seen []string }
 
 func (w *witness) Event(*swarm.Event) {}
-func (w *witness) Delta(_ string, d provider.Delta) {
+func (w *witness) Delta(_ string, d swarm.Delta) {
 	said := d.Text + d.File + d.Session
 	if d.Tool != nil {
 		said = fmt.Sprintf("%s %s %s%s", d.Tool.ID, d.Tool.Name, d.Tool.Input, d.Tool.Output)
@@ -34,8 +33,8 @@ func TestStreamsHoldNoSecret(t *testing.T) {
 	w := &witness{}
 	s := newStreams(h, "run", newVault([]string{"API_KEY=" + canary}, nil), w)
 	tool := &swarm.ToolUse{ID: "id-" + canary, Name: "send " + canary, Input: json.RawMessage(`{"to":"` + canary + `"}`), Output: "sent " + canary}
-	for _, d := range []provider.Delta{{Kind: provider.DeltaText, Text: "it is " + canary + "\n"}, {Kind: provider.DeltaTool, Tool: tool},
-		{Kind: provider.DeltaFile, File: "/tmp/" + canary}, {Kind: provider.DeltaSession, Session: "s-" + canary}} {
+	for _, d := range []swarm.Delta{{Kind: swarm.DeltaText, Text: "it is " + canary + "\n"}, {Kind: swarm.DeltaTool, Tool: tool},
+		{Kind: swarm.DeltaFile, File: "/tmp/" + canary}, {Kind: swarm.DeltaSession, Session: "s-" + canary}} {
 		s.Delta(flow.Call{ID: "a/1/1", Task: "a"}, 1, d)
 	}
 	s.Silent(flow.Call{ID: "a/1/1", Task: "a"})

@@ -10,7 +10,6 @@ import (
 	"swarm"
 	"swarm/internal/httpd"
 	"swarm/internal/office"
-	"swarm/internal/provider"
 	"swarm/internal/tool"
 	"swarm/internal/turn"
 )
@@ -31,7 +30,7 @@ type door struct {
 }
 
 // open is the door as one agent may use it.
-func (d *door) open(agent string) (provider.Door, error) {
+func (d *door) open(agent string) (swarm.Door, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.server == nil && d.house != nil {
@@ -41,13 +40,13 @@ func (d *door) open(agent string) (provider.Door, error) {
 	if d.server == nil {
 		s, err := httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Agent: d.visitor, Version: d.version, Fault: d.fault})
 		if err != nil {
-			return provider.Door{}, err
+			return swarm.Door{}, err
 		}
 		d.server, d.leave = s, s.Close
 	}
 	token := d.tokens.For(agent)
 	d.secrets.learn(agent, token)
-	return provider.Door{URL: d.server.URL(), Token: token}, nil
+	return swarm.Door{URL: d.server.URL(), Token: token}, nil
 }
 
 func (d *door) close() error {
@@ -74,7 +73,7 @@ type visitor struct {
 	agent  string
 }
 
-func (v visitor) Tools() []provider.ToolSpec { return v.office.Tools(v.agent) }
+func (v visitor) Tools() []swarm.ToolSpec { return v.office.Tools(v.agent) }
 
 func (v visitor) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
 	seat := v.office.Seat(v.agent)

@@ -226,7 +226,7 @@ type staff struct {
 	mistakes []string
 }
 
-func (s *staff) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+func (s *staff) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	s.mu.Lock()
 	s.prompts[r.Task] = append(s.prompts[r.Task], r.Prompt)
 	if s.busy[r.Agent] {
@@ -241,7 +241,7 @@ func (s *staff) Turn(ctx context.Context, r provider.Request, live func(provider
 		s.mu.Unlock()
 	}()
 	out := outputOf(r.Task)
-	live(provider.Delta{Kind: provider.DeltaText, Text: out})
+	live(swarm.Delta{Kind: swarm.DeltaText, Text: out})
 	select {
 	case <-time.After(work):
 	case <-ctx.Done():

@@ -10,7 +10,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -131,7 +130,7 @@ func (b *Board) Event(e *swarm.Event) {
 }
 
 // Delta shows what a task's turn does while it runs.
-func (b *Board) Delta(task string, d provider.Delta) {
+func (b *Board) Delta(task string, d swarm.Delta) {
 	b.mu.Lock()
 	s := b.saying[task]
 	if s == nil {
@@ -139,15 +138,15 @@ func (b *Board) Delta(task string, d provider.Delta) {
 		b.saying[task] = s
 	}
 	switch d.Kind {
-	case provider.DeltaText, provider.DeltaThinking, provider.DeltaStderr:
+	case swarm.DeltaText, swarm.DeltaThinking, swarm.DeltaStderr:
 		s.add(d.Text)
 		s.at = b.o.Now()
-	case provider.DeltaTool:
+	case swarm.DeltaTool:
 		if d.Tool != nil {
 			s.add("\n" + toolLine(d.Tool.Name+" "+string(d.Tool.Input)) + "\n")
 			s.at = b.o.Now()
 		}
-	case provider.DeltaUsage:
+	case swarm.DeltaUsage:
 		s.usage = d.Usage
 	}
 	b.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -104,7 +103,7 @@ func TestBoard(t *testing.T) {
 	b.startTask("plan")
 	b.Delta("plan", text("first line\nsecond \x1b[2J li"))
 	b.Delta("plan", text("ne"))
-	b.Delta("plan", provider.Delta{Kind: provider.DeltaUsage, Usage: swarm.Usage{OutputTokens: 1234}})
+	b.Delta("plan", swarm.Delta{Kind: swarm.DeltaUsage, Usage: swarm.Usage{OutputTokens: 1234}})
 	b.waitFor("plan  streaming  1/2", `second \x1b[2J line`, "1.2k", "code  waiting")
 	b.complete("plan", 10)
 	b.waitFor("plan  completed")

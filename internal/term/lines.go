@@ -12,7 +12,6 @@ import (
 
 	"swarm"
 	"swarm/internal/plan"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -37,7 +36,7 @@ type voice struct {
 	text    partial // output
 	errors  partial // standard error
 	running bool    // its turn has begun
-	early   []provider.Delta
+	early   []swarm.Delta
 	bytes   int                   // of early
 	waited  map[plan.WaitFor]bool // what was said about its waiting, in this iteration
 	before  swarm.Usage           // what it had used when this iteration began
@@ -222,7 +221,7 @@ func (l *Lines) sayWaits() {
 }
 
 // Delta prints what a task's turn says. Until the turn's start has been told it is kept, so that nobody speaks before he begins.
-func (l *Lines) Delta(task string, d provider.Delta) {
+func (l *Lines) Delta(task string, d swarm.Delta) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	v := l.voices[task]
@@ -249,17 +248,17 @@ func (l *Lines) catchUp(task string, v *voice) {
 	v.early, v.bytes = nil, 0
 }
 
-func (l *Lines) speak(task string, v *voice, d provider.Delta) {
+func (l *Lines) speak(task string, v *voice, d swarm.Delta) {
 	switch d.Kind {
-	case provider.DeltaText:
+	case swarm.DeltaText:
 		l.add(task, v, &v.text, " | ", d.Text)
-	case provider.DeltaStderr:
+	case swarm.DeltaStderr:
 		l.add(task, v, &v.errors, " ! ", d.Text)
-	case provider.DeltaTool:
+	case swarm.DeltaTool:
 		if d.Tool != nil {
 			l.out.WriteString(l.prefix(task, v, " > ") + l.paint.dim(toolLine(d.Tool.Name+" "+string(d.Tool.Input))) + "\n")
 		}
-	case provider.DeltaToolDone:
+	case swarm.DeltaToolDone:
 		if d.Tool != nil && d.Tool.Failed {
 			l.out.WriteString(l.prefix(task, v, " ! ") + toolLine(d.Tool.Name+": "+d.Tool.Output) + "\n")
 		}

@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
-func text(s string) provider.Delta { return provider.Delta{Kind: provider.DeltaText, Text: s} }
+func text(s string) swarm.Delta { return swarm.Delta{Kind: swarm.DeltaText, Text: s} }
 
 // newLines is lines that print into a buffer, and who tells them of a run.
 func newLines(t testing.TB, color bool) (*Lines, *teller, *bytes.Buffer) {
@@ -30,9 +29,9 @@ func tellAll(l *Lines, w *teller) {
 	w.startTask("plan")
 	l.Delta("plan", text("one\ntw"))
 	l.Delta("plan", text("o\r\n\n"))
-	l.Delta("plan", provider.Delta{Kind: provider.DeltaThinking, Text: "hm\n"})
-	l.Delta("plan", provider.Delta{Kind: provider.DeltaStderr, Text: "a warning\n"})
-	l.Delta("plan", provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{Name: "Read", Input: []byte(`{"path":"a.go"}`)}})
+	l.Delta("plan", swarm.Delta{Kind: swarm.DeltaThinking, Text: "hm\n"})
+	l.Delta("plan", swarm.Delta{Kind: swarm.DeltaStderr, Text: "a warning\n"})
+	l.Delta("plan", swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{Name: "Read", Input: []byte(`{"path":"a.go"}`)}})
 	l.Delta("plan", text("clear \x1b[2J and \x9b and \u202e\tand half 日"[:36]))
 	w.pass(3200 * time.Millisecond)
 	w.complete("plan", 1234)
@@ -255,7 +254,7 @@ func TestLinesKeepNothingOfWhoHasSpoken(t *testing.T) {
 	w.begin(1, "plan")
 	w.startTask("plan")
 	l.Delta("plan", text(strings.Repeat("x", 2*maxLine)))
-	l.Delta("plan", provider.Delta{Kind: provider.DeltaStderr, Text: "no newline"})
+	l.Delta("plan", swarm.Delta{Kind: swarm.DeltaStderr, Text: "no newline"})
 	w.complete("plan", 1)
 	if v := l.voices["plan"]; cap(v.text.head)+cap(v.errors.head) > 0 {
 		t.Errorf("%d and %d bytes are kept", cap(v.text.head), cap(v.errors.head))

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/view"
 )
 
@@ -32,14 +31,14 @@ func NewLogLines(w io.Writer, p view.Picture, color bool) *LogLines {
 func (l *LogLines) Print(stamp, task, kind, text string) error {
 	text = Escape(text)
 	bar := "   "
-	switch provider.DeltaKind(kind) {
-	case provider.DeltaText:
+	switch swarm.DeltaKind(kind) {
+	case swarm.DeltaText:
 		bar = " | "
-	case provider.DeltaStderr, provider.ToolFailed:
+	case swarm.DeltaStderr, swarm.DeltaToolFailed:
 		bar = " ! "
-	case provider.DeltaThinking:
+	case swarm.DeltaThinking:
 		bar, text = " ~ ", l.paint.dim(text)
-	case provider.DeltaTool, provider.DeltaToolDone, provider.DeltaFile:
+	case swarm.DeltaTool, swarm.DeltaToolDone, swarm.DeltaFile:
 		bar, text = " > ", l.paint.dim(text)
 	default:
 		text = l.paint.status(statusOf(swarm.EventKind(kind)), text)

@@ -8,7 +8,6 @@ package term
 
 import (
 	"swarm"
-	"swarm/internal/provider"
 )
 
 // A Screen shows a run while it runs. Its methods may be called from many goroutines.
@@ -16,7 +15,7 @@ type Screen interface {
 	// Event shows the next event of the run's log. All of them have to be given, in order.
 	Event(e *swarm.Event)
 	// Delta shows what a task's turn does while it runs.
-	Delta(task string, d provider.Delta)
+	Delta(task string, d swarm.Delta)
 	// Close shows what is left to show and gives the terminal back.
 	Close() error
 }

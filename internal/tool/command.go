@@ -15,7 +15,6 @@ import (
 	"swarm"
 	"swarm/internal/allow"
 	"swarm/internal/process"
-	"swarm/internal/provider"
 )
 
 // Bounds of a command.
@@ -25,14 +24,14 @@ const (
 	maxSaid   = 64 << 10 // bytes of what it says; the middle is left out
 )
 
-func (b *Box) commandSpec() provider.ToolSpec {
+func (b *Box) commandSpec() swarm.ToolSpec {
 	var begins []string
 	for _, r := range b.rules {
 		if r.Tool == allow.Command {
 			begins = append(begins, strings.Join(r.Words, " "))
 		}
 	}
-	return provider.ToolSpec{Name: allow.Command,
+	return swarm.ToolSpec{Name: allow.Command,
 		Description: "Runs a program in your folder and answers with its exit code and what it said. There is no shell: no pipes, no wildcards, no variables; each argument is one item of argv. " +
 			"Allowed is what begins with: " + strings.Join(begins, "; ") + ".",
 		Schema: object(`"argv":{"type":"array","items":{"type":"string"},"minItems":1,"description":"the program and its arguments"},`+
@@ -80,7 +79,7 @@ func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error)
 	state, cut, err := p.Wait(late)
 	switch {
 	case ctx.Err() != nil:
-		return "", provider.CutError(ctx)
+		return "", swarm.CutError(ctx)
 	case err != nil:
 		return "", swarm.Errorf(swarm.Other, "nobody can say how %s ended", a.Argv[0])
 	case cut:

@@ -18,7 +18,6 @@ import (
 	"swarm"
 	"swarm/internal/allow"
 	"swarm/internal/gate"
-	"swarm/internal/provider"
 )
 
 // What file tools take and give at most.
@@ -151,8 +150,8 @@ func (b *Box) openFile(root *os.Root, path, local string) (*os.File, fs.FileInfo
 	return f, info, nil
 }
 
-func (b *Box) readSpec() provider.ToolSpec {
-	return provider.ToolSpec{Name: allow.FileRead,
+func (b *Box) readSpec() swarm.ToolSpec {
+	return swarm.ToolSpec{Name: allow.FileRead,
 		Description: "Reads a text file. Paths are relative to your folder. Up to 256 KB are given at once; the last line says what was left out, and offset (in bytes) reads on.",
 		Schema: object(`"path":{"type":"string"},"offset":{"type":"integer","minimum":0,"description":"bytes to leave out at the beginning"},`+
 			`"max":{"type":"integer","minimum":1,"description":"bytes to read at most"}`, "path")}
@@ -229,12 +228,12 @@ func shown(path string, piece []byte, from, size int64) (string, error) {
 	return strings.TrimSuffix(text, "\n") + "\n" + note + "]", nil
 }
 
-func (b *Box) writeSpec() provider.ToolSpec {
+func (b *Box) writeSpec() swarm.ToolSpec {
 	about := "Writes a text file, in place of what it held before. Paths are relative to your folder; folders on the way are made."
 	if b.o.Phase == swarm.PlanningPhase {
 		about += " The phase is PLANNING: only files below docs/ may be written."
 	}
-	return provider.ToolSpec{Name: allow.FileWrite, Description: about,
+	return swarm.ToolSpec{Name: allow.FileWrite, Description: about,
 		Schema: object(`"path":{"type":"string"},"content":{"type":"string"}`, "path", "content")}
 }
 

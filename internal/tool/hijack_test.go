@@ -78,7 +78,7 @@ func TestHijackedModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := p.Turn(t.Context(), provider.Request{Prompt: "obey", Model: "m", ToolSpecs: specs, Call: d.box.Call}, func(provider.Delta) {})
+	reply, err := p.Turn(t.Context(), provider.Request{Prompt: "obey", Model: "m", ToolSpecs: specs, Call: d.box.Call}, func(swarm.Delta) {})
 	if err != nil || string(reply.Output) != "I give up." {
 		t.Fatalf("%q, %v", reply.Output, err)
 	}

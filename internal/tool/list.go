@@ -15,7 +15,6 @@ import (
 
 	"swarm"
 	"swarm/internal/allow"
-	"swarm/internal/provider"
 )
 
 // maxListed is how many entries are listed; maxSeen how many of one folder are looked at, to list the first.
@@ -25,8 +24,8 @@ const (
 	maxDepth  = 32
 )
 
-func (b *Box) listSpec() provider.ToolSpec {
-	return provider.ToolSpec{Name: allow.FileList,
+func (b *Box) listSpec() swarm.ToolSpec {
+	return swarm.ToolSpec{Name: allow.FileList,
 		Description: "Lists the files of a folder, one on each line: folders end with /, files have their size in bytes. Paths are relative to your folder. depth 2 and more also lists what is in folders.",
 		Schema:      object(`"path":{"type":"string","description":"a folder; without it your folder itself"},"depth":{"type":"integer","minimum":1,"maximum":32}`)}
 }
@@ -57,7 +56,7 @@ func (b *Box) list(ctx context.Context, args json.RawMessage) (string, error) {
 		var next []string
 		for _, folder := range folders {
 			if ctx.Err() != nil {
-				return "", provider.CutError(ctx)
+				return "", swarm.CutError(ctx)
 			}
 			found, err := l.folder(folder)
 			if err != nil && folder == local {

@@ -14,7 +14,6 @@ import (
 	"swarm"
 	"swarm/internal/allow"
 	"swarm/internal/gate"
-	"swarm/internal/provider"
 	"swarm/internal/schema"
 )
 
@@ -43,7 +42,7 @@ func (r remote) call(ctx context.Context, args json.RawMessage) (string, error) 
 
 // remotes are the tools of servers that the agent may use: as they are offered, and by their names. The servers are asked at
 // the same time; the error is about those that do not have what they should.
-func (b *Box) remotes(ctx context.Context) ([]provider.ToolSpec, map[string]remote, error) {
+func (b *Box) remotes(ctx context.Context) ([]swarm.ToolSpec, map[string]remote, error) {
 	names := b.servers()
 	type list struct {
 		tools []*mcp.Tool
@@ -56,7 +55,7 @@ func (b *Box) remotes(ctx context.Context) ([]provider.ToolSpec, map[string]remo
 	}
 	all.Wait()
 	byName := map[string]remote{}
-	var specs []provider.ToolSpec
+	var specs []swarm.ToolSpec
 	var wrong []error
 	for i, name := range names {
 		if err := lists[i].err; err != nil {
@@ -161,8 +160,8 @@ func clean(name string) string {
 
 // specOf is what a model is told of a tool. Arguments are held against the server's schema only where that can be trusted to
 // come to an end; otherwise the server is left to say what is wrong with them.
-func specOf(name string, t *mcp.Tool) provider.ToolSpec {
-	spec := provider.ToolSpec{Name: name, Description: cut(t.Description, maxDescription), Schema: json.RawMessage(`{"type":"object"}`)}
+func specOf(name string, t *mcp.Tool) swarm.ToolSpec {
+	spec := swarm.ToolSpec{Name: name, Description: cut(t.Description, maxDescription), Schema: json.RawMessage(`{"type":"object"}`)}
 	source, err := json.Marshal(t.InputSchema)
 	if err != nil || t.InputSchema == nil {
 		return spec

@@ -17,7 +17,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
-	"swarm/internal/provider"
 )
 
 // Bounds of what servers do.
@@ -113,7 +112,7 @@ func (s *server) connected(ctx context.Context) (*link, error) {
 	select {
 	case s.one <- struct{}{}:
 	case <-ctx.Done():
-		return nil, provider.CutError(ctx)
+		return nil, swarm.CutError(ctx)
 	}
 	defer func() { <-s.one }()
 	if s.link != nil {
@@ -135,7 +134,7 @@ func (s *server) connected(ctx context.Context) (*link, error) {
 	l, err := s.connect(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, provider.CutError(ctx)
+			return nil, swarm.CutError(ctx)
 		}
 		s.failures++
 		s.failed = err
@@ -352,7 +351,7 @@ func (s *server) callError(ctx, within context.Context, l *link, tool string, er
 	refused := refusal(err)
 	switch {
 	case ctx.Err() != nil:
-		return provider.CutError(ctx)
+		return swarm.CutError(ctx)
 	case within.Err() != nil:
 		return swarm.Errorf(swarm.TimedOut, "the tool server %q did not answer %s in time", s.Name, tool)
 	case refused != nil:

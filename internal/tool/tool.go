@@ -26,7 +26,6 @@ import (
 	"swarm/internal/allow"
 	"swarm/internal/gate"
 	"swarm/internal/process"
-	"swarm/internal/provider"
 )
 
 // Options are an agent, and what it may use.
@@ -142,7 +141,7 @@ func (b *Box) allows(tools ...string) bool {
 
 // A builtin is a tool of ours.
 type builtin struct {
-	spec func(*Box) provider.ToolSpec
+	spec func(*Box) swarm.ToolSpec
 	call func(*Box, context.Context, json.RawMessage) (string, error)
 }
 
@@ -156,8 +155,8 @@ var builtins = map[string]builtin{
 
 // Specs are the tools that the agent is offered: those that it may use in this phase. It connects to the servers that the agent may use.
 // An error beside them says which servers could not be reached, or do not have what the agent was given; the tools of the others are there.
-func (b *Box) Specs(ctx context.Context) ([]provider.ToolSpec, error) {
-	var specs []provider.ToolSpec
+func (b *Box) Specs(ctx context.Context) ([]swarm.ToolSpec, error) {
+	var specs []swarm.ToolSpec
 	for _, name := range allow.Tools {
 		if b.allows(name) && (name != allow.Command || gate.Acting(b.o.Phase, name) == nil) {
 			specs = append(specs, builtins[name].spec(b))
@@ -173,7 +172,7 @@ func (b *Box) Specs(ctx context.Context) ([]provider.ToolSpec, error) {
 // Call does what the agent asks of a tool. An error is an answer for the agent.
 func (b *Box) Call(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 	if ctx.Err() != nil {
-		return "", provider.CutError(ctx)
+		return "", swarm.CutError(ctx)
 	}
 	b.mu.Lock()
 	known, looked := b.remote, b.remote != nil

@@ -18,7 +18,6 @@ import (
 
 	"swarm"
 	"swarm/internal/allow"
-	"swarm/internal/provider"
 )
 
 // Bounds of what is fetched.
@@ -98,14 +97,14 @@ func (b *Box) mayDial(address string) error {
 		WithHint("only web_fetch(%s) would allow it", net.JoinHostPort(addr.String(), port))
 }
 
-func (b *Box) fetchSpec() provider.ToolSpec {
+func (b *Box) fetchSpec() swarm.ToolSpec {
 	var hosts []string
 	for _, r := range b.rules {
 		if r.Tool == allow.WebFetch {
 			hosts = append(hosts, strings.TrimSuffix(strings.TrimPrefix(r.String(), "web_fetch("), ")"))
 		}
 	}
-	return provider.ToolSpec{Name: allow.WebFetch,
+	return swarm.ToolSpec{Name: allow.WebFetch,
 		Description: "Fetches a page by GET and answers with its text; HTML comes without its tags. Allowed hosts: " + strings.Join(hosts, ", ") + ".",
 		Schema:      object(`"url":{"type":"string"},"max":{"type":"integer","minimum":1,"description":"bytes of text to answer with at most; 1 MB is the most"}`, "url")}
 }
@@ -153,7 +152,7 @@ func fetchError(ctx context.Context, u *url.URL, err error) error {
 	var wrapped *url.Error
 	switch {
 	case ctx.Err() != nil:
-		return provider.CutError(ctx)
+		return swarm.CutError(ctx)
 	case errors.As(err, &have):
 		return have
 	case errors.Is(err, context.DeadlineExceeded):

@@ -19,7 +19,7 @@ import (
 // An agent is a provider that a function stands in for.
 type agent func(ctx context.Context, r provider.Request) (provider.Reply, error)
 
-func (a agent) Turn(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+func (a agent) Turn(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 	return a(ctx, r)
 }
 

@@ -172,7 +172,7 @@ func (h *Hand) commandEndsWell(ctx context.Context, w *work, command string) err
 	}
 	r := h.plainRequest(w)
 	r.Prompt = ""
-	reply, err := p.Turn(ctx, r, func(provider.Delta) {})
+	reply, err := p.Turn(ctx, r, func(swarm.Delta) {})
 	if err == nil {
 		return nil
 	}

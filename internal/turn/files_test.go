@@ -84,7 +84,7 @@ func (s *shop) write(name, text string) {
 
 // writes is an agent that writes a file and ends as it is told.
 func (s *shop) writes(name, text string, end error) liveAgent {
-	return func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+	return func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		s.write(name, text)
 		return provider.Reply{Output: []byte("done")}, end
 	}
@@ -129,7 +129,7 @@ func TestATurnsChangesAreKept(t *testing.T) {
 func TestARetriedTurnTellsAllItChanged(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{})
 	ctx, die := context.WithCancel(t.Context())
-	_, err := s.hand(func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+	_, err := s.hand(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		s.write("first.txt", "of the first start\n")
 		die()
 		return provider.Reply{}, context.Canceled
@@ -149,7 +149,7 @@ func TestARetriedTurnTellsAllItChanged(t *testing.T) {
 func TestWhoWorkedAtTheSameTime(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{})
 	begun, wait, over := make(chan bool), make(chan bool), make(chan error)
-	h := s.hand(func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	h := s.hand(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		if r.Agent == "a" {
 			begun <- true
 			<-wait
@@ -187,7 +187,7 @@ func TestADiffThatIsThereAlready(t *testing.T) {
 	text := first.diffs()["a/1/1"]
 
 	s := newShop(t, "command", &swarm.Team{})
-	s.do(ask("a", 1, 1), func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	s.do(ask("a", 1, 1), func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		s.write("new.txt", "new\n")
 		args, _ := json.Marshal(map[string]string{"kind": "diff", "name": "mine", "content": text})
 		_, err := r.Call(ctx, "put_artifact", args)
@@ -282,7 +282,7 @@ func TestPlanningAndARepositoryThatIsGone(t *testing.T) {
 		init := exec.Command("git", "init", "-q")
 		init.Dir = s.dir
 		s.check(init.Run())
-		r, err := s.hand(func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+		r, err := s.hand(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 			s.write("docs/plan.md", "x")
 			return provider.Reply{}, os.Rename(filepath.Join(s.dir, ".git"), filepath.Join(s.dir, "docs", "g"))
 		}).Do(t.Context(), "root", ask("a", 1, 1))
@@ -331,7 +331,7 @@ func TestPlanningIsHeld(t *testing.T) {
 func TestPlanningAndTheNextAttempt(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
 	write := s.writes("main.go", "text\n", nil)
-	undo := func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+	undo := func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		return provider.Reply{}, os.Remove(filepath.Join(s.dir, "main.go"))
 	}
 	for n, agent := range []liveAgent{write, write, undo} {
@@ -356,7 +356,7 @@ func TestPlanningAmongOthers(t *testing.T) {
 	}{{"command", nil, true}, {"openai", []string{"file_write"}, false}} {
 		s := newShop(t, c.kind, &swarm.Team{Phase: swarm.PlanningPhase}, c.tools...)
 		begun, wait, over := make(chan bool), make(chan bool), make(chan flow.Result)
-		h := s.hand(func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		h := s.hand(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 			if r.Agent == "a" {
 				begun <- true
 				<-wait
@@ -392,10 +392,10 @@ func TestPlanningAmongOthers(t *testing.T) {
 func TestPlanningBlamesNoAttemptForOthers(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
 	fails := s.writes("mine.go", "text\n", swarm.Errorf(swarm.Exited, "exit status 1"))
-	undoes := func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+	undoes := func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		return provider.Reply{}, os.Remove(filepath.Join(s.dir, "mine.go"))
 	}
-	idles := func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+	idles := func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		return provider.Reply{}, nil
 	}
 	for n, step := range []struct {
@@ -415,7 +415,7 @@ func TestPlanningBlamesNoAttemptForOthers(t *testing.T) {
 func TestPlanningAfterACrash(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
 	ctx, die := context.WithCancel(t.Context())
-	_, err := s.hand(func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+	_, err := s.hand(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		s.write("main.go", "of somebody\n")
 		die()
 		return provider.Reply{}, context.Canceled
@@ -423,7 +423,7 @@ func TestPlanningAfterACrash(t *testing.T) {
 	if err == nil {
 		t.Fatal("the process did not stop")
 	}
-	r, err := s.hand(func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+	r, err := s.hand(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		return provider.Reply{}, nil
 	}).Do(t.Context(), "root", ask("a", 1, 1))
 	s.check(err)

@@ -14,7 +14,7 @@ import (
 
 // claims sends to some, uses tools, and says something.
 func claims(output string, to []string, uses ...swarm.ToolUse) liveAgent {
-	return func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	return func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 		for _, name := range to {
 			if _, err := r.Call(ctx, "send_handoff", json.RawMessage(`{"to":"`+name+`","message":"m"}`)); err != nil {
 				return provider.Reply{}, err
@@ -23,8 +23,8 @@ func claims(output string, to []string, uses ...swarm.ToolUse) liveAgent {
 		for i := range uses {
 			u := uses[i]
 			u.ID = fmt.Sprint(i)
-			live(provider.Delta{Kind: provider.DeltaTool, Tool: &u})
-			live(provider.Delta{Kind: provider.DeltaToolDone, Tool: &u})
+			live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &u})
+			live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &u})
 		}
 		return provider.Reply{Output: []byte(output), Bytes: int64(len(output))}, nil
 	}

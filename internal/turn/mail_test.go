@@ -20,9 +20,9 @@ import (
 )
 
 // A live agent is told of, while it works, by what it says.
-type liveAgent func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error)
+type liveAgent func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error)
 
-func (a liveAgent) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+func (a liveAgent) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	return a(ctx, r, live)
 }
 
@@ -90,7 +90,7 @@ func (b *team) events(kind swarm.EventKind) (found []swarm.Event) {
 }
 
 func send(to, message string) liveAgent {
-	return func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	return func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		args, _ := json.Marshal(map[string]string{"to": to, "message": message})
 		_, err := r.Call(ctx, "send_handoff", args)
 		return provider.Reply{Output: []byte("sent")}, err
@@ -99,7 +99,7 @@ func send(to, message string) liveAgent {
 
 // hears keeps the prompt that it is asked with.
 func hears(prompt *string) liveAgent {
-	return func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	return func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		*prompt = r.Prompt
 		return provider.Reply{Output: []byte("heard")}, nil
 	}
@@ -108,7 +108,7 @@ func hears(prompt *string) liveAgent {
 func TestMailIsReadByOneTurnThatCommits(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
 	b.do(ask("planner", 1, 1), send("coder", "write it in Go"))
-	fails := func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	fails := func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		if !strings.Contains(r.Prompt, "write it in Go") {
 			t.Errorf("the mail is not in the prompt:\n%s", r.Prompt)
 		}
@@ -136,7 +136,7 @@ func TestMailIsReadByOneTurnThatCommits(t *testing.T) {
 // What came while the turn ran is its agent's to read by a tool, and is consumed with the turn.
 func TestMailThatIsReadByAToolIsConsumedToo(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
-	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		planner := (&office.Office{Run: "run", Log: b.log}).Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
 		_, err := planner.Call(ctx, "send_handoff", json.RawMessage(`{"to":"coder","message":"by the way"}`))
 		b.check(err)
@@ -156,7 +156,7 @@ func TestMailThatIsReadByAToolIsConsumedToo(t *testing.T) {
 func TestATurnThatIsDoneAgainIsToldWhatItSent(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
 	ctx, kill := context.WithCancelCause(t.Context())
-	crashed := func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	crashed := func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 		_, _ = send("coder", "step one")(ctx, r, live)
 		kill(context.Canceled)
 		<-ctx.Done()
@@ -166,7 +166,7 @@ func TestATurnThatIsDoneAgainIsToldWhatItSent(t *testing.T) {
 		t.Fatal("the process goes on")
 	}
 	var again, attempt string
-	sends := func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	sends := func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 		again = r.Prompt
 		_, _ = send("coder", "step one")(ctx, r, live)
 		return provider.Reply{}, swarm.Errorf(swarm.Exited, "exit status 1")
@@ -188,7 +188,7 @@ func TestATurnThatIsDoneAgainIsToldWhatItSent(t *testing.T) {
 func TestASessionGoesOnWithWhatIsNew(t *testing.T) {
 	b := newTeam(t, "claude-code", swarm.Approvals{})
 	turns := []provider.Request{}
-	remembers := func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	remembers := func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		turns = append(turns, r)
 		return provider.Reply{Session: "s-" + r.Agent}, nil
 	}
@@ -216,13 +216,13 @@ func TestASessionGoesOnWithWhatIsNew(t *testing.T) {
 
 func TestToolsAndFilesAreNoted(t *testing.T) {
 	b := newTeam(t, "codex", swarm.Approvals{})
-	b.do(ask("coder", 1, 1), func(_ context.Context, _ provider.Request, live func(provider.Delta)) (provider.Reply, error) {
-		live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: "1", Name: "Read", Input: json.RawMessage(`{"path":"a"}`)}})
-		live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: "2", Name: "Bash", Input: json.RawMessage(`"` + strings.Repeat("x", 9000) + `"`)}})
-		live(provider.Delta{Kind: provider.DeltaFile, File: "main.go"})
+	b.do(ask("coder", 1, 1), func(_ context.Context, _ provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
+		live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: "1", Name: "Read", Input: json.RawMessage(`{"path":"a"}`)}})
+		live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: "2", Name: "Bash", Input: json.RawMessage(`"` + strings.Repeat("x", 9000) + `"`)}})
+		live(swarm.Delta{Kind: swarm.DeltaFile, File: "main.go"})
 		for began := time.Now(); time.Since(began) < time.Millisecond; { // so long they take at least
 		}
-		live(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: "1", Name: "Read", Output: "text", Failed: true}})
+		live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: "1", Name: "Read", Output: "text", Failed: true}})
 		return provider.Reply{}, nil
 	})
 	var uses []swarm.ToolUse
@@ -271,7 +271,7 @@ func TestAPersonIsAsked(t *testing.T) {
 					}
 				}
 			}()
-			b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+			b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 				ok, reason, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
 				if ok != c.want || err != nil || ok == (reason != "") {
 					t.Errorf("%v, %q, %v", ok, reason, err)
@@ -316,7 +316,7 @@ func TestAnAnswerIsForOneAsking(t *testing.T) {
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	off := answers(swarm.WordApprove, swarm.WordDeny)
-	_, err := b.hand(func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	_, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		asks(ctx, r, "first", 2)
 		stop(errors.New("killed"))
 		return provider.Reply{}, context.Cause(ctx)
@@ -328,7 +328,7 @@ func TestAnAnswerIsForOneAsking(t *testing.T) {
 	off = answers(swarm.WordApprove)
 	defer off()
 	said = nil
-	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		asks(ctx, r, "second", 3)
 		return provider.Reply{}, nil
 	})
@@ -360,7 +360,7 @@ func TestAnAnswerGivenWhileNobodyWaits(t *testing.T) {
 		}
 	}()
 	asks := func(call string) liveAgent {
-		return func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		return func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 			ok, _, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make", Input: b.json(call)})
 			if err == nil && !ok {
 				err = errors.New("refused")
@@ -378,7 +378,7 @@ func TestAnAnswerGivenWhileNobodyWaits(t *testing.T) {
 // A turn that waits for an answer ends when somebody cancels it.
 func TestAskingEndsWithTheTurn(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{})
-	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordCancel})})
 		_, _, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
 		return provider.Reply{}, err
@@ -399,7 +399,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 	b.append(nil, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: b.json(plan)})
 	c := ask("coder", 1, 1)
 	c.Ref = "plan:2"
-	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		_, _, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
 		return provider.Reply{}, err
 	}).Do(t.Context(), "root", c)
@@ -410,11 +410,11 @@ func TestNobodyAnswersInTime(t *testing.T) {
 
 func TestModelsAreOfferedOurToolsAlongEdges(t *testing.T) {
 	b := newTeam(t, "openai", swarm.Approvals{})
-	b.do(ask("coder", 1, 1), func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
-		if !slices.ContainsFunc(r.ToolSpecs, func(s provider.ToolSpec) bool { return s.Name == "send_handoff" }) {
+	b.do(ask("coder", 1, 1), func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+		if !slices.ContainsFunc(r.ToolSpecs, func(s swarm.ToolSpec) bool { return s.Name == "send_handoff" }) {
 			t.Errorf("it is offered %d tools, and not send_handoff", len(r.ToolSpecs))
 		}
-		if r.Door != (provider.Door{}) {
+		if r.Door != (swarm.Door{}) {
 			t.Errorf("a model needs no door: %+v", r.Door)
 		}
 		return provider.Reply{}, nil
@@ -429,12 +429,12 @@ func TestASessionIsForgotten(t *testing.T) {
 		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordReset, Target: agent})})
 	}
 	seen := map[string]provider.Request{}
-	remembers := func(_ context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	remembers := func(_ context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 		seen[r.Turn] = r
 		for range 2 {
-			live(provider.Delta{Kind: provider.DeltaSession, Session: "s-" + r.Turn})
+			live(swarm.Delta{Kind: swarm.DeltaSession, Session: "s-" + r.Turn})
 		}
-		live(provider.Delta{Kind: provider.DeltaSession, Session: strings.Repeat("s", 1<<20)}) // nobody calls a session so
+		live(swarm.Delta{Kind: swarm.DeltaSession, Session: strings.Repeat("s", 1<<20)}) // nobody calls a session so
 		return provider.Reply{Session: "s-" + r.Turn}, nil
 	}
 	b.do(ask("planner", 1, 1), remembers)
@@ -444,7 +444,7 @@ func TestASessionIsForgotten(t *testing.T) {
 	}
 	cut := ask("planner", 2, 1)
 	cut.Since = b.events(swarm.TurnEnded)[1].Seq
-	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		seen[r.Turn] = r
 		reset("planner")
 		<-ctx.Done()
@@ -465,7 +465,7 @@ func TestASessionIsForgotten(t *testing.T) {
 	if again := seen["planner/3/1"]; again.Session != "s-planner/2/2" {
 		t.Errorf("its next session is %q", again.Session)
 	}
-	b.do(later(ask("coder", 2, 1)), func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	b.do(later(ask("coder", 2, 1)), func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 		reset("coder") // when nobody looks for it any more
 		return remembers(ctx, r, live)
 	})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/provider"
 )
 
 // maxNoted is how much of what a tool was told, and of what it said, is noted. A session whose name is longer is not.
@@ -31,16 +30,16 @@ type toolCall struct {
 }
 
 // take takes what happens, from one goroutine at a time.
-func (n *notes) take(d provider.Delta) {
+func (n *notes) take(d swarm.Delta) {
 	switch {
-	case d.Kind == provider.DeltaTool && d.Tool != nil:
+	case d.Kind == swarm.DeltaTool && d.Tool != nil:
 		n.open = append(n.open, toolCall{*d.Tool, time.Now()})
-	case d.Kind == provider.DeltaToolDone && d.Tool != nil:
+	case d.Kind == swarm.DeltaToolDone && d.Tool != nil:
 		n.done(*d.Tool)
-	case d.Kind == provider.DeltaSession && d.Session != "" && d.Session != n.session && len(d.Session) <= maxNoted:
+	case d.Kind == swarm.DeltaSession && d.Session != "" && d.Session != n.session && len(d.Session) <= maxNoted:
 		n.session = d.Session
 		n.write(swarm.TurnSession, swarm.TurnInSession{Session: n.hand.clean(d.Session)})
-	case d.Kind == provider.DeltaFile && d.File != "":
+	case d.Kind == swarm.DeltaFile && d.File != "":
 		n.write(swarm.TurnFile, swarm.FileChange{Path: n.hand.clean(d.File)})
 	}
 	if n.hand.Watch != nil {

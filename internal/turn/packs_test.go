@@ -12,7 +12,7 @@ import (
 
 // hands stores context packs by these ids and sends each to the coder, with a message of its own.
 func hands(ids ...string) liveAgent {
-	return func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	return func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		for _, id := range ids {
 			content, _ := json.Marshal(map[string]any{"packId": id, "goal": "reach " + id, "docRefs": []map[string]string{{"path": "plan.md", "excerpt": "by " + id}}})
 			args, _ := json.Marshal(map[string]string{"kind": "contextpack", "name": id, "content": string(content)})
@@ -57,7 +57,7 @@ func TestASessionIsSentAPackOnce(t *testing.T) {
 	b := newTeam(t, "claude-code", swarm.Approvals{})
 	var asked provider.Request
 	in := func(session string, err error) liveAgent {
-		return func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+		return func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 			asked = r
 			return provider.Reply{Session: session}, err
 		}
@@ -96,7 +96,7 @@ func TestASessionIsSentAPackOnce(t *testing.T) {
 // After a crash the same turn is sent the same again, a pack that is new to the session included.
 func TestATurnThatIsDoneAgainHasItsPacks(t *testing.T) {
 	b := newTeam(t, "claude-code", swarm.Approvals{})
-	remembers := func(context.Context, provider.Request, func(provider.Delta)) (provider.Reply, error) {
+	remembers := func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		return provider.Reply{Session: "s"}, nil
 	}
 	b.do(ask("coder", 1, 1), remembers)
@@ -105,7 +105,7 @@ func TestATurnThatIsDoneAgainHasItsPacks(t *testing.T) {
 	b.do(ask("planner", 2, 1), hands("one", "two"))
 	ctx, kill := context.WithCancelCause(t.Context())
 	var first, again string
-	crashes := func(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	crashes := func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		first = r.Fresh
 		kill(context.Canceled)
 		<-ctx.Done()
@@ -114,7 +114,7 @@ func TestATurnThatIsDoneAgainHasItsPacks(t *testing.T) {
 	if _, err := b.hand(crashes).Do(ctx, "root", ask("coder", 3, 1)); err == nil {
 		t.Fatal("the process goes on")
 	}
-	b.do(ask("coder", 3, 1), func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	b.do(ask("coder", 3, 1), func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		again = r.Fresh
 		return provider.Reply{Session: "s"}, nil
 	})

@@ -192,7 +192,7 @@ func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids
 		case <-astray:
 			return swarm.Errorf(swarm.Mismatch, "another turn is not as it was recorded, so mail for @%s does not come again", agent)
 		case <-ctx.Done():
-			return provider.CutError(ctx)
+			return swarm.CutError(ctx)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // A Toolbox is the tools of one agent that a model may use.
 type Toolbox interface {
-	Specs(ctx context.Context) ([]provider.ToolSpec, error)
+	Specs(ctx context.Context) ([]swarm.ToolSpec, error)
 	Call(ctx context.Context, tool string, args json.RawMessage) (string, error)
 }
 
@@ -118,7 +118,7 @@ func (h *Hand) plainRequest(w *work) provider.Request {
 
 // tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
 // lists.
-func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []provider.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
+func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []swarm.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
 	switch how := w.kind().Tools; {
 	case how == providerkind.NoTools:
 		return nil, helpOnly(w, seat), nil

@@ -49,12 +49,12 @@ func (b *team) stored() string {
 // Whatever an agent's program calls its tools, its files and its session.
 func TestNamesHoldNoSecret(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{Tools: "ask"})
-	b.secretive("coder", 1, func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+	b.secretive("coder", 1, func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 		use := swarm.ToolUse{ID: "call-" + canary, Name: "Run " + canary, Output: "done"}
-		for _, kind := range []provider.DeltaKind{provider.DeltaTool, provider.DeltaToolDone} {
-			live(provider.Delta{Kind: kind, Tool: &use})
+		for _, kind := range []swarm.DeltaKind{swarm.DeltaTool, swarm.DeltaToolDone} {
+			live(swarm.Delta{Kind: kind, Tool: &use})
 		}
-		live(provider.Delta{Kind: provider.DeltaFile, File: "/tmp/" + canary})
+		live(swarm.Delta{Kind: swarm.DeltaFile, File: "/tmp/" + canary})
 		asking, stop := context.WithCancel(ctx)
 		wake, off := b.log.Watch()
 		defer off()
@@ -73,7 +73,7 @@ func TestNamesHoldNoSecret(t *testing.T) {
 	if all := b.stored(); strings.Contains(all, canary) || strings.Count(all, "[secret API_KEY]") < 7 {
 		t.Errorf("stored:\n%s", all)
 	}
-	b.secretive("coder", 2, func(_ context.Context, r provider.Request, _ func(provider.Delta)) (provider.Reply, error) {
+	b.secretive("coder", 2, func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		if r.Session != "" {
 			t.Errorf("a session of another name is continued: %s", r.Session)
 		}
@@ -100,7 +100,7 @@ func TestNoHalfOfASecretIsStored(t *testing.T) {
 			b := newTeam(t, "command", swarm.Approvals{})
 			says("out", swarm.MaxOutput, cut, "z")
 			says("err", kept, cut, with)
-			b.secretive("coder", 1, func(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+			b.secretive("coder", 1, func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 				r.Dir = dir
 				return p.Turn(ctx, r, live)
 			})

@@ -29,7 +29,7 @@ type Hand struct {
 	Kept     bool                                                // the run tries another one again and keeps some of its turns
 	Office   *office.Office                                      // what agents do to the run; nil = they do not
 	Toolbox  func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
-	Door     func(agent string) (provider.Door, error)           // where a program finds what Office does; nil = nowhere
+	Door     func(agent string) (swarm.Door, error)              // where a program finds what Office does; nil = nowhere
 	Trace    func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
 	Replay   *provider.Cassette                                  // the run is a replay of it; nil = it is not
 	Trees    Trees                                               // tells what turns change; nil = nobody does
@@ -48,7 +48,7 @@ type Hand struct {
 
 // A Watcher sees turns while they run, and their outputs when they are on disk. Its methods must not block for long.
 type Watcher interface {
-	Delta(c flow.Call, start int, d provider.Delta)
+	Delta(c flow.Call, start int, d swarm.Delta)
 	Silent(c flow.Call) // the provider has nothing more to say
 	Output(c flow.Call, text []byte)
 }
@@ -191,7 +191,7 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 	defer cut(nil)
 	if w.task.Timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, w.task.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", w.task.Timeout).WithHint(provider.MoreTime))
+		ctx, stop = context.WithTimeoutCause(ctx, w.task.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", w.task.Timeout).WithHint(swarm.TimeoutHint))
 		defer stop()
 	}
 	h.obey(ctx, w.c, cut)

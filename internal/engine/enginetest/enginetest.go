@@ -52,7 +52,7 @@ type team struct {
 	answer func(ctx context.Context, r provider.Request) (string, error)
 }
 
-func (a *team) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+func (a *team) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	a.mu.Lock()
 	a.asked[r.Turn] = append(a.asked[r.Turn], r.Prompt)
 	a.mu.Unlock()

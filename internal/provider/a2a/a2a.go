@@ -94,9 +94,9 @@ func (r *remote) Check(ctx context.Context) provider.Health {
 }
 
 // Turn gives the agent a message, and listens until it is done.
-func (r *remote) Turn(ctx context.Context, req provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+func (r *remote) Turn(ctx context.Context, req provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	if ctx.Err() != nil {
-		return provider.Reply{}, provider.CutError(ctx)
+		return provider.Reply{}, swarm.CutError(ctx)
 	}
 	hide, err := r.hider()
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *remote) Turn(ctx context.Context, req provider.Request, live func(provi
 	if err != nil {
 		t.abandon() // nobody will hear what else it says
 		if err = t.clean(err); ctx.Err() != nil {
-			err = provider.CutError(ctx)
+			err = swarm.CutError(ctx)
 		}
 	}
 	return t.reply(), err

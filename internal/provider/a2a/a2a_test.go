@@ -146,21 +146,21 @@ func (f *far) open(t *testing.T, headers map[string]string, environ ...string) p
 type told struct {
 	mu      sync.Mutex
 	text    string
-	other   []provider.Delta
+	other   []swarm.Delta
 	spoken  chan struct{}
 	session string
 }
 
-func (l *told) live(d provider.Delta) {
+func (l *told) live(d swarm.Delta) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch d.Kind {
-	case provider.DeltaText:
+	case swarm.DeltaText:
 		if l.text += d.Text; l.spoken != nil {
 			close(l.spoken)
 			l.spoken = nil
 		}
-	case provider.DeltaSession:
+	case swarm.DeltaSession:
 		l.session = d.Session
 	default:
 		l.other = append(l.other, d)
@@ -450,7 +450,7 @@ func TestAnAnswerHasABound(t *testing.T) {
 			}
 			p.(*remote).client.Transport = &wiretap{p.(*remote), fixed{"text/event-stream", c.body}}
 			noted := 0
-			reply, err := p.Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(d provider.Delta) { noted += len(d.Session) })
+			reply, err := p.Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(d swarm.Delta) { noted += len(d.Session) })
 			if swarm.KindOf(err) != swarm.Protocol || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %s", err, c.want)
 			}
@@ -488,7 +488,7 @@ func FuzzAnswers(f *testing.F) {
 		p.(*remote).client.Transport = &wiretap{p.(*remote), fixed{kind, body + "\n\n"}}
 		ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer stop()
-		got, err := p.Turn(ctx, provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(provider.Delta) {})
+		got, err := p.Turn(ctx, provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(swarm.Delta) {})
 		var e *swarm.Error
 		if err == nil && len(got.Output) == 0 || err != nil && !errors.As(err, &e) {
 			t.Errorf("%q: %+v %v", body, got, err)

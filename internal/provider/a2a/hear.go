@@ -71,7 +71,7 @@ func (t *turn) artifact(a *wire.Artifact, more bool) error {
 	name = strings.ToValidUTF8(name[:min(len(name), maxID)], "\uFFFD")
 	if len(t.beside) < mostBeside && !slices.Contains(t.beside, name) {
 		t.beside = append(t.beside, name)
-		t.live(provider.Delta{Kind: provider.DeltaThinking, Text: t.hide.String("kept "+name) + "\n"})
+		t.live(swarm.Delta{Kind: swarm.DeltaThinking, Text: t.hide.String("kept "+name) + "\n"})
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (t *turn) meet(task, conversation string) error {
 		return swarm.Errorf(swarm.Protocol, "the remote agent says again and again that the task is in another conversation")
 	}
 	t.context = conversation
-	t.live(provider.Delta{Kind: provider.DeltaSession, Session: t.session()})
+	t.live(swarm.Delta{Kind: swarm.DeltaSession, Session: t.session()})
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (t *turn) stand(s wire.TaskStatus) error {
 	case t.state == wire.TaskStateCompleted && len(t.order) == 0:
 		return t.put("status", t.why, false)
 	case !settled(t.state):
-		t.live(provider.Delta{Kind: provider.DeltaThinking, Text: t.hide.String(t.why) + "\n"})
+		t.live(swarm.Delta{Kind: swarm.DeltaThinking, Text: t.hide.String(t.why) + "\n"})
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (t *turn) put(id, text string, more bool) error {
 
 func (t *turn) show(text string) {
 	if text != "" {
-		t.live(provider.Delta{Kind: provider.DeltaText, Text: text})
+		t.live(swarm.Delta{Kind: swarm.DeltaText, Text: text})
 	}
 }
 

@@ -27,7 +27,7 @@ type turn struct {
 	*remote
 	conn    *connection
 	request provider.Request
-	live    func(provider.Delta)
+	live    func(swarm.Delta)
 	hide    *secret.Redactor
 	said    *secret.Stream
 
@@ -137,7 +137,7 @@ func (t *turn) persist(ctx, asking context.Context, do func() error) error {
 		case wait > longestAsked:
 			return f.err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
 		}
-		t.live(provider.Delta{Kind: provider.DeltaStderr, Text: t.hide.String(fmt.Sprintf("%s; asking again in %v\n", f.err.Msg, wait.Round(time.Millisecond)))})
+		t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.hide.String(fmt.Sprintf("%s; asking again in %v\n", f.err.Msg, wait.Round(time.Millisecond)))})
 		if !f.throttled { // else the pace waits
 			if err := provider.Sleep(ctx, wait); err != nil {
 				return err
@@ -191,7 +191,7 @@ func (t *turn) follow(ctx, asking context.Context) error {
 		case errors.As(err, &f) && f.err.Kind != swarm.NotSignedIn && failed < tries: // also when nobody answers: it may be started again
 			failed++
 			wait = provider.Backoff(firstWait, failed)
-			t.live(provider.Delta{Kind: provider.DeltaStderr, Text: t.hide.String(f.err.Msg + "; coming back to the task\n")})
+			t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.hide.String(f.err.Msg + "; coming back to the task\n")})
 		default:
 			return err
 		}
@@ -290,9 +290,9 @@ func (t *turn) question(ctx context.Context) error {
 	if err != nil {
 		return swarm.Errorf(swarm.Protocol, "what the remote agent asks cannot be passed on: %w", err)
 	}
-	t.live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: "question", Name: "request_help", Input: args}})
+	t.live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: "question", Name: "request_help", Input: args}})
 	answer, err := t.request.Call(ctx, "request_help", args)
-	t.live(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: "question", Name: "request_help", Output: answer, Failed: err != nil}})
+	t.live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: "question", Name: "request_help", Output: answer, Failed: err != nil}})
 	if err != nil {
 		return err
 	}

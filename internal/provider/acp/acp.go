@@ -64,9 +64,9 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 }
 
 // Turn does one turn of an agent, with the program that did the one before if it is still there.
-func (h *host) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+func (h *host) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	if ctx.Err() != nil {
-		return provider.Reply{}, provider.CutError(ctx)
+		return provider.Reply{}, swarm.CutError(ctx)
 	}
 	if r.Dir == "" {
 		r.Dir = h.dir
@@ -92,7 +92,7 @@ func (h *host) Turn(ctx context.Context, r provider.Request, live func(provider.
 	reply := t.reply(g)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return reply, provider.CutError(ctx)
+		return reply, swarm.CutError(ctx)
 	case err != nil:
 		return reply, g.explain(err, reply.Stderr)
 	}

@@ -174,7 +174,7 @@ func TestOurServer(t *testing.T) {
 		t.Errorf("%s", reply.Output)
 	}
 	r := h.request("servers")
-	r.Door = provider.Door{}
+	r.Door = swarm.Door{}
 	if reply := h.good(r); string(reply.Output) != "[]" {
 		t.Errorf("%s", reply.Output)
 	}

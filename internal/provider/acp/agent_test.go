@@ -34,7 +34,7 @@ const playing = "SWARM_TEST_ACP_AGENT"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "mcp" { // as swarm itself
-		door := provider.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
+		door := swarm.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
 		if err := httpd.Stdio(context.Background(), door, "1", os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -369,8 +369,8 @@ type theatre struct {
 	dir   string
 
 	mu     sync.Mutex
-	deltas []provider.Delta
-	heard  chan provider.Delta // text, for those who wait for it
+	deltas []swarm.Delta
+	heard  chan swarm.Delta // text, for those who wait for it
 }
 
 func newTheatre(t testing.TB, part string) *theatre {
@@ -379,7 +379,7 @@ func newTheatre(t testing.TB, part string) *theatre {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &theatre{TB: t, dir: t.TempDir(), heard: make(chan provider.Delta, 100)}
+	h := &theatre{TB: t, dir: t.TempDir(), heard: make(chan swarm.Delta, 100)}
 	h.agent, err = acp.Open(swarm.ProviderSpec{Name: "actors", Kind: "acp", Command: []string{self}, Env: map[string]string{playing: part, "MY_API_KEY": "$CANARY"}},
 		provider.Options{Environ: append(os.Environ(), "CANARY="+modelKey), Grace: 100 * time.Millisecond})
 	if err != nil {
@@ -404,14 +404,14 @@ func (h *theatre) close() {
 
 func (h *theatre) request(prompt ...string) provider.Request {
 	return provider.Request{Run: h.run(), Turn: "plan/1/1", Task: "plan", Agent: "planner", Iteration: 1, Attempt: 1, Prompt: strings.Join(prompt, "\n"), Dir: h.dir,
-		Door: provider.Door{URL: "http://127.0.0.1:9", Token: agentToken}}
+		Door: swarm.Door{URL: "http://127.0.0.1:9", Token: agentToken}}
 }
 
-func (h *theatre) live(d provider.Delta) {
+func (h *theatre) live(d swarm.Delta) {
 	h.mu.Lock()
 	h.deltas = append(h.deltas, d)
 	h.mu.Unlock()
-	if d.Kind == provider.DeltaText {
+	if d.Kind == swarm.DeltaText {
 		select {
 		case h.heard <- d:
 		default:

@@ -3,7 +3,7 @@ package acp_test
 import (
 	"testing"
 
-	"swarm/internal/provider"
+	"swarm"
 )
 
 // BenchmarkLaterTurn is a whole turn of an agent that is there already, and answers at once: what is measured is ours and its.
@@ -16,7 +16,7 @@ func BenchmarkLaterTurn(b *testing.B) {
 	}
 	r.Session, r.Fresh = first.Session, r.Prompt
 	for b.Loop() {
-		if _, err := h.agent.Turn(b.Context(), r, func(provider.Delta) {}); err != nil {
+		if _, err := h.agent.Turn(b.Context(), r, func(swarm.Delta) {}); err != nil {
 			b.Fatal(err)
 		}
 	}

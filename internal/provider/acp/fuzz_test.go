@@ -64,8 +64,8 @@ func FuzzUpdate(f *testing.F) {
 		f.Add([]byte(seed), []byte(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"and more"}}`))
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		var shown []provider.Delta
-		turn := newTurn(t.Context(), provider.Request{}, func(d provider.Delta) { shown = append(shown, d) })
+		var shown []swarm.Delta
+		turn := newTurn(t.Context(), provider.Request{}, func(d swarm.Delta) { shown = append(shown, d) })
 		turn.listen("s", 0)
 		for _, data := range [][]byte{first, second} {
 			var u update
@@ -80,9 +80,9 @@ func FuzzUpdate(f *testing.F) {
 				t.Errorf("%+v cannot be stored: %v", d, err)
 			}
 			switch d.Kind {
-			case provider.DeltaTool:
+			case swarm.DeltaTool:
 				open[d.Tool.ID]++
-			case provider.DeltaToolDone:
+			case swarm.DeltaToolDone:
 				open[d.Tool.ID]--
 			}
 		}

@@ -61,7 +61,7 @@ func newGuest(h *host, key, like string, env []string) *guest {
 // start makes the process, and sees to its end.
 func (g *guest) start(job process.Job) (err error) {
 	job.Stdout = g.wire.take
-	job.Stderr = func(piece string) { g.tell(provider.Delta{Kind: provider.DeltaStderr, Text: piece}) }
+	job.Stderr = func(piece string) { g.tell(swarm.Delta{Kind: swarm.DeltaStderr, Text: piece}) }
 	if g.proc, err = job.Start(); err != nil {
 		return err
 	}
@@ -128,14 +128,14 @@ func (g *guest) at() *turn {
 	return g.turn
 }
 
-func (g *guest) tell(d provider.Delta) {
+func (g *guest) tell(d swarm.Delta) {
 	if t := g.at(); t != nil {
 		t.tell(d)
 	}
 }
 
 func (g *guest) noise(line string) {
-	g.tell(provider.Delta{Kind: provider.DeltaStderr, Text: line + "\n"})
+	g.tell(swarm.Delta{Kind: swarm.DeltaStderr, Text: line + "\n"})
 }
 
 // hear takes what the agent tells.
@@ -184,7 +184,7 @@ func (g *guest) converse(ctx context.Context, t *turn) error {
 	if err := g.choose(ctx, t.r.Model); err != nil {
 		return err
 	}
-	t.tell(provider.Delta{Kind: provider.DeltaSession, Session: g.session.ID})
+	t.tell(swarm.Delta{Kind: swarm.DeltaSession, Session: g.session.ID})
 	t.listen(g.session.ID, g.spent)
 	answer := make(chan error, 1)
 	var end ending
@@ -257,7 +257,7 @@ func (g *guest) meet(ctx context.Context, t *turn) (text string, err error) {
 		case ctx.Err() != nil || errors.Is(err, errGone) || needsLogin(err):
 			return "", err
 		default:
-			t.tell(provider.Delta{Kind: provider.DeltaStderr, Text: "the session " + t.r.Session + " is gone (" + err.Error() + "): a new one begins with the whole prompt\n"})
+			t.tell(swarm.Delta{Kind: swarm.DeltaStderr, Text: "the session " + t.r.Session + " is gone (" + err.Error() + "): a new one begins with the whole prompt\n"})
 		}
 	}
 	var s conversation

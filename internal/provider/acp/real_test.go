@@ -90,14 +90,14 @@ type desk struct {
 	program program
 	path    string
 	server  *modeltest.Server
-	door    provider.Door
+	door    swarm.Door
 	home    string
 	dir     string
 	agent   provider.Provider
 
 	mu     sync.Mutex
 	calls  []string // of our tools
-	deltas []provider.Delta
+	deltas []swarm.Delta
 	said   strings.Builder // all that was told, as text
 }
 
@@ -128,7 +128,7 @@ func newDesk(t *testing.T, p program, script ...modeltest.Answer) *desk {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(served.Close)
-	d.door = provider.Door{URL: served.URL, Token: agentToken}
+	d.door = swarm.Door{URL: served.URL, Token: agentToken}
 	d.path = path
 	d.open()
 	t.Cleanup(d.close)
@@ -179,7 +179,7 @@ func (d *desk) request(turn, prompt string) provider.Request {
 	return provider.Request{Run: d.run(), Turn: turn, Task: "plan", Agent: "planner", Iteration: 1, Attempt: 1, Prompt: prompt, Model: d.program.model, Dir: d.dir, Door: d.door}
 }
 
-func (d *desk) hears(x provider.Delta) {
+func (d *desk) hears(x swarm.Delta) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.deltas = append(d.deltas, x)
@@ -195,10 +195,10 @@ func (d *desk) turn(r provider.Request) (provider.Reply, error) {
 }
 
 // kinds counts what happened.
-func (d *desk) kinds() map[provider.DeltaKind]int {
+func (d *desk) kinds() map[swarm.DeltaKind]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := map[provider.DeltaKind]int{}
+	n := map[swarm.DeltaKind]int{}
 	for _, x := range d.deltas {
 		n[x.Kind]++
 	}
@@ -295,7 +295,7 @@ func TestRealAgentCallsOurTool(t *testing.T) {
 		if err != nil || string(reply.Output) != "It is handed over." || !slices.Equal(d.calls, []string{"coder: the plan"}) {
 			t.Errorf("%q, %v; the tool was called with %q: %s", reply.Output, err, d.calls, d.said.String())
 		}
-		if n := d.kinds(); n[provider.DeltaTool] != 1 || n[provider.DeltaToolDone] != 1 || n[provider.DeltaSession] != 1 {
+		if n := d.kinds(); n[swarm.DeltaTool] != 1 || n[swarm.DeltaToolDone] != 1 || n[swarm.DeltaSession] != 1 {
 			t.Errorf("%v: %s", n, d.said.String())
 		}
 		d.keepsSecrets(reply, err)

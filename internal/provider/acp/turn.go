@@ -26,9 +26,9 @@ type turn struct {
 	r   provider.Request
 
 	mu       sync.Mutex // whoever looks is told by one at a time, and nothing after the end
-	live     func(provider.Delta)
+	live     func(swarm.Delta)
 	hide     *secret.Redactor
-	streams  map[provider.DeltaKind]*secret.Stream
+	streams  map[swarm.DeltaKind]*secret.Stream
 	session  string // the one that is listened to; "" = none yet: what is told is of earlier turns
 	output   process.Tail
 	message  string // the id of the message that is being said
@@ -60,8 +60,8 @@ type refusal struct {
 	shut               error // it is the phase that forbids it
 }
 
-func newTurn(ctx context.Context, r provider.Request, live func(provider.Delta)) *turn {
-	return &turn{ctx: ctx, r: r, live: live, streams: map[provider.DeltaKind]*secret.Stream{}, tools: map[string]*tool{}, files: map[string]bool{}}
+func newTurn(ctx context.Context, r provider.Request, live func(swarm.Delta)) *turn {
+	return &turn{ctx: ctx, r: r, live: live, streams: map[swarm.DeltaKind]*secret.Stream{}, tools: map[string]*tool{}, files: map[string]bool{}}
 }
 
 // close makes sure that nobody is told anything any more.
@@ -79,13 +79,13 @@ func (t *turn) hides(secrets *secret.Redactor) {
 }
 
 // tell tells whoever looks.
-func (t *turn) tell(d provider.Delta) {
+func (t *turn) tell(d swarm.Delta) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.show(d)
 }
 
-func (t *turn) show(d provider.Delta) {
+func (t *turn) show(d swarm.Delta) {
 	if t.live == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (t *turn) show(d provider.Delta) {
 func (t *turn) flush() {
 	for kind, s := range t.streams {
 		if rest := s.Flush(); rest != "" && t.live != nil {
-			t.live(provider.Delta{Kind: kind, Text: rest})
+			t.live(swarm.Delta{Kind: kind, Text: rest})
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (t *turn) hear(session string, u update) {
 		t.say(u.Message, textOf(u.Content))
 	case "agent_thought_chunk":
 		if text := textOf(u.Content); text != "" {
-			t.show(provider.Delta{Kind: provider.DeltaThinking, Text: text})
+			t.show(swarm.Delta{Kind: swarm.DeltaThinking, Text: text})
 		}
 	case "tool_call", "tool_call_update":
 		t.use(u)
@@ -135,7 +135,7 @@ func (t *turn) hear(session string, u update) {
 		if u.Cost != nil && strings.EqualFold(u.Cost.Currency, "USD") {
 			t.cost = u.Cost.Amount
 			t.count()
-			t.show(provider.Delta{Kind: provider.DeltaUsage, Usage: t.usage})
+			t.show(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
 		}
 	}
 }
@@ -147,13 +147,13 @@ func (t *turn) say(message, text string) {
 	}
 	if t.fresh || message != "" && t.message != "" && message != t.message {
 		if t.output.Len() > 0 {
-			t.show(provider.Delta{Kind: provider.DeltaText, Text: "\n"})
+			t.show(swarm.Delta{Kind: swarm.DeltaText, Text: "\n"})
 		}
 		t.output, t.fresh = process.Tail{}, false
 	}
 	t.message = message
 	_, _ = t.output.Write([]byte(text))
-	t.show(provider.Delta{Kind: provider.DeltaText, Text: text})
+	t.show(swarm.Delta{Kind: swarm.DeltaText, Text: text})
 }
 
 // use takes what is told of a tool. Its beginning is shown when it is known what it was given, and its end when it has one.
@@ -178,7 +178,7 @@ func (t *turn) use(u update) {
 	over := u.Status == "completed" || u.Status == "failed"
 	if !x.shown && (over || u.Status == "in_progress" || u.Kind == "tool_call_update" && !blank(x.input)) {
 		x.shown = true
-		t.show(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: u.ID, Name: x.name, Input: t.shownInput(x.input)}})
+		t.show(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: u.ID, Name: x.name, Input: t.shownInput(x.input)}})
 	}
 	if !over {
 		return
@@ -202,7 +202,7 @@ func (t *turn) find(id string) *tool {
 // done shows the end of a tool.
 func (t *turn) done(id string, x *tool, failed bool) {
 	delete(t.tools, id)
-	t.show(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: x.name, Output: x.output, Failed: failed}})
+	t.show(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: x.name, Output: x.output, Failed: failed}})
 	if !failed {
 		for _, path := range x.files {
 			t.changed(path)
@@ -253,7 +253,7 @@ func (t *turn) changed(path string) {
 		return
 	}
 	t.files[path] = true
-	t.show(provider.Delta{Kind: provider.DeltaFile, File: path})
+	t.show(swarm.Delta{Kind: swarm.DeltaFile, File: path})
 }
 
 // count is what the turn has cost of what the session has.
@@ -280,7 +280,7 @@ func (t *turn) ended(end ending) (spent float64) {
 		}
 	}
 	if t.usage != (swarm.Usage{}) {
-		t.show(provider.Delta{Kind: provider.DeltaUsage, Usage: t.usage})
+		t.show(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
 	}
 	t.session = ""
 	return t.cost

@@ -45,11 +45,11 @@ func wantNobody(t testing.TB, run string) {
 // A recorder keeps what a turn said while it ran.
 type recorder struct {
 	mu     sync.Mutex
-	deltas []provider.Delta
-	heard  func(provider.Delta) // is told of each, when set
+	deltas []swarm.Delta
+	heard  func(swarm.Delta) // is told of each, when set
 }
 
-func (r *recorder) live(d provider.Delta) {
+func (r *recorder) live(d swarm.Delta) {
 	r.mu.Lock()
 	r.deltas = append(r.deltas, d)
 	r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *recorder) live(d provider.Delta) {
 	}
 }
 
-func (r *recorder) of(kind provider.DeltaKind) (list []provider.Delta) {
+func (r *recorder) of(kind swarm.DeltaKind) (list []swarm.Delta) {
 	for _, d := range r.deltas {
 		if d.Kind == kind {
 			list = append(list, d)
@@ -67,7 +67,7 @@ func (r *recorder) of(kind provider.DeltaKind) (list []provider.Delta) {
 	return list
 }
 
-func (r *recorder) said(kind provider.DeltaKind) string {
+func (r *recorder) said(kind swarm.DeltaKind) string {
 	var b strings.Builder
 	for _, d := range r.of(kind) {
 		b.WriteString(d.Text)

@@ -39,8 +39,8 @@ func fuzzListener(f *testing.F, kind string) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var shown []provider.Delta
-		turn := a.newTurn(provider.Request{Agent: "coder", Session: "s"}, func(d provider.Delta) { shown = append(shown, d) }, false)
+		var shown []swarm.Delta
+		turn := a.newTurn(provider.Request{Agent: "coder", Session: "s"}, func(d swarm.Delta) { shown = append(shown, d) }, false)
 		defer turn.tired.Stop()
 		var l lines
 		if err := l.write(string(data), turn.line); err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"swarm"
 	"swarm/internal/process"
-	"swarm/internal/provider"
 )
 
 // What a listener tells its turn. All of it is for those who look while it happens, but for the result.
@@ -37,7 +36,7 @@ func (t *turn) text(piece string) {
 	}
 	t.asked = true
 	t.begun = !strings.HasSuffix(piece, "\n")
-	t.says(provider.DeltaText, piece)
+	t.says(swarm.DeltaText, piece)
 }
 
 // paragraph ends what the agent has said so far, before it says something else.
@@ -50,7 +49,7 @@ func (t *turn) paragraph() {
 func (t *turn) thinking(piece string) {
 	t.asked = true
 	if piece != "" {
-		t.says(provider.DeltaThinking, piece)
+		t.says(swarm.DeltaThinking, piece)
 	}
 }
 
@@ -61,13 +60,13 @@ func (t *turn) calls(id, name string, input json.RawMessage, file string) {
 	}
 	t.asked = true
 	t.tools[id] = tool{name, file}
-	t.tell(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: name, Input: t.shownInput(input)}})
+	t.tell(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: name, Input: t.shownInput(input)}})
 }
 
 // called says what a tool answered.
 func (t *turn) called(id, output string, failed bool) {
 	used := t.tools[id]
-	t.tell(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: used.name, Output: head(t.hide.String(output)), Failed: failed}})
+	t.tell(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: used.name, Output: head(t.hide.String(output)), Failed: failed}})
 	if !failed {
 		t.changed(used.file)
 	}
@@ -76,7 +75,7 @@ func (t *turn) called(id, output string, failed bool) {
 // changed says that a file was.
 func (t *turn) changed(file string) {
 	if file != "" {
-		t.tell(provider.Delta{Kind: provider.DeltaFile, File: t.hide.String(file)})
+		t.tell(swarm.Delta{Kind: swarm.DeltaFile, File: t.hide.String(file)})
 	}
 }
 
@@ -86,14 +85,14 @@ func (t *turn) continues(session string) {
 		return
 	}
 	t.session = session
-	t.tell(provider.Delta{Kind: provider.DeltaSession, Session: session})
+	t.tell(swarm.Delta{Kind: swarm.DeltaSession, Session: session})
 }
 
 // spent says what the turn has cost so far.
 func (t *turn) spent(u swarm.Usage) {
 	if u != t.usage {
 		t.usage = u
-		t.tell(provider.Delta{Kind: provider.DeltaUsage, Usage: u})
+		t.tell(swarm.Delta{Kind: swarm.DeltaUsage, Usage: u})
 	}
 }
 

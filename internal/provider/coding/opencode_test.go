@@ -40,10 +40,10 @@ func TestOpencodeRecordings(t *testing.T) {
 			if u := reply.Usage; u != (swarm.Usage{InputTokens: 2500, OutputTokens: 50, CachedTokens: 2000, USD: 0.0012}) {
 				t.Errorf("it has cost %+v", u)
 			}
-			if shown := seen.said(provider.DeltaText); shown != "I hand it over.\nIt is handed over." {
+			if shown := seen.said(swarm.DeltaText); shown != "I hand it over.\nIt is handed over." {
 				t.Errorf("%q was shown", shown)
 			}
-			calls, done := seen.of(provider.DeltaTool), seen.of(provider.DeltaToolDone)
+			calls, done := seen.of(swarm.DeltaTool), seen.of(swarm.DeltaToolDone)
 			if len(calls) != 1 || calls[0].Tool.Name != "swarm_send_handoff" || !strings.Contains(string(calls[0].Tool.Input), "the plan") ||
 				len(done) != 1 || done[0].Tool.Failed || done[0].Tool.Output != `{"id":"e1","seq":1}` {
 				t.Errorf("the tool was told as %+v and %+v", calls, done)
@@ -71,7 +71,7 @@ func TestOpencodeFiles(t *testing.T) {
 	} {
 		turn.line([]byte(line))
 	}
-	if files := seen.of(provider.DeltaFile); len(files) != 1 || files[0].File != "/w/a.go" {
+	if files := seen.of(swarm.DeltaFile); len(files) != 1 || files[0].File != "/w/a.go" {
 		t.Errorf("files: %+v", files)
 	}
 	if turn.fatal != nil {
@@ -81,7 +81,7 @@ func TestOpencodeFiles(t *testing.T) {
 }
 
 func TestOpencodeSettings(t *testing.T) {
-	r := provider.Request{Dir: "/work", Root: "/work/part", Model: "local/m", Tools: []string{"webfetch", "bash(go test*)", "bash(go vet*)"}, Door: provider.Door{URL: "http://127.0.0.1:9", Token: "t"}}
+	r := provider.Request{Dir: "/work", Root: "/work/part", Model: "local/m", Tools: []string{"webfetch", "bash(go test*)", "bash(go vet*)"}, Door: swarm.Door{URL: "http://127.0.0.1:9", Token: "t"}}
 	l := opencode{}.launch(r, "ses_1")
 	if want := []string{"run", "--format=json", "--thinking", "--model=local/m", "--session=ses_1"}; !slices.Equal(l.args, want) {
 		t.Errorf("arguments %q", l.args)
@@ -153,7 +153,7 @@ func TestOpencodeThatTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.patient = time.Hour
-	turn := a.newTurn(provider.Request{}, func(provider.Delta) {}, false)
+	turn := a.newTurn(provider.Request{}, func(swarm.Delta) {}, false)
 	mutter := func(piece string) { turn.noise(piece); turn.utter() }
 	failed := `timestamp=2026-01-01T00:00:00.000Z level=ERROR message="stream error" error.error="AI_APICallError: slow down"` + "\n"
 	mutter("level=ERROR message=\"something else\"\n")
@@ -181,7 +181,7 @@ func TestOpencodeWithoutNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := a.newTurn(provider.Request{}, func(provider.Delta) {}, false)
+	turn := a.newTurn(provider.Request{}, func(swarm.Delta) {}, false)
 	turn.line([]byte(`{"type":"error","error":{"name":"APIError","data":{"message":"Cannot connect to API: getaddrinfo ENOTFOUND models.example.org"}}}`))
 	if e := wantKind(t, turn.fault, swarm.NoResult); e.Hint != provider.CheckNetwork {
 		t.Errorf("the hint is %q", e.Hint)

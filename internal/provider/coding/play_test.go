@@ -84,10 +84,10 @@ func TestRecordings(t *testing.T) {
 				if u := reply.Usage; u.InputTokens < 1200 || u.OutputTokens == 0 || u.CachedTokens == 0 || (u.USD > 0) != (kind == "claude-code") {
 					t.Errorf("the usage is %+v", u)
 				}
-				if shown := seen.said(provider.DeltaText); !strings.HasSuffix(shown, want.output) || strings.Count(shown, want.output) != 1 {
+				if shown := seen.said(swarm.DeltaText); !strings.HasSuffix(shown, want.output) || strings.Count(shown, want.output) != 1 {
 					t.Errorf("%q was shown", shown)
 				}
-				if tools := seen.of(provider.DeltaTool); (name == "tool") != (len(tools) == 1) {
+				if tools := seen.of(swarm.DeltaTool); (name == "tool") != (len(tools) == 1) {
 					t.Errorf("the tools were told as %+v", tools)
 				}
 			})
@@ -137,8 +137,8 @@ func TestFailedTurnKeepsItsWords(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				ctx, cut := context.WithCancelCause(t.Context())
 				var seen recorder
-				seen.heard = func(provider.Delta) {
-					if name == "hangs" && strings.Contains(seen.said(provider.DeltaText), "in line") {
+				seen.heard = func(swarm.Delta) {
+					if name == "hangs" && strings.Contains(seen.said(swarm.DeltaText), "in line") {
 						cut(swarm.Errorf(swarm.TimedOut, "timed out"))
 					}
 				}
@@ -165,7 +165,7 @@ func TestFlood(t *testing.T) {
 		each(t, func(t *testing.T, kind string) {
 			t.Run(name, func(t *testing.T) {
 				pieces, bytes, most := 0, 0, uint64(0)
-				reply, err := stand(t, kind, name).Turn(t.Context(), request(t, "x"), func(d provider.Delta) {
+				reply, err := stand(t, kind, name).Turn(t.Context(), request(t, "x"), func(d swarm.Delta) {
 					if bytes += len(d.Text); pieces%100 == 0 {
 						var m runtime.MemStats
 						runtime.GC()
@@ -202,8 +202,8 @@ func TestCut(t *testing.T) {
 				ctx, cut := context.WithCancelCause(t.Context())
 				var seen recorder
 				begun, ready := false, name == "hangs"
-				seen.heard = func(d provider.Delta) {
-					begun, ready = begun || d.Kind == provider.DeltaSession, ready || strings.Contains(d.Text, "ready")
+				seen.heard = func(d swarm.Delta) {
+					begun, ready = begun || d.Kind == swarm.DeltaSession, ready || strings.Contains(d.Text, "ready")
 					if begun && ready {
 						cut(swarm.Errorf(swarm.CutByCancel, "cancelled"))
 					}
@@ -301,7 +301,7 @@ func TestKeptProgramFoundDead(t *testing.T) {
 func TestSecondResult(t *testing.T) {
 	a := stand(t, "claude-code", "echo")
 	for _, later := range []bool{false, true} {
-		turn := a.newTurn(request(t, "x"), func(provider.Delta) {}, later)
+		turn := a.newTurn(request(t, "x"), func(swarm.Delta) {}, later)
 		turn.line([]byte(`{"type":"result","result":"stale","session_id":"s"}`))
 		if turn.finished == later {
 			t.Errorf("later %v: a result before the message was repeated: taken %v", later, turn.finished)
@@ -324,7 +324,7 @@ func TestNewWords(t *testing.T) {
 		"claude-code": {`{"type":"weather","message":7}`, `{"type":"system","subtype":"permission_denied","message":"no"}`, `{"type":"assistant","message":{"content":[{"type":"text","text":{}},{"type":"text","text":"hi"}]}}`},
 		"codex":       {`{"type":"weather.changed"}`, `{"type":"item.completed","item":{"id":"item_0","type":"weather","text":{"a":1},"changes":7}}`},
 	} {
-		turn := stand(t, kind, "echo").newTurn(request(t, "x"), func(provider.Delta) {}, false)
+		turn := stand(t, kind, "echo").newTurn(request(t, "x"), func(swarm.Delta) {}, false)
 		for _, line := range lines {
 			if turn.line([]byte(line)); turn.fatal != nil || turn.fault != nil {
 				t.Errorf("%s: %s: %v %v", kind, line, turn.fatal, turn.fault)
@@ -336,7 +336,7 @@ func TestNewWords(t *testing.T) {
 func TestPatienceEnds(t *testing.T) {
 	a := stand(t, "codex", "hangs")
 	a.patient = time.Millisecond
-	turn := a.newTurn(request(t, "x"), func(provider.Delta) {}, false)
+	turn := a.newTurn(request(t, "x"), func(swarm.Delta) {}, false)
 	turn.line([]byte(`{"type":"error","message":"Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)"}`))
 	<-turn.tired.C
 	turn.line([]byte(`{"type":"error","message":"Reconnecting... 1/5 (stream disconnected)"}`))
@@ -361,7 +361,7 @@ func TestStart(t *testing.T) {
 		told := filepath.Join(t.TempDir(), "told")
 		a := stand(t, kind, "tell:"+told, "ANTHROPIC_API_KEY=key-anthropic", "OPENAI_API_KEY=key-openai", "GEMINI_API_KEY=key-gemini", "CLAUDECODE=1", "SWARM_TOKEN=top-secret")
 		r := request(t, "x")
-		r.Model, r.Tools, r.Root, r.Door = "m-1", []string{"Bash(go test:*)", "mcp__github"}, "/srv/data", provider.Door{URL: "http://127.0.0.1:1", Token: doorToken}
+		r.Model, r.Tools, r.Root, r.Door = "m-1", []string{"Bash(go test:*)", "mcp__github"}, "/srv/data", swarm.Door{URL: "http://127.0.0.1:1", Token: doorToken}
 		if _, err := a.Turn(t.Context(), r, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -406,7 +406,7 @@ func TestSecretsStayInside(t *testing.T) {
 		d := &desk{T: t}
 		r := request(t, "x")
 		r.Env = map[string]string{"MY_SECRET": "canary-of-the-task-42"}
-		r.Door = provider.Door{URL: "http://127.0.0.1:1", Token: doorToken}
+		r.Door = swarm.Door{URL: "http://127.0.0.1:1", Token: doorToken}
 		reply, err := a.Turn(t.Context(), r, d.live)
 		if err == nil || len(d.deltas) < 5 {
 			t.Fatalf("%d deltas, %v", len(d.deltas), err)

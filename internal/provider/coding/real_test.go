@@ -93,7 +93,7 @@ func newDesk(t *testing.T, r real, script ...modeltest.Answer) *desk {
 	d.agent = a
 	d.request = request(t, "Say hello.")
 	d.request.Model = ""
-	d.request.Door = provider.Door{URL: d.serveTools(), Token: doorToken}
+	d.request.Door = swarm.Door{URL: d.serveTools(), Token: doorToken}
 	t.Cleanup(func() { _ = a.Close() }) // before the servers, which wait for who is connected
 	return d
 }
@@ -157,13 +157,13 @@ func TestRealText(t *testing.T) {
 		if u.InputTokens != 1200 || u.OutputTokens != 30 || u.CachedTokens != 1000 || (u.USD > 0) != (d.kind != "codex") {
 			d.Errorf("it has cost %+v", u)
 		}
-		if got := d.said(provider.DeltaText); got != "Hello, planner." {
+		if got := d.said(swarm.DeltaText); got != "Hello, planner." {
 			d.Errorf("%q was shown", got)
 		}
-		if got := d.said(provider.DeltaThinking); got != "A greeting." {
+		if got := d.said(swarm.DeltaThinking); got != "A greeting." {
 			d.Errorf("%q was thought", got)
 		}
-		if s := d.of(provider.DeltaSession); len(s) != 1 || s[0].Session != reply.Session {
+		if s := d.of(swarm.DeltaSession); len(s) != 1 || s[0].Session != reply.Session {
 			d.Errorf("the session was told as %+v", s)
 		}
 		if asked := d.model.Requests(); len(asked) != 1 || strings.TrimSpace(asked[0].Prompt) != strings.TrimSpace(d.request.Prompt) {
@@ -185,7 +185,7 @@ func TestRealTool(t *testing.T) {
 		if got := <-d.calls; got != "coder: the plan" {
 			d.Errorf("the tool was called with %q", got)
 		}
-		calls, done := d.of(provider.DeltaTool), d.of(provider.DeltaToolDone)
+		calls, done := d.of(swarm.DeltaTool), d.of(swarm.DeltaToolDone)
 		if len(calls) != 1 || !strings.HasSuffix(calls[0].Tool.Name, "swarm__send_handoff") && calls[0].Tool.Name != "swarm_send_handoff" || !strings.Contains(string(calls[0].Tool.Input), "the plan") {
 			d.Errorf("the call was told as %+v", calls)
 		}
@@ -211,7 +211,7 @@ func TestRealWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if files := d.of(provider.DeltaFile); len(files) != 1 || files[0].File != file {
+		if files := d.of(swarm.DeltaFile); len(files) != 1 || files[0].File != file {
 			t.Errorf("the change was told as %+v", files)
 		}
 		if text, err := os.ReadFile(file); string(text) != "abc" {
@@ -230,8 +230,8 @@ func TestRealWork(t *testing.T) {
 		if _, err := d.turn(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if files := d.of(provider.DeltaFile); len(files) != 1 || filepath.Base(files[0].File) != "a.txt" {
-			t.Errorf("the change was told as %+v; the tools are %q; %+v", files, d.model.Requests()[0].Tools, d.of(provider.DeltaToolDone))
+		if files := d.of(swarm.DeltaFile); len(files) != 1 || filepath.Base(files[0].File) != "a.txt" {
+			t.Errorf("the change was told as %+v; the tools are %q; %+v", files, d.model.Requests()[0].Tools, d.of(swarm.DeltaToolDone))
 		}
 	})
 }
@@ -285,7 +285,7 @@ func TestRealForgottenSession(t *testing.T) {
 		if reply.Session == "" || reply.Session == d.request.Session || string(reply.Output) != "Hello." {
 			d.Errorf("%q in the session %s", reply.Output, reply.Session)
 		}
-		if got := d.said(provider.DeltaStderr); !strings.Contains(got, "is gone") {
+		if got := d.said(swarm.DeltaStderr); !strings.Contains(got, "is gone") {
 			d.Errorf("nobody was told: %q", got)
 		}
 		if asked := d.model.Requests(); strings.TrimSpace(asked[0].Prompt) != "Say hello." {
@@ -353,8 +353,8 @@ func TestRealCheck(t *testing.T) {
 func TestRealCodexWritesDownNoSecret(t *testing.T) {
 	d := newDesk(t, reals[1], modeltest.Answer{Calls: []modeltest.Call{{Name: "exec_command", Args: `{"cmd":"sleep 60"}`}}})
 	ctx, cut := context.WithCancel(t.Context())
-	_, err := d.agent.Turn(ctx, d.request, func(x provider.Delta) {
-		if x.Kind == provider.DeltaTool {
+	_, err := d.agent.Turn(ctx, d.request, func(x swarm.Delta) {
+		if x.Kind == swarm.DeltaTool {
 			cut()
 		}
 	})

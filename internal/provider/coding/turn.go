@@ -21,13 +21,13 @@ type turn struct {
 	request provider.Request
 	facts   facts
 	id      string // of the message that begins it
-	live    func(provider.Delta)
+	live    func(swarm.Delta)
 	hear    listener
 	hide    *secret.Redactor
 	later   bool // the program has done others before
-	streams map[provider.DeltaKind]*secret.Stream
+	streams map[swarm.DeltaKind]*secret.Stream
 	pending struct { // what came of one kind, and is told when no more of it is there to read: a flood is not told line by line
-		kind provider.DeltaKind
+		kind swarm.DeltaKind
 		text []byte
 	}
 	begun bool // some text was shown that has not ended its line
@@ -55,12 +55,12 @@ type turn struct {
 type tool struct{ name, file string }
 
 // Turn does one turn.
-func (a *agent) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+func (a *agent) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	if ctx.Err() != nil {
-		return provider.Reply{}, provider.CutError(ctx)
+		return provider.Reply{}, swarm.CutError(ctx)
 	}
 	if live == nil {
-		live = func(provider.Delta) {}
+		live = func(swarm.Delta) {}
 	}
 	text := r.Prompt
 	if r.Session != "" && r.Fresh != "" {
@@ -68,7 +68,7 @@ func (a *agent) Turn(ctx context.Context, r provider.Request, live func(provider
 	}
 	t, reply, err := a.once(ctx, r, live, text)
 	if t != nil && t.lost && r.Session != "" && ctx.Err() == nil {
-		live(provider.Delta{Kind: provider.DeltaStderr, Text: fmt.Sprintf("the session %s is gone; a new one is begun\n", r.Session)})
+		live(swarm.Delta{Kind: swarm.DeltaStderr, Text: fmt.Sprintf("the session %s is gone; a new one is begun\n", r.Session)})
 		r.Session = ""
 		_, reply, err = a.once(ctx, r, live, r.Prompt)
 	}
@@ -76,7 +76,7 @@ func (a *agent) Turn(ctx context.Context, r provider.Request, live func(provider
 }
 
 // once has a program do the turn: the one that was kept, or a new one. One that was kept and is found dead is replaced.
-func (a *agent) once(ctx context.Context, r provider.Request, live func(provider.Delta), text string) (*turn, provider.Reply, error) {
+func (a *agent) once(ctx context.Context, r provider.Request, live func(swarm.Delta), text string) (*turn, provider.Reply, error) {
 	shape := a.shapeOf(r)
 	if p := a.take(r, shape); p != nil {
 		t := a.newTurn(r, live, true)
@@ -97,8 +97,8 @@ func (a *agent) once(ctx context.Context, r provider.Request, live func(provider
 	return t, reply, err
 }
 
-func (a *agent) newTurn(r provider.Request, live func(provider.Delta), later bool) *turn {
-	t := &turn{request: r, facts: a.facts, id: newID(), live: live, later: later, tools: map[string]tool{}, streams: map[provider.DeltaKind]*secret.Stream{},
+func (a *agent) newTurn(r provider.Request, live func(swarm.Delta), later bool) *turn {
+	t := &turn{request: r, facts: a.facts, id: newID(), live: live, later: later, tools: map[string]tool{}, streams: map[swarm.DeltaKind]*secret.Stream{},
 		stderr: process.Tail{Max: 8 << 10}, ended: make(chan struct{}), session: r.Session, patience: a.patient}
 	t.tired = time.NewTimer(time.Hour)
 	t.tired.Stop()
@@ -177,7 +177,7 @@ func (t *turn) verdict(ctx context.Context, p *program) error {
 	case t.good() && p.made.Load():
 		return nil
 	case ctx.Err() != nil && !t.good():
-		return provider.CutError(ctx)
+		return swarm.CutError(ctx)
 	case t.fatal != nil:
 		return t.fatal
 	case t.fault != nil:
@@ -252,16 +252,16 @@ func (t *turn) over() {
 }
 
 // noise is what the program says that is not for its user.
-func (t *turn) noise(text string) { t.says(provider.DeltaStderr, text) }
+func (t *turn) noise(text string) { t.says(swarm.DeltaStderr, text) }
 
 // mutters is a line of it in the middle of the stream.
 func (t *turn) mutters(line []byte) {
-	t.says(provider.DeltaStderr, "")
+	t.says(swarm.DeltaStderr, "")
 	t.pending.text = append(append(t.pending.text, line...), '\n')
 }
 
 // says adds to what is told next. What came before it of another kind is told first.
-func (t *turn) says(kind provider.DeltaKind, text string) {
+func (t *turn) says(kind swarm.DeltaKind, text string) {
 	if t.pending.kind != kind {
 		t.utter()
 		t.pending.kind = kind
@@ -283,7 +283,7 @@ func (t *turn) utter() {
 		t.streams[kind] = t.hide.Stream()
 	}
 	t.emit(kind, t.streams[kind].Write(text))
-	if m, ok := t.hear.(mutterer); ok && kind == provider.DeltaStderr {
+	if m, ok := t.hear.(mutterer); ok && kind == swarm.DeltaStderr {
 		m.mutters(text)
 	}
 }
@@ -291,21 +291,21 @@ func (t *turn) utter() {
 // maxPending is how much room is kept for what is pending: as much as comes at once.
 const maxPending = 128 << 10
 
-func (t *turn) emit(kind provider.DeltaKind, text string) {
+func (t *turn) emit(kind swarm.DeltaKind, text string) {
 	if text == "" {
 		return
 	}
 	switch kind {
-	case provider.DeltaText:
+	case swarm.DeltaText:
 		_, _ = t.said.Write([]byte(text))
-	case provider.DeltaStderr:
+	case swarm.DeltaStderr:
 		_, _ = t.stderr.Write([]byte(text))
 	}
-	t.live(provider.Delta{Kind: kind, Text: text})
+	t.live(swarm.Delta{Kind: kind, Text: text})
 }
 
 // tell tells something that is no text, after what was said before it.
-func (t *turn) tell(d provider.Delta) {
+func (t *turn) tell(d swarm.Delta) {
 	t.utter()
 	t.live(d)
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"net/http"
 
-	"swarm/internal/provider"
+	"swarm"
 )
 
 // anthropic is the Messages API.
@@ -161,10 +161,10 @@ func (l *anthropicListener) event(data []byte) error {
 		}
 		b.Signature += e.Delta.Signature
 		l.inputs[e.Index] += e.Delta.Partial
-		if err := l.answer.show(provider.DeltaThinking, e.Delta.Thinking); err != nil {
+		if err := l.answer.show(swarm.DeltaThinking, e.Delta.Thinking); err != nil {
 			return err
 		}
-		return l.answer.show(provider.DeltaText, e.Delta.Text)
+		return l.answer.show(swarm.DeltaText, e.Delta.Text)
 	case "message_delta":
 		l.count(&e.Usage)
 		if e.Delta.StopReason != "" {
@@ -185,11 +185,11 @@ func (l *anthropicListener) begin(b *block) error {
 		if b.Thinking == nil {
 			b.Thinking = new(string)
 		}
-		if err := l.answer.show(provider.DeltaThinking, *b.Thinking); err != nil {
+		if err := l.answer.show(swarm.DeltaThinking, *b.Thinking); err != nil {
 			return err
 		}
 	}
-	return l.answer.show(provider.DeltaText, b.Text)
+	return l.answer.show(swarm.DeltaText, b.Text)
 }
 
 func (l *anthropicListener) stop(reason string) {

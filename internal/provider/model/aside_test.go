@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"swarm"
+
 	"swarm/internal/modeltest"
 	"swarm/internal/provider"
 )
@@ -24,7 +26,7 @@ func TestAsides(t *testing.T) {
 			}
 			return "", nil
 		}
-		reply, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: adds, Aside: tell})
+		reply, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds, Aside: tell})
 		if err != nil || string(reply.Output) != "done" || fmt.Sprint(asked) != "[add add add]" {
 			t.Fatalf("%q, %v; it was asked after %v", reply.Output, err, asked)
 		}
@@ -45,7 +47,7 @@ func TestAsideThatFails(t *testing.T) {
 		b := newBench(t, kind, modeltest.Answer{Calls: []modeltest.Call{{Name: "add", Args: `{"a":1,"b":2}`}}})
 		full := errors.New("the disk is full")
 		tell := func(context.Context, string) (string, error) { return "", full }
-		if _, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: adds, Aside: tell}); !errors.Is(err, full) {
+		if _, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds, Aside: tell}); !errors.Is(err, full) {
 			t.Errorf("it ended with %v", err)
 		}
 	})

@@ -71,7 +71,7 @@ func (t *turn) ask(ctx context.Context) (*answer, any, error) {
 		case wait > longestAsked:
 			return nil, nil, failed.err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
 		}
-		t.live(provider.Delta{Kind: provider.DeltaStderr, Text: fmt.Sprintf("%s; asking again in %v\n", failed.err, wait.Round(time.Millisecond))})
+		t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: fmt.Sprintf("%s; asking again in %v\n", failed.err, wait.Round(time.Millisecond))})
 		if !failed.throttled { // else the pace waits
 			if err := provider.Sleep(ctx, wait); err != nil {
 				return nil, nil, err

@@ -27,7 +27,7 @@ func BenchmarkTurn(b *testing.B) {
 			b.Fatal(err)
 		}
 		turn := func(b *testing.B) {
-			if reply, err := p.Turn(b.Context(), provider.Request{Prompt: prompt, Model: "tiny"}, func(provider.Delta) {}); err != nil || len(reply.Output) != len(answer.Text) {
+			if reply, err := p.Turn(b.Context(), provider.Request{Prompt: prompt, Model: "tiny"}, func(swarm.Delta) {}); err != nil || len(reply.Output) != len(answer.Text) {
 				b.Fatal(err)
 			}
 		}

@@ -31,7 +31,7 @@ func TestSilence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = p.Turn(t.Context(), provider.Request{Prompt: "?", Model: "tiny"}, func(provider.Delta) {}); swarm.KindOf(err) != swarm.NoResult || !strings.Contains(err.Error(), errSilent.Error()) {
+		if _, err = p.Turn(t.Context(), provider.Request{Prompt: "?", Model: "tiny"}, func(swarm.Delta) {}); swarm.KindOf(err) != swarm.NoResult || !strings.Contains(err.Error(), errSilent.Error()) {
 			t.Errorf("%s: %v", trouble, err)
 		}
 		server.Close()
@@ -71,7 +71,7 @@ func TestPatience(t *testing.T) {
 				hello := says(200, http.Header{"Content-Type": {"application/json"}}, `{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}`) //nolint:bodyclose // made here, of a string
 				p.(*model).client.Transport = &wire{append(c.busy, hello)}                                                                                    //nolint:bodyclose // the client under test closes them
 				start := time.Now()
-				reply, err := p.Turn(t.Context(), provider.Request{Prompt: "?", Model: "tiny"}, func(provider.Delta) {})
+				reply, err := p.Turn(t.Context(), provider.Request{Prompt: "?", Model: "tiny"}, func(swarm.Delta) {})
 				if waited := time.Since(start); err != nil || string(reply.Output) != "hello" || waited < c.atLeast || waited > c.atMost {
 					t.Errorf("%q after %v, %v", reply.Output, waited, err)
 				}
@@ -82,7 +82,7 @@ func TestPatience(t *testing.T) {
 
 // Some servers number all calls 0, and give some no id.
 func TestCallsThatAreNumberedBadly(t *testing.T) {
-	a := &answer{show: func(provider.DeltaKind, string) error { return nil }}
+	a := &answer{show: func(swarm.DeltaKind, string) error { return nil }}
 	l := openai{}.listen(a)
 	for _, piece := range []string{`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`, `{"index":0,"id":"b","function":{"name":"y","arguments":"{\"n\""}}`,
 		`{"index":0,"function":{"arguments":":1}"}}`, `{"index":1,"function":{"name":"z"}}`} {
@@ -179,7 +179,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(`{"type":"error","error":{"type":"overloaded_error","code":7}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, d := range []dialect{anthropic{}, openai{}} {
-			tr := &turn{model: &model{}, live: func(provider.Delta) {}}
+			tr := &turn{model: &model{}, live: func(swarm.Delta) {}}
 			a, end := tr.begin()
 			l := d.listen(a)
 			for line := range strings.SplitSeq(text, "\n") {

@@ -103,9 +103,9 @@ func (m *model) Check(context.Context) provider.Health {
 }
 
 // Turn asks the model, and again for as long as it calls tools.
-func (m *model) Turn(ctx context.Context, r provider.Request, live func(provider.Delta)) (provider.Reply, error) {
+func (m *model) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	if ctx.Err() != nil {
-		return provider.Reply{}, provider.CutError(ctx)
+		return provider.Reply{}, swarm.CutError(ctx)
 	}
 	key, name, err := m.key(r.Env)
 	if err != nil {
@@ -119,7 +119,7 @@ func (m *model) Turn(ctx context.Context, r provider.Request, live func(provider
 	t := &turn{model: m, key: key, hide: m.hider(name, key), request: r, live: live, conversation: c}
 	err = t.run(ctx)
 	if err != nil && ctx.Err() != nil {
-		err = provider.CutError(ctx)
+		err = swarm.CutError(ctx)
 	}
 	return t.reply(), err
 }

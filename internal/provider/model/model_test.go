@@ -25,7 +25,7 @@ type bench struct {
 	server *modeltest.Server
 	model  provider.Provider
 	mu     sync.Mutex
-	deltas []provider.Delta
+	deltas []swarm.Delta
 }
 
 var kinds = []string{"anthropic", "openai"}
@@ -53,7 +53,7 @@ func (b *bench) turn(ctx context.Context, r provider.Request) (provider.Reply, e
 	if r.Model == "" {
 		r.Model = "tiny"
 	}
-	return b.model.Turn(ctx, r, func(d provider.Delta) {
+	return b.model.Turn(ctx, r, func(d swarm.Delta) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.deltas = append(b.deltas, d)
@@ -61,7 +61,7 @@ func (b *bench) turn(ctx context.Context, r provider.Request) (provider.Reply, e
 }
 
 // said is all that was said of a kind, and in how many pieces.
-func (b *bench) said(kind provider.DeltaKind) (text string, pieces int) {
+func (b *bench) said(kind swarm.DeltaKind) (text string, pieces int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range b.deltas {
@@ -104,7 +104,7 @@ func TestText(t *testing.T) {
 				if u := reply.Usage; u.InputTokens != 1200 || u.OutputTokens != 30 || u.CachedTokens != 1000 {
 					t.Errorf("usage %+v", u)
 				}
-				if text, pieces := b.said(provider.DeltaText); text != want || !plain && pieces < 3 {
+				if text, pieces := b.said(swarm.DeltaText); text != want || !plain && pieces < 3 {
 					t.Errorf("%q was shown in %d pieces", text, pieces)
 				}
 				r := b.server.Requests()[0]
@@ -123,13 +123,13 @@ func TestThinkingIsNoOutput(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		b := newBench(t, kind, modeltest.Answer{Thinking: "let me see", Text: "42"})
 		reply, err := b.turn(t.Context(), provider.Request{Prompt: "?"})
-		if thought, _ := b.said(provider.DeltaThinking); err != nil || string(reply.Output) != "42" || thought != "let me see" {
+		if thought, _ := b.said(swarm.DeltaThinking); err != nil || string(reply.Output) != "42" || thought != "let me see" {
 			t.Errorf("output %q, thought %q, %v", reply.Output, thought, err)
 		}
 	})
 }
 
-var add = provider.ToolSpec{Name: "add", Description: "adds", Schema: json.RawMessage(
+var add = swarm.ToolSpec{Name: "add", Description: "adds", Schema: json.RawMessage(
 	`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"],"additionalProperties":false}`)}
 
 func adds(_ context.Context, tool string, args json.RawMessage) (string, error) {
@@ -153,7 +153,7 @@ func TestToolsGetNumbersAsTheyAre(t *testing.T) {
 			return "{}", nil
 		}
 		b := newBench(t, kind, modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "add", Args: args}}}, modeltest.Answer{Text: "done"})
-		if _, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: keep}); err != nil || got != args {
+		if _, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: keep}); err != nil || got != args {
 			t.Errorf("%s, %v", got, err)
 		}
 	})
@@ -165,7 +165,7 @@ func TestTools(t *testing.T) {
 		b := newBench(t, kind,
 			modeltest.Answer{Text: "Let me add.", Calls: []modeltest.Call{call("x", `{"a": 1, "b": 2}`), call("y", `{"a": 1, "b": 13}`)}, Usage: modeltest.Usage{Input: 10, Output: 5}},
 			modeltest.Answer{Text: "3.", Usage: modeltest.Usage{Input: 20, Output: 1}})
-		reply, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: adds})
+		reply, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds})
 		if err != nil || string(reply.Output) != "3." {
 			t.Fatalf("%q, %v", reply.Output, err)
 		}
@@ -206,7 +206,7 @@ func TestNonsenseIsAnswered(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			eachKind(t, func(t *testing.T, kind string) {
 				nonsense := modeltest.Answer{Calls: []modeltest.Call{c.call}}
-				r := provider.Request{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: func(context.Context, string, json.RawMessage) (string, error) {
+				r := provider.Request{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: func(context.Context, string, json.RawMessage) (string, error) {
 					t.Error("the tool was called")
 					return "", nil
 				}}
@@ -231,7 +231,7 @@ func TestNonsenseIsAnswered(t *testing.T) {
 func TestAModelThatOnlyCallsToolsEnds(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		b := newBench(t, kind, modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "add", Args: `{"a": 1, "b": 1}`}}})
-		reply, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: adds})
+		reply, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds})
 		b.fails(swarm.NoResult, reply, err)
 	})
 }
@@ -244,7 +244,7 @@ func TestThoughtsGoBackToTheirModel(t *testing.T) {
 	} {
 		b := newBench(t, "anthropic", modeltest.Answer{Thinking: thought, Signature: "abc", Text: "I add.", Calls: []modeltest.Call{{ID: "x", Name: "add", Args: `{"a": 1, "b": 1}`}}},
 			modeltest.Answer{Text: "2"})
-		if _, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: adds}); err != nil {
+		if _, err := b.turn(t.Context(), provider.Request{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds}); err != nil {
 			t.Fatal(err)
 		}
 		if body := string(b.server.Requests()[1].Body); !strings.Contains(body, want) {
@@ -256,7 +256,7 @@ func TestThoughtsGoBackToTheirModel(t *testing.T) {
 // What a prompt has in common with the next question is worth keeping only where there is a next question.
 func TestPromptsAreCachedWhereTheyAreReadAgain(t *testing.T) {
 	b := newBench(t, "anthropic", modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "add", Args: `{"a": 1, "b": 1}`}}}, modeltest.Answer{Text: "2"})
-	for _, r := range []provider.Request{{Prompt: "add", ToolSpecs: []provider.ToolSpec{add}, Call: adds}, {Prompt: "say"}} {
+	for _, r := range []provider.Request{{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds}, {Prompt: "say"}} {
 		if _, err := b.turn(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestBusyServersAreAskedAgain(t *testing.T) {
 				if n := len(b.server.Requests()); n != 3 {
 					t.Errorf("it was asked %d times", n)
 				}
-				if told, _ := b.said(provider.DeltaStderr); strings.Count(told, "asking again") != 2 {
+				if told, _ := b.said(swarm.DeltaStderr); strings.Count(told, "asking again") != 2 {
 					t.Errorf("people were told %q", told)
 				}
 			})
@@ -391,8 +391,8 @@ func TestCancel(t *testing.T) {
 func TestCancelWhileWaiting(t *testing.T) {
 	b := newBench(t, "openai", modeltest.Answer{Status: 429, After: "200"})
 	ctx, cut := context.WithCancel(t.Context())
-	reply, err := b.model.Turn(ctx, provider.Request{Prompt: "?", Model: "tiny"}, func(d provider.Delta) {
-		if d.Kind == provider.DeltaStderr {
+	reply, err := b.model.Turn(ctx, provider.Request{Prompt: "?", Model: "tiny"}, func(d swarm.Delta) {
+		if d.Kind == swarm.DeltaStderr {
 			cut()
 		}
 	})

@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"swarm/internal/provider"
+	"swarm"
+
 	"swarm/internal/providerkind"
 )
 
@@ -165,9 +166,9 @@ func (l *openaiListener) take(s *openaiSaid) error {
 		l.answer.stop = stopRefusal
 	}
 	for _, said := range []struct {
-		kind provider.DeltaKind
+		kind swarm.DeltaKind
 		text string
-	}{{provider.DeltaThinking, s.Reasoning}, {provider.DeltaThinking, s.Thought}, {provider.DeltaText, s.Content}, {provider.DeltaText, s.Refusal}} {
+	}{{swarm.DeltaThinking, s.Reasoning}, {swarm.DeltaThinking, s.Thought}, {swarm.DeltaText, s.Content}, {swarm.DeltaText, s.Refusal}} {
 		if err := l.answer.show(said.kind, said.text); err != nil {
 			return err
 		}
@@ -223,7 +224,7 @@ func statusOf(p *problem) int {
 }
 
 // schemaOf is what a tool takes; one that says nothing takes anything.
-func schemaOf(t provider.ToolSpec) json.RawMessage {
+func schemaOf(t swarm.ToolSpec) json.RawMessage {
 	if len(t.Schema) == 0 {
 		return json.RawMessage(`{"type":"object"}`)
 	}

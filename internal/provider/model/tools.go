@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/schema"
 )
 
@@ -23,7 +22,7 @@ func (t *turn) use(ctx context.Context, said any, calls []*call) error {
 	r := round{said: said}
 	senseless := ""
 	for _, c := range calls {
-		t.live(provider.Delta{Kind: provider.DeltaTool, Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Input: t.shownInput(c.args)}})
+		t.live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Input: t.shownInput(c.args)}})
 		text, err := "", t.sense(c)
 		if err != nil {
 			senseless = err.Error()
@@ -38,7 +37,7 @@ func (t *turn) use(ctx context.Context, said any, calls []*call) error {
 			text = refusal(err)
 		}
 		shown := t.hide.String(head(text))
-		t.live(provider.Delta{Kind: provider.DeltaToolDone, Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Output: shown, Failed: err != nil}})
+		t.live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Output: shown, Failed: err != nil}})
 		r.results = append(r.results, result{c.id, text, err != nil})
 	}
 	if t.nonsense++; t.nonsense == maxNonsense {

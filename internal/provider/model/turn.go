@@ -23,7 +23,7 @@ const (
 type conversation struct {
 	model       string
 	prompt      string
-	tools       []provider.ToolSpec
+	tools       []swarm.ToolSpec
 	maxTokens   int64
 	temperature *float64
 	rounds      []round
@@ -49,7 +49,7 @@ type answer struct {
 	stop   stop
 	tokens providerkind.Tokens
 	shown  bool // somebody has seen some of its text
-	show   func(kind provider.DeltaKind, text string) error
+	show   func(kind swarm.DeltaKind, text string) error
 }
 
 type call struct{ id, name, args string }
@@ -70,7 +70,7 @@ type turn struct {
 	key          string
 	hide         *secret.Redactor
 	request      provider.Request
-	live         func(provider.Delta)
+	live         func(swarm.Delta)
 	conversation conversation
 
 	output   process.Tail // of the newest answer
@@ -134,23 +134,23 @@ func (t *turn) reply() provider.Reply {
 
 // begin makes an answer whose text is shown while it comes.
 func (t *turn) begin() (a *answer, end func()) {
-	streams := map[provider.DeltaKind]*secret.Stream{}
-	tell := func(kind provider.DeltaKind, text string) {
+	streams := map[swarm.DeltaKind]*secret.Stream{}
+	tell := func(kind swarm.DeltaKind, text string) {
 		if text == "" {
 			return
 		}
-		if kind == provider.DeltaText {
+		if kind == swarm.DeltaText {
 			_, _ = t.output.Write([]byte(text))
 		}
-		t.live(provider.Delta{Kind: kind, Text: text})
+		t.live(swarm.Delta{Kind: kind, Text: text})
 	}
 	a = &answer{}
-	a.show = func(kind provider.DeltaKind, text string) error {
+	a.show = func(kind swarm.DeltaKind, text string) error {
 		if text == "" {
 			return nil
 		}
 		text = strings.ToValidUTF8(text, string(utf8.RuneError))
-		if kind == provider.DeltaText {
+		if kind == swarm.DeltaText {
 			a.shown = true
 			a.text.WriteString(text)
 		}
@@ -183,7 +183,7 @@ func (t *turn) spend(a *answer, asked int64) {
 		u.USD = providerkind.Cost(t.conversation.model, k)
 	}
 	t.usage = t.usage.Plus(u)
-	t.live(provider.Delta{Kind: provider.DeltaUsage, Usage: t.usage})
+	t.live(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
 }
 
 // quoted is the beginning of what somebody said, for an error's text.
