@@ -119,7 +119,7 @@ const (
 	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer; a wish is addressed to the loop, and its turn goes on
 	ApprovalAnswered EventKind = "approval_answered" // [ApprovalAnswer]; the loop grants a wish, or tells its agent why not
 	ArtifactStored   EventKind = "artifact_stored"   // [Artifact]
-	TopicPublished   EventKind = "topic_published"   // [TopicEntry]
+	TopicPublished   EventKind = "topic_published"   // [TopicEntry], addressed to [ToTopics]
 
 	TreeRecorded EventKind = "tree_recorded" // [Tree]: the git tree as it stood when the run began or ended
 	Notice       EventKind = "notice"        // [Reason]: something a person should know
@@ -137,6 +137,9 @@ var EventKinds = []EventKind{
 
 // Receivers that are not agents or loops.
 const ToControl = "ctl" // whoever obeys control
+
+// ToTopics is the receiver of what is published: every agent's next prompt tells the newest of it.
+const ToTopics = "topics"
 
 // ToAgents is the receiver of every agent's mail: whoever reads it is given all of them.
 const ToAgents = "@"
@@ -271,6 +274,7 @@ type TurnStart struct {
 	Bytes     int    `json:"bytes"`  // its length
 	Spans     []Span `json:"spans,omitempty"`
 	Inputs    Inputs `json:"inputs,omitzero"`
+	Topics    int64  `json:"topics,omitempty"`   // the newest topic entry that the prompt was made with
 	Answered  int    `json:"answered,omitempty"` // how many wishes the loop had answered before: the team may have grown by them
 	Session   string `json:"session,omitempty"`  // the provider's, when the turn continues one
 	Sent      Hash   `json:"sent,omitempty"`     // what of the prompt is new to that session, and all that was sent
@@ -286,9 +290,10 @@ type FolderTree struct {
 
 // A Span says where some bytes of a prompt came from.
 type Span struct {
-	From  string `json:"from"`           // "ids", "role", "text", "output", "stdin", "retry", …
-	Name  string `json:"name,omitempty"` // the file, or the task whose output it is
-	Turn  string `json:"turn,omitempty"` // the turn whose output it is
+	From  string `json:"from"`            // "ids", "role", "text", "output", "stdin", "retry", …
+	Name  string `json:"name,omitempty"`  // the file, or the task whose output it is
+	Turn  string `json:"turn,omitempty"`  // the turn whose output it is
+	Known bool   `json:"known,omitempty"` // the session that goes on has it, so it was not sent again
 	Start int    `json:"start"`
 	End   int    `json:"end"`
 }
@@ -426,6 +431,15 @@ type LeftOut struct {
 type TopicEntry struct {
 	Topic string          `json:"topic"`
 	Data  json.RawMessage `json:"data"`
+}
+
+// Text is the entry for reading: of a text the text itself, of any other value its JSON.
+func (t TopicEntry) Text() string {
+	var text string
+	if json.Unmarshal(t.Data, &text) != nil {
+		return string(t.Data)
+	}
+	return text
 }
 
 // A CallEnd is the answer to a loop's call. A failure is an answer too: whether to try again is the loop's decision.

@@ -30,10 +30,11 @@ type Plan struct {
 	Approvals   Approvals      `json:"approvals,omitzero"`     // what a person is asked
 	MaxParallel int            `json:"max_parallel,omitempty"` // turns at once; 0 = no limit
 	Budget      Budget         `json:"budget,omitzero"`
-	Team        *Team          `json:"team,omitempty"`  // of a team: how it works; it has no tasks
-	Stdin       Hash           `json:"stdin,omitempty"` // what {{STDIN}} stands for
-	Open        bool           `json:"open,omitempty"`  // more may be added: a REPL session
-	Order       []string       `json:"order,omitempty"` // of a replay: the recorded turns, and answers, in the order in which they began
+	Topics      *TopicLimits   `json:"topics,omitempty"` // nil = [DefaultTopics]
+	Team        *Team          `json:"team,omitempty"`   // of a team: how it works; it has no tasks
+	Stdin       Hash           `json:"stdin,omitempty"`  // what {{STDIN}} stands for
+	Open        bool           `json:"open,omitempty"`   // more may be added: a REPL session
+	Order       []string       `json:"order,omitempty"`  // of a replay: the recorded turns, and answers, in the order in which they began
 }
 
 // A Group is a set of tasks that iterate together: a copy of a pipeline, or one task by itself. Its next iteration begins when
@@ -174,6 +175,15 @@ type Team struct {
 	MaxAgents    int           `json:"max_agents,omitempty"`
 	Pack         string        `json:"pack,omitempty"` // the ref of the context pack that goes with the goal; "" = there is none
 }
+
+// TopicLimits say how much of what was published a prompt tells.
+type TopicLimits struct {
+	Entries int `json:"entries"` // the newest of each topic
+	Chars   int `json:"chars"`   // of each entry
+}
+
+// DefaultTopics are the limits of a file that names none.
+var DefaultTopics = TopicLimits{Entries: 5, Chars: 800}
 
 // A TeamMode says when a team is through.
 type TeamMode string

@@ -196,7 +196,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	}
 	a.sayHolds(&b.Plan)
 	t := session.Team{Agents: b.Plan.Agents, Providers: b.Plan.Providers, Edges: b.Plan.Edges, Servers: b.Plan.Servers, Approvals: b.Plan.Approvals, Bodies: b.Bodies, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout,
-		MaxParallel: b.Plan.MaxParallel, Budget: b.Plan.Budget, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
+		MaxParallel: b.Plan.MaxParallel, Budget: b.Plan.Budget, Topics: b.Plan.Topics, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
 	if t.Default == "" && len(t.Agents) > 0 {
 		t.Default = t.Agents[0].Name
 	}

@@ -238,7 +238,8 @@ func (a *app) publishCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish TOPIC DATA",
 		Short: "Add a finding to a topic that the whole team reads",
-		Long: `Add to a topic of a run. DATA is a JSON object or list, or else a text; - is read from standard input.
+		Long: `Add to a topic of a run. The newest entries of each topic stand in the next prompts of all agents; nobody is given a turn for them, and
+'swarm show' lists them. DATA is a JSON object or list, or else a text; - is read from standard input.
 
 ` + insideHelp + `
 

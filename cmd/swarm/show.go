@@ -31,7 +31,7 @@ func (a *app) showCommand() *cobra.Command {
 the prompt came from, and its output; with --turn and --prompt the prompt and nothing else. A turn is named by its id,
 task/iteration/attempt; a task alone, or task/iteration, means its last one. On a terminal, control characters are made visible.
 
-With --json it is {run, tasks, agents, turns, envelopes, artifacts, usage}; with --prompt its turns also have prompt_text and output_text.
+With --json it is {run, tasks, agents, turns, envelopes, topics, artifacts, usage}; with --prompt its turns also have prompt_text and output_text.
 With --turn it is that turn alone, with both.
 
 ` + runHelp,
@@ -102,6 +102,12 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 	if len(d.Envelopes) > 0 {
 		fmt.Fprintln(a.stdout)
 		if err := a.table(mailTable(d.Envelopes)); err != nil {
+			return err
+		}
+	}
+	if len(d.Topics) > 0 {
+		fmt.Fprintln(a.stdout)
+		if err := a.table(topicTable(d.Topics)); err != nil {
 			return err
 		}
 	}
@@ -188,6 +194,17 @@ func mailTable(all []view.Envelope) *term.Table {
 			state += " (" + e.Receipt.Reason + ")"
 		}
 		t.Row(strconv.FormatInt(e.Receipt.Seq, 10), e.FromNodeID, e.ToNodeID, state, e.Receipt.Turn, view.FirstLine(e.Payload.Message))
+	}
+	return t
+}
+
+// topicTable is what was published, the newest of each topic as prompts tell it.
+func topicTable(all []view.Topic) *term.Table {
+	t := term.NewTable("TOPIC", "FROM", "TURN", "FINDING")
+	for _, topic := range all {
+		for _, e := range topic.Entries {
+			t.Row(topic.Topic, e.Agent, e.Turn, view.FirstLine(e.Text()))
+		}
 	}
 	return t
 }

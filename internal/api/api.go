@@ -132,6 +132,7 @@ func (a *API) table() []route {
 		{"GET", "/api/v1/runs/{id}/artifacts", a.looking(a.listArtifacts)},
 		{"GET", "/api/v1/runs/{id}/artifacts/{kind}/{name}", http.HandlerFunc(a.giveArtifact)},
 		{"GET", "/api/v1/runs/{id}/mail", a.looking(a.listMail)},
+		{"GET", "/api/v1/runs/{id}/topics", a.looking(a.listTopics)},
 		{"POST", "/api/v1/runs/{id}/messages", answer(a.sendMessage)},
 		{"POST", "/api/v1/runs/{id}/pause", answer(a.pauseRun)},
 		{"POST", "/api/v1/runs/{id}/resume", answer(a.resumeRun)},

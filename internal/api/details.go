@@ -211,6 +211,45 @@ func (a *API) artifact(r *http.Request) ([]byte, error) {
 	return nil, swarm.Errorf(swarm.NotFound, "run %s has no %s", l.ID, swarm.Quote(ref)).WithHint("GET /api/v1/runs/%s/artifacts lists what it has", l.ID)
 }
 
+type topicList struct {
+	Topics []view.Topic `json:"topics"`
+	Next   int64        `json:"next,omitempty"` // what to ask after for the later entries
+}
+
+// listTopics is what was published in a run, by topic. After is the number of an entry, and limit counts entries.
+func (a *API) listTopics(r *http.Request, l *run.Look) (reply, error) {
+	q := ask(r, "after", "limit", "topic")
+	after, limit, topic := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("topic")
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	d, err := l.Details()
+	if err != nil {
+		return reply{}, err
+	}
+	d.Topics = slices.DeleteFunc(d.Topics, func(t view.Topic) bool { return topic != "" && t.Topic != topic })
+	var later []int64 // the numbers of the entries that are asked for
+	for _, t := range d.Topics {
+		for _, e := range t.Entries {
+			if e.Seq > after {
+				later = append(later, e.Seq)
+			}
+		}
+	}
+	list, upto := topicList{Topics: []view.Topic{}}, int64(math.MaxInt64)
+	if slices.Sort(later); len(later) > limit {
+		upto = later[limit-1]
+		list.Next = upto
+	}
+	for _, t := range d.Topics {
+		t.Entries = slices.DeleteFunc(t.Entries, func(e view.TopicEntry) bool { return e.Seq <= after || e.Seq > upto })
+		if len(t.Entries) > 0 {
+			list.Topics = append(list.Topics, t)
+		}
+	}
+	return ok(list)
+}
+
 type mailList struct {
 	Mail []view.Envelope `json:"mail"`
 	Next int64           `json:"next,omitempty"` // what to ask after for the later ones

@@ -235,9 +235,11 @@ tasks:
 			Data: json.RawMessage(`{"id":"first/1/1/e","what":"let first write to second","wish":{"edge":{"from":"first","to":"second"}}}`)},
 		swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("first/1/1/s"), Agent: "first", Task: "first", Turn: "first/1/1",
 			Data: json.RawMessage(`{"id":"first/1/1/s","what":"bring in @x","wish":{"spawn":{"name":"x","provider":"sh","instructions":"go","edges":["second"]}}}`)},
+		swarm.Event{Kind: swarm.TopicPublished, To: swarm.ToTopics, Agent: "first", Turn: "first/1/1", Data: json.RawMessage(`{"topic":"facts","data":{"paging":false}}`)},
+		swarm.Event{Kind: swarm.TopicPublished, To: swarm.ToTopics, Agent: swarm.User, Data: json.RawMessage(`{"topic":"facts","data":"and no sorting"}`)},
 		swarm.Event{Kind: swarm.ArtifactStored, Agent: "first", Data: json.RawMessage(`{"ref":"artifact://log/x1","kind":"log","name":"x","hash":"` + string(swarm.NoText) + `","bytes":0}`)})
 	for range 2 { // while it runs, and when it has ended
-		for _, path := range []string{"", "/events", "/nodes", "/turns", "/turns/{turn}", "/artifacts", "/artifacts/{kind}/{name}", "/mail"} {
+		for _, path := range []string{"", "/events", "/nodes", "/turns", "/turns/{turn}", "/artifacts", "/artifacts/{kind}/{name}", "/mail", "/topics"} {
 			ask(200, "GET", runs+path, "", "", "id", b.Run, "turn", "first/1/1", "kind", "log", "name", "x1")
 			ask(200, "GET", runs+path, "", "", "id", "@last", "turn", "second", "kind", "log", "name", "x1")
 			ask(404, "GET", runs+path, "", "", "id", "nosuch", "turn", "first/1/1")

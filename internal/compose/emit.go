@@ -23,7 +23,11 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 	p := swarm.Plan{Kind: swarm.PipelineRun, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: []swarm.Agent{}}
 	b := c.file.Budget
 	p.Budget = swarm.Budget{Tokens: b.Tokens.value, USD: b.USD.value, Calls: b.Calls.value, Wall: b.Wall.value}
-	p.MaxParallel = c.settings().MaxParallel
+	settings := c.settings()
+	p.MaxParallel = settings.MaxParallel
+	if limits := (swarm.TopicLimits{Entries: settings.Swarm.WorkspaceMaxEntries, Chars: settings.Swarm.WorkspaceSnippetChars}); limits != swarm.DefaultTopics {
+		p.Topics = &limits
+	}
 	agents := c.agentsOf(sel)
 	if sel.pipeline != nil {
 		p.Name = sel.pipeline.name

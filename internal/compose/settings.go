@@ -78,8 +78,8 @@ func Defaults() Settings {
 			MaxIterationsPerAgent: 25,
 			AgentTimeout:          10 * time.Minute,
 			MaxMessagesPerAgent:   20,
-			WorkspaceSnippetChars: 800,
-			WorkspaceMaxEntries:   5,
+			WorkspaceSnippetChars: swarm.DefaultTopics.Chars,
+			WorkspaceMaxEntries:   swarm.DefaultTopics.Entries,
 		},
 	}
 }

@@ -46,6 +46,7 @@ type Office struct {
 	seats  map[string]*Seat     // by agent
 	waits  map[string][]string  // by agent: for whom it waits in its turn
 	digest *digest              // what goes on the shelf
+	topics topics               // what was published
 }
 
 // How much mail is shown at once.

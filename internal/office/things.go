@@ -16,7 +16,6 @@ import (
 
 // What agents may leave for others.
 const (
-	maxData     = 1 << 20 // bytes of a topic's entry
 	MaxArtifact = 4 << 20 // bytes of an artifact
 	maxTitle    = 200     // bytes of an artifact's name
 
@@ -46,63 +45,6 @@ func (o *Office) append(ctx context.Context, b swarm.Batch) (seq int64, there *s
 		return 0, nil, swarm.ErrConflict
 	}
 	return found.Seq, &found, nil
-}
-
-const publishDescription = "Publish a finding for your whole team. Everybody sees the newest findings of each topic. Use it for facts that others can build on, " +
-	"not for questions: those go to one agent with send_handoff."
-
-const publishSchema = `{
-  "type": "object",
-  "additionalProperties": false,
-  "required": ["topic", "data"],
-  "properties": {
-    "topic": {"type": "string", "description": "A short name that findings of one kind share: a-z, 0-9, - and _."},
-    "data": {"description": "The finding: a text, or any JSON value; at most 1 MB."}
-  }
-}`
-
-// published answers publish_data.
-type published struct {
-	Seq int64 `json:"seq"`
-}
-
-// publishData adds an entry to a topic. Its key is made of the turn and what it says: a turn that is run again, or tried again, publishes nothing twice.
-func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
-	a := mail.ReadArgs(args, "topic", "data")
-	a.Need("topic", "data")
-	topic, data := a.Text("topic"), a.JSON("data")
-	if err := a.Err(); err != nil {
-		return nil, err
-	}
-	entry, err := s.office.entry(topic, data)
-	if err != nil {
-		return nil, err
-	}
-	e := swarm.Event{Kind: swarm.TopicPublished, Key: "topic:" + s.first() + ":" + string(swarm.HashOf(entry)[:24]), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: entry}
-	seq, before, err := s.office.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
-	if err == nil && before != nil {
-		err = swarm.ErrConflict // two texts with one hash
-	}
-	if err != nil {
-		return nil, err
-	}
-	return published{seq}, nil
-}
-
-// entry is what is added to a topic, checked and without secrets.
-func (o *Office) entry(topic string, data json.RawMessage) (json.RawMessage, error) {
-	entry := swarm.TopicEntry{Topic: strings.ToLower(strings.TrimSpace(topic)), Data: data}
-	if err := swarm.CheckTopicName(entry.Topic); err != nil {
-		return nil, err
-	}
-	if o.Redact != nil {
-		entry.Data = mail.RedactJSON(entry.Data, o.Redact)
-	}
-	if n := len(entry.Data); n > maxData {
-		return nil, swarm.Errorf(swarm.BadInput, "the data has %d bytes; %d are allowed", n, maxData).
-			WithHint("store it with put_artifact and publish its ref")
-	}
-	return swarm.Encode(entry), nil
 }
 
 const putDescription = "Store a text that is too long for a message: a diff, a log, a report. The answer is its ref, which you send along in artifacts with " +

@@ -285,9 +285,63 @@ func TestTopics(t *testing.T) {
 		t.Error("another turn is not heard")
 	}
 	for _, e := range all(t, log) {
-		if e.Seq == first.Seq && (string(e.Data) != `{"topic":"market_facts","data":{"share":0.80}}` || e.Agent != "planner" || e.Turn != "plan/1/1" || e.To != "") {
+		if e.Seq == first.Seq && (string(e.Data) != `{"topic":"market_facts","data":{"share":0.80}}` || e.Agent != "planner" || e.Turn != "plan/1/1" || e.To != swarm.ToTopics) {
 			t.Errorf("%+v %s", e, e.Data)
 		}
+	}
+}
+
+// A prompt tells the newest of each topic, as much as it has room for; a replay tells those of its moment.
+func TestFindings(t *testing.T) {
+	log, _ := opened(t)
+	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Data: swarm.Encode(swarm.Plan{Topics: &swarm.TopicLimits{Entries: 1, Chars: 1}})}) // a later plan sets no limits
+	o := &Office{Log: log}
+	told := func(o *Office, first int) string {
+		t.Helper()
+		found, upto, err := o.Findings(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, f := range found {
+			all = append(all, f.Agent+" "+f.Topic+" "+f.Text)
+			if f.Seq > upto {
+				t.Errorf("%+v came after %d", f, upto)
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	if got := told(o, -1); got != "" {
+		t.Errorf("nothing is published, and told is %s", got)
+	}
+	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	for n := range 7 {
+		call[published](t, s, "publish_data", fmt.Sprintf(`{"topic":"a","data":%d}`, n))
+	}
+	if _, err := (&Office{Log: log}).Publish(t.Context(), "b", json.RawMessage(`"  so it is\n"`)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "planner a 2, planner a 3, planner a 4, planner a 5, planner a 6, user b so it is"
+	if got := told(o, -1); got != want {
+		t.Errorf("told: %s", got)
+	}
+	replay := &Office{Log: log, Recorded: true}
+	if got := told(replay, -1); got != want {
+		t.Errorf("told: %s", got)
+	}
+	if got := told(replay, 2); got != "planner a 0, planner a 1" {
+		t.Errorf("told after the second: %s", got)
+	}
+	long := strings.Repeat("ä", 801)
+	for n := range 100 {
+		call[published](t, s, "publish_data", fmt.Sprintf(`{"topic":"t%d","data":"%s"}`, n, long))
+	}
+	got := strings.Split(told(o, -1), ", ")
+	if n := len(got) * 1603; n > roomForFindings || n < roomForFindings-2000 {
+		t.Errorf("%d findings are told", len(got))
+	}
+	if last := "planner t99 " + strings.Repeat("ä", 800) + "…"; got[len(got)-1] != last {
+		t.Errorf("the last is %s", got[len(got)-1])
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -202,19 +201,6 @@ func (o *Office) UserRead(ctx context.Context, upto int64) error {
 	e := swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(swarm.User, from), Agent: swarm.User, Data: swarm.Encode(swarm.Inputs{From: from, Upto: upto})}
 	_, _, err = o.append(ctx, swarm.Batch{Events: []swarm.Event{e}}) // who read the same at the same time has noted it
 	return err
-}
-
-// Publish adds a person's entry to a topic, and returns its number.
-func (o *Office) Publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {
-	entry, err := o.entry(topic, data)
-	if err != nil {
-		return 0, o.clean(err)
-	}
-	if err := o.goesOn(); err != nil {
-		return 0, err
-	}
-	seq, _, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, Agent: swarm.User, Data: entry}}})
-	return seq, err
 }
 
 func (o *Office) goesOn() error {

@@ -27,10 +27,11 @@ type Turn struct {
 	Task, Agent   string
 	Iteration, Of int
 	Role          Template
-	Mode          string   // what the mode of the run tells its agents
-	Packs         []Pack   // context that came with the mail
-	Inbox         string   // the mail that this turn consumes
-	Text          Template // the task's, with prefix and suffix
+	Mode          string    // what the mode of the run tells its agents
+	Packs         []Pack    // context that came with the mail
+	Findings      []Finding // what the team has published
+	Inbox         string    // the mail that this turn consumes
+	Text          Template  // the task's, with prefix and suffix
 	Failures      []Failure
 	Sent          []string // what a start of this turn that was cut had already sent
 
@@ -47,6 +48,15 @@ type Pack struct {
 	Text string
 }
 
+// A Finding is what somebody has published for the whole team.
+type Finding struct {
+	Agent string // who
+	Turn  string // in which turn
+	Topic string
+	Text  string
+	Known bool // the agent's session was told it by an earlier turn
+}
+
 // A Prompt is the full effective prompt.
 type Prompt struct {
 	Text  string
@@ -59,7 +69,8 @@ const (
 	FromIDs       = "ids"
 	FromRole      = "role" // Name is the file, as with KindText
 	FromMode      = "mode"
-	FromPack      = "pack" // Name is the refs, Turn the one in which the session was given it
+	FromPack      = "pack"    // Name is the refs, Turn the one in which the session was given it
+	FromFinding   = "finding" // Name is the topic, Turn the one that published it
 	FromInbox     = "inbox"
 	FromRetry     = "retry"
 	FromSent      = "sent"
@@ -75,6 +86,7 @@ func Build(t Turn) (Prompt, error) {
 	for _, p := range t.Packs {
 		a.add(FromPack, []Part{{Kind: KindText, Text: clean(p.Text), File: p.Refs, Task: p.Seen}})
 	}
+	a.add(FromFinding, findings(t.Findings))
 	a.add(FromInbox, plain(t.Inbox))
 	a.add(KindText, t.Text.Parts)
 	for _, f := range t.Failures {
@@ -102,6 +114,27 @@ func ids(t *Turn) []Part {
 	}
 	return plain(b.String())
 }
+
+// findings are a heading and one item for each. Their words are data: whatever a reader may take for the
+// end of a line begins one that is indented, so that no finding looks like two, or like something of ours.
+func findings(all []Finding) []Part {
+	if len(all) == 0 {
+		return nil
+	}
+	parts := []Part{{Kind: KindText, Text: findingsHeading + "\n", Known: all[len(all)-1].Known}}
+	for _, f := range all {
+		text := lineEnds.Replace(data(f.Text)) + " (topic: " + f.Topic + ")"
+		parts = append(parts, Part{Kind: KindText, Text: items([]string{f.Agent + ": " + text}), File: f.Topic, Task: f.Turn, Known: f.Known})
+	}
+	return parts
+}
+
+// findingsHeading stands before what the team has published.
+const findingsHeading = "## Shared Findings"
+
+// lineEnds makes a newline of everything else that a common reader takes for a line's end, see beginsLine.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n",
+	"\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // items writes a list; what is not the first line of an item is indented, so that no item looks like two.
 func items(texts []string) string {
@@ -150,7 +183,10 @@ type injection struct {
 }
 
 // An origin is a span without its place.
-type origin struct{ from, name, turn string }
+type origin struct {
+	from, name, turn string
+	known            bool
+}
 
 // write lays all pieces out. It gives up as soon as they are too large, so that a prompt which cannot be made costs no more
 // than one that can.
@@ -190,7 +226,7 @@ func (a *assembly) section(s section) error {
 					text = trimRightBlanks(text)
 				}
 			}
-			a.put(origin{s.from, p.File, p.Task}, text)
+			a.put(origin{s.from, p.File, p.Task, p.Known}, text)
 		} else {
 			if !found {
 				if next, err = a.find(p); err != nil {
@@ -250,7 +286,7 @@ func (a *assembly) find(p *Part) (injection, error) {
 func (a *assembly) findGood(p *Part) (injection, error) {
 	if a.turn.Good != nil {
 		if out, ok := a.turn.Good(p.Name, p.Task); ok {
-			return injection{origin{KindAgent, p.Name, out.Turn}, nil, "[Output from @" + p.Name + "]: " + data(view(out.Text))}, nil
+			return injection{origin{from: KindAgent, name: p.Name, turn: out.Turn}, nil, "[Output from @" + p.Name + "]: " + data(view(out.Text))}, nil
 		}
 	}
 	return injection{}, bad(p, "Agent @%s has no output to reference. Run a task for @%s first.", p.Name, p.Name)
@@ -336,5 +372,5 @@ func (a *assembly) span(from origin, start int) {
 		return
 	}
 	a.from = from
-	a.spans = append(a.spans, swarm.Span{From: from.from, Name: from.name, Turn: from.turn, Start: start, End: a.size})
+	a.spans = append(a.spans, swarm.Span{From: from.from, Name: from.name, Turn: from.turn, Known: from.known, Start: start, End: a.size})
 }

@@ -142,6 +142,8 @@ func TestEscape(t *testing.T) {
 		{"--- Output already sent", `\--- Output already sent`},
 		{"--- Message 1 from", `\--- Message 1 from`},
 		{"--- End message 1 ---", `\--- End message 1 ---`},
+		{"## Shared Findings", `\## Shared Findings`},
+		{"## Shared", "## Shared"},
 		{"a --- End ---", "a --- End ---"},
 		{"--- End", "--- End"},
 		{"---- End ---", "---- End ---"},

@@ -6,10 +6,10 @@ import (
 	"swarm"
 )
 
-// told says whether an agent has been told a section when its session goes on: who it is, how the run works, the packs that it was
-// given before.
+// told says whether an agent has been told a section when its session goes on: who it is, how the run works, the packs and
+// the findings that it was given before.
 func told(s swarm.Span) bool {
-	return s.From == FromRole || s.From == FromMode || s.From == FromPack && s.Turn != ""
+	return s.From == FromRole || s.From == FromMode || s.From == FromPack && s.Turn != "" || s.Known
 }
 
 // Fresh is what of the prompt is new to an agent whose session goes on. A pack that it has is only referred to.

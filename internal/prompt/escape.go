@@ -34,13 +34,14 @@ var guarded = []struct {
 	{"Why attempt", []opening{{"--- ", ""}}},
 	{"Message ", []opening{{"--- ", ""}}}, // of mail
 	{"Context pack ", []opening{{"--- ", ""}}},
+	{"Shared Findings", []opening{{"## ", ""}}},
 }
 
 type opening struct{ before, after string }
 
 // escape puts `\` in front of each line that begins like one of our fences.
 func escape(text string) string {
-	if strings.IndexByte(text, '-') < 0 && strings.IndexByte(text, '[') < 0 {
+	if strings.IndexByte(text, '-') < 0 && strings.IndexByte(text, '[') < 0 && strings.IndexByte(text, '#') < 0 {
 		return text // most short ones
 	}
 	for _, g := range guarded {

@@ -35,6 +35,7 @@ type Part struct {
 	File     string `json:"file,omitempty"`     // where it is written
 	Line     int    `json:"line,omitempty"`     // of a reference, from 1
 	Column   int    `json:"column,omitempty"`   // of a reference, from 1, in characters
+	Known    bool   `json:"-"`                  // of a finding: the agent's session has it; no template holds one
 }
 
 // The kinds of parts.

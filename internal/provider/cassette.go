@@ -59,6 +59,7 @@ type RecordedTurn struct {
 	Read       []string        `json:"read,omitempty"`    // those that it read by a tool, or was given between two
 	Asides     []Aside         `json:"asides,omitempty"`  // what of it was given between two
 	Acts       []Act           `json:"acts,omitempty"`    // what it did to its run by our own tools, in order
+	Topics     int             `json:"topics,omitempty"`  // how many topic entries there were when its prompt was made
 	Answers    []string        `json:"answers,omitempty"` // wishes that were dealt with after the turn before it had begun, and before this one
 }
 
@@ -68,6 +69,8 @@ type Act struct {
 	Args  json.RawMessage `json:"args"`
 	To    string          `json:"to,omitempty"`    // of an envelope: whose inbox it came into
 	After int             `json:"after,omitempty"` // and after how many others
+	// Published is, of a topic entry, how many there were before it.
+	Published int `json:"published,omitempty"`
 	// Answer is what was answered to a wish; who made it was told of it after so many other envelopes as Told says.
 	Answer *swarm.ApprovalAnswer `json:"answer,omitempty"`
 	Told   int                   `json:"told,omitempty"`
@@ -76,6 +79,9 @@ type Act struct {
 // OthersMail is an act that is no tool's: an envelope of a person, which came while the turn ran or after it, or of the run itself about
 // the turn.
 const OthersMail = "mail"
+
+// OthersFinding is an act that is no tool's: a topic entry of a person, which came while the turn ran or after it.
+const OthersFinding = "finding"
 
 // An Aside is mail that the turn was given beside the answer of a tool.
 type Aside struct {

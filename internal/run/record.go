@@ -65,7 +65,7 @@ func (r *Run) Record(path string) error {
 		}
 		rec := provider.RecordedTurn{Turn: t.ID, Agent: t.Agent, PromptHash: t.First, Bytes: t.Output.Bytes, Usage: t.Usage, Session: t.Session, Exit: t.Exit,
 			Kind: t.Kind, Reason: t.Reason, Hint: t.Hint, Verdicts: t.Verdicts, Tools: untimed(t.Tools),
-			Mail: prompted[t.ID], Read: byTool[t.ID], Acts: acts.by[t.ID]}
+			Mail: prompted[t.ID], Read: byTool[t.ID], Acts: acts.by[t.ID], Topics: acts.publishedBy(t.Topics)}
 		if t.Done {
 			args, err := json.Marshal(map[string]string{"response": t.Report})
 			if err != nil {
@@ -173,6 +173,7 @@ func recorded(t *view.Turn) bool {
 type acts struct {
 	by      map[string][]provider.Act // by turn
 	boxes   map[string]int            // how many envelopes have come into each inbox
+	entries []int64                   // the numbers of the topic entries
 	wishes  map[string]wished
 	answers []string // wishes, in the order in which they were dealt with
 }
@@ -214,6 +215,13 @@ func (r *Run) acts(d view.Details) (acts, error) {
 			a.boxes[act.To]++
 		}
 		turn := e.Turn
+		if e.Kind == swarm.TopicPublished {
+			act.Published = len(a.entries)
+			a.entries = append(a.entries, e.Seq)
+			if turn == "" {
+				act.Tool, act.Args, turn = provider.OthersFinding, e.Data, last
+			}
+		}
 		own := e.Agent == swarm.Orchestrator && turn != ""
 		if act.To != "" && (own || turn == "" && (e.Agent == swarm.User || office.ByChance(&e))) {
 			act.Tool, act.Args = provider.OthersMail, e.Data
@@ -224,6 +232,15 @@ func (r *Run) acts(d view.Details) (acts, error) {
 		a.by[turn] = append(a.by[turn], act)
 	}
 	return a, nil
+}
+
+// publishedBy is how many topic entries there were up to an event.
+func (a *acts) publishedBy(seq int64) int {
+	n, found := slices.BinarySearch(a.entries, seq)
+	if found {
+		n++
+	}
+	return n
 }
 
 // wish notes what was wished for, what was answered, and when who made the wish was told.

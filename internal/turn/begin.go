@@ -15,7 +15,7 @@ func (h *Hand) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	for {
 		start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: h.Fence, Provider: w.spec.Name, Model: w.model,
 			Prompt: swarm.HashOf([]byte(w.made.Text)), Bytes: len(w.made.Text), Spans: w.made.Spans, Inputs: w.inputs, Session: w.session, Trees: w.trees,
-			Answered: w.c.Answered}
+			Topics: w.topics, Answered: w.c.Answered}
 		bodies := [][]byte{[]byte(w.made.Text)}
 		if w.session != "" {
 			fresh := []byte(w.made.Fresh())
@@ -55,7 +55,7 @@ func (h *Hand) again(w *work) (begun bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	w.trees = first.Trees
+	w.trees, w.topics = first.Trees, first.Topics
 	w.made, w.inputs, w.session = prompt.Prompt{Text: string(text), Spans: first.Spans}.WithSent(sent), first.Inputs, first.Session
 	for w.start = 2; ok; w.start++ {
 		if _, ok, err = h.Log.Find(swarm.StartKey(w.c.ID, w.start)); err != nil || !ok {

@@ -146,6 +146,9 @@ func (h *Hand) makePrompt(w *work) error {
 	if t.Packs, err = h.packs(w); err != nil {
 		return err
 	}
+	if t.Findings, err = h.published(w); err != nil {
+		return err
+	}
 	t.Output = func(task string) (prompt.Output, bool) {
 		if own := task + "." + strconv.Itoa(w.task.Copy); w.task.Copy > 0 && p.tasks[own] != nil {
 			task = own
@@ -242,11 +245,11 @@ type ledger struct {
 	outputs map[string]swarm.CallEnd // by task
 	goods   map[string]swarm.CallEnd // by agent, and by agent and task: of turns that did what was asked
 
-	sessions map[string]string            // by agent: what its last turn that had one can be continued with
-	begun    map[string][]string          // by agent: the context packs in the prompt of its last turn
-	given    map[string]map[string]string // by agent: the packs that its session has, and the turn that brought each
-	began    map[string]int64             // by agent: where its last turn begins
-	reset    map[string]int64             // by agent: where a person wanted its session forgotten
+	sessions map[string]string // by agent: what its last turn that had one can be continued with
+	begun    map[string]told   // by agent: what the prompt of its last turn tells
+	given    map[string]told   // by agent: what its session was told
+	began    map[string]int64  // by agent: where its last turn begins
+	reset    map[string]int64  // by agent: where a person wanted its session forgotten
 	usage    swarm.Usage
 }
 

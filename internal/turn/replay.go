@@ -37,7 +37,7 @@ func (h *Hand) left() chan struct{} {
 // mostly in another order.
 var patience = 30 * time.Second
 
-// awaitMail waits until the mail is there that the recorded turn had in its prompt.
+// awaitMail waits until the mail is there that the recorded turn had in its prompt, and what was published before it.
 func (h *Hand) awaitMail(ctx context.Context, w *work) error {
 	if h.Replay == nil {
 		return nil
@@ -47,7 +47,10 @@ func (h *Hand) awaitMail(ctx context.Context, w *work) error {
 		return nil // the provider says so
 	}
 	w.recorded = &rec
-	return h.awaitEnvelopes(ctx, w.c.Agent, func(ids []string) bool { return holdsAll(ids, rec.Mail) })
+	if err := h.awaitEnvelopes(ctx, w.c.Agent, func(ids []string) bool { return holdsAll(ids, rec.Mail) }); err != nil {
+		return err
+	}
+	return h.awaitEntries(ctx, rec.Topics)
 }
 
 // reenact does again what the recorded turn did to its run by our own tools: others read what came of it. Mail comes into each
@@ -61,6 +64,9 @@ func (h *Hand) reenact(ctx, run context.Context, w *work, call func(context.Cont
 			if err := h.awaitEnvelopes(ctx, act.To, func(ids []string) bool { return len(ids) >= act.After }); err != nil {
 				return err
 			}
+		}
+		if err := h.awaitEntries(ctx, act.Published); err != nil {
+			return err
 		}
 		if err := h.actAgain(ctx, w, act, call); err != nil {
 			return &swarm.Error{Kind: swarm.Mismatch, Msg: "the turn " + w.c.ID + " cannot do again what it did in the recording", Err: err,
@@ -84,7 +90,11 @@ func (h *Hand) answerAgain(ctx context.Context, agent string, act provider.Act) 
 
 // actAgain does one thing again that the recorded turn did, or that somebody else did because of it or meanwhile.
 func (h *Hand) actAgain(ctx context.Context, w *work, act provider.Act, call func(context.Context, string, json.RawMessage) (string, error)) error {
-	if act.Tool != provider.OthersMail {
+	switch act.Tool {
+	case provider.OthersMail:
+	case provider.OthersFinding:
+		return h.Office.PublishAgain(ctx, act.Args, act.Published)
+	default:
 		_, err := call(ctx, act.Tool, act.Args)
 		return err
 	}
@@ -155,33 +165,45 @@ func holdsAll(ids, wanted []string) bool {
 
 // awaitEnvelopes waits until enough holds for the envelopes that have ever come into an agent's inbox.
 func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids []string) bool) error {
-	if enough(nil) {
+	var ids []string
+	return h.await(ctx, swarm.ToAgent(agent), "mail for @"+agent, func(e *swarm.Event) {
+		if e.Kind != swarm.HandoffStored {
+			return
+		}
+		if env, err := swarm.Body[swarm.Envelope](e); err == nil {
+			ids = append(ids, env.Ref())
+		}
+	}, func() bool { return enough(ids) })
+}
+
+// awaitEntries waits until the topics have so many entries.
+func (h *Hand) awaitEntries(ctx context.Context, n int) error {
+	return h.await(ctx, swarm.ToTopics, "something published", func(*swarm.Event) { n-- }, func() bool { return n <= 0 })
+}
+
+// await reads what is addressed to a receiver until enough holds for it.
+func (h *Hand) await(ctx context.Context, to, what string, take func(*swarm.Event), enough func() bool) error {
+	if enough() {
 		return nil
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, patience, swarm.Errorf(swarm.Mismatch, "mail for @%s that is in the recording has not come again", agent).
+	ctx, stop := context.WithTimeoutCause(ctx, patience, swarm.Errorf(swarm.Mismatch, "%s that is in the recording has not come again", what).
 		WithHint("the plan has changed since it was recorded; record the run again with --record"))
 	defer stop()
-	wake, off := h.Log.Watch(swarm.ToAgent(agent))
+	wake, off := h.Log.Watch(to)
 	defer off()
 	h.mu.Lock()
 	astray := h.left()
 	h.mu.Unlock()
-	var ids []string
 	for after := int64(0); ; {
-		events, err := h.Log.Read(after, 1000, swarm.ToAgent(agent))
+		events, err := h.Log.Read(after, 1000, to)
 		if err != nil {
 			return err
 		}
-		for _, e := range events {
-			after = e.Seq
-			if e.Kind != swarm.HandoffStored {
-				continue
-			}
-			if env, err := swarm.Body[swarm.Envelope](&e); err == nil {
-				ids = append(ids, env.Ref())
-			}
+		for i := range events {
+			after = events[i].Seq
+			take(&events[i])
 		}
-		if enough(ids) {
+		if enough() {
 			return nil
 		}
 		if len(events) > 0 {
@@ -190,7 +212,7 @@ func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids
 		select {
 		case <-wake:
 		case <-astray:
-			return swarm.Errorf(swarm.Mismatch, "another turn is not as it was recorded, so mail for @%s does not come again", agent)
+			return swarm.Errorf(swarm.Mismatch, "another turn is not as it was recorded, so %s does not come again", what)
 		case <-ctx.Done():
 			return swarm.CutError(ctx)
 		}

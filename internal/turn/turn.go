@@ -65,6 +65,7 @@ type work struct {
 	made    prompt.Prompt // the full effective prompt
 	inputs  swarm.Inputs  // the mail that is in it, and at the end what else was read
 	packs   []string      // refs of the context packs that came with that mail
+	topics  int64         // the newest topic entry that the prompt was made with
 	session string        // what it continues, or ""
 	done    bool          // its agent has reported that its work is done
 	report  string        // and what came of it

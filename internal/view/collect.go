@@ -15,6 +15,7 @@ import (
 type Details struct {
 	Turns     []Turn            `json:"turns"`
 	Envelopes []Envelope        `json:"envelopes"`
+	Topics    []Topic           `json:"topics"` // in the order in which they were first published on
 	Artifacts []json.RawMessage `json:"artifacts"`
 }
 
@@ -28,6 +29,24 @@ type Report struct {
 func (p Picture) JSON(d Details) ([]byte, error) {
 	return json.MarshalIndent(Report{p, d}, "", "  ")
 }
+
+// A Topic is what was published under one name, oldest first.
+type Topic struct {
+	Topic   string       `json:"topic"`
+	Entries []TopicEntry `json:"entries"`
+}
+
+// A TopicEntry is one finding: who published it, and in which turn.
+type TopicEntry struct {
+	Seq   int64           `json:"seq"`
+	Time  time.Time       `json:"time"`
+	Agent string          `json:"agent"`          // or user
+	Turn  string          `json:"turn,omitempty"` // none = a person published it
+	Data  json.RawMessage `json:"data"`
+}
+
+// Text is the entry for reading.
+func (e TopicEntry) Text() string { return swarm.TopicEntry{Data: e.Data}.Text() }
 
 // An Artifact is bytes that somebody keeps for others: who, and in which turn.
 type Artifact struct {
@@ -74,6 +93,7 @@ type Turn struct {
 	Injected []Aside `json:"injected,omitempty"`
 	Done     bool    `json:"done,omitempty"`   // its agent has reported that its work is done
 	Report   string  `json:"report,omitempty"` // and what came of it
+	Topics   int64   `json:"-"`                // the newest topic entry that its prompt was made with
 	Answered int     `json:"-"`                // how many wishes had been dealt with when it began
 	Kept     bool    `json:"kept,omitempty"`   // it was not done now, but in the run that this one tries again
 }
@@ -116,14 +136,15 @@ type Collector struct {
 	boxes   map[string][]int // envelopes by receiver
 	ids     map[string]int   // envelopes by id
 	sent    map[string][]int // envelopes by the turn that sent them
+	topics  map[string]int   // by name
 	over    bool             // the run has ended
 	changed []int            // envelopes that are new, or that something became of
 }
 
 // NewCollector has seen nothing yet.
 func NewCollector() *Collector {
-	return &Collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Artifacts: []json.RawMessage{}},
-		at: map[string]int{}, boxes: map[string][]int{}, ids: map[string]int{}, sent: map[string][]int{}}
+	return &Collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Topics: []Topic{}, Artifacts: []json.RawMessage{}},
+		at: map[string]int{}, boxes: map[string][]int{}, ids: map[string]int{}, sent: map[string][]int{}, topics: map[string]int{}}
 }
 
 // Take takes the next event.
@@ -140,7 +161,7 @@ func (c *Collector) Take(e *swarm.Event) error {
 		t.Started, t.Inputs, t.Sent = e.Time, s.Inputs, s.Sent
 		t.Tools, t.Files, t.Injected = nil, nil, nil
 		if t.First == "" {
-			t.First, t.Answered = s.Prompt, s.Answered
+			t.First, t.Answered, t.Topics = s.Prompt, s.Answered, s.Topics
 		}
 	case swarm.TurnTool:
 		u, err := swarm.Body[swarm.ToolUse](e)
@@ -168,10 +189,27 @@ func (c *Collector) Take(e *swarm.Event) error {
 			return err
 		}
 		c.Artifacts = append(c.Artifacts, swarm.Encode(Artifact{Artifact: a, Agent: e.Agent, Turn: e.Turn, Seq: e.Seq, Time: e.Time}))
+	case swarm.TopicPublished:
+		entry, err := swarm.Body[swarm.TopicEntry](e)
+		if err != nil {
+			return err
+		}
+		c.publish(entry.Topic, TopicEntry{Seq: e.Seq, Time: e.Time, Agent: e.Agent, Turn: e.Turn, Data: entry.Data})
 	default:
 		return c.takeMail(e)
 	}
 	return nil
+}
+
+// publish adds an entry to its topic; the first one makes it.
+func (c *Collector) publish(topic string, entry TopicEntry) {
+	i, ok := c.topics[topic]
+	if !ok {
+		i = len(c.Topics)
+		c.topics[topic] = i
+		c.Topics = append(c.Topics, Topic{Topic: topic})
+	}
+	c.Topics[i].Entries = append(c.Topics[i].Entries, entry)
 }
 
 // turn is the turn that an event is about; the first event makes it.

@@ -60,6 +60,12 @@ func Origin(s swarm.Span) string {
 		return "standard input"
 	case s.From == "sent":
 		return "what it had sent before it was cut"
+	case s.From == "finding" && s.Name == "":
+		return "what the team has published"
+	case s.From == "finding" && s.Turn == "":
+		return "a person's finding on " + s.Name
+	case s.From == "finding":
+		return "a finding of " + s.Turn + " on " + s.Name
 	case s.From == "separator":
 		return "between the parts"
 	case s.From == "redacted":

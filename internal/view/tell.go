@@ -130,7 +130,7 @@ func tellAgent(e *swarm.Event) string {
 		return "was given urgent mail beside the answer of " + in.Tool
 	case swarm.TopicPublished:
 		t, _ := swarm.Body[swarm.TopicEntry](e)
-		return "published on " + t.Topic
+		return "published on " + t.Topic + ": " + FirstLine(t.Text())
 	case swarm.ArtifactStored:
 		a, _ := swarm.Body[swarm.Artifact](e)
 		return fmt.Sprintf("kept %s as %s", a.Name, a.Ref) + PackNote(a)

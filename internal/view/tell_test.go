@@ -95,6 +95,9 @@ func TestOrigin(t *testing.T) {
 		"why attempt 1 failed":                {From: "retry", Name: "1"},
 		"standard input":                      {From: "stdin"},
 		"pack":                                {From: "pack"},
+		"a finding of code/1/1 on facts":      {From: "finding", Name: "facts", Turn: "code/1/1"},
+		"a person's finding on facts":         {From: "finding", Name: "facts", Known: true},
+		"what the team has published":         {From: "finding"},
 	} {
 		if got := Origin(s); got != want {
 			t.Errorf("%+v: %q, want %q", s, got, want)

@@ -338,7 +338,7 @@ func TestApprovals(t *testing.T) {
 }
 
 func TestReportShape(t *testing.T) {
-	b, err := fold(t, New("r1"), script(t).events).Picture().JSON(Details{Turns: []Turn{}, Envelopes: []Envelope{}, Artifacts: []json.RawMessage{}})
+	b, err := fold(t, New("r1"), script(t).events).Picture().JSON(Details{Turns: []Turn{}, Envelopes: []Envelope{}, Topics: []Topic{}, Artifacts: []json.RawMessage{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestReportShape(t *testing.T) {
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"run", "tasks", "agents", "turns", "envelopes", "artifacts", "usage"} {
+	for _, key := range []string{"run", "tasks", "agents", "turns", "envelopes", "topics", "artifacts", "usage"} {
 		if v, ok := got[key]; !ok || string(v) == "null" {
 			t.Errorf("%s is %s", key, v)
 		}
