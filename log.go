@@ -68,11 +68,14 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("process %d drives this run", e.Owner.PID)
 }
 
-// An Owner is a process that drives a run.
+// An Owner drives a run until its lease ends.
 type Owner struct {
-	PID   int
-	Fence int64
-	Until time.Time // the lease's end
+	Engine string // what runs the loops: "local"
+	Host   string // the machine of the process
+	PID    int
+	Fence  int64
+	Until  time.Time // the lease's end
+	Gone   bool      // the process has died, and its lease has not run out yet
 }
 
 // A Hash names a text: the SHA-256 of its bytes in hexadecimal.

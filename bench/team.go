@@ -13,6 +13,7 @@ import (
 
 	"swarm"
 	"swarm/bench/disk"
+	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/office"
 	"swarm/internal/provider"
@@ -50,7 +51,7 @@ func letterTo(agent, id string) swarm.Event {
 
 // drive begins a run, with mail in it, and drives it until it is stopped.
 func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) (*team, error) {
-	h, err := home.At(l.home())
+	h, err := home.At(l.home(), sqlite.NewStore)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) 
 	}
 	t := &team{run: r, desk: &office.Office{Run: r.ID, Log: r.Log()}, stop: stop, over: make(chan error, 1)}
 	go func() {
-		_, err := r.Drive(ctx, run.Options{Provider: does})
+		_, err := r.Drive(ctx, run.Options{Engine: local.Run, Provider: does})
 		t.over <- err
 	}()
 	return t, nil

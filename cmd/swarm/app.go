@@ -14,6 +14,7 @@ import (
 	"swarm"
 	"swarm/internal/home"
 	"swarm/internal/run"
+	"swarm/internal/sqlite"
 	"swarm/internal/telemetry"
 	"swarm/internal/term"
 )
@@ -161,11 +162,11 @@ func (a *app) print(v any) error {
 // home is the state folder, opened when it is first needed.
 func (a *app) home() (*home.Home, error) {
 	if a.opened == nil {
-		h, err := home.Open()
+		h, err := home.Open(sqlite.NewStore)
 		if err != nil {
 			return nil, err
 		}
-		h.Rebuild = run.Summarize
+		h.Summarize = run.Summarize
 		a.opened = h
 		run.Sweep(h)
 	}

@@ -125,20 +125,20 @@ func (a *app) asked(ref string) (*home.Home, []question, error) {
 
 // asking are the runs in which somebody may ask, or have asked, what a person answers now: those of this folder that go on, or the one
 // that is named.
-func (a *app) asking(ref string) (*home.Home, []home.Summary, error) {
+func (a *app) asking(ref string) (*home.Home, []swarm.RunSummary, error) {
 	if ref != "" {
 		h, id, err := a.find(ref)
 		if err != nil {
 			return nil, nil, err
 		}
-		return h, []home.Summary{h.Summary(id)}, nil
+		return h, []swarm.RunSummary{h.Summary(id)}, nil
 	}
 	h, err := a.home()
 	if err != nil {
 		return nil, nil, err
 	}
 	runs, err := a.list()
-	over := func(s home.Summary) bool { return s.Status.Ended() || s.Problem != "" }
+	over := func(s swarm.RunSummary) bool { return s.Status.Ended() || s.Problem != "" }
 	return h, slices.DeleteFunc(runs, over), err
 }
 

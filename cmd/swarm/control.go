@@ -167,7 +167,7 @@ func (a *app) goOn(h *home.Home, id, replay string) error {
 
 // drivenError says that a run cannot be driven here, and who does.
 func drivenError(id string, who swarm.Owner) error {
-	if home.Gone(who.PID) {
+	if who.Gone {
 		return swarm.Errorf(swarm.BadInput, "the run %s is still with process %d, which is gone, or another is just taking it", id, who.PID).
 			WithHint("try again in %s", max(time.Second, time.Until(who.Until).Round(time.Second)))
 	}

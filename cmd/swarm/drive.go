@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/process"
 	"swarm/internal/run"
@@ -123,7 +124,7 @@ func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.P
 	if !quiet {
 		o.Observer = screen
 	}
-	o.Beside = a.beside()
+	o.Engine, o.Beside = local.Run, a.beside()
 	p, err := r.Drive(s.ctx, o)
 	if err2 := screen.Close(); err == nil && !errors.Is(err2, syscall.EPIPE) {
 		err = err2

@@ -29,7 +29,7 @@ func inOwnRun(h *home.Home, id string) error {
 	if os.Getenv("SWARM_TURN_ID") == "" || id == own {
 		return nil
 	}
-	if _, err := os.Stat(h.RunPath(own)); err != nil {
+	if !h.Exists(own) {
 		return nil //nolint:nilerr // its run is kept elsewhere: here is nothing that is near it
 	}
 	return errOtherRun()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -28,33 +29,47 @@ func (a *app) look(ref string) (*home.Home, *run.Look, error) {
 
 // newest is the newest run of this folder that somebody drives, else the newest.
 func (a *app) newest() (string, error) {
-	runs, err := a.list()
+	h, runs, err := a.runs()
 	if err != nil {
 		return "", err
 	}
-	h, err := a.home()
-	if err != nil {
-		return "", err
-	}
-	for _, s := range runs {
-		if !s.Status.Ended() && h.Live(s.ID) {
+	for s, err := range runs {
+		if err != nil {
+			return "", err
+		}
+		if !s.Status.Ended() && h.Driven(s.ID) {
 			return s.ID, nil
 		}
 	}
 	return "@last", nil // which also says what is wrong when there is none
 }
 
-// list is the runs that a command acts on, the newest first.
-func (a *app) list() ([]home.Summary, error) {
+// runs goes through the runs that a command acts on, the newest first.
+func (a *app) runs() (*home.Home, iter.Seq2[swarm.RunSummary, error], error) {
 	h, err := a.home()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dir, err := a.dir()
 	if err != nil {
+		return nil, nil, err
+	}
+	return h, h.Runs(dir, a.anywhere, ""), nil
+}
+
+// list is the runs that a command acts on, all of them.
+func (a *app) list() (all []swarm.RunSummary, err error) {
+	_, runs, err := a.runs()
+	if err != nil {
 		return nil, err
 	}
-	return h.List(dir, a.anywhere)
+	for s, err := range runs {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 // completeRun offers the ids of runs for a command's first argument.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/run"
 	"swarm/internal/term"
 )
@@ -50,36 +49,35 @@ func (a *app) listRuns(most int, status swarm.Status) error {
 	if err := checkStatus(status); err != nil {
 		return err
 	}
-	all, err := a.list()
+	h, all, err := a.runs()
 	if err != nil {
 		return err
 	}
-	h, err := a.home()
-	if err != nil {
-		return err
-	}
-	runs, left := []home.Summary{}, 0
-	for _, s := range all {
-		s = run.Current(h, s)
-		switch {
-		case status != "" && s.Status != status:
-		case most > 0 && len(runs) == most:
-			left++
-		default:
-			runs = append(runs, s)
+	runs, seen, more := []swarm.RunSummary{}, 0, false
+	for s, err := range all {
+		if err != nil {
+			return err
 		}
+		seen++
+		if s = run.Current(h, s); status != "" && s.Status != status {
+			continue
+		}
+		if more = most > 0 && len(runs) == most; more {
+			break // the rest is not even looked at: there may be thousands
+		}
+		runs = append(runs, s)
 	}
 	if a.json {
 		return a.print(runs)
 	}
 	if len(runs) == 0 {
-		return a.noRuns(len(all), status)
+		return a.noRuns(seen, status)
 	}
 	if err := a.table(runTable(runs, a.anywhere, time.Now())); err != nil {
 		return err
 	}
-	if left > 0 {
-		fmt.Fprintf(a.stdout, "… and %d more: swarm ls -n 0\n", left)
+	if more {
+		fmt.Fprintln(a.stdout, "… and more: swarm ls -n 0")
 	}
 	return nil
 }
@@ -109,7 +107,7 @@ func (a *app) noRuns(others int, status swarm.Status) error {
 	return nil
 }
 
-func runTable(runs []home.Summary, folders bool, now time.Time) *term.Table {
+func runTable(runs []swarm.RunSummary, folders bool, now time.Time) *term.Table {
 	t := term.NewTable("RUN", "WHAT", "STATUS", "TASKS", "STARTED", "TOOK", "TOKENS", "EXIT", "FOLDER", "PROBLEM").Right(3, 5, 6, 7)
 	for _, s := range runs {
 		row := []string{s.ID, s.Name, string(s.Status), "", ago(s.Started, now), "", term.Tokens(s.Usage), "", "", s.Problem}

@@ -69,7 +69,7 @@ func (a *app) chooseRun(ref string) (*home.Home, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if _, err := os.Stat(h.RunPath(id)); err == nil {
+		if h.Exists(id) {
 			return h, id, nil
 		}
 	}
@@ -112,7 +112,7 @@ func (p *person) publish(ctx context.Context, topic string, data json.RawMessage
 }
 
 func (p *person) run() string { return p.Run }
-func (p *person) idle() bool  { return !p.home.Live(p.Run) }
+func (p *person) idle() bool  { return !p.home.Driven(p.Run) }
 func (p *person) close()      { _ = p.Close() } // what was sent is on disk
 
 // A visitor is an agent that acts by this program.

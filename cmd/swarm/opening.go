@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/mail"
 	"swarm/internal/office"
 	"swarm/internal/pack"
@@ -68,7 +67,7 @@ func (b *begin) open(o opening) error {
 		if p, err = p.Identified(); err != nil {
 			return err
 		}
-		b.id = home.NewRunID(now)
+		b.id = swarm.NewRunID(now)
 		p.RunID, p.CreatedAt = b.id, now
 		env.ContextRef, team.Pack = p.Ref(), p.Ref()
 		stored, text := office.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)

@@ -12,6 +12,7 @@ import (
 
 	"swarm"
 	"swarm/internal/compose"
+	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/line"
 	"swarm/internal/process"
@@ -99,7 +100,7 @@ func (a *app) talk(t talk) error {
 	if t.typed {
 		stop.instead(face.Interrupt) // Ctrl-C is about the line that runs; the user leaves with another one
 	}
-	s.Drive(stop.ctx, run.Options{Observer: face, Beside: a.beside()})
+	s.Drive(stop.ctx, run.Options{Engine: local.Run, Observer: face, Beside: a.beside()})
 	go func() { // who is stopped, or can no longer store anything, does not wait for a line to end
 		<-s.Over()
 		_ = face.Close() // its error comes again below

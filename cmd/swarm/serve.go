@@ -12,6 +12,7 @@ import (
 	"swarm"
 	"swarm/internal/a2a"
 	"swarm/internal/api"
+	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/process"
@@ -66,7 +67,7 @@ func (a *app) serve(o serveOptions) error {
 		return err
 	}
 	own := os.Getenv("SWARM_RUN_ID")
-	if _, err := os.Stat(h.RunPath(own)); err == nil { // another home has nothing that is near an agent
+	if h.Exists(own) { // another home has nothing that is near an agent
 		if err := aPersons(own, "serving runs"); err != nil {
 			return err
 		}
@@ -282,7 +283,7 @@ func (d *drivers) enter() error {
 func (d *drivers) drive(r *run.Run, o run.Options) {
 	defer d.all.Done()
 	defer r.Close()
-	o.Server, o.Beside = d.server, d.app.beside()
+	o.Engine, o.Server, o.Beside = local.Run, d.server, d.app.beside()
 	d.note(r.ID, true)
 	defer d.note(r.ID, false)
 	defer d.window.Heed(r.ID, r.Log())()

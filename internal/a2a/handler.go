@@ -12,7 +12,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/run"
 )
 
@@ -234,12 +233,12 @@ func (h *handler) page(ctx context.Context, r *wire.ListTasksRequest, size int) 
 }
 
 // begun are the runs of this agent that were begun over A2A, the newest first, and of one conversation only if it is named.
-func (h *handler) begun(conversation string) ([]home.Summary, error) {
+func (h *handler) begun(conversation string) ([]swarm.RunSummary, error) {
 	all, err := h.API.Home.List(h.API.Dir, h.API.Anywhere)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(s home.Summary) bool {
+	return slices.DeleteFunc(all, func(s swarm.RunSummary) bool {
 		return s.Asked == nil || s.Asked.Agent != h.agent || s.Problem != "" || conversation != "" && s.Asked.Context != conversation && s.ID != conversation
 	}), nil
 }

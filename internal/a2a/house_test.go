@@ -19,6 +19,7 @@ import (
 	"swarm"
 	"swarm/internal/api"
 	"swarm/internal/compose"
+	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/pipetest"
@@ -42,11 +43,11 @@ type house struct {
 
 func open(t testing.TB) *house {
 	t.Helper()
-	h, err := home.At(filepath.Join(t.TempDir(), "home"))
+	h, err := home.At(filepath.Join(t.TempDir(), "home"), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Rebuild = run.Summarize
+	h.Summarize = run.Summarize
 	if err := h.MakeRuns(); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func (d *driver) Start(ctx context.Context, w api.Wanted) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.drive(r, run.Options{})
+	d.drive(r, run.Options{Engine: local.Run})
 	if d.quick {
 		d.all.Wait()
 	}
@@ -152,7 +153,7 @@ func (d *driver) Resume(ctx context.Context, id string) error {
 	if err := r.Take(ctx); err != nil {
 		return errors.Join(err, r.Close())
 	}
-	d.drive(r, run.Options{Unpause: true})
+	d.drive(r, run.Options{Engine: local.Run, Unpause: true})
 	return nil
 }
 
@@ -369,7 +370,7 @@ func short(event wire.Event) string {
 // append writes into the log of a run, as another process would.
 func (h *house) append(id wire.TaskID, events ...swarm.Event) {
 	h.t.Helper()
-	log, err := sqlite.Open(h.home.RunPath(string(id)))
+	log, err := h.home.Store.Open(h.t.Context(), string(id), swarm.ReadWrite)
 	if err != nil {
 		h.t.Fatal(err)
 	}

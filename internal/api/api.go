@@ -223,18 +223,18 @@ func (a *API) look(r *http.Request) (*run.Look, error) {
 }
 
 // find finds a run by its id, whole, for programs do not guess; or the newest by @last.
-func (a *API) find(id string) (home.Summary, error) {
+func (a *API) find(id string) (swarm.RunSummary, error) {
 	nobody := swarm.Errorf(swarm.NotFound, "there is no run %s", swarm.Quote(id)).WithHint("GET /api/v1/runs lists them")
 	entry, err := a.Home.Find(id, a.Dir, a.Anywhere)
 	switch kind := swarm.KindOf(err); {
 	case kind == swarm.BadInput, kind == swarm.NotFound: // no id of any run, or of several, or of one that is not ours to show
-		return home.Summary{}, nobody
+		return swarm.RunSummary{}, nobody
 	case err != nil:
-		return home.Summary{}, err
+		return swarm.RunSummary{}, err
 	case entry.ID != id && id != "@last":
-		return home.Summary{}, nobody
+		return swarm.RunSummary{}, nobody
 	}
-	return entry.Summary, nil
+	return entry, nil
 }
 
 // A refusal is an error with a status of its own.

@@ -16,6 +16,7 @@ import (
 
 	"swarm"
 	"swarm/internal/compose"
+	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/project"
@@ -37,11 +38,11 @@ type house struct {
 
 func open(t testing.TB, set ...func(*API)) *house {
 	t.Helper()
-	h, err := home.At(filepath.Join(t.TempDir(), "home"))
+	h, err := home.At(filepath.Join(t.TempDir(), "home"), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Rebuild = run.Summarize
+	h.Summarize = run.Summarize
 	if err := h.MakeRuns(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func (d *driver) Start(ctx context.Context, w Wanted) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.drive(r, run.Options{})
+	d.drive(r, run.Options{Engine: local.Run})
 	return r.ID, nil
 }
 
@@ -107,7 +108,7 @@ func (d *driver) Resume(ctx context.Context, id string) error {
 	if err := r.Take(ctx); err != nil {
 		return errors.Join(err, r.Close())
 	}
-	d.drive(r, run.Options{Unpause: true})
+	d.drive(r, run.Options{Engine: local.Run, Unpause: true})
 	return nil
 }
 
@@ -203,15 +204,15 @@ func (h *house) bare() (id string, write func(...swarm.Event)) {
 	return id, write
 }
 
-func (h *house) log(dir string) (id string, log *sqlite.Log, write func(...swarm.Event)) {
+func (h *house) log(dir string) (id string, log swarm.RunLog, write func(...swarm.Event)) {
 	h.t.Helper()
 	return h.logOf(swarm.PipelineRun, dir)
 }
 
-func (h *house) logOf(kind swarm.RunKind, dir string) (id string, log *sqlite.Log, write func(...swarm.Event)) {
+func (h *house) logOf(kind swarm.RunKind, dir string) (id string, log swarm.RunLog, write func(...swarm.Event)) {
 	h.t.Helper()
-	id = home.NewRunID(time.Now())
-	log, err := sqlite.Create(h.home.RunPath(id))
+	id = swarm.NewRunID(time.Now())
+	log, err := h.home.Store.Create(h.t.Context(), id)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -313,7 +314,7 @@ func (l *listener) until(kind string) (all []told) {
 // append writes into the log of a run, as another process would.
 func (h *house) append(id string, events ...swarm.Event) {
 	h.t.Helper()
-	log, err := sqlite.Open(h.home.RunPath(id))
+	log, err := h.home.Store.Open(h.t.Context(), id, swarm.ReadWrite)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/run"
 	"swarm/internal/view"
 )
@@ -17,8 +16,8 @@ import (
 var statuses = []swarm.Status{swarm.Running, swarm.Pausing, swarm.Paused, swarm.Completed, swarm.Failed, swarm.Cancelled, swarm.Interrupted}
 
 type runList struct {
-	Runs []home.Summary `json:"runs"`
-	Next string         `json:"next,omitempty"` // what to ask before for the older ones
+	Runs []swarm.RunSummary `json:"runs"`
+	Next string             `json:"next,omitempty"` // what to ask before for the older ones
 }
 
 // listRuns lists runs, the newest first.
@@ -35,14 +34,10 @@ func (a *API) listRuns(r *http.Request) (reply, error) {
 	if q.err != nil {
 		return reply{}, q.err
 	}
-	all, err := a.Home.List(a.Dir, a.Anywhere)
-	if err != nil {
-		return reply{}, err
-	}
-	list := runList{Runs: []home.Summary{}}
-	for _, s := range all {
-		if before != "" && s.ID >= before {
-			continue
+	list := runList{Runs: []swarm.RunSummary{}}
+	for s, err := range a.Home.Runs(a.Dir, a.Anywhere, before) {
+		if err != nil {
+			return reply{}, err
 		}
 		if s = run.Current(a.Home, s); status != "" && s.Status != status {
 			continue

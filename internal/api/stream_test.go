@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestARunThatCannotBeReadIsToldOf(t *testing.T) {
 	id, _ := h.bare()
 	h.post("/api/v1/runs/"+id+"/cancel", "", http.StatusAccepted)
 	h.settle(id)
-	path := h.home.RunPath(id)
+	path := filepath.Join(h.home.Dir(), "runs", id+".db")
 	for _, side := range []string{"", "-wal", "-shm"} {
 		if err := os.WriteFile(path+side, []byte("no log"), 0o600); err != nil {
 			t.Fatal(err)

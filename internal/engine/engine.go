@@ -11,6 +11,10 @@ import (
 	"swarm/internal/turn"
 )
 
+// An Engine runs the loop that a call names, from the records of the run's log, and returns when the loop has ended or ctx has.
+// It may be asked again for the same run at any time: calls whose ends are in the log are not made again.
+type Engine func(ctx context.Context, h *Hands, c flow.Call) (flow.Result, error)
+
 // Hands are what does the calls of a run's loops.
 type Hands struct {
 	Log   swarm.Log

@@ -30,25 +30,31 @@ const Variable = "SWARM_HOME"
 
 // A Home is the state folder.
 type Home struct {
-	// Rebuild makes a run's summary from its log, at a path. It is asked when the summary is missing or cannot be right. Nil:
-	// such runs are listed with what the file's name tells.
-	Rebuild func(path string) (Summary, error)
+	// Store holds the runs.
+	Store swarm.Store
+	// Summarize makes a run's summary from its log. It is asked when the saved summary is missing or cannot be right. Nil:
+	// such runs are listed with what their id tells.
+	Summarize func(log swarm.RunLog, run string) (swarm.RunSummary, error)
 
 	dir string
 }
 
+// A StoreOpener opens the store of runs in a folder.
+type StoreOpener func(dir string) swarm.Store
+
 // Open says why the folder cannot be used, if it is there. It does little, for every command begins with it.
-func Open() (*Home, error) {
+func Open(store StoreOpener) (*Home, error) {
 	dir, err := where()
 	if err != nil {
 		return nil, err
 	}
-	return At(dir)
+	return At(dir, store)
 }
 
 // At is Open for a given folder.
-func At(dir string) (*Home, error) {
+func At(dir string, store StoreOpener) (*Home, error) {
 	h := &Home{dir: dir}
+	h.Store = store(h.in("runs"))
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -115,9 +121,6 @@ func bare(err error) error {
 // Dir is the folder's absolute path.
 func (h *Home) Dir() string { return h.dir }
 
-// RunPath is where a run's log is.
-func (h *Home) RunPath(run string) string { return h.in("runs", run+".db") }
-
 // OutputDir is where the copies of a run's outputs are.
 func (h *Home) OutputDir(run string) string { return h.in("outputs", run) }
 
@@ -140,8 +143,6 @@ func (h *Home) PromptPath() string { return h.in("prompts") }
 func (h *Home) TokenPath() string { return h.in("token") }
 
 func (h *Home) streamDir(run string) string { return h.in("streams", run) }
-
-func (h *Home) summaryPath(run string) string { return h.in("runs", run+".jsonl") }
 
 // MakeRuns makes the folder in which logs are created. The first time, it also tells git that the state folder is none of its
 // business, but for the prompts: it may lie in somebody's repository.

@@ -6,16 +6,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"swarm"
+	"swarm/internal/sqlite"
 )
 
 func newHome(t testing.TB) *Home {
 	t.Helper()
-	h, err := At(filepath.Join(t.TempDir(), "state"))
+	h, err := At(filepath.Join(t.TempDir(), "state"), sqlite.NewStore)
 	must(t, err)
 	must(t, h.Make())
 	return h
@@ -32,7 +32,7 @@ func TestTheFolderIsMadeWhenItIsNeeded(t *testing.T) {
 	user := t.TempDir()
 	t.Setenv("HOME", user)
 	t.Setenv(Variable, "")
-	h, err := Open()
+	h, err := Open(sqlite.NewStore)
 	must(t, err)
 	if h.Dir() != filepath.Join(user, ".swarm") {
 		t.Errorf("it is %s", h.Dir())
@@ -51,7 +51,7 @@ func TestTheFolderIsMadeWhenItIsNeeded(t *testing.T) {
 	}
 	t.Chdir(user)
 	t.Setenv(Variable, "elsewhere/state")
-	if h, err = Open(); err != nil || h.Dir() != filepath.Join(user, "elsewhere/state") {
+	if h, err = Open(sqlite.NewStore); err != nil || h.Dir() != filepath.Join(user, "elsewhere/state") {
 		t.Errorf("%v, %v", h, err)
 	}
 }
@@ -88,7 +88,7 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 		open:                        "everybody may write",
 		"/proc/nothing/can/be/made": "cannot be made",
 	} {
-		h, err := At(path)
+		h, err := At(path, sqlite.NewStore)
 		if err == nil {
 			err = h.Make()
 		}
@@ -98,45 +98,31 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestRunIDs(t *testing.T) {
-	at := time.Date(2026, 11, 15, 14, 32, 5, 0, time.FixedZone("", 3600))
-	var ids []string
-	for ms := range 2500 {
-		ids = append(ids, NewRunID(at.Add(time.Duration(ms)*time.Millisecond)))
-	}
-	if !slices.IsSorted(ids) {
-		t.Error("they do not sort by time")
-	}
-	if !strings.HasPrefix(ids[0], "20261115-133205-00") || !isRunID(ids[0]) || len(ids[0]) != 23 {
-		t.Errorf("the first is %s", ids[0])
-	}
-	same := map[string]bool{}
-	for range 1000 {
-		same[NewRunID(at)] = true
-	}
-	if len(same) < 999 {
-		t.Errorf("1000 ids of the same instant are only %d", len(same))
-	}
-}
-
-// run puts a run into the home: a log, a lock and a summary.
-func run(t testing.TB, h *Home, s Summary) {
+// run puts a run into the home: a log that an owner has left, and a summary.
+func run(t testing.TB, h *Home, s swarm.RunSummary) {
 	t.Helper()
 	must(t, h.MakeRuns())
-	must(t, os.WriteFile(h.RunPath(s.ID), []byte("log"), 0o600))
-	must(t, os.WriteFile(h.RunPath(s.ID)+".owner", nil, 0o600))
-	must(t, h.Save(s))
+	log, err := h.Store.Create(t.Context(), s.ID)
+	must(t, err)
+	_, err = log.Own(t.Context(), "1", time.Minute)
+	must(t, err)
+	must(t, log.Close())
+	must(t, h.Store.Save(t.Context(), s))
 }
 
-// drive holds the lock of a run, as its owner does.
+// drive owns a run, as the process that drives it does.
 func drive(t *testing.T, h *Home, id string) (leave func()) {
 	t.Helper()
-	f, err := os.Open(h.RunPath(id) + ".owner")
+	log, err := h.Store.Open(t.Context(), id, swarm.ReadWrite)
 	must(t, err)
-	must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
-	t.Cleanup(func() { f.Close() })
-	return func() { f.Close() }
+	_, err = log.Own(t.Context(), "1", time.Minute)
+	must(t, err)
+	t.Cleanup(func() { log.Close() })
+	return func() { log.Close() }
 }
+
+func logPath(h *Home, id string) string     { return h.in("runs", id+".db") }
+func summaryPath(h *Home, id string) string { return h.in("runs", id+".jsonl") }
 
 func TestFind(t *testing.T) {
 	h := newHome(t)
@@ -144,7 +130,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("without runs: %v", err)
 	}
 	for id, dir := range map[string]string{"20260101-000000-aa": "/a", "20260102-000000-ab": "/a", "20260102-000000-abc": "/a", "20260103-000000-ac": "/b"} {
-		run(t, h, Summary{ID: id, Dir: dir, Status: swarm.Completed})
+		run(t, h, swarm.RunSummary{ID: id, Dir: dir, Status: swarm.Completed})
 	}
 	must(t, os.WriteFile(filepath.Join(h.Dir(), "runs", "..odd.db"), nil, 0o600))
 	for _, c := range []struct {
@@ -169,7 +155,7 @@ func TestFind(t *testing.T) {
 		{"", "/a", true, "is not a run's id"},
 	} {
 		e, err := h.Find(c.ref, c.dir, c.anywhere)
-		if err == nil && (e.ID != c.want || e.Path != h.RunPath(c.want)) || err != nil && !strings.Contains(err.Error(), c.want) {
+		if err == nil && e.ID != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v", c, e, err)
 		}
 	}
@@ -182,28 +168,28 @@ func TestFind(t *testing.T) {
 func TestListTellsWhatIsTrueNow(t *testing.T) {
 	h := newHome(t)
 	asked := 0
-	h.Rebuild = func(path string) (Summary, error) {
+	h.Summarize = func(_ swarm.RunLog, id string) (swarm.RunSummary, error) {
 		asked++
-		if strings.Contains(path, "newer") {
-			return Summary{}, swarm.Errorf(swarm.BadInput, "the log is of a newer version")
+		if strings.Contains(id, "newer") {
+			return swarm.RunSummary{}, swarm.Errorf(swarm.BadInput, "the log is of a newer version")
 		}
-		s := Summary{Dir: "/d", Name: "from the log", Status: swarm.Running}
-		if strings.Contains(path, "silent-end") {
+		s := swarm.RunSummary{Dir: "/d", Name: "from the log", Status: swarm.Running}
+		if strings.Contains(id, "silent-end") {
 			s.Status = swarm.Completed
 		}
 		return s, nil
 	}
 	for _, id := range []string{"1-done", "2-left", "3-driven", "4-silent-end", "5-resumed"} {
-		run(t, h, Summary{ID: id, Dir: "/d", Status: swarm.Running, Name: "saved"})
+		run(t, h, swarm.RunSummary{ID: id, Dir: "/d", Status: swarm.Running, Name: "saved"})
 	}
-	must(t, h.Save(Summary{ID: "1-done", Dir: "/d", Status: swarm.Failed, Name: "saved", Exit: 1}))
-	must(t, h.Save(Summary{ID: "5-resumed", Dir: "/d", Status: swarm.Interrupted, Name: "saved"}))
+	must(t, h.Store.Save(t.Context(), swarm.RunSummary{ID: "1-done", Dir: "/d", Status: swarm.Failed, Name: "saved", Exit: 1}))
+	must(t, h.Store.Save(t.Context(), swarm.RunSummary{ID: "5-resumed", Dir: "/d", Status: swarm.Interrupted, Name: "saved"}))
 	for _, id := range []string{"6-missing", "7-broken", "8-newer"} {
-		run(t, h, Summary{ID: id})
-		must(t, os.Remove(h.summaryPath(id)))
+		run(t, h, swarm.RunSummary{ID: id})
+		must(t, os.Remove(summaryPath(h, id)))
 	}
-	must(t, os.WriteFile(h.summaryPath("7-broken"), []byte(`{"id":"7-bro`), 0o600))
-	run(t, h, Summary{ID: "9-elsewhere", Dir: "/e", Status: swarm.Completed})
+	must(t, os.WriteFile(summaryPath(h, "7-broken"), []byte(`{"id":"7-bro`), 0o600))
+	run(t, h, swarm.RunSummary{ID: "9-elsewhere", Dir: "/e", Status: swarm.Completed})
 	drive(t, h, "3-driven")
 	drive(t, h, "5-resumed")
 
@@ -235,43 +221,18 @@ func TestListTellsWhatIsTrueNow(t *testing.T) {
 	}
 }
 
-func TestTheLastWholeSummaryCounts(t *testing.T) {
+func TestADeadOwnerDoesNotDrive(t *testing.T) {
 	h := newHome(t)
-	must(t, h.Save(Summary{ID: "r", Status: swarm.Running, Name: "first"}))
-	must(t, h.Save(Summary{ID: "r", Status: swarm.Paused, Name: "second"}))
-	f, err := os.OpenFile(h.summaryPath("r"), os.O_APPEND|os.O_WRONLY, 0)
-	must(t, err)
-	_, err = f.WriteString(`{"id":"r","status":"comp`)
-	must(t, err)
-	must(t, f.Close())
-	if s, ok := h.saved("r"); !ok || s.Name != "second" {
-		t.Errorf("after a line that was cut: %+v", s)
-	}
-	for range 2000 {
-		must(t, h.Save(Summary{ID: "r", Status: swarm.Running, Name: "another"}))
-	}
-	if s, ok := h.saved("r"); !ok || s.Name != "another" {
-		t.Errorf("after many: %+v", s)
-	}
-	info, err := os.Stat(h.summaryPath("r"))
-	must(t, err)
-	if info.Size() > 2*maxSummary {
-		t.Errorf("the file has %d bytes", info.Size())
-	}
-}
-
-func TestADeadOwnerIsNotLive(t *testing.T) {
-	h := newHome(t)
-	run(t, h, Summary{ID: "r", Status: swarm.Running})
-	if h.Live("r") || h.Live("nosuch") {
+	run(t, h, swarm.RunSummary{ID: "r", Status: swarm.Running})
+	if h.Driven("r") || h.Driven("nosuch") {
 		t.Error("nobody drives it")
 	}
 	leave := drive(t, h, "r")
-	if !h.Live("r") {
+	if !h.Driven("r") {
 		t.Error("it is driven")
 	}
 	leave()
-	if h.Live("r") {
+	if h.Driven("r") {
 		t.Error("it was left")
 	}
 }

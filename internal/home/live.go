@@ -5,11 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"swarm"
 )
@@ -66,7 +64,7 @@ func (h *Home) marks() (all []Mark) {
 	names, _ := namesIn(h.in("live"))
 	for _, name := range names {
 		parts := strings.Split(name, ".")
-		if len(parts) != 3 || !isRunID(parts[0]) {
+		if len(parts) != 3 || !swarm.IsRunID(parts[0]) {
 			continue
 		}
 		if pid, err := strconv.Atoi(parts[2]); err == nil {
@@ -75,38 +73,6 @@ func (h *Home) marks() (all []Mark) {
 	}
 	return all
 }
-
-// marked says whether a process keeps a mark of this run.
-func (h *Home) marked(run string) bool {
-	return slices.ContainsFunc(h.marks(), func(m Mark) bool { return m.Run == run && h.locked(h.in("live", m.name)) })
-}
-
-// Live says whether a process drives the run now. Whoever does has two locks, which the system frees when it dies: the one beside
-// the log, and the one on its mark here; the first only when no stopped process still has it. Looking takes a lock for a moment,
-// shared, so two who look do not see each other.
-func (h *Home) Live(run string) bool {
-	for patience := time.Now().Add(Lingering); ; time.Sleep(time.Millisecond) {
-		held, processes, gone := h.locked(h.RunPath(run)+".owner") || h.marked(run), 0, 0
-		for _, m := range h.marks() {
-			if m.Run == run {
-				processes++
-				if Gone(m.pid) {
-					gone++
-				}
-			}
-		}
-		if !held || gone == 0 || gone < processes || time.Now().After(patience) {
-			return held
-		}
-	}
-}
-
-// Lingering is for how long a lock may outlive its process. A child that a killed process was just starting has its parent's locks
-// until it becomes another program.
-const Lingering = 250 * time.Millisecond
-
-// Gone says whether there is no process with this number, as far as can be seen from here.
-func Gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func (h *Home) locked(path string) bool {
 	lock, held, err := tryLock(path, syscall.LOCK_SH)

@@ -6,12 +6,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"swarm/internal/sqlite"
 )
 
 // TestALockIsOnesAtATime: two folders opened by themselves are as two processes.
 func TestALockIsOnesAtATime(t *testing.T) {
 	h := newHome(t)
-	other, err := At(h.Dir())
+	other, err := At(h.Dir(), sqlite.NewStore)
 	must(t, err)
 	unlock, err := h.Lock(t.Context(), "x")
 	must(t, err)

@@ -1,12 +1,12 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"swarm"
@@ -73,15 +73,18 @@ func (h *Home) Delete(run string, now time.Time) error {
 
 // allIDs are the ids of all runs, and of those of which only something else than the log is left; the oldest first.
 func (h *Home) allIDs() ([]string, error) {
-	ids, err := h.ids()
+	var ids []string
+	for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{}) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, entry.ID)
+	}
+	leftovers, err := namesIn(h.in("runs"))
 	if err != nil {
 		return nil, err
 	}
-	summaries, err := namesIn(h.in("runs"))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range summaries {
+	for _, name := range leftovers {
 		if id, _, ok := strings.Cut(name, "."); ok {
 			ids = append(ids, id)
 		}
@@ -93,7 +96,7 @@ func (h *Home) allIDs() ([]string, error) {
 		}
 		ids = append(ids, names...)
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !isRunID(id) })
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !swarm.IsRunID(id) })
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
 }
@@ -101,26 +104,16 @@ func (h *Home) allIDs() ([]string, error) {
 // beingMade is how long a run of which nothing is known yet may still be one that is being made at this moment.
 const beingMade = time.Minute
 
+// pruneRun deletes a run that has ended, or was left, long enough ago. The store removes the log only if no process has driven
+// the run since it was looked at here.
 func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, error) {
-	if h.Live(id) {
+	s, fence, driven := h.lastWord(id)
+	if driven {
 		return Pruned{}, nil
 	}
-	// Held until all is gone, so that nobody takes up the run meanwhile.
-	lock, live, err := tryLock(h.RunPath(id)+".owner", syscall.LOCK_EX)
-	if lock != nil {
-		defer lock.Close()
-	}
-	if live || err != nil {
-		return Pruned{}, err
-	}
-	paths := pathsOf(id, opt.OutputsOnly)
-	p := Pruned{ID: id}
-	s, known := h.lastWord(id)
-	if known {
-		p.Status, p.Ended = s.Status, s.Ended
-	}
+	p := Pruned{ID: id, Status: s.Status, Ended: s.Ended}
 	if p.Ended.IsZero() {
-		p.Ended = newest(root, pathsOf(id, false))
+		p.Ended = newest(root, pathsOf(id))
 	}
 	least := opt.OlderThan
 	if s.Started.IsZero() {
@@ -129,49 +122,49 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 	if opt.Dir != "" && s.Dir != opt.Dir || opt.Now.Sub(p.Ended) < least {
 		return Pruned{}, nil
 	}
-	if h.marked(id) { // somebody took it up who did not get the lock from us
-		return Pruned{}, nil
+	folders := perRun
+	if opt.OutputsOnly {
+		folders = []string{"outputs"}
+	} else {
+		removed, err := h.Store.Remove(context.Background(), id, swarm.RemoveOptions{Fence: fence, DryRun: opt.DryRun})
+		var owned *swarm.OwnedError
+		if errors.As(err, &owned) || errors.Is(err, swarm.ErrFenced) {
+			return Pruned{}, nil // a process has taken it up meanwhile
+		}
+		p.Files, p.Bytes = removed.Files, removed.Bytes
+		if err != nil {
+			return p, err
+		}
 	}
-	for _, path := range paths {
-		if err := remove(root, path, opt.DryRun, &p); err != nil {
+	for _, folder := range folders {
+		if err := remove(root, folder+"/"+id, opt.DryRun, &p); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
 }
 
-// lastWord is what is known of a run whose lock we hold, or that nobody drives.
-func (h *Home) lastWord(id string) (s Summary, known bool) {
-	if _, err := os.Lstat(h.RunPath(id)); err != nil {
-		s, known = h.saved(id)
-		return s, known
-	}
-	s, known = h.saved(id)
-	if !known {
-		if s = h.rebuilt(id, s); !s.begun() {
-			return s, false
+// lastWord is what is known of a run, its fence at this moment, and whether a process drives it.
+func (h *Home) lastWord(id string) (s swarm.RunSummary, fence int64, driven bool) {
+	entry, _ := h.entry(id)
+	fence = swarm.AnyFence
+	if log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly); err == nil {
+		if who, _, err := log.Owner(context.Background()); err == nil {
+			fence = who.Fence
 		}
+		_ = log.Close()
 	}
-	if !s.Status.Ended() {
-		s.Status = swarm.Interrupted
-	}
-	return s, true
+	s, driven = h.current(entry) // not saved: the times of the files tell when the run was left
+	return s, fence, driven
 }
 
-// pathsOf are the places where something of a run may be. The log is the first: without it the rest are leftovers, and half a
-// run is never mistaken for a whole one.
-func pathsOf(id string, outputsOnly bool) []string {
-	if outputsOnly {
-		return []string{"outputs/" + id}
-	}
-	var paths []string
-	for _, end := range []string{".db", ".db-wal", ".db-shm", ".db.lock", ".jsonl"} {
-		paths = append(paths, "runs/"+id+end)
-	}
+// pathsOf are the places where something of a run may be.
+func pathsOf(id string) []string {
+	paths := []string{"runs/" + id + ".db", "runs/" + id + ".db-wal", "runs/" + id + ".jsonl"}
 	for _, folder := range perRun {
 		paths = append(paths, folder+"/"+id)
 	}
-	return append(paths, "runs/"+id+".db.owner")
+	return paths
 }
 
 // newest is when something of a run was last changed.

@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/sqlite"
 )
 
 // worked puts a run with everything that one can leave into the home.
-func worked(t testing.TB, h *Home, s Summary) {
+func worked(t testing.TB, h *Home, s swarm.RunSummary) {
 	t.Helper()
 	run(t, h, s)
 	must(t, h.WriteOutput(s.ID, "code", []byte("output")))
@@ -26,7 +27,7 @@ func worked(t testing.TB, h *Home, s Summary) {
 
 // left is which places still have something of a run.
 func left(h *Home, id string) (there []string) {
-	for _, path := range pathsOf(id, false) {
+	for _, path := range pathsOf(id) {
 		if _, err := os.Lstat(filepath.Join(h.Dir(), path)); err == nil {
 			there = append(there, path)
 		}
@@ -47,14 +48,14 @@ func TestPrune(t *testing.T) {
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	h := newHome(t)
 	old, young := now.Add(-8*24*time.Hour), now.Add(-time.Hour)
-	worked(t, h, Summary{ID: "old", Dir: "/a", Status: swarm.Completed, Ended: old})
-	worked(t, h, Summary{ID: "old-elsewhere", Dir: "/b", Status: swarm.Failed, Ended: old})
-	worked(t, h, Summary{ID: "young", Dir: "/a", Status: swarm.Completed, Ended: young})
-	worked(t, h, Summary{ID: "old-driven", Dir: "/a", Status: swarm.Running})
-	worked(t, h, Summary{ID: "old-left", Dir: "/a", Status: swarm.Running})
+	worked(t, h, swarm.RunSummary{ID: "old", Dir: "/a", Status: swarm.Completed, Ended: old})
+	worked(t, h, swarm.RunSummary{ID: "old-elsewhere", Dir: "/b", Status: swarm.Failed, Ended: old})
+	worked(t, h, swarm.RunSummary{ID: "young", Dir: "/a", Status: swarm.Completed, Ended: young})
+	worked(t, h, swarm.RunSummary{ID: "old-driven", Dir: "/a", Status: swarm.Running})
+	worked(t, h, swarm.RunSummary{ID: "old-left", Dir: "/a", Status: swarm.Running})
 	drive(t, h, "old-driven")
 	for _, id := range []string{"old-left", "old-driven"} { // nobody wrote when they ended: their files tell
-		for _, path := range pathsOf(id, false) {
+		for _, path := range pathsOf(id) {
 			_ = os.Chtimes(filepath.Join(h.Dir(), path), old, old)
 		}
 	}
@@ -70,7 +71,7 @@ func TestPrune(t *testing.T) {
 	if !slices.Equal(idsOf(would), want) {
 		t.Errorf("would delete %v", idsOf(would))
 	}
-	if len(left(h, "old")) < 7 {
+	if len(left(h, "old")) < 6 {
 		t.Errorf("a dry run left %v", left(h, "old"))
 	}
 
@@ -96,7 +97,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"young", "old-driven"} {
-		if there := left(h, id); len(there) < 7 {
+		if there := left(h, id); len(there) < 6 {
 			t.Errorf("of %s only %v are left", id, there)
 		}
 	}
@@ -115,7 +116,7 @@ func TestPruneStaysInside(t *testing.T) {
 	now := time.Now()
 
 	h := newHome(t)
-	worked(t, h, Summary{ID: "r", Status: swarm.Completed, Ended: now.Add(-time.Hour)})
+	worked(t, h, swarm.RunSummary{ID: "r", Status: swarm.Completed, Ended: now.Add(-time.Hour)})
 	must(t, os.Symlink(outside, filepath.Join(h.OutputDir("r"), "folder")))
 	must(t, os.Symlink(precious, filepath.Join(h.OutputDir("r"), "file")))
 	must(t, os.RemoveAll(h.TreePath("r")))
@@ -127,7 +128,7 @@ func TestPruneStaysInside(t *testing.T) {
 		t.Errorf("%v are left", there)
 	}
 
-	worked(t, h, Summary{ID: "s", Status: swarm.Completed, Ended: now.Add(-time.Hour)})
+	worked(t, h, swarm.RunSummary{ID: "s", Status: swarm.Completed, Ended: now.Add(-time.Hour)})
 	must(t, os.RemoveAll(filepath.Join(h.Dir(), "outputs")))
 	must(t, os.MkdirAll(filepath.Join(outside, "s"), 0o700))
 	must(t, os.Symlink(outside, filepath.Join(h.Dir(), "outputs")))
@@ -145,15 +146,18 @@ func TestPruneStaysInside(t *testing.T) {
 // The floor is reading the same files.
 func BenchmarkList(b *testing.B) {
 	h := newHome(b)
+	must(b, h.MakeRuns())
 	const runs = 5000
 	for i := range runs {
-		run(b, h, Summary{ID: fmt.Sprintf("20261115-%06d-abcdefg", i), Kind: swarm.PipelineRun, Name: "main", Dir: "/home/user/project", Status: swarm.Completed,
-			Started: time.Now(), Ended: time.Now(), Tasks: 12, Usage: swarm.Usage{Calls: 12, InputTokens: 12345, OutputTokens: 2345}})
+		id := fmt.Sprintf("20261115-%06d-abcdefg", i)
+		must(b, os.WriteFile(logPath(h, id), nil, 0o600)) // the log of an ended run is not opened
+		must(b, h.Store.Save(b.Context(), swarm.RunSummary{ID: id, Kind: swarm.PipelineRun, Name: "main", Dir: "/home/user/project", Status: swarm.Completed,
+			Started: time.Now(), Ended: time.Now(), Tasks: 12, Usage: swarm.Usage{Calls: 12, InputTokens: 12345, OutputTokens: 2345}}))
 	}
 	b.Run("floor=read", func(b *testing.B) {
 		for b.Loop() {
 			for i := range runs {
-				if _, err := os.ReadFile(h.summaryPath(fmt.Sprintf("20261115-%06d-abcdefg", i))); err != nil {
+				if _, err := os.ReadFile(summaryPath(h, fmt.Sprintf("20261115-%06d-abcdefg", i))); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -193,13 +197,13 @@ func BenchmarkWriteOutput(b *testing.B) {
 	b.Run("open", func(b *testing.B) {
 		b.Setenv(Variable, h.Dir())
 		for b.Loop() {
-			_, err := Open()
+			_, err := Open(sqlite.NewStore)
 			must(b, err)
 		}
 	})
 	b.Run("save", func(b *testing.B) {
 		for b.Loop() {
-			must(b, h.Save(Summary{ID: "r", Name: "main", Status: swarm.Running}))
+			must(b, h.Store.Save(b.Context(), swarm.RunSummary{ID: "r", Name: "main", Status: swarm.Running}))
 		}
 	})
 }
@@ -208,7 +212,7 @@ func BenchmarkWriteOutput(b *testing.B) {
 func TestPruneSparesWhatIsBeingMade(t *testing.T) {
 	h := newHome(t)
 	must(t, h.MakeRuns())
-	must(t, os.WriteFile(h.RunPath("new"), nil, 0o600))
+	must(t, os.WriteFile(logPath(h, "new"), nil, 0o600))
 	gone, err := h.Prune(PruneOptions{Now: time.Now()})
 	must(t, err)
 	if len(gone) != 0 || len(left(h, "new")) != 1 {

@@ -3,14 +3,14 @@ package run
 import (
 	"context"
 
-	"swarm/internal/sqlite"
+	"swarm"
 )
 
 // A Companion goes along with the runs that this process drives. It reads their logs, and is in nobody's way.
 type Companion interface {
 	// Join is called when a run is driven from here on, and leave when it was left. Leave may take a moment. What is said by
 	// notice is told to people.
-	Join(run string, log *sqlite.Log, notice func(reason, hint string)) (leave func())
+	Join(run string, log swarm.RunLog, notice func(reason, hint string)) (leave func())
 	// Trace is what the programs of a turn are told they belong to, as W3C's traceparent; "" = nothing.
 	Trace(run, turn string) string
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"sync"
 
-	"swarm/internal/sqlite"
+	"swarm"
 	"swarm/internal/view"
 )
 
@@ -18,7 +18,7 @@ const (
 var foldVersion = strconv.Itoa(view.Version)
 
 // View folds a log: from its stored fold, if there is one, and on from there.
-func View(log *sqlite.Log, id string) (*view.Run, error) {
+func View(log swarm.RunLog, id string) (*view.Run, error) {
 	v := view.New(id)
 	if _, data, ok := log.LoadFold(foldName, foldVersion); ok {
 		if stored, err := view.Unmarshal(data); err == nil {
@@ -29,7 +29,7 @@ func View(log *sqlite.Log, id string) (*view.Run, error) {
 }
 
 // SaveView stores the fold of a log when enough has come since the last one.
-func SaveView(log *sqlite.Log, v *view.Run) error {
+func SaveView(log swarm.RunLog, v *view.Run) error {
 	seq, _, ok := log.LoadFold(foldName, foldVersion)
 	if ok && v.Seq-seq < foldEvery || !ok && v.Seq < foldEvery {
 		return nil
@@ -39,7 +39,7 @@ func SaveView(log *sqlite.Log, v *view.Run) error {
 
 // A follower folds the log of a run while it is driven, and shows it to the observer.
 type follower struct {
-	log      *sqlite.Log
+	log      swarm.RunLog
 	view     *view.Run
 	observer Observer
 	quit     chan struct{}

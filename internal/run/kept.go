@@ -6,7 +6,6 @@ import (
 
 	"swarm"
 	"swarm/internal/plan"
-	"swarm/internal/sqlite"
 )
 
 // firstKept is the number of the first event that is kept in the log of the new run: before it stand how the run began and its plan.
@@ -24,7 +23,7 @@ type keeper struct {
 }
 
 // collect reads the log of the run that is tried again. redo is, by task, the iteration from which on it is done again.
-func collect(log *sqlite.Log, redo map[string]int) (*keeper, error) {
+func collect(log swarm.RunLog, redo map[string]int) (*keeper, error) {
 	k := &keeper{kept: map[string]bool{}, inputs: map[string]swarm.Inputs{}}
 	for e, err := range Events(log) {
 		if err != nil {

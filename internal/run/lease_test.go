@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ func TestADeletedRunIsNotDriven(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := os.Remove(s.home.RunPath(storyID)); err != nil {
+	if err := os.Remove(filepath.Join(s.home.Dir(), "runs", storyID+".db")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Drive(t.Context(), Options{}); swarm.KindOf(err) != swarm.NotFound {

@@ -2,14 +2,10 @@ package run
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"swarm"
 	"swarm/internal/home"
-	"swarm/internal/sqlite"
 	"swarm/internal/view"
 )
 
@@ -20,12 +16,12 @@ const lookEvery = 50 * time.Millisecond
 type Look struct {
 	ID   string
 	home *home.Home
-	log  *sqlite.Log
+	log  swarm.RunLog
 }
 
 // LookAt opens a run to look at it. It keeps nobody from driving the run.
 func LookAt(h *home.Home, id string) (*Look, error) {
-	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -41,14 +37,10 @@ func (l *Look) Driven() bool {
 	return driven
 }
 
-// Driver is the process that drives the run, if one does. One that was just killed may have its lock for an instant longer.
+// Driver is the process that drives the run, if one does.
 func (l *Look) Driver() (who swarm.Owner, driven bool) {
-	for patience := time.Now().Add(home.Lingering); ; time.Sleep(time.Millisecond) {
-		who, alive, err := l.log.Owner(context.Background())
-		if err != nil || !alive || !home.Gone(who.PID) || time.Now().After(patience) {
-			return who, alive && err == nil
-		}
-	}
+	who, driven, err := l.log.Owner(context.Background())
+	return who, driven && err == nil
 }
 
 // Read is up to limit events after a number, in order.
@@ -136,11 +128,16 @@ func (l *Look) Wait(ctx context.Context) (view.Picture, error) {
 }
 
 // Current is the summary of a run, with what its log says by now: one is written only when a run begins and when it ends.
-func Current(h *home.Home, s home.Summary) home.Summary {
+func Current(h *home.Home, s swarm.RunSummary) swarm.RunSummary {
 	if s.Status == "" || s.Status.Ended() {
 		return s
 	}
-	now, err := Summarize(h.RunPath(s.ID))
+	log, err := h.Store.Open(context.Background(), s.ID, swarm.ReadOnly)
+	if err != nil {
+		return s
+	}
+	defer log.Close()
+	now, err := Summarize(log, s.ID)
 	if err != nil || now.Status == "" {
 		return s
 	}
@@ -150,19 +147,11 @@ func Current(h *home.Home, s home.Summary) home.Summary {
 	return now
 }
 
-// Summarize makes the summary of the run whose log is at path; an empty one when nothing was written yet.
-func Summarize(path string) (home.Summary, error) {
-	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
-		return home.Summary{}, nil
-	}
-	log, err := sqlite.OpenReadOnly(path)
-	if err != nil {
-		return home.Summary{}, err
-	}
-	defer log.Close()
-	v, err := View(log, strings.TrimSuffix(filepath.Base(path), ".db"))
+// Summarize makes the summary of a run from its log; an empty one when nothing was written yet.
+func Summarize(log swarm.RunLog, run string) (swarm.RunSummary, error) {
+	v, err := View(log, run)
 	if err != nil || v.Seq == 0 {
-		return home.Summary{}, err
+		return swarm.RunSummary{}, err
 	}
 	return summarize(v.Picture()), nil
 }

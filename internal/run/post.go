@@ -9,19 +9,18 @@ import (
 	"swarm/internal/home"
 	"swarm/internal/office"
 	"swarm/internal/secret"
-	"swarm/internal/sqlite"
 	"swarm/internal/view"
 )
 
 // A Post is where a person writes to the agents of a run, whichever process drives it.
 type Post struct {
 	*office.Office
-	log *sqlite.Log
+	log swarm.RunLog
 }
 
 // OpenPost opens a run to write to its agents. What is in this process's environment and in the agents' as a key is stored nowhere.
 func OpenPost(h *home.Home, id string) (*Post, error) {
-	log, err := sqlite.Open(h.RunPath(id))
+	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {
 		return nil, err
 	}

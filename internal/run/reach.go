@@ -9,12 +9,11 @@ import (
 	"swarm"
 	"swarm/internal/home"
 	"swarm/internal/process"
-	"swarm/internal/sqlite"
 )
 
 // Control says something to a run, whichever process drives it. When it returns, the word is on disk.
 func Control(ctx context.Context, h *home.Home, id string, word swarm.Word, target string) error {
-	log, err := sqlite.Open(h.RunPath(id))
+	log, err := h.Store.Open(ctx, id, swarm.ReadWrite)
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func lastWord(h *home.Home, id, target string, words ...swarm.Word) (last swarm.
 
 // scan calls fn with every event of a run, and with the word that it is, if it is one.
 func scan(h *home.Home, id string, fn func(e *swarm.Event, c swarm.ControlWord)) error {
-	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return err
 	}
@@ -88,10 +87,10 @@ func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) err
 // outputs that they had no time for. Every command does it first, so it looks only where a mark was left.
 func Sweep(h *home.Home) {
 	for _, mark := range h.Left() {
-		abandoned := func() bool { return !h.Live(mark.Run) }
+		abandoned := func() bool { return !h.Driven(mark.Run) }
 		if abandoned() { // else its new driver has seen to it
 			process.Reap(mark.Run, abandoned)
-			if log, err := sqlite.OpenReadOnly(h.RunPath(mark.Run)); err == nil {
+			if log, err := h.Store.Open(context.Background(), mark.Run, swarm.ReadOnly); err == nil {
 				_ = copyOutputs(h, mark.Run, log) // what cannot be copied is in the log
 				_ = log.Close()
 			}
@@ -101,7 +100,7 @@ func Sweep(h *home.Home) {
 }
 
 // copyOutputs makes the files of outputs again from the log: they are copies, and a crash may have come before they were written.
-func copyOutputs(h *home.Home, id string, log *sqlite.Log) error {
+func copyOutputs(h *home.Home, id string, log swarm.RunLog) error {
 	v, err := View(log, id)
 	if err != nil {
 		return err

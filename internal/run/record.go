@@ -12,12 +12,11 @@ import (
 	"swarm/internal/office"
 	"swarm/internal/pack"
 	"swarm/internal/provider"
-	"swarm/internal/sqlite"
 	"swarm/internal/view"
 )
 
 // Events goes through a log from its beginning.
-func Events(log *sqlite.Log) iter.Seq2[swarm.Event, error] {
+func Events(log swarm.RunLog) iter.Seq2[swarm.Event, error] {
 	return func(yield func(swarm.Event, error) bool) {
 		for after := int64(0); ; {
 			events, err := log.Read(after, 1000)

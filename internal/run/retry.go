@@ -1,12 +1,12 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"swarm"
 	"swarm/internal/home"
-	"swarm/internal/sqlite"
 )
 
 // An Again is an ended run that is to be tried again: its plan, its texts, and the turns that are kept, with what they did to the run.
@@ -21,7 +21,7 @@ type Again struct {
 // Retry looks at an ended run and says what trying it again means: what failed or was cancelled in the last iteration runs again,
 // and what depends on it; with from, that task runs again and what depends on it. The rest is kept.
 func Retry(h *home.Home, id, from string) (*Again, error) {
-	log, err := sqlite.OpenReadOnly(h.RunPath(id))
+	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (a *Again) redo(status func(i int) swarm.Status, from string) ([]bool, erro
 }
 
 // keep collects the texts of the plan, and what is kept of the run with its texts.
-func (a *Again) keep(log *sqlite.Log, redo map[string]int) error {
+func (a *Again) keep(log swarm.RunLog, redo map[string]int) error {
 	k, err := collect(log, redo)
 	if err == nil {
 		err = k.arrange()

@@ -14,7 +14,6 @@ import (
 
 	"swarm"
 	"swarm/internal/engine"
-	"swarm/internal/engine/local"
 	"swarm/internal/flow"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
@@ -22,7 +21,6 @@ import (
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/registry"
-	"swarm/internal/sqlite"
 	"swarm/internal/tool"
 	"swarm/internal/tree"
 	"swarm/internal/turn"
@@ -43,7 +41,7 @@ var Lease = 15 * time.Second
 type Run struct {
 	ID    string
 	home  *home.Home
-	log   *sqlite.Log
+	log   swarm.RunLog
 	start swarm.RunStart
 	fence int64 // this process owns the run; 0 = it does not yet
 }
@@ -55,12 +53,12 @@ func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Pla
 	}
 	start.Loops = flow.Version
 	if start.ID == "" {
-		start.ID = home.NewRunID(start.Time)
+		start.ID = swarm.NewRunID(start.Time)
 	}
 	if err := h.MakeRuns(); err != nil {
 		return nil, err
 	}
-	log, err := sqlite.Create(h.RunPath(start.ID))
+	log, err := h.Store.Create(ctx, start.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +79,7 @@ func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Pla
 			err = cause
 		}
 		_ = log.Close()
-		_ = sqlite.Remove(h.RunPath(start.ID)) // there never was such a run
+		_, _ = h.Store.Remove(context.WithoutCancel(ctx), start.ID, swarm.RemoveOptions{Fence: swarm.AnyFence}) // there never was such a run
 		var e *swarm.Error
 		if errors.Is(err, syscall.ENOSPC) && errors.As(err, &e) {
 			e.Hint = "make room, then start the run again"
@@ -93,7 +91,7 @@ func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Pla
 
 // Open opens a run to drive it on.
 func Open(h *home.Home, id string) (*Run, error) {
-	log, err := sqlite.Open(h.RunPath(id))
+	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {
 		return nil, err
 	}
@@ -112,16 +110,9 @@ func firstEvent(log swarm.Log) (start swarm.RunStart, err error) {
 	return start, err
 }
 
-// own takes the run. A driver that was just killed may have its lock for an instant longer, or another process has it, which is
-// about to write down that it took the run.
 func (r *Run) own(ctx context.Context) (err error) {
-	for patience := time.Now().Add(10 * home.Lingering); ; time.Sleep(time.Millisecond) {
-		r.fence, err = r.log.Own(ctx, flow.Version, Lease)
-		var owned *swarm.OwnedError
-		if !errors.As(err, &owned) || !home.Gone(owned.Owner.PID) || time.Now().After(patience) {
-			return err
-		}
-	}
+	r.fence, err = r.log.Own(ctx, flow.Version, Lease)
+	return err
 }
 
 // Take takes the run before it is driven, so that it can be added to.
@@ -131,7 +122,7 @@ func (r *Run) Take(ctx context.Context) error { return r.own(ctx) }
 func (r *Run) Close() error { return r.log.Close() }
 
 // Log is the run's log.
-func (r *Run) Log() *sqlite.Log { return r.log }
+func (r *Run) Log() swarm.RunLog { return r.log }
 
 // Began is how the run began.
 func (r *Run) Began() swarm.RunStart { return r.start }
@@ -146,6 +137,7 @@ type Observer interface {
 
 // Options are what driving a run can be told.
 type Options struct {
+	Engine   engine.Engine      // runs the loops
 	Unpause  bool               // it goes on if it is paused: without a driver a pause would last for ever
 	Observer Observer           // nil = nobody looks
 	Replay   *provider.Cassette // nil = agents are really reached
@@ -170,7 +162,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		return view.Picture{}, err
 	}
 	defer unmark()
-	if _, err := os.Stat(r.home.RunPath(r.ID)); err != nil { // prune may have come in between; from now on it sees the mark
+	if !r.home.Exists(r.ID) { // it was pruned before this process took it
 		return view.Picture{}, swarm.Errorf(swarm.NotFound, "the run %s was deleted just now", r.ID)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -183,12 +175,12 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	}
 	w := d.follow()
 	part := d.accompany(ctx)
-	_, err = local.Run(ctx, &engine.Hands{Log: r.log, Fence: r.fence, Turn: d.hand, Post: d.hand.Office}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey})
+	_, err = o.Engine(ctx, &engine.Hands{Log: r.log, Fence: r.fence, Turn: d.hand, Post: d.hand.Office}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey})
 	err = d.leave(ctx, err)
 	part()
 	picture, err2 := w.stop()
 	if err == nil && err2 == nil {
-		_ = r.home.Save(summarize(picture))
+		_ = r.home.Store.Save(context.WithoutCancel(ctx), summarize(picture))
 	}
 	return picture, r.lost(errors.Join(err, err2))
 }
@@ -291,7 +283,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		}
 	}
 	// A summary only saves others from reading the log.
-	_ = d.home.Save(home.Summary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
+	_ = d.home.Store.Save(ctx, swarm.RunSummary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
 		Tasks: len(p.Tasks), PID: os.Getpid(), Asked: d.start.Asked})
 	return nil
 }
@@ -388,13 +380,13 @@ func (d *driver) recordTree(ctx context.Context, when string) error {
 	return d.append(ctx, when == "start", swarm.Event{Kind: swarm.TreeRecorded, Key: "tree:" + when, Data: swarm.Encode(t)})
 }
 
-func summarize(p view.Picture) home.Summary {
+func summarize(p view.Picture) swarm.RunSummary {
 	done := 0
 	for _, t := range p.Tasks {
 		if t.Status == swarm.Completed {
 			done++
 		}
 	}
-	return home.Summary{ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
+	return swarm.RunSummary{ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
 		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Asked: p.Asked}
 }

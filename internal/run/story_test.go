@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,21 +18,21 @@ import (
 type told struct {
 	*testing.T
 	home *home.Home
-	log  *sqlite.Log
+	log  swarm.RunLog
 	look *Look
 }
 
 const storyID = "20260101-000000-0000000"
 
 func newTold(t *testing.T) *told {
-	h, err := home.At(t.TempDir())
+	h, err := home.At(t.TempDir(), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := h.MakeRuns(); err != nil {
 		t.Fatal(err)
 	}
-	log, err := sqlite.Create(h.RunPath(storyID))
+	log, err := h.Store.Create(t.Context(), storyID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +279,7 @@ func TestPictureOfARunThatWasLeft(t *testing.T) {
 }
 
 func TestARunIsOwnedFromItsBeginning(t *testing.T) {
-	h, err := home.At(t.TempDir())
+	h, err := home.At(t.TempDir(), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,11 +301,11 @@ func TestARunIsOwnedFromItsBeginning(t *testing.T) {
 	if l.Driven() {
 		t.Error("a run that was left is driven")
 	}
-	sum, err := Summarize(h.RunPath(r.ID))
+	sum, err := Summarize(l.log, r.ID)
 	if err != nil || sum.ID != r.ID || sum.Dir != "/" || sum.Status != swarm.Running {
 		t.Errorf("%+v, %v", sum, err)
 	}
-	if _, err := Summarize(filepath.Join(t.TempDir(), "none.db")); swarm.KindOf(err) != swarm.NotFound {
+	if _, err := LookAt(h, "20260101-000000-none"); swarm.KindOf(err) != swarm.NotFound {
 		t.Errorf("a run that is not there: %v", err)
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/run"
+	"swarm/internal/sqlite"
 )
 
 // asker is an agent of the Agent Client Protocol that asks before it deploys.
@@ -34,7 +36,7 @@ func TestApproveAndDeny(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "agent.sh")
 	x := &table{t: t}
 	x.must(os.WriteFile(script, []byte(asker), 0o600))
-	h, err := home.At(t.TempDir())
+	h, err := home.At(t.TempDir(), sqlite.NewStore)
 	x.must(err)
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
@@ -42,7 +44,7 @@ func TestApproveAndDeny(t *testing.T) {
 		Agents: []swarm.Agent{{Name: "pm", Provider: "asks"}, {Name: "ba", Provider: "asks"}}}
 	x.Session, err = Start(ctx, h, swarm.RunStart{Dir: t.TempDir(), Time: time.Now()}, team)
 	x.must(err)
-	x.Drive(ctx, run.Options{})
+	x.Drive(ctx, run.Options{Engine: local.Run})
 	command := func(text, want string) {
 		t.Helper()
 		e, err := x.Enter(t.Context(), text)

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/plan"
 	"swarm/internal/provider"
 	"swarm/internal/run"
+	"swarm/internal/sqlite"
 	"swarm/internal/view"
 )
 
@@ -66,7 +68,7 @@ var crew = []string{"pm", "ba", "builder-1", "builder-2", "reviewer"}
 
 func newTrial(t *testing.T, random *rand.Rand) *trial {
 	x := &trial{T: t, random: random, staff: &staff{random: rand.New(rand.NewPCG(random.Uint64(), 1)), prompts: map[string][]string{}, busy: map[string]bool{}}}
-	h, err := home.At(t.TempDir())
+	h, err := home.At(t.TempDir(), sqlite.NewStore)
 	x.must(err)
 	team := Team{Providers: []swarm.ProviderSpec{{Name: "staff", Kind: "command", Command: []string{"true"}}}, WaitTimeout: time.Hour}
 	for _, n := range crew {
@@ -88,7 +90,7 @@ func (x *trial) must(err error) {
 func (x *trial) run(lines int, all *tally) {
 	ctx, stop := context.WithTimeoutCause(x.Context(), time.Minute, swarm.Errorf(swarm.Stopped, "the session is stuck"))
 	defer stop()
-	x.s.Drive(ctx, run.Options{Provider: x.staff})
+	x.s.Drive(ctx, run.Options{Engine: local.Run, Provider: x.staff})
 	for n := range lines {
 		if x.random.IntN(6) == 0 {
 			x.cancelSomething(ctx)

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/run"
+	"swarm/internal/sqlite"
 	"swarm/internal/view"
 )
 
@@ -51,14 +53,14 @@ func newTable(t *testing.T) *table {
 	for _, n := range names {
 		x.must(mkfifo(filepath.Join(x.pipes, n)))
 	}
-	h, err := home.At(t.TempDir())
+	h, err := home.At(t.TempDir(), sqlite.NewStore)
 	x.must(err)
 	x.home = h
 	ctx, stop := context.WithCancelCause(t.Context())
 	x.stop = stop
 	x.Session, err = Start(ctx, h, swarm.RunStart{Dir: t.TempDir(), Time: time.Now()}, teamOf(x.pipes))
 	x.must(err)
-	x.Drive(ctx, run.Options{})
+	x.Drive(ctx, run.Options{Engine: local.Run})
 	return x
 }
 
@@ -207,7 +209,7 @@ func TestResume(t *testing.T) {
 	x.must(err)
 	s, err := Resume(t.Context(), x.home, x.ID(), teamOf(x.pipes))
 	x.must(err)
-	s.Drive(t.Context(), run.Options{})
+	s.Drive(t.Context(), run.Options{Engine: local.Run})
 	x.Session = s
 	x.say("@ba Use $pm")
 	if got := x.outputOf("ba"); !strings.Contains(got, "pm did: Plan") {

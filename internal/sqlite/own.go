@@ -43,19 +43,37 @@ func (c *conn) holder() (h holder, err error) {
 	return holder{s.text(0), s.int64(1), s.int64(2), s.int64(3), s.int64(4), s.int64(5) != 0}, nil
 }
 
+// owner is the row as everybody sees it. A log in a file is one machine's, and so is its owner.
 func (h holder) owner() swarm.Owner {
-	return swarm.Owner{PID: int(h.pid), Fence: h.fence, Until: time.UnixMicro(h.until).UTC()}
+	host, _ := os.Hostname() // without a name it is still this machine
+	return swarm.Owner{Engine: "local", Host: host, PID: int(h.pid), Fence: h.fence, Until: time.UnixMicro(h.until).UTC(),
+		Gone: h.pid != 0 && errors.Is(syscall.Kill(int(h.pid), 0), syscall.ESRCH)}
 }
 
-// Own takes the run, see [swarm.Owned]. An owner that was stopped in the middle of a commit, and whose lease is over, is killed:
-// nobody could write otherwise.
+// lingering is how long a lock may outlive its process. A child that a killed process was just starting has its parent's locks
+// until it becomes another program.
+const lingering = 250 * time.Millisecond
+
+// Own takes the run, see [swarm.Owned]. An owner that was just killed may keep its lock for an instant, or another process has
+// the lock and is about to write that it took the run: both are waited for.
 func (l *Log) Own(ctx context.Context, loops string, lease time.Duration) (int64, error) {
+	for patience := time.Now().Add(10 * lingering); ; time.Sleep(time.Millisecond) {
+		fence, err := l.ownOrKill(ctx, loops, lease)
+		var owned *swarm.OwnedError
+		if !errors.As(err, &owned) || !owned.Owner.Gone || time.Now().After(patience) {
+			return fence, err
+		}
+	}
+}
+
+// ownOrKill takes the run. An owner that was stopped in the middle of a commit, and whose lease is over, is killed: nobody could
+// write otherwise.
+func (l *Log) ownOrKill(ctx context.Context, loops string, lease time.Duration) (int64, error) {
 	fence, err := l.own(ctx, loops, lease)
 	if !errors.Is(err, errBusy) {
 		return fence, err
 	}
-	var h holder
-	readErr := l.reading(func(r *conn) (err error) { h, err = r.holder(); return err })
+	h, readErr := l.readHolder()
 	if readErr != nil || h.until > time.Now().UnixMicro() || !h.kill() {
 		return 0, err
 	}
@@ -138,21 +156,34 @@ func (l *Log) Disown(ctx context.Context, fence int64) error {
 }
 
 // Owner says who drives the run, see [swarm.Owned]. It looks without taking anything: it may be asked while another process owns,
-// or is about to.
-func (l *Log) Owner(context.Context) (swarm.Owner, bool, error) {
-	var h holder
-	err := l.reading(func(r *conn) (err error) {
+// or is about to. The lock of an owner that was just killed is waited for.
+func (l *Log) Owner(context.Context) (who swarm.Owner, driven bool, err error) {
+	for patience := time.Now().Add(lingering); ; time.Sleep(time.Millisecond) {
+		h, err := l.readHolder()
+		if err != nil || h.pid == 0 {
+			return h.owner(), false, err
+		}
+		who = h.owner()
+		driven = h.until > time.Now().UnixMicro() && (!h.held || l.ownerLocked())
+		if !driven || !who.Gone || time.Now().After(patience) {
+			return who, driven, nil
+		}
+	}
+}
+
+// leaseholder is Owner for a caller that holds the owner's lock: only an owner that never got the lock, because it took the run
+// from a stopped process, can still drive it.
+func (l *Log) leaseholder() (who swarm.Owner, driven bool, err error) {
+	h, err := l.readHolder()
+	return h.owner(), err == nil && h.pid != 0 && !h.held && h.until > time.Now().UnixMicro(), err
+}
+
+func (l *Log) readHolder() (h holder, err error) {
+	err = l.reading(func(r *conn) (err error) {
 		h, err = r.holder()
 		return err
 	})
-	if err != nil || h.pid == 0 {
-		return swarm.Owner{}, false, err
-	}
-	alive := h.until > time.Now().UnixMicro()
-	if alive && h.held {
-		alive = l.ownerLocked()
-	}
-	return h.owner(), alive, nil
+	return h, err
 }
 
 // ownerLocked says whether an owner has the lock. A shared lock, given back at once, tells, and lockOwner knows it from an owner's.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/sqlite"
 )
 
 // maxWaiting is how many spans wait for the collector at most. The others stay in the log.
@@ -20,7 +19,7 @@ const maxContent = 64 << 10
 // A follower tells of one run.
 type follower struct {
 	exporter *Exporter
-	log      *sqlite.Log
+	log      swarm.RunLog
 	fold     *fold
 	notice   func(reason, hint string)
 	said     bool
@@ -36,7 +35,7 @@ type follower struct {
 	gone chan struct{} // closed when all is told, or given up
 }
 
-func newFollower(x *Exporter, run string, log *sqlite.Log, notice func(reason, hint string)) *follower {
+func newFollower(x *Exporter, run string, log swarm.RunLog, notice func(reason, hint string)) *follower {
 	f := &follower{exporter: x, log: log, notice: notice, saved: loadTold(log), quit: make(chan struct{}), gone: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	f.told = f.saved.Spans

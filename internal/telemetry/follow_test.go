@@ -24,7 +24,7 @@ const run = "20261115-082333-0j05me3"
 // A stage is a run's log, written by hand, and a collector.
 type stage struct {
 	*testing.T
-	log       *sqlite.Log
+	log       swarm.RunLog
 	collector *otlptest.Server
 
 	mu      sync.Mutex

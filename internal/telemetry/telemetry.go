@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"swarm/internal/sqlite"
+	"swarm"
 )
 
 // An Exporter tells what happens in the runs of this process.
@@ -53,7 +53,7 @@ func (x *Exporter) Trace(run, turn string) string {
 }
 
 // Join follows a run until it is left. A notice is said at most once.
-func (x *Exporter) Join(run string, log *sqlite.Log, notice func(reason, hint string)) (leave func()) {
+func (x *Exporter) Join(run string, log swarm.RunLog, notice func(reason, hint string)) (leave func()) {
 	if x.problem != nil {
 		notice("nothing is told to OpenTelemetry: "+x.problem.Error(), hintOf(x.problem))
 		return func() {}
@@ -122,14 +122,14 @@ type told struct {
 	Metrics int64 `json:"metrics"`
 }
 
-func loadTold(log *sqlite.Log) (t told) {
+func loadTold(log swarm.RunLog) (t told) {
 	if _, data, ok := log.LoadFold(foldName, foldVersion); ok {
 		_ = json.Unmarshal(data, &t) // what cannot be read is told again
 	}
 	return t
 }
 
-func (t told) save(log *sqlite.Log, seq int64) error {
+func (t told) save(log swarm.RunLog, seq int64) error {
 	data, err := json.Marshal(t)
 	if err != nil {
 		return err

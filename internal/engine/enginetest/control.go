@@ -11,7 +11,6 @@ import (
 	"swarm"
 	"swarm/internal/flow"
 	"swarm/internal/provider"
-	"swarm/internal/sqlite"
 	"swarm/internal/storetest"
 )
 
@@ -24,7 +23,7 @@ func alone(names ...string) swarm.Plan {
 	return p
 }
 
-func growAcrossCrash(t *testing.T, run Engine) {
+func growAcrossCrash(t *testing.T, run Subject) {
 	p := alone("l1")
 	p.Open = true
 	b := newBench(t, run, p, newTeam(work))
@@ -57,7 +56,7 @@ func until(started chan<- string) func(context.Context, provider.Request) (strin
 	}
 }
 
-func cancelCuts(t *testing.T, run Engine) {
+func cancelCuts(t *testing.T, run Subject) {
 	started := make(chan string, 10)
 	b := newBench(t, run, alone("a", "b"), newTeam(until(started)))
 	done := make(chan error, 1)
@@ -79,7 +78,7 @@ func cancelCuts(t *testing.T, run Engine) {
 	}
 }
 
-func cancelBeforeResume(t *testing.T, run Engine) {
+func cancelBeforeResume(t *testing.T, run Subject) {
 	b := newBench(t, run, alone("a"), newTeam(work))
 	if _, err := b.drive(2, true); !errors.Is(err, storetest.ErrCrash) {
 		t.Fatalf("got %v, want a crash", err)
@@ -94,7 +93,7 @@ func cancelBeforeResume(t *testing.T, run Engine) {
 	}
 }
 
-func pauseOutlives(t *testing.T, run Engine) {
+func pauseOutlives(t *testing.T, run Subject) {
 	b := newBench(t, run, alone("x"), newTeam(work))
 	b.control(swarm.WordPause, "")
 	if _, err := b.drive(2, true); !errors.Is(err, storetest.ErrCrash) {
@@ -108,25 +107,25 @@ func pauseOutlives(t *testing.T, run Engine) {
 
 // lateOwner lets a process lose its run in the middle of a turn. Its output, its facts and its ticks must all be refused: the
 // unique keys alone would not do that.
-func lateOwner(t *testing.T, run Engine) {
+func lateOwner(t *testing.T, run Subject) {
 	started, finish := make(chan string, 10), make(chan struct{})
 	b := newBench(t, run, alone("a"), newTeam(func(_ context.Context, r provider.Request) (string, error) {
 		started <- r.Turn
 		<-finish
 		return "late", nil
 	}))
-	log, err := sqlite.Open(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
 	fence, err := log.Own(t.Context(), flow.Version, time.Nanosecond) // its lease is over at once
 	b.check(err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := run(t.Context(), b.hands(log, fence), rootCall)
+		_, err := b.run(t.Context(), b.hands(log, fence), rootCall)
 		done <- err
 	}()
 	<-started
-	other, err := sqlite.Open(b.path)
+	other, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer other.Close()
 	newer, err := other.Own(t.Context(), flow.Version, time.Minute)
@@ -148,12 +147,12 @@ func lateOwner(t *testing.T, run Engine) {
 	}
 }
 
-func otherVersion(t *testing.T, run Engine) {
+func otherVersion(t *testing.T, run Subject) {
 	b := newBench(t, run, alone("a"), newTeam(work))
 	if _, err := b.drive(3, true); !errors.Is(err, storetest.ErrCrash) {
 		t.Fatalf("got %v, want a crash", err)
 	}
-	log, err := sqlite.Open(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
 	if _, err := log.Own(t.Context(), flow.Version+"x", time.Minute); err == nil {

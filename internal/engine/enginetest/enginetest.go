@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,16 +19,21 @@ import (
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
-	"swarm/internal/sqlite"
 	"swarm/internal/storetest"
 	"swarm/internal/turn"
 )
 
-// An Engine runs a loop to its end.
-type Engine func(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result, error)
+// A Subject is what is held against the contract: an engine, and the store in which its runs are.
+type Subject struct {
+	Engine engine.Engine
+	Store  func(t *testing.T) swarm.Store // makes an empty store
+}
+
+// runID is the run of every test; each has a store of its own.
+const runID = "run"
 
 // Run holds an engine against the contract.
-func Run(t *testing.T, run Engine) {
+func Run(t *testing.T, run Subject) {
 	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
 	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
 	t.Run("an agent that waits, and a crash at every append", func(t *testing.T) { waitCrashes(t, run) })
@@ -66,11 +70,11 @@ func newTeam(answer func(ctx context.Context, r provider.Request) (string, error
 
 // A bench is one run's log and the process that drives it.
 type bench struct {
-	t    *testing.T
-	path string
-	dir  string // where the agents work
-	run  Engine
-	team *team
+	t     *testing.T
+	store swarm.Store
+	dir   string // where the agents work
+	run   engine.Engine
+	team  *team
 }
 
 const (
@@ -81,10 +85,10 @@ const (
 var rootCall = flow.Call{ID: "root", Kind: "pipeline", Ref: planKey}
 
 // newBench makes a run with a plan; each task's prompt reads the outputs of what it depends on.
-func newBench(t *testing.T, run Engine, p swarm.Plan, a *team) *bench {
+func newBench(t *testing.T, run Subject, p swarm.Plan, a *team) *bench {
 	t.Helper()
-	b := &bench{t: t, path: filepath.Join(t.TempDir(), "run.db"), dir: t.TempDir(), run: run, team: a}
-	log, err := sqlite.Create(b.path)
+	b := &bench{t: t, store: run.Store(t), dir: t.TempDir(), run: run.Engine, team: a}
+	log, err := b.store.Create(t.Context(), runID)
 	b.check(err)
 	defer log.Close()
 	bodies := b.fill(&p)
@@ -120,7 +124,7 @@ func (b *bench) fill(p *swarm.Plan) (bodies [][]byte) {
 // where it dies: at which append, before or after that is on disk; 0 = it does not.
 func (b *bench) drive(after int, committed bool) (flow.Result, error) {
 	b.t.Helper()
-	log, err := sqlite.Open(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
 	fence, err := log.Own(b.t.Context(), flow.Version, leaseForTests)
@@ -129,7 +133,7 @@ func (b *bench) drive(after int, committed bool) (flow.Result, error) {
 }
 
 func (b *bench) hands(log swarm.Log, fence int64) *engine.Hands {
-	hand := &turn.Hand{Run: "run", Log: log, Fence: fence, Dir: b.dir, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return b.team, nil }}
+	hand := &turn.Hand{Run: runID, Log: log, Fence: fence, Dir: b.dir, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return b.team, nil }}
 	return &engine.Hands{Log: log, Fence: fence, Turn: hand}
 }
 
@@ -140,7 +144,7 @@ func (b *bench) control(word swarm.Word, target string) {
 
 func (b *bench) append(e swarm.Event, bodies [][]byte) {
 	b.t.Helper()
-	log, err := sqlite.Open(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
 	_, err = log.Append(b.t.Context(), swarm.Batch{Events: []swarm.Event{e}, Bodies: bodies})
@@ -150,7 +154,7 @@ func (b *bench) append(e swarm.Event, bodies [][]byte) {
 // story is the log without what a crash may change: numbers, times, owners and second starts.
 func (b *bench) story() (story []string, ends map[string]int) {
 	b.t.Helper()
-	log, err := sqlite.OpenReadOnly(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadOnly)
 	b.check(err)
 	defer log.Close()
 	ends = map[string]int{}
@@ -202,7 +206,7 @@ func work(_ context.Context, r provider.Request) (string, error) {
 	return "out of " + r.Turn, nil
 }
 
-func crashEverywhere(t *testing.T, run Engine) {
+func crashEverywhere(t *testing.T, run Subject) {
 	clean := newBench(t, run, diamond(), newTeam(work))
 	if r, err := clean.drive(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("without a crash: %+v, %v", r, err)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/sqlite"
 	"swarm/internal/turn"
 )
 
@@ -53,7 +52,7 @@ func (shelf) Compare(_ context.Context, dir, from, to string) (turn.Changes, err
 // holdDiffs wants the files that a turn has written to stand in its own diff, and in no other.
 func (b *bench) holdDiffs(at int) {
 	b.t.Helper()
-	log, err := sqlite.OpenReadOnly(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadOnly)
 	b.check(err)
 	defer log.Close()
 	events, err := log.Read(0, 1<<20)

@@ -12,13 +12,12 @@ import (
 	"swarm"
 	"swarm/internal/flow"
 	"swarm/internal/provider"
-	"swarm/internal/sqlite"
 	"swarm/internal/storetest"
 )
 
 // waitCrashes has the lead of a team, in which one turn runs at a time, wait for another agent: that can only end because who waits
 // needs no slot. Wherever the process dies, the run goes on as if it had not.
-func waitCrashes(t *testing.T, run Engine) {
+func waitCrashes(t *testing.T, run Subject) {
 	everywhere(t, run, func(*bench) func(context.Context, provider.Request) (string, error) {
 		return func(ctx context.Context, r provider.Request) (string, error) {
 			var err error
@@ -34,7 +33,7 @@ func waitCrashes(t *testing.T, run Engine) {
 
 // singleCrashes has a person pause, resume, cancel and start single agents while the team works. Each word is written once, as by
 // one who was told that it is on disk; the process may die at any append before and after.
-func singleCrashes(t *testing.T, run Engine) {
+func singleCrashes(t *testing.T, run Subject) {
 	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
 		say := func(word swarm.Word, target string) {
 			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlWord{Word: word, Target: target})}, nil)
@@ -67,7 +66,7 @@ func singleCrashes(t *testing.T, run Engine) {
 }
 
 // backCrashes has an agent ended that has not read what its lead sent it, and another one never reply: the lead has a turn for each.
-func backCrashes(t *testing.T, run Engine) {
+func backCrashes(t *testing.T, run Subject) {
 	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
 		say := func(word swarm.Word, target string) {
 			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlWord{Word: word, Target: target})}, nil)
@@ -94,7 +93,7 @@ func backCrashes(t *testing.T, run Engine) {
 }
 
 // everywhere runs a team once without a crash, sees that what is wanted has happened, and then with a crash at every append.
-func everywhere(t *testing.T, run Engine, work func(*bench) func(context.Context, provider.Request) (string, error), wanted ...string) {
+func everywhere(t *testing.T, run Subject, work func(*bench) func(context.Context, provider.Request) (string, error), wanted ...string) {
 	begin := func() *bench {
 		p := teamPlan()
 		p.Edges = append(p.Edges, swarm.Edge{From: "b", To: "lead", Both: true})
@@ -139,7 +138,7 @@ func everywhere(t *testing.T, run Engine, work func(*bench) func(context.Context
 }
 
 // lateWait has a process that has lost its run write that an agent waits: the new owner's loop must not be told so.
-func lateWait(t *testing.T, run Engine) {
+func lateWait(t *testing.T, run Subject) {
 	started, finish := make(chan string, 10), make(chan struct{})
 	refused := make(chan error, 1)
 	b := newTeamBench(t, run, teamPlan())
@@ -150,7 +149,7 @@ func lateWait(t *testing.T, run Engine) {
 		refused <- err
 		return "late", err
 	}
-	log, err := sqlite.Open(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
 	done := make(chan error, 1)
@@ -161,7 +160,7 @@ func lateWait(t *testing.T, run Engine) {
 		done <- err
 	}()
 	<-started
-	other, err := sqlite.Open(b.path)
+	other, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer other.Close()
 	_, err = other.Own(t.Context(), flow.Version, leaseForTests)

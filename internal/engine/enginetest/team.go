@@ -15,7 +15,6 @@ import (
 	"swarm/internal/flow"
 	"swarm/internal/office"
 	"swarm/internal/provider"
-	"swarm/internal/sqlite"
 	"swarm/internal/storetest"
 )
 
@@ -55,7 +54,7 @@ func teamPlan() swarm.Plan {
 	return p
 }
 
-func newTeamBench(t *testing.T, run Engine, p swarm.Plan) *bench {
+func newTeamBench(t *testing.T, run Subject, p swarm.Plan) *bench {
 	b := newBench(t, run, p, newTeam(passOn))
 	goal := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: "lead", Payload: swarm.Payload{Message: "go round"}}
 	b.append(swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey("goal"), To: swarm.ToAgent("lead"), Data: swarm.Encode(goal)}, nil)
@@ -65,7 +64,7 @@ func newTeamBench(t *testing.T, run Engine, p swarm.Plan) *bench {
 // driveTeam is drive for a team, whose agents write to each other.
 func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
 	b.t.Helper()
-	log, err := sqlite.Open(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
 	fence, err := log.Own(b.t.Context(), flow.Version, leaseForTests)
@@ -86,7 +85,7 @@ func (b *bench) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
 
 // A team that dies at any append goes on as if it had not: nothing that was sent is lost or sent twice, and each envelope is
 // consumed by one turn that committed; what each turn changed is told once, and whole.
-func teamCrashes(t *testing.T, run Engine) {
+func teamCrashes(t *testing.T, run Subject) {
 	clean := newTeamBench(t, run, teamPlan())
 	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("without a crash: %+v, %v", r, err)
@@ -130,7 +129,7 @@ func teamCrashes(t *testing.T, run Engine) {
 // holdMail wants every envelope that gave somebody a turn to be consumed once.
 func (b *bench) holdMail(at int) {
 	b.t.Helper()
-	log, err := sqlite.OpenReadOnly(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadOnly)
 	b.check(err)
 	defer log.Close()
 	events, err := log.Read(0, 1<<20)

@@ -11,12 +11,11 @@ import (
 	"swarm"
 	"swarm/internal/office"
 	"swarm/internal/provider"
-	"swarm/internal/sqlite"
 )
 
 // wishCrashes has two agents ask for others while the team works: a person allows the one, otherwise than it was asked for, and denies
 // the other. Whenever the process dies, there is one new agent, it has its instructions once, and who asked is told once.
-func wishCrashes(t *testing.T, run Engine) {
+func wishCrashes(t *testing.T, run Subject) {
 	var last *bench
 	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
 		last = b
@@ -53,7 +52,7 @@ func wishCrashes(t *testing.T, run Engine) {
 // decide has a person answer, from a process of its own, what an agent wants. Who did so before the crash is told that, and content.
 func (b *bench) decide(agent string, d office.Decision) {
 	b.t.Helper()
-	log, err := sqlite.Open(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
 	events, err := log.Read(0, 1<<20)
@@ -71,7 +70,7 @@ func (b *bench) decide(agent string, d office.Decision) {
 // received is what has come into an agent's inbox.
 func (b *bench) received(agent string) (messages []string) {
 	b.t.Helper()
-	log, err := sqlite.OpenReadOnly(b.path)
+	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadOnly)
 	b.check(err)
 	defer log.Close()
 	events, err := log.Read(0, 1<<20, swarm.ToAgent(agent))

@@ -1,0 +1,221 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"swarm"
+)
+
+// A Store is a folder of logs: <run>.db with its write-ahead log and its locks, and <run>.jsonl with the run's summaries. See
+// [swarm.Store].
+type Store struct{ dir string }
+
+// NewStore is the store in a folder, which is made when the first run is.
+func NewStore(dir string) swarm.Store { return &Store{dir} }
+
+// Create makes the log of a new run.
+func (s *Store) Create(_ context.Context, run string) (swarm.RunLog, error) {
+	path, err := s.path(run)
+	if err != nil {
+		return nil, err
+	}
+	l, err := Create(path)
+	if err != nil {
+		return nil, err // not l: a nil *Log is no nil RunLog
+	}
+	return l, nil
+}
+
+// Open opens the log of a run. A file without a byte belongs to a process that is making the run right now: there is no run yet.
+func (s *Store) Open(_ context.Context, run string, access swarm.Access) (swarm.RunLog, error) {
+	path, err := s.path(run)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return nil, &swarm.Error{Kind: swarm.NotFound, File: path, Msg: "there is no such run"}
+	}
+	open := Open
+	if access == swarm.ReadOnly {
+		open = OpenReadOnly
+	}
+	l, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Runs lists runs from the names of their files. Ids sort by time.
+func (s *Store) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunEntry, error] {
+	return func(yield func(swarm.RunEntry, error) bool) {
+		ids, err := s.ids(q)
+		if err != nil {
+			yield(swarm.RunEntry{}, err)
+			return
+		}
+		for _, id := range ids {
+			if err := ctx.Err(); err != nil {
+				yield(swarm.RunEntry{}, err)
+				return
+			}
+			sum, saved := s.summary(id)
+			if !yield(swarm.RunEntry{RunSummary: sum, Saved: saved}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ids are the ids that a query asks for, newest first.
+func (s *Store) ids(q swarm.RunQuery) ([]string, error) {
+	if q.ID != "" {
+		if path, err := s.path(q.ID); err != nil || !exists(path) {
+			return nil, nil //nolint:nilerr // what is no id is the id of no run
+		}
+		return []string{q.ID}, nil
+	}
+	f, err := os.Open(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, storage(s.dir, "the folder cannot be read", err)
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, storage(s.dir, "the folder cannot be read", err)
+	}
+	var ids []string
+	for _, name := range names {
+		id, ok := strings.CutSuffix(name, ".db")
+		if ok && strings.HasPrefix(id, q.Prefix) && (q.Before == "" || id < q.Before) && swarm.IsRunID(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// path is where a run's log is. An id from outside never leads out of the folder.
+func (s *Store) path(run string) (string, error) {
+	if !swarm.IsRunID(run) {
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a run's id", swarm.Quote(run)).
+			WithHint("write an id as `swarm ls` shows it")
+	}
+	return s.dir + string(os.PathSeparator) + run + ".db", nil
+}
+
+// Remove deletes a run's files. The owner's lock is held until all of them are gone, so that no process takes the run up
+// meanwhile; the lock's own file goes last. The log goes first: without it the rest are leftovers, and half a run is never
+// mistaken for a whole one.
+func (s *Store) Remove(_ context.Context, run string, o swarm.RemoveOptions) (done swarm.Removed, err error) {
+	path, err := s.path(run)
+	if err != nil {
+		return done, err
+	}
+	lock, held, err := lockForRemoval(path + ".owner")
+	if lock != nil {
+		defer lock.Close()
+	}
+	if err != nil {
+		return done, storage(path, "the run cannot be removed", err)
+	}
+	if held {
+		return done, &swarm.OwnedError{}
+	}
+	if o.Fence != swarm.AnyFence && exists(path) {
+		if err := checkFence(path, o.Fence); err != nil {
+			return done, err
+		}
+	}
+	root, err := os.OpenRoot(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return done, nil
+	}
+	if err != nil {
+		return done, storage(s.dir, "the run cannot be removed", err)
+	}
+	defer root.Close()
+	for _, end := range []string{".db", ".db-wal", ".db-shm", ".db.lock", ".jsonl", ".db.owner"} {
+		if err := removeFile(root, run+end, o.DryRun, &done); err != nil {
+			return done, storage(path, "the run cannot be removed", err)
+		}
+	}
+	return done, nil
+}
+
+// checkFence refuses to remove a run that a process drives without the lock, or that was driven since the caller looked.
+func checkFence(path string, fence int64) error {
+	l, err := OpenReadOnly(path)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	who, driven, err := l.leaseholder()
+	switch {
+	case err != nil:
+		return err
+	case driven:
+		return &swarm.OwnedError{Owner: who}
+	case who.Fence != fence:
+		return swarm.ErrFenced
+	}
+	return nil
+}
+
+// lockForRemoval takes the owner's lock, and says whether an owner holds it. Without the file there is neither.
+func lockForRemoval(path string) (lock *os.File, held bool, err error) {
+	lock, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if err = flock(lock, syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+		return lock, false, nil
+	}
+	_ = lock.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, true, nil
+	}
+	return nil, false, err
+}
+
+// removeFile deletes a file and counts it. A link is deleted, not followed.
+func removeFile(root *os.Root, name string, dryRun bool, done *swarm.Removed) error {
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	done.Files++
+	done.Bytes += info.Size()
+	if dryRun {
+		return nil
+	}
+	if err = root.Remove(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Close does nothing: each log has its own connections.
+func (s *Store) Close() error { return nil }

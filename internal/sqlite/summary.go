@@ -1,0 +1,80 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"syscall"
+
+	"swarm"
+)
+
+// maxSummary is how large a file of summaries may become. Runs that end after a few changes never get there.
+const maxSummary = 64 << 10
+
+// Save writes a run's summary as a line at the end of a file, of which the last whole line counts. A reader finds the new line
+// or the one before it. Replacing the file instead would make some file systems wait for the disk, and what is lost can be
+// made again from the log.
+func (s *Store) Save(_ context.Context, sum swarm.RunSummary) error {
+	path, err := s.summaryPath(sum.ID)
+	if err == nil {
+		err = appendLine(path, swarm.Encode(sum))
+	}
+	if err != nil {
+		return storage(path, "the run's summary cannot be written", err)
+	}
+	return nil
+}
+
+func appendLine(path string, line []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if size > maxSummary {
+		if err := f.Truncate(0); err != nil { // who reads at this instant makes the summary from the log
+			return err
+		}
+		size = 0
+	}
+	if size > 0 { // the last line may be half a line, after a crash
+		line = append([]byte{'\n'}, line...)
+	}
+	_, err = f.Write(append(line, '\n'))
+	return err
+}
+
+// summary is the summary that was saved last.
+func (s *Store) summary(run string) (sum swarm.RunSummary, ok bool) {
+	path, err := s.summaryPath(run)
+	if err != nil {
+		return swarm.RunSummary{ID: run}, false
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return swarm.RunSummary{ID: run}, false
+	}
+	for end := bytes.LastIndexByte(b, '\n'); end >= 0; end = bytes.LastIndexByte(b, '\n') {
+		b = b[:end]
+		line := b[bytes.LastIndexByte(b, '\n')+1:]
+		if sum = (swarm.RunSummary{}); json.Unmarshal(line, &sum) == nil && sum.ID == run && sum.Status != "" {
+			return sum, true
+		}
+	}
+	return swarm.RunSummary{ID: run}, false
+}
+
+func (s *Store) summaryPath(run string) (string, error) {
+	path, err := s.path(run)
+	if err != nil {
+		return "", err
+	}
+	return path[:len(path)-len(".db")] + ".jsonl", nil
+}
