@@ -29,270 +29,273 @@ import (
 //	7  what only tests import
 type room struct {
 	floor int
-	uses  map[string]string // packages of ours, and what for
+	uses  []use
 }
+
+// A use is a package of ours that another may import, and what for. One line each, so that two changes rarely meet.
+type use struct{ path, why string }
 
 const nouns = "the nouns"
 
 var house = map[string]room{
 	"swarm": {floor: 0},
 
-	"swarm/internal/plan":   {1, map[string]string{"swarm": nouns}},
-	"swarm/internal/prompt": {1, map[string]string{"swarm": nouns}},
-	"swarm/internal/line": {1, map[string]string{
-		"swarm":                 nouns,
-		"swarm/internal/prompt": "what is asked of an agent in a line is a prompt like any other",
+	"swarm/internal/plan":   {1, []use{{"swarm", nouns}}},
+	"swarm/internal/prompt": {1, []use{{"swarm", nouns}}},
+	"swarm/internal/line": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/prompt", "what is asked of an agent in a line is a prompt like any other"},
 	}},
-	"swarm/internal/mail": {1, map[string]string{
-		"swarm":                       nouns,
-		"swarm/internal/prompt":       "what others wrote is made safe for a prompt in one place",
-		"swarm/internal/providerkind": "who can write to others at all",
+	"swarm/internal/mail": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/prompt", "what others wrote is made safe for a prompt in one place"},
+		{"swarm/internal/providerkind", "who can write to others at all"},
 	}},
-	"swarm/internal/pack": {1, map[string]string{
-		"swarm":               nouns,
-		"swarm/internal/mail": "a pack is read as strictly as an envelope, and goes with one",
+	"swarm/internal/pack": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/mail", "a pack is read as strictly as an envelope, and goes with one"},
 	}},
-	"swarm/internal/providerkind": {1, map[string]string{"swarm": nouns}},
-	"swarm/internal/allow":        {1, map[string]string{"swarm": nouns}},
-	"swarm/internal/gate":         {1, map[string]string{"swarm": nouns}},
-	"swarm/internal/wish": {1, map[string]string{
-		"swarm":               nouns,
-		"swarm/internal/mail": "who is there and who may write to whom is known in one place, and so is how arguments are read",
+	"swarm/internal/providerkind": {1, []use{{"swarm", nouns}}},
+	"swarm/internal/allow":        {1, []use{{"swarm", nouns}}},
+	"swarm/internal/gate":         {1, []use{{"swarm", nouns}}},
+	"swarm/internal/wish": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/mail", "who is there and who may write to whom is known in one place, and so is how arguments are read"},
 	}},
 	"swarm/internal/secret":   {1, nil},
 	"swarm/internal/schema":   {1, nil},
-	"swarm/internal/yamlfile": {1, map[string]string{"swarm": nouns}},
-	"swarm/internal/compose": {1, map[string]string{
-		"swarm":                       nouns,
-		"swarm/internal/allow":        "what an agent's tools allow is said in one place",
-		"swarm/internal/plan":         "cycles, and what can never run, are found where they are for every door",
-		"swarm/internal/pack":         "what a team's goals have to keep to goes into their context packs",
-		"swarm/internal/prompt":       "a file is only as good as the prompts that it names",
-		"swarm/internal/secret":       "which values of a file are better left out of it",
-		"swarm/internal/schema":       "expect.schema is looked at before anybody works for it",
-		"swarm/internal/yamlfile":     "a compose file is YAML that a person wrote",
-		"swarm/internal/providerkind": "which keys a provider takes, and what its agents make of theirs",
+	"swarm/internal/yamlfile": {1, []use{{"swarm", nouns}}},
+	"swarm/internal/compose": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/allow", "what an agent's tools allow is said in one place"},
+		{"swarm/internal/plan", "cycles, and what can never run, are found where they are for every door"},
+		{"swarm/internal/pack", "what a team's goals have to keep to goes into their context packs"},
+		{"swarm/internal/prompt", "a file is only as good as the prompts that it names"},
+		{"swarm/internal/secret", "which values of a file are better left out of it"},
+		{"swarm/internal/schema", "expect.schema is looked at before anybody works for it"},
+		{"swarm/internal/yamlfile", "a compose file is YAML that a person wrote"},
+		{"swarm/internal/providerkind", "which keys a provider takes, and what its agents make of theirs"},
 	}},
-	"swarm/internal/view": {1, map[string]string{
-		"swarm":               nouns,
-		"swarm/internal/plan": "who waits for whom is one answer, whoever asks",
-	}},
-
-	"swarm/internal/flow": {2, map[string]string{
-		"swarm":               nouns,
-		"swarm/internal/plan": "the one scheduler",
+	"swarm/internal/view": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/plan", "who waits for whom is one answer, whoever asks"},
 	}},
 
-	"swarm/internal/process": {3, map[string]string{
-		"swarm":                 nouns,
-		"swarm/internal/secret": "how a file names a variable of the environment",
-	}},
-	"swarm/internal/provider": {3, map[string]string{
-		"swarm":                   nouns,
-		"swarm/internal/gate":     "what the phase forbids is a part of what is asked",
-		"swarm/internal/process":  "an agent may be a program",
-		"swarm/internal/yamlfile": "so is a script",
-	}},
-	"swarm/internal/provider/model": {3, map[string]string{
-		"swarm":                       nouns,
-		"swarm/internal/provider":     "the contract that it fulfils",
-		"swarm/internal/process":      "of what it says only the end is kept",
-		"swarm/internal/secret":       "how a file names a key, and how a key is kept out of texts",
-		"swarm/internal/schema":       "what a model says to a tool is held against what the tool takes",
-		"swarm/internal/providerkind": "where a vendor's server is, and what its models cost",
-	}},
-	"swarm/internal/tool": {3, map[string]string{
-		"swarm":                  nouns,
-		"swarm/internal/allow":   "every call is held against what the agent may use",
-		"swarm/internal/gate":    "and, before that, against the phase",
-		"swarm/internal/secret":  "how a file names a key of a server",
-		"swarm/internal/schema":  "only schemas that come to an end are passed on",
-		"swarm/internal/process": "commands, and servers that are programs",
-	}},
-	"swarm/internal/provider/coding": {3, map[string]string{
-		"swarm":                       nouns,
-		"swarm/internal/gate":         "what the phase forbids is not to be had by `tools`",
-		"swarm/internal/provider":     "the contract that it fulfils",
-		"swarm/internal/process":      "a coding agent is a program",
-		"swarm/internal/secret":       "what the program knows is kept out of what it says",
-		"swarm/internal/providerkind": "which program it is, and how its user signs in",
-	}},
-	"swarm/internal/provider/acp": {3, map[string]string{
-		"swarm":                       nouns,
-		"swarm/internal/gate":         "what an agent asks for is answered in one order",
-		"swarm/internal/provider":     "the contract that it fulfils",
-		"swarm/internal/process":      "such an agent is a program",
-		"swarm/internal/secret":       "what the program knows is kept out of what it says",
-		"swarm/internal/providerkind": "which program it is, and how its user signs in",
-	}},
-	"swarm/internal/provider/a2a": {3, map[string]string{
-		"swarm":                   nouns,
-		"swarm/internal/provider": "the contract that it fulfils",
-		"swarm/internal/process":  "of what it says only the end is kept",
-		"swarm/internal/secret":   "how a file names a key, and how a key is kept out of texts",
-	}},
-	"swarm/internal/registry": {3, map[string]string{
-		"swarm":                          nouns,
-		"swarm/internal/provider":        "programs and scripts",
-		"swarm/internal/provider/model":  "models over HTTP",
-		"swarm/internal/provider/coding": "coding agents",
-		"swarm/internal/provider/acp":    "agents that speak the Agent Client Protocol",
-		"swarm/internal/provider/a2a":    "agents that others publish",
-		"swarm/internal/providerkind":    "the rows that it binds to constructors",
-	}},
-	"swarm/internal/sqlite": {3, map[string]string{"swarm": nouns}},
-	"swarm/internal/home":   {3, map[string]string{"swarm": nouns}},
-	"swarm/internal/project": {3, map[string]string{
-		"swarm":               nouns,
-		"swarm/internal/pack": "what a folder tells of itself",
-	}},
-	"swarm/internal/tree": {3, map[string]string{"swarm": nouns}},
-	"swarm/internal/office": {3, map[string]string{
-		"swarm":               nouns,
-		"swarm/internal/gate": "in which order an agent is held back",
-		"swarm/internal/wish": "how a team may grow",
-		"swarm/internal/mail": "the rules of post",
-		"swarm/internal/pack": "context packs are artifacts that have to be what they say",
-	}},
-	"swarm/internal/turn": {3, map[string]string{
-		"swarm":                       nouns,
-		"swarm/internal/flow":         "a turn answers a loop's call",
-		"swarm/internal/allow":        "which of a model's tools change files",
-		"swarm/internal/gate":         "what the phase says of the files that a turn has changed",
-		"swarm/internal/prompt":       "it makes the prompt",
-		"swarm/internal/mail":         "with the agent's mail in it",
-		"swarm/internal/pack":         "and the context that came with it",
-		"swarm/internal/office":       "an agent acts while it has a turn",
-		"swarm/internal/provider":     "it calls the provider, by its contract",
-		"swarm/internal/schema":       "what was made is held against expect.schema",
-		"swarm/internal/providerkind": "and asks what its agents can do",
+	"swarm/internal/flow": {2, []use{
+		{"swarm", nouns},
+		{"swarm/internal/plan", "the one scheduler"},
 	}},
 
-	"swarm/internal/engine": {4, map[string]string{
-		"swarm":               nouns,
-		"swarm/internal/flow": "the loops",
-		"swarm/internal/mail": "what a loop is told of an envelope",
-		"swarm/internal/turn": "the one table from a call to the hand that does it",
+	"swarm/internal/process": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/secret", "how a file names a variable of the environment"},
 	}},
-	"swarm/internal/engine/local": {4, map[string]string{
-		"swarm":                 nouns,
-		"swarm/internal/flow":   "the verbs",
-		"swarm/internal/engine": "the contract that it fulfils",
+	"swarm/internal/provider": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/gate", "what the phase forbids is a part of what is asked"},
+		{"swarm/internal/process", "an agent may be a program"},
+		{"swarm/internal/yamlfile", "so is a script"},
+	}},
+	"swarm/internal/provider/model": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/provider", "the contract that it fulfils"},
+		{"swarm/internal/process", "of what it says only the end is kept"},
+		{"swarm/internal/secret", "how a file names a key, and how a key is kept out of texts"},
+		{"swarm/internal/schema", "what a model says to a tool is held against what the tool takes"},
+		{"swarm/internal/providerkind", "where a vendor's server is, and what its models cost"},
+	}},
+	"swarm/internal/tool": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/allow", "every call is held against what the agent may use"},
+		{"swarm/internal/gate", "and, before that, against the phase"},
+		{"swarm/internal/secret", "how a file names a key of a server"},
+		{"swarm/internal/schema", "only schemas that come to an end are passed on"},
+		{"swarm/internal/process", "commands, and servers that are programs"},
+	}},
+	"swarm/internal/provider/coding": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/gate", "what the phase forbids is not to be had by `tools`"},
+		{"swarm/internal/provider", "the contract that it fulfils"},
+		{"swarm/internal/process", "a coding agent is a program"},
+		{"swarm/internal/secret", "what the program knows is kept out of what it says"},
+		{"swarm/internal/providerkind", "which program it is, and how its user signs in"},
+	}},
+	"swarm/internal/provider/acp": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/gate", "what an agent asks for is answered in one order"},
+		{"swarm/internal/provider", "the contract that it fulfils"},
+		{"swarm/internal/process", "such an agent is a program"},
+		{"swarm/internal/secret", "what the program knows is kept out of what it says"},
+		{"swarm/internal/providerkind", "which program it is, and how its user signs in"},
+	}},
+	"swarm/internal/provider/a2a": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/provider", "the contract that it fulfils"},
+		{"swarm/internal/process", "of what it says only the end is kept"},
+		{"swarm/internal/secret", "how a file names a key, and how a key is kept out of texts"},
+	}},
+	"swarm/internal/registry": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/provider", "programs and scripts"},
+		{"swarm/internal/provider/model", "models over HTTP"},
+		{"swarm/internal/provider/coding", "coding agents"},
+		{"swarm/internal/provider/acp", "agents that speak the Agent Client Protocol"},
+		{"swarm/internal/provider/a2a", "agents that others publish"},
+		{"swarm/internal/providerkind", "the rows that it binds to constructors"},
+	}},
+	"swarm/internal/sqlite": {3, []use{{"swarm", nouns}}},
+	"swarm/internal/home":   {3, []use{{"swarm", nouns}}},
+	"swarm/internal/project": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/pack", "what a folder tells of itself"},
+	}},
+	"swarm/internal/tree": {3, []use{{"swarm", nouns}}},
+	"swarm/internal/office": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/gate", "in which order an agent is held back"},
+		{"swarm/internal/wish", "how a team may grow"},
+		{"swarm/internal/mail", "the rules of post"},
+		{"swarm/internal/pack", "context packs are artifacts that have to be what they say"},
+	}},
+	"swarm/internal/turn": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/flow", "a turn answers a loop's call"},
+		{"swarm/internal/allow", "which of a model's tools change files"},
+		{"swarm/internal/gate", "what the phase says of the files that a turn has changed"},
+		{"swarm/internal/prompt", "it makes the prompt"},
+		{"swarm/internal/mail", "with the agent's mail in it"},
+		{"swarm/internal/pack", "and the context that came with it"},
+		{"swarm/internal/office", "an agent acts while it has a turn"},
+		{"swarm/internal/provider", "it calls the provider, by its contract"},
+		{"swarm/internal/schema", "what was made is held against expect.schema"},
+		{"swarm/internal/providerkind", "and asks what its agents can do"},
 	}},
 
-	"swarm/internal/run": {5, map[string]string{
-		"swarm":                   nouns,
-		"swarm/internal/plan":     "what a run that is tried again keeps is a question of dependencies, and what can be done to an agent one of what it waits for",
-		"swarm/internal/view":     "the fold of the log that everybody looks at",
-		"swarm/internal/secret":   "values of keys are taken out before anything is stored",
-		"swarm/internal/flow":     "a run names the version of its loops",
-		"swarm/internal/registry": "agents are reached while a run is driven",
-		"swarm/internal/process":  "what a killed driver has left behind is ended",
-		"swarm/internal/provider": "what running turns say, and recordings",
-		"swarm/internal/turn":     "the hand that does turns",
-		"swarm/internal/mail":     "a recording says how an envelope was sent",
-		"swarm/internal/pack":     "and what a context pack says, whichever run it is of",
-		"swarm/internal/office":   "what agents do to the run",
-		"swarm/internal/httpd":    "where programs find it",
-		"swarm/internal/tool":     "what else models may do",
-		"swarm/internal/home":     "where a run's files are",
-		"swarm/internal/tree":     "what the work tree was before and after",
-		"swarm/internal/engine":   "the contract of what drives a run",
+	"swarm/internal/engine": {4, []use{
+		{"swarm", nouns},
+		{"swarm/internal/flow", "the loops"},
+		{"swarm/internal/mail", "what a loop is told of an envelope"},
+		{"swarm/internal/turn", "the one table from a call to the hand that does it"},
 	}},
-	"swarm/internal/httpd": {5, map[string]string{
-		"swarm":                 nouns,
-		"swarm/internal/schema": "what comes in is held against what a tool takes",
-	}},
-	"swarm/internal/api": {5, map[string]string{
-		"swarm":                nouns,
-		"swarm/internal/mail":  "what a person says is an envelope",
-		"swarm/internal/view":  "it shows what the view says",
-		"swarm/internal/home":  "which runs there are",
-		"swarm/internal/run":   "runs are looked at and spoken to as commands do",
-		"swarm/internal/httpd": "errors look the same at every door",
-	}},
-	"swarm/internal/telemetry": {5, map[string]string{
-		"swarm":                       nouns,
-		"swarm/internal/providerkind": "whose models a turn asked",
-	}},
-	"swarm/internal/a2a": {5, map[string]string{
-		"swarm":                nouns,
-		"swarm/internal/mail":  "a further message is an envelope",
-		"swarm/internal/view":  "where a task stands is what the view says",
-		"swarm/internal/run":   "runs are looked at and spoken to as commands do",
-		"swarm/internal/api":   "runs are begun, followed and ended as over HTTP",
-		"swarm/internal/httpd": "errors look the same at every door",
-	}},
-	"swarm/internal/term": {5, map[string]string{
-		"swarm":               nouns,
-		"swarm/internal/plan": "what a task waits for, in words",
-		"swarm/internal/view": "it draws what the view says",
-	}},
-	"swarm/internal/repl": {5, map[string]string{
-		"swarm":               nouns,
-		"swarm/internal/plan": "what a task waits for, in words",
-		"swarm/internal/view": "where agents stand is what the view says",
-		"swarm/internal/term": "text of strangers is made safe in one place, and numbers read the same on every screen",
+	"swarm/internal/engine/local": {4, []use{
+		{"swarm", nouns},
+		{"swarm/internal/flow", "the verbs"},
+		{"swarm/internal/engine", "the contract that it fulfils"},
 	}},
 
-	"swarm/internal/session": {5, map[string]string{
-		"swarm":                 nouns,
-		"swarm/internal/plan":   "what a task waits for",
-		"swarm/internal/prompt": "a session that is saved has its prompts in the file",
-		"swarm/internal/line":   "what a line means",
-		"swarm/internal/view":   "where everybody stands",
-		"swarm/internal/home":   "where the session's run is",
-		"swarm/internal/run":    "a session is a run",
-		"swarm/internal/term":   "answers to commands are tables too",
-		"swarm/internal/repl":   "it is talked to through a screen",
+	"swarm/internal/run": {5, []use{
+		{"swarm", nouns},
+		{"swarm/internal/plan", "what a run that is tried again keeps is a question of dependencies, and what can be done to an agent one of what it waits for"},
+		{"swarm/internal/view", "the fold of the log that everybody looks at"},
+		{"swarm/internal/secret", "values of keys are taken out before anything is stored"},
+		{"swarm/internal/flow", "a run names the version of its loops"},
+		{"swarm/internal/registry", "agents are reached while a run is driven"},
+		{"swarm/internal/process", "what a killed driver has left behind is ended"},
+		{"swarm/internal/provider", "what running turns say, and recordings"},
+		{"swarm/internal/turn", "the hand that does turns"},
+		{"swarm/internal/mail", "a recording says how an envelope was sent"},
+		{"swarm/internal/pack", "and what a context pack says, whichever run it is of"},
+		{"swarm/internal/office", "what agents do to the run"},
+		{"swarm/internal/httpd", "where programs find it"},
+		{"swarm/internal/tool", "what else models may do"},
+		{"swarm/internal/home", "where a run's files are"},
+		{"swarm/internal/tree", "what the work tree was before and after"},
+		{"swarm/internal/engine", "the contract of what drives a run"},
+	}},
+	"swarm/internal/httpd": {5, []use{
+		{"swarm", nouns},
+		{"swarm/internal/schema", "what comes in is held against what a tool takes"},
+	}},
+	"swarm/internal/api": {5, []use{
+		{"swarm", nouns},
+		{"swarm/internal/mail", "what a person says is an envelope"},
+		{"swarm/internal/view", "it shows what the view says"},
+		{"swarm/internal/home", "which runs there are"},
+		{"swarm/internal/run", "runs are looked at and spoken to as commands do"},
+		{"swarm/internal/httpd", "errors look the same at every door"},
+	}},
+	"swarm/internal/telemetry": {5, []use{
+		{"swarm", nouns},
+		{"swarm/internal/providerkind", "whose models a turn asked"},
+	}},
+	"swarm/internal/a2a": {5, []use{
+		{"swarm", nouns},
+		{"swarm/internal/mail", "a further message is an envelope"},
+		{"swarm/internal/view", "where a task stands is what the view says"},
+		{"swarm/internal/run", "runs are looked at and spoken to as commands do"},
+		{"swarm/internal/api", "runs are begun, followed and ended as over HTTP"},
+		{"swarm/internal/httpd", "errors look the same at every door"},
+	}},
+	"swarm/internal/term": {5, []use{
+		{"swarm", nouns},
+		{"swarm/internal/plan", "what a task waits for, in words"},
+		{"swarm/internal/view", "it draws what the view says"},
+	}},
+	"swarm/internal/repl": {5, []use{
+		{"swarm", nouns},
+		{"swarm/internal/plan", "what a task waits for, in words"},
+		{"swarm/internal/view", "where agents stand is what the view says"},
+		{"swarm/internal/term", "text of strangers is made safe in one place, and numbers read the same on every screen"},
 	}},
 
-	"swarm/cmd/swarm": {6, map[string]string{
-		"swarm":                       nouns,
-		"swarm/internal/compose":      "a compose file becomes a plan",
-		"swarm/internal/prompt":       "prompts are shown and checked by themselves",
-		"swarm/internal/flow":         "the version of the loops, for swarm version",
-		"swarm/internal/tree":         "what changed, for swarm diff",
-		"swarm/internal/view":         "what is shown",
-		"swarm/internal/registry":     "whether agents could be reached",
-		"swarm/internal/process":      "whoever presses Ctrl-C twice wants nothing left",
-		"swarm/internal/provider":     "what providers need to know, and recordings",
-		"swarm/internal/home":         "which runs there are",
-		"swarm/internal/project":      "the files of this folder",
-		"swarm/internal/run":          "runs are started, resumed and spoken to",
-		"swarm/internal/line":         "who is always there: the agent that tells a person",
-		"swarm/internal/session":      "conversations",
-		"swarm/internal/tool":         "whether what tools need is there",
-		"swarm/internal/api":          "`swarm serve`",
-		"swarm/internal/a2a":          "and its agents for those of others",
-		"swarm/internal/mail":         "what a person writes to an agent",
-		"swarm/internal/office":       "and what comes of it",
-		"swarm/internal/wish":         "a request as a person edits it",
-		"swarm/internal/pack":         "what goes with the goal of a team",
-		"swarm/internal/httpd":        "its server, and `swarm mcp`",
-		"swarm/internal/repl":         "and what they look like",
-		"swarm/internal/telemetry":    "whom else is told what happens",
-		"swarm/internal/term":         "what it looks like",
-		"swarm/internal/providerkind": "which kinds `swarm doctor` looks at, and what confines the programs of a run",
-		"swarm/internal/sqlite":       "the store of runs, wired here and nowhere else",
-		"swarm/internal/engine/local": "the engine, wired here and nowhere else",
+	"swarm/internal/session": {5, []use{
+		{"swarm", nouns},
+		{"swarm/internal/plan", "what a task waits for"},
+		{"swarm/internal/prompt", "a session that is saved has its prompts in the file"},
+		{"swarm/internal/line", "what a line means"},
+		{"swarm/internal/view", "where everybody stands"},
+		{"swarm/internal/home", "where the session's run is"},
+		{"swarm/internal/run", "a session is a run"},
+		{"swarm/internal/term", "answers to commands are tables too"},
+		{"swarm/internal/repl", "it is talked to through a screen"},
+	}},
+
+	"swarm/cmd/swarm": {6, []use{
+		{"swarm", nouns},
+		{"swarm/internal/compose", "a compose file becomes a plan"},
+		{"swarm/internal/prompt", "prompts are shown and checked by themselves"},
+		{"swarm/internal/flow", "the version of the loops, for swarm version"},
+		{"swarm/internal/tree", "what changed, for swarm diff"},
+		{"swarm/internal/view", "what is shown"},
+		{"swarm/internal/registry", "whether agents could be reached"},
+		{"swarm/internal/process", "whoever presses Ctrl-C twice wants nothing left"},
+		{"swarm/internal/provider", "what providers need to know, and recordings"},
+		{"swarm/internal/home", "which runs there are"},
+		{"swarm/internal/project", "the files of this folder"},
+		{"swarm/internal/run", "runs are started, resumed and spoken to"},
+		{"swarm/internal/line", "who is always there: the agent that tells a person"},
+		{"swarm/internal/session", "conversations"},
+		{"swarm/internal/tool", "whether what tools need is there"},
+		{"swarm/internal/api", "`swarm serve`"},
+		{"swarm/internal/a2a", "and its agents for those of others"},
+		{"swarm/internal/mail", "what a person writes to an agent"},
+		{"swarm/internal/office", "and what comes of it"},
+		{"swarm/internal/wish", "a request as a person edits it"},
+		{"swarm/internal/pack", "what goes with the goal of a team"},
+		{"swarm/internal/httpd", "its server, and `swarm mcp`"},
+		{"swarm/internal/repl", "and what they look like"},
+		{"swarm/internal/telemetry", "whom else is told what happens"},
+		{"swarm/internal/term", "what it looks like"},
+		{"swarm/internal/providerkind", "which kinds `swarm doctor` looks at, and what confines the programs of a run"},
+		{"swarm/internal/sqlite", "the store of runs, wired here and nowhere else"},
+		{"swarm/internal/engine/local", "the engine, wired here and nowhere else"},
 	}},
 
 	"swarm/internal/modeltest": {7, nil},
 	"swarm/internal/npmtest":   {7, nil},
 	"swarm/internal/pipetest":  {7, nil},
 	"swarm/internal/otlptest":  {7, nil},
-	"swarm/internal/storetest": {7, map[string]string{"swarm": nouns}},
-	"swarm/internal/engine/enginetest": {7, map[string]string{
-		"swarm":                       nouns,
-		"swarm/internal/flow":         "the loops that it crashes",
-		"swarm/internal/prompt":       "prompts for them",
-		"swarm/internal/provider":     "agents for them",
-		"swarm/internal/office":       "by which agents write to each other",
-		"swarm/internal/turn":         "the hand that is cut",
-		"swarm/internal/storetest":    "a log that fails when it is told to",
-		"swarm/internal/engine":       "the contract that is tested",
-		"swarm/internal/providerkind": "which can do what programs can",
+	"swarm/internal/storetest": {7, []use{{"swarm", nouns}}},
+	"swarm/internal/engine/enginetest": {7, []use{
+		{"swarm", nouns},
+		{"swarm/internal/flow", "the loops that it crashes"},
+		{"swarm/internal/prompt", "prompts for them"},
+		{"swarm/internal/provider", "agents for them"},
+		{"swarm/internal/office", "by which agents write to each other"},
+		{"swarm/internal/turn", "the hand that is cut"},
+		{"swarm/internal/storetest", "a log that fails when it is told to"},
+		{"swarm/internal/engine", "the contract that is tested"},
+		{"swarm/internal/providerkind", "which can do what programs can"},
 	}},
 }
 
@@ -356,9 +359,9 @@ func TestImports(t *testing.T) {
 				checkStandard(t, p.path, r, imported)
 			}
 		}
-		for used := range r.uses {
-			if !slices.Contains(p.imports, used) {
-				t.Errorf("%s no longer imports %s: take it out of imports_test.go", p.path, used)
+		for _, used := range r.uses {
+			if !slices.Contains(p.imports, used.path) {
+				t.Errorf("%s no longer imports %s: take it out of imports_test.go", p.path, used.path)
 			}
 		}
 	}
@@ -370,7 +373,7 @@ func TestImports(t *testing.T) {
 }
 
 func checkOurs(t *testing.T, from string, r room, to string) {
-	_, allowed := r.uses[to]
+	allowed := slices.ContainsFunc(r.uses, func(u use) bool { return u.path == to })
 	switch lower, known := house[to]; {
 	case !known:
 		t.Errorf("%s imports %s, which is no room of the house: only tests may", from, to)
