@@ -309,7 +309,7 @@ var foreign = []struct {
 	why    string
 }{
 	{"modernc.org/", []string{"swarm/internal/sqlite"}, "the store can be changed in one place"},
-	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl", "swarm/cmd/swarm"}, "only a window draws"},
+	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl"}, "only a window draws"},
 	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl"}, "parts of what draws: colours that a terminal has, the width of a text"},
 	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "commands are thin, and they are all there"},
 	{"go.yaml.in/yaml/", []string{"swarm/internal/yamlfile", "swarm/internal/compose", "swarm/internal/provider"}, "compose files and scripts are YAML; nothing else is"},

@@ -16,14 +16,14 @@ import (
 type frame struct {
 	width, height int
 	now           time.Time
-	paint         paint
+	paint         term.Paint
 	team          Team
 	title         string // of the session
 	started       time.Time
 	usage         swarm.Usage
 	status        swarm.Status
 	agents        []agentState
-	color         func(agent string) style
+	color         func(agent string) term.Style
 
 	transcript *transcript
 	bottom     *place // nil = the end
@@ -106,15 +106,15 @@ func (f *frame) page(rows int) page {
 
 // head says what session this is, for how long, and what it has cost.
 func (f *frame) head() string {
-	parts := []string{f.paint.as(bold, "swarm")}
+	parts := []string{f.paint.With(term.Bold, "swarm")}
 	tell := func(text string) {
 		if text != "" {
-			parts = append(parts, f.paint.as(dim, text))
+			parts = append(parts, f.paint.With(term.Dim, text))
 		}
 	}
 	tell(oneLine(f.title))
 	if f.status != swarm.Running && f.status != "" {
-		parts = append(parts, f.paint.as(yellow, string(f.status)))
+		parts = append(parts, f.paint.With(term.Yellow, string(f.status)))
 	}
 	if !f.started.IsZero() {
 		tell(term.Duration(f.now.Sub(f.started).Truncate(time.Second)))
@@ -123,16 +123,16 @@ func (f *frame) head() string {
 		tell(n + " tokens")
 	}
 	tell(term.USD(f.usage.USD))
-	return ansi.Truncate(strings.Join(parts, f.paint.as(dim, " · ")), f.width, "…")
+	return ansi.Truncate(strings.Join(parts, f.paint.With(term.Dim, " · ")), f.width, "…")
 }
 
 // rule is a line from side to side, with a word in it.
 func (f *frame) rule(word string) string {
 	if word == "" {
-		return f.paint.as(dim, strings.Repeat("─", f.width))
+		return f.paint.With(term.Dim, strings.Repeat("─", f.width))
 	}
 	word = " " + word + " "
-	return f.paint.as(dim, strings.Repeat("─", max(0, f.width-ansi.StringWidth(word)-2))) + f.paint.as(yellow, word) + f.paint.as(dim, "──")
+	return f.paint.With(term.Dim, strings.Repeat("─", max(0, f.width-ansi.StringWidth(word)-2))) + f.paint.With(term.Yellow, word) + f.paint.With(term.Dim, "──")
 }
 
 // more says that the transcript goes on below.
@@ -164,7 +164,7 @@ func (f *frame) panelRows(room int) []string {
 		rows = append(rows, f.agentRow(&agents[i]))
 	}
 	if more != "" {
-		rows = append(rows, f.paint.as(dim, fit("  … "+more, f.width)))
+		rows = append(rows, f.paint.With(term.Dim, fit("  … "+more, f.width)))
 	}
 	return rows
 }
@@ -203,21 +203,21 @@ func (f *frame) agentRow(a *agentState) string {
 	room, right := f.width-leadColumn, ""
 	if room-timeColumn-costColumn >= leastStatus {
 		room -= timeColumn + costColumn
-		right = f.paint.as(dim, padLeft(took, timeColumn)) + padLeft(term.Tokens(a.Usage), costColumn)
+		right = f.paint.With(term.Dim, padLeft(took, timeColumn)) + padLeft(term.Tokens(a.Usage), costColumn)
 	}
 	if room-noteColumn >= max(leastStatus, ansi.StringWidth(status)) { // whom it waits for matters more
 		room -= noteColumn
-		right = f.paint.as(dim, padLeft(fit(about, noteColumn-1), noteColumn)) + right
+		right = f.paint.With(term.Dim, padLeft(fit(about, noteColumn-1), noteColumn)) + right
 	}
 	status = fit(status, room)
 	name, words, _ := strings.Cut(status, ":")
 	lead := "  "
 	if a.Default {
-		lead = f.paint.as(cyan, "▸ ")
+		lead = f.paint.With(term.Cyan, "▸ ")
 	}
-	lead += f.paint.as(standing(a.Status), mark(a.Status)) + " " + f.paint.as(f.color(a.Name), name)
+	lead += f.paint.Status(a.Status, term.Sign(a.Status)) + " " + f.paint.With(f.color(a.Name), name)
 	if len(name) < len(status) {
-		lead += ":" + f.paint.as(standing(a.Status), words)
+		lead += ":" + f.paint.Status(a.Status, words)
 	}
 	return strings.TrimRight(lead+strings.Repeat(" ", max(0, room-ansi.StringWidth(status)))+right, " ")
 }
@@ -247,10 +247,10 @@ func (f *frame) queueRows() []string {
 	var rows []string
 	for i, text := range f.queue {
 		if i == maxQueued-1 && len(f.queue) > maxQueued {
-			rows = append(rows, f.paint.as(dim, fmt.Sprintf("  %d more are next", len(f.queue)-i)))
+			rows = append(rows, f.paint.With(term.Dim, fmt.Sprintf("  %d more are next", len(f.queue)-i)))
 			break
 		}
-		rows = append(rows, f.paint.as(dim, fit("  next: "+text, f.width)))
+		rows = append(rows, f.paint.With(term.Dim, fit("  next: "+text, f.width)))
 	}
 	return rows
 }
@@ -264,7 +264,7 @@ func (f *frame) inputRows() (rows []string, row, x int) {
 	for i := from; i < from+room; i++ {
 		lead := "  "
 		if i == 0 {
-			lead = f.paint.as(bold, prompt)
+			lead = f.paint.With(term.Bold, prompt)
 		}
 		rows = append(rows, lead+f.colored(spans[i]))
 	}
@@ -291,12 +291,12 @@ func (f *frame) colored(s span) string {
 // token is a token in its colour. Where there are no colours, references are underlined all the same, and what is wrong is reversed.
 func (f *frame) token(k TokenKind, text string) string {
 	switch {
-	case f.paint.on:
-		return f.paint.as(k.style(), text)
+	case bool(f.paint):
+		return f.paint.With(k.style(), text)
 	case k == ReferenceToken:
-		return paint{true}.as(sgr(ansi.AttrUnderline), text)
+		return term.Paint(true).With(term.Underline, text)
 	case k == WrongToken:
-		return paint{true}.as(reverse, text)
+		return term.Paint(true).With(term.Reverse, text)
 	}
 	return text
 }
@@ -304,26 +304,26 @@ func (f *frame) token(k TokenKind, text string) string {
 // hint is the last row: what the user has to know, what the word could become, what Enter would do, or what can be typed.
 func (f *frame) hint() string {
 	columns := f.width - 2
-	line := func(s style, text string) string { return "  " + f.paint.as(s, fit(text, columns)) }
+	line := func(s term.Style, text string) string { return "  " + f.paint.With(s, fit(text, columns)) }
 	switch {
 	case f.asked != "":
-		return line(yellow, f.asked)
+		return line(term.Yellow, f.asked)
 	case len(f.choices) > 1:
 		return "  " + f.choiceRow(columns)
 	case f.input.text != "" && f.preview.Problem != nil:
-		return line(yellow, f.preview.Problem.Msg)
+		return line(term.Yellow, f.preview.Problem.Msg)
 	case f.input.text != "":
-		return line(dim, f.preview.Plan)
+		return line(term.Dim, f.preview.Plan)
 	case f.stopping:
-		return line(dim, "cancelling · Ctrl-C again ends it at once")
+		return line(term.Dim, "cancelling · Ctrl-C again ends it at once")
 	case f.busy:
-		return line(dim, "Ctrl-C cancels the line · what you type now comes after it · a line that ends with & does not wait")
+		return line(term.Dim, "Ctrl-C cancels the line · what you type now comes after it · a line that ends with & does not wait")
 	}
 	to := ""
 	if f.team.Default != "" {
 		to = "text goes to @" + f.team.Default + " · "
 	}
-	return line(dim, to+"@agent · $agent is its output · -> then · & in the background · Tab · /help")
+	return line(term.Dim, to+"@agent · $agent is its output · -> then · & in the background · Tab · /help")
 }
 
 // choiceRow is what the word at the cursor could become, around the one that stands there.
@@ -342,9 +342,9 @@ func (f *frame) choiceRow(columns int) string {
 			text += " " + oneLine(f.choices[i].Note)
 		}
 		if i == f.choice {
-			b.WriteString(paint{true}.as(reverse, text))
+			b.WriteString(term.Paint(true).With(term.Reverse, text))
 		} else {
-			b.WriteString(f.paint.as(dim, text))
+			b.WriteString(f.paint.With(term.Dim, text))
 		}
 		b.WriteString("  ")
 	}

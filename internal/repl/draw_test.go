@@ -2,10 +2,16 @@ package repl
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"swarm"
+	"swarm/internal/plan"
+	"swarm/internal/term"
+	"swarm/internal/view"
 )
 
 // inTheMiddle is a session in which a good deal goes on.
@@ -66,4 +72,27 @@ func TestManyAgents(t *testing.T) {
 	d.start("agent-40_1")
 	d.start("agent-30_1")
 	d.sees("● @agent-30: executing", "● @agent-40: executing", "· @agent-00: idle", "… 43 more (43 idle)")
+}
+
+// The board and the panel show a status by the same sign.
+func TestSignsOfBothScreens(t *testing.T) {
+	for _, status := range []swarm.Status{swarm.Pending, swarm.Waiting, swarm.Running, swarm.Streaming, swarm.Completed, swarm.Failed,
+		swarm.Skipped, swarm.Cancelled, swarm.Idle, swarm.Blocked, swarm.Pausing, swarm.Paused, swarm.Interrupted} {
+		task := view.Task{Name: "pm", Status: status}
+		board := term.Frame{Width: 80, Height: 24}
+		switch status {
+		case swarm.Waiting:
+			task.Waits = []view.Wait{{For: plan.ForAgent, Agent: "ba"}}
+		case swarm.Blocked:
+			board.Approvals = []view.Approval{{Task: "pm"}}
+		}
+		board.Tasks = []view.Task{task}
+		panel := frame{width: 80, color: term.Palette{}.Of}
+		for _, row := range []string{"\n" + board.Draw(), "\n" + panel.agentRow(&agentState{Name: "pm", Status: status})} {
+			want := term.Sign(status)
+			if !strings.Contains(row, "\n"+want+" pm ") && !strings.Contains(row, "\n  "+want+" @pm") {
+				t.Errorf("%s is shown without %s: %s", status, want, row)
+			}
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"swarm/internal/term"
 )
 
 // A model is the screen as bubbletea sees it: what is typed, and what becomes of it. It belongs to the program's goroutine.
@@ -60,7 +62,7 @@ func (m *model) meet() {
 	m.team = m.screen.session.Team()
 	m.screen.hold(func() {
 		for _, name := range m.team.Agents {
-			m.screen.colors.of(name)
+			m.screen.colors.Of(name)
 		}
 	})
 }
@@ -425,9 +427,9 @@ func (m *model) leave(by Left, key string) tea.Cmd {
 func (m *model) frame(now time.Time) *frame {
 	s := m.screen
 	return &frame{
-		width: m.width, height: m.height, now: now, paint: paint{s.o.Color}, team: m.team,
+		width: m.width, height: m.height, now: now, paint: term.Paint(s.o.Color), team: m.team,
 		title: s.roster.run.ID, started: s.roster.run.Started, usage: s.roster.usage(), status: s.roster.run.Status,
-		agents: s.roster.states(m.team), color: s.colors.of, transcript: &s.transcript, bottom: m.bottom,
+		agents: s.roster.states(m.team), color: s.colors.Of, transcript: &s.transcript, bottom: m.bottom,
 		input: &m.input, preview: m.preview, queue: m.queue, choices: m.choices, choice: m.choice, asked: m.asked,
 		busy: m.busy(), stopping: m.stops > 0,
 	}

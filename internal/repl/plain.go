@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 
-	"swarm"
-
 	"github.com/charmbracelet/x/ansi"
 
+	"swarm"
+	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
@@ -25,7 +25,7 @@ import (
 type Plain struct {
 	session Session
 	o       Options
-	paint   paint
+	paint   term.Paint
 	erase   string        // takes the prompt away
 	wake    chan struct{} // somebody's standing has changed
 	stop    chan Left     // the user leaves by a signal, or Close was called
@@ -38,7 +38,7 @@ type Plain struct {
 	team        Team
 	shown       map[string]string // where agents stand, as it was said last
 	voices      map[string]*plainVoice
-	colors      palette
+	colors      term.Palette
 	names       int      // how wide the column of names is
 	foreground  []string // the tasks that the line in the foreground made
 	entering    bool     // a line is with the session
@@ -71,9 +71,9 @@ type lineRead struct {
 
 // NewPlain makes the plain face of a session that stands where the fold of its run does. The fold belongs to it from then on.
 func NewPlain(session Session, run *view.Run, o Options) *Plain {
-	p := &Plain{session: session, o: o, paint: paint{o.Color}, erase: "\r" + ansi.EraseLineRight, wake: make(chan struct{}, 1), stop: make(chan Left, 1),
+	p := &Plain{session: session, o: o, paint: term.Paint(o.Color), erase: "\r" + ansi.EraseLineRight, wake: make(chan struct{}, 1), stop: make(chan Left, 1),
 		more: make(chan struct{}), lines: make(chan lineRead), over: make(chan struct{}), roster: newRoster(run), team: session.Team(),
-		shown: map[string]string{}, voices: map[string]*plainVoice{}, colors: palette{}, names: 2}
+		shown: map[string]string{}, voices: map[string]*plainVoice{}, colors: term.Palette{}, names: 2}
 	if o.dumb() {
 		p.erase = "\n"
 	}
@@ -208,7 +208,7 @@ func (p *Plain) take(l lineRead, number int) (Left, error) {
 	p.mu.Lock()
 	p.team, p.entering = team, false
 	for _, n := range done.Notices {
-		p.say(p.paint.as(yellow, "! "+oneLine(n)))
+		p.say(p.paint.With(term.Yellow, "! "+oneLine(n)))
 	}
 	p.tell(done.Answer)
 	p.flush()

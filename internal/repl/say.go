@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/term"
 )
 
 // ask shows that a line can be typed.
@@ -29,7 +30,7 @@ func (p *Plain) answered(l lineRead) {
 		p.print("\n") // the user's end of input ended no line
 	case l.err == nil && p.o.Echo && strings.TrimSpace(l.text) != "":
 		quiet := p.undisturbed
-		p.say(p.paint.as(bold, prompt+strings.ReplaceAll(show(l.text), "\n", "\n  ")))
+		p.say(p.paint.With(term.Bold, prompt+strings.ReplaceAll(show(l.text), "\n", "\n  ")))
 		p.flush()
 		p.undisturbed = quiet
 	}
@@ -45,20 +46,20 @@ func (p *Plain) refuse(text string, number int, err error) (left Left) {
 	if placed && text != "" {
 		const columns = 76
 		if p.undisturbed && (p.o.Prompt || p.o.Echo) && !strings.Contains(text, "\n") && width(text) < columns {
-			p.say("  " + p.paint.as(wrong, caretUnder(text, r.Start, r.End)))
+			p.say("  " + p.paint.With(term.Wrong, caretUnder(text, r.Start, r.End)))
 		} else {
 			part, carets := excerpt(text, r.Start, r.End, columns)
 			p.say("  " + part)
-			p.say("  " + p.paint.as(wrong, carets))
+			p.say("  " + p.paint.With(term.Wrong, carets))
 		}
 	}
 	msg := show(r.Msg)
 	if p.o.Numbered {
 		msg = fmt.Sprintf("line %d: %s", number, msg)
 	}
-	p.say(p.paint.as(red, msg))
+	p.say(p.paint.With(term.Red, msg))
 	if r.Hint != "" {
-		p.say(p.paint.as(dim, "  "+strings.ReplaceAll(show(r.Hint), "\n", "\n  ")))
+		p.say(p.paint.With(term.Dim, "  "+strings.ReplaceAll(show(r.Hint), "\n", "\n  ")))
 	}
 	p.flush()
 	if p.o.StopOnError {
@@ -71,7 +72,7 @@ func (p *Plain) refuse(text string, number int, err error) (left Left) {
 func (p *Plain) Notice(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.say(p.paint.as(yellow, "! "+oneLine(text)))
+	p.say(p.paint.With(term.Yellow, "! "+oneLine(text)))
 	p.flush()
 }
 
@@ -88,10 +89,10 @@ func (p *Plain) Event(e *swarm.Event) {
 		p.say(p.status(agent, over.ending(), over.status))
 	}
 	if text := told(e); text != "" {
-		p.say(p.paint.as(yellow, "! "+text))
+		p.say(p.paint.With(term.Yellow, "! "+text))
 	}
 	if err != nil {
-		p.say(p.paint.as(red, oneLine(err.Error())))
+		p.say(p.paint.With(term.Red, oneLine(err.Error())))
 	}
 	for _, a := range p.roster.states(p.team) {
 		if a.Words != p.shown[a.Name] && a.Words != starting {
@@ -112,7 +113,7 @@ func (p *Plain) Event(e *swarm.Event) {
 
 // status is the line that says where an agent stands.
 func (p *Plain) status(agent, words string, s swarm.Status) string {
-	return p.paint.as(p.meet(agent), "@"+agent) + ": " + p.paint.as(standing(s), words)
+	return p.paint.With(p.meet(agent), "@"+agent) + ": " + p.paint.Status(s, words)
 }
 
 // Delta prints what a task's turn says. Until the turn's start has been told it is kept, so that nobody speaks before he begins.
@@ -157,7 +158,7 @@ func (p *Plain) speak(task string, v *plainVoice, d swarm.Delta) {
 		v.tones[1].add(d.Text, p.teller(task, v, 1))
 	case swarm.DeltaTool:
 		if d.Tool != nil {
-			p.line(task, " > ", p.paint.as(dim, toolLine(d.Tool)))
+			p.line(task, " > ", p.paint.With(term.Dim, toolLine(d.Tool)))
 		}
 	case swarm.DeltaToolDone:
 		if d.Tool != nil && d.Tool.Failed {
@@ -198,16 +199,16 @@ func (p *Plain) hush(task string) {
 }
 
 // meet is an agent's colour; the column of names is as wide as those of whom it has met.
-func (p *Plain) meet(agent string) style {
+func (p *Plain) meet(agent string) term.Style {
 	p.names = max(p.names, min(maxNames, len(agent)))
-	return p.colors.of(agent)
+	return p.colors.Of(agent)
 }
 
 // line prints a line of an agent.
 func (p *Plain) line(task, bar, text string) {
 	agent := p.roster.agent(task)
 	color := p.meet(agent)
-	p.say(p.paint.as(color, pad(fit(agent, p.names), p.names)+bar[:2]) + bar[2:] + text)
+	p.say(p.paint.With(color, pad(fit(agent, p.names), p.names)+bar[:2]) + bar[2:] + text)
 }
 
 // tell prints a text of several lines.

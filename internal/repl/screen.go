@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"swarm"
+	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
@@ -28,7 +29,7 @@ type Screen struct {
 	roster     *roster
 	transcript transcript
 	voices     map[string]*voice
-	colors     palette
+	colors     term.Palette
 	changes    int  // how often somebody's standing has changed
 	running    bool // the program has been started
 	closed     bool
@@ -50,7 +51,7 @@ const (
 func NewScreen(session Session, run *view.Run, o Options) *Screen {
 	roster := newRoster(run)
 	roster.typed = true
-	s := &Screen{session: session, o: o, roster: roster, voices: map[string]*voice{}, colors: palette{},
+	s := &Screen{session: session, o: o, roster: roster, voices: map[string]*voice{}, colors: term.Palette{},
 		soon: make(chan struct{}, 1), now: make(chan struct{}, 1), over: make(chan struct{})}
 	if o.Greeting != "" {
 		s.transcript.addAll(hint, o.Greeting)

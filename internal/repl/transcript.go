@@ -6,6 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
+	"swarm/internal/term"
 )
 
 // A transcript is what was typed, said and told, line by line. The oldest lines are dropped: the run's log keeps everything. A line
@@ -120,8 +121,8 @@ type page struct {
 	columns, rows int
 	names         int // how wide the column of names is
 	bottom        *place
-	color         func(agent string) style
-	paint         paint
+	color         func(agent string) term.Style
+	paint         term.Paint
 }
 
 // margin is how far from the left a line's text begins.
@@ -173,24 +174,24 @@ func (p page) paintRow(e *entry, row int, named bool) string {
 		name = fit(e.who, p.names)
 	}
 	who := p.color(e.who)
-	lead := p.paint.as(who, pad(name, p.names)) + " "
+	lead := p.paint.With(who, pad(name, p.names)) + " "
 	switch e.kind {
 	case said:
-		lead += p.paint.as(who, "│")
+		lead += p.paint.With(who, "│")
 	case muttered:
-		lead += p.paint.as(dim, "┊")
-		text = p.paint.as(dim, text)
+		lead += p.paint.With(term.Dim, "┊")
+		text = p.paint.With(term.Dim, text)
 	case used:
-		lead += p.paint.as(dim, "›")
-		text = p.paint.as(dim, text)
+		lead += p.paint.With(term.Dim, "›")
+		text = p.paint.With(term.Dim, text)
 	case completed, failed, cancelled:
 		status := map[kind]swarm.Status{completed: swarm.Completed, failed: swarm.Failed, cancelled: swarm.Cancelled}[e.kind]
 		glyph := " "
 		if row == 0 {
-			glyph = mark(status)
+			glyph = term.Sign(status)
 		}
-		lead += p.paint.as(standing(status), glyph)
-		text = p.paint.as(standing(status), text)
+		lead += p.paint.Status(status, glyph)
+		text = p.paint.Status(status, text)
 	}
 	return strings.TrimRight(lead+" "+text, " ")
 }
@@ -205,17 +206,17 @@ func (p page) paintTold(k kind, row int, text string) string {
 	}
 	switch k {
 	case typed:
-		return p.paint.as(dim, first(">")) + p.paint.as(bold, text)
+		return p.paint.With(term.Dim, first(">")) + p.paint.With(term.Bold, text)
 	case typedOn:
-		return "  " + p.paint.as(bold, text)
+		return "  " + p.paint.With(term.Bold, text)
 	case caret:
-		return "  " + p.paint.as(wrong, text)
+		return "  " + p.paint.With(term.Wrong, text)
 	case problem:
-		return p.paint.as(wrong, first("✗")) + p.paint.as(red, text)
+		return p.paint.With(term.Wrong, first("✗")) + p.paint.With(term.Red, text)
 	case note:
-		return p.paint.as(yellow, first("!")+text)
+		return p.paint.With(term.Yellow, first("!")+text)
 	case hint:
-		return "  " + p.paint.as(dim, text)
+		return "  " + p.paint.With(term.Dim, text)
 	}
 	return "  " + text
 }

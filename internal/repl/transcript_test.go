@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"swarm/internal/term"
 )
 
 func rowsOf(text string, columns int, words bool) (rows []string) {
@@ -172,8 +174,8 @@ func TestPages(t *testing.T) {
 	for i := range 60 {
 		tr.add(said, "pm", strings.Repeat(fmt.Sprintf("w%d ", i), random.IntN(40)))
 	}
-	p := page{columns: 40, rows: 10, names: 4, color: palette{}.of}
-	all := page{columns: 40, rows: 10_000, names: 4, color: palette{}.of}
+	p := page{columns: 40, rows: 10, names: 4, color: term.Palette{}.Of}
+	all := page{columns: 40, rows: 10_000, names: 4, color: term.Palette{}.Of}
 	rows := tr.draw(all)
 	shown := func() []string { return tr.draw(p) }
 	for up := 1; up < 12; up++ {

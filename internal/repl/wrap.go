@@ -90,3 +90,13 @@ func wrap(text string, rows []int, columns int, words bool) []int {
 	}
 	return rows
 }
+
+// pad makes a text, which is safe to print, at least this wide.
+func pad(text string, columns int) string {
+	return text + strings.Repeat(" ", max(0, columns-ansi.StringWidth(text)))
+}
+
+// padLeft is pad with the blanks in front.
+func padLeft(text string, columns int) string {
+	return strings.Repeat(" ", max(0, columns-ansi.StringWidth(text))) + text
+}

@@ -58,7 +58,7 @@ func (f Frame) ask() []string {
 		if i == 0 {
 			lead = "? "
 		}
-		lines[i] = paint{f.Color}.warn(lead + lines[i])
+		lines[i] = Paint(f.Color).With(Yellow, lead+lines[i])
 	}
 	return lines
 }

@@ -1,14 +1,10 @@
 package term
 
-import (
-	"strings"
-
-	"charm.land/lipgloss/v2"
-)
+import "strings"
 
 // Diff is a difference as git prints it, made safe for a terminal.
 func Diff(text string, color bool) string {
-	p := paint{color}
+	p := Paint(color)
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		line, newline := strings.CutSuffix(line, "\n")
@@ -21,19 +17,16 @@ func Diff(text string, color bool) string {
 }
 
 // change gives a line of a difference its colour.
-func (p paint) change(line string) string {
-	style := lipgloss.NewStyle()
+func (p Paint) change(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
-		return p.bold(line)
+		return p.With(Bold, line)
 	case strings.HasPrefix(line, "@@ "):
-		style = style.Foreground(lipgloss.Cyan)
+		return p.With(Cyan, line)
 	case strings.HasPrefix(line, "+"):
-		style = style.Foreground(lipgloss.Green)
+		return p.With(Green, line)
 	case strings.HasPrefix(line, "-"):
-		style = style.Foreground(lipgloss.Red)
-	default:
-		return line
+		return p.With(Red, line)
 	}
-	return p.with(style, line)
+	return line
 }

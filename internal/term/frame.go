@@ -78,7 +78,7 @@ func (f Frame) Draw() string {
 
 // head says what runs, for how long, and what it has cost. What has no room is left out, the least important first.
 func (f Frame) head() string {
-	p := paint{f.Color}
+	p := Paint(f.Color)
 	name := oneLine(f.Name)
 	if name == "" {
 		name = string(f.Kind)
@@ -88,9 +88,9 @@ func (f Frame) head() string {
 		text, shown string
 		keep        int // the higher the longer
 	}{
-		{name, p.bold(name), 6},
-		{oneLine(f.ID), p.dim(oneLine(f.ID)), 4},
-		{string(f.Status), p.status(f.Status, string(f.Status)), 7},
+		{name, p.With(Bold, name), 6},
+		{oneLine(f.ID), p.With(Dim, oneLine(f.ID)), 4},
+		{string(f.Status), p.Status(f.Status, string(f.Status)), 7},
 		{f.elapsed(f.Started, f.Ended), "", 5},
 		{SomeTokens(u), "", 3},
 		{USD(u.USD), "", 2},
@@ -120,7 +120,7 @@ func (f Frame) head() string {
 			shown = append(shown, part.text)
 		}
 	}
-	return ansi.Truncate(strings.Join(shown, p.dim(" · ")), f.Width, "…")
+	return ansi.Truncate(strings.Join(shown, p.With(Dim, " · ")), f.Width, "…")
 }
 
 func unit(text, name string) string {
@@ -174,7 +174,7 @@ func (f Frame) note(most int) []string {
 		lines = append(lines[:most-1], ansi.Truncate(rest, f.Width-1, "")+"…")
 	}
 	for i := range lines {
-		lines[i] = paint{f.Color}.warn(strings.TrimRight(lines[i], " "))
+		lines[i] = Paint(f.Color).With(Yellow, strings.TrimRight(lines[i], " "))
 	}
 	return lines
 }
@@ -198,7 +198,7 @@ func (f Frame) foot() string {
 	if ansi.StringWidth(text) > f.Width {
 		text = keys[1]
 	}
-	return paint{f.Color}.dim(ansi.Truncate(text, f.Width, "…"))
+	return Paint(f.Color).With(Dim, ansi.Truncate(text, f.Width, "…"))
 }
 
 // rows are the tasks, in the plan's order when all have room, else those that matter most and how many more there are.
@@ -210,7 +210,7 @@ func (f Frame) rows(room int) []string {
 	more := ""
 	if len(tasks) > room {
 		sort.SliceStable(tasks, func(i, k int) bool { return rank(&tasks[i]) < rank(&tasks[k]) })
-		more = paint{f.Color}.dim(ansi.Truncate("… "+rest(tasks[room-1:]), f.Width, "…"))
+		more = Paint(f.Color).With(Dim, ansi.Truncate("… "+rest(tasks[room-1:]), f.Width, "…"))
 		tasks = tasks[:room-1]
 	}
 	l := f.layout(tasks)
@@ -293,28 +293,27 @@ func (f Frame) layout(tasks []view.Task) layout {
 }
 
 func (f Frame) row(l layout, t *view.Task) string {
-	p := paint{f.Color}
+	p := Paint(f.Color)
 	var b strings.Builder
-	b.WriteString(p.status(t.Status, mark(t.Status)) + " ")
+	b.WriteString(p.Status(t.Status, Sign(t.Status)) + " ")
 	b.WriteString(pad(oneLine(t.Name), l.name))
-	cell := func(width int, text string, style func(string) string) {
+	cell := func(width int, text string, style Style) {
 		if width > 0 {
-			b.WriteString("  " + strings.Repeat(" ", max(0, width-ansi.StringWidth(text))) + style(text))
+			b.WriteString("  " + strings.Repeat(" ", max(0, width-ansi.StringWidth(text))) + p.With(style, text))
 		}
 	}
 	if l.status > 0 {
-		b.WriteString("  " + p.status(t.Status, pad(string(t.Status), l.status)))
+		b.WriteString("  " + p.Status(t.Status, pad(string(t.Status), l.status)))
 	}
-	plain := func(text string) string { return text }
-	cell(l.iteration, iteration(*t), p.dim)
-	cell(l.elapsed, f.elapsed(t.Started, t.Ended), plain)
-	cell(l.tokens, Tokens(t.Usage), plain)
+	cell(l.iteration, iteration(*t), Dim)
+	cell(l.elapsed, f.elapsed(t.Started, t.Ended), Unstyled)
+	cell(l.tokens, Tokens(t.Usage), Unstyled)
 	if text := f.detail(t, l.detail); l.detail >= 6 && text != "" {
 		text = ansi.Truncate(text, l.detail, "…")
 		if t.Status == swarm.Failed || t.Status == swarm.Blocked {
-			text = p.status(t.Status, text)
+			text = p.Status(t.Status, text)
 		} else {
-			text = p.dim(text)
+			text = p.With(Dim, text)
 		}
 		b.WriteString("  " + text)
 	}
@@ -325,27 +324,6 @@ func (f Frame) row(l layout, t *view.Task) string {
 func pad(text string, width int) string {
 	text = ansi.Truncate(text, width, "…")
 	return text + strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
-}
-
-// mark is a status in one character, so that no one needs colours to see it.
-func mark(s swarm.Status) string {
-	switch s {
-	case swarm.Running:
-		return "●"
-	case swarm.Streaming:
-		return "◉"
-	case swarm.Completed:
-		return "✓"
-	case swarm.Failed:
-		return "✗"
-	case swarm.Skipped, swarm.Cancelled:
-		return "⊘"
-	case swarm.Waiting:
-		return "◌"
-	case swarm.Blocked:
-		return "?"
-	}
-	return "·"
 }
 
 // detail is what else there is to say of a task: what it asks, what it said last, for whom it waits, why it failed.

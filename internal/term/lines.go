@@ -20,11 +20,12 @@ import (
 // reader that stops reading stops the agents.
 type Lines struct {
 	w     io.Writer
-	paint paint
+	paint Paint
 
 	mu     sync.Mutex // guards what follows
 	run    *view.Run
 	voices map[string]*voice
+	colors Palette
 	width  int // of the names' column
 	err    error
 	out    bytes.Buffer
@@ -61,7 +62,7 @@ const (
 
 // NewLines prints to w from where the run's fold stands. The fold belongs to the lines from then on.
 func NewLines(run *view.Run, w io.Writer, color bool) *Lines {
-	l := &Lines{w: w, paint: paint{color}, run: run, voices: map[string]*voice{}, width: len(runsLabel)}
+	l := &Lines{w: w, paint: Paint(color), run: run, voices: map[string]*voice{}, colors: Palette{}, width: len(runsLabel)}
 	l.meet()
 	return l
 }
@@ -71,6 +72,7 @@ func (l *Lines) meet() {
 	for i := range l.run.Len() {
 		t := l.run.At(i)
 		if l.voices[t.Name] == nil {
+			l.colors.Of(t.Name)
 			l.voices[t.Name] = &voice{number: i, running: t.Status == swarm.Running, waited: map[plan.WaitFor]bool{}}
 			l.width = max(l.width, min(len(t.Name), maxNames))
 		}
@@ -85,7 +87,7 @@ func (l *Lines) Event(e *swarm.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.run.Apply(e); err != nil {
-		l.say(runsLabel, l.paint.warn(oneLine(err.Error())))
+		l.say(runsLabel, l.paint.With(Yellow, oneLine(err.Error())))
 	}
 	v := l.voices[e.Task]
 	if v == nil {
@@ -107,21 +109,21 @@ func (l *Lines) taskEvent(v *voice, e *swarm.Event) {
 	switch e.Kind {
 	case swarm.TaskStarted:
 		v.before = t.Usage
-		text = l.paint.status(swarm.Running, text)
+		text = l.paint.Status(swarm.Running, text)
 	case swarm.TurnStarted:
-		text = l.paint.warn(text)
+		text = l.paint.With(Yellow, text)
 		if text == "" && t.Attempt > 1 {
-			text = l.paint.status(swarm.Running, fmt.Sprintf("attempt %d started", t.Attempt))
+			text = l.paint.Status(swarm.Running, fmt.Sprintf("attempt %d started", t.Attempt))
 		}
 	case swarm.TurnEnded:
 		l.catchUp(t.Name, v)
 		l.endLines(t.Name, v)
 		v.running = false
 	case swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
-		text = l.paint.status(t.Status, text+v.cost(t))
+		text = l.paint.Status(t.Status, text+v.cost(t))
 		clear(v.waited)
 	default:
-		text = l.paint.warn(text)
+		text = l.paint.With(Yellow, text)
 	}
 	if text != "" {
 		l.say(t.Name, text)
@@ -197,9 +199,9 @@ func (l *Lines) runEvent(e *swarm.Event) {
 	case text == "":
 		return
 	case e.Kind == swarm.RunEnded:
-		text = l.paint.status(r.Status, text+inBrackets(Duration(r.Ended.Sub(r.Started)), SomeTokens(r.Usage), USD(r.Usage.USD)))
+		text = l.paint.Status(r.Status, text+inBrackets(Duration(r.Ended.Sub(r.Started)), SomeTokens(r.Usage), USD(r.Usage.USD)))
 	case e.Kind != swarm.RunUnpaused:
-		text = l.paint.warn(text)
+		text = l.paint.With(Yellow, text)
 	}
 	l.say(runsLabel, text)
 }
@@ -216,7 +218,7 @@ func (l *Lines) sayWaits() {
 			continue
 		}
 		v.waited[t.Waits[0].For] = true
-		l.say(t.Name, l.paint.dim("waiting for "+oneLine(view.Waiting(t.Waits))))
+		l.say(t.Name, l.paint.With(Dim, "waiting for "+oneLine(view.Waiting(t.Waits))))
 	}
 }
 
@@ -256,7 +258,7 @@ func (l *Lines) speak(task string, v *voice, d swarm.Delta) {
 		l.add(task, v, &v.errors, " ! ", d.Text)
 	case swarm.DeltaTool:
 		if d.Tool != nil {
-			l.out.WriteString(l.prefix(task, v, " > ") + l.paint.dim(toolLine(d.Tool.Name+" "+string(d.Tool.Input))) + "\n")
+			l.out.WriteString(l.prefix(task, v, " > ") + l.paint.With(Dim, toolLine(d.Tool.Name+" "+string(d.Tool.Input))) + "\n")
 		}
 	case swarm.DeltaToolDone:
 		if d.Tool != nil && d.Tool.Failed {
@@ -304,7 +306,7 @@ func (l *Lines) line(task string, v *voice, p *partial, bar string) {
 	}
 	l.out.WriteString(Escape(head))
 	if p.more > 0 {
-		l.out.WriteString(l.paint.dim(fmt.Sprintf("… (the line goes on for %s)", Bytes(int64(p.more)))))
+		l.out.WriteString(l.paint.With(Dim, fmt.Sprintf("… (the line goes on for %s)", Bytes(int64(p.more)))))
 	}
 	l.out.WriteByte('\n')
 	p.head, p.more, p.any = p.head[:0], 0, false
@@ -337,7 +339,7 @@ func (l *Lines) say(label, text string) {
 	if v := l.voices[label]; v != nil {
 		l.out.WriteString(l.prefix(label, v, "   "))
 	} else {
-		l.out.WriteString(l.paint.bold(label) + strings.Repeat(" ", max(0, l.width-len(label))) + "   ")
+		l.out.WriteString(l.paint.With(Bold, label) + strings.Repeat(" ", max(0, l.width-len(label))) + "   ")
 	}
 	l.out.WriteString(text + "\n")
 }
@@ -350,7 +352,7 @@ func (l *Lines) prefix(task string, v *voice, bar string) string {
 	made, ok := v.prefixes[bar]
 	if !ok {
 		name := oneLine(task)
-		made = l.paint.task(v.number, name+strings.Repeat(" ", max(0, l.width-len(name)))+bar[:2]) + bar[2:]
+		made = l.paint.With(l.colors.Of(task), name+strings.Repeat(" ", max(0, l.width-len(name)))+bar[:2]) + bar[2:]
 		v.prefixes[bar] = made
 	}
 	return made

@@ -11,16 +11,16 @@ import (
 // LogLines print lines of what has been said, as [Lines] print them while it is said.
 type LogLines struct {
 	w      io.Writer
-	paint  paint
-	number map[string]int
+	paint  Paint
+	colors Palette
 	width  int
 }
 
 // NewLogLines prints to w what the tasks of a run said.
 func NewLogLines(w io.Writer, p view.Picture, color bool) *LogLines {
-	l := &LogLines{w: w, paint: paint{color}, number: map[string]int{}, width: len(runsLabel)}
-	for i, t := range p.Tasks {
-		l.number[t.Name] = i
+	l := &LogLines{w: w, paint: Paint(color), colors: Palette{}, width: len(runsLabel)}
+	for _, t := range p.Tasks {
+		l.colors.Of(t.Name)
 		l.width = max(l.width, min(len(t.Name), maxNames))
 	}
 	return l
@@ -37,23 +37,23 @@ func (l *LogLines) Print(stamp, task, kind, text string) error {
 	case swarm.DeltaStderr, swarm.DeltaToolFailed:
 		bar = " ! "
 	case swarm.DeltaThinking:
-		bar, text = " ~ ", l.paint.dim(text)
+		bar, text = " ~ ", l.paint.With(Dim, text)
 	case swarm.DeltaTool, swarm.DeltaToolDone, swarm.DeltaFile:
-		bar, text = " > ", l.paint.dim(text)
+		bar, text = " > ", l.paint.With(Dim, text)
 	default:
-		text = l.paint.status(statusOf(swarm.EventKind(kind)), text)
+		text = l.paint.Status(statusOf(swarm.EventKind(kind)), text)
 	}
 	name := task
 	if name == "" {
 		name = runsLabel
 	}
 	front := oneLine(name) + strings.Repeat(" ", max(0, l.width-len(name)))
-	if n, ok := l.number[task]; ok {
-		front = l.paint.task(n, front+bar[:2]) + bar[2:]
+	if color, ok := l.colors[task]; ok {
+		front = l.paint.With(color, front+bar[:2]) + bar[2:]
 	} else {
-		front = l.paint.bold(front) + bar
+		front = l.paint.With(Bold, front) + bar
 	}
-	_, err := io.WriteString(l.w, l.paint.dim(stamp)+front+text+"\n")
+	_, err := io.WriteString(l.w, l.paint.With(Dim, stamp)+front+text+"\n")
 	return err
 }
 

@@ -73,7 +73,7 @@ func (t *Table) Format(width int, color bool) string {
 			last = c
 		}
 	}
-	p := paint{color}
+	p := Paint(color)
 	var all, b strings.Builder
 	line := func(row []string, style func(c int, text string) string) {
 		at := 0
@@ -102,11 +102,11 @@ func (t *Table) Format(width int, color bool) string {
 		}
 		all.WriteString(strings.TrimRight(b.String(), " ") + "\n")
 	}
-	line(t.head, func(_ int, text string) string { return p.dim(text) })
+	line(t.head, func(_ int, text string) string { return p.With(Dim, text) })
 	for _, row := range t.rows {
 		line(row, func(c int, text string) string {
 			if t.head[c] == "STATUS" {
-				return p.status(swarm.Status(text), text)
+				return p.Status(swarm.Status(text), text)
 			}
 			return text
 		})
