@@ -37,8 +37,8 @@ func (c *compiler) checkTools(a *agent) {
 		}
 	case providerkind.Unheeded:
 		if k.Tools.given() {
-			c.warn(k.Tools.node, "%q works with the provider %q, a %s, to which swarm gives no tools: these say nothing", a.name, a.spec.Name, a.spec.Kind).
-				WithHint("leave them out; what a program may do is said by whoever writes it")
+			c.warn(k.Tools.node, "%q works with the provider %q, of the kind %s, to which a list of tools says nothing", a.name, a.spec.Name, a.spec.Kind).
+				WithHint("leave it out: what the agent may do is decided where it runs")
 		}
 	case providerkind.ProgramNames:
 		for _, entry := range k.Tools.items {

@@ -48,7 +48,7 @@ var table = []*Kind{
 	},
 	{
 		Name: Script, Keys: []string{keyScript, keyModels, keyEnv}, Needs: Need{Key: keyScript, Example: "FILE.yaml"},
-		Tools: InProcess, Files: ByTools,
+		Tools: InProcess, ToolNames: OurNames, Files: ByTools,
 	},
 	{
 		Name: ClaudeCode, Keys: programKeys, Instead: ownServer,
