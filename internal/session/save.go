@@ -61,7 +61,8 @@ func (s *Session) writeTeam(b *strings.Builder) {
 			value any
 			given bool
 		}{{"command", p.Command, len(p.Command) > 0}, {"script", p.ScriptFile, p.ScriptFile != ""}, {"base_url", p.BaseURL, p.BaseURL != ""},
-			{"models", p.Models, len(p.Models) > 0}, {"env", p.Env, len(p.Env) > 0}} {
+			{"models", p.Models, len(p.Models) > 0}, {"max_tokens", p.MaxTokens, p.MaxTokens > 0}, {"temperature", p.Temperature, p.Temperature != nil},
+			{"price", p.Price, p.Price != swarm.Price{}}, {"env", p.Env, len(p.Env) > 0}, {"headers", p.Headers, len(p.Headers) > 0}} {
 			if f.given {
 				fmt.Fprintf(b, ", %s: %s", f.key, flow(f.value))
 			}
