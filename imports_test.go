@@ -46,21 +46,25 @@ var house = map[string]room{
 		{"swarm", nouns},
 		{"swarm/internal/prompt", "what is asked of an agent in a line is a prompt like any other"},
 	}},
+	"swarm/internal/strictjson": {1, []use{{"swarm", nouns}}},
 	"swarm/internal/mail": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/prompt", "what others wrote is made safe for a prompt in one place"},
 		{"swarm/internal/providerkind", "who can write to others at all"},
+		{"swarm/internal/strictjson", "what others wrote is read strictly"},
 	}},
 	"swarm/internal/pack": {1, []use{
 		{"swarm", nouns},
-		{"swarm/internal/mail", "a pack is read as strictly as an envelope, and goes with one"},
+		{"swarm/internal/mail", "its reference stands in an envelope"},
+		{"swarm/internal/strictjson", "it is read as strictly as one"},
 	}},
 	"swarm/internal/providerkind": {1, []use{{"swarm", nouns}}},
 	"swarm/internal/allow":        {1, []use{{"swarm", nouns}}},
 	"swarm/internal/gate":         {1, []use{{"swarm", nouns}}},
 	"swarm/internal/wish": {1, []use{
 		{"swarm", nouns},
-		{"swarm/internal/mail", "who is there and who may write to whom is known in one place, and so is how arguments are read"},
+		{"swarm/internal/mail", "who is there and who may write to whom is known in one place"},
+		{"swarm/internal/strictjson", "how the arguments of a request are read"},
 	}},
 	"swarm/internal/secret":   {1, nil},
 	"swarm/internal/schema":   {1, nil},
@@ -156,6 +160,7 @@ var house = map[string]room{
 		{"swarm/internal/wish", "how a team may grow"},
 		{"swarm/internal/mail", "the rules of post"},
 		{"swarm/internal/pack", "context packs are artifacts that have to be what they say"},
+		{"swarm/internal/strictjson", "how the arguments of tools are read"},
 	}},
 	"swarm/internal/turn": {3, []use{
 		{"swarm", nouns},
@@ -213,6 +218,7 @@ var house = map[string]room{
 		{"swarm/internal/home", "which runs there are"},
 		{"swarm/internal/run", "runs are looked at and spoken to as commands do"},
 		{"swarm/internal/httpd", "errors look the same at every door"},
+		{"swarm/internal/strictjson", "how bodies of requests are read"},
 	}},
 	"swarm/internal/telemetry": {5, []use{
 		{"swarm", nouns},
@@ -225,6 +231,7 @@ var house = map[string]room{
 		{"swarm/internal/run", "runs are looked at and spoken to as commands do"},
 		{"swarm/internal/api", "runs are begun, followed and ended as over HTTP"},
 		{"swarm/internal/httpd", "errors look the same at every door"},
+		{"swarm/internal/strictjson", "what others send is JSON of theirs"},
 	}},
 	"swarm/internal/term": {5, []use{
 		{"swarm", nouns},
@@ -279,6 +286,7 @@ var house = map[string]room{
 		{"swarm/internal/providerkind", "which kinds `swarm doctor` looks at, and what confines the programs of a run"},
 		{"swarm/internal/sqlite", "the store of runs, wired here and nowhere else"},
 		{"swarm/internal/engine/local", "the engine, wired here and nowhere else"},
+		{"swarm/internal/strictjson", "what a person sends as JSON"},
 	}},
 
 	"swarm/internal/modeltest": {7, nil},

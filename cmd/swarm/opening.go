@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/mail"
 	"swarm/internal/office"
 	"swarm/internal/pack"
 	"swarm/internal/project"
 	"swarm/internal/run"
+	"swarm/internal/strictjson"
 	"swarm/internal/view"
 )
 
@@ -62,7 +62,7 @@ func (b *begin) open(o opening) error {
 	}
 	left = append(unread, left...)
 	now := time.Now().UTC()
-	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: o.to, CreatedAt: now, Payload: swarm.Payload{Message: o.goal, Structured: mail.RedactJSON(o.structured, redact)}}
+	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: o.to, CreatedAt: now, Payload: swarm.Payload{Message: o.goal, Structured: strictjson.Redact(o.structured, redact)}}
 	if !p.Bare() {
 		if p, err = p.Identified(); err != nil {
 			return err

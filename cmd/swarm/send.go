@@ -13,6 +13,7 @@ import (
 	"swarm"
 	"swarm/internal/mail"
 	"swarm/internal/office"
+	"swarm/internal/strictjson"
 	"swarm/internal/term"
 )
 
@@ -122,7 +123,7 @@ func (a *app) enclose(l letter, d *mail.Draft) error {
 		if err != nil {
 			return err
 		}
-		if d.Structured, err = mail.ReadJSON(text); err != nil {
+		if d.Structured, err = strictjson.ReadValue(text); err != nil {
 			return inFile(err, l.structured)
 		}
 	}
@@ -276,7 +277,7 @@ func (a *app) publishCommand() *cobra.Command {
 func dataOf(text string) json.RawMessage {
 	trimmed := bytes.TrimSpace([]byte(text))
 	if len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
-		if value, err := mail.ReadJSON(trimmed); err == nil {
+		if value, err := strictjson.ReadValue(trimmed); err == nil {
 			return value
 		}
 	}

@@ -24,7 +24,7 @@ import (
 	"swarm"
 	"swarm/internal/api"
 	"swarm/internal/httpd"
-	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // An Agent is one that is published.
@@ -113,7 +113,7 @@ func strictly(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	text, err := io.ReadAll(r.Body)
 	if err == nil && len(bytes.TrimSpace(text)) > 0 {
-		text, err = mail.ReadJSON(text)
+		text, err = strictjson.ReadValue(text)
 	}
 	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(text), broken{err}))
 	return r

@@ -12,6 +12,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // A letter is what a client's message says, as mail.
@@ -127,7 +128,7 @@ func (l letter) is(e swarm.Envelope, redact func([]byte) []byte) bool {
 	if err != nil {
 		return false
 	}
-	mine := swarm.Envelope{Payload: swarm.Payload{Message: string(redact([]byte(text))), Structured: mail.RedactJSON(structured, redact)}}
+	mine := swarm.Envelope{Payload: swarm.Payload{Message: string(redact([]byte(text))), Structured: strictjson.Redact(structured, redact)}}
 	return strings.TrimSpace(textOf(mine)) == strings.TrimSpace(textOf(e)) && dataOf(mine) == dataOf(e)
 }
 

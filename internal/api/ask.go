@@ -11,7 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/httpd"
-	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // Of lists, so many are given at once.
@@ -102,7 +102,7 @@ func readBody(r *http.Request, into any, fields ...string) error {
 	case text[0] != '{':
 		return swarm.Errorf(swarm.BadInput, "the body is not one JSON object").WithHint("GET /openapi.json tells what it may be")
 	}
-	err = mail.ReadObject("the body", text, httpd.MaxBody, fields...).Into(into)
+	err = strictjson.ReadObject("the body", text, httpd.MaxBody, fields...).Into(into)
 	if e := new(swarm.Error); errors.As(err, &e) && e.Hint == "" {
 		return e.WithHint("GET /openapi.json tells what it may be")
 	}

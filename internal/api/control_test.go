@@ -15,8 +15,8 @@ import (
 
 	"swarm"
 	"swarm/internal/httpd"
-	"swarm/internal/mail"
 	"swarm/internal/pipetest"
+	"swarm/internal/strictjson"
 	"swarm/internal/view"
 )
 
@@ -378,7 +378,7 @@ func FuzzBodies(f *testing.F) {
 		if w.Dir != "" || w.Goal != "" || strings.TrimSpace(body) != "" && !json.Valid([]byte(body)) {
 			t.Errorf("%q was read as %+v", body, w)
 		}
-		if again, err := mail.ReadJSON(w.Structured); w.Structured != nil && (err != nil || !bytes.Equal(again, w.Structured)) {
+		if again, err := strictjson.ReadValue(w.Structured); w.Structured != nil && (err != nil || !bytes.Equal(again, w.Structured)) {
 			t.Errorf("%q has structured %s, which is read as %s, %v", body, w.Structured, again, err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/strictjson"
 )
 
 func TestArgumentsMakeTheSameEnvelopeAgain(t *testing.T) {
@@ -47,7 +48,7 @@ func TestAskingForHelpAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		tool, args := Again(asked)
-		in := ReadArgs(args, "help_description", "help_skills")
+		in := strictjson.ReadArgs(args, "help_description", "help_skills")
 		again, err := rules.Plea("a", HelpDraft(in.Text("help_description"), in.Texts("help_skills")), "a/1/1", now)
 		if tool != "request_help" || err != nil || in.Err() != nil || !reflect.DeepEqual(asked, again) {
 			t.Errorf("%s %s makes %+v of %+v (%v, %v)", tool, args, again, asked, err, in.Err())

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/strictjson"
 )
 
 // A Draft is what somebody hands in to be sent: the arguments of send_handoff, or what a person writes.
@@ -41,7 +42,7 @@ var Expectations = []string{"none", "optional", "required"}
 
 // ReadDraft reads the arguments of send_handoff. Numbers within structured stay exactly as they are written.
 func ReadDraft(args []byte) (Draft, error) {
-	a := ReadArgs(args, "to", "message", "structured", "artifacts", "status", "response", "contextRef", "type", "id", "fromNodeId")
+	a := strictjson.ReadArgs(args, "to", "message", "structured", "artifacts", "status", "response", "contextRef", "type", "id", "fromNodeId")
 	a.Need("to", "message")
 	d := Draft{From: a.Text("fromNodeId"), To: a.Text("to"), ContextRef: a.Text("contextRef"), Type: a.Text("type"), ID: a.Text("id")}
 	d.readPayload(a, "name", "content")
@@ -53,13 +54,13 @@ func ReadDraft(args []byte) (Draft, error) {
 
 // readPayload reads what is the same in the arguments of send_handoff and in an envelope's payload. The artifacts of arguments may have
 // more: the text itself.
-func (d *Draft) readPayload(a *Args, more ...string) {
+func (d *Draft) readPayload(a *strictjson.Object, more ...string) {
 	d.Message, d.Structured = a.Text("message"), a.JSON("structured")
 	for _, in := range a.Objects("artifacts", append([]string{"type", "ref"}, more...)...) {
 		if in.Has("content") || in.Has("name") {
 			in.Need("type", "name", "content")
 			if in.Has("ref") {
-				in.wrong("ref", "left out where there is content: the text gets one when it is stored")
+				in.Wrong("ref", "left out where there is content: the text gets one when it is stored")
 			}
 			d.Enclosed = append(d.Enclosed, Enclosure{in.Text("type"), in.Text("name"), []byte(in.Text("content"))})
 			continue
@@ -84,7 +85,7 @@ func (d Draft) Redacted(redact func([]byte) []byte) Draft {
 	text := func(s string) string { return string(redact([]byte(s))) }
 	d.From, d.To, d.Message, d.ContextRef, d.Type, d.ID = text(d.From), text(d.To), text(d.Message), text(d.ContextRef), text(d.Type), text(d.ID)
 	d.InReplyTo = text(d.InReplyTo)
-	d.Structured = RedactJSON(d.Structured, redact)
+	d.Structured = strictjson.Redact(d.Structured, redact)
 	d.Artifacts = slices.Clone(d.Artifacts)
 	for i := range d.Artifacts {
 		d.Artifacts[i] = swarm.ArtifactRef{Type: text(d.Artifacts[i].Type), Ref: text(d.Artifacts[i].Ref)}
@@ -96,23 +97,6 @@ func (d Draft) Redacted(redact func([]byte) []byte) Draft {
 		d.Response = &swarm.Response{Expectation: text(d.Response.Expectation), ReplyTo: text(d.Response.ReplyTo)}
 	}
 	return d
-}
-
-// RedactJSON is a value that was read here, without secrets. One that is no JSON any more, because a number was a secret, becomes a
-// string.
-func RedactJSON(value json.RawMessage, redact func([]byte) []byte) json.RawMessage {
-	if value == nil {
-		return nil
-	}
-	clean := redact(slices.Clone(value))
-	if json.Valid(clean) {
-		return clean
-	}
-	quoted, err := json.Marshal(string(clean))
-	if err != nil {
-		return json.RawMessage("null") // a string can always be written
-	}
-	return quoted
 }
 
 // Check says what is wrong with a draft, whoever sends it.

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"swarm"
+	"swarm/internal/strictjson"
 )
 
 // Meta is what we write into an envelope's meta. Others may have written more there; it is kept.
@@ -69,7 +69,7 @@ func ReplyTo(e swarm.Envelope) string {
 // ReadEnvelope reads an envelope that somebody wrote as JSON: one object with the fields there are and no others, in their own
 // spelling, none twice, and nothing after it. Numbers in structured and meta stay exactly as they are written.
 func ReadEnvelope(text []byte) (swarm.Envelope, error) {
-	a := readObject(&ofEnvelope, text, MaxEnvelope, "kind", "id", "fromNodeId", "toNodeId", "createdAt", "payload", "contextRef", "meta")
+	a := strictjson.ReadObject("the envelope", text, MaxEnvelope, "kind", "id", "fromNodeId", "toNodeId", "createdAt", "payload", "contextRef", "meta")
 	a.Need("kind", "id", "fromNodeId", "toNodeId", "createdAt", "payload")
 	e := swarm.Envelope{Kind: swarm.EnvelopeKind(a.Text("kind")), ID: a.Text("id"), FromNodeID: a.Text("fromNodeId"), ToNodeID: a.Text("toNodeId"),
 		CreatedAt: a.Time("createdAt"), ContextRef: a.Text("contextRef"), Meta: a.JSON("meta")}
@@ -78,7 +78,7 @@ func ReadEnvelope(text []byte) (swarm.Envelope, error) {
 	d := Draft{From: e.FromNodeID, To: e.ToNodeID, ContextRef: e.ContextRef, ID: e.ID}
 	d.readPayload(p)
 	if a.Err() == nil {
-		a.check(e)
+		check(a, e)
 	}
 	if err := a.Err(); err != nil {
 		return swarm.Envelope{}, err
@@ -92,32 +92,19 @@ func ReadEnvelope(text []byte) (swarm.Envelope, error) {
 	return e, d.Check()
 }
 
-// ReadJSON reads one JSON value as strictly as an envelope is read.
-func ReadJSON(text []byte) (json.RawMessage, error) { return oneSpelling(&ofText, text) }
-
 // check holds against the rules what no draft has.
-func (a *Args) check(e swarm.Envelope) {
+func check(a *strictjson.Object, e swarm.Envelope) {
 	kinds := []string{string(swarm.Handoff), string(swarm.Signal)}
 	switch {
 	case !slices.Contains(kinds, string(e.Kind)):
-		a.fail(swarm.Errorf(swarm.BadInput, "there is no kind of envelope %s", swarm.Quote(string(e.Kind))).WithHint("%s", swarm.DidYouMean(string(e.Kind), kinds)))
+		a.Fail(swarm.Errorf(swarm.BadInput, "there is no kind of envelope %s", swarm.Quote(string(e.Kind))).WithHint("%s", swarm.DidYouMean(string(e.Kind), kinds)))
 	case e.ID == "":
-		a.wrong("id", "an id")
+		a.Wrong("id", "an id")
 	case e.FromNodeID == "":
-		a.wrong("fromNodeId", "a name")
+		a.Wrong("fromNodeId", "a name")
 	case e.ToNodeID == "":
-		a.wrong("toNodeId", "a name")
+		a.Wrong("toNodeId", "a name")
 	case e.Meta != nil && !bytes.HasPrefix(e.Meta, []byte("{")):
-		a.wrong("meta", "an object")
+		a.Wrong("meta", "an object")
 	}
-}
-
-// Time is a field that is a time, in UTC.
-func (a *Args) Time(name string) time.Time {
-	var t time.Time
-	err := t.UnmarshalText([]byte(a.Text(name)))
-	if t = t.UTC(); a.Has(name) && (err != nil || t.Year() < 0 || t.Year() > 9999) { // others cannot be written in UTC
-		a.wrong(name, "a time such as 2026-01-01T00:00:00Z")
-	}
-	return t
 }

@@ -11,6 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/secret"
+	"swarm/internal/strictjson"
 )
 
 var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -291,7 +292,7 @@ func TestRedacted(t *testing.T) {
 	if after := fmt.Sprintf("%q", swarm.Encode(d)); after != before {
 		t.Error("the draft itself was changed")
 	}
-	if got := string(RedactJSON(json.RawMessage(`{"pin":`+number+`}`), r.Bytes)); got != `"{\"pin\":[secret PIN]}"` {
+	if got := string(strictjson.Redact(json.RawMessage(`{"pin":`+number+`}`), r.Bytes)); got != `"{\"pin\":[secret PIN]}"` {
 		t.Errorf("%s", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 const doneDescription = "Report that your work is done. It takes effect at the end of your turn. When you lead the team, the run ends then: report only when " +
@@ -22,7 +23,7 @@ const doneSchema = `{
 
 // reportDone notes what the agent reports. Said again, it is the last that counts.
 func reportDone(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
-	a := mail.ReadArgs(args, "response")
+	a := strictjson.ReadArgs(args, "response")
 	a.Need("response")
 	response := a.Text("response")
 	if err := a.Err(); err != nil {
@@ -70,7 +71,7 @@ type requested struct {
 // requestHelp sends a person a message that wants an answer.
 func requestHelp(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
 	o := s.office
-	a := mail.ReadArgs(args, "help_description", "help_skills")
+	a := strictjson.ReadArgs(args, "help_description", "help_skills")
 	a.Need("help_description")
 	d := mail.HelpDraft(a.Text("help_description"), a.Texts("help_skills"))
 	if err := a.Err(); err != nil {

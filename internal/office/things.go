@@ -12,6 +12,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // What agents may leave for others.
@@ -81,7 +82,7 @@ type stored struct {
 
 // putArtifact stores a text by reference.
 func putArtifact(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
-	a := mail.ReadArgs(args, "kind", "name", "content")
+	a := strictjson.ReadArgs(args, "kind", "name", "content")
 	a.Need("kind", "name", "content")
 	kind, name, content := a.Text("kind"), a.Text("name"), []byte(a.Text("content"))
 	if err := a.Err(); err != nil {
@@ -223,7 +224,7 @@ type part struct {
 
 // readArtifact reads a part of an artifact.
 func readArtifact(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
-	a := mail.ReadArgs(args, "ref", "offset", "max")
+	a := strictjson.ReadArgs(args, "ref", "offset", "max")
 	a.Need("ref")
 	ref := strings.TrimSpace(a.Text("ref"))
 	offset, most := a.Int("offset", 0, 0, 1<<40), a.Int("max", readBytes, 1, mostBytes)

@@ -11,6 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // A tool is one thing that an agent can do to its run.
@@ -264,7 +265,7 @@ type shown struct {
 
 // readInbox shows what came since the prompt was made, and since it was last asked.
 func readInbox(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
-	a := mail.ReadArgs(args, "max")
+	a := strictjson.ReadArgs(args, "max")
 	most := a.Int("max", shownMail, 1, mostMail)
 	if err := a.Err(); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // maxData is how many bytes an entry of a topic may have.
@@ -39,7 +39,7 @@ const topicKey = "topic:"
 // publishData adds an entry to a topic. Its key is made of the turn and what it says: a turn that is
 // run again, or tried again, publishes nothing twice.
 func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
-	a := mail.ReadArgs(args, "topic", "data")
+	a := strictjson.ReadArgs(args, "topic", "data")
 	a.Need("topic", "data")
 	topic, data := a.Text("topic"), a.JSON("data")
 	if err := a.Err(); err != nil {
@@ -68,7 +68,7 @@ func (o *Office) entry(topic string, data json.RawMessage) (json.RawMessage, err
 		return nil, err
 	}
 	if o.Redact != nil {
-		entry.Data = mail.RedactJSON(entry.Data, o.Redact)
+		entry.Data = strictjson.Redact(entry.Data, o.Redact)
 	}
 	if n := len(entry.Data); n > maxData {
 		return nil, swarm.Errorf(swarm.BadInput, "the data has %d bytes; %d are allowed", n, maxData).

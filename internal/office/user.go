@@ -9,6 +9,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // FromUser sends what a person writes. It needs no edge. An interrupt cuts the turn that its receiver has; the two are written
@@ -35,7 +36,7 @@ func (o *Office) Post(ctx context.Context, e swarm.Envelope, cut bool) (Sent, er
 		clean := mail.Draft{Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts, Status: e.Payload.Status,
 			Response: e.Payload.Response, ContextRef: e.ContextRef}.Redacted(o.Redact)
 		e.Payload = swarm.Payload{Message: clean.Message, Structured: clean.Structured, Artifacts: clean.Artifacts, Status: clean.Status, Response: clean.Response}
-		e.Meta = mail.RedactJSON(e.Meta, o.Redact)
+		e.Meta = strictjson.Redact(e.Meta, o.Redact)
 	}
 	return o.fromUser(ctx, e.ToNodeID, cut, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
 }

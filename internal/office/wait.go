@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 const (
@@ -55,7 +55,7 @@ type wait struct {
 
 // waitFor blocks until the others are through.
 func waitFor(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
-	a := mail.ReadArgs(args, "agents", "timeout")
+	a := strictjson.ReadArgs(args, "agents", "timeout")
 	a.Need("agents")
 	names := a.Texts("agents")
 	limit := time.Duration(a.Int("timeout", int64(waitTime/time.Second), 1, int64(mostWait/time.Second))) * time.Second

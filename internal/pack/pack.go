@@ -17,6 +17,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // MaxTokens is how large a pack may be in a prompt, by [swarm.EstimateTokens].
@@ -138,7 +139,7 @@ func (p Pack) Redacted(redact func([]byte) []byte) Pack {
 	notes := func(all Notes) Notes {
 		all = slices.Clone(all)
 		for i, n := range all {
-			all[i] = Note{text(n.Name), mail.RedactJSON(n.Value, redact)}
+			all[i] = Note{text(n.Name), strictjson.Redact(n.Value, redact)}
 		}
 		return all
 	}

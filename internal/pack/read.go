@@ -9,6 +9,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // How much somebody may hand in. Whatever of it has no room in a prompt is left out later.
@@ -55,7 +56,7 @@ func (p *Pack) whole() error {
 }
 
 func read(text []byte, names []string) (d Draft, err error) {
-	a := mail.ReadObject("the context pack", text, maxBytes, names...)
+	a := strictjson.ReadObject("the context pack", text, maxBytes, names...)
 	p := &d.Pack
 	p.PackID, p.RunID, p.NodeID = a.Text("packId"), a.Text("runId"), a.Text("nodeId")
 	if a.Has("createdAt") {

@@ -14,6 +14,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 )
 
 // How much can be asked for.
@@ -26,10 +27,10 @@ const (
 
 // ReadSpawn reads the arguments of spawn_node.
 func ReadSpawn(text []byte) (swarm.Wish, error) {
-	return readSpawn(mail.ReadArgs(text, "name", "role", "provider", "instructions", "edges"))
+	return readSpawn(strictjson.ReadArgs(text, "name", "role", "provider", "instructions", "edges"))
 }
 
-func readSpawn(a *mail.Args) (swarm.Wish, error) {
+func readSpawn(a *strictjson.Object) (swarm.Wish, error) {
 	a.Need("name", "instructions")
 	w := swarm.SpawnWish{Name: a.Text("name"), Role: a.Text("role"), Provider: a.Text("provider"), Instructions: strings.TrimSpace(a.Text("instructions")),
 		Edges: a.Texts("edges")}
@@ -50,10 +51,10 @@ func readSpawn(a *mail.Args) (swarm.Wish, error) {
 
 // ReadEdge reads the arguments of create_edge.
 func ReadEdge(text []byte) (swarm.Wish, error) {
-	return readEdge(mail.ReadArgs(text, "from", "to", "bidirectional"))
+	return readEdge(strictjson.ReadArgs(text, "from", "to", "bidirectional"))
 }
 
-func readEdge(a *mail.Args) (swarm.Wish, error) {
+func readEdge(a *strictjson.Object) (swarm.Wish, error) {
 	a.Need("from", "to")
 	w := swarm.EdgeWish{From: a.Text("from"), To: a.Text("to"), Bidirectional: a.Bool("bidirectional")}
 	if err := a.Err(); err != nil {

@@ -1,4 +1,8 @@
-package mail
+// Package strictjson reads JSON that others wrote: the arguments of tools, envelopes, context packs, the bodies of requests.
+//
+// encoding/json by itself takes a key twice, folds the case of names and ignores what follows the value. Here all of that is
+// refused, and what is accepted comes back in one spelling, so that equal values are equal bytes.
+package strictjson
 
 import (
 	"bytes"
@@ -8,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"swarm"
@@ -18,10 +23,9 @@ const (
 	maxDepth = 100      // of lists and objects within each other
 )
 
-// Args are the arguments of a tool, read strictly: encoding/json by itself takes a key twice, folds the case of names and
-// leaves alone what follows. The first thing that is wrong is kept, and Err tells it, so that a reader of arguments can be
-// written without a branch after each.
-type Args struct {
+// An Object is one JSON object: the arguments of a tool, for example. It keeps the first thing that is wrong, and Err returns
+// it, so that its fields can be read without a branch after each.
+type Object struct {
 	words  *words
 	path   string          // of an object within them: "response."
 	whole  json.RawMessage // of all of them, in one spelling
@@ -33,33 +37,32 @@ type Args struct {
 type words struct{ whole, are, have, field string }
 
 var (
-	ofTool     = words{"the arguments", "are", "have", "argument"}
-	ofEnvelope = words{"the envelope", "is", "has", "field"}
-	ofText     = words{"the text", "is", "has", "field"}
+	ofTool = words{"the arguments", "are", "have", "argument"}
+	ofText = words{"the text", "is", "has", "field"}
 )
 
 // ReadArgs reads one object with no other fields than the named ones. No bytes are an empty object.
-func ReadArgs(text []byte, names ...string) *Args {
+func ReadArgs(text []byte, names ...string) *Object {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return &Args{words: &ofTool, err: new(error)}
+		return &Object{words: &ofTool, err: new(error)}
 	}
 	return readObject(&ofTool, text, maxArgs, names...)
 }
 
 // ReadObject reads one object of at most so many bytes, which is called whole when something is wrong with it: "the envelope".
-func ReadObject(whole string, text []byte, most int, names ...string) *Args {
+func ReadObject(whole string, text []byte, most int, names ...string) *Object {
 	return readObject(&words{whole, "is", "has", "field"}, text, most, names...)
 }
 
-func readObject(w *words, text []byte, most int, names ...string) *Args {
-	a := &Args{words: w, err: new(error)}
+func readObject(w *words, text []byte, most int, names ...string) *Object {
+	a := &Object{words: w, err: new(error)}
 	if len(text) > most {
-		a.fail(swarm.Errorf(swarm.BadInput, "%s %s %d bytes; %d are allowed", w.whole, w.have, len(text), most))
+		a.Fail(swarm.Errorf(swarm.BadInput, "%s %s %d bytes; %d are allowed", w.whole, w.have, len(text), most))
 		return a
 	}
 	one, err := oneSpelling(w, text)
 	if err != nil {
-		a.fail(err)
+		a.Fail(err)
 		return a
 	}
 	a.whole = one
@@ -67,17 +70,33 @@ func readObject(w *words, text []byte, most int, names ...string) *Args {
 	return a
 }
 
+// ReadValue reads one JSON value of any kind.
+func ReadValue(text []byte) (json.RawMessage, error) { return oneSpelling(&ofText, text) }
+
+// Redact takes secrets out of a value that was read here. A value that is no JSON any more, because a number was a secret,
+// becomes a string.
+func Redact(value json.RawMessage, redact func([]byte) []byte) json.RawMessage {
+	if value == nil {
+		return nil
+	}
+	clean := redact(slices.Clone(value))
+	if json.Valid(clean) {
+		return clean
+	}
+	return swarm.Encode(string(clean))
+}
+
 // Into puts all of them at once into a struct whose fields are named as they are.
-func (a *Args) Into(into any) error {
+func (a *Object) Into(into any) error {
 	if err := a.Err(); err != nil || a.whole == nil {
 		return err
 	}
 	var wrong *json.UnmarshalTypeError
 	switch err := json.Unmarshal(a.whole, into); {
 	case errors.As(err, &wrong):
-		a.fail(swarm.Errorf(swarm.BadInput, "the %s %q cannot be %s", a.words.field, wrong.Field, article(wrong.Value)))
+		a.Fail(swarm.Errorf(swarm.BadInput, "the %s %q cannot be %s", a.words.field, wrong.Field, article(wrong.Value)))
 	case err != nil:
-		a.fail(swarm.Errorf(swarm.BadInput, "%s cannot be read: %w", a.words.whole, err))
+		a.Fail(swarm.Errorf(swarm.BadInput, "%s cannot be read: %w", a.words.whole, err))
 	}
 	return a.Err()
 }
@@ -90,20 +109,22 @@ func article(noun string) string {
 }
 
 // Err is the first thing that was wrong.
-func (a *Args) Err() error { return *a.err }
+func (a *Object) Err() error { return *a.err }
 
-func (a *Args) fail(err error) {
+// Fail keeps an error, if it is the first.
+func (a *Object) Fail(err error) {
 	if *a.err == nil {
 		*a.err = err
 	}
 }
 
-func (a *Args) wrong(name, want string) {
-	a.fail(swarm.Errorf(swarm.BadInput, "the %s %q must be %s", a.words.field, a.path+name, want))
+// Wrong says of a field that it must be something else.
+func (a *Object) Wrong(name, want string) {
+	a.Fail(swarm.Errorf(swarm.BadInput, "the %s %q must be %s", a.words.field, a.path+name, want))
 }
 
 // open takes the fields of an object, and refuses those that have no name here.
-func (a *Args) open(object json.RawMessage, names []string) {
+func (a *Object) open(object json.RawMessage, names []string) {
 	if string(object) == "null" {
 		return
 	}
@@ -112,7 +133,7 @@ func (a *Args) open(object json.RawMessage, names []string) {
 		if len(names) > 0 {
 			wrong.Hint = `write it as {"` + strings.Join(names, `": …, "`) + `": …}`
 		}
-		a.fail(wrong)
+		a.Fail(wrong)
 		return
 	}
 	var unknown []string
@@ -123,11 +144,11 @@ func (a *Args) open(object json.RawMessage, names []string) {
 	}
 	if len(unknown) > 0 {
 		name := slices.Min(unknown)
-		a.fail(swarm.Errorf(swarm.BadInput, "there is no %s %s", a.words.field, swarm.Quote(a.path+name)).WithHint("%s", swarm.DidYouMean(name, names)))
+		a.Fail(swarm.Errorf(swarm.BadInput, "there is no %s %s", a.words.field, swarm.Quote(a.path+name)).WithHint("%s", swarm.DidYouMean(name, names)))
 	}
 }
 
-func (a *Args) noun() string {
+func (a *Object) noun() string {
 	if a.path == "" {
 		return a.words.whole
 	}
@@ -135,59 +156,69 @@ func (a *Args) noun() string {
 }
 
 // Need says that these may not be left out.
-func (a *Args) Need(names ...string) {
+func (a *Object) Need(names ...string) {
 	for _, name := range names {
 		if !a.Has(name) {
-			a.fail(swarm.Errorf(swarm.BadInput, "the %s %q is missing", a.words.field, a.path+name))
+			a.Fail(swarm.Errorf(swarm.BadInput, "the %s %q is missing", a.words.field, a.path+name))
 		}
 	}
 }
 
 // Has says whether an argument is given; null counts as left out, because models write it for what they do not want to say.
-func (a *Args) Has(name string) bool {
+func (a *Object) Has(name string) bool {
 	value, ok := a.fields[name]
 	return ok && string(value) != "null"
 }
 
 // Text is an argument that is a string, or "".
-func (a *Args) Text(name string) (text string) {
+func (a *Object) Text(name string) (text string) {
 	if a.Has(name) && json.Unmarshal(a.fields[name], &text) != nil {
-		a.wrong(name, "a string")
+		a.Wrong(name, "a string")
 	}
 	return text
 }
 
 // Texts is an argument that is a list of strings.
-func (a *Args) Texts(name string) (texts []string) {
+func (a *Object) Texts(name string) (texts []string) {
 	if a.Has(name) && json.Unmarshal(a.fields[name], &texts) != nil {
-		a.wrong(name, "a list of strings")
+		a.Wrong(name, "a list of strings")
 	}
 	return texts
 }
 
 // Bool is an argument that is true or false.
-func (a *Args) Bool(name string) (yes bool) {
+func (a *Object) Bool(name string) (yes bool) {
 	if a.Has(name) && json.Unmarshal(a.fields[name], &yes) != nil {
-		a.wrong(name, "true or false")
+		a.Wrong(name, "true or false")
 	}
 	return yes
 }
 
 // Int is an argument that is a whole number from least to most, or otherwise when it is left out.
-func (a *Args) Int(name string, otherwise, least, most int64) int64 {
+func (a *Object) Int(name string, otherwise, least, most int64) int64 {
 	if !a.Has(name) {
 		return otherwise
 	}
 	n, err := strconv.ParseInt(string(a.fields[name]), 10, 64)
 	if err != nil || n < least || n > most {
-		a.wrong(name, fmt.Sprintf("a whole number from %d to %d", least, most))
+		a.Wrong(name, fmt.Sprintf("a whole number from %d to %d", least, most))
 		return otherwise
 	}
 	return n
 }
 
+// Time is a field that is a time, in UTC.
+func (a *Object) Time(name string) time.Time {
+	var t time.Time
+	err := t.UnmarshalText([]byte(a.Text(name)))
+	if t = t.UTC(); a.Has(name) && (err != nil || t.Year() < 0 || t.Year() > 9999) { // others cannot be written in UTC
+		a.Wrong(name, "a time such as 2026-01-01T00:00:00Z")
+	}
+	return t
+}
+
 // JSON is an argument of any kind, or nil.
-func (a *Args) JSON(name string) json.RawMessage {
+func (a *Object) JSON(name string) json.RawMessage {
 	if !a.Has(name) {
 		return nil
 	}
@@ -195,8 +226,8 @@ func (a *Args) JSON(name string) json.RawMessage {
 }
 
 // Object is an argument that is an object itself.
-func (a *Args) Object(name string, names ...string) *Args {
-	in := &Args{words: a.words, path: a.path + name + ".", err: a.err}
+func (a *Object) Object(name string, names ...string) *Object {
+	in := &Object{words: a.words, path: a.path + name + ".", err: a.err}
 	if a.Has(name) {
 		in.open(a.fields[name], names)
 	}
@@ -204,18 +235,18 @@ func (a *Args) Object(name string, names ...string) *Args {
 }
 
 // Objects is an argument that is a list of objects.
-func (a *Args) Objects(name string, names ...string) []*Args {
+func (a *Object) Objects(name string, names ...string) []*Object {
 	if !a.Has(name) {
 		return nil
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(a.fields[name], &list) != nil {
-		a.wrong(name, "a list")
+		a.Wrong(name, "a list")
 		return nil
 	}
-	var all []*Args
+	var all []*Object
 	for i, item := range list {
-		in := &Args{words: a.words, path: fmt.Sprintf("%s%s[%d].", a.path, name, i), err: a.err}
+		in := &Object{words: a.words, path: fmt.Sprintf("%s%s[%d].", a.path, name, i), err: a.err}
 		in.open(item, names)
 		all = append(all, in)
 	}
