@@ -10,7 +10,7 @@ import (
 const MaxName = 63
 
 // Reserved are the names that mean something of their own and that no agent, task or topic may bear.
-var Reserved = []string{"user", "notify", "supervisor", "swarm-supervisor", "lead", "workspace", "orchestrator", "all", "last"}
+var Reserved = []string{"user", "notify", "supervisor", "swarm-supervisor", "workspace", "orchestrator", "all", "last"}
 
 // CheckAgentName says what is wrong with an agent's name.
 func CheckAgentName(name string) error {

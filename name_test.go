@@ -27,6 +27,7 @@ func TestNames(t *testing.T) {
 		{"../x", false, false},
 		{"code.2", false, false},
 		{"all", false, false},
+		{"lead", true, true},
 		{"swarm-supervisor", false, false},
 	} {
 		if err := CheckAgentName(c.name); (err == nil) != c.agent {
