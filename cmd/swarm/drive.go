@@ -265,10 +265,12 @@ type eventWriter struct {
 	out *json.Encoder
 }
 
-func (w *eventWriter) Event(e *swarm.Event) {
+func (w *eventWriter) Event(e *swarm.Event) { w.write(e.Public(w.run)) }
+
+func (w *eventWriter) write(v any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.out.Encode(e.Public(w.run)) // should nobody read it, the run is stopped
+	_ = w.out.Encode(v) // should nobody read it, the run is stopped
 }
 
 func (w *eventWriter) Delta(string, swarm.Delta) {}

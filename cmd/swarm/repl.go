@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -55,7 +57,7 @@ func talkFlags(cmd *cobra.Command, src *source, ephemeral *bool) {
 }
 
 // typed says whether somebody types.
-func (a *app) typed() bool { return xterm.IsTerminal(int(a.stdin.Fd())) && a.onTerminal() }
+func (a *app) typed() bool { return !a.json && xterm.IsTerminal(int(a.stdin.Fd())) && a.onTerminal() }
 
 // A talk is a conversation to be had.
 type talk struct {
@@ -94,13 +96,29 @@ func (a *app) talk(t talk) error {
 	if t.typed {
 		width, height, _ = xterm.GetSize(int(a.stdin.Fd()))
 	}
-	face := repl.New(spoken, view.New(s.ID()), width, height, repl.Options{In: t.in, Out: a.out(stop, t.typed), Color: colored, Now: time.Now, Greeting: greeting(s.ID(), t),
-		History: h.History(), Remember: remember(h, t.typed), Prompt: t.typed, Numbered: t.numbered, StopOnError: t.stopOnError})
+	ro := repl.Options{In: t.in, Out: a.out(stop, t.typed), Color: colored, Now: time.Now, Greeting: greeting(s.ID(), t),
+		History: h.History(), Remember: remember(h, t.typed), Prompt: t.typed, Numbered: t.numbered, StopOnError: t.stopOnError}
+	if !t.typed {
+		ro.Err = a.stderr
+	}
+	var events *eventWriter
+	if a.json {
+		events = &eventWriter{run: s.ID(), out: json.NewEncoder(ro.Out)}
+		ro.Out, ro.Outcome = io.Discard, a.outcomes(events, t.numbered)
+	}
+	face := repl.New(spoken, view.New(s.ID()), width, height, ro)
 	spoken.Trouble = func(err error) { face.Notice(err.Error()) }
+	if a.json {
+		spoken.Trouble = a.complain
+	}
 	if t.typed {
 		stop.instead(face.Interrupt) // Ctrl-C is about the line that runs; the user leaves with another one
 	}
-	s.Drive(stop.ctx, run.Options{Engine: local.Run, Observer: face, Beside: a.beside()})
+	var seen run.Observer = face
+	if events != nil {
+		seen = both{a.warned(events), face}
+	}
+	s.Drive(stop.ctx, run.Options{Engine: local.Run, Observer: seen, Beside: a.beside()})
 	go func() { // who is stopped, or can no longer store anything, does not wait for a line to end
 		<-s.Over()
 		_ = face.Close() // its error comes again below
@@ -122,6 +140,54 @@ func (a *app) talk(t talk) error {
 		err = h.Delete(s.ID(), time.Now())
 	}
 	return err
+}
+
+// outcomes writes as JSON what becomes of lines beside the events that they make: what a command answers, among the events, and why a
+// line was refused or stopped the others, on standard error.
+func (a *app) outcomes(events *eventWriter, numbered bool) func(int, repl.Entered, error) {
+	return func(number int, done repl.Entered, err error) {
+		if !numbered {
+			number = 0
+		}
+		if err != nil {
+			a.complain(lineProblem(err, number))
+			return
+		}
+		if done.Answer != "" || len(done.Notices) > 0 {
+			events.write(struct {
+				Line    int      `json:"line,omitempty"`
+				Answer  string   `json:"answer,omitempty"`
+				Notices []string `json:"notices,omitempty"`
+			}{number, done.Answer, done.Notices})
+		}
+	}
+}
+
+// lineProblem is why a line was refused, with its number as its place.
+func lineProblem(err error, number int) error {
+	e := &swarm.Error{Kind: swarm.BadInput, Msg: err.Error(), Line: number}
+	var known *swarm.Error
+	var refused *repl.Refused
+	switch {
+	case errors.As(err, &refused):
+		e.Hint = refused.Hint
+	case errors.As(err, &known):
+		e.Msg, e.Hint = known.Text(), known.Hint
+	}
+	return e
+}
+
+// both are two who look at the same run.
+type both struct{ one, other run.Observer }
+
+func (b both) Event(e *swarm.Event) {
+	b.one.Event(e)
+	b.other.Event(e)
+}
+
+func (b both) Delta(task string, d swarm.Delta) {
+	b.one.Delta(task, d)
+	b.other.Delta(task, d)
 }
 
 // out is where a conversation is shown. Whoever pipes it may stop reading; a terminal is used as what it is.
@@ -211,10 +277,14 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 func (a *app) runLines(args []string, src *source, ephemeral, stopOnError bool) error {
 	t := talk{src: src, ephemeral: ephemeral, in: a.stdin, numbered: true, stopOnError: stopOnError}
 	if len(args) != 1 || args[0] != "-" {
-		text := strings.ReplaceAll(strings.Join(args, " "), "\n", " ")
-		if strings.TrimSpace(text) == "" {
+		text := strings.TrimSpace(strings.Join(args, " "))
+		switch {
+		case text == "":
 			return swarm.Errorf(swarm.BadInput, "the line is empty").WithHint("write @agent and what it is to do")
+		case text[0] == '#' && strings.Contains(text, "\n"): // what is one line now would all be a comment
+			return swarm.Errorf(swarm.BadInput, "a comment is one line, and this has several").WithHint("give lines on standard input: swarm run - < FILE")
 		}
+		text = strings.ReplaceAll(text, "\n", " ")
 		t.in, t.numbered = strings.NewReader(text+"\n"), false
 	}
 	return a.talk(t)

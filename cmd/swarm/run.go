@@ -86,7 +86,7 @@ The agents and providers are those of swarm/swarm.yaml, if there is one.`,
 	f.StringVar(&src.provider, "provider", "", "provider of an agent that names none (or SWARM_PROVIDER)")
 	f.StringArrayVar(&src.set, "set", nil, "change a value of the compose file")
 	f.BoolVar(&ephemeral, "ephemeral", false, "of lines: delete the run, with its outputs, at the end")
-	f.BoolVar(&stopOnError, "stop-on-error", false, "of lines: stop after one that cannot be used")
+	f.BoolVar(&stopOnError, "stop-on-error", false, "of lines: stop after one that cannot be used, or fails")
 	recordFlags(cmd, &record, &replay)
 	return cmd
 }

@@ -30,7 +30,7 @@ var Commands = []CommandSpec{
 	{"cancel", "ID|@AGENT|all", "cancel a task, what an agent has to do, or everything"},
 	{"history", "[@AGENT]", "the lines of this session"},
 	{"use", "@AGENT", "who gets text that names nobody"},
-	{"model", "[@AGENT] [MODEL]", "which models are used, or which one an agent uses from now on"},
+	{"model", "[@AGENT] [MODEL]", "which model is used, or which one an agent uses from now on: its name, or a tier"},
 	{"why", "@AGENT", "why an agent waits, or failed"},
 	{"out", "@AGENT", "what an agent said last"},
 	{"approve", "[QUESTION|@AGENT]", "let an agent do what it asks for; alone: what is asked"},

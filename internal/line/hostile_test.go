@@ -32,6 +32,7 @@ func TestHostile(t *testing.T) {
 		{"in the third of several lines", "@a one\r\ntwo\r$x\tthree $zz", "Unknown agent reference: $x. Valid agents: a, b, c, d, e, f, g, h, i, j, k", "$x three $zz\n^^"},
 		{"a name as long as a line", "@" + strings.Repeat("n", 1000) + " x", "Unknown agent: '" + strings.Repeat("n", 63) + "…'. Valid agents: a, b, c, d, e, f, g, h, i, j, k",
 			"@" + strings.Repeat("n", 119) + "…\n" + strings.Repeat("^", 60)},
+		{"a comment of two lines", "# a\nb", "a comment is one line", "# a\n   ^"},
 		{"a command of two lines", "/save a\nb", "a command is one line", "/save a\n       ^"},
 	} {
 		l, err := Parse(c.text, many)

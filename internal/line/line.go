@@ -7,8 +7,8 @@
 // tokens, so what is shown and what is meant cannot differ; [Complete] says how a word may end. [Line.Plan] then makes of a line,
 // and of where the session stands, the tasks that the one scheduler runs.
 //
-// A character means something only where it can: `->` before `@`, `&` by itself, `@` and `/` at the beginning. In these places, and
-// before every `$`, a `\` takes the meaning away; everywhere else text is as it was typed. Quotes mean nothing at all.
+// A character means something only where it can: `->` before `@`, `&` by itself, `@`, `/` and `#` at the beginning. In these places,
+// and before every `$`, a `\` takes the meaning away; everywhere else text is as it was typed. Quotes mean nothing at all.
 package line
 
 import (
@@ -47,6 +47,7 @@ func (t *Team) everybody() []string { return append(slices.Clip(t.Agents), Notif
 type Line struct {
 	Text       string // as it was entered; all places are bytes of it
 	Command    *Command
+	Comment    bool // it begins with #, and does nothing
 	Stages     []Stage
 	Background bool // it ends with &
 }
@@ -82,6 +83,8 @@ func Parse(text string, team Team) (*Line, error) {
 		}
 		p.line.Command = command
 		return p.line, nil
+	case text[first] == '#':
+		return p.comment()
 	}
 	for {
 		more, err := p.stage()
@@ -92,6 +95,16 @@ func Parse(text string, team Team) (*Line, error) {
 			return p.line, nil
 		}
 	}
+}
+
+// comment reads a line that is a comment. A text of several lines is not: most likely somebody pasted it and wants it sent.
+func (p *parser) comment() (*Line, error) {
+	text := p.text[:trimmedLen(p.text)]
+	if i := strings.IndexAny(text, "\r\n"); i >= 0 && skipBlanks(text, i) < len(text) {
+		return nil, errorAt(i, i+1, "a comment is one line").hint("enter what follows as a line of its own, or begin with \\# to send all of it")
+	}
+	p.line.Comment = true
+	return p.line, nil
 }
 
 // A parser goes through the tokens of a line.

@@ -17,6 +17,9 @@ func written(l *Line) string {
 	if c := l.Command; c != nil {
 		return strings.TrimSpace(fmt.Sprintf("/%s %q %s", c.Name, c.Args, c.Agent))
 	}
+	if l.Comment {
+		return "# a comment"
+	}
 	var b strings.Builder
 	for i, s := range l.Stages {
 		if i > 0 {
@@ -54,6 +57,10 @@ func TestParse(t *testing.T) {
 		{`\@home is where I am`, "@pm @home is where I am"},
 		{`\@@pm is not spoken to`, "@pm @@pm is not spoken to"},
 		{`\/usr/bin is broken`, "@pm /usr/bin is broken"},
+		{`\# Title`, "@pm # Title"},
+		{"@pm Fix #12 # and the rest", "@pm Fix #12 # and the rest"},
+		{"# Ask for a plan -> @ba &", "# a comment"},
+		{"  #\n", "# a comment"},
 		{"@pm mail me@here, @ba too", "@pm mail me@here, @ba too"},
 
 		// With which model.

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -33,6 +34,7 @@ type OpenTask struct {
 type PlanOptions struct {
 	Agents      map[string]swarm.Agent // by name
 	Providers   []swarm.ProviderSpec   // those that the agents use, and others
+	Models      map[string]string      // by agent: a model or a tier for stages that name none
 	WaitTimeout time.Duration          // how long a task waits for what it refers to; 0 = as long as it takes
 }
 
@@ -100,7 +102,8 @@ func (p *planner) stage(s *Stage) error {
 		}
 		p.given[n.Name]++
 		tasks[i] = task{TaskName(n.Name, p.standing.Agents[n.Name].Tasks+p.given[n.Name]), n.Name}
-		made := swarm.Task{Name: tasks[i].name, Agent: n.Name, Prompt: prompt, DependsOn: slices.Clone(w.tasks), Awaits: slices.Clone(w.agents), Model: s.Model}
+		made := swarm.Task{Name: tasks[i].name, Agent: n.Name, Prompt: prompt, DependsOn: slices.Clone(w.tasks), Awaits: slices.Clone(w.agents)}
+		made.Model, made.Tier = p.model(n.Name, s)
 		if w.outside {
 			made.WaitTimeout = p.options.WaitTimeout
 		}
@@ -141,6 +144,18 @@ func (p *planner) use(n Name) error {
 		plan.Providers = append(plan.Providers, p.options.Providers[i])
 	}
 	return nil
+}
+
+// model is the model, or else the tier, that a stage asks of an agent. One word names either: it is a tier if the agent's
+// provider has a model for it.
+func (p *planner) model(agent string, s *Stage) (model, tier string) {
+	word := cmp.Or(s.Model, p.options.Models[agent])
+	for _, spec := range p.options.Providers {
+		if spec.Name == p.options.Agents[agent].Provider && spec.Models[word] != "" {
+			return "", word
+		}
+	}
+	return word, ""
 }
 
 // waits is what the tasks of a stage wait for.

@@ -21,10 +21,11 @@ const (
 	Background       // the & at the end
 	CommandWord      // with the /; Known says whether there is such a command
 	Argument         // of a command
+	Comment          // a whole line that begins with #
 	Wrong            // an arrow, a & or a flag that cannot stand where it stands
 )
 
-var kinds = [...]string{"text", "agent", "comma", "flag", "value", "escape", "reference", "arrow", "background", "command", "argument", "wrong"}
+var kinds = [...]string{"text", "agent", "comma", "flag", "value", "escape", "reference", "arrow", "background", "command", "argument", "comment", "wrong"}
 
 func (k Kind) String() string { return kinds[k] }
 
@@ -41,9 +42,12 @@ func Scan(text string, team Team) []Token {
 	s := scanner{text: text, team: &team, end: trimmedLen(text)}
 	s.tokens = make([]Token, 0, 8+2*strings.Count(text, "$"))
 	first := skipBlanks(text, 0)
-	if first < s.end && text[first] == '/' {
+	switch {
+	case first < s.end && text[first] == '/':
 		s.command(first)
-	} else {
+	case first < s.end && text[first] == '#':
+		s.add(Comment, first, s.end, false)
+	default:
 		s.chain(first)
 	}
 	s.upTo(len(text))
@@ -79,7 +83,7 @@ func (s *scanner) chain(first int) {
 	s.first = first
 	ampersands := s.takeBackground()
 	i, more := first, true
-	if i+1 < s.end && s.text[i] == '\\' && (s.text[i+1] == '@' || s.text[i+1] == '/') {
+	if i+1 < s.end && s.text[i] == '\\' && strings.IndexByte("@/#", s.text[i+1]) >= 0 {
 		i, more = s.task(s.add(Escape, i, i+2, false))
 	}
 	for more {

@@ -41,6 +41,8 @@ func TestScan(t *testing.T) {
 		{"@pm a -> b & c &&", "agent(@pm) a -> b wrong(&) c wrong(&&)"},
 		{"-> @ba x -> -> @pm y ->", "wrong(->) agent(@ba) x wrong(->) arrow(->) agent(@pm) y wrong(->)"},
 		{`\@ba x \-> @pm y \& z`, `escape(\@)ba x escape(\->) @pm y escape(\&) z`},
+		{" # $ba -> @pm & ", " comment(# $ba -> @pm &) "},
+		{`\# x`, `escape(\#) x`},
 		{"/use @pm", "command(/use) agent(@pm)"},
 		{"/usr @nosuch x", "command?(/usr) agent?(@nosuch) argument(x)"},
 		{"@pm \xff\x00$ba", "agent(@pm) \xff\x00reference($ba)"},

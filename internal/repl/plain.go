@@ -41,6 +41,7 @@ type Plain struct {
 	colors      term.Palette
 	names       int      // how wide the column of names is
 	foreground  []string // the tasks that the line in the foreground made
+	entered     []task   // Options.StopOnError: the tasks of all lines, until they are seen to have completed
 	entering    bool     // a line is with the session
 	stops       int      // how often the line in the foreground was interrupted
 	refusals    int      // lines that could not be used
@@ -62,6 +63,12 @@ type plainVoice struct {
 }
 
 const maxEarly = 64 << 10 // what is kept of a turn whose start has not been told
+
+// A task is one that a line made.
+type task struct {
+	name string
+	line int
+}
 
 type lineRead struct {
 	text string
@@ -119,6 +126,9 @@ func (p *Plain) Run() (Left, error) {
 		left, err := p.take(line, number)
 		if left == "" && err == nil {
 			left, err = p.wait(), p.failure()
+		}
+		if left == "" && err == nil && p.o.StopOnError {
+			left = p.failedLine()
 		}
 		if left != "" || err != nil {
 			return left, err
@@ -207,11 +217,20 @@ func (p *Plain) take(l lineRead, number int) (Left, error) {
 	team := p.session.Team()
 	p.mu.Lock()
 	p.team, p.entering = team, false
-	for _, n := range done.Notices {
-		p.say(p.paint.With(term.Yellow, "! "+oneLine(n)))
+	if p.o.Outcome != nil {
+		p.o.Outcome(number, done, nil)
+	} else {
+		for _, n := range done.Notices {
+			p.say(p.paint.With(term.Yellow, "! "+oneLine(n)))
+		}
+		p.tell(done.Answer)
+		p.flush()
 	}
-	p.tell(done.Answer)
-	p.flush()
+	for _, name := range done.Tasks {
+		if p.o.StopOnError {
+			p.entered = append(p.entered, task{name, number})
+		}
+	}
 	if !done.Background && len(done.Tasks) > 0 {
 		p.foreground = done.Tasks
 	}
@@ -245,6 +264,24 @@ func (p *Plain) wait() Left {
 			return left
 		}
 	}
+}
+
+// failedLine says whether one of the lines so far has failed, those in the background too, and tells which.
+func (p *Plain) failedLine() Left {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	open := p.entered[:0]
+	for _, e := range p.entered {
+		switch t, ok := p.roster.run.Task(e.name); {
+		case !ok || !t.Status.Ended():
+			open = append(open, e)
+		case t.Status != swarm.Completed:
+			p.report(e.line, "", swarm.Errorf(t.Kind, "@%s %s, and no line after it is run", t.Agent, t.Status).WithHint("leave out --stop-on-error to run them"))
+			return ByFailure
+		}
+	}
+	p.entered = open
+	return ""
 }
 
 // Interrupt is Ctrl-C: it cancels the line in the foreground, and leaves when there is none and it is asked again. Where nobody

@@ -65,6 +65,7 @@ const (
 	CommandToken                         // /status
 	FlagToken                            // --model
 	EscapeToken                          // \$
+	CommentToken                         // # and the rest of the line
 )
 
 // A Candidate is what a piece of a text could become.
@@ -113,6 +114,7 @@ const (
 	ByEnd       Left = "end of input" // Ctrl-D, or there is nothing more to read
 	ByInterrupt Left = "interrupt"    // Ctrl-C, and again
 	ByRefusal   Left = "refusal"      // a line was refused, and Options.StopOnError
+	ByFailure   Left = "failure"      // a line failed, and Options.StopOnError
 	ByClose     Left = "close"        // Close was called
 )
 
@@ -151,7 +153,10 @@ type Options struct {
 	Prompt      bool // Plain: somebody types; show him when he can
 	Echo        bool // Plain: show each line that is read: nobody has seen it
 	Numbered    bool // Plain: what is refused is named by the number of its line
-	StopOnError bool // Plain: leave after a line that is refused
+	StopOnError bool // Plain: leave after a line that is refused or fails
+
+	Err     io.Writer                                 // Plain: where it is said why a line was refused; nil = Out
+	Outcome func(number int, done Entered, err error) // Plain: is told what became of a line, which is not printed then; nil = nobody
 }
 
 // Fits says whether a terminal is large enough for a Screen.

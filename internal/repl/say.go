@@ -38,11 +38,33 @@ func (p *Plain) answered(l lineRead) {
 
 // refuse says why a line was refused, and where. The line stands right above if it could be seen and nothing was printed since.
 func (p *Plain) refuse(text string, number int, err error) (left Left) {
-	r, placed := refused(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.entering, p.stops = false, 0
 	p.refusals++
+	p.report(number, text, err)
+	if p.o.StopOnError {
+		return ByRefusal
+	}
+	return ""
+}
+
+// report says what is wrong with a line: to whoever wants to know, on standard error, or where everything else is said.
+func (p *Plain) report(number int, text string, err error) {
+	if p.o.Outcome != nil {
+		p.o.Outcome(number, Entered{}, err)
+		return
+	}
+	if p.o.Err != nil {
+		p.flush() // what was said before it comes before it
+		defer func() {
+			_, _ = p.o.Err.Write(p.out.Bytes()) // there is nobody else to tell
+			p.out.Reset()
+		}()
+	} else {
+		defer p.flush()
+	}
+	r, placed := refused(err)
 	if placed && text != "" {
 		const columns = 76
 		if p.undisturbed && (p.o.Prompt || p.o.Echo) && !strings.Contains(text, "\n") && width(text) < columns {
@@ -61,11 +83,6 @@ func (p *Plain) refuse(text string, number int, err error) (left Left) {
 	if r.Hint != "" {
 		p.say(p.paint.With(term.Dim, "  "+strings.ReplaceAll(show(r.Hint), "\n", "\n  ")))
 	}
-	p.flush()
-	if p.o.StopOnError {
-		return ByRefusal
-	}
-	return ""
 }
 
 // Notice says something to the user that no event tells.

@@ -15,7 +15,7 @@ func (k TokenKind) style() term.Style {
 		return term.Bold
 	case FlagToken:
 		return term.Yellow
-	case EscapeToken:
+	case EscapeToken, CommentToken:
 		return term.Dim
 	}
 	return term.Unstyled

@@ -225,7 +225,7 @@ func (s *Session) model(args []string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(args) == 0 {
-		return fmt.Sprintf("@%s: %s\n", agent, cmp.Or(s.models[agent], s.agents()[agent].Model, "the provider's own model")), nil
+		return fmt.Sprintf("@%s: %s\n", agent, cmp.Or(s.models[agent], s.agents()[agent].Model, s.agents()[agent].Tier, "the provider's own model")), nil
 	}
 	s.models[agent] = args[0]
 	return fmt.Sprintf("@%s: %s\n", agent, args[0]), nil

@@ -37,7 +37,7 @@ func (f *Face) Team() repl.Team {
 // tokenKinds are what the line language calls a piece of text, and how a screen shows it.
 var tokenKinds = map[line.Kind]repl.TokenKind{
 	line.Agent: repl.AgentToken, line.Reference: repl.ReferenceToken, line.CommandWord: repl.CommandToken, line.Arrow: repl.ArrowToken,
-	line.Background: repl.BackgroundToken, line.Flag: repl.FlagToken, line.Escape: repl.EscapeToken, line.Wrong: repl.WrongToken,
+	line.Background: repl.BackgroundToken, line.Flag: repl.FlagToken, line.Escape: repl.EscapeToken, line.Comment: repl.CommentToken, line.Wrong: repl.WrongToken,
 }
 
 func tokenOf(t line.Token) (repl.Token, bool) {
@@ -62,8 +62,12 @@ func (f *Face) Preview(text string) repl.Preview {
 		p.Problem = refused(err)
 		return p
 	}
-	if l.Command != nil {
+	switch {
+	case l.Command != nil:
 		p.AtOnce = l.Command.Name != "retry"
+		return p
+	case l.Comment:
+		p.Plan = `a comment: \# in its place sends it`
 		return p
 	}
 	fragment, err := f.fragment(l)

@@ -15,8 +15,9 @@ var topics = []struct{ name, text string }{
 @pm,ba Read the issue               the same to several, side by side
 @pm Plan -> @builder-1 Build it     one after the other; the output before stands in front
 @pm Plan a long trip &              in the background
-@pm --model large Plan              with another model
+@pm --model large Plan              with another model, by its name or tier
 Make a plan                         to the default agent: /use @agent
+# this is for people                a comment; \# at the beginning sends it
 `},
 	{"references", `$pm                the newest good output of @pm, at this place; waits while @pm works
 $pm and $ba        several, at most ten different ones

@@ -137,8 +137,10 @@ func (s *Session) writeTask(b *strings.Builder, t swarm.Task, newest map[string]
 		}
 		fmt.Fprintf(b, "    depends_on: [%s]\n", strings.Join(deps, ", "))
 	}
-	if t.Model != "" {
-		fmt.Fprintf(b, "    model: %s\n", flow(t.Model))
+	for _, f := range []struct{ key, value string }{{"model", t.Model}, {"tier", t.Tier}} {
+		if f.value != "" {
+			fmt.Fprintf(b, "    %s: %s\n", f.key, flow(f.value))
+		}
 	}
 	fmt.Fprintf(b, "    prompt-string: %s\n", scalar(text.String()))
 	return nil

@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -156,8 +157,11 @@ func (s *Session) enter(ctx context.Context, text string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if l.Command != nil {
+	switch {
+	case l.Command != nil:
 		return s.command(ctx, l.Command)
+	case l.Comment:
+		return Entry{}, nil
 	}
 	f, err := s.fragment(l)
 	if err != nil {
@@ -183,18 +187,10 @@ func (s *Session) fragment(l *line.Line) (*line.Fragment, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := l.Plan(standingOf(p), line.PlanOptions{Agents: s.agents(), Providers: s.team.Providers, WaitTimeout: s.team.WaitTimeout})
-	if err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range f.Plan.Tasks {
-		if t := &f.Plan.Tasks[i]; t.Model == "" {
-			t.Model = s.models[t.Agent]
-		}
-	}
-	return f, nil
+	models := maps.Clone(s.models)
+	s.mu.Unlock()
+	return l.Plan(standingOf(p), line.PlanOptions{Agents: s.agents(), Providers: s.team.Providers, Models: models, WaitTimeout: s.team.WaitTimeout})
 }
 
 // Lang is who can be spoken to, as the line language knows them.

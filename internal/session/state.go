@@ -13,7 +13,7 @@ import (
 // An AgentState is where an agent stands, in the seed's words.
 type AgentState struct {
 	Name  string
-	Word  string   // executing, waiting, blocked or idle
+	Word  string   // executing, starting, waiting, blocked or idle
 	Asks  string   // of a blocked one: what for, and how it is allowed
 	Whom  []string // of a waiting one: for whom, as it is shown: "@pm", "@pm (no output yet)"
 	Task  string   // the one that it does, or waits with
@@ -52,6 +52,8 @@ func AgentStates(p view.Picture) []AgentState {
 			st.Word, st.Task, st.Whom = "executing", t.Name, nil
 		case st.Task != "":
 			st.Queue++
+		case len(t.Waits) == 0: // it is ready, or its turn was cut and runs again
+			st.Word, st.Task = "starting", t.Name
 		default:
 			st.Word, st.Task, st.Whom = "waiting", t.Name, whom(t.Waits)
 		}
