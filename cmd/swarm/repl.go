@@ -97,7 +97,7 @@ func (a *app) talk(t talk) error {
 		width, height, _ = xterm.GetSize(int(a.stdin.Fd()))
 	}
 	ro := repl.Options{In: t.in, Out: a.out(stop, t.typed), Color: colored, Now: time.Now, Greeting: greeting(s.ID(), t),
-		History: h.History(), Remember: remember(h, t.typed), Prompt: t.typed, Numbered: t.numbered, StopOnError: t.stopOnError}
+		History: h.History(), Remember: remember(h, t.typed), Prompt: t.typed, Numbered: t.numbered, StopOnError: t.stopOnError, Recall: s.Recall}
 	if !t.typed {
 		ro.Err = a.stderr
 	}

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -96,6 +98,41 @@ func TestLinesInTerminal(t *testing.T) {
 	}
 }
 
+// TestResumedInTerminal: a session that was killed comes back with its lines and outputs on the screen, and with what still waits.
+func TestResumedInTerminal(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("there is no tmux here, which is the terminal of this test: install tmux")
+	}
+	s := newScreen(t)
+	s.enter("@pm Plan it")
+	s.shows("✓ pm_1 completed")
+	s.enter("@ba HOLD Read $pm &")
+	s.shows("@ba: executing")
+	s.enter("@builder-1 Build $ba &")
+	s.shows("@builder-1: waiting for @ba")
+	s.kill9()
+	s.shows("exit code 137")
+	s.tmux("new-window", "-c", s.dir, s.program("repl --resume @last"))
+	s.shows("> @pm Plan it")
+	s.shows("pm        │ pm: Plan it")
+	s.shows("✓ pm_1 completed")
+	s.shows("> @builder-1 Build $ba &")
+	s.shows("@builder-1: waiting for @ba")
+	s.release()
+	s.shows("✓ builder-1_1 completed")
+	s.enter("/quit")
+	s.shows("exit code 0")
+}
+
+// kill9 kills the program that drives the newest run.
+func (s *screen) kill9() {
+	s.Helper()
+	out, _ := s.runs(0, "ls", "--json")
+	var runs []struct{ PID int }
+	s.check(json.Unmarshal([]byte(out), &runs))
+	s.check(syscall.Kill(runs[0].PID, syscall.SIGKILL))
+}
+
 // A screen is the program in a terminal of its own.
 type screen struct {
 	*place
@@ -115,13 +152,19 @@ case $task in HOLD*) read word < gate;; esac
 echo "$SWARM_AGENT: $task"
 `), 0o600))
 	s.check(exec.Command("mkfifo", filepath.Join(s.dir, "gate")).Run())
-	program, err := exec.LookPath("swarm")
-	s.check(err)
 	s.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "34", "-c", s.dir, "-e", "SWARM_HOME="+s.home, "-e", "HOME="+s.dir, "-e", "GORACE=atexit_sleep_ms=0",
-		program+`; echo "exit code $?"; cat`)
+		s.program(""))
 	t.Cleanup(func() { s.tmux("kill-server") })
 	s.shows("Ctrl-D leaves")
 	return s
+}
+
+// program is how a window starts the program.
+func (s *screen) program(args string) string {
+	s.Helper()
+	path, err := exec.LookPath("swarm")
+	s.check(err)
+	return path + " " + args + `; echo "exit code $?"; cat`
 }
 
 func (s *screen) tmux(args ...string) string {

@@ -300,15 +300,7 @@ func (m *model) busy() bool { return m.inTurn || m.foreground != nil }
 // send shows a text and gives it to the session, beside the keys: its disk may be slow.
 func (m *model) send(text string, inTurn bool) tea.Cmd {
 	m.screen.hold(func() {
-		t := &m.screen.transcript
-		if len(t.lines) > 0 {
-			t.add(answer, "", "")
-		}
-		kind := typed
-		for line := range strings.SplitSeq(text, "\n") {
-			t.add(kind, "", show(line))
-			kind = typedOn
-		}
+		m.screen.transcript.addTyped(text)
 	})
 	session := m.screen.session
 	return func() tea.Msg {

@@ -145,6 +145,9 @@ type Options struct {
 	Greeting string            // what stands at the beginning
 	History  []string          // what was entered in earlier sessions, the oldest first
 	Remember func(text string) // keeps what is entered for later sessions; nil = nobody does
+	// Recall is, of an event that was there before the session was resumed, the line that was typed or what an agent said; nil = it
+	// was not.
+	Recall func(e *swarm.Event) (typed, said string)
 
 	Env   []string           // the environment, for what the terminal can do; nil = this process's
 	Size  func() (w, h int)  // the terminal's size when Out is none; nil = ask Out

@@ -30,10 +30,15 @@ func (p *Plain) answered(l lineRead) {
 		p.print("\n") // the user's end of input ended no line
 	case l.err == nil && p.o.Echo && strings.TrimSpace(l.text) != "":
 		quiet := p.undisturbed
-		p.say(p.paint.With(term.Bold, prompt+strings.ReplaceAll(show(l.text), "\n", "\n  ")))
+		p.echo(l.text)
 		p.flush()
 		p.undisturbed = quiet
 	}
+}
+
+// echo shows a line that was entered.
+func (p *Plain) echo(text string) {
+	p.say(p.paint.With(term.Bold, prompt+strings.ReplaceAll(show(text), "\n", "\n  ")))
 }
 
 // refuse says why a line was refused, and where. The line stands right above if it could be seen and nothing was printed since.
@@ -97,6 +102,15 @@ func (p *Plain) Notice(text string) {
 func (p *Plain) Event(e *swarm.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.o.Recall != nil {
+		line, output := p.o.Recall(e)
+		if line != "" {
+			p.echo(line)
+		}
+		if output != "" {
+			p.speak(e.Task, p.voice(e.Task), swarm.Delta{Kind: swarm.DeltaText, Text: output})
+		}
+	}
 	if e.Kind == swarm.TurnEnded {
 		p.hush(e.Task)
 	}

@@ -165,6 +165,13 @@ func (s *Screen) Event(e *swarm.Event) {
 	defer s.save()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.o.Recall != nil {
+		line, output := s.o.Recall(e)
+		if line != "" {
+			s.transcript.addTyped(line)
+		}
+		s.speak(e.Task, 0, output)
+	}
 	if e.Kind == swarm.TurnEnded {
 		s.hush(e.Task)
 	}
@@ -236,6 +243,9 @@ func (s *Screen) Delta(task string, d swarm.Delta) {
 
 // speak has a line grow that is said, and begins others.
 func (s *Screen) speak(task string, tone int, text string) {
+	if text == "" {
+		return
+	}
 	v := s.voices[task]
 	if v == nil {
 		v = &voice{}

@@ -68,6 +68,18 @@ func (t *transcript) addAll(k kind, text string) {
 	s.end(tell)
 }
 
+// addTyped puts what the user typed at the end.
+func (t *transcript) addTyped(text string) {
+	if len(t.lines) > 0 {
+		t.add(answer, "", "")
+	}
+	kind := typed
+	for line := range strings.SplitSeq(text, "\n") {
+		t.add(kind, "", show(line))
+		kind = typedOn
+	}
+}
+
 // grow adds to a line, and says whether it could: one that was dropped or is full cannot.
 func (t *transcript) grow(number int, text string) bool {
 	i := number - t.first

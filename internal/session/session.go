@@ -52,6 +52,7 @@ type Session struct {
 	lang     line.Team
 	models   map[string]string // by agent, as /model has set them
 	lines    []entered
+	resumed  int64 // the last event that was there when the session was resumed
 
 	over   chan struct{} // the run is no longer driven
 	last   view.Picture
@@ -112,6 +113,7 @@ func (s *Session) recall() error {
 		if err != nil {
 			return err
 		}
+		s.resumed = e.Seq
 		if e.Kind != swarm.PlanAdded {
 			continue
 		}
@@ -130,6 +132,25 @@ func (s *Session) recall() error {
 		s.lines = append(s.lines, one)
 	}
 	return nil
+}
+
+// Recall is, of an event that was there before the session was resumed, the line that was entered or what an agent said.
+func (s *Session) Recall(e *swarm.Event) (typed, said string) {
+	switch {
+	case e.Seq > s.resumed:
+	case e.Kind == swarm.PlanAdded && e.To != "":
+		p, err := swarm.Body[swarm.Plan](e)
+		if err == nil {
+			return p.Name, ""
+		}
+	case e.Kind == swarm.TurnEnded:
+		end, err := swarm.Body[swarm.CallEnd](e)
+		if err == nil && end.Output != "" {
+			text, _ := s.run.Log().Body(end.Output) // /out says why it is not there
+			return "", string(text)
+		}
+	}
+	return "", ""
 }
 
 // ID is the run's.
