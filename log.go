@@ -16,6 +16,8 @@ type Log interface {
 	// Append writes the batch whole or not at all and returns the events' numbers when it is on disk. An event whose key is
 	// there already, with the same body, is not written again and has its old number; with another body it is ErrConflict.
 	Append(ctx context.Context, b Batch) ([]int64, error)
+	// Flush writes the lazy batches that wait, for a caller that has nothing more to append for now. It waits for no disk.
+	Flush()
 	// Read returns up to limit events after a number, in order: all of them, or those for the given receivers; [ToAgents] is
 	// every agent.
 	Read(after int64, limit int, to ...string) ([]Event, error)
@@ -35,7 +37,7 @@ type Batch struct {
 	Events []Event  // Seq and Time are given by the log
 	Bodies [][]byte // texts that the events name by their hash
 	// Lazy says that nobody waits: Append returns at once, without numbers. The batch keeps its place in the order and goes to
-	// disk with the next one that somebody waits for, or by itself after a moment; a crash before that loses it, and what
+	// disk with the next one that somebody waits for, or by itself after a moment; Flush writes it without a sync. A crash before that loses it, and what
 	// comes after it.
 	Lazy bool
 }

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"swarm/bench/disk"
 )
 
 // lines takes its figures from the benchmarks of the line language and of its screen, which measure their floors themselves.
@@ -54,4 +59,50 @@ func benchmark(pkg, names, long string) (map[string]map[string]float64, error) {
 		}
 	}
 	return all, nil
+}
+
+// runLines is `swarm run -`: lines that each wait for the one before, said by a script, so that all the time is ours. The
+// floor is what a line has on disk before it goes on: the plan, the beginning of the turn and its end.
+func (l *lab) runLines() (err error) {
+	dir, err := l.project("lines", "provider: says\nproviders:\n  says: {kind: script, script: says.yaml}\n")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "swarm", "says.yaml"), []byte("- {agent: ba, say: done}\n"), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(filepath.Join(l.dir, "lines.raw"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	whole := func(lines int) (time.Duration, error) {
+		cmd := l.command(dir, l.swarm, "run", "-")
+		cmd.Stdin = strings.NewReader(strings.Repeat("@ba Say something.\n", lines))
+		start := time.Now()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, out)
+		}
+		return time.Since(start), err
+	}
+	const lines = 100
+	got, err := inTurn(7,
+		func() (time.Duration, error) { return whole(lines + 1) },
+		func() (time.Duration, error) { return whole(1) },
+		func() (time.Duration, error) {
+			start := time.Now()
+			for range 3 * lines {
+				if err := disk.Write(file, someEvent().Data); err != nil {
+					return 0, err
+				}
+			}
+			return time.Since(start), nil
+		})
+	if err != nil {
+		return err
+	}
+	ours, floor := (p50(got[0], itself)-p50(got[1], itself))/lines, p50(got[2], itself)/lines
+	l.add(row{"`swarm run -`, a line", short(ours), short(floor) + " 3 synced writes", short(ours), "≤ 2 ms", ours <= 2*time.Millisecond})
+	return nil
 }

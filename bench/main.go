@@ -58,6 +58,7 @@ var measurements = []struct {
 	{"callers", (*lab).callers},
 	{"prompt", (*lab).prompt},
 	{"lines", (*lab).lines},
+	{"run-lines", (*lab).runLines},
 	{"check", (*lab).check},
 	{"open", (*lab).open},
 	{"turns", (*lab).turns},

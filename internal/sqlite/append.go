@@ -120,13 +120,15 @@ func (l *Log) write(t *tx, group []*request, mode string) (err error) {
 		return l.judge(err)
 	}
 	l.fresh = false
+	if t.changed {
+		l.owed.Store(mode != syncFull)
+	}
 	switch {
 	case mode == syncOff:
 		return errors.Join(l.settle(), l.setMode(syncFull)) // or closing the log would move events without a sync
-	case t.changed:
-		l.owed.Store(mode != syncFull)
-	case mode == syncFull && t.repeats:
-		return l.settle() // what was there already may be a lazy batch's, and not on disk yet
+	case mode == syncFull && t.repeats && !t.changed:
+		l.owed.Store(true) // what was there already may be a lazy batch's, of another process even, and not on disk yet
+		return l.settle()
 	}
 	return nil
 }
@@ -182,9 +184,15 @@ func (l *Log) breaks(cause error) error {
 	return e
 }
 
-// settle syncs commits that were not. Anybody may call it, beside the writer.
+// settle syncs the commits that were not synced, if there are any. Any goroutine may call it, beside the writer. When it
+// returns, no such sync is under way.
 func (l *Log) settle() error {
-	l.owed.Store(false)
+	l.smu.Lock()
+	defer l.smu.Unlock()
+	if !l.owed.Load() {
+		return nil
+	}
+	l.owed.Store(false) // before the sync: it may not cover what is committed meanwhile
 	if err := l.wal.Sync(); err != nil {
 		return l.breaks(err)
 	}

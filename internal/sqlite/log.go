@@ -58,6 +58,7 @@ type Log struct {
 	synchronous string        // how the writing connection commits
 	wrote       []swarm.Event // by the transaction under way
 
+	smu    sync.Mutex                  // a sync beside the writer
 	owed   atomic.Bool                 // there are commits of ours that no sync has covered yet
 	broken atomic.Pointer[swarm.Error] // a failed sync: what is on disk is not known any more
 	lost   atomic.Pointer[lostBatch]   // a lazy batch that was not written
@@ -242,11 +243,7 @@ func (l *Log) Close() error {
 		return nil // somebody else closed it
 	}
 	l.lead(nil)
-	var err error
-	if l.owed.Load() {
-		err = l.settle()
-	}
-	err = errors.Join(err, l.closeReader(), l.w.close(), l.wal.Close(), l.turn.close())
+	err := errors.Join(l.settle(), l.closeReader(), l.w.close(), l.wal.Close(), l.turn.close())
 	l.omu.Lock()
 	defer l.omu.Unlock()
 	l.unlockOwner()

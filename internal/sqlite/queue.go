@@ -145,7 +145,7 @@ func (l *Log) handOver() {
 	}
 }
 
-// flushSoon sees to it that lazy requests do not wait for company for ever. The queue is locked.
+// flushSoon sees to it that lazy requests do not wait for company, or for their sync, for ever. The queue is locked.
 func (l *Log) flushSoon() {
 	q := &l.queue
 	switch {
@@ -159,20 +159,42 @@ func (l *Log) flushSoon() {
 	q.armed = true
 }
 
+// flush writes lazy requests that had no company, and syncs them.
 func (l *Log) flush() {
 	q := &l.queue
 	q.mu.Lock()
 	q.armed = false
+	closed := q.closed
+	q.mu.Unlock()
+	if closed {
+		return
+	}
+	l.writeWaiting()
+	_ = l.settle() // beside the queue: it is nobody's latency; a failure is told to the next append
+}
+
+// Flush writes the lazy batches that wait, see [swarm.Log]. They are synced with the next batch that somebody waits for, or
+// after a moment. If an append is under way, they go with it or soon after it.
+func (l *Log) Flush() {
+	if l.writeWaiting() {
+		l.queue.mu.Lock()
+		l.flushSoon()
+		l.queue.mu.Unlock()
+	}
+}
+
+// writeWaiting writes what waits, unless somebody leads, who does that.
+func (l *Log) writeWaiting() bool {
+	q := &l.queue
+	q.mu.Lock()
 	if q.led || q.closed || len(q.waiting) == 0 {
 		q.mu.Unlock()
-		return
+		return false
 	}
 	q.led = true
 	q.mu.Unlock()
 	l.lead(nil)
-	if l.owed.Load() {
-		_ = l.settle() // beside the queue: it is nobody's latency; a failure is told to the next append
-	}
+	return true
 }
 
 // take takes the next group.

@@ -178,3 +178,30 @@ func TestARepeatedEventIsOnDiskEvenIfItWasLazy(t *testing.T) {
 		t.Errorf("it is event %d; still to be synced: %v", seqs[0], l.owed.Load())
 	}
 }
+
+func TestFlushWritesLazyBatchesAndTheirSyncFollows(t *testing.T) {
+	l, _ := create(t)
+	_, err := l.Append(context.Background(), small(1))
+	must(t, err)
+	woken, stop := l.Watch()
+	defer stop()
+	b := small(2)
+	b.Lazy = true
+	_, err = l.Append(context.Background(), b)
+	must(t, err)
+	l.Flush()
+	select {
+	case <-woken:
+	default:
+		t.Error("nobody is woken")
+	}
+	if es, err := l.Read(1, 9); err != nil || len(es) != 1 {
+		t.Errorf("the log has %v, %v", es, err)
+	}
+	for end := time.Now().Add(20 * time.Second); l.owed.Load(); {
+		if time.Now().After(end) {
+			t.Fatal("it is never synced")
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}

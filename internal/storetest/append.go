@@ -171,6 +171,17 @@ var lazyTests = []test{
 		comes(t, "the other process is woken", woken)
 		want(t, "it reads", texts(read(t, other, "inbox")), "[a]")
 	}},
+	{"a flush writes it, and others are woken", func(t *testing.T, o Opener) {
+		l := open(t, o)
+		woken, stop := l.Watch("inbox")
+		defer stop()
+		add(t, l, lazy(swarm.Batch{Events: []swarm.Event{to("inbox", "a")}}))
+		l.Flush()
+		want(t, "it reads", texts(read(t, l, "inbox")), "[a]")
+		comes(t, "a follower is woken", woken)
+		l.Flush()
+		want(t, "a second flush writes", count(t, l), 1)
+	}},
 	{"closing writes it", func(t *testing.T, o Opener) {
 		l := o(t)
 		b := lazy(events("a", "b"))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +47,76 @@ func growAcrossCrash(t *testing.T, run Subject) {
 	if _, ends := b.story(); len(ends) != 3 {
 		t.Errorf("turns ended: %v, want those of three lines", ends)
 	}
+}
+
+// A patient log keeps lazy batches for as long as nobody appends or flushes: their moment never comes.
+type patient struct {
+	swarm.Log
+	mu    sync.Mutex
+	kept  []swarm.Batch
+	fails error
+}
+
+func (p *patient) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if b.Lazy {
+		p.kept = append(p.kept, b)
+		return nil, p.fails
+	}
+	p.write(ctx)
+	return p.Log.Append(ctx, b)
+}
+
+func (p *patient) Flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.write(context.Background())
+}
+
+func (p *patient) write(ctx context.Context) {
+	for _, b := range p.kept {
+		b.Lazy = false
+		_, err := p.Log.Append(ctx, b)
+		p.fails = errors.Join(p.fails, err)
+	}
+	p.kept = nil
+}
+
+// idleTells lets a loop come to rest with a plan that may still grow. What it has told must be in the log by then: a session
+// waits for it before the next line.
+func idleTells(t *testing.T, run Subject) {
+	plan := alone("l1")
+	plan.Open = true
+	b := newBench(t, run, plan, newTeam(work))
+	log, err := b.store.Open(t.Context(), runID, swarm.ReadWrite)
+	b.check(err)
+	defer log.Close()
+	fence, err := log.Own(t.Context(), flow.Version, leaseForTests)
+	b.check(err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.run(t.Context(), b.hands(&patient{Log: log}, fence), rootCall)
+		done <- err
+	}()
+	woken, stop := log.Watch()
+	defer stop()
+	for {
+		events, err := log.Read(0, 1000)
+		b.check(err)
+		if slices.ContainsFunc(events, func(e swarm.Event) bool { return e.Kind == swarm.TaskCompleted }) {
+			break
+		}
+		select {
+		case <-woken:
+		case err := <-done:
+			t.Fatalf("the loop has ended: %v", err)
+		case <-time.After(20 * time.Second):
+			t.Fatal("the loop waits, and nobody is told that its task is completed")
+		}
+	}
+	b.control(swarm.WordClose, "")
+	b.check(<-done)
 }
 
 // until waits for what a turn says and works until it is cut.

@@ -42,6 +42,7 @@ func Run(t *testing.T, run Subject) {
 	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run) })
 	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { wishCrashes(t, run) })
 	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
+	t.Run("what a loop told is seen when it comes to rest", func(t *testing.T) { idleTells(t, run) })
 	t.Run("cancel cuts a running turn", func(t *testing.T) { cancelCuts(t, run) })
 	t.Run("a cancel from before the crash is obeyed after it", func(t *testing.T) { cancelBeforeResume(t, run) })
 	t.Run("a pause outlives a crash", func(t *testing.T) { pauseOutlives(t, run) })

@@ -190,6 +190,9 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 		if len(x.in) > 0 {
 			continue
 		}
+		if len(x.asked) == 0 { // nothing runs whose end would take along what the loop has told
+			x.h.Log.Flush()
+		}
 		select {
 		case <-x.wake:
 		case <-x.ctx.Done():
