@@ -30,6 +30,9 @@ func (c *compiler) refs(t *task) []prompt.Ref {
 
 // checkReferences sees to it that every reference of the selected tasks leads somewhere.
 func (c *compiler) checkReferences(sel *selection) {
+	if sel.alone {
+		return
+	}
 	for _, i := range sel.tasks {
 		t := &c.tasks[i]
 		for _, in := range t.value.Inputs.entries {

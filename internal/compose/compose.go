@@ -54,12 +54,28 @@ const (
 // Compile makes the plan of what is selected. The error is the first of those that Check would find.
 func Compile(o Options) (*Bundle, error) {
 	c := newCompiler(o)
+	return c.compile(nil, c.choose)
+}
+
+// compile makes a plan in steps, until one finds an error. A replace that is not nil puts other tasks in
+// the place of the file's: the file then need not be there, and is not blamed for what it does not say.
+func (c *compiler) compile(replace func(), choose func() *selection) (*Bundle, error) {
 	var sel *selection
 	var p swarm.Plan
-	for _, step := range []func(){
-		c.read,
-		c.resolve,
-		func() { sel = c.choose() },
+	for i, step := range []func(){
+		func() {
+			if replace == nil || len(c.o.Source) > 0 {
+				c.read()
+			}
+		},
+		func() {
+			if replace != nil {
+				replace()
+				c.file.Pipelines, c.file.broken = named[pipelineKeys]{}, false
+			}
+			c.resolve()
+		},
+		func() { sel = choose() },
 		func() { c.loadPrompts(sel) },
 		func() { c.checkReferences(sel) },
 		func() { c.checkModels(sel) },
@@ -68,7 +84,11 @@ func Compile(o Options) (*Bundle, error) {
 		func() { p = c.emit(sel) },
 	} {
 		if step(); c.failed() {
-			return nil, c.firstError()
+			e := c.sortedErrors()[0]
+			if replace != nil && i > 0 && e.Line == 0 {
+				e.File = ""
+			}
+			return nil, e
 		}
 	}
 	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings(), Places: c.places(sel)}, nil

@@ -165,7 +165,7 @@ func (c *compiler) agentsOf(sel *selection) []*agent {
 	slices.SortFunc(list, func(a, b *agent) int { return a.order - b.order })
 	list = slices.Compact(list)
 	for _, a := range list {
-		c.provide(a, len(c.tasks) > 0)
+		c.provide(a, c.working || len(c.tasks) > 0)
 		c.checkTools(a)
 	}
 	return list

@@ -35,6 +35,7 @@ type compiler struct {
 	lineStarts []int
 	walk       walk
 	unprovided bool // that there is no provider has been told
+	working    bool // agents without a task have to work, too
 }
 
 // A task is one of the file's, with its names resolved.

@@ -22,6 +22,7 @@ type selection struct {
 	has      map[int]bool
 	stdin    bool   // a prompt of it holds {{STDIN}}
 	listed   []bool // by task: a pipeline has it, and what it reads is looked at there
+	alone    bool   // its task is not one of the file: tasks that it refers to need not be there
 }
 
 // iterations is how often a selected task is done.

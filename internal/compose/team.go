@@ -15,36 +15,20 @@ var usualTeam = []string{"pm", "ba", "builder-1", "builder-2", "reviewer", "writ
 // else the usual team. The source may be empty.
 func CompileTeam(o Options) (*Bundle, error) {
 	c := newCompiler(o)
-	if len(o.Source) > 0 {
-		if c.read(); c.failed() {
-			return nil, c.firstError()
+	c.working = true // an agent that is there can be spoken to, and then has to work
+	b, err := c.compile(func() {
+		if len(c.file.Agents.entries) == 0 {
+			c.file.Agents = named[agentKeys]{at: at{&yaml.Node{Kind: yaml.ScalarNode}}}
+			for _, name := range c.namesOfTeam() {
+				c.file.Agents.entries = append(c.file.Agents.entries, entry[agentKeys]{key: &yaml.Node{Kind: yaml.ScalarNode, Value: name}, name: name})
+			}
 		}
+		c.file.Tasks = named[taskKeys]{}
+	}, c.all)
+	if err == nil {
+		b.Plan.Kind = swarm.LineRun
 	}
-	here := &yaml.Node{Kind: yaml.ScalarNode}
-	if len(c.file.Agents.entries) == 0 {
-		c.file.Agents = named[agentKeys]{at: at{here}}
-		for _, name := range c.namesOfTeam() {
-			c.file.Agents.entries = append(c.file.Agents.entries, entry[agentKeys]{key: &yaml.Node{Kind: yaml.ScalarNode, Value: name}, name: name})
-		}
-	}
-	c.file.Tasks, c.file.Pipelines, c.file.broken = named[taskKeys]{}, named[pipelineKeys]{}, false
-	if c.resolve(); c.failed() {
-		return nil, c.offFile(c.firstError())
-	}
-	sel := c.all()
-	for _, a := range c.agentsOf(sel) {
-		c.provide(a, true) // whoever is there can be spoken to, and then has to work
-		c.checkTools(a)
-	}
-	c.loadPrompts(sel)
-	c.checkModels(sel)
-	c.checkMoney(sel)
-	p := c.emit(sel)
-	if c.failed() {
-		return nil, c.offFile(c.firstError())
-	}
-	p.Kind = swarm.LineRun
-	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings(), Places: c.places(sel)}, nil
+	return b, err
 }
 
 func (c *compiler) namesOfTeam() (names []string) {
