@@ -23,17 +23,14 @@ import (
 
 // How patient a turn is. They are variables so that tests need not be.
 var (
-	tries        = 8                      // to be heard
-	firstWait    = 500 * time.Millisecond // before the second; each further one waits twice as long
-	longestAsked = 5 * time.Minute        // that a server may ask for
-	silence      = 10 * time.Minute       // after which nobody believes that more will come
-	askAgain     = 250 * time.Millisecond // for a task whose agent does not stream; later less often
+	tries     = provider.Tries
+	firstWait = provider.FirstWait
+	askAgain  = 250 * time.Millisecond // for a task whose agent does not stream; later less often
 )
 
 const (
-	cancelFor = 100 * time.Millisecond // how long a turn that is cut waits for its remote task to end
-	cancelMax = 5 * time.Second        // and how long the remote agent is given for it
-	checkFor  = 10 * time.Second       // how long doctor waits for a card
+	cancelMax = 5 * time.Second  // and how long the remote agent is given for it
+	checkFor  = 10 * time.Second // how long doctor waits for a card
 )
 
 // A remote is a provider whose agent is somebody else's.

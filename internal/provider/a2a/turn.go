@@ -56,14 +56,14 @@ func (t *turn) run(ctx context.Context) (err error) {
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() {
 		if t.conn.streams && !t.met.Load() { // the first thing that it says is which task it is
-			time.AfterFunc(cancelFor/2, func() { stop(context.Cause(ctx)) })
+			time.AfterFunc(provider.CancelTime/2, func() { stop(context.Cause(ctx)) })
 			return
 		}
 		stop(context.Cause(ctx))
 	})()
-	alarm := time.AfterFunc(silence, func() { stop(errSilent) })
+	alarm := time.AfterFunc(provider.Silence, func() { stop(errSilent) })
 	defer alarm.Stop()
-	asking = context.WithValue(asking, aliveKey{}, func() { alarm.Reset(silence) })
+	asking = context.WithValue(asking, aliveKey{}, func() { alarm.Reset(provider.Silence) })
 	if err := t.send(ctx, asking); err != nil {
 		return err
 	}
@@ -128,13 +128,13 @@ func (t *turn) persist(ctx, asking context.Context, do func() error) error {
 		if known && f.after > 0 {
 			wait = f.after
 		}
-		t.pace.Leave(pass, err == nil, known && f.throttled, min(wait, longestAsked))
+		t.pace.Leave(pass, err == nil, known && f.throttled, min(wait, provider.LongestWait))
 		switch {
 		case known && t.task != "" && ctx.Err() == nil && asking.Err() == nil:
 			return nil // it has begun: what is missing is asked for
 		case err == nil, ctx.Err() != nil, asking.Err() != nil, !known, !f.again, try == tries:
 			return err
-		case wait > longestAsked:
+		case wait > provider.LongestWait:
 			return f.err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
 		}
 		t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.hide.String(fmt.Sprintf("%s; asking again in %v\n", f.err.Msg, wait.Round(time.Millisecond)))})
@@ -233,7 +233,7 @@ func (t *turn) abandon() {
 	})
 	select {
 	case <-done:
-	case <-time.After(cancelFor):
+	case <-time.After(provider.CancelTime):
 	}
 }
 
@@ -253,13 +253,13 @@ func (t *turn) session() string {
 func (t *turn) judge(ctx context.Context) error {
 	switch t.state {
 	case wire.TaskStateFailed:
-		return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", quoted(t.why)).WithHint("try again; with retries: N for the task that is done by itself")
+		return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", provider.Quoted(t.why)).WithHint("try again; with retries: N for the task that is done by itself")
 	case wire.TaskStateRejected:
-		return swarm.Errorf(swarm.NoResult, "the remote agent refused it%s", quoted(t.why)).WithHint("ask for it in other words, or ask another agent")
+		return swarm.Errorf(swarm.NoResult, "the remote agent refused it%s", provider.Quoted(t.why)).WithHint("ask for it in other words, or ask another agent")
 	case wire.TaskStateCanceled:
-		return swarm.Errorf(swarm.NoResult, "the remote agent says that it was cancelled, and nobody here did that%s", quoted(t.why))
+		return swarm.Errorf(swarm.NoResult, "the remote agent says that it was cancelled, and nobody here did that%s", provider.Quoted(t.why))
 	case wire.TaskStateAuthRequired:
-		return swarm.Errorf(swarm.NotSignedIn, "the remote agent wants somebody to sign in%s", quoted(t.why)).WithHint("do so where it says, then try again")
+		return swarm.Errorf(swarm.NotSignedIn, "the remote agent wants somebody to sign in%s", provider.Quoted(t.why)).WithHint("do so where it says, then try again")
 	case wire.TaskStateInputRequired:
 		return t.question(ctx)
 	}
@@ -284,7 +284,7 @@ func (t *turn) question(ctx context.Context) error {
 		asked = strings.ToValidUTF8(asked[:most], "") + "…"
 	}
 	if t.request.Call == nil {
-		return swarm.Errorf(swarm.NeedsInput, "the remote agent asks something%s", quoted(asked)).WithHint("say it in the prompt, or put the agent into a team, where a person can answer")
+		return swarm.Errorf(swarm.NeedsInput, "the remote agent asks something%s", provider.Quoted(asked)).WithHint("say it in the prompt, or put the agent into a team, where a person can answer")
 	}
 	args, err := json.Marshal(map[string]string{"help_description": t.hide.String(asked)})
 	if err != nil {
@@ -323,11 +323,11 @@ func (t *turn) clean(err error) error {
 func (t *turn) theirs(err *wire.Error) *swarm.Error {
 	switch {
 	case errors.Is(err, wire.ErrUnauthenticated), errors.Is(err, wire.ErrUnauthorized):
-		return swarm.Errorf(swarm.NotSignedIn, "the remote agent does not let us in%s", quoted(err.Error())).WithHint("%s", t.signIn())
+		return swarm.Errorf(swarm.NotSignedIn, "the remote agent does not let us in%s", provider.Quoted(err.Error())).WithHint("%s", t.signIn())
 	case errors.Is(err, wire.ErrInvalidParams), errors.Is(err, wire.ErrUnsupportedContentType), errors.Is(err, wire.ErrInvalidRequest):
-		return swarm.Errorf(swarm.BadInput, "the remote agent does not take the message%s", quoted(err.Error()))
+		return swarm.Errorf(swarm.BadInput, "the remote agent does not take the message%s", provider.Quoted(err.Error()))
 	case errors.Is(err, wire.ErrVersionNotSupported), errors.Is(err, wire.ErrMethodNotFound), errors.Is(err, wire.ErrParseError):
-		return swarm.Errorf(swarm.Protocol, "the remote agent does not speak A2A as we do%s", quoted(err.Error())).WithHint("A2A %s is spoken here", wire.Version)
+		return swarm.Errorf(swarm.Protocol, "the remote agent does not speak A2A as we do%s", provider.Quoted(err.Error())).WithHint("A2A %s is spoken here", wire.Version)
 	}
-	return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", quoted(err.Error())).WithHint("try again; with retries: N for the task that is done by itself")
+	return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", provider.Quoted(err.Error())).WithHint("try again; with retries: N for the task that is done by itself")
 }

@@ -148,7 +148,7 @@ func (w *wiretap) refused(answer *http.Response) error {
 	f := &failure{after: provider.RetryAfter(answer.Header)}
 	status := answer.StatusCode
 	because := func(kind swarm.ErrorKind, text, hint string) *failure {
-		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, quoted(said(data))).WithHint("%s", hint)
+		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, provider.Quoted(said(data))).WithHint("%s", hint)
 		return f
 	}
 	switch {
@@ -194,19 +194,6 @@ func said(data []byte) string {
 		return text
 	}
 	return told.Message
-}
-
-// quoted is the beginning of what somebody said, for an error's text.
-func quoted(text string) string {
-	const most = 300
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if text == "" {
-		return ""
-	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return ": " + text
 }
 
 // connect reads the agent's card, once, and finds a way to speak to it.

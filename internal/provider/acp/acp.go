@@ -17,12 +17,6 @@ import (
 	"swarm/internal/providerkind"
 )
 
-const (
-	idleFor   = 10 * time.Minute       // how long a program stays that nobody speaks to
-	cancelFor = 100 * time.Millisecond // how long an agent has to come to an end by itself when its turn is cut
-	checkFor  = 30 * time.Second       // how long doctor waits for a program to say who it is: some are slow to start
-)
-
 // A host has the programs of one provider's agents.
 type host struct {
 	name   string
@@ -148,7 +142,7 @@ func (h *host) keep(g *guest) {
 	room := h.guests[g.key] == nil && !h.closed // else the agent has another already, or nobody will come any more
 	if room {
 		h.guests[g.key] = g
-		g.sleep(idleFor, func() { h.forget(g) })
+		g.sleep(provider.KeepIdle, func() { h.forget(g) })
 	}
 	h.mu.Unlock()
 	if !room {

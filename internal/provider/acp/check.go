@@ -27,7 +27,7 @@ func (h *host) Check(ctx context.Context) provider.Health {
 		health.Problem = err.Error()
 		return health
 	}
-	ctx, stop := context.WithTimeout(ctx, checkFor)
+	ctx, stop := context.WithTimeout(ctx, provider.CheckTime)
 	defer stop()
 	job := process.Job{Path: path, Argv: h.arguments(provider.Request{}), Dir: h.dir, Env: env, Grace: h.grace, Run: mark.Run, Turn: mark.Turn}
 	if h.preset.signed == nil {

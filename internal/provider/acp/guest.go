@@ -211,7 +211,7 @@ func (g *guest) converse(ctx context.Context, t *turn) error {
 
 // cancel asks the agent to come to an end, and says whether it did.
 func (g *guest) cancel(answer <-chan error) bool {
-	ctx, stop := context.WithTimeout(context.Background(), cancelFor)
+	ctx, stop := context.WithTimeout(context.Background(), provider.CancelTime)
 	defer stop()
 	if g.wire.tell(ctx, "session/cancel", object{"sessionId": g.session.ID}) != nil {
 		return false

@@ -19,7 +19,7 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 	if missing != nil {
 		return provider.Health{Problem: missing.Msg, Hint: missing.Hint}
 	}
-	ctx, stop := context.WithTimeout(ctx, checkingTime)
+	ctx, stop := context.WithTimeout(ctx, provider.CheckTime)
 	defer stop()
 	mark := process.Mark{Run: "check", Turn: newID()} // its own: what one check leaves behind is ended, and no other
 	env, err := a.env.Of(mark, nil, a.dir)

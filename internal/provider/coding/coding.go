@@ -80,10 +80,8 @@ const folderHere = "{folder}"
 
 // Bounds of what is waited for.
 const (
-	keepFor      = 10 * time.Minute // a program that has nothing to do
-	settleFor    = 5 * time.Second  // a program that has said its result and does not end
-	patienceFor  = 5 * time.Minute  // a program that waits because its model's server has told it to
-	checkingTime = 30 * time.Second // all that a check asks the program: some take seconds to start
+	settleFor   = 5 * time.Second // a program that has said its result and does not end
+	patienceFor = 5 * time.Minute // a program that waits because its model's server has told it to
 )
 
 // An agent is a provider whose agents are coding agents of one kind.
@@ -116,7 +114,7 @@ func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 			WithHint("%s", swarm.DidYouMean(spec.Kind, slices.Sorted(maps.Keys(makers))))
 	}
 	v := maker()
-	a := &agent{spec: spec, vendor: v, facts: v.facts(), dir: opt.Dir, grace: opt.Grace, keeps: keepFor, settle: settleFor, patient: patienceFor, kept: map[string]*program{}}
+	a := &agent{spec: spec, vendor: v, facts: v.facts(), dir: opt.Dir, grace: opt.Grace, keeps: provider.KeepIdle, settle: settleFor, patient: patienceFor, kept: map[string]*program{}}
 	kind := providerkind.Of(spec.Kind)
 	a.facts.Program = kind.Program
 	if a.argv = spec.Command; len(a.argv) == 0 {

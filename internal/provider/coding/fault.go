@@ -2,7 +2,6 @@ package coding
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"syscall"
 
@@ -19,7 +18,7 @@ const (
 
 // blamed is the error of a program that says that it failed: status is what its model's server answered, 0 = it does not say.
 func (t *turn) blamed(status int, text string) *swarm.Error {
-	said := t.facts.Title + " failed" + quoted(t.hide.String(text))
+	said := t.facts.Title + " failed" + provider.Quoted(t.hide.String(text))
 	limit, login := status == 429 || status == 503 || status == 529, status == 401 || status == 403
 	if status == 0 {
 		_, limit, login = provider.Blame(text)
@@ -54,23 +53,10 @@ func (t *turn) exited(status syscall.WaitStatus) *swarm.Error {
 
 // refused is the error of a turn in which the agent was not allowed what it wanted to do.
 func (t *turn) refused(tool, input, allow string) *swarm.Error {
-	e := swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.Title, tool, quoted(t.hide.String(input)))
+	e := swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.Title, tool, provider.Quoted(t.hide.String(input)))
 	var shut *swarm.Error
 	if errors.As(gate.Acting(t.request.Phase, tool), &shut) && !strings.HasPrefix(strings.ToLower(tool), "web") { // pages change no files
 		return e.WithHint("%s", shut.Hint)
 	}
 	return e.WithHint("add %q to `tools` of the agent %q if it may", allow, t.request.Agent)
-}
-
-// quoted is the beginning of what somebody said, for an error's text.
-func quoted(text string) string {
-	const most = 300
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if text == "" {
-		return ""
-	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return fmt.Sprintf(": %s", text)
 }

@@ -21,10 +21,8 @@ import (
 
 // How patient a turn is. They are variables so that tests need not be.
 var (
-	tries        = 8                      // of one question
-	firstWait    = 500 * time.Millisecond // before the second; each further one waits twice as long
-	longestAsked = 5 * time.Minute        // that a server may ask for
-	silence      = 10 * time.Minute       // after which nobody believes that more will come
+	firstWait = provider.FirstWait
+	silence   = provider.Silence
 )
 
 const (
@@ -60,15 +58,15 @@ func (t *turn) ask(ctx context.Context) (*answer, any, error) {
 				wait = provider.Backoff(firstWait, try)
 			}
 		}
-		t.pace.Leave(pass, failed == nil, failed != nil && failed.throttled, min(wait, longestAsked))
+		t.pace.Leave(pass, failed == nil, failed != nil && failed.throttled, min(wait, provider.LongestWait))
 		switch {
 		case failed == nil:
 			return a, said, nil
 		case ctx.Err() != nil:
 			return nil, nil, context.Cause(ctx)
-		case !failed.again || a.shown || try == tries:
+		case !failed.again || a.shown || try == provider.Tries:
 			return nil, nil, failed.err
-		case wait > longestAsked:
+		case wait > provider.LongestWait:
 			return nil, nil, failed.err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
 		}
 		t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: fmt.Sprintf("%s; asking again in %v\n", failed.err, wait.Round(time.Millisecond))})
@@ -233,7 +231,7 @@ func (t *turn) refused(w *http.Response) *failure {
 func judge(status int, p *problem) *failure {
 	f := &failure{}
 	because := func(kind swarm.ErrorKind, text string) *failure {
-		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, quoted(p.Message))
+		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, provider.Quoted(p.Message))
 		return f
 	}
 	switch {

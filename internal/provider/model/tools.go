@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/provider"
 	"swarm/internal/schema"
 )
 
@@ -41,7 +42,7 @@ func (t *turn) use(ctx context.Context, said any, calls []*call) error {
 		r.results = append(r.results, result{c.id, text, err != nil})
 	}
 	if t.nonsense++; t.nonsense == maxNonsense {
-		return swarm.Errorf(swarm.Protocol, "the model calls tools in a way that nobody understands%s", quoted(t.hide.String(senseless))).
+		return swarm.Errorf(swarm.Protocol, "the model calls tools in a way that nobody understands%s", provider.Quoted(t.hide.String(senseless))).
 			WithHint("ask a larger model, or one that was made to use tools")
 	}
 	if t.request.Aside != nil {

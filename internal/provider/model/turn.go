@@ -94,7 +94,7 @@ func (t *turn) run(ctx context.Context) error {
 			return swarm.Errorf(swarm.NoResult, "the answer was cut off where the model may say no more").
 				WithHint("ask for less at once, or write max_tokens: N for the provider %q", t.spec.Name)
 		case a.stop == stopRefusal:
-			return swarm.Errorf(swarm.NoResult, "the model refused to answer%s", quoted(t.hide.String(a.text.String()))).WithHint("ask for it in other words, or ask another model")
+			return swarm.Errorf(swarm.NoResult, "the model refused to answer%s", provider.Quoted(t.hide.String(a.text.String()))).WithHint("ask for it in other words, or ask another model")
 		case len(a.calls) > 0:
 			if err := t.use(ctx, said, a.calls); err != nil {
 				return err
@@ -184,17 +184,4 @@ func (t *turn) spend(a *answer, asked int64) {
 	}
 	t.usage = t.usage.Plus(u)
 	t.live(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
-}
-
-// quoted is the beginning of what somebody said, for an error's text.
-func quoted(text string) string {
-	const most = 300
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if text == "" {
-		return ""
-	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return ": " + text
 }
