@@ -15,6 +15,7 @@ import (
 	"swarm/internal/home"
 	"swarm/internal/project"
 	"swarm/internal/provider"
+	"swarm/internal/providerkind"
 	"swarm/internal/run"
 	"swarm/internal/term"
 )
@@ -35,6 +36,7 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.VarP((*something)(&s.file), "file", "f", "the compose `file` (default swarm/swarm.yaml)")
 	f.StringArrayVar(&s.set, "set", nil, "change a value of the compose file, as in pipelines.main.iterations=5")
 	f.Var((*something)(&s.provider), "provider", "`provider` of the agents that name none (or SWARM_PROVIDER)")
+	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(providerkind.Presets(), cobra.ShellCompDirectiveNoFileComp))
 	f.VarP((*jobs)(&s.parallel), "jobs", "j", "turns at once (default max_parallel, 16)")
 	f.BoolVar(&s.only, "only", false, "only the named tasks, without what they depend on")
 }
