@@ -117,7 +117,7 @@ const (
 	WaitBegan        EventKind = "wait_began"        // [AgentWait]: in its turn, the agent waits for others
 	WaitEnded        EventKind = "wait_ended"        // [AgentWait]
 	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer; a wish is addressed to the loop, and its turn goes on
-	ApprovalAnswered EventKind = "approval_answered" // [ApprovalAnswer]; the loop grants a wish, or tells its agent why not
+	ApprovalAnswered EventKind = "approval_answered" // [ApprovalAnswer], addressed to control: the turn that asked goes on, or the loop acts on it; a unique key makes the first answer the only one
 	ArtifactStored   EventKind = "artifact_stored"   // [Artifact]
 	TopicPublished   EventKind = "topic_published"   // [TopicEntry], addressed to [ToTopics]
 
@@ -188,9 +188,6 @@ func AgentEndedKey(agent string, starts int) string {
 // AskedKey and AnsweredKey are the keys of an approval and of its answer.
 func AskedKey(id string) string    { return "asked:" + id }
 func AnsweredKey(id string) string { return "answered:" + id }
-
-// SaidKey is the key of a person's word to a turn that waits for an answer. There is one: the first counts.
-func SaidKey(id string) string { return "said:" + id }
 
 // GrantedKey is the key of what the plan grows by when a wish is granted.
 func GrantedKey(id string) string { return "plan:" + id }
@@ -504,10 +501,7 @@ type Verdict struct {
 // A ControlWord is what somebody wants of a run, whichever process drives it.
 type ControlWord struct {
 	Word   Word   `json:"word"`
-	Target string `json:"target,omitempty"` // a task, an agent, a turn, an approval; "" = the whole run
-	Reason string `json:"reason,omitempty"` // why, for who is told no
-	// Message is the id of another program's message that said so, as in [ApprovalAnswer].
-	Message string `json:"message,omitempty"`
+	Target string `json:"target,omitempty"` // a task, an agent or a turn; "" = the whole run
 }
 
 // A Word is what can be wanted.
@@ -522,10 +516,8 @@ const (
 	WordStart     Word = "start"     // let an agent that has ended have turns again
 	WordReset     Word = "reset"     // forget the agent's session, cut its turn and begin it anew
 	WordRetry     Word = "retry"     // try a task again that failed and waits for a person
-	WordApprove   Word = "approve"
-	WordDeny      Word = "deny"
-	WordClose     Word = "close" // nothing will be added any more
-	WordStop      Word = "stop"  // the process that drives the run should leave it, resumable
+	WordClose     Word = "close"     // nothing will be added any more
+	WordStop      Word = "stop"      // the process that drives the run should leave it, resumable
 )
 
 // Tree is a state of the git tree, in a store of objects of our own.

@@ -19,7 +19,7 @@ import (
 
 func (a *app) approveCommand() *cobra.Command {
 	var edit string
-	cmd := a.answerCommand(swarm.WordApprove, "Let an agent do what it asks for", `
+	cmd := a.answerCommand("approve", "Let an agent do what it asks for", `
 A request for a new agent or a new edge can be granted otherwise than it was asked: with --edit it is opened in $VISUAL or $EDITOR; --edit=FILE reads
 it from a file, --edit=- from standard input, written whole as one JSON object.`,
 		func(q question) (run.Decision, error) {
@@ -38,7 +38,7 @@ it from a file, --edit=- from standard input, written whole as one JSON object.`
 
 func (a *app) denyCommand() *cobra.Command {
 	var reason string
-	cmd := a.answerCommand(swarm.WordDeny, "Refuse what an agent asks for", `
+	cmd := a.answerCommand("deny", "Refuse what an agent asks for", `
 The agent is told --reason.`,
 		func(question) (run.Decision, error) {
 			return run.Decision{Reason: reason, By: "swarm deny"}, nil
@@ -48,10 +48,10 @@ The agent is told --reason.`,
 	return cmd
 }
 
-func (a *app) answerCommand(word swarm.Word, short, more string, decide func(question) (run.Decision, error)) *cobra.Command {
+func (a *app) answerCommand(word string, short, more string, decide func(question) (run.Decision, error)) *cobra.Command {
 	var ref string
 	cmd := &cobra.Command{
-		Use:   string(word) + " [ID]",
+		Use:   word + " [ID]",
 		Short: short,
 		Long: short + `: a tool that it may not use by itself, another agent, another edge. Who asks for a tool waits until somebody answers; who asks
 for an agent or an edge goes on, and gets the answer by mail. Without ID, what is asked in this folder's runs is listed; the beginning of an ID is
@@ -86,7 +86,7 @@ enough. Two runs may ask under the same ID; then --run says which one is meant. 
 			if err != nil {
 				return err
 			}
-			return a.said(q.Run, string(word), q.ID)
+			return a.said(q.Run, word, q.ID)
 		},
 		ValidArgsFunction: a.completeAsked,
 	}
@@ -191,7 +191,7 @@ func (a *app) listAsked(asked []question) error {
 
 // choose finds the one question that a user means. Ids are those of turns, which other runs have, too: an answer that was given already in
 // one of them, and is only repeated, must not become another run's.
-func (a *app) choose(asked []question, ref, id string, word swarm.Word) (question, error) {
+func (a *app) choose(asked []question, ref, id string, word string) (question, error) {
 	q, err := meantBy(asked, id, word)
 	if err == nil {
 		id = q.ID
@@ -207,7 +207,7 @@ func (a *app) choose(asked []question, ref, id string, word swarm.Word) (questio
 }
 
 // meantBy is the one of some questions that an id means. If it means one that several runs ask, that comes with the error.
-func meantBy(asked []question, id string, word swarm.Word) (question, error) {
+func meantBy(asked []question, id string, word string) (question, error) {
 	var found []question
 	var ids, runs []string
 	for _, q := range asked {

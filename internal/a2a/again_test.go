@@ -9,6 +9,7 @@ import (
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"swarm"
+	"swarm/internal/run"
 )
 
 // atOnce are the parameters of a message that is answered at once.
@@ -27,12 +28,12 @@ func (h *house) ask(task wire.TaskID, id string) {
 func (h *house) words(task wire.TaskID) string {
 	h.t.Helper()
 	var all []string
-	for _, e := range h.events(task, swarm.Control) {
-		var w swarm.ControlWord
-		if err := json.Unmarshal(e.Data, &w); err != nil {
+	for _, e := range h.events(task, swarm.ApprovalAnswered) {
+		a, err := swarm.Body[swarm.ApprovalAnswer](&e)
+		if err != nil {
 			h.t.Fatal(err)
 		}
-		all = append(all, string(w.Word)+" "+w.Target)
+		all = append(all, run.Decision{OK: a.OK}.Word()+" "+a.ID)
 	}
 	return strings.Join(all, ", ")
 }
@@ -70,7 +71,7 @@ func TestAYesIsForTheQuestionThatWasTold(t *testing.T) {
 	h.bad("sh", "SendMessage", atOnce(message("yes-1", "no", inTask(task.ID))), -32602)
 
 	// Somebody else is quicker, and the agent asks for more.
-	h.append(task.ID, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: []byte(`{"word":"deny","target":"second"}`)})
+	h.append(task.ID, swarm.Event{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey("second"), To: swarm.ToControl, Turn: "sh/1/1", Data: []byte(`{"id":"second","ok":false}`)})
 	h.ask(task.ID, "third")
 	late := atOnce(message("yes-2", "yes", inTask(task.ID)))
 	for range 2 {

@@ -29,7 +29,6 @@ type task struct {
 
 	plan    swarm.Plan
 	answers map[string]bool // what clients have said to what agents may do only if a person allows it, by letter
-	spoken  map[string]bool // approvals that somebody has answered, and whose turn has not heard it yet
 	tells   func(*task)     // is told when the client is told where the task stands
 }
 
@@ -37,7 +36,7 @@ type task struct {
 const goalID = "goal"
 
 func newTask(look *run.Look) *task {
-	return &task{Collector: view.NewCollector(), id: look.ID, look: look, run: view.New(look.ID), answers: map[string]bool{}, spoken: map[string]bool{}}
+	return &task{Collector: view.NewCollector(), id: look.ID, look: look, run: view.New(look.ID), answers: map[string]bool{}}
 }
 
 // load folds a run as it is now, or as it was when somebody has had enough. The task can look at the run's texts until the look is closed.
@@ -80,15 +79,6 @@ func (t *task) take(e *swarm.Event) error {
 	case swarm.ApprovalAnswered:
 		if a, err := swarm.Body[swarm.ApprovalAnswer](e); err == nil && a.Message != "" {
 			t.answers[a.Message] = a.OK
-		}
-	case swarm.Control:
-		w, err := swarm.Body[swarm.ControlWord](e)
-		if err != nil || w.Word != swarm.WordApprove && w.Word != swarm.WordDeny {
-			break
-		}
-		t.spoken[w.Target] = true
-		if w.Message != "" {
-			t.answers[w.Message] = w.Word == swarm.WordApprove
 		}
 	}
 	if err := t.run.Apply(e); err != nil {
@@ -173,10 +163,8 @@ func (t *task) approval() (asked view.Approval) {
 	if len(t.questions()) > 0 {
 		return asked
 	}
-	for _, a := range t.run.Approvals {
-		if !t.spoken[a.ID] {
-			return a
-		}
+	if len(t.run.Approvals) > 0 {
+		return t.run.Approvals[0]
 	}
 	return asked
 }

@@ -103,11 +103,7 @@ func (a *API) answerApproval(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	word := swarm.WordDeny
-	if *given.OK {
-		word = swarm.WordApprove
-	}
-	return reply{http.StatusAccepted, noted{found[0].Run, word, id}}, nil
+	return reply{http.StatusAccepted, noted{found[0].Run, d.Word(), id}}, nil
 }
 
 // answered says who has answered what nobody asks any more; if nobody has, nobody asked.

@@ -48,5 +48,5 @@ func (a *API) actOnNode(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{http.StatusAccepted, noted{id, w.Word, w.Target}}, nil
+	return reply{http.StatusAccepted, noted{id, string(w.Word), w.Target}}, nil
 }

@@ -109,9 +109,9 @@ func (a *API) showRun(r *http.Request, l *run.Look) (reply, error) {
 
 // noted is what was said to a run, and is on disk.
 type noted struct {
-	Run    string     `json:"run"`
-	Word   swarm.Word `json:"word"`
-	Target string     `json:"target,omitempty"`
+	Run    string `json:"run"`
+	Word   string `json:"word"`
+	Target string `json:"target,omitempty"`
 }
 
 // say says something to a run that has not ended.
@@ -119,7 +119,7 @@ func (a *API) say(ctx context.Context, id string, word swarm.Word, target string
 	if err := run.Control(ctx, a.Home, id, word, target); err != nil {
 		return reply{}, err
 	}
-	return reply{http.StatusAccepted, noted{id, word, target}}, nil
+	return reply{http.StatusAccepted, noted{id, string(word), target}}, nil
 }
 
 // live finds a run that has not ended.
@@ -184,7 +184,7 @@ func (a *API) closeRun(r *http.Request) (reply, error) {
 		}
 		return reply{}, err
 	}
-	return reply{http.StatusAccepted, noted{id, swarm.WordClose, ""}}, nil
+	return reply{http.StatusAccepted, noted{id, string(swarm.WordClose), ""}}, nil
 }
 
 // cancelRun ends a run for good. One that nobody drives is ended here.
@@ -207,7 +207,7 @@ func (a *API) cancel(ctx context.Context, id string) (reply, error) {
 	if !driven {
 		return a.goOn(ctx, id, swarm.WordCancel)
 	}
-	return reply{http.StatusAccepted, noted{Run: id, Word: swarm.WordCancel}}, nil
+	return reply{http.StatusAccepted, noted{Run: id, Word: string(swarm.WordCancel)}}, nil
 }
 
 func (a *API) driven(id string) (bool, error) {
@@ -225,5 +225,5 @@ func (a *API) goOn(ctx context.Context, id string, word swarm.Word) (reply, erro
 	if err := a.Driver.Resume(ctx, id); err != nil && !errors.As(err, &owned) {
 		return reply{}, err
 	}
-	return reply{http.StatusAccepted, noted{Run: id, Word: word}}, nil
+	return reply{http.StatusAccepted, noted{Run: id, Word: string(word)}}, nil
 }

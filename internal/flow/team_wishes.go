@@ -18,8 +18,11 @@ func (t *team) wished(id string) {
 	t.wishes.open[id] = true
 }
 
-// answered notes that somebody has answered a wish.
+// answered notes that a person has answered a wish. Other answers are for turns that wait for them.
 func (t *team) answered(s Signal) error {
+	if !t.wishes.open[s.ID] {
+		return nil
+	}
 	delete(t.wishes.open, s.ID)
 	t.wishes.answered = append(t.wishes.answered, s)
 	return t.grant(false)

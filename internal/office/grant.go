@@ -28,8 +28,16 @@ var ErrAnswered = errors.New("it is answered already")
 
 const maxReason = 2000 // bytes
 
-// Decide answers what an agent asks for. When it returns, the answer is on disk. The first one counts. A tool is answered by a word to the
-// turn that waits; a wish by a record of its own.
+// Word is what a person does by a decision, as commands and programs say it.
+func (d Decision) Word() string {
+	if d.OK {
+		return "approve"
+	}
+	return "deny"
+}
+
+// Decide answers what an agent asks for: the use of a tool, or a change of the team. When it returns, the answer is on disk, as one
+// record under a unique key, which the waiting turn and the loop read. The first answer counts.
 func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
 	asked, err := o.question(id)
 	if err != nil {
@@ -49,8 +57,6 @@ func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
 		return swarm.Errorf(swarm.BadInput, "what is denied cannot be edited").WithHint("approve it with the edit, or say why not")
 	case asked.Wish == nil && d.Edit != nil:
 		return swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", asked.by)
-	case asked.Wish == nil:
-		return o.word(ctx, id, d)
 	}
 	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, By: d.By, Message: d.Message}
 	if d.Edit != nil {
@@ -70,9 +76,9 @@ func (o *Office) Repeat(ctx context.Context, answer swarm.ApprovalAnswer) error 
 	return o.answer(ctx, asked, answer)
 }
 
-// answer writes an answer to a wish down.
+// answer writes an answer down. It is addressed to control, which turns and loops subscribe to.
 func (o *Office) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer) error {
-	b := swarm.Batch{Absent: string(swarm.RunEnded), Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToLoop(swarm.RootLoop),
+	b := swarm.Batch{Absent: string(swarm.RunEnded), Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToControl,
 		Agent: asked.by, Task: asked.task, Turn: asked.turn, Data: swarm.Encode(answer)}}}
 	_, there, err := o.append(ctx, b)
 	switch {
@@ -113,10 +119,7 @@ func (o *Office) unanswered(id string) error {
 // Answered tells how something was answered, by whom, and when; ok is false when it was not.
 func (o *Office) Answered(id string) (how string, ok bool, err error) {
 	e, there, err := o.Log.Find(swarm.AnsweredKey(id))
-	if err == nil && !there {
-		return o.said(id)
-	}
-	if err != nil {
+	if err != nil || !there {
 		return "", false, err
 	}
 	a, err := swarm.Body[swarm.ApprovalAnswer](&e)
@@ -130,35 +133,6 @@ func (o *Office) Answered(id string) (how string, ok bool, err error) {
 		how += " by " + a.By
 	}
 	return how + " at " + e.Time.Local().Format(time.TimeOnly), true, nil
-}
-
-// said tells what word was given to a turn that has not heard it yet.
-func (o *Office) said(id string) (how string, ok bool, err error) {
-	e, there, err := o.Log.Find(swarm.SaidKey(id))
-	if err != nil || !there {
-		return "", false, err
-	}
-	w, err := swarm.Body[swarm.ControlWord](&e)
-	if err != nil {
-		return "", false, err
-	}
-	if how = id + " was denied"; w.Word == swarm.WordApprove {
-		how = id + " was approved"
-	}
-	return how + " at " + e.Time.Local().Format(time.TimeOnly), true, nil
-}
-
-// word tells the turn that waits for an answer what it is.
-func (o *Office) word(ctx context.Context, id string, d Decision) error {
-	w := swarm.ControlWord{Word: swarm.WordDeny, Target: id, Reason: d.Reason, Message: d.Message}
-	if d.OK {
-		w.Word = swarm.WordApprove
-	}
-	_, there, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.Control, Key: swarm.SaidKey(id), To: swarm.ToControl, Data: swarm.Encode(w)}}})
-	if err == nil && there != nil {
-		return o.unanswered(id) // somebody was quicker, though the turn has not heard it yet
-	}
-	return err
 }
 
 // edited reads what is allowed instead of a wish, and looks whether it can be had.

@@ -105,12 +105,12 @@ func (o *Office) wished(s *Seat, w swarm.Wish) (id string, events []swarm.Event,
 	if err != nil {
 		return "", nil, err
 	}
-	event := func(kind swarm.EventKind, key string, body any) swarm.Event {
-		return swarm.Event{Kind: kind, Key: key, To: swarm.ToLoop(swarm.RootLoop), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(body)}
+	event := func(kind swarm.EventKind, key, to string, body any) swarm.Event {
+		return swarm.Event{Kind: kind, Key: key, To: to, Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(body)}
 	}
-	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.Approval{ID: id, What: o.asks(s.Agent, w), Wish: &w})}
+	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: o.asks(s.Agent, w), Wish: &w})}
 	if mode == "auto" && !o.Recorded {
-		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ApprovalAnswer{ID: id, OK: true, By: "`approvals: {spawn: auto}` in the compose file"}))
+		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, By: "`approvals: {spawn: auto}` in the compose file"}))
 	}
 	return id, events, nil
 }

@@ -149,7 +149,7 @@ func TestAutomaticAnswers(t *testing.T) {
 	log := growing(t, "auto")
 	s := (&Office{Log: log}).Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
 	call[requested](t, s, "spawn_node", helper)
-	if events := all(t, log); len(events) != 4 || events[2].Kind != swarm.ApprovalAsked || events[3].Kind != swarm.ApprovalAnswered || events[3].To != swarm.ToLoop(swarm.RootLoop) {
+	if events := all(t, log); len(events) != 4 || events[2].Kind != swarm.ApprovalAsked || events[3].Kind != swarm.ApprovalAnswered || events[3].To != swarm.ToControl {
 		t.Errorf("%+v", events)
 	}
 	log = growing(t, "auto")
@@ -268,18 +268,24 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{OK: true, Edit: []byte(`{}`)}); err == nil || !strings.Contains(err.Error(), "not edited") {
 		t.Error(err)
 	}
-	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{Reason: "use another", Message: "m-1"}); err != nil { // who waits in its turn is told by a word
+	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{Reason: "use another", Message: "m-1", By: "a test"}); err != nil {
 		t.Error(err)
 	}
-	var word swarm.ControlWord
-	if events := all(t, log); json.Unmarshal(events[len(events)-1].Data, &word) != nil || word != (swarm.ControlWord{Word: swarm.WordDeny, Target: "coder/1/1/t", Reason: "use another", Message: "m-1"}) {
-		t.Errorf("%+v", word)
+	events := all(t, log)
+	last := events[len(events)-1]
+	answer, err := swarm.Body[swarm.ApprovalAnswer](&last)
+	if err != nil || last.To != swarm.ToControl || answer != (swarm.ApprovalAnswer{ID: "coder/1/1/t", Reason: "use another", Message: "m-1", By: "a test"}) {
+		t.Errorf("%+v to %s, %v", answer, last.To, err)
 	}
 	before := len(all(t, log))
-	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{OK: true}); !errors.Is(err, ErrAnswered) || !strings.Contains(err.Error(), "coder/1/1/t was denied at ") || len(all(t, log)) != before {
+	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{OK: true}); !errors.Is(err, ErrAnswered) || !strings.Contains(err.Error(), "coder/1/1/t was denied by a test at ") || len(all(t, log)) != before {
 		t.Errorf("a second answer, while the turn has not heard the first: %v", err)
 	}
-	if err := o.word(t.Context(), "coder/1/1/t", Decision{OK: true}); !errors.Is(err, ErrAnswered) || len(all(t, log)) != before {
+	asked, err := o.question("coder/1/1/t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.answer(t.Context(), asked, swarm.ApprovalAnswer{ID: asked.ID, OK: true}); !errors.Is(err, ErrAnswered) || len(all(t, log)) != before {
 		t.Errorf("two at the same time: %v", err)
 	}
 	if err := o.Decide(t.Context(), "nosuch", Decision{OK: true}); swarm.KindOf(err) != swarm.NotFound {

@@ -24,6 +24,11 @@ func Decide(ctx context.Context, h *home.Home, id, approval string, d Decision) 
 	return errors.Join(p.Decide(ctx, approval, d), p.Close())
 }
 
+// Decide answers what an agent of a run asks for that this process drives.
+func (r *Run) Decide(ctx context.Context, approval string, d Decision) error {
+	return officeOf(r.ID, r.log).Decide(ctx, approval, d)
+}
+
 // Answered tells whether something that an agent of the run asked was answered, and how.
 func (l *Look) Answered(approval string) (how string, ok bool, err error) {
 	return (&office.Office{Run: l.ID, Log: l.log}).Answered(approval)

@@ -24,11 +24,16 @@ func OpenPost(h *home.Home, id string) (*Post, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &Post{officeOf(id, log), log}, nil
+}
+
+// officeOf is where a person acts on the run with this log.
+func officeOf(id string, log swarm.RunLog) *office.Office {
 	var p swarm.Plan
 	if e, ok, err := log.Find(planKey); err == nil && ok {
 		p, _ = swarm.Body[swarm.Plan](&e)
 	}
-	return &Post{&office.Office{Run: id, Log: log, Shelf: log, Redact: Redactor(&p)}, log}, nil
+	return &office.Office{Run: id, Log: log, Shelf: log, Redact: Redactor(&p)}
 }
 
 // Redactor takes out of texts what this process's environment, or that of a plan's agents, has as a key.

@@ -72,14 +72,7 @@ func scan(h *home.Home, id string, fn func(e *swarm.Event, c swarm.ControlWord))
 func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) error {
 	e := swarm.NewEvent(swarm.Control, swarm.ControlWord{Word: word, Target: target})
 	e.To = swarm.ToControl
-	answers := word == swarm.WordApprove || word == swarm.WordDeny
-	if answers {
-		e.Key = swarm.SaidKey(target)
-	}
 	_, err := log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}})
-	if answers && errors.Is(err, swarm.ErrConflict) {
-		err = &swarm.Error{Kind: swarm.BadInput, Msg: target, Err: ErrAnswered}
-	}
 	return err
 }
 

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/run"
 	"swarm/internal/view"
 )
 
 // answer says yes or no to what an agent asks. Without a word about which question, it lists them.
-func (s *Session) answer(ctx context.Context, word swarm.Word, which string) (string, error) {
+func (s *Session) answer(ctx context.Context, d run.Decision, which string) (string, error) {
 	p, err := s.Picture()
 	switch {
 	case err != nil:
@@ -28,11 +29,11 @@ func (s *Session) answer(ctx context.Context, word swarm.Word, which string) (st
 	if err != nil {
 		return "", err
 	}
-	may := "may"
-	if word == swarm.WordDeny {
-		may = "may not"
+	may := "may not"
+	if d.OK {
+		may = "may"
 	}
-	return fmt.Sprintf("@%s %s %s\n", q.Agent, may, view.Wish(q.Approval)), s.run.Say(ctx, word, q.ID)
+	return fmt.Sprintf("@%s %s %s\n", q.Agent, may, view.Wish(q.Approval)), s.run.Decide(ctx, q.ID, d)
 }
 
 // choose finds the question that is meant: the oldest one of an agent, or the only one that begins so.

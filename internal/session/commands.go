@@ -11,6 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/line"
+	"swarm/internal/run"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
@@ -47,9 +48,9 @@ func (s *Session) command(ctx context.Context, c *line.Command) (Entry, error) {
 	case "out":
 		answer, err = s.out(strings.TrimPrefix(arg, "@"))
 	case "approve":
-		answer, err = s.answer(ctx, swarm.WordApprove, arg)
+		answer, err = s.answer(ctx, run.Decision{OK: true, By: "/approve"}, arg)
 	case "deny":
-		answer, err = s.answer(ctx, swarm.WordDeny, arg)
+		answer, err = s.answer(ctx, run.Decision{By: "/deny"}, arg)
 	case "retry":
 		return s.retry(ctx, arg)
 	case "save":

@@ -37,38 +37,27 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 		for i, path := range a.Paths {
 			a.Paths[i] = h.clean(path)
 		}
-		since, err := h.pose(ctx, w, a)
-		if err != nil {
+		if err := h.pose(ctx, w, a); err != nil {
 			return false, "", err
 		}
 		w.asked.add(a)
-		word, err := h.awaitAnswer(ctx, a.ID, since)
-		if err != nil {
-			return false, "", err
+		ok, reason, err := h.awaitAnswer(ctx, a.ID)
+		if err == nil {
+			w.asked.remove(a.ID)
 		}
-		w.asked.remove(a.ID)
-		answer := swarm.ApprovalAnswer{ID: a.ID, OK: word.Word == swarm.WordApprove}
-		if !answer.OK {
-			answer.Reason = cmp.Or(word.Reason, "a person said no")
-		}
-		_, err = h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(a.ID), Task: w.c.Task,
-			Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(answer)}}})
-		return answer.OK, answer.Reason, err
+		return ok, reason, err
 	}
 }
 
-// pose writes a question down, and says since when it stands. One that an earlier start has asked stands as it was: some programs put
-// into it what is another thing each time.
-func (h *Hand) pose(ctx context.Context, w *work, a swarm.Approval) (since int64, err error) {
-	seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
+// pose writes a question down. One that an earlier start has asked stands as it was: some programs put into it what is another
+// thing each time.
+func (h *Hand) pose(ctx context.Context, w *work, a swarm.Approval) error {
+	_, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
 		Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(a)}}})
-	if err == nil {
-		return seqs[0], nil
+	if errors.Is(err, swarm.ErrConflict) {
+		return nil
 	}
-	if e, ok, lost := h.Log.Find(swarm.AskedKey(a.ID)); errors.Is(err, swarm.ErrConflict) && lost == nil && ok {
-		return e.Seq, nil
-	}
-	return 0, err
+	return err
 }
 
 // unanswered are the questions of a start of a turn that nobody has answered, the oldest first, and how often each was asked.
@@ -124,34 +113,24 @@ func answered(e swarm.Event, err error) (bool, string, error) {
 		return false, "", err
 	}
 	a, err := swarm.Body[swarm.ApprovalAnswer](&e)
-	if err != nil {
-		return false, "", err
+	if err != nil || a.OK {
+		return a.OK, "", err
 	}
-	return a.OK, a.Reason, nil
+	return false, cmp.Or(a.Reason, "a person said no"), nil
 }
 
-// awaitAnswer waits for a control record that answers what was asked.
-func (h *Hand) awaitAnswer(ctx context.Context, id string, after int64) (none swarm.ControlWord, err error) {
+// awaitAnswer waits for the record that answers a question. Its key is unique, so there is one answer at most.
+func (h *Hand) awaitAnswer(ctx context.Context, id string) (ok bool, reason string, err error) {
 	wake, off := h.Log.Watch(swarm.ToControl)
 	defer off()
 	for {
-		events, err := h.Log.Read(after, 1000, swarm.ToControl)
-		if err != nil {
-			return none, err
-		}
-		for _, e := range events {
-			after = e.Seq
-			if k, err := swarm.Body[swarm.ControlWord](&e); err == nil && k.Target == id && (k.Word == swarm.WordApprove || k.Word == swarm.WordDeny) {
-				return k, nil
-			}
-		}
-		if len(events) > 0 {
-			continue
+		if e, there, err := h.Log.Find(swarm.AnsweredKey(id)); err != nil || there {
+			return answered(e, err)
 		}
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return none, context.Cause(ctx)
+			return false, "", context.Cause(ctx)
 		}
 	}
 }

@@ -247,26 +247,36 @@ func TestToolsAndFilesAreNoted(t *testing.T) {
 	}
 }
 
+// answer is a person's answer to a question, as office writes it down.
+func (b *bench) answer(id string, ok bool) {
+	b.append(nil, swarm.Event{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(id), To: swarm.ToControl, Data: b.json(swarm.ApprovalAnswer{ID: id, OK: ok})})
+}
+
 func TestAPersonIsAsked(t *testing.T) {
 	for name, c := range map[string]struct {
-		rule string
-		word swarm.Word // "" = nobody is asked
-		want bool
+		rule  string
+		asked int // how often
+		want  bool
 	}{
-		"yes":    {"ask", swarm.WordApprove, true},
-		"no":     {"", swarm.WordDeny, false},
-		"always": {"auto", "", true},
-		"never":  {"deny", "", false},
+		"yes":    {"ask", 1, true},
+		"no":     {"", 1, false},
+		"always": {"auto", 0, true},
+		"never":  {"deny", 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newTeam(t, "acp", swarm.Approvals{Tools: c.rule})
 			wake, off := b.log.Watch()
 			defer off()
+			answered := make(chan struct{})
 			go func() {
+				defer close(answered)
 				for range wake {
-					if c.word != "" && len(b.events(swarm.ApprovalAsked)) > 0 {
-						b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: c.word, Target: "other"})},
-							swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: c.word, Target: "q1"})})
+					if c.asked == 0 {
+						return
+					}
+					if len(b.events(swarm.ApprovalAsked)) > 0 {
+						b.answer("other", !c.want)
+						b.answer("q1", c.want)
 						return
 					}
 				}
@@ -278,12 +288,9 @@ func TestAPersonIsAsked(t *testing.T) {
 				}
 				return provider.Reply{}, nil
 			})
-			asked := 0
-			if c.word != "" {
-				asked = 1
-			}
-			if got := len(b.events(swarm.ApprovalAsked)); got != asked {
-				t.Errorf("asked %d times, want %d", got, asked)
+			<-answered
+			if got := len(b.events(swarm.ApprovalAsked)); got != c.asked {
+				t.Errorf("asked %d times, want %d", got, c.asked)
 			}
 		})
 	}
@@ -293,14 +300,14 @@ func TestAPersonIsAsked(t *testing.T) {
 // the asking that it was given to, though the program puts another number into each.
 func TestAnAnswerIsForOneAsking(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{})
-	answers := func(words ...swarm.Word) (off func()) {
+	answers := func(words ...bool) (off func()) {
 		wake, off := b.log.Watch()
 		n := len(b.events(swarm.ApprovalAsked))
 		go func() {
 			for len(words) > 0 { // and no longer: the test may be over
 				<-wake
 				for asked := b.events(swarm.ApprovalAsked); len(words) > 0 && n < len(asked); n, words = n+1, words[1:] {
-					b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: words[0], Target: strings.TrimPrefix(asked[n].Key, swarm.AskedKey(""))})})
+					b.answer(strings.TrimPrefix(asked[n].Key, swarm.AskedKey("")), words[0])
 				}
 			}
 		}()
@@ -315,7 +322,7 @@ func TestAnAnswerIsForOneAsking(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
-	off := answers(swarm.WordApprove, swarm.WordDeny)
+	off := answers(true, false)
 	_, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		asks(ctx, r, "first", 2)
 		stop(errors.New("killed"))
@@ -325,7 +332,7 @@ func TestAnAnswerIsForOneAsking(t *testing.T) {
 	if err == nil || !slices.Equal(said, []bool{true, false}) {
 		t.Fatalf("%v, %v", said, err)
 	}
-	off = answers(swarm.WordApprove)
+	off = answers(true)
 	defer off()
 	said = nil
 	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
@@ -371,7 +378,7 @@ func TestAnAnswerGivenWhileNobodyWaits(t *testing.T) {
 	if _, err := b.hand(asks("call-1")).Do(ctx, "root", ask("coder", 1, 1)); err == nil {
 		t.Fatal("nobody was killed")
 	}
-	b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordApprove, Target: "q1"})})
+	b.answer("q1", true)
 	b.do(ask("coder", 1, 1), asks("call-2"))
 }
 
