@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -112,6 +113,15 @@ func KindOf(err error) ErrorKind {
 		return CutByCancel
 	}
 	return Other
+}
+
+// WithoutPath is why something could not be done to a file, without its name, which the message has already.
+func WithoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // TimeoutHint says what to do about a turn that has taken too long.

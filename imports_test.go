@@ -35,23 +35,32 @@ type room struct {
 // A use is a package of ours that another may import, and what for. One line each, so that two changes rarely meet.
 type use struct{ path, why string }
 
-const nouns = "the nouns"
+const (
+	nouns     = "the nouns"
+	shortened = "messages shorten texts and lists in one way"
+)
 
 var house = map[string]room{
 	"swarm": {floor: 0},
 
-	"swarm/internal/plan":   {1, []use{{"swarm", nouns}}},
-	"swarm/internal/prompt": {1, []use{{"swarm", nouns}}},
+	"swarm/internal/plan": {1, []use{{"swarm", nouns}}},
+	"swarm/internal/prompt": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
+	}},
 	"swarm/internal/line": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/prompt", "what is asked of an agent in a line is a prompt like any other"},
+		{"swarm/internal/excerpt", shortened},
 	}},
+	"swarm/internal/excerpt":    {1, nil},
 	"swarm/internal/strictjson": {1, []use{{"swarm", nouns}}},
 	"swarm/internal/mail": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/prompt", "what others wrote is made safe for a prompt in one place"},
 		{"swarm/internal/providerkind", "who can write to others at all"},
 		{"swarm/internal/strictjson", "what others wrote is read strictly"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/pack": {1, []use{
 		{"swarm", nouns},
@@ -79,15 +88,18 @@ var house = map[string]room{
 		{"swarm/internal/schema", "expect.schema is looked at before anybody works for it"},
 		{"swarm/internal/yamlfile", "a compose file is YAML that a person wrote"},
 		{"swarm/internal/providerkind", "which keys a provider takes, and what its agents make of theirs"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/view": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/plan", "who waits for whom is one answer, whoever asks"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 
 	"swarm/internal/flow": {2, []use{
 		{"swarm", nouns},
 		{"swarm/internal/plan", "the one scheduler"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 
 	"swarm/internal/process": {3, []use{
@@ -99,6 +111,7 @@ var house = map[string]room{
 		{"swarm/internal/gate", "what the phase forbids is a part of what is asked"},
 		{"swarm/internal/process", "an agent may be a program"},
 		{"swarm/internal/yamlfile", "so is a script"},
+		{"swarm/internal/strictjson", "recordings are read strictly"},
 	}},
 	"swarm/internal/provider/model": {3, []use{
 		{"swarm", nouns},
@@ -107,6 +120,7 @@ var house = map[string]room{
 		{"swarm/internal/secret", "how a file names a key, and how a key is kept out of texts"},
 		{"swarm/internal/schema", "what a model says to a tool is held against what the tool takes"},
 		{"swarm/internal/providerkind", "where a vendor's server is, and what its models cost"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/tool": {3, []use{
 		{"swarm", nouns},
@@ -115,6 +129,7 @@ var house = map[string]room{
 		{"swarm/internal/secret", "how a file names a key of a server"},
 		{"swarm/internal/schema", "only schemas that come to an end are passed on"},
 		{"swarm/internal/process", "commands, and servers that are programs"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/provider/coding": {3, []use{
 		{"swarm", nouns},
@@ -123,6 +138,7 @@ var house = map[string]room{
 		{"swarm/internal/process", "a coding agent is a program"},
 		{"swarm/internal/secret", "what the program knows is kept out of what it says"},
 		{"swarm/internal/providerkind", "which program it is, and how its user signs in"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/provider/acp": {3, []use{
 		{"swarm", nouns},
@@ -131,12 +147,14 @@ var house = map[string]room{
 		{"swarm/internal/process", "such an agent is a program"},
 		{"swarm/internal/secret", "what the program knows is kept out of what it says"},
 		{"swarm/internal/providerkind", "which program it is, and how its user signs in"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/provider/a2a": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/provider", "the contract that it fulfils"},
 		{"swarm/internal/process", "of what it says only the end is kept"},
 		{"swarm/internal/secret", "how a file names a key, and how a key is kept out of texts"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/registry": {3, []use{
 		{"swarm", nouns},
@@ -161,6 +179,7 @@ var house = map[string]room{
 		{"swarm/internal/mail", "the rules of post"},
 		{"swarm/internal/pack", "context packs are artifacts that have to be what they say"},
 		{"swarm/internal/strictjson", "how the arguments of tools are read"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/turn": {3, []use{
 		{"swarm", nouns},
@@ -174,6 +193,7 @@ var house = map[string]room{
 		{"swarm/internal/provider", "it calls the provider, by its contract"},
 		{"swarm/internal/schema", "what was made is held against expect.schema"},
 		{"swarm/internal/providerkind", "and asks what its agents can do"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 
 	"swarm/internal/engine": {4, []use{
@@ -210,6 +230,7 @@ var house = map[string]room{
 	"swarm/internal/httpd": {5, []use{
 		{"swarm", nouns},
 		{"swarm/internal/schema", "what comes in is held against what a tool takes"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/api": {5, []use{
 		{"swarm", nouns},
@@ -223,6 +244,7 @@ var house = map[string]room{
 	"swarm/internal/telemetry": {5, []use{
 		{"swarm", nouns},
 		{"swarm/internal/providerkind", "whose models a turn asked"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/a2a": {5, []use{
 		{"swarm", nouns},
@@ -287,9 +309,12 @@ var house = map[string]room{
 		{"swarm/internal/sqlite", "the store of runs, wired here and nowhere else"},
 		{"swarm/internal/engine/local", "the engine, wired here and nowhere else"},
 		{"swarm/internal/strictjson", "what a person sends as JSON"},
+		{"swarm/internal/excerpt", shortened},
 	}},
 
-	"swarm/internal/modeltest": {7, nil},
+	"swarm/internal/modeltest": {7, []use{
+		{"swarm/internal/strictjson", "so is what the stand-in for a model says"},
+	}},
 	"swarm/internal/npmtest":   {7, nil},
 	"swarm/internal/pipetest":  {7, nil},
 	"swarm/internal/otlptest":  {7, nil},

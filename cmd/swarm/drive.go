@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/engine/local"
 	"swarm/internal/home"
@@ -168,7 +170,7 @@ func (a *app) printResult(r *run.Run, p view.Picture) error {
 		}
 	}
 	if t.Status != swarm.Completed {
-		a.complain(swarm.Errorf(t.Kind, "%s %s%s", t.Name, t.Status, because(t.Reason)).WithHint("to see more: swarm show %s", p.ID))
+		a.complain(swarm.Errorf(t.Kind, "%s %s%s", t.Name, t.Status, excerpt.Reason(term.Escape(t.Reason))).WithHint("to see more: swarm show %s", p.ID))
 	}
 	return nil
 }
@@ -181,7 +183,7 @@ func (a *app) printEnd(h *home.Home, p view.Picture) {
 	if p.Reason == string(p.Status) {
 		p.Reason = "" // it says no more
 	}
-	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, because(p.Reason))
+	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
 	if p.Status == swarm.Interrupted {
 		fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)
 		return
@@ -193,13 +195,6 @@ func (a *app) printEnd(h *home.Home, p view.Picture) {
 	if p.Status == swarm.Failed {
 		fmt.Fprintf(a.stdout, "to see why: swarm show %s · to try what failed again: swarm retry %s\n", p.ID, p.ID)
 	}
-}
-
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + term.Escape(reason)
 }
 
 // keys are what a person can do to a run whose board he looks at.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/a2a"
 	"swarm/internal/compose"
@@ -56,14 +58,11 @@ func describe(b *compose.Bundle, agent *swarm.Agent) string {
 			text.WriteString(part.String())
 		}
 		for paragraph := range strings.SplitSeq(text.String(), "\n\n") {
-			words := strings.Join(strings.Fields(paragraph), " ")
+			words := excerpt.OneLine(paragraph)
 			if strings.HasPrefix(words, "#") && !strings.Contains(strings.TrimSpace(paragraph), "\n") || words == "" {
 				continue // a heading says less than what stands under it
 			}
-			if len(words) > most {
-				words = strings.ToValidUTF8(words[:most], "") + "…"
-			}
-			return words
+			return excerpt.Head(words, most)
 		}
 	}
 	return "The agent " + agent.Name + " of a team of " + count(len(b.Plan.Agents), "agent") + "."

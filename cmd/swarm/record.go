@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -28,7 +26,7 @@ func recordTo(path string) (*recording, error) {
 	}
 	probe, err := os.CreateTemp(filepath.Dir(abs), ".cassette-*")
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "--record %s: %w", path, cause(err)).WithHint("choose a folder that is there and may be written to")
+		return nil, swarm.Errorf(swarm.BadInput, "--record %s: %w", path, swarm.WithoutPath(err)).WithHint("choose a folder that is there and may be written to")
 	}
 	probe.Close()
 	os.Remove(probe.Name())
@@ -43,20 +41,11 @@ func (r *recording) write(of *run.Run) error { return of.Record(r.path) }
 func openCassette(file string) (*provider.Cassette, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "the recorded run %s cannot be opened: %w", file, cause(err)).WithHint("make one with --record FILE")
+		return nil, swarm.Errorf(swarm.BadInput, "the recorded run %s cannot be opened: %w", file, swarm.WithoutPath(err)).WithHint("make one with --record FILE")
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, swarm.Errorf(swarm.BadInput, "%s is no recorded run, nor any file", file).WithHint("make one with --record FILE")
 	}
 	return provider.OpenCassette(f)
-}
-
-// cause is why something could not be done to a file, without its name.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

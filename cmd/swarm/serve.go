@@ -7,6 +7,9 @@ import (
 	"os"
 	"sync"
 
+	"swarm/internal/excerpt"
+	"swarm/internal/term"
+
 	"github.com/spf13/cobra"
 
 	"swarm"
@@ -302,7 +305,7 @@ func (d *drivers) tell(p view.Picture) {
 	if d.app.json {
 		return
 	}
-	fmt.Fprintf(d.app.stdout, "run %s %s%s\n", p.ID, p.Status, because(p.Reason))
+	fmt.Fprintf(d.app.stdout, "run %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
 	if p.Status == swarm.Interrupted {
 		fmt.Fprintf(d.app.stdout, "to go on: swarm resume %s\n", p.ID)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	"github.com/spf13/cobra"
 
 	"swarm"
@@ -135,7 +137,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if name == "" {
 		name = string(p.Kind)
 	}
-	fmt.Fprintf(a.stdout, "run %s · %s · %s%s\n", p.ID, term.Escape(name), p.Status, because(p.Reason))
+	fmt.Fprintf(a.stdout, "run %s · %s · %s%s\n", p.ID, term.Escape(name), p.Status, excerpt.Reason(term.Escape(p.Reason)))
 	parts := []string{"started " + ago(p.Started, now)}
 	if p.Status.Ended() {
 		parts = append(parts, "took "+term.Duration(p.Ended.Sub(p.Started)))
@@ -397,7 +399,7 @@ func (a *app) turnHead(t *view.Turn) {
 	for _, v := range t.Verdicts {
 		verdict := "holds"
 		if !v.OK {
-			verdict = "does not hold" + because(v.Reason)
+			verdict = "does not hold" + excerpt.Reason(term.Escape(v.Reason))
 		}
 		fmt.Fprintf(a.stdout, "  expect %s: %s\n", v.Part, verdict)
 	}
@@ -407,7 +409,7 @@ func (a *app) turnHead(t *view.Turn) {
 	for _, u := range t.Tools {
 		failed := ""
 		if u.Failed {
-			failed = ", which failed" + because(view.FirstLine(u.Output))
+			failed = ", which failed" + excerpt.Reason(term.Escape(view.FirstLine(u.Output)))
 		}
 		fmt.Fprintf(a.stdout, "  tool %s%s\n", term.Escape(u.Name), failed)
 	}

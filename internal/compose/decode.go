@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
@@ -309,12 +311,7 @@ func (l *list[T]) read(d *decoder, n *yaml.Node, r rule) {
 	}
 }
 
-func clip(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return excerpt.Head(s, 60) }
 
 func (m *named[T]) read(d *decoder, n *yaml.Node, r rule) {
 	m.node = n

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"swarm/internal/excerpt"
+
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
@@ -69,7 +71,7 @@ func (c *compiler) checkKind(e *entry[providerKeys], kind *providerkind.Kind) {
 	}
 	switch {
 	case kind.Name == "":
-		c.missing(e.key, "the provider %s has no kind", swarm.Quote(e.name)).WithHint("write kind: command, or another of %s", listed(providerkind.Names()))
+		c.missing(e.key, "the provider %s has no kind", swarm.Quote(e.name)).WithHint("write kind: command, or another of %s", excerpt.List(providerkind.Names(), 20))
 	case providerkind.Exists(e.name) && kind.Name != e.name:
 		c.fail(e.key, "the provider %q is built in, and is not of the kind %q", e.name, kind.Name).WithHint("choose another name")
 	case !needed:
@@ -186,6 +188,6 @@ func (c *compiler) provide(a *agent, works bool) {
 	case name == "" && works && !c.unprovided && !c.file.broken:
 		c.unprovided = true
 		c.missing(a.node, "nothing says which provider %q works with", a.name).
-			WithHint("write provider: claude-code (or another of %s) at the top of the file, or give --provider", listed(c.providerNames()))
+			WithHint("write provider: claude-code (or another of %s) at the top of the file, or give --provider", excerpt.List(c.providerNames(), 20))
 	}
 }

@@ -1,10 +1,10 @@
 package compose
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
+
+	"swarm/internal/excerpt"
 
 	"swarm"
 )
@@ -55,18 +55,10 @@ func (c *compiler) choose() *selection {
 	case 1:
 		return c.pipeline(&pipelines.entries[0])
 	default:
-		c.fail(pipelines.node, "there are several pipelines, and none is called main: %s", listed(names)).
+		c.fail(pipelines.node, "there are several pipelines, and none is called main: %s", excerpt.List(names, 20)).
 			WithHint("name one: swarm up %s", names[0])
 	}
 	return c.all()
-}
-
-// listed writes names in a row, cut so that a message stays readable.
-func listed(names []string) string {
-	if more := len(names) - 20; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:20], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }
 
 func (c *compiler) chooseNamed() *selection {
@@ -78,7 +70,7 @@ func (c *compiler) chooseNamed() *selection {
 		case isTask && p != nil:
 			c.fail(c.tasks[i].key, "%q is a task and a pipeline, so naming it says too little", name).WithHint("rename one of them")
 		case p != nil && len(c.o.Select) > 1:
-			c.fail(nil, "%q is a pipeline and cannot run together with %s", name, listed(c.o.Select)).WithHint("name one pipeline, or tasks")
+			c.fail(nil, "%q is a pipeline and cannot run together with %s", name, excerpt.List(c.o.Select, 20)).WithHint("name one pipeline, or tasks")
 		case p != nil:
 			return c.pipeline(p)
 		case !isTask:

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/plan"
 )
@@ -120,7 +122,7 @@ func (p *pipeline) advance() error {
 			}
 			return p.settlePause(p.sched.Running())
 		case plan.StepFail:
-			err = p.tellEnd(step.Task, swarm.Failed, swarm.WaitFailed, step.Reason+because(p.tasks[step.Needed].why))
+			err = p.tellEnd(step.Task, swarm.Failed, swarm.WaitFailed, step.Reason+excerpt.Reason(p.tasks[step.Needed].why))
 		case plan.StepRun:
 			err = p.start(step.Task, step.Iteration)
 		case plan.StepSkip:
@@ -291,13 +293,6 @@ func (p *pipeline) failStuck() (bool, error) {
 	return false, nil
 }
 
-func because(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + why
-}
-
 // delayTimers puts off what is due.
 func (p *pipeline) delayTimers(by time.Duration) {
 	for _, timers := range [][]timer{p.retries, p.waits} {
@@ -366,24 +361,13 @@ func (p *pipeline) finish() (Result, error) {
 	case kind == swarm.CutByCancel:
 		end.Status, end.Exit, end.Reason = swarm.Cancelled, swarm.ExitFailed, "the run was cancelled"
 	case len(bad) > 0:
-		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, listed(bad)+" failed"
+		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, excerpt.List(bad, 5)+" failed"
 	case len(cancelled) > 0:
-		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, listed(cancelled)+" cancelled"
+		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, excerpt.List(cancelled, 5)+" cancelled"
 	}
 	r := Result{CallEnd: swarm.CallEnd{Status: swarm.CallOK, Usage: p.usage}}
 	if end.Exit != swarm.ExitDone {
 		r.Status, r.Kind, r.Reason = swarm.CallFailed, kind, end.Reason
 	}
 	return r, p.fx.Tell(Fact{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Body: end})
-}
-
-func listed(names []string) string {
-	text := names[0]
-	for i, n := range names[1:] {
-		if i == 4 {
-			return text + " and " + strconv.Itoa(len(names)-5) + " more"
-		}
-		text += ", " + n
-	}
-	return text
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 )
 
@@ -156,7 +158,7 @@ func (t *team) finish() (Result, error) {
 	case t.stop == swarm.CutByCancel:
 		end.Status, end.Exit, end.Reason = swarm.Cancelled, swarm.ExitFailed, "the run was cancelled"
 	case len(failed) > 0:
-		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, listed(failed)+" failed"
+		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, excerpt.List(failed, 5)+" failed"
 	case !t.done && t.turns() == 0:
 		end.Reason = "nobody had anything to do"
 	}

@@ -70,11 +70,11 @@ func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err e
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the stream cannot be read", Err: bare(err)}
+		return 0, false, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the stream cannot be read", Err: swarm.WithoutPath(err)}
 	}
 	defer f.Close()
 	if _, err := f.Seek(r.At.Offset, io.SeekStart); err != nil {
-		return 0, true, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the stream cannot be read", Err: bare(err)}
+		return 0, true, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the stream cannot be read", Err: swarm.WithoutPath(err)}
 	}
 	lines := bufio.NewReaderSize(f, pieceSize)
 	for {
@@ -83,7 +83,7 @@ func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err e
 			return n, true, nil
 		}
 		if err != nil {
-			return n, true, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the stream cannot be read", Err: bare(err)}
+			return n, true, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the stream cannot be read", Err: swarm.WithoutPath(err)}
 		}
 		told, err := r.tell(b, fn)
 		n += told

@@ -90,7 +90,7 @@ func (h *Home) Make() error {
 }
 
 func (h *Home) useless(msg string, err error) *swarm.Error {
-	return &swarm.Error{Kind: swarm.BadInput, File: h.dir, Msg: msg, Hint: "set " + Variable + " to a folder of your own", Err: bare(err)}
+	return &swarm.Error{Kind: swarm.BadInput, File: h.dir, Msg: msg, Hint: "set " + Variable + " to a folder of your own", Err: swarm.WithoutPath(err)}
 }
 
 // where is the folder's absolute path.
@@ -107,15 +107,6 @@ func where() (string, error) {
 		return "", &swarm.Error{Kind: swarm.BadInput, Msg: "there is no home folder to keep state in", Hint: "set HOME, or " + Variable, Err: err}
 	}
 	return filepath.Join(user, ".swarm"), nil
-}
-
-// bare is err without the path, which the message has already.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // Dir is the folder's absolute path.
@@ -175,7 +166,7 @@ func (h *Home) in(parts ...string) string {
 // made makes a folder and those above it.
 func made(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be made", Err: bare(err)}
+		return &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be made", Err: swarm.WithoutPath(err)}
 	}
 	return nil
 }

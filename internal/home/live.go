@@ -36,7 +36,7 @@ func (h *Home) MarkLive(run string, fence int64) (unmark func(), err error) {
 		err = os.Rename(h.in("live", name+unready), h.in("live", name))
 	}
 	if err != nil {
-		return nil, &swarm.Error{Kind: swarm.Storage, File: h.in("live", name), Msg: "the run cannot be marked as driven", Err: bare(err)}
+		return nil, &swarm.Error{Kind: swarm.Storage, File: h.in("live", name), Msg: "the run cannot be marked as driven", Err: swarm.WithoutPath(err)}
 	}
 	return func() {
 		_ = os.Remove(h.in("live", name))

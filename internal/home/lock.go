@@ -17,7 +17,7 @@ func (h *Home) Lock(ctx context.Context, what string) (unlock func(), err error)
 	}
 	path := h.in(what + ".lock")
 	failed := func(err error) error {
-		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the lock cannot be taken", Err: bare(err)}
+		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the lock cannot be taken", Err: swarm.WithoutPath(err)}
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

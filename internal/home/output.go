@@ -31,7 +31,7 @@ func (h *Home) WriteOutput(run, task string, b []byte) error {
 		}
 	}
 	if err != nil {
-		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the copy of the output cannot be written", Err: bare(err)}
+		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the copy of the output cannot be written", Err: swarm.WithoutPath(err)}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ var perRun = []string{"outputs", "streams", "trees", "desks", "artifacts"}
 func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
 	root, err := os.OpenRoot(h.dir)
 	if err != nil {
-		return nil, &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: bare(err)}
+		return nil, &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: swarm.WithoutPath(err)}
 	}
 	defer root.Close()
 	ids, err := h.allIDs()
@@ -64,7 +64,7 @@ func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
 func (h *Home) Delete(run string, now time.Time) error {
 	root, err := os.OpenRoot(h.dir)
 	if err != nil {
-		return &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: bare(err)}
+		return &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: swarm.WithoutPath(err)}
 	}
 	defer root.Close()
 	_, err = h.pruneRun(root, run, PruneOptions{Now: now})

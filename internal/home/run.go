@@ -99,12 +99,12 @@ func namesIn(dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be read", Err: bare(err)}
+		return nil, &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be read", Err: swarm.WithoutPath(err)}
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
 	if err != nil {
-		return nil, &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be read", Err: bare(err)}
+		return nil, &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be read", Err: swarm.WithoutPath(err)}
 	}
 	return names, nil
 }

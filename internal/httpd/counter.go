@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"swarm/internal/excerpt"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -110,7 +112,7 @@ func (c *counter) call(ctx context.Context, t tool, args json.RawMessage) (*mcp.
 		return nil, badRequest(swarm.Errorf(swarm.BadInput, "the arguments of %s are not one JSON object", t.Name).WithHint("%s", t.Usage()))
 	}
 	if err := t.takes.Check(value); err != nil {
-		return refusal(swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %s", t.Name, head(err.Error())).WithHint("%s", t.Usage())), nil
+		return refusal(swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %s", t.Name, excerpt.Head(err.Error(), 500)).WithHint("%s", t.Usage())), nil
 	}
 	agent, err := c.agent()
 	if err != nil {
@@ -139,15 +141,6 @@ func (c *counter) aside(ctx context.Context, tool string, answer *mcp.CallToolRe
 			answer.StructuredContent = nil
 		}
 	}
-}
-
-// head is the beginning of a text that may quote all that was sent.
-func head(text string) string {
-	const most = 500
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // safely does the tool. One that breaks down ends neither the server nor the run; somebody is told why, but not the agent.

@@ -62,13 +62,13 @@ const maxToken = 4 << 10
 func readToken(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to keeps nobody waiting
 	if err != nil {
-		return "", &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the token cannot be read", Hint: "it is a file with one line", Err: bare(err)}
+		return "", &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the token cannot be read", Hint: "it is a file with one line", Err: swarm.WithoutPath(err)}
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return "", &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the token cannot be read", Err: bare(err)}
+		return "", &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the token cannot be read", Err: swarm.WithoutPath(err)}
 	case !info.Mode().IsRegular():
 		return "", &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the token is not in a file", Hint: "write it into one, on one line"}
 	case info.Mode().Perm()&0o077 != 0:
@@ -76,7 +76,7 @@ func readToken(path string) (string, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxToken))
 	if err != nil {
-		return "", &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the token cannot be read", Err: bare(err)}
+		return "", &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the token cannot be read", Err: swarm.WithoutPath(err)}
 	}
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
@@ -96,16 +96,7 @@ func KeepKey(path string) (Key, error) {
 		_ = os.Remove(f.Name())
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return Key{}, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the token cannot be kept", Err: bare(err)}
+		return Key{}, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the token cannot be kept", Err: swarm.WithoutPath(err)}
 	}
 	return ReadKey(path)
-}
-
-// bare is err without the path, which the message has already.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

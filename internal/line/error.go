@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 )
 
@@ -107,20 +109,11 @@ func checkText(text string) error {
 
 // list is the team as messages name it.
 func (t *Team) list() string {
-	const most = 50
-	switch n := len(t.Agents); {
-	case n == 0:
+	if len(t.Agents) == 0 {
 		return "none"
-	case n > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(t.Agents[:most], ", "), n-most)
 	}
-	return strings.Join(t.Agents, ", ")
+	return excerpt.List(t.Agents, 50)
 }
 
 // short cuts what a user wrote, so that a message stays one line.
-func short(word string) string {
-	if len(word) <= swarm.MaxName {
-		return word
-	}
-	return strings.ToValidUTF8(word[:swarm.MaxName], "") + "…"
-}
+func short(word string) string { return excerpt.Head(word, swarm.MaxName) }

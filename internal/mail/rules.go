@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/providerkind"
 )
@@ -213,25 +215,14 @@ func hasEnded(agent, why string) error {
 }
 
 func list(names []string) string {
-	const most = 50
-	switch n := len(names); {
-	case n == 0:
+	if len(names) == 0 {
 		return "nobody"
-	case n > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
 	}
-	return strings.Join(names, ", ")
+	return excerpt.List(names, 50)
 }
 
 // short is what somebody wrote, as a part of one line.
-func short(text string) string {
-	const most = 60
-	text = oneLine(text)
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
-}
+func short(text string) string { return excerpt.Head(oneLine(text), 60) }
 
 // oneLine is text without anything that a terminal or a reader may take for more than a letter.
 func oneLine(text string) string {

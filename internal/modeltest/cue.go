@@ -1,14 +1,13 @@
 package modeltest
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
+
+	"swarm/internal/strictjson"
 )
 
 // A Cue is what is answered to those whom it fits, one answer after the other, and the last one to all that follow.
@@ -21,10 +20,10 @@ type Cue struct {
 // list of answers for all.
 func ReadCues(data []byte) ([]Cue, error) {
 	var cues []Cue
-	err := strictly(data, &cues)
+	err := strictjson.Decode(data, &cues)
 	if err != nil {
 		var answers []Answer
-		if strictly(data, &answers) != nil {
+		if strictjson.Decode(data, &answers) != nil {
 			return nil, fmt.Errorf("neither cues nor answers: %w", err)
 		}
 		cues = []Cue{{Answers: answers}}
@@ -38,18 +37,6 @@ func ReadCues(data []byte) ([]Cue, error) {
 		}
 	}
 	return cues, nil
-}
-
-func strictly(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the list")
-	}
-	return nil
 }
 
 // fits says whether a request is one for this cue. Once an agent was told who it is, its later turns fit as well.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"sync"
+
+	"swarm/internal/excerpt"
 
 	"swarm"
 )
@@ -134,10 +135,5 @@ func (o *Office) clean(err error) error {
 
 // head is the beginning of a text, on one line.
 func head(text string) string {
-	const most = 200
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return excerpt.Head(excerpt.OneLine(text), 200)
 }

@@ -59,5 +59,5 @@ func alreadyThere(rel string, err error) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return &swarm.Error{Kind: swarm.BadInput, Msg: rel + " exists already", Hint: "nothing was changed; `swarm up` runs it"}
 	}
-	return &swarm.Error{Kind: swarm.BadInput, Msg: rel + " cannot be written", Err: bare(err)}
+	return &swarm.Error{Kind: swarm.BadInput, Msg: rel + " cannot be written", Err: swarm.WithoutPath(err)}
 }

@@ -82,7 +82,7 @@ func (p *Project) NewPrompt(name string, text []byte) (string, error) {
 }
 
 func (p *Project) unwritten(path string, err error) error {
-	e := &swarm.Error{Kind: swarm.BadInput, Msg: p.shown(path) + " cannot be written", Err: bare(err)}
+	e := &swarm.Error{Kind: swarm.BadInput, Msg: p.shown(path) + " cannot be written", Err: swarm.WithoutPath(err)}
 	if errors.Is(err, fs.ErrExist) {
 		e.Msg, e.Err, e.Hint = p.shown(path)+" exists already", nil, "nothing was changed; choose another name, or edit the file"
 	}

@@ -172,21 +172,12 @@ func refused(path string, err error) error {
 		e.Hint = "let yourself read it: chmod u+r"
 		fallthrough
 	default:
-		e.Err = bare(err)
+		e.Err = swarm.WithoutPath(err)
 	}
 	return e
 }
 
 // escapes says whether os.Root refused a path. Its error is not exported.
 func escapes(err error) bool {
-	return strings.Contains(bare(err).Error(), "escapes from parent")
-}
-
-// bare is err without the path, which the message has already.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
+	return strings.Contains(swarm.WithoutPath(err).Error(), "escapes from parent")
 }

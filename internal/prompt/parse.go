@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 )
 
@@ -295,10 +297,7 @@ func orElse(s, other string) string {
 func short(inside string) string { return "{{" + cut(inside) + "}}" }
 
 func cut(s string) string {
-	const most = 60
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
+	s = excerpt.Head(s, 60)
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return '\uFFFD'

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 )
 
@@ -222,14 +224,10 @@ func describe(value json.RawMessage) string {
 
 // list writes names so that a message stays one line.
 func list(names []string) string {
-	const most = 20
-	switch {
-	case len(names) == 0:
+	if len(names) == 0 {
 		return "none"
-	case len(names) > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
-	return strings.Join(names, ", ")
+	return excerpt.List(names, 20)
 }
 
 // head quotes the beginning of text.

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"swarm/internal/strictjson"
+
 	"swarm"
 )
 
@@ -286,7 +288,7 @@ func (c *Cassette) readHeader(line []byte) error {
 		return c.fail(1, "the cassette has version %d, and this program reads version %d", *version.Version, CassetteVersion).
 			WithHint("use the program that recorded it, or record the run again with --record")
 	}
-	if err := strictly(line, &c.Header); err != nil {
+	if err := strictjson.Decode(line, &c.Header); err != nil {
 		return c.fail(1, "the cassette's header: %v", err)
 	}
 	return nil
@@ -299,7 +301,7 @@ var turnKinds = []swarm.ErrorKind{swarm.BadInput, swarm.NotFound, swarm.NotSigne
 
 func (c *Cassette) readTurn(line []byte, n int) error {
 	var t RecordedTurn
-	if err := strictly(line, &t); err != nil {
+	if err := strictjson.Decode(line, &t); err != nil {
 		return c.fail(n, "this is not a recorded turn: %v", err)
 	}
 	switch _, twice := c.turns[t.Turn]; {
@@ -320,18 +322,5 @@ func (c *Cassette) readTurn(line []byte, n int) error {
 		c.places = append(c.places, swarm.AnswerPlace(wish))
 	}
 	c.places = append(c.places, t.Turn)
-	return nil
-}
-
-// strictly reads one JSON value with no unknown keys and nothing behind it.
-func strictly(line []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more behind it")
-	}
 	return nil
 }

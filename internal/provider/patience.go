@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"strings"
 	"time"
 )
 
@@ -15,16 +14,3 @@ const (
 	CheckTime   = 30 * time.Second       // all that a check asks a program: some take seconds to start
 	CancelTime  = 100 * time.Millisecond // in which an agent whose turn is cut may end by itself
 )
-
-// Quoted is the beginning of what an agent or its server said, for the end of an error's text.
-func Quoted(text string) string {
-	const most = 300
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if text == "" {
-		return ""
-	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return ": " + text
-}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,19 @@ func readObject(w *words, text []byte, most int, names ...string) *Object {
 
 // ReadValue reads one JSON value of any kind.
 func ReadValue(text []byte) (json.RawMessage, error) { return oneSpelling(&ofText, text) }
+
+// Decode reads one JSON value into a struct. It refuses fields that the struct does not have, and anything after the value.
+func Decode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more behind it")
+	}
+	return nil
+}
 
 // Redact takes secrets out of a value that was read here. A value that is no JSON any more, because a number was a secret,
 // becomes a string.

@@ -3,9 +3,10 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
+
+	"swarm/internal/excerpt"
 
 	"swarm"
 )
@@ -54,10 +55,7 @@ func (f *follower) body(h swarm.Hash) string {
 	if err != nil {
 		return ""
 	}
-	if len(b) > maxContent {
-		return strings.ToValidUTF8(string(b[:maxContent]), "") + "…"
-	}
-	return string(b)
+	return excerpt.Head(string(b), maxContent)
 }
 
 // live tells what there is now and then, and all of it at the end.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"swarm/internal/excerpt"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
@@ -183,9 +185,5 @@ func specOf(name string, t *mcp.Tool) swarm.ToolSpec {
 }
 
 func cut(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return excerpt.Head(strings.ToValidUTF8(text, "\uFFFD"), most)
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -370,12 +372,7 @@ func (s *server) callError(ctx, within context.Context, l *link, tool string, er
 
 // clip is what a server says, for an error's text.
 func clip(text string) string {
-	const most = 2000
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return excerpt.Head(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), 2000)
 }
 
 // said is a tool's result as text. What is no text is named.

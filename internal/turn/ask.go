@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 )
 
@@ -32,7 +34,7 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 		}
 		a.What, a.Tool = h.clean(a.What), h.clean(a.Tool)
 		if a.Input = json.RawMessage(h.clean(string(a.Input))); len(a.Input) > maxNoted {
-			a.Input = swarm.Encode(head(string(a.Input)))
+			a.Input = swarm.Encode(excerpt.Head(string(a.Input), maxNoted))
 		}
 		for i, path := range a.Paths {
 			a.Paths[i] = h.clean(path)

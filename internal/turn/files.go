@@ -8,8 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
+
+	"swarm/internal/excerpt"
 
 	"swarm"
 	"swarm/internal/allow"
@@ -289,13 +290,7 @@ func (h *Hand) besides(w *work, all []Changes, free bool) (names []string) {
 }
 
 // shortly is the beginning of a list.
-func shortly(names []string) string {
-	const most = 10
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return strings.Join(names, ", ")
-}
+func shortly(names []string) string { return excerpt.List(names, 10) }
 
 // resolved is a path without links, as far as that can be known.
 func resolved(path string) string {

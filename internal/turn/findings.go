@@ -3,7 +3,8 @@ package turn
 import (
 	"context"
 	"strconv"
-	"strings"
+
+	"swarm/internal/excerpt"
 
 	"swarm"
 	"swarm/internal/mail"
@@ -40,12 +41,7 @@ func (h *habit) add(u swarm.ToolUse) int {
 
 // shown is a call in one line.
 func shown(u swarm.ToolUse) string {
-	const most = 200
-	text := strings.Join(strings.Fields(u.Name+" "+string(u.Input)), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return excerpt.Head(excerpt.OneLine(u.Name+" "+string(u.Input)), 200)
 }
 
 // nudge tells the agent of a turn that it does the same again and again, while it does it.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
+
+	"swarm/internal/excerpt"
 
 	"swarm"
 )
@@ -75,9 +76,9 @@ func (n *notes) end() {
 func (n *notes) note(u swarm.ToolUse) {
 	u.ID, u.Name, u.Input = n.hand.clean(u.ID), n.hand.clean(u.Name), json.RawMessage(n.hand.clean(string(u.Input)))
 	if len(u.Input) > maxNoted || len(u.Input) > 0 && !json.Valid(u.Input) {
-		u.Input = swarm.Encode(head(string(u.Input)))
+		u.Input = swarm.Encode(excerpt.Head(string(u.Input), maxNoted))
 	}
-	u.Output = head(n.hand.clean(u.Output))
+	u.Output = excerpt.Head(n.hand.clean(u.Output), maxNoted)
 	n.write(swarm.TurnTool, u)
 	n.nudge(u)
 }
@@ -87,11 +88,4 @@ func (n *notes) write(kind swarm.EventKind, body any) {
 	// What the log does not take now, it does not take at the turn's end either, and then the process stops.
 	_, _ = n.hand.Log.Append(context.Background(), swarm.Batch{Fence: n.hand.Fence, Lazy: true,
 		Events: []swarm.Event{{Kind: kind, Task: c.Task, Agent: c.Agent, Turn: c.ID, Data: swarm.Encode(body)}}})
-}
-
-func head(text string) string {
-	if len(text) <= maxNoted {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxNoted], "") + "…"
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 )
 
@@ -36,7 +38,7 @@ func Tell(e *swarm.Event) string {
 		return "interrupted" + why(e)
 	case swarm.RunEnded:
 		end, _ := swarm.Body[swarm.RunEnd](e)
-		return string(end.Status) + because(end.Reason)
+		return string(end.Status) + excerpt.Reason(end.Reason)
 	case swarm.BudgetSpent:
 		return "the budget is spent" + why(e)
 	case swarm.Notice:
@@ -83,14 +85,14 @@ func tellTask(e *swarm.Event) string {
 		if a.OK {
 			return "may: " + a.ID + " was approved" + by
 		}
-		return "may not: " + a.ID + " was denied" + by + because(a.Reason)
+		return "may not: " + a.ID + " was denied" + by + excerpt.Reason(a.Reason)
 	case swarm.TaskRetrying:
 		r, _ := swarm.Body[swarm.Retry](e)
 		again := "again at once"
 		if r.After > 0 {
 			again = "again in " + r.After.Round(time.Millisecond).String()
 		}
-		return fmt.Sprintf("attempt %d failed%s; %s", r.Attempt, because(r.Reason), again)
+		return fmt.Sprintf("attempt %d failed%s; %s", r.Attempt, excerpt.Reason(r.Reason), again)
 	case swarm.TaskBlocked:
 		return "failed, and waits for a person" + why(e)
 	case swarm.TaskCompleted:
@@ -193,12 +195,5 @@ func FirstLine(text string) string {
 
 func why(e *swarm.Event) string {
 	r, _ := swarm.Body[swarm.Reason](e)
-	return because(r.Reason)
-}
-
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
+	return excerpt.Reason(r.Reason)
 }

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/log"
 
@@ -253,13 +255,13 @@ func (t *turn) session() string {
 func (t *turn) judge(ctx context.Context) error {
 	switch t.state {
 	case wire.TaskStateFailed:
-		return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", provider.Quoted(t.why)).WithHint("try again; with retries: N for the task that is done by itself")
+		return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", excerpt.Said(t.why)).WithHint("try again; with retries: N for the task that is done by itself")
 	case wire.TaskStateRejected:
-		return swarm.Errorf(swarm.NoResult, "the remote agent refused it%s", provider.Quoted(t.why)).WithHint("ask for it in other words, or ask another agent")
+		return swarm.Errorf(swarm.NoResult, "the remote agent refused it%s", excerpt.Said(t.why)).WithHint("ask for it in other words, or ask another agent")
 	case wire.TaskStateCanceled:
-		return swarm.Errorf(swarm.NoResult, "the remote agent says that it was cancelled, and nobody here did that%s", provider.Quoted(t.why))
+		return swarm.Errorf(swarm.NoResult, "the remote agent says that it was cancelled, and nobody here did that%s", excerpt.Said(t.why))
 	case wire.TaskStateAuthRequired:
-		return swarm.Errorf(swarm.NotSignedIn, "the remote agent wants somebody to sign in%s", provider.Quoted(t.why)).WithHint("do so where it says, then try again")
+		return swarm.Errorf(swarm.NotSignedIn, "the remote agent wants somebody to sign in%s", excerpt.Said(t.why)).WithHint("do so where it says, then try again")
 	case wire.TaskStateInputRequired:
 		return t.question(ctx)
 	}
@@ -279,12 +281,9 @@ func (t *turn) question(ctx context.Context) error {
 	if asked = strings.TrimSpace(asked); asked == "" {
 		asked = "it does not say what"
 	}
-	const most = 7 << 10 // a message has room for it
-	if len(asked) > most {
-		asked = strings.ToValidUTF8(asked[:most], "") + "…"
-	}
+	asked = excerpt.Head(asked, 7<<10) // a message has room for it
 	if t.request.Call == nil {
-		return swarm.Errorf(swarm.NeedsInput, "the remote agent asks something%s", provider.Quoted(asked)).WithHint("say it in the prompt, or put the agent into a team, where a person can answer")
+		return swarm.Errorf(swarm.NeedsInput, "the remote agent asks something%s", excerpt.Said(asked)).WithHint("say it in the prompt, or put the agent into a team, where a person can answer")
 	}
 	args, err := json.Marshal(map[string]string{"help_description": t.hide.String(asked)})
 	if err != nil {
@@ -323,11 +322,11 @@ func (t *turn) clean(err error) error {
 func (t *turn) theirs(err *wire.Error) *swarm.Error {
 	switch {
 	case errors.Is(err, wire.ErrUnauthenticated), errors.Is(err, wire.ErrUnauthorized):
-		return swarm.Errorf(swarm.NotSignedIn, "the remote agent does not let us in%s", provider.Quoted(err.Error())).WithHint("%s", t.signIn())
+		return swarm.Errorf(swarm.NotSignedIn, "the remote agent does not let us in%s", excerpt.Said(err.Error())).WithHint("%s", t.signIn())
 	case errors.Is(err, wire.ErrInvalidParams), errors.Is(err, wire.ErrUnsupportedContentType), errors.Is(err, wire.ErrInvalidRequest):
-		return swarm.Errorf(swarm.BadInput, "the remote agent does not take the message%s", provider.Quoted(err.Error()))
+		return swarm.Errorf(swarm.BadInput, "the remote agent does not take the message%s", excerpt.Said(err.Error()))
 	case errors.Is(err, wire.ErrVersionNotSupported), errors.Is(err, wire.ErrMethodNotFound), errors.Is(err, wire.ErrParseError):
-		return swarm.Errorf(swarm.Protocol, "the remote agent does not speak A2A as we do%s", provider.Quoted(err.Error())).WithHint("A2A %s is spoken here", wire.Version)
+		return swarm.Errorf(swarm.Protocol, "the remote agent does not speak A2A as we do%s", excerpt.Said(err.Error())).WithHint("A2A %s is spoken here", wire.Version)
 	}
-	return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", provider.Quoted(err.Error())).WithHint("try again; with retries: N for the task that is done by itself")
+	return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", excerpt.Said(err.Error())).WithHint("try again; with retries: N for the task that is done by itself")
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
@@ -148,7 +150,7 @@ func (w *wiretap) refused(answer *http.Response) error {
 	f := &failure{after: provider.RetryAfter(answer.Header)}
 	status := answer.StatusCode
 	because := func(kind swarm.ErrorKind, text, hint string) *failure {
-		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, provider.Quoted(said(data))).WithHint("%s", hint)
+		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, excerpt.Said(said(data))).WithHint("%s", hint)
 		return f
 	}
 	switch {

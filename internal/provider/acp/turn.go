@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/process"
 	"swarm/internal/provider"
@@ -173,7 +175,7 @@ func (t *turn) use(u update) {
 		text = plain(u.Output)
 	}
 	if text != "" {
-		x.output = head(t.hide.String(text))
+		x.output = excerpt.Head(t.hide.String(text), maxShown)
 	}
 	over := u.Status == "completed" || u.Status == "failed"
 	if !x.shown && (over || u.Status == "in_progress" || u.Kind == "tool_call_update" && !blank(x.input)) {
@@ -216,10 +218,10 @@ func (x *tool) learn(c toolCall) {
 	case c.Meta.Claude.Tool != "":
 		x.name = c.Meta.Claude.Tool
 	case x.name == "": // what it is called later tells what it is doing
-		x.name = head(strings.TrimPrefix(c.Title, "Tool: "))
+		x.name = excerpt.Head(strings.TrimPrefix(c.Title, "Tool: "), maxShown)
 	}
 	if c.Title != "" {
-		x.title = head(c.Title)
+		x.title = excerpt.Head(c.Title, maxShown)
 	}
 	if c.Kind != "" {
 		x.kind = c.Kind
@@ -304,7 +306,7 @@ func (t *turn) shownInput(input json.RawMessage) json.RawMessage {
 	if input = t.hide.Bytes(input); len(input) <= maxShown {
 		return input
 	}
-	b, _ := json.Marshal(head(string(input))) // a text can always be written
+	b, _ := json.Marshal(excerpt.Head(string(input), maxShown)) // a text can always be written
 	return b
 }
 
@@ -326,12 +328,4 @@ func plain(output json.RawMessage) string {
 		return *codex.Text
 	}
 	return string(output)
-}
-
-// head is the beginning of a text.
-func head(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxShown], "") + "…"
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 )
 
@@ -73,7 +75,7 @@ func (c *complaint) Error() string {
 			text += ": " + m
 		}
 	}
-	return head(strings.Join(strings.Fields(text), " "))
+	return excerpt.Head(excerpt.OneLine(text), maxShown)
 }
 
 // Codes of complaints.

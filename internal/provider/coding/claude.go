@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/provider"
 )
@@ -325,7 +327,7 @@ func (e *claudeEar) result(l claudeLine, r *claudeResult) {
 		e.answered(r.Result)
 		e.fail(e.refused(d.Tool, string(d.Input), d.Tool))
 	case r.StopReason == "refusal":
-		e.fail(swarm.Errorf(swarm.NoResult, "the model refused to answer%s", provider.Quoted(e.hide.String(said))).WithHint("ask for it in other words, or ask another model"))
+		e.fail(swarm.Errorf(swarm.NoResult, "the model refused to answer%s", excerpt.Said(e.hide.String(said))).WithHint("ask for it in other words, or ask another model"))
 	default:
 		e.finish(r.Result)
 	}

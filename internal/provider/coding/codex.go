@@ -13,6 +13,8 @@ import (
 	"sync"
 	"unicode"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/provider"
 )
@@ -250,7 +252,7 @@ func (e *codexEar) use(i *codexItem, name string, input any, output string, done
 	case i.Error != nil && strings.Contains(i.Error.Message, "approval"):
 		e.denied = e.refused(name, string(b), "mcp__"+i.Server)
 	case i.Status == "declined":
-		e.denied = swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, provider.Quoted(e.hide.String(string(b)))).
+		e.denied = swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, excerpt.Said(e.hide.String(string(b)))).
 			WithHint("its sandbox and its rules forbid it: see `codex execpolicy`, or let a task of another agent do it")
 	}
 }

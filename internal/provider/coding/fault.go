@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/gate"
 	"swarm/internal/provider"
@@ -18,7 +20,7 @@ const (
 
 // blamed is the error of a program that says that it failed: status is what its model's server answered, 0 = it does not say.
 func (t *turn) blamed(status int, text string) *swarm.Error {
-	said := t.facts.Title + " failed" + provider.Quoted(t.hide.String(text))
+	said := t.facts.Title + " failed" + excerpt.Said(t.hide.String(text))
 	limit, login := status == 429 || status == 503 || status == 529, status == 401 || status == 403
 	if status == 0 {
 		_, limit, login = provider.Blame(text)
@@ -53,7 +55,7 @@ func (t *turn) exited(status syscall.WaitStatus) *swarm.Error {
 
 // refused is the error of a turn in which the agent was not allowed what it wanted to do.
 func (t *turn) refused(tool, input, allow string) *swarm.Error {
-	e := swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.Title, tool, provider.Quoted(t.hide.String(input)))
+	e := swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.Title, tool, excerpt.Said(t.hide.String(input)))
 	var shut *swarm.Error
 	if errors.As(gate.Acting(t.request.Phase, tool), &shut) && !strings.HasPrefix(strings.ToLower(tool), "web") { // pages change no files
 		return e.WithHint("%s", shut.Hint)

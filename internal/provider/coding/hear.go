@@ -3,8 +3,9 @@ package coding
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
+
+	"swarm/internal/excerpt"
 
 	"swarm"
 	"swarm/internal/process"
@@ -150,8 +151,5 @@ func (t *turn) shownInput(input json.RawMessage) json.RawMessage {
 }
 
 func head(text string) string {
-	if len(text) <= maxShown {
-		return strings.ToValidUTF8(text, "\uFFFD")
-	}
-	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxShown], ""), len(text))
+	return strings.ToValidUTF8(excerpt.HeadWithSize(text, maxShown), "\uFFFD")
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/provider"
 )
@@ -252,7 +254,7 @@ func (e *opencodeEar) wrong(l *opencodeLine) {
 		text = l.Error.Name
 	}
 	if l.Error.Name == "ProviderAuthError" {
-		e.fail(swarm.Errorf(swarm.NotSignedIn, "opencode failed%s", provider.Quoted(text)).WithHint("%s", e.facts.SignIn))
+		e.fail(swarm.Errorf(swarm.NotSignedIn, "opencode failed%s", excerpt.Said(text)).WithHint("%s", e.facts.SignIn))
 		return
 	}
 	e.fail(e.blamed(l.Error.Data.StatusCode, text))

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/provider"
 )
@@ -231,7 +233,7 @@ func (t *turn) refused(w *http.Response) *failure {
 func judge(status int, p *problem) *failure {
 	f := &failure{}
 	because := func(kind swarm.ErrorKind, text string) *failure {
-		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, provider.Quoted(p.Message))
+		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, excerpt.Said(p.Message))
 		return f
 	}
 	switch {

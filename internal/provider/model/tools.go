@@ -5,12 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
+
+	"swarm/internal/excerpt"
 
 	"swarm"
-	"swarm/internal/provider"
 	"swarm/internal/schema"
 )
 
@@ -37,12 +36,12 @@ func (t *turn) use(ctx context.Context, said any, calls []*call) error {
 		if err != nil {
 			text = refusal(err)
 		}
-		shown := t.hide.String(head(text))
+		shown := t.hide.String(excerpt.HeadWithSize(text, maxShown))
 		t.live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Output: shown, Failed: err != nil}})
 		r.results = append(r.results, result{c.id, text, err != nil})
 	}
 	if t.nonsense++; t.nonsense == maxNonsense {
-		return swarm.Errorf(swarm.Protocol, "the model calls tools in a way that nobody understands%s", provider.Quoted(t.hide.String(senseless))).
+		return swarm.Errorf(swarm.Protocol, "the model calls tools in a way that nobody understands%s", excerpt.Said(t.hide.String(senseless))).
 			WithHint("ask a larger model, or one that was made to use tools")
 	}
 	if t.request.Aside != nil {
@@ -138,13 +137,6 @@ func (t *turn) shownInput(args string) json.RawMessage {
 	if _, err := object(args); err == nil && len(args) <= maxShown {
 		return t.hide.Bytes(arguments(args))
 	}
-	b, _ := json.Marshal(t.hide.String(head(args)))
+	b, _ := json.Marshal(t.hide.String(excerpt.HeadWithSize(args, maxShown)))
 	return b
-}
-
-func head(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxShown], ""), len(text))
 }

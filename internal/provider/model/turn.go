@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"swarm/internal/excerpt"
+
 	"swarm"
 	"swarm/internal/process"
 	"swarm/internal/provider"
@@ -94,7 +96,7 @@ func (t *turn) run(ctx context.Context) error {
 			return swarm.Errorf(swarm.NoResult, "the answer was cut off where the model may say no more").
 				WithHint("ask for less at once, or write max_tokens: N for the provider %q", t.spec.Name)
 		case a.stop == stopRefusal:
-			return swarm.Errorf(swarm.NoResult, "the model refused to answer%s", provider.Quoted(t.hide.String(a.text.String()))).WithHint("ask for it in other words, or ask another model")
+			return swarm.Errorf(swarm.NoResult, "the model refused to answer%s", excerpt.Said(t.hide.String(a.text.String()))).WithHint("ask for it in other words, or ask another model")
 		case len(a.calls) > 0:
 			if err := t.use(ctx, said, a.calls); err != nil {
 				return err
