@@ -112,7 +112,7 @@ func (f *frame) head() string {
 			parts = append(parts, f.paint.With(term.Dim, text))
 		}
 	}
-	tell(oneLine(f.title))
+	tell(term.OneLine(f.title))
 	if f.status != swarm.Running && f.status != "" {
 		parts = append(parts, f.paint.With(term.Yellow, string(f.status)))
 	}
@@ -156,7 +156,12 @@ func (f *frame) panelRows(room int) []string {
 	if len(agents) > room {
 		agents = slices.Clone(agents)
 		slices.SortStableFunc(agents, func(a, b agentState) int { return telling(b.Status) - telling(a.Status) })
-		more = rest(agents[room-1:])
+		var words []string
+		for _, a := range agents[room-1:] {
+			word, _, _ := strings.Cut(a.Words, " ")
+			words = append(words, strings.TrimSuffix(word, ":"))
+		}
+		more = term.More(words)
 		agents = agents[:room-1]
 	}
 	var rows []string
@@ -164,27 +169,9 @@ func (f *frame) panelRows(room int) []string {
 		rows = append(rows, f.agentRow(&agents[i]))
 	}
 	if more != "" {
-		rows = append(rows, f.paint.With(term.Dim, fit("  … "+more, f.width)))
+		rows = append(rows, "  "+f.paint.With(term.Dim, term.Fit(more, f.width-2)))
 	}
 	return rows
-}
-
-// rest says how many agents are not shown, and how they stand.
-func rest(agents []agentState) string {
-	count := map[string]int{}
-	var order []string
-	for _, a := range agents {
-		word, _, _ := strings.Cut(a.Words, " ")
-		word = strings.TrimSuffix(word, ":")
-		if count[word] == 0 {
-			order = append(order, word)
-		}
-		count[word]++
-	}
-	for i, word := range order {
-		order[i] = fmt.Sprintf("%d %s", count[word], word)
-	}
-	return fmt.Sprintf("%d more (%s)", len(agents), strings.Join(order, ", "))
 }
 
 // Columns of an agent's row.
@@ -203,13 +190,13 @@ func (f *frame) agentRow(a *agentState) string {
 	room, right := f.width-leadColumn, ""
 	if room-timeColumn-costColumn >= leastStatus {
 		room -= timeColumn + costColumn
-		right = f.paint.With(term.Dim, padLeft(took, timeColumn)) + padLeft(term.Tokens(a.Usage), costColumn)
+		right = f.paint.With(term.Dim, term.PadLeft(took, timeColumn)) + term.PadLeft(term.Tokens(a.Usage), costColumn)
 	}
 	if room-noteColumn >= max(leastStatus, ansi.StringWidth(status)) { // whom it waits for matters more
 		room -= noteColumn
-		right = f.paint.With(term.Dim, padLeft(fit(about, noteColumn-1), noteColumn)) + right
+		right = f.paint.With(term.Dim, term.PadLeft(term.Fit(about, noteColumn-1), noteColumn)) + right
 	}
-	status = fit(status, room)
+	status = term.Fit(status, room)
 	name, words, _ := strings.Cut(status, ":")
 	lead := "  "
 	if a.Default {
@@ -250,7 +237,7 @@ func (f *frame) queueRows() []string {
 			rows = append(rows, f.paint.With(term.Dim, fmt.Sprintf("  %d more are next", len(f.queue)-i)))
 			break
 		}
-		rows = append(rows, f.paint.With(term.Dim, fit("  next: "+text, f.width)))
+		rows = append(rows, "  "+f.paint.With(term.Dim, term.Fit("next: "+text, f.width-2)))
 	}
 	return rows
 }
@@ -304,7 +291,7 @@ func (f *frame) token(k TokenKind, text string) string {
 // hint is the last row: what the user has to know, what the word could become, what Enter would do, or what can be typed.
 func (f *frame) hint() string {
 	columns := f.width - 2
-	line := func(s term.Style, text string) string { return "  " + f.paint.With(s, fit(text, columns)) }
+	line := func(s term.Style, text string) string { return "  " + f.paint.With(s, term.Fit(text, columns)) }
 	switch {
 	case f.asked != "":
 		return line(term.Yellow, f.asked)
@@ -330,16 +317,16 @@ func (f *frame) hint() string {
 func (f *frame) choiceRow(columns int) string {
 	from := 0
 	for used, i := 0, 0; i <= f.choice; i++ {
-		used += ansi.StringWidth(oneLine(f.choices[i].Text)) + 2
+		used += ansi.StringWidth(term.OneLine(f.choices[i].Text)) + 2
 		if used > columns {
 			from, used = i, 0
 		}
 	}
 	var b strings.Builder
 	for i := from; i < len(f.choices); i++ {
-		text := strings.TrimSpace(oneLine(f.choices[i].Text))
+		text := strings.TrimSpace(term.OneLine(f.choices[i].Text))
 		if f.choices[i].Note != "" && i == f.choice {
-			text += " " + oneLine(f.choices[i].Note)
+			text += " " + term.OneLine(f.choices[i].Note)
 		}
 		if i == f.choice {
 			b.WriteString(term.Paint(true).With(term.Reverse, text))

@@ -2,13 +2,10 @@ package repl
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -25,7 +22,6 @@ import (
 type Plain struct {
 	session Session
 	o       Options
-	paint   term.Paint
 	erase   string        // takes the prompt away
 	wake    chan struct{} // somebody's standing has changed
 	stop    chan Left     // the user leaves by a signal, or Close was called
@@ -37,9 +33,7 @@ type Plain struct {
 	roster      *roster
 	team        Team
 	shown       map[string]string // where agents stand, as it was said last
-	voices      map[string]*plainVoice
-	colors      term.Palette
-	names       int      // how wide the column of names is
+	printer     *term.Printer
 	foreground  []string // the tasks that the line in the foreground made
 	entered     []task   // Options.StopOnError: the tasks of all lines, until they are seen to have completed
 	entering    bool     // a line is with the session
@@ -48,21 +42,8 @@ type Plain struct {
 	leaving     bool     // the user wants to leave, if he asks again
 	asking      bool     // the prompt stands there
 	undisturbed bool     // and nothing has been printed since
-	out         bytes.Buffer
-	err         error // of printing
+	err         error    // of printing
 }
-
-// A plainVoice is what a task's turn says: lines that have not ended, and what came before its start was told.
-type plainVoice struct {
-	tones   [2]speech
-	lines   [2]strings.Builder
-	begun   [2]bool
-	running bool
-	early   []swarm.Delta
-	bytes   int
-}
-
-const maxEarly = 64 << 10 // what is kept of a turn whose start has not been told
 
 // A task is one that a line made.
 type task struct {
@@ -78,15 +59,14 @@ type lineRead struct {
 
 // NewPlain makes the plain face of a session that stands where the fold of its run does. The fold belongs to it from then on.
 func NewPlain(session Session, run *view.Run, o Options) *Plain {
-	p := &Plain{session: session, o: o, paint: term.Paint(o.Color), erase: "\r" + ansi.EraseLineRight, wake: make(chan struct{}, 1), stop: make(chan Left, 1),
+	p := &Plain{session: session, o: o, erase: "\r" + ansi.EraseLineRight, wake: make(chan struct{}, 1), stop: make(chan Left, 1),
 		more: make(chan struct{}), lines: make(chan lineRead), over: make(chan struct{}), roster: newRoster(run), team: session.Team(),
-		shown: map[string]string{}, voices: map[string]*plainVoice{}, colors: term.Palette{}, names: 2}
+		shown: map[string]string{}}
+	p.printer = term.NewPrinter(term.Paint(o.Color), p.roster.agent)
 	if o.dumb() {
 		p.erase = "\n"
 	}
-	for _, name := range p.team.Agents {
-		p.meet(name)
-	}
+	p.printer.Meet(p.team.Agents...)
 	for _, a := range p.roster.states(p.team) {
 		p.shown[a.Name] = a.Words
 	}
@@ -221,7 +201,7 @@ func (p *Plain) take(l lineRead, number int) (Left, error) {
 		p.o.Outcome(number, done, nil)
 	} else {
 		for _, n := range done.Notices {
-			p.say(p.paint.With(term.Yellow, "! "+oneLine(n)))
+			p.note(n)
 		}
 		p.tell(done.Answer)
 		p.flush()
@@ -300,7 +280,7 @@ func (p *Plain) Interrupt() {
 		leave = true
 	default:
 		p.leaving = true
-		p.say("Ctrl-C again leaves")
+		p.say(term.Unstyled, "Ctrl-C again leaves")
 		p.flush()
 	}
 	p.mu.Unlock()
@@ -324,9 +304,7 @@ func (p *Plain) Close() error {
 	p.leave(ByClose)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, task := range slices.Sorted(maps.Keys(p.voices)) {
-		p.hush(task)
-	}
+	p.printer.EndAll()
 	p.asking = false
 	p.flush()
 	return p.err

@@ -29,7 +29,7 @@ type ended struct {
 	task   string
 	status swarm.Status
 	reason string
-	took   time.Duration
+	took   time.Duration // -1 = no time
 	usage  swarm.Usage
 }
 
@@ -75,8 +75,8 @@ func (r *roster) end(t view.Task) {
 	r.open = slices.Delete(r.open, i, i+1)
 	delete(r.since, t.Name)
 	delete(r.live, t.Name)
-	over := ended{task: t.Name, status: t.Status, reason: t.Reason, usage: t.Usage}
-	if !t.Started.IsZero() {
+	over := ended{task: t.Name, status: t.Status, reason: t.Reason, took: -1, usage: t.Usage}
+	if !t.Started.IsZero() && t.Ended.After(t.Started) {
 		over.took = t.Ended.Sub(t.Started)
 	}
 	r.last[t.Agent] = over
@@ -196,9 +196,9 @@ func (r *roster) words(s swarm.Status, t view.Task) string {
 	case swarm.Blocked:
 		i := slices.IndexFunc(r.run.Approvals, func(a view.Approval) bool { return a.Task == t.Name })
 		if r.typed && i >= 0 {
-			return "blocked: " + oneLine(Lets(r.run.Approvals[i]))
+			return "blocked: " + term.OneLine(Lets(r.run.Approvals[i]))
 		}
-		return "blocked: " + oneLine(t.Waits[0].Reason)
+		return "blocked: " + term.OneLine(t.Waits[0].Reason)
 	case swarm.Pending:
 		return starting
 	}
@@ -214,7 +214,7 @@ func Lets(a view.Approval) string {
 func waitsFor(t view.Task) string {
 	var names []string
 	for _, w := range t.Waits {
-		name := oneLine(w.String())
+		name := term.OneLine(w.String())
 		if w.For == plan.ForDependency && w.Agent != "" {
 			name = "@" + w.Agent
 		}
@@ -229,17 +229,7 @@ func waitsFor(t view.Task) string {
 func (e ended) ending() string {
 	text := string(e.status)
 	if e.reason != "" {
-		text += ": " + oneLine(e.reason)
+		text += ": " + term.OneLine(e.reason)
 	}
-	var cost []string
-	if e.took > 0 {
-		cost = append(cost, term.Duration(e.took))
-	}
-	if n := term.Tokens(e.usage); n != "" {
-		cost = append(cost, n+" tokens")
-	}
-	if len(cost) > 0 {
-		text += " (" + strings.Join(cost, ", ") + ")"
-	}
-	return text
+	return text + term.Cost(e.took, e.usage)
 }

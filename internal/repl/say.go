@@ -2,6 +2,7 @@ package repl
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"swarm"
@@ -38,7 +39,7 @@ func (p *Plain) answered(l lineRead) {
 
 // echo shows a line that was entered.
 func (p *Plain) echo(text string) {
-	p.say(p.paint.With(term.Bold, prompt+strings.ReplaceAll(show(text), "\n", "\n  ")))
+	p.say(term.Bold, prompt+strings.ReplaceAll(show(text), "\n", "\n  "))
 }
 
 // refuse says why a line was refused, and where. The line stands right above if it could be seen and nothing was printed since.
@@ -63,8 +64,7 @@ func (p *Plain) report(number int, text string, err error) {
 	if p.o.Err != nil {
 		p.flush() // what was said before it comes before it
 		defer func() {
-			_, _ = p.o.Err.Write(p.out.Bytes()) // there is nobody else to tell
-			p.out.Reset()
+			_, _ = p.o.Err.Write(p.printer.Take()) // there is nobody else to tell
 		}()
 	} else {
 		defer p.flush()
@@ -73,20 +73,20 @@ func (p *Plain) report(number int, text string, err error) {
 	if placed && text != "" {
 		const columns = 76
 		if p.undisturbed && (p.o.Prompt || p.o.Echo) && !strings.Contains(text, "\n") && width(text) < columns {
-			p.say("  " + p.paint.With(term.Wrong, caretUnder(text, r.Start, r.End)))
+			p.say(term.Wrong, "  "+caretUnder(text, r.Start, r.End))
 		} else {
 			part, carets := excerpt(text, r.Start, r.End, columns)
-			p.say("  " + part)
-			p.say("  " + p.paint.With(term.Wrong, carets))
+			p.say(term.Unstyled, "  "+part)
+			p.say(term.Wrong, "  "+carets)
 		}
 	}
 	msg := show(r.Msg)
 	if p.o.Numbered {
 		msg = fmt.Sprintf("line %d: %s", number, msg)
 	}
-	p.say(p.paint.With(term.Red, msg))
+	p.say(term.Red, msg)
 	if r.Hint != "" {
-		p.say(p.paint.With(term.Dim, "  "+strings.ReplaceAll(show(r.Hint), "\n", "\n  ")))
+		p.say(term.Dim, "  "+strings.ReplaceAll(show(r.Hint), "\n", "\n  "))
 	}
 }
 
@@ -94,7 +94,7 @@ func (p *Plain) report(number int, text string, err error) {
 func (p *Plain) Notice(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.say(p.paint.With(term.Yellow, "! "+oneLine(text)))
+	p.note(text)
 	p.flush()
 }
 
@@ -108,168 +108,82 @@ func (p *Plain) Event(e *swarm.Event) {
 			p.echo(line)
 		}
 		if output != "" {
-			p.speak(e.Task, p.voice(e.Task), swarm.Delta{Kind: swarm.DeltaText, Text: output})
+			p.printer.BeginTurn(e.Task)
+			p.printer.Delta(e.Task, swarm.Delta{Kind: swarm.DeltaText, Text: output})
 		}
 	}
 	if e.Kind == swarm.TurnEnded {
-		p.hush(e.Task)
+		p.printer.EndTurn(e.Task)
 	}
 	over, agent, err := p.roster.apply(e)
 	if agent != "" {
 		p.shown[agent] = "idle"
-		p.say(p.status(agent, over.ending(), over.status))
+		p.status(agent, over.ending(), over.status)
 	}
 	if text := told(e); text != "" {
-		p.say(p.paint.With(term.Yellow, "! "+text))
+		p.note(text)
 	}
 	if err != nil {
-		p.say(p.paint.With(term.Red, oneLine(err.Error())))
+		p.say(term.Red, term.OneLine(err.Error()))
 	}
 	for _, a := range p.roster.states(p.team) {
 		if a.Words != p.shown[a.Name] && a.Words != starting {
 			p.shown[a.Name] = a.Words
 			if a.Status != swarm.Idle {
-				p.say(p.status(a.Name, a.Words, a.Status))
+				p.status(a.Name, a.Words, a.Status)
 			}
 		}
 	}
 	if e.Kind == swarm.TurnStarted {
-		v := p.voice(e.Task)
-		v.running = true
-		p.catchUp(e.Task, v)
+		p.printer.BeginTurn(e.Task)
 	}
 	p.flush()
 	nudge(p.wake)
 }
 
-// status is the line that says where an agent stands.
-func (p *Plain) status(agent, words string, s swarm.Status) string {
-	return p.paint.With(p.meet(agent), "@"+agent) + ": " + p.paint.Status(s, words)
+// status prints where an agent stands.
+func (p *Plain) status(agent, words string, s swarm.Status) {
+	paint := p.printer.Paint
+	p.printer.Print(paint.With(p.printer.Style(agent), "@"+agent) + ": " + paint.Status(s, words))
 }
 
-// Delta prints what a task's turn says. Until the turn's start has been told it is kept, so that nobody speaks before he begins.
+// Delta prints what a task's turn says.
 func (p *Plain) Delta(task string, d swarm.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.roster.delta(task, d)
-	v := p.voice(task)
-	if !v.running {
-		v.early, v.bytes = append(v.early, d), v.bytes+len(d.Text)
-		if v.bytes <= maxEarly {
-			return
-		}
-		p.catchUp(task, v)
-	} else {
-		p.speak(task, v, d)
-	}
+	p.printer.Delta(task, d)
 	p.flush()
-}
-
-func (p *Plain) voice(task string) *plainVoice {
-	v := p.voices[task]
-	if v == nil {
-		v = &plainVoice{}
-		p.voices[task] = v
-	}
-	return v
-}
-
-func (p *Plain) catchUp(task string, v *plainVoice) {
-	for _, d := range v.early {
-		p.speak(task, v, d)
-	}
-	v.early, v.bytes = nil, 0
-}
-
-func (p *Plain) speak(task string, v *plainVoice, d swarm.Delta) {
-	switch d.Kind {
-	case swarm.DeltaText:
-		v.tones[0].add(d.Text, p.teller(task, v, 0))
-	case swarm.DeltaStderr:
-		v.tones[1].add(d.Text, p.teller(task, v, 1))
-	case swarm.DeltaTool:
-		if d.Tool != nil {
-			p.line(task, " > ", p.paint.With(term.Dim, toolLine(d.Tool)))
-		}
-	case swarm.DeltaToolDone:
-		if d.Tool != nil && d.Tool.Failed {
-			p.line(task, " ! ", failedLine(d.Tool))
-		}
-	}
-}
-
-// teller puts the parts of lines together, and prints them when they end or become too long.
-func (p *Plain) teller(task string, v *plainVoice, tone int) func(string, bool) {
-	return func(part string, ends bool) {
-		b := &v.lines[tone]
-		b.WriteString(part)
-		v.begun[tone] = true
-		if ends || b.Len() > maxLine {
-			p.line(task, []string{" | ", " ! "}[tone], b.String())
-			b.Reset()
-			v.begun[tone] = false
-		}
-	}
-}
-
-// hush ends the lines of a turn that is over.
-func (p *Plain) hush(task string) {
-	v := p.voices[task]
-	if v == nil {
-		return
-	}
-	p.catchUp(task, v)
-	for tone := range v.tones {
-		tell := p.teller(task, v, tone)
-		v.tones[tone].end(tell)
-		if v.begun[tone] {
-			tell("", true)
-		}
-	}
-	delete(p.voices, task)
-}
-
-// meet is an agent's colour; the column of names is as wide as those of whom it has met.
-func (p *Plain) meet(agent string) term.Style {
-	p.names = max(p.names, min(maxNames, len(agent)))
-	return p.colors.Of(agent)
-}
-
-// line prints a line of an agent.
-func (p *Plain) line(task, bar, text string) {
-	agent := p.roster.agent(task)
-	color := p.meet(agent)
-	p.say(p.paint.With(color, pad(fit(agent, p.names), p.names)+bar[:2]) + bar[2:] + text)
 }
 
 // tell prints a text of several lines.
 func (p *Plain) tell(text string) {
 	if text = strings.TrimRight(text, "\n"); text != "" {
-		p.say(show(text))
+		p.say(term.Unstyled, show(text))
 	}
 }
 
-// say prints a line, with the next flush.
-func (p *Plain) say(text string) {
-	p.out.WriteString(strings.TrimRight(text, " ") + "\n")
-}
+// note prints what the user should know.
+func (p *Plain) note(text string) { p.say(term.Yellow, "! "+term.OneLine(text)) }
+
+// say prints a line, which is safe to print, with the next flush.
+func (p *Plain) say(s term.Style, text string) { p.printer.Print(p.printer.Paint.With(s, text)) }
 
 // flush prints what there is to print. Where a line can be typed, the prompt stands below it again.
 func (p *Plain) flush() {
-	if p.out.Len() == 0 {
+	lines := string(p.printer.Take())
+	if lines == "" {
 		return
 	}
-	text := p.out.String()
-	p.out.Reset()
 	p.undisturbed = false
 	if p.asking {
-		text = p.erase + text + prompt
+		lines = p.erase + lines + prompt
 	}
-	p.print(text)
+	p.print(lines)
 }
 
 func (p *Plain) print(text string) {
 	if p.err == nil {
-		_, p.err = p.o.Out.Write([]byte(text))
+		_, p.err = io.WriteString(p.o.Out, text)
 	}
 }

@@ -37,9 +37,9 @@ type Screen struct {
 
 // A voice is what a task's turn says.
 type voice struct {
-	tones [2]speech // its output, and its standard error
-	lines [2]int    // the lines that they go on in
-	open  [2]bool   // whether there are such lines
+	tones [2]term.LineSplitter // its output, and its standard error
+	lines [2]int               // the lines that they go on in
+	open  [2]bool              // whether there are such lines
 }
 
 const (
@@ -184,10 +184,10 @@ func (s *Screen) Event(e *swarm.Event) {
 	}
 	if n := len(s.roster.run.Approvals); e.Kind == swarm.ApprovalAsked && n > 0 { // the panel has room for its beginning only
 		q := s.roster.run.Approvals[n-1]
-		s.transcript.add(note, "", oneLine("may "+q.Task+" "+view.Wish(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID))
+		s.transcript.add(note, "", term.OneLine("may "+q.Task+" "+view.Wish(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID))
 	}
 	if err != nil {
-		s.transcript.add(problem, "", oneLine(err.Error()))
+		s.transcript.add(problem, "", term.OneLine(err.Error()))
 	}
 	s.changes++
 	nudge(s.now)
@@ -207,9 +207,9 @@ func endKind(s swarm.Status) kind {
 func told(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.TaskRetrying, swarm.TaskBlocked:
-		return oneLine(e.Task + " " + view.Tell(e))
+		return term.OneLine(e.Task + " " + view.Tell(e))
 	case swarm.Notice, swarm.BudgetSpent, swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted:
-		return oneLine(view.Tell(e))
+		return term.OneLine(view.Tell(e))
 	}
 	return ""
 }
@@ -226,13 +226,13 @@ func (s *Screen) Delta(task string, d swarm.Delta) {
 		s.speak(task, 1, d.Text)
 	case swarm.DeltaTool:
 		if d.Tool != nil {
-			s.transcript.add(used, s.roster.agent(task), toolLine(d.Tool))
+			s.transcript.add(used, s.roster.agent(task), term.ToolLine(d.Tool))
 		}
 	case swarm.DeltaToolDone:
 		if d.Tool == nil || !d.Tool.Failed {
 			return
 		}
-		s.transcript.add(used, s.roster.agent(task), failedLine(d.Tool))
+		s.transcript.add(used, s.roster.agent(task), term.FailedToolLine(d.Tool))
 	case swarm.DeltaUsage:
 		s.roster.delta(task, d)
 	default:
@@ -251,13 +251,13 @@ func (s *Screen) speak(task string, tone int, text string) {
 		v = &voice{}
 		s.voices[task] = v
 	}
-	v.tones[tone].add(text, s.teller(task, tone, v))
+	v.tones[tone].Add(text, s.teller(task, tone, v))
 }
 
 func (s *Screen) teller(task string, tone int, v *voice) func(string, bool) {
 	return func(part string, ends bool) {
 		for part != "" || !v.open[tone] {
-			piece := part[:cutAt(part, maxLine)]
+			piece := part[:term.CutAt(part, maxLine)]
 			if !v.open[tone] || !s.transcript.grow(v.lines[tone], piece) {
 				v.lines[tone], v.open[tone] = s.transcript.add([]kind{said, muttered}[tone], s.roster.agent(task), piece), true
 			}
@@ -267,22 +267,11 @@ func (s *Screen) teller(task string, tone int, v *voice) func(string, bool) {
 	}
 }
 
-// cutAt is where a text can be cut that is to have at most so many bytes.
-func cutAt(text string, most int) int {
-	if len(text) <= most {
-		return len(text)
-	}
-	for most > 0 && text[most]&0xc0 == 0x80 {
-		most--
-	}
-	return most
-}
-
 // hush ends the lines of a turn that is over.
 func (s *Screen) hush(task string) {
 	if v := s.voices[task]; v != nil {
 		for tone := range v.tones {
-			v.tones[tone].end(s.teller(task, tone, v))
+			v.tones[tone].End(s.teller(task, tone, v))
 		}
 		delete(s.voices, task)
 	}

@@ -62,10 +62,10 @@ func (t *transcript) add(k kind, who, text string) int {
 
 // addAll puts a text at the end, safe to print, line by line.
 func (t *transcript) addAll(k kind, text string) {
-	var s speech
+	var s term.LineSplitter
 	tell := func(part string, _ bool) { t.add(k, "", part) }
-	s.add(strings.TrimRight(text, "\n"), tell)
-	s.end(tell)
+	s.Add(strings.TrimRight(text, "\n"), tell)
+	s.End(tell)
 }
 
 // addTyped puts what the user typed at the end.
@@ -183,10 +183,10 @@ func (p page) paintRow(e *entry, row int, named bool) string {
 	}
 	name := ""
 	if named {
-		name = fit(e.who, p.names)
+		name = term.Fit(e.who, p.names)
 	}
 	who := p.color(e.who)
-	lead := p.paint.With(who, pad(name, p.names)) + " "
+	lead := p.paint.With(who, term.PadRight(name, p.names)) + " "
 	switch e.kind {
 	case said:
 		lead += p.paint.With(who, "│")

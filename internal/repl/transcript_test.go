@@ -88,39 +88,6 @@ func plainText(text string) bool {
 	return true
 }
 
-// However a speech is cut into pieces, the same is heard, and nothing of it does anything to a terminal.
-func FuzzSpeech(f *testing.F) {
-	f.Add([]byte("one\r\ntwo \x1b[31mred\xff\r日本語\n\nthree"), uint64(1))
-	f.Add([]byte("\xe6\x97"), uint64(3))
-	f.Fuzz(func(t *testing.T, spoken []byte, seed uint64) {
-		hear := func(pieces ...[]byte) string {
-			var b strings.Builder
-			var s speech
-			tell := func(part string, ends bool) {
-				if b.WriteString(part); ends {
-					b.WriteString("\n")
-				}
-			}
-			for _, p := range pieces {
-				s.add(string(p), tell)
-			}
-			s.end(tell)
-			return b.String()
-		}
-		random := rand.New(rand.NewPCG(seed, 1))
-		var pieces [][]byte
-		for rest := spoken; len(rest) > 0; {
-			n := min(len(rest), 1+random.IntN(4))
-			pieces, rest = append(pieces, rest[:n]), rest[n:]
-		}
-		whole := hear(spoken)
-		if got := hear(pieces...); got != whole {
-			t.Errorf("%q in pieces is %q, want %q", spoken, got, whole)
-		}
-		safe(t, strings.ReplaceAll(whole, "\t", " "))
-	})
-}
-
 func TestTranscriptIsBounded(t *testing.T) {
 	var tr transcript
 	first := tr.add(said, "pm", "first")

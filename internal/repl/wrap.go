@@ -46,19 +46,6 @@ func width(text string) int {
 	return n
 }
 
-// fit is a text that is printed in at most this many columns.
-func fit(text string, columns int) string {
-	return ansi.Truncate(oneLine(text), max(0, columns), "…")
-}
-
-// oneLine is a text that is printed where there is one line for it.
-func oneLine(text string) string {
-	if strings.ContainsAny(text, "\n\t\r") {
-		text = strings.Join(strings.Fields(text), " ")
-	}
-	return term.Escape(text)
-}
-
 // wrap finds where the rows of a line begin. What it is given of them is kept, but for the last one: a line that has grown is
 // wrapped on from there. Rows end between words where they can, if words are to stay whole.
 func wrap(text string, rows []int, columns int, words bool) []int {
@@ -89,14 +76,4 @@ func wrap(text string, rows []int, columns int, words bool) []int {
 		used, i = used+w, i+n
 	}
 	return rows
-}
-
-// pad makes a text, which is safe to print, at least this wide.
-func pad(text string, columns int) string {
-	return text + strings.Repeat(" ", max(0, columns-ansi.StringWidth(text)))
-}
-
-// padLeft is pad with the blanks in front.
-func padLeft(text string, columns int) string {
-	return strings.Repeat(" ", max(0, columns-ansi.StringWidth(text))) + text
 }

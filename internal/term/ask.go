@@ -51,7 +51,7 @@ func (f Frame) ask() []string {
 	}
 	const indent = "  "
 	room := f.Width - len(indent)
-	text := middle(oneLine(number+"may "+q.Task+" "+view.Wish(q.Approval)+"?"), room*min(3, max(1, f.Height/6)))
+	text := middle(OneLine(number+"may "+q.Task+" "+view.Wish(q.Approval)+"?"), room*min(3, max(1, f.Height/6)))
 	lines := strings.Split(ansi.Hardwrap(text, room, true), "\n")
 	for i := range lines {
 		lead := indent
@@ -70,8 +70,8 @@ func (f Frame) waitsForYou(t *view.Task, width int) string {
 	if len(open) > 1 {
 		lead = fmt.Sprintf("waits for you, %d times: ", len(open))
 	}
-	wish := oneLine(strings.TrimPrefix(view.Wish(open[0].Approval), "use "))
-	command := " — swarm approve " + oneLine(open[0].ID)
+	wish := OneLine(strings.TrimPrefix(view.Wish(open[0].Approval), "use "))
+	command := " — swarm approve " + OneLine(open[0].ID)
 	const enough = 30 // of what is asked
 	if room := width - ansi.StringWidth(lead+command); room >= min(enough, ansi.StringWidth(wish)) {
 		return lead + middle(wish, room) + command

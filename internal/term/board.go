@@ -143,7 +143,7 @@ func (b *Board) Delta(task string, d swarm.Delta) {
 		s.at = b.o.Now()
 	case swarm.DeltaTool:
 		if d.Tool != nil {
-			s.add("\n" + toolLine(d.Tool.Name+" "+string(d.Tool.Input)) + "\n")
+			s.add("\n" + ToolLine(d.Tool) + "\n")
 			s.at = b.o.Now()
 		}
 	case swarm.DeltaUsage:

@@ -95,3 +95,36 @@ func plural(n int64, noun string) string {
 	}
 	return strconv.FormatInt(n, 10) + " " + noun + "s"
 }
+
+// Cost is what something took, in brackets with a blank in front: " (3.2s, 1.2k tokens)"; "" for nothing.
+func Cost(took time.Duration, u swarm.Usage, more ...string) string {
+	var parts []string
+	if took >= 0 {
+		parts = append(parts, Duration(took))
+	}
+	for _, p := range append([]string{SomeTokens(u)}, more...) {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// More says how many rows have no room, and how they stand, in the order in which the words come: … 3 more (2 running, 1 idle).
+func More(words []string) string {
+	count := map[string]int{}
+	var order []string
+	for _, word := range words {
+		if count[word] == 0 {
+			order = append(order, word)
+		}
+		count[word]++
+	}
+	for i, word := range order {
+		order[i] = fmt.Sprintf("%d %s", count[word], word)
+	}
+	return fmt.Sprintf("… %d more (%s)", len(words), strings.Join(order, ", "))
+}

@@ -1,7 +1,6 @@
 package term
 
 import (
-	"fmt"
 	"sort"
 	"strconv"
 	"strings"
@@ -79,7 +78,7 @@ func (f Frame) Draw() string {
 // head says what runs, for how long, and what it has cost. What has no room is left out, the least important first.
 func (f Frame) head() string {
 	p := Paint(f.Color)
-	name := oneLine(f.Name)
+	name := OneLine(f.Name)
 	if name == "" {
 		name = string(f.Kind)
 	}
@@ -89,7 +88,7 @@ func (f Frame) head() string {
 		keep        int // the higher the longer
 	}{
 		{name, p.With(Bold, name), 6},
-		{oneLine(f.ID), p.With(Dim, oneLine(f.ID)), 4},
+		{OneLine(f.ID), p.With(Dim, OneLine(f.ID)), 4},
 		{string(f.Status), p.Status(f.Status, string(f.Status)), 7},
 		{f.elapsed(f.Started, f.Ended), "", 5},
 		{SomeTokens(u), "", 3},
@@ -168,7 +167,7 @@ func (f Frame) note(most int) []string {
 	default:
 		return nil
 	}
-	lines := strings.Split(ansi.Wrap("! "+oneLine(text), f.Width, ""), "\n")
+	lines := strings.Split(ansi.Wrap("! "+OneLine(text), f.Width, ""), "\n")
 	if len(lines) > most {
 		rest := strings.Join(lines[most-1:], " ")
 		lines = append(lines[:most-1], ansi.Truncate(rest, f.Width-1, "")+"…")
@@ -210,7 +209,11 @@ func (f Frame) rows(room int) []string {
 	more := ""
 	if len(tasks) > room {
 		sort.SliceStable(tasks, func(i, k int) bool { return rank(&tasks[i]) < rank(&tasks[k]) })
-		more = Paint(f.Color).With(Dim, ansi.Truncate("… "+rest(tasks[room-1:]), f.Width, "…"))
+		var words []string
+		for _, t := range tasks[room-1:] {
+			words = append(words, string(t.Status))
+		}
+		more = Paint(f.Color).With(Dim, Fit(More(words), f.Width))
 		tasks = tasks[:room-1]
 	}
 	l := f.layout(tasks)
@@ -248,21 +251,6 @@ func rank(t *view.Task) int {
 	return 5
 }
 
-// rest says how many tasks are not shown, and how they stand.
-func rest(tasks []view.Task) string {
-	count := map[swarm.Status]int{}
-	for i := range tasks {
-		count[tasks[i].Status]++
-	}
-	var parts []string
-	for _, s := range []swarm.Status{swarm.Blocked, swarm.Streaming, swarm.Running, swarm.Failed, swarm.Completed, swarm.Skipped, swarm.Cancelled, swarm.Waiting, swarm.Idle, swarm.Pending} {
-		if count[s] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
-		}
-	}
-	return fmt.Sprintf("%d more (%s)", len(tasks), strings.Join(parts, ", "))
-}
-
 // A layout is how wide the columns of a board are; 0 = not shown.
 type layout struct{ name, status, iteration, elapsed, tokens, detail int }
 
@@ -271,7 +259,7 @@ func (f Frame) layout(tasks []view.Task) layout {
 	var l layout
 	for i := range tasks {
 		t := &tasks[i]
-		l.name = max(l.name, ansi.StringWidth(oneLine(t.Name)))
+		l.name = max(l.name, ansi.StringWidth(OneLine(t.Name)))
 		l.iteration = max(l.iteration, len(iteration(*t)))
 		l.elapsed = max(l.elapsed, len(f.elapsed(t.Started, t.Ended)))
 		l.tokens = max(l.tokens, len(Tokens(t.Usage)))
@@ -296,14 +284,14 @@ func (f Frame) row(l layout, t *view.Task) string {
 	p := Paint(f.Color)
 	var b strings.Builder
 	b.WriteString(p.Status(t.Status, Sign(t.Status)) + " ")
-	b.WriteString(pad(oneLine(t.Name), l.name))
+	b.WriteString(PadRight(Fit(t.Name, l.name), l.name))
 	cell := func(width int, text string, style Style) {
 		if width > 0 {
-			b.WriteString("  " + strings.Repeat(" ", max(0, width-ansi.StringWidth(text))) + p.With(style, text))
+			b.WriteString("  " + blanks(text, width) + p.With(style, text))
 		}
 	}
 	if l.status > 0 {
-		b.WriteString("  " + p.Status(t.Status, pad(string(t.Status), l.status)))
+		b.WriteString("  " + p.Status(t.Status, PadRight(Fit(string(t.Status), l.status), l.status)))
 	}
 	cell(l.iteration, iteration(*t), Dim)
 	cell(l.elapsed, f.elapsed(t.Started, t.Ended), Unstyled)
@@ -320,32 +308,26 @@ func (f Frame) row(l layout, t *view.Task) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// pad makes text exactly width wide.
-func pad(text string, width int) string {
-	text = ansi.Truncate(text, width, "…")
-	return text + strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
-}
-
 // detail is what else there is to say of a task: what it asks, what it said last, for whom it waits, why it failed.
 func (f Frame) detail(t *view.Task, width int) string {
 	switch t.Status {
 	case swarm.Blocked:
 		return f.waitsForYou(t, width)
 	case swarm.Running, swarm.Streaming:
-		said := oneLine(f.Saying[t.Name].Line)
+		said := OneLine(f.Saying[t.Name].Line)
 		if t.Attempt > 1 {
 			said = strings.TrimRight("attempt "+strconv.Itoa(t.Attempt)+": "+said, ": ")
 		}
 		return f.mail(t, said)
 	case swarm.Idle, swarm.Pending:
-		return f.mail(t, brief(t))
+		return f.mail(t, reason(t))
 	case swarm.Waiting:
 		if w := t.Waits[0]; w.For == plan.ForRetry {
-			return oneLine(f.again(w) + ": " + w.Reason)
+			return OneLine(f.again(w) + ": " + w.Reason)
 		}
-		return oneLine("for " + view.Waiting(t.Waits))
+		return OneLine("for " + view.Waiting(t.Waits))
 	}
-	return brief(t)
+	return reason(t)
 }
 
 // again says when a task is tried again.

@@ -2,7 +2,6 @@ package term
 
 import (
 	"io"
-	"strings"
 
 	"swarm"
 	"swarm/internal/view"
@@ -10,50 +9,39 @@ import (
 
 // LogLines print lines of what has been said, as [Lines] print them while it is said.
 type LogLines struct {
-	w      io.Writer
-	paint  Paint
-	colors Palette
-	width  int
+	w     io.Writer
+	print *Printer
 }
 
 // NewLogLines prints to w what the tasks of a run said.
 func NewLogLines(w io.Writer, p view.Picture, color bool) *LogLines {
-	l := &LogLines{w: w, paint: Paint(color), colors: Palette{}, width: len(runsLabel)}
+	l := &LogLines{w: w, print: newRunPrinter(color)}
 	for _, t := range p.Tasks {
-		l.colors.Of(t.Name)
-		l.width = max(l.width, min(len(t.Name), maxNames))
+		l.print.Meet(t.Name)
 	}
 	return l
 }
 
-// Print prints a line: a stamp, or "", the task or "" for the run, and what was said, by the kind of a provider's delta or of an
-// event.
+// Print prints a line: a stamp, or "", the task or "" for the run, and what was said, by the kind of a delta or of an event.
 func (l *LogLines) Print(stamp, task, kind, text string) error {
+	paint, bar := l.print.Paint, barNone
 	text = Escape(text)
-	bar := "   "
 	switch swarm.DeltaKind(kind) {
 	case swarm.DeltaText:
-		bar = " | "
+		bar = barText
 	case swarm.DeltaStderr, swarm.DeltaToolFailed:
-		bar = " ! "
+		bar = barError
 	case swarm.DeltaThinking:
-		bar, text = " ~ ", l.paint.With(Dim, text)
+		bar, text = barThink, paint.With(Dim, text)
 	case swarm.DeltaTool, swarm.DeltaToolDone, swarm.DeltaFile:
-		bar, text = " > ", l.paint.With(Dim, text)
+		bar, text = barTool, paint.With(Dim, text)
 	default:
-		text = l.paint.Status(statusOf(swarm.EventKind(kind)), text)
+		text = paint.Status(statusOf(swarm.EventKind(kind)), text)
 	}
-	name := task
-	if name == "" {
-		name = runsLabel
+	if task == "" {
+		task = runLabel
 	}
-	front := oneLine(name) + strings.Repeat(" ", max(0, l.width-len(name)))
-	if color, ok := l.colors[task]; ok {
-		front = l.paint.With(color, front+bar[:2]) + bar[2:]
-	} else {
-		front = l.paint.With(Bold, front) + bar
-	}
-	_, err := io.WriteString(l.w, l.paint.With(Dim, stamp)+front+text+"\n")
+	_, err := io.WriteString(l.w, paint.With(Dim, stamp)+l.print.prefix(task, bar)+text+"\n")
 	return err
 }
 

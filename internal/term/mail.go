@@ -16,9 +16,9 @@ func (f Frame) mail(t *view.Task, said string) string {
 	switch last := box.Last; {
 	case said != "" || last == (view.Letter{}):
 	case last.From == t.Agent:
-		said = oneLine("→ @" + last.To + ": " + last.Text)
+		said = OneLine("→ @" + last.To + ": " + last.Text)
 	default:
-		said = oneLine("← @" + last.From + ": " + last.Text)
+		said = OneLine("← @" + last.From + ": " + last.Text)
 	}
 	switch n := box.Unread(); {
 	case n > 0 && said != "":

@@ -41,7 +41,7 @@ func (t *Table) Cut(column int) *Table {
 func (t *Table) Row(cells ...string) {
 	row := make([]string, len(t.head))
 	for i, c := range cells[:min(len(cells), len(row))] {
-		row[i] = oneLine(c)
+		row[i] = OneLine(c)
 	}
 	t.rows = append(t.rows, row)
 }
@@ -89,7 +89,7 @@ func (t *Table) Format(width int, color bool) string {
 			if c == last && c == t.cut && width-at >= leastCell {
 				cell = ansi.Truncate(cell, width-at, "…")
 			}
-			space := strings.Repeat(" ", max(0, wide[c]-ansi.StringWidth(cell)))
+			space := blanks(cell, wide[c])
 			switch {
 			case t.right[c]:
 				b.WriteString(space + style(c, cell))
@@ -118,7 +118,7 @@ func (t *Table) Format(width int, color bool) string {
 func TaskTable(p view.Picture, file func(view.Task) string) *Table {
 	t := NewTable("TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "OUTPUT", "REASON").Right(2, 3, 4, 5).Cut(7)
 	for _, task := range p.Tasks {
-		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", brief(&task)}
+		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", reason(&task)}
 		if task.Attempt > 1 {
 			row[3] = strconv.Itoa(task.Attempt)
 		}

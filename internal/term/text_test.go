@@ -54,7 +54,7 @@ func FuzzEscape(f *testing.F) {
 		if strings.Count(got, "\n") != strings.Count(text, "\n") {
 			t.Errorf("%q has other lines than %q", got, text)
 		}
-		if one := oneLine(text); strings.ContainsAny(one, "\n\t") {
+		if one := OneLine(text); strings.ContainsAny(one, "\n\t") {
 			t.Errorf("%q is not one line", one)
 		}
 	})

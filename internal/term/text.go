@@ -5,6 +5,10 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"swarm"
 )
 
 // Escape makes text of others safe to print: control codes, escape sequences and what turns the direction of writing or hides
@@ -56,11 +60,54 @@ func deceptive(r rune) bool {
 	return unicode.Is(unicode.Cf, r)
 }
 
-// oneLine is Escape for a place that has one line.
-func oneLine(text string) string {
+// OneLine is Escape for a place that has one line.
+func OneLine(text string) string {
 	text = Escape(strings.TrimSpace(text))
 	if !strings.ContainsAny(text, "\n\t") {
 		return text
 	}
 	return strings.Join(strings.Fields(text), " ")
+}
+
+// brief is OneLine of at most so many characters.
+func brief(text string, most int) string {
+	text = OneLine(text)
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}
+
+const maxTool = 200 // characters of a tool's use
+
+// ToolLine is the use of a tool in one line.
+func ToolLine(u *swarm.ToolUse) string { return brief(u.Name+" "+string(u.Input), maxTool) }
+
+// FailedToolLine is why a tool failed, in one line.
+func FailedToolLine(u *swarm.ToolUse) string { return brief(u.Name+": "+u.Output, maxTool) }
+
+// CutAt is where a text can be cut, between two characters, that is to have at most so many bytes.
+func CutAt(text string, most int) int {
+	if len(text) <= most {
+		return len(text)
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return most
+}
+
+// Fit is a text in one line of at most so many columns.
+func Fit(text string, columns int) string {
+	return ansi.Truncate(OneLine(text), max(0, columns), "…")
+}
+
+// PadRight makes a text, which is safe to print, at least so wide.
+func PadRight(text string, columns int) string { return text + blanks(text, columns) }
+
+// PadLeft is PadRight with the blanks in front.
+func PadLeft(text string, columns int) string { return blanks(text, columns) + text }
+
+func blanks(text string, columns int) string {
+	return strings.Repeat(" ", max(0, columns-ansi.StringWidth(text)))
 }

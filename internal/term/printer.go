@@ -1,0 +1,230 @@
+package term
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"swarm"
+)
+
+// A Printer turns what many agents say at the same time into lines, each whole and with a name in front. Its lines pile up until
+// [Printer.Take] takes them, so that a caller writes them at once. It belongs to one goroutine at a time.
+type Printer struct {
+	Paint  Paint
+	nameOf func(task string) string
+
+	out      bytes.Buffer
+	colors   Palette
+	column   int                  // the width of the column of names
+	prefixes map[[2]string]string // by name and bar; a run prints millions of lines
+	voices   map[string]*voice    // by task, of turns that speak
+}
+
+// A voice is what a task's turn says.
+type voice struct {
+	text, errors tone
+	running      bool          // the start of the turn has been told
+	early        []swarm.Delta // what was said before that
+	bytes        int           // of early
+}
+
+// A tone is one stream of a voice, and its line that has not ended yet.
+type tone struct {
+	LineSplitter
+	line []byte
+	open bool
+}
+
+// What stands between a name and what it says.
+const (
+	barText  = " | "
+	barError = " ! "
+	barTool  = " > "
+	barThink = " ~ "
+	barNone  = "   "
+)
+
+const (
+	maxLine  = 16 << 10 // a longer line goes on in another one
+	maxEarly = 64 << 10 // what is kept of a turn whose start has not been told
+	maxNames = 24       // the widest column of names
+)
+
+// NewPrinter makes a printer. nameOf says whose name stands in front of a task's lines; nil is the task's own.
+func NewPrinter(paint Paint, nameOf func(task string) string) *Printer {
+	if nameOf == nil {
+		nameOf = func(task string) string { return task }
+	}
+	return &Printer{Paint: paint, nameOf: nameOf, colors: Palette{}, prefixes: map[[2]string]string{}, voices: map[string]*voice{}}
+}
+
+// Meet gives names their colours, and room in the column of names.
+func (p *Printer) Meet(names ...string) {
+	for _, name := range names {
+		if _, known := p.colors[name]; !known {
+			p.colors.Of(name)
+			p.widen(name)
+		}
+	}
+}
+
+// widen makes room for a name, up to a limit: a longer one moves its own lines only.
+func (p *Printer) widen(name string) {
+	if w := min(ansi.StringWidth(OneLine(name)), maxNames); w > p.column {
+		p.column = w
+		clear(p.prefixes)
+	}
+}
+
+// Style is the colour of a name.
+func (p *Printer) Style(name string) Style {
+	p.Meet(name)
+	return p.colors.Of(name)
+}
+
+// Take is what has been printed since it was taken last. It is valid until something else is printed.
+func (p *Printer) Take() []byte {
+	lines := p.out.Bytes()
+	p.out.Reset()
+	return lines
+}
+
+// Print prints a line as it is.
+func (p *Printer) Print(line string) {
+	p.out.WriteString(line)
+	p.out.WriteByte('\n')
+}
+
+// Label prints a text, which is safe, with a name in front. A name that it has not met stands for the run.
+func (p *Printer) Label(name, bar, text string) { p.Print(p.prefix(name, bar) + text) }
+
+// prefix is what stands in front of a line.
+func (p *Printer) prefix(name, bar string) string {
+	made, ok := p.prefixes[[2]string{name, bar}]
+	if !ok {
+		made = PadRight(OneLine(name), p.column)
+		if color, known := p.colors[name]; known {
+			made = p.Paint.With(color, made+bar[:2]) + bar[2:]
+		} else {
+			made = p.Paint.With(Bold, made) + bar
+		}
+		p.prefixes[[2]string{name, bar}] = made
+	}
+	return made
+}
+
+// Delta prints what a task's turn says. Until the start of the turn has been told it is kept: an agent does not speak before it
+// begins.
+func (p *Printer) Delta(task string, d swarm.Delta) {
+	v := p.voice(task)
+	if v.running {
+		p.speak(task, v, d)
+		return
+	}
+	v.early, v.bytes = append(v.early, d), v.bytes+len(d.Text)
+	if v.bytes > maxEarly {
+		p.catchUp(task, v)
+	}
+}
+
+func (p *Printer) voice(task string) *voice {
+	v := p.voices[task]
+	if v == nil {
+		v = &voice{}
+		p.voices[task] = v
+	}
+	return v
+}
+
+// BeginTurn follows what tells of a turn's start.
+func (p *Printer) BeginTurn(task string) {
+	v := p.voice(task)
+	v.running = true
+	p.catchUp(task, v)
+}
+
+// EndTurn prints the lines of a turn that will not be ended any more. Nothing of the turn is kept: a run has thousands of tasks,
+// and few speak at a time.
+func (p *Printer) EndTurn(task string) {
+	v := p.voices[task]
+	if v == nil {
+		return
+	}
+	p.catchUp(task, v)
+	p.endTone(task, &v.text, barText)
+	p.endTone(task, &v.errors, barError)
+	delete(p.voices, task)
+}
+
+// EndAll is EndTurn for every turn that speaks.
+func (p *Printer) EndAll() {
+	for _, task := range slices.Sorted(maps.Keys(p.voices)) {
+		p.EndTurn(task)
+	}
+}
+
+func (p *Printer) catchUp(task string, v *voice) {
+	for _, d := range v.early {
+		p.speak(task, v, d)
+	}
+	v.early, v.bytes = nil, 0
+}
+
+func (p *Printer) speak(task string, v *voice, d swarm.Delta) {
+	switch d.Kind {
+	case swarm.DeltaText:
+		v.text.Add(d.Text, func(part string, ends bool) { p.extend(task, &v.text, barText, part, ends) })
+	case swarm.DeltaStderr:
+		v.errors.Add(d.Text, func(part string, ends bool) { p.extend(task, &v.errors, barError, part, ends) })
+	case swarm.DeltaTool:
+		if d.Tool != nil {
+			p.label(task, barTool, p.Paint.With(Dim, ToolLine(d.Tool)))
+		}
+	case swarm.DeltaToolDone:
+		if d.Tool != nil && d.Tool.Failed {
+			p.label(task, barError, FailedToolLine(d.Tool))
+		}
+	}
+}
+
+// extend adds to a line, and prints it when it ends or is full.
+func (p *Printer) extend(task string, t *tone, bar, part string, ends bool) {
+	for {
+		n := CutAt(part, maxLine-len(t.line))
+		t.line, t.open = append(t.line, part[:n]...), true
+		if part = part[n:]; part == "" {
+			break
+		}
+		p.endLine(task, t, bar)
+	}
+	if ends {
+		p.endLine(task, t, bar)
+	}
+}
+
+func (p *Printer) endLine(task string, t *tone, bar string) {
+	name := p.nameOf(task)
+	p.Meet(name)
+	p.out.WriteString(p.prefix(name, bar))
+	p.out.Write(t.line)
+	p.out.WriteByte('\n')
+	t.line, t.open = t.line[:0], false
+}
+
+func (p *Printer) endTone(task string, t *tone, bar string) {
+	t.End(func(part string, ends bool) { p.extend(task, t, bar, part, ends) })
+	if t.open {
+		p.endLine(task, t, bar)
+	}
+}
+
+// label prints a line about what a task does.
+func (p *Printer) label(task, bar, text string) {
+	name := p.nameOf(task)
+	p.Meet(name)
+	p.Label(name, bar, strings.TrimRight(text, " "))
+}
