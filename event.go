@@ -517,7 +517,6 @@ const (
 	WordReset     Word = "reset"     // forget the agent's session, cut its turn and begin it anew
 	WordRetry     Word = "retry"     // try a task again that failed and waits for a person
 	WordClose     Word = "close"     // nothing will be added any more
-	WordStop      Word = "stop"      // the process that drives the run should leave it, resumable
 )
 
 // Tree is a state of the git tree, in a store of objects of our own.

@@ -3,7 +3,7 @@
 // task stands is a fold of the run's log, so that two servers, and one that was started again, say the same. A further message in
 // the same task is mail, as a person's would be. Nothing can be done here that package api could not do.
 //
-// Who may come in is not asked here: package httpd has looked at him before.
+// Authentication is not done here: package httpd has checked the client before.
 package a2a
 
 import (

@@ -2,7 +2,7 @@
 // SSE. It has no state of its own. Whatever it shows is a fold of a run's log, read by the same code that commands use, so that two
 // servers, or a server and a command, say the same; whatever it does is a record in the log, or a driver in this process.
 //
-// Who may come in is not asked here: package httpd has looked at him before.
+// Authentication is not done here: package httpd has checked the client before.
 package api
 
 import (

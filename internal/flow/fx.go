@@ -1,6 +1,7 @@
-// Package flow holds the loops: what a pipeline, and later an agent, a team and a swarm, does next. A loop is an ordinary
-// function against the five verbs of [Fx]. It does no I/O, reads no clock and starts no goroutine, so the same loop runs in
-// this process and on Temporal, and giving it the same records again brings it to where it was.
+// Package flow holds the loops that decide what a run does next: [Pipeline] and [Team]. A loop is an
+// ordinary function against the five verbs of [Fx]. It does no I/O, reads no clock and starts no
+// goroutine. So an engine resumes a loop by giving it the same records again, and another engine can
+// run the same loops.
 package flow
 
 import (

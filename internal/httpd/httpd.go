@@ -2,9 +2,10 @@
 // its run, as an MCP server of the name `swarm`; `swarm mcp` carries the same to agents that know only standard input and output.
 // Everything else is for people and their programs, where somebody has given the server something to say to them.
 //
-// Whoever comes is looked at before any route is: the name he calls us by (a web page that has been pointed at us calls us by its
-// own), where he comes from, his token, what he brings. A token is one agent of one run of this process, and whatever is done with
-// it is done as that agent; it opens /mcp and nothing else. The server's own key opens the rest, and not /mcp: it is no agent.
+// Every request is checked before it is routed: the Host header (a web page whose name was pointed at
+// this address sends its own), the origin, the token, the size of the body. An agent's token stands for
+// one agent of one run of this process; it opens /mcp and nothing else. The server's own key opens the
+// rest, and not /mcp: it is no agent.
 package httpd
 
 import (

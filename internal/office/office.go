@@ -1,6 +1,7 @@
-// Package office is where agents act on their run: they send each other mail and read their own, publish findings, store and
-// read artifacts, wait for each other, and ask for others to join. A person writes to them and reads their answers here too. Whichever way a call comes in, by MCP, as a tool of a model or from a script, it is done here, and in the
-// name of an agent that has a turn, or of the person.
+// Package office is where agents act on their run: they send each other mail and read their own,
+// publish findings, store and read artifacts, wait for each other, and ask for others to join. A person
+// writes to them and reads their answers here too. Calls come in by MCP, as a tool of a model or from a
+// script. Each is done here, in the name of an agent that has a turn, or of the person.
 //
 // An agent's turn has a [Seat]. A call is checked, written to the log, and only then answered; it stands even if the turn is cut
 // afterwards, and the same call made by the same turn again is the same fact. Only reading mail is different: what a turn has
