@@ -1,8 +1,6 @@
 package provider
 
-import (
-	"time"
-)
+import "time"
 
 // How patient every provider is, with servers and with programs that stay between turns.
 const (
