@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -149,8 +148,8 @@ func (v *visitor) send(ctx context.Context, d mail.Draft) (sent office.Sent, err
 	switch {
 	case d.Interrupt:
 		return sent, swarm.Errorf(swarm.BadInput, "only a person interrupts an agent").WithHint("leave --interrupt out: the message is read in its next turn")
-	case d.Urgent:
-		return sent, swarm.Errorf(swarm.BadInput, "only a person's message has a priority").WithHint("leave --priority out: the message is read in its next turn")
+	case d.Priority == mail.High:
+		return sent, mail.ForPeople()
 	}
 	for _, in := range d.Enclosed {
 		if !utf8.Valid(in.Content) {
@@ -162,18 +161,32 @@ func (v *visitor) send(ctx context.Context, d mail.Draft) (sent office.Sent, err
 
 func (v *visitor) post(ctx context.Context, e swarm.Envelope, _ bool) (office.Sent, error) {
 	meta := mail.MetaOf(e)
-	if e.Meta != nil && !bytes.Equal(swarm.Encode(mail.Meta{Type: meta.Type}), e.Meta) {
-		return office.Sent{}, swarm.Errorf(swarm.BadInput, "an agent's envelope has no other meta than type").WithHint("leave the rest out")
+	if err := agentsMeta(e.Meta); err != nil {
+		return office.Sent{}, err
 	}
-	if me := os.Getenv("SWARM_AGENT"); !strings.EqualFold(e.FromNodeID, me) { // the run knows it by the token, and is not asked
+	if me := os.Getenv("SWARM_AGENT"); e.FromNodeID != "" && !strings.EqualFold(e.FromNodeID, me) { // the run knows it by the token, and is not asked
 		return office.Sent{}, swarm.Errorf(swarm.BadInput, "fromNodeId is %s, but you are %s", swarm.Quote(e.FromNodeID), me)
 	}
 	d := mail.Draft{To: e.ToNodeID, Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts,
-		Status: e.Payload.Status, Response: e.Payload.Response, ContextRef: e.ContextRef, Type: meta.Type, ID: e.ID}
+		Status: e.Payload.Status, Response: e.Payload.Response, ContextRef: e.ContextRef, Type: meta.Type, Priority: meta.Priority, ID: e.ID}
 	if e.Kind == swarm.Signal {
 		d.Type = string(swarm.Signal)
 	}
 	return v.send(ctx, d)
+}
+
+// agentsMeta refuses a meta in which an agent says more than it may.
+func agentsMeta(meta json.RawMessage) error {
+	var fields map[string]any
+	if meta != nil && json.Unmarshal(meta, &fields) != nil {
+		return swarm.Errorf(swarm.BadInput, "the envelope's meta cannot be read")
+	}
+	for name, value := range fields {
+		if _, text := value.(string); name != "type" && name != "priority" || !text {
+			return swarm.Errorf(swarm.BadInput, "an agent's envelope has no other meta than type and priority").WithHint(`write "meta": {"type": "info"}, or leave meta out`)
+		}
+	}
+	return nil
 }
 
 // reply looks up whom the message came from in the log: the agent was given it, and its tools show each message once.

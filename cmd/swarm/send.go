@@ -25,7 +25,7 @@ const insideHelp = "Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKE
 type letter struct {
 	run        string
 	interrupt  bool
-	priority   string   // "" or high
+	priority   string   // one of mail.Priorities, or ""
 	structured string   // a file
 	artifacts  []string // files
 	context    string   // a context pack's ref
@@ -44,7 +44,8 @@ func (a *app) sendCommand() *cobra.Command {
 --priority high it is given it between two tool calls of the turn that it has now, if its provider can (docs/providers.md); with
 --interrupt that turn is cut, and its next one begins with the message. TEXT - is read from standard input.
 
-With --envelope the whole message is a JSON object with the fields kind, id, fromNodeId (user), toNodeId, createdAt, payload, contextRef and meta.
+With --envelope the whole message is a JSON object with the fields kind, id, fromNodeId (your own, or left out), toNodeId, createdAt, payload,
+contextRef and meta.
 
 ` + insideHelp + `
 
@@ -72,7 +73,7 @@ With --envelope the whole message is a JSON object with the fields kind, id, fro
 	f := cmd.Flags()
 	f.StringVar(&l.run, "run", "", "the `run` whose agent it is")
 	f.BoolVar(&l.interrupt, "interrupt", false, "cut the turn that the agent has now")
-	f.StringVar(&l.priority, "priority", "", "high: the agent reads it between two tool calls of its turn, and before other mail")
+	f.StringVar(&l.priority, "priority", "", "normal, or high: the agent reads it between two tool calls of its turn, and before other mail")
 	f.StringVar(&l.structured, "structured", "", "JSON from this `file` as payload.structured")
 	f.StringArrayVar(&l.artifacts, "artifact", nil, "store this `file` as an artifact and send its ref; may be given again")
 	f.StringVar(&l.context, "context", "", "the `ref` of a context pack of the run, which goes with it")
@@ -82,14 +83,11 @@ With --envelope the whole message is a JSON object with the fields kind, id, fro
 	f.StringVar(&l.envelope, "envelope", "", "the whole envelope as JSON from this `file`; - is standard input")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	_ = cmd.RegisterFlagCompletionFunc("context", a.completePack)
-	_ = cmd.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions([]string{mail.High}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions(mail.Priorities, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (a *app) send(ctx context.Context, l letter, args []string) error {
-	if l.priority != "" && l.priority != mail.High {
-		return swarm.Errorf(swarm.BadInput, "there is no priority %s", swarm.Quote(l.priority)).WithHint("write --priority high, or leave it out")
-	}
 	p, err := a.mailer(ctx, l.run)
 	if err != nil {
 		return err
@@ -102,7 +100,7 @@ func (a *app) send(ctx context.Context, l letter, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := mail.Draft{To: to, Type: l.kind, ID: l.id, Urgent: l.priority != "", Interrupt: l.interrupt, ContextRef: l.context}
+	d := mail.Draft{To: to, Type: l.kind, ID: l.id, Priority: l.priority, Interrupt: l.interrupt, ContextRef: l.context}
 	if d.Message, err = a.text(args[1]); err != nil {
 		return err
 	}
@@ -169,7 +167,7 @@ func (a *app) sendEnvelope(ctx context.Context, p mailer, l letter, args []strin
 			return swarm.Errorf(swarm.BadInput, "the envelope is for %s, not for %s", e.ToNodeID, args[0]).WithHint("leave %s out", args[0])
 		}
 	}
-	if (l.interrupt || l.priority != "") && !mail.Urgent(e) {
+	if (l.interrupt || l.priority == mail.High) && !mail.Urgent(e) {
 		return swarm.Errorf(swarm.BadInput, "the envelope's priority is not high").WithHint(`write "meta": {"priority": "high"} into it`)
 	}
 	sent, err := p.post(ctx, e, l.interrupt)

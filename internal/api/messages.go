@@ -40,12 +40,9 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if string(m.Structured) == "null" { // as everywhere else, it counts as left out
 		m.Structured = nil
 	}
-	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Urgent: m.Priority != "", Interrupt: m.Interrupt, ContextRef: m.ContextRef, ID: m.ID}
+	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Priority: m.Priority, Interrupt: m.Interrupt, ContextRef: m.ContextRef, ID: m.ID}
 	if m.Response != "" {
 		d.Response = &swarm.Response{Expectation: m.Response}
-	}
-	if m.Priority != "" && m.Priority != mail.High {
-		return reply{}, swarm.Errorf(swarm.BadInput, "priority cannot be %s", swarm.Quote(m.Priority)).WithHint("write high, or leave it out")
 	}
 	if !slices.Contains(mail.Expectations, m.Response) && m.Response != "" {
 		return reply{}, swarm.Errorf(swarm.BadInput, "response cannot be %s", swarm.Quote(m.Response)).WithHint("choose one of %s", each(mail.Expectations))

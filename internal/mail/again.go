@@ -40,7 +40,7 @@ func pleaOf(e swarm.Envelope) (args json.RawMessage, ok bool) {
 // Arguments are those of send_handoff that make this envelope again.
 func Arguments(e swarm.Envelope) json.RawMessage {
 	d := Draft{To: e.ToNodeID, Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts, Status: e.Payload.Status,
-		Response: e.Payload.Response, ContextRef: e.ContextRef, Type: MetaOf(e).Type, ID: e.ID}
+		Response: e.Payload.Response, ContextRef: e.ContextRef, Type: MetaOf(e).Type, Priority: MetaOf(e).Priority, ID: e.ID}
 	if e.Kind == swarm.Signal {
 		d.Type = string(swarm.Signal)
 	}
@@ -70,6 +70,7 @@ func Handoff(d Draft) json.RawMessage {
 		Response   *swarm.Response      `json:"response,omitempty"`
 		ContextRef string               `json:"contextRef,omitempty"`
 		Type       string               `json:"type,omitempty"`
+		Priority   string               `json:"priority,omitempty"`
 		ID         string               `json:"id,omitempty"`
-	}{d.To, d.Message, d.Structured, artifacts, d.Status, d.Response, d.ContextRef, d.Type, d.ID})
+	}{d.To, d.Message, d.Structured, artifacts, d.Status, d.Response, d.ContextRef, d.Type, d.Priority, d.ID})
 }

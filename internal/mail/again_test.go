@@ -16,7 +16,7 @@ func TestArgumentsMakeTheSameEnvelopeAgain(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, args := range map[string]string{
 		"short":  `{"to":"b","message":"do it"}`,
-		"long":   `{"to":"B","message":"do\nit","structured":{"n":1.10,"big":12345678901234567890},"artifacts":[{"type":"log","ref":"artifact://log/1"}],"status":{"ok":false,"reason":"red"},"response":{"expectation":"required","replyTo":"a"},"contextRef":"contextpack://pack/1","type":"request","id":"mine"}`,
+		"long":   `{"to":"B","message":"do\nit","structured":{"n":1.10,"big":12345678901234567890},"artifacts":[{"type":"log","ref":"artifact://log/1"}],"status":{"ok":false,"reason":"red"},"response":{"expectation":"required","replyTo":"a"},"contextRef":"contextpack://pack/1","type":"request","priority":"normal","id":"mine"}`,
 		"signal": `{"to":"b","message":"by the way","type":"signal"}`,
 	} {
 		var made [2]swarm.Envelope

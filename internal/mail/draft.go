@@ -24,9 +24,9 @@ type Draft struct {
 	// and stands in the envelope as meta.type: request, offer, accept, delegation, info, …
 	Type string
 	ID   string // "" = one is made
-	// Urgent and InReplyTo are a person's to say; they stand in the envelope as meta.priority: high and meta.inReplyTo. An Interrupt
-	// is urgent, and cuts the turn that its receiver has.
-	Urgent    bool
+	// Priority stands in the envelope as meta.priority: "", [Normal], or [High], which is a person's to say. So are InReplyTo,
+	// meta.inReplyTo, and Interrupt, which is of high priority and cuts the turn that its receiver has.
+	Priority  string
 	Interrupt bool
 	InReplyTo string
 }
@@ -42,14 +42,22 @@ var Expectations = []string{"none", "optional", "required"}
 
 // ReadDraft reads the arguments of send_handoff. Numbers within structured stay exactly as they are written.
 func ReadDraft(args []byte) (Draft, error) {
-	a := strictjson.ReadArgs(args, "to", "message", "structured", "artifacts", "status", "response", "contextRef", "type", "id", "fromNodeId")
+	a := strictjson.ReadArgs(args, "to", "message", "structured", "artifacts", "status", "response", "contextRef", "type", "priority", "id", "fromNodeId")
 	a.Need("to", "message")
-	d := Draft{From: a.Text("fromNodeId"), To: a.Text("to"), ContextRef: a.Text("contextRef"), Type: a.Text("type"), ID: a.Text("id")}
+	d := Draft{From: a.Text("fromNodeId"), To: a.Text("to"), ContextRef: a.Text("contextRef"), Type: a.Text("type"), Priority: a.Text("priority"), ID: a.Text("id")}
 	d.readPayload(a, "name", "content")
+	if d.Priority == High {
+		a.Fail(ForPeople())
+	}
 	if err := a.Err(); err != nil {
 		return Draft{}, err
 	}
 	return d, nil
+}
+
+// ForPeople refuses an agent the priority high: a message that cuts in on others' turns is a person's.
+func ForPeople() error {
+	return swarm.Errorf(swarm.BadInput, "the priority high is for people").WithHint("leave priority out, or write normal: the message is read in the receiver's next turn")
 }
 
 // readPayload reads what is the same in the arguments of send_handoff and in an envelope's payload. The artifacts of arguments may have
@@ -84,7 +92,7 @@ func (d *Draft) readPayload(a *strictjson.Object, more ...string) {
 func (d Draft) Redacted(redact func([]byte) []byte) Draft {
 	text := func(s string) string { return string(redact([]byte(s))) }
 	d.From, d.To, d.Message, d.ContextRef, d.Type, d.ID = text(d.From), text(d.To), text(d.Message), text(d.ContextRef), text(d.Type), text(d.ID)
-	d.InReplyTo = text(d.InReplyTo)
+	d.InReplyTo, d.Priority = text(d.InReplyTo), text(d.Priority)
 	d.Structured = strictjson.Redact(d.Structured, redact)
 	d.Artifacts = slices.Clone(d.Artifacts)
 	for i := range d.Artifacts {
@@ -111,6 +119,8 @@ func (d Draft) Check() error {
 	case d.Type != "" && !isWord(d.Type, swarm.MaxName):
 		return swarm.Errorf(swarm.BadInput, "%s is not a type of a message", swarm.Quote(d.Type)).
 			WithHint("write handoff, signal, or one word such as info, request or answer")
+	case d.Priority != "" && !slices.Contains(Priorities, d.Priority):
+		return swarm.Errorf(swarm.BadInput, "there is no priority %s", swarm.Quote(d.Priority)).WithHint("write %s, or leave it out", strings.Join(Priorities, " or "))
 	case d.InReplyTo != "" && !isWord(d.InReplyTo, maxID):
 		return swarm.Errorf(swarm.BadInput, "%s is not the id of a message", swarm.Quote(d.InReplyTo)).WithHint("`swarm inbox` and `swarm mail` show ids")
 	case d.ID != "" && !isWord(d.ID, maxID):

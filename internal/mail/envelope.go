@@ -12,12 +12,18 @@ import (
 // Meta is what we write into an envelope's meta. Others may have written more there; it is kept.
 type Meta struct {
 	Type      string `json:"type,omitempty"`      // what kind of handoff it is: request, offer, answer, …
-	Priority  string `json:"priority,omitempty"`  // [High], or as if it were not there
+	Priority  string `json:"priority,omitempty"`  // one of [Priorities]; every other is as if it were not there
 	InReplyTo string `json:"inReplyTo,omitempty"` // the id of the envelope that a person answers
 }
 
-// High is the priority of what a person does not want to wait.
-const High = "high"
+// The priorities. High is that of what a person does not want to wait; Normal is what all other messages have.
+const (
+	Normal = "normal"
+	High   = "high"
+)
+
+// Priorities lists them.
+var Priorities = []string{Normal, High}
 
 // MetaOf is what an envelope's meta says. A field that is of another kind says nothing.
 func MetaOf(e swarm.Envelope) (m Meta) {
@@ -58,6 +64,11 @@ func Expects(e swarm.Envelope) bool {
 	return e.Payload.Response != nil && e.Payload.Response.Expectation == "required"
 }
 
+// asks says whether the sender of an envelope would like a reply.
+func asks(e swarm.Envelope) bool {
+	return e.Payload.Response != nil && e.Payload.Response.Expectation != "none"
+}
+
 // ReplyTo is who gets the reply to an envelope.
 func ReplyTo(e swarm.Envelope) string {
 	if r := e.Payload.Response; r != nil && r.ReplyTo != "" {
@@ -67,10 +78,11 @@ func ReplyTo(e swarm.Envelope) string {
 }
 
 // ReadEnvelope reads an envelope that somebody wrote as JSON: one object with the fields there are and no others, in their own
-// spelling, none twice, and nothing after it. Numbers in structured and meta stay exactly as they are written.
+// spelling, none twice, and nothing after it. Numbers in structured and meta stay exactly as they are written. Without fromNodeId it
+// is from whoever sends it.
 func ReadEnvelope(text []byte) (swarm.Envelope, error) {
 	a := strictjson.ReadObject("the envelope", text, MaxEnvelope, "kind", "id", "fromNodeId", "toNodeId", "createdAt", "payload", "contextRef", "meta")
-	a.Need("kind", "id", "fromNodeId", "toNodeId", "createdAt", "payload")
+	a.Need("kind", "id", "toNodeId", "createdAt", "payload")
 	e := swarm.Envelope{Kind: swarm.EnvelopeKind(a.Text("kind")), ID: a.Text("id"), FromNodeID: a.Text("fromNodeId"), ToNodeID: a.Text("toNodeId"),
 		CreatedAt: a.Time("createdAt"), ContextRef: a.Text("contextRef"), Meta: a.JSON("meta")}
 	p := a.Object("payload", "message", "structured", "artifacts", "status", "response")
@@ -100,8 +112,6 @@ func check(a *strictjson.Object, e swarm.Envelope) {
 		a.Fail(swarm.Errorf(swarm.BadInput, "there is no kind of envelope %s", swarm.Quote(string(e.Kind))).WithHint("%s", swarm.DidYouMean(string(e.Kind), kinds)))
 	case e.ID == "":
 		a.Wrong("id", "an id")
-	case e.FromNodeID == "":
-		a.Wrong("fromNodeId", "a name")
 	case e.ToNodeID == "":
 		a.Wrong("toNodeId", "a name")
 	case e.Meta != nil && !bytes.HasPrefix(e.Meta, []byte("{")):

@@ -62,8 +62,7 @@ func TestEnvelopesThatAreNone(t *testing.T) {
 		{`"payload-uuid"`, `""`, `the field "id" must be an id`},
 		{`"payload-uuid"`, `"a b"`, `"a b" is not an id`},
 		{`"payload-uuid"`, `7`, `the field "id" must be a string`},
-		{`"fromNodeId": "node-a",`, ``, `the field "fromNodeId" is missing`},
-		{`"fromNodeId": "node-a",`, `"fromNodeId": "",`, `the field "fromNodeId" must be a name`},
+		{`"fromNodeId": "node-a",`, `"fromNodeId": 7,`, `the field "fromNodeId" must be a string`},
 		{`"toNodeId": "node-b",`, ``, `the field "toNodeId" is missing`},
 		{`"toNodeId": "node-b",`, `"toNodeId": null,`, `the field "toNodeId" is missing`},
 		{`"createdAt": "2026-01-01T00:00:00Z",`, ``, `the field "createdAt" is missing`},
@@ -135,7 +134,7 @@ func FuzzReadEnvelope(f *testing.F) {
 			t.Errorf("%s", written)
 		}
 		MetaOf(e)
-		Inbox([]Item{{1, e}})
+		team().Inbox("coder", []Item{{1, e}})
 	})
 }
 
@@ -152,7 +151,7 @@ func TestUrgentFirst(t *testing.T) {
 	if got != "bdace" {
 		t.Errorf("the order is %s", got)
 	}
-	if text := Inbox(items[1:2]); !strings.HasPrefix(text, "--- Message 1 from user (handoff, urgent, id b) ---\n") {
+	if text := team().Inbox("coder", items[1:2]); !strings.HasPrefix(text, "--- Message 1 from user (handoff, urgent, id b) ---\n") {
 		t.Error(text)
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"swarm/internal/prompt"
 )
 
-// Inbox is mail as it stands in a prompt. Messages are counted from 1, and nothing else of a run's numbers or times stands there, so
-// that the same mail makes the same prompt. Whatever a sender wrote is escaped.
-func Inbox(items []Item) string {
+// Inbox is an agent's mail as it stands in its prompt. Messages are counted from 1, and nothing else of a run's numbers or times stands
+// there, so that the same mail makes the same prompt. Whatever a sender wrote is escaped.
+func (r *Rules) Inbox(agent string, items []Item) string {
 	var b strings.Builder
 	for i, item := range items {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		write(&b, i+1, item.Envelope)
+		r.write(&b, i+1, agent, item.Envelope)
 	}
 	return b.String()
 }
@@ -35,11 +35,11 @@ func Packs(items []Item) (refs []string) {
 }
 
 // Aside is mail as it is told to an agent that works, beside the answer of a tool.
-func Aside(items []Item) string {
-	return "While you worked, mail has come for you. It is not part of the tool's answer; take it into account from here on.\n\n" + Inbox(items)
+func (r *Rules) Aside(agent string, items []Item) string {
+	return "While you worked, mail has come for you. It is not part of the tool's answer; take it into account from here on.\n\n" + r.Inbox(agent, items)
 }
 
-func write(b *strings.Builder, n int, e swarm.Envelope) {
+func (r *Rules) write(b *strings.Builder, n int, agent string, e swarm.Envelope) {
 	kind := string(e.Kind)
 	if t := MetaOf(e).Type; t != "" {
 		kind += ", type " + t
@@ -55,7 +55,7 @@ func write(b *strings.Builder, n int, e swarm.Envelope) {
 	}
 	for i, a := range p.Artifacts {
 		if i == 0 {
-			b.WriteString("Artifacts (read_artifact shows them):\n")
+			b.WriteString("Artifacts (" + r.tool(agent, "read_artifact") + " shows them):\n")
 		}
 		fmt.Fprintf(b, "- %s (%s)\n", oneLine(a.Ref), oneLine(a.Type))
 	}
@@ -65,14 +65,37 @@ func write(b *strings.Builder, n int, e swarm.Envelope) {
 	if e.ContextRef != "" {
 		b.WriteString("Context: " + oneLine(e.ContextRef) + "\n")
 	}
-	if r := p.Response; r != nil && r.Expectation != "none" {
-		to := e.FromNodeID
-		if r.ReplyTo != "" {
-			to = r.ReplyTo
-		}
-		fmt.Fprintf(b, "Response: %s; answer with send_handoff to %s\n", oneLine(r.Expectation), short(to))
+	if asks(e) {
+		b.WriteString("Response: " + oneLine(p.Response.Expectation) + "; " + r.howToAnswer(agent, e) + "\n")
 	}
 	fmt.Fprintf(b, "--- End message %d ---\n", n)
+}
+
+// howToAnswer tells an agent what becomes of the response that a message asks for. It tells nothing that
+// would be refused.
+func (r *Rules) howToAnswer(agent string, e swarm.Envelope) string {
+	to := ReplyTo(e)
+	switch {
+	case r.mute[agent]:
+		return "what you say in the end is your answer"
+	case r.Ended(to):
+		return "but " + short(to) + " has ended, and nobody waits for your answer"
+	case !r.May(agent, to) && !slices.Contains(r.owed[[2]string{agent, to}], e.Ref()):
+		return "you have answered it"
+	}
+	return r.AnswerBy(agent, e)
+}
+
+// AnswerBy tells an agent how it answers a message; "" = it cannot.
+func (r *Rules) AnswerBy(agent string, e swarm.Envelope) string {
+	switch to := ReplyTo(e); {
+	case r.mute[agent], r.Ended(to):
+		return ""
+	case r.commands[agent]:
+		return "answer with: swarm reply " + oneLine(e.ID) + ` "…"`
+	default:
+		return "answer with send_handoff to " + short(to)
+	}
 }
 
 func status(s *swarm.PayloadStatus) string {

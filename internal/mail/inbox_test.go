@@ -56,18 +56,50 @@ Tell the tester
 Response: optional; answer with send_handoff to tester
 --- End message 3 ---
 `
-	if got := Inbox([]Item{{12, full}, {15, short}, {99, other}}); got != want {
+	if got := team().Inbox("coder", []Item{{12, full}, {15, short}, {99, other}}); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if Inbox(nil) != "" {
+	if team().Inbox("coder", nil) != "" {
 		t.Error("no mail is no section")
+	}
+}
+
+// A message that asks for a response tells its receiver how to give it, and nothing that would be refused.
+func TestHowToAnswer(t *testing.T) {
+	rules := func() *Rules {
+		return NewRules(&swarm.Plan{Agents: []swarm.Agent{{Name: "a"}, {Name: "b"}, {Name: "script", Provider: "sh"}, {Name: "far", Provider: "a2a"}},
+			Edges:     []swarm.Edge{{From: "a", To: "b"}, {From: "a", To: "script"}, {From: "a", To: "far"}},
+			Providers: []swarm.ProviderSpec{{Name: "sh", Kind: "command"}, {Name: "a2a", Kind: "a2a"}}})
+	}
+	for _, c := range []struct {
+		to, want string
+		after    func(*Rules)
+	}{
+		{"b", "answer with send_handoff to a", nil},
+		{"b", "you have answered it", func(r *Rules) { r.Answer("b", "a") }},
+		{"b", "but a has ended, and nobody waits for your answer", func(r *Rules) { r.End("a", "") }},
+		{"script", `answer with: swarm reply q-1 "…"`, nil},
+		{"far", "what you say in the end is your answer", nil},
+	} {
+		r := rules()
+		e, err := post(r, "a", `{"to":"`+c.to+`","message":"which?","id":"q-1","response":{"expectation":"optional","replyTo":"a"}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Ask(e)
+		if c.after != nil {
+			c.after(r)
+		}
+		if got := r.Inbox(c.to, []Item{{1, e}}); !strings.Contains(got, "\nResponse: optional; "+c.want+"\n---") {
+			t.Errorf("%s is told\n%s", c.to, got)
+		}
 	}
 }
 
 // What looks like a line's end within a string does not break the JSON.
 func TestInboxKeepsJSON(t *testing.T) {
 	const value = "\"a\u0085--- End message 1 ---\""
-	got := Inbox([]Item{{1, swarm.Envelope{Payload: swarm.Payload{Message: "m", Structured: json.RawMessage(value)}}}})
+	got := team().Inbox("coder", []Item{{1, swarm.Envelope{Payload: swarm.Payload{Message: "m", Structured: json.RawMessage(value)}}}})
 	if !strings.Contains(got, "Structured:\n\"a\\u0085--- End message 1 ---\"\n---") {
 		t.Errorf("%q", got)
 	}
@@ -81,7 +113,7 @@ func TestInboxHasNoNumbersOfTheRun(t *testing.T) {
 	}
 	later := e
 	later.CreatedAt = now.AddDate(1, 0, 0)
-	if a, b := Inbox([]Item{{1, e}}), Inbox([]Item{{77, later}}); a != b {
+	if a, b := team().Inbox("coder", []Item{{1, e}}), team().Inbox("coder", []Item{{77, later}}); a != b {
 		t.Errorf("%s\n%s", a, b)
 	}
 }
@@ -103,7 +135,7 @@ func FuzzInbox(f *testing.F) {
 			Response: &swarm.Response{Expectation: id, ReplyTo: ref}}}
 		meta, _ := json.Marshal(map[string]string{"type": message})
 		e.Meta = meta
-		built, err := prompt.Build(prompt.Turn{Inbox: Inbox([]Item{{1, e}, {2, e}})})
+		built, err := prompt.Build(prompt.Turn{Inbox: team().Inbox("coder", []Item{{1, e}, {2, e}})})
 		if err != nil {
 			t.Skip("what no prompt has room for: ", err)
 		}

@@ -40,8 +40,8 @@ func (r *Rules) Envelope(from string, d Draft, turn string, now time.Time) (swar
 	}
 	e := swarm.Envelope{Kind: swarm.Handoff, FromNodeID: d.From, ToNodeID: d.To, ContextRef: d.ContextRef,
 		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Status: d.Status, Response: d.Response}}
-	meta := Meta{InReplyTo: d.InReplyTo}
-	if d.Urgent || d.Interrupt {
+	meta := Meta{Priority: d.Priority, InReplyTo: d.InReplyTo}
+	if d.Interrupt {
 		meta.Priority = High
 	}
 	switch d.Type {
@@ -64,7 +64,10 @@ func (r *Rules) Envelope(from string, d Draft, turn string, now time.Time) (swar
 	if err != nil {
 		return e, err
 	}
-	return r.stamp(e, d, turn, now)
+	if e, err = r.stamp(e, d, turn, now); err != nil {
+		return e, err
+	}
+	return e, r.permit(e)
 }
 
 // Plea is the envelope by which an agent asks a person for help, whether one has written to it or not.
@@ -115,10 +118,13 @@ func (r *Rules) Accept(from string, e swarm.Envelope) (swarm.Envelope, error) {
 	if err != nil {
 		return e, err
 	}
-	return e, small(e)
+	if err := small(e); err != nil {
+		return e, err
+	}
+	return e, r.permit(e)
 }
 
-// address finds whom the names in an envelope mean, and whether the one may write to the other.
+// address finds whom the names in an envelope mean.
 func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 	var none swarm.Envelope
 	sender, ok := r.find(from, from)
@@ -134,15 +140,6 @@ func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 	if !ok || sender == receiver && sender == swarm.User {
 		return none, r.unknown(sender, e.ToNodeID)
 	}
-	switch why, ended := r.ended[receiver]; {
-	case !r.may(sender, receiver):
-		return none, r.noEdge(sender, receiver)
-	case ended:
-		return none, hasEnded(receiver, why)
-	case r.mute[receiver] && Expects(e):
-		return none, swarm.Errorf(swarm.BadInput, "%s works elsewhere and can write to nobody, so no reply can be required of it", receiver).
-			WithHint("send it without response; what it says in the end is its answer: wait_for gives it to you")
-	}
 	e.FromNodeID, e.ToNodeID = sender, receiver
 	if e.Payload.Response != nil {
 		answer := *e.Payload.Response
@@ -154,6 +151,25 @@ func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 		e.Payload.Response = &answer
 	}
 	return e, nil
+}
+
+// permit says why an envelope may not be sent, or nothing. One that answers a message needs no edge.
+func (r *Rules) permit(e swarm.Envelope) error {
+	from, to := e.FromNodeID, e.ToNodeID
+	switch why, ended := r.ended[to]; {
+	case !r.May(from, to) && len(r.owed[[2]string{from, to}]) == 0:
+		return r.noEdge(from, to)
+	case ended:
+		return hasEnded(to, why)
+	case r.mute[to] && Expects(e):
+		return swarm.Errorf(swarm.BadInput, "%s works elsewhere and can write to nobody, so no reply can be required of it", to).
+			WithHint("send it without response; what it says in the end is its answer: wait_for gives it to you")
+	}
+	if answer := ReplyTo(e); asks(e) && answer != from && !r.May(to, answer) {
+		return swarm.Errorf(swarm.BadInput, "replyTo is %s, but %s may not write there. It may write to: %s", answer, to, list(r.receivers(to))).
+			WithHint("leave replyTo out: the answer then comes to you")
+	}
+	return nil
 }
 
 func small(e swarm.Envelope) error {

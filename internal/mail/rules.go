@@ -26,12 +26,17 @@ type Rules struct {
 	heard    map[string]bool   // agents that a person has written to: they may write back
 	ended    map[string]string // agents that have no turn any more, and why
 	mute     map[string]bool   // agents that can write to nobody
+	commands map[string]bool   // agents that act by commands, not by tools
+	// owed is, by who is asked and who gets the answer, the messages that want one and where no edge
+	// leads back. Each allows one answer.
+	owed map[[2]string][]string
 }
 
 // NewRules are the rules of these plans.
 func NewRules(plans ...*swarm.Plan) *Rules {
 	r := &Rules{known: map[string]bool{}, copy: map[string]string{}, doers: map[string]string{}, edges: map[[2]string]bool{}, joined: map[string]bool{},
-		leads: map[string]bool{}, heard: map[string]bool{}, ended: map[string]string{}, mute: map[string]bool{}}
+		leads: map[string]bool{}, heard: map[string]bool{}, ended: map[string]string{}, mute: map[string]bool{}, commands: map[string]bool{},
+		owed: map[[2]string][]string{}}
 	for _, p := range plans {
 		r.Add(p)
 	}
@@ -45,9 +50,10 @@ func (r *Rules) Add(p *swarm.Plan) {
 	if p.Team != nil {
 		r.leads[p.Team.Lead] = true
 	}
-	mute := map[string]bool{} // by provider
+	mute, commands := map[string]bool{}, map[string]bool{} // by provider
 	for _, s := range p.Providers {
-		mute[s.Name] = providerkind.Of(s.Kind).Tools == providerkind.NoTools
+		kind := providerkind.Of(s.Kind)
+		mute[s.Name], commands[s.Name] = kind.Tools == providerkind.NoTools, kind.Commands
 	}
 	for _, a := range p.Agents {
 		if a.Permissions.Orchestrate {
@@ -56,7 +62,7 @@ func (r *Rules) Add(p *swarm.Plan) {
 		if r.known[a.Name] {
 			continue
 		}
-		r.known[a.Name], r.mute[a.Name] = true, mute[a.Provider]
+		r.known[a.Name], r.mute[a.Name], r.commands[a.Name] = true, mute[a.Provider], commands[a.Provider]
 		r.agents = append(r.agents, a.Name)
 		if a.Base != "" {
 			r.copy[a.Name] = strings.TrimPrefix(a.Name, a.Base)
@@ -90,6 +96,43 @@ func (r *Rules) join(from, to string) {
 // Hear notes that a person has written to an agent. From then on it may write to [swarm.User].
 func (r *Rules) Hear(agent string) { r.heard[agent] = true }
 
+// Ask notes a message that wants an answer: whoever gets it may answer that one message, whether an edge
+// leads there or not.
+func (r *Rules) Ask(e swarm.Envelope) {
+	if asks(e) {
+		r.Owe(e.ToNodeID, ReplyTo(e), e.Ref())
+	}
+}
+
+// Owe lets an agent answer the message with a ref once.
+func (r *Rules) Owe(agent, to, ref string) {
+	pair := [2]string{agent, to}
+	if !r.May(agent, to) && !slices.Contains(r.owed[pair], ref) {
+		r.owed[pair] = append(r.owed[pair], ref)
+	}
+}
+
+// Answer notes that an agent has written to another: of the messages that want an answer there, the
+// oldest has it.
+func (r *Rules) Answer(agent, to string) {
+	pair := [2]string{agent, to}
+	if owed := r.owed[pair]; len(owed) > 1 {
+		r.owed[pair] = owed[1:]
+	} else {
+		delete(r.owed, pair)
+	}
+}
+
+// Answers are those to whom an agent may write only because they wait for its answer.
+func (r *Rules) Answers(agent string) (names []string) {
+	for _, to := range r.agents {
+		if len(r.owed[[2]string{agent, to}]) > 0 && !r.May(agent, to) && !r.Ended(to) {
+			names = append(names, to)
+		}
+	}
+	return names
+}
+
 // End notes that an agent has no turn any more. From then on nobody writes to it.
 func (r *Rules) End(agent, reason string) { r.ended[agent] = reason }
 
@@ -107,7 +150,7 @@ func (r *Rules) Team() bool { return r.team }
 
 // Sees says whether an agent may look at another's work: those who may write to each other, one way or the other, and who leads.
 func (r *Rules) Sees(agent, other string) bool {
-	return r.leads[agent] || r.may(agent, other) || r.may(other, agent)
+	return r.leads[agent] || r.May(agent, other) || r.May(other, agent)
 }
 
 // Find is the agent that somebody means by a name, or an error that lists those there are.
@@ -125,7 +168,7 @@ func (r *Rules) Agents() []string { return r.agents }
 // Receivers are the agents to whom an agent may write, in the file's order.
 func (r *Rules) Receivers(from string) (names []string) {
 	for _, to := range r.agents {
-		if r.may(from, to) && !r.Ended(to) {
+		if r.May(from, to) && !r.Ended(to) {
 			names = append(names, to)
 		}
 	}
@@ -138,8 +181,8 @@ func (r *Rules) Joined(agent string) bool { return r.joined[agent] }
 // Edge says whether one agent may hand work to another.
 func (r *Rules) Edge(from, to string) bool { return r.everyone || r.edges[[2]string{from, to}] }
 
-// may says whether one may write to another. A person may write to everybody, and those may answer.
-func (r *Rules) may(from, to string) bool {
+// May says whether one may write to another, at any time. A person may write to everybody, and those may answer.
+func (r *Rules) May(from, to string) bool {
 	switch {
 	case from == to:
 		return false
@@ -186,8 +229,8 @@ func (r *Rules) others(agent string) []string {
 
 // receivers are all to whom somebody may write.
 func (r *Rules) receivers(from string) []string {
-	names := r.Receivers(from)
-	if r.may(from, swarm.User) {
+	names := append(r.Receivers(from), r.Answers(from)...)
+	if r.May(from, swarm.User) {
 		names = append(names, swarm.User)
 	}
 	return names
@@ -203,7 +246,7 @@ func (r *Rules) noEdge(from, to string) error {
 			WithHint("a person reads what you say at the end of your turn; request_help asks for one")
 	}
 	return swarm.Errorf(swarm.BadInput, "there is no edge from %s to %s. %s may write to: %s", from, to, from, list(r.receivers(from))).
-		WithHint(`write to one of those; a person can allow more in swarm.yaml, with edges: ["%s -> %s"]`, from, to)
+		WithHint(`write to one of those; who asks for a response may be answered once; a person can allow more in swarm.yaml, with edges: ["%s -> %s"]`, from, to)
 }
 
 func hasEnded(agent, why string) error {

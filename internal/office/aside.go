@@ -62,7 +62,9 @@ func (s *Seat) urgent(most int) ([]mail.Item, error) {
 
 // inject writes down what the agent is about to be told, and notes that it has seen it.
 func (s *Seat) inject(ctx context.Context, tool string, items []mail.Item) (string, error) {
-	text := mail.Aside(mail.UrgentFirst(items))
+	s.office.mu.Lock()
+	text := s.office.rules.Aside(s.Agent, mail.UrgentFirst(items))
+	s.office.mu.Unlock()
 	in := swarm.Injection{Inputs: swarm.Inputs{From: s.upto(), Upto: items[len(items)-1].Seq}, Start: s.Start, Tool: tool,
 		Text: swarm.HashOf([]byte(text)), Bytes: len(text)}
 	_, err := s.office.Log.Append(ctx, swarm.Batch{Absent: swarm.StartKey(s.Turn, s.Start+1), Bodies: [][]byte{[]byte(text)},

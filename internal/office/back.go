@@ -100,8 +100,12 @@ func (o *Office) Overdue(ctx context.Context, id string, over bool) (int64, erro
 		return 0, err
 	}
 	to := mail.ReplyTo(asked)
+	how, err := o.answerBy(asked)
+	if err != nil || how == "" && !over {
+		return 0, err // nobody can answer it any more
+	}
 	e := swarm.Envelope{Kind: swarm.Handoff, ID: derived("remind", id), FromNodeID: swarm.Orchestrator, ToNodeID: asked.ToNodeID, CreatedAt: o.now().UTC(),
-		Payload: swarm.Payload{Message: fmt.Sprintf("Message %s from %s still wants your reply. Answer it now with send_handoff to %s. It says: %s", asked.ID, asked.FromNodeID, to, head(asked.Payload.Message)),
+		Payload: swarm.Payload{Message: fmt.Sprintf("Message %s from %s still wants your reply; %s. It says: %s", asked.ID, asked.FromNodeID, how, head(asked.Payload.Message)),
 			Structured: swarm.Encode(map[string]string{"reminder": id, "replyTo": to})},
 		Meta: swarm.Encode(mail.Meta{Type: reminder})}
 	if over {
@@ -110,6 +114,17 @@ func (o *Office) Overdue(ctx context.Context, id string, over bool) (int64, erro
 			Structured: swarm.Encode(map[string]string{"unanswered": id, "by": asked.ToNodeID})}
 	}
 	return o.appendNew(ctx, []swarm.Event{inbound(e)})
+}
+
+// answerBy tells who owes a reply how to give it; "" = it cannot, because who waited for it has ended. The
+// reminder itself gives the right to.
+func (o *Office) answerBy(asked swarm.Envelope) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return "", err
+	}
+	return o.rules.AnswerBy(asked.ToNodeID, asked), nil
 }
 
 // What the run itself writes because of the clock, or because a person has ended somebody.

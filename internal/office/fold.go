@@ -195,6 +195,11 @@ func (o *Office) takeMail(e *swarm.Event) error {
 	if wakes {
 		a.wanted, a.from[e.Agent] = e.Seq, place{e.Seq, e.Turn}
 	}
+	if o.Shelf == nil { // a person's office has one, and asks nobody for leave to answer
+		if err := o.takeQuestion(e, receiver); err != nil {
+			return err
+		}
+	}
 	switch e.Agent {
 	case swarm.User:
 		o.rules.Hear(receiver)

@@ -20,7 +20,8 @@ type Seat struct {
 	gone   context.Context // ends when the turn does
 	end    context.CancelFunc
 
-	reading sync.Mutex // read_inbox shows each envelope once
+	reading   sync.Mutex // read_inbox shows each envelope once
+	answering sync.Mutex // a message is answered once
 
 	mu    sync.Mutex
 	left  bool

@@ -77,10 +77,10 @@ func (o *Office) Tools(agent string) []swarm.ToolSpec {
 	if err != nil {
 		offered = tools // if the log cannot be read the tools will say so
 	}
-	var to []string
+	var to, answers []string
 	if err == nil {
 		o.mu.Lock()
-		to = o.rules.Receivers(agent)
+		to, answers = o.rules.Receivers(agent), o.rules.Answers(agent)
 		offered = slices.DeleteFunc(slices.Clone(offered), func(t tool) bool { return t.wish && !o.wishes.Offers(agent, t.name) })
 		o.mu.Unlock()
 	}
@@ -89,6 +89,9 @@ func (o *Office) Tools(agent string) []swarm.ToolSpec {
 		specs[i] = swarm.ToolSpec{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)}
 		if t.name == "send_handoff" && err == nil {
 			specs[i].Description += " You may write to: " + receivers(to) + "."
+			if len(answers) > 0 {
+				specs[i].Description += " You may answer once, since they ask for a response: " + receivers(answers) + "."
+			}
 		}
 	}
 	return specs
@@ -141,7 +144,7 @@ const sendSchema = `{
     },
     "response": {
       "type": "object",
-      "description": "Whether you want an answer, and who should get it; without replyTo you do.",
+      "description": "Whether you want an answer, and who should get it: you, or with replyTo somebody to whom the receiver may write. The receiver may answer this message even if it may not write to you otherwise.",
       "additionalProperties": false,
       "required": ["expectation"],
       "properties": {
@@ -151,6 +154,7 @@ const sendSchema = `{
     },
     "contextRef": {"type": "string", "description": "contextpack://pack/ID of this run: the one that you were given, or one that you stored with put_artifact."},
     "type": {"type": "string", "description": "handoff (the default); signal, which waits in the inbox and wakes nobody; or what kind of handoff it is: request, offer, accept, delegation, info, …"},
+    "priority": {"type": "string", "enum": ["normal"], "description": "What every message of an agent has; best left out."},
     "id": {"type": "string", "description": "An id of your own; the same id with the same content is one message. Best left out."},
     "fromNodeId": {"type": "string", "description": "Your own name, which is known: best left out. Another's is refused."}
   }
@@ -176,10 +180,22 @@ func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if err != nil {
 		return nil, err
 	}
-	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) {
-		e, err := r.Envelope(s.Agent, d, s.first(), o.now())
-		return e, o.notYet(d.To, err)
-	})
+	var answers bool // it needs no edge, because it answers a message
+	draft := func() (swarm.Envelope, error) {
+		return o.write(func(r *mail.Rules) (swarm.Envelope, error) {
+			e, err := r.Envelope(s.Agent, d, s.first(), o.now())
+			if answers = e.ID != "" && !r.May(e.FromNodeID, e.ToNodeID); answers && err != nil && o.isStored(e) {
+				return e, nil // its turn runs again, and what allowed it then is used up
+			}
+			return e, o.notYet(d.To, err)
+		})
+	}
+	e, err := draft()
+	if err == nil && answers { // of two at once the second must find the first
+		s.answering.Lock()
+		defer s.answering.Unlock()
+		e, err = draft()
+	}
 	if err != nil {
 		return nil, err
 	}

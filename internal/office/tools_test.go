@@ -101,7 +101,7 @@ func TestToolsTakeWhatTheyTell(t *testing.T) {
 	pack := call[stored](t, s, "put_artifact", `{"kind":"contextpack","name":"n","content":"{\"goal\":\"g\"}"}`).Ref
 	examples := map[string]string{
 		"send_handoff": `{"fromNodeId":"Planner","to":"coder","message":"m","structured":[{"a":1e400}],"artifacts":[{"type":"log","ref":"` + ref + `"}],"status":{"ok":true,"reason":"r"},` +
-			`"response":{"expectation":"required","replyTo":"planner"},"contextRef":"` + pack + `","type":"info","id":"x"}`,
+			`"response":{"expectation":"required","replyTo":"planner"},"contextRef":"` + pack + `","type":"info","priority":"normal","id":"x"}`,
 		"read_inbox":    `{"max":100}`,
 		"publish_data":  `{"topic":"t","data":"d"}`,
 		"put_artifact":  `{"kind":"contextpack","name":"n","content":"{\"goal\":\"g\"}"}`,

@@ -140,7 +140,7 @@ func TestUrgentMailDoesNotWaitBehindAFullInbox(t *testing.T) {
 	if items, err := o.Unread("coder", 0, 100); err != nil || len(items) != 100 {
 		t.Fatalf("%d envelopes, %v", len(items), err)
 	}
-	sent, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "stop", Urgent: true})
+	sent, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "stop", Priority: mail.High})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestRemind(t *testing.T) {
 	}
 	_, items := begin(t, o, "coder", "coder/1/1")
 	if len(items) != 2 || items[1].Kind != swarm.Handoff || items[1].FromNodeID != "orchestrator" ||
-		items[1].Payload.Message != "Message "+asked.ID+" from planner still wants your reply. Answer it now with send_handoff to planner. It says: which?" {
+		items[1].Payload.Message != "Message "+asked.ID+" from planner still wants your reply; answer with send_handoff to planner. It says: which?" {
 		t.Errorf("coder reads %+v", items)
 	}
 }

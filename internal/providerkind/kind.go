@@ -24,6 +24,7 @@ type Kind struct {
 
 	// Capabilities: what its agents can do.
 	Tools      Tools     // how they are given our tools
+	Commands   bool      // they act by the program's commands (swarm send), so texts for them name those
 	ToolNames  ToolNames // whose names `tools` of an agent lists
 	ToolSample string    // of program names: an example to paste
 	ToolPrefix string    // of program names: only entries with this prefix mean something

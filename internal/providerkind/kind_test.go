@@ -12,6 +12,7 @@ func TestRows(t *testing.T) {
 	for _, k := range table {
 		program := k.Tools == ByDoor
 		for what, wrong := range map[string]bool{
+			"acts by commands, and is no program":                               k.Commands && !program,
 			"needs a key that it does not take":                                 k.Needs.Key != "" && !k.Takes(k.Needs.Key),
 			"says what to do instead of a key that it takes":                    slices.ContainsFunc(k.Keys, func(key string) bool { return k.Instead[key] != "" }),
 			"is a program with a shell, and does not say what confines it":      k.Files == ByAgent && (k.Confined.Always == "" || k.Confined.Planning == ""),

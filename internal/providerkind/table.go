@@ -43,7 +43,7 @@ var (
 var table = []*Kind{
 	{
 		Name: Command, Keys: programKeys, Needs: Need{Key: keyCommand, Example: "[program, argument]"},
-		Tools: ByDoor, Files: ByProgram,
+		Tools: ByDoor, Commands: true, Files: ByProgram,
 		Confined: Confined{Planning: "is held by nothing; a turn in which it writes outside of docs/ fails"},
 	},
 	{

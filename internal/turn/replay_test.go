@@ -76,7 +76,7 @@ func TestAReplayIsGivenWhatCameBetweenTwoTools(t *testing.T) {
 		b.check(err)
 		return b, end
 	}
-	text := mail.Aside([]mail.Item{{Envelope: urgent}})
+	text := mail.NewRules().Aside("coder", []mail.Item{{Envelope: urgent}})
 	b, end := replay(t, text)
 	given := b.events(swarm.HandoffInjected)
 	var in swarm.Injection

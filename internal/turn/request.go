@@ -53,7 +53,7 @@ func (h *Hand) inbox(w *work) (string, error) {
 	w.inputs.Upto = items[len(items)-1].Seq
 	items = mail.UrgentFirst(items)
 	w.packs = mail.Packs(items)
-	return mail.Inbox(items), nil
+	return h.Office.Inbox(w.c.Agent, items)
 }
 
 // brief tells an agent of a team how the team works.
