@@ -18,6 +18,14 @@ type Envelope struct {
 	Meta       json.RawMessage `json:"meta,omitempty"`
 }
 
+// A StoredEnvelope is an envelope in its receiver's inbox.
+type StoredEnvelope struct {
+	Envelope
+	// Read is how far the sender had read its own mail when it wrote this: what it had not read, this
+	// does not answer. 0 = a person wrote it, or the run itself, or an older program.
+	Read int64 `json:"read,omitempty"`
+}
+
 // MadeID is how the ids begin that are made here, of what an envelope says. Nobody else can give one to another envelope.
 const MadeID = "m-"
 

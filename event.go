@@ -105,7 +105,7 @@ const (
 
 	Control EventKind = "control" // [ControlWord]: somebody wants something of the run
 
-	HandoffStored    EventKind = "handoff_stored"    // [Envelope], addressed to its receiver; Agent and Turn are the sender's
+	HandoffStored    EventKind = "handoff_stored"    // [StoredEnvelope], addressed to its receiver; Agent and Turn are the sender's
 	HandoffConsumed  EventKind = "handoff_consumed"  // [Consumption]: the turn took these envelopes out of its agent's inbox
 	HandoffInjected  EventKind = "handoff_injected"  // [Injection]: between two tools the turn was given these envelopes; it has consumed them when it commits
 	HandoffReturned  EventKind = "handoff_returned"  // [Return]: nobody will ever read the envelope

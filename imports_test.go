@@ -43,7 +43,10 @@ const (
 var house = map[string]room{
 	"swarm": {floor: 0},
 
-	"swarm/internal/plan": {1, []use{{"swarm", nouns}}},
+	"swarm/internal/plan": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
+	}},
 	"swarm/internal/prompt": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", shortened},
@@ -90,6 +93,11 @@ var house = map[string]room{
 		{"swarm/internal/providerkind", "which keys a provider takes, and what its agents make of theirs"},
 		{"swarm/internal/excerpt", shortened},
 	}},
+	"swarm/internal/fact": {1, []use{
+		{"swarm", nouns},
+		{"swarm/internal/mail", "who is to reply to an envelope, and to which one it is the reply"},
+		{"swarm/internal/plan", "what is known of a team is facts"},
+	}},
 	"swarm/internal/view": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/plan", "who waits for whom is one answer, whoever asks"},
@@ -98,7 +106,7 @@ var house = map[string]room{
 
 	"swarm/internal/flow": {2, []use{
 		{"swarm", nouns},
-		{"swarm/internal/plan", "the one scheduler"},
+		{"swarm/internal/plan", "the one scheduler, and the one model of a team"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 
@@ -199,7 +207,8 @@ var house = map[string]room{
 	"swarm/internal/engine": {4, []use{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "the loops"},
-		{"swarm/internal/mail", "what a loop is told of an envelope"},
+		{"swarm/internal/fact", "a loop understands a record as every reader of the log does"},
+		{"swarm/internal/plan", "and is told facts of a team"},
 		{"swarm/internal/turn", "the one table from a call to the hand that does it"},
 	}},
 	"swarm/internal/engine/local": {4, []use{

@@ -173,7 +173,8 @@ type Team struct {
 	Phase        Phase         `json:"phase"`
 	ReplyTimeout time.Duration `json:"reply_timeout,omitempty"` // how long a required reply is waited for
 	MaxAgents    int           `json:"max_agents,omitempty"`
-	Pack         string        `json:"pack,omitempty"` // the ref of the context pack that goes with the goal; "" = there is none
+	Retries      *int          `json:"retries,omitempty"` // how many more attempts a turn gets that fails; nil = 2
+	Pack         string        `json:"pack,omitempty"`    // the ref of the context pack that goes with the goal; "" = there is none
 }
 
 // TopicLimits say how much of what was published a prompt tells.

@@ -6,8 +6,9 @@ import (
 	"context"
 
 	"swarm"
+	"swarm/internal/fact"
 	"swarm/internal/flow"
-	"swarm/internal/mail"
+	"swarm/internal/plan"
 	"swarm/internal/turn"
 )
 
@@ -78,16 +79,6 @@ func (h *Hands) short(ctx context.Context, loop string, c flow.Call, wrote int64
 	return flow.Result{CallEnd: end, Seq: seqs[0]}, nil
 }
 
-// mailOf is what a loop has to know of an envelope.
-func mailOf(e swarm.Event) (m flow.Mail, err error) {
-	env, err := swarm.Body[swarm.Envelope](&e)
-	if err != nil {
-		return m, err
-	}
-	return flow.Mail{ID: env.Ref(), From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, Required: mail.Expects(env),
-		ReplyTo: mail.ReplyTo(env), Answers: mail.MetaOf(env).InReplyTo, Says: string(swarm.HashOf(swarm.Encode(env.Payload))), Turn: e.Turn}, nil
-}
-
 // Inbox lists whose records a loop is given: its own, everybody's control, and its agent's mail.
 func Inbox(c flow.Call) []string {
 	inbox := []string{swarm.ToLoop(c.ID), swarm.ToControl}
@@ -100,39 +91,32 @@ func Inbox(c flow.Call) []string {
 	return inbox
 }
 
-// Signal reads a record as a loop sees it. Facts that the loop itself has told are none.
+// Signal reads a record as a loop sees it. Facts that the loop itself has told are none. A plan has no body: the loop
+// asks for it.
 func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
-	s = flow.Signal{Seq: e.Seq}
+	s.Fact = fact.Head(&e)
 	switch e.Kind {
 	case swarm.TurnEnded, swarm.LoopEnded, swarm.CallEnded:
-		s.Kind = flow.SignalEnd
 		s.Result, err = turn.Answer(e)
-		s.ID = s.Result.ID
-	case swarm.Control:
-		var w swarm.ControlWord
-		w, err = swarm.Body[swarm.ControlWord](&e)
-		s.Kind, s.ID = flow.SignalKind(w.Word), w.Target
-	case swarm.PlanAdded:
-		s.Kind, s.Ref = flow.SignalGrow, e.Key
-	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
-		var a swarm.ApprovalAnswer
-		a, err = swarm.Body[swarm.ApprovalAnswer](&e)
-		if s.Kind, s.ID, s.Agent = flow.SignalAsked, a.ID, e.Agent; e.Kind == swarm.ApprovalAnswered {
-			s.Kind = flow.SignalAnswered
-		}
-	case swarm.Tick:
-		s.Kind = flow.SignalTick
-	case swarm.RunOwned:
-		s.Kind = flow.SignalOwned
-	case swarm.WaitBegan:
-		s.Kind, s.ID = flow.SignalWaits, e.Turn
-	case swarm.WaitEnded:
-		s.Kind, s.ID = flow.SignalGoes, e.Turn
+		s.Body = s.Result.CallEnd
 	case swarm.HandoffStored:
-		s.Kind = flow.SignalMail
-		s.Mail, err = mailOf(e)
+		s.Body, err = mailOf(&e)
+	case swarm.Control, swarm.ApprovalAsked, swarm.ApprovalAnswered, swarm.WaitBegan, swarm.WaitEnded:
+		s.Fact, _, err = fact.Of(&e)
+	case swarm.PlanAdded, swarm.Tick, swarm.RunOwned:
 	default:
 		return s, false, nil
 	}
 	return s, true, err
+}
+
+// mailOf is what a loop has to know of an envelope: it also looks whether the same is written again.
+func mailOf(e *swarm.Event) (m plan.Mail, err error) {
+	stored, err := swarm.Body[swarm.StoredEnvelope](e)
+	if err != nil {
+		return m, err
+	}
+	m = fact.Mail(e, &stored)
+	m.Says = string(swarm.HashOf(swarm.Encode(stored.Payload)))
+	return m, nil
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/plan"
 )
 
 // Version is written into a run when it starts. A program with another version refuses to resume it.
-const Version = "2"
+const Version = "3"
 
 // A Call asks for one outside thing. It carries references, never bodies.
 type Call struct {
@@ -50,45 +51,15 @@ type Result struct {
 	Plan *swarm.Plan // the answer to KindPlan: typed, because encoding/json has no place in a workflow
 }
 
-// A SignalKind says what a Signal is.
-type SignalKind string
-
-// What can be signalled. Control words come as themselves.
-const (
-	SignalEnd   SignalKind = "end"   // a call has ended: ID, Result
-	SignalMail  SignalKind = "mail"  // an envelope for an agent: Mail
-	SignalGrow  SignalKind = "grow"  // the plan has grown: Ref
-	SignalTick  SignalKind = "tick"  // time has passed
-	SignalOwned SignalKind = "owned" // a process drives the run from here on; before it, perhaps, nobody did
-	SignalWaits SignalKind = "waits" // in its turn, which ID names, an agent waits for others
-	SignalGoes  SignalKind = "goes"  // it does no longer
-
-	SignalAsked    SignalKind = "asked"    // an agent has a wish: ID, Agent
-	SignalAnswered SignalKind = "answered" // somebody has answered it: ID, Agent
-)
-
-// A Signal is one record addressed to the loop.
+// A Signal is one record addressed to the loop. Which bodies its fact has, says [swarm/internal/engine].
 type Signal struct {
-	Kind   SignalKind
-	ID     string // the call that ended, the turn that waits, the control word's target, or the wish
-	Agent  string // whose wish it is
-	Seq    int64
-	Ref    string
-	Result Result
-	Mail   Mail
+	Fact
+	Result Result // of the end of a call
 }
 
-// Mail is what a loop has to know of an envelope.
-type Mail struct {
-	ID       string
-	From, To string
-	Wakes    bool   // its receiver has a turn for it
-	Required bool   // it wants a reply
-	ReplyTo  string // who gets the reply
-	Answers  string // the envelope that it says it is the reply to, or ""
-	Says     string // what tells it from another message to the same receiver
-	Turn     string // the one that sent it, or ""
-}
+// A Fact is a record of the log. Those that a loop tells have a key made from the plan, so that telling
+// one again when the loop is resumed writes nothing.
+type Fact = plan.Fact
 
 // Fx is everything that a loop may ask of the world. An error always means "stop now, say nothing".
 type Fx interface {
@@ -97,15 +68,4 @@ type Fx interface {
 	Tell(Fact) error                        // a fact for the log; nobody waits for the disk
 	Next(max time.Duration) (Signal, error) // the next record addressed to this loop, in the log's order, or a tick after max; 0 = no tick
 	Now() time.Time                         // the time of the last record that Next returned; before the first one, of the run's start
-}
-
-// A Fact is an event that a loop tells. Its key is made from the plan, so that telling it again when the loop is resumed writes
-// nothing. Its body is typed, because encoding/json has no place in a workflow.
-type Fact struct {
-	Kind  swarm.EventKind
-	Key   string
-	Agent string
-	Task  string
-	Turn  string
-	Body  any
 }

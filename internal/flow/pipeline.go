@@ -15,14 +15,13 @@ var Loops = map[string]func(Fx, Call) (Result, error){"pipeline": Pipeline, "tea
 
 // A pipeline is the state of one Pipeline loop.
 type pipeline struct {
-	conduct
+	runState
 	sched *plan.Schedule
 	tasks []progress // by the schedule's numbers
 
-	open    bool            // the plan may grow
-	held    map[string]bool // agents that are paused, and whether it was told that the run waits for one
-	retries []timer         // tasks that are tried again at a time; in no order, for there are few
-	waits   []timer         // tasks that fail if they still wait for others at a time
+	open    bool    // the plan may grow
+	retries []timer // tasks that are tried again at a time; in no order, for there are few
+	waits   []timer // tasks that fail if they still wait for others at a time
 }
 
 type progress struct {
@@ -41,60 +40,28 @@ type timer struct {
 
 // Pipeline runs a plan that may grow while it runs: one loop, many turns in flight.
 func Pipeline(fx Fx, c Call) (Result, error) {
-	p := &pipeline{conduct: conduct{fx: fx}, sched: plan.New()}
-	if refused, err := p.begin(c.Ref); err != nil || refused != nil {
-		return Result{CallEnd: swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.BadInput, Reason: reasonOf(refused)}}, err
+	p := &pipeline{runState: runState{fx: fx}, sched: plan.New()}
+	p.machine = p
+	first, refused, err := p.add("plan", c.Ref)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case refused != nil:
+		return p.refuse(refused)
 	}
-	for {
-		if err := p.advance(); err != nil {
-			return Result{}, err
-		}
-		if p.sched.Done() && !p.open {
-			return p.finish()
-		}
-		s, by, err := p.next(p.patience())
-		if err != nil {
-			return Result{}, err
-		}
-		p.delayTimers(by)
-		if err := p.take(s); err != nil {
-			return Result{}, err
-		}
-	}
+	p.begin(first)
+	p.open = first.Open
+	return p.drive(p)
 }
 
-// begin takes the plan that the run begins with, which also says what holds for the whole of it.
-func (p *pipeline) begin(ref string) (refused, err error) {
-	first, refused, err := p.add("plan", ref)
-	if refused != nil || err != nil {
-		return refused, err
-	}
-	p.open, p.replay = first.Open, len(first.Order) > 0
-	if first.Budget.Wall > 0 {
-		p.wallEnd = p.fx.Now().Add(first.Budget.Wall)
-	}
-	return nil, nil
-}
-
-func reasonOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// add puts a stored plan into the schedule. A plan that is refused here was checked where it entered, so it only happens when
-// the log was written by another hand; the run then fails and says so.
+// add puts a stored plan into the schedule.
 func (p *pipeline) add(id, ref string) (added *swarm.Plan, refused, err error) {
-	r, err := p.fx.Do(Call{ID: id, Kind: KindPlan, Ref: ref})
-	if err != nil {
-		return nil, nil, err
+	added, refused, err = p.plan(id, ref)
+	if refused == nil && err == nil {
+		refused = p.sched.Add(added)
 	}
-	if r.Plan == nil {
-		return nil, swarm.Errorf(swarm.BadInput, "no plan %s: %s", ref, r.Reason), nil
-	}
-	if refused := p.sched.Add(r.Plan); refused != nil {
-		return nil, refused, nil
+	if refused != nil || err != nil {
+		return nil, refused, err
 	}
 	for i := len(p.tasks); i < p.sched.Len(); i++ {
 		p.tasks = append(p.tasks, progress{ref: ref})
@@ -102,8 +69,59 @@ func (p *pipeline) add(id, ref string) (added *swarm.Plan, refused, err error) {
 			p.waits = append(p.waits, timer{i, p.fx.Now().Add(t.WaitTimeout)})
 		}
 	}
-	return r.Plan, nil, nil
+	return added, nil, nil
 }
+
+// Apply has the schedule know of what holds for the whole run, or for an agent.
+func (p *pipeline) Apply(f Fact) {
+	switch f.Kind {
+	case swarm.RunOwned:
+		if p.pausing.IsZero() {
+			p.delayTimers(f.Time.Sub(p.now))
+		}
+	case swarm.RunPausing:
+		p.sched.Pause(true)
+	case swarm.RunUnpaused:
+		p.sched.Pause(false)
+		p.delayTimers(f.Time.Sub(p.pausing))
+	case swarm.AgentPaused, swarm.AgentResumed:
+		p.sched.PauseAgent(f.Agent, f.Kind == swarm.AgentPaused)
+	case swarm.BudgetSpent:
+		p.halt("budget")
+	case swarm.Control:
+		if w := f.Body.(swarm.ControlWord); w.Word == swarm.WordCancel && w.Target == "" {
+			p.halt("the run was cancelled")
+			p.sched.Pause(false)
+		}
+	}
+}
+
+// halt has no turn start any more.
+func (p *pipeline) halt(why string) {
+	p.open = false
+	p.sched.Stop(why)
+}
+
+// Running is how many turns run.
+func (p *pipeline) Running() int { return p.sched.Running() }
+
+// Paused says whether an agent is paused, and whether it has tasks.
+func (p *pipeline) Paused(agent string) (paused, known bool) { return p.sched.Paused(agent) }
+
+// Stuck are the agents for which nothing goes on because they are paused.
+func (p *pipeline) Stuck() (agents []string) {
+	if p.sched.Held() == 0 || p.sched.Running() > 0 || len(p.retries) > 0 || p.stop != "" || !p.pausing.IsZero() {
+		return nil
+	}
+	for i := range p.tasks {
+		if waits := p.sched.Waits(i); len(waits) > 0 && waits[0].For == plan.ForPause && waits[0].Agent != "" {
+			agents = append(agents, waits[0].Agent)
+		}
+	}
+	return agents
+}
+
+func (p *pipeline) over() bool { return p.sched.Done() && !p.open }
 
 // advance does what the schedule offers, until it offers nothing more.
 func (p *pipeline) advance() error {
@@ -111,16 +129,9 @@ func (p *pipeline) advance() error {
 		var err error
 		switch step := p.sched.Next(); step.Kind {
 		case plan.StepNone:
-			if stuck, err := p.failStuck(); stuck || err != nil {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			if err := p.tellHeld(); err != nil {
+			if stuck, err := p.failStuck(); !stuck || err != nil {
 				return err
 			}
-			return p.settlePause(p.sched.Running())
 		case plan.StepFail:
 			err = p.tellEnd(step.Task, swarm.Failed, swarm.WaitFailed, step.Reason+excerpt.Reason(p.tasks[step.Needed].why))
 		case plan.StepRun:
@@ -130,7 +141,7 @@ func (p *pipeline) advance() error {
 		case plan.StepCancel:
 			err = p.tellEnd(step.Task, swarm.Cancelled, p.stop, step.Reason)
 		case plan.StepIterate:
-			err = p.fx.Tell(Fact{Kind: swarm.IterationStarted, Key: "iteration_started:" + strconv.Itoa(step.Group) + "/" + strconv.Itoa(step.Iteration),
+			err = p.tell(Fact{Kind: swarm.IterationStarted, Key: "iteration_started:" + strconv.Itoa(step.Group) + "/" + strconv.Itoa(step.Iteration),
 				Body: swarm.Iteration{Iteration: step.Iteration, Group: step.Group, Of: p.sched.GroupIterations(step.Group)}})
 		}
 		if err != nil {
@@ -142,11 +153,11 @@ func (p *pipeline) advance() error {
 func (p *pipeline) start(i, iteration int) error {
 	t, g := p.sched.Task(i), &p.tasks[i]
 	if g.cancelled {
-		return p.end(i, swarm.Cancelled, swarm.CutByCancel, "it was cancelled")
+		return p.endTask(i, swarm.Cancelled, swarm.CutByCancel, "it was cancelled")
 	}
 	if g.iteration != iteration {
 		*g = progress{ref: g.ref, iteration: iteration}
-		if err := p.fx.Tell(Fact{Kind: swarm.TaskStarted, Key: key(swarm.TaskStarted, t.Name, iteration), Task: t.Name, Agent: t.Agent,
+		if err := p.tell(Fact{Kind: swarm.TaskStarted, Key: key(swarm.TaskStarted, t.Name, iteration), Task: t.Name, Agent: t.Agent,
 			Body: swarm.Iteration{Iteration: iteration, Of: p.sched.Iterations(i)}}); err != nil {
 			return err
 		}
@@ -164,48 +175,48 @@ func key(kind swarm.EventKind, task string, iteration int) string {
 // take acts on one record.
 func (p *pipeline) take(s Signal) error {
 	switch s.Kind {
-	case SignalEnd:
-		return p.turnEnded(s)
-	case SignalGrow:
-		_, refused, err := p.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
+	case swarm.TurnEnded, swarm.LoopEnded:
+		return p.turnEnded(s.Result)
+	case swarm.PlanAdded:
+		_, refused, err := p.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Key)
 		if err != nil || refused == nil {
 			return err
 		}
-		return p.fx.Tell(Fact{Kind: swarm.Notice, Key: "refused:" + s.Ref, Body: swarm.Reason{Reason: "what was added cannot run: " + refused.Error()}})
-	case SignalTick:
-		return p.clock()
-	case SignalKind(swarm.WordPause), SignalKind(swarm.WordResume):
-		on := s.Kind == SignalKind(swarm.WordPause)
-		if s.ID != "" {
-			return p.hold(s.ID, on, s.Seq)
+		return p.tell(Fact{Kind: swarm.Notice, Key: "refused:" + s.Key, Body: swarm.Reason{Reason: "what was added cannot run: " + refused.Error()}})
+	case swarm.Control:
+		if err := p.control(s.Body.(swarm.ControlWord)); err != nil {
+			return err
 		}
-		changed, by, err := p.pause(on, s.Seq)
-		if changed {
-			p.sched.Pause(on)
-			p.delayTimers(by)
-		}
-		return err
-	case SignalKind(swarm.WordCancel):
-		return p.cancel(s.ID)
-	case SignalKind(swarm.WordRetry):
-		p.retryBlocked(s.ID)
-	case SignalKind(swarm.WordReset):
-		p.reset(s.ID)
-	case SignalKind(swarm.WordClose):
-		p.open = false
 	}
 	return p.clock()
 }
 
-// patience is how long to wait for the next record before the clock has something to do.
-func (p *pipeline) patience() time.Duration {
-	var due time.Time
+// control does what a person wants.
+func (p *pipeline) control(w swarm.ControlWord) error {
+	if done, err := p.obey(w); done || err != nil {
+		return err
+	}
+	switch w.Word {
+	case swarm.WordCancel:
+		return p.cancel(w.Target)
+	case swarm.WordRetry:
+		p.retryBlocked(w.Target)
+	case swarm.WordReset:
+		p.reset(w.Target)
+	case swarm.WordClose:
+		p.open = false
+	}
+	return nil
+}
+
+// due is when the clock has something to do.
+func (p *pipeline) due() (due time.Time) {
 	for _, timers := range [][]timer{p.retries, p.waits} {
 		for _, t := range timers {
 			due = earlier(due, t.due)
 		}
 	}
-	return p.until(due)
+	return due
 }
 
 // clock does what its time has come for.
@@ -214,8 +225,8 @@ func (p *pipeline) clock() error {
 		return nil
 	}
 	now := p.fx.Now()
-	if p.wallOver() && !p.sched.Done() {
-		if err := p.outOfBudget("the run's wall time is over"); err != nil {
+	if !p.sched.Done() {
+		if err := p.checkWall(); err != nil {
 			return err
 		}
 	}
@@ -231,7 +242,7 @@ func (p *pipeline) clock() error {
 			continue
 		}
 		reason := "timed out after " + p.sched.Task(i).WaitTimeout.String() + " waiting for " + p.whom(i)
-		if err := p.end(i, swarm.Failed, swarm.TimedOut, reason); err != nil {
+		if err := p.endTask(i, swarm.Failed, swarm.TimedOut, reason); err != nil {
 			return err
 		}
 	}
@@ -286,7 +297,7 @@ func (p *pipeline) failStuck() (bool, error) {
 	for i := range p.tasks {
 		for _, w := range p.sched.Waits(i) {
 			if w.For == plan.ForOutput {
-				return true, p.end(i, swarm.Failed, swarm.WaitFailed, "Agent @"+w.Agent+" has no output to reference, and nothing is left that could make one")
+				return true, p.endTask(i, swarm.Failed, swarm.WaitFailed, "Agent @"+w.Agent+" has no output to reference, and nothing is left that could make one")
 			}
 		}
 	}
@@ -302,18 +313,9 @@ func (p *pipeline) delayTimers(by time.Duration) {
 	}
 }
 
-// cancel ends the run, or the tasks with this name or of this agent, in later iterations too. Their running turns are cut by the
+// cancel ends the tasks with this name or of this agent, in later iterations too. Their running turns are cut by the
 // hands that run them.
 func (p *pipeline) cancel(target string) error {
-	if target == "" {
-		if p.stop == "" {
-			p.stop = swarm.CutByCancel
-		}
-		p.sched.Stop("the run was cancelled")
-		p.sched.Pause(false)
-		p.pausing, p.open = time.Time{}, false
-		return nil
-	}
 	for i := range p.tasks {
 		t := p.sched.Task(i)
 		if target != t.Name && target != t.Base && target != t.Agent {
@@ -342,32 +344,35 @@ func (p *pipeline) retryBlocked(target string) {
 	}
 }
 
+// reset counts the attempts of an agent's tasks anew, and lets those run that wait for their next one. What runs is cut,
+// and the agent's session forgotten, by the hand that runs it.
+func (p *pipeline) reset(agent string) {
+	var kept []timer
+	for _, t := range p.retries {
+		if p.sched.Task(t.task).Agent == agent {
+			p.sched.Again(t.task)
+		} else {
+			kept = append(kept, t)
+		}
+	}
+	p.retries = kept
+	for i := range p.tasks {
+		if p.sched.Task(i).Agent == agent && p.sched.Status(i) != swarm.Running {
+			p.tasks[i].tries = 0
+		}
+	}
+}
+
 // finish tells how the run ended. What counts is each task's state in its last iteration.
 func (p *pipeline) finish() (Result, error) {
-	end := swarm.RunEnd{Status: swarm.Completed, Exit: swarm.ExitDone, Usage: p.usage}
-	kind := p.stop
-	var bad, cancelled []string
+	var failed, cancelled []string
 	for i := range p.tasks {
 		switch p.sched.Status(i) {
 		case swarm.Failed:
-			bad = append(bad, p.sched.Task(i).Name)
+			failed = append(failed, p.sched.Task(i).Name)
 		case swarm.Cancelled:
 			cancelled = append(cancelled, p.sched.Task(i).Name)
 		}
 	}
-	switch {
-	case kind == swarm.OverBudget:
-		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitBudget, "the budget is spent"
-	case kind == swarm.CutByCancel:
-		end.Status, end.Exit, end.Reason = swarm.Cancelled, swarm.ExitFailed, "the run was cancelled"
-	case len(bad) > 0:
-		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, excerpt.List(bad, 5)+" failed"
-	case len(cancelled) > 0:
-		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, excerpt.List(cancelled, 5)+" cancelled"
-	}
-	r := Result{CallEnd: swarm.CallEnd{Status: swarm.CallOK, Usage: p.usage}}
-	if end.Exit != swarm.ExitDone {
-		r.Status, r.Kind, r.Reason = swarm.CallFailed, kind, end.Reason
-	}
-	return r, p.fx.Tell(Fact{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Body: end})
+	return p.conclude(swarm.RunEnd{}, failed, cancelled)
 }

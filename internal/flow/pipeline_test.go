@@ -41,19 +41,53 @@ func (w *world) Go(c flow.Call) error {
 		end.Status, end.Kind, end.Reason = swarm.CallFailed, swarm.ErrorKind(how), "why"
 	}
 	w.control(w.before[c.ID])
-	w.signal(flow.Signal{Kind: flow.SignalEnd, ID: c.ID, Result: end})
+	w.signal(ended(end.CallEnd))
 	w.control(w.after[c.ID])
 	return nil
 }
 
 func (w *world) control(words string) {
 	for _, line := range strings.Split(words, ",") {
-		if word, target, _ := strings.Cut(line, " "); word == "end" {
-			w.signal(flow.Signal{Kind: flow.SignalEnd, ID: target, Result: flow.Result{CallEnd: swarm.CallEnd{ID: target, Status: swarm.CallOK, Inputs: swarm.Inputs{Upto: w.seq}}}})
-		} else if word != "" {
-			w.signal(flow.Signal{Kind: flow.SignalKind(word), ID: target})
+		word, target, _ := strings.Cut(line, " ")
+		agent, _, _ := strings.Cut(target, "/")
+		switch word {
+		case "":
+		case "end":
+			w.signal(ended(swarm.CallEnd{ID: target, Status: swarm.CallOK, Inputs: swarm.Inputs{Upto: w.seq}}))
+		case "asked": // "asked w by coder"
+			id, by, _ := strings.Cut(target, " by ")
+			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.ApprovalAsked, Agent: by, Body: swarm.Approval{ID: id, Wish: &swarm.Wish{}}}})
+		case "answered":
+			w.signal(answered(target))
+		case "owned":
+			w.signal(owned)
+		case "waits":
+			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.WaitBegan, Agent: agent, Turn: target, Body: swarm.AgentWait{For: []string{"others"}}}})
+		case "goes":
+			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.WaitEnded, Agent: agent, Turn: target, Body: swarm.AgentWait{}}})
+		default:
+			w.signal(said(swarm.Word(word), target))
 		}
 	}
+}
+
+// ended is the end of a turn.
+func ended(end swarm.CallEnd) flow.Signal {
+	agent, _, _ := strings.Cut(end.ID, "/")
+	return flow.Signal{Fact: flow.Fact{Kind: swarm.TurnEnded, Agent: agent, Turn: end.ID, Body: end}, Result: flow.Result{CallEnd: end}}
+}
+
+// answered is that somebody has answered what an agent asked of the run.
+func answered(id string) flow.Signal {
+	return flow.Signal{Fact: flow.Fact{Kind: swarm.ApprovalAnswered, Body: swarm.ApprovalAnswer{ID: id}}}
+}
+
+// owned is that a process drives the run from here on.
+var owned = flow.Signal{Fact: flow.Fact{Kind: swarm.RunOwned}}
+
+// said is what a person wants.
+func said(word swarm.Word, target string) flow.Signal {
+	return flow.Signal{Fact: flow.Fact{Kind: swarm.Control, Body: swarm.ControlWord{Word: word, Target: target}}}
 }
 
 func (w *world) signal(s flow.Signal) {
@@ -64,8 +98,11 @@ func (w *world) signal(s flow.Signal) {
 
 func (w *world) Tell(f flow.Fact) error {
 	line := string(f.Kind)
-	if f.Task != "" {
+	switch {
+	case f.Task != "":
 		line += " " + f.Task
+	case f.Kind == swarm.AgentPaused || f.Kind == swarm.AgentResumed:
+		line += " " + f.Agent
 	}
 	switch b := f.Body.(type) {
 	case swarm.TaskEnd:
@@ -96,7 +133,7 @@ func (w *world) Next(most time.Duration) (flow.Signal, error) {
 		return flow.Signal{}, errStuck
 	}
 	w.now = w.now.Add(most)
-	return flow.Signal{Kind: flow.SignalTick}, nil
+	return flow.Signal{Fact: flow.Fact{Kind: swarm.Tick}}, nil
 }
 
 func (w *world) Now() time.Time { return w.now }
@@ -235,10 +272,10 @@ func TestPipeline(t *testing.T) {
 		{"one agent is paused, which is told, and resumed", world{plan: tasks("a b", nil), before: map[string]string{"a/1/1": "pause b,pause b"}, after: map[string]string{"a/1/1": "resume b,resume b"}}, `
 			task_started a 1/1
 			go a/1/1
-			agent_paused
+			agent_paused b
 			task_completed a
 			notice
-			agent_resumed
+			agent_resumed b
 			task_started b 1/1
 			go b/1/1
 			task_completed b
@@ -400,7 +437,7 @@ func TestClocksStandWhileNobodyDrives(t *testing.T) {
 	p := tasks("a b", nil)
 	p.Budget.Wall = time.Minute
 	w := &world{plan: p, now: time.Unix(0, 0)}
-	w.signal(flow.Signal{Kind: flow.SignalOwned})
+	w.signal(owned)
 	w.jump = time.Hour
 	if _, err := flow.Pipeline(w, flow.Call{ID: "root", Ref: "plan"}); err != nil {
 		t.Fatal(err)

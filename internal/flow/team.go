@@ -8,403 +8,222 @@ import (
 	"swarm/internal/plan"
 )
 
-// A team is the state of one Team loop. A member has a turn when it has mail that wants one; the truth about mail is in the log, and
-// what is kept here is only how far each has come.
+// A team is the state of one Team loop. Where its agents stand is known to the [plan.Team] that it drives.
 type team struct {
-	conduct
-	rules   swarm.Team
-	most    int         // turns at once; 0 = no limit
-	order   *plan.Order // of a replay; nil = they begin when they can
-	running int
-	waiting int // of those that run: who waits for others in its turn, and needs no slot
-	members []member
-	at      map[string]int
-	asks    []ask
-	between circle // who wrote to whom last
-	wishes  wishes // what agents ask of the run
-	owed    int64  // the newest envelope by which the run itself has given somebody a turn: until it has come by, nobody seems to have mail
-	halted  bool   // it went in a circle, and was or would have been paused
-	begun   bool   // it is known what the log held when the run was taken up: before that nobody seems to have mail
-	done    bool   // the lead has reported, or a person has closed the run
-	report  string // what the lead has reported
+	runState
+	*plan.Team
+	habits  map[string]*habits // by agent: what it repeats
+	between repetition         // who wrote to whom last
 }
 
-type member struct {
-	name    string
-	ref     string    // the plan it came with
-	mail    int64     // the newest envelope that wants a turn
-	read    int64     // up to where its mail is consumed
-	turns   int       // begun so far
-	attempt int       // of the last one
-	tries   int       // attempts of it that failed
-	trouble string    // why the last of them did
-	busy    bool      //
-	turn    string    // the one that it has, or had last
-	waits   bool      // in its turn, for others
-	began   int64     // how far the loop had read when its turn began
-	due     time.Time // of the next attempt
-	outputs circle    // what it said last
-	deeds   circle    // what it did last
-	wrote   words     // what it wrote last
-	claims  int       // in how many turns in a row it said that it had written, and had not
-	held    time.Time // since when a person has it paused; zero = it is not
-	told    bool      // that the run waits for it
-	leaving bool      // it ends when its turn does
-	again   bool      // and is then started again
-	ended   bool      // it has no turn any more
-	gone    int64     // what came before this went back when it ended
-	starts  int       // how often it was started again
-	failed  bool      // because it could not do its work
-	why     swarm.TaskEnd
-}
-
-// An ask is an envelope that wants a reply, and has none.
-type ask struct {
-	Mail
-	seq      int64
-	since    time.Time
-	reminded bool
-}
-
-// attempts is how often a turn of a team is tried before its agent is given up.
-const attempts = 3
+// defaultRetries is how often a turn of a team is tried again before its agent is given up.
+const defaultRetries = 2
 
 // Team runs agents that live on and hand work to each other, until nothing is left to do or somebody says so.
-func Team(fx Fx, c Call) (Result, error) {
-	t := &team{conduct: conduct{fx: fx}, at: map[string]int{}}
-	if err := t.begin(c.Ref); err != nil {
-		return Result{}, err
-	}
-	for {
-		if err := t.advance(); err != nil {
-			return Result{}, err
-		}
-		if over, err := t.over(); err != nil {
-			return Result{}, err
-		} else if over {
-			return t.finish()
-		}
-		s, by, err := t.next(t.patience())
-		if err != nil {
-			return Result{}, err
-		}
-		t.delayTimers(by)
-		if err := t.take(s); err != nil {
-			return Result{}, err
-		}
-	}
+func Team(fx Fx, c Call) (Result, error) { return newTeam(fx).run(c) }
+
+func newTeam(fx Fx) *team {
+	t := &team{runState: runState{fx: fx, agents: true}, Team: plan.NewTeam(), habits: map[string]*habits{}}
+	t.machine = t.Team
+	return t
 }
 
-func (t *team) begin(ref string) error {
-	p, err := t.add("plan", ref)
-	if err != nil || p == nil {
-		return err
+func (t *team) run(c Call) (Result, error) {
+	first, refused, err := t.add("plan", c.Ref)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case refused != nil:
+		return t.refuse(refused)
 	}
-	if p.Team != nil {
-		t.rules = *p.Team
-	}
-	t.most, t.order, t.replay = p.MaxParallel, plan.NewOrder(p.Order), len(p.Order) > 0
-	if p.Budget.Wall > 0 {
-		t.wallEnd = t.fx.Now().Add(p.Budget.Wall)
-	}
-	return nil
+	t.begin(first)
+	return t.drive(t)
 }
 
 // add takes the agents of a stored plan in.
-func (t *team) add(id, ref string) (*swarm.Plan, error) {
-	r, err := t.fx.Do(Call{ID: id, Kind: KindPlan, Ref: ref})
-	if err != nil || r.Plan == nil {
-		return nil, err
+func (t *team) add(id, ref string) (p *swarm.Plan, refused, err error) {
+	if p, refused, err = t.plan(id, ref); refused == nil && err == nil {
+		t.Apply(Fact{Kind: swarm.PlanAdded, Key: ref, Body: p})
 	}
-	for _, a := range r.Plan.Agents {
-		if _, known := t.at[a.Name]; !known {
-			t.at[a.Name] = len(t.members)
-			t.members = append(t.members, member{name: a.Name, ref: ref})
-		}
-	}
-	return r.Plan, nil
+	return p, refused, err
 }
 
-// advance gives a turn to everybody who has mail for one.
+// advance does what the team offers, until it offers nothing more.
 func (t *team) advance() error {
-	t.endWithRecording()
-	for began := true; began; { // one that begins may be what another has waited for, in a replay
-		began = false
-		if err := t.grant(false); err != nil {
-			return err
+	for {
+		steps := t.Next()
+		if len(steps) == 0 {
+			return nil
 		}
-		var first *member // of those that others go before
-		for i := range t.members {
-			m := &t.members[i]
-			if !t.wants(m) || t.beyond(m) || m.busy || t.stop != "" || t.done || !t.pausing.IsZero() || !m.held.IsZero() || !m.due.IsZero() || t.most > 0 && t.running-t.waiting >= t.most {
-				continue
-			}
-			if !t.order.Lets(m.nextTurn()) {
-				if first == nil || t.order.Before(m.nextTurn(), first.nextTurn()) {
-					first = m
-				}
-				continue
-			}
-			if err := t.give(m); err != nil {
+		for _, step := range steps {
+			if err := t.do(step); err != nil {
 				return err
 			}
-			began = t.order != nil
-		}
-		if first != nil && t.begun && t.running == t.waiting && !t.awaited() { // what was recorded before it does not come: the plan has changed
-			if err := t.give(first); err != nil {
-				return err
-			}
-			began = true
 		}
 	}
-	if t.begun && t.running == t.waiting && t.heard() && !t.awaited() {
-		if err := t.grant(true); err != nil {
-			return err
-		}
+}
+
+// do does one step.
+func (t *team) do(s plan.TeamStep) error {
+	switch s.Kind {
+	case plan.GiveTurn:
+		m := t.Member(s.Agent)
+		return t.fx.Go(Call{ID: s.Turn, Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
+			Answered: t.Dealt(), Since: t.seen})
+	case plan.EndAgent:
+		return t.endAgent(s.Agent, swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"})
+	case plan.Restart:
+		delete(t.habits, s.Agent)
+		return t.tell(Fact{Kind: swarm.AgentStarted, Key: "agent_started:" + s.Agent + ":" + strconv.Itoa(t.Member(s.Agent).Starts+1), Agent: s.Agent, Task: s.Agent})
+	case plan.RemindOf:
+		return t.remind(s.Owed)
+	case plan.GiveUpOn:
+		return t.giveUp(s.Owed)
 	}
-	if err := t.tellHeld(); err != nil {
+	return t.dealWith(s.Request)
+}
+
+func (t *team) over() bool { return t.Over() }
+
+func (t *team) due() time.Time { return t.Due() }
+
+// take acts on one record.
+func (t *team) take(s Signal) error {
+	var err error
+	switch s.Kind {
+	case swarm.HandoffStored:
+		err = t.weighMail(s.Body.(plan.Mail))
+	case swarm.TurnEnded, swarm.LoopEnded:
+		err = t.turnEnded(s.Agent, s.Result)
+	case swarm.PlanAdded:
+		_, _, err = t.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Key)
+	case swarm.Control:
+		_, err = t.obey(s.Body.(swarm.ControlWord))
+	}
+	if err != nil {
 		return err
 	}
-	return t.settlePause(t.running - t.waiting)
+	return t.checkWall()
 }
 
-// give gives somebody a turn.
-func (t *team) give(m *member) error {
-	turn := m.nextTurn()
-	t.order.Began(turn)
-	if m.attempt == 0 {
-		m.turns++
+// turnEnded decides what the end of a turn means for its agent.
+func (t *team) turnEnded(agent string, r Result) error {
+	m := t.Member(agent)
+	if m == nil {
+		return nil
 	}
-	m.attempt++
-	m.busy, m.turn, m.began = true, turn, t.seen
-	t.running++
-	return t.fx.Go(Call{ID: turn, Kind: KindTurn, Task: m.name, Agent: m.name, Iteration: m.turns, Attempt: m.attempt, Ref: m.ref,
-		Answered: t.wishes.dealt, Since: t.seen})
-}
-
-// nextTurn is the id of the turn that it would begin now.
-func (m *member) nextTurn() string {
-	if m.attempt == 0 {
-		return swarm.TurnID(m.name, m.turns+1, 1)
-	}
-	return swarm.TurnID(m.name, m.turns, m.attempt+1)
-}
-
-func (t *team) wants(m *member) bool { return m.mail > m.read && !m.ended }
-
-// over says whether the run is through. When everybody is idle nothing but a reminder can bring a reply that is still wanted.
-func (t *team) over() (bool, error) {
-	if t.running > 0 || !t.begun || !t.heard() {
-		return false, nil
-	}
-	if t.stop != "" || t.done {
-		return true, nil
-	}
-	if !t.pausing.IsZero() || t.wishing() {
-		return false, nil
-	}
-	for i := range t.members {
-		if t.wants(&t.members[i]) {
-			return false, nil
-		}
-	}
+	v, after, err := t.judge(r, m.Tries, t.retries())
 	switch {
-	case t.order.Through(): // nobody says anything more in a replay that is through
-		return true, nil
-	case t.rules.Mode == swarm.InteractiveMode && (!t.replay || len(t.asks) == 0):
-		return false, nil
-	case len(t.asks) == 0:
-		return true, nil
+	case err != nil:
+	case v == didWell:
+		err = t.weighTurn(m.Name, r)
+	case v == triesAgain:
+		err = t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, after)
+	case v == hasFailed:
+		err = t.endAgent(m.Name, swarm.AgentEnd{Kind: r.Kind, Reason: "it failed: " + r.Reason})
 	}
-	for _, a := range t.asks {
-		if _, member := t.at[a.To]; !member && !t.replay || t.holds(a.To) {
-			return false, nil // a person is asked, or somebody whom a person holds, and has the time that there is
-		}
+	if err != nil {
+		return err
 	}
-	for i := range t.asks {
-		if t.asks[i].reminded {
-			continue
-		}
-		if err := t.remind(&t.asks[i]); err != nil || !t.heard() {
-			return false, err
-		}
-	}
-	for len(t.asks) > 0 {
-		if err := t.giveUp(0); err != nil {
-			return false, err
-		}
-	}
-	return t.over()
+	return t.weighShared(m.Name, r)
 }
 
-// heard says whether all has come by that the run itself wrote to somebody who has a turn for it.
-func (t *team) heard() bool { return t.seen >= t.owed }
+// retries is how often a turn is tried again.
+func (t *team) retries() int {
+	if t.Rules.Retries != nil {
+		return *t.Rules.Retries
+	}
+	return defaultRetries
+}
 
 // write has something written in the name of the run.
 func (t *team) write(c Call) (Result, error) {
 	r, err := t.fx.Do(c)
-	t.owed = max(t.owed, r.Wrote)
+	t.Wrote(r.Wrote)
 	return r, err
 }
 
-// take acts on one record.
-func (t *team) take(s Signal) error {
-	switch s.Kind {
-	case SignalOwned:
-		t.begun = true
-		for i := range t.members { // who waited begins its turn again, and has not asked for anything yet
-			t.rest(&t.members[i], false)
-		}
-	case SignalWaits, SignalGoes:
-		return t.waits(s.ID, s.Kind == SignalWaits)
-	case SignalMail:
-		t.hear(s.Mail, s.Seq)
-		if err := t.passed(s.Mail); err != nil {
-			return err
-		}
-	case SignalEnd:
-		return t.turnEnded(s)
-	case SignalGrow:
-		_, err := t.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Ref)
-		return err
-	case SignalAsked:
-		t.wished(s.ID)
-	case SignalAnswered:
-		return t.answered(s)
-	case SignalKind(swarm.WordPause), SignalKind(swarm.WordResume):
-		on := s.Kind == SignalKind(swarm.WordPause)
-		if s.ID != "" {
-			return t.hold(s.ID, on, s.Seq)
-		}
-		_, by, err := t.pause(on, s.Seq)
-		t.delayTimers(by)
-		return err
-	case SignalKind(swarm.WordStart):
-		return t.start(s.ID)
-	case SignalKind(swarm.WordReset):
-		t.reset(s.ID)
-	case SignalKind(swarm.WordCancel):
-		return t.cancel(s.ID)
-	case SignalKind(swarm.WordClose):
-		t.done = true
+// endAgent has an agent get no turn any more. Its mail goes back to where it came from; without its lead a team is lost.
+func (t *team) endAgent(agent string, end swarm.AgentEnd) error {
+	m := t.Member(agent)
+	id := "return/" + agent
+	if m.Starts > 0 {
+		id += "/" + strconv.Itoa(m.Starts)
 	}
-	return t.clock()
-}
-
-// hear notes an envelope: who has to have a turn for it, whether it wants a reply, and which it is the reply to.
-func (t *team) hear(m Mail, seq int64) {
-	if i, ok := t.at[m.To]; ok && m.Wakes {
-		t.members[i].mail = seq
-	}
-	i, member := t.at[m.From]
-	if member || m.Answers != "" {
-		began := int64(0)
-		if member {
-			began = t.members[i].began
-		}
-		kept := t.asks[:0]
-		for _, a := range t.asks {
-			if a.ID != m.Answers && (a.To != m.From || a.ReplyTo != m.To || a.seq > began) { // what came after its turn began, it had not read
-				kept = append(kept, a)
-			}
-		}
-		t.asks = kept
-	}
-	if m.Required {
-		t.asks = append(t.asks, ask{Mail: m, seq: seq, since: t.fx.Now()})
-	}
-}
-
-// clock does what its time has come for.
-func (t *team) clock() error {
-	now := t.fx.Now()
-	if t.wallOver() {
-		t.stop = swarm.OverBudget
-		if err := t.spent("the run's wall time is over"); err != nil {
-			return err
-		}
-	}
-	if !t.pausing.IsZero() {
-		return nil
-	}
-	for i := range t.members {
-		if m := &t.members[i]; !m.due.IsZero() && !now.Before(m.due) {
-			m.due = time.Time{}
-		}
-	}
-	for i := len(t.asks) - 1; i >= 0; i-- {
-		a := &t.asks[i]
-		switch {
-		case t.untimed(a.To):
-		case !now.Before(a.since.Add(t.rules.ReplyTimeout)):
-			if err := t.giveUp(i); err != nil {
-				return err
-			}
-		case !a.reminded && !now.Before(a.since.Add(t.rules.ReplyTimeout/2)):
-			if err := t.remind(a); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// remind tells the receiver that its reply is still wanted, once.
-func (t *team) remind(a *ask) error {
-	a.reminded = true
-	err := t.fx.Tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + a.ID, Agent: a.To, Body: swarm.Overdue{ID: a.ID}})
-	if _, member := t.at[a.To]; err != nil || !member {
+	if err := t.tell(Fact{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey(agent, m.Starts), Agent: agent, Task: agent, Body: end}); err != nil {
 		return err
 	}
-	_, err = t.write(Call{ID: "remind/" + a.ID, Kind: KindRemind, Agent: a.To, Ref: a.ID})
+	if agent == t.Rules.Lead {
+		if t.stopFor(swarm.Other); end.Kind == swarm.CutByCancel && t.stop == swarm.Other {
+			t.stop = swarm.CutByCancel
+		}
+	}
+	return t.sendBack(id, agent, end.Reason)
+}
+
+// sendBack sends the unread mail of an agent that has ended back.
+func (t *team) sendBack(id, agent, why string) error {
+	r, err := t.write(Call{ID: id, Kind: KindReturn, Agent: agent, Ref: why})
+	t.Returned(agent, r.Seq)
+	return err
+}
+
+// remind tells the receiver that its reply is still wanted, once. A person is reminded by who looks.
+func (t *team) remind(o plan.Owed) error {
+	err := t.tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + o.Ref, Agent: o.To, Body: swarm.Overdue{ID: o.Ref}})
+	if err != nil || t.Member(o.To) == nil {
+		return err
+	}
+	_, err = t.write(Call{ID: "remind/" + o.Ref, Kind: KindRemind, Agent: o.To, Ref: o.Ref})
 	return err
 }
 
 // giveUp waits no longer for a reply, and tells who wanted it.
-func (t *team) giveUp(i int) error {
-	a := t.asks[i]
-	t.asks = append(t.asks[:i:i], t.asks[i+1:]...)
-	err := t.fx.Tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + a.ID + "/over", Agent: a.To, Body: swarm.Overdue{ID: a.ID, Over: true}})
-	if n, member := t.at[a.From]; err != nil || !member || t.members[n].ended {
+func (t *team) giveUp(o plan.Owed) error {
+	err := t.tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + o.Ref + "/over", Agent: o.To, Body: swarm.Overdue{ID: o.Ref, Over: true}})
+	if m := t.Member(o.From); err != nil || m == nil || m.End != nil {
 		return err
 	}
-	_, err = t.write(Call{ID: "giveup/" + a.ID, Kind: KindGiveUp, Agent: a.From, Ref: a.ID})
+	_, err = t.write(Call{ID: "giveup/" + o.Ref, Kind: KindGiveUp, Agent: o.From, Ref: o.Ref})
 	return err
 }
 
-// untimed says of whom a reply is never overdue by the clock: of who is paused; and of nobody in a replay, which knows what came.
-func (t *team) untimed(agent string) bool {
-	return t.rules.ReplyTimeout <= 0 || t.replay || t.holds(agent)
+// dealWith does what was answered to a request. The mail that tells of it is on its way then, and the run does not end before it
+// was heard. An agent that has ended reads no answer.
+func (t *team) dealWith(r plan.Request) error {
+	if _, err := t.write(Call{ID: "grant/" + r.ID, Kind: KindGrant, Agent: r.Agent, Ref: r.ID}); err != nil {
+		return err
+	}
+	if m := t.Member(r.Agent); m != nil && m.End != nil {
+		return t.sendBack("return/"+r.ID, r.Agent, "it has ended")
+	}
+	return nil
 }
 
-// patience is how long to wait for the next record before the clock has something to do.
-func (t *team) patience() time.Duration {
-	var due time.Time
-	for i := range t.members {
-		due = earlier(due, t.members[i].due)
-	}
-	for _, a := range t.asks {
-		switch {
-		case t.untimed(a.To):
-		case a.reminded:
-			due = earlier(due, a.since.Add(t.rules.ReplyTimeout))
-		default:
-			due = earlier(due, a.since.Add(t.rules.ReplyTimeout/2))
-		}
-	}
-	return t.until(due)
+var endKinds = map[swarm.Status]swarm.EventKind{
+	swarm.Completed: swarm.TaskCompleted, swarm.Failed: swarm.TaskFailed, swarm.Skipped: swarm.TaskSkipped, swarm.Cancelled: swarm.TaskCancelled,
 }
 
-func (t *team) delayTimers(by time.Duration) {
-	for i := range t.members {
-		if m := &t.members[i]; !m.due.IsZero() {
-			m.due = m.due.Add(by)
+// finish tells how the work of each agent ended, and the run.
+func (t *team) finish() (Result, error) {
+	if t.Closing == plan.ClosedByCancel {
+		t.stopFor(swarm.CutByCancel)
+	}
+	var failed []string
+	turns := 0
+	for i := range t.Members {
+		name, e := t.Members[i].Name, t.Ending(i, t.stop)
+		if turns += t.Members[i].Turns; e.Status == swarm.Failed {
+			failed = append(failed, "@"+name)
 		}
-		if m := &t.members[i]; !m.held.IsZero() { // what is put off now is not put off once more when it is resumed
-			m.held = earlier(m.held.Add(by), t.fx.Now())
+		e.Why.Iteration = 1
+		if err := t.tell(Fact{Kind: endKinds[e.Status], Key: "task_ended:" + name + "/1", Task: name, Agent: name, Body: e.Why}); err != nil {
+			return Result{}, err
 		}
 	}
-	for i := range t.asks {
-		t.asks[i].since = t.asks[i].since.Add(by)
+	end := swarm.RunEnd{Report: t.Report}
+	if t.Closing == "" && turns == 0 {
+		end.Reason = "nobody had anything to do"
 	}
+	return t.conclude(end, failed, nil)
 }

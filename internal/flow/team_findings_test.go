@@ -50,7 +50,7 @@ func TestTeamWithFindings(t *testing.T) {
 			o.now = time.Unix(0, 0)
 			o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}, {Name: "tester"}}}
 			o.mail(swarm.User, "lead the goal")
-			o.signal(flow.Signal{Kind: flow.SignalOwned})
+			o.signal(owned)
 			_, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"})
 			if (err == nil) != c.ends {
 				t.Fatalf("it ended with %v: %s", err, strings.Join(o.told, "; "))

@@ -8,6 +8,7 @@ import (
 
 	"swarm"
 	"swarm/internal/flow"
+	"swarm/internal/plan"
 )
 
 // An office is a world in which agents write to each other: each turn sends what the script says, and has read all mail that came
@@ -61,14 +62,21 @@ func (o *office) Do(c flow.Call) (flow.Result, error) {
 func (o *office) mail(from, text string) {
 	to, _, _ := strings.Cut(text, " ")
 	name, required := strings.CutSuffix(to, "!")
-	o.signal(flow.Signal{Kind: flow.SignalMail, Mail: flow.Mail{ID: from + ">" + text, From: from, To: name, ReplyTo: from, Wakes: true, Required: required}})
+	o.signal(posted(plan.Mail{Ref: from + ">" + text, From: from, To: name, ReplyTo: from, Wakes: true, Required: required}))
+}
+
+// posted is that an envelope was stored.
+func posted(m plan.Mail) flow.Signal {
+	return flow.Signal{Fact: flow.Fact{Kind: swarm.HandoffStored, Agent: m.From, Body: m}}
 }
 
 func (o *office) Go(c flow.Call) error {
 	for _, text := range strings.Split(o.sends[c.ID], ",") {
 		if text != "" {
 			o.mail(c.Agent, text)
-			o.pending[len(o.pending)-1].Mail.Turn, o.pending[len(o.pending)-1].Mail.Says = c.ID, text
+			m := o.pending[len(o.pending)-1].Body.(plan.Mail)
+			m.Turn, m.Says, m.Read = c.ID, text, c.Since
+			o.pending[len(o.pending)-1].Body = m
 		}
 	}
 	before := len(o.pending)
@@ -76,9 +84,11 @@ func (o *office) Go(c flow.Call) error {
 		return err
 	}
 	for i := before; i < len(o.pending); i++ {
-		if s := &o.pending[i]; s.Kind == flow.SignalEnd && s.Result.Status == swarm.CallOK {
-			s.Result.Inputs, s.Result.Done, s.Result.Output = swarm.Inputs{Upto: c.Since}, o.done[c.ID], swarm.Hash(o.says)
-			s.Result.Findings = o.finds[c.ID]
+		if s := &o.pending[i]; s.Kind == swarm.TurnEnded && s.Result.Status == swarm.CallOK {
+			end := s.Result.CallEnd
+			end.Inputs, end.Done, end.Output, end.Findings = swarm.Inputs{Upto: c.Since}, o.done[c.ID], swarm.Hash(o.says), o.finds[c.ID]
+			*s = flow.Signal{Fact: s.Fact, Result: flow.Result{CallEnd: end}}
+			s.Body = end
 		}
 	}
 	return nil
@@ -167,7 +177,7 @@ func TestTeam(t *testing.T) {
 				o.plan.Agents = append(o.plan.Agents, swarm.Agent{Name: name})
 			}
 			o.mail(swarm.User, "lead the goal")
-			o.signal(flow.Signal{Kind: flow.SignalOwned})
+			o.signal(owned)
 			if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team", Ref: "plan:1"}); err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +200,7 @@ func TestSlotsOfATakenOverTeam(t *testing.T) {
 		sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "tester look"}}
 	o.plan = swarm.Plan{MaxParallel: 1, Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}, {Name: "tester"}}}
 	o.mail(swarm.User, "lead the goal")
-	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	o.signal(owned)
 	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != errStuck {
 		t.Fatal(err)
 	}
@@ -203,9 +213,9 @@ func TestSlotsOfATakenOverTeam(t *testing.T) {
 func TestRepliesOfAPausedAgent(t *testing.T) {
 	o := &office{world: world{now: time.Unix(0, 0), after: map[string]string{"coder/1/1": "pause coder"}}, by: time.Hour, sends: map[string]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}}
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
-	o.late = flow.Signal{Kind: flow.SignalKind(swarm.WordResume), ID: "coder"}
+	o.late = said(swarm.WordResume, "coder")
 	o.mail(swarm.User, "lead the goal")
-	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	o.signal(owned)
 	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +229,7 @@ func TestAPersonIsAskedByATeam(t *testing.T) {
 	o := &office{world: world{now: time.Unix(0, 0)}, sends: map[string]string{"lead/1/1": "user! which one?"}}
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}, Agents: []swarm.Agent{{Name: "lead"}}}
 	o.mail(swarm.User, "lead the goal")
-	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	o.signal(owned)
 	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
 		t.Fatal(err)
 	}
@@ -229,8 +239,8 @@ func TestAPersonIsAskedByATeam(t *testing.T) {
 	answered := &office{world: world{now: time.Unix(0, 0)}, sends: o.sends}
 	answered.plan = o.plan
 	answered.mail(swarm.User, "lead the goal")
-	answered.signal(flow.Signal{Kind: flow.SignalOwned})
-	answered.late = flow.Signal{Kind: flow.SignalMail, Mail: flow.Mail{ID: "a", From: swarm.User, To: "lead", Wakes: true, Answers: "lead>user! which one?"}}
+	answered.signal(owned)
+	answered.late = posted(plan.Mail{Ref: "a", From: swarm.User, To: "lead", Wakes: true, Answers: "lead>user! which one?"})
 	if _, err := flow.Team(answered, flow.Call{ID: "root", Kind: "team"}); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +254,7 @@ func TestInteractiveTeamStays(t *testing.T) {
 	o := &office{}
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.InteractiveMode}, Agents: []swarm.Agent{{Name: "lead"}}}
 	o.mail(swarm.User, "lead the goal")
-	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	o.signal(owned)
 	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != errStuck {
 		t.Errorf("it ended with %v", err)
 	}
@@ -252,7 +262,7 @@ func TestInteractiveTeamStays(t *testing.T) {
 	closed.plan = o.plan
 	closed.after = map[string]string{"lead/1/1": "close"}
 	closed.mail(swarm.User, "lead the goal")
-	closed.signal(flow.Signal{Kind: flow.SignalOwned})
+	closed.signal(owned)
 	if r, err := flow.Team(closed, flow.Call{ID: "root", Kind: "team"}); err != nil || r.Status != swarm.CallOK {
 		t.Errorf("it was closed, and ended with %+v, %v", r, err)
 	}
@@ -275,7 +285,7 @@ func TestTeamThatGoesInACircle(t *testing.T) {
 				o.sends[swarm.TurnID("lead", n, 1)], o.sends[swarm.TurnID("coder", n, 1)] = "coder go on "+strconv.Itoa(n), "lead go on "+strconv.Itoa(n)
 			}
 			o.mail(swarm.User, "lead the goal")
-			o.signal(flow.Signal{Kind: flow.SignalOwned})
+			o.signal(owned)
 			if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != errStuck {
 				t.Fatalf("it ended with %v: %s", err, strings.Join(o.told, "; "))
 			}
@@ -312,7 +322,7 @@ func TestHowTheAgentsOfATeamEnd(t *testing.T) {
 			o.plan.Team = &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}
 			o.plan.Agents = []swarm.Agent{{Name: "lead"}, {Name: "coder"}, {Name: "tester"}}
 			o.mail(swarm.User, "lead the goal")
-			o.signal(flow.Signal{Kind: flow.SignalOwned})
+			o.signal(owned)
 			if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
 				t.Fatal(err)
 			}
@@ -343,7 +353,7 @@ func TestReplayOfATeamThatWasStuck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.mail(swarm.User, "lead the goal")
-			c.o.signal(flow.Signal{Kind: flow.SignalOwned})
+			c.o.signal(owned)
 			if _, err := flow.Team(c.o, flow.Call{ID: "root", Kind: "team"}); err != nil {
 				t.Fatalf("%v: %s", err, strings.Join(c.o.told, "; "))
 			}

@@ -11,7 +11,6 @@ import (
 
 // A wish keeps the run open until somebody has answered it, and nobody from going on; who made it is told.
 func TestWishes(t *testing.T) {
-	answer := func(id string) flow.Signal { return flow.Signal{Kind: flow.SignalAnswered, ID: id, Agent: "lead"} }
 	for _, c := range []struct {
 		name  string
 		o     office
@@ -19,21 +18,21 @@ func TestWishes(t *testing.T) {
 		order []string
 		want  string
 	}{
-		{"the run waits for the answer, and its agent has a turn for it", office{world: world{before: map[string]string{"lead/1/1": "asked w"}}}, answer("w"), nil,
+		{"the run waits for the answer, and its agent has a turn for it", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}}, answered("w"), nil,
 			"go lead/1/1; grant w; go lead/2/1; run_ended completed 0"},
-		{"meanwhile others go on", office{world: world{before: map[string]string{"lead/1/1": "asked w"}}, sends: map[string]string{"lead/1/1": "coder do it"}}, answer("w"), nil,
+		{"meanwhile others go on", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, sends: map[string]string{"lead/1/1": "coder do it"}}, answered("w"), nil,
 			"go lead/1/1; go coder/1/1; grant w; go lead/2/1; run_ended completed 0"},
-		{"the lead is done: nobody waits any more", office{world: world{before: map[string]string{"lead/1/1": "asked w"}}, done: map[string]bool{"lead/1/1": true}}, answer("w"), nil,
+		{"the lead is done: nobody waits any more", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, done: map[string]bool{"lead/1/1": true}}, answered("w"), nil,
 			"go lead/1/1; run_ended completed 0"},
-		{"who has ended reads no answer: it goes back", office{world: world{before: map[string]string{"coder/1/1": "asked w"}, after: map[string]string{"coder/1/1": "cancel coder"}},
-			sends: map[string]string{"lead/1/1": "coder do it"}}, flow.Signal{Kind: flow.SignalAnswered, ID: "w", Agent: "coder"}, nil,
+		{"who has ended reads no answer: it goes back", office{world: world{before: map[string]string{"coder/1/1": "asked w by coder"}, after: map[string]string{"coder/1/1": "cancel coder"}},
+			sends: map[string]string{"lead/1/1": "coder do it"}}, answered("w"), nil,
 			"go lead/1/1; go coder/1/1; agent_ended coder; return coder: it was cancelled; grant w; return coder: it has ended; run_ended completed 0"},
-		{"a replay begins what came after the answer after it", office{world: world{before: map[string]string{"lead/1/1": "asked w"}}, sends: map[string]string{"lead/1/1": "coder do it"}}, answer("w"),
+		{"a replay begins what came after the answer after it", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, sends: map[string]string{"lead/1/1": "coder do it"}}, answered("w"),
 			[]string{"lead/1/1", swarm.AnswerPlace("w"), "coder/1/1", "lead/2/1"}, "go lead/1/1; grant w; go coder/1/1; go lead/2/1; run_ended completed 0"},
-		{"and what came before it before, though the answer is there", office{world: world{before: map[string]string{"lead/1/1": "asked w"}, after: map[string]string{"lead/1/1": "answered w"}},
+		{"and what came before it before, though the answer is there", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}, after: map[string]string{"lead/1/1": "answered w"}},
 			sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "tester look"}}, flow.Signal{},
-			[]string{"lead/1/1", "coder/1/1", "tester/1/1", swarm.AnswerPlace("w"), "lead/2/1"}, "go lead/1/1; go coder/1/1; go tester/1/1; grant w; run_ended completed 0"},
-		{"what was recorded before the answer and does not come keeps it from nothing", office{world: world{before: map[string]string{"lead/1/1": "asked w"}}}, answer("w"),
+			[]string{"lead/1/1", "coder/1/1", "tester/1/1", swarm.AnswerPlace("w"), "lead/2/1"}, "go lead/1/1; go coder/1/1; go tester/1/1; grant w; go lead/2/1; run_ended completed 0"},
+		{"what was recorded before the answer and does not come keeps it from nothing", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}}, answered("w"),
 			[]string{"lead/1/1", "coder/1/1", swarm.AnswerPlace("w"), "lead/2/1"}, "go lead/1/1; grant w; go lead/2/1; run_ended completed 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -41,7 +40,7 @@ func TestWishes(t *testing.T) {
 			o.now, o.late = time.Unix(0, 0), c.late
 			o.plan = swarm.Plan{Order: c.order, Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}, {Name: "tester"}}}
 			o.mail(swarm.User, "lead the goal")
-			o.signal(flow.Signal{Kind: flow.SignalOwned})
+			o.signal(owned)
 			if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
 				t.Fatal(err, o.told)
 			}
@@ -60,11 +59,11 @@ func TestWishes(t *testing.T) {
 
 // A turn is told how many wishes were dealt with before it was begun.
 func TestTurnsKnowOfAnswers(t *testing.T) {
-	o := &counting{office: office{world: world{before: map[string]string{"lead/1/1": "asked w"}}, sends: map[string]string{"lead/1/1": "coder do it"}}, answered: map[string]int{}}
-	o.late = flow.Signal{Kind: flow.SignalAnswered, ID: "w", Agent: "lead"}
+	o := &counting{office: office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, sends: map[string]string{"lead/1/1": "coder do it"}}, answered: map[string]int{}}
+	o.late = answered("w")
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
 	o.mail(swarm.User, "lead the goal")
-	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	o.signal(owned)
 	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
 		t.Fatal(err)
 	}
@@ -86,12 +85,12 @@ func (c *counting) Go(call flow.Call) error {
 
 // An answer that went back, since its agent had ended, is not read by that agent when it is started again.
 func TestAReturnedAnswerIsNotRead(t *testing.T) {
-	o := &starting{office: office{world: world{before: map[string]string{"coder/1/1": "asked w"}, after: map[string]string{"coder/1/1": "cancel coder"}},
+	o := &starting{office: office{world: world{before: map[string]string{"coder/1/1": "asked w by coder"}, after: map[string]string{"coder/1/1": "cancel coder"}},
 		sends: map[string]string{"lead/1/1": "coder do it"}}}
-	o.late = flow.Signal{Kind: flow.SignalAnswered, ID: "w", Agent: "coder"}
+	o.late = answered("w")
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.InteractiveMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
 	o.mail(swarm.User, "lead the goal")
-	o.signal(flow.Signal{Kind: flow.SignalOwned})
+	o.signal(owned)
 	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != errStuck {
 		t.Fatal(err)
 	}
@@ -107,7 +106,7 @@ type starting struct{ office }
 func (s *starting) Do(c flow.Call) (flow.Result, error) {
 	r, err := s.office.Do(c)
 	if c.Kind == flow.KindReturn && c.Ref == "it has ended" {
-		s.signal(flow.Signal{Kind: flow.SignalKind(swarm.WordStart), ID: c.Agent})
+		s.signal(said(swarm.WordStart, c.Agent))
 	}
 	return r, err
 }

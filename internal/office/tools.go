@@ -224,10 +224,12 @@ func (o *Office) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.En
 // store puts an envelope into its receiver's inbox, together with what is to stand before it. It is refused when its receiver has ended
 // in the meantime.
 func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with swarm.Batch) (Sent, error) {
-	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: swarm.Encode(e)}
+	stored := swarm.StoredEnvelope{Envelope: e}
+	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID}
 	if from != nil {
-		event.Task, event.Turn = from.Task, from.Turn
+		event.Task, event.Turn, stored.Read = from.Task, from.Turn, from.upto()
 	}
+	event.Data = swarm.Encode(stored)
 	if e.ContextRef != "" {
 		if _, err := o.findPack(e.ContextRef); err != nil {
 			return Sent{}, err

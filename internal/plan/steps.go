@@ -329,6 +329,12 @@ func (s *Schedule) PauseAgent(agent string, on bool) bool {
 	return true
 }
 
+// Paused says whether an agent is paused, and whether any task is its.
+func (s *Schedule) Paused(agent string) (paused, known bool) {
+	g := s.agents[agent]
+	return g != nil && g.held, g != nil
+}
+
 // Held is how many agents are paused.
 func (s *Schedule) Held() int { return s.held }
 

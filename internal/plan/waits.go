@@ -166,10 +166,17 @@ func (s *Schedule) Waits(i int) []Wait {
 
 // OfTurn is the task and the iteration of a turn's id.
 func OfTurn(turn string) (task string, iteration int) {
+	task, iteration, _ = splitTurn(turn)
+	return task, iteration
+}
+
+// splitTurn takes a turn's id apart, as [swarm.TurnID] made it.
+func splitTurn(turn string) (task string, iteration, attempt int) {
 	parts := strings.Split(turn, "/")
 	if len(parts) != 3 {
-		return turn, 0
+		return turn, 0, 0
 	}
 	iteration, _ = strconv.Atoi(parts[1])
-	return parts[0], iteration
+	attempt, _ = strconv.Atoi(parts[2])
+	return parts[0], iteration, attempt
 }

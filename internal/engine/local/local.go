@@ -85,8 +85,8 @@ func (x *fx) load() error {
 			case !ok:
 				x.told[e.Key] = true
 				continue
-			case s.Kind == flow.SignalEnd:
-				x.ended[s.ID] = s.Result
+			case ends(s):
+				x.ended[s.Result.ID] = s.Result
 			}
 			kept = append(kept, e)
 		}
@@ -173,13 +173,13 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 			if err != nil {
 				return s, err
 			}
-			if !ok || s.Kind == flow.SignalEnd && e.Kind == swarm.CallEnded { // a short call was answered where it was asked
+			if !ok || e.Kind == swarm.CallEnded { // a short call was answered where it was asked
 				continue
 			}
-			if ended := s.Kind == flow.SignalEnd; ended && x.asked[s.ID] {
-				delete(x.asked, s.ID)
-			} else if ended {
-				return s, swarm.Errorf(swarm.Storage, "the log has the end of %s, for which the loop never asked: the run was made by another version of the program", s.ID)
+			if id := s.Result.ID; ends(s) && x.asked[id] {
+				delete(x.asked, id)
+			} else if ends(s) {
+				return s, swarm.Errorf(swarm.Storage, "the log has the end of %s, for which the loop never asked: the run was made by another version of the program", id)
 			}
 			x.now = e.Time
 			return s, nil
@@ -204,6 +204,11 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 			}
 		}
 	}
+}
+
+// ends says whether a signal is the end of a call.
+func ends(s flow.Signal) bool {
+	return s.Kind == swarm.TurnEnded || s.Kind == swarm.LoopEnded || s.Kind == swarm.CallEnded
 }
 
 func (x *fx) Now() time.Time { return x.now }

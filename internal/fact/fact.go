@@ -1,0 +1,63 @@
+// Package fact decodes what the events of a run's log say about its agents. Loops, views and the tools of
+// agents all read the log through it, so that they cannot understand an event differently.
+package fact
+
+import (
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/plan"
+)
+
+// Of is the fact that an event tells of a team. An event that says nothing about one is a fact without a
+// body, and ok is false.
+func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
+	f = Head(e)
+	switch e.Kind {
+	case swarm.RunOwned, swarm.RunPausing, swarm.RunUnpaused, swarm.BudgetSpent, swarm.RunEnded, swarm.TurnStarted, swarm.AgentPaused,
+		swarm.AgentResumed, swarm.AgentStarted, swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
+	case swarm.PlanAdded:
+		f.Body, err = body[*swarm.Plan](e)
+	case swarm.HandoffStored:
+		var stored swarm.StoredEnvelope
+		stored, err = swarm.Body[swarm.StoredEnvelope](e)
+		f.Body = Mail(e, &stored)
+	case swarm.HandoffConsumed:
+		f.Body, err = body[swarm.Consumption](e)
+	case swarm.ReplyOverdue:
+		f.Body, err = body[swarm.Overdue](e)
+	case swarm.TurnEnded:
+		f.Body, err = body[swarm.CallEnd](e)
+	case swarm.TaskRetrying:
+		f.Body, err = body[swarm.Retry](e)
+	case swarm.WaitBegan, swarm.WaitEnded:
+		f.Body, err = body[swarm.AgentWait](e)
+	case swarm.AgentEnded:
+		f.Body, err = body[swarm.AgentEnd](e)
+	case swarm.ApprovalAsked:
+		f.Body, err = body[swarm.Approval](e)
+	case swarm.ApprovalAnswered:
+		f.Body, err = body[swarm.ApprovalAnswer](e)
+	case swarm.Control:
+		f.Body, err = body[swarm.ControlWord](e)
+	default:
+		return f, false, nil
+	}
+	return f, err == nil, err
+}
+
+// Head is what an event says without its body.
+func Head(e *swarm.Event) plan.Fact {
+	return plan.Fact{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Key: e.Key, Agent: e.Agent, Task: e.Task, Turn: e.Turn}
+}
+
+func body[T any](e *swarm.Event) (any, error) {
+	b, err := swarm.Body[T](e)
+	return b, err
+}
+
+// Mail is what a team has to know of an envelope that was stored.
+func Mail(e *swarm.Event, s *swarm.StoredEnvelope) plan.Mail {
+	env := &s.Envelope
+	return plan.Mail{Ref: env.Ref(), ID: env.ID, From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, Required: mail.Expects(*env),
+		ReplyTo: mail.ReplyTo(*env), Answers: mail.MetaOf(*env).InReplyTo, Turn: e.Turn, Read: s.Read}
+}

@@ -1,0 +1,86 @@
+package flow
+
+import (
+	"strconv"
+	"time"
+
+	"swarm"
+	"swarm/internal/plan"
+)
+
+// turnEnded decides what the end of a turn means for its task.
+func (p *pipeline) turnEnded(r Result) error {
+	i, ok := p.sched.Find(agentOf(r.ID))
+	if !ok {
+		return nil
+	}
+	g := &p.tasks[i]
+	v, after, err := p.judge(r, g.tries, p.sched.Task(i).Retries)
+	if err != nil {
+		return err
+	}
+	switch {
+	case v == didWell:
+		return p.endTask(i, swarm.Completed, "", "")
+	case v == wasCancelled || g.cancelled:
+		return p.endTask(i, swarm.Cancelled, swarm.CutByCancel, "it was cancelled")
+	case v == hadNoBudget:
+		return p.endTask(i, swarm.Cancelled, r.Kind, "budget")
+	case v == wentAstray:
+		p.halt("the replay does not match")
+		return p.endTask(i, swarm.Failed, r.Kind, r.Reason)
+	case v == hasFailed || p.stop != "":
+		return p.giveUp(i, r)
+	case v == triesAgain:
+		return p.retry(i, r, after)
+	}
+	g.tries-- // no attempt was lost
+	if r.Kind == swarm.CutToReset {
+		g.tries = 0
+	}
+	p.sched.Hold(i, plan.Wait{For: plan.ForRetry})
+	p.sched.Again(i)
+	return nil
+}
+
+// retry has the task tried again, after a time.
+func (p *pipeline) retry(i int, r Result, after time.Duration) error {
+	t, g := p.sched.Task(i), &p.tasks[i]
+	due := p.fx.Now().Add(after)
+	p.sched.Hold(i, plan.Wait{For: plan.ForRetry, Until: due, Reason: r.Reason})
+	if after == 0 {
+		p.sched.Again(i)
+	} else {
+		p.retries = append(p.retries, timer{i, due})
+	}
+	return p.tellRetry(t.Agent, t.Name, g.iteration, g.attempt, r, after)
+}
+
+// giveUp does what the task's on_failure says.
+func (p *pipeline) giveUp(i int, r Result) error {
+	t, g := p.sched.Task(i), &p.tasks[i]
+	switch {
+	case t.OnFailure == swarm.FailSkip:
+		return p.endTask(i, swarm.Skipped, r.Kind, "it failed: "+r.Reason)
+	case t.OnFailure == swarm.FailStop:
+		p.stopFor(r.Kind)
+		p.halt(t.Name + " failed")
+	case (t.OnFailure == swarm.FailFix || t.OnFailure == swarm.FailEscalate) && p.stop == "":
+		p.sched.Hold(i, plan.Wait{For: plan.ForPerson, Reason: r.Reason})
+		return p.tell(Fact{Kind: swarm.TaskBlocked, Key: key(swarm.TaskBlocked, t.Name, g.iteration) + "/" + strconv.Itoa(g.attempt),
+			Task: t.Name, Agent: t.Agent, Turn: r.ID, Body: swarm.Reason{Reason: r.Reason}})
+	}
+	return p.endTask(i, swarm.Failed, r.Kind, r.Reason)
+}
+
+func (p *pipeline) endTask(i int, st swarm.Status, kind swarm.ErrorKind, reason string) error {
+	p.sched.Ended(i, st)
+	return p.tellEnd(i, st, kind, reason)
+}
+
+func (p *pipeline) tellEnd(i int, st swarm.Status, kind swarm.ErrorKind, reason string) error {
+	t, iteration := p.sched.Task(i), p.sched.Iteration(i)
+	p.tasks[i].why = reason
+	return p.tell(Fact{Kind: endKinds[st], Key: "task_ended:" + t.Name + "/" + strconv.Itoa(iteration), Task: t.Name, Agent: t.Agent,
+		Body: swarm.TaskEnd{Iteration: iteration, Kind: kind, Reason: reason}})
+}

@@ -1,0 +1,281 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"swarm"
+)
+
+// Apply changes the team by one fact. A fact that says nothing about a team only moves its clock.
+func (t *Team) Apply(f Fact) {
+	before := t.now
+	t.seen = max(t.seen, f.Seq)
+	if f.Time.After(t.now) {
+		t.now = f.Time
+	}
+	switch f.Kind {
+	case swarm.PlanAdded:
+		if p, ok := f.Body.(*swarm.Plan); ok { // else a loop has not asked for it yet
+			t.add(p, f.Key)
+		}
+	case swarm.HandoffStored:
+		t.hear(f.Body.(Mail), f.Seq)
+	case swarm.ReplyOverdue:
+		t.overdue(f.Body.(swarm.Overdue))
+	case swarm.ApprovalAsked:
+		t.ask(f.Agent, f.Body.(swarm.Approval))
+	case swarm.ApprovalAnswered:
+		t.answer(f.Agent, f.Body.(swarm.ApprovalAnswer).ID)
+	case swarm.Control:
+		t.control(f.Body.(swarm.ControlWord))
+	case swarm.RunOwned:
+		t.taken(t.now.Sub(before))
+	case swarm.RunPausing:
+		if t.PauseAt.IsZero() {
+			t.PauseAt = t.now
+		}
+	case swarm.RunUnpaused:
+		t.unpause()
+	case swarm.BudgetSpent:
+		t.close(ClosedByBudget)
+	case swarm.RunEnded:
+		t.Owed = nil
+		for i := range t.Members {
+			t.Members[i].consume(t.seen)
+		}
+	default:
+		if m := t.Member(f.Agent); m != nil {
+			t.applyTo(m, &f)
+		}
+	}
+}
+
+// applyTo changes one member by a fact about it.
+func (t *Team) applyTo(m *Member, f *Fact) {
+	switch f.Kind {
+	case swarm.TurnStarted:
+		m.begin(f.Turn, f.Seq)
+	case swarm.TurnEnded:
+		t.endTurn(m, f.Turn, f.Body.(swarm.CallEnd))
+	case swarm.HandoffConsumed:
+		m.consume(f.Body.(swarm.Consumption).Upto)
+	case swarm.WaitBegan:
+		if m.State == MemberRunning && m.Turn == f.Turn {
+			m.State, m.For, m.Since = MemberWaiting, f.Body.(swarm.AgentWait).For, t.now
+		}
+	case swarm.WaitEnded:
+		if m.State == MemberWaiting && m.Turn == f.Turn {
+			m.State, m.For, m.Since = MemberRunning, nil, time.Time{}
+		}
+	case swarm.TaskRetrying:
+		m.Retry = t.now.Add(f.Body.(swarm.Retry).After)
+	case swarm.AgentPaused:
+		m.PauseAt = t.now
+		m.settle()
+	case swarm.AgentResumed:
+		t.postponeReplies(m.Name, t.now.Sub(m.PauseAt))
+		m.PauseAt = time.Time{}
+		m.settle()
+	case swarm.AgentEnded:
+		t.end(m, f.Body.(swarm.AgentEnd))
+	case swarm.AgentStarted:
+		m.Starts, m.End, m.Leave = m.Starts+1, nil, Stays
+		m.Attempt, m.Tries, m.Trouble, m.Retry = 0, 0, "", time.Time{}
+		m.rest()
+		m.consume(max(m.Gone, f.Seq)) // what was in its inbox went back
+	case swarm.TaskCompleted:
+		m.Over = swarm.Completed
+	case swarm.TaskFailed:
+		m.Over = swarm.Failed
+	case swarm.TaskSkipped:
+		m.Over = swarm.Skipped
+	case swarm.TaskCancelled:
+		m.Over = swarm.Cancelled
+	}
+}
+
+// endTurn notes how a member's turn ended. Whether one that failed is tried again is the loop's to decide.
+func (t *Team) endTurn(m *Member, turn string, end swarm.CallEnd) {
+	if m.Turn != turn { // it was refused before it could start
+		m.begin(turn, t.seen)
+	}
+	m.Asks, m.For, m.Since = nil, nil, time.Time{}
+	m.State = MemberIdle
+	switch {
+	case end.Status == swarm.CallOK:
+		m.Attempt, m.Tries, m.Trouble = 0, 0, ""
+		m.Made = m.Made || end.Output != ""
+		if end.Done && m.Name == t.Rules.Lead {
+			t.close(ClosedByLead)
+			t.Report = end.Report
+		}
+		m.consume(end.Inputs.Upto)
+		if end.Inputs.Upto == 0 { // there was no mail left for it: another turn had read it
+			m.consume(m.Given)
+		}
+	case end.Kind == swarm.CutByCancel:
+		m.Leave = leaving(m.Leave)
+	case end.Kind == swarm.CutToSpeak, end.Kind == swarm.CutToReset, end.Kind == swarm.OverBudget: // no attempt was lost
+	case end.Kind == swarm.Mismatch: // a replay that has left its track shows nothing any more
+		m.End, m.Trouble = &swarm.AgentEnd{Kind: end.Kind, Reason: end.Reason}, end.Reason
+		t.close(ClosedByStray)
+	default:
+		m.Tries++
+		m.Trouble = end.Reason
+	}
+	m.rest()
+}
+
+// end notes that a member has no turn any more. Nobody waits for its replies.
+func (t *Team) end(m *Member, end swarm.AgentEnd) {
+	m.End = &end
+	if m.Leave == Leaves {
+		m.Leave = Stays
+	}
+	m.Asks, m.For, m.Since = nil, nil, time.Time{}
+	m.rest()
+	t.Owed = slices.DeleteFunc(t.Owed, func(o Owed) bool { return o.To == m.Name })
+	if m.Name == t.Rules.Lead {
+		t.close(ClosedByLoss)
+	}
+}
+
+// close notes why no turn starts any more. The first reason counts.
+func (t *Team) close(why Closing) {
+	if t.Closing == "" {
+		t.Closing = why
+	}
+}
+
+// Stop is close for what no record says: the loop has decided it.
+func (t *Team) Stop(why Closing) { t.close(why) }
+
+// hear notes an envelope: who has a turn for it, which questions it answers, and whether it is one.
+func (t *Team) hear(mail Mail, seq int64) {
+	if m := t.Member(mail.To); m != nil && mail.Wakes {
+		if !m.wants() {
+			m.Queued = t.now
+		}
+		m.Mail = max(m.Mail, seq)
+		m.settle()
+	}
+	read := mail.Read
+	if from := t.Member(mail.From); from != nil && read == 0 {
+		read = from.Began // a log of an older program does not say: it has read what was there when its turn began
+	}
+	t.Owed = slices.DeleteFunc(t.Owed, func(o Owed) bool { return mail.Replies(&o.Mail, o.Seq, read) })
+	if mail.Required {
+		t.Owed = append(t.Owed, Owed{Mail: mail, Seq: seq, Since: t.now})
+	}
+}
+
+// overdue notes that a reply was asked for once more, or is not waited for any more.
+func (t *Team) overdue(o swarm.Overdue) {
+	if o.Over {
+		t.Owed = slices.DeleteFunc(t.Owed, func(w Owed) bool { return w.Ref == o.ID })
+		return
+	}
+	for i := range t.Owed {
+		t.Owed[i].Reminded = t.Owed[i].Reminded || t.Owed[i].Ref == o.ID
+	}
+}
+
+// ask notes what an agent wants a person to allow. For a tool its turn waits; a request of the run it
+// makes, and goes on.
+func (t *Team) ask(agent string, a swarm.Approval) {
+	if a.Wish != nil {
+		t.Open = append(t.Open, Request{a.ID, agent})
+	} else if m := t.Member(agent); m != nil {
+		m.Asks = append(m.Asks, a.ID)
+	}
+}
+
+func (t *Team) answer(agent, id string) {
+	if m := t.Member(agent); m != nil {
+		m.Asks = slices.DeleteFunc(m.Asks, func(asked string) bool { return asked == id })
+	}
+	if i := slices.IndexFunc(t.Open, func(r Request) bool { return r.ID == id }); i >= 0 {
+		t.answered = append(t.answered, t.Open[i])
+		t.Open = slices.Delete(t.Open, i, i+1)
+	}
+}
+
+// control notes what a person wants, where no other fact tells of it, or where it has to wait for a turn's end.
+func (t *Team) control(w swarm.ControlWord) {
+	m := t.Member(w.Target)
+	switch {
+	case w.Word == swarm.WordClose:
+		t.close(ClosedByPerson)
+	case w.Word == swarm.WordCancel && w.Target == "":
+		t.close(ClosedByCancel)
+		t.PauseAt = time.Time{}
+	case m == nil:
+	case w.Word == swarm.WordCancel && m.End == nil:
+		m.Leave = Leaves
+	case w.Word == swarm.WordStart && (m.End != nil || m.Leave == Leaves):
+		m.Leave = Restarts
+	case w.Word == swarm.WordReset:
+		m.Tries, m.Retry = 0, time.Time{}
+	}
+}
+
+func leaving(before Leave) Leave {
+	if before == Stays {
+		return Leaves
+	}
+	return before
+}
+
+// taken notes that a process drives the run from here on. Turns begin again, and while nobody drove the
+// run its clocks stood.
+func (t *Team) taken(gap time.Duration) {
+	t.ready = true
+	for i := range t.Members {
+		if m := &t.Members[i]; m.State == MemberWaiting {
+			m.State, m.For, m.Since = MemberRunning, nil, time.Time{}
+		}
+	}
+	if t.PauseAt.IsZero() {
+		t.postpone(gap)
+	}
+}
+
+func (t *Team) unpause() {
+	if !t.PauseAt.IsZero() {
+		t.postpone(t.now.Sub(t.PauseAt))
+		t.PauseAt = time.Time{}
+	}
+}
+
+// postpone puts off what is due.
+func (t *Team) postpone(by time.Duration) {
+	for i := range t.Members {
+		m := &t.Members[i]
+		if !m.Retry.IsZero() {
+			m.Retry = m.Retry.Add(by)
+		}
+		if !m.PauseAt.IsZero() { // what is put off now is not put off once more when it is resumed
+			m.PauseAt = earlier(m.PauseAt.Add(by), t.now)
+		}
+	}
+	for i := range t.Owed {
+		t.Owed[i].Since = t.Owed[i].Since.Add(by)
+	}
+}
+
+func (t *Team) postponeReplies(of string, by time.Duration) {
+	for i := range t.Owed {
+		if t.Owed[i].To == of {
+			t.Owed[i].Since = t.Owed[i].Since.Add(by)
+		}
+	}
+}
+
+// earlier is the earlier of two times, of which zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

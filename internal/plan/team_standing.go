@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"strings"
+
+	"swarm"
+	"swarm/internal/excerpt"
+)
+
+// Standing is where the i-th member stands, as it is shown: its turn runs, perhaps to wait for others;
+// it has mail and something keeps it; or it has nothing to do but to wait for replies, or for mail.
+func (t *Team) Standing(i int) (swarm.Status, []Wait) {
+	m := &t.Members[i]
+	switch {
+	case m.Over != "":
+		return m.Over, nil
+	case m.failed():
+		return swarm.Failed, nil
+	case m.State == MemberEnded:
+		return swarm.Cancelled, nil
+	case m.InTurn():
+		if waits := t.waitsInTurn(m); len(waits) > 0 {
+			return swarm.Waiting, waits
+		}
+		return swarm.Running, nil
+	}
+	waits := t.obstacles(m)
+	for _, o := range t.Owed {
+		if o.ReplyTo == m.Name {
+			waits = append(waits, Wait{For: ForReply, Agent: o.To, Since: o.Since, Reason: o.ID})
+		}
+	}
+	switch {
+	case waits != nil:
+		return swarm.Waiting, waits
+	case m.wants():
+		return swarm.Pending, nil
+	}
+	return swarm.Waiting, []Wait{{For: ForMail}}
+}
+
+// obstacles are what keeps a member without a turn from having one.
+func (t *Team) obstacles(m *Member) (waits []Wait) {
+	if !m.PauseAt.IsZero() {
+		waits = append(waits, Wait{For: ForPause, Agent: m.Name, Since: m.PauseAt})
+	}
+	if !t.PauseAt.IsZero() && m.wants() {
+		waits = append(waits, Wait{For: ForPause, Since: t.PauseAt})
+	}
+	if t.now.Before(m.Retry) {
+		waits = append(waits, Wait{For: ForRetry, Until: m.Retry, Reason: m.Trouble})
+	}
+	if waits == nil && m.wants() && t.Limit > 0 && t.Running() >= t.Limit {
+		waits = append(waits, Wait{For: ForSlot, Since: m.Queued})
+	}
+	return waits
+}
+
+// waitsInTurn is for whom of those that it named a member still waits in its turn, and why they are not through.
+func (t *Team) waitsInTurn(m *Member) (waits []Wait) {
+	for _, name := range m.For {
+		if busy, ok := t.Busy(name); ok {
+			waits = append(waits, Wait{For: ForAgents, Agent: name, Since: m.Since, Reason: busy.String()})
+		}
+	}
+	return waits
+}
+
+// WaitPath is how the waits of agents in their turns lead from one to another, or nil: who is asked to
+// wait for an agent whose path leads back to it would wait for ever.
+func (t *Team) WaitPath(from, to string) Path { return t.waitPath(from, to, map[string]bool{}) }
+
+func (t *Team) waitPath(from, to string, seen map[string]bool) Path {
+	if from == to {
+		return Path{to}
+	}
+	seen[from] = true
+	m := t.Member(from)
+	if m == nil {
+		return nil
+	}
+	for _, next := range m.For {
+		if seen[next] {
+			continue
+		}
+		if path := t.waitPath(next, to, seen); path != nil {
+			return append(Path{from}, path...)
+		}
+	}
+	return nil
+}
+
+// A Busy is why an agent is not through with what it was sent.
+type Busy struct {
+	Turn    string   // the one that it has
+	Person  bool     // in it, it waits for a person
+	For     []string // in it, it waits for agents
+	Paused  bool     // it has no turn, and gets none until a person resumes it
+	Mail    bool     // it has mail to read
+	Trouble string   // why its last turn failed
+}
+
+// Busy says why an agent is not through; ok is false when it is, or when nothing will come of it.
+func (t *Team) Busy(name string) (b Busy, ok bool) {
+	m := t.Member(name)
+	if m == nil || m.End != nil || m.Quiet() && m.Made {
+		return b, false
+	}
+	b = Busy{Person: len(m.Asks) > 0, For: m.For, Paused: m.State == MemberPaused, Mail: m.wants(), Trouble: m.Trouble}
+	if m.InTurn() {
+		b.Turn = m.Turn
+	}
+	return b, true
+}
+
+// String is the sentence for it, for agents and people alike.
+func (b Busy) String() string {
+	switch {
+	case b.Turn != "" && b.Person:
+		return "in its turn " + b.Turn + " it waits for a person"
+	case b.Turn != "" && len(b.For) > 0:
+		return "in its turn " + b.Turn + " it waits for " + strings.Join(b.For, ", ")
+	case b.Turn != "":
+		return "its turn " + b.Turn + " runs"
+	}
+	text := "it has no output yet; nobody has sent it work"
+	if b.Mail {
+		text = "it has mail to read"
+	}
+	if b.Paused {
+		text = "it is paused, and " + text
+	}
+	return text + LastFailure(b.Trouble)
+}
+
+// LastFailure is the end of a sentence about an agent whose last turn failed, or "".
+func LastFailure(trouble string) string {
+	if trouble == "" {
+		return ""
+	}
+	return "; its last turn failed: " + excerpt.Head(excerpt.OneLine(trouble), 200)
+}
