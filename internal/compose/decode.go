@@ -320,9 +320,12 @@ func (m *named[T]) read(d *decoder, n *yaml.Node, r rule) {
 	m.entries = make([]entry[T], 0, min(len(n.Content)/2, 16_384))
 	d.pairs(n, r, func(key, val *yaml.Node) {
 		switch {
-		case declares && key.Line < 0:
-			// A --set changes what the file declares. One that would declare something more is a slip of the pen.
-			d.fail(key, "%s has no %s", r.key, swarm.Quote(key.Value)).WithHint("%s", d.didYouMean(key.Value, m.names()))
+		case declares && isSlip(key):
+			hint := d.didYouMean(key.Value, m.names())
+			if !strings.HasPrefix(hint, "did you mean") {
+				hint = fmt.Sprintf("to add it, give all of it: --set '%s.%s={…}'", r.key, key.Value)
+			}
+			d.fail(key, "%s has no %s", r.key, swarm.Quote(key.Value)).WithHint("%s", hint)
 			return
 		case !declares && isNull(val):
 			d.missing(key, "%s has no value", swarm.Quote(key.Value)).WithHint("write one, or leave the key out")

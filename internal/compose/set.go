@@ -33,6 +33,7 @@ func (c *compiler) override() {
 func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 	slot := &c.root
 	for i, key := range keys {
+		whole := i == len(keys)-1 && val.Kind == yaml.MappingNode
 		for (*slot).Kind == yaml.AliasNode {
 			*slot = copied((*slot).Alias) // what others share with it stays as it is
 		}
@@ -47,10 +48,10 @@ func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 			}
 			slot = &n.Content[k]
 		case n.Kind == yaml.MappingNode:
-			slot = valueSlot(n, key, at)
+			slot = valueSlot(n, key, at, whole)
 		case isNull(n):
 			*n = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Column: n.Column}
-			slot = valueSlot(n, key, at)
+			slot = valueSlot(n, key, at, whole)
 		default:
 			c.fail(at, "%s is %s and has no keys", strings.Join(keys[:i], "."), describe(n))
 			return
@@ -69,18 +70,26 @@ func copied(n *yaml.Node) *yaml.Node {
 	return &twin
 }
 
-// valueSlot is where the value of a key stands in a mapping; a key that is missing is added with nothing.
-func valueSlot(n *yaml.Node, key string, at *yaml.Node) **yaml.Node {
+// valueSlot is where the value of a key stands in a mapping; a key that is missing is added with nothing. A key that is given its
+// whole value at once gets a column, as one that is written in brackets has: it may declare something (see isSlip).
+func valueSlot(n *yaml.Node, key string, at *yaml.Node, whole bool) **yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Kind == yaml.ScalarNode && n.Content[i].Value == key {
 			return &n.Content[i+1]
 		}
 	}
-	n.Content = append(n.Content,
-		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key, Line: at.Line},
+	added := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key, Line: at.Line}
+	if whole {
+		added.Column = 1
+	}
+	n.Content = append(n.Content, added,
 		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: at.Line})
 	return &n.Content[len(n.Content)-1]
 }
+
+// isSlip says of the name of a task, agent, provider or pipeline that a --set made it up on the way to one of its keys: that changes
+// something that the file does not declare, and is most likely misspelled. A --set that gives the whole of it declares it.
+func isSlip(key *yaml.Node) bool { return key.Line < 0 && key.Column == 0 }
 
 // setValue reads a value as YAML would, but takes for a mapping or a list only what stands in brackets: "Note: be kind"
 // is text, and so is {{output:x}}.
