@@ -44,7 +44,7 @@ func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "schema",
 		Short:   "Print the JSON Schema of swarm.yaml, for editors",
-		Example: "  swarm schema > swarm.schema.json\n  # and as the first line of swarm.yaml:\n  # yaml-language-server: $schema=swarm.schema.json",
+		Example: "  swarm schema > swarm/swarm.schema.json\n  # and as the first line of swarm/swarm.yaml, as swarm init writes it:\n  # yaml-language-server: $schema=swarm.schema.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.stdout.Write(append(compose.Schema(), '\n'))
@@ -57,7 +57,7 @@ func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "init",
 		Short:   "Write a small working swarm/swarm.yaml with prompts",
-		Long:    "Write a small working swarm/swarm.yaml with prompts into this folder. Nothing that is there is changed.",
+		Long:    "Write a small working swarm/swarm.yaml with prompts into this folder, and the JSON Schema by which an editor with a YAML language server knows its keys.\nNothing that is there is changed.",
 		Example: "  swarm init && swarm up",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -65,7 +65,7 @@ func (a *app) initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			files, err := project.Init(dir)
+			files, err := project.Init(dir, append(compose.Schema(), '\n'))
 			if err != nil {
 				return err
 			}
@@ -125,26 +125,32 @@ func (a *app) configuration(src *source) ([]setting, error) {
 	}
 	all := []setting{{"home", h.Dir(), from}}
 	o, err := src.options(a, nil)
-	if swarm.KindOf(err) == swarm.NotFound && src.file == "" {
-		return append(all, settingsOf(compose.Defaults(), compose.Defaults(), "")...), nil
-	}
-	if err != nil {
+	s := compose.Defaults()
+	switch {
+	case swarm.KindOf(err) == swarm.NotFound && src.file == "":
+		s.Provider, o.File = o.Provider, ""
+	case err != nil:
 		return nil, err
-	}
-	all = append(all, setting{"file", o.File, "found"})
-	if o.Provider != "" {
-		from := "SWARM_PROVIDER"
-		if src.provider != "" {
-			from = "--provider"
+	default:
+		all = append(all, setting{"file", o.File, "found"})
+		o.Stdin = func() ([]byte, error) { return nil, nil }
+		read, err := compose.ReadSettings(o)
+		if err != nil {
+			return nil, err
 		}
-		all = append(all, setting{"provider", o.Provider, from})
+		s = *read
 	}
-	o.Stdin = func() ([]byte, error) { return nil, nil }
-	s, err := compose.ReadSettings(o)
-	if err != nil {
-		return nil, err
+	if s.Provider != "" {
+		from = o.File
+		switch {
+		case src.provider != "":
+			from = "--provider"
+		case o.Provider != "":
+			from = "SWARM_PROVIDER"
+		}
+		all = append(all, setting{"provider", s.Provider, from})
 	}
-	return append(all, settingsOf(*s, compose.Defaults(), o.File)...), nil
+	return append(all, settingsOf(s, compose.Defaults(), o.File)...), nil
 }
 
 // settingsOf lists settings; what differs from the default comes from the file.

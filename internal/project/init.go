@@ -16,10 +16,14 @@ import (
 //go:embed template
 var template embed.FS
 
-// Init writes a small working project into dir and returns the paths of the files, relative to dir. When one of them is there
-// already it writes none.
-func Init(dir string) (files []string, err error) {
-	texts := map[string][]byte{}
+// schemaFile is where the compose file's first line tells editors that its schema is.
+const schemaFile = "swarm.schema.json"
+
+// Init writes a small working project into dir, with the schema of its compose file, and returns the paths of the files, relative to
+// dir. When one of them is there already it writes none.
+func Init(dir string, schema []byte) (files []string, err error) {
+	files = []string{filepath.Join(Folder, schemaFile)}
+	texts := map[string][]byte{files[0]: schema}
 	err = fs.WalkDir(template, "template", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -12,7 +12,7 @@ import (
 // What `swarm init` writes is what a first reader learns from: it must be without a fault, and without a warning.
 func TestTheTemplateIsGood(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Init(dir); err != nil {
+	if _, err := Init(dir, compose.Schema()); err != nil {
 		t.Fatal(err)
 	}
 	p := Open(dir, "", "")
@@ -44,7 +44,7 @@ func TestTheTemplateIsGood(t *testing.T) {
 // However much of it was written when the disk was full, the answer is a plan, or an error that names the line where it stops.
 func TestEveryPrefixOfTheTemplate(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Init(dir); err != nil {
+	if _, err := Init(dir, compose.Schema()); err != nil {
 		t.Fatal(err)
 	}
 	p := Open(dir, "", "")
