@@ -110,6 +110,15 @@ func DidYouMean(name string, choices []string) string {
 	return "choose one of " + strings.Join(choices, ", ")
 }
 
+// UnknownAgent says that a user has named an agent that there is not.
+func UnknownAgent(name string, valid []string) *Error {
+	e := Errorf(BadInput, "Unknown agent: '%s'. Valid agents: %s", name, strings.Join(valid, ", "))
+	if near := Nearest(name, valid); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return e
+}
+
 // distance is the edit distance of a and b with swaps of neighbours, or more than most when it is that.
 func distance(a, b string, most int) int {
 	if len(a) > 100 || len(b) > 100 || len(a)-len(b) > most || len(b)-len(a) > most {

@@ -231,6 +231,33 @@ type ProviderSpec struct {
 	Headers     map[string]string `json:"headers,omitempty"` // of requests to BaseURL; "Bearer $NAME" takes its end from the environment
 }
 
+// ModelFor is the model of a task's turns: what the task names, else the agent, else the provider. "" is the program's own choice.
+func (s *ProviderSpec) ModelFor(t *Task, a *Agent) string {
+	for _, named := range []struct{ model, tier string }{{t.Model, t.Tier}, {a.Model, a.Tier}} {
+		if named.model != "" {
+			return named.model
+		}
+		if named.tier != "" {
+			return s.Models[named.tier]
+		}
+	}
+	return s.Model
+}
+
+// Lead is the agent that leads a team whose goal is given to an agent: the first that may orchestrate, else that one, else the
+// first of all.
+func (p *Plan) Lead(to string) string {
+	for _, a := range p.Agents {
+		if a.Permissions.Orchestrate {
+			return a.Name
+		}
+	}
+	if to == "" && len(p.Agents) > 0 {
+		return p.Agents[0].Name
+	}
+	return to
+}
+
 // A Price is US dollars for a million tokens.
 type Price struct {
 	Input  float64 `json:"input,omitempty"`

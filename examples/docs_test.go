@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"swarm"
 )
 
 // compose matches a block that is a whole compose file; the others are fragments.
@@ -89,6 +91,19 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	for name := range all {
 		if !seen[name] {
 			t.Errorf("docs/commands.md has no example of swarm %s", name)
+		}
+	}
+}
+
+// TestEventKindsAreDocumented: a program that reads events finds each kind in the table.
+func TestEventKindsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/runs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range swarm.EventKinds {
+		if !strings.Contains(string(text), "`"+string(kind)+"`") {
+			t.Errorf("docs/runs.md does not tell of %s", kind)
 		}
 	}
 }

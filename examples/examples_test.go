@@ -102,20 +102,20 @@ func copyOf(t *testing.T, name string) string {
 // command is the program, about to be called in a folder that is its home too.
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(swarm(t), args...)
+	cmd := exec.Command(program(t), args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SWARM_HOME="+filepath.Join(dir, ".home"))
 	return cmd
 }
 
-// swarm is the program, built once.
-func swarm(t *testing.T) string {
+// program is the path of swarm, built once.
+func program(t *testing.T) string {
 	t.Helper()
-	program, err := built()
+	path, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return program
+	return path
 }
 
 var built = sync.OnceValues(func() (string, error) {

@@ -46,6 +46,7 @@ Nothing is started. Exits with 2 when something is wrong; warnings alone are 0.`
 		},
 	}
 	src.flags(cmd)
+	src.selection(cmd)
 	return cmd
 }
 

@@ -19,7 +19,9 @@ func (a *app) graphCommand() *cobra.Command {
 		Use:   "graph [PIPELINE | TASK…]",
 		Short: "Draw who waits for whom and who reads whom, as Mermaid or DOT",
 		Long: `Draw the plan. An arrow is a dependency, with its condition; a dotted one is an output that a prompt reads without waiting for it: what it reads is of
-the iteration before.`,
+the iteration before.
+
+Of a file without tasks, draw the team: an arrow is an edge, along which an agent may write to another.`,
 		Example: "  swarm graph >> README.md\n  swarm graph --format dot | dot -Tsvg > plan.svg",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "mermaid" && format != "dot" {
@@ -28,6 +30,9 @@ the iteration before.`,
 			b, err := src.compile(a, args)
 			if err != nil {
 				return err
+			}
+			if len(b.Plan.Tasks) == 0 {
+				return a.graphTeam(&b.Plan, format)
 			}
 			arrows, err := b.Arrows()
 			if err != nil {
@@ -45,8 +50,55 @@ the iteration before.`,
 		},
 	}
 	src.flags(cmd)
+	src.selection(cmd)
 	cmd.Flags().StringVar(&format, "format", "mermaid", "mermaid or dot")
 	return cmd
+}
+
+// graphTeam draws agents and edges.
+func (a *app) graphTeam(p *swarm.Plan, format string) error {
+	var b strings.Builder
+	switch {
+	case a.json:
+		edges := p.Edges
+		if edges == nil {
+			edges = []swarm.Edge{}
+		}
+		var names []string
+		for _, ag := range p.Agents {
+			names = append(names, ag.Name)
+		}
+		return a.print(map[string]any{"agents": names, "edges": edges})
+	case format == "dot":
+		b.WriteString("digraph team {\n  node [shape=ellipse];\n")
+		for _, ag := range p.Agents {
+			fmt.Fprintf(&b, "  %q;\n", ag.Name)
+		}
+		for _, e := range p.Edges {
+			both := ""
+			if e.Both {
+				both = " [dir=both]"
+			}
+			fmt.Fprintf(&b, "  %q -> %q%s;\n", e.From, e.To, both)
+		}
+		b.WriteString("}\n")
+	default:
+		b.WriteString("flowchart TD\n")
+		id := map[string]string{}
+		for i, ag := range p.Agents {
+			id[ag.Name] = fmt.Sprintf("a%d", i+1)
+			fmt.Fprintf(&b, "  %s([\"@%s\"])\n", id[ag.Name], ag.Name)
+		}
+		for _, e := range p.Edges {
+			arrow := "-->"
+			if e.Both {
+				arrow = "<-->"
+			}
+			fmt.Fprintf(&b, "  %s %s %s\n", id[e.From], arrow, id[e.To])
+		}
+	}
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
 }
 
 func taskNames(p *swarm.Plan) (names []string) {

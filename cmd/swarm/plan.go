@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"swarm"
 	"swarm/internal/compose"
 	"swarm/internal/term"
 )
@@ -16,12 +17,18 @@ func (a *app) planCommand() *cobra.Command {
 		Use:   "plan [PIPELINE | TASK…]",
 		Short: "Show what would run, in which order, by whom and for how much at most",
 		Long: `Show what "swarm up" would run: the tasks in the order in which they could start if all went well, who does them on which provider, and the most that
-it can take: turns with all retries, and the largest prompts. Nothing is started.`,
+it can take: turns with all retries, and the largest prompts. What the prompts cost is counted by the providers' prices, or the list prices of their
+models; the answers are not counted. Nothing is started.
+
+Of a file without tasks, show the team: who works with which provider, and who may write to whom.`,
 		Example: "  swarm plan\n  swarm plan main --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := src.compile(a, args)
 			if err != nil {
 				return err
+			}
+			if len(b.Plan.Tasks) == 0 {
+				return a.printTeam(b)
 			}
 			f, err := b.Forecast()
 			if err != nil {
@@ -34,6 +41,7 @@ it can take: turns with all retries, and the largest prompts. Nothing is started
 		},
 	}
 	src.flags(cmd)
+	src.selection(cmd)
 	return cmd
 }
 
@@ -61,12 +69,100 @@ func (a *app) printForecast(f *compose.Forecast) error {
 	if f.Budget.Tokens > 0 {
 		fmt.Fprintf(a.stdout, " (budget: %s in and out)", term.Count(f.Budget.Tokens))
 	}
-	if f.MaxUSD > 0 || f.Budget.USD > 0 {
-		fmt.Fprintf(a.stdout, ", %s for them (budget: %s)", term.USD(f.MaxUSD), term.USD(f.Budget.USD))
+	if f.MaxUSD > 0 {
+		fmt.Fprintf(a.stdout, ", %s for them without the answers", term.USD(f.MaxUSD))
+	}
+	if f.Budget.USD > 0 {
+		fmt.Fprintf(a.stdout, " (budget: %s)", term.USD(f.Budget.USD))
 	}
 	fmt.Fprintln(a.stdout)
 	if f.Budget.USD > 0 && len(f.Unpriced) > 0 {
 		fmt.Fprintf(a.stdout, "without a price, and so counted as $0: %s\n", strings.Join(f.Unpriced, ", "))
 	}
+	if f.Budget.USD > 0 && len(f.Reported) > 0 {
+		fmt.Fprintf(a.stdout, "what a turn costs is known when it ends: %s\n", strings.Join(f.Reported, ", "))
+	}
 	return nil
+}
+
+// A teamMember is an agent of a team as `swarm plan` shows it.
+type teamMember struct {
+	Agent    string   `json:"agent"`
+	Provider string   `json:"provider"`
+	Model    string   `json:"model,omitempty"`
+	Lead     bool     `json:"lead,omitempty"`
+	WritesTo []string `json:"writes_to"`
+}
+
+// membersOf are the agents of a plan without tasks.
+func membersOf(p *swarm.Plan) (all []teamMember) {
+	lead := p.Lead("")
+	for _, ag := range p.Agents {
+		m := teamMember{Agent: ag.Name, Provider: ag.Provider, Lead: ag.Name == lead, WritesTo: []string{}}
+		for _, s := range p.Providers {
+			if s.Name == ag.Provider {
+				m.Model = s.ModelFor(&swarm.Task{}, &ag)
+			}
+		}
+		for _, e := range p.Edges {
+			switch {
+			case e.From == ag.Name:
+				m.WritesTo = append(m.WritesTo, e.To)
+			case e.Both && e.To == ag.Name:
+				m.WritesTo = append(m.WritesTo, e.From)
+			}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// printTeam shows a team. How many turns it has, nobody knows before: each message gives its receiver one.
+func (a *app) printTeam(b *compose.Bundle) error {
+	p := &b.Plan
+	team := membersOf(p)
+	if a.json {
+		return a.print(map[string]any{"team": team, "max_parallel": p.MaxParallel, "budget": p.Budget})
+	}
+	table := term.NewTable("AGENT", "PROVIDER", "MAY WRITE TO", "")
+	for _, m := range team {
+		note := ""
+		if m.Lead && len(p.Edges) > 0 {
+			note = "leads"
+		}
+		table.Row("@"+m.Agent, strings.TrimSpace(m.Provider+" "+m.Model), strings.Join(m.WritesTo, ", "), note)
+	}
+	if err := a.table(table); err != nil {
+		return err
+	}
+	if len(p.Edges) == 0 && len(team) > 1 {
+		fmt.Fprintf(a.stdout, "\nto speak to them: swarm run '@%s …' or swarm repl; without edges they cannot message each other\n", team[0].Agent)
+	} else {
+		fmt.Fprintf(a.stdout, "\nto give them a goal: swarm team \"…\"; it goes to @%s unless --to names another\n", p.Lead(""))
+	}
+	switch bounds := boundsOf(p.Budget); {
+	case bounds == "":
+		fmt.Fprintln(a.stdout, "nothing bounds how many turns they have: write budget: {calls: 200}")
+	default:
+		fmt.Fprintf(a.stdout, "they have as many turns as it takes, within the budget: %s\n", bounds)
+	}
+	return nil
+}
+
+// boundsOf says what a budget allows.
+func boundsOf(b swarm.Budget) string {
+	var all []string
+	if b.Calls > 0 {
+		all = append(all, count(int(b.Calls), "call"))
+	}
+	if b.Tokens > 0 {
+		all = append(all, term.Count(b.Tokens)+" tokens")
+	}
+	if b.USD > 0 {
+		all = append(all, term.USD(b.USD))
+	}
+	if b.Wall > 0 {
+		all = append(all, term.Duration(b.Wall))
+	}
+	return strings.Join(all, ", ")
 }

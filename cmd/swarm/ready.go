@@ -17,11 +17,6 @@ import (
 
 // ready finds out before anything starts whether the agents could be reached and could work, in the way that the plan asks for.
 func ready(b *compose.Bundle, dir string, p patience) error {
-	for _, t := range b.Plan.Tasks {
-		if t.Desk {
-			return swarm.Errorf(swarm.BadInput, "the task %q wants a desk, and this version has none to give", t.Name).WithHint("leave `desk` out: the agent then gets its prompt on standard input")
-		}
-	}
 	for _, a := range b.Plan.Agents {
 		if a.Root == "" {
 			continue

@@ -56,7 +56,7 @@ The agents and providers are those of swarm/swarm.yaml, if there is one.`,
 				return err
 			}
 			defer p.Close()
-			s := compose.Single{Task: "run", Agent: agent, File: "-s", Text: []byte(text)}
+			s := compose.Single{Task: "run", Agent: strings.TrimPrefix(agent, "@"), File: "-s", Text: []byte(text)}
 			switch {
 			case name != "":
 				s.Task = taskNamed(name)

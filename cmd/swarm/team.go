@@ -131,22 +131,13 @@ func leaveAlone(p *swarm.Plan, name string) {
 // leadOf is who leads, when that is known, and whether the agent is there that the goal is meant for.
 func leadOf(p *swarm.Plan, to string) (string, error) {
 	var names []string
-	lead := ""
 	for _, a := range p.Agents {
 		names = append(names, a.Name)
-		if lead == "" && a.Permissions.Orchestrate {
-			lead = a.Name
-		}
 	}
-	switch {
-	case to != "" && !slices.Contains(names, to):
-		return "", swarm.Errorf(swarm.BadInput, "Unknown agent: '%s'. Valid agents: %s", to, strings.Join(names, ", ")).WithHint("%s", swarm.DidYouMean(to, names))
-	case lead != "":
-		return lead, nil
-	case to != "":
-		return to, nil
+	if to != "" && !slices.Contains(names, to) {
+		return "", swarm.UnknownAgent(to, names)
 	}
-	return names[0], nil
+	return p.Lead(to), nil
 }
 
 // maxGoal is as long as any message may be.

@@ -38,7 +38,11 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.Var((*something)(&s.provider), "provider", "`provider` of the agents that name none (or SWARM_PROVIDER)")
 	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(providerkind.Presets(), cobra.ShellCompDirectiveNoFileComp))
 	f.VarP((*jobs)(&s.parallel), "jobs", "j", "turns at once (default max_parallel, 16)")
-	f.BoolVar(&s.only, "only", false, "only the named tasks, without what they depend on")
+}
+
+// selection adds the flag of commands that some tasks of the file can be named to.
+func (s *source) selection(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.only, "only", false, "only the named tasks, without what they depend on")
 }
 
 // something is a flag that cannot be empty. It is when it was meant to be taken from a variable that is not set, and without
@@ -87,7 +91,11 @@ func (s *source) compile(a *app, selected []string) (*compose.Bundle, error) {
 		return nil, err
 	}
 	o.Stdin = func() ([]byte, error) { return nil, nil }
-	return compose.Compile(o)
+	b, err := compose.Compile(o)
+	if err == nil && len(b.Plan.Tasks) == 0 {
+		return compose.CompileTeam(o) // the agents are what there is
+	}
+	return b, err
 }
 
 // read finds the project and reads its compose file. When only that is missing, everything else is filled in.
@@ -149,6 +157,7 @@ Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 inte
 		},
 	}
 	src.flags(cmd)
+	src.selection(cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; 'swarm attach' looks in, 'swarm wait' waits")
 	recordFlags(cmd, &record, &replay)

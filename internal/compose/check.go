@@ -103,7 +103,7 @@ func (c *compiler) checkOutput(sel *selection, reader int, name string, at promp
 // checkMoney tells of a budget in money that nothing counts against.
 func (c *compiler) checkMoney(sel *selection) {
 	usd := c.file.Budget.USD
-	if !usd.given() || len(sel.tasks) == 0 {
+	if !usd.given() {
 		return
 	}
 	for _, a := range c.agentsOf(sel) {
@@ -111,6 +111,24 @@ func (c *compiler) checkMoney(sel *selection) {
 			c.warn(usd.node, "the provider %q has no price, so its turns count as $0 unless it reports what they cost", s.Name).
 				WithHint("write price: {input: 3, output: 15} (US dollars for a million tokens), or bound tokens or calls instead")
 		}
+	}
+}
+
+// checkDesks refuses what cannot be run yet.
+func (c *compiler) checkDesks(sel *selection) {
+	for _, i := range sel.tasks {
+		if desk := c.tasks[i].value.Desk; desk.value {
+			c.fail(desk.node, "the task %q wants a desk, and this version has none to give", c.tasks[i].name).
+				WithHint("leave `desk` out: the agent then gets its prompt on standard input")
+		}
+	}
+}
+
+// checkApart tells of a file of agents that cannot write to each other: `swarm team` refuses it.
+func (c *compiler) checkApart() {
+	if names := c.file.Agents.names(); len(c.tasks) == 0 && len(names) > 1 && len(c.file.Edges.items) == 0 && c.file.Agents.node.Line != 0 {
+		c.notice(c.file.Agents.node, "this team has no edges, so its agents cannot message each other").
+			WithHint("write edges: [\"%s <-> %s\"] for swarm team; swarm run and swarm repl need none", names[0], names[1])
 	}
 }
 

@@ -81,6 +81,7 @@ func (c *compiler) compile(replace func(), choose func() *selection) (*Bundle, e
 		func() { c.checkModels(sel) },
 		func() { c.checkMoney(sel) },
 		func() { c.checkCopies(sel) },
+		func() { c.checkDesks(sel) },
 		func() { p = c.emit(sel) },
 	} {
 		if step(); c.failed() {
@@ -110,8 +111,12 @@ func ReadSettings(o Options) (*Settings, error) {
 // Without a selection it looks at every pipeline, and at the tasks that are in none.
 func Check(o Options) (errs, warnings []*swarm.Error) {
 	c := newCompiler(o)
+	c.working = true
 	if c.read(); c.root == nil || c.enough() {
 		return c.sortedErrors(), nil
+	}
+	if !c.file.Tasks.given() && !c.file.Agents.given() && c.namesProvider() {
+		c.declareTeam() // what `swarm run` makes of such a file
 	}
 	c.resolve()
 	for _, sel := range c.everySelection() {
@@ -121,6 +126,7 @@ func Check(o Options) (errs, warnings []*swarm.Error) {
 		c.checkModels(sel)
 		c.checkMoney(sel)
 		c.checkCopies(sel)
+		c.checkDesks(sel)
 		c.agentsOf(sel)
 	}
 	for _, name := range c.agentNames { // those, too, that nothing selected needs
@@ -128,5 +134,6 @@ func Check(o Options) (errs, warnings []*swarm.Error) {
 		c.checkTools(c.agents[name])
 	}
 	c.checkUnused()
+	c.checkApart()
 	return c.sortedErrors(), c.sortedWarnings()
 }

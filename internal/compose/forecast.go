@@ -2,11 +2,13 @@ package compose
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"swarm"
 	"swarm/internal/plan"
 	"swarm/internal/prompt"
+	"swarm/internal/providerkind"
 )
 
 // texts are the bodies by their hash.
@@ -24,10 +26,11 @@ type Forecast struct {
 	Steps       []ForecastStep `json:"steps"`
 	MaxParallel int            `json:"max_parallel"`
 	Budget      swarm.Budget   `json:"budget,omitzero"`
-	MaxTurns    int            `json:"max_turns"`         // with all iterations and retries
-	MaxInput    int64          `json:"max_input_tokens"`  // of all prompts at their largest; an estimate
-	MaxUSD      float64        `json:"max_usd,omitempty"` // for those, at the providers' prices
-	Unpriced    []string       `json:"unpriced,omitempty"`
+	MaxTurns    int            `json:"max_turns"`          // with all iterations and retries
+	MaxInput    int64          `json:"max_input_tokens"`   // of all prompts at their largest; an estimate
+	MaxUSD      float64        `json:"max_usd,omitempty"`  // for those, without the answers, at the providers' or the list prices
+	Reported    []string       `json:"reported,omitempty"` // providers that tell what a turn cost when it ends
+	Unpriced    []string       `json:"unpriced,omitempty"` // providers, or models of theirs, whose turns count as $0
 }
 
 // A ForecastStep is a task in it.
@@ -47,16 +50,14 @@ type ForecastStep struct {
 // Forecast plays the plan through with everything going well.
 func (b *Bundle) Forecast() (*Forecast, error) {
 	p, texts := &b.Plan, b.texts()
-	agents, prices := map[string]swarm.Agent{}, map[string]swarm.Price{}
+	agents, specs := map[string]swarm.Agent{}, map[string]*swarm.ProviderSpec{}
 	for _, ag := range p.Agents {
 		agents[ag.Name] = ag
 	}
-	f := &Forecast{Pipeline: p.Name, MaxParallel: p.MaxParallel, Budget: p.Budget, Steps: []ForecastStep{}}
-	for _, s := range p.Providers {
-		if prices[s.Name] = s.Price; s.Price == (swarm.Price{}) {
-			f.Unpriced = append(f.Unpriced, s.Name)
-		}
+	for i := range p.Providers {
+		specs[p.Providers[i].Name] = &p.Providers[i]
 	}
+	f := &Forecast{Pipeline: p.Name, MaxParallel: p.MaxParallel, Budget: p.Budget, Steps: []ForecastStep{}}
 	once := *p
 	once.Groups = make([]swarm.Group, len(p.Groups)) // one iteration shows the order
 	once.MaxParallel = 0
@@ -74,7 +75,8 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 		}
 		for _, i := range running {
 			t, ag := s.Task(i), agents[s.Task(i).Agent]
-			step := ForecastStep{Stage: stage, Task: t.Name, Agent: t.Agent, Provider: ag.Provider, Model: cmp.Or(t.Model, ag.Model, t.Tier, ag.Tier),
+			model := specs[ag.Provider].ModelFor(t, &ag)
+			step := ForecastStep{Stage: stage, Task: t.Name, Agent: t.Agent, Provider: ag.Provider, Model: cmp.Or(model, t.Tier, ag.Tier),
 				Iterations: p.Groups[t.Group].Iterations, Retries: t.Retries, Timeout: t.Timeout}
 			for _, d := range t.DependsOn {
 				step.After = append(step.After, d.Task)
@@ -89,10 +91,10 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 				}
 			}
 			turns := step.Iterations * (1 + t.Retries)
-			tokens := int64(turns) * swarm.EstimateTokens(step.MaxPrompt)
+			tokens := swarm.EstimateTokens(step.MaxPrompt)
 			f.MaxTurns += turns
-			f.MaxInput += tokens
-			f.MaxUSD += prices[ag.Provider].Input * float64(tokens) / 1e6
+			f.MaxInput += int64(turns) * tokens
+			f.MaxUSD += float64(turns) * f.price(specs[ag.Provider], model, tokens)
 			f.Steps = append(f.Steps, step)
 			s.Ended(i, swarm.Completed)
 		}
@@ -101,4 +103,27 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 		}
 	}
 	return f, nil
+}
+
+// price is what so many tokens of a prompt cost; who costs nothing that is known before is noted.
+func (f *Forecast) price(spec *swarm.ProviderSpec, model string, tokens int64) float64 {
+	note := func(list *[]string, name string) {
+		if !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
+	kind := providerkind.Of(spec.Kind)
+	switch known := kind.KnowsCost(spec); {
+	case spec.Price != (swarm.Price{}):
+		return spec.Price.Input * float64(tokens) / 1e6
+	case known && kind.ReportsCost:
+		note(&f.Reported, spec.Name)
+	case known && providerkind.HasPrice(model):
+		return providerkind.Cost(model, providerkind.Tokens{In: tokens})
+	case known:
+		note(&f.Unpriced, spec.Name+" "+model)
+	default:
+		note(&f.Unpriced, spec.Name)
+	}
+	return 0
 }

@@ -117,6 +117,7 @@ func native(o Options, check bool) string {
 		out = strings.ReplaceAll(out, string(swarm.HashOf(body)), strings.Trim(mustQuote(readable(body)), `"`))
 	}
 	b.WriteString(out + "\n")
+	bundle.Settings.Provider = "" // the plan has it
 	have, _ := json.MarshalIndent(bundle.Settings, "", "  ")
 	if usual, _ := json.MarshalIndent(Defaults(), "", "  "); string(have) != string(usual) {
 		b.WriteString("settings " + string(have) + "\n")

@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -173,12 +175,18 @@ func (c *compiler) agentsOf(sel *selection) []*agent {
 	return list
 }
 
+// usualProvider is the provider of agents that name none. If the file declares one provider only, there is nothing to choose.
+func (c *compiler) usualProvider() string {
+	name := cmp.Or(c.o.Provider, c.file.Provider.value)
+	if all := c.file.Providers.entries; name == "" && len(all) == 1 {
+		return all[0].name
+	}
+	return name
+}
+
 // provide finds an agent's provider. Without one it cannot work, which matters only if it has to.
 func (c *compiler) provide(a *agent, works bool) {
-	name := c.o.Provider
-	if name == "" {
-		name = c.file.Provider.value
-	}
+	name := c.usualProvider()
 	if a.keys != nil && a.keys.Provider.given() {
 		name = a.keys.Provider.value
 	}
@@ -187,7 +195,16 @@ func (c *compiler) provide(a *agent, works bool) {
 		a.spec = c.spec(name)
 	case name == "" && works && !c.unprovided && !c.file.broken:
 		c.unprovided = true
-		c.missing(a.node, "nothing says which provider %q works with", a.name).
-			WithHint("write provider: claude-code (or another of %s) at the top of the file, or give --provider", excerpt.List(c.providerNames(), 20))
+		who := fmt.Sprintf("%q works with", a.name)
+		if a.node.Line == 0 { // nobody has named it
+			who = "to use"
+		}
+		names := c.providerNames()
+		all := excerpt.List(names, 20)
+		hint := fmt.Sprintf("write provider: %s (or another of %s) at the top of the file, or give --provider", names[0], all)
+		if len(c.o.Source) == 0 {
+			hint = fmt.Sprintf("give --provider %s (or another of %s), or let `swarm init` write a file", names[0], all)
+		}
+		c.missing(a.node, "nothing says which provider %s", who).WithHint("%s", hint)
 	}
 }

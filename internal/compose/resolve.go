@@ -102,7 +102,7 @@ func (c *compiler) read() {
 // resolve looks at the file as a whole: who is who, and who waits for whom.
 func (c *compiler) resolve() {
 	f := &c.file
-	if !f.Tasks.given() && !f.Agents.given() && !f.broken {
+	if !f.Tasks.given() && !f.Agents.given() && !c.namesProvider() && !f.broken {
 		e := c.missing(nil, "the file has neither tasks nor agents")
 		e.Line = yamlfile.Lines(c.o.Source)
 		e.WithHint("write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`")

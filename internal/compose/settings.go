@@ -17,6 +17,7 @@ import (
 
 // Settings are what a file says beside its plan.
 type Settings struct {
+	Provider     string        `json:"provider,omitempty"` // of agents that name none
 	DefaultAgent string        `json:"default_agent,omitempty"`
 	MaxParallel  int           `json:"max_parallel"`
 	WaitTimeout  time.Duration `json:"wait_timeout"`
@@ -96,7 +97,7 @@ func (c *compiler) settings() Settings {
 	if c.o.MaxParallel > 0 {
 		s.MaxParallel = c.o.MaxParallel
 	}
-	s.DefaultAgent = f.DefaultAgent.value
+	s.Provider, s.DefaultAgent = c.usualProvider(), f.DefaultAgent.value
 	if f.WaitTimeout.given() {
 		s.WaitTimeout = f.WaitTimeout.value
 	}

@@ -3,13 +3,14 @@ package compose
 import (
 	"go.yaml.in/yaml/v4"
 
+	"swarm"
 	"swarm/internal/prompt"
 )
 
 // A Single is one prompt to run by itself, outside of any pipeline.
 type Single struct {
 	Task  string // what it is called
-	Agent string // who does it, by name; "" = an agent of the task's name if there is one, else one of its own
+	Agent string // who does it, by name, one of those that lines can name; "" = one of the task's name if there is one, else one of its own
 	File  string // where the text is from, for messages and spans
 	Text  []byte
 }
@@ -25,6 +26,7 @@ func CompileSingle(o Options, s Single) (*Bundle, error) {
 			s.Agent = s.Task
 		}
 		if s.Agent != "" {
+			c.nameSingle(s.Agent)
 			keys.Agent = text{here, s.Agent}
 		}
 		key := &yaml.Node{Kind: yaml.ScalarNode, Value: s.Task}
@@ -34,6 +36,16 @@ func CompileSingle(o Options, s Single) (*Bundle, error) {
 		b.Plan.Name = s.Task
 	}
 	return b, err
+}
+
+// nameSingle finds the agent that a user names, among those that a line can name.
+func (c *compiler) nameSingle(name string) {
+	if len(c.file.Agents.entries) == 0 {
+		c.declareTeam()
+	}
+	if c.file.Agents.find(name) == nil {
+		c.failWith(nil, swarm.UnknownAgent(name, c.file.Agents.names()))
+	}
 }
 
 // chooseSingle selects the one task, and reads its prompt.

@@ -18,10 +18,7 @@ func CompileTeam(o Options) (*Bundle, error) {
 	c.working = true // an agent that is there can be spoken to, and then has to work
 	b, err := c.compile(func() {
 		if len(c.file.Agents.entries) == 0 {
-			c.file.Agents = named[agentKeys]{at: at{&yaml.Node{Kind: yaml.ScalarNode}}}
-			for _, name := range c.namesOfTeam() {
-				c.file.Agents.entries = append(c.file.Agents.entries, entry[agentKeys]{key: &yaml.Node{Kind: yaml.ScalarNode, Value: name}, name: name})
-			}
+			c.declareTeam()
 		}
 		c.file.Tasks = named[taskKeys]{}
 	}, c.all)
@@ -30,6 +27,17 @@ func CompileTeam(o Options) (*Bundle, error) {
 	}
 	return b, err
 }
+
+// declareTeam declares the agents of a file that declares none.
+func (c *compiler) declareTeam() {
+	c.file.Agents = named[agentKeys]{at: at{&yaml.Node{Kind: yaml.ScalarNode}}}
+	for _, name := range c.namesOfTeam() {
+		c.file.Agents.entries = append(c.file.Agents.entries, entry[agentKeys]{key: &yaml.Node{Kind: yaml.ScalarNode, Value: name}, name: name})
+	}
+}
+
+// namesProvider says whether the file says how agents are reached: then it is of use without agents and tasks, too.
+func (c *compiler) namesProvider() bool { return c.file.Provider.given() || c.file.Providers.given() }
 
 func (c *compiler) namesOfTeam() (names []string) {
 	for _, t := range c.file.Tasks.entries {

@@ -62,7 +62,7 @@ func (s *Session) command(ctx context.Context, c *line.Command) (Entry, error) {
 }
 
 func (s *Session) unknownAgent(name string) error {
-	return swarm.Errorf(swarm.BadInput, "Unknown agent: '%s'. Valid agents: %s", name, strings.Join(s.Lang().Agents, ", "))
+	return swarm.UnknownAgent(name, s.Lang().Agents)
 }
 
 func (s *Session) knows(agent string) bool { return slices.Contains(s.Lang().Agents, agent) }

@@ -169,20 +169,8 @@ func (h *Hand) gather(c flow.Call) (*work, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}
 	w.spec = p.providers[w.agent.Provider]
-	w.model = chooseModel(w.task, w.agent, w.spec)
+	w.model = w.spec.ModelFor(w.task, w.agent)
 	return w, nil
-}
-
-func chooseModel(t *swarm.Task, a *swarm.Agent, spec swarm.ProviderSpec) string {
-	for _, tier := range []struct{ model, tier string }{{t.Model, t.Tier}, {a.Model, a.Tier}} {
-		if tier.model != "" {
-			return tier.model
-		}
-		if tier.tier != "" {
-			return spec.Models[tier.tier]
-		}
-	}
-	return spec.Model
 }
 
 // perform has the provider do the turn, and looks at what it made.
