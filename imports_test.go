@@ -360,7 +360,7 @@ var foreign = []struct {
 	{"go.opentelemetry.io/proto/", []string{"swarm/internal/otlptest"}, "what is told to OpenTelemetry is read in tests with its own messages"},
 	{"google.golang.org/protobuf/", []string{"swarm/internal/otlptest"}, "and those messages need it"},
 	{"github.com/a2aproject/a2a-go/v2/", []string{"swarm/internal/a2a", "swarm/internal/provider/a2a"}, "A2A is spoken at two places: the agents that we publish, and those of others"},
-	{"golang.org/x/sys/", []string{"swarm/internal/sqlite"}, "locks between processes"},
+	{"golang.org/x/sys/", []string{"swarm/internal/sqlite"}, "processes that write one log: which of them lives, and what they tell each other"},
 	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
 }
 

@@ -37,8 +37,8 @@ type Batch struct {
 	Events []Event  // Seq and Time are given by the log
 	Bodies [][]byte // texts that the events name by their hash
 	// Lazy says that nobody waits: Append returns at once, without numbers. The batch keeps its place in the order and goes to
-	// disk with the next one that somebody waits for, or by itself after a moment; Flush writes it without a sync. A crash before that loses it, and what
-	// comes after it.
+	// disk with the next one that somebody waits for, or by itself after a moment; Flush writes it without a sync. A crash
+	// before that loses it, and what comes after it.
 	Lazy bool
 }
 

@@ -70,6 +70,7 @@ var measurements = []struct {
 	{"stream", (*lab).stream},
 	{"idlers", (*lab).idlers},
 	{"post", (*lab).post},
+	{"rest", (*lab).rest},
 }
 
 func measureAll(program, only, dir string) (err error) {

@@ -97,7 +97,13 @@ func (l *Log) write(t *tx, group []*request, mode string) (err error) {
 	if err := l.turn.take(l.busyLimit); err != nil {
 		return err
 	}
-	defer func() { _ = l.turn.give() }()
+	defer func() {
+		if err == nil && t.changed {
+			l.turn.ring()
+		}
+		_ = l.turn.give()
+	}()
+	l.writes.Add(1)
 	if err := l.setMode(mode); err != nil {
 		return err
 	}

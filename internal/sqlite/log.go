@@ -7,9 +7,10 @@
 // never has a hole. The write-ahead log has room ahead of need, so that a sync writes events and no file system metadata.
 //
 // Readers that follow the log are served from memory: what this process appended is there at once, what others appended is
-// looked for while somebody watches. Everything older is read from the file.
+// looked for while somebody watches. A commit rings, by a byte written into the .lock file, so that a follower at rest need not
+// poll. Everything older is read from the file.
 //
-// Beside the file lie SQLite's own -wal and -shm and two empty files that carry locks: .lock for the write turn, and .owner, whose
+// Beside the file lie SQLite's own -wal and -shm and two files that carry locks: .lock for the write turn, and .owner, whose
 // lock is free when the process that drives the run is dead.
 package sqlite
 
@@ -58,6 +59,7 @@ type Log struct {
 	synchronous string        // how the writing connection commits
 	wrote       []swarm.Event // by the transaction under way
 
+	writes atomic.Int64                // how many commits this process has begun
 	smu    sync.Mutex                  // a sync beside the writer
 	owed   atomic.Bool                 // there are commits of ours that no sync has covered yet
 	broken atomic.Pointer[swarm.Error] // a failed sync: what is on disk is not known any more

@@ -11,10 +11,12 @@ import (
 	"swarm"
 )
 
+// Whoever reads takes as many rows as it wants and resets the statement. A LIMIT by argument would have SQLite prepare the
+// statement again each time.
 const (
 	sqlEvents  = "SELECT seq, time, kind, agent, task, turn, rcv, key, data FROM ev WHERE "
-	sqlAfter   = sqlEvents + "seq>? ORDER BY seq LIMIT ?"
-	sqlForSome = sqlEvents + "seq>? AND seq<=? AND rcv IS NOT NULL ORDER BY seq LIMIT ?"
+	sqlAfter   = sqlEvents + "seq>? ORDER BY seq"
+	sqlForSome = sqlEvents + "seq>? AND seq<=? AND rcv IS NOT NULL ORDER BY seq"
 	sqlByKey   = sqlEvents + "key=?"
 	sqlVersion = "PRAGMA data_version"
 
@@ -76,7 +78,7 @@ func (l *Log) catchUp(r *conn) error {
 		return nil
 	}
 	for {
-		es, err := r.events(nil, page, sqlAfter, upto, int64(page))
+		es, err := r.events(nil, page, sqlAfter, upto)
 		if err != nil {
 			return err
 		}
@@ -110,7 +112,7 @@ func (l *Log) Read(after int64, limit int, to ...string) ([]swarm.Event, error) 
 	var es []swarm.Event
 	err := l.reading(func(r *conn) (err error) {
 		if len(to) == 0 {
-			es, err = r.events(nil, limit, sqlAfter, after, int64(limit))
+			es, err = r.events(nil, limit, sqlAfter, after)
 			return err
 		}
 		if err := l.backfill(r, after); err != nil {
@@ -128,8 +130,8 @@ func (l *Log) Read(after int64, limit int, to ...string) ([]swarm.Event, error) 
 		if slices.Contains(to, swarm.ToAgents) {
 			some = "(" + some + " OR rcv GLOB '" + swarm.ToAgents + "*')"
 		}
-		sql := sqlEvents + "seq>? AND " + some + " ORDER BY seq LIMIT ?"
-		es, err = r.events(nil, limit, sql, append(args, int64(limit))...)
+		sql := sqlEvents + "seq>? AND " + some + " ORDER BY seq"
+		es, err = r.events(nil, limit, sql, args...)
 		return err
 	})
 	return es, err
@@ -149,7 +151,7 @@ func (l *Log) backfill(r *conn, after int64) error {
 	var es []swarm.Event
 	for from := after; ; {
 		var err error
-		if es, err = r.events(es[:0], page, sqlForSome, from, base, int64(page)); err != nil {
+		if es, err = r.events(es[:0], page, sqlForSome, from, base); err != nil {
 			return err
 		}
 		for _, e := range es {
@@ -237,10 +239,10 @@ func (c *conn) fill(es []swarm.Event, data []byte, after int64) ([]swarm.Event, 
 		return es, data, err
 	}
 	defer s.done()
-	if err := s.bind(after, int64(page)); err != nil {
+	if err := s.bind(after); err != nil {
 		return es, data, err
 	}
-	for {
+	for len(es) < page {
 		ok, err := s.next()
 		if err != nil || !ok {
 			return es, data, err
@@ -253,6 +255,7 @@ func (c *conn) fill(es []swarm.Event, data []byte, after int64) ([]swarm.Event, 
 			e.Data = data[len(data)-len(b) : len(data) : len(data)]
 		}
 	}
+	return es, data, nil
 }
 
 // Find returns the event with this key.

@@ -13,7 +13,12 @@ import (
 const (
 	tailEvents = 4096    // of one receiver that are kept in memory
 	tailBytes  = 4 << 20 // of their data
+
+	// How often others' events are looked for: while the log is being written, and when nothing has come for restAfter.
 	pollEvery  = 20 * time.Millisecond
+	restEvery  = 100 * time.Millisecond
+	restAfter  = time.Second
+	doubtEvery = time.Second // and when commits ring
 )
 
 // A tail is the end of the log in memory, by receiver. Followers read from it, and are woken by it.
@@ -242,23 +247,67 @@ func (t *tail) unwatch(c chan struct{}, to []string) {
 	}
 }
 
-// poll looks for what other processes append, as long as somebody watches.
+// poll looks for what other processes append, as long as somebody watches. While the log is being written it looks every
+// pollEvery; at rest it waits until a commit rings.
 func (l *Log) poll(stop chan struct{}) {
-	ticker := time.NewTicker(pollEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(pollEvery)
+	defer timer.Stop()
+	upto, since := int64(-1), time.Now() // how far the log had come, and since when
 	for {
 		select {
 		case <-stop:
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		}
-		if err := l.follow(); err != nil {
-			l.tail.wakeAll() // they will read, and learn why
-			if swarm.KindOf(err) == swarm.Stopped {
+		ring, writes := make(chan struct{}, 1), l.writes.Load()
+		watch, told := listen(l.path+".lock", ring) // before the look: what is committed after it rings
+		if !l.look() {
+			return
+		}
+		if told {
+			if !l.rest(stop, ring, writes, timer) {
+				unlisten(watch, ring)
 				return
+			}
+			timer.Reset(pollEvery)
+			continue
+		}
+		now, _ := l.tail.position()
+		if now != upto {
+			upto, since = now, time.Now()
+		}
+		timer.Reset(pollEvery)
+		if time.Since(since) > restAfter {
+			timer.Reset(restEvery)
+		}
+	}
+}
+
+// rest waits for a commit. If another process made it, it looks at once; one of our own is no reason to hurry. It says false
+// when the poll is over.
+func (l *Log) rest(stop, ring chan struct{}, writes int64, timer *time.Timer) bool {
+	for {
+		timer.Reset(doubtEvery)
+		select {
+		case <-stop:
+			return false
+		case <-ring:
+			return l.writes.Load() != writes || l.look()
+		case <-timer.C: // who wrote may have died before it rang, or be of an older version
+			if !l.look() {
+				return false
 			}
 		}
 	}
+}
+
+// look brings the tail up to date. It says false when the log is closed.
+func (l *Log) look() bool {
+	err := l.follow()
+	if err != nil {
+		l.tail.wakeAll() // they will read, and learn why
+	}
+	return swarm.KindOf(err) != swarm.Stopped
 }
 
 func (t *tail) wakeAll() {
