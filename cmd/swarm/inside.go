@@ -20,7 +20,7 @@ func aPersons(run, what string) error {
 		return nil
 	}
 	return swarm.Errorf(swarm.Denied, "%s is for a person to do, not for an agent of the run", what).
-		WithHint("what an agent may do it does by its own tools; to ask a person: request_help")
+		WithHint("what an agent may do it does by its own tools, or by swarm send, inbox, publish, wait-for, spawn; to ask a person: swarm ask \"…\"; to report that all is done, which ends the lead's run: swarm done \"…\"")
 }
 
 // inOwnRun refuses an agent what belongs to another run of the same home: no edge leads there.

@@ -133,12 +133,23 @@ func (a *app) visit(ctx context.Context, door swarm.Door) (*visitor, error) {
 func (v *visitor) call(ctx context.Context, tool string, args, answer any) error {
 	raw, err := v.Call(ctx, tool, swarm.Encode(args))
 	if err != nil {
-		return err
+		return inCommands(err)
 	}
 	if err := json.Unmarshal(raw, answer); err != nil {
 		return swarm.Errorf(swarm.Protocol, "%s gave an answer that cannot be read: %w", tool, err)
 	}
 	return nil
+}
+
+// inCommands is an error of a tool for an agent that acts by commands.
+func inCommands(err error) error {
+	var e *swarm.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	told := *e
+	told.Msg, told.Hint = mail.InCommands(e.Msg), mail.InCommands(e.Hint)
+	return &told
 }
 
 // find leaves it to the run to know its agents.

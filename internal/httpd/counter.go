@@ -94,6 +94,11 @@ func (c *counter) knownTool(next mcp.MethodHandler) mcp.MethodHandler {
 				names = append(names, t.Name)
 			}
 			if name := call.Params.Name; !slices.Contains(names, name) {
+				if agent, err := c.agent(); err == nil {
+					if r, ok := agent.(Refuser); ok && r.Refuse(name) != nil {
+						return refusal(r.Refuse(name)), nil
+					}
+				}
 				return nil, badRequest(swarm.Errorf(swarm.NotFound, "there is no tool %s", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, names)))
 			}
 		}

@@ -37,6 +37,12 @@ type Told interface {
 	Aside(ctx context.Context, tool string) string
 }
 
+// A Refuser is an agent for whom some tools are not there. It knows why.
+type Refuser interface {
+	// Refuse is why the agent has no such tool; nil = there is none.
+	Refuse(tool string) error
+}
+
 // Options say where the server listens, and to whom.
 type Options struct {
 	Listen  string                            // an address of this machine's own: 127.0.0.1:0

@@ -15,11 +15,11 @@ func (r *Rules) Brief(agent string, t swarm.Team) string {
 	case len(to) == 0:
 		b.WriteString("You may write to nobody, but answer a message that asks for a response; what you say in the end is kept as your output.\n")
 	default:
-		b.WriteString("You may write to: " + list(to) + ". Hand work on with " + r.tool(agent, "send_handoff") + "; what you merely say, nobody is given.\n")
+		b.WriteString("You may write to: " + list(to) + r.Say(agent, ". Hand work on with send_handoff; what you merely say, nobody is given.\n"))
 	}
 	switch {
 	case agent == t.Lead:
-		b.WriteString("You lead: when the goal is reached and checked, call " + r.tool(agent, "report_done") + " with what came of it. That ends the run.\n")
+		b.WriteString(r.Say(agent, "You lead: when the goal is reached and checked, call report_done with what came of it. That ends the run.\n"))
 		if t.Pack != "" {
 			b.WriteString("What is known of the goal is in the context pack " + t.Pack + ": with it as contextRef, whoever you hand work to has it too.\n")
 		}

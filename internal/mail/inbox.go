@@ -55,7 +55,7 @@ func (r *Rules) write(b *strings.Builder, n int, agent string, e swarm.Envelope)
 	}
 	for i, a := range p.Artifacts {
 		if i == 0 {
-			b.WriteString("Artifacts (" + r.tool(agent, "read_artifact") + " shows them):\n")
+			b.WriteString(r.Say(agent, "Artifacts (read_artifact shows them):\n"))
 		}
 		fmt.Fprintf(b, "- %s (%s)\n", oneLine(a.Ref), oneLine(a.Type))
 	}

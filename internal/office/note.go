@@ -11,13 +11,30 @@ import (
 // Note tells an agent something in the name of the run, by a signal, which gives it no turn. Told again under the same id, it is the same
 // note.
 func (o *Office) Note(ctx context.Context, id, agent, text string) error {
-	_, err := o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Signal, id, agent, text, ""))})
+	text, err := o.say(agent, text)
+	if err == nil {
+		_, err = o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Signal, id, agent, text, ""))})
+	}
 	return err
 }
 
 // Urge is a note that gives the agent a turn. The number is the note's.
 func (o *Office) Urge(ctx context.Context, id, agent, text string) (int64, error) {
+	text, err := o.say(agent, text)
+	if err != nil {
+		return 0, err
+	}
 	return o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Handoff, id, agent, text, ""))})
+}
+
+// say is a text of the run for an agent, which is told of tools or of commands.
+func (o *Office) say(agent, text string) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return "", err
+	}
+	return o.rules.Say(agent, text), nil
 }
 
 // Nudge is a note that does not wait for the agent's next turn: the one that it has now, which is the reason for it, is given it between

@@ -68,7 +68,32 @@ func (o *Office) findTool(name string) (tool, error) {
 		}
 		names[i] = t.name
 	}
+	if Knows(name) {
+		return tool{}, onlyInTeams(name, names)
+	}
 	return tool{}, swarm.Errorf(swarm.BadInput, "there is no tool %s", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, names))
+}
+
+func onlyInTeams(name string, here []string) error {
+	return swarm.Errorf(swarm.BadInput, "%s exists in teams and swarms, and this run is neither", name).
+		WithHint("here there are: %s; a team is started with swarm team", strings.Join(here, ", "))
+}
+
+// Refuse says why an agent is not offered one of our tools; nil = it is, or it is none of ours.
+func (o *Office) Refuse(agent, name string) error {
+	if !Knows(name) {
+		return nil
+	}
+	t, err := o.findTool(name)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if t.wish {
+		return o.wishes.May(agent, name)
+	}
+	return nil
 }
 
 // Tools are what an agent is offered. It is told to whom it may write.
@@ -87,6 +112,9 @@ func (o *Office) Tools(agent string) []swarm.ToolSpec {
 	specs := make([]swarm.ToolSpec, len(offered))
 	for i, t := range offered {
 		specs[i] = swarm.ToolSpec{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)}
+		if t.team {
+			specs[i].Description += " Only teams and swarms have this tool."
+		}
 		if t.name == "send_handoff" && err == nil {
 			specs[i].Description += " You may write to: " + receivers(to) + "."
 			if len(answers) > 0 {

@@ -186,7 +186,7 @@ func TestPipelinesHaveNoToolsOfTeams(t *testing.T) {
 	}
 	_, err := o.Sit("coder", "t", "t/1/1", 1, swarm.Inputs{}).Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["planner"]}`))
 	var e *swarm.Error
-	if !errors.As(err, &e) || e.Msg != `there is no tool "wait_for"` {
+	if !errors.As(err, &e) || e.Msg != "wait_for exists in teams and swarms, and this run is neither" {
 		t.Error(err)
 	}
 }

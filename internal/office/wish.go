@@ -89,7 +89,7 @@ func (o *Office) wished(s *Seat, w swarm.Wish) (id string, events []swarm.Event,
 	mode := o.wishes.Mode()
 	err = gate.Checks{
 		Capability: func() error {
-			if err := o.wishes.May(s.Agent, w); err != nil {
+			if err := o.wishes.May(s.Agent, wish.Tool(w)); err != nil {
 				return err
 			}
 			return o.wishes.Check(id, s.Agent, w, o.rules)

@@ -75,6 +75,9 @@ type visitor struct {
 
 func (v visitor) Tools() []swarm.ToolSpec { return v.office.Tools(v.agent) }
 
+// Refuse says why an agent has not been offered one of our tools.
+func (v visitor) Refuse(tool string) error { return v.office.Refuse(v.agent, tool) }
+
 func (v visitor) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
 	seat := v.office.Seat(v.agent)
 	if seat == nil {

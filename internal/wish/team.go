@@ -73,17 +73,16 @@ func (t *Team) Mode() string {
 // Offers says whether an agent is told of a tool that makes wishes.
 func (t *Team) Offers(agent, tool string) bool {
 	a, _ := t.find(agent)
-	return a.Permissions.Spawn || tool == "create_edge" && a.Permissions.Orchestrate
+	return a.Permissions.Spawn || tool == edgeTool && a.Permissions.Orchestrate
 }
 
-// May says whether an agent may ask for something at all.
-func (t *Team) May(agent string, w swarm.Wish) error {
-	tool := Tool(w)
+// May says whether an agent may ask for something at all, by the tool that makes such wishes.
+func (t *Team) May(agent, tool string) error {
 	if t.Offers(agent, tool) {
 		return nil
 	}
 	e := swarm.Errorf(swarm.Denied, "%s may not use %s: it lacks the permission", agent, tool)
-	if w.Edge != nil {
+	if tool == edgeTool {
 		return e.WithHint("a person can give it in swarm.yaml, with agents: {%s: {permissions: {spawn: true}}} or {orchestrate: true}", agent)
 	}
 	return e.WithHint("a person can give it in swarm.yaml, with agents: {%s: {permissions: {spawn: true}}}; request_help asks for one", agent)

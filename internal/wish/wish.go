@@ -110,10 +110,12 @@ func indented(v any) []byte {
 // Tool is the tool by which such a wish is made.
 func Tool(w swarm.Wish) string {
 	if w.Edge != nil {
-		return "create_edge"
+		return edgeTool
 	}
 	return "spawn_node"
 }
+
+const edgeTool = "create_edge"
 
 // Clean is a wish without secrets, and with its names as they are kept, however a model writes them. What it says the same is the same.
 func Clean(w swarm.Wish, redact func([]byte) []byte) swarm.Wish {

@@ -108,7 +108,7 @@ func TestRules(t *testing.T) {
 		team, rules := team()
 		team.Ask("coder/1/1/x", "coder", swarm.Wish{Spawn: &swarm.SpawnWish{Name: "wanted"}})
 		w := team.Fill(c.agent, asks(t, c.tool, c.args))
-		err := team.May(c.agent, w)
+		err := team.May(c.agent, Tool(w))
 		if err == nil {
 			err = team.Check("planner/1/1/y", c.agent, w, rules)
 		}

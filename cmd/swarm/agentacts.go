@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"swarm"
+	"swarm/internal/term"
+)
+
+// What only an agent does, in its own turn: the commands here are its tools for programs that have a shell and no MCP.
+
+const onlyInside = `It is for an agent in its turn, which has SWARM_URL and SWARM_AGENT_TOKEN in its environment, and acts in its name. It exists in teams and swarms.`
+
+// inTurn does what an agent wants of its run. Instead says what a person types.
+func (a *app) inTurn(ctx context.Context, instead string, do func(*visitor) error) error {
+	door, inside := insideTurn()
+	if !inside {
+		return swarm.Errorf(swarm.BadInput, "this is no agent's turn: SWARM_URL and SWARM_AGENT_TOKEN are not set").WithHint("%s", instead)
+	}
+	v, err := a.visit(ctx, door)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	return do(v)
+}
+
+func (a *app) doneCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "done TEXT",
+		Short: "As an agent: report that the work is done",
+		Long: `Report what came of the work (report_done). It takes effect when the turn ends; the last report counts. The lead's ends the run, and TEXT is the
+run's result. TEXT - is read from standard input.
+
+` + onlyInside,
+		Example: "  swarm done \"The parser is twice as fast; BENCH.md has the figures\"\n  swarm done - < report.md",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.inTurn(cmd.Context(), "a person ends a team with: swarm close", func(v *visitor) error {
+				text, err := a.text(args[0])
+				if err != nil {
+					return err
+				}
+				var answer struct{}
+				if err := v.call(cmd.Context(), "report_done", map[string]string{"response": text}, &answer); err != nil {
+					return err
+				}
+				if a.json {
+					return a.print(map[string]string{"run": v.run()})
+				}
+				_, err = fmt.Fprintf(a.stdout, "reported; it counts when the turn ends, in run %s\n", v.run())
+				return err
+			})
+		},
+	}
+}
+
+func (a *app) askCommand() *cobra.Command {
+	var skills []string
+	cmd := &cobra.Command{
+		Use:   "ask QUESTION",
+		Short: "As an agent: ask a person for help",
+		Long: `Ask a person for help (request_help). The turn goes on, and the answer comes to the agent's inbox, with a turn to read it. QUESTION - is read from
+standard input.
+
+` + onlyInside,
+		Example: "  swarm ask \"Which of the two databases is the real one?\"\n  swarm ask \"May I delete the old table?\" --skill sql",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.inTurn(cmd.Context(), "a person asks an agent with: swarm send @AGENT \"…\" --required", func(v *visitor) error {
+				text, err := a.text(args[0])
+				if err != nil {
+					return err
+				}
+				help := struct {
+					Description string   `json:"help_description"`
+					Skills      []string `json:"help_skills,omitempty"`
+				}{text, skills}
+				return v.ask(cmd.Context(), "request_help", help, "a person is asked")
+			})
+		},
+	}
+	cmd.Flags().StringSliceVar(&skills, "skill", nil, "what whoever helps must be able to do; may be given again")
+	return cmd
+}
+
+func (a *app) spawnCommand() *cobra.Command {
+	var role, provider string
+	var edges []string
+	cmd := &cobra.Command{
+		Use:   "spawn NAME INSTRUCTIONS",
+		Short: "As an agent: ask for another agent",
+		Long: `Ask for a new agent in the team (spawn_node). It is a request: a person, or approvals.spawn of the compose file, allows or refuses it, and the answer
+comes to the agent's inbox. The new agent is given INSTRUCTIONS, and the two may write to each other. INSTRUCTIONS - is read from standard input.
+
+` + onlyInside + ` The agent needs permissions: {spawn: true}.`,
+		Example: "  swarm spawn tester \"Write tests for parse.go, and tell me what fails\"\n  swarm spawn tester - --role tester --edges coder,reviewer < instructions.md",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.inTurn(cmd.Context(), "a person writes the agent into swarm.yaml", func(v *visitor) error {
+				text, err := a.text(args[1])
+				if err != nil {
+					return err
+				}
+				name := strings.TrimPrefix(args[0], "@")
+				wish := swarm.SpawnWish{Name: name, Role: role, Provider: provider, Instructions: text, Edges: plainNames(edges)}
+				return v.ask(cmd.Context(), "spawn_node", wish, "@"+name+" is asked for")
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&role, "role", "", "the `role` of an agent of the team that the new one has too")
+	f.StringVar(&provider, "provider", "", "the `provider` of an agent of the team (default this agent's own)")
+	f.StringSliceVar(&edges, "edges", nil, "other `agents` that may write to the new one, and it to them")
+	return cmd
+}
+
+func (a *app) waitForCommand() *cobra.Command {
+	var timeout string
+	cmd := &cobra.Command{
+		Use:   "wait-for @AGENT,@AGENT…",
+		Short: "As an agent: wait until others are through, and get their outputs",
+		Long: `Wait, in the turn, until other agents are through with what they were sent (wait_for), and print their outputs: of one agent the output itself, of
+several each behind a line with its name. With --json it is {outputs: [{agent, turn, output, bytes, ref?}]}, of a long one the beginning.
+
+` + onlyInside,
+		Example:           "  swarm send @coder \"Write it\" && swarm wait-for @coder > code.txt\n  swarm wait-for @coder,@tester --timeout 20m",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.inTurn(cmd.Context(), "a person waits for a run with: swarm wait RUN", func(v *visitor) error {
+				return a.waitForAgents(cmd.Context(), v, args, timeout)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&timeout, "timeout", "", "how long to wait at most, as in 90s or 20m (default 10m, at most 1h)")
+	return cmd
+}
+
+// waited is what wait_for answers.
+type waited struct {
+	Outputs []struct {
+		Agent  string `json:"agent"`
+		Turn   string `json:"turn"`
+		Output string `json:"output"`
+		Bytes  int    `json:"bytes"`
+		Ref    string `json:"ref,omitempty"`
+	} `json:"outputs"`
+}
+
+func (a *app) waitForAgents(ctx context.Context, v *visitor, lists []string, timeout string) error {
+	var names []string
+	for _, list := range lists {
+		names = append(names, plainNames(strings.Split(list, ","))...)
+	}
+	args := map[string]any{"agents": names}
+	if timeout != "" {
+		d, err := span(timeout)
+		if err != nil {
+			return err
+		}
+		args["timeout"] = max(1, int(d/time.Second))
+	}
+	var w waited
+	if err := v.call(ctx, "wait_for", args, &w); err != nil {
+		return err
+	}
+	if a.json {
+		return a.print(w)
+	}
+	for _, o := range w.Outputs {
+		text := o.Output
+		if o.Ref != "" {
+			var err error
+			if text, err = v.read(ctx, o.Ref); err != nil {
+				return err
+			}
+		}
+		if len(w.Outputs) > 1 {
+			fmt.Fprintf(a.stdout, "--- @%s ---\n", o.Agent)
+		}
+		if _, err := fmt.Fprint(a.stdout, strings.TrimSuffix(a.foreign([]byte(text)), "\n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask makes a request, and tells that it was made.
+func (v *visitor) ask(ctx context.Context, tool string, args any, told string) error {
+	var answer struct{ Request string }
+	if err := v.call(ctx, tool, args, &answer); err != nil {
+		return err
+	}
+	if v.app.json {
+		return v.app.print(map[string]string{"run": v.run(), "request": answer.Request})
+	}
+	_, err := fmt.Fprintf(v.app.stdout, "%s by %s, in run %s; the answer comes to your inbox\n", term.Escape(told), answer.Request, v.run())
+	return err
+}
+
+// read is the whole of an artifact.
+func (v *visitor) read(ctx context.Context, ref string) (string, error) {
+	var text strings.Builder
+	for offset := int64(0); ; {
+		var part struct {
+			Content string
+			Next    int64
+		}
+		if err := v.call(ctx, "read_artifact", map[string]any{"ref": ref, "offset": offset}, &part); err != nil {
+			return "", err
+		}
+		text.WriteString(part.Content)
+		if offset = part.Next; offset == 0 {
+			return text.String(), nil
+		}
+	}
+}
+
+// plainNames are names without an @.
+func plainNames(names []string) (plain []string) {
+	for _, name := range names {
+		if name = strings.TrimPrefix(strings.TrimSpace(name), "@"); name != "" {
+			plain = append(plain, name)
+		}
+	}
+	return plain
+}
