@@ -264,7 +264,8 @@ type TurnStart struct {
 	Iteration int    `json:"iteration"`
 	Attempt   int    `json:"attempt"`
 	Start     int    `json:"start"` // from 1; more when an earlier start was cut by a crash: the turn is retried
-	Owner     int64  `json:"owner"` // the fence of who started it, so that the starts of two owners differ
+	Owner     int64  `json:"owner"` // the fence of the run's owner, who asked for the turn
+	By        string `json:"by"`    // a nonce: two workers of one owner never write the same start
 	Provider  string `json:"provider"`
 	Model     string `json:"model,omitempty"`
 	Prompt    Hash   `json:"prompt"` // the full effective prompt

@@ -13,15 +13,15 @@ import (
 )
 
 // An Engine runs the loop that a call names, from the records of the run's log, and returns when the loop has ended or ctx has.
-// It may be asked again for the same run at any time: calls whose ends are in the log are not made again.
+// It may be asked again for the same run at any time: calls whose ends are in the log are not made again. The fence of c is that of
+// the run's owner; the engine gives it to every call that the loop makes, and says which of them may have been made before.
 type Engine func(ctx context.Context, h *Hands, c flow.Call) (flow.Result, error)
 
 // Hands are what does the calls of a run's loops.
 type Hands struct {
-	Log   swarm.Log
-	Fence int64
-	Turn  *turn.Hand
-	Post  Post // nil = no loop of this run writes to agents
+	Log  swarm.Log
+	Turn *turn.Hand
+	Post Post // nil = no loop of this run writes to agents
 }
 
 // Post is what writes to agents in the name of the run. Asked for the same again, it does nothing. What gives somebody a turn has a number,
@@ -59,7 +59,7 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 	case flow.KindReturn:
 		wrote, err = h.Post.Return(ctx, c.Agent, c.Ref)
 	case flow.KindGrant:
-		wrote, err = h.Post.Grant(ctx, h.Fence, c.Ref)
+		wrote, err = h.Post.Grant(ctx, c.Fence, c.Ref)
 	default:
 		err = swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
 	}
@@ -72,7 +72,7 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 // short ends a call that was done.
 func (h *Hands) short(ctx context.Context, loop string, c flow.Call, wrote int64) (flow.Result, error) {
 	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Wrote: wrote}
-	seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Events: []swarm.Event{{Kind: swarm.CallEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Agent: c.Agent, Data: swarm.Encode(end)}}})
+	seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: c.Fence, Events: []swarm.Event{{Kind: swarm.CallEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Agent: c.Agent, Data: swarm.Encode(end)}}})
 	if err != nil {
 		return flow.Result{}, err
 	}

@@ -26,6 +26,11 @@ type Call struct {
 	Ref       string // key of a stored record: the plan
 	Answered  int    // of a turn in a team: how many wishes were dealt with before, by which the team may have grown
 	Since     int64  // how far the caller had read the log: the hand obeys control records after it
+
+	// An engine sets the rest, and a loop leaves it empty. Both may differ each time that the call is made, so they are no part of
+	// its fingerprint.
+	Fence int64 // of the owner in whose name the call is made: what it writes is refused when the run has another owner
+	Again bool  // the call may have been made before, by a process that died or was replaced
 }
 
 // The kinds of calls that are not loops.

@@ -175,7 +175,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	}
 	w := d.follow()
 	part := d.accompany(ctx)
-	_, err = o.Engine(ctx, &engine.Hands{Log: r.log, Fence: r.fence, Turn: d.hand, Post: d.hand.Office}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey})
+	_, err = o.Engine(ctx, &engine.Hands{Log: r.log, Turn: d.hand, Post: d.hand.Office}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
 	err = d.leave(ctx, err)
 	part()
 	picture, err2 := w.stop()
@@ -249,7 +249,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	tokens := httpd.NewTokens(d.ID)
 	secrets := newVault(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.options.Observer)
-	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Fence: d.fence, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
+	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
 		Kept: d.start.From != "", Trace: d.trace, Office: &office.Office{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
 	if d.options.Replay != nil {
 		d.hand.Replay = d.options.Replay

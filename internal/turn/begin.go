@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 
 	"swarm"
@@ -9,35 +10,42 @@ import (
 	"swarm/internal/prompt"
 )
 
-// begin writes down, on disk, that the turn starts. When an earlier process had started it, it goes on with that one's prompt;
-// when it had ended it, its end is the answer.
+// begin writes down, on disk, that the turn starts. If the turn has ended by now, its end is the answer. If another worker has
+// just begun it, begin is refused with ErrStale, and this one must not call the provider.
 func (h *Hand) begin(ctx context.Context, w *work) (*flow.Result, error) {
-	for {
-		start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: h.Fence, Provider: w.spec.Name, Model: w.model,
-			Prompt: swarm.HashOf([]byte(w.made.Text)), Bytes: len(w.made.Text), Spans: w.made.Spans, Inputs: w.inputs, Session: w.session, Trees: w.trees,
-			Topics: w.topics, Answered: w.c.Answered}
-		bodies := [][]byte{[]byte(w.made.Text)}
-		if w.session != "" {
-			fresh := []byte(w.made.Fresh())
-			start.Sent, bodies = swarm.HashOf(fresh), append(bodies, fresh)
-		}
-		_, err := h.Log.Append(ctx, swarm.Batch{Fence: h.Fence, Bodies: bodies, Events: []swarm.Event{{Kind: swarm.TurnStarted,
-			Key: swarm.StartKey(w.c.ID, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(start)}}})
-		if !errors.Is(err, swarm.ErrConflict) {
-			return nil, err
-		}
-		if end, ok, err := h.Log.Find(swarm.EndKey(w.c.ID)); err != nil || ok {
-			r, err2 := Answer(end)
-			return &r, errors.Join(err, err2)
-		}
-		if _, err := h.again(w); err != nil {
-			return nil, err
-		}
+	b := swarm.Batch{Fence: w.c.Fence, Bodies: [][]byte{[]byte(w.made.Text)}}
+	if w.c.Again { // else nobody can have ended it
+		b.Absent = swarm.EndKey(w.c.ID)
 	}
+	w.start++
+	start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: w.c.Fence, By: rand.Text(), Provider: w.spec.Name, Model: w.model,
+		Prompt: swarm.HashOf(b.Bodies[0]), Bytes: len(w.made.Text), Spans: w.made.Spans, Inputs: w.inputs, Session: w.session, Trees: w.trees,
+		Topics: w.topics, Answered: w.c.Answered}
+	if w.session != "" {
+		fresh := []byte(w.made.Fresh())
+		start.Sent, b.Bodies = swarm.HashOf(fresh), append(b.Bodies, fresh)
+	}
+	b.Events = []swarm.Event{{Kind: swarm.TurnStarted, Key: swarm.StartKey(w.c.ID, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(start)}}
+	_, err := h.Log.Append(ctx, b)
+	if !errors.Is(err, swarm.ErrConflict) && !errors.Is(err, swarm.ErrStale) {
+		return nil, err
+	}
+	end, ok, err := h.Log.Find(swarm.EndKey(w.c.ID))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, swarm.ErrStale
+	}
+	r, err := Answer(end)
+	return &r, err
 }
 
-// again makes w the next start of a turn that was begun before, if it was. It has the first start's prompt, since what that was
-// made from may be another by now, and is told what that start had already sent.
+// nextStart is the key of the start that would replace this worker's: what a turn writes is refused once that is there.
+func (w *work) nextStart() string { return swarm.StartKey(w.c.ID, w.start+1) }
+
+// again finds how often the turn was begun before, if it was. It goes on with the first start's prompt, since what that was made
+// from may be another by now, and is told what that start had already sent.
 func (h *Hand) again(w *work) (begun bool, err error) {
 	e, ok, err := h.Log.Find(swarm.StartKey(w.c.ID, 1))
 	if err != nil || !ok {
@@ -57,8 +65,9 @@ func (h *Hand) again(w *work) (begun bool, err error) {
 	}
 	w.trees, w.topics = first.Trees, first.Topics
 	w.made, w.inputs, w.session = prompt.Prompt{Text: string(text), Spans: first.Spans}.WithSent(sent), first.Inputs, first.Session
-	for w.start = 2; ok; w.start++ {
-		if _, ok, err = h.Log.Find(swarm.StartKey(w.c.ID, w.start)); err != nil || !ok {
+	for ok {
+		w.start++
+		if _, ok, err = h.Log.Find(w.nextStart()); err != nil {
 			return true, err
 		}
 	}

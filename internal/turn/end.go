@@ -11,11 +11,12 @@ import (
 )
 
 // refuse ends a turn that was never begun: its prompt cannot be made, there is no budget for it, or it replays one that cannot be.
-func (h *Hand) refuse(ctx context.Context, loop string, c flow.Call, why error) (flow.Result, error) {
+// Should another worker have begun it meanwhile, that worker ends it.
+func (h *Hand) refuse(ctx context.Context, loop string, w *work, why error) (flow.Result, error) {
 	if k := swarm.KindOf(why); k != swarm.BadPrompt && k != swarm.OverBudget && k != swarm.Mismatch {
 		return flow.Result{}, why
 	}
-	return h.end(ctx, loop, c, failure(why), swarm.Batch{})
+	return h.end(ctx, loop, w.c, failure(why), swarm.Batch{Absent: w.nextStart()})
 }
 
 // keep ends a turn as it ended in the run that this one tries again.
@@ -45,7 +46,7 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), h.clean(reply.Session), reply.Exit, verdicts
 	end.Forgotten = end.Session != reply.Session
 	end.Outside = w.astray.its()
-	b := swarm.Batch{Absent: swarm.StartKey(w.c.ID, w.start+1)}
+	b := swarm.Batch{Absent: w.nextStart()}
 	var output []byte
 	if end.Status != swarm.CallCut {
 		output = h.kept(reply)
@@ -131,7 +132,7 @@ func cost(p swarm.Price, u swarm.Usage) float64 {
 func (h *Hand) end(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch) (flow.Result, error) {
 	end.ID, end.Call = c.ID, c.Print()
 	end.Reason, end.Hint = h.clean(end.Reason), h.clean(end.Hint)
-	b.Fence = h.Fence
+	b.Fence = c.Fence
 	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Task, Agent: c.Agent,
 		Turn: c.ID, Data: swarm.Encode(end)})
 	seqs, err := h.Log.Append(context.WithoutCancel(ctx), b)

@@ -156,7 +156,7 @@ func (h *Hand) record(ctx context.Context, w *work) {
 	if docs := h.docs(w); docs != "" {
 		_ = os.MkdirAll(docs, 0o777) // if it cannot be made, whoever writes there is told why
 	}
-	if w.scribe == nil || w.start > 1 {
+	if w.scribe == nil || w.start > 0 {
 		return
 	}
 	for _, dir := range w.scribe.dirs {
@@ -197,7 +197,7 @@ func (h *Hand) cannotTell(w *work, err error) {
 		reason.Reason += "; in the phase PLANNING turns of those who could write elsewhere fail for it"
 	}
 	// What the log does not take now, it does not take at the turn's end either.
-	_, _ = h.Log.Append(context.Background(), swarm.Batch{Fence: h.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Data: swarm.Encode(reason)}}})
+	_, _ = h.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Data: swarm.Encode(reason)}}})
 }
 
 // A diff is what a turn has changed.

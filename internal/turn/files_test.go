@@ -59,7 +59,7 @@ func newShop(t *testing.T, kind string, rules *swarm.Team, tools ...string) *sho
 	return s
 }
 
-func (s *shop) hand(a liveAgent) *turn.Hand {
+func (s *shop) hand(a liveAgent) worker {
 	h := s.team.hand(a)
 	h.Dir, h.Trees, h.Toolbox = s.dir, s.trees, nil
 	return h

@@ -16,7 +16,6 @@ import (
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/sqlite"
-	"swarm/internal/turn"
 )
 
 // A live agent is told of, while it works, by what it says.
@@ -54,7 +53,7 @@ func newTeam(t *testing.T, kind string, approvals swarm.Approvals) *team {
 	return b
 }
 
-func (b *team) hand(a liveAgent) *turn.Hand {
+func (b *team) hand(a liveAgent) worker {
 	b.Helper()
 	h := b.owner(b.log, nil)
 	h.Provider = func(swarm.ProviderSpec) (provider.Provider, error) { return a, nil }

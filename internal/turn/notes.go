@@ -86,6 +86,6 @@ func (n *notes) note(u swarm.ToolUse) {
 func (n *notes) write(kind swarm.EventKind, body any) {
 	c := n.work.c
 	// What the log does not take now, it does not take at the turn's end either, and then the process stops.
-	_, _ = n.hand.Log.Append(context.Background(), swarm.Batch{Fence: n.hand.Fence, Lazy: true,
+	_, _ = n.hand.Log.Append(context.Background(), swarm.Batch{Fence: c.Fence, Lazy: true,
 		Events: []swarm.Event{{Kind: kind, Task: c.Task, Agent: c.Agent, Turn: c.ID, Data: swarm.Encode(body)}}})
 }

@@ -20,7 +20,6 @@ import (
 type Hand struct {
 	Run      string
 	Log      swarm.Log
-	Fence    int64
 	Dir      string                                              // where the run was started
 	Provider func(swarm.ProviderSpec) (provider.Provider, error) // is asked once for each
 	Redact   func([]byte) []byte                                 // takes secrets out of what is stored; nil = there are none
@@ -61,7 +60,7 @@ type work struct {
 	agent   *swarm.Agent
 	spec    swarm.ProviderSpec
 	model   string
-	start   int           // from 1; more after a crash
+	start   int           // how often it was begun, this time included; more than 1 after a crash
 	made    prompt.Prompt // the full effective prompt
 	inputs  swarm.Inputs  // the mail that is in it, and at the end what else was read
 	packs   []string      // refs of the context packs that came with that mail
@@ -100,7 +99,7 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 		return flow.Result{}, err
 	}
 	begun := false
-	if h.Fence > 1 { // else nobody can have begun it before
+	if c.Again {
 		begun, err = h.again(w)
 	}
 	if err == nil && !begun {
@@ -110,7 +109,7 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 		h.notice(err)
 	}
 	if err != nil {
-		return h.refuse(ctx, loop, c, err)
+		return h.refuse(ctx, loop, w, err)
 	}
 	h.mu.Lock()
 	m, err := h.openMeter(c)
@@ -121,7 +120,7 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 	}
 	h.mu.Unlock()
 	if err != nil {
-		return h.refuse(ctx, loop, c, err)
+		return h.refuse(ctx, loop, w, err)
 	}
 	defer h.enter(w)()
 	h.record(ctx, w)
@@ -150,7 +149,7 @@ func stops(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, swarm.ErrFenced), swarm.KindOf(err) == swarm.Storage:
+	case errors.Is(err, swarm.ErrFenced), errors.Is(err, swarm.ErrStale), swarm.KindOf(err) == swarm.Storage:
 		return err
 	}
 	return nil
@@ -164,7 +163,7 @@ func (h *Hand) gather(c flow.Call) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{c: c, plan: p, task: p.tasks[c.Task], agent: p.agents[c.Agent], start: 1}
+	w := &work{c: c, plan: p, task: p.tasks[c.Task], agent: p.agents[c.Agent]}
 	if w.task == nil || w.agent == nil {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}

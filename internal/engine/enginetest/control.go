@@ -96,7 +96,7 @@ func idleTells(t *testing.T, run Subject) {
 	b.check(err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.run(t.Context(), b.hands(&patient{Log: log}, fence), rootCall)
+		_, err := b.run(t.Context(), b.hands(&patient{Log: log}), rootCall(fence))
 		done <- err
 	}()
 	woken, stop := log.Watch()
@@ -193,7 +193,7 @@ func lateOwner(t *testing.T, run Subject) {
 	b.check(err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.run(t.Context(), b.hands(log, fence), rootCall)
+		_, err := b.run(t.Context(), b.hands(log), rootCall(fence))
 		done <- err
 	}()
 	<-started

@@ -83,7 +83,10 @@ const (
 	leaseForTests = time.Minute
 )
 
-var rootCall = flow.Call{ID: "root", Kind: "pipeline", Ref: planKey}
+// rootCall is what the owner of a run asks of its engine.
+func rootCall(fence int64) flow.Call {
+	return flow.Call{ID: "root", Kind: "pipeline", Ref: planKey, Fence: fence}
+}
 
 // newBench makes a run with a plan; each task's prompt reads the outputs of what it depends on.
 func newBench(t *testing.T, run Subject, p swarm.Plan, a *team) *bench {
@@ -130,12 +133,12 @@ func (b *bench) drive(after int, committed bool) (flow.Result, error) {
 	defer log.Close()
 	fence, err := log.Own(b.t.Context(), flow.Version, leaseForTests)
 	b.check(err)
-	return b.run(b.t.Context(), b.hands(storetest.Crash(log, after, committed), fence), rootCall)
+	return b.run(b.t.Context(), b.hands(storetest.Crash(log, after, committed)), rootCall(fence))
 }
 
-func (b *bench) hands(log swarm.Log, fence int64) *engine.Hands {
-	hand := &turn.Hand{Run: runID, Log: log, Fence: fence, Dir: b.dir, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return b.team, nil }}
-	return &engine.Hands{Log: log, Fence: fence, Turn: hand}
+func (b *bench) hands(log swarm.Log) *engine.Hands {
+	hand := &turn.Hand{Run: runID, Log: log, Dir: b.dir, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return b.team, nil }}
+	return &engine.Hands{Log: log, Turn: hand}
 }
 
 func (b *bench) control(word swarm.Word, target string) {

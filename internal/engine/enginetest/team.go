@@ -74,13 +74,13 @@ func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
 
 // runTeam runs the loop of a team that this process owns.
 func (b *bench) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
-	h := b.hands(log, fence)
+	h := b.hands(log)
 	post := &office.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
 	h.Turn.Office, h.Turn.Trees, h.Post = post, shelf{}, post
 	if _, err := log.Append(b.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: swarm.Encode(swarm.Ownership{Fence: fence})}}}); err != nil {
 		return flow.Result{}, err
 	}
-	return b.run(b.t.Context(), h, flow.Call{ID: "root", Kind: "team", Ref: planKey})
+	return b.run(b.t.Context(), h, flow.Call{ID: "root", Kind: "team", Ref: planKey, Fence: fence})
 }
 
 // A team that dies at any append goes on as if it had not: nothing that was sent is lost or sent twice, and each envelope is

@@ -49,12 +49,14 @@ type fx struct {
 	loop  flow.Call
 	wake  <-chan struct{}
 
-	in    []swarm.Event          // read, not yet given to the loop
-	read  int64                  // up to which event
-	now   time.Time              // of the last event given
-	ended map[string]flow.Result // what the log held when the loop was resumed: ends by call
-	told  map[string]bool        // and facts by key
-	asked map[string]bool        // calls whose end has not been given yet
+	in     []swarm.Event          // read, not yet given to the loop
+	read   int64                  // up to which event
+	loaded int64                  // the last event that was there when the loop was begun or resumed
+	given  int64                  // the last event given
+	now    time.Time              // its time
+	ended  map[string]flow.Result // what the log held when the loop was resumed: ends by call
+	told   map[string]bool        // and facts by key
+	asked  map[string]bool        // calls whose end has not been given yet
 }
 
 const page = 10_000
@@ -74,6 +76,7 @@ func (x *fx) load() error {
 			return err
 		}
 		if len(x.in) == n {
+			x.loaded = x.read
 			return nil
 		}
 		kept := x.in[:n]
@@ -114,11 +117,19 @@ func (x *fx) before(c flow.Call) (flow.Result, bool, error) {
 	return r, ok, nil
 }
 
+// issue completes a call by what only the engine knows. An earlier owner can have made it only if that owner's loop was given the
+// same records, so a call that follows from a newer record is made for the first time. So is every call of a run's first owner.
+func (x *fx) issue(c flow.Call) flow.Call {
+	c.Fence = x.loop.Fence
+	c.Again = c.Fence > 1 && x.given <= x.loaded
+	return c
+}
+
 func (x *fx) Do(c flow.Call) (flow.Result, error) {
 	if r, ok, err := x.before(c); ok || err != nil {
 		return r, err
 	}
-	return x.h.Call(x.ctx, x.loop.ID, c)
+	return x.h.Call(x.ctx, x.loop.ID, x.issue(c))
 }
 
 func (x *fx) Go(c flow.Call) error {
@@ -127,6 +138,7 @@ func (x *fx) Go(c flow.Call) error {
 		delete(x.ended, c.ID)
 		return err
 	}
+	c = x.issue(c)
 	x.hands.Add(1)
 	go func() {
 		defer x.hands.Done()
@@ -154,7 +166,7 @@ func (x *fx) Tell(f flow.Fact) error {
 }
 
 func (x *fx) append(lazy bool, e swarm.Event) error {
-	_, err := x.h.Log.Append(context.WithoutCancel(x.ctx), swarm.Batch{Fence: x.h.Fence, Lazy: lazy, Events: []swarm.Event{e}})
+	_, err := x.h.Log.Append(context.WithoutCancel(x.ctx), swarm.Batch{Fence: x.loop.Fence, Lazy: lazy, Events: []swarm.Event{e}})
 	return err
 }
 
@@ -181,7 +193,7 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 			} else if ends(s) {
 				return s, swarm.Errorf(swarm.Storage, "the log has the end of %s, for which the loop never asked: the run was made by another version of the program", id)
 			}
-			x.now = e.Time
+			x.given, x.now = e.Seq, e.Time
 			return s, nil
 		}
 		if err := x.fetch(256); err != nil {
