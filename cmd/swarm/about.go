@@ -16,6 +16,7 @@ import (
 
 	"swarm"
 	"swarm/internal/compose"
+	"swarm/internal/control"
 	"swarm/internal/flow"
 	"swarm/internal/project"
 	"swarm/internal/provider"
@@ -326,7 +327,7 @@ func examineServers(b *compose.Bundle, dir string) (all []finding) {
 
 func examineProvider(ctx context.Context, spec swarm.ProviderSpec, b *compose.Bundle, dir string, used bool) finding {
 	what := "provider " + spec.Name
-	p, err := registry.Open(spec, providerOptions(spec, b.Bodies, dir))
+	p, err := registry.Open(spec, control.ProviderOptions(spec, b.Bodies, dir))
 	if err != nil {
 		return bad(what, used, err)
 	}

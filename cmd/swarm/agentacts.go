@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/control"
 	"swarm/internal/term"
 )
 
@@ -18,11 +19,11 @@ const onlyInside = `It is for an agent in its turn, which has SWARM_URL and SWAR
 
 // inTurn does what an agent wants of its run. Instead says what a person types.
 func (a *app) inTurn(ctx context.Context, instead string, do func(*visitor) error) error {
-	door, inside := insideTurn()
-	if !inside {
+	caller := control.CallerFromEnv()
+	if !caller.InTurn() {
 		return swarm.Errorf(swarm.BadInput, "this is no agent's turn: SWARM_URL and SWARM_AGENT_TOKEN are not set").WithHint("%s", instead)
 	}
-	v, err := a.visit(ctx, door)
+	v, err := a.visit(ctx, caller.Door)
 	if err != nil {
 		return err
 	}

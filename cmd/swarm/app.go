@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/control"
 	"swarm/internal/home"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
@@ -171,6 +173,21 @@ func (a *app) home() (*home.Home, error) {
 		run.Sweep(h)
 	}
 	return a.opened, nil
+}
+
+// control acts on the runs of this folder, or of all, for whoever has started this program.
+func (a *app) control() (*control.Control, error) {
+	h, err := a.home()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := a.dir()
+	if err != nil {
+		return nil, err
+	}
+	c := &control.Control{Home: h, Dir: dir, Anywhere: a.anywhere, Caller: control.CallerFromEnv()}
+	c.GoOn = func(_ context.Context, id string) error { return a.goOn(h, id, "") }
+	return c, nil
 }
 
 // beside is what goes along with every run that this process drives.

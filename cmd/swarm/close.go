@@ -2,9 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-
-	"swarm"
-	"swarm/internal/run"
 )
 
 func (a *app) closeCommand() *cobra.Command {
@@ -22,20 +19,20 @@ Without RUN it is the newest run of this folder that still goes on, else the new
 			ref := ""
 			if len(args) > 0 {
 				ref = args[0]
-			} else {
-				var err error
-				if ref, err = a.newest(); err != nil {
-					return err
-				}
+			} else if c, err := a.control(); err != nil {
+				return err
+			} else if ref, err = c.Newest(); err != nil {
+				return err
 			}
-			h, id, err := a.live(ref)
+			c, id, err := a.steerable(ref)
 			if err != nil {
 				return err
 			}
-			if err := run.CloseTeam(cmd.Context(), h, id); err != nil {
+			noted, err := c.Close(cmd.Context(), id)
+			if err != nil {
 				return err
 			}
-			return a.said(id, string(swarm.WordClose), "")
+			return a.said(c, noted)
 		},
 	}
 }

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"swarm"
-	"swarm/internal/compose"
+	"swarm/internal/control"
 	"swarm/internal/home"
 	"swarm/internal/run"
 )
@@ -31,29 +31,25 @@ for it goes back; swarm start lets it have turns again.
 			if ref, agent, err := a.meant(args); err == nil && agent != "" {
 				return a.act(cmd, ref, agent, run.StopAgent)
 			}
-			h, id, err := a.live(args[0])
+			c, id, err := a.steerable(args[0])
 			if err != nil {
 				return err
 			}
 			target := ""
 			if len(args) > 1 {
-				if target, err = a.target(h, id, args[1]); err != nil {
+				if target, err = c.Target(id, args[1]); err != nil {
 					return err
 				}
 			}
-			if err := run.Control(cmd.Context(), h, id, swarm.WordCancel, target); err != nil {
+			driven := false
+			if _, driven, err = c.Driver(id); err != nil {
 				return err
 			}
-			if _, driven, err := driver(h, id); err == nil && !driven && target == "" {
-				if p, err := picture(h, id); err == nil && p.Status.Ended() { // its driver has obeyed and left meanwhile
-					return a.said(id, "cancel", target)
-				}
-				var owned *swarm.OwnedError
-				if err := a.goOn(h, id, ""); !errors.As(err, &owned) { // else somebody goes on with it already, and will obey
-					return err
-				}
+			noted, err := c.Cancel(cmd.Context(), id, target)
+			if err != nil || !driven && target == "" { // it was ended here, and its end was shown
+				return err
 			}
-			return a.said(id, "cancel", target)
+			return a.said(c, noted)
 		},
 	}
 }
@@ -77,14 +73,15 @@ nothing but an agent that is paused has something to do stays open, and says so.
 			if agent != "" {
 				return a.act(cmd, ref, agent, run.PauseAgent)
 			}
-			h, id, err := a.live(ref)
+			c, id, err := a.steerable(ref)
 			if err != nil {
 				return err
 			}
-			if err := run.Control(cmd.Context(), h, id, swarm.WordPause, ""); err != nil {
+			noted, err := c.Pause(cmd.Context(), id)
+			if err != nil {
 				return err
 			}
-			return a.said(id, "pause", "")
+			return a.said(c, noted)
 		},
 	}
 }
@@ -111,67 +108,35 @@ process: finished turns are not run again, the one that was cut is, under the sa
 			case agent != "":
 				return a.act(cmd, ref, agent, run.ResumeAgent)
 			}
-			h, id, err := a.live(ref)
+			c, id, err := a.steerable(ref)
 			if err != nil {
 				return err
 			}
-			who, driven, err := driver(h, id)
+			_, driven, err := c.Driver(id)
 			if err != nil {
 				return err
 			}
-			if !driven {
-				err := a.goOn(h, id, replay)
-				var owned *swarm.OwnedError
-				if errors.As(err, &owned) {
-					return drivenError(id, owned.Owner)
-				}
+			c.GoOn = func(_ context.Context, id string) error { return a.goOn(c.Home, id, replay) }
+			noted, err := c.Resume(cmd.Context(), id)
+			if err != nil || !driven { // what it did was shown
 				return err
 			}
-			paused, err := run.PauseWanted(h, id)
-			switch {
-			case err != nil:
-				return err
-			case !paused:
-				return drivenError(id, who)
-			}
-			if err := run.Control(cmd.Context(), h, id, swarm.WordResume, ""); err != nil {
-				return err
-			}
-			return a.said(id, "resume", "")
+			return a.said(c, noted)
 		},
 	}
 	cmd.Flags().Var((*something)(&replay), "replay", "take the agents' answers from this `file`")
 	return cmd
 }
 
-// goOn drives a run that nobody drives.
+// goOn drives a run that no process drives.
 func (a *app) goOn(h *home.Home, id, replay string) error {
-	o := run.Options{Unpause: true}
-	var err error
-	if replay != "" {
-		if o.Replay, err = openCassette(replay); err != nil {
-			return err
-		}
-	}
-	r, err := run.Open(h, id)
+	r, o, err := control.Continue(h, id, replay)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if r.Began().Replay && replay == "" {
-		return swarm.Errorf(swarm.BadInput, "the run %s was a replay", id).WithHint("name its recording: swarm resume %s --replay FILE", id)
-	}
 	_, err = a.drive(h, r, o, false)
 	return err
-}
-
-// drivenError says that a run cannot be driven here, and who does.
-func drivenError(id string, who swarm.Owner) error {
-	if who.Gone {
-		return swarm.Errorf(swarm.BadInput, "the run %s is still with process %d, which is gone, or another is just taking it", id, who.PID).
-			WithHint("try again in %s", max(time.Second, time.Until(who.Until).Round(time.Second)))
-	}
-	return swarm.Errorf(swarm.BadInput, "process %d drives the run %s", who.PID, id).WithHint("to look in: swarm attach %s", id)
 }
 
 func (a *app) retryCommand() *cobra.Command {
@@ -186,116 +151,49 @@ are kept. In a run that still goes on, a task that failed and waits for a person
 		Example: "  swarm retry @last\n  swarm retry @last --from code",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, id, err := a.find(args[0])
+			c, id, err := a.find(args[0])
 			if err != nil {
 				return err
 			}
-			if !h.Summary(id).Status.Ended() {
-				if err := aPersons(id, "steering a run"); err != nil {
+			if !c.Home.Summary(id).Status.Ended() {
+				noted, err := c.RetryTask(cmd.Context(), id, from)
+				if err != nil {
 					return err
 				}
-				target := ""
-				if from != "" {
-					if target, err = a.target(h, id, from); err != nil {
-						return err
-					}
-				}
-				if _, driven, err := driver(h, id); err != nil || !driven {
-					return swarm.Errorf(swarm.BadInput, "the run %s has not ended, and nobody drives it", id).WithHint("go on with it: swarm resume %s", id)
-				}
-				if err := run.Control(cmd.Context(), h, id, swarm.WordRetry, target); err != nil {
-					return err
-				}
-				return a.said(id, "retry", target)
+				return a.said(c, noted)
 			}
-			again, err := run.Retry(h, id, from)
+			again, err := run.Retry(c.Home, id, from)
 			if err != nil {
 				return err
 			}
-			return a.begin(begin{bundle: &compose.Bundle{Plan: *again.Plan, Bodies: again.Bodies}, file: again.Start.File, dir: again.Start.Dir,
-				args: os.Args[1:], from: id, kept: again.Kept})
+			return a.begin(begin{Begin: control.Again(again, os.Args[1:])})
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "run this `task` again, and what depends on it")
 	return cmd
 }
 
-// live finds a run that has not ended.
-func (a *app) live(ref string) (*home.Home, string, error) {
-	h, id, err := a.find(ref)
+// steerable finds a run that has not ended and that the caller may steer.
+func (a *app) steerable(ref string) (*control.Control, string, error) {
+	c, err := a.control()
 	if err != nil {
 		return nil, "", err
 	}
-	if s := h.Summary(id); s.Status.Ended() {
-		return nil, "", swarm.Errorf(swarm.BadInput, "run %s has ended (%s)", id, s.Status).WithHint("to run what failed again: swarm retry %s", id)
+	s, err := c.Find(ref)
+	if err == nil {
+		err = c.Steerable(s)
 	}
-	return h, id, aPersons(id, "steering a run")
-}
-
-// driver is the process that drives a run, if one does.
-func driver(h *home.Home, id string) (who swarm.Owner, driven bool, err error) {
-	l, err := run.LookAt(h, id)
-	if err != nil {
-		return who, false, err
-	}
-	defer l.Close()
-	who, driven = l.Driver()
-	return who, driven, nil
-}
-
-// target is the task or agent that a user names, if the run has it.
-func (a *app) target(h *home.Home, id, name string) (string, error) {
-	l, err := run.LookAt(h, id)
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	p, err := l.Picture()
-	if err != nil {
-		return "", err
-	}
-	agent := false
-	if len(name) > 0 && name[0] == '@' {
-		name, agent = name[1:], true
-	}
-	var names []string
-	for _, t := range p.Tasks {
-		if !agent && (t.Name == name || t.Base == name) {
-			return name, nil
-		}
-		if !agent {
-			names = append(names, t.Name)
-		}
-	}
-	for _, ag := range p.Agents {
-		if agent && ag.Name == name {
-			return name, nil
-		}
-		if agent {
-			names = append(names, "@"+ag.Name)
-		}
-	}
-	if agent {
-		return "", swarm.Errorf(swarm.BadInput, "the run has no agent %q", name).WithHint("%s", swarm.DidYouMean("@"+name, names))
-	}
-	return "", swarm.Errorf(swarm.BadInput, "the run has no task %q", name).WithHint("%s", swarm.DidYouMean(name, names))
+	return c, s.ID, err
 }
 
 // said confirms what is on disk now.
-func (a *app) said(id, word, target string) error {
+func (a *app) said(c *control.Control, noted control.Noted) error {
 	if a.json {
-		return a.print(map[string]string{"run": id, "word": word, "target": target})
+		return a.print(noted)
 	}
-	if target != "" {
-		target = " " + target
-	}
-	fmt.Fprintf(a.stdout, "run %s: %s%s, noted\n", id, word, target)
-	h, err := a.home()
-	if err != nil {
-		return err
-	}
-	if _, driven, err := driver(h, id); err == nil && !driven && !h.Summary(id).Status.Ended() {
-		fmt.Fprintf(a.stdout, "nobody drives it now: swarm resume %s\n", id)
+	fmt.Fprintf(a.stdout, "run %s: %s, noted\n", noted.Run, strings.TrimSpace(noted.Word+" "+noted.Target))
+	if _, driven, err := c.Driver(noted.Run); err == nil && !driven && !c.Home.Summary(noted.Run).Status.Ended() {
+		fmt.Fprintf(a.stdout, "no process drives it now: swarm resume %s\n", noted.Run)
 	}
 	return nil
 }

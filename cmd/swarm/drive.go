@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"swarm/internal/control"
 	"swarm/internal/excerpt"
 
 	"swarm"
@@ -273,15 +274,11 @@ func (w *eventWriter) Delta(string, swarm.Delta) {}
 func (w *eventWriter) Close() error { return nil }
 
 // find finds the run that a user names.
-func (a *app) find(ref string) (*home.Home, string, error) {
-	h, err := a.home()
+func (a *app) find(ref string) (*control.Control, string, error) {
+	c, err := a.control()
 	if err != nil {
 		return nil, "", err
 	}
-	dir, err := a.dir()
-	if err != nil {
-		return nil, "", err
-	}
-	entry, err := h.Find(ref, dir, a.anywhere)
-	return h, entry.ID, err
+	s, err := c.Find(ref)
+	return c, s.ID, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/control"
 	"swarm/internal/wish"
 )
 
@@ -21,7 +22,7 @@ const inEditor = "$EDITOR"
 const maxEdit = 1 << 20
 
 // edited is what is granted instead of what was asked, as a person has written it.
-func (a *app) edited(q question, from string) ([]byte, error) {
+func (a *app) edited(q control.Question, from string) ([]byte, error) {
 	switch {
 	case q.Wish == nil:
 		return nil, swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", q.Agent)
@@ -70,11 +71,14 @@ func (a *app) openEditor(text []byte) (_ []byte, err error) {
 // completeAsked offers what is asked.
 func (a *app) completeAsked(cmd *cobra.Command, args []string, begun string) (offers []string, _ cobra.ShellCompDirective) {
 	ref, _ := cmd.Flags().GetString("run")
-	if _, asked, err := a.asked(ref); err == nil && len(args) == 0 {
-		for _, q := range asked {
-			if strings.HasPrefix(q.ID, begun) {
-				offers = append(offers, q.ID+"\t@"+q.Agent+": "+q.What)
-			}
+	c, err := a.control()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	asked, _ := c.Questions(ref) // without them there is nothing to offer
+	for _, q := range asked {
+		if strings.HasPrefix(q.ID, begun) {
+			offers = append(offers, q.ID+"\t@"+q.Agent+": "+q.What)
 		}
 	}
 	return offers, cobra.ShellCompDirectiveNoFileComp

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/control"
 	"swarm/internal/mail"
 	"swarm/internal/term"
 )
@@ -39,7 +40,7 @@ With --json it is {envelopes, more?}.
 			if most < 1 || most > 100 {
 				return swarm.Errorf(swarm.BadInput, "--max %d: choose a number from 1 to 100", most)
 			}
-			if _, inside := insideTurn(); inside {
+			if control.CallerFromEnv().InTurn() {
 				return a.agentInbox(cmd.Context(), ref, most)
 			}
 			return a.userInbox(cmd.Context(), ref, most, everything)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -19,57 +18,12 @@ import (
 
 // look finds the run that a user names and opens it to look at it.
 func (a *app) look(ref string) (*home.Home, *run.Look, error) {
-	h, id, err := a.find(ref)
+	c, id, err := a.find(ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := run.LookAt(h, id)
-	return h, l, err
-}
-
-// newest is the newest run of this folder that somebody drives, else the newest.
-func (a *app) newest() (string, error) {
-	h, runs, err := a.runs()
-	if err != nil {
-		return "", err
-	}
-	for s, err := range runs {
-		if err != nil {
-			return "", err
-		}
-		if !s.Status.Ended() && h.Driven(s.ID) {
-			return s.ID, nil
-		}
-	}
-	return "@last", nil // which also says what is wrong when there is none
-}
-
-// runs goes through the runs that a command acts on, the newest first.
-func (a *app) runs() (*home.Home, iter.Seq2[swarm.RunSummary, error], error) {
-	h, err := a.home()
-	if err != nil {
-		return nil, nil, err
-	}
-	dir, err := a.dir()
-	if err != nil {
-		return nil, nil, err
-	}
-	return h, h.Runs(dir, a.anywhere, ""), nil
-}
-
-// list is the runs that a command acts on, all of them.
-func (a *app) list() (all []swarm.RunSummary, err error) {
-	_, runs, err := a.runs()
-	if err != nil {
-		return nil, err
-	}
-	for s, err := range runs {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, nil
+	l, err := c.Look(id)
+	return c.Home, l, err
 }
 
 // completeRun offers the ids of runs for a command's first argument.
@@ -78,11 +32,14 @@ func (a *app) completeRun(_ *cobra.Command, args []string, begun string) ([]stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	offers := []string{"@last\tthe newest run"}
-	runs, err := a.list()
+	c, err := a.control()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	for _, s := range runs {
+	for s, err := range c.Home.Runs(c.Dir, c.Anywhere, "") {
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
 		if strings.HasPrefix(s.ID, begun) {
 			offers = append(offers, s.ID+"\t"+string(s.Status)+" "+s.Name)
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
-	"swarm/internal/run"
 	"swarm/internal/term"
 )
 
@@ -49,17 +48,17 @@ func (a *app) listRuns(most int, status swarm.Status) error {
 	if err := checkStatus(status); err != nil {
 		return err
 	}
-	h, all, err := a.runs()
+	c, err := a.control()
 	if err != nil {
 		return err
 	}
 	runs, seen, more := []swarm.RunSummary{}, 0, false
-	for s, err := range all {
+	for s, err := range c.Runs("") {
 		if err != nil {
 			return err
 		}
 		seen++
-		if s = run.Current(h, s); status != "" && s.Status != status {
+		if status != "" && s.Status != status {
 			continue
 		}
 		if more = most > 0 && len(runs) == most; more {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/control"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/mail"
@@ -40,45 +41,28 @@ type things interface {
 
 // mailer is who acts by this command.
 func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
-	if door, inside := insideTurn(); inside {
-		if ref != "" && ref != os.Getenv("SWARM_RUN_ID") {
-			return nil, errOtherRun()
-		}
-		return a.visit(ctx, door)
+	c, err := a.control()
+	if err != nil {
+		return nil, err
 	}
-	h, id, err := a.chooseRun(ref)
+	if c.Caller.InTurn() {
+		if ref != "" && ref != c.Caller.Run {
+			return nil, control.ErrOtherRun()
+		}
+		return a.visit(ctx, c.Caller.Door)
+	}
+	s, err := c.Meant(ref)
 	if err == nil {
-		err = aPersons(id, "writing without the agent's own token") // else it would be taken for a person's
+		err = c.Caller.Person(s.ID, "writing without the agent's own token") // else it would be taken for a person's
 	}
 	if err != nil {
 		return nil, err
 	}
-	p, err := run.OpenPost(h, id)
+	p, err := run.OpenPost(c.Home, s.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &person{p, h}, nil
-}
-
-// chooseRun is the run that is meant: the one that is named, the one inside of which this program was started, the newest that still
-// goes on, or the newest.
-func (a *app) chooseRun(ref string) (*home.Home, string, error) {
-	if id := os.Getenv("SWARM_RUN_ID"); ref == "" && id != "" {
-		h, err := a.home()
-		if err != nil {
-			return nil, "", err
-		}
-		if h.Exists(id) {
-			return h, id, nil
-		}
-	}
-	if ref == "" {
-		var err error
-		if ref, err = a.newest(); err != nil {
-			return nil, "", err
-		}
-	}
-	return a.find(ref)
+	return &person{p, c.Home}, nil
 }
 
 // A person acts on a run from outside.
@@ -229,17 +213,21 @@ func (v *visitor) run() string { return os.Getenv("SWARM_RUN_ID") }
 func (v *visitor) idle() bool  { return false }
 func (v *visitor) close()      { _ = v.leave() }
 
-// lookAt opens the run that is meant, see chooseRun, to look at it.
+// lookAt opens the run that is meant to look at it.
 func (a *app) lookAt(ref string) (*home.Home, *run.Look, error) {
-	h, id, err := a.chooseRun(ref)
+	c, err := a.control()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := c.Meant(ref)
 	if err == nil {
-		err = inOwnRun(h, id)
+		err = c.Caller.OwnRun(c.Home, s.ID)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := run.LookAt(h, id)
-	return h, l, err
+	l, err := c.Look(s.ID)
+	return c.Home, l, err
 }
 
 // text is what an argument says; - is standard input.

@@ -5,36 +5,39 @@ import (
 	"net/http"
 	"strings"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
 	"swarm/internal/a2a"
+	"swarm/internal/api"
 	"swarm/internal/compose"
+	"swarm/internal/control"
+	"swarm/internal/excerpt"
+	"swarm/internal/feed"
 	"swarm/internal/prompt"
-	"swarm/internal/run"
 )
 
 // routes are what the server answers, and which agents it publishes.
-func (a *app) routes(o serveOptions, d *drivers) (http.Handler, []a2a.Agent, error) {
+func (a *app) routes(o serveOptions, c *control.Control, d *control.Drivers, hub *feed.Hub) (http.Handler, []a2a.Agent, error) {
+	window := api.New(api.Options{Control: c, Start: d.Start, Feed: hub})
 	if !o.a2a {
-		return d.window, nil, nil
+		return window, nil, nil
 	}
-	published, err := a.published()
+	agents := func() ([]a2a.Agent, error) { return publishedAgents(c) }
+	published, err := agents()
 	if err != nil {
 		return nil, nil, err
 	}
-	agents := a2a.New(a2a.Options{API: d.window, Agents: a.published, Version: version, Fault: a.complain})
+	door := a2a.New(a2a.Options{Control: c, Start: d.Start, Feed: hub, Agents: agents, Version: version, Fault: a.complain})
 	routes := http.NewServeMux()
 	for _, path := range a2a.Paths {
-		routes.Handle(path, agents)
+		routes.Handle(path, door)
 	}
-	routes.Handle("/", d.window)
+	routes.Handle("/", window)
 	return routes, published, nil
 }
 
-// published are the agents of this folder's compose file.
-func (a *app) published() ([]a2a.Agent, error) {
-	b, _, err := a.composeTeam(&source{alone: true}, opening{}, swarm.AutoMode, swarm.ImplementationPhase)
+// publishedAgents are the agents of this folder's compose file.
+func publishedAgents(c *control.Control) ([]a2a.Agent, error) {
+	b, _, err := c.Team(control.Request{Alone: true})
 	if err != nil {
 		return nil, err
 	}
@@ -66,24 +69,4 @@ func describe(b *compose.Bundle, agent *swarm.Agent) string {
 		}
 	}
 	return "The agent " + agent.Name + " of a team of " + count(len(b.Plan.Agents), "agent") + "."
-}
-
-// takeUp goes on with the tasks that others gave to this folder's agents and that nobody works on: whoever gave them cannot.
-func (d *drivers) takeUp(dir string) error {
-	all, err := d.home.List(dir, false)
-	if err != nil {
-		return err
-	}
-	for _, s := range all {
-		if s = run.Current(d.home, s); s.Asked == nil || s.Status != swarm.Interrupted {
-			continue
-		}
-		if paused, err := run.PauseWanted(d.home, s.ID); err != nil || paused {
-			continue
-		}
-		if err := d.Resume(d.stops.ctx, s.ID); err != nil {
-			d.app.complain(err)
-		}
-	}
-	return nil
 }

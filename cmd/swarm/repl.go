@@ -14,6 +14,7 @@ import (
 
 	"swarm"
 	"swarm/internal/compose"
+	"swarm/internal/control"
 	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/line"
@@ -202,7 +203,7 @@ func (a *app) openSession(ctx context.Context, h *home.Home, t talk, team sessio
 	if t.resume == "" {
 		return session.Start(ctx, h, swarm.RunStart{Dir: o.Dir, File: o.File, Args: os.Args[1:], Version: version, Time: time.Now()}, team)
 	}
-	_, id, err := a.live(t.resume)
+	_, id, err := a.steerable(t.resume)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +259,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 		return session.Team{}, o, err
 	}
 	a.warn(b.Warnings)
-	if err := ready(b, o.Dir, a.patience()); err != nil {
+	if err := control.Preflight(b, o.Dir, a.waiting()); err != nil {
 		return session.Team{}, o, err
 	}
 	a.sayHolds(&b.Plan)

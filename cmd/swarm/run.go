@@ -9,6 +9,7 @@ import (
 
 	"swarm"
 	"swarm/internal/compose"
+	"swarm/internal/control"
 	"swarm/internal/project"
 )
 
@@ -74,7 +75,8 @@ The agents and providers are those of swarm/swarm.yaml, if there is one.`,
 			}
 			a.warn(b.Warnings)
 			a.plain = true
-			return a.begin(begin{bundle: b, file: o.File, dir: o.Dir, args: os.Args[1:], record: record, replay: replay, quiet: !a.json && !a.onTerminal()})
+			return a.begin(begin{Begin: &control.Begin{Bundle: b, File: o.File, Dir: o.Dir, Args: os.Args[1:], Replay: replay}, record: record,
+				quiet: !a.json && !a.onTerminal()})
 		},
 	}
 	f := cmd.Flags()
@@ -102,7 +104,7 @@ func taskNamed(prompt string) string {
 
 // singleOptions are the options without what is to run. A compose file need not be there.
 func (a *app) singleOptions(src *source) (compose.Options, *project.Project, error) {
-	o, p, err := src.read(a)
+	o, p, err := src.read(a, nil)
 	if swarm.KindOf(err) == swarm.NotFound && src.file == "" {
 		o.Source, err = nil, nil
 	}

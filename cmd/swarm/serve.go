@@ -1,25 +1,23 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"os"
 	"sync"
 
+	"swarm/internal/control"
 	"swarm/internal/excerpt"
+	"swarm/internal/feed"
 	"swarm/internal/term"
 
 	"github.com/spf13/cobra"
 
 	"swarm"
 	"swarm/internal/a2a"
-	"swarm/internal/api"
 	"swarm/internal/engine/local"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
-	"swarm/internal/process"
-	"swarm/internal/run"
 	"swarm/internal/view"
 )
 
@@ -69,15 +67,14 @@ func (a *app) serve(o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	own := os.Getenv("SWARM_RUN_ID")
-	if h.Exists(own) { // another home has nothing that is near an agent
-		if err := aPersons(own, "serving runs"); err != nil {
-			return err
-		}
-	}
-	dir, err := a.dir()
+	c, err := a.control()
 	if err != nil {
 		return err
+	}
+	if h.Exists(c.Caller.Run) { // another home has nothing that is near an agent
+		if err := c.Caller.Person(c.Caller.Run, "serving runs"); err != nil {
+			return err
+		}
 	}
 	cert, err := o.certificate()
 	if err != nil {
@@ -89,31 +86,33 @@ func (a *app) serve(o serveOptions) error {
 	}
 	s := stopSignals()
 	defer s.end()
-	d := &drivers{app: a, home: h, stops: s, driving: map[string]bool{}}
-	s.killing(d.kill)
-	d.window = api.New(api.Options{Home: h, Dir: dir, Anywhere: a.anywhere, Driver: d})
-	routes, published, err := a.routes(o, d)
+	hub := feed.New(h)
+	d := &control.Drivers{Control: c, Context: s.ctx, Version: version, Follow: hub.Heed, Ended: a.left()}
+	d.Options.Engine, d.Options.Beside = local.Run, a.beside()
+	c.GoOn, c.Caller = d.Resume, control.Caller{} // whoever shows the token is a person
+	s.killing(d.Kill)
+	routes, published, err := a.routes(o, c, d, hub)
 	if err != nil {
-		d.window.Close()
+		hub.Close()
 		return err
 	}
 	server, err := httpd.Start(httpd.Options{Listen: o.listen, Routes: routes, Key: key, TLS: cert, Version: version, Fault: a.complain})
 	if err != nil {
-		d.window.Close()
+		hub.Close()
 		return err
 	}
 	if cert == nil { // agents' programs would not know our certificate
-		d.server = server
+		d.Options.Server = server
 	}
 	err = a.listening(server.URL(), where, published)
 	if err == nil && o.a2a {
-		err = d.takeUp(dir)
+		err = d.ResumeAsked(s.ctx, a.complain)
 	}
 	if err == nil {
 		<-s.ctx.Done()
 	}
-	d.wait() // first: what they have to say at the end still gets out
-	d.window.Close()
+	d.Wait() // first: what they have to say at the end still gets out
+	hub.Close()
 	if err2 := server.Close(); err == nil {
 		err = err2
 	}
@@ -170,168 +169,20 @@ func (o *serveOptions) certificate() (*tls.Certificate, error) {
 	return &cert, nil
 }
 
-// drivers drive the runs that were started over HTTP.
-type drivers struct {
-	app    *app
-	home   *home.Home
-	stops  *stops
-	window *api.API
-	server *httpd.Server // where agents' programs find our tools; nil = each run has a server of its own
-	all    sync.WaitGroup
-
-	mu      sync.Mutex
-	driving map[string]bool
-	closed  bool
-
-	speaking sync.Mutex // one line after the other
-}
-
-// Start begins a run, in the way that `swarm up` or `swarm team` does.
-func (d *drivers) Start(ctx context.Context, w api.Wanted) (string, error) {
-	b, err := d.plan(w)
-	if err != nil {
-		return "", err
-	}
-	o, err := b.options()
-	if err != nil {
-		return "", err
-	}
-	if err := d.enter(); err != nil {
-		return "", err
-	}
-	r, err := b.start(ctx, d.home)
-	if err != nil {
-		d.all.Done()
-		return "", err
-	}
-	go d.drive(r, o)
-	return r.ID, nil
-}
-
-// plan is what a run is to do.
-func (d *drivers) plan(w api.Wanted) (*begin, error) {
-	src := &source{dir: w.Dir, file: w.File, set: w.Set, provider: w.Provider, parallel: w.Jobs, only: w.Only, alone: w.Asked != nil}
-	if w.Goal != "" {
-		return d.team(src, w)
-	}
-	selected := w.Tasks
-	if w.Pipeline != "" {
-		selected = []string{w.Pipeline}
-	}
-	o, err := src.options(d.app, selected)
-	if err != nil {
-		return nil, err
-	}
-	o.Stdin = func() ([]byte, error) { return []byte(w.Stdin), nil }
-	bundle, err := composeWork(o)
-	if err != nil {
-		return nil, err
-	}
-	return &begin{bundle: bundle, file: o.File, dir: o.Dir, args: append([]string{"up"}, selected...)}, nil
-}
-
-func (d *drivers) team(src *source, w api.Wanted) (*begin, error) {
-	mode, phase := teamModes(), teamPhases()
-	for flag, text := range map[*oneOf]string{&mode: w.Mode, &phase: w.Phase} {
-		if text != "" {
-			if err := flag.Set(text); err != nil {
-				return nil, swarm.Errorf(swarm.BadInput, "no team has the mode or phase %s", swarm.Quote(text)).WithHint("%v", err)
+// left says in a line how each run ended, one line after the other.
+func (a *app) left() func(view.Picture, error) {
+	var mu sync.Mutex
+	return func(p view.Picture, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err != nil:
+			a.complain(err)
+		case !a.json:
+			fmt.Fprintf(a.stdout, "run %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
+			if p.Status == swarm.Interrupted {
+				fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)
 			}
-		}
-	}
-	given := opening{goal: w.Goal, to: w.To, done: w.Done, structured: w.Structured}
-	bundle, o, err := d.app.composeTeam(src, given, swarm.TeamMode(mode.value), swarm.Phase(phase.value))
-	if err != nil {
-		return nil, err
-	}
-	b := &begin{bundle: bundle, file: o.File, dir: o.Dir, args: []string{"team", w.Goal}, asked: w.Asked}
-	return b, b.open(given)
-}
-
-// Resume goes on with a run that nobody drives.
-func (d *drivers) Resume(ctx context.Context, id string) error {
-	r, err := run.Open(d.home, id)
-	if err != nil {
-		return err
-	}
-	if r.Began().Replay {
-		r.Close()
-		return swarm.Errorf(swarm.BadInput, "the run %s was a replay", id).WithHint("name its recording: swarm resume %s --replay FILE", id)
-	}
-	if err = d.enter(); err == nil {
-		if err = r.Take(ctx); err != nil {
-			d.all.Done()
-		}
-	}
-	if err != nil {
-		r.Close()
-		return err
-	}
-	go d.drive(r, run.Options{Unpause: true})
-	return nil
-}
-
-// enter counts a run in, as long as this process is not about to end.
-func (d *drivers) enter() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed || d.stops.ctx.Err() != nil {
-		return swarm.Errorf(swarm.Stopped, "this server is ending").WithHint("start it again")
-	}
-	d.all.Add(1)
-	return nil
-}
-
-// drive drives a run to its end.
-func (d *drivers) drive(r *run.Run, o run.Options) {
-	defer d.all.Done()
-	defer r.Close()
-	o.Engine, o.Server, o.Beside = local.Run, d.server, d.app.beside()
-	d.note(r.ID, true)
-	defer d.note(r.ID, false)
-	defer d.window.Heed(r.ID, r.Log())()
-	p, err := r.Drive(d.stops.ctx, o)
-	d.speaking.Lock()
-	defer d.speaking.Unlock()
-	if err != nil {
-		d.app.complain(err)
-		return
-	}
-	d.tell(p)
-}
-
-// tell says in a line how a run ended.
-func (d *drivers) tell(p view.Picture) {
-	if d.app.json {
-		return
-	}
-	fmt.Fprintf(d.app.stdout, "run %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
-	if p.Status == swarm.Interrupted {
-		fmt.Fprintf(d.app.stdout, "to go on: swarm resume %s\n", p.ID)
-	}
-}
-
-func (d *drivers) note(id string, on bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.driving[id] = on
-}
-
-// wait waits until all runs were left. No other begins from then on.
-func (d *drivers) wait() {
-	d.mu.Lock()
-	d.closed = true
-	d.mu.Unlock()
-	d.all.Wait()
-}
-
-// kill ends what the runs' agents have started, before the program is killed.
-func (d *drivers) kill() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for id, on := range d.driving {
-		if on {
-			process.Kill(id)
 		}
 	}
 }

@@ -50,7 +50,11 @@ func (a *app) agentCommand(do run.Action, short, long string) *cobra.Command {
 func (a *app) meant(args []string) (ref, agent string, err error) {
 	if len(args) == 1 {
 		if name, ok := strings.CutPrefix(args[0], "@"); ok && args[0] != "@last" {
-			ref, err = a.newest()
+			c, failed := a.control()
+			if failed != nil {
+				return "", "", failed
+			}
+			ref, err = c.Newest()
 			return ref, name, err
 		}
 		return args[0], "", nil
@@ -64,15 +68,15 @@ func (a *app) meant(args []string) (ref, agent string, err error) {
 
 // act does something to one agent of a run that has not ended.
 func (a *app) act(cmd *cobra.Command, ref, agent string, do run.Action) error {
-	h, id, err := a.live(ref)
+	c, id, err := a.steerable(ref)
 	if err != nil {
 		return err
 	}
-	w, err := run.Act(cmd.Context(), h, id, agent, do)
+	noted, err := c.Act(cmd.Context(), id, agent, do)
 	if err != nil {
 		return err
 	}
-	return a.said(id, string(w.Word), w.Target)
+	return a.said(c, noted)
 }
 
 // completeRunOrAgent offers the agents of the newest run and the runs there are, and then the agents of the run that was named.

@@ -1,34 +1,30 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"swarm"
 	"swarm/internal/compose"
-	"swarm/internal/home"
+	"swarm/internal/control"
 	"swarm/internal/project"
-	"swarm/internal/provider"
 	"swarm/internal/providerkind"
-	"swarm/internal/run"
 	"swarm/internal/term"
 )
 
 // A source is where a plan comes from, as flags say it.
 type source struct {
-	dir      string // "" = the folder that the program was started in
 	file     string
 	set      []string
 	provider string
 	parallel int
 	only     bool
-	alone    bool // of a team: without edges each agent works alone
 }
 
 func (s *source) flags(cmd *cobra.Command) {
@@ -77,10 +73,15 @@ func (j *jobs) String() string { return "" }
 
 func (j *jobs) Type() string { return "N" }
 
+// request is what the flags ask for.
+func (s *source) request(a *app, selected []string) control.Request {
+	return control.Request{File: s.file, Tasks: selected, Only: s.only, Set: s.set, Provider: s.provider, Jobs: s.parallel,
+		ReadStdin: a.readStdin, Args: os.Args[1:]}
+}
+
 // options are what the compiler needs.
 func (s *source) options(a *app, selected []string) (compose.Options, error) {
-	o, _, err := s.read(a)
-	o.Select = selected
+	o, _, err := s.read(a, selected)
 	return o, err
 }
 
@@ -98,26 +99,13 @@ func (s *source) compile(a *app, selected []string) (*compose.Bundle, error) {
 	return b, err
 }
 
-// read finds the project and reads its compose file. When only that is missing, everything else is filled in.
-func (s *source) read(a *app) (compose.Options, *project.Project, error) {
-	h, err := a.home()
+// read finds the project and reads its compose file.
+func (s *source) read(a *app, selected []string) (compose.Options, *project.Project, error) {
+	c, err := a.control()
 	if err != nil {
 		return compose.Options{}, nil, err
 	}
-	dir := s.dir
-	if dir == "" {
-		if dir, err = a.dir(); err != nil {
-			return compose.Options{}, nil, err
-		}
-	}
-	preferred := s.provider
-	if preferred == "" {
-		preferred = os.Getenv("SWARM_PROVIDER")
-	}
-	p := project.Open(dir, s.file, h.PromptPath())
-	file, text, err := p.Compose()
-	return compose.Options{File: file, Source: text, Prompts: p, Only: s.only, Set: s.set, Provider: preferred, MaxParallel: s.parallel, Dir: dir,
-		Stdin: a.readStdin}, p, err
+	return c.Compose(s.request(a, selected))
 }
 
 func (a *app) readStdin() ([]byte, error) { return project.ReadStdin(a.stdin) }
@@ -144,16 +132,9 @@ Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 inte
 			if detach {
 				return a.detach()
 			}
-			o, err := src.options(a, args)
-			if err != nil {
-				return err
-			}
-			b, err := composeWork(o)
-			if err != nil {
-				return err
-			}
-			a.warn(b.Warnings)
-			return a.begin(begin{bundle: b, file: o.File, dir: o.Dir, args: os.Args[1:], record: record, replay: replay})
+			r := src.request(a, args)
+			r.Replay = replay
+			return a.plan(r, record)
 		},
 	}
 	src.flags(cmd)
@@ -162,19 +143,6 @@ Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 inte
 	f.BoolVarP(&detach, "detach", "d", false, "run in the background; 'swarm attach' looks in, 'swarm wait' waits")
 	recordFlags(cmd, &record, &replay)
 	return cmd
-}
-
-// composeWork makes the plan of something to do. A file of agents only is for those who tell them what to do.
-func composeWork(o compose.Options) (*compose.Bundle, error) {
-	b, err := compose.Compile(o)
-	if err != nil || len(b.Plan.Tasks) > 0 {
-		return b, err
-	}
-	e := &swarm.Error{Kind: swarm.BadInput, File: o.File, Msg: "this file has no tasks"}
-	if len(b.Plan.Agents) == 0 {
-		return nil, e.WithHint("write at least one: tasks: {hello: {prompt-string: \"Say hello.\"}}")
-	}
-	return nil, e.WithHint("give its agents something to do: swarm team \"…\", swarm run '@%s …' or swarm repl", b.Plan.Agents[0].Name)
 }
 
 func recordFlags(cmd *cobra.Command, record, replay *string) {
@@ -195,19 +163,25 @@ func (a *app) warn(warnings []*swarm.Error) {
 	}
 }
 
-// A begin is a run that is about to begin.
+// plan makes the plan of a request, and runs it.
+func (a *app) plan(r control.Request, record string) error {
+	c, err := a.control()
+	if err != nil {
+		return err
+	}
+	b, err := c.Plan(r)
+	if err != nil {
+		return err
+	}
+	a.warn(b.Bundle.Warnings)
+	return a.begin(begin{Begin: b, record: record})
+}
+
+// A begin is a run that is about to begin, and how it is shown.
 type begin struct {
-	bundle         *compose.Bundle
-	file, dir      string
-	args           []string
-	record, replay string
-	cassette       *provider.Cassette // what replay names, when it was opened before
-	id             string             // "" = one is made
-	from           string             // the run that this one tries again
-	kept           []swarm.Event      // and what it keeps of it
-	asked          *swarm.Asked       // the message of another program by which it is begun
-	quiet          bool               // only the last task's output is printed
-	patience       patience           // zero = nobody looks
+	*control.Begin
+	record string
+	quiet  bool // only the last task's output is printed
 }
 
 // begin starts a run and drives it to its end.
@@ -216,8 +190,8 @@ func (a *app) begin(b begin) error {
 	if err != nil {
 		return err
 	}
-	b.patience = a.patience()
-	o, err := b.options()
+	b.Waiting = a.waiting()
+	o, err := b.Options()
 	if err != nil {
 		return err
 	}
@@ -226,15 +200,15 @@ func (a *app) begin(b begin) error {
 		return err
 	}
 	s := stopSignals()
-	r, err := b.start(s.ctx, h)
+	r, err := b.Start(s.ctx, h, version)
 	s.end()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	detached(r.ID)
-	if !b.quiet && b.replay == "" {
-		a.sayHolds(&b.bundle.Plan)
+	if !b.quiet && b.Replay == "" {
+		a.sayHolds(&b.Bundle.Plan)
 	}
 	p, err := a.drive(h, r, o, b.quiet)
 	if err == nil && b.quiet {
@@ -248,20 +222,18 @@ func (a *app) begin(b begin) error {
 	return err
 }
 
-// options are how it is driven. Without a recording its agents have to be there.
-func (b *begin) options() (o run.Options, err error) {
-	if o.Replay = b.cassette; b.replay != "" && o.Replay == nil {
-		o.Replay, err = openCassette(b.replay)
+// waiting tells a person which providers a run waits for before it begins.
+func (a *app) waiting() control.Waiting {
+	w := control.Waiting{After: time.Second}
+	if a.onTerminal() {
+		w.After = 200 * time.Millisecond
 	}
-	if b.replay != "" {
-		return o, err
+	if !a.json {
+		w.Say = func(names []string) {
+			if len(names) > 0 {
+				fmt.Fprintf(a.stderr, "looking for %s …\n", strings.Join(names, ", "))
+			}
+		}
 	}
-	return o, ready(b.bundle, b.dir, b.patience)
-}
-
-// start makes the run.
-func (b *begin) start(ctx context.Context, h *home.Home) (*run.Run, error) {
-	p := &b.bundle.Plan
-	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.dir, File: b.file, Args: b.args, Version: version,
-		Replay: b.replay != "", From: b.from, Asked: b.asked, Time: time.Now()}, p, b.bundle.Bodies, b.kept...)
+	return w
 }

@@ -25,7 +25,11 @@ Without RUN it is the newest run of this folder that still goes on, else the new
 		ValidArgsFunction: a.completeRunOrAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				newest, err := a.newest()
+				c, err := a.control()
+				if err != nil {
+					return err
+				}
+				newest, err := c.Newest()
 				if err != nil {
 					return err
 				}

@@ -22,7 +22,8 @@ import (
 	a2alog "github.com/a2aproject/a2a-go/v2/log"
 
 	"swarm"
-	"swarm/internal/api"
+	"swarm/internal/control"
+	"swarm/internal/feed"
 	"swarm/internal/httpd"
 	"swarm/internal/strictjson"
 )
@@ -36,11 +37,16 @@ type Agent struct {
 
 // Options say what is published.
 type Options struct {
-	API     *api.API                // by which runs are begun, followed and spoken to
+	Control *control.Control        // by which runs are found and steered
+	Start   Start                   // by which they are begun
+	Feed    *feed.Hub               // by which they are followed
 	Agents  func() ([]Agent, error) // those of the compose file as it is now
 	Version string                  // of this program, as cards say it
 	Fault   func(error)             // is told of faults of our own; nil = nobody
 }
+
+// Start begins a run. When it returns, the run is on disk.
+type Start func(ctx context.Context, r control.Request) (run string, err error)
 
 // A Server answers A2A clients.
 type Server struct {

@@ -201,8 +201,8 @@ func TestATaskGoesOnAtAnotherServer(t *testing.T) {
 	h := open(t)
 	h.project("- {agent: chief, say: a question, call: [{tool: request_help, args: {help_description: Which?}}]}\n- {agent: chief, say: done}\n")
 	asked := h.good("chief", "SendMessage", message("m-1", "Choose"))
-	h.driver.stop(swarm.Errorf(swarm.Stopped, "the server ends"))
-	h.driver.all.Wait()
+	h.stop(swarm.Errorf(swarm.Stopped, "the server ends"))
+	h.drivers.Wait()
 	other := serve(t, h.home, h.dir)
 	if got := other.good("chief", "GetTask", named(asked.ID)); got.Status.State != wire.TaskStateInputRequired {
 		t.Errorf("at the other server it is %+v", got.Status)
@@ -300,7 +300,7 @@ func TestNobodyGetsIn(t *testing.T) {
 	h := open(t)
 	h.project("- {agent: chief, say: x}\n")
 	task := h.good("chief", "SendMessage", message("m", "x"))
-	h.driver.all.Wait() // what it writes at its end is written
+	h.finish(string(task.ID)) // what it writes at its end is written
 	address := strings.TrimPrefix(h.server.URL(), "http://")
 	_, port, _ := strings.Cut(address, ":")
 	hosts := []string{address, "localhost:" + port, "evil.example:" + port, "127.0.0.1"}

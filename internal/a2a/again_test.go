@@ -173,7 +173,7 @@ func TestWhatIsComparedIsWhatIsStored(t *testing.T) {
 func TestAStreamTellsAllOfARun(t *testing.T) {
 	h := open(t)
 	h.project("- {agent: chief, say: done}\n")
-	h.driver.quick = true
+	h.quick = true
 	if got, want := h.listen("chief", "SendStreamingMessage", message("m", "Do it")).rest(), "submitted working output:done completed"; got != want {
 		t.Errorf("the stream tells %q, want %q", got, want)
 	}

@@ -29,17 +29,17 @@ func (h *handler) open(ctx context.Context, id wire.TaskID) (*run.Look, *task, e
 }
 
 func (h *handler) fold(ctx context.Context, id wire.TaskID, enough func(*task) bool) (*run.Look, *task, error) {
-	entry, err := h.API.Home.Find(string(id), h.API.Dir, h.API.Anywhere)
-	if kind := swarm.KindOf(err); kind == swarm.BadInput || kind == swarm.NotFound {
+	entry, err := h.Control.Lookup(string(id))
+	if swarm.KindOf(err) == swarm.NotFound {
 		return nil, nil, notFound(id)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if entry.ID != string(id) || entry.Kind != swarm.TeamRun { // its whole id: programs do not guess
+	if entry.ID != string(id) || entry.Kind != swarm.TeamRun {
 		return nil, nil, notFound(id)
 	}
-	look, err := run.LookAt(h.API.Home, entry.ID)
+	look, err := h.Control.Look(entry.ID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,12 +91,12 @@ func (h *handler) CancelTask(ctx context.Context, r *wire.CancelTaskRequest) (*w
 	if state := t.state(); state.Terminal() {
 		return nil, wire.NewError(wire.ErrTaskNotCancelable, "the task has ended: it is "+state.String())
 	}
-	if err := h.API.Cancel(ctx, t.id); err != nil {
+	if _, err := h.Control.Cancel(ctx, t.id, ""); err != nil {
 		return nil, protocolError(ctx, err)
 	}
 	short, stop := context.WithTimeout(ctx, cancelTime)
 	defer stop()
-	err = h.API.Follow(short, t.id, t.run.Seq, func(told told) error { // what was told before is not asked for again
+	err = h.Feed.Follow(short, t.id, t.run.Seq, func(told told) error { // what was told before is not asked for again
 		if told.Event != nil && told.Event.Kind == swarm.RunEnded {
 			return errEnough
 		}
@@ -234,7 +234,7 @@ func (h *handler) page(ctx context.Context, r *wire.ListTasksRequest, size int) 
 
 // begun are the runs of this agent that were begun over A2A, the newest first, and of one conversation only if it is named.
 func (h *handler) begun(conversation string) ([]swarm.RunSummary, error) {
-	all, err := h.API.Home.List(h.API.Dir, h.API.Anywhere)
+	all, err := h.Control.Home.List(h.Control.Dir, h.Control.Anywhere)
 	if err != nil {
 		return nil, err
 	}

@@ -10,22 +10,21 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"swarm"
 	"swarm/internal/api"
-	"swarm/internal/compose"
+	"swarm/internal/control"
 	"swarm/internal/engine/local"
+	"swarm/internal/feed"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/pipetest"
-	"swarm/internal/project"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/view"
 )
 
 const token = "a-token-of-the-tests"
@@ -35,10 +34,13 @@ type house struct {
 	t      testing.TB
 	home   *home.Home
 	dir    string
-	api    *api.API
+	hub    *feed.Hub
 	server *httpd.Server
-	driver *driver
 	pipes  map[string]*pipetest.Pipe
+
+	drivers *control.Drivers
+	stop    context.CancelCauseFunc
+	quick   bool // a run is over before whoever began it hears of it
 }
 
 func open(t testing.TB) *house {
@@ -57,16 +59,18 @@ func open(t testing.TB) *house {
 // serve starts a server over a folder; another one may be there already.
 func serve(t testing.TB, h *home.Home, dir string) *house {
 	t.Helper()
-	x := &house{t: t, home: h, dir: dir, driver: &driver{home: h}, pipes: map[string]*pipetest.Pipe{}}
-	x.driver.ctx, x.driver.stop = context.WithCancelCause(context.Background())
-	x.api = api.New(api.Options{Home: h, Dir: dir, Driver: x.driver})
-	x.driver.api = x.api
-	agents := New(Options{API: x.api, Agents: x.agents, Version: "1.2.3", Fault: func(err error) { t.Error(err) }})
+	x := &house{t: t, home: h, dir: dir, hub: feed.New(h), pipes: map[string]*pipetest.Pipe{}}
+	c := &control.Control{Home: h, Dir: dir}
+	x.drivers = &control.Drivers{Control: c, Follow: x.hub.Heed, Ended: func(view.Picture, error) {}} // its log says how a run ended
+	x.drivers.Options.Engine = local.Run
+	x.drivers.Context, x.stop = context.WithCancelCause(context.Background())
+	c.GoOn = x.drivers.Resume
+	agents := New(Options{Control: c, Start: x.start, Feed: x.hub, Agents: x.agents, Version: "1.2.3", Fault: func(err error) { t.Error(err) }})
 	routes := http.NewServeMux()
 	for _, path := range Paths {
 		routes.Handle(path, agents)
 	}
-	routes.Handle("/", x.api)
+	routes.Handle("/", api.New(api.Options{Control: c, Start: x.drivers.Start, Feed: x.hub}))
 	key, err := httpd.NewKey(token)
 	if err != nil {
 		t.Fatal(err)
@@ -75,43 +79,23 @@ func serve(t testing.TB, h *home.Home, dir string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.driver.server = x.server
+	x.drivers.Options.Server = x.server
 	t.Cleanup(x.leave)
 	return x
 }
 
 // leave ends the server. Its runs are left, and can be gone on with.
 func (h *house) leave() {
-	h.driver.stop(swarm.Errorf(swarm.Stopped, "the test is over"))
-	h.driver.all.Wait()
-	h.api.Close()
+	h.stop(swarm.Errorf(swarm.Stopped, "the test is over"))
+	h.drivers.Wait()
+	h.hub.Close()
 	if err := h.server.Close(); err != nil {
 		h.t.Error(err)
 	}
 }
 
-// A driver drives teams as the program does.
-type driver struct {
-	home   *home.Home
-	api    *api.API
-	server *httpd.Server
-	ctx    context.Context
-	stop   context.CancelCauseFunc
-	all    sync.WaitGroup
-	quick  bool // a run is over before whoever began it hears of it
-}
-
-func team(dir string) (*compose.Bundle, error) {
-	p := project.Open(dir, "", "")
-	file, text, err := p.Compose()
-	if err != nil {
-		return nil, err
-	}
-	return compose.CompileTeam(compose.Options{File: file, Source: text, Prompts: p, Dir: dir})
-}
-
 func (h *house) agents() (all []Agent, err error) {
-	b, err := team(h.dir)
+	b, _, err := h.drivers.Control.Team(control.Request{Alone: true})
 	if err != nil {
 		return nil, err
 	}
@@ -121,49 +105,24 @@ func (h *house) agents() (all []Agent, err error) {
 	return all, nil
 }
 
-func (d *driver) Start(ctx context.Context, w api.Wanted) (string, error) {
-	b, err := team(w.Dir)
-	if err != nil {
-		return "", err
+func (h *house) start(ctx context.Context, r control.Request) (string, error) {
+	id, err := h.drivers.Start(ctx, r)
+	if h.quick && err == nil {
+		h.finish(id)
 	}
-	p := &b.Plan
-	p.Kind, p.Team, p.Groups = swarm.TeamRun, &swarm.Team{Lead: w.To, Mode: swarm.TeamMode(w.Mode), Phase: swarm.Phase(w.Phase), ReplyTimeout: time.Hour}, []swarm.Group{{Iterations: 1}}
-	for _, agent := range p.Agents {
-		p.Tasks = append(p.Tasks, swarm.Task{Name: agent.Name, Agent: agent.Name})
-	}
-	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: w.To, CreatedAt: time.Now(), Payload: swarm.Payload{Message: w.Goal, Structured: w.Structured}}
-	body, _ := json.Marshal(env)
-	goal := swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(w.To), Agent: swarm.User, Data: body}
-	r, err := run.Start(ctx, d.home, swarm.RunStart{Kind: swarm.TeamRun, Dir: w.Dir, Asked: w.Asked, Time: time.Now()}, p, b.Bodies, goal)
-	if err != nil {
-		return "", err
-	}
-	d.drive(r, run.Options{Engine: local.Run})
-	if d.quick {
-		d.all.Wait()
-	}
-	return r.ID, nil
+	return id, err
 }
 
-func (d *driver) Resume(ctx context.Context, id string) error {
-	r, err := run.Open(d.home, id)
+// finish waits until a run is over and was left.
+func (h *house) finish(id string) {
+	look, err := run.LookAt(h.home, id)
+	if err == nil {
+		_, err = look.Wait(context.Background())
+		look.Close()
+	}
 	if err != nil {
-		return err
+		h.t.Error(err)
 	}
-	if err := r.Take(ctx); err != nil {
-		return errors.Join(err, r.Close())
-	}
-	d.drive(r, run.Options{Engine: local.Run, Unpause: true})
-	return nil
-}
-
-func (d *driver) drive(r *run.Run, o run.Options) {
-	o.Server = d.server
-	d.all.Go(func() {
-		defer r.Close()
-		defer d.api.Heed(r.ID, r.Log())()
-		_, _ = r.Drive(d.ctx, o) // its log says how it ended
-	})
 }
 
 // project writes a compose file whose agents are scripted, but for sh, which runs agent.sh.
@@ -171,6 +130,9 @@ func (h *house) project(script string) {
 	h.t.Helper()
 	h.write("swarm/swarm.yaml", "provider: script\nproviders:\n  script: {kind: script, script: team.yaml}\n  sh: {kind: command, command: [sh, agent.sh]}\n"+
 		"agents: {chief: {}, coder: {}, sh: {provider: sh}}\nedges: [\"chief <-> coder\", \"chief <-> sh\"]\n")
+	if script == "" {
+		script = "- {agent: chief, say: nothing}\n"
+	}
 	h.write("swarm/team.yaml", script)
 	h.write("agent.sh", "echo > out; read line < one; echo one; read line < two; echo two\n")
 	for _, name := range []string{"out", "one", "two"} {

@@ -9,7 +9,7 @@ import (
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"swarm"
-	"swarm/internal/api"
+	"swarm/internal/control"
 	"swarm/internal/mail"
 	"swarm/internal/run"
 )
@@ -27,7 +27,7 @@ func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire
 	if err != nil {
 		return "", false, err
 	}
-	unlock, err := h.API.Home.Lock(ctx, "a2a")
+	unlock, err := h.Control.Home.Lock(ctx, "a2a")
 	if err != nil {
 		return "", false, err
 	}
@@ -66,7 +66,7 @@ func (h *handler) taken(ctx context.Context, m *wire.Message, l letter) (open wi
 		return "", err
 	}
 	for _, s := range begun {
-		s = run.Current(h.API.Home, s)
+		s = run.Current(h.Control.Home, s)
 		began := s.Asked.Message == m.ID
 		if !began && m.ContextID == "" || began && s.Status == swarm.Cancelled { // whoever sends again what he has cancelled wants it again
 			continue
@@ -104,14 +104,14 @@ func (h *handler) begin(ctx context.Context, r *wire.SendMessageRequest, l lette
 	if err != nil {
 		return "", err
 	}
-	w := api.Wanted{Dir: h.API.Dir, Goal: text, To: h.agent, Structured: structured, Asked: &swarm.Asked{Agent: h.agent, Context: m.ContextID, Message: m.ID}}
+	w := control.Request{Dir: h.Control.Dir, Goal: text, To: h.agent, Structured: structured, Alone: true, Asked: &swarm.Asked{Agent: h.agent, Context: m.ContextID, Message: m.ID}}
 	if w.Mode, err = wish(r.Metadata, "mode"); err != nil {
 		return "", err
 	}
 	if w.Phase, err = wish(r.Metadata, "phase"); err != nil {
 		return "", err
 	}
-	id, err := h.API.Driver.Start(ctx, w)
+	id, err := h.Start(ctx, w)
 	return wire.TaskID(id), err
 }
 
@@ -186,13 +186,13 @@ func (h *handler) add(ctx context.Context, id wire.TaskID, m *wire.Message, l le
 		t.tell()
 		return invalid("@"+asked.Agent+" waits for a yes or a no", "it asks: "+asked.What)
 	default:
-		err = run.Decide(ctx, h.API.Home, t.id, asked.ID, run.Decision{OK: yes, By: "A2A", Message: l.id})
+		err = run.Decide(ctx, h.Control.Home, t.id, asked.ID, run.Decision{OK: yes, By: "A2A", Message: l.id})
 	}
 	if err != nil || t.driven {
 		return err
 	}
 	var owned *swarm.OwnedError
-	if err := h.API.Driver.Resume(ctx, t.id); err != nil && !errors.As(err, &owned) {
+	if err := h.Control.GoOn(ctx, t.id); err != nil && !errors.As(err, &owned) {
 		return err
 	}
 	return nil
@@ -209,7 +209,7 @@ func (t *task) changed() error {
 
 // mail sends what a client says to the agent, as the answer to its oldest question if it has one.
 func (h *handler) mail(ctx context.Context, t *task, l letter) error {
-	post, err := run.OpenPost(h.API.Home, t.id)
+	post, err := run.OpenPost(h.Control.Home, t.id)
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,11 @@ import (
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"swarm"
-	"swarm/internal/api"
+	"swarm/internal/feed"
 	"swarm/internal/view"
 )
 
-type told = api.Told
+type told = feed.Told
 
 // errEnough ends the following of a run by who has heard what he wanted.
 var errEnough = errors.New("enough")
@@ -38,7 +38,7 @@ func (h *handler) tell(ctx context.Context, t *task, yield func(wire.Event, erro
 	if !yield(whole, nil) || settled(c.told) {
 		return
 	}
-	err = h.API.Follow(ctx, t.id, t.run.Seq, c.hear)
+	err = h.Feed.Follow(ctx, t.id, t.run.Seq, c.hear)
 	if err != nil && !errors.Is(err, errEnough) && ctx.Err() == nil {
 		yield(nil, protocolError(ctx, err))
 	}
@@ -146,7 +146,7 @@ func (h *handler) wait(ctx context.Context, id wire.TaskID) error {
 	if settled(t.state()) {
 		return nil
 	}
-	err = h.API.Follow(ctx, t.id, t.run.Seq, func(m told) error {
+	err = h.Feed.Follow(ctx, t.id, t.run.Seq, func(m told) error {
 		if m.Event == nil {
 			return nil
 		}

@@ -15,55 +15,23 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/home"
+	"swarm/internal/control"
+	"swarm/internal/feed"
 	"swarm/internal/httpd"
 	"swarm/internal/run"
 )
 
-// Options say which runs are shown, and who drives new ones.
+// Options say which runs are shown, and what drives new ones.
 type Options struct {
-	Home     *home.Home
-	Dir      string // runs that were started in this folder
-	Anywhere bool   // or in any
-	Driver   Driver
+	Control *control.Control
+	Start   func(ctx context.Context, r control.Request) (run string, err error) // begins a run, on disk when it returns
+	Feed    *feed.Hub
 }
 
-// A Driver drives runs in this process.
-type Driver interface {
-	// Start begins a run, as `swarm up` or `swarm team` would. When it returns, the run is on disk.
-	Start(ctx context.Context, w Wanted) (id string, err error)
-	// Resume goes on with a run that nobody drives. When it returns, this process has it.
-	Resume(ctx context.Context, id string) error
-}
-
-// Wanted is a run that is to begin. What is left out is as `swarm up`, or `swarm team`, has it.
-type Wanted struct {
-	Dir      string   `json:"dir"`      // where it is started
-	File     string   `json:"file"`     // the compose file
-	Pipeline string   `json:"pipeline"` // this one,
-	Tasks    []string `json:"tasks"`    // or these tasks, with what they depend on
-	Only     bool     `json:"only"`     // without it
-	Set      []string `json:"set"`      // changes of the compose file, as in pipelines.main.iterations=5
-	Provider string   `json:"provider"`
-	Jobs     int      `json:"jobs"`  // turns at once
-	Stdin    string   `json:"stdin"` // what {{STDIN}} stands for
-	Goal     string   `json:"goal"`  // of a team,
-	To       string   `json:"to"`    // which is given to this agent
-	Done     []string `json:"done"`  // and reached when this holds
-	Mode     string   `json:"mode"`
-	Phase    string   `json:"phase"`
-	// Structured is what comes with the goal beside its text, and Asked who gives it: another program, over a protocol of its own.
-	Structured json.RawMessage `json:"-"`
-	Asked      *swarm.Asked    `json:"-"`
-}
-
-// An API answers until it is closed.
+// An API answers until its feed is closed.
 type API struct {
 	Options
 	routes *http.ServeMux
-	hub    *hub
-	ending context.Context
-	end    context.CancelFunc
 
 	heartbeat time.Duration // of streams
 	patience  time.Duration // with a client that does not read
@@ -71,41 +39,11 @@ type API struct {
 
 // New makes an API.
 func New(o Options) *API {
-	a := &API{Options: o, routes: http.NewServeMux(), hub: newHub(o.Home), heartbeat: 15 * time.Second, patience: 10 * time.Second}
-	a.ending, a.end = context.WithCancel(context.Background())
+	a := &API{Options: o, routes: http.NewServeMux(), heartbeat: 15 * time.Second, patience: 10 * time.Second}
 	for _, r := range a.table() {
 		a.routes.Handle(r.method+" "+r.path, r.handler)
 	}
 	return a
-}
-
-// Close ends all streams.
-func (a *API) Close() {
-	a.end()
-	a.hub.close()
-}
-
-// Heed has those who follow a run that this process drives told of everything at once, until stop is called. Logs that others write
-// are only looked at every few moments.
-func (a *API) Heed(id string, log swarm.Log) (stop func()) {
-	wake, off := log.Watch()
-	quit, left := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(left)
-		for {
-			select {
-			case <-wake:
-				a.hub.nudge(id)
-			case <-quit:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(quit)
-		<-left
-		off()
-	}
 }
 
 // document is what can be asked here, as OpenAPI says it.
@@ -134,10 +72,10 @@ func (a *API) table() []route {
 		{"GET", "/api/v1/runs/{id}/mail", a.looking(a.listMail)},
 		{"GET", "/api/v1/runs/{id}/topics", a.looking(a.listTopics)},
 		{"POST", "/api/v1/runs/{id}/messages", answer(a.sendMessage)},
-		{"POST", "/api/v1/runs/{id}/pause", answer(a.pauseRun)},
-		{"POST", "/api/v1/runs/{id}/resume", answer(a.resumeRun)},
-		{"POST", "/api/v1/runs/{id}/cancel", answer(a.cancelRun)},
-		{"POST", "/api/v1/runs/{id}/close", answer(a.closeRun)},
+		{"POST", "/api/v1/runs/{id}/pause", answer(a.steer(a.Control.Pause))},
+		{"POST", "/api/v1/runs/{id}/resume", answer(a.steer(a.Control.Resume))},
+		{"POST", "/api/v1/runs/{id}/cancel", answer(a.steer(a.cancelRun))},
+		{"POST", "/api/v1/runs/{id}/close", answer(a.steer(a.Control.Close))},
 		{"POST", "/api/v1/runs/{id}/nodes/{agent}/{action}", answer(a.actOnNode)},
 		{"GET", "/api/v1/approvals", answer(a.listApprovals)},
 		{"POST", "/api/v1/approvals/{approval...}", answer(a.answerApproval)},
@@ -215,26 +153,11 @@ func (a *API) looking(do func(*http.Request, *run.Look) (reply, error)) http.Han
 }
 
 func (a *API) look(r *http.Request) (*run.Look, error) {
-	s, err := a.find(r.PathValue("id"))
+	s, err := a.Control.Lookup(r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return run.LookAt(a.Home, s.ID)
-}
-
-// find finds a run by its id, whole, for programs do not guess; or the newest by @last.
-func (a *API) find(id string) (swarm.RunSummary, error) {
-	nobody := swarm.Errorf(swarm.NotFound, "there is no run %s", swarm.Quote(id)).WithHint("GET /api/v1/runs lists them")
-	entry, err := a.Home.Find(id, a.Dir, a.Anywhere)
-	switch kind := swarm.KindOf(err); {
-	case kind == swarm.BadInput, kind == swarm.NotFound: // no id of any run, or of several, or of one that is not ours to show
-		return swarm.RunSummary{}, nobody
-	case err != nil:
-		return swarm.RunSummary{}, err
-	case entry.ID != id && id != "@last":
-		return swarm.RunSummary{}, nobody
-	}
-	return entry, nil
+	return a.Control.Look(s.ID)
 }
 
 // A refusal is an error with a status of its own.
@@ -263,7 +186,8 @@ func statusOf(err error) int {
 	if errors.As(err, &own) {
 		return own.status
 	}
-	if errors.Is(err, swarm.ErrConflict) {
+	var state *control.StateError
+	if errors.As(err, &state) || errors.Is(err, swarm.ErrConflict) || errors.Is(err, run.ErrAnswered) {
 		return http.StatusConflict
 	}
 	switch swarm.KindOf(err) {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"swarm/internal/feed"
 	"sync"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func middle(all []time.Duration) time.Duration {
 func (h *house) crowd(b *testing.B, own bool) *crowd {
 	id, log, write := h.log(h.dir)
 	if own {
-		b.Cleanup(h.api.Heed(id, log))
+		b.Cleanup(h.api.Feed.Heed(id, log))
 	}
 	return newCrowd(b, strings.TrimPrefix(h.server.URL(), "http://"), "/api/v1/stream/sse?after=2&workflow_id="+id, func(n int) time.Time {
 		write(note(fmt.Sprintf("number %d", n)))
@@ -78,7 +79,7 @@ func bareCrowd(b *testing.B) *crowd {
 		start := time.Now()
 		e := note(fmt.Sprintf("number %d", n))
 		e.Seq, e.Time = int64(n), start
-		frame := eventFrame("20261115-143205-g7k3f9q", &e).wire
+		frame := feed.EventFrame("20261115-143205-g7k3f9q", &e).Wire
 		mu.Lock()
 		defer mu.Unlock()
 		for _, c := range all {

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/control"
+	"swarm/internal/feed"
 	"swarm/internal/httpd"
 	"swarm/internal/pipetest"
 	"swarm/internal/strictjson"
@@ -50,7 +52,7 @@ func TestAnAgentIsSeenAsItLives(t *testing.T) {
 	}
 	began := h.node(id, "a").Active
 	goOn.Say("go")
-	l.until(delta)
+	l.until(feed.Delta)
 	if n := h.node(id, "a"); n.Status != swarm.Streaming || n.Connection != view.Connected || n.Stream != view.Writing || !n.Active.After(began) {
 		t.Errorf("it speaks: %+v", n)
 	}
@@ -110,15 +112,15 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 	}
 
 	// Its driver leaves, and this one goes on with it.
-	h.driver.stop(swarm.Errorf(swarm.Stopped, "for a moment"))
-	h.driver.all.Wait()
+	h.stop(swarm.Errorf(swarm.Stopped, "for a moment"))
+	h.drivers.Wait()
 	if got := get[runList](h, "/api/v1/runs?status=interrupted").Runs; len(got) != 1 {
 		t.Errorf("interrupted are %+v", got)
 	}
 	if n := h.node(id, "b"); n.Connection != view.Disconnected {
 		t.Errorf("nobody drives it, and b is %s", n.Connection)
 	}
-	h.driver.ctx, h.driver.stop = newContext()
+	h.drive()
 	h.post(run+"/resume", "", http.StatusAccepted)
 	out.Line()
 	goOn.Say("go")
@@ -193,7 +195,7 @@ func TestRunsOfOtherFoldersAreNotThere(t *testing.T) {
 	if runs := get[runList](h, "/api/v1/runs").Runs; len(runs) != 0 {
 		t.Errorf("%v", runs)
 	}
-	everywhere := open(t, func(a *API) { a.Home, a.Anywhere = h.home, true })
+	everywhere := open(t, func(a *API) { a.Control.Home, a.Control.Anywhere = h.home, true })
 	if runs := get[runList](everywhere, "/api/v1/runs").Runs; len(runs) != 1 || runs[0].ID != id {
 		t.Errorf("%v", runs)
 	}
@@ -366,7 +368,7 @@ func FuzzBodies(f *testing.F) {
 			t.Fatal(err)
 		}
 		var w struct {
-			Wanted
+			control.Request
 			Structured json.RawMessage
 		}
 		if err := readBody(r, &w, "tasks", "jobs", "stdin", "only", "structured"); err != nil {

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"swarm"
+	"swarm/internal/feed"
 	"swarm/internal/home"
 	"swarm/internal/mail"
 	"swarm/internal/run"
@@ -99,17 +99,9 @@ type toldTurn struct {
 	PromptText string `json:"prompt_text"`
 	SentText   string `json:"sent_text,omitempty"` // what of the prompt was new to its session
 	// InjectedText is mail that it was given between two tools, in the order of injected.
-	InjectedText []string `json:"injected_text,omitempty"`
-	OutputText   string   `json:"output_text"`
-	Said         []piece  `json:"said,omitempty"`
-}
-
-// A piece is something that a turn said while it ran.
-type piece struct {
-	Time time.Time `json:"time,omitzero"`
-	Kind string    `json:"kind"`
-	Text string    `json:"text,omitempty"`
-	Gap  int64     `json:"gap,omitempty"` // bytes that were not kept here
+	InjectedText []string     `json:"injected_text,omitempty"`
+	OutputText   string       `json:"output_text"`
+	Said         []feed.Piece `json:"said,omitempty"`
 }
 
 // showTurn is one turn whole.
@@ -142,7 +134,7 @@ func (a *API) showTurn(r *http.Request, l *run.Look) (reply, error) {
 	}
 	if !t.Status.Ended() {
 		err = l.Said(t.ID, func(s home.Record) error {
-			told.Said = append(told.Said, piece(s))
+			told.Said = append(told.Said, feed.Piece(s))
 			return nil
 		})
 	}

@@ -10,30 +10,31 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"swarm"
-	"swarm/internal/compose"
+	"swarm/internal/control"
 	"swarm/internal/engine/local"
+	"swarm/internal/feed"
 	"swarm/internal/home"
 	"swarm/internal/httpd"
-	"swarm/internal/project"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/view"
 )
 
 const token = "a-token-of-the-tests"
 
 // A house is a server over a state folder of its own, with a project beside it.
 type house struct {
-	t      testing.TB
-	home   *home.Home
-	dir    string
-	api    *API
-	server *httpd.Server
-	driver *driver
+	t       testing.TB
+	home    *home.Home
+	dir     string
+	api     *API
+	server  *httpd.Server
+	drivers *control.Drivers
+	stop    context.CancelCauseFunc
 }
 
 func open(t testing.TB, set ...func(*API)) *house {
@@ -46,12 +47,13 @@ func open(t testing.TB, set ...func(*API)) *house {
 	if err := h.MakeRuns(); err != nil {
 		t.Fatal(err)
 	}
-	x := &house{t: t, home: h, dir: t.TempDir(), driver: &driver{home: h}}
-	x.driver.ctx, x.driver.stop = newContext()
-	x.api = New(Options{Home: h, Dir: x.dir, Driver: x.driver})
+	x := &house{t: t, home: h, dir: t.TempDir()}
+	c := &control.Control{Home: h, Dir: x.dir}
+	x.api = New(Options{Control: c, Feed: feed.New(h)})
 	for _, s := range set {
 		s(x.api)
 	}
+	x.drive()
 	key, err := httpd.NewKey(token)
 	if err != nil {
 		t.Fatal(err)
@@ -60,11 +62,11 @@ func open(t testing.TB, set ...func(*API)) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.driver.api, x.driver.server = x.api, x.server
+	x.drivers.Options.Server = x.server
 	t.Cleanup(func() {
-		x.driver.stop(swarm.Errorf(swarm.Stopped, "the test is over"))
-		x.driver.all.Wait()
-		x.api.Close()
+		x.stop(swarm.Errorf(swarm.Stopped, "the test is over"))
+		x.drivers.Wait()
+		x.api.Feed.Close()
 		if err := x.server.Close(); err != nil {
 			t.Error(err)
 		}
@@ -72,53 +74,13 @@ func open(t testing.TB, set ...func(*API)) *house {
 	return x
 }
 
-// A driver drives runs as the program does.
-type driver struct {
-	home   *home.Home
-	api    *API
-	server *httpd.Server
-	ctx    context.Context
-	stop   context.CancelCauseFunc
-	all    sync.WaitGroup
-}
-
-func (d *driver) Start(ctx context.Context, w Wanted) (string, error) {
-	p := project.Open(w.Dir, w.File, "")
-	file, text, err := p.Compose()
-	if err != nil {
-		return "", err
-	}
-	b, err := compose.Compile(compose.Options{File: file, Source: text, Prompts: p, Dir: w.Dir, Select: w.Tasks, Stdin: func() ([]byte, error) { return []byte(w.Stdin), nil }})
-	if err != nil {
-		return "", err
-	}
-	r, err := run.Start(ctx, d.home, swarm.RunStart{Kind: b.Plan.Kind, Name: b.Plan.Name, Dir: w.Dir, Time: time.Now()}, &b.Plan, b.Bodies)
-	if err != nil {
-		return "", err
-	}
-	d.drive(r, run.Options{Engine: local.Run})
-	return r.ID, nil
-}
-
-func (d *driver) Resume(ctx context.Context, id string) error {
-	r, err := run.Open(d.home, id)
-	if err != nil {
-		return err
-	}
-	if err := r.Take(ctx); err != nil {
-		return errors.Join(err, r.Close())
-	}
-	d.drive(r, run.Options{Engine: local.Run, Unpause: true})
-	return nil
-}
-
-func (d *driver) drive(r *run.Run, o run.Options) {
-	o.Server = d.server
-	d.all.Go(func() {
-		defer r.Close()
-		defer d.api.Heed(r.ID, r.Log())()
-		_, _ = r.Drive(d.ctx, o) // its log says how it ended
-	})
+// drive drives runs from here on, as the program does.
+func (h *house) drive() {
+	c := h.api.Control
+	h.drivers = &control.Drivers{Control: c, Follow: h.api.Feed.Heed, Ended: func(view.Picture, error) {}} // its log says how a run ended
+	h.drivers.Options.Engine, h.drivers.Options.Server = local.Run, h.server
+	h.drivers.Context, h.stop = newContext()
+	c.GoOn, h.api.Start = h.drivers.Resume, h.drivers.Start
 }
 
 // project writes a compose file in which sh is the provider, and agent.sh what it runs.

@@ -33,7 +33,7 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if err := errors.Join(ask(r).err, readBody(r, &m, "to", "text", "interrupt", "priority", "structured", "contextRef", "response", "id")); err != nil {
 		return reply{}, err
 	}
-	s, err := a.find(r.PathValue("id"))
+	s, err := a.Control.Lookup(r.PathValue("id"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -47,7 +47,7 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if !slices.Contains(mail.Expectations, m.Response) && m.Response != "" {
 		return reply{}, swarm.Errorf(swarm.BadInput, "response cannot be %s", swarm.Quote(m.Response)).WithHint("choose one of %s", each(mail.Expectations))
 	}
-	post, err := run.OpenPost(a.Home, s.ID)
+	post, err := run.OpenPost(a.Control.Home, s.ID)
 	if err != nil {
 		return reply{}, err
 	}
@@ -55,7 +55,7 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if _, err := post.Find(d.To); err != nil {
 		return reply{}, err
 	}
-	if run.Current(a.Home, s).Status.Ended() {
+	if run.Current(a.Control.Home, s).Status.Ended() {
 		return reply{}, conflict("start another one: POST /api/v1/runs", "run %s has ended", s.ID)
 	}
 	sent, err := post.FromUser(r.Context(), d)

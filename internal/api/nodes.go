@@ -37,16 +37,10 @@ func (a *API) actOnNode(r *http.Request) (reply, error) {
 	if err := errors.Join(ask(r).err, readBody(r, &struct{}{})); err != nil {
 		return reply{}, err
 	}
-	id, err := a.alive(r)
+	id, err := a.steerable(r)
 	if err != nil {
 		return reply{}, err
 	}
-	w, err := run.Act(r.Context(), a.Home, id, r.PathValue("agent"), run.Action(action))
-	if swarm.KindOf(err) == swarm.BadInput {
-		err = refusal{http.StatusConflict, err}
-	}
-	if err != nil {
-		return reply{}, err
-	}
-	return reply{http.StatusAccepted, noted{id, string(w.Word), w.Target}}, nil
+	noted, err := a.Control.Act(r.Context(), id, r.PathValue("agent"), run.Action(action))
+	return reply{http.StatusAccepted, noted}, err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/feed"
 	"swarm/internal/pipetest"
 	"swarm/internal/plan"
 	"swarm/internal/view"
@@ -18,7 +19,7 @@ func TestOneAgentIsSteeredFromAnotherServer(t *testing.T) {
 	h.project("tasks:\n  a: {prompt-string: x}\n  b: {prompt-string: y, depends_on: [a], retries: 1}\n", "echo > out; read line < go; echo word; read line < go\n")
 	goOn := pipetest.Make(t, h.dir+"/go")
 	out := pipetest.Make(t, h.dir+"/out")
-	other := open(t, func(a *API) { a.Home, a.hub.home, a.Dir = h.home, h.home, h.dir })
+	other := open(t, func(a *API) { a.Control.Home, a.Feed, a.Control.Dir = h.home, feed.New(h.home), h.dir })
 	id := h.start()
 	nodes := "/api/v1/runs/" + id + "/nodes/"
 	l := other.listen("workflow_id="+id, "")
@@ -28,7 +29,7 @@ func TestOneAgentIsSteeredFromAnotherServer(t *testing.T) {
 		t.Errorf("it has its prompt: %+v", n)
 	}
 	goOn.Say("go")
-	l.until(delta)
+	l.until(feed.Delta)
 	if n := other.node(id, "a"); n.Connection != view.Connected || n.Stream != view.Writing || n.Status != swarm.Streaming {
 		t.Errorf("it speaks: %+v", n)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"swarm"
+	"swarm/internal/control"
 	"swarm/internal/run"
 	"swarm/internal/view"
 )
@@ -35,11 +36,11 @@ func (a *API) listRuns(r *http.Request) (reply, error) {
 		return reply{}, q.err
 	}
 	list := runList{Runs: []swarm.RunSummary{}}
-	for s, err := range a.Home.Runs(a.Dir, a.Anywhere, before) {
+	for s, err := range a.Control.Runs(before) {
 		if err != nil {
 			return reply{}, err
 		}
-		if s = run.Current(a.Home, s); status != "" && s.Status != status {
+		if status != "" && s.Status != status {
 			continue
 		}
 		if len(list.Runs) == limit {
@@ -57,7 +58,7 @@ type begun struct {
 
 // startRun begins a run. It is answered when the run is on disk.
 func (a *API) startRun(r *http.Request) (reply, error) {
-	var w Wanted
+	var w control.Request
 	if err := readBody(r, &w, "dir", "file", "pipeline", "tasks", "only", "set", "provider", "jobs", "stdin", "goal", "to", "done", "mode", "phase"); err != nil {
 		return reply{}, err
 	}
@@ -72,16 +73,16 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 		return reply{}, swarm.Errorf(swarm.BadInput, "jobs cannot be %d", w.Jobs).WithHint("write a whole number from 1 on, or leave it out")
 	}
 	if !filepath.IsAbs(w.Dir) {
-		w.Dir = filepath.Join(a.Dir, w.Dir)
+		w.Dir = filepath.Join(a.Control.Dir, w.Dir)
 	}
 	w.Dir = filepath.Clean(w.Dir)
-	if w.Dir != a.Dir && !a.Anywhere {
-		return reply{}, swarm.Errorf(swarm.Denied, "this server acts in %s only", a.Dir).WithHint("start it with -g for every folder")
+	if w.Dir != a.Control.Dir && !a.Control.Anywhere {
+		return reply{}, swarm.Errorf(swarm.Denied, "this server acts in %s only", a.Control.Dir).WithHint("start it with -g for every folder")
 	}
 	if info, err := os.Stat(w.Dir); err != nil || !info.IsDir() {
 		return reply{}, swarm.Errorf(swarm.BadInput, "there is no folder %s", swarm.Quote(w.Dir)).WithHint("dir is where the run is started: the folder of swarm/swarm.yaml")
 	}
-	id, err := a.Driver.Start(r.Context(), w)
+	id, err := a.Start(r.Context(), w)
 	if err != nil {
 		if swarm.KindOf(err) == swarm.NotFound { // a file or a program, not what was asked for
 			err = refusal{http.StatusBadRequest, err}
@@ -107,123 +108,30 @@ func (a *API) showRun(r *http.Request, l *run.Look) (reply, error) {
 	return ok(view.Report{Picture: p, Details: d})
 }
 
-// noted is what was said to a run, and is on disk.
-type noted struct {
-	Run    string `json:"run"`
-	Word   string `json:"word"`
-	Target string `json:"target,omitempty"`
-}
-
-// say says something to a run that has not ended.
-func (a *API) say(ctx context.Context, id string, word swarm.Word, target string) (reply, error) {
-	if err := run.Control(ctx, a.Home, id, word, target); err != nil {
-		return reply{}, err
-	}
-	return reply{http.StatusAccepted, noted{id, string(word), target}}, nil
-}
-
-// live finds a run that has not ended.
-func (a *API) live(r *http.Request) (string, error) {
-	if err := errors.Join(ask(r).err, readBody(r, &struct{}{})); err != nil {
-		return "", err
-	}
-	return a.alive(r)
-}
-
-func (a *API) alive(r *http.Request) (string, error) {
-	s, err := a.find(r.PathValue("id"))
-	if err != nil {
-		return "", err
-	}
-	if s = run.Current(a.Home, s); s.Status.Ended() {
-		return "", conflict("to run what failed again: swarm retry "+s.ID, "run %s has ended (%s)", s.ID, s.Status)
-	}
-	return s.ID, nil
-}
-
-func (a *API) pauseRun(r *http.Request) (reply, error) {
-	id, err := a.live(r)
-	if err != nil {
-		return reply{}, err
-	}
-	return a.say(r.Context(), id, swarm.WordPause, "")
-}
-
-// resumeRun lets a paused run go on, or drives one that nobody drives.
-func (a *API) resumeRun(r *http.Request) (reply, error) {
-	id, err := a.live(r)
-	if err != nil {
-		return reply{}, err
-	}
-	driven, err := a.driven(id)
-	if err != nil {
-		return reply{}, err
-	}
-	if !driven {
-		return a.goOn(r.Context(), id, swarm.WordResume)
-	}
-	paused, err := run.PauseWanted(a.Home, id)
-	if err != nil {
-		return reply{}, err
-	}
-	if !paused {
-		return reply{}, conflict("POST /api/v1/runs/"+id+"/pause pauses it", "run %s is not paused", id)
-	}
-	return a.say(r.Context(), id, swarm.WordResume, "")
-}
-
-// closeRun ends a team when the turns that it has now are through.
-func (a *API) closeRun(r *http.Request) (reply, error) {
-	id, err := a.live(r)
-	if err != nil {
-		return reply{}, err
-	}
-	if err := run.CloseTeam(r.Context(), a.Home, id); err != nil {
-		if swarm.KindOf(err) == swarm.BadInput {
-			err = refusal{http.StatusConflict, err}
+// steer does something to a run that has not ended. It is answered when the request is on disk.
+func (a *API) steer(do func(ctx context.Context, id string) (control.Noted, error)) func(*http.Request) (reply, error) {
+	return func(r *http.Request) (reply, error) {
+		if err := errors.Join(ask(r).err, readBody(r, &struct{}{})); err != nil {
+			return reply{}, err
 		}
-		return reply{}, err
+		id, err := a.steerable(r)
+		if err != nil {
+			return reply{}, err
+		}
+		noted, err := do(r.Context(), id)
+		return reply{http.StatusAccepted, noted}, err
 	}
-	return reply{http.StatusAccepted, noted{id, string(swarm.WordClose), ""}}, nil
 }
 
-// cancelRun ends a run for good. One that nobody drives is ended here.
-func (a *API) cancelRun(r *http.Request) (reply, error) {
-	id, err := a.live(r)
-	if err != nil {
-		return reply{}, err
+// steerable finds a run that has not ended.
+func (a *API) steerable(r *http.Request) (string, error) {
+	s, err := a.Control.Lookup(r.PathValue("id"))
+	if err == nil {
+		err = a.Control.Steerable(s)
 	}
-	return a.cancel(r.Context(), id)
+	return s.ID, err
 }
 
-func (a *API) cancel(ctx context.Context, id string) (reply, error) {
-	if got, err := a.say(ctx, id, swarm.WordCancel, ""); err != nil {
-		return got, err
-	}
-	driven, err := a.driven(id)
-	if err != nil {
-		return reply{}, err
-	}
-	if !driven {
-		return a.goOn(ctx, id, swarm.WordCancel)
-	}
-	return reply{http.StatusAccepted, noted{Run: id, Word: string(swarm.WordCancel)}}, nil
-}
-
-func (a *API) driven(id string) (bool, error) {
-	l, err := run.LookAt(a.Home, id)
-	if err != nil {
-		return false, err
-	}
-	defer l.Close()
-	return l.Driven(), nil
-}
-
-// goOn drives a run that nobody drives. If somebody takes it in between, he obeys.
-func (a *API) goOn(ctx context.Context, id string, word swarm.Word) (reply, error) {
-	var owned *swarm.OwnedError
-	if err := a.Driver.Resume(ctx, id); err != nil && !errors.As(err, &owned) {
-		return reply{}, err
-	}
-	return reply{http.StatusAccepted, noted{Run: id, Word: string(word)}}, nil
+func (a *API) cancelRun(ctx context.Context, id string) (control.Noted, error) {
+	return a.Control.Cancel(ctx, id, "")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/feed"
 	"swarm/internal/pipetest"
 )
 
@@ -119,8 +120,8 @@ func TestARunThatIsDrivenIsTold(t *testing.T) {
 	}
 	seq, said := 0, map[string]string{}
 	for _, one := range all {
-		if one.event == delta {
-			var d saying
+		if one.event == feed.Delta {
+			var d feed.Saying
 			if err := json.Unmarshal([]byte(one.data), &d); err != nil || d.Run != id || d.Agent != "first" || d.Turn != "first/1/1" {
 				t.Errorf("%+v: %+v, %v", one, d, err)
 			}
@@ -161,7 +162,7 @@ func TestARunThatCannotBeReadIsToldOf(t *testing.T) {
 	if status, text := h.ask("GET", "/api/v1/stream/sse?workflow_id="+id, ""); status != 400 && status != 500 || !strings.Contains(text, "error") {
 		t.Errorf("%d %s", status, text)
 	}
-	if len(h.api.hub.following) != 0 {
+	if h.api.Feed.Listeners(id) != 0 {
 		t.Error("it is still followed")
 	}
 	if status, text := h.ask("GET", "/api/v1/approvals", ""); status != http.StatusOK { // the others go on
@@ -257,7 +258,7 @@ func TestALongHistoryIsToldWhole(t *testing.T) {
 	h := open(t)
 	id, write := h.bare()
 	var some []swarm.Event
-	for i := range 3*keptFrames/2 - 2 {
+	for i := range 3*feed.Kept/2 - 2 {
 		some = append(some, note(strconv.Itoa(i)))
 	}
 	write(some...)
@@ -274,44 +275,7 @@ func TestALongHistoryIsToldWhole(t *testing.T) {
 	}
 }
 
-// TestWhoFallsBehindIsToldWhatIsInTheLog: a client whose next frame is gone gets the events from the log, and hears that what was said in
-// between is missing.
-func TestWhoFallsBehindIsToldWhatIsInTheLog(t *testing.T) {
-	h := open(t)
-	id, _ := h.bare()
-	f := newFollower(id)
-	look, err := f.begin(h.home)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer look.Close()
-	c := &client{pos: -1}
-	if p := f.take(c); len(p.frames) != 2 || !p.past {
-		t.Fatalf("first it is given %+v", p)
-	}
-	c.sent = 2
-	for i := range keptFrames + 10 {
-		f.add(frame{seq: int64(i + 3), kind: "notice", wire: []byte("x")})
-	}
-	if p := f.take(c); !p.behind {
-		t.Fatalf("it has lost frames, and is given %d", len(p.frames))
-	}
-	c.sent = f.floor // as the log has told it
-	p := f.take(c)
-	if len(p.frames) != 1 || !strings.Contains(string(p.frames[0].wire), `"kind":"gap"`) {
-		t.Fatalf("it is not told that something is missing: %+v", p)
-	}
-	for want := f.floor + 1; want <= f.seq; {
-		for _, one := range f.take(c).frames {
-			if one.seq != want {
-				t.Fatalf("%d comes in the place of %d", one.seq, want)
-			}
-			want++
-		}
-	}
-}
-
-// TestManyListenToOneFollower: however many clients a run has, it is followed once, and not at all when they are gone.
+// TestManyListenToOneFollower: however many clients a run has, it is followed once.
 func TestManyListenToOneFollower(t *testing.T) {
 	h := open(t)
 	id, write := h.bare()
@@ -323,41 +287,7 @@ func TestManyListenToOneFollower(t *testing.T) {
 	for _, l := range all {
 		l.until(string(swarm.Notice))
 	}
-	h.api.hub.mu.Lock()
-	f := h.api.hub.following[id]
-	if len(h.api.hub.following) != 1 || f.clients != 20 {
-		t.Errorf("%d followers, and %d clients", len(h.api.hub.following), f.clients)
-	}
-	h.api.hub.mu.Unlock()
-	for _, l := range all {
-		l.body.Close()
-	}
-	<-f.ctx.Done()
-}
-
-func FuzzFrames(f *testing.F) {
-	f.Add("notice", "a", `{"reason":"x"}`)
-	f.Add("x\nid: 1", "a\r\nb", "{\n}")
-	f.Add("", "\x00", "\"\xff")
-	f.Fuzz(func(t *testing.T, kind, agent, data string) {
-		one := eventFrame("run", &swarm.Event{Seq: 7, Kind: swarm.EventKind(kind), Agent: agent, Data: json.RawMessage(data)})
-		checkFrame(t, one, "id: 7")
-		checkFrame(t, sayingFrame(saying{Run: "run", Agent: agent, piece: piece{Kind: kind, Text: data}}), "event: delta")
-	})
-}
-
-// checkFrame holds a frame against the only form that there is.
-func checkFrame(t *testing.T, one frame, first string) {
-	t.Helper()
-	text, ended := strings.CutSuffix(string(one.wire), "\n\n")
-	lines := strings.Split(text, "\n")
-	if !ended || strings.ContainsAny(text, "\r\x00") || lines[0] != first || len(lines) > 3 {
-		t.Fatalf("%q", one.wire)
-	}
-	for i, line := range lines {
-		data, isData := strings.CutPrefix(line, "data: ")
-		if isData != (i == len(lines)-1) || isData && !json.Valid([]byte(data)) {
-			t.Fatalf("%q", one.wire)
-		}
+	if n := h.api.Feed.Listeners(id); n != 20 {
+		t.Errorf("%d listeners", n)
 	}
 }

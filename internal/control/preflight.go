@@ -1,4 +1,4 @@
-package main
+package control
 
 import (
 	"context"
@@ -15,8 +15,9 @@ import (
 	"swarm/internal/tool"
 )
 
-// ready finds out before anything starts whether the agents could be reached and could work, in the way that the plan asks for.
-func ready(b *compose.Bundle, dir string, p patience) error {
+// Preflight finds out, before anything starts, whether the agents of a plan can be reached and can work as the plan asks. Checks
+// that take a second are reported to waiting, if it is given.
+func Preflight(b *compose.Bundle, dir string, waiting Waiting) error {
 	for _, a := range b.Plan.Agents {
 		if a.Root == "" {
 			continue
@@ -34,7 +35,7 @@ func ready(b *compose.Bundle, dir string, p patience) error {
 			return blamed(b.Places.Servers[s.Name], err)
 		}
 	}
-	return readyProviders(b, dir, p)
+	return checkProviders(b, dir, waiting)
 }
 
 func blamed(at compose.Place, err error) error {
@@ -45,20 +46,20 @@ func blamed(at compose.Place, err error) error {
 	return err
 }
 
-// readyProviders looks at all providers at once: some are programs that take a second to say who they are.
-func readyProviders(b *compose.Bundle, dir string, p patience) error {
+// checkProviders looks at all providers at once: some are programs that take a second to say who they are.
+func checkProviders(b *compose.Bundle, dir string, waiting Waiting) error {
 	specs := b.Plan.Providers
 	found := make([]error, len(specs))
 	var looking sync.WaitGroup
 	open := newOpen(specs)
 	for i, spec := range specs {
 		looking.Go(func() {
-			found[i] = readyProvider(b, spec, dir)
+			found[i] = checkProvider(b, spec, dir)
 			open.done(spec.Name)
 		})
 	}
-	if p.say != nil {
-		t := time.AfterFunc(p.after, func() { p.say(open.names()) })
+	if waiting.Say != nil {
+		t := time.AfterFunc(waiting.After, func() { waiting.Say(open.names()) })
 		defer t.Stop()
 	}
 	looking.Wait()
@@ -70,9 +71,9 @@ func readyProviders(b *compose.Bundle, dir string, p patience) error {
 	return nil
 }
 
-func readyProvider(b *compose.Bundle, spec swarm.ProviderSpec, dir string) error {
+func checkProvider(b *compose.Bundle, spec swarm.ProviderSpec, dir string) error {
 	at := b.Places.Providers[spec.Name]
-	reached, err := registry.Open(spec, providerOptions(spec, b.Bodies, dir))
+	reached, err := registry.Open(spec, ProviderOptions(spec, b.Bodies, dir))
 	if err != nil {
 		return blamed(at, err)
 	}
@@ -138,28 +139,14 @@ func (o *open) names() (names []string) {
 	return names
 }
 
-// patience says whom a run waits for before it begins, to whoever would else look at nothing.
-type patience struct {
-	after time.Duration
-	say   func(names []string) // nil = nobody looks
+// A Waiting says which providers a run still waits for before it begins.
+type Waiting struct {
+	After time.Duration
+	Say   func(names []string) // nil = nobody looks
 }
 
-func (a *app) patience() patience {
-	p := patience{after: time.Second}
-	if a.onTerminal() {
-		p.after = 200 * time.Millisecond
-	}
-	if !a.json {
-		p.say = func(names []string) {
-			if len(names) > 0 {
-				fmt.Fprintf(a.stderr, "looking for %s …\n", strings.Join(names, ", "))
-			}
-		}
-	}
-	return p
-}
-
-func providerOptions(spec swarm.ProviderSpec, bodies [][]byte, dir string) provider.Options {
+// ProviderOptions are what a provider of a plan needs to know before the run has a log.
+func ProviderOptions(spec swarm.ProviderSpec, bodies [][]byte, dir string) provider.Options {
 	opt := provider.Options{Dir: dir}
 	for _, b := range bodies {
 		if spec.Script != "" && swarm.HashOf(b) == spec.Script {

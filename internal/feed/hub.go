@@ -1,4 +1,7 @@
-package api
+// Package feed follows runs for those who listen: streams over HTTP, and doors that wait for what becomes of a run. However many
+// listen to a run, its log is read once and each event is encoded once; every listener takes frames at its own pace and reads
+// the log when it has fallen behind.
+package feed
 
 import (
 	"bytes"
@@ -15,30 +18,39 @@ import (
 	"swarm/internal/view"
 )
 
-// How much of a run is kept in memory for those who follow it, and how often it is looked at for what the log does not tell: what
+// Kept frames: how much of a run is kept in memory for those who follow it, and how often it is looked at for what the log does not tell: what
 // running turns say, and whether somebody drives it.
 const (
-	keptFrames = 4096
+	Kept       = 4096
 	keptBytes  = 8 << 20
 	keptSpeech = 256 << 10 // of a running turn, for those who come while it speaks
 	listenTime = 50 * time.Millisecond
 	lookTime   = 500 * time.Millisecond
+	page       = 1000 // events read at once
 )
 
-// A hub follows runs. However many clients a run has, its log is read once and each event written out once.
-type hub struct {
+// A Hub follows runs. However many clients a run has, its log is read once and each event written out once.
+type Hub struct {
 	home *home.Home
 
 	mu        sync.Mutex
-	following map[string]*follower
+	following map[string]*Follower
 	closed    bool
 	done      sync.WaitGroup
+
+	ending context.Context
+	end    context.CancelFunc
 }
 
-func newHub(h *home.Home) *hub { return &hub{home: h, following: map[string]*follower{}} }
+// New makes a hub for the runs of a home.
+func New(h *home.Home) *Hub {
+	hub := &Hub{home: h, following: map[string]*Follower{}}
+	hub.ending, hub.end = context.WithCancel(context.Background())
+	return hub
+}
 
-// join gives the follower of a run; the first who comes starts it.
-func (h *hub) join(id string) (*follower, error) {
+// Join gives the follower of a run; the first who comes starts it.
+func (h *Hub) Join(id string) (*Follower, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -54,14 +66,14 @@ func (h *hub) join(id string) (*follower, error) {
 	h.mu.Unlock()
 	<-f.ready // while others, of other runs, come and go
 	if f.look == nil {
-		h.leave(f)
+		h.Leave(f)
 		return nil, f.err
 	}
 	return f, nil
 }
 
-// leave is the end of join; the last who goes ends the follower.
-func (h *hub) leave(f *follower) {
+// Leave is the end of Join; the last who goes ends the follower.
+func (h *Hub) Leave(f *Follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f.clients--; f.clients == 0 && h.following[f.id] == f {
@@ -70,8 +82,18 @@ func (h *hub) leave(f *follower) {
 	}
 }
 
+// Listeners is how many listen to a run.
+func (h *Hub) Listeners(run string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.following[run]; f != nil {
+		return f.clients
+	}
+	return 0
+}
+
 // nudge has the follower of a run look at its log.
-func (h *hub) nudge(id string) {
+func (h *Hub) nudge(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.following[id]; f != nil {
@@ -82,7 +104,12 @@ func (h *hub) nudge(id string) {
 	}
 }
 
-func (h *hub) close() {
+// Ending is over when the hub is closed.
+func (h *Hub) Ending() context.Context { return h.ending }
+
+// Close ends all followers.
+func (h *Hub) Close() {
+	h.end()
 	h.mu.Lock()
 	h.closed = true
 	for _, f := range h.following {
@@ -92,23 +119,23 @@ func (h *hub) close() {
 	h.done.Wait()
 }
 
-// A frame is an event, or something that a turn said, as it goes over the wire.
-type frame struct {
-	seq  int64  // of an event; 0 = something that was said
-	kind string // of the event, or "delta"
+// A Frame is an event, or something that a turn said, as it goes over the wire.
+type Frame struct {
+	Seq  int64  // of an event; 0 = something that was said
+	Kind string // of the event, or [Delta]
 	turn string
 	runs bool // the turn that said it still runs
-	wire []byte
+	Wire []byte
 }
 
-// delta is what the frames are called in which a turn says something, and gap is said in the place of what is gone.
+// Delta is what the frames are called in which a turn says something, and gap is said in the place of what is gone.
 const (
-	delta = "delta"
+	Delta = "delta"
 	gap   = home.Gap
 )
 
-// A follower follows one run, and keeps its last frames. Frames are counted from 0 on.
-type follower struct {
+// A Follower follows one run, and keeps its last frames. Frames are counted from 0 on.
+type Follower struct {
 	id      string
 	ready   chan struct{} // is closed when it has begun, or could not
 	look    *run.Look     // nil = it could not
@@ -121,7 +148,7 @@ type follower struct {
 	agents  map[string]string // of the turns that run
 
 	mu     sync.Mutex
-	frames []frame
+	frames []Frame
 	bytes  int
 	first  int64              // the number of frames[0]
 	floor  int64              // the last event that is in no frame any more
@@ -134,18 +161,18 @@ type follower struct {
 
 // A spoken is what a running turn has said so far.
 type spoken struct {
-	frames []frame
+	frames []Frame
 	bytes  int
 }
 
-func newFollower(id string) *follower {
-	f := &follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1), agents: map[string]string{}, speech: map[string]*spoken{}, more: make(chan struct{})}
+func newFollower(id string) *Follower {
+	f := &Follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1), agents: map[string]string{}, speech: map[string]*spoken{}, more: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
 
 // live is all that a follower does, until it is stopped.
-func (f *follower) live(h *home.Home) {
+func (f *Follower) live(h *home.Home) {
 	look, err := f.begin(h)
 	if f.err = err; err == nil {
 		f.look = look
@@ -159,7 +186,7 @@ func (f *follower) live(h *home.Home) {
 }
 
 // begin begins with the last events that there are, so that those who want to know what has been need not read the log one by one.
-func (f *follower) begin(h *home.Home) (*run.Look, error) {
+func (f *Follower) begin(h *home.Home) (*run.Look, error) {
 	look, err := run.LookAt(h, f.id)
 	if err != nil {
 		return nil, err
@@ -182,15 +209,15 @@ func (f *follower) begin(h *home.Home) (*run.Look, error) {
 }
 
 // recall puts the events before a fold into frames.
-func (f *follower) recall(look *run.Look, v *view.Run) error {
+func (f *Follower) recall(look *run.Look, v *view.Run) error {
 	for i := range v.Len() {
 		if t := v.At(i); t.Status == swarm.Running {
 			f.agents[t.Turn] = t.Agent
 		}
 	}
-	f.floor = max(0, v.Seq-keptFrames)
+	f.floor = max(0, v.Seq-Kept)
 	for f.seq = f.floor; f.seq < v.Seq; {
-		events, err := look.Read(f.seq, int(min(mostPage, v.Seq-f.seq)))
+		events, err := look.Read(f.seq, int(min(page, v.Seq-f.seq)))
 		if err != nil {
 			return err
 		}
@@ -198,14 +225,14 @@ func (f *follower) recall(look *run.Look, v *view.Run) error {
 			return swarm.Errorf(swarm.Storage, "the log ends before event %d", v.Seq)
 		}
 		for i := range events {
-			f.add(eventFrame(f.id, &events[i]))
+			f.add(EventFrame(f.id, &events[i]))
 		}
 	}
 	return nil
 }
 
 // run tells what happens until it is stopped or there is nothing more to tell.
-func (f *follower) run() {
+func (f *Follower) run() {
 	if f.over {
 		return
 	}
@@ -222,7 +249,7 @@ func (f *follower) run() {
 			return
 		}
 		left := f.ended && !f.look.Driven() // asked first: what its driver wrote before it left is told below
-		var new []frame
+		var new []Frame
 		err := f.story.Tell(func(m run.Moment) error {
 			new = append(new, f.frame(m))
 			return nil
@@ -239,10 +266,10 @@ func (f *follower) run() {
 }
 
 // frame makes a frame of a moment, and takes note of the turns that run.
-func (f *follower) frame(m run.Moment) frame {
+func (f *Follower) frame(m run.Moment) Frame {
 	if m.Event == nil {
 		agent, runs := f.agents[m.Turn]
-		said := sayingFrame(saying{f.id, m.Task, agent, m.Turn, piece{m.Time, m.Kind, m.Text, m.Gap}})
+		said := sayingFrame(Saying{f.id, m.Task, agent, m.Turn, Piece{m.Time, m.Kind, m.Text, m.Gap}})
 		said.runs = runs
 		return said
 	}
@@ -256,11 +283,11 @@ func (f *follower) frame(m run.Moment) frame {
 	case swarm.RunOwned, swarm.RunInterrupted: // what ran there runs no more, or begins again
 		clear(f.agents)
 	}
-	return eventFrame(f.id, m.Event)
+	return EventFrame(f.id, m.Event)
 }
 
 // publish hands out frames. It says whether they were the last ones.
-func (f *follower) publish(new []frame, over bool, err error) bool {
+func (f *Follower) publish(new []Frame, over bool, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, one := range new {
@@ -275,19 +302,19 @@ func (f *follower) publish(new []frame, over bool, err error) bool {
 }
 
 // add keeps a frame, and forgets the oldest ones when there are too many.
-func (f *follower) add(one frame) {
-	if one.seq > 0 {
-		f.seq = one.seq
+func (f *Follower) add(one Frame) {
+	if one.Seq > 0 {
+		f.seq = one.Seq
 	}
 	f.frames = append(f.frames, one)
-	f.bytes += len(one.wire)
-	for len(f.frames) > keptFrames || f.bytes > keptBytes && len(f.frames) > 1 {
+	f.bytes += len(one.Wire)
+	for len(f.frames) > Kept || f.bytes > keptBytes && len(f.frames) > 1 {
 		gone := f.frames[0]
-		f.frames, f.first, f.bytes = f.frames[1:], f.first+1, f.bytes-len(gone.wire)
-		f.floor = max(f.floor, gone.seq)
+		f.frames, f.first, f.bytes = f.frames[1:], f.first+1, f.bytes-len(gone.Wire)
+		f.floor = max(f.floor, gone.Seq)
 	}
-	switch swarm.EventKind(one.kind) {
-	case delta:
+	switch swarm.EventKind(one.Kind) {
+	case Delta:
 		if one.runs {
 			f.hear(one)
 		}
@@ -299,37 +326,37 @@ func (f *follower) add(one frame) {
 }
 
 // hear keeps what a running turn said last.
-func (f *follower) hear(one frame) {
+func (f *Follower) hear(one Frame) {
 	s := f.speech[one.turn]
 	if s == nil {
 		s = &spoken{}
 		f.speech[one.turn] = s
 	}
 	s.frames = append(s.frames, one)
-	s.bytes += len(one.wire)
+	s.bytes += len(one.Wire)
 	for s.bytes > keptSpeech && len(s.frames) > 1 {
-		s.bytes -= len(s.frames[0].wire)
+		s.bytes -= len(s.frames[0].Wire)
 		s.frames = s.frames[1:]
 	}
 }
 
 // after is the number of the first frame of an event after seq.
-func (f *follower) after(seq int64) int64 {
+func (f *Follower) after(seq int64) int64 {
 	if seq >= f.seq {
 		return f.first + int64(len(f.frames))
 	}
 	return f.first + int64(sort.Search(len(f.frames), func(i int) bool {
 		for k := i; k < len(f.frames); k++ {
-			if f.frames[k].seq > 0 {
-				return f.frames[k].seq > seq
+			if f.frames[k].Seq > 0 {
+				return f.frames[k].Seq > seq
 			}
 		}
 		return true
 	}))
 }
 
-// eventFrame writes an event. Its data is one line of JSON, so nothing in it can end the line; its name is one of ours or none.
-func eventFrame(id string, e *swarm.Event) frame {
+// EventFrame writes an event. Its data is one line of JSON, so nothing in it can end the line; its name is one of ours or none.
+func EventFrame(id string, e *swarm.Event) Frame {
 	public := e.Public(id)
 	data, err := json.Marshal(public)
 	if err != nil { // its body is no JSON, and is told as a text
@@ -341,7 +368,7 @@ func eventFrame(id string, e *swarm.Event) frame {
 		wire = append(append(wire, "\nevent: "...), e.Kind...)
 	}
 	wire = append(append(wire, "\ndata: "...), data...)
-	return frame{seq: e.Seq, kind: string(e.Kind), turn: e.Turn, wire: append(wire, "\n\n"...)}
+	return Frame{Seq: e.Seq, Kind: string(e.Kind), turn: e.Turn, Wire: append(wire, "\n\n"...)}
 }
 
 // isWord says whether it is made of what kinds of events are made of.
@@ -354,20 +381,28 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-// A saying is something that a turn says while it runs.
-type saying struct {
+// A Saying is something that a turn says while it runs.
+type Saying struct {
 	Run   string `json:"run"`
 	Task  string `json:"task,omitempty"`
 	Agent string `json:"agent,omitempty"`
 	Turn  string `json:"turn,omitempty"`
-	piece
+	Piece
+}
+
+// A Piece is something that a turn said while it ran.
+type Piece struct {
+	Time time.Time `json:"time,omitzero"`
+	Kind string    `json:"kind"`
+	Text string    `json:"text,omitempty"`
+	Gap  int64     `json:"gap,omitempty"` // bytes that were not kept here
 }
 
 // sayingFrame writes what a turn said. It has no id: the log does not have it, and nobody can come back to it.
-func sayingFrame(s saying) frame {
+func sayingFrame(s Saying) Frame {
 	var b bytes.Buffer
-	b.WriteString("event: " + delta + "\ndata: ")
+	b.WriteString("event: " + Delta + "\ndata: ")
 	_ = json.NewEncoder(&b).Encode(s) // strings and numbers always can be; ends the line
 	b.WriteString("\n")
-	return frame{kind: delta, turn: s.Turn, wire: b.Bytes()}
+	return Frame{Kind: Delta, turn: s.Turn, Wire: b.Bytes()}
 }

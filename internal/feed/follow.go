@@ -1,4 +1,4 @@
-package api
+package feed
 
 import (
 	"bytes"
@@ -17,35 +17,35 @@ type Told struct {
 
 // Follow tells this process of a run, by the same follower that streams are told by: what has been after an event, and then what
 // happens. It returns when there is nothing more to tell, when fn returns an error, and when ctx or the server ends.
-func (a *API) Follow(ctx context.Context, id string, after int64, fn func(Told) error) error {
-	f, err := a.hub.join(id)
+func (h *Hub) Follow(ctx context.Context, id string, after int64, fn func(Told) error) error {
+	f, err := h.Join(id)
 	if err != nil {
 		return err
 	}
-	defer a.hub.leave(f)
+	defer h.Leave(f)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(a.ending, func() { cancel(swarm.Errorf(swarm.Stopped, "this server is ending")) })()
-	c := &client{pos: -1, sent: after}
+	defer context.AfterFunc(h.ending, func() { cancel(swarm.Errorf(swarm.Stopped, "this server is ending")) })()
+	c := &Cursor{Sent: after}
 	for ctx.Err() == nil {
-		next := f.take(c)
-		frames := next.frames
+		next := f.Take(c)
+		frames := next.Frames
 		switch {
-		case next.behind:
-			if frames, err = f.missed(c.sent); err != nil {
+		case next.Behind:
+			if frames, err = f.Missed(c.Sent); err != nil {
 				return err
 			}
-			next.past = true
+			next.Past = true
 		case len(frames) > 0:
-		case next.over:
+		case next.Over:
 			return f.failure()
 		default:
 			select {
-			case <-next.more:
+			case <-next.More:
 			case <-ctx.Done():
 			}
 		}
-		for one := range c.fresh(frames, next.past) {
+		for one := range c.Fresh(frames, next.Past) {
 			told, err := one.told()
 			if err == nil {
 				err = fn(told)
@@ -59,17 +59,17 @@ func (a *API) Follow(ctx context.Context, id string, after int64, fn func(Told) 
 }
 
 // failure is why a follower goes no further; nil = its run is through.
-func (f *follower) failure() error {
+func (f *Follower) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
 }
 
 // told reads a frame. What it was made of is not kept beside it: there are few who want it.
-func (f frame) told() (Told, error) {
-	_, data, _ := bytes.Cut(f.wire, []byte("\ndata: "))
-	if f.kind == delta {
-		var s saying
+func (f Frame) told() (Told, error) {
+	_, data, _ := bytes.Cut(f.Wire, []byte("\ndata: "))
+	if f.Kind == Delta {
+		var s Saying
 		err := json.Unmarshal(data, &s)
 		return Told{Agent: s.Agent, Turn: s.Turn, Kind: s.Kind, Text: s.Text}, err
 	}
@@ -78,8 +78,25 @@ func (f frame) told() (Told, error) {
 	return Told{Event: &swarm.Event{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn, Data: e.Data}, Agent: e.Agent, Turn: e.Turn}, err
 }
 
-// Cancel ends a run for good. One that nobody drives is ended here.
-func (a *API) Cancel(ctx context.Context, id string) error {
-	_, err := a.cancel(ctx, id)
-	return err
+// Heed has those who follow a run that this process drives told of everything at once, until stop is called. Logs that others write
+// are only looked at every few moments.
+func (h *Hub) Heed(id string, log swarm.Log) (stop func()) {
+	wake, off := log.Watch()
+	quit, left := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		for {
+			select {
+			case <-wake:
+				h.nudge(id)
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-left
+		off()
+	}
 }

@@ -1,0 +1,148 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"swarm"
+	"swarm/internal/run"
+	"swarm/internal/view"
+)
+
+// A Question is what an agent of a run asks a person.
+type Question struct {
+	Run string `json:"run"`
+	view.Approval
+}
+
+// Questions are what agents ask, in the run that ref names, or in all runs that have not ended.
+func (c *Control) Questions(ref string) ([]Question, error) {
+	runs, err := c.asking(ref)
+	if err != nil {
+		return nil, err
+	}
+	all := []Question{}
+	for _, s := range runs {
+		if s.Status.Ended() {
+			continue
+		}
+		p, err := c.Picture(s.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range p.Approvals {
+			all = append(all, Question{s.ID, q})
+		}
+	}
+	return all, nil
+}
+
+// asking are the runs in which agents may ask, or have asked, what a person answers now.
+func (c *Control) asking(ref string) ([]swarm.RunSummary, error) {
+	if ref == "" {
+		return c.Open()
+	}
+	s, err := c.Find(ref)
+	return []swarm.RunSummary{s}, err
+}
+
+// Choose finds the one question that id means, or begins. Ids are made from turns, and other runs have the same turns: an answer
+// that was given already in one run, and is only repeated, must not become another run's.
+func (c *Control) Choose(ref, id, word string) (Question, error) {
+	asked, err := c.Questions(ref)
+	if err != nil {
+		return Question{}, err
+	}
+	q, err := choose(asked, id, word)
+	if err == nil {
+		id = q.ID
+	} else if q.ID != "" {
+		return Question{}, err
+	}
+	before := c.answered(ref, id)
+	var said *swarm.Error
+	if errors.As(before, &said) && err == nil {
+		said.Hint = fmt.Sprintf("run %s asks the same: swarm %s %s --run %s", q.Run, word, id, q.Run)
+	}
+	return q, cmp.Or(before, err)
+}
+
+// Question finds the question that a program names by its whole id, in the run that it names or in the only one that asks it.
+func (c *Control) Question(run, id, word string) (Question, error) {
+	if run != "" {
+		if _, err := c.Lookup(run); err != nil {
+			return Question{}, err
+		}
+	}
+	q, err := c.Choose(run, id, word)
+	if err == nil && q.ID != id {
+		return Question{}, swarm.Errorf(swarm.NotFound, "nobody asks %s", swarm.Quote(id)).WithHint("GET /api/v1/approvals lists what is asked")
+	}
+	return q, err
+}
+
+// answered says who has answered the question already, in one of the runs that may be meant.
+func (c *Control) answered(ref, id string) error {
+	runs, err := c.asking(ref)
+	if err != nil {
+		return err
+	}
+	for _, s := range runs {
+		l, err := c.Look(s.ID)
+		if err != nil {
+			return err
+		}
+		how, ok, err := l.Answered(id)
+		l.Close()
+		if err != nil {
+			return err
+		}
+		if ok {
+			return &swarm.Error{Kind: swarm.BadInput, Msg: how + " in run " + s.ID, Err: run.ErrAnswered}
+		}
+	}
+	return nil
+}
+
+// choose is the one of some questions that an id means. A question that several runs ask comes with the error.
+func choose(asked []Question, id, word string) (Question, error) {
+	var found []Question
+	var ids, runs []string
+	for _, q := range asked {
+		if ids = append(ids, q.ID); strings.HasPrefix(q.ID, id) {
+			found = append(found, q)
+		}
+	}
+	if slices.Contains(ids, id) {
+		found = slices.DeleteFunc(found, func(q Question) bool { return q.ID != id })
+	}
+	for _, q := range found {
+		if q.ID == found[0].ID {
+			runs = append(runs, q.Run)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1 && len(runs) == len(found):
+		return found[0], refuse(fmt.Sprintf("say which one is meant: swarm %s %s --run %s", word, found[0].ID, runs[0]),
+			"%d runs ask %s: %s", len(runs), found[0].ID, strings.Join(runs, ", "))
+	case len(found) > 1:
+		return found[0], swarm.Errorf(swarm.BadInput, "%d questions begin with %q", len(found), id).WithHint("write more of it; `swarm approve` lists them")
+	case len(ids) == 0:
+		return Question{}, swarm.Errorf(swarm.NotFound, "no agent of this folder's runs asks for anything").WithHint("-g looks at the runs of all folders")
+	}
+	return Question{}, swarm.Errorf(swarm.NotFound, "nobody asks %q", id).WithHint("%s", swarm.DidYouMean(id, ids))
+}
+
+// Answer answers a question. When it returns, the answer is on disk. The first answer counts.
+func (c *Control) Answer(ctx context.Context, q Question, d run.Decision) (Noted, error) {
+	if err := c.Caller.Person(q.Run, "answering what an agent asks for"); err != nil {
+		return Noted{}, err
+	}
+	return Noted{q.Run, d.Word(), q.ID}, run.Decide(ctx, c.Home, q.Run, q.ID, d)
+}

@@ -1,0 +1,139 @@
+package control
+
+import (
+	"context"
+	"sync"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/run"
+	"swarm/internal/view"
+)
+
+// Drivers drive runs in the background of this process, until its context ends: then the runs are interrupted and can be resumed.
+type Drivers struct {
+	Control *Control
+	Context context.Context
+	Version string
+	Options run.Options                                  // of every run: its engine, its tool server, its companion
+	Follow  func(id string, log swarm.Log) (stop func()) // called for the time that a run is driven; nil = nobody follows
+	Ended   func(p view.Picture, err error)              // called when a run was left
+
+	all     sync.WaitGroup
+	mu      sync.Mutex
+	driving map[string]bool
+	closed  bool
+}
+
+// Start begins a run. When it returns, the run is on disk.
+func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
+	b, err := d.Control.Plan(r)
+	if err != nil {
+		return "", err
+	}
+	o, err := b.Options()
+	if err != nil {
+		return "", err
+	}
+	if err := d.enter(); err != nil {
+		return "", err
+	}
+	started, err := b.Start(ctx, d.Control.Home, d.Version)
+	if err != nil {
+		d.all.Done()
+		return "", err
+	}
+	go d.drive(started, o)
+	return started.ID, nil
+}
+
+// Resume goes on with a run that no process drives. When it returns, this process owns the run.
+func (d *Drivers) Resume(ctx context.Context, id string) error {
+	r, o, err := Continue(d.Control.Home, id, "")
+	if err != nil {
+		return err
+	}
+	if err = d.enter(); err == nil {
+		if err = r.Take(ctx); err != nil {
+			d.all.Done()
+		}
+	}
+	if err != nil {
+		_ = r.Close() // nothing was written
+		return err
+	}
+	go d.drive(r, o)
+	return nil
+}
+
+// ResumeAsked goes on with the runs of this folder that other programs' messages began and that no process drives: their
+// authors cannot resume them. What cannot be resumed is told.
+func (d *Drivers) ResumeAsked(ctx context.Context, tell func(error)) error {
+	for s, err := range d.Control.Runs("") {
+		if err != nil {
+			return err
+		}
+		if s.Asked == nil || s.Status != swarm.Interrupted || s.Dir != d.Control.Dir {
+			continue
+		}
+		if paused, err := run.PauseWanted(d.Control.Home, s.ID); err != nil || paused {
+			continue
+		}
+		if err := d.Resume(ctx, s.ID); err != nil {
+			tell(err)
+		}
+	}
+	return nil
+}
+
+// enter counts a run in, as long as this process is not about to end.
+func (d *Drivers) enter() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed || d.Context.Err() != nil {
+		return swarm.Errorf(swarm.Stopped, "this server is ending").WithHint("start it again")
+	}
+	d.all.Add(1)
+	return nil
+}
+
+// drive drives a run to its end.
+func (d *Drivers) drive(r *run.Run, o run.Options) {
+	defer d.all.Done()
+	defer r.Close()
+	o.Engine, o.Server, o.Beside = d.Options.Engine, d.Options.Server, d.Options.Beside
+	d.note(r.ID, true)
+	defer d.note(r.ID, false)
+	if d.Follow != nil {
+		defer d.Follow(r.ID, r.Log())()
+	}
+	d.Ended(r.Drive(d.Context, o))
+}
+
+func (d *Drivers) note(id string, on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.driving == nil {
+		d.driving = map[string]bool{}
+	}
+	d.driving[id] = on
+}
+
+// Wait waits until all runs were left. No other begins from then on.
+func (d *Drivers) Wait() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.all.Wait()
+}
+
+// Kill ends the processes of the runs' agents, before the program is killed.
+func (d *Drivers) Kill() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, on := range d.driving {
+		if on {
+			process.Kill(id)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package control
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/office"
+	"swarm/internal/pack"
+	"swarm/internal/project"
+	"swarm/internal/run"
+	"swarm/internal/strictjson"
+	"swarm/internal/view"
+)
+
+// open puts what a team is given at the beginning of its run: the goal, from a person, and with it a context pack of what is known
+// of it, if anything is. A replay is given what the folder told when it was recorded: by now its agents have worked in it.
+func (b *Begin) open(r Request) error {
+	team := b.Bundle.Plan.Team
+	if r.To == "" {
+		r.To = team.Lead
+	}
+	switch {
+	case strings.TrimSpace(r.Goal) == "":
+		return swarm.Errorf(swarm.BadInput, "the goal is empty").WithHint(`write what the team is to do: swarm team "Write …"`)
+	case len(r.Goal) > maxGoal:
+		return swarm.Errorf(swarm.BadInput, "the goal has %d bytes, and a message has room for %d", len(r.Goal), maxGoal).
+			WithHint("write it into a file of this folder, and have the goal name the file")
+	case slices.ContainsFunc(r.Done, func(d string) bool { return strings.TrimSpace(d) == "" }):
+		return swarm.Errorf(swarm.BadInput, "--done is empty").WithHint(`write how it is seen that the goal is reached: --done "go test ./... passes"`)
+	}
+	p, unread, err := b.survey(r.Goal)
+	if err != nil {
+		return err
+	}
+	redact := run.Redactor(&b.Bundle.Plan)
+	clean := func(text string) string { return string(redact([]byte(text))) }
+	r.Goal, b.Bundle.Plan.Name, b.Args = clean(r.Goal), firstWords(clean(r.Goal)), slices.Clone(b.Args)
+	for i, arg := range b.Args {
+		b.Args[i] = clean(arg)
+	}
+	rules := b.Bundle.Settings.Team
+	p.Goal, p.NodeID, p.GlobalMode, p.NodeMode = r.Goal, swarm.Orchestrator, team.Phase, team.Mode
+	p.DefinitionOfDone, p.Constraints = append(slices.Clone(rules.Done), r.Done...), rules.Constraints
+	p, left, err := pack.Fit(p.Redacted(redact), pack.MaxTokens)
+	if err != nil {
+		return err
+	}
+	for i := range unread {
+		unread[i].Name = clean(unread[i].Name)
+	}
+	left = append(unread, left...)
+	now := time.Now().UTC()
+	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: r.To, CreatedAt: now, Payload: swarm.Payload{Message: r.Goal, Structured: strictjson.Redact(r.Structured, redact)}}
+	if !p.Bare() {
+		if p, err = p.Identified(); err != nil {
+			return err
+		}
+		b.id = swarm.NewRunID(now)
+		p.RunID, p.CreatedAt = b.id, now
+		env.ContextRef, team.Pack = p.Ref(), p.Ref()
+		stored, text := office.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
+		b.kept, b.Bundle.Bodies = append(b.kept, stored), append(b.Bundle.Bodies, text)
+	} else if len(left) > 0 { // there is no pack that could say so
+		b.kept = append(b.kept, swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
+	}
+	b.kept = append(b.kept, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(env)})
+	return nil
+}
+
+// survey is what is known of the folder.
+func (b *Begin) survey(goal string) (found pack.Pack, left []swarm.LeftOut, err error) {
+	if b.Replay == "" {
+		found, left = project.Open(b.Dir, "", "").Survey(goal)
+		return found, left, nil
+	}
+	if b.cassette, err = OpenCassette(b.Replay); err != nil || b.cassette.Header.Pack == nil {
+		return found, nil, err
+	}
+	p, err := pack.Read(b.cassette.Header.Pack)
+	if err != nil {
+		return found, nil, &swarm.Error{Kind: swarm.BadInput, File: b.Replay, Line: 1, Msg: "the context pack of the recording", Err: err, Hint: "record the run again with --record"}
+	}
+	found.DocsRoot, found.DocRefs, found.RepoFacts, found.RelevantFiles = p.DocsRoot, p.DocRefs, p.RepoFacts, p.RelevantFiles
+	return found, nil, nil
+}
+
+// maxGoal is as long as any message may be.
+const maxGoal = 8 << 10

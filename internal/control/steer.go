@@ -1,0 +1,133 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"swarm"
+	"swarm/internal/run"
+)
+
+// Noted is what a run was told to do. It is on disk, and the process that drives the run obeys it.
+type Noted struct {
+	Run    string `json:"run"`
+	Word   string `json:"word"`
+	Target string `json:"target,omitempty"` // a task or an agent; "" = the whole run
+}
+
+// A StateError refuses what has no meaning as the run stands now.
+type StateError struct{ Err *swarm.Error }
+
+func (e *StateError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error whose kind and hint count.
+func (e *StateError) Unwrap() error { return e.Err }
+
+func refuse(hint, format string, args ...any) error {
+	return &StateError{swarm.Errorf(swarm.BadInput, format, args...).WithHint("%s", hint)}
+}
+
+// Steerable refuses a run that has ended, and one that the caller may not steer.
+func (c *Control) Steerable(s swarm.RunSummary) error {
+	if s = run.Current(c.Home, s); s.Status.Ended() {
+		return refuse("to run what failed again: swarm retry "+s.ID, "run %s has ended (%s)", s.ID, s.Status)
+	}
+	return c.Caller.Person(s.ID, "steering a run")
+}
+
+// Tell has a run do something, whichever process drives it. When it returns, the word is on disk.
+func (c *Control) Tell(ctx context.Context, id string, word swarm.Word, target string) (Noted, error) {
+	return Noted{id, string(word), target}, run.Control(ctx, c.Home, id, word, target)
+}
+
+// Pause lets running turns finish and starts no other.
+func (c *Control) Pause(ctx context.Context, id string) (Noted, error) {
+	return c.Tell(ctx, id, swarm.WordPause, "")
+}
+
+// Resume lets a paused run go on where it is driven. A run that no process drives is driven from here on.
+func (c *Control) Resume(ctx context.Context, id string) (Noted, error) {
+	who, driven, err := c.Driver(id)
+	if err != nil {
+		return Noted{}, err
+	}
+	if !driven {
+		err := c.GoOn(ctx, id)
+		var owned *swarm.OwnedError
+		if errors.As(err, &owned) {
+			return Noted{}, drivenError(id, owned.Owner)
+		}
+		return Noted{Run: id, Word: string(swarm.WordResume)}, err
+	}
+	paused, err := run.PauseWanted(c.Home, id)
+	switch {
+	case err != nil:
+		return Noted{}, err
+	case !paused:
+		return Noted{}, drivenError(id, who)
+	}
+	return c.Tell(ctx, id, swarm.WordResume, "")
+}
+
+// drivenError says that a run cannot be driven here, and who drives it.
+func drivenError(id string, who swarm.Owner) error {
+	if who.Gone {
+		return refuse("try again in "+max(time.Second, time.Until(who.Until).Round(time.Second)).String(),
+			"the run %s is still with process %d, which is gone, or another is just taking it", id, who.PID)
+	}
+	return refuse("to look in: swarm attach "+id, "process %d drives the run %s, and it is not paused", who.PID, id)
+}
+
+// Cancel ends a run for good, or with a target one of its tasks or agents. A run that no process drives is ended by this one.
+func (c *Control) Cancel(ctx context.Context, id, target string) (Noted, error) {
+	noted, err := c.Tell(ctx, id, swarm.WordCancel, target)
+	if err != nil || target != "" {
+		return noted, err
+	}
+	if _, driven, err := c.Driver(id); err != nil || driven {
+		return noted, err
+	}
+	if p, err := c.Picture(id); err == nil && p.Status.Ended() { // its driver has obeyed and left meanwhile
+		return noted, nil
+	}
+	var owned *swarm.OwnedError
+	if err := c.GoOn(ctx, id); err != nil && !errors.As(err, &owned) { // else another process goes on with it, and obeys
+		return noted, err
+	}
+	return noted, nil
+}
+
+// Close ends a team's run as soon as the turns that it has now are through. All other runs end by themselves.
+func (c *Control) Close(ctx context.Context, id string) (Noted, error) {
+	if kind := c.Home.Summary(id).Kind; kind != swarm.TeamRun {
+		return Noted{}, refuse("to cut it short: swarm cancel "+id, "run %s is no team, and ends by itself", id)
+	}
+	return c.Tell(ctx, id, swarm.WordClose, "")
+}
+
+// Act does something to one agent of a run that has not ended.
+func (c *Control) Act(ctx context.Context, id, agent string, do run.Action) (Noted, error) {
+	w, err := run.Act(ctx, c.Home, id, agent, do)
+	var ours *swarm.Error
+	if swarm.KindOf(err) == swarm.BadInput && errors.As(err, &ours) {
+		err = &StateError{ours}
+	}
+	return Noted{id, string(w.Word), w.Target}, err
+}
+
+// RetryTask has a task tried again that failed and waits for a person, in a run that goes on.
+func (c *Control) RetryTask(ctx context.Context, id, task string) (Noted, error) {
+	if err := c.Caller.Person(id, "steering a run"); err != nil {
+		return Noted{}, err
+	}
+	if task != "" {
+		if _, err := c.Target(id, task); err != nil {
+			return Noted{}, err
+		}
+	}
+	if _, driven, err := c.Driver(id); err != nil || !driven {
+		return Noted{}, refuse("go on with it: swarm resume "+id, "the run %s has not ended, and nobody drives it", id)
+	}
+	return c.Tell(ctx, id, swarm.WordRetry, task)
+}
