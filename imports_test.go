@@ -297,7 +297,7 @@ var house = map[string]room{
 		{"swarm", nouns},
 		{"swarm/internal/plan", "what a task waits for, in words"},
 		{"swarm/internal/view", "where agents stand is what the view says"},
-		{"swarm/internal/term", "text of strangers is made safe in one place, and numbers read the same on every screen"},
+		{"swarm/internal/term", "the palette, the signs, the printer and the window of every screen"},
 	}},
 
 	"swarm/internal/session": {5, []use{

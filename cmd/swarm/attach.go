@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -115,6 +114,6 @@ func (a *app) spectator(h *home.Home, v *view.Run, leave func()) (term.Screen, e
 		return term.NewLines(v, a.stdout, color), nil
 	}
 	k := keys{context.Background(), h, v.ID}
-	return term.NewBoard(v, term.BoardOptions{In: a.stdin, Out: a.stdout, Color: color, Now: time.Now, Attached: true,
+	return term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(color), Attached: true,
 		Interrupt: func(int) { leave() }, Pause: k.pause, Answer: k.answer}), nil
 }

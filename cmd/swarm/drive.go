@@ -227,7 +227,7 @@ func (a *app) screen(runID string, s *stops, k keys) (term.Screen, error) {
 		return nil, err
 	}
 	if a.onTerminal() && os.Getenv("TERM") != "dumb" && !a.plain {
-		return term.NewBoard(view.New(runID), term.BoardOptions{In: a.stdin, Out: a.stdout, Color: colored, Now: time.Now,
+		return term.NewBoard(view.New(runID), term.BoardOptions{Terminal: a.terminal(colored),
 			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer}), nil
 	}
 	return a.warned(term.NewLines(view.New(runID), s.watched(a.stdout), colored)), nil

@@ -53,6 +53,11 @@ func (a *app) onTerminal() bool {
 	return ok && xterm.IsTerminal(int(f.Fd()))
 }
 
+// terminal is what screens are drawn on.
+func (a *app) terminal(color bool) term.Terminal {
+	return term.Terminal{In: a.stdin, Out: a.stdout, Color: color, Now: time.Now}
+}
+
 // paints says whether standard output gets colours.
 func (a *app) paints() (bool, error) { return term.Color(a.color, os.Getenv, a.onTerminal()) }
 

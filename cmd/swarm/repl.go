@@ -23,6 +23,7 @@ import (
 	"swarm/internal/repl"
 	"swarm/internal/run"
 	"swarm/internal/session"
+	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
@@ -97,7 +98,7 @@ func (a *app) talk(t talk) error {
 	if t.typed {
 		width, height, _ = xterm.GetSize(int(a.stdin.Fd()))
 	}
-	ro := repl.Options{In: t.in, Out: a.out(stop, t.typed), Color: colored, Now: time.Now, Greeting: greeting(s.ID(), t),
+	ro := repl.Options{Terminal: term.Terminal{In: t.in, Out: a.out(stop, t.typed), Color: colored, Now: time.Now}, Greeting: greeting(s.ID(), t),
 		History: h.History(), Remember: remember(h, t.typed), Prompt: t.typed, Numbered: t.numbered, StopOnError: t.stopOnError, Recall: s.Recall}
 	if !t.typed {
 		ro.Err = a.stderr

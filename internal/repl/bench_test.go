@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarm"
+	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
@@ -78,10 +79,9 @@ func BenchmarkKey(b *testing.B) {
 	for _, talking := range []bool{false, true} {
 		b.Run(map[bool]string{false: "silence", true: "50-agents"}[talking], func(b *testing.B) {
 			f := crowd(b)
-			s := NewScreen(f, view.New("x"), Options{In: strings.NewReader(""), Out: io.Discard, Now: time.Now, Color: true})
-			m := newModel(s)
-			m.Init()
-			m.Update(tea.WindowSizeMsg{Width: 200, Height: 60})
+			s := NewScreen(f, view.New("x"), Options{Terminal: term.Terminal{In: strings.NewReader(""), Out: io.Discard, Now: time.Now, Color: true}})
+			m := s.model
+			s.window.Update(tea.WindowSizeMsg{Width: 200, Height: 60})
 			f.begin(s)
 			tasks := f.enlist(b)
 			for i := range 2000 { // a full transcript
@@ -96,8 +96,7 @@ func BenchmarkKey(b *testing.B) {
 					m.input.set("")
 				}
 				begun := time.Now()
-				m.Update(tea.KeyPressMsg{Code: 'a', Text: "$agent-07 "})
-				m.View()
+				s.window.Update(tea.KeyPressMsg{Code: 'a', Text: "$agent-07 "})
 				took = append(took, time.Since(begun))
 			}
 			b.ReportMetric(percentile(took, 0.5), "p50-ms")
@@ -172,7 +171,7 @@ func BenchmarkToTerminal(b *testing.B) {
 			f := crowd(b)
 			in, keys := io.Pipe()
 			w := &watcher{seen: make(chan time.Time, 1)}
-			s := NewScreen(f, view.New("x"), Options{In: in, Out: w, Now: time.Now, Color: true, Env: env, Size: func() (int, int) { return 160, 50 }})
+			s := NewScreen(f, view.New("x"), Options{Terminal: term.Terminal{In: in, Out: w, Now: time.Now, Color: true, Env: env, Size: func() (int, int) { return 160, 50 }}})
 			left := make(chan error)
 			go func() { _, err := s.Run(); left <- err }()
 			f.begin(s)

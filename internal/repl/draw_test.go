@@ -16,7 +16,7 @@ import (
 
 // inTheMiddle is a session in which a good deal goes on.
 func inTheMiddle(t *testing.T, width, height int, color bool) *desk {
-	d := newDesk(t, width, height, Options{Color: color, Greeting: "The team of swarm.yaml. /help says what can be typed."})
+	d := newDesk(t, width, height, Options{Terminal: term.Terminal{Color: color}, Greeting: "The team of swarm.yaml. /help says what can be typed."})
 	d.press("@pm Create a detailed project plan for the thing that we talked about yesterday", "enter")
 	d.pass(200 * time.Millisecond)
 	d.start("pm_1")

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
+
+	"swarm/internal/term"
 )
 
 func TestEditor(t *testing.T) {
@@ -74,7 +76,7 @@ func FuzzPaste(f *testing.F) {
 		if width < 10 || width > 200 || height < 1 || height > 60 || len(pasted) > 5000 || len(pressed) > 30 {
 			return
 		}
-		d := newDesk(t, width, height, Options{Color: len(pasted)%2 == 0})
+		d := newDesk(t, width, height, Options{Terminal: term.Terminal{Color: len(pasted)%2 == 0}})
 		d.do(tea.PasteMsg{Content: pasted})
 		d.frame()
 		want := strings.ReplaceAll(strings.ReplaceAll(pasted, "\r\n", "\n"), "\r", "\n")

@@ -10,10 +10,10 @@ import (
 	"swarm/internal/term"
 )
 
-// A model is the screen as bubbletea sees it: what is typed, and what becomes of it. It belongs to the program's goroutine.
+// A model is what the window of a screen draws: what is typed, and what becomes of it. It belongs to the window's goroutine.
 type model struct {
 	screen        *Screen
-	width, height int
+	width, height int // as it was drawn last
 	team          Team
 	input         editor
 	past          past
@@ -33,10 +33,7 @@ type model struct {
 }
 
 type (
-	redraw    struct{ done chan struct{} }
-	second    struct{}
 	interrupt struct{}
-	exhausted struct{} // there is nothing more to read
 	entered   struct {
 		text   string
 		inTurn bool
@@ -46,15 +43,10 @@ type (
 )
 
 func newModel(s *Screen) *model {
-	return &model{screen: s, past: newPast(s.o.History), choice: -1, left: ByClose, input: editor{column: -1}}
-}
-
-func everySecond() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return second{} }) }
-
-func (m *model) Init() tea.Cmd {
+	m := &model{screen: s, past: newPast(s.o.History), choice: -1, left: ByClose, input: editor{column: -1}}
 	m.meet()
 	m.look()
-	return everySecond()
+	return m
 }
 
 // meet asks who is in the team, and gives the colours out.
@@ -79,29 +71,24 @@ func (m *model) look() {
 	}
 }
 
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	var next tea.Cmd
+// Update takes a key, a paste, or what became of a text.
+func (m *model) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
-		next = m.press(msg)
+		return m.press(msg)
 	case tea.PasteMsg:
 		m.edited(m.input.insert(msg.Content))
 	case interrupt:
-		next = m.interrupt()
-	case exhausted:
+		return m.interrupt()
+	case term.InputEnded:
 		m.left = ByEnd
-		next = tea.Quit
-	case redraw:
-		defer close(msg.done)
-		next = m.catchUp()
+		return tea.Quit
+	case term.Changed:
+		return m.catchUp()
 	case entered:
-		next = m.answer(msg)
-	case second:
-		next = everySecond()
+		return m.answer(msg)
 	}
-	return m, next
+	return nil
 }
 
 // catchUp looks whether the line in the foreground has ended, and whether the plan of what is typed is still the same.
@@ -427,16 +414,12 @@ func (m *model) frame(now time.Time) *frame {
 	}
 }
 
-func (m *model) View() tea.View {
-	if m.width == 0 {
-		return tea.View{AltScreen: true}
-	}
+// Draw is the screen as it stands now.
+func (m *model) Draw(width, height int) tea.View {
+	m.width, m.height = width, height
 	now := m.screen.o.Now()
 	var d drawing
 	m.screen.hold(func() { d = m.frame(now).draw() })
-	if m.screen.o.Drawn != nil {
-		m.screen.o.Drawn(d.text)
-	}
 	v := tea.NewView(d.text)
 	v.AltScreen = true
 	v.Cursor = tea.NewCursor(d.x, d.y)

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarm"
+	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
@@ -29,16 +30,15 @@ func newDesk(t *testing.T, width, height int, o Options) *desk {
 	o.In, o.Out, o.Now = strings.NewReader(""), &bytes.Buffer{}, d.clock
 	o.Remember = func(text string) { d.past = append(d.past, text) }
 	d.screen = NewScreen(d.fakeSession, view.New("20261115-0200-k7"), o)
-	d.m = newModel(d.screen)
-	d.m.Init()
-	d.m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+	d.m = d.screen.model
+	d.do(tea.WindowSizeMsg{Width: width, Height: height})
 	d.begin(d.screen)
 	return d
 }
 
 // do gives a message to the model, and does what it asks for.
 func (d *desk) do(msg tea.Msg) {
-	_, cmd := d.m.Update(msg)
+	_, cmd := d.screen.window.Update(msg)
 	d.follow(cmd)
 }
 
@@ -84,7 +84,7 @@ func (d *desk) press(all ...string) {
 // frame is what is seen, after what has happened was noticed.
 func (d *desk) frame() string {
 	d.t.Helper()
-	d.do(redraw{make(chan struct{})})
+	d.do(term.Changed{})
 	now := d.clock()
 	d.screen.mu.Lock()
 	drawn := d.m.frame(now).draw()
@@ -226,7 +226,7 @@ func TestInterrupts(t *testing.T) {
 func TestInterruptBeforeTheSessionHasTheLine(t *testing.T) {
 	d := newDesk(t, 100, 24, Options{})
 	d.press("@pm in front")
-	_, enter := d.m.Update(tea.KeyPressMsg(keys["enter"]))
+	enter := d.m.Update(tea.KeyPressMsg(keys["enter"]))
 	d.press("ctrl+c")
 	if len(d.stops) > 0 {
 		t.Fatal("the session was told to cancel what it does not have")
@@ -256,7 +256,7 @@ func TestEndOfInput(t *testing.T) {
 		t.Error("/quit does not leave")
 	}
 	d = newDesk(t, 100, 24, Options{})
-	if d.do(exhausted{}); !d.quit || d.m.left != ByEnd {
+	if d.do(term.InputEnded{}); !d.quit || d.m.left != ByEnd {
 		t.Error("a terminal that is gone does not leave")
 	}
 }
@@ -386,7 +386,7 @@ func TestDefaultAgentIsMarked(t *testing.T) {
 }
 
 func TestReferencesWhileTyping(t *testing.T) {
-	d := newDesk(t, 100, 24, Options{Color: true})
+	d := newDesk(t, 100, 24, Options{Terminal: term.Terminal{Color: true}})
 	d.press("@pm $ba $nosuch")
 	d.sees("\x1b[36m@pm\x1b[m", "\x1b[4;36m$ba\x1b[m", "\x1b[1;31m$nosuch\x1b[m")
 	d = newDesk(t, 100, 24, Options{})

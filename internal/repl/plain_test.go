@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
@@ -142,7 +143,7 @@ func TestPlain(t *testing.T) {
 }
 
 func TestPlainAsks(t *testing.T) {
-	d := newPlainDesk(t, Options{Prompt: true, Color: true})
+	d := newPlainDesk(t, Options{Prompt: true, Terminal: term.Terminal{Color: true}})
 	d.paper.waitFor(t, "> ", 1)
 	d.enter("@pm in the back &\n")
 	d.paper.waitFor(t, "> ", 2)
@@ -165,7 +166,7 @@ func TestPlainAsks(t *testing.T) {
 
 // A terminal of which nothing is known gets no escape sequence.
 func TestPlainOnDumbTerminal(t *testing.T) {
-	d := newPlainDesk(t, Options{Prompt: true, Env: []string{"TERM=dumb"}})
+	d := newPlainDesk(t, Options{Prompt: true, Terminal: term.Terminal{Env: []string{"TERM=dumb"}}})
 	d.enter("@pm in the back &\n")
 	d.paper.waitFor(t, "> ", 2)
 	d.work("pm_1", "said\n")
@@ -274,7 +275,7 @@ func TestPlainTellsOfBrokenPaper(t *testing.T) {
 	s := newFake(t)
 	p := newPaper()
 	p.fails = io.ErrClosedPipe
-	face := NewPlain(s, view.New("x"), Options{In: strings.NewReader("/status\n/status\n"), Out: p, Now: s.clock})
+	face := NewPlain(s, view.New("x"), Options{Terminal: term.Terminal{In: strings.NewReader("/status\n/status\n"), Out: p, Now: s.clock}})
 	if _, err := face.Run(); err != io.ErrClosedPipe {
 		t.Errorf("the error is %v", err)
 	}
@@ -287,7 +288,7 @@ func FuzzPlain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		s := newFake(t)
 		var out bytes.Buffer
-		p := NewPlain(background{s}, view.New("x"), Options{In: bytes.NewReader(input), Out: &out, Now: s.clock, Echo: true, Numbered: true})
+		p := NewPlain(background{s}, view.New("x"), Options{Terminal: term.Terminal{In: bytes.NewReader(input), Out: &out, Now: s.clock}, Echo: true, Numbered: true})
 		s.begin(p)
 		if _, err := p.Run(); err != nil && !bytes.Contains(input, []byte("/panic")) {
 			t.Error(err)

@@ -11,7 +11,6 @@ package repl
 import (
 	"errors"
 	"io"
-	"time"
 
 	"swarm"
 	"swarm/internal/term"
@@ -138,20 +137,13 @@ type Face interface {
 
 // Options are what a face needs to know.
 type Options struct {
-	In       io.Reader
-	Out      io.Writer
-	Color    bool
-	Now      func() time.Time
+	term.Terminal
 	Greeting string            // what stands at the beginning
 	History  []string          // what was entered in earlier sessions, the oldest first
 	Remember func(text string) // keeps what is entered for later sessions; nil = nobody does
 	// Recall is, of an event that was there before the session was resumed, the line that was typed or what an agent said; nil = it
 	// was not.
 	Recall func(e *swarm.Event) (typed, said string)
-
-	Env   []string           // the environment, for what the terminal can do; nil = this process's
-	Size  func() (w, h int)  // the terminal's size when Out is none; nil = ask Out
-	Drawn func(frame string) // sees each frame of a Screen; nil = nobody does
 
 	Prompt      bool // Plain: somebody types; show him when he can
 	Echo        bool // Plain: show each line that is read: nobody has seen it

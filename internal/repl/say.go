@@ -138,7 +138,10 @@ func (p *Plain) Event(e *swarm.Event) {
 		p.printer.BeginTurn(e.Task)
 	}
 	p.flush()
-	nudge(p.wake)
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
 }
 
 // status prints where an agent stands.

@@ -3,36 +3,27 @@ package repl
 import (
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"sync"
-	"time"
-
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
 
 	"swarm"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
-// A Screen is the split screen. Feeding it never waits for the terminal: what comes faster than it can be drawn is drawn together.
+// A Screen is the split screen.
 type Screen struct {
 	session Session
 	o       Options
-	program *tea.Program
-	soon    chan struct{} // something has changed
-	now     chan struct{} // and somebody's standing has
-	over    chan struct{} // the program has ended, and the terminal is given back
+	model   *model
+	window  *term.Window
 
 	mu         sync.Mutex // guards what follows; nothing of others is called while it is held
 	roster     *roster
 	transcript transcript
 	voices     map[string]*voice
 	colors     term.Palette
-	changes    int  // how often somebody's standing has changed
-	running    bool // the program has been started
-	closed     bool
+	changes    int // how often somebody's standing has changed
 }
 
 // A voice is what a task's turn says.
@@ -42,100 +33,40 @@ type voice struct {
 	open  [2]bool              // whether there are such lines
 }
 
-const (
-	frameTime = time.Second / 60
-	breath    = 2 * time.Millisecond // between two frames, when somebody's standing changes
-)
-
 // NewScreen makes a screen of a session that stands where the fold of its run does. The fold belongs to the screen from then on.
 func NewScreen(session Session, run *view.Run, o Options) *Screen {
 	roster := newRoster(run)
 	roster.typed = true
-	s := &Screen{session: session, o: o, roster: roster, voices: map[string]*voice{}, colors: term.Palette{},
-		soon: make(chan struct{}, 1), now: make(chan struct{}, 1), over: make(chan struct{})}
+	s := &Screen{session: session, o: o, roster: roster, voices: map[string]*voice{}, colors: term.Palette{}}
 	if o.Greeting != "" {
 		s.transcript.addAll(hint, o.Greeting)
 	}
-	profile := colorprofile.Ascii
-	if o.Color {
-		profile = colorprofile.ANSI
-	}
-	options := []tea.ProgramOption{tea.WithInput(s.input()), tea.WithOutput(o.Out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile), tea.WithFPS(120)}
-	if o.Env != nil {
-		options = append(options, tea.WithEnvironment(o.Env))
-	}
-	if o.Size != nil {
-		options = append(options, tea.WithWindowSize(o.Size()))
-	}
-	s.program = tea.NewProgram(newModel(s), options...)
+	s.model = newModel(s)
+	s.window = term.NewWindow(s.model, o.Terminal, false)
 	return s
 }
 
 // Run draws the screen and reads keys until the user leaves. What was seen last stays in the terminal.
 func (s *Screen) Run() (Left, error) {
-	s.mu.Lock()
-	s.running = !s.closed
-	s.mu.Unlock()
-	if !s.running {
+	switch err := s.window.Run(); {
+	case errors.Is(err, term.ErrClosed):
 		return ByClose, nil
-	}
-	go s.pump()
-	last, err := s.program.Run()
-	close(s.over)
-	m, ok := last.(*model)
-	if !ok || err != nil {
+	case err != nil:
 		return ByClose, err
 	}
-	_, err = io.WriteString(s.o.Out, s.farewell(m))
-	return m.left, err
+	_, err := io.WriteString(s.o.Out, s.farewell())
+	return s.model.left, err
 }
 
 // farewell is the end of the transcript, for the screen that the terminal shows when this one is gone.
-func (s *Screen) farewell(m *model) string {
+func (s *Screen) farewell() string {
 	now := s.o.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := m.frame(now)
+	f := s.model.frame(now)
 	f.bottom = nil
 	rows := s.transcript.draw(f.page(max(1, f.height-2)))
 	return strings.Join(rows, "\n") + "\n"
-}
-
-// pump has the screen redrawn when something has changed: sixty times a second while agents talk, and without delay when one of
-// them starts, ends or waits. The program writes what has changed at its next frame.
-func (s *Screen) pump() {
-	defer s.save()
-	rest := time.NewTimer(0)
-	defer rest.Stop()
-	for {
-		select {
-		case <-s.over:
-			return
-		case <-s.soon:
-		case <-s.now:
-		}
-		drawn := make(chan struct{})
-		s.program.Send(redraw{drawn})
-		select {
-		case <-drawn:
-		case <-s.over:
-			return
-		}
-		rest.Reset(breath)
-		select {
-		case <-s.over:
-			return
-		case <-rest.C:
-		}
-		rest.Reset(frameTime - breath)
-		select {
-		case <-s.over:
-			return
-		case <-rest.C:
-		case <-s.now:
-			nudge(s.now)
-		}
-	}
 }
 
 // hold does something while the lock is held, and lets it go also when that breaks down: who feeds the screen must not wait for ever.
@@ -145,24 +76,9 @@ func (s *Screen) hold(do func()) {
 	do()
 }
 
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// save gives the terminal back before a panic goes on.
-func (s *Screen) save() {
-	if r := recover(); r != nil {
-		s.program.Kill()
-		panic(r)
-	}
-}
-
 // Event shows the next event of the run's log.
 func (s *Screen) Event(e *swarm.Event) {
-	defer s.save()
+	defer s.window.Restore()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.o.Recall != nil {
@@ -190,7 +106,7 @@ func (s *Screen) Event(e *swarm.Event) {
 		s.transcript.add(problem, "", term.OneLine(err.Error()))
 	}
 	s.changes++
-	nudge(s.now)
+	s.window.Change(true)
 }
 
 func endKind(s swarm.Status) kind {
@@ -216,7 +132,7 @@ func told(e *swarm.Event) string {
 
 // Delta shows what a task's turn does while it runs.
 func (s *Screen) Delta(task string, d swarm.Delta) {
-	defer s.save()
+	defer s.window.Restore()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch d.Kind {
@@ -238,7 +154,7 @@ func (s *Screen) Delta(task string, d swarm.Delta) {
 	default:
 		return
 	}
-	nudge(s.soon)
+	s.window.Change(false)
 }
 
 // speak has a line grow that is said, and begins others.
@@ -280,57 +196,14 @@ func (s *Screen) hush(task string) {
 // Notice says something to the user that no event tells.
 func (s *Screen) Notice(text string) {
 	s.hold(func() { s.transcript.addAll(note, text) })
-	nudge(s.now)
+	s.window.Change(true)
 }
 
 // Interrupt is Ctrl-C from outside.
-func (s *Screen) Interrupt() { go s.program.Send(interrupt{}) }
+func (s *Screen) Interrupt() { go s.window.Send(interrupt{}) }
 
 // Close has Run return, and gives the terminal back.
 func (s *Screen) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	running := s.running
-	s.mu.Unlock()
-	if running {
-		s.program.Quit()
-		<-s.over
-	}
+	_ = s.window.Close() // Run says what went wrong
 	return nil
-}
-
-// input is where keys come from, and tells when there are no more: the program would wait for them for ever.
-func (s *Screen) input() io.Reader {
-	tell := func() { go s.program.Send(exhausted{}) }
-	if f, ok := s.o.In.(*os.File); ok {
-		return &lastFile{f, tell}
-	}
-	return &lastReader{s.o.In, tell}
-}
-
-type lastReader struct {
-	io.Reader
-	end func()
-}
-
-func (r *lastReader) Read(b []byte) (int, error) {
-	n, err := r.Reader.Read(b)
-	if errors.Is(err, io.EOF) {
-		r.end()
-	}
-	return n, err
-}
-
-// A lastFile stays a file, so that its terminal can be found.
-type lastFile struct {
-	*os.File
-	end func()
-}
-
-func (f *lastFile) Read(b []byte) (int, error) {
-	n, err := f.File.Read(b)
-	if errors.Is(err, io.EOF) {
-		f.end()
-	}
-	return n, err
 }

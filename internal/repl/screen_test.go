@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
@@ -87,7 +88,7 @@ func (s *stage) restored() {
 }
 
 func TestScreen(t *testing.T) {
-	s := newStage(t, Options{Color: true})
+	s := newStage(t, Options{Terminal: term.Terminal{Color: true}})
 	s.waitFor("text goes to @pm")
 	s.press("@pm Pl\x1b[200~an\rthis\x1b[201~\r")
 	s.waitFor("@pm\x1b[m:\x1b[2m starting")
@@ -148,7 +149,7 @@ func TestScreenIsLeft(t *testing.T) {
 
 func TestScreenIsClosedBeforeItBegins(t *testing.T) {
 	f := newFake(t)
-	s := NewScreen(f, view.New("x"), Options{In: strings.NewReader(""), Out: newPaper(), Now: f.clock})
+	s := NewScreen(f, view.New("x"), Options{Terminal: term.Terminal{In: strings.NewReader(""), Out: newPaper(), Now: f.clock}})
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

@@ -100,21 +100,21 @@ func (b *Board) answer(id string, ok bool) {
 			delete(b.answered, id)
 			b.trouble = swarm.Errorf("", "the answer did not reach the run: %w", err).Msg
 			b.mu.Unlock()
-			b.changed()
+			b.window.Change(false)
 		}
 	}()
 }
 
 // answer answers the question that stands on the board, and has stood there long enough to be read.
-func (m *model) answer(ok bool) {
-	if m.asked != "" && m.board.o.Now().Sub(m.since) >= settledAfter {
-		m.board.answer(m.asked, ok)
+func (d *boardDrawer) answer(ok bool) {
+	if d.asked != "" && d.board.o.Now().Sub(d.since) >= settledAfter {
+		d.board.answer(d.asked, ok)
 	}
 }
 
 // asks notes the question that is shown.
-func (m *model) asks(id string) {
-	if id != m.asked {
-		m.asked, m.since = id, m.board.o.Now()
+func (d *boardDrawer) asks(id string) {
+	if id != d.asked {
+		d.asked, d.since = id, d.board.o.Now()
 	}
 }

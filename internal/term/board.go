@@ -1,26 +1,21 @@
 package term
 
 import (
-	"io"
 	"maps"
 	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/colorprofile"
 
 	"swarm"
 	"swarm/internal/view"
 )
 
 // A Board draws a run as a table that is redrawn in place, below what stands in the terminal already, and stays there when the
-// run is over. Feeding it never waits for the terminal: what comes faster than it can be drawn is drawn together.
+// run is over.
 type Board struct {
-	o       BoardOptions
-	program *tea.Program
-	wake    chan struct{} // something has changed
-	over    chan struct{} // the program has ended
-	err     error         // how, once over is closed
+	o      BoardOptions
+	window *Window
 
 	mu       sync.Mutex // guards what follows
 	run      *view.Run
@@ -33,17 +28,11 @@ type Board struct {
 
 // BoardOptions are what a board needs to know.
 type BoardOptions struct {
-	In        io.Reader
-	Out       io.Writer
-	Color     bool
-	Now       func() time.Time
+	Terminal
 	Attached  bool                           // another process drives the run: Ctrl-C only leaves
-	Env       []string                       // the environment, for what the terminal can do; nil = this process's
 	Interrupt func(times int)                // Ctrl-C was pressed, for the n-th time: the terminal makes no signal of it
 	Pause     func(on bool)                  // p was pressed
 	Answer    func(id string, ok bool) error // a or d was pressed; nil = nobody can answer
-	Size      func() (w, h int)              // the terminal's size when Out is none; nil = ask Out
-	Drawn     func(frame string)             // sees each frame; nil = nobody does
 }
 
 // said is the end of what a running task has said.
@@ -54,70 +43,20 @@ type said struct {
 	usage swarm.Usage
 }
 
-const (
-	tailBytes = 512
-	frameTime = time.Second / 30
-)
+const tailBytes = 512
 
 // NewBoard shows a run from where its fold stands. The fold belongs to the board from then on.
 func NewBoard(run *view.Run, o BoardOptions) *Board {
-	b := &Board{o: o, run: run, saying: map[string]*said{}, answered: map[string]bool{}, wake: make(chan struct{}, 1), over: make(chan struct{})}
-	profile := colorprofile.Ascii
-	if o.Color {
-		profile = colorprofile.ANSI
-	}
-	options := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile), tea.WithFPS(60)}
-	if o.Env != nil {
-		options = append(options, tea.WithEnvironment(o.Env))
-	}
-	if o.Size != nil {
-		options = append(options, tea.WithWindowSize(o.Size()))
-	}
-	b.program = tea.NewProgram(&model{board: b}, options...)
-	go func() {
-		defer close(b.over)
-		_, b.err = b.program.Run()
-	}()
-	go b.pump()
+	b := &Board{o: o, run: run, saying: map[string]*said{}, answered: map[string]bool{}}
+	b.window = NewWindow(&boardDrawer{board: b}, o.Terminal, true)
+	b.window.begin()                   // before Close can be called
+	go func() { _ = b.window.run() }() // Close says what went wrong
 	return b
-}
-
-// pump has the board redrawn when something has changed. After a frame it rests for ten times as long as the frame took, so
-// that a large plan does not keep a core busy with being drawn.
-func (b *Board) pump() {
-	for {
-		select {
-		case <-b.over:
-			return
-		case <-b.wake:
-		}
-		begun := time.Now()
-		drawn := make(chan struct{})
-		b.program.Send(redraw{drawn})
-		select {
-		case <-drawn:
-		case <-b.over:
-			return
-		}
-		rest := time.NewTimer(max(frameTime, 10*time.Since(begun)))
-		select {
-		case <-rest.C:
-		case <-b.over:
-			rest.Stop()
-			return
-		}
-	}
-}
-
-func (b *Board) changed() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Event shows the next event of the run's log.
 func (b *Board) Event(e *swarm.Event) {
+	defer b.window.Restore()
 	b.mu.Lock()
 	if err := b.run.Apply(e); err != nil {
 		b.trouble = err.Error()
@@ -126,11 +65,12 @@ func (b *Board) Event(e *swarm.Event) {
 		delete(b.saying, e.Task)
 	}
 	b.mu.Unlock()
-	b.changed()
+	b.window.Change(false)
 }
 
 // Delta shows what a task's turn does while it runs.
 func (b *Board) Delta(task string, d swarm.Delta) {
+	defer b.window.Restore()
 	b.mu.Lock()
 	s := b.saying[task]
 	if s == nil {
@@ -150,7 +90,7 @@ func (b *Board) Delta(task string, d swarm.Delta) {
 		s.usage = d.Usage
 	}
 	b.mu.Unlock()
-	b.changed()
+	b.window.Change(false)
 }
 
 // add keeps the last line that is not empty.
@@ -196,9 +136,7 @@ func (b *Board) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	b.program.Quit()
-	<-b.over
-	return b.err
+	return b.window.Close()
 }
 
 // interrupt passes Ctrl-C on.
@@ -222,72 +160,38 @@ func (b *Board) pause() {
 	}
 }
 
-// A model is the board as bubbletea sees it.
-type model struct {
-	board         *Board
-	width, height int
-	drawn         string
-	asked         string    // the question that is shown
-	since         time.Time // and since when
+// A boardDrawer draws a board, and takes its keys.
+type boardDrawer struct {
+	board *Board
+	asked string    // the question that is shown
+	since time.Time // and since when
 }
 
-type (
-	redraw struct{ done chan struct{} }
-	second struct{}
-)
-
-func everySecond() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return second{} }) }
-
-func (m *model) Init() tea.Cmd { return everySecond() }
-
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	var next tea.Cmd
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
-	case tea.KeyPressMsg:
-		switch msg.String() {
-		case "ctrl+c":
-			m.board.interrupt()
-		case "p":
-			m.board.pause()
-		case "a", "d":
-			m.answer(msg.String() == "a")
-		default:
-			return m, nil
-		}
-	case redraw:
-		defer close(msg.done)
-	case second:
-		next = everySecond()
-	case tea.QuitMsg:
-	default:
-		return m, nil
+// Update takes a key.
+func (d *boardDrawer) Update(msg tea.Msg) tea.Cmd {
+	key, ok := msg.(tea.KeyPressMsg)
+	if !ok {
+		return nil
 	}
-	m.draw()
-	return m, next
+	switch key.String() {
+	case "ctrl+c":
+		d.board.interrupt()
+	case "p":
+		d.board.pause()
+	case "a", "d":
+		d.answer(key.String() == "a")
+	}
+	return nil
 }
 
-func (m *model) draw() {
-	if m.width == 0 {
-		return
-	}
-	f := m.board.frame(m.width, m.height)
+// Draw is the board as it stands now.
+func (d *boardDrawer) Draw(width, height int) tea.View {
+	f := d.board.frame(width, height)
 	q, _ := f.question()
-	m.asks(q.ID)
-	m.drawn = f.Draw()
-	if m.board.o.Drawn != nil {
-		m.board.o.Drawn(m.drawn)
+	d.asks(q.ID)
+	text := f.Draw()
+	if f.Over {
+		text += "\n" // the line on which the terminal is given back
 	}
-}
-
-func (m *model) View() tea.View {
-	m.board.mu.Lock()
-	closed := m.board.closed
-	m.board.mu.Unlock()
-	if closed {
-		m.draw()
-		return tea.NewView(m.drawn + "\n") // the line on which the terminal is given back
-	}
-	return tea.NewView(m.drawn)
+	return tea.NewView(text)
 }

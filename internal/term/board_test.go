@@ -51,20 +51,20 @@ type boardTest struct {
 func newBoardTest(t *testing.T) *boardTest {
 	in, keys := io.Pipe()
 	b := &boardTest{screen: &fakeTerminal{}, keys: keys, frames: make(chan string, 10_000), stops: make(chan int, 10), pauses: make(chan bool, 10), said: make(chan string, 10)}
-	b.Board = NewBoard(view.New("20261115-0200-k7"), BoardOptions{In: in, Out: b.screen, Now: func() time.Time { return start.Add(time.Duration(b.later.Load())) },
+	b.Board = NewBoard(view.New("20261115-0200-k7"), BoardOptions{Terminal: Terminal{In: in, Out: b.screen, Now: func() time.Time { return start.Add(time.Duration(b.later.Load())) },
 		Env: []string{"TERM=xterm", "TERM_PROGRAM=Apple_Terminal"}, Size: func() (int, int) { return 80, 24 },
+		Drawn: func(f string) {
+			select {
+			case b.frames <- f:
+			default:
+			}
+		}},
 		Interrupt: func(n int) { b.stops <- n }, Pause: func(on bool) { b.pauses <- on },
 		Answer: func(id string, ok bool) error {
 			if b.said <- fmt.Sprint(id, " ", ok); id == "broken" {
 				return errors.New("the disk is full")
 			}
 			return nil
-		},
-		Drawn: func(f string) {
-			select {
-			case b.frames <- f:
-			default:
-			}
 		}})
 	b.teller = newTeller(t, b.Event)
 	t.Cleanup(func() { keys.Close() })

@@ -2,6 +2,9 @@
 // with what its agents say while they say it: a [Board] draws them as a table that lives at the end of the scrollback, and
 // [Lines] print them one after the other, each line with the name of its task in front. A [Table] says at the end how it went.
 //
+// Other screens are made of the same parts: a [Window] is a terminal that is drawn on, a [Printer] puts names in front of lines,
+// a [Palette] gives names their colours, and [Sign] and [StatusStyle] say what a status looks like.
+//
 // What agents write is text of strangers: it goes through [Escape] before it reaches a terminal. Times come from a clock that is
 // given in.
 package term
