@@ -33,7 +33,7 @@ type Log interface {
 // A Batch is what is appended at once.
 type Batch struct {
 	Fence  int64    // if not 0: the owner's; the batch is refused with ErrFenced when the run has another owner
-	Absent string   // if not "": a key that must not be there, or the batch is refused with ErrStale
+	Absent []string // keys that must not be there, or the batch is refused with ErrStale
 	Events []Event  // Seq and Time are given by the log
 	Bodies [][]byte // texts that the events name by their hash
 	// Lazy says that nobody waits: Append returns at once, without numbers. The batch keeps its place in the order and goes to

@@ -67,7 +67,7 @@ func (s *Seat) inject(ctx context.Context, tool string, items []mail.Item) (stri
 	s.office.mu.Unlock()
 	in := swarm.Injection{Inputs: swarm.Inputs{From: s.upto(), Upto: items[len(items)-1].Seq}, Start: s.Start, Tool: tool,
 		Text: swarm.HashOf([]byte(text)), Bytes: len(text)}
-	_, err := s.office.Log.Append(ctx, swarm.Batch{Absent: swarm.StartKey(s.Turn, s.Start+1), Bodies: [][]byte{[]byte(text)},
+	_, _, err := s.append(ctx, swarm.Batch{Bodies: [][]byte{[]byte(text)},
 		Events: []swarm.Event{{Kind: swarm.HandoffInjected, Key: injectedKey(s.Turn, in), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(in)}}})
 	if errors.Is(err, swarm.ErrStale) {
 		return "", nil // the turn has begun anew elsewhere, and is given it there

@@ -78,7 +78,7 @@ func (o *Office) Repeat(ctx context.Context, answer swarm.ApprovalAnswer) error 
 
 // answer writes an answer down. It is addressed to control, which turns and loops subscribe to.
 func (o *Office) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer) error {
-	b := swarm.Batch{Absent: string(swarm.RunEnded), Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToControl,
+	b := swarm.Batch{Absent: []string{string(swarm.RunEnded)}, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToControl,
 		Agent: asked.by, Task: asked.task, Turn: asked.turn, Data: swarm.Encode(answer)}}}
 	_, there, err := o.append(ctx, b)
 	switch {

@@ -21,7 +21,8 @@ func PackStored(by swarm.Event, name string, p pack.Pack, left []swarm.LeftOut) 
 }
 
 // putPack stores a context pack: what somebody hands in, after the packs that it extends, made small.
-func (o *Office) putPack(ctx context.Context, by swarm.Event, name string, content []byte) (stored, error) {
+func (s *Seat) putPack(ctx context.Context, name string, content []byte) (stored, error) {
+	o := s.office
 	name, err := o.title(name)
 	if err != nil {
 		return stored{}, err
@@ -33,7 +34,7 @@ func (o *Office) putPack(ctx context.Context, by swarm.Event, name string, conte
 	if o.Redact != nil {
 		d.Pack = d.Redacted(o.Redact)
 	}
-	if err := o.fillIn(&d.Pack, by.Agent); err != nil {
+	if err := o.fillIn(&d.Pack, s.Agent); err != nil {
 		return stored{}, err
 	}
 	p, left, err := o.extend(d)
@@ -53,8 +54,8 @@ func (o *Office) putPack(ctx context.Context, by swarm.Event, name string, conte
 		return stored{}, err
 	}
 	left = append(left, more...)
-	e, text := PackStored(by, name, p, left)
-	_, before, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{e}, Bodies: [][]byte{text}})
+	e, text := PackStored(s.by(), name, p, left)
+	_, before, err := s.append(ctx, swarm.Batch{Events: []swarm.Event{e}, Bodies: [][]byte{text}})
 	if err == nil && before != nil { // when it was made makes no other pack
 		first, err := o.Pack(p.Ref())
 		if err != nil {

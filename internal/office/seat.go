@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 
 	"swarm/internal/excerpt"
@@ -118,6 +119,30 @@ func (s *Seat) enter() bool {
 
 // first is what the ids of all that the agent does in its turn are made with: what it does again in another attempt, it has done.
 func (s *Seat) first() string { return swarm.FirstAttempt(s.Turn) }
+
+// append writes what the agent does, see [Office.append]. A turn that was begun again has another start: what the earlier one
+// still does is refused with ErrStale, in whichever process it runs.
+func (s *Seat) append(ctx context.Context, b swarm.Batch) (seq int64, there *swarm.Event, err error) {
+	next := swarm.StartKey(s.Turn, s.Start+1)
+	b.Absent = append(b.Absent, next)
+	seq, there, err = s.office.append(ctx, b)
+	if errors.Is(err, swarm.ErrStale) {
+		_, replaced, failed := s.office.Log.Find(next)
+		switch {
+		case failed != nil:
+			err = failed
+		case replaced:
+			err = swarm.Errorf(swarm.Denied, "the turn %s is over: %w", s.Turn, errReplaced).WithHint("stop here: its newer start does the work")
+		}
+	}
+	return seq, there, err
+}
+
+// errReplaced refuses what a start of a turn does after another start of it began.
+var errReplaced = fmt.Errorf("%w", swarm.ErrStale)
+
+// by is who did something, in an event.
+func (s *Seat) by() swarm.Event { return swarm.Event{Agent: s.Agent, Task: s.Task, Turn: s.Turn} }
 
 func (s *Seat) ended() error {
 	return swarm.Errorf(swarm.Denied, "the turn %s has ended", s.Turn).WithHint("an agent acts while it has a turn")

@@ -88,22 +88,17 @@ func putArtifact(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
-	by := swarm.Event{Agent: s.Agent, Task: s.Task, Turn: s.Turn}
 	if strings.EqualFold(kind, contextPack) {
-		return s.office.putPack(ctx, by, name, content)
+		return s.putPack(ctx, name, content)
 	}
-	ref, err := s.office.put(ctx, by, kind, name, content)
+	ref, err := s.put(ctx, s.by(), kind, name, content)
 	return stored{Ref: ref}, err
 }
 
 // put stores bytes by reference, in the name that by has. The same bytes of the same kind are one artifact, under the name that they
 // got first.
-func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, content []byte) (ref string, err error) {
-	if kind = strings.ToLower(kind); kind == contextPack {
-		it, err := o.putPack(ctx, by, name, content)
-		return it.Ref, err
-	}
-	record, it, content, err := o.record(by, kind, name, content)
+func (s *Seat) put(ctx context.Context, by swarm.Event, kind, name string, content []byte) (ref string, err error) {
+	record, it, content, err := s.office.record(by, kind, name, content)
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +106,7 @@ func (o *Office) put(ctx context.Context, by swarm.Event, kind, name string, con
 	if len(content) > 0 { // every log has the empty text
 		b.Bodies = [][]byte{content}
 	}
-	_, before, err := o.append(ctx, b)
+	_, before, err := s.append(ctx, b)
 	if err != nil {
 		return "", err
 	}

@@ -204,7 +204,7 @@ func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	if o.Redact != nil {
 		d = d.Redacted(o.Redact)
 	}
-	with, err := o.enclose(swarm.Event{Agent: s.Agent, Task: s.Task, Turn: s.Turn}, &d)
+	with, err := o.enclose(s.by(), &d)
 	if err != nil {
 		return nil, err
 	}
@@ -266,9 +266,13 @@ func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with s
 	if err := o.readable(e, with.Events); err != nil {
 		return Sent{}, err
 	}
-	b := swarm.Batch{Absent: swarm.AgentEndedKey(e.ToNodeID, o.starts(e.ToNodeID)), Events: append(with.Events, event), Bodies: with.Bodies}
-	seq, there, err := o.append(ctx, b)
-	if errors.Is(err, swarm.ErrStale) {
+	b := swarm.Batch{Absent: []string{swarm.AgentEndedKey(e.ToNodeID, o.starts(e.ToNodeID))}, Events: append(with.Events, event), Bodies: with.Bodies}
+	write := o.append
+	if from != nil {
+		write = from.append
+	}
+	seq, there, err := write(ctx, b)
+	if errors.Is(err, swarm.ErrStale) && !errors.Is(err, errReplaced) {
 		_, err = o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(e.FromNodeID, e) })
 		if err == nil {
 			err = swarm.Errorf(swarm.Storage, "the log says that %s has ended, and does not tell it", e.ToNodeID)

@@ -51,7 +51,7 @@ func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 	}
 	e := swarm.Event{Kind: swarm.TopicPublished, To: swarm.ToTopics, Key: topicKey + s.first() + ":" + string(swarm.HashOf(entry)[:24]),
 		Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: entry}
-	seq, before, err := s.office.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
+	seq, before, err := s.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
 	if err == nil && before != nil {
 		err = swarm.ErrConflict // two texts with one hash
 	}

@@ -280,7 +280,7 @@ func (w *wait) answer(ctx context.Context, outputs []output) (any, error) {
 			from, to := window(text, 0, maxHead)
 			it.Output = string(text[from:to])
 			by := swarm.Event{Agent: w.names[i], Task: out.task, Turn: out.turn}
-			if it.Ref, err = o.put(ctx, by, "report", "output of "+out.turn+", "+strconv.Itoa(len(text))+" bytes", text); err != nil {
+			if it.Ref, err = w.seat.put(ctx, by, "report", "output of "+out.turn+", "+strconv.Itoa(len(text))+" bytes", text); err != nil {
 				return nil, err
 			}
 		}

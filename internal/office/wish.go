@@ -68,7 +68,7 @@ func (s *Seat) ask(ctx context.Context, w swarm.Wish) (any, error) {
 		return nil, err
 	}
 	if len(events) > 0 {
-		_, _, err = s.office.append(ctx, swarm.Batch{Events: events})
+		_, _, err = s.append(ctx, swarm.Batch{Events: events})
 	}
 	return requested{id}, err
 }

@@ -305,8 +305,8 @@ func (t *tx) admit(b *swarm.Batch) (refusal, failure error) {
 			return lost.err, nil
 		}
 	}
-	if b.Absent != "" {
-		_, there, err := t.w.number(sqlKey, b.Absent)
+	for _, key := range b.Absent {
+		_, there, err := t.w.number(sqlKey, key)
 		if err != nil {
 			return nil, err
 		}

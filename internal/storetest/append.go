@@ -90,12 +90,17 @@ var appendTests = []test{
 		}
 		want(t, "the number after refusals", add(t, l, events("next")), []int64{2})
 	}},
-	{"a key that must be absent", func(t *testing.T, o Opener) {
-		l := open(t, o)
-		guarded := swarm.Batch{Absent: "start:2", Events: []swarm.Event{notice("end of start 1")}}
-		want(t, "while it is", add(t, l, guarded), []int64{1})
-		add(t, l, swarm.Batch{Events: []swarm.Event{keyed("start:2", "")}})
-		refused(t, l, guarded, swarm.ErrStale)
+	{"keys that must be absent", func(t *testing.T, o Opener) {
+		l, other := open(t, o), open(t, o)
+		guarded := func(keys ...string) swarm.Batch {
+			return swarm.Batch{Absent: keys, Events: []swarm.Event{notice("of start 1")}}
+		}
+		want(t, "while they are", add(t, l, guarded("ended", "start:2")), []int64{1})
+		add(t, other, swarm.Batch{Events: []swarm.Event{keyed("start:2", "")}})
+		refused(t, l, guarded("start:2"), swarm.ErrStale)
+		refused(t, l, guarded("ended", "start:2"), swarm.ErrStale)
+		refused(t, l, guarded("start:2", "ended"), swarm.ErrStale)
+		want(t, "others", add(t, l, guarded("ended", "start:3")), []int64{3})
 	}},
 	{"the empty text is in every log", func(t *testing.T, o Opener) {
 		if got, err := open(t, o).Body(swarm.NoText); err != nil || len(got) != 0 {

@@ -104,7 +104,7 @@ var togetherTests = []test{
 					case 1:
 						b, refusal = swarm.Batch{Events: []swarm.Event{notice("x"), keyed("taken", "b")}}, swarm.ErrConflict
 					case 2:
-						b, refusal = swarm.Batch{Absent: "taken", Events: []swarm.Event{notice("stale")}}, swarm.ErrStale
+						b, refusal = swarm.Batch{Absent: []string{"taken"}, Events: []swarm.Event{notice("stale")}}, swarm.ErrStale
 					case 3:
 						b = swarm.Batch{Events: []swarm.Event{notice(text), keyed(text, text)}}
 					}

@@ -15,7 +15,7 @@ import (
 func (h *Hand) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	b := swarm.Batch{Fence: w.c.Fence, Bodies: [][]byte{[]byte(w.made.Text)}}
 	if w.c.Again { // else nobody can have ended it
-		b.Absent = swarm.EndKey(w.c.ID)
+		b.Absent = []string{swarm.EndKey(w.c.ID)}
 	}
 	w.start++
 	start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: w.c.Fence, By: rand.Text(), Provider: w.spec.Name, Model: w.model,

@@ -16,7 +16,7 @@ func (h *Hand) refuse(ctx context.Context, loop string, w *work, why error) (flo
 	if k := swarm.KindOf(why); k != swarm.BadPrompt && k != swarm.OverBudget && k != swarm.Mismatch {
 		return flow.Result{}, why
 	}
-	return h.end(ctx, loop, w.c, failure(why), swarm.Batch{Absent: w.nextStart()})
+	return h.end(ctx, loop, w.c, failure(why), swarm.Batch{Absent: []string{w.nextStart()}})
 }
 
 // keep ends a turn as it ended in the run that this one tries again.
@@ -46,7 +46,7 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), h.clean(reply.Session), reply.Exit, verdicts
 	end.Forgotten = end.Session != reply.Session
 	end.Outside = w.astray.its()
-	b := swarm.Batch{Absent: w.nextStart()}
+	b := swarm.Batch{Absent: []string{w.nextStart()}}
 	var output []byte
 	if end.Status != swarm.CallCut {
 		output = h.kept(reply)
