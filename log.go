@@ -12,6 +12,9 @@ import (
 // A Log is one run's: the audit trail, the feed of every view, the mailbox (events by receiver) and the journal of its loops
 // (events by key). It keeps larger texts beside the events, by their hash. Any process may append mail and control; the rest
 // only the owner, by its fence.
+//
+// The time of an event is the store's clock, read when the event is written, and never before that of the event ahead of it.
+// Loops have no other clock: a writer's own could move their timeouts by as much as it is wrong.
 type Log interface {
 	// Append writes the batch whole or not at all and returns the events' numbers when it is on disk. An event whose key is
 	// there already, with the same body, is not written again and has its old number; with another body it is ErrConflict.
@@ -34,7 +37,7 @@ type Log interface {
 type Batch struct {
 	Fence  int64    // if not 0: the owner's; the batch is refused with ErrFenced when the run has another owner
 	Absent []string // keys that must not be there, or the batch is refused with ErrStale
-	Events []Event  // Seq and Time are given by the log
+	Events []Event  // Seq and Time are the log's, whatever they say here: writers' clocks differ
 	Bodies [][]byte // texts that the events name by their hash
 	// Lazy says that nobody waits: Append returns at once, without numbers. The batch keeps its place in the order and goes to
 	// disk with the next one that somebody waits for, or by itself after a moment; Flush writes it without a sync. A crash

@@ -6,6 +6,9 @@
 // with the next one that somebody waits for, or after a moment without a sync of its own; the next sync covers it, so the log
 // never has a hole. The write-ahead log has room ahead of need, so that a sync writes events and no file system metadata.
 //
+// The store's clock is this machine's, read inside the transaction; after a clock that was set back, time stands still until it
+// has caught up.
+//
 // Readers that follow the log are served from memory: what this process appended is there at once, what others appended is
 // looked for while somebody watches. A commit rings, by a byte written into the .lock file, so that a follower at rest need not
 // poll. Everything older is read from the file.

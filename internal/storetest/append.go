@@ -23,7 +23,6 @@ var appendTests = []test{
 	}},
 	{"an event comes back as it was written", func(t *testing.T, o Opener) {
 		l := open(t, o)
-		start := time.Now().Truncate(time.Microsecond)
 		full := swarm.Event{Kind: swarm.TurnEnded, Agent: "coder", Task: "code_it", Turn: "code_it/2/1", To: swarm.ToLoop("main"),
 			Key: swarm.EndKey("code_it/2/1"), Data: []byte(`{"id":"ä\u0000€","n":1.5}`)}
 		bare := swarm.Event{Kind: swarm.RunPaused}
@@ -35,14 +34,29 @@ var appendTests = []test{
 				t.Fatalf("%s reads %d events, want 2", who, len(got))
 			}
 			for i, e := range got {
-				if e.Time.Before(start) || e.Time.After(time.Now()) || e.Time.Location() != time.UTC {
-					t.Errorf("%s: event %d has the time %v", who, i, e.Time)
-				}
 				w := []swarm.Event{full, bare}[i]
 				w.Seq, w.Time = int64(i+1), e.Time
 				if !reflect.DeepEqual(e, w) {
 					t.Errorf("%s reads\n%+v, want\n%+v", who, e, w)
 				}
+			}
+		}
+	}},
+	{"the time is the store's, whatever a writer says, and never runs backwards", func(t *testing.T, o Opener) {
+		writers := []Store{open(t, o), open(t, o)}
+		ahead, behind := time.Now().Add(24*time.Hour), time.Now().Add(-24*time.Hour)
+		for i := range 20 { // two processes whose clocks are wrong
+			e := notice("a")
+			e.Time = []time.Time{ahead, behind}[i%2]
+			add(t, writers[i%2], swarm.Batch{Events: []swarm.Event{e, e}})
+		}
+		for who, l := range map[string]swarm.Log{"who wrote it": writers[0], "another": open(t, o)} {
+			var last time.Time
+			for _, e := range read(t, l) {
+				if e.Time.Before(last) || e.Time.Location() != time.UTC || !e.Time.Before(ahead.Add(-time.Hour)) || !e.Time.After(behind.Add(time.Hour)) {
+					t.Fatalf("%s: event %d has the time %v, and the one before it %v", who, e.Seq, e.Time, last)
+				}
+				last = e.Time
 			}
 		}
 	}},
