@@ -97,3 +97,19 @@ func (d *Delivery) Settle(arrived bool) {
 		tell(arrived)
 	}
 }
+
+// A ToolUser is an agent that acts on its run through our tools.
+type ToolUser interface {
+	Tools() []ToolSpec
+	// Call does one of the tools. The answer is one JSON object; an error is told to the agent.
+	Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error)
+}
+
+// A ToolHost is where the programs of agents find our tools.
+type ToolHost interface {
+	// Admit lets the agents of a run in: user says who has a token. When leave returns, their tokens are worthless again and none
+	// of their calls runs any more.
+	Admit(user func(token string) (ToolUser, error)) (leave func())
+	URL() string
+	Close() error
+}

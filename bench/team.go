@@ -15,6 +15,7 @@ import (
 	"swarm/bench/disk"
 	"swarm/internal/engine/local"
 	"swarm/internal/home"
+	"swarm/internal/httpd"
 	"swarm/internal/office"
 	"swarm/internal/provider"
 	"swarm/internal/run"
@@ -67,7 +68,7 @@ func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) 
 	}
 	t := &team{run: r, desk: &office.Office{Run: r.ID, Log: r.Log()}, stop: stop, over: make(chan error, 1)}
 	go func() {
-		_, err := r.Drive(ctx, run.Options{Engine: local.Run, Provider: does})
+		_, err := r.Drive(ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Provider: does})
 		t.over <- err
 	}()
 	return t, nil

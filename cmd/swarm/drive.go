@@ -15,6 +15,7 @@ import (
 
 	"swarm/internal/control"
 	"swarm/internal/excerpt"
+	"swarm/internal/httpd"
 
 	"swarm"
 	"swarm/internal/engine/local"
@@ -127,7 +128,7 @@ func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.P
 	if !quiet {
 		o.Observer = screen
 	}
-	o.Engine, o.Beside = local.Run, a.beside()
+	o.Engine, o.Serve, o.Beside = local.Run, httpd.Serve, a.beside()
 	p, err := r.Drive(s.ctx, o)
 	if err2 := screen.Close(); err == nil && !errors.Is(err2, syscall.EPIPE) {
 		err = err2

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"swarm/internal/agenttoken"
 	"swarm/internal/httpd"
 	"swarm/internal/npmtest"
 )
@@ -31,7 +32,7 @@ func (echo) Call(_ context.Context, _ string, args json.RawMessage) (json.RawMes
 // mcpServer is the server of a run with one agent, and the environment of that agent's program.
 func mcpServer(t *testing.T) (*httpd.Server, []string) {
 	t.Helper()
-	tokens := httpd.NewTokens("run")
+	tokens := agenttoken.New("run")
 	s, err := httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Agent: func(token string) (httpd.Agent, error) {
 		if name, ok := tokens.Agent(token); !ok || name != "coder" {
 			return nil, errors.New("nobody")

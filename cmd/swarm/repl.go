@@ -17,6 +17,7 @@ import (
 	"swarm/internal/control"
 	"swarm/internal/engine/local"
 	"swarm/internal/home"
+	"swarm/internal/httpd"
 	"swarm/internal/line"
 	"swarm/internal/process"
 	"swarm/internal/providerkind"
@@ -120,7 +121,7 @@ func (a *app) talk(t talk) error {
 	if events != nil {
 		seen = both{a.warned(events), face}
 	}
-	s.Drive(stop.ctx, run.Options{Engine: local.Run, Observer: seen, Beside: a.beside()})
+	s.Drive(stop.ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Observer: seen, Beside: a.beside()})
 	go func() { // who is stopped, or can no longer store anything, does not wait for a line to end
 		<-s.Over()
 		_ = face.Close() // its error comes again below

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"swarm/internal/agenttoken"
 	"testing"
 
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"swarm"
-	"swarm/internal/httpd"
 )
 
 // TestAMessageIsARun: what it is answered with is the run's own story, by whichever binding it is asked for.
@@ -305,7 +305,7 @@ func TestNobodyGetsIn(t *testing.T) {
 	_, port, _ := strings.Cut(address, ":")
 	hosts := []string{address, "localhost:" + port, "evil.example:" + port, "127.0.0.1"}
 	origins := []string{"", "http://" + address, "null", "http://evil.example:" + port}
-	tokens := []string{"", "Bearer wrong-wrong-wrong-wrong", "Basic " + token, "Bearer " + httpd.NewTokens(string(task.ID)).For("chief"), "Bearer " + token}
+	tokens := []string{"", "Bearer wrong-wrong-wrong-wrong", "Basic " + token, "Bearer " + agenttoken.New(string(task.ID)).For("chief"), "Bearer " + token}
 	paths := []string{"/a2a", "/a2a/", "/.well-known/agent-card.json", "/a2a/chief", "/a2a/chief/.well-known/agent-card.json", "/a2a/chief/v1/message:send", "/a2a/chief/v1/message:stream",
 		"/a2a/chief/v1/tasks", "/a2a/chief/v1/tasks/" + string(task.ID), "/a2a/chief/v1/tasks/" + string(task.ID) + ":cancel", "/a2a/nosuch"}
 	before, tried := h.snapshot(task.ID), 0

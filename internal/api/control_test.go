@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/agenttoken"
 	"swarm/internal/control"
 	"swarm/internal/feed"
 	"swarm/internal/httpd"
@@ -249,7 +250,7 @@ func TestNobodyGetsInAndNothingChanges(t *testing.T) {
 	id, write := h.bare()
 	write(swarm.Event{Kind: swarm.ApprovalAsked, Agent: "a", Task: "a", Turn: "a/1/1", Data: json.RawMessage(`{"id":"a/1/1-x","what":"read"}`)})
 	h.project("tasks:\n  a: {prompt-string: x}\n", "true\n")
-	mine, others := httpd.NewTokens(id), httpd.NewTokens("another")
+	mine, others := agenttoken.New(id), agenttoken.New("another")
 	leave := h.server.Admit(func(token string) (httpd.Agent, error) {
 		if _, ok := mine.Agent(token); ok {
 			return nobody{}, nil

@@ -101,7 +101,7 @@ func (d *Drivers) enter() error {
 func (d *Drivers) drive(r *run.Run, o run.Options) {
 	defer d.all.Done()
 	defer r.Close()
-	o.Engine, o.Server, o.Beside = d.Options.Engine, d.Options.Server, d.Options.Beside
+	o.Engine, o.Server, o.Serve, o.Beside = d.Options.Engine, d.Options.Server, d.Options.Serve, d.Options.Beside
 	d.note(r.ID, true)
 	defer d.note(r.ID, false)
 	if d.Follow != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"swarm/internal/agenttoken"
 	"testing"
 	"time"
 
@@ -56,8 +57,8 @@ func traits(h *house) (hosts, origins, tokens, types []trait) {
 		{"no token", nil, false},
 		{"empty", []string{"Bearer "}, false},
 		{"wrong", []string{"Bearer " + good[:len(good)-1] + "A"}, false},
-		{"of another run", []string{"Bearer " + (&Tokens{"run-2", h.tokens.secret}).For("planner")}, false},
-		{"of last week", []string{"Bearer " + NewTokens("run-1").For("planner")}, false},
+		{"of another run", []string{"Bearer " + agenttoken.New("run-2").For("planner")}, false},
+		{"of last week", []string{"Bearer " + agenttoken.New("run-1").For("planner")}, false},
 		{"another scheme", []string{"Basic " + good}, false},
 		{"without scheme", []string{good}, false},
 		{"two", []string{"Bearer " + good, "Bearer x"}, false},
@@ -138,7 +139,7 @@ func looks(t *testing.T, said string, w *httptest.ResponseRecorder, want int) {
 	if want != 0 && p.Hint == "" {
 		t.Errorf("%s: no hint in %s", said, w.Body)
 	}
-	if strings.Contains(w.Body.String(), tokenPrefix) {
+	if strings.Contains(w.Body.String(), agenttoken.Prefix) {
 		t.Errorf("%s: a token is shown: %s", said, w.Body)
 	}
 }
@@ -231,7 +232,7 @@ func (*wreck) Tools() []swarm.ToolSpec { panic("canary-secret") }
 
 func TestAHandlerThatPanicsEndsNothing(t *testing.T) {
 	h := open(t)
-	broken := NewTokens("run-3").For("wreck")
+	broken := agenttoken.New("run-3").For("wreck")
 	admit := h.options.Agent
 	h.options.Agent = func(token string) (Agent, error) {
 		if token == broken {

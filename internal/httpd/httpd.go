@@ -11,7 +11,6 @@ package httpd
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"io"
 	"log"
@@ -24,11 +23,16 @@ import (
 	"swarm"
 )
 
-// An Agent is who came, and what he may do here.
-type Agent interface {
-	Tools() []swarm.ToolSpec
-	// Call does one of the tools. The answer is one JSON object; an error is told to the agent.
-	Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error)
+// An Agent is a client that shows an agent's token.
+type Agent = swarm.ToolUser
+
+// Serve starts a server on a free port of this machine, for the programs of agents only.
+func Serve(version string, fault func(error)) (swarm.ToolHost, error) {
+	s, err := Start(Options{Listen: "127.0.0.1:0", Version: version, Fault: fault})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // A Told is an agent who may have to be told something while he works, whatever he has asked for.

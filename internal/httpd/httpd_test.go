@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"swarm/internal/agenttoken"
 	"sync"
 	"testing"
 
@@ -67,7 +68,7 @@ func (c *clerk) all() []string {
 // A house is a server with two agents, as a run would start it.
 type house struct {
 	*Server
-	tokens *Tokens
+	tokens *agenttoken.Tokens
 	agents map[string]*clerk
 
 	mu     sync.Mutex
@@ -89,7 +90,7 @@ func openWith(t testing.TB, p patience) *house {
 
 func openFor(t testing.TB, p patience, agent func(name string) Agent) *house {
 	t.Helper()
-	h := &house{tokens: NewTokens("run-1")}
+	h := &house{tokens: agenttoken.New("run-1")}
 	s, err := start(Options{
 		Listen:  "127.0.0.1:0",
 		Version: "test",

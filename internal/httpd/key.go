@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"swarm/internal/agenttoken"
 	"syscall"
 
 	"swarm"
@@ -32,8 +33,8 @@ func NewKey(token string) (Key, error) {
 	if strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return Key{}, swarm.Errorf(swarm.BadInput, "the token has characters that cannot stand in a header").WithHint("make one of letters and digits: openssl rand -hex 32")
 	}
-	if strings.HasPrefix(token, tokenPrefix) {
-		return Key{}, swarm.Errorf(swarm.BadInput, "the token begins as those of agents do, with %s", tokenPrefix).WithHint("make one: openssl rand -hex 32")
+	if strings.HasPrefix(token, agenttoken.Prefix) {
+		return Key{}, swarm.Errorf(swarm.BadInput, "the token begins as those of agents do, with %s", agenttoken.Prefix).WithHint("make one: openssl rand -hex 32")
 	}
 	return Key{sha256.Sum256([]byte(token)), true}, nil
 }

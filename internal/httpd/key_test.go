@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"swarm/internal/agenttoken"
 	"sync"
 	"syscall"
 	"testing"
@@ -35,12 +36,12 @@ func TestAKeyOpensForItsTokenOnly(t *testing.T) {
 	if !k.Opens(goodToken) {
 		t.Error("its own token does not open it")
 	}
-	for _, other := range []string{"", goodToken[1:], goodToken + " ", strings.ToUpper(goodToken), NewTokens("run").For("a")} {
+	for _, other := range []string{"", goodToken[1:], goodToken + " ", strings.ToUpper(goodToken), agenttoken.New("run").For("a")} {
 		if k.Opens(other) || (Key{}).Opens(other) {
 			t.Errorf("%q opens it", other)
 		}
 	}
-	for _, bad := range []string{"", "short", strings.Repeat("ü", 20), strings.Repeat("x", 20) + "\n", strings.Repeat("x ", 20), NewTokens("run").For("agent")} {
+	for _, bad := range []string{"", "short", strings.Repeat("ü", 20), strings.Repeat("x", 20) + "\n", strings.Repeat("x ", 20), agenttoken.New("run").For("agent")} {
 		if _, err := NewKey(bad); swarm.KindOf(err) != swarm.BadInput || strings.Contains(err.Error(), "xx") {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -90,15 +91,15 @@ func TestATokenThatIsNoneIsRefused(t *testing.T) {
 		t.Errorf("a good one: %v", err)
 	}
 	for path, want := range map[string]string{
-		file("open", goodToken, 0o644):                "others may read",
-		file("group", goodToken, 0o640):               "others may read",
-		file("empty", "", 0o600):                      "shorter than",
-		file("two", goodToken+"\n"+goodToken, 0o600):  "cannot stand in a header",
-		file("agent", NewTokens("r").For("a"), 0o600): "as those of agents do",
-		filepath.Join(dir, "nosuch"):                  "no such file",
-		dir:                                           "not in a file",
-		pipe:                                          "not in a file",
-		file("zero", strings.Repeat("\x00", 40), 0o600): "cannot stand in a header",
+		file("open", goodToken, 0o644):                     "others may read",
+		file("group", goodToken, 0o640):                    "others may read",
+		file("empty", "", 0o600):                           "shorter than",
+		file("two", goodToken+"\n"+goodToken, 0o600):       "cannot stand in a header",
+		file("agent", agenttoken.New("r").For("a"), 0o600): "as those of agents do",
+		filepath.Join(dir, "nosuch"):                       "no such file",
+		dir:                                                "not in a file",
+		pipe:                                               "not in a file",
+		file("zero", strings.Repeat("\x00", 40), 0o600):    "cannot stand in a header",
 	} {
 		if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), goodToken) || swarm.ExitCode(err) != swarm.ExitBadInput {
 			t.Errorf("%s: %v, want %s", filepath.Base(path), err, want)
@@ -193,9 +194,9 @@ func TestAgentsOfManyRunsComeToOneServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	tokens, clerks, leave := map[string]*Tokens{}, map[string]*clerk{}, map[string]func(){}
+	tokens, clerks, leave := map[string]*agenttoken.Tokens{}, map[string]*clerk{}, map[string]func(){}
 	for _, run := range []string{"one", "two"} {
-		tokens[run], clerks[run] = NewTokens(run), newClerk(run)
+		tokens[run], clerks[run] = agenttoken.New(run), newClerk(run)
 		leave[run] = s.Admit(func(token string) (Agent, error) {
 			if _, ok := tokens[run].Agent(token); !ok {
 				return nil, errors.New("nobody")
@@ -217,7 +218,7 @@ func TestAgentsOfManyRunsComeToOneServer(t *testing.T) {
 			t.Errorf("%s: %v %v", run, r, err)
 		}
 	}
-	for what, token := range map[string]string{"the key": goodToken, "another run's": NewTokens("one").For("a")} {
+	for what, token := range map[string]string{"the key": goodToken, "another run's": agenttoken.New("one").For("a")} {
 		if _, err := connect(token); err == nil {
 			t.Errorf("%s opens the agents' door", what)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"swarm/internal/agenttoken"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -127,7 +128,7 @@ func TestWithoutAServerThereIsNothingOverPipes(t *testing.T) {
 		want string
 	}{
 		{swarm.Door{URL: h.URL(), Token: "swa_canary"}, "the token is nobody's"},
-		{swarm.Door{URL: h.URL(), Token: NewTokens("run-1").For("coder")}, "the token is nobody's"},
+		{swarm.Door{URL: h.URL(), Token: agenttoken.New("run-1").For("coder")}, "the token is nobody's"},
 		{swarm.Door{URL: nobody, Token: "swa_canary"}, "does not answer"},
 		{swarm.Door{URL: "127.0.0.1:80", Token: "swa_canary"}, "is no address of a server"},
 		{swarm.Door{URL: "file:///etc", Token: "swa_canary"}, "is no address of a server"},

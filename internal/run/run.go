@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/agenttoken"
 	"swarm/internal/engine"
 	"swarm/internal/flow"
 	"swarm/internal/home"
-	"swarm/internal/httpd"
 	"swarm/internal/office"
 	"swarm/internal/process"
 	"swarm/internal/provider"
@@ -142,7 +142,8 @@ type Options struct {
 	Observer Observer           // nil = nobody looks
 	Replay   *provider.Cassette // nil = agents are really reached
 	Provider provider.Provider  // reaches every agent, in tests; nil = each is reached as the plan says
-	Server   *httpd.Server      // where agents' programs find our tools; nil = the run has a server of its own
+	Server   swarm.ToolHost     // where agents' programs find our tools; nil = the run has a server of its own
+	Serve    ServeTools         // starts that
 	Beside   Companion          // goes along with the run; nil = nobody does
 }
 
@@ -246,7 +247,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	if p.Team != nil {
 		d.phase = p.Team.Phase
 	}
-	tokens := httpd.NewTokens(d.ID)
+	tokens := agenttoken.New(d.ID)
 	secrets := newVault(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.options.Observer)
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
@@ -254,7 +255,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	if d.options.Replay != nil {
 		d.hand.Replay = d.options.Replay
 	} else {
-		d.door = &door{house: d.options.Server, office: d.hand.Office, tokens: tokens, secrets: secrets, version: d.start.Version,
+		d.door = &door{shared: d.options.Server, serve: d.options.Serve, office: d.hand.Office, tokens: tokens, secrets: secrets, version: d.start.Version,
 			fault: func(err error) { _ = d.notice(ctx, secrets.Load().String(err.Error()), "") }}
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})

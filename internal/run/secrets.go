@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"swarm"
-	"swarm/internal/httpd"
+	"swarm/internal/agenttoken"
 	"swarm/internal/secret"
 )
 
@@ -40,7 +40,7 @@ func secretsOf(p *swarm.Plan, lookup func(string) (string, bool)) (environ []str
 }
 
 // tokensOf are what the agents of a plan show at our own server.
-func tokensOf(p *swarm.Plan, tokens *httpd.Tokens) map[string]string {
+func tokensOf(p *swarm.Plan, tokens *agenttoken.Tokens) map[string]string {
 	all := map[string]string{}
 	for _, a := range p.Agents {
 		all[tokenOf(a.Name)] = tokens.For(a.Name)

@@ -8,24 +8,28 @@ import (
 	"sync"
 
 	"swarm"
-	"swarm/internal/httpd"
+	"swarm/internal/agenttoken"
 	"swarm/internal/office"
 	"swarm/internal/tool"
 	"swarm/internal/turn"
 )
 
+// ServeTools starts a server for the programs of agents.
+type ServeTools func(version string, fault func(error)) (swarm.ToolHost, error)
+
 // A door is where the programs of a run's agents find our own tools. It opens when the first of them is started: in the server of
 // this process, if it has one, else in one of its own.
 type door struct {
 	office  *office.Office
-	tokens  *httpd.Tokens
+	tokens  *agenttoken.Tokens
 	secrets *vault
 	version string
 	fault   func(error)
-	house   *httpd.Server // nil = there is none
+	shared  swarm.ToolHost // the server of this process; nil = there is none
+	serve   ServeTools
 
 	mu     sync.Mutex
-	server *httpd.Server
+	server swarm.ToolHost
 	leave  func() error
 }
 
@@ -33,16 +37,20 @@ type door struct {
 func (d *door) open(agent string) (swarm.Door, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.server == nil && d.house != nil {
-		leave := d.house.Admit(d.visitor)
-		d.server, d.leave = d.house, func() error { leave(); return nil }
-	}
 	if d.server == nil {
-		s, err := httpd.Start(httpd.Options{Listen: "127.0.0.1:0", Agent: d.visitor, Version: d.version, Fault: d.fault})
-		if err != nil {
-			return swarm.Door{}, err
+		server, end := d.shared, func() error { return nil }
+		if server == nil {
+			own, err := d.serve(d.version, d.fault)
+			if err != nil {
+				return swarm.Door{}, err
+			}
+			server, end = own, own.Close
 		}
-		d.server, d.leave = s, s.Close
+		leave := server.Admit(d.visitor)
+		d.server, d.leave = server, func() error {
+			leave()
+			return end()
+		}
 	}
 	token := d.tokens.For(agent)
 	d.secrets.learn(agent, token)
@@ -59,7 +67,7 @@ func (d *door) close() error {
 }
 
 // visitor is who has a token.
-func (d *door) visitor(token string) (httpd.Agent, error) {
+func (d *door) visitor(token string) (swarm.ToolUser, error) {
 	agent, ok := d.tokens.Agent(token)
 	if !ok {
 		return nil, swarm.Errorf(swarm.Denied, "this token is nobody's in run %s", d.office.Run).WithHint("an agent's token is good only while the process that gave it drives the run")

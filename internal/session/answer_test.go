@@ -11,6 +11,7 @@ import (
 	"swarm"
 	"swarm/internal/engine/local"
 	"swarm/internal/home"
+	"swarm/internal/httpd"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
 )
@@ -44,7 +45,7 @@ func TestApproveAndDeny(t *testing.T) {
 		Agents: []swarm.Agent{{Name: "pm", Provider: "asks"}, {Name: "ba", Provider: "asks"}}}
 	x.Session, err = Start(ctx, h, swarm.RunStart{Dir: t.TempDir(), Time: time.Now()}, team)
 	x.must(err)
-	x.Drive(ctx, run.Options{Engine: local.Run})
+	x.Drive(ctx, run.Options{Engine: local.Run, Serve: httpd.Serve})
 	command := func(text, want string) {
 		t.Helper()
 		e, err := x.Enter(t.Context(), text)

@@ -15,6 +15,7 @@ import (
 	"swarm"
 	"swarm/internal/engine/local"
 	"swarm/internal/home"
+	"swarm/internal/httpd"
 	"swarm/internal/plan"
 	"swarm/internal/provider"
 	"swarm/internal/run"
@@ -90,7 +91,7 @@ func (x *trial) must(err error) {
 func (x *trial) run(lines int, all *tally) {
 	ctx, stop := context.WithTimeoutCause(x.Context(), time.Minute, swarm.Errorf(swarm.Stopped, "the session is stuck"))
 	defer stop()
-	x.s.Drive(ctx, run.Options{Engine: local.Run, Provider: x.staff})
+	x.s.Drive(ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Provider: x.staff})
 	for n := range lines {
 		if x.random.IntN(6) == 0 {
 			x.cancelSomething(ctx)

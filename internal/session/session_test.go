@@ -11,6 +11,7 @@ import (
 	"swarm"
 	"swarm/internal/engine/local"
 	"swarm/internal/home"
+	"swarm/internal/httpd"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
 	"swarm/internal/view"
@@ -60,7 +61,7 @@ func newTable(t *testing.T) *table {
 	x.stop = stop
 	x.Session, err = Start(ctx, h, swarm.RunStart{Dir: t.TempDir(), Time: time.Now()}, teamOf(x.pipes))
 	x.must(err)
-	x.Drive(ctx, run.Options{Engine: local.Run})
+	x.Drive(ctx, run.Options{Engine: local.Run, Serve: httpd.Serve})
 	return x
 }
 
@@ -209,7 +210,7 @@ func TestResume(t *testing.T) {
 	x.must(err)
 	s, err := Resume(t.Context(), x.home, x.ID(), teamOf(x.pipes))
 	x.must(err)
-	s.Drive(t.Context(), run.Options{Engine: local.Run})
+	s.Drive(t.Context(), run.Options{Engine: local.Run, Serve: httpd.Serve})
 	x.Session = s
 	x.say("@ba Use $pm")
 	if got := x.outputOf("ba"); !strings.Contains(got, "pm did: Plan") {

@@ -1,4 +1,4 @@
-package httpd
+package agenttoken
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestATokenIsOneAgentOfOneRunOfThisProcess(t *testing.T) {
-	mine := NewTokens("run-1")
+	mine := New("run-1")
 	for _, name := range []string{"planner", "coder", "coder.2", "a"} {
 		token := mine.For(name)
 		if got, ok := mine.Agent(token); got != name || !ok {
@@ -15,7 +15,7 @@ func TestATokenIsOneAgentOfOneRunOfThisProcess(t *testing.T) {
 		if !strings.HasPrefix(token, "swa_") || strings.Contains(token, name) && len(name) > 2 {
 			t.Errorf("the token of %s reads %s", name, token)
 		}
-		for what, other := range map[string]*Tokens{"another process": NewTokens("run-1"), "another run": {"run-2", mine.secret}, "a run that ends the same": {"run-1\x00coder", mine.secret}} {
+		for what, other := range map[string]*Tokens{"another process": New("run-1"), "another run": {"run-2", mine.secret}, "a run that ends the same": {"run-1\x00coder", mine.secret}} {
 			if got, ok := other.Agent(token); ok {
 				t.Errorf("%s takes the token of %s as that of %q", what, name, got)
 			}
@@ -35,8 +35,8 @@ func TestATokenIsOneAgentOfOneRunOfThisProcess(t *testing.T) {
 
 // FuzzTokens: whatever is shown, it is an agent's token only if it is the one that the agent was given.
 func FuzzTokens(f *testing.F) {
-	tokens := NewTokens("run-1")
-	for _, seed := range []string{"", "swa_", tokens.For("planner"), tokens.For(""), tokens.For("planner") + "=", tokens.For("planner") + "\n", NewTokens("run-1").For("planner")} {
+	tokens := New("run-1")
+	for _, seed := range []string{"", "swa_", tokens.For("planner"), tokens.For(""), tokens.For("planner") + "=", tokens.For("planner") + "\n", New("run-1").For("planner")} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, shown string) {

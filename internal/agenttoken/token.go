@@ -1,4 +1,5 @@
-package httpd
+// Package agenttoken makes the credentials by which a server knows the agents of a run.
+package agenttoken
 
 import (
 	"crypto/hmac"
@@ -15,23 +16,24 @@ type Tokens struct {
 	secret []byte
 }
 
-// NewTokens makes credentials for a run's agents.
-func NewTokens(run string) *Tokens {
+// New makes credentials for a run's agents.
+func New(run string) *Tokens {
 	t := &Tokens{run: run, secret: make([]byte, sha256.Size)}
 	_, _ = rand.Read(t.secret) // never fails: the program would end
 	return t
 }
 
-const tokenPrefix = "swa_"
+// Prefix begins every token of an agent.
+const Prefix = "swa_"
 
 // For is an agent's token.
 func (t *Tokens) For(agent string) string {
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(t.sign(agent), agent...))
+	return Prefix + base64.RawURLEncoding.EncodeToString(append(t.sign(agent), agent...))
 }
 
 // Agent says whose token it is. How long that takes tells nothing of how good a guess was.
 func (t *Tokens) Agent(token string) (agent string, ok bool) {
-	text, ok := strings.CutPrefix(token, tokenPrefix)
+	text, ok := strings.CutPrefix(token, Prefix)
 	if !ok {
 		return "", false
 	}
