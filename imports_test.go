@@ -351,9 +351,13 @@ var house = map[string]room{
 	"swarm/internal/modeltest": {7, []use{
 		{"swarm/internal/strictjson", "so is what the stand-in for a model says"},
 	}},
-	"swarm/internal/npmtest":   {7, nil},
-	"swarm/internal/pipetest":  {7, nil},
-	"swarm/internal/otlptest":  {7, nil},
+	"swarm/internal/npmtest":  {7, nil},
+	"swarm/internal/pipetest": {7, nil},
+	"swarm/internal/otlptest": {7, nil},
+	"swarm/internal/termtest": {7, []use{
+		{"swarm", nouns},
+		{"swarm/internal/view", "events are made from where a run stands"},
+	}},
 	"swarm/internal/storetest": {7, []use{{"swarm", nouns}}},
 	"swarm/internal/engine/enginetest": {7, []use{
 		{"swarm", nouns},
@@ -379,7 +383,7 @@ var foreign = []struct {
 }{
 	{"modernc.org/", []string{"swarm/internal/sqlite"}, "the store can be changed in one place"},
 	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl"}, "only a window draws"},
-	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl"}, "parts of what draws: colours that a terminal has, the width of a text"},
+	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl", "swarm/internal/termtest"}, "parts of what draws: colours that a terminal has, the width of a text"},
 	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "commands are thin, and they are all there"},
 	{"go.yaml.in/yaml/", []string{"swarm/internal/yamlfile", "swarm/internal/compose", "swarm/internal/provider"}, "compose files and scripts are YAML; nothing else is"},
 	{"github.com/google/jsonschema-go/", []string{"swarm/internal/schema"}, "it trusts its schemas, and must see only those that were looked at"},

@@ -14,6 +14,7 @@ import (
 
 	"swarm"
 	"swarm/internal/term"
+	"swarm/internal/termtest"
 	"swarm/internal/view"
 )
 
@@ -35,7 +36,7 @@ func (f *fakeSession) enlist(b *testing.B) (tasks []string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		f.start(e.Tasks[0])
+		f.StartTask(e.Tasks[0])
 		tasks = append(tasks, e.Tasks...)
 	}
 	return tasks
@@ -61,7 +62,7 @@ func stream(s *Screen, tasks []string) (stop func()) {
 				if n%12 == 0 {
 					word += "\n"
 				}
-				s.Delta(task, text(word))
+				s.Delta(task, termtest.Text(word))
 			}
 		})
 	}
@@ -85,7 +86,7 @@ func BenchmarkKey(b *testing.B) {
 			f.begin(s)
 			tasks := f.enlist(b)
 			for i := range 2000 { // a full transcript
-				s.Delta(tasks[i%50], text(strings.Join(chatter[:30], " ")+"\n"))
+				s.Delta(tasks[i%50], termtest.Text(strings.Join(chatter[:30], " ")+"\n"))
 			}
 			if talking {
 				defer stream(s, tasks)()
@@ -178,7 +179,7 @@ func BenchmarkToTerminal(b *testing.B) {
 			stop := stream(s, f.enlist(b))
 			w.measure(b, func(word string) {
 				if what == "state" {
-					f.tell(swarm.Notice, "", "", swarm.Reason{Reason: word})
+					f.Tell(swarm.Notice, "", "", swarm.Reason{Reason: word})
 				} else if _, err := io.WriteString(keys, "\x15"+word); err != nil {
 					b.Fatal(err)
 				}

@@ -11,6 +11,7 @@ import (
 	"swarm"
 	"swarm/internal/plan"
 	"swarm/internal/term"
+	"swarm/internal/termtest"
 	"swarm/internal/view"
 )
 
@@ -18,22 +19,22 @@ import (
 func inTheMiddle(t *testing.T, width, height int, color bool) *desk {
 	d := newDesk(t, width, height, Options{Terminal: term.Terminal{Color: color}, Greeting: "The team of swarm.yaml. /help says what can be typed."})
 	d.press("@pm Create a detailed project plan for the thing that we talked about yesterday", "enter")
-	d.pass(200 * time.Millisecond)
-	d.start("pm_1")
-	d.screen.Delta("pm_1", text("# Plan\n\n1. Look at what is there: internal/repl has a screen, and it must not flicker when agents talk, not even when all talk.\n"))
-	d.screen.Delta("pm_1", text("2. 日本語 and \x1b]0;owned\x07 too\n3. Done"))
-	d.pass(12300 * time.Millisecond)
+	d.Pass(200 * time.Millisecond)
+	d.StartTask("pm_1")
+	d.screen.Delta("pm_1", termtest.Text("# Plan\n\n1. Look at what is there: internal/repl has a screen, and it must not flicker when agents talk, not even when all talk.\n"))
+	d.screen.Delta("pm_1", termtest.Text("2. 日本語 and \x1b]0;owned\x07 too\n3. Done"))
+	d.Pass(12300 * time.Millisecond)
 	d.complete("pm_1")
 	d.frame()
 	d.press("@ba Write requirements &", "enter")
-	d.start("ba_1")
+	d.StartTask("ba_1")
 	d.press("@reviewer Look at $writer when there is something &", "enter")
 	d.press("@pm,ba do it again &", "enter")
 	d.press("@builder-2 wait for $nosuch", "enter")
 	d.press("@builder-1 Implement $pm with $ba", "enter")
-	d.screen.Delta("ba_1", text("The requirements are:\n- it works\n- it is"))
+	d.screen.Delta("ba_1", termtest.Text("The requirements are:\n- it works\n- it is"))
 	d.press("@writer Document $builder-1", "enter", "and then some more", "enter")
-	d.pass(4 * time.Second)
+	d.Pass(4 * time.Second)
 	d.press("@builder-1 Fix what $reviewer says about $nobody -> @pm close it &")
 	return d
 }
@@ -42,10 +43,10 @@ func TestScreens(t *testing.T) {
 	for _, size := range [][2]int{{160, 48}, {120, 30}, {80, 24}, {80, 14}, {60, 20}, {40, 10}, {30, 5}, {20, 2}, {10, 1}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			d := inTheMiddle(t, size[0], size[1], false)
-			golden(t, fmt.Sprintf("screen/%dx%d.txt", size[0], size[1]), d.frame()+"\n")
+			termtest.Golden(t, fmt.Sprintf("screen/%dx%d.txt", size[0], size[1]), d.frame()+"\n")
 		})
 	}
-	golden(t, "screen/colors.txt", inTheMiddle(t, 100, 26, true).frame()+"\n")
+	termtest.Golden(t, "screen/colors.txt", inTheMiddle(t, 100, 26, true).frame()+"\n")
 }
 
 // A screen of another size shows the same as one that had it from the beginning.
@@ -69,8 +70,8 @@ func TestManyAgents(t *testing.T) {
 	}
 	d.m.meet()
 	d.press("@agent-30,agent-40 do it &", "enter")
-	d.start("agent-40_1")
-	d.start("agent-30_1")
+	d.StartTask("agent-40_1")
+	d.StartTask("agent-30_1")
 	d.sees("● @agent-30: executing", "● @agent-40: executing", "· @agent-00: idle", "… 43 more (43 idle)")
 }
 

@@ -1,169 +1,59 @@
 package repl
 
 import (
-	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-	"unicode/utf8"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
-	"swarm/internal/view"
+	"swarm/internal/termtest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with a file in testdata, or writes it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
-	}
-}
-
-var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
-// safe fails when a text holds something that does more to a terminal than to be seen and to have a colour.
-func safe(t *testing.T, text string) {
-	t.Helper()
-	if !utf8.ValidString(text) {
-		t.Errorf("%q is no UTF-8", text)
-	}
-	for _, r := range colors.ReplaceAllString(text, "") {
-		if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e || r == 0x2028 {
-			t.Errorf("%q holds %U", text, r)
-			return
-		}
-	}
-}
-
-// fits fails when a drawing is larger than its screen.
+// fits fails when a drawing does not have the size of its screen.
 func fits(t *testing.T, d drawing, width, height int) {
 	t.Helper()
-	lines := strings.Split(d.text, "\n")
-	if len(lines) != height {
-		t.Errorf("%d rows on a screen of %d:\n%s", len(lines), height, d.text)
-	}
-	for _, l := range lines {
-		if w := ansi.StringWidth(l); w > width {
-			t.Errorf("%q is %d wide, the screen %d", l, w, width)
-		}
+	termtest.Fits(t, d.text, width, height)
+	if n := strings.Count(d.text, "\n") + 1; n != height {
+		t.Errorf("%d rows on a screen of %d:\n%s", n, height, d.text)
 	}
 	if d.x < 0 || d.x >= width || d.y < 0 || d.y >= height {
 		t.Errorf("the cursor is at %d, %d on a screen of %d×%d", d.x, d.y, width, height)
 	}
 }
 
-var start = time.Date(2026, 11, 15, 2, 0, 0, 0, time.UTC)
-
 var team = []string{"pm", "ba", "builder-1", "builder-2", "reviewer", "writer"}
 
 // A fakeSession understands as much of lines as faces have to be tested with: @agents, $references, & and some commands. What its
 // tasks do is up to the test.
 type fakeSession struct {
-	t     testing.TB
-	feed  []interface{ Event(*swarm.Event) }
+	*termtest.Log
 	stops chan int
 	made  chan string   // tasks, when they are there
 	hold  chan struct{} // Enter waits for it, if there is one
 
+	t       testing.TB
 	mu      sync.Mutex
-	now     time.Time
-	seq     int64
 	team    Team
 	count   map[string]int
 	entered []string
-	fold    *view.Run
 }
 
 func newFake(t testing.TB) *fakeSession {
-	f := &fakeSession{t: t, stops: make(chan int, 10), made: make(chan string, 1000), now: start, team: Team{team, "pm"}, count: map[string]int{}, fold: view.New("20261115-0200-k7")}
-	return f
-}
-
-func (f *fakeSession) clock() time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.now
-}
-
-func (f *fakeSession) pass(d time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.now = f.now.Add(d)
+	return &fakeSession{Log: termtest.NewLog(t), t: t, stops: make(chan int, 10), made: make(chan string, 1000), team: Team{team, "pm"}, count: map[string]int{}}
 }
 
 // begin feeds a face from here on.
 func (f *fakeSession) begin(face interface{ Event(*swarm.Event) }) {
-	f.feed = append(f.feed, face)
-	f.tell(swarm.RunStarted, "", "", swarm.RunStart{ID: f.fold.ID, Kind: swarm.LineRun})
+	f.Feed(face.Event)
+	f.BeginSession()
 }
 
-func (f *fakeSession) tell(kind swarm.EventKind, task, turn string, body any) {
-	f.t.Helper()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.seq++
-	e := &swarm.Event{Seq: f.seq, Time: f.now, Kind: kind, Task: task, Turn: turn}
-	if t, ok := f.fold.Task(task); ok {
-		e.Agent = t.Agent
-	}
-	if body != nil {
-		data, err := json.Marshal(body)
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		e.Data = data
-	}
-	if err := f.fold.Apply(e); err != nil {
-		f.t.Error(err)
-	}
-	for _, face := range f.feed {
-		face.Event(e)
-	}
-}
-
-// start begins the turn of a task.
-func (f *fakeSession) start(task string) {
-	f.tell(swarm.TaskStarted, task, "", swarm.Iteration{Iteration: 1, Of: 1})
-	f.tell(swarm.TurnStarted, task, swarm.TurnID(task, 1, 1), swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 1})
-}
-
-func (f *fakeSession) complete(task string) {
-	f.tell(swarm.TurnEnded, task, swarm.TurnID(task, 1, 1), swarm.CallEnd{Status: swarm.CallOK, Output: swarm.HashOf([]byte(task)), Usage: swarm.Usage{Calls: 1, InputTokens: 1234, USD: 0.02}})
-	f.tell(swarm.TaskCompleted, task, "", swarm.TaskEnd{})
-}
-
-func (f *fakeSession) fail(task, reason string) {
-	f.tell(swarm.TurnEnded, task, swarm.TurnID(task, 1, 1), swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Exited, Reason: reason})
-	f.tell(swarm.TaskFailed, task, "", swarm.TaskEnd{Kind: swarm.Exited, Reason: reason})
-}
-
-func (f *fakeSession) cancel(task string) {
-	f.tell(swarm.TaskCancelled, task, "", swarm.TaskEnd{Reason: "Ctrl-C"})
-}
+// complete ends a task.
+func (f *fakeSession) complete(task string) { f.CompleteTask(task, 1234) }
 
 func (f *fakeSession) Team() Team {
 	f.mu.Lock()
@@ -266,7 +156,7 @@ func (f *fakeSession) Enter(text string) (Entered, error) {
 		p.Agents = append(p.Agents, swarm.Agent{Name: agent})
 		e.Tasks = append(e.Tasks, task.Name)
 	}
-	f.tell(swarm.PlanAdded, "", "", p)
+	f.Tell(swarm.PlanAdded, "", "", p)
 	for _, task := range e.Tasks {
 		select {
 		case f.made <- task:
@@ -302,7 +192,7 @@ func (f *fakeSession) task(agent, text string) swarm.Task {
 			continue
 		}
 		name := fmt.Sprintf("%s_%d", word[1:], f.count[word[1:]])
-		if t, ok := f.fold.Task(name); !ok {
+		if t, ok := f.Task(name); !ok {
 			task.Awaits = append(task.Awaits, word[1:])
 		} else if !t.Status.Ended() {
 			task.DependsOn = append(task.DependsOn, swarm.Dependency{Task: name, Condition: swarm.OnNeeded})
@@ -318,5 +208,3 @@ func (f *fakeSession) lines() []string {
 	defer f.mu.Unlock()
 	return slices.Clone(f.entered)
 }
-
-func text(s string) swarm.Delta { return swarm.Delta{Kind: swarm.DeltaText, Text: s} }

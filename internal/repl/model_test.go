@@ -12,6 +12,7 @@ import (
 
 	"swarm"
 	"swarm/internal/term"
+	"swarm/internal/termtest"
 	"swarm/internal/view"
 )
 
@@ -27,9 +28,9 @@ type desk struct {
 
 func newDesk(t *testing.T, width, height int, o Options) *desk {
 	d := &desk{fakeSession: newFake(t), t: t}
-	o.In, o.Out, o.Now = strings.NewReader(""), &bytes.Buffer{}, d.clock
+	o.In, o.Out, o.Now = strings.NewReader(""), &bytes.Buffer{}, d.Now
 	o.Remember = func(text string) { d.past = append(d.past, text) }
-	d.screen = NewScreen(d.fakeSession, view.New("20261115-0200-k7"), o)
+	d.screen = NewScreen(d.fakeSession, view.New(termtest.RunID), o)
 	d.m = d.screen.model
 	d.do(tea.WindowSizeMsg{Width: width, Height: height})
 	d.begin(d.screen)
@@ -85,12 +86,12 @@ func (d *desk) press(all ...string) {
 func (d *desk) frame() string {
 	d.t.Helper()
 	d.do(term.Changed{})
-	now := d.clock()
+	now := d.Now()
 	d.screen.mu.Lock()
 	drawn := d.m.frame(now).draw()
 	d.screen.mu.Unlock()
 	fits(d.t, drawn, d.m.width, d.m.height)
-	safe(d.t, drawn.text)
+	termtest.Safe(d.t, drawn.text)
 	return drawn.text
 }
 
@@ -115,19 +116,19 @@ func (d *desk) misses(part string) {
 func TestWaitingIsSeen(t *testing.T) {
 	d := newDesk(t, 100, 24, Options{})
 	d.press("@pm Create a detailed project plan &", "enter")
-	d.start("pm_1")
+	d.StartTask("pm_1")
 	d.press("@builder-1 Implement $pm", "enter")
 	d.sees("@pm: executing", "@builder-1: waiting for @pm", "@reviewer: idle")
-	d.screen.Delta("pm_1", text("The plan is"))
+	d.screen.Delta("pm_1", termtest.Text("The plan is"))
 	d.sees("pm        │ The plan is\n")
-	d.screen.Delta("pm_1", text(" good\nand \x1b[2J short"))
+	d.screen.Delta("pm_1", termtest.Text(" good\nand \x1b[2J short"))
 	d.sees("│ The plan is good\n", `│ and \x1b[2J short`)
 	d.complete("pm_1")
-	d.start("builder-1_1")
+	d.StartTask("builder-1_1")
 	d.sees("@pm: idle", "pm_1 completed", "1.2k", "✓ pm_1 completed (1.2k tokens)", "@builder-1: executing")
 	d.press("@ba,writer both of you use $builder-1 and $pm &", "enter")
 	d.sees("next: @ba,writer")
-	d.fail("builder-1_1", "exit status 2: \x1b[31mno\nidea")
+	d.FailTask("builder-1_1", "exit status 2: \x1b[31mno\nidea")
 	d.sees(`✗ builder-1_1 failed: exit status 2: \x1b[31mno idea`, "@builder-1: idle", "builder-1_1 failed")
 	d.misses("next: ")
 	d.press("@reviewer look at $writer &", "enter", "@reviewer and at $builder-2 &", "enter", "@reviewer once more &", "enter")
@@ -149,10 +150,10 @@ func TestTypingAhead(t *testing.T) {
 		t.Fatalf("Up took %q back and left %q", d.m.input.text, d.m.queue)
 	}
 	d.press("!", "enter")
-	d.start("pm_1")
+	d.StartTask("pm_1")
 	d.complete("pm_1")
 	d.frame()
-	d.start("pm_2")
+	d.StartTask("pm_2")
 	d.complete("pm_2")
 	d.frame()
 	if got := d.lines(); !reflect.DeepEqual(got, []string{"one", "/status", "two", "three!"}) {
@@ -196,7 +197,7 @@ func TestRefused(t *testing.T) {
 func TestInterrupts(t *testing.T) {
 	d := newDesk(t, 100, 24, Options{})
 	d.press("@ba in the back &", "enter")
-	d.start("ba_1")
+	d.StartTask("ba_1")
 	d.press("half a line", "ctrl+c")
 	if d.m.input.text != "" || len(d.stops) > 0 || d.quit {
 		t.Fatal("Ctrl-C in a line is to throw the line away")
@@ -208,7 +209,7 @@ func TestInterrupts(t *testing.T) {
 	if d.m.input.text != "typed ahead" {
 		t.Errorf("what is typed became %q", d.m.input.text)
 	}
-	d.cancel("pm_1")
+	d.CancelTask("pm_1")
 	d.sees("⊘ pm_1 cancelled: Ctrl-C", "@pm: idle", "@ba: executing")
 	d.press("ctrl+c", "ctrl+c")
 	d.sees("Ctrl-C again leaves: 1 task has not ended")
@@ -235,7 +236,7 @@ func TestInterruptBeforeTheSessionHasTheLine(t *testing.T) {
 	if n := <-d.stops; n != 1 {
 		t.Errorf("interrupted %d times", n)
 	}
-	d.cancel("pm_1")
+	d.CancelTask("pm_1")
 	d.frame()
 	d.press("@pm again", "enter")
 	if len(d.stops) > 0 {
@@ -352,16 +353,16 @@ func TestNothingJumps(t *testing.T) {
 func TestScrolling(t *testing.T) {
 	d := newDesk(t, 80, 24, Options{})
 	d.press("@pm talk", "enter")
-	d.start("pm_1")
+	d.StartTask("pm_1")
 	for i := range 100 {
-		d.screen.Delta("pm_1", text(fmt.Sprintf("line %d\n", i)))
+		d.screen.Delta("pm_1", termtest.Text(fmt.Sprintf("line %d\n", i)))
 	}
 	d.sees("line 99")
 	d.press("pgup")
 	d.misses("line 99")
 	d.sees("lines below · PgDn")
 	first := strings.Split(d.frame(), "\n")[1]
-	d.screen.Delta("pm_1", text("more\nand more\n"))
+	d.screen.Delta("pm_1", termtest.Text("more\nand more\n"))
 	if got := strings.Split(d.frame(), "\n")[1]; got != first {
 		t.Errorf("what is looked at moved from %q to %q", first, got)
 	}
@@ -398,22 +399,22 @@ func TestToolsAndErrorsAreTold(t *testing.T) {
 	d := newDesk(t, 100, 24, Options{Greeting: "Good \x1b morning"})
 	d.sees(`  Good \x1b morning`)
 	d.press("@pm notice this", "enter")
-	d.start("pm_1")
+	d.StartTask("pm_1")
 	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{Name: "read", Input: []byte(`{"file":"a"}`)}})
 	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaStderr, Text: "a warning\n"})
 	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaThinking, Text: "hm"})
 	d.screen.Delta("pm_1", swarm.Delta{Kind: swarm.DeltaUsage, Usage: swarm.Usage{OutputTokens: 950, Estimated: true}})
-	d.pass(75 * time.Second)
+	d.Pass(75 * time.Second)
 	d.sees(`› read {"file":"a"}`, "┊ a warning", "! the last good output of @pm is used", "~950", "1m15s")
 	d.misses("hm")
 	d.screen.Notice("the log\x07 is nearly full")
 	d.sees(`! the log\x07 is nearly full`)
-	d.tell(swarm.TaskRetrying, "pm_1", "", swarm.Retry{Iteration: 1, Attempt: 1, Reason: "come back later", After: 4 * time.Second})
+	d.Tell(swarm.TaskRetrying, "pm_1", "", swarm.Retry{Iteration: 1, Attempt: 1, Reason: "come back later", After: 4 * time.Second})
 	d.sees("! pm_1 attempt 1 failed: come back later; again in 4s", "@pm: waiting for its next attempt")
-	d.tell(swarm.TaskBlocked, "pm_1", "", swarm.Reason{Reason: "no idea"})
+	d.Tell(swarm.TaskBlocked, "pm_1", "", swarm.Reason{Reason: "no idea"})
 	d.sees("@pm: blocked: no idea")
-	d.tell(swarm.TurnStarted, "pm_1", "pm_1/1/2", swarm.TurnStart{Iteration: 1, Attempt: 2, Start: 1})
-	d.tell(swarm.ApprovalAsked, "pm_1", "pm_1/1/2", swarm.Approval{ID: "pm_1/1/2/ab", What: "use Bash", Input: []byte(`{"command":"rm -r x"}`)})
+	d.Tell(swarm.TurnStarted, "pm_1", "pm_1/1/2", swarm.TurnStart{Iteration: 1, Attempt: 2, Start: 1})
+	d.Tell(swarm.ApprovalAsked, "pm_1", "pm_1/1/2", swarm.Approval{ID: "pm_1/1/2/ab", What: "use Bash", Input: []byte(`{"command":"rm -r x"}`)})
 	d.sees("! may pm_1 use Bash rm -r x? /approve pm_1/1/2/ab, or /deny pm_1/1/2/ab", "@pm: blocked: /approve @pm lets it use Bash rm -r x")
 	d.screen.Event(&swarm.Event{Seq: 99, Kind: swarm.Tick})
 	d.sees("✗ event 99 comes after event")

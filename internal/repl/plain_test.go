@@ -2,87 +2,33 @@ package repl
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"swarm"
 	"swarm/internal/term"
+	"swarm/internal/termtest"
 	"swarm/internal/view"
 )
 
-// A paper keeps what is printed on it, and can be waited for.
-type paper struct {
-	mu    sync.Mutex
-	more  *sync.Cond
-	got   bytes.Buffer
-	fails error
-}
-
-func newPaper() *paper {
-	p := &paper{}
-	p.more = sync.NewCond(&p.mu)
-	return p
-}
-
-func (p *paper) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	defer p.more.Broadcast()
-	if p.fails != nil {
-		return 0, p.fails
-	}
-	return p.got.Write(b)
-}
-
-func (p *paper) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.got.String()
-}
-
-// waitFor waits until a text was printed so often.
-func (p *paper) waitFor(t *testing.T, part string, times int) {
-	t.Helper()
-	late := time.AfterFunc(20*time.Second, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.fails = fmt.Errorf("no %q was printed", part)
-		p.more.Broadcast()
-	})
-	defer late.Stop()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for strings.Count(p.got.String(), part) < times {
-		if p.fails != nil {
-			t.Fatalf("%v; this was:\n%s", p.fails, p.got.String())
-		}
-		p.more.Wait()
-	}
-}
-
-// A desk of paper: a plain face, with a user who types.
+// A plainDesk is a plain face, with a user who types.
 type plainDesk struct {
 	*fakeSession
+	*termtest.Terminal
 	plain *Plain
-	t     *testing.T
-	paper *paper
-	typed *io.PipeWriter
 	left  chan Left
 }
 
 func newPlainDesk(t *testing.T, o Options) *plainDesk {
-	in, typed := io.Pipe()
-	d := &plainDesk{fakeSession: newFake(t), t: t, paper: newPaper(), typed: typed, left: make(chan Left, 1)}
-	o.In, o.Out, o.Now = in, d.paper, d.clock
+	d := &plainDesk{fakeSession: newFake(t), Terminal: termtest.NewTerminal(t), left: make(chan Left, 1)}
+	o.In, o.Out, o.Now = d.In, d.Terminal, d.Now
 	if o.Env == nil {
-		o.Env = []string{"TERM=xterm"}
+		o.Env = d.Env()
 	}
-	d.plain = NewPlain(d.fakeSession, view.New("20261115-0200-k7"), o)
+	d.plain = NewPlain(d.fakeSession, view.New(termtest.RunID), o)
 	d.begin(d.plain)
 	go func() {
 		left, err := d.plain.Run()
@@ -91,45 +37,37 @@ func newPlainDesk(t *testing.T, o Options) *plainDesk {
 		}
 		d.left <- left
 	}()
-	t.Cleanup(func() { typed.Close() })
 	return d
-}
-
-func (d *plainDesk) enter(line string) {
-	d.t.Helper()
-	if _, err := io.WriteString(d.typed, line); err != nil {
-		d.t.Fatal(err)
-	}
 }
 
 // The start is told after the first word is heard, as it can be.
 func (d *plainDesk) work(task, said string) {
-	d.plain.Delta(task, text(said))
-	d.start(task)
-	d.pass(1500 * time.Millisecond)
+	d.plain.Delta(task, termtest.Text(said))
+	d.StartTask(task)
+	d.Pass(1500 * time.Millisecond)
 	d.complete(task)
 }
 
 func TestPlain(t *testing.T) {
 	d := newPlainDesk(t, Options{Echo: true, Greeting: "Good\x07 morning"})
-	d.enter("@pm Create a plan &\n")
+	d.Press("@pm Create a plan &\n")
 	d.await("pm_1")
-	d.enter("@builder-1,ba Implement $pm\n")
-	d.paper.waitFor(t, "@ba: waiting for @pm", 1)
+	d.Press("@builder-1,ba Implement $pm\n")
+	d.WaitFor("@ba: waiting for @pm", 1)
 	go func() {
-		defer d.typed.Close()
-		d.enter("\n@builder-1 Implement $nonexistent\n/status\n/broken\n@writer notice this\r\n@reviewer the end")
+		defer d.HangUp()
+		d.Press("\n@builder-1 Implement $nonexistent\n/status\n/broken\n@writer notice this\r\n@reviewer the end")
 	}()
 	d.work("pm_1", "the plan\n\x1b[2J is 日本")
-	d.start("builder-1_1")
+	d.StartTask("builder-1_1")
 	d.plain.Delta("builder-1_1", swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{Name: "bash", Input: []byte(`{"command":"ls"}`)}})
 	d.plain.Delta("builder-1_1", swarm.Delta{Kind: swarm.DeltaStderr, Text: "hm\n"})
-	d.fail("builder-1_1", "exit status 2")
+	d.FailTask("builder-1_1", "exit status 2")
 	if got := len(d.lines()); got != 2 {
 		t.Errorf("%d lines were read before the one in the foreground had ended", got)
 	}
 	d.work("ba_1", "all of it")
-	d.paper.waitFor(t, "! the last good", 1)
+	d.WaitFor("! the last good", 1)
 	d.work("writer_1", "noticed\n")
 	d.await("reviewer_1")
 	d.work("reviewer_1", "")
@@ -139,27 +77,27 @@ func TestPlain(t *testing.T) {
 	if err := d.plain.Close(); err != nil {
 		t.Error(err)
 	}
-	golden(t, "plain/pipe.txt", d.paper.String())
+	termtest.Golden(t, "plain/pipe.txt", d.Terminal.String())
 }
 
 func TestPlainAsks(t *testing.T) {
 	d := newPlainDesk(t, Options{Prompt: true, Terminal: term.Terminal{Color: true}})
-	d.paper.waitFor(t, "> ", 1)
-	d.enter("@pm in the back &\n")
-	d.paper.waitFor(t, "> ", 2)
-	d.start("pm_1") // while the user types
-	d.paper.waitFor(t, "> ", 3)
-	d.enter("@pm $nosuch\n")
-	d.paper.waitFor(t, "for the text itself", 1)
-	d.paper.waitFor(t, "> ", 4)
-	d.enter("@pm $other\n")
-	d.paper.waitFor(t, "> ", 5)
+	d.WaitFor("> ", 1)
+	d.Press("@pm in the back &\n")
+	d.WaitFor("> ", 2)
+	d.StartTask("pm_1") // while the user types
+	d.WaitFor("> ", 3)
+	d.Press("@pm $nosuch\n")
+	d.WaitFor("for the text itself", 1)
+	d.WaitFor("> ", 4)
+	d.Press("@pm $other\n")
+	d.WaitFor("> ", 5)
 	d.complete("pm_1")
-	d.paper.waitFor(t, "> ", 6)
-	d.typed.Close()
+	d.WaitFor("> ", 6)
+	d.HangUp()
 	<-d.left
-	golden(t, "plain/prompt.txt", d.paper.String())
-	if !strings.Contains(d.paper.String(), "\r\x1b[K\x1b[36m@pm\x1b[m: ") {
+	termtest.Golden(t, "plain/prompt.txt", d.Terminal.String())
+	if !strings.Contains(d.Terminal.String(), "\r\x1b[K\x1b[36m@pm\x1b[m: ") {
 		t.Error("the prompt is not taken away before something is printed")
 	}
 }
@@ -167,37 +105,37 @@ func TestPlainAsks(t *testing.T) {
 // A terminal of which nothing is known gets no escape sequence.
 func TestPlainOnDumbTerminal(t *testing.T) {
 	d := newPlainDesk(t, Options{Prompt: true, Terminal: term.Terminal{Env: []string{"TERM=dumb"}}})
-	d.enter("@pm in the back &\n")
-	d.paper.waitFor(t, "> ", 2)
+	d.Press("@pm in the back &\n")
+	d.WaitFor("> ", 2)
 	d.work("pm_1", "said\n")
-	d.typed.Close()
+	d.HangUp()
 	<-d.left
-	if strings.ContainsAny(d.paper.String(), "\r\x1b") {
-		t.Errorf("%q was printed", d.paper.String())
+	if strings.ContainsAny(d.Terminal.String(), "\r\x1b") {
+		t.Errorf("%q was printed", d.Terminal.String())
 	}
 }
 
 func TestPlainInterrupts(t *testing.T) {
 	d := newPlainDesk(t, Options{Prompt: true})
-	d.enter("@ba in the back &\n@pm in front\n")
+	d.Press("@ba in the back &\n@pm in front\n")
 	waitForeground(d.plain)
-	d.start("ba_1")
-	d.start("pm_1")
-	d.paper.waitFor(t, "@pm: executing", 1)
+	d.StartTask("ba_1")
+	d.StartTask("pm_1")
+	d.WaitFor("@pm: executing", 1)
 	d.plain.Interrupt()
 	d.plain.Interrupt()
 	if first, second := <-d.stops, <-d.stops; first != 1 || second != 2 {
 		t.Errorf("the line in front was interrupted with %d and %d", first, second)
 	}
-	d.cancel("pm_1")
-	d.paper.waitFor(t, "> ", 3)
+	d.CancelTask("pm_1")
+	d.WaitFor("> ", 3)
 	d.plain.Interrupt()
-	d.paper.waitFor(t, "Ctrl-C again leaves", 1)
-	d.enter("/status\n")
-	d.paper.waitFor(t, "pm_1  completed", 1)
-	d.paper.waitFor(t, "> ", 5)
+	d.WaitFor("Ctrl-C again leaves", 1)
+	d.Press("/status\n")
+	d.WaitFor("pm_1  completed", 1)
+	d.WaitFor("> ", 5)
 	d.plain.Interrupt()
-	d.paper.waitFor(t, "Ctrl-C again leaves", 2)
+	d.WaitFor("Ctrl-C again leaves", 2)
 	select {
 	case left := <-d.left:
 		t.Fatalf("left by %q", left)
@@ -224,23 +162,23 @@ func waitForeground(p *Plain) {
 
 func TestPlainLeaves(t *testing.T) {
 	d := newPlainDesk(t, Options{})
-	d.enter("@pm never ends\n")
+	d.Press("@pm never ends\n")
 	waitForeground(d.plain)
 	d.plain.Interrupt() // nobody types: there is no line to go on with
 	if left := <-d.left; left != ByInterrupt {
 		t.Errorf("left by %q", left)
 	}
 	d = newPlainDesk(t, Options{})
-	d.enter("/quit\n")
+	d.Press("/quit\n")
 	if left := <-d.left; left != ByCommand {
 		t.Errorf("left by %q", left)
 	}
 	d = newPlainDesk(t, Options{StopOnError: true, Numbered: true})
-	d.enter("\n/status\n@nosuch\n")
+	d.Press("\n/status\n@nosuch\n")
 	if left := <-d.left; left != ByRefusal {
 		t.Errorf("left by %q", left)
 	}
-	d.paper.waitFor(t, "  @nosuch\n  ^^^^^^^\nline 3: Unknown agent reference", 1)
+	d.WaitFor("  @nosuch\n  ^^^^^^^\nline 3: Unknown agent reference", 1)
 	d = newPlainDesk(t, Options{})
 	if err := d.plain.Close(); err != nil {
 		t.Error(err)
@@ -254,8 +192,8 @@ func TestPlainReadsLines(t *testing.T) {
 	long := strings.Repeat("x", maxEntry)
 	d := newPlainDesk(t, Options{Numbered: true})
 	go func() {
-		d.enter("/a\r\n/b\rc\r\n" + "/" + long + "\n/" + long[1:] + "\n/last")
-		d.typed.Close()
+		d.Press("/a\r\n/b\rc\r\n" + "/" + long + "\n/" + long[1:] + "\n/last")
+		d.HangUp()
 	}()
 	<-d.left
 	want := []string{"/a", "/b\nc", "/" + long[1:], "/last"}
@@ -268,14 +206,14 @@ func TestPlainReadsLines(t *testing.T) {
 			t.Errorf("line %d is %.20q", i, got[i])
 		}
 	}
-	d.paper.waitFor(t, "line 3: The line is longer than 1048576 bytes", 1)
+	d.WaitFor("line 3: The line is longer than 1048576 bytes", 1)
 }
 
 func TestPlainTellsOfBrokenPaper(t *testing.T) {
 	s := newFake(t)
-	p := newPaper()
-	p.fails = io.ErrClosedPipe
-	face := NewPlain(s, view.New("x"), Options{Terminal: term.Terminal{In: strings.NewReader("/status\n/status\n"), Out: p, Now: s.clock}})
+	p := termtest.NewTerminal(t)
+	p.Break(io.ErrClosedPipe)
+	face := NewPlain(s, view.New("x"), Options{Terminal: term.Terminal{In: strings.NewReader("/status\n/status\n"), Out: p, Now: s.Now}})
 	if _, err := face.Run(); err != io.ErrClosedPipe {
 		t.Errorf("the error is %v", err)
 	}
@@ -288,12 +226,12 @@ func FuzzPlain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		s := newFake(t)
 		var out bytes.Buffer
-		p := NewPlain(background{s}, view.New("x"), Options{Terminal: term.Terminal{In: bytes.NewReader(input), Out: &out, Now: s.clock}, Echo: true, Numbered: true})
+		p := NewPlain(background{s}, view.New("x"), Options{Terminal: term.Terminal{In: bytes.NewReader(input), Out: &out, Now: s.Now}, Echo: true, Numbered: true})
 		s.begin(p)
 		if _, err := p.Run(); err != nil && !bytes.Contains(input, []byte("/panic")) {
 			t.Error(err)
 		}
-		safe(t, strings.ReplaceAll(out.String(), "\t", " "))
+		termtest.Safe(t, strings.ReplaceAll(out.String(), "\t", " "))
 	})
 }
 

@@ -3,83 +3,44 @@ package repl
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"swarm/internal/term"
+	"swarm/internal/termtest"
 	"swarm/internal/view"
 )
 
-// A stage is a screen whose program runs, on a terminal that only writes down.
+// A stage is a screen whose program runs.
 type stage struct {
 	*fakeSession
-	t        *testing.T
-	screen   *Screen
-	terminal *paper
-	keys     *io.PipeWriter
-	frames   chan string
-	left     chan Left
-	err      error
+	*termtest.Terminal
+	screen *Screen
+	left   chan Left
+	err    error
 }
 
 func newStage(t *testing.T, o Options) *stage {
-	in, keys := io.Pipe()
-	s := &stage{fakeSession: newFake(t), t: t, terminal: newPaper(), keys: keys, frames: make(chan string, 10_000), left: make(chan Left, 1)}
-	o.In, o.Out, o.Now = in, s.terminal, s.clock
-	o.Env = []string{"TERM=xterm", "TERM_PROGRAM=Apple_Terminal"}
+	s := &stage{fakeSession: newFake(t), Terminal: termtest.NewTerminal(t), left: make(chan Left, 1)}
+	o.In, o.Out, o.Now, o.Env, o.Drawn = s.In, s.Terminal, s.Now, s.Env(), s.Drawn
 	o.Size = func() (int, int) { return 100, 24 }
-	o.Drawn = func(f string) {
-		select {
-		case s.frames <- f:
-		default:
-		}
-	}
-	s.screen = NewScreen(s.fakeSession, view.New("20261115-0200-k7"), o)
+	s.screen = NewScreen(s.fakeSession, view.New(termtest.RunID), o)
 	s.begin(s.screen)
 	go func() {
 		left, err := s.screen.Run()
 		s.err = err
 		s.left <- left
 	}()
-	t.Cleanup(func() { keys.Close() })
 	return s
-}
-
-// waitFor waits for a frame that has all of these in it.
-func (s *stage) waitFor(parts ...string) string {
-	s.t.Helper()
-	for {
-		select {
-		case f := <-s.frames:
-			all := true
-			for _, p := range parts {
-				all = all && strings.Contains(f, p)
-			}
-			if all {
-				return f
-			}
-		case <-time.After(20 * time.Second):
-			s.t.Fatalf("no frame with %q", parts)
-		}
-	}
-}
-
-func (s *stage) press(text string) {
-	s.t.Helper()
-	if _, err := io.WriteString(s.keys, text); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 // restored fails when the terminal is not as it was.
 func (s *stage) restored() {
 	s.t.Helper()
-	got := s.terminal.String()
+	got := s.Terminal.String()
 	for on, off := range map[string]string{"\x1b[?1049h": "\x1b[?1049l", "\x1b[?2004h": "\x1b[?2004l", "\x1b[?25l": "\x1b[?25h"} {
 		if strings.LastIndex(got, on) > strings.LastIndex(got, off) {
 			s.t.Errorf("%q was not taken back by %q", on, off)
@@ -89,36 +50,36 @@ func (s *stage) restored() {
 
 func TestScreen(t *testing.T) {
 	s := newStage(t, Options{Terminal: term.Terminal{Color: true}})
-	s.waitFor("text goes to @pm")
-	s.press("@pm Pl\x1b[200~an\rthis\x1b[201~\r")
-	s.waitFor("@pm\x1b[m:\x1b[2m starting")
+	s.WaitForFrame("text goes to @pm")
+	s.Press("@pm Pl\x1b[200~an\rthis\x1b[201~\r")
+	s.WaitForFrame("@pm\x1b[m:\x1b[2m starting")
 	if got := s.lines(); len(got) != 1 || got[0] != "@pm Plan\nthis" {
 		t.Errorf("%q was entered", got)
 	}
-	s.start("pm_1")
-	s.screen.Delta("pm_1", text("the plan"))
-	s.waitFor("executing", "the plan")
-	s.press("typed ahead\r")
-	s.waitFor("next: typed ahead")
-	s.press("\x03")
+	s.StartTask("pm_1")
+	s.screen.Delta("pm_1", termtest.Text("the plan"))
+	s.WaitForFrame("executing", "the plan")
+	s.Press("typed ahead\r")
+	s.WaitForFrame("next: typed ahead")
+	s.Press("\x03")
 	if n := <-s.stops; n != 1 {
 		t.Errorf("interrupted %d times", n)
 	}
-	s.cancel("pm_1")
-	s.waitFor("pm_1 cancelled", "> \x1b[m\x1b[1mtyped ahead", "starting")
-	s.start("pm_2")
+	s.CancelTask("pm_1")
+	s.WaitForFrame("pm_1 cancelled", "> \x1b[m\x1b[1mtyped ahead", "starting")
+	s.StartTask("pm_2")
 	s.screen.Interrupt()
 	if n := <-s.stops; n != 1 {
 		t.Errorf("the next line is interrupted for the %d. time", n)
 	}
 	s.complete("pm_2")
-	s.waitFor("pm_2 completed")
-	s.press("\x04")
+	s.WaitForFrame("pm_2 completed")
+	s.Press("\x04")
 	if left := <-s.left; left != ByEnd || s.err != nil {
 		t.Errorf("left by %q, %v", left, s.err)
 	}
 	s.restored()
-	end := s.terminal.String()[strings.LastIndex(s.terminal.String(), "\x1b[?1049l"):]
+	end := s.Terminal.String()[strings.LastIndex(s.Terminal.String(), "\x1b[?1049l"):]
 	if !strings.Contains(end, "✓") || !strings.Contains(end, "pm_2 completed") {
 		t.Errorf("what was seen does not stay: %q", end)
 	}
@@ -131,13 +92,13 @@ func TestScreen(t *testing.T) {
 
 func TestScreenIsLeft(t *testing.T) {
 	s := newStage(t, Options{})
-	s.waitFor("text goes to")
-	s.keys.Close()
+	s.WaitForFrame("text goes to")
+	s.HangUp()
 	if left := <-s.left; left != ByEnd || s.err != nil {
 		t.Errorf("a terminal that is gone is left by %q, %v", left, s.err)
 	}
 	s = newStage(t, Options{})
-	s.waitFor("text goes to")
+	s.WaitForFrame("text goes to")
 	if err := s.screen.Close(); err != nil {
 		t.Error(err)
 	}
@@ -149,7 +110,7 @@ func TestScreenIsLeft(t *testing.T) {
 
 func TestScreenIsClosedBeforeItBegins(t *testing.T) {
 	f := newFake(t)
-	s := NewScreen(f, view.New("x"), Options{Terminal: term.Terminal{In: strings.NewReader(""), Out: newPaper(), Now: f.clock}})
+	s := NewScreen(f, view.New("x"), Options{Terminal: term.Terminal{In: strings.NewReader(""), Out: termtest.NewTerminal(t), Now: f.Now}})
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -161,8 +122,8 @@ func TestScreenIsClosedBeforeItBegins(t *testing.T) {
 // A session that breaks down leaves the terminal as it was.
 func TestScreenIsRestoredAfterPanic(t *testing.T) {
 	s := newStage(t, Options{})
-	s.waitFor("text goes to")
-	s.press("/panic\r")
+	s.WaitForFrame("text goes to")
+	s.Press("/panic\r")
 	<-s.left
 	if !errors.Is(s.err, tea.ErrProgramPanic) {
 		t.Errorf("the error is %v", s.err)
@@ -170,7 +131,7 @@ func TestScreenIsRestoredAfterPanic(t *testing.T) {
 	s.restored()
 
 	s = newStage(t, Options{})
-	s.waitFor("text goes to")
+	s.WaitForFrame("text goes to")
 	s.screen.mu.Lock()
 	s.screen.roster = nil // whatever is wrong in what is fed
 	s.screen.mu.Unlock()
@@ -180,7 +141,7 @@ func TestScreenIsRestoredAfterPanic(t *testing.T) {
 				t.Error("a panic was hidden")
 			}
 		}()
-		s.screen.Delta("pm_1", text("x"))
+		s.screen.Delta("pm_1", termtest.Text("x"))
 	}()
 	s.restored()
 }
@@ -188,26 +149,26 @@ func TestScreenIsRestoredAfterPanic(t *testing.T) {
 // A terminal that takes nothing must not stop the session.
 func TestScreenNeverWaits(t *testing.T) {
 	s := newStage(t, Options{})
-	s.waitFor("text goes to")
-	s.press("@pm talk\r")
-	s.waitFor("starting")
-	s.start("pm_1")
-	s.terminal.mu.Lock()
+	s.WaitForFrame("text goes to")
+	s.Press("@pm talk\r")
+	s.WaitForFrame("starting")
+	s.StartTask("pm_1")
+	release := s.Hold()
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for i := range 5000 {
-				s.screen.Delta("pm_1", text(fmt.Sprintf("line %d\n", i)))
+				s.screen.Delta("pm_1", termtest.Text(fmt.Sprintf("line %d\n", i)))
 			}
 		})
 	}
 	all.Wait()
 	s.complete("pm_1")
-	s.terminal.mu.Unlock()
-	s.waitFor("pm_1 completed")
-	if n := len(s.frames); n > 2000 {
+	release()
+	s.WaitForFrame("pm_1 completed")
+	if n := s.Frames(); n > 2000 {
 		t.Errorf("%d frames were drawn for 20,000 lines", n)
 	}
-	s.press("/quit\r")
+	s.Press("/quit\r")
 	<-s.left
 }

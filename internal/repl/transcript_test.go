@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"swarm/internal/term"
+	"swarm/internal/termtest"
 )
 
 func rowsOf(text string, columns int, words bool) (rows []string) {
@@ -115,9 +116,9 @@ func TestTranscriptIsBounded(t *testing.T) {
 func TestLineWithoutEnd(t *testing.T) {
 	d := newDesk(t, 80, 24, Options{})
 	d.press("@pm talk", "enter")
-	d.start("pm_1")
+	d.StartTask("pm_1")
 	for i := range 3 * maxLine / 10 {
-		d.screen.Delta("pm_1", text(fmt.Sprintf("word%06d", i)))
+		d.screen.Delta("pm_1", termtest.Text(fmt.Sprintf("word%06d", i)))
 	}
 	var all strings.Builder
 	for _, l := range d.screen.transcript.lines {

@@ -11,53 +11,52 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/termtest"
 	"swarm/internal/view"
 )
 
-func text(s string) swarm.Delta { return swarm.Delta{Kind: swarm.DeltaText, Text: s} }
-
 // newLines is lines that print into a buffer, and who tells them of a run.
-func newLines(t testing.TB, color bool) (*Lines, *teller, *bytes.Buffer) {
+func newLines(t testing.TB, color bool) (*Lines, *termtest.Log, *bytes.Buffer) {
 	var out bytes.Buffer
 	l := NewLines(view.New("20261115-0200-k7"), &out, color)
-	return l, newTeller(t, l.Event), &out
+	return l, termtest.NewLog(t, l.Event), &out
 }
 
-func tellAll(l *Lines, w *teller) {
-	w.begin(2, "plan", "code: plan", "review: code plan", "a-name-that-is-too-long-for-its-column: plan")
-	l.Delta("plan", text("said before its start was told\n"))
-	w.startTask("plan")
-	l.Delta("plan", text("one\ntw"))
-	l.Delta("plan", text("o\r\n\n"))
+func tellAll(l *Lines, w *termtest.Log) {
+	w.Begin(2, "plan", "code: plan", "review: code plan", "a-name-that-is-too-long-for-its-column: plan")
+	l.Delta("plan", termtest.Text("said before its start was told\n"))
+	w.StartTask("plan")
+	l.Delta("plan", termtest.Text("one\ntw"))
+	l.Delta("plan", termtest.Text("o\r\n\n"))
 	l.Delta("plan", swarm.Delta{Kind: swarm.DeltaThinking, Text: "hm\n"})
 	l.Delta("plan", swarm.Delta{Kind: swarm.DeltaStderr, Text: "a warning\n"})
 	l.Delta("plan", swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{Name: "Read", Input: []byte(`{"path":"a.go"}`)}})
-	l.Delta("plan", text("clear \x1b[2J and \x9b and \u202e\tand half 日"[:36]))
-	w.pass(3200 * time.Millisecond)
-	w.complete("plan", 1234)
-	w.startTask("code")
-	w.tell(swarm.TurnStarted, "code", "code/1/1", swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 2, Provider: "sh"})
-	w.pass(time.Second)
-	w.endTurn("code", swarm.CallEnd{Status: swarm.CallFailed, Reason: "exit status 1"})
-	w.tell(swarm.TaskRetrying, "code", "code/1/1", swarm.Retry{Iteration: 1, Attempt: 1, Reason: "exit status 1:\nsecond line", After: 2 * time.Second})
-	w.tell(swarm.RunPausing, "", "", nil)
-	w.tell(swarm.RunPaused, "", "", nil)
-	w.pass(time.Second)
-	w.tell(swarm.RunUnpaused, "", "", nil)
-	w.pass(2 * time.Second)
-	w.startTurn("code")
-	l.Delta("code", text("no newline at the end"))
-	w.complete("code", 45000)
-	w.startTask("review")
-	w.fail("review", "exit status 2")
-	w.tell(swarm.Notice, "", "", swarm.Reason{Reason: "money has no price", Hint: "set price"})
-	w.tell(swarm.BudgetSpent, "", "", swarm.Reason{Reason: "200 calls"})
-	w.tell(swarm.TaskCancelled, "a-name-that-is-too-long-for-its-column", "", swarm.TaskEnd{Reason: "budget"})
-	w.tell(swarm.IterationStarted, "", "", swarm.Iteration{Iteration: 2, Of: 2})
-	w.startTask("plan")
-	w.tell(swarm.RunInterrupted, "", "", swarm.Reason{Reason: "Ctrl-C"})
-	w.tell(swarm.RunEnded, "", "", swarm.RunEnd{Status: swarm.Failed, Exit: 3, Reason: "the budget is spent"})
-	l.Delta("plan", text("cut off"))
+	l.Delta("plan", termtest.Text("clear \x1b[2J and \x9b and \u202e\tand half 日"[:36]))
+	w.Pass(3200 * time.Millisecond)
+	w.CompleteTask("plan", 1234)
+	w.StartTask("code")
+	w.Tell(swarm.TurnStarted, "code", "code/1/1", swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 2, Provider: "sh"})
+	w.Pass(time.Second)
+	w.EndTurn("code", swarm.CallEnd{Status: swarm.CallFailed, Reason: "exit status 1"})
+	w.Tell(swarm.TaskRetrying, "code", "code/1/1", swarm.Retry{Iteration: 1, Attempt: 1, Reason: "exit status 1:\nsecond line", After: 2 * time.Second})
+	w.Tell(swarm.RunPausing, "", "", nil)
+	w.Tell(swarm.RunPaused, "", "", nil)
+	w.Pass(time.Second)
+	w.Tell(swarm.RunUnpaused, "", "", nil)
+	w.Pass(2 * time.Second)
+	w.StartTurn("code")
+	l.Delta("code", termtest.Text("no newline at the end"))
+	w.CompleteTask("code", 45000)
+	w.StartTask("review")
+	w.FailTask("review", "exit status 2")
+	w.Tell(swarm.Notice, "", "", swarm.Reason{Reason: "money has no price", Hint: "set price"})
+	w.Tell(swarm.BudgetSpent, "", "", swarm.Reason{Reason: "200 calls"})
+	w.Tell(swarm.TaskCancelled, "a-name-that-is-too-long-for-its-column", "", swarm.TaskEnd{Reason: "budget"})
+	w.Tell(swarm.IterationStarted, "", "", swarm.Iteration{Iteration: 2, Of: 2})
+	w.StartTask("plan")
+	w.Tell(swarm.RunInterrupted, "", "", swarm.Reason{Reason: "Ctrl-C"})
+	w.Tell(swarm.RunEnded, "", "", swarm.RunEnd{Status: swarm.Failed, Exit: 3, Reason: "the budget is spent"})
+	l.Delta("plan", termtest.Text("cut off"))
 }
 
 func TestLines(t *testing.T) {
@@ -67,9 +66,9 @@ func TestLines(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "lines/"+name+".txt", out.String())
+		termtest.Golden(t, "lines/"+name+".txt", out.String())
 		if name == "plain" {
-			safe(t, out.String())
+			termtest.Safe(t, out.String())
 		}
 	}
 }
@@ -77,12 +76,12 @@ func TestLines(t *testing.T) {
 // Where a prompt differs from the recorded one, its lines stay lines.
 func TestDifferencesAreLines(t *testing.T) {
 	l, w, out := newLines(t, false)
-	w.begin(1, "plan")
-	w.startTask("plan")
+	w.Begin(1, "plan")
+	w.StartTask("plan")
 	out.Reset()
 	why := "run.cas: the prompt is not the recorded one (- recorded, + now):\n@@ line 5 @@\n You plan.\n-Line two\x1b[2J\n+Line 2"
-	w.endTurn("plan", swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Mismatch, Reason: why})
-	w.tell(swarm.TaskFailed, "plan", "", swarm.TaskEnd{Kind: swarm.Mismatch, Reason: why})
+	w.EndTurn("plan", swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Mismatch, Reason: why})
+	w.Tell(swarm.TaskFailed, "plan", "", swarm.TaskEnd{Kind: swarm.Mismatch, Reason: why})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +94,7 @@ plan      +Line 2
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out, want)
 	}
-	table := TaskTable(w.fold.Picture(), nil).Format(0, false)
+	table := TaskTable(w.Fold.Picture(), nil).Format(0, false)
 	if !strings.HasSuffix(table, "run.cas: the prompt is not the recorded one (- recorded, + now)\n") {
 		t.Errorf("the table is\n%s", table)
 	}
@@ -103,7 +102,7 @@ plan      +Line 2
 
 func TestATeamHasAgents(t *testing.T) {
 	_, w, out := newLines(t, false)
-	w.team("planner", "coder")
+	w.BeginTeam("planner", "coder")
 	if want := "swarm     run 20261115-0200-k7: Write it, 2 agents\n"; out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out, want)
 	}
@@ -112,16 +111,16 @@ func TestATeamHasAgents(t *testing.T) {
 // A line without an end fills no memory, and nothing of it is lost: it goes on in other lines.
 func TestHugeLinesGoOn(t *testing.T) {
 	l, w, out := newLines(t, false)
-	w.begin(1, "plan")
-	w.startTask("plan")
+	w.Begin(1, "plan")
+	w.StartTask("plan")
 	out.Reset()
 	for range 100 {
-		l.Delta("plan", text(strings.Repeat("é", 1000)))
+		l.Delta("plan", termtest.Text(strings.Repeat("é", 1000)))
 	}
 	if out.Len() < 100_000 {
 		t.Errorf("only %d bytes of a line that has not ended are printed", out.Len())
 	}
-	l.Delta("plan", text("\nshort\n"))
+	l.Delta("plan", termtest.Text("\nshort\n"))
 	said := ""
 	for line := range strings.Lines(out.String()) {
 		if len(line) > maxLine+100 {
@@ -140,7 +139,7 @@ func TestManyTasksSayNothingOfWaiting(t *testing.T) {
 	for i := range fewTasks {
 		tasks = append(tasks, fmt.Sprintf("task-%d: first", i))
 	}
-	w.begin(1, tasks...)
+	w.Begin(1, tasks...)
 	if got := strings.Count(out.String(), "\n"); got != 1 {
 		t.Errorf("%d lines:\n%s", got, out)
 	}
@@ -157,9 +156,9 @@ func TestLinesOfManyAgents(t *testing.T) {
 	for i := range agents {
 		tasks = append(tasks, fmt.Sprintf("task-%02d", i))
 	}
-	w.begin(1, tasks...)
+	w.Begin(1, tasks...)
 	for _, name := range tasks {
-		w.startTask(name)
+		w.StartTask(name)
 	}
 	out.Reset()
 	var all sync.WaitGroup
@@ -167,8 +166,8 @@ func TestLinesOfManyAgents(t *testing.T) {
 		all.Go(func() {
 			for k := range said {
 				line := fmt.Sprintf("%s says %d\n", name, k)
-				l.Delta(name, text(line[:5]))
-				l.Delta(name, text(line[5:]))
+				l.Delta(name, termtest.Text(line[:5]))
+				l.Delta(name, termtest.Text(line[5:]))
 			}
 		})
 	}
@@ -196,8 +195,8 @@ func TestLinesReportWhatCannotBeWritten(t *testing.T) {
 	gone := errors.New("nobody reads")
 	r.CloseWithError(gone)
 	l := NewLines(view.New("r"), pipe, false)
-	w := newTeller(t, l.Event)
-	w.begin(1, "plan")
+	w := termtest.NewLog(t, l.Event)
+	w.Begin(1, "plan")
 	l.Event(&swarm.Event{Seq: 99, Kind: swarm.Tick})
 	if err := l.Close(); !errors.Is(err, gone) {
 		t.Errorf("closed with %v", err)
@@ -210,15 +209,15 @@ func FuzzLines(f *testing.F) {
 	f.Add("\xe6\x97", "\xa5\r\n")
 	f.Fuzz(func(t *testing.T, first, second string) {
 		l, w, out := newLines(t, false)
-		w.begin(1, "plan")
-		w.startTask("plan")
+		w.Begin(1, "plan")
+		w.StartTask("plan")
 		out.Reset()
-		l.Delta("plan", text(first))
-		l.Delta("plan", text(second))
+		l.Delta("plan", termtest.Text(first))
+		l.Delta("plan", termtest.Text(second))
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		safe(t, out.String())
+		termtest.Safe(t, out.String())
 		for line := range strings.Lines(out.String()) {
 			if !strings.HasPrefix(line, "plan  | ") {
 				t.Errorf("%q", line)
@@ -238,14 +237,14 @@ func FuzzLines(f *testing.F) {
 func BenchmarkLines(b *testing.B) {
 	line := strings.Repeat("a line of output as agents write them, ", 3) + "\n"
 	l := NewLines(view.New("r"), io.Discard, false)
-	w := newTeller(b, l.Event)
-	w.begin(1, "plan")
-	w.startTask("plan")
+	w := termtest.NewLog(b, l.Event)
+	w.Begin(1, "plan")
+	w.StartTask("plan")
 	b.Run("delta", func(b *testing.B) {
 		b.SetBytes(int64(len(line)))
 		b.ReportAllocs()
 		for b.Loop() {
-			l.Delta("plan", text(line))
+			l.Delta("plan", termtest.Text(line))
 		}
 	})
 	b.Run("floor", func(b *testing.B) { // one copy of the same bytes
@@ -261,11 +260,11 @@ func BenchmarkLines(b *testing.B) {
 // A task that has spoken costs nothing: runs have thousands.
 func TestLinesKeepNothingOfWhoHasSpoken(t *testing.T) {
 	l, w, _ := newLines(t, false)
-	w.begin(1, "plan")
-	w.startTask("plan")
-	l.Delta("plan", text(strings.Repeat("x", 2*maxLine)))
+	w.Begin(1, "plan")
+	w.StartTask("plan")
+	l.Delta("plan", termtest.Text(strings.Repeat("x", 2*maxLine)))
 	l.Delta("plan", swarm.Delta{Kind: swarm.DeltaStderr, Text: "no newline"})
-	w.complete("plan", 1)
+	w.CompleteTask("plan", 1)
 	if n := len(l.print.voices); n > 0 {
 		t.Errorf("%d voices are kept", n)
 	}

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"swarm/internal/termtest"
 )
 
 // However a stream is cut into pieces, its lines are the same, and nothing of it does anything to a terminal.
@@ -35,6 +37,6 @@ func FuzzLineSplitter(f *testing.F) {
 		if got := hear(pieces...); got != whole {
 			t.Errorf("%q in pieces is %q, want %q", spoken, got, whole)
 		}
-		safe(t, strings.ReplaceAll(whole, "\t", " "))
+		termtest.Safe(t, strings.ReplaceAll(whole, "\t", " "))
 	})
 }

@@ -5,28 +5,29 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/termtest"
 	"swarm/internal/view"
 )
 
 func TestTaskTable(t *testing.T) {
-	w := newTeller(t)
-	w.begin(2, "plan", "code: plan", "check: code", "never: check")
-	w.startTask("plan")
-	w.pass(3 * time.Second)
-	w.complete("plan", 1234)
-	w.startTask("code")
-	w.pass(time.Second)
-	w.endTurn("code", swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Unexpected, Reason: "no"})
-	w.tell(swarm.TaskRetrying, "code", "", swarm.Retry{Iteration: 1, Attempt: 1, Reason: "no"})
-	w.startTurn("code")
-	w.pass(90 * time.Second)
-	w.complete("code", 45000)
-	w.startTask("check")
-	w.fail("check", "exit status 1:\n\x1b[31mFAIL\x1b[0m TestAdd, and a very long reason that goes on and on and on and on and on")
-	table := TaskTable(w.fold.Picture(), func(task view.Task) string { return "outputs/" + task.Name + ".txt" })
-	golden(t, "table/wide.txt", table.Format(0, false))
-	golden(t, "table/120.txt", table.Format(120, false))
-	golden(t, "table/colors.txt", table.Format(0, true))
+	w := termtest.NewLog(t)
+	w.Begin(2, "plan", "code: plan", "check: code", "never: check")
+	w.StartTask("plan")
+	w.Pass(3 * time.Second)
+	w.CompleteTask("plan", 1234)
+	w.StartTask("code")
+	w.Pass(time.Second)
+	w.EndTurn("code", swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Unexpected, Reason: "no"})
+	w.Tell(swarm.TaskRetrying, "code", "", swarm.Retry{Iteration: 1, Attempt: 1, Reason: "no"})
+	w.StartTurn("code")
+	w.Pass(90 * time.Second)
+	w.CompleteTask("code", 45000)
+	w.StartTask("check")
+	w.FailTask("check", "exit status 1:\n\x1b[31mFAIL\x1b[0m TestAdd, and a very long reason that goes on and on and on and on and on")
+	table := TaskTable(w.Fold.Picture(), func(task view.Task) string { return "outputs/" + task.Name + ".txt" })
+	termtest.Golden(t, "table/wide.txt", table.Format(0, false))
+	termtest.Golden(t, "table/120.txt", table.Format(120, false))
+	termtest.Golden(t, "table/colors.txt", table.Format(0, true))
 }
 
 func TestTable(t *testing.T) {

@@ -3,7 +3,8 @@ package term
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
+
+	"swarm/internal/termtest"
 )
 
 func TestEscape(t *testing.T) {
@@ -28,26 +29,13 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// safe fails when text would do anything to a terminal but print.
-func safe(t *testing.T, text string) {
-	t.Helper()
-	if !utf8.ValidString(text) {
-		t.Errorf("no UTF-8: %q", text)
-	}
-	for _, r := range text {
-		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029 {
-			t.Errorf("%U in %q", r, text)
-		}
-	}
-}
-
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"", "a\x1b[2Jb", "\r\n\r", "\xff\xfe", "\u009b\u202e", "é\u2028"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got := Escape(text)
-		safe(t, got)
+		termtest.Safe(t, got)
 		if Escape(got) != got {
 			t.Errorf("%q is escaped again as %q", got, Escape(got))
 		}
