@@ -366,13 +366,18 @@ func (p *pipeline) reset(agent string) {
 // finish tells how the run ended. What counts is each task's state in its last iteration.
 func (p *pipeline) finish() (Result, error) {
 	var failed, cancelled []string
+	left := false // an iteration was not begun
 	for i := range p.tasks {
+		left = left || p.sched.Iteration(i) < p.sched.Iterations(i)
 		switch p.sched.Status(i) {
 		case swarm.Failed:
 			failed = append(failed, p.sched.Task(i).Name)
 		case swarm.Cancelled:
 			cancelled = append(cancelled, p.sched.Task(i).Name)
 		}
+	}
+	if p.stop == swarm.OverBudget && len(cancelled) == 0 && !left {
+		p.stop = "" // when the budget ran out, there was nothing left that it could have ended
 	}
 	return p.conclude(swarm.RunEnd{}, failed, cancelled)
 }

@@ -29,6 +29,8 @@ func (p *pipeline) turnEnded(r Result) error {
 	case v == wentAstray:
 		p.halt("the replay does not match")
 		return p.endTask(i, swarm.Failed, r.Kind, r.Reason)
+	case v == triesAgain && p.stop == swarm.OverBudget:
+		return p.endTask(i, swarm.Cancelled, swarm.OverBudget, "budget; its last attempt failed: "+r.Reason)
 	case v == hasFailed || p.stop != "":
 		return p.giveUp(i, r)
 	case v == triesAgain:

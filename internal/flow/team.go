@@ -209,6 +209,9 @@ func (t *team) finish() (Result, error) {
 	if t.Closing == plan.ClosedByCancel {
 		t.stopFor(swarm.CutByCancel)
 	}
+	if t.stop == swarm.OverBudget && t.Finished() {
+		t.stop = "" // when the budget ran out, there was nothing left that it could have ended
+	}
 	var failed []string
 	turns := 0
 	for i := range t.Members {

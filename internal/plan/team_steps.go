@@ -188,7 +188,12 @@ func (t *Team) Over() bool {
 	if !t.asleep() || t.inTurn() {
 		return false
 	}
-	return t.Closing != "" || t.PauseAt.IsZero() && !t.wanted() && !t.staysOpen() && (len(t.Owed) == 0 || t.order.Through())
+	return t.Closing != "" || t.Finished()
+}
+
+// Finished says whether nobody has anything left to do, whatever else may end the run.
+func (t *Team) Finished() bool {
+	return t.PauseAt.IsZero() && !t.wanted() && !t.staysOpen() && (len(t.Owed) == 0 || t.order.Through())
 }
 
 // Due is when something is to be done next by the clock; zero = never.
