@@ -80,7 +80,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 	case swarm.AgentEnded:
 		t.end(m, f.Body.(swarm.AgentEnd))
 	case swarm.AgentStarted:
-		m.Starts, m.End, m.Leave = m.Starts+1, nil, Stays
+		m.Starts, m.End, m.Leave, m.PauseAt = m.Starts+1, nil, Stays, time.Time{}
 		m.Attempt, m.Tries, m.Trouble, m.Retry = 0, 0, "", time.Time{}
 		m.rest()
 		m.consume(max(m.Gone, f.Seq)) // what was in its inbox went back

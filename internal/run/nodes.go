@@ -93,7 +93,7 @@ func Act(ctx context.Context, h *home.Home, id, agent string, do Action) (swarm.
 func wordFor(h *home.Home, p view.Picture, agent string, do Action) (w swarm.ControlWord, err error) {
 	w.Target = agent
 	if do == ResumeAgent {
-		last, err := lastWord(h, p.ID, agent, swarm.WordPause, swarm.WordResume)
+		last, err := lastWord(h, p.ID, agent, swarm.WordPause, swarm.WordResume, swarm.WordStart)
 		if err == nil && last != swarm.WordPause {
 			err = swarm.Errorf(swarm.BadInput, "@%s is not paused", agent).WithHint("swarm pause @%s pauses it; swarm why @%s says what it waits for", agent, agent)
 		}

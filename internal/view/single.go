@@ -76,7 +76,8 @@ func (r *Run) foldSingle(e *swarm.Event) error {
 		r.single(e.Agent, func(s *single) { s.Ended = &end })
 		r.asks = slices.DeleteFunc(r.asks, func(a ask) bool { return a.To == e.Agent })
 	case swarm.AgentStarted:
-		r.single(e.Agent, func(s *single) { s.Ended = nil })
+		r.sched.PauseAgent(e.Agent, false)
+		r.single(e.Agent, func(s *single) { s.Ended, s.Held = nil, time.Time{} })
 	case swarm.TurnSession:
 		in, err := swarm.Body[swarm.TurnInSession](e)
 		if err != nil {
