@@ -111,6 +111,9 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 	if err != nil {
 		return h.refuse(ctx, loop, w, err)
 	}
+	if why := h.cancelled(c); begun && why != nil { // it is not begun again only to be cut
+		return h.end(ctx, loop, c, failure(why), swarm.Batch{Absent: []string{w.nextStart()}})
+	}
 	h.mu.Lock()
 	m, err := h.openMeter(c)
 	if err == nil {
@@ -254,6 +257,16 @@ func (h *Hand) obey(ctx context.Context, c flow.Call, cut context.CancelCauseFun
 			}
 		}
 	}()
+}
+
+// cancelled is the error of a turn that a control record cancels already, or nil.
+func (h *Hand) cancelled(c flow.Call) (why error) {
+	h.look(c, c.Since, func(cause error) {
+		if swarm.KindOf(cause) == swarm.CutByCancel {
+			why = cause
+		}
+	})
+	return why
 }
 
 // look reads the control records after a number and says up to where it has read, and whether the turn was cut.
