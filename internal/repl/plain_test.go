@@ -40,10 +40,9 @@ func newPlainDesk(t *testing.T, o Options) *plainDesk {
 	return d
 }
 
-// The start is told after the first word is heard, as it can be.
 func (d *plainDesk) work(task, said string) {
-	d.plain.Delta(task, termtest.Text(said))
 	d.StartTask(task)
+	d.plain.Delta(task, termtest.Text(said))
 	d.Pass(1500 * time.Millisecond)
 	d.complete(task)
 }

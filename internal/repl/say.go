@@ -108,7 +108,6 @@ func (p *Plain) Event(e *swarm.Event) {
 			p.echo(line)
 		}
 		if output != "" {
-			p.printer.BeginTurn(e.Task)
 			p.printer.Delta(e.Task, swarm.Delta{Kind: swarm.DeltaText, Text: output})
 		}
 	}
@@ -133,9 +132,6 @@ func (p *Plain) Event(e *swarm.Event) {
 				p.status(a.Name, a.Words, a.Status)
 			}
 		}
-	}
-	if e.Kind == swarm.TurnStarted {
-		p.printer.BeginTurn(e.Task)
 	}
 	p.flush()
 	select {

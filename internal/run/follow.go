@@ -1,9 +1,9 @@
 package run
 
 import (
-	"errors"
 	"strconv"
 	"sync"
+	"time"
 
 	"swarm"
 	"swarm/internal/view"
@@ -37,38 +37,117 @@ func SaveView(log swarm.RunLog, v *view.Run) error {
 	return log.SaveFold(foldName, foldVersion, v.Seq, v.Marshal())
 }
 
-// A follower folds the log of a run while it is driven, and shows it to the observer.
+// batchDelay is how long an observer waits before it is shown what has happened. Events and words are handed over in batches, because an
+// observer that is woken by each event does its work between the end of one turn and the start of the next.
+const batchDelay = 10 * time.Millisecond
+
+// maxSaid bounds what turns have said and the observer was not told yet, in bytes. A turn that says more waits for the observer.
+const (
+	maxSaid  = 256 << 10
+	wordCost = 64 // of one that has no text
+)
+
+// A follower folds the log of a run while it is driven, and shows it to the observer: each event in its order, and the words of a
+// turn between its start and its end.
 type follower struct {
 	log      swarm.RunLog
-	view     *view.Run
 	observer Observer
+	delay    time.Duration
+	nudge    chan struct{} // somebody has said something
 	quit     chan struct{}
 	done     sync.WaitGroup
-	err      error
+
+	telling sync.Mutex // guards what follows: one batch at a time
+	view    *view.Run
+	begun   map[string]bool // turns whose start was told, and whose end was not
+	err     error           // the first one; nothing is told after it
+
+	mu    sync.Mutex // guards what follows
+	said  []word     // and not told yet
+	bytes int        // what they cost
 }
 
-func (d *driver) follow() *follower {
-	f := &follower{log: d.log, view: view.New(d.ID), observer: d.options.Observer, quit: make(chan struct{})}
-	if f.observer == nil {
-		return f
+// A word is something that a turn has said.
+type word struct {
+	task, turn string
+	delta      swarm.Delta
+}
+
+func (w *word) cost() int { return wordCost + len(w.delta.Text) }
+
+func newFollower(id string, log swarm.RunLog, o Options) *follower {
+	f := &follower{log: log, observer: o.Observer, delay: batchDelay, nudge: make(chan struct{}, 1), quit: make(chan struct{}), view: view.New(id), begun: map[string]bool{}}
+	if o.AtOnce {
+		f.delay = 0
 	}
-	f.done.Add(1)
-	go func() {
-		defer f.done.Done()
+	return f
+}
+
+// start follows the log beside the run, if there is somebody to show it to.
+func (f *follower) start() {
+	if f.observer == nil {
+		return
+	}
+	f.done.Go(func() {
 		wake, off := f.log.Watch()
 		defer off()
 		for {
-			if f.err = f.catchUp(); f.err != nil {
+			if f.tell() != nil {
 				return
 			}
 			select {
 			case <-wake:
+			case <-f.nudge:
 			case <-f.quit:
 				return
 			}
+			if f.delay > 0 {
+				select {
+				case <-time.After(f.delay):
+				case <-f.quit:
+					return
+				}
+			}
 		}
-	}()
-	return f
+	})
+}
+
+// say has the observer told what a turn says.
+func (f *follower) say(task, turn string, d swarm.Delta) {
+	if f.observer == nil {
+		return
+	}
+	if d.Tool != nil { // its maker goes on with it
+		use := *d.Tool
+		d.Tool = &use
+	}
+	w := word{task, turn, d}
+	f.mu.Lock()
+	f.said, f.bytes = append(f.said, w), f.bytes+w.cost()
+	full := f.bytes > maxSaid
+	f.mu.Unlock()
+	if full {
+		_ = f.tell() // stop returns the error
+		return
+	}
+	select {
+	case f.nudge <- struct{}{}:
+	default: // the follower will find this too
+	}
+}
+
+// tell folds the events that are new and shows them, with what was said, to the observer.
+func (f *follower) tell() error {
+	f.telling.Lock()
+	defer f.telling.Unlock()
+	if f.err == nil {
+		f.speak(func(turn string) bool { return f.begun[turn] })
+		f.err = f.catchUp()
+	}
+	if f.err != nil { // nobody will be told
+		f.take(func(string) bool { return true })
+	}
+	return f.err
 }
 
 // catchUp reads what the log keeps in memory: what is followed has just been written.
@@ -79,21 +158,63 @@ func (f *follower) catchUp() error {
 			return err
 		}
 		for i := range events {
-			if err := f.view.Apply(&events[i]); err != nil {
+			if err := f.event(&events[i]); err != nil {
 				return err
-			}
-			if f.observer != nil {
-				f.observer.Event(&events[i])
 			}
 		}
 	}
+}
+
+// event folds one event and shows it. The words of its turn may be here already, since nobody is told a word before its turn's start.
+func (f *follower) event(e *swarm.Event) error {
+	if f.observer == nil {
+		return f.view.Apply(e)
+	}
+	its := func(turn string) bool { return turn == e.Turn }
+	if e.Kind == swarm.TurnEnded {
+		f.speak(its)
+		delete(f.begun, e.Turn)
+	}
+	if err := f.view.Apply(e); err != nil {
+		return err
+	}
+	f.observer.Event(e)
+	if e.Kind == swarm.TurnStarted {
+		f.begun[e.Turn] = true
+		f.speak(its)
+	}
+	return nil
+}
+
+// speak tells the observer what some turns have said.
+func (f *follower) speak(whose func(turn string) bool) {
+	for _, w := range f.take(whose) {
+		f.observer.Delta(w.task, w.delta)
+	}
+}
+
+// take takes what some turns have said.
+func (f *follower) take(whose func(turn string) bool) (some []word) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	rest := f.said[:0]
+	for _, w := range f.said {
+		if whose(w.turn) {
+			some, f.bytes = append(some, w), f.bytes-w.cost()
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	clear(f.said[len(rest):])
+	f.said = rest
+	return some
 }
 
 // stop folds what is left and gives the last picture.
 func (f *follower) stop() (view.Picture, error) {
 	close(f.quit)
 	f.done.Wait()
-	err := errors.Join(f.err, f.catchUp())
+	err := f.tell()
 	if err == nil {
 		err = SaveView(f.log, f.view)
 	}

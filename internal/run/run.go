@@ -127,11 +127,11 @@ func (r *Run) Log() swarm.RunLog { return r.log }
 // Began is how the run began.
 func (r *Run) Began() swarm.RunStart { return r.start }
 
-// An Observer sees a run that this process drives.
+// An Observer sees a run that this process drives, a moment late. Its methods are called one at a time.
 type Observer interface {
 	// Event is called for every event, in order.
 	Event(e *swarm.Event)
-	// Delta is called, by many goroutines at once, for what a task's turn says while it says it.
+	// Delta is called for what a task's turn says, between the events that tell of the turn's start and of its end.
 	Delta(task string, d swarm.Delta)
 }
 
@@ -140,6 +140,7 @@ type Options struct {
 	Engine   engine.Engine      // runs the loops
 	Unpause  bool               // it goes on if it is paused: without a driver a pause would last for ever
 	Observer Observer           // nil = nobody looks
+	AtOnce   bool               // the observer is shown each event at once: somebody waits for what it does then
 	Replay   *provider.Cassette // nil = agents are really reached
 	Provider provider.Provider  // reaches every agent, in tests; nil = each is reached as the plan says
 	Server   swarm.ToolHost     // where agents' programs find our tools; nil = the run has a server of its own
@@ -170,16 +171,16 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	defer stop(nil)
 	go r.keepLease(ctx, stop)
 
-	d := &driver{Run: r, options: o}
+	d := &driver{Run: r, options: o, follower: newFollower(r.ID, r.log, o)}
 	if err := d.prepare(ctx); err != nil {
 		return view.Picture{}, err
 	}
-	w := d.follow()
+	d.follower.start()
 	part := d.accompany(ctx)
 	_, err = o.Engine(ctx, &engine.Hands{Log: r.log, Turn: d.hand, Post: d.hand.Office}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
 	err = d.leave(ctx, err)
 	part()
-	picture, err2 := w.stop()
+	picture, err2 := d.follower.stop()
 	if err == nil && err2 == nil {
 		_ = r.home.Store.Save(context.WithoutCancel(ctx), summarize(picture))
 	}
@@ -230,12 +231,13 @@ func (r *Run) keepLease(ctx context.Context, stop context.CancelCauseFunc) {
 // A driver is a run while this process drives it.
 type driver struct {
 	*Run
-	options Options
-	hand    *turn.Hand
-	door    *door         // nil = nobody is let in
-	servers *tool.Servers // nil = there are none
-	streams *streams
-	phase   swarm.Phase // of a team; "" = none
+	options  Options
+	follower *follower
+	hand     *turn.Hand
+	door     *door         // nil = nobody is let in
+	servers  *tool.Servers // nil = there are none
+	streams  *streams
+	phase    swarm.Phase // of a team; "" = none
 }
 
 // prepare makes the hands, ends what an earlier driver left behind, and notes the state of the git tree.
@@ -249,7 +251,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	}
 	tokens := agenttoken.New(d.ID)
 	secrets := newVault(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
-	d.streams = newStreams(d.home, d.ID, secrets, d.options.Observer)
+	d.streams = newStreams(d.home, d.ID, secrets, d.follower.say)
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
 		Kept: d.start.From != "", Trace: d.trace, Office: &office.Office{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
 	if d.options.Replay != nil {

@@ -14,16 +14,14 @@ import (
 // streams keeps what running turns say, with secrets taken out, for those who look now and those who come later; and the copies
 // of their outputs.
 type streams struct {
-	home     *home.Home
-	run      string
-	secrets  *vault
-	observer Observer
+	home    *home.Home
+	run     string
+	secrets *vault
+	say     func(task, turn string, d swarm.Delta) // tells those who look now
+	copies  copies
 
 	mu   sync.Mutex
 	open map[string]*stream // by turn
-
-	copies chan output // written one after the other
-	copied chan error  // the first error, when all are written
 }
 
 type stream struct {
@@ -31,37 +29,9 @@ type stream struct {
 	text map[swarm.DeltaKind]*secret.Stream
 }
 
-type output struct {
-	flow.Call
-	text []byte
-}
-
-// newer says whether it is of a later turn of the same task.
-func (o output) newer(than output) bool {
-	return o.Iteration > than.Iteration || o.Iteration == than.Iteration && o.Attempt > than.Attempt
-}
-
-func newStreams(h *home.Home, run string, k *vault, o Observer) *streams {
-	s := &streams{home: h, run: run, secrets: k, observer: o, open: map[string]*stream{}, copies: make(chan output, 64), copied: make(chan error, 1)}
-	go s.copy()
-	return s
-}
-
-// copy writes the copies beside the work: they are on nobody's way. A turn may have ended, and the next one of its task too,
-// before its output comes here.
-func (s *streams) copy() {
-	var first error
-	last := map[string]output{}
-	for c := range s.copies {
-		if !c.newer(last[c.Task]) {
-			continue
-		}
-		last[c.Task] = output{Call: c.Call}
-		if err := s.home.WriteOutput(s.run, c.Task, c.text); first == nil {
-			first = err
-		}
-	}
-	s.copied <- first
+func newStreams(h *home.Home, run string, k *vault, say func(task, turn string, d swarm.Delta)) *streams {
+	return &streams{home: h, run: run, secrets: k, say: say, open: map[string]*stream{},
+		copies: copies{write: func(task string, text []byte) error { return h.WriteOutput(run, task, text) }}}
 }
 
 // Delta is called by one goroutine at a time for each turn.
@@ -102,9 +72,7 @@ func (s *streams) show(c flow.Call, t *stream, d swarm.Delta) {
 		}
 		t.file.Write(string(kind), text)
 	}
-	if s.observer != nil {
-		s.observer.Delta(c.Task, d)
-	}
+	s.say(c.Task, c.ID, d)
 }
 
 // streamText is what is kept of a delta for those who come later.
@@ -138,10 +106,7 @@ func (s *streams) Silent(c flow.Call) {
 }
 
 // Output keeps the copy for people.
-func (s *streams) Output(c flow.Call, text []byte) { s.copies <- output{c, text} }
+func (s *streams) Output(c flow.Call, text []byte) { s.copies.add(c, text) }
 
-// close waits until all copies are written, and says what went wrong with them.
-func (s *streams) close() error {
-	close(s.copies)
-	return <-s.copied
-}
+// close writes the copies that wait, and says what went wrong with them.
+func (s *streams) close() error { return s.copies.close() }

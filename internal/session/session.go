@@ -100,7 +100,7 @@ func newSession(r *run.Run, team Team) *Session {
 
 // Drive drives the session's run, beside everything else, until Close, or until ctx ends.
 func (s *Session) Drive(ctx context.Context, o run.Options) {
-	o.Unpause = true
+	o.Unpause, o.AtOnce = true, true // the next line waits until the face has seen that the last one ended
 	go func() {
 		defer close(s.over)
 		s.last, s.failed = s.run.Drive(ctx, o)

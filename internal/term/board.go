@@ -61,7 +61,7 @@ func (b *Board) Event(e *swarm.Event) {
 	if err := b.run.Apply(e); err != nil {
 		b.trouble = err.Error()
 	}
-	if e.Kind == swarm.TurnEnded { // not when one starts: what it says may come before the event that tells of its start
+	if e.Kind == swarm.TurnEnded {
 		delete(b.saying, e.Task)
 	}
 	b.mu.Unlock()

@@ -58,9 +58,6 @@ func (l *Lines) meet() {
 		}
 		l.tasks[t.Name] = &taskLines{waited: map[plan.WaitFor]bool{}}
 		l.print.Meet(t.Name)
-		if t.Status == swarm.Running {
-			l.print.BeginTurn(t.Name)
-		}
 	}
 }
 
@@ -109,9 +106,6 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	}
 	for line := range strings.Lines(difference) {
 		l.label(t.Name, "  "+l.print.Paint.change(Escape(strings.TrimSuffix(line, "\n"))))
-	}
-	if e.Kind == swarm.TurnStarted {
-		l.print.BeginTurn(t.Name)
 	}
 }
 

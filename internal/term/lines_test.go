@@ -24,7 +24,6 @@ func newLines(t testing.TB, color bool) (*Lines, *termtest.Log, *bytes.Buffer) {
 
 func tellAll(l *Lines, w *termtest.Log) {
 	w.Begin(2, "plan", "code: plan", "review: code plan", "a-name-that-is-too-long-for-its-column: plan")
-	l.Delta("plan", termtest.Text("said before its start was told\n"))
 	w.StartTask("plan")
 	l.Delta("plan", termtest.Text("one\ntw"))
 	l.Delta("plan", termtest.Text("o\r\n\n"))

@@ -27,9 +27,6 @@ type Printer struct {
 // A voice is what a task's turn says.
 type voice struct {
 	text, errors tone
-	running      bool          // the start of the turn has been told
-	early        []swarm.Delta // what was said before that
-	bytes        int           // of early
 }
 
 // A tone is one stream of a voice, and its line that has not ended yet.
@@ -50,7 +47,6 @@ const (
 
 const (
 	maxLine  = 16 << 10 // a longer line goes on in another one
-	maxEarly = 64 << 10 // what is kept of a turn whose start has not been told
 	maxNames = 24       // the widest column of names
 )
 
@@ -117,36 +113,6 @@ func (p *Printer) prefix(name, bar string) string {
 	return made
 }
 
-// Delta prints what a task's turn says. Until the start of the turn has been told it is kept: an agent does not speak before it
-// begins.
-func (p *Printer) Delta(task string, d swarm.Delta) {
-	v := p.voice(task)
-	if v.running {
-		p.speak(task, v, d)
-		return
-	}
-	v.early, v.bytes = append(v.early, d), v.bytes+len(d.Text)
-	if v.bytes > maxEarly {
-		p.catchUp(task, v)
-	}
-}
-
-func (p *Printer) voice(task string) *voice {
-	v := p.voices[task]
-	if v == nil {
-		v = &voice{}
-		p.voices[task] = v
-	}
-	return v
-}
-
-// BeginTurn follows what tells of a turn's start.
-func (p *Printer) BeginTurn(task string) {
-	v := p.voice(task)
-	v.running = true
-	p.catchUp(task, v)
-}
-
 // EndTurn prints the lines of a turn that will not be ended any more. Nothing of the turn is kept: a run has thousands of tasks,
 // and few speak at a time.
 func (p *Printer) EndTurn(task string) {
@@ -154,7 +120,6 @@ func (p *Printer) EndTurn(task string) {
 	if v == nil {
 		return
 	}
-	p.catchUp(task, v)
 	p.endTone(task, &v.text, barText)
 	p.endTone(task, &v.errors, barError)
 	delete(p.voices, task)
@@ -167,14 +132,13 @@ func (p *Printer) EndAll() {
 	}
 }
 
-func (p *Printer) catchUp(task string, v *voice) {
-	for _, d := range v.early {
-		p.speak(task, v, d)
+// Delta prints what a task's turn says.
+func (p *Printer) Delta(task string, d swarm.Delta) {
+	v := p.voices[task]
+	if v == nil {
+		v = &voice{}
+		p.voices[task] = v
 	}
-	v.early, v.bytes = nil, 0
-}
-
-func (p *Printer) speak(task string, v *voice, d swarm.Delta) {
 	switch d.Kind {
 	case swarm.DeltaText:
 		v.text.Add(d.Text, func(part string, ends bool) { p.extend(task, &v.text, barText, part, ends) })

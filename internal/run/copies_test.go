@@ -1,0 +1,51 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"testing"
+
+	"swarm/internal/flow"
+	"swarm/internal/home"
+	"swarm/internal/sqlite"
+)
+
+// The copy is the output of a task's last turn, in whatever order the outputs come.
+func TestCopies(t *testing.T) {
+	h, err := home.At(t.TempDir(), sqlite.NewStore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStreams(h, "run", newVault(nil, nil), nil)
+	for _, turn := range []struct {
+		iteration, attempt int
+		text               string
+	}{{1, 1, "first"}, {2, 2, "last"}, {2, 1, "before it"}, {1, 3, "long before it"}} {
+		s.Output(flow.Call{Task: "a", Iteration: turn.iteration, Attempt: turn.attempt}, []byte(turn.text))
+	}
+	s.Output(flow.Call{Task: "b", Iteration: 1, Attempt: 1}, nil)
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	for task, want := range map[string]string{"a": "last", "b": ""} {
+		if got, err := os.ReadFile(h.OutputPath("run", task)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", task, got, err)
+		}
+	}
+}
+
+// What waits is bounded: whoever adds too much has it written.
+func TestManyCopies(t *testing.T) {
+	written := 0
+	c := copies{write: func(string, []byte) error { written++; return errors.New("the disk is full") }}
+	for i := range 100 {
+		c.add(flow.Call{Task: strconv.Itoa(i), Iteration: 1, Attempt: 1}, make([]byte, 100<<10))
+		if c.bytes > maxCopies {
+			t.Fatalf("%d bytes wait", c.bytes)
+		}
+	}
+	if err := c.close(); err == nil || written != 100 {
+		t.Errorf("%d were written, %v", written, err)
+	}
+}
