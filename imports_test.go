@@ -1,6 +1,7 @@
 package swarm_test
 
 import (
+	"bytes"
 	"errors"
 	"go/ast"
 	"go/build"
@@ -391,7 +392,7 @@ var foreign = []struct {
 	{"go.opentelemetry.io/proto/", []string{"swarm/internal/otlptest"}, "what is told to OpenTelemetry is read in tests with its own messages"},
 	{"google.golang.org/protobuf/", []string{"swarm/internal/otlptest"}, "and those messages need it"},
 	{"github.com/a2aproject/a2a-go/v2/", []string{"swarm/internal/a2a", "swarm/internal/provider/a2a"}, "A2A is spoken at two places: the agents that we publish, and those of others"},
-	{"golang.org/x/sys/", []string{"swarm/internal/sqlite"}, "processes that write one log: which of them lives, and what they tell each other"},
+	{"golang.org/x/sys/", []string{"swarm/internal/sqlite", "swarm/internal/process"}, "processes that write one log: which of them lives, and what they tell each other; programs: waiting for several ends of one at once, and for its orphans"},
 	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
 }
 
@@ -505,6 +506,24 @@ func TestLoopsAndRulesReadNoClock(t *testing.T) {
 				}
 				return true
 			})
+		}
+	}
+}
+
+// TestOnlyProcessMakesGroups: internal/process takes every child of this program that is in another process group for an orphan
+// of one of its own programs, and ends it. So nobody else starts children with a group or a session of their own, but a
+// command that starts no programs.
+func TestOnlyProcessMakesGroups(t *testing.T) {
+	for _, p := range list(t) {
+		for _, name := range p.files {
+			file := filepath.Join(p.dir, name)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(text, []byte("SysProcAttr")) && p.path != "swarm/internal/process" && file != filepath.Join("cmd", "swarm", "detach.go") {
+				t.Errorf("%s sets SysProcAttr: start the program by internal/process", file)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,9 +18,10 @@ import (
 
 // A Mark says which process drives a run, or drove it.
 type Mark struct {
-	Run  string
-	pid  int
-	name string
+	Run   string
+	PID   int
+	fence int64
+	name  string
 }
 
 // MarkLive marks a run as driven by this process, until unmark is called or the process dies.
@@ -57,6 +59,16 @@ func (h *Home) Left() (left []Mark) {
 	return left
 }
 
+// Earlier lists the processes that drove a run under a lower fence and have not left it: they were killed, or do not move.
+func (h *Home) Earlier(run string, fence int64) (pids []int) {
+	for _, m := range h.marks() {
+		if m.Run == run && m.fence < fence {
+			pids = append(pids, m.PID)
+		}
+	}
+	return pids
+}
+
 // Unmark takes away a mark that was left.
 func (h *Home) Unmark(m Mark) { _ = os.Remove(h.in("live", m.name)) }
 
@@ -67,11 +79,19 @@ func (h *Home) marks() (all []Mark) {
 		if len(parts) != 3 || !swarm.IsRunID(parts[0]) {
 			continue
 		}
-		if pid, err := strconv.Atoi(parts[2]); err == nil {
-			all = append(all, Mark{Run: parts[0], pid: pid, name: name})
+		pid, err := strconv.Atoi(parts[2])
+		fence, err2 := strconv.ParseInt(parts[1], 10, 64)
+		if err == nil && err2 == nil {
+			all = append(all, Mark{Run: parts[0], PID: pid, fence: fence, name: name})
 		}
 	}
 	return all
+}
+
+// DrivenBy says whether a process with this number drives a run. It need not be the one that has left a mark with the same
+// number: in containers numbers come again soon.
+func (h *Home) DrivenBy(run string, pid int) bool {
+	return slices.ContainsFunc(h.marks(), func(m Mark) bool { return m.Run == run && m.PID == pid && h.locked(h.in("live", m.name)) })
 }
 
 func (h *Home) locked(path string) bool {

@@ -2,6 +2,7 @@ package home
 
 import (
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -13,6 +14,9 @@ func TestAMarkIsItsOwnersAlone(t *testing.T) {
 	must(t, err)
 	if left := h.Left(); len(left) != 0 {
 		t.Errorf("marks of living processes are left: %v", left)
+	}
+	if before, none := h.Earlier("r", 2), h.Earlier("r", 1); !slices.Equal(before, []int{os.Getpid()}) || len(none) != 0 {
+		t.Errorf("before the second drove it %v, before the first %v", before, none)
 	}
 	first()
 	if left := h.Left(); len(left) != 0 || len(h.marks()) != 1 {
@@ -33,9 +37,15 @@ func TestTheMarkOfAKilledProcessIsLeft(t *testing.T) {
 	unmark()
 	must(t, os.Rename(h.in("live", name+unready), h.in("live", name)))
 	left := h.Left()
-	if len(left) != 1 || left[0].Run != "r" {
+	if len(left) != 1 || left[0].Run != "r" || left[0].PID != os.Getpid() || h.DrivenBy("r", os.Getpid()) {
 		t.Fatalf("left is %v", left)
 	}
+	again, err := h.MarkLive("r", 2) // by a process with the number of the killed one
+	must(t, err)
+	if !h.DrivenBy("r", os.Getpid()) || h.DrivenBy("r", os.Getpid()+1) {
+		t.Error("who drives it is told by the number of another")
+	}
+	again()
 	h.Unmark(left[0])
 	if len(h.marks()) != 0 {
 		t.Error("the mark stays")

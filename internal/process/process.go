@@ -23,74 +23,51 @@ type Job struct {
 	Talk      bool     // standard input stays open after Input: more is written to it while the program runs
 	Grace     time.Duration
 	Run, Turn string // what marks its processes
-	// Stdout and Stderr are called, one at a time, with what the program says, in pieces that do not cut a rune in two.
-	// nil = nobody listens.
+	// Stdout and Stderr are called by Wait, one at a time, with the program's output, in pieces that do not cut a rune in two.
+	// While a call lasts, the output of the program waits in its pipes. nil = no call is made.
 	Stdout, Stderr func(piece string)
 }
 
-// DefaultGrace is how long processes have to end after they were asked to, and what a program leaves behind after it has ended.
+// DefaultGrace is how long processes have to end after they were asked to, and how long the children that a program leaves
+// behind have after the program has ended.
 const DefaultGrace = 2 * time.Second
 
-// A Process is a running program, with everything that it starts: a process group.
+// A Process is a running program, with everything that it starts: a process group, and what has left that group.
 type Process struct {
 	job    Job
-	marks  []string // what its processes bear, and no others
-	proc   *os.Process
+	number int64 // of the job, in this process; its processes have it in their environment
 	group  group
-	stdin  *os.File // not closed yet: what is left of the input is still being written to it, or it is kept open; nil = neither
+	stdin  *os.File      // of a program that is talked to; elsewhere than on Linux also of one whose input is not yet written
+	fed    chan struct{} // closed when all of the input was written to stdin, or the program does not read it
 	stdout stream
 	stderr stream
-	open   int           // how many of the two are not known to have ended
-	closed chan struct{} // a value for each that has
-	fed    chan struct{} // closed when all of the input was written, or nobody reads it
+	wires  // the platform's part: how the output is read, and how the end of the process is noticed
 }
 
 // maxStderr is how much is kept of what a program wrote to standard error.
 const maxStderr = 8 << 10
 
-// jobs counts what this process has started.
+// jobs counts the programs that this process has started. The number of the newest one is the highest.
 var jobs atomic.Int64
 
-// Start makes the process.
+// Start makes the process. Its output is read by Wait, which must be called, and soon: a program that writes more than a pipe
+// holds waits for it.
 func (j Job) Start() (*Process, error) {
 	if j.Grace <= 0 {
 		j.Grace = DefaultGrace
 	}
-	std, err := openPipes(j.Input != nil || j.Talk)
-	if err != nil {
+	p := &Process{job: j, number: jobs.Add(1), fed: make(chan struct{})}
+	p.stdout.live, p.stderr.live, p.stderr.tail.Max = j.Stdout, j.Stderr, maxStderr
+	if err := p.start(append(slices.Clip(j.Env), p.mark())); err != nil {
 		return nil, err
 	}
-	defer std.closeTheirs()
-	input := std[0].ours
-	rest := ""
-	if j.Input != nil {
-		rest = writeSome(input, *j.Input)
-	}
-	number := envJob + "=" + strconv.FormatInt(jobs.Add(1), 10)
-	proc, err := os.StartProcess(j.Path, j.Argv, &os.ProcAttr{
-		Dir: j.Dir, Env: append(slices.Clip(j.Env), number), Files: []*os.File{std[0].theirs, std[1].theirs, std[2].theirs}, Sys: &syscall.SysProcAttr{Setpgid: true},
-	})
-	if err != nil {
-		std.closeOurs()
-		return nil, err
-	}
-	p := &Process{job: j, marks: []string{envRun + "=" + j.Run, envTurn + "=" + j.Turn, byThisProcess(), number}, proc: proc, group: group{id: proc.Pid}, open: 2, closed: make(chan struct{}, 2), fed: make(chan struct{})}
-	if rest == "" && !j.Talk {
-		input.Close()
-		close(p.fed)
-	} else {
-		p.stdin = input
-		go p.feed(rest)
-	}
-	var one sync.Mutex
-	p.stdout = stream{from: std[1].ours, live: j.Stdout, one: &one}
-	p.stderr = stream{from: std[2].ours, live: j.Stderr, one: &one, tail: Tail{Max: maxStderr}}
-	go p.stdout.read(p.closed)
-	go p.stderr.read(p.closed)
 	return p, nil
 }
 
-// feed writes the input's rest. A program that does not want to read it has not failed.
+// mark is the variable that only processes of this job have.
+func (p *Process) mark() string { return envJob + "=" + strconv.FormatInt(p.number, 10) }
+
+// feed writes the rest of the input to standard input. A program that does not read it has not failed.
 func (p *Process) feed(rest string) {
 	_, _ = io.WriteString(p.stdin, rest)
 	close(p.fed)
@@ -117,11 +94,13 @@ func (p *Process) Stderr() *Tail { return &p.stderr.tail }
 // PID is the process's number, and its group's.
 func (p *Process) PID() int { return p.group.id }
 
-// Wait waits until nothing is left of the process, and says how it ended and whether ctx ended before it did; when ctx ends, so
-// does the process.
-func (p *Process) Wait(ctx context.Context) (state *os.ProcessState, cut bool, err error) {
+// Wait passes on the program's output until nothing is left of the process, and says how it ended and whether ctx ended before
+// it did; when ctx ends, so does the process.
+func (p *Process) Wait(ctx context.Context) (status syscall.WaitStatus, cut bool, err error) {
+	// The signals come from another goroutine: this one may be inside of a listener, or of the kernel, and hears of the end by
+	// the end of the process.
 	stop := context.AfterFunc(ctx, func() { p.group.end(p.job.Grace) })
-	state, err = p.proc.Wait()
+	status, err = p.await()
 	cut = ctx.Err() != nil
 	if p.stdin != nil {
 		p.stdin.Close()
@@ -129,47 +108,47 @@ func (p *Process) Wait(ctx context.Context) (state *os.ProcessState, cut bool, e
 	p.settle(cut)
 	stop()
 	p.group.forget()
-	return state, cut, err
+	return status, cut, err
 }
 
-// settle waits for what the program left behind: children that hold its pipes or just live on. They have the grace period.
+// ExitCode is a status in one number, as shells say it: 128 more than the signal for a program that a signal has ended.
+func ExitCode(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+// settle waits for the children that the program left behind, which hold its pipes or just live on. They have the grace period.
 func (p *Process) settle(cut bool) {
-	late := time.NewTimer(p.job.Grace)
-	defer late.Stop()
+	late := time.Now().Add(p.job.Grace)
 	if cut {
-		// One that was just being forked when the group was asked to end may not have heard.
+		// A child that was just being forked when the group was asked to end may not have heard.
 		p.group.signal(syscall.SIGTERM)
-		p.group.empties(late.C)
-	} else if p.ends(late.C) && p.group.empties(late.C) {
-		retire(func() []int { return markedAfter(p.group.id, p.marks...) }, p.job.Grace, nil, p.marks...)
+		p.until(late, p.group.empty)
+	} else if p.until(late, p.silent) && p.until(late, p.group.empty) {
+		p.endLeftovers(p.job.Grace)
 		return
 	}
 	if p.group.signal(syscall.SIGKILL) {
-		dying := time.NewTimer(p.job.Grace)
-		defer dying.Stop()
-		p.group.empties(dying.C)
+		p.until(time.Now().Add(p.job.Grace), p.group.empty)
 	}
-	// A child with a session of its own has left the group, but not its environment. Looking at every process is slow; here
-	// something was seen to be left, or nothing may be.
-	endMarked(p.marks...)
-	last := time.NewTimer(p.job.Grace)
-	defer last.Stop()
-	if !p.ends(last.C) {
-		p.stdout.abandon()
-		p.stderr.abandon()
-		p.ends(nil)
+	// A child with a session of its own has left the group. It may hold the pipes, and has had its time.
+	p.endLeftovers(0)
+	if !p.until(time.Now().Add(p.job.Grace), p.silent) {
+		p.abandon()
 	}
 }
 
-// ends waits until both streams have ended; false if it is late before.
-func (p *Process) ends(late <-chan time.Time) bool {
-	for p.open > 0 {
-		select {
-		case <-p.closed:
-			p.open--
-		case <-late:
+// until passes on the output until something is so; false = it was late before. The output is read all the while, because a
+// process that is to end may have to write what it has to say first.
+func (p *Process) until(late time.Time, so func() bool) bool {
+	for pause := time.Millisecond; !so(); pause = min(2*pause, 50*time.Millisecond) {
+		left := time.Until(late)
+		if left <= 0 {
 			return false
 		}
+		p.listen(min(pause, left))
 	}
 	return true
 }
@@ -203,23 +182,14 @@ func (g *group) signal(s syscall.Signal) bool {
 	return !g.gone
 }
 
-// empties waits until no living process is in the group; false if it is late before. Its leader must have been waited for.
-func (g *group) empties(late <-chan time.Time) bool {
-	for pause := time.Millisecond; g.signal(0); pause = min(2*pause, 50*time.Millisecond) {
-		select {
-		case <-late:
-			return false
-		case <-time.After(pause):
-		}
-		// The dead stay in a group until whoever orphans go to has looked at them. That may be this process; and where it is
-		// another, some take their time, and some, in containers, never do.
-		_, _ = syscall.Wait4(-g.id, nil, syscall.WNOHANG, nil)
-		// Looked at twice: one may have forked and died while the list was read.
-		if !groupLives(g.id) && !groupLives(g.id) {
-			g.forget()
-		}
+// empty says that no process is in the group any more. Its leader must have been waited for. The dead stay in a group until
+// their parent waits for them; for orphans that is this process, where it adopts them.
+func (g *group) empty() bool {
+	if !g.signal(0) {
+		return true
 	}
-	return true
+	waitForGroup(g.id)
+	return !g.signal(0)
 }
 
 // forget makes sure that no signal is sent any more.

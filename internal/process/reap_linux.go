@@ -12,43 +12,6 @@ import (
 // marked are the processes whose environment holds all of the marks, without this one and those that it runs under.
 func marked(marks ...string) []int { return bearing(processes(), marks) }
 
-// markedAfter are those of them that were started after a process of ours. Numbers are given in turn, so that few have to be
-// looked at: every turn ends with this. Only one in which all numbers were given away once has more to look at than it knows;
-// what it misses is ended with the run.
-func markedAfter(pid int, marks ...string) []int {
-	const few, rounds = 200, 20 // to ask for a few by number takes less than to list them all
-	var found []int
-	// One may have forked and died while others were looked at: until no number was given away meanwhile.
-	for range rounds {
-		last := newest()
-		switch {
-		case last < pid: // they have begun anew, or this system does not tell
-			return marked(marks...)
-		case last == pid:
-			return found
-		case last-pid > few:
-			found = append(found, bearing(slices.DeleteFunc(processes(), func(n int) bool { return n <= pid }), marks)...)
-		default:
-			var later []int
-			for n := pid + 1; n <= last; n++ {
-				later = append(later, n)
-			}
-			found = append(found, bearing(later, marks)...)
-		}
-		pid = last
-	}
-	return found
-}
-
-// newest is the number that was given to a process last; 0 = nobody knows.
-func newest() (pid int) {
-	text, _ := os.ReadFile("/proc/loadavg")
-	if fields := strings.Fields(string(text)); len(fields) > 0 {
-		pid, _ = strconv.Atoi(fields[len(fields)-1])
-	}
-	return pid
-}
-
 func bearing(pids []int, marks []string) []int {
 	var found []int
 	for _, pid := range pids {
@@ -64,14 +27,6 @@ func bearing(pids []int, marks []string) []int {
 		above[pid] = true
 	}
 	return slices.DeleteFunc(found, func(pid int) bool { return above[pid] })
-}
-
-// groupLives says whether a process of the group is more than a dead one that nobody has waited for.
-func groupLives(id int) bool {
-	return slices.ContainsFunc(processes(), func(pid int) bool {
-		s := statOf(pid)
-		return s.group == id && s.state != "Z" && s.state != "X"
-	})
 }
 
 func processes() (pids []int) {
@@ -114,6 +69,16 @@ func environOf(pid int) []byte {
 		time.Sleep(time.Duration(try) * 100 * time.Microsecond)
 	}
 	return nil
+}
+
+// variable is the value of a variable among strings that end in NUL; "" = it is not set.
+func variable(env []byte, name string) string {
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		if value, ok := bytes.CutPrefix(kv, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
 }
 
 // holdsVariable looks for NAME=value among strings that end in NUL.

@@ -31,9 +31,6 @@ func marked(marks ...string) []int {
 	return found
 }
 
-// markedAfter finds nothing here, where looking takes as long as a turn: what is left behind is ended with the run.
-func markedAfter(int, ...string) []int { return nil }
-
 func isMarked(pid int, marks []string) bool {
 	out, err := exec.Command("ps", "-Eww", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && holdAll(strings.Fields(string(out)), marks)
@@ -42,6 +39,3 @@ func isMarked(pid int, marks []string) bool {
 func holdAll(words, marks []string) bool {
 	return !slices.ContainsFunc(marks, func(mark string) bool { return !slices.Contains(words, mark) })
 }
-
-// groupLives is not known here; what is dead is soon out of its group.
-func groupLives(int) bool { return true }

@@ -43,6 +43,20 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// Runes that come in two pieces are passed on whole; what is no rune comes at the end.
+func TestStreamPassesOnWholeRunes(t *testing.T) {
+	var pieces []string
+	s := stream{live: func(piece string) { pieces = append(pieces, piece) }}
+	var buf chunk
+	for _, read := range []string{"\xe2\x82", "\xac", "a\xc3", "\xbcx\xc3"} {
+		s.take(&buf, copy(s.next(&buf), read))
+	}
+	s.flush()
+	if got, want := strings.Join(pieces, "|"), "€|a|üx|\xc3"; got != want || string(s.tail.Bytes()) != "€aüx\xc3" {
+		t.Errorf("passed on %q, want %q; kept %q", got, want, s.tail.Bytes())
+	}
+}
+
 func TestTailKeepsMaxOutputByItself(t *testing.T) {
 	var tail Tail
 	_, _ = tail.Write(bytes.Repeat([]byte("x"), 3*swarm.MaxOutput))

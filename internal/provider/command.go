@@ -112,16 +112,12 @@ func (c *command) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (
 		c.path.Delete(c.argv[0]) // it may have moved
 		return Reply{}, c.startError(dir, err)
 	}
-	state, cut, err := p.Wait(ctx)
+	status, cut, err := p.Wait(ctx)
 	reply := Reply{Output: p.Stdout().Bytes(), Bytes: p.Stdout().Len(), Stderr: p.Stderr().Bytes()}
 	if err != nil {
 		return reply, &swarm.Error{Kind: swarm.Other, Msg: "nobody can say how " + c.argv[0] + " ended", Err: err}
 	}
-	status := state.Sys().(syscall.WaitStatus)
-	reply.Exit = status.ExitStatus()
-	if status.Signaled() {
-		reply.Exit = 128 + int(status.Signal()) // as shells say it
-	}
+	reply.Exit = process.ExitCode(status)
 	switch {
 	case cut:
 		return reply, swarm.CutError(ctx)

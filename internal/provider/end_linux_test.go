@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,10 +49,11 @@ func stopped(pid int) bool {
 
 func TestReap(t *testing.T) {
 	r := request(t, "")
-	mine := func(line, run string) *exec.Cmd {
+	const driver = 4_194_305 // no process has this number
+	mine := func(line, run string, driver int) *exec.Cmd {
 		t.Helper()
 		cmd := exec.Command("sh", "-c", line)
-		cmd.Env = append(os.Environ(), "SWARM_RUN_ID="+run)
+		cmd.Env = append(os.Environ(), "SWARM_RUN_ID="+run, "SWARM_DRIVER="+strconv.Itoa(driver))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -63,38 +66,47 @@ func TestReap(t *testing.T) {
 		}
 		return cmd
 	}
-	plain := mine("echo ready; exec sleep 1000", r.Run)
-	deaf := mine("trap '' TERM; echo ready; exec sleep 1000", r.Run)
-	other := mine("echo ready; exec sleep 1000", r.Run+"0")
+	plain := mine("echo ready; exec sleep 1000", r.Run, driver)
+	deaf := mine("trap '' TERM; echo ready; exec sleep 1000", r.Run, driver)
+	others := []*exec.Cmd{mine("echo ready; exec sleep 1000", r.Run+"0", driver), mine("echo ready; exec sleep 1000", r.Run, driver+1)}
 	ended := make(chan struct{}, 2)
 	for _, c := range []*exec.Cmd{plain, deaf} { // without somebody who waits for them they would stay as zombies
 		go func() { _ = c.Wait(); ended <- struct{}{} }()
 	}
-	if n := process.Reap(r.Run, func() bool { return false }); n != 0 {
-		t.Errorf("somebody drives the run again, but %d of its processes were ended", n)
-	}
-	if n := process.Reap(r.Run, nil); n != 2 {
+	if n := process.Reap(r.Run, driver); n != 2 {
 		t.Errorf("%d processes were ended, want 2", n)
 	}
 	<-ended
 	<-ended
-	wantNobody(t, r.Run)
-	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("another run's process was ended too: %v", err)
+	for i, other := range others {
+		if err := other.Process.Signal(syscall.Signal(0)); err != nil {
+			t.Errorf("a process of another %s was ended too: %v", []string{"run", "driver"}[i], err)
+		}
+		_ = other.Process.Kill()
+		_ = other.Wait()
 	}
-	_ = other.Process.Kill()
-	_ = other.Wait()
-	if n := process.Reap(r.Run, nil); n != 0 {
+	wantNobody(t, r.Run)
+	if n := process.Reap(r.Run, driver); n != 0 {
 		t.Errorf("nobody is left, but %d were ended", n)
 	}
-	if n := process.Reap("", nil); n != 0 {
+	if n := process.Reap("", driver); n != 0 {
 		t.Errorf("no run at all, but %d were ended", n)
 	}
 }
 
-// What nobody has found at the end of its turn ends with the run, unless another has taken the run over.
+// What could not be told from another program's at the end of its turn ends with the run, unless it is another driver's.
 func TestClear(t *testing.T) {
 	r := request(t, "")
+	gate := filepath.Join(r.Dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ready, done := make(chan string, 10), make(chan error)
+	go func() { // it may have started what the next one leaves behind
+		_, err := shell(t, "echo ready; read line <gate").Turn(t.Context(), r, func(d swarm.Delta) { ready <- d.Text })
+		done <- err
+	}()
+	<-ready
 	if _, err := shell(t, "env -u SWARM_JOB setsid sleep 1000 >/dev/null 2>&1 </dev/null &").Turn(t.Context(), r, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +121,12 @@ func TestClear(t *testing.T) {
 	if n := process.Clear(r.Run); n != 1 {
 		t.Errorf("%d processes were ended, want 1", n)
 	}
+	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the program that is no leftover ended with %v", err)
+	}
 	_, _ = in.Write([]byte("end\n"))
 	if err := other.Wait(); err != nil {
 		t.Errorf("the other driver's program ended with %v", err)
@@ -119,7 +137,8 @@ func TestClear(t *testing.T) {
 // A command inside an agent may reap the agent's own run: it spares itself and the agent above it.
 func TestReapSparesThoseAbove(t *testing.T) {
 	if run := os.Getenv("REAP_THIS"); run != "" {
-		fmt.Printf("reaped %d\n", process.Reap(run, nil))
+		driver, _ := strconv.Atoi(os.Getenv("SWARM_DRIVER"))
+		fmt.Printf("reaped %d\n", process.Reap(run, driver))
 		return
 	}
 	r := request(t, "")

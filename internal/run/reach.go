@@ -80,9 +80,10 @@ func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) err
 // outputs that they had no time for. Every command does it first, so it looks only where a mark was left.
 func Sweep(h *home.Home) {
 	for _, mark := range h.Left() {
-		abandoned := func() bool { return !h.Driven(mark.Run) }
-		if abandoned() { // else its new driver has seen to it
-			process.Reap(mark.Run, abandoned)
+		if !h.DrivenBy(mark.Run, mark.PID) {
+			process.Reap(mark.Run, mark.PID)
+		}
+		if !h.Driven(mark.Run) { // else its new driver has seen to it
 			if log, err := h.Store.Open(context.Background(), mark.Run, swarm.ReadOnly); err == nil {
 				_ = copyOutputs(h, mark.Run, log) // what cannot be copied is in the log
 				_ = log.Close()

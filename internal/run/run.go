@@ -265,7 +265,9 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.hand.Trees = trees{d.home.TreePath(d.ID), d.hidden(), &tree.Seen{}, d.phase == swarm.PlanningPhase}
 	}
 	if d.fence > 1 {
-		process.Reap(d.ID, nil)
+		for _, pid := range d.home.Earlier(d.ID, d.fence) {
+			process.Reap(d.ID, pid)
+		}
 		if err := copyOutputs(d.home, d.ID, d.log); err != nil {
 			return err
 		}

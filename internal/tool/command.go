@@ -76,7 +76,7 @@ func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error)
 	}
 	late, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	state, cut, err := p.Wait(late)
+	status, cut, err := p.Wait(late)
 	switch {
 	case ctx.Err() != nil:
 		return "", swarm.CutError(ctx)
@@ -85,7 +85,6 @@ func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error)
 	case cut:
 		return fmt.Sprintf("ended after %v, the time it had (timeout: up to %d seconds)\n%s", patience, int(mostTime.Seconds()), said), nil
 	}
-	status := state.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
 		return fmt.Sprintf("ended by signal %d (%v)\n%s", int(status.Signal()), status.Signal(), said), nil
 	}

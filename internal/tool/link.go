@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,9 +53,10 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 		return nil, fail(err)
 	}
 	ended := make(chan struct{})
-	var state *os.ProcessState
+	var status syscall.WaitStatus
+	var lost error
 	go func() {
-		state, _, _ = p.Wait(life)
+		status, _, lost = p.Wait(life)
 		_ = to.Close()
 		close(ended)
 	}()
@@ -72,7 +72,7 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 	l.why = func() string {
 		select {
 		case <-ended:
-			return lines.told(state, process.Ended(p.Stderr().Bytes()))
+			return lines.told(status, lost, process.Ended(p.Stderr().Bytes()))
 		default:
 			return "" // it is still there
 		}
@@ -130,18 +130,18 @@ func (m *messages) pass(piece string) bool {
 }
 
 // told is why a server has ended.
-func (m *messages) told(state *os.ProcessState, stderr string) string {
+func (m *messages) told(status syscall.WaitStatus, lost error, stderr string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over {
 		return fmt.Sprintf("it said more than %d MB at once", maxMessage>>20)
 	}
-	how := "nobody knows how"
-	if state != nil {
-		how = state.String()
-		if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			how = fmt.Sprintf("signal %d (%v)", int(status.Signal()), status.Signal())
-		}
+	how := fmt.Sprintf("exit status %d", status.ExitStatus())
+	switch {
+	case lost != nil:
+		how = "nobody knows how"
+	case status.Signaled():
+		how = fmt.Sprintf("signal %d (%v)", int(status.Signal()), status.Signal())
 	}
 	if words := lastWords(stderr); words != "" {
 		how += ": " + words

@@ -74,11 +74,11 @@ func (h *host) look(ctx context.Context, job process.Job, health *provider.Healt
 	if err != nil {
 		return h.program().StartError(h.dir, err)
 	}
-	state, cut, err := p.Wait(ctx)
+	status, cut, err := p.Wait(ctx)
 	switch {
 	case err != nil || cut:
 		return errors.Join(err, ctx.Err())
-	case !state.Success():
+	case process.ExitCode(status) != 0:
 		return swarm.Errorf(swarm.Exited, "%s does not say which version it is%s", h.kind.Program.Title, process.LastWords(p.Stderr().Bytes())).
 			WithHint("start it by hand and see: %s", strings.Join(job.Argv, " "))
 	}

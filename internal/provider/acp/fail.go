@@ -2,9 +2,7 @@ package acp
 
 import (
 	"errors"
-	"os"
 	"strings"
-	"syscall"
 
 	"swarm"
 	"swarm/internal/process"
@@ -61,9 +59,8 @@ func (g *guest) explain(err error, stderr []byte) error {
 // gone says how a program ended that should not have.
 func (g *guest) gone(stderr []byte) *swarm.Error {
 	last := process.LastWords(stderr)
-	status := g.state.Sys().(syscall.WaitStatus)
-	if status.Signaled() || status.ExitStatus() != 0 {
-		e := provider.Ended("", status, last)
+	if process.ExitCode(g.how) != 0 {
+		e := provider.Ended("", g.how, last)
 		if kind, hint := g.classify(0, string(stderr)); kind != "" && e.Kind == swarm.Exited {
 			e.Kind, e.Hint = kind, hint
 		}
@@ -71,17 +68,6 @@ func (g *guest) gone(stderr []byte) *swarm.Error {
 	}
 	return swarm.Errorf(swarm.NoResult, "it ended in the middle of its turn%s", last).
 		WithHint("see whether it speaks the Agent Client Protocol when it is started as %s", strings.Join(g.host.arguments(provider.Request{}), " "))
-}
-
-func exitCode(state *os.ProcessState) int {
-	if state == nil {
-		return 0
-	}
-	status := state.Sys().(syscall.WaitStatus)
-	if status.Signaled() {
-		return 128 + int(status.Signal()) // as shells say it
-	}
-	return status.ExitStatus()
 }
 
 // complains makes an error of an agent's own. One that only says that something went wrong inside has mostly said before what.

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"swarm"
@@ -27,8 +27,8 @@ type guest struct {
 	wire  *wire
 	proc  *process.Process
 	leave context.CancelFunc
-	ended chan struct{} // closed when nothing of it is left
-	state *os.ProcessState
+	ended chan struct{}      // closed when nothing of it is left
+	how   syscall.WaitStatus // then
 
 	hello   greeting
 	greeted bool
@@ -70,7 +70,7 @@ func (g *guest) start(job process.Job) (err error) {
 	go g.wire.write(g.proc)
 	go func() {
 		defer leave()
-		g.state, _, _ = g.proc.Wait(life)
+		g.how, _, _ = g.proc.Wait(life)
 		if rest := g.wire.rest(); rest != "" {
 			g.noise(rest)
 		}

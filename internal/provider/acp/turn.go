@@ -296,7 +296,7 @@ func (t *turn) reply(g *guest) provider.Reply {
 	reply := provider.Reply{Output: t.hide.Bytes(t.output.Bytes()), Bytes: t.output.Len(), Usage: t.usage, Session: g.session.ID}
 	select {
 	case <-g.ended:
-		reply.Exit, reply.Stderr = exitCode(g.state), t.hide.Bytes(g.proc.Stderr().Bytes())
+		reply.Exit, reply.Stderr = process.ExitCode(g.how), t.hide.Bytes(g.proc.Stderr().Bytes())
 	default: // it goes on, and may be writing
 	}
 	return reply

@@ -59,11 +59,11 @@ func (a *agent) ask(ctx context.Context, path string, mark process.Mark, env, ar
 	if err != nil {
 		return "", -1
 	}
-	state, cut, err := p.Wait(ctx)
+	status, cut, err := p.Wait(ctx)
 	if err != nil || cut {
 		return "", -1
 	}
-	return string(p.Stdout().Bytes()) + string(p.Stderr().Bytes()), state.ExitCode()
+	return string(p.Stdout().Bytes()) + string(p.Stderr().Bytes()), process.ExitCode(status)
 }
 
 // versionIn is the word of a text that begins with a digit.

@@ -137,12 +137,8 @@ func (p *program) wait(ctx context.Context) {
 		}
 		close(drained)
 	}()
-	state, _, err := p.proc.Wait(ctx)
-	if p.lost = err; err == nil {
-		p.status = state.Sys().(syscall.WaitStatus)
-		if p.exit = p.status.ExitStatus(); p.status.Signaled() {
-			p.exit = 128 + int(p.status.Signal())
-		}
+	if p.status, _, p.lost = p.proc.Wait(ctx); p.lost == nil {
+		p.exit = process.ExitCode(p.status)
 	}
 	p.cancel()
 	p.clean()

@@ -1,0 +1,295 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// job is a line of shell, in a run that is this test's own.
+func job(t testing.TB, line string) Job {
+	t.Helper()
+	run := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
+	e, err := NewEnvironment(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := e.Of(Mark{Run: run, Turn: "t/1/1"}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Job{Path: "/bin/sh", Argv: []string{"sh", "-c", line}, Dir: t.TempDir(), Env: env, Run: run, Turn: "t/1/1", Grace: 100 * time.Millisecond}
+}
+
+// run runs a job to its end and returns what it said.
+func run(t testing.TB, j Job) string {
+	t.Helper()
+	p, err := j.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, cut, err := p.Wait(t.Context()); status != 0 || cut || err != nil {
+		t.Fatalf("%q ended with %v, cut %v, %v", j.Argv, status, cut, err)
+	}
+	return string(p.Stdout().Bytes())
+}
+
+// hold starts a job that ends when it is released.
+func hold(t *testing.T) (release func()) {
+	t.Helper()
+	j := job(t, "read line")
+	j.Run, j.Talk = j.Run+"-held", true
+	p, err := j.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { _, _, _ = p.Wait(context.Background()); close(done) }()
+	return sync.OnceFunc(func() { p.CloseInput(); <-done })
+}
+
+// pidIn is the number that a program said.
+func pidIn(t *testing.T, said string) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(said))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func isGone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// A daemon that has left the group, the session and its environment ends with its program, and with it its own children.
+// Its program ends when it has hidden.
+const daemon = "mkfifo hidden; setsid env -i sh -c 'echo $$ >hidden; sleep 1000 & sleep 1000' </dev/null >/dev/null 2>&1 & read pid <hidden; echo $pid"
+
+func TestHiddenLeftoversEnd(t *testing.T) {
+	if pid := pidIn(t, run(t, job(t, daemon))); !isGone(pid) {
+		t.Errorf("%d lives", pid)
+	}
+	noOrphans(t)
+}
+
+// While others run that may have started it, it is spared; it ends with the last of them.
+func TestHiddenLeftoversOfOthersAreSpared(t *testing.T) {
+	first, second := hold(t), hold(t)
+	defer first()
+	defer second()
+	pid := pidIn(t, run(t, job(t, daemon)))
+	if isGone(pid) {
+		t.Fatalf("%d was ended while others may have started it", pid)
+	}
+	later := hold(t) // it cannot have
+	defer later()
+	first()
+	if isGone(pid) {
+		t.Fatalf("%d was ended while another may have started it", pid)
+	}
+	second()
+	if !isGone(pid) {
+		t.Errorf("%d lives", pid)
+	}
+}
+
+// What says whose it is ends with its own program, whoever else runs.
+func TestMarkedLeftoversEndWithTheirProgram(t *testing.T) {
+	defer hold(t)()
+	if pid := pidIn(t, run(t, job(t, "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"))); !isGone(pid) {
+		t.Errorf("%d lives", pid)
+	}
+}
+
+// The end of a run ends what hides, when all that may have started it were the run's own, even those that still run.
+func TestKillEndsAll(t *testing.T) {
+	j := job(t, daemon+"; trap '' TERM; read line")
+	j.Talk = true
+	said := make(chan string, 10)
+	j.Stdout = func(piece string) { said <- piece }
+	p, err := j.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan syscall.WaitStatus)
+	go func() {
+		status, _, _ := p.Wait(context.Background())
+		done <- status
+	}()
+	pid := pidIn(t, <-said)
+	other := hold(t)
+	defer other()
+	Kill("another")
+	if isGone(pid) || isGone(p.PID()) {
+		t.Fatal("another run's were killed")
+	}
+	Kill(j.Run)
+	if status := <-done; !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		t.Errorf("it ended with %v", status)
+	}
+	other()
+	noOrphans(t)
+	if !isGone(pid) {
+		t.Errorf("%d lives", pid)
+	}
+}
+
+// Children of others keep their status, and so do those of jobs, while orphans are looked for all the time.
+func TestNobodyElsesStatusIsTaken(t *testing.T) {
+	before := childrenNow(t)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Add(2)
+		go func() {
+			defer all.Done()
+			for n := range 40 {
+				want := (i*40 + n) % 100
+				var exit *exec.ExitError
+				if err := exec.Command("sh", "-c", "exit "+strconv.Itoa(want)).Run(); want != 0 && (!errors.As(err, &exit) || exit.ExitCode() != want) {
+					t.Errorf("os/exec: want %d, got %v", want, err)
+				}
+			}
+		}()
+		go func() {
+			defer all.Done()
+			for n := range 40 {
+				want := (i*40 + n) % 100
+				p, err := job(t, fmt.Sprintf("(setsid sh -c 'exit 1' &); (setsid sleep 1000 </dev/null >/dev/null 2>&1 &); exit %d", want)).Start()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if status, _, err := p.Wait(context.Background()); err != nil || status.ExitStatus() != want {
+					t.Errorf("job: want %d, got %v, %v", want, status, err)
+				}
+			}
+		}()
+	}
+	all.Wait()
+	noOrphans(t)
+	if after := childrenNow(t); len(after) > len(before) {
+		t.Errorf("children that nobody has waited for: %v", after)
+	}
+}
+
+// A program that cannot be started is not waited for by anybody, and leaves nothing open.
+func TestNotStarted(t *testing.T) {
+	before := openFiles(t)
+	for range 20 {
+		j := job(t, "")
+		j.Path, j.Input = "/nowhere", new(string)
+		if _, err := j.Start(); !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("it was started: %v", err)
+		}
+	}
+	if after := openFiles(t); after > before {
+		t.Errorf("%d files were open, and %d are", before, after)
+	}
+	if len(family.jobs) != 0 || family.starting != 0 {
+		t.Errorf("%d jobs, %d starting", len(family.jobs), family.starting)
+	}
+}
+
+// What the kernel does not offer everywhere has a substitute.
+func TestOlderKernels(t *testing.T) {
+	for name, change := range map[string]func() (back func()){
+		"no pidfds": func() func() {
+			was := pidfds
+			pidfds = func() bool { return false }
+			return func() { pidfds = was }
+		},
+		"no list of children": func() func() {
+			was := family.list
+			family.list = -1
+			return func() { family.list = was }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, job(t, "exit 0"))
+			defer change()()
+			before := openFiles(t)
+			j := job(t, "cat; exit 3")
+			text := strings.Repeat("x", 200_000)
+			j.Input = &text
+			p, err := j.Start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status, _, err := p.Wait(t.Context()); err != nil || status.ExitStatus() != 3 || p.Stdout().Len() != int64(len(text)) {
+				t.Errorf("%v, %v, %d bytes", status, err, p.Stdout().Len())
+			}
+			if pid := pidIn(t, run(t, job(t, daemon))); !isGone(pid) {
+				t.Errorf("%d lives", pid)
+			}
+			if after := openFiles(t); after > before {
+				t.Errorf("%d files were open, and %d are", before, after)
+			}
+		})
+	}
+}
+
+// One that has to say much before it ends can do so, though it was cut.
+func TestCutWhileItSpeaks(t *testing.T) {
+	j := job(t, "mkfifo never; trap 'head -c 1000000 /dev/zero; exit 0' TERM; echo ready; read line <never")
+	j.Grace = time.Hour
+	ctx, cut := context.WithCancel(t.Context())
+	j.Stdout = func(string) { cut() }
+	p, err := j.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, was, err := p.Wait(ctx); status != 0 || !was || err != nil || p.Stdout().Len() != 1_000_006 {
+		t.Errorf("%v, cut %v, %v, %d bytes", status, was, err, p.Stdout().Len())
+	}
+}
+
+// Its children may, too, after it has ended itself.
+func TestChildrenSpeakAfterACut(t *testing.T) {
+	j := job(t, "mkfifo never; trap 'exit 0' TERM; (trap 'head -c 1000000 /dev/zero; exit 0' TERM; echo ready; read line <never) & wait")
+	j.Grace = time.Hour
+	ctx, cut := context.WithCancel(t.Context())
+	j.Stdout = func(string) { cut() }
+	p, err := j.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, was, err := p.Wait(ctx); status != 0 || !was || err != nil || p.Stdout().Len() < 1_000_006 { // they are asked twice, and may say it twice
+		t.Errorf("%v, cut %v, %v, %d bytes", status, was, err, p.Stdout().Len())
+	}
+}
+
+func noOrphans(t *testing.T) {
+	t.Helper()
+	if found := family.find(func(*orphan) bool { return true }); len(found) != 0 {
+		t.Errorf("orphans are left: %v", found)
+	}
+	family.mu.Lock()
+	defer family.mu.Unlock()
+	if len(family.orphans) != 0 {
+		t.Errorf("orphans are noted that are gone: %v", family.orphans)
+	}
+}
+
+func childrenNow(t *testing.T) []int {
+	t.Helper()
+	run(t, job(t, "exit 0"))
+	family.mu.Lock()
+	defer family.mu.Unlock()
+	return family.pids()
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
+}
