@@ -21,9 +21,6 @@ import (
 	"swarm/internal/modeltest"
 )
 
-// deliveries is from where on the numbers are of instructions that only bring others along.
-const deliveries = 10_000
-
 // What nobody but its owner should ever see.
 const (
 	secretFile, secretMail, secretThing, secretPage, secretVariable = "CANARY-file", "CANARY-mail", "CANARY-artifact", "CANARY-page", "CANARY-variable"

@@ -19,6 +19,9 @@ import (
 	"swarm/internal/httpd"
 )
 
+// letterAgents is how many agents write to each other, all the time.
+const letterAgents = 10
+
 // The agents of TestTeamKilledUnderLoad are this program under the name letterwriter. Each of them does what any agent does, reads
 // its mail and writes to others by the tools of its run, and notes it in a ledger of its own that swarm knows nothing of:
 //

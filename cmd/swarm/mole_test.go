@@ -21,6 +21,9 @@ import (
 	"swarm/internal/modeltest"
 )
 
+// deliveries is from where on the numbers are of instructions that only bring others along.
+const deliveries = 10_000
+
 // The mole is an agent that does whatever any text tells it: a model that cannot tell what it was asked from what it has read, or a
 // program that was taken over.
 

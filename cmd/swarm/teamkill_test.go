@@ -16,9 +16,6 @@ import (
 	"swarm"
 )
 
-// letterAgents is how many agents write to each other, all the time.
-const letterAgents = 10
-
 // TestTeamKilledUnderLoad kills whoever drives a team of ten agents, of which each always has mail to read and letters to write, at
 // moments that nobody can foresee. The run is resumed at once, and the agents go on. In the end the ledger that the agents keep must
 // agree with the log: what was acknowledged is there, once, was read by one turn that committed, and in order.
