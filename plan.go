@@ -30,6 +30,7 @@ type Plan struct {
 	Approvals   Approvals      `json:"approvals,omitzero"`     // what a person is asked
 	MaxParallel int            `json:"max_parallel,omitempty"` // turns at once; 0 = no limit
 	Budget      Budget         `json:"budget,omitzero"`
+	Notify      *ProviderSpec  `json:"notify,omitempty"` // how a person is told that the run needs one; nil = nobody is
 	Topics      *TopicLimits   `json:"topics,omitempty"` // nil = [DefaultTopics]
 	Team        *Team          `json:"team,omitempty"`   // of a team: how it works; it has no tasks
 	Stdin       Hash           `json:"stdin,omitempty"`  // what {{STDIN}} stands for

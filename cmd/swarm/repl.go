@@ -266,13 +266,16 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	}
 	a.sayHolds(&b.Plan)
 	t := session.Team{Agents: b.Plan.Agents, Providers: b.Plan.Providers, Edges: b.Plan.Edges, Servers: b.Plan.Servers, Approvals: b.Plan.Approvals, Bodies: b.Bodies, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout,
-		MaxParallel: b.Plan.MaxParallel, Budget: b.Plan.Budget, Topics: b.Plan.Topics, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
+		MaxParallel: b.Plan.MaxParallel, Budget: b.Plan.Budget, Topics: b.Plan.Topics, Notify: b.Plan.Notify, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
 	if t.Default == "" && len(t.Agents) > 0 {
 		t.Default = t.Agents[0].Name
 	}
-	tell := b.Settings.Notify
+	tell := swarm.ProviderSpec{Name: line.Notify, Kind: providerkind.Notify} // the bell
+	if t.Notify != nil {
+		tell = *t.Notify
+	}
 	t.Agents = append(t.Agents, swarm.Agent{Name: line.Notify, Provider: line.Notify})
-	t.Providers = append(t.Providers, swarm.ProviderSpec{Name: line.Notify, Kind: providerkind.Notify, Command: tell.Command, BaseURL: tell.Webhook})
+	t.Providers = append(t.Providers, tell)
 	return t, o, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/providerkind"
 )
 
 // copyName is the name of a task's or agent's copy; copy 0 is the thing itself.
@@ -25,6 +26,9 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 	p.Budget = swarm.Budget{Tokens: b.Tokens.value, USD: b.USD.value, Calls: b.Calls.value, Wall: b.Wall.value}
 	settings := c.settings()
 	p.MaxParallel = settings.MaxParallel
+	if n := settings.Notify; n.Bell || n.Webhook != "" || len(n.Command) > 0 {
+		p.Notify = &swarm.ProviderSpec{Name: providerkind.Notify, Kind: providerkind.Notify, Command: n.Command, BaseURL: n.Webhook}
+	}
 	if limits := (swarm.TopicLimits{Entries: settings.Swarm.WorkspaceMaxEntries, Chars: settings.Swarm.WorkspaceSnippetChars}); limits != swarm.DefaultTopics {
 		p.Topics = &limits
 	}

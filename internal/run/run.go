@@ -175,10 +175,15 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if err := d.prepare(ctx); err != nil {
 		return view.Picture{}, err
 	}
+	hush, err := d.notify(ctx)
+	if err != nil {
+		return view.Picture{}, err
+	}
 	d.follower.start()
 	part := d.accompany(ctx)
 	_, err = o.Engine(ctx, &engine.Hands{Log: r.log, Turn: d.hand, Post: d.hand.Office}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
 	err = d.leave(ctx, err)
+	hush()
 	part()
 	picture, err2 := d.follower.stop()
 	if err == nil && err2 == nil {

@@ -29,6 +29,7 @@ type Team struct {
 	MaxParallel int
 	Budget      swarm.Budget
 	Topics      *swarm.TopicLimits
+	Notify      *swarm.ProviderSpec
 	NoRefs      bool // $agent is text
 }
 
@@ -69,7 +70,7 @@ type entered struct {
 func Start(ctx context.Context, h *home.Home, start swarm.RunStart, team Team) (*Session, error) {
 	start.Kind = swarm.LineRun
 	p := &swarm.Plan{Kind: swarm.LineRun, Name: start.Name, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: team.Agents, Providers: team.Providers,
-		Edges: team.Edges, Servers: team.Servers, Approvals: team.Approvals, MaxParallel: team.MaxParallel, Budget: team.Budget, Topics: team.Topics, Open: true}
+		Edges: team.Edges, Servers: team.Servers, Approvals: team.Approvals, MaxParallel: team.MaxParallel, Budget: team.Budget, Topics: team.Topics, Notify: team.Notify, Open: true}
 	r, err := run.Start(ctx, h, start, p, team.Bodies)
 	if err != nil {
 		return nil, err

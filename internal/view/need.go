@@ -1,0 +1,30 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"swarm"
+)
+
+// Need says what an event needs a person for, and what to type; "" = it needs nobody.
+func Need(e *swarm.Event) string {
+	switch e.Kind {
+	case swarm.ApprovalAsked:
+		a, _ := swarm.Body[swarm.Approval](e)
+		return fmt.Sprintf("@%s wants to %s: swarm approve %s, or swarm deny %s", e.Agent, Wish(a), a.ID, a.ID)
+	case swarm.HandoffStored:
+		env, _ := swarm.Body[swarm.Envelope](e)
+		if env.ToNodeID != swarm.User || env.Payload.Response == nil || env.Payload.Response.Expectation != "required" {
+			return ""
+		}
+		return fmt.Sprintf("@%s asks: %s: swarm reply %s \"…\"", env.FromNodeID, FirstLine(env.Payload.Message), env.ID)
+	case swarm.TaskBlocked:
+		return "task " + e.Task + " " + Tell(e)
+	case swarm.Notice:
+		if strings.HasPrefix(e.Key, swarm.CircleKey) { // the run has paused by itself
+			return Tell(e)
+		}
+	}
+	return ""
+}
