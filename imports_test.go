@@ -293,6 +293,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/term": {5, []use{
 		{"swarm", nouns},
+		{"swarm/internal/excerpt", "what is too long for a line is cut in one way"},
 		{"swarm/internal/plan", "what a task waits for, in words"},
 		{"swarm/internal/view", "it draws what the view says"},
 	}},

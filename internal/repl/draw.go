@@ -106,24 +106,14 @@ func (f *frame) page(rows int) page {
 
 // head says what session this is, for how long, and what it has cost.
 func (f *frame) head() string {
-	parts := []string{f.paint.With(term.Bold, "swarm")}
-	tell := func(text string) {
-		if text != "" {
-			parts = append(parts, f.paint.With(term.Dim, text))
-		}
-	}
-	tell(term.OneLine(f.title))
-	if f.status != swarm.Running && f.status != "" {
-		parts = append(parts, f.paint.With(term.Yellow, string(f.status)))
+	h := term.Head{Name: "swarm", ID: f.title, Usage: f.usage}
+	if f.status != swarm.Running {
+		h.Status = f.status
 	}
 	if !f.started.IsZero() {
-		tell(term.Duration(f.now.Sub(f.started).Truncate(time.Second)))
+		h.Elapsed = term.Duration(f.now.Sub(f.started).Truncate(time.Second))
 	}
-	if n := term.Tokens(f.usage); n != "" {
-		tell(n + " tokens")
-	}
-	tell(term.USD(f.usage.USD))
-	return ansi.Truncate(strings.Join(parts, f.paint.With(term.Dim, " · ")), f.width, "…")
+	return h.Line(f.paint, f.width)
 }
 
 // rule is a line from side to side, with a word in it.

@@ -196,7 +196,7 @@ func (r *roster) words(s swarm.Status, t view.Task) string {
 	case swarm.Blocked:
 		i := slices.IndexFunc(r.run.Approvals, func(a view.Approval) bool { return a.Task == t.Name })
 		if r.typed && i >= 0 {
-			return "blocked: " + term.OneLine(Lets(r.run.Approvals[i]))
+			return "blocked: " + term.OneLine(lets(r.run.Approvals[i]))
 		}
 		return "blocked: " + term.OneLine(t.Waits[0].Reason)
 	case swarm.Pending:
@@ -205,8 +205,19 @@ func (r *roster) words(s swarm.Status, t view.Task) string {
 	return string(s)
 }
 
-// Lets says how an agent is let do what it asks for.
-func Lets(a view.Approval) string {
+// Status says where each agent of a team stands, a line each, in the words of the panel.
+func Status(run *view.Run, agents []string) string {
+	r := newRoster(run)
+	r.typed = true
+	var b strings.Builder
+	for _, a := range r.states(Team{Agents: agents})[:len(agents)] {
+		b.WriteString("@" + a.Name + ": " + a.Words + "\n")
+	}
+	return b.String()
+}
+
+// lets says how an agent is let do what it asks for.
+func lets(a view.Approval) string {
 	return "/approve @" + a.Agent + " lets it " + view.Wish(a.Approval)
 }
 

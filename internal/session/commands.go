@@ -11,6 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/line"
+	"swarm/internal/repl"
 	"swarm/internal/run"
 	"swarm/internal/term"
 	"swarm/internal/view"
@@ -69,17 +70,13 @@ func (s *Session) knows(agent string) bool { return slices.Contains(s.Lang().Age
 
 // status is where every agent stands, in the words of the status panel.
 func (s *Session) status() (string, error) {
-	p, err := s.Picture()
-	if err != nil {
+	team := s.Lang().Agents
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.catchUp(); err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	for _, st := range AgentStates(p) {
-		if st.Name != line.Notify {
-			fmt.Fprintln(&b, st)
-		}
-	}
-	return b.String(), nil
+	return repl.Status(s.view, team), nil
 }
 
 func (s *Session) tasks() (string, error) {

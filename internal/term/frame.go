@@ -75,51 +75,13 @@ func (f Frame) Draw() string {
 	return strings.Join(append(lines, foot...), "\n")
 }
 
-// head says what runs, for how long, and what it has cost. What has no room is left out, the least important first.
+// head says what runs, for how long, and what it has cost.
 func (f Frame) head() string {
-	p := Paint(f.Color)
-	name := OneLine(f.Name)
-	if name == "" {
-		name = string(f.Kind)
+	h := Head{Name: f.Name, ID: f.ID, Status: f.Status, Elapsed: f.elapsed(f.Started, f.Ended), Usage: f.Picture.Usage, Calls: calls(f.Picture.Usage.Calls, f.Budget.Calls)}
+	if h.Name == "" {
+		h.Name = string(f.Kind)
 	}
-	u := f.Picture.Usage
-	parts := []struct {
-		text, shown string
-		keep        int // the higher the longer
-	}{
-		{name, p.With(Bold, name), 6},
-		{OneLine(f.ID), p.With(Dim, OneLine(f.ID)), 4},
-		{string(f.Status), p.Status(f.Status, string(f.Status)), 7},
-		{f.elapsed(f.Started, f.Ended), "", 5},
-		{SomeTokens(u), "", 3},
-		{USD(u.USD), "", 2},
-		{calls(u.Calls, f.Budget.Calls), "", 1},
-	}
-	width := -3
-	for _, part := range parts {
-		if part.text != "" {
-			width += ansi.StringWidth(part.text) + 3
-		}
-	}
-	for keep := 1; width > f.Width && keep < 6; keep++ {
-		for i := range parts {
-			if parts[i].keep == keep && parts[i].text != "" {
-				width -= ansi.StringWidth(parts[i].text) + 3
-				parts[i].text = ""
-			}
-		}
-	}
-	var shown []string
-	for _, part := range parts {
-		switch {
-		case part.text == "":
-		case part.shown != "":
-			shown = append(shown, part.shown)
-		default:
-			shown = append(shown, part.text)
-		}
-	}
-	return ansi.Truncate(strings.Join(shown, p.With(Dim, " · ")), f.Width, "…")
+	return h.Line(Paint(f.Color), f.Width)
 }
 
 func unit(text, name string) string {

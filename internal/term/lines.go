@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/plan"
 	"swarm/internal/view"
 )
@@ -83,7 +84,7 @@ func (l *Lines) Event(e *swarm.Event) {
 func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	t, _ := l.run.Task(e.Task)
 	told, difference := apart(t.Kind, view.Tell(e))
-	text := brief(told, maxReason)
+	text := excerpt.Head(OneLine(told), maxReason)
 	switch e.Kind {
 	case swarm.TaskStarted:
 		v.before = t.Usage
@@ -127,12 +128,12 @@ func apart(kind swarm.ErrorKind, text string) (told, difference string) {
 	return text, ""
 }
 
-const maxReason = 500 // characters of a reason
+const maxReason = 500 // bytes of a reason
 
 // reason is why a task failed, in one line.
 func reason(t *view.Task) string {
 	told, _ := apart(t.Kind, t.Reason)
-	return brief(told, maxReason)
+	return excerpt.Head(OneLine(told), maxReason)
 }
 
 func (l *Lines) runEvent(e *swarm.Event) {
@@ -148,7 +149,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 		}
 		return
 	}
-	text := brief(view.Tell(e), maxReason)
+	text := excerpt.Head(OneLine(view.Tell(e)), maxReason)
 	switch {
 	case text == "":
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // Escape makes text of others safe to print: control codes, escape sequences and what turns the direction of writing or hides
@@ -69,22 +70,17 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// brief is OneLine of at most so many characters.
-func brief(text string, most int) string {
-	text = OneLine(text)
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
-}
-
-const maxTool = 200 // characters of a tool's use
+const maxTool = 200 // bytes of a tool's use
 
 // ToolLine is the use of a tool in one line.
-func ToolLine(u *swarm.ToolUse) string { return brief(u.Name+" "+string(u.Input), maxTool) }
+func ToolLine(u *swarm.ToolUse) string {
+	return excerpt.Head(OneLine(u.Name+" "+string(u.Input)), maxTool)
+}
 
 // FailedToolLine is why a tool failed, in one line.
-func FailedToolLine(u *swarm.ToolUse) string { return brief(u.Name+": "+u.Output, maxTool) }
+func FailedToolLine(u *swarm.ToolUse) string {
+	return excerpt.Head(OneLine(u.Name+": "+u.Output), maxTool)
+}
 
 // CutAt is where a text can be cut, between two characters, that is to have at most so many bytes.
 func CutAt(text string, most int) int {

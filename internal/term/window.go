@@ -253,20 +253,20 @@ func (w *Window) View() tea.View { return w.view }
 
 // input is where keys come from. It tells when there are no more, which the program does not.
 func (w *Window) input(in io.Reader) io.Reader {
-	ended := func() { go w.program.Send(InputEnded{}) }
+	last := lastReader{in, func() { go w.program.Send(InputEnded{}) }}
 	if f, ok := in.(*os.File); ok {
-		return &lastFile{f, ended}
+		return lastFile{f, last}
 	}
-	return &lastReader{in, ended}
+	return last
 }
 
 type lastReader struct {
-	io.Reader
+	in    io.Reader
 	ended func()
 }
 
-func (r *lastReader) Read(b []byte) (int, error) {
-	n, err := r.Reader.Read(b)
+func (r lastReader) Read(b []byte) (int, error) {
+	n, err := r.in.Read(b)
 	if errors.Is(err, io.EOF) {
 		r.ended()
 	}
@@ -276,13 +276,7 @@ func (r *lastReader) Read(b []byte) (int, error) {
 // A lastFile stays a file, so that its terminal can be found.
 type lastFile struct {
 	*os.File
-	ended func()
+	last lastReader
 }
 
-func (f *lastFile) Read(b []byte) (int, error) {
-	n, err := f.File.Read(b)
-	if errors.Is(err, io.EOF) {
-		f.ended()
-	}
-	return n, err
-}
+func (f lastFile) Read(b []byte) (int, error) { return f.last.Read(b) }
