@@ -102,6 +102,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/view": {1, []use{
 		{"swarm", nouns},
+		{"swarm/internal/fact", "it understands an event as loops do"},
 		{"swarm/internal/plan", "who waits for whom is one answer, whoever asks"},
 		{"swarm/internal/excerpt", shortened},
 	}},

@@ -47,6 +47,10 @@ func pathWith(t *testing.T, specsAndPrograms ...string) string {
 }
 
 func runScripts(t *testing.T, folder, path string) {
+	old, err := filepath.Abs(filepath.Join("testdata", "old"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", folder),
 		Setup: func(env *testscript.Env) error {
@@ -57,6 +61,7 @@ func runScripts(t *testing.T, folder, path string) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("A2A_SDK", os.Getenv("A2A_SDK"))
+			env.Setenv("OLD_RUNS", old)               // which older versions of the program have made
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each of hundreds of processes
 			env.Values[collectorKey{}] = new(*otlptest.Server)
 			return nil

@@ -211,7 +211,7 @@ func (f *Follower) begin(h *home.Home) (*run.Look, error) {
 // recall puts the events before a fold into frames.
 func (f *Follower) recall(look *run.Look, v *view.Run) error {
 	for i := range v.Len() {
-		if t := v.At(i); t.Status == swarm.Running {
+		if t := v.At(i); t.InTurn() {
 			f.agents[t.Turn] = t.Agent
 		}
 	}

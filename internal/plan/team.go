@@ -19,10 +19,7 @@ type Team struct {
 	TeamState
 	at    map[string]int // members by name
 	order *Order         // of a replay; nil = turns begin when they can
-	seen  int64          // the newest record applied
 	owed  int64          // the newest envelope by which the run itself gave somebody a turn
-	now   time.Time      // of the newest fact
-	ready bool           // an owner has taken the run up: what the log held before is known
 	stuck bool           // of a replay: the recorded run stood still here
 	// answered are requests of agents that were answered, and that the loop has not dealt with.
 	answered []Request
@@ -39,6 +36,9 @@ type TeamState struct {
 	PauseAt time.Time  `json:"pause_at,omitzero"` // since when the run is paused; zero = it is not
 	Closing Closing    `json:"closing,omitempty"` // why no turn starts any more
 	Report  string     `json:"report,omitempty"`  // what the lead reported as done
+	Ready   bool       `json:"ready,omitempty"`   // an owner has taken the run up: what the log held before is known
+	Seen    int64      `json:"seen"`              // the newest record applied,
+	Now     time.Time  `json:"now,omitzero"`      // and its time
 	Planned bool       `json:"planned,omitempty"` // a plan was added
 }
 
@@ -246,7 +246,7 @@ func (t *Team) Paused(agent string) (paused, known bool) {
 func (t *Team) Wrote(seq int64) { t.owed = max(t.owed, seq) }
 
 // heard says whether all has come by that the run itself wrote.
-func (t *Team) heard() bool { return t.seen >= t.owed }
+func (t *Team) heard() bool { return t.Seen >= t.owed }
 
 // Returned notes that the mail of an agent up to a number went back: it does not read it when it is
 // started again.

@@ -9,10 +9,10 @@ import (
 
 // Apply changes the team by one fact. A fact that says nothing about a team only moves its clock.
 func (t *Team) Apply(f Fact) {
-	before := t.now
-	t.seen = max(t.seen, f.Seq)
-	if f.Time.After(t.now) {
-		t.now = f.Time
+	before := t.Now
+	t.Seen = max(t.Seen, f.Seq)
+	if f.Time.After(t.Now) {
+		t.Now = f.Time
 	}
 	switch f.Kind {
 	case swarm.PlanAdded:
@@ -30,10 +30,10 @@ func (t *Team) Apply(f Fact) {
 	case swarm.Control:
 		t.control(f.Body.(swarm.ControlWord))
 	case swarm.RunOwned:
-		t.taken(t.now.Sub(before))
+		t.taken(t.Now.Sub(before))
 	case swarm.RunPausing:
 		if t.PauseAt.IsZero() {
-			t.PauseAt = t.now
+			t.PauseAt = t.Now
 		}
 	case swarm.RunUnpaused:
 		t.unpause()
@@ -42,7 +42,7 @@ func (t *Team) Apply(f Fact) {
 	case swarm.RunEnded:
 		t.Owed = nil
 		for i := range t.Members {
-			t.Members[i].consume(t.seen)
+			t.Members[i].consume(t.Seen)
 		}
 	default:
 		if m := t.Member(f.Agent); m != nil {
@@ -62,19 +62,19 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 		m.consume(f.Body.(swarm.Consumption).Upto)
 	case swarm.WaitBegan:
 		if m.State == MemberRunning && m.Turn == f.Turn {
-			m.State, m.For, m.Since = MemberWaiting, f.Body.(swarm.AgentWait).For, t.now
+			m.State, m.For, m.Since = MemberWaiting, f.Body.(swarm.AgentWait).For, t.Now
 		}
 	case swarm.WaitEnded:
 		if m.State == MemberWaiting && m.Turn == f.Turn {
 			m.State, m.For, m.Since = MemberRunning, nil, time.Time{}
 		}
 	case swarm.TaskRetrying:
-		m.Retry = t.now.Add(f.Body.(swarm.Retry).After)
+		m.Retry = t.Now.Add(f.Body.(swarm.Retry).After)
 	case swarm.AgentPaused:
-		m.PauseAt = t.now
+		m.PauseAt = t.Now
 		m.settle()
 	case swarm.AgentResumed:
-		t.postponeReplies(m.Name, t.now.Sub(m.PauseAt))
+		t.postponeReplies(m.Name, t.Now.Sub(m.PauseAt))
 		m.PauseAt = time.Time{}
 		m.settle()
 	case swarm.AgentEnded:
@@ -98,7 +98,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 // endTurn notes how a member's turn ended. Whether one that failed is tried again is the loop's to decide.
 func (t *Team) endTurn(m *Member, turn string, end swarm.CallEnd) {
 	if m.Turn != turn { // it was refused before it could start
-		m.begin(turn, t.seen)
+		m.begin(turn, t.Seen)
 	}
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	m.State = MemberIdle
@@ -155,7 +155,7 @@ func (t *Team) Stop(why Closing) { t.close(why) }
 func (t *Team) hear(mail Mail, seq int64) {
 	if m := t.Member(mail.To); m != nil && mail.Wakes {
 		if !m.wants() {
-			m.Queued = t.now
+			m.Queued = t.Now
 		}
 		m.Mail = max(m.Mail, seq)
 		m.settle()
@@ -166,7 +166,7 @@ func (t *Team) hear(mail Mail, seq int64) {
 	}
 	t.Owed = slices.DeleteFunc(t.Owed, func(o Owed) bool { return mail.Replies(&o.Mail, o.Seq, read) })
 	if mail.Required {
-		t.Owed = append(t.Owed, Owed{Mail: mail, Seq: seq, Since: t.now})
+		t.Owed = append(t.Owed, Owed{Mail: mail, Seq: seq, Since: t.Now})
 	}
 }
 
@@ -230,7 +230,7 @@ func leaving(before Leave) Leave {
 // taken notes that a process drives the run from here on. Turns begin again, and while nobody drove the
 // run its clocks stood.
 func (t *Team) taken(gap time.Duration) {
-	t.ready = true
+	t.Ready = true
 	for i := range t.Members {
 		if m := &t.Members[i]; m.State == MemberWaiting {
 			m.State, m.For, m.Since = MemberRunning, nil, time.Time{}
@@ -243,7 +243,7 @@ func (t *Team) taken(gap time.Duration) {
 
 func (t *Team) unpause() {
 	if !t.PauseAt.IsZero() {
-		t.postpone(t.now.Sub(t.PauseAt))
+		t.postpone(t.Now.Sub(t.PauseAt))
 		t.PauseAt = time.Time{}
 	}
 }
@@ -256,7 +256,7 @@ func (t *Team) postpone(by time.Duration) {
 			m.Retry = m.Retry.Add(by)
 		}
 		if !m.PauseAt.IsZero() { // what is put off now is not put off once more when it is resumed
-			m.PauseAt = earlier(m.PauseAt.Add(by), t.now)
+			m.PauseAt = earlier(m.PauseAt.Add(by), t.Now)
 		}
 	}
 	for i := range t.Owed {

@@ -28,7 +28,7 @@ func (t *Team) staysOpen() bool {
 // firstEarly gives a turn to the one of those that others go before that was recorded first, when what was
 // recorded before it does not come: the plan has changed.
 func (t *Team) firstEarly() []TeamStep {
-	if !t.replays() || !t.ready || t.Running() > 0 || t.awaited() {
+	if !t.replays() || !t.Ready || t.Running() > 0 || t.awaited() {
 		return nil
 	}
 	var first *Member

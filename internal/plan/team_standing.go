@@ -47,7 +47,7 @@ func (t *Team) obstacles(m *Member) (waits []Wait) {
 	if !t.PauseAt.IsZero() && m.wants() {
 		waits = append(waits, Wait{For: ForPause, Since: t.PauseAt})
 	}
-	if t.now.Before(m.Retry) {
+	if t.Now.Before(m.Retry) {
 		waits = append(waits, Wait{For: ForRetry, Until: m.Retry, Reason: m.Trouble})
 	}
 	if waits == nil && m.wants() && t.Limit > 0 && t.Running() >= t.Limit {

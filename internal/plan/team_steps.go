@@ -67,7 +67,7 @@ func (t *Team) lateReplies() (steps []TeamStep) {
 	}
 	for _, o := range slices.Backward(t.Owed) {
 		switch due, over := t.replyDue(&o); {
-		case due.IsZero() || t.now.Before(due):
+		case due.IsZero() || t.Now.Before(due):
 		case over:
 			steps = append(steps, TeamStep{Kind: GiveUpOn, Agent: o.To, Owed: o})
 		default:
@@ -85,7 +85,7 @@ func (t *Team) replyDue(o *Owed) (due time.Time, over bool) {
 	switch {
 	case limit <= 0 || t.replays() || paused:
 		return time.Time{}, false
-	case o.Reminded || !t.now.Before(o.Since.Add(limit)):
+	case o.Reminded || !t.Now.Before(o.Since.Add(limit)):
 		return o.Since.Add(limit), true
 	}
 	return o.Since.Add(limit / 2), false
@@ -133,18 +133,18 @@ func (t *Team) turns() (steps []TeamStep) {
 
 // mayRun says whether a member's turn could begin but for slots.
 func (t *Team) mayRun(m *Member) bool {
-	return m.State == MemberDue && !t.now.Before(m.Retry) && !t.beyond(m)
+	return m.State == MemberDue && !t.Now.Before(m.Retry) && !t.beyond(m)
 }
 
 func (t *Team) give(m *Member) TeamStep {
 	turn := m.nextTurn()
 	t.order.Began(turn)
-	m.begin(turn, t.seen)
+	m.begin(turn, t.Seen)
 	return TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: turn}
 }
 
 // asleep says whether nothing happens any more unless the team itself, or somebody outside, does something.
-func (t *Team) asleep() bool { return t.ready && t.Running() == 0 && t.heard() }
+func (t *Team) asleep() bool { return t.Ready && t.Running() == 0 && t.heard() }
 
 // idleReplies are for a team in which everybody is idle: only a reminder can bring a reply that is still
 // wanted. When all were given, nobody waits any more. Only one member is reminded at a time, since what it does
@@ -199,7 +199,7 @@ func (t *Team) Finished() bool {
 // Due is when something is to be done next by the clock; zero = never.
 func (t *Team) Due() (due time.Time) {
 	for i := range t.Members {
-		if m := &t.Members[i]; t.now.Before(m.Retry) {
+		if m := &t.Members[i]; t.Now.Before(m.Retry) {
 			due = earlier(due, m.Retry)
 		}
 	}
@@ -212,11 +212,11 @@ func (t *Team) Due() (due time.Time) {
 
 // Stuck are the members for which nothing goes on because they are paused: they have mail, or owe a reply.
 func (t *Team) Stuck() (names []string) {
-	if !t.ready || t.Running() > 0 || !t.going() {
+	if !t.Ready || t.Running() > 0 || !t.going() {
 		return nil
 	}
 	for i := range t.Members {
-		if m := &t.Members[i]; m.wants() && m.PauseAt.IsZero() {
+		if m := &t.Members[i]; m.State == MemberDue {
 			return nil
 		}
 	}

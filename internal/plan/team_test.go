@@ -335,7 +335,7 @@ func TestWaitPath(t *testing.T) {
 
 func TestStuckTeam(t *testing.T) {
 	crew := newCrew(t, nil)
-	crew.happens("run taken; coder paused; lead begins; lead writes coder")
+	crew.happens("user writes lead; run taken; coder paused; lead begins; lead writes coder")
 	if got := crew.Stuck(); got != nil {
 		t.Errorf("lead works, and the run waits for %v", got)
 	}

@@ -127,6 +127,19 @@ func (s *Schedule) Blocked(i int) bool {
 	return s.nodes[i].status == swarm.Pending && s.nodes[i].open > 0
 }
 
+// Standing is the i-th task's status as it is shown: one that could run but for somebody or something is waiting.
+func (s *Schedule) Standing(i int) (swarm.Status, []Wait) {
+	st := s.nodes[i].status
+	if st != swarm.Pending && st != swarm.Waiting {
+		return st, nil
+	}
+	waits := s.Waits(i)
+	if len(waits) == 0 {
+		return swarm.Pending, nil
+	}
+	return swarm.Waiting, waits
+}
+
 // Waits says for whom and why the i-th task waits; nil when it does not.
 func (s *Schedule) Waits(i int) []Wait {
 	n := &s.nodes[i]

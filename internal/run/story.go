@@ -71,7 +71,7 @@ func (l *Look) StoryFrom(v *view.Run) (*Story, error) {
 	s.after = v.Seq
 	for i := range v.Len() {
 		t := v.At(i)
-		if t.Status != swarm.Running || t.Turn == "" {
+		if !t.InTurn() || t.Turn == "" {
 			continue
 		}
 		last, err := l.lastStart(t.Turn, v.Seq)

@@ -45,18 +45,16 @@ func (f Frame) Draw() string {
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
 		asks := t.Status == swarm.Running && len(f.blocking(t.Name)) > 0
-		if s, ok := f.Saying[t.Name]; ok && t.Status == swarm.Running {
+		if s, ok := f.Saying[t.Name]; ok && t.InTurn() {
 			t.Usage = t.Usage.Plus(s.Usage)
 			f.Picture.Usage = f.Picture.Usage.Plus(s.Usage)
-			if s.Line != "" && f.Now.Sub(s.At) < streamingFor {
+			if t.Status == swarm.Running && s.Line != "" && f.Now.Sub(s.At) < streamingFor {
 				t.Status = swarm.Streaming
 			}
 		}
 		switch {
 		case asks:
 			t.Status = swarm.Blocked
-		case t.Status != swarm.Waiting && len(t.Waits) > 0 && t.Waits[0].For == plan.ForAgents:
-			t.Status = swarm.Waiting
 		case t.Status == swarm.Waiting && t.Waits[0].For == plan.ForMail:
 			t.Status = swarm.Idle
 		}

@@ -93,13 +93,13 @@ func (l *Log) Begin(iterations int, tasks ...string) {
 
 // BeginTeam starts a run of agents that live on.
 func (l *Log) BeginTeam(names ...string) {
-	p := swarm.Plan{Kind: swarm.TeamRun, Groups: []swarm.Group{{Iterations: 1}}}
+	p := swarm.Plan{Kind: swarm.TeamRun, Team: &swarm.Team{}}
 	for _, name := range names {
-		p.Tasks = append(p.Tasks, swarm.Task{Name: name, Agent: name})
 		p.Agents = append(p.Agents, swarm.Agent{Name: name, Provider: "sh"})
 	}
 	l.Tell(swarm.RunStarted, "", "", swarm.RunStart{ID: RunID, Kind: swarm.TeamRun, Name: "Write it"})
 	l.Tell(swarm.PlanAdded, "", "", p)
+	l.Tell(swarm.RunOwned, "", "", swarm.Ownership{Fence: 1})
 }
 
 // BeginSession starts a run whose plan grows by lines.

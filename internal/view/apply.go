@@ -22,14 +22,14 @@ func (r *Run) Apply(e *swarm.Event) error {
 	}
 	r.Seq, r.Time = e.Seq, e.Time
 	r.clock()
-	return cmp.Or(r.fold(e), r.foldMail(e), r.foldSingle(e)) // each folds, whatever the others say
+	return cmp.Or(r.fold(e), r.foldTeam(e), r.foldMail(e), r.foldAgent(e)) // each folds, whatever the others say
 }
 
 func (r *Run) fold(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.TaskStarted, swarm.TurnStarted, swarm.TurnEnded, swarm.TaskRetrying, swarm.TaskBlocked,
 		swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
-		i, ok := r.sched.Find(e.Task)
+		i, ok := r.find(e.Task)
 		if !ok {
 			return unusable(e, "no plan has the task %q", e.Task)
 		}
@@ -47,31 +47,53 @@ func (r *Run) fold(e *swarm.Event) error {
 }
 
 // foldTask folds in what happened to the i-th task.
-func (r *Run) foldTask(i int, e *swarm.Event) error {
+func (r *Run) foldTask(i int, e *swarm.Event) (err error) {
 	t := &r.tasks[i]
+	var kind swarm.ErrorKind
 	switch e.Kind {
 	case swarm.TaskStarted:
 		t.Started, t.Ended, t.Attempt, t.Kind, t.Reason, t.Hint = e.Time, time.Time{}, 0, "", "", ""
-		r.sched.Started(i)
-		return nil
 	case swarm.TurnStarted:
-		return r.turnStarted(i, e)
+		err = t.turnStarted(r, e)
 	case swarm.TurnEnded:
-		return r.turnEnded(i, e)
+		kind, err = r.turnEnded(i, e)
+	case swarm.TaskRetrying, swarm.TaskBlocked:
+		err = t.why(e)
+	case swarm.TaskCompleted:
+		t.Ended, t.Kind, t.Reason = e.Time, "", ""
+	default:
+		t.Ended, t.Began = e.Time, time.Time{}
+		err = t.why(e)
+	}
+	if r.team == nil {
+		err = cmp.Or(err, r.foldSchedule(i, e, kind))
+	}
+	return err
+}
+
+// foldSchedule has the schedule know what happened to the i-th task; kind is why its turn did not end well.
+func (r *Run) foldSchedule(i int, e *swarm.Event, kind swarm.ErrorKind) error {
+	switch e.Kind {
+	case swarm.TaskStarted:
+		r.sched.Started(i)
+	case swarm.TurnStarted:
+		r.sched.Again(i)
+		r.sched.Started(i)
+	case swarm.TurnEnded:
+		if kind == swarm.CutToSpeak || kind == swarm.CutToReset { // the loop starts the next attempt without another word
+			r.sched.Hold(i, plan.Wait{For: plan.ForRetry})
+			r.sched.Again(i)
+		}
 	case swarm.TaskRetrying:
 		return r.retrying(i, e)
 	case swarm.TaskBlocked:
-		err := t.why(e)
-		r.sched.Hold(i, plan.Wait{For: plan.ForPerson, Reason: t.Reason})
-		return err
+		r.sched.Hold(i, plan.Wait{For: plan.ForPerson, Reason: r.tasks[i].Reason})
 	case swarm.TaskCompleted:
-		t.Ended, t.Kind, t.Reason = e.Time, "", ""
 		r.sched.Ended(i, swarm.Completed)
-		return nil
+	default:
+		r.sched.Ended(i, endOf(e.Kind))
 	}
-	t.Ended, t.Began = e.Time, time.Time{}
-	r.sched.Ended(i, endOf(e.Kind))
-	return t.why(e)
+	return nil
 }
 
 func endOf(kind swarm.EventKind) swarm.Status {
@@ -107,12 +129,9 @@ func (t *task) why(e *swarm.Event) error {
 	return nil
 }
 
-func (r *Run) turnStarted(i int, e *swarm.Event) error {
-	t := &r.tasks[i]
-	r.sched.Again(i)
-	r.sched.Started(i)
+func (t *task) turnStarted(r *Run, e *swarm.Event) error {
 	t.Turn, t.Began = e.Turn, e.Time
-	if r.Kind == swarm.TeamRun { // what its task is, began with the run
+	if t.Started.IsZero() { // an agent of a team starts with each turn, a task before its first
 		t.Started = e.Time
 	}
 	t.Model, t.Hint = "", ""
@@ -136,10 +155,10 @@ func (r *Run) turnStarted(i int, e *swarm.Event) error {
 	return nil
 }
 
-func (r *Run) turnEnded(i int, e *swarm.Event) error {
+// turnEnded folds in the end of a task's turn, and gives the kind of its failure.
+func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error) {
 	t := &r.tasks[i]
 	var status swarm.CallState
-	var kind swarm.ErrorKind
 	var usage swarm.Usage
 	var out Output
 	var session string
@@ -166,7 +185,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 		}
 	}
 	if !ok || m.bad {
-		return unusable(e, "the turn's end is not as it should be")
+		return kind, unusable(e, "the turn's end is not as it should be")
 	}
 	r.Approvals = slices.DeleteFunc(r.Approvals, func(a Approval) bool { return a.Turn == e.Turn && a.Wish == nil })
 	if out.Hash != "" {
@@ -187,14 +206,10 @@ func (r *Run) turnEnded(i int, e *swarm.Event) error {
 		a := &r.agents[t.agent]
 		a.Active, a.Usage, a.Session = e.Time, a.Usage.Plus(usage), session
 	}
-	if r.Kind == swarm.TeamRun {
+	if r.team != nil {
 		t.Started = time.Time{}
-		r.sched.Hold(i, plan.Wait{For: plan.ForMail})
-	} else if kind == swarm.CutToSpeak || kind == swarm.CutToReset { // the loop starts the next attempt without another word
-		r.sched.Hold(i, plan.Wait{For: plan.ForRetry})
-		r.sched.Again(i)
 	}
-	return nil
+	return kind, nil
 }
 
 // approval folds in what is asked of a person, and what was answered.
@@ -222,9 +237,8 @@ func setKnown[S ~string](to *S, value []byte, known ...S) bool {
 }
 
 // retrying has the task wait for its next attempt, or, when that follows at once, for whatever else it has to.
-func (r *Run) retrying(i int, e *swarm.Event) error {
+func (r *Run) retrying(i int, e *swarm.Event) (err error) {
 	t := &r.tasks[i]
-	err := t.why(e)
 	var after time.Duration
 	for m := (members{rest: e.Data}); m.next(); {
 		if string(m.key) == "after" && !setInt(&after, m.value) {
@@ -297,8 +311,11 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	if err != nil {
 		return err
 	}
-	if err := r.sched.Add(&p); err != nil {
-		return unusable(e, "%w", err)
+	team := r.team != nil || p.Team != nil
+	if !team {
+		if err := r.sched.Add(&p); err != nil {
+			return unusable(e, "%w", err)
+		}
 	}
 	if !r.planned { // what holds for the whole run is said by the first
 		r.planned, r.Budget, r.parallel = true, p.Budget, p.MaxParallel
@@ -309,6 +326,10 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	for _, a := range p.Agents {
 		r.addAgent(Agent{Name: a.Name, Base: a.Base, Provider: a.Provider, Model: a.Model, Status: swarm.Idle})
 	}
+	if team {
+		r.addMembers(e, &p)
+		return nil
+	}
 	first := len(r.groups)
 	for _, g := range p.Groups {
 		r.groups = append(r.groups, group{Iteration: 1, Iterations: max(1, g.Iterations)})
@@ -317,9 +338,7 @@ func (r *Run) addPlan(e *swarm.Event) error {
 		g := first + t.Group
 		r.addTask(task{Group: g, DependsOn: t.DependsOn, Awaits: t.Awaits, Concurrency: t.Concurrency, Task: Task{Name: t.Name, Base: t.Base, Agent: t.Agent,
 			Status: swarm.Pending, Iteration: 1, Iterations: r.groups[g].Iterations, Model: t.Model}})
-		if r.Kind == swarm.TeamRun { // an agent of a team is a task that lasts as long as the run
-			r.sched.Hold(len(r.tasks)-1, plan.Wait{For: plan.ForMail})
-		}
+		r.groups[g].members = append(r.groups[g].members, len(r.tasks)-1)
 	}
 	return nil
 }
@@ -342,7 +361,6 @@ func (r *Run) addTask(t task) {
 			t.Model = r.agents[a].Model
 		}
 	}
-	r.groups[t.Group].members = append(r.groups[t.Group].members, len(r.tasks))
 	r.tasks = append(r.tasks, t)
 }
 
@@ -355,7 +373,7 @@ func (r *Run) control(e *swarm.Event) error {
 	switch {
 	case c.Word == swarm.WordCancel && c.Target == "" && r.pause != "":
 		r.hold("")
-	case c.Word == swarm.WordRetry:
+	case c.Word == swarm.WordRetry && r.team == nil:
 		for i := range r.tasks {
 			t := &r.tasks[i]
 			if c.Target != "" && c.Target != t.Name && c.Target != t.Base {

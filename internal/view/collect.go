@@ -135,7 +135,8 @@ type Collector struct {
 	at      map[string]int   // turns by id
 	boxes   map[string][]int // envelopes by receiver
 	ids     map[string]int   // envelopes by id
-	sent    map[string][]int // envelopes by the turn that sent them
+	mail    []plan.Mail      // what is to be known of each envelope
+	owed    []int            // envelopes that want a reply, and have none
 	topics  map[string]int   // by name
 	over    bool             // the run has ended
 	changed []int            // envelopes that are new, or that something became of
@@ -144,7 +145,7 @@ type Collector struct {
 // NewCollector has seen nothing yet.
 func NewCollector() *Collector {
 	return &Collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Topics: []Topic{}, Artifacts: []json.RawMessage{}},
-		at: map[string]int{}, boxes: map[string][]int{}, ids: map[string]int{}, sent: map[string][]int{}, topics: map[string]int{}}
+		at: map[string]int{}, boxes: map[string][]int{}, ids: map[string]int{}, topics: map[string]int{}}
 }
 
 // Take takes the next event.

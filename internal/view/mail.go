@@ -2,7 +2,6 @@ package view
 
 import (
 	"slices"
-	"time"
 
 	"swarm"
 )
@@ -12,13 +11,7 @@ type Box struct {
 	Inbox   []int64 `json:"inbox,omitempty"`   // envelopes that it has not taken out, by their numbers in the log
 	Reading int64   `json:"reading,omitempty"` // those up to this number its running turn has: they are in its prompt, or it was given them since
 	Last    Letter  `json:"last,omitzero"`     // the last one that it sent or was sent
-
-	Wanted int64     `json:"wanted,omitempty"` // the newest that wants a turn, and has had none
-	Queued time.Time `json:"queued,omitzero"`  // since when there is one
 }
-
-// wants says whether it has mail that wants a turn.
-func (b Box) wants() bool { return b.Wanted > 0 }
 
 // A Letter is who wrote to whom, and how it begins.
 type Letter struct {
@@ -39,7 +32,7 @@ func (b Box) Unread() (n int) {
 
 // foldMail folds in what happened to the mail of a team.
 func (r *Run) foldMail(e *swarm.Event) error {
-	if r.Kind != swarm.TeamRun {
+	if r.team == nil {
 		return nil
 	}
 	switch e.Kind {
@@ -52,14 +45,7 @@ func (r *Run) foldMail(e *swarm.Event) error {
 		r.box(env.FromNodeID, func(b *Box) { b.Last = last })
 		r.box(env.ToNodeID, func(b *Box) {
 			b.Last, b.Inbox = last, append(b.Inbox, e.Seq)
-			if env.Kind == swarm.Handoff {
-				if b.Wanted == 0 {
-					b.Queued = e.Time
-				}
-				b.Wanted = e.Seq
-			}
 		})
-		r.foldReplies(e, &env)
 	case swarm.TurnStarted:
 		s, err := swarm.Body[struct {
 			Inputs swarm.Inputs `json:"inputs"`
@@ -83,9 +69,6 @@ func (r *Run) foldMail(e *swarm.Event) error {
 		}
 		r.box(e.Agent, func(b *Box) {
 			b.Inbox = slices.DeleteFunc(b.Inbox, func(seq int64) bool { return seq <= in.Upto })
-			if b.Wanted <= in.Upto {
-				b.Wanted, b.Queued = 0, time.Time{}
-			}
 		})
 	case swarm.AgentEnded: // what it has not read goes back
 		r.box(e.Agent, (*Box).empty)
@@ -97,7 +80,7 @@ func (r *Run) foldMail(e *swarm.Event) error {
 	return nil
 }
 
-func (b *Box) empty() { b.Inbox, b.Wanted, b.Queued = nil, 0, time.Time{} }
+func (b *Box) empty() { b.Inbox = nil }
 
 // box changes the box of an agent; a person has none.
 func (r *Run) box(agent string, change func(*Box)) {

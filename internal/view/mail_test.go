@@ -10,8 +10,8 @@ import (
 func TestMailOfATeam(t *testing.T) {
 	s := &sim{t: t}
 	s.tell(swarm.Event{Kind: swarm.RunStarted}, swarm.RunStart{ID: "r1", Kind: swarm.TeamRun})
-	s.tell(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a"}, {Name: "b"}},
-		Tasks: []swarm.Task{{Name: "a", Agent: "a"}, {Name: "b", Agent: "b"}}})
+	s.tell(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Team: &swarm.Team{}, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a"}, {Name: "b"}},
+		Tasks: []swarm.Task{{Name: "a", Agent: "a"}, {Name: "b", Agent: "b"}}}) // an older program wrote agents as tasks, too
 	send := func(from, to, text string) {
 		s.tell(swarm.Event{Kind: swarm.HandoffStored, Agent: from}, swarm.Envelope{FromNodeID: from, ToNodeID: to, Payload: swarm.Payload{Message: text}})
 	}

@@ -1,13 +1,13 @@
 package view
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"time"
 
 	"swarm"
+	"swarm/internal/fact"
+	"swarm/internal/plan"
 )
 
 // An Envelope is a stored envelope and what became of it.
@@ -81,11 +81,11 @@ func (c *Collector) Changed() []Envelope {
 func (c *Collector) takeMail(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.HandoffStored:
-		env, err := swarm.Body[swarm.Envelope](e)
+		env, err := swarm.Body[swarm.StoredEnvelope](e)
 		if err != nil {
 			return err
 		}
-		c.stored(e, env)
+		c.stored(e, &env)
 	case swarm.HandoffInjected:
 		in, err := swarm.Body[swarm.Injection](e)
 		if err != nil {
@@ -115,7 +115,7 @@ func (c *Collector) takeMail(e *swarm.Event) error {
 		}
 		c.overdue(o)
 	case swarm.RunEnded:
-		c.over = true
+		c.over, c.owed = true, nil
 		for i := range c.Envelopes {
 			if env := &c.Envelopes[i]; env.Receipt.State == MailStored && env.ToNodeID != swarm.User { // a person reads when the run is over, too
 				c.returned(e, i, runEnded)
@@ -127,17 +127,19 @@ func (c *Collector) takeMail(e *swarm.Event) error {
 
 const runEnded = "run ended"
 
-func (c *Collector) stored(e *swarm.Event, env swarm.Envelope) {
-	c.answers(e, &env)
+func (c *Collector) stored(e *swarm.Event, env *swarm.StoredEnvelope) {
+	m := fact.Mail(e, env)
+	c.answers(e, &m)
 	i := len(c.Envelopes)
-	c.Envelopes = append(c.Envelopes, Envelope{env, Receipt{Seq: e.Seq, State: MailStored, Stored: e.Time}})
-	c.boxes[env.ToNodeID] = append(c.boxes[env.ToNodeID], i)
-	c.ids[env.ID], c.ids[env.Ref()] = i, i
-	if e.Turn != "" {
-		c.sent[e.Turn] = append(c.sent[e.Turn], i)
+	c.Envelopes = append(c.Envelopes, Envelope{env.Envelope, Receipt{Seq: e.Seq, State: MailStored, Stored: e.Time}})
+	c.mail = append(c.mail, m)
+	c.boxes[m.To] = append(c.boxes[m.To], i)
+	c.ids[m.ID], c.ids[m.Ref] = i, i
+	if m.Required {
+		c.owed = append(c.owed, i)
 	}
 	c.changed = append(c.changed, i)
-	if c.over && env.ToNodeID != swarm.User {
+	if c.over && m.To != swarm.User {
 		c.returned(e, i, runEnded)
 	}
 }
@@ -171,17 +173,8 @@ func (c *Collector) injected(e *swarm.Event, in swarm.Inputs) {
 				r.Tool, r.Injected = in.Tool, in.Time
 			}
 		}
-		switch {
-		case t == nil:
-		case r.Seq <= t.Inputs.Upto:
+		if t != nil && r.Seq <= t.Inputs.Upto {
 			r.Prompt, r.Injected = t.Prompt, t.Started
-		case r.Answer == "": // read by a tool: what it sent to the sender afterwards is the answer
-			for _, n := range c.after(c.sent[e.Turn], r.Seq) {
-				if c.Envelopes[n].ToNodeID == c.Envelopes[i].replyTo() {
-					c.answered(i, &c.Envelopes[n].Envelope, c.Envelopes[n].Receipt.Stored)
-					break
-				}
-			}
 		}
 	}
 }
@@ -196,38 +189,29 @@ func (t *Turn) aside(seq int64) *Aside {
 	return nil
 }
 
-func (e *Envelope) replyTo() string {
-	if r := e.Payload.Response; r != nil && r.ReplyTo != "" {
-		return r.ReplyTo
+// answers marks what an envelope answers, by [plan.Mail.Replies]: of what its sender was given in the turn that sent it, and of the
+// questions that are still open.
+func (c *Collector) answers(e *swarm.Event, m *plan.Mail) {
+	if i, ok := c.ids[m.Answers]; ok && m.Answers != "" {
+		c.answered(i, m, e.Time)
 	}
-	return e.FromNodeID
-}
-
-// answers marks what an envelope answers: the one that it names, or those that stood in the prompt of the turn which sent it and
-// whose replies are for its receiver.
-func (c *Collector) answers(e *swarm.Event, env *swarm.Envelope) {
-	if bytes.Contains(env.Meta, []byte("inReplyTo")) {
-		var meta struct {
-			InReplyTo string `json:"inReplyTo"`
-		}
-		if json.Unmarshal(env.Meta, &meta) == nil {
-			if i, ok := c.ids[meta.InReplyTo]; ok {
-				c.answered(i, env, e.Time)
+	read := m.Read
+	var given []int
+	if n, ok := c.at[e.Turn]; ok && e.Turn != "" {
+		read = max(read, c.Turns[n].Inputs.Upto)
+		given = c.between(m.From, swarm.Inputs{From: c.Turns[n].Inputs.From, Upto: read})
+	}
+	for _, some := range [][]int{given, c.owed} {
+		for _, i := range some {
+			if m.Replies(&c.mail[i], c.Envelopes[i].Receipt.Seq, read) {
+				c.answered(i, m, e.Time)
 			}
 		}
 	}
-	n, ok := c.at[e.Turn]
-	if !ok || e.Turn == "" {
-		return
-	}
-	for _, i := range c.between(env.FromNodeID, c.Turns[n].Inputs) {
-		if asked := &c.Envelopes[i]; asked.replyTo() == env.ToNodeID {
-			c.answered(i, env, e.Time)
-		}
-	}
+	c.owed = slices.DeleteFunc(c.owed, func(i int) bool { return c.Envelopes[i].Receipt.State == MailAnswered })
 }
 
-func (c *Collector) answered(i int, by *swarm.Envelope, at time.Time) {
+func (c *Collector) answered(i int, by *plan.Mail, at time.Time) {
 	if r := &c.Envelopes[i].Receipt; r.Answer == "" {
 		r.State, r.Answer, r.Answered = MailAnswered, by.ID, at
 		c.changed = append(c.changed, i)
@@ -238,6 +222,7 @@ func (c *Collector) answered(i int, by *swarm.Envelope, at time.Time) {
 func (c *Collector) returned(e *swarm.Event, i int, reason string) {
 	r := &c.Envelopes[i].Receipt
 	r.State, r.Reason, r.Returned = MailUndeliverable, reason, e.Time
+	c.owed = slices.DeleteFunc(c.owed, func(o int) bool { return o == i })
 	c.changed = append(c.changed, i)
 }
 
@@ -249,6 +234,7 @@ func (c *Collector) overdue(o swarm.Overdue) {
 	r := &c.Envelopes[i].Receipt
 	if r.Overdue = ReplyReminded; o.Over {
 		r.Overdue = ReplyOver
+		c.owed = slices.DeleteFunc(c.owed, func(owed int) bool { return owed == i })
 	}
 	c.changed = append(c.changed, i)
 }

@@ -11,9 +11,10 @@ import (
 
 // A post writes the log of a run's mail.
 type post struct {
-	t   testing.TB
-	c   *Collector
-	seq int64
+	t    testing.TB
+	c    *Collector
+	seq  int64
+	read int64 // how far who sends has read its own mail
 }
 
 func newPost(t testing.TB) *post { return &post{t: t, c: NewCollector()} }
@@ -33,8 +34,8 @@ func (p *post) tell(e swarm.Event, body any) int64 {
 }
 
 func (p *post) send(id, from, to, turn, meta string, response *swarm.Response) int64 {
-	return p.tell(swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(to), Agent: from, Turn: turn}, swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: from,
-		ToNodeID: to, Payload: swarm.Payload{Message: "m", Response: response}, Meta: json.RawMessage(meta)})
+	return p.tell(swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(to), Agent: from, Turn: turn}, swarm.StoredEnvelope{Envelope: swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: from,
+		ToNodeID: to, Payload: swarm.Payload{Message: "m", Response: response}, Meta: json.RawMessage(meta)}, Read: p.read})
 }
 
 func (p *post) start(turn, agent string, in swarm.Inputs) int64 {
@@ -70,6 +71,7 @@ func TestReceipts(t *testing.T) {
 	byTool := p.send("by-tool", "tester", "coder", "", "", &swarm.Response{Expectation: "optional", ReplyTo: "boss"})
 	p.send("early", "coder", "boss", "other/1/1", "", nil)
 	p.send("noise", "coder", "tester", "coder/1/1", "", nil)
+	p.read = byTool
 	late := p.send("for-boss", "coder", "boss", "coder/1/1", "", nil)
 	reply := p.send("reply", "coder", "planner", "coder/1/1", "", nil)
 	p.send("reply-again", "coder", "planner", "coder/1/1", "", nil)
@@ -86,6 +88,21 @@ func TestReceipts(t *testing.T) {
 	if changed != "asked by-tool early noise for-boss reply reply-again " || len(p.c.Changed()) != 0 {
 		t.Errorf("changed: %s", changed)
 	}
+}
+
+// A required reply counts whenever it comes, as the loop counts it, though the question stood in the prompt of an earlier turn; what only
+// may be answered is answered in the turn that was given it.
+func TestALateReplyIsAReply(t *testing.T) {
+	p := newPost(t)
+	asked := p.send("asked", "planner", "coder", "", "", &swarm.Response{Expectation: "required"})
+	told := p.send("told", "planner", "coder", "", "", nil)
+	first := p.start("coder/1/1", "coder", swarm.Inputs{Upto: told})
+	p.consume("coder/1/1", "coder", swarm.Inputs{Upto: told})
+	p.start("coder/2/1", "coder", swarm.Inputs{From: told, Upto: told})
+	p.read = told
+	reply := p.send("reply", "coder", "planner", "coder/2/1", "", nil)
+	p.receipt("asked", Receipt{Seq: asked, State: MailAnswered, Stored: at(asked), Injected: at(first), Answered: at(reply), Turn: "coder/1/1", Prompt: "p", Answer: "reply"})
+	p.receipt("told", Receipt{Seq: told, State: MailInjected, Stored: at(told), Injected: at(first), Turn: "coder/1/1", Prompt: "p"})
 }
 
 // What a person has read and answered, what is overdue, and what nobody will ever read.

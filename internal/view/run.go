@@ -23,9 +23,7 @@ type Run struct {
 	tasks    []task // by the schedule's numbers
 	agents   []Agent
 	agentAt  map[string]int
-	boxes    map[string]Box    // by agent, in a team
-	singles  map[string]single // by agent: what keeps it alone from going on
-	asks     []ask             // replies that are wanted and have not come, the oldest first
+	boxes    map[string]Box // by agent, in a team
 	groups   []group
 	planned  bool         // a plan was added
 	parallel int          // turns at once; 0 = no limit
@@ -33,6 +31,7 @@ type Run struct {
 	pausedAt time.Time
 	retries  []int // tasks that wait for their next attempt, in no order: there are few
 	sched    *plan.Schedule
+	team     *plan.Team // of a team: its members are the tasks; nil = the schedule has them
 }
 
 // A task is what is shown of it and what the schedule has to know of it.
@@ -209,7 +208,7 @@ func (r *Run) Len() int { return len(r.tasks) }
 func (r *Run) At(i int) Task {
 	t := r.tasks[i].Task
 	t.Status, t.Waits = r.standing(i)
-	if end := r.singles[t.Agent].Ended; end != nil && t.Status.Ended() {
+	if end := r.ended(t.Agent); end != nil && t.Status.Ended() {
 		t.Kind, t.Reason = end.Kind, end.Reason
 	}
 	for _, a := range r.Approvals {
@@ -232,31 +231,51 @@ func (r *Run) At(i int) Task {
 
 // Task is the task with this name as it stands now.
 func (r *Run) Task(name string) (Task, bool) {
-	i, ok := r.sched.Find(name)
+	i, ok := r.find(name)
 	if !ok {
 		return Task{}, false
 	}
 	return r.At(i), true
 }
 
+// find is the number of the task with this name.
+func (r *Run) find(name string) (int, bool) { return r.machine().Find(name) }
+
+// A machine knows where tasks stand: the schedule of a pipeline, or a team.
+type machine interface {
+	Find(name string) (int, bool)
+	Standing(i int) (swarm.Status, []plan.Wait)
+}
+
+func (r *Run) machine() machine {
+	if r.team != nil {
+		return r.team
+	}
+	return r.sched
+}
+
 // standing is the task's status as it is shown: one that could run but for somebody or something is waiting.
 func (r *Run) standing(i int) (swarm.Status, []Wait) {
-	if r.Kind == swarm.TeamRun {
-		return r.standingInTeam(i)
-	}
-	st := r.sched.Status(i)
-	if st != swarm.Pending && st != swarm.Waiting {
-		return st, nil
-	}
-	found := r.sched.Waits(i)
+	st, found := r.machine().Standing(i)
 	if len(found) == 0 {
-		return swarm.Pending, nil
+		return st, nil
 	}
 	waits := make([]Wait, len(found))
 	for k, w := range found {
 		waits[k] = Wait(w)
 	}
-	return swarm.Waiting, waits
+	return st, waits
+}
+
+// ended is why an agent of a team has no turn any more; nil = it has.
+func (r *Run) ended(agent string) *swarm.AgentEnd {
+	if r.team == nil {
+		return nil
+	}
+	if m := r.team.Member(agent); m != nil {
+		return m.End
+	}
+	return nil
 }
 
 // Picture is what the run looks like now.
@@ -279,16 +298,17 @@ func (r *Run) Picture() Picture {
 			p.Agents[a].involve(&p.Tasks[i])
 		}
 	}
-	for name, s := range r.singles {
-		if a := &p.Agents[r.agentAt[name]]; s.Ended != nil && !p.Status.Ended() {
-			a.Status, a.Reason = swarm.Failed, s.Ended.Reason
-			if s.Ended.Kind == swarm.CutByCancel {
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		if end := r.ended(a.Name); end != nil && !p.Status.Ended() {
+			a.Status, a.Reason = swarm.Failed, end.Reason
+			if end.Kind == swarm.CutByCancel {
 				a.Status = swarm.Cancelled
 			}
 		}
 	}
 	if p.Status == swarm.Running && p.Reason == "" {
-		p.Reason = p.held()
+		p.Reason = r.stuck(&p)
 	}
 	if p.Status == swarm.Interrupted {
 		p.stand()
@@ -307,12 +327,17 @@ func (a *Agent) involve(t *Task) {
 	case len(t.Waits) > 0 && t.Waits[0].For != plan.ForMail:
 		st = swarm.Waiting
 	}
-	if t.Status == swarm.Running {
+	if t.InTurn() {
 		a.Turn = t.Turn
 	}
 	if telling(st) > telling(a.Status) {
 		a.Status, a.Task, a.Waits = st, t.Name, t.Waits
 	}
+}
+
+// InTurn says whether a task has a turn, perhaps to wait for others in it.
+func (t *Task) InTurn() bool {
+	return t.Status == swarm.Running || len(t.Waits) > 0 && t.Waits[0].For == plan.ForAgents
 }
 
 func telling(s swarm.Status) int {
@@ -342,7 +367,7 @@ func (p Picture) Abandoned(reason string) Picture {
 func (p *Picture) stand() {
 	inTurn := func(w Wait) bool { return w.For == plan.ForAgents }
 	for i := range p.Tasks {
-		if t := &p.Tasks[i]; t.Status == swarm.Running {
+		if t := &p.Tasks[i]; t.InTurn() {
 			t.Status, t.Reason = swarm.Pending, "its turn was cut, and runs again on resume"
 			t.Waits = slices.DeleteFunc(slices.Clone(t.Waits), inTurn)
 		}

@@ -9,32 +9,43 @@ import (
 )
 
 // Version is the version of a stored fold. One of another version is thrown away, and the log folded again.
-const Version = 4
+const Version = 5
 
 // A stored is a fold as it is kept. Its size goes by the plan and not by the log. The schedule is not in it: it is made again
 // from the tasks.
 type stored struct {
-	Version  int               `json:"version"`
-	Head     Head              `json:"head"`
-	Usage    swarm.Usage       `json:"usage"`
-	Planned  bool              `json:"planned,omitempty"`
-	Parallel int               `json:"parallel,omitempty"`
-	Pause    swarm.Status      `json:"pause,omitempty"`
-	PausedAt time.Time         `json:"paused_at,omitzero"`
-	Groups   []group           `json:"groups,omitempty"`
-	Agents   []Agent           `json:"agents,omitempty"`
-	Boxes    map[string]Box    `json:"boxes,omitempty"`
-	Singles  map[string]single `json:"singles,omitempty"`
-	Asks     []ask             `json:"asks,omitempty"`
-	Tasks    []task            `json:"tasks,omitempty"`
+	Version  int             `json:"version"`
+	Head     Head            `json:"head"`
+	Usage    swarm.Usage     `json:"usage"`
+	Planned  bool            `json:"planned,omitempty"`
+	Parallel int             `json:"parallel,omitempty"`
+	Pause    swarm.Status    `json:"pause,omitempty"`
+	PausedAt time.Time       `json:"paused_at,omitzero"`
+	Groups   []group         `json:"groups,omitempty"`
+	Agents   []Agent         `json:"agents,omitempty"`
+	Boxes    map[string]Box  `json:"boxes,omitempty"`
+	Paused   []string        `json:"paused,omitempty"` // agents of a pipeline
+	Team     *plan.TeamState `json:"team,omitempty"`
+	Tasks    []task          `json:"tasks,omitempty"`
 }
 
 // Marshal gives the fold to be stored.
 func (r *Run) Marshal() []byte {
 	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
-		Groups: r.groups, Agents: r.agents, Boxes: r.boxes, Singles: r.singles, Asks: r.asks, Tasks: make([]task, len(r.tasks))}
+		Groups: r.groups, Agents: r.agents, Boxes: r.boxes, Tasks: make([]task, len(r.tasks))}
+	if r.team != nil {
+		s.Team = &r.team.TeamState
+	}
+	for _, a := range r.agents {
+		if paused, _ := r.sched.Paused(a.Name); paused {
+			s.Paused = append(s.Paused, a.Name)
+		}
+	}
 	for i, t := range r.tasks {
-		if t.Status = r.sched.Status(i); t.Status == swarm.Waiting { // held; what else it may wait for follows from the others
+		if r.team == nil {
+			t.Status = r.sched.Status(i)
+		}
+		if t.Status == swarm.Waiting { // held; what else it may wait for follows from the others
 			t.Waits = []Wait{Wait(r.sched.Waits(i)[0])}
 		}
 		s.Tasks[i] = t
@@ -57,12 +68,21 @@ func Unmarshal(b []byte) (*Run, error) {
 	}
 	r := New(s.Head.ID)
 	r.Head, r.Usage, r.planned, r.parallel, r.pause, r.pausedAt, r.groups, r.boxes = s.Head, s.Usage, s.Planned, s.Parallel, s.Pause, s.PausedAt, s.Groups, s.Boxes
-	r.singles, r.asks = s.Singles, s.Asks
 	for _, a := range s.Agents {
 		r.addAgent(a)
 	}
+	if s.Team != nil {
+		r.team = plan.RestoreTeam(*s.Team)
+		for _, t := range s.Tasks {
+			r.addTask(t)
+		}
+		return r, nil
+	}
 	if err := r.reschedule(s.Tasks); err != nil {
 		return nil, &swarm.Error{Kind: swarm.Storage, Msg: "the stored view is broken", Err: err}
+	}
+	for _, name := range s.Paused {
+		r.sched.PauseAgent(name, true)
 	}
 	return r, nil
 }
@@ -95,6 +115,7 @@ func (r *Run) reschedule(tasks []task) error {
 		if !t.Status.Ended() {
 			through[t.Group] = false
 		}
+		r.groups[t.Group].members = append(r.groups[t.Group].members, len(r.tasks))
 		r.addTask(t)
 	}
 	for _, first := range []bool{true, false} {
@@ -105,9 +126,6 @@ func (r *Run) reschedule(tasks []task) error {
 		}
 	}
 	r.sched.Pause(r.pause != "")
-	for name, s := range r.singles {
-		r.sched.PauseAgent(name, !s.Held.IsZero())
-	}
 	return nil
 }
 

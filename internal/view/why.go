@@ -24,7 +24,7 @@ type Link struct {
 
 // Why is the chain of waits that begins with a task, or with the task that tells most of an agent, written with or without @.
 func (r *Run) Why(name string) (Chain, error) {
-	i, ok := r.sched.Find(name)
+	i, ok := r.find(name)
 	if !ok || strings.HasPrefix(name, "@") {
 		i, ok = r.taskOf(strings.TrimPrefix(name, "@"))
 	}
@@ -57,10 +57,14 @@ func (r *Run) follow(waits []Wait) (int, bool) {
 	}
 	switch w := waits[0]; w.For {
 	case plan.ForDependency, plan.ForAgent:
-		return r.sched.Find(w.Task)
+		return r.find(w.Task)
 	case plan.ForAgents, plan.ForReply, plan.ForOutput:
 		i, ok := r.taskOf(w.Agent)
-		return i, ok && !r.sched.Status(i).Ended()
+		if !ok {
+			return 0, false
+		}
+		st, _ := r.standing(i)
+		return i, !st.Ended()
 	}
 	return 0, false
 }

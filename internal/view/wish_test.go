@@ -58,7 +58,7 @@ func TestWishesBlockNobody(t *testing.T) {
 	turn := swarm.Event{Agent: "a", Task: "a", Turn: "a/1/1"}
 	about := func(kind swarm.EventKind) swarm.Event { e := turn; e.Kind = kind; return e }
 	fold(swarm.Event{Kind: swarm.RunStarted}, swarm.RunStart{Kind: swarm.TeamRun})
-	fold(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Kind: swarm.TeamRun, Groups: []swarm.Group{{Iterations: 1}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}, Agents: []swarm.Agent{{Name: "a"}}})
+	fold(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Kind: swarm.TeamRun, Team: &swarm.Team{}, Agents: []swarm.Agent{{Name: "a"}}})
 	fold(about(swarm.TurnStarted), swarm.TurnStart{Start: 1})
 	wish := swarm.Approval{ID: "a/1/1/w", What: "bring in @b", Wish: &swarm.Wish{Spawn: &swarm.SpawnWish{Name: "b"}}}
 	if p := fold(about(swarm.ApprovalAsked), wish); len(p.Approvals) != 1 || p.Agents[0].Status != swarm.Running || len(p.Tasks[0].Waits) != 0 {
@@ -78,7 +78,7 @@ func TestWishesBlockNobody(t *testing.T) {
 	if err != nil || len(stored.Picture().Approvals) != 1 || stored.Picture().Approvals[0].Wish.Spawn.Name != "b" {
 		t.Error(err)
 	}
-	p := fold(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Kind: swarm.TeamRun, Groups: []swarm.Group{{Iterations: 1}}, Tasks: []swarm.Task{{Name: "b", Agent: "b"}}, Agents: []swarm.Agent{{Name: "b", Provider: "sh"}}})
+	p := fold(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Kind: swarm.TeamRun, Team: &swarm.Team{}, Agents: []swarm.Agent{{Name: "b", Provider: "sh"}}})
 	if len(p.Tasks) != 2 || p.Tasks[1].Name != "b" || p.Agents[1].Status != swarm.Idle || p.Tasks[1].Provider != "sh" {
 		t.Errorf("%+v", p)
 	}

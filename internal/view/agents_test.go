@@ -12,13 +12,13 @@ import (
 // A crew is a team of four, of which two have a turn at once.
 func crew(t *testing.T) *sim {
 	s := &sim{t: t}
-	p := swarm.Plan{MaxParallel: 2, Groups: []swarm.Group{{Iterations: 1}}}
+	p := swarm.Plan{MaxParallel: 2, Team: &swarm.Team{Lead: "lead"}}
 	for _, name := range []string{"lead", "coder", "tester", "judge"} {
 		p.Agents = append(p.Agents, swarm.Agent{Name: name})
-		p.Tasks = append(p.Tasks, swarm.Task{Name: name, Agent: name})
 	}
 	s.tell(swarm.Event{Kind: swarm.RunStarted}, swarm.RunStart{ID: "r1", Kind: swarm.TeamRun})
 	s.tell(swarm.Event{Kind: swarm.PlanAdded}, p)
+	s.tell(swarm.Event{Kind: swarm.RunOwned}, swarm.Ownership{Fence: 1})
 	return s
 }
 
@@ -79,19 +79,19 @@ func TestWaitsOfATeam(t *testing.T) {
 		{"user writes lead", "lead", "lead is pending|pending idle"},
 		{"user signals lead", "lead", "lead waits for mail|waiting idle"},
 		{"user writes lead; lead begins; lead writes coder; lead waits coder", "lead",
-			"lead waits for @coder (it has mail to read) · coder is pending|running waiting"},
+			"lead waits for @coder (it has mail to read) · coder is pending|waiting waiting"},
 		{"user writes lead; lead begins; lead writes coder; lead waits coder; coder begins", "lead",
-			"lead waits for @coder (its turn coder/1/1 runs) · coder is running|running waiting"},
+			"lead waits for @coder (its turn coder/1/1 runs) · coder is running|waiting waiting"},
 		{"user writes lead; lead begins; lead writes coder; lead waits coder; coder begins; coder waits tester; tester begins; tester wants", "lead",
-			"lead waits for @coder (in its turn coder/1/1 it waits for others) · coder waits for @tester (in its turn tester/1/1 it waits for a person) · tester waits for a person: may it use Bash? swarm approve a1|running waiting"},
-		{"lead begins; lead waits coder tester; coder begins; coder ends", "lead", "lead waits for @tester (it has no output yet) · tester waits for mail|running waiting"},
+			"lead waits for @coder (in its turn coder/1/1 it waits for tester) · coder waits for @tester (in its turn tester/1/1 it waits for a person) · tester waits for a person: may it use Bash? swarm approve a1|waiting waiting"},
+		{"lead begins; lead waits coder tester; coder begins; coder ends", "lead", "lead waits for @tester (it has no output yet; nobody has sent it work) · tester waits for mail|waiting waiting"},
 		{"lead begins; lead waits coder; coder begins; coder ends", "lead", "lead is running|running running"}, // it goes on in a moment
 		{"lead begins; lead waits coder; lead goes", "lead", "lead is running|running running"},
 		{"lead begins; lead waits coder; lead ends", "lead", "lead waits for mail|waiting idle"},
 		{"lead begins; lead waits coder; user taken", "lead", "lead is running|running running"},
 		{"lead begins; lead waits coder; lead begins", "lead", "lead is running|running running"},
 		{"lead begins; lead waits coder; lead writes coder; coder paused", "lead",
-			"lead waits for @coder (it is paused, and it has mail to read) · coder waits for @coder to be resumed|running waiting"},
+			"lead waits for @coder (it is paused, and it has mail to read) · coder waits for @coder to be resumed|waiting waiting"},
 		{"lead begins; coder begins; user writes tester", "tester", "tester waits for a free slot|waiting waiting"},
 		{"lead begins; coder begins; lead waits coder; user writes tester", "tester", "tester is pending|pending idle"}, // who waits needs no slot
 		{"user writes tester; tester begins; tester fails", "tester", "tester waits for its next attempt|waiting waiting"},
@@ -160,7 +160,7 @@ func TestACircleIsNamed(t *testing.T) {
 	if err != nil || chain.Path().String() != "tester → lead → coder → judge → lead" || chain.Circle().String() != "lead → coder → judge → lead" {
 		t.Errorf("%s, of which goes round: %s (%v)", chain.Path(), chain.Circle(), err)
 	}
-	if chain, err := fold(t, New("r1"), s.events[:3]).Why("@tester"); err != nil || chain.Circle() != nil {
+	if chain, err := fold(t, New("r1"), s.events[:4]).Why("@tester"); err != nil || chain.Circle() != nil {
 		t.Errorf("%s, %v", chain.Path(), err)
 	}
 }

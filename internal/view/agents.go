@@ -1,0 +1,91 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"swarm"
+	"swarm/internal/fact"
+	"swarm/internal/plan"
+)
+
+// foldAgent folds in what happened to one agent.
+func (r *Run) foldAgent(e *swarm.Event) error {
+	switch e.Kind {
+	case swarm.AgentPaused:
+		r.sched.PauseAgent(e.Agent, true)
+	case swarm.AgentResumed, swarm.AgentStarted:
+		r.sched.PauseAgent(e.Agent, false)
+		r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Reason == plan.WaitsForPaused(e.Agent) })
+	case swarm.TurnSession:
+		in, err := swarm.Body[swarm.TurnInSession](e)
+		if err != nil {
+			return err
+		}
+		if a, ok := r.agentAt[e.Agent]; ok {
+			r.agents[a].Session, r.agents[a].Active = in.Session, e.Time
+		}
+	}
+	return nil
+}
+
+// foldTeam folds in what the model of a team has to know.
+func (r *Run) foldTeam(e *swarm.Event) error {
+	if r.team == nil || e.Kind == swarm.PlanAdded {
+		return nil
+	}
+	f, _, err := fact.Of(e)
+	if err == nil {
+		r.team.Apply(f)
+	}
+	return err
+}
+
+// addMembers adds the agents of a team's plan. To a viewer each is a task that lasts as long as the run.
+func (r *Run) addMembers(e *swarm.Event, p *swarm.Plan) {
+	if r.team == nil {
+		r.team = plan.NewTeam()
+	}
+	f := fact.Head(e)
+	f.Body = p
+	r.team.Apply(f)
+	for _, m := range r.team.Members[len(r.tasks):] {
+		r.addTask(task{Task: Task{Name: m.Name, Agent: m.Name, Status: swarm.Pending, Iteration: 1, Iterations: 1}})
+	}
+}
+
+// PausedFor says why the run has paused by itself, or "".
+func (p *Picture) PausedFor() string {
+	for _, n := range slices.Backward(p.Notices) {
+		if plan.IsPausedFor(n.Reason) {
+			return n.Reason
+		}
+	}
+	return ""
+}
+
+// stuck says that nothing goes on because agents are paused which have something to do, or want what a person has to allow; or "".
+func (r *Run) stuck(p *Picture) string {
+	var paused, wish string
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		switch {
+		case t.Status == swarm.Running && len(t.Waits) == 0, t.Status == swarm.Pending:
+			return ""
+		case t.Status != swarm.Waiting:
+		case t.Waits[0].For == plan.ForPause && t.Waits[0].Agent != "" && r.team == nil:
+			paused = cmp.Or(paused, plan.WaitsForPaused(t.Agent))
+		case t.wishes:
+			wish = cmp.Or(wish, fmt.Sprintf("the run waits for a person: @%s asks, %s", t.Agent, t.Waits[0].Reason))
+		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForSlot:
+			return ""
+		}
+	}
+	if r.team != nil {
+		for _, agent := range r.team.Stuck() {
+			paused = cmp.Or(paused, plan.WaitsForPaused(agent))
+		}
+	}
+	return cmp.Or(paused, wish)
+}
