@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Claim is a sentence of an agent that says it has written to another.
@@ -17,11 +18,11 @@ type Claim struct {
 // none, and a name that is a common word counts only behind an @.
 func Claims(output string, others []string) (claims []Claim) {
 	for _, sentence := range sentences(plain(output)) {
-		m := didWrite.FindStringSubmatch(sentence)
+		m := didWrite().FindStringSubmatch(sentence)
 		if m == nil {
-			m = headline.FindStringSubmatch(sentence)
+			m = headline().FindStringSubmatch(sentence)
 		}
-		if m == nil || otherwise.MatchString(sentence) {
+		if m == nil || otherwise().MatchString(sentence) {
 			continue
 		}
 		verb, rest := strings.ToLower(m[1]), m[2]
@@ -34,23 +35,28 @@ func Claims(output string, others []string) (claims []Claim) {
 	return claims
 }
 
+// pattern compiles an expression when it is first needed: no command pays for it at its start.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 // didWrite is how a sentence begins that tells what its speaker has done, and what it goes on with.
-var didWrite = regexp.MustCompile(`(?i)^(?:(?:ok|okay|done|great|so|then|now|also|finally|first|and|next|yes|good)\s*[,:—-]?\s+)*` +
+var didWrite = pattern(`(?i)^(?:(?:ok|okay|done|great|so|then|now|also|finally|first|and|next|yes|good)\s*[,:—-]?\s+)*` +
 	`(?:(?:i|we)(?:['’]ve|\s+have)?\s+)?(?:(?:now|just|also|then|successfully)\s+)*` +
 	`(sent|handed|forwarded|passed|delivered|delegated|assigned|messaged|emailed|notified|informed|told|asked)\b(.*)$`)
 
 // headline is the same told in a few words without who did it: "Plan delivered to @coder". Only one that ends with an @name is one.
-var headline = regexp.MustCompile(`(?i)^(?:the\s+)?[a-z]+\s+(sent|handed|forwarded|delivered)(\s+(?:off\s+|over\s+|on\s+)?to\s+@[a-z][a-z0-9-]*)$`)
+var headline = pattern(`(?i)^(?:the\s+)?[a-z]+\s+(sent|handed|forwarded|delivered)(\s+(?:off\s+|over\s+|on\s+)?to\s+@[a-z][a-z0-9-]*)$`)
 
 // otherwise are the words with which the sentence means something else: that it did not happen, or not now, or that it was asked for.
-var otherwise = regexp.MustCompile(`(?i)\b(?:not|never|nothing|nobody|without|unable|cannot|failed|refused|already|earlier|previously|before|yesterday|last|previous|ago|if|unless|would|could|should|might|may)\b|n['’]t\b|\?$`)
+var otherwise = pattern(`(?i)\b(?:not|never|nothing|nobody|without|unable|cannot|failed|refused|already|earlier|previously|before|yesterday|last|previous|ago|if|unless|would|could|should|might|may)\b|n['’]t\b|\?$`)
 
 // common are names that stand in sentences as words of their own: "I sent the build to test it".
 var common = []string{"all", "build", "check", "code", "deploy", "design", "docs", "draft", "edit", "fix", "help", "judge", "lead", "main", "merge", "plan",
 	"release", "research", "review", "run", "search", "ship", "summary", "test", "tests", "work", "write"}
 
 // after is what may follow a name for it to be one: "to coder's branch" and "to coder tools" name something else.
-var after = regexp.MustCompile(`^(?:$|[,;:)!.…—-]\s|[,;:)!.…—-]*$|\s+(?:for|with|so|and|as|who|via|by|in|about|to|using|that|what|how|why|where|whether|everything|all|it|a|an|the|my|our|this|these|its|his|her|their|again|too|now|directly|through|\()\b|\s*\()`)
+var after = pattern(`^(?:$|[,;:)!.…—-]\s|[,;:)!.…—-]*$|\s+(?:for|with|so|and|as|who|via|by|in|about|to|using|that|what|how|why|where|whether|everything|all|it|a|an|the|my|our|this|these|its|his|her|their|again|too|now|directly|through|\()\b|\s*\()`)
 
 // names says whether what follows a verb names somebody as the one who got it.
 func names(verb, rest, name string) bool {
@@ -68,7 +74,7 @@ func names(verb, rest, name string) bool {
 	}
 	for _, p := range patterns {
 		found := regexp.MustCompile(p + at + regexp.QuoteMeta(name) + `(?:\s+agent\b)?`).FindStringIndex(rest)
-		if found != nil && after.MatchString(rest[found[1]:]) {
+		if found != nil && after().MatchString(rest[found[1]:]) {
 			return true
 		}
 	}
@@ -76,28 +82,28 @@ func names(verb, rest, name string) bool {
 }
 
 var (
-	fenced  = regexp.MustCompile("(?ms)^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\\z)")
-	ticked  = regexp.MustCompile("`(@?[a-z][a-z0-9-]*)`")
-	inCode  = regexp.MustCompile("`[^`\n]*`")
-	quoting = regexp.MustCompile(`(?m)^\s*(?:>|    |\t).*$`)
-	quoted  = regexp.MustCompile(`"[^"\n]*"|“[^”\n]*”|«[^»\n]*»`)
-	bullet  = regexp.MustCompile(`^(?:[-*+•]|\d+[.)])\s+|^#+\s+`)
-	ended   = regexp.MustCompile(`[.!?](?:\s+|$)|\n|;\s`)
+	fenced  = pattern("(?ms)^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\\z)")
+	ticked  = pattern("`(@?[a-z][a-z0-9-]*)`")
+	inCode  = pattern("`[^`\n]*`")
+	quoting = pattern(`(?m)^\s*(?:>|    |\t).*$`)
+	quoted  = pattern(`"[^"\n]*"|“[^”\n]*”|«[^»\n]*»`)
+	bullet  = pattern(`^(?:[-*+•]|\d+[.)])\s+|^#+\s+`)
+	ended   = pattern(`[.!?](?:\s+|$)|\n|;\s`)
 )
 
 // plain is a text without what is somebody else's in it: code and quotes.
 func plain(text string) string {
-	text = fenced.ReplaceAllString(text, "")
-	text = quoting.ReplaceAllString(text, "")
-	text = ticked.ReplaceAllString(text, "$1")
-	text = inCode.ReplaceAllString(text, "…")
-	text = quoted.ReplaceAllString(text, "…")
+	text = fenced().ReplaceAllString(text, "")
+	text = quoting().ReplaceAllString(text, "")
+	text = ticked().ReplaceAllString(text, "$1")
+	text = inCode().ReplaceAllString(text, "…")
+	text = quoted().ReplaceAllString(text, "…")
 	return strings.NewReplacer("**", "", "__", "").Replace(text)
 }
 
 func sentences(text string) (all []string) {
 	for len(text) > 0 {
-		end := ended.FindStringIndex(text)
+		end := ended().FindStringIndex(text)
 		if end == nil {
 			end = []int{len(text), len(text)}
 		}
@@ -105,7 +111,7 @@ func sentences(text string) (all []string) {
 		if end[0] < len(text) && text[end[0]] == '?' {
 			sentence += "?"
 		}
-		if sentence = bullet.ReplaceAllString(strings.TrimSpace(sentence), ""); sentence != "" {
+		if sentence = bullet().ReplaceAllString(strings.TrimSpace(sentence), ""); sentence != "" {
 			all = append(all, sentence)
 		}
 		text = text[end[1]:]

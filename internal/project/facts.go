@@ -28,7 +28,7 @@ func (s *surveyor) facts() pack.Notes {
 			add(&tests, found.test)
 		}
 	}
-	if makesTest.MatchString(s.read(s.here("Makefile", "GNUmakefile"))) {
+	if match(makesTest, s.read(s.here("Makefile", "GNUmakefile"))) != "" {
 		tests = []string{"make test"}
 	}
 	var facts pack.Notes
@@ -43,14 +43,19 @@ func (s *surveyor) facts() pack.Notes {
 	return facts
 }
 
-var (
-	makesTest  = regexp.MustCompile(`(?m)^test[ \t]*:[^=]`)
-	moduleName = regexp.MustCompile(`(?m)^module[ \t]+"?([^\s"]+)`)
-	tomlName   = regexp.MustCompile(`(?m)^name[ \t]*=[ \t]*"([^"\n]+)"`)
+// What is looked for in manifests: once in a run, so it is compiled where it is used.
+const (
+	makesTest  = `(?m)^(test)[ \t]*:[^=]`
+	moduleName = `(?m)^module[ \t]+"?([^\s"]+)`
+	tomlName   = `(?m)^name[ \t]*=[ \t]*"([^"\n]+)"`
 )
 
-func match(re *regexp.Regexp, text string) string {
-	if m := re.FindStringSubmatch(text); m != nil {
+// match is the first group of what an expression finds in a text.
+func match(expr, text string) string {
+	if text == "" {
+		return ""
+	}
+	if m := regexp.MustCompile(expr).FindStringSubmatch(text); m != nil {
 		return m[1]
 	}
 	return ""

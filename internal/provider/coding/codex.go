@@ -103,7 +103,9 @@ func (*codex) signed(ctx context.Context, env lookup, ask func(context.Context, 
 }
 
 // codexProvider is the line by which a user has Codex work with models of somebody else's, or with his own.
-var codexProvider = regexp.MustCompile(`(?m)^[ \t]*model_provider[ \t]*=[ \t]*["']([^"'\n]+)["']`)
+var codexProvider = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*model_provider[ \t]*=[ \t]*["']([^"'\n]+)["']`)
+})
 
 // codexHasProvider says whether the user's own configuration names who has the models: then there is nobody to sign in to.
 func codexHasProvider(env lookup) bool {
@@ -115,7 +117,7 @@ func codexHasProvider(env lookup) bool {
 	if err != nil {
 		return false
 	}
-	found := codexProvider.FindSubmatch(text)
+	found := codexProvider().FindSubmatch(text)
 	return found != nil && string(found[1]) != "openai"
 }
 
