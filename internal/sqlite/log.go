@@ -68,9 +68,10 @@ type Log struct {
 	broken atomic.Pointer[swarm.Error] // a failed sync: what is on disk is not known any more
 	lost   atomic.Pointer[lostBatch]   // a lazy batch that was not written
 
-	rmu  sync.Mutex // the reading connection, opened when it is first needed
-	r    *conn
-	seen int64 // the data version that the tail has caught up with
+	rmu      sync.Mutex // the reading connection, opened when it is first needed
+	r        *conn
+	borrowed int   // how many reads were done without it
+	seen     int64 // the data version that the tail has caught up with
 
 	tail tail // what followers are served from
 

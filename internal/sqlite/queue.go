@@ -187,14 +187,31 @@ func (l *Log) Flush() {
 func (l *Log) writeWaiting() bool {
 	q := &l.queue
 	q.mu.Lock()
-	if q.led || q.closed || len(q.waiting) == 0 {
-		q.mu.Unlock()
+	idle := len(q.waiting) == 0
+	q.mu.Unlock()
+	if idle || !q.tryLead() {
+		return false
+	}
+	l.lead(nil)
+	return true
+}
+
+// tryLead makes the caller the leader, if there is none. It says false if there is one, or if the queue is closed.
+func (q *queue) tryLead() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.led || q.closed {
 		return false
 	}
 	q.led = true
-	q.mu.Unlock()
-	l.lead(nil)
 	return true
+}
+
+// release ends what tryLead began.
+func (l *Log) release() {
+	l.queue.mu.Lock()
+	defer l.queue.mu.Unlock()
+	l.handOver()
 }
 
 // take takes the next group.

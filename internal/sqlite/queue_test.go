@@ -205,3 +205,44 @@ func TestFlushWritesLazyBatchesAndTheirSyncFollows(t *testing.T) {
 		time.Sleep(100 * time.Microsecond)
 	}
 }
+
+// The first reads of a log need no connection of their own, unless somebody writes just then; what others write is seen on both.
+func TestTheFirstReadsBorrowTheWritersConnection(t *testing.T) {
+	l, path := create(t)
+	other, err := Open(path)
+	must(t, err)
+	defer other.Close()
+	_, stop := l.Watch()
+	defer stop()
+	connected := func() bool {
+		l.rmu.Lock()
+		defer l.rmu.Unlock()
+		return l.r != nil
+	}
+	n := 0
+	sees := func(how string) {
+		t.Helper()
+		_, err := other.Append(context.Background(), small(n))
+		must(t, err)
+		n++
+		must(t, l.follow())
+		if es, err := l.Read(0, 999); err != nil || len(es) != n {
+			t.Fatalf("%s it reads %d of %d events, %v", how, len(es), n, err)
+		}
+	}
+	sees("at first")
+	if connected() {
+		t.Error("it has a second connection")
+	}
+	_, err = l.Append(context.Background(), small(n))
+	must(t, err)
+	n++
+	sees("after an append of its own")
+	occupy(l)
+	sees("beside a writer")
+	release(l)
+	if !connected() {
+		t.Error("it has no second connection")
+	}
+	sees("at last")
+}

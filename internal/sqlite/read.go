@@ -21,6 +21,8 @@ const (
 	sqlVersion = "PRAGMA data_version"
 
 	page = 512 // events that are read at once: a reader must not hold a transaction open for long
+
+	mostBorrowed = 32 // reads that are done with the writing connection
 )
 
 func (l *Log) closeReader() error {
@@ -38,16 +40,22 @@ func (l *Log) closeReader() error {
 	return err
 }
 
-// reading runs f on the reading connection, which is opened when it is first needed.
+// reading runs f on the reading connection. A second connection costs more than most commands read, so the first reads borrow
+// the writing one while nobody writes.
 func (l *Log) reading(f func(*conn) error) error {
 	l.rmu.Lock()
 	defer l.rmu.Unlock()
+	if l.r == nil && l.borrowed < mostBorrowed && l.queue.tryLead() {
+		l.borrowed++
+		defer l.release()
+		return f(l.w)
+	}
 	if l.r == nil {
 		r, err := connectReader(l.path, 0)
 		if err != nil {
 			return err
 		}
-		l.r = r
+		l.r, l.seen = r, -1 // versions are a connection's own
 	}
 	if l.r.db == 0 {
 		return l.errClosed()
