@@ -17,6 +17,9 @@ const (
 	SwarmRun    RunKind = "swarm"
 )
 
+// Team says whether the agents of such a run live on: they have a turn when they have mail, and no tasks.
+func (k RunKind) Team() bool { return k == TeamRun || k == SwarmRun }
+
 // A Plan is what a run is to do. Every door makes one; the one scheduler runs it. It holds references to texts, not the texts.
 type Plan struct {
 	Kind        RunKind        `json:"kind"`

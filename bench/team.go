@@ -32,11 +32,10 @@ type team struct {
 
 // teamPlan is a team of so many agents of a kind, each of which may write to the next.
 func teamPlan(kind string, agents int) *swarm.Plan {
-	p := &swarm.Plan{Kind: swarm.TeamRun, Name: "bench", Groups: []swarm.Group{{Iterations: 1}}, Providers: []swarm.ProviderSpec{{Name: "p", Kind: kind}}, MaxParallel: 16,
+	p := &swarm.Plan{Kind: swarm.TeamRun, Name: "bench", Providers: []swarm.ProviderSpec{{Name: "p", Kind: kind}}, MaxParallel: 16,
 		Team: &swarm.Team{Lead: agentName(0), Mode: swarm.InteractiveMode, Phase: swarm.ImplementationPhase}}
 	for i := range agents {
 		p.Agents = append(p.Agents, swarm.Agent{Name: agentName(i), Provider: "p"})
-		p.Tasks = append(p.Tasks, swarm.Task{Name: agentName(i), Agent: agentName(i)})
 		p.Edges = append(p.Edges, swarm.Edge{From: agentName(i), To: agentName((i + 1) % agents)})
 	}
 	return p

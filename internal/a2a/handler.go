@@ -36,7 +36,7 @@ func (h *handler) fold(ctx context.Context, id wire.TaskID, enough func(*task) b
 	if err != nil {
 		return nil, nil, err
 	}
-	if entry.ID != string(id) || entry.Kind != swarm.TeamRun {
+	if entry.ID != string(id) || !entry.Kind.Team() {
 		return nil, nil, notFound(id)
 	}
 	look, err := h.Control.Look(entry.ID)

@@ -145,10 +145,6 @@ func (c *Control) Team(r Request) (*compose.Bundle, compose.Options, error) {
 	}
 	plan.Kind, plan.Name = swarm.TeamRun, firstWords(r.Goal)
 	plan.Team = &swarm.Team{Lead: lead, Mode: swarm.TeamMode(mode), Phase: swarm.Phase(phase), ReplyTimeout: b.Settings.ReplyTimeout, MaxAgents: b.Settings.Swarm.MaxAgents}
-	plan.Groups = []swarm.Group{{Iterations: 1}}
-	for _, agent := range plan.Agents {
-		plan.Tasks = append(plan.Tasks, swarm.Task{Name: agent.Name, Agent: agent.Name})
-	}
 	return b, o, nil
 }
 

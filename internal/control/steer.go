@@ -100,7 +100,7 @@ func (c *Control) Cancel(ctx context.Context, id, target string) (Noted, error) 
 
 // Close ends a team's run as soon as the turns that it has now are through. All other runs end by themselves.
 func (c *Control) Close(ctx context.Context, id string) (Noted, error) {
-	if kind := c.Home.Summary(id).Kind; kind != swarm.TeamRun {
+	if !c.Home.Summary(id).Kind.Team() {
 		return Noted{}, refuse("to cut it short: swarm cancel "+id, "run %s is no team, and ends by itself", id)
 	}
 	return c.Tell(ctx, id, swarm.WordClose, "")

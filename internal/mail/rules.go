@@ -46,7 +46,7 @@ func NewRules(plans ...*swarm.Plan) *Rules {
 // Add lets a plan join. Edges are those that it declares, and those of its dependencies: who works for another may hand to it.
 func (r *Rules) Add(p *swarm.Plan) {
 	r.everyone = r.everyone || p.Kind == swarm.SwarmRun
-	r.team = r.team || p.Kind == swarm.TeamRun || p.Kind == swarm.SwarmRun
+	r.team = r.team || p.Kind.Team()
 	if p.Team != nil {
 		r.leads[p.Team.Lead] = true
 	}

@@ -109,7 +109,7 @@ func wordFor(h *home.Home, p view.Picture, agent string, do Action) (w swarm.Con
 			return w, nil
 		}
 	}
-	if p.Kind == swarm.TeamRun {
+	if p.Kind.Team() {
 		return w, swarm.Errorf(swarm.BadInput, "@%s has ended", agent).WithHint("swarm start @%s lets it have turns again", agent)
 	}
 	return w, swarm.Errorf(swarm.BadInput, "@%s has nothing left to do", agent).WithHint("its tasks have ended; swarm retry %s tries what failed again", p.ID)
@@ -123,7 +123,7 @@ func startWord(h *home.Home, p view.Picture, agent string) (swarm.ControlWord, e
 			return swarm.ControlWord{Word: swarm.WordRetry, Target: t.Name}, nil
 		}
 	}
-	if p.Kind != swarm.TeamRun {
+	if !p.Kind.Team() {
 		return swarm.ControlWord{}, swarm.Errorf(swarm.BadInput, "@%s has nothing that it could start", agent).
 			WithHint("its tasks start by themselves; only one that failed and waits for a person must be told, and swarm retry %s tries an ended run again", p.ID)
 	}

@@ -20,14 +20,6 @@ func Control(ctx context.Context, h *home.Home, id string, word swarm.Word, targ
 	return errors.Join(say(ctx, log, word, target), log.Close())
 }
 
-// CloseTeam ends a team's run as soon as the turns that it has now are through. All other runs end by themselves.
-func CloseTeam(ctx context.Context, h *home.Home, id string) error {
-	if kind := h.Summary(id).Kind; kind != swarm.TeamRun {
-		return swarm.Errorf(swarm.BadInput, "run %s is no team, and ends by itself", id).WithHint("to cut it short: swarm cancel %s", id)
-	}
-	return Control(ctx, h, id, swarm.WordClose, "")
-}
-
 // PauseWanted says whether the run is paused, or the last that was said about it is to pause, whether somebody has obeyed or not. A run
 // that goes in a circle pauses by itself.
 func PauseWanted(h *home.Home, id string) (wanted bool, err error) {

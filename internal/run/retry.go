@@ -51,7 +51,7 @@ func Retry(h *home.Home, id, from string) (*Again, error) {
 		return nil, err
 	}
 	last := map[string]int{} // by task: the iteration in which it runs again
-	for i, t := range a.Plan.Tasks {
+	for i, t := range a.parts() {
 		if redo[i] {
 			last[t.Name] = v.At(i).Iteration
 			a.Redo = append(a.Redo, t.Name)
@@ -60,13 +60,26 @@ func Retry(h *home.Home, id, from string) (*Again, error) {
 	return a, a.keep(log, last)
 }
 
+// parts are the tasks of the run, or the agents of a team, which depend on nobody.
+func (a *Again) parts() []swarm.Task {
+	if a.Plan.Team == nil {
+		return a.Plan.Tasks
+	}
+	var parts []swarm.Task
+	for _, agent := range a.Plan.Agents {
+		parts = append(parts, swarm.Task{Name: agent.Name})
+	}
+	return parts
+}
+
 // redo marks the tasks that run again.
 func (a *Again) redo(status func(i int) swarm.Status, from string) ([]bool, error) {
-	redo := make([]bool, len(a.Plan.Tasks))
+	parts := a.parts()
+	redo := make([]bool, len(parts))
 	at := map[string]int{}
 	var names []string
 	found := false
-	for i, t := range a.Plan.Tasks {
+	for i, t := range parts {
 		at[t.Name] = i
 		names = append(names, t.Name)
 		if from == "" {
@@ -84,7 +97,7 @@ func (a *Again) redo(status func(i int) swarm.Status, from string) ([]bool, erro
 	}
 	for changed := true; changed; { // what depends on it, however far
 		changed = false
-		for i, t := range a.Plan.Tasks {
+		for i, t := range parts {
 			if !redo[i] && slices.ContainsFunc(t.DependsOn, func(d swarm.Dependency) bool { return redo[at[d.Task]] }) {
 				redo[i], changed = true, true
 			}

@@ -194,7 +194,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 
 // loopOf is the loop that drives a kind of run.
 func loopOf(kind swarm.RunKind) string {
-	if kind == swarm.TeamRun {
+	if kind.Team() {
 		return "team"
 	}
 	return "pipeline"
@@ -292,9 +292,13 @@ func (d *driver) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	parts := len(p.Tasks)
+	if p.Team != nil {
+		parts = len(p.Agents)
+	}
 	// A summary only saves others from reading the log.
 	_ = d.home.Store.Save(ctx, swarm.RunSummary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
-		Tasks: len(p.Tasks), PID: os.Getpid(), Asked: d.start.Asked})
+		Tasks: parts, PID: os.Getpid(), Asked: d.start.Asked})
 	return nil
 }
 

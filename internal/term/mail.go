@@ -31,7 +31,7 @@ func (f Frame) mail(t *view.Task, said string) string {
 
 // Noun is what the tasks of a run are called: those of a team are its agents.
 func Noun(kind swarm.RunKind) string {
-	if kind == swarm.TeamRun {
+	if kind.Team() {
 		return "agent"
 	}
 	return "task"

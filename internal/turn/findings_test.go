@@ -33,8 +33,7 @@ func claims(output string, to []string, uses ...swarm.ToolUse) liveAgent {
 func teamOf(t *testing.T) *team {
 	b := newTeam(t, "script", swarm.Approvals{})
 	plan := swarm.Plan{Kind: swarm.TeamRun, Team: &swarm.Team{Lead: "planner", Mode: swarm.AutoMode}, Providers: []swarm.ProviderSpec{{Name: "team", Kind: "script"}},
-		Agents: []swarm.Agent{{Name: "planner", Provider: "team"}, {Name: "coder", Provider: "team"}}, Edges: []swarm.Edge{{From: "planner", To: "coder", Both: true}},
-		Tasks: []swarm.Task{{Name: "planner", Agent: "planner"}, {Name: "coder", Agent: "coder"}}}
+		Agents: []swarm.Agent{{Name: "planner", Provider: "team"}, {Name: "coder", Provider: "team"}}, Edges: []swarm.Edge{{From: "planner", To: "coder", Both: true}}}
 	b.append(nil, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: b.json(plan)})
 	return b
 }

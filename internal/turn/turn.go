@@ -167,6 +167,9 @@ func (h *Hand) gather(c flow.Call) (*work, error) {
 		return nil, err
 	}
 	w := &work{c: c, plan: p, task: p.tasks[c.Task], agent: p.agents[c.Agent]}
+	if p.Team != nil { // what it is to do, its mail says
+		w.task = &swarm.Task{Name: c.Task, Agent: c.Agent}
+	}
 	if w.task == nil || w.agent == nil {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}

@@ -196,7 +196,6 @@ func (t *Team) Grown(agent string, w swarm.Wish) swarm.Plan {
 	}
 	from, _ := t.find(agent)
 	p.Agents = []swarm.Agent{t.made(from, *w.Spawn)}
-	p.Tasks, p.Groups = []swarm.Task{{Name: w.Spawn.Name, Agent: w.Spawn.Name}}, []swarm.Group{{Iterations: 1}}
 	for _, other := range append([]string{agent}, w.Spawn.Edges...) {
 		p.Edges = append(p.Edges, swarm.Edge{From: other, To: w.Spawn.Name, Both: true})
 	}

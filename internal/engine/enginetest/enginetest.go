@@ -104,13 +104,13 @@ func newBench(t *testing.T, run Subject, p swarm.Plan, a *team) *bench {
 // fill gives tasks agents and prompts.
 func (b *bench) fill(p *swarm.Plan) (bodies [][]byte) {
 	p.Providers = []swarm.ProviderSpec{{Name: "team", Kind: providerkind.ACP}}
-	if p.Groups == nil {
+	if p.Groups == nil && p.Team == nil {
 		p.Groups = []swarm.Group{{Iterations: 1}}
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		t.Agent = t.Name
-		p.Agents = append(p.Agents, swarm.Agent{Name: t.Name, Provider: "team", Permissions: swarm.Permissions{Spawn: p.Team != nil}})
+		p.Agents = append(p.Agents, swarm.Agent{Name: t.Name, Provider: "team"})
 		text := "do " + t.Name
 		for _, d := range t.DependsOn {
 			text += "\n{{output:" + d.Task + "}}"

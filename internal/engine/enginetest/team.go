@@ -49,7 +49,7 @@ func teamPlan() swarm.Plan {
 	p := swarm.Plan{Kind: swarm.TeamRun, MaxParallel: 1, Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode},
 		Edges: []swarm.Edge{{From: "lead", To: "a", Both: true}, {From: "a", To: "b"}}}
 	for _, name := range []string{"lead", "a", "b"} {
-		p.Tasks = append(p.Tasks, swarm.Task{Name: name})
+		p.Agents = append(p.Agents, swarm.Agent{Name: name, Provider: "team", Permissions: swarm.Permissions{Spawn: true}})
 	}
 	return p
 }
