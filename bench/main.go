@@ -51,6 +51,7 @@ var measurements = []struct {
 	{"chain", (*lab).chain},
 	{"start", (*lab).start},
 	{"programs", (*lab).programs},
+	{"long", (*lab).long},
 	{"telemetry", (*lab).telemetry},
 	{"schedule", (*lab).schedule},
 	{"bytes", (*lab).bytes},

@@ -118,6 +118,22 @@ func (l *lab) programs() error {
 	return nil
 }
 
+// long is the memory of a run with 10,000 tasks.
+func (l *lab) long() error {
+	var most [2]int64
+	for i, tasks := range []int{10_000, 100} {
+		dir, err := l.project(fmt.Sprint("long", tasks), chainFile(tasks, "true"))
+		if err != nil {
+			return err
+		}
+		if most[i], err = l.memory(dir, l.swarm, "up"); err != nil {
+			return err
+		}
+	}
+	l.add(row{"10,000-task chain of `true`: memory", megabytes(most[0]), megabytes(most[1]) + " for 100 tasks", megabytes(most[0]), "≤ 200 MB", most[0] <= 200e6})
+	return nil
+}
+
 // start is a whole `swarm up` with one task. The floor is a Go program that starts one child.
 func (l *lab) start() error {
 	dir, err := l.project("start", chainFile(1, "true"))

@@ -323,6 +323,7 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	if r.Name == "" {
 		r.Name = p.Name
 	}
+	r.agents = slices.Grow(r.agents, len(p.Agents)) // plans of 10,000 tasks would be copied often
 	for _, a := range p.Agents {
 		r.addAgent(Agent{Name: a.Name, Base: a.Base, Provider: a.Provider, Model: a.Model, Status: swarm.Idle})
 	}
@@ -334,6 +335,7 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	for _, g := range p.Groups {
 		r.groups = append(r.groups, group{Iteration: 1, Iterations: max(1, g.Iterations)})
 	}
+	r.tasks = slices.Grow(r.tasks, len(p.Tasks))
 	for _, t := range p.Tasks {
 		g := first + t.Group
 		r.addTask(task{Group: g, DependsOn: t.DependsOn, Awaits: t.Awaits, Concurrency: t.Concurrency, Task: Task{Name: t.Name, Base: t.Base, Agent: t.Agent,
