@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"swarm"
 )
@@ -95,11 +96,24 @@ func Build(t Turn) (Prompt, error) {
 	if len(t.Sent) > 0 {
 		a.add(FromSent, []Part{{Kind: FromSent, Text: items(t.Sent)}})
 	}
+	page := pages.Get().(*[]byte)
+	defer func() {
+		if *page = a.text[:0]; cap(*page) <= keptPage {
+			pages.Put(page)
+		}
+	}()
+	a.text = *page
 	if err := a.write(); err != nil {
 		return Prompt{}, err
 	}
-	return Prompt{strings.Join(a.pieces, ""), a.spans}, nil
+	return Prompt{string(a.text), a.spans}, nil
 }
+
+// pages are what prompts are put together on. A prompt grows piece by piece, and its size is known only at the end: a page that
+// has been used before has the room, and the prompt is copied off it once.
+var pages = sync.Pool{New: func() any { return new([]byte) }}
+
+const keptPage = 1 << 20 // one that has grown larger is not kept
 
 func ids(t *Turn) []Part {
 	var b strings.Builder
@@ -147,20 +161,17 @@ func items(texts []string) string {
 
 func plain(text string) []Part { return []Part{{Kind: KindText, Text: clean(text)}} }
 
-// An assembly is a prompt on its way from its sections to its text. It is put together as a list of pieces, which are copied
-// only when all are there and their size is known.
+// An assembly is a prompt on its way from its sections to its text.
 type assembly struct {
 	turn     *Turn
 	sections []section
 	parts    int // of all sections
 
-	pieces []string
-	size   int // of all pieces
-	last   byte
+	text   []byte
+	last   byte // before what is still to come
 	fenced bool // the last piece is a fence's closing line, whose newline is still to come
 	apart  bool // an empty line is still to come before whatever comes next
 	spans  []swarm.Span
-	from   origin // of the last span
 }
 
 type section struct {
@@ -191,16 +202,14 @@ type origin struct {
 // write lays all pieces out. It gives up as soon as they are too large, so that a prompt which cannot be made costs no more
 // than one that can.
 func (a *assembly) write() error {
-	const piecesOfPart = 5 // a text has one, an output nine
-	a.pieces = make([]string, 0, piecesOfPart*a.parts+len(a.sections))
 	a.spans = make([]swarm.Span, 0, a.parts+len(a.sections))
 	for _, s := range a.sections {
-		a.apart = a.size > 0
+		a.apart = len(a.text) > 0
 		if err := a.section(s); err != nil {
 			return err
 		}
 	}
-	if a.apart = false; a.size > 0 {
+	if a.apart = false; len(a.text) > 0 {
 		a.put(origin{from: FromSeparator}, "\n")
 	}
 	return nil
@@ -236,7 +245,7 @@ func (a *assembly) section(s section) error {
 			a.inject(&next)
 			found = false
 		}
-		if a.size > MaxPrompt {
+		if len(a.text) > MaxPrompt {
 			return a.tooLarge(p)
 		}
 	}
@@ -316,21 +325,17 @@ func (a *assembly) inject(in *injection) {
 		return
 	}
 	a.separate()
-	start := a.size
+	start := len(a.text)
 	if start > 0 && a.last != '\n' {
-		a.piece("\n")
+		a.text = append(a.text, '\n')
 	}
-	a.piece(in.fence.open)
-	a.piece(in.name)
-	a.piece(in.fence.opened)
+	a.text = append(append(append(a.text, in.fence.open...), in.name...), in.fence.opened...)
 	if in.body != "" {
-		a.piece(in.body)
-		a.piece("\n")
+		a.text = append(append(a.text, in.body...), '\n')
 	}
-	a.piece(in.fence.shut)
+	a.text = append(a.text, in.fence.shut...)
 	if in.fence.closed != "" {
-		a.piece(in.name)
-		a.piece(in.fence.closed)
+		a.text = append(append(a.text, in.name...), in.fence.closed...)
 	}
 	a.last, a.fenced = '-', true
 	a.span(in.origin, start)
@@ -343,11 +348,11 @@ func (a *assembly) put(from origin, text string) {
 	}
 	a.separate()
 	if a.fenced && text[0] != '\n' && !strings.HasPrefix(text, "\r\n") {
-		a.piece("\n")
-		a.span(a.from, a.size-1)
+		a.text = append(a.text, '\n')
+		a.spans[len(a.spans)-1].End++
 	}
-	start := a.size
-	a.piece(text)
+	start := len(a.text)
+	a.text = append(a.text, text...)
 	a.last, a.fenced = text[len(text)-1], false
 	a.span(from, start)
 }
@@ -360,17 +365,13 @@ func (a *assembly) separate() {
 	}
 }
 
-func (a *assembly) piece(text string) {
-	a.pieces = append(a.pieces, text)
-	a.size += len(text)
-}
-
 // span says where the bytes since start came from.
 func (a *assembly) span(from origin, start int) {
-	if n := len(a.spans); n > 0 && a.from == from {
-		a.spans[n-1].End = a.size
-		return
+	if n := len(a.spans); n > 0 {
+		if last := &a.spans[n-1]; last.Name == from.name && last.From == from.from && last.Turn == from.turn && last.Known == from.known {
+			last.End = len(a.text)
+			return
+		}
 	}
-	a.from = from
-	a.spans = append(a.spans, swarm.Span{From: from.from, Name: from.name, Turn: from.turn, Known: from.known, Start: start, End: a.size})
+	a.spans = append(a.spans, swarm.Span{From: from.from, Name: from.name, Turn: from.turn, Known: from.known, Start: start, End: len(a.text)})
 }
