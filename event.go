@@ -189,6 +189,9 @@ func AgentEndedKey(agent string, starts int) string {
 func AskedKey(id string) string    { return "asked:" + id }
 func AnsweredKey(id string) string { return "answered:" + id }
 
+// RetryQuestion is the id of the question whether a task whose turn failed is tried again.
+func RetryQuestion(turn string) string { return turn + "/retry" }
+
 // GrantedKey is the key of what the plan grows by when a wish is granted.
 func GrantedKey(id string) string { return "plan:" + id }
 
@@ -351,6 +354,14 @@ type Approval struct {
 	Input json.RawMessage `json:"input,omitempty"` // its head
 	Paths []string        `json:"paths,omitempty"` // files and folders that it is about, as far as they are told
 	Wish  *Wish           `json:"wish,omitempty"`  // when it is something of the run
+	Retry *RetryRequest   `json:"retry,omitempty"` // when a task has failed, and asks for another attempt
+}
+
+// A RetryRequest is what a failed task with `on_failure: escalate` asks for: another attempt. A person may change its inputs.
+type RetryRequest struct {
+	Failure string            `json:"failure,omitempty"` // why the task failed
+	Inputs  map[string]string `json:"inputs,omitempty"`  // as [Task.Inputs]: the task whose output {{input:x}} stands for
+	Note    string            `json:"note,omitempty"`    // what the person tells the next attempt
 }
 
 // A Wish is what an agent wants of its run: a new agent, or a new edge. One of them is there.
@@ -382,6 +393,8 @@ type ApprovalAnswer struct {
 	Reason string `json:"reason,omitempty"`
 	By     string `json:"by,omitempty"`   // who answered, and by what
 	Wish   *Wish  `json:"wish,omitempty"` // what is allowed instead of what was asked; nil = that
+	// Retry is what the next attempt of a task is given instead of what was asked; nil = that.
+	Retry *RetryRequest `json:"retry,omitempty"`
 	// Message is the id of another program's message that said so: sent again, it answers nothing else.
 	Message string `json:"message,omitempty"`
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -24,8 +25,10 @@ const maxEdit = 1 << 20
 // edited is what is granted instead of what was asked, as a person has written it.
 func (a *app) edited(q control.Question, from string) ([]byte, error) {
 	switch {
-	case q.Wish == nil:
+	case q.Wish == nil && q.Retry == nil:
 		return nil, swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", q.Agent)
+	case from == inEditor && q.Retry != nil:
+		return a.openEditor(retryText(*q.Retry))
 	case from == inEditor:
 		return a.openEditor(wish.Text(*q.Wish))
 	case from == "-":
@@ -37,6 +40,15 @@ func (a *app) edited(q control.Question, from string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxEdit))
+}
+
+// retryText is what the next attempt of a task is given, as a person edits it.
+func retryText(r swarm.RetryRequest) []byte {
+	text, _ := json.MarshalIndent(struct { // of strings it always can be made
+		Inputs map[string]string `json:"inputs"`
+		Note   string            `json:"note"`
+	}{r.Inputs, ""}, "", "  ")
+	return append(text, '\n')
 }
 
 // openEditor has a person write in an editor, and returns what came of it.

@@ -31,6 +31,7 @@ type progress struct {
 	tries     int    // attempts that count against its retries
 	cancelled bool   // it never runs again
 	why       string // it did not complete
+	failure   Result // of the last attempt, while the task waits for a person
 }
 
 type timer struct {
@@ -183,6 +184,10 @@ func (p *pipeline) take(s Signal) error {
 			return err
 		}
 		return p.tell(Fact{Kind: swarm.Notice, Key: "refused:" + s.Key, Body: swarm.Reason{Reason: "what was added cannot run: " + refused.Error()}})
+	case swarm.ApprovalAnswered:
+		if err := p.answered(s.Body.(swarm.ApprovalAnswer)); err != nil {
+			return err
+		}
 	case swarm.Control:
 		if err := p.control(s.Body.(swarm.ControlWord)); err != nil {
 			return err
@@ -336,8 +341,7 @@ func (p *pipeline) cancel(target string) error {
 func (p *pipeline) retryBlocked(target string) {
 	for i := range p.tasks {
 		t := p.sched.Task(i)
-		waits := p.sched.Waits(i)
-		if (target == "" || target == t.Name || target == t.Base) && len(waits) == 1 && waits[0].For == plan.ForPerson {
+		if (target == "" || target == t.Name || target == t.Base) && p.waitsForPerson(i) {
 			p.tasks[i].tries = 0
 			p.sched.Again(i)
 		}

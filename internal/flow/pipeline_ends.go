@@ -68,11 +68,40 @@ func (p *pipeline) giveUp(i int, r Result) error {
 		p.stopFor(r.Kind)
 		p.halt(t.Name + " failed")
 	case (t.OnFailure == swarm.FailFix || t.OnFailure == swarm.FailEscalate) && p.stop == "":
+		g.failure = r
 		p.sched.Hold(i, plan.Wait{For: plan.ForPerson, Reason: r.Reason})
-		return p.tell(Fact{Kind: swarm.TaskBlocked, Key: key(swarm.TaskBlocked, t.Name, g.iteration) + "/" + strconv.Itoa(g.attempt),
+		err := p.tell(Fact{Kind: swarm.TaskBlocked, Key: key(swarm.TaskBlocked, t.Name, g.iteration) + "/" + strconv.Itoa(g.attempt),
 			Task: t.Name, Agent: t.Agent, Turn: r.ID, Body: swarm.Reason{Reason: r.Reason}})
+		if err != nil || t.OnFailure == swarm.FailFix {
+			return err
+		}
+		id := swarm.RetryQuestion(r.ID)
+		return p.tell(Fact{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(id), Task: t.Name, Agent: t.Agent, Turn: r.ID,
+			Body: swarm.Approval{ID: id, What: "try again", Retry: &swarm.RetryRequest{Failure: r.Reason, Inputs: t.Inputs}}})
 	}
 	return p.endTask(i, swarm.Failed, r.Kind, r.Reason)
+}
+
+// answered acts on a person's answer to a task that asks to be tried again. Other answers are for turns that wait for them. A
+// task that was tried again, or cancelled, meanwhile asks nothing any more.
+func (p *pipeline) answered(a swarm.ApprovalAnswer) error {
+	for i := range p.tasks {
+		g := &p.tasks[i]
+		if g.failure.ID == "" || swarm.RetryQuestion(g.failure.ID) != a.ID || !p.waitsForPerson(i) {
+			continue
+		}
+		if a.OK {
+			p.retryBlocked(p.sched.Task(i).Name)
+			return nil
+		}
+		return p.endTask(i, swarm.Failed, g.failure.Kind, g.failure.Reason)
+	}
+	return nil
+}
+
+func (p *pipeline) waitsForPerson(i int) bool {
+	waits := p.sched.Waits(i)
+	return len(waits) == 1 && waits[0].For == plan.ForPerson
 }
 
 func (p *pipeline) endTask(i int, st swarm.Status, kind swarm.ErrorKind, reason string) error {

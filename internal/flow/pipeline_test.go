@@ -59,6 +59,10 @@ func (w *world) control(words string) {
 			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.ApprovalAsked, Agent: by, Body: swarm.Approval{ID: id, Wish: &swarm.Wish{}}}})
 		case "answered":
 			w.signal(answered(target))
+		case "approved":
+			s := answered(target)
+			s.Body = swarm.ApprovalAnswer{ID: target, OK: true}
+			w.signal(s)
 		case "owned":
 			w.signal(owned)
 		case "waits":
@@ -239,9 +243,25 @@ func TestPipeline(t *testing.T) {
 			task_started a 1/1
 			go a/1/1
 			task_blocked a
+			approval_asked a
 			go a/1/2
 			task_completed a
 			run_ended completed 0`},
+		{"or approves that", world{plan: tasks("a", onFailure(swarm.FailEscalate)), ends: map[string]string{"a/1/1": "exited"}, after: map[string]string{"a/1/1": "approved a/1/1/other,approved a/1/1/retry"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_blocked a
+			approval_asked a
+			go a/1/2
+			task_completed a
+			run_ended completed 0`},
+		{"or denies it", world{plan: tasks("a", onFailure(swarm.FailEscalate)), ends: map[string]string{"a/1/1": "exited"}, after: map[string]string{"a/1/1": "answered a/1/1/retry,approved a/1/1/retry"}}, `
+			task_started a 1/1
+			go a/1/1
+			task_blocked a
+			approval_asked a
+			task_failed a: why
+			run_ended failed 1`},
 		{"or gives it up", world{plan: tasks("a", onFailure(swarm.FailFix)), ends: map[string]string{"a/1/1": "exited"}, after: map[string]string{"a/1/1": "cancel a"}}, `
 			task_started a 1/1
 			go a/1/1

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/strictjson"
 	"swarm/internal/wish"
 )
 
@@ -55,11 +58,16 @@ func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
 	switch {
 	case d.Edit != nil && !d.OK:
 		return swarm.Errorf(swarm.BadInput, "what is denied cannot be edited").WithHint("approve it with the edit, or say why not")
-	case asked.Wish == nil && d.Edit != nil:
+	case asked.Wish == nil && asked.Retry == nil && d.Edit != nil:
 		return swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", asked.by)
 	}
 	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, By: d.By, Message: d.Message}
-	if d.Edit != nil {
+	switch {
+	case d.Edit != nil && asked.Retry != nil:
+		if answer.Retry, err = readRetry(*asked.Retry, o.redact(d.Edit)); err != nil {
+			return o.clean(err)
+		}
+	case d.Edit != nil:
 		if answer.Wish, err = o.edited(asked, d.Edit); err != nil {
 			return o.clean(err)
 		}
@@ -133,6 +141,23 @@ func (o *Office) Answered(id string) (how string, ok bool, err error) {
 		how += " by " + a.By
 	}
 	return how + " at " + e.Time.Local().Format(time.TimeOnly), true, nil
+}
+
+// readRetry reads what the next attempt of a task is given instead of what it was given before.
+func readRetry(asked swarm.RetryRequest, text []byte) (*swarm.RetryRequest, error) {
+	args := strictjson.ReadArgs(text, "inputs", "note")
+	edit := &swarm.RetryRequest{Note: args.Text("note"), Inputs: maps.Clone(asked.Inputs)}
+	names := slices.Sorted(maps.Keys(asked.Inputs))
+	inputs := args.Object("inputs", names...)
+	for _, name := range names {
+		if task := inputs.Text(name); task != "" {
+			edit.Inputs[name] = task
+			if err := swarm.CheckTaskName(task); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return edit, args.Err()
 }
 
 // edited reads what is allowed instead of a wish, and looks whether it can be had.

@@ -85,6 +85,9 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	t, _ := l.run.Task(e.Task)
 	told, difference := apart(t.Kind, view.Tell(e))
 	text := excerpt.Head(OneLine(told), maxReason)
+	if e.Kind == swarm.TaskBlocked && len(t.Waits) > 0 { // with what to type
+		text = "failed, and waits for " + t.Waits[0].String()
+	}
 	switch e.Kind {
 	case swarm.TaskStarted:
 		v.before = t.Usage

@@ -108,7 +108,7 @@ func (h *Hand) makePrompt(w *work) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := w.plan
-	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of, Inputs: w.task.Inputs}
+	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of}
 	if p.Team != nil { // its work is its mail
 		t.Task, t.Iteration, t.Mode = "", 0, h.brief(w)
 	}
@@ -191,6 +191,9 @@ func (h *Hand) readInto(t *prompt.Turn, w *work) (err error) {
 	if t.Failures, err = h.failures(w.c); err != nil {
 		return err
 	}
+	if t.Inputs, err = h.inputs(w); err != nil {
+		return err
+	}
 	if t.Sent, err = h.sent(earlier(w.c)...); err != nil {
 		return err
 	}
@@ -232,11 +235,45 @@ func (h *Hand) failures(c flow.Call) ([]prompt.Failure, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Status == swarm.CallFailed {
-			all = append(all, prompt.Failure{Attempt: i + 1, Reason: r.Reason})
+		if r.Status != swarm.CallFailed {
+			continue
 		}
+		f := prompt.Failure{Attempt: i + 1, Reason: r.Reason}
+		edit, err := h.retryEdit(turn)
+		if err != nil {
+			return nil, err
+		}
+		if edit != nil && edit.Note != "" {
+			f.Reason += "\nA person says: " + edit.Note
+		}
+		all = append(all, f)
 	}
 	return all, nil
+}
+
+// retryEdit is what a person has changed about the attempt after a turn that failed, if the task asked for it.
+func (h *Hand) retryEdit(turn string) (*swarm.RetryRequest, error) {
+	e, ok, err := h.Log.Find(swarm.AnsweredKey(swarm.RetryQuestion(turn)))
+	if err != nil || !ok {
+		return nil, err
+	}
+	a, err := swarm.Body[swarm.ApprovalAnswer](&e)
+	return a.Retry, err
+}
+
+// inputs are the inputs of a task, as a person has changed them last.
+func (h *Hand) inputs(w *work) (map[string]string, error) {
+	inputs := w.task.Inputs
+	for _, turn := range earlier(w.c) {
+		edit, err := h.retryEdit(turn)
+		if err != nil {
+			return nil, err
+		}
+		if edit != nil && edit.Inputs != nil {
+			inputs = edit.Inputs
+		}
+	}
+	return inputs, nil
 }
 
 // A ledger is a fold of the log: each task's last output, and what all turns have cost.

@@ -50,6 +50,9 @@ func (r *Run) fold(e *swarm.Event) error {
 func (r *Run) foldTask(i int, e *swarm.Event) (err error) {
 	t := &r.tasks[i]
 	var kind swarm.ErrorKind
+	if e.Kind != swarm.TaskBlocked && e.Kind != swarm.TurnEnded && len(r.Approvals) > 0 { // it asks for no retry any more
+		r.Approvals = slices.DeleteFunc(r.Approvals, func(a Approval) bool { return a.Retry != nil && a.Task == e.Task })
+	}
 	switch e.Kind {
 	case swarm.TaskStarted:
 		t.Started, t.Ended, t.Attempt, t.Kind, t.Reason, t.Hint = e.Time, time.Time{}, 0, "", "", ""
@@ -87,7 +90,11 @@ func (r *Run) foldSchedule(i int, e *swarm.Event, kind swarm.ErrorKind) error {
 	case swarm.TaskRetrying:
 		return r.retrying(i, e)
 	case swarm.TaskBlocked:
-		r.sched.Hold(i, plan.Wait{For: plan.ForPerson, Reason: r.tasks[i].Reason})
+		w := plan.Wait{For: plan.ForPerson, Reason: r.tasks[i].Reason}
+		if r.sched.Task(i).OnFailure == swarm.FailFix {
+			w.Reason += "; to try it again: swarm retry " + r.ID + " --from " + e.Task
+		}
+		r.sched.Hold(i, w)
 	case swarm.TaskCompleted:
 		r.sched.Ended(i, swarm.Completed)
 	default:

@@ -217,6 +217,8 @@ func (r *Run) At(i int) Task {
 		}
 		w := Wait{For: plan.ForPerson, Since: a.Asked, Reason: "may it " + Wish(a.Approval) + "? swarm approve " + a.ID}
 		switch {
+		case a.Retry != nil: // which says why, too
+			t.Waits = []Wait{w}
 		case a.Wish == nil:
 			t.Waits = append(t.Waits, w)
 		case t.Status != swarm.Waiting: // who has a wish goes on without it, while there is something to do

@@ -27,6 +27,9 @@ func Wish(a swarm.Approval) string {
 	if what == "" {
 		what = "use " + visible(a.Tool)
 	}
+	if a.Retry != nil && a.Retry.Failure != "" {
+		return shorten(what+" after: "+visible(a.Retry.Failure), mostWish)
+	}
 	if a.Wish != nil && a.Wish.Spawn != nil {
 		return shorten(what+": "+visible(a.Wish.Spawn.Instructions), mostWish)
 	}

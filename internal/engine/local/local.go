@@ -90,6 +90,8 @@ func (x *fx) load() error {
 				continue
 			case ends(s):
 				x.ended[s.Result.ID] = s.Result
+			case e.Kind == swarm.ApprovalAsked: // an agent's, or the loop's own
+				x.told[e.Key] = true
 			}
 			kept = append(kept, e)
 		}
