@@ -2,6 +2,7 @@ package office
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"swarm"
@@ -79,6 +80,13 @@ func (o *Office) Wrote(turns ...string) (map[string]bool, error) {
 		}
 	}
 	return to, nil
+}
+
+// WaitsFor is whom an agent waits for in its turn now.
+func (o *Office) WaitsFor(agent string) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.waits[agent])
 }
 
 // Others are all agents of the run but one.

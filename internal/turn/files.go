@@ -44,6 +44,11 @@ type scribe struct {
 	watched     bool // what it changes is recorded
 	free        bool // it needs none of our tools to write
 	beside      []*scribe
+
+	named   map[string]bool  // files that its agent says it has changed; absolute
+	unnamed bool             // it also writes files that nobody names: it is a program, or has run one
+	changed map[string]bool  // files that are another since the turn began, whoever wrote them; nil = that is not known yet
+	ordered map[*scribe]bool // turns of agents that waited for this one, or it for theirs: those come one after the other
 }
 
 // How far an agent changes files: not at all, only as everybody may at any time, or so that it is worth a record.
@@ -215,6 +220,7 @@ func (h *Hand) compare(ctx context.Context, w *work) *diff {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), comparing)
 	defer stop()
 	all := h.changes(ctx, w, w.trees)
+	h.overlap(w, all)
 	if h.docs(w) != "" && w.scribe.free {
 		h.trespassed(ctx, w, all)
 	}

@@ -41,6 +41,7 @@ func (n *notes) take(d swarm.Delta) {
 		n.session = d.Session
 		n.write(swarm.TurnSession, swarm.TurnInSession{Session: n.hand.clean(d.Session)})
 	case d.Kind == swarm.DeltaFile && d.File != "":
+		n.work.name(n.hand.workdir(n.work), d.File)
 		n.write(swarm.TurnFile, swarm.FileChange{Path: n.hand.clean(d.File)})
 	}
 	if n.hand.Watch != nil {
@@ -74,6 +75,7 @@ func (n *notes) end() {
 }
 
 func (n *notes) note(u swarm.ToolUse) {
+	n.work.nameTool(n.hand.folder(n.work), u)
 	u.ID, u.Name, u.Input = n.hand.clean(u.ID), n.hand.clean(u.Name), json.RawMessage(n.hand.clean(string(u.Input)))
 	if len(u.Input) > maxNoted || len(u.Input) > 0 && !json.Valid(u.Input) {
 		u.Input = swarm.Encode(excerpt.Head(string(u.Input), maxNoted))

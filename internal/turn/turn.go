@@ -42,6 +42,7 @@ type Hand struct {
 	astray    chan struct{}      // closed when the replay has left the recording
 	scribes   map[bool][]*scribe // who may be changing files now: those that are watched, and the others
 	blind     bool               // it was said that changes are not recorded
+	overlaps  map[[2]string]bool // agents of whom it was said that they may have written the same files
 	answers   sync.WaitGroup     // of a replay: those that are still to be given
 }
 
