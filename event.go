@@ -93,15 +93,16 @@ const (
 	TaskCancelled    EventKind = "task_cancelled"    // [TaskEnd]
 	BudgetSpent      EventKind = "budget_spent"      // [Reason]: no turn starts any more
 
-	TurnStarted EventKind = "turn_started" // [TurnStart]
-	TurnTool    EventKind = "turn_tool"    // [ToolUse]: the agent used a tool
-	TurnFile    EventKind = "turn_file"    // [FileChange]: the agent changed a file
-	TurnSession EventKind = "turn_session" // [TurnInSession]: the agent's program has said which session the turn is in
-	TurnEnded   EventKind = "turn_ended"   // [CallEnd]
-	TurnKept    EventKind = "turn_kept"    // [CallEnd]: how the turn ended in the run that this one tries again
-	CallEnded   EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
-	LoopEnded   EventKind = "loop_ended"   // [CallEnd]: a loop that another one started is through
-	Tick        EventKind = "tick"         // a loop had waited long enough
+	TurnStarted  EventKind = "turn_started"  // [TurnStart]
+	TurnReserved EventKind = "turn_reserved" // [Usage]: what a running turn has used and needs for its next question, of the budget
+	TurnTool     EventKind = "turn_tool"     // [ToolUse]: the agent used a tool
+	TurnFile     EventKind = "turn_file"     // [FileChange]: the agent changed a file
+	TurnSession  EventKind = "turn_session"  // [TurnInSession]: the agent's program has said which session the turn is in
+	TurnEnded    EventKind = "turn_ended"    // [CallEnd]
+	TurnKept     EventKind = "turn_kept"     // [CallEnd]: how the turn ended in the run that this one tries again
+	CallEnded    EventKind = "call_ended"    // [CallEnd]: a loop's short call was answered
+	LoopEnded    EventKind = "loop_ended"    // [CallEnd]: a loop that another one started is through
+	Tick         EventKind = "tick"          // a loop had waited long enough
 
 	Control EventKind = "control" // [ControlWord]: somebody wants something of the run
 
@@ -129,7 +130,7 @@ const (
 var EventKinds = []EventKind{
 	RunStarted, RunOwned, RunPausing, RunPaused, RunUnpaused, RunInterrupted, RunEnded,
 	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped, TaskCancelled, BudgetSpent,
-	TurnStarted, TurnTool, TurnFile, TurnSession, TurnEnded, TurnKept, CallEnded, LoopEnded, Tick,
+	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnKept, CallEnded, LoopEnded, Tick,
 	Control,
 	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue, AgentEnded, AgentStarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded, ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
 	TreeRecorded, Notice,
@@ -279,6 +280,9 @@ type TurnStart struct {
 	Answered  int    `json:"answered,omitempty"` // how many wishes the loop had answered before: the team may have grown by them
 	Session   string `json:"session,omitempty"`  // the provider's, when the turn continues one
 	Sent      Hash   `json:"sent,omitempty"`     // what of the prompt is new to that session, and all that was sent
+	// Reserves is what of the budget is kept for the turn. If the starts and reservations before this one, by number, leave no room
+	// for it, the turn ends as over_budget and its provider is not called. Without a budget there is none.
+	Reserves Usage `json:"reserves,omitzero"`
 	// Trees are what the files were, so that the turn's changes can be told at its end, however often it is begun.
 	Trees []FolderTree `json:"trees,omitempty"`
 }
@@ -465,6 +469,7 @@ type CallEnd struct {
 	Bytes     int64     `json:"bytes,omitempty"`  // how long it was before it was cut to what is kept
 	Exit      int       `json:"exit,omitempty"`   // of the agent's program
 	Usage     Usage     `json:"usage,omitzero"`
+	Unbegun   bool      `json:"unbegun,omitempty"`   // it ends without a call of the provider; a start that is there was cut by a crash
 	Session   string    `json:"session,omitempty"`   // to continue it
 	Forgotten bool      `json:"forgotten,omitempty"` // the session cannot be continued: its id held a secret, and is not stored as it was
 	Inputs    Inputs    `json:"inputs,omitzero"`     // the mail it consumed

@@ -276,6 +276,9 @@ type Budget struct {
 	Wall   time.Duration `json:"wall,omitempty"`
 }
 
+// LimitsUse says whether the budget bounds what turns use. The wall time is the loop's to watch.
+func (b Budget) LimitsUse() bool { return b.Tokens > 0 || b.USD > 0 || b.Calls > 0 }
+
 // Usage is what turns have cost.
 type Usage struct {
 	Calls        int64   `json:"calls,omitempty"`

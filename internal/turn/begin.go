@@ -11,7 +11,8 @@ import (
 )
 
 // begin writes down, on disk, that the turn starts. If the turn has ended by now, its end is the answer. If another worker has
-// just begun it, begin is refused with ErrStale, and this one must not call the provider.
+// just begun it, begin is refused with ErrStale, and this one must not call the provider. Nor must it if starts before this one
+// have used the budget up.
 func (h *Hand) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	b := swarm.Batch{Fence: w.c.Fence, Bodies: [][]byte{[]byte(w.made.Text)}}
 	if w.c.Again { // else nobody can have ended it
@@ -20,13 +21,17 @@ func (h *Hand) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	w.start++
 	start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: w.c.Fence, By: rand.Text(), Provider: w.spec.Name, Model: w.model,
 		Prompt: swarm.HashOf(b.Bodies[0]), Bytes: len(w.made.Text), Spans: w.made.Spans, Inputs: w.inputs, Session: w.session, Trees: w.trees,
-		Topics: w.topics, Answered: w.c.Answered}
+		Topics: w.topics, Answered: w.c.Answered, Reserves: w.need}
 	if w.session != "" {
 		fresh := []byte(w.made.Fresh())
 		start.Sent, b.Bodies = swarm.HashOf(fresh), append(b.Bodies, fresh)
 	}
 	b.Events = []swarm.Event{{Kind: swarm.TurnStarted, Key: swarm.StartKey(w.c.ID, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(start)}}
-	_, err := h.Log.Append(ctx, b)
+	seqs, err := h.Log.Append(ctx, b)
+	h.unask(w)
+	if err == nil && w.need != (swarm.Usage{}) {
+		return nil, h.verdict(seqs[0])
+	}
 	if !errors.Is(err, swarm.ErrConflict) && !errors.Is(err, swarm.ErrStale) {
 		return nil, err
 	}

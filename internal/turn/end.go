@@ -10,13 +10,21 @@ import (
 	"swarm/internal/provider"
 )
 
-// refuse ends a turn that was never begun: its prompt cannot be made, there is no budget for it, or it replays one that cannot be.
+// refuse ends a turn that does not come to call its provider: its prompt cannot be made, there is no budget for it, it was cancelled
+// while nobody did it, or it replays one that cannot be.
 // Should another worker have begun it meanwhile, that worker ends it.
 func (h *Hand) refuse(ctx context.Context, loop string, w *work, why error) (flow.Result, error) {
-	if k := swarm.KindOf(why); k != swarm.BadPrompt && k != swarm.OverBudget && k != swarm.Mismatch {
+	if stop := stops(ctx, why); stop != nil {
+		return flow.Result{}, stop
+	}
+	switch swarm.KindOf(why) {
+	case swarm.BadPrompt, swarm.OverBudget, swarm.CutByCancel, swarm.Mismatch:
+	default:
 		return flow.Result{}, why
 	}
-	return h.end(ctx, loop, w.c, failure(why), swarm.Batch{Absent: []string{w.nextStart()}})
+	end := failure(why)
+	end.Unbegun = true
+	return h.end(ctx, loop, w.c, end, swarm.Batch{Absent: []string{w.nextStart()}})
 }
 
 // keep ends a turn as it ended in the run that this one tries again.
@@ -69,7 +77,6 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 		}
 	}
 	end.Findings = append(end.Findings, w.astray.finding()...)
-	h.settle(w.c.ID, end.Usage)
 	r, err := h.endWith(ctx, loop, w.c, end, b, changed)
 	if err == nil && h.Watch != nil && end.Status != swarm.CallCut {
 		h.Watch.Output(w.c, output)
@@ -170,12 +177,4 @@ func (h *Hand) kept(reply provider.Reply) []byte {
 	}
 	end, _ := reply.Ends()
 	return []byte(strings.TrimPrefix(h.clean(end), "…"))
-}
-
-func (h *Hand) settle(turn string, u swarm.Usage) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.meter != nil {
-		h.meter.settle(turn, u)
-	}
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -276,7 +277,7 @@ func (h *Hand) inputs(w *work) (map[string]string, error) {
 	return inputs, nil
 }
 
-// A ledger is a fold of the log: each task's last output, and what all turns have cost.
+// A ledger is a fold of the log: each task's last output, what sessions know, and the budget.
 type ledger struct {
 	read    int64                    // up to which event
 	outputs map[string]swarm.CallEnd // by task
@@ -287,7 +288,8 @@ type ledger struct {
 	given    map[string]told   // by agent: what its session was told
 	began    map[string]int64  // by agent: where its last turn begins
 	reset    map[string]int64  // by agent: where a person wanted its session forgotten
-	usage    swarm.Usage
+
+	account account
 }
 
 // follow brings the ledger up to date.
@@ -302,9 +304,12 @@ func (l *ledger) follow(log swarm.Log) error {
 			l.read = e.Seq
 			switch e.Kind {
 			case swarm.TurnStarted:
-				l.usage.Calls++
 				put(&l.began, e.Agent, e.Seq)
-				if err := l.begin(e); err != nil {
+				if err := errors.Join(l.begin(e), l.account.begin(e)); err != nil {
+					return err
+				}
+			case swarm.TurnReserved:
+				if err := l.account.raise(e); err != nil {
 					return err
 				}
 			case swarm.Control:
@@ -323,8 +328,7 @@ func (l *ledger) enter(e *swarm.Event) error {
 	if err != nil {
 		return err
 	}
-	r.Usage.Calls = 0 // counted when they start
-	l.usage = l.usage.Plus(r.Usage)
+	l.account.end(e, r.CallEnd)
 	l.give(e, r.CallEnd)
 	switch {
 	case r.Forgotten:

@@ -73,7 +73,7 @@ const maxInbox = 100
 // request is what the provider is asked. From then on the agent may act; leave ends that, and says which mail it has read.
 func (h *Hand) request(ctx context.Context, w *work) (r provider.Request, leave func(), err error) {
 	r = h.plainRequest(w)
-	r.Ask, r.Reserve = h.asker(w), h.reserver(w)
+	r.Ask, r.Reserve = h.asker(w), h.reserver(ctx, w)
 	if r.Session = w.session; w.session != "" {
 		r.Fresh = w.made.Fresh()
 	}

@@ -38,7 +38,6 @@ type Hand struct {
 	providers map[string]provider.Provider
 	templates map[swarm.Hash]prompt.Template
 	ledger    ledger
-	meter     *meter
 	astray    chan struct{}      // closed when the replay has left the recording
 	scribes   map[bool][]*scribe // who may be changing files now: those that are watched, and the others
 	blind     bool               // it was said that changes are not recorded
@@ -63,6 +62,7 @@ type work struct {
 	model   string
 	start   int           // how often it was begun, this time included; more than 1 after a crash
 	made    prompt.Prompt // the full effective prompt
+	need    swarm.Usage   // what its start reserves of the budget
 	inputs  swarm.Inputs  // the mail that is in it, and at the end what else was read
 	packs   []string      // refs of the context packs that came with that mail
 	topics  int64         // the newest topic entry that the prompt was made with
@@ -109,31 +109,22 @@ func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, e
 		}
 		h.notice(err)
 	}
-	if err != nil {
-		return h.refuse(ctx, loop, w, err)
+	if err == nil && begun { // it is not begun again only to be cut
+		err = h.cancelled(c)
 	}
-	if why := h.cancelled(c); begun && why != nil { // it is not begun again only to be cut
-		return h.end(ctx, loop, c, failure(why), swarm.Batch{Absent: []string{w.nextStart()}})
-	}
-	h.mu.Lock()
-	m, err := h.openMeter(c)
 	if err == nil {
-		need := swarm.Usage{InputTokens: swarm.EstimateTokens(int64(len(w.made.Text)))}
-		need.USD = cost(w.spec.Price, need)
-		err = m.reserve(c.ID, need)
+		err = h.reserve(w)
 	}
-	h.mu.Unlock()
 	if err != nil {
 		return h.refuse(ctx, loop, w, err)
 	}
 	defer h.enter(w)()
 	h.record(ctx, w)
 	end, err := h.begin(ctx, w)
-	if err != nil || end != nil {
-		h.settle(c.ID, swarm.Usage{})
-		if err != nil {
-			return flow.Result{}, err
-		}
+	if err != nil {
+		return h.refuse(ctx, loop, w, err)
+	}
+	if end != nil {
 		return *end, nil
 	}
 	reply, verdicts, err := h.perform(ctx, w)
@@ -175,6 +166,7 @@ func (h *Hand) gather(c flow.Call) (*work, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}
 	w.spec = p.providers[w.agent.Provider]
+	h.ledger.account.budget = p.Budget
 	w.model = w.spec.ModelFor(w.task, w.agent)
 	return w, nil
 }

@@ -41,6 +41,7 @@ func Run(t *testing.T, run Subject) {
 	t.Run("mail comes back and replies do not come, with a crash at every append", func(t *testing.T) { backCrashes(t, run) })
 	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run) })
 	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { wishCrashes(t, run) })
+	t.Run("a budget holds, with a crash at every append", func(t *testing.T) { budgetCrashes(t, run) })
 	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
 	t.Run("what a loop told is seen when it comes to rest", func(t *testing.T) { idleTells(t, run) })
 	t.Run("cancel cuts a running turn", func(t *testing.T) { cancelCuts(t, run) })

@@ -1,0 +1,253 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/flow"
+	"swarm/internal/prompt"
+	"swarm/internal/provider"
+	"swarm/internal/sqlite"
+)
+
+// newBudget makes the log of a run with tasks t1, t2, … and a budget. Its prompts are about 30 tokens each.
+func newBudget(t *testing.T, tasks int, budget swarm.Budget) (b *bench, path string) {
+	path = filepath.Join(t.TempDir(), "run.db")
+	log, err := sqlite.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	b = &bench{t, log}
+	text, _, err := prompt.Parse(prompt.Source{File: "t.md", Text: []byte("Work.")}, nil)
+	b.check(err)
+	plan := swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "team", Kind: "acp"}}, Groups: []swarm.Group{{Iterations: 1}}, Budget: budget}
+	for n := range tasks {
+		name := fmt.Sprint("t", n+1)
+		plan.Agents = append(plan.Agents, swarm.Agent{Name: name, Provider: "team"})
+		plan.Tasks = append(plan.Tasks, swarm.Task{Name: name, Agent: name, Prompt: swarm.HashOf(text.Marshal())})
+	}
+	b.append(text.Marshal(), swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Key: call.Ref, Data: b.json(plan)})
+	return b, path
+}
+
+// task is the turn of a task.
+func task(n int) flow.Call {
+	name := fmt.Sprint("t", n)
+	return flow.Call{ID: name + "/1/1", Kind: flow.KindTurn, Task: name, Agent: name, Iteration: 1, Of: 1, Attempt: 1, Ref: call.Ref}
+}
+
+// says answers with so many tokens used.
+func says(tokens int64) agent {
+	return func(context.Context, provider.Request) (provider.Reply, error) {
+		return provider.Reply{Output: []byte("done"), Usage: swarm.Usage{InputTokens: tokens}}, nil
+	}
+}
+
+// ended holds a turn's end against what it should be.
+func (b *bench) ended(r flow.Result, err error, kind swarm.ErrorKind) {
+	b.Helper()
+	if err != nil || r.Kind != kind {
+		b.Errorf("the turn %s ended as %q (%s), %v; want %q", r.ID, r.Kind, r.Reason, err, kind)
+	}
+}
+
+// A budget is the run's, however many workers do its turns: what counts is the order of their starts in the log.
+func TestThreeWorkersKeepOneBudget(t *testing.T) {
+	b, path := newBudget(t, 9, swarm.Budget{Calls: 3})
+	fence, err := b.log.Own(t.Context(), flow.Version, time.Minute)
+	b.check(err)
+	line := &sync.WaitGroup{}
+	line.Add(9)
+	var calls atomic.Int64
+	type end struct {
+		flow.Result
+		err error
+	}
+	ends := make(chan end, 9)
+	for n := range 3 {
+		log, err := sqlite.Open(path)
+		b.check(err)
+		defer log.Close()
+		w := worker{b.hand(startLine{log, line}, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
+			calls.Add(1)
+			return says(10)(ctx, r)
+		}), fence}
+		for turn := range 3 {
+			go func() {
+				r, err := w.Do(t.Context(), "root", task(3*n+turn+1))
+				ends <- end{r, err}
+			}()
+		}
+	}
+	kinds := map[swarm.ErrorKind]int{}
+	for range 9 {
+		e := <-ends
+		b.check(e.err)
+		kinds[e.Kind]++
+	}
+	if calls.Load() != 3 || kinds[""] != 3 || kinds[swarm.OverBudget] != 6 {
+		t.Errorf("the provider was called %d times, and the turns ended as %v", calls.Load(), kinds)
+	}
+}
+
+// A reservationLine is a log that holds back reservations until so many have come.
+type reservationLine struct {
+	swarm.Log
+	line *sync.WaitGroup
+}
+
+func (s reservationLine) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
+	if b.Events[0].Kind == swarm.TurnReserved {
+		s.line.Done()
+		s.line.Wait()
+	}
+	return s.Log.Append(ctx, b)
+}
+
+// A model that calls tools needs more with each question. Of two turns that need all that is left at the same moment, one has it.
+func TestReservationsOfTwoWorkersKeepOneBudget(t *testing.T) {
+	b, _ := newBudget(t, 2, swarm.Budget{Tokens: 1000})
+	line, both := &sync.WaitGroup{}, &sync.WaitGroup{}
+	line.Add(2)
+	both.Add(2)
+	asks := func(_ context.Context, r provider.Request) (provider.Reply, error) {
+		if err := r.Reserve(swarm.Usage{InputTokens: 5}); err != nil { // its start has reserved more
+			return provider.Reply{}, err
+		}
+		both.Done()
+		both.Wait()
+		if err := r.Reserve(swarm.Usage{InputTokens: 700, OutputTokens: 90}); err != nil {
+			return provider.Reply{Usage: swarm.Usage{InputTokens: 90}}, err
+		}
+		return provider.Reply{Output: []byte("done"), Usage: swarm.Usage{InputTokens: 800}}, nil
+	}
+	log := reservationLine{b.log, line}
+	first := b.owner(log, asks)
+	ends := make(chan swarm.ErrorKind, 2)
+	for n, w := range []worker{first, {b.hand(log, asks), first.fence}} {
+		go func() {
+			r, err := w.Do(t.Context(), "root", task(n+1))
+			if err != nil {
+				t.Error(err)
+			}
+			ends <- r.Kind
+		}()
+	}
+	if one, other := <-ends, <-ends; one == other || one+other != swarm.OverBudget {
+		t.Errorf("the turns ended as %q and %q", one, other)
+	}
+}
+
+// A run that goes on after a crash has the budget that its log leaves. What was cut counts once, as it was reserved.
+func TestABudgetOutlivesItsWorkers(t *testing.T) {
+	b, _ := newBudget(t, 4, swarm.Budget{Calls: 3, Tokens: 2000})
+	ctx, kill := context.WithCancelCause(t.Context())
+	if _, err := b.owner(b.log, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
+		b.check(r.Reserve(swarm.Usage{InputTokens: 900}))
+		kill(errors.New("killed"))
+		<-ctx.Done()
+		return provider.Reply{}, context.Cause(ctx)
+	}).Do(ctx, "root", task(1)); err == nil {
+		t.Fatal("the killed turn has ended")
+	}
+	r, err := b.owner(b.log, says(500)).Do(t.Context(), "root", task(1))
+	b.ended(r, err, "")
+	// A provider that was not reached costs nothing, not even a call.
+	r, err = b.owner(b.log, func(context.Context, provider.Request) (provider.Reply, error) {
+		return provider.Reply{Free: true}, swarm.Errorf(swarm.NotFound, "no such program")
+	}).Do(t.Context(), "root", task(2))
+	b.ended(r, err, swarm.NotFound)
+	r, err = b.owner(b.log, func(_ context.Context, r provider.Request) (provider.Reply, error) {
+		if err := r.Reserve(swarm.Usage{InputTokens: 700}); swarm.KindOf(err) != swarm.OverBudget {
+			t.Errorf("900 tokens were cut and 500 used of 2000: 700 more got %v", err)
+		}
+		return says(600)(nil, r)
+	}).Do(t.Context(), "root", task(3))
+	b.ended(r, err, "")
+	r, err = b.owner(b.log, says(1)).Do(t.Context(), "root", task(4))
+	b.ended(r, err, swarm.OverBudget)
+	if starts := b.starts(); len(starts) != 4 {
+		t.Errorf("the log has %d starts; the turn for which nothing was left needs none", len(starts))
+	}
+}
+
+// A turn that cannot be begun again has been begun: the call that was cut stays used.
+func TestARefusedTurnGivesNothingBack(t *testing.T) {
+	b, _ := newBudget(t, 2, swarm.Budget{Calls: 2})
+	for n := range 2 {
+		ctx, kill := context.WithCancelCause(t.Context())
+		var asked string
+		if _, err := b.owner(b.log, dies(kill, &asked)).Do(ctx, "root", task(n+1)); err == nil {
+			t.Fatal("the killed turn has ended")
+		}
+	}
+	for n := range 2 {
+		r, err := b.owner(b.log, says(1)).Do(t.Context(), "root", task(n+1))
+		b.ended(r, err, swarm.OverBudget)
+	}
+}
+
+// So it is with a turn that was cancelled while nobody did it.
+func TestACancelledTurnGivesNothingBack(t *testing.T) {
+	b, _ := newBudget(t, 2, swarm.Budget{Calls: 1})
+	ctx, kill := context.WithCancelCause(t.Context())
+	var asked string
+	if _, err := b.owner(b.log, dies(kill, &asked)).Do(ctx, "root", task(1)); err == nil {
+		t.Fatal("the killed turn has ended")
+	}
+	b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordCancel, Target: "t1"})})
+	r, err := b.owner(b.log, says(1)).Do(t.Context(), "root", task(1))
+	b.ended(r, err, swarm.CutByCancel)
+	r, err = b.owner(b.log, says(1)).Do(t.Context(), "root", task(2))
+	b.ended(r, err, swarm.OverBudget)
+}
+
+// A quitter is a log whose process ends while a start is on its way.
+type quitter struct {
+	swarm.Log
+	quit context.CancelFunc
+}
+
+func (q quitter) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
+	if b.Events[0].Kind == swarm.TurnStarted {
+		q.quit()
+		return nil, ctx.Err()
+	}
+	return q.Log.Append(ctx, b)
+}
+
+// A process that ends before a turn is begun has not cancelled the turn.
+func TestATurnIsNotRefusedByTheEndOfItsProcess(t *testing.T) {
+	b := newBench(t)
+	b.tells("tell/1/1", `{"n": 21}`)
+	ctx, quit := context.WithCancel(t.Context())
+	if _, err := b.owner(quitter{b.log, quit}, nil).Do(ctx, "root", call); !errors.Is(err, context.Canceled) {
+		t.Errorf("the process stops with %v", err)
+	}
+	if e, ended, err := b.log.Find(swarm.EndKey(call.ID)); ended || err != nil {
+		t.Errorf("the turn has ended: %s, %v", e.Data, err)
+	}
+}
+
+// A run without a budget writes and reserves nothing for it.
+func TestNoBudgetCostsNothing(t *testing.T) {
+	b, _ := newBudget(t, 1, swarm.Budget{Wall: time.Hour})
+	r, err := b.owner(b.log, func(_ context.Context, r provider.Request) (provider.Reply, error) {
+		if r.Reserve != nil {
+			t.Error("the provider is to reserve something")
+		}
+		return says(1)(nil, r)
+	}).Do(t.Context(), "root", task(1))
+	b.ended(r, err, "")
+	if start := b.starts()[0]; start.Reserves != (swarm.Usage{}) {
+		t.Errorf("the start reserves %+v", start.Reserves)
+	}
+}
