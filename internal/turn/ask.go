@@ -54,7 +54,7 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 // pose writes a question down. One that an earlier start has asked stands as it was: some programs put into it what is another
 // thing each time.
 func (h *Hand) pose(ctx context.Context, w *work, a swarm.Approval) error {
-	_, err := h.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
+	_, err := h.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()}, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
 		Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(a)}}})
 	if errors.Is(err, swarm.ErrConflict) {
 		return nil

@@ -125,3 +125,33 @@ func (b *bench) starts() (all []swarm.TurnStart) {
 	}
 	return all
 }
+
+// A worker whose turn was begun again by another one asks nobody anything.
+func TestAReplacedStartAsksNobody(t *testing.T) {
+	b := newBench(t)
+	b.tells("tell/1/1", `{"n": 21}`)
+	ctx, stop := context.WithCancelCause(t.Context())
+	var refused error
+	_, err := b.owner(pollster{b.log, stop}, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
+		b.append(nil, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(call.ID, 2), Turn: call.ID, Data: b.json(swarm.TurnStart{Start: 2, By: "another"})})
+		_, _, refused = r.Ask(ctx, swarm.Approval{ID: call.ID + "/1", What: "write"})
+		return provider.Reply{}, refused
+	}).Do(ctx, "root", call)
+	if !errors.Is(refused, swarm.ErrStale) || !errors.Is(err, swarm.ErrStale) {
+		t.Errorf("the agent was told %v, and the worker %v", refused, err)
+	}
+}
+
+// A pollster is a log that stops its worker when a question was written.
+type pollster struct {
+	swarm.Log
+	stop context.CancelCauseFunc
+}
+
+func (p pollster) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
+	seqs, err := p.Log.Append(ctx, b)
+	if err == nil && b.Events[0].Kind == swarm.ApprovalAsked {
+		p.stop(errors.New("a person was asked"))
+	}
+	return seqs, err
+}
