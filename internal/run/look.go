@@ -2,15 +2,11 @@ package run
 
 import (
 	"context"
-	"time"
 
 	"swarm"
 	"swarm/internal/home"
 	"swarm/internal/view"
 )
-
-// lookEvery is how often a run is looked at that another process drives.
-const lookEvery = 50 * time.Millisecond
 
 // A Look is a run that this process only looks at, whoever drives it.
 type Look struct {
@@ -115,13 +111,11 @@ func (l *Look) Why(name string) (view.Chain, view.Picture, error) {
 // Wait waits until the run has ended and its driver has left, until nobody drives it any more, or until ctx ends. It returns
 // the last picture.
 func (l *Look) Wait(ctx context.Context) (view.Picture, error) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
+	p := l.newPulse()
+	defer p.stop()
 	for l.Driven() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return view.Picture{}, context.Cause(ctx)
+		if err := p.wait(ctx, false); err != nil {
+			return view.Picture{}, err
 		}
 	}
 	return l.Picture()

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"os"
-	"time"
 
 	"swarm"
 	"swarm/internal/home"
@@ -55,8 +54,8 @@ func (l *Look) Envelope(id string) (swarm.Envelope, error) {
 // FollowMail calls fn with all envelopes, and then with those that are new or that something became of, until the run is through or
 // nobody drives it any more, or ctx ends.
 func (l *Look) FollowMail(ctx context.Context, fn func([]view.Envelope) error) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
+	p := l.newPulse()
+	defer p.stop()
 	c, after := view.NewCollector(), int64(0)
 	for {
 		driven := l.Driven() // asked first: what its driver wrote before it left is told below
@@ -70,10 +69,8 @@ func (l *Look) FollowMail(ctx context.Context, fn func([]view.Envelope) error) e
 		if err != nil || !driven {
 			return err
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := p.wait(ctx, false); err != nil {
+			return err
 		}
 	}
 }

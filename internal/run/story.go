@@ -137,17 +137,15 @@ func (s *Story) Tell(fn func(Moment) error) error {
 
 // Follow tells the run until it is through or nobody drives it any more, or ctx ends.
 func (s *Story) Follow(ctx context.Context, fn func(Moment) error) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
+	p := s.look.newPulse()
+	defer p.stop()
 	for {
 		driven := s.look.Driven() // asked first: what its driver said before it left is told below
 		if err := s.Tell(fn); err != nil || !driven {
 			return err
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := p.wait(ctx, len(s.voices) > 0); err != nil {
+			return err
 		}
 	}
 }
