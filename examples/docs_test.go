@@ -47,9 +47,9 @@ func TestFilesInDocumentsAreGood(t *testing.T) {
 }
 
 var (
-	called = regexp.MustCompile(`(?m)(?:^|\| )swarm ([a-z]+)([^#\n]*)`)
+	called = regexp.MustCompile(`(?m)(?:^|\| )swarm ([a-z-]+)([^#\n]*)`)
 	flag   = regexp.MustCompile(`(?:^|\s)(--?[a-z][a-z0-9-]*)`)
-	listed = regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`)
+	listed = regexp.MustCompile(`(?m)^  ([a-z-]+) +[A-Z]`)
 )
 
 // TestDocumentedCommandsExist: every command and flag in the documents is there, and every command is in the documents.
