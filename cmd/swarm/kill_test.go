@@ -22,10 +22,7 @@ import (
 func TestKilledAtAnyMoment(t *testing.T) {
 	calm := newPlace(t)
 	calm.runs(0, "up")
-	kills := 20
-	if long {
-		kills = 1000
-	}
+	kills := times(3, 20, 1000)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	v := &victim{random: rand.New(rand.NewPCG(seed, 0))}
@@ -284,11 +281,7 @@ func TestHalfMadeRuns(t *testing.T) {
 
 // Whoever was told that a run is cancelled can rely on it, whatever becomes of its driver: no agent is asked for anything more.
 func TestAnAcknowledgedCancelIsObeyed(t *testing.T) {
-	rounds := 4
-	if long {
-		rounds = 100
-	}
-	for range rounds {
+	for range times(1, 4, 100) {
 		p := newPlace(t)
 		p.holds()
 		d := p.drives("up")

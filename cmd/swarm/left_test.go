@@ -46,11 +46,7 @@ func (p *place) inside() map[int]string {
 // Whether somebody cancels a run or its time is over: when `swarm up` has ended there is nobody any more, however much the agents
 // wanted to stay.
 func TestCancelledAndTimedOutRunsLeaveNobody(t *testing.T) {
-	runs := 10
-	if long {
-		runs = 200
-	}
-	const atOnce = 10
+	runs, atOnce := times(4, 10, 200), times(4, 10, 10)
 	for done := 0; done < runs && !t.Failed(); done += atOnce {
 		var all []*driving
 		for i := range atOnce {
@@ -79,11 +75,7 @@ func TestCancelledAndTimedOutRunsLeaveNobody(t *testing.T) {
 
 // Nobody can do anything for the agents' end when `swarm` is killed; the next command does.
 func TestKilledRunsLeaveNobodyBehindTheNextCommand(t *testing.T) {
-	runs := 2
-	if long {
-		runs = 20
-	}
-	for range runs {
+	for range times(1, 2, 20) {
 		p := newStubbornPlace(t)
 		d := p.drives("up")
 		d.until(swarm.TurnTool)

@@ -39,6 +39,17 @@ func init() {
 // long says whether the tests have an hour and not a minute.
 var long = os.Getenv("SWARM_TEST_LONG") != ""
 
+// times is how often something is tried: with -short, usually, and when the tests are long.
+func times(short, usual, most int) int {
+	switch {
+	case long:
+		return most
+	case testing.Short():
+		return short
+	}
+	return usual
+}
+
 // A place is a folder with a pipeline and agents, and a state folder of its own.
 type place struct {
 	*testing.T

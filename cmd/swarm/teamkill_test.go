@@ -20,10 +20,7 @@ import (
 // moments that nobody can foresee. The run is resumed at once, and the agents go on. In the end the ledger that the agents keep must
 // agree with the log: what was acknowledged is there, once, was read by one turn that committed, and in order.
 func TestTeamKilledUnderLoad(t *testing.T) {
-	kills, each := 20, 20
-	if long {
-		kills, each = 1000, 100
-	}
+	kills, each := times(3, 20, 1000), times(3, 20, 100)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	all := &correspondence{random: rand.New(rand.NewPCG(seed, 0))}

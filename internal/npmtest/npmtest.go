@@ -27,6 +27,7 @@ const A2A = "@a2a-js/sdk@1.3.0"
 // Package is the folder of a package that is no program but a library.
 func Package(t testing.TB, spec string) string {
 	t.Helper()
+	notShort(t)
 	dir := filepath.Join(cache(), "npm", filepath.FromSlash(spec), "node_modules", filepath.FromSlash(spec[:strings.LastIndexByte(spec, '@')]))
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("skipped: not installed: %s (make test installs it)", spec)
@@ -40,11 +41,20 @@ func Package(t testing.TB, spec string) string {
 // Path is where a package's program is: Path(t, "@openai/codex@0.166.0", "codex").
 func Path(t testing.TB, spec, program string) string {
 	t.Helper()
+	notShort(t)
 	file := filepath.Join(cache(), "npm", filepath.FromSlash(spec), "node_modules", ".bin", program)
 	if _, err := os.Stat(file); err != nil {
 		t.Skipf("skipped: not installed: %s (make test-agents installs it)", spec)
 	}
 	return file
+}
+
+// notShort skips a test: these programs take seconds to start.
+func notShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: it starts programs from npm, and -short does not")
+	}
 }
 
 // cache is the folder that scripts/npm.sh uses too.

@@ -137,6 +137,9 @@ func TestRecordingThatFailsChangesNothing(t *testing.T) {
 
 // What could not be read again is not written, and says so.
 func TestTooMuchForACassette(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it writes 70 MB of JSON")
+	}
 	path := filepath.Join(t.TempDir(), "c")
 	r, err := Record(path, CassetteHeader{})
 	if err != nil {

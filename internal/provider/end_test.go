@@ -96,6 +96,9 @@ func TestErrorHasTheKindOfTheCause(t *testing.T) {
 }
 
 func TestManyCutTurnsLeaveNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it starts hundreds of programs")
+	}
 	p := shell(t, "sleep 1000 & (trap '' TERM; sleep 1000) & echo ready; wait", grace(50*time.Millisecond))
 	r := request(t, "x")
 	var all sync.WaitGroup
@@ -262,6 +265,9 @@ func TestHiddenHolderOfThePipe(t *testing.T) {
 }
 
 func TestGigabyteCostsNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it reads a gigabyte")
+	}
 	const size = 1 << 30
 	var before, after runtime.MemStats
 	var heard int64

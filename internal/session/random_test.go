@@ -27,8 +27,11 @@ import (
 // and the agents tell against the model in model_test.go. SWARM_TEST_SEED enters the same lines again.
 func TestRandomSessions(t *testing.T) {
 	sessions := 50
-	if os.Getenv("SWARM_TEST_LONG") != "" {
+	switch {
+	case os.Getenv("SWARM_TEST_LONG") != "":
 		sessions = 1000
+	case testing.Short():
+		sessions = 10
 	}
 	seed, err := strconv.ParseUint(os.Getenv("SWARM_TEST_SEED"), 10, 64)
 	if err != nil {

@@ -19,8 +19,11 @@ import (
 func Mail(t *testing.T, o Opener, start func(t *testing.T, writer, n int) (wait func() error)) {
 	const writers = 4
 	each := 2000
-	if os.Getenv("SWARM_TEST_LONG") != "" {
+	switch {
+	case os.Getenv("SWARM_TEST_LONG") != "":
 		each = 100_000
+	case testing.Short():
+		each = 200
 	}
 	if start == nil {
 		start = func(t *testing.T, writer, n int) func() error {

@@ -217,27 +217,50 @@ func crashEverywhere(t *testing.T, run Subject) {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
 	want, _ := clean.story()
-	for _, committed := range []bool{false, true} {
-		at := 1
-		for ; ; at++ {
-			b := newBench(t, run, diamond(), newTeam(work))
-			r, err := b.drive(at, committed)
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, storetest.ErrCrash) {
-				t.Fatalf("crash at append %d: %v", at, err)
-			}
-			if r, err = b.drive(0, false); err != nil || r.Status != swarm.CallOK {
-				t.Fatalf("resumed after a crash at append %d: %+v, %v", at, r, err)
-			}
+	atEveryAppend(t, 20, func(at int, committed bool) bool {
+		b := newBench(t, run, diamond(), newTeam(work))
+		crashed := crash(t, at, committed, b.drive)
+		if crashed {
 			b.holdAgainst(at, want, clean.team.asked)
 		}
-		if at < 20 {
+		return crashed
+	})
+}
+
+// atEveryAppend calls try with the number of each append, whose crash comes before or after it is committed, until try says that
+// the run was through before it crashed. With -short some appends stand for all.
+func atEveryAppend(t *testing.T, fewest int, try func(at int, committed bool) (crashed bool)) {
+	t.Helper()
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	for i, committed := range []bool{false, true} {
+		at := 1 + i*(step/2) // with -short, another selection for each
+		for try(at, committed) {
+			at += step
+		}
+		if at < fewest {
 			t.Fatalf("only %d appends were crashed at", at-1)
 		}
-		t.Logf("crashed at each of %d appends, committed: %v", at-1, committed)
+		t.Logf("crashed at every append of %d, in steps of %d, committed: %v", at-1, step, committed)
 	}
+}
+
+// crash drives a run into a crash, if it comes so far, and then to its end.
+func crash(t *testing.T, at int, committed bool, drive func(at int, committed bool) (flow.Result, error)) (crashed bool) {
+	t.Helper()
+	r, err := drive(at, committed)
+	if err == nil {
+		return false
+	}
+	if !errors.Is(err, storetest.ErrCrash) {
+		t.Fatalf("crash at append %d: %v", at, err)
+	}
+	if r, err = drive(0, false); err != nil || r.Status != swarm.CallOK {
+		t.Fatalf("resumed after a crash at append %d: %+v, %v", at, r, err)
+	}
+	return true
 }
 
 // holdAgainst compares a run that crashed with one that did not, and the log with what the agents remember.

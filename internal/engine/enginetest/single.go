@@ -12,7 +12,6 @@ import (
 	"swarm"
 	"swarm/internal/flow"
 	"swarm/internal/provider"
-	"swarm/internal/storetest"
 )
 
 // waitCrashes has the lead of a team, in which one turn runs at a time, wait for another agent: that can only end because who waits
@@ -111,30 +110,17 @@ func everywhere(t *testing.T, run Subject, work func(*bench) func(context.Contex
 			t.Fatalf("%s is missing:\n%s", line, strings.Join(want, "\n"))
 		}
 	}
-	for _, committed := range []bool{false, true} {
-		at := 1
-		for ; ; at++ {
-			b := begin()
-			r, err := b.driveTeam(at, committed)
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, storetest.ErrCrash) {
-				t.Fatalf("crash at append %d: %v", at, err)
-			}
-			if r, err = b.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
-				t.Fatalf("resumed after a crash at append %d: %+v, %v", at, r, err)
-			}
-			if got, _ := b.story(); !slices.Equal(got, want) {
-				t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
-			b.holdMail(at)
+	atEveryAppend(t, 10, func(at int, committed bool) bool {
+		b := begin()
+		if !crash(t, at, committed, b.driveTeam) {
+			return false
 		}
-		if at < 10 {
-			t.Fatalf("only %d appends were crashed at", at-1)
+		if got, _ := b.story(); !slices.Equal(got, want) {
+			t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		t.Logf("crashed at each of %d appends, committed: %v", at-1, committed)
-	}
+		b.holdMail(at)
+		return true
+	})
 }
 
 // lateWait has a process that has lost its run write that an agent waits: the new owner's loop must not be told so.

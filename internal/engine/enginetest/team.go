@@ -98,32 +98,18 @@ func teamCrashes(t *testing.T, run Subject) {
 	if !slices.Contains(want, "reply_overdue") || !slices.Contains(want, "turn_ended lead lead/3/1") {
 		t.Fatalf("nobody was reminded:\n%s", strings.Join(want, "\n"))
 	}
-	for _, committed := range []bool{false, true} {
-		at := 1
-		for ; ; at++ {
-			b := newTeamBench(t, run, teamPlan())
-			r, err := b.driveTeam(at, committed)
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, storetest.ErrCrash) {
-				t.Fatalf("crash at append %d: %v", at, err)
-			}
-			if r, err = b.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
-				t.Fatalf("resumed after a crash at append %d: %+v, %v", at, r, err)
-			}
-			got, _ := b.story()
-			if !slices.Equal(got, want) {
-				t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
-			b.holdMail(at)
-			b.holdDiffs(at)
+	atEveryAppend(t, 20, func(at int, committed bool) bool {
+		b := newTeamBench(t, run, teamPlan())
+		if !crash(t, at, committed, b.driveTeam) {
+			return false
 		}
-		if at < 20 {
-			t.Fatalf("only %d appends were crashed at", at-1)
+		if got, _ := b.story(); !slices.Equal(got, want) {
+			t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		t.Logf("crashed at each of %d appends, committed: %v", at-1, committed)
-	}
+		b.holdMail(at)
+		b.holdDiffs(at)
+		return true
+	})
 }
 
 // holdMail wants every envelope that gave somebody a turn to be consumed once.

@@ -161,6 +161,9 @@ func TestFailedTurnKeepsItsWords(t *testing.T) {
 
 // TestFlood: however much a program says, little of it is held, and it is told in large pieces, not line by line.
 func TestFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: it reads hundreds of megabytes")
+	}
 	for name, least := range map[string]int{"100 MB of log": 100 << 20, "5 MB of words": 1_000_000} {
 		each(t, func(t *testing.T, kind string) {
 			t.Run(name, func(t *testing.T) {
