@@ -297,7 +297,7 @@ func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with s
 }
 
 const inboxDescription = "Read the messages that other agents have sent you since your turn began. Each message is shown once; those that you were given " +
-	"with your task are not shown again. An empty list means that nothing new has come. Answer a message with send_handoff to its sender."
+	"with your task are not shown again. An empty list means that nothing new has come. Answer a message that asks for a response with send_handoff, to its sender or to whom it names in replyTo."
 
 const inboxSchema = `{
   "type": "object",
