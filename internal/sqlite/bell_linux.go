@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bells tells when files are written, through one inotify instance for all logs of the process: a user may have 128 of them.
+// bells tells when files are read, through one inotify instance for all logs of the process: a user may have 128 of them.
 //
-// A watch is for one event. The first write rings and takes the watch away, so that a busy log costs nothing until somebody
+// A watch is for one event. The first read rings and takes the watch away, so that a busy log costs nothing until somebody
 // listens again.
 var bells struct {
 	once sync.Once
@@ -20,7 +20,7 @@ var bells struct {
 	ring map[int][]chan<- struct{} // by watch: who listens; two logs of one file share a watch
 }
 
-// listen has a value sent to ring when the file is next written, or before: whoever hears it has to look. It says false if the
+// listen has a value sent to ring when the file is next read, or before: whoever hears it has to look. It says false if the
 // system cannot tell.
 func listen(path string, ring chan<- struct{}) (watch int, ok bool) {
 	b := &bells
@@ -30,7 +30,7 @@ func listen(path string, ring chan<- struct{}) (watch int, ok bool) {
 	if b.fd < 0 {
 		return 0, false
 	}
-	watch, err := unix.InotifyAddWatch(b.fd, path, unix.IN_MODIFY|unix.IN_ONESHOT)
+	watch, err := unix.InotifyAddWatch(b.fd, path, unix.IN_ACCESS|unix.IN_ONESHOT)
 	if err != nil {
 		return 0, false
 	}

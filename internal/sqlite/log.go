@@ -10,7 +10,7 @@
 // has caught up.
 //
 // Readers that follow the log are served from memory: what this process appended is there at once, what others appended is
-// looked for while somebody watches. A commit rings, by a byte written into the .lock file, so that a follower at rest need not
+// looked for while somebody watches. A commit rings, by a byte read from the .lock file, so that a follower at rest need not
 // poll. Everything older is read from the file.
 //
 // Beside the file lie SQLite's own -wal and -shm and two files that carry locks: .lock for the write turn, and .owner, whose

@@ -52,8 +52,15 @@ func (t *turn) take(limit time.Duration) error {
 }
 
 // ring tells the processes that listen to the file that a commit can be read. SQLite's own files do not tell: they are written
-// before that.
-func (t *turn) ring() { _, _ = t.f.WriteAt([]byte{'\n'}, 0) }
+// before that. A read of its one byte does, and unlike a write it leaves nothing for the file system's journal, which the next
+// sync would have to wait for.
+func (t *turn) ring() {
+	var b [1]byte
+	if n, _ := t.f.ReadAt(b[:], 0); n == 0 {
+		_, _ = t.f.WriteAt(b[:], 0) // the log is new, or an older version made it
+		_, _ = t.f.ReadAt(b[:], 0)
+	}
+}
 
 func (t *turn) give() error { return flock(t.f, syscall.LOCK_UN) }
 
