@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -157,6 +158,14 @@ func (h *Hand) askAgain(ctx context.Context, w *work, left int, call func(contex
 		left -= len(shown.Envelopes)
 	}
 	return nil
+}
+
+// sortAsRecorded puts mail into the order in which the recorded turn had it. What the loop wrote meanwhile, such as a note, may have
+// come earlier or later this time.
+func sortAsRecorded(items []mail.Item, recorded []string) {
+	slices.SortStableFunc(items, func(a, b mail.Item) int {
+		return cmp.Compare(slices.Index(recorded, a.Ref()), slices.Index(recorded, b.Ref()))
+	})
 }
 
 func holdsAll(ids, wanted []string) bool {

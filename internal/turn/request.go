@@ -51,6 +51,9 @@ func (h *Hand) inbox(w *work) (string, error) {
 		return "", nil
 	}
 	w.inputs.Upto = items[len(items)-1].Seq
+	if w.recorded != nil {
+		sortAsRecorded(items, w.recorded.Mail)
+	}
 	items = mail.UrgentFirst(items)
 	w.packs = mail.Packs(items)
 	return h.Office.Inbox(w.c.Agent, items)
