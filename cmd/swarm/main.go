@@ -16,13 +16,13 @@ func main() {
 // How many percent of the live heap the garbage collector lets the program allocate before it runs again.
 const (
 	gcShort = 400 // most commands are over before they have used the memory that a collection would give back
-	gcLong  = 50  // a run of 10,000 tasks holds 90 MB; five times that would be too much
+	gcLong  = 40  // a run of 10,000 tasks holds 90 MB; five times that would be too much
 )
 
 // smallHeap is how large the heap may grow before memory counts for more than the time that collections take.
 const smallHeap = 32 << 20
 
-// paceCollector lets the heap grow to smallHeap, or to one and a half times what is live, whichever is more.
+// paceCollector lets the heap grow to smallHeap, or to 1.4 times what is live, whichever is more.
 func paceCollector() {
 	debug.SetGCPercent(gcShort)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

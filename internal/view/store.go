@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"swarm"
@@ -29,10 +30,11 @@ type stored struct {
 	Tasks    []task          `json:"tasks,omitempty"`
 }
 
-// Marshal gives the fold to be stored.
+// Marshal gives the fold to be stored. Tasks are encoded one by one, behind the rest: the buffers in which 10,000 of them would be
+// encoded at once are several times as large as the result, at the end of a run, when memory is fullest.
 func (r *Run) Marshal() []byte {
 	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
-		Groups: r.groups, Agents: r.agents, Boxes: r.boxes, Tasks: make([]task, len(r.tasks))}
+		Groups: r.groups, Agents: r.agents, Boxes: r.boxes}
 	if r.team != nil {
 		s.Team = &r.team.TeamState
 	}
@@ -41,6 +43,11 @@ func (r *Run) Marshal() []byte {
 			s.Paused = append(s.Paused, a.Name)
 		}
 	}
+	b := swarm.Encode(s)
+	if len(r.tasks) == 0 {
+		return b
+	}
+	b = append(b[:len(b)-1], `,"tasks":[`...)
 	for i, t := range r.tasks {
 		if r.team == nil {
 			t.Status = r.sched.Status(i)
@@ -48,13 +55,13 @@ func (r *Run) Marshal() []byte {
 		if t.Status == swarm.Waiting { // held; what else it may wait for follows from the others
 			t.Waits = []Wait{Wait(r.sched.Waits(i)[0])}
 		}
-		s.Tasks[i] = t
+		one := swarm.Encode(&t)
+		if i == 0 {
+			b = slices.Grow(b, len(r.tasks)*(len(one)+len(one)/4))
+		}
+		b = append(append(b, one...), ',')
 	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic("view: a fold that has no JSON: " + err.Error()) // it has only strings, numbers and times of events
-	}
-	return b
+	return append(b[:len(b)-1], "]}"...)
 }
 
 // Unmarshal makes a fold again from what Marshal gave. Folding goes on with the event after its Seq.
