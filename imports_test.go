@@ -185,6 +185,8 @@ var house = map[string]room{
 	"swarm/internal/tree": {3, []use{{"swarm", nouns}}},
 	"swarm/internal/office": {3, []use{
 		{"swarm", nouns},
+		{"swarm/internal/fact", "it understands an event as loops do"},
+		{"swarm/internal/plan", "where agents stand is one answer, whoever asks"},
 		{"swarm/internal/gate", "in which order an agent is held back"},
 		{"swarm/internal/wish", "how a team may grow"},
 		{"swarm/internal/mail", "the rules of post"},

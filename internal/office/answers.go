@@ -1,36 +1,27 @@
 package office
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"swarm"
 	"swarm/internal/mail"
 )
 
-// expectation stands in envelopes that ask for a response, and in few others.
-var expectation = []byte(`"expectation":"`)
-
 // takeQuestion folds what an envelope says about answers: it may be one, and it may want one. A reminder
 // gives the right to answer once more: what was written meanwhile was not taken for the answer.
-func (o *Office) takeQuestion(e *swarm.Event, receiver string) error {
-	if e.Agent != swarm.Orchestrator {
-		o.rules.Answer(e.Agent, receiver)
+func (o *Office) takeQuestion(env *swarm.Envelope) {
+	if o.Shelf != nil { // a person's office has one, and asks nobody for leave to answer
+		return
 	}
-	reminds := e.Agent == swarm.Orchestrator && bytes.Contains(e.Data, []byte(reminder))
-	if !reminds && !bytes.Contains(e.Data, expectation) {
-		return nil
+	if env.FromNodeID != swarm.Orchestrator {
+		o.rules.Answer(env.FromNodeID, env.ToNodeID)
+	} else if mail.MetaOf(*env).Type == reminder {
+		var again struct{ Reminder, ReplyTo string }
+		if json.Unmarshal(env.Payload.Structured, &again) == nil {
+			o.rules.Owe(env.ToNodeID, again.ReplyTo, again.Reminder)
+		}
 	}
-	env, err := swarm.Body[swarm.Envelope](e)
-	if err != nil {
-		return err
-	}
-	var again struct{ Reminder, ReplyTo string }
-	if reminds && mail.MetaOf(env).Type == reminder && json.Unmarshal(env.Payload.Structured, &again) == nil {
-		o.rules.Owe(receiver, again.ReplyTo, again.Reminder)
-	}
-	o.rules.Ask(env)
-	return nil
+	o.rules.Ask(*env)
 }
 
 // Inbox is an agent's mail as it stands in its prompt.

@@ -45,7 +45,7 @@ func (s *Seat) urgent(most int) ([]mail.Item, error) {
 	err := o.follow()
 	var urgent int64
 	if err == nil {
-		urgent = o.agent(s.Agent).urgent
+		urgent = o.agent(s.Agent).Urgent
 	}
 	o.mu.Unlock()
 	if err != nil || urgent <= s.upto() {

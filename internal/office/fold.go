@@ -1,60 +1,58 @@
 package office
 
 import (
-	"bytes"
-	"strings"
-
 	"swarm"
+	"swarm/internal/fact"
 	"swarm/internal/mail"
+	"swarm/internal/plan"
 	"swarm/internal/wish"
 )
 
-// A standing is where an agent stands, as far as others have to know it.
+// A standing is what only the tools have to know of an agent. The rest is known to the [plan.Team].
 type standing struct {
-	cursor  int64            // up to where its mail is consumed
-	wanted  int64            // the newest envelope in its inbox that gives it a turn
-	urgent  int64            // the newest that is not to wait
-	turn    string           // the one that runs, or ""
-	output  output           // of its last good turn
-	trouble string           // why its last turn failed, when it did
-	from    map[string]place // by sender: the newest envelope that gives it a turn
-	starts  int              // how often it was started again after it had ended
-	began   int64            // when that was last
-	held    bool             // a person has paused it
-	asks    map[string]bool  // what it waits for a person to allow
+	Read   int64            // up to where its mail is consumed, when it is no agent: a person
+	Urgent int64            // the newest envelope in its inbox that is not to wait
+	Output output           // of its last good turn
+	From   map[string]place // by sender: the newest envelope that gives it a turn
+	Began  int64            // when it was last started again after it had ended
 }
 
 // An output is what came of a turn.
 type output struct {
-	turn, task string
-	hash       swarm.Hash
-	seq        int64 // of the turn's end
+	Turn, Task string
+	Hash       swarm.Hash
+	Seq        int64 // of the turn's end
 }
 
 // A place is where an envelope stands, and the turn that sent it.
 type place struct {
-	seq  int64
-	turn string
+	Seq  int64
+	Turn string
 }
 
-// agent is where somebody stands. The office is locked.
+// agent is what the tools know of somebody. The office is locked.
 func (o *Office) agent(name string) *standing {
 	s := o.agents[name]
 	if s == nil {
-		s = &standing{from: map[string]place{}, asks: map[string]bool{}}
+		s = &standing{From: map[string]place{}}
 		o.agents[name] = s
 	}
 	return s
 }
 
-// quiet says whether an agent has nothing to do.
-func (s *standing) quiet() bool { return s.turn == "" && s.wanted <= s.cursor }
+// cursor is up to where somebody's mail is consumed. The office is locked.
+func (o *Office) cursor(name string) int64 {
+	if m := o.team.Member(name); m != nil {
+		return m.Read
+	}
+	return o.agent(name).Read
+}
 
 // forget makes the office one that has read nothing. It is locked.
 func (o *Office) forget() {
-	o.rules, o.wishes, o.agents, o.waits = mail.NewRules(), wish.NewTeam(), map[string]*standing{}, map[string][]string{}
-	o.team = swarm.Team{Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase}
-	o.read, o.plans, o.grown, o.over, o.paused, o.digest = 0, nil, nil, false, false, nil
+	o.rules, o.wishes, o.agents, o.team = mail.NewRules(), wish.NewTeam(), map[string]*standing{}, plan.NewTeam()
+	o.team.Rules = swarm.Team{Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase}
+	o.read, o.plans, o.grown, o.over, o.digest = 0, nil, nil, false, nil
 	if o.Shelf != nil {
 		o.digest = &digest{kept: map[string]int64{}}
 	}
@@ -76,92 +74,54 @@ func (o *Office) follow() error {
 			if err := o.take(&events[i]); err != nil {
 				return err
 			}
-			o.digest.note(o, &events[i])
+			o.digest.note(&events[i])
 			o.read = events[i].Seq
 		}
 	}
 }
 
 func (o *Office) take(e *swarm.Event) error {
+	if e.Kind == swarm.HandoffStored {
+		return o.takeMail(e)
+	}
+	f, _, err := fact.Of(e)
+	switch {
+	case e.Kind == swarm.Control && err != nil: // the loop and the turns that obey control complain about it
+		return nil
+	case err != nil:
+		return err
+	}
+	o.team.Apply(f)
 	switch e.Kind {
 	case swarm.RunStarted:
 		if s, err := swarm.Body[swarm.RunStart](e); err == nil { // who shows runs complains about what cannot be read
 			o.wishes.Work(s.Dir)
 		}
 	case swarm.PlanAdded:
-		p, err := swarm.Body[swarm.Plan](e)
-		if err != nil {
-			return err
-		}
-		if o.rules.Add(&p); p.Team != nil {
-			o.team = *p.Team
-		}
-		o.wishes.Add(&p)
-		o.plans = append(o.plans, &p)
-	case swarm.HandoffStored:
-		return o.takeMail(e)
+		p := f.Body.(*swarm.Plan)
+		o.rules.Add(p)
+		o.wishes.Add(p)
+		o.plans = append(o.plans, p)
 	case swarm.HandoffConsumed:
-		in, err := swarm.Body[swarm.Inputs](e)
-		if err != nil {
-			return err
-		}
 		a := o.agent(e.Agent)
-		a.cursor = max(a.cursor, in.Upto)
-	case swarm.TurnStarted:
-		o.agent(e.Agent).turn = e.Turn
+		a.Read = max(a.Read, f.Body.(swarm.Consumption).Upto)
 	case swarm.TurnEnded:
-		return o.takeEnd(e)
+		if end := f.Body.(swarm.CallEnd); end.Status == swarm.CallOK {
+			o.agent(e.Agent).Output = output{e.Turn, e.Task, end.Output, e.Seq}
+		}
 	case swarm.AgentEnded:
-		end, err := swarm.Body[swarm.AgentEnd](e)
-		if err != nil {
-			return err
-		}
-		o.rules.End(e.Agent, end.Reason)
+		o.rules.End(e.Agent, f.Body.(swarm.AgentEnd).Reason)
 		o.wishes.End(e.Agent)
+	case swarm.AgentStarted: // what came before has gone back
+		o.rules.Start(e.Agent)
+		o.wishes.Start(e.Agent)
+		o.agent(e.Agent).Began = e.Seq
 	case swarm.ApprovalAsked:
-		a, err := swarm.Body[swarm.Approval](e)
-		if err != nil {
-			return err
-		}
-		if a.Wish != nil {
+		if a := f.Body.(swarm.Approval); a.Wish != nil {
 			o.wishes.Ask(a.ID, e.Agent, *a.Wish)
 		}
 	case swarm.RunEnded:
 		o.over = true
-	}
-	return o.takeHold(e)
-}
-
-// takeHold folds what keeps agents from going on, or lets them.
-func (o *Office) takeHold(e *swarm.Event) error {
-	switch e.Kind {
-	case swarm.AgentStarted: // what came before has gone back
-		o.rules.Start(e.Agent)
-		o.wishes.Start(e.Agent)
-		a := o.agent(e.Agent)
-		a.starts, a.began, a.cursor, a.trouble = a.starts+1, e.Seq, max(a.cursor, e.Seq), ""
-	case swarm.AgentPaused, swarm.AgentResumed:
-		o.agent(e.Agent).held = e.Kind == swarm.AgentPaused
-	case swarm.BudgetSpent:
-		o.last = "the budget is spent"
-	case swarm.Control:
-		if k, err := swarm.Body[swarm.ControlWord](e); err == nil && k.Word == swarm.WordClose { // who obeys control complains about what cannot be read
-			o.last = "the run is being ended"
-		}
-	case swarm.RunPausing:
-		o.paused = true
-	case swarm.RunUnpaused:
-		o.paused = false
-	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
-		a, err := swarm.Body[swarm.Approval](e)
-		if err != nil {
-			return err
-		}
-		if e.Kind == swarm.ApprovalAsked && a.Wish == nil { // who has a wish goes on without it
-			o.agent(e.Agent).asks[a.ID] = true
-		} else {
-			delete(o.agent(e.Agent).asks, a.ID)
-		}
 	}
 	return nil
 }
@@ -170,80 +130,39 @@ func (o *Office) takeHold(e *swarm.Event) error {
 func (o *Office) starts(agent string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.agent(agent).starts
+	if m := o.team.Member(agent); m != nil {
+		return m.Starts
+	}
+	return 0
 }
 
-// How the bodies of envelopes begin.
-var handoffs, signals = []byte(`{"kind":"handoff",`), []byte(`{"kind":"signal",`)
-
-// priority stands in those that are urgent, and in few others.
-var priority = []byte(`"` + mail.High + `"`)
-
+// takeMail folds what an envelope says.
 func (o *Office) takeMail(e *swarm.Event) error {
-	receiver := strings.TrimPrefix(e.To, swarm.ToAgent(""))
-	a := o.agent(receiver)
-	wakes := bytes.HasPrefix(e.Data, handoffs) // as we write it: a long log is not read word by word
-	if !wakes && !bytes.HasPrefix(e.Data, signals) {
-		env, err := swarm.Body[struct {
-			Kind swarm.EnvelopeKind `json:"kind"`
-		}](e)
-		if err != nil {
-			return err
-		}
-		wakes = env.Kind == swarm.Handoff
+	env, err := swarm.Body[swarm.StoredEnvelope](e)
+	if err != nil {
+		return err
 	}
-	if wakes {
-		a.wanted, a.from[e.Agent] = e.Seq, place{e.Seq, e.Turn}
+	f, m := fact.Head(e), fact.Mail(e, &env)
+	f.Body = m
+	o.team.Apply(f)
+	a := o.agent(m.To)
+	if m.Wakes {
+		a.From[m.From] = place{e.Seq, e.Turn}
 	}
-	if o.Shelf == nil { // a person's office has one, and asks nobody for leave to answer
-		if err := o.takeQuestion(e, receiver); err != nil {
-			return err
-		}
+	if mail.Urgent(env.Envelope) {
+		a.Urgent = e.Seq
 	}
-	switch e.Agent {
+	o.takeQuestion(&env.Envelope)
+	switch m.From {
 	case swarm.User:
-		o.rules.Hear(receiver)
+		o.rules.Hear(m.To)
 	case swarm.Orchestrator:
 		id, ok, err := AnswerTo(e)
 		if ok {
 			o.wishes.Answer(id)
 			o.grown = append(o.grown, len(o.plans))
 		}
-		if err != nil {
-			return err
-		}
-	}
-	if e.Agent != swarm.User && !bytes.Contains(e.Data, priority) {
-		return nil
-	}
-	whole, err := swarm.Body[swarm.Envelope](e)
-	if err != nil {
 		return err
-	}
-	if mail.Urgent(whole) {
-		a.urgent = e.Seq
-	}
-	return nil
-}
-
-func (o *Office) takeEnd(e *swarm.Event) error {
-	end, err := swarm.Body[swarm.CallEnd](e)
-	if err != nil {
-		return err
-	}
-	a := o.agent(e.Agent)
-	if a.turn == e.Turn {
-		a.turn = ""
-		clear(a.asks)
-	}
-	switch end.Status {
-	case swarm.CallOK:
-		a.output, a.trouble = output{e.Turn, e.Task, end.Output, e.Seq}, ""
-		if end.Done && e.Agent == o.team.Lead {
-			o.last = e.Agent + " has reported that all is done"
-		}
-	case swarm.CallFailed:
-		a.trouble = end.Reason
 	}
 	return nil
 }

@@ -86,7 +86,14 @@ func (o *Office) Wrote(turns ...string) (map[string]bool, error) {
 func (o *Office) WaitsFor(agent string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Clone(o.waits[agent])
+	if o.follow() != nil {
+		return nil
+	}
+	m := o.team.Member(agent)
+	if m == nil {
+		return nil
+	}
+	return slices.Clone(m.For)
 }
 
 // Others are all agents of the run but one.

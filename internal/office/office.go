@@ -18,6 +18,7 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/plan"
 	"swarm/internal/wish"
 )
 
@@ -39,13 +40,10 @@ type Office struct {
 	wishes *wish.Team           // what agents may ask of the run, and have asked
 	plans  []*swarm.Plan        // the one that it began with, and what it grew by
 	grown  []int                // how many plans there were when each wish had been dealt with
-	agents map[string]*standing // where each stands, a person too
-	team   swarm.Team           // how the agents work
+	team   *plan.Team           // where the agents stand
+	agents map[string]*standing // and what else is to be known of them, and of a person
 	over   bool                 // the run has ended
-	paused bool                 // its clocks stand
-	last   string               // why no turn begins any more; "" = they do
 	seats  map[string]*Seat     // by agent
-	waits  map[string][]string  // by agent: for whom it waits in its turn
 	digest *digest              // what goes on the shelf
 	topics topics               // what was published
 }
@@ -69,7 +67,7 @@ func (o *Office) Cursor(agent string) (int64, error) {
 	if err := o.follow(); err != nil {
 		return 0, err
 	}
-	return o.agent(agent).cursor, nil
+	return o.cursor(agent), nil
 }
 
 // Unread is the agent's mail after a number, oldest first, as much as a prompt should hold: at most max envelopes and 64 KB, but
@@ -83,7 +81,7 @@ func (o *Office) Unread(agent string, after int64, max int) ([]mail.Item, error)
 	err = o.follow()
 	var urgent int64
 	if err == nil {
-		urgent = o.agent(agent).urgent
+		urgent = o.agent(agent).Urgent
 	}
 	o.mu.Unlock()
 	if err != nil || urgent <= items[len(items)-1].Seq {

@@ -79,7 +79,7 @@ func (s *Seat) putPack(ctx context.Context, name string, content []byte) (stored
 func (o *Office) fillIn(p *pack.Pack, agent string) error {
 	o.mu.Lock()
 	err := o.follow()
-	team := o.team
+	team := o.team.Rules
 	o.mu.Unlock()
 	if err != nil {
 		return err

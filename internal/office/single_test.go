@@ -58,7 +58,7 @@ func TestWhyAnAgentIsNotThrough(t *testing.T) {
 		if err := o.follow(); err != nil {
 			t.Fatal(err)
 		}
-		if got := o.busyWith("coder"); got != want {
+		if got := o.team.Busy("coder").String(); got != want {
 			t.Errorf("it is said to be: %s, want: %s", got, want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestWhyAnAgentIsNotThrough(t *testing.T) {
 	coder := starts(t, o, "coder", "coder/1/1")
 	is("its turn coder/1/1 runs")
 	add(t, log, swarm.Event{Kind: swarm.ApprovalAsked, Agent: "coder", Data: swarm.Encode(swarm.Approval{ID: "a1", What: "use Bash"})})
-	is("in its turn coder/1/1 it waits for a person to allow something")
+	is("in its turn coder/1/1 it waits for a person")
 	add(t, log, swarm.Event{Kind: swarm.ApprovalAnswered, Agent: "coder", Data: swarm.Encode(swarm.ApprovalAnswer{ID: "a1"})})
 	w := waits(t, coder, `{"agents":["tester"]}`)
 	is("in its turn coder/1/1 it waits for tester")

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"swarm"
+	"swarm/internal/plan"
 	"swarm/internal/strictjson"
 )
 
@@ -101,33 +103,27 @@ func (s *Seat) beginWait(names []string) (*wait, error) {
 			return nil, swarm.Errorf(swarm.BadInput, "%s has no edge to %s or from it, and cannot wait for it", s.Agent, agent).
 				WithHint("wait for agents that you write to, or that write to you")
 		}
-		if path := o.waitPath(agent, s.Agent, map[string]bool{}); path != nil {
-			return nil, swarm.Errorf(swarm.BadInput, "to wait for %s would never end: %s", agent, strings.Join(append([]string{s.Agent}, path...), " → ")).
-				WithHint("end your turn: what %s sends you comes with your next one", agent)
+		if err := o.cycle(s.Agent, []string{agent}, math.MaxInt64); err != nil {
+			return nil, err
 		}
 		if !slices.Contains(w.names, agent) {
 			w.names = append(w.names, agent)
 		}
 	}
-	if _, busy := o.waits[s.Agent]; busy {
+	if m := o.team.Member(s.Agent); m != nil && m.State == plan.MemberWaiting {
 		return nil, swarm.Errorf(swarm.BadInput, "%s waits already", s.Agent).WithHint("wait for all you need in one call")
 	}
-	o.waits[s.Agent] = w.names
 	return w, nil
 }
 
-// waitPath is how one agent's waits lead to another, or nil. The office is locked.
-func (o *Office) waitPath(from, to string, seen map[string]bool) []string {
-	if from == to {
-		return []string{to}
-	}
-	seen[from] = true
-	for _, next := range o.waits[from] {
-		if seen[next] {
-			continue
-		}
-		if path := o.waitPath(next, to, seen); path != nil {
-			return append([]string{from}, path...)
+// cycle refuses a wait that would never end: the waits of the agents lead back to the one that would wait. Only those count that
+// stand before a number in the log, so that of several waits that close a cycle together the last one is refused, in whichever
+// processes they are. The office is locked.
+func (o *Office) cycle(waits string, names []string, before int64) error {
+	for _, name := range names {
+		if path := o.team.WaitPath(name, waits, before); path != nil {
+			return swarm.Errorf(swarm.BadInput, "to wait for %s would never end: %s", name, append(plan.Path{waits}, path...)).
+				WithHint("end your turn: what %s sends you comes with your next one", name)
 		}
 	}
 	return nil
@@ -136,7 +132,8 @@ func (o *Office) waitPath(from, to string, seen map[string]bool) []string {
 // watch waits until everybody is ready.
 func (w *wait) watch(ctx context.Context, limit time.Duration) ([]output, error) {
 	o := w.seat.office
-	if err := w.tell(ctx, swarm.WaitBegan, ""); err != nil {
+	began, err := w.tell(ctx, swarm.WaitBegan, "")
+	if err != nil {
 		return nil, err
 	}
 	wake, off := o.Log.Watch()
@@ -144,7 +141,7 @@ func (w *wait) watch(ctx context.Context, limit time.Duration) ([]output, error)
 	over := newPatience(limit)
 	defer over.stop()
 	for {
-		outputs, pending, paused, err := w.look()
+		outputs, pending, paused, err := w.look(began)
 		if err != nil || pending == "" {
 			return outputs, err
 		}
@@ -184,86 +181,72 @@ func (p *patience) hold(on bool) {
 	}
 }
 
-// look says whose outputs are there, or who is not ready and why; and whether the run is paused.
-func (w *wait) look() (outputs []output, pending string, paused bool, err error) {
+// look says whose outputs are there, or who is not ready and why; and whether the run is paused. The wait began with a record of the
+// log: agents that began to wait before it, in another process perhaps, are known by now.
+func (w *wait) look(began int64) (outputs []output, pending string, paused bool, err error) {
 	o := w.seat.office
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.follow(); err != nil {
 		return nil, "", false, err
 	}
+	if err := o.cycle(w.seat.Agent, w.names, began); err != nil {
+		return nil, "", false, err
+	}
 	var late []string
 	for _, name := range w.names {
-		a := o.agent(name)
+		a, m := o.agent(name), o.team.Member(name)
 		wanted := int64(0)
-		if p := a.from[w.seat.Agent]; p.turn == w.seat.Turn {
-			wanted = p.seq
+		if p := a.From[w.seat.Agent]; p.Turn == w.seat.Turn {
+			wanted = p.Seq
 		}
 		switch {
-		case a.quiet() && a.cursor >= wanted && a.output.seq > wanted && a.output.hash != "":
-			outputs = append(outputs, a.output)
-		case wanted > 0 && wanted < a.began && a.output.seq < wanted:
+		case m.Quiet() && m.Read >= wanted && a.Output.Seq > wanted && a.Output.Hash != "":
+			outputs = append(outputs, a.Output)
+		case wanted > 0 && wanted < a.Began && a.Output.Seq < wanted:
 			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s was ended and started again, and has not read what you sent it", name).WithHint("send it again, or go on without it")
-		case o.rules.Ended(name):
-			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has ended, and will not answer any more%s", name, because(a.trouble)).WithHint("go on without it")
-		case o.last != "" && a.turn == "":
-			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has no turn any more: %s", name, o.last).WithHint("go on without it")
+		case m.End != nil:
+			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has ended, and will not answer any more%s", name, plan.LastFailure(m.Trouble)).WithHint("go on without it")
+		case o.team.Closing != "" && !m.InTurn():
+			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has no turn any more: %s", name, closing(&o.team.TeamState)).WithHint("go on without it")
 		default:
-			late = append(late, name+" ("+o.busyWith(name)+")")
+			late = append(late, name+" ("+o.team.Busy(name).String()+")")
 		}
 	}
-	return outputs, strings.Join(late, ", "), o.paused, nil
+	return outputs, strings.Join(late, ", "), !o.team.PauseAt.IsZero(), nil
 }
 
-// busyWith says why an agent is not through. The office is locked.
-func (o *Office) busyWith(name string) string {
-	a := o.agent(name)
-	held := ""
-	if a.held {
-		held = "it is paused, and "
+// closing says why no turn of a team starts any more.
+func closing(t *plan.TeamState) string {
+	switch t.Closing {
+	case plan.ClosedByLead:
+		return t.Rules.Lead + " has reported that all is done"
+	case plan.ClosedByBudget:
+		return "the budget is spent"
+	case plan.ClosedByCancel:
+		return "the run is being cancelled"
 	}
-	switch {
-	case a.turn != "" && len(a.asks) > 0:
-		return "in its turn " + a.turn + " it waits for a person to allow something"
-	case a.turn != "" && len(o.waits[name]) > 0:
-		return "in its turn " + a.turn + " it waits for " + strings.Join(o.waits[name], ", ")
-	case a.turn != "":
-		return "its turn " + a.turn + " runs"
-	case !a.quiet():
-		return held + "it has mail to read" + because(a.trouble)
-	}
-	return held + "it has no output yet; nobody has sent it work"
-}
-
-func because(trouble string) string {
-	if trouble == "" {
-		return ""
-	}
-	return "; its last turn failed: " + head(trouble)
+	return "the run is being ended"
 }
 
 // end notes that the agent waits no longer, however that came.
 func (w *wait) end(ctx context.Context, err error) {
-	o := w.seat.office
-	o.mu.Lock()
-	delete(o.waits, w.seat.Agent)
-	o.mu.Unlock()
 	reason := ""
 	if err != nil {
 		reason = err.Error()
 	}
-	_ = w.tell(context.WithoutCancel(ctx), swarm.WaitEnded, reason) // who looks sees the turn end too
+	_, _ = w.tell(context.WithoutCancel(ctx), swarm.WaitEnded, reason) // who looks sees the turn end too
 }
 
-func (w *wait) tell(ctx context.Context, kind swarm.EventKind, reason string) error {
+func (w *wait) tell(ctx context.Context, kind swarm.EventKind, reason string) (seq int64, err error) {
 	s := w.seat
 	e := swarm.Event{Kind: kind, Key: string(kind) + ":" + w.key, Agent: s.Agent, Task: s.Task, Turn: s.Turn,
 		Data: swarm.Encode(swarm.AgentWait{For: w.names, Reason: string(s.office.redact([]byte(reason)))})}
 	if s.office.Loop != "" {
 		e.To = swarm.ToLoop(s.office.Loop)
 	}
-	_, _, err := s.office.append(ctx, swarm.Batch{Fence: s.office.Fence, Events: []swarm.Event{e}})
-	return err
+	seq, _, err = s.office.append(ctx, swarm.Batch{Fence: s.office.Fence, Events: []swarm.Event{e}})
+	return seq, err
 }
 
 // answer shows the outputs. A long one becomes an artifact of who made it.
@@ -271,16 +254,16 @@ func (w *wait) answer(ctx context.Context, outputs []output) (any, error) {
 	o := w.seat.office
 	all := waited{Outputs: make([]waitedOutput, len(outputs))}
 	for i, out := range outputs {
-		text, err := o.Log.Body(out.hash)
+		text, err := o.Log.Body(out.Hash)
 		if err != nil {
 			return nil, err
 		}
-		it := waitedOutput{Agent: w.names[i], Turn: out.turn, Output: string(text), Bytes: len(text)}
+		it := waitedOutput{Agent: w.names[i], Turn: out.Turn, Output: string(text), Bytes: len(text)}
 		if len(text) > maxHead {
 			from, to := window(text, 0, maxHead)
 			it.Output = string(text[from:to])
-			by := swarm.Event{Agent: w.names[i], Task: out.task, Turn: out.turn}
-			if it.Ref, err = w.seat.put(ctx, by, "report", "output of "+out.turn+", "+strconv.Itoa(len(text))+" bytes", text); err != nil {
+			by := swarm.Event{Agent: w.names[i], Task: out.Task, Turn: out.Turn}
+			if it.Ref, err = w.seat.put(ctx, by, "report", "output of "+out.Turn+", "+strconv.Itoa(len(text))+" bytes", text); err != nil {
 				return nil, err
 			}
 		}

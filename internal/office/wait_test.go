@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"swarm"
 	"swarm/internal/mail"
@@ -175,12 +176,35 @@ func TestDoneAndHelp(t *testing.T) {
 	}
 }
 
+// A cycle of waits is seen though the agents are in several processes, each with an office of its own. The wait that began last is
+// refused, also when both began before either office knew of the other.
+func TestWaitsInACycleOverTwoProcesses(t *testing.T) {
+	log, again := opened(t)
+	here, there := &Office{Log: log}, &Office{Log: again()}
+	planner, coder := starts(t, here, "planner", "planner/1/1"), starts(t, there, "coder", "coder/1/1")
+	w := waits(t, planner, `{"agents":["coder"]}`)
+	_, err := coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["planner"]}`))
+	wrong(t, err, "to wait for planner would never end: coder → planner → coder", "end your turn")
+	late, err := coder.beginWait([]string{"tester"}) // nothing is wrong with that yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	late.names = []string{"planner"}
+	_, err = late.watch(t.Context(), time.Minute)
+	wrong(t, err, "to wait for planner would never end: coder → planner → coder", "end your turn")
+	if !w.goesOn() {
+		t.Errorf("the wait that began first is over: %v", w.err)
+	}
+	planner.Leave()
+	<-w.over
+}
+
 // Where agents do not live on, nobody can wait for another.
 func TestPipelinesHaveNoToolsOfTeams(t *testing.T) {
 	log, _ := opened(t)
 	o := &Office{Log: log}
-	o.rules = mail.NewRules(&swarm.Plan{Kind: swarm.PipelineRun, Agents: team.Agents})
-	o.agents, o.waits, o.read = map[string]*standing{}, map[string][]string{}, 2
+	o.forget()
+	o.rules, o.read = mail.NewRules(&swarm.Plan{Kind: swarm.PipelineRun, Agents: team.Agents}), 2
 	if n := len(o.Tools("coder")); n != 5 {
 		t.Errorf("%d tools", n)
 	}

@@ -21,9 +21,7 @@ type Team struct {
 	order *Order         // of a replay; nil = turns begin when they can
 	owed  int64          // the newest envelope by which the run itself gave somebody a turn
 	stuck bool           // of a replay: the recorded run stood still here
-	// answered are requests of agents that were answered, and that the loop has not dealt with.
-	answered []Request
-	dealt    int
+	dealt int            // requests that the loop has dealt with
 }
 
 // TeamState is the part of a Team that a reader may store and restore.
@@ -31,15 +29,17 @@ type TeamState struct {
 	Rules   swarm.Team `json:"rules"`
 	Limit   int        `json:"limit,omitempty"` // turns at once; 0 = no limit
 	Members []Member   `json:"members,omitempty"`
-	Owed    []Owed     `json:"owed,omitempty"`    // replies, the oldest question first
-	Open    []Request  `json:"open,omitempty"`    // requests of agents that nobody has answered, the oldest first
-	PauseAt time.Time  `json:"pause_at,omitzero"` // since when the run is paused; zero = it is not
-	Closing Closing    `json:"closing,omitempty"` // why no turn starts any more
-	Report  string     `json:"report,omitempty"`  // what the lead reported as done
-	Ready   bool       `json:"ready,omitempty"`   // an owner has taken the run up: what the log held before is known
-	Seen    int64      `json:"seen"`              // the newest record applied,
-	Now     time.Time  `json:"now,omitzero"`      // and its time
-	Planned bool       `json:"planned,omitempty"` // a plan was added
+	Owed    []Owed     `json:"owed,omitempty"` // replies, the oldest question first
+	Open    []Request  `json:"open,omitempty"` // requests of agents that nobody has answered, the oldest first
+	// Answered are requests that were answered, and that the loop has not dealt with; a reader does not know when it has.
+	Answered []Request `json:"answered,omitempty"`
+	PauseAt  time.Time `json:"pause_at,omitzero"` // since when the run is paused; zero = it is not
+	Closing  Closing   `json:"closing,omitempty"` // why no turn starts any more
+	Report   string    `json:"report,omitempty"`  // what the lead reported as done
+	Ready    bool      `json:"ready,omitempty"`   // an owner has taken the run up: what the log held before is known
+	Seen     int64     `json:"seen"`              // the newest record applied,
+	Now      time.Time `json:"now,omitzero"`      // and its time
+	Planned  bool      `json:"planned,omitempty"` // a plan was added
 }
 
 // A Member is one agent of a team.
@@ -62,10 +62,11 @@ type Member struct {
 	Began  int64     `json:"began,omitempty"` // the newest record when its turn began
 	Given  int64     `json:"given,omitempty"` // the newest envelope that wanted a turn then
 
-	Asks    []string  `json:"asks,omitempty"`    // in its turn: approvals that it waits for
-	For     []string  `json:"for,omitempty"`     // in its turn: agents that it waits for
-	Since   time.Time `json:"since,omitzero"`    // and since when
-	PauseAt time.Time `json:"pause_at,omitzero"` // since when a person has it paused; zero = it is not
+	Asks    []string  `json:"asks,omitempty"`     // in its turn: approvals that it waits for
+	For     []string  `json:"for,omitempty"`      // in its turn: agents that it waits for
+	WaitSeq int64     `json:"wait_seq,omitempty"` // with which record that began,
+	Since   time.Time `json:"since,omitzero"`     // and since when
+	PauseAt time.Time `json:"pause_at,omitzero"`  // since when a person has it paused; zero = it is not
 
 	Leave  Leave           `json:"leave,omitempty"`  // what becomes of it when its turn ends
 	End    *swarm.AgentEnd `json:"end,omitempty"`    // why it has no turn any more
@@ -151,13 +152,13 @@ func (t *Team) Member(name string) *Member {
 	return nil
 }
 
-// add lets the agents of a plan, or of what it grew by, join. What holds for the whole run is said by the first.
+// add lets the agents of a plan, or of what it grew by, join.
 func (t *Team) add(p *swarm.Plan, ref string) {
 	if !t.Planned {
 		t.Planned, t.Limit, t.order = true, p.MaxParallel, NewOrder(p.Order)
-		if p.Team != nil {
-			t.Rules = *p.Team
-		}
+	}
+	if p.Team != nil {
+		t.Rules = *p.Team
 	}
 	for _, a := range p.Agents {
 		if _, known := t.at[a.Name]; !known {

@@ -62,7 +62,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 		m.consume(f.Body.(swarm.Consumption).Upto)
 	case swarm.WaitBegan:
 		if m.State == MemberRunning && m.Turn == f.Turn {
-			m.State, m.For, m.Since = MemberWaiting, f.Body.(swarm.AgentWait).For, t.Now
+			m.State, m.For, m.WaitSeq, m.Since = MemberWaiting, f.Body.(swarm.AgentWait).For, f.Seq, t.Now
 		}
 	case swarm.WaitEnded:
 		if m.State == MemberWaiting && m.Turn == f.Turn {
@@ -196,7 +196,7 @@ func (t *Team) answer(agent, id string) {
 		m.Asks = slices.DeleteFunc(m.Asks, func(asked string) bool { return asked == id })
 	}
 	if i := slices.IndexFunc(t.Open, func(r Request) bool { return r.ID == id }); i >= 0 {
-		t.answered = append(t.answered, t.Open[i])
+		t.Answered = append(t.Answered, t.Open[i])
 		t.Open = slices.Delete(t.Open, i, i+1)
 	}
 }

@@ -45,7 +45,7 @@ func (t *Team) firstEarly() []TeamStep {
 
 // lastRequest deals with an answer before its recorded place, when nothing else can happen any more.
 func (t *Team) lastRequest() []TeamStep {
-	if len(t.answered) == 0 || !t.asleep() || t.awaited() {
+	if len(t.Answered) == 0 || !t.asleep() || t.awaited() {
 		return nil
 	}
 	return t.dealWith(0)
@@ -64,7 +64,7 @@ func (t *Team) beyond(m *Member) bool {
 
 // endWithRecording ends a replay where a person had ended the run.
 func (t *Team) endWithRecording() {
-	if !t.replays() || !t.stuck || t.inTurn() || t.Closing != "" || !t.heard() || len(t.Open)+len(t.answered) > 0 {
+	if !t.replays() || !t.stuck || t.inTurn() || t.Closing != "" || !t.heard() || len(t.Open)+len(t.Answered) > 0 {
 		return
 	}
 	left := 0

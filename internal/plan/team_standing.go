@@ -59,31 +59,39 @@ func (t *Team) obstacles(m *Member) (waits []Wait) {
 // waitsInTurn is for whom of those that it named a member still waits in its turn, and why they are not through.
 func (t *Team) waitsInTurn(m *Member) (waits []Wait) {
 	for _, name := range m.For {
-		if busy, ok := t.Busy(name); ok {
-			waits = append(waits, Wait{For: ForAgents, Agent: name, Since: m.Since, Reason: busy.String()})
+		if t.unready(name) {
+			waits = append(waits, Wait{For: ForAgents, Agent: name, Since: m.Since, Reason: t.Busy(name).String()})
 		}
 	}
 	return waits
 }
 
-// WaitPath is how the waits of agents in their turns lead from one to another, or nil: who is asked to
-// wait for an agent whose path leads back to it would wait for ever.
-func (t *Team) WaitPath(from, to string) Path { return t.waitPath(from, to, map[string]bool{}) }
+// unready says whether an agent is not through with what it was sent, and may still be.
+func (t *Team) unready(name string) bool {
+	m := t.Member(name)
+	return m != nil && m.End == nil && (!m.Quiet() || !m.Made)
+}
 
-func (t *Team) waitPath(from, to string, seen map[string]bool) Path {
+// WaitPath is how the waits of agents in their turns lead from one to another, or nil: an agent that waits
+// for one whose path leads back to it waits for ever. Only waits that began before a record count.
+func (t *Team) WaitPath(from, to string, before int64) Path {
+	return t.waitPath(from, to, before, map[string]bool{})
+}
+
+func (t *Team) waitPath(from, to string, before int64, seen map[string]bool) Path {
 	if from == to {
 		return Path{to}
 	}
 	seen[from] = true
 	m := t.Member(from)
-	if m == nil {
+	if m == nil || m.WaitSeq >= before {
 		return nil
 	}
 	for _, next := range m.For {
 		if seen[next] {
 			continue
 		}
-		if path := t.waitPath(next, to, seen); path != nil {
+		if path := t.waitPath(next, to, before, seen); path != nil {
 			return append(Path{from}, path...)
 		}
 	}
@@ -100,17 +108,14 @@ type Busy struct {
 	Trouble string   // why its last turn failed
 }
 
-// Busy says why an agent is not through; ok is false when it is, or when nothing will come of it.
-func (t *Team) Busy(name string) (b Busy, ok bool) {
+// Busy says why a member is not through.
+func (t *Team) Busy(name string) Busy {
 	m := t.Member(name)
-	if m == nil || m.End != nil || m.Quiet() && m.Made {
-		return b, false
-	}
-	b = Busy{Person: len(m.Asks) > 0, For: m.For, Paused: m.State == MemberPaused, Mail: m.wants(), Trouble: m.Trouble}
+	b := Busy{Person: len(m.Asks) > 0, For: m.For, Paused: m.State == MemberPaused, Mail: m.wants(), Trouble: m.Trouble}
 	if m.InTurn() {
 		b.Turn = m.Turn
 	}
-	return b, true
+	return b
 }
 
 // String is the sentence for it, for agents and people alike.

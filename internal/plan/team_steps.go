@@ -93,7 +93,7 @@ func (t *Team) replyDue(o *Owed) (due time.Time, over bool) {
 
 // requests are what was answered and may be dealt with now.
 func (t *Team) requests() []TeamStep {
-	for i, r := range t.answered {
+	for i, r := range t.Answered {
 		if t.order.Lets(swarm.AnswerPlace(r.ID)) {
 			return t.dealWith(i)
 		}
@@ -102,9 +102,9 @@ func (t *Team) requests() []TeamStep {
 }
 
 func (t *Team) dealWith(i int) []TeamStep {
-	r := t.answered[i]
+	r := t.Answered[i]
 	t.order.Began(swarm.AnswerPlace(r.ID))
-	t.answered = slices.Delete(t.answered, i, i+1)
+	t.Answered = slices.Delete(t.Answered, i, i+1)
 	t.dealt++
 	return []TeamStep{{Kind: DealWith, Agent: r.Agent, Request: r}}
 }
@@ -179,7 +179,7 @@ func (t *Team) idleReplies() (steps []TeamStep) {
 
 // wanted says whether anybody has something left to do, or to be told.
 func (t *Team) wanted() bool {
-	return len(t.Open)+len(t.answered) > 0 || slices.ContainsFunc(t.Members, func(m Member) bool { return m.wants() })
+	return len(t.Open)+len(t.Answered) > 0 || slices.ContainsFunc(t.Members, func(m Member) bool { return m.wants() })
 }
 
 // Over says whether the run is through: nobody has anything left to do, or a person, the lead or the

@@ -325,10 +325,13 @@ func TestTeamDue(t *testing.T) {
 func TestWaitPath(t *testing.T) {
 	crew := newCrew(t, nil)
 	crew.happens("lead begins; coder begins; tester begins; lead waits coder; coder waits judge tester")
-	if got := crew.WaitPath("lead", "tester").String(); got != "lead → coder → tester" {
+	if got := crew.WaitPath("lead", "tester", 100).String(); got != "lead → coder → tester" {
 		t.Error(got)
 	}
-	if got := crew.WaitPath("tester", "lead"); got != nil {
+	if got := crew.WaitPath("lead", "tester", crew.seq); got != nil { // coder began to wait later
+		t.Error(got)
+	}
+	if got := crew.WaitPath("tester", "lead", 100); got != nil {
 		t.Error(got)
 	}
 }
