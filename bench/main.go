@@ -34,6 +34,8 @@ type lab struct {
 	floor string // the floors that are programs
 	sdk   string // what asks models by their sellers' own libraries
 	rows  []row
+
+	events int64 // in the run of a million events; 0 = it is not there yet
 }
 
 // A row is one line of the table.
@@ -62,6 +64,8 @@ var measurements = []struct {
 	{"run-lines", (*lab).runLines},
 	{"check", (*lab).check},
 	{"open", (*lab).open},
+	{"reads", (*lab).reads},
+	{"list", (*lab).list},
 	{"turns", (*lab).turns},
 	{"crowd", (*lab).crowd},
 	{"coding", (*lab).coding},

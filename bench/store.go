@@ -14,6 +14,7 @@ import (
 
 	"swarm"
 	"swarm/bench/disk"
+	"swarm/internal/home"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
 )
@@ -111,39 +112,61 @@ func (l *lab) callers() (err error) {
 	return nil
 }
 
-// open is what `swarm show` does first: open a log and fold it, with a stored fold and without.
+// longID is the run of a million events, in the state folder, so that commands find it.
+const (
+	longID         = "20260101-000000-g7k3f9q"
+	longTasks      = 1000
+	longIterations = 250 // 4 events a turn
+)
+
+// longRun writes the run of a million events, once.
+func (l *lab) longRun() (_ *home.Home, err error) {
+	h, err := home.At(l.home(), sqlite.NewStore)
+	if err != nil || l.events > 0 {
+		return h, err
+	}
+	if err := h.MakeRuns(); err != nil {
+		return nil, err
+	}
+	l.events, err = writeRun(h, longID, longTasks, longIterations)
+	return h, err
+}
+
+// open is what every look at a run does first: open its log and fold it, with a stored fold and without.
 func (l *lab) open() error {
-	const tasks, iterations = 1000, 250 // 4 events a turn
-	path := filepath.Join(l.dir, "million.db")
-	events, err := writeRun(path, tasks, iterations)
+	h, err := l.longRun()
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("open a run of %d events", events)
-	opened := func(save bool) (time.Duration, error) {
+	name := fmt.Sprintf("open a run of %d events", l.events)
+	opened := func() (took time.Duration, err error) {
 		start := time.Now()
-		log, err := sqlite.Open(path)
+		log, err := h.Store.Open(context.Background(), longID, swarm.ReadOnly)
 		if err != nil {
 			return 0, err
 		}
-		v, err := run.View(log, "million")
-		took := since(start)
-		if err == nil && v.Seq != events {
-			err = fmt.Errorf("%d of %d events were folded", v.Seq, events)
-		}
-		if err == nil && save {
-			err = run.SaveView(log, v)
+		v, err := run.View(log, longID)
+		took = since(start)
+		if err == nil && v.Seq != l.events {
+			err = fmt.Errorf("%d of %d events were folded", v.Seq, l.events)
 		}
 		return took, errors.Join(err, log.Close())
 	}
-	without, err := inTurn(3, func() (time.Duration, error) { return opened(false) })
+	without, err := inTurn(3, opened)
 	if err != nil {
 		return err
 	}
-	if _, err := opened(true); err != nil {
+	look, err := run.LookAt(h, longID)
+	if err != nil {
 		return err
 	}
-	with, err := inTurn(5, func() (time.Duration, error) { return opened(false) })
+	if _, err = look.Fold(); err == nil { // it stores what it had to fold
+		err = look.Close()
+	}
+	if err != nil {
+		return err
+	}
+	with, err := inTurn(5, opened)
 	if err != nil {
 		return err
 	}
@@ -154,8 +177,8 @@ func (l *lab) open() error {
 }
 
 // writeRun writes the log of a run as it would be after all its tasks had run in every iteration.
-func writeRun(path string, tasks, iterations int) (events int64, err error) {
-	log, err := sqlite.Create(path)
+func writeRun(h *home.Home, id string, tasks, iterations int) (events int64, err error) {
+	log, err := h.Store.Create(context.Background(), id)
 	if err != nil {
 		return 0, err
 	}
@@ -166,8 +189,8 @@ func writeRun(path string, tasks, iterations int) (events int64, err error) {
 		p.Agents = append(p.Agents, swarm.Agent{Name: t.Agent, Provider: "t"})
 	}
 	batch := []swarm.Event{
-		{Kind: swarm.RunStarted, Data: jsonOf(swarm.RunStart{ID: "million", Kind: swarm.PipelineRun, Dir: "/", Version: "bench", Loops: "1", Time: time.Now()})},
-		{Kind: swarm.PlanAdded, Key: "plan", Data: jsonOf(p)},
+		{Kind: swarm.RunStarted, Key: string(swarm.RunStarted), Data: jsonOf(swarm.RunStart{ID: id, Kind: swarm.PipelineRun, Dir: "/", Version: "bench", Loops: "1", Time: time.Now()})},
+		{Kind: swarm.PlanAdded, Key: "plan:1", Data: jsonOf(p)},
 	}
 	flush := func() error {
 		events += int64(len(batch))

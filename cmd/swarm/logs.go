@@ -72,20 +72,15 @@ func (a *app) logs(ref string, o logOptions) error {
 		return err
 	}
 	defer l.Close()
-	p, err := l.Picture()
+	v, err := l.Fold()
 	if err != nil {
 		return err
 	}
-	w, err := a.logWriter(p, o)
+	w, err := a.logWriter(v.Picture(), o)
 	if err != nil {
 		return err
 	}
-	story := l.Story()
-	if len(o.tasks) > 0 {
-		story.Only = func(task string) bool { return slices.Contains(w.tasks, task) }
-	}
-	lines := run.Lines{Fn: w.take}
-	err = story.Tell(lines.Take)
+	story, lines, err := w.past(l, v)
 	if err == nil {
 		err = w.catchUp()
 	}
@@ -100,12 +95,34 @@ func (a *app) logs(ref string, o logOptions) error {
 	return errors.Join(err, lines.End(), w.catchUp())
 }
 
+// past tells what has been. For the last lines it begins near the end of the run, and earlier each time that these were too few.
+func (w *logWriter) past(l *run.Look, v *view.Run) (story *run.Story, lines *run.Lines, err error) {
+	for events := int64(4*w.last + 100); ; events *= 8 {
+		if w.last < 0 {
+			events = v.Seq
+		}
+		if story, w.whole, err = l.StoryOfLast(v, events); err != nil {
+			return nil, nil, err
+		}
+		if len(w.tasks) > 0 {
+			story.Only = func(task string) bool { return slices.Contains(w.tasks, task) }
+		}
+		w.held, w.late = nil, 0
+		lines = &run.Lines{Fn: w.take}
+		if err := story.Tell(lines.Take); err != nil || w.whole.IsZero() || w.late >= w.last {
+			return story, lines, err
+		}
+	}
+}
+
 // A logWriter prints the lines of a story that a user wants to see.
 type logWriter struct {
 	logOptions
 	app   *app
 	print *term.LogLines
 	held  []run.Line // the last ones, as long as more may follow
+	whole time.Time  // from when on nothing is missing in what is told
+	late  int        // lines after that
 	live  bool
 }
 
@@ -139,6 +156,9 @@ func (w *logWriter) take(line run.Line) error {
 		return nil
 	case w.live || w.last < 0:
 		return w.write(line)
+	}
+	if line.Time.After(w.whole) {
+		w.late++
 	}
 	w.held = append(w.held, line)
 	if len(w.held) > 2*w.last+100 {

@@ -54,11 +54,9 @@ func (a *app) printOutput(ref, name string, iteration int, good bool) error {
 		out = t.Good
 	}
 	if iteration > 0 {
-		d, err := l.Details()
-		if err != nil {
+		if out, err = l.Output(t.Name, iteration, good); err != nil {
 			return err
 		}
-		out = d.Output(t.Name, iteration, good)
 	}
 	if out.Hash == "" {
 		return noOutput(t, iteration, good)

@@ -59,6 +59,13 @@ With --turn it is that turn alone, with both.
 }
 
 func (a *app) show(l *run.Look, o showOptions) error {
+	if o.turn != "" {
+		t, err := l.Turn(o.turn)
+		if err != nil {
+			return err
+		}
+		return a.showTurn(l, t, o)
+	}
 	p, err := l.Living()
 	if err != nil {
 		return err
@@ -67,14 +74,7 @@ func (a *app) show(l *run.Look, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.turn != "":
-		t, err := d.Turn(o.turn)
-		if err != nil {
-			return err
-		}
-		return a.showTurn(l, t, o)
-	case a.json:
+	if a.json {
 		return a.showJSON(l, view.Report{Picture: p, Details: d}, o.prompts)
 	}
 	if err := a.showRun(p, d); err != nil {

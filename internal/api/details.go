@@ -109,13 +109,12 @@ func (a *API) showTurn(r *http.Request, l *run.Look) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
 	}
-	d, err := l.Details()
+	t, err := l.Turn(r.PathValue("turn"))
+	if swarm.KindOf(err) == swarm.BadInput {
+		err = refusal{http.StatusNotFound, err}
+	}
 	if err != nil {
 		return reply{}, err
-	}
-	t, err := d.Turn(r.PathValue("turn"))
-	if err != nil {
-		return reply{}, refusal{http.StatusNotFound, err}
 	}
 	told := toldTurn{Turn: t}
 	for text, hash := range map[*string]swarm.Hash{&told.PromptText: t.Prompt, &told.SentText: t.Sent, &told.OutputText: t.Output.Hash} {

@@ -19,27 +19,39 @@ var foldVersion = strconv.Itoa(view.Version)
 
 // View folds a log: from its stored fold, if there is one, and on from there.
 func View(log swarm.RunLog, id string) (*view.Run, error) {
-	v := view.New(id)
-	if _, data, ok := log.LoadFold(foldName, foldVersion); ok {
-		if stored, err := view.Unmarshal(data); err == nil {
-			v = stored
-		}
-	}
-	return v, log.Scan(v.Seq, v.Apply)
+	v, _, err := fold(log, id)
+	return v, err
 }
 
-// SaveView stores the fold of a log when enough has come since the last one.
-func SaveView(log swarm.RunLog, v *view.Run) error {
-	seq, _, ok := log.LoadFold(foldName, foldVersion)
-	if ok && v.Seq-seq < foldEvery || !ok && v.Seq < foldEvery {
-		return nil
+// fold also says up to which event the fold was stored.
+func fold(log swarm.RunLog, id string) (v *view.Run, stored int64, err error) {
+	v = view.New(id)
+	if _, data, ok := log.LoadFold(foldName, foldVersion); ok {
+		if known, err := view.Unmarshal(data); err == nil {
+			v = known
+		}
 	}
+	stored = v.Seq
+	return v, stored, log.Scan(v.Seq, v.Apply)
+}
+
+// foldDue says whether so much has come since a fold was stored that the next reader should not fold it again. A fold is as large as
+// its plan, so that of a large plan is stored less often.
+func foldDue(v *view.Run, stored int64) bool {
+	return v.Seq-stored >= max(foldEvery, 4*int64(v.Len()))
+}
+
+// storeFold stores the fold of a log.
+func storeFold(log swarm.RunLog, v *view.Run) error {
 	return log.SaveFold(foldName, foldVersion, v.Seq, v.Marshal())
 }
 
 // batchDelay is how long an observer waits before it is shown what has happened. Events and words are handed over in batches, because an
 // observer that is woken by each event does its work between the end of one turn and the start of the next.
 const batchDelay = 10 * time.Millisecond
+
+// foldDelay is how far the fold of a run is behind that nobody observes.
+const foldDelay = time.Second
 
 // maxSaid bounds what turns have said and the observer was not told yet, in bytes. A turn that says more waits for the observer.
 const (
@@ -59,6 +71,7 @@ type follower struct {
 
 	telling sync.Mutex // guards what follows: one batch at a time
 	view    *view.Run
+	stored  int64           // up to which event the fold was stored
 	begun   map[string]bool // turns whose start was told, and whose end was not
 	err     error           // the first one; nothing is told after it
 
@@ -77,17 +90,17 @@ func (w *word) cost() int { return wordCost + len(w.delta.Text) }
 
 func newFollower(id string, log swarm.RunLog, o Options) *follower {
 	f := &follower{log: log, observer: o.Observer, delay: batchDelay, nudge: make(chan struct{}, 1), quit: make(chan struct{}), view: view.New(id), begun: map[string]bool{}}
-	if o.AtOnce {
+	switch {
+	case o.Observer == nil:
+		f.delay = foldDelay
+	case o.AtOnce:
 		f.delay = 0
 	}
 	return f
 }
 
-// start follows the log beside the run, if there is somebody to show it to.
+// start follows the log beside the run.
 func (f *follower) start() {
-	if f.observer == nil {
-		return
-	}
 	f.done.Go(func() {
 		wake, off := f.log.Watch()
 		defer off()
@@ -142,12 +155,27 @@ func (f *follower) tell() error {
 	defer f.telling.Unlock()
 	if f.err == nil {
 		f.speak(func(turn string) bool { return f.begun[turn] })
-		f.err = f.catchUp()
+		if f.err = f.catchUp(); f.err == nil && foldDue(f.view, f.stored) {
+			f.err = f.store()
+		}
 	}
 	if f.err != nil { // nobody will be told
 		f.take(func(string) bool { return true })
 	}
 	return f.err
+}
+
+// store stores the fold, so that readers of a long run, and of one that was killed, need not fold it from its beginning. A run that is
+// driven on may have a later one.
+func (f *follower) store() error {
+	if seq, _, ok := f.log.LoadFold(foldName, foldVersion); ok {
+		f.stored = max(f.stored, seq)
+	}
+	if !foldDue(f.view, f.stored) {
+		return nil
+	}
+	f.stored = f.view.Seq
+	return storeFold(f.log, f.view)
 }
 
 // catchUp reads what the log keeps in memory: what is followed has just been written.
@@ -215,8 +243,5 @@ func (f *follower) stop() (view.Picture, error) {
 	close(f.quit)
 	f.done.Wait()
 	err := f.tell()
-	if err == nil {
-		err = SaveView(f.log, f.view)
-	}
 	return f.view.Picture(), err
 }

@@ -2,6 +2,8 @@ package run
 
 import (
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,5 +106,53 @@ func TestAFailedFollowerKeepsNoWords(t *testing.T) {
 	}
 	if _, err := f.stop(); err == nil {
 		t.Error("nobody says so")
+	}
+}
+
+// many are so many events that a fold of them is stored.
+func many() []swarm.Event {
+	return slices.Repeat([]swarm.Event{swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "again"})}, foldEvery)
+}
+
+func storedFold(log swarm.RunLog) int64 {
+	seq, _, _ := log.LoadFold(foldName, foldVersion)
+	return seq
+}
+
+// A driver stores its fold on its way, so that readers of a run that goes on, or that was killed, need not fold it all.
+func TestADriverStoresItsFold(t *testing.T) {
+	for name, o := range map[string]Observer{"observed": &teller{}, "alone": nil} {
+		f, _ := newFollowed(t)
+		f.observer = o
+		if err := f.tell(); err != nil || storedFold(f.log) != 0 {
+			t.Fatal(name, storedFold(f.log), err)
+		}
+		appendAll(t, f.log, many()...)
+		if err := f.tell(); err != nil || storedFold(f.log) != foldEvery+2 {
+			t.Errorf("%s: stored up to %d, %v", name, storedFold(f.log), err)
+		}
+	}
+}
+
+// A look at a run that was left stores what it had to fold, and the next one goes on from there.
+func TestALookStoresALongFold(t *testing.T) {
+	s := newTold(t)
+	appendAll(t, s.log, many()...)
+	if _, err := s.log.Own(t.Context(), "1", Lease); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.look.Fold(); err != nil || storedFold(s.log) != 0 {
+		t.Fatalf("while it is driven: %d of %d, %v", storedFold(s.log), v.Seq, err)
+	}
+	if err := s.log.Disown(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.look.Fold()
+	if err != nil || storedFold(s.log) != v.Seq {
+		t.Fatalf("%d of %d, %v", storedFold(s.log), v.Seq, err)
+	}
+	again, err := s.look.Fold()
+	if err != nil || !reflect.DeepEqual(again.Picture(), v.Picture()) {
+		t.Errorf("%v, not %v, %v", again.Picture(), v.Picture(), err)
 	}
 }

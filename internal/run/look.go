@@ -45,8 +45,17 @@ func (l *Look) Read(after int64, limit int) ([]swarm.Event, error) { return l.lo
 // Watch gives a channel that holds a value soon after something was written, by whichever process. The function ends it.
 func (l *Look) Watch() (<-chan struct{}, func()) { return l.log.Watch() }
 
-// Fold is the run's fold, up to now.
-func (l *Look) Fold() (*view.Run, error) { return View(l.log, l.ID) }
+// Fold is the run's fold, up to now. If much had to be read for it, and no driver will, it is stored for the next reader.
+func (l *Look) Fold() (*view.Run, error) {
+	v, stored, err := fold(l.log, l.ID)
+	if err == nil && foldDue(v, stored) && !l.Driven() {
+		if log, err := l.home.Store.Open(context.Background(), l.ID, swarm.ReadWrite); err == nil { // else it is made again
+			_ = storeFold(log, v)
+			_ = log.Close()
+		}
+	}
+	return v, err
+}
 
 // Picture is what the run looks like now. One that has not ended and that nobody drives is interrupted, whatever its log says.
 func (l *Look) Picture() (view.Picture, error) {
@@ -69,11 +78,7 @@ func stands(p view.Picture, driven bool) view.Picture {
 func (l *Look) Details() (view.Details, error) {
 	driven := l.Driven()
 	d, err := view.Collect(Events(l.log))
-	for i := range d.Turns {
-		if t := &d.Turns[i]; t.Status == swarm.Running && !driven {
-			t.Status, t.Reason = swarm.Interrupted, "it was cut, and runs again when the run is resumed"
-		}
-	}
+	left(d.Turns, driven)
 	return d, err
 }
 
@@ -121,9 +126,10 @@ func (l *Look) Wait(ctx context.Context) (view.Picture, error) {
 	return l.Picture()
 }
 
-// Current is the summary of a run, with what its log says by now: one is written only when a run begins and when it ends.
+// Current is the summary of a run, with what its log says by now: one is written only when a run begins and when it is left. A run
+// that nobody drives stands where it was left.
 func Current(h *home.Home, s swarm.RunSummary) swarm.RunSummary {
-	if s.Status == "" || s.Status.Ended() {
+	if s.Status == "" || s.Status.Ended() || s.Status == swarm.Interrupted {
 		return s
 	}
 	log, err := h.Store.Open(context.Background(), s.ID, swarm.ReadOnly)
@@ -134,9 +140,6 @@ func Current(h *home.Home, s swarm.RunSummary) swarm.RunSummary {
 	now, err := Summarize(log, s.ID)
 	if err != nil || now.Status == "" {
 		return s
-	}
-	if s.Status == swarm.Interrupted && !now.Status.Ended() {
-		now.Status = s.Status
 	}
 	return now
 }

@@ -46,7 +46,8 @@ type Story struct {
 	Only func(task string) bool // whose streams are read; nil = everybody's
 
 	look    *Look
-	after   int64 // the last event that was told
+	after   int64         // the last event that was told
+	before  []swarm.Event // the starts of the turns that ran then and were not met yet
 	voices  []*turnVoice
 	settled time.Duration // how long after a turn's end what it said is surely in its stream
 }
@@ -74,17 +75,70 @@ func (l *Look) StoryFrom(v *view.Run) (*Story, error) {
 		if !t.InTurn() || t.Turn == "" {
 			continue
 		}
-		last, err := l.lastStart(t.Turn, v.Seq)
+		last, err := l.runningStart(t.Turn, v.Seq)
 		if err != nil {
 			return nil, err
 		}
 		if last != nil {
-			if err := s.meet(last); err != nil {
-				return nil, err
-			}
+			s.before = append(s.before, *last)
 		}
 	}
 	return s, nil
+}
+
+// StoryOfLast tells the run from the last n events on that a fold of it knows, as if it had been told from its beginning. What was said
+// before the time that it returns may be incomplete; the time is zero when the story begins with the run.
+func (l *Look) StoryOfLast(v *view.Run, n int64) (*Story, time.Time, error) {
+	s := l.Story()
+	if s.after = max(0, v.Seq-n); s.after == 0 {
+		return s, time.Time{}, nil
+	}
+	first, err := l.log.Read(s.after-1, 1)
+	if err != nil || len(first) == 0 {
+		return nil, time.Time{}, err
+	}
+	turns, err := l.runningAt(s.after, v)
+	for _, turn := range turns {
+		var last *swarm.Event
+		if last, err = l.runningStart(turn, s.after); err == nil && last != nil {
+			s.before = append(s.before, *last)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return s, first[0].Time, err
+}
+
+// runningAt is the turns that may have been running when an event was written, by what came of them after it: they run still, have
+// ended or have started again since.
+func (l *Look) runningAt(seq int64, v *view.Run) (turns []string, err error) {
+	seen := map[string]bool{}
+	err = l.log.Scan(seq, func(e *swarm.Event) error {
+		started := e.Kind == swarm.TurnStarted
+		if !started && e.Kind != swarm.TurnEnded || seen[e.Turn] {
+			return nil
+		}
+		seen[e.Turn] = true
+		if !started || e.Key != swarm.StartKey(e.Turn, 1) {
+			turns = append(turns, e.Turn)
+		}
+		return nil
+	})
+	for i := range v.Len() {
+		if t := v.At(i); t.Status == swarm.Running && t.Turn != "" && !seen[t.Turn] {
+			turns = append(turns, t.Turn)
+		}
+	}
+	return turns, err
+}
+
+// runningStart is the start of a turn that was running when an event was written, or nil.
+func (l *Look) runningStart(turn string, at int64) (*swarm.Event, error) {
+	if end, ended, err := l.log.Find(swarm.EndKey(turn)); err != nil || ended && end.Seq <= at {
+		return nil, err
+	}
+	return l.lastStart(turn, at)
 }
 
 // lastStart is the last start of a turn up to an event, or nil.
@@ -114,6 +168,12 @@ func (l *Look) Said(turn string, fn func(home.Record) error) error {
 // Tell calls fn with what has happened and was not told yet. It never waits.
 func (s *Story) Tell(fn func(Moment) error) error {
 	driven := s.look.Driven()
+	for i := range s.before {
+		if err := s.meet(&s.before[i]); err != nil {
+			return err
+		}
+	}
+	s.before = nil
 	for _, v := range s.voices {
 		if err := v.listen(); err != nil {
 			return err

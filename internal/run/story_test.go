@@ -56,8 +56,11 @@ func (s *told) event(kind swarm.EventKind, task, turn string, body any, texts ..
 		s.Fatal(err)
 	}
 	e := swarm.Event{Kind: kind, Task: task, Agent: task, Turn: turn, Data: data}
-	if start, ok := body.(swarm.TurnStart); ok {
-		e.Key = swarm.StartKey(turn, start.Start)
+	switch body := body.(type) {
+	case swarm.TurnStart:
+		e.Key = swarm.StartKey(turn, body.Start)
+	case swarm.CallEnd:
+		e.Key = swarm.EndKey(turn)
 	}
 	b := swarm.Batch{Events: []swarm.Event{e}}
 	for _, text := range texts {

@@ -51,40 +51,6 @@ func TestTell(t *testing.T) {
 	}
 }
 
-func TestFindTurn(t *testing.T) {
-	d := Details{Turns: []Turn{{ID: "code/1/1"}, {ID: "code/1/2"}, {ID: "code/2/1"}, {ID: "code-2/1/1"}}}
-	for name, want := range map[string]string{"code/1/1": "code/1/1", "code/1": "code/1/2", "code": "code/2/1", "code-2": "code-2/1/1"} {
-		if got, err := d.Turn(name); err != nil || got.ID != want {
-			t.Errorf("%s: %s, %v; want %s", name, got.ID, err, want)
-		}
-	}
-	for _, name := range []string{"cod", "code/3", "code/1/3", ""} {
-		if got, err := d.Turn(name); swarm.KindOf(err) != swarm.BadInput {
-			t.Errorf("%q: %s, %v", name, got.ID, err)
-		}
-	}
-}
-
-func TestOutputOfIteration(t *testing.T) {
-	out := func(turn string) Output { return Output{Hash: swarm.HashOf([]byte(turn)), Turn: turn} }
-	d := Details{Turns: []Turn{
-		{Task: "a", Iteration: 1, Status: swarm.Completed, Output: out("a/1/1")},
-		{Task: "a", Iteration: 2, Status: swarm.Completed, Output: out("a/2/1")},
-		{Task: "a", Iteration: 2, Status: swarm.Failed, Output: out("a/2/2")},
-		{Task: "a", Iteration: 2, Status: swarm.Cancelled},
-		{Task: "b", Iteration: 2, Status: swarm.Completed, Output: out("b/2/1")},
-	}}
-	for _, c := range []struct {
-		iteration int
-		good      bool
-		want      string
-	}{{1, false, "a/1/1"}, {2, false, "a/2/2"}, {2, true, "a/2/1"}, {3, false, ""}} {
-		if got := d.Output("a", c.iteration, c.good); got.Turn != c.want {
-			t.Errorf("iteration %d, good %v: %q, want %q", c.iteration, c.good, got.Turn, c.want)
-		}
-	}
-}
-
 func TestOrigin(t *testing.T) {
 	for want, s := range map[string]swarm.Span{
 		"output of plan/1/1":                  {From: "output", Name: "plan", Turn: "plan/1/1"},

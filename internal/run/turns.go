@@ -1,0 +1,150 @@
+package run
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"swarm"
+	"swarm/internal/view"
+)
+
+// Turn is the turn that a user means by its id, or the last one of a task, or of a task's iteration: code/2/1, code/2, code. It is found
+// by its keys, so that one turn of a long run does not cost the reading of the run.
+func (l *Look) Turn(name string) (view.Turn, error) {
+	driven := l.Driven()
+	id, err := l.turnID(name)
+	if err != nil {
+		return view.Turn{}, err
+	}
+	c := view.NewCollector()
+	begun := int64(0)
+	for n := 1; ; n++ {
+		e, ok, err := l.log.Find(swarm.StartKey(id, n))
+		if err != nil {
+			return view.Turn{}, err
+		}
+		if !ok {
+			break
+		}
+		if err := c.Take(&e); err != nil {
+			return view.Turn{}, err
+		}
+		begun = e.Seq
+	}
+	end, ended, err := l.log.Find(swarm.EndKey(id))
+	switch {
+	case err != nil:
+		return view.Turn{}, err
+	case begun > 0: // what it did stands between its last start and its end
+		err = l.collect(c, id, begun, end.Seq)
+	case ended:
+		err = c.Take(&end)
+	}
+	if err != nil {
+		return view.Turn{}, err
+	}
+	return left(c.Turns, driven)[0], nil
+}
+
+// collect takes what a turn has done after an event, up to another; 0 = up to now.
+func (l *Look) collect(c *view.Collector, turn string, after, upto int64) error {
+	through := errors.New("that is all")
+	err := l.log.Scan(after, func(e *swarm.Event) error {
+		if e.Turn == turn {
+			if err := c.Take(e); err != nil {
+				return err
+			}
+		}
+		if e.Seq == upto {
+			return through
+		}
+		return nil
+	})
+	if errors.Is(err, through) {
+		return nil
+	}
+	return err
+}
+
+// left is the turns of a run that may have been left: those that had not ended then are interrupted.
+func left(turns []view.Turn, driven bool) []view.Turn {
+	for i := range turns {
+		if t := &turns[i]; t.Status == swarm.Running && !driven {
+			t.Status, t.Reason = swarm.Interrupted, "it was cut, and runs again when the run is resumed"
+		}
+	}
+	return turns
+}
+
+// turnID is the id of the turn that a user means.
+func (l *Look) turnID(name string) (string, error) {
+	switch task, iteration, found := strings.Cut(name, "/"); {
+	case strings.Contains(iteration, "/"):
+		if there, err := l.hasTurn(name); there || err != nil {
+			return name, err
+		}
+	case found:
+		n, err := strconv.Atoi(iteration)
+		if err == nil {
+			last, err := l.lastAttempt(task, n)
+			if last > 0 || err != nil {
+				return swarm.TurnID(task, n, last), err
+			}
+		}
+	}
+	v, err := l.Fold()
+	if err != nil {
+		return "", err
+	}
+	if t, ok := v.Task(name); ok && t.Turn != "" {
+		return t.Turn, nil
+	}
+	var ids []string
+	for i := range v.Len() {
+		if id := v.At(i).Turn; id != "" {
+			ids = append(ids, id)
+		}
+	}
+	e := swarm.Errorf(swarm.BadInput, "the run has no turn %q", name)
+	if len(ids) == 0 {
+		return "", e.WithHint("it has had no turn yet")
+	}
+	return "", e.WithHint("%s", swarm.DidYouMean(name, ids))
+}
+
+// hasTurn says whether a turn was begun, or refused before it could be.
+func (l *Look) hasTurn(id string) (bool, error) {
+	_, there, err := l.log.Find(swarm.StartKey(id, 1))
+	if there || err != nil {
+		return there, err
+	}
+	_, there, err = l.log.Find(swarm.EndKey(id))
+	return there, err
+}
+
+// lastAttempt is the last attempt of a task's iteration; 0 = there was none. Attempts are counted without a gap.
+func (l *Look) lastAttempt(task string, iteration int) (int, error) {
+	for n := 1; ; n++ {
+		if there, err := l.hasTurn(swarm.TurnID(task, iteration, n)); !there || err != nil {
+			return n - 1, err
+		}
+	}
+}
+
+// Output is the last output of a task in an iteration, or, if it must be good, the last one of a turn that did what was asked.
+func (l *Look) Output(task string, iteration int, good bool) (view.Output, error) {
+	last, err := l.lastAttempt(task, iteration)
+	for n := last; n > 0 && err == nil; n-- {
+		id := swarm.TurnID(task, iteration, n)
+		e, ended, wrong := l.log.Find(swarm.EndKey(id))
+		if err = wrong; !ended || err != nil {
+			continue
+		}
+		var end swarm.CallEnd
+		if end, err = swarm.Body[swarm.CallEnd](&e); err == nil && end.Output != "" && (!good || end.Status == swarm.CallOK) {
+			return view.Output{Hash: end.Output, Turn: id, Bytes: end.Bytes}, nil
+		}
+	}
+	return view.Output{}, err
+}

@@ -1,0 +1,142 @@
+package run
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/home"
+)
+
+// turns writes turns of many fates.
+func (s *told) turns() {
+	s.start("a/1/1", 1)
+	s.event(swarm.TurnTool, "a", "a/1/1", swarm.ToolUse{Name: "lost in the crash"})
+	s.start("b/1/1", 1)
+	s.start("a/1/1", 2)
+	s.event(swarm.TurnTool, "a", "a/1/1", swarm.ToolUse{Name: "Read", Input: []byte(`{"path":"a.go"}`)})
+	s.event(swarm.TurnTool, "b", "b/1/1", swarm.ToolUse{Name: "Write"})
+	s.event(swarm.TurnFile, "a", "a/1/1", swarm.FileChange{Path: "a.go"})
+	s.event(swarm.HandoffInjected, "a", "a/1/1", swarm.Injection{Tool: "Read", Inputs: swarm.Inputs{From: 1, Upto: 2}})
+	s.event(swarm.TurnEnded, "a", "a/1/1", swarm.CallEnd{Status: swarm.CallFailed, Reason: "no", Output: swarm.HashOf([]byte("bad")), Bytes: 3}, "bad")
+	s.event(swarm.TurnEnded, "a", "a/1/2", swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.OverBudget}) // it was never begun
+	s.end("a/2/1", "kept of another run")
+	s.start("a/2/2", 1)
+	s.event(swarm.TurnEnded, "a", "a/2/2", swarm.CallEnd{Status: swarm.CallFailed, Output: swarm.HashOf([]byte("worse")), Bytes: 5}, "worse")
+	s.start("a/2/3", 1)
+	s.event(swarm.TurnEnded, "a", "a/2/3", swarm.CallEnd{Status: swarm.CallCut})
+}
+
+// A turn that is found by its keys is the one that a pass over the log collects.
+func TestTurn(t *testing.T) {
+	s := newTold(t)
+	for _, name := range []string{"a", "a/1", "a/1/1"} {
+		if _, err := s.look.Turn(name); swarm.KindOf(err) != swarm.BadInput || !strings.Contains(err.Error(), "no turn") {
+			t.Errorf("%s of a run without turns: %v", name, err)
+		}
+	}
+	s.turns()
+	d, err := s.look.Details()
+	if err != nil || len(d.Turns) != 6 {
+		t.Fatal(len(d.Turns), err)
+	}
+	for _, want := range d.Turns {
+		if got, err := s.look.Turn(want.ID); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is\n%+v, %v, not\n%+v", want.ID, got, err, want)
+		}
+	}
+	for name, want := range map[string]string{"a": "a/2/3", "a/1": "a/1/2", "a/2": "a/2/3", "b": "b/1/1", "b/1": "b/1/1"} {
+		if got, err := s.look.Turn(name); err != nil || got.ID != want {
+			t.Errorf("%s: %s, %v; want %s", name, got.ID, err, want)
+		}
+	}
+	for _, name := range []string{"c", "a/3", "a/1/3", "a/x", "a//", "", "/", "b/1/1/1"} {
+		if got, err := s.look.Turn(name); swarm.KindOf(err) != swarm.BadInput {
+			t.Errorf("%q: %s, %v", name, got.ID, err)
+		}
+	}
+}
+
+func TestOutputOfIteration(t *testing.T) {
+	s := newTold(t)
+	s.turns()
+	for _, c := range []struct {
+		iteration int
+		good      bool
+		want      string
+	}{{1, false, "a/1/1"}, {1, true, ""}, {2, false, "a/2/2"}, {2, true, "a/2/1"}, {3, false, ""}} {
+		if got, err := s.look.Output("a", c.iteration, c.good); err != nil || got.Turn != c.want {
+			t.Errorf("iteration %d, good %v: %q, %v, want %q", c.iteration, c.good, got.Turn, err, c.want)
+		}
+	}
+}
+
+func linesOf(t *testing.T, s *Story) (all []Line) {
+	t.Helper()
+	l := Lines{Fn: func(line Line) error { all = append(all, line); return nil }}
+	if err := s.Tell(l.Take); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.End(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// From wherever near its end a story begins, it ends as the whole one does.
+func TestStoryOfLast(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := newTold(t)
+	iteration, starts, streams := [2]int{1, 1}, [2]int{}, [2]*home.StreamWriter{}
+	for i := range 60 {
+		n := random.IntN(2)
+		task := string(rune('a' + n))
+		turn := swarm.TurnID(task, iteration[n], 1)
+		switch do := random.IntN(10); {
+		case do == 0:
+			s.event(swarm.Notice, task, "", swarm.Reason{Reason: fmt.Sprint("notice ", i)})
+		case starts[n] == 0 || do == 1:
+			starts[n]++
+			s.start(turn, starts[n])
+			streams[n] = s.home.Stream(storyID, turn, starts[n])
+		case do < 5:
+			streams[n].Close()
+			s.end(turn, "all in all\n")
+			iteration[n], starts[n] = iteration[n]+1, 0
+		default:
+			streams[n].Write("text", strings.Repeat(fmt.Sprintf("word %d of %s\n", i, turn), random.IntN(3))+"half a line")
+		}
+	}
+	v, err := s.look.Fold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := linesOf(t, s.look.Story())
+	for n := range v.Seq + 2 {
+		st, from, err := s.look.StoryOfLast(v, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := linesOf(t, st)
+		late := len(part)
+		if !from.IsZero() {
+			late = len(part) - slices.IndexFunc(append(part, Line{Time: from.Add(1)}), func(l Line) bool { return l.Time.After(from) })
+		}
+		if n > v.Seq && late != len(whole) || late > len(whole) || !slices.Equal(part[len(part)-late:], whole[len(whole)-late:]) {
+			t.Fatalf("seed %d: the last %d events tell\n%v\nand all of them\n%v", seed, n, part, whole)
+		}
+	}
+}
+
+// A run that nobody drives stands where it was left: its log is not opened for a list.
+func TestAnInterruptedRunIsNotFoldedForAList(t *testing.T) {
+	s := swarm.RunSummary{ID: storyID, Status: swarm.Interrupted, Done: 1}
+	if got := Current(nil, s); got != s {
+		t.Errorf("%+v", got)
+	}
+}
