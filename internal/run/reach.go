@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"swarm"
 	"swarm/internal/home"
@@ -21,13 +22,19 @@ func Control(ctx context.Context, h *home.Home, id string, word swarm.Word, targ
 }
 
 // PauseWanted says whether the run is paused, or the last that was said about it is to pause, whether somebody has obeyed or not. A run
-// that goes in a circle pauses by itself.
+// that goes in a circle pauses by itself. The loop may obey a word when a later one has been said: the key of what it tells names the
+// record that it obeys.
 func PauseWanted(h *home.Home, id string) (wanted bool, err error) {
+	var last int64 // the last word about the whole run
 	err = scan(h, id, func(e *swarm.Event, c swarm.ControlWord) {
-		switch {
-		case e.Kind == swarm.RunPausing, c.Word == swarm.WordPause && c.Target == "":
+		_, number, _ := strings.Cut(e.Key, ":")
+		obeyed, _ := strconv.ParseInt(number, 10, 64)
+		switch word := c.Target == "" && (c.Word == swarm.WordPause || c.Word == swarm.WordResume); {
+		case word:
+			wanted, last = c.Word == swarm.WordPause, e.Seq
+		case e.Kind == swarm.RunPausing && obeyed >= last:
 			wanted = true
-		case e.Kind == swarm.RunUnpaused, c.Word == swarm.WordResume && c.Target == "":
+		case e.Kind == swarm.RunUnpaused && obeyed >= last:
 			wanted = false
 		}
 	})

@@ -1,0 +1,47 @@
+package run
+
+import (
+	"fmt"
+	"testing"
+
+	"swarm"
+)
+
+// The last word counts, also while the loop still obeys the one before it.
+func TestPauseWanted(t *testing.T) {
+	s := newTold(t)
+	wanted := func(want bool, after string) {
+		t.Helper()
+		if got, err := PauseWanted(s.home, storyID); err != nil || got != want {
+			t.Errorf("after %s: %v, %v", after, got, err)
+		}
+	}
+	word := func(w swarm.Word) (seq int64) {
+		t.Helper()
+		seqs, err := s.log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{swarm.NewEvent(swarm.Control, swarm.ControlWord{Word: w})}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seqs[0]
+	}
+	tell := func(kind swarm.EventKind, seq int64) {
+		e := swarm.Event{Kind: kind, Key: fmt.Sprintf("%s:%d", kind, seq)}
+		appendAll(t, s.log, e)
+	}
+	wanted(false, "the start")
+	pause := word(swarm.WordPause)
+	wanted(true, "pause")
+	resume := word(swarm.WordResume)
+	wanted(false, "resume")
+	tell(swarm.RunPausing, pause)
+	wanted(false, "the pause was obeyed")
+	again := word(swarm.WordPause)
+	tell(swarm.RunUnpaused, resume)
+	wanted(true, "pause again, and the resume was obeyed")
+	tell(swarm.RunPausing, again)
+	wanted(true, "the second pause was obeyed")
+	tell(swarm.RunUnpaused, word(swarm.WordResume))
+	wanted(false, "it goes on")
+	tell(swarm.RunPausing, again+10)
+	wanted(true, "it paused by itself")
+}
