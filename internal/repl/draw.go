@@ -10,6 +10,7 @@ import (
 
 	"swarm"
 	"swarm/internal/term"
+	"swarm/internal/view"
 )
 
 // A frame is everything that a screen shows at one moment. Drawing it depends on nothing else.
@@ -145,7 +146,7 @@ func (f *frame) panelRows(room int) []string {
 	more := ""
 	if len(agents) > room {
 		agents = slices.Clone(agents)
-		slices.SortStableFunc(agents, func(a, b agentState) int { return telling(b.Status) - telling(a.Status) })
+		slices.SortStableFunc(agents, func(a, b agentState) int { return view.Telling(b.Status) - view.Telling(a.Status) })
 		var words []string
 		for _, a := range agents[room-1:] {
 			word, _, _ := strings.Cut(a.Words, " ")

@@ -154,7 +154,7 @@ func (r *roster) states(team Team) []agentState {
 		a := meet(t.Agent)
 		a.Queue++
 		a.Usage = a.Usage.Plus(t.Usage).Plus(r.live[name])
-		if st := r.standing(t); a.Task == "" || telling(st) > telling(a.Status) {
+		if st := r.standing(t); a.Task == "" || view.Telling(st) > view.Telling(a.Status) {
 			a.Status, a.Words, a.Task, a.Since = st, r.words(st, t), name, r.since[name]
 			if st == swarm.Running {
 				a.Since = t.Started
@@ -167,20 +167,13 @@ func (r *roster) states(team Team) []agentState {
 	return states
 }
 
-// standing is a task's status; nothing runs in a run that nobody drives.
+// standing is what a task says about its agent; nothing runs in a run that nobody drives.
 func (r *roster) standing(t view.Task) swarm.Status {
-	switch {
-	case t.Status == swarm.Running && r.run.Status == swarm.Interrupted:
+	st := t.AgentStatus()
+	if st == swarm.Running && r.run.Status == swarm.Interrupted {
 		return swarm.Interrupted
-	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson:
-		return swarm.Blocked
 	}
-	return t.Status
-}
-
-// telling says which of an agent's tasks says most about it: the higher the more.
-func telling(s swarm.Status) int {
-	return slices.Index([]swarm.Status{swarm.Idle, swarm.Pending, swarm.Interrupted, swarm.Waiting, swarm.Blocked, swarm.Running}, s)
+	return st
 }
 
 // starting is the word for the moment between being ready and being at it.

@@ -320,38 +320,35 @@ func (r *Run) Picture() Picture {
 
 // involve has an agent's status follow from its tasks: of several the most telling one.
 func (a *Agent) involve(t *Task) {
-	st := swarm.Idle
-	switch {
-	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson && !t.wishes:
-		st = swarm.Blocked
-	case t.Status == swarm.Running && len(t.Waits) == 0:
-		st = swarm.Running
-	case len(t.Waits) > 0 && t.Waits[0].For != plan.ForMail:
-		st = swarm.Waiting
-	}
 	if t.InTurn() {
 		a.Turn = t.Turn
 	}
-	if telling(st) > telling(a.Status) {
+	if st := t.AgentStatus(); st != swarm.Pending && Telling(st) > Telling(a.Status) {
 		a.Status, a.Task, a.Waits = st, t.Name, t.Waits
 	}
+}
+
+// AgentStatus is what a task says about its agent, which is idle when the task is not, or has ended.
+func (t *Task) AgentStatus() swarm.Status {
+	switch {
+	case t.Status.Ended():
+		return swarm.Idle
+	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson && !t.wishes:
+		return swarm.Blocked
+	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForMail:
+		return swarm.Idle
+	}
+	return t.Status
+}
+
+// Telling says which of several tasks says most about their agent: the higher the more.
+func Telling(s swarm.Status) int {
+	return slices.Index([]swarm.Status{swarm.Idle, swarm.Pending, swarm.Interrupted, swarm.Waiting, swarm.Running, swarm.Blocked}, s)
 }
 
 // InTurn says whether a task has a turn, perhaps to wait for others in it.
 func (t *Task) InTurn() bool {
 	return t.Status == swarm.Running || len(t.Waits) > 0 && t.Waits[0].For == plan.ForAgents
-}
-
-func telling(s swarm.Status) int {
-	switch s {
-	case swarm.Blocked:
-		return 3
-	case swarm.Running:
-		return 2
-	case swarm.Waiting:
-		return 1
-	}
-	return 0
 }
 
 // Abandoned is the picture of a run whose owner is gone without a word: interrupted, if it had not ended.

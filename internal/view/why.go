@@ -80,27 +80,19 @@ func (c Chain) Circle() plan.Path {
 	return nil
 }
 
-// taskOf is the task that says most about where an agent stands: the one that runs, else one that waits, else the last one.
+// taskOf is the task that says most about where an agent stands; of those that have ended, the last one.
 func (r *Run) taskOf(agent string) (found int, ok bool) {
-	best := -1
+	best := 0
 	for i := range r.tasks {
 		if r.tasks[i].Agent != agent {
 			continue
 		}
-		rank := 0
-		switch st, _ := r.standing(i); st {
-		case swarm.Running:
-			rank = 3
-		case swarm.Waiting:
-			rank = 2
-		case swarm.Pending:
-			rank = 1
-		}
-		if rank > best || rank == 0 && best == 0 {
-			found, best = i, rank
+		st, _ := r.standing(i)
+		if rank := Telling(st); !ok || rank > best || rank < 0 && best < 0 {
+			found, best, ok = i, rank, true
 		}
 	}
-	return found, best >= 0
+	return found, ok
 }
 
 // idle is an agent of the run that has no task.
