@@ -171,9 +171,6 @@ func UsedKey(agent string, from int64) string {
 	return "used:" + agent + ":" + strconv.FormatInt(from, 10)
 }
 
-// CircleKey is how the key of a notice begins that says why a run has paused by itself.
-const CircleKey = "circle:"
-
 // ReturnedKey is the key of what says that nobody will ever read an envelope.
 func ReturnedKey(ref string) string { return "returned:" + ref }
 
@@ -235,10 +232,12 @@ type RunEnd struct {
 	Usage  Usage  `json:"usage,omitzero"`
 }
 
-// Reason is a body that only says why.
+// Reason is a body that only says why. What a loop says has a code, by which others decide; the sentence is for people.
 type Reason struct {
+	Message
 	Reason string `json:"reason"`
 	Hint   string `json:"hint,omitempty"`
+	Paused bool   `json:"paused,omitempty"` // of a notice: the run has paused by itself for it
 }
 
 // Iteration says which one, of how many.

@@ -95,6 +95,7 @@ var house = map[string]room{
 		{"swarm/internal/providerkind", "which keys a provider takes, and what its agents make of theirs"},
 		{"swarm/internal/excerpt", shortened},
 	}},
+	"swarm/internal/wording": {1, []use{{"swarm", nouns}}},
 	"swarm/internal/fact": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "who is to reply to an envelope, and to which one it is the reply"},
@@ -102,6 +103,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/view": {1, []use{
 		{"swarm", nouns},
+		{"swarm/internal/wording", "why nothing goes on is said in one way"},
 		{"swarm/internal/fact", "it understands an event as loops do"},
 		{"swarm/internal/plan", "who waits for whom is one answer, whoever asks"},
 		{"swarm/internal/excerpt", shortened},
@@ -186,6 +188,7 @@ var house = map[string]room{
 	"swarm/internal/office": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/fact", "it understands an event as loops do"},
+		{"swarm/internal/wording", "what the run says to an agent becomes a sentence when it is written down"},
 		{"swarm/internal/plan", "where agents stand is one answer, whoever asks"},
 		{"swarm/internal/gate", "in which order an agent is held back"},
 		{"swarm/internal/wish", "how a team may grow"},
@@ -213,6 +216,7 @@ var house = map[string]room{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "the loops"},
 		{"swarm/internal/fact", "a loop understands a record as every reader of the log does"},
+		{"swarm/internal/wording", "what a loop tells becomes a sentence when it is written down"},
 		{"swarm/internal/plan", "and is told facts of a team"},
 		{"swarm/internal/turn", "the one table from a call to the hand that does it"},
 	}},

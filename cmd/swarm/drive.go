@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -250,7 +249,7 @@ type warner struct {
 
 func (w warner) Event(e *swarm.Event) {
 	w.Screen.Event(e)
-	if e.Kind == swarm.Notice && strings.HasPrefix(e.Key, swarm.CircleKey) {
+	if view.Stalled(e) {
 		fmt.Fprintln(w.out, term.Escape(view.Tell(e)))
 	}
 }

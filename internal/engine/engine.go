@@ -10,6 +10,7 @@ import (
 	"swarm/internal/flow"
 	"swarm/internal/plan"
 	"swarm/internal/turn"
+	"swarm/internal/wording"
 )
 
 // An Engine runs the loop that a call names, from the records of the run's log, and returns when the loop has ended or ctx has.
@@ -28,9 +29,9 @@ type Hands struct {
 // that of the newest envelope that does.
 type Post interface {
 	Overdue(ctx context.Context, envelope string, over bool) (int64, error)
-	Return(ctx context.Context, agent, reason string) (int64, error)
-	Note(ctx context.Context, id, agent, text string) error
-	Urge(ctx context.Context, id, agent, text string) (int64, error)
+	Return(ctx context.Context, agent string, why swarm.Message) (int64, error)
+	Note(ctx context.Context, id, agent string, m swarm.Message) error
+	Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error)
 	Grant(ctx context.Context, fence int64, wish string) (int64, error)
 }
 
@@ -53,11 +54,11 @@ func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result
 	case flow.KindRemind, flow.KindGiveUp:
 		wrote, err = h.Post.Overdue(ctx, c.Ref, c.Kind == flow.KindGiveUp)
 	case flow.KindUrge:
-		wrote, err = h.Post.Urge(ctx, c.ID, c.Agent, c.Ref)
+		wrote, err = h.Post.Urge(ctx, c.ID, c.Agent, c.Note)
 	case flow.KindNote:
-		err = h.Post.Note(ctx, c.ID, c.Agent, c.Ref)
+		err = h.Post.Note(ctx, c.ID, c.Agent, c.Note)
 	case flow.KindReturn:
-		wrote, err = h.Post.Return(ctx, c.Agent, c.Ref)
+		wrote, err = h.Post.Return(ctx, c.Agent, c.Note)
 	case flow.KindGrant:
 		wrote, err = h.Post.Grant(ctx, c.Fence, c.Ref)
 	default:
@@ -77,6 +78,17 @@ func (h *Hands) short(ctx context.Context, loop string, c flow.Call, wrote int64
 		return flow.Result{}, err
 	}
 	return flow.Result{CallEnd: end, Seq: seqs[0]}, nil
+}
+
+// Event is the event that a fact of a loop becomes. The sentences of what it says are made here.
+func Event(loop string, f flow.Fact) swarm.Event {
+	body := f.Body
+	if r, ok := body.(swarm.Reason); ok {
+		body = wording.Reason(r)
+	}
+	e := swarm.NewEvent(f.Kind, body)
+	e.Key, e.To, e.Agent, e.Task, e.Turn = f.Key, swarm.ToLoop(loop), f.Agent, f.Task, f.Turn
+	return e
 }
 
 // Inbox lists whose records a loop is given: its own, everybody's control, and its agent's mail.

@@ -20,12 +20,13 @@ type Call struct {
 	Kind      string // one of the Kind constants, or a loop's name: a child loop is a call too
 	Task      string
 	Agent     string
-	Iteration int    // from 1
-	Of        int    // iterations in all
-	Attempt   int    // from 1
-	Ref       string // key of a stored record: the plan
-	Answered  int    // of a turn in a team: how many wishes were dealt with before, by which the team may have grown
-	Since     int64  // how far the caller had read the log: the hand obeys control records after it
+	Iteration int           // from 1
+	Of        int           // iterations in all
+	Attempt   int           // from 1
+	Ref       string        // key of a stored record: the plan
+	Note      swarm.Message // what is to be told; the sentence is made where it is written down
+	Answered  int           // of a turn in a team: how many wishes were dealt with before, by which the team may have grown
+	Since     int64         // how far the caller had read the log: the hand obeys control records after it
 
 	// An engine sets the rest, and a loop leaves it empty. Both may differ each time that the call is made, so they are no part of
 	// its fingerprint.
@@ -39,15 +40,20 @@ const (
 	KindTurn   = "turn"   // Go: one turn of an agent
 	KindRemind = "remind" // Do: tells Agent that the envelope Ref still wants a reply
 	KindGiveUp = "giveup" // Do: tells Agent, who sent the envelope Ref, that nobody waits for the reply any more
-	KindNote   = "note"   // Do: tells Agent what Ref says, in the name of the run
+	KindNote   = "note"   // Do: tells Agent what Note says, in the name of the run
 	KindUrge   = "urge"   // Do: the same, and gives it a turn
-	KindReturn = "return" // Do: sends the unread mail of Agent, which has ended, back
+	KindReturn = "return" // Do: sends the unread mail of Agent, which has ended, back; Note says why
 	KindGrant  = "grant"  // Do: does what was answered to the wish Ref of Agent, or tells it why not
 )
 
 // Print is a call's fingerprint. It stands in the record of the call's end, so that a loop that asks something else under the
-// same id when it is resumed is caught.
-func (c Call) Print() string { return c.Kind + " " + c.Task + " " + c.Agent + " " + c.Ref }
+// same id when it is resumed is caught. Of a message it has the code: another sentence is the same call.
+func (c Call) Print() string {
+	if c.Note.Code != "" {
+		return c.Kind + " " + c.Task + " " + c.Agent + " " + string(c.Note.Code)
+	}
+	return c.Kind + " " + c.Task + " " + c.Agent + " " + c.Ref
+}
 
 // A Result is an answer. A failure is an answer too: whether to try again is the loop's decision.
 type Result struct {

@@ -6,7 +6,6 @@ import (
 
 	"swarm"
 	"swarm/internal/excerpt"
-	"swarm/internal/plan"
 )
 
 // A runState is what every loop that is a whole run has: how far it has read, what was used, whether it is
@@ -182,7 +181,7 @@ func (r *runState) settle() error {
 			r.told = map[string]bool{}
 		}
 		r.told[agent] = true
-		if err := r.tell(waitsForPaused(agent, "held"+r.single(agent))); err != nil {
+		if err := r.tell(Fact{Kind: swarm.Notice, Key: "held" + r.single(agent), Agent: agent, Body: swarm.Reason{Message: swarm.NewMessage(swarm.WaitsForPaused, agent)}}); err != nil {
 			return err
 		}
 	}
@@ -324,10 +323,4 @@ func agentOf(turn string) string {
 		}
 	}
 	return turn
-}
-
-// waitsForPaused tells a person that a run goes on only if they let an agent go on.
-func waitsForPaused(agent, key string) Fact {
-	return Fact{Kind: swarm.Notice, Key: key, Agent: agent,
-		Body: swarm.Reason{Reason: plan.WaitsForPaused(agent), Hint: "let it go on with swarm resume @" + agent}}
 }

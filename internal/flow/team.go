@@ -71,7 +71,7 @@ func (t *team) do(s plan.TeamStep) error {
 		return t.fx.Go(Call{ID: s.Turn, Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
 			Answered: t.Dealt(), Since: t.seen})
 	case plan.EndAgent:
-		return t.endAgent(s.Agent, swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"})
+		return t.endAgent(s.Agent, swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}, swarm.NewMessage(swarm.BackCancelled))
 	case plan.Restart:
 		delete(t.habits, s.Agent)
 		return t.tell(Fact{Kind: swarm.AgentStarted, Key: "agent_started:" + s.Agent + ":" + strconv.Itoa(t.Member(s.Agent).Starts+1), Agent: s.Agent, Task: s.Agent})
@@ -120,7 +120,7 @@ func (t *team) turnEnded(agent string, r Result) error {
 	case v == triesAgain:
 		err = t.tellRetry(m.Name, m.Name, m.Turns, m.Attempt, r, after)
 	case v == hasFailed:
-		err = t.endAgent(m.Name, swarm.AgentEnd{Kind: r.Kind, Reason: "it failed: " + r.Reason})
+		err = t.endAgent(m.Name, swarm.AgentEnd{Kind: r.Kind, Reason: "it failed: " + r.Reason}, swarm.NewMessage(swarm.BackFailed, r.Reason))
 	}
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (t *team) write(c Call) (Result, error) {
 }
 
 // endAgent has an agent get no turn any more. Its mail goes back to where it came from; without its lead a team is lost.
-func (t *team) endAgent(agent string, end swarm.AgentEnd) error {
+func (t *team) endAgent(agent string, end swarm.AgentEnd, why swarm.Message) error {
 	m := t.Member(agent)
 	id := "return/" + agent
 	if m.Starts > 0 {
@@ -158,12 +158,12 @@ func (t *team) endAgent(agent string, end swarm.AgentEnd) error {
 			t.stop = swarm.CutByCancel
 		}
 	}
-	return t.sendBack(id, agent, end.Reason)
+	return t.sendBack(id, agent, why)
 }
 
 // sendBack sends the unread mail of an agent that has ended back.
-func (t *team) sendBack(id, agent, why string) error {
-	r, err := t.write(Call{ID: id, Kind: KindReturn, Agent: agent, Ref: why})
+func (t *team) sendBack(id, agent string, why swarm.Message) error {
+	r, err := t.write(Call{ID: id, Kind: KindReturn, Agent: agent, Note: why})
 	t.Returned(agent, r.Seq)
 	return err
 }
@@ -195,7 +195,7 @@ func (t *team) dealWith(r plan.Request) error {
 		return err
 	}
 	if m := t.Member(r.Agent); m != nil && m.End != nil {
-		return t.sendBack("return/"+r.ID, r.Agent, "it has ended")
+		return t.sendBack("return/"+r.ID, r.Agent, swarm.NewMessage(swarm.BackEnded))
 	}
 	return nil
 }

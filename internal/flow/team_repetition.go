@@ -15,6 +15,9 @@ const (
 	sameDeeds   = 3  // an agent did the same and nothing else, or wrote the same to the same, in so many turns in a row
 )
 
+// stallKey begins the key of a notice that says why a team made no progress.
+const stallKey = "stall:"
+
 // A repetition is something that has come again and again.
 type repetition struct {
 	what  string // the output's hash, or the two agents
@@ -75,13 +78,12 @@ func (t *team) weighOutput(agent string, r Result) error {
 		h.outputs = repetition{}
 		return nil
 	}
-	n := strconv.Itoa(sameOutputs)
 	switch h.outputs.again(string(r.Output)) {
 	case sameOutputs:
-		return t.note(r.ID, agent, "Your last "+n+" outputs are the same to the letter. Do something else, or say what keeps you from it.")
+		return t.note(r.ID, agent, swarm.NewMessage(swarm.ToldSameOutput, strconv.Itoa(sameOutputs)))
 	case 2 * sameOutputs:
 		h.outputs = repetition{}
-		return t.halt(r.ID, "@"+agent+" has said the same "+strconv.Itoa(2*sameOutputs)+" times in a row, and was told so")
+		return t.halt(r.ID, swarm.NewMessage(swarm.StallSameOutput, agent, strconv.Itoa(2*sameOutputs)))
 	}
 	return nil
 }
@@ -93,11 +95,11 @@ func (t *team) weighShared(agent string, r Result) error {
 		if f.Kind != swarm.Shared {
 			continue
 		}
-		why := f.Evidence + " changed against the phase " + string(t.Rules.Phase) + " in the turn " + r.ID + " of @" + agent + ", and nobody can tell by whom: at the same time worked " + f.About
+		why := swarm.NewMessage(swarm.StallShared, f.Evidence, string(t.Rules.Phase), r.ID, agent, f.About)
 		if t.Closing == "" && t.pausing.IsZero() {
 			return t.halt(r.ID+"/shared", why)
 		}
-		return t.tell(Fact{Kind: swarm.Notice, Key: swarm.CircleKey + r.ID + "/shared", Body: swarm.Reason{Reason: why, Hint: "swarm artifact ls has what each turn changed"}})
+		return t.tell(Fact{Kind: swarm.Notice, Key: stallKey + r.ID + "/shared", Body: swarm.Reason{Message: why}})
 	}
 	return nil
 }
@@ -113,13 +115,13 @@ func (t *team) weighClaims(agent string, r Result, claims []swarm.Finding) error
 	if h.claims++; h.claims > 1 {
 		h.claims = 0
 		f := claims[0]
-		return t.halt(r.ID+"/unsent", "@"+agent+" says again that it has written to @"+f.About+", and has not: \""+f.Evidence+"\"")
+		return t.halt(r.ID+"/unsent", swarm.NewMessage(swarm.StallUnsent, agent, f.About, f.Evidence))
 	}
-	text := ""
+	told := swarm.NewMessage(swarm.ToldUnsent)
 	for _, f := range claims {
-		text += "You said: \"" + f.Evidence + "\". No message of yours went to " + f.About + " in that turn.\n"
+		told.Args = append(told.Args, f.Evidence, f.About)
 	}
-	_, err := t.write(Call{ID: "urge/" + r.ID, Kind: KindUrge, Agent: agent, Ref: text + "If a message is to go there, send it now with send_handoff: what you merely say, nobody is given."})
+	_, err := t.write(Call{ID: "urge/" + r.ID, Kind: KindUrge, Agent: agent, Note: told})
 	return err
 }
 
@@ -133,11 +135,10 @@ func (t *team) weighDeeds(agent string, r Result, same []swarm.Finding) error {
 	f := same[0]
 	switch h.deeds.again(f.About) {
 	case sameDeeds:
-		return t.note(r.ID+"/same", agent, "In your last "+strconv.Itoa(sameDeeds)+" turns you have done the same with the same result: "+f.Evidence+". Do something else, or say what keeps you from it.")
+		return t.note(r.ID+"/same", agent, swarm.NewMessage(swarm.ToldSameAction, strconv.Itoa(sameDeeds), f.Evidence))
 	case 2 * sameDeeds:
-		n := strconv.Itoa(2 * sameDeeds)
 		h.deeds = repetition{}
-		return t.halt(r.ID+"/same", "@"+agent+" has done the same in "+n+" turns in a row, with the same result, and was told so: "+f.Evidence)
+		return t.halt(r.ID+"/same", swarm.NewMessage(swarm.StallSameAction, agent, strconv.Itoa(2*sameDeeds), f.Evidence))
 	}
 	return nil
 }
@@ -153,14 +154,14 @@ func (t *team) weighMail(m plan.Mail) error {
 	a, b := min(m.From, m.To), max(m.From, m.To)
 	switch n := t.between.again(a + " " + b); {
 	case n == sameTwo:
-		text := "The last " + strconv.Itoa(sameTwo) + " messages of the team went between " + a + " and " + b + ". If you are not coming nearer to the goal, decide, or ask somebody else."
-		if err := t.note(m.Ref+"-1", a, text); err != nil {
+		told := swarm.NewMessage(swarm.ToldOnlyTwo, strconv.Itoa(sameTwo), a, b)
+		if err := t.note(m.Ref+"-1", a, told); err != nil {
 			return err
 		}
-		return t.note(m.Ref+"-2", b, text)
+		return t.note(m.Ref+"-2", b, told)
 	case n == 2*sameTwo:
 		t.between = repetition{}
-		return t.halt(m.Ref, "the last "+strconv.Itoa(2*sameTwo)+" messages went between @"+a+" and @"+b+", who were told so")
+		return t.halt(m.Ref, swarm.NewMessage(swarm.StallOnlyTwo, strconv.Itoa(2*sameTwo), a, b))
 	}
 	return nil
 }
@@ -174,29 +175,27 @@ func (t *team) weighMessage(m plan.Mail) error {
 	h.turn = m.Turn
 	switch h.wrote.again(what) {
 	case sameDeeds:
-		return t.note(m.Ref+"-same", m.From, "In your last "+strconv.Itoa(sameDeeds)+" turns you have sent "+m.To+" the same message. It has it. Do something else, or say what keeps you from it.")
+		return t.note(m.Ref+"-same", m.From, swarm.NewMessage(swarm.ToldSameMail, strconv.Itoa(sameDeeds), m.To))
 	case 2 * sameDeeds:
-		n := strconv.Itoa(2 * sameDeeds)
 		h.wrote, h.turn = repetition{}, ""
-		return t.halt(m.Ref+"/same", "@"+m.From+" has sent @"+m.To+" the same message "+m.Ref+" in "+n+" turns in a row, and was told so")
+		return t.halt(m.Ref+"/same", swarm.NewMessage(swarm.StallSameMail, m.From, m.To, m.Ref, strconv.Itoa(2*sameDeeds)))
 	}
 	return nil
 }
 
 // note tells an agent something in the name of the run. It waits in the inbox: who goes in a circle will have a turn.
-func (t *team) note(id, agent, text string) error {
-	_, err := t.fx.Do(Call{ID: "note/" + id, Kind: KindNote, Agent: agent, Ref: text})
+func (t *team) note(id, agent string, m swarm.Message) error {
+	_, err := t.fx.Do(Call{ID: "note/" + id, Kind: KindNote, Agent: agent, Note: m})
 	return err
 }
 
 // halt pauses the run, and says why. A replay does not: whether a person let the run go on, the recording shows.
-func (t *team) halt(id, why string) error {
+func (t *team) halt(id string, why swarm.Message) error {
 	t.Halt()
 	if !t.pausing.IsZero() || t.replay {
 		return nil
 	}
-	if err := t.tell(Fact{Kind: swarm.Notice, Key: swarm.CircleKey + id, Body: swarm.Reason{Reason: plan.PausedFor(why),
-		Hint: "look at it with swarm show, say something with swarm send, and go on with swarm resume"}}); err != nil {
+	if err := t.tell(Fact{Kind: swarm.Notice, Key: stallKey + id, Body: swarm.Reason{Message: why, Paused: true}}); err != nil {
 		return err
 	}
 	return t.pause(true)

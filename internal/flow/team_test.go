@@ -9,6 +9,7 @@ import (
 	"swarm"
 	"swarm/internal/flow"
 	"swarm/internal/plan"
+	"swarm/internal/wording"
 )
 
 // An office is a world in which agents write to each other: each turn sends what the script says, and has read all mail that came
@@ -48,11 +49,11 @@ func (o *office) Do(c flow.Call) (flow.Result, error) {
 	case flow.KindGiveUp:
 		return write("tell "+c.Agent+" that nobody answers "+c.Ref, c.Agent, "it never came")
 	case flow.KindReturn:
-		return write("return "+c.Agent+": "+c.Ref, o.unread[c.Agent], "it came back")
+		return write("return "+c.Agent+": "+wording.Text(c.Note), o.unread[c.Agent], "it came back")
 	case flow.KindGrant:
 		return write("grant "+c.Ref, c.Agent, "answer")
 	case flow.KindUrge:
-		return write("urge "+c.Agent+": "+c.Ref, c.Agent, "urged")
+		return write("urge "+c.Agent+": "+wording.Text(c.Note), c.Agent, "urged")
 	case flow.KindNote:
 		o.told = append(o.told, "note to "+c.Agent)
 	}
@@ -362,5 +363,16 @@ func TestReplayOfATeamThatWasStuck(t *testing.T) {
 				t.Errorf("after %s: %s", c.o.now.Sub(time.Unix(0, 0)), story)
 			}
 		})
+	}
+}
+
+// A call that tells something is known by the code of the message: a run that was interrupted goes on with a program that says
+// more, or says it otherwise.
+func TestTheSentenceIsNoPartOfACall(t *testing.T) {
+	tells := func(args ...string) string {
+		return flow.Call{ID: "note/a/1/1", Kind: flow.KindNote, Agent: "a", Note: swarm.NewMessage(swarm.ToldSameOutput, args...)}.Print()
+	}
+	if tells("3") != tells("4", "more") || strings.Contains(tells("3"), wording.Text(swarm.NewMessage(swarm.ToldSameOutput, "3"))) {
+		t.Errorf("%q is not %q", tells("3"), tells("4", "more"))
 	}
 }

@@ -105,7 +105,7 @@ type starting struct{ office }
 
 func (s *starting) Do(c flow.Call) (flow.Result, error) {
 	r, err := s.office.Do(c)
-	if c.Kind == flow.KindReturn && c.Ref == "it has ended" {
+	if c.Kind == flow.KindReturn && c.Note.Code == swarm.BackEnded {
 		s.signal(said(swarm.WordStart, c.Agent))
 	}
 	return r, err

@@ -9,13 +9,14 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/wording"
 )
 
 // Return sends the unread mail of an agent that has ended back to where it came from: each envelope is marked as undeliverable, and its
 // sender is told, with a turn for it if what it sent was to give one. An agent has ended when the log says so; from then on nothing more
 // comes into its inbox, so that nobody can write it the same again. Whatever was returned already stays as it is. The number is that of the
 // newest envelope that tells a sender.
-func (o *Office) Return(ctx context.Context, agent, reason string) (told int64, err error) {
+func (o *Office) Return(ctx context.Context, agent string, why swarm.Message) (told int64, err error) {
 	after, err := o.Cursor(agent)
 	if err != nil {
 		return 0, err
@@ -35,7 +36,7 @@ func (o *Office) Return(ctx context.Context, agent, reason string) (told int64, 
 			if err != nil {
 				return told, err
 			}
-			b.Events = append(b.Events, o.returned(env, reason)...)
+			b.Events = append(b.Events, o.returned(env, wording.Text(why))...)
 		}
 		upto, err := o.appendNew(ctx, b.Events)
 		if err != nil {

@@ -7,12 +7,13 @@ import (
 
 	"swarm"
 	"swarm/internal/mail"
+	"swarm/internal/wording"
 )
 
 // Note tells an agent something in the name of the run, by a signal, which gives it no turn. Told again under the same id, it is the same
 // note.
-func (o *Office) Note(ctx context.Context, id, agent, text string) error {
-	text, err := o.say(agent, text)
+func (o *Office) Note(ctx context.Context, id, agent string, m swarm.Message) error {
+	text, err := o.say(agent, m)
 	if err == nil {
 		_, err = o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Signal, id, agent, text, ""))})
 	}
@@ -20,22 +21,22 @@ func (o *Office) Note(ctx context.Context, id, agent, text string) error {
 }
 
 // Urge is a note that gives the agent a turn. The number is the note's.
-func (o *Office) Urge(ctx context.Context, id, agent, text string) (int64, error) {
-	text, err := o.say(agent, text)
+func (o *Office) Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error) {
+	text, err := o.say(agent, m)
 	if err != nil {
 		return 0, err
 	}
 	return o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Handoff, id, agent, text, ""))})
 }
 
-// say is a text of the run for an agent, which is told of tools or of commands.
-func (o *Office) say(agent, text string) (string, error) {
+// say is the sentence of a message for an agent, which is told of tools or of commands.
+func (o *Office) say(agent string, m swarm.Message) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.follow(); err != nil {
 		return "", err
 	}
-	return o.rules.Say(agent, text), nil
+	return o.rules.Say(agent, wording.Text(m)), nil
 }
 
 // Nudge is a note that does not wait for the agent's next turn: the one that it has now, which is the reason for it, is given it between

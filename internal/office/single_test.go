@@ -17,7 +17,7 @@ func TestAnAgentIsStartedAgain(t *testing.T) {
 	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"one"}`)
 	end := func(starts int) {
 		add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", starts), Agent: "coder", Data: swarm.Encode(swarm.AgentEnd{Reason: "it was cancelled"})})
-		if _, err := o.Return(t.Context(), "coder", "it was cancelled"); err != nil {
+		if _, err := o.Return(t.Context(), "coder", swarm.NewMessage(swarm.BackCancelled)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -270,7 +270,7 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 { // whoever returns it, and however often
 		wg.Go(func() {
-			if _, err := (&Office{Run: "r1", Log: again()}).Return(t.Context(), "coder", "it failed: no luck"); err != nil {
+			if _, err := (&Office{Run: "r1", Log: again()}).Return(t.Context(), "coder", swarm.NewMessage(swarm.BackFailed, "no luck")); err != nil {
 				t.Error(err)
 			}
 		})

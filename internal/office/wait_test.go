@@ -226,7 +226,7 @@ func TestSaidAgainToWhoWasStartedAgain(t *testing.T) {
 	first := call[Sent](t, planner, "send_handoff", do)
 	call[Sent](t, planner, "send_handoff", own)
 	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: swarm.Encode(swarm.Reason{Reason: "it was cancelled"})})
-	if _, err := o.Return(t.Context(), "coder", "it was cancelled"); err != nil {
+	if _, err := o.Return(t.Context(), "coder", swarm.NewMessage(swarm.BackCancelled)); err != nil {
 		t.Fatal(err)
 	}
 	add(t, log, swarm.Event{Kind: swarm.AgentStarted, Key: "agent_started:coder:1", Agent: "coder"})

@@ -71,17 +71,6 @@ func (w Wait) String() string {
 	return string(w.For)
 }
 
-// WaitsForPaused says of a run that nothing in it goes on because an agent is paused.
-func WaitsForPaused(agent string) string { return "the run waits for @" + agent + ", which is paused" }
-
-// PausedFor says why the run itself has paused; [IsPausedFor] knows it again.
-func PausedFor(why string) string { return pausedFor + why }
-
-// IsPausedFor says whether a notice tells why the run has paused: it is true until the run goes on.
-func IsPausedFor(reason string) bool { return strings.HasPrefix(reason, pausedFor) }
-
-const pausedFor = "the run is paused: "
-
 // A Path is names in order, shown with arrows.
 type Path []string
 

@@ -129,7 +129,7 @@ func TestFrameStates(t *testing.T) {
 		},
 		"stalled": func(w *termtest.Log) Frame {
 			w.BeginTeam("planner", "coder")
-			w.Tell(swarm.Notice, "", "", swarm.Reason{Reason: "the run is paused: @planner says again that it has written to @coder, and has not: \"I told coder everything\"",
+			w.Tell(swarm.Notice, "", "", swarm.Reason{Paused: true, Reason: "the run is paused: @planner says again that it has written to @coder, and has not: \"I told coder everything\"",
 				Hint: "look at it with swarm show, say something with swarm send, and go on with swarm resume"})
 			w.Tell(swarm.RunPausing, "", "", nil)
 			w.Tell(swarm.RunPaused, "", "", nil)

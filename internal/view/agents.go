@@ -8,6 +8,7 @@ import (
 	"swarm"
 	"swarm/internal/fact"
 	"swarm/internal/plan"
+	"swarm/internal/wording"
 )
 
 // foldAgent folds in what happened to one agent.
@@ -17,7 +18,7 @@ func (r *Run) foldAgent(e *swarm.Event) error {
 		r.sched.PauseAgent(e.Agent, true)
 	case swarm.AgentResumed, swarm.AgentStarted:
 		r.sched.PauseAgent(e.Agent, false)
-		r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Reason == plan.WaitsForPaused(e.Agent) })
+		r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Code == swarm.WaitsForPaused && n.Agent == e.Agent })
 	case swarm.TurnSession:
 		in, err := swarm.Body[swarm.TurnInSession](e)
 		if err != nil {
@@ -58,7 +59,7 @@ func (r *Run) addMembers(e *swarm.Event, p *swarm.Plan) {
 // PausedFor says why the run has paused by itself, or "".
 func (p *Picture) PausedFor() string {
 	for _, n := range slices.Backward(p.Notices) {
-		if plan.IsPausedFor(n.Reason) {
+		if n.Paused {
 			return n.Reason
 		}
 	}
@@ -75,7 +76,7 @@ func (r *Run) stuck(p *Picture) string {
 			return ""
 		case t.Status != swarm.Waiting:
 		case t.Waits[0].For == plan.ForPause && t.Waits[0].Agent != "" && r.team == nil:
-			paused = cmp.Or(paused, plan.WaitsForPaused(t.Agent))
+			paused = cmp.Or(paused, t.Agent)
 		case t.wishes:
 			wish = cmp.Or(wish, fmt.Sprintf("the run waits for a person: @%s asks, %s", t.Agent, t.Waits[0].Reason))
 		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForSlot:
@@ -84,8 +85,11 @@ func (r *Run) stuck(p *Picture) string {
 	}
 	if r.team != nil {
 		for _, agent := range r.team.Stuck() {
-			paused = cmp.Or(paused, plan.WaitsForPaused(agent))
+			paused = cmp.Or(paused, agent)
 		}
 	}
-	return cmp.Or(paused, wish)
+	if paused != "" {
+		return wording.Text(swarm.NewMessage(swarm.WaitsForPaused, paused))
+	}
+	return wish
 }

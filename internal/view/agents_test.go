@@ -182,7 +182,7 @@ func TestARunWaitsForAPausedAgent(t *testing.T) {
 	reason("")
 	s.does("lead waits coder")
 	reason("the run waits for @coder, which is paused")
-	s.tell(swarm.Event{Kind: swarm.Notice, Agent: "coder"}, swarm.Reason{Reason: plan.WaitsForPaused("coder")})
+	s.tell(swarm.Event{Kind: swarm.Notice, Agent: "coder"}, swarm.Reason{Message: swarm.NewMessage(swarm.WaitsForPaused, "coder"), Reason: "in whatever words"})
 	p := fold(t, New("r1"), s.events).Picture().Abandoned("gone")
 	if lead := p.Agents[0]; lead.Status != swarm.Idle || lead.Turn != "" || len(lead.Waits)+len(p.Tasks[0].Waits) > 0 {
 		t.Errorf("nobody drives it, and lead is %+v", lead)

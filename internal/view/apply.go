@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"swarm"
@@ -452,7 +453,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 
 // goesOn forgets why the run had paused.
 func (r *Run) goesOn() {
-	r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return plan.IsPausedFor(n.Reason) })
+	r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Paused })
 }
 
 // hold pauses the run, as far as it is, or lets it go on: "". Clocks stop meanwhile.
@@ -486,7 +487,7 @@ func (r *Run) foldNote(e *swarm.Event) error {
 		r.addTree(tree)
 		return nil
 	}
-	why, err := swarm.Body[swarm.Reason](e)
+	why, err := notice(e)
 	if err != nil {
 		return err
 	}
@@ -494,11 +495,30 @@ func (r *Run) foldNote(e *swarm.Event) error {
 		r.Spent = why.Reason
 		return nil
 	}
-	r.Notices = append(r.Notices, Notice{e.Seq, e.Time, e.Task, e.Agent, why.Reason, why.Hint})
+	r.Notices = append(r.Notices, Notice{e.Seq, e.Time, e.Task, e.Agent, why.Reason, why.Hint, why.Code, why.Paused})
 	if n := len(r.Notices); n > keptNotices {
 		r.Notices = append(r.Notices[:0], r.Notices[n-keptNotices:]...)
 	}
 	return nil
+}
+
+// notice is what a notice says. A log of an older program has no codes; there the keys say as much.
+func notice(e *swarm.Event) (swarm.Reason, error) {
+	n, err := swarm.Body[swarm.Reason](e)
+	if n.Code == "" && strings.HasPrefix(e.Key, "held:") {
+		n.Code = swarm.WaitsForPaused
+	}
+	n.Paused = n.Paused || strings.HasPrefix(e.Key, "circle:")
+	return n, err
+}
+
+// Stalled says whether an event tells why a team made no progress.
+func Stalled(e *swarm.Event) bool {
+	if e.Kind != swarm.Notice {
+		return false
+	}
+	n, _ := notice(e)
+	return n.Code.Stall()
 }
 
 // addTree keeps the first tree of the start and the last one of the end, since a run may be resumed and end again.

@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"strings"
 
 	"swarm"
 )
@@ -22,7 +21,7 @@ func Need(e *swarm.Event) string {
 	case swarm.TaskBlocked:
 		return "task " + e.Task + " " + Tell(e)
 	case swarm.Notice:
-		if strings.HasPrefix(e.Key, swarm.CircleKey) { // the run has paused by itself
+		if Stalled(e) {
 			return Tell(e)
 		}
 	}

@@ -17,8 +17,7 @@ func TestNeed(t *testing.T) {
 	asked.Agent = "coder"
 	blocked := swarm.NewEvent(swarm.TaskBlocked, swarm.Reason{Reason: "exit status 1"})
 	blocked.Task = "code"
-	paused := swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "the run is paused: they go in a circle", Hint: "swarm resume"})
-	paused.Key = swarm.CircleKey + "x"
+	paused := swarm.NewEvent(swarm.Notice, swarm.Reason{Message: swarm.NewMessage(swarm.StallOnlyTwo), Reason: "the run is paused: they go in a circle", Hint: "swarm resume"})
 	for _, c := range []struct {
 		event swarm.Event
 		want  string

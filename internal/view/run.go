@@ -99,6 +99,9 @@ type Notice struct {
 	Agent  string    `json:"agent,omitempty"`
 	Reason string    `json:"reason"`
 	Hint   string    `json:"hint,omitempty"`
+
+	Code   swarm.MessageCode `json:"code,omitempty"`   // what it says, for those who decide by it
+	Paused bool              `json:"paused,omitempty"` // the run has paused by itself for it
 }
 
 const keptNotices = 20

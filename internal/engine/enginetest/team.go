@@ -77,11 +77,31 @@ func (b *bench) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
 	h := b.hands(log)
 	post := &office.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
 	h.Turn.Office, h.Turn.Trees, h.Post = post, shelf{}, post
+	if fence > 1 { // the process that goes on with a run is of a newer program
+		h.Post = reworded{post}
+	}
 	if _, err := log.Append(b.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: swarm.Encode(swarm.Ownership{Fence: fence})}}}); err != nil {
 		return flow.Result{}, err
 	}
 	return b.run(b.t.Context(), h, flow.Call{ID: "root", Kind: "team", Ref: planKey, Fence: fence})
 }
+
+// reworded is the post of a program that says everything in other words.
+type reworded struct{ engine.Post }
+
+func (r reworded) Note(ctx context.Context, id, agent string, m swarm.Message) error {
+	return r.Post.Note(ctx, id, agent, inOtherWords(m))
+}
+
+func (r reworded) Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error) {
+	return r.Post.Urge(ctx, id, agent, inOtherWords(m))
+}
+
+func (r reworded) Return(ctx context.Context, agent string, why swarm.Message) (int64, error) {
+	return r.Post.Return(ctx, agent, inOtherWords(why))
+}
+
+func inOtherWords(m swarm.Message) swarm.Message { return swarm.NewMessage(m.Code+"_2", m.Args...) }
 
 // A team that dies at any append goes on as if it had not: nothing that was sent is lost or sent twice, and each envelope is
 // consumed by one turn that committed; what each turn changed is told once, and whole.

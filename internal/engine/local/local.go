@@ -162,9 +162,7 @@ func (x *fx) Tell(f flow.Fact) error {
 		delete(x.told, f.Key)
 		return nil
 	}
-	e := swarm.NewEvent(f.Kind, f.Body)
-	e.Key, e.To, e.Agent, e.Task, e.Turn = f.Key, swarm.ToLoop(x.loop.ID), f.Agent, f.Task, f.Turn
-	return x.append(true, e)
+	return x.append(true, engine.Event(x.loop.ID, f))
 }
 
 func (x *fx) append(lazy bool, e swarm.Event) error {

@@ -1,0 +1,82 @@
+// Package wording makes the sentences of messages: what the run itself says to agents and people. Loops and
+// rules decide by codes, so every sentence here may be changed at any time.
+package wording
+
+import (
+	"strconv"
+	"strings"
+
+	"swarm"
+)
+
+// A sentence is a text with a place for each argument, and what can be done about it.
+type sentence struct{ text, hint string }
+
+// lookAtIt is what a person does about a run that has paused by itself.
+const lookAtIt = "look at it with swarm show, say something with swarm send, and go on with swarm resume"
+
+var sentences = map[swarm.MessageCode]sentence{
+	swarm.ToldSameOutput: {text: "Your last {1} outputs are the same to the letter. Do something else, or say what keeps you from it."},
+	swarm.ToldSameAction: {text: "In your last {1} turns you have done the same with the same result: {2}. Do something else, or say what keeps you from it."},
+	swarm.ToldSameMail:   {text: "In your last {1} turns you have sent {2} the same message. It has it. Do something else, or say what keeps you from it."},
+	swarm.ToldOnlyTwo: {text: "The last {1} messages of the team went between {2} and {3}. " +
+		"If you are not coming nearer to the goal, decide, or ask somebody else."},
+
+	swarm.BackFailed:    {text: "it failed: {1}"},
+	swarm.BackCancelled: {text: "it was cancelled"},
+	swarm.BackEnded:     {text: "it has ended"},
+
+	swarm.StallSameOutput: {"@{1} has said the same {2} times in a row, and was told so", lookAtIt},
+	swarm.StallSameAction: {"@{1} has done the same in {2} turns in a row, with the same result, and was told so: {3}", lookAtIt},
+	swarm.StallSameMail:   {"@{1} has sent @{2} the same message {3} in {4} turns in a row, and was told so", lookAtIt},
+	swarm.StallOnlyTwo:    {"the last {1} messages went between @{2} and @{3}, who were told so", lookAtIt},
+	swarm.StallUnsent:     {"@{1} says again that it has written to @{2}, and has not: \"{3}\"", lookAtIt},
+	swarm.StallShared: {"{1} changed against the phase {2} in the turn {3} of @{4}, and nobody can tell by whom: at the same time worked {5}",
+		"swarm artifact ls has what each turn changed"},
+
+	swarm.WaitsForPaused: {"the run waits for @{1}, which is paused", "let it go on with swarm resume @{1}"},
+}
+
+// Text is the sentence of a message.
+func Text(m swarm.Message) string {
+	if m.Code == swarm.ToldUnsent {
+		return unsent(m.Args)
+	}
+	return fill(sentences[m.Code].text, m)
+}
+
+// Hint is what can be done about what a message says, or "".
+func Hint(m swarm.Message) string { return fill(sentences[m.Code].hint, m) }
+
+// fill puts the arguments of a message in their places. A message of a newer program is shown as it is.
+func fill(text string, m swarm.Message) string {
+	if _, known := sentences[m.Code]; !known {
+		return strings.TrimSpace(string(m.Code) + " " + strings.Join(m.Args, " "))
+	}
+	var places []string
+	for i, arg := range m.Args {
+		places = append(places, "{"+strconv.Itoa(i+1)+"}", arg)
+	}
+	return strings.NewReplacer(places...).Replace(text)
+}
+
+// unsent says what an agent claims to have sent, and has not.
+func unsent(args []string) (text string) {
+	for i := 0; i+1 < len(args); i += 2 {
+		text += "You said: \"" + args[i] + "\". No message of yours went to " + args[i+1] + " in that turn.\n"
+	}
+	return text + "If a message is to go there, send it now with send_handoff: what you merely say, nobody is given."
+}
+
+// Reason is the body of an event that tells a message: the sentence for those who read it, and the code for those who decide.
+func Reason(r swarm.Reason) swarm.Reason {
+	if r.Code == "" || r.Reason != "" {
+		return r
+	}
+	r.Reason, r.Hint = Text(r.Message), Hint(r.Message)
+	if r.Paused {
+		r.Reason = "the run is paused: " + r.Reason
+		r.Hint = lookAtIt
+	}
+	return r
+}
