@@ -116,7 +116,8 @@ func (s *stops) end() {
 func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.Picture, error) {
 	s := stopSignals()
 	defer s.end()
-	screen, err := a.screen(r.ID, s, keys{s.ctx, h, r.ID})
+	v := view.New(r.ID)
+	screen, err := a.screen(v, s, keys{s.ctx, h, r.ID})
 	if err != nil {
 		return view.Picture{}, err
 	}
@@ -125,7 +126,7 @@ func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.P
 		giveBack(screen)
 	})
 	if !quiet {
-		o.Observer = screen
+		o.Observer, o.View = screen, v
 	}
 	o.Engine, o.Serve, o.Beside = local.Run, httpd.Serve, a.beside()
 	p, err := r.Drive(s.ctx, o)
@@ -218,19 +219,19 @@ func (k keys) answer(id string, ok bool) error {
 }
 
 // screen is what shows a run while it is driven.
-func (a *app) screen(runID string, s *stops, k keys) (term.Screen, error) {
+func (a *app) screen(v *view.Run, s *stops, k keys) (term.Screen, error) {
 	if a.json {
-		return a.warned(&eventWriter{run: runID, out: json.NewEncoder(s.watched(a.stdout))}), nil
+		return a.warned(&eventWriter{run: v.ID, out: json.NewEncoder(s.watched(a.stdout))}), nil
 	}
 	colored, err := a.paints()
 	if err != nil {
 		return nil, err
 	}
 	if a.onTerminal() && os.Getenv("TERM") != "dumb" && !a.plain {
-		return term.NewBoard(view.New(runID), term.BoardOptions{Terminal: a.terminal(colored),
+		return term.NewBoard(v, term.BoardOptions{Terminal: a.terminal(colored),
 			Interrupt: func(int) { s.interrupt() }, Pause: k.pause, Answer: k.answer}), nil
 	}
-	return a.warned(term.NewLines(view.New(runID), s.watched(a.stdout), colored)), nil
+	return a.warned(term.NewLines(v, s.watched(a.stdout), colored)), nil
 }
 
 // warned is a screen whose output may go into a file or another program: then whoever started the run is told by standard error that it

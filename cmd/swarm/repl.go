@@ -109,7 +109,8 @@ func (a *app) talk(t talk) error {
 		events = &eventWriter{run: s.ID(), out: json.NewEncoder(ro.Out)}
 		ro.Out, ro.Outcome = io.Discard, a.outcomes(events, t.numbered)
 	}
-	face := repl.New(spoken, view.New(s.ID()), width, height, ro)
+	v := view.New(s.ID())
+	face := repl.New(spoken, v, width, height, ro)
 	spoken.Trouble = func(err error) { face.Notice(err.Error()) }
 	if a.json {
 		spoken.Trouble = a.complain
@@ -121,7 +122,7 @@ func (a *app) talk(t talk) error {
 	if events != nil {
 		seen = both{a.warned(events), face}
 	}
-	s.Drive(stop.ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Observer: seen, Beside: a.beside()})
+	s.Drive(stop.ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Observer: seen, View: v, Beside: a.beside()})
 	go func() { // who is stopped, or can no longer store anything, does not wait for a line to end
 		<-s.Over()
 		_ = face.Close() // its error comes again below

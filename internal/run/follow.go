@@ -90,6 +90,9 @@ func (w *word) cost() int { return wordCost + len(w.delta.Text) }
 
 func newFollower(id string, log swarm.RunLog, o Options) *follower {
 	f := &follower{log: log, observer: o.Observer, delay: batchDelay, nudge: make(chan struct{}, 1), quit: make(chan struct{}), view: view.New(id), begun: map[string]bool{}}
+	if o.View != nil {
+		f.view = o.View
+	}
 	switch {
 	case o.Observer == nil:
 		f.delay = foldDelay
@@ -203,15 +206,12 @@ func (f *follower) event(e *swarm.Event) error {
 		f.speak(its)
 		delete(f.begun, e.Turn)
 	}
-	if err := f.view.Apply(e); err != nil {
-		return err
-	}
 	f.observer.Event(e)
 	if e.Kind == swarm.TurnStarted {
 		f.begun[e.Turn] = true
 		f.speak(its)
 	}
-	return nil
+	return f.view.Apply(e) // if the observer keeps the fold, it has done so already, and nothing is done here
 }
 
 // speak tells the observer what some turns have said.

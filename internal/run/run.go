@@ -140,6 +140,7 @@ type Options struct {
 	Engine   engine.Engine      // runs the loops
 	Unpause  bool               // it goes on if it is paused: without a driver a pause would last for ever
 	Observer Observer           // nil = nobody looks
+	View     *view.Run          // the fold that the observer keeps, if it keeps one: events are folded once then
 	AtOnce   bool               // the observer is shown each event at once: somebody waits for what it does then
 	Replay   *provider.Cassette // nil = agents are really reached
 	Provider provider.Provider  // reaches every agent, in tests; nil = each is reached as the plan says
