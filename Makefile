@@ -1,5 +1,5 @@
 # Every target does its own set-up: Go fetches its modules, and whatever else is needed is fetched by a script in scripts/.
-# Nothing is written into this folder but bin/ and .cache/, which git ignores.
+# Nothing is written into this folder but bin/, which git ignores.
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -10,7 +10,7 @@ PKG  ?= ./...
 TEST ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-agents test-long vet fmt lint bench clean FORCE
+.PHONY: help demo build test test-short test-agents test-long check vet fmt lint darwin loops bench clean FORCE
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,11 +25,14 @@ bin/swarm: FORCE
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/swarm ./cmd/swarm
 
-test: fmt vet ## Run every test, with the race detector
+test: check ## Check the code, and run every test, with the race detector
 	@sh scripts/terminal.sh
 	@sh scripts/agents.sh claude codex || echo "the tests of agents that are not installed are skipped"
 	@sh scripts/npm.sh @a2a-js/sdk@1.3.0 || echo "the tests of A2A with its JavaScript SDK are skipped"
 	$(GO) test $$(sh scripts/race.sh) -timeout 15m $(TEST) $(PKG)
+
+test-short: ## Run some of every test, in a minute
+	$(GO) test -short -parallel 8 $(TEST) $(PKG)
 
 test-agents: ## Install every coding agent that is tested with, and run the tests of the real programs
 	sh scripts/agents.sh all
@@ -52,11 +55,23 @@ fmt:
 	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' 2>/dev/null || find . -name '*.go')) && \
 	if [ -n "$$bad" ]; then echo "not as gofmt writes it:"; echo "$$bad"; exit 1; fi
 
-lint: ## Run golangci-lint
-	sh scripts/lint.sh
+check: fmt vet lint darwin loops ## Check the code without running it: gofmt, vet, lint, a build for macOS, and that loops can be replayed
+
+lint:
+	@echo "golangci-lint"
+	@sh scripts/lint.sh
+
+darwin:
+	@echo "go build, go vet for macOS"
+	@GOOS=darwin CGO_ENABLED=0 $(GO) build ./...
+	@GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
+
+loops:
+	@echo "workflowcheck internal/flow internal/plan"
+	@sh scripts/workflowcheck.sh
 
 bench: build ## Measure, each figure beside its floor
 	@$(GO) run ./bench -swarm bin/swarm
 
 clean: ## Remove what was built
-	rm -rf bin .cache
+	rm -rf bin

@@ -1,12 +1,20 @@
 #!/bin/sh
-# Runs golangci-lint, built from source in the version that .golangci.yml was written for, and kept in .cache/.
+# Runs golangci-lint in the version that .golangci.yml was written for. It is built from source, once, outside of this folder:
+# $SWARM_TEST_CACHE/golangci-lint (default: ~/.cache/swarm-test). It is there whole or not at all: it is built beside that place and
+# then renamed. One that was built with an older Go cannot read newer code, so Go's version is part of its name.
 set -eu
 
-version=v2.12.2
 cd "$(dirname "$0")/.."
-bin=$PWD/.cache/golangci-lint-$version
-if ! [ -x "$bin/golangci-lint" ]; then
-	echo "building golangci-lint $version, once"
-	GOBIN=$bin GOFLAGS= nice -n 19 go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
+version=v2.12.2
+cache=${SWARM_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/swarm-test}/golangci-lint
+lint=$cache/$version-$(go env GOVERSION)
+if ! [ -x "$lint" ]; then
+	echo "building golangci-lint $version, once" >&2
+	mkdir -p "$cache"
+	half=$(mktemp -d "$cache/.half.XXXXXX")
+	trap 'rm -rf "$half"' EXIT
+	trap 'exit 130' INT TERM HUP
+	GOBIN=$half GOFLAGS= nice -n 19 go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
+	mv "$half/golangci-lint" "$lint"
 fi
-exec "$bin/golangci-lint" run "$@" ./...
+exec "$lint" run "$@" ./...

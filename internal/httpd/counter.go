@@ -96,7 +96,7 @@ func (c *counter) knownTool(next mcp.MethodHandler) mcp.MethodHandler {
 			if name := call.Params.Name; !slices.Contains(names, name) {
 				if agent, err := c.agent(); err == nil {
 					if r, ok := agent.(Refuser); ok && r.Refuse(name) != nil {
-						return refusal(r.Refuse(name)), nil
+						return refusal(r.Refuse(name)), nil //nolint:nilerr // the refusal is the tool's answer
 					}
 				}
 				return nil, badRequest(swarm.Errorf(swarm.NotFound, "there is no tool %s", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, names)))

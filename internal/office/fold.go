@@ -87,7 +87,7 @@ func (o *Office) take(e *swarm.Event) error {
 	f, _, err := fact.Of(e)
 	switch {
 	case e.Kind == swarm.Control && err != nil: // the loop and the turns that obey control complain about it
-		return nil
+		return nil //nolint:nilerr // see above
 	case err != nil:
 		return err
 	}

@@ -78,7 +78,7 @@ func (s *Store) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunE
 func (s *Store) ids(q swarm.RunQuery) ([]string, error) {
 	if q.ID != "" {
 		if path, err := s.path(q.ID); err != nil || !exists(path) {
-			return nil, nil //nolint:nilerr // what is no id is the id of no run
+			return nil, nil // what is no id is the id of no run
 		}
 		return []string{q.ID}, nil
 	}

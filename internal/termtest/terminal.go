@@ -94,7 +94,7 @@ func (x *Terminal) Press(keys string) {
 }
 
 // HangUp ends the keys.
-func (x *Terminal) HangUp() { x.keys.Close() }
+func (x *Terminal) HangUp() { _ = x.keys.Close() }
 
 // Drawn takes a frame.
 func (x *Terminal) Drawn(frame string) {
