@@ -257,9 +257,12 @@ func (w *wire) asked(m message) {
 	go func() {
 		answer := message{ID: m.ID}
 		result, no := w.serve(m.Method, m.Params)
+		// Under the lock by which the turn's end is read: what was done to answer happens before that.
+		w.mu.Lock()
 		if answer.Error = no; no == nil {
 			answer.Result, _ = json.Marshal(result) // of our own types, which can be written
 		}
+		w.mu.Unlock()
 		_ = w.say(context.Background(), answer)
 		w.mu.Lock()
 		w.serving--
