@@ -42,6 +42,7 @@ test-agents: ## Install every coding agent that is tested with, and run the test
 test-long: fmt vet ## Run every test three times in any order, 1,000 kills, power losses, 1,000 random sessions, and every fuzz target for FUZZTIME (30s)
 	@sh scripts/terminal.sh
 	$(GO) test $$(sh scripts/race.sh) -count=3 -shuffle=on -timeout 60m $(TEST) $(PKG)
+	SWARM_TEST_LONG=1 $(GO) test $$(sh scripts/race.sh) -timeout 60m -run TestTheLoopAndTheLog ./internal/flow
 	SWARM_TEST_LONG=1 $(GO) test $$(sh scripts/race.sh) -timeout 60m -run TestRandomSessions ./internal/session
 	SWARM_TEST_LONG=1 $(GO) test -timeout 60m -run 'Killed|Cancel|PowerLoss|FullDisk' ./cmd/swarm
 	sh scripts/fuzz.sh $(PKG)

@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -79,6 +80,7 @@ func TestTheLoopAndTheLogOfRealRunsAgree(t *testing.T) {
 	}
 	compared := 0
 	enginetest.Run(t, enginetest.Subject{
+		Some:  os.Getenv("SWARM_TEST_LONG") == "",
 		Store: func(t *testing.T) swarm.Store { return sqlite.NewStore(t.TempDir()) },
 		Engine: func(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result, error) {
 			result, err := local.Run(ctx, h, c)
@@ -88,7 +90,7 @@ func TestTheLoopAndTheLogOfRealRunsAgree(t *testing.T) {
 			return result, err
 		},
 	})
-	if compared < 1000 {
+	if compared < 500 {
 		t.Errorf("only %d moments were compared", compared)
 	}
 }

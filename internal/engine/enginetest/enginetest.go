@@ -27,6 +27,7 @@ import (
 type Subject struct {
 	Engine engine.Engine
 	Store  func(t *testing.T) swarm.Store // makes an empty store
+	Some   bool                           // crashes at some appends, which stand for all, as with -short
 }
 
 // runID is the run of every test; each has a store of its own.
@@ -217,7 +218,7 @@ func crashEverywhere(t *testing.T, run Subject) {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
 	want, _ := clean.story()
-	atEveryAppend(t, 20, func(at int, committed bool) bool {
+	run.atEveryAppend(t, 20, func(at int, committed bool) bool {
 		b := newBench(t, run, diamond(), newTeam(work))
 		crashed := crash(t, at, committed, b.drive)
 		if crashed {
@@ -228,15 +229,15 @@ func crashEverywhere(t *testing.T, run Subject) {
 }
 
 // atEveryAppend calls try with the number of each append, whose crash comes before or after it is committed, until try says that
-// the run was through before it crashed. With -short some appends stand for all.
-func atEveryAppend(t *testing.T, fewest int, try func(at int, committed bool) (crashed bool)) {
+// the run was through before it crashed.
+func (s Subject) atEveryAppend(t *testing.T, fewest int, try func(at int, committed bool) (crashed bool)) {
 	t.Helper()
 	step := 1
-	if testing.Short() {
+	if s.Some || testing.Short() {
 		step = 7
 	}
 	for i, committed := range []bool{false, true} {
-		at := 1 + i*(step/2) // with -short, another selection for each
+		at := 1 + i*(step/2) // another selection for each
 		for try(at, committed) {
 			at += step
 		}

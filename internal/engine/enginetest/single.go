@@ -110,7 +110,7 @@ func everywhere(t *testing.T, run Subject, work func(*bench) func(context.Contex
 			t.Fatalf("%s is missing:\n%s", line, strings.Join(want, "\n"))
 		}
 	}
-	atEveryAppend(t, 10, func(at int, committed bool) bool {
+	run.atEveryAppend(t, 10, func(at int, committed bool) bool {
 		b := begin()
 		if !crash(t, at, committed, b.driveTeam) {
 			return false

@@ -118,7 +118,7 @@ func teamCrashes(t *testing.T, run Subject) {
 	if !slices.Contains(want, "reply_overdue") || !slices.Contains(want, "turn_ended lead lead/3/1") {
 		t.Fatalf("nobody was reminded:\n%s", strings.Join(want, "\n"))
 	}
-	atEveryAppend(t, 20, func(at int, committed bool) bool {
+	run.atEveryAppend(t, 20, func(at int, committed bool) bool {
 		b := newTeamBench(t, run, teamPlan())
 		if !crash(t, at, committed, b.driveTeam) {
 			return false
