@@ -31,6 +31,7 @@ const (
 	WaitFailed  ErrorKind = "wait_failed"   // what it waited for failed, or can never come
 	OverBudget  ErrorKind = "over_budget"   // no budget was left for it
 	NeedsInput  ErrorKind = "needs_input"   // it asks something, and nobody can answer
+	Stalled     ErrorKind = "stalled"       // a team made no progress, and nobody is there to decide
 	Mismatch    ErrorKind = "mismatch"      // a replayed prompt is not the recorded one
 	Stopped     ErrorKind = "stopped"       // this process ends or no longer owns the run; says nothing about the work
 	Storage     ErrorKind = "storage"       // the disk or the log failed

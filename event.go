@@ -225,11 +225,12 @@ type Ownership struct {
 
 // RunEnd is how a run ended.
 type RunEnd struct {
-	Status Status `json:"status"` // completed, failed or cancelled
-	Exit   int    `json:"exit"`   // what `swarm up` exits with
-	Reason string `json:"reason,omitempty"`
-	Report string `json:"report,omitempty"` // of a team: what its lead has reported as done
-	Usage  Usage  `json:"usage,omitzero"`
+	Status Status   `json:"status"` // completed, failed or cancelled
+	Exit   int      `json:"exit"`   // what `swarm up` exits with
+	Reason string   `json:"reason,omitempty"`
+	Why    *Message `json:"why,omitempty"`    // the reason, for those who decide by it; a loop leaves the sentence to others
+	Report string   `json:"report,omitempty"` // of a team: what its lead has reported as done
+	Usage  Usage    `json:"usage,omitzero"`
 }
 
 // Reason is a body that only says why. What a loop says has a code, by which others decide; the sentence is for people.
@@ -238,6 +239,7 @@ type Reason struct {
 	Reason string `json:"reason"`
 	Hint   string `json:"hint,omitempty"`
 	Paused bool   `json:"paused,omitempty"` // of a notice: the run has paused by itself for it
+	Ended  bool   `json:"ended,omitempty"`  // of a notice: the run ends for it, because nobody is there to decide
 }
 
 // Iteration says which one, of how many.

@@ -177,8 +177,9 @@ type Team struct {
 	Phase        Phase         `json:"phase"`
 	ReplyTimeout time.Duration `json:"reply_timeout,omitempty"` // how long a required reply is waited for
 	MaxAgents    int           `json:"max_agents,omitempty"`
-	Retries      *int          `json:"retries,omitempty"` // how many more attempts a turn gets that fails; nil = 2
-	Pack         string        `json:"pack,omitempty"`    // the ref of the context pack that goes with the goal; "" = there is none
+	Retries      *int          `json:"retries,omitempty"`  // how many more attempts a turn gets that fails; nil = 2
+	OnStall      OnStall       `json:"on_stall,omitempty"` // what happens when it makes no progress; "" = it pauses
+	Pack         string        `json:"pack,omitempty"`     // the ref of the context pack that goes with the goal; "" = there is none
 }
 
 // TopicLimits say how much of what was published a prompt tells.
@@ -189,6 +190,18 @@ type TopicLimits struct {
 
 // DefaultTopics are the limits of a file that names none.
 var DefaultTopics = TopicLimits{Entries: 5, Chars: 800}
+
+// OnStall says what happens to a team that makes no progress, after its agents were told so.
+type OnStall string
+
+// What may happen.
+const (
+	StallPauses OnStall = "pause" // the run pauses, and a person decides
+	StallFails  OnStall = "fail"  // the run ends: there is nobody to decide
+)
+
+// OnStalls lists them all.
+var OnStalls = []string{string(StallPauses), string(StallFails)}
 
 // A TeamMode says when a team is through.
 type TeamMode string

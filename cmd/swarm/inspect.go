@@ -53,6 +53,10 @@ func (a *app) onTerminal() bool {
 	return ok && xterm.IsTerminal(int(f.Fd()))
 }
 
+// attended says whether a person is there: something of what is printed goes to a terminal. A detached process still has its
+// parent's standard error when it asks.
+func (a *app) attended() bool { return a.onTerminal() || xterm.IsTerminal(int(os.Stderr.Fd())) }
+
 // terminal is what screens are drawn on.
 func (a *app) terminal(color bool) term.Terminal {
 	return term.Terminal{In: a.stdin, Out: a.stdout, Color: color, Now: time.Now}

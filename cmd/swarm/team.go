@@ -39,7 +39,7 @@ The lead is the agent with permissions: {orchestrate: true}, else the one that -
 			}
 			goal := src.request(a, nil)
 			goal.Goal, goal.To, goal.Done, goal.Replay = args[0], strings.TrimPrefix(r.To, "@"), r.Done, replay
-			goal.Mode, goal.Phase = mode.value, phase.value
+			goal.Mode, goal.Phase, goal.Unattended = mode.value, phase.value, !a.attended()
 			return a.plan(goal, record)
 		},
 	}

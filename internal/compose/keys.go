@@ -19,6 +19,7 @@ var choices = map[string]func() []string{
 	"tiers":      fixed(tiers...),
 	"conditions": fixed(swarm.Conditions...),
 	"on_failure": fixed(swarm.OnFailures...),
+	"on_stall":   fixed(swarm.OnStalls...),
 	"approvals":  fixed("ask", "auto", "deny"),
 }
 
@@ -40,7 +41,7 @@ type fileKeys struct {
 	Approvals    approvalKeys        `key:"approvals" doc:"What has to be approved by a person."`
 	Notify       notifyKeys          `key:"notify" doc:"How a person is told."`
 	Budget       budgetKeys          `key:"budget" doc:"What a run may cost."`
-	Team         teamKeys            `key:"team" doc:"What every goal of a team has to keep to."`
+	Team         teamKeys            `key:"team" doc:"How a team works, and what every goal of it has to keep to."`
 	Swarm        swarmKeys           `key:"swarm" doc:"Limits of swarm mode."`
 	Tools        toolKeys            `key:"tools" doc:"Tools of others."`
 }
@@ -154,6 +155,8 @@ type teamKeys struct {
 	section
 	Done        list[text]  `key:"done" doc:"When a goal is reached: one sentence each; --done adds to them."`
 	Constraints named[text] `key:"constraints" loose:"" doc:"What holds for all that is done, under names of your choice: noNewDependencies: true."`
+	Retries     integer     `key:"retries" max:"1000" doc:"How many more attempts a turn gets that failed, before its agent is ended; 2 without it."`
+	OnStall     text        `key:"on_stall" among:"on_stall" doc:"What happens when the team makes no progress: pause waits for a person, fail ends the run. Without it, fail where no person is there: AUTO mode without a terminal."`
 }
 
 type swarmKeys struct {

@@ -42,10 +42,13 @@ type Notify struct {
 	Webhook string   `json:"webhook,omitempty"`
 }
 
-// TeamRules are what every goal of a team has to keep to; its context pack tells them.
+// TeamRules are how a team works, and what every goal of it has to keep to: its context pack tells that.
 type TeamRules struct {
 	Done        []string   `json:"done,omitempty"`
 	Constraints pack.Notes `json:"constraints,omitempty"` // in the file's order
+
+	Retries *int          `json:"retries,omitempty"`  // of a turn that failed; nil = as many as usual
+	OnStall swarm.OnStall `json:"on_stall,omitempty"` // "" = as there is a person, or not
 }
 
 // SwarmLimits bound swarm mode.
@@ -111,7 +114,11 @@ func (c *compiler) settings() Settings {
 		s.Approvals.Tools = f.Approvals.Tools.value
 	}
 	s.Notify = Notify{Command: texts(f.Notify.Command), Bell: f.Notify.Bell.value, Webhook: f.Notify.Webhook.value}
-	s.Team.Done = texts(f.Team.Done)
+	s.Team.Done, s.Team.OnStall = texts(f.Team.Done), swarm.OnStall(f.Team.OnStall.value)
+	if f.Team.Retries.given() {
+		retries := int(f.Team.Retries.value)
+		s.Team.Retries = &retries
+	}
 	for _, e := range f.Team.Constraints.entries {
 		s.Team.Constraints = append(s.Team.Constraints, pack.Note{Name: e.name, Value: scalar(e.value)})
 	}

@@ -35,6 +35,7 @@ type Request struct {
 	ReadStdin  func() ([]byte, error) `json:"-"` // instead of Stdin
 	Args       []string               `json:"-"` // the command line, for the record
 	Replay     string                 `json:"-"` // a recording to take the agents' answers from
+	Unattended bool                   `json:"-"` // no person is there to decide: a team that makes no progress ends
 }
 
 // The values of [Request.Mode] and [Request.Phase]. The first of each is the default.
@@ -144,7 +145,11 @@ func (c *Control) Team(r Request) (*compose.Bundle, compose.Options, error) {
 		return nil, o, err
 	}
 	plan.Kind, plan.Name = swarm.TeamRun, firstWords(r.Goal)
-	plan.Team = &swarm.Team{Lead: lead, Mode: swarm.TeamMode(mode), Phase: swarm.Phase(phase), ReplyTimeout: b.Settings.ReplyTimeout, MaxAgents: b.Settings.Swarm.MaxAgents}
+	plan.Team = &swarm.Team{Lead: lead, Mode: swarm.TeamMode(mode), Phase: swarm.Phase(phase), ReplyTimeout: b.Settings.ReplyTimeout, MaxAgents: b.Settings.Swarm.MaxAgents,
+		Retries: b.Settings.Team.Retries, OnStall: b.Settings.Team.OnStall}
+	if plan.Team.OnStall == "" && r.Unattended && plan.Team.Mode == swarm.AutoMode {
+		plan.Team.OnStall = swarm.StallFails
+	}
 	return b, o, nil
 }
 

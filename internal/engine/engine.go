@@ -83,8 +83,14 @@ func (h *Hands) short(ctx context.Context, loop string, c flow.Call, wrote int64
 // Event is the event that a fact of a loop becomes. The sentences of what it says are made here.
 func Event(loop string, f flow.Fact) swarm.Event {
 	body := f.Body
-	if r, ok := body.(swarm.Reason); ok {
-		body = wording.Reason(r)
+	switch b := body.(type) {
+	case swarm.Reason:
+		body = wording.Reason(b)
+	case swarm.RunEnd:
+		if b.Why != nil {
+			b.Reason = wording.Text(*b.Why)
+		}
+		body = b
 	}
 	e := swarm.NewEvent(f.Kind, body)
 	e.Key, e.To, e.Agent, e.Task, e.Turn = f.Key, swarm.ToLoop(loop), f.Agent, f.Task, f.Turn

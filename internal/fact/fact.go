@@ -21,6 +21,11 @@ func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 		var stored swarm.StoredEnvelope
 		stored, err = swarm.Body[swarm.StoredEnvelope](e)
 		f.Body = Mail(e, &stored)
+	case swarm.Notice:
+		if len(e.Data) == 0 {
+			return f, false, nil
+		}
+		f.Body, err = body[swarm.Reason](e)
 	case swarm.HandoffConsumed:
 		f.Body, err = body[swarm.Consumption](e)
 	case swarm.ReplyOverdue:

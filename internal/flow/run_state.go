@@ -18,13 +18,15 @@ type runState struct {
 	now     time.Time // and its time
 	usage   swarm.Usage
 	pausing time.Time       // since when no turn starts; zero = they do
+	stalled *swarm.Message  // why the run ends by itself
 	paused  bool            // and none runs
 	stop    swarm.ErrorKind // why the run ends early, or ""
 	replay  bool            // nothing outside is tried again: there is nothing to wait for before the next attempt
 	told    map[string]bool // by agent that is paused: it was told that the run waits for it
 	agents  bool            // what is told of an agent stands where that of a task does
 
-	wallEnd time.Time // when the run's time is over; zero = never
+	wallEnd   time.Time // when the run's time is over; zero = never
+	wallStops time.Time // since when that clock stands: while a person has the run paused, but not while it has paused by itself
 }
 
 // A machine is what a loop drives: the schedule of a pipeline, or a team.
@@ -98,7 +100,7 @@ func (r *runState) next(due time.Time) (Signal, error) {
 		return s, err
 	}
 	r.seen, s.Time = max(r.seen, s.Seq), r.fx.Now()
-	if s.Kind == swarm.RunOwned && r.pausing.IsZero() {
+	if s.Kind == swarm.RunOwned && r.wallStops.IsZero() {
 		r.delay(s.Time.Sub(r.now))
 	}
 	r.machine.Apply(s.Fact)
@@ -125,10 +127,13 @@ func (r *runState) obey(w swarm.ControlWord) (done bool, err error) {
 	case (on || w.Word == swarm.WordResume) && w.Target != "":
 		return true, r.pauseAgent(w.Target, on)
 	case on || w.Word == swarm.WordResume:
+		if on && r.wallStops.IsZero() {
+			r.wallStops = r.fx.Now()
+		}
 		return true, r.pause(on)
 	case w.Word == swarm.WordCancel && w.Target == "":
 		r.stopFor(swarm.CutByCancel)
-		r.pausing = time.Time{}
+		r.pausing, r.wallStops = time.Time{}, time.Time{}
 		return true, nil
 	}
 	return false, nil
@@ -142,7 +147,10 @@ func (r *runState) pause(on bool) error {
 		r.pausing, r.paused = r.fx.Now(), false
 		return r.tell(Fact{Kind: swarm.RunPausing, Key: "run_pausing:" + at})
 	case !on && !r.pausing.IsZero():
-		r.delay(r.fx.Now().Sub(r.pausing))
+		if !r.wallStops.IsZero() {
+			r.delay(r.fx.Now().Sub(r.wallStops))
+			r.wallStops = time.Time{}
+		}
 		err := r.tell(Fact{Kind: swarm.RunUnpaused, Key: "run_unpaused:" + at})
 		r.pausing, r.paused = time.Time{}, false
 		return err
@@ -202,10 +210,13 @@ func (r *runState) settle() error {
 // until is how long it is to the earliest of the time that is given and the end of the run's own; 0 = there is
 // none, or the clocks stand.
 func (r *runState) until(due time.Time) time.Duration {
-	if r.stop == "" {
+	if !r.pausing.IsZero() {
+		due = time.Time{}
+	}
+	if r.stop == "" && r.wallStops.IsZero() {
 		due = earlier(due, r.wallEnd)
 	}
-	if due.IsZero() || !r.pausing.IsZero() {
+	if due.IsZero() {
 		return 0
 	}
 	return max(time.Millisecond, due.Sub(r.fx.Now()))
@@ -221,7 +232,7 @@ func earlier(a, b time.Time) time.Time {
 
 // checkWall ends the run when its time is over.
 func (r *runState) checkWall() error {
-	if r.stop != "" || !r.pausing.IsZero() || r.wallEnd.IsZero() || r.fx.Now().Before(r.wallEnd) {
+	if r.stop != "" || !r.wallStops.IsZero() || r.wallEnd.IsZero() || r.fx.Now().Before(r.wallEnd) {
 		return nil
 	}
 	return r.outOfBudget("the run's wall time is over")
@@ -295,6 +306,8 @@ func (r *runState) conclude(end swarm.RunEnd, failed, cancelled []string) (Resul
 		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitBudget, "the budget is spent"
 	case r.stop == swarm.CutByCancel:
 		end.Status, end.Exit, end.Reason = swarm.Cancelled, swarm.ExitFailed, "the run was cancelled"
+	case r.stop == swarm.Stalled:
+		end.Status, end.Exit, end.Why = swarm.Failed, swarm.ExitFailed, r.stalled
 	case len(failed) > 0:
 		end.Status, end.Exit, end.Reason = swarm.Failed, swarm.ExitFailed, excerpt.List(failed, 5)+" failed"
 	case len(cancelled) > 0:

@@ -189,14 +189,21 @@ func (t *team) note(id, agent string, m swarm.Message) error {
 	return err
 }
 
-// halt pauses the run, and says why. A replay does not: whether a person let the run go on, the recording shows.
+// halt pauses the run, or ends it where nobody is there to decide, and says why. A replay does not: whether a person let the run
+// go on, the recording shows.
 func (t *team) halt(id string, why swarm.Message) error {
 	t.Halt()
 	if !t.pausing.IsZero() || t.replay {
 		return nil
 	}
-	if err := t.tell(Fact{Kind: swarm.Notice, Key: stallKey + id, Body: swarm.Reason{Message: why, Paused: true}}); err != nil {
+	pauses := t.Rules.OnStall != swarm.StallFails
+	if err := t.tell(Fact{Kind: swarm.Notice, Key: stallKey + id, Body: swarm.Reason{Message: why, Paused: pauses, Ended: !pauses}}); err != nil {
 		return err
 	}
-	return t.pause(true)
+	if pauses {
+		return t.pause(true)
+	}
+	t.stalled = &why
+	t.stopFor(swarm.Stalled)
+	return nil
 }

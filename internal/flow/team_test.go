@@ -299,6 +299,59 @@ func TestTeamThatGoesInACircle(t *testing.T) {
 	}
 }
 
+// A team that makes no progress, and that no person looks after, ends. So does one that has paused by itself when its time is over;
+// the time does not pass while a person has it paused.
+func TestTeamThatMakesNoProgressWithoutAPerson(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		onStall swarm.OnStall
+		wall    time.Duration
+		words   string // of a person, after the last turn
+		want    string // how the story ends
+		ends    bool
+	}{
+		{"it ends", swarm.StallFails, 0, "", "go coder/12/1; notice; task_cancelled lead: the run ended before it had read its mail; task_completed coder; run_ended failed 1", true},
+		{"it pauses", swarm.StallPauses, 0, "", "notice; run_pausing; run_paused", false},
+		{"it pauses, and its time is over", "", time.Hour, "", "notice; run_pausing; run_paused; budget_spent; task_cancelled lead: budget; task_completed coder; run_ended failed 3", true},
+		{"it pauses, and a person has it paused", "", time.Hour, "pause", "notice; run_pausing; run_paused", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := &office{world: world{now: time.Unix(0, 0)}, sends: map[string]string{}}
+			o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, OnStall: c.onStall}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}, Budget: swarm.Budget{Wall: c.wall}}
+			for n := 1; n < 50; n++ {
+				o.sends[swarm.TurnID("lead", n, 1)], o.sends[swarm.TurnID("coder", n, 1)] = "coder go on "+strconv.Itoa(n), "lead go on "+strconv.Itoa(n)
+			}
+			o.after = map[string]string{"coder/12/1": c.words}
+			o.mail(swarm.User, "lead the goal")
+			o.signal(owned)
+			_, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"})
+			if story := strings.Join(o.told, "; "); (err == nil) != c.ends || !strings.HasSuffix(story, c.want) {
+				t.Errorf("%v: %s", err, story)
+			}
+		})
+	}
+}
+
+// How often a turn of a team is tried again is a rule of the team.
+func TestRetriesOfATeam(t *testing.T) {
+	for retries, want := range map[int]string{
+		0: "go lead/1/1; agent_ended lead; return lead: it failed: why; task_failed lead: why; run_ended failed 1",
+		3: "go lead/1/1; task_retrying lead after 1s; go lead/1/2; task_retrying lead after 2s; go lead/1/3; task_retrying lead after 4s; go lead/1/4; " +
+			"agent_ended lead; return lead: it failed: why; task_failed lead: why; run_ended failed 1",
+	} {
+		o := &office{world: world{now: time.Unix(0, 0), ends: map[string]string{"lead/1/1": "exited", "lead/1/2": "exited", "lead/1/3": "exited", "lead/1/4": "exited"}}}
+		o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, Retries: &retries}, Agents: []swarm.Agent{{Name: "lead"}}}
+		o.mail(swarm.User, "lead the goal")
+		o.signal(owned)
+		if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {
+			t.Fatal(err)
+		}
+		if story := strings.Join(o.told, "; "); story != want {
+			t.Errorf("with %d retries: %s", retries, story)
+		}
+	}
+}
+
 // Who still had something to do when the run ended has not completed it.
 func TestHowTheAgentsOfATeamEnd(t *testing.T) {
 	for _, c := range []struct {

@@ -39,6 +39,10 @@ func (t *Team) Apply(f Fact) {
 		t.unpause()
 	case swarm.BudgetSpent:
 		t.close(ClosedByBudget)
+	case swarm.Notice:
+		if r, ok := f.Body.(swarm.Reason); ok && r.Ended {
+			t.close(ClosedByStall)
+		}
 	case swarm.RunEnded:
 		t.Owed = nil
 		for i := range t.Members {
@@ -147,9 +151,6 @@ func (t *Team) close(why Closing) {
 		t.Closing = why
 	}
 }
-
-// Stop is close for what no record says: the loop has decided it.
-func (t *Team) Stop(why Closing) { t.close(why) }
 
 // hear notes an envelope: who has a turn for it, which questions it answers, and whether it is one.
 func (t *Team) hear(mail Mail, seq int64) {
