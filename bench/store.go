@@ -182,7 +182,8 @@ func writeRun(h *home.Home, id string, tasks, iterations int) (events int64, err
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
+	said := h.WriteStreams(id)
+	defer func() { err = errors.Join(err, said.Close(), log.Close()) }()
 	p := chainPlan(tasks)
 	p.Kind, p.Groups = swarm.PipelineRun, []swarm.Group{{Iterations: iterations}}
 	for _, t := range p.Tasks {
@@ -204,6 +205,7 @@ func writeRun(h *home.Home, id string, tasks, iterations int) (events int64, err
 		}
 		for _, t := range p.Tasks {
 			batch = append(batch, turnEvents(t, i, iterations)...)
+			said.Turn(swarm.TurnID(t.Name, i, 1), 1).Write(string(swarm.DeltaText), "done\n")
 		}
 		if err := flush(); err != nil {
 			return 0, err

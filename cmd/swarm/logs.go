@@ -101,15 +101,20 @@ func (w *logWriter) past(l *run.Look, v *view.Run) (story *run.Story, lines *run
 		if w.last < 0 {
 			events = v.Seq
 		}
-		if story, w.whole, err = l.StoryOfLast(v, events); err != nil {
+		var whole bool
+		if story, whole, err = l.StoryOfLast(v, events); err != nil {
 			return nil, nil, err
 		}
 		if len(w.tasks) > 0 {
 			story.Only = func(task string) bool { return slices.Contains(w.tasks, task) }
 		}
-		w.held, w.late = nil, 0
+		w.held, w.sure, w.late = nil, false, 0
 		lines = &run.Lines{Fn: w.take}
-		if err := story.Tell(lines.Take); err != nil || w.whole.IsZero() || w.late >= w.last {
+		err := story.Tell(func(m run.Moment) error {
+			w.sure = w.sure || m.Event != nil
+			return lines.Take(m)
+		})
+		if err != nil || whole || w.late >= w.last {
 			return story, lines, err
 		}
 	}
@@ -121,8 +126,8 @@ type logWriter struct {
 	app   *app
 	print *term.LogLines
 	held  []run.Line // the last ones, as long as more may follow
-	whole time.Time  // from when on nothing is missing in what is told
-	late  int        // lines after that
+	sure  bool       // nothing is missing from here on
+	late  int        // lines since then
 	live  bool
 }
 
@@ -157,7 +162,7 @@ func (w *logWriter) take(line run.Line) error {
 	case w.live || w.last < 0:
 		return w.write(line)
 	}
-	if line.Time.After(w.whole) {
+	if w.sure {
 		w.late++
 	}
 	w.held = append(w.held, line)

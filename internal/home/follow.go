@@ -5,76 +5,99 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	"swarm"
 )
-
-// A Position is a place in a stream. The zero one is its beginning.
-type Position struct {
-	Part   int   // which file
-	Offset int64 // in it
-	Said   int64 // bytes of text before it
-}
 
 // A StreamReader reads what a turn said, and can be asked again for what it has said since.
 type StreamReader struct {
-	At Position // where the next Read begins
-
-	dir  string
+	all  *StreamsReader
 	name string
-}
 
-// ReadStream calls fn with what a turn has said so far. A turn that has said nothing has no stream, which is no error.
-func (h *Home) ReadStream(run, turn string, start int, fn func(Record) error) error {
-	_, err := h.StreamFrom(run, turn, start, Position{}).Read(fn)
-	return err
-}
-
-// StreamFrom reads a stream from a place on.
-func (h *Home) StreamFrom(run, turn string, start int, at Position) *StreamReader {
-	return &StreamReader{At: at, dir: h.streamDir(run), name: streamName(turn, start)}
+	part   int   // which one: 0 is the head
+	group  int32 // of the head: the number of the last group that was read
+	offset int64 // in the part
+	said   int64 // bytes of text before it
+	apart  bool  // the head has a file of its own: a run of an earlier version
 }
 
 // Read calls fn with what there is and was not read yet, and returns how many records that were. It never waits: to follow a
 // running turn, call it again after a moment. A last line that is only half there is left for the next time.
 func (r *StreamReader) Read(fn func(Record) error) (n int, err error) {
 	for {
-		some, there, err := r.readPart(fn)
+		read := r.readPart
+		if r.part == 0 && !r.apart {
+			read = r.readHead
+		}
+		some, there, err := read(fn)
 		n += some
 		if err != nil {
 			return n, err
 		}
 		// A part is through when it is full. Without the first there are no others.
-		if there && r.At.Offset < partSize || !there && r.At.Part == 0 {
+		if there && r.offset < partSize || !there && r.part == 0 {
 			return n, nil
 		}
 		next, err := r.nextPart()
 		if err != nil || next < 0 {
 			return n, err
 		}
-		r.At.Part, r.At.Offset = next, 0
+		r.part, r.offset = next, 0
 	}
 }
 
-// readPart reads what is new in the present part.
-func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err error) {
-	path := r.dir + "/" + partName(r.name, r.At.Part)
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
+// readHead reads what is new in the head.
+func (r *StreamReader) readHead(fn func(Record) error) (n int, there bool, err error) {
+	if err := r.all.learn(); err != nil {
+		return 0, false, err
 	}
-	if err != nil {
-		return 0, false, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the stream cannot be read", Err: swarm.WithoutPath(err)}
+	groups := r.all.since(r.name, r.group)
+	switch {
+	case len(groups) == 0 && r.group > 0:
+		return 0, true, nil
+	case len(groups) == 0:
+		n, r.apart, err = r.readPart(fn)
+		return n, r.apart, err
+	}
+	f, err := r.all.open(saidName)
+	if f == nil || err != nil {
+		return 0, false, err
 	}
 	defer f.Close()
-	if _, err := f.Seek(r.At.Offset, io.SeekStart); err != nil {
-		return 0, true, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the stream cannot be read", Err: swarm.WithoutPath(err)}
+	for _, r.group = range groups {
+		e := r.all.groups[r.group-1]
+		b := make([]byte, min(max(e.length, 0), 2*partSize))
+		if _, err := f.ReadAt(b, e.offset); err != nil {
+			continue // lost in a crash of the machine
+		}
+		lines, its := bytes.CutPrefix(b, appendHeader(nil, r.name))
+		if !its {
+			continue
+		}
+		for line := range bytes.Lines(lines) {
+			told, err := r.tell(line, fn)
+			n += told
+			if err != nil {
+				return n, true, err
+			}
+			r.offset += int64(len(line))
+		}
+	}
+	return n, true, nil
+}
+
+// readPart reads what is new in the present part, which has a file of its own.
+func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err error) {
+	name := partName(r.name, r.part)
+	f, err := r.all.open(name)
+	if f == nil || err != nil {
+		return 0, false, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(r.offset, io.SeekStart); err != nil {
+		return 0, true, r.all.unreadable(name, err)
 	}
 	lines := bufio.NewReaderSize(f, pieceSize)
 	for {
@@ -83,14 +106,14 @@ func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err e
 			return n, true, nil
 		}
 		if err != nil {
-			return n, true, &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the stream cannot be read", Err: swarm.WithoutPath(err)}
+			return n, true, r.all.unreadable(name, err)
 		}
 		told, err := r.tell(b, fn)
 		n += told
 		if err != nil {
 			return n, true, err
 		}
-		r.At.Offset += int64(len(b))
+		r.offset += int64(len(b))
 	}
 }
 
@@ -101,27 +124,27 @@ func (r *StreamReader) tell(b []byte, fn func(Record) error) (n int, err error) 
 	case !ok: // lost in a crash of the machine; whatever was in it, the next line stands by itself
 		return 0, nil
 	case l.At != nil:
-		gap := *l.At - r.At.Said
+		gap := *l.At - r.said
 		if gap <= 0 {
 			return 0, nil
 		}
-		r.At.Said = *l.At
+		r.said = *l.At
 		return 1, fn(Record{Kind: Gap, Gap: gap})
 	}
 	if l.Bytes == 0 {
 		l.Bytes = len(l.Text)
 	}
-	r.At.Said += int64(l.Bytes)
+	r.said += int64(l.Bytes)
 	return 1, fn(Record{Time: time.UnixMicro(l.Time).UTC(), Kind: l.Kind, Text: l.Text})
 }
 
 // nextPart is the number of the first part after the present one, or -1.
 func (r *StreamReader) nextPart() (int, error) {
-	if _, err := os.Lstat(r.dir + "/" + partName(r.name, r.At.Part+1)); err == nil {
-		return r.At.Part + 1, nil
+	if _, err := os.Lstat(r.all.dir + "/" + partName(r.name, r.part+1)); err == nil {
+		return r.part + 1, nil
 	}
 	// The next one may be there no longer: a slow reader, and a fast turn.
-	names, err := namesIn(r.dir)
+	names, err := namesIn(r.all.dir)
 	if err != nil {
 		return -1, err
 	}
@@ -130,7 +153,7 @@ func (r *StreamReader) nextPart() (int, error) {
 		number, found := strings.CutPrefix(name, r.name+".")
 		number, is := strings.CutSuffix(number, ".jsonl")
 		part, err := strconv.Atoi(number)
-		if found && is && err == nil && part > r.At.Part && (next < 0 || part < next) {
+		if found && is && err == nil && part > r.part && (next < 0 || part < next) {
 			next = part
 		}
 	}

@@ -4,7 +4,7 @@
 //	runs/<run>.db.owner     locked by the process that drives the run, while it does
 //	runs/<run>.jsonl        summaries of the run, for lists: the last line counts; made again from the log when it is missing
 //	outputs/<run>/TASK.txt  copies of the tasks' last outputs, for people
-//	streams/<run>/          what running turns say, while they say it
+//	streams/<run>/          what turns say, while they say it and later
 //	live/                   marks of the processes that drive runs, locked while they do
 //	trees/<run>/            git objects of the work tree before and after the run
 //	desks/<run>/            the desks of agents that work through files

@@ -17,7 +17,7 @@ func worked(t testing.TB, h *Home, s swarm.RunSummary) {
 	t.Helper()
 	run(t, h, s)
 	must(t, h.WriteOutput(s.ID, "code", []byte("output")))
-	w := h.Stream(s.ID, "code/1/1", 1)
+	w := h.WriteStreams(s.ID).Turn("code/1/1", 1)
 	w.Write("text", "said")
 	must(t, w.Close())
 	must(t, os.MkdirAll(filepath.Join(h.TreePath(s.ID), "objects"), 0o700))

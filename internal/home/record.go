@@ -29,6 +29,11 @@ type line struct {
 	At    *int64 `json:"at"`
 }
 
+// appendHeader begins a group of the records of one turn, which its stream's name says.
+func appendHeader(b []byte, name string) []byte {
+	return append(appendJSON(append(b, `{"turn":`...), name), "}\n"...)
+}
+
 func appendAt(b []byte, at int64) []byte {
 	return append(strconv.AppendInt(append(b, `{"at":`...), at, 10), "}\n"...)
 }

@@ -28,6 +28,12 @@ func said(t testing.TB, r *StreamReader) string {
 	return b.String()
 }
 
+// readAll reads a stream from its beginning.
+func readAll(h *Home, turn string, start int, fn func(Record) error) error {
+	_, err := h.ReadStreams("r").Turn(turn, start).Read(fn)
+	return err
+}
+
 func files(t testing.TB, h *Home, run string) []string {
 	t.Helper()
 	names, err := namesIn(h.streamDir(run))
@@ -37,7 +43,7 @@ func files(t testing.TB, h *Home, run string) []string {
 
 func TestStream(t *testing.T) {
 	h := newHome(t)
-	w := h.Stream("r", "code.2/1/3", 1)
+	w := h.WriteStreams("r").Turn("code.2/1/3", 1)
 	if w.Write("text", ""); len(files(t, h, "r")) != 0 {
 		t.Error("a turn that says nothing has a file")
 	}
@@ -51,7 +57,7 @@ func TestStream(t *testing.T) {
 	must(t, w.Close())
 
 	var got []Record
-	must(t, h.ReadStream("r", "code.2/1/3", 1, func(r Record) error { got = append(got, r); return nil }))
+	must(t, readAll(h, "code.2/1/3", 1, func(r Record) error { got = append(got, r); return nil }))
 	want := []string{texts[0], texts[1], "half a rune: \uFFFD", texts[3][:pieceSize], "xxxxx", `{"name":"read_file"}`}
 	if len(got) != len(want) {
 		t.Fatalf("%d records: %v", len(got), got)
@@ -65,10 +71,10 @@ func TestStream(t *testing.T) {
 		turn  string
 		start int
 	}{{"code.2/1/3", 2}, {"code/2/1", 3}, {"nosuch/1/1", 1}} {
-		must(t, h.ReadStream("r", other.turn, other.start, func(r Record) error { return errors.New("it said " + r.Text) }))
+		must(t, readAll(h, other.turn, other.start, func(r Record) error { return errors.New("it said " + r.Text) }))
 	}
 	stop := errors.New("enough")
-	if err := h.ReadStream("r", "code.2/1/3", 1, func(Record) error { return stop }); !errors.Is(err, stop) {
+	if err := readAll(h, "code.2/1/3", 1, func(Record) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the reader's own error is %v", err)
 	}
 }
@@ -76,7 +82,7 @@ func TestStream(t *testing.T) {
 // A gigabyte would only take longer.
 func TestALongStreamKeepsItsHeadAndTail(t *testing.T) {
 	h := newHome(t)
-	w := h.Stream("r", "a/1/1", 1)
+	w := h.WriteStreams("r").Turn("a/1/1", 1)
 	var all strings.Builder
 	for i := range 300_000 {
 		text := fmt.Sprintf("line %d of what a talkative agent says\n", i)
@@ -85,7 +91,7 @@ func TestALongStreamKeepsItsHeadAndTail(t *testing.T) {
 	}
 	must(t, w.Close())
 
-	got := said(t, h.StreamFrom("r", "a/1/1", 1, Position{}))
+	got := said(t, h.ReadStreams("r").Turn("a/1/1", 1))
 	head, rest, ok := strings.Cut(got, "<")
 	missing, tail, _ := strings.Cut(rest, ">")
 	if !ok || strings.Contains(tail, "<") {
@@ -113,12 +119,12 @@ func TestALongStreamKeepsItsHeadAndTail(t *testing.T) {
 
 func TestOnePieceLargerThanEverythingKept(t *testing.T) {
 	h := newHome(t)
-	w := h.Stream("r", "a/1/1", 1)
+	w := h.WriteStreams("r").Turn("a/1/1", 1)
 	big := strings.Repeat("é", 10*partSize/2) + "the end"
 	w.Write("text", big)
 	w.Write("text", big)
 	must(t, w.Close())
-	got := said(t, h.StreamFrom("r", "a/1/1", 1, Position{}))
+	got := said(t, h.ReadStreams("r").Turn("a/1/1", 1))
 	if !utf8.ValidString(got) || strings.ContainsRune(got, utf8.RuneError) || !strings.HasSuffix(got, "éthe end") || !strings.HasPrefix(got, "éé") {
 		t.Errorf("%d bytes from %q to %q", len(got), got[:10], got[len(got)-10:])
 	}
@@ -127,20 +133,18 @@ func TestOnePieceLargerThanEverythingKept(t *testing.T) {
 // A reader in another process sees everything in order while it is written, or that something is missing.
 func TestFollow(t *testing.T) {
 	h := newHome(t)
-	w := h.Stream("r", "a/1/1", 1)
-	r := h.StreamFrom("r", "a/1/1", 1, Position{})
+	w := h.WriteStreams("r").Turn("a/1/1", 1)
+	r := h.ReadStreams("r").Turn("a/1/1", 1)
 	if said(t, r) != "" {
 		t.Error("nothing was said yet")
 	}
 	w.Write("text", "one ")
+	must(t, w.all.Flush())
 	if got := said(t, r); got != "one " {
 		t.Errorf("first: %q", got)
 	}
 	w.Write("text", "two ")
 	w.Write("text", "three")
-	if got := said(t, h.StreamFrom("r", "a/1/1", 1, r.At)); got != "two three" {
-		t.Errorf("from where the other one was: %q", got)
-	}
 
 	var all strings.Builder
 	all.WriteString("one two three")
@@ -154,6 +158,7 @@ func TestFollow(t *testing.T) {
 			w.mu.Lock()
 			w.flush()
 			w.mu.Unlock()
+			must(t, w.all.Flush())
 			heard.WriteString(said(t, r))
 		}
 	}
@@ -166,35 +171,121 @@ func TestFollow(t *testing.T) {
 
 func TestWhatWaitsIsWrittenByItself(t *testing.T) {
 	h := newHome(t)
-	w := h.Stream("r", "a/1/1", 1)
-	w.Write("text", strings.Repeat("x", partSize))
-	w.Write("text", "after the head")
-	r := h.StreamFrom("r", "a/1/1", 1, Position{})
-	for heard := ""; !strings.HasSuffix(heard, "after the head"); heard += said(t, r) {
-		select {
-		case <-time.After(moment / 4): // as one who follows does
-		case <-t.Context().Done():
-			t.Fatal("it never came")
+	w := h.WriteStreams("r").Turn("a/1/1", 1)
+	r := h.ReadStreams("r").Turn("a/1/1", 1)
+	for _, words := range []string{"a word", strings.Repeat("x", partSize) + "after the head"} {
+		w.Write("text", words)
+		for heard := ""; !strings.HasSuffix(heard, words[len(words)-6:]); heard += said(t, r) {
+			select {
+			case <-time.After(moment / 4): // as one who follows does
+			case <-t.Context().Done():
+				t.Fatal("it never came")
+			}
 		}
 	}
 	must(t, w.Close())
 }
 
+// However many turns there are, their heads are in two files, and each is read by itself.
+func TestManyTurnsShareAFile(t *testing.T) {
+	h := newHome(t)
+	all := h.WriteStreams("r")
+	turns := map[string]*StreamWriter{}
+	for i := range 100 {
+		turn := fmt.Sprintf("t%d/1/1", i)
+		turns[turn] = all.Turn(turn, 1)
+	}
+	readers := h.ReadStreams("r")
+	early := readers.Turn("t7/1/1", 1)
+	for round := range 3 {
+		for turn, w := range turns {
+			w.Write("text", fmt.Sprintf("%s says %d ", turn, round))
+		}
+		must(t, all.Flush())
+		if got, want := said(t, early), fmt.Sprintf("t7/1/1 says %d ", round); got != want {
+			t.Errorf("round %d: %q", round, got)
+		}
+	}
+	must(t, all.Close())
+	for turn := range turns {
+		want := fmt.Sprintf("%[1]s says 0 %[1]s says 1 %[1]s says 2 ", turn)
+		if got := said(t, readers.Turn(turn, 1)); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	if names := files(t, h, "r"); len(names) != 2 {
+		t.Errorf("files: %v", names)
+	}
+}
+
+// What a crash of the machine has left of the files, the next driver goes on after; and what the index tells of is read by nobody if it
+// is not there.
+func TestStreamsAfterACrash(t *testing.T) {
+	h := newHome(t)
+	first := h.WriteStreams("r")
+	first.Turn("a/1/1", 1).Write("text", "before")
+	must(t, first.Close())
+	dir := h.streamDir("r")
+	add := func(name string, b []byte) {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_WRONLY, 0)
+		must(t, err)
+		_, err = f.Write(b)
+		must(t, err)
+		must(t, f.Close())
+	}
+	lost := streamName("lost/1/1", 1)
+	add(indexName, appendEntry(nil, entry{hashOf(lost), 1 << 30, 100}))
+	add(indexName, appendEntry(nil, entry{hashOf(lost), 0, 10}))
+	add(indexName, appendEntry(nil, entry{hashOf(lost), -1, -1}))
+	add(indexName, []byte("half an"))
+	add(saidName, []byte(`{"turn":"half a`))
+	if got := said(t, h.ReadStreams("r").Turn("lost/1/1", 1)); got != "" {
+		t.Errorf("%q", got)
+	}
+	second := h.WriteStreams("r")
+	second.Turn("a/1/1", 2).Write("text", "after")
+	must(t, second.Close())
+	for start, want := range []string{1: "before", 2: "after"} {
+		if got := said(t, h.ReadStreams("r").Turn("a/1/1", start)); got != want {
+			t.Errorf("start %d: %q", start, got)
+		}
+	}
+}
+
+// Two processes may write, if one was stopped and does not know yet that the other has taken the run.
+func TestTwoWriteTheSameStreams(t *testing.T) {
+	h := newHome(t)
+	one, other := h.WriteStreams("r"), h.WriteStreams("r")
+	a, b := one.Turn("a/1/1", 1), other.Turn("a/1/1", 2)
+	for range 10 {
+		a.Write("text", "one ")
+		b.Write("text", "other ")
+		must(t, one.Flush())
+		must(t, other.Flush())
+	}
+	must(t, one.Close())
+	must(t, other.Close())
+	for start, word := range []string{1: "one ", 2: "other "} {
+		if got := said(t, h.ReadStreams("r").Turn("a/1/1", start)); start > 0 && got != strings.Repeat(word, 10) {
+			t.Errorf("start %d: %q", start, got)
+		}
+	}
+}
+
+// A head with a file of its own is of an earlier version; the tail always has one.
 func TestHalfALineIsLeftForLater(t *testing.T) {
 	h := newHome(t)
-	w := h.Stream("r", "a/1/1", 1)
-	w.Write("text", "whole")
-	must(t, w.Close())
-	path := filepath.Join(h.streamDir("r"), files(t, h, "r")[0])
+	must(t, os.MkdirAll(h.streamDir("r"), 0o700))
+	path := filepath.Join(h.streamDir("r"), partName(streamName("a/1/1", 1), 0))
 	add := func(text string) {
-		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 		must(t, err)
 		_, err = f.WriteString(text)
 		must(t, err)
 		must(t, f.Close())
 	}
-	add(`{"t":1,"k":"text","s":"ha`)
-	r := h.StreamFrom("r", "a/1/1", 1, Position{})
+	add(`{"t":1,"k":"text","s":"whole"}` + "\n" + `{"t":1,"k":"text","s":"ha`)
+	r := h.ReadStreams("r").Turn("a/1/1", 1)
 	if got := said(t, r); got != "whole" {
 		t.Errorf("%q", got)
 	}
@@ -207,7 +298,7 @@ func TestHalfALineIsLeftForLater(t *testing.T) {
 func TestAStreamThatCannotBeWritten(t *testing.T) {
 	h := newHome(t)
 	must(t, os.WriteFile(filepath.Join(h.Dir(), "streams"), nil, 0o600))
-	w := h.Stream("r", "a/1/1", 1)
+	w := h.WriteStreams("r").Turn("a/1/1", 1)
 	w.Write("text", "x")
 	w.Write("text", "y")
 	if err := w.Close(); err == nil {
@@ -217,7 +308,7 @@ func TestAStreamThatCannotBeWritten(t *testing.T) {
 
 func TestManyWriteAtOnce(t *testing.T) {
 	h := newHome(t)
-	w := h.Stream("r", "a/1/1", 1)
+	w := h.WriteStreams("r").Turn("a/1/1", 1)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -228,7 +319,7 @@ func TestManyWriteAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	must(t, w.Close())
-	must(t, h.ReadStream("r", "a/1/1", 1, func(r Record) error {
+	must(t, readAll(h, "a/1/1", 1, func(r Record) error {
 		if r.Kind != Gap && !strings.HasSuffix(r.Text, "many\n") {
 			return fmt.Errorf("a torn record: %q", r.Text)
 		}
@@ -274,7 +365,7 @@ func BenchmarkStreamOverTheCap(b *testing.B) {
 	b.Run("stream", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		b.ReportAllocs()
-		w := newHome(b).Stream("r", "a/1/1", 1)
+		w := newHome(b).WriteStreams("r").Turn("a/1/1", 1)
 		for b.Loop() {
 			w.Write("text", text)
 		}

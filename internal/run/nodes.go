@@ -18,6 +18,7 @@ func (l *Look) Living() (view.Picture, error) {
 	if err != nil {
 		return p, err
 	}
+	streams := l.home.ReadStreams(l.ID)
 	for i := range p.Agents {
 		a := &p.Agents[i]
 		switch {
@@ -26,7 +27,7 @@ func (l *Look) Living() (view.Picture, error) {
 		case a.Turn == "":
 			a.Connection = view.IdleAgent
 		default:
-			if err := l.listen(a); err != nil {
+			if err := l.listen(streams, a); err != nil {
 				return p, err
 			}
 		}
@@ -35,9 +36,9 @@ func (l *Look) Living() (view.Picture, error) {
 }
 
 // listen finds out what an agent does in its turn.
-func (l *Look) listen(a *view.Agent) error {
+func (l *Look) listen(streams *home.StreamsReader, a *view.Agent) error {
 	a.Connection, a.Stream = view.Connected, view.Reading
-	return l.Said(a.Turn, func(said home.Record) error {
+	return l.said(streams, a.Turn, func(said home.Record) error {
 		if said.Time.After(a.Active) {
 			a.Active = said.Time
 		}

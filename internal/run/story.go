@@ -46,6 +46,7 @@ type Story struct {
 	Only func(task string) bool // whose streams are read; nil = everybody's
 
 	look    *Look
+	streams *home.StreamsReader
 	after   int64         // the last event that was told
 	before  []swarm.Event // the starts of the turns that ran then and were not met yet
 	voices  []*turnVoice
@@ -64,7 +65,9 @@ type turnVoice struct {
 }
 
 // Story tells the run from its beginning.
-func (l *Look) Story() *Story { return &Story{look: l, settled: time.Second} }
+func (l *Look) Story() *Story {
+	return &Story{look: l, streams: l.home.ReadStreams(l.ID), settled: time.Second}
+}
 
 // StoryFrom tells the run from where a fold of it stands, and what the turns have said that run there.
 func (l *Look) StoryFrom(v *view.Run) (*Story, error) {
@@ -86,16 +89,12 @@ func (l *Look) StoryFrom(v *view.Run) (*Story, error) {
 	return s, nil
 }
 
-// StoryOfLast tells the run from the last n events on that a fold of it knows, as if it had been told from its beginning. What was said
-// before the time that it returns may be incomplete; the time is zero when the story begins with the run.
-func (l *Look) StoryOfLast(v *view.Run, n int64) (*Story, time.Time, error) {
-	s := l.Story()
+// StoryOfLast tells the last n events that a fold of the run knows. From the first of them on it is the story that is told from the
+// beginning of the run; before it stands some of what was said earlier. It also says whether the story is whole.
+func (l *Look) StoryOfLast(v *view.Run, n int64) (s *Story, whole bool, err error) {
+	s = l.Story()
 	if s.after = max(0, v.Seq-n); s.after == 0 {
-		return s, time.Time{}, nil
-	}
-	first, err := l.log.Read(s.after-1, 1)
-	if err != nil || len(first) == 0 {
-		return nil, time.Time{}, err
+		return s, true, nil
 	}
 	turns, err := l.runningAt(s.after, v)
 	for _, turn := range turns {
@@ -107,7 +106,7 @@ func (l *Look) StoryOfLast(v *view.Run, n int64) (*Story, time.Time, error) {
 			break
 		}
 	}
-	return s, first[0].Time, err
+	return s, false, err
 }
 
 // runningAt is the turns that may have been running when an event was written, by what came of them after it: they run still, have
@@ -154,6 +153,10 @@ func (l *Look) lastStart(turn string, upto int64) (last *swarm.Event, err error)
 
 // Said calls fn with what a turn has said since it was started last, as far as that is kept.
 func (l *Look) Said(turn string, fn func(home.Record) error) error {
+	return l.said(l.home.ReadStreams(l.ID), turn, fn)
+}
+
+func (l *Look) said(streams *home.StreamsReader, turn string, fn func(home.Record) error) error {
 	e, err := l.lastStart(turn, math.MaxInt64)
 	if err != nil || e == nil {
 		return err
@@ -162,7 +165,8 @@ func (l *Look) Said(turn string, fn func(home.Record) error) error {
 	if err != nil {
 		return err
 	}
-	return l.home.ReadStream(l.ID, turn, start.Start, fn)
+	_, err = streams.Turn(turn, start.Start).Read(fn)
+	return err
 }
 
 // Tell calls fn with what has happened and was not told yet. It never waits.
@@ -237,7 +241,7 @@ func (s *Story) meet(e *swarm.Event) error {
 	if err != nil {
 		return err
 	}
-	v := &turnVoice{task: e.Task, turn: e.Turn, stream: s.look.home.StreamFrom(s.look.ID, e.Turn, start.Start, home.Position{})}
+	v := &turnVoice{task: e.Task, turn: e.Turn, stream: s.streams.Turn(e.Turn, start.Start)}
 	s.voices = append(s.voices, v)
 	return v.listen()
 }

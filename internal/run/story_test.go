@@ -17,9 +17,10 @@ import (
 // A told is a run whose log and streams a test writes, and that is looked at from outside.
 type told struct {
 	*testing.T
-	home *home.Home
-	log  swarm.RunLog
-	look *Look
+	home    *home.Home
+	log     swarm.RunLog
+	look    *Look
+	streams *home.StreamsWriter
 }
 
 const storyID = "20260101-000000-0000000"
@@ -37,7 +38,7 @@ func newTold(t *testing.T) *told {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	s := &told{T: t, home: h, log: log}
+	s := &told{T: t, home: h, log: log, streams: h.WriteStreams(storyID)}
 	s.event(swarm.RunStarted, "", "", swarm.RunStart{ID: storyID, Kind: swarm.PipelineRun, Name: "main"})
 	s.event(swarm.PlanAdded, "", "", swarm.Plan{Tasks: []swarm.Task{{Name: "a", Agent: "a"}, {Name: "b", Agent: "b"}},
 		Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a"}, {Name: "b"}}})
@@ -90,8 +91,11 @@ func (s *told) end(turn, output string) {
 }
 
 // story is what a story tells, a moment a line.
-func story(t *testing.T, st *Story) string {
-	t.Helper()
+func (s *told) story(st *Story) string {
+	s.Helper()
+	if err := s.streams.Flush(); err != nil {
+		s.Fatal(err)
+	}
 	var b strings.Builder
 	err := st.Tell(func(m Moment) error {
 		switch {
@@ -105,7 +109,7 @@ func story(t *testing.T, st *Story) string {
 		return nil
 	})
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return b.String()
 }
@@ -123,23 +127,23 @@ const begun = "run_started\nplan_added\nrun_owned\n"
 func TestStoryInOrder(t *testing.T) {
 	s := newTold(t)
 	s.start("a/1/1", 1)
-	a := s.home.Stream(storyID, "a/1/1", 1)
+	a := s.streams.Turn("a/1/1", 1)
 	a.Write("text", "one")
 	s.start("b/1/1", 1)
-	b := s.home.Stream(storyID, "b/1/1", 1)
+	b := s.streams.Turn("b/1/1", 1)
 	a.Write("stderr", "two")
 	b.Write("text", "three")
 	a.Write("text", "four")
 	st := s.look.Story()
-	same(t, story(t, st), begun+"turn_started a/1/1\na/1/1 text: one\nturn_started b/1/1\na/1/1 stderr: two\nb/1/1 text: three\na/1/1 text: four\n")
-	same(t, story(t, st), "")
+	same(t, s.story(st), begun+"turn_started a/1/1\na/1/1 text: one\nturn_started b/1/1\na/1/1 stderr: two\nb/1/1 text: three\na/1/1 text: four\n")
+	same(t, s.story(st), "")
 	b.Write("text", "five")
 	b.Close()
 	s.end("b/1/1", "threefive")
-	same(t, story(t, st), "b/1/1 text: five\nturn_ended b/1/1\n")
+	same(t, s.story(st), "b/1/1 text: five\nturn_ended b/1/1\n")
 	a.Close()
 	s.end("a/1/1", "onefour")
-	same(t, story(t, st), "turn_ended a/1/1\n")
+	same(t, s.story(st), "turn_ended a/1/1\n")
 }
 
 // A turn without a stream tells what is kept of its output, and one whose stream is there does not tell it twice.
@@ -149,12 +153,12 @@ func TestStoryWithoutStreams(t *testing.T) {
 	s.end("a/1/1", "all of it")
 	s.end("b/1/1", "kept from another run")
 	want := begun + "turn_started a/1/1\na/1/1 text: all of it\nturn_ended a/1/1\nb/1/1 text: kept from another run\nturn_ended b/1/1\n"
-	same(t, story(t, s.look.Story()), want)
+	same(t, s.story(s.look.Story()), want)
 
-	w := s.home.Stream(storyID, "a/1/1", 1)
+	w := s.streams.Turn("a/1/1", 1)
 	w.Write("text", "all of it, as it was said")
 	w.Close()
-	same(t, story(t, s.look.Story()), strings.Replace(want, "a/1/1 text: all of it\n", "a/1/1 text: all of it, as it was said\n", 1))
+	same(t, s.story(s.look.Story()), strings.Replace(want, "a/1/1 text: all of it\n", "a/1/1 text: all of it, as it was said\n", 1))
 }
 
 // While somebody drives the run, what a turn said last may come after its end: it is told, and nothing stands in for it before.
@@ -168,15 +172,15 @@ func TestStoryLateWords(t *testing.T) {
 	s.end("a/1/1", "late")
 	st := s.look.Story()
 	st.settled = time.Hour
-	same(t, story(t, st), begun+"turn_started a/1/1\nturn_ended a/1/1\n")
-	w := s.home.Stream(storyID, "a/1/1", 1)
+	same(t, s.story(st), begun+"turn_started a/1/1\nturn_ended a/1/1\n")
+	w := s.streams.Turn("a/1/1", 1)
 	w.Write("text", "late")
 	w.Close()
-	same(t, story(t, st), "a/1/1 text: late\n")
+	same(t, s.story(st), "a/1/1 text: late\n")
 	if err := s.log.Disown(context.Background(), fence); err != nil {
 		t.Fatal(err)
 	}
-	same(t, story(t, st), "")
+	same(t, s.story(st), "")
 }
 
 // A turn that was cut and started again has two streams, told one after the other.
@@ -184,11 +188,11 @@ func TestStoryOfATurnThatWasCut(t *testing.T) {
 	s := newTold(t)
 	for n := 1; n <= 2; n++ {
 		s.start("a/1/1", n)
-		w := s.home.Stream(storyID, "a/1/1", n)
+		w := s.streams.Turn("a/1/1", n)
 		w.Write("text", fmt.Sprintf("start %d", n))
 		w.Close()
 	}
-	same(t, story(t, s.look.Story()), begun+"turn_started a/1/1\na/1/1 text: start 1\nturn_started a/1/1\na/1/1 text: start 2\n")
+	same(t, s.story(s.look.Story()), begun+"turn_started a/1/1\na/1/1 text: start 1\nturn_started a/1/1\na/1/1 text: start 2\n")
 
 	// From where a fold stands only the running start speaks.
 	v, err := s.look.Fold()
@@ -199,7 +203,7 @@ func TestStoryOfATurnThatWasCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, story(t, st), "a/1/1 text: start 2\n")
+	same(t, s.story(st), "a/1/1 text: start 2\n")
 }
 
 // Only the tasks that are asked for are listened to.
@@ -211,7 +215,7 @@ func TestStoryOfSomeTasks(t *testing.T) {
 	}
 	st := s.look.Story()
 	st.Only = func(task string) bool { return task == "b" }
-	got := story(t, st)
+	got := s.story(st)
 	if strings.Contains(got, "output of a") || !strings.Contains(got, "output of b/1/1") {
 		t.Errorf("told:\n%s", got)
 	}

@@ -14,9 +14,8 @@ import (
 // streams keeps what running turns say, with secrets taken out, for those who look now and those who come later; and the copies
 // of their outputs.
 type streams struct {
-	home    *home.Home
-	run     string
 	secrets *vault
+	files   *home.StreamsWriter
 	say     func(task, turn string, d swarm.Delta) // tells those who look now
 	copies  copies
 
@@ -30,7 +29,7 @@ type stream struct {
 }
 
 func newStreams(h *home.Home, run string, k *vault, say func(task, turn string, d swarm.Delta)) *streams {
-	return &streams{home: h, run: run, secrets: k, say: say, open: map[string]*stream{},
+	return &streams{secrets: k, files: h.WriteStreams(run), say: say, open: map[string]*stream{},
 		copies: copies{write: func(task string, text []byte) error { return h.WriteOutput(run, task, text) }}}
 }
 
@@ -39,7 +38,7 @@ func (s *streams) Delta(c flow.Call, start int, d swarm.Delta) {
 	s.mu.Lock()
 	t := s.open[c.ID]
 	if t == nil {
-		t = &stream{file: s.home.Stream(s.run, c.ID, start), text: map[swarm.DeltaKind]*secret.Stream{}}
+		t = &stream{file: s.files.Turn(c.ID, start), text: map[swarm.DeltaKind]*secret.Stream{}}
 		s.open[c.ID] = t
 	}
 	s.mu.Unlock()
@@ -109,4 +108,7 @@ func (s *streams) Silent(c flow.Call) {
 func (s *streams) Output(c flow.Call, text []byte) { s.copies.add(c, text) }
 
 // close writes the copies that wait, and says what went wrong with them.
-func (s *streams) close() error { return s.copies.close() }
+func (s *streams) close() error {
+	_ = s.files.Close() // what was said is for those who look, and no reason to fail
+	return s.copies.close()
+}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -75,16 +76,24 @@ func TestOutputOfIteration(t *testing.T) {
 	}
 }
 
-func linesOf(t *testing.T, s *Story) (all []Line) {
+// linesOf are the lines of a story, and how many of them come after the first event begins to be told.
+func linesOf(t *testing.T, s *Story) (all []Line, late int) {
 	t.Helper()
 	l := Lines{Fn: func(line Line) error { all = append(all, line); return nil }}
-	if err := s.Tell(l.Take); err != nil {
+	before := -1
+	err := s.Tell(func(m Moment) error {
+		if m.Event != nil && before < 0 {
+			before = len(all)
+		}
+		return l.Take(m)
+	})
+	if err := errors.Join(err, l.End()); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.End(); err != nil {
-		t.Fatal(err)
+	if before < 0 {
+		return all, 0
 	}
-	return all
+	return all, len(all) - before
 }
 
 // From wherever near its end a story begins, it ends as the whole one does.
@@ -103,7 +112,7 @@ func TestStoryOfLast(t *testing.T) {
 		case starts[n] == 0 || do == 1:
 			starts[n]++
 			s.start(turn, starts[n])
-			streams[n] = s.home.Stream(storyID, turn, starts[n])
+			streams[n] = s.streams.Turn(turn, starts[n])
 		case do < 5:
 			streams[n].Close()
 			s.end(turn, "all in all\n")
@@ -113,21 +122,17 @@ func TestStoryOfLast(t *testing.T) {
 		}
 	}
 	v, err := s.look.Fold()
-	if err != nil {
+	if err := errors.Join(err, s.streams.Flush()); err != nil {
 		t.Fatal(err)
 	}
-	whole := linesOf(t, s.look.Story())
+	whole, _ := linesOf(t, s.look.Story())
 	for n := range v.Seq + 2 {
-		st, from, err := s.look.StoryOfLast(v, n)
-		if err != nil {
-			t.Fatal(err)
+		st, all, err := s.look.StoryOfLast(v, n)
+		if err != nil || all != (n >= v.Seq) {
+			t.Fatal(n, all, err)
 		}
-		part := linesOf(t, st)
-		late := len(part)
-		if !from.IsZero() {
-			late = len(part) - slices.IndexFunc(append(part, Line{Time: from.Add(1)}), func(l Line) bool { return l.Time.After(from) })
-		}
-		if n > v.Seq && late != len(whole) || late > len(whole) || !slices.Equal(part[len(part)-late:], whole[len(whole)-late:]) {
+		part, late := linesOf(t, st)
+		if all && len(part) != len(whole) || late > len(whole) || !slices.Equal(part[len(part)-late:], whole[len(whole)-late:]) {
 			t.Fatalf("seed %d: the last %d events tell\n%v\nand all of them\n%v", seed, n, part, whole)
 		}
 	}
