@@ -16,20 +16,21 @@ import (
 	"testing"
 )
 
-// The house has floors, and arrows only point down: a package imports packages of lower floors, and one beside it only where
-// this table says why. Whoever adds a package gives it a line here; whoever needs another import asks first whether the code
-// stands in the right room.
+// The code has layers, and imports only point down: a package imports packages of lower layers, and one beside it only where
+// this table says why. A new package gets a line here. Before another import is added, ask whether the code stands in the right
+// package.
 //
-//	0  the nouns            no I/O, no clock
-//	1  text and rules       no I/O, no clock
-//	2  the loops            no I/O, no clock, no goroutine
-//	3  hands                one kind of I/O each
-//	4  engines              run the loops
-//	5  doors and windows
-//	6  the program
-//	7  what only tests import
+//	0  nouns        the module's root: no I/O, no clock
+//	1  rules        pure functions on nouns: no I/O, no clock
+//	2  loops        decide: no I/O, no clock, no goroutine
+//	3  adapters     one kind of I/O each
+//	4  engines      run the loops
+//	5  use cases    what can be done with runs
+//	6  doors        parse and print
+//	7  programs     wire everything together
+//	8  test support
 type room struct {
-	floor int
+	layer int
 	uses  []use
 }
 
@@ -42,7 +43,7 @@ const (
 )
 
 var house = map[string]room{
-	"swarm": {floor: 0},
+	"swarm": {layer: 0},
 
 	"swarm/internal/plan": {1, []use{
 		{"swarm", nouns},
@@ -66,15 +67,15 @@ var house = map[string]room{
 		{"swarm/internal/strictjson", "what others wrote is read strictly"},
 		{"swarm/internal/excerpt", shortened},
 	}},
-	"swarm/internal/pack": {1, []use{
+	"swarm/internal/contextpack": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "its reference stands in an envelope"},
 		{"swarm/internal/strictjson", "it is read as strictly as one"},
 	}},
 	"swarm/internal/providerkind": {1, []use{{"swarm", nouns}}},
-	"swarm/internal/allow":        {1, []use{{"swarm", nouns}}},
-	"swarm/internal/gate":         {1, []use{{"swarm", nouns}}},
-	"swarm/internal/wish": {1, []use{
+	"swarm/internal/toolrule":     {1, []use{{"swarm", nouns}}},
+	"swarm/internal/permission":   {1, []use{{"swarm", nouns}}},
+	"swarm/internal/growth": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "who is there and who may write to whom is known in one place"},
 		{"swarm/internal/strictjson", "how the arguments of a request are read"},
@@ -85,9 +86,9 @@ var house = map[string]room{
 	"swarm/internal/yamlfile":   {1, []use{{"swarm", nouns}}},
 	"swarm/internal/compose": {1, []use{
 		{"swarm", nouns},
-		{"swarm/internal/allow", "what an agent's tools allow is said in one place"},
+		{"swarm/internal/toolrule", "what an agent's tools allow is said in one place"},
 		{"swarm/internal/plan", "cycles, and what can never run, are found where they are for every door"},
-		{"swarm/internal/pack", "what a team's goals have to keep to goes into their context packs"},
+		{"swarm/internal/contextpack", "what a team's goals have to keep to goes into their context packs"},
 		{"swarm/internal/prompt", "a file is only as good as the prompts that it names"},
 		{"swarm/internal/secret", "which values of a file are better left out of it"},
 		{"swarm/internal/schema", "expect.schema is looked at before anybody works for it"},
@@ -121,7 +122,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/provider": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/gate", "what the phase forbids is a part of what is asked"},
+		{"swarm/internal/permission", "what the phase forbids is a part of what is asked"},
 		{"swarm/internal/process", "an agent may be a program"},
 		{"swarm/internal/yamlfile", "so is a script"},
 		{"swarm/internal/strictjson", "recordings are read strictly"},
@@ -137,8 +138,8 @@ var house = map[string]room{
 	}},
 	"swarm/internal/tool": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/allow", "every call is held against what the agent may use"},
-		{"swarm/internal/gate", "and, before that, against the phase"},
+		{"swarm/internal/toolrule", "every call is held against what the agent may use"},
+		{"swarm/internal/permission", "and, before that, against the phase"},
 		{"swarm/internal/secret", "how a file names a key of a server"},
 		{"swarm/internal/schema", "only schemas that come to an end are passed on"},
 		{"swarm/internal/process", "commands, and servers that are programs"},
@@ -146,7 +147,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/provider/coding": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/gate", "what the phase forbids is not to be had by `tools`"},
+		{"swarm/internal/permission", "what the phase forbids is not to be had by `tools`"},
 		{"swarm/internal/provider", "the contract that it fulfils"},
 		{"swarm/internal/process", "a coding agent is a program"},
 		{"swarm/internal/secret", "what the program knows is kept out of what it says"},
@@ -155,7 +156,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/provider/acp": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/gate", "what an agent asks for is answered in one order"},
+		{"swarm/internal/permission", "what an agent asks for is answered in one order"},
 		{"swarm/internal/provider", "the contract that it fulfils"},
 		{"swarm/internal/process", "such an agent is a program"},
 		{"swarm/internal/secret", "what the program knows is kept out of what it says"},
@@ -178,34 +179,34 @@ var house = map[string]room{
 		{"swarm/internal/provider/a2a", "agents that others publish"},
 		{"swarm/internal/providerkind", "the rows that it binds to constructors"},
 	}},
-	"swarm/internal/sqlite": {3, []use{{"swarm", nouns}}},
-	"swarm/internal/home":   {3, []use{{"swarm", nouns}}},
+	"swarm/internal/sqlite":   {3, []use{{"swarm", nouns}}},
+	"swarm/internal/statedir": {3, []use{{"swarm", nouns}}},
 	"swarm/internal/project": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/pack", "what a folder tells of itself"},
+		{"swarm/internal/contextpack", "what a folder tells of itself"},
 	}},
-	"swarm/internal/tree": {3, []use{{"swarm", nouns}}},
-	"swarm/internal/office": {3, []use{
+	"swarm/internal/snapshot": {3, []use{{"swarm", nouns}}},
+	"swarm/internal/agentapi": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/fact", "it understands an event as loops do"},
 		{"swarm/internal/wording", "what the run says to an agent becomes a sentence when it is written down"},
 		{"swarm/internal/plan", "where agents stand is one answer, whoever asks"},
-		{"swarm/internal/gate", "in which order an agent is held back"},
-		{"swarm/internal/wish", "how a team may grow"},
+		{"swarm/internal/permission", "in which order an agent is held back"},
+		{"swarm/internal/growth", "how a team may grow"},
 		{"swarm/internal/mail", "the rules of post"},
-		{"swarm/internal/pack", "context packs are artifacts that have to be what they say"},
+		{"swarm/internal/contextpack", "context packs are artifacts that have to be what they say"},
 		{"swarm/internal/strictjson", "how the arguments of tools are read"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/turn": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "a turn answers a loop's call"},
-		{"swarm/internal/allow", "which of a model's tools change files"},
-		{"swarm/internal/gate", "what the phase says of the files that a turn has changed"},
+		{"swarm/internal/toolrule", "which of a model's tools change files"},
+		{"swarm/internal/permission", "what the phase says of the files that a turn has changed"},
 		{"swarm/internal/prompt", "it makes the prompt"},
 		{"swarm/internal/mail", "with the agent's mail in it"},
-		{"swarm/internal/pack", "and the context that came with it"},
-		{"swarm/internal/office", "an agent acts while it has a turn"},
+		{"swarm/internal/contextpack", "and the context that came with it"},
+		{"swarm/internal/agentapi", "an agent acts while it has a turn"},
 		{"swarm/internal/provider", "it calls the provider, by its contract"},
 		{"swarm/internal/schema", "what was made is held against expect.schema"},
 		{"swarm/internal/providerkind", "and asks what its agents can do"},
@@ -237,15 +238,15 @@ var house = map[string]room{
 		{"swarm/internal/provider", "what running turns say, and recordings"},
 		{"swarm/internal/turn", "the hand that does turns"},
 		{"swarm/internal/mail", "a recording says how an envelope was sent"},
-		{"swarm/internal/pack", "and what a context pack says, whichever run it is of"},
-		{"swarm/internal/office", "what agents do to the run"},
+		{"swarm/internal/contextpack", "and what a context pack says, whichever run it is of"},
+		{"swarm/internal/agentapi", "what agents do to the run"},
 		{"swarm/internal/tool", "what else models may do"},
-		{"swarm/internal/home", "where a run's files are"},
-		{"swarm/internal/tree", "what the work tree was before and after"},
+		{"swarm/internal/statedir", "where a run's files are"},
+		{"swarm/internal/snapshot", "what the work tree was before and after"},
 		{"swarm/internal/engine", "the contract of what drives a run"},
 		{"swarm/internal/agenttoken", "what agents show at our own server"},
 	}},
-	"swarm/internal/httpd": {5, []use{
+	"swarm/internal/httpd": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/schema", "what comes in is held against what a tool takes"},
 		{"swarm/internal/excerpt", shortened},
@@ -253,7 +254,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/feed": {5, []use{
 		{"swarm", nouns},
-		{"swarm/internal/home", "which runs there are, and what running turns say"},
+		{"swarm/internal/statedir", "which runs there are, and what running turns say"},
 		{"swarm/internal/run", "a run is followed by its timeline"},
 		{"swarm/internal/view", "where a run stands when it is first followed"},
 	}},
@@ -261,18 +262,18 @@ var house = map[string]room{
 		{"swarm", nouns},
 		{"swarm/internal/compose", "a compose file becomes a plan"},
 		{"swarm/internal/project", "the files of a folder, and what the folder tells of itself"},
-		{"swarm/internal/pack", "what goes with the goal of a team"},
+		{"swarm/internal/contextpack", "what goes with the goal of a team"},
 		{"swarm/internal/strictjson", "JSON that came with a goal is stored without secrets"},
-		{"swarm/internal/office", "the goal and its pack are stored as agents store theirs"},
+		{"swarm/internal/agentapi", "the goal and its pack are stored as agents store theirs"},
 		{"swarm/internal/registry", "whether agents could be reached"},
 		{"swarm/internal/provider", "what providers need to know, and recordings"},
 		{"swarm/internal/process", "whoever presses Ctrl-C twice wants nothing left"},
 		{"swarm/internal/tool", "whether what tools need is there"},
 		{"swarm/internal/view", "what a run looks like now"},
-		{"swarm/internal/home", "which runs there are"},
+		{"swarm/internal/statedir", "which runs there are"},
 		{"swarm/internal/run", "runs are started, resumed and spoken to"},
 	}},
-	"swarm/internal/api": {5, []use{
+	"swarm/internal/api": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "what a person says is an envelope"},
 		{"swarm/internal/view", "it shows what the view says"},
@@ -281,14 +282,14 @@ var house = map[string]room{
 		{"swarm/internal/strictjson", "how bodies of requests are read"},
 		{"swarm/internal/control", "what can be done with runs"},
 		{"swarm/internal/feed", "streams take what a run tells"},
-		{"swarm/internal/home", "what a running turn has said"},
+		{"swarm/internal/statedir", "what a running turn has said"},
 	}},
 	"swarm/internal/telemetry": {5, []use{
 		{"swarm", nouns},
 		{"swarm/internal/providerkind", "whose models a turn asked"},
 		{"swarm/internal/excerpt", shortened},
 	}},
-	"swarm/internal/a2a": {5, []use{
+	"swarm/internal/a2a": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "a further message is an envelope"},
 		{"swarm/internal/view", "where a task stands is what the view says"},
@@ -298,42 +299,42 @@ var house = map[string]room{
 		{"swarm/internal/control", "what can be done with runs"},
 		{"swarm/internal/feed", "a task is followed as a run is"},
 	}},
-	"swarm/internal/term": {5, []use{
+	"swarm/internal/term": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", "what is too long for a line is cut in one way"},
 		{"swarm/internal/plan", "what a task waits for, in words"},
 		{"swarm/internal/view", "it draws what the view says"},
 	}},
-	"swarm/internal/repl": {5, []use{
+	"swarm/internal/repl": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/plan", "what a task waits for, in words"},
 		{"swarm/internal/view", "where agents stand is what the view says"},
 		{"swarm/internal/term", "the palette, the signs, the printer and the window of every screen"},
 	}},
 
-	"swarm/internal/session": {5, []use{
+	"swarm/internal/session": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/plan", "what a task waits for"},
 		{"swarm/internal/prompt", "a session that is saved has its prompts in the file"},
 		{"swarm/internal/line", "what a line means"},
 		{"swarm/internal/view", "where everybody stands"},
-		{"swarm/internal/home", "where the session's run is"},
+		{"swarm/internal/statedir", "where the session's run is"},
 		{"swarm/internal/run", "a session is a run"},
 		{"swarm/internal/term", "answers to commands are tables too"},
 		{"swarm/internal/repl", "it is talked to through a screen"},
 	}},
 
-	"swarm/cmd/swarm": {6, []use{
+	"swarm/cmd/swarm": {7, []use{
 		{"swarm", nouns},
 		{"swarm/internal/compose", "a compose file becomes a plan"},
 		{"swarm/internal/prompt", "prompts are shown and checked by themselves"},
 		{"swarm/internal/flow", "the version of the loops, for swarm version"},
-		{"swarm/internal/tree", "what changed, for swarm diff"},
+		{"swarm/internal/snapshot", "what changed, for swarm diff"},
 		{"swarm/internal/view", "what is shown"},
 		{"swarm/internal/registry", "whether agents could be reached"},
 		{"swarm/internal/process", "whoever presses Ctrl-C twice wants nothing left"},
 		{"swarm/internal/provider", "what providers need to know, and recordings"},
-		{"swarm/internal/home", "which runs there are"},
+		{"swarm/internal/statedir", "which runs there are"},
 		{"swarm/internal/project", "the files of this folder"},
 		{"swarm/internal/run", "runs are started, resumed and spoken to"},
 		{"swarm/internal/line", "who is always there: the agent that tells a person"},
@@ -342,8 +343,8 @@ var house = map[string]room{
 		{"swarm/internal/api", "`swarm serve`"},
 		{"swarm/internal/a2a", "and its agents for those of others"},
 		{"swarm/internal/mail", "what a person writes to an agent"},
-		{"swarm/internal/office", "and what comes of it"},
-		{"swarm/internal/wish", "a request as a person edits it"},
+		{"swarm/internal/agentapi", "and what comes of it"},
+		{"swarm/internal/growth", "a request as a person edits it"},
 		{"swarm/internal/httpd", "its server, and `swarm mcp`"},
 		{"swarm/internal/repl", "and what they look like"},
 		{"swarm/internal/telemetry", "whom else is told what happens"},
@@ -357,23 +358,23 @@ var house = map[string]room{
 		{"swarm/internal/feed", "the server follows runs for its clients"},
 	}},
 
-	"swarm/internal/modeltest": {7, []use{
+	"swarm/internal/modeltest": {8, []use{
 		{"swarm/internal/strictjson", "so is what the stand-in for a model says"},
 	}},
-	"swarm/internal/npmtest":  {7, nil},
-	"swarm/internal/pipetest": {7, nil},
-	"swarm/internal/otlptest": {7, nil},
-	"swarm/internal/termtest": {7, []use{
+	"swarm/internal/npmtest":  {8, nil},
+	"swarm/internal/pipetest": {8, nil},
+	"swarm/internal/otlptest": {8, nil},
+	"swarm/internal/termtest": {8, []use{
 		{"swarm", nouns},
 		{"swarm/internal/view", "events are made from where a run stands"},
 	}},
-	"swarm/internal/storetest": {7, []use{{"swarm", nouns}}},
-	"swarm/internal/engine/enginetest": {7, []use{
+	"swarm/internal/storetest": {8, []use{{"swarm", nouns}}},
+	"swarm/internal/engine/enginetest": {8, []use{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "the loops that it crashes"},
 		{"swarm/internal/prompt", "prompts for them"},
 		{"swarm/internal/provider", "agents for them"},
-		{"swarm/internal/office", "by which agents write to each other"},
+		{"swarm/internal/agentapi", "by which agents write to each other"},
 		{"swarm/internal/turn", "the hand that is cut"},
 		{"swarm/internal/storetest", "a log that fails when it is told to"},
 		{"swarm/internal/engine", "the contract that is tested"},
@@ -428,7 +429,7 @@ func TestImports(t *testing.T) {
 		}
 		r, ok := house[p.path]
 		if !ok {
-			t.Errorf("%s has no line in this table: say on which floor it stands and what it uses, in imports_test.go", p.path)
+			t.Errorf("%s has no line in this table: say in which layer it stands and what it uses, in imports_test.go", p.path)
 			continue
 		}
 		for _, imported := range p.imports {
@@ -459,8 +460,8 @@ func checkOurs(t *testing.T, from string, r room, to string) {
 	switch lower, known := house[to]; {
 	case !known:
 		t.Errorf("%s imports %s, which is no room of the house: only tests may", from, to)
-	case lower.floor > r.floor:
-		t.Errorf("%s (floor %d) imports %s (floor %d): arrows only point down", from, r.floor, to, lower.floor)
+	case lower.layer > r.layer:
+		t.Errorf("%s (layer %d) imports %s (layer %d): arrows only point down", from, r.layer, to, lower.layer)
 	case !allowed:
 		t.Errorf("%s imports %s, which its line in imports_test.go does not allow: add it with its reason if it is the right room", from, to)
 	}
@@ -480,8 +481,8 @@ func checkForeign(t *testing.T, from, to string) {
 
 func checkStandard(t *testing.T, from string, r room, to string) {
 	switch {
-	case r.floor <= 2 && slices.Contains(outward, to):
-		t.Errorf("%s (floor %d) imports %s: nothing below the hands reaches outside", from, r.floor, to)
+	case r.layer <= 2 && slices.Contains(outward, to):
+		t.Errorf("%s (layer %d) imports %s: nothing below the hands reaches outside", from, r.layer, to)
 	case from == "swarm/internal/flow" && !slices.Contains(loopImports, to):
 		t.Errorf("%s imports %s: the loops may import %s", from, to, strings.Join(loopImports, ", "))
 	}
@@ -492,7 +493,7 @@ func checkStandard(t *testing.T, from string, r room, to string) {
 func TestLoopsAndRulesReadNoClock(t *testing.T) {
 	for _, p := range list(t) {
 		r, ok := house[p.path]
-		if !ok || r.floor > 2 {
+		if !ok || r.layer > 2 {
 			continue
 		}
 		for _, name := range p.files {
@@ -508,7 +509,7 @@ func TestLoopsAndRulesReadNoClock(t *testing.T) {
 						t.Errorf("%s: time.%s has no place below the hands", files.Position(n.Pos()), n.Sel.Name)
 					}
 				case *ast.GoStmt, *ast.SelectStmt:
-					if r.floor == 2 {
+					if r.layer == 2 {
 						t.Errorf("%s: a loop starts no goroutine and waits on no channel", files.Position(n.Pos()))
 					}
 				}

@@ -8,7 +8,7 @@ import (
 // files is what it costs to tell what a turn changed in a repository of 5,000 files, by the benchmark of the trees, which measures its floor
 // itself.
 func (l *lab) files() error {
-	got, err := benchmark("./internal/tree", "^BenchmarkTurn$", "50x")
+	got, err := benchmark("./internal/snapshot", "^BenchmarkTurn$", "50x")
 	if err != nil {
 		return err
 	}

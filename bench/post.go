@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // post is a whole `swarm send` to a run whose agents have much mail, against one with little. The first one of each reads the log, and
@@ -45,7 +45,7 @@ func (l *lab) post() error {
 
 // manyLetters makes a run in which so many envelopes wait, and that nobody drives.
 func (l *lab) manyLetters(n int) (id string, err error) {
-	h, err := home.At(l.home(), sqlite.NewStore)
+	h, err := statedir.At(l.home(), sqlite.NewStore)
 	if err != nil {
 		return "", err
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // reads is commands that read little of the run of a million events: one turn, its last lines, why a task stands where it does. The
@@ -54,7 +54,7 @@ func (l *lab) reads() error {
 func (l *lab) list() (err error) {
 	const many = 5000
 	dir := filepath.Join(l.dir, "list")
-	h, err := home.At(dir, sqlite.NewStore)
+	h, err := statedir.At(dir, sqlite.NewStore)
 	if err == nil {
 		err = h.MakeRuns()
 	}
@@ -123,7 +123,7 @@ func (l *lab) list() (err error) {
 func ignored(error) error { return nil }
 
 // writeRuns writes runs that have ended. Their logs are one file under many names, since a list does not read them.
-func writeRuns(h *home.Home, n int) error {
+func writeRuns(h *statedir.Home, n int) error {
 	ctx := context.Background()
 	var first string
 	for i := range n {

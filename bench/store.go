@@ -14,9 +14,9 @@ import (
 
 	"swarm"
 	"swarm/bench/disk"
-	"swarm/internal/home"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // someEvent is what is appended: an end of a turn, about as long as they are.
@@ -120,8 +120,8 @@ const (
 )
 
 // longRun writes the run of a million events, once.
-func (l *lab) longRun() (_ *home.Home, err error) {
-	h, err := home.At(l.home(), sqlite.NewStore)
+func (l *lab) longRun() (_ *statedir.Home, err error) {
+	h, err := statedir.At(l.home(), sqlite.NewStore)
 	if err != nil || l.events > 0 {
 		return h, err
 	}
@@ -177,7 +177,7 @@ func (l *lab) open() error {
 }
 
 // writeRun writes the log of a run as it would be after all its tasks had run in every iteration.
-func writeRun(h *home.Home, id string, tasks, iterations int) (events int64, err error) {
+func writeRun(h *statedir.Home, id string, tasks, iterations int) (events int64, err error) {
 	log, err := h.Store.Create(context.Background(), id)
 	if err != nil {
 		return 0, err

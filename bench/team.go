@@ -13,19 +13,19 @@ import (
 
 	"swarm"
 	"swarm/bench/disk"
+	"swarm/internal/agentapi"
 	"swarm/internal/engine/local"
-	"swarm/internal/home"
 	"swarm/internal/httpd"
-	"swarm/internal/office"
 	"swarm/internal/provider"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // A team is one that this process drives, with agents that take no time.
 type team struct {
 	run  *run.Run
-	desk *office.Office // of agents that act in this process
+	desk *agentapi.Office // of agents that act in this process
 	stop context.CancelCauseFunc
 	over chan error
 }
@@ -51,7 +51,7 @@ func letterTo(agent, id string) swarm.Event {
 
 // drive begins a run, with mail in it, and drives it until it is stopped.
 func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) (*team, error) {
-	h, err := home.At(l.home(), sqlite.NewStore)
+	h, err := statedir.At(l.home(), sqlite.NewStore)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) 
 		stop(nil)
 		return nil, err
 	}
-	t := &team{run: r, desk: &office.Office{Run: r.ID, Log: r.Log()}, stop: stop, over: make(chan error, 1)}
+	t := &team{run: r, desk: &agentapi.Office{Run: r.ID, Log: r.Log()}, stop: stop, over: make(chan error, 1)}
 	go func() {
 		_, err := r.Drive(ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Provider: does})
 		t.over <- err
@@ -210,7 +210,7 @@ func (l *lab) senders() (err error) {
 	}
 	_, off := log.Watch(swarm.ToControl) // as every turn does
 	defer off()
-	o := &office.Office{Run: "bench", Log: log}
+	o := &agentapi.Office{Run: "bench", Log: log}
 	round := 0
 	rate := func(senders, each int) (time.Duration, error) {
 		round++

@@ -14,9 +14,9 @@ import (
 
 	"swarm"
 	"swarm/internal/control"
-	"swarm/internal/home"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 	"swarm/internal/telemetry"
 	"swarm/internal/term"
 )
@@ -33,7 +33,7 @@ type app struct {
 	plain          bool // lines instead of the board
 	anywhere       bool
 
-	opened *home.Home
+	opened *statedir.Home
 	told   func() *telemetry.Exporter // opened when it is first needed
 	exit   int                        // of a command that did its work and has something to report by its code
 }
@@ -162,9 +162,9 @@ func (a *app) print(v any) error {
 }
 
 // home is the state folder, opened when it is first needed.
-func (a *app) home() (*home.Home, error) {
+func (a *app) home() (*statedir.Home, error) {
 	if a.opened == nil {
-		h, err := home.Open(sqlite.NewStore)
+		h, err := statedir.Open(sqlite.NewStore)
 		if err != nil {
 			return nil, err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
@@ -42,7 +42,7 @@ Of a run that has ended the table of tasks is shown, and of one that nobody driv
 	return cmd
 }
 
-func (a *app) attach(h *home.Home, l *run.Look) error {
+func (a *app) attach(h *statedir.Home, l *run.Look) error {
 	if l.Driven() || a.json {
 		ctx, end := leaveSignals()
 		err := a.watch(ctx, h, l)
@@ -69,7 +69,7 @@ func (a *app) attach(h *home.Home, l *run.Look) error {
 }
 
 // watch shows the run until it is over, nobody drives it any more, or the user leaves.
-func (a *app) watch(ctx context.Context, h *home.Home, l *run.Look) error {
+func (a *app) watch(ctx context.Context, h *statedir.Home, l *run.Look) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	v := view.New(l.ID)
@@ -102,7 +102,7 @@ func (a *app) watch(ctx context.Context, h *home.Home, l *run.Look) error {
 }
 
 // spectator is a screen for a run that another process drives, from where its fold stands.
-func (a *app) spectator(h *home.Home, v *view.Run, leave func()) (term.Screen, error) {
+func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Screen, error) {
 	if a.json {
 		return &eventWriter{run: v.ID, out: json.NewEncoder(a.stdout)}, nil
 	}

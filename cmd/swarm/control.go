@@ -10,8 +10,8 @@ import (
 
 	"swarm"
 	"swarm/internal/control"
-	"swarm/internal/home"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 )
 
 const runHelp = "RUN is an id, the beginning of one, or @last."
@@ -129,7 +129,7 @@ process: finished turns are not run again, the one that was cut is, under the sa
 }
 
 // goOn drives a run that no process drives.
-func (a *app) goOn(h *home.Home, id, replay string) error {
+func (a *app) goOn(h *statedir.Home, id, replay string) error {
 	r, o, err := control.Continue(h, id, replay)
 	if err != nil {
 		return err

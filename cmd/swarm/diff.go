@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/snapshot"
 	"swarm/internal/term"
-	"swarm/internal/tree"
 	"swarm/internal/view"
 )
 
@@ -59,7 +59,7 @@ func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) er
 	paths = append([]string{"--"}, paths...)
 	git := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		err := tree.Diff(cmd.Context(), p.Dir, h.TreePath(p.ID), from.Hash, to.Hash, &out, append(args, paths...)...)
+		err := snapshot.Diff(cmd.Context(), p.Dir, h.TreePath(p.ID), from.Hash, to.Hash, &out, append(args, paths...)...)
 		return out.String(), err
 	}
 	if a.json {

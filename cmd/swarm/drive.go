@@ -18,9 +18,9 @@ import (
 
 	"swarm"
 	"swarm/internal/engine/local"
-	"swarm/internal/home"
 	"swarm/internal/process"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
@@ -113,7 +113,7 @@ func (s *stops) end() {
 }
 
 // drive drives a run and shows it, on a terminal as a board, else as lines, or as JSON; a quiet one not at all.
-func (a *app) drive(h *home.Home, r *run.Run, o run.Options, quiet bool) (view.Picture, error) {
+func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (view.Picture, error) {
 	s := stopSignals()
 	defer s.end()
 	v := view.New(r.ID)
@@ -178,7 +178,7 @@ func (a *app) printResult(r *run.Run, p view.Picture) error {
 }
 
 // printEnd writes the table of tasks and where the outputs are.
-func (a *app) printEnd(h *home.Home, p view.Picture) {
+func (a *app) printEnd(h *statedir.Home, p view.Picture) {
 	fmt.Fprintln(a.stdout)
 	_ = a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
 	a.remedies(p)
@@ -202,7 +202,7 @@ func (a *app) printEnd(h *home.Home, p view.Picture) {
 // keys are what a person can do to a run whose board he looks at.
 type keys struct {
 	ctx context.Context
-	h   *home.Home
+	h   *statedir.Home
 	run string
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"swarm"
 	"swarm/internal/control"
-	"swarm/internal/wish"
+	"swarm/internal/growth"
 )
 
 // inEditor is what --edit is without a file.
@@ -30,7 +30,7 @@ func (a *app) edited(q control.Question, from string) ([]byte, error) {
 	case from == inEditor && q.Retry != nil:
 		return a.openEditor(retryText(*q.Retry))
 	case from == inEditor:
-		return a.openEditor(wish.Text(*q.Wish))
+		return a.openEditor(growth.Text(*q.Wish))
 	case from == "-":
 		return io.ReadAll(io.LimitReader(a.stdin, maxEdit))
 	}

@@ -10,14 +10,14 @@ import (
 	xterm "golang.org/x/term"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
 
 // look finds the run that a user names and opens it to look at it.
-func (a *app) look(ref string) (*home.Home, *run.Look, error) {
+func (a *app) look(ref string) (*statedir.Home, *run.Look, error) {
 	c, id, err := a.find(ref)
 	if err != nil {
 		return nil, nil, err

@@ -6,12 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"swarm/internal/home"
+	"swarm/internal/statedir"
 	"swarm/internal/term"
 )
 
 func (a *app) pruneCommand() *cobra.Command {
-	var opt home.PruneOptions
+	var opt statedir.PruneOptions
 	var age string
 	cmd := &cobra.Command{
 		Use:   "prune",
@@ -36,7 +36,7 @@ folder go, and the runs stay with everything that their logs hold.`,
 	return cmd
 }
 
-func (a *app) prune(opt home.PruneOptions) error {
+func (a *app) prune(opt statedir.PruneOptions) error {
 	h, err := a.home()
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (a *app) prune(opt home.PruneOptions) error {
 	gone, failed := h.Prune(opt)
 	if a.json {
 		if gone == nil {
-			gone = []home.Pruned{}
+			gone = []statedir.Pruned{}
 		}
 		if err := a.print(gone); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (a *app) prune(opt home.PruneOptions) error {
 	return failed
 }
 
-func (a *app) printPruned(gone []home.Pruned, opt home.PruneOptions) error {
+func (a *app) printPruned(gone []statedir.Pruned, opt statedir.PruneOptions) error {
 	if len(gone) == 0 {
 		_, err := fmt.Fprintln(a.stdout, "nothing to delete")
 		return err

@@ -16,7 +16,6 @@ import (
 	"swarm/internal/compose"
 	"swarm/internal/control"
 	"swarm/internal/engine/local"
-	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/line"
 	"swarm/internal/process"
@@ -24,6 +23,7 @@ import (
 	"swarm/internal/repl"
 	"swarm/internal/run"
 	"swarm/internal/session"
+	"swarm/internal/statedir"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
@@ -202,7 +202,7 @@ func (a *app) out(stop *stops, typed bool) io.Writer {
 	return stop.watched(a.stdout)
 }
 
-func (a *app) openSession(ctx context.Context, h *home.Home, t talk, team session.Team, o compose.Options) (*session.Session, error) {
+func (a *app) openSession(ctx context.Context, h *statedir.Home, t talk, team session.Team, o compose.Options) (*session.Session, error) {
 	if t.resume == "" {
 		return session.Start(ctx, h, swarm.RunStart{Dir: o.Dir, File: o.File, Args: os.Args[1:], Version: version, Time: time.Now()}, team)
 	}
@@ -243,7 +243,7 @@ func greeting(id string, t talk) string {
 	return "session " + id + " · /help says how lines are written, Ctrl-D leaves"
 }
 
-func remember(h *home.Home, typed bool) func(string) {
+func remember(h *statedir.Home, typed bool) func(string) {
 	if !typed {
 		return nil
 	}

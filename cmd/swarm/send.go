@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/agentapi"
 	"swarm/internal/mail"
-	"swarm/internal/office"
 	"swarm/internal/strictjson"
 	"swarm/internal/term"
 )
@@ -129,7 +129,7 @@ func (a *app) enclose(l letter, d *mail.Draft) error {
 		return swarm.Errorf(swarm.BadInput, "the text has %d bytes, and a message has room for %d", n, mail.MaxMessage).WithHint("send the long part along: --artifact FILE")
 	}
 	for _, path := range l.artifacts {
-		text, err := a.readFile(path, office.MaxArtifact)
+		text, err := a.readFile(path, agentapi.MaxArtifact)
 		if err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (a *app) sendEnvelope(ctx context.Context, p mailer, l letter, args []strin
 	return a.tellSent(p, to, sent, err)
 }
 
-func (a *app) tellSent(p mailer, to string, sent office.Sent, err error) error {
+func (a *app) tellSent(p mailer, to string, sent agentapi.Sent, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -182,7 +182,7 @@ func (a *app) tellSent(p mailer, to string, sent office.Sent, err error) error {
 		return a.print(struct {
 			Run string `json:"run"`
 			To  string `json:"to"`
-			office.Sent
+			agentapi.Sent
 		}{p.run(), to, sent})
 	}
 	_, err = fmt.Fprintf(a.stdout, "message %s to @%s is stored as %d in run %s\n", sent.ID, term.Escape(to), sent.Seq, p.run())

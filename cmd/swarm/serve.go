@@ -16,8 +16,8 @@ import (
 	"swarm"
 	"swarm/internal/a2a"
 	"swarm/internal/engine/local"
-	"swarm/internal/home"
 	"swarm/internal/httpd"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -139,7 +139,7 @@ func (a *app) listening(url, token string, published []a2a.Agent) error {
 }
 
 // token finds what opens the server, and says where it is.
-func (o *serveOptions) token(h *home.Home) (key httpd.Key, where string, err error) {
+func (o *serveOptions) token(h *statedir.Home) (key httpd.Key, where string, err error) {
 	if o.tokenFile != "" {
 		key, err = httpd.ReadKey(o.tokenFile)
 		return key, o.tokenFile, err

@@ -19,11 +19,11 @@ import (
 	"swarm/internal/control"
 	"swarm/internal/engine/local"
 	"swarm/internal/feed"
-	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/pipetest"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -32,7 +32,7 @@ const token = "a-token-of-the-tests"
 // A house is a server over a state folder of its own, with a project beside it.
 type house struct {
 	t      testing.TB
-	home   *home.Home
+	home   *statedir.Home
 	dir    string
 	hub    *feed.Hub
 	server *httpd.Server
@@ -45,7 +45,7 @@ type house struct {
 
 func open(t testing.TB) *house {
 	t.Helper()
-	h, err := home.At(filepath.Join(t.TempDir(), "home"), sqlite.NewStore)
+	h, err := statedir.At(filepath.Join(t.TempDir(), "home"), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func open(t testing.TB) *house {
 }
 
 // serve starts a server over a folder; another one may be there already.
-func serve(t testing.TB, h *home.Home, dir string) *house {
+func serve(t testing.TB, h *statedir.Home, dir string) *house {
 	t.Helper()
 	x := &house{t: t, home: h, dir: dir, hub: feed.New(h), pipes: map[string]*pipetest.Pipe{}}
 	c := &control.Control{Home: h, Dir: dir}

@@ -9,9 +9,9 @@ import (
 
 	"swarm"
 	"swarm/internal/feed"
-	"swarm/internal/home"
 	"swarm/internal/mail"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -132,7 +132,7 @@ func (a *API) showTurn(r *http.Request, l *run.Look) (reply, error) {
 		told.InjectedText = append(told.InjectedText, string(b))
 	}
 	if !t.Status.Ended() {
-		err = l.Said(t.ID, func(s home.Record) error {
+		err = l.Said(t.ID, func(s statedir.Record) error {
 			told.Said = append(told.Said, feed.Piece(s))
 			return nil
 		})

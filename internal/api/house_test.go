@@ -17,10 +17,10 @@ import (
 	"swarm/internal/control"
 	"swarm/internal/engine/local"
 	"swarm/internal/feed"
-	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -29,7 +29,7 @@ const token = "a-token-of-the-tests"
 // A house is a server over a state folder of its own, with a project beside it.
 type house struct {
 	t       testing.TB
-	home    *home.Home
+	home    *statedir.Home
 	dir     string
 	api     *API
 	server  *httpd.Server
@@ -39,7 +39,7 @@ type house struct {
 
 func open(t testing.TB, set ...func(*API)) *house {
 	t.Helper()
-	h, err := home.At(filepath.Join(t.TempDir(), "home"), sqlite.NewStore)
+	h, err := statedir.At(filepath.Join(t.TempDir(), "home"), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}

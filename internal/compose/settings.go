@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/pack"
+	"swarm/internal/contextpack"
 	"swarm/internal/secret"
 )
 
@@ -44,8 +44,8 @@ type Notify struct {
 
 // TeamRules are how a team works, and what every goal of it has to keep to: its context pack tells that.
 type TeamRules struct {
-	Done        []string   `json:"done,omitempty"`
-	Constraints pack.Notes `json:"constraints,omitempty"` // in the file's order
+	Done        []string          `json:"done,omitempty"`
+	Constraints contextpack.Notes `json:"constraints,omitempty"` // in the file's order
 
 	Retries *int          `json:"retries,omitempty"`  // of a turn that failed; nil = as many as usual
 	OnStall swarm.OnStall `json:"on_stall,omitempty"` // "" = as there is a person, or not
@@ -120,7 +120,7 @@ func (c *compiler) settings() Settings {
 		s.Team.Retries = &retries
 	}
 	for _, e := range f.Team.Constraints.entries {
-		s.Team.Constraints = append(s.Team.Constraints, pack.Note{Name: e.name, Value: scalar(e.value)})
+		s.Team.Constraints = append(s.Team.Constraints, contextpack.Note{Name: e.name, Value: scalar(e.value)})
 	}
 	or(&s.Swarm.MaxAgents, f.Swarm.MaxAgents)
 	or(&s.Swarm.MaxIterationsPerAgent, f.Swarm.MaxIterationsPerAgent)

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
-	"swarm/internal/allow"
 	"swarm/internal/providerkind"
+	"swarm/internal/toolrule"
 )
 
 // ourServer is the name under which our own tools are offered.
@@ -29,7 +29,7 @@ func (c *compiler) checkTools(a *agent) {
 	case providerkind.OurNames:
 		servers := append(c.file.Tools.MCP.names(), ourServer)
 		for _, entry := range k.Tools.items {
-			r, err := allow.Parse(entry.value, servers)
+			r, err := toolrule.Parse(entry.value, servers)
 			if err != nil {
 				c.failEntry(entry.node, err)
 			}
@@ -55,7 +55,7 @@ func (c *compiler) checkTheirs(a *agent, entry text) {
 	case !strings.HasPrefix(name, kind.ToolPrefix):
 		c.warn(entry.node, "%s says nothing to %s, which does what its sandbox allows", swarm.Quote(entry.value), kind.Program.Title).
 			WithHint("leave it out; for a tool server of its own settings write %sSERVER", kind.ToolPrefix)
-	case slices.Contains(allow.Tools, name) && name != allow.WebFetch: // Gemini CLI has a web_fetch of its own
+	case slices.Contains(toolrule.Tools, name) && name != toolrule.WebFetch: // Gemini CLI has a web_fetch of its own
 		c.warn(entry.node, "%s is a tool of models over HTTP, and %q works with %s", swarm.Quote(entry.value), a.name, a.spec.Name).
 			WithHint("write what its program calls it: %s", kind.ToolSample)
 	}
@@ -144,7 +144,7 @@ func (c *compiler) checkServers() {
 		case v.broken:
 		case m.name == ourServer:
 			c.fail(m.key, `the name "swarm" is that of our own tools`).WithHint("choose another name")
-		case slices.Contains(allow.Tools, m.name):
+		case slices.Contains(toolrule.Tools, m.name):
 			c.fail(m.key, "the name %q is that of a tool", m.name).WithHint("choose another name")
 		case v.Command.given() == v.URL.given():
 			c.fail(m.key, "the tool server %q needs a command or a url, one of the two", m.name).WithHint("write command: [my-server]")

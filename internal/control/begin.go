@@ -8,9 +8,9 @@ import (
 
 	"swarm"
 	"swarm/internal/compose"
-	"swarm/internal/home"
 	"swarm/internal/provider"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 )
 
 // A Begin is a run that is about to begin.
@@ -44,7 +44,7 @@ func (b *Begin) Options() (o run.Options, err error) {
 }
 
 // Start makes the run. When it returns, the run is on disk.
-func (b *Begin) Start(ctx context.Context, h *home.Home, version string) (*run.Run, error) {
+func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*run.Run, error) {
 	p := &b.Bundle.Plan
 	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Args: b.Args, Version: version,
 		Replay: b.Replay != "", From: b.From, Asked: b.Asked, Time: time.Now()}, p, b.Bundle.Bodies, b.kept...)
@@ -64,7 +64,7 @@ func OpenCassette(file string) (*provider.Cassette, error) {
 }
 
 // Continue opens a run to drive it on. A replay needs its recording.
-func Continue(h *home.Home, id, replay string) (*run.Run, run.Options, error) {
+func Continue(h *statedir.Home, id, replay string) (*run.Run, run.Options, error) {
 	o := run.Options{Unpause: true}
 	var err error
 	if replay != "" {

@@ -4,7 +4,7 @@ import (
 	"os"
 
 	"swarm"
-	"swarm/internal/home"
+	"swarm/internal/statedir"
 )
 
 // A Caller is who acts. The zero value is a person.
@@ -34,7 +34,7 @@ func (c Caller) Person(run, what string) error {
 }
 
 // OwnRun refuses to an agent what belongs to another run of the same home: no edge leads there.
-func (c Caller) OwnRun(h *home.Home, run string) error {
+func (c Caller) OwnRun(h *statedir.Home, run string) error {
 	if c.Turn == "" || run == c.Run || !h.Exists(c.Run) { // a run that is kept elsewhere has nothing near it here
 		return nil
 	}

@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
 // A Control acts on the runs of one folder, or of all folders, for one caller.
 type Control struct {
-	Home     *home.Home
+	Home     *statedir.Home
 	Dir      string // acts on runs that were started here
 	Anywhere bool   // or in any folder
 	Caller   Caller

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/office"
-	"swarm/internal/pack"
+	"swarm/internal/agentapi"
+	"swarm/internal/contextpack"
 	"swarm/internal/project"
 	"swarm/internal/run"
 	"swarm/internal/strictjson"
@@ -43,7 +43,7 @@ func (b *Begin) open(r Request) error {
 	rules := b.Bundle.Settings.Team
 	p.Goal, p.NodeID, p.GlobalMode, p.NodeMode = r.Goal, swarm.Orchestrator, team.Phase, team.Mode
 	p.DefinitionOfDone, p.Constraints = append(slices.Clone(rules.Done), r.Done...), rules.Constraints
-	p, left, err := pack.Fit(p.Redacted(redact), pack.MaxTokens)
+	p, left, err := contextpack.Fit(p.Redacted(redact), contextpack.MaxTokens)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (b *Begin) open(r Request) error {
 		b.id = swarm.NewRunID(now)
 		p.RunID, p.CreatedAt = b.id, now
 		env.ContextRef, team.Pack = p.Ref(), p.Ref()
-		stored, text := office.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
+		stored, text := agentapi.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
 		b.kept, b.Bundle.Bodies = append(b.kept, stored), append(b.Bundle.Bodies, text)
 	} else if len(left) > 0 { // there is no pack that could say so
 		b.kept = append(b.kept, swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
@@ -70,7 +70,7 @@ func (b *Begin) open(r Request) error {
 }
 
 // survey is what is known of the folder.
-func (b *Begin) survey(goal string) (found pack.Pack, left []swarm.LeftOut, err error) {
+func (b *Begin) survey(goal string) (found contextpack.Pack, left []swarm.LeftOut, err error) {
 	if b.Replay == "" {
 		found, left = project.Open(b.Dir, "", "").Survey(goal)
 		return found, left, nil
@@ -78,7 +78,7 @@ func (b *Begin) survey(goal string) (found pack.Pack, left []swarm.LeftOut, err 
 	if b.cassette, err = OpenCassette(b.Replay); err != nil || b.cassette.Header.Pack == nil {
 		return found, nil, err
 	}
-	p, err := pack.Read(b.cassette.Header.Pack)
+	p, err := contextpack.Read(b.cassette.Header.Pack)
 	if err != nil {
 		return found, nil, &swarm.Error{Kind: swarm.BadInput, File: b.Replay, Line: 1, Msg: "the context pack of the recording", Err: err, Hint: "record the run again with --record"}
 	}

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // newRun is a run of two events that no process drives.
-func newRun(t *testing.T) (*home.Home, string) {
+func newRun(t *testing.T) (*statedir.Home, string) {
 	t.Helper()
-	h, err := home.At(t.TempDir(), sqlite.NewStore)
+	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}

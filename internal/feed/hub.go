@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -31,7 +31,7 @@ const (
 
 // A Hub follows runs. However many clients a run has, its log is read once and each event written out once.
 type Hub struct {
-	home *home.Home
+	home *statedir.Home
 
 	mu        sync.Mutex
 	following map[string]*Follower
@@ -43,7 +43,7 @@ type Hub struct {
 }
 
 // New makes a hub for the runs of a home.
-func New(h *home.Home) *Hub {
+func New(h *statedir.Home) *Hub {
 	hub := &Hub{home: h, following: map[string]*Follower{}}
 	hub.ending, hub.end = context.WithCancel(context.Background())
 	return hub
@@ -131,7 +131,7 @@ type Frame struct {
 // Delta is what the frames are called in which a turn says something, and gap is said in the place of what is gone.
 const (
 	Delta = "delta"
-	gap   = home.Gap
+	gap   = statedir.Gap
 )
 
 // A Follower follows one run, and keeps its last frames. Frames are counted from 0 on.
@@ -172,7 +172,7 @@ func newFollower(id string) *Follower {
 }
 
 // live is all that a follower does, until it is stopped.
-func (f *Follower) live(h *home.Home) {
+func (f *Follower) live(h *statedir.Home) {
 	look, err := f.begin(h)
 	if f.err = err; err == nil {
 		f.look = look
@@ -186,7 +186,7 @@ func (f *Follower) live(h *home.Home) {
 }
 
 // begin begins with the last events that there are, so that those who want to know what has been need not read the log one by one.
-func (f *Follower) begin(h *home.Home) (*run.Look, error) {
+func (f *Follower) begin(h *statedir.Home) (*run.Look, error) {
 	look, err := run.LookAt(h, f.id)
 	if err != nil {
 		return nil, err

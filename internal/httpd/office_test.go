@@ -11,13 +11,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
-	"swarm/internal/office"
+	"swarm/internal/agentapi"
 	"swarm/internal/sqlite"
 )
 
 // A desk is an agent of a real office: what a run puts behind its door.
 type desk struct {
-	office *office.Office
+	office *agentapi.Office
 	agent  string
 }
 
@@ -42,7 +42,7 @@ func TestAgentsWriteToEachOther(t *testing.T) {
 	if _, err := log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.RunStarted}, {Kind: swarm.PlanAdded, Key: "plan:1", Data: swarm.Encode(plan)}}}); err != nil {
 		t.Fatal(err)
 	}
-	o := &office.Office{Run: "run-1", Log: log}
+	o := &agentapi.Office{Run: "run-1", Log: log}
 	h := openFor(t, usual, func(agent string) Agent { return desk{o, agent} })
 	planner := h.client(t, "planner")
 	r, err := call(t, planner, "send_handoff", `{"to":"coder","message":"too early"}`)

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"swarm/internal/pack"
+	"swarm/internal/contextpack"
 )
 
 // A stack is what one manifest tells: a language and what goes with it.
 type stack struct{ language, name, manager, test string }
 
 // facts are what the manifests of the folder tell. A Makefile's own test goes before what is usual.
-func (s *surveyor) facts() pack.Notes {
+func (s *surveyor) facts() contextpack.Notes {
 	var languages, names, managers, tests []string
 	add := func(to *[]string, value string) {
 		if value != "" && !slices.Contains(*to, value) {
@@ -31,13 +31,13 @@ func (s *surveyor) facts() pack.Notes {
 	if match(makesTest, s.read(s.here("Makefile", "GNUmakefile"))) != "" {
 		tests = []string{"make test"}
 	}
-	var facts pack.Notes
+	var facts contextpack.Notes
 	for _, f := range []struct {
 		name   string
 		values []string
 	}{{"language", languages}, {"name", names}, {"packageManager", managers}, {"testCommand", tests}} {
 		if len(f.values) > 0 {
-			facts = append(facts, pack.Text(f.name, begin(oneLine(strings.Join(f.values, ", ")), summaryBytes)))
+			facts = append(facts, contextpack.Text(f.name, begin(oneLine(strings.Join(f.values, ", ")), summaryBytes)))
 		}
 	}
 	return facts

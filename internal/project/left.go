@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/pack"
+	"swarm/internal/contextpack"
 )
 
 // What a survey leaves out, and where it says so.
@@ -80,7 +80,7 @@ func (s *surveyor) bars(name string) string {
 // barred notes that a file is left out that may not be looked at.
 func (s *surveyor) barred(part, name string) {
 	if why := s.bars(name); why != "" {
-		s.omit(part, name, pack.Dropped, why)
+		s.omit(part, name, contextpack.Dropped, why)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/pack"
+	"swarm/internal/contextpack"
 )
 
 // How much a survey takes along. What of it has no room in a prompt is left out later.
@@ -24,14 +24,14 @@ const docsFolder = "docs"
 // Survey is what the folder in which agents will work tells of itself: its docs with excerpts, facts about the repository, and the files to
 // look at first, before all those that the goal names. Files that may hold secrets are not looked at, nor is anything behind a link; what is
 // left out for that or another reason is told, too.
-func (p *Project) Survey(goal string) (pack.Pack, []swarm.LeftOut) {
+func (p *Project) Survey(goal string) (contextpack.Pack, []swarm.LeftOut) {
 	s := surveyor{folder: &folder{path: p.cwd}}
 	defer s.folder.close()
 	s.names = s.list(".")
 	s.goal = s.named(goal)
-	var found pack.Pack
+	var found contextpack.Pack
 	found.DocRefs = s.docs()
-	if slices.ContainsFunc(found.DocRefs, func(d pack.Doc) bool { return strings.HasPrefix(d.Path, docsFolder+"/") }) {
+	if slices.ContainsFunc(found.DocRefs, func(d contextpack.Doc) bool { return strings.HasPrefix(d.Path, docsFolder+"/") }) {
 		found.DocsRoot = docsFolder
 	}
 	found.RepoFacts = s.facts()
@@ -61,7 +61,7 @@ func (s *surveyor) list(dir string) (names []string) {
 	names, _ = f.Readdirnames(mostNames + 1) // what was read is what there is
 	if len(names) > mostNames {
 		names = names[:mostNames]
-		s.omit(inFiles, dir, pack.Shortened, fmt.Sprintf("it has more than %d entries", mostNames))
+		s.omit(inFiles, dir, contextpack.Shortened, fmt.Sprintf("it has more than %d entries", mostNames))
 	}
 	slices.Sort(names)
 	return names
@@ -129,9 +129,9 @@ func (s *surveyor) here(names ...string) string {
 }
 
 // docs are the documents, the most important first.
-func (s *surveyor) docs() (docs []pack.Doc) {
+func (s *surveyor) docs() (docs []contextpack.Doc) {
 	add := func(name string, section, most int) {
-		if name == "" || slices.ContainsFunc(docs, func(d pack.Doc) bool { return d.Path == name }) {
+		if name == "" || slices.ContainsFunc(docs, func(d contextpack.Doc) bool { return d.Path == name }) {
 			return
 		}
 		text := s.read(name)
@@ -139,15 +139,15 @@ func (s *surveyor) docs() (docs []pack.Doc) {
 		case !s.has(name):
 			s.barred(inDocs, name)
 		case len(docs) == mostDocs:
-			s.omit(inDocs, name, pack.Dropped, fmt.Sprintf("there are more than %d docs", mostDocs))
+			s.omit(inDocs, name, contextpack.Dropped, fmt.Sprintf("there are more than %d docs", mostDocs))
 		case text != "":
 			short, cut := excerpt(text, section, most)
-			docs = append(docs, pack.Doc{Path: name, Excerpt: short})
+			docs = append(docs, contextpack.Doc{Path: name, Excerpt: short})
 			if cut {
-				s.omit(inDocs, name, pack.Shortened, fmt.Sprintf("its excerpt has %d bytes at most", most))
+				s.omit(inDocs, name, contextpack.Shortened, fmt.Sprintf("its excerpt has %d bytes at most", most))
 			}
 		case !s.empty(name):
-			s.omit(inDocs, name, pack.Dropped, noText)
+			s.omit(inDocs, name, contextpack.Dropped, noText)
 		}
 	}
 	for _, name := range s.goal {
@@ -197,11 +197,11 @@ func (s *surveyor) named(goal string) (names []string) {
 		switch {
 		case !strings.ContainsAny(word, "./") || slices.Contains(names, word):
 		case strings.HasPrefix(word, "../") && path.Ext(word) != "":
-			s.omit(partOf(word), word, pack.Dropped, isOutside)
+			s.omit(partOf(word), word, contextpack.Dropped, isOutside)
 		case !s.has(word):
 			s.barred(partOf(word), word)
 		case len(names) == mostNamed:
-			s.omit(partOf(word), word, pack.Dropped, fmt.Sprintf("the goal names more than %d files", mostNamed))
+			s.omit(partOf(word), word, contextpack.Dropped, fmt.Sprintf("the goal names more than %d files", mostNamed))
 		default:
 			names = append(names, word)
 		}
@@ -210,19 +210,19 @@ func (s *surveyor) named(goal string) (names []string) {
 }
 
 // files are what to look at first, with a line about each.
-func (s *surveyor) files(docs []pack.Doc) (files []pack.File) {
+func (s *surveyor) files(docs []contextpack.Doc) (files []contextpack.File) {
 	names := append(slices.Clone(s.goal), s.here("README.md", "README", "README.rst", "README.txt"))
 	for _, name := range append(names, s.entries()...) {
-		known := name == "" || slices.ContainsFunc(docs, func(d pack.Doc) bool { return d.Path == name }) ||
-			slices.ContainsFunc(files, func(f pack.File) bool { return f.Path == name })
+		known := name == "" || slices.ContainsFunc(docs, func(d contextpack.Doc) bool { return d.Path == name }) ||
+			slices.ContainsFunc(files, func(f contextpack.File) bool { return f.Path == name })
 		switch {
 		case known:
 		case !s.has(name):
 			s.barred(inFiles, name)
 		case len(files) == mostFiles:
-			s.omit(inFiles, name, pack.Dropped, fmt.Sprintf("there are more than %d files to begin with", mostFiles))
+			s.omit(inFiles, name, contextpack.Dropped, fmt.Sprintf("there are more than %d files to begin with", mostFiles))
 		default:
-			files = append(files, pack.File{Path: name, Summary: summary(name, s.read(name))})
+			files = append(files, contextpack.File{Path: name, Summary: summary(name, s.read(name))})
 		}
 	}
 	return files

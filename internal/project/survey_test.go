@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"swarm"
-	"swarm/internal/pack"
+	"swarm/internal/contextpack"
 )
 
 // surveyed is what a folder with these files tells.
-func surveyed(t *testing.T, goal string, files map[string]string) pack.Pack {
+func surveyed(t *testing.T, goal string, files map[string]string) contextpack.Pack {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, dir, files)
@@ -28,7 +28,7 @@ func surveyed(t *testing.T, goal string, files map[string]string) pack.Pack {
 	return found
 }
 
-func facts(p pack.Pack) string {
+func facts(p contextpack.Pack) string {
 	out, err := json.Marshal(p.RepoFacts)
 	if err != nil {
 		return err.Error()
@@ -50,14 +50,14 @@ func TestSurveyTellsAFolder(t *testing.T) {
 		"docs/picture.png":  "\x89PNG",
 		"docs/deep/more.md": "# More\n",
 	})
-	want := pack.Pack{DocsRoot: "docs",
-		DocRefs: []pack.Doc{
+	want := contextpack.Pack{DocsRoot: "docs",
+		DocRefs: []contextpack.Doc{
 			{Path: "notes.md", Excerpt: "# Notes\nIt overflows."},
 			{Path: "docs/PLAN.md", Excerpt: "# Plan\nTwo steps.\n## First\n- find it\n- mend it\n## Second\nTest it."},
 			{Path: "docs/zebra.md", Excerpt: "# Zebras\nStriped."},
 		},
-		RepoFacts: pack.Notes{pack.Text("language", "go"), pack.Text("name", "example.org/sum"), pack.Text("packageManager", "go modules"), pack.Text("testCommand", "go test ./...")},
-		RelevantFiles: []pack.File{
+		RepoFacts: contextpack.Notes{contextpack.Text("language", "go"), contextpack.Text("name", "example.org/sum"), contextpack.Text("packageManager", "go modules"), contextpack.Text("testCommand", "go test ./...")},
+		RelevantFiles: []contextpack.File{
 			{Path: "pkg/sum.go", Summary: "Package sum adds."},
 			{Path: "README.md", Summary: "Sum: Adds numbers."},
 			{Path: "main.go", Summary: "package main"},
@@ -118,7 +118,7 @@ func TestSurveyKeepsOut(t *testing.T) {
 	if strings.Contains(text, "canary") {
 		t.Errorf("a secret got out: %s", text)
 	}
-	want := []pack.File{{Path: "huge.txt"}, {Path: "internal/secret/s.go", Summary: "Package secret hides things."}}
+	want := []contextpack.File{{Path: "huge.txt"}, {Path: "internal/secret/s.go", Summary: "Package secret hides things."}}
 	if !reflect.DeepEqual(got.RelevantFiles, want) || len(got.DocRefs) != 1 || got.DocRefs[0].Path != "docs/real.md" {
 		t.Error(text)
 	}
@@ -155,10 +155,10 @@ func TestSurveyTellsWhatItHasNoRoomFor(t *testing.T) {
 		t.Errorf("%d docs", len(got.DocRefs))
 	}
 	const many = "there are more than 40 docs"
-	if len(left) != 2+mostLeft+1 || left[0] != (swarm.LeftOut{Part: inDocs, Name: "docs/PLAN.md", How: pack.Shortened, Why: "its excerpt has 4000 bytes at most"}) ||
-		left[1] != (swarm.LeftOut{Part: inDocs, Name: "docs/a.md", How: pack.Dropped, Why: noText}) ||
-		left[2] != (swarm.LeftOut{Part: inDocs, Name: "docs/note-039.md", How: pack.Dropped, Why: many}) ||
-		left[22] != (swarm.LeftOut{Part: inDocs, Name: "41 more", How: pack.Dropped, Why: many}) {
+	if len(left) != 2+mostLeft+1 || left[0] != (swarm.LeftOut{Part: inDocs, Name: "docs/PLAN.md", How: contextpack.Shortened, Why: "its excerpt has 4000 bytes at most"}) ||
+		left[1] != (swarm.LeftOut{Part: inDocs, Name: "docs/a.md", How: contextpack.Dropped, Why: noText}) ||
+		left[2] != (swarm.LeftOut{Part: inDocs, Name: "docs/note-039.md", How: contextpack.Dropped, Why: many}) ||
+		left[22] != (swarm.LeftOut{Part: inDocs, Name: "41 more", How: contextpack.Dropped, Why: many}) {
 		t.Errorf("it left out %+v", left)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"swarm"
-	"swarm/internal/gate"
+	"swarm/internal/permission"
 	"swarm/internal/process"
 )
 
@@ -84,7 +84,7 @@ func (r Request) Docs() string {
 	if r.Phase != swarm.PlanningPhase {
 		return ""
 	}
-	return filepath.Join(r.Folder(), gate.Docs)
+	return filepath.Join(r.Folder(), permission.Docs)
 }
 
 // Mark is what the turn's programs are told about it, and found by.

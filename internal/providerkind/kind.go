@@ -80,7 +80,7 @@ type ToolNames int
 // Whose they may be.
 const (
 	Unheeded     ToolNames = iota // nobody's: the list says nothing to such an agent
-	OurNames                      // ours, as package allow reads them
+	OurNames                      // ours, as package toolrule reads them
 	ProgramNames                  // its program's own
 )
 

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"swarm/internal/flow"
-	"swarm/internal/home"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // The copy is the output of a task's last turn, in whatever order the outputs come.
 func TestCopies(t *testing.T) {
-	h, err := home.At(t.TempDir(), sqlite.NewStore)
+	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}

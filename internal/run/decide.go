@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 
-	"swarm/internal/home"
-	"swarm/internal/office"
+	"swarm/internal/agentapi"
+	"swarm/internal/statedir"
 )
 
 // A Decision is what a person says to what an agent asks for.
-type Decision = office.Decision
+type Decision = agentapi.Decision
 
 // ErrAnswered refuses a second answer to the same question.
-var ErrAnswered = office.ErrAnswered
+var ErrAnswered = agentapi.ErrAnswered
 
 // Decide answers what an agent of a run asks for, whichever process drives it. When it returns, the answer is on disk. The first one
 // counts; a second is told whose that was.
-func Decide(ctx context.Context, h *home.Home, id, approval string, d Decision) error {
+func Decide(ctx context.Context, h *statedir.Home, id, approval string, d Decision) error {
 	p, err := OpenPost(h, id)
 	if err != nil {
 		return err
@@ -31,5 +31,5 @@ func (r *Run) Decide(ctx context.Context, approval string, d Decision) error {
 
 // Answered tells whether something that an agent of the run asked was answered, and how.
 func (l *Look) Answered(approval string) (how string, ok bool, err error) {
-	return (&office.Office{Run: l.ID, Log: l.log}).Answered(approval)
+	return (&agentapi.Office{Run: l.ID, Log: l.log}).Answered(approval)
 }

@@ -7,7 +7,7 @@ import (
 
 	"swarm"
 
-	"swarm/internal/home"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -40,7 +40,7 @@ func (l *Lines) Take(m Moment) error {
 	switch swarm.DeltaKind(m.Kind) {
 	case swarm.DeltaText, swarm.DeltaStderr, swarm.DeltaThinking:
 		return l.pieces(m)
-	case home.Gap:
+	case statedir.Gap:
 		m.Text = gapText(m.Gap)
 	}
 	if err := l.end(m.Turn); err != nil {

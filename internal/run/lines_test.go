@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"swarm"
-	"swarm/internal/home"
+	"swarm/internal/statedir"
 )
 
 // Pieces of several turns and kinds become whole lines, and a turn's end ends its lines.
@@ -33,7 +33,7 @@ func TestLines(t *testing.T) {
 		ended("a/1/1"),
 		said("b/1/1", "tool", "read {\n}"),
 		said("b/1/1", "text", "quatre"),
-		{Task: "b", Turn: "b/1/1", Kind: home.Gap, Gap: 7},
+		{Task: "b", Turn: "b/1/1", Kind: statedir.Gap, Gap: 7},
 		said("b/1/1", "text", "rest"),
 	} {
 		if err := lines.Take(m); err != nil {

@@ -4,19 +4,19 @@ import (
 	"context"
 
 	"swarm"
-	"swarm/internal/home"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
 // A Look is a run that this process only looks at, whoever drives it.
 type Look struct {
 	ID   string
-	home *home.Home
+	home *statedir.Home
 	log  swarm.RunLog
 }
 
 // LookAt opens a run to look at it. It keeps nobody from driving the run.
-func LookAt(h *home.Home, id string) (*Look, error) {
+func LookAt(h *statedir.Home, id string) (*Look, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (l *Look) Wait(ctx context.Context) (view.Picture, error) {
 
 // Current is the summary of a run, with what its log says by now: one is written only when a run begins and when it is left. A run
 // that nobody drives stands where it was left.
-func Current(h *home.Home, s swarm.RunSummary) swarm.RunSummary {
+func Current(h *statedir.Home, s swarm.RunSummary) swarm.RunSummary {
 	if s.Status == "" || s.Status.Ended() || s.Status == swarm.Interrupted {
 		return s
 	}

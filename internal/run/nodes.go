@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/plan"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -36,9 +36,9 @@ func (l *Look) Living() (view.Picture, error) {
 }
 
 // listen finds out what an agent does in its turn.
-func (l *Look) listen(streams *home.StreamsReader, a *view.Agent) error {
+func (l *Look) listen(streams *statedir.StreamsReader, a *view.Agent) error {
 	a.Connection, a.Stream = view.Connected, view.Reading
-	return l.said(streams, a.Turn, func(said home.Record) error {
+	return l.said(streams, a.Turn, func(said statedir.Record) error {
 		if said.Time.After(a.Active) {
 			a.Active = said.Time
 		}
@@ -67,7 +67,7 @@ var Actions = []string{string(StartAgent), string(StopAgent), string(PauseAgent)
 // Act does something to one agent of a run that has not ended, whichever process drives it. When it returns, the word that it was
 // said with is on disk. It is refused with [swarm.NotFound] when there is no such agent, with [swarm.BadInput] when it has no meaning
 // as things stand.
-func Act(ctx context.Context, h *home.Home, id, agent string, do Action) (swarm.ControlWord, error) {
+func Act(ctx context.Context, h *statedir.Home, id, agent string, do Action) (swarm.ControlWord, error) {
 	l, err := LookAt(h, id)
 	if err != nil {
 		return swarm.ControlWord{}, err
@@ -91,7 +91,7 @@ func Act(ctx context.Context, h *home.Home, id, agent string, do Action) (swarm.
 }
 
 // wordFor is what is said to have it done.
-func wordFor(h *home.Home, p view.Picture, agent string, do Action) (w swarm.ControlWord, err error) {
+func wordFor(h *statedir.Home, p view.Picture, agent string, do Action) (w swarm.ControlWord, err error) {
 	w.Target = agent
 	if do == ResumeAgent {
 		last, err := lastWord(h, p.ID, agent, swarm.WordPause, swarm.WordResume, swarm.WordStart)
@@ -118,7 +118,7 @@ func wordFor(h *home.Home, p view.Picture, agent string, do Action) (w swarm.Con
 
 // startWord is what is said to an agent of a team that has ended, or is about to; and of a pipeline to a task that failed and waits for
 // a person.
-func startWord(h *home.Home, p view.Picture, agent string) (swarm.ControlWord, error) {
+func startWord(h *statedir.Home, p view.Picture, agent string) (swarm.ControlWord, error) {
 	for _, t := range p.Tasks {
 		if t.Agent == agent && t.Status == swarm.Waiting && t.Waits[0].For == plan.ForPerson {
 			return swarm.ControlWord{Word: swarm.WordRetry, Target: t.Name}, nil

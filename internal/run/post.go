@@ -5,20 +5,20 @@ import (
 	"os"
 
 	"swarm"
-	"swarm/internal/home"
-	"swarm/internal/office"
+	"swarm/internal/agentapi"
 	"swarm/internal/secret"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
 // A Post is where a person writes to the agents of a run, whichever process drives it.
 type Post struct {
-	*office.Office
+	*agentapi.Office
 	log swarm.RunLog
 }
 
 // OpenPost opens a run to write to its agents. What is in this process's environment and in the agents' as a key is stored nowhere.
-func OpenPost(h *home.Home, id string) (*Post, error) {
+func OpenPost(h *statedir.Home, id string) (*Post, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {
 		return nil, err
@@ -27,12 +27,12 @@ func OpenPost(h *home.Home, id string) (*Post, error) {
 }
 
 // officeOf is where a person acts on the run with this log.
-func officeOf(id string, log swarm.RunLog) *office.Office {
+func officeOf(id string, log swarm.RunLog) *agentapi.Office {
 	var p swarm.Plan
 	if e, ok, err := log.Find(planKey); err == nil && ok {
 		p, _ = swarm.Body[swarm.Plan](&e)
 	}
-	return &office.Office{Run: id, Log: log, Shelf: log, Redact: Redactor(&p)}
+	return &agentapi.Office{Run: id, Log: log, Shelf: log, Redact: Redactor(&p)}
 }
 
 // Redactor takes out of texts what this process's environment, or that of a plan's agents, has as a key.
@@ -48,7 +48,7 @@ func (p *Post) Close() error {
 
 // Envelope is the stored envelope with this id.
 func (l *Look) Envelope(id string) (swarm.Envelope, error) {
-	return (&office.Office{Run: l.ID, Log: l.log}).Envelope(id)
+	return (&agentapi.Office{Run: l.ID, Log: l.log}).Envelope(id)
 }
 
 // FollowMail calls fn with all envelopes, and then with those that are new or that something became of, until the run is through or

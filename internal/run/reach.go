@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/process"
+	"swarm/internal/statedir"
 )
 
 // Control says something to a run, whichever process drives it. When it returns, the word is on disk.
-func Control(ctx context.Context, h *home.Home, id string, word swarm.Word, target string) error {
+func Control(ctx context.Context, h *statedir.Home, id string, word swarm.Word, target string) error {
 	log, err := h.Store.Open(ctx, id, swarm.ReadWrite)
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func Control(ctx context.Context, h *home.Home, id string, word swarm.Word, targ
 // PauseWanted says whether the run is paused, or the last that was said about it is to pause, whether somebody has obeyed or not. A run
 // that goes in a circle pauses by itself. The loop may obey a word when a later one has been said: the key of what it tells names the
 // record that it obeys.
-func PauseWanted(h *home.Home, id string) (wanted bool, err error) {
+func PauseWanted(h *statedir.Home, id string) (wanted bool, err error) {
 	var last int64 // the last word about the whole run
 	err = scan(h, id, func(e *swarm.Event, c swarm.ControlWord) {
 		_, number, _ := strings.Cut(e.Key, ":")
@@ -42,7 +42,7 @@ func PauseWanted(h *home.Home, id string) (wanted bool, err error) {
 }
 
 // lastWord is which of some words was said last of a target, whether somebody has obeyed or not; "" = none was.
-func lastWord(h *home.Home, id, target string, words ...swarm.Word) (last swarm.Word, err error) {
+func lastWord(h *statedir.Home, id, target string, words ...swarm.Word) (last swarm.Word, err error) {
 	err = scan(h, id, func(_ *swarm.Event, c swarm.ControlWord) {
 		if c.Target == target && slices.Contains(words, c.Word) {
 			last = c.Word
@@ -52,7 +52,7 @@ func lastWord(h *home.Home, id, target string, words ...swarm.Word) (last swarm.
 }
 
 // scan calls fn with every event of a run, and with the word that it is, if it is one.
-func scan(h *home.Home, id string, fn func(e *swarm.Event, c swarm.ControlWord)) error {
+func scan(h *statedir.Home, id string, fn func(e *swarm.Event, c swarm.ControlWord)) error {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) err
 
 // Sweep clears up after drivers that were killed: it ends the processes that they have left behind, and writes the copies of
 // outputs that they had no time for. Every command does it first, so it looks only where a mark was left.
-func Sweep(h *home.Home) {
+func Sweep(h *statedir.Home) {
 	for _, mark := range h.Left() {
 		if !h.DrivenBy(mark.Run, mark.PID) {
 			process.Reap(mark.Run, mark.PID)
@@ -93,7 +93,7 @@ func Sweep(h *home.Home) {
 }
 
 // copyOutputs makes the files of outputs again from the log: they are copies, and a crash may have come before they were written.
-func copyOutputs(h *home.Home, id string, log swarm.RunLog) error {
+func copyOutputs(h *statedir.Home, id string, log swarm.RunLog) error {
 	v, err := View(log, id)
 	if err != nil {
 		return err

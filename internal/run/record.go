@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/agentapi"
+	"swarm/internal/contextpack"
 	"swarm/internal/mail"
-	"swarm/internal/office"
-	"swarm/internal/pack"
 	"swarm/internal/provider"
 	"swarm/internal/view"
 )
@@ -108,7 +108,7 @@ func (r *Run) pack() ([]byte, error) {
 	if err != nil || p.Team == nil || p.Team.Pack == "" {
 		return nil, err
 	}
-	found, err := (&office.Office{Run: r.ID, Log: r.log}).Pack(p.Team.Pack)
+	found, err := (&agentapi.Office{Run: r.ID, Log: r.log}).Pack(p.Team.Pack)
 	return found.Portable().JSON(), err
 }
 
@@ -222,7 +222,7 @@ func (r *Run) acts(d view.Details) (acts, error) {
 			}
 		}
 		own := e.Agent == swarm.Orchestrator && turn != ""
-		if act.To != "" && (own || turn == "" && (e.Agent == swarm.User || office.ByChance(&e))) {
+		if act.To != "" && (own || turn == "" && (e.Agent == swarm.User || agentapi.ByChance(&e))) {
 			act.Tool, act.Args = provider.OthersMail, e.Data
 			if !own {
 				turn = last
@@ -257,7 +257,7 @@ func (a *acts) wish(e *swarm.Event) error {
 			a.wishes[answer.ID] = wished{turn: e.Turn, at: len(a.by[e.Turn])}
 		}
 	case swarm.HandoffStored:
-		id, ok, err := office.AnswerTo(e)
+		id, ok, err := agentapi.AnswerTo(e)
 		if w, there := a.wishes[id]; ok && there {
 			a.answers = append(a.answers, id)
 			act := &a.by[w.turn][w.at]
@@ -294,7 +294,7 @@ func (r *Run) act(e *swarm.Event) (act provider.Act, err error) {
 		if err != nil {
 			return act, err
 		}
-		if p, bad := pack.Read(content); a.Kind == "contextpack" && bad == nil {
+		if p, bad := contextpack.Read(content); a.Kind == "contextpack" && bad == nil {
 			content = p.Portable().JSON() // it is of another run then
 		}
 		act.Tool, args = "put_artifact", map[string]string{"kind": a.Kind, "name": a.Name, "content": string(content)}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"swarm"
-	"swarm/internal/home"
+	"swarm/internal/statedir"
 )
 
 // An Again is an ended run that is to be tried again: its plan, its texts, and the turns that are kept, with what they did to the run.
@@ -20,7 +20,7 @@ type Again struct {
 
 // Retry looks at an ended run and says what trying it again means: what failed or was cancelled in the last iteration runs again,
 // and what depends on it; with from, that task runs again and what depends on it. The rest is kept.
-func Retry(h *home.Home, id, from string) (*Again, error) {
+func Retry(h *statedir.Home, id, from string) (*Again, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return nil, err

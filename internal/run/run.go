@@ -13,16 +13,16 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/agentapi"
 	"swarm/internal/agenttoken"
 	"swarm/internal/engine"
 	"swarm/internal/flow"
-	"swarm/internal/home"
-	"swarm/internal/office"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/registry"
+	"swarm/internal/snapshot"
+	"swarm/internal/statedir"
 	"swarm/internal/tool"
-	"swarm/internal/tree"
 	"swarm/internal/turn"
 	"swarm/internal/view"
 )
@@ -40,14 +40,14 @@ var Lease = 15 * time.Second
 // A Run is one that this process drives or looks at.
 type Run struct {
 	ID    string
-	home  *home.Home
+	home  *statedir.Home
 	log   swarm.RunLog
 	start swarm.RunStart
 	fence int64 // this process owns the run; 0 = it does not yet
 }
 
 // Start makes a new run, and owns it. When it returns, the run is on disk and could be resumed.
-func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Plan, bodies [][]byte, kept ...swarm.Event) (*Run, error) {
+func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm.Plan, bodies [][]byte, kept ...swarm.Event) (*Run, error) {
 	if err := process.MayNest(); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func Start(ctx context.Context, h *home.Home, start swarm.RunStart, p *swarm.Pla
 }
 
 // Open opens a run to drive it on.
-func Open(h *home.Home, id string) (*Run, error) {
+func Open(h *statedir.Home, id string) (*Run, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	secrets := newVault(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.say)
 	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
-		Kept: d.start.From != "", Trace: d.trace, Office: &office.Office{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
+		Kept: d.start.From != "", Trace: d.trace, Office: &agentapi.Office{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
 	if d.options.Replay != nil {
 		d.hand.Replay = d.options.Replay
 	} else {
@@ -268,7 +268,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.hand.Toolbox = d.toolbox
-		d.hand.Trees = trees{d.home.TreePath(d.ID), d.hidden(), &tree.Seen{}, d.phase == swarm.PlanningPhase}
+		d.hand.Trees = trees{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
 	}
 	if d.fence > 1 {
 		for _, pid := range d.home.Earlier(d.ID, d.fence) {
@@ -384,7 +384,7 @@ func noticeOf(reason, hint string) swarm.Event {
 // recordTree notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,
 // and what goes wrong with it is no reason not to run.
 func (d *driver) recordTree(ctx context.Context, when string) error {
-	t, ok, err := tree.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID), d.hidden()...)
+	t, ok, err := snapshot.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID), d.hidden()...)
 	if err != nil {
 		return d.notice(ctx, "the git tree could not be recorded: "+err.Error(), "`swarm diff` will have nothing to compare with")
 	}

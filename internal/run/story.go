@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/home"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -27,7 +27,7 @@ type Moment struct {
 func (m Moment) Delta() swarm.Delta {
 	d := swarm.Delta{Kind: swarm.DeltaKind(m.Kind), Text: m.Text}
 	switch {
-	case m.Kind == home.Gap:
+	case m.Kind == statedir.Gap:
 		d = swarm.Delta{Kind: swarm.DeltaText, Text: gapText(m.Gap)}
 	case d.Kind == swarm.DeltaToolFailed:
 		name, output, _ := strings.Cut(m.Text, ": ")
@@ -46,7 +46,7 @@ type Story struct {
 	Only func(task string) bool // whose streams are read; nil = everybody's
 
 	look    *Look
-	streams *home.StreamsReader
+	streams *statedir.StreamsReader
 	after   int64         // the last event that was told
 	before  []swarm.Event // the starts of the turns that ran then and were not met yet
 	voices  []*turnVoice
@@ -57,10 +57,10 @@ type Story struct {
 // come after it.
 type turnVoice struct {
 	task, turn string
-	stream     *home.StreamReader // nil = it never had one
-	heard      []home.Record      // and not told yet
-	spoke      bool               // some of it was output
-	ended      time.Time          // zero = it runs
+	stream     *statedir.StreamReader // nil = it never had one
+	heard      []statedir.Record      // and not told yet
+	spoke      bool                   // some of it was output
+	ended      time.Time              // zero = it runs
 	output     swarm.Hash
 }
 
@@ -152,11 +152,11 @@ func (l *Look) lastStart(turn string, upto int64) (last *swarm.Event, err error)
 }
 
 // Said calls fn with what a turn has said since it was started last, as far as that is kept.
-func (l *Look) Said(turn string, fn func(home.Record) error) error {
+func (l *Look) Said(turn string, fn func(statedir.Record) error) error {
 	return l.said(l.home.ReadStreams(l.ID), turn, fn)
 }
 
-func (l *Look) said(streams *home.StreamsReader, turn string, fn func(home.Record) error) error {
+func (l *Look) said(streams *statedir.StreamsReader, turn string, fn func(statedir.Record) error) error {
 	e, err := l.lastStart(turn, math.MaxInt64)
 	if err != nil || e == nil {
 		return err
@@ -336,7 +336,7 @@ func (v *turnVoice) listen() error {
 		return nil
 	}
 	last := time.Time{}
-	_, err := v.stream.Read(func(r home.Record) error {
+	_, err := v.stream.Read(func(r statedir.Record) error {
 		if r.Time.IsZero() { // a gap has no time of its own
 			r.Time = last
 		}

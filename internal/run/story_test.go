@@ -10,23 +10,23 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // A told is a run whose log and streams a test writes, and that is looked at from outside.
 type told struct {
 	*testing.T
-	home    *home.Home
+	home    *statedir.Home
 	log     swarm.RunLog
 	look    *Look
-	streams *home.StreamsWriter
+	streams *statedir.StreamsWriter
 }
 
 const storyID = "20260101-000000-0000000"
 
 func newTold(t *testing.T) *told {
-	h, err := home.At(t.TempDir(), sqlite.NewStore)
+	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestPictureOfARunThatWasLeft(t *testing.T) {
 }
 
 func TestARunIsOwnedFromItsBeginning(t *testing.T) {
-	h, err := home.At(t.TempDir(), sqlite.NewStore)
+	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}

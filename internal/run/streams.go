@@ -7,15 +7,15 @@ import (
 	"swarm"
 
 	"swarm/internal/flow"
-	"swarm/internal/home"
 	"swarm/internal/secret"
+	"swarm/internal/statedir"
 )
 
 // streams keeps what running turns say, with secrets taken out, for those who look now and those who come later; and the copies
 // of their outputs.
 type streams struct {
 	secrets *vault
-	files   *home.StreamsWriter
+	files   *statedir.StreamsWriter
 	say     func(task, turn string, d swarm.Delta) // tells those who look now
 	copies  copies
 
@@ -24,11 +24,11 @@ type streams struct {
 }
 
 type stream struct {
-	file *home.StreamWriter
+	file *statedir.StreamWriter
 	text map[swarm.DeltaKind]*secret.Stream
 }
 
-func newStreams(h *home.Home, run string, k *vault, say func(task, turn string, d swarm.Delta)) *streams {
+func newStreams(h *statedir.Home, run string, k *vault, say func(task, turn string, d swarm.Delta)) *streams {
 	return &streams{secrets: k, files: h.WriteStreams(run), say: say, open: map[string]*stream{},
 		copies: copies{write: func(task string, text []byte) error { return h.WriteOutput(run, task, text) }}}
 }

@@ -8,8 +8,8 @@ import (
 
 	"swarm"
 	"swarm/internal/flow"
-	"swarm/internal/home"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // A witness keeps what it sees.
@@ -27,7 +27,7 @@ func (w *witness) Delta(_ string, d swarm.Delta) {
 // What tools are called, told and say holds no secret either, nor the names of files and sessions.
 func TestStreamsHoldNoSecret(t *testing.T) {
 	const canary = "sk-canary-0123456789"
-	h, err := home.At(t.TempDir(), sqlite.NewStore)
+	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"swarm"
+	"swarm/internal/agentapi"
 	"swarm/internal/agenttoken"
-	"swarm/internal/office"
 	"swarm/internal/tool"
 	"swarm/internal/turn"
 )
@@ -20,7 +20,7 @@ type ServeTools func(version string, fault func(error)) (swarm.ToolHost, error)
 // A door is where the programs of a run's agents find our own tools. It opens when the first of them is started: in the server of
 // this process, if it has one, else in one of its own.
 type door struct {
-	office  *office.Office
+	office  *agentapi.Office
 	tokens  *agenttoken.Tokens
 	secrets *vault
 	version string
@@ -77,7 +77,7 @@ func (d *door) visitor(token string) (swarm.ToolUser, error) {
 
 // A visitor is an agent that comes through the door.
 type visitor struct {
-	office *office.Office
+	office *agentapi.Office
 	agent  string
 }
 

@@ -5,7 +5,7 @@ import (
 	"os"
 	"sync"
 
-	"swarm/internal/tree"
+	"swarm/internal/snapshot"
 	"swarm/internal/turn"
 )
 
@@ -16,12 +16,12 @@ const maxDiff = 1 << 20
 type trees struct {
 	store  string
 	hidden []string // our own state, and what we print to
-	seen   *tree.Seen
+	seen   *snapshot.Seen
 	firm   bool // nobody may bring rules along that hide what he wrote
 }
 
-func (t trees) folder(dir string, alone bool) tree.Folder {
-	return tree.Folder{Dir: dir, Store: t.store, Hidden: t.hidden, Alone: alone, Firm: t.firm, Seen: t.seen}
+func (t trees) folder(dir string, alone bool) snapshot.Folder {
+	return snapshot.Folder{Dir: dir, Store: t.store, Hidden: t.hidden, Alone: alone, Firm: t.firm, Seen: t.seen}
 }
 
 func (t trees) Record(ctx context.Context, dir string, alone bool) (string, error) {
@@ -38,13 +38,13 @@ func (t trees) Compare(ctx context.Context, dir, from, to string) (turn.Changes,
 var printed = struct {
 	sync.Mutex
 	paths []string
-}{paths: tree.Paths(os.Stdout, os.Stderr)}
+}{paths: snapshot.Paths(os.Stdout, os.Stderr)}
 
 // PrintsTo notes that somebody else prints on our behalf: who has started this process, and waits until its run is on disk.
 func PrintsTo(f *os.File) {
 	printed.Lock()
 	defer printed.Unlock()
-	printed.paths = append(printed.paths, tree.Paths(f)...)
+	printed.paths = append(printed.paths, snapshot.Paths(f)...)
 }
 
 // hidden is what is in a folder and no work of an agent's.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"swarm"
-	"swarm/internal/home"
+	"swarm/internal/statedir"
 )
 
 // turns writes turns of many fates.
@@ -101,7 +101,7 @@ func TestStoryOfLast(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := newTold(t)
-	iteration, starts, streams := [2]int{1, 1}, [2]int{}, [2]*home.StreamWriter{}
+	iteration, starts, streams := [2]int{1, 1}, [2]int{}, [2]*statedir.StreamWriter{}
 	for i := range 60 {
 		n := random.IntN(2)
 		task := string(rune('a' + n))

@@ -10,10 +10,10 @@ import (
 
 	"swarm"
 	"swarm/internal/engine/local"
-	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 // asker is an agent of the Agent Client Protocol that asks before it deploys.
@@ -37,7 +37,7 @@ func TestApproveAndDeny(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "agent.sh")
 	x := &table{t: t}
 	x.must(os.WriteFile(script, []byte(asker), 0o600))
-	h, err := home.At(t.TempDir(), sqlite.NewStore)
+	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	x.must(err)
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)

@@ -14,12 +14,12 @@ import (
 
 	"swarm"
 	"swarm/internal/engine/local"
-	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/plan"
 	"swarm/internal/provider"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -72,7 +72,7 @@ var crew = []string{"pm", "ba", "builder-1", "builder-2", "reviewer"}
 
 func newTrial(t *testing.T, random *rand.Rand) *trial {
 	x := &trial{T: t, random: random, staff: &staff{random: rand.New(rand.NewPCG(random.Uint64(), 1)), prompts: map[string][]string{}, busy: map[string]bool{}}}
-	h, err := home.At(t.TempDir(), sqlite.NewStore)
+	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	x.must(err)
 	team := Team{Providers: []swarm.ProviderSpec{{Name: "staff", Kind: "command", Command: []string{"true"}}}, WaitTimeout: time.Hour}
 	for _, n := range crew {

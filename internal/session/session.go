@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/home"
 	"swarm/internal/line"
 	"swarm/internal/run"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -67,7 +67,7 @@ type entered struct {
 }
 
 // Start makes a session. Its run is on disk when it returns; Drive drives it.
-func Start(ctx context.Context, h *home.Home, start swarm.RunStart, team Team) (*Session, error) {
+func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, team Team) (*Session, error) {
 	start.Kind = swarm.LineRun
 	p := &swarm.Plan{Kind: swarm.LineRun, Name: start.Name, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: team.Agents, Providers: team.Providers,
 		Edges: team.Edges, Servers: team.Servers, Approvals: team.Approvals, MaxParallel: team.MaxParallel, Budget: team.Budget, Topics: team.Topics, Notify: team.Notify, Open: true}
@@ -79,7 +79,7 @@ func Start(ctx context.Context, h *home.Home, start swarm.RunStart, team Team) (
 }
 
 // Resume goes on with a session that nobody drives.
-func Resume(ctx context.Context, h *home.Home, id string, team Team) (*Session, error) {
+func Resume(ctx context.Context, h *statedir.Home, id string, team Team) (*Session, error) {
 	r, err := run.Open(h, id)
 	if err != nil {
 		return nil, err

@@ -10,10 +10,10 @@ import (
 
 	"swarm"
 	"swarm/internal/engine/local"
-	"swarm/internal/home"
 	"swarm/internal/httpd"
 	"swarm/internal/run"
 	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 	"swarm/internal/view"
 )
 
@@ -33,7 +33,7 @@ echo "$SWARM_AGENT did: $task"
 type table struct {
 	*Session
 	t     *testing.T
-	home  *home.Home
+	home  *statedir.Home
 	pipes string
 	stop  context.CancelCauseFunc
 }
@@ -54,7 +54,7 @@ func newTable(t *testing.T) *table {
 	for _, n := range names {
 		x.must(mkfifo(filepath.Join(x.pipes, n)))
 	}
-	h, err := home.At(t.TempDir(), sqlite.NewStore)
+	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	x.must(err)
 	x.home = h
 	ctx, stop := context.WithCancelCause(t.Context())

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/allow"
 	"swarm/internal/process"
+	"swarm/internal/toolrule"
 )
 
 // Bounds of a command.
@@ -27,11 +27,11 @@ const (
 func (b *Box) commandSpec() swarm.ToolSpec {
 	var begins []string
 	for _, r := range b.rules {
-		if r.Tool == allow.Command {
+		if r.Tool == toolrule.Command {
 			begins = append(begins, strings.Join(r.Words, " "))
 		}
 	}
-	return swarm.ToolSpec{Name: allow.Command,
+	return swarm.ToolSpec{Name: toolrule.Command,
 		Description: "Runs a program in your folder and answers with its exit code and what it said. There is no shell: no pipes, no wildcards, no variables; each argument is one item of argv. " +
 			"Allowed is what begins with: " + strings.Join(begins, "; ") + ".",
 		Schema: object(`"argv":{"type":"array","items":{"type":"string"},"minItems":1,"description":"the program and its arguments"},`+
@@ -43,7 +43,7 @@ func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error)
 		Argv    []string `json:"argv"`
 		Timeout float64  `json:"timeout"`
 	}
-	if err := arguments(allow.Command, args, &a); err != nil {
+	if err := arguments(toolrule.Command, args, &a); err != nil {
 		return "", err
 	}
 	if err := b.mayRun(a.Argv); err != nil {
@@ -101,12 +101,12 @@ func (b *Box) mayRun(argv []string) error {
 			return swarm.Errorf(swarm.BadInput, "an argument cannot hold a NUL byte")
 		}
 	}
-	if slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return r.Runs(argv) }) {
+	if slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return r.Runs(argv) }) {
 		return nil
 	}
 	var begins []string
 	for _, r := range b.rules {
-		if r.Tool == allow.Command {
+		if r.Tool == toolrule.Command {
 			begins = append(begins, strings.Join(r.Words, " "))
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 
 	"swarm"
-	"swarm/internal/allow"
-	"swarm/internal/gate"
+	"swarm/internal/permission"
+	"swarm/internal/toolrule"
 )
 
 // What file tools take and give at most.
@@ -151,7 +151,7 @@ func (b *Box) openFile(root *os.Root, path, local string) (*os.File, fs.FileInfo
 }
 
 func (b *Box) readSpec() swarm.ToolSpec {
-	return swarm.ToolSpec{Name: allow.FileRead,
+	return swarm.ToolSpec{Name: toolrule.FileRead,
 		Description: "Reads a text file. Paths are relative to your folder. Up to 256 KB are given at once; the last line says what was left out, and offset (in bytes) reads on.",
 		Schema: object(`"path":{"type":"string"},"offset":{"type":"integer","minimum":0,"description":"bytes to leave out at the beginning"},`+
 			`"max":{"type":"integer","minimum":1,"description":"bytes to read at most"}`, "path")}
@@ -163,7 +163,7 @@ func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
 		Offset int64  `json:"offset"`
 		Max    int64  `json:"max"`
 	}
-	if err := arguments(allow.FileRead, args, &a); err != nil {
+	if err := arguments(toolrule.FileRead, args, &a); err != nil {
 		return "", err
 	}
 	if a.Path == "" || a.Offset < 0 || a.Max < 0 {
@@ -233,7 +233,7 @@ func (b *Box) writeSpec() swarm.ToolSpec {
 	if b.o.Phase == swarm.PlanningPhase {
 		about += " The phase is PLANNING: only files below docs/ may be written."
 	}
-	return swarm.ToolSpec{Name: allow.FileWrite, Description: about,
+	return swarm.ToolSpec{Name: toolrule.FileWrite, Description: about,
 		Schema: object(`"path":{"type":"string"},"content":{"type":"string"}`, "path", "content")}
 }
 
@@ -242,7 +242,7 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 		Path    string  `json:"path"`
 		Content *string `json:"content"`
 	}
-	if err := arguments(allow.FileWrite, args, &a); err != nil {
+	if err := arguments(toolrule.FileWrite, args, &a); err != nil {
 		return "", err
 	}
 	switch {
@@ -293,17 +293,17 @@ func (b *Box) writable(path, local string) (*os.Root, string, error) {
 		return root, local, nil
 	}
 	defer root.Close()
-	if err := root.MkdirAll(gate.Docs, 0o755); err != nil {
-		return nil, "", b.fileError(gate.Docs, err)
+	if err := root.MkdirAll(permission.Docs, 0o755); err != nil {
+		return nil, "", b.fileError(permission.Docs, err)
 	}
-	if info, err := root.Lstat(gate.Docs); err != nil || !info.IsDir() {
-		return nil, "", swarm.Errorf(swarm.Denied, "%s is not a folder but leads elsewhere, and nothing else may be written in the phase %s", gate.Docs, b.o.Phase)
+	if info, err := root.Lstat(permission.Docs); err != nil || !info.IsDir() {
+		return nil, "", swarm.Errorf(swarm.Denied, "%s is not a folder but leads elsewhere, and nothing else may be written in the phase %s", permission.Docs, b.o.Phase)
 	}
-	docs, err := root.OpenRoot(gate.Docs)
+	docs, err := root.OpenRoot(permission.Docs)
 	if err != nil {
 		return nil, "", b.fileError(path, err)
 	}
-	rel, err := filepath.Rel(gate.Docs, local)
+	rel, err := filepath.Rel(permission.Docs, local)
 	return docs, rel, err
 }
 

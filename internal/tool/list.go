@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	"swarm"
-	"swarm/internal/allow"
+	"swarm/internal/toolrule"
 )
 
 // maxListed is how many entries are listed; maxSeen how many of one folder are looked at, to list the first.
@@ -25,7 +25,7 @@ const (
 )
 
 func (b *Box) listSpec() swarm.ToolSpec {
-	return swarm.ToolSpec{Name: allow.FileList,
+	return swarm.ToolSpec{Name: toolrule.FileList,
 		Description: "Lists the files of a folder, one on each line: folders end with /, files have their size in bytes. Paths are relative to your folder. depth 2 and more also lists what is in folders.",
 		Schema:      object(`"path":{"type":"string","description":"a folder; without it your folder itself"},"depth":{"type":"integer","minimum":1,"maximum":32}`)}
 }
@@ -35,7 +35,7 @@ func (b *Box) list(ctx context.Context, args json.RawMessage) (string, error) {
 		Path  string `json:"path"`
 		Depth int    `json:"depth"`
 	}
-	if err := arguments(allow.FileList, args, &a); err != nil {
+	if err := arguments(toolrule.FileList, args, &a); err != nil {
 		return "", err
 	}
 	if a.Depth < 0 || a.Depth > maxDepth {

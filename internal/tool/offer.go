@@ -14,9 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
-	"swarm/internal/allow"
-	"swarm/internal/gate"
+	"swarm/internal/permission"
 	"swarm/internal/schema"
+	"swarm/internal/toolrule"
 )
 
 // What a model is told of a server's tool at most, and of how many.
@@ -67,7 +67,7 @@ func (b *Box) remotes(ctx context.Context) ([]swarm.ToolSpec, map[string]remote,
 			offered := offeredName(name, t.Name, func(n string) bool { _, taken := byName[n]; return taken })
 			r := remote{b.o.Servers.byName[name], t.Name, t.Annotations != nil && t.Annotations.ReadOnlyHint}
 			byName[offered] = r
-			if r.reads || gate.Acting(b.o.Phase, offered) == nil {
+			if r.reads || permission.Acting(b.o.Phase, offered) == nil {
 				specs = append(specs, specOf(offered, t))
 			}
 		}
@@ -128,7 +128,7 @@ func (b *Box) toolsOf(ctx context.Context, server string) ([]*mcp.Tool, error) {
 }
 
 // named is the tool that an entry names, by the server's name for it or by ours.
-func named(r allow.Rule, tools map[string]*mcp.Tool, order []string) (string, bool) {
+func named(r toolrule.Rule, tools map[string]*mcp.Tool, order []string) (string, bool) {
 	if tools[r.Name] != nil {
 		return r.Name, true
 	}

@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/allow"
-	"swarm/internal/gate"
+	"swarm/internal/permission"
 	"swarm/internal/process"
+	"swarm/internal/toolrule"
 )
 
 // Options are an agent, and what it may use.
@@ -47,7 +47,7 @@ type Options struct {
 // A Box holds the tools of one agent. It keeps nothing open, and need not be closed.
 type Box struct {
 	o        Options
-	rules    []allow.Rule
+	rules    []toolrule.Rule
 	real     string // Root without links
 	environ  *process.Environment
 	web      *http.Client
@@ -61,13 +61,13 @@ type Box struct {
 func Open(o Options) (*Box, error) {
 	b := &Box{o: o}
 	for _, entry := range o.Allow {
-		r, err := allow.Parse(entry, o.Servers.Names())
+		r, err := toolrule.Parse(entry, o.Servers.Names())
 		if err != nil {
 			return nil, err
 		}
 		b.rules = append(b.rules, r)
 	}
-	if b.allows(allow.FileRead, allow.FileWrite, allow.FileList, allow.Command) {
+	if b.allows(toolrule.FileRead, toolrule.FileWrite, toolrule.FileList, toolrule.Command) {
 		if err := b.findRoot(); err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func within(folder, path string) bool {
 }
 
 func (b *Box) allows(tools ...string) bool {
-	return slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return slices.Contains(tools, r.Tool) })
+	return slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return slices.Contains(tools, r.Tool) })
 }
 
 // A builtin is a tool of ours.
@@ -146,19 +146,19 @@ type builtin struct {
 }
 
 var builtins = map[string]builtin{
-	allow.FileRead:  {(*Box).readSpec, (*Box).read},
-	allow.FileWrite: {(*Box).writeSpec, (*Box).write},
-	allow.FileList:  {(*Box).listSpec, (*Box).list},
-	allow.Command:   {(*Box).commandSpec, (*Box).command},
-	allow.WebFetch:  {(*Box).fetchSpec, (*Box).fetch},
+	toolrule.FileRead:  {(*Box).readSpec, (*Box).read},
+	toolrule.FileWrite: {(*Box).writeSpec, (*Box).write},
+	toolrule.FileList:  {(*Box).listSpec, (*Box).list},
+	toolrule.Command:   {(*Box).commandSpec, (*Box).command},
+	toolrule.WebFetch:  {(*Box).fetchSpec, (*Box).fetch},
 }
 
 // Specs are the tools that the agent is offered: those that it may use in this phase. It connects to the servers that the agent may use.
 // An error beside them says which servers could not be reached, or do not have what the agent was given; the tools of the others are there.
 func (b *Box) Specs(ctx context.Context) ([]swarm.ToolSpec, error) {
 	var specs []swarm.ToolSpec
-	for _, name := range allow.Tools {
-		if b.allows(name) && (name != allow.Command || gate.Acting(b.o.Phase, name) == nil) {
+	for _, name := range toolrule.Tools {
+		if b.allows(name) && (name != toolrule.Command || permission.Acting(b.o.Phase, name) == nil) {
 			specs = append(specs, builtins[name].spec(b))
 		}
 	}
@@ -178,13 +178,13 @@ func (b *Box) Call(ctx context.Context, tool string, args json.RawMessage) (stri
 	known, looked := b.remote, b.remote != nil
 	b.mu.Unlock()
 	ours, isOurs := builtins[tool]
-	if !isOurs && !looked && slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return r.Server != "" }) {
+	if !isOurs && !looked && slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return r.Server != "" }) {
 		var err error
 		if _, known, err = b.remotes(ctx); err != nil && len(known) == 0 {
 			return "", err
 		}
 	}
-	err := gate.Checks{
+	err := permission.Checks{
 		Phase:      func() error { return b.forbids(tool, args, known) },
 		Capability: func() error { return b.lacks(tool, known) },
 	}.Pass()
@@ -200,13 +200,13 @@ func (b *Box) Call(ctx context.Context, tool string, args json.RawMessage) (stri
 // forbids says why nobody may do it in this phase.
 func (b *Box) forbids(tool string, args json.RawMessage, known map[string]remote) error {
 	switch r, isRemote := known[tool]; {
-	case tool == allow.Command, isRemote && !r.reads:
-		return gate.Acting(b.o.Phase, tool)
-	case tool == allow.FileWrite:
+	case tool == toolrule.Command, isRemote && !r.reads:
+		return permission.Acting(b.o.Phase, tool)
+	case tool == toolrule.FileWrite:
 		var a struct{ Path string }
 		_ = json.Unmarshal(args, &a) // what is wrong with them says whoever reads them next
 		if local, err := b.inside(a.Path); err == nil {
-			return gate.Writing(b.o.Phase, filepath.ToSlash(local))
+			return permission.Writing(b.o.Phase, filepath.ToSlash(local))
 		}
 	}
 	return nil
@@ -221,7 +221,7 @@ func (b *Box) lacks(tool string, known map[string]remote) error {
 		return nil
 	}
 	var names []string
-	for _, name := range allow.Tools {
+	for _, name := range toolrule.Tools {
 		if b.allows(name) {
 			names = append(names, name)
 		}

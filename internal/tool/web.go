@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"swarm"
-	"swarm/internal/allow"
+	"swarm/internal/toolrule"
 )
 
 // Bounds of what is fetched.
@@ -61,12 +61,12 @@ func (b *Box) mayFetch(u *url.URL) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		host = addr.Unmap().String()
 	}
-	if slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return r.Fetches(host, port) }) {
+	if slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return r.Fetches(host, port) }) {
 		return nil
 	}
 	var hosts []string
 	for _, r := range b.rules {
-		if r.Tool == allow.WebFetch {
+		if r.Tool == toolrule.WebFetch {
 			hosts = append(hosts, strings.TrimSuffix(strings.TrimPrefix(r.String(), "web_fetch("), ")"))
 		}
 	}
@@ -90,7 +90,7 @@ func (b *Box) mayDial(address string) error {
 	addr := at.Addr().Unmap().WithZone("")
 	public := addr.IsGlobalUnicast() && !addr.IsPrivate() && !slices.ContainsFunc(inner, func(p netip.Prefix) bool { return p.Contains(addr) })
 	port := fmt.Sprint(at.Port())
-	if public || slices.ContainsFunc(b.rules, func(r allow.Rule) bool { return r.Reaches(addr, port) }) {
+	if public || slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return r.Reaches(addr, port) }) {
 		return nil
 	}
 	return swarm.Errorf(swarm.Denied, "the host is at %s, which is not on the internet but on this machine or its network", addr).
@@ -100,11 +100,11 @@ func (b *Box) mayDial(address string) error {
 func (b *Box) fetchSpec() swarm.ToolSpec {
 	var hosts []string
 	for _, r := range b.rules {
-		if r.Tool == allow.WebFetch {
+		if r.Tool == toolrule.WebFetch {
 			hosts = append(hosts, strings.TrimSuffix(strings.TrimPrefix(r.String(), "web_fetch("), ")"))
 		}
 	}
-	return swarm.ToolSpec{Name: allow.WebFetch,
+	return swarm.ToolSpec{Name: toolrule.WebFetch,
 		Description: "Fetches a page by GET and answers with its text; HTML comes without its tags. Allowed hosts: " + strings.Join(hosts, ", ") + ".",
 		Schema:      object(`"url":{"type":"string"},"max":{"type":"integer","minimum":1,"description":"bytes of text to answer with at most; 1 MB is the most"}`, "url")}
 }
@@ -114,7 +114,7 @@ func (b *Box) fetch(ctx context.Context, args json.RawMessage) (string, error) {
 		URL string `json:"url"`
 		Max int    `json:"max"`
 	}
-	if err := arguments(allow.WebFetch, args, &a); err != nil {
+	if err := arguments(toolrule.WebFetch, args, &a); err != nil {
 		return "", err
 	}
 	u, err := url.Parse(a.URL)

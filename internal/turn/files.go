@@ -13,10 +13,10 @@ import (
 	"swarm/internal/excerpt"
 
 	"swarm"
-	"swarm/internal/allow"
-	"swarm/internal/gate"
-	"swarm/internal/office"
+	"swarm/internal/agentapi"
+	"swarm/internal/permission"
 	"swarm/internal/providerkind"
+	"swarm/internal/toolrule"
 )
 
 // Trees records what the files of folders are, and tells what became of them.
@@ -76,7 +76,7 @@ func (w *work) writing() writing {
 		most := writesNothing
 		for _, rule := range w.rules() {
 			switch {
-			case rule.Tool == allow.FileWrite || rule.Tool == allow.Command:
+			case rule.Tool == toolrule.FileWrite || rule.Tool == toolrule.Command:
 				return writesSeen
 			case rule.Server != "":
 				most = teams
@@ -88,13 +88,13 @@ func (w *work) writing() writing {
 }
 
 // rules are what a model may use beside our own tools.
-func (w *work) rules() (rules []allow.Rule) {
+func (w *work) rules() (rules []toolrule.Rule) {
 	var servers []string
 	for _, s := range w.plan.Servers {
 		servers = append(servers, s.Name)
 	}
 	for _, entry := range w.agent.Tools {
-		if rule, err := allow.Parse(entry, servers); err == nil {
+		if rule, err := toolrule.Parse(entry, servers); err == nil {
 			rules = append(rules, rule)
 		}
 	}
@@ -181,7 +181,7 @@ func (h *Hand) docs(w *work) string {
 	if w.plan.Team == nil || w.plan.Team.Phase != swarm.PlanningPhase || h.Replay != nil {
 		return ""
 	}
-	return filepath.Join(h.folder(w), gate.Docs)
+	return filepath.Join(h.folder(w), permission.Docs)
 }
 
 // cannotTell says, once, that nobody will know what turns change.
@@ -229,7 +229,7 @@ func (h *Hand) compare(ctx context.Context, w *work) *diff {
 	}
 	d := &diff{others: shortly(h.besides(w, all, false))}
 	d.text = h.redact(describe(w, all, d.others))
-	d.record, _ = office.Keep(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
+	d.record, _ = agentapi.Keep(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
 	return d
 }
 

@@ -13,8 +13,8 @@ import (
 	"swarm"
 	"swarm/internal/flow"
 	"swarm/internal/provider"
+	"swarm/internal/snapshot"
 	"swarm/internal/sqlite"
-	"swarm/internal/tree"
 	"swarm/internal/turn"
 )
 
@@ -22,11 +22,11 @@ import (
 type trees string
 
 func (s trees) Record(ctx context.Context, dir string, alone bool) (string, error) {
-	return tree.Folder{Dir: dir, Store: string(s), Alone: alone}.Record(ctx)
+	return snapshot.Folder{Dir: dir, Store: string(s), Alone: alone}.Record(ctx)
 }
 
 func (s trees) Compare(ctx context.Context, dir, from, to string) (turn.Changes, error) {
-	c, err := tree.Folder{Dir: dir, Store: string(s), Alone: true}.Compare(ctx, from, to, 1<<20)
+	c, err := snapshot.Folder{Dir: dir, Store: string(s), Alone: true}.Compare(ctx, from, to, 1<<20)
 	return turn.Changes(c), err
 }
 

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"swarm"
-	"swarm/internal/office"
+	"swarm/internal/agentapi"
 	"swarm/internal/provider"
 )
 
 func (b *team) publish(texts ...string) {
 	b.Helper()
 	for _, text := range texts {
-		_, err := (&office.Office{Run: "run", Log: b.log}).Publish(b.Context(), "facts", b.json(text))
+		_, err := (&agentapi.Office{Run: "run", Log: b.log}).Publish(b.Context(), "facts", b.json(text))
 		b.check(err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"swarm"
+	"swarm/internal/agentapi"
 	"swarm/internal/flow"
-	"swarm/internal/office"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/sqlite"
@@ -57,7 +57,7 @@ func (b *team) hand(a liveAgent) worker {
 	b.Helper()
 	h := b.owner(b.log, nil)
 	h.Provider = func(swarm.ProviderSpec) (provider.Provider, error) { return a, nil }
-	h.Office = &office.Office{Run: "run", Log: b.log}
+	h.Office = &agentapi.Office{Run: "run", Log: b.log}
 	return h
 }
 
@@ -136,7 +136,7 @@ func TestMailIsReadByOneTurnThatCommits(t *testing.T) {
 func TestMailThatIsReadByAToolIsConsumedToo(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
 	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
-		planner := (&office.Office{Run: "run", Log: b.log}).Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+		planner := (&agentapi.Office{Run: "run", Log: b.log}).Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
 		_, err := planner.Call(ctx, "send_handoff", json.RawMessage(`{"to":"coder","message":"by the way"}`))
 		b.check(err)
 		answer, err := r.Call(ctx, "read_inbox", json.RawMessage("{}"))

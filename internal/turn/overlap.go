@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"swarm"
-	"swarm/internal/allow"
 	"swarm/internal/providerkind"
+	"swarm/internal/toolrule"
 )
 
 // Two turns that run at the same time in one folder can overwrite each other's work, and neither agent would
@@ -35,9 +35,9 @@ func (w *work) nameTool(dir string, u swarm.ToolUse) {
 		return
 	}
 	switch u.Name {
-	case allow.Command:
+	case toolrule.Command:
 		w.scribe.unnamed = true
-	case allow.FileWrite:
+	case toolrule.FileWrite:
 		var in struct{ Path string }
 		if json.Unmarshal(u.Input, &in) == nil && in.Path != "" {
 			w.name(dir, in.Path)

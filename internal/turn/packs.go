@@ -3,7 +3,7 @@ package turn
 import (
 	"strings"
 
-	"swarm/internal/pack"
+	"swarm/internal/contextpack"
 	"swarm/internal/prompt"
 )
 
@@ -22,7 +22,7 @@ func (h *Hand) packs(w *work) (all []prompt.Pack, err error) {
 			given[i].Seen = h.ledger.given[w.c.Agent].packs[g.Ref]
 		}
 	}
-	for _, part := range pack.Together(given) {
+	for _, part := range contextpack.Together(given) {
 		all = append(all, prompt.Pack{Refs: strings.Join(part.Refs, " "), Seen: part.Seen, Text: part.Text})
 	}
 	return all, nil

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"swarm"
-	"swarm/internal/allow"
-	"swarm/internal/gate"
+	"swarm/internal/permission"
 	"swarm/internal/providerkind"
+	"swarm/internal/toolrule"
 )
 
 // A trespass is what was changed against the phase while a turn ran. An agent is failed for what nobody else can have done, and for nothing
@@ -107,7 +107,7 @@ func (w *work) hasOthers() bool {
 
 // outside are the changed files that do not lie below docs/, as they are named from the folder of the run.
 func (h *Hand) outside(w *work, all []Changes) (files []string) {
-	docs := filepath.Join(resolved(filepath.Dir(h.docs(w))), gate.Docs) // docs/ itself is no link that leads elsewhere
+	docs := filepath.Join(resolved(filepath.Dir(h.docs(w))), permission.Docs) // docs/ itself is no link that leads elsewhere
 	for _, c := range all {
 		for _, file := range c.Files {
 			path := filepath.Join(c.Top, file)
@@ -154,7 +154,7 @@ func (h *Hand) untold(w *work) error {
 // writesByItself says that the agent needs none of our tools to write: what those let through is no question any more.
 func (w *work) writesByItself() bool {
 	if w.kind().Files == providerkind.ByTools {
-		return slices.ContainsFunc(w.rules(), func(r allow.Rule) bool { return r.Server != "" })
+		return slices.ContainsFunc(w.rules(), func(r toolrule.Rule) bool { return r.Server != "" })
 	}
 	return true
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"swarm"
+	"swarm/internal/agentapi"
 	"swarm/internal/mail"
-	"swarm/internal/office"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
 )
@@ -86,7 +86,7 @@ func (h *Hand) request(ctx context.Context, w *work) (r provider.Request, leave 
 		}
 	}
 	leave = func() {}
-	var seat *office.Seat
+	var seat *agentapi.Seat
 	if h.Office != nil {
 		seat = h.Office.Sit(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
 		w.seat, r.Aside = seat, seat.Aside
@@ -121,7 +121,7 @@ func (h *Hand) plainRequest(w *work) provider.Request {
 
 // tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
 // lists.
-func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []swarm.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
+func (h *Hand) tools(ctx context.Context, w *work, seat *agentapi.Seat) (specs []swarm.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
 	switch how := w.kind().Tools; {
 	case how == providerkind.NoTools:
 		return nil, helpOnly(w, seat), nil
@@ -152,7 +152,7 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []s
 	}
 	return specs, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 		switch {
-		case seat != nil && office.Knows(tool): // also what it is not told of: the refusal says what would allow it
+		case seat != nil && agentapi.Knows(tool): // also what it is not told of: the refusal says what would allow it
 			answer, err := seat.Call(ctx, tool, args)
 			return string(answer), err
 		case box != nil:
@@ -163,7 +163,7 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *office.Seat) (specs []s
 }
 
 // helpOnly passes on what a remote agent asks a person, in a team: its answer finds the agent there.
-func helpOnly(w *work, seat *office.Seat) func(context.Context, string, json.RawMessage) (string, error) {
+func helpOnly(w *work, seat *agentapi.Seat) func(context.Context, string, json.RawMessage) (string, error) {
 	if w.plan.Team == nil || seat == nil {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"swarm"
+	"swarm/internal/agentapi"
 	"swarm/internal/flow"
-	"swarm/internal/office"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
@@ -26,7 +26,7 @@ type Hand struct {
 	Cut      func(string) string                                 // the same for what was cut already, where a … stands; nil = there are none
 	Watch    Watcher                                             // nil = nobody
 	Kept     bool                                                // the run tries another one again and keeps some of its turns
-	Office   *office.Office                                      // what agents do to the run; nil = they do not
+	Office   *agentapi.Office                                    // what agents do to the run; nil = they do not
 	Toolbox  func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
 	Door     func(agent string) (swarm.Door, error)              // where a program finds what Office does; nil = nowhere
 	Trace    func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
@@ -60,17 +60,17 @@ type work struct {
 	agent   *swarm.Agent
 	spec    swarm.ProviderSpec
 	model   string
-	start   int           // how often it was begun, this time included; more than 1 after a crash
-	made    prompt.Prompt // the full effective prompt
-	need    swarm.Usage   // what its start reserves of the budget
-	inputs  swarm.Inputs  // the mail that is in it, and at the end what else was read
-	packs   []string      // refs of the context packs that came with that mail
-	topics  int64         // the newest topic entry that the prompt was made with
-	session string        // what it continues, or ""
-	done    bool          // its agent has reported that its work is done
-	report  string        // and what came of it
-	seat    *office.Seat  // where its agent acts while the provider works; nil = it cannot
-	habit   habit         // what it repeats
+	start   int            // how often it was begun, this time included; more than 1 after a crash
+	made    prompt.Prompt  // the full effective prompt
+	need    swarm.Usage    // what its start reserves of the budget
+	inputs  swarm.Inputs   // the mail that is in it, and at the end what else was read
+	packs   []string       // refs of the context packs that came with that mail
+	topics  int64          // the newest topic entry that the prompt was made with
+	session string         // what it continues, or ""
+	done    bool           // its agent has reported that its work is done
+	report  string         // and what came of it
+	seat    *agentapi.Seat // where its agent acts while the provider works; nil = it cannot
+	habit   habit          // what it repeats
 
 	scribe *scribe            // nil = what it changes is not recorded
 	trees  []swarm.FolderTree // what the files were when it was first begun

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"swarm"
+	"swarm/internal/agentapi"
 	"swarm/internal/engine"
 	"swarm/internal/flow"
-	"swarm/internal/office"
 	"swarm/internal/provider"
 	"swarm/internal/storetest"
 )
@@ -75,7 +75,7 @@ func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
 // runTeam runs the loop of a team that this process owns.
 func (b *bench) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
 	h := b.hands(log)
-	post := &office.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
+	post := &agentapi.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
 	h.Turn.Office, h.Turn.Trees, h.Post = post, shelf{}, post
 	if fence > 1 { // the process that goes on with a run is of a newer program
 		h.Post = reworded{post}
@@ -165,4 +165,4 @@ func (b *bench) holdMail(at int) {
 	}
 }
 
-var _ engine.Post = (*office.Office)(nil)
+var _ engine.Post = (*agentapi.Office)(nil)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"swarm"
-	"swarm/internal/office"
+	"swarm/internal/agentapi"
 	"swarm/internal/provider"
 )
 
@@ -29,14 +29,14 @@ func wishCrashes(t *testing.T, run Subject) {
 			case "lead/1/1":
 				err = errors.Join(call("spawn_node", `{"name":"other","instructions":"help","edges":["a"]}`), call("send_handoff", `{"to":"a","message":"begin"}`))
 			case "a/1/1":
-				b.decide("lead", office.Decision{OK: true, Edit: []byte(`{"name":"helper","instructions":"help","edges":["a"]}`)})
+				b.decide("lead", agentapi.Decision{OK: true, Edit: []byte(`{"name":"helper","instructions":"help","edges":["a"]}`)})
 				err = call("send_handoff", `{"to":"b","message":"ask"}`)
 			case "b/1/1":
 				err = call("spawn_node", `{"name":"second","instructions":"help"}`)
 			case "helper/1/1":
 				err = call("send_handoff", `{"to":"a","message":"found"}`)
 			case "a/2/1":
-				b.decide("b", office.Decision{Reason: "one is enough"})
+				b.decide("b", agentapi.Decision{Reason: "one is enough"})
 			}
 			return "out of " + r.Turn, err
 		}
@@ -50,7 +50,7 @@ func wishCrashes(t *testing.T, run Subject) {
 }
 
 // decide has a person answer, from a process of its own, what an agent wants. Who did so before the crash is told that, and content.
-func (b *bench) decide(agent string, d office.Decision) {
+func (b *bench) decide(agent string, d agentapi.Decision) {
 	b.t.Helper()
 	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
@@ -62,7 +62,7 @@ func (b *bench) decide(agent string, d office.Decision) {
 		b.t.Fatalf("%s has asked for nothing", agent)
 	}
 	id := strings.TrimPrefix(events[asked].Key, swarm.AskedKey(""))
-	if err := (&office.Office{Run: "run", Log: log}).Decide(b.t.Context(), id, d); !errors.Is(err, office.ErrAnswered) {
+	if err := (&agentapi.Office{Run: "run", Log: log}).Decide(b.t.Context(), id, d); !errors.Is(err, agentapi.ErrAnswered) {
 		b.check(err)
 	}
 }

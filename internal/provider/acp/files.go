@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"swarm/internal/gate"
+	"swarm/internal/permission"
 )
 
 // maxFile is how much of a file is passed on in one message.
@@ -74,7 +74,7 @@ func (t *turn) writeFile(params json.RawMessage) (any, *complaint) {
 		return nil, &complaint{Code: codeBadParams, Message: err.Error()}
 	}
 	if name, err := inside(t.r.Folder(), p.Path); err == nil {
-		if shut := gate.Writing(t.r.Phase, filepath.ToSlash(name)); shut != nil {
+		if shut := permission.Writing(t.r.Phase, filepath.ToSlash(name)); shut != nil {
 			t.refuse(refusal{p.Path, "edit", shut.Error(), shut})
 			return nil, &complaint{Code: codeFailed, Message: shut.Error()}
 		}

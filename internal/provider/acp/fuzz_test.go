@@ -111,7 +111,7 @@ func FuzzPermit(f *testing.F) {
 			return false, "no", nil
 		}}, nil)
 		answer, _ := turn.permit(params)
-		var p permission
+		var p permissionRequest
 		if answer == nil || json.Unmarshal(params, &p) != nil {
 			return
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"swarm"
-	"swarm/internal/gate"
+	"swarm/internal/permission"
 )
 
 // ourServer is what agents know our own MCP server by.
@@ -34,7 +34,7 @@ func isName(text string) bool {
 // permit answers whether the agent may do something. It is never allowed for good: an agent would write that into the user's
 // settings.
 func (t *turn) permit(params json.RawMessage) (any, *complaint) {
-	var p permission
+	var p permissionRequest
 	if err := json.Unmarshal(params, &p); err != nil {
 		return nil, &complaint{Code: codeBadParams, Message: "a permission that nobody can read: " + err.Error()}
 	}
@@ -56,7 +56,7 @@ func (t *turn) permit(params json.RawMessage) (any, *complaint) {
 	t.mu.Unlock()
 	allow, reject := p.option("allow_once"), p.option("reject_once")
 	shut := t.forbids(asked)
-	err := gate.Checks{
+	err := permission.Checks{
 		Phase: func() error { return shut },
 		Capability: func() error {
 			if allow == "" {
@@ -99,14 +99,14 @@ func (t *turn) forbids(x tool) error {
 		return nil
 	}
 	if x.kind != "edit" && x.kind != "delete" && x.kind != "move" || len(x.files) == 0 {
-		return gate.Acting(t.r.Phase, x.name)
+		return permission.Acting(t.r.Phase, x.name)
 	}
 	for _, path := range x.files {
 		name, err := inside(t.r.Folder(), path)
 		if err != nil {
 			name = path
 		}
-		if err := gate.Writing(t.r.Phase, filepath.ToSlash(name)); err != nil {
+		if err := permission.Writing(t.r.Phase, filepath.ToSlash(name)); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (t *turn) forbids(x tool) error {
 // isCut says that nobody waits for the turn any more.
 func (t *turn) isCut() bool { return t.ctx.Err() != nil }
 
-func (p permission) option(kind string) string {
+func (p permissionRequest) option(kind string) string {
 	for _, o := range p.Options {
 		if o.Kind == kind {
 			return o.ID

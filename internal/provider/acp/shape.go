@@ -171,7 +171,7 @@ func (c toolCall) made() (text string, files []string) {
 }
 
 // A permission is asked for.
-type permission struct {
+type permissionRequest struct {
 	Session string   `json:"sessionId"`
 	Tool    toolCall `json:"toolCall"`
 	Options []struct {

@@ -8,7 +8,7 @@ import (
 	"swarm/internal/excerpt"
 
 	"swarm"
-	"swarm/internal/gate"
+	"swarm/internal/permission"
 	"swarm/internal/provider"
 )
 
@@ -57,7 +57,7 @@ func (t *turn) exited(status syscall.WaitStatus) *swarm.Error {
 func (t *turn) refused(tool, input, allow string) *swarm.Error {
 	e := swarm.Errorf(swarm.Denied, "%s was not allowed to use %s%s", t.facts.Title, tool, excerpt.Said(t.hide.String(input)))
 	var shut *swarm.Error
-	if errors.As(gate.Acting(t.request.Phase, tool), &shut) && !strings.HasPrefix(strings.ToLower(tool), "web") { // pages change no files
+	if errors.As(permission.Acting(t.request.Phase, tool), &shut) && !strings.HasPrefix(strings.ToLower(tool), "web") { // pages change no files
 		return e.WithHint("%s", shut.Hint)
 	}
 	return e.WithHint("add %q to `tools` of the agent %q if it may", allow, t.request.Agent)

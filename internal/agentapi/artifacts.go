@@ -1,0 +1,326 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/strictjson"
+)
+
+// What agents may leave for others.
+const (
+	MaxArtifact = 4 << 20 // bytes of an artifact
+	maxTitle    = 200     // bytes of an artifact's name
+
+	readBytes = 64 << 10  // of an artifact, when nobody says how many
+	mostBytes = 256 << 10 // of an artifact at once
+)
+
+// append writes a batch and returns its last event's number. When the log has another body under that event's key, it returns what it
+// has instead, with its number: whether the two are the same is for the caller to say.
+func (o *Office) append(ctx context.Context, b swarm.Batch) (seq int64, there *swarm.Event, err error) {
+	seqs, err := o.Log.Append(ctx, b)
+	if err == nil {
+		return seqs[len(seqs)-1], nil, nil
+	}
+	if !errors.Is(err, swarm.ErrConflict) {
+		return 0, nil, err
+	}
+	e := b.Events[len(b.Events)-1]
+	found, ok, err := o.Log.Find(e.Key)
+	if err == nil && !ok {
+		err = swarm.Errorf(swarm.Storage, "the log refuses %s and does not have it", e.Key).WithHint("try once more") // what goes with it was stored by another in between
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	if found.Kind != e.Kind {
+		return 0, nil, swarm.ErrConflict
+	}
+	return found.Seq, &found, nil
+}
+
+const putDescription = "Store a text that is too long for a message: a diff, a log, a report. The answer is its ref, which you send along in artifacts with " +
+	"send_handoff, or name in what you say; whoever has the ref can read it with read_artifact. " +
+	"A contextpack is what others have to know before they work; its ref goes into contextRef of send_handoff, and its receiver has it in its prompt. " +
+	`Its content is JSON: {"goal": "…", "definitionOfDone": ["…"], "docRefs": [{"path": "…", "excerpt": "…"}], "repoFacts": {"language": "…"}, ` +
+	`"relevantFiles": [{"path": "…", "summary": "…"}], "inputs": [{"payloadId": "…"}], "artifacts": [{"id": "artifact://…"}], "constraints": {"noNewDependencies": true}}; ` +
+	`only goal is needed. With "extends": ["contextpack://pack/ID"] it goes on from a pack that is there, and says only what is more. Refer to texts rather than ` +
+	"copying them: what is over about 6000 tokens is left out, and the answer says what."
+
+const putSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["kind", "name", "content"],
+  "properties": {
+    "kind": {"type": "string", "enum": ["diff", "log", "report", "transcript", "prompt", "contextpack", "file"]},
+    "name": {"type": "string", "description": "What people call it: plan.md, test run, …"},
+    "content": {"type": "string", "description": "The text, at most 4 MB."}
+  }
+}`
+
+// kinds are those of artifacts.
+var kinds = []string{"diff", "log", "report", "transcript", "prompt", contextPack, "file"}
+
+const contextPack = "contextpack"
+
+// stored answers put_artifact.
+type stored struct {
+	Ref     string          `json:"ref"`
+	Tokens  int64           `json:"tokens,omitempty"`  // of a context pack
+	LeftOut []swarm.LeftOut `json:"leftOut,omitempty"` // what it had no room for
+	More    int             `json:"more,omitempty"`    // and how much more
+}
+
+// putArtifact stores a text by reference.
+func putArtifact(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := strictjson.ReadArgs(args, "kind", "name", "content")
+	a.Need("kind", "name", "content")
+	kind, name, content := a.Text("kind"), a.Text("name"), []byte(a.Text("content"))
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	if strings.EqualFold(kind, contextPack) {
+		return s.putPack(ctx, name, content)
+	}
+	ref, err := s.put(ctx, s.by(), kind, name, content)
+	return stored{Ref: ref}, err
+}
+
+// put stores bytes by reference, in the name that by has. The same bytes of the same kind are one artifact, under the name that they
+// got first.
+func (s *Seat) put(ctx context.Context, by swarm.Event, kind, name string, content []byte) (ref string, err error) {
+	record, it, content, err := s.office.record(by, kind, name, content)
+	if err != nil {
+		return "", err
+	}
+	b := swarm.Batch{Events: []swarm.Event{record}}
+	if len(content) > 0 { // every log has the empty text
+		b.Bodies = [][]byte{content}
+	}
+	_, before, err := s.append(ctx, b)
+	if err != nil {
+		return "", err
+	}
+	if before != nil {
+		first, err := swarm.Body[swarm.Artifact](before)
+		if err != nil {
+			return "", err
+		}
+		return it.Ref, sameText(first, it)
+	}
+	return it.Ref, nil
+}
+
+// sameText refuses an artifact whose ref another text has.
+func sameText(first, it swarm.Artifact) error {
+	if first.Hash == it.Hash {
+		return nil
+	}
+	return &swarm.Error{Kind: swarm.BadInput, Msg: "the ref " + it.Ref, Err: swarm.ErrConflict, Hint: "change the content a little"}
+}
+
+// record is how an artifact is stored: checked, and without secrets.
+func (o *Office) record(by swarm.Event, kind, name string, content []byte) (swarm.Event, swarm.Artifact, []byte, error) {
+	content = o.redact(content)
+	name, err := o.title(name)
+	switch kind = strings.ToLower(kind); {
+	case !slices.Contains(kinds, kind):
+		err = swarm.Errorf(swarm.BadInput, "there is no kind of artifact %s", swarm.Quote(kind)).WithHint("%s", swarm.DidYouMean(kind, kinds))
+	case err != nil:
+	case len(content) > MaxArtifact:
+		err = swarm.Errorf(swarm.BadInput, "the content has %d bytes; %d are allowed", len(content), MaxArtifact).WithHint("store it in parts, or leave it in a file")
+	}
+	if err != nil {
+		return swarm.Event{}, swarm.Artifact{}, nil, err
+	}
+	e, it := Keep(by, kind, name, content)
+	return e, it, content, nil
+}
+
+// enclose makes artifacts of the texts that come with a message: the draft has their refs then, and what is returned is written in one
+// batch with the message. What the run has already is only referred to.
+func (o *Office) enclose(by swarm.Event, d *mail.Draft) (with swarm.Batch, err error) {
+	for _, in := range d.Enclosed {
+		if strings.EqualFold(in.Kind, contextPack) {
+			return with, swarm.Errorf(swarm.BadInput, "a context pack does not come with a message as a text").WithHint("store it with put_artifact, and send its ref as contextRef")
+		}
+		e, it, text, err := o.record(by, in.Kind, in.Name, in.Content)
+		if err != nil {
+			return with, err
+		}
+		d.Artifacts = append(d.Artifacts, swarm.ArtifactRef{Type: it.Kind, Ref: it.Ref})
+		first, err := o.artifact(it.Ref)
+		switch {
+		case err == nil:
+			err = sameText(first, it)
+		case swarm.KindOf(err) == swarm.NotFound && !stores(with.Events, it.Ref):
+			with.Events, err = append(with.Events, e), nil
+			if len(text) > 0 { // every log has the empty text
+				with.Bodies = append(with.Bodies, text)
+			}
+		case swarm.KindOf(err) == swarm.NotFound:
+			err = nil
+		}
+		if err != nil {
+			return with, err
+		}
+	}
+	d.Enclosed = nil
+	return with, nil
+}
+
+func stores(events []swarm.Event, ref string) bool {
+	return slices.ContainsFunc(events, func(e swarm.Event) bool { return e.Key == artifactKey(ref) })
+}
+
+// title is what an artifact is called by people.
+func (o *Office) title(name string) (string, error) {
+	name = string(o.redact([]byte(strings.TrimSpace(name))))
+	if name == "" || len(name) > maxTitle || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a name for an artifact", swarm.Quote(name)).WithHint("names are one line of at most %d bytes", maxTitle)
+	}
+	return name, nil
+}
+
+func artifactKey(ref string) string { return "artifact:" + ref }
+
+const readDescription = "Read an artifact of this run by its ref (artifact://KIND/ID or contextpack://pack/ID). A long one comes in parts: when the answer has " +
+	"next, call again with that as offset."
+
+const readSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["ref"],
+  "properties": {
+    "ref": {"type": "string", "description": "The artifact's ref, as you were given it."},
+    "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, in bytes; 0 when left out."},
+    "max": {"type": "integer", "minimum": 1, "maximum": 262144, "description": "How many bytes at most; 65536 when left out."}
+  }
+}`
+
+// part answers read_artifact.
+type part struct {
+	Content string `json:"content"`
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Bytes   int64  `json:"bytes"` // of the whole
+	Offset  int64  `json:"offset"`
+	Next    int64  `json:"next,omitempty"` // where to go on; none = this is the end
+}
+
+// readArtifact reads a part of an artifact.
+func readArtifact(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := strictjson.ReadArgs(args, "ref", "offset", "max")
+	a.Need("ref")
+	ref := strings.TrimSpace(a.Text("ref"))
+	offset, most := a.Int("offset", 0, 0, 1<<40), a.Int("max", readBytes, 1, mostBytes)
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	it, err := s.office.artifact(ref)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.office.Log.Body(it.Hash)
+	if err != nil {
+		return nil, err
+	}
+	from, to := window(text, offset, most)
+	p := part{Content: string(text[from:to]), Kind: it.Kind, Name: it.Name, Bytes: int64(len(text)), Offset: int64(from)}
+	if to < len(text) {
+		p.Next = int64(to)
+	}
+	return p, nil
+}
+
+// artifact is the one of this run that a ref names.
+func (o *Office) artifact(ref string) (it swarm.Artifact, err error) {
+	e, ok, err := o.Log.Find(artifactKey(ref))
+	if err != nil {
+		return it, err
+	}
+	if !ok {
+		return it, swarm.Errorf(swarm.NotFound, "there is no artifact %s in this run", swarm.Quote(ref)).
+			WithHint("use a ref that put_artifact answered or that came with a message")
+	}
+	return swarm.Body[swarm.Artifact](&e)
+}
+
+// readable refuses an envelope with an artifact that is neither in this run nor stored with it: whoever gets it could not read that. A
+// replay takes what was taken then; what a person had stored is not in a recording.
+func (o *Office) readable(e swarm.Envelope, with []swarm.Event) error {
+	if o.Recorded {
+		return nil
+	}
+	for _, a := range e.Payload.Artifacts {
+		if stores(with, a.Ref) {
+			continue
+		}
+		_, err := o.artifact(a.Ref)
+		if swarm.KindOf(err) != swarm.NotFound {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		refs, err := o.refs()
+		if err != nil {
+			return err
+		}
+		hint := "store it with put_artifact first, and send the ref that it answers; another run's cannot be used"
+		if e.FromNodeID == swarm.User {
+			hint = "send the file itself along: --artifact FILE; `swarm artifact ls` lists those of the run"
+		}
+		if near := swarm.Nearest(a.Ref, refs); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return swarm.Errorf(swarm.BadInput, "there is no artifact %s in this run", swarm.Quote(a.Ref)).WithHint("%s", hint)
+	}
+	return nil
+}
+
+// refs are those of all artifacts that the run has. The whole log is read for them.
+func (o *Office) refs() (all []string, err error) {
+	for after := int64(0); ; {
+		events, err := o.Log.Read(after, page)
+		if err != nil || len(events) == 0 {
+			return all, err
+		}
+		for _, e := range events {
+			after = e.Seq
+			if e.Kind == swarm.ArtifactStored {
+				all = append(all, strings.TrimPrefix(e.Key, artifactKey("")))
+			}
+		}
+	}
+}
+
+// window is the part of a text from an offset on, at most so many bytes of it, cut between runes. It has at least one rune, or
+// whoever reads part by part would never come to the end.
+func window(text []byte, offset, most int64) (from, to int) {
+	from = int(min(offset, int64(len(text))))
+	for n := 0; n < utf8.UTFMax-1 && from < len(text) && !utf8.RuneStart(text[from]); n++ {
+		from++
+	}
+	to = int(min(int64(from)+most, int64(len(text))))
+	if to == len(text) {
+		return from, to
+	}
+	for n := 0; n < utf8.UTFMax-1 && to > from && !utf8.RuneStart(text[to]); n++ {
+		to--
+	}
+	if to == from {
+		_, size := utf8.DecodeRune(text[from:])
+		to = from + size
+	}
+	return from, to
+}

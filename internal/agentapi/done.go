@@ -1,0 +1,89 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/strictjson"
+)
+
+const doneDescription = "Report that your work is done. It takes effect at the end of your turn. When you lead the team, the run ends then: report only when " +
+	"everything that was asked for is there."
+
+const doneSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["response"],
+  "properties": {
+    "response": {"type": "string", "description": "What came of it, in a few sentences; details belong into artifacts."}
+  }
+}`
+
+// reportDone notes what the agent reports. Said again, it is the last that counts.
+func reportDone(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := strictjson.ReadArgs(args, "response")
+	a.Need("response")
+	response := a.Text("response")
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	if len(response) > mail.MaxMessage {
+		return nil, swarm.Errorf(swarm.BadInput, "the response has %d bytes; %d are allowed", len(response), mail.MaxMessage).
+			WithHint("store the long part with put_artifact, and name its ref")
+	}
+	response = string(s.office.redact([]byte(response)))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = &response
+	return struct{}{}, nil
+}
+
+// Done is what the agent has reported when its turn was left, and whether it has. Whoever commits the turn commits it too.
+func (s *Seat) Done() (response string, done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done == nil {
+		return "", false
+	}
+	return *s.done, true
+}
+
+const helpDescription = "Ask a person for help, when you cannot go on by yourself: a decision, a permission, something that only people know. Your turn goes on; " +
+	"the answer comes to your inbox. The answer to this call has the request's id."
+
+const helpSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["help_description"],
+  "properties": {
+    "help_description": {"type": "string", "description": "What you need, and why, so that somebody who has not seen your work can answer."},
+    "help_skills": {"type": "array", "items": {"type": "string"}, "description": "What whoever helps must be able to do."}
+  }
+}`
+
+// requested answers who asks a person for something.
+type requested struct {
+	Request string `json:"request"`
+}
+
+// requestHelp sends a person a message that wants an answer.
+func requestHelp(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	o := s.office
+	a := strictjson.ReadArgs(args, "help_description", "help_skills")
+	a.Need("help_description")
+	d := mail.HelpDraft(a.Text("help_description"), a.Texts("help_skills"))
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	if o.Redact != nil {
+		d = d.Redacted(o.Redact)
+	}
+	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Plea(s.Agent, d, s.first(), o.now()) })
+	if err != nil {
+		return nil, err
+	}
+	sent, err := o.store(ctx, e, s, swarm.Batch{})
+	return requested{sent.ID}, err
+}

@@ -1,0 +1,312 @@
+package agentapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/growth"
+	"swarm/internal/mail"
+	"swarm/internal/strictjson"
+)
+
+// A Decision is what a person says to what an agent asks for.
+type Decision struct {
+	OK     bool
+	Reason string // for who is told no
+	By     string // by what the person says it
+	Edit   []byte // what is allowed instead of what was asked, in JSON; nil = that
+	// Message is the id of the message in which another program says it: it is written down with the answer.
+	Message string
+}
+
+// ErrAnswered refuses a second answer.
+var ErrAnswered = errors.New("it is answered already")
+
+const maxReason = 2000 // bytes
+
+// Word is what a person does by a decision, as commands and programs say it.
+func (d Decision) Word() string {
+	if d.OK {
+		return "approve"
+	}
+	return "deny"
+}
+
+// Decide answers what an agent asks for: the use of a tool, or a change of the team. When it returns, the answer is on disk, as one
+// record under a unique key, which the waiting turn and the loop read. The first answer counts.
+func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
+	asked, err := o.question(id)
+	if err != nil {
+		return err
+	}
+	if asked.ID == "" {
+		return swarm.Errorf(swarm.NotFound, "nobody asks %s in run %s", swarm.Quote(id), o.Run).WithHint("`swarm approve` lists what is asked")
+	}
+	if err := errors.Join(o.goesOn(), o.unanswered(id)); err != nil {
+		return err
+	}
+	if d.Reason = strings.TrimSpace(string(o.redact([]byte(d.Reason)))); len(d.Reason) > maxReason {
+		return swarm.Errorf(swarm.BadInput, "the reason has %d bytes; %d are allowed", len(d.Reason), maxReason)
+	}
+	switch {
+	case d.Edit != nil && !d.OK:
+		return swarm.Errorf(swarm.BadInput, "what is denied cannot be edited").WithHint("approve it with the edit, or say why not")
+	case asked.Wish == nil && asked.Retry == nil && d.Edit != nil:
+		return swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", asked.by)
+	}
+	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, By: d.By, Message: d.Message}
+	switch {
+	case d.Edit != nil && asked.Retry != nil:
+		if answer.Retry, err = readRetry(*asked.Retry, o.redact(d.Edit)); err != nil {
+			return o.clean(err)
+		}
+	case d.Edit != nil:
+		if answer.Wish, err = o.edited(asked, d.Edit); err != nil {
+			return o.clean(err)
+		}
+	}
+	return o.answer(ctx, asked, answer)
+}
+
+// Repeat gives the answer that was recorded, in a replay.
+func (o *Office) Repeat(ctx context.Context, answer swarm.ApprovalAnswer) error {
+	asked, err := o.question(answer.ID)
+	if err != nil || asked.Wish == nil {
+		return err
+	}
+	return o.answer(ctx, asked, answer)
+}
+
+// answer writes an answer down. It is addressed to control, which turns and loops subscribe to.
+func (o *Office) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer) error {
+	b := swarm.Batch{Absent: []string{string(swarm.RunEnded)}, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToControl,
+		Agent: asked.by, Task: asked.task, Turn: asked.turn, Data: swarm.Encode(answer)}}}
+	_, there, err := o.append(ctx, b)
+	switch {
+	case errors.Is(err, swarm.ErrStale):
+		return o.ended()
+	case err == nil && there != nil:
+		return o.unanswered(asked.ID) // somebody was quicker
+	}
+	return err
+}
+
+// A question is what somebody asks.
+type question struct {
+	swarm.Approval
+	by, task, turn string
+}
+
+// question finds one; without an id it is none.
+func (o *Office) question(id string) (q question, err error) {
+	e, ok, err := o.Log.Find(swarm.AskedKey(id))
+	if err != nil || !ok {
+		return q, err
+	}
+	q.by, q.task, q.turn = e.Agent, e.Task, e.Turn
+	q.Approval, err = swarm.Body[swarm.Approval](&e)
+	return q, err
+}
+
+// unanswered refuses what somebody has answered, and says who.
+func (o *Office) unanswered(id string) error {
+	how, there, err := o.Answered(id)
+	if err != nil || !there {
+		return err
+	}
+	return &swarm.Error{Kind: swarm.BadInput, Msg: how, Err: ErrAnswered}
+}
+
+// Answered tells how something was answered, by whom, and when; ok is false when it was not.
+func (o *Office) Answered(id string) (how string, ok bool, err error) {
+	e, there, err := o.Log.Find(swarm.AnsweredKey(id))
+	if err != nil || !there {
+		return "", false, err
+	}
+	a, err := swarm.Body[swarm.ApprovalAnswer](&e)
+	if err != nil {
+		return "", false, err
+	}
+	if how = a.ID + " was denied"; a.OK {
+		how = a.ID + " was approved"
+	}
+	if a.By != "" {
+		how += " by " + a.By
+	}
+	return how + " at " + e.Time.Local().Format(time.TimeOnly), true, nil
+}
+
+// readRetry reads what the next attempt of a task is given instead of what it was given before.
+func readRetry(asked swarm.RetryRequest, text []byte) (*swarm.RetryRequest, error) {
+	args := strictjson.ReadArgs(text, "inputs", "note")
+	edit := &swarm.RetryRequest{Note: args.Text("note"), Inputs: maps.Clone(asked.Inputs)}
+	names := slices.Sorted(maps.Keys(asked.Inputs))
+	inputs := args.Object("inputs", names...)
+	for _, name := range names {
+		if task := inputs.Text(name); task != "" {
+			edit.Inputs[name] = task
+			if err := swarm.CheckTaskName(task); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return edit, args.Err()
+}
+
+// edited reads what is allowed instead of a wish, and looks whether it can be had.
+func (o *Office) edited(q question, text []byte) (*swarm.Wish, error) {
+	w, err := growth.ReadEdit(*q.Wish, text)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return nil, err
+	}
+	w = o.wishes.Fill(q.by, growth.Clean(w, o.Redact))
+	return &w, o.wishes.Check(q.ID, q.by, w, o.rules)
+}
+
+// Grant does what was answered to a wish: the plan grows, the new agent gets its instructions, and who asked is told. It is one batch, the
+// driver's, and done again it finds that it is done. What cannot be had any more is refused; that, too, is told. The number is
+// that of the envelope that tells it.
+func (o *Office) Grant(ctx context.Context, fence int64, id string) (int64, error) {
+	asked, err := o.question(id)
+	answered, ok, err2 := o.Log.Find(swarm.AnsweredKey(id))
+	if err := errors.Join(err, err2); err != nil {
+		return 0, err
+	}
+	if !ok || asked.Wish == nil {
+		return 0, swarm.Errorf(swarm.Storage, "the log has no answer to a wish %s", id)
+	}
+	answer, err := swarm.Body[swarm.ApprovalAnswer](&answered)
+	if err != nil {
+		return 0, err
+	}
+	if told, done, err := o.Log.Find(swarm.MailKey(answerID(id))); err != nil || done {
+		return told.Seq, err
+	}
+	events, err := o.grants(asked, answer)
+	if err != nil {
+		return 0, err
+	}
+	seqs, err := o.Log.Append(ctx, swarm.Batch{Fence: fence, Events: events})
+	if err != nil {
+		return 0, err
+	}
+	return seqs[len(seqs)-1], nil
+}
+
+// grants is what a wish and its answer come to.
+func (o *Office) grants(q question, answer swarm.ApprovalAnswer) (events []swarm.Event, err error) {
+	asked, agent := *q.Wish, q.by
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return nil, err
+	}
+	reply := swarm.Envelope{Kind: swarm.Handoff, ID: answerID(answer.ID), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
+		Meta: swarm.Encode(mail.Meta{Type: "approval"})}
+	granted := asked
+	if answer.Wish != nil {
+		granted = *answer.Wish
+	}
+	why := error(nil)
+	if answer.OK {
+		why = o.wishes.Check(answer.ID, agent, granted, o.rules)
+	}
+	switch {
+	case !answer.OK:
+		reason := cmp.Or(answer.Reason, "a person said no")
+		reply.Payload = outcome{Request: answer.ID}.payload("Denied: "+reason+". You had asked to "+told(asked)+".", reason)
+	case why != nil:
+		reply.Payload = outcome{Request: answer.ID}.payload("Allowed, but it cannot be done: "+why.Error()+". You had asked to "+told(asked)+".", why.Error())
+	default:
+		p := o.wishes.Grown(agent, granted)
+		events = append(events, swarm.Event{Kind: swarm.PlanAdded, Key: swarm.GrantedKey(answer.ID), To: swarm.ToLoop(swarm.RootLoop), Agent: agent, Data: swarm.Encode(p)})
+		if s := granted.Spawn; s != nil {
+			events = append(events, inbound(swarm.Envelope{Kind: swarm.Handoff, ID: derived("m-spawn", answer.ID), FromNodeID: agent, ToNodeID: s.Name, CreatedAt: o.now().UTC(),
+				Payload: swarm.Payload{Message: s.Instructions}}))
+		}
+		reply.Payload = outcome{answer.ID, &granted}.payload(joined(asked, granted), "")
+	}
+	return append(events, inbound(reply)), nil
+}
+
+// joined tells that a wish was granted, and what is not as it was asked for.
+func joined(asked, granted swarm.Wish) string {
+	var text string
+	if e := granted.Edge; e != nil {
+		if text = fmt.Sprintf("Granted: %s may write to %s now", e.From, e.To); e.Bidirectional {
+			text += ", and " + e.To + " to " + e.From
+		}
+	} else {
+		text = fmt.Sprintf("Granted: %s has joined the team and has its instructions. You may write to it", granted.Spawn.Name)
+	}
+	if changes := changed(asked, granted); len(changes) > 0 {
+		text += ". Not as you asked: " + strings.Join(changes, "; ")
+	}
+	return text + "."
+}
+
+func changed(asked, granted swarm.Wish) (changes []string) {
+	note := func(what, before, after string) {
+		if before != after {
+			changes = append(changes, fmt.Sprintf("%s is %q instead of %q", what, after, before))
+		}
+	}
+	if a, g := asked.Edge, granted.Edge; a != nil && g != nil {
+		note("from", a.From, g.From)
+		note("to", a.To, g.To)
+		note("bidirectional", fmt.Sprint(a.Bidirectional), fmt.Sprint(g.Bidirectional))
+		return changes
+	}
+	a, g := asked.Spawn, granted.Spawn
+	note("name", a.Name, g.Name)
+	note("role", a.Role, g.Role)
+	note("provider", a.Provider, g.Provider)
+	note("edges", strings.Join(a.Edges, ", "), strings.Join(g.Edges, ", "))
+	if a.Instructions != g.Instructions {
+		changes = append(changes, "its instructions are others: "+head(g.Instructions))
+	}
+	return changes
+}
+
+// An outcome is what who asked is told, as data.
+type outcome struct {
+	Request string      `json:"request"`
+	Granted *swarm.Wish `json:"granted,omitempty"`
+}
+
+func (o outcome) payload(text, reason string) swarm.Payload {
+	return swarm.Payload{Message: text, Structured: swarm.Encode(o), Status: &swarm.PayloadStatus{OK: o.Granted != nil, Reason: reason}}
+}
+
+// answerID is the id of the envelope that answers a wish.
+func answerID(request string) string { return derived(answerPrefix, request) }
+
+const answerPrefix = "answer"
+
+// AnswerTo is the wish that was dealt with, if that is what an envelope tells. Only the run itself writes such ones.
+func AnswerTo(e *swarm.Event) (id string, ok bool, err error) {
+	if e.Kind != swarm.HandoffStored || e.Agent != swarm.Orchestrator || !strings.HasPrefix(e.Key, swarm.MailKey(answerPrefix+"-")) {
+		return "", false, nil
+	}
+	env, err := swarm.Body[struct {
+		Payload struct {
+			Structured outcome `json:"structured"`
+		} `json:"payload"`
+	}](e)
+	if err != nil {
+		return "", false, err
+	}
+	return env.Payload.Structured.Request, true, nil
+}

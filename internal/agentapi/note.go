@@ -1,0 +1,113 @@
+package agentapi
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/wording"
+)
+
+// Note tells an agent something in the name of the run, by a signal, which gives it no turn. Told again under the same id, it is the same
+// note.
+func (o *Office) Note(ctx context.Context, id, agent string, m swarm.Message) error {
+	text, err := o.say(agent, m)
+	if err == nil {
+		_, err = o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Signal, id, agent, text, ""))})
+	}
+	return err
+}
+
+// Urge is a note that gives the agent a turn. The number is the note's.
+func (o *Office) Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error) {
+	text, err := o.say(agent, m)
+	if err != nil {
+		return 0, err
+	}
+	return o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Handoff, id, agent, text, ""))})
+}
+
+// say is the sentence of a message for an agent, which is told of tools or of commands.
+func (o *Office) say(agent string, m swarm.Message) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return "", err
+	}
+	return o.rules.Say(agent, wording.Text(m)), nil
+}
+
+// Nudge is a note that does not wait for the agent's next turn: the one that it has now, which is the reason for it, is given it between
+// two tools.
+func (s *Seat) Nudge(ctx context.Context, id, text string) error {
+	e := inbound(s.office.note(swarm.Signal, id, s.Agent, text, mail.High))
+	_, err := s.office.appendNew(ctx, []swarm.Event{during(e, s.Task, s.Turn)})
+	return err
+}
+
+// during says of an envelope of the run which turn it is about.
+func during(e swarm.Event, task, turn string) swarm.Event {
+	e.Task, e.Turn = task, turn
+	return e
+}
+
+func (o *Office) note(kind swarm.EnvelopeKind, id, agent, text, priority string) swarm.Envelope {
+	return swarm.Envelope{Kind: kind, ID: derived("note", id), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
+		Payload: swarm.Payload{Message: text}, Meta: swarm.Encode(mail.Meta{Type: "note", Priority: priority})}
+}
+
+// Wrote is to whom the agents of turns have written in them.
+func (o *Office) Wrote(turns ...string) (map[string]bool, error) {
+	to := map[string]bool{}
+	for _, turn := range turns {
+		start, ok, err := o.Log.Find(swarm.StartKey(turn, 1))
+		if err != nil {
+			return nil, err
+		}
+		for after := start.Seq; ok; {
+			events, err := o.Log.Read(after, page, swarm.ToAgents)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range events {
+				after = e.Seq
+				if e.Turn == turn && e.Kind == swarm.HandoffStored && e.Agent != swarm.Orchestrator {
+					to[strings.TrimPrefix(e.To, swarm.ToAgent(""))] = true
+				}
+			}
+			ok = len(events) > 0
+		}
+	}
+	return to, nil
+}
+
+// WaitsFor is whom an agent waits for in its turn now.
+func (o *Office) WaitsFor(agent string) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.follow() != nil {
+		return nil
+	}
+	m := o.team.Member(agent)
+	if m == nil {
+		return nil
+	}
+	return slices.Clone(m.For)
+}
+
+// Others are all agents of the run but one.
+func (o *Office) Others(agent string) (names []string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return nil, err
+	}
+	for _, name := range o.rules.Agents() {
+		if name != agent {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}

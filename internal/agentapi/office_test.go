@@ -1,0 +1,530 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/sqlite"
+)
+
+// team is a plan in which planner and coder write to each other, and coder to tester.
+var team = swarm.Plan{Kind: swarm.TeamRun,
+	Agents: []swarm.Agent{{Name: "planner"}, {Name: "coder"}, {Name: "tester"}},
+	Edges:  []swarm.Edge{{From: "planner", To: "coder", Both: true}, {From: "coder", To: "tester"}}}
+
+// opened makes the log of a run of the team, and returns what opens it again, as another process would.
+func opened(t *testing.T) (swarm.Log, func() swarm.Log) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run.db")
+	log, err := sqlite.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	add(t, log, swarm.Event{Kind: swarm.RunStarted}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: swarm.Encode(team)})
+	return log, func() swarm.Log {
+		again, err := sqlite.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { again.Close() })
+		return again
+	}
+}
+
+func add(t *testing.T, log swarm.Log, events ...swarm.Event) {
+	t.Helper()
+	if _, err := log.Append(t.Context(), swarm.Batch{Events: events}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func count(t *testing.T, log swarm.Log, kind swarm.EventKind) (n int) {
+	t.Helper()
+	for _, e := range all(t, log) {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func all(t *testing.T, log swarm.Log) (events []swarm.Event) {
+	t.Helper()
+	for after := int64(0); ; after = events[len(events)-1].Seq {
+		page, err := log.Read(after, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			return events
+		}
+		events = append(events, page...)
+	}
+}
+
+// call does a tool that must succeed, and reads its answer.
+func call[T any](t *testing.T, s *Seat, tool, args string) (answer T) {
+	t.Helper()
+	raw, err := s.Call(t.Context(), tool, json.RawMessage(args))
+	if err != nil {
+		t.Fatalf("%s %.200s: %v", tool, args, err)
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return answer
+}
+
+// commit ends a turn as package turn does: what it has seen is consumed in one batch with its end.
+func commit(t *testing.T, log swarm.Log, s *Seat) swarm.Inputs {
+	t.Helper()
+	in := s.Leave()
+	if in.Upto > in.From {
+		add(t, log, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(s.Agent, in.From), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(in)})
+	}
+	return in
+}
+
+// begin starts a turn as package turn does: its prompt has the mail that is unread.
+func begin(t *testing.T, o *Office, agent, turn string) (*Seat, []mail.Item) {
+	t.Helper()
+	from, err := o.Cursor(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := o.Unread(agent, from, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := swarm.Inputs{From: from}
+	if len(items) > 0 {
+		in.Upto = items[len(items)-1].Seq
+	}
+	return o.Sit(agent, "task", turn, 1, in), items
+}
+
+func messages(items []mail.Item) string {
+	var texts []string
+	for _, i := range items {
+		texts = append(texts, i.Payload.Message)
+	}
+	return strings.Join(texts, " ")
+}
+
+func TestTwoAgentsExchangeMail(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: log}
+	planner, _ := begin(t, o, "planner", "plan/1/1")
+	first := call[Sent](t, planner, "send_handoff", `{"to":"Coder","message":"one","structured":{"n":12345678901234567890.10},"response":{"expectation":"required"}}`)
+	coder, items := begin(t, o, "coder", "code/1/1")
+	if messages(items) != "one" || items[0].Seq != first.Seq || items[0].ID != first.ID || items[0].FromNodeID != "planner" {
+		t.Fatalf("%+v", items)
+	}
+	if got := string(items[0].Payload.Structured); got != `{"n":12345678901234567890.10}` {
+		t.Errorf("structured is %s", got)
+	}
+	if got := call[shown](t, coder, "read_inbox", ``); len(got.Envelopes) != 0 {
+		t.Errorf("what the prompt had is shown again: %+v", got)
+	}
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"two","type":"signal"}`)
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"three","type":"info"}`)
+	got := call[shown](t, coder, "read_inbox", `{"max":1}`)
+	if messages(got.Envelopes) != "two" || !got.More || got.Envelopes[0].Kind != swarm.Signal {
+		t.Errorf("%+v", got)
+	}
+	got = call[shown](t, coder, "read_inbox", `{}`)
+	if messages(got.Envelopes) != "three" || got.More || string(got.Envelopes[0].Meta) != `{"type":"info"}` {
+		t.Errorf("%+v", got)
+	}
+	call[Sent](t, coder, "send_handoff", `{"to":"planner","message":"done"}`)
+	if in := commit(t, log, coder); in.From != 0 || in.Upto != got.Envelopes[0].Seq {
+		t.Errorf("consumed %+v", in)
+	}
+	if _, items := begin(t, o, "coder", "code/1/2"); len(items) != 0 {
+		t.Errorf("consumed mail is unread: %v", messages(items))
+	}
+	if got := call[shown](t, planner, "read_inbox", `{}`); messages(got.Envelopes) != "done" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A turn that ends without a commit has consumed nothing, whatever it was shown.
+func TestCutTurnLeavesItsMail(t *testing.T) {
+	log, again := opened(t)
+	o := &Office{Log: log}
+	planner, _ := begin(t, o, "planner", "plan/1/1")
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"one"}`)
+	coder, _ := begin(t, o, "coder", "code/1/1")
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"two"}`)
+	call[shown](t, coder, "read_inbox", `{}`)
+	coder.Leave()
+	for _, o := range []*Office{o, {Log: again()}} { // also after a restart
+		if _, items := begin(t, o, "coder", "code/1/1"); messages(items) != "one two" {
+			t.Errorf("unread is %q", messages(items))
+		}
+	}
+}
+
+func TestCursorOutlivesTheOffice(t *testing.T) {
+	log, again := opened(t)
+	o := &Office{Log: log}
+	planner, _ := begin(t, o, "planner", "plan/1/1")
+	for i := range 10 {
+		call[Sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
+		coder, _ := begin(t, o, "coder", swarm.TurnID("code", i+1, 1))
+		if i != 9 {
+			commit(t, log, coder)
+		}
+	}
+	want, _ := o.Cursor("coder")
+	other := &Office{Log: again()}
+	got, err := other.Cursor("coder")
+	if err != nil || got != want || got == 0 {
+		t.Fatalf("the cursor is %d (%v); it was %d", got, err, want)
+	}
+	if _, items := begin(t, other, "coder", "code/10/1"); messages(items) != "9" {
+		t.Errorf("unread is %q", messages(items))
+	}
+	if c, err := other.Cursor("tester"); c != 0 || err != nil {
+		t.Errorf("who got no mail has the cursor %d, %v", c, err)
+	}
+}
+
+// Whoever sends at the same time, in whichever process: each message is stored once, in the order in which its sender sent, and
+// each is consumed once.
+func TestManySendersAndProcesses(t *testing.T) {
+	log, again := opened(t)
+	offices := []*Office{{Log: log}, {Log: again()}}
+	const senders, each = 8, 40
+	crew := swarm.Plan{Edges: []swarm.Edge{}}
+	for i := range senders {
+		name := fmt.Sprintf("s%d", i)
+		crew.Agents = append(crew.Agents, swarm.Agent{Name: name})
+		crew.Edges = append(crew.Edges, swarm.Edge{From: name, To: "tester"})
+	}
+	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: swarm.Encode(crew)})
+	var wg sync.WaitGroup
+	for i := range senders {
+		wg.Go(func() {
+			s := offices[i%2].Sit(fmt.Sprintf("s%d", i), "t", fmt.Sprintf("t%d/1/1", i), 1, swarm.Inputs{})
+			for n := range each {
+				args := json.RawMessage(fmt.Sprintf(`{"to":"tester","message":"%d/%d"}`, i, n))
+				a, err := s.Call(t.Context(), "send_handoff", args)
+				b, err2 := s.Call(t.Context(), "send_handoff", args)
+				if err != nil || err2 != nil || string(a) != string(b) {
+					t.Errorf("%s %v; again %s %v", a, err, b, err2)
+					return
+				}
+			}
+		})
+	}
+	next, got := [senders]int{}, 0
+	for turn := 1; got < senders*each && !t.Failed(); turn++ {
+		s, items := begin(t, offices[turn%2], "tester", swarm.TurnID("test", turn, 1))
+		items = append(items, call[shown](t, s, "read_inbox", `{"max":3}`).Envelopes...)
+		for _, item := range items {
+			var i, n int
+			fmt.Sscanf(item.Payload.Message, "%d/%d", &i, &n)
+			if next[i] != n {
+				t.Fatalf("of sender %d came %d, want %d", i, n, next[i])
+			}
+			next[i]++
+			got++
+		}
+		commit(t, log, s)
+	}
+	wg.Wait()
+	if n := count(t, log, swarm.HandoffStored); n != senders*each || got != n {
+		t.Errorf("%d were stored and %d read, of %d", n, got, senders*each)
+	}
+}
+
+// Of many who use one id at the same time, the same content is one message, and another is refused.
+func TestOneIDOneMessage(t *testing.T) {
+	log, again := opened(t)
+	offices := []*Office{{Log: log}, {Log: again()}}
+	var seats []*Seat
+	for _, o := range offices {
+		seats = append(seats, o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{}))
+	}
+	for round := range 5 {
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		answers := map[string]map[string]bool{}
+		conflicts := 0
+		for i := range 16 {
+			wg.Go(func() {
+				text := []string{"yes", "no"}[i/2%2]
+				got, err := seats[i%2].Call(t.Context(), "send_handoff", json.RawMessage(fmt.Sprintf(`{"to":"coder","message":"%s","id":"q%d"}`, text, round)))
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case errors.Is(err, swarm.ErrConflict) && swarm.KindOf(err) == swarm.BadInput:
+					conflicts++
+				case err != nil:
+					t.Error(err)
+				default:
+					if answers[text] == nil {
+						answers[text] = map[string]bool{}
+					}
+					answers[text][string(got)] = true
+				}
+			})
+		}
+		wg.Wait()
+		if len(answers) != 1 || conflicts != 8 {
+			t.Fatalf("answers %v, %d conflicts", answers, conflicts)
+		}
+		for text, numbers := range answers {
+			if len(numbers) != 1 {
+				t.Errorf("%s is %d messages: %v", text, len(numbers), numbers)
+			}
+		}
+	}
+	if n := count(t, log, swarm.HandoffStored); n != 5 {
+		t.Errorf("%d messages are stored", n)
+	}
+	stranger := offices[0].Sit("coder", "code", "code/1/1", 1, swarm.Inputs{})
+	if _, err := stranger.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"planner","message":"yes","id":"q0"}`)); err != nil {
+		t.Errorf("an id that another has chosen, too, is refused: %v", err)
+	}
+}
+
+// A turn that is run again after a crash says the same things: they are the same facts, at another time.
+func TestRepeatedTurnRepeatsNothing(t *testing.T) {
+	log, again := opened(t)
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	do := func(log swarm.Log, start int, now time.Time) string {
+		o := &Office{Log: log, Now: func() time.Time { return now }}
+		s := o.Sit("planner", "plan", "plan/1/1", start, swarm.Inputs{})
+		defer s.Leave()
+		kept := call[stored](t, s, "put_artifact", `{"kind":"diff","name":"x","content":"+1"}`)
+		return fmt.Sprint(kept,
+			call[Sent](t, s, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"`+kept.Ref+`"}]}`),
+			call[published](t, s, "publish_data", `{"topic":"facts","data":{"b":1,"a":[1.0]}}`))
+	}
+	add(t, log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey("plan/1/1", 1), Turn: "plan/1/1", Data: swarm.Encode(swarm.TurnStart{Start: 1})})
+	first := do(log, 1, at)
+	n := len(all(t, log))
+	if second := do(again(), 2, at.Add(time.Hour)); second != first {
+		t.Errorf("first %s, then %s", first, second)
+	}
+	if m := len(all(t, log)); m != n {
+		t.Errorf("%d events were written again", m-n)
+	}
+	lines, err := (&Office{Log: log}).Sent("plan/1/1", "never/1/1")
+	if err != nil || len(lines) != 3 || !strings.Contains(lines[0], "artifact://diff/") || !strings.Contains(lines[1], "to coder: a <b>") || !strings.Contains(lines[2], "facts") {
+		t.Errorf("%q, %v", lines, err)
+	}
+	next := (&Office{Log: log}).Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{})
+	if a, b := call[Sent](t, next, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"`+strings.TrimPrefix(lines[0][:strings.Index(lines[0], ": ")], "stored ")+`"}]}`), first; strings.Contains(b, a.ID) {
+		t.Error("another turn's message is taken for the first one's")
+	}
+}
+
+func TestSeatsEnd(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: log}
+	if o.Seat("planner") != nil {
+		t.Error("nobody has a turn yet")
+	}
+	first := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{From: 3, Upto: 5})
+	if o.Seat("planner") != first {
+		t.Error("the seat is not found")
+	}
+	second := o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{})
+	for range 2 {
+		if in := first.Leave(); in != (swarm.Inputs{From: 3, Upto: 5}) {
+			t.Errorf("%+v", in)
+		}
+	}
+	if o.Seat("planner") != second {
+		t.Error("an old seat took the new one along")
+	}
+	for _, tool := range []string{"send_handoff", "read_inbox", "publish_data", "put_artifact", "read_artifact", "nosuch"} {
+		if _, err := first.Call(t.Context(), tool, json.RawMessage(`{}`)); err == nil || err.Error() != "the turn plan/1/1 has ended" {
+			t.Errorf("%s: %v", tool, err)
+		}
+	}
+	second.Leave()
+	if o.Seat("planner") != nil {
+		t.Error("a seat that was left is found")
+	}
+}
+
+// What was answered is in the log, and what was refused is not, however the turn's end falls between.
+func TestLeavingDuringCalls(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: log}
+	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	answered := map[string]bool{}
+	half := make(chan struct{}, 1)
+	for i := range 8 {
+		wg.Go(func() {
+			for n := range 50 {
+				text := fmt.Sprintf("%d/%d", i, n)
+				_, err := s.Call(context.Background(), "send_handoff", json.RawMessage(`{"to":"coder","message":"`+text+`"}`))
+				if err != nil && err.Error() != "the turn plan/1/1 has ended" {
+					t.Error(err)
+				}
+				mu.Lock()
+				answered[text] = err == nil
+				if len(answered) == 100 {
+					half <- struct{}{}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	<-half
+	s.Leave()
+	left := count(t, log, swarm.HandoffStored)
+	wg.Wait()
+	written := map[string]bool{}
+	for _, e := range all(t, log) {
+		if e.Kind == swarm.HandoffStored {
+			var env swarm.Envelope
+			if err := json.Unmarshal(e.Data, &env); err != nil {
+				t.Fatal(err)
+			}
+			written[env.Payload.Message] = true
+		}
+	}
+	if len(written) != left {
+		t.Errorf("%d messages were stored after the turn had ended", len(written)-left)
+	}
+	for text, ok := range answered {
+		if ok != written[text] {
+			t.Errorf("%s: answered %v, stored %v", text, ok, written[text])
+		}
+	}
+}
+
+// A givesWay is a log during whose reads others get their turn.
+type givesWay struct{ swarm.Log }
+
+func (l givesWay) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
+	events, err := l.Log.Read(after, limit, to...)
+	for range 10 {
+		runtime.Gosched()
+	}
+	return events, err
+}
+
+// However many ask at once, each envelope is shown once in a turn, and what the turn has seen is all that was shown.
+func TestInboxIsShownOnce(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: givesWay{log}}
+	planner := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	coder := o.Sit("coder", "code", "code/1/1", 1, swarm.Inputs{})
+	const sends = 60
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	times := map[string]int{}
+	last := int64(0)
+	read := func() {
+		raw, err := coder.Call(context.Background(), "read_inbox", json.RawMessage(`{"max":2}`))
+		var got shown
+		if err == nil {
+			err = json.Unmarshal(raw, &got)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, item := range got.Envelopes {
+			times[item.ID]++
+			last = max(last, item.Seq)
+		}
+	}
+	for i := range sends {
+		call[Sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
+	}
+	for range 4 {
+		wg.Go(func() {
+			for range sends / 2 {
+				read()
+			}
+		})
+	}
+	wg.Wait()
+	if len(times) != sends {
+		t.Errorf("%d of %d were shown", len(times), sends)
+	}
+	for id, n := range times {
+		if n != 1 {
+			t.Errorf("%s was shown %d times", id, n)
+		}
+	}
+	if in := coder.Leave(); in.Upto != last {
+		t.Errorf("seen up to %d, shown up to %d", in.Upto, last)
+	}
+}
+
+// What a prompt holds does not hang on how many digits the time of a message has: replayed, it comes at another time.
+func TestTimeTakesNoRoom(t *testing.T) {
+	held := func(at time.Time) int {
+		log, _ := opened(t)
+		o := &Office{Log: log, Now: func() time.Time { return at }}
+		s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+		for i := range 12 {
+			call[Sent](t, s, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%02d%s"}`, i, strings.Repeat("x", 6000)))
+		}
+		// The last that is shown fills the room to the byte.
+		shown, err := o.Unread("coder", 0, 100)
+		if err != nil || len(shown) < 2 {
+			t.Fatal(len(shown), err)
+		}
+		room := 0
+		for _, item := range shown {
+			item.CreatedAt = time.Time{}
+			room += len(swarm.Encode(item.Envelope)) - len(item.CreatedAt.Format(time.RFC3339Nano))
+		}
+		some, _, err := o.unread("coder", 0, 100, room)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(some) - len(shown)
+	}
+	second := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if short, long := held(second), held(second.Add(123456789)); short != 0 || long != 0 {
+		t.Errorf("at a full second %d fewer are shown, a little later %d", -short, -long)
+	}
+}
+
+// Nobody can take the id of another's message first: a chosen one is its sender's own, and one that is made is nobody's to choose.
+func TestIDsCannotBeTaken(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: log}
+	tester := o.Sit("tester", "test", "test/1/1", 1, swarm.Inputs{})
+	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: swarm.Encode(swarm.Plan{Edges: []swarm.Edge{{From: "tester", To: "coder"}}})})
+	made := call[Sent](t, o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{}), "send_handoff", `{"to":"coder","message":"made"}`).ID
+	planner := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	for _, s := range []*Seat{planner, tester} {
+		call[Sent](t, s, "send_handoff", `{"to":"coder","message":"from `+s.Agent+`","id":"result-1"}`)
+		if _, err := s.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"mine","id":"`+made+`"}`)); err == nil || !strings.Contains(err.Error(), "not yours to give") {
+			t.Errorf("%s: %v", s.Agent, err)
+		}
+	}
+	if n := count(t, log, swarm.HandoffStored); n != 3 {
+		t.Errorf("%d messages are stored, want 3", n)
+	}
+	again := o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{}) // as a replay hands it in
+	if sent := call[Sent](t, again, "send_handoff", `{"to":"coder","message":"made","id":"`+made+`"}`); sent.ID != made || count(t, log, swarm.HandoffStored) != 3 {
+		t.Errorf("the same message with its id is another: %+v", sent)
+	}
+}

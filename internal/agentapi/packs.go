@@ -1,0 +1,153 @@
+package agentapi
+
+import (
+	"context"
+	"strings"
+
+	"swarm"
+	"swarm/internal/contextpack"
+	"swarm/internal/mail"
+)
+
+// shownLeft is how many things an agent is told of that were left out of its pack; the log has all.
+const shownLeft = 30
+
+// PackStored is the event by which a pack is stored, and its text, which has to go with it. by says who stores it.
+func PackStored(by swarm.Event, name string, p contextpack.Pack, left []swarm.LeftOut) (swarm.Event, []byte) {
+	text := p.JSON()
+	it := swarm.Artifact{Ref: p.Ref(), Kind: contextPack, Name: name, Hash: swarm.HashOf(text), Bytes: int64(len(text)), Tokens: p.Tokens(), LeftOut: left}
+	by.Kind, by.Key, by.Data = swarm.ArtifactStored, artifactKey(it.Ref), swarm.Encode(it)
+	return by, text
+}
+
+// putPack stores a context pack: what somebody hands in, after the packs that it extends, made small.
+func (s *Seat) putPack(ctx context.Context, name string, content []byte) (stored, error) {
+	o := s.office
+	name, err := o.title(name)
+	if err != nil {
+		return stored{}, err
+	}
+	d, err := contextpack.ReadDraft(content)
+	if err != nil {
+		return stored{}, err
+	}
+	if o.Redact != nil {
+		d.Pack = d.Redacted(o.Redact)
+	}
+	if err := o.fillIn(&d.Pack, s.Agent); err != nil {
+		return stored{}, err
+	}
+	p, left, err := o.extend(d)
+	if err != nil {
+		return stored{}, err
+	}
+	for _, a := range p.Artifacts {
+		if _, err := o.artifact(a.Ref()); err != nil {
+			return stored{}, err
+		}
+	}
+	p, more, err := contextpack.Fit(p, contextpack.MaxTokens)
+	if err == nil {
+		p, err = p.Identified()
+	}
+	if err != nil {
+		return stored{}, err
+	}
+	left = append(left, more...)
+	e, text := PackStored(s.by(), name, p, left)
+	_, before, err := s.append(ctx, swarm.Batch{Events: []swarm.Event{e}, Bodies: [][]byte{text}})
+	if err == nil && before != nil { // when it was made makes no other pack
+		first, err := o.Pack(p.Ref())
+		if err != nil {
+			return stored{}, err
+		}
+		if !contextpack.Same(first, p) {
+			return stored{}, &swarm.Error{Kind: swarm.BadInput, Msg: "packId " + swarm.Quote(p.PackID), Err: swarm.ErrConflict, Hint: "leave packId out, or choose another one"}
+		}
+	}
+	if err != nil {
+		return stored{}, err
+	}
+	answer := stored{Ref: p.Ref(), Tokens: p.Tokens(), LeftOut: left}
+	if len(left) > shownLeft {
+		answer.LeftOut, answer.More = left[:shownLeft], len(left)-shownLeft
+	}
+	return answer, nil
+}
+
+// fillIn says of a pack what is known of it, and refuses what it says otherwise.
+func (o *Office) fillIn(p *contextpack.Pack, agent string) error {
+	o.mu.Lock()
+	err := o.follow()
+	team := o.team.Rules
+	o.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, is := range []struct {
+		field, value string
+		said         *string
+	}{{"runId", o.Run, &p.RunID}, {"nodeId", agent, &p.NodeID}, {"globalMode", string(team.Phase), (*string)(&p.GlobalMode)}, {"nodeMode", string(team.Mode), (*string)(&p.NodeMode)}} {
+		if *is.said != "" && *is.said != is.value {
+			return swarm.Errorf(swarm.BadInput, "%s is %s, and not %s", is.field, is.value, swarm.Quote(*is.said)).WithHint("leave %s out", is.field)
+		}
+		*is.said = is.value
+	}
+	if p.CreatedAt.IsZero() {
+		p.CreatedAt = o.now().UTC()
+	}
+	return nil
+}
+
+// extend is what is handed in, after what it extends.
+func (o *Office) extend(d contextpack.Draft) (contextpack.Pack, []swarm.LeftOut, error) {
+	var all []contextpack.Pack
+	for _, ref := range d.Extends {
+		p, err := o.Pack(strings.TrimSpace(ref))
+		if err != nil {
+			return p, nil, err
+		}
+		all = append(all, p)
+	}
+	p, left := contextpack.Merge(append(all, d.Pack)...)
+	p.PackID, p.RunID, p.NodeID, p.CreatedAt = d.PackID, d.RunID, d.NodeID, d.CreatedAt
+	return p, left, nil
+}
+
+// Pack is a context pack of this run.
+func (o *Office) Pack(ref string) (contextpack.Pack, error) {
+	it, err := o.findPack(ref)
+	if err != nil {
+		return contextpack.Pack{}, err
+	}
+	text, err := o.Log.Body(it.Hash)
+	if err != nil {
+		return contextpack.Pack{}, err
+	}
+	return contextpack.Read(text)
+}
+
+// findPack refuses what is no context pack of this run.
+func (o *Office) findPack(ref string) (swarm.Artifact, error) {
+	if mail.IsPack(ref) {
+		it, err := o.artifact(ref)
+		if swarm.KindOf(err) != swarm.NotFound {
+			return it, err
+		}
+	}
+	return swarm.Artifact{}, swarm.Errorf(swarm.BadInput, "there is no context pack %s in this run", swarm.Quote(ref)).
+		WithHint("pass on the ref that came with your mail, or store a pack with put_artifact, kind contextpack; another run's cannot be used")
+}
+
+// Given are the context packs that came with mail, by their refs. One that cannot be read, as an older program may have stored it, is only
+// referred to.
+func (o *Office) Given(refs []string) (all []contextpack.Given, err error) {
+	for _, ref := range refs {
+		p, err := o.Pack(ref)
+		if kind := swarm.KindOf(err); err != nil && kind != swarm.BadInput {
+			return nil, err
+		}
+		all = append(all, contextpack.Given{Ref: ref, Pack: p, Lost: err != nil})
+	}
+	return all, nil
+}

@@ -1,0 +1,335 @@
+package agentapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"swarm"
+	"swarm/internal/mail"
+	"swarm/internal/strictjson"
+)
+
+// A tool is one thing that an agent can do to its run.
+type tool struct {
+	name        string
+	description string
+	schema      string
+	do          func(ctx context.Context, s *Seat, args json.RawMessage) (any, error)
+	team        bool // only for agents that live on
+	wish        bool // only for those that may ask for more
+}
+
+// tools are all there are, in the order in which agents are told of them.
+var tools = []tool{
+	{"send_handoff", sendDescription, sendSchema, sendHandoff, false, false},
+	{"read_inbox", inboxDescription, inboxSchema, readInbox, false, false},
+	{"publish_data", publishDescription, publishSchema, publishData, false, false},
+	{"put_artifact", putDescription, putSchema, putArtifact, false, false},
+	{"read_artifact", readDescription, readSchema, readArtifact, false, false},
+	{"wait_for", waitDescription, waitSchema, waitFor, true, false},
+	{"spawn_node", spawnDescription, spawnSchema, spawnNode, true, true},
+	{"create_edge", edgeDescription, edgeSchema, createEdge, true, true},
+	{"request_help", helpDescription, helpSchema, requestHelp, true, false},
+	{"report_done", doneDescription, doneSchema, reportDone, true, false},
+}
+
+// Knows says whether a tool is one of ours.
+func Knows(name string) bool {
+	return slices.ContainsFunc(tools, func(t tool) bool { return t.name == name })
+}
+
+// offered are the tools of the run: where agents do not live on, nobody can wait for another.
+func (o *Office) offered() ([]tool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return nil, err
+	}
+	if o.rules.Team() {
+		return tools, nil
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool { return t.team }), nil
+}
+
+func (o *Office) findTool(name string) (tool, error) {
+	offered, err := o.offered()
+	if err != nil {
+		return tool{}, err
+	}
+	names := make([]string, len(offered))
+	for i, t := range offered {
+		if t.name == name {
+			return t, nil
+		}
+		names[i] = t.name
+	}
+	if Knows(name) {
+		return tool{}, onlyInTeams(name, names)
+	}
+	return tool{}, swarm.Errorf(swarm.BadInput, "there is no tool %s", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, names))
+}
+
+func onlyInTeams(name string, here []string) error {
+	return swarm.Errorf(swarm.BadInput, "%s exists in teams and swarms, and this run is neither", name).
+		WithHint("here there are: %s; a team is started with swarm team", strings.Join(here, ", "))
+}
+
+// Refuse says why an agent is not offered one of our tools; nil = it is, or it is none of ours.
+func (o *Office) Refuse(agent, name string) error {
+	if !Knows(name) {
+		return nil
+	}
+	t, err := o.findTool(name)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if t.wish {
+		return o.wishes.May(agent, name)
+	}
+	return nil
+}
+
+// Tools are what an agent is offered. It is told to whom it may write.
+func (o *Office) Tools(agent string) []swarm.ToolSpec {
+	offered, err := o.offered()
+	if err != nil {
+		offered = tools // if the log cannot be read the tools will say so
+	}
+	var to, answers []string
+	if err == nil {
+		o.mu.Lock()
+		to, answers = o.rules.Receivers(agent), o.rules.Answers(agent)
+		offered = slices.DeleteFunc(slices.Clone(offered), func(t tool) bool { return t.wish && !o.wishes.Offers(agent, t.name) })
+		o.mu.Unlock()
+	}
+	specs := make([]swarm.ToolSpec, len(offered))
+	for i, t := range offered {
+		specs[i] = swarm.ToolSpec{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)}
+		if t.team {
+			specs[i].Description += " Only teams and swarms have this tool."
+		}
+		if t.name == "send_handoff" && err == nil {
+			specs[i].Description += " You may write to: " + receivers(to) + "."
+			if len(answers) > 0 {
+				specs[i].Description += " You may answer once, since they ask for a response: " + receivers(answers) + "."
+			}
+		}
+	}
+	return specs
+}
+
+func receivers(names []string) string {
+	const most = 50
+	if len(names) == 0 {
+		return "nobody yet"
+	}
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+const sendDescription = "Send a message to another agent of your team. It is delivered at once and wakes the receiver; your own turn goes on. " +
+	"Keep the message short and self-contained: the receiver has not seen what you have seen. Put long texts into an artifact with put_artifact and " +
+	"send its ref. When the receiver has to know what you were told in a context pack, pass the pack's ref on as contextRef: it then stands in the receiver's " +
+	"prompt, and costs your message nothing. Leave it out when the message says all, or when the receiver has had it. The answer has the message's id and its number."
+
+const sendSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["to", "message"],
+  "properties": {
+    "to": {"type": "string", "description": "The name of the agent that gets the message."},
+    "message": {"type": "string", "description": "What you hand over or ask, in plain words, at most 8 KB."},
+    "structured": {"description": "The same or more as data, for a receiver that computes with it: as a rule an object."},
+    "artifacts": {
+      "type": "array",
+      "description": "Artifacts that belong to the message: by its ref one that is stored, or by type, name and content a text that is stored with the message.",
+      "items": {
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+          "type": {"type": "string", "description": "What it is: diff, log, report, …"},
+          "ref": {"type": "string", "description": "artifact://KIND/ID, as put_artifact answered it."},
+          "name": {"type": "string", "description": "What people call the text."},
+          "content": {"type": "string", "description": "The text itself, in the place of a ref."}
+        }
+      }
+    },
+    "status": {
+      "type": "object",
+      "description": "Whether what you report went well.",
+      "additionalProperties": false,
+      "required": ["ok"],
+      "properties": {"ok": {"type": "boolean"}, "reason": {"type": "string"}}
+    },
+    "response": {
+      "type": "object",
+      "description": "Whether you want an answer, and who should get it: you, or with replyTo somebody to whom the receiver may write. The receiver may answer this message even if it may not write to you otherwise.",
+      "additionalProperties": false,
+      "required": ["expectation"],
+      "properties": {
+        "expectation": {"type": "string", "enum": ["none", "optional", "required"]},
+        "replyTo": {"type": "string"}
+      }
+    },
+    "contextRef": {"type": "string", "description": "contextpack://pack/ID of this run: the one that you were given, or one that you stored with put_artifact."},
+    "type": {"type": "string", "description": "handoff (the default); signal, which waits in the inbox and wakes nobody; or what kind of handoff it is: request, offer, accept, delegation, info, …"},
+    "priority": {"type": "string", "enum": ["normal"], "description": "What every message of an agent has; best left out."},
+    "id": {"type": "string", "description": "An id of your own; the same id with the same content is one message. Best left out."},
+    "fromNodeId": {"type": "string", "description": "Your own name, which is known: best left out. Another's is refused."}
+  }
+}`
+
+// Sent answers whoever sends mail: it is in its receiver's inbox.
+type Sent struct {
+	ID  string `json:"id"`
+	Seq int64  `json:"seq"`
+}
+
+// sendHandoff stores an envelope in its receiver's inbox.
+func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	o := s.office
+	d, err := mail.ReadDraft(args)
+	if err != nil {
+		return nil, err
+	}
+	if o.Redact != nil {
+		d = d.Redacted(o.Redact)
+	}
+	with, err := o.enclose(s.by(), &d)
+	if err != nil {
+		return nil, err
+	}
+	var answers bool // it needs no edge, because it answers a message
+	draft := func() (swarm.Envelope, error) {
+		return o.write(func(r *mail.Rules) (swarm.Envelope, error) {
+			e, err := r.Envelope(s.Agent, d, s.first(), o.now())
+			if answers = e.ID != "" && !r.May(e.FromNodeID, e.ToNodeID); answers && err != nil && o.isStored(e) {
+				return e, nil // its turn runs again, and what allowed it then is used up
+			}
+			return e, o.notYet(d.To, err)
+		})
+	}
+	e, err := draft()
+	if err == nil && answers { // of two at once the second must find the first
+		s.answering.Lock()
+		defer s.answering.Unlock()
+		e, err = draft()
+	}
+	if err != nil {
+		return nil, err
+	}
+	sent, err := o.store(ctx, e, s, with)
+	for n := 2; errors.Is(err, errReturned) && d.ID == ""; n++ { // said once more, to who was started again, it is another message
+		again := e
+		again.ID = derived("again", e.Ref()+"\x00"+strconv.Itoa(n))
+		sent, err = o.store(ctx, again, s, with)
+	}
+	return sent, err
+}
+
+// errReturned refuses a message that was sent before and went back unread.
+var errReturned = errors.New("it went back unread when its receiver ended")
+
+// write makes an envelope by the rules that hold now.
+func (o *Office) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.Envelope, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return swarm.Envelope{}, err
+	}
+	return make(o.rules)
+}
+
+// store puts an envelope into its receiver's inbox, together with what is to stand before it. It is refused when its receiver has ended
+// in the meantime.
+func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with swarm.Batch) (Sent, error) {
+	stored := swarm.StoredEnvelope{Envelope: e}
+	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID}
+	if from != nil {
+		event.Task, event.Turn, stored.Read = from.Task, from.Turn, from.upto()
+	}
+	event.Data = swarm.Encode(stored)
+	if e.ContextRef != "" {
+		if _, err := o.findPack(e.ContextRef); err != nil {
+			return Sent{}, err
+		}
+	}
+	if err := o.readable(e, with.Events); err != nil {
+		return Sent{}, err
+	}
+	b := swarm.Batch{Absent: []string{swarm.AgentEndedKey(e.ToNodeID, o.starts(e.ToNodeID))}, Events: append(with.Events, event), Bodies: with.Bodies}
+	write := o.append
+	if from != nil {
+		write = from.append
+	}
+	seq, there, err := write(ctx, b)
+	if errors.Is(err, swarm.ErrStale) && !errors.Is(err, errReplaced) {
+		_, err = o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(e.FromNodeID, e) })
+		if err == nil {
+			err = swarm.Errorf(swarm.Storage, "the log says that %s has ended, and does not tell it", e.ToNodeID)
+		}
+	}
+	if err != nil {
+		return Sent{}, err
+	}
+	if there != nil { // the log has something else under this id; the time alone makes no other message
+		stored, err := swarm.Body[swarm.Envelope](there)
+		if err != nil {
+			return Sent{}, err
+		}
+		if !mail.Same(stored, e) {
+			return Sent{}, &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: swarm.ErrConflict, Hint: "leave id out, or choose another one"}
+		}
+	}
+	if _, back, err := o.Log.Find(swarm.ReturnedKey(e.Ref())); err != nil || back {
+		return Sent{}, cmp.Or(err, error(&swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: errReturned, Hint: "send it under another id"}))
+	}
+	return Sent{e.ID, seq}, nil
+}
+
+const inboxDescription = "Read the messages that other agents have sent you since your turn began. Each message is shown once; those that you were given " +
+	"with your task are not shown again. An empty list means that nothing new has come. Answer a message that asks for a response with send_handoff, to its sender or to whom it names in replyTo."
+
+const inboxSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "properties": {
+    "max": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many messages at most; 20 when left out."}
+  }
+}`
+
+// shown answers read_inbox.
+type shown struct {
+	Envelopes []mail.Item `json:"envelopes"`
+	More      bool        `json:"more,omitempty"` // there are more: read again
+}
+
+// readInbox shows what came since the prompt was made, and since it was last asked.
+func readInbox(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := strictjson.ReadArgs(args, "max")
+	most := a.Int("max", shownMail, 1, mostMail)
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	items, more, err := s.office.unread(s.Agent, s.upto(), int(most), shownBytes)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) > 0 {
+		s.show(ctx, items)
+	} else {
+		items = []mail.Item{}
+	}
+	return shown{items, more}, nil
+}

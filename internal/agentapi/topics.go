@@ -1,0 +1,199 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"swarm"
+	"swarm/internal/strictjson"
+)
+
+// maxData is how many bytes an entry of a topic may have.
+const maxData = 1 << 20
+
+const publishDescription = "Publish a finding for your whole team. The newest findings of each topic stand in every teammate's next prompts, of a long one the beginning; " +
+	"nobody is given a turn for it. Use it for facts that others can build on, not for questions: those go to one agent with send_handoff. " +
+	"Put a long text into an artifact with put_artifact, and publish what it says in a sentence, with its ref."
+
+const publishSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["topic", "data"],
+  "properties": {
+    "topic": {"type": "string", "description": "A short name that findings of one kind share: a-z, 0-9, - and _."},
+    "data": {"description": "The finding: a text, or any JSON value; at most 1 MB."}
+  }
+}`
+
+// published answers publish_data.
+type published struct {
+	Seq int64 `json:"seq"`
+}
+
+// topicKey is how the keys of topic entries begin.
+const topicKey = "topic:"
+
+// publishData adds an entry to a topic. Its key is made of the turn and what it says: a turn that is
+// run again, or tried again, publishes nothing twice.
+func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := strictjson.ReadArgs(args, "topic", "data")
+	a.Need("topic", "data")
+	topic, data := a.Text("topic"), a.JSON("data")
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	entry, err := s.office.entry(topic, data)
+	if err != nil {
+		return nil, err
+	}
+	e := swarm.Event{Kind: swarm.TopicPublished, To: swarm.ToTopics, Key: topicKey + s.first() + ":" + string(swarm.HashOf(entry)[:24]),
+		Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: entry}
+	seq, before, err := s.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
+	if err == nil && before != nil {
+		err = swarm.ErrConflict // two texts with one hash
+	}
+	if err != nil {
+		return nil, err
+	}
+	return published{seq}, nil
+}
+
+// entry is what is added to a topic, checked and without secrets.
+func (o *Office) entry(topic string, data json.RawMessage) (json.RawMessage, error) {
+	entry := swarm.TopicEntry{Topic: strings.ToLower(strings.TrimSpace(topic)), Data: data}
+	if err := swarm.CheckTopicName(entry.Topic); err != nil {
+		return nil, err
+	}
+	if o.Redact != nil {
+		entry.Data = strictjson.Redact(entry.Data, o.Redact)
+	}
+	if n := len(entry.Data); n > maxData {
+		return nil, swarm.Errorf(swarm.BadInput, "the data has %d bytes; %d are allowed", n, maxData).
+			WithHint("store it with put_artifact and publish its ref")
+	}
+	return swarm.Encode(entry), nil
+}
+
+// Publish adds a person's entry to a topic, and returns its number.
+func (o *Office) Publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {
+	entry, err := o.entry(topic, data)
+	if err != nil {
+		return 0, o.clean(err)
+	}
+	if err := o.goesOn(); err != nil {
+		return 0, err
+	}
+	seq, _, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, To: swarm.ToTopics, Agent: swarm.User, Data: entry}}})
+	return seq, err
+}
+
+// PublishAgain adds a person's entry again that was published in the run that this one replays, as the
+// n-th of all entries. Its key keeps a replay that is resumed from adding it twice.
+func (o *Office) PublishAgain(ctx context.Context, entry json.RawMessage, n int) error {
+	_, _, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, To: swarm.ToTopics, Key: topicKey + "again:" + strconv.Itoa(n),
+		Agent: swarm.User, Data: entry}}})
+	return err
+}
+
+// A Finding is an entry of a topic as prompts tell it.
+type Finding struct {
+	Seq   int64
+	Agent string // who published it
+	Turn  string // in which turn; "" = a person did
+	Topic string
+	Text  string // cut to the limit of characters
+}
+
+// topics are the entries that the office has read, oldest first. Only the newest of each topic are kept,
+// except in a replay, which asks for those of an earlier moment.
+type topics struct {
+	read    int64 // up to which event
+	entries []Finding
+}
+
+// roomForFindings is how many bytes all findings of a prompt have together, however many topics there are.
+const roomForFindings = 64 << 10
+
+// Findings are the newest entries of each topic, oldest first, and the number of the newest entry that
+// was looked at. A replay names how many entries there were when the recorded prompt was made, and is
+// told of no later one; -1 is all that there are now.
+func (o *Office) Findings(first int) ([]Finding, int64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil { // the plan has the limits
+		return nil, 0, err
+	}
+	limits := swarm.DefaultTopics
+	if len(o.plans) > 0 && o.plans[0].Topics != nil {
+		limits = *o.plans[0].Topics
+	}
+	if err := o.followTopics(limits); err != nil {
+		return nil, 0, err
+	}
+	all, upto := o.topics.entries, o.topics.read
+	if first >= 0 {
+		all = all[:min(first, len(all))]
+		upto = 0
+		if len(all) > 0 {
+			upto = all[len(all)-1].Seq
+		}
+	}
+	shown := newest(all, limits.Entries)
+	room := max(roomForFindings, limits.Entries*limits.Chars)
+	for i := len(shown) - 1; i >= 0; i-- {
+		if room -= len(shown[i].Text); room < 0 {
+			return shown[i+1:], upto, nil
+		}
+	}
+	return shown, upto, nil
+}
+
+// followTopics reads the entries that the log has gained. The office is locked.
+func (o *Office) followTopics(limits swarm.TopicLimits) error {
+	for {
+		events, err := o.Log.Read(o.topics.read, page/10, swarm.ToTopics)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for i := range events {
+			e := &events[i]
+			entry, err := swarm.Body[swarm.TopicEntry](e)
+			if err != nil {
+				return err
+			}
+			o.topics.entries = append(o.topics.entries, Finding{e.Seq, e.Agent, e.Turn, entry.Topic, snippet(entry.Text(), limits.Chars)})
+			o.topics.read = e.Seq
+		}
+		if !o.Recorded {
+			o.topics.entries = newest(o.topics.entries, limits.Entries)
+		}
+	}
+}
+
+// newest are the last so many entries of each topic, in their order.
+func newest(all []Finding, each int) (kept []Finding) {
+	count := map[string]int{}
+	for _, f := range slices.Backward(all) {
+		if count[f.Topic]++; count[f.Topic] <= each {
+			kept = append(kept, f)
+		}
+	}
+	slices.Reverse(kept)
+	return kept
+}
+
+// snippet is the beginning of a text.
+func snippet(text string, chars int) string {
+	text = strings.TrimSpace(text)
+	n := 0
+	for i := range text {
+		if n == chars {
+			return strings.TrimSpace(text[:i]) + "…"
+		}
+		n++
+	}
+	return text
+}

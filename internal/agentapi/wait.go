@@ -1,0 +1,273 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/plan"
+	"swarm/internal/strictjson"
+)
+
+const (
+	waitTime = 10 * time.Minute // how long an agent waits for others, when it does not say
+	mostWait = time.Hour
+	maxHead  = 4 << 10 // bytes of an output that are shown; the rest is an artifact
+)
+
+const waitDescription = "Wait until other agents are through with what you sent them, and get their outputs. You sent them work with send_handoff before, in this turn; " +
+	"an agent to which you sent nothing is waited for until it has an output at all. Wait for all you need at once: your turn goes on when the last of them is " +
+	"quiet. A long output comes with a ref: read it with read_artifact. When it takes longer than timeout you are told who is not ready."
+
+const waitSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["agents"],
+  "properties": {
+    "agents": {"type": "array", "minItems": 1, "maxItems": 100, "items": {"type": "string"}, "description": "The names of the agents to wait for."},
+    "timeout": {"type": "integer", "minimum": 1, "maximum": 3600, "description": "How many seconds at most; 600 when left out."}
+  }
+}`
+
+// waited answers wait_for.
+type waited struct {
+	Outputs []waitedOutput `json:"outputs"`
+}
+
+type waitedOutput struct {
+	Agent  string `json:"agent"`
+	Turn   string `json:"turn"`
+	Output string `json:"output"`        // its beginning, when it is long
+	Bytes  int    `json:"bytes"`         // of the whole
+	Ref    string `json:"ref,omitempty"` // the whole, when it is long
+}
+
+// A wait is one call of wait_for.
+type wait struct {
+	seat  *Seat
+	names []string
+	key   string
+}
+
+// waitFor blocks until the others are through.
+func waitFor(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	a := strictjson.ReadArgs(args, "agents", "timeout")
+	a.Need("agents")
+	names := a.Texts("agents")
+	limit := time.Duration(a.Int("timeout", int64(waitTime/time.Second), 1, int64(mostWait/time.Second))) * time.Second
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, swarm.Errorf(swarm.BadInput, "there is nobody to wait for").WithHint("name the agents whose outputs you need")
+	}
+	w, err := s.beginWait(names)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := w.watch(ctx, limit)
+	w.end(ctx, err)
+	if err != nil {
+		return nil, err
+	}
+	return w.answer(ctx, outputs)
+}
+
+// beginWait notes that the agent waits, if that can come to an end.
+func (s *Seat) beginWait(names []string) (*wait, error) {
+	s.mu.Lock()
+	s.waits++
+	nth := s.waits
+	s.mu.Unlock()
+	o := s.office
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return nil, err
+	}
+	w := &wait{seat: s, key: fmt.Sprintf("%s:%d:%d", s.Turn, s.Start, nth)}
+	for _, name := range names {
+		agent, err := o.rules.Find(s.Agent, name)
+		switch {
+		case err != nil:
+			return nil, o.notYet(name, err)
+		case agent == s.Agent:
+			return nil, swarm.Errorf(swarm.BadInput, "%s cannot wait for itself", s.Agent)
+		case !o.rules.Sees(s.Agent, agent):
+			return nil, swarm.Errorf(swarm.BadInput, "%s has no edge to %s or from it, and cannot wait for it", s.Agent, agent).
+				WithHint("wait for agents that you write to, or that write to you")
+		}
+		if err := o.cycle(s.Agent, []string{agent}, math.MaxInt64); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(w.names, agent) {
+			w.names = append(w.names, agent)
+		}
+	}
+	if m := o.team.Member(s.Agent); m != nil && m.State == plan.MemberWaiting {
+		return nil, swarm.Errorf(swarm.BadInput, "%s waits already", s.Agent).WithHint("wait for all you need in one call")
+	}
+	return w, nil
+}
+
+// cycle refuses a wait that would never end: the waits of the agents lead back to the one that would wait. Only those count that
+// stand before a number in the log, so that of several waits that close a cycle together the last one is refused, in whichever
+// processes they are. The office is locked.
+func (o *Office) cycle(waits string, names []string, before int64) error {
+	for _, name := range names {
+		if path := o.team.WaitPath(name, waits, before); path != nil {
+			return swarm.Errorf(swarm.BadInput, "to wait for %s would never end: %s", name, append(plan.Path{waits}, path...)).
+				WithHint("end your turn: what %s sends you comes with your next one", name)
+		}
+	}
+	return nil
+}
+
+// watch waits until everybody is ready.
+func (w *wait) watch(ctx context.Context, limit time.Duration) ([]output, error) {
+	o := w.seat.office
+	began, err := w.tell(ctx, swarm.WaitBegan, "")
+	if err != nil {
+		return nil, err
+	}
+	wake, off := o.Log.Watch()
+	defer off()
+	over := newPatience(limit)
+	defer over.stop()
+	for {
+		outputs, pending, paused, err := w.look(began)
+		if err != nil || pending == "" {
+			return outputs, err
+		}
+		over.hold(paused)
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-over.timer.C:
+			return nil, swarm.Errorf(swarm.TimedOut, "waited %s for %s", limit, pending).
+				WithHint("wait again, wait only for the others, or go on without it")
+		}
+	}
+}
+
+// A patience is how long somebody still waits. It does not grow less while the run is paused.
+type patience struct {
+	timer *time.Timer
+	left  time.Duration
+	since time.Time // when the timer was set; zero = it stands
+}
+
+func newPatience(limit time.Duration) *patience {
+	return &patience{time.NewTimer(limit), limit, time.Now()}
+}
+
+func (p *patience) stop() { p.timer.Stop() }
+
+func (p *patience) hold(on bool) {
+	switch {
+	case on && !p.since.IsZero():
+		p.timer.Stop()
+		p.left, p.since = max(0, p.left-time.Since(p.since)), time.Time{}
+	case !on && p.since.IsZero():
+		p.timer.Reset(p.left)
+		p.since = time.Now()
+	}
+}
+
+// look says whose outputs are there, or who is not ready and why; and whether the run is paused. The wait began with a record of the
+// log: agents that began to wait before it, in another process perhaps, are known by now.
+func (w *wait) look(began int64) (outputs []output, pending string, paused bool, err error) {
+	o := w.seat.office
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return nil, "", false, err
+	}
+	if err := o.cycle(w.seat.Agent, w.names, began); err != nil {
+		return nil, "", false, err
+	}
+	var late []string
+	for _, name := range w.names {
+		a, m := o.agent(name), o.team.Member(name)
+		wanted := int64(0)
+		if p := a.From[w.seat.Agent]; p.Turn == w.seat.Turn {
+			wanted = p.Seq
+		}
+		switch {
+		case m.Quiet() && m.Read >= wanted && a.Output.Seq > wanted && a.Output.Hash != "":
+			outputs = append(outputs, a.Output)
+		case wanted > 0 && wanted < a.Began && a.Output.Seq < wanted:
+			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s was ended and started again, and has not read what you sent it", name).WithHint("send it again, or go on without it")
+		case m.End != nil:
+			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has ended, and will not answer any more%s", name, plan.LastFailure(m.Trouble)).WithHint("go on without it")
+		case o.team.Closing != "" && !m.InTurn():
+			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has no turn any more: %s", name, closing(&o.team.TeamState)).WithHint("go on without it")
+		default:
+			late = append(late, name+" ("+o.team.Busy(name).String()+")")
+		}
+	}
+	return outputs, strings.Join(late, ", "), !o.team.PauseAt.IsZero(), nil
+}
+
+// closing says why no turn of a team starts any more.
+func closing(t *plan.TeamState) string {
+	switch t.Closing {
+	case plan.ClosedByLead:
+		return t.Rules.Lead + " has reported that all is done"
+	case plan.ClosedByBudget:
+		return "the budget is spent"
+	case plan.ClosedByCancel:
+		return "the run is being cancelled"
+	}
+	return "the run is being ended"
+}
+
+// end notes that the agent waits no longer, however that came.
+func (w *wait) end(ctx context.Context, err error) {
+	reason := ""
+	if err != nil {
+		reason = err.Error()
+	}
+	_, _ = w.tell(context.WithoutCancel(ctx), swarm.WaitEnded, reason) // who looks sees the turn end too
+}
+
+func (w *wait) tell(ctx context.Context, kind swarm.EventKind, reason string) (seq int64, err error) {
+	s := w.seat
+	e := swarm.Event{Kind: kind, Key: string(kind) + ":" + w.key, Agent: s.Agent, Task: s.Task, Turn: s.Turn,
+		Data: swarm.Encode(swarm.AgentWait{For: w.names, Reason: string(s.office.redact([]byte(reason)))})}
+	if s.office.Loop != "" {
+		e.To = swarm.ToLoop(s.office.Loop)
+	}
+	seq, _, err = s.office.append(ctx, swarm.Batch{Fence: s.office.Fence, Events: []swarm.Event{e}})
+	return seq, err
+}
+
+// answer shows the outputs. A long one becomes an artifact of who made it.
+func (w *wait) answer(ctx context.Context, outputs []output) (any, error) {
+	o := w.seat.office
+	all := waited{Outputs: make([]waitedOutput, len(outputs))}
+	for i, out := range outputs {
+		text, err := o.Log.Body(out.Hash)
+		if err != nil {
+			return nil, err
+		}
+		it := waitedOutput{Agent: w.names[i], Turn: out.Turn, Output: string(text), Bytes: len(text)}
+		if len(text) > maxHead {
+			from, to := window(text, 0, maxHead)
+			it.Output = string(text[from:to])
+			by := swarm.Event{Agent: w.names[i], Task: out.Task, Turn: out.Turn}
+			if it.Ref, err = w.seat.put(ctx, by, "report", "output of "+out.Turn+", "+strconv.Itoa(len(text))+" bytes", text); err != nil {
+				return nil, err
+			}
+		}
+		all.Outputs[i] = it
+	}
+	return all, nil
+}

@@ -1,0 +1,254 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/mail"
+)
+
+// A waiting is a call of wait_for that goes on while the test does.
+type waiting struct {
+	answer waited
+	err    error
+	over   chan struct{}
+}
+
+// waits begins a wait, and returns when the log says that it has begun, or it is over.
+func waits(t *testing.T, s *Seat, args string) *waiting {
+	t.Helper()
+	w := &waiting{over: make(chan struct{})}
+	wake, off := s.office.Log.Watch()
+	defer off()
+	before := count(t, s.office.Log, swarm.WaitBegan)
+	go func() {
+		defer close(w.over)
+		var raw json.RawMessage
+		if raw, w.err = s.Call(context.Background(), "wait_for", json.RawMessage(args)); w.err == nil {
+			w.err = json.Unmarshal(raw, &w.answer)
+		}
+	}()
+	for count(t, s.office.Log, swarm.WaitBegan) == before {
+		select {
+		case <-wake:
+		case <-w.over:
+			return w
+		}
+	}
+	return w
+}
+
+func (w *waiting) goesOn() bool {
+	select {
+	case <-w.over:
+		return false
+	default:
+		return true
+	}
+}
+
+// Who waits for an agent gets the output of the turn that read what it sent, not of one before, and not before the agent is quiet.
+func TestWaitFor(t *testing.T) {
+	log, again := opened(t)
+	o := &Office{Log: log}
+	does(t, o, "coder", "coder/1/1", "old")
+	planner := starts(t, o, "planner", "planner/1/1")
+	coder := starts(t, o, "coder", "coder/2/1") // it runs already, and has not seen what is sent now
+	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"do it"}`)
+	w := waits(t, planner, `{"agents":["Coder","coder"]}`)
+	ends(t, o, coder, "older")
+	long := strings.Repeat("ü", 5000)
+	coder = starts(t, &Office{Log: again()}, "coder", "coder/3/1")
+	add(t, again(), swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{})})
+	if !w.goesOn() {
+		t.Fatalf("the wait is over before the mail was read: %+v, %v", w.answer, w.err)
+	}
+	ends(t, o, coder, long)
+	<-w.over
+	if w.err != nil || len(w.answer.Outputs) != 1 {
+		t.Fatalf("%+v, %v", w.answer, w.err)
+	}
+	out := w.answer.Outputs[0]
+	if out.Agent != "coder" || out.Turn != "coder/3/1" || out.Bytes != 10000 || out.Output != strings.Repeat("ü", maxHead/2) {
+		t.Errorf("%s %s %d %d", out.Agent, out.Turn, out.Bytes, len(out.Output))
+	}
+	if whole := call[part](t, planner, "read_artifact", `{"ref":"`+out.Ref+`"}`); whole.Content != long || whole.Kind != "report" {
+		t.Errorf("the ref %s has %d bytes", out.Ref, whole.Bytes)
+	}
+	// Nothing was sent since: what it said last is there at once. A short output has no ref.
+	does(t, o, "coder", "coder/4/1", "short")
+	w = waits(t, planner, `{"agents":["coder"]}`)
+	<-w.over
+	if w.err != nil || w.answer.Outputs[0] != (waitedOutput{Agent: "coder", Turn: "coder/4/1", Output: "short", Bytes: 5}) {
+		t.Errorf("%+v, %v", w.answer, w.err)
+	}
+	if b, e := count(t, log, swarm.WaitBegan), count(t, log, swarm.WaitEnded); b != 2 || e != 2 {
+		t.Errorf("%d waits began, %d ended", b, e)
+	}
+}
+
+func TestWaitsThatCannotEnd(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: log}
+	planner, coder, tester := starts(t, o, "planner", "planner/1/1"), starts(t, o, "coder", "coder/1/1"), starts(t, o, "tester", "tester/1/1")
+	first := waits(t, planner, `{"agents":["coder"]}`)
+	second := waits(t, tester, `{"agents":["coder"]}`)
+	before := count(t, log, swarm.WaitBegan)
+	for args, text := range map[string]string{
+		`{"agents":["planner"]}`:            "to wait for planner would never end: coder → planner → coder",
+		`{"agents":["tester"]}`:             "to wait for tester would never end: coder → tester → coder",
+		`{"agents":["coder"]}`:              "coder cannot wait for itself",
+		`{"agents":["nosuch"]}`:             "Unknown agent: 'nosuch'. Valid agents: planner, tester",
+		`{"agents":["user"]}`:               "Unknown agent: 'user'. Valid agents: planner, tester",
+		`{"agents":[]}`:                     "there is nobody to wait for",
+		`{"agents":"tester"}`:               `the argument "agents" must be a list of strings`,
+		`{"agents":["tester"],"timeout":0}`: `the argument "timeout" must be a whole number from 1 to 3600`,
+	} {
+		_, err := coder.Call(t.Context(), "wait_for", json.RawMessage(args))
+		wrong(t, err, text, "")
+	}
+	_, err := planner.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["tester"]}`))
+	wrong(t, err, "planner has no edge to tester or from it, and cannot wait for it", "wait for agents that you write to")
+	_, err = planner.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["coder"]}`))
+	wrong(t, err, "planner waits already", "wait for all you need in one call")
+	if n := count(t, log, swarm.WaitBegan); n != before {
+		t.Errorf("%d waits that were refused have begun", n-before)
+	}
+	// The end of a turn ends its wait; then the circle is none any more.
+	planner.Leave()
+	<-first.over
+	wrong(t, first.err, "the turn planner/1/1 has ended", "")
+	third := waits(t, coder, `{"agents":["planner"]}`)
+	if !third.goesOn() || !second.goesOn() {
+		t.Errorf("%v, %v", third.err, second.err)
+	}
+	// So does the end of the agent that is waited for, and time.
+	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("planner", 0), Agent: "planner", Data: swarm.Encode(swarm.Reason{Reason: "it was cancelled"})})
+	<-third.over
+	wrong(t, third.err, "planner has ended, and will not answer any more", "go on without it")
+	_, err = coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["tester"],"timeout":1}`))
+	wrong(t, err, "to wait for tester would never end: coder → tester → coder", "")
+	tester.Leave()
+	<-second.over
+	_, err = coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["tester"],"timeout":1}`))
+	wrong(t, err, "waited 1s for tester (its turn tester/1/1 runs)", "wait again")
+	if swarm.KindOf(err) != swarm.TimedOut {
+		t.Errorf("its kind is %s", swarm.KindOf(err))
+	}
+	coder.Leave()
+	if b, e := count(t, log, swarm.WaitBegan), count(t, log, swarm.WaitEnded); b != 4 || e != 4 {
+		t.Errorf("%d waits began, %d ended", b, e)
+	}
+}
+
+// What is reported counts when the turn is left; a person is asked by a message that wants an answer.
+func TestDoneAndHelp(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: log}
+	s := starts(t, o, "tester", "tester/1/1")
+	if _, done := s.Done(); done {
+		t.Error("it is done at once")
+	}
+	call[struct{}](t, s, "report_done", `{"response":"half"}`)
+	call[struct{}](t, s, "report_done", `{"response":"all is there"}`)
+	request := call[requested](t, s, "request_help", `{"help_description":"blue or green?","help_skills":["taste"]}`).Request
+	if again := call[requested](t, s, "request_help", `{"help_description":"blue or green?","help_skills":["taste"]}`).Request; again != request {
+		t.Errorf("the same question is %s and %s", request, again)
+	}
+	s.Leave()
+	if response, done := s.Done(); !done || response != "all is there" {
+		t.Errorf("%q, %v", response, done)
+	}
+	items, _, err := o.UserMail(10)
+	if err != nil || len(items) != 1 || items[0].ID != request || !mail.Expects(items[0].Envelope) || string(items[0].Payload.Structured) != `{"skills":["taste"]}` {
+		t.Fatalf("%+v, %v", items, err)
+	}
+	if _, err := o.Answer(t.Context(), request, mail.Draft{Message: "green"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, items := begin(t, o, "tester", "tester/2/1"); len(items) != 1 || items[0].Payload.Message != "green" {
+		t.Errorf("tester reads %+v", items)
+	}
+}
+
+// A cycle of waits is seen though the agents are in several processes, each with an office of its own. The wait that began last is
+// refused, also when both began before either office knew of the other.
+func TestWaitsInACycleOverTwoProcesses(t *testing.T) {
+	log, again := opened(t)
+	here, there := &Office{Log: log}, &Office{Log: again()}
+	planner, coder := starts(t, here, "planner", "planner/1/1"), starts(t, there, "coder", "coder/1/1")
+	w := waits(t, planner, `{"agents":["coder"]}`)
+	_, err := coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["planner"]}`))
+	wrong(t, err, "to wait for planner would never end: coder → planner → coder", "end your turn")
+	late, err := coder.beginWait([]string{"tester"}) // nothing is wrong with that yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	late.names = []string{"planner"}
+	_, err = late.watch(t.Context(), time.Minute)
+	wrong(t, err, "to wait for planner would never end: coder → planner → coder", "end your turn")
+	if !w.goesOn() {
+		t.Errorf("the wait that began first is over: %v", w.err)
+	}
+	planner.Leave()
+	<-w.over
+}
+
+// Where agents do not live on, nobody can wait for another.
+func TestPipelinesHaveNoToolsOfTeams(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Log: log}
+	o.forget()
+	o.rules, o.read = mail.NewRules(&swarm.Plan{Kind: swarm.PipelineRun, Agents: team.Agents}), 2
+	if n := len(o.Tools("coder")); n != 5 {
+		t.Errorf("%d tools", n)
+	}
+	_, err := o.Sit("coder", "t", "t/1/1", 1, swarm.Inputs{}).Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["planner"]}`))
+	var e *swarm.Error
+	if !errors.As(err, &e) || e.Msg != "wait_for exists in teams and swarms, and this run is neither" {
+		t.Error(err)
+	}
+}
+
+// What went back when its receiver ended was not delivered: said again to who was started again, it is another message, whoever waits for it
+// is not answered with what came before, and an id of one's own is not acknowledged once more.
+func TestSaidAgainToWhoWasStartedAgain(t *testing.T) {
+	log, _ := opened(t)
+	o := &Office{Run: "r1", Log: log}
+	planner := starts(t, o, "planner", "planner/1/1")
+	does(t, o, "coder", "coder/1/1", "old")
+	const do, own = `{"to":"coder","message":"do it"}`, `{"to":"coder","message":"mine","id":"own-1"}`
+	first := call[Sent](t, planner, "send_handoff", do)
+	call[Sent](t, planner, "send_handoff", own)
+	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: swarm.Encode(swarm.Reason{Reason: "it was cancelled"})})
+	if _, err := o.Return(t.Context(), "coder", swarm.NewMessage(swarm.BackCancelled)); err != nil {
+		t.Fatal(err)
+	}
+	add(t, log, swarm.Event{Kind: swarm.AgentStarted, Key: "agent_started:coder:1", Agent: "coder"})
+	_, err := planner.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["coder"]}`))
+	wrong(t, err, "coder was ended and started again, and has not read what you sent it", "send it again")
+	_, err = planner.Call(t.Context(), "send_handoff", json.RawMessage(own))
+	wrong(t, err, `message "own-1": it went back unread when its receiver ended`, "send it under another id")
+	second := call[Sent](t, planner, "send_handoff", do)
+	if third := call[Sent](t, planner, "send_handoff", do); second.ID == first.ID || third != second {
+		t.Errorf("sent as %+v, then as %+v and %+v", first, second, third)
+	}
+	w := waits(t, planner, `{"agents":["coder"]}`)
+	if !w.goesOn() {
+		t.Fatalf("%+v, %v", w.answer, w.err)
+	}
+	coder, items := begin(t, o, "coder", "coder/2/1")
+	if messages(items) != "do it" {
+		t.Errorf("coder reads %q", messages(items))
+	}
+	ends(t, o, coder, "new")
+	<-w.over
+	if w.err != nil || w.answer.Outputs[0].Output != "new" {
+		t.Errorf("%+v, %v", w.answer, w.err)
+	}
+}

@@ -1,0 +1,153 @@
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"swarm"
+	"swarm/internal/growth"
+	"swarm/internal/permission"
+)
+
+const spawnDescription = "Ask for a new agent in your team. It is only a request: a person, or your team's settings, may allow it, change it or refuse it. Your turn goes on; " +
+	"the answer comes to your inbox. When it is allowed, the new agent gets your instructions at once, you may write to each other, and nobody " +
+	"else may write to it but those in edges. The answer to this call has the request's id."
+
+const spawnSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["name", "instructions"],
+  "properties": {
+    "name": {"type": "string", "description": "What the new agent is called: a-z, 0-9 and -, beginning with a letter. No agent of the team may have the name."},
+    "role": {"type": "string", "description": "The role of an agent of your team that the new one has too; best left out when none fits."},
+    "provider": {"type": "string", "description": "The provider of an agent of your team; yours when left out."},
+    "instructions": {"type": "string", "description": "What the new agent is to do, at most 8 KB. It has seen nothing of what you have seen."},
+    "edges": {"type": "array", "maxItems": 100, "items": {"type": "string"}, "description": "Other agents that may write to the new one, and it to them. You always may."}
+  }
+}`
+
+const edgeDescription = "Ask that one agent of your team may write to another. It is only a request: a person, or your team's settings, may allow it, change it or refuse it. " +
+	"Your turn goes on; the answer comes to your inbox. The answer to this call has the request's id."
+
+const edgeSchema = `{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["from", "to"],
+  "properties": {
+    "from": {"type": "string", "description": "The agent that is to hand work on."},
+    "to": {"type": "string", "description": "The agent that is to get it."},
+    "bidirectional": {"type": "boolean", "description": "Whether it may answer; false when left out."}
+  }
+}`
+
+// spawnNode asks for a new agent.
+func spawnNode(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	w, err := growth.ReadSpawn(args)
+	if err != nil {
+		return nil, err
+	}
+	return s.ask(ctx, w)
+}
+
+// createEdge asks for a new edge.
+func createEdge(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+	w, err := growth.ReadEdge(args)
+	if err != nil {
+		return nil, err
+	}
+	return s.ask(ctx, w)
+}
+
+// ask writes a wish down, if the agent may have it: the same wish of the same turn is one. Where nobody has to be asked it is answered in
+// the same breath. Whether it can be had is looked at once more when it is granted.
+func (s *Seat) ask(ctx context.Context, w swarm.Wish) (any, error) {
+	id, events, err := s.office.wished(s, w)
+	if err != nil {
+		return nil, err
+	}
+	if len(events) > 0 {
+		_, _, err = s.append(ctx, swarm.Batch{Events: events})
+	}
+	return requested{id}, err
+}
+
+// wished is what says that an agent has a wish, after the gate: there is no phase in which nothing may be asked for. What was asked before
+// needs no more words.
+func (o *Office) wished(s *Seat, w swarm.Wish) (id string, events []swarm.Event, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.follow(); err != nil {
+		return "", nil, err
+	}
+	w = o.wishes.Fill(s.Agent, growth.Clean(w, o.Redact))
+	id = s.first() + "/" + string(swarm.HashOf(swarm.Encode(w))[:16])
+	if _, there, err := o.Log.Find(swarm.AskedKey(id)); err != nil || there {
+		return id, nil, err
+	}
+	mode := o.wishes.Mode()
+	err = permission.Checks{
+		Capability: func() error {
+			if err := o.wishes.May(s.Agent, growth.Tool(w)); err != nil {
+				return err
+			}
+			return o.wishes.Check(id, s.Agent, w, o.rules)
+		},
+		Approval: func() error {
+			if mode == "deny" {
+				return swarm.Errorf(swarm.Denied, "nobody may join this team, and no edge: `approvals: {spawn: deny}` in the compose file").
+					WithHint("do it with the agents that are there; request_help asks a person")
+			}
+			return nil
+		},
+	}.Pass()
+	if err != nil {
+		return "", nil, err
+	}
+	event := func(kind swarm.EventKind, key, to string, body any) swarm.Event {
+		return swarm.Event{Kind: kind, Key: key, To: to, Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(body)}
+	}
+	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: o.asks(s.Agent, w), Wish: &w})}
+	if mode == "auto" && !o.Recorded {
+		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, By: "`approvals: {spawn: auto}` in the compose file"}))
+	}
+	return id, events, nil
+}
+
+// asks is a wish in the words in which a person is asked: with what a new agent would get. The office is locked.
+func (o *Office) asks(agent string, w swarm.Wish) string {
+	if w.Spawn == nil {
+		return told(w)
+	}
+	return "bring in @" + w.Spawn.Name + " (" + o.wishes.Gets(agent, *w.Spawn) + ")"
+}
+
+// told is a wish in a few words.
+func told(w swarm.Wish) string {
+	if e := w.Edge; e != nil {
+		if e.Bidirectional {
+			return fmt.Sprintf("let %s and %s write to each other", e.From, e.To)
+		}
+		return fmt.Sprintf("let %s write to %s", e.From, e.To)
+	}
+	s := w.Spawn
+	text := "bring in @" + s.Name + " (provider " + s.Provider
+	if s.Role != "" {
+		text += ", role " + s.Role
+	}
+	if len(s.Edges) > 0 {
+		text += ", joined with " + strings.Join(s.Edges, ", ")
+	}
+	return text + ")"
+}
+
+// notYet is a better word than that an agent is unknown, where somebody has asked for it. The office is locked.
+func (o *Office) notYet(name string, err error) error {
+	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
+	if err == nil || !o.wishes.Wanted(name) {
+		return err
+	}
+	return swarm.Errorf(swarm.BadInput, "%s is not there yet: it was asked for, and the request is not dealt with", name).
+		WithHint("the answer comes to your inbox, and gives you a turn; it has its instructions then")
+}

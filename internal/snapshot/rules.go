@@ -1,0 +1,118 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// fix makes the rules of what is not looked at those that all .gitignore files together had when they were first asked for: who may not
+// write must not be able to hide what he wrote by a rule that he brings along.
+func (r *repository) fix(ctx context.Context) error {
+	r.rules = filepath.Join(r.own, "info", "rules")
+	if _, err := os.Stat(r.rules); err == nil {
+		return nil
+	}
+	folders, err := r.withRules(ctx)
+	if err != nil {
+		return err
+	}
+	var all strings.Builder
+	for _, folder := range folders { // who is deeper comes later, and is right
+		text, err := os.ReadFile(filepath.Join(r.top, folder, ".gitignore"))
+		if err != nil {
+			continue // git passes over it, too
+		}
+		for line := range strings.SplitSeq(string(text), "\n") {
+			all.WriteString(rule(folder, line) + "\n")
+		}
+	}
+	if err := place(r.rules, all.String()); err != nil {
+		return failed("the changes of the run cannot be recorded", err)
+	}
+	return nil
+}
+
+// rule is a line of a folder's .gitignore as it has to be written at the top.
+func rule(folder, line string) string {
+	line = strings.TrimSuffix(strings.TrimPrefix(line, "\ufeff"), "\r")
+	if folder == "" || strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
+		return line
+	}
+	glob, not := strings.CutPrefix(line, "!")
+	at := "/" + pattern(folder) + "/"
+	if strings.Contains(strings.TrimSuffix(strings.TrimRight(glob, " "), "/"), "/") {
+		at += strings.TrimPrefix(glob, "/")
+	} else {
+		at += "**/" + glob // at any depth
+	}
+	if not {
+		return "!" + at
+	}
+	return at
+}
+
+// withRules are the folders that have a .gitignore, from the top down, without those that are not looked at themselves.
+func (r *repository) withRules(ctx context.Context) (folders []string, err error) {
+	err = filepath.WalkDir(r.top, func(whole string, entry fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(r.top, whole)
+		rel = filepath.ToSlash(rel)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return nil //nolint:nilerr // what cannot be looked into has no rules
+		case entry.IsDir() && (entry.Name() == ".git" || rel != "." && r.hides(rel)):
+			return fs.SkipDir
+		case entry.Name() == ".gitignore" && entry.Type().IsRegular():
+			folder := path.Dir(rel)
+			if folder == "." {
+				folder = ""
+			}
+			folders = append(folders, folder)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	ignored, err := r.areIgnored(ctx, folders)
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	for _, folder := range folders {
+		if folder == "" || !ignored[folder] {
+			left = append(left, folder)
+		}
+	}
+	slices.Sort(left)
+	return left, nil
+}
+
+func (r *repository) areIgnored(ctx context.Context, folders []string) (map[string]bool, error) {
+	var input, out strings.Builder
+	for _, folder := range folders {
+		if folder != "" {
+			input.WriteString(folder + "\x00")
+		}
+	}
+	ignored := map[string]bool{}
+	if input.Len() == 0 {
+		return ignored, nil
+	}
+	err := r.run(ctx, strings.NewReader(input.String()), &out, nil, "check-ignore", "-z", "--stdin", "--no-index")
+	var e *gitError
+	if err != nil && (!errors.As(err, &e) || e.exit != 1) { // 1: none of them is
+		return nil, err
+	}
+	for folder := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
+		ignored[folder] = true
+	}
+	return ignored, nil
+}

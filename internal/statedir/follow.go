@@ -1,0 +1,161 @@
+package statedir
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A StreamReader reads what a turn said, and can be asked again for what it has said since.
+type StreamReader struct {
+	all  *StreamsReader
+	name string
+
+	part   int   // which one: 0 is the head
+	group  int32 // of the head: the number of the last group that was read
+	offset int64 // in the part
+	said   int64 // bytes of text before it
+	apart  bool  // the head has a file of its own: a run of an earlier version
+}
+
+// Read calls fn with what there is and was not read yet, and returns how many records that were. It never waits: to follow a
+// running turn, call it again after a moment. A last line that is only half there is left for the next time.
+func (r *StreamReader) Read(fn func(Record) error) (n int, err error) {
+	for {
+		read := r.readPart
+		if r.part == 0 && !r.apart {
+			read = r.readHead
+		}
+		some, there, err := read(fn)
+		n += some
+		if err != nil {
+			return n, err
+		}
+		// A part is through when it is full. Without the first there are no others.
+		if there && r.offset < partSize || !there && r.part == 0 {
+			return n, nil
+		}
+		next, err := r.nextPart()
+		if err != nil || next < 0 {
+			return n, err
+		}
+		r.part, r.offset = next, 0
+	}
+}
+
+// readHead reads what is new in the head.
+func (r *StreamReader) readHead(fn func(Record) error) (n int, there bool, err error) {
+	if err := r.all.learn(); err != nil {
+		return 0, false, err
+	}
+	groups := r.all.since(r.name, r.group)
+	switch {
+	case len(groups) == 0 && r.group > 0:
+		return 0, true, nil
+	case len(groups) == 0:
+		n, r.apart, err = r.readPart(fn)
+		return n, r.apart, err
+	}
+	f, err := r.all.open(saidName)
+	if f == nil || err != nil {
+		return 0, false, err
+	}
+	defer f.Close()
+	for _, r.group = range groups {
+		e := r.all.groups[r.group-1]
+		b := make([]byte, min(max(e.length, 0), 2*partSize))
+		if _, err := f.ReadAt(b, e.offset); err != nil {
+			continue // lost in a crash of the machine
+		}
+		lines, its := bytes.CutPrefix(b, appendHeader(nil, r.name))
+		if !its {
+			continue
+		}
+		for line := range bytes.Lines(lines) {
+			told, err := r.tell(line, fn)
+			n += told
+			if err != nil {
+				return n, true, err
+			}
+			r.offset += int64(len(line))
+		}
+	}
+	return n, true, nil
+}
+
+// readPart reads what is new in the present part, which has a file of its own.
+func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err error) {
+	name := partName(r.name, r.part)
+	f, err := r.all.open(name)
+	if f == nil || err != nil {
+		return 0, false, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(r.offset, io.SeekStart); err != nil {
+		return 0, true, r.all.unreadable(name, err)
+	}
+	lines := bufio.NewReaderSize(f, pieceSize)
+	for {
+		b, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return n, true, nil
+		}
+		if err != nil {
+			return n, true, r.all.unreadable(name, err)
+		}
+		told, err := r.tell(b, fn)
+		n += told
+		if err != nil {
+			return n, true, err
+		}
+		r.offset += int64(len(b))
+	}
+}
+
+// tell calls fn with what a line says.
+func (r *StreamReader) tell(b []byte, fn func(Record) error) (n int, err error) {
+	l, ok := parseLine(bytes.TrimSuffix(b, []byte("\n")))
+	switch {
+	case !ok: // lost in a crash of the machine; whatever was in it, the next line stands by itself
+		return 0, nil
+	case l.At != nil:
+		gap := *l.At - r.said
+		if gap <= 0 {
+			return 0, nil
+		}
+		r.said = *l.At
+		return 1, fn(Record{Kind: Gap, Gap: gap})
+	}
+	if l.Bytes == 0 {
+		l.Bytes = len(l.Text)
+	}
+	r.said += int64(l.Bytes)
+	return 1, fn(Record{Time: time.UnixMicro(l.Time).UTC(), Kind: l.Kind, Text: l.Text})
+}
+
+// nextPart is the number of the first part after the present one, or -1.
+func (r *StreamReader) nextPart() (int, error) {
+	if _, err := os.Lstat(r.all.dir + "/" + partName(r.name, r.part+1)); err == nil {
+		return r.part + 1, nil
+	}
+	// The next one may be there no longer: a slow reader, and a fast turn.
+	names, err := namesIn(r.all.dir)
+	if err != nil {
+		return -1, err
+	}
+	next := -1
+	for _, name := range names {
+		number, found := strings.CutPrefix(name, r.name+".")
+		number, is := strings.CutSuffix(number, ".jsonl")
+		part, err := strconv.Atoi(number)
+		if found && is && err == nil && part > r.part && (next < 0 || part < next) {
+			next = part
+		}
+	}
+	return next, nil
+}

@@ -1,0 +1,68 @@
+package statedir
+
+import (
+	"os"
+	"slices"
+	"testing"
+)
+
+func TestAMarkIsItsOwnersAlone(t *testing.T) {
+	h := newHome(t)
+	first, err := h.MarkLive("r", 1)
+	must(t, err)
+	second, err := h.MarkLive("r", 2) // it has taken the run over from the first, which had stopped
+	must(t, err)
+	if left := h.Left(); len(left) != 0 {
+		t.Errorf("marks of living processes are left: %v", left)
+	}
+	if before, none := h.Earlier("r", 2), h.Earlier("r", 1); !slices.Equal(before, []int{os.Getpid()}) || len(none) != 0 {
+		t.Errorf("before the second drove it %v, before the first %v", before, none)
+	}
+	first()
+	if left := h.Left(); len(left) != 0 || len(h.marks()) != 1 {
+		t.Errorf("of %v are left %v", h.marks(), left)
+	}
+	second()
+	if len(h.marks()) != 0 {
+		t.Errorf("there are marks: %v", h.marks())
+	}
+}
+
+func TestTheMarkOfAKilledProcessIsLeft(t *testing.T) {
+	h := newHome(t)
+	unmark, err := h.MarkLive("r", 1)
+	must(t, err)
+	name := h.marks()[0].name
+	must(t, os.Link(h.in("live", name), h.in("live", name+unready)))
+	unmark()
+	must(t, os.Rename(h.in("live", name+unready), h.in("live", name)))
+	left := h.Left()
+	if len(left) != 1 || left[0].Run != "r" || left[0].PID != os.Getpid() || h.DrivenBy("r", os.Getpid()) {
+		t.Fatalf("left is %v", left)
+	}
+	again, err := h.MarkLive("r", 2) // by a process with the number of the killed one
+	must(t, err)
+	if !h.DrivenBy("r", os.Getpid()) || h.DrivenBy("r", os.Getpid()+1) {
+		t.Error("who drives it is told by the number of another")
+	}
+	again()
+	h.Unmark(left[0])
+	if len(h.marks()) != 0 {
+		t.Error("the mark stays")
+	}
+}
+
+// Who sweeps up while another begins to drive must not take the other's mark away before it is locked.
+func TestAnUnreadyMarkIsNotLeft(t *testing.T) {
+	h := newHome(t)
+	must(t, made(h.in("live")))
+	name := "20260101-000000-abcdefg.2.12345"
+	must(t, os.WriteFile(h.in("live", name+unready), nil, 0o600))
+	if left := h.Left(); len(left) != 0 {
+		t.Errorf("taken for left: %+v", left)
+	}
+	must(t, os.Rename(h.in("live", name+unready), h.in("live", name)))
+	if left := h.Left(); len(left) != 1 {
+		t.Errorf("one was left, and seen were %+v", left)
+	}
+}

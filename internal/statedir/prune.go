@@ -1,0 +1,216 @@
+package statedir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+)
+
+// PruneOptions say what to delete.
+type PruneOptions struct {
+	Now         time.Time
+	OlderThan   time.Duration // how long ago a run must have ended, or have been left
+	OutputsOnly bool          // only the copies of outputs; the run stays
+	DryRun      bool          // only say what would be deleted
+	Dir         string        // only runs that were started here; "" = anywhere
+}
+
+// Pruned is what was deleted of a run.
+type Pruned struct {
+	ID     string       `json:"id"`
+	Status swarm.Status `json:"status,omitempty"` // "" = only leftovers, without a log
+	Ended  time.Time    `json:"ended,omitzero"`
+	Files  int          `json:"files"`
+	Bytes  int64        `json:"bytes"`
+}
+
+// perRun are the folders that have a folder for every run.
+var perRun = []string{"outputs", "streams", "trees", "desks", "artifacts"}
+
+// Prune deletes what old runs have left, and tells what that was. A run that is driven by a process is never touched, and
+// nothing outside of the state folder is, wherever links in it may lead. When something cannot be deleted it goes on with the
+// rest, and returns the first error.
+func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
+	root, err := os.OpenRoot(h.dir)
+	if err != nil {
+		return nil, &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: swarm.WithoutPath(err)}
+	}
+	defer root.Close()
+	ids, err := h.allIDs()
+	if err != nil {
+		return nil, err
+	}
+	var all []Pruned
+	var first error
+	for _, id := range ids {
+		p, err := h.pruneRun(root, id, opt)
+		if err != nil && first == nil {
+			first = &swarm.Error{Kind: swarm.Storage, Msg: "the run " + id + " cannot be deleted", Err: err}
+		}
+		if p.Files > 0 {
+			all = append(all, p)
+		}
+	}
+	return all, first
+}
+
+// Delete deletes everything of one run that nobody drives.
+func (h *Home) Delete(run string, now time.Time) error {
+	root, err := os.OpenRoot(h.dir)
+	if err != nil {
+		return &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: swarm.WithoutPath(err)}
+	}
+	defer root.Close()
+	_, err = h.pruneRun(root, run, PruneOptions{Now: now})
+	return err
+}
+
+// allIDs are the ids of all runs, and of those of which only something else than the log is left; the oldest first.
+func (h *Home) allIDs() ([]string, error) {
+	var ids []string
+	for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{}) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, entry.ID)
+	}
+	leftovers, err := namesIn(h.in("runs"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range leftovers {
+		if id, _, ok := strings.Cut(name, "."); ok {
+			ids = append(ids, id)
+		}
+	}
+	for _, folder := range perRun {
+		names, err := namesIn(h.in(folder))
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, names...)
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !swarm.IsRunID(id) })
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// beingMade is how long a run of which nothing is known yet may still be one that is being made at this moment.
+const beingMade = time.Minute
+
+// pruneRun deletes a run that has ended, or was left, long enough ago. The store removes the log only if no process has driven
+// the run since it was looked at here.
+func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, error) {
+	s, fence, driven := h.lastWord(id)
+	if driven {
+		return Pruned{}, nil
+	}
+	p := Pruned{ID: id, Status: s.Status, Ended: s.Ended}
+	if p.Ended.IsZero() {
+		p.Ended = newest(root, pathsOf(id))
+	}
+	least := opt.OlderThan
+	if s.Started.IsZero() {
+		least = max(least, beingMade)
+	}
+	if opt.Dir != "" && s.Dir != opt.Dir || opt.Now.Sub(p.Ended) < least {
+		return Pruned{}, nil
+	}
+	folders := perRun
+	if opt.OutputsOnly {
+		folders = []string{"outputs"}
+	} else {
+		removed, err := h.Store.Remove(context.Background(), id, swarm.RemoveOptions{Fence: fence, DryRun: opt.DryRun})
+		var owned *swarm.OwnedError
+		if errors.As(err, &owned) || errors.Is(err, swarm.ErrFenced) {
+			return Pruned{}, nil // a process has taken it up meanwhile
+		}
+		p.Files, p.Bytes = removed.Files, removed.Bytes
+		if err != nil {
+			return p, err
+		}
+	}
+	for _, folder := range folders {
+		if err := remove(root, folder+"/"+id, opt.DryRun, &p); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// lastWord is what is known of a run, its fence at this moment, and whether a process drives it.
+func (h *Home) lastWord(id string) (s swarm.RunSummary, fence int64, driven bool) {
+	entry, _ := h.entry(id)
+	fence = swarm.AnyFence
+	if log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly); err == nil {
+		if who, _, err := log.Owner(context.Background()); err == nil {
+			fence = who.Fence
+		}
+		_ = log.Close()
+	}
+	s, driven = h.current(entry) // not saved: the times of the files tell when the run was left
+	return s, fence, driven
+}
+
+// pathsOf are the places where something of a run may be.
+func pathsOf(id string) []string {
+	paths := []string{"runs/" + id + ".db", "runs/" + id + ".db-wal", "runs/" + id + ".jsonl"}
+	for _, folder := range perRun {
+		paths = append(paths, folder+"/"+id)
+	}
+	return paths
+}
+
+// newest is when something of a run was last changed.
+func newest(root *os.Root, paths []string) (last time.Time) {
+	for _, path := range paths {
+		if info, err := root.Lstat(path); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last
+}
+
+// remove deletes a file or a folder with all that is in it, and counts it. Links are deleted, not followed.
+func remove(root *os.Root, path string, dryRun bool, p *Pruned) error {
+	info, err := root.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		dir, err := root.Open(path)
+		if err != nil {
+			return err
+		}
+		names, err := dir.Readdirnames(-1)
+		dir.Close()
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := remove(root, path+"/"+name, dryRun, p); err != nil {
+				return err
+			}
+		}
+	} else {
+		p.Files++
+		p.Bytes += info.Size()
+	}
+	if dryRun {
+		return nil
+	}
+	err = root.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

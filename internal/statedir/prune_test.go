@@ -1,0 +1,224 @@
+package statedir
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"swarm"
+	"swarm/internal/sqlite"
+)
+
+// worked puts a run with everything that one can leave into the home.
+func worked(t testing.TB, h *Home, s swarm.RunSummary) {
+	t.Helper()
+	run(t, h, s)
+	must(t, h.WriteOutput(s.ID, "code", []byte("output")))
+	w := h.WriteStreams(s.ID).Turn("code/1/1", 1)
+	w.Write("text", "said")
+	must(t, w.Close())
+	must(t, os.MkdirAll(filepath.Join(h.TreePath(s.ID), "objects"), 0o700))
+	must(t, os.WriteFile(filepath.Join(h.TreePath(s.ID), "objects", "x"), []byte("object"), 0o400))
+	must(t, os.MkdirAll(h.DeskPath(s.ID), 0o700))
+}
+
+// left is which places still have something of a run.
+func left(h *Home, id string) (there []string) {
+	for _, path := range pathsOf(id) {
+		if _, err := os.Lstat(filepath.Join(h.Dir(), path)); err == nil {
+			there = append(there, path)
+		}
+	}
+	return there
+}
+
+func idsOf(all []Pruned) (ids []string) {
+	for _, p := range all {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+const week = 7 * 24 * time.Hour
+
+func TestPrune(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	h := newHome(t)
+	old, young := now.Add(-8*24*time.Hour), now.Add(-time.Hour)
+	worked(t, h, swarm.RunSummary{ID: "old", Dir: "/a", Status: swarm.Completed, Ended: old})
+	worked(t, h, swarm.RunSummary{ID: "old-elsewhere", Dir: "/b", Status: swarm.Failed, Ended: old})
+	worked(t, h, swarm.RunSummary{ID: "young", Dir: "/a", Status: swarm.Completed, Ended: young})
+	worked(t, h, swarm.RunSummary{ID: "old-driven", Dir: "/a", Status: swarm.Running})
+	worked(t, h, swarm.RunSummary{ID: "old-left", Dir: "/a", Status: swarm.Running})
+	drive(t, h, "old-driven")
+	for _, id := range []string{"old-left", "old-driven"} { // nobody wrote when they ended: their files tell
+		for _, path := range pathsOf(id) {
+			_ = os.Chtimes(filepath.Join(h.Dir(), path), old, old)
+		}
+	}
+	must(t, h.WriteOutput("leftover", "x", []byte("x")))
+	must(t, os.Chtimes(h.OutputDir("leftover"), old, old))
+	must(t, os.WriteFile(filepath.Join(h.Dir(), "outputs", "not a run's"), []byte("mine"), 0o600))
+
+	opt := PruneOptions{Now: now, OlderThan: week}
+	opt.DryRun = true
+	would, err := h.Prune(opt)
+	must(t, err)
+	want := []string{"leftover", "old", "old-elsewhere", "old-left"}
+	if !slices.Equal(idsOf(would), want) {
+		t.Errorf("would delete %v", idsOf(would))
+	}
+	if len(left(h, "old")) < 6 {
+		t.Errorf("a dry run left %v", left(h, "old"))
+	}
+
+	opt.DryRun, opt.OutputsOnly, opt.Dir = false, true, "/a"
+	outputs, err := h.Prune(opt)
+	must(t, err)
+	if !slices.Equal(idsOf(outputs), []string{"old", "old-left"}) || outputs[0].Bytes != 6 || outputs[0].Files != 1 {
+		t.Errorf("outputs: %+v", outputs)
+	}
+	if slices.Contains(left(h, "old"), "outputs/old") || !slices.Contains(left(h, "old"), "runs/old.db") {
+		t.Errorf("without its outputs %v are left", left(h, "old"))
+	}
+
+	opt.OutputsOnly, opt.Dir = false, ""
+	pruned, err := h.Prune(opt)
+	must(t, err)
+	if !slices.Equal(idsOf(pruned), want) {
+		t.Errorf("deleted %v", idsOf(pruned))
+	}
+	for _, id := range want {
+		if there := left(h, id); len(there) > 0 {
+			t.Errorf("of %s %v are left", id, there)
+		}
+	}
+	for _, id := range []string{"young", "old-driven"} {
+		if there := left(h, id); len(there) < 6 {
+			t.Errorf("of %s only %v are left", id, there)
+		}
+	}
+	if pruned[3].Status != swarm.Interrupted || pruned[1].Status != swarm.Completed {
+		t.Errorf("%+v", pruned)
+	}
+	if _, err := os.Stat(filepath.Join(h.Dir(), "outputs", "not a run's")); err != nil {
+		t.Error("a file of somebody else was deleted")
+	}
+}
+
+func TestPruneStaysInside(t *testing.T) {
+	outside := t.TempDir()
+	precious := filepath.Join(outside, "precious")
+	must(t, os.WriteFile(precious, []byte("precious"), 0o600))
+	now := time.Now()
+
+	h := newHome(t)
+	worked(t, h, swarm.RunSummary{ID: "r", Status: swarm.Completed, Ended: now.Add(-time.Hour)})
+	must(t, os.Symlink(outside, filepath.Join(h.OutputDir("r"), "folder")))
+	must(t, os.Symlink(precious, filepath.Join(h.OutputDir("r"), "file")))
+	must(t, os.RemoveAll(h.TreePath("r")))
+	must(t, os.Symlink(outside, h.TreePath("r")))
+	if _, err := h.Prune(PruneOptions{Now: now}); err != nil {
+		t.Error(err)
+	}
+	if there := left(h, "r"); len(there) > 0 {
+		t.Errorf("%v are left", there)
+	}
+
+	worked(t, h, swarm.RunSummary{ID: "s", Status: swarm.Completed, Ended: now.Add(-time.Hour)})
+	must(t, os.RemoveAll(filepath.Join(h.Dir(), "outputs")))
+	must(t, os.MkdirAll(filepath.Join(outside, "s"), 0o700))
+	must(t, os.Symlink(outside, filepath.Join(h.Dir(), "outputs")))
+	if _, err := h.Prune(PruneOptions{Now: now, OutputsOnly: true}); swarm.KindOf(err) != swarm.Storage {
+		t.Errorf("a folder that lies elsewhere: %v", err)
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error("what lies outside was deleted")
+	}
+	if _, err := os.Stat(filepath.Join(outside, "s")); err != nil {
+		t.Error("a folder outside was deleted")
+	}
+}
+
+// The floor is reading the same files.
+func BenchmarkList(b *testing.B) {
+	h := newHome(b)
+	must(b, h.MakeRuns())
+	const runs = 5000
+	for i := range runs {
+		id := fmt.Sprintf("20261115-%06d-abcdefg", i)
+		must(b, os.WriteFile(logPath(h, id), nil, 0o600)) // the log of an ended run is not opened
+		must(b, h.Store.Save(b.Context(), swarm.RunSummary{ID: id, Kind: swarm.PipelineRun, Name: "main", Dir: "/home/user/project", Status: swarm.Completed,
+			Started: time.Now(), Ended: time.Now(), Tasks: 12, Usage: swarm.Usage{Calls: 12, InputTokens: 12345, OutputTokens: 2345}}))
+	}
+	b.Run("floor=read", func(b *testing.B) {
+		for b.Loop() {
+			for i := range runs {
+				if _, err := os.ReadFile(summaryPath(h, fmt.Sprintf("20261115-%06d-abcdefg", i))); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+	b.Run("list", func(b *testing.B) {
+		for b.Loop() {
+			if all, err := h.List("", true); err != nil || len(all) != runs {
+				b.Fatal(len(all), err)
+			}
+		}
+	})
+	b.Run("last", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := h.Find("@last", "/home/user/project", false); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// The floor is os.WriteFile.
+func BenchmarkWriteOutput(b *testing.B) {
+	h := newHome(b)
+	text := make([]byte, 1024)
+	must(b, h.WriteOutput("r", "code", text))
+	b.Run("floor=writefile", func(b *testing.B) {
+		for b.Loop() {
+			must(b, os.WriteFile(h.OutputPath("r", "floor"), text, 0o600))
+		}
+	})
+	b.Run("output", func(b *testing.B) {
+		for b.Loop() {
+			must(b, h.WriteOutput("r", "code", text))
+		}
+	})
+	b.Run("open", func(b *testing.B) {
+		b.Setenv(Variable, h.Dir())
+		for b.Loop() {
+			_, err := Open(sqlite.NewStore)
+			must(b, err)
+		}
+	})
+	b.Run("save", func(b *testing.B) {
+		for b.Loop() {
+			must(b, h.Store.Save(b.Context(), swarm.RunSummary{ID: "r", Name: "main", Status: swarm.Running}))
+		}
+	})
+}
+
+// TestPruneSparesWhatIsBeingMade: of a run that is being made there is a file, and nobody owns it for a moment.
+func TestPruneSparesWhatIsBeingMade(t *testing.T) {
+	h := newHome(t)
+	must(t, h.MakeRuns())
+	must(t, os.WriteFile(logPath(h, "new"), nil, 0o600))
+	gone, err := h.Prune(PruneOptions{Now: time.Now()})
+	must(t, err)
+	if len(gone) != 0 || len(left(h, "new")) != 1 {
+		t.Errorf("%v was pruned while it was being made", gone)
+	}
+	if gone, err = h.Prune(PruneOptions{Now: time.Now().Add(2 * beingMade)}); err != nil || len(gone) != 1 {
+		t.Errorf("what was left half made stays for ever: %v, %v", gone, err)
+	}
+}

@@ -1,0 +1,84 @@
+package statedir
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A Record is something that a turn said.
+type Record struct {
+	Time time.Time
+	Kind string // as it was written, or Gap
+	Text string
+	Gap  int64 // of kind Gap: how many bytes of text are missing here
+}
+
+// Gap is the kind of a record that stands for what was not kept.
+const Gap = "gap"
+
+// A line is a record, {"t":1763217125123456,"k":"text","s":"…"} with the time in microseconds, or {"at":1048576}, which says how much
+// was said before the next one.
+type line struct {
+	Time  int64  `json:"t"`
+	Kind  string `json:"k"`
+	Text  string `json:"s"`
+	Bytes int    `json:"n"` // how many bytes the text had, when they were no UTF-8 and had to be replaced
+	At    *int64 `json:"at"`
+}
+
+// appendHeader begins a group of the records of one turn, which its stream's name says.
+func appendHeader(b []byte, name string) []byte {
+	return append(appendJSON(append(b, `{"turn":`...), name), "}\n"...)
+}
+
+func appendAt(b []byte, at int64) []byte {
+	return append(strconv.AppendInt(append(b, `{"at":`...), at, 10), "}\n"...)
+}
+
+func appendRecord(b []byte, t time.Time, kind, text string) []byte {
+	b = strconv.AppendInt(append(b, `{"t":`...), t.UnixMicro(), 10)
+	b = appendJSON(append(b, `,"k":`...), kind)
+	if !utf8.ValidString(text) { // streams are for people to read
+		b = strconv.AppendInt(append(b, `,"n":`...), int64(len(text)), 10)
+		text = strings.ToValidUTF8(text, string(utf8.RuneError))
+	}
+	b = appendJSON(append(b, `,"s":`...), text)
+	return append(b, "}\n"...)
+}
+
+// appendJSON appends s, which is UTF-8, as a JSON string.
+func appendJSON(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\t':
+			b = append(b, '\\', 't')
+		case '\r':
+			b = append(b, '\\', 'r')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	return append(append(b, s[start:]...), '"')
+}
+
+// parseLine reads a line; ok is false when nobody can.
+func parseLine(b []byte) (l line, ok bool) {
+	err := json.Unmarshal(b, &l)
+	return l, err == nil && (l.At != nil || l.Kind != "")
+}

@@ -1,0 +1,110 @@
+package statedir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"strings"
+
+	"swarm"
+)
+
+// Find is the run that a user means by an id, the beginning of one, or @last, the newest. Runs that were started in another
+// folder than dir are found only with anywhere.
+func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
+	newest := ref == "@last" || ref == "last"
+	if !newest && !swarm.IsRunID(ref) {
+		return swarm.RunSummary{}, swarm.Errorf(swarm.BadInput, "%s is not a run's id", swarm.Quote(ref)).
+			WithHint("write an id as `swarm ls` shows it, its beginning, or @last")
+	}
+	var here, elsewhere []swarm.RunSummary
+	for entry, err := range h.candidates(ref, newest) {
+		if err != nil {
+			return swarm.RunSummary{}, err
+		}
+		s := entry.RunSummary
+		if !entry.Saved || anywhere || s.Dir == dir {
+			s = h.present(entry)
+		}
+		switch {
+		case newest && !s.Begun():
+			continue
+		case !anywhere && s.Dir != dir:
+			elsewhere = append(elsewhere, s)
+			continue
+		}
+		here = append(here, s)
+		if newest || s.ID == ref {
+			here = here[len(here)-1:]
+			break
+		}
+	}
+	switch {
+	case len(here) == 1:
+		return here[0], nil
+	case len(here) > 1:
+		return swarm.RunSummary{}, ambiguous(ref, here)
+	case len(elsewhere) > 0 && newest:
+		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "no run was started in this folder").WithHint("use -g for the newest of all folders")
+	case len(elsewhere) > 0:
+		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "the run %s was started in another folder: %s", elsewhere[0].ID, startedIn(elsewhere[0])).
+			WithHint("use -g for runs of all folders")
+	case newest:
+		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run yet").WithHint("`swarm up` starts one")
+	}
+	return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run %q", ref).WithHint("`swarm ls` lists the runs of this folder, `swarm ls -g` all")
+}
+
+// candidates are the runs that ref may mean. A whole id is looked up without a look at the other runs.
+func (h *Home) candidates(ref string, newest bool) iter.Seq2[swarm.RunEntry, error] {
+	if newest {
+		return h.Store.Runs(context.Background(), swarm.RunQuery{})
+	}
+	return func(yield func(swarm.RunEntry, error) bool) {
+		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{ID: ref}) {
+			yield(entry, err)
+			return
+		}
+		h.Store.Runs(context.Background(), swarm.RunQuery{Prefix: ref})(yield)
+	}
+}
+
+func startedIn(s swarm.RunSummary) string {
+	if s.Dir == "" {
+		return "not known"
+	}
+	return s.Dir
+}
+
+func ambiguous(ref string, runs []swarm.RunSummary) error {
+	const most = 10
+	var b strings.Builder
+	for i, s := range runs {
+		if i == most {
+			fmt.Fprintf(&b, "\n  and %d more", len(runs)-most)
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s  %s  %s", s.ID, s.Status, s.Name)
+	}
+	return swarm.Errorf(swarm.BadInput, "%d runs begin with %q:%s", len(runs), ref, b.String()).WithHint("write more of the id, or @last for the newest")
+}
+
+// namesIn are the names in a folder, in no order; none when there is no folder.
+func namesIn(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be read", Err: swarm.WithoutPath(err)}
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be read", Err: swarm.WithoutPath(err)}
+	}
+	return names, nil
+}

@@ -1,0 +1,136 @@
+package statedir
+
+import (
+	"context"
+	"iter"
+
+	"swarm"
+)
+
+// Summary is the run's summary as it is true now.
+func (h *Home) Summary(run string) swarm.RunSummary {
+	entry, ok := h.entry(run)
+	if !ok {
+		return swarm.RunSummary{ID: run}
+	}
+	return h.present(entry)
+}
+
+// Exists says whether the run is there.
+func (h *Home) Exists(run string) bool {
+	_, ok := h.entry(run)
+	return ok
+}
+
+// entry is the run in the store's list.
+func (h *Home) entry(run string) (swarm.RunEntry, bool) {
+	if run != "" { // an empty query means all runs
+		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{ID: run}) {
+			return entry, err == nil
+		}
+	}
+	return swarm.RunEntry{RunSummary: swarm.RunSummary{ID: run}}, false
+}
+
+// Driven says whether a process drives the run now.
+func (h *Home) Driven(run string) bool {
+	log, err := h.Store.Open(context.Background(), run, swarm.ReadOnly)
+	if err != nil {
+		return false
+	}
+	defer log.Close()
+	_, driven, err := log.Owner(context.Background())
+	return driven && err == nil
+}
+
+// present makes of a saved summary what is true now, and saves what it had to read the log for.
+func (h *Home) present(entry swarm.RunEntry) swarm.RunSummary {
+	s, driven := h.current(entry)
+	if s != entry.RunSummary && !driven && s.Begun() && s.Problem == "" {
+		_ = h.Store.Save(context.Background(), s) // only so that the log need not be read again
+	}
+	return s
+}
+
+// current is the summary as it is true now, and whether a process drives the run: one that says it runs, and that no process
+// drives, was interrupted, or has ended without having said so in its summary.
+func (h *Home) current(entry swarm.RunEntry) (s swarm.RunSummary, driven bool) {
+	s = entry.RunSummary
+	if entry.Saved && s.Status.Ended() {
+		return s, false
+	}
+	log, err := h.Store.Open(context.Background(), s.ID, swarm.ReadOnly)
+	if swarm.KindOf(err) == swarm.NotFound {
+		return swarm.RunSummary{ID: s.ID}, false
+	}
+	if err == nil {
+		defer log.Close()
+		_, driven, err = log.Owner(context.Background())
+	}
+	if err != nil {
+		s.Problem = err.Error()
+		return s, driven
+	}
+	if entry.Saved && driven == (s.Status != swarm.Interrupted) {
+		return s, driven
+	}
+	s = h.rebuild(log, s)
+	switch {
+	case driven && (s.Status == "" || s.Status == swarm.Interrupted):
+		s.Status = swarm.Running
+	case !driven && s.Begun() && s.Problem == "" && !s.Status.Ended():
+		s.Status = swarm.Interrupted
+	}
+	return s, driven
+}
+
+// rebuild makes the summary from the log. What was saved stands in when the log cannot be read.
+func (h *Home) rebuild(log swarm.RunLog, saved swarm.RunSummary) swarm.RunSummary {
+	if h.Summarize == nil {
+		if saved.Status == "" {
+			saved.Status = swarm.Interrupted
+		}
+		return saved
+	}
+	s, err := h.Summarize(log, saved.ID)
+	if err != nil {
+		saved.Problem = err.Error()
+		return saved
+	}
+	s.ID = saved.ID
+	if s.PID == 0 {
+		s.PID = saved.PID
+	}
+	return s
+}
+
+// List is the summaries of all runs that were started in dir, or anywhere, newest first.
+func (h *Home) List(dir string, anywhere bool) ([]swarm.RunSummary, error) {
+	var all []swarm.RunSummary
+	for s, err := range h.Runs(dir, anywhere, "") {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Runs goes through the runs that were started in dir, or anywhere, and are older than the run before, if one is given; newest
+// first. A caller that stops early reads no further summaries.
+func (h *Home) Runs(dir string, anywhere bool, before string) iter.Seq2[swarm.RunSummary, error] {
+	return func(yield func(swarm.RunSummary, error) bool) {
+		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{Before: before}) {
+			if err != nil {
+				yield(swarm.RunSummary{}, err)
+				return
+			}
+			if entry.Saved && !anywhere && entry.Dir != dir {
+				continue // whether it still runs is not asked
+			}
+			if s := h.present(entry); s.Begun() && (anywhere || s.Dir == dir) && !yield(s, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package toolrule
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"swarm"
+)
+
+var servers = []string{"search", "search__deep", "docs"}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		entry string
+		want  Rule
+	}{
+		{"file_read", Rule{Tool: FileRead}},
+		{" file_list ", Rule{Tool: FileList}},
+		{"command(go test)", Rule{Tool: Command, Words: []string{"go", "test"}}},
+		{"command( git )", Rule{Tool: Command, Words: []string{"git"}}},
+		{"web_fetch(Example.ORG)", Rule{Tool: WebFetch, Host: "example.org"}},
+		{"web_fetch(*.example.org)", Rule{Tool: WebFetch, Host: "*.example.org"}},
+		{"web_fetch(localhost:08080)", Rule{Tool: WebFetch, Host: "localhost", Port: "8080"}},
+		{"web_fetch([::1]:8080)", Rule{Tool: WebFetch, Host: "::1", Port: "8080"}},
+		{"web_fetch(::ffff:10.0.0.1)", Rule{Tool: WebFetch, Host: "10.0.0.1"}},
+		{"search", Rule{Server: "search"}},
+		{"search.find", Rule{Server: "search", Name: "find"}},
+		{"search__find", Rule{Server: "search", Name: "find"}},
+		{"search__deep", Rule{Server: "search__deep"}},
+		{"search__deep__find", Rule{Server: "search__deep", Name: "find"}},
+		{"docs.a.b", Rule{Server: "docs", Name: "a.b"}},
+	} {
+		got, err := Parse(c.entry, servers)
+		if err != nil || got.String() != c.want.String() || got.Server != c.want.Server || got.Name != c.want.Name {
+			t.Errorf("%q is %+v, %v", c.entry, got, err)
+		}
+	}
+}
+
+func TestParseSaysWhatToWrite(t *testing.T) {
+	for entry, want := range map[string]string{
+		"command":                     "command(go test)",
+		"command()":                   "command(go test)",
+		"web_fetch":                   "web_fetch(example.org)",
+		"web_fetch( )":                "web_fetch(example.org)",
+		"web_fetch(*)":                "name the hosts",
+		"web_fetch(*.org)":            "name the hosts",
+		"web_fetch(https://a.org/)":   "without http://",
+		"web_fetch(a.org/path)":       "without http://",
+		"web_fetch(bücher.example)":   "xn--",
+		"web_fetch(a..org)":           "the host alone",
+		"web_fetch(a.org:0)":          "with a port",
+		"command(go test":             "write command(…)",
+		"command(\"go test\")":        "with spaces between them",
+		"command(*)":                  "one entry for each program",
+		"command($SHELL)":             "one entry for each program",
+		"file_read(src)":              "its folder is the agent's root",
+		"file_raed":                   `did you mean "file_read"?`,
+		"comand":                      "command(go test)",
+		"serch":                       `did you mean "search"?`,
+		"serch.find":                  `did you mean "search"?`,
+		"Bash":                        "choose one of file_read",
+		"search.":                     "",
+		"":                            "choose one of",
+		"FILE_READ":                   `did you mean "file_read"?`,
+		"docs(x)":                     "",
+		strings.Repeat("x", 1_000_00): "choose one of",
+	} {
+		_, err := Parse(entry, servers)
+		e, ok := err.(*swarm.Error)
+		if !ok || e.Kind != swarm.BadInput || !strings.Contains(e.Hint, want) || len(e.Error()) > 300 {
+			t.Errorf("%.30q: %v", entry, err)
+		} else if e.Hint == "" {
+			t.Errorf("%q has no hint", entry)
+		}
+	}
+}
+
+func TestRuns(t *testing.T) {
+	r, _ := Parse("command(go test)", nil)
+	for command, want := range map[string]bool{
+		"go test": true, "go test ./...": true, "go": false, "go vet": false, "go testing": false, "/usr/bin/go test": false, "./go test": false,
+		"Go test": false, "sh -c go test": false, "env go test": false, "": false,
+	} {
+		if got := r.Runs(strings.Fields(command)); got != want {
+			t.Errorf("%q is %v", command, got)
+		}
+	}
+	if r.Runs([]string{"go test"}) || r.Runs([]string{"go", "test;", "rm"}) {
+		t.Error("words are not cut")
+	}
+}
+
+func TestFetches(t *testing.T) {
+	rules := map[string]Rule{}
+	for _, entry := range []string{"web_fetch(example.org)", "web_fetch(*.example.org)", "web_fetch(localhost:8080)", "web_fetch(10.0.0.1)"} {
+		rules[entry], _ = Parse(entry, nil)
+	}
+	for _, c := range []struct {
+		entry, host, port string
+		want              bool
+	}{
+		{"web_fetch(example.org)", "example.org", "443", true},
+		{"web_fetch(example.org)", "example.org", "80", true},
+		{"web_fetch(example.org)", "example.org", "22", false},
+		{"web_fetch(example.org)", "www.example.org", "443", false},
+		{"web_fetch(example.org)", "example.org.evil.net", "443", false},
+		{"web_fetch(example.org)", "evilexample.org", "443", false},
+		{"web_fetch(*.example.org)", "www.example.org", "443", true},
+		{"web_fetch(*.example.org)", "a.b.example.org", "443", true},
+		{"web_fetch(*.example.org)", "example.org", "443", false},
+		{"web_fetch(*.example.org)", ".example.org", "443", false},
+		{"web_fetch(*.example.org)", "evilexample.org", "443", false},
+		{"web_fetch(localhost:8080)", "localhost", "8080", true},
+		{"web_fetch(localhost:8080)", "localhost", "80", false},
+	} {
+		if got := rules[c.entry].Fetches(c.host, c.port); got != c.want {
+			t.Errorf("%s from %s:%s is %v", c.entry, c.host, c.port, got)
+		}
+	}
+	for _, c := range []struct {
+		entry, addr, port string
+		want              bool
+	}{
+		{"web_fetch(localhost:8080)", "127.0.0.1", "8080", true},
+		{"web_fetch(localhost:8080)", "::1", "8080", true},
+		{"web_fetch(localhost:8080)", "127.0.0.1", "6379", false},
+		{"web_fetch(localhost:8080)", "10.0.0.1", "8080", false},
+		{"web_fetch(10.0.0.1)", "10.0.0.1", "80", true},
+		{"web_fetch(10.0.0.1)", "::ffff:10.0.0.1", "80", true},
+		{"web_fetch(10.0.0.1)", "10.0.0.2", "80", false},
+		{"web_fetch(example.org)", "10.0.0.1", "80", false},
+	} {
+		if got := rules[c.entry].Reaches(netip.MustParseAddr(c.addr), c.port); got != c.want {
+			t.Errorf("%s reaches %s:%s: %v", c.entry, c.addr, c.port, got)
+		}
+	}
+}
+
+// Whatever is written, what is understood is understood again when it is written down.
+func FuzzParse(f *testing.F) {
+	for _, entry := range []string{"command(go test)", "web_fetch(*.a.b:80)", "web_fetch([::1]:8080)", "search__deep.x", "file_read", "command((", "web_fetch(::1%eth0)"} {
+		f.Add(entry)
+	}
+	f.Fuzz(func(t *testing.T, entry string) {
+		r, err := Parse(entry, servers)
+		if err != nil {
+			if e, ok := err.(*swarm.Error); !ok || e.Hint == "" {
+				t.Errorf("%q: %v without a hint", entry, err)
+			}
+			return
+		}
+		r.Runs([]string{"a"})
+		r.Fetches("a", "80")
+		again, err := Parse(r.String(), servers)
+		if err != nil || again.String() != r.String() {
+			t.Errorf("%q is %q, which is %q, %v", entry, r, again, err)
+		}
+	})
+}
