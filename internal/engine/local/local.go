@@ -4,7 +4,6 @@ package local
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"swarm"
@@ -15,16 +14,16 @@ import (
 // Run begins the loop that c calls for, or resumes it, and returns its result. When it returns, its hands have stopped.
 func Run(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
-	var hands sync.WaitGroup
-	defer hands.Wait()
+	w := &workers{ctx: ctx, next: make(chan func())}
+	defer w.all.Wait()
 	defer stop(nil)
-	return run(ctx, stop, &hands, h, "", c)
+	return run(ctx, stop, w, h, "", c)
 }
 
-func run(ctx context.Context, stop context.CancelCauseFunc, hands *sync.WaitGroup, h *engine.Hands, parent string, c flow.Call) (flow.Result, error) {
+func run(ctx context.Context, stop context.CancelCauseFunc, w *workers, h *engine.Hands, parent string, c flow.Call) (flow.Result, error) {
 	wake, off := h.Log.Watch(engine.Inbox(c)...)
 	defer off()
-	x := &fx{ctx: ctx, stop: stop, hands: hands, h: h, loop: c, wake: wake, ended: map[string]flow.Result{}, told: map[string]bool{}, asked: map[string]bool{}}
+	x := &fx{ctx: ctx, stop: stop, workers: w, h: h, loop: c, wake: wake, ended: map[string]flow.Result{}, told: map[string]bool{}, asked: map[string]bool{}}
 	if err := x.load(); err != nil {
 		return flow.Result{}, err
 	}
@@ -42,12 +41,12 @@ func run(ctx context.Context, stop context.CancelCauseFunc, hands *sync.WaitGrou
 
 // An fx is what one loop asks of the world. It belongs to the loop's goroutine.
 type fx struct {
-	ctx   context.Context
-	stop  context.CancelCauseFunc
-	hands *sync.WaitGroup
-	h     *engine.Hands
-	loop  flow.Call
-	wake  <-chan struct{}
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	workers *workers
+	h       *engine.Hands
+	loop    flow.Call
+	wake    <-chan struct{}
 
 	in     []swarm.Event          // read, not yet given to the loop
 	read   int64                  // up to which event
@@ -141,19 +140,17 @@ func (x *fx) Go(c flow.Call) error {
 		return err
 	}
 	c = x.issue(c)
-	x.hands.Add(1)
-	go func() {
-		defer x.hands.Done()
+	x.workers.do(func() {
 		var err error
 		if flow.Loops[c.Kind] != nil {
-			_, err = run(x.ctx, x.stop, x.hands, x.h, x.loop.ID, c)
+			_, err = run(x.ctx, x.stop, x.workers, x.h, x.loop.ID, c)
 		} else {
 			_, err = x.h.Call(x.ctx, x.loop.ID, c)
 		}
 		if err != nil { // another process has the run, or the disk failed: this one is done with it
 			x.stop(err)
 		}
-	}()
+	})
 	return nil
 }
 

@@ -1,0 +1,35 @@
+package local
+
+import (
+	"context"
+	"sync"
+	"testing"
+)
+
+// Calls run at the same time however many there are, and few goroutines wait for more of them.
+func TestWorkers(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	w := &workers{ctx: ctx, next: make(chan func())}
+	for range 3 {
+		var begun, ended sync.WaitGroup
+		gate := make(chan struct{})
+		for range 100 {
+			begun.Add(1)
+			ended.Add(1)
+			w.do(func() {
+				begun.Done()
+				<-gate
+				ended.Done()
+			})
+		}
+		begun.Wait()
+		close(gate)
+		ended.Wait()
+	}
+	w.next <- func() {} // somebody waits
+	if n := w.resting.Load(); n > maxResting {
+		t.Errorf("%d wait", n)
+	}
+	stop()
+	w.all.Wait()
+}
