@@ -14,7 +14,7 @@ import (
 // Run begins the loop that c calls for, or resumes it, and returns its result. When it returns, its hands have stopped.
 func Run(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
-	w := &workers{ctx: ctx, next: make(chan func())}
+	w := newWorkers(ctx)
 	defer w.all.Wait()
 	defer stop(nil)
 	return run(ctx, stop, w, h, "", c)

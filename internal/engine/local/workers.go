@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 )
 
 // maxResting is how many goroutines wait for the next call. The stacks of more would be memory that nobody uses.
@@ -12,10 +11,14 @@ const maxResting = 16
 // workers do the calls of loops beside them. A goroutine that has done a call waits for the next one: its stack has grown to what
 // a turn needs, and that of a new one would have to grow again.
 type workers struct {
-	ctx     context.Context // when it ends, those that wait leave
-	next    chan func()     // somebody who receives from it is waiting
-	resting atomic.Int32
-	all     sync.WaitGroup
+	ctx  context.Context // when it ends, those that wait leave
+	next chan func()     // somebody who receives from it is waiting
+	rest chan struct{}   // has room for those that may wait
+	all  sync.WaitGroup
+}
+
+func newWorkers(ctx context.Context) *workers {
+	return &workers{ctx: ctx, next: make(chan func()), rest: make(chan struct{}, maxResting)}
 }
 
 // do has a call done. It never waits.
@@ -31,13 +34,14 @@ func (w *workers) work(call func()) {
 	for {
 		call()
 		call = nil // what it held is given back while this goroutine waits
-		if w.resting.Add(1) > maxResting {
-			w.resting.Add(-1)
+		select {
+		case w.rest <- struct{}{}:
+		default: // enough wait
 			return
 		}
 		select {
 		case call = <-w.next:
-			w.resting.Add(-1)
+			<-w.rest
 		case <-w.ctx.Done():
 			return
 		}
