@@ -429,3 +429,19 @@ func TestTheSentenceIsNoPartOfACall(t *testing.T) {
 		t.Errorf("%q is not %q", tells("3"), tells("4", "more"))
 	}
 }
+
+// planless is a world in which no plan is to be had.
+type planless struct{ world }
+
+func (*planless) Do(flow.Call) (flow.Result, error) { return flow.Result{}, nil }
+
+// A loop without a plan fails, and tells so, whatever it is.
+func TestALoopWithoutAPlan(t *testing.T) {
+	for name, loop := range flow.Loops {
+		w := &planless{world{now: time.Unix(0, 0)}}
+		r, err := loop(w, flow.Call{ID: "root", Kind: name, Ref: "plan:1"})
+		if err != nil || r.Status != swarm.CallFailed || r.Kind != swarm.BadInput || !strings.Contains(r.Reason, "no plan plan:1") || strings.Join(w.told, "; ") != "run_ended failed 2" {
+			t.Errorf("%s: %+v, %v: %v", name, r, err, w.told)
+		}
+	}
+}

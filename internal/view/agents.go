@@ -33,7 +33,7 @@ func (r *Run) foldAgent(e *swarm.Event) error {
 
 // foldTeam folds in what the model of a team has to know.
 func (r *Run) foldTeam(e *swarm.Event) error {
-	if r.team == nil || e.Kind == swarm.PlanAdded {
+	if r.team == nil || e.Kind == swarm.PlanAdded || e.Kind == swarm.HandoffStored { // those are decoded elsewhere
 		return nil
 	}
 	f, _, err := fact.Of(e)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"swarm"
+	"swarm/internal/fact"
 )
 
 // A Box is the mail of an agent of a team. It grows with what the agent has not read, and not with what was ever sent.
@@ -37,10 +38,13 @@ func (r *Run) foldMail(e *swarm.Event) error {
 	}
 	switch e.Kind {
 	case swarm.HandoffStored:
-		env, err := swarm.Body[swarm.Envelope](e)
+		env, err := swarm.Body[swarm.StoredEnvelope](e)
 		if err != nil {
 			return err
 		}
+		f := fact.Head(e)
+		f.Body = fact.Mail(e, &env)
+		r.team.Apply(f)
 		last := Letter{env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message)}
 		r.box(env.FromNodeID, func(b *Box) { b.Last = last })
 		r.box(env.ToNodeID, func(b *Box) {
