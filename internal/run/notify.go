@@ -21,11 +21,10 @@ const (
 // task is blocked, the run has paused by itself. It works beside the run, which never waits for it. What
 // cannot be told is a notice, once. The function ends it.
 func (d *driver) notify(ctx context.Context) (end func(), err error) {
-	p, err := d.plan()
-	if err != nil || p.Notify == nil || d.options.Replay != nil {
-		return func() {}, err
+	if d.means == nil || d.options.Replay != nil {
+		return func() {}, nil
 	}
-	teller, err := registry.Open(*p.Notify, provider.Options{Dir: d.start.Dir})
+	teller, err := registry.Open(*d.means, provider.Options{Dir: d.start.Dir})
 	if err != nil {
 		return func() {}, d.notice(ctx, "a person cannot be told when the run needs one: "+err.Error(), "look at notify in the compose file")
 	}
@@ -53,7 +52,7 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 			}
 			for i := range events {
 				after = events[i].Seq
-				if why := d.tellNeed(ctx, teller, p.Notify.Name, &events[i]); why != "" && !failed {
+				if why := d.tellNeed(ctx, teller, d.means.Name, &events[i]); why != "" && !failed {
 					failed = true
 					_ = d.notice(ctx, "a person could not be told that the run needs one: "+why, "look at notify in the compose file")
 				}

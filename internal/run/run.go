@@ -243,7 +243,8 @@ type driver struct {
 	door     *door         // nil = nobody is let in
 	servers  *tool.Servers // nil = there are none
 	streams  *streams
-	phase    swarm.Phase // of a team; "" = none
+	phase    swarm.Phase         // of a team; "" = none
+	means    *swarm.ProviderSpec // by which a person is told that the run needs one; nil = none
 }
 
 // prepare makes the hands, ends what an earlier driver left behind, and notes the state of the git tree.
@@ -255,6 +256,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	if p.Team != nil {
 		d.phase = p.Team.Phase
 	}
+	d.means = p.Notify
 	tokens := agenttoken.New(d.ID)
 	secrets := newVault(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.say)
