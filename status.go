@@ -22,6 +22,9 @@ const (
 	Interrupted Status = "interrupted" // a run that nobody drives and that can be resumed
 )
 
+// RunStatuses are the statuses that a run can have.
+var RunStatuses = []Status{Running, Pausing, Paused, Completed, Failed, Cancelled, Interrupted}
+
 // Ended says whether a task or run with this status is through.
 func (s Status) Ended() bool {
 	return s == Completed || s == Failed || s == Skipped || s == Cancelled

@@ -11,9 +11,13 @@ import (
 	"swarm/internal/term"
 )
 
-// runStatuses are the words for how a run stands.
-var runStatuses = []string{string(swarm.Running), string(swarm.Pausing), string(swarm.Paused), string(swarm.Completed), string(swarm.Failed),
-	string(swarm.Cancelled), string(swarm.Interrupted)}
+// runStatuses are the statuses of runs, for flags.
+func runStatuses() (names []string) {
+	for _, s := range swarm.RunStatuses {
+		names = append(names, string(s))
+	}
+	return names
+}
 
 func (a *app) lsCommand() *cobra.Command {
 	var most int
@@ -40,7 +44,7 @@ A run is running, pausing, paused, completed, failed or cancelled; or interrupte
 	}
 	cmd.Flags().IntVarP(&most, "number", "n", 20, "how many runs; 0 for all")
 	cmd.Flags().StringVar(&status, "status", "", "only runs that stand so")
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(runStatuses, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(runStatuses(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -82,12 +86,12 @@ func (a *app) listRuns(most int, status swarm.Status) error {
 }
 
 func checkStatus(s swarm.Status) error {
-	for _, known := range runStatuses {
+	for _, known := range runStatuses() {
 		if s == "" || string(s) == known {
 			return nil
 		}
 	}
-	return swarm.Errorf(swarm.BadInput, "no run is ever %q", s).WithHint("%s", swarm.DidYouMean(string(s), runStatuses))
+	return swarm.Errorf(swarm.BadInput, "no run is ever %q", s).WithHint("%s", swarm.DidYouMean(string(s), runStatuses()))
 }
 
 func (a *app) noRuns(others int, status swarm.Status) error {

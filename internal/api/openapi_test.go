@@ -295,7 +295,7 @@ tasks:
 			}
 		}
 	}
-	if !slices.Contains(statuses, get[runList](h, "/api/v1/runs").Runs[0].Status) {
+	if !slices.Contains(swarm.RunStatuses, get[runList](h, "/api/v1/runs").Runs[0].Status) {
 		t.Error("a run has a status that is not described")
 	}
 }

@@ -13,9 +13,6 @@ import (
 	"swarm/internal/view"
 )
 
-// statuses are the words for how a run stands.
-var statuses = []swarm.Status{swarm.Running, swarm.Pausing, swarm.Paused, swarm.Completed, swarm.Failed, swarm.Cancelled, swarm.Interrupted}
-
 type runList struct {
 	Runs []swarm.RunSummary `json:"runs"`
 	Next string             `json:"next,omitempty"` // what to ask before for the older ones
@@ -26,11 +23,11 @@ func (a *API) listRuns(r *http.Request) (reply, error) {
 	q := ask(r, "before", "limit", "status")
 	before, limit, status := q.text("before"), q.limit(), swarm.Status(q.text("status"))
 	known := status == ""
-	for _, s := range statuses {
+	for _, s := range swarm.RunStatuses {
 		known = known || s == status
 	}
 	if !known {
-		q.fail(swarm.Errorf(swarm.BadInput, "no run is ever %s", swarm.Quote(string(status))).WithHint("choose one of %s", each(statuses)))
+		q.fail(swarm.Errorf(swarm.BadInput, "no run is ever %s", swarm.Quote(string(status))).WithHint("choose one of %s", each(swarm.RunStatuses)))
 	}
 	if q.err != nil {
 		return reply{}, q.err
