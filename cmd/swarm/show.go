@@ -33,8 +33,8 @@ func (a *app) showCommand() *cobra.Command {
 the prompt came from, and its output; with --turn and --prompt the prompt and nothing else. A turn is named by its id,
 task/iteration/attempt; a task alone, or task/iteration, means its last one. On a terminal, control characters are made visible.
 
-With --json it is {run, tasks, agents, turns, envelopes, topics, artifacts, usage}; with --prompt its turns also have prompt_text and output_text.
-With --turn it is that turn alone, with both.
+With --json it is {run, tasks, agents, turns, envelopes, topics, artifacts, usage}. With --prompt its turns also have their texts:
+prompt_text, output_text, and where there are any sent_text and injected_text. With --turn it is that turn alone, with its texts.
 
 ` + runHelp,
 		Example:           "  swarm show @last\n  swarm show @last --turn code/2/1\n  swarm show @last --turn code --prompt > prompt.txt\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
@@ -280,39 +280,13 @@ func (a *app) showEach(l *run.Look, d view.Details, o showOptions) error {
 	return nil
 }
 
-// A toldTurn is a turn with its texts.
-type toldTurn struct {
-	view.Turn
-	PromptText   string   `json:"prompt_text"`
-	InjectedText []string `json:"injected_text,omitempty"` // mail that it was given between two tools
-	OutputText   string   `json:"output_text"`
-}
-
-func told(l *run.Look, t view.Turn) (toldTurn, error) {
-	whole := toldTurn{Turn: t}
-	prompt, err := l.Text(t.Prompt)
-	if err != nil {
-		return whole, err
-	}
-	for _, in := range t.Injected {
-		text, err := l.Text(in.Text)
-		if err != nil {
-			return whole, err
-		}
-		whole.InjectedText = append(whole.InjectedText, string(text))
-	}
-	output, err := l.Text(t.Output.Hash)
-	whole.PromptText, whole.OutputText = string(prompt), string(output)
-	return whole, err
-}
-
 func (a *app) showJSON(l *run.Look, r view.Report, texts bool) error {
 	if !texts {
 		return a.print(r)
 	}
-	turns := make([]toldTurn, 0, len(r.Turns))
+	turns := make([]run.FullTurn, 0, len(r.Turns))
 	for _, t := range r.Turns {
-		t, err := told(l, t)
+		t, err := l.Full(t)
 		if err != nil {
 			return err
 		}
@@ -320,12 +294,12 @@ func (a *app) showJSON(l *run.Look, r view.Report, texts bool) error {
 	}
 	return a.print(struct {
 		view.Report
-		Turns []toldTurn `json:"turns"`
+		Turns []run.FullTurn `json:"turns"`
 	}{r, turns})
 }
 
 func (a *app) showTurn(l *run.Look, t view.Turn, o showOptions) error {
-	whole, err := told(l, t)
+	whole, err := l.Full(t)
 	switch {
 	case err != nil:
 		return err
@@ -344,7 +318,7 @@ func (a *app) showTurn(l *run.Look, t view.Turn, o showOptions) error {
 
 // printTurn writes a turn whole.
 func (a *app) printTurn(l *run.Look, t *view.Turn) error {
-	whole, err := told(l, *t)
+	whole, err := l.Full(*t)
 	if err != nil {
 		return err
 	}

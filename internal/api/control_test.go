@@ -57,7 +57,7 @@ func TestAnAgentIsSeenAsItLives(t *testing.T) {
 	if n := h.node(id, "a"); n.Status != swarm.Streaming || n.Connection != view.Connected || n.Stream != view.Writing || !n.Active.After(began) {
 		t.Errorf("it speaks: %+v", n)
 	}
-	if turn := get[toldTurn](h, "/api/v1/runs/"+id+"/turns/a/1/1"); len(turn.Said) != 1 || turn.Said[0].Text != "word\n" || !strings.HasSuffix(turn.PromptText, "\n\nx\n") || turn.OutputText != "" {
+	if turn := get[shownTurn](h, "/api/v1/runs/"+id+"/turns/a/1/1"); len(turn.Said) != 1 || turn.Said[0].Text != "word\n" || !strings.HasSuffix(turn.PromptText, "\n\nx\n") || turn.OutputText != "" {
 		t.Errorf("its turn: %+v", turn)
 	}
 	h.post("/api/v1/runs/"+id+"/cancel", "", http.StatusAccepted)
@@ -105,7 +105,7 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 	h.post(run+"/messages", `{"to":"b","text":"first read this","interrupt":true,"structured":{"n":12345678901234567890.10}}`, http.StatusCreated)
 	l.until(string(swarm.TurnEnded))
 	out.Line()
-	if turn := get[toldTurn](h, run+"/turns/b"); turn.ID != "b/1/3" || !strings.Contains(turn.PromptText, "first read this") || !strings.Contains(turn.PromptText, "12345678901234567890.10") {
+	if turn := get[shownTurn](h, run+"/turns/b"); turn.ID != "b/1/3" || !strings.Contains(turn.PromptText, "first read this") || !strings.Contains(turn.PromptText, "12345678901234567890.10") {
 		t.Errorf("its next turn is %s: %s", turn.ID, turn.PromptText)
 	}
 	if mail := get[mailList](h, run+"/mail?pending=true").Mail; len(mail) != 1 || mail[0].FromNodeID != swarm.User || mail[0].ToNodeID != "b" {

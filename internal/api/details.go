@@ -93,15 +93,10 @@ func (a *API) listTurns(r *http.Request, l *run.Look) (reply, error) {
 	return ok(turnList{some, next})
 }
 
-// A toldTurn is a turn with its texts. One that runs has no output yet, but what it has said so far.
-type toldTurn struct {
-	view.Turn
-	PromptText string `json:"prompt_text"`
-	SentText   string `json:"sent_text,omitempty"` // what of the prompt was new to its session
-	// InjectedText is mail that it was given between two tools, in the order of injected.
-	InjectedText []string     `json:"injected_text,omitempty"`
-	OutputText   string       `json:"output_text"`
-	Said         []feed.Piece `json:"said,omitempty"`
+// A shownTurn is a turn with its texts. One that runs has no output yet, but what it has said so far.
+type shownTurn struct {
+	run.FullTurn
+	Said []feed.Piece `json:"said,omitempty"`
 }
 
 // showTurn is one turn whole.
@@ -116,31 +111,21 @@ func (a *API) showTurn(r *http.Request, l *run.Look) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	told := toldTurn{Turn: t}
-	for text, hash := range map[*string]swarm.Hash{&told.PromptText: t.Prompt, &told.SentText: t.Sent, &told.OutputText: t.Output.Hash} {
-		b, err := l.Text(hash)
-		if err != nil {
-			return reply{}, err
-		}
-		*text = string(b)
+	full, err := l.Full(t)
+	if err != nil {
+		return reply{}, err
 	}
-	for _, in := range t.Injected {
-		b, err := l.Text(in.Text)
-		if err != nil {
-			return reply{}, err
-		}
-		told.InjectedText = append(told.InjectedText, string(b))
-	}
+	shown := shownTurn{FullTurn: full}
 	if !t.Status.Ended() {
 		err = l.Said(t.ID, func(s statedir.Record) error {
-			told.Said = append(told.Said, feed.Piece(s))
+			shown.Said = append(shown.Said, feed.Piece(s))
 			return nil
 		})
 	}
 	if err != nil {
 		return reply{}, err
 	}
-	return ok(told)
+	return ok(shown)
 }
 
 type artifactList struct {

@@ -47,6 +47,33 @@ func (l *Look) Turn(name string) (view.Turn, error) {
 	return left(c.Turns, driven)[0], nil
 }
 
+// A FullTurn is a turn with its texts.
+type FullTurn struct {
+	view.Turn
+	PromptText string `json:"prompt_text"`
+	SentText   string `json:"sent_text,omitempty"` // what of the prompt was new to its session
+	// InjectedText is mail that it was given between two tools, in the order of injected.
+	InjectedText []string `json:"injected_text,omitempty"`
+	OutputText   string   `json:"output_text"`
+}
+
+// Full adds its texts to a turn.
+func (l *Look) Full(t view.Turn) (FullTurn, error) {
+	full := FullTurn{Turn: t, InjectedText: make([]string, len(t.Injected))}
+	texts := map[*string]swarm.Hash{&full.PromptText: t.Prompt, &full.SentText: t.Sent, &full.OutputText: t.Output.Hash}
+	for i, in := range t.Injected {
+		texts[&full.InjectedText[i]] = in.Text
+	}
+	for text, hash := range texts {
+		b, err := l.Text(hash)
+		if err != nil {
+			return FullTurn{}, err
+		}
+		*text = string(b)
+	}
+	return full, nil
+}
+
 // collect takes what a turn has done after an event, up to another; 0 = up to now.
 func (l *Look) collect(c *view.Collector, turn string, after, upto int64) error {
 	through := errors.New("that is all")

@@ -145,3 +145,29 @@ func TestAnInterruptedRunIsNotFoldedForAList(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A full turn has every text that the log keeps of it, mail that came between tools in its order.
+func TestFullTurn(t *testing.T) {
+	s := newTold(t)
+	hash := func(text string) swarm.Hash { return swarm.HashOf([]byte(text)) }
+	s.event(swarm.TurnStarted, "a", "a/1/1", swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 1, Prompt: hash("all of it"), Sent: hash("the new part")}, "all of it", "the new part")
+	for _, mail := range []string{"first", "second"} {
+		s.event(swarm.HandoffInjected, "a", "a/1/1", swarm.Injection{Tool: "Read", Text: hash(mail)}, mail)
+	}
+	running, err := s.look.Turn("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := s.look.Full(running)
+	if err != nil || full.PromptText != "all of it" || full.SentText != "the new part" || full.OutputText != "" || !slices.Equal(full.InjectedText, []string{"first", "second"}) {
+		t.Errorf("%+v, %v", full, err)
+	}
+	s.end("a/1/1", "an answer")
+	ended, err := s.look.Turn("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if full, err = s.look.Full(ended); err != nil || full.OutputText != "an answer" {
+		t.Errorf("%+v, %v", full, err)
+	}
+}
