@@ -33,7 +33,7 @@ func (a *app) showCommand() *cobra.Command {
 the prompt came from, and its output; with --turn and --prompt the prompt and nothing else. A turn is named by its id,
 task/iteration/attempt; a task alone, or task/iteration, means its last one. On a terminal, control characters are made visible.
 
-With --json it is {run, tasks, agents, turns, envelopes, topics, artifacts, usage}. With --prompt its turns also have their texts:
+With --json it is {run, tasks, agents, edges, turns, envelopes, topics, artifacts, usage}. With --prompt its turns also have their texts:
 prompt_text, output_text, and where there are any sent_text and injected_text. With --turn it is that turn alone, with its texts.
 
 ` + runHelp,

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,6 +212,28 @@ func TestAPausedAgentOfAPipeline(t *testing.T) {
 		}
 		if p := r.Picture(); p.Reason != "the run waits for @planner, which is paused" {
 			t.Errorf("the run says %q", p.Reason)
+		}
+	}
+}
+
+// A run's edges are those of all its plans, each once, also from a stored fold.
+func TestEdges(t *testing.T) {
+	s := crew(t)
+	add := func(edges ...swarm.Edge) { s.tell(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Edges: edges}) }
+	if got := fold(t, New("r1"), s.events).Picture().Edges; got == nil || len(got) != 0 { // null in JSON is no list
+		t.Errorf("%#v", got)
+	}
+	add(swarm.Edge{From: "lead", To: "coder"}, swarm.Edge{From: "coder", To: "tester", Both: true})
+	add(swarm.Edge{From: "lead", To: "coder"}, swarm.Edge{From: "tester", To: "coder"}, swarm.Edge{From: "lead", To: "judge"}, swarm.Edge{From: "judge", To: "lead"})
+	want := []swarm.Edge{{From: "lead", To: "coder"}, {From: "coder", To: "tester", Both: true}, {From: "lead", To: "judge", Both: true}}
+	r := fold(t, New("r1"), s.events)
+	again, err := Unmarshal(r.Marshal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*Run{r, again} {
+		if got := r.Picture().Edges; !slices.Equal(got, want) {
+			t.Errorf("%v", got)
 		}
 	}
 }

@@ -335,6 +335,9 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	for _, a := range p.Agents {
 		r.addAgent(Agent{Name: a.Name, Base: a.Base, Provider: a.Provider, Model: a.Model, Status: swarm.Idle})
 	}
+	for _, edge := range p.Edges {
+		r.addEdge(edge)
+	}
 	if team {
 		r.addMembers(e, &p)
 		return nil
@@ -351,6 +354,18 @@ func (r *Run) addPlan(e *swarm.Event) error {
 		r.groups[g].members = append(r.groups[g].members, len(r.tasks)-1)
 	}
 	return nil
+}
+
+// addEdge adds an edge, one for each pair of agents: each line of a session is a plan that names them all again.
+func (r *Run) addEdge(e swarm.Edge) {
+	for i, old := range r.edges {
+		back := old.From == e.To && old.To == e.From
+		if back || old.From == e.From && old.To == e.To {
+			r.edges[i].Both = old.Both || e.Both || back
+			return
+		}
+	}
+	r.edges = append(r.edges, e)
 }
 
 func (r *Run) addAgent(a Agent) {

@@ -23,6 +23,7 @@ type Run struct {
 	tasks    []task // by the schedule's numbers
 	agents   []Agent
 	agentAt  map[string]int
+	edges    []swarm.Edge   // of all plans, each once
 	boxes    map[string]Box // by agent, in a team
 	groups   []group
 	planned  bool         // a plan was added
@@ -195,6 +196,7 @@ type Picture struct {
 	Head   `json:"run"`
 	Tasks  []Task         `json:"tasks"`
 	Agents []Agent        `json:"agents"`
+	Edges  []swarm.Edge   `json:"edges"` // of its plans; dependencies give an edge, too
 	Usage  swarm.Usage    `json:"usage"`
 	Mail   map[string]Box `json:"-"` // by agent, in a team; Collect knows all of it
 }
@@ -285,7 +287,7 @@ func (r *Run) ended(agent string) *swarm.AgentEnd {
 
 // Picture is what the run looks like now.
 func (r *Run) Picture() Picture {
-	p := Picture{Head: r.Head, Usage: r.Usage, Tasks: make([]Task, len(r.tasks)), Agents: append([]Agent{}, r.agents...)}
+	p := Picture{Head: r.Head, Usage: r.Usage, Tasks: make([]Task, len(r.tasks)), Agents: append([]Agent{}, r.agents...), Edges: append([]swarm.Edge{}, r.edges...)}
 	if len(r.boxes) > 0 {
 		p.Mail = make(map[string]Box, len(r.boxes))
 		for name, b := range r.boxes {

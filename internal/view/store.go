@@ -10,7 +10,7 @@ import (
 )
 
 // Version is the version of a stored fold. One of another version is thrown away, and the log folded again.
-const Version = 5
+const Version = 6
 
 // A stored is a fold as it is kept. Its size goes by the plan and not by the log. The schedule is not in it: it is made again
 // from the tasks.
@@ -24,6 +24,7 @@ type stored struct {
 	PausedAt time.Time       `json:"paused_at,omitzero"`
 	Groups   []group         `json:"groups,omitempty"`
 	Agents   []Agent         `json:"agents,omitempty"`
+	Edges    []swarm.Edge    `json:"edges,omitempty"`
 	Boxes    map[string]Box  `json:"boxes,omitempty"`
 	Paused   []string        `json:"paused,omitempty"` // agents of a pipeline
 	Team     *plan.TeamState `json:"team,omitempty"`
@@ -34,7 +35,7 @@ type stored struct {
 // encoded at once are several times as large as the result, at the end of a run, when memory is fullest.
 func (r *Run) Marshal() []byte {
 	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
-		Groups: r.groups, Agents: r.agents, Boxes: r.boxes}
+		Groups: r.groups, Agents: r.agents, Edges: r.edges, Boxes: r.boxes}
 	if r.team != nil {
 		s.Team = &r.team.TeamState
 	}
@@ -74,7 +75,7 @@ func Unmarshal(b []byte) (*Run, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the stored view is of version %d, and this program reads version %d", s.Version, Version)
 	}
 	r := New(s.Head.ID)
-	r.Head, r.Usage, r.planned, r.parallel, r.pause, r.pausedAt, r.groups, r.boxes = s.Head, s.Usage, s.Planned, s.Parallel, s.Pause, s.PausedAt, s.Groups, s.Boxes
+	r.Head, r.Usage, r.planned, r.parallel, r.pause, r.pausedAt, r.groups, r.edges, r.boxes = s.Head, s.Usage, s.Planned, s.Parallel, s.Pause, s.PausedAt, s.Groups, s.Edges, s.Boxes
 	for _, a := range s.Agents {
 		r.addAgent(a)
 	}

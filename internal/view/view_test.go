@@ -346,7 +346,7 @@ func TestReportShape(t *testing.T) {
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"run", "tasks", "agents", "turns", "envelopes", "topics", "artifacts", "usage"} {
+	for _, key := range []string{"run", "tasks", "agents", "edges", "turns", "envelopes", "topics", "artifacts", "usage"} {
 		if v, ok := got[key]; !ok || string(v) == "null" {
 			t.Errorf("%s is %s", key, v)
 		}
