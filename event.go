@@ -93,18 +93,18 @@ const (
 	TaskCancelled    EventKind = "task_cancelled"    // [TaskEnd]
 	BudgetSpent      EventKind = "budget_spent"      // [Reason]: no turn starts any more
 
-	TurnStarted  EventKind = "turn_started"  // [TurnStart]
-	TurnReserved EventKind = "turn_reserved" // [Usage]: what a running turn has used and needs for its next question, of the budget
-	TurnTool     EventKind = "turn_tool"     // [ToolUse]: the agent used a tool
-	TurnFile     EventKind = "turn_file"     // [FileChange]: the agent changed a file
-	TurnSession  EventKind = "turn_session"  // [TurnInSession]: the agent's program has said which session the turn is in
-	TurnEnded    EventKind = "turn_ended"    // [CallEnd]
-	TurnKept     EventKind = "turn_kept"     // [CallEnd]: how the turn ended in the run that this one tries again
-	CallEnded    EventKind = "call_ended"    // [CallEnd]: a loop's short call was answered
-	LoopEnded    EventKind = "loop_ended"    // [CallEnd]: a loop that another one started is through
-	Tick         EventKind = "tick"          // a loop had waited long enough
+	TurnStarted     EventKind = "turn_started"  // [TurnStart]
+	TurnReserved    EventKind = "turn_reserved" // [Usage]: what a running turn has used and needs for its next question, of the budget
+	TurnTool        EventKind = "turn_tool"     // [ToolUse]: the agent used a tool
+	TurnFile        EventKind = "turn_file"     // [FileChange]: the agent changed a file
+	TurnSession     EventKind = "turn_session"  // [TurnInSession]: the agent's program has said which session the turn is in
+	TurnEnded       EventKind = "turn_ended"    // [CallEnd]
+	TurnCarriedOver EventKind = "turn_kept"     // [CallEnd]: how the turn ended in the run that this one tries again
+	CallEnded       EventKind = "call_ended"    // [CallEnd]: a loop's short call was answered
+	LoopEnded       EventKind = "loop_ended"    // [CallEnd]: a loop that another one started is through
+	Tick            EventKind = "tick"          // a loop had waited long enough
 
-	Control EventKind = "control" // [ControlWord]: somebody wants something of the run
+	Control EventKind = "control" // [ControlCommand]: somebody wants something of the run
 
 	HandoffStored    EventKind = "handoff_stored"    // [StoredEnvelope], addressed to its receiver; Agent and Turn are the sender's
 	HandoffConsumed  EventKind = "handoff_consumed"  // [Consumption]: the turn took these envelopes out of its agent's inbox
@@ -117,7 +117,7 @@ const (
 	AgentResumed     EventKind = "agent_resumed"     // it has turns again
 	WaitBegan        EventKind = "wait_began"        // [AgentWait]: in its turn, the agent waits for others
 	WaitEnded        EventKind = "wait_ended"        // [AgentWait]
-	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer; a wish is addressed to the loop, and its turn goes on
+	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer; a growth request is addressed to the loop, and its turn goes on
 	ApprovalAnswered EventKind = "approval_answered" // [ApprovalAnswer], addressed to control: the turn that asked goes on, or the loop acts on it; a unique key makes the first answer the only one
 	ArtifactStored   EventKind = "artifact_stored"   // [Artifact]
 	TopicPublished   EventKind = "topic_published"   // [TopicEntry], addressed to [ToTopics]
@@ -130,7 +130,7 @@ const (
 var EventKinds = []EventKind{
 	RunStarted, RunOwned, RunPausing, RunPaused, RunUnpaused, RunInterrupted, RunEnded,
 	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped, TaskCancelled, BudgetSpent,
-	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnKept, CallEnded, LoopEnded, Tick,
+	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, CallEnded, LoopEnded, Tick,
 	Control,
 	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue, AgentEnded, AgentStarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded, ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
 	TreeRecorded, Notice,
@@ -157,8 +157,8 @@ func ToLoop(id string) string { return "loop:" + id }
 // EndKey is the key of a call's end.
 func EndKey(call string) string { return "end:" + call }
 
-// KeptKey is the key of a turn's end in the run that this one tries again.
-func KeptKey(turn string) string { return "kept:" + turn }
+// CarriedOverKey is the key of a turn's end in the run that this one tries again.
+func CarriedOverKey(turn string) string { return "kept:" + turn }
 
 // StartKey is the key of a turn's n-th start.
 func StartKey(turn string, n int) string { return "start:" + turn + ":" + strconv.Itoa(n) }
@@ -190,7 +190,7 @@ func AnsweredKey(id string) string { return "answered:" + id }
 // RetryQuestion is the id of the question whether a task whose turn failed is tried again.
 func RetryQuestion(turn string) string { return turn + "/retry" }
 
-// GrantedKey is the key of what the plan grows by when a wish is granted.
+// GrantedKey is the key of what the plan grows by when a growth request is granted.
 func GrantedKey(id string) string { return "plan:" + id }
 
 // RunStart is how a run began.
@@ -205,12 +205,12 @@ type RunStart struct {
 	Loops   string    `json:"loops"`          // version of the loops; another one cannot resume the run
 	Replay  bool      `json:"replay,omitempty"`
 	From    string    `json:"from,omitempty"` // the run that this one tries again
-	Asked   *Asked    `json:"asked,omitempty"`
+	Origin  *Origin   `json:"asked,omitempty"`
 	Time    time.Time `json:"time"`
 }
 
-// Asked is what a run of a team was begun by, when it was another program's message to one of its agents.
-type Asked struct {
+// Origin is what a run of a team was begun by, when it was another program's message to one of its agents.
+type Origin struct {
 	Agent   string `json:"agent"`             // whom the message was for
 	Context string `json:"context,omitempty"` // the conversation that it belongs to, as the other program calls it; "" = the run is the first
 	Message string `json:"message,omitempty"` // the message's id: sent again, it is the same run
@@ -278,18 +278,18 @@ type TurnStart struct {
 	Spans     []Span `json:"spans,omitempty"`
 	Inputs    Inputs `json:"inputs,omitzero"`
 	Topics    int64  `json:"topics,omitempty"`   // the newest topic entry that the prompt was made with
-	Answered  int    `json:"answered,omitempty"` // how many wishes the loop had answered before: the team may have grown by them
+	Answered  int    `json:"answered,omitempty"` // how many growth requests the loop had answered before: the team may have grown by them
 	Session   string `json:"session,omitempty"`  // the provider's, when the turn continues one
 	Sent      Hash   `json:"sent,omitempty"`     // what of the prompt is new to that session, and all that was sent
 	// Reserves is what of the budget is kept for the turn. If the starts and reservations before this one, by number, leave no room
 	// for it, the turn ends as over_budget and its provider is not called. Without a budget there is none.
 	Reserves Usage `json:"reserves,omitzero"`
 	// Trees are what the files were, so that the turn's changes can be told at its end, however often it is begun.
-	Trees []FolderTree `json:"trees,omitempty"`
+	Snapshots []FolderSnapshot `json:"trees,omitempty"`
 }
 
-// A FolderTree is what the files of a folder were, in a store of objects of our own.
-type FolderTree struct {
+// A FolderSnapshot is what the files of a folder were, in a store of objects of our own.
+type FolderSnapshot struct {
 	Dir  string `json:"dir"`
 	Tree string `json:"tree"`
 }
@@ -353,13 +353,13 @@ type AgentEnd struct {
 
 // An Approval is something that an agent may do only if a person says so.
 type Approval struct {
-	ID    string          `json:"id"`              // made from the turn, what is asked and the how manieth time, so that an answer outlives a crash
-	What  string          `json:"what"`            // in a few words
-	Tool  string          `json:"tool,omitempty"`  // when it is a tool
-	Input json.RawMessage `json:"input,omitempty"` // its head
-	Paths []string        `json:"paths,omitempty"` // files and folders that it is about, as far as they are told
-	Wish  *Wish           `json:"wish,omitempty"`  // when it is something of the run
-	Retry *RetryRequest   `json:"retry,omitempty"` // when a task has failed, and asks for another attempt
+	ID     string          `json:"id"`              // made from the turn, what is asked and the how manieth time, so that an answer outlives a crash
+	What   string          `json:"what"`            // in a few words
+	Tool   string          `json:"tool,omitempty"`  // when it is a tool
+	Input  json.RawMessage `json:"input,omitempty"` // its head
+	Paths  []string        `json:"paths,omitempty"` // files and folders that it is about, as far as they are told
+	Growth *GrowthRequest  `json:"wish,omitempty"`  // when it is something of the run
+	Retry  *RetryRequest   `json:"retry,omitempty"` // when a task has failed, and asks for another attempt
 }
 
 // A RetryRequest is what a failed task with `on_failure: escalate` asks for: another attempt. A person may change its inputs.
@@ -369,14 +369,14 @@ type RetryRequest struct {
 	Note    string            `json:"note,omitempty"`    // what the person tells the next attempt
 }
 
-// A Wish is what an agent wants of its run: a new agent, or a new edge. One of them is there.
-type Wish struct {
-	Spawn *SpawnWish `json:"spawn,omitempty"`
-	Edge  *EdgeWish  `json:"edge,omitempty"`
+// A GrowthRequest is what an agent wants of its run: a new agent, or a new edge. One of them is there.
+type GrowthRequest struct {
+	Spawn *SpawnRequest `json:"spawn,omitempty"`
+	Edge  *EdgeRequest  `json:"edge,omitempty"`
 }
 
-// A SpawnWish is a new agent, in the words of the tool that asks for it.
-type SpawnWish struct {
+// A SpawnRequest is a new agent, in the words of the tool that asks for it.
+type SpawnRequest struct {
 	Name         string   `json:"name"`
 	Role         string   `json:"role,omitempty"`     // as an agent of the run has it
 	Provider     string   `json:"provider,omitempty"` // of the run's; "" = that of who asks
@@ -384,8 +384,8 @@ type SpawnWish struct {
 	Edges        []string `json:"edges,omitempty"`    // agents with whom it is joined, both ways, beside who asks
 }
 
-// An EdgeWish is a new edge, in the words of the tool that asks for it.
-type EdgeWish struct {
+// An EdgeRequest is a new edge, in the words of the tool that asks for it.
+type EdgeRequest struct {
 	From          string `json:"from"`
 	To            string `json:"to"`
 	Bidirectional bool   `json:"bidirectional,omitempty"`
@@ -393,11 +393,11 @@ type EdgeWish struct {
 
 // An ApprovalAnswer is what came of it.
 type ApprovalAnswer struct {
-	ID     string `json:"id"`
-	OK     bool   `json:"ok"`
-	Reason string `json:"reason,omitempty"`
-	By     string `json:"by,omitempty"`   // who answered, and by what
-	Wish   *Wish  `json:"wish,omitempty"` // what is allowed instead of what was asked; nil = that
+	ID     string         `json:"id"`
+	OK     bool           `json:"ok"`
+	Reason string         `json:"reason,omitempty"`
+	By     string         `json:"by,omitempty"`   // who answered, and by what
+	Growth *GrowthRequest `json:"wish,omitempty"` // what is allowed instead of what was asked; nil = that
 	// Retry is what the next attempt of a task is given instead of what was asked; nil = that.
 	Retry *RetryRequest `json:"retry,omitempty"`
 	// Message is the id of another program's message that said so: sent again, it answers nothing else.
@@ -460,27 +460,27 @@ func (t TopicEntry) Text() string {
 
 // A CallEnd is the answer to a loop's call. A failure is an answer too: whether to try again is the loop's decision.
 type CallEnd struct {
-	ID        string    `json:"id"`
-	Call      string    `json:"call"`   // the call's fingerprint: a replaying loop must ask the same
-	Status    CallState `json:"status"` //
-	Kind      ErrorKind `json:"kind,omitempty"`
-	Reason    string    `json:"reason,omitempty"`
-	Hint      string    `json:"hint,omitempty"`
-	Output    Hash      `json:"output,omitempty"` // what is kept of it
-	Bytes     int64     `json:"bytes,omitempty"`  // how long it was before it was cut to what is kept
-	Exit      int       `json:"exit,omitempty"`   // of the agent's program
-	Usage     Usage     `json:"usage,omitzero"`
-	Unbegun   bool      `json:"unbegun,omitempty"`   // it ends without a call of the provider; a start that is there was cut by a crash
-	Session   string    `json:"session,omitempty"`   // to continue it
-	Forgotten bool      `json:"forgotten,omitempty"` // the session cannot be continued: its id held a secret, and is not stored as it was
-	Inputs    Inputs    `json:"inputs,omitzero"`     // the mail it consumed
-	Verdicts  []Verdict `json:"verdicts,omitempty"`
-	Findings  []Finding `json:"findings,omitempty"` // what about it is strange
-	Outside   []string  `json:"outside,omitempty"`  // files that it changed against its phase
-	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
-	Report    string    `json:"report,omitempty"`   // and what came of it
-	Wrote     int64     `json:"wrote,omitempty"`    // the newest envelope by which the run itself gave somebody a turn in it
-	Kept      bool      `json:"kept,omitempty"`     // it was not done now, but in the run that this one tries again
+	ID          string    `json:"id"`
+	Call        string    `json:"call"`   // the call's fingerprint: a replaying loop must ask the same
+	Status      CallState `json:"status"` //
+	Kind        ErrorKind `json:"kind,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+	Hint        string    `json:"hint,omitempty"`
+	Output      Hash      `json:"output,omitempty"` // what is kept of it
+	Bytes       int64     `json:"bytes,omitempty"`  // how long it was before it was cut to what is kept
+	Exit        int       `json:"exit,omitempty"`   // of the agent's program
+	Usage       Usage     `json:"usage,omitzero"`
+	Unbegun     bool      `json:"unbegun,omitempty"`   // it ends without a call of the provider; a start that is there was cut by a crash
+	Session     string    `json:"session,omitempty"`   // to continue it
+	Forgotten   bool      `json:"forgotten,omitempty"` // the session cannot be continued: its id held a secret, and is not stored as it was
+	Inputs      Inputs    `json:"inputs,omitzero"`     // the mail it consumed
+	Verdicts    []Verdict `json:"verdicts,omitempty"`
+	Findings    []Finding `json:"findings,omitempty"` // what about it is strange
+	Outside     []string  `json:"outside,omitempty"`  // files that it changed against its phase
+	Done        bool      `json:"done,omitempty"`     // the agent reports that its work is done
+	Report      string    `json:"report,omitempty"`   // and what came of it
+	Wrote       int64     `json:"wrote,omitempty"`    // the newest envelope by which the run itself gave somebody a turn in it
+	CarriedOver bool      `json:"kept,omitempty"`     // it was not done now, but in the run that this one tries again
 }
 
 // A Finding is something strange about a turn, with the evidence.
@@ -518,29 +518,29 @@ type Verdict struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// A ControlWord is what somebody wants of a run, whichever process drives it.
-type ControlWord struct {
-	Word   Word   `json:"word"`
-	Target string `json:"target,omitempty"` // a task, an agent or a turn; "" = the whole run
+// A ControlCommand is the body of a control record: a command and its target. Any process may write one.
+type ControlCommand struct {
+	Command Command `json:"word"`
+	Target  string  `json:"target,omitempty"` // a task, an agent or a turn; "" = the whole run
 }
 
-// A Word is what can be wanted.
-type Word string
+// A Command is what a run, a task, an agent or a turn can be told to do.
+type Command string
 
-// The words.
+// The commands.
 const (
-	WordCancel    Word = "cancel"    // end it for good
-	WordInterrupt Word = "interrupt" // cut the agent's turn, to say something
-	WordPause     Word = "pause"     // start no turn of it; what runs finishes
-	WordResume    Word = "resume"    // start turns of it again
-	WordStart     Word = "start"     // let an agent that has ended have turns again
-	WordReset     Word = "reset"     // forget the agent's session, cut its turn and begin it anew
-	WordRetry     Word = "retry"     // try a task again that failed and waits for a person
-	WordClose     Word = "close"     // nothing will be added any more
+	CommandCancel    Command = "cancel"    // end it for good
+	CommandInterrupt Command = "interrupt" // cut the agent's turn, to say something
+	CommandPause     Command = "pause"     // start no turn of it; what runs finishes
+	CommandResume    Command = "resume"    // start turns of it again
+	CommandStart     Command = "start"     // let an agent that has ended have turns again
+	CommandReset     Command = "reset"     // forget the agent's session, cut its turn and begin it anew
+	CommandRetry     Command = "retry"     // try a task again that failed and waits for a person
+	CommandClose     Command = "close"     // nothing will be added any more
 )
 
-// Tree is a state of the git tree, in a store of objects of our own.
-type Tree struct {
+// A Snapshot is a state of the git tree, in a store of objects of our own.
+type Snapshot struct {
 	When   string `json:"when"` // "start" or "end"
 	Hash   string `json:"hash"`
 	Commit string `json:"commit,omitempty"` // what was checked out

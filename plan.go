@@ -87,7 +87,7 @@ func FirstAttempt(turn string) string {
 	return turn
 }
 
-// AnswerPlace is where the answer to a wish was dealt with, among the turns of a recording: who began before it did not know of what the
+// AnswerPlace is where the answer to a growth request was dealt with, among the turns of a recording: who began before it did not know of what the
 // team grew by.
 func AnswerPlace(wish string) string { return "answer:" + wish }
 

@@ -82,7 +82,7 @@ type RunSummary struct {
 	Done    int       `json:"done,omitempty"` // completed tasks
 	Usage   Usage     `json:"usage,omitzero"`
 	PID     int       `json:"pid,omitempty"`     // of the process that drives it, or drove it last
-	Asked   *Asked    `json:"asked,omitempty"`   // the message of another program that began the run
+	Origin  *Origin   `json:"asked,omitempty"`   // the message of another program that began the run
 	Problem string    `json:"problem,omitempty"` // why nothing more is known: the log cannot be read
 }
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A Door is our own server, as one agent of one run may use it. Its MCP endpoint is URL + "/mcp".
-type Door struct {
+// A ToolEndpoint is our own server, as one agent of one run may use it. Its MCP endpoint is URL + "/mcp".
+type ToolEndpoint struct {
 	URL   string // http://127.0.0.1:PORT
 	Token string // for Authorization: Bearer
 }

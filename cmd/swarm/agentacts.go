@@ -109,8 +109,8 @@ comes to the agent's inbox. The new agent is given INSTRUCTIONS, and the two may
 					return err
 				}
 				name := strings.TrimPrefix(args[0], "@")
-				wish := swarm.SpawnWish{Name: name, Role: role, Provider: provider, Instructions: text, Edges: plainNames(edges)}
-				return v.ask(cmd.Context(), "spawn_node", wish, "@"+name+" is asked for")
+				request := swarm.SpawnRequest{Name: name, Role: role, Provider: provider, Instructions: text, Edges: plainNames(edges)}
+				return v.ask(cmd.Context(), "spawn_node", request, "@"+name+" is asked for")
 			})
 		},
 	}

@@ -48,7 +48,7 @@ func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) er
 	if err != nil {
 		return err
 	}
-	from, to := trees(p)
+	from, to := snapshots(p)
 	if from.Hash == "" {
 		e := swarm.Errorf(swarm.Other, "run %s has no record of a git tree", p.ID)
 		if p.Replay {
@@ -90,9 +90,9 @@ func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) er
 	return err
 }
 
-// trees are the recorded ones; the last one is empty when the run has not ended.
-func trees(p view.Picture) (from, to swarm.Tree) {
-	for _, t := range p.Trees {
+// snapshots are the recorded ones; the last one is empty when the run has not ended.
+func snapshots(p view.Picture) (from, to swarm.Snapshot) {
+	for _, t := range p.Snapshots {
 		if t.When == "start" {
 			from = t
 		} else {
@@ -110,7 +110,7 @@ type change struct {
 }
 
 // printChanges writes the changes as JSON: the files, and, unless only those are wanted, the difference itself.
-func (a *app) printChanges(p view.Picture, from, to swarm.Tree, stat bool, git func(...string) (string, error)) error {
+func (a *app) printChanges(p view.Picture, from, to swarm.Snapshot, stat bool, git func(...string) (string, error)) error {
 	numbers, err := git("--numstat", "-z", "--no-renames")
 	if err != nil {
 		return err
@@ -133,10 +133,10 @@ func (a *app) printChanges(p view.Picture, from, to swarm.Tree, stat bool, git f
 		}
 	}
 	return a.print(struct {
-		Run   string     `json:"run"`
-		Start swarm.Tree `json:"start"`
-		End   swarm.Tree `json:"end,omitzero"`
-		Files []change   `json:"files"`
-		Diff  string     `json:"diff,omitempty"`
+		Run   string         `json:"run"`
+		Start swarm.Snapshot `json:"start"`
+		End   swarm.Snapshot `json:"end,omitzero"`
+		Files []change       `json:"files"`
+		Diff  string         `json:"diff,omitempty"`
 	}{p.ID, from, to, changes, text})
 }

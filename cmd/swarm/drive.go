@@ -207,9 +207,9 @@ type keys struct {
 }
 
 func (k keys) pause(on bool) {
-	word := swarm.WordResume
+	word := swarm.CommandResume
 	if on {
-		word = swarm.WordPause
+		word = swarm.CommandPause
 	}
 	_ = run.Control(k.ctx, k.h, k.run, word, "") // what was not noted does not happen, and can be seen not to
 }

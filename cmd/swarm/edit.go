@@ -19,18 +19,18 @@ import (
 // inEditor is what --edit is without a file.
 const inEditor = "$EDITOR"
 
-// maxEdit is more than any wish has.
+// maxEdit is more than any growth request has.
 const maxEdit = 1 << 20
 
 // edited is what is granted instead of what was asked, as a person has written it.
 func (a *app) edited(q control.Question, from string) ([]byte, error) {
 	switch {
-	case q.Wish == nil && q.Retry == nil:
+	case q.Growth == nil && q.Retry == nil:
 		return nil, swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", q.Agent)
 	case from == inEditor && q.Retry != nil:
 		return a.openEditor(retryText(*q.Retry))
 	case from == inEditor:
-		return a.openEditor(growth.Text(*q.Wish))
+		return a.openEditor(growth.Text(*q.Growth))
 	case from == "-":
 		return io.ReadAll(io.LimitReader(a.stdin, maxEdit))
 	}

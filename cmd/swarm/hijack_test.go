@@ -108,7 +108,7 @@ type hijack struct {
 	begun   chan struct{} // closed when the boss is asked for the first time
 	goOn    chan struct{} // then it waits for this
 	said    int
-	denied  int      // wishes of the mole
+	denied  int      // growth requests of the mole
 	persons []string // what a person wrote
 	run     string
 	files   map[string]string // what was outside of the mole's folder

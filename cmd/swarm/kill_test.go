@@ -139,7 +139,7 @@ func (v *victim) holds(log []swarm.Event, said []swarm.PublicEvent) {
 	}
 	pauses := 0
 	for _, e := range log {
-		if e.Kind == swarm.Control && body[swarm.ControlWord](v.place, e).Word == swarm.WordPause {
+		if e.Kind == swarm.Control && body[swarm.ControlCommand](v.place, e).Command == swarm.CommandPause {
 			pauses++
 		}
 	}

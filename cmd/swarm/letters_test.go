@@ -80,7 +80,7 @@ func letterTurn() error {
 	if _, err := os.Stat(lettersOver); err == nil && len(open) == 0 {
 		return nil
 	}
-	door := swarm.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
+	door := swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
 	tools, leave, err := httpd.Visit(context.Background(), door, "test")
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ type visitor struct {
 	leave func() error
 }
 
-func (a *app) visit(ctx context.Context, door swarm.Door) (*visitor, error) {
+func (a *app) visit(ctx context.Context, door swarm.ToolEndpoint) (*visitor, error) {
 	agent, leave, err := httpd.Visit(ctx, door, version)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ An agent that knows MCP servers over HTTP finds the same tools at $SWARM_URL/mcp
 		Example: "  swarm mcp\n  # in an agent's configuration:\n  # {\"mcpServers\": {\"swarm\": {\"command\": \"swarm\", \"args\": [\"mcp\"]}}}",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			door := swarm.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
+			door := swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
 			if door.URL == "" || door.Token == "" {
 				return swarm.Errorf(swarm.BadInput, "swarm mcp is started by an agent inside a run, and this is none: SWARM_URL and SWARM_AGENT_TOKEN are not set").
 					WithHint("name it in the agent's configuration as an MCP server, and start the run with `swarm up`")

@@ -106,7 +106,7 @@ func (a *app) serve(o serveOptions) error {
 	}
 	err = a.listening(server.URL(), where, published)
 	if err == nil && o.a2a {
-		err = d.ResumeAsked(s.ctx, a.complain)
+		err = d.ResumeFromPrograms(s.ctx, a.complain)
 	}
 	if err == nil {
 		<-s.ctx.Done()

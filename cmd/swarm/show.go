@@ -124,7 +124,7 @@ func (a *app) showRun(p view.Picture, d view.Details) error {
 		}
 	}
 	for _, q := range p.Approvals {
-		fmt.Fprintf(a.stdout, "@%s wants to %s: swarm approve %s\n", q.Agent, term.Escape(view.Wish(q.Approval)), term.Escape(q.ID))
+		fmt.Fprintf(a.stdout, "@%s wants to %s: swarm approve %s\n", q.Agent, term.Escape(view.DescribeApproval(q.Approval)), term.Escape(q.ID))
 	}
 	for _, n := range p.Notices {
 		fmt.Fprintf(a.stdout, "note: %s\n", term.Escape(n.Reason))
@@ -214,7 +214,7 @@ func topicTable(all []view.Topic) *term.Table {
 // note is what there is to say of a turn beside its figures.
 func note(t view.Turn) string {
 	switch {
-	case t.Kept:
+	case t.CarriedOver:
 		return "kept from the run that this one tries again"
 	case t.Reason != "":
 		return t.Reason

@@ -239,7 +239,7 @@ func (h *handler) begun(conversation string) ([]swarm.RunSummary, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(s swarm.RunSummary) bool {
-		return s.Asked == nil || s.Asked.Agent != h.agent || s.Problem != "" || conversation != "" && s.Asked.Context != conversation && s.ID != conversation
+		return s.Origin == nil || s.Origin.Agent != h.agent || s.Problem != "" || conversation != "" && s.Origin.Context != conversation && s.ID != conversation
 	}), nil
 }
 

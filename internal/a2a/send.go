@@ -67,7 +67,7 @@ func (h *handler) taken(ctx context.Context, m *wire.Message, l letter) (open wi
 	}
 	for _, s := range begun {
 		s = run.Current(h.Control.Home, s)
-		began := s.Asked.Message == m.ID
+		began := s.Origin.Message == m.ID
 		if !began && m.ContextID == "" || began && s.Status == swarm.Cancelled { // whoever sends again what he has cancelled wants it again
 			continue
 		}
@@ -104,19 +104,19 @@ func (h *handler) begin(ctx context.Context, r *wire.SendMessageRequest, l lette
 	if err != nil {
 		return "", err
 	}
-	w := control.Request{Dir: h.Control.Dir, Goal: text, To: h.agent, Structured: structured, Alone: true, Asked: &swarm.Asked{Agent: h.agent, Context: m.ContextID, Message: m.ID}}
-	if w.Mode, err = wish(r.Metadata, "mode"); err != nil {
+	w := control.Request{Dir: h.Control.Dir, Goal: text, To: h.agent, Structured: structured, Alone: true, Origin: &swarm.Origin{Agent: h.agent, Context: m.ContextID, Message: m.ID}}
+	if w.Mode, err = metadataText(r.Metadata, "mode"); err != nil {
 		return "", err
 	}
-	if w.Phase, err = wish(r.Metadata, "phase"); err != nil {
+	if w.Phase, err = metadataText(r.Metadata, "phase"); err != nil {
 		return "", err
 	}
 	id, err := h.Start(ctx, w)
 	return wire.TaskID(id), err
 }
 
-// wish is a word that a client says beside its message.
-func wish(metadata map[string]any, name string) (string, error) {
+// metadataText is a text that a client sends beside its message.
+func metadataText(metadata map[string]any, name string) (string, error) {
 	value, ok := metadata[name]
 	if !ok {
 		return "", nil

@@ -95,7 +95,7 @@ func (t *task) take(e *swarm.Event) error {
 
 // context is the conversation that the task belongs to. The first run of one is its name, unless the client has given it another.
 func (t *task) context() string {
-	if a := t.run.Asked; a != nil && a.Context != "" {
+	if a := t.run.Origin; a != nil && a.Context != "" {
 		return a.Context
 	}
 	return t.id
@@ -176,7 +176,7 @@ func (t *task) took(l letter) (bool, error) {
 		yes, clear := verdict(l.text)
 		there, same = true, clear && yes == ok
 	}
-	began := t.run.Asked != nil && t.run.Asked.Message == l.message
+	began := t.run.Origin != nil && t.run.Origin.Message == l.message
 	for _, e := range t.Envelopes {
 		if e.FromNodeID == swarm.User && (e.ID == l.id || began && e.ID == goalID) {
 			there, same = true, l.is(e.Envelope, run.Redactor(&t.plan))
@@ -212,7 +212,7 @@ func (t *task) why(state wire.TaskState) string {
 		return t.reasons()
 	case wire.TaskStateInputRequired:
 		if a := t.approval(); a.ID != "" {
-			return fmt.Sprintf("@%s asks: may it %s? Answer yes or no.", a.Agent, view.Wish(a.Approval))
+			return fmt.Sprintf("@%s asks: may it %s? Answer yes or no.", a.Agent, view.DescribeApproval(a.Approval))
 		}
 		var all []string
 		for _, q := range t.questions() {
@@ -269,8 +269,8 @@ func (t *task) history() (all []*wire.Message) {
 		id := t.id + "/" + e.Ref()
 		switch {
 		case e.FromNodeID == swarm.User:
-			if e.ID == goalID && t.run.Asked != nil && t.run.Asked.Message != "" {
-				id = t.run.Asked.Message
+			if e.ID == goalID && t.run.Origin != nil && t.run.Origin.Message != "" {
+				id = t.run.Origin.Message
 			}
 			all = append(all, t.says(id, wire.MessageRoleUser, textOf(e.Envelope)))
 		case e.ToNodeID == swarm.User && e.FromNodeID != swarm.Orchestrator:

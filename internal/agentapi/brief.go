@@ -5,7 +5,7 @@ import (
 	"swarm/internal/mail"
 )
 
-// Brief tells an agent how its team works, as it stood when so many wishes had been dealt with: a turn is told of those who were there when
+// Brief tells an agent how its team works, as it stood when so many growth requests had been dealt with: a turn is told of those who were there when
 // its loop began it, and not of one who has joined while its prompt was made.
 func (o *Office) Brief(agent string, t swarm.Team, answered int) string {
 	o.mu.Lock()

@@ -118,7 +118,7 @@ func anything(random *rand.Rand, n int) swarm.Event {
 		if random.IntN(3) == 0 {
 			env.Meta = json.RawMessage(`{"priority":"high"}`)
 		}
-		if random.IntN(10) == 0 { // the run tells what came of a wish
+		if random.IntN(10) == 0 { // the run tells what came of a growth request
 			env.FromNodeID, e.Key = swarm.Orchestrator, fmt.Sprint(swarm.MailKey(answerPrefix), "-", n)
 			env.Payload.Structured = swarm.Encode(outcome{Request: fmt.Sprint(n % 7)})
 		}
@@ -131,7 +131,7 @@ func anything(random *rand.Rand, n int) swarm.Event {
 	case swarm.AgentEnded:
 		body(swarm.AgentEnd{Reason: fmt.Sprint("because of ", n)})
 	case swarm.ApprovalAsked:
-		body(swarm.Approval{ID: fmt.Sprint(n % 7), Wish: &swarm.Wish{Edge: &swarm.EdgeWish{From: who, To: "tester"}}})
+		body(swarm.Approval{ID: fmt.Sprint(n % 7), Growth: &swarm.GrowthRequest{Edge: &swarm.EdgeRequest{From: who, To: "tester"}}})
 	case swarm.ApprovalAnswered:
 		body(swarm.ApprovalAnswer{ID: fmt.Sprint(n % 7), OK: n%2 == 0})
 	}

@@ -50,7 +50,7 @@ func (o *Office) cursor(name string) int64 {
 
 // forget makes the office one that has read nothing. It is locked.
 func (o *Office) forget() {
-	o.rules, o.wishes, o.agents, o.team = mail.NewRules(), growth.NewTeam(), map[string]*standing{}, plan.NewTeam()
+	o.rules, o.growth, o.agents, o.team = mail.NewRules(), growth.NewTeam(), map[string]*standing{}, plan.NewTeam()
 	o.team.Rules = swarm.Team{Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase}
 	o.read, o.plans, o.grown, o.over, o.digest = 0, nil, nil, false, nil
 	if o.Shelf != nil {
@@ -95,12 +95,12 @@ func (o *Office) take(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.RunStarted:
 		if s, err := swarm.Body[swarm.RunStart](e); err == nil { // who shows runs complains about what cannot be read
-			o.wishes.Work(s.Dir)
+			o.growth.Work(s.Dir)
 		}
 	case swarm.PlanAdded:
 		p := f.Body.(*swarm.Plan)
 		o.rules.Add(p)
-		o.wishes.Add(p)
+		o.growth.Add(p)
 		o.plans = append(o.plans, p)
 	case swarm.HandoffConsumed:
 		a := o.agent(e.Agent)
@@ -111,14 +111,14 @@ func (o *Office) take(e *swarm.Event) error {
 		}
 	case swarm.AgentEnded:
 		o.rules.End(e.Agent, f.Body.(swarm.AgentEnd).Reason)
-		o.wishes.End(e.Agent)
+		o.growth.End(e.Agent)
 	case swarm.AgentStarted: // what came before has gone back
 		o.rules.Start(e.Agent)
-		o.wishes.Start(e.Agent)
+		o.growth.Start(e.Agent)
 		o.agent(e.Agent).Began = e.Seq
 	case swarm.ApprovalAsked:
-		if a := f.Body.(swarm.Approval); a.Wish != nil {
-			o.wishes.Ask(a.ID, e.Agent, *a.Wish)
+		if a := f.Body.(swarm.Approval); a.Growth != nil {
+			o.growth.Ask(a.ID, e.Agent, *a.Growth)
 		}
 	case swarm.RunEnded:
 		o.over = true
@@ -159,7 +159,7 @@ func (o *Office) takeMail(e *swarm.Event) error {
 	case swarm.Orchestrator:
 		id, ok, err := AnswerTo(e)
 		if ok {
-			o.wishes.Answer(id)
+			o.growth.Answer(id)
 			o.grown = append(o.grown, len(o.plans))
 		}
 		return err

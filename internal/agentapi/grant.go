@@ -58,7 +58,7 @@ func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
 	switch {
 	case d.Edit != nil && !d.OK:
 		return swarm.Errorf(swarm.BadInput, "what is denied cannot be edited").WithHint("approve it with the edit, or say why not")
-	case asked.Wish == nil && asked.Retry == nil && d.Edit != nil:
+	case asked.Growth == nil && asked.Retry == nil && d.Edit != nil:
 		return swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", asked.by)
 	}
 	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, By: d.By, Message: d.Message}
@@ -68,7 +68,7 @@ func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
 			return o.clean(err)
 		}
 	case d.Edit != nil:
-		if answer.Wish, err = o.edited(asked, d.Edit); err != nil {
+		if answer.Growth, err = o.edited(asked, d.Edit); err != nil {
 			return o.clean(err)
 		}
 	}
@@ -78,7 +78,7 @@ func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
 // Repeat gives the answer that was recorded, in a replay.
 func (o *Office) Repeat(ctx context.Context, answer swarm.ApprovalAnswer) error {
 	asked, err := o.question(answer.ID)
-	if err != nil || asked.Wish == nil {
+	if err != nil || asked.Growth == nil {
 		return err
 	}
 	return o.answer(ctx, asked, answer)
@@ -160,9 +160,9 @@ func readRetry(asked swarm.RetryRequest, text []byte) (*swarm.RetryRequest, erro
 	return edit, args.Err()
 }
 
-// edited reads what is allowed instead of a wish, and looks whether it can be had.
-func (o *Office) edited(q question, text []byte) (*swarm.Wish, error) {
-	w, err := growth.ReadEdit(*q.Wish, text)
+// edited reads what is allowed instead of a growth request, and looks whether it can be had.
+func (o *Office) edited(q question, text []byte) (*swarm.GrowthRequest, error) {
+	w, err := growth.ReadEdit(*q.Growth, text)
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +171,11 @@ func (o *Office) edited(q question, text []byte) (*swarm.Wish, error) {
 	if err := o.follow(); err != nil {
 		return nil, err
 	}
-	w = o.wishes.Fill(q.by, growth.Clean(w, o.Redact))
-	return &w, o.wishes.Check(q.ID, q.by, w, o.rules)
+	w = o.growth.Fill(q.by, growth.Clean(w, o.Redact))
+	return &w, o.growth.Check(q.ID, q.by, w, o.rules)
 }
 
-// Grant does what was answered to a wish: the plan grows, the new agent gets its instructions, and who asked is told. It is one batch, the
+// Grant does what was answered to a growth request: the plan grows, the new agent gets its instructions, and who asked is told. It is one batch, the
 // driver's, and done again it finds that it is done. What cannot be had any more is refused; that, too, is told. The number is
 // that of the envelope that tells it.
 func (o *Office) Grant(ctx context.Context, fence int64, id string) (int64, error) {
@@ -184,7 +184,7 @@ func (o *Office) Grant(ctx context.Context, fence int64, id string) (int64, erro
 	if err := errors.Join(err, err2); err != nil {
 		return 0, err
 	}
-	if !ok || asked.Wish == nil {
+	if !ok || asked.Growth == nil {
 		return 0, swarm.Errorf(swarm.Storage, "the log has no answer to a wish %s", id)
 	}
 	answer, err := swarm.Body[swarm.ApprovalAnswer](&answered)
@@ -205,9 +205,9 @@ func (o *Office) Grant(ctx context.Context, fence int64, id string) (int64, erro
 	return seqs[len(seqs)-1], nil
 }
 
-// grants is what a wish and its answer come to.
+// grants is what a growth request and its answer come to.
 func (o *Office) grants(q question, answer swarm.ApprovalAnswer) (events []swarm.Event, err error) {
-	asked, agent := *q.Wish, q.by
+	asked, agent := *q.Growth, q.by
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.follow(); err != nil {
@@ -216,21 +216,21 @@ func (o *Office) grants(q question, answer swarm.ApprovalAnswer) (events []swarm
 	reply := swarm.Envelope{Kind: swarm.Handoff, ID: answerID(answer.ID), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
 		Meta: swarm.Encode(mail.Meta{Type: "approval"})}
 	granted := asked
-	if answer.Wish != nil {
-		granted = *answer.Wish
+	if answer.Growth != nil {
+		granted = *answer.Growth
 	}
 	why := error(nil)
 	if answer.OK {
-		why = o.wishes.Check(answer.ID, agent, granted, o.rules)
+		why = o.growth.Check(answer.ID, agent, granted, o.rules)
 	}
 	switch {
 	case !answer.OK:
 		reason := cmp.Or(answer.Reason, "a person said no")
-		reply.Payload = outcome{Request: answer.ID}.payload("Denied: "+reason+". You had asked to "+told(asked)+".", reason)
+		reply.Payload = outcome{Request: answer.ID}.payload("Denied: "+reason+". You had asked to "+describeRequest(asked)+".", reason)
 	case why != nil:
-		reply.Payload = outcome{Request: answer.ID}.payload("Allowed, but it cannot be done: "+why.Error()+". You had asked to "+told(asked)+".", why.Error())
+		reply.Payload = outcome{Request: answer.ID}.payload("Allowed, but it cannot be done: "+why.Error()+". You had asked to "+describeRequest(asked)+".", why.Error())
 	default:
-		p := o.wishes.Grown(agent, granted)
+		p := o.growth.Grown(agent, granted)
 		events = append(events, swarm.Event{Kind: swarm.PlanAdded, Key: swarm.GrantedKey(answer.ID), To: swarm.ToLoop(swarm.RootLoop), Agent: agent, Data: swarm.Encode(p)})
 		if s := granted.Spawn; s != nil {
 			events = append(events, inbound(swarm.Envelope{Kind: swarm.Handoff, ID: derived("m-spawn", answer.ID), FromNodeID: agent, ToNodeID: s.Name, CreatedAt: o.now().UTC(),
@@ -241,8 +241,8 @@ func (o *Office) grants(q question, answer swarm.ApprovalAnswer) (events []swarm
 	return append(events, inbound(reply)), nil
 }
 
-// joined tells that a wish was granted, and what is not as it was asked for.
-func joined(asked, granted swarm.Wish) string {
+// joined tells that a growth request was granted, and what is not as it was asked for.
+func joined(asked, granted swarm.GrowthRequest) string {
 	var text string
 	if e := granted.Edge; e != nil {
 		if text = fmt.Sprintf("Granted: %s may write to %s now", e.From, e.To); e.Bidirectional {
@@ -257,7 +257,7 @@ func joined(asked, granted swarm.Wish) string {
 	return text + "."
 }
 
-func changed(asked, granted swarm.Wish) (changes []string) {
+func changed(asked, granted swarm.GrowthRequest) (changes []string) {
 	note := func(what, before, after string) {
 		if before != after {
 			changes = append(changes, fmt.Sprintf("%s is %q instead of %q", what, after, before))
@@ -282,20 +282,20 @@ func changed(asked, granted swarm.Wish) (changes []string) {
 
 // An outcome is what who asked is told, as data.
 type outcome struct {
-	Request string      `json:"request"`
-	Granted *swarm.Wish `json:"granted,omitempty"`
+	Request string               `json:"request"`
+	Granted *swarm.GrowthRequest `json:"granted,omitempty"`
 }
 
 func (o outcome) payload(text, reason string) swarm.Payload {
 	return swarm.Payload{Message: text, Structured: swarm.Encode(o), Status: &swarm.PayloadStatus{OK: o.Granted != nil, Reason: reason}}
 }
 
-// answerID is the id of the envelope that answers a wish.
+// answerID is the id of the envelope that answers a growth request.
 func answerID(request string) string { return derived(answerPrefix, request) }
 
 const answerPrefix = "answer"
 
-// AnswerTo is the wish that was dealt with, if that is what an envelope tells. Only the run itself writes such ones.
+// AnswerTo is the growth request that was dealt with, if that is what an envelope tells. Only the run itself writes such ones.
 func AnswerTo(e *swarm.Event) (id string, ok bool, err error) {
 	if e.Kind != swarm.HandoffStored || e.Agent != swarm.Orchestrator || !strings.HasPrefix(e.Key, swarm.MailKey(answerPrefix+"-")) {
 		return "", false, nil

@@ -31,15 +31,15 @@ type Office struct {
 	Shelf  Shelf               // keeps what is known of a long log; nil = the log is always read
 	Loop   string              // the loop that drives the run: it is told who waits in its turn; "" = none is
 	Fence  int64               // of the process that drives the run: what only that may tell is not taken from a late one; 0 = any
-	// Recorded says that the run is a replay: wishes are answered as they were, and not by the file.
+	// Recorded says that the run is a replay: growth requests are answered as they were, and not by the file.
 	Recorded bool
 
 	mu     sync.Mutex
 	read   int64                // up to which event the log is folded into what follows
 	rules  *mail.Rules          //
-	wishes *growth.Team         // what agents may ask of the run, and have asked
+	growth *growth.Team         // what agents may ask of the run, and have asked
 	plans  []*swarm.Plan        // the one that it began with, and what it grew by
-	grown  []int                // how many plans there were when each wish had been dealt with
+	grown  []int                // how many plans there were when each growth request had been dealt with
 	team   *plan.Team           // where the agents stand
 	agents map[string]*standing // and what else is to be known of them, and of a person
 	over   bool                 // the run has ended
@@ -160,7 +160,7 @@ func tell(e swarm.Event) string {
 			return string(env.Kind) + " " + env.ID + " to " + env.ToNodeID + ": " + head(env.Payload.Message)
 		}
 	case swarm.ApprovalAsked:
-		if a, err := swarm.Body[swarm.Approval](&e); err == nil && a.Wish != nil {
+		if a, err := swarm.Body[swarm.Approval](&e); err == nil && a.Growth != nil {
 			return "request " + a.ID + " to " + a.What
 		}
 	case swarm.TopicPublished:

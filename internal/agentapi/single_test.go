@@ -85,7 +85,7 @@ func TestWhyAnAgentIsNotThrough(t *testing.T) {
 func TestAWaitEndsWithTheRun(t *testing.T) {
 	for want, last := range map[string]swarm.Event{
 		"the budget is spent":                   {Kind: swarm.BudgetSpent, Data: swarm.Encode(swarm.Reason{Reason: "10 calls were made"})},
-		"the run is being ended":                {Kind: swarm.Control, To: swarm.ToControl, Data: swarm.Encode(swarm.ControlWord{Word: swarm.WordClose})},
+		"the run is being ended":                {Kind: swarm.Control, To: swarm.ToControl, Data: swarm.Encode(swarm.ControlCommand{Command: swarm.CommandClose})},
 		"planner has reported that all is done": {Kind: swarm.TurnEnded, Agent: "planner", Turn: "planner/1/1", Data: swarm.Encode(swarm.CallEnd{Status: swarm.CallOK, Done: true})},
 	} {
 		log, _ := opened(t)

@@ -21,7 +21,7 @@ type tool struct {
 	schema      string
 	do          func(ctx context.Context, s *Seat, args json.RawMessage) (any, error)
 	team        bool // only for agents that live on
-	wish        bool // only for those that may ask for more
+	growth      bool // only for those that may ask for more
 }
 
 // tools are all there are, in the order in which agents are told of them.
@@ -90,8 +90,8 @@ func (o *Office) Refuse(agent, name string) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if t.wish {
-		return o.wishes.May(agent, name)
+	if t.growth {
+		return o.growth.May(agent, name)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (o *Office) Tools(agent string) []swarm.ToolSpec {
 	if err == nil {
 		o.mu.Lock()
 		to, answers = o.rules.Receivers(agent), o.rules.Answers(agent)
-		offered = slices.DeleteFunc(slices.Clone(offered), func(t tool) bool { return t.wish && !o.wishes.Offers(agent, t.name) })
+		offered = slices.DeleteFunc(slices.Clone(offered), func(t tool) bool { return t.growth && !o.growth.Offers(agent, t.name) })
 		o.mu.Unlock()
 	}
 	specs := make([]swarm.ToolSpec, len(offered))

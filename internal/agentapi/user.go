@@ -67,7 +67,7 @@ func (o *Office) fromUser(ctx context.Context, to string, cut bool, with swarm.B
 	}
 	if cut {
 		with.Events = append(with.Events, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "interrupt:" + e.Ref(),
-			Data: swarm.Encode(swarm.ControlWord{Word: swarm.WordInterrupt, Target: e.ToNodeID})})
+			Data: swarm.Encode(swarm.ControlCommand{Command: swarm.CommandInterrupt, Target: e.ToNodeID})})
 	}
 	sent, err := o.store(ctx, e, nil, with)
 	if err != nil {

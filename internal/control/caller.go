@@ -9,15 +9,15 @@ import (
 
 // A Caller is who acts. The zero value is a person.
 type Caller struct {
-	Run  string     // the run inside of which this program was started, if it was
-	Turn string     // and the turn
-	Door swarm.Door // where the agent of that turn has its tools
+	Run  string             // the run inside of which this program was started, if it was
+	Turn string             // and the turn
+	Door swarm.ToolEndpoint // where the agent of that turn has its tools
 }
 
 // CallerFromEnv is who started this program, as the runtime wrote it into the environment of agents' programs.
 func CallerFromEnv() Caller {
 	return Caller{Run: os.Getenv("SWARM_RUN_ID"), Turn: os.Getenv("SWARM_TURN_ID"),
-		Door: swarm.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}}
+		Door: swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}}
 }
 
 // InTurn says whether an agent acts that can use its own tools.

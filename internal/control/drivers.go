@@ -66,14 +66,14 @@ func (d *Drivers) Resume(ctx context.Context, id string) error {
 	return nil
 }
 
-// ResumeAsked goes on with the runs of this folder that other programs' messages began and that no process drives: their
+// ResumeFromPrograms goes on with the runs of this folder that other programs' messages began and that no process drives: their
 // authors cannot resume them. What cannot be resumed is told.
-func (d *Drivers) ResumeAsked(ctx context.Context, tell func(error)) error {
+func (d *Drivers) ResumeFromPrograms(ctx context.Context, tell func(error)) error {
 	for s, err := range d.Control.Runs("") {
 		if err != nil {
 			return err
 		}
-		if s.Asked == nil || s.Status != swarm.Interrupted || s.Dir != d.Control.Dir {
+		if s.Origin == nil || s.Status != swarm.Interrupted || s.Dir != d.Control.Dir {
 			continue
 		}
 		if paused, err := run.PauseWanted(d.Control.Home, s.ID); err != nil || paused {

@@ -61,11 +61,11 @@ func (b *Begin) open(r Request) error {
 		p.RunID, p.CreatedAt = b.id, now
 		env.ContextRef, team.Pack = p.Ref(), p.Ref()
 		stored, text := agentapi.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
-		b.kept, b.Bundle.Bodies = append(b.kept, stored), append(b.Bundle.Bodies, text)
+		b.carriedOver, b.Bundle.Bodies = append(b.carriedOver, stored), append(b.Bundle.Bodies, text)
 	} else if len(left) > 0 { // there is no pack that could say so
-		b.kept = append(b.kept, swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
+		b.carriedOver = append(b.carriedOver, swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
 	}
-	b.kept = append(b.kept, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(env)})
+	b.carriedOver = append(b.carriedOver, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(env)})
 	return nil
 }
 

@@ -30,7 +30,7 @@ type Request struct {
 	Phase    string   `json:"phase"`
 
 	Structured json.RawMessage        `json:"-"` // what comes with the goal beside its text
-	Asked      *swarm.Asked           `json:"-"` // the message of another program by which the run begins
+	Origin     *swarm.Origin          `json:"-"` // the message of another program by which the run begins
 	Alone      bool                   `json:"-"` // without edges each agent of a team works alone
 	ReadStdin  func() ([]byte, error) `json:"-"` // instead of Stdin
 	Args       []string               `json:"-"` // the command line, for the record
@@ -108,7 +108,7 @@ func (c *Control) planTeam(r Request) (*Begin, error) {
 	if r.Args == nil {
 		r.Args = []string{"team", r.Goal}
 	}
-	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Args: r.Args, Asked: r.Asked, Replay: r.Replay}
+	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
 	return begin, begin.open(r)
 }
 

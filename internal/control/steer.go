@@ -37,13 +37,13 @@ func (c *Control) Steerable(s swarm.RunSummary) error {
 }
 
 // Tell has a run do something, whichever process drives it. When it returns, the word is on disk.
-func (c *Control) Tell(ctx context.Context, id string, word swarm.Word, target string) (Noted, error) {
+func (c *Control) Tell(ctx context.Context, id string, word swarm.Command, target string) (Noted, error) {
 	return Noted{id, string(word), target}, run.Control(ctx, c.Home, id, word, target)
 }
 
 // Pause lets running turns finish and starts no other.
 func (c *Control) Pause(ctx context.Context, id string) (Noted, error) {
-	return c.Tell(ctx, id, swarm.WordPause, "")
+	return c.Tell(ctx, id, swarm.CommandPause, "")
 }
 
 // Resume lets a paused run go on where it is driven. A run that no process drives is driven from here on.
@@ -58,7 +58,7 @@ func (c *Control) Resume(ctx context.Context, id string) (Noted, error) {
 		if errors.As(err, &owned) {
 			return Noted{}, drivenError(id, owned.Owner)
 		}
-		return Noted{Run: id, Word: string(swarm.WordResume)}, err
+		return Noted{Run: id, Word: string(swarm.CommandResume)}, err
 	}
 	paused, err := run.PauseWanted(c.Home, id)
 	switch {
@@ -67,7 +67,7 @@ func (c *Control) Resume(ctx context.Context, id string) (Noted, error) {
 	case !paused:
 		return Noted{}, drivenError(id, who)
 	}
-	return c.Tell(ctx, id, swarm.WordResume, "")
+	return c.Tell(ctx, id, swarm.CommandResume, "")
 }
 
 // drivenError says that a run cannot be driven here, and who drives it.
@@ -81,7 +81,7 @@ func drivenError(id string, who swarm.Owner) error {
 
 // Cancel ends a run for good, or with a target one of its tasks or agents. A run that no process drives is ended by this one.
 func (c *Control) Cancel(ctx context.Context, id, target string) (Noted, error) {
-	noted, err := c.Tell(ctx, id, swarm.WordCancel, target)
+	noted, err := c.Tell(ctx, id, swarm.CommandCancel, target)
 	if err != nil || target != "" {
 		return noted, err
 	}
@@ -103,7 +103,7 @@ func (c *Control) Close(ctx context.Context, id string) (Noted, error) {
 	if !c.Home.Summary(id).Kind.Team() {
 		return Noted{}, refuse("to cut it short: swarm cancel "+id, "run %s is no team, and ends by itself", id)
 	}
-	return c.Tell(ctx, id, swarm.WordClose, "")
+	return c.Tell(ctx, id, swarm.CommandClose, "")
 }
 
 // Act does something to one agent of a run that has not ended.
@@ -113,7 +113,7 @@ func (c *Control) Act(ctx context.Context, id, agent string, do run.Action) (Not
 	if swarm.KindOf(err) == swarm.BadInput && errors.As(err, &ours) {
 		err = &StateError{ours}
 	}
-	return Noted{id, string(w.Word), w.Target}, err
+	return Noted{id, string(w.Command), w.Target}, err
 }
 
 // RetryTask has a task tried again that failed and waits for a person, in a run that goes on.
@@ -129,5 +129,5 @@ func (c *Control) RetryTask(ctx context.Context, id, task string) (Noted, error)
 	if _, driven, err := c.Driver(id); err != nil || !driven {
 		return Noted{}, refuse("go on with it: swarm resume "+id, "the run %s has not ended, and nobody drives it", id)
 	}
-	return c.Tell(ctx, id, swarm.WordRetry, task)
+	return c.Tell(ctx, id, swarm.CommandRetry, task)
 }

@@ -43,7 +43,7 @@ func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 	case swarm.ApprovalAnswered:
 		f.Body, err = body[swarm.ApprovalAnswer](e)
 	case swarm.Control:
-		f.Body, err = body[swarm.ControlWord](e)
+		f.Body, err = body[swarm.ControlCommand](e)
 	default:
 		return f, false, nil
 	}

@@ -103,27 +103,27 @@ func (c *chaos) happen(most time.Duration) {
 	if c.left < 0 { // it comes to an end
 		chance = 40 + c.rnd.IntN(60)
 		if c.left%20 == 0 {
-			c.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl}, swarm.ControlWord{Word: swarm.WordResume})
+			c.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl}, swarm.ControlCommand{Command: swarm.CommandResume})
 		}
 	}
-	word := func(w swarm.Word, target string) {
-		c.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl}, swarm.ControlWord{Word: w, Target: target})
+	word := func(w swarm.Command, target string) {
+		c.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl}, swarm.ControlCommand{Command: w, Target: target})
 	}
 	switch {
 	case chance < 3:
-		word(swarm.WordPause, anybody())
+		word(swarm.CommandPause, anybody())
 	case chance < 8:
-		word(swarm.WordResume, anybody())
+		word(swarm.CommandResume, anybody())
 	case chance < 9:
-		word(swarm.WordPause, "")
+		word(swarm.CommandPause, "")
 	case chance < 12:
-		word(swarm.WordResume, "")
+		word(swarm.CommandResume, "")
 	case chance < 14:
-		word(swarm.WordCancel, c.plan.Agents[1+c.rnd.IntN(len(c.plan.Agents)-1)].Name)
+		word(swarm.CommandCancel, c.plan.Agents[1+c.rnd.IntN(len(c.plan.Agents)-1)].Name)
 	case chance < 17:
-		word(swarm.WordStart, anybody())
+		word(swarm.CommandStart, anybody())
 	case chance < 19:
-		word(swarm.WordReset, anybody())
+		word(swarm.CommandReset, anybody())
 	case chance < 20:
 		c.append(swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop("root")}, swarm.Ownership{Fence: 2})
 		c.given, c.begun = append(c.given, c.begun...), nil
@@ -178,7 +178,7 @@ func (c *chaos) act() {
 		id := fmt.Sprint("w", c.sent)
 		e.Kind = swarm.ApprovalAsked
 		c.asked = append(c.asked, id)
-		c.append(e, swarm.Approval{ID: id, Wish: &swarm.Wish{}})
+		c.append(e, swarm.Approval{ID: id, Growth: &swarm.GrowthRequest{}})
 	case 3, 4:
 		c.mail(call.Agent, to, swarm.Handoff, "required", call.ID, c.cursor[call.Agent])
 	default:

@@ -25,7 +25,7 @@ type Call struct {
 	Attempt   int           // from 1
 	Ref       string        // key of a stored record: the plan
 	Note      swarm.Message // what is to be told; the sentence is made where it is written down
-	Answered  int           // of a turn in a team: how many wishes were dealt with before, by which the team may have grown
+	Answered  int           // of a turn in a team: how many growth requests were dealt with before, by which the team may have grown
 	Since     int64         // how far the caller had read the log: the hand obeys control records after it
 
 	// An engine sets the rest, and a loop leaves it empty. Both may differ each time that the call is made, so they are no part of
@@ -43,7 +43,7 @@ const (
 	KindNote   = "note"   // Do: tells Agent what Note says, in the name of the run
 	KindUrge   = "urge"   // Do: the same, and gives it a turn
 	KindReturn = "return" // Do: sends the unread mail of Agent, which has ended, back; Note says why
-	KindGrant  = "grant"  // Do: does what was answered to the wish Ref of Agent, or tells it why not
+	KindGrant  = "grant"  // Do: does what was answered to the growth request Ref of Agent, or tells it why not
 )
 
 // Print is a call's fingerprint. It stands in the record of the call's end, so that a loop that asks something else under the

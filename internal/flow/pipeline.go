@@ -90,7 +90,7 @@ func (p *pipeline) Apply(f Fact) {
 	case swarm.BudgetSpent:
 		p.halt("budget")
 	case swarm.Control:
-		if w := f.Body.(swarm.ControlWord); w.Word == swarm.WordCancel && w.Target == "" {
+		if w := f.Body.(swarm.ControlCommand); w.Command == swarm.CommandCancel && w.Target == "" {
 			p.halt("the run was cancelled")
 			p.sched.Pause(false)
 		}
@@ -189,7 +189,7 @@ func (p *pipeline) take(s Signal) error {
 			return err
 		}
 	case swarm.Control:
-		if err := p.control(s.Body.(swarm.ControlWord)); err != nil {
+		if err := p.control(s.Body.(swarm.ControlCommand)); err != nil {
 			return err
 		}
 	}
@@ -197,18 +197,18 @@ func (p *pipeline) take(s Signal) error {
 }
 
 // control does what a person wants.
-func (p *pipeline) control(w swarm.ControlWord) error {
+func (p *pipeline) control(w swarm.ControlCommand) error {
 	if done, err := p.obey(w); done || err != nil {
 		return err
 	}
-	switch w.Word {
-	case swarm.WordCancel:
+	switch w.Command {
+	case swarm.CommandCancel:
 		return p.cancel(w.Target)
-	case swarm.WordRetry:
+	case swarm.CommandRetry:
 		p.retryBlocked(w.Target)
-	case swarm.WordReset:
+	case swarm.CommandReset:
 		p.reset(w.Target)
-	case swarm.WordClose:
+	case swarm.CommandClose:
 		p.open = false
 	}
 	return nil

@@ -56,7 +56,7 @@ func (w *world) control(words string) {
 			w.signal(ended(swarm.CallEnd{ID: target, Status: swarm.CallOK, Inputs: swarm.Inputs{Upto: w.seq}}))
 		case "asked": // "asked w by coder"
 			id, by, _ := strings.Cut(target, " by ")
-			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.ApprovalAsked, Agent: by, Body: swarm.Approval{ID: id, Wish: &swarm.Wish{}}}})
+			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.ApprovalAsked, Agent: by, Body: swarm.Approval{ID: id, Growth: &swarm.GrowthRequest{}}}})
 		case "answered":
 			w.signal(answered(target))
 		case "approved":
@@ -70,7 +70,7 @@ func (w *world) control(words string) {
 		case "goes":
 			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.WaitEnded, Agent: agent, Turn: target, Body: swarm.AgentWait{}}})
 		default:
-			w.signal(said(swarm.Word(word), target))
+			w.signal(said(swarm.Command(word), target))
 		}
 	}
 }
@@ -90,8 +90,8 @@ func answered(id string) flow.Signal {
 var owned = flow.Signal{Fact: flow.Fact{Kind: swarm.RunOwned}}
 
 // said is what a person wants.
-func said(word swarm.Word, target string) flow.Signal {
-	return flow.Signal{Fact: flow.Fact{Kind: swarm.Control, Body: swarm.ControlWord{Word: word, Target: target}}}
+func said(word swarm.Command, target string) flow.Signal {
+	return flow.Signal{Fact: flow.Fact{Kind: swarm.Control, Body: swarm.ControlCommand{Command: word, Target: target}}}
 }
 
 func (w *world) signal(s flow.Signal) {

@@ -122,16 +122,16 @@ func (r *runState) delay(by time.Duration) {
 }
 
 // obey does what a person wants of any run, and says whether that was all.
-func (r *runState) obey(w swarm.ControlWord) (done bool, err error) {
-	switch on := w.Word == swarm.WordPause; {
-	case (on || w.Word == swarm.WordResume) && w.Target != "":
+func (r *runState) obey(w swarm.ControlCommand) (done bool, err error) {
+	switch on := w.Command == swarm.CommandPause; {
+	case (on || w.Command == swarm.CommandResume) && w.Target != "":
 		return true, r.pauseAgent(w.Target, on)
-	case on || w.Word == swarm.WordResume:
+	case on || w.Command == swarm.CommandResume:
 		if on && r.wallStops.IsZero() {
 			r.wallStops = r.fx.Now()
 		}
 		return true, r.pause(on)
-	case w.Word == swarm.WordCancel && w.Target == "":
+	case w.Command == swarm.CommandCancel && w.Target == "":
 		r.stopFor(swarm.CutByCancel)
 		r.pausing, r.wallStops = time.Time{}, time.Time{}
 		return true, nil
@@ -287,7 +287,7 @@ func (r *runState) judge(end Result, tries, retries int) (v verdict, after time.
 	case tries > retries:
 		return hasFailed, 0, nil
 	}
-	if end.Kind != swarm.Unexpected && !end.Kept && !r.replay {
+	if end.Kind != swarm.Unexpected && !end.CarriedOver && !r.replay {
 		after = time.Second << min(tries-1, 6)
 	}
 	return triesAgain, after, nil

@@ -98,7 +98,7 @@ func (t *team) take(s Signal) error {
 	case swarm.PlanAdded:
 		_, _, err = t.add("plan/"+strconv.FormatInt(s.Seq, 10), s.Key)
 	case swarm.Control:
-		_, err = t.obey(s.Body.(swarm.ControlWord))
+		_, err = t.obey(s.Body.(swarm.ControlCommand))
 	}
 	if err != nil {
 		return err

@@ -214,7 +214,7 @@ func TestSlotsOfATakenOverTeam(t *testing.T) {
 func TestRepliesOfAPausedAgent(t *testing.T) {
 	o := &office{world: world{now: time.Unix(0, 0), after: map[string]string{"coder/1/1": "pause coder"}}, by: time.Hour, sends: map[string]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}}
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
-	o.late = said(swarm.WordResume, "coder")
+	o.late = said(swarm.CommandResume, "coder")
 	o.mail(swarm.User, "lead the goal")
 	o.signal(owned)
 	if _, err := flow.Team(o, flow.Call{ID: "root", Kind: "team"}); err != nil {

@@ -16,18 +16,18 @@ type Team struct {
 	agents []swarm.Agent
 	at     map[string]int // where each stands in agents
 	ended  map[string]bool
-	open   map[string]asked // wishes that nobody has answered, by their ids
+	open   map[string]openRequest // growth requests that nobody has answered, by their ids
 }
 
-// An asked is a wish of somebody.
-type asked struct {
-	by   string
-	wish swarm.Wish
+// An openRequest is a growth request of somebody.
+type openRequest struct {
+	by      string
+	request swarm.GrowthRequest
 }
 
 // NewTeam is one that nobody belongs to yet.
 func NewTeam() *Team {
-	return &Team{at: map[string]int{}, ended: map[string]bool{}, open: map[string]asked{}}
+	return &Team{at: map[string]int{}, ended: map[string]bool{}, open: map[string]openRequest{}}
 }
 
 // Work says in which folder the run works.
@@ -48,21 +48,21 @@ func (t *Team) Add(p *swarm.Plan) {
 func (t *Team) End(agent string)   { t.ended[agent] = true }
 func (t *Team) Start(agent string) { delete(t.ended, agent) }
 
-// Ask notes a wish, and Answer that it was dealt with.
-func (t *Team) Ask(id, by string, w swarm.Wish) { t.open[id] = asked{by, w} }
-func (t *Team) Answer(id string)                { delete(t.open, id) }
+// Ask notes a growth request, and Answer that it was dealt with.
+func (t *Team) Ask(id, by string, w swarm.GrowthRequest) { t.open[id] = openRequest{by, w} }
+func (t *Team) Answer(id string)                         { delete(t.open, id) }
 
-// Wanted says whether somebody has asked for an agent of this name, and the wish is not dealt with.
+// Wanted says whether somebody has asked for an agent of this name, and the growth request is not dealt with.
 func (t *Team) Wanted(name string) bool {
 	for _, q := range t.open {
-		if q.wish.Spawn != nil && q.wish.Spawn.Name == name {
+		if q.request.Spawn != nil && q.request.Spawn.Name == name {
 			return true
 		}
 	}
 	return false
 }
 
-// Mode says what happens to wishes: ask a person, auto, or deny.
+// Mode says what happens to growth requests: ask a person, auto, or deny.
 func (t *Team) Mode() string {
 	if t.plan.Approvals.Spawn == "" {
 		return "ask"
@@ -70,13 +70,13 @@ func (t *Team) Mode() string {
 	return t.plan.Approvals.Spawn
 }
 
-// Offers says whether an agent is told of a tool that makes wishes.
+// Offers says whether an agent is told of a tool that makes growth requests.
 func (t *Team) Offers(agent, tool string) bool {
 	a, _ := t.find(agent)
 	return a.Permissions.Spawn || tool == edgeTool && a.Permissions.Orchestrate
 }
 
-// May says whether an agent may ask for something at all, by the tool that makes such wishes.
+// May says whether an agent may ask for something at all, by the tool that makes such growth requests.
 func (t *Team) May(agent, tool string) error {
 	if t.Offers(agent, tool) {
 		return nil
@@ -88,8 +88,8 @@ func (t *Team) May(agent, tool string) error {
 	return e.WithHint("a person can give it in swarm.yaml, with agents: {%s: {permissions: {spawn: true}}}; request_help asks for one", agent)
 }
 
-// Fill is a wish with what goes without saying: a new agent is of the provider of who asks, and is joined with that one anyway.
-func (t *Team) Fill(agent string, w swarm.Wish) swarm.Wish {
+// Fill is a growth request with what goes without saying: a new agent is of the provider of who asks, and is joined with that one anyway.
+func (t *Team) Fill(agent string, w swarm.GrowthRequest) swarm.GrowthRequest {
 	if w.Spawn == nil {
 		return w
 	}
@@ -99,11 +99,11 @@ func (t *Team) Fill(agent string, w swarm.Wish) swarm.Wish {
 		s.Provider = from.Provider
 	}
 	s.Edges = slices.DeleteFunc(slices.Clone(s.Edges), func(name string) bool { return name == agent })
-	return swarm.Wish{Spawn: &s}
+	return swarm.GrowthRequest{Spawn: &s}
 }
 
-// Check says whether a wish that was filled can be had as things stand. Of the wishes that are open, id is not held against itself.
-func (t *Team) Check(id, agent string, w swarm.Wish, rules *mail.Rules) error {
+// Check says whether a growth request that was filled can be had as things stand. Of the growth requests that are open, id is not held against itself.
+func (t *Team) Check(id, agent string, w swarm.GrowthRequest, rules *mail.Rules) error {
 	if err := t.full(id, agent); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (t *Team) Check(id, agent string, w swarm.Wish, rules *mail.Rules) error {
 		return swarm.Errorf(swarm.BadInput, "the name %q is taken by another agent of this run", s.Name).WithHint("choose another name, such as %s-2", s.Name)
 	}
 	for other, q := range t.open {
-		if other != id && q.wish.Spawn != nil && q.wish.Spawn.Name == s.Name {
+		if other != id && q.request.Spawn != nil && q.request.Spawn.Name == s.Name {
 			return swarm.Errorf(swarm.BadInput, "the name %q is taken: %s has asked for an agent of that name, and nobody has answered yet", s.Name, q.by).
 				WithHint("wait for the answer, or choose another name")
 		}
@@ -145,7 +145,7 @@ func (t *Team) Check(id, agent string, w swarm.Wish, rules *mail.Rules) error {
 	return nil
 }
 
-func checkEdge(agent string, e swarm.EdgeWish, rules *mail.Rules) error {
+func checkEdge(agent string, e swarm.EdgeRequest, rules *mail.Rules) error {
 	err := living(agent, e.From, rules)
 	if err == nil {
 		err = living(agent, e.To, rules)
@@ -184,10 +184,10 @@ func living(speaker, name string, rules *mail.Rules) error {
 	return err
 }
 
-// Grown is what the plan grows by when a wish that was checked is granted. A new agent has the tools, the model and the environment of
+// Grown is what the plan grows by when a growth request that was checked is granted. A new agent has the tools, the model and the environment of
 // the agent whose role it is given, or of who asks, if that one is of the same provider: nothing that no agent of its kind has. It may
 // bring about no other.
-func (t *Team) Grown(agent string, w swarm.Wish) swarm.Plan {
+func (t *Team) Grown(agent string, w swarm.GrowthRequest) swarm.Plan {
 	p := swarm.Plan{Kind: t.plan.Kind, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: []swarm.Agent{}, Approvals: t.plan.Approvals, Budget: t.plan.Budget,
 		MaxParallel: t.plan.MaxParallel, Servers: t.plan.Servers, Team: t.plan.Team}
 	if e := w.Edge; e != nil {
@@ -208,7 +208,7 @@ func (t *Team) Grown(agent string, w swarm.Wish) swarm.Plan {
 }
 
 // made is a new agent.
-func (t *Team) made(from swarm.Agent, s swarm.SpawnWish) swarm.Agent {
+func (t *Team) made(from swarm.Agent, s swarm.SpawnRequest) swarm.Agent {
 	a := swarm.Agent{Name: s.Name, Provider: s.Provider, Root: from.Root}
 	like := from
 	if role := t.role(s.Role); role != nil {
@@ -230,7 +230,7 @@ func (t *Team) inside(outer, inner swarm.Agent) bool {
 }
 
 // Gets tells what an agent that is asked for would have, for who is to allow it.
-func (t *Team) Gets(agent string, s swarm.SpawnWish) string {
+func (t *Team) Gets(agent string, s swarm.SpawnRequest) string {
 	from, _ := t.find(agent)
 	a := t.made(from, s)
 	text := "provider " + a.Provider

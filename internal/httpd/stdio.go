@@ -20,7 +20,7 @@ import (
 
 // Stdio is an MCP server on two pipes that offers what the server behind a door offers, for agents that know no other kind. It ends
 // when the input ends, or with an error when the server goes away.
-func Stdio(ctx context.Context, door swarm.Door, version string, in io.Reader, out io.Writer) error {
+func Stdio(ctx context.Context, door swarm.ToolEndpoint, version string, in io.Reader, out io.Writer) error {
 	far, err := connect(ctx, door, version)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ type farAgent struct {
 // connectTime is how long a server of this machine may take to say hello.
 const connectTime = 10 * time.Second
 
-func connect(ctx context.Context, door swarm.Door, version string) (*farAgent, error) {
+func connect(ctx context.Context, door swarm.ToolEndpoint, version string) (*farAgent, error) {
 	if u, err := url.Parse(door.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, swarm.Errorf(swarm.BadInput, "%s is no address of a server", swarm.Quote(door.URL)).WithHint("it looks like http://127.0.0.1:7777")
 	}

@@ -20,7 +20,7 @@ func (h *house) pipes(t *testing.T, token string) (in io.WriteCloser, out io.Rea
 	out, ours := io.Pipe()
 	end := make(chan error, 1)
 	go func() {
-		err := Stdio(t.Context(), swarm.Door{URL: h.URL(), Token: token}, "test", theirs, ours)
+		err := Stdio(t.Context(), swarm.ToolEndpoint{URL: h.URL(), Token: token}, "test", theirs, ours)
 		ours.Close()
 		end <- err
 	}()
@@ -124,14 +124,14 @@ func TestWithoutAServerThereIsNothingOverPipes(t *testing.T) {
 	nobody := "http://" + free.Addr().String()
 	free.Close()
 	for _, x := range []struct {
-		door swarm.Door
+		door swarm.ToolEndpoint
 		want string
 	}{
-		{swarm.Door{URL: h.URL(), Token: "swa_canary"}, "the token is nobody's"},
-		{swarm.Door{URL: h.URL(), Token: agenttoken.New("run-1").For("coder")}, "the token is nobody's"},
-		{swarm.Door{URL: nobody, Token: "swa_canary"}, "does not answer"},
-		{swarm.Door{URL: "127.0.0.1:80", Token: "swa_canary"}, "is no address of a server"},
-		{swarm.Door{URL: "file:///etc", Token: "swa_canary"}, "is no address of a server"},
+		{swarm.ToolEndpoint{URL: h.URL(), Token: "swa_canary"}, "the token is nobody's"},
+		{swarm.ToolEndpoint{URL: h.URL(), Token: agenttoken.New("run-1").For("coder")}, "the token is nobody's"},
+		{swarm.ToolEndpoint{URL: nobody, Token: "swa_canary"}, "does not answer"},
+		{swarm.ToolEndpoint{URL: "127.0.0.1:80", Token: "swa_canary"}, "is no address of a server"},
+		{swarm.ToolEndpoint{URL: "file:///etc", Token: "swa_canary"}, "is no address of a server"},
 	} {
 		err := Stdio(t.Context(), x.door, "test", strings.NewReader(""), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), x.want) || strings.Contains(err.Error(), "canary") || swarm.ExitCode(err) != swarm.ExitBadInput {

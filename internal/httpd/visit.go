@@ -7,7 +7,7 @@ import (
 )
 
 // Visit goes through a door as the agent whose token it has, until leave is called.
-func Visit(ctx context.Context, door swarm.Door, version string) (agent Agent, leave func() error, err error) {
+func Visit(ctx context.Context, door swarm.ToolEndpoint, version string) (agent Agent, leave func() error, err error) {
 	far, err := connect(ctx, door, version)
 	if err != nil {
 		return nil, nil, err

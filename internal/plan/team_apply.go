@@ -28,7 +28,7 @@ func (t *Team) Apply(f Fact) {
 	case swarm.ApprovalAnswered:
 		t.answer(f.Agent, f.Body.(swarm.ApprovalAnswer).ID)
 	case swarm.Control:
-		t.control(f.Body.(swarm.ControlWord))
+		t.control(f.Body.(swarm.ControlCommand))
 	case swarm.RunOwned:
 		t.taken(t.Now.Sub(before))
 	case swarm.RunPausing:
@@ -185,7 +185,7 @@ func (t *Team) overdue(o swarm.Overdue) {
 // ask notes what an agent wants a person to allow. For a tool its turn waits; a request of the run it
 // makes, and goes on.
 func (t *Team) ask(agent string, a swarm.Approval) {
-	if a.Wish != nil {
+	if a.Growth != nil {
 		t.Open = append(t.Open, Request{a.ID, agent})
 	} else if m := t.Member(agent); m != nil {
 		m.Asks = append(m.Asks, a.ID)
@@ -203,20 +203,20 @@ func (t *Team) answer(agent, id string) {
 }
 
 // control notes what a person wants, where no other fact tells of it, or where it has to wait for a turn's end.
-func (t *Team) control(w swarm.ControlWord) {
+func (t *Team) control(w swarm.ControlCommand) {
 	m := t.Member(w.Target)
 	switch {
-	case w.Word == swarm.WordClose:
+	case w.Command == swarm.CommandClose:
 		t.close(ClosedByPerson)
-	case w.Word == swarm.WordCancel && w.Target == "":
+	case w.Command == swarm.CommandCancel && w.Target == "":
 		t.close(ClosedByCancel)
 		t.PauseAt = time.Time{}
 	case m == nil:
-	case w.Word == swarm.WordCancel && m.End == nil:
+	case w.Command == swarm.CommandCancel && m.End == nil:
 		m.Leave = Leaves
-	case w.Word == swarm.WordStart && (m.End != nil || m.Leave == Leaves):
+	case w.Command == swarm.CommandStart && (m.End != nil || m.Leave == Leaves):
 		m.Leave = Restarts
-	case w.Word == swarm.WordReset:
+	case w.Command == swarm.CommandReset:
 		m.Tries, m.Retry = 0, time.Time{}
 	}
 }

@@ -85,7 +85,7 @@ func (c *crew) fill(f *plan.Fact, w []string) {
 	case "wants":
 		f.Kind, f.Body = swarm.ApprovalAsked, swarm.Approval{ID: "a1"}
 	case "wishes":
-		f.Kind, f.Body = swarm.ApprovalAsked, swarm.Approval{ID: rest, Wish: &swarm.Wish{}}
+		f.Kind, f.Body = swarm.ApprovalAsked, swarm.Approval{ID: rest, Growth: &swarm.GrowthRequest{}}
 	case "answered":
 		f.Kind, f.Body = swarm.ApprovalAnswered, swarm.ApprovalAnswer{ID: rest}
 	case "paused":
@@ -102,7 +102,7 @@ func (c *crew) fill(f *plan.Fact, w []string) {
 		f.Kind, f.Body = swarm.ReplyOverdue, swarm.Overdue{ID: rest, Over: w[1] == "over"}
 	case "told":
 		word, target, _ := strings.Cut(rest, " ")
-		f.Kind, f.Body = swarm.Control, swarm.ControlWord{Word: swarm.Word(word), Target: target}
+		f.Kind, f.Body = swarm.Control, swarm.ControlCommand{Command: swarm.Command(word), Target: target}
 	case "pauses":
 		f.Kind = swarm.RunPausing
 	case "unpauses":

@@ -62,7 +62,7 @@ type RecordedTurn struct {
 	Asides     []Aside         `json:"asides,omitempty"`  // what of it was given between two
 	Acts       []Act           `json:"acts,omitempty"`    // what it did to its run by our own tools, in order
 	Topics     int             `json:"topics,omitempty"`  // how many topic entries there were when its prompt was made
-	Answers    []string        `json:"answers,omitempty"` // wishes that were dealt with after the turn before it had begun, and before this one
+	Answers    []string        `json:"answers,omitempty"` // growth requests that were dealt with after the turn before it had begun, and before this one
 }
 
 // An Act is one call of our own tools. A replay does it again, because others read what came of it.
@@ -73,7 +73,7 @@ type Act struct {
 	After int             `json:"after,omitempty"` // and after how many others
 	// Published is, of a topic entry, how many there were before it.
 	Published int `json:"published,omitempty"`
-	// Answer is what was answered to a wish; who made it was told of it after so many other envelopes as Told says.
+	// Answer is what was answered to a growth request; who made it was told of it after so many other envelopes as Told says.
 	Answer *swarm.ApprovalAnswer `json:"answer,omitempty"`
 	Told   int                   `json:"told,omitempty"`
 }

@@ -154,7 +154,7 @@ func TestEnvironment(t *testing.T) {
 	})
 	r := request(t, "")
 	r.Env = map[string]string{"REPLACED": "by the task", "TASK_ENV": "a=b"}
-	r.Door = swarm.Door{URL: "http://127.0.0.1:7777", Token: "inner"}
+	r.Door = swarm.ToolEndpoint{URL: "http://127.0.0.1:7777", Token: "inner"}
 	reply, err := p.Turn(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -52,16 +52,16 @@ type Request struct {
 	Iteration int // from 1
 	Attempt   int // from 1
 	Prompt    string
-	Model     string            // or "" for the provider's own
-	Dir       string            // where it works; absolute
-	Env       map[string]string // added to the environment: the agent's and the task's
-	Session   string            // a session to continue, or "": then Fresh is all that has to be said, if the session is still there
-	Fresh     string            // what of Prompt is new to the session
-	Root      string            // the folder that its tools may touch; absolute; "" = Dir
-	Tools     []string          // what it may use; nil = the provider's own choice
-	Phase     swarm.Phase       // of its team; "" = none
-	Door      swarm.Door        // where a program finds our own tools; zero = nowhere
-	Trace     string            // what the program's own spans belong to, as W3C's traceparent; "" = nothing of ours
+	Model     string             // or "" for the provider's own
+	Dir       string             // where it works; absolute
+	Env       map[string]string  // added to the environment: the agent's and the task's
+	Session   string             // a session to continue, or "": then Fresh is all that has to be said, if the session is still there
+	Fresh     string             // what of Prompt is new to the session
+	Root      string             // the folder that its tools may touch; absolute; "" = Dir
+	Tools     []string           // what it may use; nil = the provider's own choice
+	Phase     swarm.Phase        // of its team; "" = none
+	Door      swarm.ToolEndpoint // where a program finds our own tools; zero = nowhere
+	Trace     string             // what the program's own spans belong to, as W3C's traceparent; "" = nothing of ours
 	// ToolSpecs are the tools of ours that it is offered, to be done by Call.
 	ToolSpecs []swarm.ToolSpec
 	// Call does one of our own tools in the agent's name, while the turn runs; an error is an answer for the agent. nil = none.

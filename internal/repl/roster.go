@@ -211,7 +211,7 @@ func Status(run *view.Run, agents []string) string {
 
 // lets says how an agent is let do what it asks for.
 func lets(a view.Approval) string {
-	return "/approve @" + a.Agent + " lets it " + view.Wish(a.Approval)
+	return "/approve @" + a.Agent + " lets it " + view.DescribeApproval(a.Approval)
 }
 
 // waitsFor names whom a task waits for: agents, each once, and what else there is to wait for.

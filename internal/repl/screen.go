@@ -100,7 +100,7 @@ func (s *Screen) Event(e *swarm.Event) {
 	}
 	if n := len(s.roster.run.Approvals); e.Kind == swarm.ApprovalAsked && n > 0 { // the panel has room for its beginning only
 		q := s.roster.run.Approvals[n-1]
-		s.transcript.add(note, "", term.OneLine("may "+q.Task+" "+view.Wish(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID))
+		s.transcript.add(note, "", term.OneLine("may "+q.Task+" "+view.DescribeApproval(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID))
 	}
 	if err != nil {
 		s.transcript.add(problem, "", term.OneLine(err.Error()))

@@ -92,7 +92,7 @@ func (k *keeper) arrange() error {
 			return err
 		}
 		end.Inputs = k.inputs[e.Turn]
-		k.add(swarm.Event{Kind: swarm.TurnKept, Key: swarm.KeptKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: swarm.Encode(end)})
+		k.add(swarm.Event{Kind: swarm.TurnCarriedOver, Key: swarm.CarriedOverKey(e.Turn), Task: e.Task, Agent: e.Agent, Turn: e.Turn, Data: swarm.Encode(end)})
 	}
 	return nil
 }

@@ -67,44 +67,44 @@ var Actions = []string{string(StartAgent), string(StopAgent), string(PauseAgent)
 // Act does something to one agent of a run that has not ended, whichever process drives it. When it returns, the word that it was
 // said with is on disk. It is refused with [swarm.NotFound] when there is no such agent, with [swarm.BadInput] when it has no meaning
 // as things stand.
-func Act(ctx context.Context, h *statedir.Home, id, agent string, do Action) (swarm.ControlWord, error) {
+func Act(ctx context.Context, h *statedir.Home, id, agent string, do Action) (swarm.ControlCommand, error) {
 	l, err := LookAt(h, id)
 	if err != nil {
-		return swarm.ControlWord{}, err
+		return swarm.ControlCommand{}, err
 	}
 	p, err := l.Picture()
 	if err = errors.Join(err, l.Close()); err != nil {
-		return swarm.ControlWord{}, err
+		return swarm.ControlCommand{}, err
 	}
 	var names []string
 	for _, a := range p.Agents {
 		names = append(names, a.Name)
 	}
 	if !slices.Contains(names, agent) {
-		return swarm.ControlWord{}, swarm.Errorf(swarm.NotFound, "Unknown agent: '%s'. Valid agents: %s", agent, strings.Join(names, ", ")).WithHint("%s", swarm.DidYouMean(agent, names))
+		return swarm.ControlCommand{}, swarm.Errorf(swarm.NotFound, "Unknown agent: '%s'. Valid agents: %s", agent, strings.Join(names, ", ")).WithHint("%s", swarm.DidYouMean(agent, names))
 	}
 	w, err := wordFor(h, p, agent, do)
 	if err != nil {
 		return w, err
 	}
-	return w, Control(ctx, h, id, w.Word, w.Target)
+	return w, Control(ctx, h, id, w.Command, w.Target)
 }
 
 // wordFor is what is said to have it done.
-func wordFor(h *statedir.Home, p view.Picture, agent string, do Action) (w swarm.ControlWord, err error) {
+func wordFor(h *statedir.Home, p view.Picture, agent string, do Action) (w swarm.ControlCommand, err error) {
 	w.Target = agent
 	if do == ResumeAgent {
-		last, err := lastWord(h, p.ID, agent, swarm.WordPause, swarm.WordResume, swarm.WordStart)
-		if err == nil && last != swarm.WordPause {
+		last, err := lastWord(h, p.ID, agent, swarm.CommandPause, swarm.CommandResume, swarm.CommandStart)
+		if err == nil && last != swarm.CommandPause {
 			err = swarm.Errorf(swarm.BadInput, "@%s is not paused", agent).WithHint("swarm pause @%s pauses it; swarm why @%s says what it waits for", agent, agent)
 		}
-		w.Word = swarm.WordResume
+		w.Command = swarm.CommandResume
 		return w, err
 	}
 	if do == StartAgent {
 		return startWord(h, p, agent)
 	}
-	w.Word = map[Action]swarm.Word{StopAgent: swarm.WordCancel, PauseAgent: swarm.WordPause, ResetAgent: swarm.WordReset}[do]
+	w.Command = map[Action]swarm.Command{StopAgent: swarm.CommandCancel, PauseAgent: swarm.CommandPause, ResetAgent: swarm.CommandReset}[do]
 	for _, t := range p.Tasks {
 		if t.Agent == agent && (!t.Status.Ended() || t.Iteration < t.Iterations) {
 			return w, nil
@@ -118,24 +118,24 @@ func wordFor(h *statedir.Home, p view.Picture, agent string, do Action) (w swarm
 
 // startWord is what is said to an agent of a team that has ended, or is about to; and of a pipeline to a task that failed and waits for
 // a person.
-func startWord(h *statedir.Home, p view.Picture, agent string) (swarm.ControlWord, error) {
+func startWord(h *statedir.Home, p view.Picture, agent string) (swarm.ControlCommand, error) {
 	for _, t := range p.Tasks {
 		if t.Agent == agent && t.Status == swarm.Waiting && t.Waits[0].For == plan.ForPerson {
-			return swarm.ControlWord{Word: swarm.WordRetry, Target: t.Name}, nil
+			return swarm.ControlCommand{Command: swarm.CommandRetry, Target: t.Name}, nil
 		}
 	}
 	if !p.Kind.Team() {
-		return swarm.ControlWord{}, swarm.Errorf(swarm.BadInput, "@%s has nothing that it could start", agent).
+		return swarm.ControlCommand{}, swarm.Errorf(swarm.BadInput, "@%s has nothing that it could start", agent).
 			WithHint("its tasks start by themselves; only one that failed and waits for a person must be told, and swarm retry %s tries an ended run again", p.ID)
 	}
-	w := swarm.ControlWord{Word: swarm.WordStart, Target: agent}
+	w := swarm.ControlCommand{Command: swarm.CommandStart, Target: agent}
 	for _, a := range p.Agents {
 		if a.Name == agent && a.Status.Ended() {
 			return w, nil
 		}
 	}
-	last, err := lastWord(h, p.ID, agent, swarm.WordCancel, swarm.WordStart)
-	if err == nil && last != swarm.WordCancel {
+	last, err := lastWord(h, p.ID, agent, swarm.CommandCancel, swarm.CommandStart)
+	if err == nil && last != swarm.CommandCancel {
 		err = swarm.Errorf(swarm.BadInput, "@%s has not ended", agent).WithHint("it has a turn when it has mail: swarm send @%s; swarm why @%s says what it waits for", agent, agent)
 	}
 	return w, err

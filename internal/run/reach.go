@@ -13,7 +13,7 @@ import (
 )
 
 // Control says something to a run, whichever process drives it. When it returns, the word is on disk.
-func Control(ctx context.Context, h *statedir.Home, id string, word swarm.Word, target string) error {
+func Control(ctx context.Context, h *statedir.Home, id string, word swarm.Command, target string) error {
 	log, err := h.Store.Open(ctx, id, swarm.ReadWrite)
 	if err != nil {
 		return err
@@ -26,12 +26,12 @@ func Control(ctx context.Context, h *statedir.Home, id string, word swarm.Word, 
 // record that it obeys.
 func PauseWanted(h *statedir.Home, id string) (wanted bool, err error) {
 	var last int64 // the last word about the whole run
-	err = scan(h, id, func(e *swarm.Event, c swarm.ControlWord) {
+	err = scan(h, id, func(e *swarm.Event, c swarm.ControlCommand) {
 		_, number, _ := strings.Cut(e.Key, ":")
 		obeyed, _ := strconv.ParseInt(number, 10, 64)
-		switch word := c.Target == "" && (c.Word == swarm.WordPause || c.Word == swarm.WordResume); {
+		switch word := c.Target == "" && (c.Command == swarm.CommandPause || c.Command == swarm.CommandResume); {
 		case word:
-			wanted, last = c.Word == swarm.WordPause, e.Seq
+			wanted, last = c.Command == swarm.CommandPause, e.Seq
 		case e.Kind == swarm.RunPausing && obeyed >= last:
 			wanted = true
 		case e.Kind == swarm.RunUnpaused && obeyed >= last:
@@ -42,34 +42,34 @@ func PauseWanted(h *statedir.Home, id string) (wanted bool, err error) {
 }
 
 // lastWord is which of some words was said last of a target, whether somebody has obeyed or not; "" = none was.
-func lastWord(h *statedir.Home, id, target string, words ...swarm.Word) (last swarm.Word, err error) {
-	err = scan(h, id, func(_ *swarm.Event, c swarm.ControlWord) {
-		if c.Target == target && slices.Contains(words, c.Word) {
-			last = c.Word
+func lastWord(h *statedir.Home, id, target string, words ...swarm.Command) (last swarm.Command, err error) {
+	err = scan(h, id, func(_ *swarm.Event, c swarm.ControlCommand) {
+		if c.Target == target && slices.Contains(words, c.Command) {
+			last = c.Command
 		}
 	})
 	return last, err
 }
 
 // scan calls fn with every event of a run, and with the word that it is, if it is one.
-func scan(h *statedir.Home, id string, fn func(e *swarm.Event, c swarm.ControlWord)) error {
+func scan(h *statedir.Home, id string, fn func(e *swarm.Event, c swarm.ControlCommand)) error {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	return log.Scan(0, func(e *swarm.Event) error {
-		var c swarm.ControlWord
+		var c swarm.ControlCommand
 		if e.Kind == swarm.Control {
-			c, _ = swarm.Body[swarm.ControlWord](e) // who obeys it complains
+			c, _ = swarm.Body[swarm.ControlCommand](e) // who obeys it complains
 		}
 		fn(e, c)
 		return nil
 	})
 }
 
-func say(ctx context.Context, log swarm.Log, word swarm.Word, target string) error {
-	e := swarm.NewEvent(swarm.Control, swarm.ControlWord{Word: word, Target: target})
+func say(ctx context.Context, log swarm.Log, word swarm.Command, target string) error {
+	e := swarm.NewEvent(swarm.Control, swarm.ControlCommand{Command: word, Target: target})
 	e.To = swarm.ToControl
 	_, err := log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}})
 	return err
@@ -115,7 +115,7 @@ func copyOutputs(h *statedir.Home, id string, log swarm.RunLog) error {
 }
 
 // Say says something to a run that this process drives.
-func (r *Run) Say(ctx context.Context, word swarm.Word, target string) error {
+func (r *Run) Say(ctx context.Context, word swarm.Command, target string) error {
 	return say(ctx, r.log, word, target)
 }
 

@@ -16,9 +16,9 @@ func TestPauseWanted(t *testing.T) {
 			t.Errorf("after %s: %v, %v", after, got, err)
 		}
 	}
-	word := func(w swarm.Word) (seq int64) {
+	word := func(w swarm.Command) (seq int64) {
 		t.Helper()
-		seqs, err := s.log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{swarm.NewEvent(swarm.Control, swarm.ControlWord{Word: w})}})
+		seqs, err := s.log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{swarm.NewEvent(swarm.Control, swarm.ControlCommand{Command: w})}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,18 +29,18 @@ func TestPauseWanted(t *testing.T) {
 		appendAll(t, s.log, e)
 	}
 	wanted(false, "the start")
-	pause := word(swarm.WordPause)
+	pause := word(swarm.CommandPause)
 	wanted(true, "pause")
-	resume := word(swarm.WordResume)
+	resume := word(swarm.CommandResume)
 	wanted(false, "resume")
 	tell(swarm.RunPausing, pause)
 	wanted(false, "the pause was obeyed")
-	again := word(swarm.WordPause)
+	again := word(swarm.CommandPause)
 	tell(swarm.RunUnpaused, resume)
 	wanted(true, "pause again, and the resume was obeyed")
 	tell(swarm.RunPausing, again)
 	wanted(true, "the second pause was obeyed")
-	tell(swarm.RunUnpaused, word(swarm.WordResume))
+	tell(swarm.RunUnpaused, word(swarm.CommandResume))
 	wanted(false, "it goes on")
 	tell(swarm.RunPausing, again+10)
 	wanted(true, "it paused by itself")

@@ -168,16 +168,16 @@ func recorded(t *view.Turn) bool {
 	return !t.Ended.IsZero() && t.Prompt != ""
 }
 
-// acts are what turns did to the run by our own tools, as it would be asked for again, and what was answered to their wishes.
+// acts are what turns did to the run by our own tools, as it would be asked for again, and what was answered to their growth requests.
 type acts struct {
 	by      map[string][]provider.Act // by turn
 	boxes   map[string]int            // how many envelopes have come into each inbox
 	entries []int64                   // the numbers of the topic entries
 	wishes  map[string]wished
-	answers []string // wishes, in the order in which they were dealt with
+	answers []string // growth requests, in the order in which they were dealt with
 }
 
-// A wished is where the act stands by which a wish was made, and what was answered to it.
+// A wished is where the act stands by which a growth request was made, and what was answered to it.
 type wished struct {
 	turn   string
 	at     int
@@ -242,7 +242,7 @@ func (a *acts) publishedBy(seq int64) int {
 	return n
 }
 
-// wish notes what was wished for, what was answered, and when who made the wish was told.
+// wish notes what was wished for, what was answered, and when who made the growth request was told.
 func (a *acts) wish(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.ApprovalAsked, swarm.ApprovalAnswered:
@@ -253,7 +253,7 @@ func (a *acts) wish(e *swarm.Event) error {
 		if w, there := a.wishes[answer.ID]; there {
 			w.answer = answer
 			a.wishes[answer.ID] = w
-		} else if answer.Wish != nil {
+		} else if answer.Growth != nil {
 			a.wishes[answer.ID] = wished{turn: e.Turn, at: len(a.by[e.Turn])}
 		}
 	case swarm.HandoffStored:
@@ -300,11 +300,11 @@ func (r *Run) act(e *swarm.Event) (act provider.Act, err error) {
 		act.Tool, args = "put_artifact", map[string]string{"kind": a.Kind, "name": a.Name, "content": string(content)}
 	case swarm.ApprovalAsked:
 		a, err := swarm.Body[swarm.Approval](e)
-		if err != nil || a.Wish == nil {
+		if err != nil || a.Growth == nil {
 			return act, err
 		}
-		if act.Tool, args = "spawn_node", a.Wish.Spawn; a.Wish.Edge != nil {
-			act.Tool, args = "create_edge", a.Wish.Edge
+		if act.Tool, args = "spawn_node", a.Growth.Spawn; a.Growth.Edge != nil {
+			act.Tool, args = "create_edge", a.Growth.Edge
 		}
 	default:
 		return act, nil

@@ -118,7 +118,7 @@ func (a *Again) keep(log swarm.RunLog, redo map[string]int) error {
 	a.Kept = k.out
 	texts := Texts(a.Plan)
 	for _, e := range a.Kept {
-		if e.Kind != swarm.TurnKept && e.Kind != swarm.ArtifactStored {
+		if e.Kind != swarm.TurnCarriedOver && e.Kind != swarm.ArtifactStored {
 			continue
 		}
 		names, err := swarm.Body[struct{ Output, Hash swarm.Hash }](&e) // of a turn's end, of an artifact

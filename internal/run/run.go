@@ -270,7 +270,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.hand.Door = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.hand.Toolbox = d.toolbox
-		d.hand.Trees = trees{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
+		d.hand.Snapshots = snapshotter{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
 	}
 	if d.fence > 1 {
 		for _, pid := range d.home.Earlier(d.ID, d.fence) {
@@ -286,7 +286,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		return err
 	}
 	if d.options.Unpause {
-		if err := say(ctx, d.log, swarm.WordResume, ""); err != nil {
+		if err := say(ctx, d.log, swarm.CommandResume, ""); err != nil {
 			return err
 		}
 	}
@@ -301,7 +301,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	}
 	// A summary only saves others from reading the log.
 	_ = d.home.Store.Save(ctx, swarm.RunSummary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
-		Tasks: parts, PID: os.Getpid(), Asked: d.start.Asked})
+		Tasks: parts, PID: os.Getpid(), Origin: d.start.Origin})
 	return nil
 }
 
@@ -405,5 +405,5 @@ func summarize(p view.Picture) swarm.RunSummary {
 		}
 	}
 	return swarm.RunSummary{ID: p.ID, Kind: p.Kind, Name: p.Name, Dir: p.Dir, Status: p.Status, Started: p.Started, Ended: p.Ended, Exit: p.Exit,
-		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Asked: p.Asked}
+		Tasks: len(p.Tasks), Done: done, Usage: p.Usage, PID: p.Owner.PID, Origin: p.Origin}
 }

@@ -34,7 +34,7 @@ type door struct {
 }
 
 // open is the door as one agent may use it.
-func (d *door) open(agent string) (swarm.Door, error) {
+func (d *door) open(agent string) (swarm.ToolEndpoint, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.server == nil {
@@ -42,7 +42,7 @@ func (d *door) open(agent string) (swarm.Door, error) {
 		if server == nil {
 			own, err := d.serve(d.version, d.fault)
 			if err != nil {
-				return swarm.Door{}, err
+				return swarm.ToolEndpoint{}, err
 			}
 			server, end = own, own.Close
 		}
@@ -54,7 +54,7 @@ func (d *door) open(agent string) (swarm.Door, error) {
 	}
 	token := d.tokens.For(agent)
 	d.secrets.learn(agent, token)
-	return swarm.Door{URL: d.server.URL(), Token: token}, nil
+	return swarm.ToolEndpoint{URL: d.server.URL(), Token: token}, nil
 }
 
 func (d *door) close() error {

@@ -21,7 +21,7 @@ func (s *Session) answer(ctx context.Context, d run.Decision, which string) (str
 	case which == "":
 		var b strings.Builder
 		for _, q := range p.Approvals {
-			fmt.Fprintf(&b, "%s  @%s wants to %s\n", q.ID, q.Agent, view.Wish(q.Approval))
+			fmt.Fprintf(&b, "%s  @%s wants to %s\n", q.ID, q.Agent, view.DescribeApproval(q.Approval))
 		}
 		return b.String(), nil
 	}
@@ -33,7 +33,7 @@ func (s *Session) answer(ctx context.Context, d run.Decision, which string) (str
 	if d.OK {
 		may = "may"
 	}
-	return fmt.Sprintf("@%s %s %s\n", q.Agent, may, view.Wish(q.Approval)), s.run.Decide(ctx, q.ID, d)
+	return fmt.Sprintf("@%s %s %s\n", q.Agent, may, view.DescribeApproval(q.Approval)), s.run.Decide(ctx, q.ID, d)
 }
 
 // choose finds the question that is meant: the oldest one of an agent, or the only one that begins so.

@@ -135,7 +135,7 @@ func (f *Face) questions(text string, cursor int) (all []repl.Candidate) {
 	begun := strings.TrimLeft(rest, " ")
 	for _, q := range p.Approvals {
 		if strings.HasPrefix(q.ID, begun) && begun != "@" {
-			all = append(all, repl.Candidate{Text: q.ID, Start: cursor - len(begun), End: cursor, Note: view.Wish(q.Approval)})
+			all = append(all, repl.Candidate{Text: q.ID, Start: cursor - len(begun), End: cursor, Note: view.DescribeApproval(q.Approval)})
 		}
 	}
 	return all

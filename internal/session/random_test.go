@@ -102,7 +102,7 @@ func (x *trial) run(lines int, all *tally) {
 		}
 		x.enter(ctx, n)
 	}
-	x.must(x.s.run.Say(ctx, swarm.WordClose, ""))
+	x.must(x.s.run.Say(ctx, swarm.CommandClose, ""))
 	<-x.s.over
 	if ctx.Err() != nil {
 		status, _ := x.s.status()

@@ -293,7 +293,7 @@ func ended(p view.Picture, tasks []string) bool {
 func (s *Session) Cancel(ctx context.Context, tasks ...string) error {
 	var all error
 	for _, t := range tasks {
-		all = errors.Join(all, s.run.Say(ctx, swarm.WordCancel, t))
+		all = errors.Join(all, s.run.Say(ctx, swarm.CommandCancel, t))
 	}
 	return all
 }
@@ -304,7 +304,7 @@ func (s *Session) Run() *run.Run { return s.run }
 // Close says that no line will come any more, waits until everything that was entered has ended, and gives the run back. A wait
 // that nothing can end any more fails at once.
 func (s *Session) Close(ctx context.Context) (view.Picture, error) {
-	said := s.run.Say(context.WithoutCancel(ctx), swarm.WordClose, "")
+	said := s.run.Say(context.WithoutCancel(ctx), swarm.CommandClose, "")
 	if said == nil {
 		<-s.over
 	}

@@ -24,16 +24,16 @@ import (
 // Snapshot records the files of the repository that dir is in. Without one, ok is false, and without an error too: no program is
 // started then. The store is a folder that is made when it is needed; a second snapshot in it takes less time. Hidden folders and
 // files are not recorded.
-func Snapshot(ctx context.Context, dir, store string, hidden ...string) (t swarm.Tree, ok bool, err error) {
+func Snapshot(ctx context.Context, dir, store string, hidden ...string) (t swarm.Snapshot, ok bool, err error) {
 	r, ok, err := open(ctx, dir, store, hidden...)
 	if !ok || err != nil {
-		return swarm.Tree{}, false, err
+		return swarm.Snapshot{}, false, err
 	}
 	hash, err := r.write(ctx)
 	if err != nil {
-		return swarm.Tree{}, false, err
+		return swarm.Snapshot{}, false, err
 	}
-	return swarm.Tree{Hash: hash, Commit: r.commit}, true, nil
+	return swarm.Snapshot{Hash: hash, Commit: r.commit}, true, nil
 }
 
 func isHash(s string) bool {

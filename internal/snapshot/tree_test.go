@@ -71,7 +71,7 @@ func (r *repo) write(name, text string) {
 	}
 }
 
-func (r *repo) snapshot() swarm.Tree {
+func (r *repo) snapshot() swarm.Snapshot {
 	r.t.Helper()
 	t, ok, err := Snapshot(context.Background(), r.dir, r.store)
 	if err != nil || !ok {

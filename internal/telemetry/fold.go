@@ -170,7 +170,7 @@ func (f *fold) begin(e *swarm.Event, provider, model string, iteration, attempt 
 
 func (f *fold) turnEnded(e *swarm.Event) {
 	end, err := swarm.Body[swarm.CallEnd](e)
-	if err != nil || end.Kept { // that was another run's turn
+	if err != nil || end.CarriedOver { // that was another run's turn
 		return
 	}
 	t := f.turns[e.Turn]

@@ -12,7 +12,7 @@ import (
 func TestTurnsThatAreNotWhole(t *testing.T) {
 	s := newStage(t)
 	leave := s.join()
-	s.write(swarm.TurnEnded, "kept/1/1", swarm.CallEnd{Status: swarm.CallOK, Kept: true}) // another run's
+	s.write(swarm.TurnEnded, "kept/1/1", swarm.CallEnd{Status: swarm.CallOK, CarriedOver: true}) // another run's
 	s.write(swarm.TurnEnded, "refused/1/1", swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.OverBudget})
 	s.write(swarm.TurnStarted, "cut/1/1", swarm.TurnStart{Start: 1, Provider: "mine", Model: "m", Session: "s-1"})
 	s.write(swarm.ApprovalAsked, "cut/1/1", swarm.Approval{ID: "ap-1", Tool: "rm", What: "not told"})

@@ -26,9 +26,9 @@ func (f Frame) open(task string) (open []view.Approval) {
 	return open
 }
 
-// blocking are those of a task's questions that its turn waits for: who has a wish goes on without it.
+// blocking are those of a task's questions that its turn waits for: who has a growth request goes on without it.
 func (f Frame) blocking(task string) []view.Approval {
-	return slices.DeleteFunc(f.open(task), func(a view.Approval) bool { return a.Wish != nil })
+	return slices.DeleteFunc(f.open(task), func(a view.Approval) bool { return a.Growth != nil })
 }
 
 // question is the one that keys answer: the oldest, if there are keys, and room to show it.
@@ -51,7 +51,7 @@ func (f Frame) ask() []string {
 	}
 	const indent = "  "
 	room := f.Width - len(indent)
-	text := middle(OneLine(number+"may "+q.Task+" "+view.Wish(q.Approval)+"?"), room*min(3, max(1, f.Height/6)))
+	text := middle(OneLine(number+"may "+q.Task+" "+view.DescribeApproval(q.Approval)+"?"), room*min(3, max(1, f.Height/6)))
 	lines := strings.Split(ansi.Hardwrap(text, room, true), "\n")
 	for i := range lines {
 		lead := indent
@@ -70,13 +70,13 @@ func (f Frame) waitsForYou(t *view.Task, width int) string {
 	if len(open) > 1 {
 		lead = fmt.Sprintf("waits for you, %d times: ", len(open))
 	}
-	wish := OneLine(strings.TrimPrefix(view.Wish(open[0].Approval), "use "))
+	request := OneLine(strings.TrimPrefix(view.DescribeApproval(open[0].Approval), "use "))
 	command := " — swarm approve " + OneLine(open[0].ID)
 	const enough = 30 // of what is asked
-	if room := width - ansi.StringWidth(lead+command); room >= min(enough, ansi.StringWidth(wish)) {
-		return lead + middle(wish, room) + command
+	if room := width - ansi.StringWidth(lead+command); room >= min(enough, ansi.StringWidth(request)) {
+		return lead + middle(request, room) + command
 	}
-	return lead + middle(wish, width-len(lead))
+	return lead + middle(request, width-len(lead))
 }
 
 // middle leaves out the middle of a line that is wider than it may be: what matters may stand at either end.

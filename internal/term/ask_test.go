@@ -9,18 +9,18 @@ import (
 	"swarm/internal/view"
 )
 
-// A wish is asked on the board as any question is, and answered by the same keys; but its agent is not held up by it.
+// A growth request is asked on the board as any question is, and answered by the same keys; but its agent is not held up by it.
 func TestWishOnTheBoard(t *testing.T) {
-	wish := view.Approval{Approval: swarm.Approval{ID: "planner/1/1/x", What: "bring in @helper (provider sh)", Wish: &swarm.Wish{Spawn: &swarm.SpawnWish{Instructions: "Read the log"}}}, Task: "planner", Agent: "planner"}
+	request := view.Approval{Approval: swarm.Approval{ID: "planner/1/1/x", What: "bring in @helper (provider sh)", Growth: &swarm.GrowthRequest{Spawn: &swarm.SpawnRequest{Instructions: "Read the log"}}}, Task: "planner", Agent: "planner"}
 	f := Frame{Width: 100, Height: 20, Now: time.Unix(0, 0), Answers: true}
 	f.Tasks = []view.Task{{Name: "planner", Agent: "planner", Status: swarm.Running}}
-	f.Approvals = []view.Approval{wish}
+	f.Approvals = []view.Approval{request}
 	drawn := f.Draw()
 	if !strings.Contains(drawn, "may planner bring in @helper (provider sh): Read the log?") || strings.Contains(drawn, "waits for you") || strings.Contains(drawn, "blocked") {
 		t.Error(drawn)
 	}
-	tool := wish
-	tool.ID, tool.What, tool.Wish = "planner/1/1/t", "use Bash", nil
+	tool := request
+	tool.ID, tool.What, tool.Growth = "planner/1/1/t", "use Bash", nil
 	f.Approvals = append(f.Approvals, tool)
 	if drawn := f.Draw(); !strings.Contains(drawn, "waits for you: Bash") || !strings.Contains(drawn, "1 of 2: may planner bring in") {
 		t.Error(drawn)

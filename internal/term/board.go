@@ -150,7 +150,7 @@ func (b *Board) interrupt() {
 	}
 }
 
-// pause passes on the wish to pause, or to go on when the run is paused.
+// pause passes on the request to pause, or to go on when the run is paused.
 func (b *Board) pause() {
 	b.mu.Lock()
 	on := b.run.Status == swarm.Running

@@ -203,7 +203,7 @@ func TestACancelledTurnGivesNothingBack(t *testing.T) {
 	if _, err := b.owner(b.log, dies(kill, &asked)).Do(ctx, "root", task(1)); err == nil {
 		t.Fatal("the killed turn has ended")
 	}
-	b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordCancel, Target: "t1"})})
+	b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlCommand{Command: swarm.CommandCancel, Target: "t1"})})
 	r, err := b.owner(b.log, says(1)).Do(t.Context(), "root", task(1))
 	b.ended(r, err, swarm.CutByCancel)
 	r, err = b.owner(b.log, says(1)).Do(t.Context(), "root", task(2))

@@ -33,7 +33,7 @@ func (h *Hand) keep(ctx context.Context, loop string, c flow.Call, kept swarm.Ev
 	if err != nil {
 		return r, err
 	}
-	r.Kept, r.Usage = true, swarm.Usage{}
+	r.CarriedOver, r.Usage = true, swarm.Usage{}
 	text, err := h.Log.Body(r.Output)
 	if err != nil {
 		return r, err

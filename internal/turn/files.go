@@ -19,8 +19,8 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// Trees records what the files of folders are, and tells what became of them.
-type Trees interface {
+// A Snapshotter records what the files of folders are, and tells what became of them.
+type Snapshotter interface {
 	// Record returns what the files are now, or "" when the folder is in no repository; alone, it is recorded all the same.
 	Record(ctx context.Context, dir string, alone bool) (tree string, err error)
 	Compare(ctx context.Context, dir, from, to string) (Changes, error)
@@ -129,7 +129,7 @@ func within(folder, path string) bool {
 // enter notes that somebody begins to change files, and who does so at the same time; leave ends that.
 func (h *Hand) enter(w *work) (leave func()) {
 	how := w.writing()
-	if h.Trees == nil || how == writesNothing {
+	if h.Snapshots == nil || how == writesNothing {
 		return func() {}
 	}
 	s := &scribe{turn: w.c.ID, agent: w.c.Agent, dirs: h.folders(w), watched: how == writesSeen, free: w.writesByItself()}
@@ -165,13 +165,13 @@ func (h *Hand) record(ctx context.Context, w *work) {
 		return
 	}
 	for _, dir := range w.scribe.dirs {
-		tree, err := h.Trees.Record(ctx, dir, w.plan.Team != nil)
+		tree, err := h.Snapshots.Record(ctx, dir, w.plan.Team != nil)
 		if err != nil && ctx.Err() == nil {
 			w.unseen = err
 			h.cannotTell(w, err)
 		}
 		if tree != "" {
-			w.trees = append(w.trees, swarm.FolderTree{Dir: dir, Tree: tree})
+			w.snapshots = append(w.snapshots, swarm.FolderSnapshot{Dir: dir, Tree: tree})
 		}
 	}
 }
@@ -214,12 +214,12 @@ type diff struct {
 
 // compare finds out what the turn has changed, and which of the files the phase does not let it write; nil = nothing, or nobody knows.
 func (h *Hand) compare(ctx context.Context, w *work) *diff {
-	if w.scribe == nil || len(w.trees) == 0 {
+	if w.scribe == nil || len(w.snapshots) == 0 {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), comparing)
 	defer stop()
-	all := h.changes(ctx, w, w.trees)
+	all := h.changes(ctx, w, w.snapshots)
 	h.overlap(w, all)
 	if h.docs(w) != "" && w.scribe.free {
 		h.trespassed(ctx, w, all)
@@ -234,15 +234,15 @@ func (h *Hand) compare(ctx context.Context, w *work) *diff {
 }
 
 // changes are what became of the files since they were recorded.
-func (h *Hand) changes(ctx context.Context, w *work, since []swarm.FolderTree) (all []Changes) {
+func (h *Hand) changes(ctx context.Context, w *work, since []swarm.FolderSnapshot) (all []Changes) {
 	for _, before := range since {
-		after, err := h.Trees.Record(ctx, before.Dir, true)
+		after, err := h.Snapshots.Record(ctx, before.Dir, true)
 		if err == nil && after == before.Tree {
 			continue
 		}
 		var c Changes
 		if err == nil {
-			c, err = h.Trees.Compare(ctx, before.Dir, before.Tree, after)
+			c, err = h.Snapshots.Compare(ctx, before.Dir, before.Tree, after)
 		}
 		if err != nil {
 			w.unseen = err

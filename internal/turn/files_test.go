@@ -61,7 +61,7 @@ func newShop(t *testing.T, kind string, rules *swarm.Team, tools ...string) *sho
 
 func (s *shop) hand(a liveAgent) worker {
 	h := s.team.hand(a)
-	h.Dir, h.Trees, h.Toolbox = s.dir, s.trees, nil
+	h.Dir, h.Snapshots, h.Toolbox = s.dir, s.trees, nil
 	return h
 }
 

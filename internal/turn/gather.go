@@ -350,7 +350,7 @@ func (l *ledger) enter(e *swarm.Event) error {
 
 // forget has an agent's next turn begin a session of its own, if that is what a person wants.
 func (l *ledger) forget(e *swarm.Event) {
-	if k, err := swarm.Body[swarm.ControlWord](e); err == nil && k.Word == swarm.WordReset { // who obeys control complains about what cannot be read
+	if k, err := swarm.Body[swarm.ControlCommand](e); err == nil && k.Command == swarm.CommandReset { // who obeys control complains about what cannot be read
 		delete(l.sessions, k.Target)
 		put(&l.reset, k.Target, e.Seq)
 	}

@@ -385,7 +385,7 @@ func TestAnAnswerGivenWhileNobodyWaits(t *testing.T) {
 func TestAskingEndsWithTheTurn(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{})
 	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
-		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordCancel})})
+		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlCommand{Command: swarm.CommandCancel})})
 		_, _, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
 		return provider.Reply{}, err
 	}).Do(t.Context(), "root", ask("coder", 1, 1))
@@ -420,7 +420,7 @@ func TestModelsAreOfferedOurToolsAlongEdges(t *testing.T) {
 		if !slices.ContainsFunc(r.ToolSpecs, func(s swarm.ToolSpec) bool { return s.Name == "send_handoff" }) {
 			t.Errorf("it is offered %d tools, and not send_handoff", len(r.ToolSpecs))
 		}
-		if r.Door != (swarm.Door{}) {
+		if r.Door != (swarm.ToolEndpoint{}) {
 			t.Errorf("a model needs no door: %+v", r.Door)
 		}
 		return provider.Reply{}, nil
@@ -432,7 +432,7 @@ func TestModelsAreOfferedOurToolsAlongEdges(t *testing.T) {
 func TestASessionIsForgotten(t *testing.T) {
 	b := newTeam(t, "claude-code", swarm.Approvals{})
 	reset := func(agent string) {
-		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlWord{Word: swarm.WordReset, Target: agent})})
+		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlCommand{Command: swarm.CommandReset, Target: agent})})
 	}
 	seen := map[string]provider.Request{}
 	remembers := func(_ context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {

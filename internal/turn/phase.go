@@ -67,7 +67,7 @@ func (h *Hand) trespassed(ctx context.Context, w *work, all []Changes) {
 
 // blamed are the files for which earlier attempts have failed, and what the files were before the first: what one attempt has written
 // against the phase, the next one has not made good by leaving it there.
-func (h *Hand) blamed(w *work) (files []string, since []swarm.FolderTree) {
+func (h *Hand) blamed(w *work) (files []string, since []swarm.FolderSnapshot) {
 	for n := 1; n < w.c.Attempt; n++ {
 		id := swarm.TurnID(w.c.Task, w.c.Iteration, n)
 		end, ok := written[swarm.CallEnd](h, swarm.EndKey(id))
@@ -77,7 +77,7 @@ func (h *Hand) blamed(w *work) (files []string, since []swarm.FolderTree) {
 		if start, ok := written[swarm.TurnStart](h, swarm.StartKey(id, 1)); ok {
 			files = append(files, end.Outside...)
 			if since == nil {
-				since = start.Trees
+				since = start.Snapshots
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func (h *Hand) held(w *work, err error) error {
 
 // untold is why nobody can tell whether the turn holds to the phase, if that is so: then it has failed, and has not begun if that is known before.
 func (h *Hand) untold(w *work) error {
-	if w.scribe == nil || !w.scribe.free || h.docs(w) == "" || w.unseen == nil && len(w.trees) > 0 {
+	if w.scribe == nil || !w.scribe.free || h.docs(w) == "" || w.unseen == nil && len(w.snapshots) > 0 {
 		return nil
 	}
 	e := &swarm.Error{Kind: swarm.Denied, Msg: "the phase " + string(swarm.PlanningPhase) + " forbids to write outside of docs/, and whether the turn did cannot be told", Err: w.unseen}

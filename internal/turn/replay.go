@@ -55,7 +55,7 @@ func (h *Hand) awaitMail(ctx context.Context, w *work) error {
 }
 
 // reenact does again what the recorded turn did to its run by our own tools: others read what came of it. Mail comes into each
-// inbox in the recorded order. A wish may have been answered when its turn had long ended; the answer is given as long as the run lasts.
+// inbox in the recorded order. A growth request may have been answered when its turn had long ended; the answer is given as long as the run lasts.
 func (h *Hand) reenact(ctx, run context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
 	if w.recorded == nil || h.Office == nil {
 		return nil
@@ -80,7 +80,7 @@ func (h *Hand) reenact(ctx, run context.Context, w *work, call func(context.Cont
 	return h.readAgain(ctx, w, call)
 }
 
-// answerAgain answers a wish as it was recorded, when the mail has come that had come before who made it was told. If that does not come,
+// answerAgain answers a growth request as it was recorded, when the mail has come that had come before who made it was told. If that does not come,
 // the answer is given all the same: then the replay has left the recording, and a prompt will show where.
 func (h *Hand) answerAgain(ctx context.Context, agent string, act provider.Act) {
 	_ = h.awaitEnvelopes(ctx, agent, func(ids []string) bool { return len(ids) >= act.Told })

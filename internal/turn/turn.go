@@ -18,20 +18,20 @@ import (
 
 // A Hand does the turns of one run.
 type Hand struct {
-	Run      string
-	Log      swarm.Log
-	Dir      string                                              // where the run was started
-	Provider func(swarm.ProviderSpec) (provider.Provider, error) // is asked once for each
-	Redact   func([]byte) []byte                                 // takes secrets out of what is stored; nil = there are none
-	Cut      func(string) string                                 // the same for what was cut already, where a … stands; nil = there are none
-	Watch    Watcher                                             // nil = nobody
-	Kept     bool                                                // the run tries another one again and keeps some of its turns
-	Office   *agentapi.Office                                    // what agents do to the run; nil = they do not
-	Toolbox  func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
-	Door     func(agent string) (swarm.Door, error)              // where a program finds what Office does; nil = nowhere
-	Trace    func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
-	Replay   *provider.Cassette                                  // the run is a replay of it; nil = it is not
-	Trees    Trees                                               // tells what turns change; nil = nobody does
+	Run       string
+	Log       swarm.Log
+	Dir       string                                              // where the run was started
+	Provider  func(swarm.ProviderSpec) (provider.Provider, error) // is asked once for each
+	Redact    func([]byte) []byte                                 // takes secrets out of what is stored; nil = there are none
+	Cut       func(string) string                                 // the same for what was cut already, where a … stands; nil = there are none
+	Watch     Watcher                                             // nil = nobody
+	Kept      bool                                                // the run tries another one again and keeps some of its turns
+	Office    *agentapi.Office                                    // what agents do to the run; nil = they do not
+	Toolbox   func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
+	Door      func(agent string) (swarm.ToolEndpoint, error)      // where a program finds what Office does; nil = nowhere
+	Trace     func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
+	Replay    *provider.Cassette                                  // the run is a replay of it; nil = it is not
+	Snapshots Snapshotter                                         // tells what turns change; nil = nobody does
 
 	mu        sync.Mutex
 	plans     map[string]*loadedPlan
@@ -72,10 +72,10 @@ type work struct {
 	seat    *agentapi.Seat // where its agent acts while the provider works; nil = it cannot
 	habit   habit          // what it repeats
 
-	scribe *scribe            // nil = what it changes is not recorded
-	trees  []swarm.FolderTree // what the files were when it was first begun
-	astray trespass           // what was changed against the phase
-	unseen error              // why nobody can tell what was changed
+	scribe    *scribe                // nil = what it changes is not recorded
+	snapshots []swarm.FolderSnapshot // what the files were when it was first begun
+	astray    trespass               // what was changed against the phase
+	unseen    error                  // why nobody can tell what was changed
 
 	recorded *provider.RecordedTurn // what it replays; nil = it is really done
 	asked    unanswered
@@ -88,7 +88,7 @@ func (w *work) kind() *providerkind.Kind { return providerkind.Of(w.spec.Kind) }
 // says nothing about the turn.
 func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
 	if h.Kept {
-		if e, ok, err := h.Log.Find(swarm.KeptKey(c.ID)); err != nil || ok {
+		if e, ok, err := h.Log.Find(swarm.CarriedOverKey(c.ID)); err != nil || ok {
 			if err != nil {
 				return flow.Result{}, err
 			}
@@ -287,16 +287,16 @@ func (h *Hand) look(c flow.Call, after int64, cut context.CancelCauseFunc) (int6
 }
 
 func wantsCut(e swarm.Event, c flow.Call) swarm.ErrorKind {
-	k, err := swarm.Body[swarm.ControlWord](&e)
+	k, err := swarm.Body[swarm.ControlCommand](&e)
 	if err != nil || k.Target != "" && k.Target != c.Task && k.Target != c.Agent && k.Target != c.ID {
 		return ""
 	}
-	switch k.Word {
-	case swarm.WordCancel:
+	switch k.Command {
+	case swarm.CommandCancel:
 		return swarm.CutByCancel
-	case swarm.WordInterrupt:
+	case swarm.CommandInterrupt:
 		return swarm.CutToSpeak
-	case swarm.WordReset:
+	case swarm.CommandReset:
 		if k.Target == c.Agent {
 			return swarm.CutToReset
 		}

@@ -77,7 +77,7 @@ func (r *Run) stuck(p *Picture) string {
 		case t.Status != swarm.Waiting:
 		case t.Waits[0].For == plan.ForPause && t.Waits[0].Agent != "" && r.team == nil:
 			paused = cmp.Or(paused, t.Agent)
-		case t.wishes:
+		case t.awaitsPerson:
 			wish = cmp.Or(wish, fmt.Sprintf("the run waits for a person: @%s asks, %s", t.Agent, t.Waits[0].Reason))
 		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForSlot:
 			return ""

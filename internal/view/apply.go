@@ -195,7 +195,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 	if !ok || m.bad {
 		return kind, unusable(e, "the turn's end is not as it should be")
 	}
-	r.Approvals = slices.DeleteFunc(r.Approvals, func(a Approval) bool { return a.Turn == e.Turn && a.Wish == nil })
+	r.Approvals = slices.DeleteFunc(r.Approvals, func(a Approval) bool { return a.Turn == e.Turn && a.Growth == nil })
 	if out.Hash != "" {
 		out.Turn = e.Turn
 		t.Output = out
@@ -391,14 +391,14 @@ func (r *Run) addTask(t task) {
 
 // control folds in the words whose effect no other event tells of.
 func (r *Run) control(e *swarm.Event) error {
-	c, err := swarm.Body[swarm.ControlWord](e)
+	c, err := swarm.Body[swarm.ControlCommand](e)
 	if err != nil {
 		return err
 	}
 	switch {
-	case c.Word == swarm.WordCancel && c.Target == "" && r.pause != "":
+	case c.Command == swarm.CommandCancel && c.Target == "" && r.pause != "":
 		r.hold("")
-	case c.Word == swarm.WordRetry && r.team == nil:
+	case c.Command == swarm.CommandRetry && r.team == nil:
 		for i := range r.tasks {
 			t := &r.tasks[i]
 			if c.Target != "" && c.Target != t.Name && c.Target != t.Base {
@@ -420,7 +420,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		if err != nil {
 			return err
 		}
-		r.Kind, r.Name, r.Dir, r.File, r.Args, r.Version, r.Loops, r.Replay, r.From, r.Asked = s.Kind, s.Name, s.Dir, s.File, s.Args, s.Version, s.Loops, s.Replay, s.From, s.Asked
+		r.Kind, r.Name, r.Dir, r.File, r.Args, r.Version, r.Loops, r.Replay, r.From, r.Origin = s.Kind, s.Name, s.Dir, s.File, s.Args, s.Version, s.Loops, s.Replay, s.From, s.Origin
 		r.Started = e.Time
 		if r.ID == "" {
 			r.ID = s.ID
@@ -495,11 +495,11 @@ func (r *Run) hold(pause swarm.Status) {
 // foldNote folds in what is only told.
 func (r *Run) foldNote(e *swarm.Event) error {
 	if e.Kind == swarm.TreeRecorded {
-		tree, err := swarm.Body[swarm.Tree](e)
+		tree, err := swarm.Body[swarm.Snapshot](e)
 		if err != nil {
 			return err
 		}
-		r.addTree(tree)
+		r.addSnapshot(tree)
 		return nil
 	}
 	why, err := notice(e)
@@ -536,15 +536,15 @@ func Stalled(e *swarm.Event) bool {
 	return n.Code.Stall()
 }
 
-// addTree keeps the first tree of the start and the last one of the end, since a run may be resumed and end again.
-func (r *Run) addTree(t swarm.Tree) {
-	for i := range r.Trees {
-		if r.Trees[i].When == t.When {
+// addSnapshot keeps the first snapshot of the start and the last one of the end, since a run may be resumed and end again.
+func (r *Run) addSnapshot(t swarm.Snapshot) {
+	for i := range r.Snapshots {
+		if r.Snapshots[i].When == t.When {
 			if t.When != "start" {
-				r.Trees[i] = t
+				r.Snapshots[i] = t
 			}
 			return
 		}
 	}
-	r.Trees = append(r.Trees, t)
+	r.Snapshots = append(r.Snapshots, t)
 }

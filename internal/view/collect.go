@@ -90,12 +90,12 @@ type Turn struct {
 	// Findings are what is strange about it.
 	Findings []swarm.Finding `json:"findings,omitempty"`
 	// Injected is mail that it was given between two tools.
-	Injected []Aside `json:"injected,omitempty"`
-	Done     bool    `json:"done,omitempty"`   // its agent has reported that its work is done
-	Report   string  `json:"report,omitempty"` // and what came of it
-	Topics   int64   `json:"-"`                // the newest topic entry that its prompt was made with
-	Answered int     `json:"-"`                // how many wishes had been dealt with when it began
-	Kept     bool    `json:"kept,omitempty"`   // it was not done now, but in the run that this one tries again
+	Injected    []Aside `json:"injected,omitempty"`
+	Done        bool    `json:"done,omitempty"`   // its agent has reported that its work is done
+	Report      string  `json:"report,omitempty"` // and what came of it
+	Topics      int64   `json:"-"`                // the newest topic entry that its prompt was made with
+	Answered    int     `json:"-"`                // how many growth requests had been dealt with when it began
+	CarriedOver bool    `json:"kept,omitempty"`   // it was not done now, but in the run that this one tries again
 }
 
 // An Aside is mail that a turn was given between two tools, and when.
@@ -229,7 +229,7 @@ func (c *Collector) turn(e *swarm.Event) *Turn {
 
 func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {
 	t.Ended, t.Kind, t.Reason, t.Hint, t.Exit = e.Time, end.Kind, end.Reason, end.Hint, end.Exit
-	t.Usage, t.Verdicts, t.Kept, t.Findings = end.Usage, end.Verdicts, end.Kept, end.Findings
+	t.Usage, t.Verdicts, t.CarriedOver, t.Findings = end.Usage, end.Verdicts, end.CarriedOver, end.Findings
 	t.Done, t.Report = end.Done, end.Report
 	if end.Session != "" {
 		t.Session = end.Session

@@ -11,7 +11,7 @@ func Need(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.ApprovalAsked:
 		a, _ := swarm.Body[swarm.Approval](e)
-		return fmt.Sprintf("@%s wants to %s: swarm approve %s, or swarm deny %s", e.Agent, Wish(a), a.ID, a.ID)
+		return fmt.Sprintf("@%s wants to %s: swarm approve %s, or swarm deny %s", e.Agent, DescribeApproval(a), a.ID, a.ID)
 	case swarm.HandoffStored:
 		env, _ := swarm.Body[swarm.Envelope](e)
 		if env.ToNodeID != swarm.User || env.Payload.Response == nil || env.Payload.Response.Expectation != "required" {

@@ -55,30 +55,30 @@ type group struct {
 
 // Head is what is known of a run as a whole.
 type Head struct {
-	ID      string          `json:"id"`
-	Kind    swarm.RunKind   `json:"kind,omitempty"`
-	Name    string          `json:"name,omitempty"` // the pipeline's, or what was asked
-	Dir     string          `json:"dir,omitempty"`
-	File    string          `json:"file,omitempty"`
-	Args    []string        `json:"args,omitempty"`
-	Version string          `json:"version,omitempty"` // of the program that started it
-	Loops   string          `json:"loops,omitempty"`
-	Replay  bool            `json:"replay,omitempty"`
-	From    string          `json:"from,omitempty"`  // the run that this one tries again
-	Asked   *swarm.Asked    `json:"asked,omitempty"` // the message of another program by which it was begun
-	Status  swarm.Status    `json:"status"`          // running, pausing, paused, completed, failed, cancelled or interrupted
-	Exit    int             `json:"exit"`            // what `swarm up` exits with; means something when it has ended
-	Reason  string          `json:"reason,omitempty"`
-	Report  string          `json:"report,omitempty"` // of a team: what its lead has reported as done
-	Started time.Time       `json:"started,omitzero"`
-	Ended   time.Time       `json:"ended,omitzero"`
-	Owner   swarm.Ownership `json:"owner,omitzero"` // who drove it last; whether that process lives is for others to say
-	Budget  swarm.Budget    `json:"budget,omitzero"`
-	Spent   string          `json:"spent,omitempty"` // which part of the budget ran out, or ""
-	Seq     int64           `json:"seq"`             // of the last event
-	Time    time.Time       `json:"time,omitzero"`   // of the last event
-	Notices []Notice        `json:"notices,omitempty"`
-	Trees   []swarm.Tree    `json:"trees,omitempty"`
+	ID        string           `json:"id"`
+	Kind      swarm.RunKind    `json:"kind,omitempty"`
+	Name      string           `json:"name,omitempty"` // the pipeline's, or what was asked
+	Dir       string           `json:"dir,omitempty"`
+	File      string           `json:"file,omitempty"`
+	Args      []string         `json:"args,omitempty"`
+	Version   string           `json:"version,omitempty"` // of the program that started it
+	Loops     string           `json:"loops,omitempty"`
+	Replay    bool             `json:"replay,omitempty"`
+	From      string           `json:"from,omitempty"`  // the run that this one tries again
+	Origin    *swarm.Origin    `json:"asked,omitempty"` // the message of another program by which it was begun
+	Status    swarm.Status     `json:"status"`          // running, pausing, paused, completed, failed, cancelled or interrupted
+	Exit      int              `json:"exit"`            // what `swarm up` exits with; means something when it has ended
+	Reason    string           `json:"reason,omitempty"`
+	Report    string           `json:"report,omitempty"` // of a team: what its lead has reported as done
+	Started   time.Time        `json:"started,omitzero"`
+	Ended     time.Time        `json:"ended,omitzero"`
+	Owner     swarm.Ownership  `json:"owner,omitzero"` // who drove it last; whether that process lives is for others to say
+	Budget    swarm.Budget     `json:"budget,omitzero"`
+	Spent     string           `json:"spent,omitempty"` // which part of the budget ran out, or ""
+	Seq       int64            `json:"seq"`             // of the last event
+	Time      time.Time        `json:"time,omitzero"`   // of the last event
+	Notices   []Notice         `json:"notices,omitempty"`
+	Snapshots []swarm.Snapshot `json:"trees,omitempty"`
 	// Approvals are what agents want a person to allow.
 	Approvals []Approval `json:"approvals,omitempty"`
 }
@@ -130,7 +130,7 @@ type Task struct {
 	Good       Output          `json:"good,omitzero"`   // the last one of a turn that did what was asked
 	Usage      swarm.Usage     `json:"usage,omitzero"`
 
-	wishes bool // it waits for a person, and nothing but that; mail would give it a turn all the same
+	awaitsPerson bool // it waits for a person, and nothing but that; mail would give it a turn all the same
 }
 
 // An Output is what a turn made.
@@ -220,15 +220,15 @@ func (r *Run) At(i int) Task {
 		if a.Task != t.Name {
 			continue
 		}
-		w := Wait{For: plan.ForPerson, Since: a.Asked, Reason: "may it " + Wish(a.Approval) + "? swarm approve " + a.ID}
+		w := Wait{For: plan.ForPerson, Since: a.Asked, Reason: "may it " + DescribeApproval(a.Approval) + "? swarm approve " + a.ID}
 		switch {
 		case a.Retry != nil: // which says why, too
 			t.Waits = []Wait{w}
-		case a.Wish == nil:
+		case a.Growth == nil:
 			t.Waits = append(t.Waits, w)
-		case t.Status != swarm.Waiting: // who has a wish goes on without it, while there is something to do
+		case t.Status != swarm.Waiting: // who has a growth request goes on without it, while there is something to do
 		case t.Waits[0].For == plan.ForMail:
-			t.Waits, t.wishes = []Wait{w}, true
+			t.Waits, t.awaitsPerson = []Wait{w}, true
 		default:
 			t.Waits = append(t.Waits, w)
 		}
@@ -297,7 +297,7 @@ func (r *Run) Picture() Picture {
 	}
 	p.Args = append([]string(nil), r.Args...)
 	p.Notices = append([]Notice(nil), r.Notices...)
-	p.Trees = append([]swarm.Tree(nil), r.Trees...)
+	p.Snapshots = append([]swarm.Snapshot(nil), r.Snapshots...)
 	p.Approvals = append([]Approval(nil), r.Approvals...)
 	for i := range r.tasks {
 		p.Tasks[i] = r.At(i)
@@ -338,7 +338,7 @@ func (t *Task) AgentStatus() swarm.Status {
 	switch {
 	case t.Status.Ended():
 		return swarm.Idle
-	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson && !t.wishes:
+	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForPerson && !t.awaitsPerson:
 		return swarm.Blocked
 	case len(t.Waits) > 0 && t.Waits[0].For == plan.ForMail:
 		return swarm.Idle

@@ -154,7 +154,7 @@ func (s *sim) happen() {
 		s.tell(swarm.Event{Kind: swarm.RunOwned}, swarm.Ownership{PID: 8, Fence: 2})
 	case len(s.blocked) > 0 && (chance < 40 || len(s.running) == 0):
 		i := s.take(&s.blocked)
-		s.tell(swarm.Event{Kind: swarm.Control, To: swarm.ToControl}, swarm.ControlWord{Word: swarm.WordRetry, Target: s.sched.Task(i).Name})
+		s.tell(swarm.Event{Kind: swarm.Control, To: swarm.ToControl}, swarm.ControlCommand{Command: swarm.CommandRetry, Target: s.sched.Task(i).Name})
 		s.sched.Again(i)
 	case len(s.due) > 0 && !s.paused && (chance < 60 || len(s.running) == 0):
 		s.now = s.now.Add(time.Second)

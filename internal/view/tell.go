@@ -48,11 +48,11 @@ func Tell(e *swarm.Event) string {
 		}
 		return n.Reason
 	case swarm.Control:
-		c, _ := swarm.Body[swarm.ControlWord](e)
+		c, _ := swarm.Body[swarm.ControlCommand](e)
 		if c.Target != "" {
-			return fmt.Sprintf("asked to %s %s", c.Word, c.Target)
+			return fmt.Sprintf("asked to %s %s", c.Command, c.Target)
 		}
-		return fmt.Sprintf("asked to %s", c.Word)
+		return fmt.Sprintf("asked to %s", c.Command)
 	}
 	return tellTask(e)
 }
@@ -78,7 +78,7 @@ func tellTask(e *swarm.Event) string {
 		return ""
 	case swarm.ApprovalAsked:
 		a, _ := swarm.Body[swarm.Approval](e)
-		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", Wish(a), a.ID, a.ID)
+		return fmt.Sprintf("may it %s? swarm approve %s, or swarm deny %s", DescribeApproval(a), a.ID, a.ID)
 	case swarm.ApprovalAnswered:
 		a, _ := swarm.Body[swarm.ApprovalAnswer](e)
 		by := ""

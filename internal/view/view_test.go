@@ -223,7 +223,7 @@ func TestPauseOutlastsAnInterruption(t *testing.T) {
 	if plan, _ := r.Task("plan"); r.Status != swarm.Paused || r.Reason != "" || plan.Waits[0].String() != "the run to be resumed" {
 		t.Errorf("taken up: %s, %q, %+v", r.Status, r.Reason, plan)
 	}
-	s.tell(swarm.Event{Kind: swarm.Control}, swarm.ControlWord{Word: swarm.WordCancel})
+	s.tell(swarm.Event{Kind: swarm.Control}, swarm.ControlCommand{Command: swarm.CommandCancel})
 	if fold(t, r, s.events); r.Status != swarm.Running {
 		t.Errorf("cancelled while paused: %s", r.Status)
 	}

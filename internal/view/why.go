@@ -32,8 +32,8 @@ func (r *Run) Why(name string) (Chain, error) {
 		if a, known := r.idle(strings.TrimPrefix(name, "@")); known {
 			return Chain{{Agent: a.Name, Status: a.Status, Reason: "nobody has given it anything to do in this run"}}, nil
 		}
-		if a, known := r.wished(strings.TrimPrefix(name, "@")); known {
-			return Chain{{Agent: a.Wish.Spawn.Name, Status: swarm.Pending, Reason: "@" + a.Agent + " asks for it, and nobody has answered: swarm approve " + a.ID}}, nil
+		if a, known := r.pendingSpawn(strings.TrimPrefix(name, "@")); known {
+			return Chain{{Agent: a.Growth.Spawn.Name, Status: swarm.Pending, Reason: "@" + a.Agent + " asks for it, and nobody has answered: swarm approve " + a.ID}}, nil
 		}
 		return nil, swarm.Errorf(swarm.BadInput, "no task or agent of run %s is called %q", r.ID, name).WithHint("%s", swarm.DidYouMean(name, r.names()))
 	}
@@ -106,9 +106,9 @@ func (r *Run) idle(name string) (Agent, bool) {
 	return Agent{}, false
 }
 
-// wished is the question whether an agent of this name may join the team, while nobody has answered it.
-func (r *Run) wished(name string) (Approval, bool) {
-	i := slices.IndexFunc(r.Approvals, func(a Approval) bool { return a.Wish != nil && a.Wish.Spawn != nil && a.Wish.Spawn.Name == name })
+// pendingSpawn is the question whether an agent of this name may join the team, while nobody has answered it.
+func (r *Run) pendingSpawn(name string) (Approval, bool) {
+	i := slices.IndexFunc(r.Approvals, func(a Approval) bool { return a.Growth != nil && a.Growth.Spawn != nil && a.Growth.Spawn.Name == name })
 	if i < 0 {
 		return Approval{}, false
 	}

@@ -40,7 +40,7 @@ func growAcrossCrash(t *testing.T, run Subject) {
 		t.Fatalf("got %v, want a crash", err)
 	}
 	line(3, "l2")
-	b.control(swarm.WordClose, "")
+	b.control(swarm.CommandClose, "")
 	if r, err := b.drive(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("resumed: %+v, %v", r, err)
 	}
@@ -115,7 +115,7 @@ func idleTells(t *testing.T, run Subject) {
 			t.Fatal("the loop waits, and nobody is told that its task is completed")
 		}
 	}
-	b.control(swarm.WordClose, "")
+	b.control(swarm.CommandClose, "")
 	b.check(<-done)
 }
 
@@ -141,8 +141,8 @@ func cancelCuts(t *testing.T, run Subject) {
 	}()
 	<-started
 	<-started
-	b.control(swarm.WordCancel, "a") // from another process, while this one drives
-	b.control(swarm.WordCancel, "")
+	b.control(swarm.CommandCancel, "a") // from another process, while this one drives
+	b.control(swarm.CommandCancel, "")
 	b.check(<-done)
 	story, ends := b.story()
 	if len(ends) != 2 || !strings.Contains(strings.Join(story, "\n"), "task_cancelled a") || !strings.Contains(strings.Join(story, "\n"), "task_cancelled b") {
@@ -156,7 +156,7 @@ func cancelBeforeResume(t *testing.T, run Subject) {
 		t.Fatalf("got %v, want a crash", err)
 	}
 	asked := len(b.team.asked["a/1/1"])
-	b.control(swarm.WordCancel, "")
+	b.control(swarm.CommandCancel, "")
 	if r, err := b.drive(0, false); err != nil || r.Kind != swarm.CutByCancel {
 		t.Fatalf("resumed: %+v, %v", r, err)
 	}
@@ -167,11 +167,11 @@ func cancelBeforeResume(t *testing.T, run Subject) {
 
 func pauseOutlives(t *testing.T, run Subject) {
 	b := newBench(t, run, alone("x"), newTeam(work))
-	b.control(swarm.WordPause, "")
+	b.control(swarm.CommandPause, "")
 	if _, err := b.drive(2, true); !errors.Is(err, storetest.ErrCrash) {
 		t.Fatalf("got %v, want a crash", err)
 	}
-	b.control(swarm.WordResume, "")
+	b.control(swarm.CommandResume, "")
 	if r, err := b.drive(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("resumed: %+v, %v", r, err)
 	}

@@ -41,7 +41,7 @@ func Run(t *testing.T, run Subject) {
 	t.Run("a late owner's agents cannot wait", func(t *testing.T) { lateWait(t, run) })
 	t.Run("mail comes back and replies do not come, with a crash at every append", func(t *testing.T) { backCrashes(t, run) })
 	t.Run("single agents are held, ended and started, with a crash at every append", func(t *testing.T) { singleCrashes(t, run) })
-	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { wishCrashes(t, run) })
+	t.Run("agents ask for others, and a crash at every append", func(t *testing.T) { growthCrashes(t, run) })
 	t.Run("a budget holds, with a crash at every append", func(t *testing.T) { budgetCrashes(t, run) })
 	t.Run("a plan grows while nobody drives the run", func(t *testing.T) { growAcrossCrash(t, run) })
 	t.Run("what a loop told is seen when it comes to rest", func(t *testing.T) { idleTells(t, run) })
@@ -143,9 +143,9 @@ func (b *bench) hands(log swarm.Log) *engine.Hands {
 	return &engine.Hands{Log: log, Turn: hand}
 }
 
-func (b *bench) control(word swarm.Word, target string) {
+func (b *bench) control(word swarm.Command, target string) {
 	b.t.Helper()
-	b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: swarm.Encode(swarm.ControlWord{Word: word, Target: target})}, nil)
+	b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: swarm.Encode(swarm.ControlCommand{Command: word, Target: target})}, nil)
 }
 
 func (b *bench) append(e swarm.Event, bodies [][]byte) {

@@ -34,8 +34,8 @@ func waitCrashes(t *testing.T, run Subject) {
 // one who was told that it is on disk; the process may die at any append before and after.
 func singleCrashes(t *testing.T, run Subject) {
 	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
-		say := func(word swarm.Word, target string) {
-			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlWord{Word: word, Target: target})}, nil)
+		say := func(word swarm.Command, target string) {
+			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlCommand{Command: word, Target: target})}, nil)
 		}
 		return func(ctx context.Context, r provider.Request) (string, error) {
 			send := func(args string) error {
@@ -45,16 +45,16 @@ func singleCrashes(t *testing.T, run Subject) {
 			var err error
 			switch r.Turn {
 			case "lead/1/1":
-				say(swarm.WordPause, "b")
+				say(swarm.CommandPause, "b")
 				err = send(`{"to":"a","message":"begin"}`)
 			case "a/1/1":
 				err = errors.Join(send(`{"to":"b","message":"wait for me"}`), send(`{"to":"lead","message":"half"}`))
 			case "lead/2/1":
-				say(swarm.WordResume, "b")
+				say(swarm.CommandResume, "b")
 			case "b/1/1":
-				say(swarm.WordCancel, "a")
-				say(swarm.WordStart, "a")
-				say(swarm.WordReset, "a")
+				say(swarm.CommandCancel, "a")
+				say(swarm.CommandStart, "a")
+				say(swarm.CommandReset, "a")
 				err = send(`{"to":"lead","message":"a is new"}`)
 			case "lead/3/1":
 				err = send(`{"to":"a","message":"go on"}`)
@@ -67,8 +67,8 @@ func singleCrashes(t *testing.T, run Subject) {
 // backCrashes has an agent ended that has not read what its lead sent it, and another one never reply: the lead has a turn for each.
 func backCrashes(t *testing.T, run Subject) {
 	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
-		say := func(word swarm.Word, target string) {
-			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlWord{Word: word, Target: target})}, nil)
+		say := func(word swarm.Command, target string) {
+			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlCommand{Command: word, Target: target})}, nil)
 		}
 		return func(ctx context.Context, r provider.Request) (string, error) {
 			var err error
@@ -78,11 +78,11 @@ func backCrashes(t *testing.T, run Subject) {
 			}
 			switch r.Turn {
 			case "lead/1/1":
-				say(swarm.WordPause, "a")
+				say(swarm.CommandPause, "a")
 				send(`{"to":"a","message":"begin"}`)
 				send(`{"to":"b","message":"see to it"}`)
 			case "b/1/1":
-				say(swarm.WordCancel, "a")
+				say(swarm.CommandCancel, "a")
 			case "lead/2/1":
 				send(`{"to":"b","message":"then you","response":{"expectation":"required"}}`)
 			}

@@ -76,7 +76,7 @@ func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
 func (b *bench) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
 	h := b.hands(log)
 	post := &agentapi.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
-	h.Turn.Office, h.Turn.Trees, h.Post = post, shelf{}, post
+	h.Turn.Office, h.Turn.Snapshots, h.Post = post, shelf{}, post
 	if fence > 1 { // the process that goes on with a run is of a newer program
 		h.Post = reworded{post}
 	}

@@ -174,7 +174,7 @@ func TestOurServer(t *testing.T) {
 		t.Errorf("%s", reply.Output)
 	}
 	r := h.request("servers")
-	r.Door = swarm.Door{}
+	r.Door = swarm.ToolEndpoint{}
 	if reply := h.good(r); string(reply.Output) != "[]" {
 		t.Errorf("%s", reply.Output)
 	}

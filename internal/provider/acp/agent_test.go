@@ -34,7 +34,7 @@ const playing = "SWARM_TEST_ACP_AGENT"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "mcp" { // as swarm itself
-		door := swarm.Door{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
+		door := swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
 		if err := httpd.Stdio(context.Background(), door, "1", os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -404,7 +404,7 @@ func (h *theatre) close() {
 
 func (h *theatre) request(prompt ...string) provider.Request {
 	return provider.Request{Run: h.run(), Turn: "plan/1/1", Task: "plan", Agent: "planner", Iteration: 1, Attempt: 1, Prompt: strings.Join(prompt, "\n"), Dir: h.dir,
-		Door: swarm.Door{URL: "http://127.0.0.1:9", Token: agentToken}}
+		Door: swarm.ToolEndpoint{URL: "http://127.0.0.1:9", Token: agentToken}}
 }
 
 func (h *theatre) live(d swarm.Delta) {

@@ -90,7 +90,7 @@ type desk struct {
 	program program
 	path    string
 	server  *modeltest.Server
-	door    swarm.Door
+	door    swarm.ToolEndpoint
 	home    string
 	dir     string
 	agent   provider.Provider
@@ -128,7 +128,7 @@ func newDesk(t *testing.T, p program, script ...modeltest.Answer) *desk {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(served.Close)
-	d.door = swarm.Door{URL: served.URL, Token: agentToken}
+	d.door = swarm.ToolEndpoint{URL: served.URL, Token: agentToken}
 	d.path = path
 	d.open()
 	t.Cleanup(d.close)

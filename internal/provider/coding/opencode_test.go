@@ -81,7 +81,7 @@ func TestOpencodeFiles(t *testing.T) {
 }
 
 func TestOpencodeSettings(t *testing.T) {
-	r := provider.Request{Dir: "/work", Root: "/work/part", Model: "local/m", Tools: []string{"webfetch", "bash(go test*)", "bash(go vet*)"}, Door: swarm.Door{URL: "http://127.0.0.1:9", Token: "t"}}
+	r := provider.Request{Dir: "/work", Root: "/work/part", Model: "local/m", Tools: []string{"webfetch", "bash(go test*)", "bash(go vet*)"}, Door: swarm.ToolEndpoint{URL: "http://127.0.0.1:9", Token: "t"}}
 	l := opencode{}.launch(r, "ses_1")
 	if want := []string{"run", "--format=json", "--thinking", "--model=local/m", "--session=ses_1"}; !slices.Equal(l.args, want) {
 		t.Errorf("arguments %q", l.args)

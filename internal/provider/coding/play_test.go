@@ -364,7 +364,7 @@ func TestStart(t *testing.T) {
 		told := filepath.Join(t.TempDir(), "told")
 		a := stand(t, kind, "tell:"+told, "ANTHROPIC_API_KEY=key-anthropic", "OPENAI_API_KEY=key-openai", "GEMINI_API_KEY=key-gemini", "CLAUDECODE=1", "SWARM_TOKEN=top-secret")
 		r := request(t, "x")
-		r.Model, r.Tools, r.Root, r.Door = "m-1", []string{"Bash(go test:*)", "mcp__github"}, "/srv/data", swarm.Door{URL: "http://127.0.0.1:1", Token: doorToken}
+		r.Model, r.Tools, r.Root, r.Door = "m-1", []string{"Bash(go test:*)", "mcp__github"}, "/srv/data", swarm.ToolEndpoint{URL: "http://127.0.0.1:1", Token: doorToken}
 		if _, err := a.Turn(t.Context(), r, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -409,7 +409,7 @@ func TestSecretsStayInside(t *testing.T) {
 		d := &desk{T: t}
 		r := request(t, "x")
 		r.Env = map[string]string{"MY_SECRET": "canary-of-the-task-42"}
-		r.Door = swarm.Door{URL: "http://127.0.0.1:1", Token: doorToken}
+		r.Door = swarm.ToolEndpoint{URL: "http://127.0.0.1:1", Token: doorToken}
 		reply, err := a.Turn(t.Context(), r, d.live)
 		if err == nil || len(d.deltas) < 5 {
 			t.Fatalf("%d deltas, %v", len(d.deltas), err)

@@ -93,7 +93,7 @@ func newDesk(t *testing.T, r real, script ...modeltest.Answer) *desk {
 	d.agent = a
 	d.request = request(t, "Say hello.")
 	d.request.Model = ""
-	d.request.Door = swarm.Door{URL: d.serveTools(), Token: doorToken}
+	d.request.Door = swarm.ToolEndpoint{URL: d.serveTools(), Token: doorToken}
 	t.Cleanup(func() { _ = a.Close() }) // before the servers, which wait for who is connected
 	return d
 }

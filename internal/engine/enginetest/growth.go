@@ -13,9 +13,9 @@ import (
 	"swarm/internal/provider"
 )
 
-// wishCrashes has two agents ask for others while the team works: a person allows the one, otherwise than it was asked for, and denies
+// growthCrashes has two agents ask for others while the team works: a person allows the one, otherwise than it was asked for, and denies
 // the other. Whenever the process dies, there is one new agent, it has its instructions once, and who asked is told once.
-func wishCrashes(t *testing.T, run Subject) {
+func growthCrashes(t *testing.T, run Subject) {
 	var last *bench
 	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
 		last = b

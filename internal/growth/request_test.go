@@ -29,7 +29,7 @@ func team() (*Team, *mail.Rules) {
 	return t, mail.NewRules(&plan)
 }
 
-func asks(t *testing.T, tool, args string) swarm.Wish {
+func asks(t *testing.T, tool, args string) swarm.GrowthRequest {
 	t.Helper()
 	read := ReadSpawn
 	if tool == "create_edge" {
@@ -44,10 +44,10 @@ func asks(t *testing.T, tool, args string) swarm.Wish {
 
 func TestReading(t *testing.T) {
 	w := asks(t, "spawn_node", `{"name":" @Helper","instructions":" do it ","role":" craft ","edges":["Coder","@coder","tester"],"provider":null}`)
-	if want := (swarm.SpawnWish{Name: "helper", Role: "craft", Instructions: "do it", Edges: []string{"coder", "tester"}}); !reflect.DeepEqual(*w.Spawn, want) {
+	if want := (swarm.SpawnRequest{Name: "helper", Role: "craft", Instructions: "do it", Edges: []string{"coder", "tester"}}); !reflect.DeepEqual(*w.Spawn, want) {
 		t.Errorf("%+v", *w.Spawn)
 	}
-	if w := asks(t, "create_edge", `{"from":"A","to":"@B","bidirectional":true}`); *w.Edge != (swarm.EdgeWish{From: "a", To: "b", Bidirectional: true}) {
+	if w := asks(t, "create_edge", `{"from":"A","to":"@B","bidirectional":true}`); *w.Edge != (swarm.EdgeRequest{From: "a", To: "b", Bidirectional: true}) {
 		t.Errorf("%+v", *w.Edge)
 	}
 	for args, want := range map[string]string{
@@ -106,7 +106,7 @@ func TestRules(t *testing.T) {
 		{"planner", "create_edge", `{"from":"user","to":"coder"}`, "Unknown agent: 'user'"},
 	} {
 		team, rules := team()
-		team.Ask("coder/1/1/x", "coder", swarm.Wish{Spawn: &swarm.SpawnWish{Name: "wanted"}})
+		team.Ask("coder/1/1/x", "coder", swarm.GrowthRequest{Spawn: &swarm.SpawnRequest{Name: "wanted"}})
 		w := team.Fill(c.agent, asks(t, c.tool, c.args))
 		err := team.May(c.agent, Tool(w))
 		if err == nil {
@@ -142,7 +142,7 @@ func TestRoom(t *testing.T) {
 	check("the team is full")
 	team.End("d")
 	for i := range maxOpen {
-		team.Ask(fmt.Sprint("id", i), "planner", swarm.Wish{Edge: &swarm.EdgeWish{}})
+		team.Ask(fmt.Sprint("id", i), "planner", swarm.GrowthRequest{Edge: &swarm.EdgeRequest{}})
 	}
 	check("planner has 10 requests that nobody has answered")
 	team.Answer("id3")
@@ -185,7 +185,7 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// FuzzWish reads whatever it is given without harm. What it takes is a wish that, written as a person edits it, is read as the same.
+// FuzzWish reads whatever it is given without harm. What it takes is a growth request that, written as a person edits it, is read as the same.
 func FuzzWish(f *testing.F) {
 	for _, seed := range []string{`{"name":"helper","instructions":"x","edges":["coder"],"role":"craft","provider":"sh"}`, `{"from":"a","to":"b","bidirectional":true}`, `{}`, `null`,
 		`{"name":"` + "\u202e" + `","instructions":"` + `\ud800` + `"}`} {
@@ -193,7 +193,7 @@ func FuzzWish(f *testing.F) {
 	}
 	team, rules := team()
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, read := range []func([]byte) (swarm.Wish, error){ReadSpawn, ReadEdge} {
+		for _, read := range []func([]byte) (swarm.GrowthRequest, error){ReadSpawn, ReadEdge} {
 			w, err := read(text)
 			if err != nil {
 				continue

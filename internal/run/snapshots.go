@@ -12,23 +12,23 @@ import (
 // maxDiff is how much of what a turn changed is kept: of more only the list of files.
 const maxDiff = 1 << 20
 
-// trees tells what turns change, in the run's own store.
-type trees struct {
+// A snapshotter tells what turns change, in the run's own store.
+type snapshotter struct {
 	store  string
 	hidden []string // our own state, and what we print to
 	seen   *snapshot.Seen
 	firm   bool // nobody may bring rules along that hide what he wrote
 }
 
-func (t trees) folder(dir string, alone bool) snapshot.Folder {
+func (t snapshotter) folder(dir string, alone bool) snapshot.Folder {
 	return snapshot.Folder{Dir: dir, Store: t.store, Hidden: t.hidden, Alone: alone, Firm: t.firm, Seen: t.seen}
 }
 
-func (t trees) Record(ctx context.Context, dir string, alone bool) (string, error) {
+func (t snapshotter) Record(ctx context.Context, dir string, alone bool) (string, error) {
 	return t.folder(dir, alone).Record(ctx)
 }
 
-func (t trees) Compare(ctx context.Context, dir, from, to string) (turn.Changes, error) {
+func (t snapshotter) Compare(ctx context.Context, dir, from, to string) (turn.Changes, error) {
 	c, err := t.folder(dir, true).Compare(ctx, from, to, maxDiff)
 	return turn.Changes(c), err
 }

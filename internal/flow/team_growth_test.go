@@ -9,7 +9,7 @@ import (
 	"swarm/internal/flow"
 )
 
-// A wish keeps the run open until somebody has answered it, and nobody from going on; who made it is told.
+// A growth request keeps the run open until somebody has answered it, and nobody from going on; who made it is told.
 func TestWishes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -57,7 +57,7 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-// A turn is told how many wishes were dealt with before it was begun.
+// A turn is told how many growth requests were dealt with before it was begun.
 func TestTurnsKnowOfAnswers(t *testing.T) {
 	o := &counting{office: office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, sends: map[string]string{"lead/1/1": "coder do it"}}, answered: map[string]int{}}
 	o.late = answered("w")
@@ -106,7 +106,7 @@ type starting struct{ office }
 func (s *starting) Do(c flow.Call) (flow.Result, error) {
 	r, err := s.office.Do(c)
 	if c.Kind == flow.KindReturn && c.Note.Code == swarm.BackEnded {
-		s.signal(said(swarm.WordStart, c.Agent))
+		s.signal(said(swarm.CommandStart, c.Agent))
 	}
 	return r, err
 }

@@ -3,7 +3,7 @@
 //
 // What an agent asks for is read strictly ([ReadSpawn], [ReadEdge]), and so is what a person writes instead ([ReadEdit]). A [Team] knows
 // who is there. It says whether an agent may ask for something ([Team.May]), and whether that can be had as things stand
-// ([Team.Check]): that is asked twice, when the wish is made and when it is granted, for there may be much time between the two.
+// ([Team.Check]): that is asked twice, when the growth request is made and when it is granted, for there may be much time between the two.
 package growth
 
 import (
@@ -20,53 +20,53 @@ import (
 // How much can be asked for.
 const (
 	maxEdges = 100 // of a new agent
-	maxOpen  = 10  // wishes of one agent that nobody has answered
+	maxOpen  = 10  // growth requests of one agent that nobody has answered
 
 	usualAgents = 10 // of a team that does not say how many it may have
 )
 
 // ReadSpawn reads the arguments of spawn_node.
-func ReadSpawn(text []byte) (swarm.Wish, error) {
+func ReadSpawn(text []byte) (swarm.GrowthRequest, error) {
 	return readSpawn(strictjson.ReadArgs(text, "name", "role", "provider", "instructions", "edges"))
 }
 
-func readSpawn(a *strictjson.Object) (swarm.Wish, error) {
+func readSpawn(a *strictjson.Object) (swarm.GrowthRequest, error) {
 	a.Need("name", "instructions")
-	w := swarm.SpawnWish{Name: a.Text("name"), Role: a.Text("role"), Provider: a.Text("provider"), Instructions: strings.TrimSpace(a.Text("instructions")),
+	w := swarm.SpawnRequest{Name: a.Text("name"), Role: a.Text("role"), Provider: a.Text("provider"), Instructions: strings.TrimSpace(a.Text("instructions")),
 		Edges: a.Texts("edges")}
 	if err := a.Err(); err != nil {
-		return swarm.Wish{}, err
+		return swarm.GrowthRequest{}, err
 	}
 	switch n := len(w.Instructions); {
 	case n == 0:
-		return swarm.Wish{}, swarm.Errorf(swarm.BadInput, "the instructions are empty").WithHint("say what the new agent is to do: it has seen nothing of what you have seen")
+		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "the instructions are empty").WithHint("say what the new agent is to do: it has seen nothing of what you have seen")
 	case n > mail.MaxMessage:
-		return swarm.Wish{}, swarm.Errorf(swarm.BadInput, "the instructions have %d bytes; %d are allowed", n, mail.MaxMessage).
+		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "the instructions have %d bytes; %d are allowed", n, mail.MaxMessage).
 			WithHint("store the long part with put_artifact, and name its ref")
 	case len(w.Edges) > maxEdges:
-		return swarm.Wish{}, swarm.Errorf(swarm.BadInput, "there are %d edges; %d are allowed", len(w.Edges), maxEdges).WithHint("ask for more with create_edge")
+		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "there are %d edges; %d are allowed", len(w.Edges), maxEdges).WithHint("ask for more with create_edge")
 	}
-	return swarm.Wish{Spawn: &w}, nil
+	return swarm.GrowthRequest{Spawn: &w}, nil
 }
 
 // ReadEdge reads the arguments of create_edge.
-func ReadEdge(text []byte) (swarm.Wish, error) {
+func ReadEdge(text []byte) (swarm.GrowthRequest, error) {
 	return readEdge(strictjson.ReadArgs(text, "from", "to", "bidirectional"))
 }
 
-func readEdge(a *strictjson.Object) (swarm.Wish, error) {
+func readEdge(a *strictjson.Object) (swarm.GrowthRequest, error) {
 	a.Need("from", "to")
-	w := swarm.EdgeWish{From: a.Text("from"), To: a.Text("to"), Bidirectional: a.Bool("bidirectional")}
+	w := swarm.EdgeRequest{From: a.Text("from"), To: a.Text("to"), Bidirectional: a.Bool("bidirectional")}
 	if err := a.Err(); err != nil {
-		return swarm.Wish{}, err
+		return swarm.GrowthRequest{}, err
 	}
-	return swarm.Wish{Edge: &w}, nil
+	return swarm.GrowthRequest{Edge: &w}, nil
 }
 
-// ReadEdit reads what a person allows instead of what was asked: the whole wish, in the words of the same tool.
-func ReadEdit(asked swarm.Wish, text []byte) (swarm.Wish, error) {
+// ReadEdit reads what a person allows instead of what was asked: the whole growth request, in the words of the same tool.
+func ReadEdit(asked swarm.GrowthRequest, text []byte) (swarm.GrowthRequest, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return swarm.Wish{}, swarm.Errorf(swarm.BadInput, "the wish is empty").WithHint("write it whole, as one JSON object; deny it if it is not to be")
+		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "the wish is empty").WithHint("write it whole, as one JSON object; deny it if it is not to be")
 	}
 	kind := "spawn"
 	if asked.Edge != nil {
@@ -82,8 +82,8 @@ func ReadEdit(asked swarm.Wish, text []byte) (swarm.Wish, error) {
 	return ReadSpawn(text)
 }
 
-// Text is a wish as a person edits it: the arguments of its tool, all of them.
-func Text(w swarm.Wish) []byte {
+// Text is a growth request as a person edits it: the arguments of its tool, all of them.
+func Text(w swarm.GrowthRequest) []byte {
 	if e := w.Edge; e != nil {
 		return indented(struct {
 			From          string `json:"from"`
@@ -107,8 +107,8 @@ func indented(v any) []byte {
 	return append(b.Bytes(), '\n')
 }
 
-// Tool is the tool by which such a wish is made.
-func Tool(w swarm.Wish) string {
+// Tool is the tool by which such a growth request is made.
+func Tool(w swarm.GrowthRequest) string {
 	if w.Edge != nil {
 		return edgeTool
 	}
@@ -117,8 +117,8 @@ func Tool(w swarm.Wish) string {
 
 const edgeTool = "create_edge"
 
-// Clean is a wish without secrets, and with its names as they are kept, however a model writes them. What it says the same is the same.
-func Clean(w swarm.Wish, redact func([]byte) []byte) swarm.Wish {
+// Clean is a growth request without secrets, and with its names as they are kept, however a model writes them. What it says the same is the same.
+func Clean(w swarm.GrowthRequest, redact func([]byte) []byte) swarm.GrowthRequest {
 	text := func(s string) string {
 		if redact == nil {
 			return s
@@ -127,7 +127,7 @@ func Clean(w swarm.Wish, redact func([]byte) []byte) swarm.Wish {
 	}
 	name := func(s string) string { return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(text(s)), "@")) }
 	if w.Edge != nil {
-		return swarm.Wish{Edge: &swarm.EdgeWish{From: name(w.Edge.From), To: name(w.Edge.To), Bidirectional: w.Edge.Bidirectional}}
+		return swarm.GrowthRequest{Edge: &swarm.EdgeRequest{From: name(w.Edge.From), To: name(w.Edge.To), Bidirectional: w.Edge.Bidirectional}}
 	}
 	s := *w.Spawn
 	s.Name, s.Role, s.Provider, s.Instructions = name(s.Name), strings.TrimSpace(text(s.Role)), strings.TrimSpace(text(s.Provider)), text(s.Instructions)
@@ -137,5 +137,5 @@ func Clean(w swarm.Wish, redact func([]byte) []byte) swarm.Wish {
 			s.Edges = append(s.Edges, e)
 		}
 	}
-	return swarm.Wish{Spawn: &s}
+	return swarm.GrowthRequest{Spawn: &s}
 }

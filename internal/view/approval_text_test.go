@@ -24,7 +24,7 @@ func TestWish(t *testing.T) {
 		{"use x", "x", `{"broken`, `use x {"broken`},
 		{"use Bash", "Bash", `{"command":"touch a` + strings.Repeat(" ", 5000) + `; rm -r x"}`, "use Bash touch a" + strings.Repeat(" ", 126) + "…" + strings.Repeat(" ", 57) + "; rm -r x"},
 	} {
-		if got := Wish(swarm.Approval{What: c.what, Tool: c.tool, Input: json.RawMessage(c.input)}); got != c.want {
+		if got := DescribeApproval(swarm.Approval{What: c.what, Tool: c.tool, Input: json.RawMessage(c.input)}); got != c.want {
 			t.Errorf("%q %s:\n%q, want\n%q", c.what, c.input, got, c.want)
 		}
 	}
@@ -32,16 +32,16 @@ func TestWish(t *testing.T) {
 
 // Of a new agent, what it is to do is shown too.
 func TestWishOfTheRun(t *testing.T) {
-	a := swarm.Approval{What: "bring in @helper (provider sh)", Wish: &swarm.Wish{Spawn: &swarm.SpawnWish{Name: "helper", Instructions: "read\nit\u202e " + strings.Repeat("x", 500) + " and rm -r x"}}}
-	if got := Wish(a); !strings.HasPrefix(got, `bring in @helper (provider sh): read\nit\u202e xxx`) || !strings.HasSuffix(got, "x and rm -r x") || utf8.RuneCountInString(got) != mostWish {
+	a := swarm.Approval{What: "bring in @helper (provider sh)", Growth: &swarm.GrowthRequest{Spawn: &swarm.SpawnRequest{Name: "helper", Instructions: "read\nit\u202e " + strings.Repeat("x", 500) + " and rm -r x"}}}
+	if got := DescribeApproval(a); !strings.HasPrefix(got, `bring in @helper (provider sh): read\nit\u202e xxx`) || !strings.HasSuffix(got, "x and rm -r x") || utf8.RuneCountInString(got) != maxDescription {
 		t.Error(got)
 	}
-	if got := Wish(swarm.Approval{What: "let a write to b", Wish: &swarm.Wish{Edge: &swarm.EdgeWish{From: "a", To: "b"}}}); got != "let a write to b" {
+	if got := DescribeApproval(swarm.Approval{What: "let a write to b", Growth: &swarm.GrowthRequest{Edge: &swarm.EdgeRequest{From: "a", To: "b"}}}); got != "let a write to b" {
 		t.Error(got)
 	}
 }
 
-// Who has a wish goes on without it: it stays when its turn has ended, keeps nobody from anything, and is open until it is answered or the
+// Who has a growth request goes on without it: it stays when its turn has ended, keeps nobody from anything, and is open until it is answered or the
 // run has ended.
 func TestWishesBlockNobody(t *testing.T) {
 	r, seq := New("r"), int64(0)
@@ -60,14 +60,14 @@ func TestWishesBlockNobody(t *testing.T) {
 	fold(swarm.Event{Kind: swarm.RunStarted}, swarm.RunStart{Kind: swarm.TeamRun})
 	fold(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Kind: swarm.TeamRun, Team: &swarm.Team{}, Agents: []swarm.Agent{{Name: "a"}}})
 	fold(about(swarm.TurnStarted), swarm.TurnStart{Start: 1})
-	wish := swarm.Approval{ID: "a/1/1/w", What: "bring in @b", Wish: &swarm.Wish{Spawn: &swarm.SpawnWish{Name: "b"}}}
+	wish := swarm.Approval{ID: "a/1/1/w", What: "bring in @b", Growth: &swarm.GrowthRequest{Spawn: &swarm.SpawnRequest{Name: "b"}}}
 	if p := fold(about(swarm.ApprovalAsked), wish); len(p.Approvals) != 1 || p.Agents[0].Status != swarm.Running || len(p.Tasks[0].Waits) != 0 {
 		t.Errorf("%+v", p)
 	}
 	if p := fold(about(swarm.ApprovalAsked), swarm.Approval{ID: "a/1/1/t", What: "use Bash"}); len(p.Approvals) != 2 || p.Agents[0].Status != swarm.Blocked {
 		t.Errorf("%+v", p)
 	}
-	if p := fold(about(swarm.TurnEnded), swarm.CallEnd{Status: swarm.CallOK}); len(p.Approvals) != 1 || p.Approvals[0].Wish == nil || p.Agents[0].Status != swarm.Waiting ||
+	if p := fold(about(swarm.TurnEnded), swarm.CallEnd{Status: swarm.CallOK}); len(p.Approvals) != 1 || p.Approvals[0].Growth == nil || p.Agents[0].Status != swarm.Waiting ||
 		Waiting(p.Agents[0].Waits) != "a person: may it bring in @b: ? swarm approve a/1/1/w" || !strings.HasPrefix(p.Reason, "the run waits for a person: @a asks, may it bring in @b") {
 		t.Errorf("%+v", p)
 	}
@@ -75,7 +75,7 @@ func TestWishesBlockNobody(t *testing.T) {
 		t.Errorf("%+v %v", chain, err)
 	}
 	stored, err := Unmarshal(r.Marshal())
-	if err != nil || len(stored.Picture().Approvals) != 1 || stored.Picture().Approvals[0].Wish.Spawn.Name != "b" {
+	if err != nil || len(stored.Picture().Approvals) != 1 || stored.Picture().Approvals[0].Growth.Spawn.Name != "b" {
 		t.Error(err)
 	}
 	p := fold(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Kind: swarm.TeamRun, Team: &swarm.Team{}, Agents: []swarm.Agent{{Name: "b", Provider: "sh"}}})
@@ -92,12 +92,12 @@ func TestWishesBlockNobody(t *testing.T) {
 }
 
 // Whatever an agent asks for, it is one line that can be printed, and not a long one.
-func FuzzWish(f *testing.F) {
+func FuzzDescribeApproval(f *testing.F) {
 	f.Add("use Bash", `{"command":"ls","x":1}`)
 	f.Add("\x00", `{"a":{"b":[1,"\u202e"]}}`)
 	f.Fuzz(func(t *testing.T, what, input string) {
-		got := Wish(swarm.Approval{What: what, Input: json.RawMessage(input)})
-		if utf8.RuneCountInString(got) > mostWish {
+		got := DescribeApproval(swarm.Approval{What: what, Input: json.RawMessage(input)})
+		if utf8.RuneCountInString(got) > maxDescription {
 			t.Errorf("%d characters", len(got))
 		}
 		for _, r := range got {

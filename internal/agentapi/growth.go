@@ -60,10 +60,10 @@ func createEdge(ctx context.Context, s *Seat, args json.RawMessage) (any, error)
 	return s.ask(ctx, w)
 }
 
-// ask writes a wish down, if the agent may have it: the same wish of the same turn is one. Where nobody has to be asked it is answered in
+// ask writes a growth request down, if the agent may have it: the same growth request of the same turn is one. Where nobody has to be asked it is answered in
 // the same breath. Whether it can be had is looked at once more when it is granted.
-func (s *Seat) ask(ctx context.Context, w swarm.Wish) (any, error) {
-	id, events, err := s.office.wished(s, w)
+func (s *Seat) ask(ctx context.Context, w swarm.GrowthRequest) (any, error) {
+	id, events, err := s.office.recordRequest(s, w)
 	if err != nil {
 		return nil, err
 	}
@@ -73,26 +73,26 @@ func (s *Seat) ask(ctx context.Context, w swarm.Wish) (any, error) {
 	return requested{id}, err
 }
 
-// wished is what says that an agent has a wish, after the gate: there is no phase in which nothing may be asked for. What was asked before
+// recordRequest makes the events of a growth request, after the permission checks: there is no phase in which nothing may be asked for. What was asked before
 // needs no more words.
-func (o *Office) wished(s *Seat, w swarm.Wish) (id string, events []swarm.Event, err error) {
+func (o *Office) recordRequest(s *Seat, w swarm.GrowthRequest) (id string, events []swarm.Event, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.follow(); err != nil {
 		return "", nil, err
 	}
-	w = o.wishes.Fill(s.Agent, growth.Clean(w, o.Redact))
+	w = o.growth.Fill(s.Agent, growth.Clean(w, o.Redact))
 	id = s.first() + "/" + string(swarm.HashOf(swarm.Encode(w))[:16])
 	if _, there, err := o.Log.Find(swarm.AskedKey(id)); err != nil || there {
 		return id, nil, err
 	}
-	mode := o.wishes.Mode()
+	mode := o.growth.Mode()
 	err = permission.Checks{
 		Capability: func() error {
-			if err := o.wishes.May(s.Agent, growth.Tool(w)); err != nil {
+			if err := o.growth.May(s.Agent, growth.Tool(w)); err != nil {
 				return err
 			}
-			return o.wishes.Check(id, s.Agent, w, o.rules)
+			return o.growth.Check(id, s.Agent, w, o.rules)
 		},
 		Approval: func() error {
 			if mode == "deny" {
@@ -108,23 +108,23 @@ func (o *Office) wished(s *Seat, w swarm.Wish) (id string, events []swarm.Event,
 	event := func(kind swarm.EventKind, key, to string, body any) swarm.Event {
 		return swarm.Event{Kind: kind, Key: key, To: to, Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(body)}
 	}
-	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: o.asks(s.Agent, w), Wish: &w})}
+	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: o.asks(s.Agent, w), Growth: &w})}
 	if mode == "auto" && !o.Recorded {
 		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, By: "`approvals: {spawn: auto}` in the compose file"}))
 	}
 	return id, events, nil
 }
 
-// asks is a wish in the words in which a person is asked: with what a new agent would get. The office is locked.
-func (o *Office) asks(agent string, w swarm.Wish) string {
+// asks is a growth request in the words in which a person is asked: with what a new agent would get. The office is locked.
+func (o *Office) asks(agent string, w swarm.GrowthRequest) string {
 	if w.Spawn == nil {
-		return told(w)
+		return describeRequest(w)
 	}
-	return "bring in @" + w.Spawn.Name + " (" + o.wishes.Gets(agent, *w.Spawn) + ")"
+	return "bring in @" + w.Spawn.Name + " (" + o.growth.Gets(agent, *w.Spawn) + ")"
 }
 
-// told is a wish in a few words.
-func told(w swarm.Wish) string {
+// describeRequest is a growth request in a few words.
+func describeRequest(w swarm.GrowthRequest) string {
 	if e := w.Edge; e != nil {
 		if e.Bidirectional {
 			return fmt.Sprintf("let %s and %s write to each other", e.From, e.To)
@@ -145,7 +145,7 @@ func told(w swarm.Wish) string {
 // notYet is a better word than that an agent is unknown, where somebody has asked for it. The office is locked.
 func (o *Office) notYet(name string, err error) error {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
-	if err == nil || !o.wishes.Wanted(name) {
+	if err == nil || !o.growth.Wanted(name) {
 		return err
 	}
 	return swarm.Errorf(swarm.BadInput, "%s is not there yet: it was asked for, and the request is not dealt with", name).

@@ -298,7 +298,7 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 	}
 }
 
-// No secret reaches the log by a wish, its answer, or an error.
+// No secret reaches the log by a growth request, its answer, or an error.
 func TestSecretsOfWishes(t *testing.T) {
 	log := growing(t, "")
 	const canary = "canary-0123456789"

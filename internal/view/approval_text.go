@@ -15,23 +15,23 @@ var telltale = []string{"command", "cmd", "file_path", "path", "url"}
 
 // How much is shown of what an agent asks for.
 const (
-	mostWish  = 320
-	mostMain  = 200 // of what says most
-	mostOther = 60  // of anything else
+	maxDescription = 320
+	mostMain       = 200 // of what says most
+	mostOther      = 60  // of anything else
 )
 
-// Wish is what an agent asks for in one line: what it wants to do, and with what input. Nobody can allow what he is not shown, so
+// DescribeApproval says what an agent asks for in one line: what it wants to do, and with what input. Nobody can allow what he is not shown, so
 // characters that hide something are written out, and of a long text the end is shown, too.
-func Wish(a swarm.Approval) string {
+func DescribeApproval(a swarm.Approval) string {
 	what := visible(a.What)
 	if what == "" {
 		what = "use " + visible(a.Tool)
 	}
 	if a.Retry != nil && a.Retry.Failure != "" {
-		return shorten(what+" after: "+visible(a.Retry.Failure), mostWish)
+		return shorten(what+" after: "+visible(a.Retry.Failure), maxDescription)
 	}
-	if a.Wish != nil && a.Wish.Spawn != nil {
-		return shorten(what+": "+visible(a.Wish.Spawn.Instructions), mostWish)
+	if a.Growth != nil && a.Growth.Spawn != nil {
+		return shorten(what+": "+visible(a.Growth.Spawn.Instructions), maxDescription)
 	}
 	if with := input(a.Input); with != "" {
 		what += " " + with
@@ -41,7 +41,7 @@ func Wish(a swarm.Approval) string {
 			what += " " + path
 		}
 	}
-	return shorten(what, mostWish)
+	return shorten(what, maxDescription)
 }
 
 // input is the input of a tool in one line.
