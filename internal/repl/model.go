@@ -24,11 +24,9 @@ type model struct {
 	bottom        *place
 
 	queue      []string
-	foreground []string // the tasks that the line in the foreground made
-	inTurn     bool     // a text is with the session, and the next one waits for what becomes of it
-	stops      int      // how often the line in the foreground was interrupted
-	asked      string   // what the user has to know before the next key
-	leaving    Left     // how he wants to leave, if he asks again
+	foreground foreground
+	asked      string // what the user has to know before the next key
+	leaving    Left   // how they want to leave, if they ask again
 	left       Left
 }
 
@@ -93,14 +91,11 @@ func (m *model) Update(msg tea.Msg) tea.Cmd {
 
 // catchUp looks whether the line in the foreground has ended, and whether the plan of what is typed is still the same.
 func (m *model) catchUp() tea.Cmd {
-	var changed, through bool
+	var changed bool
 	m.screen.hold(func() {
 		changed = m.changes != m.screen.changes
-		through = m.foreground != nil && m.screen.roster.through(m.foreground)
+		m.foreground.catchUp(m.screen.roster)
 	})
-	if through {
-		m.foreground, m.stops = nil, 0
-	}
 	if changed {
 		m.look()
 	}
@@ -273,16 +268,14 @@ func (m *model) enter() tea.Cmd {
 
 // next takes what was typed ahead, when nothing is in the foreground any more.
 func (m *model) next() tea.Cmd {
-	if m.busy() || len(m.queue) == 0 {
+	if m.foreground.busy() || len(m.queue) == 0 {
 		return nil
 	}
 	text := m.queue[0]
 	m.queue = m.queue[1:]
-	m.inTurn = true
+	m.foreground.enter()
 	return m.send(text, true)
 }
-
-func (m *model) busy() bool { return m.inTurn || m.foreground != nil }
 
 // send shows a text and gives it to the session, beside the keys: its disk may be slow.
 func (m *model) send(text string, inTurn bool) tea.Cmd {
@@ -313,13 +306,7 @@ func (m *model) answer(e entered) tea.Cmd {
 	m.meet()
 	var cut tea.Cmd
 	if e.inTurn {
-		m.inTurn = false
-		if e.err == nil && !e.Background && len(e.Tasks) > 0 {
-			m.foreground = e.Tasks
-			cut = m.cut()
-		} else {
-			m.stops = 0
-		}
+		cut = m.cut(m.foreground.answer(e.Entered, e.err))
 	}
 	m.look()
 	if e.Quit {
@@ -353,13 +340,9 @@ func (m *model) refuse(t *transcript, text string, err error) {
 // leaves, when it is asked twice.
 func (m *model) interrupt() tea.Cmd {
 	switch {
-	case m.busy():
+	case m.foreground.busy():
 		m.calm()
-		m.stops++
-		if m.inTurn { // the session does not have it yet
-			return nil
-		}
-		return m.cut()
+		return m.cut(m.foreground.interrupt())
 	case m.input.text != "":
 		m.input.set("")
 		m.edited(true)
@@ -368,12 +351,12 @@ func (m *model) interrupt() tea.Cmd {
 	return m.leave(ByInterrupt, "Ctrl-C")
 }
 
-// cut passes on how often the line in the foreground was interrupted.
-func (m *model) cut() tea.Cmd {
-	if m.stops == 0 {
+// cut passes on how often the line in the foreground was interrupted; 0 = there is nothing to pass on.
+func (m *model) cut(n int) tea.Cmd {
+	if n == 0 {
 		return nil
 	}
-	session, n := m.screen.session, m.stops
+	session := m.screen.session
 	return func() tea.Msg {
 		session.Interrupt(n)
 		return nil
@@ -410,7 +393,7 @@ func (m *model) frame(now time.Time) *frame {
 		title: s.roster.run.ID, started: s.roster.run.Started, usage: s.roster.usage(), status: s.roster.run.Status,
 		agents: s.roster.states(m.team), color: s.colors.Of, transcript: &s.transcript, bottom: m.bottom,
 		input: &m.input, preview: m.preview, queue: m.queue, choices: m.choices, choice: m.choice, asked: m.asked,
-		busy: m.busy(), stopping: m.stops > 0,
+		busy: m.foreground.busy(), stopping: m.foreground.stops > 0,
 	}
 }
 

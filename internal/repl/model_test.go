@@ -180,7 +180,7 @@ func TestRefused(t *testing.T) {
 		"                                ^^^^^^^^^^^^\n" +
 		"✗ Unknown agent reference: $nonexistent. Valid agents: pm, ba, builder-1, builder-2, reviewer, writer\n" +
 		`  write \$nonexistent for the text itself`)
-	if d.m.busy() || d.m.input.text != "" {
+	if d.m.foreground.busy() || d.m.input.text != "" {
 		t.Error("a refused line is in the way")
 	}
 	d.press("up")

@@ -34,15 +34,13 @@ type Plain struct {
 	team        Team
 	shown       map[string]string // where agents stand, as it was said last
 	printer     *term.Printer
-	foreground  []string // the tasks that the line in the foreground made
-	entered     []task   // Options.StopOnError: the tasks of all lines, until they are seen to have completed
-	entering    bool     // a line is with the session
-	stops       int      // how often the line in the foreground was interrupted
-	refusals    int      // lines that could not be used
-	leaving     bool     // the user wants to leave, if he asks again
-	asking      bool     // the prompt stands there
-	undisturbed bool     // and nothing has been printed since
-	err         error    // of printing
+	foreground  foreground
+	entered     []task // Options.StopOnError: the tasks of all lines, until they are seen to have completed
+	refusals    int    // lines that could not be used
+	leaving     bool   // the user wants to leave, if they ask again
+	asking      bool   // the prompt stands there
+	undisturbed bool   // and nothing has been printed since
+	err         error  // of printing
 }
 
 // A task is one that a line made.
@@ -196,7 +194,8 @@ func (p *Plain) take(l lineRead, number int) (Left, error) {
 	}
 	team := p.session.Team()
 	p.mu.Lock()
-	p.team, p.entering = team, false
+	p.team = team
+	interrupts := p.foreground.answer(done, nil)
 	if p.o.Outcome != nil {
 		p.o.Outcome(number, done, nil)
 	} else {
@@ -211,14 +210,9 @@ func (p *Plain) take(l lineRead, number int) (Left, error) {
 			p.entered = append(p.entered, task{name, number})
 		}
 	}
-	if !done.Background && len(done.Tasks) > 0 {
-		p.foreground = done.Tasks
-	}
-	stops := p.stops // it was interrupted before it was there
-	cut := p.foreground != nil && stops > 0
 	p.mu.Unlock()
-	if cut {
-		p.session.Interrupt(stops)
+	if interrupts > 0 {
+		p.session.Interrupt(interrupts)
 	}
 	if done.Quit {
 		return ByCommand, nil
@@ -230,12 +224,9 @@ func (p *Plain) take(l lineRead, number int) (Left, error) {
 func (p *Plain) wait() Left {
 	for {
 		p.mu.Lock()
-		through := p.roster.through(p.foreground)
-		if through {
-			p.foreground, p.stops = nil, 0
-		}
+		busy := p.foreground.catchUp(p.roster)
 		p.mu.Unlock()
-		if through {
+		if !busy {
 			return ""
 		}
 		select {
@@ -271,11 +262,8 @@ func (p *Plain) Interrupt() {
 	cut, leave := 0, !p.o.Prompt
 	switch {
 	case leave:
-	case p.foreground != nil || p.entering:
-		p.stops++
-		if p.foreground != nil {
-			cut = p.stops
-		}
+	case p.foreground.busy():
+		cut = p.foreground.interrupt()
 	case p.leaving:
 		leave = true
 	default:

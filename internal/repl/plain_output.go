@@ -25,11 +25,15 @@ func (p *Plain) ask() {
 func (p *Plain) answered(l lineRead) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asking, p.leaving, p.entering = false, false, l.err == nil
+	p.asking, p.leaving = false, false
+	entered := l.err == nil && strings.TrimSpace(l.text) != ""
+	if entered {
+		p.foreground.enter()
+	}
 	switch {
 	case l.err != nil && p.o.Prompt:
 		p.print("\n") // the user's end of input ended no line
-	case l.err == nil && p.o.Echo && strings.TrimSpace(l.text) != "":
+	case entered && p.o.Echo:
 		quiet := p.undisturbed
 		p.echo(l.text)
 		p.flush()
@@ -46,7 +50,7 @@ func (p *Plain) echo(text string) {
 func (p *Plain) refuse(text string, number int, err error) (left Left) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.entering, p.stops = false, 0
+	p.foreground.answer(Entered{}, err)
 	p.refusals++
 	p.report(number, text, err)
 	if p.o.StopOnError {

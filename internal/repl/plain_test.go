@@ -133,6 +133,8 @@ func TestPlainInterrupts(t *testing.T) {
 	d.Press("/status\n")
 	d.WaitFor("pm_1  completed", 1)
 	d.WaitFor("> ", 5)
+	d.Press("\n") // an empty line is nothing that could be interrupted
+	d.WaitFor("> ", 6)
 	d.plain.Interrupt()
 	d.WaitFor("Ctrl-C again leaves", 2)
 	select {
@@ -150,7 +152,7 @@ func TestPlainInterrupts(t *testing.T) {
 func waitForeground(p *Plain) {
 	for {
 		p.mu.Lock()
-		there := p.foreground != nil
+		there := p.foreground.tasks != nil
 		p.mu.Unlock()
 		if there {
 			return
