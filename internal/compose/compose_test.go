@@ -15,12 +15,12 @@ import (
 
 	"swarm"
 	"swarm/internal/prompt"
+	"swarm/internal/providerkind"
 )
 
 const hello = "provider: codex\ntasks: {hello: {prompt-string: Say hello.}}\n"
 
-// TestSchemaAgreesWithDecoder gives every golden file to both: what the one takes the other takes. They read the same table.
-func TestSchemaAgreesWithDecoder(t *testing.T) {
+func resolvedSchema(t *testing.T) *jsonschema.Resolved {
 	var doc jsonschema.Schema
 	if err := json.Unmarshal(Schema(), &doc); err != nil {
 		t.Fatal(err)
@@ -29,6 +29,12 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return schema
+}
+
+// TestSchemaAgreesWithDecoder gives every golden file to both: what the one takes the other takes. They read the same table.
+func TestSchemaAgreesWithDecoder(t *testing.T) {
+	schema := resolvedSchema(t)
 	// What JSON does not have, a schema cannot refuse.
 	only := []string{"duplicate-key", "tag", "merge-key", "alias-bomb"}
 	refused := 0
@@ -49,6 +55,11 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 		if comp.root == nil {
 			continue
 		}
+		for i := range comp.file.Providers.entries {
+			if e := &comp.file.Providers.entries[i]; !e.value.broken {
+				comp.checkKind(e, providerkind.Of(kindOf(e)))
+			}
+		}
 		err = schema.Validate(v)
 		if comp.failed() {
 			refused++
@@ -59,6 +70,37 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 	}
 	if refused < 10 {
 		t.Errorf("only %d files were refused: do the golden files still hold wrong types and unknown keys?", refused)
+	}
+}
+
+// An editor flags a key that belongs to another kind of provider, as `swarm check` does.
+func TestSchemaKnowsTheKeysOfKinds(t *testing.T) {
+	schema := resolvedSchema(t)
+	for provider, fine := range map[string]bool{
+		`mine: {kind: command, command: [cat]}`:                       true,
+		`mine: {kind: command}`:                                       false, // a key that it needs
+		`mine: {kind: command, command: [cat], base_url: http://x}`:   false, // another kind's key
+		`mine: {kind: openai, base_url: http://x, price: {input: 1}}`: true,
+		`mine: {kind: openai, headers: {A: b}}`:                       false,
+		`mine: {command: [cat]}`:                                      false, // no kind
+		`mine:`:                                                       false,
+		`codex:`:                                                      true, // the name is the kind
+		`codex: {models: {small: x}}`:                                 true,
+		`codex: {script: x.yaml}`:                                     false,
+		`codex: {kind: openai}`:                                       false,
+		`command:`:                                                    false,
+	} {
+		src := "provider: codex\ntasks: {a: {prompt-string: x}}\nproviders: {" + provider + "}\n"
+		var v any
+		if err := yaml.Load([]byte(src), &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); (err == nil) != fine {
+			t.Errorf("%s: the schema says %v", provider, err)
+		}
+		if _, err := Compile(Options{File: "swarm.yaml", Source: []byte(src)}); (err == nil) != fine {
+			t.Errorf("%s: the compiler says %v", provider, err)
+		}
 	}
 }
 

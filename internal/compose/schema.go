@@ -5,18 +5,46 @@ import (
 	"reflect"
 
 	"go.yaml.in/yaml/v4"
+
+	"swarm/internal/providerkind"
 )
 
-// Schema is the JSON Schema of a compose file, for editors. It is made from the table of keys.
+// Schema is the JSON Schema of a compose file, for editors. It is made from the table of keys, and
+// from the table of provider kinds.
 func Schema() []byte {
 	root := schemaOf(reflect.New(reflect.TypeFor[fileKeys]()).Interface(), rule{})
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "swarm.yaml"
+	root["$defs"] = limitToKinds(root["properties"].(map[string]any)["providers"].(map[string]any))
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
 		panic(err) // it holds nothing but maps, lists, texts and numbers
 	}
 	return out
+}
+
+// limitToKinds changes the schema of `providers`, so that a provider has the keys of its kind and no
+// others, as checkKind has it. The kind is the one that the provider says, or its name if that is a
+// built-in one. It returns the definitions that the schema refers to.
+func limitToKinds(providers map[string]any) (defs map[string]any) {
+	ref := func(name string) map[string]any { return map[string]any{"$ref": "#/$defs/" + name} }
+	defs = map[string]any{"provider": providers["additionalProperties"]}
+	named, byKind := map[string]any{}, []any{ref("provider")}
+	for _, name := range providerkind.Names() {
+		kind, def := providerkind.Of(name), "provider-"+name
+		keys := map[string]any{"propertyNames": map[string]any{"enum": append([]string{"kind", "price"}, kind.Keys...)}}
+		if need := kind.Needs.Key; need != "" {
+			keys["type"], keys["required"] = "object", []string{need}
+		}
+		defs[def] = keys
+		is := map[string]any{"properties": map[string]any{"kind": map[string]any{"const": name}}}
+		named[name] = map[string]any{"allOf": []any{ref("provider"), ref(def), is}}
+		said := map[string]any{"properties": is["properties"], "required": []string{"kind"}}
+		byKind = append(byKind, map[string]any{"if": said, "then": ref(def)})
+	}
+	providers["properties"] = named
+	providers["additionalProperties"] = map[string]any{"type": "object", "required": []string{"kind"}, "allOf": byKind}
+	return defs
 }
 
 func schemaOf(v any, r rule) map[string]any {
