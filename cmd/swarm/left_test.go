@@ -73,6 +73,17 @@ func TestCancelledAndTimedOutRunsLeaveNobody(t *testing.T) {
 	}
 }
 
+// A script that fails leaves the run that it has detached to the harness, which ends it with its agents.
+func TestDetachedRunsOfScriptsAreEnded(t *testing.T) {
+	p := newStubbornPlace(t)
+	p.runs(0, "up", "-d")
+	if len(p.inside()) == 0 {
+		t.Fatal("nobody drives the run")
+	}
+	endDriven(p.dir)
+	p.soon("all have left", func() bool { return len(p.inside()) == 0 })
+}
+
 // Nobody can do anything for the agents' end when `swarm` is killed; the next command does.
 func TestKilledRunsLeaveNobodyBehindTheNextCommand(t *testing.T) {
 	for range times(1, 2, 20) {

@@ -1,17 +1,24 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"swarm"
 	"swarm/internal/modeltest"
 	"swarm/internal/npmtest"
 	"swarm/internal/otlptest"
+	"swarm/internal/run"
+	"swarm/internal/sqlite"
+	"swarm/internal/statedir"
 )
 
 func TestMain(m *testing.M) {
@@ -64,6 +71,7 @@ func runScripts(t *testing.T, folder, path string) {
 			env.Setenv("OLD_RUNS", old)               // which older versions of the program have made
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // a second for each of hundreds of processes
 			env.Values[collectorKey{}] = new(*otlptest.Server)
+			env.Defer(func() { endDriven(env.WorkDir) })
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -77,6 +85,44 @@ func runScripts(t *testing.T, folder, path string) {
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
+}
+
+// endDriven ends the processes that still drive a run of a script, in any home folder that it made. Those of
+// `swarm up -d` outlive a script that fails before it waits for them.
+func endDriven(folder string) {
+	homes, _ := filepath.Glob(filepath.Join(folder, "*", "runs"))
+	more, _ := filepath.Glob(filepath.Join(folder, ".*", "runs"))
+	for _, runs := range append(homes, more...) {
+		h, err := statedir.At(filepath.Dir(runs), sqlite.NewStore)
+		if err != nil {
+			continue // a script has broken it
+		}
+		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{}) {
+			if err == nil {
+				endDriver(h, entry.ID)
+			}
+		}
+		_ = h.Store.Close()
+	}
+}
+
+// endDriver has the process that drives a run end it, and ends the process if it does not.
+func endDriver(h *statedir.Home, id string) {
+	l, err := run.LookAt(h, id)
+	if err != nil {
+		return
+	}
+	defer l.Close()
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		owner, driven := l.Driver()
+		if !driven || owner.PID == os.Getpid() {
+			return
+		}
+		_ = syscall.Kill(owner.PID, signal)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		_, _ = l.Wait(ctx)
+		cancel()
+	}
 }
 
 // exitCode runs the program and holds its exit code against the first argument: code 2 swarm up.
