@@ -219,7 +219,7 @@ var house = map[string]room{
 		{"swarm/internal/fact", "a loop understands a record as every reader of the log does"},
 		{"swarm/internal/wording", "what a loop tells becomes a sentence when it is written down"},
 		{"swarm/internal/plan", "and is told facts of a team"},
-		{"swarm/internal/turn", "the one table from a call to the hand that does it"},
+		{"swarm/internal/turn", "the one table from a call to the adapter that does it"},
 	}},
 	"swarm/internal/engine/local": {4, []use{
 		{"swarm", nouns},
@@ -236,7 +236,7 @@ var house = map[string]room{
 		{"swarm/internal/registry", "agents are reached while a run is driven"},
 		{"swarm/internal/process", "what a killed driver has left behind is ended"},
 		{"swarm/internal/provider", "what running turns say, and recordings"},
-		{"swarm/internal/turn", "the hand that does turns"},
+		{"swarm/internal/turn", "the turn runner"},
 		{"swarm/internal/mail", "a recording says how an envelope was sent"},
 		{"swarm/internal/contextpack", "and what a context pack says, whichever run it is of"},
 		{"swarm/internal/agentapi", "what agents do to the run"},
@@ -375,7 +375,7 @@ var house = map[string]room{
 		{"swarm/internal/prompt", "prompts for them"},
 		{"swarm/internal/provider", "agents for them"},
 		{"swarm/internal/agentapi", "by which agents write to each other"},
-		{"swarm/internal/turn", "the hand that is cut"},
+		{"swarm/internal/turn", "the turn runner that is cut"},
 		{"swarm/internal/storetest", "a log that fails when it is told to"},
 		{"swarm/internal/engine", "the contract that is tested"},
 		{"swarm/internal/providerkind", "which can do what programs can"},
@@ -405,7 +405,7 @@ var foreign = []struct {
 	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
 }
 
-// outward are the standard packages that reach outside. Nothing below the hands imports them.
+// outward are the standard packages that reach outside. Nothing below the adapters imports them.
 var outward = []string{"os", "net", "syscall", "os/exec", "os/signal", "os/user", "net/http", "net/rpc", "net/smtp", "log", "log/syslog", "plugin", "testing"}
 
 // loopImports are all that the loops may import of the standard library: whatever runs there must run the same way again.
@@ -482,7 +482,7 @@ func checkForeign(t *testing.T, from, to string) {
 func checkStandard(t *testing.T, from string, r room, to string) {
 	switch {
 	case r.layer <= 2 && slices.Contains(outward, to):
-		t.Errorf("%s (layer %d) imports %s: nothing below the hands reaches outside", from, r.layer, to)
+		t.Errorf("%s (layer %d) imports %s: nothing below the adapters reaches outside", from, r.layer, to)
 	case from == "swarm/internal/flow" && !slices.Contains(loopImports, to):
 		t.Errorf("%s imports %s: the loops may import %s", from, to, strings.Join(loopImports, ", "))
 	}
@@ -506,7 +506,7 @@ func TestLoopsAndRulesReadNoClock(t *testing.T) {
 				switch n := n.(type) {
 				case *ast.SelectorExpr:
 					if of, ok := n.X.(*ast.Ident); ok && of.Name == "time" && slices.Contains(clock, n.Sel.Name) {
-						t.Errorf("%s: time.%s has no place below the hands", files.Position(n.Pos()), n.Sel.Name)
+						t.Errorf("%s: time.%s has no place below the adapters", files.Position(n.Pos()), n.Sel.Name)
 					}
 				case *ast.GoStmt, *ast.SelectStmt:
 					if r.layer == 2 {

@@ -1,5 +1,5 @@
 // Package engine runs loops. It is the contract between the loops and whatever runs them: what a record in the log is to a
-// loop, and which hand does which call. [swarm/internal/engine/local] runs them in this process.
+// loop, and which adapter does which call. [swarm/internal/engine/local] runs them in this process.
 package engine
 
 import (
@@ -16,18 +16,18 @@ import (
 // An Engine runs the loop that a call names, from the records of the run's log, and returns when the loop has ended or ctx has.
 // It may be asked again for the same run at any time: calls whose ends are in the log are not made again. The fence of c is that of
 // the run's owner; the engine gives it to every call that the loop makes, and says which of them may have been made before.
-type Engine func(ctx context.Context, h *Hands, c flow.Call) (flow.Result, error)
+type Engine func(ctx context.Context, h *Adapters, c flow.Call) (flow.Result, error)
 
-// Hands are what does the calls of a run's loops.
-type Hands struct {
-	Log  swarm.Log
-	Turn *turn.Hand
-	Post Post // nil = no loop of this run writes to agents
+// Adapters do the calls of a run's loops.
+type Adapters struct {
+	Log    swarm.Log
+	Turn   *turn.Runner
+	Mailer Mailer // nil = no loop of this run writes to agents
 }
 
-// Post is what writes to agents in the name of the run. Asked for the same again, it does nothing. What gives somebody a turn has a number,
+// A Mailer writes to agents in the name of the run. Asked for the same again, it does nothing. What gives somebody a turn has a number,
 // that of the newest envelope that does.
-type Post interface {
+type Mailer interface {
 	Overdue(ctx context.Context, envelope string, over bool) (int64, error)
 	Return(ctx context.Context, agent string, why swarm.Message) (int64, error)
 	Note(ctx context.Context, id, agent string, m swarm.Message) error
@@ -37,43 +37,43 @@ type Post interface {
 
 // Call does one call for a loop. A call that changes something appends its end to the log, addressed to the loop; done again, it
 // finds that end. Reading a plan changes nothing and leaves no record: a stored plan never changes.
-func (h *Hands) Call(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
+func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
 	switch c.Kind {
 	case flow.KindTurn:
-		return h.Turn.Do(ctx, loop, c)
+		return a.Turn.Do(ctx, loop, c)
 	case flow.KindPlan:
-		p, err := h.Turn.Plan(c.Ref)
+		p, err := a.Turn.Plan(c.Ref)
 		return flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}, Plan: p}, err
 	}
-	if h.Post == nil {
+	if a.Mailer == nil {
 		return flow.Result{}, swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
 	}
 	var wrote int64
 	var err error
 	switch c.Kind {
 	case flow.KindRemind, flow.KindGiveUp:
-		wrote, err = h.Post.Overdue(ctx, c.Ref, c.Kind == flow.KindGiveUp)
+		wrote, err = a.Mailer.Overdue(ctx, c.Ref, c.Kind == flow.KindGiveUp)
 	case flow.KindUrge:
-		wrote, err = h.Post.Urge(ctx, c.ID, c.Agent, c.Note)
+		wrote, err = a.Mailer.Urge(ctx, c.ID, c.Agent, c.Note)
 	case flow.KindNote:
-		err = h.Post.Note(ctx, c.ID, c.Agent, c.Note)
+		err = a.Mailer.Note(ctx, c.ID, c.Agent, c.Note)
 	case flow.KindReturn:
-		wrote, err = h.Post.Return(ctx, c.Agent, c.Note)
+		wrote, err = a.Mailer.Return(ctx, c.Agent, c.Note)
 	case flow.KindGrant:
-		wrote, err = h.Post.Grant(ctx, c.Fence, c.Ref)
+		wrote, err = a.Mailer.Grant(ctx, c.Fence, c.Ref)
 	default:
 		err = swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
 	}
 	if err != nil {
 		return flow.Result{}, err
 	}
-	return h.short(ctx, loop, c, wrote)
+	return a.short(ctx, loop, c, wrote)
 }
 
 // short ends a call that was done.
-func (h *Hands) short(ctx context.Context, loop string, c flow.Call, wrote int64) (flow.Result, error) {
+func (a *Adapters) short(ctx context.Context, loop string, c flow.Call, wrote int64) (flow.Result, error) {
 	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Wrote: wrote}
-	seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: c.Fence, Events: []swarm.Event{{Kind: swarm.CallEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Agent: c.Agent, Data: swarm.Encode(end)}}})
+	seqs, err := a.Log.Append(ctx, swarm.Batch{Fence: c.Fence, Events: []swarm.Event{{Kind: swarm.CallEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Agent: c.Agent, Data: swarm.Encode(end)}}})
 	if err != nil {
 		return flow.Result{}, err
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // A chaos is a world with a log, in which agents and people do what chance has them do. It is the whole run: what
-// the loop asks for is appended to the log as its hands would, and the loop reads the log as an engine has it read.
+// the loop asks for is appended to the log as its adapters would, and the loop reads the log as an engine has it read.
 type chaos struct {
 	t      *testing.T
 	rnd    *rand.Rand

@@ -26,7 +26,7 @@ type Call struct {
 	Ref       string        // key of a stored record: the plan
 	Note      swarm.Message // what is to be told; the sentence is made where it is written down
 	Answered  int           // of a turn in a team: how many growth requests were dealt with before, by which the team may have grown
-	Since     int64         // how far the caller had read the log: the hand obeys control records after it
+	Since     int64         // how far the caller had read the log: the turn runner obeys control records after it
 
 	// An engine sets the rest, and a loop leaves it empty. Both may differ each time that the call is made, so they are no part of
 	// its fingerprint.

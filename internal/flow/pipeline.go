@@ -319,7 +319,7 @@ func (p *pipeline) delayTimers(by time.Duration) {
 }
 
 // cancel ends the tasks with this name or of this agent, in later iterations too. Their running turns are cut by the
-// hands that run them.
+// turn runners that run them.
 func (p *pipeline) cancel(target string) error {
 	for i := range p.tasks {
 		t := p.sched.Task(i)
@@ -349,7 +349,7 @@ func (p *pipeline) retryBlocked(target string) {
 }
 
 // reset counts the attempts of an agent's tasks anew, and lets those run that wait for their next one. What runs is cut,
-// and the agent's session forgotten, by the hand that runs it.
+// and the agent's session forgotten, by the turn runner that runs it.
 func (p *pipeline) reset(agent string) {
 	var kept []timer
 	for _, t := range p.retries {

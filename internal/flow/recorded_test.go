@@ -82,7 +82,7 @@ func TestTheLoopAndTheLogOfRealRunsAgree(t *testing.T) {
 	enginetest.Run(t, enginetest.Subject{
 		Some:  os.Getenv("SWARM_TEST_LONG") == "",
 		Store: func(t *testing.T) swarm.Store { return sqlite.NewStore(t.TempDir()) },
-		Engine: func(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result, error) {
+		Engine: func(ctx context.Context, h *engine.Adapters, c flow.Call) (flow.Result, error) {
 			result, err := local.Run(ctx, h, c)
 			if err == nil && c.Kind == "team" {
 				compared += compare(t, h, c)
@@ -95,7 +95,7 @@ func TestTheLoopAndTheLogOfRealRunsAgree(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, h *engine.Hands, c flow.Call) (compared int) {
+func compare(t *testing.T, h *engine.Adapters, c flow.Call) (compared int) {
 	events, err := h.Log.Read(0, 1<<20)
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 type team struct {
 	runState
 	*plan.Team
-	habits  map[string]*habits // by agent: what it repeats
-	between repetition         // who wrote to whom last
+	histories map[string]*agentHistory // by agent: what it repeats
+	between   repetition               // who wrote to whom last
 }
 
 // defaultRetries is how often a turn of a team is tried again before its agent is given up.
@@ -23,7 +23,7 @@ const defaultRetries = 2
 func Team(fx Fx, c Call) (Result, error) { return newTeam(fx).run(c) }
 
 func newTeam(fx Fx) *team {
-	t := &team{runState: runState{fx: fx, agents: true}, Team: plan.NewTeam(), habits: map[string]*habits{}}
+	t := &team{runState: runState{fx: fx, agents: true}, Team: plan.NewTeam(), histories: map[string]*agentHistory{}}
 	t.machine = t.Team
 	return t
 }
@@ -73,7 +73,7 @@ func (t *team) do(s plan.TeamStep) error {
 	case plan.EndAgent:
 		return t.endAgent(s.Agent, swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}, swarm.NewMessage(swarm.BackCancelled))
 	case plan.Restart:
-		delete(t.habits, s.Agent)
+		delete(t.histories, s.Agent)
 		return t.tell(Fact{Kind: swarm.AgentStarted, Key: "agent_started:" + s.Agent + ":" + strconv.Itoa(t.Member(s.Agent).Starts+1), Agent: s.Agent, Task: s.Agent})
 	case plan.RemindOf:
 		return t.remind(s.Owed)

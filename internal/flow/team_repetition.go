@@ -33,8 +33,8 @@ func (c *repetition) again(what string) int {
 	return c.times
 }
 
-// Habits are what an agent repeats.
-type habits struct {
+// An agentHistory is what the loop remembers of an agent, to see whether it repeats itself.
+type agentHistory struct {
 	outputs repetition // what it said last
 	deeds   repetition // what it did last
 	wrote   repetition // what it wrote last,
@@ -42,11 +42,11 @@ type habits struct {
 	claims  int        // in how many turns in a row it said that it had written, and had not
 }
 
-func (t *team) habitsOf(agent string) *habits {
-	h := t.habits[agent]
+func (t *team) historyOf(agent string) *agentHistory {
+	h := t.histories[agent]
 	if h == nil {
-		h = &habits{}
-		t.habits[agent] = h
+		h = &agentHistory{}
+		t.histories[agent] = h
 	}
 	return h
 }
@@ -73,7 +73,7 @@ func (t *team) weighTurn(agent string, r Result) error {
 
 // weighOutput looks whether an agent says the same again and again.
 func (t *team) weighOutput(agent string, r Result) error {
-	h := t.habitsOf(agent)
+	h := t.historyOf(agent)
 	if r.Output == "" || r.Output == swarm.NoText {
 		h.outputs = repetition{}
 		return nil
@@ -107,7 +107,7 @@ func (t *team) weighShared(agent string, r Result) error {
 // weighClaims has an agent told that what it says it has sent was never sent. It is given a turn for it, since nobody else will be;
 // when it says so again, a person decides.
 func (t *team) weighClaims(agent string, r Result, claims []swarm.Finding) error {
-	h := t.habitsOf(agent)
+	h := t.historyOf(agent)
 	if len(claims) == 0 {
 		h.claims = 0
 		return nil
@@ -127,7 +127,7 @@ func (t *team) weighClaims(agent string, r Result, claims []swarm.Finding) error
 
 // weighDeeds looks whether an agent does the same again and again, over its turns. Within one turn it was told so while it did it.
 func (t *team) weighDeeds(agent string, r Result, same []swarm.Finding) error {
-	h := t.habitsOf(agent)
+	h := t.historyOf(agent)
 	if len(same) == 0 {
 		h.deeds = repetition{}
 		return nil
@@ -168,7 +168,7 @@ func (t *team) weighMail(m plan.Mail) error {
 
 // weighMessage looks whether an agent writes the same to the same, turn after turn.
 func (t *team) weighMessage(m plan.Mail) error {
-	h, what := t.habitsOf(m.From), m.To+" "+m.Says
+	h, what := t.historyOf(m.From), m.To+" "+m.Says
 	if m.Turn == "" || m.Turn == h.turn && what == h.wrote.what {
 		return nil
 	}

@@ -182,7 +182,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	}
 	d.follower.start()
 	part := d.accompany(ctx)
-	_, err = o.Engine(ctx, &engine.Hands{Log: r.log, Turn: d.hand, Post: d.hand.Office}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
+	_, err = o.Engine(ctx, &engine.Adapters{Log: r.log, Turn: d.runner, Mailer: d.runner.AgentAPI}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
 	err = d.leave(ctx, err)
 	hush()
 	part()
@@ -239,7 +239,7 @@ type driver struct {
 	*Run
 	options  Options
 	follower *follower
-	hand     *turn.Hand
+	runner   *turn.Runner
 	door     *door         // nil = nobody is let in
 	servers  *tool.Servers // nil = there are none
 	streams  *streams
@@ -247,7 +247,7 @@ type driver struct {
 	means    *swarm.ProviderSpec // by which a person is told that the run needs one; nil = none
 }
 
-// prepare makes the hands, ends what an earlier driver left behind, and notes the state of the git tree.
+// prepare makes the adapters, ends what an earlier driver left behind, and notes the state of the git tree.
 func (d *driver) prepare(ctx context.Context) error {
 	p, err := d.plan()
 	if err != nil {
@@ -260,17 +260,17 @@ func (d *driver) prepare(ctx context.Context) error {
 	tokens := agenttoken.New(d.ID)
 	secrets := newVault(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.say)
-	d.hand = &turn.Hand{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
-		Kept: d.start.From != "", Trace: d.trace, Office: &agentapi.Office{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
+	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
+		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Office{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
 	if d.options.Replay != nil {
-		d.hand.Replay = d.options.Replay
+		d.runner.Replay = d.options.Replay
 	} else {
-		d.door = &door{shared: d.options.Server, serve: d.options.Serve, office: d.hand.Office, tokens: tokens, secrets: secrets, version: d.start.Version,
+		d.door = &door{shared: d.options.Server, serve: d.options.Serve, office: d.runner.AgentAPI, tokens: tokens, secrets: secrets, version: d.start.Version,
 			fault: func(err error) { _ = d.notice(ctx, secrets.Load().String(err.Error()), "") }}
-		d.hand.Door = d.door.open
+		d.runner.Endpoint = d.door.open
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
-		d.hand.Toolbox = d.toolbox
-		d.hand.Snapshots = snapshotter{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
+		d.runner.Toolbox = d.toolbox
+		d.runner.Snapshots = snapshotter{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
 	}
 	if d.fence > 1 {
 		for _, pid := range d.home.Earlier(d.ID, d.fence) {
@@ -338,7 +338,7 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 
 // leave says in the log that this process goes, when the run has not ended.
 func (d *driver) leave(ctx context.Context, err error) error {
-	closing := d.hand.Close()
+	closing := d.runner.Close()
 	if d.door != nil {
 		closing = errors.Join(closing, d.door.close(), d.servers.Close())
 		process.Clear(d.ID)

@@ -75,27 +75,27 @@ func (b *bench) tells(id, text string) {
 		Data: b.json(swarm.CallEnd{ID: id, Status: swarm.CallOK, Output: swarm.HashOf([]byte(text))})})
 }
 
-// A worker is a hand, asked by an engine that owns the run: the engine says by which fence, and whether another may have had it before.
+// A worker is a turn runner, asked by an engine that owns the run: the engine says by which fence, and whether another may have had it before.
 type worker struct {
-	*turn.Hand
+	*turn.Runner
 	fence int64
 }
 
 func (w worker) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
 	c.Fence, c.Again = w.fence, w.fence > 1
-	return w.Hand.Do(ctx, loop, c)
+	return w.Runner.Do(ctx, loop, c)
 }
 
-// owner is the hand of a process that has just taken the run.
+// owner is the turn runner of a process that has just taken the run.
 func (b *bench) owner(log swarm.Log, a agent) worker {
 	b.Helper()
 	fence, err := b.log.Own(b.Context(), flow.Version, time.Nanosecond)
 	b.check(err)
-	return worker{b.hand(log, a), fence}
+	return worker{b.runner(log, a), fence}
 }
 
-func (b *bench) hand(log swarm.Log, a agent) *turn.Hand {
-	return &turn.Hand{Run: "run", Log: log, Dir: b.TempDir(), Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return a, nil }}
+func (b *bench) runner(log swarm.Log, a agent) *turn.Runner {
+	return &turn.Runner{Run: "run", Log: log, Dir: b.TempDir(), Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return a, nil }}
 }
 
 // dies is an agent whose process is killed with the one that drives it.

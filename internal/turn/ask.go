@@ -20,10 +20,10 @@ import (
 // asker asks a person whether the turn's agent may do something, by a record in the log, and waits for the answer, which is one
 // too: any process may give it. An answer is for one asking: the same asked again in the same start is another question. A start after a
 // crash asks what the one before has asked, in the same order, and finds what was answered.
-func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, reason string, err error) {
+func (r *Runner) asker(w *work) func(context.Context, swarm.Approval) (ok bool, reason string, err error) {
 	return func(ctx context.Context, a swarm.Approval) (bool, string, error) {
 		a.ID = w.asked.next(a.ID)
-		if e, ok, err := h.Log.Find(swarm.AnsweredKey(a.ID)); err != nil || ok {
+		if e, ok, err := r.Log.Find(swarm.AnsweredKey(a.ID)); err != nil || ok {
 			return answered(e, err)
 		}
 		switch w.plan.Approvals.Tools {
@@ -32,18 +32,18 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 		case "deny":
 			return false, "`approvals: {tools: deny}` in the compose file", nil
 		}
-		a.What, a.Tool = h.clean(a.What), h.clean(a.Tool)
-		if a.Input = json.RawMessage(h.clean(string(a.Input))); len(a.Input) > maxNoted {
+		a.What, a.Tool = r.clean(a.What), r.clean(a.Tool)
+		if a.Input = json.RawMessage(r.clean(string(a.Input))); len(a.Input) > maxNoted {
 			a.Input = swarm.Encode(excerpt.Head(string(a.Input), maxNoted))
 		}
 		for i, path := range a.Paths {
-			a.Paths[i] = h.clean(path)
+			a.Paths[i] = r.clean(path)
 		}
-		if err := h.pose(ctx, w, a); err != nil {
+		if err := r.pose(ctx, w, a); err != nil {
 			return false, "", err
 		}
 		w.asked.add(a)
-		ok, reason, err := h.awaitAnswer(ctx, a.ID)
+		ok, reason, err := r.awaitAnswer(ctx, a.ID)
 		if err == nil {
 			w.asked.remove(a.ID)
 		}
@@ -53,8 +53,8 @@ func (h *Hand) asker(w *work) func(context.Context, swarm.Approval) (ok bool, re
 
 // pose writes a question down. One that an earlier start has asked stands as it was: some programs put into it what is another
 // thing each time.
-func (h *Hand) pose(ctx context.Context, w *work, a swarm.Approval) error {
-	_, err := h.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()}, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
+func (r *Runner) pose(ctx context.Context, w *work, a swarm.Approval) error {
+	_, err := r.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()}, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
 		Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(a)}}})
 	if errors.Is(err, swarm.ErrConflict) {
 		return nil
@@ -122,11 +122,11 @@ func answered(e swarm.Event, err error) (bool, string, error) {
 }
 
 // awaitAnswer waits for the record that answers a question. Its key is unique, so there is one answer at most.
-func (h *Hand) awaitAnswer(ctx context.Context, id string) (ok bool, reason string, err error) {
-	wake, off := h.Log.Watch(swarm.ToControl)
+func (r *Runner) awaitAnswer(ctx context.Context, id string) (ok bool, reason string, err error) {
+	wake, off := r.Log.Watch(swarm.ToControl)
 	defer off()
 	for {
-		if e, there, err := h.Log.Find(swarm.AnsweredKey(id)); err != nil || there {
+		if e, there, err := r.Log.Find(swarm.AnsweredKey(id)); err != nil || there {
 			return answered(e, err)
 		}
 		select {

@@ -13,7 +13,7 @@ import (
 // begin writes down, on disk, that the turn starts. If the turn has ended by now, its end is the answer. If another worker has
 // just begun it, begin is refused with ErrStale, and this one must not call the provider. Nor must it if starts before this one
 // have used the budget up.
-func (h *Hand) begin(ctx context.Context, w *work) (*flow.Result, error) {
+func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	b := swarm.Batch{Fence: w.c.Fence, Bodies: [][]byte{[]byte(w.made.Text)}}
 	if w.c.Again { // else nobody can have ended it
 		b.Absent = []string{swarm.EndKey(w.c.ID)}
@@ -27,23 +27,23 @@ func (h *Hand) begin(ctx context.Context, w *work) (*flow.Result, error) {
 		start.Sent, b.Bodies = swarm.HashOf(fresh), append(b.Bodies, fresh)
 	}
 	b.Events = []swarm.Event{{Kind: swarm.TurnStarted, Key: swarm.StartKey(w.c.ID, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(start)}}
-	seqs, err := h.Log.Append(ctx, b)
-	h.unask(w)
+	seqs, err := r.Log.Append(ctx, b)
+	r.unask(w)
 	if err == nil && w.need != (swarm.Usage{}) {
-		return nil, h.verdict(seqs[0])
+		return nil, r.verdict(seqs[0])
 	}
 	if !errors.Is(err, swarm.ErrConflict) && !errors.Is(err, swarm.ErrStale) {
 		return nil, err
 	}
-	end, ok, err := h.Log.Find(swarm.EndKey(w.c.ID))
+	end, ok, err := r.Log.Find(swarm.EndKey(w.c.ID))
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, swarm.ErrStale
 	}
-	r, err := Answer(end)
-	return &r, err
+	result, err := Answer(end)
+	return &result, err
 }
 
 // nextStart is the key of the start that would replace this worker's: what a turn writes is refused once that is there.
@@ -51,8 +51,8 @@ func (w *work) nextStart() string { return swarm.StartKey(w.c.ID, w.start+1) }
 
 // again finds how often the turn was begun before, if it was. It goes on with the first start's prompt, since what that was made
 // from may be another by now, and is told what that start had already sent.
-func (h *Hand) again(w *work) (begun bool, err error) {
-	e, ok, err := h.Log.Find(swarm.StartKey(w.c.ID, 1))
+func (r *Runner) again(w *work) (begun bool, err error) {
+	e, ok, err := r.Log.Find(swarm.StartKey(w.c.ID, 1))
 	if err != nil || !ok {
 		return false, err
 	}
@@ -60,11 +60,11 @@ func (h *Hand) again(w *work) (begun bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	text, err := h.Log.Body(first.Prompt)
+	text, err := r.Log.Body(first.Prompt)
 	if err != nil {
 		return true, err
 	}
-	sent, err := h.sent(w.c.ID)
+	sent, err := r.sent(w.c.ID)
 	if err != nil {
 		return true, err
 	}
@@ -72,7 +72,7 @@ func (h *Hand) again(w *work) (begun bool, err error) {
 	w.made, w.inputs, w.session = prompt.Prompt{Text: string(text), Spans: first.Spans}.WithSent(sent), first.Inputs, first.Session
 	for ok {
 		w.start++
-		if _, ok, err = h.Log.Find(w.nextStart()); err != nil {
+		if _, ok, err = r.Log.Find(w.nextStart()); err != nil {
 			return true, err
 		}
 	}
@@ -80,9 +80,9 @@ func (h *Hand) again(w *work) (begun bool, err error) {
 }
 
 // sent is what turns have sent that stands, whatever became of them.
-func (h *Hand) sent(turns ...string) ([]string, error) {
-	if h.Office == nil || len(turns) == 0 {
+func (r *Runner) sent(turns ...string) ([]string, error) {
+	if r.AgentAPI == nil || len(turns) == 0 {
 		return nil, nil
 	}
-	return h.Office.Sent(turns...)
+	return r.AgentAPI.Sent(turns...)
 }

@@ -12,11 +12,11 @@ import (
 // fold. All workers that have read the log up to a record give the same verdict on that record, so one budget holds for all of
 // them. A start and a reservation that leave no room for what they ask for take nothing.
 type account struct {
-	budget  swarm.Budget           // of every plan of the run
-	used    swarm.Usage            // by turns that have ended, and by starts that a crash has cut
-	held    map[string]swarm.Usage // by running turn: reserved
-	all     swarm.Usage            // the sum of held, in the order of the log: a sum of dollars depends on it
-	refused map[int64]error        // by number: the records that left no room, and why
+	budget   swarm.Budget           // of every plan of the run
+	used     swarm.Usage            // by turns that have ended, and by starts that a crash has cut
+	reserved map[string]swarm.Usage // by running turn: reserved
+	all      swarm.Usage            // the sum of held, in the order of the log: a sum of dollars depends on it
+	refused  map[int64]error        // by number: the records that left no room, and why
 
 	asking map[string]swarm.Usage // by turn: needs of this worker's starts that are on their way into the log
 }
@@ -44,8 +44,8 @@ func (a *account) begin(e *swarm.Event) error {
 
 // cut counts what a start had reserved as used. A crash has cut it, so nobody will tell what it really used.
 func (a *account) cut(e *swarm.Event) {
-	a.used = a.used.Plus(a.held[e.Turn])
-	a.hold(e, swarm.Usage{})
+	a.used = a.used.Plus(a.reserved[e.Turn])
+	a.reserve(e, swarm.Usage{})
 }
 
 // raise takes a reservation of a running turn. It stands for all that the turn has used and needs, so it replaces the one before.
@@ -68,29 +68,29 @@ func (a *account) end(e *swarm.Event, r swarm.CallEnd) {
 	if r.Unbegun { // so what is reserved is a start's that was cut
 		a.cut(e)
 	}
-	a.hold(e, swarm.Usage{})
+	a.reserve(e, swarm.Usage{})
 	a.used = a.used.Plus(r.Usage)
 }
 
 func (a *account) judge(e *swarm.Event, need swarm.Usage) error {
-	if err := a.room(a.used.Plus(a.all).Minus(a.held[e.Turn]), need); err != nil {
+	if err := a.room(a.used.Plus(a.all).Minus(a.reserved[e.Turn]), need); err != nil {
 		if a.refused == nil {
 			a.refused = map[int64]error{}
 		}
 		a.refused[e.Seq] = err
 		return nil
 	}
-	a.hold(e, need)
+	a.reserve(e, need)
 	return nil
 }
 
 // hold reserves so much for a turn, instead of what it had.
-func (a *account) hold(e *swarm.Event, need swarm.Usage) {
-	a.all = a.all.Minus(a.held[e.Turn]).Plus(need)
+func (a *account) reserve(e *swarm.Event, need swarm.Usage) {
+	a.all = a.all.Minus(a.reserved[e.Turn]).Plus(need)
 	if need == (swarm.Usage{}) {
-		delete(a.held, e.Turn)
+		delete(a.reserved, e.Turn)
 	} else {
-		put(&a.held, e.Turn, need)
+		put(&a.reserved, e.Turn, need)
 	}
 }
 
@@ -110,7 +110,7 @@ func (a *account) room(others, need swarm.Usage) error {
 
 // reserve finds what the turn's start has to reserve. It refuses a turn for which nothing is left as far as this worker knows, so
 // that the log has no start of it; what counts is the verdict on the start.
-func (h *Hand) reserve(w *work) error {
+func (r *Runner) reserve(w *work) error {
 	if !w.plan.Budget.LimitsUse() {
 		return nil
 	}
@@ -118,12 +118,12 @@ func (h *Hand) reserve(w *work) error {
 	if need.USD = cost(w.spec.Price, need); w.spec.Price == (swarm.Price{}) && w.kind().ListPrices {
 		need.USD = providerkind.Cost(w.model, providerkind.Tokens{In: need.InputTokens})
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.ledger.follow(h.Log); err != nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fold.follow(r.Log); err != nil {
 		return err
 	}
-	a := &h.ledger.account
+	a := &r.fold.account
 	others := a.used.Plus(a.all)
 	for _, u := range a.asking {
 		others = others.Plus(u)
@@ -137,25 +137,25 @@ func (h *Hand) reserve(w *work) error {
 }
 
 // verdict says whether the records before a start or a reservation left room for it.
-func (h *Hand) verdict(seq int64) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.ledger.follow(h.Log); err != nil {
+func (r *Runner) verdict(seq int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fold.follow(r.Log); err != nil {
 		return err
 	}
-	return h.ledger.account.refused[seq]
+	return r.fold.account.refused[seq]
 }
 
 // unask forgets a start that is not on its way into the log any more.
-func (h *Hand) unask(w *work) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.ledger.account.asking, w.c.ID)
+func (r *Runner) unask(w *work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.fold.account.asking, w.c.ID)
 }
 
 // reserver lets a provider reserve more for its turn, before each question that it asks: what the turn has used so far and what the
 // question takes. A turn is one call, however many questions it asks, so a budget of calls needs no reservations.
-func (h *Hand) reserver(ctx context.Context, w *work) func(swarm.Usage) error {
+func (r *Runner) reserver(ctx context.Context, w *work) func(swarm.Usage) error {
 	if w.plan.Budget.Tokens == 0 && w.plan.Budget.USD == 0 {
 		return nil
 	}
@@ -168,10 +168,10 @@ func (h *Hand) reserver(ctx context.Context, w *work) func(swarm.Usage) error {
 		if need.Tokens() <= has.Tokens() && need.USD <= has.USD {
 			return nil
 		}
-		seqs, err := h.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()},
+		seqs, err := r.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()},
 			Events: []swarm.Event{{Kind: swarm.TurnReserved, Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(need)}}})
 		if err == nil {
-			err = h.verdict(seqs[0])
+			err = r.verdict(seqs[0])
 		}
 		if err == nil {
 			has = need

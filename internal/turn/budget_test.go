@@ -76,7 +76,7 @@ func TestThreeWorkersKeepOneBudget(t *testing.T) {
 		log, err := sqlite.Open(path)
 		b.check(err)
 		defer log.Close()
-		w := worker{b.hand(startLine{log, line}, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
+		w := worker{b.runner(startLine{log, line}, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
 			calls.Add(1)
 			return says(10)(ctx, r)
 		}), fence}
@@ -132,7 +132,7 @@ func TestReservationsOfTwoWorkersKeepOneBudget(t *testing.T) {
 	log := reservationLine{b.log, line}
 	first := b.owner(log, asks)
 	ends := make(chan swarm.ErrorKind, 2)
-	for n, w := range []worker{first, {b.hand(log, asks), first.fence}} {
+	for n, w := range []worker{first, {b.runner(log, asks), first.fence}} {
 		go func() {
 			r, err := w.Do(t.Context(), "root", task(n+1))
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 // refuse ends a turn that does not come to call its provider: its prompt cannot be made, there is no budget for it, it was cancelled
 // while nobody did it, or it replays one that cannot be.
 // Should another worker have begun it meanwhile, that worker ends it.
-func (h *Hand) refuse(ctx context.Context, loop string, w *work, why error) (flow.Result, error) {
+func (r *Runner) refuse(ctx context.Context, loop string, w *work, why error) (flow.Result, error) {
 	if stop := stops(ctx, why); stop != nil {
 		return flow.Result{}, stop
 	}
@@ -24,40 +24,40 @@ func (h *Hand) refuse(ctx context.Context, loop string, w *work, why error) (flo
 	}
 	end := failure(why)
 	end.Unbegun = true
-	return h.end(ctx, loop, w.c, end, swarm.Batch{Absent: []string{w.nextStart()}})
+	return r.end(ctx, loop, w.c, end, swarm.Batch{Absent: []string{w.nextStart()}})
 }
 
-// keep ends a turn as it ended in the run that this one tries again.
-func (h *Hand) keep(ctx context.Context, loop string, c flow.Call, kept swarm.Event) (flow.Result, error) {
-	r, err := Answer(kept)
+// carryOver ends a turn as it ended in the run that this one tries again.
+func (r *Runner) carryOver(ctx context.Context, loop string, c flow.Call, kept swarm.Event) (flow.Result, error) {
+	result, err := Answer(kept)
 	if err != nil {
-		return r, err
+		return result, err
 	}
-	r.CarriedOver, r.Usage = true, swarm.Usage{}
-	text, err := h.Log.Body(r.Output)
+	result.CarriedOver, result.Usage = true, swarm.Usage{}
+	text, err := r.Log.Body(result.Output)
 	if err != nil {
-		return r, err
+		return result, err
 	}
-	done, err := h.end(ctx, loop, c, r.CallEnd, swarm.Batch{})
-	if err == nil && h.Watch != nil {
-		h.Watch.Output(c, text)
+	done, err := r.end(ctx, loop, c, result.CallEnd, swarm.Batch{})
+	if err == nil && r.Watch != nil {
+		r.Watch.Output(c, text)
 	}
 	return done, err
 }
 
 // conclude writes down how the turn ended, its output and what it changed, in one batch.
-func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provider.Reply, verdicts []swarm.Verdict, changed *diff, err error) (flow.Result, error) {
+func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provider.Reply, verdicts []swarm.Verdict, changed *diff, err error) (flow.Result, error) {
 	end := swarm.CallEnd{Status: swarm.CallOK}
 	if err != nil {
 		end = failure(err)
 	}
-	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), h.clean(reply.Session), reply.Exit, verdicts
+	end.Usage, end.Session, end.Exit, end.Verdicts = usage(reply, w), r.clean(reply.Session), reply.Exit, verdicts
 	end.Forgotten = end.Session != reply.Session
-	end.Outside = w.astray.its()
+	end.Outside = w.violation.files()
 	b := swarm.Batch{Absent: []string{w.nextStart()}}
 	var output []byte
 	if end.Status != swarm.CallCut {
-		output = h.kept(reply)
+		output = r.storedOutput(reply)
 		end.Output, end.Bytes = swarm.NoText, reply.Bytes
 		if len(output) > 0 {
 			end.Output, b.Bodies = swarm.HashOf(output), [][]byte{output}
@@ -72,35 +72,35 @@ func (h *Hand) conclude(ctx context.Context, loop string, w *work, reply provide
 			Turn: w.c.ID, Data: swarm.Encode(swarm.Consumption{Inputs: w.inputs, Turn: w.c.ID})})
 	}
 	if end.Status == swarm.CallOK {
-		if end.Findings, err = h.findings(w, output); err != nil {
+		if end.Findings, err = r.findings(w, output); err != nil {
 			return flow.Result{}, err
 		}
 	}
-	end.Findings = append(end.Findings, w.astray.finding()...)
-	r, err := h.endWith(ctx, loop, w.c, end, b, changed)
-	if err == nil && h.Watch != nil && end.Status != swarm.CallCut {
-		h.Watch.Output(w.c, output)
+	end.Findings = append(end.Findings, w.violation.finding()...)
+	result, err := r.endWith(ctx, loop, w.c, end, b, changed)
+	if err == nil && r.Watch != nil && end.Status != swarm.CallCut {
+		r.Watch.Output(w.c, output)
 	}
-	return r, err
+	return result, err
 }
 
 // endWith ends a call with what the turn changed. The same text may be there already, stored by an agent or kept of another run: then it
 // is one artifact, and the turn ends all the same.
-func (h *Hand) endWith(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch, changed *diff) (flow.Result, error) {
+func (r *Runner) endWith(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch, changed *diff) (flow.Result, error) {
 	if changed == nil {
-		return h.end(ctx, loop, c, end, b)
+		return r.end(ctx, loop, c, end, b)
 	}
 	with := b
 	with.Events = append([]swarm.Event{changed.record}, b.Events...)
 	with.Bodies = append([][]byte{changed.text}, b.Bodies...)
-	r, err := h.end(ctx, loop, c, end, with)
+	result, err := r.end(ctx, loop, c, end, with)
 	if !errors.Is(err, swarm.ErrConflict) {
-		return r, err
+		return result, err
 	}
-	if _, there, found := h.Log.Find(changed.record.Key); found != nil || !there {
-		return r, errors.Join(err, found)
+	if _, there, found := r.Log.Find(changed.record.Key); found != nil || !there {
+		return result, errors.Join(err, found)
 	}
-	return h.end(ctx, loop, c, end, b)
+	return r.end(ctx, loop, c, end, b)
 }
 
 // failure is how an error ends a turn.
@@ -136,13 +136,13 @@ func cost(p swarm.Price, u swarm.Usage) float64 {
 }
 
 // end appends the call's end, addressed to its loop. It does so even when the process is about to stop: what is done is done.
-func (h *Hand) end(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch) (flow.Result, error) {
+func (r *Runner) end(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch) (flow.Result, error) {
 	end.ID, end.Call = c.ID, c.Print()
-	end.Reason, end.Hint = h.clean(end.Reason), h.clean(end.Hint)
+	end.Reason, end.Hint = r.clean(end.Reason), r.clean(end.Hint)
 	b.Fence = c.Fence
 	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Task, Agent: c.Agent,
 		Turn: c.ID, Data: swarm.Encode(end)})
-	seqs, err := h.Log.Append(context.WithoutCancel(ctx), b)
+	seqs, err := r.Log.Append(context.WithoutCancel(ctx), b)
 	if err != nil {
 		return flow.Result{}, err
 	}
@@ -155,26 +155,26 @@ func Answer(e swarm.Event) (flow.Result, error) {
 	return flow.Result{CallEnd: end, Seq: e.Seq}, err
 }
 
-func (h *Hand) redact(b []byte) []byte {
-	if h.Redact == nil || len(b) == 0 {
+func (r *Runner) redact(b []byte) []byte {
+	if r.Redact == nil || len(b) == 0 {
 		return b
 	}
-	return h.Redact(b)
+	return r.Redact(b)
 }
 
 // clean is a text without secrets that somebody may have cut.
-func (h *Hand) clean(text string) string {
-	if h.Cut == nil {
+func (r *Runner) clean(text string) string {
+	if r.Cut == nil {
 		return text
 	}
-	return h.Cut(text)
+	return r.Cut(text)
 }
 
-// kept is what is stored of what a turn said. Of a long text it is the end, which may begin in the middle of a secret.
-func (h *Hand) kept(reply provider.Reply) []byte {
+// storedOutput is what is stored of what a turn said. Of a long text it is the end, which may begin in the middle of a secret.
+func (r *Runner) storedOutput(reply provider.Reply) []byte {
 	if !reply.IsCut() {
-		return h.redact(reply.Output)
+		return r.redact(reply.Output)
 	}
 	end, _ := reply.Ends()
-	return []byte(strings.TrimPrefix(h.clean(end), "…"))
+	return []byte(strings.TrimPrefix(r.clean(end), "…"))
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // examine holds what a turn made against its task's `expect`, part by part, the cheap ones first.
-func (h *Hand) examine(ctx context.Context, w *work, output []byte) []swarm.Verdict {
+func (r *Runner) examine(ctx context.Context, w *work, output []byte) []swarm.Verdict {
 	x := w.task.Expect
 	var verdicts []swarm.Verdict
 	part := func(name, asked string, look func() error) {
@@ -26,15 +26,15 @@ func (h *Hand) examine(ctx context.Context, w *work, output []byte) []swarm.Verd
 		}
 		v := swarm.Verdict{Part: name, OK: true}
 		if err := look(); err != nil {
-			v.OK, v.Reason = false, clip(h.clean(err.Error()))
+			v.OK, v.Reason = false, clip(r.clean(err.Error()))
 		}
 		verdicts = append(verdicts, v)
 	}
-	dir := h.workdir(w)
+	dir := r.workdir(w)
 	part("file", x.File, func() error { return isThere(dir, x.File) })
 	part("matches", x.Matches, func() error { return inTime(ctx, func() error { return matches(x.Matches, output) }) })
-	part("schema", string(x.Schema), func() error { return inTime(ctx, func() error { return h.conforms(x, dir, output) }) })
-	part("command", x.Command, func() error { return h.commandEndsWell(ctx, w, x.Command) })
+	part("schema", string(x.Schema), func() error { return inTime(ctx, func() error { return r.conforms(x, dir, output) }) })
+	part("command", x.Command, func() error { return r.commandEndsWell(ctx, w, x.Command) })
 	return verdicts
 }
 
@@ -137,8 +137,8 @@ func matches(pattern string, output []byte) error {
 }
 
 // conforms holds the output, or the file that is expected, against a schema.
-func (h *Hand) conforms(x *swarm.Expect, dir string, output []byte) error {
-	source, err := h.Log.Body(x.Schema)
+func (r *Runner) conforms(x *swarm.Expect, dir string, output []byte) error {
+	source, err := r.Log.Body(x.Schema)
 	if err != nil {
 		return err
 	}
@@ -165,14 +165,14 @@ func (h *Hand) conforms(x *swarm.Expect, dir string, output []byte) error {
 
 // commandEndsWell runs a command of the user's own, by the shell, as the turn's program was run: same folder, environment,
 // process group and end.
-func (h *Hand) commandEndsWell(ctx context.Context, w *work, command string) error {
+func (r *Runner) commandEndsWell(ctx context.Context, w *work, command string) error {
 	p, err := provider.OpenCommand(swarm.ProviderSpec{Name: "expect", Command: []string{"sh", "-c", command}}, provider.Options{})
 	if err != nil {
 		return err
 	}
-	r := h.plainRequest(w)
-	r.Prompt = ""
-	reply, err := p.Turn(ctx, r, func(swarm.Delta) {})
+	result := r.plainRequest(w)
+	result.Prompt = ""
+	reply, err := p.Turn(ctx, result, func(swarm.Delta) {})
 	if err == nil {
 		return nil
 	}

@@ -78,7 +78,7 @@ func TestReasonsStayShort(t *testing.T) {
 // What is too long is cut when no secret is left in it: half of one nobody would find.
 func TestReasonsHoldNoHalfOfASecret(t *testing.T) {
 	hide := secret.New([]string{"API_KEY=sk-canary-0123456789"}, nil)
-	h := &Hand{Redact: hide.Bytes, Cut: hide.Cut}
+	h := &Runner{Redact: hide.Bytes, Cut: hide.Cut}
 	for i := range 200 {
 		before := maxReason/8 - 100 + i%100 // about where the first part ends
 		if i >= 100 {

@@ -37,18 +37,18 @@ type Changes struct {
 // comparing is how long it may take to find out what a turn changed: it is done even when the process is about to stop.
 const comparing = 2 * time.Minute
 
-// A scribe is whoever may change files in a turn, and who was there at the same time.
-type scribe struct {
+// A fileWriter is a turn that may change files, and the turns that did so at the same time.
+type fileWriter struct {
 	turn, agent string
 	dirs        []string
 	watched     bool // what it changes is recorded
 	free        bool // it needs none of our tools to write
-	beside      []*scribe
+	concurrent  []*fileWriter
 
-	named   map[string]bool  // files that its agent says it has changed; absolute
-	unnamed bool             // it also writes files that nobody names: it is a program, or has run one
-	changed map[string]bool  // files that are another since the turn began, whoever wrote them; nil = that is not known yet
-	ordered map[*scribe]bool // turns of agents that waited for this one, or it for theirs: those come one after the other
+	named   map[string]bool      // files that its agent says it has changed; absolute
+	unnamed bool                 // it also writes files that nobody names: it is a program, or has run one
+	changed map[string]bool      // files that are another since the turn began, whoever wrote them; nil = that is not known yet
+	ordered map[*fileWriter]bool // turns of agents that waited for this one, or it for theirs: those come one after the other
 }
 
 // How far an agent changes files: not at all, only as everybody may at any time, or so that it is worth a record.
@@ -102,16 +102,16 @@ func (w *work) rules() (rules []toolrule.Rule) {
 }
 
 // folder is the one that the agent's tools may touch.
-func (h *Hand) folder(w *work) string {
+func (r *Runner) folder(w *work) string {
 	if w.agent.Root != "" {
 		return w.agent.Root
 	}
-	return h.workdir(w)
+	return r.workdir(w)
 }
 
 // folders are where the agent works, without one that lies in another.
-func (h *Hand) folders(w *work) []string {
-	dir, root := h.workdir(w), h.folder(w)
+func (r *Runner) folders(w *work) []string {
+	dir, root := r.workdir(w), r.folder(w)
 	switch {
 	case within(dir, root):
 		return []string{dir}
@@ -127,48 +127,48 @@ func within(folder, path string) bool {
 }
 
 // enter notes that somebody begins to change files, and who does so at the same time; leave ends that.
-func (h *Hand) enter(w *work) (leave func()) {
+func (r *Runner) enter(w *work) (leave func()) {
 	how := w.writing()
-	if h.Snapshots == nil || how == writesNothing {
+	if r.Snapshots == nil || how == writesNothing {
 		return func() {}
 	}
-	s := &scribe{turn: w.c.ID, agent: w.c.Agent, dirs: h.folders(w), watched: how == writesSeen, free: w.writesByItself()}
+	s := &fileWriter{turn: w.c.ID, agent: w.c.Agent, dirs: r.folders(w), watched: how == writesSeen, free: w.writesByItself()}
 	if s.watched {
-		w.scribe = s
+		w.writer = s
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, other := range h.scribes[true] {
-		other.beside = append(other.beside, s)
-		s.beside = append(s.beside, other)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, other := range r.writers[true] {
+		other.concurrent = append(other.concurrent, s)
+		s.concurrent = append(s.concurrent, other)
 	}
 	if s.watched {
-		s.beside = append(s.beside, h.scribes[false]...)
+		s.concurrent = append(s.concurrent, r.writers[false]...)
 	}
-	if h.scribes == nil {
-		h.scribes = map[bool][]*scribe{}
+	if r.writers == nil {
+		r.writers = map[bool][]*fileWriter{}
 	}
-	h.scribes[s.watched] = append(h.scribes[s.watched], s)
+	r.writers[s.watched] = append(r.writers[s.watched], s)
 	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.scribes[s.watched] = slices.DeleteFunc(h.scribes[s.watched], func(o *scribe) bool { return o == s })
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.writers[s.watched] = slices.DeleteFunc(r.writers[s.watched], func(o *fileWriter) bool { return o == s })
 	}
 }
 
 // record notes what the files are before the turn, unless an earlier start has.
-func (h *Hand) record(ctx context.Context, w *work) {
-	if docs := h.docs(w); docs != "" {
+func (r *Runner) record(ctx context.Context, w *work) {
+	if docs := r.docs(w); docs != "" {
 		_ = os.MkdirAll(docs, 0o777) // if it cannot be made, whoever writes there is told why
 	}
-	if w.scribe == nil || w.start > 0 {
+	if w.writer == nil || w.start > 0 {
 		return
 	}
-	for _, dir := range w.scribe.dirs {
-		tree, err := h.Snapshots.Record(ctx, dir, w.plan.Team != nil)
+	for _, dir := range w.writer.dirs {
+		tree, err := r.Snapshots.Record(ctx, dir, w.plan.Team != nil)
 		if err != nil && ctx.Err() == nil {
 			w.unseen = err
-			h.cannotTell(w, err)
+			r.cannotTell(w, err)
 		}
 		if tree != "" {
 			w.snapshots = append(w.snapshots, swarm.FolderSnapshot{Dir: dir, Tree: tree})
@@ -177,32 +177,32 @@ func (h *Hand) record(ctx context.Context, w *work) {
 }
 
 // docs is the folder that the turn's agent may write to and no other, or "".
-func (h *Hand) docs(w *work) string {
-	if w.plan.Team == nil || w.plan.Team.Phase != swarm.PlanningPhase || h.Replay != nil {
+func (r *Runner) docs(w *work) string {
+	if w.plan.Team == nil || w.plan.Team.Phase != swarm.PlanningPhase || r.Replay != nil {
 		return ""
 	}
-	return filepath.Join(h.folder(w), permission.Docs)
+	return filepath.Join(r.folder(w), permission.Docs)
 }
 
 // cannotTell says, once, that nobody will know what turns change.
-func (h *Hand) cannotTell(w *work, err error) {
-	h.mu.Lock()
-	told := h.blind
-	h.blind = true
-	h.mu.Unlock()
-	if told {
+func (r *Runner) cannotTell(w *work, err error) {
+	r.mu.Lock()
+	notices := r.blind
+	r.blind = true
+	r.mu.Unlock()
+	if notices {
 		return
 	}
-	reason := swarm.Reason{Reason: h.clean("what turns change in " + w.scribe.dirs[0] + " is not recorded: " + err.Error())}
+	reason := swarm.Reason{Reason: r.clean("what turns change in " + w.writer.dirs[0] + " is not recorded: " + err.Error())}
 	var e *swarm.Error
 	if errors.As(err, &e) {
 		reason.Hint = e.Hint
 	}
-	if h.docs(w) != "" {
+	if r.docs(w) != "" {
 		reason.Reason += "; in the phase PLANNING turns of those who could write elsewhere fail for it"
 	}
 	// What the log does not take now, it does not take at the turn's end either.
-	_, _ = h.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Data: swarm.Encode(reason)}}})
+	_, _ = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Data: swarm.Encode(reason)}}})
 }
 
 // A diff is what a turn has changed.
@@ -213,40 +213,40 @@ type diff struct {
 }
 
 // compare finds out what the turn has changed, and which of the files the phase does not let it write; nil = nothing, or nobody knows.
-func (h *Hand) compare(ctx context.Context, w *work) *diff {
-	if w.scribe == nil || len(w.snapshots) == 0 {
+func (r *Runner) compare(ctx context.Context, w *work) *diff {
+	if w.writer == nil || len(w.snapshots) == 0 {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), comparing)
 	defer stop()
-	all := h.changes(ctx, w, w.snapshots)
-	h.overlap(w, all)
-	if h.docs(w) != "" && w.scribe.free {
-		h.trespassed(ctx, w, all)
+	all := r.changes(ctx, w, w.snapshots)
+	r.overlap(w, all)
+	if r.docs(w) != "" && w.writer.free {
+		r.findViolation(ctx, w, all)
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	d := &diff{others: shortly(h.besides(w, all, false))}
-	d.text = h.redact(describe(w, all, d.others))
+	d := &diff{others: shortly(r.concurrentWriters(w, all, false))}
+	d.text = r.redact(describe(w, all, d.others))
 	d.record, _ = agentapi.Keep(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
 	return d
 }
 
 // changes are what became of the files since they were recorded.
-func (h *Hand) changes(ctx context.Context, w *work, since []swarm.FolderSnapshot) (all []Changes) {
+func (r *Runner) changes(ctx context.Context, w *work, since []swarm.FolderSnapshot) (all []Changes) {
 	for _, before := range since {
-		after, err := h.Snapshots.Record(ctx, before.Dir, true)
+		after, err := r.Snapshots.Record(ctx, before.Dir, true)
 		if err == nil && after == before.Tree {
 			continue
 		}
 		var c Changes
 		if err == nil {
-			c, err = h.Snapshots.Compare(ctx, before.Dir, before.Tree, after)
+			c, err = r.Snapshots.Compare(ctx, before.Dir, before.Tree, after)
 		}
 		if err != nil {
 			w.unseen = err
-			h.cannotTell(w, err)
+			r.cannotTell(w, err)
 			continue
 		}
 		if len(c.Files) > 0 && !slices.ContainsFunc(all, func(o Changes) bool { return o.Top == c.Top }) {
@@ -279,11 +279,11 @@ func describe(w *work, all []Changes, others string) []byte {
 	return b.Bytes()
 }
 
-// besides are those who worked in the same folders at the same time; of them the free ones, where nobody else can have done it.
-func (h *Hand) besides(w *work, all []Changes, free bool) (names []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range w.scribe.beside {
+// concurrentWriters are those who worked in the same folders at the same time; of them the free ones, where nobody else can have done it.
+func (r *Runner) concurrentWriters(w *work, all []Changes, free bool) (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range w.writer.concurrent {
 		here := slices.ContainsFunc(s.dirs, func(dir string) bool {
 			return slices.ContainsFunc(all, func(c Changes) bool { return within(c.Top, resolved(dir)) || within(resolved(dir), c.Top) })
 		})

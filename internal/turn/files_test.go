@@ -59,8 +59,8 @@ func newShop(t *testing.T, kind string, rules *swarm.Team, tools ...string) *sho
 	return s
 }
 
-func (s *shop) hand(a liveAgent) worker {
-	h := s.team.hand(a)
+func (s *shop) runner(a liveAgent) worker {
+	h := s.team.runner(a)
 	h.Dir, h.Snapshots, h.Toolbox = s.dir, s.trees, nil
 	return h
 }
@@ -68,7 +68,7 @@ func (s *shop) hand(a liveAgent) worker {
 // do has an agent do one turn, and wants it to go well.
 func (s *shop) do(c flow.Call, a liveAgent) {
 	s.Helper()
-	r, err := s.hand(a).Do(s.Context(), "root", c)
+	r, err := s.runner(a).Do(s.Context(), "root", c)
 	s.check(err)
 	if r.Status != swarm.CallOK {
 		s.Fatalf("%s: %+v", c.ID, r)
@@ -108,7 +108,7 @@ func TestATurnsChangesAreKept(t *testing.T) {
 	for what, end := range map[string]error{"it goes well": nil, "it fails": swarm.Errorf(swarm.Exited, "exit status 1"), "it is cut": swarm.Errorf(swarm.CutToSpeak, "interrupt")} {
 		t.Run(what, func(t *testing.T) {
 			s := newShop(t, "command", &swarm.Team{})
-			h := s.hand(s.writes("kept.txt", "changed, with s3cret-value\n", end))
+			h := s.runner(s.writes("kept.txt", "changed, with s3cret-value\n", end))
 			h.Redact = func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "s3cret-value", "[secret KEY]")) }
 			r, err := h.Do(t.Context(), "root", ask("a", 1, 1))
 			s.check(err)
@@ -129,7 +129,7 @@ func TestATurnsChangesAreKept(t *testing.T) {
 func TestARetriedTurnTellsAllItChanged(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{})
 	ctx, die := context.WithCancel(t.Context())
-	_, err := s.hand(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
+	_, err := s.runner(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		s.write("first.txt", "of the first start\n")
 		die()
 		return provider.Reply{}, context.Canceled
@@ -149,7 +149,7 @@ func TestARetriedTurnTellsAllItChanged(t *testing.T) {
 func TestWhoWorkedAtTheSameTime(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{})
 	begun, wait, over := make(chan bool), make(chan bool), make(chan error)
-	h := s.hand(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+	h := s.runner(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		if r.Agent == "a" {
 			begun <- true
 			<-wait
@@ -173,7 +173,7 @@ func TestWhoWorkedAtTheSameTime(t *testing.T) {
 	if got := s.diffs()["a/1/1"]; !strings.Contains(got, "At the same time worked here: @b (b/1/1).") || !strings.Contains(got, "+of b") {
 		t.Errorf("a's:\n%s", got)
 	}
-	_, err = s.hand(s.writes("alone.txt", "alone\n", nil)).Do(t.Context(), "root", ask("b", 2, 1))
+	_, err = s.runner(s.writes("alone.txt", "alone\n", nil)).Do(t.Context(), "root", ask("b", 2, 1))
 	s.check(err)
 	if got := s.diffs()["b/2/1"]; strings.Contains(got, "At the same time") {
 		t.Errorf("nobody was there:\n%s", got)
@@ -245,7 +245,7 @@ func TestAPipelineInNoRepository(t *testing.T) {
 func TestWithoutGitARunGoesOn(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{})
 	t.Setenv("PATH", t.TempDir())
-	h := s.hand(s.writes("new.txt", "new\n", nil))
+	h := s.runner(s.writes("new.txt", "new\n", nil))
 	for n := 1; n <= 2; n++ {
 		if r, err := h.Do(t.Context(), "root", ask("a", n, 1)); err != nil || r.Status != swarm.CallOK {
 			t.Fatalf("%+v, %v", r, err)
@@ -263,7 +263,7 @@ func TestPlanningWithoutGit(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			s := newShop(t, kind, &swarm.Team{Phase: swarm.PlanningPhase}, "file_write")
 			t.Setenv("PATH", t.TempDir())
-			r, err := s.hand(s.writes("main.go", "text\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))
+			r, err := s.runner(s.writes("main.go", "text\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))
 			s.check(err)
 			if (r.Kind == swarm.Denied) != denied || denied && !strings.Contains(r.Reason, "whether the turn did cannot be told: there is no git program") {
 				t.Errorf("%s: %+v", kind, r)
@@ -282,7 +282,7 @@ func TestPlanningAndARepositoryThatIsGone(t *testing.T) {
 		init := exec.Command("git", "init", "-q")
 		init.Dir = s.dir
 		s.check(init.Run())
-		r, err := s.hand(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
+		r, err := s.runner(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 			s.write("docs/plan.md", "x")
 			return provider.Reply{}, os.Rename(filepath.Join(s.dir, ".git"), filepath.Join(s.dir, "docs", "g"))
 		}).Do(t.Context(), "root", ask("a", 1, 1))
@@ -308,7 +308,7 @@ func TestPlanningIsHeld(t *testing.T) {
 		{"command", "main.go", nil, false},
 	} {
 		s := newShop(t, c.kind, c.rules)
-		r, err := s.hand(s.writes(c.file, "text\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))
+		r, err := s.runner(s.writes(c.file, "text\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))
 		s.check(err)
 		if (r.Kind == swarm.Denied) != c.denied {
 			t.Errorf("%s of %s with %+v: %+v", c.file, c.kind, c.rules, r)
@@ -335,7 +335,7 @@ func TestPlanningAndTheNextAttempt(t *testing.T) {
 		return provider.Reply{}, os.Remove(filepath.Join(s.dir, "main.go"))
 	}
 	for n, agent := range []liveAgent{write, write, undo} {
-		r, err := s.hand(agent).Do(t.Context(), "root", ask("a", 1, n+1))
+		r, err := s.runner(agent).Do(t.Context(), "root", ask("a", 1, n+1))
 		s.check(err)
 		if denied := n < 2; (r.Kind == swarm.Denied) != denied {
 			t.Errorf("attempt %d: %+v", n+1, r)
@@ -356,7 +356,7 @@ func TestPlanningAmongOthers(t *testing.T) {
 	}{{"command", nil, true}, {"openai", []string{"file_write"}, false}} {
 		s := newShop(t, c.kind, &swarm.Team{Phase: swarm.PlanningPhase}, c.tools...)
 		begun, wait, over := make(chan bool), make(chan bool), make(chan flow.Result)
-		h := s.hand(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+		h := s.runner(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 			if r.Agent == "a" {
 				begun <- true
 				<-wait
@@ -376,13 +376,13 @@ func TestPlanningAmongOthers(t *testing.T) {
 		b, err := h.Do(t.Context(), "root", ask("b", 1, 1))
 		s.check(err)
 		close(wait)
-		for beside, r := range map[string]flow.Result{"@a (a/1/1)": b, "@b (b/1/1)": <-over} {
+		for concurrent, r := range map[string]flow.Result{"@a (a/1/1)": b, "@b (b/1/1)": <-over} {
 			var want []swarm.Finding
 			if c.shared {
-				want = []swarm.Finding{{Kind: swarm.Shared, About: beside, Evidence: "main.go"}}
+				want = []swarm.Finding{{Kind: swarm.Shared, About: concurrent, Evidence: "main.go"}}
 			}
 			if r.Status != swarm.CallOK || !slices.Equal(r.Findings, want) || len(r.Outside) != 0 {
-				t.Errorf("%s: beside %s: %+v", c.kind, beside, r)
+				t.Errorf("%s: beside %s: %+v", c.kind, concurrent, r)
 			}
 		}
 	}
@@ -402,7 +402,7 @@ func TestPlanningBlamesNoAttemptForOthers(t *testing.T) {
 		by   liveAgent
 		kind swarm.ErrorKind
 	}{{fails, swarm.Exited}, {idles, swarm.Denied}, {undoes, ""}} {
-		r, err := s.hand(step.by).Do(t.Context(), "root", ask("a", 1, n+1))
+		r, err := s.runner(step.by).Do(t.Context(), "root", ask("a", 1, n+1))
 		s.check(err)
 		if r.Kind != step.kind || strings.Contains(r.Reason, "another") {
 			t.Errorf("attempt %d: %+v", n+1, r)
@@ -415,7 +415,7 @@ func TestPlanningBlamesNoAttemptForOthers(t *testing.T) {
 func TestPlanningAfterACrash(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
 	ctx, die := context.WithCancel(t.Context())
-	_, err := s.hand(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
+	_, err := s.runner(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		s.write("main.go", "of somebody\n")
 		die()
 		return provider.Reply{}, context.Canceled
@@ -423,7 +423,7 @@ func TestPlanningAfterACrash(t *testing.T) {
 	if err == nil {
 		t.Fatal("the process did not stop")
 	}
-	r, err := s.hand(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
+	r, err := s.runner(func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		return provider.Reply{}, nil
 	}).Do(t.Context(), "root", ask("a", 1, 1))
 	s.check(err)
@@ -437,7 +437,7 @@ func TestPlanningAndALinkNamedDocs(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
 	s.check(os.MkdirAll(filepath.Join(s.dir, "src"), 0o755))
 	s.check(os.Symlink("src", filepath.Join(s.dir, "docs")))
-	r, err := s.hand(s.writes("docs/main.go", "text\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))
+	r, err := s.runner(s.writes("docs/main.go", "text\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))
 	s.check(err)
 	if r.Kind != swarm.Denied || !strings.Contains(r.Reason, "src/main.go") {
 		t.Errorf("%+v", r)
@@ -447,7 +447,7 @@ func TestPlanningAndALinkNamedDocs(t *testing.T) {
 // The model behind an agent that has only our tools is not blamed for what another one did: those tools let nothing through.
 func TestPlanningBlamesNobodyWhoCannotWrite(t *testing.T) {
 	s := newShop(t, "openai", &swarm.Team{Phase: swarm.PlanningPhase}, "file_write")
-	r, err := s.hand(s.writes("main.go", "another's\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))
+	r, err := s.runner(s.writes("main.go", "another's\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))
 	s.check(err)
 	if r.Status != swarm.CallOK {
 		t.Errorf("%+v", r)

@@ -13,9 +13,9 @@ import (
 // sameCalls is how often in a row an agent does the same, with the same result, before it is told so while it still works.
 const sameCalls = 10
 
-// A habit is what an agent does by its tools, as far as it repeats itself. What brings something new each time is none, although the
+// A callRepetition is what an agent does by its tools, as far as it repeats itself. What brings something new each time is none, although the
 // words are the same: who looks again and again whether something has come waits for it.
-type habit struct {
+type callRepetition struct {
 	what    string // the newest call and its result
 	shown   string // the same, to be read
 	times   int    // in a row
@@ -25,18 +25,18 @@ type habit struct {
 }
 
 // add notes a call, and says how often in a row it was made.
-func (h *habit) add(u swarm.ToolUse) int {
+func (c *callRepetition) add(u swarm.ToolUse) int {
 	what := string(swarm.HashOf([]byte(u.Name + "\x00" + string(u.Input) + "\x00" + u.Output)))
-	if what != h.what {
-		h.others = h.others || h.what != ""
-		h.what, h.times = what, 0
-		h.shown = shown(u)
+	if what != c.what {
+		c.others = c.others || c.what != ""
+		c.what, c.times = what, 0
+		c.shown = shown(u)
 	}
-	if h.times++; h.times > h.longest {
-		h.longest = h.times
-		h.most = swarm.Finding{Kind: swarm.SameAction, About: what, Times: h.times, Evidence: h.shown}
+	if c.times++; c.times > c.longest {
+		c.longest = c.times
+		c.most = swarm.Finding{Kind: swarm.SameAction, About: what, Times: c.times, Evidence: c.shown}
 	}
-	return h.times
+	return c.times
 }
 
 // shown is a call in one line.
@@ -45,25 +45,25 @@ func shown(u swarm.ToolUse) string {
 }
 
 // nudge tells the agent of a turn that it does the same again and again, while it does it.
-func (n *notes) nudge(u swarm.ToolUse) {
-	if n.work.habit.add(u) != sameCalls || n.work.seat == nil || n.work.recorded != nil || n.work.plan.Team == nil {
+func (e *eventRecorder) nudge(u swarm.ToolUse) {
+	if e.work.repetition.add(u) != sameCalls || e.work.handle == nil || e.work.recorded != nil || e.work.plan.Team == nil {
 		return
 	}
 	text := "You have made the same call " + strconv.Itoa(sameCalls) + " times in a row, with the same result: " + shown(u) +
 		"\nDo something else, or say what keeps you from it."
 	// What the log does not take now, it does not take at the turn's end either.
-	_ = n.work.seat.Nudge(context.Background(), n.work.c.ID+"/"+n.work.habit.what, text)
+	_ = e.work.handle.Nudge(context.Background(), e.work.c.ID+"/"+e.work.repetition.what, text)
 }
 
 // findings are what is strange about a turn of a team that has gone well.
-func (h *Hand) findings(w *work, output []byte) (all []swarm.Finding, err error) {
-	if h.Office == nil || w.plan.Team == nil {
+func (r *Runner) findings(w *work, output []byte) (all []swarm.Finding, err error) {
+	if r.AgentAPI == nil || w.plan.Team == nil {
 		return nil, nil
 	}
-	if w.habit.longest >= sameCalls || w.habit.longest > 0 && !w.habit.others {
-		all = append(all, w.habit.most)
+	if w.repetition.longest >= sameCalls || w.repetition.longest > 0 && !w.repetition.others {
+		all = append(all, w.repetition.most)
 	}
-	others, err := h.Office.Others(w.c.Agent)
+	others, err := r.AgentAPI.Others(w.c.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +75,14 @@ func (h *Hand) findings(w *work, output []byte) (all []swarm.Finding, err error)
 	turns := append(earlier(w.c), w.c.ID)
 	for n := 1; w.c.Iteration > 1; n++ {
 		before := swarm.TurnID(w.c.Task, w.c.Iteration-1, n)
-		if _, ok, err := h.Log.Find(swarm.StartKey(before, 1)); err != nil {
+		if _, ok, err := r.Log.Find(swarm.StartKey(before, 1)); err != nil {
 			return nil, err
 		} else if !ok {
 			break
 		}
 		turns = append(turns, before)
 	}
-	wrote, err := h.Office.Wrote(turns...)
+	wrote, err := r.AgentAPI.Wrote(turns...)
 	if err != nil {
 		return nil, err
 	}

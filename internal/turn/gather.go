@@ -20,21 +20,21 @@ type loadedPlan struct {
 }
 
 // Plan reads the plan stored under a key.
-func (h *Hand) Plan(ref string) (*swarm.Plan, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p, err := h.plan(ref)
+func (r *Runner) Plan(ref string) (*swarm.Plan, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.plan(ref)
 	if err != nil {
 		return nil, err
 	}
 	return p.Plan, nil
 }
 
-func (h *Hand) plan(ref string) (*loadedPlan, error) {
-	if p := h.plans[ref]; p != nil {
+func (r *Runner) plan(ref string) (*loadedPlan, error) {
+	if p := r.plans[ref]; p != nil {
 		return p, nil
 	}
-	e, ok, err := h.Log.Find(ref)
+	e, ok, err := r.Log.Find(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +46,8 @@ func (h *Hand) plan(ref string) (*loadedPlan, error) {
 		return nil, err
 	}
 	p := &loadedPlan{Plan: &body, tasks: map[string]*swarm.Task{}, agents: map[string]*swarm.Agent{}, providers: map[string]swarm.ProviderSpec{}}
-	if h.Replay != nil {
-		h.Replay.Arrange(p.Plan)
+	if r.Replay != nil {
+		r.Replay.Arrange(p.Plan)
 	}
 	for i := range p.Tasks {
 		p.tasks[p.Tasks[i].Name] = &p.Tasks[i]
@@ -58,38 +58,38 @@ func (h *Hand) plan(ref string) (*loadedPlan, error) {
 	for _, s := range p.Providers {
 		p.providers[s.Name] = s
 	}
-	if h.plans == nil {
-		h.plans = map[string]*loadedPlan{}
+	if r.plans == nil {
+		r.plans = map[string]*loadedPlan{}
 	}
-	h.plans[ref] = p
+	r.plans[ref] = p
 	return p, nil
 }
 
-func (h *Hand) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if p := h.providers[spec.Name]; p != nil {
+func (r *Runner) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.providers[spec.Name]; p != nil {
 		return p, nil
 	}
-	p, err := h.Provider(spec)
+	p, err := r.Provider(spec)
 	if err != nil {
 		return nil, err
 	}
-	if h.providers == nil {
-		h.providers = map[string]provider.Provider{}
+	if r.providers == nil {
+		r.providers = map[string]provider.Provider{}
 	}
-	h.providers[spec.Name] = p
+	r.providers[spec.Name] = p
 	return p, nil
 }
 
-func (h *Hand) template(hash swarm.Hash) (prompt.Template, error) {
+func (r *Runner) template(hash swarm.Hash) (prompt.Template, error) {
 	if hash == "" {
 		return prompt.Template{}, nil
 	}
-	if t, ok := h.templates[hash]; ok {
+	if t, ok := r.templates[hash]; ok {
 		return t, nil
 	}
-	b, err := h.Log.Body(hash)
+	b, err := r.Log.Body(hash)
 	if err != nil {
 		return prompt.Template{}, err
 	}
@@ -97,32 +97,32 @@ func (h *Hand) template(hash swarm.Hash) (prompt.Template, error) {
 	if err != nil {
 		return prompt.Template{}, swarm.Errorf(swarm.Storage, "a stored prompt cannot be read: %w", err)
 	}
-	if h.templates == nil {
-		h.templates = map[swarm.Hash]prompt.Template{}
+	if r.templates == nil {
+		r.templates = map[swarm.Hash]prompt.Template{}
 	}
-	h.templates[hash] = t
+	r.templates[hash] = t
 	return t, nil
 }
 
 // makePrompt makes the full effective prompt of a turn, with the mail that it consumes, and finds the session that it continues.
-func (h *Hand) makePrompt(w *work) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (r *Runner) makePrompt(w *work) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	p := w.plan
 	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of}
 	if p.Team != nil { // its work is its mail
-		t.Task, t.Iteration, t.Mode = "", 0, h.brief(w)
+		t.Task, t.Iteration, t.Mode = "", 0, r.brief(w)
 	}
 	if w.kind().Person { // a person is told what was written, and nothing about tasks
 		t.Task, t.Agent, t.Iteration = "", "", 0
 	}
-	if err := h.readInto(&t, w); err != nil {
+	if err := r.readInto(&t, w); err != nil {
 		return err
 	}
 	broken, followed := error(nil), false
 	follow := func() bool { // once: what is referred to twice is the same twice
 		if !followed {
-			followed, broken = true, h.ledger.follow(h.Log)
+			followed, broken = true, r.fold.follow(r.Log)
 		}
 		return broken == nil
 	}
@@ -131,7 +131,7 @@ func (h *Hand) makePrompt(w *work) error {
 		if !ok {
 			return prompt.Output{}, false
 		}
-		out, err := read(h.Log, end)
+		out, err := read(r.Log, end)
 		if err != nil {
 			broken = err
 		}
@@ -141,13 +141,13 @@ func (h *Hand) makePrompt(w *work) error {
 		if !follow() {
 			return broken
 		}
-		w.session = h.ledger.sessions[w.c.Agent]
+		w.session = r.fold.sessions[w.c.Agent]
 	}
 	var err error
-	if t.Packs, err = h.packs(w); err != nil {
+	if t.Packs, err = r.packs(w); err != nil {
 		return err
 	}
-	if t.Findings, err = h.published(w); err != nil {
+	if t.Findings, err = r.published(w); err != nil {
 		return err
 	}
 	t.Output = func(task string) (prompt.Output, bool) {
@@ -157,13 +157,13 @@ func (h *Hand) makePrompt(w *work) error {
 		if !follow() {
 			return prompt.Output{}, false
 		}
-		return find(h.ledger.outputs, task)
+		return find(r.fold.outputs, task)
 	}
 	t.Good = func(agent, task string) (prompt.Output, bool) {
 		if !follow() {
 			return prompt.Output{}, false
 		}
-		return find(h.ledger.goods, goodKey(agent, task))
+		return find(r.fold.goods, goodKey(agent, task))
 	}
 	made, err := prompt.Build(t)
 	if broken != nil {
@@ -172,42 +172,42 @@ func (h *Hand) makePrompt(w *work) error {
 	if err != nil {
 		return err
 	}
-	w.made = h.cleanPrompt(made)
+	w.made = r.cleanPrompt(made)
 	return nil
 }
 
 // readInto reads what stands in a prompt as it is: the agent's role and its task, what failed and was sent before, and its mail.
-func (h *Hand) readInto(t *prompt.Turn, w *work) (err error) {
-	if t.Role, err = h.template(w.agent.Role); err != nil {
+func (r *Runner) readInto(t *prompt.Turn, w *work) (err error) {
+	if t.Role, err = r.template(w.agent.Role); err != nil {
 		return err
 	}
-	if t.Text, err = h.template(w.task.Prompt); err != nil {
+	if t.Text, err = r.template(w.task.Prompt); err != nil {
 		return err
 	}
 	if w.plan.Stdin != "" {
-		if t.Stdin, err = h.Log.Body(w.plan.Stdin); err != nil {
+		if t.Stdin, err = r.Log.Body(w.plan.Stdin); err != nil {
 			return err
 		}
 	}
-	if t.Failures, err = h.failures(w.c); err != nil {
+	if t.Failures, err = r.failures(w.c); err != nil {
 		return err
 	}
-	if t.Inputs, err = h.inputs(w); err != nil {
+	if t.Inputs, err = r.inputs(w); err != nil {
 		return err
 	}
-	if t.Sent, err = h.sent(earlier(w.c)...); err != nil {
+	if t.Sent, err = r.sent(earlier(w.c)...); err != nil {
 		return err
 	}
-	t.Inbox, err = h.inbox(w)
+	t.Inbox, err = r.inbox(w)
 	return err
 }
 
 // cleanPrompt takes secrets out. When there were any, it is no longer known which byte came from where.
-func (h *Hand) cleanPrompt(made prompt.Prompt) prompt.Prompt {
-	if h.Redact == nil {
+func (r *Runner) cleanPrompt(made prompt.Prompt) prompt.Prompt {
+	if r.Redact == nil {
 		return made
 	}
-	if clean := string(h.Redact([]byte(made.Text))); clean != made.Text {
+	if clean := string(r.Redact([]byte(made.Text))); clean != made.Text {
 		return prompt.Prompt{Text: clean, Spans: []swarm.Span{{From: "redacted", End: len(clean)}}}
 	}
 	return made
@@ -222,25 +222,25 @@ func earlier(c flow.Call) (turns []string) {
 }
 
 // failures says why the earlier attempts of this task in this iteration failed.
-func (h *Hand) failures(c flow.Call) ([]prompt.Failure, error) {
+func (r *Runner) failures(c flow.Call) ([]prompt.Failure, error) {
 	var all []prompt.Failure
 	for i, turn := range earlier(c) {
-		e, ok, err := h.Log.Find(swarm.EndKey(turn))
+		e, ok, err := r.Log.Find(swarm.EndKey(turn))
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			continue
 		}
-		r, err := Answer(e)
+		result, err := Answer(e)
 		if err != nil {
 			return nil, err
 		}
-		if r.Status != swarm.CallFailed {
+		if result.Status != swarm.CallFailed {
 			continue
 		}
-		f := prompt.Failure{Attempt: i + 1, Reason: r.Reason}
-		edit, err := h.retryEdit(turn)
+		f := prompt.Failure{Attempt: i + 1, Reason: result.Reason}
+		edit, err := r.retryEdit(turn)
 		if err != nil {
 			return nil, err
 		}
@@ -253,8 +253,8 @@ func (h *Hand) failures(c flow.Call) ([]prompt.Failure, error) {
 }
 
 // retryEdit is what a person has changed about the attempt after a turn that failed, if the task asked for it.
-func (h *Hand) retryEdit(turn string) (*swarm.RetryRequest, error) {
-	e, ok, err := h.Log.Find(swarm.AnsweredKey(swarm.RetryQuestion(turn)))
+func (r *Runner) retryEdit(turn string) (*swarm.RetryRequest, error) {
+	e, ok, err := r.Log.Find(swarm.AnsweredKey(swarm.RetryQuestion(turn)))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -263,10 +263,10 @@ func (h *Hand) retryEdit(turn string) (*swarm.RetryRequest, error) {
 }
 
 // inputs are the inputs of a task, as a person has changed them last.
-func (h *Hand) inputs(w *work) (map[string]string, error) {
+func (r *Runner) inputs(w *work) (map[string]string, error) {
 	inputs := w.task.Inputs
 	for _, turn := range earlier(w.c) {
-		edit, err := h.retryEdit(turn)
+		edit, err := r.retryEdit(turn)
 		if err != nil {
 			return nil, err
 		}
@@ -277,23 +277,23 @@ func (h *Hand) inputs(w *work) (map[string]string, error) {
 	return inputs, nil
 }
 
-// A ledger is a fold of the log: each task's last output, what sessions know, and the budget.
-type ledger struct {
+// A logFold is a fold of the log: each task's last output, what sessions know, and the budget.
+type logFold struct {
 	read    int64                    // up to which event
 	outputs map[string]swarm.CallEnd // by task
 	goods   map[string]swarm.CallEnd // by agent, and by agent and task: of turns that did what was asked
 
-	sessions map[string]string // by agent: what its last turn that had one can be continued with
-	begun    map[string]told   // by agent: what the prompt of its last turn tells
-	given    map[string]told   // by agent: what its session was told
-	began    map[string]int64  // by agent: where its last turn begins
-	reset    map[string]int64  // by agent: where a person wanted its session forgotten
+	sessions map[string]string           // by agent: what its last turn that had one can be continued with
+	begun    map[string]sessionKnowledge // by agent: what the prompt of its last turn tells
+	given    map[string]sessionKnowledge // by agent: what its session was told
+	began    map[string]int64            // by agent: where its last turn begins
+	reset    map[string]int64            // by agent: where a person wanted its session forgotten
 
 	account account
 }
 
-// follow brings the ledger up to date.
-func (l *ledger) follow(log swarm.Log) error {
+// follow brings the fold up to date.
+func (l *logFold) follow(log swarm.Log) error {
 	for {
 		events, err := log.Read(l.read, 1000)
 		if err != nil || len(events) == 0 {
@@ -323,7 +323,7 @@ func (l *ledger) follow(log swarm.Log) error {
 	}
 }
 
-func (l *ledger) enter(e *swarm.Event) error {
+func (l *logFold) enter(e *swarm.Event) error {
 	r, err := Answer(*e)
 	if err != nil {
 		return err
@@ -349,7 +349,7 @@ func (l *ledger) enter(e *swarm.Event) error {
 }
 
 // forget has an agent's next turn begin a session of its own, if that is what a person wants.
-func (l *ledger) forget(e *swarm.Event) {
+func (l *logFold) forget(e *swarm.Event) {
 	if k, err := swarm.Body[swarm.ControlCommand](e); err == nil && k.Command == swarm.CommandReset { // who obeys control complains about what cannot be read
 		delete(l.sessions, k.Target)
 		put(&l.reset, k.Target, e.Seq)

@@ -53,11 +53,11 @@ func newTeam(t *testing.T, kind string, approvals swarm.Approvals) *team {
 	return b
 }
 
-func (b *team) hand(a liveAgent) worker {
+func (b *team) runner(a liveAgent) worker {
 	b.Helper()
 	h := b.owner(b.log, nil)
 	h.Provider = func(swarm.ProviderSpec) (provider.Provider, error) { return a, nil }
-	h.Office = &agentapi.Office{Run: "run", Log: b.log}
+	h.AgentAPI = &agentapi.Office{Run: "run", Log: b.log}
 	return h
 }
 
@@ -68,7 +68,7 @@ func ask(agent string, iteration, attempt int) flow.Call {
 // do has an agent do one turn, and wants it to go well.
 func (b *team) do(c flow.Call, a liveAgent) flow.Result {
 	b.Helper()
-	r, err := b.hand(a).Do(b.Context(), "root", c)
+	r, err := b.runner(a).Do(b.Context(), "root", c)
 	b.check(err)
 	if r.Status != swarm.CallOK {
 		b.Fatalf("%s: %+v", c.ID, r)
@@ -113,7 +113,7 @@ func TestMailIsReadByOneTurnThatCommits(t *testing.T) {
 		}
 		return provider.Reply{}, swarm.Errorf(swarm.Exited, "exit status 1")
 	}
-	if r, err := b.hand(fails).Do(t.Context(), "root", ask("coder", 1, 1)); err != nil || r.Status != swarm.CallFailed {
+	if r, err := b.runner(fails).Do(t.Context(), "root", ask("coder", 1, 1)); err != nil || r.Status != swarm.CallFailed {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if used := b.events(swarm.HandoffConsumed); len(used) != 0 {
@@ -161,7 +161,7 @@ func TestATurnThatIsDoneAgainIsToldWhatItSent(t *testing.T) {
 		<-ctx.Done()
 		return provider.Reply{}, context.Cause(ctx)
 	}
-	if _, err := b.hand(crashed).Do(ctx, "root", ask("planner", 1, 1)); err == nil {
+	if _, err := b.runner(crashed).Do(ctx, "root", ask("planner", 1, 1)); err == nil {
 		t.Fatal("the process goes on")
 	}
 	var again, attempt string
@@ -170,7 +170,7 @@ func TestATurnThatIsDoneAgainIsToldWhatItSent(t *testing.T) {
 		_, _ = send("coder", "step one")(ctx, r, live)
 		return provider.Reply{}, swarm.Errorf(swarm.Exited, "exit status 1")
 	}
-	if r, err := b.hand(sends).Do(t.Context(), "root", ask("planner", 1, 1)); err != nil || r.Status != swarm.CallFailed {
+	if r, err := b.runner(sends).Do(t.Context(), "root", ask("planner", 1, 1)); err != nil || r.Status != swarm.CallFailed {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	b.do(ask("planner", 1, 2), hears(&attempt))
@@ -322,7 +322,7 @@ func TestAnAnswerIsForOneAsking(t *testing.T) {
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	off := answers(true, false)
-	_, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+	_, err := b.runner(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		asks(ctx, r, "first", 2)
 		stop(errors.New("killed"))
 		return provider.Reply{}, context.Cause(ctx)
@@ -374,7 +374,7 @@ func TestAnAnswerGivenWhileNobodyWaits(t *testing.T) {
 			return provider.Reply{}, err
 		}
 	}
-	if _, err := b.hand(asks("call-1")).Do(ctx, "root", ask("coder", 1, 1)); err == nil {
+	if _, err := b.runner(asks("call-1")).Do(ctx, "root", ask("coder", 1, 1)); err == nil {
 		t.Fatal("nobody was killed")
 	}
 	b.answer("q1", true)
@@ -384,7 +384,7 @@ func TestAnAnswerGivenWhileNobodyWaits(t *testing.T) {
 // A turn that waits for an answer ends when somebody cancels it.
 func TestAskingEndsWithTheTurn(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{})
-	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+	r, err := b.runner(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlCommand{Command: swarm.CommandCancel})})
 		_, _, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
 		return provider.Reply{}, err
@@ -405,7 +405,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 	b.append(nil, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: b.json(plan)})
 	c := ask("coder", 1, 1)
 	c.Ref = "plan:2"
-	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+	r, err := b.runner(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		_, _, err := r.Ask(ctx, swarm.Approval{ID: "q1", What: "run make"})
 		return provider.Reply{}, err
 	}).Do(t.Context(), "root", c)
@@ -445,12 +445,12 @@ func TestASessionIsForgotten(t *testing.T) {
 	}
 	b.do(ask("planner", 1, 1), remembers)
 	b.do(ask("coder", 1, 1), remembers)
-	if told := b.events(swarm.TurnSession); len(told) != 2 || string(told[0].Data) != `{"session":"s-planner/1/1"}` {
-		t.Errorf("of its session the log says %+v", told)
+	if notices := b.events(swarm.TurnSession); len(notices) != 2 || string(notices[0].Data) != `{"session":"s-planner/1/1"}` {
+		t.Errorf("of its session the log says %+v", notices)
 	}
 	cut := ask("planner", 2, 1)
 	cut.Since = b.events(swarm.TurnEnded)[1].Seq
-	r, err := b.hand(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+	r, err := b.runner(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		seen[r.Turn] = r
 		reset("planner")
 		<-ctx.Done()

@@ -17,26 +17,26 @@ import (
 
 // name notes a file that the turn's agent says it has changed.
 func (w *work) name(dir, path string) {
-	if w.scribe == nil {
+	if w.writer == nil {
 		return
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	if w.scribe.named == nil {
-		w.scribe.named = map[string]bool{}
+	if w.writer.named == nil {
+		w.writer.named = map[string]bool{}
 	}
-	w.scribe.named[filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path))] = true
+	w.writer.named[filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path))] = true
 }
 
 // nameTool notes what a use of our own tools says about files.
 func (w *work) nameTool(dir string, u swarm.ToolUse) {
-	if w.scribe == nil || u.Failed {
+	if w.writer == nil || u.Failed {
 		return
 	}
 	switch u.Name {
 	case toolrule.Command:
-		w.scribe.unnamed = true
+		w.writer.unnamed = true
 	case toolrule.FileWrite:
 		var in struct{ Path string }
 		if json.Unmarshal(u.Input, &in) == nil && in.Path != "" {
@@ -46,12 +46,12 @@ func (w *work) nameTool(dir string, u swarm.ToolUse) {
 }
 
 // mayHaveWritten says whether the turn's agent may have changed a file: it says so, or it names no files.
-func (s *scribe) mayHaveWritten(path string) bool { return s.named[path] || s.unnamed }
+func (f *fileWriter) mayHaveWritten(path string) bool { return f.named[path] || f.unnamed }
 
 // overlap notes what the turn has changed, and tells of the files that it and another turn may both have
 // written. Of each two turns the one that ends later tells.
-func (h *Hand) overlap(w *work, all []Changes) {
-	s := w.scribe
+func (r *Runner) overlap(w *work, all []Changes) {
+	s := w.writer
 	if kind := w.kind().Files; kind == providerkind.ByProgram || kind == providerkind.ByAgent && len(s.named) == 0 {
 		s.unnamed = true
 	}
@@ -61,54 +61,54 @@ func (h *Hand) overlap(w *work, all []Changes) {
 			changed[filepath.Join(c.Top, file)] = true
 		}
 	}
-	h.mu.Lock()
-	beside := slices.Clone(s.beside)
-	h.mu.Unlock()
-	var ordered []*scribe // whoever waits for this turn's agent goes on after it
-	for _, other := range beside {
-		if h.Office != nil && slices.Contains(h.Office.WaitsFor(other.agent), s.agent) {
+	r.mu.Lock()
+	concurrent := slices.Clone(s.concurrent)
+	r.mu.Unlock()
+	var ordered []*fileWriter // whoever waits for this turn's agent goes on after it
+	for _, other := range concurrent {
+		if r.AgentAPI != nil && slices.Contains(r.AgentAPI.WaitsFor(other.agent), s.agent) {
 			ordered = append(ordered, other)
 		}
 	}
-	h.mu.Lock()
+	r.mu.Lock()
 	s.changed = changed
 	for _, other := range ordered {
 		s.order(other)
 	}
-	var told []swarm.Event
-	for _, other := range beside {
+	var notices []swarm.Event
+	for _, other := range concurrent {
 		if other.agent == s.agent || s.ordered[other] {
 			continue
 		}
-		told = append(told, h.overlapping(s, other)...)
+		notices = append(notices, r.overlapping(s, other)...)
 	}
-	h.mu.Unlock()
-	for _, e := range told {
-		if _, there, err := h.Log.Find(e.Key); err != nil || there { // an earlier process has told it
+	r.mu.Unlock()
+	for _, e := range notices {
+		if _, there, err := r.Log.Find(e.Key); err != nil || there { // an earlier process has told it
 			continue
 		}
 		// What the log does not take now it does not take at the turn's end either.
-		_, _ = h.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Lazy: true, Events: []swarm.Event{e}})
+		_, _ = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Lazy: true, Events: []swarm.Event{e}})
 	}
 }
 
 // overlapping is what there is to tell of two turns: which files both say they have changed, or, where one of
-// them names none, which may be such. The latter is told of two agents once. The hand is locked.
-func (h *Hand) overlapping(s, other *scribe) (notices []swarm.Event) {
+// them names none, which may be such. The latter is told of two agents once. The runner is locked.
+func (r *Runner) overlapping(s, other *fileWriter) (notices []swarm.Event) {
 	var both, perhaps []string
 	for path := range other.changed {
 		switch {
 		case !s.changed[path]:
 		case s.named[path] && other.named[path]:
-			both = append(both, h.shown(path))
+			both = append(both, r.shown(path))
 		case s.mayHaveWritten(path) && other.mayHaveWritten(path):
-			perhaps = append(perhaps, h.shown(path))
+			perhaps = append(perhaps, r.shown(path))
 		}
 	}
 	who := "@" + other.agent + " (" + other.turn + ") and @" + s.agent + " (" + s.turn + ")"
 	notice := func(reason, key string) {
 		reason += ": one may have overwritten the other's work"
-		notices = append(notices, swarm.Event{Kind: swarm.Notice, Key: key, Data: swarm.Encode(swarm.Reason{Reason: h.clean(reason),
+		notices = append(notices, swarm.Event{Kind: swarm.Notice, Key: key, Data: swarm.Encode(swarm.Reason{Reason: r.clean(reason),
 			Hint: "swarm artifact ls has what each turn changed; give each a folder of its own with root, or let one wait for the other"})})
 	}
 	if len(both) > 0 {
@@ -116,29 +116,29 @@ func (h *Hand) overlapping(s, other *scribe) (notices []swarm.Event) {
 		notice(who+" worked at the same time, and both changed "+shortly(both), "overlap:"+other.turn+":"+s.turn)
 	}
 	pair := [2]string{min(s.agent, other.agent), max(s.agent, other.agent)}
-	if len(perhaps) > 0 && !h.overlaps[pair] {
-		if h.overlaps == nil {
-			h.overlaps = map[[2]string]bool{}
+	if len(perhaps) > 0 && !r.overlaps[pair] {
+		if r.overlaps == nil {
+			r.overlaps = map[[2]string]bool{}
 		}
-		h.overlaps[pair] = true
+		r.overlaps[pair] = true
 		slices.Sort(perhaps)
 		notice(who+" worked at the same time in one folder, and nobody can tell who changed "+shortly(perhaps), "overlap:@"+pair[0]+":@"+pair[1])
 	}
 	return notices
 }
 
-func (s *scribe) order(other *scribe) {
-	for _, pair := range [][2]*scribe{{s, other}, {other, s}} {
+func (f *fileWriter) order(other *fileWriter) {
+	for _, pair := range [][2]*fileWriter{{f, other}, {other, f}} {
 		if pair[0].ordered == nil {
-			pair[0].ordered = map[*scribe]bool{}
+			pair[0].ordered = map[*fileWriter]bool{}
 		}
 		pair[0].ordered[pair[1]] = true
 	}
 }
 
 // shown is a file as people name it, from the folder of the run.
-func (h *Hand) shown(path string) string {
-	if rel, err := filepath.Rel(resolved(h.Dir), path); err == nil && filepath.IsLocal(rel) {
+func (r *Runner) shown(path string) string {
+	if rel, err := filepath.Rel(resolved(r.Dir), path); err == nil && filepath.IsLocal(rel) {
 		return rel
 	}
 	return path

@@ -40,7 +40,7 @@ func TestTwoTurnsThatChangeTheSameFile(t *testing.T) {
 					live(swarm.Delta{Kind: swarm.DeltaFile, File: file})
 				}
 			}
-			h := s.hand(func(_ context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
+			h := s.runner(func(_ context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 				if r.Agent == "a" {
 					s.write(c.a, "of a\n")
 					say(c.aSays, live)
@@ -61,7 +61,7 @@ func TestTwoTurnsThatChangeTheSameFile(t *testing.T) {
 			s.check(err)
 			close(wait)
 			s.check(<-over)
-			_, err = s.hand(s.writes("same.txt", "later\n", nil)).Do(t.Context(), "root", ask("b", 2, 1))
+			_, err = s.runner(s.writes("same.txt", "later\n", nil)).Do(t.Context(), "root", ask("b", 2, 1))
 			s.check(err)
 			var notices []string
 			for _, e := range s.events(swarm.Notice) {

@@ -9,17 +9,17 @@ import (
 
 // packs is the context that came with the turn's mail, as its prompt shows it. What the agent's session was given by an earlier turn
 // stands apart from what is new to it.
-func (h *Hand) packs(w *work) (all []prompt.Pack, err error) {
+func (r *Runner) packs(w *work) (all []prompt.Pack, err error) {
 	if len(w.packs) == 0 {
 		return nil, nil
 	}
-	given, err := h.Office.Given(w.packs)
+	given, err := r.AgentAPI.Given(w.packs)
 	if err != nil {
 		return nil, err
 	}
 	if w.session != "" {
 		for i, g := range given {
-			given[i].Seen = h.ledger.given[w.c.Agent].packs[g.Ref]
+			given[i].Seen = r.fold.given[w.c.Agent].packs[g.Ref]
 		}
 	}
 	for _, part := range contextpack.Together(given) {

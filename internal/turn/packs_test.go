@@ -10,8 +10,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// hands stores context packs by these ids and sends each to the coder, with a message of its own.
-func hands(ids ...string) liveAgent {
+// sendsPacks stores context packs by these ids and sends each to the coder, with a message of its own.
+func sendsPacks(ids ...string) liveAgent {
 	return func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		for _, id := range ids {
 			content, _ := json.Marshal(map[string]any{"packId": id, "goal": "reach " + id, "docRefs": []map[string]string{{"path": "plan.md", "excerpt": "by " + id}}})
@@ -31,7 +31,7 @@ func hands(ids ...string) liveAgent {
 // A turn has the packs that came with its mail, merged, and its prompt says which bytes are theirs.
 func TestPacksStandInThePrompt(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
-	b.do(ask("planner", 1, 1), hands("one", "two", "one"))
+	b.do(ask("planner", 1, 1), sendsPacks("one", "two", "one"))
 	var asked string
 	b.do(ask("coder", 1, 1), hears(&asked))
 	const want = "You are kind.\n\n--- Context pack contextpack://pack/one, contextpack://pack/two ---\nGoal: reach one\n\n  reach two\nPhase: IMPLEMENTATION. Mode: AUTO.\n" +
@@ -74,21 +74,21 @@ func TestASessionIsSentAPackOnce(t *testing.T) {
 		}
 	}
 	b.do(ask("coder", 1, 1), in("s", nil)) // the session begins
-	b.do(ask("planner", 1, 1), hands("one"))
-	if r, err := b.hand(in("s", swarm.Errorf(swarm.Exited, "exit status 1"))).Do(t.Context(), "root", ask("coder", 2, 1)); err != nil || r.Status != swarm.CallFailed {
+	b.do(ask("planner", 1, 1), sendsPacks("one"))
+	if r, err := b.runner(in("s", swarm.Errorf(swarm.Exited, "exit status 1"))).Do(t.Context(), "root", ask("coder", 2, 1)); err != nil || r.Status != swarm.CallFailed {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	look("at first", true, false)
 	b.do(ask("coder", 2, 2), in("s", nil))
 	look("after the failure", true, false)
-	b.do(ask("planner", 2, 1), hands("one", "two"))
+	b.do(ask("planner", 2, 1), sendsPacks("one", "two"))
 	b.do(ask("coder", 3, 1), in("other", nil)) // the program had lost the session, and was sent the full prompt
 	look("with two of them", false, true)
-	b.do(ask("planner", 3, 1), hands("one"))
+	b.do(ask("planner", 3, 1), sendsPacks("one"))
 	b.do(ask("coder", 4, 1), in("other", nil))
 	look("in the session that has both", false, false)
 	b.do(ask("coder", 5, 1), in("third", nil))
-	b.do(ask("planner", 4, 1), hands("one"))
+	b.do(ask("planner", 4, 1), sendsPacks("one"))
 	b.do(ask("coder", 6, 1), in("third", nil))
 	look("in a session that has none", true, false)
 }
@@ -100,9 +100,9 @@ func TestATurnThatIsDoneAgainHasItsPacks(t *testing.T) {
 		return provider.Reply{Session: "s"}, nil
 	}
 	b.do(ask("coder", 1, 1), remembers)
-	b.do(ask("planner", 1, 1), hands("one"))
+	b.do(ask("planner", 1, 1), sendsPacks("one"))
 	b.do(ask("coder", 2, 1), remembers)
-	b.do(ask("planner", 2, 1), hands("one", "two"))
+	b.do(ask("planner", 2, 1), sendsPacks("one", "two"))
 	ctx, kill := context.WithCancelCause(t.Context())
 	var first, again string
 	crashes := func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
@@ -111,7 +111,7 @@ func TestATurnThatIsDoneAgainHasItsPacks(t *testing.T) {
 		<-ctx.Done()
 		return provider.Reply{}, context.Cause(ctx)
 	}
-	if _, err := b.hand(crashes).Do(ctx, "root", ask("coder", 3, 1)); err == nil {
+	if _, err := b.runner(crashes).Do(ctx, "root", ask("coder", 3, 1)); err == nil {
 		t.Fatal("the process goes on")
 	}
 	b.do(ask("coder", 3, 1), func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {

@@ -13,25 +13,25 @@ import (
 )
 
 // notice notes that a replay has left the recording, if that is what err says. Then nobody has to wait any more for what was recorded.
-func (h *Hand) notice(err error) {
-	if h.Replay == nil || swarm.KindOf(err) != swarm.Mismatch {
+func (r *Runner) notice(err error) {
+	if r.Replay == nil || swarm.KindOf(err) != swarm.Mismatch {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	select {
-	case <-h.left():
+	case <-r.left():
 	default:
-		close(h.astray)
+		close(r.astray)
 	}
 }
 
-// left is closed when the replay has left the recording. The hand is locked.
-func (h *Hand) left() chan struct{} {
-	if h.astray == nil {
-		h.astray = make(chan struct{})
+// left is closed when the replay has left the recording. The runner is locked.
+func (r *Runner) left() chan struct{} {
+	if r.astray == nil {
+		r.astray = make(chan struct{})
 	}
-	return h.astray
+	return r.astray
 }
 
 // patience is how long a replayed turn waits for what the recorded one had found: others are replayed at the same time, and
@@ -39,62 +39,62 @@ func (h *Hand) left() chan struct{} {
 var patience = 30 * time.Second
 
 // awaitMail waits until the mail is there that the recorded turn had in its prompt, and what was published before it.
-func (h *Hand) awaitMail(ctx context.Context, w *work) error {
-	if h.Replay == nil {
+func (r *Runner) awaitMail(ctx context.Context, w *work) error {
+	if r.Replay == nil {
 		return nil
 	}
-	rec, ok := h.Replay.Turn(w.c.ID)
+	rec, ok := r.Replay.Turn(w.c.ID)
 	if !ok {
 		return nil // the provider says so
 	}
 	w.recorded = &rec
-	if err := h.awaitEnvelopes(ctx, w.c.Agent, func(ids []string) bool { return holdsAll(ids, rec.Mail) }); err != nil {
+	if err := r.awaitEnvelopes(ctx, w.c.Agent, func(ids []string) bool { return holdsAll(ids, rec.Mail) }); err != nil {
 		return err
 	}
-	return h.awaitEntries(ctx, rec.Topics)
+	return r.awaitEntries(ctx, rec.Topics)
 }
 
 // reenact does again what the recorded turn did to its run by our own tools: others read what came of it. Mail comes into each
 // inbox in the recorded order. A growth request may have been answered when its turn had long ended; the answer is given as long as the run lasts.
-func (h *Hand) reenact(ctx, run context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
-	if w.recorded == nil || h.Office == nil {
+func (r *Runner) reenact(ctx, run context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
+	if w.recorded == nil || r.AgentAPI == nil {
 		return nil
 	}
 	for _, act := range w.recorded.Acts {
 		if act.To != "" {
-			if err := h.awaitEnvelopes(ctx, act.To, func(ids []string) bool { return len(ids) >= act.After }); err != nil {
+			if err := r.awaitEnvelopes(ctx, act.To, func(ids []string) bool { return len(ids) >= act.After }); err != nil {
 				return err
 			}
 		}
-		if err := h.awaitEntries(ctx, act.Published); err != nil {
+		if err := r.awaitEntries(ctx, act.Published); err != nil {
 			return err
 		}
-		if err := h.actAgain(ctx, w, act, call); err != nil {
+		if err := r.actAgain(ctx, w, act, call); err != nil {
 			return &swarm.Error{Kind: swarm.Mismatch, Msg: "the turn " + w.c.ID + " cannot do again what it did in the recording", Err: err,
 				Hint: "the plan has changed since it was recorded; record the run again with --record"}
 		}
 		if act.Answer != nil {
-			h.answers.Go(func() { h.answerAgain(run, w.c.Agent, act) })
+			r.answers.Go(func() { r.answerAgain(run, w.c.Agent, act) })
 		}
 	}
-	return h.readAgain(ctx, w, call)
+	return r.readAgain(ctx, w, call)
 }
 
 // answerAgain answers a growth request as it was recorded, when the mail has come that had come before who made it was told. If that does not come,
 // the answer is given all the same: then the replay has left the recording, and a prompt will show where.
-func (h *Hand) answerAgain(ctx context.Context, agent string, act provider.Act) {
-	_ = h.awaitEnvelopes(ctx, agent, func(ids []string) bool { return len(ids) >= act.Told })
-	if err := h.Office.Repeat(ctx, *act.Answer); err != nil {
-		h.notice(swarm.Errorf(swarm.Mismatch, "the answer to %s cannot be given again: %w", act.Answer.ID, err))
+func (r *Runner) answerAgain(ctx context.Context, agent string, act provider.Act) {
+	_ = r.awaitEnvelopes(ctx, agent, func(ids []string) bool { return len(ids) >= act.Told })
+	if err := r.AgentAPI.Repeat(ctx, *act.Answer); err != nil {
+		r.notice(swarm.Errorf(swarm.Mismatch, "the answer to %s cannot be given again: %w", act.Answer.ID, err))
 	}
 }
 
 // actAgain does one thing again that the recorded turn did, or that somebody else did because of it or meanwhile.
-func (h *Hand) actAgain(ctx context.Context, w *work, act provider.Act, call func(context.Context, string, json.RawMessage) (string, error)) error {
+func (r *Runner) actAgain(ctx context.Context, w *work, act provider.Act, call func(context.Context, string, json.RawMessage) (string, error)) error {
 	switch act.Tool {
 	case provider.OthersMail:
 	case provider.OthersFinding:
-		return h.Office.PublishAgain(ctx, act.Args, act.Published)
+		return r.AgentAPI.PublishAgain(ctx, act.Args, act.Published)
 	default:
 		_, err := call(ctx, act.Tool, act.Args)
 		return err
@@ -103,21 +103,21 @@ func (h *Hand) actAgain(ctx context.Context, w *work, act provider.Act, call fun
 	if err != nil {
 		return err
 	}
-	return h.Office.PostAgain(ctx, e, w.c.Task, w.c.ID)
+	return r.AgentAPI.PostAgain(ctx, e, w.c.Task, w.c.ID)
 }
 
 // readAgain reads the mail that the recorded turn had read by a tool, or was given between two.
-func (h *Hand) readAgain(ctx context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
+func (r *Runner) readAgain(ctx context.Context, w *work, call func(context.Context, string, json.RawMessage) (string, error)) error {
 	if len(w.recorded.Read) == 0 {
 		return nil
 	}
-	if err := h.awaitEnvelopes(ctx, w.c.Agent, func(ids []string) bool { return holdsAll(ids, w.recorded.Read) }); err != nil {
+	if err := r.awaitEnvelopes(ctx, w.c.Agent, func(ids []string) bool { return holdsAll(ids, w.recorded.Read) }); err != nil {
 		return err
 	}
 	asides := w.recorded.Asides
 	for i := 0; i < len(w.recorded.Read); {
 		if len(asides) > 0 && len(asides[0].Mail) > 0 && w.recorded.Read[i] == asides[0].Mail[0] {
-			if err := h.tellAgain(ctx, w, asides[0]); err != nil {
+			if err := r.tellAgain(ctx, w, asides[0]); err != nil {
 				return err
 			}
 			i, asides = i+len(asides[0].Mail), asides[1:]
@@ -126,7 +126,7 @@ func (h *Hand) readAgain(ctx context.Context, w *work, call func(context.Context
 		from := i
 		for i++; i < len(w.recorded.Read) && (len(asides) == 0 || len(asides[0].Mail) == 0 || w.recorded.Read[i] != asides[0].Mail[0]); i++ {
 		}
-		if err := h.askAgain(ctx, w, i-from, call); err != nil {
+		if err := r.askAgain(ctx, w, i-from, call); err != nil {
 			return err
 		}
 	}
@@ -134,8 +134,8 @@ func (h *Hand) readAgain(ctx context.Context, w *work, call func(context.Context
 }
 
 // tellAgain gives a turn what it was given between two tools. It is the same to the letter, or the replay has left the recording.
-func (h *Hand) tellAgain(ctx context.Context, w *work, aside provider.Aside) error {
-	text, err := w.seat.AsideAgain(ctx, aside.Tool, len(aside.Mail))
+func (r *Runner) tellAgain(ctx context.Context, w *work, aside provider.Aside) error {
+	text, err := w.handle.AsideAgain(ctx, aside.Tool, len(aside.Mail))
 	if err == nil && text != string(aside.Text) {
 		err = provider.Differs("what the turn "+w.c.ID+" was given beside the answer of "+aside.Tool, string(aside.Text), text)
 	}
@@ -143,7 +143,7 @@ func (h *Hand) tellAgain(ctx context.Context, w *work, aside provider.Aside) err
 }
 
 // askAgain reads so many envelopes by our own tool.
-func (h *Hand) askAgain(ctx context.Context, w *work, left int, call func(context.Context, string, json.RawMessage) (string, error)) error {
+func (r *Runner) askAgain(ctx context.Context, w *work, left int, call func(context.Context, string, json.RawMessage) (string, error)) error {
 	for left > 0 {
 		answer, err := call(ctx, "read_inbox", swarm.Encode(map[string]int{"max": min(left, maxInbox)}))
 		if err != nil {
@@ -173,9 +173,9 @@ func holdsAll(ids, wanted []string) bool {
 }
 
 // awaitEnvelopes waits until enough holds for the envelopes that have ever come into an agent's inbox.
-func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids []string) bool) error {
+func (r *Runner) awaitEnvelopes(ctx context.Context, agent string, enough func(ids []string) bool) error {
 	var ids []string
-	return h.await(ctx, swarm.ToAgent(agent), "mail for @"+agent, func(e *swarm.Event) {
+	return r.await(ctx, swarm.ToAgent(agent), "mail for @"+agent, func(e *swarm.Event) {
 		if e.Kind != swarm.HandoffStored {
 			return
 		}
@@ -186,25 +186,25 @@ func (h *Hand) awaitEnvelopes(ctx context.Context, agent string, enough func(ids
 }
 
 // awaitEntries waits until the topics have so many entries.
-func (h *Hand) awaitEntries(ctx context.Context, n int) error {
-	return h.await(ctx, swarm.ToTopics, "something published", func(*swarm.Event) { n-- }, func() bool { return n <= 0 })
+func (r *Runner) awaitEntries(ctx context.Context, n int) error {
+	return r.await(ctx, swarm.ToTopics, "something published", func(*swarm.Event) { n-- }, func() bool { return n <= 0 })
 }
 
 // await reads what is addressed to a receiver until enough holds for it.
-func (h *Hand) await(ctx context.Context, to, what string, take func(*swarm.Event), enough func() bool) error {
+func (r *Runner) await(ctx context.Context, to, what string, take func(*swarm.Event), enough func() bool) error {
 	if enough() {
 		return nil
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, patience, swarm.Errorf(swarm.Mismatch, "%s that is in the recording has not come again", what).
 		WithHint("the plan has changed since it was recorded; record the run again with --record"))
 	defer stop()
-	wake, off := h.Log.Watch(to)
+	wake, off := r.Log.Watch(to)
 	defer off()
-	h.mu.Lock()
-	astray := h.left()
-	h.mu.Unlock()
+	r.mu.Lock()
+	astray := r.left()
+	r.mu.Unlock()
 	for after := int64(0); ; {
-		events, err := h.Log.Read(after, 1000, to)
+		events, err := r.Log.Read(after, 1000, to)
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func TestAReplayHasTheRecordedMail(t *testing.T) {
 	b.check(err)
 	defer f.Close()
 	var prompt string
-	h := b.hand(hears(&prompt))
+	h := b.runner(hears(&prompt))
 	h.Replay, err = provider.OpenCassette(f)
 	b.check(err)
 	for n, want := range []int{10, 1} {
@@ -69,7 +69,7 @@ func TestAReplayIsGivenWhatCameBetweenTwoTools(t *testing.T) {
 		b.check(err)
 		defer f.Close()
 		var prompt string
-		h := b.hand(hears(&prompt))
+		h := b.runner(hears(&prompt))
 		h.Replay, err = provider.OpenCassette(f)
 		b.check(err)
 		end, err := h.Do(t.Context(), "root", ask("coder", 1, 1))

@@ -20,11 +20,11 @@ type Toolbox interface {
 }
 
 // inbox is the mail that the turn consumes, as its prompt shows it.
-func (h *Hand) inbox(w *work) (string, error) {
-	if h.Office == nil || w.kind().Person {
+func (r *Runner) inbox(w *work) (string, error) {
+	if r.AgentAPI == nil || w.kind().Person {
 		return "", nil
 	}
-	from, err := h.Office.Cursor(w.c.Agent)
+	from, err := r.AgentAPI.Cursor(w.c.Agent)
 	if err != nil {
 		return "", err
 	}
@@ -32,10 +32,10 @@ func (h *Hand) inbox(w *work) (string, error) {
 	if w.recorded != nil {
 		most = len(w.recorded.Mail)
 	}
-	items, err := h.Office.Unread(w.c.Agent, from, most)
+	items, err := r.AgentAPI.Unread(w.c.Agent, from, most)
 	for err == nil && w.recorded != nil && len(items) > 0 && len(items) < most { // a replay takes what was recorded, however large it is
 		var more []mail.Item
-		if more, err = h.Office.Unread(w.c.Agent, items[len(items)-1].Seq, most-len(items)); len(more) == 0 {
+		if more, err = r.AgentAPI.Unread(w.c.Agent, items[len(items)-1].Seq, most-len(items)); len(more) == 0 {
 			break
 		}
 		items = append(items, more...)
@@ -56,72 +56,72 @@ func (h *Hand) inbox(w *work) (string, error) {
 	}
 	items = mail.UrgentFirst(items)
 	w.packs = mail.Packs(items)
-	return h.Office.Inbox(w.c.Agent, items)
+	return r.AgentAPI.Inbox(w.c.Agent, items)
 }
 
 // brief tells an agent of a team how the team works.
-func (h *Hand) brief(w *work) string {
-	if h.Office == nil {
+func (r *Runner) brief(w *work) string {
+	if r.AgentAPI == nil {
 		return ""
 	}
 	if w.kind().Tools == providerkind.NoTools {
 		return "You are asked by a team of agents. You have none of their tools and can write to nobody; what you say in the end is your answer.\n"
 	}
-	return h.Office.Brief(w.c.Agent, *w.plan.Team, w.c.Answered)
+	return r.AgentAPI.Brief(w.c.Agent, *w.plan.Team, w.c.Answered)
 }
 
 // maxInbox is how many envelopes one turn is given. What comes after them is the next turn's.
 const maxInbox = 100
 
 // request is what the provider is asked. From then on the agent may act; leave ends that, and says which mail it has read.
-func (h *Hand) request(ctx context.Context, w *work) (r provider.Request, leave func(), err error) {
-	r = h.plainRequest(w)
-	r.Ask, r.Reserve = h.asker(w), h.reserver(ctx, w)
-	if r.Session = w.session; w.session != "" {
-		r.Fresh = w.made.Fresh()
+func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, leave func(), err error) {
+	req = r.plainRequest(w)
+	req.Ask, req.Reserve = r.asker(w), r.reserver(ctx, w)
+	if req.Session = w.session; w.session != "" {
+		req.Fresh = w.made.Fresh()
 	}
-	if h.Door != nil && w.kind().Tools == providerkind.ByDoor {
-		if r.Door, err = h.Door(w.c.Agent); err != nil {
-			return r, nil, err
+	if r.Endpoint != nil && w.kind().Tools == providerkind.ByDoor {
+		if req.Door, err = r.Endpoint(w.c.Agent); err != nil {
+			return req, nil, err
 		}
 	}
 	leave = func() {}
 	var seat *agentapi.Seat
-	if h.Office != nil {
-		seat = h.Office.Sit(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
-		w.seat, r.Aside = seat, seat.Aside
+	if r.AgentAPI != nil {
+		seat = r.AgentAPI.Sit(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
+		w.handle, req.Aside = seat, seat.Aside
 		leave = func() {
 			w.inputs = seat.Leave()
 			w.report, w.done = seat.Done()
 		}
 	}
-	if r.ToolSpecs, r.Call, err = h.tools(ctx, w, seat); err != nil {
+	if req.ToolSpecs, req.Call, err = r.tools(ctx, w, seat); err != nil {
 		leave()
 	}
-	return r, leave, err
+	return req, leave, err
 }
 
 // plainRequest is what any program of the turn is told.
-func (h *Hand) plainRequest(w *work) provider.Request {
+func (r *Runner) plainRequest(w *work) provider.Request {
 	env := maps.Clone(w.agent.Env)
 	if env == nil {
 		env = map[string]string{}
 	}
 	maps.Copy(env, w.task.Env)
-	r := provider.Request{Run: h.Run, Turn: w.c.ID, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
-		Prompt: w.made.Text, Fresh: w.made.Text, Model: w.model, Dir: h.workdir(w), Root: w.agent.Root, Env: env, Tools: w.agent.Tools}
+	req := provider.Request{Run: r.Run, Turn: w.c.ID, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
+		Prompt: w.made.Text, Fresh: w.made.Text, Model: w.model, Dir: r.workdir(w), Root: w.agent.Root, Env: env, Tools: w.agent.Tools}
 	if w.plan.Team != nil {
-		r.Phase = w.plan.Team.Phase
+		req.Phase = w.plan.Team.Phase
 	}
-	if h.Trace != nil {
-		r.Trace = h.Trace(w.c.ID)
+	if r.Trace != nil {
+		req.Trace = r.Trace(w.c.ID)
 	}
-	return r
+	return req
 }
 
 // tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
 // lists.
-func (h *Hand) tools(ctx context.Context, w *work, seat *agentapi.Seat) (specs []swarm.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
+func (r *Runner) tools(ctx context.Context, w *work, seat *agentapi.Seat) (specs []swarm.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
 	switch how := w.kind().Tools; {
 	case how == providerkind.NoTools:
 		return nil, helpOnly(w, seat), nil
@@ -131,17 +131,17 @@ func (h *Hand) tools(ctx context.Context, w *work, seat *agentapi.Seat) (specs [
 			return string(answer), err
 		}, nil
 	}
-	if h.Office != nil {
-		joined := h.Office.Joined(w.c.Agent)
-		for _, spec := range h.Office.Tools(w.c.Agent) {
+	if r.AgentAPI != nil {
+		joined := r.AgentAPI.Joined(w.c.Agent)
+		for _, spec := range r.AgentAPI.Tools(w.c.Agent) {
 			if joined || lists(w.agent, spec.Name) {
 				specs = append(specs, spec)
 			}
 		}
 	}
 	var box Toolbox
-	if h.Toolbox != nil && len(w.agent.Tools) > 0 {
-		if box, err = h.Toolbox(w.agent, w.c.ID); err != nil {
+	if r.Toolbox != nil && len(w.agent.Tools) > 0 {
+		if box, err = r.Toolbox(w.agent, w.c.ID); err != nil {
 			return nil, nil, err
 		}
 		more, err := box.Specs(ctx)

@@ -18,7 +18,7 @@ const canary = "sk-canary/0123456789-abcdef"
 // secretive has an agent do one turn that must store no secret.
 func (b *team) secretive(agent string, iteration int, a liveAgent) {
 	b.Helper()
-	h := b.hand(a)
+	h := b.runner(a)
 	hide := secret.New([]string{"API_KEY=" + canary}, nil)
 	h.Redact, h.Cut = hide.Bytes, hide.Cut
 	_, err := h.Do(b.Context(), "root", ask(agent, iteration, 1))

@@ -39,7 +39,7 @@ func TestTwoWorkersStartATurnOnce(t *testing.T) {
 		return provider.Reply{Output: []byte("42")}, nil
 	}
 	first := b.owner(startLine{b.log, line}, answers)
-	second := worker{b.hand(startLine{b.log, line}, answers), first.fence}
+	second := worker{b.runner(startLine{b.log, line}, answers), first.fence}
 	results := make(chan error, 2)
 	for _, w := range []worker{first, second} {
 		go func() {
@@ -76,7 +76,7 @@ func TestAStartAfterAKilledWorkerIsMarked(t *testing.T) {
 		t.Fatal("the killed worker has ended the turn")
 	}
 	asked := 0
-	next := b.hand(b.log, func(context.Context, provider.Request) (provider.Reply, error) {
+	next := b.runner(b.log, func(context.Context, provider.Request) (provider.Reply, error) {
 		asked++
 		return provider.Reply{Output: []byte("42")}, nil
 	})

@@ -16,33 +16,33 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// A Hand does the turns of one run.
-type Hand struct {
-	Run       string
-	Log       swarm.Log
-	Dir       string                                              // where the run was started
-	Provider  func(swarm.ProviderSpec) (provider.Provider, error) // is asked once for each
-	Redact    func([]byte) []byte                                 // takes secrets out of what is stored; nil = there are none
-	Cut       func(string) string                                 // the same for what was cut already, where a … stands; nil = there are none
-	Watch     Watcher                                             // nil = nobody
-	Kept      bool                                                // the run tries another one again and keeps some of its turns
-	Office    *agentapi.Office                                    // what agents do to the run; nil = they do not
-	Toolbox   func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
-	Door      func(agent string) (swarm.ToolEndpoint, error)      // where a program finds what Office does; nil = nowhere
-	Trace     func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
-	Replay    *provider.Cassette                                  // the run is a replay of it; nil = it is not
-	Snapshots Snapshotter                                         // tells what turns change; nil = nobody does
+// A Runner runs the turns of one run.
+type Runner struct {
+	Run         string
+	Log         swarm.Log
+	Dir         string                                              // where the run was started
+	Provider    func(swarm.ProviderSpec) (provider.Provider, error) // is asked once for each
+	Redact      func([]byte) []byte                                 // takes secrets out of what is stored; nil = there are none
+	Cut         func(string) string                                 // the same for what was cut already, where a … stands; nil = there are none
+	Watch       Watcher                                             // nil = nobody
+	CarriesOver bool                                                // the run tries another one again and keeps some of its turns
+	AgentAPI    *agentapi.Office                                    // what agents do to the run; nil = they do not
+	Toolbox     func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
+	Endpoint    func(agent string) (swarm.ToolEndpoint, error)      // where a program finds what AgentAPI does; nil = nowhere
+	Trace       func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
+	Replay      *provider.Cassette                                  // the run is a replay of it; nil = it is not
+	Snapshots   Snapshotter                                         // tells what turns change; nil = nobody does
 
 	mu        sync.Mutex
 	plans     map[string]*loadedPlan
 	providers map[string]provider.Provider
 	templates map[swarm.Hash]prompt.Template
-	ledger    ledger
-	astray    chan struct{}      // closed when the replay has left the recording
-	scribes   map[bool][]*scribe // who may be changing files now: those that are watched, and the others
-	blind     bool               // it was said that changes are not recorded
-	overlaps  map[[2]string]bool // agents of whom it was said that they may have written the same files
-	answers   sync.WaitGroup     // of a replay: those that are still to be given
+	fold      logFold
+	astray    chan struct{}          // closed when the replay has left the recording
+	writers   map[bool][]*fileWriter // who may be changing files now: those that are watched, and the others
+	blind     bool                   // it was said that changes are not recorded
+	overlaps  map[[2]string]bool     // agents of whom it was said that they may have written the same files
+	answers   sync.WaitGroup         // of a replay: those that are still to be given
 }
 
 // A Watcher sees turns while they run, and their outputs when they are on disk. Its methods must not block for long.
@@ -54,27 +54,27 @@ type Watcher interface {
 
 // work is one turn on its way.
 type work struct {
-	c       flow.Call
-	plan    *loadedPlan
-	task    *swarm.Task
-	agent   *swarm.Agent
-	spec    swarm.ProviderSpec
-	model   string
-	start   int            // how often it was begun, this time included; more than 1 after a crash
-	made    prompt.Prompt  // the full effective prompt
-	need    swarm.Usage    // what its start reserves of the budget
-	inputs  swarm.Inputs   // the mail that is in it, and at the end what else was read
-	packs   []string       // refs of the context packs that came with that mail
-	topics  int64          // the newest topic entry that the prompt was made with
-	session string         // what it continues, or ""
-	done    bool           // its agent has reported that its work is done
-	report  string         // and what came of it
-	seat    *agentapi.Seat // where its agent acts while the provider works; nil = it cannot
-	habit   habit          // what it repeats
+	c          flow.Call
+	plan       *loadedPlan
+	task       *swarm.Task
+	agent      *swarm.Agent
+	spec       swarm.ProviderSpec
+	model      string
+	start      int            // how often it was begun, this time included; more than 1 after a crash
+	made       prompt.Prompt  // the full effective prompt
+	need       swarm.Usage    // what its start reserves of the budget
+	inputs     swarm.Inputs   // the mail that is in it, and at the end what else was read
+	packs      []string       // refs of the context packs that came with that mail
+	topics     int64          // the newest topic entry that the prompt was made with
+	session    string         // what it continues, or ""
+	done       bool           // its agent has reported that its work is done
+	report     string         // and what came of it
+	handle     *agentapi.Seat // where its agent acts while the provider works; nil = it cannot
+	repetition callRepetition // what it repeats
 
-	scribe    *scribe                // nil = what it changes is not recorded
+	writer    *fileWriter            // nil = what it changes is not recorded
 	snapshots []swarm.FolderSnapshot // what the files were when it was first begun
-	astray    trespass               // what was changed against the phase
+	violation phaseViolation         // what was changed against the phase
 	unseen    error                  // why nobody can tell what was changed
 
 	recorded *provider.RecordedTurn // what it replays; nil = it is really done
@@ -86,54 +86,54 @@ func (w *work) kind() *providerkind.Kind { return providerkind.Of(w.spec.Kind) }
 
 // Do does the turn that a loop calls for, or finds that it was done before. An error means that this process has to stop, and
 // says nothing about the turn.
-func (h *Hand) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
-	if h.Kept {
-		if e, ok, err := h.Log.Find(swarm.CarriedOverKey(c.ID)); err != nil || ok {
+func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
+	if r.CarriesOver {
+		if e, ok, err := r.Log.Find(swarm.CarriedOverKey(c.ID)); err != nil || ok {
 			if err != nil {
 				return flow.Result{}, err
 			}
-			return h.keep(ctx, loop, c, e)
+			return r.carryOver(ctx, loop, c, e)
 		}
 	}
-	w, err := h.gather(c)
+	w, err := r.gather(c)
 	if err != nil {
 		return flow.Result{}, err
 	}
 	begun := false
 	if c.Again {
-		begun, err = h.again(w)
+		begun, err = r.again(w)
 	}
 	if err == nil && !begun {
-		if err = h.awaitMail(ctx, w); err == nil {
-			err = h.makePrompt(w)
+		if err = r.awaitMail(ctx, w); err == nil {
+			err = r.makePrompt(w)
 		}
-		h.notice(err)
+		r.notice(err)
 	}
 	if err == nil && begun { // it is not begun again only to be cut
-		err = h.cancelled(c)
+		err = r.cancelled(c)
 	}
 	if err == nil {
-		err = h.reserve(w)
+		err = r.reserve(w)
 	}
 	if err != nil {
-		return h.refuse(ctx, loop, w, err)
+		return r.refuse(ctx, loop, w, err)
 	}
-	defer h.enter(w)()
-	h.record(ctx, w)
-	end, err := h.begin(ctx, w)
+	defer r.enter(w)()
+	r.record(ctx, w)
+	end, err := r.begin(ctx, w)
 	if err != nil {
-		return h.refuse(ctx, loop, w, err)
+		return r.refuse(ctx, loop, w, err)
 	}
 	if end != nil {
 		return *end, nil
 	}
-	reply, verdicts, err := h.perform(ctx, w)
+	reply, verdicts, err := r.perform(ctx, w)
 	if stop := stops(ctx, err); stop != nil {
 		return flow.Result{}, stop
 	}
-	h.notice(err)
-	changed := h.compare(ctx, w)
-	return h.conclude(ctx, loop, w, reply, verdicts, changed, h.held(w, err))
+	r.notice(err)
+	changed := r.compare(ctx, w)
+	return r.conclude(ctx, loop, w, reply, verdicts, changed, r.checkPhase(w, err))
 }
 
 // stops is why this process has to stop, if that is what err comes from: then it tells nothing about the turn, which has no end
@@ -151,10 +151,10 @@ func stops(ctx context.Context, err error) error {
 }
 
 // gather finds the turn's task, agent and provider.
-func (h *Hand) gather(c flow.Call) (*work, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p, err := h.plan(c.Ref)
+func (r *Runner) gather(c flow.Call) (*work, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.plan(c.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -166,13 +166,13 @@ func (h *Hand) gather(c flow.Call) (*work, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the plan has no task %q of agent %q", c.Task, c.Agent)
 	}
 	w.spec = p.providers[w.agent.Provider]
-	h.ledger.account.budget = p.Budget
+	r.fold.account.budget = p.Budget
 	w.model = w.spec.ModelFor(w.task, w.agent)
 	return w, nil
 }
 
 // perform has the provider do the turn, and looks at what it made.
-func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Verdict, error) {
+func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Verdict, error) {
 	run := ctx
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
@@ -181,39 +181,39 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 		ctx, stop = context.WithTimeoutCause(ctx, w.task.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", w.task.Timeout).WithHint(swarm.TimeoutHint))
 		defer stop()
 	}
-	h.obey(ctx, w.c, cut)
+	r.watchControl(ctx, w.c, cut)
 	if cause := context.Cause(ctx); cause != nil {
 		return provider.Reply{}, nil, cause
 	}
-	if err := h.untold(w); err != nil {
+	if err := r.unverifiable(w); err != nil {
 		return provider.Reply{}, nil, err
 	}
-	p, err := h.provider(w.spec)
+	p, err := r.provider(w.spec)
 	if err != nil {
 		return provider.Reply{}, nil, err
 	}
-	r, leave, err := h.request(ctx, w)
+	req, leave, err := r.request(ctx, w)
 	if err != nil {
 		return provider.Reply{Free: true}, nil, err
 	}
-	notes := notes{hand: h, work: w, session: w.session}
-	reply, err := provider.Reply{Free: true}, h.reenact(ctx, run, w, r.Call)
+	recorder := eventRecorder{runner: r, work: w, session: w.session}
+	reply, err := provider.Reply{Free: true}, r.reenact(ctx, run, w, req.Call)
 	if err == nil {
-		reply, err = p.Turn(ctx, r, notes.take)
+		reply, err = p.Turn(ctx, req, recorder.observe)
 	} else if swarm.KindOf(err) == swarm.Mismatch { // when another prompt is why, that says more
-		if _, why := p.Turn(ctx, r, nil); swarm.KindOf(why) == swarm.Mismatch {
+		if _, why := p.Turn(ctx, req, nil); swarm.KindOf(why) == swarm.Mismatch {
 			err = why
 		}
 	}
 	leave()
-	notes.end()
-	if h.Watch != nil {
-		h.Watch.Silent(w.c)
+	recorder.end()
+	if r.Watch != nil {
+		r.Watch.Silent(w.c)
 	}
 	if err == nil && w.task.Expect != nil {
 		verdicts := reply.Verdicts
 		if verdicts == nil {
-			verdicts = h.examine(ctx, w, reply.Output)
+			verdicts = r.examine(ctx, w, reply.Output)
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			return reply, nil, cause
@@ -226,18 +226,18 @@ func (h *Hand) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Ve
 	return reply, nil, err
 }
 
-func (h *Hand) workdir(w *work) string {
+func (r *Runner) workdir(w *work) string {
 	if w.task.Workdir != "" {
 		return w.task.Workdir
 	}
-	return h.Dir
+	return r.Dir
 }
 
-// obey cuts the turn when a control record that came after its loop's last look says so. It has looked once when it returns,
+// watchControl cuts the turn when a control record that came after its loop's last look says so. It has looked once when it returns,
 // and goes on looking until ctx ends.
-func (h *Hand) obey(ctx context.Context, c flow.Call, cut context.CancelCauseFunc) {
-	wake, off := h.Log.Watch(swarm.ToControl)
-	after, over := h.look(c, c.Since, cut)
+func (r *Runner) watchControl(ctx context.Context, c flow.Call, cut context.CancelCauseFunc) {
+	wake, off := r.Log.Watch(swarm.ToControl)
+	after, over := r.readControl(c, c.Since, cut)
 	if over {
 		off()
 		return
@@ -247,7 +247,7 @@ func (h *Hand) obey(ctx context.Context, c flow.Call, cut context.CancelCauseFun
 		for !over {
 			select {
 			case <-wake:
-				after, over = h.look(c, after, cut)
+				after, over = r.readControl(c, after, cut)
 			case <-ctx.Done():
 				return
 			}
@@ -256,8 +256,8 @@ func (h *Hand) obey(ctx context.Context, c flow.Call, cut context.CancelCauseFun
 }
 
 // cancelled is the error of a turn that a control record cancels already, or nil.
-func (h *Hand) cancelled(c flow.Call) (why error) {
-	h.look(c, c.Since, func(cause error) {
+func (r *Runner) cancelled(c flow.Call) (why error) {
+	r.readControl(c, c.Since, func(cause error) {
 		if swarm.KindOf(cause) == swarm.CutByCancel {
 			why = cause
 		}
@@ -265,10 +265,10 @@ func (h *Hand) cancelled(c flow.Call) (why error) {
 	return why
 }
 
-// look reads the control records after a number and says up to where it has read, and whether the turn was cut.
-func (h *Hand) look(c flow.Call, after int64, cut context.CancelCauseFunc) (int64, bool) {
+// readControl reads the control records after a number and says up to where it has read, and whether the turn was cut.
+func (r *Runner) readControl(c flow.Call, after int64, cut context.CancelCauseFunc) (int64, bool) {
 	for {
-		events, err := h.Log.Read(after, 1000, swarm.ToControl)
+		events, err := r.Log.Read(after, 1000, swarm.ToControl)
 		if err != nil {
 			cut(swarm.Errorf(swarm.Storage, "control records cannot be read: %w", err))
 			return after, true
@@ -305,12 +305,12 @@ func wantsCut(e swarm.Event, c flow.Call) swarm.ErrorKind {
 }
 
 // Close ends what providers keep between turns.
-func (h *Hand) Close() error {
-	h.answers.Wait()
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (r *Runner) Close() error {
+	r.answers.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var all error
-	for _, p := range h.providers {
+	for _, p := range r.providers {
 		if c, ok := p.(provider.Closer); ok {
 			all = errors.Join(all, c.Close())
 		}

@@ -13,10 +13,10 @@ import (
 // budgetCrashes gives six tasks, at once, a budget of three calls. Wherever the process dies, no more calls than that are made.
 // They can be fewer: a start whose process died before it called the provider counts as well.
 func budgetCrashes(t *testing.T, run Subject) {
-	begin := func() *bench {
+	begin := func() *harness {
 		p := alone("a", "b", "c", "d", "e", "f")
 		p.Budget = swarm.Budget{Calls: 3}
-		return newBench(t, run, p, newTeam(func(_ context.Context, r provider.Request) (string, error) { return "out of " + r.Turn, nil }))
+		return newHarness(t, run, p, newTeam(func(_ context.Context, r provider.Request) (string, error) { return "out of " + r.Turn, nil }))
 	}
 	clean := begin()
 	if r, err := clean.drive(0, false); err != nil || r.Kind != swarm.OverBudget {

@@ -28,7 +28,7 @@ func alone(names ...string) swarm.Plan {
 func growAcrossCrash(t *testing.T, run Subject) {
 	p := alone("l1")
 	p.Open = true
-	b := newBench(t, run, p, newTeam(work))
+	b := newHarness(t, run, p, newTeam(work))
 	line := func(n int, after string) {
 		grown := alone(fmt.Sprint("l", n))
 		grown.Tasks[0].DependsOn = []swarm.Dependency{{Task: after, Condition: swarm.OnSuccess}}
@@ -44,43 +44,43 @@ func growAcrossCrash(t *testing.T, run Subject) {
 	if r, err := b.drive(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("resumed: %+v, %v", r, err)
 	}
-	if _, ends := b.story(); len(ends) != 3 {
+	if _, ends := b.history(); len(ends) != 3 {
 		t.Errorf("turns ended: %v, want those of three lines", ends)
 	}
 }
 
-// A patient log keeps lazy batches for as long as nobody appends or flushes: their moment never comes.
-type patient struct {
+// A lazyLog keeps lazy batches for as long as nobody appends or flushes: their moment never comes.
+type lazyLog struct {
 	swarm.Log
-	mu    sync.Mutex
-	kept  []swarm.Batch
-	fails error
+	mu      sync.Mutex
+	pending []swarm.Batch
+	fails   error
 }
 
-func (p *patient) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
+func (p *lazyLog) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if b.Lazy {
-		p.kept = append(p.kept, b)
+		p.pending = append(p.pending, b)
 		return nil, p.fails
 	}
 	p.write(ctx)
 	return p.Log.Append(ctx, b)
 }
 
-func (p *patient) Flush() {
+func (p *lazyLog) Flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.write(context.Background())
 }
 
-func (p *patient) write(ctx context.Context) {
-	for _, b := range p.kept {
+func (p *lazyLog) write(ctx context.Context) {
+	for _, b := range p.pending {
 		b.Lazy = false
 		_, err := p.Log.Append(ctx, b)
 		p.fails = errors.Join(p.fails, err)
 	}
-	p.kept = nil
+	p.pending = nil
 }
 
 // idleTells lets a loop come to rest with a plan that may still grow. What it has told must be in the log by then: a session
@@ -88,7 +88,7 @@ func (p *patient) write(ctx context.Context) {
 func idleTells(t *testing.T, run Subject) {
 	plan := alone("l1")
 	plan.Open = true
-	b := newBench(t, run, plan, newTeam(work))
+	b := newHarness(t, run, plan, newTeam(work))
 	log, err := b.store.Open(t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
@@ -96,7 +96,7 @@ func idleTells(t *testing.T, run Subject) {
 	b.check(err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.run(t.Context(), b.hands(&patient{Log: log}), rootCall(fence))
+		_, err := b.run(t.Context(), b.adapters(&lazyLog{Log: log}), rootCall(fence))
 		done <- err
 	}()
 	woken, stop := log.Watch()
@@ -130,7 +130,7 @@ func until(started chan<- string) func(context.Context, provider.Request) (strin
 
 func cancelCuts(t *testing.T, run Subject) {
 	started := make(chan string, 10)
-	b := newBench(t, run, alone("a", "b"), newTeam(until(started)))
+	b := newHarness(t, run, alone("a", "b"), newTeam(until(started)))
 	done := make(chan error, 1)
 	go func() {
 		r, err := b.drive(0, false)
@@ -144,14 +144,14 @@ func cancelCuts(t *testing.T, run Subject) {
 	b.control(swarm.CommandCancel, "a") // from another process, while this one drives
 	b.control(swarm.CommandCancel, "")
 	b.check(<-done)
-	story, ends := b.story()
-	if len(ends) != 2 || !strings.Contains(strings.Join(story, "\n"), "task_cancelled a") || !strings.Contains(strings.Join(story, "\n"), "task_cancelled b") {
-		t.Errorf("the log tells\n%s", strings.Join(story, "\n"))
+	history, ends := b.history()
+	if len(ends) != 2 || !strings.Contains(strings.Join(history, "\n"), "task_cancelled a") || !strings.Contains(strings.Join(history, "\n"), "task_cancelled b") {
+		t.Errorf("the log tells\n%s", strings.Join(history, "\n"))
 	}
 }
 
 func cancelBeforeResume(t *testing.T, run Subject) {
-	b := newBench(t, run, alone("a"), newTeam(work))
+	b := newHarness(t, run, alone("a"), newTeam(work))
 	if _, err := b.drive(2, true); !errors.Is(err, storetest.ErrCrash) {
 		t.Fatalf("got %v, want a crash", err)
 	}
@@ -166,7 +166,7 @@ func cancelBeforeResume(t *testing.T, run Subject) {
 }
 
 func pauseOutlives(t *testing.T, run Subject) {
-	b := newBench(t, run, alone("x"), newTeam(work))
+	b := newHarness(t, run, alone("x"), newTeam(work))
 	b.control(swarm.CommandPause, "")
 	if _, err := b.drive(2, true); !errors.Is(err, storetest.ErrCrash) {
 		t.Fatalf("got %v, want a crash", err)
@@ -181,7 +181,7 @@ func pauseOutlives(t *testing.T, run Subject) {
 // unique keys alone would not do that.
 func lateOwner(t *testing.T, run Subject) {
 	started, finish := make(chan string, 10), make(chan struct{})
-	b := newBench(t, run, alone("a"), newTeam(func(_ context.Context, r provider.Request) (string, error) {
+	b := newHarness(t, run, alone("a"), newTeam(func(_ context.Context, r provider.Request) (string, error) {
 		started <- r.Turn
 		<-finish
 		return "late", nil
@@ -193,7 +193,7 @@ func lateOwner(t *testing.T, run Subject) {
 	b.check(err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.run(t.Context(), b.hands(log), rootCall(fence))
+		_, err := b.run(t.Context(), b.adapters(log), rootCall(fence))
 		done <- err
 	}()
 	<-started
@@ -214,13 +214,13 @@ func lateOwner(t *testing.T, run Subject) {
 			t.Errorf("a late %s was answered with %v", e.Kind, err)
 		}
 	}
-	if _, ends := b.story(); len(ends) != 0 {
+	if _, ends := b.history(); len(ends) != 0 {
 		t.Errorf("a late end was written: %v", ends)
 	}
 }
 
 func otherVersion(t *testing.T, run Subject) {
-	b := newBench(t, run, alone("a"), newTeam(work))
+	b := newHarness(t, run, alone("a"), newTeam(work))
 	if _, err := b.drive(3, true); !errors.Is(err, storetest.ErrCrash) {
 		t.Fatalf("got %v, want a crash", err)
 	}

@@ -1,5 +1,5 @@
 // Package enginetest is what every engine has to pass: whenever a process dies, the run goes on as if it had not. The agents of
-// these tests keep a ledger of their own, outside of our state, and that is what the log is held against.
+// these tests keep a record of their own, outside of our state, and the log is compared with that.
 package enginetest
 
 import (
@@ -71,8 +71,8 @@ func newTeam(answer func(ctx context.Context, r provider.Request) (string, error
 	return &team{asked: map[string][]string{}, answer: answer}
 }
 
-// A bench is one run's log and the process that drives it.
-type bench struct {
+// A harness is one run's log and the process that drives it.
+type harness struct {
 	t     *testing.T
 	store swarm.Store
 	dir   string // where the agents work
@@ -90,10 +90,10 @@ func rootCall(fence int64) flow.Call {
 	return flow.Call{ID: "root", Kind: "pipeline", Ref: planKey, Fence: fence}
 }
 
-// newBench makes a run with a plan; each task's prompt reads the outputs of what it depends on.
-func newBench(t *testing.T, run Subject, p swarm.Plan, a *team) *bench {
+// newHarness makes a run with a plan; each task's prompt reads the outputs of what it depends on.
+func newHarness(t *testing.T, run Subject, p swarm.Plan, a *team) *harness {
 	t.Helper()
-	b := &bench{t: t, store: run.Store(t), dir: t.TempDir(), run: run.Engine, team: a}
+	b := &harness{t: t, store: run.Store(t), dir: t.TempDir(), run: run.Engine, team: a}
 	log, err := b.store.Create(t.Context(), runID)
 	b.check(err)
 	defer log.Close()
@@ -104,7 +104,7 @@ func newBench(t *testing.T, run Subject, p swarm.Plan, a *team) *bench {
 }
 
 // fill gives tasks agents and prompts.
-func (b *bench) fill(p *swarm.Plan) (bodies [][]byte) {
+func (h *harness) fill(p *swarm.Plan) (bodies [][]byte) {
 	p.Providers = []swarm.ProviderSpec{{Name: "team", Kind: providerkind.ACP}}
 	if p.Groups == nil && p.Team == nil {
 		p.Groups = []swarm.Group{{Iterations: 1}}
@@ -118,7 +118,7 @@ func (b *bench) fill(p *swarm.Plan) (bodies [][]byte) {
 			text += "\n{{output:" + d.Task + "}}"
 		}
 		tpl, _, err := prompt.Parse(prompt.Source{File: t.Name, Text: []byte(text)}, nil)
-		b.check(err)
+		h.check(err)
 		body := tpl.Marshal()
 		t.Prompt = swarm.HashOf(body)
 		bodies = append(bodies, body)
@@ -128,49 +128,49 @@ func (b *bench) fill(p *swarm.Plan) (bodies [][]byte) {
 
 // drive drives the run as a process of its own would: it opens the log, takes the run, and lets go of it at the end. after is
 // where it dies: at which append, before or after that is on disk; 0 = it does not.
-func (b *bench) drive(after int, committed bool) (flow.Result, error) {
-	b.t.Helper()
-	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
-	b.check(err)
+func (h *harness) drive(after int, committed bool) (flow.Result, error) {
+	h.t.Helper()
+	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
+	h.check(err)
 	defer log.Close()
-	fence, err := log.Own(b.t.Context(), flow.Version, leaseForTests)
-	b.check(err)
-	return b.run(b.t.Context(), b.hands(storetest.Crash(log, after, committed)), rootCall(fence))
+	fence, err := log.Own(h.t.Context(), flow.Version, leaseForTests)
+	h.check(err)
+	return h.run(h.t.Context(), h.adapters(storetest.Crash(log, after, committed)), rootCall(fence))
 }
 
-func (b *bench) hands(log swarm.Log) *engine.Hands {
-	hand := &turn.Hand{Run: runID, Log: log, Dir: b.dir, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return b.team, nil }}
-	return &engine.Hands{Log: log, Turn: hand}
+func (h *harness) adapters(log swarm.Log) *engine.Adapters {
+	runner := &turn.Runner{Run: runID, Log: log, Dir: h.dir, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return h.team, nil }}
+	return &engine.Adapters{Log: log, Turn: runner}
 }
 
-func (b *bench) control(word swarm.Command, target string) {
-	b.t.Helper()
-	b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: swarm.Encode(swarm.ControlCommand{Command: word, Target: target})}, nil)
+func (h *harness) control(word swarm.Command, target string) {
+	h.t.Helper()
+	h.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: swarm.Encode(swarm.ControlCommand{Command: word, Target: target})}, nil)
 }
 
-func (b *bench) append(e swarm.Event, bodies [][]byte) {
-	b.t.Helper()
-	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
-	b.check(err)
+func (h *harness) append(e swarm.Event, bodies [][]byte) {
+	h.t.Helper()
+	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
+	h.check(err)
 	defer log.Close()
-	_, err = log.Append(b.t.Context(), swarm.Batch{Events: []swarm.Event{e}, Bodies: bodies})
-	b.check(err)
+	_, err = log.Append(h.t.Context(), swarm.Batch{Events: []swarm.Event{e}, Bodies: bodies})
+	h.check(err)
 }
 
-// story is the log without what a crash may change: numbers, times, owners and second starts.
-func (b *bench) story() (story []string, ends map[string]int) {
-	b.t.Helper()
-	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadOnly)
-	b.check(err)
+// history is the log without what a crash may change: numbers, times, owners and second starts.
+func (h *harness) history() (history []string, ends map[string]int) {
+	h.t.Helper()
+	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
+	h.check(err)
 	defer log.Close()
 	ends = map[string]int{}
 	events, err := log.Read(0, 1<<20)
-	b.check(err)
+	h.check(err)
 	for _, e := range events {
 		switch e.Kind {
 		case swarm.TurnStarted:
 			s, err := swarm.Body[swarm.TurnStart](&e)
-			b.check(err)
+			h.check(err)
 			if s.Start > 1 {
 				continue
 			}
@@ -179,16 +179,16 @@ func (b *bench) story() (story []string, ends map[string]int) {
 		case swarm.RunOwned, swarm.Tick, swarm.Control, swarm.WaitBegan, swarm.WaitEnded:
 			continue
 		}
-		story = append(story, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Task, " ", e.Turn)))
+		history = append(history, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Task, " ", e.Turn)))
 	}
-	slices.Sort(story) // turns side by side may end in any order
-	return story, ends
+	slices.Sort(history) // turns side by side may end in any order
+	return history, ends
 }
 
-func (b *bench) check(err error) {
-	b.t.Helper()
+func (h *harness) check(err error) {
+	h.t.Helper()
 	if err != nil {
-		b.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 
@@ -213,16 +213,16 @@ func work(_ context.Context, r provider.Request) (string, error) {
 }
 
 func crashEverywhere(t *testing.T, run Subject) {
-	clean := newBench(t, run, diamond(), newTeam(work))
+	clean := newHarness(t, run, diamond(), newTeam(work))
 	if r, err := clean.drive(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
-	want, _ := clean.story()
+	want, _ := clean.history()
 	run.atEveryAppend(t, 20, func(at int, committed bool) bool {
-		b := newBench(t, run, diamond(), newTeam(work))
+		b := newHarness(t, run, diamond(), newTeam(work))
 		crashed := crash(t, at, committed, b.drive)
 		if crashed {
-			b.holdAgainst(at, want, clean.team.asked)
+			b.checkAgainst(at, want, clean.team.asked)
 		}
 		return crashed
 	})
@@ -264,33 +264,33 @@ func crash(t *testing.T, at int, committed bool, drive func(at int, committed bo
 	return true
 }
 
-// holdAgainst compares a run that crashed with one that did not, and the log with what the agents remember.
-func (b *bench) holdAgainst(at int, want []string, asked map[string][]string) {
-	b.t.Helper()
-	got, ends := b.story()
+// checkAgainst compares a run that crashed with one that did not, and the log with what the agents remember.
+func (h *harness) checkAgainst(at int, want []string, asked map[string][]string) {
+	h.t.Helper()
+	got, ends := h.history()
 	if !slices.Equal(got, want) {
-		b.t.Errorf("crash at append %d: the log tells\n%s\nwant\n%s", at, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		h.t.Errorf("crash at append %d: the log tells\n%s\nwant\n%s", at, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	for turn, n := range ends {
 		if n != 1 {
-			b.t.Errorf("crash at append %d: %s has %d ends", at, turn, n)
+			h.t.Errorf("crash at append %d: %s has %d ends", at, turn, n)
 		}
 	}
 	again := 0
-	for turn, prompts := range b.team.asked {
+	for turn, prompts := range h.team.asked {
 		if again += len(prompts) - 1; len(prompts) > 2 {
-			b.t.Errorf("crash at append %d: %s was done %d times", at, turn, len(prompts))
+			h.t.Errorf("crash at append %d: %s was done %d times", at, turn, len(prompts))
 		}
 		for _, p := range prompts {
 			if p != asked[turn][0] {
-				b.t.Errorf("crash at append %d: %s was asked\n%s\nwithout a crash\n%s", at, turn, p, asked[turn][0])
+				h.t.Errorf("crash at append %d: %s was asked\n%s\nwithout a crash\n%s", at, turn, p, asked[turn][0])
 			}
 		}
 	}
 	if again > 2 {
-		b.t.Errorf("crash at append %d: %d turns were done again, and 2 were in flight at the most", at, again)
+		h.t.Errorf("crash at append %d: %d turns were done again, and 2 were in flight at the most", at, again)
 	}
-	if a, b2 := slices.Sorted(maps.Keys(b.team.asked)), slices.Sorted(maps.Keys(asked)); !slices.Equal(a, b2) {
-		b.t.Errorf("crash at append %d: agents did %v, without a crash %v", at, a, b2)
+	if a, b2 := slices.Sorted(maps.Keys(h.team.asked)), slices.Sorted(maps.Keys(asked)); !slices.Equal(a, b2) {
+		h.t.Errorf("crash at append %d: agents did %v, without a crash %v", at, a, b2)
 	}
 }

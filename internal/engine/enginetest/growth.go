@@ -16,8 +16,8 @@ import (
 // growthCrashes has two agents ask for others while the team works: a person allows the one, otherwise than it was asked for, and denies
 // the other. Whenever the process dies, there is one new agent, it has its instructions once, and who asked is told once.
 func growthCrashes(t *testing.T, run Subject) {
-	var last *bench
-	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
+	var last *harness
+	everywhere(t, run, func(b *harness) func(context.Context, provider.Request) (string, error) {
 		last = b
 		return func(ctx context.Context, r provider.Request) (string, error) {
 			call := func(tool, args string) error {
@@ -50,34 +50,34 @@ func growthCrashes(t *testing.T, run Subject) {
 }
 
 // decide has a person answer, from a process of its own, what an agent wants. Who did so before the crash is told that, and content.
-func (b *bench) decide(agent string, d agentapi.Decision) {
-	b.t.Helper()
-	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
-	b.check(err)
+func (h *harness) decide(agent string, d agentapi.Decision) {
+	h.t.Helper()
+	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
+	h.check(err)
 	defer log.Close()
 	events, err := log.Read(0, 1<<20)
-	b.check(err)
+	h.check(err)
 	asked := slices.IndexFunc(events, func(e swarm.Event) bool { return e.Kind == swarm.ApprovalAsked && e.Agent == agent })
 	if asked < 0 {
-		b.t.Fatalf("%s has asked for nothing", agent)
+		h.t.Fatalf("%s has asked for nothing", agent)
 	}
 	id := strings.TrimPrefix(events[asked].Key, swarm.AskedKey(""))
-	if err := (&agentapi.Office{Run: "run", Log: log}).Decide(b.t.Context(), id, d); !errors.Is(err, agentapi.ErrAnswered) {
-		b.check(err)
+	if err := (&agentapi.Office{Run: "run", Log: log}).Decide(h.t.Context(), id, d); !errors.Is(err, agentapi.ErrAnswered) {
+		h.check(err)
 	}
 }
 
 // received is what has come into an agent's inbox.
-func (b *bench) received(agent string) (messages []string) {
-	b.t.Helper()
-	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadOnly)
-	b.check(err)
+func (h *harness) received(agent string) (messages []string) {
+	h.t.Helper()
+	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
+	h.check(err)
 	defer log.Close()
 	events, err := log.Read(0, 1<<20, swarm.ToAgent(agent))
-	b.check(err)
+	h.check(err)
 	for _, e := range events {
 		env, err := swarm.Body[swarm.Envelope](&e)
-		b.check(err)
+		h.check(err)
 		messages = append(messages, env.Payload.Message)
 	}
 	return messages

@@ -17,7 +17,7 @@ import (
 // waitCrashes has the lead of a team, in which one turn runs at a time, wait for another agent: that can only end because who waits
 // needs no slot. Wherever the process dies, the run goes on as if it had not.
 func waitCrashes(t *testing.T, run Subject) {
-	everywhere(t, run, func(*bench) func(context.Context, provider.Request) (string, error) {
+	everywhere(t, run, func(*harness) func(context.Context, provider.Request) (string, error) {
 		return func(ctx context.Context, r provider.Request) (string, error) {
 			var err error
 			if r.Turn == "lead/1/1" {
@@ -33,7 +33,7 @@ func waitCrashes(t *testing.T, run Subject) {
 // singleCrashes has a person pause, resume, cancel and start single agents while the team works. Each word is written once, as by
 // one who was told that it is on disk; the process may die at any append before and after.
 func singleCrashes(t *testing.T, run Subject) {
-	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
+	everywhere(t, run, func(b *harness) func(context.Context, provider.Request) (string, error) {
 		say := func(word swarm.Command, target string) {
 			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlCommand{Command: word, Target: target})}, nil)
 		}
@@ -66,7 +66,7 @@ func singleCrashes(t *testing.T, run Subject) {
 
 // backCrashes has an agent ended that has not read what its lead sent it, and another one never reply: the lead has a turn for each.
 func backCrashes(t *testing.T, run Subject) {
-	everywhere(t, run, func(b *bench) func(context.Context, provider.Request) (string, error) {
+	everywhere(t, run, func(b *harness) func(context.Context, provider.Request) (string, error) {
 		say := func(word swarm.Command, target string) {
 			b.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "said:" + string(word) + target, Data: swarm.Encode(swarm.ControlCommand{Command: word, Target: target})}, nil)
 		}
@@ -92,11 +92,11 @@ func backCrashes(t *testing.T, run Subject) {
 }
 
 // everywhere runs a team once without a crash, sees that what is wanted has happened, and then with a crash at every append.
-func everywhere(t *testing.T, run Subject, work func(*bench) func(context.Context, provider.Request) (string, error), wanted ...string) {
-	begin := func() *bench {
+func everywhere(t *testing.T, run Subject, work func(*harness) func(context.Context, provider.Request) (string, error), wanted ...string) {
+	begin := func() *harness {
 		p := teamPlan()
 		p.Edges = append(p.Edges, swarm.Edge{From: "b", To: "lead", Both: true})
-		b := newTeamBench(t, run, p)
+		b := newTeamHarness(t, run, p)
 		b.team.answer = work(b)
 		return b
 	}
@@ -104,7 +104,7 @@ func everywhere(t *testing.T, run Subject, work func(*bench) func(context.Contex
 	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
-	want, _ := clean.story()
+	want, _ := clean.history()
 	for _, line := range wanted {
 		if !slices.Contains(want, line) {
 			t.Fatalf("%s is missing:\n%s", line, strings.Join(want, "\n"))
@@ -115,10 +115,10 @@ func everywhere(t *testing.T, run Subject, work func(*bench) func(context.Contex
 		if !crash(t, at, committed, b.driveTeam) {
 			return false
 		}
-		if got, _ := b.story(); !slices.Equal(got, want) {
+		if got, _ := b.history(); !slices.Equal(got, want) {
 			t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		b.holdMail(at)
+		b.checkMail(at)
 		return true
 	})
 }
@@ -127,7 +127,7 @@ func everywhere(t *testing.T, run Subject, work func(*bench) func(context.Contex
 func lateWait(t *testing.T, run Subject) {
 	started, finish := make(chan string, 10), make(chan struct{})
 	refused := make(chan error, 1)
-	b := newTeamBench(t, run, teamPlan())
+	b := newTeamHarness(t, run, teamPlan())
 	b.team.answer = func(ctx context.Context, r provider.Request) (string, error) {
 		started <- r.Turn
 		<-finish

@@ -54,51 +54,51 @@ func teamPlan() swarm.Plan {
 	return p
 }
 
-func newTeamBench(t *testing.T, run Subject, p swarm.Plan) *bench {
-	b := newBench(t, run, p, newTeam(passOn))
+func newTeamHarness(t *testing.T, run Subject, p swarm.Plan) *harness {
+	b := newHarness(t, run, p, newTeam(passOn))
 	goal := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: "lead", Payload: swarm.Payload{Message: "go round"}}
 	b.append(swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey("goal"), To: swarm.ToAgent("lead"), Data: swarm.Encode(goal)}, nil)
 	return b
 }
 
 // driveTeam is drive for a team, whose agents write to each other.
-func (b *bench) driveTeam(after int, committed bool) (flow.Result, error) {
-	b.t.Helper()
-	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
-	b.check(err)
+func (h *harness) driveTeam(after int, committed bool) (flow.Result, error) {
+	h.t.Helper()
+	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
+	h.check(err)
 	defer log.Close()
-	fence, err := log.Own(b.t.Context(), flow.Version, leaseForTests)
-	b.check(err)
-	return b.runTeam(storetest.Crash(log, after, committed), fence)
+	fence, err := log.Own(h.t.Context(), flow.Version, leaseForTests)
+	h.check(err)
+	return h.runTeam(storetest.Crash(log, after, committed), fence)
 }
 
 // runTeam runs the loop of a team that this process owns.
-func (b *bench) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
-	h := b.hands(log)
-	post := &agentapi.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
-	h.Turn.Office, h.Turn.Snapshots, h.Post = post, shelf{}, post
+func (h *harness) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
+	adapters := h.adapters(log)
+	mailer := &agentapi.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
+	adapters.Turn.AgentAPI, adapters.Turn.Snapshots, adapters.Mailer = mailer, memorySnapshots{}, mailer
 	if fence > 1 { // the process that goes on with a run is of a newer program
-		h.Post = reworded{post}
+		adapters.Mailer = reworded{mailer}
 	}
-	if _, err := log.Append(b.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: swarm.Encode(swarm.Ownership{Fence: fence})}}}); err != nil {
+	if _, err := log.Append(h.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: swarm.Encode(swarm.Ownership{Fence: fence})}}}); err != nil {
 		return flow.Result{}, err
 	}
-	return b.run(b.t.Context(), h, flow.Call{ID: "root", Kind: "team", Ref: planKey, Fence: fence})
+	return h.run(h.t.Context(), adapters, flow.Call{ID: "root", Kind: "team", Ref: planKey, Fence: fence})
 }
 
-// reworded is the post of a program that says everything in other words.
-type reworded struct{ engine.Post }
+// reworded is the mailer of a program that says everything in other words.
+type reworded struct{ engine.Mailer }
 
 func (r reworded) Note(ctx context.Context, id, agent string, m swarm.Message) error {
-	return r.Post.Note(ctx, id, agent, inOtherWords(m))
+	return r.Mailer.Note(ctx, id, agent, inOtherWords(m))
 }
 
 func (r reworded) Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error) {
-	return r.Post.Urge(ctx, id, agent, inOtherWords(m))
+	return r.Mailer.Urge(ctx, id, agent, inOtherWords(m))
 }
 
 func (r reworded) Return(ctx context.Context, agent string, why swarm.Message) (int64, error) {
-	return r.Post.Return(ctx, agent, inOtherWords(why))
+	return r.Mailer.Return(ctx, agent, inOtherWords(why))
 }
 
 func inOtherWords(m swarm.Message) swarm.Message { return swarm.NewMessage(m.Code+"_2", m.Args...) }
@@ -106,12 +106,12 @@ func inOtherWords(m swarm.Message) swarm.Message { return swarm.NewMessage(m.Cod
 // A team that dies at any append goes on as if it had not: nothing that was sent is lost or sent twice, and each envelope is
 // consumed by one turn that committed; what each turn changed is told once, and whole.
 func teamCrashes(t *testing.T, run Subject) {
-	clean := newTeamBench(t, run, teamPlan())
+	clean := newTeamHarness(t, run, teamPlan())
 	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
 		t.Fatalf("without a crash: %+v, %v", r, err)
 	}
-	want, _ := clean.story()
-	clean.holdDiffs(0)
+	want, _ := clean.history()
+	clean.checkDiffs(0)
 	if !slices.Contains(want, "turn_ended b b/2/1") {
 		t.Fatalf("who claimed to have sent something was not told:\n%s", strings.Join(want, "\n"))
 	}
@@ -119,39 +119,39 @@ func teamCrashes(t *testing.T, run Subject) {
 		t.Fatalf("nobody was reminded:\n%s", strings.Join(want, "\n"))
 	}
 	run.atEveryAppend(t, 20, func(at int, committed bool) bool {
-		b := newTeamBench(t, run, teamPlan())
+		b := newTeamHarness(t, run, teamPlan())
 		if !crash(t, at, committed, b.driveTeam) {
 			return false
 		}
-		if got, _ := b.story(); !slices.Equal(got, want) {
+		if got, _ := b.history(); !slices.Equal(got, want) {
 			t.Errorf("crash at append %d, committed: %v: the log tells\n%s\nwant\n%s", at, committed, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		b.holdMail(at)
-		b.holdDiffs(at)
+		b.checkMail(at)
+		b.checkDiffs(at)
 		return true
 	})
 }
 
-// holdMail wants every envelope that gave somebody a turn to be consumed once.
-func (b *bench) holdMail(at int) {
-	b.t.Helper()
-	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadOnly)
-	b.check(err)
+// checkMail wants every envelope that gave somebody a turn to be consumed once.
+func (h *harness) checkMail(at int) {
+	h.t.Helper()
+	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
+	h.check(err)
 	defer log.Close()
 	events, err := log.Read(0, 1<<20)
-	b.check(err)
+	h.check(err)
 	consumed, returned := map[int64]int{}, map[string]bool{}
 	for _, e := range events {
 		if e.Kind == swarm.HandoffReturned {
 			r, err := swarm.Body[swarm.Return](&e)
-			b.check(err)
+			h.check(err)
 			returned[swarm.MailKey(r.Ref)] = true
 		}
 		if e.Kind != swarm.HandoffConsumed {
 			continue
 		}
 		in, err := swarm.Body[swarm.Inputs](&e)
-		b.check(err)
+		h.check(err)
 		for _, m := range events {
 			if m.Kind == swarm.HandoffStored && m.To == swarm.ToAgent(e.Agent) && m.Seq > in.From && m.Seq <= in.Upto {
 				consumed[m.Seq]++
@@ -160,9 +160,9 @@ func (b *bench) holdMail(at int) {
 	}
 	for _, m := range events {
 		if m.Kind == swarm.HandoffStored && consumed[m.Seq] != 1 && !returned[m.Key] {
-			b.t.Errorf("crash at append %d: the envelope %s is consumed by %d turns", at, m.Key, consumed[m.Seq])
+			h.t.Errorf("crash at append %d: the envelope %s is consumed by %d turns", at, m.Key, consumed[m.Seq])
 		}
 	}
 }
 
-var _ engine.Post = (*agentapi.Office)(nil)
+var _ engine.Mailer = (*agentapi.Office)(nil)

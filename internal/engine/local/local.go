@@ -11,8 +11,8 @@ import (
 	"swarm/internal/flow"
 )
 
-// Run begins the loop that c calls for, or resumes it, and returns its result. When it returns, its hands have stopped.
-func Run(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result, error) {
+// Run begins the loop that c calls for, or resumes it, and returns its result. When it returns, its adapters have stopped.
+func Run(ctx context.Context, h *engine.Adapters, c flow.Call) (flow.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	w := newWorkers(ctx)
 	defer w.all.Wait()
@@ -20,7 +20,7 @@ func Run(ctx context.Context, h *engine.Hands, c flow.Call) (flow.Result, error)
 	return run(ctx, stop, w, h, "", c)
 }
 
-func run(ctx context.Context, stop context.CancelCauseFunc, w *workers, h *engine.Hands, parent string, c flow.Call) (flow.Result, error) {
+func run(ctx context.Context, stop context.CancelCauseFunc, w *workers, h *engine.Adapters, parent string, c flow.Call) (flow.Result, error) {
 	wake, off := h.Log.Watch(engine.Inbox(c)...)
 	defer off()
 	x := &fx{ctx: ctx, stop: stop, workers: w, h: h, loop: c, wake: wake, ended: map[string]flow.Result{}, told: map[string]bool{}, asked: map[string]bool{}}
@@ -44,7 +44,7 @@ type fx struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	workers *workers
-	h       *engine.Hands
+	h       *engine.Adapters
 	loop    flow.Call
 	wake    <-chan struct{}
 

@@ -44,7 +44,7 @@ func TestASessionIsToldAFindingOnce(t *testing.T) {
 	}
 	b.do(ask("coder", 1, 1), in("s", nil)) // the session begins
 	b.publish("one")
-	if r, err := b.hand(in("s", swarm.Errorf(swarm.Exited, "exit status 1"))).Do(t.Context(), "root", ask("coder", 2, 1)); err != nil || r.Status != swarm.CallFailed {
+	if r, err := b.runner(in("s", swarm.Errorf(swarm.Exited, "exit status 1"))).Do(t.Context(), "root", ask("coder", 2, 1)); err != nil || r.Status != swarm.CallFailed {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	look("at first", true, false)
@@ -74,7 +74,7 @@ func TestATurnThatIsDoneAgainIsToldTheSameFindings(t *testing.T) {
 		<-ctx.Done()
 		return provider.Reply{}, context.Cause(ctx)
 	}
-	if _, err := b.hand(crashes).Do(ctx, "root", ask("coder", 1, 1)); err == nil {
+	if _, err := b.runner(crashes).Do(ctx, "root", ask("coder", 1, 1)); err == nil {
 		t.Fatal("the process goes on")
 	}
 	b.publish("two")
@@ -106,13 +106,13 @@ func TestAReplayIsToldTheRecordedFindings(t *testing.T) {
 	b.check(err)
 	defer f.Close()
 	prompts := map[string]string{}
-	h := b.hand(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
+	h := b.runner(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		if r.Agent == "coder" { // the planner's turn has no word in it
 			prompts[r.Turn] = r.Prompt
 		}
 		return provider.Reply{}, nil
 	})
-	h.Office.Recorded = true
+	h.AgentAPI.Recorded = true
 	h.Replay, err = provider.OpenCassette(f)
 	b.check(err)
 	turns := make(chan error, 2)

@@ -11,10 +11,10 @@ import (
 	"swarm/internal/turn"
 )
 
-// A shelf tells what turns change in a folder of a few small files: what it has recorded of them is all that they hold.
-type shelf struct{}
+// memorySnapshots tells what turns change in a folder of a few small files: what it has recorded of them is all that they hold.
+type memorySnapshots struct{}
 
-func (shelf) Record(_ context.Context, dir string, _ bool) (string, error) {
+func (memorySnapshots) Record(_ context.Context, dir string, _ bool) (string, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return "", err
@@ -31,7 +31,7 @@ func (shelf) Record(_ context.Context, dir string, _ bool) (string, error) {
 	return string(b), err
 }
 
-func (shelf) Compare(_ context.Context, dir, from, to string) (turn.Changes, error) {
+func (memorySnapshots) Compare(_ context.Context, dir, from, to string) (turn.Changes, error) {
 	before, after := map[string]string{}, map[string]string{}
 	if err := json.Unmarshal([]byte(from), &before); err != nil {
 		return turn.Changes{}, err
@@ -49,32 +49,32 @@ func (shelf) Compare(_ context.Context, dir, from, to string) (turn.Changes, err
 	return c, nil
 }
 
-// holdDiffs wants the files that a turn has written to stand in its own diff, and in no other.
-func (b *bench) holdDiffs(at int) {
-	b.t.Helper()
-	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadOnly)
-	b.check(err)
+// checkDiffs wants the files that a turn has written to stand in its own diff, and in no other.
+func (h *harness) checkDiffs(at int) {
+	h.t.Helper()
+	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
+	h.check(err)
 	defer log.Close()
 	events, err := log.Read(0, 1<<20)
-	b.check(err)
+	h.check(err)
 	diffs := map[string]string{}
 	for _, e := range events {
 		if e.Kind != swarm.ArtifactStored {
 			continue
 		}
 		it, err := swarm.Body[swarm.Artifact](&e)
-		b.check(err)
+		h.check(err)
 		text, err := log.Body(it.Hash)
-		b.check(err)
+		h.check(err)
 		_, diffs[e.Turn], _ = strings.Cut(string(text), "\n\n")
 	}
 	want := map[string]string{"a/1/1": "+half.txt\n", "a/1/2": "+whole.txt\n"}
 	for turn := range diffs {
 		if diffs[turn] != want[turn] {
-			b.t.Errorf("crash at append %d: the diff of %s is %q", at, turn, diffs[turn])
+			h.t.Errorf("crash at append %d: the diff of %s is %q", at, turn, diffs[turn])
 		}
 	}
 	if len(diffs) != len(want) {
-		b.t.Errorf("crash at append %d: %d diffs", at, len(diffs))
+		h.t.Errorf("crash at append %d: %d diffs", at, len(diffs))
 	}
 }

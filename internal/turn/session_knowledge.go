@@ -9,31 +9,31 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// told is what the prompts of an agent's session have told it beside its mail. A turn that continues the
+// A sessionKnowledge is what the prompts of an agent's session have told it beside its mail. A turn that continues the
 // session is sent what is new only.
-type told struct {
+type sessionKnowledge struct {
 	packs  map[string]string // refs of context packs, and the turn that brought each
 	topics int64             // the newest topic entry
 }
 
 // published is what the team has published, as the turn's prompt tells it. A remote agent is told nothing:
 // what leaves the run for another's server is what was sent along an edge.
-func (h *Hand) published(w *work) (all []prompt.Finding, err error) {
-	if k := w.kind(); h.Office == nil || k.Person || k.Tools == providerkind.NoTools {
+func (r *Runner) published(w *work) (all []prompt.Finding, err error) {
+	if k := w.kind(); r.AgentAPI == nil || k.Person || k.Tools == providerkind.NoTools {
 		return nil, nil
 	}
 	first := -1
 	if w.recorded != nil {
 		first = w.recorded.Topics
 	}
-	found, upto, err := h.Office.Findings(first)
+	found, upto, err := r.AgentAPI.Findings(first)
 	if err != nil {
 		return nil, err
 	}
 	w.topics = upto
 	known := int64(0)
 	if w.session != "" {
-		known = h.ledger.given[w.c.Agent].topics
+		known = r.fold.given[w.c.Agent].topics
 	}
 	for _, f := range found {
 		all = append(all, prompt.Finding{Agent: f.Agent, Turn: f.Turn, Topic: f.Topic, Text: f.Text, Known: f.Seq <= known})
@@ -48,7 +48,7 @@ var (
 )
 
 // begin notes what the prompt of a turn tells.
-func (l *ledger) begin(e *swarm.Event) error {
+func (l *logFold) begin(e *swarm.Event) error {
 	if !bytes.Contains(e.Data, fromPack) && !bytes.Contains(e.Data, withTopics) {
 		delete(l.begun, e.Agent)
 		return nil
@@ -57,7 +57,7 @@ func (l *ledger) begin(e *swarm.Event) error {
 	if err != nil {
 		return err
 	}
-	now := told{packs: map[string]string{}, topics: start.Topics}
+	now := sessionKnowledge{packs: map[string]string{}, topics: start.Topics}
 	for _, s := range start.Spans {
 		if s.From == prompt.FromPack {
 			for _, ref := range strings.Fields(s.Name) {
@@ -71,7 +71,7 @@ func (l *ledger) begin(e *swarm.Event) error {
 
 // give notes what an agent's session was told when a turn has ended. A turn that failed may not have come
 // to read its prompt.
-func (l *ledger) give(e *swarm.Event, end swarm.CallEnd) {
+func (l *logFold) give(e *swarm.Event, end swarm.CallEnd) {
 	if end.Session == "" {
 		return
 	}
