@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -285,7 +286,11 @@ func (s *Session) retry(ctx context.Context, task string) (Entry, error) {
 
 // save writes the session as a compose file that `swarm up` runs. A file that is there is not written over.
 func (s *Session) save(path string) (string, error) {
-	text, err := s.compose()
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	text, err := s.compose(filepath.Dir(whole))
 	if err != nil {
 		return "", err
 	}

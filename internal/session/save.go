@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"swarm"
 	"swarm/internal/line"
@@ -14,10 +17,11 @@ import (
 )
 
 // compose is the session as a compose file: the way from trying to keeping. Each task reads the outputs that it read in the session.
-func (s *Session) compose() (string, error) {
+// The file is to lie in dir.
+func (s *Session) compose(dir string) (string, error) {
 	var b strings.Builder
 	b.WriteString("version: \"1\"\n")
-	s.writeTeam(&b)
+	s.writeTeam(&b, dir)
 	b.WriteString("tasks:\n")
 	newest := map[string]string{} // by agent
 	tasks := 0
@@ -49,46 +53,144 @@ func (s *Session) compose() (string, error) {
 	return b.String(), nil
 }
 
-func (s *Session) writeTeam(b *strings.Builder) {
+// writeTeam writes everything but the tasks. What is missing here is lost by /save, so each field of a
+// Team has its key.
+func (s *Session) writeTeam(b *strings.Builder, dir string) {
+	t := &s.team
+	for _, f := range []field{
+		{"default_agent", t.Default},
+		{"max_parallel", t.MaxParallel},
+		{"wait_timeout", lasting(t.WaitTimeout)},
+		{"approvals", t.Approvals},
+		{"budget", budget(t.Budget)},
+		{"notify", notify(t.Notify)},
+		{"swarm", topicLimits(t.Topics)},
+	} {
+		if f.given() {
+			fmt.Fprintf(b, "%s: %s\n", f.key, flow(f.value))
+		}
+	}
+	if len(t.Servers) > 0 {
+		b.WriteString("tools:\n  mcp:\n")
+	}
+	for _, m := range t.Servers {
+		fmt.Fprintf(b, "    %s: %s\n", name(m.Name), mapping(field{"command", m.Command}, field{"url", m.URL}, field{"headers", m.Headers}, field{"env", m.Env}))
+	}
 	b.WriteString("providers:\n")
-	for _, p := range s.team.Providers {
+	for _, p := range t.Providers {
 		if p.Name == line.Notify {
 			continue
 		}
-		fmt.Fprintf(b, "  %s: {kind: %s", p.Name, p.Kind)
-		for _, f := range []struct {
-			key   string
-			value any
-			given bool
-		}{{"command", p.Command, len(p.Command) > 0}, {"script", p.ScriptFile, p.ScriptFile != ""}, {"base_url", p.BaseURL, p.BaseURL != ""},
-			{"models", p.Models, len(p.Models) > 0}, {"max_tokens", p.MaxTokens, p.MaxTokens > 0}, {"temperature", p.Temperature, p.Temperature != nil},
-			{"price", p.Price, p.Price != swarm.Price{}}, {"env", p.Env, len(p.Env) > 0}, {"headers", p.Headers, len(p.Headers) > 0}} {
-			if f.given {
-				fmt.Fprintf(b, ", %s: %s", f.key, flow(f.value))
-			}
-		}
-		b.WriteString("}\n")
+		fmt.Fprintf(b, "  %s: %s\n", name(p.Name), mapping(field{"kind", verbatim(p.Kind)}, field{"command", p.Command}, field{"script", s.fileFrom(dir, p.ScriptFile)},
+			field{"base_url", p.BaseURL}, field{"models", p.Models}, field{"max_tokens", p.MaxTokens}, field{"temperature", p.Temperature},
+			field{"price", p.Price}, field{"env", p.Env}, field{"headers", p.Headers}))
 	}
 	b.WriteString("agents:\n")
-	for _, a := range s.team.Agents {
+	for _, a := range t.Agents {
 		if a.Name == line.Notify {
 			continue
 		}
-		fmt.Fprintf(b, "  %s: {provider: %s", a.Name, a.Provider)
-		for _, f := range []struct{ key, value string }{{"role", a.RoleName}, {"model", a.Model}, {"tier", a.Tier}} {
-			if f.value != "" {
-				fmt.Fprintf(b, ", %s: %s", f.key, flow(f.value))
-			}
-		}
-		if len(a.Env) > 0 {
-			fmt.Fprintf(b, ", env: %s", flow(a.Env))
-		}
-		b.WriteString("}\n")
+		fmt.Fprintf(b, "  %s: %s\n", name(a.Name), mapping(field{"provider", verbatim(name(a.Provider))}, field{"role", a.RoleName}, field{"model", a.Model}, field{"tier", a.Tier},
+			field{"tools", a.Tools}, field{"root", within(s.run.Began().Dir, a.Root)}, field{"permissions", a.Permissions}, field{"env", a.Env}))
 	}
+	if len(t.Edges) > 0 {
+		b.WriteString("edges:\n")
+	}
+	for _, e := range t.Edges {
+		arrow := "->"
+		if e.Both {
+			arrow = "<->"
+		}
+		fmt.Fprintf(b, "  - %s %s %s\n", e.From, arrow, e.To)
+	}
+}
+
+func lasting(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+func budget(b swarm.Budget) verbatim {
+	return mapping(field{"tokens", b.Tokens}, field{"usd", b.USD}, field{"calls", b.Calls}, field{"wall", lasting(b.Wall)})
+}
+
+func notify(p *swarm.ProviderSpec) verbatim {
+	if p == nil {
+		return ""
+	}
+	return mapping(field{"command", p.Command}, field{"webhook", p.BaseURL}, field{"bell", len(p.Command) == 0 && p.BaseURL == ""})
+}
+
+func topicLimits(l *swarm.TopicLimits) verbatim {
+	if l == nil {
+		return ""
+	}
+	return mapping(field{"workspace_max_entries", l.Entries}, field{"workspace_snippet_chars", l.Chars})
+}
+
+// fileFrom is a file that the session's compose file names, as another one in dir has to name it.
+func (s *Session) fileFrom(dir, path string) string {
+	start := s.run.Began()
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	old := filepath.Dir(start.File)
+	if !filepath.IsAbs(old) {
+		old = filepath.Join(start.Dir, old)
+	}
+	rel, err := filepath.Rel(dir, filepath.Join(old, path))
+	if err != nil {
+		return path
+	}
+	return rel
+}
+
+// within is a path relative to dir, if it is in there: the file then means the folder in which it is run.
+func within(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && path != "" && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// A field is a key with its value. One with the zero value is left out.
+type field struct {
+	key   string
+	value any
+}
+
+func (f field) given() bool { return !reflect.ValueOf(f.value).IsZero() && f.value != verbatim("{}") }
+
+// verbatim is YAML already.
+type verbatim string
+
+// mapping is the fields that are given, on one line.
+func mapping(fields ...field) verbatim {
+	var list []string
+	for _, f := range fields {
+		if f.given() {
+			list = append(list, f.key+": "+flow(f.value))
+		}
+	}
+	return verbatim("{" + strings.Join(list, ", ") + "}")
+}
+
+// name is a name as YAML has it. Three good names mean something else there.
+func name(s string) string {
+	switch s {
+	case "null", "true", "false":
+		return flow(s)
+	}
+	return s
 }
 
 // flow is a value as JSON, which is YAML too.
 func flow(v any) string {
+	if v, ok := v.(verbatim); ok {
+		return string(v)
+	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -129,7 +231,7 @@ func (s *Session) writeTask(b *strings.Builder, t swarm.Task, newest map[string]
 		after[from] = true
 		fmt.Fprintf(&text, "{{output:%s}}", from)
 	}
-	fmt.Fprintf(b, "  %s:\n    agent: %s\n", t.Name, t.Agent)
+	fmt.Fprintf(b, "  %s:\n    agent: %s\n", t.Name, name(t.Agent))
 	if len(after) > 0 {
 		var deps []string
 		for _, name := range slices.Sorted(maps.Keys(after)) {

@@ -226,7 +226,7 @@ func TestSave(t *testing.T) {
 	x := newTable(t)
 	x.say("@pm Plan {{it}}")
 	x.say("@ba Read $pm -> @builder-1 Build")
-	text, err := x.compose()
+	text, err := x.compose(x.run.Began().Dir)
 	x.must(err)
 	for _, want := range []string{
 		"  pm_1:\n    agent: pm\n    prompt-string: \"Plan \\\\{{it}}\"\n",
