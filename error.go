@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 )
 
@@ -116,11 +117,26 @@ func KindOf(err error) ErrorKind {
 	return Other
 }
 
+// HintOf is the hint of the nearest Error in err's chain, or "".
+func HintOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Hint
+	}
+	return ""
+}
+
 // WithoutPath is why something could not be done to a file, without its name, which the message has already.
 func WithoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
+	}
+	return err
+}
+
+// WithoutURL is why a request failed, without its URL, in which a key may stand.
+func WithoutURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
 	}
 	return err
 }
@@ -131,8 +147,7 @@ const TimeoutHint = "give the task more with `timeout`, or see in `swarm logs` w
 // CutError is the error of a turn whose context has ended.
 func CutError(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	var e *Error
-	if errors.As(cause, &e) {
+	if _, ok := errors.AsType[*Error](cause); ok {
 		return cause
 	}
 	switch kind := KindOf(cause); kind {

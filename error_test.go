@@ -2,6 +2,8 @@ package swarm_test
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
 	"testing"
 
 	"swarm"
@@ -36,5 +38,22 @@ func TestBodyNamesTheEventThatCannotBeRead(t *testing.T) {
 	}
 	if swarm.KindOf(err) != swarm.Storage {
 		t.Errorf("kind %s", swarm.KindOf(err))
+	}
+}
+
+func TestHintsAndCausesOfWrappedErrors(t *testing.T) {
+	err := fmt.Errorf("on top: %w", swarm.Errorf(swarm.NotFound, "gone").WithHint("look elsewhere"))
+	if hint := swarm.HintOf(err); hint != "look elsewhere" {
+		t.Errorf("the hint is %q", hint)
+	}
+	if hint := swarm.HintOf(errors.New("plain")) + swarm.HintOf(nil); hint != "" {
+		t.Errorf("an error without a hint has %q", hint)
+	}
+	cause := errors.New("refused")
+	if got := swarm.WithoutURL(&url.Error{Op: "Get", URL: "http://h/?key=k", Err: cause}); got != cause {
+		t.Errorf("without the URL it is %v", got)
+	}
+	if got := swarm.WithoutURL(cause); got != cause {
+		t.Errorf("an error without a URL is %v", got)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -229,12 +228,7 @@ type finding struct {
 }
 
 func bad(what string, needed bool, err error) finding {
-	f := finding{What: what, Problem: err.Error(), Needed: needed}
-	var e *swarm.Error
-	if errors.As(err, &e) {
-		f.Hint = e.Hint
-	}
-	return f
+	return finding{What: what, Problem: err.Error(), Hint: swarm.HintOf(err), Needed: needed}
 }
 
 func (a *app) examine(ctx context.Context, src *source) []finding {

@@ -139,10 +139,7 @@ func badArguments(cmd *cobra.Command) {
 func (a *app) complain(err error) {
 	e, ok := err.(*swarm.Error) //nolint:errorlint // of one that is wrapped only the hint is ours: its text says more
 	if !ok {
-		e = &swarm.Error{Msg: err.Error()}
-		if inner := new(swarm.Error); errors.As(err, &inner) {
-			e.Hint = inner.Hint
-		}
+		e = &swarm.Error{Msg: err.Error(), Hint: swarm.HintOf(err)}
 	}
 	if a.json {
 		_ = json.NewEncoder(a.stderr).Encode(problemOf(e)) // there is nobody else to tell

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -245,11 +244,7 @@ func (a *app) readFile(path string, most int64) ([]byte, error) {
 	if path != "-" {
 		f, err := os.Open(path) //nolint:gosec // the user names it
 		if err != nil {
-			var inner *fs.PathError
-			if errors.As(err, &inner) {
-				err = inner.Err
-			}
-			return nil, &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the file cannot be read", Err: err}
+			return nil, &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the file cannot be read", Err: swarm.WithoutPath(err)}
 		}
 		defer f.Close()
 		in = f

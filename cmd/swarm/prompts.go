@@ -165,8 +165,7 @@ func (a *app) promptsCheckCommand() *cobra.Command {
 					_, doubts, err = prompt.Parse(prompt.Source{File: file, Text: text}, p.Include)
 					warnings = append(warnings, doubts...)
 				}
-				var e *swarm.Error
-				if errors.As(err, &e) {
+				if e, ok := errors.AsType[*swarm.Error](err); ok {
 					errs = append(errs, e)
 				} else if err != nil {
 					return err

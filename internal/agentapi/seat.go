@@ -101,8 +101,7 @@ func (s *Seat) Call(ctx context.Context, tool string, args json.RawMessage) (jso
 
 // placeless is what an agent is told when the log fails: what is wrong, and not where the log is.
 func placeless(err error) error {
-	var e *swarm.Error
-	if errors.As(err, &e) && e.Kind == swarm.Storage {
+	if e, ok := errors.AsType[*swarm.Error](err); ok && e.Kind == swarm.Storage {
 		return &swarm.Error{Kind: e.Kind, Msg: e.Msg, Hint: e.Hint}
 	}
 	return err

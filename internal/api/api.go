@@ -182,8 +182,7 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 func statusOf(err error) int {
-	var own refusal
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[refusal](err); ok {
 		return own.status
 	}
 	var state *control.StateError

@@ -186,8 +186,7 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 		c.warns = append(c.warns, at(w))
 	}
 	if err != nil {
-		var e *swarm.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*swarm.Error](err); ok {
 			_ = at(e) // it is given its place where it is
 		}
 		c.failWith(nil, err)

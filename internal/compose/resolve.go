@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -133,9 +132,7 @@ func (c *compiler) checkName(key *yaml.Node, what string, check func(string) err
 		return true
 	}
 	e := c.fail(key, "%s", err.Error())
-	if bad := new(swarm.Error); errors.As(err, &bad) {
-		e.Hint = bad.Hint
-	}
+	e.Hint = swarm.HintOf(err)
 	for _, noun := range []string{"a task", "an agent"} {
 		if strings.HasSuffix(e.Msg, "a name for "+noun) {
 			e.Msg = strings.TrimSuffix(e.Msg, noun) + "a " + what

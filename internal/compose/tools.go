@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ func (c *compiler) checkTools(a *agent) {
 		for _, entry := range k.Tools.items {
 			r, err := toolrule.Parse(entry.value, servers)
 			if err != nil {
-				c.failEntry(entry.node, err)
+				c.fail(entry.node, "%s", err.Error()).Hint = swarm.HintOf(err)
 			}
 			a.served = a.served || r.Server != "" && r.Server != ourServer
 		}
@@ -58,13 +57,6 @@ func (c *compiler) checkTheirs(a *agent, entry text) {
 	case slices.Contains(toolrule.Tools, name) && name != toolrule.WebFetch: // Gemini CLI has a web_fetch of its own
 		c.warn(entry.node, "%s is a tool of models over HTTP, and %q works with %s", swarm.Quote(entry.value), a.name, a.spec.Name).
 			WithHint("write what its program calls it: %s", kind.ToolSample)
-	}
-}
-
-func (c *compiler) failEntry(n *yaml.Node, err error) {
-	e := c.fail(n, "%s", err.Error())
-	if bad := new(swarm.Error); errors.As(err, &bad) {
-		e.Hint = bad.Hint
 	}
 }
 

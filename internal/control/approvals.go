@@ -64,8 +64,7 @@ func (c *Control) Choose(ref, id, word string) (Question, error) {
 		return Question{}, err
 	}
 	before := c.answered(ref, id)
-	var said *swarm.Error
-	if errors.As(before, &said) && err == nil {
+	if said, ok := errors.AsType[*swarm.Error](before); ok && err == nil {
 		said.Hint = fmt.Sprintf("run %s asks the same: swarm %s %s --run %s", q.Run, word, id, q.Run)
 	}
 	return q, cmp.Or(before, err)

@@ -39,8 +39,7 @@ func Preflight(b *compose.Bundle, dir string, waiting Waiting) error {
 }
 
 func blamed(at compose.Place, err error) error {
-	var e *swarm.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*swarm.Error](err); ok {
 		_ = at.Blame(e) // the same error, with its place
 	}
 	return err

@@ -54,8 +54,7 @@ func (c *Control) Resume(ctx context.Context, id string) (Noted, error) {
 	}
 	if !driven {
 		err := c.GoOn(ctx, id)
-		var owned *swarm.OwnedError
-		if errors.As(err, &owned) {
+		if owned, ok := errors.AsType[*swarm.OwnedError](err); ok {
 			return Noted{}, drivenError(id, owned.Owner)
 		}
 		return Noted{Run: id, Word: string(swarm.CommandResume)}, err

@@ -157,11 +157,7 @@ type problem struct {
 }
 
 func problemOf(err error) problem {
-	p := problem{Error: err.Error()}
-	if e := new(swarm.Error); errors.As(err, &e) {
-		p.Hint = e.Hint
-	}
-	return p
+	return problem{err.Error(), swarm.HintOf(err)}
 }
 
 // json is the problem as one JSON object.

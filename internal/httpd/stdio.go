@@ -89,10 +89,7 @@ func connect(ctx context.Context, door swarm.ToolEndpoint, version string) (*far
 		if e := bearer.refused(); e != nil {
 			return nil, e
 		}
-		if inner := new(url.Error); errors.As(err, &inner) {
-			err = inner.Err // the rest says only how we got there
-		}
-		return nil, swarm.Errorf(swarm.NotFound, "the server at %s does not answer: %w", door.URL, err).WithHint("its run has ended, or is driven by another process now")
+		return nil, swarm.Errorf(swarm.NotFound, "the server at %s does not answer: %w", door.URL, swarm.WithoutURL(err)).WithHint("its run has ended, or is driven by another process now")
 	}
 	far := &farAgent{session: session}
 	for t, err := range session.Tools(ctx, nil) {

@@ -193,8 +193,7 @@ func (r *Recording) Close() error {
 	}
 	if r.err != nil {
 		r.Discard()
-		var e *swarm.Error
-		if errors.As(r.err, &e) {
+		if e, ok := errors.AsType[*swarm.Error](r.err); ok {
 			return e
 		}
 		return &swarm.Error{Kind: swarm.Storage, File: r.path, Msg: "the recording could not be written", Hint: "is the disk full?", Err: r.err}

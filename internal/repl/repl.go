@@ -97,11 +97,7 @@ func refused(err error) (r *Refused, placed bool) {
 	if errors.As(err, &r) {
 		return r, true
 	}
-	var e *swarm.Error
-	if errors.As(err, &e) {
-		return &Refused{Msg: err.Error(), Hint: e.Hint}, false
-	}
-	return &Refused{Msg: err.Error()}, false
+	return &Refused{Msg: err.Error(), Hint: swarm.HintOf(err)}, false
 }
 
 // Left says why a face was left.

@@ -97,8 +97,7 @@ func (s *Schema) Check(value any) error {
 
 // inLine adds to an error of reading JSON the line where it is.
 func inLine(text []byte, err error) error {
-	var s *json.SyntaxError
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(len(text), int(s.Offset))], []byte("\n")), err)
 	}
 	return err
@@ -106,8 +105,7 @@ func inLine(text []byte, err error) error {
 
 // plainly says what the library found without its own names.
 func plainly(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		key := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
 		return fmt.Errorf("%s cannot be of the type %s", key, wrong.Value)
 	}

@@ -81,8 +81,7 @@ func (f *Face) Preview(text string) repl.Preview {
 
 // refused is an error with its place, if it has one.
 func refused(err error) *repl.Refused {
-	var e *line.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*line.Error](err); ok {
 		return &repl.Refused{Msg: e.Msg, Hint: e.Hint, Start: e.Start, End: e.End}
 	}
 	return &repl.Refused{Msg: err.Error()}
@@ -145,8 +144,7 @@ func (f *Face) questions(text string, cursor int) (all []repl.Candidate) {
 func (f *Face) Enter(text string) (repl.Entered, error) {
 	e, err := f.Session.Enter(f.ctx, text)
 	if err != nil {
-		var placed *line.Error
-		if errors.As(err, &placed) {
+		if _, ok := errors.AsType[*line.Error](err); ok {
 			return repl.Entered{}, refused(err)
 		}
 		return repl.Entered{}, err

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"swarm"
 )
 
 // env is an environment of these variables and no other.
@@ -82,7 +84,7 @@ func TestSettingsThatCannotBeUsed(t *testing.T) {
 	} {
 		name, _, _ := strings.Cut(bad, "=")
 		_, err := read(env("OTEL_EXPORTER_OTLP_ENDPOINT=http://c", bad), "v1")
-		if err == nil || !strings.Contains(err.Error(), name) || hintOf(err) == "" || strings.Contains(err.Error()+hintOf(err), "canary") {
+		if err == nil || !strings.Contains(err.Error(), name) || swarm.HintOf(err) == "" || strings.Contains(err.Error()+swarm.HintOf(err), "canary") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

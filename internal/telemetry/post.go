@@ -47,11 +47,7 @@ func (t *target) send(ctx context.Context, body []byte) error {
 	}
 	answer, err := t.client.Do(r)
 	if err != nil {
-		var inner *url.Error // its text has the URL, in which a key may stand
-		if errors.As(err, &inner) {
-			err = inner.Err
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
+		if err = swarm.WithoutURL(err); errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("no answer after %s", t.timeout)
 		}
 		return fmt.Errorf("%s: %w%w", t, err, silent{errLater})
@@ -153,7 +149,7 @@ type Health struct {
 // Check looks whether the collector answers, by telling it nothing.
 func (x *Exporter) Check(ctx context.Context) []Health {
 	if x.problem != nil {
-		return []Health{{Signal: "settings", Problem: x.problem.Error(), Hint: hintOf(x.problem)}}
+		return []Health{{Signal: "settings", Problem: x.problem.Error(), Hint: swarm.HintOf(x.problem)}}
 	}
 	var all []Health
 	for _, s := range []struct {
@@ -174,11 +170,3 @@ func (x *Exporter) Check(ctx context.Context) []Health {
 
 // unreached is what to do about a collector that does not take what it is sent.
 const unreached = "runs go on without it; look at OTEL_EXPORTER_OTLP_ENDPOINT, or unset it"
-
-func hintOf(err error) string {
-	var e *swarm.Error
-	if errors.As(err, &e) {
-		return e.Hint
-	}
-	return ""
-}

@@ -55,7 +55,7 @@ func (x *Exporter) Trace(run, turn string) string {
 // Join follows a run until it is left. A notice is said at most once.
 func (x *Exporter) Join(run string, log swarm.RunLog, notice func(reason, hint string)) (leave func()) {
 	if x.problem != nil {
-		notice("nothing is told to OpenTelemetry: "+x.problem.Error(), hintOf(x.problem))
+		notice("nothing is told to OpenTelemetry: "+x.problem.Error(), swarm.HintOf(x.problem))
 		return func() {}
 	}
 	f := newFollower(x, run, log, notice)

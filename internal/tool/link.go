@@ -264,15 +264,6 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// withoutURL is an error's text without the URL, which may hold a key.
-func withoutURL(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return clip(err.Error())
-}
-
 // after is when a program that was asked to end has had its time.
 func after(grace time.Duration) <-chan time.Time {
 	if grace <= 0 {

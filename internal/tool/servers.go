@@ -196,7 +196,7 @@ func (s *server) notStarted(l *link, soon context.Context, err error) error {
 	case refused != nil:
 		e.Msg, e.Err = fmt.Sprintf("the tool server %q refuses to begin", s.Name), refused
 	case s.URL != "":
-		e.Msg = fmt.Sprintf("the tool server %q cannot be reached: %s", s.Name, withoutURL(err))
+		e.Msg = fmt.Sprintf("the tool server %q cannot be reached: %s", s.Name, clip(swarm.WithoutURL(err).Error()))
 	default:
 		e.Msg = fmt.Sprintf("the tool server %q did not start", s.Name)
 	}
@@ -209,8 +209,7 @@ func (s *server) notStarted(l *link, soon context.Context, err error) error {
 // refusal is what the server itself answered, if it is that: the library has errors of the same kind for what never reached it.
 func refusal(err error) *jsonrpc.Error {
 	const rejected = -32005
-	var e *jsonrpc.Error
-	if errors.As(err, &e) && e.Code != rejected {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code != rejected {
 		return e
 	}
 	return nil
@@ -367,7 +366,7 @@ func (s *server) callError(ctx, within context.Context, l *link, tool string, er
 		}
 		return swarm.Errorf(swarm.Crashed, "the tool server %q is gone", s.Name).WithHint("the next call tries to reach it again")
 	}
-	return swarm.Errorf(swarm.Protocol, "the tool server %q did not do %s: %s", s.Name, tool, withoutURL(err))
+	return swarm.Errorf(swarm.Protocol, "the tool server %q did not do %s: %s", s.Name, tool, clip(swarm.WithoutURL(err).Error()))
 }
 
 // clip is what a server says, for an error's text.

@@ -149,7 +149,6 @@ func (b *Box) fetch(ctx context.Context, args json.RawMessage) (string, error) {
 
 func fetchError(ctx context.Context, u *url.URL, err error) error {
 	var have *swarm.Error
-	var wrapped *url.Error
 	switch {
 	case ctx.Err() != nil:
 		return swarm.CutError(ctx)
@@ -157,10 +156,8 @@ func fetchError(ctx context.Context, u *url.URL, err error) error {
 		return have
 	case errors.Is(err, context.DeadlineExceeded):
 		return swarm.Errorf(swarm.TimedOut, "%s did not answer within %v", u.Host, pageTime)
-	case errors.As(err, &wrapped):
-		err = wrapped.Err
 	}
-	return swarm.Errorf(swarm.Other, "%s could not be fetched: %w", u.Host, err)
+	return swarm.Errorf(swarm.Other, "%s could not be fetched: %w", u.Host, swarm.WithoutURL(err))
 }
 
 // page is an answer as the agent reads it.

@@ -105,13 +105,9 @@ func (r *Runner) endWith(ctx context.Context, loop string, c flow.Call, end swar
 
 // failure is how an error ends a turn.
 func failure(err error) swarm.CallEnd {
-	end := swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.KindOf(err), Reason: err.Error()}
+	end := swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.KindOf(err), Reason: err.Error(), Hint: swarm.HintOf(err)}
 	if end.Kind == swarm.CutByCancel || end.Kind == swarm.CutToSpeak || end.Kind == swarm.CutToReset {
 		end.Status = swarm.CallCut
-	}
-	var e *swarm.Error
-	if errors.As(err, &e) {
-		end.Hint = e.Hint
 	}
 	return end
 }

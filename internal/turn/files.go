@@ -3,7 +3,6 @@ package turn
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -193,11 +192,7 @@ func (r *Runner) cannotTell(w *work, err error) {
 	if notices {
 		return
 	}
-	reason := swarm.Reason{Reason: r.clean("what turns change in " + w.writer.dirs[0] + " is not recorded: " + err.Error())}
-	var e *swarm.Error
-	if errors.As(err, &e) {
-		reason.Hint = e.Hint
-	}
+	reason := swarm.Reason{Reason: r.clean("what turns change in " + w.writer.dirs[0] + " is not recorded: " + err.Error()), Hint: swarm.HintOf(err)}
 	if r.docs(w) != "" {
 		reason.Reason += "; in the phase PLANNING turns of those who could write elsewhere fail for it"
 	}

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 
@@ -143,12 +142,8 @@ func (r *Runner) unverifiable(w *work) error {
 	if w.writer == nil || !w.writer.free || r.docs(w) == "" || w.unseen == nil && len(w.snapshots) > 0 {
 		return nil
 	}
-	e := &swarm.Error{Kind: swarm.Denied, Msg: "the phase " + string(swarm.PlanningPhase) + " forbids to write outside of docs/, and whether the turn did cannot be told", Err: w.unseen}
-	var why *swarm.Error
-	if errors.As(w.unseen, &why) {
-		e.Hint = why.Hint
-	}
-	return e
+	return &swarm.Error{Kind: swarm.Denied, Msg: "the phase " + string(swarm.PlanningPhase) + " forbids to write outside of docs/, and whether the turn did cannot be told",
+		Err: w.unseen, Hint: swarm.HintOf(w.unseen)}
 }
 
 // writesByItself says that the agent needs none of our tools to write: what those let through is no question any more.

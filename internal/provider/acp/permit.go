@@ -195,8 +195,7 @@ func (t *turn) denied() *swarm.Error {
 		return nil
 	}
 	first := t.refusals[0]
-	var shut *swarm.Error
-	if errors.As(first.shut, &shut) {
+	if shut, ok := errors.AsType[*swarm.Error](first.shut); ok {
 		return swarm.Errorf(swarm.Denied, "%s", t.hide.String(shut.Msg)).WithHint("%s", shut.Hint)
 	}
 	name := first.name

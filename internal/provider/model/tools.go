@@ -124,11 +124,7 @@ func refusal(err error) string {
 	told := struct {
 		Error string `json:"error"`
 		Hint  string `json:"hint,omitempty"`
-	}{Error: err.Error()}
-	var e *swarm.Error
-	if errors.As(err, &e) {
-		told.Hint = e.Hint
-	}
+	}{err.Error(), swarm.HintOf(err)}
 	b, _ := json.Marshal(told)
 	return string(b)
 }
