@@ -122,6 +122,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/provider": {3, []use{
 		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/permission", "what the phase forbids is a part of what is asked"},
 		{"swarm/internal/process", "an agent may be a program"},
 		{"swarm/internal/yamlfile", "so is a script"},

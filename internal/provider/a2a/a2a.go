@@ -65,10 +65,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 			WithHint("write where its card is, or what that begins with: base_url: http://127.0.0.1:7777/a2a/coder")
 	}
 	r.base = u
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256 // a team's turns go to one host
-	transport.DisableCompression = true                            // a stream is shown as it comes
-	r.client = &http.Client{Transport: &wiretap{remote: r, next: transport}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r.client = provider.NewClient(func(next http.RoundTripper) http.RoundTripper { return &wiretap{remote: r, next: next} })
 	return r, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"log/slog"
 	"net/url"
@@ -118,34 +117,19 @@ func (t *turn) ask(ctx context.Context, m *wire.Message) iter.Seq2[wire.Event, e
 
 // persist does something until it is done, at the pace of all turns of the provider. What has begun to be told is not told again.
 func (t *turn) persist(ctx, asking context.Context, do func() error) error {
-	for try := 1; ; try++ {
-		pass, err := t.pace.Enter(ctx)
-		if err != nil {
-			return err
+	begun := false
+	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.hide.String(text)}) }
+	err := t.pace.Ask(ctx, tries, firstWait, say, func() error {
+		err := plainly(asking, do())
+		if f, ok := errors.AsType[*provider.Failure](err); ok && (t.task != "" || asking.Err() != nil) {
+			f.Again, begun = false, ctx.Err() == nil && asking.Err() == nil
 		}
-		err = plainly(asking, do())
-		var f *failure
-		known := errors.As(err, &f)
-		wait := provider.Backoff(firstWait, try)
-		if known && f.after > 0 {
-			wait = f.after
-		}
-		t.pace.Leave(pass, err == nil, known && f.throttled, min(wait, provider.LongestWait))
-		switch {
-		case known && t.task != "" && ctx.Err() == nil && asking.Err() == nil:
-			return nil // it has begun: what is missing is asked for
-		case err == nil, ctx.Err() != nil, asking.Err() != nil, !known, !f.again, try == tries:
-			return err
-		case wait > provider.LongestWait:
-			return f.err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
-		}
-		t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.hide.String(fmt.Sprintf("%s; asking again in %v\n", f.err.Msg, wait.Round(time.Millisecond)))})
-		if !f.throttled { // else the pace waits
-			if err := provider.Sleep(ctx, wait); err != nil {
-				return err
-			}
-		}
+		return err
+	})
+	if begun {
+		return nil // what is missing is asked for
 	}
+	return err
 }
 
 // plainly is plain for what the library returns; the protocol's own errors stay as they are.
@@ -184,16 +168,16 @@ func (t *turn) follow(ctx, asking context.Context) error {
 		if err = plainly(asking, err); ctx.Err() != nil || asking.Err() != nil {
 			return err
 		}
-		var f *failure
+		f, known := errors.AsType[*provider.Failure](err)
 		switch {
 		case err == nil:
 			failed, wait = 0, min(2*wait, 3*time.Second)
 		case t.size > before:
 			failed, wait = 0, firstWait
-		case errors.As(err, &f) && f.err.Kind != swarm.NotSignedIn && failed < tries: // also when nobody answers: it may be started again
+		case known && f.Err.Kind != swarm.NotSignedIn && failed < tries: // also when nobody answers: it may be started again
 			failed++
 			wait = provider.Backoff(firstWait, failed)
-			t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.hide.String(f.err.Msg + "; coming back to the task\n")})
+			t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.hide.String(f.Err.Msg + "; coming back to the task\n")})
 		default:
 			return err
 		}
@@ -255,7 +239,7 @@ func (t *turn) session() string {
 func (t *turn) judge(ctx context.Context) error {
 	switch t.state {
 	case wire.TaskStateFailed:
-		return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", excerpt.Said(t.why)).WithHint("try again; with retries: N for the task that is done by itself")
+		return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", excerpt.Said(t.why)).WithHint(provider.TryAgain)
 	case wire.TaskStateRejected:
 		return swarm.Errorf(swarm.NoResult, "the remote agent refused it%s", excerpt.Said(t.why)).WithHint("ask for it in other words, or ask another agent")
 	case wire.TaskStateCanceled:
@@ -303,12 +287,9 @@ func (t *turn) question(ctx context.Context) error {
 
 // clean is an error of ours, without keys.
 func (t *turn) clean(err error) error {
-	var f *failure
 	var theirs *wire.Error
 	var e *swarm.Error
 	switch {
-	case errors.As(err, &f):
-		e = f.err
 	case errors.As(err, &theirs):
 		e = t.theirs(theirs)
 	case !errors.As(err, &e):
@@ -328,5 +309,5 @@ func (t *turn) theirs(err *wire.Error) *swarm.Error {
 	case errors.Is(err, wire.ErrVersionNotSupported), errors.Is(err, wire.ErrMethodNotFound), errors.Is(err, wire.ErrParseError):
 		return swarm.Errorf(swarm.Protocol, "the remote agent does not speak A2A as we do%s", excerpt.Said(err.Error())).WithHint("A2A %s is spoken here", wire.Version)
 	}
-	return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", excerpt.Said(err.Error())).WithHint("try again; with retries: N for the task that is done by itself")
+	return swarm.Errorf(swarm.NoResult, "the remote agent failed%s", excerpt.Said(err.Error())).WithHint(provider.TryAgain)
 }

@@ -7,14 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
-	"time"
-
-	"swarm/internal/excerpt"
 
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
@@ -32,18 +27,6 @@ const (
 
 // maxAnswer is how much text one turn may bring. It is a variable so that a test need not bring it.
 var maxAnswer = 16 << 20
-
-// A failure is why a request was not answered.
-type failure struct {
-	err       *swarm.Error
-	again     bool          // it may be better the next time
-	throttled bool          // the server has too much to do
-	after     time.Duration // when it wants to be asked again; 0 = it does not say
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-
-func (f *failure) Unwrap() error { return f.err }
 
 // A wiretap signs requests, makes errors of ours out of answers that are none, and bounds the rest.
 type wiretap struct {
@@ -67,7 +50,7 @@ func (w *wiretap) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set(wire.SvcParamVersion, string(wire.Version))
 	answer, err := w.next.RoundTrip(r)
 	if err != nil {
-		return nil, w.unreached(err)
+		return nil, provider.NotReached(err, w.remote.base.Redacted(), w.remote.spec.Name)
 	}
 	if answer.StatusCode != http.StatusOK && !isOwn(r, answer) {
 		defer answer.Body.Close()
@@ -134,40 +117,20 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unreached is why no server answered.
-func (w *wiretap) unreached(err error) error {
-	var dns *net.DNSError
-	if errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns) && dns.IsNotFound {
-		return &failure{err: swarm.Errorf(swarm.NotFound, "nobody answers at %s", w.remote.base.Redacted()).
-			WithHint("start the server, or correct base_url of the provider %q", w.remote.spec.Name)}
-	}
-	return &failure{again: true, err: swarm.Errorf(swarm.NoResult, "the server could not be asked: %w", err)}
-}
-
 // refused is why a server did not take a request.
 func (w *wiretap) refused(answer *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
-	f := &failure{after: provider.RetryAfter(answer.Header)}
-	status := answer.StatusCode
-	because := func(kind swarm.ErrorKind, text, hint string) *failure {
-		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, excerpt.Said(said(data))).WithHint("%s", hint)
-		return f
-	}
+	f := provider.Refused(answer.StatusCode, said(data), "there is no agent")
+	f.After = provider.RetryAfter(answer.Header)
 	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return because(swarm.NotSignedIn, "the server does not let us in", w.remote.signIn())
-	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
-		f.again, f.throttled = true, true
-		return because(swarm.RateLimited, "the server has too much to do", "wait a while; with retries: N for the task it is tried again by itself")
-	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return because(swarm.NotFound, "there is no agent", fmt.Sprintf("correct base_url of the provider %q", w.remote.spec.Name))
-	case status >= 300 && status < 400:
-		return because(swarm.BadInput, "the server is somewhere else", "write its own address as base_url: nobody is sent on with a key")
-	case status == http.StatusRequestTimeout, status >= 500:
-		f.again = true
-		return because(swarm.NoResult, "the server failed", "try again; with retries: N for the task that is done by itself")
+	case f.Err.Kind == swarm.NotSignedIn:
+		f.Err.Hint = w.remote.signIn()
+	case f.Err.Kind == swarm.NotFound:
+		f.Err.Hint = fmt.Sprintf("correct base_url of the provider %q", w.remote.spec.Name)
+	case f.Err.Hint == "":
+		f.Err.Hint = "see whether it speaks A2A " + string(wire.Version)
 	}
-	return because(swarm.BadInput, "the server does not understand the request", "see whether it speaks A2A "+string(wire.Version))
+	return f
 }
 
 func (r *remote) signIn() string {
@@ -279,15 +242,14 @@ func (r *remote) choose(card *wire.AgentCard) (*connection, error) {
 
 // plain takes off what others have wrapped an error of ours in.
 func plain(ctx context.Context, err error) error {
-	var f *failure
-	var e *swarm.Error
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case errors.As(err, &f):
+	}
+	if f, ok := errors.AsType[*provider.Failure](err); ok {
 		return f
-	case errors.As(err, &e):
+	}
+	if e, ok := errors.AsType[*swarm.Error](err); ok {
 		return e
 	}
-	return &failure{again: true, err: swarm.Errorf(swarm.NoResult, "the server could not be heard: %w", err)}
+	return &provider.Failure{Again: true, Err: swarm.Errorf(swarm.NoResult, "the server could not be heard: %w", err)}
 }

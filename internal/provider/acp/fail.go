@@ -72,7 +72,7 @@ func (g *guest) gone(stderr []byte) *swarm.Error {
 
 // complains makes an error of an agent's own. One that only says that something went wrong inside has mostly said before what.
 func (g *guest) complains(c *complaint, stderr []byte) *swarm.Error {
-	e := swarm.Errorf(swarm.NoResult, "the agent failed: %w", c).WithHint("try again; with retries: N for the task that is done by itself")
+	e := swarm.Errorf(swarm.NoResult, "the agent failed: %w", c).WithHint(provider.TryAgain)
 	if kind, hint := g.classify(c.Code, c.Error()); kind != "" {
 		e.Kind, e.Hint = kind, hint
 	} else {
@@ -88,7 +88,7 @@ func (g *guest) classify(code int, text string) (swarm.ErrorKind, string) {
 	case code == codeNotSignedIn || code == 401 || login:
 		return swarm.NotSignedIn, g.signIn()
 	case code == 429 || limit:
-		return swarm.RateLimited, "wait a while; with retries: N for the task it is tried again by itself"
+		return swarm.RateLimited, provider.ComeBack
 	}
 	return "", ""
 }

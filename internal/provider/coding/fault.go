@@ -12,28 +12,22 @@ import (
 	"swarm/internal/provider"
 )
 
-// Hints that stand in more than one place.
-const (
-	comeBack = "wait a while; with retries: N for the task it is tried again by itself"
-	tryAgain = "try again; with retries: N for the task that is done by itself"
-)
-
 // blamed is the error of a program that says that it failed: status is what its model's server answered, 0 = it does not say.
 func (t *turn) blamed(status int, text string) *swarm.Error {
 	said := t.facts.Title + " failed" + excerpt.Said(t.hide.String(text))
-	limit, login := status == 429 || status == 503 || status == 529, status == 401 || status == 403
+	limit, login := provider.Busy(status), status == 401 || status == 403
 	if status == 0 {
 		_, limit, login = provider.Blame(text)
 	}
 	switch {
 	case limit:
-		return swarm.Errorf(swarm.RateLimited, "%s", said).WithHint(comeBack)
+		return swarm.Errorf(swarm.RateLimited, "%s", said).WithHint(provider.ComeBack)
 	case login:
 		return swarm.Errorf(swarm.NotSignedIn, "%s", said).WithHint("%s", t.facts.SignIn)
 	case provider.Unreached(text):
 		return swarm.Errorf(swarm.NoResult, "%s", said).WithHint(provider.CheckNetwork)
 	}
-	return swarm.Errorf(swarm.NoResult, "%s", said).WithHint(tryAgain)
+	return swarm.Errorf(swarm.NoResult, "%s", said).WithHint(provider.TryAgain)
 }
 
 // exited is the error of a program that has not ended well and said nothing in its stream.

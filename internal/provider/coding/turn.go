@@ -142,7 +142,7 @@ func (a *agent) finish(ctx context.Context, p *program, t *turn, kept bool) (pro
 		reply.Exit = 0 // that it was made to end says nothing about it
 	}
 	if exhausted {
-		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.Title).WithHint(comeBack)
+		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.Title).WithHint(provider.ComeBack)
 	}
 	return reply, t.verdict(ctx, p)
 }
@@ -187,9 +187,9 @@ func (t *turn) verdict(ctx context.Context, p *program) error {
 	case p.exit != 0:
 		return t.exited(p.status)
 	case t.half:
-		return swarm.Errorf(swarm.NoResult, "%s ended in the middle of a line, without a result%s", name, t.lastWords()).WithHint(tryAgain)
+		return swarm.Errorf(swarm.NoResult, "%s ended in the middle of a line, without a result%s", name, t.lastWords()).WithHint(provider.TryAgain)
 	case !t.finished:
-		return swarm.Errorf(swarm.NoResult, "%s ended without a result%s", name, t.lastWords()).WithHint(tryAgain)
+		return swarm.Errorf(swarm.NoResult, "%s ended without a result%s", name, t.lastWords()).WithHint(provider.TryAgain)
 	}
 	return nil
 }

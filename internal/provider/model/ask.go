@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"strconv"
-	"syscall"
 	"time"
 
 	"swarm/internal/excerpt"
@@ -32,56 +30,28 @@ const (
 	maxProblem = 64 << 10 // of what a server says about an error
 )
 
-// A failure is why a question was not answered.
-type failure struct {
-	err       *swarm.Error
-	again     bool          // it may be better the next time
-	throttled bool          // the server has too much to do
-	after     time.Duration // when the server wants to be asked again; 0 = it does not say
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-
 // ask asks the model until it answers. What somebody has already seen of an answer is not taken back: then it is not asked again.
-func (t *turn) ask(ctx context.Context) (*answer, any, error) {
+func (t *turn) ask(ctx context.Context) (a *answer, said any, err error) {
 	body, err := t.dialect.ask(&t.conversation)
 	if err != nil {
 		return nil, nil, swarm.Errorf(swarm.Protocol, "the question cannot be written: %w", err)
 	}
-	for try := 1; ; try++ {
-		pass, err := t.pace.Enter(ctx)
-		if err != nil {
-			return nil, nil, err
+	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.hide.String(text)}) }
+	err = t.pace.Ask(ctx, provider.Tries, firstWait, say, func() error {
+		a, said, err = t.once(ctx, body)
+		if f, ok := errors.AsType[*provider.Failure](err); ok && a.shown {
+			f.Again = false
 		}
-		a, said, failed := t.once(ctx, body)
-		wait := time.Duration(0)
-		if failed != nil {
-			if wait = failed.after; wait == 0 {
-				wait = provider.Backoff(firstWait, try)
-			}
-		}
-		t.pace.Leave(pass, failed == nil, failed != nil && failed.throttled, min(wait, provider.LongestWait))
-		switch {
-		case failed == nil:
-			return a, said, nil
-		case ctx.Err() != nil:
-			return nil, nil, context.Cause(ctx)
-		case !failed.again || a.shown || try == provider.Tries:
-			return nil, nil, failed.err
-		case wait > provider.LongestWait:
-			return nil, nil, failed.err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
-		}
-		t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: fmt.Sprintf("%s; asking again in %v\n", failed.err, wait.Round(time.Millisecond))})
-		if !failed.throttled { // else the pace waits
-			if err := provider.Sleep(ctx, wait); err != nil {
-				return nil, nil, err
-			}
-		}
+		return err
+	})
+	if e, ok := errors.AsType[*swarm.Error](err); ok { // it may repeat what the server said, and that the key
+		e.Msg = t.hide.String(e.Msg)
 	}
+	return a, said, err
 }
 
 // once asks once. The answer is never nil.
-func (t *turn) once(ctx context.Context, body []byte) (*answer, any, *failure) {
+func (t *turn) once(ctx context.Context, body []byte) (*answer, any, error) {
 	a, end := t.begin()
 	defer end()
 	ctx, cut := context.WithCancelCause(ctx)
@@ -91,7 +61,7 @@ func (t *turn) once(ctx context.Context, body []byte) (*answer, any, *failure) {
 
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(body))
 	if err != nil {
-		return a, nil, &failure{err: t.problem(swarm.BadInput, "the server cannot be asked: %v", err)}
+		return a, nil, swarm.Errorf(swarm.BadInput, "the server cannot be asked: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream, application/json")
@@ -151,39 +121,27 @@ func hear(l listener, w *http.Response, alive func()) error {
 	}
 }
 
-// problem is an error that holds no key.
-func (t *turn) problem(kind swarm.ErrorKind, format string, args ...any) *swarm.Error {
-	return swarm.Errorf(kind, "%s", t.hide.String(fmt.Sprintf(format, args...)))
-}
-
 // unreached is why no server answered at all.
-func (t *turn) unreached(ctx context.Context, err error) *failure {
-	var dns *net.DNSError
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED), errors.As(err, &dns) && dns.IsNotFound:
-		return &failure{err: t.problem(swarm.NotFound, "nobody answers at %s", t.url).WithHint("start the server, or correct base_url of the provider %q", t.spec.Name)}
-	case errors.Is(context.Cause(ctx), errSilent):
+func (t *turn) unreached(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSilent) {
 		err = errSilent
 	}
-	return &failure{again: true, err: t.problem(swarm.NoResult, "the server could not be asked: %v", err)}
+	return provider.NotReached(err, t.url, t.spec.Name)
 }
 
 // broken is why an answer that had begun came to no good end.
-func (t *turn) broken(ctx context.Context, err error) *failure {
-	var f *failure
-	var e *swarm.Error
-	switch {
-	case errors.As(err, &f): // the server said in the middle of a stream what it should have said at its beginning
-		f.err.Msg = t.hide.String(f.err.Msg)
-		return f
-	case errors.As(err, &e):
-		return &failure{err: e}
-	case errors.Is(context.Cause(ctx), errSilent):
-		return &failure{again: true, err: t.problem(swarm.NoResult, "%v", errSilent)}
-	case isJSON(err):
-		return &failure{again: true, err: t.problem(swarm.Protocol, "the server sends what is not JSON: %v", err)}
+func (t *turn) broken(ctx context.Context, err error) error {
+	if errors.As(err, new(*provider.Failure)) || errors.As(err, new(*swarm.Error)) { // so says the server, or who reads its answer
+		return err
 	}
-	return &failure{again: true, err: t.problem(swarm.NoResult, "the answer breaks off in the middle")}
+	f := &provider.Failure{Again: true, Err: swarm.Errorf(swarm.NoResult, "the answer breaks off in the middle")}
+	switch {
+	case errors.Is(context.Cause(ctx), errSilent):
+		f.Err = swarm.Errorf(swarm.NoResult, "%w", errSilent)
+	case isJSON(err):
+		f.Err = swarm.Errorf(swarm.Protocol, "the server sends what is not JSON: %w", err)
+	}
+	return f
 }
 
 func isJSON(err error) bool {
@@ -204,57 +162,40 @@ func (p *problem) is(word string) bool {
 }
 
 // refused is why the server did not answer the question.
-func (t *turn) refused(w *http.Response) *failure {
+func (t *turn) refused(w *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(w.Body, maxProblem))
 	var told struct{ Error problem }
 	if json.Unmarshal(data, &told) != nil {
 		told.Error.Message = string(data)
 	}
 	f := judge(w.StatusCode, &told.Error)
-	f.after = provider.RetryAfter(w.Header)
-	f.err.Msg = t.hide.String(f.err.Msg)
-	switch f.err.Kind {
+	f.After = provider.RetryAfter(w.Header)
+	switch f.Err.Kind {
 	case swarm.NotSignedIn:
 		name := t.keyName
 		if _, named, err := t.model.key(t.request.Env); err == nil && named != "" {
 			name = named
 		}
-		f.err.Hint = t.signIn(name)
+		f.Err.Hint = t.signIn(name)
 		if t.key == "" {
-			f.err.Hint = fmt.Sprintf("write env: {%s: $NAME} for the provider %q, and set NAME", t.keyName, t.spec.Name)
+			f.Err.Hint = fmt.Sprintf("write env: {%s: $NAME} for the provider %q, and set NAME", t.keyName, t.spec.Name)
 		}
 	case swarm.NotFound:
-		f.err.Hint = fmt.Sprintf("correct the model %q or base_url of the provider %q", t.conversation.model, t.spec.Name)
+		f.Err.Hint = fmt.Sprintf("correct the model %q or base_url of the provider %q", t.conversation.model, t.spec.Name)
 	}
 	return f
 }
 
-// judge makes an error of a status.
-func judge(status int, p *problem) *failure {
-	f := &failure{}
-	because := func(kind swarm.ErrorKind, text string) *failure {
-		f.err = swarm.Errorf(kind, "%s (%d)%s", text, status, excerpt.Said(p.Message))
-		return f
-	}
+// judge makes a failure of a status, and of the word that a server has for it.
+func judge(status int, p *problem) *provider.Failure {
+	said := excerpt.Said(p.Message)
 	switch {
 	case p.is("insufficient_quota"):
-		because(swarm.RateLimited, "the account has nothing left").err.Hint = "see to its billing"
-	case status == 429, status == 503, status == 529, p.is("overloaded_error"), p.is("rate_limit_error"):
-		f.again, f.throttled = true, true
-		_ = because(swarm.RateLimited, "the server has too much to do")
-	case status == 401, status == 403:
-		_ = because(swarm.NotSignedIn, "the server does not take the key")
-	case status == 404:
-		_ = because(swarm.NotFound, "the server has no such model, or is none")
-	case status == 413, p.is("context_length_exceeded"):
-		_ = because(swarm.BadPrompt, "the prompt is too long for the model")
-	case status == 408, status >= 500:
-		f.again = true
-		_ = because(swarm.NoResult, "the server failed")
-	case status >= 300 && status < 400:
-		because(swarm.BadInput, "the server is somewhere else").err.Hint = "write its own address as base_url: nobody is sent on with a key"
-	default:
-		_ = because(swarm.BadInput, "the server does not understand the question")
+		return &provider.Failure{Err: swarm.Errorf(swarm.RateLimited, "the account has nothing left (%d)%s", status, said).WithHint("see to its billing")}
+	case !provider.Busy(status) && (p.is("overloaded_error") || p.is("rate_limit_error")):
+		status = http.StatusTooManyRequests
+	case status == http.StatusRequestEntityTooLarge, p.is("context_length_exceeded"):
+		return &provider.Failure{Err: swarm.Errorf(swarm.BadPrompt, "the prompt is too long for the model (%d)%s", status, said)}
 	}
-	return f
+	return provider.Refused(status, p.Message, "the server has no such model, or is none")
 }

@@ -80,10 +80,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	if _, _, err := m.key(nil); err != nil && swarm.KindOf(err) == swarm.BadInput {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 1024 // a team's turns go to one host
-	transport.DisableCompression = true                             // a stream is shown as it comes
-	m.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	m.client = provider.NewClient(nil)
 	return m, nil
 }
 

@@ -1,0 +1,112 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"swarm"
+	"swarm/internal/excerpt"
+)
+
+// Hints that several kinds of providers give.
+const (
+	ComeBack = "wait a while; with retries: N for the task it is tried again by itself"
+	TryAgain = "try again; with retries: N for the task that is done by itself"
+)
+
+// A Failure is why a server did not answer a request.
+type Failure struct {
+	Err       *swarm.Error
+	Again     bool          // a retry may succeed
+	Throttled bool          // the server has too much to do
+	After     time.Duration // when the server wants to be asked again; 0 = it does not say
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap is the error that people are shown.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// NewClient makes a client for one server; wrap may do something to each request, nil = nothing. It follows no redirect: a key
+// must not be carried on to where an answer points.
+func NewClient(wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 1024 // a team's turns go to one host
+	transport.DisableCompression = true                             // a stream is shown as it comes
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if wrap != nil {
+		client.Transport = wrap(transport)
+	}
+	return client
+}
+
+// Ask sends a request, and retries it for as long as it fails with a [Failure] that a retry may mend. say is told of each retry.
+func (g *Pace) Ask(ctx context.Context, tries int, first time.Duration, say func(string), send func() error) error {
+	for try := 1; ; try++ {
+		pass, err := g.Enter(ctx)
+		if err != nil {
+			return err
+		}
+		err = send()
+		f, known := errors.AsType[*Failure](err)
+		wait := Backoff(first, try)
+		if known && f.After > 0 {
+			wait = f.After
+		}
+		g.Leave(pass, err == nil, known && f.Throttled, min(wait, LongestWait))
+		switch {
+		case !known || ctx.Err() != nil:
+			return err
+		case !f.Again || try == tries:
+			return f.Err
+		case wait > LongestWait:
+			return f.Err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
+		}
+		say(fmt.Sprintf("%s; asking again in %v\n", f.Err.Msg, wait.Round(time.Millisecond)))
+		if !f.Throttled { // else the pace waits
+			if err := Sleep(ctx, wait); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// NotReached is the failure of a request that no server answered.
+func NotReached(err error, url, provider string) *Failure {
+	dns, unknown := errors.AsType[*net.DNSError](err)
+	if errors.Is(err, syscall.ECONNREFUSED) || unknown && dns.IsNotFound {
+		return &Failure{Err: swarm.Errorf(swarm.NotFound, "nobody answers at %s", url).WithHint("start the server, or correct base_url of the provider %q", provider)}
+	}
+	return &Failure{Again: true, Err: swarm.Errorf(swarm.NoResult, "the server could not be asked: %w", err)}
+}
+
+// Refused is the failure of a request that a server answered with an error: its status, and what it says to it. missing is what
+// is not there when the status is 404.
+func Refused(status int, said, missing string) *Failure {
+	f := &Failure{}
+	kind, text, hint := swarm.BadInput, "the server does not understand the request", ""
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		kind, text = swarm.NotSignedIn, "the server does not let us in"
+	case Busy(status):
+		f.Again, f.Throttled = true, true
+		kind, text, hint = swarm.RateLimited, "the server has too much to do", ComeBack
+	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
+		kind, text = swarm.NotFound, missing
+	case status == http.StatusRequestTimeout, status >= 500:
+		f.Again = true
+		kind, text, hint = swarm.NoResult, "the server failed", TryAgain
+	case status >= 300 && status < 400:
+		text, hint = "the server is somewhere else", "write its own address as base_url: nobody is sent on with a key"
+	}
+	f.Err = swarm.Errorf(kind, "%s (%d)%s", text, status, excerpt.Said(said)).WithHint("%s", hint)
+	return f
+}
+
+// Busy says of a status that the server has too much to do.
+func Busy(status int) bool { return status == 429 || status == 503 || status == 529 }
