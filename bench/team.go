@@ -25,7 +25,7 @@ import (
 // A team is one that this process drives, with agents that take no time.
 type team struct {
 	run  *run.Run
-	desk *agentapi.Office // of agents that act in this process
+	desk *agentapi.Service // of agents that act in this process
 	stop context.CancelCauseFunc
 	over chan error
 }
@@ -65,7 +65,7 @@ func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) 
 		stop(nil)
 		return nil, err
 	}
-	t := &team{run: r, desk: &agentapi.Office{Run: r.ID, Log: r.Log()}, stop: stop, over: make(chan error, 1)}
+	t := &team{run: r, desk: &agentapi.Service{Run: r.ID, Log: r.Log()}, stop: stop, over: make(chan error, 1)}
 	go func() {
 		_, err := r.Drive(ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Provider: does})
 		t.over <- err
@@ -140,9 +140,9 @@ func to(n int) string   { return agentName((n + 1) % correspondents) }
 
 // sendInside has an agent send to the next, by its tool.
 func sendInside(t *team, n int) error {
-	seat := t.desk.Sit(from(n), from(n), swarm.TurnID(from(n), n+1, 1), 1, swarm.Inputs{})
-	defer seat.Leave()
-	_, err := seat.Call(context.Background(), "send_handoff", jsonOf(map[string]string{"to": to(n), "message": fmt.Sprint("message ", n)}))
+	handle := t.desk.BeginTurn(from(n), from(n), swarm.TurnID(from(n), n+1, 1), 1, swarm.Inputs{})
+	defer handle.End()
+	_, err := handle.Call(context.Background(), "send_handoff", jsonOf(map[string]string{"to": to(n), "message": fmt.Sprint("message ", n)}))
 	return err
 }
 
@@ -210,7 +210,7 @@ func (l *lab) senders() (err error) {
 	}
 	_, off := log.Watch(swarm.ToControl) // as every turn does
 	defer off()
-	o := &agentapi.Office{Run: "bench", Log: log}
+	o := &agentapi.Service{Run: "bench", Log: log}
 	round := 0
 	rate := func(senders, each int) (time.Duration, error) {
 		round++
@@ -219,11 +219,11 @@ func (l *lab) senders() (err error) {
 		start := time.Now()
 		for i := range senders {
 			group.Go(func() {
-				seat := o.Sit(agentName(i), agentName(i), swarm.TurnID(agentName(i), round, 1), 1, swarm.Inputs{})
-				defer seat.Leave()
+				handle := o.BeginTurn(agentName(i), agentName(i), swarm.TurnID(agentName(i), round, 1), 1, swarm.Inputs{})
+				defer handle.End()
 				for n := range each {
 					args := fmt.Appendf(nil, `{"to":"%s","message":"message %d of round %d"}`, agentName(i+1), n, round)
-					if _, err := seat.Call(context.Background(), "send_handoff", args); err != nil {
+					if _, err := handle.Call(context.Background(), "send_handoff", args); err != nil {
 						errs[i] = err
 						return
 					}

@@ -24,9 +24,9 @@ import (
 // A mailer writes to the agents of a run: a person, or the agent in whose turn this program was started.
 type mailer interface {
 	find(name string) (agent string, err error) // whom a name means
-	send(ctx context.Context, d mail.Draft) (agentapi.Sent, error)
-	post(ctx context.Context, e swarm.Envelope, cut bool) (agentapi.Sent, error) // an envelope that was written whole
-	reply(ctx context.Context, id string, d mail.Draft) (to string, sent agentapi.Sent, err error)
+	send(ctx context.Context, d mail.Draft) (agentapi.SendResult, error)
+	post(ctx context.Context, e swarm.Envelope, cut bool) (agentapi.SendResult, error) // an envelope that was written whole
+	reply(ctx context.Context, id string, d mail.Draft) (to string, sent agentapi.SendResult, err error)
 	things
 }
 
@@ -72,15 +72,15 @@ type person struct {
 
 func (p *person) find(name string) (string, error) { return p.Find(name) }
 
-func (p *person) send(ctx context.Context, d mail.Draft) (agentapi.Sent, error) {
+func (p *person) send(ctx context.Context, d mail.Draft) (agentapi.SendResult, error) {
 	return p.FromUser(ctx, d)
 }
 
-func (p *person) post(ctx context.Context, e swarm.Envelope, cut bool) (agentapi.Sent, error) {
-	return p.Post.Office.Post(ctx, e, cut)
+func (p *person) post(ctx context.Context, e swarm.Envelope, cut bool) (agentapi.SendResult, error) {
+	return p.Post.Service.SendEnvelope(ctx, e, cut)
 }
 
-func (p *person) reply(ctx context.Context, id string, d mail.Draft) (string, agentapi.Sent, error) {
+func (p *person) reply(ctx context.Context, id string, d mail.Draft) (string, agentapi.SendResult, error) {
 	sent, err := p.Answer(ctx, id, d)
 	if err != nil {
 		return "", sent, err
@@ -138,7 +138,7 @@ func inCommands(err error) error {
 // find leaves it to the run to know its agents.
 func (v *visitor) find(name string) (string, error) { return strings.TrimPrefix(name, "@"), nil }
 
-func (v *visitor) send(ctx context.Context, d mail.Draft) (sent agentapi.Sent, err error) {
+func (v *visitor) send(ctx context.Context, d mail.Draft) (sent agentapi.SendResult, err error) {
 	switch {
 	case d.Interrupt:
 		return sent, swarm.Errorf(swarm.BadInput, "only a person interrupts an agent").WithHint("leave --interrupt out: the message is read in its next turn")
@@ -153,13 +153,13 @@ func (v *visitor) send(ctx context.Context, d mail.Draft) (sent agentapi.Sent, e
 	return sent, v.call(ctx, "send_handoff", mail.Handoff(d), &sent)
 }
 
-func (v *visitor) post(ctx context.Context, e swarm.Envelope, _ bool) (agentapi.Sent, error) {
+func (v *visitor) post(ctx context.Context, e swarm.Envelope, _ bool) (agentapi.SendResult, error) {
 	meta := mail.MetaOf(e)
 	if err := agentsMeta(e.Meta); err != nil {
-		return agentapi.Sent{}, err
+		return agentapi.SendResult{}, err
 	}
 	if me := os.Getenv("SWARM_AGENT"); e.FromNodeID != "" && !strings.EqualFold(e.FromNodeID, me) { // the run knows it by the token, and is not asked
-		return agentapi.Sent{}, swarm.Errorf(swarm.BadInput, "fromNodeId is %s, but you are %s", swarm.Quote(e.FromNodeID), me)
+		return agentapi.SendResult{}, swarm.Errorf(swarm.BadInput, "fromNodeId is %s, but you are %s", swarm.Quote(e.FromNodeID), me)
 	}
 	d := mail.Draft{To: e.ToNodeID, Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts,
 		Status: e.Payload.Status, Response: e.Payload.Response, ContextRef: e.ContextRef, Type: meta.Type, Priority: meta.Priority, ID: e.ID}
@@ -184,7 +184,7 @@ func agentsMeta(meta json.RawMessage) error {
 }
 
 // reply looks up whom the message came from in the log: the agent was given it, and its tools show each message once.
-func (v *visitor) reply(ctx context.Context, id string, d mail.Draft) (to string, sent agentapi.Sent, err error) {
+func (v *visitor) reply(ctx context.Context, id string, d mail.Draft) (to string, sent agentapi.SendResult, err error) {
 	_, l, err := v.app.lookAt("")
 	if err != nil {
 		return "", sent, err

@@ -174,7 +174,7 @@ func (a *app) sendEnvelope(ctx context.Context, p mailer, l letter, args []strin
 	return a.tellSent(p, to, sent, err)
 }
 
-func (a *app) tellSent(p mailer, to string, sent agentapi.Sent, err error) error {
+func (a *app) tellSent(p mailer, to string, sent agentapi.SendResult, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -182,7 +182,7 @@ func (a *app) tellSent(p mailer, to string, sent agentapi.Sent, err error) error
 		return a.print(struct {
 			Run string `json:"run"`
 			To  string `json:"to"`
-			agentapi.Sent
+			agentapi.SendResult
 		}{p.run(), to, sent})
 	}
 	_, err = fmt.Fprintf(a.stdout, "message %s to @%s is stored as %d in run %s\n", sent.ID, term.Escape(to), sent.Seq, p.run())

@@ -33,7 +33,7 @@ func (h *house) words(task wire.TaskID) string {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		all = append(all, run.Decision{OK: a.OK}.Word()+" "+a.ID)
+		all = append(all, run.Decision{OK: a.OK}.Verb()+" "+a.ID)
 	}
 	return strings.Join(all, ", ")
 }

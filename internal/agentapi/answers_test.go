@@ -13,53 +13,53 @@ import (
 // A message that asks for a response may be answered where no edge leads: once, by whoever got it.
 func TestAnAnswerNeedsNoEdge(t *testing.T) {
 	log, again := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	coder, tester := starts(t, o, "coder", "coder/1/1"), starts(t, o, "tester", "tester/1/1")
-	ask := func(id, expectation string) Sent {
+	s := &Service{Run: "r1", Log: log}
+	coder, tester := starts(t, s, "coder", "coder/1/1"), starts(t, s, "tester", "tester/1/1")
+	ask := func(id, expectation string) SendResult {
 		t.Helper()
-		return call[Sent](t, coder, "send_handoff", `{"to":"tester","message":"which?","id":"`+id+`","response":{"expectation":"`+expectation+`"}}`)
+		return call[SendResult](t, coder, "send_handoff", `{"to":"tester","message":"which?","id":"`+id+`","response":{"expectation":"`+expectation+`"}}`)
 	}
-	refused := func(s *Seat, message string) {
+	refused := func(h *TurnHandle, message string) {
 		t.Helper()
-		_, err := s.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"`+message+`"}`))
+		_, err := h.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"`+message+`"}`))
 		wrong(t, err, "there is no edge from tester to coder. tester may write to: nobody", "write to one of those; who asks for a response may be answered once")
 	}
 	ask("q-0", "none")
 	refused(tester, "one")
 	ask("q-1", "optional")
-	if d := o.Tools("tester")[0].Description; !strings.HasSuffix(d, "You may write to: nobody yet. You may answer once, since they ask for a response: coder.") {
+	if d := s.Tools("tester")[0].Description; !strings.HasSuffix(d, "You may write to: nobody yet. You may answer once, since they ask for a response: coder.") {
 		t.Error(d)
 	}
-	first := call[Sent](t, tester, "send_handoff", `{"to":"coder","message":"one"}`)
+	first := call[SendResult](t, tester, "send_handoff", `{"to":"coder","message":"one"}`)
 	refused(tester, "two")
 	// The turn runs again, in another process: what it has sent it has sent.
-	tester = (&Office{Run: "r1", Log: again()}).Sit("tester", "task", "tester/1/1", 2, swarm.Inputs{})
-	if second := call[Sent](t, tester, "send_handoff", `{"to":"coder","message":"one"}`); second != first {
+	tester = (&Service{Run: "r1", Log: again()}).BeginTurn("tester", "task", "tester/1/1", 2, swarm.Inputs{})
+	if second := call[SendResult](t, tester, "send_handoff", `{"to":"coder","message":"one"}`); second != first {
 		t.Errorf("the answer is %v and %v", first, second)
 	}
 	refused(tester, "two")
 	// Two questions have two answers, and a reminder asks once more.
 	ask("q-2", "required")
 	ask("q-3", "required")
-	call[Sent](t, tester, "send_handoff", `{"to":"coder","message":"two"}`)
-	call[Sent](t, tester, "send_handoff", `{"to":"coder","message":"three"}`)
+	call[SendResult](t, tester, "send_handoff", `{"to":"coder","message":"two"}`)
+	call[SendResult](t, tester, "send_handoff", `{"to":"coder","message":"three"}`)
 	refused(tester, "four")
 	for range 2 {
-		if _, err := o.Overdue(t.Context(), "coder/q-2", false); err != nil {
+		if _, err := s.Overdue(t.Context(), "coder/q-2", false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	call[Sent](t, tester, "send_handoff", `{"to":"coder","message":"four"}`)
+	call[SendResult](t, tester, "send_handoff", `{"to":"coder","message":"four"}`)
 	refused(tester, "five")
 }
 
 // Of two answers that are given at once one is refused.
 func TestAQuestionIsAnsweredOnce(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	coder, tester := starts(t, o, "coder", "coder/1/1"), starts(t, o, "tester", "tester/1/1")
+	s := &Service{Run: "r1", Log: log}
+	coder, tester := starts(t, s, "coder", "coder/1/1"), starts(t, s, "tester", "tester/1/1")
 	for round := range 20 {
-		call[Sent](t, coder, "send_handoff", `{"to":"tester","message":"which?","id":"`+strings.Repeat("q", round+1)+`","response":{"expectation":"required"}}`)
+		call[SendResult](t, coder, "send_handoff", `{"to":"tester","message":"which?","id":"`+strings.Repeat("q", round+1)+`","response":{"expectation":"required"}}`)
 		var answers sync.WaitGroup
 		var taken atomic.Int32
 		for n := range 8 {
@@ -78,11 +78,11 @@ func TestAQuestionIsAnsweredOnce(t *testing.T) {
 // Nobody is reminded of a reply that nobody waits for.
 func TestNoReminderForAnAgentThatHasEnded(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	coder := starts(t, o, "coder", "coder/1/1")
-	call[Sent](t, coder, "send_handoff", `{"to":"tester","message":"which?","id":"q-1","response":{"expectation":"required"}}`)
+	s := &Service{Run: "r1", Log: log}
+	coder := starts(t, s, "coder", "coder/1/1")
+	call[SendResult](t, coder, "send_handoff", `{"to":"tester","message":"which?","id":"q-1","response":{"expectation":"required"}}`)
 	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: swarm.Encode(swarm.AgentEnd{Reason: "it failed"})})
-	if seq, err := o.Overdue(t.Context(), "coder/q-1", false); seq != 0 || err != nil || count(t, log, swarm.HandoffStored) != 1 {
+	if seq, err := s.Overdue(t.Context(), "coder/q-1", false); seq != 0 || err != nil || count(t, log, swarm.HandoffStored) != 1 {
 		t.Errorf("%d, %v", seq, err)
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"swarm"
 )
 
-// Keep is the record of an artifact, for a batch that has its bytes too: what a turn changed is stored with the turn's end. A context pack
+// ArtifactEvent is the record of an artifact, for a batch that has its bytes too: what a turn changed is stored with the turn's end. A context pack
 // has another one.
-func Keep(by swarm.Event, kind, name string, content []byte) (swarm.Event, swarm.Artifact) {
+func ArtifactEvent(by swarm.Event, kind, name string, content []byte) (swarm.Event, swarm.Artifact) {
 	hash := swarm.HashOf(content)
 	it := swarm.Artifact{Ref: "artifact://" + kind + "/" + string(hash[:16]), Kind: kind, Name: name, Hash: hash, Bytes: int64(len(content))}
 	by.Kind, by.Key, by.Data = swarm.ArtifactStored, artifactKey(it.Ref), swarm.Encode(it)

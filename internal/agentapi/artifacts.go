@@ -26,8 +26,8 @@ const (
 
 // append writes a batch and returns its last event's number. When the log has another body under that event's key, it returns what it
 // has instead, with its number: whether the two are the same is for the caller to say.
-func (o *Office) append(ctx context.Context, b swarm.Batch) (seq int64, there *swarm.Event, err error) {
-	seqs, err := o.Log.Append(ctx, b)
+func (s *Service) append(ctx context.Context, b swarm.Batch) (seq int64, there *swarm.Event, err error) {
+	seqs, err := s.Log.Append(ctx, b)
 	if err == nil {
 		return seqs[len(seqs)-1], nil, nil
 	}
@@ -35,7 +35,7 @@ func (o *Office) append(ctx context.Context, b swarm.Batch) (seq int64, there *s
 		return 0, nil, err
 	}
 	e := b.Events[len(b.Events)-1]
-	found, ok, err := o.Log.Find(e.Key)
+	found, ok, err := s.Log.Find(e.Key)
 	if err == nil && !ok {
 		err = swarm.Errorf(swarm.Storage, "the log refuses %s and does not have it", e.Key).WithHint("try once more") // what goes with it was stored by another in between
 	}
@@ -72,8 +72,8 @@ var kinds = []string{"diff", "log", "report", "transcript", "prompt", contextPac
 
 const contextPack = "contextpack"
 
-// stored answers put_artifact.
-type stored struct {
+// A putResult answers put_artifact.
+type putResult struct {
 	Ref     string          `json:"ref"`
 	Tokens  int64           `json:"tokens,omitempty"`  // of a context pack
 	LeftOut []swarm.LeftOut `json:"leftOut,omitempty"` // what it had no room for
@@ -81,7 +81,7 @@ type stored struct {
 }
 
 // putArtifact stores a text by reference.
-func putArtifact(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+func putArtifact(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "kind", "name", "content")
 	a.Need("kind", "name", "content")
 	kind, name, content := a.Text("kind"), a.Text("name"), []byte(a.Text("content"))
@@ -89,16 +89,16 @@ func putArtifact(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 		return nil, err
 	}
 	if strings.EqualFold(kind, contextPack) {
-		return s.putPack(ctx, name, content)
+		return h.putPack(ctx, name, content)
 	}
-	ref, err := s.put(ctx, s.by(), kind, name, content)
-	return stored{Ref: ref}, err
+	ref, err := h.put(ctx, h.by(), kind, name, content)
+	return putResult{Ref: ref}, err
 }
 
 // put stores bytes by reference, in the name that by has. The same bytes of the same kind are one artifact, under the name that they
 // got first.
-func (s *Seat) put(ctx context.Context, by swarm.Event, kind, name string, content []byte) (ref string, err error) {
-	record, it, content, err := s.office.record(by, kind, name, content)
+func (h *TurnHandle) put(ctx context.Context, by swarm.Event, kind, name string, content []byte) (ref string, err error) {
+	record, it, content, err := h.service.record(by, kind, name, content)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +106,7 @@ func (s *Seat) put(ctx context.Context, by swarm.Event, kind, name string, conte
 	if len(content) > 0 { // every log has the empty text
 		b.Bodies = [][]byte{content}
 	}
-	_, before, err := s.append(ctx, b)
+	_, before, err := h.append(ctx, b)
 	if err != nil {
 		return "", err
 	}
@@ -129,9 +129,9 @@ func sameText(first, it swarm.Artifact) error {
 }
 
 // record is how an artifact is stored: checked, and without secrets.
-func (o *Office) record(by swarm.Event, kind, name string, content []byte) (swarm.Event, swarm.Artifact, []byte, error) {
-	content = o.redact(content)
-	name, err := o.title(name)
+func (s *Service) record(by swarm.Event, kind, name string, content []byte) (swarm.Event, swarm.Artifact, []byte, error) {
+	content = s.redact(content)
+	name, err := s.title(name)
 	switch kind = strings.ToLower(kind); {
 	case !slices.Contains(kinds, kind):
 		err = swarm.Errorf(swarm.BadInput, "there is no kind of artifact %s", swarm.Quote(kind)).WithHint("%s", swarm.DidYouMean(kind, kinds))
@@ -142,23 +142,23 @@ func (o *Office) record(by swarm.Event, kind, name string, content []byte) (swar
 	if err != nil {
 		return swarm.Event{}, swarm.Artifact{}, nil, err
 	}
-	e, it := Keep(by, kind, name, content)
+	e, it := ArtifactEvent(by, kind, name, content)
 	return e, it, content, nil
 }
 
 // enclose makes artifacts of the texts that come with a message: the draft has their refs then, and what is returned is written in one
 // batch with the message. What the run has already is only referred to.
-func (o *Office) enclose(by swarm.Event, d *mail.Draft) (with swarm.Batch, err error) {
+func (s *Service) enclose(by swarm.Event, d *mail.Draft) (with swarm.Batch, err error) {
 	for _, in := range d.Enclosed {
 		if strings.EqualFold(in.Kind, contextPack) {
 			return with, swarm.Errorf(swarm.BadInput, "a context pack does not come with a message as a text").WithHint("store it with put_artifact, and send its ref as contextRef")
 		}
-		e, it, text, err := o.record(by, in.Kind, in.Name, in.Content)
+		e, it, text, err := s.record(by, in.Kind, in.Name, in.Content)
 		if err != nil {
 			return with, err
 		}
 		d.Artifacts = append(d.Artifacts, swarm.ArtifactRef{Type: it.Kind, Ref: it.Ref})
-		first, err := o.artifact(it.Ref)
+		first, err := s.artifact(it.Ref)
 		switch {
 		case err == nil:
 			err = sameText(first, it)
@@ -183,8 +183,8 @@ func stores(events []swarm.Event, ref string) bool {
 }
 
 // title is what an artifact is called by people.
-func (o *Office) title(name string) (string, error) {
-	name = string(o.redact([]byte(strings.TrimSpace(name))))
+func (s *Service) title(name string) (string, error) {
+	name = string(s.redact([]byte(strings.TrimSpace(name))))
 	if name == "" || len(name) > maxTitle || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		return "", swarm.Errorf(swarm.BadInput, "%s is not a name for an artifact", swarm.Quote(name)).WithHint("names are one line of at most %d bytes", maxTitle)
 	}
@@ -207,8 +207,8 @@ const readSchema = `{
   }
 }`
 
-// part answers read_artifact.
-type part struct {
+// A readResult answers read_artifact.
+type readResult struct {
 	Content string `json:"content"`
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
@@ -218,7 +218,7 @@ type part struct {
 }
 
 // readArtifact reads a part of an artifact.
-func readArtifact(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
+func readArtifact(_ context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "ref", "offset", "max")
 	a.Need("ref")
 	ref := strings.TrimSpace(a.Text("ref"))
@@ -226,16 +226,16 @@ func readArtifact(_ context.Context, s *Seat, args json.RawMessage) (any, error)
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
-	it, err := s.office.artifact(ref)
+	it, err := h.service.artifact(ref)
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.office.Log.Body(it.Hash)
+	text, err := h.service.Log.Body(it.Hash)
 	if err != nil {
 		return nil, err
 	}
 	from, to := window(text, offset, most)
-	p := part{Content: string(text[from:to]), Kind: it.Kind, Name: it.Name, Bytes: int64(len(text)), Offset: int64(from)}
+	p := readResult{Content: string(text[from:to]), Kind: it.Kind, Name: it.Name, Bytes: int64(len(text)), Offset: int64(from)}
 	if to < len(text) {
 		p.Next = int64(to)
 	}
@@ -243,8 +243,8 @@ func readArtifact(_ context.Context, s *Seat, args json.RawMessage) (any, error)
 }
 
 // artifact is the one of this run that a ref names.
-func (o *Office) artifact(ref string) (it swarm.Artifact, err error) {
-	e, ok, err := o.Log.Find(artifactKey(ref))
+func (s *Service) artifact(ref string) (it swarm.Artifact, err error) {
+	e, ok, err := s.Log.Find(artifactKey(ref))
 	if err != nil {
 		return it, err
 	}
@@ -257,22 +257,22 @@ func (o *Office) artifact(ref string) (it swarm.Artifact, err error) {
 
 // readable refuses an envelope with an artifact that is neither in this run nor stored with it: whoever gets it could not read that. A
 // replay takes what was taken then; what a person had stored is not in a recording.
-func (o *Office) readable(e swarm.Envelope, with []swarm.Event) error {
-	if o.Recorded {
+func (s *Service) readable(e swarm.Envelope, with []swarm.Event) error {
+	if s.Recorded {
 		return nil
 	}
 	for _, a := range e.Payload.Artifacts {
 		if stores(with, a.Ref) {
 			continue
 		}
-		_, err := o.artifact(a.Ref)
+		_, err := s.artifact(a.Ref)
 		if swarm.KindOf(err) != swarm.NotFound {
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		refs, err := o.refs()
+		refs, err := s.refs()
 		if err != nil {
 			return err
 		}
@@ -289,9 +289,9 @@ func (o *Office) readable(e swarm.Envelope, with []swarm.Event) error {
 }
 
 // refs are those of all artifacts that the run has. The whole log is read for them.
-func (o *Office) refs() (all []string, err error) {
+func (s *Service) refs() (all []string, err error) {
 	for after := int64(0); ; {
-		events, err := o.Log.Read(after, page)
+		events, err := s.Log.Read(after, page)
 		if err != nil || len(events) == 0 {
 			return all, err
 		}

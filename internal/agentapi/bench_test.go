@@ -22,7 +22,7 @@ func BenchmarkSend(b *testing.B) {
 	if _, err := log.Append(b.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.PlanAdded, Data: swarm.Encode(team)}}}); err != nil {
 		b.Fatal(err)
 	}
-	s := (&Office{Log: log}).Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	h := (&Service{Log: log}).BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 	_, stop := log.Watch(swarm.ToControl) // as every turn does
 	defer stop()
 	var sending, bare time.Duration
@@ -31,7 +31,7 @@ func BenchmarkSend(b *testing.B) {
 		n++
 		args := json.RawMessage(fmt.Sprintf(`{"to":"coder","message":"message %d","structured":{"files":["a.go","b.go"],"n":%d},"response":{"expectation":"optional"}}`, n, n))
 		start := time.Now()
-		if _, err := s.Call(context.Background(), "send_handoff", args); err != nil {
+		if _, err := h.Call(context.Background(), "send_handoff", args); err != nil {
 			b.Fatal(err)
 		}
 		sending += time.Since(start)
@@ -75,9 +75,9 @@ func BenchmarkLongInbox(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				o, after, got := &Office{Log: log}, int64(0), 0
+				s, after, got := &Service{Log: log}, int64(0), 0
 				for {
-					items, err := o.Unread("coder", after, 100)
+					items, err := s.Unread("coder", after, 100)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -23,9 +23,9 @@ import (
 func TestCrashAtEveryAppend(t *testing.T) {
 	const appends = 5
 	turn := func(log swarm.Log, at time.Time) (err error) {
-		o := &Office{Log: log, Now: func() time.Time { return at }}
-		s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
-		defer s.Leave()
+		s := &Service{Log: log, Now: func() time.Time { return at }}
+		h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+		defer h.End()
 		for _, c := range [appends][2]string{
 			{"put_artifact", `{"kind":"diff","name":"d","content":"+1"}`},
 			{"send_handoff", `{"to":"coder","message":"one"}`},
@@ -33,7 +33,7 @@ func TestCrashAtEveryAppend(t *testing.T) {
 			{"send_handoff", `{"to":"coder","message":"two","id":"mine"}`},
 			{"send_handoff", `{"to":"coder","message":"three"}`},
 		} {
-			if _, err := s.Call(context.Background(), c[0], json.RawMessage(c[1])); err != nil {
+			if _, err := h.Call(context.Background(), c[0], json.RawMessage(c[1])); err != nil {
 				return err
 			}
 		}
@@ -88,9 +88,9 @@ func childSends(path, agent string) error {
 		return err
 	}
 	defer log.Close()
-	s := (&Office{Log: log}).Sit(agent, "t", agent+"/1/1", 1, swarm.Inputs{})
+	h := (&Service{Log: log}).BeginTurn(agent, "t", agent+"/1/1", 1, swarm.Inputs{})
 	for i := range childMessages {
-		answer, err := s.Call(context.Background(), "send_handoff", swarm.Encode(map[string]string{"to": "tester", "message": fmt.Sprint(agent, "-", i)}))
+		answer, err := h.Call(context.Background(), "send_handoff", swarm.Encode(map[string]string{"to": "tester", "message": fmt.Sprint(agent, "-", i)}))
 		if err != nil {
 			return err
 		}
@@ -142,10 +142,10 @@ func TestKilledProcess(t *testing.T) {
 	if err := errors.Join(a.Wait(), b.Wait()); err != nil {
 		t.Fatal(err)
 	}
-	o, after := &Office{Log: log}, int64(0)
+	s, after := &Service{Log: log}, int64(0)
 	next := map[string]int{}
 	for {
-		items, err := o.Unread("tester", after, 7)
+		items, err := s.Unread("tester", after, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestKilledProcess(t *testing.T) {
 				t.Fatalf("got %s, want %s", item.Payload.Message, want)
 			}
 			next[item.FromNodeID]++
-			delete(answers, string(swarm.Encode(Sent{item.ID, item.Seq})))
+			delete(answers, string(swarm.Encode(SendResult{item.ID, item.Seq})))
 		}
 	}
 	if next["a"] != childMessages || next["b"] != childMessages {

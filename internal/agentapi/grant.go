@@ -31,8 +31,8 @@ var ErrAnswered = errors.New("it is answered already")
 
 const maxReason = 2000 // bytes
 
-// Word is what a person does by a decision, as commands and programs say it.
-func (d Decision) Word() string {
+// Verb is what a person does by a decision, as commands and programs say it.
+func (d Decision) Verb() string {
 	if d.OK {
 		return "approve"
 	}
@@ -41,18 +41,18 @@ func (d Decision) Word() string {
 
 // Decide answers what an agent asks for: the use of a tool, or a change of the team. When it returns, the answer is on disk, as one
 // record under a unique key, which the waiting turn and the loop read. The first answer counts.
-func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
-	asked, err := o.question(id)
+func (s *Service) Decide(ctx context.Context, id string, d Decision) error {
+	asked, err := s.question(id)
 	if err != nil {
 		return err
 	}
 	if asked.ID == "" {
-		return swarm.Errorf(swarm.NotFound, "nobody asks %s in run %s", swarm.Quote(id), o.Run).WithHint("`swarm approve` lists what is asked")
+		return swarm.Errorf(swarm.NotFound, "nobody asks %s in run %s", swarm.Quote(id), s.Run).WithHint("`swarm approve` lists what is asked")
 	}
-	if err := errors.Join(o.goesOn(), o.unanswered(id)); err != nil {
+	if err := errors.Join(s.goesOn(), s.unanswered(id)); err != nil {
 		return err
 	}
-	if d.Reason = strings.TrimSpace(string(o.redact([]byte(d.Reason)))); len(d.Reason) > maxReason {
+	if d.Reason = strings.TrimSpace(string(s.redact([]byte(d.Reason)))); len(d.Reason) > maxReason {
 		return swarm.Errorf(swarm.BadInput, "the reason has %d bytes; %d are allowed", len(d.Reason), maxReason)
 	}
 	switch {
@@ -64,36 +64,36 @@ func (o *Office) Decide(ctx context.Context, id string, d Decision) error {
 	answer := swarm.ApprovalAnswer{ID: id, OK: d.OK, Reason: d.Reason, By: d.By, Message: d.Message}
 	switch {
 	case d.Edit != nil && asked.Retry != nil:
-		if answer.Retry, err = readRetry(*asked.Retry, o.redact(d.Edit)); err != nil {
-			return o.clean(err)
+		if answer.Retry, err = readRetry(*asked.Retry, s.redact(d.Edit)); err != nil {
+			return s.clean(err)
 		}
 	case d.Edit != nil:
-		if answer.Growth, err = o.edited(asked, d.Edit); err != nil {
-			return o.clean(err)
+		if answer.Growth, err = s.edited(asked, d.Edit); err != nil {
+			return s.clean(err)
 		}
 	}
-	return o.answer(ctx, asked, answer)
+	return s.answer(ctx, asked, answer)
 }
 
 // Repeat gives the answer that was recorded, in a replay.
-func (o *Office) Repeat(ctx context.Context, answer swarm.ApprovalAnswer) error {
-	asked, err := o.question(answer.ID)
+func (s *Service) Repeat(ctx context.Context, answer swarm.ApprovalAnswer) error {
+	asked, err := s.question(answer.ID)
 	if err != nil || asked.Growth == nil {
 		return err
 	}
-	return o.answer(ctx, asked, answer)
+	return s.answer(ctx, asked, answer)
 }
 
 // answer writes an answer down. It is addressed to control, which turns and loops subscribe to.
-func (o *Office) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer) error {
+func (s *Service) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer) error {
 	b := swarm.Batch{Absent: []string{string(swarm.RunEnded)}, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToControl,
 		Agent: asked.by, Task: asked.task, Turn: asked.turn, Data: swarm.Encode(answer)}}}
-	_, there, err := o.append(ctx, b)
+	_, there, err := s.append(ctx, b)
 	switch {
 	case errors.Is(err, swarm.ErrStale):
-		return o.ended()
+		return s.ended()
 	case err == nil && there != nil:
-		return o.unanswered(asked.ID) // somebody was quicker
+		return s.unanswered(asked.ID) // somebody was quicker
 	}
 	return err
 }
@@ -105,8 +105,8 @@ type question struct {
 }
 
 // question finds one; without an id it is none.
-func (o *Office) question(id string) (q question, err error) {
-	e, ok, err := o.Log.Find(swarm.AskedKey(id))
+func (s *Service) question(id string) (q question, err error) {
+	e, ok, err := s.Log.Find(swarm.AskedKey(id))
 	if err != nil || !ok {
 		return q, err
 	}
@@ -116,8 +116,8 @@ func (o *Office) question(id string) (q question, err error) {
 }
 
 // unanswered refuses what somebody has answered, and says who.
-func (o *Office) unanswered(id string) error {
-	how, there, err := o.Answered(id)
+func (s *Service) unanswered(id string) error {
+	how, there, err := s.Answered(id)
 	if err != nil || !there {
 		return err
 	}
@@ -125,8 +125,8 @@ func (o *Office) unanswered(id string) error {
 }
 
 // Answered tells how something was answered, by whom, and when; ok is false when it was not.
-func (o *Office) Answered(id string) (how string, ok bool, err error) {
-	e, there, err := o.Log.Find(swarm.AnsweredKey(id))
+func (s *Service) Answered(id string) (how string, ok bool, err error) {
+	e, there, err := s.Log.Find(swarm.AnsweredKey(id))
 	if err != nil || !there {
 		return "", false, err
 	}
@@ -161,26 +161,26 @@ func readRetry(asked swarm.RetryRequest, text []byte) (*swarm.RetryRequest, erro
 }
 
 // edited reads what is allowed instead of a growth request, and looks whether it can be had.
-func (o *Office) edited(q question, text []byte) (*swarm.GrowthRequest, error) {
+func (s *Service) edited(q question, text []byte) (*swarm.GrowthRequest, error) {
 	w, err := growth.ReadEdit(*q.Growth, text)
 	if err != nil {
 		return nil, err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return nil, err
 	}
-	w = o.growth.Fill(q.by, growth.Clean(w, o.Redact))
-	return &w, o.growth.Check(q.ID, q.by, w, o.rules)
+	w = s.growth.Fill(q.by, growth.Clean(w, s.Redact))
+	return &w, s.growth.Check(q.ID, q.by, w, s.rules)
 }
 
 // Grant does what was answered to a growth request: the plan grows, the new agent gets its instructions, and who asked is told. It is one batch, the
 // driver's, and done again it finds that it is done. What cannot be had any more is refused; that, too, is told. The number is
 // that of the envelope that tells it.
-func (o *Office) Grant(ctx context.Context, fence int64, id string) (int64, error) {
-	asked, err := o.question(id)
-	answered, ok, err2 := o.Log.Find(swarm.AnsweredKey(id))
+func (s *Service) Grant(ctx context.Context, fence int64, id string) (int64, error) {
+	asked, err := s.question(id)
+	answered, ok, err2 := s.Log.Find(swarm.AnsweredKey(id))
 	if err := errors.Join(err, err2); err != nil {
 		return 0, err
 	}
@@ -191,14 +191,14 @@ func (o *Office) Grant(ctx context.Context, fence int64, id string) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	if told, done, err := o.Log.Find(swarm.MailKey(answerID(id))); err != nil || done {
+	if told, done, err := s.Log.Find(swarm.MailKey(answerID(id))); err != nil || done {
 		return told.Seq, err
 	}
-	events, err := o.grants(asked, answer)
+	events, err := s.grants(asked, answer)
 	if err != nil {
 		return 0, err
 	}
-	seqs, err := o.Log.Append(ctx, swarm.Batch{Fence: fence, Events: events})
+	seqs, err := s.Log.Append(ctx, swarm.Batch{Fence: fence, Events: events})
 	if err != nil {
 		return 0, err
 	}
@@ -206,14 +206,14 @@ func (o *Office) Grant(ctx context.Context, fence int64, id string) (int64, erro
 }
 
 // grants is what a growth request and its answer come to.
-func (o *Office) grants(q question, answer swarm.ApprovalAnswer) (events []swarm.Event, err error) {
+func (s *Service) grants(q question, answer swarm.ApprovalAnswer) (events []swarm.Event, err error) {
 	asked, agent := *q.Growth, q.by
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return nil, err
 	}
-	reply := swarm.Envelope{Kind: swarm.Handoff, ID: answerID(answer.ID), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
+	reply := swarm.Envelope{Kind: swarm.Handoff, ID: answerID(answer.ID), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: s.now().UTC(),
 		Meta: swarm.Encode(mail.Meta{Type: "approval"})}
 	granted := asked
 	if answer.Growth != nil {
@@ -221,7 +221,7 @@ func (o *Office) grants(q question, answer swarm.ApprovalAnswer) (events []swarm
 	}
 	why := error(nil)
 	if answer.OK {
-		why = o.growth.Check(answer.ID, agent, granted, o.rules)
+		why = s.growth.Check(answer.ID, agent, granted, s.rules)
 	}
 	switch {
 	case !answer.OK:
@@ -230,11 +230,11 @@ func (o *Office) grants(q question, answer swarm.ApprovalAnswer) (events []swarm
 	case why != nil:
 		reply.Payload = outcome{Request: answer.ID}.payload("Allowed, but it cannot be done: "+why.Error()+". You had asked to "+describeRequest(asked)+".", why.Error())
 	default:
-		p := o.growth.Grown(agent, granted)
+		p := s.growth.Grown(agent, granted)
 		events = append(events, swarm.Event{Kind: swarm.PlanAdded, Key: swarm.GrantedKey(answer.ID), To: swarm.ToLoop(swarm.RootLoop), Agent: agent, Data: swarm.Encode(p)})
-		if s := granted.Spawn; s != nil {
-			events = append(events, inbound(swarm.Envelope{Kind: swarm.Handoff, ID: derived("m-spawn", answer.ID), FromNodeID: agent, ToNodeID: s.Name, CreatedAt: o.now().UTC(),
-				Payload: swarm.Payload{Message: s.Instructions}}))
+		if spawn := granted.Spawn; spawn != nil {
+			events = append(events, inbound(swarm.Envelope{Kind: swarm.Handoff, ID: derived("m-spawn", answer.ID), FromNodeID: agent, ToNodeID: spawn.Name, CreatedAt: s.now().UTC(),
+				Payload: swarm.Payload{Message: spawn.Instructions}}))
 		}
 		reply.Payload = outcome{answer.ID, &granted}.payload(joined(asked, granted), "")
 	}

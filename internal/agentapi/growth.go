@@ -43,56 +43,56 @@ const edgeSchema = `{
 }`
 
 // spawnNode asks for a new agent.
-func spawnNode(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+func spawnNode(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	w, err := growth.ReadSpawn(args)
 	if err != nil {
 		return nil, err
 	}
-	return s.ask(ctx, w)
+	return h.ask(ctx, w)
 }
 
 // createEdge asks for a new edge.
-func createEdge(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+func createEdge(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	w, err := growth.ReadEdge(args)
 	if err != nil {
 		return nil, err
 	}
-	return s.ask(ctx, w)
+	return h.ask(ctx, w)
 }
 
 // ask writes a growth request down, if the agent may have it: the same growth request of the same turn is one. Where nobody has to be asked it is answered in
 // the same breath. Whether it can be had is looked at once more when it is granted.
-func (s *Seat) ask(ctx context.Context, w swarm.GrowthRequest) (any, error) {
-	id, events, err := s.office.recordRequest(s, w)
+func (h *TurnHandle) ask(ctx context.Context, w swarm.GrowthRequest) (any, error) {
+	id, events, err := h.service.recordRequest(h, w)
 	if err != nil {
 		return nil, err
 	}
 	if len(events) > 0 {
-		_, _, err = s.append(ctx, swarm.Batch{Events: events})
+		_, _, err = h.append(ctx, swarm.Batch{Events: events})
 	}
-	return requested{id}, err
+	return requestResult{id}, err
 }
 
 // recordRequest makes the events of a growth request, after the permission checks: there is no phase in which nothing may be asked for. What was asked before
 // needs no more words.
-func (o *Office) recordRequest(s *Seat, w swarm.GrowthRequest) (id string, events []swarm.Event, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string, events []swarm.Event, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return "", nil, err
 	}
-	w = o.growth.Fill(s.Agent, growth.Clean(w, o.Redact))
-	id = s.first() + "/" + string(swarm.HashOf(swarm.Encode(w))[:16])
-	if _, there, err := o.Log.Find(swarm.AskedKey(id)); err != nil || there {
+	w = s.growth.Fill(h.Agent, growth.Clean(w, s.Redact))
+	id = h.first() + "/" + string(swarm.HashOf(swarm.Encode(w))[:16])
+	if _, there, err := s.Log.Find(swarm.AskedKey(id)); err != nil || there {
 		return id, nil, err
 	}
-	mode := o.growth.Mode()
+	mode := s.growth.Mode()
 	err = permission.Checks{
 		Capability: func() error {
-			if err := o.growth.May(s.Agent, growth.Tool(w)); err != nil {
+			if err := s.growth.May(h.Agent, growth.Tool(w)); err != nil {
 				return err
 			}
-			return o.growth.Check(id, s.Agent, w, o.rules)
+			return s.growth.Check(id, h.Agent, w, s.rules)
 		},
 		Approval: func() error {
 			if mode == "deny" {
@@ -106,21 +106,21 @@ func (o *Office) recordRequest(s *Seat, w swarm.GrowthRequest) (id string, event
 		return "", nil, err
 	}
 	event := func(kind swarm.EventKind, key, to string, body any) swarm.Event {
-		return swarm.Event{Kind: kind, Key: key, To: to, Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(body)}
+		return swarm.Event{Kind: kind, Key: key, To: to, Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(body)}
 	}
-	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: o.asks(s.Agent, w), Growth: &w})}
-	if mode == "auto" && !o.Recorded {
+	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: s.asks(h.Agent, w), Growth: &w})}
+	if mode == "auto" && !s.Recorded {
 		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, By: "`approvals: {spawn: auto}` in the compose file"}))
 	}
 	return id, events, nil
 }
 
-// asks is a growth request in the words in which a person is asked: with what a new agent would get. The office is locked.
-func (o *Office) asks(agent string, w swarm.GrowthRequest) string {
+// asks is a growth request in the words in which a person is asked: with what a new agent would get. The service is locked.
+func (s *Service) asks(agent string, w swarm.GrowthRequest) string {
 	if w.Spawn == nil {
 		return describeRequest(w)
 	}
-	return "bring in @" + w.Spawn.Name + " (" + o.growth.Gets(agent, *w.Spawn) + ")"
+	return "bring in @" + w.Spawn.Name + " (" + s.growth.Gets(agent, *w.Spawn) + ")"
 }
 
 // describeRequest is a growth request in a few words.
@@ -142,10 +142,10 @@ func describeRequest(w swarm.GrowthRequest) string {
 	return text + ")"
 }
 
-// notYet is a better word than that an agent is unknown, where somebody has asked for it. The office is locked.
-func (o *Office) notYet(name string, err error) error {
+// notYet is a better word than that an agent is unknown, where somebody has asked for it. The service is locked.
+func (s *Service) notYet(name string, err error) error {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
-	if err == nil || !o.growth.Wanted(name) {
+	if err == nil || !s.growth.Wanted(name) {
 		return err
 	}
 	return swarm.Errorf(swarm.BadInput, "%s is not there yet: it was asked for, and the request is not dealt with", name).

@@ -32,9 +32,9 @@ func growing(t *testing.T, spawn string) *sqlite.Log {
 
 const helper = `{"name":"helper","instructions":"help","edges":["coder"]}`
 
-func inboxOf(t *testing.T, o *Office, agent string) []mail.Item {
+func inboxOf(t *testing.T, s *Service, agent string) []mail.Item {
 	t.Helper()
-	items, err := o.Unread(agent, 0, 100)
+	items, err := s.Unread(agent, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,24 +44,24 @@ func inboxOf(t *testing.T, o *Office, agent string) []mail.Item {
 // From the question to the new agent's first message.
 func TestGrowing(t *testing.T) {
 	log := growing(t, "")
-	o := &Office{Run: "r", Log: log}
-	s := o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
-	request := call[requested](t, s, "spawn_node", helper).Request
-	if again := call[requested](t, s, "spawn_node", `{"edges":["@Coder"],"instructions":"help","name":"Helper","provider":"sh"}`).Request; again != request {
+	s := &Service{Run: "r", Log: log}
+	handle := s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+	request := call[requestResult](t, handle, "spawn_node", helper).Request
+	if again := call[requestResult](t, handle, "spawn_node", `{"edges":["@Coder"],"instructions":"help","name":"Helper","provider":"sh"}`).Request; again != request {
 		t.Errorf("the same wish is %s and %s", request, again)
 	}
 	if events := all(t, log); len(events) != 3 || events[2].Kind != swarm.ApprovalAsked || events[2].To != swarm.ToLoop(swarm.RootLoop) || events[2].Turn != "planner/1/1" {
 		t.Fatalf("%+v", events[2:])
 	}
-	tried := o.Sit("planner", "planner", "planner/1/2", 1, swarm.Inputs{})
-	if again := call[requested](t, tried, "spawn_node", helper).Request; again != request {
+	tried := s.BeginTurn("planner", "planner", "planner/1/2", 1, swarm.Inputs{})
+	if again := call[requestResult](t, tried, "spawn_node", helper).Request; again != request {
 		t.Errorf("asked by the next attempt, the same wish is %s and %s", request, again)
 	}
-	other := o.Sit("planner", "planner", "planner/2/1", 1, swarm.Inputs{})
+	other := s.BeginTurn("planner", "planner", "planner/2/1", 1, swarm.Inputs{})
 	if _, err := other.Call(t.Context(), "spawn_node", json.RawMessage(helper)); err == nil || !strings.Contains(err.Error(), "planner has asked for an agent of that name") {
 		t.Errorf("the next turn asks again: %v", err)
 	}
-	if sent, err := o.Sent("planner/1/1"); err != nil || len(sent) != 0 { // it has no start here
+	if sent, err := s.Sent("planner/1/1"); err != nil || len(sent) != 0 { // it has no start here
 		t.Error(sent, err)
 	}
 	for tool, args := range map[string]string{"send_handoff": `{"to":"@Helper","message":"x"}`, "wait_for": `{"agents":["helper"]}`} {
@@ -69,42 +69,42 @@ func TestGrowing(t *testing.T) {
 			t.Errorf("%s: %v", tool, err)
 		}
 	}
-	if _, err := o.Grant(t.Context(), 0, request); err == nil {
+	if _, err := s.Grant(t.Context(), 0, request); err == nil {
 		t.Error("what nobody has answered is granted")
 	}
-	person := &Office{Run: "r", Log: log}
+	person := &Service{Run: "r", Log: log}
 	if err := person.Decide(t.Context(), request, Decision{OK: true, By: "a test"}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := o.Grant(t.Context(), 0, request); err != nil {
+		if _, err := s.Grant(t.Context(), 0, request); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := count(t, log, swarm.PlanAdded); n != 2 {
 		t.Errorf("there are %d plans", n)
 	}
-	if got := messages(inboxOf(t, o, "helper")); got != "help" {
+	if got := messages(inboxOf(t, s, "helper")); got != "help" {
 		t.Errorf("helper has got %q", got)
 	}
-	answers := inboxOf(t, o, "planner")
+	answers := inboxOf(t, s, "planner")
 	if len(answers) != 1 || answers[0].FromNodeID != swarm.Orchestrator || answers[0].Kind != swarm.Handoff || !answers[0].Payload.Status.OK ||
 		!strings.HasPrefix(answers[0].Payload.Message, "Granted: helper has joined the team") || !strings.Contains(string(answers[0].Payload.Structured), request) {
 		t.Errorf("planner was told %+v", answers)
 	}
-	if again := call[requested](t, other, "create_edge", `{"from":"tester","to":"helper"}`).Request; again == request {
+	if again := call[requestResult](t, other, "create_edge", `{"from":"tester","to":"helper"}`).Request; again == request {
 		t.Error(again)
 	}
-	h := o.Sit("helper", "helper", "helper/1/1", 1, swarm.Inputs{})
-	call[Sent](t, h, "send_handoff", `{"to":"planner","message":"found"}`)
-	call[Sent](t, h, "send_handoff", `{"to":"coder","message":"found"}`)
+	h := s.BeginTurn("helper", "helper", "helper/1/1", 1, swarm.Inputs{})
+	call[SendResult](t, h, "send_handoff", `{"to":"planner","message":"found"}`)
+	call[SendResult](t, h, "send_handoff", `{"to":"coder","message":"found"}`)
 	for tool, args := range map[string]string{"send_handoff": `{"to":"tester","message":"x"}`, "spawn_node": `{"name":"mine","instructions":"x"}`, "create_edge": `{"from":"helper","to":"tester"}`} {
 		if _, err := h.Call(t.Context(), tool, json.RawMessage(args)); err == nil {
 			t.Errorf("helper may %s %s", tool, args)
 		}
 	}
 	// Who began before is told of the team as it was.
-	before, after := o.Brief("planner", swarm.Team{Lead: "planner"}, 0), o.Brief("planner", swarm.Team{Lead: "planner"}, 1)
+	before, after := s.Brief("planner", swarm.Team{Lead: "planner"}, 0), s.Brief("planner", swarm.Team{Lead: "planner"}, 1)
 	if strings.Contains(before, "helper") || !strings.Contains(after, "team: planner, coder, tester, helper.") || !strings.Contains(after, "write to: coder, helper.") {
 		t.Errorf("before %q, after %q", before, after)
 	}
@@ -121,8 +121,8 @@ func TestWishesThatAreRefused(t *testing.T) {
 		{"auto", "planner", "spawn_node", `{"name":"coder","instructions":"x"}`, `the name "coder" is taken`},
 	} {
 		log := growing(t, c.spawn)
-		o := &Office{Log: log}
-		_, err := o.Sit(c.agent, c.agent, c.agent+"/1/1", 1, swarm.Inputs{}).Call(t.Context(), c.tool, json.RawMessage(c.args))
+		s := &Service{Log: log}
+		_, err := s.BeginTurn(c.agent, c.agent, c.agent+"/1/1", 1, swarm.Inputs{}).Call(t.Context(), c.tool, json.RawMessage(c.args))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -130,10 +130,10 @@ func TestWishesThatAreRefused(t *testing.T) {
 			t.Errorf("%+v: %d events", c, n)
 		}
 	}
-	o := &Office{Log: growing(t, "")}
+	s := &Service{Log: growing(t, "")}
 	for agent, want := range map[string]int{"planner": 2, "coder": 0} {
 		n := 0
-		for _, spec := range o.Tools(agent) {
+		for _, spec := range s.Tools(agent) {
 			if spec.Name == "spawn_node" || spec.Name == "create_edge" {
 				n++
 			}
@@ -147,18 +147,18 @@ func TestWishesThatAreRefused(t *testing.T) {
 // Where nobody has to be asked, question and answer are one batch; a replay waits for the answer that was recorded.
 func TestAutomaticAnswers(t *testing.T) {
 	log := growing(t, "auto")
-	s := (&Office{Log: log}).Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
-	call[requested](t, s, "spawn_node", helper)
+	h := (&Service{Log: log}).BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+	call[requestResult](t, h, "spawn_node", helper)
 	if events := all(t, log); len(events) != 4 || events[2].Kind != swarm.ApprovalAsked || events[3].Kind != swarm.ApprovalAnswered || events[3].To != swarm.ToControl {
 		t.Errorf("%+v", events)
 	}
 	log = growing(t, "auto")
-	o := &Office{Log: log, Recorded: true}
-	id := call[requested](t, o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
+	s := &Service{Log: log, Recorded: true}
+	id := call[requestResult](t, s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
 	if n := count(t, log, swarm.ApprovalAnswered); n != 0 {
 		t.Errorf("%d answers", n)
 	}
-	if err := o.Repeat(t.Context(), swarm.ApprovalAnswer{ID: id, Reason: "no"}); err != nil || count(t, log, swarm.ApprovalAnswered) != 1 {
+	if err := s.Repeat(t.Context(), swarm.ApprovalAnswer{ID: id, Reason: "no"}); err != nil || count(t, log, swarm.ApprovalAnswered) != 1 {
 		t.Error(err)
 	}
 }
@@ -166,14 +166,14 @@ func TestAutomaticAnswers(t *testing.T) {
 // Of many answers at once one counts, and the others are told whose it was.
 func TestFirstAnswer(t *testing.T) {
 	log := growing(t, "")
-	o := &Office{Run: "r", Log: log}
-	id := call[requested](t, o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
+	s := &Service{Run: "r", Log: log}
+	id := call[requestResult](t, s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	good := 0
 	for i := range 8 {
 		wg.Go(func() {
-			err := (&Office{Run: "r", Log: log}).Decide(t.Context(), id, Decision{OK: i%2 == 0, Reason: strings.Repeat("x", i), By: "number " + string(rune('0'+i))})
+			err := (&Service{Run: "r", Log: log}).Decide(t.Context(), id, Decision{OK: i%2 == 0, Reason: strings.Repeat("x", i), By: "number " + string(rune('0'+i))})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -192,34 +192,34 @@ func TestFirstAnswer(t *testing.T) {
 
 func TestEdits(t *testing.T) {
 	log := growing(t, "")
-	o := &Office{Run: "r", Log: log}
-	id := call[requested](t, o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
+	s := &Service{Run: "r", Log: log}
+	id := call[requestResult](t, s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
 	for text, want := range map[string]string{
 		``: "the wish is empty", `{}`: `"name" is missing`, `{"name":"coder","instructions":"x"}`: "taken", `{"name":"x","instructions":"x","provider":"nosuch"}`: "provider",
 		`{"from":"coder","to":"tester"}`: `there is no argument "from"`, `{"name":"x","instructions":"y"}garbage`: "not JSON",
 	} {
-		if err := o.Decide(t.Context(), id, Decision{OK: true, Edit: []byte(text)}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := s.Decide(t.Context(), id, Decision{OK: true, Edit: []byte(text)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, d := range []Decision{{Edit: []byte(`{"name":"x","instructions":"y"}`)}, {Reason: strings.Repeat("x", 2001)}} {
-		if err := o.Decide(t.Context(), id, d); err == nil {
+		if err := s.Decide(t.Context(), id, d); err == nil {
 			t.Errorf("%.40v", d)
 		}
 	}
 	if n := len(all(t, log)); n != 3 {
 		t.Fatalf("%d events", n)
 	}
-	if err := o.Decide(t.Context(), id, Decision{OK: true, Edit: []byte(`{"name":"Reader","instructions":"read"}`)}); err != nil {
+	if err := s.Decide(t.Context(), id, Decision{OK: true, Edit: []byte(`{"name":"Reader","instructions":"read"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Grant(t.Context(), 0, id); err != nil {
+	if _, err := s.Grant(t.Context(), 0, id); err != nil {
 		t.Fatal(err)
 	}
-	if got := messages(inboxOf(t, o, "planner")); !strings.Contains(got, `Not as you asked: name is "reader" instead of "helper"; edges is "" instead of "coder"; its instructions are others: read.`) {
+	if got := messages(inboxOf(t, s, "planner")); !strings.Contains(got, `Not as you asked: name is "reader" instead of "helper"; edges is "" instead of "coder"; its instructions are others: read.`) {
 		t.Error(got)
 	}
-	if got := messages(inboxOf(t, o, "reader")); got != "read" {
+	if got := messages(inboxOf(t, s, "reader")); got != "read" {
 		t.Error(got)
 	}
 }
@@ -227,19 +227,19 @@ func TestEdits(t *testing.T) {
 // What was allowed and cannot be had any more is refused, and who asked is told: the team is full, or the name is taken.
 func TestGrantedTooLate(t *testing.T) {
 	log := growing(t, "auto")
-	o := &Office{Log: log}
-	s := o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
-	first, second := call[requested](t, s, "spawn_node", helper).Request, call[requested](t, s, "spawn_node", `{"name":"late","instructions":"x"}`).Request
+	s := &Service{Log: log}
+	h := s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+	first, second := call[requestResult](t, h, "spawn_node", helper).Request, call[requestResult](t, h, "spawn_node", `{"name":"late","instructions":"x"}`).Request
 	for _, id := range []string{first, second} {
-		if _, err := o.Grant(t.Context(), 0, id); err != nil {
+		if _, err := s.Grant(t.Context(), 0, id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	answers := inboxOf(t, o, "planner")
+	answers := inboxOf(t, s, "planner")
 	if len(answers) != 2 || answers[1].Payload.Status.OK || !strings.HasPrefix(answers[1].Payload.Message, "Allowed, but it cannot be done: the team is full: it has 4 agents, and may have 4. You had asked to bring in @late") {
 		t.Errorf("%+v", answers)
 	}
-	if n := count(t, log, swarm.PlanAdded); n != 2 || len(inboxOf(t, o, "late")) != 0 {
+	if n := count(t, log, swarm.PlanAdded); n != 2 || len(inboxOf(t, s, "late")) != 0 {
 		t.Errorf("%d plans", n)
 	}
 }
@@ -247,28 +247,28 @@ func TestGrantedTooLate(t *testing.T) {
 // A late owner grants nothing.
 func TestGrantIsTheOwners(t *testing.T) {
 	log := growing(t, "auto")
-	o := &Office{Log: log}
-	id := call[requested](t, o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
+	s := &Service{Log: log}
+	id := call[requestResult](t, s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
 	fence, err := log.Own(t.Context(), "1", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Grant(t.Context(), fence+1, id); !errors.Is(err, swarm.ErrFenced) || count(t, log, swarm.PlanAdded) != 1 {
+	if _, err := s.Grant(t.Context(), fence+1, id); !errors.Is(err, swarm.ErrFenced) || count(t, log, swarm.PlanAdded) != 1 {
 		t.Error(err)
 	}
-	if _, err := o.Grant(t.Context(), fence, id); err != nil {
+	if _, err := s.Grant(t.Context(), fence, id); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAnswersThatCannotBeGiven(t *testing.T) {
 	log := growing(t, "")
-	o := &Office{Run: "r", Log: log}
+	s := &Service{Run: "r", Log: log}
 	add(t, log, swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("coder/1/1/t"), Agent: "coder", Turn: "coder/1/1", Data: swarm.Encode(swarm.Approval{ID: "coder/1/1/t", What: "use Bash", Tool: "Bash"})})
-	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{OK: true, Edit: []byte(`{}`)}); err == nil || !strings.Contains(err.Error(), "not edited") {
+	if err := s.Decide(t.Context(), "coder/1/1/t", Decision{OK: true, Edit: []byte(`{}`)}); err == nil || !strings.Contains(err.Error(), "not edited") {
 		t.Error(err)
 	}
-	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{Reason: "use another", Message: "m-1", By: "a test"}); err != nil {
+	if err := s.Decide(t.Context(), "coder/1/1/t", Decision{Reason: "use another", Message: "m-1", By: "a test"}); err != nil {
 		t.Error(err)
 	}
 	events := all(t, log)
@@ -278,22 +278,22 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 		t.Errorf("%+v to %s, %v", answer, last.To, err)
 	}
 	before := len(all(t, log))
-	if err := o.Decide(t.Context(), "coder/1/1/t", Decision{OK: true}); !errors.Is(err, ErrAnswered) || !strings.Contains(err.Error(), "coder/1/1/t was denied by a test at ") || len(all(t, log)) != before {
+	if err := s.Decide(t.Context(), "coder/1/1/t", Decision{OK: true}); !errors.Is(err, ErrAnswered) || !strings.Contains(err.Error(), "coder/1/1/t was denied by a test at ") || len(all(t, log)) != before {
 		t.Errorf("a second answer, while the turn has not heard the first: %v", err)
 	}
-	asked, err := o.question("coder/1/1/t")
+	asked, err := s.question("coder/1/1/t")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.answer(t.Context(), asked, swarm.ApprovalAnswer{ID: asked.ID, OK: true}); !errors.Is(err, ErrAnswered) || len(all(t, log)) != before {
+	if err := s.answer(t.Context(), asked, swarm.ApprovalAnswer{ID: asked.ID, OK: true}); !errors.Is(err, ErrAnswered) || len(all(t, log)) != before {
 		t.Errorf("two at the same time: %v", err)
 	}
-	if err := o.Decide(t.Context(), "nosuch", Decision{OK: true}); swarm.KindOf(err) != swarm.NotFound {
+	if err := s.Decide(t.Context(), "nosuch", Decision{OK: true}); swarm.KindOf(err) != swarm.NotFound {
 		t.Error(err)
 	}
-	id := call[requested](t, o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
+	id := call[requestResult](t, s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
 	add(t, log, swarm.Event{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Data: json.RawMessage(`{}`)})
-	if err := o.Decide(t.Context(), id, Decision{OK: true}); err == nil || !strings.Contains(err.Error(), "run r has ended") {
+	if err := s.Decide(t.Context(), id, Decision{OK: true}); err == nil || !strings.Contains(err.Error(), "run r has ended") {
 		t.Error(err)
 	}
 }
@@ -302,16 +302,16 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 func TestSecretsOfWishes(t *testing.T) {
 	log := growing(t, "")
 	const canary = "canary-0123456789"
-	o := &Office{Log: log, Redact: secret.New([]string{"API_KEY=" + canary}, nil).Bytes}
-	s := o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
-	id := call[requested](t, s, "spawn_node", `{"name":"helper","instructions":"use `+canary+`"}`).Request
+	s := &Service{Log: log, Redact: secret.New([]string{"API_KEY=" + canary}, nil).Bytes}
+	h := s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+	id := call[requestResult](t, h, "spawn_node", `{"name":"helper","instructions":"use `+canary+`"}`).Request
 	for _, args := range []string{`{"name":"` + canary + `","instructions":"x"}`, `{"name":"x","instructions":"x","role":"` + canary + `"}`, `{"name":"x","instructions":"x","edges":["` + canary + `"]}`} {
-		if _, err := s.Call(t.Context(), "spawn_node", json.RawMessage(args)); err == nil || strings.Contains(err.Error(), "canary") {
+		if _, err := h.Call(t.Context(), "spawn_node", json.RawMessage(args)); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
-	err := o.Decide(t.Context(), id, Decision{Reason: "not with " + canary})
-	_, err2 := o.Grant(t.Context(), 0, id)
+	err := s.Decide(t.Context(), id, Decision{Reason: "not with " + canary})
+	_, err2 := s.Grant(t.Context(), 0, id)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestSecretsOfWishes(t *testing.T) {
 			t.Errorf("event %d: %s", e.Seq, e.Data)
 		}
 	}
-	if got := messages(inboxOf(t, o, "planner")); !strings.HasPrefix(got, "Denied: not with [secret API_KEY].") {
+	if got := messages(inboxOf(t, s, "planner")); !strings.HasPrefix(got, "Denied: not with [secret API_KEY].") {
 		t.Error(got)
 	}
 }

@@ -21,29 +21,29 @@ func PackStored(by swarm.Event, name string, p contextpack.Pack, left []swarm.Le
 }
 
 // putPack stores a context pack: what somebody hands in, after the packs that it extends, made small.
-func (s *Seat) putPack(ctx context.Context, name string, content []byte) (stored, error) {
-	o := s.office
-	name, err := o.title(name)
+func (h *TurnHandle) putPack(ctx context.Context, name string, content []byte) (putResult, error) {
+	s := h.service
+	name, err := s.title(name)
 	if err != nil {
-		return stored{}, err
+		return putResult{}, err
 	}
 	d, err := contextpack.ReadDraft(content)
 	if err != nil {
-		return stored{}, err
+		return putResult{}, err
 	}
-	if o.Redact != nil {
-		d.Pack = d.Redacted(o.Redact)
+	if s.Redact != nil {
+		d.Pack = d.Redacted(s.Redact)
 	}
-	if err := o.fillIn(&d.Pack, s.Agent); err != nil {
-		return stored{}, err
+	if err := s.fillIn(&d.Pack, h.Agent); err != nil {
+		return putResult{}, err
 	}
-	p, left, err := o.extend(d)
+	p, left, err := s.extend(d)
 	if err != nil {
-		return stored{}, err
+		return putResult{}, err
 	}
 	for _, a := range p.Artifacts {
-		if _, err := o.artifact(a.Ref()); err != nil {
-			return stored{}, err
+		if _, err := s.artifact(a.Ref()); err != nil {
+			return putResult{}, err
 		}
 	}
 	p, more, err := contextpack.Fit(p, contextpack.MaxTokens)
@@ -51,24 +51,24 @@ func (s *Seat) putPack(ctx context.Context, name string, content []byte) (stored
 		p, err = p.Identified()
 	}
 	if err != nil {
-		return stored{}, err
+		return putResult{}, err
 	}
 	left = append(left, more...)
-	e, text := PackStored(s.by(), name, p, left)
-	_, before, err := s.append(ctx, swarm.Batch{Events: []swarm.Event{e}, Bodies: [][]byte{text}})
+	e, text := PackStored(h.by(), name, p, left)
+	_, before, err := h.append(ctx, swarm.Batch{Events: []swarm.Event{e}, Bodies: [][]byte{text}})
 	if err == nil && before != nil { // when it was made makes no other pack
-		first, err := o.Pack(p.Ref())
+		first, err := s.Pack(p.Ref())
 		if err != nil {
-			return stored{}, err
+			return putResult{}, err
 		}
 		if !contextpack.Same(first, p) {
-			return stored{}, &swarm.Error{Kind: swarm.BadInput, Msg: "packId " + swarm.Quote(p.PackID), Err: swarm.ErrConflict, Hint: "leave packId out, or choose another one"}
+			return putResult{}, &swarm.Error{Kind: swarm.BadInput, Msg: "packId " + swarm.Quote(p.PackID), Err: swarm.ErrConflict, Hint: "leave packId out, or choose another one"}
 		}
 	}
 	if err != nil {
-		return stored{}, err
+		return putResult{}, err
 	}
-	answer := stored{Ref: p.Ref(), Tokens: p.Tokens(), LeftOut: left}
+	answer := putResult{Ref: p.Ref(), Tokens: p.Tokens(), LeftOut: left}
 	if len(left) > shownLeft {
 		answer.LeftOut, answer.More = left[:shownLeft], len(left)-shownLeft
 	}
@@ -76,34 +76,34 @@ func (s *Seat) putPack(ctx context.Context, name string, content []byte) (stored
 }
 
 // fillIn says of a pack what is known of it, and refuses what it says otherwise.
-func (o *Office) fillIn(p *contextpack.Pack, agent string) error {
-	o.mu.Lock()
-	err := o.follow()
-	team := o.team.Rules
-	o.mu.Unlock()
+func (s *Service) fillIn(p *contextpack.Pack, agent string) error {
+	s.mu.Lock()
+	err := s.follow()
+	team := s.team.Rules
+	s.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	for _, is := range []struct {
 		field, value string
 		said         *string
-	}{{"runId", o.Run, &p.RunID}, {"nodeId", agent, &p.NodeID}, {"globalMode", string(team.Phase), (*string)(&p.GlobalMode)}, {"nodeMode", string(team.Mode), (*string)(&p.NodeMode)}} {
+	}{{"runId", s.Run, &p.RunID}, {"nodeId", agent, &p.NodeID}, {"globalMode", string(team.Phase), (*string)(&p.GlobalMode)}, {"nodeMode", string(team.Mode), (*string)(&p.NodeMode)}} {
 		if *is.said != "" && *is.said != is.value {
 			return swarm.Errorf(swarm.BadInput, "%s is %s, and not %s", is.field, is.value, swarm.Quote(*is.said)).WithHint("leave %s out", is.field)
 		}
 		*is.said = is.value
 	}
 	if p.CreatedAt.IsZero() {
-		p.CreatedAt = o.now().UTC()
+		p.CreatedAt = s.now().UTC()
 	}
 	return nil
 }
 
 // extend is what is handed in, after what it extends.
-func (o *Office) extend(d contextpack.Draft) (contextpack.Pack, []swarm.LeftOut, error) {
+func (s *Service) extend(d contextpack.Draft) (contextpack.Pack, []swarm.LeftOut, error) {
 	var all []contextpack.Pack
 	for _, ref := range d.Extends {
-		p, err := o.Pack(strings.TrimSpace(ref))
+		p, err := s.Pack(strings.TrimSpace(ref))
 		if err != nil {
 			return p, nil, err
 		}
@@ -115,12 +115,12 @@ func (o *Office) extend(d contextpack.Draft) (contextpack.Pack, []swarm.LeftOut,
 }
 
 // Pack is a context pack of this run.
-func (o *Office) Pack(ref string) (contextpack.Pack, error) {
-	it, err := o.findPack(ref)
+func (s *Service) Pack(ref string) (contextpack.Pack, error) {
+	it, err := s.findPack(ref)
 	if err != nil {
 		return contextpack.Pack{}, err
 	}
-	text, err := o.Log.Body(it.Hash)
+	text, err := s.Log.Body(it.Hash)
 	if err != nil {
 		return contextpack.Pack{}, err
 	}
@@ -128,9 +128,9 @@ func (o *Office) Pack(ref string) (contextpack.Pack, error) {
 }
 
 // findPack refuses what is no context pack of this run.
-func (o *Office) findPack(ref string) (swarm.Artifact, error) {
+func (s *Service) findPack(ref string) (swarm.Artifact, error) {
 	if mail.IsPack(ref) {
-		it, err := o.artifact(ref)
+		it, err := s.artifact(ref)
 		if swarm.KindOf(err) != swarm.NotFound {
 			return it, err
 		}
@@ -141,9 +141,9 @@ func (o *Office) findPack(ref string) (swarm.Artifact, error) {
 
 // Given are the context packs that came with mail, by their refs. One that cannot be read, as an older program may have stored it, is only
 // referred to.
-func (o *Office) Given(refs []string) (all []contextpack.Given, err error) {
+func (s *Service) Given(refs []string) (all []contextpack.Given, err error) {
 	for _, ref := range refs {
-		p, err := o.Pack(ref)
+		p, err := s.Pack(ref)
 		if kind := swarm.KindOf(err); err != nil && kind != swarm.BadInput {
 			return nil, err
 		}

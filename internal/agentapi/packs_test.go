@@ -20,10 +20,10 @@ func packArgs(name, content string) string {
 func TestAPackIsFilledIn(t *testing.T) {
 	log, again := opened(t)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	o := &Office{Run: "r1", Log: log, Now: func() time.Time { return now }}
-	planner := o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
-	first := call[stored](t, planner, "put_artifact", packArgs("a", `{"goal":"Ship it","constraints":{"deps":false}}`))
-	p, err := o.Pack(first.Ref)
+	s := &Service{Run: "r1", Log: log, Now: func() time.Time { return now }}
+	planner := s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+	first := call[putResult](t, planner, "put_artifact", packArgs("a", `{"goal":"Ship it","constraints":{"deps":false}}`))
+	p, err := s.Pack(first.Ref)
 	if err != nil || p.RunID != "r1" || p.NodeID != "planner" || !p.CreatedAt.Equal(now) || p.GlobalMode != swarm.ImplementationPhase || p.NodeMode != swarm.AutoMode || p.Ref() != first.Ref {
 		t.Fatalf("%s, %v", p.JSON(), err)
 	}
@@ -32,13 +32,13 @@ func TestAPackIsFilledIn(t *testing.T) {
 	}
 
 	// Stored again, later and by another process, it is the same pack; by somebody else it is another.
-	later := &Office{Run: "r1", Log: again(), Now: func() time.Time { return now.Add(time.Hour) }}
-	same := later.Sit("planner", "planner", "planner/2/1", 1, swarm.Inputs{})
-	if s := call[stored](t, same, "put_artifact", packArgs("b", `{"constraints":{"deps":false},"goal":"Ship it","nodeId":"planner","runId":"r1"}`)); s.Ref != first.Ref {
-		t.Errorf("%+v", s)
+	later := &Service{Run: "r1", Log: again(), Now: func() time.Time { return now.Add(time.Hour) }}
+	same := later.BeginTurn("planner", "planner", "planner/2/1", 1, swarm.Inputs{})
+	if repeated := call[putResult](t, same, "put_artifact", packArgs("b", `{"constraints":{"deps":false},"goal":"Ship it","nodeId":"planner","runId":"r1"}`)); repeated.Ref != first.Ref {
+		t.Errorf("%+v", repeated)
 	}
-	coder := o.Sit("coder", "coder", "coder/1/1", 1, swarm.Inputs{})
-	if s := call[stored](t, coder, "put_artifact", packArgs("a", `{"goal":"Ship it","constraints":{"deps":false}}`)); s.Ref == first.Ref {
+	coder := s.BeginTurn("coder", "coder", "coder/1/1", 1, swarm.Inputs{})
+	if repeated := call[putResult](t, coder, "put_artifact", packArgs("a", `{"goal":"Ship it","constraints":{"deps":false}}`)); repeated.Ref == first.Ref {
 		t.Error("whoever says it, it is the same pack")
 	}
 	if n := count(t, log, swarm.ArtifactStored); n != 2 {
@@ -46,11 +46,11 @@ func TestAPackIsFilledIn(t *testing.T) {
 	}
 
 	// What it goes on from stands before it, and the stored pack is whole.
-	more := call[stored](t, coder, "put_artifact", packArgs("c", `{"packId":"mine","extends":["`+first.Ref+`"],"goal":"Test it","constraints":{"deps":true}}`))
+	more := call[putResult](t, coder, "put_artifact", packArgs("c", `{"packId":"mine","extends":["`+first.Ref+`"],"goal":"Test it","constraints":{"deps":true}}`))
 	if more.Ref != "contextpack://pack/mine" || !slices.Equal(more.LeftOut, []swarm.LeftOut{{Part: "constraints", Name: "deps", How: contextpack.Replaced}}) {
 		t.Errorf("%+v", more)
 	}
-	if p, err = o.Pack(more.Ref); err != nil || p.Goal != "Ship it\n\nTest it" || string(p.Constraints[0].Value) != "true" || p.NodeID != "coder" {
+	if p, err = s.Pack(more.Ref); err != nil || p.Goal != "Ship it\n\nTest it" || string(p.Constraints[0].Value) != "true" || p.NodeID != "coder" {
 		t.Errorf("%s, %v", p.JSON(), err)
 	}
 	text, err := log.Body(swarm.HashOf(p.JSON()))
@@ -61,10 +61,10 @@ func TestAPackIsFilledIn(t *testing.T) {
 
 func TestAPackIsRefused(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	s := o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
-	call[stored](t, s, "put_artifact", packArgs("mine", `{"packId":"mine","goal":"x"}`))
-	report := call[stored](t, s, "put_artifact", `{"kind":"report","name":"r","content":"r"}`).Ref
+	s := &Service{Run: "r1", Log: log}
+	h := s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+	call[putResult](t, h, "put_artifact", packArgs("mine", `{"packId":"mine","goal":"x"}`))
+	report := call[putResult](t, h, "put_artifact", `{"kind":"report","name":"r","content":"r"}`).Ref
 	before := count(t, log, swarm.ArtifactStored)
 	for content, want := range map[string]string{
 		`x`:                                                                 "the context pack is not JSON",
@@ -79,39 +79,39 @@ func TestAPackIsRefused(t *testing.T) {
 		`{"goal":"` + strings.Repeat("x", 30_000) + `"}`:                    "goal, definition of done and constraints have about 7511 tokens; a context pack has room for 5650",
 		`{"goal":"x","docRefs":[{"path":"a","excerpt":"e"}],"docRefs":[1]}`: `the key "docRefs" stands there twice`,
 	} {
-		_, err := s.Call(t.Context(), "put_artifact", json.RawMessage(packArgs("n", content)))
+		_, err := h.Call(t.Context(), "put_artifact", json.RawMessage(packArgs("n", content)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v", content, err)
 		}
 	}
 	for _, ref := range []string{"contextpack://pack/nosuch", report} {
-		if _, err := s.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"m","contextRef":"`+ref+`"}`)); err == nil {
+		if _, err := h.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"m","contextRef":"`+ref+`"}`)); err == nil {
 			t.Errorf("%s was sent", ref)
 		}
-		if _, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "m", ContextRef: ref}); err == nil {
+		if _, err := s.FromUser(t.Context(), mail.Draft{To: "coder", Message: "m", ContextRef: ref}); err == nil {
 			t.Errorf("%s was sent by a person", ref)
 		}
 	}
 	whole := swarm.Envelope{Kind: swarm.Handoff, ID: "e", FromNodeID: swarm.User, ToNodeID: "coder", CreatedAt: time.Now().UTC(), Payload: swarm.Payload{Message: "m"}, ContextRef: "contextpack://pack/nosuch"}
-	if _, err := o.Post(t.Context(), whole, false); err == nil {
+	if _, err := s.SendEnvelope(t.Context(), whole, false); err == nil {
 		t.Error("it was posted")
 	}
 	if n := count(t, log, swarm.ArtifactStored); n != before || count(t, log, swarm.HandoffStored) != 0 {
 		t.Errorf("%d artifacts are stored, %d messages sent", n-before, count(t, log, swarm.HandoffStored))
 	}
-	call[Sent](t, s, "send_handoff", `{"to":"coder","message":"m","contextRef":"contextpack://pack/mine"}`)
+	call[SendResult](t, h, "send_handoff", `{"to":"coder","message":"m","contextRef":"contextpack://pack/mine"}`)
 }
 
 // What has no room is left out. The log has the whole list, the agent some of it.
 func TestAFullPackSaysWhatItLeftOut(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	s := o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+	s := &Service{Run: "r1", Log: log}
+	h := s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
 	p := contextpack.Pack{Goal: "x"}
 	for i := range 100 {
 		p.DocRefs = append(p.DocRefs, contextpack.Doc{Path: fmt.Sprintf("docs/%d.md", i), Excerpt: strings.Repeat("a word of it ", 100)})
 	}
-	got := call[stored](t, s, "put_artifact", packArgs("big", string(p.JSON())))
+	got := call[putResult](t, h, "put_artifact", packArgs("big", string(p.JSON())))
 	if got.Tokens > contextpack.MaxTokens || got.Tokens < contextpack.MaxTokens*3/4 || len(got.LeftOut) != shownLeft || got.More != 100-shownLeft {
 		t.Errorf("%+v", got)
 	}
@@ -124,11 +124,11 @@ func TestAFullPackSaysWhatItLeftOut(t *testing.T) {
 func TestAPackHoldsNoSecret(t *testing.T) {
 	log, _ := opened(t)
 	redact := func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), `can"ary`, "[secret K]")) }
-	o := &Office{Run: "r1", Log: log, Redact: redact}
-	s := o.Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
-	ref := call[stored](t, s, "put_artifact", packArgs(`n`, `{"goal":"use can\"ary","definitionOfDone":["can\"ary"],"docRefs":[{"path":"can\"ary","excerpt":"can\"ary"}],
+	s := &Service{Run: "r1", Log: log, Redact: redact}
+	h := s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+	ref := call[putResult](t, h, "put_artifact", packArgs(`n`, `{"goal":"use can\"ary","definitionOfDone":["can\"ary"],"docRefs":[{"path":"can\"ary","excerpt":"can\"ary"}],
 		"repoFacts":{"a":"x"},"relevantFiles":[{"path":"can\"ary","summary":"can\"ary"}],"inputs":[{"payloadId":"can\"ary"}]}`)).Ref
-	p, err := o.Pack(ref)
+	p, err := s.Pack(ref)
 	if text := string(p.JSON()); err != nil || strings.Contains(text, `can\"`) || strings.Count(text, "[secret K]") != 7 {
 		t.Error(text, err)
 	}
@@ -137,12 +137,12 @@ func TestAPackHoldsNoSecret(t *testing.T) {
 // A pack that an older program stored, and that is none, is referred to; a turn does not fail by it.
 func TestAPackThatCannotBeReadIsOnlyReferredTo(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
+	s := &Service{Run: "r1", Log: log}
 	it := swarm.Artifact{Ref: "contextpack://pack/old", Kind: contextPack, Name: "old", Hash: swarm.HashOf([]byte("no pack")), Bytes: 7}
 	if _, err := log.Append(t.Context(), swarm.Batch{Bodies: [][]byte{[]byte("no pack")}, Events: []swarm.Event{{Kind: swarm.ArtifactStored, Key: artifactKey(it.Ref), Data: swarm.Encode(it)}}}); err != nil {
 		t.Fatal(err)
 	}
-	given, err := o.Given([]string{"contextpack://pack/old", "contextpack://pack/never"})
+	given, err := s.Given([]string{"contextpack://pack/old", "contextpack://pack/never"})
 	if err != nil || len(given) != 2 || !given[0].Lost || !given[1].Lost {
 		t.Errorf("%+v, %v", given, err)
 	}

@@ -13,15 +13,15 @@ import (
 // and the second does its work.
 func TestAReplacedStartCanDoNothing(t *testing.T) {
 	log := growing(t, "")
-	mine := (&Office{Run: "r", Log: log}).Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
-	call[Sent](t, mine, "send_handoff", `{"to":"coder","message":"before"}`)
+	mine := (&Service{Run: "r", Log: log}).BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+	call[SendResult](t, mine, "send_handoff", `{"to":"coder","message":"before"}`)
 	other, err := sqlite.Open(log.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
 	add(t, other, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey("planner/1/1", 2), Agent: "planner", Turn: "planner/1/1", Data: swarm.Encode(swarm.TurnStart{Start: 2})})
-	theirs := (&Office{Run: "r", Log: other}).Sit("planner", "planner", "planner/1/1", 2, swarm.Inputs{})
+	theirs := (&Service{Run: "r", Log: other}).BeginTurn("planner", "planner", "planner/1/1", 2, swarm.Inputs{})
 	deeds := []struct{ tool, args string }{
 		{"send_handoff", `{"to":"coder","message":"after"}`},
 		{"send_handoff", `{"to":"coder","message":"with a text","artifacts":[{"type":"log","name":"log","content":"text"}]}`},

@@ -16,13 +16,13 @@ import (
 // sender is told, with a turn for it if what it sent was to give one. An agent has ended when the log says so; from then on nothing more
 // comes into its inbox, so that nobody can write it the same again. Whatever was returned already stays as it is. The number is that of the
 // newest envelope that tells a sender.
-func (o *Office) Return(ctx context.Context, agent string, why swarm.Message) (told int64, err error) {
-	after, err := o.Cursor(agent)
+func (s *Service) Return(ctx context.Context, agent string, why swarm.Message) (told int64, err error) {
+	after, err := s.Cursor(agent)
 	if err != nil {
 		return 0, err
 	}
 	for {
-		events, err := o.Log.Read(after, page/2, swarm.ToAgent(agent))
+		events, err := s.Log.Read(after, page/2, swarm.ToAgent(agent))
 		if err != nil || len(events) == 0 {
 			return told, err
 		}
@@ -36,9 +36,9 @@ func (o *Office) Return(ctx context.Context, agent string, why swarm.Message) (t
 			if err != nil {
 				return told, err
 			}
-			b.Events = append(b.Events, o.returned(env, wording.Text(why))...)
+			b.Events = append(b.Events, s.returned(env, wording.Text(why))...)
 		}
-		upto, err := o.appendNew(ctx, b.Events)
+		upto, err := s.appendNew(ctx, b.Events)
 		if err != nil {
 			return told, err
 		}
@@ -47,15 +47,15 @@ func (o *Office) Return(ctx context.Context, agent string, why swarm.Message) (t
 }
 
 // returned is what says that an envelope came back, and tells its sender.
-func (o *Office) returned(e swarm.Envelope, reason string) []swarm.Event {
+func (s *Service) returned(e swarm.Envelope, reason string) []swarm.Event {
 	events := []swarm.Event{{Kind: swarm.HandoffReturned, Key: swarm.ReturnedKey(e.Ref()), Agent: e.ToNodeID, Data: swarm.Encode(swarm.Return{ID: e.ID, Ref: e.Ref(), Reason: reason})}}
-	o.mu.Lock()
-	told := e.FromNodeID != swarm.Orchestrator && !o.rules.Ended(e.FromNodeID)
-	o.mu.Unlock()
+	s.mu.Lock()
+	told := e.FromNodeID != swarm.Orchestrator && !s.rules.Ended(e.FromNodeID)
+	s.mu.Unlock()
 	if !told {
 		return events
 	}
-	back := swarm.Envelope{Kind: e.Kind, ID: derived("back", e.Ref()), FromNodeID: swarm.Orchestrator, ToNodeID: e.FromNodeID, CreatedAt: o.now().UTC(),
+	back := swarm.Envelope{Kind: e.Kind, ID: derived("back", e.Ref()), FromNodeID: swarm.Orchestrator, ToNodeID: e.FromNodeID, CreatedAt: s.now().UTC(),
 		Payload: swarm.Payload{Message: fmt.Sprintf("Your message %s to %s was not delivered: %s", e.ID, e.ToNodeID, reason),
 			Structured: swarm.Encode(map[string]string{"undeliverable": e.ID, "to": e.ToNodeID, "reason": reason}), Status: &swarm.PayloadStatus{Reason: "undeliverable"}},
 		Meta: swarm.Encode(mail.Meta{Type: undeliverable})}
@@ -67,17 +67,17 @@ func inbound(e swarm.Envelope) swarm.Event {
 }
 
 // appendNew appends the events whose keys are not there yet. The number is that of the newest envelope among them, whenever it was written.
-func (o *Office) appendNew(ctx context.Context, events []swarm.Event) (upto int64, err error) {
+func (s *Service) appendNew(ctx context.Context, events []swarm.Event) (upto int64, err error) {
 	if len(events) == 0 {
 		return 0, nil
 	}
-	seqs, err := o.Log.Append(ctx, swarm.Batch{Events: events})
+	seqs, err := s.Log.Append(ctx, swarm.Batch{Events: events})
 	if errors.Is(err, swarm.ErrConflict) { // some were written before, at another time or for another reason
 		seqs, err = nil, nil
 		for _, e := range events {
-			found, ok, err := o.Log.Find(e.Key)
+			found, ok, err := s.Log.Find(e.Key)
 			if err == nil && !ok {
-				found.Seq, _, err = o.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
+				found.Seq, _, err = s.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
 			}
 			if err != nil {
 				return 0, err
@@ -95,37 +95,37 @@ func (o *Office) appendNew(ctx context.Context, events []swarm.Event) (upto int6
 
 // Overdue tells an agent that an envelope still wants its reply, or, when it is over, who sent that one that nobody waits for the reply any
 // more. Either gives a turn. Told again, it is the same. The number is that of what tells it.
-func (o *Office) Overdue(ctx context.Context, id string, over bool) (int64, error) {
-	asked, err := o.Envelope(id)
+func (s *Service) Overdue(ctx context.Context, id string, timeout bool) (int64, error) {
+	asked, err := s.Envelope(id)
 	if err != nil {
 		return 0, err
 	}
 	to := mail.ReplyTo(asked)
-	how, err := o.answerBy(asked)
-	if err != nil || how == "" && !over {
+	how, err := s.answerBy(asked)
+	if err != nil || how == "" && !timeout {
 		return 0, err // nobody can answer it any more
 	}
-	e := swarm.Envelope{Kind: swarm.Handoff, ID: derived("remind", id), FromNodeID: swarm.Orchestrator, ToNodeID: asked.ToNodeID, CreatedAt: o.now().UTC(),
+	e := swarm.Envelope{Kind: swarm.Handoff, ID: derived("remind", id), FromNodeID: swarm.Orchestrator, ToNodeID: asked.ToNodeID, CreatedAt: s.now().UTC(),
 		Payload: swarm.Payload{Message: fmt.Sprintf("Message %s from %s still wants your reply; %s. It says: %s", asked.ID, asked.FromNodeID, how, head(asked.Payload.Message)),
 			Structured: swarm.Encode(map[string]string{"reminder": id, "replyTo": to})},
 		Meta: swarm.Encode(mail.Meta{Type: reminder})}
-	if over {
+	if timeout {
 		e.ID, e.ToNodeID, e.Meta = derived("over", id), asked.FromNodeID, swarm.Encode(mail.Meta{Type: unanswered})
 		e.Payload = swarm.Payload{Message: fmt.Sprintf("@%s never replied to your message %s, and nobody waits for the reply any more. Go on without it, or ask somebody else. It says: %s", asked.ToNodeID, asked.ID, head(asked.Payload.Message)),
 			Structured: swarm.Encode(map[string]string{"unanswered": id, "by": asked.ToNodeID})}
 	}
-	return o.appendNew(ctx, []swarm.Event{inbound(e)})
+	return s.appendNew(ctx, []swarm.Event{inbound(e)})
 }
 
 // answerBy tells who owes a reply how to give it; "" = it cannot, because who waited for it has ended. The
 // reminder itself gives the right to.
-func (o *Office) answerBy(asked swarm.Envelope) (string, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (s *Service) answerBy(asked swarm.Envelope) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return "", err
 	}
-	return o.rules.AnswerBy(asked.ToNodeID, asked), nil
+	return s.rules.AnswerBy(asked.ToNodeID, asked), nil
 }
 
 // What the run itself writes because of the clock, or because a person has ended somebody.

@@ -19,7 +19,7 @@ type tool struct {
 	name        string
 	description string
 	schema      string
-	do          func(ctx context.Context, s *Seat, args json.RawMessage) (any, error)
+	do          func(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error)
 	team        bool // only for agents that live on
 	growth      bool // only for those that may ask for more
 }
@@ -44,20 +44,20 @@ func Knows(name string) bool {
 }
 
 // offered are the tools of the run: where agents do not live on, nobody can wait for another.
-func (o *Office) offered() ([]tool, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (s *Service) offered() ([]tool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return nil, err
 	}
-	if o.rules.Team() {
+	if s.rules.Team() {
 		return tools, nil
 	}
 	return slices.DeleteFunc(slices.Clone(tools), func(t tool) bool { return t.team }), nil
 }
 
-func (o *Office) findTool(name string) (tool, error) {
-	offered, err := o.offered()
+func (s *Service) findTool(name string) (tool, error) {
+	offered, err := s.offered()
 	if err != nil {
 		return tool{}, err
 	}
@@ -80,34 +80,34 @@ func onlyInTeams(name string, here []string) error {
 }
 
 // Refuse says why an agent is not offered one of our tools; nil = it is, or it is none of ours.
-func (o *Office) Refuse(agent, name string) error {
+func (s *Service) Refuse(agent, name string) error {
 	if !Knows(name) {
 		return nil
 	}
-	t, err := o.findTool(name)
+	t, err := s.findTool(name)
 	if err != nil {
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if t.growth {
-		return o.growth.May(agent, name)
+		return s.growth.May(agent, name)
 	}
 	return nil
 }
 
 // Tools are what an agent is offered. It is told to whom it may write.
-func (o *Office) Tools(agent string) []swarm.ToolSpec {
-	offered, err := o.offered()
+func (s *Service) Tools(agent string) []swarm.ToolSpec {
+	offered, err := s.offered()
 	if err != nil {
 		offered = tools // if the log cannot be read the tools will say so
 	}
 	var to, answers []string
 	if err == nil {
-		o.mu.Lock()
-		to, answers = o.rules.Receivers(agent), o.rules.Answers(agent)
-		offered = slices.DeleteFunc(slices.Clone(offered), func(t tool) bool { return t.growth && !o.growth.Offers(agent, t.name) })
-		o.mu.Unlock()
+		s.mu.Lock()
+		to, answers = s.rules.Receivers(agent), s.rules.Answers(agent)
+		offered = slices.DeleteFunc(slices.Clone(offered), func(t tool) bool { return t.growth && !s.growth.Offers(agent, t.name) })
+		s.mu.Unlock()
 	}
 	specs := make([]swarm.ToolSpec, len(offered))
 	for i, t := range offered {
@@ -188,50 +188,50 @@ const sendSchema = `{
   }
 }`
 
-// Sent answers whoever sends mail: it is in its receiver's inbox.
-type Sent struct {
+// A SendResult answers whoever sends mail: it is in its receiver's inbox.
+type SendResult struct {
 	ID  string `json:"id"`
 	Seq int64  `json:"seq"`
 }
 
 // sendHandoff stores an envelope in its receiver's inbox.
-func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
-	o := s.office
+func sendHandoff(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
+	s := h.service
 	d, err := mail.ReadDraft(args)
 	if err != nil {
 		return nil, err
 	}
-	if o.Redact != nil {
-		d = d.Redacted(o.Redact)
+	if s.Redact != nil {
+		d = d.Redacted(s.Redact)
 	}
-	with, err := o.enclose(s.by(), &d)
+	with, err := s.enclose(h.by(), &d)
 	if err != nil {
 		return nil, err
 	}
 	var answers bool // it needs no edge, because it answers a message
 	draft := func() (swarm.Envelope, error) {
-		return o.write(func(r *mail.Rules) (swarm.Envelope, error) {
-			e, err := r.Envelope(s.Agent, d, s.first(), o.now())
-			if answers = e.ID != "" && !r.May(e.FromNodeID, e.ToNodeID); answers && err != nil && o.isStored(e) {
+		return s.write(func(r *mail.Rules) (swarm.Envelope, error) {
+			e, err := r.Envelope(h.Agent, d, h.first(), s.now())
+			if answers = e.ID != "" && !r.May(e.FromNodeID, e.ToNodeID); answers && err != nil && s.isStored(e) {
 				return e, nil // its turn runs again, and what allowed it then is used up
 			}
-			return e, o.notYet(d.To, err)
+			return e, s.notYet(d.To, err)
 		})
 	}
 	e, err := draft()
 	if err == nil && answers { // of two at once the second must find the first
-		s.answering.Lock()
-		defer s.answering.Unlock()
+		h.answering.Lock()
+		defer h.answering.Unlock()
 		e, err = draft()
 	}
 	if err != nil {
 		return nil, err
 	}
-	sent, err := o.store(ctx, e, s, with)
+	sent, err := s.store(ctx, e, h, with)
 	for n := 2; errors.Is(err, errReturned) && d.ID == ""; n++ { // said once more, to who was started again, it is another message
 		again := e
 		again.ID = derived("again", e.Ref()+"\x00"+strconv.Itoa(n))
-		sent, err = o.store(ctx, again, s, with)
+		sent, err = s.store(ctx, again, h, with)
 	}
 	return sent, err
 }
@@ -240,18 +240,18 @@ func sendHandoff(ctx context.Context, s *Seat, args json.RawMessage) (any, error
 var errReturned = errors.New("it went back unread when its receiver ended")
 
 // write makes an envelope by the rules that hold now.
-func (o *Office) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.Envelope, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (s *Service) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.Envelope, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return swarm.Envelope{}, err
 	}
-	return make(o.rules)
+	return make(s.rules)
 }
 
 // store puts an envelope into its receiver's inbox, together with what is to stand before it. It is refused when its receiver has ended
 // in the meantime.
-func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with swarm.Batch) (Sent, error) {
+func (s *Service) store(ctx context.Context, e swarm.Envelope, from *TurnHandle, with swarm.Batch) (SendResult, error) {
 	stored := swarm.StoredEnvelope{Envelope: e}
 	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID}
 	if from != nil {
@@ -259,41 +259,41 @@ func (o *Office) store(ctx context.Context, e swarm.Envelope, from *Seat, with s
 	}
 	event.Data = swarm.Encode(stored)
 	if e.ContextRef != "" {
-		if _, err := o.findPack(e.ContextRef); err != nil {
-			return Sent{}, err
+		if _, err := s.findPack(e.ContextRef); err != nil {
+			return SendResult{}, err
 		}
 	}
-	if err := o.readable(e, with.Events); err != nil {
-		return Sent{}, err
+	if err := s.readable(e, with.Events); err != nil {
+		return SendResult{}, err
 	}
-	b := swarm.Batch{Absent: []string{swarm.AgentEndedKey(e.ToNodeID, o.starts(e.ToNodeID))}, Events: append(with.Events, event), Bodies: with.Bodies}
-	write := o.append
+	b := swarm.Batch{Absent: []string{swarm.AgentEndedKey(e.ToNodeID, s.starts(e.ToNodeID))}, Events: append(with.Events, event), Bodies: with.Bodies}
+	write := s.append
 	if from != nil {
 		write = from.append
 	}
 	seq, there, err := write(ctx, b)
 	if errors.Is(err, swarm.ErrStale) && !errors.Is(err, errReplaced) {
-		_, err = o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(e.FromNodeID, e) })
+		_, err = s.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(e.FromNodeID, e) })
 		if err == nil {
 			err = swarm.Errorf(swarm.Storage, "the log says that %s has ended, and does not tell it", e.ToNodeID)
 		}
 	}
 	if err != nil {
-		return Sent{}, err
+		return SendResult{}, err
 	}
 	if there != nil { // the log has something else under this id; the time alone makes no other message
 		stored, err := swarm.Body[swarm.Envelope](there)
 		if err != nil {
-			return Sent{}, err
+			return SendResult{}, err
 		}
 		if !mail.Same(stored, e) {
-			return Sent{}, &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: swarm.ErrConflict, Hint: "leave id out, or choose another one"}
+			return SendResult{}, &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: swarm.ErrConflict, Hint: "leave id out, or choose another one"}
 		}
 	}
-	if _, back, err := o.Log.Find(swarm.ReturnedKey(e.Ref())); err != nil || back {
-		return Sent{}, cmp.Or(err, error(&swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: errReturned, Hint: "send it under another id"}))
+	if _, back, err := s.Log.Find(swarm.ReturnedKey(e.Ref())); err != nil || back {
+		return SendResult{}, cmp.Or(err, error(&swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: errReturned, Hint: "send it under another id"}))
 	}
-	return Sent{e.ID, seq}, nil
+	return SendResult{e.ID, seq}, nil
 }
 
 const inboxDescription = "Read the messages that other agents have sent you since your turn began. Each message is shown once; those that you were given " +
@@ -307,29 +307,29 @@ const inboxSchema = `{
   }
 }`
 
-// shown answers read_inbox.
-type shown struct {
+// An inboxResult answers read_inbox.
+type inboxResult struct {
 	Envelopes []mail.Item `json:"envelopes"`
 	More      bool        `json:"more,omitempty"` // there are more: read again
 }
 
 // readInbox shows what came since the prompt was made, and since it was last asked.
-func readInbox(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+func readInbox(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "max")
 	most := a.Int("max", shownMail, 1, mostMail)
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	items, more, err := s.office.unread(s.Agent, s.upto(), int(most), shownBytes)
+	h.reading.Lock()
+	defer h.reading.Unlock()
+	items, more, err := h.service.unread(h.Agent, h.upto(), int(most), shownBytes)
 	if err != nil {
 		return nil, err
 	}
 	if len(items) > 0 {
-		s.show(ctx, items)
+		h.show(ctx, items)
 	} else {
 		items = []mail.Item{}
 	}
-	return shown{items, more}, nil
+	return inboxResult{items, more}, nil
 }

@@ -17,8 +17,8 @@ import (
 
 func TestRefusedCallsWriteNothing(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	s := &Service{Log: log}
+	h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 	before := len(all(t, log))
 	for _, c := range []struct{ tool, args, err, hint string }{
 		{"send_hand", `{}`, `there is no tool "send_hand"`, `did you mean "send_handoff"?`},
@@ -62,7 +62,7 @@ func TestRefusedCallsWriteNothing(t *testing.T) {
 		{"read_artifact", `{"ref":"x","offset":-1}`, `the argument "offset" must be a whole number`, ""},
 		{"read_artifact", `{"ref":"x","max":0}`, `the argument "max" must be a whole number from 1 to 262144`, ""},
 	} {
-		_, err := s.Call(t.Context(), c.tool, json.RawMessage(c.args))
+		_, err := h.Call(t.Context(), c.tool, json.RawMessage(c.args))
 		var e *swarm.Error
 		if !errors.As(err, &e) || !strings.HasPrefix(e.Msg, c.err) || !strings.Contains(e.Hint, c.hint) {
 			t.Errorf("%s %.80s\ngot  %v\nwant %s; %s", c.tool, c.args, err, c.err, c.hint)
@@ -76,18 +76,18 @@ func TestRefusedCallsWriteNothing(t *testing.T) {
 // Agents, and edges, that come with a later plan count at once, whoever added them.
 func TestPlansGrow(t *testing.T) {
 	log, again := opened(t)
-	o := &Office{Log: log}
-	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
-	if _, err := s.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"helper","message":"m"}`)); err == nil {
+	s := &Service{Log: log}
+	h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	if _, err := h.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"helper","message":"m"}`)); err == nil {
 		t.Fatal("nobody is called helper yet")
 	}
 	grown := swarm.Plan{Agents: []swarm.Agent{{Name: "helper"}}, Edges: []swarm.Edge{{From: "planner", To: "helper"}}}
 	add(t, again(), swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: swarm.Encode(grown)})
-	call[Sent](t, s, "send_handoff", `{"to":"helper","message":"m"}`)
-	if d := o.Tools("planner")[0].Description; !strings.HasSuffix(d, "You may write to: coder, helper.") {
+	call[SendResult](t, h, "send_handoff", `{"to":"helper","message":"m"}`)
+	if d := s.Tools("planner")[0].Description; !strings.HasSuffix(d, "You may write to: coder, helper.") {
 		t.Error(d)
 	}
-	if d := o.Tools("tester")[0].Description; !strings.HasSuffix(d, "You may write to: nobody yet.") {
+	if d := s.Tools("tester")[0].Description; !strings.HasSuffix(d, "You may write to: nobody yet.") {
 		t.Error(d)
 	}
 }
@@ -95,10 +95,10 @@ func TestPlansGrow(t *testing.T) {
 // What a model is told that it may say is what is understood.
 func TestToolsTakeWhatTheyTell(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
-	ref := call[stored](t, s, "put_artifact", `{"kind":"log","name":"n","content":"c"}`).Ref
-	pack := call[stored](t, s, "put_artifact", `{"kind":"contextpack","name":"n","content":"{\"goal\":\"g\"}"}`).Ref
+	s := &Service{Log: log}
+	h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	ref := call[putResult](t, h, "put_artifact", `{"kind":"log","name":"n","content":"c"}`).Ref
+	pack := call[putResult](t, h, "put_artifact", `{"kind":"contextpack","name":"n","content":"{\"goal\":\"g\"}"}`).Ref
 	examples := map[string]string{
 		"send_handoff": `{"fromNodeId":"Planner","to":"coder","message":"m","structured":[{"a":1e400}],"artifacts":[{"type":"log","ref":"` + ref + `"}],"status":{"ok":true,"reason":"r"},` +
 			`"response":{"expectation":"required","replyTo":"planner"},"contextRef":"` + pack + `","type":"info","priority":"normal","id":"x"}`,
@@ -110,7 +110,7 @@ func TestToolsTakeWhatTheyTell(t *testing.T) {
 		"request_help":  `{"help_description":"which of the two?","help_skills":["taste"]}`,
 		"report_done":   `{"response":"all is there"}`,
 	}
-	specs := o.Tools("planner")
+	specs := s.Tools("planner")
 	if len(specs) != len(examples) {
 		t.Errorf("%d tools are offered", len(specs))
 	}
@@ -146,7 +146,7 @@ func TestToolsTakeWhatTheyTell(t *testing.T) {
 					less[k] = v
 				}
 			}
-			if _, err := s.Call(t.Context(), spec.Name, swarm.Encode(less)); err == nil || err.Error() != fmt.Sprintf("the argument %q is missing", name) {
+			if _, err := h.Call(t.Context(), spec.Name, swarm.Encode(less)); err == nil || err.Error() != fmt.Sprintf("the argument %q is missing", name) {
 				t.Errorf("%s without %s: %v", spec.Name, name, err)
 			}
 		}
@@ -154,20 +154,20 @@ func TestToolsTakeWhatTheyTell(t *testing.T) {
 			t.Errorf("%s says nothing of itself", spec.Name)
 		}
 		if spec.Name == "wait_for" { // else it waits
-			does(t, o, "coder", "coder/1/1", "done")
+			does(t, s, "coder", "coder/1/1", "done")
 		}
-		call[map[string]any](t, s, spec.Name, example)
+		call[map[string]any](t, h, spec.Name, example)
 	}
 }
 
 func TestArtifacts(t *testing.T) {
 	log, again := opened(t)
-	o := &Office{Log: log}
-	planner := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
-	coder := (&Office{Log: again()}).Sit("coder", "code", "code/1/1", 1, swarm.Inputs{})
+	s := &Service{Log: log}
+	planner := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	coder := (&Service{Log: again()}).BeginTurn("coder", "code", "code/1/1", 1, swarm.Inputs{})
 	text := "zwölf Boxkämpfer 🥊 jagen\n"
-	put := func(s *Seat, kind, name, content string) string {
-		return call[stored](t, s, "put_artifact", string(swarm.Encode(map[string]string{"kind": kind, "name": name, "content": content}))).Ref
+	put := func(h *TurnHandle, kind, name, content string) string {
+		return call[putResult](t, h, "put_artifact", string(swarm.Encode(map[string]string{"kind": kind, "name": name, "content": content}))).Ref
 	}
 	ref := put(planner, "report", "boxing.md", text)
 	if want := "artifact://report/" + string(swarm.HashOf([]byte(text)))[:16]; ref != want {
@@ -190,7 +190,7 @@ func TestArtifacts(t *testing.T) {
 	if n := count(t, log, swarm.HandoffStored); n != 0 {
 		t.Errorf("%d messages refer to what is not there", n)
 	}
-	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"x","artifacts":[{"ref":"`+ref+`"}]}`)
+	call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"x","artifacts":[{"ref":"`+ref+`"}]}`)
 
 	// A text that comes with a message is stored with it, or not at all.
 	for args, want := range map[string]string{
@@ -210,27 +210,27 @@ func TestArtifacts(t *testing.T) {
 		t.Errorf("%d artifacts are stored, although their messages were refused", n)
 	}
 	twice := `{"to":"coder","message":"with texts","artifacts":[{"ref":"` + ref + `"},{"type":"log","name":"a","content":"same"},{"type":"log","name":"b","content":"same"},{"type":"report","name":"c","content":` + string(swarm.Encode(text)) + `}]}`
-	if a, b := call[Sent](t, planner, "send_handoff", twice), call[Sent](t, planner, "send_handoff", twice); a != b {
+	if a, b := call[SendResult](t, planner, "send_handoff", twice), call[SendResult](t, planner, "send_handoff", twice); a != b {
 		t.Errorf("sent again it is %v and %v", a, b)
 	}
 	if n := count(t, log, swarm.ArtifactStored); n != 3 {
 		t.Errorf("%d artifacts are stored", n)
 	}
-	sent, err := o.Unread("coder", 0, 10)
+	sent, err := s.Unread("coder", 0, 10)
 	if err != nil || len(sent) != 2 || len(sent[1].Payload.Artifacts) != 4 || sent[1].Payload.Artifacts[3].Ref != ref {
 		t.Fatalf("%+v, %v", sent, err)
 	}
-	if got := call[part](t, coder, "read_artifact", `{"ref":"`+sent[1].Payload.Artifacts[1].Ref+`"}`); got.Content != "same" || got.Name != "a" {
+	if got := call[readResult](t, coder, "read_artifact", `{"ref":"`+sent[1].Payload.Artifacts[1].Ref+`"}`); got.Content != "same" || got.Name != "a" {
 		t.Errorf("%+v", got)
 	}
-	got := call[part](t, coder, "read_artifact", `{"ref":"`+ref+`"}`)
-	if got != (part{text, "report", "boxing.md", int64(len(text)), 0, 0}) {
+	got := call[readResult](t, coder, "read_artifact", `{"ref":"`+ref+`"}`)
+	if got != (readResult{text, "report", "boxing.md", int64(len(text)), 0, 0}) {
 		t.Errorf("%+v", got)
 	}
 	for most := 1; most <= len(text)+1; most++ { // in parts of every size it is the same, and no part has half a rune
 		var whole strings.Builder
 		for offset, parts := int64(0), 0; ; parts++ {
-			p := call[part](t, coder, "read_artifact", fmt.Sprintf(`{"ref":%q,"offset":%d,"max":%d}`, ref, offset, most))
+			p := call[readResult](t, coder, "read_artifact", fmt.Sprintf(`{"ref":%q,"offset":%d,"max":%d}`, ref, offset, most))
 			whole.WriteString(p.Content)
 			if offset = p.Next; offset == 0 || parts > len(text) {
 				break
@@ -240,15 +240,15 @@ func TestArtifacts(t *testing.T) {
 			t.Errorf("in parts of %d bytes: %q", most, whole.String())
 		}
 	}
-	if p := call[part](t, coder, "read_artifact", `{"ref":"`+ref+`","offset":1000}`); p.Content != "" || p.Next != 0 {
+	if p := call[readResult](t, coder, "read_artifact", `{"ref":"`+ref+`","offset":1000}`); p.Content != "" || p.Next != 0 {
 		t.Errorf("behind the end: %+v", p)
 	}
 	pack := put(planner, "contextpack", "pack", `{"goal":"x"}`)
-	if !strings.HasPrefix(pack, "contextpack://pack/p-") || !strings.Contains(call[part](t, coder, "read_artifact", `{"ref":"`+pack+`"}`).Content, `"goal":"x"`) {
+	if !strings.HasPrefix(pack, "contextpack://pack/p-") || !strings.Contains(call[readResult](t, coder, "read_artifact", `{"ref":"`+pack+`"}`).Content, `"goal":"x"`) {
 		t.Error(pack)
 	}
-	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"m","contextRef":"`+pack+`","artifacts":[{"ref":"`+ref+`"}]}`)
-	if empty := put(planner, "file", "nothing", ""); call[part](t, coder, "read_artifact", `{"ref":"`+empty+`"}`).Bytes != 0 {
+	call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"m","contextRef":"`+pack+`","artifacts":[{"ref":"`+ref+`"}]}`)
+	if empty := put(planner, "file", "nothing", ""); call[readResult](t, coder, "read_artifact", `{"ref":"`+empty+`"}`).Bytes != 0 {
 		t.Error("nothing is something")
 	}
 }
@@ -271,17 +271,17 @@ func TestReadingBytes(t *testing.T) {
 
 func TestTopics(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
-	first := call[published](t, s, "publish_data", `{"topic":" Market_Facts ","data":{"share":0.80}}`)
-	if again := call[published](t, s, "publish_data", `{"data":{ "share" : 0.80},"topic":"market_facts"}`); again != first {
+	s := &Service{Log: log}
+	h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	first := call[publishResult](t, h, "publish_data", `{"topic":" Market_Facts ","data":{"share":0.80}}`)
+	if again := call[publishResult](t, h, "publish_data", `{"data":{ "share" : 0.80},"topic":"market_facts"}`); again != first {
 		t.Errorf("the same turn has published %v and %v", first, again)
 	}
-	if other := call[published](t, s, "publish_data", `{"topic":"market_facts","data":"0.80"}`); other == first {
+	if other := call[publishResult](t, h, "publish_data", `{"topic":"market_facts","data":"0.80"}`); other == first {
 		t.Error("something else is the same")
 	}
-	next := o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{})
-	if other := call[published](t, next, "publish_data", `{"topic":"market_facts","data":{"share":0.80}}`); other == first {
+	next := s.BeginTurn("planner", "plan", "plan/2/1", 1, swarm.Inputs{})
+	if other := call[publishResult](t, next, "publish_data", `{"topic":"market_facts","data":{"share":0.80}}`); other == first {
 		t.Error("another turn is not heard")
 	}
 	for _, e := range all(t, log) {
@@ -295,10 +295,10 @@ func TestTopics(t *testing.T) {
 func TestFindings(t *testing.T) {
 	log, _ := opened(t)
 	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Data: swarm.Encode(swarm.Plan{Topics: &swarm.TopicLimits{Entries: 1, Chars: 1}})}) // a later plan sets no limits
-	o := &Office{Log: log}
-	told := func(o *Office, first int) string {
+	s := &Service{Log: log}
+	told := func(s *Service, first int) string {
 		t.Helper()
-		found, upto, err := o.Findings(first)
+		found, upto, err := s.Findings(first)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,21 +311,21 @@ func TestFindings(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	if got := told(o, -1); got != "" {
+	if got := told(s, -1); got != "" {
 		t.Errorf("nothing is published, and told is %s", got)
 	}
-	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 	for n := range 7 {
-		call[published](t, s, "publish_data", fmt.Sprintf(`{"topic":"a","data":%d}`, n))
+		call[publishResult](t, h, "publish_data", fmt.Sprintf(`{"topic":"a","data":%d}`, n))
 	}
-	if _, err := (&Office{Log: log}).Publish(t.Context(), "b", json.RawMessage(`"  so it is\n"`)); err != nil {
+	if _, err := (&Service{Log: log}).Publish(t.Context(), "b", json.RawMessage(`"  so it is\n"`)); err != nil {
 		t.Fatal(err)
 	}
 	const want = "planner a 2, planner a 3, planner a 4, planner a 5, planner a 6, user b so it is"
-	if got := told(o, -1); got != want {
+	if got := told(s, -1); got != want {
 		t.Errorf("told: %s", got)
 	}
-	replay := &Office{Log: log, Recorded: true}
+	replay := &Service{Log: log, Recorded: true}
 	if got := told(replay, -1); got != want {
 		t.Errorf("told: %s", got)
 	}
@@ -334,9 +334,9 @@ func TestFindings(t *testing.T) {
 	}
 	long := strings.Repeat("ä", 801)
 	for n := range 100 {
-		call[published](t, s, "publish_data", fmt.Sprintf(`{"topic":"t%d","data":"%s"}`, n, long))
+		call[publishResult](t, h, "publish_data", fmt.Sprintf(`{"topic":"t%d","data":"%s"}`, n, long))
 	}
-	got := strings.Split(told(o, -1), ", ")
+	got := strings.Split(told(s, -1), ", ")
 	if n := len(got) * 1603; n > roomForFindings || n < roomForFindings-2000 {
 		t.Errorf("%d findings are told", len(got))
 	}
@@ -348,15 +348,15 @@ func TestFindings(t *testing.T) {
 // An inbox is shown in pieces that fit into a prompt, and an envelope that does not is shown alone.
 func TestUnreadIsBounded(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	s := &Service{Log: log}
+	h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 	for i, size := range []int{10, 30_000, 30_000, 30_000, 500_000, 10} {
-		call[Sent](t, s, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d","structured":"%s"}`, i, strings.Repeat("x", size)))
+		call[SendResult](t, h, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d","structured":"%s"}`, i, strings.Repeat("x", size)))
 		add(t, log, swarm.Event{Kind: swarm.Notice, To: swarm.ToAgent("coder")}) // something else that is meant for the agent
 	}
 	after, shown := int64(0), []string{}
 	for {
-		items, err := o.Unread("coder", after, 100)
+		items, err := s.Unread("coder", after, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,10 +369,10 @@ func TestUnreadIsBounded(t *testing.T) {
 	if got := strings.Join(shown, " | "); got != "0 1 2 | 3 | 4 | 5" {
 		t.Error(got)
 	}
-	if items, err := o.Unread("coder", 0, 2); err != nil || messages(items) != "0 1" {
+	if items, err := s.Unread("coder", 0, 2); err != nil || messages(items) != "0 1" {
 		t.Errorf("%q, %v", messages(items), err)
 	}
-	if items, err := o.Unread("coder", 0, 0); err != nil || len(items) != 0 {
+	if items, err := s.Unread("coder", 0, 0); err != nil || len(items) != 0 {
 		t.Errorf("%q, %v", messages(items), err)
 	}
 }
@@ -381,8 +381,8 @@ func TestUnreadIsBounded(t *testing.T) {
 func TestSecretsStayOut(t *testing.T) {
 	log, _ := opened(t)
 	const canary = "canary-0123456789"
-	o := &Office{Log: log, Redact: secret.New([]string{"API_KEY=" + canary}, nil).Bytes}
-	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	s := &Service{Log: log, Redact: secret.New([]string{"API_KEY=" + canary}, nil).Bytes}
+	h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 	hidden := strings.ReplaceAll(canary, "-", `\u002d`)
 	var refs []string
 	for _, c := range []struct{ tool, args string }{
@@ -391,7 +391,7 @@ func TestSecretsStayOut(t *testing.T) {
 		{"put_artifact", `{"kind":"log","name":"KEY","content":"a\nKEY\n"}`},
 	} {
 		for _, spelled := range []string{canary, hidden} {
-			answer, err := s.Call(t.Context(), c.tool, json.RawMessage(strings.ReplaceAll(c.args, "KEY", spelled)))
+			answer, err := h.Call(t.Context(), c.tool, json.RawMessage(strings.ReplaceAll(c.args, "KEY", spelled)))
 			if err != nil {
 				t.Errorf("%s: %v", c.tool, err)
 			}
@@ -405,7 +405,7 @@ func TestSecretsStayOut(t *testing.T) {
 		{"send_handoff", `{"to":"coder","message":"m","structured":{"KEY":1,"KEY":1}}`},
 		{"read_artifact", `{"ref":"KEY"}`}, {"publish_data", `{"topic":"KEY KEY","data":1}`}, {"put_artifact", `{"kind":"KEY","name":"n","content":""}`}, {"KEY", `{}`},
 	} {
-		_, err := s.Call(t.Context(), strings.ReplaceAll(c.tool, "KEY", canary), json.RawMessage(strings.ReplaceAll(c.args, "KEY", hidden)))
+		_, err := h.Call(t.Context(), strings.ReplaceAll(c.tool, "KEY", canary), json.RawMessage(strings.ReplaceAll(c.args, "KEY", hidden)))
 		var e *swarm.Error
 		if !errors.As(err, &e) || strings.Contains(e.Error()+e.Hint, "canary") {
 			t.Errorf("%s %s: %v", c.tool, c.args, err)
@@ -416,11 +416,11 @@ func TestSecretsStayOut(t *testing.T) {
 			t.Errorf("event %d: %s", e.Seq, e.Data)
 		}
 	}
-	var ref stored
+	var ref putResult
 	if err := json.Unmarshal([]byte(refs[0]), &ref); err != nil || refs[0] != refs[1] {
 		t.Fatal(refs, err)
 	}
-	if got := call[part](t, s, "read_artifact", `{"ref":"`+ref.Ref+`"}`).Content; got != "a\n[secret API_KEY]\n" {
+	if got := call[readResult](t, h, "read_artifact", `{"ref":"`+ref.Ref+`"}`).Content; got != "a\n[secret API_KEY]\n" {
 		t.Errorf("%q", got)
 	}
 }
@@ -437,10 +437,10 @@ func (fullLog) Append(context.Context, swarm.Batch) ([]int64, error) {
 // An agent is told what is wrong with the log, and not where it is.
 func TestAFullDiskDoesNotTellWhereTheLogIs(t *testing.T) {
 	log, _ := opened(t)
-	s := (&Office{Log: fullLog{log}}).Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
-	defer s.Leave()
+	h := (&Service{Log: fullLog{log}}).BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	defer h.End()
 	for tool, args := range map[string]string{"send_handoff": `{"to":"coder","message":"x"}`, "publish_data": `{"topic":"t","data":1}`, "put_artifact": `{"kind":"log","name":"x","content":"x"}`} {
-		_, err := s.Call(t.Context(), tool, json.RawMessage(args))
+		_, err := h.Call(t.Context(), tool, json.RawMessage(args))
 		if e := new(swarm.Error); !errors.As(err, &e) || err.Error() != "the disk is full" || e.Kind != swarm.Storage || e.Hint != "make room, then resume the run" {
 			t.Errorf("%s: %v", tool, err)
 		}

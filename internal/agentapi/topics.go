@@ -28,8 +28,8 @@ const publishSchema = `{
   }
 }`
 
-// published answers publish_data.
-type published struct {
+// A publishResult answers publish_data.
+type publishResult struct {
 	Seq int64 `json:"seq"`
 }
 
@@ -38,37 +38,37 @@ const topicKey = "topic:"
 
 // publishData adds an entry to a topic. Its key is made of the turn and what it says: a turn that is
 // run again, or tried again, publishes nothing twice.
-func publishData(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+func publishData(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "topic", "data")
 	a.Need("topic", "data")
 	topic, data := a.Text("topic"), a.JSON("data")
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
-	entry, err := s.office.entry(topic, data)
+	entry, err := h.service.entry(topic, data)
 	if err != nil {
 		return nil, err
 	}
-	e := swarm.Event{Kind: swarm.TopicPublished, To: swarm.ToTopics, Key: topicKey + s.first() + ":" + string(swarm.HashOf(entry)[:24]),
-		Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: entry}
-	seq, before, err := s.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
+	e := swarm.Event{Kind: swarm.TopicPublished, To: swarm.ToTopics, Key: topicKey + h.first() + ":" + string(swarm.HashOf(entry)[:24]),
+		Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: entry}
+	seq, before, err := h.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
 	if err == nil && before != nil {
 		err = swarm.ErrConflict // two texts with one hash
 	}
 	if err != nil {
 		return nil, err
 	}
-	return published{seq}, nil
+	return publishResult{seq}, nil
 }
 
 // entry is what is added to a topic, checked and without secrets.
-func (o *Office) entry(topic string, data json.RawMessage) (json.RawMessage, error) {
+func (s *Service) entry(topic string, data json.RawMessage) (json.RawMessage, error) {
 	entry := swarm.TopicEntry{Topic: strings.ToLower(strings.TrimSpace(topic)), Data: data}
 	if err := swarm.CheckTopicName(entry.Topic); err != nil {
 		return nil, err
 	}
-	if o.Redact != nil {
-		entry.Data = strictjson.Redact(entry.Data, o.Redact)
+	if s.Redact != nil {
+		entry.Data = strictjson.Redact(entry.Data, s.Redact)
 	}
 	if n := len(entry.Data); n > maxData {
 		return nil, swarm.Errorf(swarm.BadInput, "the data has %d bytes; %d are allowed", n, maxData).
@@ -78,22 +78,22 @@ func (o *Office) entry(topic string, data json.RawMessage) (json.RawMessage, err
 }
 
 // Publish adds a person's entry to a topic, and returns its number.
-func (o *Office) Publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {
-	entry, err := o.entry(topic, data)
+func (s *Service) Publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {
+	entry, err := s.entry(topic, data)
 	if err != nil {
-		return 0, o.clean(err)
+		return 0, s.clean(err)
 	}
-	if err := o.goesOn(); err != nil {
+	if err := s.goesOn(); err != nil {
 		return 0, err
 	}
-	seq, _, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, To: swarm.ToTopics, Agent: swarm.User, Data: entry}}})
+	seq, _, err := s.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, To: swarm.ToTopics, Agent: swarm.User, Data: entry}}})
 	return seq, err
 }
 
 // PublishAgain adds a person's entry again that was published in the run that this one replays, as the
 // n-th of all entries. Its key keeps a replay that is resumed from adding it twice.
-func (o *Office) PublishAgain(ctx context.Context, entry json.RawMessage, n int) error {
-	_, _, err := o.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, To: swarm.ToTopics, Key: topicKey + "again:" + strconv.Itoa(n),
+func (s *Service) PublishAgain(ctx context.Context, entry json.RawMessage, n int) error {
+	_, _, err := s.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, To: swarm.ToTopics, Key: topicKey + "again:" + strconv.Itoa(n),
 		Agent: swarm.User, Data: entry}}})
 	return err
 }
@@ -107,7 +107,7 @@ type Finding struct {
 	Text  string // cut to the limit of characters
 }
 
-// topics are the entries that the office has read, oldest first. Only the newest of each topic are kept,
+// topics are the entries that the service has read, oldest first. Only the newest of each topic are kept,
 // except in a replay, which asks for those of an earlier moment.
 type topics struct {
 	read    int64 // up to which event
@@ -120,20 +120,20 @@ const roomForFindings = 64 << 10
 // Findings are the newest entries of each topic, oldest first, and the number of the newest entry that
 // was looked at. A replay names how many entries there were when the recorded prompt was made, and is
 // told of no later one; -1 is all that there are now.
-func (o *Office) Findings(first int) ([]Finding, int64, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil { // the plan has the limits
+func (s *Service) Findings(first int) ([]Finding, int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil { // the plan has the limits
 		return nil, 0, err
 	}
 	limits := swarm.DefaultTopics
-	if len(o.plans) > 0 && o.plans[0].Topics != nil {
-		limits = *o.plans[0].Topics
+	if len(s.plans) > 0 && s.plans[0].Topics != nil {
+		limits = *s.plans[0].Topics
 	}
-	if err := o.followTopics(limits); err != nil {
+	if err := s.followTopics(limits); err != nil {
 		return nil, 0, err
 	}
-	all, upto := o.topics.entries, o.topics.read
+	all, upto := s.topics.entries, s.topics.read
 	if first >= 0 {
 		all = all[:min(first, len(all))]
 		upto = 0
@@ -151,10 +151,10 @@ func (o *Office) Findings(first int) ([]Finding, int64, error) {
 	return shown, upto, nil
 }
 
-// followTopics reads the entries that the log has gained. The office is locked.
-func (o *Office) followTopics(limits swarm.TopicLimits) error {
+// followTopics reads the entries that the log has gained. The service is locked.
+func (s *Service) followTopics(limits swarm.TopicLimits) error {
 	for {
-		events, err := o.Log.Read(o.topics.read, page/10, swarm.ToTopics)
+		events, err := s.Log.Read(s.topics.read, page/10, swarm.ToTopics)
 		if err != nil || len(events) == 0 {
 			return err
 		}
@@ -164,11 +164,11 @@ func (o *Office) followTopics(limits swarm.TopicLimits) error {
 			if err != nil {
 				return err
 			}
-			o.topics.entries = append(o.topics.entries, Finding{e.Seq, e.Agent, e.Turn, entry.Topic, snippet(entry.Text(), limits.Chars)})
-			o.topics.read = e.Seq
+			s.topics.entries = append(s.topics.entries, Finding{e.Seq, e.Agent, e.Turn, entry.Topic, snippet(entry.Text(), limits.Chars)})
+			s.topics.read = e.Seq
 		}
-		if !o.Recorded {
-			o.topics.entries = newest(o.topics.entries, limits.Entries)
+		if !s.Recorded {
+			s.topics.entries = newest(s.topics.entries, limits.Entries)
 		}
 	}
 }

@@ -14,107 +14,107 @@ import (
 
 // FromUser sends what a person writes. It needs no edge. An interrupt cuts the turn that its receiver has; the two are written
 // together, the cut first: a turn that begins because of the message is not cut by it. What is only urgent is given to that turn
-// between two tools, see [Seat.Aside].
-func (o *Office) FromUser(ctx context.Context, d mail.Draft) (Sent, error) {
-	if o.Redact != nil {
-		d = d.Redacted(o.Redact)
+// between two tools, see [TurnHandle.Aside].
+func (s *Service) FromUser(ctx context.Context, d mail.Draft) (SendResult, error) {
+	if s.Redact != nil {
+		d = d.Redacted(s.Redact)
 	}
-	with, err := o.enclose(swarm.Event{Agent: swarm.User}, &d)
+	with, err := s.enclose(swarm.Event{Agent: swarm.User}, &d)
 	if err != nil {
-		return Sent{}, o.clean(err)
+		return SendResult{}, s.clean(err)
 	}
 	nonce := rand.Text() // said twice by a person, it is meant twice
-	return o.fromUser(ctx, d.To, d.Interrupt, with, func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(swarm.User, d, nonce, o.now()) })
+	return s.fromUser(ctx, d.To, d.Interrupt, with, func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(swarm.User, d, nonce, s.now()) })
 }
 
-// Post sends an envelope that a person wrote whole. With cut it is an interrupt.
-func (o *Office) Post(ctx context.Context, e swarm.Envelope, cut bool) (Sent, error) {
+// SendEnvelope sends an envelope that a person wrote whole. With cut it is an interrupt.
+func (s *Service) SendEnvelope(ctx context.Context, e swarm.Envelope, cut bool) (SendResult, error) {
 	if strings.HasPrefix(e.ID, swarm.MadeID) {
-		return Sent{}, mail.NotYours(e.ID)
+		return SendResult{}, mail.NotYours(e.ID)
 	}
-	if o.Redact != nil {
+	if s.Redact != nil {
 		clean := mail.Draft{Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts, Status: e.Payload.Status,
-			Response: e.Payload.Response, ContextRef: e.ContextRef}.Redacted(o.Redact)
+			Response: e.Payload.Response, ContextRef: e.ContextRef}.Redacted(s.Redact)
 		e.Payload = swarm.Payload{Message: clean.Message, Structured: clean.Structured, Artifacts: clean.Artifacts, Status: clean.Status, Response: clean.Response}
-		e.Meta = strictjson.Redact(e.Meta, o.Redact)
+		e.Meta = strictjson.Redact(e.Meta, s.Redact)
 	}
-	return o.fromUser(ctx, e.ToNodeID, cut, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
+	return s.fromUser(ctx, e.ToNodeID, cut, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
 }
 
 // PostAgain sends an envelope again that a person had sent in the run that this one replays, or the run itself because of a turn.
-func (o *Office) PostAgain(ctx context.Context, e swarm.Envelope, task, turn string) error {
+func (s *Service) PostAgain(ctx context.Context, e swarm.Envelope, task, turn string) error {
 	if e.FromNodeID == swarm.Orchestrator {
-		_, err := o.appendNew(ctx, []swarm.Event{during(inbound(e), task, turn)})
+		_, err := s.appendNew(ctx, []swarm.Event{during(inbound(e), task, turn)})
 		return err
 	}
-	_, err := o.fromUser(ctx, e.ToNodeID, false, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
+	_, err := s.fromUser(ctx, e.ToNodeID, false, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
 	return err
 }
 
-func (o *Office) fromUser(ctx context.Context, to string, cut bool, with swarm.Batch, make func(*mail.Rules) (swarm.Envelope, error)) (Sent, error) {
-	var over bool
-	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) {
+func (s *Service) fromUser(ctx context.Context, to string, cut bool, with swarm.Batch, make func(*mail.Rules) (swarm.Envelope, error)) (SendResult, error) {
+	var timeout bool
+	e, err := s.write(func(r *mail.Rules) (swarm.Envelope, error) {
 		if _, err := r.Find(swarm.User, to); err != nil {
 			return swarm.Envelope{}, err
 		}
-		if over = o.over; over {
-			return swarm.Envelope{}, o.ended()
+		if timeout = s.over; timeout {
+			return swarm.Envelope{}, s.ended()
 		}
 		return make(r)
 	})
 	if err != nil {
-		return Sent{}, o.clean(err)
+		return SendResult{}, s.clean(err)
 	}
 	if cut {
 		with.Events = append(with.Events, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Key: "interrupt:" + e.Ref(),
 			Data: swarm.Encode(swarm.ControlCommand{Command: swarm.CommandInterrupt, Target: e.ToNodeID})})
 	}
-	sent, err := o.store(ctx, e, nil, with)
+	sent, err := s.store(ctx, e, nil, with)
 	if err != nil {
-		return Sent{}, o.clean(err)
+		return SendResult{}, s.clean(err)
 	}
-	end, ok, err := o.Log.Find(string(swarm.RunEnded))
+	end, ok, err := s.Log.Find(string(swarm.RunEnded))
 	if err == nil && ok && end.Seq < sent.Seq {
-		err = o.ended() // it came too late, and its receipt says so
+		err = s.ended() // it came too late, and its receipt says so
 	}
 	return sent, err
 }
 
-func (o *Office) ended() error {
-	return swarm.Errorf(swarm.BadInput, "run %s has ended", o.Run).WithHint("start another one; `swarm ls` lists those that go on")
+func (s *Service) ended() error {
+	return swarm.Errorf(swarm.BadInput, "run %s has ended", s.Run).WithHint("start another one; `swarm ls` lists those that go on")
 }
 
 // Answer is a person's answer to an envelope that somebody sent to the person.
-func (o *Office) Answer(ctx context.Context, id string, d mail.Draft) (Sent, error) {
-	asked, err := o.Envelope(id)
+func (s *Service) Answer(ctx context.Context, id string, d mail.Draft) (SendResult, error) {
+	asked, err := s.Envelope(id)
 	if err != nil {
-		if id, err = o.begins(id, err); err == nil {
-			asked, err = o.Envelope(id)
+		if id, err = s.begins(id, err); err == nil {
+			asked, err = s.Envelope(id)
 		}
 	}
 	if err != nil {
-		return Sent{}, err
+		return SendResult{}, err
 	}
 	if asked.ToNodeID != swarm.User {
-		return Sent{}, swarm.Errorf(swarm.BadInput, "message %s is for %s, not for you", swarm.Quote(id), asked.ToNodeID).
+		return SendResult{}, swarm.Errorf(swarm.BadInput, "message %s is for %s, not for you", swarm.Quote(id), asked.ToNodeID).
 			WithHint("`swarm inbox --all` lists what came for you; to write to an agent: swarm send @%s", asked.ToNodeID)
 	}
 	if asked.FromNodeID == swarm.Orchestrator {
-		return Sent{}, swarm.Errorf(swarm.BadInput, "message %s only tells you something; nobody waits for an answer", swarm.Quote(id))
+		return SendResult{}, swarm.Errorf(swarm.BadInput, "message %s only tells you something; nobody waits for an answer", swarm.Quote(id))
 	}
 	d.To, d.InReplyTo = mail.ReplyTo(asked), id
 	if d.Type == "" {
 		d.Type = "answer"
 	}
-	return o.FromUser(ctx, d)
+	return s.FromUser(ctx, d)
 }
 
 // Envelope is the stored envelope with this ref or id. Of several with an id that their senders chose it is the newest, and rather one
 // for the person.
-func (o *Office) Envelope(id string) (e swarm.Envelope, err error) {
-	event, ok, err := o.Log.Find(swarm.MailKey(id))
+func (s *Service) Envelope(id string) (e swarm.Envelope, err error) {
+	event, ok, err := s.Log.Find(swarm.MailKey(id))
 	if err == nil && !ok {
-		e, ok, err = o.search(id)
+		e, ok, err = s.search(id)
 		if err == nil && ok {
 			return e, nil
 		}
@@ -123,15 +123,15 @@ func (o *Office) Envelope(id string) (e swarm.Envelope, err error) {
 		return e, err
 	}
 	if !ok {
-		return e, swarm.Errorf(swarm.BadInput, "there is no message %s in run %s", swarm.Quote(id), o.Run).WithHint("`swarm mail` lists them all")
+		return e, swarm.Errorf(swarm.BadInput, "there is no message %s in run %s", swarm.Quote(id), s.Run).WithHint("`swarm mail` lists them all")
 	}
 	return swarm.Body[swarm.Envelope](&event)
 }
 
 // search looks for an envelope whose sender chose its id.
-func (o *Office) search(id string) (found swarm.Envelope, ok bool, err error) {
+func (s *Service) search(id string) (found swarm.Envelope, ok bool, err error) {
 	for after := int64(0); ; {
-		events, err := o.Log.Read(after, page, swarm.ToAgents)
+		events, err := s.Log.Read(after, page, swarm.ToAgents)
 		if err != nil || len(events) == 0 {
 			return found, ok, err
 		}
@@ -152,9 +152,9 @@ func (o *Office) search(id string) (found swarm.Envelope, ok bool, err error) {
 }
 
 // begins is the id of the one message for the person that begins so.
-func (o *Office) begins(beginning string, otherwise error) (id string, err error) {
+func (s *Service) begins(beginning string, otherwise error) (id string, err error) {
 	var ids []string
-	err = o.All(func(item mail.Item) {
+	err = s.All(func(item mail.Item) {
 		if beginning != "" && strings.HasPrefix(item.ID, beginning) && !slices.Contains(ids, item.ID) {
 			ids = append(ids, item.ID)
 		}
@@ -171,18 +171,18 @@ func (o *Office) begins(beginning string, otherwise error) (id string, err error
 }
 
 // UserMail is what came for the person and was not read yet, oldest first, and whether there is more.
-func (o *Office) UserMail(max int) (items []mail.Item, more bool, err error) {
-	from, err := o.Cursor(swarm.User)
+func (s *Service) UserMail(max int) (items []mail.Item, more bool, err error) {
+	from, err := s.Cursor(swarm.User)
 	if err != nil {
 		return nil, false, err
 	}
-	return o.unread(swarm.User, from, max, shownBytes)
+	return s.unread(swarm.User, from, max, shownBytes)
 }
 
 // All calls fn with everything that ever came for the person, oldest first.
-func (o *Office) All(fn func(mail.Item)) error {
+func (s *Service) All(fn func(mail.Item)) error {
 	for after := int64(0); ; {
-		items, _, err := o.unread(swarm.User, after, mostMail, shownBytes)
+		items, _, err := s.unread(swarm.User, after, mostMail, shownBytes)
 		if err != nil || len(items) == 0 {
 			return err
 		}
@@ -194,35 +194,35 @@ func (o *Office) All(fn func(mail.Item)) error {
 }
 
 // UserRead notes that the person has read the mail up to a number.
-func (o *Office) UserRead(ctx context.Context, upto int64) error {
-	from, err := o.Cursor(swarm.User)
+func (s *Service) UserRead(ctx context.Context, upto int64) error {
+	from, err := s.Cursor(swarm.User)
 	if err != nil || upto <= from {
 		return err
 	}
 	e := swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(swarm.User, from), Agent: swarm.User, Data: swarm.Encode(swarm.Inputs{From: from, Upto: upto})}
-	_, _, err = o.append(ctx, swarm.Batch{Events: []swarm.Event{e}}) // who read the same at the same time has noted it
+	_, _, err = s.append(ctx, swarm.Batch{Events: []swarm.Event{e}}) // who read the same at the same time has noted it
 	return err
 }
 
-func (o *Office) goesOn() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (s *Service) goesOn() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return err
 	}
-	if o.over {
-		return o.ended()
+	if s.over {
+		return s.ended()
 	}
 	return nil
 }
 
 // Find is the agent of the run that a person means by a name, or an error that lists those there are.
-func (o *Office) Find(name string) (agent string, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (s *Service) Find(name string) (agent string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return "", err
 	}
-	agent, err = o.rules.Find(swarm.User, name)
-	return agent, o.clean(err)
+	agent, err = s.rules.Find(swarm.User, name)
+	return agent, s.clean(err)
 }

@@ -15,29 +15,29 @@ import (
 )
 
 // does has an agent do a whole turn: it reads its mail, says something, and commits.
-func does(t *testing.T, o *Office, agent, turn, says string) {
+func does(t *testing.T, s *Service, agent, turn, says string) {
 	t.Helper()
-	s := starts(t, o, agent, turn)
-	ends(t, o, s, says)
+	h := starts(t, s, agent, turn)
+	ends(t, s, h, says)
 }
 
-func starts(t *testing.T, o *Office, agent, turn string) *Seat {
+func starts(t *testing.T, s *Service, agent, turn string) *TurnHandle {
 	t.Helper()
-	s, _ := begin(t, o, agent, turn)
-	add(t, o.Log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(turn, 1), Agent: agent, Task: "task", Turn: turn, Data: swarm.Encode(swarm.TurnStart{Start: 1, Inputs: s.in})})
-	return s
+	h, _ := begin(t, s, agent, turn)
+	add(t, s.Log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(turn, 1), Agent: agent, Task: "task", Turn: turn, Data: swarm.Encode(swarm.TurnStart{Start: 1, Inputs: h.in})})
+	return h
 }
 
-func ends(t *testing.T, o *Office, s *Seat, says string) {
+func ends(t *testing.T, s *Service, h *TurnHandle, says string) {
 	t.Helper()
-	in := s.Leave()
+	in := h.End()
 	b := swarm.Batch{Bodies: [][]byte{[]byte(says)}}
 	if in.Upto > in.From {
-		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(s.Agent, in.From), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(in)})
+		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(h.Agent, in.From), Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(in)})
 	}
-	end := swarm.CallEnd{ID: s.Turn, Status: swarm.CallOK, Output: swarm.HashOf([]byte(says)), Inputs: in}
-	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(s.Turn), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(end)})
-	if _, err := o.Log.Append(t.Context(), b); err != nil {
+	end := swarm.CallEnd{ID: h.Turn, Status: swarm.CallOK, Output: swarm.HashOf([]byte(says)), Inputs: in}
+	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(h.Turn), Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(end)})
+	if _, err := s.Log.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -54,57 +54,57 @@ func wrong(t *testing.T, err error, text, hint string) {
 // A person writes to anybody, and whoever was written to may answer; nobody else writes to the person.
 func TestAPersonAndAnAgentWriteToEachOther(t *testing.T) {
 	log, again := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	tester := starts(t, o, "tester", "tester/1/1")
+	s := &Service{Run: "r1", Log: log}
+	tester := starts(t, s, "tester", "tester/1/1")
 	_, err := tester.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"user","message":"hello"}`))
 	wrong(t, err, "no person has written to tester. tester may write to: nobody", "a person reads what you say at the end of your turn; request_help")
 
-	sent, err := (&Office{Run: "r1", Log: again()}).FromUser(t.Context(), mail.Draft{To: "@Tester", Message: "how is it?", Response: &swarm.Response{Expectation: "required"}})
+	sent, err := (&Service{Run: "r1", Log: again()}).FromUser(t.Context(), mail.Draft{To: "@Tester", Message: "how is it?", Response: &swarm.Response{Expectation: "required"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mails := call[shown](t, tester, "read_inbox", `{}`).Envelopes
+	mails := call[inboxResult](t, tester, "read_inbox", `{}`).Envelopes
 	if len(mails) != 1 || mails[0].Seq != sent.Seq || mails[0].ID != sent.ID || mails[0].FromNodeID != "user" || mails[0].Payload.Message != "how is it?" {
 		t.Fatalf("tester reads %+v, sent was %+v", mails, sent)
 	}
-	answer := call[Sent](t, tester, "send_handoff", `{"to":"User","message":"all is green"}`)
-	ends(t, o, tester, "answered")
-	_, err = starts(t, o, "coder", "coder/1/1").Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"user","message":"me too"}`))
+	answer := call[SendResult](t, tester, "send_handoff", `{"to":"User","message":"all is green"}`)
+	ends(t, s, tester, "answered")
+	_, err = starts(t, s, "coder", "coder/1/1").Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"user","message":"me too"}`))
 	wrong(t, err, "no person has written to coder. coder may write to: planner, tester", "")
 
-	items, more, err := o.UserMail(10)
+	items, more, err := s.UserMail(10)
 	if err != nil || more || len(items) != 1 || items[0].ID != answer.ID {
 		t.Fatalf("the person reads %+v, %v, %v", items, more, err)
 	}
 	for range 2 { // noted twice, it is read once
-		if err := o.UserRead(t.Context(), items[0].Seq); err != nil {
+		if err := s.UserRead(t.Context(), items[0].Seq); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if items, _, err := (&Office{Log: again()}).UserMail(10); err != nil || len(items) != 0 {
+	if items, _, err := (&Service{Log: again()}).UserMail(10); err != nil || len(items) != 0 {
 		t.Errorf("read mail comes again: %+v, %v", items, err)
 	}
-	reply, err := o.Answer(t.Context(), answer.ID, mail.Draft{Message: "thanks"})
+	reply, err := s.Answer(t.Context(), answer.ID, mail.Draft{Message: "thanks"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := o.Envelope(reply.ID)
+	e, err := s.Envelope(reply.ID)
 	if err != nil || e.ToNodeID != "tester" || mail.MetaOf(e) != (mail.Meta{Type: "answer", InReplyTo: answer.ID}) {
 		t.Errorf("the reply is %+v, %v", e, err)
 	}
-	_, err = o.Answer(t.Context(), sent.ID, mail.Draft{Message: "x"})
+	_, err = s.Answer(t.Context(), sent.ID, mail.Draft{Message: "x"})
 	wrong(t, err, "message \""+sent.ID+"\" is for tester, not for you", "`swarm inbox --all`")
-	_, err = o.Answer(t.Context(), "nosuch", mail.Draft{Message: "x"})
+	_, err = s.Answer(t.Context(), "nosuch", mail.Draft{Message: "x"})
 	wrong(t, err, `there is no message "nosuch" in run r1`, "`swarm mail` lists them all")
 }
 
 // What a person says twice is meant twice; with an id it is one message, and interrupts once.
 func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
+	s := &Service{Run: "r1", Log: log}
 	var seqs []int64
 	for _, id := range []string{"", "", "mine", "mine"} {
-		sent, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "stop", Interrupt: true, ID: id})
+		sent, err := s.FromUser(t.Context(), mail.Draft{To: "coder", Message: "stop", Interrupt: true, ID: id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 	if seqs[0] == seqs[1] || seqs[2] != seqs[3] || count(t, log, swarm.HandoffStored) != 3 || count(t, log, swarm.Control) != 3 {
 		t.Errorf("numbers %v, %d envelopes, %d words", seqs, count(t, log, swarm.HandoffStored), count(t, log, swarm.Control))
 	}
-	_, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "go on", Interrupt: true, ID: "mine"})
+	_, err := s.FromUser(t.Context(), mail.Draft{To: "coder", Message: "go on", Interrupt: true, ID: "mine"})
 	if !errors.Is(err, swarm.ErrConflict) {
 		t.Errorf("another message under the same id: %v", err)
 	}
@@ -129,40 +129,40 @@ func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 // What is urgent stands in the next prompt, even behind more mail than a prompt should hold.
 func TestUrgentMailDoesNotWaitBehindAFullInbox(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	planner := starts(t, o, "planner", "planner/1/1")
+	s := &Service{Run: "r1", Log: log}
+	planner := starts(t, s, "planner", "planner/1/1")
 	send := func(n int) {
 		for i := range n {
-			call[Sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"m","id":"%d-%d"}`, n, i))
+			call[SendResult](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"m","id":"%d-%d"}`, n, i))
 		}
 	}
 	send(150)
-	if items, err := o.Unread("coder", 0, 100); err != nil || len(items) != 100 {
+	if items, err := s.Unread("coder", 0, 100); err != nil || len(items) != 100 {
 		t.Fatalf("%d envelopes, %v", len(items), err)
 	}
-	sent, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "stop", Priority: mail.High})
+	sent, err := s.FromUser(t.Context(), mail.Draft{To: "coder", Message: "stop", Priority: mail.High})
 	if err != nil {
 		t.Fatal(err)
 	}
 	send(20)
-	items, err := o.Unread("coder", 0, 100)
+	items, err := s.Unread("coder", 0, 100)
 	if err != nil || len(items) != 151 || items[150].Seq != sent.Seq {
 		t.Errorf("%d envelopes, %v", len(items), err)
 	}
-	if items, err := o.Unread("coder", sent.Seq, 100); err != nil || len(items) != 20 {
+	if items, err := s.Unread("coder", sent.Seq, 100); err != nil || len(items) != 20 {
 		t.Errorf("afterwards: %d envelopes, %v", len(items), err)
 	}
-	if items, err := o.Unread("coder", 0, 10); err != nil || len(items) != 10 {
+	if items, err := s.Unread("coder", 0, 10); err != nil || len(items) != 10 {
 		t.Errorf("who asks for 10 gets %d, %v", len(items), err)
 	}
 }
 
 func TestAPersonsBadInput(t *testing.T) {
 	log, again := opened(t)
-	o := &Office{Run: "r1", Log: log}
+	s := &Service{Run: "r1", Log: log}
 	draft := func(to string) mail.Draft { return mail.Draft{To: to, Message: "m"} }
 	before := len(all(t, log))
-	send := func(d mail.Draft) error { _, err := o.FromUser(t.Context(), d); return err }
+	send := func(d mail.Draft) error { _, err := s.FromUser(t.Context(), d); return err }
 	wrong(t, send(mail.Draft{To: "nosuch"}), "Unknown agent: 'nosuch'. Valid agents: planner, coder, tester", "")
 	wrong(t, send(draft("codr")), "Unknown agent: 'codr'. Valid agents: planner, coder, tester", `did you mean "coder"?`)
 	wrong(t, send(draft("user")), "Unknown agent: 'user'. Valid agents: planner, coder, tester", "")
@@ -175,7 +175,7 @@ func TestAPersonsBadInput(t *testing.T) {
 	add(t, again(), swarm.Event{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Data: swarm.Encode(swarm.RunEnd{})})
 	wrong(t, send(draft("nosuch")), "Unknown agent: 'nosuch'. Valid agents: planner, coder, tester", "")
 	wrong(t, send(draft("coder")), "run r1 has ended", "start another one")
-	_, err := o.Publish(t.Context(), "facts", json.RawMessage(`1`))
+	_, err := s.Publish(t.Context(), "facts", json.RawMessage(`1`))
 	wrong(t, err, "run r1 has ended", "")
 	with := draft("coder")
 	with.Enclosed = []mail.Enclosure{{Kind: "file", Name: "n", Content: []byte("x")}}
@@ -188,23 +188,23 @@ func TestAPersonsBadInput(t *testing.T) {
 // Nothing that a person writes is stored with a secret in it.
 func TestAPersonsSecretsAreTakenOut(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log, Redact: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("hunter2"), []byte("[secret PASSWORD]")) }}
-	sent, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "it is hunter2", Structured: json.RawMessage(`{"p":"hunter2"}`),
+	s := &Service{Log: log, Redact: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("hunter2"), []byte("[secret PASSWORD]")) }}
+	sent, err := s.FromUser(t.Context(), mail.Draft{To: "coder", Message: "it is hunter2", Structured: json.RawMessage(`{"p":"hunter2"}`),
 		Enclosed: []mail.Enclosure{{Kind: "file", Name: "hunter2.txt", Content: []byte("hunter2")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := o.Envelope(sent.ID)
+	stored, err := s.Envelope(sent.ID)
 	if err != nil || len(stored.Payload.Artifacts) != 1 {
 		t.Fatalf("%+v, %v", stored, err)
 	}
 	ref := stored.Payload.Artifacts[0].Ref
 	envelope := swarm.Envelope{Kind: swarm.Handoff, ID: "e1", FromNodeID: "user", ToNodeID: "coder", CreatedAt: time.Now(), Payload: swarm.Payload{Message: "hunter2"},
 		Meta: json.RawMessage(`{"note":"hunter2"}`)}
-	if _, err := o.Post(t.Context(), envelope, false); err != nil {
+	if _, err := s.SendEnvelope(t.Context(), envelope, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Publish(t.Context(), "facts", json.RawMessage(`"hunter2"`)); err != nil {
+	if _, err := s.Publish(t.Context(), "facts", json.RawMessage(`"hunter2"`)); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range all(t, log) {
@@ -212,11 +212,11 @@ func TestAPersonsSecretsAreTakenOut(t *testing.T) {
 			t.Errorf("event %d: %s", e.Seq, e.Data)
 		}
 	}
-	coder := o.Sit("coder", "task", "coder/1/1", 1, swarm.Inputs{})
-	if got := call[part](t, coder, "read_artifact", `{"ref":"`+ref+`"}`); got.Content != "[secret PASSWORD]" || got.Name != "[secret PASSWORD].txt" {
+	coder := s.BeginTurn("coder", "task", "coder/1/1", 1, swarm.Inputs{})
+	if got := call[readResult](t, coder, "read_artifact", `{"ref":"`+ref+`"}`); got.Content != "[secret PASSWORD]" || got.Name != "[secret PASSWORD].txt" {
 		t.Errorf("%+v", got)
 	}
-	_, err = o.FromUser(t.Context(), mail.Draft{To: "hunter2", Message: "m"})
+	_, err = s.FromUser(t.Context(), mail.Draft{To: "hunter2", Message: "m"})
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("the error says %v", err)
 	}
@@ -225,13 +225,13 @@ func TestAPersonsSecretsAreTakenOut(t *testing.T) {
 // An envelope that was written whole is stored as it was written.
 func TestAnEnvelopeIsPostedWhole(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
+	s := &Service{Run: "r1", Log: log}
 	text := `{"kind":"signal","id":"e-1","fromNodeId":"user","toNodeId":"coder","createdAt":"2026-01-01T00:00:00Z","payload":{"message":"m","structured":{"n":1.50}},"meta":{"trace":7,"priority":"normal"}}`
 	e, err := mail.ReadEnvelope([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Post(t.Context(), e, false); err != nil {
+	if _, err := s.SendEnvelope(t.Context(), e, false); err != nil {
 		t.Fatal(err)
 	}
 	found, ok, err := log.Find(swarm.MailKey("user/e-1"))
@@ -239,24 +239,24 @@ func TestAnEnvelopeIsPostedWhole(t *testing.T) {
 		t.Errorf("the log has %s, %v", found.Data, err)
 	}
 	e.FromNodeID = "planner"
-	_, err = o.Post(t.Context(), e, false)
+	_, err = s.SendEnvelope(t.Context(), e, false)
 	wrong(t, err, `fromNodeId is "planner", but you are user`, "")
 }
 
 // Unread mail of an agent that has ended comes back, each envelope once; from then on nobody can write to it.
 func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 	log, again := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	planner := starts(t, o, "planner", "planner/1/1")
-	read := call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"read"}`)
-	does(t, o, "coder", "coder/1/1", "ok")
-	lost := call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"lost"}`)
-	mine, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: "lost too"})
+	s := &Service{Run: "r1", Log: log}
+	planner := starts(t, s, "planner", "planner/1/1")
+	read := call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"read"}`)
+	does(t, s, "coder", "coder/1/1", "ok")
+	lost := call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"lost"}`)
+	mine, err := s.FromUser(t.Context(), mail.Draft{To: "coder", Message: "lost too"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A send that was checked before the agent ended, and comes after, is refused by the log itself.
-	late := &Office{Run: "r1", Log: again()}
+	late := &Service{Run: "r1", Log: again()}
 	e, err := late.write(func(r *mail.Rules) (swarm.Envelope, error) {
 		return r.Envelope("planner", mail.Draft{To: "coder", Message: "late"}, "planner/1/1", time.Now())
 	})
@@ -270,7 +270,7 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 { // whoever returns it, and however often
 		wg.Go(func() {
-			if _, err := (&Office{Run: "r1", Log: again()}).Return(t.Context(), "coder", swarm.NewMessage(swarm.BackFailed, "no luck")); err != nil {
+			if _, err := (&Service{Run: "r1", Log: again()}).Return(t.Context(), "coder", swarm.NewMessage(swarm.BackFailed, "no luck")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -289,17 +289,17 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 	if len(returned) != 2 || returned[lost.ID] != 1 || returned[mine.ID] != 1 || returned[read.ID] != 0 {
 		t.Errorf("returned: %v", returned)
 	}
-	back := call[shown](t, planner, "read_inbox", `{}`).Envelopes
+	back := call[inboxResult](t, planner, "read_inbox", `{}`).Envelopes
 	if len(back) != 1 || back[0].Kind != swarm.Handoff || back[0].FromNodeID != "orchestrator" ||
 		back[0].Payload.Message != "Your message "+lost.ID+" to coder was not delivered: it failed: no luck" {
 		t.Errorf("planner is told %+v", back)
 	}
-	if items, _, err := o.UserMail(10); err != nil || len(items) != 1 || mail.MetaOf(items[0].Envelope).Type != "undeliverable" {
+	if items, _, err := s.UserMail(10); err != nil || len(items) != 1 || mail.MetaOf(items[0].Envelope).Type != "undeliverable" {
 		t.Errorf("the person is told %+v, %v", items, err)
 	}
 	_, err = planner.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"are you there?"}`))
 	wrong(t, err, "agent coder has ended: it failed: no luck", "it gets no mail any more; write to another agent")
-	if d := o.Tools("planner")[0].Description; !strings.HasSuffix(d, "You may write to: nobody yet.") {
+	if d := s.Tools("planner")[0].Description; !strings.HasSuffix(d, "You may write to: nobody yet.") {
 		t.Error(d)
 	}
 }
@@ -307,15 +307,15 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 // A reminder is one handoff, however often it is sent.
 func TestRemind(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	planner := starts(t, o, "planner", "planner/1/1")
-	asked := call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"which?","response":{"expectation":"required"}}`)
+	s := &Service{Run: "r1", Log: log}
+	planner := starts(t, s, "planner", "planner/1/1")
+	asked := call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"which?","response":{"expectation":"required"}}`)
 	for range 2 {
-		if _, err := o.Overdue(t.Context(), asked.ID, false); err != nil {
+		if _, err := s.Overdue(t.Context(), asked.ID, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, items := begin(t, o, "coder", "coder/1/1")
+	_, items := begin(t, s, "coder", "coder/1/1")
 	if len(items) != 2 || items[1].Kind != swarm.Handoff || items[1].FromNodeID != "orchestrator" ||
 		items[1].Payload.Message != "Message "+asked.ID+" from planner still wants your reply; answer with send_handoff to planner. It says: which?" {
 		t.Errorf("coder reads %+v", items)

@@ -35,8 +35,8 @@ const waitSchema = `{
   }
 }`
 
-// waited answers wait_for.
-type waited struct {
+// A waitResult answers wait_for.
+type waitResult struct {
 	Outputs []waitedOutput `json:"outputs"`
 }
 
@@ -50,13 +50,13 @@ type waitedOutput struct {
 
 // A wait is one call of wait_for.
 type wait struct {
-	seat  *Seat
+	turn  *TurnHandle
 	names []string
 	key   string
 }
 
 // waitFor blocks until the others are through.
-func waitFor(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
+func waitFor(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "agents", "timeout")
 	a.Need("agents")
 	names := a.Texts("agents")
@@ -67,7 +67,7 @@ func waitFor(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
 	if len(names) == 0 {
 		return nil, swarm.Errorf(swarm.BadInput, "there is nobody to wait for").WithHint("name the agents whose outputs you need")
 	}
-	w, err := s.beginWait(names)
+	w, err := h.beginWait(names)
 	if err != nil {
 		return nil, err
 	}
@@ -80,48 +80,48 @@ func waitFor(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
 }
 
 // beginWait notes that the agent waits, if that can come to an end.
-func (s *Seat) beginWait(names []string) (*wait, error) {
+func (h *TurnHandle) beginWait(names []string) (*wait, error) {
+	h.mu.Lock()
+	h.waits++
+	nth := h.waits
+	h.mu.Unlock()
+	s := h.service
 	s.mu.Lock()
-	s.waits++
-	nth := s.waits
-	s.mu.Unlock()
-	o := s.office
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return nil, err
 	}
-	w := &wait{seat: s, key: fmt.Sprintf("%s:%d:%d", s.Turn, s.Start, nth)}
+	w := &wait{turn: h, key: fmt.Sprintf("%s:%d:%d", h.Turn, h.Start, nth)}
 	for _, name := range names {
-		agent, err := o.rules.Find(s.Agent, name)
+		agent, err := s.rules.Find(h.Agent, name)
 		switch {
 		case err != nil:
-			return nil, o.notYet(name, err)
-		case agent == s.Agent:
-			return nil, swarm.Errorf(swarm.BadInput, "%s cannot wait for itself", s.Agent)
-		case !o.rules.Sees(s.Agent, agent):
-			return nil, swarm.Errorf(swarm.BadInput, "%s has no edge to %s or from it, and cannot wait for it", s.Agent, agent).
+			return nil, s.notYet(name, err)
+		case agent == h.Agent:
+			return nil, swarm.Errorf(swarm.BadInput, "%s cannot wait for itself", h.Agent)
+		case !s.rules.Sees(h.Agent, agent):
+			return nil, swarm.Errorf(swarm.BadInput, "%s has no edge to %s or from it, and cannot wait for it", h.Agent, agent).
 				WithHint("wait for agents that you write to, or that write to you")
 		}
-		if err := o.cycle(s.Agent, []string{agent}, math.MaxInt64); err != nil {
+		if err := s.cycle(h.Agent, []string{agent}, math.MaxInt64); err != nil {
 			return nil, err
 		}
 		if !slices.Contains(w.names, agent) {
 			w.names = append(w.names, agent)
 		}
 	}
-	if m := o.team.Member(s.Agent); m != nil && m.State == plan.MemberWaiting {
-		return nil, swarm.Errorf(swarm.BadInput, "%s waits already", s.Agent).WithHint("wait for all you need in one call")
+	if m := s.team.Member(h.Agent); m != nil && m.State == plan.MemberWaiting {
+		return nil, swarm.Errorf(swarm.BadInput, "%s waits already", h.Agent).WithHint("wait for all you need in one call")
 	}
 	return w, nil
 }
 
 // cycle refuses a wait that would never end: the waits of the agents lead back to the one that would wait. Only those count that
 // stand before a number in the log, so that of several waits that close a cycle together the last one is refused, in whichever
-// processes they are. The office is locked.
-func (o *Office) cycle(waits string, names []string, before int64) error {
+// processes they are. The service is locked.
+func (s *Service) cycle(waits string, names []string, before int64) error {
 	for _, name := range names {
-		if path := o.team.WaitPath(name, waits, before); path != nil {
+		if path := s.team.WaitPath(name, waits, before); path != nil {
 			return swarm.Errorf(swarm.BadInput, "to wait for %s would never end: %s", name, append(plan.Path{waits}, path...)).
 				WithHint("end your turn: what %s sends you comes with your next one", name)
 		}
@@ -131,46 +131,46 @@ func (o *Office) cycle(waits string, names []string, before int64) error {
 
 // watch waits until everybody is ready.
 func (w *wait) watch(ctx context.Context, limit time.Duration) ([]output, error) {
-	o := w.seat.office
-	began, err := w.tell(ctx, swarm.WaitBegan, "")
+	s := w.turn.service
+	began, err := w.record(ctx, swarm.WaitBegan, "")
 	if err != nil {
 		return nil, err
 	}
-	wake, off := o.Log.Watch()
+	wake, off := s.Log.Watch()
 	defer off()
-	over := newPatience(limit)
-	defer over.stop()
+	timeout := newPausableTimer(limit)
+	defer timeout.stop()
 	for {
-		outputs, pending, paused, err := w.look(began)
+		outputs, pending, paused, err := w.check(began)
 		if err != nil || pending == "" {
 			return outputs, err
 		}
-		over.hold(paused)
+		timeout.pause(paused)
 		select {
 		case <-wake:
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-over.timer.C:
+		case <-timeout.timer.C:
 			return nil, swarm.Errorf(swarm.TimedOut, "waited %s for %s", limit, pending).
 				WithHint("wait again, wait only for the others, or go on without it")
 		}
 	}
 }
 
-// A patience is how long somebody still waits. It does not grow less while the run is paused.
-type patience struct {
+// A pausableTimer is the time that is left to a wait. It stands still while the run is paused.
+type pausableTimer struct {
 	timer *time.Timer
 	left  time.Duration
 	since time.Time // when the timer was set; zero = it stands
 }
 
-func newPatience(limit time.Duration) *patience {
-	return &patience{time.NewTimer(limit), limit, time.Now()}
+func newPausableTimer(limit time.Duration) *pausableTimer {
+	return &pausableTimer{time.NewTimer(limit), limit, time.Now()}
 }
 
-func (p *patience) stop() { p.timer.Stop() }
+func (p *pausableTimer) stop() { p.timer.Stop() }
 
-func (p *patience) hold(on bool) {
+func (p *pausableTimer) pause(on bool) {
 	switch {
 	case on && !p.since.IsZero():
 		p.timer.Stop()
@@ -181,23 +181,23 @@ func (p *patience) hold(on bool) {
 	}
 }
 
-// look says whose outputs are there, or who is not ready and why; and whether the run is paused. The wait began with a record of the
+// check says whose outputs are there, or who is not ready and why; and whether the run is paused. The wait began with a record of the
 // log: agents that began to wait before it, in another process perhaps, are known by now.
-func (w *wait) look(began int64) (outputs []output, pending string, paused bool, err error) {
-	o := w.seat.office
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (w *wait) check(began int64) (outputs []output, pending string, paused bool, err error) {
+	s := w.turn.service
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return nil, "", false, err
 	}
-	if err := o.cycle(w.seat.Agent, w.names, began); err != nil {
+	if err := s.cycle(w.turn.Agent, w.names, began); err != nil {
 		return nil, "", false, err
 	}
 	var late []string
 	for _, name := range w.names {
-		a, m := o.agent(name), o.team.Member(name)
+		a, m := s.agent(name), s.team.Member(name)
 		wanted := int64(0)
-		if p := a.From[w.seat.Agent]; p.Turn == w.seat.Turn {
+		if p := a.From[w.turn.Agent]; p.Turn == w.turn.Turn {
 			wanted = p.Seq
 		}
 		switch {
@@ -207,13 +207,13 @@ func (w *wait) look(began int64) (outputs []output, pending string, paused bool,
 			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s was ended and started again, and has not read what you sent it", name).WithHint("send it again, or go on without it")
 		case m.End != nil:
 			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has ended, and will not answer any more%s", name, plan.LastFailure(m.Trouble)).WithHint("go on without it")
-		case o.team.Closing != "" && !m.InTurn():
-			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has no turn any more: %s", name, closing(&o.team.TeamState)).WithHint("go on without it")
+		case s.team.Closing != "" && !m.InTurn():
+			return nil, "", false, swarm.Errorf(swarm.WaitFailed, "%s has no turn any more: %s", name, closing(&s.team.TeamState)).WithHint("go on without it")
 		default:
-			late = append(late, name+" ("+o.team.Busy(name).String()+")")
+			late = append(late, name+" ("+s.team.Busy(name).String()+")")
 		}
 	}
-	return outputs, strings.Join(late, ", "), !o.team.PauseAt.IsZero(), nil
+	return outputs, strings.Join(late, ", "), !s.team.PauseAt.IsZero(), nil
 }
 
 // closing says why no turn of a team starts any more.
@@ -235,26 +235,26 @@ func (w *wait) end(ctx context.Context, err error) {
 	if err != nil {
 		reason = err.Error()
 	}
-	_, _ = w.tell(context.WithoutCancel(ctx), swarm.WaitEnded, reason) // who looks sees the turn end too
+	_, _ = w.record(context.WithoutCancel(ctx), swarm.WaitEnded, reason) // who looks sees the turn end too
 }
 
-func (w *wait) tell(ctx context.Context, kind swarm.EventKind, reason string) (seq int64, err error) {
-	s := w.seat
-	e := swarm.Event{Kind: kind, Key: string(kind) + ":" + w.key, Agent: s.Agent, Task: s.Task, Turn: s.Turn,
-		Data: swarm.Encode(swarm.AgentWait{For: w.names, Reason: string(s.office.redact([]byte(reason)))})}
-	if s.office.Loop != "" {
-		e.To = swarm.ToLoop(s.office.Loop)
+func (w *wait) record(ctx context.Context, kind swarm.EventKind, reason string) (seq int64, err error) {
+	h := w.turn
+	e := swarm.Event{Kind: kind, Key: string(kind) + ":" + w.key, Agent: h.Agent, Task: h.Task, Turn: h.Turn,
+		Data: swarm.Encode(swarm.AgentWait{For: w.names, Reason: string(h.service.redact([]byte(reason)))})}
+	if h.service.Loop != "" {
+		e.To = swarm.ToLoop(h.service.Loop)
 	}
-	seq, _, err = s.office.append(ctx, swarm.Batch{Fence: s.office.Fence, Events: []swarm.Event{e}})
+	seq, _, err = h.service.append(ctx, swarm.Batch{Fence: h.service.Fence, Events: []swarm.Event{e}})
 	return seq, err
 }
 
 // answer shows the outputs. A long one becomes an artifact of who made it.
 func (w *wait) answer(ctx context.Context, outputs []output) (any, error) {
-	o := w.seat.office
-	all := waited{Outputs: make([]waitedOutput, len(outputs))}
+	s := w.turn.service
+	all := waitResult{Outputs: make([]waitedOutput, len(outputs))}
 	for i, out := range outputs {
-		text, err := o.Log.Body(out.Hash)
+		text, err := s.Log.Body(out.Hash)
 		if err != nil {
 			return nil, err
 		}
@@ -263,7 +263,7 @@ func (w *wait) answer(ctx context.Context, outputs []output) (any, error) {
 			from, to := window(text, 0, maxHead)
 			it.Output = string(text[from:to])
 			by := swarm.Event{Agent: w.names[i], Task: out.Task, Turn: out.Turn}
-			if it.Ref, err = w.seat.put(ctx, by, "report", "output of "+out.Turn+", "+strconv.Itoa(len(text))+" bytes", text); err != nil {
+			if it.Ref, err = w.turn.put(ctx, by, "report", "output of "+out.Turn+", "+strconv.Itoa(len(text))+" bytes", text); err != nil {
 				return nil, err
 			}
 		}

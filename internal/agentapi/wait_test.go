@@ -14,26 +14,26 @@ import (
 
 // A waiting is a call of wait_for that goes on while the test does.
 type waiting struct {
-	answer waited
+	answer waitResult
 	err    error
 	over   chan struct{}
 }
 
 // waits begins a wait, and returns when the log says that it has begun, or it is over.
-func waits(t *testing.T, s *Seat, args string) *waiting {
+func waits(t *testing.T, h *TurnHandle, args string) *waiting {
 	t.Helper()
 	w := &waiting{over: make(chan struct{})}
-	wake, off := s.office.Log.Watch()
+	wake, off := h.service.Log.Watch()
 	defer off()
-	before := count(t, s.office.Log, swarm.WaitBegan)
+	before := count(t, h.service.Log, swarm.WaitBegan)
 	go func() {
 		defer close(w.over)
 		var raw json.RawMessage
-		if raw, w.err = s.Call(context.Background(), "wait_for", json.RawMessage(args)); w.err == nil {
+		if raw, w.err = h.Call(context.Background(), "wait_for", json.RawMessage(args)); w.err == nil {
 			w.err = json.Unmarshal(raw, &w.answer)
 		}
 	}()
-	for count(t, s.office.Log, swarm.WaitBegan) == before {
+	for count(t, h.service.Log, swarm.WaitBegan) == before {
 		select {
 		case <-wake:
 		case <-w.over:
@@ -55,20 +55,20 @@ func (w *waiting) goesOn() bool {
 // Who waits for an agent gets the output of the turn that read what it sent, not of one before, and not before the agent is quiet.
 func TestWaitFor(t *testing.T) {
 	log, again := opened(t)
-	o := &Office{Log: log}
-	does(t, o, "coder", "coder/1/1", "old")
-	planner := starts(t, o, "planner", "planner/1/1")
-	coder := starts(t, o, "coder", "coder/2/1") // it runs already, and has not seen what is sent now
-	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"do it"}`)
+	s := &Service{Log: log}
+	does(t, s, "coder", "coder/1/1", "old")
+	planner := starts(t, s, "planner", "planner/1/1")
+	coder := starts(t, s, "coder", "coder/2/1") // it runs already, and has not seen what is sent now
+	call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"do it"}`)
 	w := waits(t, planner, `{"agents":["Coder","coder"]}`)
-	ends(t, o, coder, "older")
+	ends(t, s, coder, "older")
 	long := strings.Repeat("ü", 5000)
-	coder = starts(t, &Office{Log: again()}, "coder", "coder/3/1")
+	coder = starts(t, &Service{Log: again()}, "coder", "coder/3/1")
 	add(t, again(), swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{})})
 	if !w.goesOn() {
 		t.Fatalf("the wait is over before the mail was read: %+v, %v", w.answer, w.err)
 	}
-	ends(t, o, coder, long)
+	ends(t, s, coder, long)
 	<-w.over
 	if w.err != nil || len(w.answer.Outputs) != 1 {
 		t.Fatalf("%+v, %v", w.answer, w.err)
@@ -77,11 +77,11 @@ func TestWaitFor(t *testing.T) {
 	if out.Agent != "coder" || out.Turn != "coder/3/1" || out.Bytes != 10000 || out.Output != strings.Repeat("ü", maxHead/2) {
 		t.Errorf("%s %s %d %d", out.Agent, out.Turn, out.Bytes, len(out.Output))
 	}
-	if whole := call[part](t, planner, "read_artifact", `{"ref":"`+out.Ref+`"}`); whole.Content != long || whole.Kind != "report" {
+	if whole := call[readResult](t, planner, "read_artifact", `{"ref":"`+out.Ref+`"}`); whole.Content != long || whole.Kind != "report" {
 		t.Errorf("the ref %s has %d bytes", out.Ref, whole.Bytes)
 	}
 	// Nothing was sent since: what it said last is there at once. A short output has no ref.
-	does(t, o, "coder", "coder/4/1", "short")
+	does(t, s, "coder", "coder/4/1", "short")
 	w = waits(t, planner, `{"agents":["coder"]}`)
 	<-w.over
 	if w.err != nil || w.answer.Outputs[0] != (waitedOutput{Agent: "coder", Turn: "coder/4/1", Output: "short", Bytes: 5}) {
@@ -94,8 +94,8 @@ func TestWaitFor(t *testing.T) {
 
 func TestWaitsThatCannotEnd(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	planner, coder, tester := starts(t, o, "planner", "planner/1/1"), starts(t, o, "coder", "coder/1/1"), starts(t, o, "tester", "tester/1/1")
+	s := &Service{Log: log}
+	planner, coder, tester := starts(t, s, "planner", "planner/1/1"), starts(t, s, "coder", "coder/1/1"), starts(t, s, "tester", "tester/1/1")
 	first := waits(t, planner, `{"agents":["coder"]}`)
 	second := waits(t, tester, `{"agents":["coder"]}`)
 	before := count(t, log, swarm.WaitBegan)
@@ -120,7 +120,7 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 		t.Errorf("%d waits that were refused have begun", n-before)
 	}
 	// The end of a turn ends its wait; then the circle is none any more.
-	planner.Leave()
+	planner.End()
 	<-first.over
 	wrong(t, first.err, "the turn planner/1/1 has ended", "")
 	third := waits(t, coder, `{"agents":["planner"]}`)
@@ -133,14 +133,14 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 	wrong(t, third.err, "planner has ended, and will not answer any more", "go on without it")
 	_, err = coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["tester"],"timeout":1}`))
 	wrong(t, err, "to wait for tester would never end: coder → tester → coder", "")
-	tester.Leave()
+	tester.End()
 	<-second.over
 	_, err = coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["tester"],"timeout":1}`))
 	wrong(t, err, "waited 1s for tester (its turn tester/1/1 runs)", "wait again")
 	if swarm.KindOf(err) != swarm.TimedOut {
 		t.Errorf("its kind is %s", swarm.KindOf(err))
 	}
-	coder.Leave()
+	coder.End()
 	if b, e := count(t, log, swarm.WaitBegan), count(t, log, swarm.WaitEnded); b != 4 || e != 4 {
 		t.Errorf("%d waits began, %d ended", b, e)
 	}
@@ -149,38 +149,38 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 // What is reported counts when the turn is left; a person is asked by a message that wants an answer.
 func TestDoneAndHelp(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	s := starts(t, o, "tester", "tester/1/1")
-	if _, done := s.Done(); done {
+	s := &Service{Log: log}
+	h := starts(t, s, "tester", "tester/1/1")
+	if _, done := h.Done(); done {
 		t.Error("it is done at once")
 	}
-	call[struct{}](t, s, "report_done", `{"response":"half"}`)
-	call[struct{}](t, s, "report_done", `{"response":"all is there"}`)
-	request := call[requested](t, s, "request_help", `{"help_description":"blue or green?","help_skills":["taste"]}`).Request
-	if again := call[requested](t, s, "request_help", `{"help_description":"blue or green?","help_skills":["taste"]}`).Request; again != request {
+	call[struct{}](t, h, "report_done", `{"response":"half"}`)
+	call[struct{}](t, h, "report_done", `{"response":"all is there"}`)
+	request := call[requestResult](t, h, "request_help", `{"help_description":"blue or green?","help_skills":["taste"]}`).Request
+	if again := call[requestResult](t, h, "request_help", `{"help_description":"blue or green?","help_skills":["taste"]}`).Request; again != request {
 		t.Errorf("the same question is %s and %s", request, again)
 	}
-	s.Leave()
-	if response, done := s.Done(); !done || response != "all is there" {
+	h.End()
+	if response, done := h.Done(); !done || response != "all is there" {
 		t.Errorf("%q, %v", response, done)
 	}
-	items, _, err := o.UserMail(10)
+	items, _, err := s.UserMail(10)
 	if err != nil || len(items) != 1 || items[0].ID != request || !mail.Expects(items[0].Envelope) || string(items[0].Payload.Structured) != `{"skills":["taste"]}` {
 		t.Fatalf("%+v, %v", items, err)
 	}
-	if _, err := o.Answer(t.Context(), request, mail.Draft{Message: "green"}); err != nil {
+	if _, err := s.Answer(t.Context(), request, mail.Draft{Message: "green"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, items := begin(t, o, "tester", "tester/2/1"); len(items) != 1 || items[0].Payload.Message != "green" {
+	if _, items := begin(t, s, "tester", "tester/2/1"); len(items) != 1 || items[0].Payload.Message != "green" {
 		t.Errorf("tester reads %+v", items)
 	}
 }
 
-// A cycle of waits is seen though the agents are in several processes, each with an office of its own. The wait that began last is
-// refused, also when both began before either office knew of the other.
+// A cycle of waits is seen though the agents are in several processes, each with a service of its own. The wait that began last is
+// refused, also when both began before either service knew of the other.
 func TestWaitsInACycleOverTwoProcesses(t *testing.T) {
 	log, again := opened(t)
-	here, there := &Office{Log: log}, &Office{Log: again()}
+	here, there := &Service{Log: log}, &Service{Log: again()}
 	planner, coder := starts(t, here, "planner", "planner/1/1"), starts(t, there, "coder", "coder/1/1")
 	w := waits(t, planner, `{"agents":["coder"]}`)
 	_, err := coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["planner"]}`))
@@ -195,20 +195,20 @@ func TestWaitsInACycleOverTwoProcesses(t *testing.T) {
 	if !w.goesOn() {
 		t.Errorf("the wait that began first is over: %v", w.err)
 	}
-	planner.Leave()
+	planner.End()
 	<-w.over
 }
 
 // Where agents do not live on, nobody can wait for another.
 func TestPipelinesHaveNoToolsOfTeams(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	o.forget()
-	o.rules, o.read = mail.NewRules(&swarm.Plan{Kind: swarm.PipelineRun, Agents: team.Agents}), 2
-	if n := len(o.Tools("coder")); n != 5 {
+	s := &Service{Log: log}
+	s.forget()
+	s.rules, s.read = mail.NewRules(&swarm.Plan{Kind: swarm.PipelineRun, Agents: team.Agents}), 2
+	if n := len(s.Tools("coder")); n != 5 {
 		t.Errorf("%d tools", n)
 	}
-	_, err := o.Sit("coder", "t", "t/1/1", 1, swarm.Inputs{}).Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["planner"]}`))
+	_, err := s.BeginTurn("coder", "t", "t/1/1", 1, swarm.Inputs{}).Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["planner"]}`))
 	var e *swarm.Error
 	if !errors.As(err, &e) || e.Msg != "wait_for exists in teams and swarms, and this run is neither" {
 		t.Error(err)
@@ -219,14 +219,14 @@ func TestPipelinesHaveNoToolsOfTeams(t *testing.T) {
 // is not answered with what came before, and an id of one's own is not acknowledged once more.
 func TestSaidAgainToWhoWasStartedAgain(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Run: "r1", Log: log}
-	planner := starts(t, o, "planner", "planner/1/1")
-	does(t, o, "coder", "coder/1/1", "old")
+	s := &Service{Run: "r1", Log: log}
+	planner := starts(t, s, "planner", "planner/1/1")
+	does(t, s, "coder", "coder/1/1", "old")
 	const do, own = `{"to":"coder","message":"do it"}`, `{"to":"coder","message":"mine","id":"own-1"}`
-	first := call[Sent](t, planner, "send_handoff", do)
-	call[Sent](t, planner, "send_handoff", own)
+	first := call[SendResult](t, planner, "send_handoff", do)
+	call[SendResult](t, planner, "send_handoff", own)
 	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", 0), Agent: "coder", Data: swarm.Encode(swarm.Reason{Reason: "it was cancelled"})})
-	if _, err := o.Return(t.Context(), "coder", swarm.NewMessage(swarm.BackCancelled)); err != nil {
+	if _, err := s.Return(t.Context(), "coder", swarm.NewMessage(swarm.BackCancelled)); err != nil {
 		t.Fatal(err)
 	}
 	add(t, log, swarm.Event{Kind: swarm.AgentStarted, Key: "agent_started:coder:1", Agent: "coder"})
@@ -234,19 +234,19 @@ func TestSaidAgainToWhoWasStartedAgain(t *testing.T) {
 	wrong(t, err, "coder was ended and started again, and has not read what you sent it", "send it again")
 	_, err = planner.Call(t.Context(), "send_handoff", json.RawMessage(own))
 	wrong(t, err, `message "own-1": it went back unread when its receiver ended`, "send it under another id")
-	second := call[Sent](t, planner, "send_handoff", do)
-	if third := call[Sent](t, planner, "send_handoff", do); second.ID == first.ID || third != second {
+	second := call[SendResult](t, planner, "send_handoff", do)
+	if third := call[SendResult](t, planner, "send_handoff", do); second.ID == first.ID || third != second {
 		t.Errorf("sent as %+v, then as %+v and %+v", first, second, third)
 	}
 	w := waits(t, planner, `{"agents":["coder"]}`)
 	if !w.goesOn() {
 		t.Fatalf("%+v, %v", w.answer, w.err)
 	}
-	coder, items := begin(t, o, "coder", "coder/2/1")
+	coder, items := begin(t, s, "coder", "coder/2/1")
 	if messages(items) != "do it" {
 		t.Errorf("coder reads %q", messages(items))
 	}
-	ends(t, o, coder, "new")
+	ends(t, s, coder, "new")
 	<-w.over
 	if w.err != nil || w.answer.Outputs[0].Output != "new" {
 		t.Errorf("%+v, %v", w.answer, w.err)

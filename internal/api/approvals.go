@@ -43,7 +43,7 @@ func (a *API) answerApproval(r *http.Request) (reply, error) {
 	if string(given.Edit) != "null" {
 		d.Edit = given.Edit
 	}
-	q, err := a.Control.Question(given.Run, id, d.Word())
+	q, err := a.Control.Question(given.Run, id, d.Verb())
 	if err != nil {
 		return reply{}, err
 	}

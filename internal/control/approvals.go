@@ -143,5 +143,5 @@ func (c *Control) Answer(ctx context.Context, q Question, d run.Decision) (Noted
 	if err := c.Caller.Person(q.Run, "answering what an agent asks for"); err != nil {
 		return Noted{}, err
 	}
-	return Noted{q.Run, d.Word(), q.ID}, run.Decide(ctx, c.Home, q.Run, q.ID, d)
+	return Noted{q.Run, d.Verb(), q.ID}, run.Decide(ctx, c.Home, q.Run, q.ID, d)
 }

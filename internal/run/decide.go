@@ -31,5 +31,5 @@ func (r *Run) Decide(ctx context.Context, approval string, d Decision) error {
 
 // Answered tells whether something that an agent of the run asked was answered, and how.
 func (l *Look) Answered(approval string) (how string, ok bool, err error) {
-	return (&agentapi.Office{Run: l.ID, Log: l.log}).Answered(approval)
+	return (&agentapi.Service{Run: l.ID, Log: l.log}).Answered(approval)
 }

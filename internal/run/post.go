@@ -13,7 +13,7 @@ import (
 
 // A Post is where a person writes to the agents of a run, whichever process drives it.
 type Post struct {
-	*agentapi.Office
+	*agentapi.Service
 	log swarm.RunLog
 }
 
@@ -27,12 +27,12 @@ func OpenPost(h *statedir.Home, id string) (*Post, error) {
 }
 
 // officeOf is where a person acts on the run with this log.
-func officeOf(id string, log swarm.RunLog) *agentapi.Office {
+func officeOf(id string, log swarm.RunLog) *agentapi.Service {
 	var p swarm.Plan
 	if e, ok, err := log.Find(planKey); err == nil && ok {
 		p, _ = swarm.Body[swarm.Plan](&e)
 	}
-	return &agentapi.Office{Run: id, Log: log, Shelf: log, Redact: Redactor(&p)}
+	return &agentapi.Service{Run: id, Log: log, Folds: log, Redact: Redactor(&p)}
 }
 
 // Redactor takes out of texts what this process's environment, or that of a plan's agents, has as a key.
@@ -42,13 +42,13 @@ func Redactor(p *swarm.Plan) func([]byte) []byte {
 
 // Close gives the run's log back.
 func (p *Post) Close() error {
-	_ = p.Keep() // it only saves the next one from reading
+	_ = p.SaveFold() // it only saves the next one from reading
 	return p.log.Close()
 }
 
 // Envelope is the stored envelope with this id.
 func (l *Look) Envelope(id string) (swarm.Envelope, error) {
-	return (&agentapi.Office{Run: l.ID, Log: l.log}).Envelope(id)
+	return (&agentapi.Service{Run: l.ID, Log: l.log}).Envelope(id)
 }
 
 // FollowMail calls fn with all envelopes, and then with those that are new or that something became of, until the run is through or

@@ -108,7 +108,7 @@ func (r *Run) pack() ([]byte, error) {
 	if err != nil || p.Team == nil || p.Team.Pack == "" {
 		return nil, err
 	}
-	found, err := (&agentapi.Office{Run: r.ID, Log: r.log}).Pack(p.Team.Pack)
+	found, err := (&agentapi.Service{Run: r.ID, Log: r.log}).Pack(p.Team.Pack)
 	return found.Portable().JSON(), err
 }
 

@@ -261,7 +261,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	secrets := newVault(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.say)
 	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
-		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Office{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
+		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
 	if d.options.Replay != nil {
 		d.runner.Replay = d.options.Replay
 	} else {

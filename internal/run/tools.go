@@ -20,7 +20,7 @@ type ServeTools func(version string, fault func(error)) (swarm.ToolHost, error)
 // A door is where the programs of a run's agents find our own tools. It opens when the first of them is started: in the server of
 // this process, if it has one, else in one of its own.
 type door struct {
-	office  *agentapi.Office
+	office  *agentapi.Service
 	tokens  *agenttoken.Tokens
 	secrets *vault
 	version string
@@ -77,7 +77,7 @@ func (d *door) visitor(token string) (swarm.ToolUser, error) {
 
 // A visitor is an agent that comes through the door.
 type visitor struct {
-	office *agentapi.Office
+	office *agentapi.Service
 	agent  string
 }
 
@@ -87,20 +87,20 @@ func (v visitor) Tools() []swarm.ToolSpec { return v.office.Tools(v.agent) }
 func (v visitor) Refuse(tool string) error { return v.office.Refuse(v.agent, tool) }
 
 func (v visitor) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
-	seat := v.office.Seat(v.agent)
-	if seat == nil {
+	handle := v.office.Turn(v.agent)
+	if handle == nil {
 		return nil, swarm.Errorf(swarm.Denied, "@%s has no turn now, and acts only in a turn", v.agent).WithHint("do it in your next turn")
 	}
-	return seat.Call(ctx, tool, args)
+	return handle.Call(ctx, tool, args)
 }
 
 // Aside is mail that is not to wait. What cannot be told now is told later: who has to know why learns it at the turn's end.
 func (v visitor) Aside(ctx context.Context, tool string) string {
-	seat := v.office.Seat(v.agent)
-	if seat == nil {
+	handle := v.office.Turn(v.agent)
+	if handle == nil {
 		return ""
 	}
-	text, _ := seat.Aside(ctx, tool)
+	text, _ := handle.Aside(ctx, tool)
 	return text
 }
 

@@ -224,7 +224,7 @@ func (r *Runner) compare(ctx context.Context, w *work) *diff {
 	}
 	d := &diff{others: shortly(r.concurrentWriters(w, all, false))}
 	d.text = r.redact(describe(w, all, d.others))
-	d.record, _ = agentapi.Keep(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
+	d.record, _ = agentapi.ArtifactEvent(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
 	return d
 }
 

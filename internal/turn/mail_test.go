@@ -57,7 +57,7 @@ func (b *team) runner(a liveAgent) worker {
 	b.Helper()
 	h := b.owner(b.log, nil)
 	h.Provider = func(swarm.ProviderSpec) (provider.Provider, error) { return a, nil }
-	h.AgentAPI = &agentapi.Office{Run: "run", Log: b.log}
+	h.AgentAPI = &agentapi.Service{Run: "run", Log: b.log}
 	return h
 }
 
@@ -136,7 +136,7 @@ func TestMailIsReadByOneTurnThatCommits(t *testing.T) {
 func TestMailThatIsReadByAToolIsConsumedToo(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
 	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
-		planner := (&agentapi.Office{Run: "run", Log: b.log}).Sit("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
+		planner := (&agentapi.Service{Run: "run", Log: b.log}).BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
 		_, err := planner.Call(ctx, "send_handoff", json.RawMessage(`{"to":"coder","message":"by the way"}`))
 		b.check(err)
 		answer, err := r.Call(ctx, "read_inbox", json.RawMessage("{}"))
@@ -246,7 +246,7 @@ func TestToolsAndFilesAreNoted(t *testing.T) {
 	}
 }
 
-// answer is a person's answer to a question, as office writes it down.
+// answer is a person's answer to a question, as agentapi writes it down.
 func (b *bench) answer(id string, ok bool) {
 	b.append(nil, swarm.Event{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(id), To: swarm.ToControl, Data: b.json(swarm.ApprovalAnswer{ID: id, OK: ok})})
 }

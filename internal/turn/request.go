@@ -86,16 +86,16 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 		}
 	}
 	leave = func() {}
-	var seat *agentapi.Seat
+	var handle *agentapi.TurnHandle
 	if r.AgentAPI != nil {
-		seat = r.AgentAPI.Sit(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
-		w.handle, req.Aside = seat, seat.Aside
+		handle = r.AgentAPI.BeginTurn(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
+		w.handle, req.Aside = handle, handle.Aside
 		leave = func() {
-			w.inputs = seat.Leave()
-			w.report, w.done = seat.Done()
+			w.inputs = handle.End()
+			w.report, w.done = handle.Done()
 		}
 	}
-	if req.ToolSpecs, req.Call, err = r.tools(ctx, w, seat); err != nil {
+	if req.ToolSpecs, req.Call, err = r.tools(ctx, w, handle); err != nil {
 		leave()
 	}
 	return req, leave, err
@@ -121,13 +121,13 @@ func (r *Runner) plainRequest(w *work) provider.Request {
 
 // tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
 // lists.
-func (r *Runner) tools(ctx context.Context, w *work, seat *agentapi.Seat) (specs []swarm.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
+func (r *Runner) tools(ctx context.Context, w *work, handle *agentapi.TurnHandle) (specs []swarm.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
 	switch how := w.kind().Tools; {
 	case how == providerkind.NoTools:
-		return nil, helpOnly(w, seat), nil
-	case how == providerkind.ByDoor && seat != nil: // it finds our tools by itself; only a replay calls them here
+		return nil, helpOnly(w, handle), nil
+	case how == providerkind.ByDoor && handle != nil: // it finds our tools by itself; only a replay calls them here
 		return nil, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
-			answer, err := seat.Call(ctx, tool, args)
+			answer, err := handle.Call(ctx, tool, args)
 			return string(answer), err
 		}, nil
 	}
@@ -152,8 +152,8 @@ func (r *Runner) tools(ctx context.Context, w *work, seat *agentapi.Seat) (specs
 	}
 	return specs, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 		switch {
-		case seat != nil && agentapi.Knows(tool): // also what it is not told of: the refusal says what would allow it
-			answer, err := seat.Call(ctx, tool, args)
+		case handle != nil && agentapi.Knows(tool): // also what it is not told of: the refusal says what would allow it
+			answer, err := handle.Call(ctx, tool, args)
 			return string(answer), err
 		case box != nil:
 			return box.Call(ctx, tool, args)
@@ -163,20 +163,20 @@ func (r *Runner) tools(ctx context.Context, w *work, seat *agentapi.Seat) (specs
 }
 
 // helpOnly passes on what a remote agent asks a person, in a team: its answer finds the agent there.
-func helpOnly(w *work, seat *agentapi.Seat) func(context.Context, string, json.RawMessage) (string, error) {
-	if w.plan.Team == nil || seat == nil {
+func helpOnly(w *work, handle *agentapi.TurnHandle) func(context.Context, string, json.RawMessage) (string, error) {
+	if w.plan.Team == nil || handle == nil {
 		return nil
 	}
 	return func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 		if tool != "request_help" {
 			return "", swarm.Errorf(swarm.Denied, "there is no tool %s for a remote agent", swarm.Quote(tool))
 		}
-		answer, err := seat.Call(ctx, tool, args)
+		answer, err := handle.Call(ctx, tool, args)
 		return string(answer), err
 	}
 }
 
-// OurTools is what the tools that Office does are called by in an agent's `tools`: all of them, or one behind a point.
+// OurTools is what the tools of AgentAPI are called in an agent's `tools`: all of them, or one behind a point.
 const OurTools = "swarm"
 
 func lists(a *swarm.Agent, tool string) bool {

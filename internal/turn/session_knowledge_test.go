@@ -16,7 +16,7 @@ import (
 func (b *team) publish(texts ...string) {
 	b.Helper()
 	for _, text := range texts {
-		_, err := (&agentapi.Office{Run: "run", Log: b.log}).Publish(b.Context(), "facts", b.json(text))
+		_, err := (&agentapi.Service{Run: "run", Log: b.log}).Publish(b.Context(), "facts", b.json(text))
 		b.check(err)
 	}
 }

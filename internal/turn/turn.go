@@ -26,7 +26,7 @@ type Runner struct {
 	Cut         func(string) string                                 // the same for what was cut already, where a … stands; nil = there are none
 	Watch       Watcher                                             // nil = nobody
 	CarriesOver bool                                                // the run tries another one again and keeps some of its turns
-	AgentAPI    *agentapi.Office                                    // what agents do to the run; nil = they do not
+	AgentAPI    *agentapi.Service                                   // what agents do to the run; nil = they do not
 	Toolbox     func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
 	Endpoint    func(agent string) (swarm.ToolEndpoint, error)      // where a program finds what AgentAPI does; nil = nowhere
 	Trace       func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
@@ -60,17 +60,17 @@ type work struct {
 	agent      *swarm.Agent
 	spec       swarm.ProviderSpec
 	model      string
-	start      int            // how often it was begun, this time included; more than 1 after a crash
-	made       prompt.Prompt  // the full effective prompt
-	need       swarm.Usage    // what its start reserves of the budget
-	inputs     swarm.Inputs   // the mail that is in it, and at the end what else was read
-	packs      []string       // refs of the context packs that came with that mail
-	topics     int64          // the newest topic entry that the prompt was made with
-	session    string         // what it continues, or ""
-	done       bool           // its agent has reported that its work is done
-	report     string         // and what came of it
-	handle     *agentapi.Seat // where its agent acts while the provider works; nil = it cannot
-	repetition callRepetition // what it repeats
+	start      int                  // how often it was begun, this time included; more than 1 after a crash
+	made       prompt.Prompt        // the full effective prompt
+	need       swarm.Usage          // what its start reserves of the budget
+	inputs     swarm.Inputs         // the mail that is in it, and at the end what else was read
+	packs      []string             // refs of the context packs that came with that mail
+	topics     int64                // the newest topic entry that the prompt was made with
+	session    string               // what it continues, or ""
+	done       bool                 // its agent has reported that its work is done
+	report     string               // and what came of it
+	handle     *agentapi.TurnHandle // where its agent acts while the provider works; nil = it cannot
+	repetition callRepetition       // what it repeats
 
 	writer    *fileWriter            // nil = what it changes is not recorded
 	snapshots []swarm.FolderSnapshot // what the files were when it was first begun

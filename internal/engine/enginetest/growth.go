@@ -62,7 +62,7 @@ func (h *harness) decide(agent string, d agentapi.Decision) {
 		h.t.Fatalf("%s has asked for nothing", agent)
 	}
 	id := strings.TrimPrefix(events[asked].Key, swarm.AskedKey(""))
-	if err := (&agentapi.Office{Run: "run", Log: log}).Decide(h.t.Context(), id, d); !errors.Is(err, agentapi.ErrAnswered) {
+	if err := (&agentapi.Service{Run: "run", Log: log}).Decide(h.t.Context(), id, d); !errors.Is(err, agentapi.ErrAnswered) {
 		h.check(err)
 	}
 }

@@ -75,7 +75,7 @@ func (h *harness) driveTeam(after int, committed bool) (flow.Result, error) {
 // runTeam runs the loop of a team that this process owns.
 func (h *harness) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
 	adapters := h.adapters(log)
-	mailer := &agentapi.Office{Run: "run", Log: log, Loop: "root", Fence: fence}
+	mailer := &agentapi.Service{Run: "run", Log: log, Loop: "root", Fence: fence}
 	adapters.Turn.AgentAPI, adapters.Turn.Snapshots, adapters.Mailer = mailer, memorySnapshots{}, mailer
 	if fence > 1 { // the process that goes on with a run is of a newer program
 		adapters.Mailer = reworded{mailer}
@@ -165,4 +165,4 @@ func (h *harness) checkMail(at int) {
 	}
 }
 
-var _ engine.Mailer = (*agentapi.Office)(nil)
+var _ engine.Mailer = (*agentapi.Service)(nil)

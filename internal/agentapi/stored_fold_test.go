@@ -14,7 +14,7 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// An office that begins with what another one has kept knows what one knows that has read the whole log, whatever stands in it.
+// A service that begins with what another one has kept knows what one knows that has read the whole log, whatever stands in it.
 func TestDigestIsTheWholeLog(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -31,26 +31,26 @@ func TestDigestIsTheWholeLog(t *testing.T) {
 			events = append(events, anything(random, n+i))
 		}
 		add(t, log, events...)
-		before := reads(t, &Office{Log: log, Shelf: log})
-		if err := before.keep(); err != nil {
+		before := reads(t, &Service{Log: log, Folds: log})
+		if err := before.saveFold(); err != nil {
 			t.Fatal(err)
 		}
-		after, whole := reads(t, &Office{Log: log, Shelf: log}), reads(t, &Office{Log: log})
-		if after.digest.upto != whole.read {
-			t.Fatalf("what was kept goes up to %d, not to %d", after.digest.upto, whole.read)
+		after, whole := reads(t, &Service{Log: log, Folds: log}), reads(t, &Service{Log: log})
+		if after.ruleEvents.upto != whole.read {
+			t.Fatalf("what was kept goes up to %d, not to %d", after.ruleEvents.upto, whole.read)
 		}
 		same(t, before, whole)
 		same(t, after, whole)
 	}
 }
 
-// reads has an office read the log.
-func reads(t *testing.T, o *Office) *Office {
+// reads has a service read the log.
+func reads(t *testing.T, s *Service) *Service {
 	t.Helper()
-	if _, err := o.Cursor("coder"); err != nil {
+	if _, err := s.Cursor("coder"); err != nil {
 		t.Fatal(err)
 	}
-	return o
+	return s
 }
 
 // Only what is long is kept: a short log is rather read.
@@ -62,12 +62,12 @@ func TestDigestOfALongLog(t *testing.T) {
 	t.Cleanup(func() { log.Close() })
 	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Data: swarm.Encode(team)})
 	for _, want := range []int64{0, 0, 5001, 5001, 10_001, 10_001} {
-		o := reads(t, &Office{Log: log, Shelf: log})
-		if err := o.Keep(); err != nil {
+		s := reads(t, &Service{Log: log, Folds: log})
+		if err := s.SaveFold(); err != nil {
 			t.Fatal(err)
 		}
-		if upto, data, _ := log.LoadFold(digestName, digestVersion); upto != want || len(data) > 1000 {
-			t.Errorf("%d events are kept up to %d in %d bytes, want %d", o.read, upto, len(data), want)
+		if upto, data, _ := log.LoadFold(foldName, foldVersion); upto != want || len(data) > 1000 {
+			t.Errorf("%d events are kept up to %d in %d bytes, want %d", s.read, upto, len(data), want)
 		}
 		var events []swarm.Event
 		for n := range 2500 {
@@ -77,16 +77,16 @@ func TestDigestOfALongLog(t *testing.T) {
 	}
 }
 
-// same compares all that two offices know.
-func same(t *testing.T, a, b *Office) {
+// same compares all that two services know.
+func same(t *testing.T, got, want *Service) {
 	t.Helper()
-	if x, y := string(swarm.Encode(a.team.TeamState)), string(swarm.Encode(b.team.TeamState)); x != y {
+	if x, y := string(swarm.Encode(got.team.TeamState)), string(swarm.Encode(want.team.TeamState)); x != y {
 		t.Errorf("the team: %s, and the whole log says %s", x, y)
 	}
-	skip := []string{"Shelf", "mu", "digest", "team"}
-	for i := range reflect.TypeFor[Office]().NumField() {
-		name := reflect.TypeFor[Office]().Field(i).Name
-		x, y := reflect.ValueOf(a).Elem().Field(i), reflect.ValueOf(b).Elem().Field(i)
+	skip := []string{"Folds", "mu", "ruleEvents", "team"}
+	for i := range reflect.TypeFor[Service]().NumField() {
+		name := reflect.TypeFor[Service]().Field(i).Name
+		x, y := reflect.ValueOf(got).Elem().Field(i), reflect.ValueOf(want).Elem().Field(i)
 		if !slices.Contains(skip, name) && !reflect.DeepEqual(peek(x), peek(y)) {
 			t.Errorf("%s: %+v, and the whole log says %+v", name, x, y)
 		}
@@ -138,7 +138,7 @@ func anything(random *rand.Rand, n int) swarm.Event {
 	return e
 }
 
-// peek reads a field that only the office itself may.
+// peek reads a field that only the service itself may.
 func peek(v reflect.Value) any {
 	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem().Interface()
 }

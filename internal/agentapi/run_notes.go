@@ -12,38 +12,38 @@ import (
 
 // Note tells an agent something in the name of the run, by a signal, which gives it no turn. Told again under the same id, it is the same
 // note.
-func (o *Office) Note(ctx context.Context, id, agent string, m swarm.Message) error {
-	text, err := o.say(agent, m)
+func (s *Service) Note(ctx context.Context, id, agent string, m swarm.Message) error {
+	text, err := s.say(agent, m)
 	if err == nil {
-		_, err = o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Signal, id, agent, text, ""))})
+		_, err = s.appendNew(ctx, []swarm.Event{inbound(s.note(swarm.Signal, id, agent, text, ""))})
 	}
 	return err
 }
 
 // Urge is a note that gives the agent a turn. The number is the note's.
-func (o *Office) Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error) {
-	text, err := o.say(agent, m)
+func (s *Service) Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error) {
+	text, err := s.say(agent, m)
 	if err != nil {
 		return 0, err
 	}
-	return o.appendNew(ctx, []swarm.Event{inbound(o.note(swarm.Handoff, id, agent, text, ""))})
+	return s.appendNew(ctx, []swarm.Event{inbound(s.note(swarm.Handoff, id, agent, text, ""))})
 }
 
 // say is the sentence of a message for an agent, which is told of tools or of commands.
-func (o *Office) say(agent string, m swarm.Message) (string, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (s *Service) say(agent string, m swarm.Message) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return "", err
 	}
-	return o.rules.Say(agent, wording.Text(m)), nil
+	return s.rules.Say(agent, wording.Text(m)), nil
 }
 
 // Nudge is a note that does not wait for the agent's next turn: the one that it has now, which is the reason for it, is given it between
 // two tools.
-func (s *Seat) Nudge(ctx context.Context, id, text string) error {
-	e := inbound(s.office.note(swarm.Signal, id, s.Agent, text, mail.High))
-	_, err := s.office.appendNew(ctx, []swarm.Event{during(e, s.Task, s.Turn)})
+func (h *TurnHandle) Nudge(ctx context.Context, id, text string) error {
+	e := inbound(h.service.note(swarm.Signal, id, h.Agent, text, mail.High))
+	_, err := h.service.appendNew(ctx, []swarm.Event{during(e, h.Task, h.Turn)})
 	return err
 }
 
@@ -53,21 +53,21 @@ func during(e swarm.Event, task, turn string) swarm.Event {
 	return e
 }
 
-func (o *Office) note(kind swarm.EnvelopeKind, id, agent, text, priority string) swarm.Envelope {
-	return swarm.Envelope{Kind: kind, ID: derived("note", id), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: o.now().UTC(),
+func (s *Service) note(kind swarm.EnvelopeKind, id, agent, text, priority string) swarm.Envelope {
+	return swarm.Envelope{Kind: kind, ID: derived("note", id), FromNodeID: swarm.Orchestrator, ToNodeID: agent, CreatedAt: s.now().UTC(),
 		Payload: swarm.Payload{Message: text}, Meta: swarm.Encode(mail.Meta{Type: "note", Priority: priority})}
 }
 
 // Wrote is to whom the agents of turns have written in them.
-func (o *Office) Wrote(turns ...string) (map[string]bool, error) {
+func (s *Service) Wrote(turns ...string) (map[string]bool, error) {
 	to := map[string]bool{}
 	for _, turn := range turns {
-		start, ok, err := o.Log.Find(swarm.StartKey(turn, 1))
+		start, ok, err := s.Log.Find(swarm.StartKey(turn, 1))
 		if err != nil {
 			return nil, err
 		}
 		for after := start.Seq; ok; {
-			events, err := o.Log.Read(after, page, swarm.ToAgents)
+			events, err := s.Log.Read(after, page, swarm.ToAgents)
 			if err != nil {
 				return nil, err
 			}
@@ -84,13 +84,13 @@ func (o *Office) Wrote(turns ...string) (map[string]bool, error) {
 }
 
 // WaitsFor is whom an agent waits for in its turn now.
-func (o *Office) WaitsFor(agent string) []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.follow() != nil {
+func (s *Service) WaitsFor(agent string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.follow() != nil {
 		return nil
 	}
-	m := o.team.Member(agent)
+	m := s.team.Member(agent)
 	if m == nil {
 		return nil
 	}
@@ -98,13 +98,13 @@ func (o *Office) WaitsFor(agent string) []string {
 }
 
 // Others are all agents of the run but one.
-func (o *Office) Others(agent string) (names []string, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (s *Service) Others(agent string) (names []string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return nil, err
 	}
-	for _, name := range o.rules.Agents() {
+	for _, name := range s.rules.Agents() {
 		if name != agent {
 			names = append(names, name)
 		}

@@ -15,16 +15,16 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// A desk is an agent of a real office: what a run puts behind its door.
+// A desk is an agent of a real agentapi.Service: what a run serves its tools from.
 type desk struct {
-	office *agentapi.Office
-	agent  string
+	service *agentapi.Service
+	agent   string
 }
 
-func (d desk) Tools() []swarm.ToolSpec { return d.office.Tools(d.agent) }
+func (d desk) Tools() []swarm.ToolSpec { return d.service.Tools(d.agent) }
 
 func (d desk) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
-	s := d.office.Seat(d.agent)
+	s := d.service.Turn(d.agent)
 	if s == nil {
 		return nil, swarm.Errorf(swarm.Denied, "it is not your turn").WithHint("an agent acts while it has a turn")
 	}
@@ -42,15 +42,15 @@ func TestAgentsWriteToEachOther(t *testing.T) {
 	if _, err := log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{{Kind: swarm.RunStarted}, {Kind: swarm.PlanAdded, Key: "plan:1", Data: swarm.Encode(plan)}}}); err != nil {
 		t.Fatal(err)
 	}
-	o := &agentapi.Office{Run: "run-1", Log: log}
+	o := &agentapi.Service{Run: "run-1", Log: log}
 	h := openFor(t, usual, func(agent string) Agent { return desk{o, agent} })
 	planner := h.client(t, "planner")
 	r, err := call(t, planner, "send_handoff", `{"to":"coder","message":"too early"}`)
 	if err != nil || !r.IsError || !strings.Contains(said(t, r), "it is not your turn") {
 		t.Fatalf("before the turn: %+v %v", r, err)
 	}
-	o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
-	seat := o.Sit("coder", "code", "code/1/1", 1, swarm.Inputs{})
+	o.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	seat := o.BeginTurn("coder", "code", "code/1/1", 1, swarm.Inputs{})
 	if r, err = call(t, planner, "send_handoff", `{"to":"nosuch","message":"x"}`); err != nil || !r.IsError || !strings.Contains(said(t, r), "Unknown agent: 'nosuch'. Valid agents: coder") {
 		t.Errorf("to nobody: %+v %v", r, err)
 	}
@@ -65,7 +65,7 @@ func TestAgentsWriteToEachOther(t *testing.T) {
 	if r, err = call(t, coder, "read_inbox", `{}`); err != nil || r.IsError || !strings.Contains(said(t, r), "build it") || !strings.Contains(said(t, r), "12345678901234567890") {
 		t.Errorf("the inbox of coder: %+v %v", r, err)
 	}
-	seat.Leave()
+	seat.End()
 	if r, err = call(t, coder, "read_inbox", `{}`); err != nil || !r.IsError {
 		t.Errorf("after the turn: %+v %v", r, err)
 	}

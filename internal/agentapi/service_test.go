@@ -74,9 +74,9 @@ func all(t *testing.T, log swarm.Log) (events []swarm.Event) {
 }
 
 // call does a tool that must succeed, and reads its answer.
-func call[T any](t *testing.T, s *Seat, tool, args string) (answer T) {
+func call[T any](t *testing.T, h *TurnHandle, tool, args string) (answer T) {
 	t.Helper()
-	raw, err := s.Call(t.Context(), tool, json.RawMessage(args))
+	raw, err := h.Call(t.Context(), tool, json.RawMessage(args))
 	if err != nil {
 		t.Fatalf("%s %.200s: %v", tool, args, err)
 	}
@@ -87,23 +87,23 @@ func call[T any](t *testing.T, s *Seat, tool, args string) (answer T) {
 }
 
 // commit ends a turn as package turn does: what it has seen is consumed in one batch with its end.
-func commit(t *testing.T, log swarm.Log, s *Seat) swarm.Inputs {
+func commit(t *testing.T, log swarm.Log, h *TurnHandle) swarm.Inputs {
 	t.Helper()
-	in := s.Leave()
+	in := h.End()
 	if in.Upto > in.From {
-		add(t, log, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(s.Agent, in.From), Agent: s.Agent, Task: s.Task, Turn: s.Turn, Data: swarm.Encode(in)})
+		add(t, log, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(h.Agent, in.From), Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(in)})
 	}
 	return in
 }
 
 // begin starts a turn as package turn does: its prompt has the mail that is unread.
-func begin(t *testing.T, o *Office, agent, turn string) (*Seat, []mail.Item) {
+func begin(t *testing.T, s *Service, agent, turn string) (*TurnHandle, []mail.Item) {
 	t.Helper()
-	from, err := o.Cursor(agent)
+	from, err := s.Cursor(agent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, err := o.Unread(agent, from, 100)
+	items, err := s.Unread(agent, from, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func begin(t *testing.T, o *Office, agent, turn string) (*Seat, []mail.Item) {
 	if len(items) > 0 {
 		in.Upto = items[len(items)-1].Seq
 	}
-	return o.Sit(agent, "task", turn, 1, in), items
+	return s.BeginTurn(agent, "task", turn, 1, in), items
 }
 
 func messages(items []mail.Item) string {
@@ -124,37 +124,37 @@ func messages(items []mail.Item) string {
 
 func TestTwoAgentsExchangeMail(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	planner, _ := begin(t, o, "planner", "plan/1/1")
-	first := call[Sent](t, planner, "send_handoff", `{"to":"Coder","message":"one","structured":{"n":12345678901234567890.10},"response":{"expectation":"required"}}`)
-	coder, items := begin(t, o, "coder", "code/1/1")
+	s := &Service{Log: log}
+	planner, _ := begin(t, s, "planner", "plan/1/1")
+	first := call[SendResult](t, planner, "send_handoff", `{"to":"Coder","message":"one","structured":{"n":12345678901234567890.10},"response":{"expectation":"required"}}`)
+	coder, items := begin(t, s, "coder", "code/1/1")
 	if messages(items) != "one" || items[0].Seq != first.Seq || items[0].ID != first.ID || items[0].FromNodeID != "planner" {
 		t.Fatalf("%+v", items)
 	}
 	if got := string(items[0].Payload.Structured); got != `{"n":12345678901234567890.10}` {
 		t.Errorf("structured is %s", got)
 	}
-	if got := call[shown](t, coder, "read_inbox", ``); len(got.Envelopes) != 0 {
+	if got := call[inboxResult](t, coder, "read_inbox", ``); len(got.Envelopes) != 0 {
 		t.Errorf("what the prompt had is shown again: %+v", got)
 	}
-	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"two","type":"signal"}`)
-	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"three","type":"info"}`)
-	got := call[shown](t, coder, "read_inbox", `{"max":1}`)
+	call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"two","type":"signal"}`)
+	call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"three","type":"info"}`)
+	got := call[inboxResult](t, coder, "read_inbox", `{"max":1}`)
 	if messages(got.Envelopes) != "two" || !got.More || got.Envelopes[0].Kind != swarm.Signal {
 		t.Errorf("%+v", got)
 	}
-	got = call[shown](t, coder, "read_inbox", `{}`)
+	got = call[inboxResult](t, coder, "read_inbox", `{}`)
 	if messages(got.Envelopes) != "three" || got.More || string(got.Envelopes[0].Meta) != `{"type":"info"}` {
 		t.Errorf("%+v", got)
 	}
-	call[Sent](t, coder, "send_handoff", `{"to":"planner","message":"done"}`)
+	call[SendResult](t, coder, "send_handoff", `{"to":"planner","message":"done"}`)
 	if in := commit(t, log, coder); in.From != 0 || in.Upto != got.Envelopes[0].Seq {
 		t.Errorf("consumed %+v", in)
 	}
-	if _, items := begin(t, o, "coder", "code/1/2"); len(items) != 0 {
+	if _, items := begin(t, s, "coder", "code/1/2"); len(items) != 0 {
 		t.Errorf("consumed mail is unread: %v", messages(items))
 	}
-	if got := call[shown](t, planner, "read_inbox", `{}`); messages(got.Envelopes) != "done" {
+	if got := call[inboxResult](t, planner, "read_inbox", `{}`); messages(got.Envelopes) != "done" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -162,33 +162,33 @@ func TestTwoAgentsExchangeMail(t *testing.T) {
 // A turn that ends without a commit has consumed nothing, whatever it was shown.
 func TestCutTurnLeavesItsMail(t *testing.T) {
 	log, again := opened(t)
-	o := &Office{Log: log}
-	planner, _ := begin(t, o, "planner", "plan/1/1")
-	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"one"}`)
-	coder, _ := begin(t, o, "coder", "code/1/1")
-	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"two"}`)
-	call[shown](t, coder, "read_inbox", `{}`)
-	coder.Leave()
-	for _, o := range []*Office{o, {Log: again()}} { // also after a restart
-		if _, items := begin(t, o, "coder", "code/1/1"); messages(items) != "one two" {
+	s := &Service{Log: log}
+	planner, _ := begin(t, s, "planner", "plan/1/1")
+	call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"one"}`)
+	coder, _ := begin(t, s, "coder", "code/1/1")
+	call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"two"}`)
+	call[inboxResult](t, coder, "read_inbox", `{}`)
+	coder.End()
+	for _, s := range []*Service{s, {Log: again()}} { // also after a restart
+		if _, items := begin(t, s, "coder", "code/1/1"); messages(items) != "one two" {
 			t.Errorf("unread is %q", messages(items))
 		}
 	}
 }
 
-func TestCursorOutlivesTheOffice(t *testing.T) {
+func TestCursorOutlivesTheService(t *testing.T) {
 	log, again := opened(t)
-	o := &Office{Log: log}
-	planner, _ := begin(t, o, "planner", "plan/1/1")
+	s := &Service{Log: log}
+	planner, _ := begin(t, s, "planner", "plan/1/1")
 	for i := range 10 {
-		call[Sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
-		coder, _ := begin(t, o, "coder", swarm.TurnID("code", i+1, 1))
+		call[SendResult](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
+		coder, _ := begin(t, s, "coder", swarm.TurnID("code", i+1, 1))
 		if i != 9 {
 			commit(t, log, coder)
 		}
 	}
-	want, _ := o.Cursor("coder")
-	other := &Office{Log: again()}
+	want, _ := s.Cursor("coder")
+	other := &Service{Log: again()}
 	got, err := other.Cursor("coder")
 	if err != nil || got != want || got == 0 {
 		t.Fatalf("the cursor is %d (%v); it was %d", got, err, want)
@@ -205,7 +205,7 @@ func TestCursorOutlivesTheOffice(t *testing.T) {
 // each is consumed once.
 func TestManySendersAndProcesses(t *testing.T) {
 	log, again := opened(t)
-	offices := []*Office{{Log: log}, {Log: again()}}
+	services := []*Service{{Log: log}, {Log: again()}}
 	const senders, each = 8, 40
 	crew := swarm.Plan{Edges: []swarm.Edge{}}
 	for i := range senders {
@@ -217,11 +217,11 @@ func TestManySendersAndProcesses(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range senders {
 		wg.Go(func() {
-			s := offices[i%2].Sit(fmt.Sprintf("s%d", i), "t", fmt.Sprintf("t%d/1/1", i), 1, swarm.Inputs{})
+			h := services[i%2].BeginTurn(fmt.Sprintf("s%d", i), "t", fmt.Sprintf("t%d/1/1", i), 1, swarm.Inputs{})
 			for n := range each {
 				args := json.RawMessage(fmt.Sprintf(`{"to":"tester","message":"%d/%d"}`, i, n))
-				a, err := s.Call(t.Context(), "send_handoff", args)
-				b, err2 := s.Call(t.Context(), "send_handoff", args)
+				a, err := h.Call(t.Context(), "send_handoff", args)
+				b, err2 := h.Call(t.Context(), "send_handoff", args)
 				if err != nil || err2 != nil || string(a) != string(b) {
 					t.Errorf("%s %v; again %s %v", a, err, b, err2)
 					return
@@ -231,8 +231,8 @@ func TestManySendersAndProcesses(t *testing.T) {
 	}
 	next, got := [senders]int{}, 0
 	for turn := 1; got < senders*each && !t.Failed(); turn++ {
-		s, items := begin(t, offices[turn%2], "tester", swarm.TurnID("test", turn, 1))
-		items = append(items, call[shown](t, s, "read_inbox", `{"max":3}`).Envelopes...)
+		h, items := begin(t, services[turn%2], "tester", swarm.TurnID("test", turn, 1))
+		items = append(items, call[inboxResult](t, h, "read_inbox", `{"max":3}`).Envelopes...)
 		for _, item := range items {
 			var i, n int
 			fmt.Sscanf(item.Payload.Message, "%d/%d", &i, &n)
@@ -242,7 +242,7 @@ func TestManySendersAndProcesses(t *testing.T) {
 			next[i]++
 			got++
 		}
-		commit(t, log, s)
+		commit(t, log, h)
 	}
 	wg.Wait()
 	if n := count(t, log, swarm.HandoffStored); n != senders*each || got != n {
@@ -253,10 +253,10 @@ func TestManySendersAndProcesses(t *testing.T) {
 // Of many who use one id at the same time, the same content is one message, and another is refused.
 func TestOneIDOneMessage(t *testing.T) {
 	log, again := opened(t)
-	offices := []*Office{{Log: log}, {Log: again()}}
-	var seats []*Seat
-	for _, o := range offices {
-		seats = append(seats, o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{}))
+	services := []*Service{{Log: log}, {Log: again()}}
+	var handles []*TurnHandle
+	for _, s := range services {
+		handles = append(handles, s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{}))
 	}
 	for round := range 5 {
 		var mu sync.Mutex
@@ -266,7 +266,7 @@ func TestOneIDOneMessage(t *testing.T) {
 		for i := range 16 {
 			wg.Go(func() {
 				text := []string{"yes", "no"}[i/2%2]
-				got, err := seats[i%2].Call(t.Context(), "send_handoff", json.RawMessage(fmt.Sprintf(`{"to":"coder","message":"%s","id":"q%d"}`, text, round)))
+				got, err := handles[i%2].Call(t.Context(), "send_handoff", json.RawMessage(fmt.Sprintf(`{"to":"coder","message":"%s","id":"q%d"}`, text, round)))
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -295,7 +295,7 @@ func TestOneIDOneMessage(t *testing.T) {
 	if n := count(t, log, swarm.HandoffStored); n != 5 {
 		t.Errorf("%d messages are stored", n)
 	}
-	stranger := offices[0].Sit("coder", "code", "code/1/1", 1, swarm.Inputs{})
+	stranger := services[0].BeginTurn("coder", "code", "code/1/1", 1, swarm.Inputs{})
 	if _, err := stranger.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"planner","message":"yes","id":"q0"}`)); err != nil {
 		t.Errorf("an id that another has chosen, too, is refused: %v", err)
 	}
@@ -306,13 +306,13 @@ func TestRepeatedTurnRepeatsNothing(t *testing.T) {
 	log, again := opened(t)
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	do := func(log swarm.Log, start int, now time.Time) string {
-		o := &Office{Log: log, Now: func() time.Time { return now }}
-		s := o.Sit("planner", "plan", "plan/1/1", start, swarm.Inputs{})
-		defer s.Leave()
-		kept := call[stored](t, s, "put_artifact", `{"kind":"diff","name":"x","content":"+1"}`)
+		s := &Service{Log: log, Now: func() time.Time { return now }}
+		h := s.BeginTurn("planner", "plan", "plan/1/1", start, swarm.Inputs{})
+		defer h.End()
+		kept := call[putResult](t, h, "put_artifact", `{"kind":"diff","name":"x","content":"+1"}`)
 		return fmt.Sprint(kept,
-			call[Sent](t, s, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"`+kept.Ref+`"}]}`),
-			call[published](t, s, "publish_data", `{"topic":"facts","data":{"b":1,"a":[1.0]}}`))
+			call[SendResult](t, h, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"`+kept.Ref+`"}]}`),
+			call[publishResult](t, h, "publish_data", `{"topic":"facts","data":{"b":1,"a":[1.0]}}`))
 	}
 	add(t, log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey("plan/1/1", 1), Turn: "plan/1/1", Data: swarm.Encode(swarm.TurnStart{Start: 1})})
 	first := do(log, 1, at)
@@ -323,51 +323,51 @@ func TestRepeatedTurnRepeatsNothing(t *testing.T) {
 	if m := len(all(t, log)); m != n {
 		t.Errorf("%d events were written again", m-n)
 	}
-	lines, err := (&Office{Log: log}).Sent("plan/1/1", "never/1/1")
+	lines, err := (&Service{Log: log}).Sent("plan/1/1", "never/1/1")
 	if err != nil || len(lines) != 3 || !strings.Contains(lines[0], "artifact://diff/") || !strings.Contains(lines[1], "to coder: a <b>") || !strings.Contains(lines[2], "facts") {
 		t.Errorf("%q, %v", lines, err)
 	}
-	next := (&Office{Log: log}).Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{})
-	if a, b := call[Sent](t, next, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"`+strings.TrimPrefix(lines[0][:strings.Index(lines[0], ": ")], "stored ")+`"}]}`), first; strings.Contains(b, a.ID) {
+	next := (&Service{Log: log}).BeginTurn("planner", "plan", "plan/2/1", 1, swarm.Inputs{})
+	if a, b := call[SendResult](t, next, "send_handoff", `{"to":"coder","message":"a <b>","artifacts":[{"ref":"`+strings.TrimPrefix(lines[0][:strings.Index(lines[0], ": ")], "stored ")+`"}]}`), first; strings.Contains(b, a.ID) {
 		t.Error("another turn's message is taken for the first one's")
 	}
 }
 
 func TestSeatsEnd(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	if o.Seat("planner") != nil {
+	s := &Service{Log: log}
+	if s.Turn("planner") != nil {
 		t.Error("nobody has a turn yet")
 	}
-	first := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{From: 3, Upto: 5})
-	if o.Seat("planner") != first {
-		t.Error("the seat is not found")
+	first := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{From: 3, Upto: 5})
+	if s.Turn("planner") != first {
+		t.Error("the handle is not found")
 	}
-	second := o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{})
+	second := s.BeginTurn("planner", "plan", "plan/2/1", 1, swarm.Inputs{})
 	for range 2 {
-		if in := first.Leave(); in != (swarm.Inputs{From: 3, Upto: 5}) {
+		if in := first.End(); in != (swarm.Inputs{From: 3, Upto: 5}) {
 			t.Errorf("%+v", in)
 		}
 	}
-	if o.Seat("planner") != second {
-		t.Error("an old seat took the new one along")
+	if s.Turn("planner") != second {
+		t.Error("an old handle took the new one along")
 	}
 	for _, tool := range []string{"send_handoff", "read_inbox", "publish_data", "put_artifact", "read_artifact", "nosuch"} {
 		if _, err := first.Call(t.Context(), tool, json.RawMessage(`{}`)); err == nil || err.Error() != "the turn plan/1/1 has ended" {
 			t.Errorf("%s: %v", tool, err)
 		}
 	}
-	second.Leave()
-	if o.Seat("planner") != nil {
-		t.Error("a seat that was left is found")
+	second.End()
+	if s.Turn("planner") != nil {
+		t.Error("a handle that was ended is found")
 	}
 }
 
 // What was answered is in the log, and what was refused is not, however the turn's end falls between.
 func TestLeavingDuringCalls(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	s := &Service{Log: log}
+	h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	answered := map[string]bool{}
@@ -376,7 +376,7 @@ func TestLeavingDuringCalls(t *testing.T) {
 		wg.Go(func() {
 			for n := range 50 {
 				text := fmt.Sprintf("%d/%d", i, n)
-				_, err := s.Call(context.Background(), "send_handoff", json.RawMessage(`{"to":"coder","message":"`+text+`"}`))
+				_, err := h.Call(context.Background(), "send_handoff", json.RawMessage(`{"to":"coder","message":"`+text+`"}`))
 				if err != nil && err.Error() != "the turn plan/1/1 has ended" {
 					t.Error(err)
 				}
@@ -390,7 +390,7 @@ func TestLeavingDuringCalls(t *testing.T) {
 		})
 	}
 	<-half
-	s.Leave()
+	h.End()
 	left := count(t, log, swarm.HandoffStored)
 	wg.Wait()
 	written := map[string]bool{}
@@ -427,9 +427,9 @@ func (l givesWay) Read(after int64, limit int, to ...string) ([]swarm.Event, err
 // However many ask at once, each envelope is shown once in a turn, and what the turn has seen is all that was shown.
 func TestInboxIsShownOnce(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: givesWay{log}}
-	planner := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
-	coder := o.Sit("coder", "code", "code/1/1", 1, swarm.Inputs{})
+	s := &Service{Log: givesWay{log}}
+	planner := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	coder := s.BeginTurn("coder", "code", "code/1/1", 1, swarm.Inputs{})
 	const sends = 60
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -437,7 +437,7 @@ func TestInboxIsShownOnce(t *testing.T) {
 	last := int64(0)
 	read := func() {
 		raw, err := coder.Call(context.Background(), "read_inbox", json.RawMessage(`{"max":2}`))
-		var got shown
+		var got inboxResult
 		if err == nil {
 			err = json.Unmarshal(raw, &got)
 		}
@@ -452,7 +452,7 @@ func TestInboxIsShownOnce(t *testing.T) {
 		}
 	}
 	for i := range sends {
-		call[Sent](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
+		call[SendResult](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
 	}
 	for range 4 {
 		wg.Go(func() {
@@ -470,7 +470,7 @@ func TestInboxIsShownOnce(t *testing.T) {
 			t.Errorf("%s was shown %d times", id, n)
 		}
 	}
-	if in := coder.Leave(); in.Upto != last {
+	if in := coder.End(); in.Upto != last {
 		t.Errorf("seen up to %d, shown up to %d", in.Upto, last)
 	}
 }
@@ -479,13 +479,13 @@ func TestInboxIsShownOnce(t *testing.T) {
 func TestTimeTakesNoRoom(t *testing.T) {
 	held := func(at time.Time) int {
 		log, _ := opened(t)
-		o := &Office{Log: log, Now: func() time.Time { return at }}
-		s := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+		s := &Service{Log: log, Now: func() time.Time { return at }}
+		h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
 		for i := range 12 {
-			call[Sent](t, s, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%02d%s"}`, i, strings.Repeat("x", 6000)))
+			call[SendResult](t, h, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%02d%s"}`, i, strings.Repeat("x", 6000)))
 		}
 		// The last that is shown fills the room to the byte.
-		shown, err := o.Unread("coder", 0, 100)
+		shown, err := s.Unread("coder", 0, 100)
 		if err != nil || len(shown) < 2 {
 			t.Fatal(len(shown), err)
 		}
@@ -494,7 +494,7 @@ func TestTimeTakesNoRoom(t *testing.T) {
 			item.CreatedAt = time.Time{}
 			room += len(swarm.Encode(item.Envelope)) - len(item.CreatedAt.Format(time.RFC3339Nano))
 		}
-		some, _, err := o.unread("coder", 0, 100, room)
+		some, _, err := s.unread("coder", 0, 100, room)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -509,22 +509,22 @@ func TestTimeTakesNoRoom(t *testing.T) {
 // Nobody can take the id of another's message first: a chosen one is its sender's own, and one that is made is nobody's to choose.
 func TestIDsCannotBeTaken(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
-	tester := o.Sit("tester", "test", "test/1/1", 1, swarm.Inputs{})
+	s := &Service{Log: log}
+	tester := s.BeginTurn("tester", "test", "test/1/1", 1, swarm.Inputs{})
 	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: swarm.Encode(swarm.Plan{Edges: []swarm.Edge{{From: "tester", To: "coder"}}})})
-	made := call[Sent](t, o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{}), "send_handoff", `{"to":"coder","message":"made"}`).ID
-	planner := o.Sit("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
-	for _, s := range []*Seat{planner, tester} {
-		call[Sent](t, s, "send_handoff", `{"to":"coder","message":"from `+s.Agent+`","id":"result-1"}`)
-		if _, err := s.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"mine","id":"`+made+`"}`)); err == nil || !strings.Contains(err.Error(), "not yours to give") {
-			t.Errorf("%s: %v", s.Agent, err)
+	made := call[SendResult](t, s.BeginTurn("planner", "plan", "plan/2/1", 1, swarm.Inputs{}), "send_handoff", `{"to":"coder","message":"made"}`).ID
+	planner := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
+	for _, h := range []*TurnHandle{planner, tester} {
+		call[SendResult](t, h, "send_handoff", `{"to":"coder","message":"from `+h.Agent+`","id":"result-1"}`)
+		if _, err := h.Call(t.Context(), "send_handoff", json.RawMessage(`{"to":"coder","message":"mine","id":"`+made+`"}`)); err == nil || !strings.Contains(err.Error(), "not yours to give") {
+			t.Errorf("%s: %v", h.Agent, err)
 		}
 	}
 	if n := count(t, log, swarm.HandoffStored); n != 3 {
 		t.Errorf("%d messages are stored, want 3", n)
 	}
-	again := o.Sit("planner", "plan", "plan/2/1", 1, swarm.Inputs{}) // as a replay hands it in
-	if sent := call[Sent](t, again, "send_handoff", `{"to":"coder","message":"made","id":"`+made+`"}`); sent.ID != made || count(t, log, swarm.HandoffStored) != 3 {
+	again := s.BeginTurn("planner", "plan", "plan/2/1", 1, swarm.Inputs{}) // as a replay hands it in
+	if sent := call[SendResult](t, again, "send_handoff", `{"to":"coder","message":"made","id":"`+made+`"}`); sent.ID != made || count(t, log, swarm.HandoffStored) != 3 {
 		t.Errorf("the same message with its id is another: %+v", sent)
 	}
 }

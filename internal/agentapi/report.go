@@ -22,7 +22,7 @@ const doneSchema = `{
 }`
 
 // reportDone notes what the agent reports. Said again, it is the last that counts.
-func reportDone(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
+func reportDone(_ context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "response")
 	a.Need("response")
 	response := a.Text("response")
@@ -33,21 +33,21 @@ func reportDone(_ context.Context, s *Seat, args json.RawMessage) (any, error) {
 		return nil, swarm.Errorf(swarm.BadInput, "the response has %d bytes; %d are allowed", len(response), mail.MaxMessage).
 			WithHint("store the long part with put_artifact, and name its ref")
 	}
-	response = string(s.office.redact([]byte(response)))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done = &response
+	response = string(h.service.redact([]byte(response)))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done = &response
 	return struct{}{}, nil
 }
 
 // Done is what the agent has reported when its turn was left, and whether it has. Whoever commits the turn commits it too.
-func (s *Seat) Done() (response string, done bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.done == nil {
+func (h *TurnHandle) Done() (response string, done bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.done == nil {
 		return "", false
 	}
-	return *s.done, true
+	return *h.done, true
 }
 
 const helpDescription = "Ask a person for help, when you cannot go on by yourself: a decision, a permission, something that only people know. Your turn goes on; " +
@@ -63,27 +63,27 @@ const helpSchema = `{
   }
 }`
 
-// requested answers who asks a person for something.
-type requested struct {
+// A requestResult answers who asks a person for something.
+type requestResult struct {
 	Request string `json:"request"`
 }
 
 // requestHelp sends a person a message that wants an answer.
-func requestHelp(ctx context.Context, s *Seat, args json.RawMessage) (any, error) {
-	o := s.office
+func requestHelp(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
+	s := h.service
 	a := strictjson.ReadArgs(args, "help_description", "help_skills")
 	a.Need("help_description")
 	d := mail.HelpDraft(a.Text("help_description"), a.Texts("help_skills"))
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
-	if o.Redact != nil {
-		d = d.Redacted(o.Redact)
+	if s.Redact != nil {
+		d = d.Redacted(s.Redact)
 	}
-	e, err := o.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Plea(s.Agent, d, s.first(), o.now()) })
+	e, err := s.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Plea(h.Agent, d, h.first(), s.now()) })
 	if err != nil {
 		return nil, err
 	}
-	sent, err := o.store(ctx, e, s, swarm.Batch{})
-	return requested{sent.ID}, err
+	sent, err := s.store(ctx, e, h, swarm.Batch{})
+	return requestResult{sent.ID}, err
 }

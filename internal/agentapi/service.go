@@ -3,11 +3,11 @@
 // writes to them and reads their answers here too. Calls come in by MCP, as a tool of a model or from a
 // script. Each is done here, in the name of an agent that has a turn, or of the person.
 //
-// An agent's turn has a [Seat]. A call is checked, written to the log, and only then answered; it stands even if the turn is cut
+// An agent's turn has a [TurnHandle]. A call is checked, written to the log, and only then answered; it stands even if the turn is cut
 // afterwards, and the same call made by the same turn again is the same fact. Only reading mail is different: what a turn has
-// seen is consumed when the turn commits, with the numbers that [Seat.Leave] returns.
+// seen is consumed when the turn commits, with the numbers that [TurnHandle.End] returns.
 //
-// The log is the only state. What is kept in memory is a fold of it, so that any number of offices, in any number of
+// The log is the only state. What is kept in memory is a fold of it, so that any number of services, in any number of
 // processes, may serve one run.
 package agentapi
 
@@ -22,30 +22,30 @@ import (
 	"swarm/internal/plan"
 )
 
-// An Office serves the agents of one run. All its methods may be used by many goroutines at once.
-type Office struct {
+// An Service serves the agents of one run. All its methods may be used by many goroutines at once.
+type Service struct {
 	Run    string
 	Log    swarm.Log
 	Redact func([]byte) []byte // takes secrets out of what is stored; nil = there are none
 	Now    func() time.Time    // nil = time.Now
-	Shelf  Shelf               // keeps what is known of a long log; nil = the log is always read
+	Folds  swarm.Folds         //  keeps what is known of a long log; nil = the log is always read
 	Loop   string              // the loop that drives the run: it is told who waits in its turn; "" = none is
 	Fence  int64               // of the process that drives the run: what only that may tell is not taken from a late one; 0 = any
 	// Recorded says that the run is a replay: growth requests are answered as they were, and not by the file.
 	Recorded bool
 
-	mu     sync.Mutex
-	read   int64                // up to which event the log is folded into what follows
-	rules  *mail.Rules          //
-	growth *growth.Team         // what agents may ask of the run, and have asked
-	plans  []*swarm.Plan        // the one that it began with, and what it grew by
-	grown  []int                // how many plans there were when each growth request had been dealt with
-	team   *plan.Team           // where the agents stand
-	agents map[string]*standing // and what else is to be known of them, and of a person
-	over   bool                 // the run has ended
-	seats  map[string]*Seat     // by agent
-	digest *digest              // what goes on the shelf
-	topics topics               // what was published
+	mu         sync.Mutex
+	read       int64                  // up to which event the log is folded into what follows
+	rules      *mail.Rules            //
+	growth     *growth.Team           // what agents may ask of the run, and have asked
+	plans      []*swarm.Plan          // the one that it began with, and what it grew by
+	grown      []int                  // how many plans there were when each growth request had been dealt with
+	team       *plan.Team             // where the agents stand
+	agents     map[string]*agentState // and what else is to be known of them, and of a person
+	over       bool                   // the run has ended
+	turns      map[string]*TurnHandle // by agent
+	ruleEvents *ruleEvents            // what the stored fold names
+	topics     topics                 // what was published
 }
 
 // How much mail is shown at once.
@@ -61,33 +61,33 @@ const (
 const page = 1000 // events that are read at once
 
 // Cursor is up to where the agent's mail is consumed by committed turns.
-func (o *Office) Cursor(agent string) (int64, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.follow(); err != nil {
+func (s *Service) Cursor(agent string) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(); err != nil {
 		return 0, err
 	}
-	return o.cursor(agent), nil
+	return s.cursor(agent), nil
 }
 
 // Unread is the agent's mail after a number, oldest first, as much as a prompt should hold: at most max envelopes and 64 KB, but
 // always one if there is any. What is urgent does not wait behind a full inbox: then there are more, up to it.
-func (o *Office) Unread(agent string, after int64, max int) ([]mail.Item, error) {
-	items, more, err := o.unread(agent, after, max, shownBytes)
+func (s *Service) Unread(agent string, after int64, max int) ([]mail.Item, error) {
+	items, more, err := s.unread(agent, after, max, shownBytes)
 	if err != nil || !more || max < mostMail {
 		return items, err
 	}
-	o.mu.Lock()
-	err = o.follow()
+	s.mu.Lock()
+	err = s.follow()
 	var urgent int64
 	if err == nil {
-		urgent = o.agent(agent).Urgent
+		urgent = s.agent(agent).Urgent
 	}
-	o.mu.Unlock()
+	s.mu.Unlock()
 	if err != nil || urgent <= items[len(items)-1].Seq {
 		return items, err
 	}
-	longer, _, err := o.unread(agent, after, urgentMail, urgentBytes)
+	longer, _, err := s.unread(agent, after, urgentMail, urgentBytes)
 	if err != nil || longer[len(longer)-1].Seq < urgent {
 		return items, err // it is too far behind
 	}
@@ -95,10 +95,10 @@ func (o *Office) Unread(agent string, after int64, max int) ([]mail.Item, error)
 }
 
 // unread is at most max envelopes, and no more of them than have room; it also says whether there are more.
-func (o *Office) unread(agent string, after int64, max, room int) (items []mail.Item, more bool, err error) {
+func (s *Service) unread(agent string, after int64, max, room int) (items []mail.Item, more bool, err error) {
 	bytes := 0
 	for {
-		events, err := o.Log.Read(after, min(max, mostMail)+1, swarm.ToAgent(agent))
+		events, err := s.Log.Read(after, min(max, mostMail)+1, swarm.ToAgent(agent))
 		if err != nil || len(events) == 0 {
 			return items, false, err
 		}
@@ -123,10 +123,10 @@ func (o *Office) unread(agent string, after int64, max, room int) (items []mail.
 }
 
 // Sent tells in a line each what turns have already done that stands, for the prompt of a turn that is run again after them.
-func (o *Office) Sent(turns ...string) ([]string, error) {
+func (s *Service) Sent(turns ...string) ([]string, error) {
 	var lines []string
 	for _, turn := range turns {
-		start, ok, err := o.Log.Find(swarm.StartKey(turn, 1))
+		start, ok, err := s.Log.Find(swarm.StartKey(turn, 1))
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (o *Office) Sent(turns ...string) ([]string, error) {
 			continue // what never started has sent nothing
 		}
 		for after := start.Seq; ; {
-			events, err := o.Log.Read(after, page)
+			events, err := s.Log.Read(after, page)
 			if err != nil {
 				return nil, err
 			}
@@ -143,7 +143,7 @@ func (o *Office) Sent(turns ...string) ([]string, error) {
 			}
 			for _, e := range events {
 				after = e.Seq
-				if line := tell(e); e.Turn == turn && e.Agent != swarm.Orchestrator && line != "" {
+				if line := describeEvent(e); e.Turn == turn && e.Agent != swarm.Orchestrator && line != "" {
 					lines = append(lines, line)
 				}
 			}
@@ -152,8 +152,8 @@ func (o *Office) Sent(turns ...string) ([]string, error) {
 	return lines, nil
 }
 
-// tell says what an event did, or "" when it is none that an agent brings about by a tool of ours.
-func tell(e swarm.Event) string {
+// describeEvent says what an event did, or "" when it is none that an agent brings about by a tool of ours.
+func describeEvent(e swarm.Event) string {
 	switch e.Kind {
 	case swarm.HandoffStored:
 		if env, err := swarm.Body[swarm.Envelope](&e); err == nil {
@@ -175,16 +175,16 @@ func tell(e swarm.Event) string {
 	return ""
 }
 
-func (o *Office) redact(b []byte) []byte {
-	if o.Redact == nil || len(b) == 0 {
+func (s *Service) redact(b []byte) []byte {
+	if s.Redact == nil || len(b) == 0 {
 		return b
 	}
-	return o.Redact(b)
+	return s.Redact(b)
 }
 
-func (o *Office) now() time.Time {
-	if o.Now != nil {
-		return o.Now()
+func (s *Service) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
 	}
 	return time.Now()
 }

@@ -12,23 +12,23 @@ import (
 // An agent that is started again has an empty inbox and gets mail; it can end again, and then it does not.
 func TestAnAgentIsStartedAgain(t *testing.T) {
 	log, again := opened(t)
-	o, other := &Office{Log: log}, &Office{Log: again()}
-	planner := starts(t, o, "planner", "planner/1/1")
-	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"one"}`)
+	s, other := &Service{Log: log}, &Service{Log: again()}
+	planner := starts(t, s, "planner", "planner/1/1")
+	call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"one"}`)
 	end := func(starts int) {
 		add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("coder", starts), Agent: "coder", Data: swarm.Encode(swarm.AgentEnd{Reason: "it was cancelled"})})
-		if _, err := o.Return(t.Context(), "coder", swarm.NewMessage(swarm.BackCancelled)); err != nil {
+		if _, err := s.Return(t.Context(), "coder", swarm.NewMessage(swarm.BackCancelled)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write := func(o *Office, text string) error {
-		_, err := o.FromUser(t.Context(), mail.Draft{To: "coder", Message: text})
+	write := func(s *Service, text string) error {
+		_, err := s.FromUser(t.Context(), mail.Draft{To: "coder", Message: text})
 		return err
 	}
 	end(0)
-	wrong(t, write(o, "two"), "agent coder has ended: it was cancelled", "it gets no mail any more; write to another agent. A person can start it again: swarm start @coder")
+	wrong(t, write(s, "two"), "agent coder has ended: it was cancelled", "it gets no mail any more; write to another agent. A person can start it again: swarm start @coder")
 	add(t, log, swarm.Event{Kind: swarm.AgentStarted, Key: "agent_started:coder:1", Agent: "coder"})
-	for _, one := range []*Office{o, other} {
+	for _, one := range []*Service{s, other} {
 		if err := write(one, "three"); err != nil {
 			t.Fatal(err)
 		}
@@ -50,33 +50,33 @@ func TestAnAgentIsStartedAgain(t *testing.T) {
 // Who waits is told what keeps the other.
 func TestWhyAnAgentIsNotThrough(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log}
+	s := &Service{Log: log}
 	is := func(want string) {
 		t.Helper()
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if err := o.follow(); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := s.follow(); err != nil {
 			t.Fatal(err)
 		}
-		if got := o.team.Busy("coder").String(); got != want {
+		if got := s.team.Busy("coder").String(); got != want {
 			t.Errorf("it is said to be: %s, want: %s", got, want)
 		}
 	}
-	planner := starts(t, o, "planner", "planner/1/1")
+	planner := starts(t, s, "planner", "planner/1/1")
 	is("it has no output yet; nobody has sent it work")
-	call[Sent](t, planner, "send_handoff", `{"to":"coder","message":"do it"}`)
+	call[SendResult](t, planner, "send_handoff", `{"to":"coder","message":"do it"}`)
 	is("it has mail to read")
 	add(t, log, swarm.Event{Kind: swarm.AgentPaused, Agent: "coder"})
 	is("it is paused, and it has mail to read")
 	add(t, log, swarm.Event{Kind: swarm.AgentResumed, Agent: "coder"})
-	coder := starts(t, o, "coder", "coder/1/1")
+	coder := starts(t, s, "coder", "coder/1/1")
 	is("its turn coder/1/1 runs")
 	add(t, log, swarm.Event{Kind: swarm.ApprovalAsked, Agent: "coder", Data: swarm.Encode(swarm.Approval{ID: "a1", What: "use Bash"})})
 	is("in its turn coder/1/1 it waits for a person")
 	add(t, log, swarm.Event{Kind: swarm.ApprovalAnswered, Agent: "coder", Data: swarm.Encode(swarm.ApprovalAnswer{ID: "a1"})})
 	w := waits(t, coder, `{"agents":["tester"]}`)
 	is("in its turn coder/1/1 it waits for tester")
-	coder.Leave()
+	coder.End()
 	<-w.over
 	is("its turn coder/1/1 runs")
 }
@@ -89,18 +89,18 @@ func TestAWaitEndsWithTheRun(t *testing.T) {
 		"planner has reported that all is done": {Kind: swarm.TurnEnded, Agent: "planner", Turn: "planner/1/1", Data: swarm.Encode(swarm.CallEnd{Status: swarm.CallOK, Done: true})},
 	} {
 		log, _ := opened(t)
-		o := &Office{Log: log}
+		s := &Service{Log: log}
 		led := team
 		led.Team = &swarm.Team{Lead: "planner"}
 		add(t, log, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:2", Data: swarm.Encode(led)})
-		coder, tester := starts(t, o, "coder", "coder/1/1"), starts(t, o, "tester", "tester/1/1")
-		call[Sent](t, coder, "send_handoff", `{"to":"tester","message":"look"}`)
+		coder, tester := starts(t, s, "coder", "coder/1/1"), starts(t, s, "tester", "tester/1/1")
+		call[SendResult](t, coder, "send_handoff", `{"to":"tester","message":"look"}`)
 		w := waits(t, coder, `{"agents":["tester"]}`)
 		add(t, log, last)
 		if !w.goesOn() {
 			t.Errorf("its turn runs, and the wait is over: %v", w.err)
 		}
-		ends(t, o, tester, "done what came before")
+		ends(t, s, tester, "done what came before")
 		<-w.over
 		wrong(t, w.err, "tester has no turn any more: "+want, "go on without it")
 	}
@@ -109,32 +109,32 @@ func TestAWaitEndsWithTheRun(t *testing.T) {
 // The loop is told who waits, and by nobody who has lost the run.
 func TestTheLoopIsToldWhoWaits(t *testing.T) {
 	log, _ := opened(t)
-	o := &Office{Log: log, Loop: "root"}
-	s := starts(t, o, "planner", "planner/1/1")
-	w := waits(t, s, `{"agents":["coder"]}`)
-	s.Leave()
+	s := &Service{Log: log, Loop: "root"}
+	h := starts(t, s, "planner", "planner/1/1")
+	w := waits(t, h, `{"agents":["coder"]}`)
+	h.End()
 	<-w.over
 	events, err := log.Read(0, 10, swarm.ToLoop("root"))
 	if err != nil || len(events) != 2 || events[0].Kind != swarm.WaitBegan || events[1].Kind != swarm.WaitEnded || events[1].Turn != "planner/1/1" {
 		t.Errorf("the loop is told %+v, %v", events, err)
 	}
-	late := starts(t, &Office{Log: log, Loop: "root", Fence: 7}, "tester", "tester/1/1")
+	late := starts(t, &Service{Log: log, Loop: "root", Fence: 7}, "tester", "tester/1/1")
 	if _, err := late.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["coder"]}`)); err == nil || count(t, log, swarm.WaitBegan) != 1 {
 		t.Errorf("a late owner's agent waits: %v", err)
 	}
 }
 
 // While the run is paused nobody's patience grows less.
-func TestPatience(t *testing.T) {
-	p := newPatience(time.Hour)
+func TestPausableTimer(t *testing.T) {
+	p := newPausableTimer(time.Hour)
 	defer p.stop()
-	p.hold(true)
-	p.hold(true)
+	p.pause(true)
+	p.pause(true)
 	if p.timer.Stop() || p.left > time.Hour || p.left < time.Minute {
 		t.Errorf("its timer runs, or %s are left", p.left)
 	}
-	p.hold(false)
-	p.hold(false)
+	p.pause(false)
+	p.pause(false)
 	if !p.timer.Stop() {
 		t.Error("its timer stands")
 	}

@@ -1,0 +1,168 @@
+package agentapi
+
+import (
+	"swarm"
+	"swarm/internal/fact"
+	"swarm/internal/growth"
+	"swarm/internal/mail"
+	"swarm/internal/plan"
+)
+
+// An agentState is what only the tools have to know of an agent. The rest is known to the [plan.Team].
+type agentState struct {
+	Read   int64               // up to where its mail is consumed, when it is no agent: a person
+	Urgent int64               // the newest envelope in its inbox that is not to wait
+	Output output              // of its last good turn
+	From   map[string]sentMail // by sender: the newest envelope that gives it a turn
+	Began  int64               // when it was last started again after it had ended
+}
+
+// An output is what came of a turn.
+type output struct {
+	Turn, Task string
+	Hash       swarm.Hash
+	Seq        int64 // of the turn's end
+}
+
+// A sentMail is where an envelope stands, and the turn that sent it.
+type sentMail struct {
+	Seq  int64
+	Turn string
+}
+
+// agent is what the tools know of somebody. The service is locked.
+func (s *Service) agent(name string) *agentState {
+	state := s.agents[name]
+	if state == nil {
+		state = &agentState{From: map[string]sentMail{}}
+		s.agents[name] = state
+	}
+	return state
+}
+
+// cursor is up to where somebody's mail is consumed. The service is locked.
+func (s *Service) cursor(name string) int64 {
+	if m := s.team.Member(name); m != nil {
+		return m.Read
+	}
+	return s.agent(name).Read
+}
+
+// forget makes the service one that has read nothing. It is locked.
+func (s *Service) forget() {
+	s.rules, s.growth, s.agents, s.team = mail.NewRules(), growth.NewTeam(), map[string]*agentState{}, plan.NewTeam()
+	s.team.Rules = swarm.Team{Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase}
+	s.read, s.plans, s.grown, s.over, s.ruleEvents = 0, nil, nil, false, nil
+	if s.Folds != nil {
+		s.ruleEvents = &ruleEvents{seqs: map[string]int64{}}
+	}
+}
+
+// follow folds what the log has gained. The service is locked.
+func (s *Service) follow() error {
+	if s.rules == nil {
+		if s.forget(); s.loadFold() != nil {
+			s.forget() // what cannot be used is not there: the log has it all
+		}
+	}
+	for {
+		events, err := s.Log.Read(s.read, page)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for i := range events {
+			if err := s.take(&events[i]); err != nil {
+				return err
+			}
+			s.ruleEvents.add(&events[i])
+			s.read = events[i].Seq
+		}
+	}
+}
+
+func (s *Service) take(e *swarm.Event) error {
+	if e.Kind == swarm.HandoffStored {
+		return s.takeMail(e)
+	}
+	f, _, err := fact.Of(e)
+	switch {
+	case e.Kind == swarm.Control && err != nil: // the loop and the turns that obey control complain about it
+		return nil //nolint:nilerr // see above
+	case err != nil:
+		return err
+	}
+	s.team.Apply(f)
+	switch e.Kind {
+	case swarm.RunStarted:
+		if start, err := swarm.Body[swarm.RunStart](e); err == nil { // who shows runs complains about what cannot be read
+			s.growth.Work(start.Dir)
+		}
+	case swarm.PlanAdded:
+		p := f.Body.(*swarm.Plan)
+		s.rules.Add(p)
+		s.growth.Add(p)
+		s.plans = append(s.plans, p)
+	case swarm.HandoffConsumed:
+		a := s.agent(e.Agent)
+		a.Read = max(a.Read, f.Body.(swarm.Consumption).Upto)
+	case swarm.TurnEnded:
+		if end := f.Body.(swarm.CallEnd); end.Status == swarm.CallOK {
+			s.agent(e.Agent).Output = output{e.Turn, e.Task, end.Output, e.Seq}
+		}
+	case swarm.AgentEnded:
+		s.rules.End(e.Agent, f.Body.(swarm.AgentEnd).Reason)
+		s.growth.End(e.Agent)
+	case swarm.AgentStarted: // what came before has gone back
+		s.rules.Start(e.Agent)
+		s.growth.Start(e.Agent)
+		s.agent(e.Agent).Began = e.Seq
+	case swarm.ApprovalAsked:
+		if a := f.Body.(swarm.Approval); a.Growth != nil {
+			s.growth.Ask(a.ID, e.Agent, *a.Growth)
+		}
+	case swarm.RunEnded:
+		s.over = true
+	}
+	return nil
+}
+
+// starts is how often an agent was started again.
+func (s *Service) starts(agent string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.team.Member(agent); m != nil {
+		return m.Starts
+	}
+	return 0
+}
+
+// takeMail folds what an envelope says.
+func (s *Service) takeMail(e *swarm.Event) error {
+	env, err := swarm.Body[swarm.StoredEnvelope](e)
+	if err != nil {
+		return err
+	}
+	f, m := fact.Head(e), fact.Mail(e, &env)
+	f.Body = m
+	s.team.Apply(f)
+	a := s.agent(m.To)
+	if m.Wakes {
+		a.From[m.From] = sentMail{e.Seq, e.Turn}
+	}
+	if mail.Urgent(env.Envelope) {
+		a.Urgent = e.Seq
+	}
+	s.takeQuestion(&env.Envelope)
+	switch m.From {
+	case swarm.User:
+		s.rules.Hear(m.To)
+	case swarm.Orchestrator:
+		id, ok, err := AnswerTo(e)
+		if ok {
+			s.growth.Answer(id)
+			s.grown = append(s.grown, len(s.plans))
+		}
+		return err
+	}
+	return nil
+}
