@@ -2,6 +2,7 @@ package process
 
 import (
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -86,7 +87,7 @@ func NewEnvironment(own []string, added map[string]string) (*Environment, error)
 		return nil, err
 	}
 	e := &Environment{own: own}
-	outer, _ := e.Lookup(envDepth)
+	outer, _ := Lookup(own, envDepth)
 	e.depth = depth(outer)
 	e.shared = make([]string, 0, len(own)+len(added))
 	for _, kv := range own {
@@ -172,7 +173,7 @@ func (e *Environment) add(env []string, added map[string]string) []string {
 		}
 		if taken {
 			var set bool
-			if value, set = e.Lookup(from); !set {
+			if value, set = Lookup(e.own, from); !set {
 				continue
 			}
 		}
@@ -181,17 +182,45 @@ func (e *Environment) add(env []string, added map[string]string) []string {
 	return env
 }
 
-// Lookup is a variable of our own environment, which a file may name.
-func (e *Environment) Lookup(name string) (value string, ok bool) {
+// Lookup is a variable of our own environment (nil = this process's), which a file may name. The key to our own server is not for
+// files: one that a stranger wrote could have it sent anywhere.
+func Lookup(own []string, name string) (value string, ok bool) {
+	if own == nil {
+		own = os.Environ()
+	}
 	if name == serverToken {
 		return "", false
 	}
-	for _, kv := range e.own {
+	for _, kv := range own {
 		if k, v, _ := strings.Cut(kv, "="); k == name {
 			return v, true
 		}
 	}
 	return "", false
+}
+
+// Headers are those that a file has for a server. `$NAME` at the end of a value is a variable of our own environment; held has the
+// values of these. missing is one that is not set, or holds what no header can.
+func Headers(own []string, values map[string]string) (h http.Header, held map[string]string, missing string) {
+	h, held = http.Header{}, map[string]string{}
+	for name, value := range values {
+		at := strings.LastIndexByte(value, ' ') + 1
+		if variable, ok := secret.Reference(value[at:]); ok {
+			key, _ := Lookup(own, variable)
+			key = strings.TrimSpace(key)
+			if key == "" || !IsKey(key) {
+				return nil, nil, variable
+			}
+			held[variable], value = key, value[:at]+key
+		}
+		h.Set(name, value)
+	}
+	return h, held, ""
+}
+
+// IsKey says whether a text can be the key to a server: it has to stand in a header.
+func IsKey(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
 // checkEnv says which variable no program can be given.

@@ -37,3 +37,22 @@ func TestWhatAProgramIsToldOfTelemetry(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadersOfAFile(t *testing.T) {
+	own := []string{"KEY= k \n", "EMPTY=", "BROKEN=a\nb", "SWARM_TOKEN=ours"}
+	for _, c := range []struct{ value, want, missing string }{
+		{"plain", "plain", ""},
+		{"$KEY", "k", ""},
+		{"Bearer $KEY", "Bearer k", ""},
+		{"Bearer ${KEY}", "Bearer k", ""},
+		{"Bearer $NOWHERE", "", "NOWHERE"},
+		{"Bearer $EMPTY", "", "EMPTY"},
+		{"Bearer $BROKEN", "", "BROKEN"},
+		{"Bearer $SWARM_TOKEN", "", "SWARM_TOKEN"},
+	} {
+		h, held, missing := Headers(own, map[string]string{"Authorization": c.value})
+		if h.Get("Authorization") != c.want || missing != c.missing || (held["KEY"] == "k") != strings.Contains(c.value, "KEY") {
+			t.Errorf("%s: %q, with %v, without %q", c.value, h.Get("Authorization"), held, missing)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,7 +18,6 @@ import (
 
 	"swarm"
 	"swarm/internal/process"
-	"swarm/internal/secret"
 )
 
 // start starts the program of a server that is talked to over its standard input and output.
@@ -72,7 +72,7 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 	l.why = func() string {
 		select {
 		case <-ended:
-			return lines.told(status, lost, process.Ended(p.Stderr().Bytes()))
+			return lines.told(status, lost, p.Stderr().Bytes())
 		default:
 			return "" // it is still there
 		}
@@ -130,7 +130,7 @@ func (m *messages) pass(piece string) bool {
 }
 
 // told is why a server has ended.
-func (m *messages) told(status syscall.WaitStatus, lost error, stderr string) string {
+func (m *messages) told(status syscall.WaitStatus, lost error, stderr []byte) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over {
@@ -143,26 +143,7 @@ func (m *messages) told(status syscall.WaitStatus, lost error, stderr string) st
 	case status.Signaled():
 		how = fmt.Sprintf("signal %d (%v)", int(status.Signal()), status.Signal())
 	}
-	if words := lastWords(stderr); words != "" {
-		how += ": " + words
-	}
-	return how
-}
-
-// lastWords are the last lines of what a program wrote to standard error.
-func lastWords(stderr string) string {
-	const lines, most = 3, 400
-	var last []string
-	for line := range strings.SplitSeq(strings.ToValidUTF8(stderr, "\uFFFD"), "\n") {
-		if line = strings.TrimSpace(line); line != "" {
-			last = append(last, line)
-		}
-	}
-	text := strings.Join(last[max(0, len(last)-lines):], " | ")
-	if len(text) > most {
-		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
-	}
-	return text
+	return how + process.LastWords(stderr)
 }
 
 // dial prepares to reach a server over HTTP.
@@ -189,23 +170,11 @@ func (s *server) dial(l *link) (mcp.Transport, error) {
 	return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 2, DisableStandaloneSSE: true, MaxEventSize: maxMessage}, nil
 }
 
-// header is what each request to the server carries; `$NAME` at the end of a value is a variable of our environment.
+// header is what each request to the server carries.
 func (s *server) header() (http.Header, error) {
-	h := http.Header{}
-	environ, err := process.NewEnvironment(s.o.Environ, nil)
-	if err != nil {
-		return nil, err
-	}
-	for name, value := range s.Headers {
-		at := strings.LastIndexByte(value, ' ') + 1
-		if variable, ok := secret.Reference(value[at:]); ok {
-			held, set := environ.Lookup(variable)
-			if !set || held == "" {
-				return nil, s.unset(variable)
-			}
-			value = value[:at] + strings.TrimSpace(held)
-		}
-		h.Set(name, value)
+	h, _, missing := process.Headers(s.o.Environ, s.Headers)
+	if missing != "" {
+		return nil, s.unset(missing)
 	}
 	return h, nil
 }
@@ -221,9 +190,7 @@ type bounded struct {
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(b.header) > 0 {
 		r = r.Clone(r.Context())
-		for name, values := range b.header {
-			r.Header[name] = values
-		}
+		maps.Copy(r.Header, b.header)
 	}
 	response, err := b.next.RoundTrip(r)
 	if err == nil {

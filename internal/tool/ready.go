@@ -20,13 +20,9 @@ func Ready(spec swarm.ToolServer, o ServerOptions) error {
 		_, err := s.header()
 		return err
 	}
-	environ, err := process.NewEnvironment(o.Environ, nil)
-	if err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
 		if variable, ok := secret.Reference(spec.Env[name]); ok {
-			if _, set := environ.Lookup(variable); !set {
+			if _, set := process.Lookup(o.Environ, variable); !set {
 				return s.unset(variable)
 			}
 		}

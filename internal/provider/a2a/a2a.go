@@ -9,7 +9,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"swarm"
+	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/secret"
 )
@@ -56,9 +56,6 @@ type connection struct {
 // Open makes the provider that spec describes. It reaches nobody.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
 	r := &remote{spec: spec, environ: opt.Environ}
-	if r.environ == nil {
-		r.environ = os.Environ()
-	}
 	u, err := url.Parse(spec.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, swarm.Errorf(swarm.BadInput, "the base_url of the provider %q is no address of an agent", spec.Name).
@@ -114,25 +111,12 @@ func (r *remote) Close() error {
 	return nil
 }
 
-// header is what each request carries; `$NAME` at the end of a value is a variable of our environment.
+// header is what each request carries, and the keys in it.
 func (r *remote) header() (h http.Header, held map[string]string, err error) {
-	h, held = http.Header{}, map[string]string{}
-	for name, value := range r.spec.Headers {
-		at := strings.LastIndexByte(value, ' ') + 1
-		if variable, ok := secret.Reference(value[at:]); ok {
-			key := ""
-			for _, kv := range r.environ {
-				if k, v, _ := strings.Cut(kv, "="); k == variable {
-					key = strings.TrimSpace(v)
-				}
-			}
-			if key == "" || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
-				return nil, nil, swarm.Errorf(swarm.NotSignedIn, "the provider %q has no key: %s is not set, or holds what cannot be one", r.spec.Name, variable).
-					WithHint("export %s=… with the token of its server", variable)
-			}
-			held[variable], value = key, value[:at]+key
-		}
-		h.Set(name, value)
+	h, held, missing := process.Headers(r.environ, r.spec.Headers)
+	if missing != "" {
+		return nil, nil, swarm.Errorf(swarm.NotSignedIn, "the provider %q has no key: %s is not set, or holds what cannot be one", r.spec.Name, missing).
+			WithHint("export %s=… with the token of its server", missing)
 	}
 	return h, held, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -43,9 +44,7 @@ func (w *wiretap) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r = r.Clone(r.Context())
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	r.Header.Set("User-Agent", "swarm")
 	r.Header.Set(wire.SvcParamVersion, string(wire.Version))
 	answer, err := w.next.RoundTrip(r)

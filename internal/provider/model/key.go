@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/process"
 	"swarm/internal/secret"
 )
 
@@ -28,15 +29,11 @@ func (m *model) key(env map[string]string) (key, name string, err error) {
 				WithHint("put it into a variable of the environment and write env: {%s: $NAME}", m.keyName)
 		}
 	}
-	for _, kv := range m.environ {
-		if k, v, _ := strings.Cut(kv, "="); k == name {
-			key = strings.TrimSpace(v)
-		}
-	}
-	switch {
+	key, _ = process.Lookup(m.environ, name)
+	switch key = strings.TrimSpace(key); {
 	case key == "":
 		return "", name, swarm.Errorf(swarm.NotSignedIn, "the provider %q has no key: %s is not set", m.spec.Name, name).WithHint("%s", m.signIn(name))
-	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }):
+	case !process.IsKey(key):
 		return "", name, swarm.Errorf(swarm.NotSignedIn, "%s holds what cannot be a key", name).WithHint("%s", m.signIn(name))
 	}
 	return key, name, nil

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 
@@ -67,9 +66,6 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	}
 	kind := providerkind.Of(spec.Kind)
 	m := &model{spec: spec, environ: opt.Environ, dialect: protocol.dialect(spec.BaseURL != ""), keyName: kind.KeyVars[0]}
-	if m.environ == nil {
-		m.environ = os.Environ()
-	}
 	u, err := url.Parse(cmp.Or(spec.BaseURL, kind.BaseURL))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, swarm.Errorf(swarm.BadInput, "the base_url of the provider %q is no URL of a server", spec.Name).

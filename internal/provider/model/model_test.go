@@ -412,6 +412,7 @@ func TestKeys(t *testing.T) {
 		"empty":                    {swarm.ProviderSpec{Kind: "openai"}, []string{"OPENAI_API_KEY="}, "no", "", "export OPENAI_API_KEY="},
 		"another variable":         {swarm.ProviderSpec{Kind: "openai", Env: map[string]string{"OPENAI_API_KEY": "$MINE"}}, []string{"MINE=" + key}, "yes", "MINE", ""},
 		"another that is not set":  {swarm.ProviderSpec{Kind: "openai", Env: map[string]string{"OPENAI_API_KEY": "$MINE"}}, nil, "no", "", "export MINE="},
+		"of our own server":        {swarm.ProviderSpec{Kind: "openai", BaseURL: "http://x/v1", Env: map[string]string{"OPENAI_API_KEY": "$SWARM_TOKEN"}}, []string{"SWARM_TOKEN=" + key}, "no", "", "export SWARM_TOKEN="},
 		"own server without":       {swarm.ProviderSpec{Kind: "openai", BaseURL: "http://x/v1"}, []string{"OPENAI_API_KEY=" + key}, "", "", ""},
 		"own server that wants it": {swarm.ProviderSpec{Kind: "openai", BaseURL: "http://x/v1", Env: map[string]string{"OPENAI_API_KEY": ""}}, []string{"OPENAI_API_KEY=" + key}, "yes", "OPENAI_API_KEY", ""},
 	} {
