@@ -18,6 +18,11 @@ import (
 type Log interface {
 	// Append writes the batch whole or not at all and returns the events' numbers when it is on disk. An event whose key is
 	// there already, with the same body, is not written again and has its old number; with another body it is ErrConflict.
+	//
+	// An error that is none of the refusals below leaves open whether the batch was written. Callers do not retry: events
+	// without a key would be doubled. A store behind a network retries inside Append, until ctx ends, under an id that it gives
+	// the batch and stores with it. It looks for that id before it checks fence and keys, because both may have changed since
+	// the first try was written.
 	Append(ctx context.Context, b Batch) ([]int64, error)
 	// Flush writes the lazy batches that wait, for a caller that has nothing more to append for now. It waits for no disk.
 	Flush()
