@@ -142,7 +142,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if p.Status.Ended() {
 		parts = append(parts, "took "+term.Duration(p.Ended.Sub(p.Started)))
 	}
-	parts = append(parts, counted(len(p.Tasks), term.Noun(p.Kind)), counted(turns, "turn"))
+	parts = append(parts, count(len(p.Tasks), term.Noun(p.Kind)), count(turns, "turn"))
 	if tokens := term.SomeTokens(p.Usage); tokens != "" {
 		parts = append(parts, tokens)
 	}
@@ -164,13 +164,6 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if p.Report != "" {
 		fmt.Fprintf(a.stdout, "reported: %s\n", term.Escape(p.Report))
 	}
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 func turnTable(turns []view.Turn, now time.Time) *term.Table {

@@ -68,12 +68,12 @@ func checkError(t *testing.T, text string, err error) {
 	if !errors.As(err, &e) || e.Msg == "" || e.Start < 0 || e.Start > e.End || e.End > len(text) {
 		t.Fatalf("%#v", err)
 	}
-	shown := e.Picture(text) + e.Msg + e.Hint
+	shown := e.picture(text) + e.Msg + e.Hint
 	if !utf8.ValidString(shown) || strings.ContainsFunc(shown, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 		t.Fatalf("%q is not fit for a screen", shown)
 	}
-	if strings.Count(e.Picture(text), "\n") != 1 || !strings.HasSuffix(e.Picture(text), "^") {
-		t.Fatalf("picture %q", e.Picture(text))
+	if strings.Count(e.picture(text), "\n") != 1 || !strings.HasSuffix(e.picture(text), "^") {
+		t.Fatalf("picture %q", e.picture(text))
 	}
 }
 

@@ -44,7 +44,7 @@ func TestHostile(t *testing.T) {
 		if e.Msg != c.msg {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, e.Msg, c.msg)
 		}
-		if got := e.Picture(c.text); got != c.picture {
+		if got := e.picture(c.text); got != c.picture {
 			t.Errorf("%s:\ngot\n%s\nwant\n%s", c.name, got, c.picture)
 		}
 		if strings.Contains(e.Hint, "%!") || e.Hint == "" && !strings.HasPrefix(e.Msg, "Unknown agent: ") {

@@ -336,5 +336,5 @@ func refusal(t *testing.T, text string, team Team) string {
 	if swarm.ExitCode(err) != swarm.ExitBadInput {
 		t.Errorf("%q exits with %d", text, swarm.ExitCode(err))
 	}
-	return strings.TrimSuffix(e.Picture(text)+"\n"+e.Msg+"\n"+e.Hint, "\n")
+	return strings.TrimSuffix(e.picture(text)+"\n"+e.Msg+"\n"+e.Hint, "\n")
 }

@@ -48,7 +48,7 @@ func (s *session) enter(text string) string {
 		if !errors.As(err, &e) {
 			return "not an *Error: " + err.Error() + "\n"
 		}
-		picture := "  " + strings.ReplaceAll(e.Picture(text), "\n", "\n  ") + "\n"
+		picture := "  " + strings.ReplaceAll(e.picture(text), "\n", "\n  ") + "\n"
 		return picture + "! " + e.Msg + "\n" + strings.TrimSuffix("  "+strings.ReplaceAll(e.Hint, "\n", "\n  "), "  ") + "\n"
 	}
 	var b strings.Builder
@@ -224,7 +224,7 @@ func TestNobodyKnowsHow(t *testing.T) {
 	delete(o.Agents, "ba")
 	f, err := l.Plan(Standing{}, o)
 	var e *Error
-	if f != nil || !errors.As(err, &e) || e.Picture(l.Text) != "@pm Plan -> @ba Write\n            ^^^" {
+	if f != nil || !errors.As(err, &e) || e.picture(l.Text) != "@pm Plan -> @ba Write\n            ^^^" {
 		t.Errorf("%v, %v", f, err)
 	}
 }

@@ -25,11 +25,6 @@ type Report struct {
 	Details
 }
 
-// JSON is the report as `swarm show --json` prints it.
-func (p Picture) JSON(d Details) ([]byte, error) {
-	return json.MarshalIndent(Report{p, d}, "", "  ")
-}
-
 // A Topic is what was published under one name, oldest first.
 type Topic struct {
 	Topic   string       `json:"topic"`
