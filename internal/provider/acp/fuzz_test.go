@@ -47,7 +47,7 @@ func quietWire() (w *wire, heard func() string) {
 	w.hear = func(method string, params json.RawMessage) { fmt.Fprintf(&b, "%s %s\n", method, params) }
 	w.noise = func(line string) { fmt.Fprintf(&b, "noise %s\n", line) }
 	w.serve = func(string, json.RawMessage) (any, *complaint) { return nil, nil }
-	return w, func() string { return b.String() + w.rest() }
+	return w, func() string { return b.String() + string(w.lines.Rest) }
 }
 
 // FuzzUpdate gives a turn updates of any kind. Whatever it shows must be something that can be stored.

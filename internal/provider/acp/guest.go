@@ -71,8 +71,8 @@ func (g *guest) start(job process.Job) (err error) {
 	go func() {
 		defer leave()
 		g.how, _, _ = g.proc.Wait(life)
-		if rest := g.wire.rest(); rest != "" {
-			g.noise(rest)
+		if rest := g.wire.lines.Rest; len(rest) > 0 {
+			g.noise(string(rest))
 		}
 		g.wire.end(errGone)
 		close(g.ended)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"swarm/internal/excerpt"
+	"swarm/internal/process"
 
 	"swarm"
 )
@@ -27,7 +28,7 @@ type wire struct {
 	noise func(line string)                                             // what is no message
 
 	outbox chan []byte
-	line   []byte // what has come of a line that has not ended
+	lines  process.Lines
 
 	mu      sync.Mutex
 	last    int64 // the id of our last question
@@ -38,7 +39,7 @@ type wire struct {
 }
 
 func newWire() *wire {
-	return &wire{outbox: make(chan []byte, maxServing), waiting: map[int64]chan message{}, over: make(chan struct{})}
+	return &wire{lines: process.Lines{Max: maxLine}, outbox: make(chan []byte, maxServing), waiting: map[int64]chan message{}, over: make(chan struct{})}
 }
 
 // A message is a question, an answer or a notice.
@@ -185,30 +186,18 @@ func (w *wire) isOver() bool {
 	}
 }
 
-// take is given what the program says, in pieces. However long a line is, no more of it is kept than a message may have.
+// take is given what the program says, in pieces.
 func (w *wire) take(piece string) {
-	for piece != "" && !w.isOver() {
-		line, rest, whole := strings.Cut(piece, "\n")
-		if len(w.line)+len(line) > maxLine {
-			w.line = nil
-			w.end(swarm.Errorf(swarm.Protocol, "it said a line of more than %d MB", maxLine>>20).
-				WithHint("a message has less; perhaps the program does not speak the Agent Client Protocol as it was started"))
-			return
+	ok := w.lines.Write(piece, func(line []byte) {
+		if !w.isOver() {
+			w.understand(line)
 		}
-		w.line = append(w.line, line...)
-		if !whole {
-			return
-		}
-		w.understand(w.line)
-		w.line, piece = w.line[:0], rest
-		if cap(w.line) > 64<<10 {
-			w.line = nil
-		}
+	})
+	if !ok {
+		w.end(swarm.Errorf(swarm.Protocol, "it said a line of more than %d MB", maxLine>>20).
+			WithHint("a message has less; perhaps the program does not speak the Agent Client Protocol as it was started"))
 	}
 }
-
-// rest is the line that the program has not ended.
-func (w *wire) rest() string { return string(w.line) }
 
 func (w *wire) understand(line []byte) {
 	line = bytes.TrimSpace(line)

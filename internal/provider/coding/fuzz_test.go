@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"swarm"
+	"swarm/internal/process"
 	"swarm/internal/provider"
 )
 
@@ -42,12 +42,12 @@ func fuzzListener(f *testing.F, kind string) {
 		var shown []swarm.Delta
 		turn := a.newTurn(provider.Request{Agent: "coder", Session: "s"}, func(d swarm.Delta) { shown = append(shown, d) }, false)
 		defer turn.tired.Stop()
-		var l lines
-		if err := l.write(string(data), turn.line); err != nil {
-			t.Fatal(err)
+		l := process.Lines{Max: maxLine}
+		if !l.Write(string(data), turn.line) {
+			t.Fatal("a line is too long")
 		}
-		if len(l.rest) > 0 {
-			turn.last(l.rest)
+		if len(l.Rest) > 0 {
+			turn.last(l.Rest)
 		}
 		turn.flush()
 		if turn.fatal != nil && swarm.KindOf(turn.fatal) != swarm.Protocol {
@@ -70,30 +70,3 @@ func fuzzListener(f *testing.F, kind string) {
 func FuzzClaude(f *testing.F) { fuzzListener(f, "claude-code") }
 
 func FuzzCodex(f *testing.F) { fuzzListener(f, "codex") }
-
-// FuzzLines compares what comes in pieces with what comes at once.
-func FuzzLines(f *testing.F) {
-	f.Add("a\nb\r\n\nc", uint8(2))
-	f.Fuzz(func(t *testing.T, text string, size uint8) {
-		var l lines
-		var got []string
-		for rest := text; rest != ""; {
-			n := min(int(size)+1, len(rest))
-			if err := l.write(rest[:n], func(line []byte) { got = append(got, string(line)) }); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		want := strings.Split(text, "\n")
-		if string(l.rest) != want[len(want)-1] {
-			t.Errorf("%q is left of %q", l.rest, text)
-		}
-		want = want[:len(want)-1]
-		for i := range want {
-			want[i] = strings.TrimSuffix(want[i], "\r")
-		}
-		if strings.Join(got, "\n") != strings.Join(want, "\n") || len(got) != len(want) {
-			t.Errorf("the lines are %q, want %q", got, want)
-		}
-	})
-}

@@ -33,7 +33,7 @@ type program struct {
 	idle   *time.Timer
 
 	mu      sync.Mutex
-	lines   lines
+	lines   process.Lines
 	turn    *turn // who listens; nil = nobody
 	session string
 }
@@ -48,10 +48,13 @@ type piece struct {
 // within its grace, however long it takes to understand it.
 const maxPieces = 128
 
+// maxLine is the longest line that is read. An answer is one line, and so is what a tool has read.
+const maxLine = 16 << 20
+
 // start makes a process for a turn and gives it what it has to read.
 func (a *agent) start(r provider.Request, session, shape string, t *turn, l launch, text string) (*program, error) {
 	dir := a.folderOf(r)
-	p := &program{shape: shape, pieces: make(chan piece, maxPieces), over: make(chan struct{}), session: session}
+	p := &program{shape: shape, lines: process.Lines{Max: maxLine}, pieces: make(chan piece, maxPieces), over: make(chan struct{}), session: session}
 	if err := p.place(&l); err != nil {
 		return nil, err
 	}
@@ -145,8 +148,8 @@ func (p *program) wait(ctx context.Context) {
 	close(p.pieces)
 	<-drained
 	p.mu.Lock()
-	if p.turn != nil && len(p.lines.rest) > 0 {
-		p.turn.last(p.lines.rest)
+	if p.turn != nil && len(p.lines.Rest) > 0 {
+		p.turn.last(p.lines.Rest)
 	}
 	p.mu.Unlock()
 	close(p.over)
@@ -183,13 +186,13 @@ func (p *program) hear(said piece) {
 		}
 		return
 	}
-	err := p.lines.write(said.text, func(line []byte) {
+	ok := p.lines.Write(said.text, func(line []byte) {
 		if p.turn != nil {
 			p.turn.line(line)
 		}
 	})
-	if err != nil && p.turn != nil {
-		p.turn.abort(err)
+	if !ok && p.turn != nil {
+		p.turn.abort(swarm.Errorf(swarm.Protocol, "it wrote a line of more than %d MB", maxLine>>20).WithHint("look at what the program prints; ask for less at once"))
 	}
 }
 
