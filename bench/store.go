@@ -156,7 +156,7 @@ func (l *lab) open() error {
 	if err != nil {
 		return err
 	}
-	look, err := run.LookAt(h, longID)
+	look, err := run.OpenReader(h, longID)
 	if err != nil {
 		return err
 	}

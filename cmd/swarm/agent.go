@@ -72,11 +72,11 @@ func (a *app) act(cmd *cobra.Command, ref, agent string, do run.Action) error {
 	if err != nil {
 		return err
 	}
-	noted, err := c.Act(cmd.Context(), id, agent, do)
+	result, err := c.Act(cmd.Context(), id, agent, do)
 	if err != nil {
 		return err
 	}
-	return a.said(c, noted)
+	return a.said(c, result)
 }
 
 // completeRunOrAgent offers the agents of the newest run and the runs there are, and then the agents of the run that was named.

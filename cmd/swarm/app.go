@@ -187,8 +187,8 @@ func (a *app) control() (*control.Control, error) {
 	return c, nil
 }
 
-// beside is what goes along with every run that this process drives.
-func (a *app) beside() run.Companion {
+// runTelemetry is what goes along with every run that this process drives.
+func (a *app) runTelemetry() run.Telemetry {
 	if x := a.told(); x != nil {
 		return x
 	}

@@ -83,11 +83,11 @@ enough. Two runs may ask under the same ID; then --run says which one is meant. 
 			if err != nil {
 				return err
 			}
-			noted, err := c.Answer(cmd.Context(), q, d)
+			result, err := c.Answer(cmd.Context(), q, d)
 			if err != nil {
 				return err
 			}
-			return a.said(c, noted)
+			return a.said(c, result)
 		},
 		ValidArgsFunction: a.completeAsked,
 	}

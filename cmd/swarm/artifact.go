@@ -41,7 +41,7 @@ func (a *app) artifactLsCommand(ref *string) *cobra.Command {
 		Example: "  swarm artifact ls\n  swarm artifact ls --run @last --json | jq '.[].ref'",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, l, err := a.lookAt(*ref)
+			_, l, err := a.openMeant(*ref)
 			if err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ changed: it is in the run's log.
 }
 
 // artifacts are those of a run, in the order in which they were stored.
-func artifacts(l *run.Look) ([]view.Artifact, error) {
+func artifacts(l *run.Reader) ([]view.Artifact, error) {
 	d, err := l.Details()
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func storedTable(all []view.Artifact) *term.Table {
 	return t
 }
 
-func (a *app) listArtifacts(l *run.Look, all []view.Artifact) error {
+func (a *app) listArtifacts(l *run.Reader, all []view.Artifact) error {
 	switch {
 	case a.json:
 		return a.print(all)
@@ -157,7 +157,7 @@ func (a *app) listArtifacts(l *run.Look, all []view.Artifact) error {
 
 // artifact finds the one that a user means, with its bytes, its run, and the folder for copies.
 func (a *app) artifact(ref, name string) (dir, id string, it view.Artifact, text []byte, err error) {
-	h, l, err := a.lookAt(ref)
+	h, l, err := a.openMeant(ref)
 	if err != nil {
 		return "", "", it, nil, err
 	}
@@ -227,16 +227,16 @@ func ending(name string) string {
 
 // completeArtifact offers the refs of the run that is meant.
 func (a *app) completeArtifact(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return a.offer(cmd, args, begun, func(l *run.Look) ([]string, error) { return refs(l, "") })
+	return a.offer(cmd, args, begun, func(l *run.Reader) ([]string, error) { return refs(l, "") })
 }
 
 // completePack offers the context packs of the run that is meant.
 func (a *app) completePack(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return a.offer(cmd, nil, begun, func(l *run.Look) ([]string, error) { return refs(l, "contextpack") })
+	return a.offer(cmd, nil, begun, func(l *run.Reader) ([]string, error) { return refs(l, "contextpack") })
 }
 
 // refs are those of a kind of artifact, or of all, to be offered.
-func refs(l *run.Look, kind string) (offers []string, err error) {
+func refs(l *run.Reader, kind string) (offers []string, err error) {
 	all, err := artifacts(l)
 	for _, it := range all {
 		if kind == "" || it.Kind == kind {

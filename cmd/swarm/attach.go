@@ -30,7 +30,7 @@ Of a run that has ended the table of tasks is shown, and of one that nobody driv
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, l, err := a.look(args[0])
+			h, l, err := a.openReader(args[0])
 			if err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ Of a run that has ended the table of tasks is shown, and of one that nobody driv
 	return cmd
 }
 
-func (a *app) attach(h *statedir.Home, l *run.Look) error {
+func (a *app) attach(h *statedir.Home, l *run.Reader) error {
 	if l.Driven() || a.json {
 		ctx, end := leaveSignals()
 		err := a.watch(ctx, h, l)
@@ -69,7 +69,7 @@ func (a *app) attach(h *statedir.Home, l *run.Look) error {
 }
 
 // watch shows the run until it is over, nobody drives it any more, or the user leaves.
-func (a *app) watch(ctx context.Context, h *statedir.Home, l *run.Look) error {
+func (a *app) watch(ctx context.Context, h *statedir.Home, l *run.Reader) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	v := view.New(l.ID)
@@ -79,18 +79,18 @@ func (a *app) watch(ctx context.Context, h *statedir.Home, l *run.Look) error {
 			return err
 		}
 	}
-	story, err := l.StoryFrom(v)
+	timeline, err := l.TimelineFrom(v)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		story.Only = func(string) bool { return false } // events only
+		timeline.Only = func(string) bool { return false } // events only
 	}
 	s, err := a.spectator(h, v, func() { leave(swarm.Errorf(swarm.Stopped, "left")) })
 	if err != nil {
 		return err
 	}
-	err = story.Follow(ctx, func(m run.Moment) error {
+	err = timeline.Follow(ctx, func(m run.Entry) error {
 		if m.Event != nil {
 			s.Event(m.Event)
 		} else {

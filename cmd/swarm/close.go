@@ -28,11 +28,11 @@ Without RUN it is the newest run of this folder that still goes on, else the new
 			if err != nil {
 				return err
 			}
-			noted, err := c.Close(cmd.Context(), id)
+			result, err := c.Close(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			return a.said(c, noted)
+			return a.said(c, result)
 		},
 	}
 }

@@ -45,11 +45,11 @@ for it goes back; swarm start lets it have turns again.
 			if _, driven, err = c.Driver(id); err != nil {
 				return err
 			}
-			noted, err := c.Cancel(cmd.Context(), id, target)
+			result, err := c.Cancel(cmd.Context(), id, target)
 			if err != nil || !driven && target == "" { // it was ended here, and its end was shown
 				return err
 			}
-			return a.said(c, noted)
+			return a.said(c, result)
 		},
 	}
 }
@@ -77,11 +77,11 @@ nothing but an agent that is paused has something to do stays open, and says so.
 			if err != nil {
 				return err
 			}
-			noted, err := c.Pause(cmd.Context(), id)
+			result, err := c.Pause(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			return a.said(c, noted)
+			return a.said(c, result)
 		},
 	}
 }
@@ -117,11 +117,11 @@ process: finished turns are not run again, the one that was cut is, under the sa
 				return err
 			}
 			c.GoOn = func(_ context.Context, id string) error { return a.goOn(c.Home, id, replay) }
-			noted, err := c.Resume(cmd.Context(), id)
+			result, err := c.Resume(cmd.Context(), id)
 			if err != nil || !driven { // what it did was shown
 				return err
 			}
-			return a.said(c, noted)
+			return a.said(c, result)
 		},
 	}
 	cmd.Flags().Var((*something)(&replay), "replay", "take the agents' answers from this `file`")
@@ -156,17 +156,17 @@ are kept. In a run that still goes on, a task that failed and waits for a person
 				return err
 			}
 			if !c.Home.Summary(id).Status.Ended() {
-				noted, err := c.RetryTask(cmd.Context(), id, from)
+				result, err := c.RetryTask(cmd.Context(), id, from)
 				if err != nil {
 					return err
 				}
-				return a.said(c, noted)
+				return a.said(c, result)
 			}
-			again, err := run.Retry(c.Home, id, from)
+			again, err := run.PlanRetry(c.Home, id, from)
 			if err != nil {
 				return err
 			}
-			return a.begin(begin{Begin: control.Again(again, os.Args[1:])})
+			return a.begin(begin{Begin: control.BeginRetry(again, os.Args[1:])})
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "run this `task` again, and what depends on it")
@@ -187,13 +187,13 @@ func (a *app) steerable(ref string) (*control.Control, string, error) {
 }
 
 // said confirms what is on disk now.
-func (a *app) said(c *control.Control, noted control.Noted) error {
+func (a *app) said(c *control.Control, result control.CommandResult) error {
 	if a.json {
-		return a.print(noted)
+		return a.print(result)
 	}
-	fmt.Fprintf(a.stdout, "run %s: %s, noted\n", noted.Run, strings.TrimSpace(noted.Word+" "+noted.Target))
-	if _, driven, err := c.Driver(noted.Run); err == nil && !driven && !c.Home.Summary(noted.Run).Status.Ended() {
-		fmt.Fprintf(a.stdout, "no process drives it now: swarm resume %s\n", noted.Run)
+	fmt.Fprintf(a.stdout, "run %s: %s, noted\n", result.Run, strings.TrimSpace(result.Command+" "+result.Target))
+	if _, driven, err := c.Driver(result.Run); err == nil && !driven && !c.Home.Summary(result.Run).Status.Ended() {
+		fmt.Fprintf(a.stdout, "no process drives it now: swarm resume %s\n", result.Run)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ or when it was interrupted, as they are now. Files that git ignores are left out
 }
 
 func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) error {
-	h, l, err := a.look(ref)
+	h, l, err := a.openReader(ref)
 	if err != nil {
 		return err
 	}

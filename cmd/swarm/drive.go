@@ -128,7 +128,7 @@ func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (vi
 	if !quiet {
 		o.Observer, o.View = screen, v
 	}
-	o.Engine, o.Serve, o.Beside = local.Run, httpd.Serve, a.beside()
+	o.Engine, o.Serve, o.Telemetry = local.Run, httpd.Serve, a.runTelemetry()
 	p, err := r.Drive(s.ctx, o)
 	if err2 := screen.Close(); err == nil && !errors.Is(err2, syscall.EPIPE) {
 		err = err2

@@ -16,13 +16,13 @@ import (
 	"swarm/internal/view"
 )
 
-// look finds the run that a user names and opens it to look at it.
-func (a *app) look(ref string) (*statedir.Home, *run.Look, error) {
+// openReader finds the run that a user names and opens it to look at it.
+func (a *app) openReader(ref string) (*statedir.Home, *run.Reader, error) {
 	c, id, err := a.find(ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := c.Look(id)
+	l, err := c.OpenReader(id)
 	return c.Home, l, err
 }
 

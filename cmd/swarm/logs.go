@@ -16,7 +16,7 @@ import (
 	"swarm/internal/view"
 )
 
-// logOptions are what a user wants to see of a run's story.
+// logOptions are what a user wants to see of a run's timeline.
 type logOptions struct {
 	tasks  []string
 	follow bool
@@ -67,7 +67,7 @@ With --json every line is {time, task, turn, kind, text}.
 }
 
 func (a *app) logs(ref string, o logOptions) error {
-	_, l, err := a.look(ref)
+	_, l, err := a.openReader(ref)
 	if err != nil {
 		return err
 	}
@@ -80,14 +80,14 @@ func (a *app) logs(ref string, o logOptions) error {
 	if err != nil {
 		return err
 	}
-	story, lines, err := w.past(l, v)
+	timeline, lines, err := w.past(l, v)
 	if err == nil {
 		err = w.catchUp()
 	}
 	if err == nil && o.follow {
 		ctx, end := leaveSignals()
 		defer end()
-		err = story.Follow(ctx, lines.Take)
+		err = timeline.Follow(ctx, lines.Take)
 		if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 			return nil // whoever only reads may leave
 		}
@@ -96,31 +96,31 @@ func (a *app) logs(ref string, o logOptions) error {
 }
 
 // past tells what has been. For the last lines it begins near the end of the run, and earlier each time that these were too few.
-func (w *logWriter) past(l *run.Look, v *view.Run) (story *run.Story, lines *run.Lines, err error) {
+func (w *logWriter) past(l *run.Reader, v *view.Run) (timeline *run.Timeline, lines *run.Lines, err error) {
 	for events := int64(4*w.last + 100); ; events *= 8 {
 		if w.last < 0 {
 			events = v.Seq
 		}
 		var whole bool
-		if story, whole, err = l.StoryOfLast(v, events); err != nil {
+		if timeline, whole, err = l.TimelineOfLast(v, events); err != nil {
 			return nil, nil, err
 		}
 		if len(w.tasks) > 0 {
-			story.Only = func(task string) bool { return slices.Contains(w.tasks, task) }
+			timeline.Only = func(task string) bool { return slices.Contains(w.tasks, task) }
 		}
 		w.held, w.sure, w.late = nil, false, 0
 		lines = &run.Lines{Fn: w.take}
-		err := story.Tell(func(m run.Moment) error {
+		err := timeline.ReadNew(func(m run.Entry) error {
 			w.sure = w.sure || m.Event != nil
 			return lines.Take(m)
 		})
 		if err != nil || whole || w.late >= w.last {
-			return story, lines, err
+			return timeline, lines, err
 		}
 	}
 }
 
-// A logWriter prints the lines of a story that a user wants to see.
+// A logWriter prints the lines of a timeline that a user wants to see.
 type logWriter struct {
 	logOptions
 	app   *app

@@ -61,7 +61,7 @@ With --json it is an array of envelopes with their receipt; with -f also, an env
 }
 
 func (a *app) mail(o mailOptions) error {
-	_, l, err := a.lookAt(o.run)
+	_, l, err := a.openMeant(o.run)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (a *app) mail(o mailOptions) error {
 }
 
 // correspondent is the agent, or the person, that a user names.
-func correspondent(l *run.Look, name string) (string, error) {
+func correspondent(l *run.Reader, name string) (string, error) {
 	name = strings.ToLower(strings.TrimPrefix(name, "@"))
 	if name == "" || name == swarm.User || name == swarm.Orchestrator {
 		return name, nil
@@ -125,7 +125,7 @@ func (o mailOptions) choose(all []view.Envelope) []view.Envelope {
 }
 
 // followMail prints what there is, and then whatever changes.
-func (a *app) followMail(l *run.Look, o mailOptions) error {
+func (a *app) followMail(l *run.Reader, o mailOptions) error {
 	ctx, end := leaveSignals()
 	defer end()
 	first := true
@@ -190,7 +190,7 @@ func postTable(all []view.Envelope, now time.Time) *term.Table {
 
 // completeMail offers the ids of messages that wait for the person's answer.
 func (a *app) completeMail(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return a.offer(cmd, args, begun, func(l *run.Look) (offers []string, err error) {
+	return a.offer(cmd, args, begun, func(l *run.Reader) (offers []string, err error) {
 		d, err := l.Details()
 		for _, e := range slices.Backward(d.Envelopes) {
 			if e.ToNodeID == swarm.User && e.Receipt.Answer == "" && e.FromNodeID != swarm.Orchestrator {

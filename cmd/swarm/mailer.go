@@ -57,7 +57,7 @@ func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := run.OpenPost(c.Home, s.ID)
+	p, err := run.OpenUserMailbox(c.Home, s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 
 // A person acts on a run from outside.
 type person struct {
-	*run.Post
+	*run.UserMailbox
 	home *statedir.Home
 }
 
@@ -77,7 +77,7 @@ func (p *person) send(ctx context.Context, d mail.Draft) (agentapi.SendResult, e
 }
 
 func (p *person) post(ctx context.Context, e swarm.Envelope, cut bool) (agentapi.SendResult, error) {
-	return p.Post.Service.SendEnvelope(ctx, e, cut)
+	return p.UserMailbox.Service.SendEnvelope(ctx, e, cut)
 }
 
 func (p *person) reply(ctx context.Context, id string, d mail.Draft) (string, agentapi.SendResult, error) {
@@ -185,7 +185,7 @@ func agentsMeta(meta json.RawMessage) error {
 
 // reply looks up whom the message came from in the log: the agent was given it, and its tools show each message once.
 func (v *visitor) reply(ctx context.Context, id string, d mail.Draft) (to string, sent agentapi.SendResult, err error) {
-	_, l, err := v.app.lookAt("")
+	_, l, err := v.app.openMeant("")
 	if err != nil {
 		return "", sent, err
 	}
@@ -212,8 +212,8 @@ func (v *visitor) run() string { return os.Getenv("SWARM_RUN_ID") }
 func (v *visitor) idle() bool  { return false }
 func (v *visitor) close()      { _ = v.leave() }
 
-// lookAt opens the run that is meant to look at it.
-func (a *app) lookAt(ref string) (*statedir.Home, *run.Look, error) {
+// openMeant opens the run that is meant to look at it.
+func (a *app) openMeant(ref string) (*statedir.Home, *run.Reader, error) {
 	c, err := a.control()
 	if err != nil {
 		return nil, nil, err
@@ -225,7 +225,7 @@ func (a *app) lookAt(ref string) (*statedir.Home, *run.Look, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := c.Look(s.ID)
+	l, err := c.OpenReader(s.ID)
 	return c.Home, l, err
 }
 
@@ -275,7 +275,7 @@ func (a *app) completeAgent(cmd *cobra.Command, args []string, begun string) ([]
 	return a.offer(cmd, args, begun, offerAgents)
 }
 
-func offerAgents(l *run.Look) (offers []string, err error) {
+func offerAgents(l *run.Reader) (offers []string, err error) {
 	p, err := l.Picture()
 	for _, agent := range p.Agents {
 		offers = append(offers, "@"+agent.Name+"\t"+string(agent.Status))
@@ -284,7 +284,7 @@ func offerAgents(l *run.Look) (offers []string, err error) {
 }
 
 // offer offers what the run that is meant has, for a command's first argument.
-func (a *app) offer(cmd *cobra.Command, args []string, begun string, all func(*run.Look) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func (a *app) offer(cmd *cobra.Command, args []string, begun string, all func(*run.Reader) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -293,8 +293,8 @@ func (a *app) offer(cmd *cobra.Command, args []string, begun string, all func(*r
 }
 
 // offerOf offers what a run has; "" is the one that is meant without a name.
-func (a *app) offerOf(ref, begun string, all func(*run.Look) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	_, l, err := a.lookAt(ref)
+func (a *app) offerOf(ref, begun string, all func(*run.Reader) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	_, l, err := a.openMeant(ref)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

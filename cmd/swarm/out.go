@@ -36,7 +36,7 @@ output the last 102,400 bytes are kept. On a terminal, control characters are ma
 }
 
 func (a *app) printOutput(ref, name string, iteration int, good bool) error {
-	_, l, err := a.look(ref)
+	_, l, err := a.openReader(ref)
 	if err != nil {
 		return err
 	}

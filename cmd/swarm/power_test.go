@@ -63,7 +63,7 @@ func (d *disk) losesPower(p *driving) {
 	ledger := filepath.Join(d.place.dir, "ledger")
 	said := p.soFar()
 	d.shutDown()
-	noted, _ := os.ReadFile(ledger) // after the cut: it must have every end that is on the disk
+	result, _ := os.ReadFile(ledger) // after the cut: it must have every end that is on the disk
 	p.kill()
 	for pids := d.running(); len(pids) > 0; pids = d.running() {
 		for _, pid := range pids {
@@ -71,7 +71,7 @@ func (d *disk) losesPower(p *driving) {
 		}
 	}
 	p.said = said
-	d.check(os.WriteFile(ledger, noted, 0o600))
+	d.check(os.WriteFile(ledger, result, 0o600))
 	d.soon("nobody uses the disk", func() bool { return exec.Command("umount", d.dir).Run() == nil }) // the dead close their files last
 	d.must("mount", "-o", "loop", d.image, d.dir)
 }

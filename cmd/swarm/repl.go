@@ -122,7 +122,7 @@ func (a *app) talk(t talk) error {
 	if events != nil {
 		seen = both{a.warned(events), face}
 	}
-	s.Drive(stop.ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Observer: seen, View: v, Beside: a.beside()})
+	s.Drive(stop.ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Observer: seen, View: v, Telemetry: a.runTelemetry()})
 	go func() { // who is stopped, or can no longer store anything, does not wait for a line to end
 		<-s.Over()
 		_ = face.Close() // its error comes again below
@@ -265,7 +265,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	if err := control.Preflight(b, o.Dir, a.waiting()); err != nil {
 		return session.Team{}, o, err
 	}
-	a.sayHolds(&b.Plan)
+	a.printConfinement(&b.Plan)
 	t := session.Team{Agents: b.Plan.Agents, Providers: b.Plan.Providers, Edges: b.Plan.Edges, Servers: b.Plan.Servers, Approvals: b.Plan.Approvals, Bodies: b.Bodies, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout,
 		MaxParallel: b.Plan.MaxParallel, Budget: b.Plan.Budget, Topics: b.Plan.Topics, Notify: b.Plan.Notify, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
 	if t.Default == "" && len(t.Agents) > 0 {

@@ -87,8 +87,8 @@ func (a *app) serve(o serveOptions) error {
 	s := stopSignals()
 	defer s.end()
 	hub := feed.New(h)
-	d := &control.Drivers{Control: c, Context: s.ctx, Version: version, Follow: hub.Heed, Ended: a.left()}
-	d.Options.Engine, d.Options.Serve, d.Options.Beside = local.Run, httpd.Serve, a.beside()
+	d := &control.Drivers{Control: c, Context: s.ctx, Version: version, Follow: hub.Watch, Ended: a.left()}
+	d.Options.Engine, d.Options.Serve, d.Options.Telemetry = local.Run, httpd.Serve, a.runTelemetry()
 	c.GoOn, c.Caller = d.Resume, control.Caller{} // whoever shows the token is a person
 	s.killing(d.Kill)
 	routes, published, err := a.routes(o, c, d, hub)

@@ -41,7 +41,7 @@ prompt_text, output_text, and where there are any sent_text and injected_text. W
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, l, err := a.look(args[0])
+			_, l, err := a.openReader(args[0])
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ prompt_text, output_text, and where there are any sent_text and injected_text. W
 	return cmd
 }
 
-func (a *app) show(l *run.Look, o showOptions) error {
+func (a *app) show(l *run.Reader, o showOptions) error {
 	if o.turn != "" {
 		t, err := l.Turn(o.turn)
 		if err != nil {
@@ -258,7 +258,7 @@ func (a *app) remedies(p view.Picture) {
 }
 
 // showEach writes the prompts of all turns, or where they came from.
-func (a *app) showEach(l *run.Look, d view.Details, o showOptions) error {
+func (a *app) showEach(l *run.Reader, d view.Details, o showOptions) error {
 	for i := range d.Turns {
 		fmt.Fprintln(a.stdout)
 		if o.prompts {
@@ -273,7 +273,7 @@ func (a *app) showEach(l *run.Look, d view.Details, o showOptions) error {
 	return nil
 }
 
-func (a *app) showJSON(l *run.Look, r view.Report, texts bool) error {
+func (a *app) showJSON(l *run.Reader, r view.Report, texts bool) error {
 	if !texts {
 		return a.print(r)
 	}
@@ -291,7 +291,7 @@ func (a *app) showJSON(l *run.Look, r view.Report, texts bool) error {
 	}{r, turns})
 }
 
-func (a *app) showTurn(l *run.Look, t view.Turn, o showOptions) error {
+func (a *app) showTurn(l *run.Reader, t view.Turn, o showOptions) error {
 	whole, err := l.Full(t)
 	switch {
 	case err != nil:
@@ -310,7 +310,7 @@ func (a *app) showTurn(l *run.Look, t view.Turn, o showOptions) error {
 }
 
 // printTurn writes a turn whole.
-func (a *app) printTurn(l *run.Look, t *view.Turn) error {
+func (a *app) printTurn(l *run.Reader, t *view.Turn) error {
 	whole, err := l.Full(*t)
 	if err != nil {
 		return err

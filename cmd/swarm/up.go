@@ -208,7 +208,7 @@ func (a *app) begin(b begin) error {
 	defer r.Close()
 	detached(r.ID)
 	if !b.quiet && b.Replay == "" {
-		a.sayHolds(&b.Bundle.Plan)
+		a.printConfinement(&b.Bundle.Plan)
 	}
 	p, err := a.drive(h, r, o, b.quiet)
 	if err == nil && b.quiet {
@@ -223,8 +223,8 @@ func (a *app) begin(b begin) error {
 }
 
 // waiting tells a person which providers a run waits for before it begins.
-func (a *app) waiting() control.Waiting {
-	w := control.Waiting{After: time.Second}
+func (a *app) waiting() control.ProgressReport {
+	w := control.ProgressReport{After: time.Second}
 	if a.onTerminal() {
 		w.After = 200 * time.Millisecond
 	}

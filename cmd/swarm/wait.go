@@ -45,7 +45,7 @@ When the time given by --timeout is over, or when nobody drives the run, it says
 }
 
 func (a *app) waitFor(ctx context.Context, ref, timeout string) error {
-	_, l, err := a.look(ref)
+	_, l, err := a.openReader(ref)
 	if err != nil {
 		return err
 	}

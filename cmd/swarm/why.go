@@ -35,7 +35,7 @@ Without RUN it is the newest run of this folder that still goes on, else the new
 				}
 				args = []string{newest, args[0]}
 			}
-			_, l, err := a.look(args[0])
+			_, l, err := a.openReader(args[0])
 			if err != nil {
 				return err
 			}

@@ -24,11 +24,11 @@ type handler struct {
 var _ a2asrv.RequestHandler = (*handler)(nil)
 
 // open looks at a task of this agent.
-func (h *handler) open(ctx context.Context, id wire.TaskID) (*run.Look, *task, error) {
+func (h *handler) open(ctx context.Context, id wire.TaskID) (*run.Reader, *task, error) {
 	return h.fold(ctx, id, asItIs)
 }
 
-func (h *handler) fold(ctx context.Context, id wire.TaskID, enough func(*task) bool) (*run.Look, *task, error) {
+func (h *handler) fold(ctx context.Context, id wire.TaskID, enough func(*task) bool) (*run.Reader, *task, error) {
 	entry, err := h.Control.Lookup(string(id))
 	if swarm.KindOf(err) == swarm.NotFound {
 		return nil, nil, notFound(id)
@@ -39,30 +39,30 @@ func (h *handler) fold(ctx context.Context, id wire.TaskID, enough func(*task) b
 	if entry.ID != string(id) || !entry.Kind.Team() {
 		return nil, nil, notFound(id)
 	}
-	look, err := h.Control.Look(entry.ID)
+	reader, err := h.Control.OpenReader(entry.ID)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := load(look, enough)
+	t, err := load(reader, enough)
 	if err == nil && t.agent != h.agent {
 		err = notFound(id)
 	}
 	if err != nil {
-		look.Close()
+		reader.Close()
 		return nil, nil, err
 	}
 	t.server, _ = ctx.Value(serverKey{}).(string)
 	t.tells = func(t *task) { h.memory.note(t.id, t.approval().ID) }
-	return look, t, nil
+	return reader, t, nil
 }
 
 // get is a task as it is now.
 func (h *handler) get(ctx context.Context, id wire.TaskID, most *int) (*wire.Task, error) {
-	look, t, err := h.open(ctx, id)
+	reader, t, err := h.open(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	defer look.Close()
+	defer reader.Close()
 	return t.whole(most)
 }
 
@@ -83,11 +83,11 @@ func (h *handler) CancelTask(ctx context.Context, r *wire.CancelTaskRequest) (*w
 	if err := speaks(ctx); err != nil {
 		return nil, err
 	}
-	look, t, err := h.open(ctx, r.ID)
+	reader, t, err := h.open(ctx, r.ID)
 	if err != nil {
 		return nil, protocolError(ctx, err)
 	}
-	look.Close()
+	reader.Close()
 	if state := t.state(); state.Terminal() {
 		return nil, wire.NewError(wire.ErrTaskNotCancelable, "the task has ended: it is "+state.String())
 	}
@@ -119,12 +119,12 @@ func (h *handler) SubscribeToTask(ctx context.Context, r *wire.SubscribeToTaskRe
 			yield(nil, err)
 			return
 		}
-		look, t, err := h.open(ctx, r.ID)
+		reader, t, err := h.open(ctx, r.ID)
 		if err != nil {
 			yield(nil, protocolError(ctx, err))
 			return
 		}
-		defer look.Close()
+		defer reader.Close()
 		if state := t.state(); state.Terminal() {
 			yield(nil, wire.NewError(wire.ErrUnsupportedOperation, "the task has ended: it is "+state.String()))
 			return
@@ -167,12 +167,12 @@ func (h *handler) SendStreamingMessage(ctx context.Context, r *wire.SendMessageR
 		if began {
 			enough = asItBegan
 		}
-		look, t, err := h.fold(ctx, id, enough)
+		reader, t, err := h.fold(ctx, id, enough)
 		if err != nil {
 			yield(nil, protocolError(ctx, err))
 			return
 		}
-		defer look.Close()
+		defer reader.Close()
 		h.tell(ctx, t, yield)
 	}
 }
@@ -203,7 +203,7 @@ func (h *handler) page(ctx context.Context, r *wire.ListTasksRequest, size int) 
 		return nil, err
 	}
 	for _, s := range begun {
-		look, t, err := h.open(ctx, wire.TaskID(s.ID))
+		reader, t, err := h.open(ctx, wire.TaskID(s.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -224,7 +224,7 @@ func (h *handler) page(ctx context.Context, r *wire.ListTasksRequest, size int) 
 				list.Tasks = append(list.Tasks, whole)
 			}
 		}
-		look.Close()
+		reader.Close()
 		if err != nil {
 			return nil, err
 		}

@@ -61,7 +61,7 @@ func serve(t testing.TB, h *statedir.Home, dir string) *house {
 	t.Helper()
 	x := &house{t: t, home: h, dir: dir, hub: feed.New(h), pipes: map[string]*pipetest.Pipe{}}
 	c := &control.Control{Home: h, Dir: dir}
-	x.drivers = &control.Drivers{Control: c, Follow: x.hub.Heed, Ended: func(view.Picture, error) {}} // its log says how a run ended
+	x.drivers = &control.Drivers{Control: c, Follow: x.hub.Watch, Ended: func(view.Picture, error) {}} // its log says how a run ended
 	x.drivers.Options.Engine = local.Run
 	x.drivers.Context, x.stop = context.WithCancelCause(context.Background())
 	c.GoOn = x.drivers.Resume
@@ -115,10 +115,10 @@ func (h *house) start(ctx context.Context, r control.Request) (string, error) {
 
 // finish waits until a run is over and was left.
 func (h *house) finish(id string) {
-	look, err := run.LookAt(h.home, id)
+	reader, err := run.OpenReader(h.home, id)
 	if err == nil {
-		_, err = look.Wait(context.Background())
-		look.Close()
+		_, err = reader.Wait(context.Background())
+		reader.Close()
 	}
 	if err != nil {
 		h.t.Error(err)
@@ -345,12 +345,12 @@ func (h *house) append(id wire.TaskID, events ...swarm.Event) {
 // events are those of a kind in the log of a run, or all.
 func (h *house) events(id wire.TaskID, kind swarm.EventKind) (all []swarm.Event) {
 	h.t.Helper()
-	look, err := run.LookAt(h.home, string(id))
+	reader, err := run.OpenReader(h.home, string(id))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	defer look.Close()
-	events, err := look.Read(0, 10_000)
+	defer reader.Close()
+	events, err := reader.Read(0, 10_000)
 	if err != nil {
 		h.t.Fatal(err)
 	}

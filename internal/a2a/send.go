@@ -72,11 +72,11 @@ func (h *handler) taken(ctx context.Context, m *wire.Message, l letter) (open wi
 			continue
 		}
 		id := wire.TaskID(s.ID)
-		look, t, err := h.open(ctx, id)
+		reader, t, err := h.open(ctx, id)
 		if err != nil {
 			return "", err
 		}
-		look.Close()
+		reader.Close()
 		if took, err := t.took(l); took || err != nil {
 			return id, err
 		}
@@ -135,7 +135,7 @@ func (h *handler) conversation(ctx context.Context, id string) (all []spoke, err
 		return nil, err
 	}
 	for _, s := range slices.Backward(begun) { // the oldest first
-		look, t, err := h.open(ctx, wire.TaskID(s.ID))
+		reader, t, err := h.open(ctx, wire.TaskID(s.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ func (h *handler) conversation(ctx context.Context, id string) (all []spoke, err
 			all = append(all, spoke{from, m.Parts[0].Text()})
 		}
 		text, err := t.output()
-		look.Close()
+		reader.Close()
 		if err != nil {
 			return nil, err
 		}
@@ -161,11 +161,11 @@ func (h *handler) conversation(ctx context.Context, id string) (all []spoke, err
 // add says something in a task that goes on: it answers what is asked, or is one more message. If nobody drives the run, this process
 // does from then on.
 func (h *handler) add(ctx context.Context, id wire.TaskID, m *wire.Message, l letter) error {
-	look, t, err := h.open(ctx, id)
+	reader, t, err := h.open(ctx, id)
 	if err != nil {
 		return err
 	}
-	look.Close()
+	reader.Close()
 	if m.ContextID != "" && m.ContextID != t.context() {
 		return invalid("the task belongs to another context", "leave contextId out, or write "+t.context())
 	}
@@ -209,7 +209,7 @@ func (t *task) changed() error {
 
 // mail sends what a client says to the agent, as the answer to its oldest question if it has one.
 func (h *handler) mail(ctx context.Context, t *task, l letter) error {
-	post, err := run.OpenPost(h.Control.Home, t.id)
+	post, err := run.OpenUserMailbox(h.Control.Home, t.id)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type task struct {
 	*view.Collector // its turns, envelopes and artifacts
 
 	id     string
-	look   *run.Look // for texts
+	look   *run.Reader // for texts
 	run    *view.Run
 	team   swarm.Team
 	agent  string // whom the goal was given to
@@ -35,16 +35,16 @@ type task struct {
 // goalID is the id of the envelope that holds the goal of a team.
 const goalID = "goal"
 
-func newTask(look *run.Look) *task {
-	return &task{Collector: view.NewCollector(), id: look.ID, look: look, run: view.New(look.ID), answers: map[string]bool{}}
+func newTask(reader *run.Reader) *task {
+	return &task{Collector: view.NewCollector(), id: reader.ID, look: reader, run: view.New(reader.ID), answers: map[string]bool{}}
 }
 
 // load folds a run as it is now, or as it was when somebody has had enough. The task can look at the run's texts until the look is closed.
-func load(look *run.Look, enough func(*task) bool) (*task, error) {
-	driven := look.Driven() // asked first: what its driver wrote before it left is in the fold
-	t := newTask(look)
+func load(reader *run.Reader, enough func(*task) bool) (*task, error) {
+	driven := reader.Driven() // asked first: what its driver wrote before it left is in the fold
+	t := newTask(reader)
 	for {
-		events, err := look.Read(t.run.Seq, 1000)
+		events, err := reader.Read(t.run.Seq, 1000)
 		if err != nil || len(events) == 0 {
 			t.driven = driven
 			return t, err

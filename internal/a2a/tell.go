@@ -12,7 +12,7 @@ import (
 	"swarm/internal/view"
 )
 
-type told = feed.Told
+type told = feed.Update
 
 // errEnough ends the following of a run by who has heard what he wanted.
 var errEnough = errors.New("enough")
@@ -138,11 +138,11 @@ func (c *teller) stand() error {
 
 // wait waits until nothing more happens to a task without the client.
 func (h *handler) wait(ctx context.Context, id wire.TaskID) error {
-	look, t, err := h.open(ctx, id)
+	reader, t, err := h.open(ctx, id)
 	if err != nil {
 		return err
 	}
-	defer look.Close()
+	defer reader.Close()
 	if settled(t.state()) {
 		return nil
 	}

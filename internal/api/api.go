@@ -62,15 +62,15 @@ func (a *API) table() []route {
 		{"GET", "/openapi.json", http.HandlerFunc(describe)},
 		{"GET", "/api/v1/runs", answer(a.listRuns)},
 		{"POST", "/api/v1/runs", answer(a.startRun)},
-		{"GET", "/api/v1/runs/{id}", a.looking(a.showRun)},
-		{"GET", "/api/v1/runs/{id}/events", a.looking(a.listEvents)},
-		{"GET", "/api/v1/runs/{id}/nodes", a.looking(a.listNodes)},
-		{"GET", "/api/v1/runs/{id}/turns", a.looking(a.listTurns)},
-		{"GET", "/api/v1/runs/{id}/turns/{turn...}", a.looking(a.showTurn)},
-		{"GET", "/api/v1/runs/{id}/artifacts", a.looking(a.listArtifacts)},
+		{"GET", "/api/v1/runs/{id}", a.withReader(a.showRun)},
+		{"GET", "/api/v1/runs/{id}/events", a.withReader(a.listEvents)},
+		{"GET", "/api/v1/runs/{id}/nodes", a.withReader(a.listNodes)},
+		{"GET", "/api/v1/runs/{id}/turns", a.withReader(a.listTurns)},
+		{"GET", "/api/v1/runs/{id}/turns/{turn...}", a.withReader(a.showTurn)},
+		{"GET", "/api/v1/runs/{id}/artifacts", a.withReader(a.listArtifacts)},
 		{"GET", "/api/v1/runs/{id}/artifacts/{kind}/{name}", http.HandlerFunc(a.giveArtifact)},
-		{"GET", "/api/v1/runs/{id}/mail", a.looking(a.listMail)},
-		{"GET", "/api/v1/runs/{id}/topics", a.looking(a.listTopics)},
+		{"GET", "/api/v1/runs/{id}/mail", a.withReader(a.listMail)},
+		{"GET", "/api/v1/runs/{id}/topics", a.withReader(a.listTopics)},
 		{"POST", "/api/v1/runs/{id}/messages", answer(a.sendMessage)},
 		{"POST", "/api/v1/runs/{id}/pause", answer(a.steer(a.Control.Pause))},
 		{"POST", "/api/v1/runs/{id}/resume", answer(a.steer(a.Control.Resume))},
@@ -140,10 +140,10 @@ func answer(do func(*http.Request) (reply, error)) http.Handler {
 	})
 }
 
-// looking is answer for what only looks at one run.
-func (a *API) looking(do func(*http.Request, *run.Look) (reply, error)) http.Handler {
+// withReader is answer for what only looks at one run.
+func (a *API) withReader(do func(*http.Request, *run.Reader) (reply, error)) http.Handler {
 	return answer(func(r *http.Request) (reply, error) {
-		l, err := a.look(r)
+		l, err := a.openReader(r)
 		if err != nil {
 			return reply{}, err
 		}
@@ -152,12 +152,12 @@ func (a *API) looking(do func(*http.Request, *run.Look) (reply, error)) http.Han
 	})
 }
 
-func (a *API) look(r *http.Request) (*run.Look, error) {
+func (a *API) openReader(r *http.Request) (*run.Reader, error) {
 	s, err := a.Control.Lookup(r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return a.Control.Look(s.ID)
+	return a.Control.OpenReader(s.ID)
 }
 
 // A refusal is an error with a status of its own.

@@ -30,12 +30,12 @@ type question struct {
 // ask reads a question that has no other words than these.
 func ask(r *http.Request, words ...string) *question {
 	q := &question{values: r.URL.Query()}
-	for word, all := range q.values {
+	for command, all := range q.values {
 		switch {
-		case !slices.Contains(words, word):
-			q.fail(swarm.Errorf(swarm.BadInput, "there is no parameter %s here", swarm.Quote(word)).WithHint("%s", swarm.DidYouMean(word, words)))
+		case !slices.Contains(words, command):
+			q.fail(swarm.Errorf(swarm.BadInput, "there is no parameter %s here", swarm.Quote(command)).WithHint("%s", swarm.DidYouMean(command, words)))
 		case len(all) > 1:
-			q.fail(swarm.Errorf(swarm.BadInput, "the parameter %s is given twice", word).WithHint("several values are one list: %s=a,b", word))
+			q.fail(swarm.Errorf(swarm.BadInput, "the parameter %s is given twice", command).WithHint("several values are one list: %s=a,b", command))
 		}
 	}
 	return q
@@ -47,17 +47,17 @@ func (q *question) fail(err error) {
 	}
 }
 
-func (q *question) text(word string) string { return q.values.Get(word) }
+func (q *question) text(command string) string { return q.values.Get(command) }
 
 // number is a whole number, or otherwise when it is not given.
-func (q *question) number(word string, otherwise, least, most int64) int64 {
-	text := q.values.Get(word)
+func (q *question) number(command string, otherwise, least, most int64) int64 {
+	text := q.values.Get(command)
 	if text == "" {
 		return otherwise
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
-		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is no number that is possible here", word, swarm.Quote(text)).WithHint("write a whole number from %d to %d", least, most))
+		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is no number that is possible here", command, swarm.Quote(text)).WithHint("write a whole number from %d to %d", least, most))
 		return otherwise
 	}
 	return n
@@ -67,14 +67,14 @@ func (q *question) number(word string, otherwise, least, most int64) int64 {
 func (q *question) limit() int { return int(q.number("limit", usualPage, 1, mostPage)) }
 
 // yes is a word that is true or false.
-func (q *question) yes(word string) bool {
-	switch text := q.values.Get(word); text {
+func (q *question) yes(command string) bool {
+	switch text := q.values.Get(command); text {
 	case "", "false":
 		return false
 	case "true":
 		return true
 	default:
-		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is neither true nor false", word, swarm.Quote(text)))
+		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is neither true nor false", command, swarm.Quote(text)))
 		return false
 	}
 }

@@ -21,7 +21,7 @@ type eventList struct {
 }
 
 // listEvents is a run's history, in order.
-func (a *API) listEvents(r *http.Request, l *run.Look) (reply, error) {
+func (a *API) listEvents(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit", "kind")
 	after, limit := q.number("after", 0, 0, math.MaxInt64), q.limit()
 	kinds := q.kinds("kind")
@@ -53,8 +53,8 @@ func (a *API) listEvents(r *http.Request, l *run.Look) (reply, error) {
 }
 
 // kinds is a list of kinds of events; none = all of them.
-func (q *question) kinds(word string, more ...string) map[string]bool {
-	text := q.text(word)
+func (q *question) kinds(command string, more ...string) map[string]bool {
+	text := q.text(command)
 	if text == "" {
 		return nil
 	}
@@ -78,7 +78,7 @@ type turnList struct {
 }
 
 // listTurns is a run's turns in the order in which they began.
-func (a *API) listTurns(r *http.Request, l *run.Look) (reply, error) {
+func (a *API) listTurns(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit", "agent", "task")
 	after, limit, agent, task := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("agent"), q.text("task")
 	if q.err != nil {
@@ -96,11 +96,11 @@ func (a *API) listTurns(r *http.Request, l *run.Look) (reply, error) {
 // A shownTurn is a turn with its texts. One that runs has no output yet, but what it has said so far.
 type shownTurn struct {
 	run.FullTurn
-	Said []feed.Piece `json:"said,omitempty"`
+	Said []feed.StreamRecord `json:"said,omitempty"`
 }
 
 // showTurn is one turn whole.
-func (a *API) showTurn(r *http.Request, l *run.Look) (reply, error) {
+func (a *API) showTurn(r *http.Request, l *run.Reader) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
 	}
@@ -117,8 +117,8 @@ func (a *API) showTurn(r *http.Request, l *run.Look) (reply, error) {
 	}
 	shown := shownTurn{FullTurn: full}
 	if !t.Status.Ended() {
-		err = l.Said(t.ID, func(s statedir.Record) error {
-			shown.Said = append(shown.Said, feed.Piece(s))
+		err = l.ReadStream(t.ID, func(s statedir.Record) error {
+			shown.Said = append(shown.Said, feed.StreamRecord(s))
 			return nil
 		})
 	}
@@ -133,7 +133,7 @@ type artifactList struct {
 	Next      int64             `json:"next,omitempty"`
 }
 
-func (a *API) listArtifacts(r *http.Request, l *run.Look) (reply, error) {
+func (a *API) listArtifacts(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit")
 	after, limit := q.number("after", 0, 0, math.MaxInt64), q.limit()
 	if q.err != nil {
@@ -165,7 +165,7 @@ func (a *API) artifact(r *http.Request) ([]byte, error) {
 	if err := ask(r).err; err != nil {
 		return nil, err
 	}
-	l, err := a.look(r)
+	l, err := a.openReader(r)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ type topicList struct {
 }
 
 // listTopics is what was published in a run, by topic. After is the number of an entry, and limit counts entries.
-func (a *API) listTopics(r *http.Request, l *run.Look) (reply, error) {
+func (a *API) listTopics(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit", "topic")
 	after, limit, topic := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("topic")
 	if q.err != nil {
@@ -232,7 +232,7 @@ type mailList struct {
 }
 
 // listMail is a run's envelopes with their receipts, in the order in which they were stored. After is the number of a receipt.
-func (a *API) listMail(r *http.Request, l *run.Look) (reply, error) {
+func (a *API) listMail(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit", "agent", "pending")
 	after, limit, agent, pending := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("agent"), q.yes("pending")
 	if q.err != nil {

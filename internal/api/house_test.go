@@ -77,7 +77,7 @@ func open(t testing.TB, set ...func(*API)) *house {
 // drive drives runs from here on, as the program does.
 func (h *house) drive() {
 	c := h.api.Control
-	h.drivers = &control.Drivers{Control: c, Follow: h.api.Feed.Heed, Ended: func(view.Picture, error) {}} // its log says how a run ended
+	h.drivers = &control.Drivers{Control: c, Follow: h.api.Feed.Watch, Ended: func(view.Picture, error) {}} // its log says how a run ended
 	h.drivers.Options.Engine, h.drivers.Options.Server = local.Run, h.server
 	h.drivers.Context, h.stop = newContext()
 	c.GoOn, h.api.Start = h.drivers.Resume, h.drivers.Start
@@ -289,7 +289,7 @@ func (h *house) append(id string, events ...swarm.Event) {
 // settle waits until the run's driver has left it.
 func (h *house) settle(id string) {
 	h.t.Helper()
-	l, err := run.LookAt(h.home, id)
+	l, err := run.OpenReader(h.home, id)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if !slices.Contains(mail.Expectations, m.Response) && m.Response != "" {
 		return reply{}, swarm.Errorf(swarm.BadInput, "response cannot be %s", swarm.Quote(m.Response)).WithHint("choose one of %s", each(mail.Expectations))
 	}
-	post, err := run.OpenPost(a.Control.Home, s.ID)
+	post, err := run.OpenUserMailbox(a.Control.Home, s.ID)
 	if err != nil {
 		return reply{}, err
 	}

@@ -17,7 +17,7 @@ type nodeList struct {
 	Nodes []node `json:"nodes"`
 }
 
-func (a *API) listNodes(r *http.Request, l *run.Look) (reply, error) {
+func (a *API) listNodes(r *http.Request, l *run.Reader) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
 	}

@@ -90,7 +90,7 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 }
 
 // showRun is what `swarm show --json` prints.
-func (a *API) showRun(r *http.Request, l *run.Look) (reply, error) {
+func (a *API) showRun(r *http.Request, l *run.Reader) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
 	}
@@ -106,7 +106,7 @@ func (a *API) showRun(r *http.Request, l *run.Look) (reply, error) {
 }
 
 // steer does something to a run that has not ended. It is answered when the request is on disk.
-func (a *API) steer(do func(ctx context.Context, id string) (control.Noted, error)) func(*http.Request) (reply, error) {
+func (a *API) steer(do func(ctx context.Context, id string) (control.CommandResult, error)) func(*http.Request) (reply, error) {
 	return func(r *http.Request) (reply, error) {
 		if err := errors.Join(ask(r).err, readBody(r, &struct{}{})); err != nil {
 			return reply{}, err
@@ -129,6 +129,6 @@ func (a *API) steerable(r *http.Request) (string, error) {
 	return s.ID, err
 }
 
-func (a *API) cancelRun(ctx context.Context, id string) (control.Noted, error) {
+func (a *API) cancelRun(ctx context.Context, id string) (control.CommandResult, error) {
 	return a.Control.Cancel(ctx, id, "")
 }

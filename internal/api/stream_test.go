@@ -121,7 +121,7 @@ func TestARunThatIsDrivenIsTold(t *testing.T) {
 	seq, said := 0, map[string]string{}
 	for _, one := range all {
 		if one.event == feed.Delta {
-			var d feed.Saying
+			var d feed.TurnDelta
 			if err := json.Unmarshal([]byte(one.data), &d); err != nil || d.Run != id || d.Agent != "first" || d.Turn != "first/1/1" {
 				t.Errorf("%+v: %+v, %v", one, d, err)
 			}

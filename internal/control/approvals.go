@@ -52,12 +52,12 @@ func (c *Control) asking(ref string) ([]swarm.RunSummary, error) {
 
 // Choose finds the one question that id means, or begins. Ids are made from turns, and other runs have the same turns: an answer
 // that was given already in one run, and is only repeated, must not become another run's.
-func (c *Control) Choose(ref, id, word string) (Question, error) {
+func (c *Control) Choose(ref, id, command string) (Question, error) {
 	asked, err := c.Questions(ref)
 	if err != nil {
 		return Question{}, err
 	}
-	q, err := choose(asked, id, word)
+	q, err := choose(asked, id, command)
 	if err == nil {
 		id = q.ID
 	} else if q.ID != "" {
@@ -65,19 +65,19 @@ func (c *Control) Choose(ref, id, word string) (Question, error) {
 	}
 	before := c.answered(ref, id)
 	if said, ok := errors.AsType[*swarm.Error](before); ok && err == nil {
-		said.Hint = fmt.Sprintf("run %s asks the same: swarm %s %s --run %s", q.Run, word, id, q.Run)
+		said.Hint = fmt.Sprintf("run %s asks the same: swarm %s %s --run %s", q.Run, command, id, q.Run)
 	}
 	return q, cmp.Or(before, err)
 }
 
 // Question finds the question that a program names by its whole id, in the run that it names or in the only one that asks it.
-func (c *Control) Question(run, id, word string) (Question, error) {
+func (c *Control) Question(run, id, command string) (Question, error) {
 	if run != "" {
 		if _, err := c.Lookup(run); err != nil {
 			return Question{}, err
 		}
 	}
-	q, err := c.Choose(run, id, word)
+	q, err := c.Choose(run, id, command)
 	if err == nil && q.ID != id {
 		return Question{}, swarm.Errorf(swarm.NotFound, "nobody asks %s", swarm.Quote(id)).WithHint("GET /api/v1/approvals lists what is asked")
 	}
@@ -91,7 +91,7 @@ func (c *Control) answered(ref, id string) error {
 		return err
 	}
 	for _, s := range runs {
-		l, err := c.Look(s.ID)
+		l, err := c.OpenReader(s.ID)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (c *Control) answered(ref, id string) error {
 }
 
 // choose is the one of some questions that an id means. A question that several runs ask comes with the error.
-func choose(asked []Question, id, word string) (Question, error) {
+func choose(asked []Question, id, command string) (Question, error) {
 	var found []Question
 	var ids, runs []string
 	for _, q := range asked {
@@ -128,7 +128,7 @@ func choose(asked []Question, id, word string) (Question, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1 && len(runs) == len(found):
-		return found[0], refuse(fmt.Sprintf("say which one is meant: swarm %s %s --run %s", word, found[0].ID, runs[0]),
+		return found[0], refuse(fmt.Sprintf("say which one is meant: swarm %s %s --run %s", command, found[0].ID, runs[0]),
 			"%d runs ask %s: %s", len(runs), found[0].ID, strings.Join(runs, ", "))
 	case len(found) > 1:
 		return found[0], swarm.Errorf(swarm.BadInput, "%d questions begin with %q", len(found), id).WithHint("write more of it; `swarm approve` lists them")
@@ -139,9 +139,9 @@ func choose(asked []Question, id, word string) (Question, error) {
 }
 
 // Answer answers a question. When it returns, the answer is on disk. The first answer counts.
-func (c *Control) Answer(ctx context.Context, q Question, d run.Decision) (Noted, error) {
+func (c *Control) Answer(ctx context.Context, q Question, d run.Decision) (CommandResult, error) {
 	if err := c.Caller.Person(q.Run, "answering what an agent asks for"); err != nil {
-		return Noted{}, err
+		return CommandResult{}, err
 	}
-	return Noted{q.Run, d.Verb(), q.ID}, run.Decide(ctx, c.Home, q.Run, q.ID, d)
+	return CommandResult{q.Run, d.Verb(), q.ID}, run.Decide(ctx, c.Home, q.Run, q.ID, d)
 }

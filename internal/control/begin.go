@@ -18,18 +18,18 @@ type Begin struct {
 	Bundle      *compose.Bundle
 	File, Dir   string
 	Args        []string
-	Replay      string        // the recording that its agents' answers come from; "" = agents are reached
-	From        string        // the run that this one tries again
-	Origin      *swarm.Origin // the message of another program by which it begins
-	Waiting     Waiting       // whom to tell what it waits for before it begins
-	carriedOver []swarm.Event // what it begins with beside its plan: a goal, or what is kept of another run
+	Replay      string         // the recording that its agents' answers come from; "" = agents are reached
+	From        string         // the run that this one tries again
+	Origin      *swarm.Origin  // the message of another program by which it begins
+	Waiting     ProgressReport // whom to tell what it waits for before it begins
+	firstEvents []swarm.Event  // what it begins with beside its plan: a goal, or what is kept of another run
 	cassette    *provider.Cassette
 	id          string // "" = one is made
 }
 
-// Again is a run that tries an ended one again.
-func Again(r *run.Again, args []string) *Begin {
-	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies}, File: r.Start.File, Dir: r.Start.Dir, Args: args, From: r.Start.ID, carriedOver: r.Kept}
+// BeginRetry is a run that tries an ended one again.
+func BeginRetry(r *run.RetryPlan, args []string) *Begin {
+	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies}, File: r.Start.File, Dir: r.Start.Dir, Args: args, From: r.Start.ID, firstEvents: r.CarriedOver}
 }
 
 // Options are how the run is driven. Without a recording its agents have to be there.
@@ -47,7 +47,7 @@ func (b *Begin) Options() (o run.Options, err error) {
 func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*run.Run, error) {
 	p := &b.Bundle.Plan
 	return run.Start(ctx, h, swarm.RunStart{ID: b.id, Kind: p.Kind, Name: p.Name, Dir: b.Dir, File: b.File, Args: b.Args, Version: version,
-		Replay: b.Replay != "", From: b.From, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.carriedOver...)
+		Replay: b.Replay != "", From: b.From, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }
 
 // OpenCassette reads a recorded run. Opening does not wait, should there be a pipe.

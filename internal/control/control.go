@@ -100,12 +100,12 @@ func (c *Control) Meant(ref string) (swarm.RunSummary, error) {
 	return c.Find(ref)
 }
 
-// Look opens a run to look at it.
-func (c *Control) Look(id string) (*run.Look, error) { return run.LookAt(c.Home, id) }
+// OpenReader opens a run to look at it.
+func (c *Control) OpenReader(id string) (*run.Reader, error) { return run.OpenReader(c.Home, id) }
 
 // Picture is what a run looks like now.
 func (c *Control) Picture(id string) (view.Picture, error) {
-	l, err := c.Look(id)
+	l, err := c.OpenReader(id)
 	if err != nil {
 		return view.Picture{}, err
 	}
@@ -115,7 +115,7 @@ func (c *Control) Picture(id string) (view.Picture, error) {
 
 // Driver is the process that drives a run, if one does.
 func (c *Control) Driver(id string) (who swarm.Owner, driven bool, err error) {
-	l, err := c.Look(id)
+	l, err := c.OpenReader(id)
 	if err != nil {
 		return who, false, err
 	}

@@ -15,7 +15,7 @@ type Drivers struct {
 	Control *Control
 	Context context.Context
 	Version string
-	Options run.Options                                  // of every run: its engine, its tool server, its companion
+	Options run.Options                                  // of every run: its engine, its tool server, its telemetry
 	Follow  func(id string, log swarm.Log) (stop func()) // called for the time that a run is driven; nil = nobody follows
 	Ended   func(p view.Picture, err error)              // called when a run was left
 
@@ -101,7 +101,7 @@ func (d *Drivers) enter() error {
 func (d *Drivers) drive(r *run.Run, o run.Options) {
 	defer d.all.Done()
 	defer r.Close()
-	o.Engine, o.Server, o.Serve, o.Beside = d.Options.Engine, d.Options.Server, d.Options.Serve, d.Options.Beside
+	o.Engine, o.Server, o.Serve, o.Telemetry = d.Options.Engine, d.Options.Server, d.Options.Serve, d.Options.Telemetry
 	d.note(r.ID, true)
 	defer d.note(r.ID, false)
 	if d.Follow != nil {

@@ -17,7 +17,7 @@ import (
 
 // Preflight finds out, before anything starts, whether the agents of a plan can be reached and can work as the plan asks. Checks
 // that take a second are reported to waiting, if it is given.
-func Preflight(b *compose.Bundle, dir string, waiting Waiting) error {
+func Preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
 	for _, a := range b.Plan.Agents {
 		if a.Root == "" {
 			continue
@@ -46,11 +46,11 @@ func blamed(at compose.Place, err error) error {
 }
 
 // checkProviders looks at all providers at once: some are programs that take a second to say who they are.
-func checkProviders(b *compose.Bundle, dir string, waiting Waiting) error {
+func checkProviders(b *compose.Bundle, dir string, waiting ProgressReport) error {
 	specs := b.Plan.Providers
 	found := make([]error, len(specs))
 	var looking sync.WaitGroup
-	open := newOpen(specs)
+	open := newPendingChecks(specs)
 	for i, spec := range specs {
 		looking.Go(func() {
 			found[i] = checkProvider(b, spec, dir)
@@ -112,22 +112,24 @@ func whoWorksWith(p *swarm.Plan, provider string) string {
 	return " of " + strings.Join(names, ", ")
 }
 
-// open are the providers that have not answered yet, in the plan's order.
-type open struct {
+// pendingChecks are the providers that have not answered yet, in the plan's order.
+type pendingChecks struct {
 	mu    sync.Mutex
 	order []swarm.ProviderSpec
 	gone  map[string]bool
 }
 
-func newOpen(specs []swarm.ProviderSpec) *open { return &open{order: specs, gone: map[string]bool{}} }
+func newPendingChecks(specs []swarm.ProviderSpec) *pendingChecks {
+	return &pendingChecks{order: specs, gone: map[string]bool{}}
+}
 
-func (o *open) done(name string) {
+func (o *pendingChecks) done(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.gone[name] = true
 }
 
-func (o *open) names() (names []string) {
+func (o *pendingChecks) names() (names []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, spec := range o.order {
@@ -138,8 +140,8 @@ func (o *open) names() (names []string) {
 	return names
 }
 
-// A Waiting says which providers a run still waits for before it begins.
-type Waiting struct {
+// A ProgressReport says which providers a run still waits for before it begins.
+type ProgressReport struct {
 	After time.Duration
 	Say   func(names []string) // nil = nobody looks
 }

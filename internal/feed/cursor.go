@@ -17,8 +17,8 @@ type Cursor struct {
 	speech []Frame // what it is given when it gets there
 }
 
-// A Portion is what a listener is given next.
-type Portion struct {
+// A Batch is what a listener is given next.
+type Batch struct {
 	Frames []Frame
 	Past   bool            // of which it wants the events, and not what was said
 	Behind bool            // it has to read the log
@@ -26,15 +26,15 @@ type Portion struct {
 	More   <-chan struct{} // is closed when there is more
 }
 
-const portionFrames = 256
+const batchFrames = 256
 
 // Take is what a listener has not been given yet.
-func (f *Follower) Take(c *Cursor) Portion {
+func (f *Follower) Take(c *Cursor) Batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !c.found || c.pos < f.first {
 		if c.Sent < f.floor {
-			return Portion{Behind: true}
+			return Batch{Behind: true}
 		}
 		f.meet(c)
 	}
@@ -43,11 +43,11 @@ func (f *Follower) Take(c *Cursor) Portion {
 		upto = c.live
 	} else if said := c.speech; said != nil {
 		c.speech = nil
-		return Portion{Frames: said}
+		return Batch{Frames: said}
 	}
 	from := c.pos
-	c.pos = min(upto, from+portionFrames)
-	return Portion{Frames: f.frames[from-f.first : c.pos-f.first], Past: past, Over: f.over || f.err != nil, More: f.more}
+	c.pos = min(upto, from+batchFrames)
+	return Batch{Frames: f.frames[from-f.first : c.pos-f.first], Past: past, Over: f.over || f.err != nil, More: f.more}
 }
 
 // meet finds the frame with which a listener goes on. Who comes is told what running turns have said so far, when he has been told
@@ -55,7 +55,7 @@ func (f *Follower) Take(c *Cursor) Portion {
 func (f *Follower) meet(c *Cursor) {
 	c.pos, c.found = f.after(c.Sent), true
 	if c.met {
-		c.live, c.speech = c.pos, []Frame{sayingFrame(Saying{Run: f.id, Piece: Piece{Kind: gap}})}
+		c.live, c.speech = c.pos, []Frame{deltaFrame(TurnDelta{Run: f.id, StreamRecord: StreamRecord{Kind: gap}})}
 		return
 	}
 	c.met, c.live = true, f.first+int64(len(f.frames))
@@ -72,7 +72,7 @@ func (f *Follower) Has(seq int64) error {
 	if seq <= last {
 		return nil
 	}
-	v, err := f.look.Fold()
+	v, err := f.reader.Fold()
 	if err == nil && seq > v.Seq {
 		err = swarm.Errorf(swarm.BadInput, "run %s has no event %d yet", f.id, seq).WithHint("its last one is %d", v.Seq)
 	}
@@ -81,7 +81,7 @@ func (f *Follower) Has(seq int64) error {
 
 // Missed is a page of what only the log has.
 func (f *Follower) Missed(after int64) ([]Frame, error) {
-	events, err := f.look.Read(after, portionFrames)
+	events, err := f.reader.Read(after, batchFrames)
 	frames := make([]Frame, len(events))
 	for i := range events {
 		frames[i] = EventFrame(f.id, &events[i])

@@ -41,11 +41,11 @@ func newRun(t *testing.T) (*statedir.Home, string) {
 func TestWhoFallsBehindIsToldWhatIsInTheLog(t *testing.T) {
 	h, id := newRun(t)
 	f := newFollower(id)
-	look, err := f.begin(h)
+	reader, err := f.begin(h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer look.Close()
+	defer reader.Close()
 	c := &Cursor{}
 	if p := f.Take(c); len(p.Frames) != 2 || !p.Past {
 		t.Fatalf("first it is given %+v", p)
@@ -104,7 +104,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, agent, data string) {
 		one := EventFrame("run", &swarm.Event{Seq: 7, Kind: swarm.EventKind(kind), Agent: agent, Data: json.RawMessage(data)})
 		checkFrame(t, one, "id: 7")
-		checkFrame(t, sayingFrame(Saying{Run: "run", Agent: agent, Piece: Piece{Kind: kind, Text: data}}), "event: delta")
+		checkFrame(t, deltaFrame(TurnDelta{Run: "run", Agent: agent, StreamRecord: StreamRecord{Kind: kind, Text: data}}), "event: delta")
 	})
 }
 

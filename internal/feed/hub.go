@@ -25,7 +25,7 @@ const (
 	keptBytes  = 8 << 20
 	keptSpeech = 256 << 10 // of a running turn, for those who come while it speaks
 	listenTime = 50 * time.Millisecond
-	lookTime   = 500 * time.Millisecond
+	pollTime   = 500 * time.Millisecond
 	page       = 1000 // events read at once
 )
 
@@ -65,7 +65,7 @@ func (h *Hub) Join(id string) (*Follower, error) {
 	f.clients++
 	h.mu.Unlock()
 	<-f.ready // while others, of other runs, come and go
-	if f.look == nil {
+	if f.reader == nil {
 		h.Leave(f)
 		return nil, f.err
 	}
@@ -136,80 +136,80 @@ const (
 
 // A Follower follows one run, and keeps its last frames. Frames are counted from 0 on.
 type Follower struct {
-	id      string
-	ready   chan struct{} // is closed when it has begun, or could not
-	look    *run.Look     // nil = it could not
-	story   *run.Story
-	clients int // the hub's
-	ctx     context.Context
-	stop    context.CancelFunc
-	ended   bool              // the run's own loop said so
-	nudged  chan struct{}     // holds a value when there may be something new
-	agents  map[string]string // of the turns that run
+	id       string
+	ready    chan struct{} // is closed when it has begun, or could not
+	reader   *run.Reader   // nil = it could not
+	timeline *run.Timeline
+	clients  int // the hub's
+	ctx      context.Context
+	stop     context.CancelFunc
+	ended    bool              // the run's own loop said so
+	nudged   chan struct{}     // holds a value when there may be something new
+	agents   map[string]string // of the turns that run
 
 	mu     sync.Mutex
 	frames []Frame
 	bytes  int
-	first  int64              // the number of frames[0]
-	floor  int64              // the last event that is in no frame any more
-	seq    int64              // the last event that was told
-	speech map[string]*spoken // by turn: what those say that run
-	more   chan struct{}      // is closed when there is more
-	over   bool               // nothing will ever come
-	err    error              // why it goes no further
+	first  int64                  // the number of frames[0]
+	floor  int64                  // the last event that is in no frame any more
+	seq    int64                  // the last event that was told
+	speech map[string]*turnSpeech // by turn: what those say that run
+	more   chan struct{}          // is closed when there is more
+	over   bool                   // nothing will ever come
+	err    error                  // why it goes no further
 }
 
-// A spoken is what a running turn has said so far.
-type spoken struct {
+// A turnSpeech is what a running turn has said so far.
+type turnSpeech struct {
 	frames []Frame
 	bytes  int
 }
 
 func newFollower(id string) *Follower {
-	f := &Follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1), agents: map[string]string{}, speech: map[string]*spoken{}, more: make(chan struct{})}
+	f := &Follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1), agents: map[string]string{}, speech: map[string]*turnSpeech{}, more: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
 
 // live is all that a follower does, until it is stopped.
 func (f *Follower) live(h *statedir.Home) {
-	look, err := f.begin(h)
+	reader, err := f.begin(h)
 	if f.err = err; err == nil {
-		f.look = look
+		f.reader = reader
 	}
 	close(f.ready)
 	if err == nil {
 		f.run()
 		<-f.ctx.Done() // its clients may still read the log
-		look.Close()
+		reader.Close()
 	}
 }
 
 // begin begins with the last events that there are, so that those who want to know what has been need not read the log one by one.
-func (f *Follower) begin(h *statedir.Home) (*run.Look, error) {
-	look, err := run.LookAt(h, f.id)
+func (f *Follower) begin(h *statedir.Home) (*run.Reader, error) {
+	reader, err := run.OpenReader(h, f.id)
 	if err != nil {
 		return nil, err
 	}
-	driven := look.Driven() // asked first: what its driver wrote before it left is in the fold
-	v, err := look.Fold()
+	driven := reader.Driven() // asked first: what its driver wrote before it left is in the fold
+	v, err := reader.Fold()
 	if err == nil {
-		f.story, err = look.StoryFrom(v)
+		f.timeline, err = reader.TimelineFrom(v)
 	}
 	if err == nil {
 		f.ended = v.Status.Ended()
 		f.over = f.ended && !driven
-		err = f.recall(look, v)
+		err = f.recall(reader, v)
 	}
 	if err != nil {
-		look.Close()
+		reader.Close()
 		return nil, err
 	}
-	return look, nil
+	return reader, nil
 }
 
 // recall puts the events before a fold into frames.
-func (f *Follower) recall(look *run.Look, v *view.Run) error {
+func (f *Follower) recall(reader *run.Reader, v *view.Run) error {
 	for i := range v.Len() {
 		if t := v.At(i); t.InTurn() {
 			f.agents[t.Turn] = t.Agent
@@ -217,7 +217,7 @@ func (f *Follower) recall(look *run.Look, v *view.Run) error {
 	}
 	f.floor = max(0, v.Seq-Kept)
 	for f.seq = f.floor; f.seq < v.Seq; {
-		events, err := look.Read(f.seq, int(min(page, v.Seq-f.seq)))
+		events, err := reader.Read(f.seq, int(min(page, v.Seq-f.seq)))
 		if err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func (f *Follower) run() {
 	if f.over {
 		return
 	}
-	wake, off := f.look.Watch()
+	wake, off := f.reader.Watch()
 	defer off()
 	tick := time.NewTimer(0)
 	defer tick.Stop()
@@ -248,16 +248,16 @@ func (f *Follower) run() {
 		case <-f.ctx.Done():
 			return
 		}
-		left := f.ended && !f.look.Driven() // asked first: what its driver wrote before it left is told below
+		left := f.ended && !f.reader.Driven() // asked first: what its driver wrote before it left is told below
 		var new []Frame
-		err := f.story.Tell(func(m run.Moment) error {
+		err := f.timeline.ReadNew(func(m run.Entry) error {
 			new = append(new, f.frame(m))
 			return nil
 		})
 		if f.publish(new, left, err) {
 			return
 		}
-		pause := lookTime
+		pause := pollTime
 		if len(f.agents) > 0 || f.ended {
 			pause = listenTime
 		}
@@ -265,11 +265,11 @@ func (f *Follower) run() {
 	}
 }
 
-// frame makes a frame of a moment, and takes note of the turns that run.
-func (f *Follower) frame(m run.Moment) Frame {
+// frame makes a frame of an entry, and takes note of the turns that run.
+func (f *Follower) frame(m run.Entry) Frame {
 	if m.Event == nil {
 		agent, runs := f.agents[m.Turn]
-		said := sayingFrame(Saying{f.id, m.Task, agent, m.Turn, Piece{m.Time, m.Kind, m.Text, m.Gap}})
+		said := deltaFrame(TurnDelta{f.id, m.Task, agent, m.Turn, StreamRecord{m.Time, m.Kind, m.Text, m.Gap}})
 		said.runs = runs
 		return said
 	}
@@ -329,7 +329,7 @@ func (f *Follower) add(one Frame) {
 func (f *Follower) hear(one Frame) {
 	s := f.speech[one.turn]
 	if s == nil {
-		s = &spoken{}
+		s = &turnSpeech{}
 		f.speech[one.turn] = s
 	}
 	s.frames = append(s.frames, one)
@@ -381,25 +381,25 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-// A Saying is something that a turn says while it runs.
-type Saying struct {
+// A TurnDelta is something that a turn says while it runs.
+type TurnDelta struct {
 	Run   string `json:"run"`
 	Task  string `json:"task,omitempty"`
 	Agent string `json:"agent,omitempty"`
 	Turn  string `json:"turn,omitempty"`
-	Piece
+	StreamRecord
 }
 
-// A Piece is something that a turn said while it ran.
-type Piece struct {
+// A StreamRecord is something that a turn said while it ran.
+type StreamRecord struct {
 	Time time.Time `json:"time,omitzero"`
 	Kind string    `json:"kind"`
 	Text string    `json:"text,omitempty"`
 	Gap  int64     `json:"gap,omitempty"` // bytes that were not kept here
 }
 
-// sayingFrame writes what a turn said. It has no id: the log does not have it, and nobody can come back to it.
-func sayingFrame(s Saying) Frame {
+// deltaFrame writes what a turn said. It has no id: the log does not have it, and nobody can come back to it.
+func deltaFrame(s TurnDelta) Frame {
 	var b bytes.Buffer
 	b.WriteString("event: " + Delta + "\ndata: ")
 	_ = json.NewEncoder(&b).Encode(s) // strings and numbers always can be; ends the line

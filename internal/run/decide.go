@@ -17,7 +17,7 @@ var ErrAnswered = agentapi.ErrAnswered
 // Decide answers what an agent of a run asks for, whichever process drives it. When it returns, the answer is on disk. The first one
 // counts; a second is told whose that was.
 func Decide(ctx context.Context, h *statedir.Home, id, approval string, d Decision) error {
-	p, err := OpenPost(h, id)
+	p, err := OpenUserMailbox(h, id)
 	if err != nil {
 		return err
 	}
@@ -26,10 +26,10 @@ func Decide(ctx context.Context, h *statedir.Home, id, approval string, d Decisi
 
 // Decide answers what an agent of a run asks for that this process drives.
 func (r *Run) Decide(ctx context.Context, approval string, d Decision) error {
-	return officeOf(r.ID, r.log).Decide(ctx, approval, d)
+	return serviceOf(r.ID, r.log).Decide(ctx, approval, d)
 }
 
 // Answered tells whether something that an agent of the run asked was answered, and how.
-func (l *Look) Answered(approval string) (how string, ok bool, err error) {
-	return (&agentapi.Service{Run: l.ID, Log: l.log}).Answered(approval)
+func (r *Reader) Answered(approval string) (how string, ok bool, err error) {
+	return (&agentapi.Service{Run: r.ID, Log: r.log}).Answered(approval)
 }

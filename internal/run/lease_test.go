@@ -16,7 +16,7 @@ import (
 func TestALostLazyEventStopsItsDriver(t *testing.T) {
 	defer func(lease time.Duration) { Lease = lease }(Lease)
 	Lease = 300 * time.Millisecond
-	s := newTold(t)
+	s := newTimelineTest(t)
 	r := &Run{ID: storyID, home: s.home, log: s.log}
 	fence, err := s.log.Own(t.Context(), flow.Version, Lease)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestALostLazyEventStopsItsDriver(t *testing.T) {
 }
 
 func TestADeletedRunIsNotDriven(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	r, err := Open(s.home, storyID)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"swarm/internal/view"
 )
 
-// A Line is one line of a run's story: what a turn said, or what changed.
+// A Line is one line of a run's timeline: what a turn said, or what changed.
 type Line struct {
 	Time time.Time `json:"time"`
 	Task string    `json:"task,omitempty"`
@@ -20,7 +20,7 @@ type Line struct {
 	Text string    `json:"text"`
 }
 
-// Lines makes lines of a story. A line comes when its end does, so that agents who speak at the same time do not break into
+// Lines makes lines of a timeline. A line comes when its end does, so that agents who speak at the same time do not break into
 // each other's.
 type Lines struct {
 	Fn func(Line) error
@@ -28,8 +28,8 @@ type Lines struct {
 	begun []*Line // lines without an end, in the order of their beginnings
 }
 
-// Take takes the next moment.
-func (l *Lines) Take(m Moment) error {
+// Take takes the next entry.
+func (l *Lines) Take(m Entry) error {
 	if m.Event != nil {
 		text := view.Tell(m.Event)
 		if err := l.end(m.Turn); err != nil || text == "" {
@@ -49,7 +49,7 @@ func (l *Lines) Take(m Moment) error {
 	return l.Fn(Line{m.Time, m.Task, m.Turn, m.Kind, m.Text})
 }
 
-func (l *Lines) pieces(m Moment) error {
+func (l *Lines) pieces(m Entry) error {
 	for text := m.Text; text != ""; {
 		piece, rest, whole := strings.Cut(text, "\n")
 		line := l.line(m)
@@ -66,8 +66,8 @@ func (l *Lines) pieces(m Moment) error {
 	return nil
 }
 
-// line is the line of the moment's turn and kind that has begun, or a new one.
-func (l *Lines) line(m Moment) *Line {
+// line is the line of the entry's turn and kind that has begun, or a new one.
+func (l *Lines) line(m Entry) *Line {
 	for _, b := range l.begun {
 		if b.Turn == m.Turn && b.Kind == m.Kind {
 			return b

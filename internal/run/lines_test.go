@@ -11,20 +11,20 @@ import (
 
 // Pieces of several turns and kinds become whole lines, and a turn's end ends its lines.
 func TestLines(t *testing.T) {
-	said := func(turn, kind, text string) Moment {
+	said := func(turn, kind, text string) Entry {
 		task, _, _ := strings.Cut(turn, "/")
-		return Moment{Task: task, Turn: turn, Kind: kind, Text: text}
+		return Entry{Task: task, Turn: turn, Kind: kind, Text: text}
 	}
-	ended := func(turn string) Moment {
+	ended := func(turn string) Entry {
 		task, _, _ := strings.Cut(turn, "/")
-		return Moment{Task: task, Turn: turn, Event: &swarm.Event{Kind: swarm.TurnEnded}}
+		return Entry{Task: task, Turn: turn, Event: &swarm.Event{Kind: swarm.TurnEnded}}
 	}
 	var got []string
 	lines := Lines{Fn: func(l Line) error {
 		got = append(got, fmt.Sprintf("%s %s %q", l.Turn, l.Kind, l.Text))
 		return nil
 	}}
-	for _, m := range []Moment{
+	for _, m := range []Entry{
 		said("a/1/1", "text", "on"),
 		said("b/1/1", "text", "un\ndeux\nt"),
 		said("a/1/1", "stderr", "oh\r\n"),

@@ -13,8 +13,8 @@ import (
 // How far people were told of a run is noted beside its log, before they are told: whoever goes on with the
 // run tells nothing twice.
 const (
-	toldName    = "notify"
-	toldVersion = "1"
+	notifyFold    = "notify"
+	notifyVersion = "1"
 )
 
 // notify tells a person, by the means that the plan names, when the run needs one: something is asked, a
@@ -28,7 +28,7 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 	if err != nil {
 		return func() {}, d.notice(ctx, "a person cannot be told when the run needs one: "+err.Error(), "look at notify in the compose file")
 	}
-	after, _, ok := d.log.LoadFold(toldName, toldVersion)
+	after, _, ok := d.log.LoadFold(notifyFold, notifyVersion)
 	if !ok { // what is there before the run is first driven needs nobody, or was told in the run that this one tries again
 		for e, err := range Events(d.log) {
 			if err != nil {
@@ -36,7 +36,7 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 			}
 			after = e.Seq
 		}
-		if err := d.log.SaveFold(toldName, toldVersion, after, nil); err != nil {
+		if err := d.log.SaveFold(notifyFold, notifyVersion, after, nil); err != nil {
 			return func() {}, err
 		}
 	}
@@ -52,7 +52,7 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 			}
 			for i := range events {
 				after = events[i].Seq
-				if why := d.tellNeed(ctx, teller, d.means.Name, &events[i]); why != "" && !failed {
+				if why := d.notifyNeed(ctx, teller, d.means.Name, &events[i]); why != "" && !failed {
 					failed = true
 					_ = d.notice(ctx, "a person could not be told that the run needs one: "+why, "look at notify in the compose file")
 				}
@@ -72,8 +72,8 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 	return func() { close(quit); <-done }, nil
 }
 
-// tellNeed tells a person what an event needs one for, if it does, and says why that could not be done.
-func (d *driver) tellNeed(ctx context.Context, teller provider.Provider, by string, e *swarm.Event) (why string) {
+// notifyNeed tells a person what an event needs one for, if it does, and says why that could not be done.
+func (d *driver) notifyNeed(ctx context.Context, teller provider.Provider, by string, e *swarm.Event) (why string) {
 	need := view.Need(e)
 	if need == "" {
 		return ""
@@ -83,7 +83,7 @@ func (d *driver) tellNeed(ctx context.Context, teller provider.Provider, by stri
 			return "" // by the file, or by somebody who was quicker
 		}
 	}
-	if err := d.log.SaveFold(toldName, toldVersion, e.Seq, nil); err != nil {
+	if err := d.log.SaveFold(notifyFold, notifyVersion, e.Seq, nil); err != nil {
 		return err.Error()
 	}
 	_, err := teller.Turn(ctx, provider.Request{Run: d.ID, Agent: by, Dir: d.start.Dir, Prompt: "swarm run " + d.ID + ": " + need},

@@ -137,16 +137,16 @@ type Observer interface {
 
 // Options are what driving a run can be told.
 type Options struct {
-	Engine   engine.Engine      // runs the loops
-	Unpause  bool               // it goes on if it is paused: without a driver a pause would last for ever
-	Observer Observer           // nil = nobody looks
-	View     *view.Run          // the fold that the observer keeps, if it keeps one: events are folded once then
-	AtOnce   bool               // the observer is shown each event at once: somebody waits for what it does then
-	Replay   *provider.Cassette // nil = agents are really reached
-	Provider provider.Provider  // reaches every agent, in tests; nil = each is reached as the plan says
-	Server   swarm.ToolHost     // where agents' programs find our tools; nil = the run has a server of its own
-	Serve    ServeTools         // starts that
-	Beside   Companion          // goes along with the run; nil = nobody does
+	Engine    engine.Engine      // runs the loops
+	Unpause   bool               // it goes on if it is paused: without a driver a pause would last for ever
+	Observer  Observer           // nil = nobody looks
+	View      *view.Run          // the fold that the observer keeps, if it keeps one: events are folded once then
+	AtOnce    bool               // the observer is shown each event at once: somebody waits for what it does then
+	Replay    *provider.Cassette // nil = agents are really reached
+	Provider  provider.Provider  // reaches every agent, in tests; nil = each is reached as the plan says
+	Server    swarm.ToolHost     // where agents' programs find our tools; nil = the run has a server of its own
+	Serve     ServeTools         // starts that
+	Telemetry Telemetry          // follows the run; nil = none
 }
 
 // Drive drives the run to its end, or until ctx ends: then it is interrupted and can be driven on later, by this process or
@@ -181,7 +181,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		return view.Picture{}, err
 	}
 	d.follower.start()
-	part := d.accompany(ctx)
+	part := d.startTelemetry(ctx)
 	_, err = o.Engine(ctx, &engine.Adapters{Log: r.log, Turn: d.runner, Mailer: d.runner.AgentAPI}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
 	err = d.leave(ctx, err)
 	hush()
@@ -237,14 +237,14 @@ func (r *Run) keepLease(ctx context.Context, stop context.CancelCauseFunc) {
 // A driver is a run while this process drives it.
 type driver struct {
 	*Run
-	options  Options
-	follower *follower
-	runner   *turn.Runner
-	door     *door         // nil = nobody is let in
-	servers  *tool.Servers // nil = there are none
-	streams  *streams
-	phase    swarm.Phase         // of a team; "" = none
-	means    *swarm.ProviderSpec // by which a person is told that the run needs one; nil = none
+	options    Options
+	follower   *follower
+	runner     *turn.Runner
+	toolServer *toolServer   // nil = nobody is let in
+	servers    *tool.Servers // nil = there are none
+	streams    *streams
+	phase      swarm.Phase         // of a team; "" = none
+	means      *swarm.ProviderSpec // by which a person is told that the run needs one; nil = none
 }
 
 // prepare makes the adapters, ends what an earlier driver left behind, and notes the state of the git tree.
@@ -258,16 +258,16 @@ func (d *driver) prepare(ctx context.Context) error {
 	}
 	d.means = p.Notify
 	tokens := agenttoken.New(d.ID)
-	secrets := newVault(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
+	secrets := newRedactor(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.say)
 	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
 		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
 	if d.options.Replay != nil {
 		d.runner.Replay = d.options.Replay
 	} else {
-		d.door = &door{shared: d.options.Server, serve: d.options.Serve, office: d.runner.AgentAPI, tokens: tokens, secrets: secrets, version: d.start.Version,
+		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, secrets: secrets, version: d.start.Version,
 			fault: func(err error) { _ = d.notice(ctx, secrets.Load().String(err.Error()), "") }}
-		d.runner.Endpoint = d.door.open
+		d.runner.Endpoint = d.toolServer.endpoint
 		d.servers = tool.NewServers(p.Servers, tool.ServerOptions{Run: d.ID, Dir: d.start.Dir})
 		d.runner.Toolbox = d.toolbox
 		d.runner.Snapshots = snapshotter{d.home.TreePath(d.ID), d.hidden(), &snapshot.Seen{}, d.phase == swarm.PlanningPhase}
@@ -286,12 +286,12 @@ func (d *driver) prepare(ctx context.Context) error {
 		return err
 	}
 	if d.options.Unpause {
-		if err := say(ctx, d.log, swarm.CommandResume, ""); err != nil {
+		if err := appendCommand(ctx, d.log, swarm.CommandResume, ""); err != nil {
 			return err
 		}
 	}
 	if d.fence == 1 && d.options.Replay == nil {
-		if err := d.recordTree(ctx, "start"); err != nil {
+		if err := d.recordSnapshot(ctx, "start"); err != nil {
 			return err
 		}
 	}
@@ -339,8 +339,8 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 // leave says in the log that this process goes, when the run has not ended.
 func (d *driver) leave(ctx context.Context, err error) error {
 	closing := d.runner.Close()
-	if d.door != nil {
-		closing = errors.Join(closing, d.door.close(), d.servers.Close())
+	if d.toolServer != nil {
+		closing = errors.Join(closing, d.toolServer.close(), d.servers.Close())
 		process.Clear(d.ID)
 	}
 	if closing != nil {
@@ -356,7 +356,7 @@ func (d *driver) leave(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		if d.options.Replay == nil {
-			return d.recordTree(context.WithoutCancel(ctx), "end")
+			return d.recordSnapshot(context.WithoutCancel(ctx), "end")
 		}
 		return nil
 	case swarm.KindOf(err) != swarm.Stopped:
@@ -383,9 +383,9 @@ func noticeOf(reason, hint string) swarm.Event {
 	return swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: reason, Hint: hint})
 }
 
-// recordTree notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,
+// recordSnapshot notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,
 // and what goes wrong with it is no reason not to run.
-func (d *driver) recordTree(ctx context.Context, when string) error {
+func (d *driver) recordSnapshot(ctx context.Context, when string) error {
 	t, ok, err := snapshot.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID), d.hidden()...)
 	if err != nil {
 		return d.notice(ctx, "the git tree could not be recorded: "+err.Error(), "`swarm diff` will have nothing to compare with")

@@ -51,8 +51,8 @@ func tokensOf(p *swarm.Plan, tokens *agenttoken.Tokens) map[string]string {
 // tokenOf is what stands in the place of an agent's token.
 func tokenOf(agent string) string { return "SWARM_AGENT_TOKEN of " + agent }
 
-// A vault keeps secrets out of what is stored. It knows more of them in time: an agent that joins a run has a token like the others.
-type vault struct {
+// A redactor keeps secrets out of what is stored. It knows more of them in time: an agent that joins a run has a token like the others.
+type redactor struct {
 	environ []string
 
 	mu     sync.Mutex
@@ -60,21 +60,21 @@ type vault struct {
 	atomic.Pointer[secret.Redactor]
 }
 
-func newVault(environ []string, tokens map[string]string) *vault {
-	k := &vault{environ: environ, tokens: tokens}
+func newRedactor(environ []string, tokens map[string]string) *redactor {
+	k := &redactor{environ: environ, tokens: tokens}
 	k.Store(secret.New(environ, tokens))
 	return k
 }
 
 // learn adds what an agent shows at our own server, before anybody is given it.
-func (k *vault) learn(agent, token string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if name := tokenOf(agent); k.tokens[name] != token {
-		k.tokens[name] = token
-		k.Store(secret.New(k.environ, k.tokens))
+func (r *redactor) learn(agent, token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if name := tokenOf(agent); r.tokens[name] != token {
+		r.tokens[name] = token
+		r.Store(secret.New(r.environ, r.tokens))
 	}
 }
 
-func (k *vault) bytes(b []byte) []byte  { return k.Load().Bytes(b) }
-func (k *vault) cut(text string) string { return k.Load().Cut(text) }
+func (r *redactor) bytes(b []byte) []byte  { return r.Load().Bytes(b) }
+func (r *redactor) cut(text string) string { return r.Load().Cut(text) }

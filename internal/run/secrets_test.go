@@ -39,7 +39,7 @@ func TestSecretsOfAPlan(t *testing.T) {
 
 // A token is a secret from the moment at which somebody is given it, for those who have looked before, too.
 func TestTokensOfThoseWhoJoin(t *testing.T) {
-	v := newVault([]string{"API_KEY=plain-012345"}, map[string]string{tokenOf("a"): "swa_token-of-a"})
+	v := newRedactor([]string{"API_KEY=plain-012345"}, map[string]string{tokenOf("a"): "swa_token-of-a"})
 	redact := v.bytes
 	v.learn("b", "swa_token-of-b")
 	if got := string(redact([]byte("plain-012345 swa_token-of-a swa_token-of-b"))); got != "[secret API_KEY] [secret SWARM_AGENT_TOKEN_of_a] [secret SWARM_AGENT_TOKEN_of_b]" {

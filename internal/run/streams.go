@@ -14,7 +14,7 @@ import (
 // streams keeps what running turns say, with secrets taken out, for those who look now and those who come later; and the copies
 // of their outputs.
 type streams struct {
-	secrets *vault
+	secrets *redactor
 	files   *statedir.StreamsWriter
 	say     func(task, turn string, d swarm.Delta) // tells those who look now
 	copies  copies
@@ -28,7 +28,7 @@ type stream struct {
 	text map[swarm.DeltaKind]*secret.Stream
 }
 
-func newStreams(h *statedir.Home, run string, k *vault, say func(task, turn string, d swarm.Delta)) *streams {
+func newStreams(h *statedir.Home, run string, k *redactor, say func(task, turn string, d swarm.Delta)) *streams {
 	return &streams{secrets: k, files: h.WriteStreams(run), say: say, open: map[string]*stream{},
 		copies: copies{write: func(task string, text []byte) error { return h.WriteOutput(run, task, text) }}}
 }

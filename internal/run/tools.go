@@ -17,12 +17,12 @@ import (
 // ServeTools starts a server for the programs of agents.
 type ServeTools func(version string, fault func(error)) (swarm.ToolHost, error)
 
-// A door is where the programs of a run's agents find our own tools. It opens when the first of them is started: in the server of
+// A toolServer is where the programs of a run's agents find our own tools. It opens when the first of them is started: in the server of
 // this process, if it has one, else in one of its own.
-type door struct {
-	office  *agentapi.Service
+type toolServer struct {
+	service *agentapi.Service
 	tokens  *agenttoken.Tokens
-	secrets *vault
+	secrets *redactor
 	version string
 	fault   func(error)
 	shared  swarm.ToolHost // the server of this process; nil = there is none
@@ -33,8 +33,8 @@ type door struct {
 	leave  func() error
 }
 
-// open is the door as one agent may use it.
-func (d *door) open(agent string) (swarm.ToolEndpoint, error) {
+// endpoint is the server as one agent may use it.
+func (d *toolServer) endpoint(agent string) (swarm.ToolEndpoint, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.server == nil {
@@ -46,7 +46,7 @@ func (d *door) open(agent string) (swarm.ToolEndpoint, error) {
 			}
 			server, end = own, own.Close
 		}
-		leave := server.Admit(d.visitor)
+		leave := server.Admit(d.user)
 		d.server, d.leave = server, func() error {
 			leave()
 			return end()
@@ -57,7 +57,7 @@ func (d *door) open(agent string) (swarm.ToolEndpoint, error) {
 	return swarm.ToolEndpoint{URL: d.server.URL(), Token: token}, nil
 }
 
-func (d *door) close() error {
+func (d *toolServer) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.server == nil {
@@ -66,37 +66,37 @@ func (d *door) close() error {
 	return d.leave()
 }
 
-// visitor is who has a token.
-func (d *door) visitor(token string) (swarm.ToolUser, error) {
+// user is who has a token.
+func (d *toolServer) user(token string) (swarm.ToolUser, error) {
 	agent, ok := d.tokens.Agent(token)
 	if !ok {
-		return nil, swarm.Errorf(swarm.Denied, "this token is nobody's in run %s", d.office.Run).WithHint("an agent's token is good only while the process that gave it drives the run")
+		return nil, swarm.Errorf(swarm.Denied, "this token is nobody's in run %s", d.service.Run).WithHint("an agent's token is good only while the process that gave it drives the run")
 	}
-	return visitor{d.office, agent}, nil
+	return toolUser{d.service, agent}, nil
 }
 
-// A visitor is an agent that comes through the door.
-type visitor struct {
-	office *agentapi.Service
-	agent  string
+// A toolUser is an agent that calls the tool server.
+type toolUser struct {
+	service *agentapi.Service
+	agent   string
 }
 
-func (v visitor) Tools() []swarm.ToolSpec { return v.office.Tools(v.agent) }
+func (u toolUser) Tools() []swarm.ToolSpec { return u.service.Tools(u.agent) }
 
 // Refuse says why an agent has not been offered one of our tools.
-func (v visitor) Refuse(tool string) error { return v.office.Refuse(v.agent, tool) }
+func (u toolUser) Refuse(tool string) error { return u.service.Refuse(u.agent, tool) }
 
-func (v visitor) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
-	handle := v.office.Turn(v.agent)
+func (u toolUser) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
+	handle := u.service.Turn(u.agent)
 	if handle == nil {
-		return nil, swarm.Errorf(swarm.Denied, "@%s has no turn now, and acts only in a turn", v.agent).WithHint("do it in your next turn")
+		return nil, swarm.Errorf(swarm.Denied, "@%s has no turn now, and acts only in a turn", u.agent).WithHint("do it in your next turn")
 	}
 	return handle.Call(ctx, tool, args)
 }
 
 // Aside is mail that is not to wait. What cannot be told now is told later: who has to know why learns it at the turn's end.
-func (v visitor) Aside(ctx context.Context, tool string) string {
-	handle := v.office.Turn(v.agent)
+func (u toolUser) Aside(ctx context.Context, tool string) string {
+	handle := u.service.Turn(u.agent)
 	if handle == nil {
 		return ""
 	}

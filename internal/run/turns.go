@@ -11,16 +11,16 @@ import (
 
 // Turn is the turn that a user means by its id, or the last one of a task, or of a task's iteration: code/2/1, code/2, code. It is found
 // by its keys, so that one turn of a long run does not cost the reading of the run.
-func (l *Look) Turn(name string) (view.Turn, error) {
-	driven := l.Driven()
-	id, err := l.turnID(name)
+func (r *Reader) Turn(name string) (view.Turn, error) {
+	driven := r.Driven()
+	id, err := r.turnID(name)
 	if err != nil {
 		return view.Turn{}, err
 	}
 	c := view.NewCollector()
 	begun := int64(0)
 	for n := 1; ; n++ {
-		e, ok, err := l.log.Find(swarm.StartKey(id, n))
+		e, ok, err := r.log.Find(swarm.StartKey(id, n))
 		if err != nil {
 			return view.Turn{}, err
 		}
@@ -32,19 +32,19 @@ func (l *Look) Turn(name string) (view.Turn, error) {
 		}
 		begun = e.Seq
 	}
-	end, ended, err := l.log.Find(swarm.EndKey(id))
+	end, ended, err := r.log.Find(swarm.EndKey(id))
 	switch {
 	case err != nil:
 		return view.Turn{}, err
 	case begun > 0: // what it did stands between its last start and its end
-		err = l.collect(c, id, begun, end.Seq)
+		err = r.collect(c, id, begun, end.Seq)
 	case ended:
 		err = c.Take(&end)
 	}
 	if err != nil {
 		return view.Turn{}, err
 	}
-	return left(c.Turns, driven)[0], nil
+	return markInterrupted(c.Turns, driven)[0], nil
 }
 
 // A FullTurn is a turn with its texts.
@@ -58,14 +58,14 @@ type FullTurn struct {
 }
 
 // Full adds its texts to a turn.
-func (l *Look) Full(t view.Turn) (FullTurn, error) {
+func (r *Reader) Full(t view.Turn) (FullTurn, error) {
 	full := FullTurn{Turn: t, InjectedText: make([]string, len(t.Injected))}
 	texts := map[*string]swarm.Hash{&full.PromptText: t.Prompt, &full.SentText: t.Sent, &full.OutputText: t.Output.Hash}
 	for i, in := range t.Injected {
 		texts[&full.InjectedText[i]] = in.Text
 	}
 	for text, hash := range texts {
-		b, err := l.Text(hash)
+		b, err := r.Text(hash)
 		if err != nil {
 			return FullTurn{}, err
 		}
@@ -75,9 +75,9 @@ func (l *Look) Full(t view.Turn) (FullTurn, error) {
 }
 
 // collect takes what a turn has done after an event, up to another; 0 = up to now.
-func (l *Look) collect(c *view.Collector, turn string, after, upto int64) error {
+func (r *Reader) collect(c *view.Collector, turn string, after, upto int64) error {
 	through := errors.New("that is all")
-	err := l.log.Scan(after, func(e *swarm.Event) error {
+	err := r.log.Scan(after, func(e *swarm.Event) error {
 		if e.Turn == turn {
 			if err := c.Take(e); err != nil {
 				return err
@@ -94,8 +94,8 @@ func (l *Look) collect(c *view.Collector, turn string, after, upto int64) error 
 	return err
 }
 
-// left is the turns of a run that may have been left: those that had not ended then are interrupted.
-func left(turns []view.Turn, driven bool) []view.Turn {
+// markInterrupted is the turns of a run that may have been left: those that had not ended then are interrupted.
+func markInterrupted(turns []view.Turn, driven bool) []view.Turn {
 	for i := range turns {
 		if t := &turns[i]; t.Status == swarm.Running && !driven {
 			t.Status, t.Reason = swarm.Interrupted, "it was cut, and runs again when the run is resumed"
@@ -105,22 +105,22 @@ func left(turns []view.Turn, driven bool) []view.Turn {
 }
 
 // turnID is the id of the turn that a user means.
-func (l *Look) turnID(name string) (string, error) {
+func (r *Reader) turnID(name string) (string, error) {
 	switch task, iteration, found := strings.Cut(name, "/"); {
 	case strings.Contains(iteration, "/"):
-		if there, err := l.hasTurn(name); there || err != nil {
+		if there, err := r.hasTurn(name); there || err != nil {
 			return name, err
 		}
 	case found:
 		n, err := strconv.Atoi(iteration)
 		if err == nil {
-			last, err := l.lastAttempt(task, n)
+			last, err := r.lastAttempt(task, n)
 			if last > 0 || err != nil {
 				return swarm.TurnID(task, n, last), err
 			}
 		}
 	}
-	v, err := l.Fold()
+	v, err := r.Fold()
 	if err != nil {
 		return "", err
 	}
@@ -141,30 +141,30 @@ func (l *Look) turnID(name string) (string, error) {
 }
 
 // hasTurn says whether a turn was begun, or refused before it could be.
-func (l *Look) hasTurn(id string) (bool, error) {
-	_, there, err := l.log.Find(swarm.StartKey(id, 1))
+func (r *Reader) hasTurn(id string) (bool, error) {
+	_, there, err := r.log.Find(swarm.StartKey(id, 1))
 	if there || err != nil {
 		return there, err
 	}
-	_, there, err = l.log.Find(swarm.EndKey(id))
+	_, there, err = r.log.Find(swarm.EndKey(id))
 	return there, err
 }
 
 // lastAttempt is the last attempt of a task's iteration; 0 = there was none. Attempts are counted without a gap.
-func (l *Look) lastAttempt(task string, iteration int) (int, error) {
+func (r *Reader) lastAttempt(task string, iteration int) (int, error) {
 	for n := 1; ; n++ {
-		if there, err := l.hasTurn(swarm.TurnID(task, iteration, n)); !there || err != nil {
+		if there, err := r.hasTurn(swarm.TurnID(task, iteration, n)); !there || err != nil {
 			return n - 1, err
 		}
 	}
 }
 
 // Output is the last output of a task in an iteration, or, if it must be good, the last one of a turn that did what was asked.
-func (l *Look) Output(task string, iteration int, good bool) (view.Output, error) {
-	last, err := l.lastAttempt(task, iteration)
+func (r *Reader) Output(task string, iteration int, good bool) (view.Output, error) {
+	last, err := r.lastAttempt(task, iteration)
 	for n := last; n > 0 && err == nil; n-- {
 		id := swarm.TurnID(task, iteration, n)
-		e, ended, wrong := l.log.Find(swarm.EndKey(id))
+		e, ended, wrong := r.log.Find(swarm.EndKey(id))
 		if err = wrong; !ended || err != nil {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // turns writes turns of many fates.
-func (s *told) turns() {
+func (s *timelineTest) turns() {
 	s.start("a/1/1", 1)
 	s.event(swarm.TurnTool, "a", "a/1/1", swarm.ToolUse{Name: "lost in the crash"})
 	s.start("b/1/1", 1)
@@ -34,54 +34,54 @@ func (s *told) turns() {
 
 // A turn that is found by its keys is the one that a pass over the log collects.
 func TestTurn(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	for _, name := range []string{"a", "a/1", "a/1/1"} {
-		if _, err := s.look.Turn(name); swarm.KindOf(err) != swarm.BadInput || !strings.Contains(err.Error(), "no turn") {
+		if _, err := s.reader.Turn(name); swarm.KindOf(err) != swarm.BadInput || !strings.Contains(err.Error(), "no turn") {
 			t.Errorf("%s of a run without turns: %v", name, err)
 		}
 	}
 	s.turns()
-	d, err := s.look.Details()
+	d, err := s.reader.Details()
 	if err != nil || len(d.Turns) != 6 {
 		t.Fatal(len(d.Turns), err)
 	}
 	for _, want := range d.Turns {
-		if got, err := s.look.Turn(want.ID); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := s.reader.Turn(want.ID); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is\n%+v, %v, not\n%+v", want.ID, got, err, want)
 		}
 	}
 	for name, want := range map[string]string{"a": "a/2/3", "a/1": "a/1/2", "a/2": "a/2/3", "b": "b/1/1", "b/1": "b/1/1"} {
-		if got, err := s.look.Turn(name); err != nil || got.ID != want {
+		if got, err := s.reader.Turn(name); err != nil || got.ID != want {
 			t.Errorf("%s: %s, %v; want %s", name, got.ID, err, want)
 		}
 	}
 	for _, name := range []string{"c", "a/3", "a/1/3", "a/x", "a//", "", "/", "b/1/1/1"} {
-		if got, err := s.look.Turn(name); swarm.KindOf(err) != swarm.BadInput {
+		if got, err := s.reader.Turn(name); swarm.KindOf(err) != swarm.BadInput {
 			t.Errorf("%q: %s, %v", name, got.ID, err)
 		}
 	}
 }
 
 func TestOutputOfIteration(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	s.turns()
 	for _, c := range []struct {
 		iteration int
 		good      bool
 		want      string
 	}{{1, false, "a/1/1"}, {1, true, ""}, {2, false, "a/2/2"}, {2, true, "a/2/1"}, {3, false, ""}} {
-		if got, err := s.look.Output("a", c.iteration, c.good); err != nil || got.Turn != c.want {
+		if got, err := s.reader.Output("a", c.iteration, c.good); err != nil || got.Turn != c.want {
 			t.Errorf("iteration %d, good %v: %q, %v, want %q", c.iteration, c.good, got.Turn, err, c.want)
 		}
 	}
 }
 
-// linesOf are the lines of a story, and how many of them come after the first event begins to be told.
-func linesOf(t *testing.T, s *Story) (all []Line, late int) {
+// linesOf are the lines of a timeline, and how many of them come after the first event begins to be told.
+func linesOf(t *testing.T, s *Timeline) (all []Line, late int) {
 	t.Helper()
 	l := Lines{Fn: func(line Line) error { all = append(all, line); return nil }}
 	before := -1
-	err := s.Tell(func(m Moment) error {
+	err := s.ReadNew(func(m Entry) error {
 		if m.Event != nil && before < 0 {
 			before = len(all)
 		}
@@ -96,11 +96,11 @@ func linesOf(t *testing.T, s *Story) (all []Line, late int) {
 	return all, len(all) - before
 }
 
-// From wherever near its end a story begins, it ends as the whole one does.
+// From wherever near its end a timeline begins, it ends as the whole one does.
 func TestStoryOfLast(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
-	s := newTold(t)
+	s := newTimelineTest(t)
 	iteration, starts, streams := [2]int{1, 1}, [2]int{}, [2]*statedir.StreamWriter{}
 	for i := range 60 {
 		n := random.IntN(2)
@@ -121,13 +121,13 @@ func TestStoryOfLast(t *testing.T) {
 			streams[n].Write("text", strings.Repeat(fmt.Sprintf("word %d of %s\n", i, turn), random.IntN(3))+"half a line")
 		}
 	}
-	v, err := s.look.Fold()
+	v, err := s.reader.Fold()
 	if err := errors.Join(err, s.streams.Flush()); err != nil {
 		t.Fatal(err)
 	}
-	whole, _ := linesOf(t, s.look.Story())
+	whole, _ := linesOf(t, s.reader.Timeline())
 	for n := range v.Seq + 2 {
-		st, all, err := s.look.StoryOfLast(v, n)
+		st, all, err := s.reader.TimelineOfLast(v, n)
 		if err != nil || all != (n >= v.Seq) {
 			t.Fatal(n, all, err)
 		}
@@ -148,26 +148,26 @@ func TestAnInterruptedRunIsNotFoldedForAList(t *testing.T) {
 
 // A full turn has every text that the log keeps of it, mail that came between tools in its order.
 func TestFullTurn(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	hash := func(text string) swarm.Hash { return swarm.HashOf([]byte(text)) }
 	s.event(swarm.TurnStarted, "a", "a/1/1", swarm.TurnStart{Iteration: 1, Attempt: 1, Start: 1, Prompt: hash("all of it"), Sent: hash("the new part")}, "all of it", "the new part")
 	for _, mail := range []string{"first", "second"} {
 		s.event(swarm.HandoffInjected, "a", "a/1/1", swarm.Injection{Tool: "Read", Text: hash(mail)}, mail)
 	}
-	running, err := s.look.Turn("a")
+	running, err := s.reader.Turn("a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, err := s.look.Full(running)
+	full, err := s.reader.Full(running)
 	if err != nil || full.PromptText != "all of it" || full.SentText != "the new part" || full.OutputText != "" || !slices.Equal(full.InjectedText, []string{"first", "second"}) {
 		t.Errorf("%+v, %v", full, err)
 	}
 	s.end("a/1/1", "an answer")
-	ended, err := s.look.Turn("a")
+	ended, err := s.reader.Turn("a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if full, err = s.look.Full(ended); err != nil || full.OutputText != "an answer" {
+	if full, err = s.reader.Full(ended); err != nil || full.OutputText != "an answer" {
 		t.Errorf("%+v, %v", full, err)
 	}
 }

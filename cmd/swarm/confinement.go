@@ -7,8 +7,8 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// sayHolds says at the start of a run how far its programs are confined.
-func (a *app) sayHolds(p *swarm.Plan) {
+// printConfinement says at the start of a run how far its programs are confined.
+func (a *app) printConfinement(p *swarm.Plan) {
 	if a.json {
 		return
 	}

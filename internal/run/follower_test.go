@@ -83,7 +83,7 @@ func TestWhatIsSaidIsBounded(t *testing.T) {
 	text := strings.Repeat("x", 32<<10)
 	for i := range 100 {
 		f.hear("a/1/1", text)
-		if f.bytes > maxSaid {
+		if f.bytes > maxPending {
 			t.Fatalf("after %d words %d bytes wait", i+1, f.bytes)
 		}
 	}
@@ -100,7 +100,7 @@ func TestAFailedFollowerKeepsNoWords(t *testing.T) {
 	if err := f.tell(); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Fatal(err)
 	}
-	f.hear("nosuch/1/1", strings.Repeat("x", maxSaid))
+	f.hear("nosuch/1/1", strings.Repeat("x", maxPending))
 	if len(f.said) != 0 || f.bytes != 0 {
 		t.Errorf("%d words of %d bytes wait", len(f.said), f.bytes)
 	}
@@ -136,22 +136,22 @@ func TestADriverStoresItsFold(t *testing.T) {
 
 // A look at a run that was left stores what it had to fold, and the next one goes on from there.
 func TestALookStoresALongFold(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	appendAll(t, s.log, many()...)
 	if _, err := s.log.Own(t.Context(), "1", Lease); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := s.look.Fold(); err != nil || storedFold(s.log) != 0 {
+	if v, err := s.reader.Fold(); err != nil || storedFold(s.log) != 0 {
 		t.Fatalf("while it is driven: %d of %d, %v", storedFold(s.log), v.Seq, err)
 	}
 	if err := s.log.Disown(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	v, err := s.look.Fold()
+	v, err := s.reader.Fold()
 	if err != nil || storedFold(s.log) != v.Seq {
 		t.Fatalf("%d of %d, %v", storedFold(s.log), v.Seq, err)
 	}
-	again, err := s.look.Fold()
+	again, err := s.reader.Fold()
 	if err != nil || !reflect.DeepEqual(again.Picture(), v.Picture()) {
 		t.Errorf("%v, not %v, %v", again.Picture(), v.Picture(), err)
 	}

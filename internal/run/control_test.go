@@ -9,14 +9,14 @@ import (
 
 // The last word counts, also while the loop still obeys the one before it.
 func TestPauseWanted(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	wanted := func(want bool, after string) {
 		t.Helper()
 		if got, err := PauseWanted(s.home, storyID); err != nil || got != want {
 			t.Errorf("after %s: %v, %v", after, got, err)
 		}
 	}
-	word := func(w swarm.Command) (seq int64) {
+	command := func(w swarm.Command) (seq int64) {
 		t.Helper()
 		seqs, err := s.log.Append(t.Context(), swarm.Batch{Events: []swarm.Event{swarm.NewEvent(swarm.Control, swarm.ControlCommand{Command: w})}})
 		if err != nil {
@@ -29,18 +29,18 @@ func TestPauseWanted(t *testing.T) {
 		appendAll(t, s.log, e)
 	}
 	wanted(false, "the start")
-	pause := word(swarm.CommandPause)
+	pause := command(swarm.CommandPause)
 	wanted(true, "pause")
-	resume := word(swarm.CommandResume)
+	resume := command(swarm.CommandResume)
 	wanted(false, "resume")
 	tell(swarm.RunPausing, pause)
 	wanted(false, "the pause was obeyed")
-	again := word(swarm.CommandPause)
+	again := command(swarm.CommandPause)
 	tell(swarm.RunUnpaused, resume)
 	wanted(true, "pause again, and the resume was obeyed")
 	tell(swarm.RunPausing, again)
 	wanted(true, "the second pause was obeyed")
-	tell(swarm.RunUnpaused, word(swarm.CommandResume))
+	tell(swarm.RunUnpaused, command(swarm.CommandResume))
 	wanted(false, "it goes on")
 	tell(swarm.RunPausing, again+10)
 	wanted(true, "it paused by itself")

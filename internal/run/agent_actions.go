@@ -13,12 +13,12 @@ import (
 )
 
 // Living is what the run looks like now, with how each agent can be reached and what it does: the log does not tell that.
-func (l *Look) Living() (view.Picture, error) {
-	p, err := l.Picture()
+func (r *Reader) Living() (view.Picture, error) {
+	p, err := r.Picture()
 	if err != nil {
 		return p, err
 	}
-	streams := l.home.ReadStreams(l.ID)
+	streams := r.home.ReadStreams(r.ID)
 	for i := range p.Agents {
 		a := &p.Agents[i]
 		switch {
@@ -27,7 +27,7 @@ func (l *Look) Living() (view.Picture, error) {
 		case a.Turn == "":
 			a.Connection = view.IdleAgent
 		default:
-			if err := l.listen(streams, a); err != nil {
+			if err := r.listen(streams, a); err != nil {
 				return p, err
 			}
 		}
@@ -36,9 +36,9 @@ func (l *Look) Living() (view.Picture, error) {
 }
 
 // listen finds out what an agent does in its turn.
-func (l *Look) listen(streams *statedir.StreamsReader, a *view.Agent) error {
+func (r *Reader) listen(streams *statedir.StreamsReader, a *view.Agent) error {
 	a.Connection, a.Stream = view.Connected, view.Reading
-	return l.said(streams, a.Turn, func(said statedir.Record) error {
+	return r.readStream(streams, a.Turn, func(said statedir.Record) error {
 		if said.Time.After(a.Active) {
 			a.Active = said.Time
 		}
@@ -68,12 +68,12 @@ var Actions = []string{string(StartAgent), string(StopAgent), string(PauseAgent)
 // said with is on disk. It is refused with [swarm.NotFound] when there is no such agent, with [swarm.BadInput] when it has no meaning
 // as things stand.
 func Act(ctx context.Context, h *statedir.Home, id, agent string, do Action) (swarm.ControlCommand, error) {
-	l, err := LookAt(h, id)
+	r, err := OpenReader(h, id)
 	if err != nil {
 		return swarm.ControlCommand{}, err
 	}
-	p, err := l.Picture()
-	if err = errors.Join(err, l.Close()); err != nil {
+	p, err := r.Picture()
+	if err = errors.Join(err, r.Close()); err != nil {
 		return swarm.ControlCommand{}, err
 	}
 	var names []string
@@ -83,18 +83,18 @@ func Act(ctx context.Context, h *statedir.Home, id, agent string, do Action) (sw
 	if !slices.Contains(names, agent) {
 		return swarm.ControlCommand{}, swarm.Errorf(swarm.NotFound, "Unknown agent: '%s'. Valid agents: %s", agent, strings.Join(names, ", ")).WithHint("%s", swarm.DidYouMean(agent, names))
 	}
-	w, err := wordFor(h, p, agent, do)
+	w, err := commandFor(h, p, agent, do)
 	if err != nil {
 		return w, err
 	}
 	return w, Control(ctx, h, id, w.Command, w.Target)
 }
 
-// wordFor is what is said to have it done.
-func wordFor(h *statedir.Home, p view.Picture, agent string, do Action) (w swarm.ControlCommand, err error) {
+// commandFor is what is said to have it done.
+func commandFor(h *statedir.Home, p view.Picture, agent string, do Action) (w swarm.ControlCommand, err error) {
 	w.Target = agent
 	if do == ResumeAgent {
-		last, err := lastWord(h, p.ID, agent, swarm.CommandPause, swarm.CommandResume, swarm.CommandStart)
+		last, err := lastCommand(h, p.ID, agent, swarm.CommandPause, swarm.CommandResume, swarm.CommandStart)
 		if err == nil && last != swarm.CommandPause {
 			err = swarm.Errorf(swarm.BadInput, "@%s is not paused", agent).WithHint("swarm pause @%s pauses it; swarm why @%s says what it waits for", agent, agent)
 		}
@@ -102,7 +102,7 @@ func wordFor(h *statedir.Home, p view.Picture, agent string, do Action) (w swarm
 		return w, err
 	}
 	if do == StartAgent {
-		return startWord(h, p, agent)
+		return startCommand(h, p, agent)
 	}
 	w.Command = map[Action]swarm.Command{StopAgent: swarm.CommandCancel, PauseAgent: swarm.CommandPause, ResetAgent: swarm.CommandReset}[do]
 	for _, t := range p.Tasks {
@@ -116,9 +116,9 @@ func wordFor(h *statedir.Home, p view.Picture, agent string, do Action) (w swarm
 	return w, swarm.Errorf(swarm.BadInput, "@%s has nothing left to do", agent).WithHint("its tasks have ended; swarm retry %s tries what failed again", p.ID)
 }
 
-// startWord is what is said to an agent of a team that has ended, or is about to; and of a pipeline to a task that failed and waits for
+// startCommand is what is said to an agent of a team that has ended, or is about to; and of a pipeline to a task that failed and waits for
 // a person.
-func startWord(h *statedir.Home, p view.Picture, agent string) (swarm.ControlCommand, error) {
+func startCommand(h *statedir.Home, p view.Picture, agent string) (swarm.ControlCommand, error) {
 	for _, t := range p.Tasks {
 		if t.Agent == agent && t.Status == swarm.Waiting && t.Waits[0].For == plan.ForPerson {
 			return swarm.ControlCommand{Command: swarm.CommandRetry, Target: t.Name}, nil
@@ -134,7 +134,7 @@ func startWord(h *statedir.Home, p view.Picture, agent string) (swarm.ControlCom
 			return w, nil
 		}
 	}
-	last, err := lastWord(h, p.ID, agent, swarm.CommandCancel, swarm.CommandStart)
+	last, err := lastCommand(h, p.ID, agent, swarm.CommandCancel, swarm.CommandStart)
 	if err == nil && last != swarm.CommandCancel {
 		err = swarm.Errorf(swarm.BadInput, "@%s has not ended", agent).WithHint("it has a turn when it has mail: swarm send @%s; swarm why @%s says what it waits for", agent, agent)
 	}

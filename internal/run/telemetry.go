@@ -6,8 +6,8 @@ import (
 	"swarm"
 )
 
-// A Companion goes along with the runs that this process drives. It reads their logs, and is in nobody's way.
-type Companion interface {
+// Telemetry follows the runs that this process drives. It reads their logs and never blocks a run.
+type Telemetry interface {
 	// Join is called when a run is driven from here on, and leave when it was left. Leave may take a moment. What is said by
 	// notice is told to people.
 	Join(run string, log swarm.RunLog, notice func(reason, hint string)) (leave func())
@@ -15,20 +15,20 @@ type Companion interface {
 	Trace(run, turn string) string
 }
 
-// accompany has the companion join, and gives what has it leave.
-func (d *driver) accompany(ctx context.Context) (part func()) {
-	if d.options.Beside == nil {
+// startTelemetry has telemetry join the run, and returns the function that ends that.
+func (d *driver) startTelemetry(ctx context.Context) (part func()) {
+	if d.options.Telemetry == nil {
 		return func() {}
 	}
-	return d.options.Beside.Join(d.ID, d.log, func(reason, hint string) {
+	return d.options.Telemetry.Join(d.ID, d.log, func(reason, hint string) {
 		// It may be the last thing that happens, and is to be seen by those who look at the end. It is told in vain when the run is another's.
 		_ = d.append(context.WithoutCancel(ctx), false, noticeOf(reason, hint))
 	})
 }
 
 func (d *driver) trace(turn string) string {
-	if d.options.Beside == nil {
+	if d.options.Telemetry == nil {
 		return ""
 	}
-	return d.options.Beside.Trace(d.ID, turn)
+	return d.options.Telemetry.Trace(d.ID, turn)
 }

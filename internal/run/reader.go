@@ -8,48 +8,48 @@ import (
 	"swarm/internal/view"
 )
 
-// A Look is a run that this process only looks at, whoever drives it.
-type Look struct {
+// A Reader is a run that this process only looks at, whoever drives it.
+type Reader struct {
 	ID   string
 	home *statedir.Home
 	log  swarm.RunLog
 }
 
-// LookAt opens a run to look at it. It keeps nobody from driving the run.
-func LookAt(h *statedir.Home, id string) (*Look, error) {
+// OpenReader opens a run to look at it. It keeps nobody from driving the run.
+func OpenReader(h *statedir.Home, id string) (*Reader, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
-	return &Look{ID: id, home: h, log: log}, nil
+	return &Reader{ID: id, home: h, log: log}, nil
 }
 
 // Close gives the run's log back.
-func (l *Look) Close() error { return l.log.Close() }
+func (r *Reader) Close() error { return r.log.Close() }
 
 // Driven says whether a living process drives the run.
-func (l *Look) Driven() bool {
-	_, driven := l.Driver()
+func (r *Reader) Driven() bool {
+	_, driven := r.Driver()
 	return driven
 }
 
 // Driver is the process that drives the run, if one does.
-func (l *Look) Driver() (who swarm.Owner, driven bool) {
-	who, driven, err := l.log.Owner(context.Background())
+func (r *Reader) Driver() (who swarm.Owner, driven bool) {
+	who, driven, err := r.log.Owner(context.Background())
 	return who, driven && err == nil
 }
 
 // Read is up to limit events after a number, in order.
-func (l *Look) Read(after int64, limit int) ([]swarm.Event, error) { return l.log.Read(after, limit) }
+func (r *Reader) Read(after int64, limit int) ([]swarm.Event, error) { return r.log.Read(after, limit) }
 
 // Watch gives a channel that holds a value soon after something was written, by whichever process. The function ends it.
-func (l *Look) Watch() (<-chan struct{}, func()) { return l.log.Watch() }
+func (r *Reader) Watch() (<-chan struct{}, func()) { return r.log.Watch() }
 
 // Fold is the run's fold, up to now. If much had to be read for it, and no driver will, it is stored for the next reader.
-func (l *Look) Fold() (*view.Run, error) {
-	v, stored, err := fold(l.log, l.ID)
-	if err == nil && foldDue(v, stored) && !l.Driven() {
-		if log, err := l.home.Store.Open(context.Background(), l.ID, swarm.ReadWrite); err == nil { // else it is made again
+func (r *Reader) Fold() (*view.Run, error) {
+	v, stored, err := fold(r.log, r.ID)
+	if err == nil && foldDue(v, stored) && !r.Driven() {
+		if log, err := r.home.Store.Open(context.Background(), r.ID, swarm.ReadWrite); err == nil { // else it is made again
 			_ = storeFold(log, v)
 			_ = log.Close()
 		}
@@ -58,16 +58,16 @@ func (l *Look) Fold() (*view.Run, error) {
 }
 
 // Picture is what the run looks like now. One that has not ended and that nobody drives is interrupted, whatever its log says.
-func (l *Look) Picture() (view.Picture, error) {
-	driven := l.Driven() // asked first: what its driver wrote before it left is in the fold
-	v, err := l.Fold()
+func (r *Reader) Picture() (view.Picture, error) {
+	driven := r.Driven() // asked first: what its driver wrote before it left is in the fold
+	v, err := r.Fold()
 	if err != nil {
 		return view.Picture{}, err
 	}
-	return stands(v.Picture(), driven), nil
+	return withoutDriver(v.Picture(), driven), nil
 }
 
-func stands(p view.Picture, driven bool) view.Picture {
+func withoutDriver(p view.Picture, driven bool) view.Picture {
 	if driven {
 		return p
 	}
@@ -75,30 +75,30 @@ func stands(p view.Picture, driven bool) view.Picture {
 }
 
 // Details are the run's turns, envelopes and artifacts. A turn that had not ended when the run was left is interrupted.
-func (l *Look) Details() (view.Details, error) {
-	driven := l.Driven()
-	d, err := view.Collect(Events(l.log))
-	left(d.Turns, driven)
+func (r *Reader) Details() (view.Details, error) {
+	driven := r.Driven()
+	d, err := view.Collect(Events(r.log))
+	markInterrupted(d.Turns, driven)
 	return d, err
 }
 
 // Text is a text that the run's log holds, a prompt or an output.
-func (l *Look) Text(h swarm.Hash) ([]byte, error) {
+func (r *Reader) Text(h swarm.Hash) ([]byte, error) {
 	if h == "" || h == swarm.NoText {
 		return nil, nil
 	}
-	return l.log.Body(h)
+	return r.log.Body(h)
 }
 
 // Why is the path of waits that begins with a task or an agent, and the picture in which it is true.
-func (l *Look) Why(name string) (view.Chain, view.Picture, error) {
-	driven := l.Driven()
-	v, err := l.Fold()
+func (r *Reader) Why(name string) (view.Chain, view.Picture, error) {
+	driven := r.Driven()
+	v, err := r.Fold()
 	if err != nil {
 		return nil, view.Picture{}, err
 	}
 	chain, err := v.Why(name)
-	p := stands(v.Picture(), driven)
+	p := withoutDriver(v.Picture(), driven)
 	for i := range chain { // an abandoned run is another picture than its log tells
 		for _, t := range p.Tasks {
 			if t.Name == chain[i].Task {
@@ -115,15 +115,15 @@ func (l *Look) Why(name string) (view.Chain, view.Picture, error) {
 
 // Wait waits until the run has ended and its driver has left, until nobody drives it any more, or until ctx ends. It returns
 // the last picture.
-func (l *Look) Wait(ctx context.Context) (view.Picture, error) {
-	p := l.newPulse()
+func (r *Reader) Wait(ctx context.Context) (view.Picture, error) {
+	p := r.newPoller()
 	defer p.stop()
-	for l.Driven() {
+	for r.Driven() {
 		if err := p.wait(ctx, false); err != nil {
 			return view.Picture{}, err
 		}
 	}
-	return l.Picture()
+	return r.Picture()
 }
 
 // Current is the summary of a run, with what its log says by now: one is written only when a run begins and when it is left. A run

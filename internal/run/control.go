@@ -13,12 +13,12 @@ import (
 )
 
 // Control says something to a run, whichever process drives it. When it returns, the word is on disk.
-func Control(ctx context.Context, h *statedir.Home, id string, word swarm.Command, target string) error {
+func Control(ctx context.Context, h *statedir.Home, id string, command swarm.Command, target string) error {
 	log, err := h.Store.Open(ctx, id, swarm.ReadWrite)
 	if err != nil {
 		return err
 	}
-	return errors.Join(say(ctx, log, word, target), log.Close())
+	return errors.Join(appendCommand(ctx, log, command, target), log.Close())
 }
 
 // PauseWanted says whether the run is paused, or the last that was said about it is to pause, whether somebody has obeyed or not. A run
@@ -29,8 +29,8 @@ func PauseWanted(h *statedir.Home, id string) (wanted bool, err error) {
 	err = scan(h, id, func(e *swarm.Event, c swarm.ControlCommand) {
 		_, number, _ := strings.Cut(e.Key, ":")
 		obeyed, _ := strconv.ParseInt(number, 10, 64)
-		switch word := c.Target == "" && (c.Command == swarm.CommandPause || c.Command == swarm.CommandResume); {
-		case word:
+		switch command := c.Target == "" && (c.Command == swarm.CommandPause || c.Command == swarm.CommandResume); {
+		case command:
 			wanted, last = c.Command == swarm.CommandPause, e.Seq
 		case e.Kind == swarm.RunPausing && obeyed >= last:
 			wanted = true
@@ -41,10 +41,10 @@ func PauseWanted(h *statedir.Home, id string) (wanted bool, err error) {
 	return wanted, err
 }
 
-// lastWord is which of some words was said last of a target, whether somebody has obeyed or not; "" = none was.
-func lastWord(h *statedir.Home, id, target string, words ...swarm.Command) (last swarm.Command, err error) {
+// lastCommand is which of some words was said last of a target, whether somebody has obeyed or not; "" = none was.
+func lastCommand(h *statedir.Home, id, target string, commands ...swarm.Command) (last swarm.Command, err error) {
 	err = scan(h, id, func(_ *swarm.Event, c swarm.ControlCommand) {
-		if c.Target == target && slices.Contains(words, c.Command) {
+		if c.Target == target && slices.Contains(commands, c.Command) {
 			last = c.Command
 		}
 	})
@@ -68,8 +68,8 @@ func scan(h *statedir.Home, id string, fn func(e *swarm.Event, c swarm.ControlCo
 	})
 }
 
-func say(ctx context.Context, log swarm.Log, word swarm.Command, target string) error {
-	e := swarm.NewEvent(swarm.Control, swarm.ControlCommand{Command: word, Target: target})
+func appendCommand(ctx context.Context, log swarm.Log, command swarm.Command, target string) error {
+	e := swarm.NewEvent(swarm.Control, swarm.ControlCommand{Command: command, Target: target})
 	e.To = swarm.ToControl
 	_, err := log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}})
 	return err
@@ -115,8 +115,8 @@ func copyOutputs(h *statedir.Home, id string, log swarm.RunLog) error {
 }
 
 // Say says something to a run that this process drives.
-func (r *Run) Say(ctx context.Context, word swarm.Command, target string) error {
-	return say(ctx, r.log, word, target)
+func (r *Run) Say(ctx context.Context, command swarm.Command, target string) error {
+	return appendCommand(ctx, r.log, command, target)
 }
 
 // Grow adds to the plan of a run that this process drives, as its n-th addition. When it returns, that is on disk.

@@ -14,18 +14,18 @@ import (
 	"swarm/internal/statedir"
 )
 
-// A told is a run whose log and streams a test writes, and that is looked at from outside.
-type told struct {
+// A timelineTest is a run whose log and streams a test writes, and that is looked at from outside.
+type timelineTest struct {
 	*testing.T
 	home    *statedir.Home
 	log     swarm.RunLog
-	look    *Look
+	reader  *Reader
 	streams *statedir.StreamsWriter
 }
 
 const storyID = "20260101-000000-0000000"
 
-func newTold(t *testing.T) *told {
+func newTimelineTest(t *testing.T) *timelineTest {
 	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	if err != nil {
 		t.Fatal(err)
@@ -38,19 +38,19 @@ func newTold(t *testing.T) *told {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	s := &told{T: t, home: h, log: log, streams: h.WriteStreams(storyID)}
+	s := &timelineTest{T: t, home: h, log: log, streams: h.WriteStreams(storyID)}
 	s.event(swarm.RunStarted, "", "", swarm.RunStart{ID: storyID, Kind: swarm.PipelineRun, Name: "main"})
 	s.event(swarm.PlanAdded, "", "", swarm.Plan{Tasks: []swarm.Task{{Name: "a", Agent: "a"}, {Name: "b", Agent: "b"}},
 		Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a"}, {Name: "b"}}})
 	s.event(swarm.RunOwned, "", "", swarm.Ownership{PID: os.Getpid(), Fence: 1})
-	if s.look, err = LookAt(h, storyID); err != nil {
+	if s.reader, err = OpenReader(h, storyID); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.look.Close() })
+	t.Cleanup(func() { s.reader.Close() })
 	return s
 }
 
-func (s *told) event(kind swarm.EventKind, task, turn string, body any, texts ...string) {
+func (s *timelineTest) event(kind swarm.EventKind, task, turn string, body any, texts ...string) {
 	s.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -72,13 +72,13 @@ func (s *told) event(kind swarm.EventKind, task, turn string, body any, texts ..
 	}
 }
 
-func (s *told) start(turn string, n int) {
+func (s *timelineTest) start(turn string, n int) {
 	s.Helper()
 	task, _, _ := strings.Cut(turn, "/")
 	s.event(swarm.TurnStarted, task, turn, swarm.TurnStart{Iteration: 1, Attempt: 1, Start: n, Prompt: swarm.NoText})
 }
 
-func (s *told) end(turn, output string) {
+func (s *timelineTest) end(turn, output string) {
 	s.Helper()
 	task, _, _ := strings.Cut(turn, "/")
 	end := swarm.CallEnd{ID: turn, Status: swarm.CallOK, Output: swarm.NoText}
@@ -90,14 +90,14 @@ func (s *told) end(turn, output string) {
 	s.event(swarm.TurnEnded, task, turn, end, output)
 }
 
-// story is what a story tells, a moment a line.
-func (s *told) story(st *Story) string {
+// text is what a timeline tells, an entry a line.
+func (s *timelineTest) text(st *Timeline) string {
 	s.Helper()
 	if err := s.streams.Flush(); err != nil {
 		s.Fatal(err)
 	}
 	var b strings.Builder
-	err := st.Tell(func(m Moment) error {
+	err := st.ReadNew(func(m Entry) error {
 		switch {
 		case m.Event != nil && m.Turn != "":
 			fmt.Fprintf(&b, "%s %s\n", m.Event.Kind, m.Turn)
@@ -125,7 +125,7 @@ const begun = "run_started\nplan_added\nrun_owned\n"
 
 // What two turns say at once is told in the order in which they said it, between the events; and only once.
 func TestStoryInOrder(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	s.start("a/1/1", 1)
 	a := s.streams.Turn("a/1/1", 1)
 	a.Write("text", "one")
@@ -134,88 +134,88 @@ func TestStoryInOrder(t *testing.T) {
 	a.Write("stderr", "two")
 	b.Write("text", "three")
 	a.Write("text", "four")
-	st := s.look.Story()
-	same(t, s.story(st), begun+"turn_started a/1/1\na/1/1 text: one\nturn_started b/1/1\na/1/1 stderr: two\nb/1/1 text: three\na/1/1 text: four\n")
-	same(t, s.story(st), "")
+	st := s.reader.Timeline()
+	same(t, s.text(st), begun+"turn_started a/1/1\na/1/1 text: one\nturn_started b/1/1\na/1/1 stderr: two\nb/1/1 text: three\na/1/1 text: four\n")
+	same(t, s.text(st), "")
 	b.Write("text", "five")
 	b.Close()
 	s.end("b/1/1", "threefive")
-	same(t, s.story(st), "b/1/1 text: five\nturn_ended b/1/1\n")
+	same(t, s.text(st), "b/1/1 text: five\nturn_ended b/1/1\n")
 	a.Close()
 	s.end("a/1/1", "onefour")
-	same(t, s.story(st), "turn_ended a/1/1\n")
+	same(t, s.text(st), "turn_ended a/1/1\n")
 }
 
 // A turn without a stream tells what is kept of its output, and one whose stream is there does not tell it twice.
 func TestStoryWithoutStreams(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	s.start("a/1/1", 1)
 	s.end("a/1/1", "all of it")
 	s.end("b/1/1", "kept from another run")
 	want := begun + "turn_started a/1/1\na/1/1 text: all of it\nturn_ended a/1/1\nb/1/1 text: kept from another run\nturn_ended b/1/1\n"
-	same(t, s.story(s.look.Story()), want)
+	same(t, s.text(s.reader.Timeline()), want)
 
 	w := s.streams.Turn("a/1/1", 1)
 	w.Write("text", "all of it, as it was said")
 	w.Close()
-	same(t, s.story(s.look.Story()), strings.Replace(want, "a/1/1 text: all of it\n", "a/1/1 text: all of it, as it was said\n", 1))
+	same(t, s.text(s.reader.Timeline()), strings.Replace(want, "a/1/1 text: all of it\n", "a/1/1 text: all of it, as it was said\n", 1))
 }
 
 // While somebody drives the run, what a turn said last may come after its end: it is told, and nothing stands in for it before.
 func TestStoryLateWords(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	fence, err := s.log.Own(context.Background(), "test", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.start("a/1/1", 1)
 	s.end("a/1/1", "late")
-	st := s.look.Story()
+	st := s.reader.Timeline()
 	st.settled = time.Hour
-	same(t, s.story(st), begun+"turn_started a/1/1\nturn_ended a/1/1\n")
+	same(t, s.text(st), begun+"turn_started a/1/1\nturn_ended a/1/1\n")
 	w := s.streams.Turn("a/1/1", 1)
 	w.Write("text", "late")
 	w.Close()
-	same(t, s.story(st), "a/1/1 text: late\n")
+	same(t, s.text(st), "a/1/1 text: late\n")
 	if err := s.log.Disown(context.Background(), fence); err != nil {
 		t.Fatal(err)
 	}
-	same(t, s.story(st), "")
+	same(t, s.text(st), "")
 }
 
 // A turn that was cut and started again has two streams, told one after the other.
 func TestStoryOfATurnThatWasCut(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	for n := 1; n <= 2; n++ {
 		s.start("a/1/1", n)
 		w := s.streams.Turn("a/1/1", n)
 		w.Write("text", fmt.Sprintf("start %d", n))
 		w.Close()
 	}
-	same(t, s.story(s.look.Story()), begun+"turn_started a/1/1\na/1/1 text: start 1\nturn_started a/1/1\na/1/1 text: start 2\n")
+	same(t, s.text(s.reader.Timeline()), begun+"turn_started a/1/1\na/1/1 text: start 1\nturn_started a/1/1\na/1/1 text: start 2\n")
 
 	// From where a fold stands only the running start speaks.
-	v, err := s.look.Fold()
+	v, err := s.reader.Fold()
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := s.look.StoryFrom(v)
+	st, err := s.reader.TimelineFrom(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, s.story(st), "a/1/1 text: start 2\n")
+	same(t, s.text(st), "a/1/1 text: start 2\n")
 }
 
 // Only the tasks that are asked for are listened to.
 func TestStoryOfSomeTasks(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	for _, turn := range []string{"a/1/1", "b/1/1"} {
 		s.start(turn, 1)
 		s.end(turn, "output of "+turn)
 	}
-	st := s.look.Story()
+	st := s.reader.Timeline()
 	st.Only = func(task string) bool { return task == "b" }
-	got := s.story(st)
+	got := s.text(st)
 	if strings.Contains(got, "output of a") || !strings.Contains(got, "output of b/1/1") {
 		t.Errorf("told:\n%s", got)
 	}
@@ -223,14 +223,14 @@ func TestStoryOfSomeTasks(t *testing.T) {
 
 // Following ends when the driver leaves, with everything that it said before.
 func TestFollowUntilTheEnd(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	fence, err := s.log.Own(context.Background(), "test", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen, done := make(chan string, 100), make(chan error)
 	go func() {
-		done <- s.look.Story().Follow(context.Background(), func(m Moment) error {
+		done <- s.reader.Timeline().Follow(context.Background(), func(m Entry) error {
 			if m.Event != nil {
 				seen <- string(m.Event.Kind)
 			}
@@ -256,31 +256,31 @@ func TestFollowUntilTheEnd(t *testing.T) {
 
 // A run that nobody drives is interrupted, and one that was just made and never driven is about to run.
 func TestPictureOfARunThatWasLeft(t *testing.T) {
-	s := newTold(t)
+	s := newTimelineTest(t)
 	s.event(swarm.TaskStarted, "a", "", swarm.Iteration{Iteration: 1, Of: 1})
 	s.start("a/1/1", 1)
-	p, err := s.look.Picture()
+	p, err := s.reader.Picture()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.Status != swarm.Interrupted || p.Tasks[0].Status != swarm.Pending {
 		t.Errorf("the run is %s, its task %s", p.Status, p.Tasks[0].Status)
 	}
-	d, err := s.look.Details()
+	d, err := s.reader.Details()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d.Turns[0].Status != swarm.Interrupted {
 		t.Errorf("the turn is %s", d.Turns[0].Status)
 	}
-	chain, _, err := s.look.Why("a")
+	chain, _, err := s.reader.Why("a")
 	if err != nil || len(chain) != 1 || chain[0].Status != swarm.Pending {
 		t.Errorf("why: %+v, %v", chain, err)
 	}
 	if _, err := s.log.Own(context.Background(), "test", time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if p, _ = s.look.Picture(); p.Status != swarm.Running || p.Tasks[0].Status != swarm.Running {
+	if p, _ = s.reader.Picture(); p.Status != swarm.Running || p.Tasks[0].Status != swarm.Running {
 		t.Errorf("driven again, the run is %s, its task %s", p.Status, p.Tasks[0].Status)
 	}
 }
@@ -294,7 +294,7 @@ func TestARunIsOwnedFromItsBeginning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := LookAt(h, r.ID)
+	l, err := OpenReader(h, r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestARunIsOwnedFromItsBeginning(t *testing.T) {
 	if err != nil || sum.ID != r.ID || sum.Dir != "/" || sum.Status != swarm.Running {
 		t.Errorf("%+v, %v", sum, err)
 	}
-	if _, err := LookAt(h, "20260101-000000-none"); swarm.KindOf(err) != swarm.NotFound {
+	if _, err := OpenReader(h, "20260101-000000-none"); swarm.KindOf(err) != swarm.NotFound {
 		t.Errorf("a run that is not there: %v", err)
 	}
 }

@@ -61,11 +61,11 @@ func (b *Begin) open(r Request) error {
 		p.RunID, p.CreatedAt = b.id, now
 		env.ContextRef, team.Pack = p.Ref(), p.Ref()
 		stored, text := agentapi.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
-		b.carriedOver, b.Bundle.Bodies = append(b.carriedOver, stored), append(b.Bundle.Bodies, text)
+		b.firstEvents, b.Bundle.Bodies = append(b.firstEvents, stored), append(b.Bundle.Bodies, text)
 	} else if len(left) > 0 { // there is no pack that could say so
-		b.carriedOver = append(b.carriedOver, swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
+		b.firstEvents = append(b.firstEvents, swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
 	}
-	b.carriedOver = append(b.carriedOver, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(env)})
+	b.firstEvents = append(b.firstEvents, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(env)})
 	return nil
 }
 

@@ -9,24 +9,24 @@ import (
 	"swarm/internal/statedir"
 )
 
-// An Again is an ended run that is to be tried again: its plan, its texts, and the turns that are kept, with what they did to the run.
-type Again struct {
-	Start  swarm.RunStart
-	Plan   *swarm.Plan
-	Bodies [][]byte
-	Kept   []swarm.Event
-	Redo   []string // the tasks that run again, in the plan's order
+// A RetryPlan is an ended run that is to be tried again: its plan, its texts, and the turns that are kept, with what they did to the run.
+type RetryPlan struct {
+	Start       swarm.RunStart
+	Plan        *swarm.Plan
+	Bodies      [][]byte
+	CarriedOver []swarm.Event
+	Redo        []string // the tasks that run again, in the plan's order
 }
 
-// Retry looks at an ended run and says what trying it again means: what failed or was cancelled in the last iteration runs again,
+// PlanRetry looks at an ended run and says what trying it again means: what failed or was cancelled in the last iteration runs again,
 // and what depends on it; with from, that task runs again and what depends on it. The rest is kept.
-func Retry(h *statedir.Home, id, from string) (*Again, error) {
+func PlanRetry(h *statedir.Home, id, from string) (*RetryPlan, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	a := &Again{}
+	a := &RetryPlan{}
 	if a.Start, err = firstEvent(log); err != nil {
 		return nil, err
 	}
@@ -57,24 +57,24 @@ func Retry(h *statedir.Home, id, from string) (*Again, error) {
 			a.Redo = append(a.Redo, t.Name)
 		}
 	}
-	return a, a.keep(log, last)
+	return a, a.collect(log, last)
 }
 
 // parts are the tasks of the run, or the agents of a team, which depend on nobody.
-func (a *Again) parts() []swarm.Task {
-	if a.Plan.Team == nil {
-		return a.Plan.Tasks
+func (p *RetryPlan) parts() []swarm.Task {
+	if p.Plan.Team == nil {
+		return p.Plan.Tasks
 	}
 	var parts []swarm.Task
-	for _, agent := range a.Plan.Agents {
+	for _, agent := range p.Plan.Agents {
 		parts = append(parts, swarm.Task{Name: agent.Name})
 	}
 	return parts
 }
 
 // redo marks the tasks that run again.
-func (a *Again) redo(status func(i int) swarm.Status, from string) ([]bool, error) {
-	parts := a.parts()
+func (p *RetryPlan) redo(status func(i int) swarm.Status, from string) ([]bool, error) {
+	parts := p.parts()
 	redo := make([]bool, len(parts))
 	at := map[string]int{}
 	var names []string
@@ -107,17 +107,17 @@ func (a *Again) redo(status func(i int) swarm.Status, from string) ([]bool, erro
 }
 
 // keep collects the texts of the plan, and what is kept of the run with its texts.
-func (a *Again) keep(log swarm.RunLog, redo map[string]int) error {
-	k, err := collect(log, redo)
+func (p *RetryPlan) collect(log swarm.RunLog, redo map[string]int) error {
+	k, err := collectCarriedOver(log, redo)
 	if err == nil {
 		err = k.arrange()
 	}
 	if err != nil {
 		return err
 	}
-	a.Kept = k.out
-	texts := Texts(a.Plan)
-	for _, e := range a.Kept {
+	p.CarriedOver = k.out
+	texts := Texts(p.Plan)
+	for _, e := range p.CarriedOver {
 		if e.Kind != swarm.TurnCarriedOver && e.Kind != swarm.ArtifactStored {
 			continue
 		}
@@ -135,7 +135,7 @@ func (a *Again) keep(log swarm.RunLog, redo map[string]int) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", h, err)
 		}
-		a.Bodies = append(a.Bodies, b)
+		p.Bodies = append(p.Bodies, b)
 	}
 	return nil
 }

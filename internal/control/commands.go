@@ -9,11 +9,11 @@ import (
 	"swarm/internal/run"
 )
 
-// Noted is what a run was told to do. It is on disk, and the process that drives the run obeys it.
-type Noted struct {
-	Run    string `json:"run"`
-	Word   string `json:"word"`
-	Target string `json:"target,omitempty"` // a task or an agent; "" = the whole run
+// CommandResult is what a run was told to do. It is on disk, and the process that drives the run obeys it.
+type CommandResult struct {
+	Run     string `json:"run"`
+	Command string `json:"word"`
+	Target  string `json:"target,omitempty"` // a task or an agent; "" = the whole run
 }
 
 // A StateError refuses what has no meaning as the run stands now.
@@ -37,34 +37,34 @@ func (c *Control) Steerable(s swarm.RunSummary) error {
 }
 
 // Tell has a run do something, whichever process drives it. When it returns, the word is on disk.
-func (c *Control) Tell(ctx context.Context, id string, word swarm.Command, target string) (Noted, error) {
-	return Noted{id, string(word), target}, run.Control(ctx, c.Home, id, word, target)
+func (c *Control) Tell(ctx context.Context, id string, command swarm.Command, target string) (CommandResult, error) {
+	return CommandResult{id, string(command), target}, run.Control(ctx, c.Home, id, command, target)
 }
 
 // Pause lets running turns finish and starts no other.
-func (c *Control) Pause(ctx context.Context, id string) (Noted, error) {
+func (c *Control) Pause(ctx context.Context, id string) (CommandResult, error) {
 	return c.Tell(ctx, id, swarm.CommandPause, "")
 }
 
 // Resume lets a paused run go on where it is driven. A run that no process drives is driven from here on.
-func (c *Control) Resume(ctx context.Context, id string) (Noted, error) {
+func (c *Control) Resume(ctx context.Context, id string) (CommandResult, error) {
 	who, driven, err := c.Driver(id)
 	if err != nil {
-		return Noted{}, err
+		return CommandResult{}, err
 	}
 	if !driven {
 		err := c.GoOn(ctx, id)
 		if owned, ok := errors.AsType[*swarm.OwnedError](err); ok {
-			return Noted{}, drivenError(id, owned.Owner)
+			return CommandResult{}, drivenError(id, owned.Owner)
 		}
-		return Noted{Run: id, Word: string(swarm.CommandResume)}, err
+		return CommandResult{Run: id, Command: string(swarm.CommandResume)}, err
 	}
 	paused, err := run.PauseWanted(c.Home, id)
 	switch {
 	case err != nil:
-		return Noted{}, err
+		return CommandResult{}, err
 	case !paused:
-		return Noted{}, drivenError(id, who)
+		return CommandResult{}, drivenError(id, who)
 	}
 	return c.Tell(ctx, id, swarm.CommandResume, "")
 }
@@ -79,7 +79,7 @@ func drivenError(id string, who swarm.Owner) error {
 }
 
 // Cancel ends a run for good, or with a target one of its tasks or agents. A run that no process drives is ended by this one.
-func (c *Control) Cancel(ctx context.Context, id, target string) (Noted, error) {
+func (c *Control) Cancel(ctx context.Context, id, target string) (CommandResult, error) {
 	noted, err := c.Tell(ctx, id, swarm.CommandCancel, target)
 	if err != nil || target != "" {
 		return noted, err
@@ -98,35 +98,35 @@ func (c *Control) Cancel(ctx context.Context, id, target string) (Noted, error) 
 }
 
 // Close ends a team's run as soon as the turns that it has now are through. All other runs end by themselves.
-func (c *Control) Close(ctx context.Context, id string) (Noted, error) {
+func (c *Control) Close(ctx context.Context, id string) (CommandResult, error) {
 	if !c.Home.Summary(id).Kind.Team() {
-		return Noted{}, refuse("to cut it short: swarm cancel "+id, "run %s is no team, and ends by itself", id)
+		return CommandResult{}, refuse("to cut it short: swarm cancel "+id, "run %s is no team, and ends by itself", id)
 	}
 	return c.Tell(ctx, id, swarm.CommandClose, "")
 }
 
 // Act does something to one agent of a run that has not ended.
-func (c *Control) Act(ctx context.Context, id, agent string, do run.Action) (Noted, error) {
+func (c *Control) Act(ctx context.Context, id, agent string, do run.Action) (CommandResult, error) {
 	w, err := run.Act(ctx, c.Home, id, agent, do)
 	var ours *swarm.Error
 	if swarm.KindOf(err) == swarm.BadInput && errors.As(err, &ours) {
 		err = &StateError{ours}
 	}
-	return Noted{id, string(w.Command), w.Target}, err
+	return CommandResult{id, string(w.Command), w.Target}, err
 }
 
 // RetryTask has a task tried again that failed and waits for a person, in a run that goes on.
-func (c *Control) RetryTask(ctx context.Context, id, task string) (Noted, error) {
+func (c *Control) RetryTask(ctx context.Context, id, task string) (CommandResult, error) {
 	if err := c.Caller.Person(id, "steering a run"); err != nil {
-		return Noted{}, err
+		return CommandResult{}, err
 	}
 	if task != "" {
 		if _, err := c.Target(id, task); err != nil {
-			return Noted{}, err
+			return CommandResult{}, err
 		}
 	}
 	if _, driven, err := c.Driver(id); err != nil || !driven {
-		return Noted{}, refuse("go on with it: swarm resume "+id, "the run %s has not ended, and nobody drives it", id)
+		return CommandResult{}, refuse("go on with it: swarm resume "+id, "the run %s has not ended, and nobody drives it", id)
 	}
 	return c.Tell(ctx, id, swarm.CommandRetry, task)
 }

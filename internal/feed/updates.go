@@ -8,8 +8,8 @@ import (
 	"swarm"
 )
 
-// A Told is one thing that happens in a run: an event, or something that a turn says.
-type Told struct {
+// An Update is one thing that happens in a run: an event, or something that a turn says.
+type Update struct {
 	Event       *swarm.Event // nil = a turn says something
 	Agent, Turn string
 	Kind, Text  string // of what is said: a piece of it
@@ -17,7 +17,7 @@ type Told struct {
 
 // Follow tells this process of a run, by the same follower that streams are told by: what has been after an event, and then what
 // happens. It returns when there is nothing more to tell, when fn returns an error, and when ctx or the server ends.
-func (h *Hub) Follow(ctx context.Context, id string, after int64, fn func(Told) error) error {
+func (h *Hub) Follow(ctx context.Context, id string, after int64, fn func(Update) error) error {
 	f, err := h.Join(id)
 	if err != nil {
 		return err
@@ -46,9 +46,9 @@ func (h *Hub) Follow(ctx context.Context, id string, after int64, fn func(Told) 
 			}
 		}
 		for one := range c.Fresh(frames, next.Past) {
-			told, err := one.told()
+			update, err := one.update()
 			if err == nil {
-				err = fn(told)
+				err = fn(update)
 			}
 			if err != nil {
 				return err
@@ -65,22 +65,22 @@ func (f *Follower) failure() error {
 	return f.err
 }
 
-// told reads a frame. What it was made of is not kept beside it: there are few who want it.
-func (f Frame) told() (Told, error) {
+// update reads a frame. What it was made of is not kept beside it: there are few who want it.
+func (f Frame) update() (Update, error) {
 	_, data, _ := bytes.Cut(f.Wire, []byte("\ndata: "))
 	if f.Kind == Delta {
-		var s Saying
+		var s TurnDelta
 		err := json.Unmarshal(data, &s)
-		return Told{Agent: s.Agent, Turn: s.Turn, Kind: s.Kind, Text: s.Text}, err
+		return Update{Agent: s.Agent, Turn: s.Turn, Kind: s.Kind, Text: s.Text}, err
 	}
 	var e swarm.PublicEvent
 	err := json.Unmarshal(data, &e)
-	return Told{Event: &swarm.Event{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn, Data: e.Data}, Agent: e.Agent, Turn: e.Turn}, err
+	return Update{Event: &swarm.Event{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn, Data: e.Data}, Agent: e.Agent, Turn: e.Turn}, err
 }
 
-// Heed has those who follow a run that this process drives told of everything at once, until stop is called. Logs that others write
+// Watch has those who follow a run that this process drives told of everything at once, until stop is called. Logs that others write
 // are only looked at every few moments.
-func (h *Hub) Heed(id string, log swarm.Log) (stop func()) {
+func (h *Hub) Watch(id string, log swarm.Log) (stop func()) {
 	wake, off := log.Watch()
 	quit, left := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -55,8 +55,8 @@ const foldDelay = time.Second
 
 // maxSaid bounds what turns have said and the observer was not told yet, in bytes. A turn that says more waits for the observer.
 const (
-	maxSaid  = 256 << 10
-	wordCost = 64 // of one that has no text
+	maxPending = 256 << 10
+	deltaCost  = 64 // of one that has no text
 )
 
 // A follower folds the log of a run while it is driven, and shows it to the observer: each event in its order, and the words of a
@@ -75,18 +75,18 @@ type follower struct {
 	begun   map[string]bool // turns whose start was told, and whose end was not
 	err     error           // the first one; nothing is told after it
 
-	mu    sync.Mutex // guards what follows
-	said  []word     // and not told yet
-	bytes int        // what they cost
+	mu    sync.Mutex  // guards what follows
+	said  []turnDelta // and not told yet
+	bytes int         // what they cost
 }
 
-// A word is something that a turn has said.
-type word struct {
+// A turnDelta is something that a turn has said.
+type turnDelta struct {
 	task, turn string
 	delta      swarm.Delta
 }
 
-func (w *word) cost() int { return wordCost + len(w.delta.Text) }
+func (w *turnDelta) cost() int { return deltaCost + len(w.delta.Text) }
 
 func newFollower(id string, log swarm.RunLog, o Options) *follower {
 	f := &follower{log: log, observer: o.Observer, delay: batchDelay, nudge: make(chan struct{}, 1), quit: make(chan struct{}), view: view.New(id), begun: map[string]bool{}}
@@ -137,10 +137,10 @@ func (f *follower) say(task, turn string, d swarm.Delta) {
 		use := *d.Tool
 		d.Tool = &use
 	}
-	w := word{task, turn, d}
+	w := turnDelta{task, turn, d}
 	f.mu.Lock()
 	f.said, f.bytes = append(f.said, w), f.bytes+w.cost()
-	full := f.bytes > maxSaid
+	full := f.bytes > maxPending
 	f.mu.Unlock()
 	if full {
 		_ = f.tell() // stop returns the error
@@ -222,7 +222,7 @@ func (f *follower) speak(whose func(turn string) bool) {
 }
 
 // take takes what some turns have said.
-func (f *follower) take(whose func(turn string) bool) (some []word) {
+func (f *follower) take(whose func(turn string) bool) (some []turnDelta) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	rest := f.said[:0]

@@ -11,23 +11,23 @@ import (
 	"swarm/internal/view"
 )
 
-// A Post is where a person writes to the agents of a run, whichever process drives it.
-type Post struct {
+// A UserMailbox is where a person writes to the agents of a run, whichever process drives it.
+type UserMailbox struct {
 	*agentapi.Service
 	log swarm.RunLog
 }
 
-// OpenPost opens a run to write to its agents. What is in this process's environment and in the agents' as a key is stored nowhere.
-func OpenPost(h *statedir.Home, id string) (*Post, error) {
+// OpenUserMailbox opens a run to write to its agents. What is in this process's environment and in the agents' as a key is stored nowhere.
+func OpenUserMailbox(h *statedir.Home, id string) (*UserMailbox, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {
 		return nil, err
 	}
-	return &Post{officeOf(id, log), log}, nil
+	return &UserMailbox{serviceOf(id, log), log}, nil
 }
 
-// officeOf is where a person acts on the run with this log.
-func officeOf(id string, log swarm.RunLog) *agentapi.Service {
+// serviceOf is where a person acts on the run with this log.
+func serviceOf(id string, log swarm.RunLog) *agentapi.Service {
 	var p swarm.Plan
 	if e, ok, err := log.Find(planKey); err == nil && ok {
 		p, _ = swarm.Body[swarm.Plan](&e)
@@ -41,25 +41,25 @@ func Redactor(p *swarm.Plan) func([]byte) []byte {
 }
 
 // Close gives the run's log back.
-func (p *Post) Close() error {
+func (p *UserMailbox) Close() error {
 	_ = p.SaveFold() // it only saves the next one from reading
 	return p.log.Close()
 }
 
 // Envelope is the stored envelope with this id.
-func (l *Look) Envelope(id string) (swarm.Envelope, error) {
-	return (&agentapi.Service{Run: l.ID, Log: l.log}).Envelope(id)
+func (r *Reader) Envelope(id string) (swarm.Envelope, error) {
+	return (&agentapi.Service{Run: r.ID, Log: r.log}).Envelope(id)
 }
 
 // FollowMail calls fn with all envelopes, and then with those that are new or that something became of, until the run is through or
 // nobody drives it any more, or ctx ends.
-func (l *Look) FollowMail(ctx context.Context, fn func([]view.Envelope) error) error {
-	p := l.newPulse()
+func (r *Reader) FollowMail(ctx context.Context, fn func([]view.Envelope) error) error {
+	p := r.newPoller()
 	defer p.stop()
 	c, after := view.NewCollector(), int64(0)
 	for {
-		driven := l.Driven() // asked first: what its driver wrote before it left is told below
-		err := l.log.Scan(after, func(e *swarm.Event) error {
+		driven := r.Driven() // asked first: what its driver wrote before it left is told below
+		err := r.log.Scan(after, func(e *swarm.Event) error {
 			after = e.Seq
 			return c.Take(e)
 		})

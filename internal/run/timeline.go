@@ -1,0 +1,365 @@
+package run
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"swarm"
+	"swarm/internal/statedir"
+	"swarm/internal/view"
+)
+
+// A Entry is one thing that happened in a run: an event, or something that a turn said.
+type Entry struct {
+	Time  time.Time
+	Event *swarm.Event // nil = a turn said something
+	Task  string
+	Turn  string
+	Kind  string // of what it said: a provider's text, stderr, thinking, tool, …; statedir.Gap for what was not kept
+	Text  string // a piece, not a line
+	Gap   int64  // of kind statedir.Gap: how many bytes are missing
+}
+
+// Delta is what a turn said, as a screen takes it.
+func (m Entry) Delta() swarm.Delta {
+	d := swarm.Delta{Kind: swarm.DeltaKind(m.Kind), Text: m.Text}
+	switch {
+	case m.Kind == statedir.Gap:
+		d = swarm.Delta{Kind: swarm.DeltaText, Text: gapText(m.Gap)}
+	case d.Kind == swarm.DeltaToolFailed:
+		name, output, _ := strings.Cut(m.Text, ": ")
+		d = swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{Name: name, Output: output, Failed: true}}
+	case d.Kind == swarm.DeltaTool, d.Kind == swarm.DeltaToolDone:
+		d.Text, d.Tool = "", &swarm.ToolUse{Name: m.Text}
+	case d.Kind == swarm.DeltaFile:
+		d.Text, d.File = "", m.Text
+	}
+	return d
+}
+
+// A Timeline tells a run in the order of time: its events, and between them what its turns said, from their streams. Where a
+// stream is gone, what was kept of the turn's output stands in. It can be asked again for what has happened since.
+type Timeline struct {
+	Only func(task string) bool // whose streams are read; nil = everybody's
+
+	reader  *Reader
+	streams *statedir.StreamsReader
+	after   int64         // the last event that was told
+	before  []swarm.Event // the starts of the turns that ran then and were not met yet
+	sources []*source
+	settled time.Duration // how long after a turn's end what it said is surely in its stream
+}
+
+// A source is what a turn said and says. It is listened to for a moment after the turn's end, because what was said last may
+// come after it.
+type source struct {
+	task, turn string
+	stream     *statedir.StreamReader // nil = it never had one
+	records    []statedir.Record      // and not told yet
+	hasOutput  bool                   // some of it was output
+	ended      time.Time              // zero = it runs
+	output     swarm.Hash
+}
+
+// Timeline tells the run from its beginning.
+func (r *Reader) Timeline() *Timeline {
+	return &Timeline{reader: r, streams: r.home.ReadStreams(r.ID), settled: time.Second}
+}
+
+// TimelineFrom tells the run from where a fold of it stands, and what the turns have said that run there.
+func (r *Reader) TimelineFrom(v *view.Run) (*Timeline, error) {
+	s := r.Timeline()
+	s.after = v.Seq
+	for i := range v.Len() {
+		t := v.At(i)
+		if !t.InTurn() || t.Turn == "" {
+			continue
+		}
+		last, err := r.runningStart(t.Turn, v.Seq)
+		if err != nil {
+			return nil, err
+		}
+		if last != nil {
+			s.before = append(s.before, *last)
+		}
+	}
+	return s, nil
+}
+
+// TimelineOfLast tells the last n events that a fold of the run knows. From the first of them on it is the timeline that is told from the
+// beginning of the run; before it stands some of what was said earlier. It also says whether the timeline is whole.
+func (r *Reader) TimelineOfLast(v *view.Run, n int64) (s *Timeline, whole bool, err error) {
+	s = r.Timeline()
+	if s.after = max(0, v.Seq-n); s.after == 0 {
+		return s, true, nil
+	}
+	turns, err := r.runningAt(s.after, v)
+	for _, turn := range turns {
+		var last *swarm.Event
+		if last, err = r.runningStart(turn, s.after); err == nil && last != nil {
+			s.before = append(s.before, *last)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return s, false, err
+}
+
+// runningAt is the turns that may have been running when an event was written, by what came of them after it: they run still, have
+// ended or have started again since.
+func (r *Reader) runningAt(seq int64, v *view.Run) (turns []string, err error) {
+	seen := map[string]bool{}
+	err = r.log.Scan(seq, func(e *swarm.Event) error {
+		started := e.Kind == swarm.TurnStarted
+		if !started && e.Kind != swarm.TurnEnded || seen[e.Turn] {
+			return nil
+		}
+		seen[e.Turn] = true
+		if !started || e.Key != swarm.StartKey(e.Turn, 1) {
+			turns = append(turns, e.Turn)
+		}
+		return nil
+	})
+	for i := range v.Len() {
+		if t := v.At(i); t.Status == swarm.Running && t.Turn != "" && !seen[t.Turn] {
+			turns = append(turns, t.Turn)
+		}
+	}
+	return turns, err
+}
+
+// runningStart is the start of a turn that was running when an event was written, or nil.
+func (r *Reader) runningStart(turn string, at int64) (*swarm.Event, error) {
+	if end, ended, err := r.log.Find(swarm.EndKey(turn)); err != nil || ended && end.Seq <= at {
+		return nil, err
+	}
+	return r.lastStart(turn, at)
+}
+
+// lastStart is the last start of a turn up to an event, or nil.
+func (r *Reader) lastStart(turn string, upto int64) (last *swarm.Event, err error) {
+	for n := 1; ; n++ {
+		e, ok, err := r.log.Find(swarm.StartKey(turn, n))
+		if err != nil || !ok || e.Seq > upto {
+			return last, err
+		}
+		last = &e
+	}
+}
+
+// ReadStream calls fn with what a turn has said since it was started last, as far as that is kept.
+func (r *Reader) ReadStream(turn string, fn func(statedir.Record) error) error {
+	return r.readStream(r.home.ReadStreams(r.ID), turn, fn)
+}
+
+func (r *Reader) readStream(streams *statedir.StreamsReader, turn string, fn func(statedir.Record) error) error {
+	e, err := r.lastStart(turn, math.MaxInt64)
+	if err != nil || e == nil {
+		return err
+	}
+	start, err := swarm.Body[swarm.TurnStart](e)
+	if err != nil {
+		return err
+	}
+	_, err = streams.Turn(turn, start.Start).Read(fn)
+	return err
+}
+
+// ReadNew calls fn with what has happened and was not told yet. It never waits.
+func (t *Timeline) ReadNew(fn func(Entry) error) error {
+	driven := t.reader.Driven()
+	for i := range t.before {
+		if err := t.addSource(&t.before[i]); err != nil {
+			return err
+		}
+	}
+	t.before = nil
+	for _, v := range t.sources {
+		if err := v.read(); err != nil {
+			return err
+		}
+	}
+	err := t.reader.log.Scan(t.after, func(e *swarm.Event) error {
+		t.after = e.Seq
+		if err := t.emitUntil(e.Time, fn); err != nil {
+			return err
+		}
+		if err := t.track(e, driven, fn); err != nil {
+			return err
+		}
+		return fn(Entry{Time: e.Time, Event: e, Task: e.Task, Turn: e.Turn})
+	})
+	if err != nil {
+		return err
+	}
+	return t.rest(driven, fn)
+}
+
+// Follow tells the run until it is through or nobody drives it any more, or ctx ends.
+func (t *Timeline) Follow(ctx context.Context, fn func(Entry) error) error {
+	p := t.reader.newPoller()
+	defer p.stop()
+	for {
+		driven := t.reader.Driven() // asked first: what its driver said before it left is told below
+		if err := t.ReadNew(fn); err != nil || !driven {
+			return err
+		}
+		if err := p.wait(ctx, len(t.sources) > 0); err != nil {
+			return err
+		}
+	}
+}
+
+// track takes note of the turns that an event begins or ends.
+func (t *Timeline) track(e *swarm.Event, driven bool, fn func(Entry) error) error {
+	if t.Only != nil && !t.Only(e.Task) {
+		return nil
+	}
+	switch e.Kind {
+	case swarm.TurnStarted:
+		if v := t.removeSource(e.Turn); v != nil { // cut by a crash
+			if err := v.emitAll(fn); err != nil {
+				return err
+			}
+		}
+		return t.addSource(e)
+	case swarm.TurnEnded:
+		return t.end(e, driven, fn)
+	}
+	return nil
+}
+
+func (t *Timeline) addSource(e *swarm.Event) error {
+	if t.Only != nil && !t.Only(e.Task) {
+		return nil
+	}
+	start, err := swarm.Body[swarm.TurnStart](e)
+	if err != nil {
+		return err
+	}
+	v := &source{task: e.Task, turn: e.Turn, stream: t.streams.Turn(e.Turn, start.Start)}
+	t.sources = append(t.sources, v)
+	return v.read()
+}
+
+// removeSource forgets a turn's source and returns it, or nil.
+func (t *Timeline) removeSource(turn string) *source {
+	for i, v := range t.sources {
+		if v.turn == turn && v.ended.IsZero() {
+			t.sources = slices.Delete(t.sources, i, i+1)
+			return v
+		}
+	}
+	return nil
+}
+
+// end tells what a turn that has ended still had to say.
+func (t *Timeline) end(e *swarm.Event, driven bool, fn func(Entry) error) error {
+	end, err := swarm.Body[swarm.CallEnd](e)
+	if err != nil {
+		return err
+	}
+	v := t.removeSource(e.Turn)
+	if v == nil { // it was done in another run
+		v = &source{task: e.Task, turn: e.Turn}
+	}
+	v.ended, v.output = e.Time, end.Output
+	if err := v.read(); err != nil {
+		return err
+	}
+	if err := v.emitAll(fn); err != nil {
+		return err
+	}
+	if driven && v.stream != nil && time.Since(v.ended) < t.settled {
+		t.sources = append(t.sources, v)
+		return nil
+	}
+	return t.emitOutput(v, fn)
+}
+
+// rest tells what was said after the last event, and leaves the turns that will say nothing more.
+func (t *Timeline) rest(driven bool, fn func(Entry) error) error {
+	if err := t.emitUntil(time.Time{}, fn); err != nil {
+		return err
+	}
+	var open []*source
+	for _, v := range t.sources {
+		if v.ended.IsZero() || driven && time.Since(v.ended) < t.settled {
+			open = append(open, v)
+			continue
+		}
+		if err := t.emitOutput(v, fn); err != nil {
+			return err
+		}
+	}
+	t.sources = open
+	return nil
+}
+
+// emitOutput tells the output that was kept of a turn whose stream has none.
+func (t *Timeline) emitOutput(v *source, fn func(Entry) error) error {
+	if v.hasOutput {
+		return nil
+	}
+	text, err := t.reader.Text(v.output)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	return fn(Entry{Time: v.ended, Task: v.task, Turn: v.turn, Kind: string(swarm.DeltaText), Text: string(text)})
+}
+
+// emitUntil tells what was said until a time, or all that was heard, in order.
+func (t *Timeline) emitUntil(limit time.Time, fn func(Entry) error) error {
+	for {
+		var first *source
+		for _, v := range t.sources {
+			if len(v.records) > 0 && (first == nil || v.records[0].Time.Before(first.records[0].Time)) {
+				first = v
+			}
+		}
+		if first == nil || !limit.IsZero() && first.records[0].Time.After(limit) {
+			return nil
+		}
+		if err := first.emitNext(fn); err != nil {
+			return err
+		}
+	}
+}
+
+// listen reads what is new in the stream.
+func (s *source) read() error {
+	if s.stream == nil {
+		return nil
+	}
+	last := time.Time{}
+	_, err := s.stream.Read(func(r statedir.Record) error {
+		if r.Time.IsZero() { // a gap has no time of its own
+			r.Time = last
+		}
+		last = r.Time
+		s.hasOutput = s.hasOutput || r.Kind == string(swarm.DeltaText)
+		s.records = append(s.records, r)
+		return nil
+	})
+	return err
+}
+
+// emitAll tells all that was heard.
+func (s *source) emitAll(fn func(Entry) error) error {
+	for len(s.records) > 0 {
+		if err := s.emitNext(fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *source) emitNext(fn func(Entry) error) error {
+	r := s.records[0]
+	s.records = s.records[1:]
+	return fn(Entry{Time: r.Time, Task: s.task, Turn: s.turn, Kind: r.Kind, Text: r.Text, Gap: r.Gap})
+}
