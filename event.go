@@ -42,6 +42,15 @@ func Encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
+// UseBody decodes the body of an event, and gives it to use if it can be read.
+func UseBody[T any](e *Event, use func(T)) error {
+	body, err := Body[T](e)
+	if err == nil {
+		use(body)
+	}
+	return err
+}
+
 // Body decodes the body of an event. The error names the event and has the kind Storage, because a log never holds a body
 // that its own program cannot read.
 func Body[T any](e *Event) (T, error) {

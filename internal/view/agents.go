@@ -20,13 +20,11 @@ func (r *Run) foldAgent(e *swarm.Event) error {
 		r.sched.PauseAgent(e.Agent, false)
 		r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Code == swarm.WaitsForPaused && n.Agent == e.Agent })
 	case swarm.TurnSession:
-		in, err := swarm.Body[swarm.TurnInSession](e)
-		if err != nil {
-			return err
-		}
-		if a, ok := r.agentAt[e.Agent]; ok {
-			r.agents[a].Session, r.agents[a].Active = in.Session, e.Time
-		}
+		return swarm.UseBody(e, func(in swarm.TurnInSession) {
+			if a, ok := r.agentAt[e.Agent]; ok {
+				r.agents[a].Session, r.agents[a].Active = in.Session, e.Time
+			}
+		})
 	}
 	return nil
 }

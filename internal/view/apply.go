@@ -416,27 +416,16 @@ func (r *Run) control(e *swarm.Event) error {
 func (r *Run) foldRun(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.RunStarted:
-		s, err := swarm.Body[swarm.RunStart](e)
-		if err != nil {
-			return err
-		}
-		r.Kind, r.Name, r.Dir, r.File, r.Args, r.Version, r.Loops, r.Replay, r.From, r.Origin = s.Kind, s.Name, s.Dir, s.File, s.Args, s.Version, s.Loops, s.Replay, s.From, s.Origin
-		r.Started = e.Time
-		if r.ID == "" {
-			r.ID = s.ID
-		}
+		return swarm.UseBody(e, func(s swarm.RunStart) {
+			r.ID, r.Kind, r.Name, r.Dir, r.File, r.Args = cmp.Or(r.ID, s.ID), s.Kind, s.Name, s.Dir, s.File, s.Args
+			r.Version, r.Loops, r.Replay, r.From, r.Origin, r.Started = s.Version, s.Loops, s.Replay, s.From, s.Origin, e.Time
+		})
 	case swarm.RunOwned:
-		owner, err := swarm.Body[swarm.Ownership](e)
-		if err != nil {
-			return err
-		}
-		r.Owner = owner
-		if r.Status == swarm.Interrupted {
-			r.Status, r.Reason = swarm.Running, ""
-			if r.pause != "" {
-				r.Status = r.pause
+		return swarm.UseBody(e, func(owner swarm.Ownership) {
+			if r.Owner = owner; r.Status == swarm.Interrupted {
+				r.Status, r.Reason = cmp.Or(r.pause, swarm.Running), ""
 			}
-		}
+		})
 	case swarm.RunPausing:
 		r.hold(swarm.Pausing)
 	case swarm.RunPaused:
@@ -454,13 +443,13 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		}
 		r.Status, r.Reason = swarm.Interrupted, why.Reason
 	case swarm.RunEnded:
-		end, err := swarm.Body[swarm.RunEnd](e)
-		if err != nil {
-			return err
-		}
-		r.goesOn()
-		r.Status, r.Exit, r.Reason, r.Report, r.Ended, r.Approvals = end.Status, end.Exit, end.Reason, end.Report, e.Time, nil
-	case swarm.BudgetSpent, swarm.Notice, swarm.TreeRecorded:
+		return swarm.UseBody(e, func(end swarm.RunEnd) {
+			r.goesOn()
+			r.Status, r.Exit, r.Reason, r.Report, r.Ended, r.Approvals = end.Status, end.Exit, end.Reason, end.Report, e.Time, nil
+		})
+	case swarm.TreeRecorded:
+		return swarm.UseBody(e, r.addSnapshot)
+	case swarm.BudgetSpent, swarm.Notice:
 		return r.foldNote(e)
 	}
 	return nil
@@ -494,14 +483,6 @@ func (r *Run) hold(pause swarm.Status) {
 
 // foldNote folds in what is only told.
 func (r *Run) foldNote(e *swarm.Event) error {
-	if e.Kind == swarm.TreeRecorded {
-		tree, err := swarm.Body[swarm.Snapshot](e)
-		if err != nil {
-			return err
-		}
-		r.addSnapshot(tree)
-		return nil
-	}
 	why, err := notice(e)
 	if err != nil {
 		return err

@@ -147,54 +147,29 @@ func NewCollector() *Collector {
 func (c *Collector) Take(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.TurnStarted:
-		s, err := swarm.Body[swarm.TurnStart](e)
-		if err != nil {
-			return err
-		}
-		t := c.turn(e)
-		t.Iteration, t.Attempt, t.Starts, t.Retried = s.Iteration, s.Attempt, max(s.Start, t.Starts+1), s.Start > 1
-		t.Provider, t.Model, t.Session, t.Prompt, t.Bytes, t.Spans = s.Provider, s.Model, s.Session, s.Prompt, s.Bytes, s.Spans
-		t.Started, t.Inputs, t.Sent = e.Time, s.Inputs, s.Sent
-		t.Tools, t.Files, t.Injected = nil, nil, nil
-		if t.First == "" {
-			t.First, t.Answered, t.Topics = s.Prompt, s.Answered, s.Topics
-		}
+		return swarm.UseBody(e, func(s swarm.TurnStart) { c.turn(e).start(e, &s) })
 	case swarm.TurnTool:
-		u, err := swarm.Body[swarm.ToolUse](e)
-		if err != nil {
-			return err
-		}
-		t := c.turn(e)
-		t.Tools = append(t.Tools, u)
+		return swarm.UseBody(e, func(u swarm.ToolUse) {
+			t := c.turn(e)
+			t.Tools = append(t.Tools, u)
+		})
 	case swarm.TurnFile:
-		f, err := swarm.Body[swarm.FileChange](e)
-		if err != nil {
-			return err
-		}
-		t := c.turn(e)
-		t.Files = append(t.Files, f.Path)
+		return swarm.UseBody(e, func(f swarm.FileChange) {
+			t := c.turn(e)
+			t.Files = append(t.Files, f.Path)
+		})
 	case swarm.TurnEnded:
-		end, err := swarm.Body[swarm.CallEnd](e)
-		if err != nil {
-			return err
-		}
-		c.turn(e).end(e, &end)
+		return swarm.UseBody(e, func(end swarm.CallEnd) { c.turn(e).end(e, &end) })
 	case swarm.ArtifactStored:
-		a, err := swarm.Body[swarm.Artifact](e)
-		if err != nil {
-			return err
-		}
-		c.Artifacts = append(c.Artifacts, swarm.Encode(Artifact{Artifact: a, Agent: e.Agent, Turn: e.Turn, Seq: e.Seq, Time: e.Time}))
+		return swarm.UseBody(e, func(a swarm.Artifact) {
+			c.Artifacts = append(c.Artifacts, swarm.Encode(Artifact{Artifact: a, Agent: e.Agent, Turn: e.Turn, Seq: e.Seq, Time: e.Time}))
+		})
 	case swarm.TopicPublished:
-		entry, err := swarm.Body[swarm.TopicEntry](e)
-		if err != nil {
-			return err
-		}
-		c.publish(entry.Topic, TopicEntry{Seq: e.Seq, Time: e.Time, Agent: e.Agent, Turn: e.Turn, Data: entry.Data})
-	default:
-		return c.takeMail(e)
+		return swarm.UseBody(e, func(entry swarm.TopicEntry) {
+			c.publish(entry.Topic, TopicEntry{Seq: e.Seq, Time: e.Time, Agent: e.Agent, Turn: e.Turn, Data: entry.Data})
+		})
 	}
-	return nil
+	return c.takeMail(e)
 }
 
 // publish adds an entry to its topic; the first one makes it.
@@ -220,6 +195,16 @@ func (c *Collector) turn(e *swarm.Event) *Turn {
 		c.Turns = append(c.Turns, t)
 	}
 	return &c.Turns[i]
+}
+
+func (t *Turn) start(e *swarm.Event, s *swarm.TurnStart) {
+	t.Iteration, t.Attempt, t.Starts, t.Retried = s.Iteration, s.Attempt, max(s.Start, t.Starts+1), s.Start > 1
+	t.Provider, t.Model, t.Session, t.Prompt, t.Bytes, t.Spans = s.Provider, s.Model, s.Session, s.Prompt, s.Bytes, s.Spans
+	t.Started, t.Inputs, t.Sent = e.Time, s.Inputs, s.Sent
+	t.Tools, t.Files, t.Injected = nil, nil, nil
+	if t.First == "" {
+		t.First, t.Answered, t.Topics = s.Prompt, s.Answered, s.Topics
+	}
 }
 
 func (t *Turn) end(e *swarm.Event, end *swarm.CallEnd) {

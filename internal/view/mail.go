@@ -38,41 +38,33 @@ func (r *Run) foldMail(e *swarm.Event) error {
 	}
 	switch e.Kind {
 	case swarm.HandoffStored:
-		env, err := swarm.Body[swarm.StoredEnvelope](e)
-		if err != nil {
-			return err
-		}
-		f := fact.Head(e)
-		f.Body = fact.Mail(e, &env)
-		r.team.Apply(f)
-		last := Letter{env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message)}
-		r.box(env.FromNodeID, func(b *Box) { b.Last = last })
-		r.box(env.ToNodeID, func(b *Box) {
-			b.Last, b.Inbox = last, append(b.Inbox, e.Seq)
+		return swarm.UseBody(e, func(env swarm.StoredEnvelope) {
+			f := fact.Head(e)
+			f.Body = fact.Mail(e, &env)
+			r.team.Apply(f)
+			last := Letter{env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message)}
+			r.box(env.FromNodeID, func(b *Box) { b.Last = last })
+			r.box(env.ToNodeID, func(b *Box) {
+				b.Last, b.Inbox = last, append(b.Inbox, e.Seq)
+			})
 		})
 	case swarm.TurnStarted:
-		s, err := swarm.Body[struct {
+		return swarm.UseBody(e, func(s struct {
 			Inputs swarm.Inputs `json:"inputs"`
-		}](e)
-		if err != nil {
-			return err
-		}
-		r.box(e.Agent, func(b *Box) { b.Reading = s.Inputs.Upto })
+		}) {
+			r.box(e.Agent, func(b *Box) { b.Reading = s.Inputs.Upto })
+		})
 	case swarm.HandoffInjected:
-		in, err := swarm.Body[swarm.Inputs](e)
-		if err != nil {
-			return err
-		}
-		r.box(e.Agent, func(b *Box) { b.Reading = in.Upto })
+		return swarm.UseBody(e, func(in swarm.Inputs) {
+			r.box(e.Agent, func(b *Box) { b.Reading = in.Upto })
+		})
 	case swarm.TurnEnded:
 		r.box(e.Agent, func(b *Box) { b.Reading = 0 })
 	case swarm.HandoffConsumed:
-		in, err := swarm.Body[swarm.Inputs](e)
-		if err != nil {
-			return err
-		}
-		r.box(e.Agent, func(b *Box) {
-			b.Inbox = slices.DeleteFunc(b.Inbox, func(seq int64) bool { return seq <= in.Upto })
+		return swarm.UseBody(e, func(in swarm.Inputs) {
+			r.box(e.Agent, func(b *Box) {
+				b.Inbox = slices.DeleteFunc(b.Inbox, func(seq int64) bool { return seq <= in.Upto })
+			})
 		})
 	case swarm.AgentEnded: // what it has not read goes back
 		r.box(e.Agent, (*Box).empty)

@@ -81,39 +81,24 @@ func (c *Collector) Changed() []Envelope {
 func (c *Collector) takeMail(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.HandoffStored:
-		env, err := swarm.Body[swarm.StoredEnvelope](e)
-		if err != nil {
-			return err
-		}
-		c.stored(e, &env)
+		return swarm.UseBody(e, func(env swarm.StoredEnvelope) { c.stored(e, &env) })
 	case swarm.HandoffInjected:
-		in, err := swarm.Body[swarm.Injection](e)
-		if err != nil {
-			return err
-		}
-		t := c.turn(e)                                                                                       // the envelopes are injected when it commits: if it is cut, it has read nothing
-		t.Injected = slices.DeleteFunc(t.Injected, func(before Aside) bool { return before.Upto > in.From }) // it had not reached the agent
-		t.Injected = append(t.Injected, Aside{in, e.Time})
+		return swarm.UseBody(e, func(in swarm.Injection) {
+			t := c.turn(e) // the envelopes are injected when it commits: if it is cut, it has read nothing
+			// What overlaps with it had not reached the agent.
+			t.Injected = slices.DeleteFunc(t.Injected, func(before Aside) bool { return before.Upto > in.From })
+			t.Injected = append(t.Injected, Aside{in, e.Time})
+		})
 	case swarm.HandoffConsumed:
-		in, err := swarm.Body[swarm.Inputs](e)
-		if err != nil {
-			return err
-		}
-		c.injected(e, in)
+		return swarm.UseBody(e, func(in swarm.Inputs) { c.injected(e, in) })
 	case swarm.HandoffReturned:
-		r, err := swarm.Body[swarm.Return](e)
-		if err != nil {
-			return err
-		}
-		if i, ok := c.ids[cmp.Or(r.Ref, r.ID)]; ok {
-			c.returned(e, i, r.Reason)
-		}
+		return swarm.UseBody(e, func(r swarm.Return) {
+			if i, ok := c.ids[cmp.Or(r.Ref, r.ID)]; ok {
+				c.returned(e, i, r.Reason)
+			}
+		})
 	case swarm.ReplyOverdue:
-		o, err := swarm.Body[swarm.Overdue](e)
-		if err != nil {
-			return err
-		}
-		c.overdue(o)
+		return swarm.UseBody(e, c.overdue)
 	case swarm.RunEnded:
 		c.over, c.owed = true, nil
 		for i := range c.Envelopes {
