@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -199,22 +200,19 @@ func notInName(c rune) bool {
 
 // resource says who speaks.
 func (env *environment) resource(version string) []attr {
-	given := map[string]string{}
-	var order []string
-	set := func(key, value string) {
-		if _, ok := given[key]; !ok {
-			order = append(order, key)
-		}
-		given[key] = value
+	all := []attr{
+		{"service.name", "swarm"},
+		{"service.version", version},
+		{"service.instance.id", rand.Text()}, // each process counts for itself
+		{"process.runtime.name", "go"},
+		{"process.runtime.version", runtime.Version()},
+		{"telemetry.sdk.language", "go"},
+		{"telemetry.sdk.name", "swarm"},
+		{"telemetry.sdk.version", version},
 	}
-	set("service.name", "swarm")
-	set("service.version", version)
-	set("service.instance.id", rand.Text()) // each process counts for itself
-	set("process.runtime.name", "go")
-	set("process.runtime.version", runtime.Version())
-	set("telemetry.sdk.language", "go")
-	set("telemetry.sdk.name", "swarm")
-	set("telemetry.sdk.version", version)
+	set := func(key, value string) {
+		all = append(slices.DeleteFunc(all, func(a attr) bool { return a.key == key }), attr{key, value})
+	}
 	for key, value := range pairs(env.get("OTEL_RESOURCE_ATTRIBUTES")) {
 		if key == "" {
 			env.wrong("OTEL_RESOURCE_ATTRIBUTES", "key=value,key=value")
@@ -224,10 +222,6 @@ func (env *environment) resource(version string) []attr {
 	}
 	if name := env.get("OTEL_SERVICE_NAME"); name != "" {
 		set("service.name", name)
-	}
-	var all []attr
-	for _, key := range order {
-		all = append(all, attr{key, given[key]})
 	}
 	return all
 }

@@ -56,35 +56,37 @@ func (f *fold) take(e *swarm.Event) {
 	f.seq = e.Seq
 	switch e.Kind {
 	case swarm.RunStarted:
-		f.runStarted(e)
+		use(e, f.runStarted)
 	case swarm.RunEnded:
-		f.runEnded(e)
+		use(e, f.runEnded)
 	case swarm.PlanAdded:
-		if p, err := swarm.Body[swarm.Plan](e); err == nil {
-			for _, spec := range p.Providers {
-				f.kinds[spec.Name] = spec.Kind
-			}
-		}
+		use(e, f.planAdded)
 	case swarm.TurnStarted:
-		f.turnStarted(e)
+		use(e, f.turnStarted)
 	case swarm.TurnTool:
-		f.toolUsed(e)
+		use(e, f.toolUsed)
 	case swarm.TurnEnded:
-		f.turnEnded(e)
+		use(e, f.turnEnded)
 	case swarm.HandoffStored:
-		f.stored(e)
+		use(e, f.stored)
 	case swarm.HandoffConsumed:
-		f.consumed(e)
+		use(e, f.consumed)
 	default:
 		f.happened(e)
 	}
 }
 
-func (f *fold) runStarted(e *swarm.Event) {
-	start, err := swarm.Body[swarm.RunStart](e)
-	if err != nil {
-		return
+func use[T any](e *swarm.Event, take func(*swarm.Event, T)) {
+	_ = swarm.UseBody(e, func(body T) { take(e, body) })
+}
+
+func (f *fold) planAdded(_ *swarm.Event, p swarm.Plan) {
+	for _, spec := range p.Providers {
+		f.kinds[spec.Name] = spec.Kind
 	}
+}
+
+func (f *fold) runStarted(e *swarm.Event, start swarm.RunStart) {
 	name := string(start.Kind) // what was asked of a team, or said in a line, is content
 	if start.Kind == swarm.PipelineRun && start.Name != "" {
 		name = start.Name
@@ -108,11 +110,7 @@ func (f *fold) rootID() spanID { return spanOf(f.trace, "run", f.run) }
 
 func (f *fold) turnID(turn string) spanID { return spanOf(f.trace, "turn", turn) }
 
-func (f *fold) runEnded(e *swarm.Event) {
-	end, err := swarm.Body[swarm.RunEnd](e)
-	if err != nil {
-		return
-	}
+func (f *fold) runEnded(e *swarm.Event, end swarm.RunEnd) {
 	root := f.root
 	root.attrs = append(slices.Clip(root.attrs), attr{keyStatus, string(end.Status)}, attr{keyExit, int64(end.Exit)})
 	switch end.Status {
@@ -135,11 +133,7 @@ func (f *fold) attrOfRoot(key string) any {
 	return ""
 }
 
-func (f *fold) turnStarted(e *swarm.Event) {
-	start, err := swarm.Body[swarm.TurnStart](e)
-	if err != nil {
-		return
-	}
+func (f *fold) turnStarted(e *swarm.Event, start swarm.TurnStart) {
 	if t := f.turns[e.Turn]; t != nil { // a crash has cut it
 		t.began, t.starts = e.Time, int64(start.Start)
 		t.happened(e.Time, "swarm.turn_retried")
@@ -168,9 +162,8 @@ func (f *fold) begin(e *swarm.Event, provider, model string, iteration, attempt 
 	return t
 }
 
-func (f *fold) turnEnded(e *swarm.Event) {
-	end, err := swarm.Body[swarm.CallEnd](e)
-	if err != nil || end.CarriedOver { // that was another run's turn
+func (f *fold) turnEnded(e *swarm.Event, end swarm.CallEnd) {
+	if end.CarriedOver { // that was another run's turn
 		return
 	}
 	t := f.turns[e.Turn]
@@ -255,10 +248,9 @@ func said(role, content, finish string) string {
 	return string(b)
 }
 
-func (f *fold) toolUsed(e *swarm.Event) {
-	use, err := swarm.Body[swarm.ToolUse](e)
+func (f *fold) toolUsed(e *swarm.Event, use swarm.ToolUse) {
 	t := f.turns[e.Turn]
-	if err != nil || t == nil {
+	if t == nil {
 		return
 	}
 	start := e.Time.Add(-use.Took)
@@ -279,21 +271,13 @@ func (f *fold) toolUsed(e *swarm.Event) {
 	f.ended(s, e)
 }
 
-func (f *fold) stored(e *swarm.Event) {
-	env, err := swarm.Body[swarm.Envelope](e)
-	if err != nil {
-		return
-	}
+func (f *fold) stored(e *swarm.Event, env swarm.Envelope) {
 	f.letters[env.ToNodeID] = append(f.letters[env.ToNodeID], letter{e.Seq, e.Time, env.ID, string(env.Kind), env.FromNodeID, e.Turn})
 	f.where(e).happened(e.Time, "swarm."+string(e.Kind), attr{keyEnvelope, env.ID}, attr{keyEnvKind, string(env.Kind)}, attr{keyEnvFrom, env.FromNodeID}, attr{keyEnvTo, env.ToNodeID}, attr{keySeq, e.Seq})
 }
 
 // consumed links a turn to those that have sent what it read.
-func (f *fold) consumed(e *swarm.Event) {
-	c, err := swarm.Body[swarm.Consumption](e)
-	if err != nil {
-		return
-	}
+func (f *fold) consumed(e *swarm.Event, c swarm.Consumption) {
 	t, left := f.turns[e.Turn], f.letters[e.Agent][:0]
 	for _, l := range f.letters[e.Agent] {
 		if l.seq <= c.From || l.seq > c.Upto {

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// OTLP could be sent as JSON with half of this file. It is not: servers for agents' traces take protobuf only, Arize Phoenix and
+// Dynatrace among them, and answer JSON with 415.
+
 // A message is a Protocol Buffers message on its way to the wire. What is zero is left out, as the format wants it.
 type message []byte
 
