@@ -248,18 +248,25 @@ func (t *tail) unwatch(c chan struct{}, to []string) {
 }
 
 // poll looks for what other processes append, as long as somebody watches. While the log is being written it looks every
-// pollEvery; at rest it waits until a commit rings.
+// pollEvery; at rest it waits until a commit rings. While this process writes it need not look: each of its commits finds what
+// others committed before it.
 func (l *Log) poll(stop chan struct{}) {
 	timer := time.NewTimer(pollEvery)
 	defer timer.Stop()
 	upto, since := int64(-1), time.Now() // how far the log had come, and since when
-	for {
+	for writes := l.writes.Load(); ; {
 		select {
 		case <-stop:
 			return
 		case <-timer.C:
 		}
-		ring, writes := make(chan struct{}, 1), l.writes.Load()
+		ours := l.writes.Load()
+		if ours != writes {
+			writes = ours
+			timer.Reset(pollEvery)
+			continue
+		}
+		ring := make(chan struct{}, 1)
 		watch, told := listen(l.path+".lock", ring) // before the look: what is committed after it rings
 		if !l.look() {
 			return
