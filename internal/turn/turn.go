@@ -43,6 +43,7 @@ type Runner struct {
 	blind     bool                   // it was said that changes are not recorded
 	overlaps  map[[2]string]bool     // agents of whom it was said that they may have written the same files
 	answers   sync.WaitGroup         // of a replay: those that are still to be given
+	control   controlWatch
 }
 
 // A Watcher sees turns while they run, and their outputs when they are on disk. Its methods must not block for long.
@@ -181,7 +182,7 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 		ctx, stop = context.WithTimeoutCause(ctx, w.task.Timeout, swarm.Errorf(swarm.TimedOut, "timed out after %s", w.task.Timeout).WithHint(swarm.TimeoutHint))
 		defer stop()
 	}
-	r.watchControl(ctx, w.c, cut)
+	defer r.watchControl(w.c, cut)()
 	if cause := context.Cause(ctx); cause != nil {
 		return provider.Reply{}, nil, cause
 	}
@@ -233,79 +234,9 @@ func (r *Runner) workdir(w *work) string {
 	return r.Dir
 }
 
-// watchControl cuts the turn when a control record that came after its loop's last look says so. It has looked once when it returns,
-// and goes on looking until ctx ends.
-func (r *Runner) watchControl(ctx context.Context, c flow.Call, cut context.CancelCauseFunc) {
-	wake, off := r.Log.Watch(swarm.ToControl)
-	after, over := r.readControl(c, c.Since, cut)
-	if over {
-		off()
-		return
-	}
-	go func() {
-		defer off()
-		for !over {
-			select {
-			case <-wake:
-				after, over = r.readControl(c, after, cut)
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-}
-
-// cancelled is the error of a turn that a control record cancels already, or nil.
-func (r *Runner) cancelled(c flow.Call) (why error) {
-	r.readControl(c, c.Since, func(cause error) {
-		if swarm.KindOf(cause) == swarm.CutByCancel {
-			why = cause
-		}
-	})
-	return why
-}
-
-// readControl reads the control records after a number and says up to where it has read, and whether the turn was cut.
-func (r *Runner) readControl(c flow.Call, after int64, cut context.CancelCauseFunc) (int64, bool) {
-	for {
-		events, err := r.Log.Read(after, 1000, swarm.ToControl)
-		if err != nil {
-			cut(swarm.Errorf(swarm.Storage, "control records cannot be read: %w", err))
-			return after, true
-		}
-		for _, e := range events {
-			after = e.Seq
-			if kind := wantsCut(e, c); kind != "" {
-				cut(swarm.Errorf(kind, "%s", kind))
-				return after, true
-			}
-		}
-		if len(events) == 0 {
-			return after, false
-		}
-	}
-}
-
-func wantsCut(e swarm.Event, c flow.Call) swarm.ErrorKind {
-	k, err := swarm.Body[swarm.ControlCommand](&e)
-	if err != nil || k.Target != "" && k.Target != c.Task && k.Target != c.Agent && k.Target != c.ID {
-		return ""
-	}
-	switch k.Command {
-	case swarm.CommandCancel:
-		return swarm.CutByCancel
-	case swarm.CommandInterrupt:
-		return swarm.CutToSpeak
-	case swarm.CommandReset:
-		if k.Target == c.Agent {
-			return swarm.CutToReset
-		}
-	}
-	return ""
-}
-
 // Close ends what providers keep between turns.
 func (r *Runner) Close() error {
+	r.control.close()
 	r.answers.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
