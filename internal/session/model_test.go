@@ -332,9 +332,7 @@ func (m *model) checkRefused(t *testing.T, l *entry) {
 	t.Helper()
 	switch {
 	case strings.HasPrefix(l.refusal, "Circular dependency detected: @"):
-		first, known := m.circular(l, l.from)
-		last, knownStill := m.circular(l, l.to)
-		if !first && !last && known && knownStill {
+		if m.everywhere(l, false) {
 			t.Errorf("%s is not circular: %s", l.text, l.refusal)
 		}
 	case strings.HasPrefix(l.refusal, "Agent @") && strings.Contains(l.refusal, " has no output to reference. Run a task for @"):
@@ -352,11 +350,22 @@ func (m *model) checkTaken(t *testing.T, l *entry) {
 	if m.mute(l, true) {
 		t.Errorf("%s refers to somebody who has said nothing", l.text)
 	}
-	first, known := m.circular(l, l.from)
-	last, knownStill := m.circular(l, l.to)
-	if first && last && known && knownStill {
+	if m.everywhere(l, true) {
 		t.Errorf("%s is circular", l.text)
 	}
+}
+
+// everywhere says whether a line was circular, or was not, at every place of the log at which the session may have looked when
+// the line was entered. A task may count as ended there from the end of its turn on, before its loop says so.
+func (m *model) everywhere(l *entry, circular bool) bool {
+	for at := l.from; at <= l.to; at++ {
+		for _, byTurns := range []bool{false, true} {
+			if is, known := m.circular(l, at, byTurns); is != circular || !known {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // mute says whether a line in the foreground refers to an agent that has nothing to say.
@@ -373,10 +382,10 @@ func (m *model) mute(l *entry, surely bool) bool {
 
 // circular says whether a task of a line could never end, whatever else does, if the line were entered at a place of the log.
 // Failures may leave tasks waiting for each other that were entered with good hope; then the model does not know.
-func (m *model) circular(l *entry, at int64) (is, known bool) {
+func (m *model) circular(l *entry, at int64, byTurns bool) (is, known bool) {
 	var open []*made
 	for _, t := range m.tasks {
-		if earlier(t.line, l) && t.ended > at {
+		if earlier(t.line, l) && t.ended > at && !(byTurns && t.said > 0 && t.said <= at) {
 			open = append(open, t)
 		}
 	}
