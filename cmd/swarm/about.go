@@ -279,7 +279,7 @@ func (a *app) examineFile(src *source) ([]finding, *compose.Bundle) {
 	if len(errs) > 0 {
 		return []finding{bad("compose file", true, errs[0])}, none
 	}
-	all := []finding{{What: "compose file", Found: fmt.Sprintf("%s, %s", o.File, count(len(warnings), "warning")), Needed: true}}
+	all := []finding{{What: "compose file", Found: fmt.Sprintf("%s, %s", o.File, term.Plural(len(warnings), "warning")), Needed: true}}
 	b, err := compose.Compile(o)
 	if err != nil {
 		return append(all, bad("plan", false, err)), none

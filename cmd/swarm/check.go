@@ -38,10 +38,10 @@ Nothing is started. Exits with 2 when something is wrong; warnings alone are 0.`
 			a.listProblems("error", errs)
 			a.listProblems("warning", warnings)
 			if len(errs) > 0 {
-				fmt.Fprintf(a.stdout, "%s: %s, %s\n", o.File, count(len(errs), "error"), count(len(warnings), "warning"))
+				fmt.Fprintf(a.stdout, "%s: %s, %s\n", o.File, term.Plural(len(errs), "error"), term.Plural(len(warnings), "warning"))
 				return nil
 			}
-			fmt.Fprintf(a.stdout, "%s: nothing is wrong, %s\n", o.File, count(len(warnings), "warning"))
+			fmt.Fprintf(a.stdout, "%s: nothing is wrong, %s\n", o.File, term.Plural(len(warnings), "warning"))
 			return nil
 		},
 	}
@@ -77,11 +77,4 @@ func (a *app) listProblems(rank string, errs []*swarm.Error) {
 			fmt.Fprintf(a.stderr, "  hint: %s\n", term.Escape(e.Hint))
 		}
 	}
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -61,7 +61,7 @@ func (a *app) printForecast(f *compose.Forecast) error {
 	if err := a.table(table); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "\nat most %s", count(f.MaxTurns, "turn"))
+	fmt.Fprintf(a.stdout, "\nat most %s", term.Plural(f.MaxTurns, "turn"))
 	if c := f.Budget.Calls; c > 0 && int64(f.MaxTurns) > c {
 		fmt.Fprintf(a.stdout, ", of which the budget allows %d", c)
 	}
@@ -153,7 +153,7 @@ func (a *app) printTeam(b *compose.Bundle) error {
 func boundsOf(b swarm.Budget) string {
 	var all []string
 	if b.Calls > 0 {
-		all = append(all, count(int(b.Calls), "call"))
+		all = append(all, term.Plural(b.Calls, "call"))
 	}
 	if b.Tokens > 0 {
 		all = append(all, term.Count(b.Tokens)+" tokens")

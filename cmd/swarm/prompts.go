@@ -179,7 +179,7 @@ func (a *app) promptsCheckCommand() *cobra.Command {
 			}
 			a.listProblems("error", errs)
 			a.listProblems("warning", warnings)
-			_, err = fmt.Fprintf(a.stdout, "%s: %s, %s\n", count(len(args), "prompt"), count(len(errs), "error"), count(len(warnings), "warning"))
+			_, err = fmt.Fprintf(a.stdout, "%s: %s, %s\n", term.Plural(len(args), "prompt"), term.Plural(len(errs), "error"), term.Plural(len(warnings), "warning"))
 			return err
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"swarm/internal/excerpt"
 	"swarm/internal/feed"
 	"swarm/internal/prompt"
+	"swarm/internal/term"
 )
 
 // routes are what the server answers, and which agents it publishes.
@@ -68,5 +69,5 @@ func describe(b *compose.Bundle, agent *swarm.Agent) string {
 			return excerpt.Head(words, most)
 		}
 	}
-	return "The agent " + agent.Name + " of a team of " + count(len(b.Plan.Agents), "agent") + "."
+	return "The agent " + agent.Name + " of a team of " + term.Plural(len(b.Plan.Agents), "agent") + "."
 }

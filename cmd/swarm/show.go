@@ -142,7 +142,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 	if p.Status.Ended() {
 		parts = append(parts, "took "+term.Duration(p.Ended.Sub(p.Started)))
 	}
-	parts = append(parts, count(len(p.Tasks), term.Noun(p.Kind)), count(turns, "turn"))
+	parts = append(parts, term.Plural(len(p.Tasks), term.Noun(p.Kind)), term.Plural(turns, "turn"))
 	if tokens := term.SomeTokens(p.Usage); tokens != "" {
 		parts = append(parts, tokens)
 	}

@@ -90,7 +90,7 @@ func (s *Session) tasks() (string, error) {
 	}
 	t := term.NewTable("TASK", "AGENT", "STATUS", "TIME", "TOKENS", "")
 	for _, one := range p.Tasks {
-		t.Row(one.Name, "@"+one.Agent, string(one.Status), took(one), term.Tokens(one.Usage), firstLine(cmp.Or(view.Waiting(one.Waits), one.Reason)))
+		t.Row(one.Name, "@"+one.Agent, string(one.Status), took(one), term.Tokens(one.Usage), view.FirstLine(cmp.Or(view.Waiting(one.Waits), one.Reason)))
 	}
 	return t.Format(0, false), nil
 }
@@ -104,11 +104,6 @@ func took(t view.Task) string {
 		end = time.Now()
 	}
 	return term.Duration(end.Sub(t.Started))
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 func (s *Session) find(name string) (view.Task, error) {

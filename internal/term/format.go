@@ -88,12 +88,12 @@ func USD(amount float64) string {
 	return "$" + strconv.FormatFloat(amount, 'f', 2, 64)
 }
 
-// plural is a number with its noun.
-func plural(n int64, noun string) string {
+// Plural is a number with its noun.
+func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return strconv.FormatInt(n, 10) + " " + noun + "s"
+	return strconv.FormatInt(int64(n), 10) + " " + noun + "s"
 }
 
 // Cost is what something took, in brackets with a blank in front: " (3.2s, 1.2k tokens)"; "" for nothing.

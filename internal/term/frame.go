@@ -92,9 +92,9 @@ func unit(text, name string) string {
 func calls(n, most int64) string {
 	switch {
 	case most > 0:
-		return strconv.FormatInt(n, 10) + " of " + plural(most, "call")
+		return strconv.FormatInt(n, 10) + " of " + Plural(most, "call")
 	case n > 0:
-		return plural(n, "call")
+		return Plural(n, "call")
 	}
 	return ""
 }

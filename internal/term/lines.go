@@ -148,7 +148,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 		first := len(l.tasks) == 0
 		l.meet()
 		if first {
-			l.label(runLabel, fmt.Sprintf("run %s: %s%s", OneLine(r.ID), unit(OneLine(r.Name), ", "), plural(int64(r.Len()), Noun(r.Kind))))
+			l.label(runLabel, fmt.Sprintf("run %s: %s%s", OneLine(r.ID), unit(OneLine(r.Name), ", "), Plural(r.Len(), Noun(r.Kind))))
 		}
 		return
 	}
