@@ -257,7 +257,7 @@ func (a *app) examine(ctx context.Context, src *source) []finding {
 
 // examineTelemetry looks whether what is told to OpenTelemetry arrives. No run needs that it does.
 func (a *app) examineTelemetry(ctx context.Context) (all []finding) {
-	x := a.told()
+	x := a.exporter()
 	if x == nil {
 		return []finding{{What: "telemetry", Found: "off: no exporter is configured"}}
 	}

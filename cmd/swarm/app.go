@@ -33,15 +33,15 @@ type app struct {
 	plain          bool // lines instead of the board
 	anywhere       bool
 
-	opened *statedir.Home
-	told   func() *telemetry.Exporter // opened when it is first needed
-	exit   int                        // of a command that did its work and has something to report by its code
+	opened   *statedir.Home
+	exporter func() *telemetry.Exporter // opened when it is first needed
+	exit     int                        // of a command that did its work and has something to report by its code
 }
 
 // execute runs the program and returns its exit code.
 func execute(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
-	a.told = sync.OnceValue(func() *telemetry.Exporter { return telemetry.Open(os.Getenv, version) })
+	a.exporter = sync.OnceValue(func() *telemetry.Exporter { return telemetry.Open(os.Getenv, version) })
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -189,7 +189,7 @@ func (a *app) control() (*control.Control, error) {
 
 // runTelemetry is what goes along with every run that this process drives.
 func (a *app) runTelemetry() run.Telemetry {
-	if x := a.told(); x != nil {
+	if x := a.exporter(); x != nil {
 		return x
 	}
 	return nil

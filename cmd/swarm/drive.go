@@ -251,7 +251,7 @@ type warner struct {
 func (w warner) Event(e *swarm.Event) {
 	w.Screen.Event(e)
 	if view.Stalled(e) {
-		fmt.Fprintln(w.out, term.Escape(view.Tell(e)))
+		fmt.Fprintln(w.out, term.Escape(view.DescribeEvent(e)))
 	}
 }
 

@@ -81,7 +81,7 @@ func letterTurn() error {
 		return nil
 	}
 	door := swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}
-	tools, leave, err := httpd.Visit(context.Background(), door, "test")
+	tools, leave, err := httpd.Connect(context.Background(), door, "test")
 	if err != nil {
 		return err
 	}

@@ -27,11 +27,11 @@ type mailer interface {
 	send(ctx context.Context, d mail.Draft) (agentapi.SendResult, error)
 	post(ctx context.Context, e swarm.Envelope, cut bool) (agentapi.SendResult, error) // an envelope that was written whole
 	reply(ctx context.Context, id string, d mail.Draft) (to string, sent agentapi.SendResult, err error)
-	things
+	runActions
 }
 
-// things are what else is done in a run by whoever writes.
-type things interface {
+// runActions are what else is done in a run by whoever writes.
+type runActions interface {
 	publish(ctx context.Context, topic string, data json.RawMessage) (seq int64, err error)
 	run() string
 	idle() bool // nobody drives the run
@@ -105,7 +105,7 @@ type visitor struct {
 }
 
 func (a *app) visit(ctx context.Context, door swarm.ToolEndpoint) (*visitor, error) {
-	agent, leave, err := httpd.Visit(ctx, door, version)
+	agent, leave, err := httpd.Connect(ctx, door, version)
 	if err != nil {
 		return nil, err
 	}

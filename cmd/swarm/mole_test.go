@@ -136,7 +136,7 @@ func (m *moleProgram) obey(prompt string) error {
 	}
 	defer m.notes.Close()
 	var leave func() error
-	m.tools, leave, err = httpd.Visit(context.Background(), swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}, "test")
+	m.tools, leave, err = httpd.Connect(context.Background(), swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}, "test")
 	if err != nil {
 		return err
 	}

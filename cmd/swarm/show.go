@@ -409,6 +409,6 @@ func (a *app) printSpans(t *view.Turn) {
 	fmt.Fprintf(a.stdout, "  prompt %s, %d bytes\n", t.Prompt, t.Bytes)
 	width := len(strconv.Itoa(t.Bytes))
 	for _, s := range t.Spans {
-		fmt.Fprintf(a.stdout, "    bytes %*d–%-*d  %s\n", width, s.Start, width, s.End, term.Escape(view.Origin(s)))
+		fmt.Fprintf(a.stdout, "    bytes %*d–%-*d  %s\n", width, s.Start, width, s.End, term.Escape(view.SpanOrigin(s)))
 	}
 }

@@ -53,7 +53,7 @@ type Server struct {
 	Options
 	routes *http.ServeMux
 
-	memory memory
+	memory askedQuestions
 	mu     sync.Mutex
 	doors  map[string]*door // by agent: they are made when somebody comes
 }

@@ -96,7 +96,7 @@ func (h *handler) CancelTask(ctx context.Context, r *wire.CancelTaskRequest) (*w
 	}
 	short, stop := context.WithTimeout(ctx, cancelTime)
 	defer stop()
-	err = h.Feed.Follow(short, t.id, t.run.Seq, func(told told) error { // what was told before is not asked for again
+	err = h.Feed.Follow(short, t.id, t.run.Seq, func(told update) error { // what was told before is not asked for again
 		if told.Event != nil && told.Event.Kind == swarm.RunEnded {
 			return errEnough
 		}

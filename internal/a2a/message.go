@@ -23,8 +23,8 @@ type letter struct {
 	data    []any  // of parts that are JSON
 }
 
-// beside is what comes with a text as structured: what is too long for a message, what is JSON, and what was said before.
-type beside struct {
+// A structuredPayload is what comes with a text as structured: what is too long for a message, what is JSON, and what was said before.
+type structuredPayload struct {
 	Text    string  `json:"text,omitempty"`
 	Data    []any   `json:"data,omitempty"`
 	History []spoke `json:"history,omitempty"`
@@ -109,7 +109,7 @@ func (l *letter) part(p *wire.Part) (string, error) {
 
 // fit is the text that fits into a message, and what comes beside it.
 func (l letter) fit(history []spoke) (text string, structured json.RawMessage, err error) {
-	more := beside{Data: l.data, History: history}
+	more := structuredPayload{Data: l.data, History: history}
 	text = l.text
 	if len(text) > mail.MaxMessage {
 		more.Text = text
@@ -134,7 +134,7 @@ func (l letter) is(e swarm.Envelope, redact func([]byte) []byte) bool {
 
 // dataOf is what came as JSON, in one spelling.
 func dataOf(e swarm.Envelope) string {
-	var more beside
+	var more structuredPayload
 	if json.Unmarshal(e.Payload.Structured, &more) != nil || len(more.Data) == 0 {
 		return ""
 	}

@@ -20,7 +20,7 @@ type task struct {
 	*view.Collector // its turns, envelopes and artifacts
 
 	id     string
-	look   *run.Reader // for texts
+	reader *run.Reader // for texts
 	run    *view.Run
 	team   swarm.Team
 	agent  string // whom the goal was given to
@@ -36,7 +36,7 @@ type task struct {
 const goalID = "goal"
 
 func newTask(reader *run.Reader) *task {
-	return &task{Collector: view.NewCollector(), id: reader.ID, look: reader, run: view.New(reader.ID), answers: map[string]bool{}}
+	return &task{Collector: view.NewCollector(), id: reader.ID, reader: reader, run: view.New(reader.ID), answers: map[string]bool{}}
 }
 
 // load folds a run as it is now, or as it was when somebody has had enough. The task can look at the run's texts until the look is closed.
@@ -314,7 +314,7 @@ func (t *task) output() (string, error) {
 	if hash == "" && t.run.Status.Ended() {
 		hash = one.Output.Hash
 	}
-	text, err := t.look.Text(hash)
+	text, err := t.reader.Text(hash)
 	return string(text), err
 }
 
@@ -332,7 +332,7 @@ func (t *task) kept(a swarm.Artifact) (*wire.Artifact, error) {
 		one.Parts = wire.ContentParts{wire.NewFileURLPart(wire.URL(t.server+"/api/v1/runs/"+t.id+"/artifacts/"+strings.TrimPrefix(a.Ref, "artifact://")), "application/octet-stream")}
 		return one, nil
 	}
-	text, err := t.look.Text(a.Hash)
+	text, err := t.reader.Text(a.Hash)
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +347,7 @@ func (t *task) kept(a swarm.Artifact) (*wire.Artifact, error) {
 
 // textOf is what a client's message said.
 func textOf(e swarm.Envelope) string {
-	var more beside
+	var more structuredPayload
 	if json.Unmarshal(e.Payload.Structured, &more) == nil && more.Text != "" {
 		return more.Text
 	}

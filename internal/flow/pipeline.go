@@ -111,7 +111,7 @@ func (p *pipeline) Paused(agent string) (paused, known bool) { return p.sched.Pa
 
 // Stuck are the agents for which nothing goes on because they are paused.
 func (p *pipeline) Stuck() (agents []string) {
-	if p.sched.Held() == 0 || p.sched.Running() > 0 || len(p.retries) > 0 || p.stop != "" || !p.pausing.IsZero() {
+	if p.sched.PausedAgents() == 0 || p.sched.Running() > 0 || len(p.retries) > 0 || p.stop != "" || !p.pausing.IsZero() {
 		return nil
 	}
 	for i := range p.tasks {
@@ -296,7 +296,7 @@ func (p *pipeline) whom(i int) (names string) {
 
 // failStuck fails a task that waits for an output which nobody is left to make: nothing runs, and nothing can be added.
 func (p *pipeline) failStuck() (bool, error) {
-	if p.open || !p.pausing.IsZero() || p.stop != "" || p.sched.Running() > 0 || p.sched.Done() || p.sched.Held() > 0 || len(p.retries) > 0 {
+	if p.open || !p.pausing.IsZero() || p.stop != "" || p.sched.Running() > 0 || p.sched.Done() || p.sched.PausedAgents() > 0 || len(p.retries) > 0 {
 		return false, nil
 	}
 	for i := range p.tasks {

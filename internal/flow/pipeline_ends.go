@@ -40,7 +40,7 @@ func (p *pipeline) turnEnded(r Result) error {
 	if r.Kind == swarm.CutToReset {
 		g.tries = 0
 	}
-	p.sched.Hold(i, plan.Wait{For: plan.ForRetry})
+	p.sched.Wait(i, plan.Wait{For: plan.ForRetry})
 	p.sched.Again(i)
 	return nil
 }
@@ -49,7 +49,7 @@ func (p *pipeline) turnEnded(r Result) error {
 func (p *pipeline) retry(i int, r Result, after time.Duration) error {
 	t, g := p.sched.Task(i), &p.tasks[i]
 	due := p.fx.Now().Add(after)
-	p.sched.Hold(i, plan.Wait{For: plan.ForRetry, Until: due, Reason: r.Reason})
+	p.sched.Wait(i, plan.Wait{For: plan.ForRetry, Until: due, Reason: r.Reason})
 	if after == 0 {
 		p.sched.Again(i)
 	} else {
@@ -69,7 +69,7 @@ func (p *pipeline) giveUp(i int, r Result) error {
 		p.halt(t.Name + " failed")
 	case (t.OnFailure == swarm.FailFix || t.OnFailure == swarm.FailEscalate) && p.stop == "":
 		g.failure = r
-		p.sched.Hold(i, plan.Wait{For: plan.ForPerson, Reason: r.Reason})
+		p.sched.Wait(i, plan.Wait{For: plan.ForPerson, Reason: r.Reason})
 		err := p.tell(Fact{Kind: swarm.TaskBlocked, Key: key(swarm.TaskBlocked, t.Name, g.iteration) + "/" + strconv.Itoa(g.attempt),
 			Task: t.Name, Agent: t.Agent, Turn: r.ID, Body: swarm.Reason{Reason: r.Reason}})
 		if err != nil || t.OnFailure == swarm.FailFix {

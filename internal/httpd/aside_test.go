@@ -57,7 +57,7 @@ func TestWhatStandsBesideAnAnswer(t *testing.T) {
 func TestACommandIsToldNothingBeside(t *testing.T) {
 	asked := 0
 	h := openFor(t, usual, func(name string) Agent { return counted{newClerk(name), &asked} })
-	agent, leave, err := Visit(t.Context(), swarm.ToolEndpoint{URL: h.URL(), Token: h.tokens.For("coder")}, "1")
+	agent, leave, err := Connect(t.Context(), swarm.ToolEndpoint{URL: h.URL(), Token: h.tokens.For("coder")}, "1")
 	if err != nil {
 		t.Fatal(err)
 	}

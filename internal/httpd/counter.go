@@ -140,7 +140,7 @@ func (c *counter) aside(ctx context.Context, tool string, answer *mcp.CallToolRe
 	if err != nil {
 		return
 	}
-	if told, ok := agent.(Told); ok {
+	if told, ok := agent.(Informed); ok {
 		if text := told.Aside(ctx, tool); text != "" {
 			answer.Content = append(answer.Content, &mcp.TextContent{Text: text})
 			answer.StructuredContent = nil

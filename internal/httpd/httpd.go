@@ -35,8 +35,8 @@ func Serve(version string, fault func(error)) (swarm.ToolHost, error) {
 	return s, nil
 }
 
-// A Told is an agent who may have to be told something while he works, whatever he has asked for.
-type Told interface {
+// An Informed is an agent who may have to be told something while he works, whatever he has asked for.
+type Informed interface {
 	// Aside is what he is told beside the answer of a tool; "" = nothing. What was told once is not told again.
 	Aside(ctx context.Context, tool string) string
 }
@@ -84,9 +84,9 @@ type Server struct {
 	mcp      *mcpDoor
 	served   sync.WaitGroup
 
-	mu     sync.Mutex
-	silent map[net.Conn]bool // connections on which nothing was said yet
-	guests []*guests
+	mu       sync.Mutex
+	silent   map[net.Conn]bool // connections on which nothing was said yet
+	admitted []*admittedAgents
 }
 
 // Start listens and serves in the background.

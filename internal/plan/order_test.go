@@ -29,7 +29,7 @@ func TestOrder(t *testing.T) {
 	if step := s.Next(); step.Kind != StepNone {
 		t.Errorf("while x works, %s begins", s.Task(step.Task).Name)
 	}
-	s.Hold(first, Wait{For: ForRetry})
+	s.Wait(first, Wait{For: ForRetry})
 	s.Again(first)
 	next()
 	s.Ended(first, swarm.Completed)

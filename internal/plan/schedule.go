@@ -14,18 +14,18 @@ import (
 // A loop calls Next until it has nothing to offer, and tells it of every end. A view makes it with NewFollower and tells it of
 // starts too, as the log has them; such a schedule offers nothing.
 type Schedule struct {
-	nodes   []node
-	at      map[string]int
-	groups  []group
-	agents  map[string]*gate // by agent: one turn at a time
-	good    map[string]bool  // agents that have completed a task
-	await   map[string][]int // by agent: the tasks that need an output of it, and wait for the first
-	caps    map[string]*gate // by task without its copy's number
-	limit   int              // turns at once; 0 = no limit
-	order   *Order           // of a replay; nil = they begin when they can
-	held    int              // agents that are paused
-	running int
-	left    int // tasks that have not ended in their group's current iteration
+	nodes        []node
+	at           map[string]int
+	groups       []group
+	agents       map[string]*limiter // by agent: one turn at a time
+	good         map[string]bool     // agents that have completed a task
+	await        map[string][]int    // by agent: the tasks that need an output of it, and wait for the first
+	caps         map[string]*limiter // by task without its copy's number
+	limit        int                 // turns at once; 0 = no limit
+	order        *Order              // of a replay; nil = they begin when they can
+	pausedAgents int                 // agents that are paused
+	running      int
+	left         int // tasks that have not ended in their group's current iteration
 
 	begun    bool // a plan was added
 	follower bool
@@ -34,7 +34,7 @@ type Schedule struct {
 
 	ready   queue // allowed by their dependencies, in order
 	early   []int // those of them that others go before, in a replay
-	freed   queue // those of them that had waited at a gate which has opened since: they go first
+	freed   queue // those of them that had waited at a limiter which has room since: they go first
 	skips   queue // to be skipped, or failed, without a turn
 	through queue // groups whose iteration is over
 	cancel  int   // when stopping: the next node to look at
@@ -44,13 +44,13 @@ type Schedule struct {
 type node struct {
 	task    *swarm.Task
 	group   int
-	status  swarm.Status // pending, running, waiting (held), or an end
+	status  swarm.Status // pending, running, waiting, or an end
 	deps    []dep
 	next    []int // who depends on it
 	open    int   // dependencies that have not ended, and agents that it awaits
-	agent   *gate
-	cap     *gate
-	why     Wait // when it is held: for what
+	agent   *limiter
+	cap     *limiter
+	why     Wait // when it waits: for what
 	started bool // in this iteration
 	turns   int  // begun in this iteration
 	needs   bool // one of its dependencies is needed: only then is it worth a look whether it can still be had
@@ -69,17 +69,17 @@ type group struct {
 	through    bool // all of them, in the last iteration
 }
 
-// A gate lets a number of turns through at once.
-type gate struct {
+// A limiter lets a number of turns through at once.
+type limiter struct {
 	most, inside int
-	held         bool // nobody passes, though there be room
-	holder       int  // the node that came in last
+	paused       bool // nobody passes, though there be room
+	last         int  // the node that came in last
 	queue        queue
 }
 
 // New makes the schedule of a loop.
 func New() *Schedule {
-	return &Schedule{at: map[string]int{}, agents: map[string]*gate{}, caps: map[string]*gate{}, good: map[string]bool{}, await: map[string][]int{}}
+	return &Schedule{at: map[string]int{}, agents: map[string]*limiter{}, caps: map[string]*limiter{}, good: map[string]bool{}, await: map[string][]int{}}
 }
 
 // NewFollower makes the schedule of a view.
@@ -184,7 +184,7 @@ func (s *Schedule) reserve(base, links int) {
 	}
 }
 
-// admit links a new node to its group, its gates and those it depends on.
+// admit links a new node to its group, its limiters and those it depends on.
 func (s *Schedule) admit(i int) {
 	n := &s.nodes[i]
 	s.at[n.task.Name] = i
@@ -192,9 +192,9 @@ func (s *Schedule) admit(i int) {
 	g.members = append(g.members, i)
 	g.left++
 	s.left++
-	n.agent = gateOf(s.agents, n.task.Agent, 1)
+	n.agent = limiterOf(s.agents, n.task.Agent, 1)
 	if n.task.Concurrency > 0 {
-		n.cap = gateOf(s.caps, baseName(n.task), n.task.Concurrency)
+		n.cap = limiterOf(s.caps, baseName(n.task), n.task.Concurrency)
 	}
 	for _, d := range n.deps {
 		s.nodes[d.node].next = append(s.nodes[d.node].next, i)
@@ -210,10 +210,10 @@ func (s *Schedule) admit(i int) {
 	}
 }
 
-func gateOf(gates map[string]*gate, name string, most int) *gate {
+func limiterOf(gates map[string]*limiter, name string, most int) *limiter {
 	g := gates[name]
 	if g == nil {
-		g = &gate{most: most}
+		g = &limiter{most: most}
 		gates[name] = g
 	}
 	return g

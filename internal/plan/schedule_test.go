@@ -120,7 +120,7 @@ func TestWaits(t *testing.T) {
 			t.Errorf("%s waits for %s, want %s", s.Task(i).Name, got, want)
 		}
 	}
-	s.Hold(0, plan.Wait{For: plan.ForPerson, Reason: "decide"})
+	s.Wait(0, plan.Wait{For: plan.ForPerson, Reason: "decide"})
 	if got := fmt.Sprint(s.Waits(0)); got != "[a person: decide]" {
 		t.Errorf("a held task waits for %s", got)
 	}
@@ -143,7 +143,7 @@ func TestPauseAgent(t *testing.T) {
 		}
 		return "nothing"
 	}
-	if !s.PauseAgent("a", true) || s.PauseAgent("a", true) || s.PauseAgent("nosuch", true) || s.Held() != 1 {
+	if !s.PauseAgent("a", true) || s.PauseAgent("a", true) || s.PauseAgent("nosuch", true) || s.PausedAgents() != 1 {
 		t.Error("it was paused twice, or not at all, or somebody unknown was")
 	}
 	if one, two := next(), next(); one != "c" || two != "nothing" {
@@ -152,7 +152,7 @@ func TestPauseAgent(t *testing.T) {
 	if got := fmt.Sprint(s.Waits(0), s.Waits(1), s.Waits(3)); got != "[@a to be resumed] [@a to be resumed] [a]" {
 		t.Errorf("they wait for %s", got)
 	}
-	if !s.PauseAgent("a", false) || s.PauseAgent("a", false) || s.Held() != 0 {
+	if !s.PauseAgent("a", false) || s.PauseAgent("a", false) || s.PausedAgents() != 0 {
 		t.Error("it was resumed twice, or not at all")
 	}
 	if one, two := next(), next(); one != "a" || two != "nothing" {
@@ -304,7 +304,7 @@ func TestNothingIsStuck(t *testing.T) {
 				copies[s.Task(i).Base]--
 				switch r.IntN(8) {
 				case 0:
-					s.Hold(i, plan.Wait{For: plan.ForRetry})
+					s.Wait(i, plan.Wait{For: plan.ForRetry})
 					held = append(held, i)
 				case 1, 2:
 					s.Ended(i, swarm.Failed)

@@ -136,9 +136,9 @@ func (s *Schedule) nextCancel() Step {
 	return Step{}
 }
 
-// closed is the gate at which the task would have to wait, or nil.
-func (n *node) closed() *gate {
-	if n.agent.held || n.agent.inside >= n.agent.most {
+// closed is the limiter at which the task would have to wait, or nil.
+func (n *node) closed() *limiter {
+	if n.agent.paused || n.agent.inside >= n.agent.most {
 		return n.agent
 	}
 	if n.cap != nil && n.cap.inside >= n.cap.most {
@@ -156,22 +156,22 @@ func (s *Schedule) Started(i int) {
 	n.status, n.started = swarm.Running, true
 	n.turns++
 	s.running++
-	for _, g := range []*gate{n.agent, n.cap} {
+	for _, g := range []*limiter{n.agent, n.cap} {
 		if g != nil {
 			g.inside++
-			g.holder = i
+			g.last = i
 		}
 	}
 }
 
-// leave opens the gates that the task's turn had passed.
+// leave frees the limiters that the task's turn had passed.
 func (s *Schedule) leave(i int) {
 	n := &s.nodes[i]
 	if n.status != swarm.Running {
 		return
 	}
 	s.running--
-	for _, g := range []*gate{n.agent, n.cap} {
+	for _, g := range []*limiter{n.agent, n.cap} {
 		if g == nil {
 			continue
 		}
@@ -180,9 +180,9 @@ func (s *Schedule) leave(i int) {
 	}
 }
 
-// wake gives the first task that waits at a gate another chance.
-func (s *Schedule) wake(g *gate) {
-	for !g.held && !g.queue.empty() {
+// wake gives the first task that waits at a limiter another chance.
+func (s *Schedule) wake(g *limiter) {
+	for !g.paused && !g.queue.empty() {
 		if k := g.queue.pop(); s.nodes[k].allowed() {
 			s.freed.push(k)
 			return
@@ -190,18 +190,18 @@ func (s *Schedule) wake(g *gate) {
 	}
 }
 
-// passOn gives the chance that a task had been woken for, and cannot use, to the next one: at each of its gates that are open,
+// passOn gives the chance that a task had been woken for, and cannot use, to the next one: at each of its limiters that have room,
 // but not where it waits itself.
-func (s *Schedule) passOn(n *node, at *gate) {
-	for _, g := range []*gate{n.agent, n.cap} {
+func (s *Schedule) passOn(n *node, at *limiter) {
+	for _, g := range []*limiter{n.agent, n.cap} {
 		if g != nil && g != at && g.inside < g.most {
 			s.wake(g)
 		}
 	}
 }
 
-// Hold says that the task's turn has ended but the task has not: it waits for another attempt, or for a person.
-func (s *Schedule) Hold(i int, why Wait) {
+// Wait says that the task's turn has ended but the task has not: it waits for another attempt, or for a person.
+func (s *Schedule) Wait(i int, why Wait) {
 	if s.nodes[i].status.Ended() {
 		return
 	}
@@ -209,7 +209,7 @@ func (s *Schedule) Hold(i int, why Wait) {
 	s.nodes[i].status, s.nodes[i].why = swarm.Waiting, why
 }
 
-// Again says that a held task may run again.
+// Again says that a waiting task may run again.
 func (s *Schedule) Again(i int) {
 	if n := &s.nodes[i]; n.status == swarm.Waiting {
 		n.status, n.why = swarm.Pending, Wait{}
@@ -317,13 +317,13 @@ func (s *Schedule) Pause(on bool) { s.paused = on }
 // PauseAgent keeps the turns of one agent from starting, or lets them start again. It says whether that is a change.
 func (s *Schedule) PauseAgent(agent string, on bool) bool {
 	g := s.agents[agent]
-	if g == nil || g.held == on {
+	if g == nil || g.paused == on {
 		return false
 	}
-	if g.held = on; on {
-		s.held++
+	if g.paused = on; on {
+		s.pausedAgents++
 	} else {
-		s.held--
+		s.pausedAgents--
 		s.wake(g)
 	}
 	return true
@@ -332,11 +332,11 @@ func (s *Schedule) PauseAgent(agent string, on bool) bool {
 // Paused says whether an agent is paused, and whether any task is its.
 func (s *Schedule) Paused(agent string) (paused, known bool) {
 	g := s.agents[agent]
-	return g != nil && g.held, g != nil
+	return g != nil && g.paused, g != nil
 }
 
-// Held is how many agents are paused.
-func (s *Schedule) Held() int { return s.held }
+// PausedAgents is how many agents are paused.
+func (s *Schedule) PausedAgents() int { return s.pausedAgents }
 
 // Stop says that nothing starts any more, and why. Next then gives what has to be cancelled.
 func (s *Schedule) Stop(why string) {

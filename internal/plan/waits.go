@@ -154,10 +154,10 @@ func (s *Schedule) Waits(i int) []Wait {
 	case waits != nil:
 	case s.paused:
 		waits = []Wait{{For: ForPause}}
-	case n.agent.held:
+	case n.agent.paused:
 		waits = []Wait{{For: ForPause, Agent: n.task.Agent}}
 	case n.agent.inside >= n.agent.most:
-		waits = []Wait{{For: ForAgent, Agent: n.task.Agent, Task: s.nodes[n.agent.holder].task.Name}}
+		waits = []Wait{{For: ForAgent, Agent: n.task.Agent, Task: s.nodes[n.agent.last].task.Name}}
 	case n.cap != nil && n.cap.inside >= n.cap.most:
 		waits = []Wait{{For: ForConcurrency, Task: baseName(n.task)}}
 	case s.limit > 0 && s.running >= s.limit:

@@ -6,9 +6,9 @@ import (
 	"swarm"
 )
 
-// told says whether an agent has been told a section when its session goes on: who it is, how the run works, the packs and
+// isKnown says whether an agent has been told a section when its session goes on: who it is, how the run works, the packs and
 // the findings that it was given before.
-func told(s swarm.Span) bool {
+func isKnown(s swarm.Span) bool {
 	return s.From == FromRole || s.From == FromMode || s.From == FromPack && s.Turn != "" || s.Known
 }
 
@@ -18,7 +18,7 @@ func (p Prompt) Fresh() string {
 	skipped := false // the last section; the empty lines behind it go with it
 	for _, s := range p.Spans {
 		if s.From != FromSeparator {
-			skipped = told(s)
+			skipped = isKnown(s)
 		}
 		if skipped && s.From == FromPack {
 			b.WriteString("Of the context that belongs to your mail you have this already: " + s.Name + "; read_artifact shows it again." + emptyLine)

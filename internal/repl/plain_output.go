@@ -123,7 +123,7 @@ func (p *Plain) Event(e *swarm.Event) {
 		p.shown[agent] = "idle"
 		p.status(agent, over.ending(), over.status)
 	}
-	if text := told(e); text != "" {
+	if text := describe(e); text != "" {
 		p.note(text)
 	}
 	if err != nil {

@@ -21,13 +21,13 @@ type Screen struct {
 	mu         sync.Mutex // guards what follows; nothing of others is called while it is held
 	roster     *roster
 	transcript transcript
-	voices     map[string]*voice
+	outputs    map[string]*turnOutput
 	colors     term.Palette
 	changes    int // how often somebody's standing has changed
 }
 
-// A voice is what a task's turn says.
-type voice struct {
+// A turnOutput is what a task's turn says.
+type turnOutput struct {
 	tones [2]term.LineSplitter // its output, and its standard error
 	lines [2]int               // the lines that they go on in
 	open  [2]bool              // whether there are such lines
@@ -37,7 +37,7 @@ type voice struct {
 func NewScreen(session Session, run *view.Run, o Options) *Screen {
 	roster := newRoster(run)
 	roster.typed = true
-	s := &Screen{session: session, o: o, roster: roster, voices: map[string]*voice{}, colors: term.Palette{}}
+	s := &Screen{session: session, o: o, roster: roster, outputs: map[string]*turnOutput{}, colors: term.Palette{}}
 	if o.Greeting != "" {
 		s.transcript.addAll(hint, o.Greeting)
 	}
@@ -95,7 +95,7 @@ func (s *Screen) Event(e *swarm.Event) {
 	if agent != "" {
 		s.transcript.add(endKind(over.status), agent, over.task+" "+over.ending())
 	}
-	if text := told(e); text != "" {
+	if text := describe(e); text != "" {
 		s.transcript.add(note, "", text)
 	}
 	if n := len(s.roster.run.Approvals); e.Kind == swarm.ApprovalAsked && n > 0 { // the panel has room for its beginning only
@@ -119,13 +119,13 @@ func endKind(s swarm.Status) kind {
 	return cancelled
 }
 
-// told is what a person should know of an event that no status shows.
-func told(e *swarm.Event) string {
+// describe is what a person should know of an event that no status shows.
+func describe(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.TaskRetrying, swarm.TaskBlocked:
-		return term.OneLine(e.Task + " " + view.Tell(e))
+		return term.OneLine(e.Task + " " + view.DescribeEvent(e))
 	case swarm.Notice, swarm.BudgetSpent, swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted:
-		return term.OneLine(view.Tell(e))
+		return term.OneLine(view.DescribeEvent(e))
 	}
 	return ""
 }
@@ -162,15 +162,15 @@ func (s *Screen) speak(task string, tone int, text string) {
 	if text == "" {
 		return
 	}
-	v := s.voices[task]
+	v := s.outputs[task]
 	if v == nil {
-		v = &voice{}
-		s.voices[task] = v
+		v = &turnOutput{}
+		s.outputs[task] = v
 	}
 	v.tones[tone].Add(text, s.teller(task, tone, v))
 }
 
-func (s *Screen) teller(task string, tone int, v *voice) func(string, bool) {
+func (s *Screen) teller(task string, tone int, v *turnOutput) func(string, bool) {
 	return func(part string, ends bool) {
 		for part != "" || !v.open[tone] {
 			piece := part[:term.CutAt(part, maxLine)]
@@ -185,11 +185,11 @@ func (s *Screen) teller(task string, tone int, v *voice) func(string, bool) {
 
 // hush ends the lines of a turn that is over.
 func (s *Screen) hush(task string) {
-	if v := s.voices[task]; v != nil {
+	if v := s.outputs[task]; v != nil {
 		for tone := range v.tones {
 			v.tones[tone].End(s.teller(task, tone, v))
 		}
-		delete(s.voices, task)
+		delete(s.outputs, task)
 	}
 }
 

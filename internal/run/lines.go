@@ -31,7 +31,7 @@ type Lines struct {
 // Take takes the next entry.
 func (l *Lines) Take(m Entry) error {
 	if m.Event != nil {
-		text := view.Tell(m.Event)
+		text := view.DescribeEvent(m.Event)
 		if err := l.end(m.Turn); err != nil || text == "" {
 			return err
 		}

@@ -94,14 +94,14 @@ func (l *Log) write(t *tx, group []*request, mode string) (err error) {
 	if broken := l.broken.Load(); broken != nil {
 		return broken
 	}
-	if err := l.turn.take(l.busyLimit); err != nil {
+	if err := l.writeLock.lock(l.busyLimit); err != nil {
 		return err
 	}
 	defer func() {
 		if err == nil && t.changed {
-			l.turn.ring()
+			l.writeLock.notify()
 		}
-		_ = l.turn.give()
+		_ = l.writeLock.unlock()
 	}()
 	l.writes.Add(1)
 	if err := l.setMode(mode); err != nil {

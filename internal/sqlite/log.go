@@ -2,7 +2,7 @@
 //
 // An append is acknowledged when it is on disk. Whoever appends while nobody does becomes the writer: it takes every batch that
 // waits by then into one transaction, so that many callers share one sync, and hands the work over when its own batch is
-// answered. Between processes an flock hands the write turn over, because SQLite's own waiting sleeps. A lazy batch is written
+// answered. Between processes an flock hands the write lock over, because SQLite's own waiting sleeps. A lazy batch is written
 // with the next one that somebody waits for, or after a moment without a sync of its own; the next sync covers it, so the log
 // never has a hole. The write-ahead log has room ahead of need, so that a sync writes events and no file system metadata.
 //
@@ -13,7 +13,7 @@
 // looked for while somebody watches. A commit rings, by a byte read from the .lock file, so that a follower at rest need not
 // poll. Everything older is read from the file.
 //
-// Beside the file lie SQLite's own -wal and -shm and two files that carry locks: .lock for the write turn, and .owner, whose
+// Beside the file lie SQLite's own -wal and -shm and two files that carry locks: .lock for the write lock, and .owner, whose
 // lock is free when the process that drives the run is dead.
 package sqlite
 
@@ -57,7 +57,7 @@ type Log struct {
 	// What follows up to the next blank line belongs to whoever leads the queue.
 	w           *conn
 	wal         *os.File      // the write-ahead log, for syncs and for room in it
-	turn        turn          // the write turn among processes
+	writeLock   writeLock     // the write lock among processes
 	fresh       bool          // nothing was ever written
 	synchronous string        // how the writing connection commits
 	wrote       []swarm.Event // by the transaction under way
@@ -78,7 +78,7 @@ type Log struct {
 	omu   sync.Mutex // ownership
 	owner *os.File   // the file whose lock says that the owner lives
 
-	busyLimit time.Duration // how long another process may keep the write turn
+	busyLimit time.Duration // how long another process may keep the write lock
 }
 
 // Create makes the log of a new run. The file must not exist.
@@ -158,7 +158,7 @@ func open(path string) (*Log, error) {
 		_, _, err = w.number("SELECT fence FROM run")
 	}
 	if err == nil {
-		err = l.turn.open(path + ".lock")
+		err = l.writeLock.open(path + ".lock")
 	}
 	if err == nil {
 		l.wal, err = openRoom(path)
@@ -249,7 +249,7 @@ func (l *Log) Close() error {
 		return nil // somebody else closed it
 	}
 	l.lead(nil)
-	err := errors.Join(l.settle(), l.closeReader(), l.w.close(), l.wal.Close(), l.turn.close())
+	err := errors.Join(l.settle(), l.closeReader(), l.w.close(), l.wal.Close(), l.writeLock.close())
 	l.omu.Lock()
 	defer l.omu.Unlock()
 	l.unlockOwner()

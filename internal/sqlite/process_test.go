@@ -254,7 +254,7 @@ func childGetsStuck(l *Log) error {
 	if _, err := l.Own(context.Background(), "1", time.Millisecond); err != nil {
 		return err
 	}
-	if err := l.turn.take(time.Minute); err != nil {
+	if err := l.writeLock.lock(time.Minute); err != nil {
 		return err
 	}
 	if err := l.w.exec("BEGIN IMMEDIATE"); err != nil {

@@ -17,7 +17,7 @@ type fold struct {
 	trace   traceID
 	outer   link                    // the span that this process was started in
 	body    func(swarm.Hash) string // the text with this hash; nil = texts are not told
-	before  told
+	before  progress
 	seq     int64 // the last event
 	replay  bool
 	root    span
@@ -47,7 +47,7 @@ type letter struct {
 	turn             string // of the sender; "" = it is none's
 }
 
-func newFold(run string, before told) *fold {
+func newFold(run string, before progress) *fold {
 	return &fold{run: run, trace: traceOf(run), before: before, kinds: map[string]string{}, turns: map[string]*turn{}, letters: map[string][]letter{}}
 }
 

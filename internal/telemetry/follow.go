@@ -24,8 +24,8 @@ type follower struct {
 	fold     *fold
 	notice   func(reason, hint string)
 	said     bool
-	told     int64 // the last event whose spans the collector has
-	saved    told  // what is noted of it
+	exported int64    // the last event whose spans the collector has
+	saved    progress // what is noted of it
 
 	counted int64        // the last event whose measures are in the meter; the meter's lock guards it
 	metered atomic.Int64 // the last event whose measures the collector has
@@ -37,9 +37,9 @@ type follower struct {
 }
 
 func newFollower(x *Exporter, run string, log swarm.RunLog, notice func(reason, hint string)) *follower {
-	f := &follower{exporter: x, log: log, notice: notice, saved: loadTold(log), quit: make(chan struct{}), gone: make(chan struct{})}
+	f := &follower{exporter: x, log: log, notice: notice, saved: loadProgress(log), quit: make(chan struct{}), gone: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
-	f.told = f.saved.Spans
+	f.exported = f.saved.Spans
 	f.metered.Store(f.saved.Metrics)
 	f.fold = newFold(run, f.saved)
 	f.fold.outer = x.config.outer
@@ -137,10 +137,10 @@ func (f *follower) sendSpans() error {
 		if errors.Is(err, errLater) {
 			return err
 		}
-		f.told = batch[len(batch)-1].seq
+		f.exported = batch[len(batch)-1].seq
 		f.fold.spans = f.fold.spans[len(batch):]
 	}
-	f.told = f.fold.seq
+	f.exported = f.fold.seq
 	return nil
 }
 
@@ -159,7 +159,7 @@ func (f *follower) trouble(what string, err error, hint string) {
 
 // save notes how far the collector was told, so that a process that takes the run over does not tell it again.
 func (f *follower) save() {
-	now := told{f.told, f.metered.Load()}
+	now := progress{f.exported, f.metered.Load()}
 	if now != f.saved && now.save(f.log, f.fold.seq) == nil { // what is not noted may be told twice
 		f.saved = now
 	}

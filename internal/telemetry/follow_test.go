@@ -122,7 +122,7 @@ func TestWhatIsNotNotedIsTheSameAgain(t *testing.T) {
 	leave := s.join()
 	s.turn("a/1/1")
 	leave()
-	if err := (told{}).save(s.log, 0); err != nil {
+	if err := (progress{}).save(s.log, 0); err != nil {
 		t.Fatal(err)
 	}
 	s.join()()

@@ -116,20 +116,20 @@ const (
 	foldVersion = "1"
 )
 
-// told is how far the collector was told.
-type told struct {
+// progress is how far the collector was told.
+type progress struct {
 	Spans   int64 `json:"spans"`
 	Metrics int64 `json:"metrics"`
 }
 
-func loadTold(log swarm.RunLog) (t told) {
+func loadProgress(log swarm.RunLog) (t progress) {
 	if _, data, ok := log.LoadFold(foldName, foldVersion); ok {
 		_ = json.Unmarshal(data, &t) // what cannot be read is told again
 	}
 	return t
 }
 
-func (t told) save(log swarm.RunLog, seq int64) error {
+func (t progress) save(log swarm.RunLog, seq int64) error {
 	data, err := json.Marshal(t)
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func (l *Lines) Event(e *swarm.Event) {
 
 func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	t, _ := l.run.Task(e.Task)
-	told, difference := apart(t.Kind, view.Tell(e))
+	told, difference := apart(t.Kind, view.DescribeEvent(e))
 	text := excerpt.Head(OneLine(told), maxReason)
 	if e.Kind == swarm.TaskBlocked && len(t.Waits) > 0 { // with what to type
 		text = "failed, and waits for " + t.Waits[0].String()
@@ -152,7 +152,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 		}
 		return
 	}
-	text := excerpt.Head(OneLine(view.Tell(e)), maxReason)
+	text := excerpt.Head(OneLine(view.DescribeEvent(e)), maxReason)
 	switch {
 	case text == "":
 		return

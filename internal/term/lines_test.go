@@ -264,7 +264,7 @@ func TestLinesKeepNothingOfWhoHasSpoken(t *testing.T) {
 	l.Delta("plan", termtest.Text(strings.Repeat("x", 2*maxLine)))
 	l.Delta("plan", swarm.Delta{Kind: swarm.DeltaStderr, Text: "no newline"})
 	w.CompleteTask("plan", 1)
-	if n := len(l.print.voices); n > 0 {
+	if n := len(l.print.outputs); n > 0 {
 		t.Errorf("%d voices are kept", n)
 	}
 }

@@ -19,18 +19,18 @@ type Printer struct {
 
 	out      bytes.Buffer
 	colors   Palette
-	column   int                  // the width of the column of names
-	prefixes map[[2]string]string // by name and bar; a run prints millions of lines
-	voices   map[string]*voice    // by task, of turns that speak
+	column   int                    // the width of the column of names
+	prefixes map[[2]string]string   // by name and bar; a run prints millions of lines
+	outputs  map[string]*turnOutput // by task, of turns that speak
 }
 
-// A voice is what a task's turn says.
-type voice struct {
-	text, errors tone
+// A turnOutput is what a task's turn says.
+type turnOutput struct {
+	text, errors lineStream
 }
 
-// A tone is one stream of a voice, and its line that has not ended yet.
-type tone struct {
+// A lineStream is one stream of a voice, and its line that has not ended yet.
+type lineStream struct {
 	LineSplitter
 	line []byte
 	open bool
@@ -55,7 +55,7 @@ func NewPrinter(paint Paint, nameOf func(task string) string) *Printer {
 	if nameOf == nil {
 		nameOf = func(task string) string { return task }
 	}
-	return &Printer{Paint: paint, nameOf: nameOf, colors: Palette{}, prefixes: map[[2]string]string{}, voices: map[string]*voice{}}
+	return &Printer{Paint: paint, nameOf: nameOf, colors: Palette{}, prefixes: map[[2]string]string{}, outputs: map[string]*turnOutput{}}
 }
 
 // Meet gives names their colours, and room in the column of names.
@@ -116,28 +116,28 @@ func (p *Printer) prefix(name, bar string) string {
 // EndTurn prints the lines of a turn that will not be ended any more. Nothing of the turn is kept: a run has thousands of tasks,
 // and few speak at a time.
 func (p *Printer) EndTurn(task string) {
-	v := p.voices[task]
+	v := p.outputs[task]
 	if v == nil {
 		return
 	}
 	p.endTone(task, &v.text, barText)
 	p.endTone(task, &v.errors, barError)
-	delete(p.voices, task)
+	delete(p.outputs, task)
 }
 
 // EndAll is EndTurn for every turn that speaks.
 func (p *Printer) EndAll() {
-	for _, task := range slices.Sorted(maps.Keys(p.voices)) {
+	for _, task := range slices.Sorted(maps.Keys(p.outputs)) {
 		p.EndTurn(task)
 	}
 }
 
 // Delta prints what a task's turn says.
 func (p *Printer) Delta(task string, d swarm.Delta) {
-	v := p.voices[task]
+	v := p.outputs[task]
 	if v == nil {
-		v = &voice{}
-		p.voices[task] = v
+		v = &turnOutput{}
+		p.outputs[task] = v
 	}
 	switch d.Kind {
 	case swarm.DeltaText:
@@ -156,7 +156,7 @@ func (p *Printer) Delta(task string, d swarm.Delta) {
 }
 
 // extend adds to a line, and prints it when it ends or is full.
-func (p *Printer) extend(task string, t *tone, bar, part string, ends bool) {
+func (p *Printer) extend(task string, t *lineStream, bar, part string, ends bool) {
 	for {
 		n := CutAt(part, maxLine-len(t.line))
 		t.line, t.open = append(t.line, part[:n]...), true
@@ -170,7 +170,7 @@ func (p *Printer) extend(task string, t *tone, bar, part string, ends bool) {
 	}
 }
 
-func (p *Printer) endLine(task string, t *tone, bar string) {
+func (p *Printer) endLine(task string, t *lineStream, bar string) {
 	name := p.nameOf(task)
 	p.Meet(name)
 	p.out.WriteString(p.prefix(name, bar))
@@ -179,7 +179,7 @@ func (p *Printer) endLine(task string, t *tone, bar string) {
 	t.line, t.open = t.line[:0], false
 }
 
-func (p *Printer) endTone(task string, t *tone, bar string) {
+func (p *Printer) endTone(task string, t *lineStream, bar string) {
 	t.End(func(part string, ends bool) { p.extend(task, t, bar, part, ends) })
 	if t.open {
 		p.endLine(task, t, bar)

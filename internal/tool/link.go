@@ -72,7 +72,7 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 	l.why = func() string {
 		select {
 		case <-ended:
-			return lines.told(status, lost, p.Stderr().Bytes())
+			return lines.exitReason(status, lost, p.Stderr().Bytes())
 		default:
 			return "" // it is still there
 		}
@@ -129,8 +129,8 @@ func (m *messages) pass(piece string) bool {
 	return true
 }
 
-// told is why a server has ended.
-func (m *messages) told(status syscall.WaitStatus, lost error, stderr []byte) string {
+// exitReason is why a server has ended.
+func (m *messages) exitReason(status syscall.WaitStatus, lost error, stderr []byte) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over {
@@ -159,7 +159,7 @@ func (s *server) dial(l *link) (mcp.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	b := &bounded{next: transport, header: header}
 	l.end = transport.CloseIdleConnections
-	l.why = b.told
+	l.why = b.problem
 	client := &http.Client{Transport: b, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if r.URL.Host != u.Host || r.URL.Scheme != u.Scheme || len(via) > maxRedirects {
 			return errors.New("it leads to another server")
@@ -200,7 +200,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-func (b *bounded) told() string {
+func (b *bounded) problem() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.over {

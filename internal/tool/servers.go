@@ -99,14 +99,14 @@ type server struct {
 
 // A link is a connection to a running server.
 type link struct {
-	session *mcp.ClientSession
-	end     func()               // ends the server, if it is a program, and waits until it has ended
-	why     func() string        // why it is gone, as far as can be seen
-	gone    chan struct{}        // closed when it is
-	told    bool                 // it says when its tools change
-	tools   map[string]*mcp.Tool // by name; nil = not asked, or they have changed
-	order   []string
-	mu      sync.Mutex
+	session          *mcp.ClientSession
+	end              func()               // ends the server, if it is a program, and waits until it has ended
+	why              func() string        // why it is gone, as far as can be seen
+	gone             chan struct{}        // closed when it is
+	announcesChanges bool                 // it says when its tools change
+	tools            map[string]*mcp.Tool // by name; nil = not asked, or they have changed
+	order            []string
+	mu               sync.Mutex
 }
 
 // connected is the link to the server, which is made if there is none.
@@ -162,7 +162,7 @@ func (s *server) greet(ctx context.Context, version string) (*link, error) {
 	l := &link{gone: make(chan struct{})}
 	open := s.dial
 	if s.URL == "" {
-		open, l.told = s.start, true
+		open, l.announcesChanges = s.start, true
 	}
 	transport, err := open(l)
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, 
 	l.mu.Lock()
 	tools, order := l.tools, l.order
 	l.mu.Unlock()
-	if tools != nil && l.told {
+	if tools != nil && l.announcesChanges {
 		return tools, order, nil
 	}
 	soon, stop := context.WithTimeout(ctx, startTime)

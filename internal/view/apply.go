@@ -85,7 +85,7 @@ func (r *Run) foldSchedule(i int, e *swarm.Event, kind swarm.ErrorKind) error {
 		r.sched.Started(i)
 	case swarm.TurnEnded:
 		if kind == swarm.CutToSpeak || kind == swarm.CutToReset { // the loop starts the next attempt without another word
-			r.sched.Hold(i, plan.Wait{For: plan.ForRetry})
+			r.sched.Wait(i, plan.Wait{For: plan.ForRetry})
 			r.sched.Again(i)
 		}
 	case swarm.TaskRetrying:
@@ -95,7 +95,7 @@ func (r *Run) foldSchedule(i int, e *swarm.Event, kind swarm.ErrorKind) error {
 		if r.sched.Task(i).OnFailure == swarm.FailFix {
 			w.Reason += "; to try it again: swarm retry " + r.ID + " --from " + e.Task
 		}
-		r.sched.Hold(i, w)
+		r.sched.Wait(i, w)
 	case swarm.TaskCompleted:
 		r.sched.Ended(i, swarm.Completed)
 	default:
@@ -253,7 +253,7 @@ func (r *Run) retrying(i int, e *swarm.Event) (err error) {
 			err = unusable(e, "its delay is not as it should be")
 		}
 	}
-	r.sched.Hold(i, plan.Wait{For: plan.ForRetry, Until: e.Time.Add(after), Reason: t.Reason})
+	r.sched.Wait(i, plan.Wait{For: plan.ForRetry, Until: e.Time.Add(after), Reason: t.Reason})
 	if after <= 0 {
 		r.sched.Again(i)
 	} else {
@@ -397,7 +397,7 @@ func (r *Run) control(e *swarm.Event) error {
 	}
 	switch {
 	case c.Command == swarm.CommandCancel && c.Target == "" && r.pause != "":
-		r.hold("")
+		r.setPause("")
 	case c.Command == swarm.CommandRetry && r.team == nil:
 		for i := range r.tasks {
 			t := &r.tasks[i]
@@ -427,11 +427,11 @@ func (r *Run) foldRun(e *swarm.Event) error {
 			}
 		})
 	case swarm.RunPausing:
-		r.hold(swarm.Pausing)
+		r.setPause(swarm.Pausing)
 	case swarm.RunPaused:
-		r.hold(swarm.Paused)
+		r.setPause(swarm.Paused)
 	case swarm.RunUnpaused:
-		r.hold("")
+		r.setPause("")
 		r.goesOn()
 	case swarm.RunInterrupted:
 		var why swarm.Reason
@@ -460,8 +460,8 @@ func (r *Run) goesOn() {
 	r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Paused })
 }
 
-// hold pauses the run, as far as it is, or lets it go on: "". Clocks stop meanwhile.
-func (r *Run) hold(pause swarm.Status) {
+// setPause pauses the run, as far as it is, or lets it go on: "". Clocks stop meanwhile.
+func (r *Run) setPause(pause swarm.Status) {
 	switch {
 	case pause != "" && r.pause == "":
 		r.pausedAt = r.Time
@@ -469,7 +469,7 @@ func (r *Run) hold(pause swarm.Status) {
 		for _, i := range r.retries {
 			if w, held := r.retry(i); held {
 				w.Until = w.Until.Add(r.Time.Sub(r.pausedAt))
-				r.sched.Hold(i, w)
+				r.sched.Wait(i, w)
 			}
 		}
 		r.pausedAt = time.Time{}

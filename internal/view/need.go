@@ -19,10 +19,10 @@ func Need(e *swarm.Event) string {
 		}
 		return fmt.Sprintf("@%s asks: %s: swarm reply %s \"…\"", env.FromNodeID, FirstLine(env.Payload.Message), env.ID)
 	case swarm.TaskBlocked:
-		return "task " + e.Task + " " + Tell(e)
+		return "task " + e.Task + " " + DescribeEvent(e)
 	case swarm.Notice:
 		if Stalled(e) {
-			return Tell(e)
+			return DescribeEvent(e)
 		}
 	}
 	return ""

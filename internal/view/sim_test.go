@@ -134,7 +134,7 @@ func (s *sim) happen() {
 			s.due[i] = s.due[i].Add(s.now.Sub(s.pausing))
 			w := s.sched.Waits(i)[0]
 			w.Until = s.due[i]
-			s.sched.Hold(i, w)
+			s.sched.Wait(i, w)
 		}
 	case !s.paused && !s.calm && chance < 4:
 		s.paused = true
@@ -194,23 +194,23 @@ func (s *sim) endTurn(i int) {
 	case chance < 10:
 		about.Kind = swarm.TaskRetrying
 		s.tell(about, swarm.Retry{Iteration: iteration, Attempt: attempt, Reason: end.Reason, After: time.Second})
-		s.sched.Hold(i, plan.Wait{For: plan.ForRetry, Until: s.now.Add(time.Second), Reason: end.Reason})
+		s.sched.Wait(i, plan.Wait{For: plan.ForRetry, Until: s.now.Add(time.Second), Reason: end.Reason})
 		s.due[i] = s.now.Add(time.Second)
 	case chance < 15:
 		about.Kind = swarm.TaskBlocked
 		s.tell(about, swarm.Reason{Reason: end.Reason})
-		s.sched.Hold(i, plan.Wait{For: plan.ForPerson, Reason: end.Reason})
+		s.sched.Wait(i, plan.Wait{For: plan.ForPerson, Reason: end.Reason})
 		s.blocked = append(s.blocked, i)
 	case chance < 20:
 		about.Kind = swarm.TaskRetrying
 		s.tell(about, swarm.Retry{Iteration: iteration, Attempt: attempt, Reason: end.Reason})
-		s.sched.Hold(i, plan.Wait{For: plan.ForRetry})
+		s.sched.Wait(i, plan.Wait{For: plan.ForRetry})
 		s.sched.Again(i)
 	case chance < 30:
 		s.sched.Ended(i, swarm.Failed)
 		s.tellEnd(i, swarm.TaskFailed, end.Reason)
 	case chance < 35:
-		s.sched.Hold(i, plan.Wait{For: plan.ForRetry})
+		s.sched.Wait(i, plan.Wait{For: plan.ForRetry})
 		s.sched.Again(i)
 	default:
 		s.sched.Ended(i, swarm.Completed)

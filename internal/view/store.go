@@ -152,7 +152,7 @@ func (r *Run) restand(g int) {
 			if len(t.Waits) > 0 {
 				why = plan.Wait(t.Waits[0])
 			}
-			r.sched.Hold(i, why)
+			r.sched.Wait(i, why)
 			if why.For == plan.ForRetry {
 				r.retries = append(r.retries, i)
 			}

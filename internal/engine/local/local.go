@@ -23,7 +23,7 @@ func Run(ctx context.Context, h *engine.Adapters, c flow.Call) (flow.Result, err
 func run(ctx context.Context, stop context.CancelCauseFunc, w *workers, h *engine.Adapters, parent string, c flow.Call) (flow.Result, error) {
 	wake, off := h.Log.Watch(engine.Inbox(c)...)
 	defer off()
-	x := &fx{ctx: ctx, stop: stop, workers: w, h: h, loop: c, wake: wake, ended: map[string]flow.Result{}, told: map[string]bool{}, asked: map[string]bool{}}
+	x := &fx{ctx: ctx, stop: stop, workers: w, h: h, loop: c, wake: wake, ended: map[string]flow.Result{}, known: map[string]bool{}, asked: map[string]bool{}}
 	if err := x.load(); err != nil {
 		return flow.Result{}, err
 	}
@@ -54,7 +54,7 @@ type fx struct {
 	given  int64                  // the last event given
 	now    time.Time              // its time
 	ended  map[string]flow.Result // what the log held when the loop was resumed: ends by call
-	told   map[string]bool        // and facts by key
+	known  map[string]bool        // and facts by key
 	asked  map[string]bool        // calls whose end has not been given yet
 }
 
@@ -85,12 +85,12 @@ func (x *fx) load() error {
 			case err != nil:
 				return err
 			case !ok:
-				x.told[e.Key] = true
+				x.known[e.Key] = true
 				continue
 			case ends(s):
 				x.ended[s.Result.ID] = s.Result
 			case e.Kind == swarm.ApprovalAsked: // an agent's, or the loop's own
-				x.told[e.Key] = true
+				x.known[e.Key] = true
 			}
 			kept = append(kept, e)
 		}
@@ -155,8 +155,8 @@ func (x *fx) Go(c flow.Call) error {
 }
 
 func (x *fx) Tell(f flow.Fact) error {
-	if x.told[f.Key] {
-		delete(x.told, f.Key)
+	if x.known[f.Key] {
+		delete(x.known, f.Key)
 		return nil
 	}
 	return x.append(true, engine.Event(x.loop.ID, f))

@@ -10,8 +10,8 @@ import (
 	"swarm"
 )
 
-// Tell says in one sentence what an event changed, or "" when a person need not be told: it only carries what others tell.
-func Tell(e *swarm.Event) string {
+// DescribeEvent says in one sentence what an event changed, or "" when a person need not be told: it only carries what others tell.
+func DescribeEvent(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.RunStarted:
 		s, _ := swarm.Body[swarm.RunStart](e)
@@ -54,10 +54,10 @@ func Tell(e *swarm.Event) string {
 		}
 		return fmt.Sprintf("asked to %s", c.Command)
 	}
-	return tellTask(e)
+	return describeTask(e)
 }
 
-func tellTask(e *swarm.Event) string {
+func describeTask(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.IterationStarted, swarm.TaskStarted:
 		it, _ := swarm.Body[swarm.Iteration](e)
@@ -103,11 +103,11 @@ func tellTask(e *swarm.Event) string {
 	case swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
 		return string(endOf(e.Kind)) + why(e)
 	}
-	return tellAgent(e)
+	return describeAgent(e)
 }
 
-// tellAgent tells what agents do to each other and to their run, and what people do to them.
-func tellAgent(e *swarm.Event) string {
+// describeAgent tells what agents do to each other and to their run, and what people do to them.
+func describeAgent(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.WaitBegan:
 		w, _ := swarm.Body[swarm.AgentWait](e)
@@ -124,7 +124,7 @@ func tellAgent(e *swarm.Event) string {
 		env, _ := swarm.Body[swarm.Envelope](e)
 		return fmt.Sprintf("@%s → @%s: %s", env.FromNodeID, env.ToNodeID, FirstLine(env.Payload.Message))
 	case swarm.ReplyOverdue:
-		return tellOverdue(e)
+		return describeOverdue(e)
 	case swarm.HandoffConsumed:
 		if e.Turn == "" {
 			return "" // a person has read the mail
@@ -143,8 +143,8 @@ func tellAgent(e *swarm.Event) string {
 	return ""
 }
 
-// tellOverdue says that a reply has not come. Of a person nobody else reminds.
-func tellOverdue(e *swarm.Event) string {
+// describeOverdue says that a reply has not come. Of a person nobody else reminds.
+func describeOverdue(e *swarm.Event) string {
 	o, _ := swarm.Body[swarm.Overdue](e)
 	switch {
 	case o.Over:

@@ -45,7 +45,7 @@ func TestTell(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Tell(&swarm.Event{Kind: c.kind, Turn: "b/1/1", Data: data}); got != c.want {
+		if got := DescribeEvent(&swarm.Event{Kind: c.kind, Turn: "b/1/1", Data: data}); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.kind, data, got, c.want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestOrigin(t *testing.T) {
 		"a person's finding on facts":         {From: "finding", Name: "facts", Known: true},
 		"what the team has published":         {From: "finding"},
 	} {
-		if got := Origin(s); got != want {
+		if got := SpanOrigin(s); got != want {
 			t.Errorf("%+v: %q, want %q", s, got, want)
 		}
 	}

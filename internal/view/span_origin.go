@@ -6,8 +6,8 @@ import (
 	"swarm"
 )
 
-// Origin says where the bytes of a span came from.
-func Origin(s swarm.Span) string {
+// SpanOrigin says where the bytes of a span came from.
+func SpanOrigin(s swarm.Span) string {
 	switch {
 	case s.From == "output" && s.Turn != "":
 		return "output of " + s.Turn

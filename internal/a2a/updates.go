@@ -12,16 +12,16 @@ import (
 	"swarm/internal/view"
 )
 
-type told = feed.Update
+type update = feed.Update
 
 // errEnough ends the following of a run by who has heard what he wanted.
 var errEnough = errors.New("enough")
 
-// A teller tells a client what happens to a task.
-type teller struct {
+// An updateStream tells a client what happens to a task.
+type updateStream struct {
 	*task
 	yield  func(wire.Event, error) bool
-	told   wire.TaskState // that the client was told last, with why
+	state  wire.TaskState // that the client was told last, with why
 	reason string
 	turn   string // of the agent: the one whose words the client is given
 	spoken string // and what it was given of it
@@ -34,8 +34,8 @@ func (h *handler) tell(ctx context.Context, t *task, yield func(wire.Event, erro
 		yield(nil, protocolError(ctx, err))
 		return
 	}
-	c := &teller{task: t, yield: yield, told: whole.Status.State, reason: t.why(whole.Status.State)}
-	if !yield(whole, nil) || settled(c.told) {
+	c := &updateStream{task: t, yield: yield, state: whole.Status.State, reason: t.why(whole.Status.State)}
+	if !yield(whole, nil) || settled(c.state) {
 		return
 	}
 	err = h.Feed.Follow(ctx, t.id, t.run.Seq, c.hear)
@@ -45,7 +45,7 @@ func (h *handler) tell(ctx context.Context, t *task, yield func(wire.Event, erro
 }
 
 // hear tells the client of one thing that happened.
-func (c *teller) hear(m told) error {
+func (c *updateStream) hear(m update) error {
 	if m.Event == nil {
 		if m.Agent == c.agent && m.Kind == string(swarm.DeltaText) && c.runs(m.Turn) {
 			return c.say(m.Turn, m.Text)
@@ -69,12 +69,12 @@ func (c *teller) hear(m told) error {
 }
 
 // runs says whether a turn still runs. What comes later of one that has ended, the client has already been given.
-func (c *teller) runs(turn string) bool {
+func (c *updateStream) runs(turn string) bool {
 	return slices.ContainsFunc(c.Turns, func(t view.Turn) bool { return t.ID == turn && t.Status == swarm.Running })
 }
 
 // give gives the client something.
-func (c *teller) give(e wire.Event) error {
+func (c *updateStream) give(e wire.Event) error {
 	if !c.yield(e, nil) {
 		return errEnough
 	}
@@ -82,7 +82,7 @@ func (c *teller) give(e wire.Event) error {
 }
 
 // say gives a piece of what the agent says. The first of a turn takes the place of what it said before.
-func (c *teller) say(turn, text string) error {
+func (c *updateStream) say(turn, text string) error {
 	more := turn == c.turn
 	if !more {
 		c.turn, c.spoken = turn, ""
@@ -91,14 +91,14 @@ func (c *teller) say(turn, text string) error {
 	return c.chunk(text, more, false)
 }
 
-func (c *teller) chunk(text string, more, last bool) error {
+func (c *updateStream) chunk(text string, more, last bool) error {
 	i := c.info()
 	return c.give(&wire.TaskArtifactUpdateEvent{TaskID: i.TaskID, ContextID: i.ContextID, Artifact: c.said(text), Append: more, LastChunk: last})
 }
 
 // end gives what the agent has said in a turn, if that is not what the client was given piece by piece: some of it may have been
 // missing, or it did not count.
-func (c *teller) end(turn string) error {
+func (c *updateStream) end(turn string) error {
 	text, err := c.output()
 	if err != nil || text == "" || turn == c.turn && text == c.spoken {
 		return err
@@ -108,7 +108,7 @@ func (c *teller) end(turn string) error {
 }
 
 // keep gives the artifact that was kept last.
-func (c *teller) keep() error {
+func (c *updateStream) keep() error {
 	all, err := c.artifacts()
 	if err != nil || len(all) == 0 {
 		return err
@@ -118,13 +118,13 @@ func (c *teller) keep() error {
 }
 
 // stand tells where the task stands, if that is new.
-func (c *teller) stand() error {
+func (c *updateStream) stand() error {
 	s := c.status()
 	reason := c.why(s.State)
-	if s.State == c.told && reason == c.reason {
+	if s.State == c.state && reason == c.reason {
 		return nil
 	}
-	c.told, c.reason = s.State, reason
+	c.state, c.reason = s.State, reason
 	c.tell()
 	i := c.info()
 	if err := c.give(&wire.TaskStatusUpdateEvent{TaskID: i.TaskID, ContextID: i.ContextID, Status: s}); err != nil {
@@ -146,7 +146,7 @@ func (h *handler) wait(ctx context.Context, id wire.TaskID) error {
 	if settled(t.state()) {
 		return nil
 	}
-	err = h.Feed.Follow(ctx, t.id, t.run.Seq, func(m told) error {
+	err = h.Feed.Follow(ctx, t.id, t.run.Seq, func(m update) error {
 		if m.Event == nil {
 			return nil
 		}

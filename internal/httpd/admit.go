@@ -2,23 +2,23 @@ package httpd
 
 import "swarm"
 
-// guests are the agents of one run.
-type guests struct {
+// admittedAgents are the agents of one run.
+type admittedAgents struct {
 	agent func(token string) (Agent, error)
 }
 
 // Admit lets the agents of a run in, as long as this process drives it: agent says who has a token. When leave returns, they are
 // nobody again, and none of their calls runs any more.
 func (s *Server) Admit(agent func(token string) (Agent, error)) (leave func()) {
-	g := &guests{agent}
+	g := &admittedAgents{agent}
 	s.mu.Lock()
-	s.guests = append(s.guests, g)
+	s.admitted = append(s.admitted, g)
 	s.mu.Unlock()
 	return func() {
 		s.mu.Lock()
-		for i, other := range s.guests {
+		for i, other := range s.admitted {
 			if other == g {
-				s.guests = append(s.guests[:i:i], s.guests[i+1:]...)
+				s.admitted = append(s.admitted[:i:i], s.admitted[i+1:]...)
 				break
 			}
 		}
@@ -36,7 +36,7 @@ func (s *Server) agent(token string) (Agent, error) {
 		return s.options.Agent(token)
 	}
 	s.mu.Lock()
-	all := s.guests
+	all := s.admitted
 	s.mu.Unlock()
 	for _, g := range all {
 		if a, err := g.agent(token); err == nil && a != nil {

@@ -2,9 +2,9 @@ package a2a
 
 import "sync"
 
-// A memory is which question clients were told last, of each task: a yes belongs to that one. It is not kept when the server ends: whoever
+// An askedQuestions is which question clients were told last, of each task: a yes belongs to that one. It is not kept when the server ends: whoever
 // then says yes is told once more what he says it to.
-type memory struct {
+type askedQuestions struct {
 	mu      sync.Mutex
 	asked   map[string]string  // by task: the approval
 	refused map[[2]string]bool // by task and message: it came too late for its question, and answers no other
@@ -14,13 +14,13 @@ type memory struct {
 const maxRefused = 10_000
 
 // note keeps what clients are told of a task.
-func (m *memory) note(task, approval string) {
+func (m *askedQuestions) note(task, approval string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.put(task, approval)
 }
 
-func (m *memory) put(task, approval string) {
+func (m *askedQuestions) put(task, approval string) {
 	if approval == "" {
 		delete(m.asked, task)
 		return
@@ -33,7 +33,7 @@ func (m *memory) put(task, approval string) {
 
 // meant says whether a message that says yes or no is meant for what is asked now. One that is not is refused from then on, and who sent
 // it is told what is asked.
-func (m *memory) meant(task, message, approval string) bool {
+func (m *askedQuestions) meant(task, message, approval string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := [2]string{task, message}

@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"swarm"
+)
+
+// errBusy says that another process kept the write lock for too long: it was stopped in the middle of a commit.
+var errBusy = errors.New("another process keeps the log from being written")
+
+// A writeLock is the right to write among processes: an flock. The kernel wakes the next in line at once, and frees the lock when its
+// holder dies.
+type writeLock struct {
+	f    *os.File
+	wait chan error // the answer to an flock that is under way, if one is
+}
+
+func (l *writeLock) open(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return storage(path, "the log cannot be opened for writing", err)
+	}
+	l.f = f
+	return nil
+}
+
+// lock returns when it is our turn, or with errBusy. A wait that was given up goes on behind the scenes, since nothing can
+// break it off; the next take finds its answer.
+func (l *writeLock) lock(limit time.Duration) error {
+	if l.wait == nil {
+		err := flock(l.f, syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		l.wait = make(chan error, 1)
+		go func(f *os.File, answer chan error) { answer <- flock(f, syscall.LOCK_EX) }(l.f, l.wait)
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case err := <-l.wait:
+		l.wait = nil
+		return err
+	case <-timer.C:
+		return &swarm.Error{Kind: swarm.Storage, File: l.f.Name(), Err: errBusy,
+			Hint: "look for a stopped swarm process that has this file open, and end it"}
+	}
+}
+
+// notify tells the processes that listen to the file that a commit can be read. SQLite's own files do not tell: they are written
+// before that. A read of its one byte does, and unlike a write it leaves nothing for the file system's journal, which the next
+// sync would have to wait for.
+func (l *writeLock) notify() {
+	var b [1]byte
+	if n, _ := l.f.ReadAt(b[:], 0); n == 0 {
+		_, _ = l.f.WriteAt(b[:], 0) // the log is new, or an older version made it
+		_, _ = l.f.ReadAt(b[:], 0)
+	}
+}
+
+func (l *writeLock) unlock() error { return flock(l.f, syscall.LOCK_UN) }
+
+func (l *writeLock) close() error {
+	if l.wait == nil {
+		return l.f.Close()
+	}
+	go func(f *os.File, answer chan error) {
+		<-answer
+		f.Close()
+	}(l.f, l.wait)
+	return nil
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), how)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
