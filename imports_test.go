@@ -125,6 +125,7 @@ var house = map[string]room{
 		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/permission", "what the phase forbids is a part of what is asked"},
 		{"swarm/internal/process", "an agent may be a program"},
+		{"swarm/internal/secret", "what is shown of a tool holds no key"},
 		{"swarm/internal/yamlfile", "so is a script"},
 		{"swarm/internal/strictjson", "recordings are read strictly"},
 	}},

@@ -44,11 +44,8 @@ func newCommand(spec swarm.ProviderSpec, opt Options) (*command, error) {
 		return nil, swarm.Errorf(swarm.BadInput, "the program of the provider %q cannot be %s", spec.Name, spec.Command[0]).
 			WithHint("write the program first and placeholders as arguments: command: [my-agent, --model, %q]", modelHere)
 	}
-	for _, arg := range spec.Command {
-		if strings.ContainsRune(arg, 0) {
-			return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds a NUL byte", spec.Name).
-				WithHint("no program can be given one; take it out")
-		}
+	if err := CheckCommand(spec); err != nil {
+		return nil, err
 	}
 	env, err := process.NewEnvironment(opt.Environ, spec.Env)
 	if err != nil {
@@ -64,6 +61,14 @@ func newCommand(spec swarm.ProviderSpec, opt Options) (*command, error) {
 		env:      env,
 		grace:    opt.Grace,
 	}, nil
+}
+
+// CheckCommand refuses what no program can be given.
+func CheckCommand(spec swarm.ProviderSpec) error {
+	if slices.ContainsFunc(spec.Command, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
+		return swarm.Errorf(swarm.BadInput, "the command of the provider %q holds a NUL byte", spec.Name).WithHint("no program can be given one; take it out")
+	}
+	return nil
 }
 
 func hasPlaceholder(arg string) bool {

@@ -7,8 +7,6 @@ import (
 	"context"
 	"os"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"swarm"
@@ -28,9 +26,7 @@ type host struct {
 	grace  time.Duration
 	self   string // our own program
 
-	mu     sync.Mutex
-	guests map[string]*guest // those that wait for their agent's next turn, by run and agent
-	closed bool
+	provider.Idle[*guest]
 }
 
 // Open makes the provider that spec describes. It starts nothing.
@@ -41,10 +37,8 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 		return nil, swarm.Errorf(swarm.BadInput, "the provider %q has no command", spec.Name).
 			WithHint("write the program that speaks the Agent Client Protocol, and its arguments: command: [gemini, --acp]")
 	}
-	for _, arg := range spec.Command {
-		if strings.ContainsRune(arg, 0) {
-			return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds a NUL byte", spec.Name).WithHint("no program can be given one; take it out")
-		}
+	if err := provider.CheckCommand(spec); err != nil {
+		return nil, err
 	}
 	env, err := process.NewEnvironment(opt.Environ, spec.Env)
 	if err != nil {
@@ -54,7 +48,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	if err != nil {
 		self = os.Args[0]
 	}
-	return &host{name: spec.Name, kind: kind, preset: presets[spec.Kind], argv: spec.Command, dir: opt.Dir, env: env, grace: opt.Grace, self: self, guests: map[string]*guest{}}, nil
+	return &host{name: spec.Name, kind: kind, preset: presets[spec.Kind], argv: spec.Command, dir: opt.Dir, env: env, grace: opt.Grace, self: self, Idle: provider.Idle[*guest]{End: (*guest).end}}, nil
 }
 
 // Turn does one turn of an agent, with the program that did the one before if it is still there.
@@ -79,7 +73,7 @@ func (h *host) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 	}
 	err = g.converse(ctx, t)
 	if ready := g.dismiss(); ready {
-		h.keep(g)
+		h.Keep(r, g)
 	} else {
 		g.end()
 	}
@@ -107,17 +101,13 @@ func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, like := r.Run+"\x00"+r.Agent, h.likeness(r)
-	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
+	if h.Closed() {
 		return nil, swarm.Errorf(swarm.Stopped, "the provider %q is closed", h.name)
 	}
-	g := h.guests[key]
-	delete(h.guests, key)
-	h.mu.Unlock()
-	if g != nil {
-		if g.like == like && g.wakes() {
+	like := h.likeness(r)
+	g, ok := h.Take(r)
+	if ok {
+		if g.like == like && !g.wire.isOver() {
 			g.begin(t)
 			return g, nil
 		}
@@ -127,55 +117,13 @@ func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
 	if missing != nil {
 		return nil, missing
 	}
-	g = newGuest(h, key, like, env)
+	g = newGuest(h, like, env)
 	g.begin(t)
 	job := process.Job{Path: path, Argv: h.arguments(r), Dir: r.Dir, Env: env, Talk: true, Grace: h.grace, Run: r.Run, Turn: r.Turn}
 	if err := g.start(job); err != nil {
 		return nil, h.program().StartError(r.Dir, err)
 	}
 	return g, nil
-}
-
-// keep lets the program wait for the agent's next turn.
-func (h *host) keep(g *guest) {
-	h.mu.Lock()
-	room := h.guests[g.key] == nil && !h.closed // else the agent has another already, or nobody will come any more
-	if room {
-		h.guests[g.key] = g
-		g.sleep(provider.KeepIdle, func() { h.forget(g) })
-	}
-	h.mu.Unlock()
-	if !room {
-		g.end()
-	}
-}
-
-// forget ends a program that has waited for too long.
-func (h *host) forget(g *guest) {
-	h.mu.Lock()
-	waits := h.guests[g.key] == g
-	if waits {
-		delete(h.guests, g.key)
-	}
-	h.mu.Unlock()
-	if waits {
-		g.end()
-	}
-}
-
-// Close ends the programs that wait.
-func (h *host) Close() error {
-	h.mu.Lock()
-	h.closed = true
-	guests := h.guests
-	h.guests = map[string]*guest{}
-	h.mu.Unlock()
-	var all sync.WaitGroup
-	for _, g := range guests {
-		all.Go(g.end)
-	}
-	all.Wait()
-	return nil
 }
 
 // program is what the agent is.

@@ -53,7 +53,7 @@ func (h *host) Check(ctx context.Context) provider.Health {
 
 // meet starts the program, has it say who it is, and ends it.
 func (h *host) meet(ctx context.Context, job process.Job, health *provider.Health) error {
-	g := newGuest(h, "", "", job.Env)
+	g := newGuest(h, "", job.Env)
 	job.Talk = true
 	if err := g.start(job); err != nil {
 		return h.program().StartError(h.dir, err)
@@ -84,12 +84,8 @@ func (h *host) look(ctx context.Context, job process.Job, health *provider.Healt
 	}
 	health.Version = strings.TrimSpace(string(p.Stdout().Bytes()))
 	lookup := func(name string) string {
-		for _, kv := range job.Env {
-			if value, found := strings.CutPrefix(kv, name+"="); found {
-				return value
-			}
-		}
-		return ""
+		value, _ := process.Lookup(job.Env, name)
+		return value
 	}
 	if health.Signed, health.With = "yes", h.preset.signed(lookup); health.With == "" {
 		health.Signed, health.Problem, health.Hint = "no", h.kind.Program.Title+" is not signed in", h.kind.Program.SignIn

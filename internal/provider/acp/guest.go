@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"swarm"
 	"swarm/internal/process"
@@ -22,7 +21,6 @@ import (
 // A guest is a program that runs for one agent, and the session that it is in.
 type guest struct {
 	host  *host
-	key   string
 	like  string
 	wire  *wire
 	proc  *process.Process
@@ -39,7 +37,6 @@ type guest struct {
 
 	mu   sync.Mutex
 	turn *turn // the one that it works on; nil = none
-	idle *time.Timer
 }
 
 // likeness is what a program was started with that cannot change while it runs.
@@ -52,8 +49,8 @@ func (h *host) likeness(r provider.Request) string {
 	return b.String()
 }
 
-func newGuest(h *host, key, like string, env []string) *guest {
-	g := &guest{host: h, key: key, like: like, hide: secret.New(env, nil), wire: newWire(), ended: make(chan struct{})}
+func newGuest(h *host, like string, env []string) *guest {
+	g := &guest{host: h, like: like, hide: secret.New(env, nil), wire: newWire(), ended: make(chan struct{})}
 	g.wire.hear, g.wire.serve, g.wire.noise = g.hear, g.serve, g.noise
 	return g
 }
@@ -82,27 +79,8 @@ func (g *guest) start(job process.Job) (err error) {
 
 // end ends the program, with all that it has started.
 func (g *guest) end() {
-	g.mu.Lock()
-	if g.idle != nil {
-		g.idle.Stop()
-	}
-	g.mu.Unlock()
 	g.leave()
 	<-g.ended
-}
-
-// sleep has something done if nobody wakes it for so long.
-func (g *guest) sleep(d time.Duration, then func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.idle = time.AfterFunc(d, then)
-}
-
-// wakes says whether it is there for another turn.
-func (g *guest) wakes() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return !g.wire.isOver() && (g.idle == nil || g.idle.Stop())
 }
 
 // begin says which turn it works on.

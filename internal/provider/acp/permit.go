@@ -11,6 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/permission"
+	"swarm/internal/provider"
 )
 
 // ourServer is what agents know our own MCP server by.
@@ -148,7 +149,7 @@ func (t *turn) consult(id string, x tool) error {
 		return errors.New("nobody can be asked")
 	}
 	t.mu.Lock()
-	input := t.shownInput(x.input)
+	input := provider.ShowInput(t.hide, x.input)
 	t.mu.Unlock()
 	ok, reason, err := t.r.Ask(t.ctx, swarm.Approval{ID: t.r.Turn + "/" + x.fingerprint(id), What: "use " + x.name, Tool: x.name, Input: input, Paths: x.paths})
 	if err == nil && !ok {

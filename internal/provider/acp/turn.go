@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxShown = 2000   // how much of a tool's input and output is shown to those who look
+	maxTitle = 2000   // bytes of a tool's name and title
 	maxPaths = 100    // of one tool that are told
 	maxTools = 10_000 // tools in use at once, and files changed in a turn, that are remembered
 )
@@ -175,12 +175,12 @@ func (t *turn) use(u update) {
 		text = plain(u.Output)
 	}
 	if text != "" {
-		x.output = excerpt.Head(t.hide.String(text), maxShown)
+		x.output = provider.ShowText(t.hide, text)
 	}
 	over := u.Status == "completed" || u.Status == "failed"
 	if !x.shown && (over || u.Status == "in_progress" || u.Kind == "tool_call_update" && !blank(x.input)) {
 		x.shown = true
-		t.show(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: u.ID, Name: x.name, Input: t.shownInput(x.input)}})
+		t.show(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: u.ID, Name: x.name, Input: provider.ShowInput(t.hide, x.input)}})
 	}
 	if !over {
 		return
@@ -218,10 +218,10 @@ func (x *tool) learn(c toolCall) {
 	case c.Meta.Claude.Tool != "":
 		x.name = c.Meta.Claude.Tool
 	case x.name == "": // what it is called later tells what it is doing
-		x.name = excerpt.Head(strings.TrimPrefix(c.Title, "Tool: "), maxShown)
+		x.name = excerpt.Head(strings.TrimPrefix(c.Title, "Tool: "), maxTitle)
 	}
 	if c.Title != "" {
-		x.title = excerpt.Head(c.Title, maxShown)
+		x.title = excerpt.Head(c.Title, maxTitle)
 	}
 	if c.Kind != "" {
 		x.kind = c.Kind
@@ -300,14 +300,6 @@ func (t *turn) reply(g *guest) provider.Reply {
 	default: // it goes on, and may be writing
 	}
 	return reply
-}
-
-func (t *turn) shownInput(input json.RawMessage) json.RawMessage {
-	if input = t.hide.Bytes(input); len(input) <= maxShown {
-		return input
-	}
-	b, _ := json.Marshal(excerpt.Head(string(input), maxShown)) // a text can always be written
-	return b
 }
 
 // blank says that a tool's input tells nothing.

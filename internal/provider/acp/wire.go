@@ -76,7 +76,7 @@ func (c *complaint) Error() string {
 			text += ": " + m
 		}
 	}
-	return excerpt.Head(excerpt.OneLine(text), maxShown)
+	return excerpt.Head(excerpt.OneLine(text), maxTitle)
 }
 
 // Codes of complaints.

@@ -37,12 +37,8 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 		return health
 	}
 	lookup := func(name string) string {
-		for _, kv := range env {
-			if value, ok := strings.CutPrefix(kv, name+"="); ok {
-				return value
-			}
-		}
-		return ""
+		value, _ := process.Lookup(env, name)
+		return value
 	}
 	if with, ok := a.vendor.signed(ctx, lookup, ask); ok {
 		health.Signed, health.With = "yes", with

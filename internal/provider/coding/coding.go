@@ -15,7 +15,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"swarm"
@@ -93,13 +92,10 @@ type agent struct {
 	dir     string
 	env     *process.Environment
 	grace   time.Duration
-	keeps   time.Duration
 	settle  time.Duration
 	patient time.Duration
 
-	mu     sync.Mutex
-	kept   map[string]*program // by run and agent
-	closed bool
+	provider.Idle[*program]
 }
 
 // Open makes the provider that spec describes. It starts nothing.
@@ -114,21 +110,18 @@ func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 			WithHint("%s", swarm.DidYouMean(spec.Kind, slices.Sorted(maps.Keys(makers))))
 	}
 	v := maker()
-	a := &agent{spec: spec, vendor: v, facts: v.facts(), dir: opt.Dir, grace: opt.Grace, keeps: provider.KeepIdle, settle: settleFor, patient: patienceFor, kept: map[string]*program{}}
+	a := &agent{spec: spec, vendor: v, facts: v.facts(), dir: opt.Dir, grace: opt.Grace, settle: settleFor, patient: patienceFor, Idle: provider.Idle[*program]{End: (*program).end}}
 	kind := providerkind.Of(spec.Kind)
 	a.facts.Program = kind.Program
 	if a.argv = spec.Command; len(a.argv) == 0 {
 		a.argv = []string{a.facts.Name}
 	}
-	for _, arg := range a.argv {
-		switch {
-		case strings.ContainsRune(arg, 0):
-			return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds a NUL byte", spec.Name).
-				WithHint("no program can be given one; take it out")
-		case strings.Contains(arg, "{prompt}"):
-			return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds {prompt}", spec.Name).
-				WithHint("take it out: %s is given its prompt on standard input", a.facts.Title)
-		}
+	if err := provider.CheckCommand(spec); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(a.argv, func(arg string) bool { return strings.Contains(arg, "{prompt}") }) {
+		return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q holds {prompt}", spec.Name).
+			WithHint("take it out: %s is given its prompt on standard input", a.facts.Title)
 	}
 	if a.argv[0] == "" {
 		return nil, swarm.Errorf(swarm.BadInput, "the command of the provider %q begins with an empty text", spec.Name).
@@ -156,23 +149,6 @@ func (a *agent) environment(own, keys []string) (*process.Environment, error) {
 			added[k] = v
 		}
 	}
-	for k, v := range a.spec.Env {
-		added[k] = v
-	}
+	maps.Copy(added, a.spec.Env)
 	return process.NewEnvironment(own, added)
-}
-
-// Close ends the programs that wait for another turn.
-func (a *agent) Close() error {
-	a.mu.Lock()
-	kept := a.kept
-	a.kept, a.closed = map[string]*program{}, true
-	a.mu.Unlock()
-	for _, p := range kept {
-		p.stop()
-	}
-	for _, p := range kept {
-		<-p.over
-	}
-	return nil
 }

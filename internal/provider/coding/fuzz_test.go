@@ -60,7 +60,8 @@ func fuzzListener(f *testing.F, kind string) {
 			if _, err := json.Marshal(d); err != nil {
 				t.Errorf("%+v cannot be stored: %v", d, err)
 			}
-			if d.Tool != nil && (len(d.Tool.Input) > 3*maxShown || len(d.Tool.Output) > 2*maxShown) {
+			const most = 3 * 2000
+			if d.Tool != nil && (len(d.Tool.Input) > most || len(d.Tool.Output) > most) {
 				t.Errorf("too much is shown of a tool: %d and %d bytes", len(d.Tool.Input), len(d.Tool.Output))
 			}
 		}

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"strings"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
 	"swarm/internal/process"
+	"swarm/internal/provider"
 )
 
 // What a listener tells its turn. All of it is for those who look while it happens, but for the result.
@@ -61,13 +60,13 @@ func (t *turn) calls(id, name string, input json.RawMessage, file string) {
 	}
 	t.asked = true
 	t.tools[id] = tool{name, file}
-	t.tell(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: name, Input: t.shownInput(input)}})
+	t.tell(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: name, Input: provider.ShowInput(t.hide, input)}})
 }
 
 // called says what a tool answered.
 func (t *turn) called(id, output string, failed bool) {
 	used := t.tools[id]
-	t.tell(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: used.name, Output: head(t.hide.String(output)), Failed: failed}})
+	t.tell(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: used.name, Output: provider.ShowText(t.hide, output), Failed: failed}})
 	if !failed {
 		t.changed(used.file)
 	}
@@ -134,22 +133,4 @@ func (t *turn) fail(err *swarm.Error) {
 func (t *turn) forgotten() {
 	t.lost = true
 	t.fail(swarm.Errorf(swarm.NotFound, "%s does not know the session %s any more", t.facts.Title, t.request.Session))
-}
-
-// maxShown is how much of a tool's input and output is shown to those who look.
-const maxShown = 2000
-
-func (t *turn) shownInput(input json.RawMessage) json.RawMessage {
-	if len(input) == 0 {
-		return nil
-	}
-	if len(input) <= maxShown {
-		return append(json.RawMessage(nil), t.hide.Bytes(input)...)
-	}
-	b, _ := json.Marshal(head(t.hide.String(string(input))))
-	return b
-}
-
-func head(text string) string {
-	return strings.ToValidUTF8(excerpt.HeadWithSize(text, maxShown), "\uFFFD")
 }

@@ -259,28 +259,30 @@ func TestKeptProgram(t *testing.T) {
 
 func TestKeptProgramEndsWhenIdle(t *testing.T) {
 	a := stand(t, "claude-code", "echo")
-	if _, err := a.Turn(t.Context(), request(t, "one"), nil); err != nil {
+	ended := make(chan struct{})
+	a.For, a.End = 1, func(p *program) {
+		p.end()
+		close(ended)
+	}
+	r := request(t, "one")
+	if _, err := a.Turn(t.Context(), r, nil); err != nil {
 		t.Fatal(err)
 	}
-	p := kept(t, a)
-	p.idle.Reset(0)
-	<-p.over
-	if a.mu.Lock(); len(a.kept) > 0 {
+	<-ended
+	if _, ok := a.Take(r); ok {
 		t.Error("it is still waited for")
 	}
-	a.mu.Unlock()
 }
 
 // kept is the program that waits for another turn.
-func kept(t *testing.T, a *agent) *program {
+func kept(t *testing.T, a *agent, r provider.Request) *program {
 	t.Helper()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, p := range a.kept {
-		return p
+	p, ok := a.Take(r)
+	if !ok {
+		t.Fatal("no program was kept")
 	}
-	t.Fatal("no program was kept")
-	return nil
+	a.Keep(r, p)
+	return p
 }
 
 // TestKeptProgramFoundDead: a program that died between turns is replaced by one that continues the session.
@@ -291,7 +293,7 @@ func TestKeptProgramFoundDead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := kept(t, a)
+	p := kept(t, a, r)
 	p.proc.CloseInput()
 	<-p.over
 	r.Session, r.Fresh = reply.Session, "two"

@@ -3,13 +3,13 @@ package coding
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"swarm"
 	"swarm/internal/process"
@@ -30,7 +30,6 @@ type program struct {
 	status syscall.WaitStatus // then
 	exit   int                // the same in one number, as shells say it
 	lost   error              // nobody can say how it ended
-	idle   *time.Timer
 
 	mu      sync.Mutex
 	lines   process.Lines
@@ -65,11 +64,8 @@ func (a *agent) start(r provider.Request, session, shape string, t *turn, l laun
 		}
 	}()
 	added := map[string]string{}
-	for _, from := range []map[string]string{l.env, r.Env} {
-		for k, v := range from {
-			added[k] = v
-		}
-	}
+	maps.Copy(added, l.env)
+	maps.Copy(added, r.Env)
 	env, err := a.env.Of(r.Mark(), added, dir)
 	if err == nil {
 		env, err = lay(env, l.over)
@@ -163,6 +159,12 @@ func (p *program) stop() {
 	p.cancel()
 }
 
+// end makes the program end, and waits for it.
+func (p *program) end() {
+	p.stop()
+	<-p.over
+}
+
 // gone says that the program has ended.
 func (p *program) gone() bool {
 	select {
@@ -205,44 +207,13 @@ func (p *program) leave() {
 
 // take gives the agent's next turn the program that was kept for it, or nil. One of another shape, or in another session, is ended.
 func (a *agent) take(r provider.Request, shape string) *program {
-	a.mu.Lock()
-	key := keyOf(r)
-	p := a.kept[key]
-	delete(a.kept, key)
-	a.mu.Unlock()
-	if p == nil {
-		return nil
+	p, ok := a.Take(r)
+	if !ok || !p.gone() && p.shape == shape && r.Session != "" && p.session == r.Session {
+		return p
 	}
-	p.idle.Stop()
-	if p.gone() || p.shape != shape || r.Session == "" || p.session != r.Session {
-		p.stop()
-		<-p.over
-		return nil
-	}
-	return p
+	p.end()
+	return nil
 }
-
-// keep holds a program for the agent's next turn.
-func (a *agent) keep(r provider.Request, p *program) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	key := keyOf(r)
-	if a.closed || a.kept[key] != nil || p.gone() {
-		p.stop()
-		return
-	}
-	a.kept[key] = p
-	p.idle = time.AfterFunc(a.keeps, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.kept[key] == p {
-			delete(a.kept, key)
-			p.stop()
-		}
-	})
-}
-
-func keyOf(r provider.Request) string { return r.Run + "\x00" + r.Agent }
 
 // shapeOf is what a program is made by, without the session that it continues.
 func (a *agent) shapeOf(r provider.Request) string {

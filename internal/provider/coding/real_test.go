@@ -248,8 +248,9 @@ func TestRealSecondTurn(t *testing.T) {
 		if err != nil {
 			d.Fatal(err)
 		}
-		_ = d.agent.Close() // the program that was kept is no more
-		d.agent.closed = false
+		if p, ok := d.agent.Take(d.request); ok {
+			p.end() // the program that was kept is no more
+		}
 		d.request.Session, d.request.Fresh = second.Session, "Once more."
 		third, err := d.turn(d.Context())
 		if err != nil {

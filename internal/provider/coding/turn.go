@@ -131,7 +131,7 @@ func (a *agent) finish(ctx context.Context, p *program, t *turn, kept bool) (pro
 	if kept && ctx.Err() == nil && good {
 		p.leave()
 		p.session = t.session
-		a.keep(t.request, p)
+		a.Keep(t.request, p)
 		return t.reply(0), nil
 	}
 	a.end(ctx, p, t, exhausted || kept)
@@ -166,8 +166,7 @@ func (a *agent) end(ctx context.Context, p *program, t *turn, atOnce bool) {
 		case <-late.C:
 		}
 	}
-	p.stop()
-	<-p.over
+	p.end()
 }
 
 // verdict is how a turn has failed, if it has. The program has ended.

@@ -8,13 +8,11 @@ import (
 	"io"
 
 	"swarm/internal/excerpt"
+	"swarm/internal/provider"
 
 	"swarm"
 	"swarm/internal/schema"
 )
-
-// maxShown is how much of a tool's input and output is shown to those who look.
-const maxShown = 2000
 
 // use does what the model asks of tools. What nobody can do is answered too, so that it can be asked better; a model that asks
 // for nothing else again and again is given up.
@@ -36,8 +34,7 @@ func (t *turn) use(ctx context.Context, said any, calls []*call) error {
 		if err != nil {
 			text = refusal(err)
 		}
-		shown := t.hide.String(excerpt.HeadWithSize(text, maxShown))
-		t.live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Output: shown, Failed: err != nil}})
+		t.live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Output: provider.ShowText(t.hide, text), Failed: err != nil}})
 		r.results = append(r.results, result{c.id, text, err != nil})
 	}
 	if t.nonsense++; t.nonsense == maxNonsense {
@@ -130,9 +127,8 @@ func refusal(err error) string {
 }
 
 func (t *turn) shownInput(args string) json.RawMessage {
-	if _, err := object(args); err == nil && len(args) <= maxShown {
-		return t.hide.Bytes(arguments(args))
+	if _, err := object(args); err != nil {
+		return swarm.Encode(provider.ShowText(t.hide, args))
 	}
-	b, _ := json.Marshal(t.hide.String(excerpt.HeadWithSize(args, maxShown)))
-	return b
+	return provider.ShowInput(t.hide, arguments(args))
 }
