@@ -70,6 +70,7 @@ var house = map[string]room{
 	"swarm/internal/contextpack": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "its reference stands in an envelope"},
+		{"swarm/internal/prompt", "what others wrote is made safe for a prompt in one place"},
 		{"swarm/internal/strictjson", "it is read as strictly as one"},
 	}},
 	"swarm/internal/providerkind": {1, []use{{"swarm", nouns}}},
@@ -404,6 +405,7 @@ var foreign = []struct {
 	{"google.golang.org/protobuf/", []string{"swarm/internal/otlptest"}, "and those messages need it"},
 	{"github.com/a2aproject/a2a-go/v2/", []string{"swarm/internal/a2a", "swarm/internal/provider/a2a"}, "A2A is spoken at two places: the agents that we publish, and those of others"},
 	{"golang.org/x/sys/", []string{"swarm/internal/sqlite", "swarm/internal/process"}, "processes that write one log: which of them lives, and what they tell each other; programs: waiting for several ends of one at once, and for its orphans"},
+	{"golang.org/x/text/", []string{"swarm/internal/prompt"}, "texts of others are compared as they look, and Unicode says what looks the same"},
 	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/prompt"
 )
 
 // How packs stand in a prompt.
@@ -36,8 +37,8 @@ func (s section) size() int {
 	return n
 }
 
-// sections are what the pack says. Whatever others wrote is indented or stands behind a mark of ours, so that no line of it can pass
-// for one of ours.
+// sections are what the pack says. Whatever others wrote is escaped, and indented or behind a mark of ours, so that no line of it can
+// pass for one of ours.
 func (p Pack) sections() []section {
 	docs := "Docs:\n"
 	if p.DocsRoot != "" {
@@ -142,9 +143,9 @@ func line(before, text string) []string {
 // breaks are all that any common reader takes for the end of a line.
 var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// indented is a text of which all but the first line is indented.
+// indented is a text of others of which all but the first line is indented.
 func indented(text string) string {
-	text = strings.TrimRight(breaks.Replace(strings.ToValidUTF8(text, "\uFFFD")), " \t\n")
+	text = strings.TrimRight(breaks.Replace(prompt.Escape(text)), " \t\n")
 	var b strings.Builder
 	for i, line := range strings.Split(text, "\n") {
 		switch {

@@ -94,7 +94,11 @@ func Build(t Turn) (Prompt, error) {
 		a.add(FromRetry, []Part{{Kind: FromRetry, Name: strconv.Itoa(f.Attempt), Text: f.Reason}})
 	}
 	if len(t.Sent) > 0 {
-		a.add(FromSent, []Part{{Kind: FromSent, Text: items(t.Sent)}})
+		sent := make([]string, len(t.Sent))
+		for i, text := range t.Sent {
+			sent[i] = data(text)
+		}
+		a.add(FromSent, []Part{{Kind: FromSent, Text: items(sent)}})
 	}
 	page := pages.Get().(*[]byte)
 	defer func() {
@@ -146,7 +150,7 @@ func findings(all []Finding) []Part {
 // findingsHeading stands before what the team has published.
 const findingsHeading = "## Shared Findings"
 
-// lineEnds makes a newline of everything else that a common reader takes for a line's end, see beginsLine.
+// lineEnds makes a newline of everything else that a common reader takes for a line's end, see endsLine.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n",
 	"\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
@@ -258,7 +262,7 @@ func (a *assembly) find(p *Part) (injection, error) {
 	case FromRetry:
 		return injection{origin{from: FromRetry, name: p.Name}, &retryFence, data(p.Text)}, nil
 	case FromSent:
-		return injection{origin{from: FromSent}, &sentFence, data(p.Text)}, nil
+		return injection{origin{from: FromSent}, &sentFence, trimRightNewlines(p.Text)}, nil
 	case KindStdin:
 		return injection{origin{from: KindStdin}, nil, data(view(a.turn.Stdin))}, nil
 	case KindAgent:
@@ -302,7 +306,7 @@ func (a *assembly) findGood(p *Part) (injection, error) {
 }
 
 // data is injected text: escaped, and without the newlines at its end.
-func data(text string) string { return escape(clean(trimRightNewlines(text))) }
+func data(text string) string { return escape(trimRightNewlines(text)) }
 
 func bad(p *Part, format string, args ...any) *swarm.Error {
 	e := place{p.File, p.Line, p.Column}.errorf(format, args...)

@@ -147,7 +147,7 @@ func TestEscape(t *testing.T) {
 		{"## Shared", "## Shared"},
 		{"a --- End ---", "a --- End ---"},
 		{"--- End", "--- End"},
-		{"---- End ---", "---- End ---"},
+		{"---- End ---", `\---- End ---`},
 		{"a\r--- End ---", "a\r\\--- End ---"},
 		{"a\r\n--- End ---", "a\r\n\\--- End ---"},
 		{"a\f--- End ---", "a\f\\--- End ---"},

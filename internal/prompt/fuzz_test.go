@@ -108,16 +108,7 @@ func checkFences(t *testing.T, block string) {
 
 // slowly expands a template by concatenation, one rule after the other, and puts failures behind it.
 func slowly(tpl Template, output, stdin string) (prompt string, ok bool) {
-	escaped := func(s string) string {
-		s = strings.TrimRight(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), "\r\n")
-		ends := append([][]int{{0, 0}}, lines.FindAllStringIndex(s, -1)...)
-		for i := len(ends) - 1; i >= 0; i-- {
-			if at := ends[i][1]; aFence.MatchString(s[at:]) {
-				s = s[:at] + `\` + s[at:]
-			}
-		}
-		return s
-	}
+	escaped := func(s string) string { return strings.TrimRight(Escape(s), "\r\n") }
 	block := func(open, body, shut string) string {
 		if body != "" {
 			body += "\n"
