@@ -12,48 +12,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a program leaves behind is found by descent. This process is a subreaper: when the parent of one of its descendants
-// dies, the descendant becomes a child of this process, whatever session, group or environment it has made for itself. So at
-// the end of a program its leftovers are among our own children, one short list, and those below them come up as their parents
-// are ended.
+// Leftovers of a program are found by descent. This process is a subreaper. When the parent of a
+// descendant dies, the kernel makes the descendant a child of this process, whatever session, group
+// or environment it has. So the leftovers of an ended program are among our own children, which is
+// one short list. Processes below them come up as their parents are ended.
 //
-// Who may wait for whom:
-//   - The process that a Job has started is waited for by its Wait, and by nobody else.
-//   - An orphan is waited for here, when somebody looks for orphans, or with its group.
-//   - Everything else is another's child: what os/exec has started elsewhere in this program, and children that this process
-//     had before its first Job. Others start children in our own process group, Jobs do not, and orphans were never in it.
+// Each child has one owner that may wait for it:
+//   - Process.Wait waits for the process that its Job started. No other code does.
+//   - This file waits for orphans, either when it searches for orphans or with their group.
+//   - Other children belong to other code: os/exec elsewhere in this program, or the program that
+//     ran in this process before exec. Their owners start them in our own process group. Jobs never
+//     use that group, and orphans were never in it.
 //
-// Processes are waited for only while mu is held. That keeps the kernel's list of our children reliable while it is read, and
-// the numbers in it ours: a number is given to another process only after somebody has waited for its owner.
+// Invariant: a process is waited for only while mu is held. So the kernel's list of children does
+// not shrink while it is read. The pids in it stay valid too, because the kernel reuses a pid only
+// after its process was waited for.
 //
-// Nothing of this is on disk. If this process is killed, its orphans go to the next subreaper above, or to init, and the next
-// command finds them by the marks in their environment: [Reap].
+// Nothing of this is on disk. If this process is killed, its orphans go to the next subreaper
+// above, or to init. The next command finds them by the marks in their environment: [Reap].
 
-// children are the processes that this process has to wait for.
+// children is the table of processes that this process has to wait for. mu guards all fields below
+// it; list and others never change after setUp.
 type children struct {
 	once     sync.Once
-	list     int          // the kernel's, of the children of our first thread, to which orphans are given; -1 = it has none
-	others   map[int]bool // that were children of this process before
+	list     int          // open file: the kernel's list of our first thread's children; -1 = unsupported
+	others   map[int]bool // children of this process from before its first Job; never touched
 	mu       sync.Mutex
-	jobs     map[int64]*Process // by number, from before their processes are made until their leftovers are looked for
-	leaders  map[int]*Process   // by process number, until they are waited for
-	starting int                // how many processes are just being made, so that leaders does not have them
-	orphans  map[int]*orphan
+	jobs     map[int64]*Process // by job number, from before the start until its leftovers are searched for
+	leaders  map[int]*Process   // by pid, until they are waited for
+	starting int                // count of processes being started, which leaders does not hold yet
+	orphans  map[int]*orphan    // by pid
 }
 
 var family children
 
 // An orphan is a descendant of a program whose parent has died.
 type orphan struct {
-	job   int64  // whose it is, by its group or its environment; 0 = neither tells
-	run   string // the same; it may be known when the job is not
-	last  int64  // the newest job when it was first seen; later ones have not started it
-	sure  bool   // it is no process that is just being made by a Job
-	spare bool   // it is not ours to end, or cannot be ended
+	job   int64  // the job that started it, by its group or its environment; 0 = unknown
+	run   string // the job's run; it may be known when the job is not
+	last  int64  // the newest job when it was first seen; later jobs did not start it
+	sure  bool   // it is certainly not a process that a Job is just starting
+	spare bool   // it is not ours to end, or it cannot be ended
 }
 
-// begin notes a job whose process is about to be made.
-func (c *children) begin(p *Process) {
+// registerJob adds a job whose process is about to be started. The entry comes first because the
+// process may end, or leave orphans, before StartProcess returns.
+func (c *children) registerJob(p *Process) {
 	c.once.Do(c.setUp)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,21 +65,24 @@ func (c *children) begin(p *Process) {
 	c.starting++
 }
 
-// setUp makes this process the parent of its orphaned descendants.
+// setUp makes this process the parent of its orphaned descendants. It runs once, before the first
+// Job.
 func (c *children) setUp() {
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // without it, only what stays in its group is found
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // otherwise only processes that stay in their group are found
 	var err error
-	if c.list, err = unix.Open("/proc/self/task/"+strconv.Itoa(os.Getpid())+"/children", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+	file := "/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children"
+	if c.list, err = unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 		c.list = -1
 	}
-	c.others, c.jobs, c.leaders, c.orphans = map[int]bool{}, map[int64]*Process{}, map[int]*Process{}, map[int]*orphan{}
-	for _, pid := range c.pids() { // a shell that became this program had started them
+	c.others, c.orphans = map[int]bool{}, map[int]*orphan{}
+	c.jobs, c.leaders = map[int64]*Process{}, map[int]*Process{}
+	for _, pid := range c.pids() { // a shell that became this program by exec started them
 		c.others[pid] = true
 	}
 }
 
-// began notes the process that was made, or that none could be.
-func (c *children) began(p *Process, pid int, err error) {
+// registerProcess adds the process of a job, or removes the job if its start failed.
+func (c *children) registerProcess(p *Process, pid int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.starting--
@@ -85,10 +92,10 @@ func (c *children) began(p *Process, pid int, err error) {
 	}
 	p.group.id = pid
 	c.leaders[pid] = p
-	delete(c.orphans, pid) // seen before we knew whose it is
+	delete(c.orphans, pid) // a search saw it before its pid was known
 }
 
-// wait waits for the process of a job, which has ended.
+// wait reaps the process of a job after it has ended, and returns its status.
 func (c *children) wait(p *Process) (status syscall.WaitStatus, err error) {
 	for {
 		c.mu.Lock()
@@ -99,11 +106,12 @@ func (c *children) wait(p *Process) (status syscall.WaitStatus, err error) {
 			return status, err
 		}
 		c.mu.Unlock()
-		p.listen(time.Millisecond) // the kernel has told the end of it, and is about to let it be waited for
+		p.poll(time.Millisecond) // the pidfd reports the end slightly before the kernel lets us wait
 	}
 }
 
-// waitForGroup waits for the dead of a group that are this process's children. The group's leader has been waited for.
+// waitForGroup reaps the dead processes of a group that are children of this process. The group's
+// leader has been waited for already.
 func waitForGroup(id int) {
 	family.mu.Lock()
 	defer family.mu.Unlock()
@@ -116,31 +124,32 @@ func waitForGroup(id int) {
 	}
 }
 
-// endLeftovers ends what the program left behind outside of its group.
+// endLeftovers ends the processes that the program left behind outside of its group.
 func (p *Process) endLeftovers(grace time.Duration) {
 	family.mu.Lock()
 	delete(family.jobs, p.number)
 	family.mu.Unlock()
-	family.end(grace, func(o *orphan) bool { return o.job == p.number || o.job == 0 && family.free(o, "") })
+	family.end(grace, func(o *orphan) bool { return o.job == p.number || o.job == 0 && family.unclaimed(o, "") })
 }
 
-// Clear ends what the programs of a run have left behind that this process has started. This process drives the run, and is
-// through with it: the programs of another driver are spared.
+// Clear ends the processes that a run's programs left behind, if this process started them. The
+// caller drives the run and has finished with it. Programs of another driver are spared.
 func Clear(runID string) (ended int) {
-	// Mostly there is no child at all, and one call says so.
-	if errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil), unix.ECHILD) || jobs.Load() == 0 {
+	// Most processes have no child at all, and one system call tells so.
+	childless := errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil), unix.ECHILD)
+	if childless || jobs.Load() == 0 {
 		return 0
 	}
-	return family.end(DefaultGrace, family.of(runID))
+	return family.end(DefaultGrace, family.ofRun(runID))
 }
 
-// Kill ends the processes of a run at once, without asking. This process drives it.
+// Kill ends the processes of a run at once, without a grace period. The caller drives the run.
 func Kill(runID string) {
 	if jobs.Load() == 0 {
 		return
 	}
-	_, _ = retire(0, func() []int {
-		found := family.find(family.of(runID))
+	_, _ = terminate(0, func() []int {
+		found := family.find(family.ofRun(runID))
 		family.mu.Lock()
 		defer family.mu.Unlock()
 		for pid, p := range family.leaders {
@@ -152,9 +161,10 @@ func Kill(runID string) {
 	}, family.signal)
 }
 
-// end ends orphans, and notes which cannot be ended, so that the next one does not wait for them, too.
+// end ends the orphans that mine selects. It marks those that cannot be ended, so that the next
+// search does not wait for them again.
 func (c *children) end(grace time.Duration, mine func(*orphan) bool) (ended int) {
-	ended, left := retire(grace, func() []int { return c.find(mine) }, c.signal)
+	ended, left := terminate(grace, func() []int { return c.find(mine) }, c.signal)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, pid := range left {
@@ -165,11 +175,13 @@ func (c *children) end(grace time.Duration, mine func(*orphan) bool) (ended int)
 	return ended
 }
 
-// find waits for orphans that have died, and lists the living ones that somebody looks for; mine is called with mu held.
+// find reaps dead orphans and returns the pids of living ones that mine selects. It calls mine with
+// mu held.
 func (c *children) find(mine func(*orphan) bool) (found []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// One that died after the list was read may have had children, which are ours since: then the list is read again.
+	// An orphan that died after the list was read may have had children, which are ours now. So
+	// after each death the list is read again.
 	for again := true; again; {
 		again, found = false, nil
 		for _, pid := range c.pids() {
@@ -178,13 +190,14 @@ func (c *children) find(mine func(*orphan) bool) (found []int) {
 			}
 			o := c.orphans[pid]
 			if o == nil {
-				if o = c.adopt(pid); o == nil {
+				if o = c.identify(pid); o == nil {
 					continue
 				}
 				c.orphans[pid] = o
 			}
-			// The process of a Job that is just being made is in the list before it is among the leaders, and may even have
-			// ended. Its status is for its Wait.
+			// A process that a Job is just starting is in the kernel's list before it is in
+			// leaders, and it may even have ended. Its status belongs to its Wait, so it is not
+			// reaped here.
 			o.sure = o.sure || c.starting == 0
 			if o.sure {
 				if dead, _ := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); dead == pid {
@@ -201,8 +214,9 @@ func (c *children) find(mine func(*orphan) bool) (found []int) {
 	return found
 }
 
-// adopt finds out whose orphan a child is; nil = it is no orphan.
-func (c *children) adopt(pid int) *orphan {
+// identify finds out which job an unknown child belongs to. It returns nil if the child is not an
+// orphan.
+func (c *children) identify(pid int) *orphan {
 	group, err := syscall.Getpgid(pid)
 	if err != nil || group == syscall.Getpgrp() {
 		return nil
@@ -218,39 +232,42 @@ func (c *children) adopt(pid int) *orphan {
 		o.run = variable(env, envRun)
 		o.job, _ = strconv.ParseInt(variable(env, envJob), 10, 64)
 	} else {
-		o.spare = os.Getpid() == 1 // then orphans come from anywhere in the container
+		o.spare = os.Getpid() == 1 // as pid 1, we get orphans from anywhere in the container
 	}
 	return o
 }
 
-// of says of an orphan whether it is a run's, as far as can be known.
-func (c *children) of(runID string) func(*orphan) bool {
-	return func(o *orphan) bool { return o.run == runID || o.run == "" && c.free(o, runID) }
+// ofRun returns a filter for the orphans of a run, as far as that can be known.
+func (c *children) ofRun(runID string) func(*orphan) bool {
+	return func(o *orphan) bool { return o.run == runID || o.run == "" && c.unclaimed(o, runID) }
 }
 
-// free says that no job is left that may have started an orphan of which the job is not known; those of the run `but` do not
-// count. So one that hides its environment lives until the jobs have ended that ran when it was first seen.
-func (c *children) free(o *orphan, but string) bool {
+// unclaimed reports that no running job can have started an orphan whose job is unknown. Jobs of
+// the run `except` don't count. So an orphan that hides its environment lives until all jobs have
+// ended that ran when it was first seen.
+func (c *children) unclaimed(o *orphan, except string) bool {
 	for number, p := range c.jobs {
-		if number <= o.last && (o.run == "" || o.run == p.job.Run) && (but == "" || but != p.job.Run) {
+		if number <= o.last && (o.run == "" || o.run == p.job.Run) && (except == "" || except != p.job.Run) {
 			return false
 		}
 	}
 	return true
 }
 
-// signal reaches a process that was found, if it has not been waited for since: the process of a job, with its group, or an orphan.
+// signal sends a signal to a process that find returned, unless it was reaped since. A job's
+// process gets it together with its group.
 func (c *children) signal(pid int, s syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.leaders[pid] != nil {
 		_ = syscall.Kill(-pid, s)
 	} else if o := c.orphans[pid]; o != nil && errors.Is(syscall.Kill(pid, s), syscall.EPERM) {
-		o.spare = true // it has become another user's
+		o.spare = true // it belongs to another user now
 	}
 }
 
-// pids are the children of our first thread: the kernel gives orphans to that, and others may be there too.
+// pids returns the children of our first thread. The kernel gives orphans to that thread; it may
+// have other children too.
 func (c *children) pids() (pids []int) {
 	if c.list < 0 {
 		self := os.Getpid()
@@ -260,7 +277,7 @@ func (c *children) pids() (pids []int) {
 	pid := 0
 	for at := 0; ; {
 		n, err := unix.Pread(c.list, text[:], int64(at))
-		for _, b := range text[:max(n, 0)] { // numbers, each with a space behind it
+		for _, b := range text[:max(n, 0)] { // pids, each followed by a space
 			if b != ' ' {
 				pid = 10*pid + int(b-'0')
 				continue
@@ -269,7 +286,7 @@ func (c *children) pids() (pids []int) {
 		}
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case n < len(text): // which is less than the kernel's own buffer, so there is no more
+		case n < len(text): // the kernel's own buffer is larger, so this was the last piece
 			return pids
 		default:
 			at += n

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// job is a line of shell, in a run that is this test's own.
+// job returns a Job that runs a line of shell, in a run of this test only.
 func job(t testing.TB, line string) Job {
 	t.Helper()
 	run := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
@@ -29,7 +29,7 @@ func job(t testing.TB, line string) Job {
 	return Job{Path: "/bin/sh", Argv: []string{"sh", "-c", line}, Dir: t.TempDir(), Env: env, Run: run, Turn: "t/1/1", Grace: 100 * time.Millisecond}
 }
 
-// run runs a job to its end and returns what it said.
+// run runs a job to its end and returns its output.
 func run(t testing.TB, j Job) string {
 	t.Helper()
 	p, err := j.Start()
@@ -56,7 +56,7 @@ func hold(t *testing.T) (release func()) {
 	return sync.OnceFunc(func() { p.CloseInput(); <-done })
 }
 
-// pidIn is the number that a program said.
+// pidIn returns the pid that a program printed.
 func pidIn(t *testing.T, said string) int {
 	t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(said))
@@ -68,8 +68,8 @@ func pidIn(t *testing.T, said string) int {
 
 func isGone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// A daemon that has left the group, the session and its environment ends with its program, and with it its own children.
-// Its program ends when it has hidden.
+// daemon leaves its group, its session and its environment. It and its children must end with the
+// program that started it. That program ends once the daemon is hidden.
 const daemon = "mkfifo hidden; setsid env -i sh -c 'echo $$ >hidden; sleep 1000 & sleep 1000' </dev/null >/dev/null 2>&1 & read pid <hidden; echo $pid"
 
 func TestHiddenLeftoversEnd(t *testing.T) {
@@ -79,7 +79,8 @@ func TestHiddenLeftoversEnd(t *testing.T) {
 	noOrphans(t)
 }
 
-// While others run that may have started it, it is spared; it ends with the last of them.
+// A hidden daemon is spared while any job runs that may have started it. It ends with the last of
+// these jobs.
 func TestHiddenLeftoversOfOthersAreSpared(t *testing.T) {
 	first, second := hold(t), hold(t)
 	defer first()
@@ -88,7 +89,7 @@ func TestHiddenLeftoversOfOthersAreSpared(t *testing.T) {
 	if isGone(pid) {
 		t.Fatalf("%d was ended while others may have started it", pid)
 	}
-	later := hold(t) // it cannot have
+	later := hold(t) // started after the daemon, so it cannot be its parent
 	defer later()
 	first()
 	if isGone(pid) {
@@ -100,7 +101,7 @@ func TestHiddenLeftoversOfOthersAreSpared(t *testing.T) {
 	}
 }
 
-// What says whose it is ends with its own program, whoever else runs.
+// A process that shows its job ends with that job, whatever else runs.
 func TestMarkedLeftoversEndWithTheirProgram(t *testing.T) {
 	defer hold(t)()
 	if pid := pidIn(t, run(t, job(t, "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"))); !isGone(pid) {
@@ -108,7 +109,8 @@ func TestMarkedLeftoversEndWithTheirProgram(t *testing.T) {
 	}
 }
 
-// The end of a run ends what hides, when all that may have started it were the run's own, even those that still run.
+// Clear ends a hidden daemon if only jobs of the cleared run can have started it, even jobs that
+// still run.
 func TestKillEndsAll(t *testing.T) {
 	j := job(t, daemon+"; trap '' TERM; read line")
 	j.Talk = true
@@ -141,7 +143,7 @@ func TestKillEndsAll(t *testing.T) {
 	}
 }
 
-// Children of others keep their status, and so do those of jobs, while orphans are looked for all the time.
+// Searches for orphans steal no exit status: neither of os/exec's children nor of jobs.
 func TestNobodyElsesStatusIsTaken(t *testing.T) {
 	before := childrenNow(t)
 	var all sync.WaitGroup
@@ -179,7 +181,7 @@ func TestNobodyElsesStatusIsTaken(t *testing.T) {
 	}
 }
 
-// A program that cannot be started is not waited for by anybody, and leaves nothing open.
+// A program that cannot be started leaves no process to wait for and no open file.
 func TestNotStarted(t *testing.T) {
 	before := openFiles(t)
 	for range 20 {
@@ -197,7 +199,7 @@ func TestNotStarted(t *testing.T) {
 	}
 }
 
-// What the kernel does not offer everywhere has a substitute.
+// Kernels without pidfds or children lists get the fallbacks.
 func TestOlderKernels(t *testing.T) {
 	for name, change := range map[string]func() (back func()){
 		"no pidfds": func() func() {
@@ -235,7 +237,7 @@ func TestOlderKernels(t *testing.T) {
 	}
 }
 
-// One that has to say much before it ends can do so, though it was cut.
+// A cancelled program can still write much output before it ends.
 func TestCutWhileItSpeaks(t *testing.T) {
 	j := job(t, "mkfifo never; trap 'head -c 1000000 /dev/zero; exit 0' TERM; echo ready; read line <never")
 	j.Grace = time.Hour
@@ -250,7 +252,7 @@ func TestCutWhileItSpeaks(t *testing.T) {
 	}
 }
 
-// Its children may, too, after it has ended itself.
+// The same holds for children that outlive the program.
 func TestChildrenSpeakAfterACut(t *testing.T) {
 	j := job(t, "mkfifo never; trap 'exit 0' TERM; (trap 'head -c 1000000 /dev/zero; exit 0' TERM; echo ready; read line <never) & wait")
 	j.Grace = time.Hour
@@ -260,7 +262,9 @@ func TestChildrenSpeakAfterACut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, was, err := p.Wait(ctx); status != 0 || !was || err != nil || p.Stdout().Len() < 1_000_006 { // they are asked twice, and may say it twice
+	status, was, err := p.Wait(ctx)
+	// The children get SIGTERM twice, so they may print twice.
+	if status != 0 || !was || err != nil || p.Stdout().Len() < 1_000_006 {
 		t.Errorf("%v, cut %v, %v, %d bytes", status, was, err, p.Stdout().Len())
 	}
 }

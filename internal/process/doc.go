@@ -1,4 +1,14 @@
-// Package process runs programs. Each is started in a process group of its own, with marks in its environment that say to which
-// run and turn it belongs, and which process started it. When it ends, or has to, nothing of it is left: neither its group, nor
-// children that have left the group, nor, after this program was killed itself, what that has left behind.
+// Package process runs programs and makes sure that none of their processes outlives them.
+//
+// [Job.Start] starts a program in its own process group. [Process.Wait] reads its output and
+// returns when no process of it is left. The environment of each process carries marks: the run,
+// the turn, and the driver, which is the process that started it. [NewEnvironment] makes that
+// environment and leaves out keys that the program must not see.
+//
+// Leftovers are found in three ways:
+//   - Processes that stay in the group get the group's signals.
+//   - Processes that leave the group are found by descent on Linux (see children_linux.go), and by
+//     their marks elsewhere.
+//   - After a crash of this process, the next one finds the orphaned processes by their marks:
+//     [Reap].
 package process

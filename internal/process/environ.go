@@ -12,15 +12,16 @@ import (
 	"swarm/internal/secret"
 )
 
-// A Mark is what a program is told about its turn, and what its processes are found by.
+// A Mark describes a turn. A program reads it from its environment, and its processes are found by
+// it.
 type Mark struct {
 	Run, Task, Agent, Turn string
 	Iteration, Attempt     int
-	URL, Token             string // of our own server, as the agent may use it; "" = there is none
-	Trace                  string // what its own spans belong to, as W3C's traceparent; "" = nothing of ours
+	URL, Token             string // of our own server, for this agent; "" = there is no server
+	Trace                  string // parent of the program's own spans, as a W3C traceparent; "" = none of ours
 }
 
-// Variables that a program is given about its turn. Whatever an outer swarm has set is not passed on.
+// Variables that describe the turn to a program. Values that an outer swarm set are not passed on.
 const (
 	envRun       = "SWARM_RUN_ID"
 	envTask      = "SWARM_TASK"
@@ -30,34 +31,40 @@ const (
 	envTurn      = "SWARM_TURN_ID"
 	envURL       = "SWARM_URL"
 	envToken     = "SWARM_AGENT_TOKEN"
-	envDriver    = "SWARM_DRIVER" // the process that has started it: one that took the run over may do the same turn
-	envJob       = "SWARM_JOB"    // which of those that it has started: one turn may have several at once
-	envDepth     = "SWARM_DEPTH"  // in how many runs within each other it is
+	envDriver    = "SWARM_DRIVER" // pid of the starter: a process that took the run over may repeat the same turn
+	envJob       = "SWARM_JOB"    // number of the job: one turn may have several at once
+	envDepth     = "SWARM_DEPTH"  // how many runs enclose the program
 	envTrace     = "TRACEPARENT"
-	envTraceMore = "TRACESTATE" // belongs to the TRACEPARENT that came with it
+	envTraceMore = "TRACESTATE" // only valid together with the TRACEPARENT that it came with
 )
 
-// serverToken is the key to our own server, which no program is ever given.
+// serverToken opens our own server. No program ever gets it.
 const serverToken = "SWARM_TOKEN"
 
-var (
-	// ours nobody else may set: processes left behind are found by some of them, and the others would be lies.
-	ours = []string{envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, envJob, envDepth, envURL, envToken, serverToken, "PWD"}
-)
-
-// vendors are the beginnings of the variables in which sellers of models expect their keys.
-var vendors = []string{
-	"AI21", "ALIBABA", "ANTHROPIC", "AZURE_OPENAI", "CEREBRAS", "CLAUDE", "CO", "CODEX", "COHERE", "CURSOR", "DASHSCOPE", "DEEPINFRA",
-	"DEEPSEEK", "FIREWORKS", "GEMINI", "GOOGLE", "GOOGLE_GENAI", "GROK", "GROQ", "HF", "HUGGINGFACE", "HUGGING_FACE_HUB", "HYPERBOLIC",
-	"KIMI", "LITELLM", "MINIMAX", "MISTRAL", "MOONSHOT", "NEBIUS", "NVIDIA", "OLLAMA", "OPENAI", "OPENCODE", "OPENROUTER", "PERPLEXITY",
-	"PPLX", "QWEN", "REPLICATE", "SAMBANOVA", "TOGETHER", "TOGETHER_AI", "VERTEX", "VOYAGE", "WATSONX", "XAI", "ZAI", "ZHIPU", "ZHIPUAI",
+// reserved are the variables that a file's `env` must not set. Orphaned processes are found by some
+// of them, and a false value of the others would mislead the program.
+var reserved = []string{
+	envRun, envTask, envAgent, envIteration, envAttempt, envTurn, envDriver, envJob, envDepth, envURL, envToken,
+	serverToken, "PWD",
 }
 
-// keyEndings are what follows a vendor's name in the name of a key.
-var keyEndings = []string{"_API_KEY", "_API_TOKEN", "_AUTH_TOKEN", "_ACCESS_TOKEN", "_OAUTH_TOKEN", "_CODE_OAUTH_TOKEN", "_ADMIN_KEY", "_TOKEN", "_KEY", "_SECRET"}
+// vendors are the prefixes of the variables in which model vendors expect their keys.
+var vendors = []string{
+	"AI21", "ALIBABA", "ANTHROPIC", "AZURE_OPENAI", "CEREBRAS", "CLAUDE", "CO", "CODEX", "COHERE", "CURSOR",
+	"DASHSCOPE", "DEEPINFRA", "DEEPSEEK", "FIREWORKS", "GEMINI", "GOOGLE", "GOOGLE_GENAI", "GROK", "GROQ", "HF",
+	"HUGGINGFACE", "HUGGING_FACE_HUB", "HYPERBOLIC", "KIMI", "LITELLM", "MINIMAX", "MISTRAL", "MOONSHOT", "NEBIUS",
+	"NVIDIA", "OLLAMA", "OPENAI", "OPENCODE", "OPENROUTER", "PERPLEXITY", "PPLX", "QWEN", "REPLICATE", "SAMBANOVA",
+	"TOGETHER", "TOGETHER_AI", "VERTEX", "VOYAGE", "WATSONX", "XAI", "ZAI", "ZHIPU", "ZHIPUAI",
+}
 
-// IsProviderKey says whether a variable of this name holds a key to somebody's models. A program is given such a variable
-// only when its provider, agent or task names it.
+// keyEndings are the suffixes that follow a vendor's prefix in the name of a key.
+var keyEndings = []string{
+	"_API_KEY", "_API_TOKEN", "_AUTH_TOKEN", "_ACCESS_TOKEN", "_OAUTH_TOKEN", "_CODE_OAUTH_TOKEN", "_ADMIN_KEY",
+	"_TOKEN", "_KEY", "_SECRET",
+}
+
+// IsProviderKey reports whether a variable of this name holds a vendor's key. A program gets such a
+// variable only when its provider, agent or task names it.
 func IsProviderKey(name string) bool {
 	if name == "AWS_BEARER_TOKEN_BEDROCK" {
 		return true
@@ -70,15 +77,17 @@ func IsProviderKey(name string) bool {
 	return false
 }
 
-// An Environment is what all programs of one provider, or one server of tools, have in common.
+// An Environment is the part of the environment that all programs of one provider, or one MCP
+// server, share.
 type Environment struct {
-	own    []string // this process's
-	depth  int      // in how many runs this process is
-	shared []string // what every turn is given of it, and what the provider adds
+	own    []string // of this process
+	depth  int      // how many runs enclose this process
+	shared []string // the part of own that every turn gets, and the provider's variables
 }
 
-// NewEnvironment takes our environment (own; nil = this process's) without our token, without what an outer swarm has set and
-// without keys to models and to collectors of telemetry, and adds the provider's own variables.
+// NewEnvironment copies our environment (own; nil = this process's) and adds the provider's
+// variables. It leaves out our token, the variables of an outer swarm, vendors' keys and keys to
+// telemetry collectors.
 func NewEnvironment(own []string, added map[string]string) (*Environment, error) {
 	if own == nil {
 		own = os.Environ()
@@ -93,24 +102,25 @@ func NewEnvironment(own []string, added map[string]string) (*Environment, error)
 	for _, kv := range own {
 		name, value, ok := strings.Cut(kv, "=")
 		_, replaced := added[name]
-		if !ok || replaced || slices.Contains(ours, name) || IsProviderKey(name) || secret.OpensCollector(name, value) {
+		if !ok || replaced || slices.Contains(reserved, name) || IsProviderKey(name) || secret.OpensCollector(name, value) {
 			continue
 		}
 		e.shared = append(e.shared, kv)
 	}
-	e.shared = e.add(e.shared, added)
+	e.shared = e.appendVars(e.shared, added)
 	return e, nil
 }
 
-// byThisProcess marks what this process has started.
+// byThisProcess is the mark of the processes that this process started.
 func byThisProcess() string { return envDriver + "=" + strconv.Itoa(os.Getpid()) }
 
-// Of is the environment of one program: with what is added for it, and the marks of its turn.
+// Of returns the environment of one program: the shared part, the added variables, and the marks of
+// its turn.
 func (e *Environment) Of(m Mark, added map[string]string, dir string) ([]string, error) {
 	if err := checkEnv(added); err != nil {
 		return nil, err
 	}
-	env := make([]string, 0, len(e.shared)+len(added)+len(ours)+3)
+	env := make([]string, 0, len(e.shared)+len(added)+len(reserved)+3)
 	if len(added) == 0 && m.Trace == "" {
 		env = append(env, e.shared...)
 	} else {
@@ -121,7 +131,7 @@ func (e *Environment) Of(m Mark, added map[string]string, dir string) ([]string,
 				env = append(env, kv)
 			}
 		}
-		env = e.add(env, added)
+		env = e.appendVars(env, added)
 	}
 	if _, own := added[envTrace]; m.Trace != "" && !own {
 		env = append(env, envTrace+"="+m.Trace)
@@ -132,22 +142,25 @@ func (e *Environment) Of(m Mark, added map[string]string, dir string) ([]string,
 	if m.URL != "" {
 		env = append(env, envURL+"="+m.URL, envToken+"="+m.Token)
 	}
-	for _, kv := range [][2]string{{envTask, m.Task}, {envAgent, m.Agent}} { // a server of tools is nobody's, and does no task
+	for _, kv := range [][2]string{{envTask, m.Task}, {envAgent, m.Agent}} { // an MCP server has neither
 		if kv[1] != "" {
 			env = append(env, kv[0]+"="+kv[1])
 		}
 	}
 	return append(env, envRun+"="+m.Run, envTurn+"="+m.Turn,
-		envIteration+"="+strconv.Itoa(m.Iteration), envAttempt+"="+strconv.Itoa(m.Attempt), envDepth+"="+strconv.Itoa(e.depth+1), byThisProcess()), nil
+		envIteration+"="+strconv.Itoa(m.Iteration), envAttempt+"="+strconv.Itoa(m.Attempt),
+		envDepth+"="+strconv.Itoa(e.depth+1), byThisProcess()), nil
 }
 
-// maxDepth is how many runs may be begun within each other, from inside the turns of their agents.
+// maxDepth limits how many runs may be nested, each begun inside a turn of the one before.
 const maxDepth = 3
 
-// MayNest says whether a run may be begun by this process: an agent that begins the run that it is in would begin runs without end.
+// MayNest returns an error if this process must not begin a run. Without this limit, an agent that
+// begins its own run would begin runs without end.
 func MayNest() error {
 	if n := depth(os.Getenv(envDepth)); n > maxDepth {
-		return swarm.Errorf(swarm.BadInput, "this run would be within %d others, each begun by an agent of the one before; %d are allowed", n, maxDepth).
+		const msg = "this run would be within %d others, each begun by an agent of the one before; %d are allowed"
+		return swarm.Errorf(swarm.BadInput, msg, n, maxDepth).
 			WithHint("does an agent start the run that it is in? give it the work instead: swarm send, or send_handoff")
 	}
 	return nil
@@ -155,16 +168,16 @@ func MayNest() error {
 
 func depth(value string) int {
 	n, err := strconv.Atoi(value)
-	if err != nil { // a person begins at 0
+	if err != nil { // not set, or not ours: a person began this process
 		return 0
 	}
 	return max(0, n)
 }
 
-// add appends what a file's `env:` says, in the order of the names. `KEY: $NAME` takes the value from our own environment, so
-// that no secret has to stand in a file; for the key to a model, so does a `KEY:` without a value. One that is not set there
-// is not set at all.
-func (e *Environment) add(env []string, added map[string]string) []string {
+// appendVars appends the variables of a file's `env:`, sorted by name. `KEY: $NAME` takes the value
+// from our own environment, so that no file has to hold a secret. A vendor's key without a value
+// (`KEY:`) is taken from there too. A variable that is not set there is left out.
+func (e *Environment) appendVars(env []string, added map[string]string) []string {
 	for _, name := range slices.Sorted(maps.Keys(added)) {
 		value := added[name]
 		from, taken := secret.Reference(value)
@@ -182,8 +195,8 @@ func (e *Environment) add(env []string, added map[string]string) []string {
 	return env
 }
 
-// Lookup is a variable of our own environment (nil = this process's), which a file may name. The key to our own server is not for
-// files: one that a stranger wrote could have it sent anywhere.
+// Lookup returns a variable of our own environment (nil = this process's) that a file names. It
+// never returns the token of our own server: a stranger's file could have it sent anywhere.
 func Lookup(own []string, name string) (value string, ok bool) {
 	if own == nil {
 		own = os.Environ()
@@ -199,8 +212,10 @@ func Lookup(own []string, name string) (value string, ok bool) {
 	return "", false
 }
 
-// Headers are those that a file has for a server. `$NAME` at the end of a value is a variable of our own environment; held has the
-// values of these. missing is one that is not set, or holds what no header can.
+// Headers returns the HTTP headers that a file sets for a server. `$NAME` at the end of a value
+// stands for a variable of our own environment. held has the values of these variables, so that
+// callers can redact them. missing names a variable that is not set, or whose value cannot stand in
+// a header.
 func Headers(own []string, values map[string]string) (h http.Header, held map[string]string, missing string) {
 	h, held = http.Header{}, map[string]string{}
 	for name, value := range values {
@@ -218,21 +233,23 @@ func Headers(own []string, values map[string]string) (h http.Header, held map[st
 	return h, held, ""
 }
 
-// IsKey says whether a text can be the key to a server: it has to stand in a header.
+// IsKey reports whether a text can be a server's key, which has to stand in a header.
 func IsKey(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
-// checkEnv says which variable no program can be given.
+// checkEnv returns an error for the first variable that no program can be given.
 func checkEnv(env map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
 			return swarm.Errorf(swarm.BadInput, "%q is not the name of a variable", name).WithHint("write letters, digits and _")
-		case slices.Contains(ours, name):
-			return swarm.Errorf(swarm.BadInput, "`env` sets %s, which only swarm itself may set", name).WithHint("choose another name")
+		case slices.Contains(reserved, name):
+			return swarm.Errorf(swarm.BadInput, "`env` sets %s, which only swarm itself may set", name).
+				WithHint("choose another name")
 		case strings.ContainsRune(env[name], 0):
-			return swarm.Errorf(swarm.BadInput, "the value of %s in `env` holds a NUL byte", name).WithHint("no program can be given one; take it out")
+			return swarm.Errorf(swarm.BadInput, "the value of %s in `env` holds a NUL byte", name).
+				WithHint("no program can be given one; take it out")
 		}
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A program is told which span it belongs to, in the place of what this process belongs to, unless its agent says otherwise. What opens
-// a collector it is given only when its file names it.
+// A turn's span replaces this process's TRACEPARENT, unless the agent's own `env` sets one. Keys of
+// telemetry collectors are passed on only when a file names them.
 func TestWhatAProgramIsToldOfTelemetry(t *testing.T) {
 	own := []string{"TRACEPARENT=outer", "TRACESTATE=outer", "OTEL_EXPORTER_OTLP_ENDPOINT=http://c", "OTEL_EXPORTER_OTLP_HEADERS=key=canary", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=key=canary",
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://u:canary@c", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://c/v1?key=canary", "OTEL_EXPORTER_JAEGER_PASSWORD=canary"}

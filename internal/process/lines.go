@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Lines puts the lines of a stream together, which comes in pieces. Of a line no more than Max bytes are kept.
+// Lines splits a stream that arrives in pieces into lines of at most Max bytes.
 type Lines struct {
 	Max  int
-	Rest []byte // the line that has begun
-	dead bool   // a line was too long: nothing after it is read
+	Rest []byte // the unfinished line
+	dead bool   // a line was too long; the rest of the stream is dropped
 }
 
-// Write gives each line that a piece completes to hear, without its end. A line is only lent. false says, once, that a line is too
-// long.
-func (l *Lines) Write(piece string, hear func(line []byte)) bool {
+// Write calls yield with each line that the piece completes, without its line ending. The line is
+// valid only during the call. Write returns false, once, when a line is too long.
+func (l *Lines) Write(piece string, yield func(line []byte)) bool {
 	for !l.dead {
 		line, rest, whole := strings.Cut(piece, "\n")
 		if l.dead = len(l.Rest)+len(line) > l.Max; l.dead {
@@ -25,8 +25,8 @@ func (l *Lines) Write(piece string, hear func(line []byte)) bool {
 		if !whole {
 			break
 		}
-		hear(bytes.TrimSuffix(l.Rest, []byte("\r")))
-		if l.Rest = l.Rest[:0]; cap(l.Rest) > 1<<20 { // the room of a long line is not kept
+		yield(bytes.TrimSuffix(l.Rest, []byte("\r")))
+		if l.Rest = l.Rest[:0]; cap(l.Rest) > 1<<20 { // free the buffer of a long line
 			l.Rest = nil
 		}
 		piece = rest

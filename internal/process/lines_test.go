@@ -22,7 +22,7 @@ func TestALineThatIsTooLongIsSaidOnce(t *testing.T) {
 	}
 }
 
-// FuzzLines compares what comes in pieces with what comes at once.
+// FuzzLines compares a stream in pieces with the same stream at once.
 func FuzzLines(f *testing.F) {
 	f.Add("a\nb\r\n\nc", uint8(2))
 	f.Fuzz(func(t *testing.T, text string, size uint8) {

@@ -13,45 +13,50 @@ import (
 	"time"
 )
 
-// A Job is a program to run.
+// A Job is a program to run, with its input, its environment and the receivers of its output.
 type Job struct {
 	Path      string
 	Argv      []string
 	Dir       string
-	Env       []string // with the marks of Run and Turn in it: an [Environment] makes it
-	Input     *string  // for standard input, which ends after it; nil = nothing there to read
-	Talk      bool     // standard input stays open after Input: more is written to it while the program runs
+	Env       []string // made by an [Environment], so it has the marks of Run and Turn
+	Input     *string  // standard input, closed after it; nil = none
+	Talk      bool     // standard input stays open after Input: the caller writes more while the program runs
 	Grace     time.Duration
-	Run, Turn string // what marks its processes
-	// Stdout and Stderr are called by Wait, one at a time, with the program's output, in pieces that do not cut a rune in two.
-	// While a call lasts, the output of the program waits in its pipes. nil = no call is made.
+	Run, Turn string // the marks of its processes
+	// Wait calls Stdout and Stderr with the program's output, never concurrently. No piece cuts a
+	// rune in two. Backpressure: during a call the program's further output stays in its pipes.
+	// nil = no call.
 	Stdout, Stderr func(piece string)
 }
 
-// DefaultGrace is how long processes have to end after they were asked to, and how long the children that a program leaves
-// behind have after the program has ended.
+// DefaultGrace is the time between SIGTERM and SIGKILL. Children that outlive their program have
+// the same time to end by themselves.
 const DefaultGrace = 2 * time.Second
 
-// A Process is a running program, with everything that it starts: a process group, and what has left that group.
+// A Process is a running program with all processes that it starts, in its process group or
+// outside.
+//
+// On Linux the goroutine that calls Wait owns the pipes and both streams, so they need no mutex.
+// Elsewhere each stream has its own reading goroutine. Other goroutines use only group and stdin.
 type Process struct {
 	job    Job
-	number int64 // of the job, in this process; its processes have it in their environment
+	number int64 // of the job, counted by this process; also a mark
 	group  group
-	stdin  *os.File      // of a program that is talked to; elsewhere than on Linux also of one whose input is not yet written
-	fed    chan struct{} // closed when all of the input was written to stdin, or the program does not read it
+	stdin  *os.File      // when Talk; without pidfds also while input is left to write
+	fed    chan struct{} // closed when stdin has all of Input, or the program does not read it
 	stdout stream
 	stderr stream
-	wires  // the platform's part: how the output is read, and how the end of the process is noticed
+	pipes  // by platform: reads the output and notices the end of the process
 }
 
-// maxStderr is how much is kept of what a program wrote to standard error.
+// maxStderr is the number of bytes kept of a program's standard error.
 const maxStderr = 8 << 10
 
-// jobs counts the programs that this process has started. The number of the newest one is the highest.
+// jobs counts the jobs of this process. A job's number is the count at its start.
 var jobs atomic.Int64
 
-// Start makes the process. Its output is read by Wait, which must be called, and soon: a program that writes more than a pipe
-// holds waits for it.
+// Start starts the process. The caller must call Wait soon, because only Wait reads the output.
+// Until then a program that writes more than a pipe holds is blocked.
 func (j Job) Start() (*Process, error) {
 	if j.Grace <= 0 {
 		j.Grace = DefaultGrace
@@ -67,7 +72,8 @@ func (j Job) Start() (*Process, error) {
 // mark is the variable that only processes of this job have.
 func (p *Process) mark() string { return envJob + "=" + strconv.FormatInt(p.number, 10) }
 
-// feed writes the rest of the input to standard input. A program that does not read it has not failed.
+// feed writes the rest of the input to standard input. A program that does not read it has not
+// failed, so errors are ignored.
 func (p *Process) feed(rest string) {
 	_, _ = io.WriteString(p.stdin, rest)
 	close(p.fed)
@@ -76,42 +82,44 @@ func (p *Process) feed(rest string) {
 	}
 }
 
-// Write says more to a program that is talked to, after its input.
+// Write writes to the standard input of a Talk program. It waits until all of Input is written.
 func (p *Process) Write(b []byte) (int, error) {
 	<-p.fed
 	return p.stdin.Write(b)
 }
 
-// CloseInput ends the standard input of a program that is talked to.
+// CloseInput closes the standard input of a Talk program.
 func (p *Process) CloseInput() { _ = p.stdin.Close() }
 
-// Stdout is the end of what the program has said, and how much that was. It is whole when Wait has returned.
+// Stdout returns the end of the program's output and its total length. It is complete when Wait has
+// returned.
 func (p *Process) Stdout() *Tail { return &p.stdout.tail }
 
-// Stderr is the end of what the program has written to standard error.
+// Stderr returns the end of the program's standard error. It is complete when Wait has returned.
 func (p *Process) Stderr() *Tail { return &p.stderr.tail }
 
-// PID is the process's number, and its group's.
+// PID is the id of the process, and of its group.
 func (p *Process) PID() int { return p.group.id }
 
-// Wait passes on the program's output until nothing is left of the process, and says how it ended and whether ctx ended before
-// it did; when ctx ends, so does the process.
+// Wait reads the program's output until no process of the program is left. It returns how the
+// program ended, and whether ctx ended before it did. When ctx ends, Wait ends the processes.
 func (p *Process) Wait(ctx context.Context) (status syscall.WaitStatus, cut bool, err error) {
-	// The signals come from another goroutine: this one may be inside of a listener, or of the kernel, and hears of the end by
-	// the end of the process.
+	// The signals come from another goroutine. This one may be inside a Stdout call or a system
+	// call, and learns of the end when the process ends.
 	stop := context.AfterFunc(ctx, func() { p.group.end(p.job.Grace) })
 	status, err = p.await()
 	cut = ctx.Err() != nil
 	if p.stdin != nil {
 		p.stdin.Close()
 	}
-	p.settle(cut)
+	p.endChildren(cut)
 	stop()
 	p.group.forget()
 	return status, cut, err
 }
 
-// ExitCode is a status in one number, as shells say it: 128 more than the signal for a program that a signal has ended.
+// ExitCode converts a status to one number, as shells do: 128 plus the signal if a signal ended the
+// program.
 func ExitCode(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		return 128 + int(status.Signal())
@@ -119,41 +127,44 @@ func ExitCode(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// settle waits for the children that the program left behind, which hold its pipes or just live on. They have the grace period.
-func (p *Process) settle(cut bool) {
+// endChildren waits for the children that the program left behind. They may hold its pipes or just
+// live on. After the grace period it kills them.
+func (p *Process) endChildren(cut bool) {
 	late := time.Now().Add(p.job.Grace)
 	if cut {
-		// A child that was just being forked when the group was asked to end may not have heard.
+		// A child that was being forked while the group got its SIGTERM may have missed the signal.
 		p.group.signal(syscall.SIGTERM)
-		p.until(late, p.group.empty)
-	} else if p.until(late, p.silent) && p.until(late, p.group.empty) {
+		p.readUntil(late, p.group.empty)
+	} else if p.readUntil(late, p.pipesClosed) && p.readUntil(late, p.group.empty) {
 		p.endLeftovers(p.job.Grace)
 		return
 	}
 	if p.group.signal(syscall.SIGKILL) {
-		p.until(time.Now().Add(p.job.Grace), p.group.empty)
+		p.readUntil(time.Now().Add(p.job.Grace), p.group.empty)
 	}
-	// A child with a session of its own has left the group. It may hold the pipes, and has had its time.
+	// A child with its own session has left the group. It may hold the pipes, and its grace period
+	// is over.
 	p.endLeftovers(0)
-	if !p.until(time.Now().Add(p.job.Grace), p.silent) {
+	if !p.readUntil(time.Now().Add(p.job.Grace), p.pipesClosed) {
 		p.abandon()
 	}
 }
 
-// until passes on the output until something is so; false = it was late before. The output is read all the while, because a
-// process that is to end may have to write what it has to say first.
-func (p *Process) until(late time.Time, so func() bool) bool {
-	for pause := time.Millisecond; !so(); pause = min(2*pause, 50*time.Millisecond) {
-		left := time.Until(late)
+// readUntil reads output until done returns true. It returns false if the deadline comes first. It
+// reads all the while, because an ending process may block on its last output.
+func (p *Process) readUntil(deadline time.Time, done func() bool) bool {
+	for pause := time.Millisecond; !done(); pause = min(2*pause, 50*time.Millisecond) {
+		left := time.Until(deadline)
 		if left <= 0 {
 			return false
 		}
-		p.listen(min(pause, left))
+		p.poll(min(pause, left))
 	}
 	return true
 }
 
-// A group is a process group. Once it is known to be empty its number may be another's, and is not used any more.
+// A group is a process group. After it is known to be empty, the kernel may reuse its id, so gone
+// stops all further signals. mu guards gone and kill.
 type group struct {
 	id   int
 	mu   sync.Mutex
@@ -161,7 +172,8 @@ type group struct {
 	kill *time.Timer
 }
 
-// end asks the group to end, and makes it after the grace period. A stopped process is woken, so that it can hear.
+// end sends SIGTERM to the group, and SIGKILL after the grace period. SIGCONT wakes stopped
+// processes, so that they get the signal.
 func (g *group) end(grace time.Duration) {
 	g.signal(syscall.SIGTERM)
 	g.signal(syscall.SIGCONT)
@@ -172,7 +184,7 @@ func (g *group) end(grace time.Duration) {
 	}
 }
 
-// signal reaches every process of the group; false = there is none.
+// signal sends s to every process of the group. It returns false if there is none.
 func (g *group) signal(s syscall.Signal) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,8 +194,9 @@ func (g *group) signal(s syscall.Signal) bool {
 	return !g.gone
 }
 
-// empty says that no process is in the group any more. Its leader must have been waited for. The dead stay in a group until
-// their parent waits for them; for orphans that is this process, where it adopts them.
+// empty reports that no process is left in the group. The leader must have been waited for. Dead
+// processes stay in a group until their parent waits for them; for adopted orphans that is this
+// process.
 func (g *group) empty() bool {
 	if !g.signal(0) {
 		return true
@@ -192,7 +205,7 @@ func (g *group) empty() bool {
 	return !g.signal(0)
 }
 
-// forget makes sure that no signal is sent any more.
+// forget stops all further signals, because the group's id may be reused from now on.
 func (g *group) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"swarm"
 )
 
-// A Program is what a provider runs, as its user has named it: a name that PATH knows, or a path, which is taken from the folder in
-// which the work is done.
+// A Program is the program of a provider, as the user named it. A name is searched in PATH. A path
+// is relative to the working folder of the task.
 type Program struct {
 	Name     string
 	Provider string
-	Title    string // what people call it; "" = its name
-	Install  string // what to do when it is not there; "" = what is right for any program
+	Title    string // name for people; "" = Name
+	Install  string // hint when the program is missing; "" = a general hint
 }
 
 func (p Program) title() string {
@@ -28,10 +28,10 @@ func (p Program) title() string {
 	return p.Name
 }
 
-// IsPath says whether the user has named a place, and not only a name.
+// IsPath reports whether the user gave a path, not just a name.
 func (p Program) IsPath() bool { return strings.ContainsRune(p.Name, filepath.Separator) }
 
-// Find looks for the program as work in this folder would.
+// Find returns the path that a task in this folder would run.
 func (p Program) Find(dir string) (string, *swarm.Error) {
 	name := p.Name
 	if p.IsPath() && dir != "" && !filepath.IsAbs(name) {
@@ -42,7 +42,8 @@ func (p Program) Find(dir string) (string, *swarm.Error) {
 	case err == nil:
 		return path, nil
 	case errors.Is(err, exec.ErrDot):
-		return "", swarm.Errorf(swarm.NotFound, "the program %q is in the current folder only, where PATH is not meant to find it", name).WithHint("write ./%s", name)
+		const msg = "the program %q is in the current folder only, where PATH is not meant to find it"
+		return "", swarm.Errorf(swarm.NotFound, msg, name).WithHint("write ./%s", name)
 	case errors.Is(err, fs.ErrPermission):
 		return "", p.notExecutable()
 	}
@@ -65,17 +66,19 @@ func (p Program) notExecutable() *swarm.Error {
 		WithHint("chmod +x %s, or name what runs it first: command: [bash, %s]", p.Name, p.Name)
 }
 
-// StartError says why no process could be made of it in this folder.
+// StartError explains why the program could not be started in this folder.
 func (p Program) StartError(dir string, err error) *swarm.Error {
 	if dir != "" {
 		if info, e := os.Stat(dir); e != nil || !info.IsDir() {
-			return swarm.Errorf(swarm.NotFound, "the folder %s, in which the task works, is not there", dir).WithHint("make it, or correct `workdir`")
+			return swarm.Errorf(swarm.NotFound, "the folder %s, in which the task works, is not there", dir).
+				WithHint("make it, or correct `workdir`")
 		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if path, missing := p.Find(dir); missing == nil {
-			return swarm.Errorf(swarm.NotFound, "%s is there, but what its first line (#!) names is not", path).WithHint("correct its first line, or install what it names")
+			return swarm.Errorf(swarm.NotFound, "%s is there, but what its first line (#!) names is not", path).
+				WithHint("correct its first line, or install what it names")
 		}
 		return p.notThere()
 	case errors.Is(err, fs.ErrPermission):
@@ -84,7 +87,8 @@ func (p Program) StartError(dir string, err error) *swarm.Error {
 		return swarm.Errorf(swarm.BadInput, "%s is not a program: it has no first line like #!/bin/sh", p.Name).
 			WithHint("give it one, or name what runs it first: command: [bash, %s]", p.Name)
 	case errors.Is(err, syscall.E2BIG):
-		return swarm.Errorf(swarm.BadInput, "the arguments and the environment of %s are longer than the system allows", p.title()).WithHint("shorten `tools` and `env`")
+		const msg = "the arguments and the environment of %s are longer than the system allows"
+		return swarm.Errorf(swarm.BadInput, msg, p.title()).WithHint("shorten `tools` and `env`")
 	}
 	return &swarm.Error{Kind: swarm.Other, Msg: "the program " + p.title() + " could not be started", Err: err}
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Reap ends the processes of a run that a killed swarm, or one that has lost the run, has left behind: those whose environment
-// names the run and this driver, the process that started them. Other drivers of the run, and processes that this one runs
-// under, are spared. It returns how many there were.
+// Reap ends the orphaned processes of a run whose driver was killed or has lost the run. It selects
+// processes whose environment names the run and that driver. Programs of other drivers, this
+// process and its ancestors are spared. It returns how many processes it found.
 func Reap(runID string, driver int) (ended int) {
 	if runID == "" {
 		return 0
@@ -17,13 +17,15 @@ func Reap(runID string, driver int) (ended int) {
 	return endMarked(DefaultGrace, envRun+"="+runID, envDriver+"="+strconv.Itoa(driver))
 }
 
-// OfRun are the processes that bear the mark of a run, without this one and those that it runs under.
+// OfRun returns the pids of the processes that bear the mark of a run, without this process and its
+// ancestors.
 func OfRun(runID string) []int { return marked(envRun + "=" + runID) }
 
 // endMarked ends the processes whose environment holds all of the marks.
 func endMarked(grace time.Duration, marks ...string) (ended int) {
-	ended, _ = retire(grace, func() []int { return marked(marks...) }, func(pid int, s syscall.Signal) {
-		// A handle on the process is taken first, so that its number cannot become another's after it was looked at.
+	ended, _ = terminate(grace, func() []int { return marked(marks...) }, func(pid int, s syscall.Signal) {
+		// The handle comes before the check, so that the pid cannot be reused between check and
+		// signal.
 		if p, err := os.FindProcess(pid); err == nil {
 			if isMarked(pid, marks) {
 				_ = p.Signal(s)
@@ -34,9 +36,10 @@ func endMarked(grace time.Duration, marks ...string) (ended int) {
 	return ended
 }
 
-// retire asks the processes that are found to end, until none is, and kills them when they have had their grace; 0 = they have
-// had it. It returns how many were found, and those that cannot be ended.
-func retire(grace time.Duration, find func() []int, signal func(pid int, s syscall.Signal)) (ended int, left []int) {
+// terminate sends SIGTERM to the processes that find returns, until it returns none. After the
+// grace period it sends SIGKILL; grace 0 means at once. It returns how many processes it signalled,
+// and which it could not end.
+func terminate(grace time.Duration, find func() []int, signal func(pid int, s syscall.Signal)) (ended int, left []int) {
 	asked := map[int]bool{}
 	patience := time.Now().Add(grace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -51,7 +54,7 @@ func retire(grace time.Duration, find func() []int, signal func(pid int, s sysca
 				signal(pid, syscall.SIGKILL)
 			case !asked[pid]:
 				signal(pid, syscall.SIGTERM)
-				signal(pid, syscall.SIGCONT) // a stopped one is woken, so that it can hear
+				signal(pid, syscall.SIGCONT) // wakes a stopped process, so that it gets SIGTERM
 			}
 			asked[pid] = true
 		}

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// marked are the processes whose environment holds all of the marks, without this one and those that it runs under.
-func marked(marks ...string) []int { return bearing(processes(), marks) }
+// marked returns the processes whose environment holds all of the marks, without this process and
+// its ancestors.
+func marked(marks ...string) []int { return filterMarked(processes(), marks) }
 
-func bearing(pids []int, marks []string) []int {
+func filterMarked(pids []int, marks []string) []int {
 	var found []int
 	for _, pid := range pids {
 		if isMarked(pid, marks) {
@@ -54,8 +55,9 @@ func isMarked(pid int, marks []string) bool {
 	return true
 }
 
-// environOf is empty for a process that is gone or not ours to look at. It is for an instant, too, while one becomes another
-// program: then it is looked at again. The kernel's own are in no group.
+// environOf returns nothing for a process that is gone or belongs to another user. The environment
+// is also empty for an instant during exec, so environOf tries again. Kernel threads, which are in
+// no group, have none.
 func environOf(pid int) []byte {
 	for try := range 10 {
 		env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
@@ -71,7 +73,7 @@ func environOf(pid int) []byte {
 	return nil
 }
 
-// variable is the value of a variable among strings that end in NUL; "" = it is not set.
+// variable returns the value of a variable in a list of NUL-terminated strings; "" = not set.
 func variable(env []byte, name string) string {
 	for kv := range bytes.SplitSeq(env, []byte{0}) {
 		if value, ok := bytes.CutPrefix(kv, []byte(name+"=")); ok {
@@ -81,7 +83,7 @@ func variable(env []byte, name string) string {
 	return ""
 }
 
-// holdsVariable looks for NAME=value among strings that end in NUL.
+// holdsVariable searches NAME=value in a list of NUL-terminated strings.
 func holdsVariable(env []byte, variable string) bool {
 	for from := 0; ; {
 		at := bytes.Index(env[from:], []byte(variable))
@@ -97,19 +99,20 @@ func holdsVariable(env []byte, variable string) bool {
 	}
 }
 
-// A stat is some of what the kernel tells of a process.
+// A stat is the part of /proc/PID/stat that this package uses.
 type stat struct {
 	state         string
 	parent, group int
 }
 
-// statOf is empty for a process that is gone.
+// statOf returns a zero stat for a process that is gone.
 func statOf(pid int) (s stat) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return s
 	}
-	// The second field is the program's name in parentheses and may hold anything; what is looked for comes after it.
+	// The second field is the program's name in parentheses, which may hold any character. The
+	// fields that count come after it.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 3 {
 		return s

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// marked are the processes whose environment holds all of the marks, without this one and the one that started it, as far as
-// ps tells: it shows the environments of this user's processes behind their arguments.
+// marked returns the processes whose environment holds all of the marks, without this process and
+// its parent. ps prints the environment of this user's processes after their arguments.
 func marked(marks ...string) []int {
 	out, err := exec.Command("ps", "-axEww", "-o", "pid=,command=").Output()
 	if err != nil {

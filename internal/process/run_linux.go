@@ -10,18 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// On Linux one goroutine runs a program: it waits in one poll(2) for output, for room in the program's standard input, and for
-// the end of the process, which a pidfd tells. There is no goroutine for each pipe, and no buffer while a program says nothing.
+// On Linux one goroutine runs a program. It waits in one poll(2) for output, for room in the
+// program's standard input, and for the end of the process, which a pidfd reports. So there is no
+// goroutine per pipe, and a silent program has no buffer.
 
-// wires are the file descriptors that lead to a running program; -1 = closed. Nobody but Wait uses them after Start.
-type wires struct {
-	exit     int    // can be read once the process has ended
-	in       int    // its standard input, while rest is not written
-	out, err int    // its standard output and error
-	rest     string // of the input
+// pipes are the file descriptors that lead to a running program; -1 = closed. After Start only the
+// goroutine in Wait uses them.
+type pipes struct {
+	exit     int    // readable once the process has ended: a pidfd, or a pipe that closeOnExit closes
+	in       int    // standard input, until rest is written
+	out, err int    // standard output and error
+	rest     string // input that is not written yet
 }
 
-// pidfds says whether the kernel tells the end of a process by a file descriptor: since Linux 5.3, where no sandbox forbids it.
+// pidfds reports whether the kernel has pidfds. Linux has them since 5.3, but a sandbox may forbid
+// them.
 var pidfds = sync.OnceValue(func() bool {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -31,32 +34,33 @@ var pidfds = sync.OnceValue(func() bool {
 	return true
 })
 
-// start makes the pipes and the process.
+// start opens the pipes and starts the process.
 func (p *Process) start(env []string) error {
-	p.wires = wires{exit: -1, in: -1, out: -1, err: -1}
+	p.pipes = pipes{exit: -1, in: -1, out: -1, err: -1}
 	theirs, ended, err := p.open()
 	if err == nil {
 		sys := &syscall.SysProcAttr{Setpgid: true}
 		if ended < 0 {
 			sys.PidFD = &p.exit
 		}
-		family.begin(p)
+		family.registerJob(p)
 		var pid int
 		pid, _, err = syscall.StartProcess(p.job.Path, p.job.Argv, &syscall.ProcAttr{
-			Dir: p.job.Dir, Env: env, Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])}, Sys: sys,
+			Dir: p.job.Dir, Env: env, Sys: sys,
+			Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
 		})
-		family.began(p, pid, err)
+		family.registerProcess(p, pid, err)
 	}
-	shut(&theirs[0], &theirs[1], &theirs[2])
+	closeAll(&theirs[0], &theirs[1], &theirs[2])
 	if err != nil {
-		shut(&p.exit, &p.in, &p.out, &p.err, &ended)
+		closeAll(&p.exit, &p.in, &p.out, &p.err, &ended)
 		if p.stdin != nil {
 			p.stdin.Close()
 		}
 		return &os.PathError{Op: "fork/exec", Path: p.job.Path, Err: err}
 	}
 	if ended >= 0 {
-		go tellEnd(p.group.id, ended)
+		go closeOnExit(p.group.id, ended)
 	}
 	switch {
 	case !p.job.Talk:
@@ -68,8 +72,9 @@ func (p *Process) start(env []string) error {
 	return nil
 }
 
-// open makes the pipes, and writes as much of the input as its pipe has room for: most prompts fit. theirs are the program's
-// ends. Without pidfds, p.exit is a pipe of our own, and ended is its other end.
+// open opens the pipes, and writes as much of the input as the pipe holds. Most prompts fit, so
+// most programs need no POLLOUT. theirs are the program's ends. Without pidfds, p.exit is a pipe of
+// our own and ended is its other end.
 func (p *Process) open() (theirs [3]int, ended int, err error) {
 	theirs, ended = [3]int{-1, -1, -1}, -1
 	var in int
@@ -111,7 +116,7 @@ func pipe(read, write *int) error {
 	return nil
 }
 
-func shut(fds ...*int) {
+func closeAll(fds ...*int) {
 	for _, fd := range fds {
 		if *fd >= 0 {
 			_ = unix.Close(*fd)
@@ -120,36 +125,37 @@ func shut(fds ...*int) {
 	}
 }
 
-// tellEnd closes a pipe when the process has ended. It leaves it to be waited for by [children.wait].
-func tellEnd(pid, pipe int) {
+// closeOnExit closes a pipe when the process has ended. It does not reap the process:
+// [children.wait] does.
+func closeOnExit(pid, pipe int) {
 	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 		continue
 	}
-	shut(&pipe)
+	closeAll(&pipe)
 }
 
-// await passes on the output until the process has ended, and says how.
+// await reads output until the process has ended, and returns its status.
 func (p *Process) await() (syscall.WaitStatus, error) {
 	for p.exit >= 0 {
-		p.listen(-1)
+		p.poll(-1)
 	}
-	shut(&p.in)
+	closeAll(&p.in)
 	return family.wait(p)
 }
 
-// listen waits until there is output, room for input, or the process has ended, for at most so long; negative = for ever. It
-// passes on the output, in the order in which the pipes have it, before it notices the end.
-func (p *Process) listen(atMost time.Duration) {
+// poll waits for output, for room for input or for the end of the process, at most this long;
+// negative = without limit. It reads the output before it handles the end, so no output is lost.
+func (p *Process) poll(atMost time.Duration) {
 	fds := [...]unix.PollFd{
 		{Fd: int32(p.out), Events: unix.POLLIN}, {Fd: int32(p.err), Events: unix.POLLIN},
-		{Fd: int32(p.in), Events: unix.POLLOUT}, {Fd: int32(p.exit), Events: unix.POLLIN}, // poll looks at no negative one
+		{Fd: int32(p.in), Events: unix.POLLOUT}, {Fd: int32(p.exit), Events: unix.POLLIN}, // poll(2) skips negative descriptors
 	}
 	timeout := -1
 	if atMost >= 0 {
 		timeout = int((atMost + time.Millisecond - 1) / time.Millisecond)
 	}
 	if n, err := unix.Poll(fds[:], timeout); err != nil || n == 0 {
-		return // a signal, or nothing: the caller asks again
+		return // a signal or the timeout: the caller polls again
 	}
 	if fds[0].Revents != 0 {
 		p.stdout.read(&p.out, fds[0].Revents)
@@ -161,13 +167,13 @@ func (p *Process) listen(atMost time.Duration) {
 		p.write()
 	}
 	if fds[3].Revents != 0 {
-		shut(&p.exit)
+		closeAll(&p.exit)
 	}
 }
 
-// read takes what a pipe has, once poll has said what it has seen there, so that it never blocks.
+// read reads once from a pipe. poll(2) has reported seen for it, so the read never blocks.
 func (s *stream) read(fd *int, seen int16) {
-	if seen&unix.POLLIN == 0 { // the other end is closed, and nothing is left to be read
+	if seen&unix.POLLIN == 0 { // the other end is closed and the pipe is empty
 		s.end(fd)
 		return
 	}
@@ -179,17 +185,18 @@ func (s *stream) read(fd *int, seen int16) {
 	case n <= 0:
 		s.end(fd)
 	default:
-		s.take(buf, n)
+		s.deliver(buf, n)
 	}
 }
 
-// end ends the reading of a stream.
+// end closes the pipe and delivers the rest of the stream.
 func (s *stream) end(fd *int) {
-	shut(fd)
+	closeAll(fd)
 	s.flush()
 }
 
-// write writes as much of the input as there is room for. A program that does not read it has not failed.
+// write writes as much of the input as the pipe holds. A program that does not read its input has
+// not failed, so errors end the input silently.
 func (p *Process) write() {
 	for p.rest != "" {
 		n, err := unix.Write(p.in, []byte(p.rest[:min(len(p.rest), len(chunk{}))]))
@@ -202,13 +209,13 @@ func (p *Process) write() {
 			p.rest = ""
 		}
 	}
-	shut(&p.in)
+	closeAll(&p.in)
 }
 
-// silent says that both pipes have ended.
-func (p *Process) silent() bool { return p.out < 0 && p.err < 0 }
+// pipesClosed reports that both output pipes have ended.
+func (p *Process) pipesClosed() bool { return p.out < 0 && p.err < 0 }
 
-// abandon ends the reading, though a process that cannot be ended holds the other ends.
+// abandon stops reading although a process that cannot be ended still holds the pipes.
 func (p *Process) abandon() {
 	p.stdout.end(&p.out)
 	p.stderr.end(&p.err)

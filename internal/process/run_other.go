@@ -9,26 +9,27 @@ import (
 	"time"
 )
 
-// wires are what leads to a running program.
-type wires struct {
+// pipes are the files that lead to a running program. The goroutine in Wait owns open; one goroutine
+// per stream reads.
+type pipes struct {
 	proc   *os.Process
-	pipes  [2]*os.File   // its output and errors
-	one    sync.Mutex    // the listener is called once at a time
-	open   int           // how many of the two are not known to have ended
-	closed chan struct{} // a value for each that has
+	files  [2]*os.File   // standard output and error
+	one    sync.Mutex    // held during a Stdout or Stderr call, so that they never run concurrently
+	open   int           // number of streams that have not ended
+	closed chan struct{} // gets a value for each stream that ends
 }
 
-// start makes the pipes and the process, with a goroutine that reads each of its streams.
+// start opens the pipes and starts the process, with one goroutine per stream.
 func (p *Process) start(env []string) (err error) {
 	var theirs [3]*os.File
 	defer func() {
 		for _, f := range theirs {
-			f.Close() // closing nil is an error that says so, and nothing else
+			f.Close() // closing a nil file only returns an error
 		}
 		if err != nil {
 			p.stdin.Close()
-			p.pipes[0].Close()
-			p.pipes[1].Close()
+			p.files[0].Close()
+			p.files[1].Close()
 		}
 	}()
 	if p.job.Input == nil && !p.job.Talk {
@@ -36,13 +37,15 @@ func (p *Process) start(env []string) (err error) {
 	} else {
 		theirs[0], p.stdin, err = os.Pipe()
 	}
-	for i := 0; i < len(p.pipes) && err == nil; i++ {
-		p.pipes[i], theirs[i+1], err = os.Pipe()
+	for i := 0; i < len(p.files) && err == nil; i++ {
+		p.files[i], theirs[i+1], err = os.Pipe()
 	}
 	if err != nil {
 		return err
 	}
-	p.proc, err = os.StartProcess(p.job.Path, p.job.Argv, &os.ProcAttr{Dir: p.job.Dir, Env: env, Files: theirs[:], Sys: &syscall.SysProcAttr{Setpgid: true}})
+	p.proc, err = os.StartProcess(p.job.Path, p.job.Argv, &os.ProcAttr{
+		Dir: p.job.Dir, Env: env, Files: theirs[:], Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
 	if err != nil {
 		return err
 	}
@@ -54,19 +57,19 @@ func (p *Process) start(env []string) (err error) {
 		}
 		go p.feed(rest)
 	}
-	p.open, p.closed = len(p.pipes), make(chan struct{}, len(p.pipes))
-	go p.read(p.pipes[0], &p.stdout)
-	go p.read(p.pipes[1], &p.stderr)
+	p.open, p.closed = len(p.files), make(chan struct{}, len(p.files))
+	go p.read(p.files[0], &p.stdout)
+	go p.read(p.files[1], &p.stderr)
 	return nil
 }
 
-// read passes on a stream until it ends.
+// read reads a stream until it ends.
 func (p *Process) read(from *os.File, s *stream) {
 	buf := chunks.Get().(*chunk)
 	for {
 		n, err := from.Read(s.next(buf))
 		p.one.Lock()
-		s.take(buf, n)
+		s.deliver(buf, n)
 		if err != nil {
 			s.flush()
 		}
@@ -80,7 +83,7 @@ func (p *Process) read(from *os.File, s *stream) {
 	p.closed <- struct{}{}
 }
 
-// await waits until the process has ended, and says how.
+// await waits until the process has ended, and returns its status.
 func (p *Process) await() (status syscall.WaitStatus, err error) {
 	state, err := p.proc.Wait()
 	if err == nil {
@@ -89,8 +92,8 @@ func (p *Process) await() (status syscall.WaitStatus, err error) {
 	return status, err
 }
 
-// listen waits until a stream has ended, for at most so long.
-func (p *Process) listen(atMost time.Duration) {
+// poll waits until a stream has ended, at most this long.
+func (p *Process) poll(atMost time.Duration) {
 	select {
 	case <-p.closed:
 		p.open--
@@ -98,12 +101,12 @@ func (p *Process) listen(atMost time.Duration) {
 	}
 }
 
-// silent says that both streams have ended.
-func (p *Process) silent() bool { return p.open == 0 }
+// pipesClosed reports that both streams have ended.
+func (p *Process) pipesClosed() bool { return p.open == 0 }
 
-// abandon ends the reading, though a process that cannot be ended holds the other ends.
+// abandon stops reading although a process that cannot be ended still holds the pipes.
 func (p *Process) abandon() {
-	for _, f := range p.pipes {
+	for _, f := range p.files {
 		_ = f.SetReadDeadline(time.Unix(1, 0))
 	}
 	for ; p.open > 0; p.open-- {
@@ -111,24 +114,25 @@ func (p *Process) abandon() {
 	}
 }
 
-// endLeftovers ends what the program left behind outside of its group. Looking for it takes as long as a turn here, so it is
-// done only when something was seen to be left; the rest ends with the run.
+// endLeftovers ends the processes that the program left behind outside of its group. A search by ps
+// takes as long as a turn, so it runs only when leftovers were noticed. The others end with the
+// run.
 func (p *Process) endLeftovers(grace time.Duration) {
 	if grace == 0 {
 		endMarked(0, envRun+"="+p.job.Run, envTurn+"="+p.job.Turn, byThisProcess(), p.mark())
 	}
 }
 
-// waitForGroup waits for the dead of a group that are this process's children.
+// waitForGroup reaps a dead process of a group, if it is a child of this process.
 func waitForGroup(id int) { _, _ = syscall.Wait4(-id, nil, syscall.WNOHANG, nil) }
 
-// Clear ends what the programs of a run have left behind that this process has started. This process drives the run, and is
-// through with it: the programs of another driver are spared.
+// Clear ends the processes that a run's programs left behind, if this process started them. The
+// caller drives the run and has finished with it. Programs of another driver are spared.
 func Clear(runID string) (ended int) {
 	return endMarked(DefaultGrace, envRun+"="+runID, byThisProcess())
 }
 
-// Kill ends the processes of a run at once, without asking. This process drives it.
+// Kill ends the processes of a run at once, without a grace period. The caller drives the run.
 func Kill(runID string) {
 	if runID != "" {
 		endMarked(0, envRun+"="+runID, byThisProcess())

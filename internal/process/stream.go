@@ -2,24 +2,27 @@ package process
 
 import "sync"
 
-// A stream is what a program says on one of its pipes.
+// A stream is one output of a program. tail keeps its end; live gets it piece by piece.
 type stream struct {
 	tail Tail
 	live func(string)
-	held []byte // the beginning of a rune whose end has not come yet
+	held []byte // the beginning of a rune whose rest has not arrived
 }
 
-// A chunk is as much as a pipe holds.
+// A chunk is as large as a pipe's buffer.
 type chunk [64 << 10]byte
 
-// chunks are what streams are read into. A program that says nothing has none.
+// chunks are the read buffers. A stream takes one only while it reads, so a silent program has
+// none.
 var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
-// next is where the next bytes of the stream are read to: behind those that are held.
+// next returns the part of buf to read into. It starts after the held bytes, which next copies
+// there.
 func (s *stream) next(buf *chunk) []byte { return buf[copy(buf[:], s.held):] }
 
-// take keeps n bytes that were read to [stream.next], and passes on all whole runes.
-func (s *stream) take(buf *chunk, n int) {
+// deliver handles n bytes that were read into the result of [stream.next]: tail gets all, live only
+// whole runes.
+func (s *stream) deliver(buf *chunk, n int) {
 	piece := buf[:len(s.held)+n]
 	_, _ = s.tail.Write(piece[len(s.held):])
 	whole := wholeRunes(piece)
@@ -29,7 +32,7 @@ func (s *stream) take(buf *chunk, n int) {
 	s.held = append(s.held[:0], piece[whole:]...)
 }
 
-// flush passes on what is held, at the end of the stream.
+// flush delivers the held bytes at the end of the stream.
 func (s *stream) flush() {
 	if len(s.held) > 0 && s.live != nil {
 		s.live(string(s.held))

@@ -7,16 +7,16 @@ import (
 	"swarm"
 )
 
-// A Tail is a writer that keeps the end of what it is given, and counts all of it. However much that is, it takes no more
-// memory than what it keeps.
+// A Tail is a writer that keeps the last Max bytes and counts all of them. Its memory never exceeds
+// Max.
 type Tail struct {
-	Max   int // how many bytes are kept; 0 = swarm.MaxOutput
+	Max   int // bytes to keep; 0 = swarm.MaxOutput
 	ring  []byte
-	next  int // where the oldest byte lies, once the ring is full
+	next  int // index of the oldest byte, once the ring is full
 	total int64
 }
 
-// Write never fails.
+// Write always succeeds.
 func (t *Tail) Write(p []byte) (int, error) {
 	n := len(p)
 	t.total += int64(n)
@@ -36,10 +36,10 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Len is how many bytes were written.
+// Len returns how many bytes were written.
 func (t *Tail) Len() int64 { return t.total }
 
-// Bytes is what was kept, in memory of its own. When something was cut off, it begins with the beginning of a rune.
+// Bytes returns a copy of the kept bytes. If the beginning was dropped, the copy starts at a rune.
 func (t *Tail) Bytes() []byte {
 	b := make([]byte, 0, len(t.ring))
 	b = append(append(b, t.ring[t.next:]...), t.ring[:t.next]...)
@@ -56,7 +56,7 @@ func (t *Tail) limit() int {
 	return swarm.MaxOutput
 }
 
-// RestOfRune is how many bytes at the beginning of b belong to a rune that began before it.
+// RestOfRune returns how many bytes at the start of b belong to a rune that began before b.
 func RestOfRune(b []byte) int {
 	n := 0
 	for n < len(b) && n < utf8.UTFMax-1 && !utf8.RuneStart(b[n]) {
@@ -65,8 +65,8 @@ func RestOfRune(b []byte) int {
 	return n
 }
 
-// wholeRunes is how much of b can be passed on without cutting its last rune in two. Bytes that are not UTF-8 are passed on
-// as they are.
+// wholeRunes returns the length of the longest prefix of b that does not end inside a rune. Bytes
+// that are not UTF-8 count as whole.
 func wholeRunes(b []byte) int {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		at := len(b) - i
@@ -80,9 +80,9 @@ func wholeRunes(b []byte) int {
 	return len(b)
 }
 
-// Ended is what is kept of what a program wrote to standard error, as a text. Where its beginning is missing, a … says so, by which
-// those who look for secrets know that one may have been cut in two.
-func Ended(stderr []byte) string {
+// StderrText returns the kept standard error as text. It starts with … if the beginning was
+// dropped. The … tells the redaction of secrets that a secret may be cut in two there.
+func StderrText(stderr []byte) string {
 	text := strings.ToValidUTF8(string(stderr), "\uFFFD")
 	if len(stderr) > maxStderr-utf8.UTFMax {
 		return "…" + text
@@ -90,11 +90,11 @@ func Ended(stderr []byte) string {
 	return text
 }
 
-// LastWords are the last lines of what a program wrote to standard error: mostly why it failed.
+// LastWords returns the last lines of standard error, which mostly say why a program failed.
 func LastWords(stderr []byte) string {
 	const lines, most = 3, 400
 	var last []string
-	for line := range strings.SplitSeq(Ended(stderr), "\n") {
+	for line := range strings.SplitSeq(StderrText(stderr), "\n") {
 		if line = strings.TrimSpace(line); line != "" {
 			last = append(last, line)
 		}

@@ -43,13 +43,13 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// Runes that come in two pieces are passed on whole; what is no rune comes at the end.
+// Runes that arrive in two pieces are delivered whole. Incomplete ones are delivered at the end.
 func TestStreamPassesOnWholeRunes(t *testing.T) {
 	var pieces []string
 	s := stream{live: func(piece string) { pieces = append(pieces, piece) }}
 	var buf chunk
 	for _, read := range []string{"\xe2\x82", "\xac", "a\xc3", "\xbcx\xc3"} {
-		s.take(&buf, copy(s.next(&buf), read))
+		s.deliver(&buf, copy(s.next(&buf), read))
 	}
 	s.flush()
 	if got, want := strings.Join(pieces, "|"), "€|a|üx|\xc3"; got != want || string(s.tail.Bytes()) != "€aüx\xc3" {
@@ -65,7 +65,7 @@ func TestTailKeepsMaxOutputByItself(t *testing.T) {
 	}
 }
 
-// FuzzTail compares the ring with the end of everything, kept whole.
+// FuzzTail compares the ring with the end of the whole stream.
 func FuzzTail(f *testing.F) {
 	f.Add([]byte("héllo wörld €€€"), uint8(3), uint8(7))
 	f.Add([]byte("\x82\x82\x82\x82\x82"), uint8(1), uint8(2))
@@ -87,7 +87,7 @@ func FuzzTail(f *testing.F) {
 	})
 }
 
-// FuzzWholeRunes checks that pieces are never cut inside a rune and that nothing is held for ever.
+// FuzzWholeRunes checks that no piece ends inside a rune and that no byte is held for ever.
 func FuzzWholeRunes(f *testing.F) {
 	f.Add([]byte("a€"))
 	f.Add([]byte("\xe2\x82"))

@@ -114,7 +114,7 @@ func (r Reply) Ends() (stdout, stderr string) {
 	if r.IsCut() {
 		stdout = "…" + stdout
 	}
-	return stdout, process.Ended(r.Stderr)
+	return stdout, process.StderrText(r.Stderr)
 }
 
 // MaxOutput is how much of an output is kept.
