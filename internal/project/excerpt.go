@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// excerpt is a document by its headings: each with what stands first below it. A section has so many bytes at most, and all of them; cut says
-// that there would have been more sections.
+// excerpt shortens a document to its headings, each with the first paragraph below it. A paragraph
+// has at most section bytes, and the result at most most bytes. cut reports that sections are
+// missing at the end.
 func excerpt(text string, section, most int) (short string, cut bool) {
 	var b strings.Builder
-	var para strings.Builder // what stands first below the last heading
+	var para strings.Builder // the first paragraph below the last heading
 	open, code := true, false
 	flush := func() {
 		if para.Len() > 0 {
-			b.WriteString(begin(para.String(), section) + "\n")
+			b.WriteString(truncate(para.String(), section) + "\n")
 		}
 		para.Reset()
 	}
@@ -43,11 +44,11 @@ func excerpt(text string, section, most int) (short string, cut bool) {
 	}
 	flush()
 	whole := strings.TrimRight(b.String(), "\n")
-	return begin(whole, most), len(whole) > most
+	return truncate(whole, most), len(whole) > most
 }
 
-// begin is the beginning of a text, at most so many bytes.
-func begin(text string, most int) string {
+// truncate returns the beginning of a text, at most `most` bytes, and prefers to cut between words.
+func truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -63,16 +64,17 @@ func begin(text string, most int) string {
 
 const summaryBytes = 160
 
-// summary is a line about a file: a document's title and what it says first, the first remark of a program, or its first line.
-func summary(name, text string) string {
+// summarize returns one line about a file. For a document that is its title and its first sentence,
+// for a program its first comment, or else its first line.
+func summarize(name, text string) string {
 	if isDoc(name) || path.Ext(name) == "" || path.Ext(name) == ".txt" {
 		title := Title([]byte(text))
-		if said := first(text, title); said != "" {
+		if said := firstText(text, title); said != "" {
 			title += ": " + said
 		}
-		return begin(oneLine(title), summaryBytes)
+		return truncate(oneLine(title), summaryBytes)
 	}
-	const lines = 40 // in which a program says what it is
+	const lines = 40 // a program describes itself within these
 	n := 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -82,17 +84,17 @@ func summary(name, text string) string {
 		said := strings.TrimSpace(strings.TrimLeft(line, "/*#;-\"'! "))
 		switch {
 		case said == "" || strings.HasPrefix(line, "#!"):
-		case !isRemark(line):
-			return begin(oneLine(line), summaryBytes)
-		case strings.Contains(said, " ") && !legal(said):
-			return begin(oneLine(said), summaryBytes)
+		case !isComment(line):
+			return truncate(oneLine(line), summaryBytes)
+		case strings.Contains(said, " ") && !isBoilerplate(said):
+			return truncate(oneLine(said), summaryBytes)
 		}
 	}
 	return ""
 }
 
-// isRemark says whether a line of a program is a remark, in one of the usual languages.
-func isRemark(line string) bool {
+// isComment reports whether a line is a comment in one of the common languages.
+func isComment(line string) bool {
 	for _, mark := range []string{"//", "/*", "*", "# ", "--", ";", `"""`, "'''", "<!--"} {
 		if strings.HasPrefix(line, mark) {
 			return true
@@ -101,10 +103,12 @@ func isRemark(line string) bool {
 	return false
 }
 
-// legal says whether a remark is not about what the program does.
-func legal(said string) bool {
+// isBoilerplate reports whether a comment says nothing about what the program does.
+func isBoilerplate(said string) bool {
 	said = strings.ToLower(said)
-	for _, word := range []string{"copyright", "spdx", "license", "go:build", "+build", "eslint", "@ts-", "use strict", "coding:", "code generated"} {
+	for _, word := range []string{
+		"copyright", "spdx", "license", "go:build", "+build", "eslint", "@ts-", "use strict", "coding:", "code generated",
+	} {
 		if strings.Contains(said, word) {
 			return true
 		}
@@ -112,8 +116,8 @@ func legal(said string) bool {
 	return false
 }
 
-// first is what a document says first below its title.
-func first(text, title string) string {
+// firstText returns the first line of text below a document's title.
+func firstText(text, title string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.Contains(line, title) || !unicode.IsLetter(firstRune(line)) {

@@ -9,10 +9,11 @@ import (
 	"swarm/internal/contextpack"
 )
 
-// A stack is what one manifest tells: a language and what goes with it.
+// A stack is what one manifest tells: a language and its usual tools.
 type stack struct{ language, name, manager, test string }
 
-// facts are what the manifests of the folder tell. A Makefile's own test goes before what is usual.
+// facts collects what the manifests of the folder tell. A test target in a Makefile replaces the
+// usual test command of a language.
 func (s *surveyor) facts() contextpack.Notes {
 	var languages, names, managers, tests []string
 	add := func(to *[]string, value string) {
@@ -37,20 +38,20 @@ func (s *surveyor) facts() contextpack.Notes {
 		values []string
 	}{{"language", languages}, {"name", names}, {"packageManager", managers}, {"testCommand", tests}} {
 		if len(f.values) > 0 {
-			facts = append(facts, contextpack.Text(f.name, begin(oneLine(strings.Join(f.values, ", ")), summaryBytes)))
+			facts = append(facts, contextpack.Text(f.name, truncate(oneLine(strings.Join(f.values, ", ")), summaryBytes)))
 		}
 	}
 	return facts
 }
 
-// What is looked for in manifests: once in a run, so it is compiled where it is used.
+// Patterns for manifests. A run uses each of them once, so they are compiled where they are used.
 const (
 	makesTest  = `(?m)^(test)[ \t]*:[^=]`
 	moduleName = `(?m)^module[ \t]+"?([^\s"]+)`
 	tomlName   = `(?m)^name[ \t]*=[ \t]*"([^"\n]+)"`
 )
 
-// match is the first group of what an expression finds in a text.
+// match returns the first group of the first match of expr in text.
 func match(expr, text string) string {
 	if text == "" {
 		return ""
@@ -66,7 +67,7 @@ func (s *surveyor) goModule() (stack, bool) {
 	return stack{"go", match(moduleName, text), "go modules", "go test ./..."}, text != ""
 }
 
-// A manifest is what is read of package.json.
+// A manifest is the part of package.json that a survey reads.
 type manifest struct {
 	Name            string            `json:"name"`
 	Main            string            `json:"main"`
@@ -90,7 +91,10 @@ func (s *surveyor) node() (stack, bool) {
 	if _, typed := m.DevDependencies["typescript"]; typed || s.has("tsconfig.json") {
 		found.language = "typescript"
 	}
-	for _, lock := range [][2]string{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"bun.lock", "bun"}, {"bun.lockb", "bun"}, {"package-lock.json", "npm"}} {
+	for _, lock := range [][2]string{
+		{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"bun.lock", "bun"}, {"bun.lockb", "bun"},
+		{"package-lock.json", "npm"},
+	} {
 		if s.has(lock[0]) {
 			found.manager = lock[1]
 			break
@@ -108,7 +112,7 @@ func (s *surveyor) node() (stack, bool) {
 	return found, true
 }
 
-// mains are the entry points that package.json names.
+// mains returns the entry points that package.json names.
 func (s *surveyor) mains() (names []string) {
 	m, ok := s.manifest()
 	if !ok {
@@ -156,7 +160,7 @@ func (s *surveyor) rust() (stack, bool) {
 	return stack{"rust", match(tomlName, text), "cargo", "cargo test"}, text != ""
 }
 
-// others are languages of which one manifest tells all that is told here.
+// others covers the languages whose manifest only has to exist: its content is not read.
 func (s *surveyor) others() (stack, bool) {
 	for _, known := range []struct {
 		file string

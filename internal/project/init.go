@@ -11,16 +11,16 @@ import (
 	"swarm"
 )
 
-// template is the project that `swarm init` writes: swarm/ and what is in it.
+// template is the project that `swarm init` writes: the folder swarm/ and its files.
 //
 //go:embed template
 var template embed.FS
 
-// schemaFile is where the compose file's first line tells editors that its schema is.
+// schemaFile is the schema's path in the compose file's first line, where editors look for it.
 const schemaFile = "swarm.schema.json"
 
-// Init writes a small working project into dir, with the schema of its compose file, and returns the paths of the files, relative to
-// dir. When one of them is there already it writes none.
+// Init writes a small working project into dir, with the schema of its compose file. It returns the
+// paths of the files, relative to dir. If any of them exists, it writes none.
 func Init(dir string, schema []byte) (files []string, err error) {
 	files = []string{filepath.Join(Folder, schemaFile)}
 	texts := map[string][]byte{files[0]: schema}
@@ -40,7 +40,8 @@ func Init(dir string, schema []byte) (files []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The compose file is the last: without it there is no project that could be half there.
+	// The compose file is written last, so a crash leaves no project that looks complete but is
+	// not.
 	compose := filepath.Join(Folder, File)
 	files = append(slices.DeleteFunc(files, func(f string) bool { return f == compose }), compose)
 	for i := len(files) - 1; i >= 0; i-- {

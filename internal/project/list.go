@@ -12,15 +12,15 @@ import (
 	"swarm"
 )
 
-// PromptInfo is what a list shows of a prompt.
+// PromptInfo is the entry of one prompt in a list.
 type PromptInfo struct {
 	Name   string `json:"name"`
-	Path   string `json:"path"`             // as shown
-	Hidden bool   `json:"hidden,omitempty"` // another folder, searched before this one, has a prompt of the same name
+	Path   string `json:"path"`             // relative to the current folder, unless outside of it
+	Hidden bool   `json:"hidden,omitempty"` // an earlier prompt folder has a prompt of the same name
 }
 
-// List is all prompts of the prompt folders, by name; of the same name the one that is used comes first. Folders that cannot be
-// read have none.
+// List returns all prompts of the prompt folders, sorted by name. Among prompts of the same name,
+// the one in use comes first. Folders that cannot be read count as empty.
 func (p *Project) List() []PromptInfo {
 	var all []PromptInfo
 	seen := map[string]bool{}
@@ -41,7 +41,7 @@ func (p *Project) List() []PromptInfo {
 			if !ok || checkPromptName(name) != nil {
 				return nil
 			}
-			if info, err := root.Stat(path); err == nil && info.Mode().IsRegular() { // a link to a file is one too
+			if info, err := root.Stat(path); err == nil && info.Mode().IsRegular() { // follows links to files
 				here = append(here, name)
 			}
 			return nil
@@ -58,7 +58,7 @@ func (p *Project) List() []PromptInfo {
 	return all
 }
 
-// Title is the first line of a prompt that says something, without marks of a heading.
+// Title returns the first line with text in it, without the marks of a heading.
 func Title(text []byte) string {
 	for line := range bytes.Lines(text) {
 		if title := strings.TrimSpace(strings.TrimLeft(string(bytes.TrimSpace(line)), "# ")); title != "" {
@@ -68,7 +68,8 @@ func Title(text []byte) string {
 	return ""
 }
 
-// NewPrompt writes a prompt into the project's folder, and never over one. It returns the path as shown.
+// NewPrompt writes a prompt into the project's prompt folder and returns its path as shown. It
+// never overwrites a file.
 func (p *Project) NewPrompt(name string, text []byte) (string, error) {
 	if err := checkPromptName(name); err != nil {
 		return "", err
@@ -84,12 +85,13 @@ func (p *Project) NewPrompt(name string, text []byte) (string, error) {
 func (p *Project) unwritten(path string, err error) error {
 	e := &swarm.Error{Kind: swarm.BadInput, Msg: p.shown(path) + " cannot be written", Err: swarm.WithoutPath(err)}
 	if errors.Is(err, fs.ErrExist) {
-		e.Msg, e.Err, e.Hint = p.shown(path)+" exists already", nil, "nothing was changed; choose another name, or edit the file"
+		e.Msg, e.Err = p.shown(path)+" exists already", nil
+		e.Hint = "nothing was changed; choose another name, or edit the file"
 	}
 	return e
 }
 
-// writeNew writes a file that must not be there, and makes its folders.
+// writeNew creates a file and its folders. It fails if the file exists.
 func writeNew(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -11,15 +11,16 @@ import (
 	"swarm/internal/contextpack"
 )
 
-// What a survey leaves out, and where it says so.
+// Names of the parts of a context pack in which a survey reports what it leaves out, and their
+// limit.
 const (
 	inDocs  = "docRefs"
 	inFiles = "relevantFiles"
 
-	mostLeft = 20 // that are named, for one reason; of the rest there is their number
+	mostLeft = 20 // entries named per reason; the rest is counted
 )
 
-// Why a survey leaves something out.
+// Reasons for leaving something out. They are stored in the log with the pack.
 const (
 	maySecret = "its name says that it may hold secrets"
 	isLinked  = "nothing behind a link is read"
@@ -27,14 +28,15 @@ const (
 	noText    = "it is no text, or too large, or may not be read"
 )
 
-// omit notes that something is left out, once.
+// omit records once that a file or part is left out.
 func (s *surveyor) omit(part, name, how, why string) {
 	if l := (swarm.LeftOut{Part: part, Name: name, How: how, Why: why}); !slices.Contains(s.left, l) {
 		s.left = append(s.left, l)
 	}
 }
 
-// omitted is what was left out. Many for one reason are counted.
+// omitted returns the records. It names the first mostLeft entries of each reason and counts the
+// others.
 func (s *surveyor) omitted() (all []swarm.LeftOut) {
 	type reason struct{ part, how, why string }
 	times := map[reason]int{}
@@ -55,8 +57,8 @@ func (s *surveyor) omitted() (all []swarm.LeftOut) {
 	return all
 }
 
-// bars is why a file that is there may not be looked at; "" = it may, or is not there.
-func (s *surveyor) bars(name string) string {
+// barrier returns why an existing file must not be read; "" = it may be read, or does not exist.
+func (s *surveyor) barrier(name string) string {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00") {
 		return ""
 	}
@@ -77,14 +79,14 @@ func (s *surveyor) bars(name string) string {
 	return ""
 }
 
-// barred notes that a file is left out that may not be looked at.
-func (s *surveyor) barred(part, name string) {
-	if why := s.bars(name); why != "" {
+// omitBarred records a file that must not be read.
+func (s *surveyor) omitBarred(part, name string) {
+	if why := s.barrier(name); why != "" {
 		s.omit(part, name, contextpack.Dropped, why)
 	}
 }
 
-// partOf is where a file would stand.
+// partOf returns the part of a context pack to which a file belongs.
 func partOf(name string) string {
 	if isDoc(name) {
 		return inDocs

@@ -1,8 +1,12 @@
-// Package project is the user's folder: the compose file in it, and the texts that the compose file names. It reads, and only
-// `swarm init` and `swarm prompts new` write, and never over anything.
+// Package project reads the user's folder: the compose file, and the files that the compose file
+// names. Only `swarm init` and `swarm prompts new` write there, and they never overwrite a file.
 //
-// What is read must be a regular file of at most 4 MB that lies where it is allowed to lie, links followed. All of that is
-// checked before the first byte is read, so a pipe, a device or a file of a gigabyte is refused at once.
+// [Open] finds the project of a folder. Its methods read the compose file, prompts, includes and
+// other files. Survey describes the folder to agents in a context pack.
+//
+// A file is read only if it is a regular file of at most 4 MB. This is checked before the first byte
+// is read, so pipes, devices and huge files are refused at once. Files that the compose file names are
+// read through os.Root, so neither a link nor ".." leads out of their folder.
 package project
 
 import (
@@ -15,28 +19,30 @@ import (
 	"swarm"
 )
 
-// MaxFile is how large a file may be that a person wrote: a compose file, a prompt, standard input.
+// MaxFile is the size limit of files that people write: a compose file, a prompt, standard input.
 const MaxFile = 4 << 20
 
-// Where things are in a project.
+// Names in a project.
 const (
 	Folder     = "swarm"
 	File       = "swarm.yaml"
 	promptsDir = "prompts"
 )
 
-// A Project is where a compose file is, and which folders its texts come from. It is used by one goroutine.
+// A Project is the place of a compose file and the folders of its texts. It has no mutex: one
+// goroutine uses it.
 type Project struct {
 	Dir  string // the folder that holds swarm/, or the compose file when that is elsewhere; absolute
 	file string // the compose file; absolute; it may not exist
 	cwd  string
-	// prompts are the folders with prompts, in the order in which they are searched.
+	// prompts are the prompt folders, in the order of the search.
 	prompts []*folder
-	all     *folder // the project's, for the other files
+	all     *folder // the whole project, for files that are not prompts
 }
 
-// Open is the project of the folder cwd, which is absolute. Its compose file is swarm/swarm.yaml, or file if that is not "". shared
-// is the folder with the prompts for every project. Nothing is read yet.
+// Open returns the project of the absolute folder cwd. Its compose file is `file`, or
+// swarm/swarm.yaml if file is "". shared is the folder of prompts for all projects. Open reads
+// nothing yet.
 func Open(cwd, file, shared string) *Project {
 	p := &Project{cwd: filepath.Clean(cwd)}
 	own := filepath.Join(p.cwd, Folder)
@@ -67,14 +73,14 @@ func (p *Project) promptFolder(path string) *folder {
 	return nil
 }
 
-// Close lets the folders go.
+// Close closes the open folders.
 func (p *Project) Close() {
 	for _, f := range append(p.prompts, p.all) {
 		f.close()
 	}
 }
 
-// Name is the compose file as it is shown to the user.
+// Name returns the compose file's path as shown to the user.
 func (p *Project) Name() string { return p.shown(p.file) }
 
 // Compose reads the compose file. The path is for messages.
@@ -85,7 +91,10 @@ func (p *Project) Compose() (path string, text []byte, err error) {
 		return path, nil, &swarm.Error{Kind: swarm.NotFound, Msg: "there is no " + path, Hint: p.insteadOfFile()}
 	}
 	if errors.Is(err, errTooLarge) {
-		return path, nil, &swarm.Error{Kind: swarm.BadInput, Msg: path + " is larger than 4 MB", Hint: "put long texts into files: prompt, prompt-file"}
+		return path, nil, &swarm.Error{
+			Kind: swarm.BadInput, Msg: path + " is larger than 4 MB",
+			Hint: "put long texts into files: prompt, prompt-file",
+		}
 	}
 	if err != nil {
 		return path, nil, refused(path, err)
@@ -93,7 +102,7 @@ func (p *Project) Compose() (path string, text []byte, err error) {
 	return path, text, nil
 }
 
-// insteadOfFile says what to do without a compose file.
+// insteadOfFile returns the hint for a missing compose file.
 func (p *Project) insteadOfFile() string {
 	for _, near := range []string{"swarm/swarm.yml", "swarm.yaml", "swarm.yml"} {
 		if near != p.Name() && isFile(filepath.Join(p.cwd, near)) {
@@ -113,7 +122,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// shown is a path as the user would write it: relative to where he is, unless that climbs out.
+// shown returns a path as users write it: relative to the current folder, unless it is outside of
+// that.
 func (p *Project) shown(path string) string {
 	rel, err := filepath.Rel(p.cwd, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {

@@ -22,7 +22,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// write writes files below a folder, given as name and text.
+// write writes files below a folder. The map has a text for each name.
 func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -32,7 +32,8 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// newProject is a project with some prompts, in a folder that also holds things it must not reach.
+// newProject returns a project with some prompts. Its folder also holds files that it must not
+// reach.
 func newProject(t *testing.T) (p *Project, base string) {
 	t.Helper()
 	base = t.TempDir()
@@ -70,7 +71,7 @@ func newProject(t *testing.T) (p *Project, base string) {
 	return p, base
 }
 
-// answer is a path and text, or an error and its hint, for comparing.
+// answer formats a path and text, or an error and its hint, for comparing.
 func answer(base, path string, text []byte, err error) string {
 	if err == nil {
 		return strings.ReplaceAll(path, base, "BASE") + ": " + string(text)
@@ -209,7 +210,7 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// A file given by -f has its prompts beside it, and the folder's own after them.
+// With -f, the prompts beside that file come first, and those of the current folder after them.
 func TestAnotherComposeFile(t *testing.T) {
 	_, base := newProject(t)
 	write(t, base, map[string]string{"work/examples/demo.yaml": "", "work/examples/prompts/plan.md": "example's plan", "work/examples/x.json": "{}"})
@@ -282,7 +283,7 @@ func TestNewPrompt(t *testing.T) {
 	}
 }
 
-// endless is a reader that never ends, and counts.
+// endless is a reader that never ends and counts its bytes.
 type endless struct{ n int64 }
 
 func (e *endless) Read(p []byte) (int, error) {

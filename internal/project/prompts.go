@@ -13,7 +13,7 @@ import (
 	"swarm"
 )
 
-// Prompt finds a prompt by its name: swarm/prompts/NAME.md, then the shared prompts.
+// Prompt reads a prompt by its name: swarm/prompts/NAME.md first, then the shared prompts.
 func (p *Project) Prompt(name string) (path string, b []byte, err error) {
 	if err := checkPromptName(name); err != nil {
 		return "", nil, err
@@ -27,13 +27,15 @@ func (p *Project) Prompt(name string) (path string, b []byte, err error) {
 			return p.shown(path), b, nil
 		}
 		if !missing(err) {
-			return "", nil, p.cannot(path, b, err)
+			return "", nil, p.unusable(path, b, err)
 		}
 	}
-	return "", nil, &swarm.Error{Kind: swarm.NotFound, Msg: fmt.Sprintf("there is no prompt %q", name), Hint: p.insteadOf(name)}
+	return "", nil, &swarm.Error{
+		Kind: swarm.NotFound, Msg: fmt.Sprintf("there is no prompt %q", name), Hint: p.insteadOf(name),
+	}
 }
 
-// insteadOf says which prompt was probably meant, and where prompts are.
+// insteadOf returns a hint: a prompt with a similar name, or the path to write.
 func (p *Project) insteadOf(name string) string {
 	const most = 1000 // enough to choose from
 	var names []string
@@ -52,10 +54,10 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// checkPromptName refuses what is not a name, or folders and a name, below a prompt folder.
+// checkPromptName accepts a name, or folders and a name, below a prompt folder.
 func checkPromptName(name string) error {
-	plain := fs.ValidPath(name) && name != "." && len(name) <= 200 && !strings.HasPrefix(name, "-") && !strings.Contains(name, `\`) &&
-		!strings.ContainsFunc(name, unicode.IsControl)
+	plain := fs.ValidPath(name) && name != "." && len(name) <= 200 && !strings.HasPrefix(name, "-") &&
+		!strings.Contains(name, `\`) && !strings.ContainsFunc(name, unicode.IsControl)
 	if plain {
 		return nil
 	}
@@ -63,8 +65,8 @@ func checkPromptName(name string) error {
 		WithHint("write NAME for %s/%s/NAME.md; other files are for prompt-file", Folder, promptsDir)
 }
 
-// File reads a file that the compose file names: a prompt-file, a schema, a script. The path is relative to the compose file's
-// folder, and may lead anywhere in the project.
+// File reads a file that the compose file names: a prompt-file, a schema, a script. The path is
+// relative to the compose file's folder, and may lead anywhere in the project.
 func (p *Project) File(path string) (shown string, b []byte, err error) {
 	if err := checkPath(path); err != nil {
 		return "", nil, err
@@ -77,16 +79,18 @@ func (p *Project) File(path string) (shown string, b []byte, err error) {
 	}
 	b, err = p.readText(p.all, rel)
 	if missing(err) {
-		return "", nil, swarm.Errorf(swarm.NotFound, "there is no %s", p.shown(abs)).WithHint("paths are relative to %s", p.shown(filepath.Dir(p.file)))
+		return "", nil, swarm.Errorf(swarm.NotFound, "there is no %s", p.shown(abs)).
+			WithHint("paths are relative to %s", p.shown(filepath.Dir(p.file)))
 	}
 	if err != nil {
-		return "", nil, p.cannot(abs, b, err)
+		return "", nil, p.unusable(abs, b, err)
 	}
 	return p.shown(abs), b, nil
 }
 
-// Include reads what {{include: rel}} names. It is relative to the file from, as it was shown, or to the project's prompts, and
-// must lie in one of the prompt folders.
+// Include reads the file that {{include: rel}} names. rel is relative to the including file `from`,
+// given as it was shown, or to the project's prompts. The file must be in one of the prompt
+// folders.
 func (p *Project) Include(from, rel string) (path string, b []byte, err error) {
 	if err := checkPath(rel); err != nil {
 		return "", nil, err
@@ -108,10 +112,11 @@ func (p *Project) Include(from, rel string) (path string, b []byte, err error) {
 			}
 		}
 		if missing(err) {
-			return "", nil, &swarm.Error{Kind: swarm.NotFound, Msg: "there is no " + p.shown(abs), Hint: p.insteadOf(strings.TrimSuffix(filepath.ToSlash(in), ".md"))}
+			hint := p.insteadOf(strings.TrimSuffix(filepath.ToSlash(in), ".md"))
+			return "", nil, &swarm.Error{Kind: swarm.NotFound, Msg: "there is no " + p.shown(abs), Hint: hint}
 		}
 		if err != nil {
-			return "", nil, p.cannot(abs, b, err)
+			return "", nil, p.unusable(abs, b, err)
 		}
 		return p.shown(abs), b, nil
 	}
@@ -119,55 +124,62 @@ func (p *Project) Include(from, rel string) (path string, b []byte, err error) {
 		WithHint("put what is included into %s; paths are relative to the including file", p.shown(p.prompts[0].path))
 }
 
-// checkPath refuses paths that are none, and absolute ones: a project must work wherever it lies.
+// checkPath refuses malformed and absolute paths. A project must work wherever its folder is.
 func checkPath(path string) error {
 	switch {
 	case path == "" || len(path) > 4096 || strings.ContainsFunc(path, unicode.IsControl):
 		return swarm.Errorf(swarm.BadInput, "%s is not a file's path", swarm.Quote(path))
 	case filepath.IsAbs(path):
-		return swarm.Errorf(swarm.BadInput, "the path %s is absolute", swarm.Quote(path)).WithHint("write it relative to the file it stands in")
+		return swarm.Errorf(swarm.BadInput, "the path %s is absolute", swarm.Quote(path)).
+			WithHint("write it relative to the file it stands in")
 	case strings.HasPrefix(path, "~/"):
-		return swarm.Errorf(swarm.BadInput, "the path %s is in another folder", swarm.Quote(path)).WithHint("write it relative to the file it stands in")
+		return swarm.Errorf(swarm.BadInput, "the path %s is in another folder", swarm.Quote(path)).
+			WithHint("write it relative to the file it stands in")
 	}
 	return nil
 }
 
-// below is the path of abs in a folder, if it is in it.
+// below returns the path of abs relative to a folder, if it is inside.
 func below(dir, abs string) (rel string, ok bool) {
 	rel, err := filepath.Rel(dir, abs)
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// readText reads a file of a folder that must be a text. With errNotUTF8 it returns the bytes too.
+// readText reads a text file of a folder. With errNotUTF8 it returns the bytes too, so that the
+// error can name the line.
 func (p *Project) readText(f *folder, rel string) ([]byte, error) {
 	b, err := f.read(rel)
 	if err != nil {
 		return nil, err
 	}
-	clean, err := text(b)
+	clean, err := decodeText(b)
 	if err != nil {
 		return b, err
 	}
 	return clean, nil
 }
 
-// cannot is the error for a file that cannot be used.
-func (p *Project) cannot(abs string, b []byte, err error) error {
+// unusable returns the error for a file that cannot be used.
+func (p *Project) unusable(abs string, b []byte, err error) error {
 	path := p.shown(abs)
 	if errors.Is(err, errNotUTF8) {
-		return &swarm.Error{Kind: swarm.BadInput, File: path, Line: lineOf(b), Msg: "this is not UTF-8", Hint: "save the file as UTF-8"}
+		return &swarm.Error{
+			Kind: swarm.BadInput, File: path, Line: lineOf(b),
+			Msg: "this is not UTF-8", Hint: "save the file as UTF-8",
+		}
 	}
 	return refused(path, err)
 }
 
-// Text reads a prompt in a file that the user names himself, wherever it is. The path is relative to where the program was started.
+// Text reads a prompt file that users name on the command line, so it may be anywhere. The path is
+// relative to the current folder.
 func (p *Project) Text(path string) (shown string, b []byte, err error) {
 	abs := p.abs(path)
 	if b, err = readFile(abs); err == nil {
-		b, err = text(b)
+		b, err = decodeText(b)
 	}
 	if err != nil {
-		return "", nil, p.cannot(abs, b, err)
+		return "", nil, p.unusable(abs, b, err)
 	}
 	return p.shown(abs), b, nil
 }

@@ -14,7 +14,8 @@ import (
 	"swarm"
 )
 
-// A folder is read through os.Root, which no link and no ".." leads out of. It is opened when it is first needed.
+// A folder is read through os.Root, so no link and no ".." leads out of it. It is opened on first
+// use.
 type folder struct {
 	path string
 	root *os.Root
@@ -41,19 +42,19 @@ func (f *folder) read(rel string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return read(
+	return readRegular(
 		func() (fs.FileInfo, error) { return root.Stat(rel) },
 		func(flag int) (*os.File, error) { return root.OpenFile(rel, flag, 0) })
 }
 
-// readFile reads a file that may be anywhere, because the user himself named it.
+// readFile reads a file anywhere. It is only for paths that users type themselves.
 func readFile(path string) ([]byte, error) {
-	return read(
+	return readRegular(
 		func() (fs.FileInfo, error) { return os.Stat(path) },
 		func(flag int) (*os.File, error) { return os.OpenFile(path, flag, 0) })
 }
 
-// What a file is refused for.
+// Reasons for refusing a file.
 var (
 	errTooLarge = errors.New("is larger than 4 MB")
 	errNotUTF8  = errors.New("is not UTF-8")
@@ -63,9 +64,9 @@ type notRegular struct{ what string }
 
 func (e notRegular) Error() string { return "is " + e.what + ", not a file" }
 
-// read looks at a file, then opens it, and looks again at what was opened. Opening does not wait, should a pipe have been put
-// there between.
-func read(stat func() (fs.FileInfo, error), open func(flag int) (*os.File, error)) ([]byte, error) {
+// readRegular checks a file, opens it, and checks the open file again, because another may have
+// taken its place. O_NONBLOCK keeps open from blocking if that is a pipe.
+func readRegular(stat func() (fs.FileInfo, error), open func(flag int) (*os.File, error)) ([]byte, error) {
 	info, err := stat()
 	if err != nil {
 		return nil, err
@@ -103,7 +104,8 @@ func check(info fs.FileInfo) error {
 	return nil
 }
 
-// capped reads all of r, but no more than MaxFile bytes: a file can grow, and some have a size of 0 and do not end.
+// capped reads r to its end, but at most MaxFile bytes. The limit is needed because a file can
+// grow, and some have size 0 and never end.
 func capped(r io.Reader, size int) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(size + bytes.MinRead)
@@ -120,7 +122,10 @@ func capped(r io.Reader, size int) ([]byte, error) {
 func ReadStdin(r io.Reader) ([]byte, error) {
 	b, err := capped(r, 0)
 	if errors.Is(err, errTooLarge) {
-		return nil, &swarm.Error{Kind: swarm.BadInput, Msg: "standard input is larger than 4 MB", Hint: "give the agent the name of a file instead"}
+		return nil, &swarm.Error{
+			Kind: swarm.BadInput, Msg: "standard input is larger than 4 MB",
+			Hint: "give the agent the name of a file instead",
+		}
 	}
 	if err != nil {
 		return nil, &swarm.Error{Kind: swarm.BadInput, Msg: "standard input cannot be read", Err: err}
@@ -128,8 +133,8 @@ func ReadStdin(r io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// text is a prompt's text: UTF-8, without a byte order mark.
-func text(b []byte) ([]byte, error) {
+// decodeText checks that a text is UTF-8, and removes a byte order mark.
+func decodeText(b []byte) ([]byte, error) {
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	if !utf8.Valid(b) {
 		return nil, errNotUTF8
@@ -137,7 +142,7 @@ func text(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// lineOf is the line of the first byte that is not UTF-8.
+// lineOf returns the line of the first byte that is not UTF-8.
 func lineOf(b []byte) int {
 	line := 1
 	for len(b) > 0 {
@@ -153,7 +158,7 @@ func lineOf(b []byte) int {
 	return line
 }
 
-// refused is the error for a file that cannot be used, with what to do about it.
+// refused returns the error for a file that cannot be read, with a hint.
 func refused(path string, err error) error {
 	e := &swarm.Error{Kind: swarm.BadInput, Msg: path + " cannot be read"}
 	var irregular notRegular
@@ -177,7 +182,8 @@ func refused(path string, err error) error {
 	return e
 }
 
-// escapes says whether os.Root refused a path. Its error is not exported.
+// escapes reports whether os.Root refused a path that leads out. Its error is not exported, so the
+// text is compared.
 func escapes(err error) bool {
 	return strings.Contains(swarm.WithoutPath(err).Error(), "escapes from parent")
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is named like a secret is left out, and told to be; what is named for what it does to secrets is not.
+// Files named like secrets are left out. Source files named after the secrets they handle are not.
 func TestFilesThatAreNamedLikeSecrets(t *testing.T) {
 	for name, hides := range map[string]bool{
 		"docs/credentials.md": true, "docs/Passwords.md": true, "prod.env": true, "secrets.env": true, ".envrc": true, ".env.local": true, "id_rsa.md": true, "id_ed25519": true,

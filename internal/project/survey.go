@@ -11,9 +11,9 @@ import (
 	"swarm/internal/contextpack"
 )
 
-// How much a survey takes along. What of it has no room in a prompt is left out later.
+// Limits of a survey. A context pack is cut to its own size later.
 const (
-	mostNames = 2000 // of a folder's entries that are looked at
+	mostNames = 2000 // entries read of one folder
 	mostDocs  = 40
 	mostFiles = 30
 	mostNamed = 20 // files that a goal names
@@ -21,9 +21,10 @@ const (
 
 const docsFolder = "docs"
 
-// Survey is what the folder in which agents will work tells of itself: its docs with excerpts, facts about the repository, and the files to
-// look at first, before all those that the goal names. Files that may hold secrets are not looked at, nor is anything behind a link; what is
-// left out for that or another reason is told, too.
+// Survey describes the folder in which agents will work. The pack has its docs with excerpts, facts
+// about the repository, and the files to read first. Files that the goal names come before all
+// others. Survey opens neither files that may hold secrets nor anything behind a link. It returns
+// what it left out, with the reasons.
 func (p *Project) Survey(goal string) (contextpack.Pack, []swarm.LeftOut) {
 	s := surveyor{folder: &folder{path: p.cwd}}
 	defer s.folder.close()
@@ -39,15 +40,15 @@ func (p *Project) Survey(goal string) (contextpack.Pack, []swarm.LeftOut) {
 	return found, s.omitted()
 }
 
-// A surveyor looks at a folder.
+// A surveyor reads one folder for one survey.
 type surveyor struct {
 	folder *folder
-	names  []string // what is in the folder itself
-	goal   []string // the files that the goal names
+	names  []string // entries of the folder itself
+	goal   []string // files that the goal names
 	left   []swarm.LeftOut
 }
 
-// list is the names in a folder below, in order. One that cannot be read has none.
+// list returns the sorted names in a subfolder. A folder that cannot be read counts as empty.
 func (s *surveyor) list(dir string) (names []string) {
 	root, err := s.folder.open()
 	if err != nil || s.linked(dir) {
@@ -58,7 +59,7 @@ func (s *surveyor) list(dir string) (names []string) {
 		return nil
 	}
 	defer f.Close()
-	names, _ = f.Readdirnames(mostNames + 1) // what was read is what there is
+	names, _ = f.Readdirnames(mostNames + 1) // after an error, the names read so far count
 	if len(names) > mostNames {
 		names = names[:mostNames]
 		s.omit(inFiles, dir, contextpack.Shortened, fmt.Sprintf("it has more than %d entries", mostNames))
@@ -67,7 +68,7 @@ func (s *surveyor) list(dir string) (names []string) {
 	return names
 }
 
-// linked says whether a link stands somewhere in a path.
+// linked reports whether any element of a path is a link.
 func (s *surveyor) linked(name string) bool {
 	root, err := s.folder.open()
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *surveyor) linked(name string) bool {
 	return false
 }
 
-// has says whether there is a regular file that may be looked at.
+// has reports whether a regular file exists that may be read.
 func (s *surveyor) has(name string) bool {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00") || hidesSecrets(name) || s.linked(name) {
 		return false
@@ -91,7 +92,7 @@ func (s *surveyor) has(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// read is the text of a file; "" when it cannot be read or is none.
+// read returns the text of a file; "" = it cannot be read, or is not text.
 func (s *surveyor) read(name string) string {
 	if !s.has(name) {
 		return ""
@@ -100,19 +101,20 @@ func (s *surveyor) read(name string) string {
 	if err != nil {
 		return ""
 	}
-	if b, err = text(b); err != nil {
+	if b, err = decodeText(b); err != nil {
 		return ""
 	}
 	return string(b)
 }
 
-// empty says of a file that there is nothing to read in it.
+// empty reports whether a file has no content.
 func (s *surveyor) empty(name string) bool {
 	info, err := s.folder.root.Lstat(name)
 	return err == nil && info.Size() == 0
 }
 
-// here is the file of the folder itself that has one of these names, in any case; "" = there is none.
+// here returns the first file of the folder itself that has one of these names, in upper or lower
+// case; "" = none.
 func (s *surveyor) here(names ...string) string {
 	for _, want := range names {
 		for _, name := range s.names {
@@ -121,14 +123,14 @@ func (s *surveyor) here(names ...string) string {
 			case s.has(name):
 				return name
 			default:
-				s.barred(partOf(name), name)
+				s.omitBarred(partOf(name), name)
 			}
 		}
 	}
 	return ""
 }
 
-// docs are the documents, the most important first.
+// docs returns the documents, the most important first.
 func (s *surveyor) docs() (docs []contextpack.Doc) {
 	add := func(name string, section, most int) {
 		if name == "" || slices.ContainsFunc(docs, func(d contextpack.Doc) bool { return d.Path == name }) {
@@ -137,7 +139,7 @@ func (s *surveyor) docs() (docs []contextpack.Doc) {
 		text := s.read(name)
 		switch {
 		case !s.has(name):
-			s.barred(inDocs, name)
+			s.omitBarred(inDocs, name)
 		case len(docs) == mostDocs:
 			s.omit(inDocs, name, contextpack.Dropped, fmt.Sprintf("there are more than %d docs", mostDocs))
 		case text != "":
@@ -155,7 +157,7 @@ func (s *surveyor) docs() (docs []contextpack.Doc) {
 			add(name, 600, 4000)
 		}
 	}
-	s.barred(inDocs, docsFolder)
+	s.omitBarred(inDocs, docsFolder)
 	there := s.list(docsFolder)
 	below := func(want string) string {
 		for _, name := range there {
@@ -189,9 +191,11 @@ func isDoc(name string) bool {
 	return false
 }
 
-// named are the files that a goal names, as far as they are there.
+// named returns the existing files that a goal names.
 func (s *surveyor) named(goal string) (names []string) {
-	for _, word := range strings.FieldsFunc(goal, func(c rune) bool { return strings.ContainsRune(" \t\r\n\"'`()[]{}<>,;|=", c) }) {
+	const separators = " \t\r\n\"'`()[]{}<>,;|="
+	words := strings.FieldsFunc(goal, func(c rune) bool { return strings.ContainsRune(separators, c) })
+	for _, word := range words {
 		word = strings.TrimPrefix(strings.TrimRight(word, ".:!?"), "./")
 		word, _, _ = strings.Cut(word, ":") // file:line
 		switch {
@@ -199,7 +203,7 @@ func (s *surveyor) named(goal string) (names []string) {
 		case strings.HasPrefix(word, "../") && path.Ext(word) != "":
 			s.omit(partOf(word), word, contextpack.Dropped, isOutside)
 		case !s.has(word):
-			s.barred(partOf(word), word)
+			s.omitBarred(partOf(word), word)
 		case len(names) == mostNamed:
 			s.omit(partOf(word), word, contextpack.Dropped, fmt.Sprintf("the goal names more than %d files", mostNamed))
 		default:
@@ -209,7 +213,7 @@ func (s *surveyor) named(goal string) (names []string) {
 	return names
 }
 
-// files are what to look at first, with a line about each.
+// files returns the files to read first, with a line about each.
 func (s *surveyor) files(docs []contextpack.Doc) (files []contextpack.File) {
 	names := append(slices.Clone(s.goal), s.here("README.md", "README", "README.rst", "README.txt"))
 	for _, name := range append(names, s.entries()...) {
@@ -218,20 +222,24 @@ func (s *surveyor) files(docs []contextpack.Doc) (files []contextpack.File) {
 		switch {
 		case known:
 		case !s.has(name):
-			s.barred(inFiles, name)
+			s.omitBarred(inFiles, name)
 		case len(files) == mostFiles:
-			s.omit(inFiles, name, contextpack.Dropped, fmt.Sprintf("there are more than %d files to begin with", mostFiles))
+			s.omit(inFiles, name, contextpack.Dropped,
+				fmt.Sprintf("there are more than %d files to begin with", mostFiles))
 		default:
-			files = append(files, contextpack.File{Path: name, Summary: summary(name, s.read(name))})
+			files = append(files, contextpack.File{Path: name, Summary: summarize(name, s.read(name))})
 		}
 	}
 	return files
 }
 
-// entryPoints are where programs usually begin.
-var entryPoints = []string{"main.go", "src/main.go", "src/main.rs", "src/lib.rs", "src/index.ts", "src/index.tsx", "src/index.js", "src/main.ts", "src/main.tsx",
-	"src/main.js", "src/app.ts", "src/app.py", "src/main.py", "index.ts", "index.js", "index.html", "main.py", "app.py", "manage.py", "main.ts", "main.js", "app.js", "main.c", "src/main.c",
-	"main.cpp", "src/main.cpp"}
+// entryPoints are the usual main files of programs.
+var entryPoints = []string{
+	"main.go", "src/main.go", "src/main.rs", "src/lib.rs", "src/index.ts", "src/index.tsx", "src/index.js",
+	"src/main.ts", "src/main.tsx", "src/main.js", "src/app.ts", "src/app.py", "src/main.py", "index.ts", "index.js",
+	"index.html", "main.py", "app.py", "manage.py", "main.ts", "main.js", "app.js", "main.c", "src/main.c", "main.cpp",
+	"src/main.cpp",
+}
 
 func (s *surveyor) entries() (names []string) {
 	const commands = 5

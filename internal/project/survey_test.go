@@ -14,7 +14,7 @@ import (
 	"swarm/internal/contextpack"
 )
 
-// surveyed is what a folder with these files tells.
+// surveyed returns the survey of a folder with these files.
 func surveyed(t *testing.T, goal string, files map[string]string) contextpack.Pack {
 	t.Helper()
 	dir := t.TempDir()
@@ -87,7 +87,8 @@ func TestSurveyKnowsLanguages(t *testing.T) {
 	}
 }
 
-// Nothing that may hold a secret is looked at, and nothing outside of the folder, whoever names it.
+// A survey opens no file that may hold a secret and none outside of the folder, even if the goal
+// names it.
 func TestSurveyKeepsOut(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "work")
@@ -140,7 +141,7 @@ func TestSurveyKeepsOut(t *testing.T) {
 	}
 }
 
-// What has no room is told, and of many how many there are.
+// A survey reports what it has no room for, and counts what is too much to name.
 func TestSurveyTellsWhatItHasNoRoomFor(t *testing.T) {
 	files := map[string]string{"docs/PLAN.md": strings.Repeat("## A step\n\nTo be done.\n\n", 1000), "docs/a.md": "\xff\xfe", "docs/b.md": ""}
 	for n := range 100 {
@@ -171,8 +172,8 @@ func FuzzExcerpt(f *testing.F) {
 		if got, _ := excerpt(text, section, most); len(got) > most+len(" …") {
 			t.Errorf("%d bytes of %d", len(got), most)
 		}
-		summary("a.go", text)
-		if s := summary("a.md", text); strings.ContainsAny(s, "\n") {
+		summarize("a.go", text)
+		if s := summarize("a.md", text); strings.ContainsAny(s, "\n") {
 			t.Errorf("%q", s)
 		}
 	})

@@ -9,7 +9,8 @@ import (
 	"swarm/internal/compose"
 )
 
-// What `swarm init` writes is what a first reader learns from: it must be without a fault, and without a warning.
+// The template is the first example that users read, so it must pass without error and without
+// warning.
 func TestTheTemplateIsGood(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Init(dir, compose.Schema()); err != nil {
@@ -41,7 +42,8 @@ func TestTheTemplateIsGood(t *testing.T) {
 	}
 }
 
-// However much of it was written when the disk was full, the answer is a plan, or an error that names the line where it stops.
+// Every prefix, as a full disk may leave it, is a plan or an error that names the line where it
+// stops.
 func TestEveryPrefixOfTheTemplate(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Init(dir, compose.Schema()); err != nil {
