@@ -69,6 +69,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/contextpack": {1, []use{
 		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/mail", "its reference stands in an envelope"},
 		{"swarm/internal/prompt", "what others wrote is made safe for a prompt in one place"},
 		{"swarm/internal/strictjson", "it is read as strictly as one"},
@@ -119,6 +120,7 @@ var house = map[string]room{
 
 	"swarm/internal/process": {3, []use{
 		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/secret", "how a file names a variable of the environment"},
 	}},
 	"swarm/internal/provider": {3, []use{
@@ -183,7 +185,7 @@ var house = map[string]room{
 		{"swarm/internal/providerkind", "the rows that it binds to constructors"},
 	}},
 	"swarm/internal/sqlite":   {3, []use{{"swarm", nouns}}},
-	"swarm/internal/statedir": {3, []use{{"swarm", nouns}}},
+	"swarm/internal/statedir": {3, []use{{"swarm", nouns}, {"swarm/internal/excerpt", shortened}}},
 	"swarm/internal/project": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/contextpack", "what a folder tells of itself"},
@@ -310,6 +312,7 @@ var house = map[string]room{
 	}},
 	"swarm/internal/repl": {6, []use{
 		{"swarm", nouns},
+		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/plan", "what a task waits for, in words"},
 		{"swarm/internal/view", "where agents stand is what the view says"},
 		{"swarm/internal/term", "the palette, the signs, the printer and the window of every screen"},

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"unicode/utf8"
+	"swarm/internal/excerpt"
 
 	"swarm"
 )
@@ -140,10 +140,7 @@ func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	n := max(most-len("\n"+mark), 0)
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
+	n := excerpt.CutAt(text, max(most-len("\n"+mark), 0))
 	head := text[:n]
 	if at := strings.LastIndexByte(head, '\n'); at >= n/2 && at > 0 {
 		return head[:at+1] + mark

@@ -6,7 +6,41 @@ package excerpt
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
+
+// CutAt is the last place, after at most so many bytes, where a text can be cut between two characters. What is no UTF-8 is cut
+// where it is.
+func CutAt[T string | []byte](text T, most int) int {
+	for at := most; at < len(text) && at >= 0 && at > most-utf8.UTFMax; at-- {
+		if utf8.RuneStart(text[at]) {
+			return at
+		}
+	}
+	return min(most, len(text))
+}
+
+// RestOfRune is how many bytes at the beginning of a text belong to a character that began before it.
+func RestOfRune[T string | []byte](text T) int {
+	n := 0
+	for n < len(text) && n < utf8.UTFMax-1 && !utf8.RuneStart(text[n]) {
+		n++
+	}
+	return n
+}
+
+// WholeRunes is how much of a text can be passed on while its last character may not have come to its end.
+func WholeRunes[T string | []byte](text T) int {
+	for at := len(text) - 1; at >= 0 && at > len(text)-utf8.UTFMax; at-- {
+		if utf8.RuneStart(text[at]) {
+			if utf8.FullRuneInString(string(text[at:])) {
+				break
+			}
+			return at
+		}
+	}
+	return len(text)
+}
 
 // Head returns the first bytes of a text, with an ellipsis if there are more.
 func Head(text string, most int) string {

@@ -1,6 +1,9 @@
 package process
 
-import "sync"
+import (
+	"swarm/internal/excerpt"
+	"sync"
+)
 
 // A stream is one output of a program. tail keeps its end; live gets it piece by piece.
 type stream struct {
@@ -25,7 +28,7 @@ func (s *stream) next(buf *chunk) []byte { return buf[copy(buf[:], s.held):] }
 func (s *stream) deliver(buf *chunk, n int) {
 	piece := buf[:len(s.held)+n]
 	_, _ = s.tail.Write(piece[len(s.held):])
-	whole := wholeRunes(piece)
+	whole := excerpt.WholeRunes(piece)
 	if whole > 0 && s.live != nil {
 		s.live(string(piece[:whole]))
 	}

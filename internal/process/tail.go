@@ -2,6 +2,7 @@ package process
 
 import (
 	"strings"
+	"swarm/internal/excerpt"
 	"unicode/utf8"
 
 	"swarm"
@@ -44,7 +45,7 @@ func (t *Tail) Bytes() []byte {
 	b := make([]byte, 0, len(t.ring))
 	b = append(append(b, t.ring[t.next:]...), t.ring[:t.next]...)
 	if t.total > int64(len(b)) {
-		b = b[RestOfRune(b):]
+		b = b[excerpt.RestOfRune(b):]
 	}
 	return b
 }
@@ -54,30 +55,6 @@ func (t *Tail) limit() int {
 		return t.Max
 	}
 	return swarm.MaxOutput
-}
-
-// RestOfRune returns how many bytes at the start of b belong to a rune that began before b.
-func RestOfRune(b []byte) int {
-	n := 0
-	for n < len(b) && n < utf8.UTFMax-1 && !utf8.RuneStart(b[n]) {
-		n++
-	}
-	return n
-}
-
-// wholeRunes returns the length of the longest prefix of b that does not end inside a rune. Bytes
-// that are not UTF-8 count as whole.
-func wholeRunes(b []byte) int {
-	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
-		at := len(b) - i
-		if utf8.RuneStart(b[at]) {
-			if utf8.FullRune(b[at:]) {
-				return len(b)
-			}
-			return at
-		}
-	}
-	return len(b)
 }
 
 // StderrText returns the kept standard error as text. It starts with … if the beginning was
@@ -105,7 +82,7 @@ func LastWords(stderr []byte) string {
 	said := strings.Join(last[max(0, len(last)-lines):], " | ")
 	if len(said) > most {
 		from := len(said) - most
-		from += RestOfRune([]byte(said[from:]))
+		from += excerpt.RestOfRune(said[from:])
 		said = "…" + said[from:]
 	}
 	return ": " + said

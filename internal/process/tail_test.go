@@ -86,25 +86,3 @@ func FuzzTail(f *testing.F) {
 		}
 	})
 }
-
-// FuzzWholeRunes checks that no piece ends inside a rune and that no byte is held for ever.
-func FuzzWholeRunes(f *testing.F) {
-	f.Add([]byte("a€"))
-	f.Add([]byte("\xe2\x82"))
-	f.Add([]byte("\xff\xf0\x9f\x98"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		n := wholeRunes(b)
-		if n < len(b)-(utf8.UTFMax-1) || n > len(b) {
-			t.Fatalf("%d of %d bytes are passed on", n, len(b))
-		}
-		if n < len(b) && utf8.FullRune(b[n:]) {
-			t.Fatalf("%q is held, though it is whole", b[n:])
-		}
-		if utf8.Valid(b) && n != len(b) {
-			t.Fatalf("%q is held of a valid text", b[n:])
-		}
-		if last := len(b) - 1; utf8.Valid(b) && last >= 0 && !utf8.Valid(b[:wholeRunes(b[:last])]) {
-			t.Fatalf("a rune is cut in %q", b[:last])
-		}
-	})
-}

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"swarm/internal/excerpt"
 	"unicode/utf8"
-
-	"swarm/internal/process"
 )
 
 // What a diff shows at most.
@@ -162,7 +161,7 @@ func (e edit) show() string {
 	var b strings.Builder
 	if e.from > 0 && len(text) > diffWidth {
 		text = text[e.from:]
-		text = text[process.RestOfRune([]byte(text[:min(len(text), utf8.UTFMax)])):]
+		text = text[excerpt.RestOfRune(text):]
 		b.WriteString("…")
 	}
 	end := ""

@@ -325,7 +325,7 @@ func (m *model) refuse(t *transcript, text string, err error) {
 		if t.lines[last].kind == typed && t.lines[last].text == show(text) && width(text) < columns {
 			t.add(caret, "", caretUnder(text, r.Start, r.End))
 		} else {
-			part, carets := excerpt(text, r.Start, r.End, columns)
+			part, carets := pointAt(text, r.Start, r.End, columns)
 			t.add(answer, "", part)
 			t.add(caret, "", carets)
 		}

@@ -79,7 +79,7 @@ func (p *Plain) report(number int, text string, err error) {
 		if p.undisturbed && (p.o.Prompt || p.o.Echo) && !strings.Contains(text, "\n") && width(text) < columns {
 			p.say(term.Wrong, "  "+caretUnder(text, r.Start, r.End))
 		} else {
-			part, carets := excerpt(text, r.Start, r.End, columns)
+			part, carets := pointAt(text, r.Start, r.End, columns)
 			p.say(term.Unstyled, "  "+part)
 			p.say(term.Wrong, "  "+carets)
 		}

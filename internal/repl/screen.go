@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/term"
 	"swarm/internal/view"
 )
@@ -173,7 +174,7 @@ func (s *Screen) speak(task string, tone int, text string) {
 func (s *Screen) teller(task string, tone int, v *turnOutput) func(string, bool) {
 	return func(part string, ends bool) {
 		for part != "" || !v.open[tone] {
-			piece := part[:term.CutAt(part, maxLine)]
+			piece := part[:excerpt.CutAt(part, maxLine)]
 			if !v.open[tone] || !s.transcript.grow(v.lines[tone], piece) {
 				v.lines[tone], v.open[tone] = s.transcript.add([]kind{said, muttered}[tone], s.roster.agent(task), piece), true
 			}

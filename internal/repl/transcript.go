@@ -6,6 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/term"
 )
 
@@ -308,17 +309,15 @@ func caretUnder(text string, start, end int) string {
 	return strings.Repeat(" ", width(text[:start])) + strings.Repeat("^", max(1, width(text[start:end])))
 }
 
-// excerpt is the part of a text that has a place in it, in one line of at most this many columns, and the carets under it.
-func excerpt(text string, start, end, columns int) (part, carets string) {
+// pointAt is the part of a text that has a place in it, in one line of at most this many columns, and the carets under it.
+func pointAt(text string, start, end, columns int) (part, carets string) {
 	start = min(max(0, start), len(text))
 	end = min(max(start, end), len(text))
 	from := strings.LastIndexByte(text[:start], '\n') + 1
 	line, _, _ := strings.Cut(text[from:], "\n")
 	start, end = start-from, min(end-from, len(line))
 	if skip := start - columns/2; skip > 0 && len(line) > columns {
-		for skip < start && (line[skip]&0xc0 == 0x80) {
-			skip++
-		}
+		skip += excerpt.RestOfRune(line[skip:start])
 		line, start, end = "…"+line[skip:], start-skip+len("…"), end-skip+len("…")
 	}
 	carets = caretUnder(line, start, end)

@@ -5,10 +5,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"swarm/internal/excerpt"
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"swarm"
 )
@@ -203,12 +203,12 @@ func (w *StreamWriter) Write(kind, text string) {
 	}
 	// What would not stay anyhow is not looked at.
 	if skip := len(text) - 2*partSize; skip > 0 && w.part > 0 {
-		skip = wholeRune(text, skip)
+		skip = excerpt.CutAt(text, skip)
 		w.said += int64(skip)
 		text = text[skip:]
 	}
 	for len(text) > 0 {
-		n := wholeRune(text, min(len(text), pieceSize))
+		n := excerpt.CutAt(text, pieceSize)
 		p := piece{now, kind, text[:n], w.said}
 		w.said += int64(n)
 		text = text[n:]
@@ -218,16 +218,6 @@ func (w *StreamWriter) Write(kind, text string) {
 			w.wait(p)
 		}
 	}
-}
-
-// wholeRune is the last place up to n where text can be cut without cutting a rune.
-func wholeRune(text string, n int) int {
-	for i := n; i > max(0, n-utf8.UTFMax) && i < len(text); i-- {
-		if utf8.RuneStart(text[i]) {
-			return i
-		}
-	}
-	return n
 }
 
 // wait keeps a piece for the next moment, and forgets the oldest ones when there are too many.

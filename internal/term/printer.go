@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"swarm/internal/excerpt"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -158,7 +159,7 @@ func (p *Printer) Delta(task string, d swarm.Delta) {
 // extend adds to a line, and prints it when it ends or is full.
 func (p *Printer) extend(task string, t *lineStream, bar, part string, ends bool) {
 	for {
-		n := CutAt(part, maxLine-len(t.line))
+		n := excerpt.CutAt(part, maxLine-len(t.line))
 		t.line, t.open = append(t.line, part[:n]...), true
 		if part = part[n:]; part == "" {
 			break

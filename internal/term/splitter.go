@@ -2,7 +2,7 @@ package term
 
 import (
 	"strings"
-	"unicode/utf8"
+	"swarm/internal/excerpt"
 )
 
 // A LineSplitter splits a stream of text into lines. The stream comes in pieces that end anywhere, also inside of a character.
@@ -37,13 +37,5 @@ func unfinished(text string) int {
 	if strings.HasSuffix(text, "\r") {
 		return 1
 	}
-	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
-		if b := text[len(text)-n]; utf8.RuneStart(b) {
-			if b >= utf8.RuneSelf && !utf8.FullRuneInString(text[len(text)-n:]) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
+	return len(text) - excerpt.WholeRunes(text)
 }

@@ -82,17 +82,6 @@ func FailedToolLine(u *swarm.ToolUse) string {
 	return excerpt.Head(OneLine(u.Name+": "+u.Output), maxTool)
 }
 
-// CutAt is where a text can be cut, between two characters, that is to have at most so many bytes.
-func CutAt(text string, most int) int {
-	if len(text) <= most {
-		return len(text)
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return most
-}
-
 // Fit is a text in one line of at most so many columns.
 func Fit(text string, columns int) string {
 	return ansi.Truncate(OneLine(text), max(0, columns), "…")

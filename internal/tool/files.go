@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/permission"
 	"swarm/internal/toolrule"
 )
@@ -196,22 +197,14 @@ func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
 
 // shown is a piece of a file as it is answered: whole runes, and what was left out.
 func shown(path string, piece []byte, from, size int64) (string, error) {
-	begin := 0
-	for from > 0 && begin < len(piece) && begin < utf8.UTFMax-1 && !utf8.RuneStart(piece[begin]) {
-		begin++ // of a rune that began before
+	if from > 0 {
+		begin := excerpt.RestOfRune(piece)
+		piece, from = piece[begin:], from+int64(begin)
 	}
-	piece, from = piece[begin:], from+int64(begin)
+	if from+int64(len(piece)) < size {
+		piece = piece[:excerpt.WholeRunes(piece)]
+	}
 	upto := from + int64(len(piece))
-	if upto < size {
-		for i := 1; i < utf8.UTFMax && i < len(piece); i++ {
-			if at := len(piece) - i; utf8.RuneStart(piece[at]) {
-				if !utf8.FullRune(piece[at:]) {
-					piece, upto = piece[:at], upto-int64(i)
-				}
-				break
-			}
-		}
-	}
 	text := string(piece)
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):

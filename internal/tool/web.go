@@ -64,13 +64,7 @@ func (b *Box) mayFetch(u *url.URL) error {
 	if slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return r.Fetches(host, port) }) {
 		return nil
 	}
-	var hosts []string
-	for _, r := range b.rules {
-		if r.Tool == toolrule.WebFetch {
-			hosts = append(hosts, strings.TrimSuffix(strings.TrimPrefix(r.String(), "web_fetch("), ")"))
-		}
-	}
-	return swarm.Errorf(swarm.Denied, "nothing may be fetched from %s", swarm.Quote(net.JoinHostPort(host, port))).WithHint("allowed are %s", strings.Join(hosts, ", "))
+	return swarm.Errorf(swarm.Denied, "nothing may be fetched from %s", swarm.Quote(net.JoinHostPort(host, port))).WithHint("allowed are %s", b.hosts())
 }
 
 // inner are networks that are nobody's on the internet, beside those that netip knows.
@@ -97,15 +91,20 @@ func (b *Box) mayDial(address string) error {
 		WithHint("only web_fetch(%s) would allow it", net.JoinHostPort(addr.String(), port))
 }
 
-func (b *Box) fetchSpec() swarm.ToolSpec {
+// hosts are those that the agent may fetch from.
+func (b *Box) hosts() string {
 	var hosts []string
 	for _, r := range b.rules {
 		if r.Tool == toolrule.WebFetch {
 			hosts = append(hosts, strings.TrimSuffix(strings.TrimPrefix(r.String(), "web_fetch("), ")"))
 		}
 	}
+	return strings.Join(hosts, ", ")
+}
+
+func (b *Box) fetchSpec() swarm.ToolSpec {
 	return swarm.ToolSpec{Name: toolrule.WebFetch,
-		Description: "Fetches a page by GET and answers with its text; HTML comes without its tags. Allowed hosts: " + strings.Join(hosts, ", ") + ".",
+		Description: "Fetches a page by GET and answers with its text; HTML comes without its tags. Allowed hosts: " + b.hosts() + ".",
 		Schema:      object(`"url":{"type":"string"},"max":{"type":"integer","minimum":1,"description":"bytes of text to answer with at most; 1 MB is the most"}`, "url")}
 }
 
