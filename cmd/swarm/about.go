@@ -311,7 +311,7 @@ func examineServers(b *compose.Bundle, dir string) (all []finding) {
 		what := "tool server " + s.Name
 		used := slices.ContainsFunc(b.Plan.Servers, func(used swarm.ToolServer) bool { return used.Name == s.Name })
 		f := finding{What: what, Found: cmp.Or(s.URL, strings.Join(s.Command, " ")), Needed: used}
-		if err := tool.Ready(swarm.ToolServer(s), tool.ServerOptions{Dir: dir}); err != nil {
+		if err := tool.Ready(s, tool.ServerOptions{Dir: dir}); err != nil {
 			f = bad(what, used, err)
 		}
 		all = append(all, f)

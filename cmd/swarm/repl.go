@@ -266,8 +266,7 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 		return session.Team{}, o, err
 	}
 	a.printConfinement(&b.Plan)
-	t := session.Team{Agents: b.Plan.Agents, Providers: b.Plan.Providers, Edges: b.Plan.Edges, Servers: b.Plan.Servers, Approvals: b.Plan.Approvals, Bodies: b.Bodies, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout,
-		MaxParallel: b.Plan.MaxParallel, Budget: b.Plan.Budget, Topics: b.Plan.Topics, Notify: b.Plan.Notify, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
+	t := session.Team{Plan: b.Plan, Bodies: b.Bodies, Default: b.Settings.DefaultAgent, WaitTimeout: b.Settings.WaitTimeout, NoRefs: os.Getenv("SWARM_ENABLE_AGENT_REFS") == "0"}
 	if t.Default == "" && len(t.Agents) > 0 {
 		t.Default = t.Agents[0].Name
 	}

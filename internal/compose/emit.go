@@ -46,7 +46,9 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 			p.Providers = append(p.Providers, *a.spec)
 		}
 	}
-	p.Servers = c.servers(agents)
+	if slices.ContainsFunc(agents, func(a *agent) bool { return a.served }) {
+		p.Servers = c.servers()
+	}
 	p.Approvals = swarm.Approvals{Tools: c.file.Approvals.Tools.value, Spawn: c.file.Approvals.Spawn.value}
 	if sel.stdin && c.o.Stdin != nil {
 		text, err := c.o.Stdin()

@@ -17,22 +17,16 @@ import (
 
 // Settings are what a file says beside its plan.
 type Settings struct {
-	Provider     string        `json:"provider,omitempty"` // of agents that name none
-	DefaultAgent string        `json:"default_agent,omitempty"`
-	MaxParallel  int           `json:"max_parallel"`
-	WaitTimeout  time.Duration `json:"wait_timeout"`
-	ReplyTimeout time.Duration `json:"reply_timeout"`
-	Approvals    Approvals     `json:"approvals"`
-	Notify       Notify        `json:"notify,omitzero"`
-	Team         TeamRules     `json:"team,omitzero"`
-	Swarm        SwarmLimits   `json:"swarm"`
-	MCP          []MCPServer   `json:"mcp,omitempty"` // in the file's order
-}
-
-// Approvals say what happens to a request: ask a person, auto, or deny.
-type Approvals struct {
-	Spawn string `json:"spawn"`
-	Tools string `json:"tools"`
+	Provider     string             `json:"provider,omitempty"` // of agents that name none
+	DefaultAgent string             `json:"default_agent,omitempty"`
+	MaxParallel  int                `json:"max_parallel"`
+	WaitTimeout  time.Duration      `json:"wait_timeout"`
+	ReplyTimeout time.Duration      `json:"reply_timeout"`
+	Approvals    swarm.Approvals    `json:"approvals"`
+	Notify       Notify             `json:"notify,omitzero"`
+	Team         TeamRules          `json:"team,omitzero"`
+	Swarm        SwarmLimits        `json:"swarm"`
+	MCP          []swarm.ToolServer `json:"mcp,omitempty"` // in the file's order
 }
 
 // Notify says how a person is told.
@@ -61,22 +55,13 @@ type SwarmLimits struct {
 	WorkspaceMaxEntries   int           `json:"workspace_max_entries"`
 }
 
-// An MCPServer offers tools.
-type MCPServer struct {
-	Name    string            `json:"name"`
-	Command []string          `json:"command,omitempty"`
-	URL     string            `json:"url,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-}
-
 // Defaults are the settings of a file that says nothing.
 func Defaults() Settings {
 	return Settings{
 		MaxParallel:  16,
 		WaitTimeout:  5 * time.Minute,
 		ReplyTimeout: 10 * time.Minute,
-		Approvals:    Approvals{Spawn: "ask", Tools: "ask"},
+		Approvals:    swarm.Approvals{Spawn: "ask", Tools: "ask"},
 		Swarm: SwarmLimits{
 			MaxAgents:             10,
 			MaxIterationsPerAgent: 25,
@@ -130,9 +115,7 @@ func (c *compiler) settings() Settings {
 	if t := f.Swarm.AgentTimeoutSeconds; t.given() {
 		s.Swarm.AgentTimeout = time.Duration(t.value) * time.Second
 	}
-	for _, m := range f.Tools.MCP.entries {
-		s.MCP = append(s.MCP, MCPServer{Name: m.name, Command: texts(m.value.Command), URL: m.value.URL.value, Headers: pairs(m.value.Headers), Env: pairs(m.value.Env)})
-	}
+	s.MCP = c.servers()
 	return s
 }
 

@@ -111,11 +111,8 @@ func (c *compiler) checkModel(a *agent, at *yaml.Node, model, tier text) {
 	}
 }
 
-// servers are the tool servers of the file, if some agent may use one.
-func (c *compiler) servers(agents []*agent) (list []swarm.ToolServer) {
-	if !slices.ContainsFunc(agents, func(a *agent) bool { return a.served }) {
-		return nil
-	}
+// servers are the tool servers of the file.
+func (c *compiler) servers() (list []swarm.ToolServer) {
 	for _, m := range c.file.Tools.MCP.entries {
 		v := &m.value
 		list = append(list, swarm.ToolServer{Name: m.name, Command: texts(v.Command), URL: v.URL.value, Headers: pairs(v.Headers), Env: pairs(v.Env)})

@@ -41,8 +41,8 @@ func TestApproveAndDeny(t *testing.T) {
 	x.must(err)
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
-	team := Team{Providers: []swarm.ProviderSpec{{Name: "asks", Kind: "acp", Command: []string{"sh", script}}}, WaitTimeout: time.Minute,
-		Agents: []swarm.Agent{{Name: "pm", Provider: "asks"}, {Name: "ba", Provider: "asks"}}}
+	team := Team{Plan: swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "asks", Kind: "acp", Command: []string{"sh", script}}},
+		Agents: []swarm.Agent{{Name: "pm", Provider: "asks"}, {Name: "ba", Provider: "asks"}}}, WaitTimeout: time.Minute}
 	x.Session, err = Start(ctx, h, swarm.RunStart{Dir: t.TempDir(), Time: time.Now()}, team)
 	x.must(err)
 	x.Drive(ctx, run.Options{Engine: local.Run, Serve: httpd.Serve})

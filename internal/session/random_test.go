@@ -74,7 +74,7 @@ func newTrial(t *testing.T, random *rand.Rand) *trial {
 	x := &trial{T: t, random: random, staff: &staff{random: rand.New(rand.NewPCG(random.Uint64(), 1)), prompts: map[string][]string{}, busy: map[string]bool{}}}
 	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	x.must(err)
-	team := Team{Providers: []swarm.ProviderSpec{{Name: "staff", Kind: "command", Command: []string{"true"}}}, WaitTimeout: time.Hour}
+	team := Team{Plan: swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "staff", Kind: "command", Command: []string{"true"}}}}, WaitTimeout: time.Hour}
 	for _, n := range crew {
 		team.Agents = append(team.Agents, swarm.Agent{Name: n, Provider: "staff"})
 	}

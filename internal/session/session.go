@@ -18,18 +18,10 @@ import (
 
 // A Team is who can be spoken to.
 type Team struct {
-	Agents      []swarm.Agent // in the file's order
-	Providers   []swarm.ProviderSpec
-	Edges       []swarm.Edge
-	Servers     []swarm.ToolServer
-	Approvals   swarm.Approvals
-	Bodies      [][]byte // the texts that they name: roles, scripts
+	swarm.Plan           // of the team's file, without tasks
+	Bodies      [][]byte // the texts that it names: roles, scripts
 	Default     string   // who is spoken to when nobody is named; "" = nobody
 	WaitTimeout time.Duration
-	MaxParallel int
-	Budget      swarm.Budget
-	Topics      *swarm.TopicLimits
-	Notify      *swarm.ProviderSpec
 	NoRefs      bool // $agent is text
 }
 
@@ -69,9 +61,9 @@ type entered struct {
 // Start makes a session. Its run is on disk when it returns; Drive drives it.
 func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, team Team) (*Session, error) {
 	start.Kind = swarm.LineRun
-	p := &swarm.Plan{Kind: swarm.LineRun, Name: start.Name, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: team.Agents, Providers: team.Providers,
-		Edges: team.Edges, Servers: team.Servers, Approvals: team.Approvals, MaxParallel: team.MaxParallel, Budget: team.Budget, Topics: team.Topics, Notify: team.Notify, Open: true}
-	r, err := run.Start(ctx, h, start, p, team.Bodies)
+	p := team.Plan
+	p.Kind, p.Name, p.Open = swarm.LineRun, start.Name, true
+	r, err := run.Start(ctx, h, start, &p, team.Bodies)
 	if err != nil {
 		return nil, err
 	}

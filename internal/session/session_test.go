@@ -41,7 +41,7 @@ type table struct {
 var names = []string{"pm", "ba", "builder-1", "reviewer"}
 
 func teamOf(pipes string) Team {
-	team := Team{Providers: []swarm.ProviderSpec{{Name: "sh", Kind: "command", Command: []string{"sh", "-c", agent}, Env: map[string]string{"PIPES": pipes}}}, WaitTimeout: time.Minute}
+	team := Team{Plan: swarm.Plan{Providers: []swarm.ProviderSpec{{Name: "sh", Kind: "command", Command: []string{"sh", "-c", agent}, Env: map[string]string{"PIPES": pipes}}}}, WaitTimeout: time.Minute}
 	for _, n := range names {
 		team.Agents = append(team.Agents, swarm.Agent{Name: n, Provider: "sh"})
 	}
