@@ -18,17 +18,19 @@ import (
 	"syscall"
 )
 
-// maxNested is how many files of a repository inside of this one are recorded one by one. Of more, only that something changed is known.
+// maxNested limits how many files of a nested repository are recorded one by one. A larger one is
+// recorded as a placeholder, which only shows that something changed.
 const maxNested = maxAlone
 
-// A finding is what the files are that the index does not have yet.
-type finding struct {
-	paths   []string          // that git can read
-	instead map[string]string // what is recorded in the place of those that it cannot
+// changes are the files that differ from the index.
+type changes struct {
+	paths        []string          // that git can read
+	placeholders map[string]string // texts to record in place of files that git cannot read, by path
 }
 
-// add takes all files into the index. `git add` is not asked to: it starts a git in each repository inside of this one, and that does
-// what the settings there say. The commands that are used here look at files one by one, and start nothing.
+// add brings all files into the index. It does not use `git add`, which starts a git process in
+// each nested repository and obeys the settings there. An agent may have written those settings.
+// The commands used here look at files one by one and start no program.
 func (r *repository) add(ctx context.Context) error {
 	if err := r.forgetLinks(ctx); err != nil {
 		return err
@@ -37,16 +39,18 @@ func (r *repository) add(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.feed(ctx, strings.Join(found.paths, "\x00"), "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
+	input := strings.Join(found.paths, "\x00")
+	if err := r.runWithInput(ctx, input, "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
 		return err
 	}
-	return r.standIn(ctx, found.instead)
+	return r.recordPlaceholders(ctx, found.placeholders)
 }
 
-// forgetLinks takes the repositories inside of this one out of the index, so that their files are looked at as all others are.
+// forgetLinks removes nested repositories (gitlinks) from the index, so that their files are
+// treated like all others.
 func (r *repository) forgetLinks(ctx context.Context) error {
-	if r.begun() {
-		return nil // ours has none
+	if r.hasSnapshot() {
+		return nil // our own index has no gitlinks
 	}
 	var out bytes.Buffer
 	if err := r.git(ctx, &out, "ls-files", "-z", "--stage"); err != nil {
@@ -58,32 +62,32 @@ func (r *repository) forgetLinks(ctx context.Context) error {
 			links = append(links, path)
 		}
 	}
-	return r.feed(ctx, strings.Join(links, "\x00"), "update-index", "-z", "--force-remove", "--stdin")
+	return r.runWithInput(ctx, strings.Join(links, "\x00"), "update-index", "-z", "--force-remove", "--stdin")
 }
 
-// find looks for files that are new, gone or another.
-func (r *repository) find(ctx context.Context) (finding, error) {
+// find returns the files that are new, gone or changed.
+func (r *repository) find(ctx context.Context) (changes, error) {
 	names, shut, nested, err := r.listAll(ctx)
 	if err != nil {
-		return finding{}, err
+		return changes{}, err
 	}
-	found := finding{instead: map[string]string{}}
+	found := changes{placeholders: map[string]string{}}
 	for _, folder := range shut {
-		found.instead[folder] = r.outline(folder, nil)
+		found.placeholders[folder] = r.placeholder(folder, nil)
 	}
 	for _, folder := range nested {
 		begin, _ := slices.BinarySearch(names, folder+"/")
-		end, _ := slices.BinarySearch(names, folder+"0") // what comes after the slash
+		end, _ := slices.BinarySearch(names, folder+"0") // '0' is the byte after '/'
 		if end-begin > maxNested {
-			found.instead[folder] = r.outline(folder, names[begin:end])
+			found.placeholders[folder] = r.placeholder(folder, names[begin:end])
 		}
 	}
 	for _, path := range names {
 		switch {
-		case path == "" || r.hides(path) || below(found.instead, path):
+		case path == "" || r.hides(path) || below(found.placeholders, path):
 		case strings.HasSuffix(path, "/"), !r.readable(path):
 			path = strings.TrimSuffix(path, "/")
-			found.instead[path] = r.outline(path, nil)
+			found.placeholders[path] = r.placeholder(path, nil)
 		default:
 			found.paths = append(found.paths, path)
 		}
@@ -91,7 +95,8 @@ func (r *repository) find(ctx context.Context) (finding, error) {
 	return found, nil
 }
 
-// listAll lists files until there is no repository inside that git has not looked into, and says which ones there are.
+// listAll lists files until git has looked into every nested repository. It also returns the nested
+// repositories.
 func (r *repository) listAll(ctx context.Context) (names, shut, nested []string, err error) {
 	for {
 		if names, shut, err = r.list(ctx); err != nil {
@@ -100,7 +105,7 @@ func (r *repository) listAll(ctx context.Context) (names, shut, nested []string,
 		inside := map[string]string{}
 		for _, name := range names {
 			folder, isFolder := strings.CutSuffix(name, "/")
-			if isFolder && !r.hides(folder) && !ofGit(folder) && !slices.Contains(nested, folder) {
+			if isFolder && !r.hides(folder) && !hasGitName(folder) && !slices.Contains(nested, folder) {
 				nested = append(nested, folder)
 				inside[folder+"/.swarm-looks"] = ""
 			}
@@ -108,29 +113,32 @@ func (r *repository) listAll(ctx context.Context) (names, shut, nested []string,
 		if len(inside) == 0 {
 			return names, shut, nested, nil
 		}
-		// Git looks into a folder of which it knows a file. This one is not there, and is forgotten again with all that are gone.
-		if err := r.standIn(ctx, inside); err != nil {
+		// Git looks into a folder if it knows a file there. This file does not exist, so it leaves
+		// the index again with all files that are gone.
+		if err := r.recordPlaceholders(ctx, inside); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 }
 
-// closed is what git says of a folder that it cannot look into.
-var closed = sync.OnceValue(func() *regexp.Regexp {
+// unreadable matches git's warning about a folder that it cannot open.
+var unreadable = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^warning: could not open directory '(.+?)/?': `)
 })
 
-// list is what git finds, in order, and the folders that it cannot look into. A name that ends in a slash is a repository inside.
+// list returns the files that git finds, sorted, and the folders that it cannot open. A name that
+// ends in a slash is a nested repository.
 func (r *repository) list(ctx context.Context) (names, shut []string, err error) {
 	args := []string{"ls-files", "-z", "--others", "--modified", "--exclude-standard"}
 	if r.rules != "" {
-		args = []string{"ls-files", "-z", "--others", "--modified", "--exclude-from=" + r.ownExclude(), "--exclude-from=" + r.rules}
+		args = []string{"ls-files", "-z", "--others", "--modified",
+			"--exclude-from=" + r.ownExclude(), "--exclude-from=" + r.rules}
 	}
 	var out, said bytes.Buffer
 	if err := r.run(ctx, nil, &out, &said, args...); err != nil {
 		return nil, nil, err
 	}
-	for _, m := range closed().FindAllStringSubmatch(said.String(), -1) {
+	for _, m := range unreadable().FindAllStringSubmatch(said.String(), -1) {
 		shut = append(shut, m[1])
 	}
 	names = strings.Split(strings.TrimSuffix(out.String(), "\x00"), "\x00")
@@ -138,7 +146,7 @@ func (r *repository) list(ctx context.Context) (names, shut []string, err error)
 	return slices.Compact(names), shut, nil
 }
 
-// hides says whether a file lies in a folder that is not recorded.
+// hides reports whether a path is in a hidden folder, which is not recorded.
 func (r *repository) hides(path string) bool {
 	whole := filepath.Join(r.top, path)
 	return slices.ContainsFunc(r.hidden, func(hidden string) bool {
@@ -147,9 +155,9 @@ func (r *repository) hides(path string) bool {
 	})
 }
 
-// readable says whether git can read a file, or see that it is gone, and knows what to call it.
+// readable reports whether git can read a file, or see that it is gone, and accepts its name.
 func (r *repository) readable(path string) bool {
-	if ofGit(path) {
+	if hasGitName(path) {
 		return false
 	}
 	whole := filepath.Join(r.top, path)
@@ -167,16 +175,17 @@ func (r *repository) readable(path string) bool {
 	return info.IsDir() || info.Mode()&fs.ModeSymlink != 0
 }
 
-// ofGit says whether a path has a part that git takes for its own.
-func ofGit(path string) bool { return slices.ContainsFunc(strings.Split(path, "/"), isGit) }
+// hasGitName reports whether a path has an element that git reserves for itself.
+func hasGitName(path string) bool { return slices.ContainsFunc(strings.Split(path, "/"), isGit) }
 
 func isGit(part string) bool { return strings.EqualFold(part, ".git") }
 
-// outline is what is recorded of files that cannot be: it is another one whenever they are.
-func (r *repository) outline(path string, below []string) string {
+// placeholder returns the text that is recorded in place of files that git cannot read. It changes
+// whenever the metadata of the files changes.
+func (r *repository) placeholder(path string, below []string) string {
 	look := func(w io.Writer, path string) {
 		info, err := os.Lstat(filepath.Join(r.top, path))
-		for err != nil && path != "." { // who opens a folder that is closed, and closes it again, has changed the folder
+		for err != nil && path != "." { // a folder that was opened and closed again shows it in its parent
 			path = filepath.Dir(path)
 			info, err = os.Lstat(filepath.Join(r.top, path))
 		}
@@ -198,40 +207,42 @@ func (r *repository) outline(path string, below []string) string {
 	return fmt.Sprintf("%s, which looks like %x\n", what, sum.Sum(nil)[:8])
 }
 
-// standIn records texts in the place of files.
-func (r *repository) standIn(ctx context.Context, instead map[string]string) error {
+// recordPlaceholders records texts in place of files.
+func (r *repository) recordPlaceholders(ctx context.Context, placeholders map[string]string) error {
 	var entries strings.Builder
-	for _, path := range slices.Sorted(maps.Keys(instead)) {
-		if below(instead, path) {
+	for _, path := range slices.Sorted(maps.Keys(placeholders)) {
+		if below(placeholders, path) {
 			continue
 		}
 		var hash bytes.Buffer
-		if err := r.run(ctx, strings.NewReader(instead[path]), &hash, nil, "hash-object", "-w", "--stdin", "--no-filters"); err != nil {
+		text := strings.NewReader(placeholders[path])
+		if err := r.run(ctx, text, &hash, nil, "hash-object", "-w", "--stdin", "--no-filters"); err != nil {
 			return err
 		}
 		parts := strings.Split(path, "/")
 		for i, part := range parts {
 			if isGit(part) {
-				parts[i] = "(" + part + ")" // git takes no such name
+				parts[i] = "(" + part + ")" // git refuses the name itself
 			}
 		}
 		fmt.Fprintf(&entries, "100644 %s\t%s\x00", strings.TrimSpace(hash.String()), strings.Join(parts, "/"))
 	}
-	return r.feed(ctx, entries.String(), "update-index", "-z", "--add", "--replace", "--index-info")
+	return r.runWithInput(ctx, entries.String(), "update-index", "-z", "--add", "--replace", "--index-info")
 }
 
-// below says whether a path lies in a folder that something else stands for.
-func below(instead map[string]string, path string) bool {
+// below reports whether a path is inside a folder that has a placeholder.
+func below(placeholders map[string]string, path string) bool {
 	for up := filepath.Dir(path); up != "."; up = filepath.Dir(up) {
-		if _, ok := instead[up]; ok {
+		if _, ok := placeholders[up]; ok {
 			return true
 		}
 	}
 	return false
 }
 
-// feed runs a command of git's that reads what it does; without anything to read there is nothing to do.
-func (r *repository) feed(ctx context.Context, input string, args ...string) error {
+// runWithInput runs a git command that reads its work from standard input. Without input it does
+// nothing.
+func (r *repository) runWithInput(ctx context.Context, input string, args ...string) error {
 	if input == "" {
 		return nil
 	}

@@ -9,19 +9,21 @@ import (
 	"unsafe"
 )
 
-// changeOf is which file it is, and when it was changed, as the system knows it: whoever writes to it cannot set that.
+// changeOf returns the inode and the change time (ctime) of a file. Programs cannot set the ctime,
+// so it reveals every write.
 func changeOf(info fs.FileInfo) (inode uint64, changed time.Time) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return 0, time.Now() // which tells nothing
+		return 0, time.Now() // no information, so never equal
 	}
 	return s.Ino, time.Unix(s.Ctimespec.Unix())
 }
 
-// pathOf is where an open file is, or "".
+// pathOf returns the path of an open file, or "".
 func pathOf(f *os.File) string {
-	var path [1024]byte // as long as a path can be
-	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_GETPATH, uintptr(unsafe.Pointer(&path))); errno != 0 {
+	var path [1024]byte // MAXPATHLEN
+	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_GETPATH, uintptr(unsafe.Pointer(&path)))
+	if errno != 0 {
 		return ""
 	}
 	before, _, _ := bytes.Cut(path[:], []byte{0})

@@ -12,33 +12,33 @@ import (
 	"swarm"
 )
 
-// A Folder is one whose files are recorded again and again: before and after each turn of those who work there.
+// A Folder is a folder whose files are recorded before and after each turn of its agents.
 type Folder struct {
 	Dir    string
-	Store  string
-	Hidden []string // folders and files in it that are not recorded: our own state, and what we print to
-	Alone  bool     // it is recorded by itself, when it is in no repository
-	Firm   bool     // what git ignores is what it ignored when this was first recorded
-	Seen   *Seen    // what it was recorded as; nil = nobody remembers
+	Store  string   // folder for our repositories; they are reused by later snapshots
+	Hidden []string // paths that are not recorded: our own state, and files that we print to
+	Alone  bool     // record it by itself if it is in no repository
+	Firm   bool     // only ignore rules from before the first snapshot count (see freezeRules)
+	Seen   *Seen    // cache of earlier snapshots; nil = none
 }
 
-// What is recorded of a folder that is in no repository: nothing says there what is not worth it.
+// Limits of a folder that is in no repository. It has no .gitignore that keeps generated files out.
 const (
 	maxAlone      = 20_000    // files
-	maxAloneBytes = 512 << 20 // of all of them
+	maxAloneBytes = 512 << 20 // in all of them
 )
 
-// Record writes the folder's files as a tree, and returns its hash; "" without an error when it is in no repository and is not to be
-// recorded by itself.
+// Record writes the folder's files as a tree and returns its hash. The hash is "" without an error
+// if the folder is in no repository and Alone is not set.
 func (f Folder) Record(ctx context.Context) (hash string, err error) {
-	if !f.Alone && above(f.Dir) == "" {
+	if !f.Alone && repositoryAbove(f.Dir) == "" {
 		return "", nil
 	}
 	print := ""
 	if f.Seen != nil {
-		print = f.glance()
+		print = f.fingerprint()
 	}
-	if tree, ok := f.Seen.recall(f.Dir, print); ok {
+	if tree, ok := f.Seen.lookup(f.Dir, print); ok {
 		return tree, nil
 	}
 	r, err := f.open(ctx)
@@ -46,12 +46,12 @@ func (f Folder) Record(ctx context.Context) (hash string, err error) {
 		return "", err
 	}
 	if f.Firm {
-		if err := r.fix(ctx); err != nil {
+		if err := r.freezeRules(ctx); err != nil {
 			return "", err
 		}
 	}
 	if hash, err = r.write(ctx); err == nil {
-		f.Seen.note(f.Dir, print, hash)
+		f.Seen.store(f.Dir, print, hash)
 	}
 	return hash, err
 }
@@ -64,26 +64,26 @@ func (f Folder) open(ctx context.Context) (*repository, error) {
 	return r, err
 }
 
-// alone is a repository for a folder that is in none.
+// alone returns a repository for a folder that is in none.
 func (f Folder) alone(ctx context.Context) (*repository, error) {
 	if err := hasGit(); err != nil {
 		return nil, err
 	}
 	r := &repository{top: resolved(f.Dir), env: environ(), hidden: allResolved(f.Hidden)}
-	if err := r.make(ctx, f.Store); err != nil || r.begun() {
+	if err := r.prepare(ctx, f.Store); err != nil || r.hasSnapshot() {
 		return r, err
 	}
-	return r, f.small()
+	return r, f.checkSize()
 }
 
-// small says why a folder is not recorded by itself: it holds too much.
-func (f Folder) small() error {
+// checkSize returns an error if the folder is too large to be recorded by itself.
+func (f Folder) checkSize() error {
 	files, size := 0, int64(0)
 	errTooMuch := errors.New("too much")
 	err := filepath.WalkDir(f.Dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be read is not recorded either
+			return nil //nolint:nilerr // unreadable files are not recorded either
 		case entry.IsDir() && entry.Name() == ".git":
 			return fs.SkipDir
 		case entry.Type().IsRegular():
@@ -98,21 +98,23 @@ func (f Folder) small() error {
 		return nil
 	})
 	if errors.Is(err, errTooMuch) {
-		return swarm.Errorf(swarm.Other, "%s is in no git repository and holds more than %d files or %d MB", f.Dir, maxAlone, maxAloneBytes>>20).
+		const msg = "%s is in no git repository and holds more than %d files or %d MB"
+		return swarm.Errorf(swarm.Other, msg, f.Dir, maxAlone, maxAloneBytes>>20).
 			WithHint("`git init` there, with a .gitignore for what nobody writes by hand")
 	}
 	return nil
 }
 
-// Changes are what became of a folder's files between two trees.
+// Changes are the differences between two trees of a folder.
 type Changes struct {
-	Top   string   // the folder that Files and Text name them from
-	Files []string // whose content or kind is another, or that are new or gone
-	Text  []byte   // as `git diff` prints it; when that is too long, as `git diff --stat` does
-	Long  bool     // it was too long
+	Top   string   // the folder to which the paths in Files and Text are relative
+	Files []string // changed, new and deleted files
+	Text  []byte   // output of `git diff`, or of `git diff --stat` if that is too long
+	Long  bool     // the output of `git diff` was too long
 }
 
-// Compare says what is different in two trees that were recorded of the folder, in at most so many bytes.
+// Compare returns the differences between two trees that were recorded of the folder. Its text has
+// at most `most` bytes.
 func (f Folder) Compare(ctx context.Context, from, to string, most int) (c Changes, err error) {
 	if !isHash(from) || !isHash(to) {
 		return c, swarm.Errorf(swarm.BadInput, "%q and %q are not two trees", from, to)
@@ -129,14 +131,14 @@ func (f Folder) Compare(ctx context.Context, from, to string, most int) (c Chang
 		return c, nil
 	}
 	paths := []string{from, to, "--", "."}
-	for _, rel := range r.inside() { // one that git tracks is in the trees all the same
+	for _, rel := range r.hiddenInside() { // a hidden file that git tracks is in the trees too
 		paths = append(paths, ":(exclude,top,literal)"+rel)
 	}
 	show := func(most int, args ...string) (capped, error) {
 		out := capped{most: most}
 		err := r.git(ctx, &out, slices.Concat([]string{"diff", "--no-ext-diff", "--no-textconv", "--no-color"}, args, paths)...)
 		if out.full {
-			err = nil // that nobody listens any more is no failure of git's
+			err = nil // we stopped reading, so git failed for that reason
 		}
 		return out, err
 	}
@@ -154,7 +156,7 @@ func (f Folder) Compare(ctx context.Context, from, to string, most int) (c Chang
 	return c, err
 }
 
-// capped keeps so many bytes, and takes no more.
+// capped is a writer that accepts at most `most` bytes and fails after that.
 type capped struct {
 	kept bytes.Buffer
 	most int
@@ -169,7 +171,7 @@ func (c *capped) Write(b []byte) (int, error) {
 	return c.kept.Write(b)
 }
 
-// resolved is a path without links, as far as that can be known.
+// resolved returns a path without links, if they can be resolved.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

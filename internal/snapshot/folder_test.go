@@ -10,7 +10,7 @@ import (
 	"swarm"
 )
 
-// folder is the repo's folder as turns see it.
+// folder returns the repo's folder as turns use it.
 func (r *repo) folder() Folder { return Folder{Dir: r.dir, Store: r.store, Alone: true} }
 
 func (r *repo) record(f Folder) string {
@@ -31,7 +31,7 @@ func (r *repo) compare(f Folder, from, to string, most int) Changes {
 	return c
 }
 
-// alone is a folder that is in no repository.
+// alone returns a folder that is in no repository.
 func alone(t *testing.T) *repo {
 	r := newRepo(t)
 	if err := os.RemoveAll(filepath.Join(r.dir, ".git")); err != nil {
@@ -91,7 +91,8 @@ func TestOurOwnStateIsNoChange(t *testing.T) {
 	}
 }
 
-// A file that we print to is no change either, also one that git tracks, and one that a run prints to only since it was resumed.
+// A file that we print to is not a change, even if git tracks it, or if only the resumed run prints
+// to it.
 func TestWhatWePrintIsNoChange(t *testing.T) {
 	for what, r := range map[string]*repo{"in a repository": newRepo(t).committed(), "alone": alone(t)} {
 		t.Run(what, func(t *testing.T) {
@@ -161,7 +162,7 @@ func TestAFolderThatHoldsTooMuch(t *testing.T) {
 	}
 }
 
-// Whatever has become of the index that was kept, the files are what is recorded.
+// A broken index is replaced, and the snapshot is still complete.
 func TestABrokenIndexIsDoneWithout(t *testing.T) {
 	r := newRepo(t).committed()
 	f := r.folder()
@@ -189,7 +190,8 @@ func TestHashesOfTheOtherKind(t *testing.T) {
 	}
 }
 
-// What an agent writes into the repository's own settings starts nothing, not even if it comes in between.
+// A filter that an agent writes into the repository's settings is never started, not even between
+// two snapshots.
 func TestAnAgentsFilterIsNotStarted(t *testing.T) {
 	r := newRepo(t).committed()
 	repository, ok, err := open(t.Context(), r.dir, r.store)

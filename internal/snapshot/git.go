@@ -15,21 +15,28 @@ import (
 	"swarm"
 )
 
-// quiet are settings that keep git from starting anything, from writing to the user's repository, and from asking the network.
+// quiet are settings that keep git from starting programs, from writing to the user's repository, and
+// from using the network.
 var quiet = []string{
-	"core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "diff.submodule=short", "diff.ignoreSubmodules=all", "submodule.recurse=false", "core.fsmonitor=false", "core.untrackedCache=false", "core.splitIndex=false",
+	"core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "diff.submodule=short", "diff.ignoreSubmodules=all",
+	"submodule.recurse=false", "core.fsmonitor=false", "core.untrackedCache=false", "core.splitIndex=false",
 	"core.looseCompression=1", "core.fsync=none", "gc.auto=0", "maintenance.auto=false", "protocol.allow=never",
-	"core.safecrlf=false", "core.quotePath=false", "core.protectNTFS=false", "core.protectHFS=false", "core.sharedRepository=0600",
+	"core.safecrlf=false", "core.quotePath=false", "core.protectNTFS=false", "core.protectHFS=false",
+	"core.sharedRepository=0600",
 }
 
-// kept are the variables that git is started with: where it and its configuration are. No key of the user's is among them, and none of
-// git's own that could lead it to another repository: we may have been started by one of its hooks.
-var kept = []string{"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "LD_LIBRARY_PATH", "DEVELOPER_DIR",
-	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"}
+// passedVariables are the variables that git inherits: those that locate it and its configuration. The
+// user's keys are not among them. Nor are git's own variables that select a repository, because a hook
+// of another repository may have started us.
+var passedVariables = []string{
+	"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "LD_LIBRARY_PATH", "DEVELOPER_DIR",
+	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES",
+	"GIT_DISCOVERY_ACROSS_FILESYSTEM",
+}
 
 func environ() []string {
 	var env []string
-	for _, name := range kept {
+	for _, name := range passedVariables {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
@@ -37,7 +44,7 @@ func environ() []string {
 	return append(env, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "LC_ALL=C")
 }
 
-// A gitError is what git said when it failed.
+// A gitError is the output of a git command that failed.
 type gitError struct {
 	command string
 	exit    int
@@ -52,12 +59,12 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.command, said)
 }
 
-// git runs a command of git's.
+// git runs a git command without input.
 func (r *repository) git(ctx context.Context, w io.Writer, args ...string) error {
 	return r.run(ctx, nil, w, nil, args...)
 }
 
-// run runs a command of git's that reads, and whose warnings are of interest.
+// run runs a git command. If warned is not nil, it gets the command's standard error.
 func (r *repository) run(ctx context.Context, in io.Reader, w io.Writer, warned *bytes.Buffer, args ...string) error {
 	var all []string
 	for _, setting := range quiet {
@@ -78,18 +85,22 @@ func (r *repository) run(ctx context.Context, in io.Reader, w io.Writer, warned 
 	if !errors.As(err, &exit) {
 		return failed("git cannot be run", err)
 	}
-	return &swarm.Error{Kind: swarm.Other, Msg: "the changes in the git repository cannot be told", Err: &gitError{args[0], exit.ExitCode(), warned.String()}}
+	return &swarm.Error{
+		Kind: swarm.Other, Msg: "the changes in the git repository cannot be told",
+		Err: &gitError{args[0], exit.ExitCode(), warned.String()},
+	}
 }
 
-// carried are the settings of the user's that say what a file is. No other one is read.
-const carried = `^core\.(autocrlf|eol|filemode|symlinks|ignorecase|precomposeunicode|trustctime|checkstat)$`
+// carriedSettings matches the user's settings that define what a file's content is. No other
+// setting is read.
+const carriedSettings = `^core\.(autocrlf|eol|filemode|symlinks|ignorecase|precomposeunicode|trustctime|checkstat)$`
 
-// settings are the user's, as lines of a configuration.
+// settings returns these settings of the user, as lines of a configuration file.
 func (r *repository) settings(ctx context.Context) (string, error) {
 	var out bytes.Buffer
-	err := r.git(ctx, &out, "config", "-z", "--get-regexp", carried)
+	err := r.git(ctx, &out, "config", "-z", "--get-regexp", carriedSettings)
 	var e *gitError
-	if err != nil && (!errors.As(err, &e) || e.exit != 1) { // 1: there is none
+	if err != nil && (!errors.As(err, &e) || e.exit != 1) { // exit status 1: none is set
 		return "", err
 	}
 	var b strings.Builder
@@ -100,13 +111,14 @@ func (r *repository) settings(ctx context.Context) (string, error) {
 		case given:
 			fmt.Fprintf(&b, "\t%s = %q\n", name, value)
 		default:
-			fmt.Fprintf(&b, "\t%s\n", name) // which means yes
+			fmt.Fprintf(&b, "\t%s\n", name) // no value means true
 		}
 	}
 	return b.String(), nil
 }
 
-// ignored is what the user's own file of what he never wants to see says. It is read once: a later change of it hides nothing.
+// ignored returns the content of the user's global ignore file. It is read only when our repository
+// is made, so a rule added later by an agent hides nothing.
 func (r *repository) ignored(ctx context.Context) []byte {
 	var out bytes.Buffer
 	path := ""
@@ -118,11 +130,11 @@ func (r *repository) ignored(ctx context.Context) []byte {
 	if path != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(r.top, path)
 	}
-	text, _ := os.ReadFile(path) // mostly there is none
+	text, _ := os.ReadFile(path) // most users have none
 	return append(text, '\n')
 }
 
-// configBase is where programs keep their settings, as git understands it.
+// configBase returns the folder of configuration files, by git's rules.
 func configBase() (string, error) {
 	if base := os.Getenv("XDG_CONFIG_HOME"); base != "" {
 		return base, nil
@@ -131,7 +143,7 @@ func configBase() (string, error) {
 	return filepath.Join(home, ".config"), err
 }
 
-// quoted is a path as it stands in a list that is separated by colons.
+// quoted quotes a path for a list that is separated by colons.
 func quoted(path string) string {
 	if strings.ContainsAny(path, ":\"\n") {
 		return strconv.Quote(path)
@@ -139,7 +151,7 @@ func quoted(path string) string {
 	return path
 }
 
-// pattern is a path as a line of an exclude file that means nothing else.
+// pattern escapes a path, so that a line of an exclude file matches only this path.
 func pattern(path string) string {
 	var b strings.Builder
 	for _, c := range filepath.ToSlash(path) {

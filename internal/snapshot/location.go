@@ -7,16 +7,17 @@ import (
 	"swarm"
 )
 
-// Which repository a folder is in is found out once, and kept in the store: who moves it away, breaks it or puts another one in its place
-// is not followed there.
+// The store keeps which repository a folder was in at its first snapshot. So an agent that moves or
+// breaks the repository, or puts another in its place, gets an error instead of an empty diff.
 
-func placeOf(store, dir string) string {
+// locationFile is the file of the store that holds the repository of a folder.
+func locationFile(store, dir string) string {
 	return filepath.Join(store, string(swarm.HashOf([]byte(resolved(dir)))[:12])+".top")
 }
 
-// remembered is the top of the repository that a folder was in when it was first recorded, or "".
+// remembered returns the top of the repository that a folder was in at its first snapshot, or "".
 func remembered(store, dir string) string {
-	top, _ := os.ReadFile(placeOf(store, dir)) // without it nothing was recorded yet
+	top, _ := os.ReadFile(locationFile(store, dir)) // without the file, nothing was recorded yet
 	return string(top)
 }
 
@@ -24,14 +25,18 @@ func remember(store, dir, top string) error {
 	if remembered(store, dir) != "" {
 		return nil
 	}
-	if err := place(placeOf(store, dir), top); err != nil {
+	if err := writeAtomically(locationFile(store, dir), top); err != nil {
 		return failed("the changes of the run cannot be recorded", err)
 	}
 	return nil
 }
 
-// another says that the repository is not what it was.
-func another(top string, err error) error {
-	return &swarm.Error{Kind: swarm.Other, Msg: "the git repository in " + top + " is not what it was: it was moved, broken or led elsewhere", Err: err,
-		Hint: "see what has become of " + filepath.Join(top, ".git")}
+// repositoryChanged returns the error for a repository that is not the same as at the first
+// snapshot.
+func repositoryChanged(top string, err error) error {
+	return &swarm.Error{
+		Kind: swarm.Other, Err: err,
+		Msg:  "the git repository in " + top + " is not what it was: it was moved, broken or led elsewhere",
+		Hint: "see what has become of " + filepath.Join(top, ".git"),
+	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Who moves the repository away, breaks it or leads it elsewhere makes nobody believe that nothing has changed.
+// A repository that an agent moves away, breaks or redirects gives an error, never an empty diff.
 func TestARepositoryThatIsNotWhatItWas(t *testing.T) {
 	atOnce(t)
 	for what, change := range map[string]func(r *repo) error{
@@ -39,7 +39,7 @@ func TestARepositoryThatIsNotWhatItWas(t *testing.T) {
 	}
 }
 
-// A repository that is made in the folder later is a folder in the one that was there.
+// A repository that is made in the folder later is a nested one in the repository that was there.
 func TestANearerRepository(t *testing.T) {
 	r := newRepo(t).committed()
 	f := r.folder()
@@ -53,7 +53,7 @@ func TestANearerRepository(t *testing.T) {
 	}
 }
 
-// What is recorded are copies of the user's files, with whatever stands in them: nobody else may read them.
+// The store holds copies of the user's files, so no other user may read it.
 func TestTheStoreIsTheUsersAlone(t *testing.T) {
 	r := newRepo(t).committed()
 	f := r.folder()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A trap is a repository inside of the user's whose settings start a program, whatever git does there.
+// A trap is a nested repository whose settings start a program whenever git runs there.
 type trap struct {
 	*repo
 	trace string
@@ -25,7 +25,7 @@ func (r *repo) trap(folder string) *trap {
 	return inner
 }
 
-// arm makes the trap ready; a file is another one from then on, so that who wants to know has to look.
+// arm changes a file of the trap, so that a snapshot has to look into it.
 func (tr *trap) arm() {
 	tr.t.Helper()
 	bite := "touch '" + tr.trace + "'; cat"
@@ -46,7 +46,7 @@ func (tr *trap) arm() {
 	_ = os.Remove(tr.trace)
 }
 
-// Whatever lies inside of the user's repository and calls itself one starts nothing, and its files are seen as all others are.
+// A nested repository starts no program, and its files are recorded like all others.
 func TestARepositoryInsideStartsNothing(t *testing.T) {
 	for what, set := range map[string]func(*repo) *trap{
 		"made during the run":    func(r *repo) *trap { return r.trap("pkg") },
@@ -113,7 +113,7 @@ func TestARepositoryInsideStartsNothing(t *testing.T) {
 	}
 }
 
-// Git is started without the user's keys: whatever it might start has none to take along.
+// Git gets none of the user's keys, so no program that it might start can take them.
 func TestGitIsGivenNoKeys(t *testing.T) {
 	r := newRepo(t).committed()
 	bin, trace := t.TempDir(), filepath.Join(t.TempDir(), "env")
@@ -137,7 +137,7 @@ func TestGitIsGivenNoKeys(t *testing.T) {
 	}
 }
 
-// What the user never wants to see is what he said when the run began; a rule that comes later hides nothing.
+// The user's global ignore file counts as it was at the first snapshot. A later rule hides nothing.
 func TestTheUsersOwnIgnoreFile(t *testing.T) {
 	for what, place := range map[string]func(r *repo) string{
 		"named in the settings": func(r *repo) string {
@@ -170,7 +170,7 @@ func TestTheUsersOwnIgnoreFile(t *testing.T) {
 	}
 }
 
-// Names that git takes for its own, and pipes in the place of files, are seen too.
+// Names that git reserves, and pipes in place of files, are recorded too.
 func TestWhatGitCannotRecord(t *testing.T) {
 	r := newRepo(t).committed()
 	before := r.snapshot()
@@ -189,7 +189,7 @@ func TestWhatGitCannotRecord(t *testing.T) {
 	}
 }
 
-// What nobody can read has changed when it was touched.
+// An unreadable file counts as changed when its metadata changes.
 func TestWhatCannotBeRead(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root reads everything")

@@ -2,8 +2,9 @@ package snapshot
 
 import "os"
 
-// Paths is where files are that this process was given open, and to which it prints: what stands in them is no work of an agent's. One
-// that is a terminal, a pipe or gone has no path.
+// Paths returns the paths of the regular files to which this process prints. Their content is our
+// own output, not an agent's work, so snapshots hide them. Terminals, pipes and deleted files have
+// no path.
 func Paths(files ...*os.File) (paths []string) {
 	for _, f := range files {
 		is, err := f.Stat()

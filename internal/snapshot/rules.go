@@ -11,34 +11,34 @@ import (
 	"strings"
 )
 
-// fix makes the rules of what is not looked at those that all .gitignore files together had when they were first asked for: who may not
-// write must not be able to hide what he wrote by a rule that he brings along.
-func (r *repository) fix(ctx context.Context) error {
+// freezeRules makes the ignore rules of all .gitignore files those of the first snapshot. An agent
+// that may not write must not be able to hide its writes by a new rule.
+func (r *repository) freezeRules(ctx context.Context) error {
 	r.rules = filepath.Join(r.own, "info", "rules")
 	if _, err := os.Stat(r.rules); err == nil {
 		return nil
 	}
-	folders, err := r.withRules(ctx)
+	folders, err := r.foldersWithRules(ctx)
 	if err != nil {
 		return err
 	}
 	var all strings.Builder
-	for _, folder := range folders { // who is deeper comes later, and is right
+	for _, folder := range folders { // deeper folders come later, and the last match wins
 		text, err := os.ReadFile(filepath.Join(r.top, folder, ".gitignore"))
 		if err != nil {
-			continue // git passes over it, too
+			continue // git skips it too
 		}
 		for line := range strings.SplitSeq(string(text), "\n") {
 			all.WriteString(rule(folder, line) + "\n")
 		}
 	}
-	if err := place(r.rules, all.String()); err != nil {
+	if err := writeAtomically(r.rules, all.String()); err != nil {
 		return failed("the changes of the run cannot be recorded", err)
 	}
 	return nil
 }
 
-// rule is a line of a folder's .gitignore as it has to be written at the top.
+// rule rewrites a line of a folder's .gitignore so that it works from the top folder.
 func rule(folder, line string) string {
 	line = strings.TrimSuffix(strings.TrimPrefix(line, "\ufeff"), "\r")
 	if folder == "" || strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
@@ -57,8 +57,9 @@ func rule(folder, line string) string {
 	return at
 }
 
-// withRules are the folders that have a .gitignore, from the top down, without those that are not looked at themselves.
-func (r *repository) withRules(ctx context.Context) (folders []string, err error) {
+// foldersWithRules returns the folders that have a .gitignore, from the top down, without ignored
+// ones.
+func (r *repository) foldersWithRules(ctx context.Context) (folders []string, err error) {
 	err = filepath.WalkDir(r.top, func(whole string, entry fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(r.top, whole)
 		rel = filepath.ToSlash(rel)
@@ -66,7 +67,7 @@ func (r *repository) withRules(ctx context.Context) (folders []string, err error
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be looked into has no rules
+			return nil //nolint:nilerr // an unreadable folder has no rules
 		case entry.IsDir() && (entry.Name() == ".git" || rel != "." && r.hides(rel)):
 			return fs.SkipDir
 		case entry.Name() == ".gitignore" && entry.Type().IsRegular():
@@ -108,7 +109,7 @@ func (r *repository) areIgnored(ctx context.Context, folders []string) (map[stri
 	}
 	err := r.run(ctx, strings.NewReader(input.String()), &out, nil, "check-ignore", "-z", "--stdin", "--no-index")
 	var e *gitError
-	if err != nil && (!errors.As(err, &e) || e.exit != 1) { // 1: none of them is
+	if err != nil && (!errors.As(err, &e) || e.exit != 1) { // exit status 1: none is ignored
 		return nil, err
 	}
 	for folder := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Rules that somebody brings along hide nothing from who is firm; those that were there do, wherever they stand.
+// With Firm, rules from before the first snapshot hide files, wherever they stand. Later rules hide
+// nothing.
 func TestRulesThatComeLater(t *testing.T) {
 	for what, r := range map[string]*repo{"in a repository": newRepo(t), "alone": alone(t)} {
 		t.Run(what, func(t *testing.T) {
@@ -35,7 +36,8 @@ func TestRulesThatComeLater(t *testing.T) {
 	}
 }
 
-// The rules of all others are those of the present: who makes a project says what is not part of it.
+// Without Firm, the current rules count, because an agent that builds a project also writes its
+// .gitignore.
 func TestRulesOfThePresent(t *testing.T) {
 	r := newRepo(t).committed()
 	before := r.snapshot()
@@ -46,7 +48,8 @@ func TestRulesOfThePresent(t *testing.T) {
 	}
 }
 
-// Files of a repository inside are seen when it is there already, in whatever depth, and the rules of the outer one hold for them.
+// Files of an existing nested repository are recorded at any depth, under the rules of the outer
+// one.
 func TestNewFilesInRepositoriesInside(t *testing.T) {
 	for _, firm := range []bool{false, true} {
 		r := newRepo(t)

@@ -11,32 +11,35 @@ import (
 	"time"
 )
 
-// Seen remembers what small folders were recorded as: looking at a few files is much cheaper than starting git, and in most turns most
-// folders are as they were. The nil one remembers nothing.
+// Seen is a cache of the trees of small folders. In most turns most folders are unchanged, and
+// comparing the metadata of a few files is much cheaper than starting git. A nil Seen caches
+// nothing. mu guards byDir.
 type Seen struct {
-	mu sync.Mutex
-	by map[string]sight
+	mu    sync.Mutex
+	byDir map[string]cachedTree
 }
 
-type sight struct {
-	print string // of what the files looked like
-	tree  string
+type cachedTree struct {
+	print string // fingerprint of the files
+	tree  string // hash
 }
 
-const maxGlance = 1000 // files of a folder that is looked at
+const maxFingerprint = 1000 // files of a folder that is fingerprinted
 
-// steady is how long nothing must have moved: clocks of files are coarse. It is a variable so that tests need not wait.
+// steady is how old the newest change must be, because file systems have coarse clocks. It is a
+// variable so that tests need not wait.
 var steady = 100 * time.Millisecond
 
-// glance is what the files of a folder look like, or "" when that tells nothing: they are many, or may be moving just now.
-func (f Folder) glance() string {
-	top, now := above(f.Dir), time.Now()
+// fingerprint hashes the metadata of a folder's files. It returns "" if that would prove nothing:
+// there are too many files, or one changed just now.
+func (f Folder) fingerprint() string {
+	top, now := repositoryAbove(f.Dir), time.Now()
 	if top == "" {
 		top = f.Dir
 	}
 	sum, files := sha256.New(), 0
 	fmt.Fprintln(sum, top)
-	for _, name := range []string{"HEAD", "config"} { // without which it is no repository, or another one
+	for _, name := range []string{"HEAD", "config"} { // they show whether it is the same repository
 		if info, err := os.Lstat(filepath.Join(top, ".git", name)); err == nil {
 			inode, changed := changeOf(info)
 			fmt.Fprintln(sum, name, info.Mode(), info.Size(), inode, changed.UnixNano())
@@ -49,7 +52,7 @@ func (f Folder) glance() string {
 		}
 		if entry.Name() == ".git" {
 			if filepath.Dir(path) != top {
-				return errVague // what is in another repository is told by its commit
+				return errVague // a nested repository: the metadata does not show its changes
 			}
 			if entry.IsDir() {
 				return fs.SkipDir
@@ -58,7 +61,7 @@ func (f Folder) glance() string {
 		switch hidden := f.hides(path); {
 		case entry.IsDir() && hidden:
 			return fs.SkipDir
-		case entry.IsDir(), hidden: // a folder is what is in it
+		case entry.IsDir(), hidden: // a folder's own metadata does not count
 			return nil
 		}
 		info, err := entry.Info()
@@ -66,7 +69,7 @@ func (f Folder) glance() string {
 			return err
 		}
 		inode, changed := changeOf(info)
-		if files++; files > maxGlance || now.Sub(changed) < steady {
+		if files++; files > maxFingerprint || now.Sub(changed) < steady {
 			return errVague
 		}
 		fmt.Fprintf(sum, "%q %v %d %d %d\n", path, info.Mode(), info.Size(), inode, changed.UnixNano())
@@ -87,32 +90,33 @@ func (f Folder) hides(path string) bool {
 	return false
 }
 
-// recall is the tree of a folder that looks as it did.
-func (s *Seen) recall(dir, print string) (tree string, ok bool) {
+// lookup returns the cached tree of a folder whose fingerprint is unchanged.
+func (s *Seen) lookup(dir, print string) (tree string, ok bool) {
 	if s == nil || print == "" {
 		return "", false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was, ok := s.by[dir]
+	was, ok := s.byDir[dir]
 	return was.tree, ok && was.print == print
 }
 
-// note remembers what was recorded after somebody has looked: whatever moved in between looks another way the next time.
-func (s *Seen) note(dir, print, tree string) {
+// store caches a tree. The fingerprint is older than the tree: a file that changed in between
+// changes the next fingerprint.
+func (s *Seen) store(dir, print, tree string) {
 	if s == nil || print == "" {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.by == nil {
-		s.by = map[string]sight{}
+	if s.byDir == nil {
+		s.byDir = map[string]cachedTree{}
 	}
-	s.by[dir] = sight{print, tree}
+	s.byDir[dir] = cachedTree{print, tree}
 }
 
-// above is the folder above dir, or dir itself, that has a .git, or "".
-func above(dir string) string {
+// repositoryAbove returns the nearest folder with a .git, from dir upwards, or "".
+func repositoryAbove(dir string) string {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return ""
@@ -129,8 +133,8 @@ func above(dir string) string {
 	}
 }
 
-// isRepository says whether a folder has a .git. It is a folder, or a file in a worktree or submodule; an empty folder, as some sandboxes
-// leave it behind, is none, and git looks further up too.
+// isRepository reports whether a folder has a .git: a folder, or a file in a worktree or submodule.
+// An empty .git folder, as some sandboxes leave behind, doesn't count. Git skips it too.
 func isRepository(dir string) bool {
 	if info, err := os.Stat(filepath.Join(dir, ".git")); err == nil && !info.IsDir() {
 		return true

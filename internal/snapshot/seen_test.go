@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// atOnce lets folders count as steady whatever has just moved in them.
+// atOnce lets folders count as steady, however recent their last change.
 func atOnce(t *testing.T) {
 	before := steady
 	steady = 0
 	t.Cleanup(func() { steady = before })
 }
 
-// A small folder that looks as it did is not recorded again: no program is started.
+// A small folder with an unchanged fingerprint is not recorded again, and no program is started.
 func TestAFolderThatLooksAsItDid(t *testing.T) {
 	atOnce(t)
 	for what, r := range map[string]*repo{"in a repository": newRepo(t).committed(), "alone": alone(t)} {
@@ -42,16 +42,16 @@ func TestAFolderThatLooksAsItDid(t *testing.T) {
 				}
 				before = after
 			}
-			look := f.glance()
+			look := f.fingerprint()
 			r.disguised("kept.txt", "THE SAME\n")
-			if f.glance() == look {
+			if f.fingerprint() == look {
 				t.Error("a file that was written to and given back its time looks as before")
 			}
 		})
 	}
 }
 
-// disguised writes to a file and gives it back its size and its time.
+// disguised writes to a file and then restores its size and modification time.
 func (r *repo) disguised(name, text string) {
 	r.t.Helper()
 	path := filepath.Join(r.dir, name)
@@ -77,15 +77,15 @@ func TestWhatAGlanceCannotTell(t *testing.T) {
 	r := newRepo(t).committed()
 	atOnce(t)
 	steady = time.Hour
-	if r.folder().glance() != "" {
+	if r.folder().fingerprint() != "" {
 		t.Error("files that were just written may be written again in the same instant")
 	}
 	steady = 0
-	if r.folder().glance() == "" {
+	if r.folder().fingerprint() == "" {
 		t.Error("nothing is wrong with this one")
 	}
 	r.git("init", "-q", "inner")
-	if r.folder().glance() != "" {
+	if r.folder().fingerprint() != "" {
 		t.Error("a repository in it is told by its commit")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"swarm"
 )
 
-// A repo is a real repository in a folder of its own, and a store for snapshots of it.
+// A repo is a real repository in its own folder, with a store for its snapshots.
 type repo struct {
 	t     *testing.T
 	dir   string
@@ -89,7 +89,7 @@ func (r *repo) diff(from, to string, args ...string) string {
 	return b.String()
 }
 
-// names is what changed, a line for each file.
+// names returns the changed files, one per line.
 func (r *repo) names(from, to string) string {
 	return strings.Join(strings.Fields(r.diff(from, to, "--name-status", "--no-renames")), " ")
 }
@@ -129,7 +129,7 @@ func TestWhatChanged(t *testing.T) {
 	}
 }
 
-// What is staged and committed during the run makes no difference: only what the files are does.
+// Staging and committing during the run make no difference. Only the files count.
 func TestCommitsDuringTheRun(t *testing.T) {
 	r := newRepo(t).committed()
 	before := r.snapshot()
@@ -298,7 +298,8 @@ func TestBareAndBrokenRepositories(t *testing.T) {
 	}
 }
 
-// Whatever is configured, the user's repository stays as it is, byte by byte, and nothing of his is started.
+// With any configuration, the user's repository stays the same byte by byte, and none of its
+// programs is started.
 func TestTheRepositoryIsOnlyRead(t *testing.T) {
 	r := newRepo(t).committed()
 	trace := filepath.Join(filepath.Dir(r.dir), "started")
@@ -357,7 +358,7 @@ func TestTheRepositoryIsOnlyRead(t *testing.T) {
 	}
 }
 
-// contents are the hashes of all files in a folder.
+// contents returns the hashes of all files in a folder.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -419,7 +420,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// forest is a repository with many files, all committed.
+// forest returns a repository with many files, all committed.
 func forest(b *testing.B, files int) (dir string, run func(args ...string)) {
 	dir = b.TempDir()
 	run = func(args ...string) {
@@ -440,7 +441,7 @@ func forest(b *testing.B, files int) (dir string, run func(args ...string)) {
 	return dir, run
 }
 
-// The floor is one `git status` of the same repository.
+// The lower bound is one `git status` of the same repository.
 func BenchmarkSnapshot(b *testing.B) {
 	dir, run := forest(b, 2000)
 	b.Run("floor=status", func(b *testing.B) {
@@ -458,7 +459,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// What a turn costs beside itself in a repository of 5,000 files: they are recorded before and after it. The floor is `git status`, twice.
+// BenchmarkTurn measures what snapshots add to a turn in a repository of 5,000 files: one before
+// and one after it. The lower bound is two calls of `git status`.
 func BenchmarkTurn(b *testing.B) {
 	dir, run := forest(b, 5000)
 	f := Folder{Dir: dir, Store: b.TempDir()}
@@ -496,7 +498,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// An empty .git is no repository.
+// An empty .git is not a repository.
 func TestEmptyGitFolderIsNoRepository(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {

@@ -1,10 +1,20 @@
-// Package snapshot records what the files of a folder are, when a run begins and ends and before and after a turn, and shows the difference.
+// Package snapshot records the files of a folder as a git tree, and shows the difference between
+// two trees. A run records its folder at its beginning and end, and before and after each turn.
 //
-// The files are written as a git tree, with those that are not tracked and not ignored, into a repository of our own. The user's
-// is only read: the index is a copy, new objects are ours, of its settings only those count that say what a file is, and nothing that its
-// configuration could start (hooks, filters, monitors) is started. The whole repository is recorded, wherever in it the folder is; a folder
-// that is in none is recorded by itself. A repository inside is recorded as any other folder, without its .git: no git looks into that one,
-// whose settings may be an agent's. What cannot be read is recorded by what it looks like from outside.
+// [Snapshot] and [Diff] serve the run as a whole, a [Folder] serves turns.
+//
+// Trees go into a repository of our own, in the store. They hold tracked files, and untracked files
+// that are not ignored. The user's repository is only read:
+//   - The index is a copy.
+//   - New objects are written to our repository.
+//   - Only settings that define a file's content count.
+//   - Hooks, filters and monitors of its configuration are never started, because an agent may have
+//     written them.
+//
+// The whole repository is recorded, wherever in it the folder is. A folder that is in no repository
+// is recorded by itself. A nested repository is recorded like any other folder, without its .git.
+// Files that git cannot read are recorded as placeholders, which change with the metadata of the
+// file.
 package snapshot
 
 import (
@@ -21,9 +31,9 @@ import (
 	"swarm"
 )
 
-// Snapshot records the files of the repository that dir is in. Without one, ok is false, and without an error too: no program is
-// started then. The store is a folder that is made when it is needed; a second snapshot in it takes less time. Hidden folders and
-// files are not recorded.
+// Snapshot records the files of the repository that dir is in. If there is none, ok is false
+// without an error, and no program is started. The store is a folder that is created on demand;
+// later snapshots in the same store are faster. Hidden paths are not recorded.
 func Snapshot(ctx context.Context, dir, store string, hidden ...string) (t swarm.Snapshot, ok bool, err error) {
 	r, ok, err := open(ctx, dir, store, hidden...)
 	if !ok || err != nil {
@@ -40,15 +50,17 @@ func isHash(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Diff writes the difference between two trees that were recorded in the store. Without a second one it is the present state. The
-// arguments are those of `git diff`: --stat, --color=always, -- PATH.
+// Diff writes the difference between two trees that were recorded in the store. If `to` is "", it
+// compares with the current files. The arguments are those of `git diff`: --stat, --color=always,
+// -- PATH.
 func Diff(ctx context.Context, dir, store, from, to string, w io.Writer, args ...string) error {
 	r, ok, err := open(ctx, dir, store)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return swarm.Errorf(swarm.NotFound, "%s is in no git repository", dir).WithHint("git has to know the files whose changes are to be shown")
+		return swarm.Errorf(swarm.NotFound, "%s is in no git repository", dir).
+			WithHint("git has to know the files whose changes are to be shown")
 	}
 	if to == "" {
 		if to, err = r.write(ctx); err != nil {
@@ -70,48 +82,48 @@ func Diff(ctx context.Context, dir, store, from, to string, w io.Writer, args ..
 	return r.git(ctx, w, command...)
 }
 
-// A repository is where the user's files and objects are, and ours.
+// A repository is the user's repository together with our own, which records it.
 type repository struct {
 	top     string   // the work tree
 	index   string   // the user's; it may not exist
-	exclude string   // the user's file of what is not looked at; it may not exist
+	exclude string   // the user's info/exclude; it may not exist
 	objects string   // the user's, or ""
 	format  string   // of hashes
-	commit  string   // what is checked out, or ""
-	hidden  []string // folders and files in it that are not recorded
+	commit  string   // the user's HEAD, or ""
+	hidden  []string // paths that are not recorded
 	own     string   // our repository
-	rules   string   // the file of what was not looked at when the run began, if later rules do not count; or ""
+	rules   string   // file with the frozen ignore rules; "" = current rules count
 	env     []string
 }
 
-// open finds the repository that dir is in.
+// open finds the repository that dir is in, and prepares our own for it.
 func open(ctx context.Context, dir, store string, hidden ...string) (r *repository, ok bool, err error) {
 	asked, was := dir, remembered(store, dir)
-	if was == "" && above(dir) == "" {
+	if was == "" && repositoryAbove(dir) == "" {
 		return nil, false, nil
 	}
 	if err := hasGit(); err != nil {
 		return nil, false, err
 	}
 	if was != "" && isRepository(was) {
-		dir = was // whatever lies in between by now
+		dir = was // even if a nearer repository exists by now
 	}
 	r = &repository{top: dir, env: environ(), hidden: allResolved(hidden)}
 	var out bytes.Buffer
-	err = r.git(ctx, &out, "rev-parse", "--show-toplevel", "--path-format=absolute", "--git-path", "index", "--git-path", "objects",
-		"--git-path", "info/exclude", "--show-object-format", "HEAD")
+	err = r.git(ctx, &out, "rev-parse", "--show-toplevel", "--path-format=absolute", "--git-path", "index",
+		"--git-path", "objects", "--git-path", "info/exclude", "--show-object-format", "HEAD")
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if was != "" && (len(lines) < 5 || lines[0] != was) {
-		return nil, false, another(was, err)
+		return nil, false, repositoryChanged(was, err)
 	}
 	if len(lines) < 5 {
-		return nil, false, err // a bare repository, one of somebody else, or a broken one
+		return nil, false, err // a bare repository, another user's, or a broken one
 	}
 	r.top, r.index, r.objects, r.exclude, r.format = lines[0], lines[1], lines[2], lines[3], lines[4]
 	if err == nil && len(lines) == 6 {
-		r.commit = lines[5] // otherwise nothing was committed yet
+		r.commit = lines[5] // otherwise it has no commit yet
 	}
-	if err := r.make(ctx, store); err != nil {
+	if err := r.prepare(ctx, store); err != nil {
 		return nil, false, err
 	}
 	return r, true, remember(store, asked, r.top)
@@ -119,15 +131,16 @@ func open(ctx context.Context, dir, store string, hidden ...string) (r *reposito
 
 func hasGit() error {
 	if _, err := exec.LookPath("git"); err != nil {
-		return swarm.Errorf(swarm.NotFound, "there is no git program").WithHint("install git to have the changes of a run recorded")
+		return swarm.Errorf(swarm.NotFound, "there is no git program").
+			WithHint("install git to have the changes of a run recorded")
 	}
 	return nil
 }
 
-// make makes our repository for these files, in a store that has one for each folder, unless it is there. Git sees no other one from
-// then on, and no settings but those that were the user's when it was made: whatever an agent does to them later, what is recorded stays
-// the same.
-func (r *repository) make(ctx context.Context, store string) error {
+// prepare creates our repository for these files, unless it exists. The store has one for each
+// folder. From then on git uses only this repository, with the user's settings from that moment. So
+// nothing that an agent does to settings later changes what is recorded.
+func (r *repository) prepare(ctx context.Context, store string) error {
 	r.own = filepath.Join(store, string(swarm.HashOf([]byte(r.top))[:12]))
 	config := filepath.Join(r.own, "config")
 	if _, err := os.Stat(config); err != nil {
@@ -135,7 +148,7 @@ func (r *repository) make(ctx context.Context, store string) error {
 		if err != nil {
 			return err
 		}
-		if err := r.lay(config, settings, r.ignored(ctx)); err != nil {
+		if err := r.initialize(config, settings, r.ignored(ctx)); err != nil {
 			return failed("the changes of the run cannot be recorded", err)
 		}
 	} else if err := r.hide(); err != nil {
@@ -149,8 +162,10 @@ func (r *repository) make(ctx context.Context, store string) error {
 	return nil
 }
 
-// lay writes the files that make a folder a repository, its configuration last.
-func (r *repository) lay(config, settings string, exclude []byte) error {
+// initialize writes the files that make a folder a repository. The configuration comes last:
+// prepare takes it as the sign that the others are complete, so a crash leaves no broken
+// repository.
+func (r *repository) initialize(config, settings string, exclude []byte) error {
 	for _, folder := range []string{"objects", "refs", "info"} {
 		if err := os.MkdirAll(filepath.Join(r.own, folder), 0o700); err != nil {
 			return err
@@ -162,17 +177,19 @@ func (r *repository) lay(config, settings string, exclude []byte) error {
 		text = "[core]\n\trepositoryformatversion = 1\n" + settings + "[extensions]\n\tobjectformat = sha256\n"
 	}
 	if r.exclude != "" {
-		own, _ := os.ReadFile(r.exclude) // mostly there is none
+		own, _ := os.ReadFile(r.exclude) // most users have none
 		exclude = append(append(exclude, own...), '\n')
 	}
-	exclude = append(exclude, r.unseen(nil)...)
-	return errors.Join(place(filepath.Join(r.own, "HEAD"), "ref: refs/heads/none\n"), place(r.ownExclude(), string(exclude)), place(config, text))
+	exclude = append(exclude, r.missingExcludes(nil)...)
+	return errors.Join(writeAtomically(filepath.Join(r.own, "HEAD"), "ref: refs/heads/none\n"),
+		writeAtomically(r.ownExclude(), string(exclude)), writeAtomically(config, text))
 }
 
-// ownExclude is the list of what is not recorded.
+// ownExclude is the exclude file of our repository.
 func (r *repository) ownExclude() string { return filepath.Join(r.own, "info", "exclude") }
 
-// hide adds to that list what was not hidden when it was made: a run that goes on prints to another file.
+// hide adds hidden paths to the exclude file. A resumed run may print to another file than when the
+// repository was made.
 func (r *repository) hide() error {
 	if len(r.hidden) == 0 {
 		return nil
@@ -181,15 +198,15 @@ func (r *repository) hide() error {
 	if err != nil {
 		return err
 	}
-	if more := r.unseen(exclude); len(more) > 0 {
-		return place(r.ownExclude(), string(exclude)+more)
+	if more := r.missingExcludes(exclude); len(more) > 0 {
+		return writeAtomically(r.ownExclude(), string(exclude)+more)
 	}
 	return nil
 }
 
-// unseen is what is hidden, as lines for a list that may have some of them.
-func (r *repository) unseen(exclude []byte) (more string) {
-	for _, rel := range r.inside() {
+// missingExcludes returns the lines for hidden paths that an exclude file does not have yet.
+func (r *repository) missingExcludes(exclude []byte) (more string) {
+	for _, rel := range r.hiddenInside() {
 		if line := "/" + pattern(rel) + "\n"; !bytes.Contains(exclude, []byte("\n"+line)) {
 			more += line
 		}
@@ -197,8 +214,8 @@ func (r *repository) unseen(exclude []byte) (more string) {
 	return more
 }
 
-// inside are the hidden paths that lie in the work tree, from its top.
-func (r *repository) inside() (all []string) {
+// hiddenInside returns the hidden paths that are in the work tree, relative to its top.
+func (r *repository) hiddenInside() (all []string) {
 	for _, path := range r.hidden {
 		if rel, err := filepath.Rel(r.top, resolved(path)); err == nil && filepath.IsLocal(rel) && rel != "." {
 			all = append(all, filepath.ToSlash(rel))
@@ -207,8 +224,8 @@ func (r *repository) inside() (all []string) {
 	return all
 }
 
-// place puts a file there whole: two snapshots may begin at once.
-func place(path, text string) error {
+// writeAtomically creates or replaces a file by a rename, because two snapshots may run at once.
+func writeAtomically(path, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
 	if err != nil {
 		return err
@@ -223,7 +240,7 @@ func place(path, text string) error {
 	return err
 }
 
-// write writes the present files as a tree, and returns its hash.
+// write records the current files as a tree and returns its hash.
 func (r *repository) write(ctx context.Context) (string, error) {
 	index, err := r.copyIndex()
 	if err != nil {
@@ -233,7 +250,8 @@ func (r *repository) write(ctx context.Context) (string, error) {
 	again := *r
 	again.env = append(r.env[:len(r.env):len(r.env)], "GIT_INDEX_FILE="+index)
 	if err = again.add(ctx); err != nil && ctx.Err() == nil {
-		// An index that is in two files, or that a power failure has cut, is done without: it only saves time.
+		// The index only saves time. A split index, or one that a power failure has cut, is
+		// dropped.
 		_ = os.Remove(index)
 		err = again.add(ctx)
 	}
@@ -244,27 +262,28 @@ func (r *repository) write(ctx context.Context) (string, error) {
 	if err := again.git(ctx, &out, "write-tree", "--missing-ok"); err != nil {
 		return "", err
 	}
-	if err := os.Rename(index, r.ownIndex()); err != nil && !errors.Is(err, fs.ErrNotExist) { // of an empty folder there is none
+	if err := os.Rename(index, r.ownIndex()); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty folder has none
 		return "", failed("the changes of the run cannot be recorded", err)
 	}
 	return strings.TrimSpace(out.String()), nil
 }
 
-// begun says that something was recorded before.
-func (r *repository) begun() bool {
+// hasSnapshot reports whether an earlier snapshot left an index.
+func (r *repository) hasSnapshot() bool {
 	_, err := os.Stat(r.ownIndex())
 	return err == nil
 }
 
-// ownIndex is the index of the last snapshot, which the next one begins with.
+// ownIndex is the index of the last snapshot, from which the next one starts.
 func (r *repository) ownIndex() string {
 	if r.rules != "" {
-		return filepath.Join(r.own, "index-firm") // it knows of other files
+		return filepath.Join(r.own, "index-firm") // frozen rules select other files
 	}
 	return filepath.Join(r.own, "index")
 }
 
-// copyIndex makes a copy of the last snapshot's index, or of the user's, so that git need not read files that have not changed.
+// copyIndex copies the index of the last snapshot, or the user's. With it, git need not read
+// unchanged files.
 func (r *repository) copyIndex() (string, error) {
 	f, err := os.CreateTemp(r.own, "index-*")
 	if err != nil {
@@ -287,7 +306,8 @@ func (r *repository) copyIndex() (string, error) {
 		if _, err := io.Copy(f, from); err != nil {
 			return f.Name(), err
 		}
-		// A file that was changed in the same instant in which the index was written is found by the index's time.
+		// Git reads a file again if it changed in the instant in which the index was written. It
+		// knows by the index's time, so the copy keeps that.
 		return f.Name(), os.Chtimes(f.Name(), info.ModTime(), info.ModTime())
 	}
 	return f.Name(), os.Remove(f.Name()) // git takes an empty file for a broken index
