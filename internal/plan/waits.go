@@ -11,12 +11,12 @@ import (
 
 // A Wait is one reason why a task does not run.
 type Wait struct {
-	For    WaitFor   // what kind of thing it waits for
-	Task   string    // the task it waits for, or the one that is in its way
-	Agent  string    // the agent it waits for
-	Since  time.Time // when it began, where that is known
-	Until  time.Time // when it ends by itself
-	Reason string    // more about it
+	For    WaitFor   `json:"for"`              // what kind of thing it waits for
+	Task   string    `json:"task,omitempty"`   // the task it waits for, or the one that is in its way
+	Agent  string    `json:"agent,omitempty"`  // the agent it waits for
+	Since  time.Time `json:"since,omitzero"`   // when it began, where that is known
+	Until  time.Time `json:"until,omitzero"`   // when it ends by itself
+	Reason string    `json:"reason,omitempty"` // more about it
 }
 
 // WaitFor is a kind of wait.

@@ -19,7 +19,7 @@ import (
 )
 
 // command answers a command.
-func (s *Session) command(ctx context.Context, c *line.Command) (Entry, error) {
+func (s *Session) command(ctx context.Context, c *line.Command) (repl.Entered, error) {
 	arg := ""
 	if len(c.Args) > 0 {
 		arg = c.Args[0]
@@ -28,7 +28,7 @@ func (s *Session) command(ctx context.Context, c *line.Command) (Entry, error) {
 	var err error
 	switch c.Name {
 	case "quit":
-		return Entry{Quit: true}, nil
+		return repl.Entered{Quit: true}, nil
 	case "help":
 		answer, err = help(arg)
 	case "status":
@@ -60,7 +60,7 @@ func (s *Session) command(ctx context.Context, c *line.Command) (Entry, error) {
 	default:
 		err = swarm.Errorf(swarm.BadInput, "there is no command /%s", c.Name).WithHint("/help lists them")
 	}
-	return Entry{Answer: answer}, err
+	return repl.Entered{Answer: answer}, err
 }
 
 func (s *Session) unknownAgent(name string) error {
@@ -264,9 +264,9 @@ func (s *Session) out(agent string) (string, error) {
 }
 
 // retry enters the line again that a task came from.
-func (s *Session) retry(ctx context.Context, task string) (Entry, error) {
+func (s *Session) retry(ctx context.Context, task string) (repl.Entered, error) {
 	if _, err := s.find(task); err != nil {
-		return Entry{}, err
+		return repl.Entered{}, err
 	}
 	s.mu.Lock()
 	text := ""

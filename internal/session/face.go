@@ -154,7 +154,7 @@ func (f *Face) Enter(text string) (repl.Entered, error) {
 		f.foreground = e.Tasks
 		f.mu.Unlock()
 	}
-	return repl.Entered{Tasks: e.Tasks, Background: e.Background, Notices: e.Notices, Answer: e.Answer, Quit: e.Quit}, nil
+	return e, nil
 }
 
 // Interrupt cancels the line in the foreground, and nothing else.

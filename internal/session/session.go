@@ -11,6 +11,7 @@ import (
 
 	"swarm"
 	"swarm/internal/line"
+	"swarm/internal/repl"
 	"swarm/internal/run"
 	"swarm/internal/statedir"
 	"swarm/internal/view"
@@ -149,37 +150,28 @@ func (s *Session) Recall(e *swarm.Event) (typed, said string) {
 // ID is the run's.
 func (s *Session) ID() string { return s.run.ID }
 
-// An Entry is what became of a line.
-type Entry struct {
-	Tasks      []string // what it has begun
-	Background bool     // nobody waits for it
-	Notices    []string
-	Answer     string // a command's
-	Quit       bool   // the command was /quit
-}
-
 // Enter takes a line or a command. It does not wait for what the line begins. The error of a line that cannot be understood is a
 // *line.Error, which knows the place.
-func (s *Session) Enter(ctx context.Context, text string) (Entry, error) {
+func (s *Session) Enter(ctx context.Context, text string) (repl.Entered, error) {
 	s.entering.Lock()
 	defer s.entering.Unlock()
 	return s.enter(ctx, text)
 }
 
-func (s *Session) enter(ctx context.Context, text string) (Entry, error) {
+func (s *Session) enter(ctx context.Context, text string) (repl.Entered, error) {
 	l, err := line.Parse(text, s.Lang())
 	if err != nil {
-		return Entry{}, err
+		return repl.Entered{}, err
 	}
 	switch {
 	case l.Command != nil:
 		return s.command(ctx, l.Command)
 	case l.Comment:
-		return Entry{}, nil
+		return repl.Entered{}, nil
 	}
 	f, err := s.fragment(l)
 	if err != nil {
-		return Entry{}, err
+		return repl.Entered{}, err
 	}
 	s.mu.Lock()
 	n := len(s.lines) + 1
@@ -187,12 +179,12 @@ func (s *Session) enter(ctx context.Context, text string) (Entry, error) {
 	f.Plan.Kind, f.Plan.Name, f.Plan.Budget = swarm.LineRun, text, s.team.Budget // who makes a turn knows only the plan that it is of
 	f.Plan.Edges, f.Plan.Approvals = s.team.Edges, s.team.Approvals
 	if err := s.run.Grow(ctx, n, &f.Plan, f.Bodies); err != nil {
-		return Entry{}, err
+		return repl.Entered{}, err
 	}
 	s.mu.Lock()
 	s.lines = append(s.lines, entered{text, f.Tasks})
 	s.mu.Unlock()
-	return Entry{Tasks: f.Tasks, Background: l.Background, Notices: f.Notices}, nil
+	return repl.Entered{Tasks: f.Tasks, Background: l.Background, Notices: f.Notices}, nil
 }
 
 // fragment is what the plan would grow by.

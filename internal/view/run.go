@@ -179,17 +179,8 @@ const (
 	Writing Stream = "writing"
 )
 
-// A Wait is one reason why a task does not run, with names for JSON.
-type Wait struct {
-	For    plan.WaitFor `json:"for"`
-	Task   string       `json:"task,omitempty"`
-	Agent  string       `json:"agent,omitempty"`
-	Since  time.Time    `json:"since,omitzero"`
-	Until  time.Time    `json:"until,omitzero"`
-	Reason string       `json:"reason,omitempty"`
-}
-
-func (w Wait) String() string { return plan.Wait(w).String() }
+// A Wait is one reason why a task does not run.
+type Wait = plan.Wait
 
 // A Picture is what a run looks like at a moment. It may be kept and given away.
 type Picture struct {
@@ -263,15 +254,8 @@ func (r *Run) machine() machine {
 
 // standing is the task's status as it is shown: one that could run but for somebody or something is waiting.
 func (r *Run) standing(i int) (swarm.Status, []Wait) {
-	st, found := r.machine().Standing(i)
-	if len(found) == 0 {
-		return st, nil
-	}
-	waits := make([]Wait, len(found))
-	for k, w := range found {
-		waits[k] = Wait(w)
-	}
-	return st, waits
+	st, waits := r.machine().Standing(i)
+	return st, slices.Clone(waits) // a picture may be kept
 }
 
 // ended is why an agent of a team has no turn any more; nil = it has.

@@ -54,7 +54,7 @@ func (r *Run) Marshal() []byte {
 			t.Status = r.sched.Status(i)
 		}
 		if t.Status == swarm.Waiting { // held; what else it may wait for follows from the others
-			t.Waits = []Wait{Wait(r.sched.Waits(i)[0])}
+			t.Waits = []Wait{r.sched.Waits(i)[0]}
 		}
 		one := swarm.Encode(&t)
 		if i == 0 {
@@ -150,7 +150,7 @@ func (r *Run) restand(g int) {
 		case t.Status == swarm.Waiting:
 			var why plan.Wait
 			if len(t.Waits) > 0 {
-				why = plan.Wait(t.Waits[0])
+				why = t.Waits[0]
 			}
 			r.sched.Wait(i, why)
 			if why.For == plan.ForRetry {

@@ -38,7 +38,7 @@ func TestFollowsTheLoop(t *testing.T) {
 				}
 				var waits []plan.Wait
 				for _, w := range got.Waits {
-					waits = append(waits, plan.Wait(w))
+					waits = append(waits, w)
 				}
 				if !reflect.DeepEqual(waits, want) {
 					t.Fatalf("seed %d, event %d: %s waits for %v, the loop says %v", seed, seen, got.Name, got.Waits, want)
