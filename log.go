@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 )
 
@@ -98,4 +99,29 @@ const NoText Hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 func HashOf(b []byte) Hash {
 	h := sha256.Sum256(b)
 	return Hash(hex.EncodeToString(h[:]))
+}
+
+// Events goes through the events after a number, as [Log.Read] has them, page by page. An error ends it. Whoever is given
+// an event does not change it.
+func Events(log interface {
+	Read(after int64, limit int, to ...string) ([]Event, error)
+}, after int64, to ...string) iter.Seq2[*Event, error] {
+	const page = 512
+	return func(yield func(*Event, error) bool) {
+		for {
+			events, err := log.Read(after, page, to...)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range events {
+				if after = events[i].Seq; !yield(&events[i], nil) {
+					return
+				}
+			}
+			if len(events) == 0 {
+				return
+			}
+		}
+	}
 }

@@ -43,21 +43,19 @@ func newTask(reader *run.Reader) *task {
 func load(reader *run.Reader, enough func(*task) bool) (*task, error) {
 	driven := reader.Driven() // asked first: what its driver wrote before it left is in the fold
 	t := newTask(reader)
-	for {
-		events, err := reader.Read(t.run.Seq, 1000)
-		if err != nil || len(events) == 0 {
-			t.driven = driven
-			return t, err
+	for e, err := range swarm.Events(reader, 0) {
+		if err == nil {
+			err = t.take(e)
 		}
-		for i := range events {
-			if err := t.take(&events[i]); err != nil {
-				return nil, err
-			}
-			if enough(t) {
-				return t, nil
-			}
+		if err != nil {
+			return nil, err
+		}
+		if enough(t) {
+			return t, nil
 		}
 	}
+	t.driven = driven
+	return t, nil
 }
 
 // asItIs and asItBegan are how much of a run is folded: all of it, and what it began with.

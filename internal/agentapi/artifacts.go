@@ -290,18 +290,15 @@ func (s *Service) readable(e swarm.Envelope, with []swarm.Event) error {
 
 // refs are those of all artifacts that the run has. The whole log is read for them.
 func (s *Service) refs() (all []string, err error) {
-	for after := int64(0); ; {
-		events, err := s.Log.Read(after, page)
-		if err != nil || len(events) == 0 {
-			return all, err
+	for e, err := range swarm.Events(s.Log, 0) {
+		if err != nil {
+			return nil, err
 		}
-		for _, e := range events {
-			after = e.Seq
-			if e.Kind == swarm.ArtifactStored {
-				all = append(all, strings.TrimPrefix(e.Key, artifactKey("")))
-			}
+		if e.Kind == swarm.ArtifactStored {
+			all = append(all, strings.TrimPrefix(e.Key, artifactKey("")))
 		}
 	}
+	return all, nil
 }
 
 // window is the part of a text from an offset on, at most so many bytes of it, cut between runes. It has at least one rune, or

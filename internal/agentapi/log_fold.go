@@ -65,19 +65,17 @@ func (s *Service) follow() error {
 			s.forget() // what cannot be used is not there: the log has it all
 		}
 	}
-	for {
-		events, err := s.Log.Read(s.read, page)
-		if err != nil || len(events) == 0 {
+	for e, err := range swarm.Events(s.Log, s.read) {
+		if err == nil {
+			err = s.take(e)
+		}
+		if err != nil {
 			return err
 		}
-		for i := range events {
-			if err := s.take(&events[i]); err != nil {
-				return err
-			}
-			s.ruleEvents.add(&events[i])
-			s.read = events[i].Seq
-		}
+		s.ruleEvents.add(e)
+		s.read = e.Seq
 	}
+	return nil
 }
 
 func (s *Service) take(e *swarm.Event) error {

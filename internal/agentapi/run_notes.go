@@ -66,18 +66,16 @@ func (s *Service) Wrote(turns ...string) (map[string]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		for after := start.Seq; ok; {
-			events, err := s.Log.Read(after, page, swarm.ToAgents)
+		if !ok {
+			continue // what never started has written to nobody
+		}
+		for e, err := range swarm.Events(s.Log, start.Seq, swarm.ToAgents) {
 			if err != nil {
 				return nil, err
 			}
-			for _, e := range events {
-				after = e.Seq
-				if e.Turn == turn && e.Kind == swarm.HandoffStored && e.Agent != swarm.Orchestrator {
-					to[strings.TrimPrefix(e.To, swarm.ToAgent(""))] = true
-				}
+			if e.Turn == turn && e.Kind == swarm.HandoffStored && e.Agent != swarm.Orchestrator {
+				to[strings.TrimPrefix(e.To, swarm.ToAgent(""))] = true
 			}
-			ok = len(events) > 0
 		}
 	}
 	return to, nil

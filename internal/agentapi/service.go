@@ -133,19 +133,12 @@ func (s *Service) Sent(turns ...string) ([]string, error) {
 		if !ok {
 			continue // what never started has sent nothing
 		}
-		for after := start.Seq; ; {
-			events, err := s.Log.Read(after, page)
+		for e, err := range swarm.Events(s.Log, start.Seq) {
 			if err != nil {
 				return nil, err
 			}
-			if len(events) == 0 {
-				break
-			}
-			for _, e := range events {
-				after = e.Seq
-				if line := describeEvent(e); e.Turn == turn && e.Agent != swarm.Orchestrator && line != "" {
-					lines = append(lines, line)
-				}
+			if line := describeEvent(e); e.Turn == turn && e.Agent != swarm.Orchestrator && line != "" {
+				lines = append(lines, line)
 			}
 		}
 	}
@@ -153,22 +146,22 @@ func (s *Service) Sent(turns ...string) ([]string, error) {
 }
 
 // describeEvent says what an event did, or "" when it is none that an agent brings about by a tool of ours.
-func describeEvent(e swarm.Event) string {
+func describeEvent(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.HandoffStored:
-		if env, err := swarm.Body[swarm.Envelope](&e); err == nil {
+		if env, err := swarm.Body[swarm.Envelope](e); err == nil {
 			return string(env.Kind) + " " + env.ID + " to " + env.ToNodeID + ": " + head(env.Payload.Message)
 		}
 	case swarm.ApprovalAsked:
-		if a, err := swarm.Body[swarm.Approval](&e); err == nil && a.Growth != nil {
+		if a, err := swarm.Body[swarm.Approval](e); err == nil && a.Growth != nil {
 			return "request " + a.ID + " to " + a.What
 		}
 	case swarm.TopicPublished:
-		if t, err := swarm.Body[swarm.TopicEntry](&e); err == nil {
+		if t, err := swarm.Body[swarm.TopicEntry](e); err == nil {
 			return "published in " + t.Topic + ": " + head(string(t.Data))
 		}
 	case swarm.ArtifactStored:
-		if a, err := swarm.Body[swarm.Artifact](&e); err == nil {
+		if a, err := swarm.Body[swarm.Artifact](e); err == nil {
 			return "stored " + a.Ref + ": " + a.Name
 		}
 	}

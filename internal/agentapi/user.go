@@ -130,25 +130,22 @@ func (s *Service) Envelope(id string) (e swarm.Envelope, err error) {
 
 // search looks for an envelope whose sender chose its id.
 func (s *Service) search(id string) (found swarm.Envelope, ok bool, err error) {
-	for after := int64(0); ; {
-		events, err := s.Log.Read(after, page, swarm.ToAgents)
-		if err != nil || len(events) == 0 {
-			return found, ok, err
+	for e, err := range swarm.Events(s.Log, 0, swarm.ToAgents) {
+		if err != nil {
+			return found, false, err
 		}
-		for _, e := range events {
-			after = e.Seq
-			if e.Kind != swarm.HandoffStored || !bytes.Contains(e.Data, []byte(id)) {
-				continue
-			}
-			env, err := swarm.Body[swarm.Envelope](&e)
-			if err != nil {
-				return found, false, err
-			}
-			if env.ID == id && (!ok || found.ToNodeID != swarm.User || env.ToNodeID == swarm.User) {
-				found, ok = env, true
-			}
+		if e.Kind != swarm.HandoffStored || !bytes.Contains(e.Data, []byte(id)) {
+			continue
+		}
+		env, err := swarm.Body[swarm.Envelope](e)
+		if err != nil {
+			return found, false, err
+		}
+		if env.ID == id && (!ok || found.ToNodeID != swarm.User || env.ToNodeID == swarm.User) {
+			found, ok = env, true
 		}
 	}
+	return found, ok, nil
 }
 
 // begins is the id of the one message for the person that begins so.

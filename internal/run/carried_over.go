@@ -25,23 +25,23 @@ type carriedOver struct {
 // collectCarriedOver reads the log of the run that is tried again. redo is, by task, the iteration from which on it is done again.
 func collectCarriedOver(log swarm.RunLog, redo map[string]int) (*carriedOver, error) {
 	k := &carriedOver{turns: map[string]bool{}, inputs: map[string]swarm.Inputs{}}
-	for e, err := range Events(log) {
+	for e, err := range swarm.Events(log, 0) {
 		if err != nil {
 			return nil, err
 		}
 		switch e.Kind {
 		case swarm.HandoffStored, swarm.ArtifactStored, swarm.TopicPublished:
-			k.stored = append(k.stored, e)
+			k.stored = append(k.stored, *e)
 		case swarm.HandoffConsumed:
-			k.used = append(k.used, e)
+			k.used = append(k.used, *e)
 		case swarm.TurnEnded:
-			end, err := swarm.Body[swarm.CallEnd](&e)
+			end, err := swarm.Body[swarm.CallEnd](e)
 			if err != nil {
 				return nil, err
 			}
 			task, iteration := plan.OfTurn(e.Turn)
 			if again, ok := redo[task]; end.Output != "" && (!ok || iteration < again) {
-				k.ends, k.turns[e.Turn] = append(k.ends, e), true
+				k.ends, k.turns[e.Turn] = append(k.ends, *e), true
 			}
 		}
 	}

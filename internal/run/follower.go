@@ -183,17 +183,15 @@ func (f *follower) store() error {
 
 // catchUp reads what the log keeps in memory: what is followed has just been written.
 func (f *follower) catchUp() error {
-	for {
-		events, err := f.log.Read(f.view.Seq, 256)
-		if err != nil || len(events) == 0 {
+	for e, err := range swarm.Events(f.log, f.view.Seq) {
+		if err == nil {
+			err = f.event(e)
+		}
+		if err != nil {
 			return err
 		}
-		for i := range events {
-			if err := f.event(&events[i]); err != nil {
-				return err
-			}
-		}
 	}
+	return nil
 }
 
 // event folds one event and shows it. The words of its turn may be here already, since nobody is told a word before its turn's start.

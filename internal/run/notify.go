@@ -30,7 +30,7 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 	}
 	after, _, ok := d.log.LoadFold(notifyFold, notifyVersion)
 	if !ok { // what is there before the run is first driven needs nobody, or was told in the run that this one tries again
-		for e, err := range Events(d.log) {
+		for e, err := range swarm.Events(d.log, 0) {
 			if err != nil {
 				return func() {}, err
 			}
@@ -46,19 +46,15 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 		wake, off := d.log.Watch()
 		defer off()
 		for failed := false; ; {
-			events, err := d.log.Read(after, 256)
-			if err != nil {
-				return // whoever needs the log says so
-			}
-			for i := range events {
-				after = events[i].Seq
-				if why := d.notifyNeed(ctx, teller, d.means.Name, &events[i]); why != "" && !failed {
+			for e, err := range swarm.Events(d.log, after) {
+				if err != nil {
+					return // whoever needs the log says so
+				}
+				after = e.Seq
+				if why := d.notifyNeed(ctx, teller, d.means.Name, e); why != "" && !failed {
 					failed = true
 					_ = d.notice(ctx, "a person could not be told that the run needs one: "+why, "look at notify in the compose file")
 				}
-			}
-			if len(events) > 0 {
-				continue
 			}
 			select {
 			case <-wake:

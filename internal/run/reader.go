@@ -40,7 +40,9 @@ func (r *Reader) Driver() (who swarm.Owner, driven bool) {
 }
 
 // Read is up to limit events after a number, in order.
-func (r *Reader) Read(after int64, limit int) ([]swarm.Event, error) { return r.log.Read(after, limit) }
+func (r *Reader) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
+	return r.log.Read(after, limit, to...)
+}
 
 // Watch gives a channel that holds a value soon after something was written, by whichever process. The function ends it.
 func (r *Reader) Watch() (<-chan struct{}, func()) { return r.log.Watch() }
@@ -77,7 +79,7 @@ func withoutDriver(p view.Picture, driven bool) view.Picture {
 // Details are the run's turns, envelopes and artifacts. A turn that had not ended when the run was left is interrupted.
 func (r *Reader) Details() (view.Details, error) {
 	driven := r.Driven()
-	d, err := view.Collect(Events(r.log))
+	d, err := view.Collect(swarm.Events(r.log, 0))
 	markInterrupted(d.Turns, driven)
 	return d, err
 }

@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"encoding/json"
-	"iter"
 	"slices"
 	"strings"
 
@@ -15,30 +14,9 @@ import (
 	"swarm/internal/view"
 )
 
-// Events goes through a log from its beginning.
-func Events(log swarm.RunLog) iter.Seq2[swarm.Event, error] {
-	return func(yield func(swarm.Event, error) bool) {
-		for after := int64(0); ; {
-			events, err := log.Read(after, 1000)
-			if err != nil {
-				yield(swarm.Event{}, err)
-				return
-			}
-			if len(events) == 0 {
-				return
-			}
-			for _, e := range events {
-				if after = e.Seq; !yield(e, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Record writes the run's turns as a cassette: an export of the log, from which the same run can be replayed.
 func (r *Run) Record(path string) error {
-	details, err := view.Collect(Events(r.log))
+	details, err := view.Collect(swarm.Events(r.log, 0))
 	if err != nil {
 		return err
 	}
@@ -192,17 +170,17 @@ func (r *Run) acts(d view.Details) (acts, error) {
 	for i := range d.Turns {
 		turns[d.Turns[i].ID] = recorded(&d.Turns[i])
 	}
-	for e, err := range Events(r.log) {
+	for e, err := range swarm.Events(r.log, 0) {
 		if err != nil {
 			return a, err
 		}
-		if err := a.wish(&e); err != nil {
+		if err := a.wish(e); err != nil {
 			return a, err
 		}
 		if e.Kind == swarm.TurnStarted && turns[e.Turn] {
 			last = e.Turn
 		}
-		act, err := r.act(&e)
+		act, err := r.act(e)
 		if err != nil {
 			return a, err
 		}
@@ -222,7 +200,7 @@ func (r *Run) acts(d view.Details) (acts, error) {
 			}
 		}
 		own := e.Agent == swarm.Orchestrator && turn != ""
-		if act.To != "" && (own || turn == "" && (e.Agent == swarm.User || agentapi.ByChance(&e))) {
+		if act.To != "" && (own || turn == "" && (e.Agent == swarm.User || agentapi.ByChance(e))) {
 			act.Tool, act.Args = provider.OthersMail, e.Data
 			if !own {
 				turn = last

@@ -109,9 +109,9 @@ func (x *trial) run(lines int, all *tally) {
 		x.Fatalf("the session is stuck:\n%s%s", x.model.text(), status)
 	}
 	x.must(x.s.failed)
-	for e, err := range run.Events(x.s.run.Log()) {
+	for e, err := range swarm.Events(x.s.run.Log(), 0) {
 		x.must(err)
-		x.model.happened(&e)
+		x.model.happened(e)
 	}
 	x.must(x.s.run.Close())
 	injected := x.model.check(x.T, x.staff.prompts)

@@ -13,7 +13,6 @@ import (
 	"swarm"
 	"swarm/internal/line"
 	"swarm/internal/prompt"
-	"swarm/internal/run"
 )
 
 // compose is the session as a compose file: the way from trying to keeping. Each task reads the outputs that it read in the session.
@@ -25,14 +24,14 @@ func (s *Session) compose(dir string) (string, error) {
 	b.WriteString("tasks:\n")
 	newest := map[string]string{} // by agent
 	tasks := 0
-	for e, err := range run.Events(s.run.Log()) {
+	for e, err := range swarm.Events(s.run.Log(), 0) {
 		if err != nil {
 			return "", err
 		}
 		if e.Kind != swarm.PlanAdded || e.To == "" {
 			continue
 		}
-		p, err := swarm.Body[swarm.Plan](&e)
+		p, err := swarm.Body[swarm.Plan](e)
 		if err != nil {
 			return "", err
 		}

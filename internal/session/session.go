@@ -103,7 +103,7 @@ func (s *Session) Drive(ctx context.Context, o run.Options) {
 
 // recall reads the lines of the session that were entered before.
 func (s *Session) recall() error {
-	for e, err := range run.Events(s.run.Log()) {
+	for e, err := range swarm.Events(s.run.Log(), 0) {
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (s *Session) recall() error {
 		if e.Kind != swarm.PlanAdded {
 			continue
 		}
-		p, err := swarm.Body[swarm.Plan](&e)
+		p, err := swarm.Body[swarm.Plan](e)
 		if err != nil {
 			return err
 		}
@@ -226,17 +226,15 @@ func (s *Session) Picture() (view.Picture, error) {
 
 // catchUp folds what has been written since.
 func (s *Session) catchUp() error {
-	for {
-		events, err := s.run.Log().Read(s.view.Seq, 256)
-		if err != nil || len(events) == 0 {
+	for e, err := range swarm.Events(s.run.Log(), s.view.Seq) {
+		if err == nil {
+			err = s.view.Apply(e)
+		}
+		if err != nil {
 			return err
 		}
-		for i := range events {
-			if err := s.view.Apply(&events[i]); err != nil {
-				return err
-			}
-		}
 	}
+	return nil
 }
 
 // Cancel ends tasks for good.

@@ -111,11 +111,11 @@ func (t *Turn) Took(now time.Time) time.Duration {
 }
 
 // Collect reads a log once for its details. Turns are in the order of their first start.
-func Collect(events iter.Seq2[swarm.Event, error]) (Details, error) {
+func Collect(events iter.Seq2[*swarm.Event, error]) (Details, error) {
 	c := NewCollector()
 	for e, err := range events {
 		if err == nil {
-			err = c.Take(&e)
+			err = c.Take(e)
 		}
 		if err != nil {
 			return Details{}, err

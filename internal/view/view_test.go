@@ -264,9 +264,9 @@ func TestCollect(t *testing.T) {
 	s.tell(swarm.Event{Kind: swarm.TurnEnded, Task: "plan", Agent: "planner", Turn: "plan/1/1"}, swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Unexpected, Reason: "no", Output: "o",
 		Bytes: 9, Verdicts: []swarm.Verdict{{Part: "file"}}, Inputs: swarm.Inputs{Upto: byTool}})
 	s.tell(swarm.Event{Kind: swarm.RunEnded}, swarm.RunEnd{Status: swarm.Failed})
-	d, err := Collect(func(yield func(swarm.Event, error) bool) {
+	d, err := Collect(func(yield func(*swarm.Event, error) bool) {
 		for _, e := range s.events {
-			if !yield(e, nil) {
+			if !yield(&e, nil) {
 				return
 			}
 		}
@@ -295,8 +295,8 @@ func TestCollect(t *testing.T) {
 			t.Errorf("receipt %d: %+v, want %+v", i, got, want)
 		}
 	}
-	if _, err := Collect(func(yield func(swarm.Event, error) bool) {
-		yield(swarm.Event{Kind: swarm.TurnEnded, Data: []byte("{")}, nil)
+	if _, err := Collect(func(yield func(*swarm.Event, error) bool) {
+		yield(&swarm.Event{Kind: swarm.TurnEnded, Data: []byte("{")}, nil)
 	}); err == nil {
 		t.Error("a broken event was taken")
 	}
