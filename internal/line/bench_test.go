@@ -9,7 +9,7 @@ import (
 	"swarm"
 )
 
-// tenRefs is a line in which ten agents are referred to.
+// tenRefs returns a line with references to ten agents.
 func tenRefs() (string, Team) {
 	var b strings.Builder
 	team := Team{Default: "agent-0"}
@@ -21,7 +21,8 @@ func tenRefs() (string, Team) {
 	return b.String(), team
 }
 
-// BenchmarkParse is a line with ten references; its floor is one look at each of its bytes and one copy of them.
+// BenchmarkParse parses a line with ten references. Its lower bound is one pass over the bytes and
+// one copy of them.
 func BenchmarkParse(b *testing.B) {
 	text, team := tenRefs()
 	b.Run("refs=10", func(b *testing.B) {
@@ -41,7 +42,7 @@ func BenchmarkParse(b *testing.B) {
 	})
 }
 
-// BenchmarkPlan is the same line where all ten agents have something to do.
+// BenchmarkPlan plans the same line while all ten agents have open tasks.
 func BenchmarkPlan(b *testing.B) {
 	text, team := tenRefs()
 	l, err := Parse(text, team)
@@ -62,7 +63,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// BenchmarkScan is the longest line, made of what takes longest: ns/byte must not grow with its length.
+// BenchmarkScan scans the longest line, made of the slowest parts. ns/byte must not grow with the
+// length.
 func BenchmarkScan(b *testing.B) {
 	for _, piece := range []string{"$pm ", "$", `\&`, "-> ", "->", "-> \t \t \t", "& ", "@", "--", "\u00a0"} {
 		for _, size := range []int{1 << 10, MaxLine} {

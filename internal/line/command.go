@@ -7,21 +7,21 @@ import (
 	"swarm"
 )
 
-// A Command is a line that begins with /: something asked of the session, not of an agent.
+// A Command is a line that begins with /. It addresses the session, not an agent.
 type Command struct {
 	Name  string   // without the /
-	Args  []string // as they were written
-	Agent string   // the agent that is among them, without the @
+	Args  []string // as typed
+	Agent string   // the agent among the arguments, without the @
 }
 
-// A CommandSpec says how a command is written.
+// A CommandSpec is the syntax and the help text of a command.
 type CommandSpec struct {
 	Name  string
-	Usage string // its arguments; those in brackets may be left out
+	Usage string // its arguments; brackets mark optional ones
 	Doc   string
 }
 
-// Commands are all that there are.
+// Commands is the table of all commands.
 var Commands = []CommandSpec{
 	{"help", "[TOPIC]", "how lines are written"},
 	{"status", "", "who does what, and who waits for whom"},
@@ -40,7 +40,7 @@ var Commands = []CommandSpec{
 	{"quit", "", "end the session"},
 }
 
-// CommandNames are their names.
+// CommandNames returns the names of all commands.
 func CommandNames() []string {
 	names := make([]string, len(Commands))
 	for i, c := range Commands {
@@ -57,10 +57,10 @@ func findCommand(name string) *CommandSpec {
 	return &Commands[i]
 }
 
-// String is the command as it is written.
+// String returns the usage line of the command.
 func (c CommandSpec) String() string { return strings.TrimSpace("/" + c.Name + " " + c.Usage) }
 
-// command reads a command.
+// command scans a command.
 func (s *scanner) command(i int) {
 	end := i + wordLen(s.text[i:])
 	i = s.add(CommandWord, i, end, findCommand(s.text[i+1:end]) != nil)
@@ -74,7 +74,7 @@ func (s *scanner) command(i int) {
 	}
 }
 
-// command makes sense of the tokens of a command.
+// command parses the tokens of a command.
 func (p *parser) command() (*Command, error) {
 	p.blanks()
 	word, _ := p.next(CommandWord)
@@ -83,7 +83,8 @@ func (p *parser) command() (*Command, error) {
 		return nil, p.unknownCommand(word)
 	}
 	if i := strings.IndexAny(p.text[:trimmedLen(p.text)][word.End:], "\r\n"); i >= 0 {
-		return nil, errorAt(word.End+i, word.End+i+1, "a command is one line").hint("enter what follows as a line of its own")
+		return nil, errorAt(word.End+i, word.End+i+1, "a command is one line").
+			hint("enter what follows as a line of its own")
 	}
 	var args []Token
 	for p.blanks(); p.at < len(p.tokens); p.blanks() {
@@ -126,7 +127,8 @@ func (p *parser) arguments(spec *CommandSpec, c *Command, word Token, args []Tok
 	wanted := strings.Fields(spec.Usage)
 	if len(args) > len(wanted) {
 		first := args[len(wanted)]
-		return errorAt(first.Start, args[len(args)-1].End, "/%s takes %s", spec.Name, count(len(wanted))).hint("write %s", spec)
+		return errorAt(first.Start, args[len(args)-1].End, "/%s takes %s", spec.Name, count(len(wanted))).
+			hint("write %s", spec)
 	}
 	if len(args) == 0 && len(wanted) > 0 && !strings.HasPrefix(wanted[0], "[") {
 		return errorAt(word.Start, word.End, "/%s needs an argument", spec.Name).hint("write %s", spec)
@@ -136,14 +138,16 @@ func (p *parser) arguments(spec *CommandSpec, c *Command, word Token, args []Tok
 		switch want := strings.Trim(wanted[i], "[]"); {
 		case t.Kind == Agent && !strings.Contains(want, "@"):
 			return errorAt(t.Start, t.End, "/%s does not take an agent here", spec.Name).hint("write %s", spec)
-		case t.Kind == Agent && !t.Known, want == "@AGENT" && t.Kind != Agent && !p.team.reaches(arg) && spec.Name != "model":
+		case t.Kind == Agent && !t.Known,
+			want == "@AGENT" && t.Kind != Agent && !p.team.reaches(arg) && spec.Name != "model":
 			return p.unknown(t, strings.TrimPrefix(arg, "@"), "@")
 		case t.Kind == Agent, want == "@AGENT" && p.team.reaches(arg):
 			c.Agent = strings.TrimPrefix(arg, "@")
 		case spec.Name == "model" && i == 0 && len(args) > 1:
 			return errorAt(t.Start, t.End, "/model takes the agent first").hint("write %s", spec)
 		case strings.HasPrefix(want, "ID") && p.team.reaches(arg):
-			return errorAt(t.Start, t.End, "%s is an agent, not a task", arg).hint("write a task such as %s_1; /tasks lists them", arg)
+			return errorAt(t.Start, t.End, "%s is an agent, not a task", arg).
+				hint("write a task such as %s_1; /tasks lists them", arg)
 		}
 	}
 	return nil

@@ -2,14 +2,14 @@ package line
 
 import "strings"
 
-// A Candidate is how a word may go on: Text in place of what stands from Start to End.
+// A Candidate is a completion of a word: Text replaces the bytes from Start to End.
 type Candidate struct {
 	Text       string
 	Start, End int // bytes in the line
 }
 
-// Complete says how the word before the cursor may end: an agent where one can be named, a reference in a task, a command at the
-// beginning. Nothing before the word, and nothing behind it, changes.
+// Complete returns the completions of the word before the cursor: an agent where one can be named,
+// a reference in a task, a command at the beginning. They replace only this word.
 func Complete(text string, cursor int, team Team, commands []string) []Candidate {
 	cursor = max(0, min(cursor, len(text)))
 	tokens := Scan(text[:cursor], team)
@@ -25,7 +25,7 @@ func Complete(text string, cursor int, team Team, commands []string) []Candidate
 		return matches(text[last.Start+1:cursor], "/", commands, last.Start, end)
 	case Agent:
 		word := strings.TrimPrefix(text[last.Start:cursor], "@")
-		if len(tokens) > 1 && tokens[len(tokens)-2].Kind == Comma { // one @ is enough for all
+		if len(tokens) > 1 && tokens[len(tokens)-2].Kind == Comma { // one @ serves the whole list
 			return matches(word, "", team.without(text, tokens), last.Start, end)
 		}
 		return matches(word, "@", team.everybody(), last.Start, end)
@@ -37,10 +37,12 @@ func Complete(text string, cursor int, team Team, commands []string) []Candidate
 			start--
 		}
 		if last.Kind == Text && start == last.Start && len(tokens) > 1 && tokens[len(tokens)-2].Kind == Reference {
-			start = tokens[len(tokens)-2].Start + 1 // $builder- is a reference and a dash, until it goes on
+			start = tokens[len(tokens)-2].Start + 1 // $builder- is a reference and a dash until more is typed
 		}
 		start--
-		if team.NoRefs || start < 0 || text[start] != '$' || start > 0 && (text[start-1] == '$' || text[start-1] == '\\') || tokens[0].Kind == CommandWord {
+		isRef := start >= 0 && text[start] == '$' &&
+			(start == 0 || text[start-1] != '$' && text[start-1] != '\\')
+		if team.NoRefs || !isRef || tokens[0].Kind == CommandWord {
 			return nil
 		}
 		return matches(text[start+1:cursor], "$", team.Agents, start, end)
@@ -48,7 +50,7 @@ func Complete(text string, cursor int, team Team, commands []string) []Candidate
 	return nil
 }
 
-// without is the team without those who are named in the list of agents that ends the tokens.
+// without returns the team without the agents in the list that ends the tokens.
 func (t *Team) without(text string, tokens []Token) (names []string) {
 	named := map[string]bool{}
 	for i := len(tokens) - 1; i >= 0 && (tokens[i].Kind == Agent || tokens[i].Kind == Comma); i-- {
@@ -64,7 +66,7 @@ func (t *Team) without(text string, tokens []Token) (names []string) {
 	return names
 }
 
-// matches are the names that begin as the word does, whatever its case.
+// matches returns the names that begin with the word, in upper or lower case.
 func matches(word, sign string, names []string, start, end int) (all []Candidate) {
 	for _, name := range names {
 		if name = strings.TrimPrefix(name, sign); len(name) >= len(word) && strings.EqualFold(name[:len(word)], word) {

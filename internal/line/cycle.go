@@ -7,18 +7,19 @@ import (
 	"swarm"
 )
 
-// A waiter is an open task, or one of the new line, in the graph of who waits for whom.
+// A waiter is a node of the wait graph: an open task, or a task of the new line.
 type waiter struct {
 	agent  string
 	after  []int    // tasks that must end before it starts
-	awaits []string // agents of which any task will do
-	ends   bool     // it can end
+	awaits []string // agents from which it needs an output, of whichever task
+	ends   bool     // it is known to end
 }
 
-// A graph is all waiting at once: what chains and references of this and of earlier lines wait for.
+// A graph is the wait graph: everything that chains and references wait for, of this line and of
+// earlier ones.
 type graph struct {
 	waiters []waiter
-	old     int // how many of them were there before the line
+	old     int // number of waiters from before this line
 }
 
 func (p *planner) graph() *graph {
@@ -54,7 +55,8 @@ func (p *planner) graph() *graph {
 	return g
 }
 
-// makers are the tasks that could make what i awaits of an agent: all of the agent's but i itself.
+// makers returns the tasks that could produce the output that task i awaits: all tasks of the agent
+// except i.
 func (g *graph) makers(i int, agent string) (tasks []int) {
 	for j := range g.waiters {
 		if j != i && g.waiters[j].agent == agent {
@@ -64,21 +66,22 @@ func (g *graph) makers(i int, agent string) (tasks []int) {
 	return tasks
 }
 
-// settle finds out which tasks can end: those for which all that they come after can, and of each agent that they await at least
-// one task can. An agent that has nothing to do may be given something by a later line, so nobody waits for it in vain yet.
-func (g *graph) settle() {
+// markEnding computes which tasks can end, as a fixed point. A task can end if all tasks that it
+// comes after can end, and for each agent that it awaits at least one task can. An agent without
+// tasks does not block: a later line may give it one.
+func (g *graph) markEnding() {
 	for changed := true; changed; {
 		changed = false
 		for i := range g.waiters {
-			if w := &g.waiters[i]; !w.ends && len(g.hindrances(i)) == 0 {
+			if w := &g.waiters[i]; !w.ends && len(g.blockers(i)) == 0 {
 				w.ends, changed = true, true
 			}
 		}
 	}
 }
 
-// hindrances are the tasks that cannot end and that i waits for.
-func (g *graph) hindrances(i int) (tasks []int) {
+// blockers returns the tasks that i waits for and that cannot end.
+func (g *graph) blockers(i int) (tasks []int) {
 	stuck := func(j int) bool { return !g.waiters[j].ends }
 	for _, j := range g.waiters[i].after {
 		if stuck(j) {
@@ -93,11 +96,12 @@ func (g *graph) hindrances(i int) (tasks []int) {
 	return tasks
 }
 
-// cycle is the shortest way from i back to i over tasks that cannot end, with i at its beginning; nil when there is none.
+// cycle returns the shortest path from i back to i over tasks that cannot end, starting with i; nil
+// = none.
 func (g *graph) cycle(i int) []int {
 	from := map[int]int{}
 	for queue := []int{i}; len(queue) > 0; queue = queue[1:] {
-		for _, j := range g.hindrances(queue[0]) {
+		for _, j := range g.blockers(queue[0]) {
 			if j == i {
 				path := []int{queue[0]}
 				for path[0] != i {
@@ -114,15 +118,16 @@ func (g *graph) cycle(i int) []int {
 	return nil
 }
 
-// checkCycle refuses a line of which a task would wait for itself.
+// checkCycle refuses a line if one of its tasks would wait for itself: a deadlock. Only awaited
+// agents can close a cycle, because a task comes after earlier tasks only.
 func (p *planner) checkCycle() error {
 	awaited := func(t OpenTask) bool { return len(t.Awaits) > 0 }
 	awaits := func(t swarm.Task) bool { return len(t.Awaits) > 0 }
 	if !slices.ContainsFunc(p.standing.Open, awaited) && !slices.ContainsFunc(p.out.Plan.Tasks, awaits) {
-		return nil // tasks only come after earlier ones
+		return nil
 	}
 	g := p.graph()
-	g.settle()
+	g.markEnding()
 	for i := g.old; i < len(g.waiters); i++ {
 		if g.waiters[i].ends {
 			continue
@@ -134,7 +139,8 @@ func (p *planner) checkCycle() error {
 	return nil
 }
 
-// circular names a cycle by its agents, each once in a row, and shows the reference with which it begins.
+// circular returns the error for a cycle. It names the agents on the cycle, without repetitions in
+// a row, and points at the reference where the cycle begins.
 func (p *planner) circular(g *graph, path []int) error {
 	s := p.stages[path[0]-g.old]
 	names := make([]string, 0, len(path)+1)

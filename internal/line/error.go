@@ -11,16 +11,16 @@ import (
 	"swarm"
 )
 
-// An Error says what is wrong with a line, and where.
+// An Error is a mistake in a line, with its position.
 type Error struct {
 	Msg        string
-	Hint       string // what to write instead; each of its lines is one
+	Hint       string // what to write instead; one suggestion per line
 	Start, End int    // bytes in the line
 }
 
 func (e *Error) Error() string { return e.Msg }
 
-// Unwrap is the error without its place, so that a line is bad input like any other.
+// Unwrap returns the error without its position, so that callers see bad input like any other.
 func (e *Error) Unwrap() error {
 	return &swarm.Error{Kind: swarm.BadInput, Msg: e.Msg, Hint: e.Hint}
 }
@@ -34,7 +34,7 @@ func (e *Error) hint(format string, args ...any) *Error {
 	return e
 }
 
-// checkText refuses what no line may be made of.
+// checkText refuses text that no line may contain.
 func checkText(text string) error {
 	if len(text) > MaxLine {
 		return errorAt(MaxLine, len(text), "the line is too long: it has %d bytes, and %d are allowed", len(text), MaxLine).
@@ -51,7 +51,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// list is the team as messages name it.
+// list returns the agents' names for a message.
 func (t *Team) list() string {
 	if len(t.Agents) == 0 {
 		return "none"
@@ -59,5 +59,5 @@ func (t *Team) list() string {
 	return excerpt.List(t.Agents, 50)
 }
 
-// short cuts what a user wrote, so that a message stays one line.
+// short shortens a user's word, so that a message stays one line.
 func short(word string) string { return excerpt.Head(word, swarm.MaxName) }

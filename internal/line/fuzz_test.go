@@ -14,7 +14,7 @@ import (
 	"swarm/internal/prompt"
 )
 
-// seeds are lines in which something of everything stands.
+// seeds are lines that cover every part of the language.
 var seeds = []string{
 	"", " ", "@", "@@", "@pm", "@pm,", "@pm,,ba x", "@pm, ba x", "@pm Plan", "Plan", "@pm,ba Plan -> @writer Write $pm and $ba &",
 	"-> @pm x", "@pm x ->", "@pm x -> -> @ba y", "@pm x ->-> @ba y", "@pm a --> @ba b <-> @ba c", "@pm a->@ba b", "@pm->@ba b", "&", "& x", "a & b", "a &&", `a \&&`, `a \& b \&`, `R\& &`, "a&",
@@ -34,7 +34,8 @@ func fuzzLines(f *testing.F) {
 	}
 }
 
-// FuzzParse: Parse understands the same as an implementation that is slow and obvious, and refuses the same lines.
+// FuzzParse compares Parse with a slow and obvious implementation. Both must accept and refuse the
+// same lines.
 func FuzzParse(f *testing.F) {
 	fuzzLines(f)
 	f.Fuzz(func(t *testing.T, text string, noRefs, noDefault bool) {
@@ -62,7 +63,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkError: every error has a place in its line, says something, and its picture holds nothing that moves a cursor.
+// checkError checks that an error has a position and a message, and that its picture holds no
+// character that moves a cursor.
 func checkError(t *testing.T, text string, err error) {
 	var e *Error
 	if !errors.As(err, &e) || e.Msg == "" || e.Start < 0 || e.Start > e.End || e.End > len(text) {
@@ -77,7 +79,8 @@ func checkError(t *testing.T, text string, err error) {
 	}
 }
 
-// FuzzScan: the tokens make up the line, without gaps, whatever it is, and none of them is empty but a name that is missing.
+// FuzzScan checks that the tokens cover the line without gaps, and that only a missing name gives
+// an empty token.
 func FuzzScan(f *testing.F) {
 	fuzzLines(f)
 	f.Fuzz(func(t *testing.T, text string, noRefs, _ bool) {
@@ -96,7 +99,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzComplete: what is offered belongs where it is put, and changes nothing else.
+// FuzzComplete checks that completions fit their place and change nothing else.
 func FuzzComplete(f *testing.F) {
 	for _, s := range seeds {
 		f.Add(s, len(s), false)
@@ -120,7 +123,7 @@ func FuzzComplete(f *testing.F) {
 	})
 }
 
-// A slowStage is a stage without places.
+// A slowStage is a stage without positions.
 type slowStage struct {
 	Agents []string
 	Model  string
@@ -163,7 +166,7 @@ var (
 	slowDollar  = regexp.MustCompile(`\\\$|\$\$+|\$([a-z](?:[a-z0-9-]*[a-z0-9])?)`)
 )
 
-// slowly reads a line by expressions, one rule after the other.
+// slowly parses a line by regular expressions, one rule after the other.
 func slowly(text string, team Team) (line slowLine, ok bool) {
 	bad := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\r\n\t", r) }
 	if body := strings.Trim(text, blanks); len(text) > MaxLine || !utf8.ValidString(text) || strings.ContainsFunc(text, bad) || body == "" {
@@ -199,7 +202,7 @@ func slowly(text string, team Team) (line slowLine, ok bool) {
 	return line, true
 }
 
-// slowArrows cuts text at its arrows.
+// slowArrows splits text at its arrows.
 func slowArrows(text string) (stages []string, ok bool) {
 	for i := 0; i < len(text); i++ {
 		if !strings.HasPrefix(text[i:], "->") {
@@ -248,7 +251,7 @@ func slowStageOf(text string, first bool, team Team) (s slowStage, ok bool) {
 	return s, ok && len(s.Parts) > 0
 }
 
-// slowParts takes a task apart at its references.
+// slowParts splits a task at its references.
 func slowParts(text string, team Team) (parts []prompt.Part, ok bool) {
 	lit, names := "", map[string]bool{}
 	put := func() {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestHostile: what no line may be is refused with a message that says why, and a picture that fits on a screen.
+// TestHostile checks that malformed lines are refused with a reason, and a picture that fits on a
+// screen.
 func TestHostile(t *testing.T) {
 	var eleven strings.Builder
 	many := Team{Default: "a"}
@@ -53,7 +54,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestMost: what is just allowed is allowed.
+// TestMost checks that lines at the limits are accepted.
 func TestMost(t *testing.T) {
 	long := "@pm " + strings.Repeat("x", MaxLine-4)
 	if l, err := Parse(long, team); err != nil || len(l.Stages[0].Parts[0].Text) != MaxLine-4 {
@@ -68,7 +69,7 @@ func TestMost(t *testing.T) {
 	}
 }
 
-// TestNobody: a line that names nobody, where there is nobody.
+// TestNobody checks a line without an agent in a team without agents.
 func TestNobody(t *testing.T) {
 	for _, c := range []struct {
 		text string

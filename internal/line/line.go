@@ -1,14 +1,17 @@
-// Package line reads the line language: what is typed into a session, or given to `swarm run`.
+// Package line implements the line language, which is typed into a session or given to `swarm run`.
 //
 //	@pm Create a plan -> @builder-1,builder-2 Build what $ba asks for &
 //
-// A line is a chain of stages with arrows between them. A stage names its agents, which all get the same task, and a task may
-// refer to what an agent said last. [Scan] takes a line apart, for colours while it is typed; [Parse] makes sense of the same
-// tokens, so what is shown and what is meant cannot differ; [Complete] says how a word may end. [Line.Plan] then makes of a line,
-// and of where the session stands, the tasks that the one scheduler runs.
+// A line is a chain of stages with arrows between them. A stage names its agents, which all get the
+// same task. A task may refer to the last output of an agent.
+//   - [Scan] splits a line into tokens, for highlighting while it is typed.
+//   - [Parse] parses the same tokens, so the highlighting cannot differ from the meaning.
+//   - [Complete] completes a word.
+//   - [Line.Plan] makes tasks from a line and the state of its session. The scheduler runs them.
 //
-// A character means something only where it can: `->` before `@`, `&` by itself, `@`, `/` and `#` at the beginning. In these places,
-// and before every `$`, a `\` takes the meaning away; everywhere else text is as it was typed. Quotes mean nothing at all.
+// A character is special only in certain places: `->` before `@`; `&` with blanks around it; `@`,
+// `/` and `#` at the beginning; `$` before a name. In these places a `\` makes it ordinary.
+// Everywhere else text stays as it was typed. Quotes have no meaning.
 package line
 
 import (
@@ -19,20 +22,21 @@ import (
 	"swarm/internal/prompt"
 )
 
-// What a line may hold at most.
+// Limits of a line.
 const (
 	MaxLine   = 64 << 10 // bytes
 	MaxStages = 50
-	MaxRefs   = 10 // agents that one task refers to
+	MaxRefs   = 10 // different agents that one task refers to
 )
 
-// Notify is the agent that tells a person. It is always there, is never listed, and has no output to refer to.
+// Notify is the agent that notifies a person. It always exists, is not listed, and has no output to
+// refer to.
 const Notify = "notify"
 
-// A Team is who can be spoken to.
+// A Team is the set of agents that a line can address.
 type Team struct {
 	Agents  []string // in the file's order
-	Default string   // who gets text that names nobody; "" = nobody
+	Default string   // gets text without an agent; "" = none
 	NoRefs  bool     // $ is an ordinary character
 }
 
@@ -40,33 +44,33 @@ func (t *Team) has(name string) bool { return slices.Contains(t.Agents, name) }
 
 func (t *Team) reaches(name string) bool { return name == Notify || t.has(name) }
 
-// everybody is whom a task can be given to.
+// everybody returns all agents that can get a task, including Notify.
 func (t *Team) everybody() []string { return append(slices.Clip(t.Agents), Notify) }
 
-// A Line is what somebody entered: a command, or a chain of stages.
+// A Line is a parsed line: a command, a comment, or a chain of stages.
 type Line struct {
-	Text       string // as it was entered; all places are bytes of it
+	Text       string // as entered; all positions are bytes of it
 	Command    *Command
-	Comment    bool // it begins with #, and does nothing
+	Comment    bool // it begins with # and does nothing
 	Stages     []Stage
 	Background bool // it ends with &
 }
 
-// A Stage is one task, given to one agent or to several at the same time.
+// A Stage is one task for one agent, or for several at the same time.
 type Stage struct {
 	Agents []Name
-	Model  string        // "" = the agents' own
+	Model  string        // "" = the model of each agent
 	Parts  []prompt.Part // the task: literal text, and a KindAgent for each reference
-	Refs   []Name        // the references, in order, each as often as it stands there
+	Refs   []Name        // the references in order, with repetitions
 }
 
-// A Name is an agent's name and where it stands, with the sign before it.
+// A Name is an agent's name and its position, including the sign before it.
 type Name struct {
 	Name       string
 	Start, End int
 }
 
-// Parse reads a line. Its error is an *Error.
+// Parse parses a line. Its error is an *Error.
 func Parse(text string, team Team) (*Line, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
@@ -97,26 +101,28 @@ func Parse(text string, team Team) (*Line, error) {
 	}
 }
 
-// comment reads a line that is a comment. A text of several lines is not: most likely somebody pasted it and wants it sent.
+// comment parses a comment. A comment of several lines is refused, because it is probably pasted
+// text that was meant to be sent.
 func (p *parser) comment() (*Line, error) {
 	text := p.text[:trimmedLen(p.text)]
 	if i := strings.IndexAny(text, "\r\n"); i >= 0 && skipBlanks(text, i) < len(text) {
-		return nil, errorAt(i, i+1, "a comment is one line").hint("enter what follows as a line of its own, or begin with \\# to send all of it")
+		return nil, errorAt(i, i+1, "a comment is one line").
+			hint("enter what follows as a line of its own, or begin with \\# to send all of it")
 	}
 	p.line.Comment = true
 	return p.line, nil
 }
 
-// A parser goes through the tokens of a line.
+// A parser walks over the tokens of a line.
 type parser struct {
 	text   string
 	team   *Team
 	tokens []Token
-	at     int // the next token
+	at     int // index of the next token
 	line   *Line
 }
 
-// next is the next token if it is of one of these kinds.
+// next consumes the next token if it is of one of these kinds.
 func (p *parser) next(kinds ...Kind) (Token, bool) {
 	if p.at < len(p.tokens) && slices.Contains(kinds, p.tokens[p.at].Kind) {
 		p.at++
@@ -127,22 +133,26 @@ func (p *parser) next(kinds ...Kind) (Token, bool) {
 
 func (p *parser) of(t Token) string { return p.text[t.Start:t.End] }
 
-// blanks goes over text in which nothing stands.
+// blanks skips a token that holds only blanks.
 func (p *parser) blanks() {
-	if p.at < len(p.tokens) && p.tokens[p.at].Kind == Text && skipBlanks(p.of(p.tokens[p.at]), 0) == p.tokens[p.at].End-p.tokens[p.at].Start {
+	if p.at == len(p.tokens) {
+		return
+	}
+	if t := p.tokens[p.at]; t.Kind == Text && skipBlanks(p.of(t), 0) == t.End-t.Start {
 		p.at++
 	}
 }
 
-// stage reads one stage, up to and with the arrow behind it, and says whether there was one.
+// stage parses one stage with the arrow behind it. more reports that there was an arrow.
 func (p *parser) stage() (more bool, err error) {
 	p.blanks()
 	if len(p.line.Stages) == MaxStages {
 		t := p.tokens[p.at]
-		return false, errorAt(t.Start, t.End, "a line has at most %d stages", MaxStages).hint("enter the rest as a line of its own; $agent refers to what an agent said last")
+		return false, errorAt(t.Start, t.End, "a line has at most %d stages", MaxStages).
+			hint("enter the rest as a line of its own; $agent refers to what an agent said last")
 	}
 	var s Stage
-	from := len(p.text) // where the stage begins
+	from := len(p.text) // start of the stage
 	if p.at < len(p.tokens) {
 		from = skipBlanks(p.text, p.tokens[p.at].Start)
 	}
@@ -156,22 +166,24 @@ func (p *parser) stage() (more bool, err error) {
 		return false, err
 	}
 	switch {
-	case len(s.Agents) == 0 && len(s.Parts) == 0: // only a & can stand there: whatever else is missing was found before
-		return false, errorAt(from, from+1, "there is nothing to run in the background").hint("write the task before the &, or \\& for the character itself")
+	case len(s.Agents) == 0 && len(s.Parts) == 0: // only a & is left here; other gaps gave errors before
+		return false, errorAt(from, from+1, "there is nothing to run in the background").
+			hint("write the task before the &, or \\& for the character itself")
 	case len(s.Agents) == 0 && p.team.Default == "":
-		return false, errorAt(from, from+wordLen(p.text[from:]), "the line names no agent, and there is no default agent").
+		end := from + wordLen(p.text[from:])
+		return false, errorAt(from, end, "the line names no agent, and there is no default agent").
 			hint("write @%s before it, or choose a default agent with /use @%s", p.anybody(), p.anybody())
 	case len(s.Agents) == 0:
 		s.Agents = []Name{{p.team.Default, from, from}}
 	case len(s.Parts) == 0:
-		last := s.Agents[len(s.Agents)-1]
-		return false, errorAt(s.Agents[0].Start, last.End, "%s has no task", p.text[s.Agents[0].Start:last.End]).hint("write what is to be done behind it")
+		first, last := s.Agents[0].Start, s.Agents[len(s.Agents)-1].End
+		return false, errorAt(first, last, "%s has no task", p.text[first:last]).hint("write what is to be done behind it")
 	}
 	p.line.Stages = append(p.line.Stages, s)
 	return more, nil
 }
 
-// anybody is an agent's name for an example.
+// anybody returns some agent's name, for an example.
 func (p *parser) anybody() string {
 	if len(p.team.Agents) > 0 {
 		return p.team.Agents[0]
@@ -179,7 +191,7 @@ func (p *parser) anybody() string {
 	return "agent"
 }
 
-// agents reads who the stage is for.
+// agents parses the agents of a stage.
 func (p *parser) agents(s *Stage) error {
 	for {
 		t, ok := p.next(Agent)
@@ -208,9 +220,11 @@ func (p *parser) agents(s *Stage) error {
 func (p *parser) checkAgent(s *Stage, t Token, name string) error {
 	switch {
 	case name == "" && len(s.Agents) > 0:
-		return errorAt(t.Start, t.End, "no agent is named between the commas").hint("write the names with one comma between them")
+		return errorAt(t.Start, t.End, "no agent is named between the commas").
+			hint("write the names with one comma between them")
 	case name == "":
-		return errorAt(t.Start, t.End, "no agent is named behind @").hint("write @%s, or \\@ for the character itself", p.anybody())
+		return errorAt(t.Start, t.End, "no agent is named behind @").
+			hint("write @%s, or \\@ for the character itself", p.anybody())
 	case slices.ContainsFunc(s.Agents, func(n Name) bool { return n.Name == name }):
 		return errorAt(t.Start, t.End, "@%s is named twice", name).hint("name each agent once")
 	case !t.Known:
@@ -236,7 +250,8 @@ func (p *parser) unknownAgent(s *Stage, t Token, name string) error {
 	return e.hint(`to write it as text: \-> @%s`, short(name))
 }
 
-// unknown refuses a name, and hints at the nearest one with the sign before it.
+// unknown returns the error for an unknown name. Its hint is the nearest name, with the sign before
+// it.
 func (p *parser) unknown(t Token, name, sign string) *Error {
 	e := errorAt(t.Start, t.End, "Unknown agent: '%s'. Valid agents: %s", short(name), p.team.list())
 	if near := swarm.Nearest(name, p.team.everybody()); near != "" {
@@ -245,7 +260,7 @@ func (p *parser) unknown(t Token, name, sign string) *Error {
 	return e
 }
 
-// model reads the flag behind the agents.
+// model parses the flag behind the agents.
 func (p *parser) model(s *Stage) error {
 	if len(s.Agents) == 0 {
 		return nil
@@ -258,7 +273,8 @@ func (p *parser) model(s *Stage) error {
 	p.blanks()
 	value, ok := p.next(Value)
 	if !ok {
-		return errorAt(flag.Start, flag.End, "--model names no model").hint("write --model NAME, or \\--model for the text itself")
+		return errorAt(flag.Start, flag.End, "--model names no model").
+			hint("write --model NAME, or \\--model for the text itself")
 	}
 	if s.Model = p.of(value); s.Agents[0].Name == Notify && len(s.Agents) == 1 {
 		return errorAt(flag.Start, value.End, "@%s has no model", Notify).hint("leave --model out")
@@ -266,11 +282,12 @@ func (p *parser) model(s *Stage) error {
 	return nil
 }
 
-// task reads what is to be done, up to and with the arrow behind it, or to the line's end.
+// task parses the text of a stage, up to and including the arrow behind it, or to the end of the
+// line.
 func (p *parser) task(s *Stage) (more bool, err error) {
-	var lit literal // text that is in no part yet
+	var lit literal // text that is not in Parts yet
 	distinct := 0
-	p.makeRoom(s)
+	p.reserve(s)
 	for ; p.at < len(p.tokens); p.at++ {
 		switch t := p.tokens[p.at]; t.Kind {
 		case Text:
@@ -284,31 +301,32 @@ func (p *parser) task(s *Stage) (more bool, err error) {
 			}
 			if !refersTo(s, name) {
 				if distinct++; distinct > MaxRefs {
-					return false, errorAt(t.Start, t.End, "a task refers to at most %d agents, and $%s is one more", MaxRefs, name).
+					const msg = "a task refers to at most %d agents, and $%s is one more"
+					return false, errorAt(t.Start, t.End, msg, MaxRefs, name).
 						hint("let an agent put some of the outputs together first\nto write it as text: \\$%s", name)
 				}
 			}
-			s.addText(lit.take())
+			s.addText(lit.flush())
 			s.Parts = append(s.Parts, prompt.Part{Kind: prompt.KindAgent, Name: name})
 			s.Refs = append(s.Refs, Name{name, t.Start, t.End})
 		case Arrow:
 			p.at++
-			s.addText(lit.take())
+			s.addText(lit.flush())
 			s.trimEnd()
 			return true, nil
 		case Background:
 			p.line.Background = true
 		default:
-			return false, p.wrong(t)
+			return false, p.misplaced(t)
 		}
 	}
-	s.addText(lit.take())
+	s.addText(lit.flush())
 	s.trimEnd()
 	return false, nil
 }
 
-// makeRoom makes room for all parts of a task, of which there are twice as many as references and one more.
-func (p *parser) makeRoom(s *Stage) {
+// reserve allocates Parts and Refs once: a task has at most one text around each reference.
+func (p *parser) reserve(s *Stage) {
 	refs := 0
 	for _, t := range p.tokens[p.at:] {
 		if t.Kind == Arrow {
@@ -323,10 +341,10 @@ func (p *parser) makeRoom(s *Stage) {
 	}
 }
 
-// A literal is text that is put together from pieces. One piece alone, which is most, is not copied.
+// A literal collects pieces of text. A single piece, which is the common case, is not copied.
 type literal struct {
 	one string
-	all []byte // when there are more
+	all []byte // used from the second piece on
 }
 
 func (l *literal) add(piece string) {
@@ -340,8 +358,8 @@ func (l *literal) add(piece string) {
 	l.all = append(l.all, piece...)
 }
 
-// take is the text, which the literal then forgets.
-func (l *literal) take() string {
+// flush returns the text and empties the literal.
+func (l *literal) flush() string {
 	text := l.one
 	if len(l.all) > 0 {
 		text = string(l.all)
@@ -354,7 +372,8 @@ func refersTo(s *Stage, name string) bool {
 	return slices.ContainsFunc(s.Refs, func(n Name) bool { return n.Name == name })
 }
 
-// addText adds a text to the task, with \n as the only end of a line and without blanks before the first of it.
+// addText adds a text to the task. It converts line ends to \n, and removes blanks before the first
+// text.
 func (s *Stage) addText(text string) {
 	if len(s.Parts) == 0 {
 		text = text[skipBlanks(text, 0):]
@@ -367,7 +386,7 @@ func (s *Stage) addText(text string) {
 	}
 }
 
-// trimEnd takes the blanks at the task's end away.
+// trimEnd removes the blanks at the end of the task.
 func (s *Stage) trimEnd() {
 	if len(s.Parts) == 0 || s.Parts[len(s.Parts)-1].Kind != prompt.KindText {
 		return
@@ -383,24 +402,31 @@ func (p *parser) unknownReference(t Token, name string) error {
 	if near := swarm.Nearest(name, p.team.Agents); near != "" {
 		hint = "did you mean $" + near + "?\n" + hint
 	}
-	return errorAt(t.Start, t.End, "Unknown agent reference: $%s. Valid agents: %s", short(name), p.team.list()).hint("%s", hint)
+	const msg = "Unknown agent reference: $%s. Valid agents: %s"
+	return errorAt(t.Start, t.End, msg, short(name), p.team.list()).hint("%s", hint)
 }
 
-// wrong says what is wrong with a token that can stand in no task.
-func (p *parser) wrong(t Token) error {
+// misplaced returns the error for a token that cannot stand in a task.
+func (p *parser) misplaced(t Token) error {
 	switch text := p.of(t); {
 	case text[0] == '&' && len(text) > 1:
-		return errorAt(t.Start, t.End, "one & is enough").hint(`write one & at the end of the line, or \& for the character itself`)
+		return errorAt(t.Start, t.End, "one & is enough").
+			hint(`write one & at the end of the line, or \& for the character itself`)
 	case text[0] == '&' && t.Start == skipBlanks(p.text, 0):
-		return errorAt(t.Start, t.End, "& stands at the beginning").hint(`write it at the end of the line, or \& for the character itself`)
+		return errorAt(t.Start, t.End, "& stands at the beginning").
+			hint(`write it at the end of the line, or \& for the character itself`)
 	case text[0] == '&':
-		return errorAt(t.Start, t.End, "& stands in the middle of the line").hint(`write it at the end of the line, or \& for the character itself`)
+		return errorAt(t.Start, t.End, "& stands in the middle of the line").
+			hint(`write it at the end of the line, or \& for the character itself`)
 	case text != "->":
 		return errorAt(t.Start, t.End, "--model is given twice").hint(`write it once, or \--model for the text itself`)
 	case t.Start == skipBlanks(p.text, 0):
-		return errorAt(t.Start, t.End, "nothing stands before ->").hint(`write a task before it, or \-> for the text itself`)
+		return errorAt(t.Start, t.End, "nothing stands before ->").
+			hint(`write a task before it, or \-> for the text itself`)
 	case strings.HasPrefix(p.text[skipBlanks(p.text, t.End):], "->"):
-		return errorAt(t.Start, skipBlanks(p.text, t.End)+2, "there is no stage between -> and ->").hint(`write one ->, or \-> for the text itself`)
+		return errorAt(t.Start, skipBlanks(p.text, t.End)+2, "there is no stage between -> and ->").
+			hint(`write one ->, or \-> for the text itself`)
 	}
-	return errorAt(t.Start, t.End, "nothing stands behind ->").hint(`write @agent and what it is to do, or \-> for the text itself`)
+	return errorAt(t.Start, t.End, "nothing stands behind ->").
+		hint(`write @agent and what it is to do, or \-> for the text itself`)
 }

@@ -12,7 +12,7 @@ import (
 
 var team = Team{Agents: []string{"pm", "ba", "builder-1", "builder-2", "reviewer", "writer"}, Default: "pm"}
 
-// written is a line as Parse understood it: `@pm [model] text‹$ba›text` for each stage, then `&`.
+// written formats a parsed line: `@pm [model] text‹$ba›text` for each stage, then `&`.
 func written(l *Line) string {
 	if c := l.Command; c != nil {
 		return strings.TrimSpace(fmt.Sprintf("/%s %q %s", c.Name, c.Args, c.Agent))
@@ -47,7 +47,7 @@ func written(l *Line) string {
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		// Who it is for.
+		// Agents.
 		{"@pm Create a plan", "@pm Create a plan"},
 		{"  @pm   Create a plan \n", "@pm Create a plan"},
 		{"@pm,ba Create a plan", "@pm @ba Create a plan"},
@@ -63,7 +63,7 @@ func TestParse(t *testing.T) {
 		{"  #\n", "# a comment"},
 		{"@pm mail me@here, @ba too", "@pm mail me@here, @ba too"},
 
-		// With which model.
+		// Models.
 		{"@pm --model large Create a plan", "@pm [large] Create a plan"},
 		{"@pm,ba --model=large  Create a plan", "@pm @ba [large] Create a plan"},
 		{"@pm --models are what?", "@pm --models are what?"},
@@ -83,7 +83,7 @@ func TestParse(t *testing.T) {
 		{`\-> is what?`, "@pm -> is what?"},
 		{`@pm \-> is no arrow`, `@pm \-> is no arrow`},
 
-		// In the background.
+		// Background lines.
 		{"@pm Plan &", "@pm Plan &"},
 		{"@pm Plan&", "@pm Plan &"},
 		{"@pm Plan -> @ba Write & \n", "@pm Plan => @ba Write &"},
@@ -104,7 +104,7 @@ func TestParse(t *testing.T) {
 		{"@pm Improve $pm -> @ba Use $pm and $pm", "@pm Improve ‹$pm› => @ba Use ‹$pm› and ‹$pm›"},
 		{"Improve $pm", "@pm Improve ‹$pm›"},
 
-		// Text is as it was typed.
+		// Text stays as it was typed.
 		{`@pm "an open quote, it's {{output:x}} \n [Output from @ba]: x`, `@pm "an open quote, it's {{output:x}} \n [Output from @ba]: x`},
 		{"@pm one\rtwo\r\nthree\n\n\tfour\r", "@pm one\ntwo\nthree\n\n\tfour"},
 	} {
@@ -117,7 +117,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestReferencesOff: without references a dollar sign, and a backslash before it, are ordinary text.
+// TestReferencesOff checks that with NoRefs a dollar sign, and a backslash before it, are ordinary
+// text.
 func TestReferencesOff(t *testing.T) {
 	off := team
 	off.NoRefs = true
@@ -127,7 +128,8 @@ func TestReferencesOff(t *testing.T) {
 	}
 }
 
-// TestRefused shows each refusal as a user sees it: the line, carets under the place, what is wrong and what to write.
+// TestRefused shows each error as users see it: the line, carets under the position, the message
+// and the hint.
 func TestRefused(t *testing.T) {
 	const valid = "Valid agents: pm, ba, builder-1, builder-2, reviewer, writer"
 	for _, want := range []string{`
@@ -325,7 +327,7 @@ to write it as text: \$nosuch`,
 	}
 }
 
-// refusal is what a user sees of a line that is refused.
+// refusal returns an error as users see it.
 func refusal(t *testing.T, text string, team Team) string {
 	t.Helper()
 	l, err := Parse(text, team)

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// picture is the place of an error in the text, as two lines: what stands there, and carets below it. Long lines are cut around the place,
-// and whatever could move a cursor is replaced, so that the carets stand where they should.
+// picture draws the position of an error as two lines: the text, and carets below it. It cuts long
+// lines around the position, and replaces characters that could move the cursor.
 func (e *Error) picture(text string) string {
 	const around = 60 // bytes on each side
 	start := max(0, min(e.Start, len(text)))
@@ -33,7 +33,7 @@ func (e *Error) picture(text string) string {
 	return shown + place + rest + behind + "\n" + strings.Repeat(" ", width(shown)) + strings.Repeat("^", max(1, width(place)))
 }
 
-// plain is text in which every character has its place: blanks for tabs, U+FFFD for what cannot be shown or was cut in two.
+// plain replaces tabs by blanks, and unprintable or cut characters by U+FFFD.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -46,8 +46,8 @@ func plain(text string) string {
 	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
 }
 
-// width is how many columns a text takes in a terminal: two for the letters of East Asia and for pictures, none for marks that
-// stand on the letter before them.
+// width returns the number of terminal columns of a text: two for East Asian letters and emoji,
+// none for combining marks.
 func width(text string) (n int) {
 	for _, r := range text {
 		switch {

@@ -10,47 +10,48 @@ import (
 	"swarm/internal/prompt"
 )
 
-// A Standing is where a session stands when a line is entered.
+// A Standing is the state of a session when a line is entered.
 type Standing struct {
-	Agents map[string]AgentStanding // by name; who is not there has done nothing yet
-	Open   []OpenTask               // the tasks that have not ended, in the order in which they were entered
+	Agents map[string]AgentStanding // by name; missing agents have done nothing yet
+	Open   []OpenTask               // tasks that have not ended, in the order of entry
 }
 
-// An AgentStanding is what an agent has done so far.
+// An AgentStanding is the state of one agent in a session.
 type AgentStanding struct {
-	Tasks  int  // how many tasks it has been given, those of refused lines not counted
-	Good   bool // one of them completed, so that there is an output to refer to
-	Failed bool // of those that have ended, the newest did not complete
+	Tasks  int  // number of tasks it was given, without refused lines
+	Good   bool // one of them completed, so there is an output to refer to
+	Failed bool // the newest ended task did not complete
 }
 
-// An OpenTask is a task that has not ended, and what it waits for.
+// An OpenTask is a task that has not ended, with its dependencies.
 type OpenTask struct {
 	Name, Agent string
-	After       []string // tasks; those that have ended do not matter
-	Awaits      []string // agents of which it needs a first output
+	After       []string // tasks; ended ones don't matter
+	Awaits      []string // agents whose first output it needs
 }
 
-// PlanOptions are what a line's tasks are made with.
+// PlanOptions are the parts of a plan that a line does not say.
 type PlanOptions struct {
 	Agents      map[string]swarm.Agent // by name
-	Providers   []swarm.ProviderSpec   // those that the agents use, and others
-	Models      map[string]string      // by agent: a model or a tier for stages that name none
-	WaitTimeout time.Duration          // how long a task waits for what it refers to; 0 = as long as it takes
+	Providers   []swarm.ProviderSpec   // at least those that the agents use
+	Models      map[string]string      // by agent: a model or tier for stages without --model
+	WaitTimeout time.Duration          // timeout for waiting on references; 0 = none
 }
 
-// A Fragment is what a session's plan grows by.
+// A Fragment is the addition of one line to a session's plan.
 type Fragment struct {
 	Plan    swarm.Plan
-	Bodies  [][]byte // the texts that the plan names by their hash
-	Tasks   []string // the plan's tasks, in order
-	Notices []string // what a person should know before they run
+	Bodies  [][]byte // texts that the plan names by hash
+	Tasks   []string // names of the plan's tasks, in order
+	Notices []string // what a person should know before the tasks run
 }
 
-// TaskName is the name of the n-th task of an agent in a session. An agent's name holds no _, so no two are the same.
+// TaskName returns the name of the n-th task of an agent in a session. Agents' names hold no _, so
+// task names are unique.
 func TaskName(agent string, n int) string { return agent + "_" + strconv.Itoa(n) }
 
-// Plan makes the tasks of a line. The same line makes the same tasks wherever a session stands the same. Its error is an *Error,
-// and then nothing of the line is to run.
+// Plan makes the tasks of a line. It is deterministic: the same line and the same standing give the
+// same tasks. Its error is an *Error, and then no part of the line runs.
 func (l *Line) Plan(s Standing, o PlanOptions) (*Fragment, error) {
 	p := planner{line: l, standing: s, options: o, given: map[string]int{}, earlier: map[string][]string{}}
 	p.out.Plan = swarm.Plan{Kind: swarm.LineRun, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: []swarm.Agent{}}
@@ -65,44 +66,48 @@ func (l *Line) Plan(s Standing, o PlanOptions) (*Fragment, error) {
 	return &p.out, nil
 }
 
-// A planner makes a fragment, stage by stage.
+// A planner builds a fragment, stage by stage.
 type planner struct {
 	line     *Line
 	standing Standing
 	options  PlanOptions
 	out      Fragment
-	stages   []*Stage // by task: where it comes from
+	stages   []*Stage // by task: the stage that it comes from
 
 	given   map[string]int      // by agent: its tasks in this line
 	earlier map[string][]string // by agent: its tasks in earlier stages
-	before  []task              // the tasks of the stage before
-	flowing []task              // whose outputs the next stage gets
+	before  []task              // tasks of the previous stage
+	flowing []task              // tasks whose outputs the next stage gets
 }
 
 type task struct{ name, agent string }
 
-// stage adds the tasks of one stage: one for each of its agents, all with the same prompt and waiting for the same.
+// stage adds the tasks of one stage: one for each agent, with the same prompt and the same
+// dependencies.
 func (p *planner) stage(s *Stage) error {
 	var w waits
 	for _, t := range slices.Concat(p.before, p.flowing) {
 		if t.agent == Notify {
-			w.after(t.name, swarm.OnAlways) // whether somebody could be told stops nobody
+			w.after(t.name, swarm.OnAlways) // a failed notification stops no task
 		} else {
 			w.after(t.name, swarm.OnNeeded)
 		}
 	}
-	if err := p.refer(s, &w); err != nil {
+	if err := p.addReferences(s, &w); err != nil {
 		return err
 	}
 	prompt := p.prompt(s)
 	tasks := make([]task, len(s.Agents))
 	for i, n := range s.Agents {
-		if err := p.use(n); err != nil {
+		if err := p.addAgent(n); err != nil {
 			return err
 		}
 		p.given[n.Name]++
 		tasks[i] = task{TaskName(n.Name, p.standing.Agents[n.Name].Tasks+p.given[n.Name]), n.Name}
-		made := swarm.Task{Name: tasks[i].name, Agent: n.Name, Prompt: prompt, DependsOn: slices.Clone(w.tasks), Awaits: slices.Clone(w.agents)}
+		made := swarm.Task{
+			Name: tasks[i].name, Agent: n.Name, Prompt: prompt,
+			DependsOn: slices.Clone(w.tasks), Awaits: slices.Clone(w.agents),
+		}
 		made.Model, made.Tier = p.model(n.Name, s)
 		if w.outside {
 			made.WaitTimeout = p.options.WaitTimeout
@@ -110,8 +115,9 @@ func (p *planner) stage(s *Stage) error {
 		p.add(made, s)
 	}
 	p.before = tasks
-	if told := slices.DeleteFunc(slices.Clone(tasks), func(t task) bool { return t.agent == Notify }); len(told) > 0 {
-		p.flowing = told // past a @notify the outputs before it flow on
+	isNotify := func(t task) bool { return t.agent == Notify }
+	if working := slices.DeleteFunc(slices.Clone(tasks), isNotify); len(working) > 0 {
+		p.flowing = working // a stage of @notify only passes the earlier outputs on
 	}
 	for _, t := range tasks {
 		p.earlier[t.agent] = append(p.earlier[t.agent], t.name)
@@ -119,7 +125,8 @@ func (p *planner) stage(s *Stage) error {
 	return nil
 }
 
-// add adds a task. Each is a group by itself, so that whoever waits for it does not wait for the rest of its line.
+// add adds a task. Each task is its own group, so that a dependent task does not wait for the rest
+// of the line.
 func (p *planner) add(t swarm.Task, s *Stage) {
 	t.Group = len(p.out.Plan.Groups)
 	p.out.Plan.Groups = append(p.out.Plan.Groups, swarm.Group{Iterations: 1})
@@ -128,15 +135,15 @@ func (p *planner) add(t swarm.Task, s *Stage) {
 	p.stages = append(p.stages, s)
 }
 
-// use puts an agent, and the provider that it is reached through, into the plan.
-func (p *planner) use(n Name) error {
+// addAgent puts an agent and its provider into the plan.
+func (p *planner) addAgent(n Name) error {
 	plan := &p.out.Plan
 	if slices.ContainsFunc(plan.Agents, func(a swarm.Agent) bool { return a.Name == n.Name }) {
 		return nil
 	}
 	a, ok := p.options.Agents[n.Name]
 	if !ok {
-		return errorAt(n.Start, n.End, "nobody says how @%s is reached", n.Name).hint("give it a provider in swarm.yaml")
+		return errorAt(n.Start, n.End, "@%s has no provider", n.Name).hint("give it a provider in swarm.yaml")
 	}
 	plan.Agents = append(plan.Agents, a)
 	named := func(s swarm.ProviderSpec) bool { return s.Name == a.Provider }
@@ -146,8 +153,8 @@ func (p *planner) use(n Name) error {
 	return nil
 }
 
-// model is the model, or else the tier, that a stage asks of an agent. One word names either: it is a tier if the agent's
-// provider has a model for it.
+// model returns the model or the tier of a stage for an agent. Users write one word for both: it is
+// a tier if the agent's provider has a model for it.
 func (p *planner) model(agent string, s *Stage) (model, tier string) {
 	word := cmp.Or(s.Model, p.options.Models[agent])
 	for _, spec := range p.options.Providers {
@@ -158,14 +165,14 @@ func (p *planner) model(agent string, s *Stage) (model, tier string) {
 	return word, ""
 }
 
-// waits is what the tasks of a stage wait for.
+// waits are the dependencies of a stage's tasks.
 type waits struct {
 	tasks   []swarm.Dependency
 	agents  []string
-	outside bool // something of it is not in this line
+	outside bool // some of them are not in this line
 }
 
-// after adds a task, once; that it is needed says more than that it has to end.
+// after adds a dependency once. OnNeeded is stronger than OnAlways and replaces it.
 func (w *waits) after(task string, c swarm.Condition) {
 	for i := range w.tasks {
 		if d := &w.tasks[i]; d.Task == task {
@@ -178,9 +185,11 @@ func (w *waits) after(task string, c swarm.Condition) {
 	w.tasks = append(w.tasks, swarm.Dependency{Task: task, Condition: c})
 }
 
-// refer adds what the references of a stage wait for: all that the agent has still to do, of which the newest must go well. An
-// agent that has nothing to do is taken at its last word; one that has never said any is awaited, if nobody sits and waits.
-func (p *planner) refer(s *Stage, w *waits) error {
+// addReferences adds the dependencies of a stage's references. A task waits for all open tasks of
+// the agent, and the newest of them must complete. If the agent has no open task, its last output
+// counts. If it has no output either, a background line waits for the first one, and other lines
+// are refused.
+func (p *planner) addReferences(s *Stage, w *waits) error {
 	for i, r := range s.Refs {
 		if slices.ContainsFunc(s.Refs[:i], func(n Name) bool { return n.Name == r.Name }) {
 			continue
@@ -210,7 +219,7 @@ func (p *planner) refer(s *Stage, w *waits) error {
 	return nil
 }
 
-// openOf is what an agent has still to do of the lines before this one.
+// openOf returns the agent's open tasks from earlier lines.
 func (p *planner) openOf(agent string) (names []string) {
 	for _, t := range p.standing.Open {
 		if t.Agent == agent {
@@ -226,12 +235,14 @@ func (p *planner) notice(text string) {
 	}
 }
 
-// prompt stores a stage's prompt: what flows into it stands in front, except where its text refers to the same agent.
+// prompt stores the prompt of a stage. Outputs of the previous stage come first, except those that
+// the text refers to itself.
 func (p *planner) prompt(s *Stage) swarm.Hash {
 	var parts []prompt.Part
 	for _, t := range p.flowing {
 		if !refersTo(s, t.agent) && !alone(s, Notify) {
-			parts = append(parts, prompt.Part{Kind: prompt.KindAgent, Name: t.agent, Task: t.name}, prompt.Part{Kind: prompt.KindText, Text: "\n\n"})
+			parts = append(parts, prompt.Part{Kind: prompt.KindAgent, Name: t.agent, Task: t.name},
+				prompt.Part{Kind: prompt.KindText, Text: "\n\n"})
 		}
 	}
 	body := prompt.Template{Parts: append(parts, s.Parts...)}.Marshal()
@@ -242,5 +253,5 @@ func (p *planner) prompt(s *Stage) swarm.Hash {
 	return hash
 }
 
-// alone says whether a stage is for this agent only.
+// alone reports whether a stage is for this agent only.
 func alone(s *Stage, agent string) bool { return len(s.Agents) == 1 && s.Agents[0].Name == agent }

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// options know everybody of the team, and notify.
+// options have every agent of the team, and notify.
 func options(team Team) PlanOptions {
 	o := PlanOptions{WaitTimeout: 5 * time.Minute, Agents: map[string]swarm.Agent{}, Providers: []swarm.ProviderSpec{
 		{Name: "other", Kind: "command", Command: []string{"false"}}, {Name: "sh", Kind: "command", Command: []string{"cat"}}, {Name: "bell", Kind: "notify"}}}
@@ -31,7 +31,8 @@ func options(team Team) PlanOptions {
 	return o
 }
 
-// A session is as much of a session as lines can see: it remembers what was planned, and is told how tasks end.
+// A session is the part of a session that lines can see. It keeps what was planned and how tasks
+// ended.
 type session struct {
 	Standing
 	team Team
@@ -57,13 +58,13 @@ func (s *session) enter(text string) string {
 	}
 	for _, t := range f.Plan.Tasks {
 		b.WriteString(describe(t, f))
-		s.take(t)
+		s.record(t)
 	}
 	return b.String()
 }
 
-// take puts a planned task into the standing, as a session does.
-func (s *session) take(t swarm.Task) {
+// record puts a planned task into the standing, as a session does.
+func (s *session) record(t swarm.Task) {
 	a := s.Agents[t.Agent]
 	a.Tasks++
 	s.Agents[t.Agent] = a
@@ -90,7 +91,8 @@ func (s *session) end(what string) error {
 	return nil
 }
 
-// describe is a task in a few lines: who does it, what it waits for, and its prompt, in which references stand in ‹›.
+// describe formats a task in a few lines: its agent, its dependencies and its prompt, with
+// references in ‹›.
 func describe(t swarm.Task, f *Fragment) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s by @%s", t.Name, t.Agent)
@@ -133,8 +135,8 @@ func describe(t swarm.Task, f *Fragment) string {
 	return b.String()
 }
 
-// TestSessions plays the sessions in testdata: after `> ` a line that is entered, after `= ` how a task ends, after `# ` what it
-// is about. Everything else is what becomes of the line above it.
+// TestSessions plays the sessions in testdata. `> ` starts a line that is entered, `= ` the end of
+// a task, `# ` a comment. All other lines are the expected result.
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.session")
 	if err != nil || len(files) == 0 {
@@ -214,8 +216,8 @@ func TestFragment(t *testing.T) {
 	}
 }
 
-// TestNobodyKnowsHow: an agent of the team that the session cannot reach is refused, and nothing of the line is planned.
-func TestNobodyKnowsHow(t *testing.T) {
+// TestAnAgentWithoutProviderIsRefused checks that a line for an agent without a provider is refused as a whole.
+func TestAnAgentWithoutProviderIsRefused(t *testing.T) {
 	l, err := Parse("@pm Plan -> @ba Write", team)
 	if err != nil {
 		t.Fatal(err)

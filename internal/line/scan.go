@@ -5,27 +5,30 @@ import (
 	"unicode/utf8"
 )
 
-// A Kind says what a piece of a line is.
+// A Kind is the kind of a token.
 type Kind uint8
 
 // The kinds of tokens.
 const (
 	Text        Kind = iota
-	Agent            // with the @, where it has one; Known says whether there is such an agent
+	Agent            // with the @, where it has one; Known = the agent exists
 	Comma            // between agents
 	Flag             // --model
 	Value            // of a flag
-	Escape           // a backslash, and what it takes the meaning of
-	Reference        // with the $; Known says whether there is such an agent
+	Escape           // a backslash and the character that it makes ordinary
+	Reference        // with the $; Known = the agent exists
 	Arrow            // ->
 	Background       // the & at the end
-	CommandWord      // with the /; Known says whether there is such a command
+	CommandWord      // with the /; Known = the command exists
 	Argument         // of a command
 	Comment          // a whole line that begins with #
-	Wrong            // an arrow, a & or a flag that cannot stand where it stands
+	Wrong            // a misplaced arrow, & or flag
 )
 
-var kinds = [...]string{"text", "agent", "comma", "flag", "value", "escape", "reference", "arrow", "background", "command", "argument", "comment", "wrong"}
+var kinds = [...]string{
+	"text", "agent", "comma", "flag", "value", "escape", "reference", "arrow", "background", "command", "argument",
+	"comment", "wrong",
+}
 
 func (k Kind) String() string { return kinds[k] }
 
@@ -33,11 +36,11 @@ func (k Kind) String() string { return kinds[k] }
 type Token struct {
 	Kind       Kind
 	Start, End int  // bytes in the line
-	Known      bool // of an agent, a reference and a command
+	Known      bool // for an Agent, a Reference and a CommandWord
 }
 
-// Scan takes a line apart, from its first byte to its last. It takes time linear in the line's length and never fails: what is
-// not known, or cannot be, is a token that says so.
+// Scan splits a line into tokens without gaps. It takes linear time and never fails: unknown names
+// and misplaced signs are tokens too.
 func Scan(text string, team Team) []Token {
 	s := scanner{text: text, team: &team, end: trimmedLen(text)}
 	s.tokens = make([]Token, 0, 8+2*strings.Count(text, "$"))
@@ -50,30 +53,30 @@ func Scan(text string, team Team) []Token {
 	default:
 		s.chain(first)
 	}
-	s.upTo(len(text))
+	s.textUpTo(len(text))
 	return s.tokens
 }
 
 type scanner struct {
 	text   string
 	team   *Team
-	end    int // of what stands in the line: blanks, and the last &, come behind it
-	first  int // where it begins
-	from   int // where the text begins that is in no token yet
+	end    int // end of the content; only blanks and the last & follow
+	first  int // start of the content
+	from   int // start of the text that is in no token yet
 	tokens []Token
 }
 
-// upTo makes a token of the text before i that is in none.
-func (s *scanner) upTo(i int) {
+// textUpTo makes a token of the pending text before i.
+func (s *scanner) textUpTo(i int) {
 	if s.from < i {
 		s.tokens = append(s.tokens, Token{Kind: Text, Start: s.from, End: i})
 		s.from = i
 	}
 }
 
-// add adds a token that ends at end, and says where it ends.
+// add adds a token, after the pending text before it, and returns its end.
 func (s *scanner) add(kind Kind, start, end int, known bool) int {
-	s.upTo(start)
+	s.textUpTo(start)
 	s.tokens = append(s.tokens, Token{kind, start, end, known})
 	s.from = end
 	return end
@@ -100,7 +103,7 @@ func (s *scanner) chain(first int) {
 	}
 }
 
-// takeBackground moves the end before the & with which the line ends, and says how many there are.
+// takeBackground moves s.end before the trailing &, and returns how many there are.
 func (s *scanner) takeBackground() int {
 	end := s.end
 	for s.end > s.first && s.text[s.end-1] == '&' {
@@ -112,21 +115,21 @@ func (s *scanner) takeBackground() int {
 	return end - s.end
 }
 
-// agents reads @a,b and says where it ends.
+// agents scans @a,b and returns its end.
 func (s *scanner) agents(i int) int {
-	end := s.word(i + 1)
+	end := s.nameEnd(i + 1)
 	i = s.add(Agent, i, end, s.team.reaches(s.text[i+1:end]))
 	for i < s.end && s.text[i] == ',' {
 		i = s.add(Comma, i, i+1, false)
-		if end = s.word(i); end > i || i < s.end && s.text[i] == ',' {
+		if end = s.nameEnd(i); end > i || i < s.end && s.text[i] == ',' {
 			i = s.add(Agent, i, end, s.team.reaches(s.text[i:end]))
 		}
 	}
 	return i
 }
 
-// word is where the name that begins at i ends: before a comma, a blank or an arrow.
-func (s *scanner) word(i int) int {
+// nameEnd returns the end of the name that begins at i: before a comma, a blank or an arrow.
+func (s *scanner) nameEnd(i int) int {
 	for i < s.end && s.text[i] != ',' && blankAt(s.text, i) == 0 && s.arrow(i) == Text {
 		i++
 	}
@@ -135,7 +138,7 @@ func (s *scanner) word(i int) int {
 
 const modelFlag = "--model"
 
-// flagAt says whether the flag stands at i, and where it ends.
+// flagAt reports whether the flag is at i, and returns its end.
 func (s *scanner) flagAt(i int) (end int, ok bool) {
 	if !strings.HasPrefix(s.text[i:s.end], modelFlag) {
 		return i, false
@@ -149,7 +152,7 @@ func (s *scanner) flagAt(i int) (end int, ok bool) {
 	return i, false
 }
 
-// flags reads --model NAME behind the agents, and says where the task begins.
+// flags scans --model NAME behind the agents and returns the start of the task.
 func (s *scanner) flags(i int) int {
 	i = min(skipBlanks(s.text, i), s.end)
 	end, ok := s.flagAt(i)
@@ -158,7 +161,7 @@ func (s *scanner) flags(i int) int {
 		if s.text[i-1] != '=' {
 			i = min(skipBlanks(s.text, i), s.end)
 		}
-		if end = s.value(i); end > i {
+		if end = s.valueEnd(i); end > i {
 			i = s.add(Value, i, end, false)
 		}
 		if i = min(skipBlanks(s.text, i), s.end); i < s.end {
@@ -175,8 +178,9 @@ func (s *scanner) flags(i int) int {
 	return i
 }
 
-// value is where the value that begins at i ends: before a blank or an arrow. A & alone is none.
-func (s *scanner) value(i int) int {
+// valueEnd returns the end of the value that begins at i: before a blank or an arrow. A single & is
+// not a value.
+func (s *scanner) valueEnd(i int) int {
 	if i < s.end && s.text[i] == '&' && s.alone(i, i) {
 		return i
 	}
@@ -186,7 +190,8 @@ func (s *scanner) value(i int) int {
 	return i
 }
 
-// task reads text with references up to the next stage, and says where that begins and whether there is one.
+// task scans text and references up to the next stage. It returns the start of that stage, and
+// whether there is one.
 func (s *scanner) task(i int) (next int, more bool) {
 	for i < s.end {
 		switch s.text[i] {
@@ -216,7 +221,7 @@ func (s *scanner) task(i int) (next int, more bool) {
 	return i, false
 }
 
-// escape reads what stands at a backslash.
+// escape scans a backslash with the character behind it.
 func (s *scanner) escape(i int) int {
 	if i+1 == s.end {
 		return i + 1
@@ -232,7 +237,8 @@ func (s *scanner) escape(i int) int {
 	return i + 1
 }
 
-// alone says whether the & at i, which is written from start on, has blanks around it.
+// alone reports whether the & at i has blanks around it. start is the position of its backslash, or
+// i.
 func (s *scanner) alone(start, i int) bool {
 	return (i+1 == s.end || blankAt(s.text, i+1) > 0) && s.blankBefore(start)
 }
@@ -242,7 +248,8 @@ func (s *scanner) blankBefore(i int) bool {
 	return i == 0 || isBlank(r)
 }
 
-// reference reads what stands at a dollar sign. Two of them never begin a reference, and a name does not end in -.
+// reference scans one or more dollar signs. Two in a row never begin a reference, and a name does
+// not end in -.
 func (s *scanner) reference(i int) int {
 	end := i + 1
 	for end < s.end && s.text[end] == '$' {
@@ -262,7 +269,7 @@ func (s *scanner) reference(i int) int {
 
 func isNameByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' }
 
-// arrow says what stands at i: an Arrow, one that is Wrong, or Text.
+// arrow returns the kind of what is at i: Arrow, Wrong or Text.
 func (s *scanner) arrow(i int) Kind {
 	if s.text[i] != '-' || i > 0 && s.text[i-1] == '\\' {
 		return Text
@@ -270,8 +277,9 @@ func (s *scanner) arrow(i int) Kind {
 	return s.arrowAt(i, i)
 }
 
-// arrowAt says what `->` at i is, when it is written from start on. It is an arrow before @; where nothing is before or behind
-// it, it was probably meant to be one; and otherwise it is text, as a longer arrow is.
+// arrowAt returns the kind of a `->` at i; start is the position of its backslash, or i. Before @
+// it is an arrow. At the beginning or end it was probably meant as one, so it is wrong. Otherwise
+// it is text, like longer arrows.
 func (s *scanner) arrowAt(i, start int) Kind {
 	if !strings.HasPrefix(s.text[i:s.end], "->") || start > 0 && (s.text[start-1] == '-' || s.text[start-1] == '<') {
 		return Text
@@ -285,12 +293,13 @@ func (s *scanner) arrowAt(i, start int) Kind {
 	return Text
 }
 
-// isBlank says whether r separates words. A no-break space and a byte order mark come with what is pasted, and cannot be seen.
+// isBlank reports whether r separates words. Pasted text often holds no-break spaces and byte order
+// marks, which are invisible, so they count.
 func isBlank(r rune) bool {
 	return r == ' ' || r == '\t' || r == '\n' || r == '\r' || r == '\u00a0' || r == '\ufeff'
 }
 
-// blankAt is how many bytes the blank at i has; 0 when there is none.
+// blankAt returns the length of the blank at i in bytes; 0 = none.
 func blankAt(text string, i int) int {
 	switch c := text[i]; {
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r':
@@ -304,7 +313,7 @@ func blankAt(text string, i int) int {
 	return 0
 }
 
-// skipBlanks is where the first thing that is no blank stands, from i on.
+// skipBlanks returns the position of the first non-blank from i on.
 func skipBlanks(text string, i int) int {
 	for i < len(text) {
 		n := blankAt(text, i)
@@ -316,10 +325,10 @@ func skipBlanks(text string, i int) int {
 	return i
 }
 
-// trimmedLen is the length of text without the blanks at its end.
+// trimmedLen returns the length of text without trailing blanks.
 func trimmedLen(text string) int { return len(strings.TrimRightFunc(text, isBlank)) }
 
-// wordLen is the length of the word with which text begins.
+// wordLen returns the length of the first word of text.
 func wordLen(text string) int {
 	i := 0
 	for i < len(text) && blankAt(text, i) == 0 {

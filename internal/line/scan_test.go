@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// marked is a line with its tokens: text as it is, everything else as kind(…), with ? for what nobody knows.
+// marked formats a line with its tokens: text as it is, other tokens as kind(…), with ? for unknown
+// names.
 func marked(text string, team Team) string {
 	var b strings.Builder
 	for _, t := range Scan(text, team) {
@@ -86,7 +87,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestComplete has the cursor where | stands; what is offered is shown as the line it would make.
+// TestComplete has the cursor at |, and shows each completion as the completed line.
 func TestComplete(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"@|", "@pm @ba @builder-1 @builder-2 @reviewer @writer @notify"},
