@@ -123,8 +123,10 @@ const roomForFindings = 64 << 10
 func (s *Service) Findings(first int) ([]Finding, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.follow(); err != nil { // the plan has the limits
-		return nil, 0, err
+	if len(s.plans) == 0 { // the plan that the run began with has the limits
+		if err := s.follow(); err != nil {
+			return nil, 0, err
+		}
 	}
 	limits := swarm.DefaultTopics
 	if len(s.plans) > 0 && s.plans[0].Topics != nil {
