@@ -49,6 +49,10 @@ type Batch struct {
 	// disk with the next one that somebody waits for, or by itself after a moment; Flush writes it without a sync. A crash
 	// before that loses it, and what comes after it.
 	Lazy bool
+	// Early has Append return when the batch has its place in the order, before it is on disk. It goes to disk with the next one
+	// that somebody waits for, or by itself after a moment. Until then only Read for the loops that it is addressed to returns
+	// it: what they do next goes to disk with it. Any other reader is given it when it is on disk.
+	Early bool
 }
 
 // What a Log refuses with.

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -22,7 +24,7 @@ const maxText = 64 << 20 // of one body, or one event's data
 // A lazy batch that is refused has no one to tell. With a fence, the loss is told to every later batch with the same fence, and
 // they write nothing, so that the log has no hole; a new fence starts afresh. Err tells it too.
 func (l *Log) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
-	r := &request{batch: b, lazy: b.Lazy, noSync: b.Lazy, done: make(chan bool, 1)}
+	r := &request{batch: b, lazy: b.Lazy, noSync: b.Lazy || b.Early, done: make(chan bool, 1)}
 	for i := range b.Events {
 		n := len(b.Events[i].Data)
 		if n > maxText {
@@ -68,7 +70,7 @@ func (l *Log) commit(group []*request) {
 	}
 	t := tx{l: l, w: l.w}
 	l.wrote = l.wrote[:0]
-	err := l.write(&t, group, l.mode(sync, bytes))
+	err := l.write(&t, group, sync, l.mode(sync, bytes))
 	for _, r := range group {
 		if err != nil {
 			r.seqs, r.err = nil, err
@@ -89,8 +91,9 @@ func (l *Log) lose(r *request) {
 	}
 }
 
-// write makes the transaction. An error of its own means that nothing of the group is written.
-func (l *Log) write(t *tx, group []*request, mode string) (err error) {
+// write makes the transaction. An error of its own means that nothing of the group is written, or that the disk failed and nobody
+// knows.
+func (l *Log) write(t *tx, group []*request, sync bool, mode string) (err error) {
 	if broken := l.broken.Load(); broken != nil {
 		return broken
 	}
@@ -121,45 +124,49 @@ func (l *Log) write(t *tx, group []*request, mode string) (err error) {
 		}
 	}
 	l.makeRoom()
+	if err := l.end(t, sync); err != nil {
+		return err
+	}
+	l.fresh = false
+	return l.setMode(syncNormal) // else closing the log would move events without a sync
+}
+
+// end commits the transaction and, if sync says so, syncs it. Readers that have seen one of its events meanwhile wait in secure.
+func (l *Log) end(t *tx, sync bool) error {
+	l.smu.Lock()
+	defer l.smu.Unlock()
 	if err := t.w.exec("COMMIT"); err != nil {
 		_ = t.w.exec("ROLLBACK")
 		return l.judge(err)
 	}
-	l.fresh = false
-	if t.changed {
-		l.owed.Store(mode != syncFull)
+	if !t.changed && !t.repeats {
+		return nil
 	}
-	switch {
-	case mode == syncOff:
-		return errors.Join(l.settle(), l.setMode(syncFull)) // or closing the log would move events without a sync
-	case mode == syncFull && t.repeats && !t.changed:
-		l.owed.Store(true) // what was there already may be a lazy batch's, of another process even, and not on disk yet
-		return l.settle()
+	l.last = max(l.last, t.last)
+	l.owed.Store(true) // what was there already may be a lazy batch's, of another process even, and not on disk yet
+	if sync {
+		return l.sync()
 	}
 	return nil
 }
 
-// What SQLite syncs when it commits.
+// What SQLite syncs. Commits are synced by us, with one call for all that was committed before it.
 const (
-	syncOff    = "PRAGMA synchronous=OFF"    // nothing: the caller does
-	syncNormal = "PRAGMA synchronous=NORMAL" // nothing, but in the right order when it moves events from one file to the other
-	syncFull   = "PRAGMA synchronous=FULL"   // the commit
+	syncOff    = "PRAGMA synchronous=OFF"    // nothing
+	syncNormal = "PRAGMA synchronous=NORMAL" // what it moves from one file to the other, in the right order
 )
 
 // maxFirst is how large a first commit may be that is synced once. SQLite moves events from one file to the other when a commit
 // brings the write-ahead log to 1,000 pages, and must sync both then.
 const maxFirst = 1 << 20
 
-// mode is what the next commit needs. In a new log SQLite would sync the empty write-ahead log, the folder and then the commit; the
-// folder is on disk already, and one sync does for the rest.
+// mode is what the next commit needs. In a new log SQLite would sync the empty write-ahead log and the folder first; the folder is
+// on disk already, and the sync of the commit does for the rest.
 func (l *Log) mode(sync bool, bytes int) string {
-	switch {
-	case !sync:
-		return syncNormal
-	case l.fresh && bytes < maxFirst:
+	if sync && l.fresh && bytes < maxFirst {
 		return syncOff
 	}
-	return syncFull
+	return syncNormal
 }
 
 func (l *Log) setMode(mode string) error {
@@ -198,10 +205,44 @@ func (l *Log) settle() error {
 	if !l.owed.Load() {
 		return nil
 	}
-	l.owed.Store(false) // before the sync: it may not cover what is committed meanwhile
-	if err := l.wal.Sync(); err != nil {
+	return l.sync()
+}
+
+// secure sees to it that an event is on disk before somebody is told of it. Its commit may still be waiting for a sync, in this
+// process or in another one.
+func (l *Log) secure(seq int64) error {
+	if seq <= l.durable.Load() {
+		return nil
+	}
+	l.smu.Lock()
+	defer l.smu.Unlock()
+	if seq <= l.durable.Load() {
+		return nil
+	}
+	l.last = max(l.last, seq)
+	return l.sync()
+}
+
+// sync syncs all that is committed. smu is held.
+func (l *Log) sync() error {
+	wal := l.wal
+	if l.readOnly {
+		f, err := os.Open(l.path + "-wal")
+		if errors.Is(err, fs.ErrNotExist) { // who closed the log has moved everything into the file
+			l.durable.Store(l.last)
+			return nil
+		}
+		if err != nil {
+			return storage(l.path, "the log cannot be read", err)
+		}
+		defer f.Close()
+		wal = f
+	}
+	if err := wal.Sync(); err != nil {
 		return l.breaks(err)
 	}
+	l.owed.Store(false)
+	l.durable.Store(l.last)
 	return nil
 }
 

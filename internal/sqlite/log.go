@@ -4,7 +4,9 @@
 // waits by then into one transaction, so that many callers share one sync, and hands the work over when its own batch is
 // answered. Between processes an flock hands the write lock over, because SQLite's own waiting sleeps. A lazy batch is written
 // with the next one that somebody waits for, or after a moment without a sync of its own; the next sync covers it, so the log
-// never has a hole. The write-ahead log has room ahead of need, so that a sync writes events and no file system metadata.
+// never has a hole. An early batch is committed, and synced in the same way. No event is handed out before it is known to be on
+// disk, except to the loop that it is addressed to: a reader that meets a newer one syncs first, whichever process wrote it. The
+// write-ahead log has room ahead of need, so that a sync writes events and no file system metadata.
 //
 // The store's clock is this machine's, read inside the transaction; after a clock that was set back, time stands still until it
 // has caught up.
@@ -62,9 +64,12 @@ type Log struct {
 	synchronous string        // how the writing connection commits
 	wrote       []swarm.Event // by the transaction under way
 
-	writes atomic.Int64                // how many commits this process has begun
-	smu    sync.Mutex                  // a sync beside the writer
-	owed   atomic.Bool                 // there are commits of ours that no sync has covered yet
+	writes  atomic.Int64 // how many commits this process has begun
+	smu     sync.Mutex   // commits and syncs, one at a time
+	last    int64        // the newest event that is known to be committed
+	owed    atomic.Bool  // there are commits of ours that no sync has covered yet
+	durable atomic.Int64 // the newest event that is known to be on disk, and all before it
+
 	broken atomic.Pointer[swarm.Error] // a failed sync: what is on disk is not known any more
 	lost   atomic.Pointer[lostBatch]   // a lazy batch that was not written
 
@@ -153,7 +158,7 @@ func open(path string) (*Log, error) {
 	}
 	l := newLog(path)
 	l.w = w
-	err = l.setMode(syncFull)
+	err = l.setMode(syncNormal)
 	if err == nil {
 		_, _, err = w.number("SELECT fence FROM run")
 	}

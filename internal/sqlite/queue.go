@@ -140,7 +140,7 @@ func (l *Log) handOver() {
 	}
 	q.led = false
 	q.idle.Broadcast()
-	if len(q.waiting) > 0 {
+	if len(q.waiting) > 0 || l.owed.Load() {
 		l.flushSoon()
 	}
 }
@@ -175,25 +175,17 @@ func (l *Log) flush() {
 
 // Flush writes the lazy batches that wait, see [swarm.Log]. They are synced with the next batch that somebody waits for, or
 // after a moment. If an append is under way, they go with it or soon after it.
-func (l *Log) Flush() {
-	if l.writeWaiting() {
-		l.queue.mu.Lock()
-		l.flushSoon()
-		l.queue.mu.Unlock()
-	}
-}
+func (l *Log) Flush() { l.writeWaiting() }
 
 // writeWaiting writes what waits, unless somebody leads, who does that.
-func (l *Log) writeWaiting() bool {
+func (l *Log) writeWaiting() {
 	q := &l.queue
 	q.mu.Lock()
 	idle := len(q.waiting) == 0
 	q.mu.Unlock()
-	if idle || !q.tryLead() {
-		return false
+	if !idle && q.tryLead() {
+		l.lead(nil)
 	}
-	l.lead(nil)
-	return true
 }
 
 // tryLead makes the caller the leader, if there is none. It says false if there is one, or if the queue is closed.

@@ -92,6 +92,9 @@ func (l *Log) catchUp(r *conn) error {
 		}
 		if len(es) > 0 {
 			upto = es[len(es)-1].Seq
+			if err := l.secure(upto); err != nil {
+				return err
+			}
 			t.mu.Lock()
 			t.deliver(es)
 			t.mu.Unlock()
@@ -106,6 +109,17 @@ func (l *Log) catchUp(r *conn) error {
 // Read returns up to limit events after a number, see [swarm.Log]. It sees everything that this process has appended, and what others
 // have; while something is watched, others' may come a poll later.
 func (l *Log) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
+	es, err := l.read(after, limit, to)
+	if err != nil || len(es) == 0 {
+		return nil, err
+	}
+	if slices.ContainsFunc(to, func(to string) bool { return strings.HasPrefix(to, swarm.ToLoop("")) }) {
+		return es, nil // what a loop does next is on disk only together with what it has read
+	}
+	return es, l.secure(es[len(es)-1].Seq)
+}
+
+func (l *Log) read(after int64, limit int, to []string) ([]swarm.Event, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
@@ -225,6 +239,9 @@ func (l *Log) Scan(after int64, f func(*swarm.Event) error) error {
 			es, data, err = r.fill(es[:0], data[:0], after)
 			return err
 		})
+		if err == nil && len(es) > 0 {
+			err = l.secure(es[len(es)-1].Seq)
+		}
 		if err != nil {
 			return err
 		}
@@ -278,6 +295,9 @@ func (l *Log) Find(key string) (e swarm.Event, ok bool, err error) {
 		}
 		return err
 	})
+	if err == nil && ok {
+		err = l.secure(e.Seq)
+	}
 	return e, ok, err
 }
 

@@ -172,6 +172,18 @@ func lazy(b swarm.Batch) swarm.Batch {
 }
 
 var lazyTests = []test{
+	{"an early one has numbers at once, and is read by everybody", func(t *testing.T, o Opener) {
+		l, other := open(t, o), open(t, o)
+		b := swarm.Batch{Early: true, Events: []swarm.Event{to(swarm.ToLoop("root"), "a")}}
+		want(t, "its number", add(t, l, b), []int64{1})
+		want(t, "its loop reads", texts(read(t, l, swarm.ToLoop("root"))), "[a]")
+		want(t, "others read", texts(read(t, l)), "[a]")
+		want(t, "another process reads", texts(read(t, other)), "[a]")
+		b.Fence = 7
+		if _, err := l.Append(t.Context(), b); !errors.Is(err, swarm.ErrFenced) {
+			t.Errorf("with a fence that is nobody's: %v", err)
+		}
+	}},
 	{"it keeps its place in the order", func(t *testing.T, o Opener) {
 		l := open(t, o)
 		for range 3 {

@@ -135,7 +135,7 @@ func cost(p swarm.Price, u swarm.Usage) float64 {
 func (r *Runner) end(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch) (flow.Result, error) {
 	end.ID, end.Call = c.ID, c.Print()
 	end.Reason, end.Hint = r.clean(end.Reason), r.clean(end.Hint)
-	b.Fence = c.Fence
+	b.Fence, b.Early = c.Fence, true // the next turn's start takes it to disk, before the next provider is called
 	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Task, Agent: c.Agent,
 		Turn: c.ID, Data: swarm.Encode(end)})
 	seqs, err := r.Log.Append(context.WithoutCancel(ctx), b)
