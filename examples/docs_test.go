@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"swarm"
 )
@@ -121,4 +122,28 @@ func blocks(t *testing.T, document, language string) []string {
 		all = append(all, block)
 	}
 	return all
+}
+
+// TestDocumentsAreWrapped: prose is read in terminals and in diffs. Code and tables are as wide as they are.
+func TestDocumentsAreWrapped(t *testing.T) {
+	const most = 100
+	documents, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := false
+		for i, line := range strings.Split(string(text), "\n") {
+			start := strings.TrimLeft(line, " ")
+			fence := strings.HasPrefix(start, "```")
+			code = code != fence
+			if n := utf8.RuneCountInString(line); n > most && !code && !strings.HasPrefix(start, "|") {
+				t.Errorf("%s:%d has %d columns; wrap it at %d", document, i+1, n, most)
+			}
+		}
+	}
 }
