@@ -2,7 +2,8 @@ package coding
 
 import "testing"
 
-// BenchmarkKeptTurn is a turn of a program that was kept and answers at once: what is ours of a turn, and the way there and back.
+// BenchmarkKeptTurn measures a turn of a kept program that answers at once: our own part of a turn,
+// and the way there and back.
 func BenchmarkKeptTurn(b *testing.B) {
 	a := stand(b, "claude-code", "echo")
 	r := request(b, "one")
@@ -18,7 +19,7 @@ func BenchmarkKeptTurn(b *testing.B) {
 	}
 }
 
-// BenchmarkNewTurn is a turn in a process of its own, which is this test's program.
+// BenchmarkNewTurn measures a turn in a process of its own, which is this test's program.
 func BenchmarkNewTurn(b *testing.B) {
 	a := stand(b, "codex", "echo")
 	r := request(b, "one")

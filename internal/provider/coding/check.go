@@ -8,20 +8,22 @@ import (
 	"swarm/internal/provider"
 )
 
-// program is what the agent is.
-func (a *agent) program() process.Program {
+// programSpec describes the program for error messages: its name, its provider, and how to install
+// it.
+func (a *agent) programSpec() process.Program {
 	return process.Program{Name: a.argv[0], Provider: a.spec.Name, Title: a.facts.Title, Install: a.facts.Install()}
 }
 
-// Check says whether the program is there, which one it is, and whether its user is signed in.
+// Check reports whether the program is installed, its version, and whether its user is signed in.
 func (a *agent) Check(ctx context.Context) provider.Health {
-	path, missing := a.program().Find(a.dir)
+	path, missing := a.programSpec().Find(a.dir)
 	if missing != nil {
 		return provider.Health{Problem: missing.Msg, Hint: missing.Hint}
 	}
 	ctx, stop := context.WithTimeout(ctx, provider.CheckTime)
 	defer stop()
-	mark := process.Mark{Run: "check", Turn: newID()} // its own: what one check leaves behind is ended, and no other
+	// Each check has its own mark, so that it ends its own leftover processes and no others.
+	mark := process.Mark{Run: "check", Turn: newID()}
 	env, err := a.env.Of(mark, nil, a.dir)
 	if err != nil {
 		return provider.Health{Found: true, Problem: err.Error()}
@@ -40,7 +42,7 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 		value, _ := process.Lookup(env, name)
 		return value
 	}
-	if with, ok := a.vendor.signed(ctx, lookup, ask); ok {
+	if with, ok := a.vendor.signedIn(ctx, lookup, ask); ok {
 		health.Signed, health.With = "yes", with
 		return health
 	}
@@ -48,9 +50,17 @@ func (a *agent) Check(ctx context.Context) provider.Health {
 	return health
 }
 
-// ask runs the program for a moment; what it says is short.
+// ask runs the program to its end and returns what it printed. Its output is short.
 func (a *agent) ask(ctx context.Context, path string, mark process.Mark, env, args []string) (said string, exit int) {
-	job := process.Job{Path: path, Argv: append(append([]string{}, a.argv...), args...), Dir: a.dir, Env: env, Grace: a.grace, Run: mark.Run, Turn: mark.Turn}
+	job := process.Job{
+		Path:  path,
+		Argv:  append(append([]string{}, a.argv...), args...),
+		Dir:   a.dir,
+		Env:   env,
+		Grace: a.grace,
+		Run:   mark.Run,
+		Turn:  mark.Turn,
+	}
 	p, err := job.Start()
 	if err != nil {
 		return "", -1
@@ -62,7 +72,7 @@ func (a *agent) ask(ctx context.Context, path string, mark process.Mark, env, ar
 	return string(p.Stdout().Bytes()) + string(p.Stderr().Bytes()), process.ExitCode(status)
 }
 
-// versionIn is the word of a text that begins with a digit.
+// versionIn returns the first word of a text that begins with a digit.
 func versionIn(text string) string {
 	for _, word := range strings.Fields(text) {
 		if c := word[0]; c >= '0' && c <= '9' {

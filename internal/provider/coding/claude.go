@@ -15,35 +15,38 @@ import (
 	"swarm/internal/provider"
 )
 
-// claude is Claude Code. It is kept between turns: it takes prompts as lines of JSON for as long as its standard input is open.
+// claude is Claude Code. It reads prompts as JSON lines as long as its standard input is open, so
+// it is kept between turns.
 type claude struct{}
 
 func (claude) facts() facts {
 	return facts{
-		usual: map[string]string{
-			"CLAUDE_CODE_MAX_RETRIES":              "3", // of its own it tries for minutes, and holds the turn for as long
-			"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1", // see betweenTurns
+		defaultEnv: map[string]string{
+			"CLAUDE_CODE_MAX_RETRIES":              "3", // its default retries for minutes
+			"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1", // see wakeTools
 			"CLAUDE_CODE_DISABLE_CRON":             "1",
-			"ENABLE_TOOL_SEARCH":                   "false", // our tools are few, and are to be seen at once
+			"ENABLE_TOOL_SEARCH":                   "false", // the swarm tools are few, and are shown at once
 		},
-		forgot: "No conversation found with session ID",
-		outer:  []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID"},
+		sessionGone: "No conversation found with session ID",
+		nestedVars:  []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID"},
 	}
 }
 
-// ourServer tells Claude Code of our tools. The variables are filled in by itself, so that the token stands in no argument.
+// ourServer tells Claude Code about the swarm tools. Claude Code fills in the variables itself, so
+// the token is in no argument.
 const ourServer = `{"mcpServers":{"swarm":{"type":"http","url":"${SWARM_URL}/mcp","headers":{"Authorization":"Bearer ${SWARM_AGENT_TOKEN}"}}}}`
 
-// betweenTurns are the tools by which Claude Code would wake up by itself. Whatever it did then is nobody's: no turn has it in the log,
-// and no budget counts it.
-const betweenTurns = "ScheduleWakeup,Monitor"
+// wakeTools are the tools by which Claude Code would wake up between turns. Work done then belongs
+// to no turn: the log does not show it and no budget counts it.
+const wakeTools = "ScheduleWakeup,Monitor"
 
-// looking are Claude Code's own tools that change nothing. In PLANNING it has these and those that edit files, which its permissions hold
-// to docs/; whatever else it could be asked to do may change files.
-var looking = []string{"Read", "Glob", "Grep", "WebFetch", "WebSearch"}
+// readOnlyTools are Claude Code's own tools that change nothing. In PLANNING it has these and the
+// tools that edit files, which its permissions confine to docs/. Every other tool could change
+// files.
+var readOnlyTools = []string{"Read", "Glob", "Grep", "WebFetch", "WebSearch"}
 
-// onlyOf are the entries of an agent's `tools` that are about some tools.
-func onlyOf(entries, tools []string) (some []string) {
+// entriesFor returns the entries of an agent's `tools` that name one of some tools.
+func entriesFor(entries, tools []string) (some []string) {
 	for _, entry := range entries {
 		name, _, _ := strings.Cut(entry, "(")
 		if slices.Contains(tools, name) {
@@ -53,22 +56,32 @@ func onlyOf(entries, tools []string) (some []string) {
 	return some
 }
 
-// claudePath is a folder as a rule of Claude Code's permissions names it: from where it works, or by its whole path.
+// claudePath writes a folder as Claude Code's permission rules name it: relative to its working
+// folder, or as an absolute path.
 func claudePath(dir, folder string) string {
 	if rel, err := filepath.Rel(dir, folder); err == nil && filepath.IsLocal(rel) {
 		return "./" + plainPattern(filepath.ToSlash(rel))
 	}
-	return "/" + plainPattern(filepath.ToSlash(folder)) // two slashes are the root
+	return "/" + plainPattern(filepath.ToSlash(folder)) // a rule writes the root as two slashes
 }
 
-// plainPattern is a path as a pattern that fits nothing else.
+// plainPattern escapes a path, so that as a pattern it matches only itself.
 func plainPattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "(", `\(`, ")", `\)`).Replace(path)
 }
 
 func (claude) launch(r provider.Request, session string) launch {
-	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
-		"--replay-user-messages", "--disallowedTools=" + betweenTurns}
+	args := []string{
+		"-p",
+		"--input-format",
+		"stream-json",
+		"--output-format",
+		"stream-json",
+		"--verbose",
+		"--include-partial-messages",
+		"--replay-user-messages",
+		"--disallowedTools=" + wakeTools,
+	}
 	if r.Model != "" {
 		args = append(args, "--model="+r.Model)
 	}
@@ -80,8 +93,8 @@ func (claude) launch(r provider.Request, session string) launch {
 	}
 	mode, allowed := "acceptEdits", r.Tools
 	if docs := r.Docs(); docs != "" {
-		mode, allowed = "default", append(onlyOf(r.Tools, looking), "Edit("+claudePath(r.Dir, docs)+"/**)")
-		args = append(args, "--tools="+strings.Join(append([]string{"Edit", "Write"}, looking...), ","))
+		mode, allowed = "default", append(entriesFor(r.Tools, readOnlyTools), "Edit("+claudePath(r.Dir, docs)+"/**)")
+		args = append(args, "--tools="+strings.Join(append([]string{"Edit", "Write"}, readOnlyTools...), ","))
 	}
 	args = append(args, "--permission-mode="+mode)
 	if r.Door.URL != "" {
@@ -91,10 +104,10 @@ func (claude) launch(r provider.Request, session string) launch {
 	if len(allowed) > 0 {
 		args = append(args, "--allowedTools="+strings.Join(allowed, ","))
 	}
-	return launch{args: args, kept: true}
+	return launch{args: args, persistent: true}
 }
 
-func (claude) say(prompt, id string) string {
+func (claude) encodePrompt(prompt, id string) string {
 	type message struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
@@ -107,7 +120,11 @@ func (claude) say(prompt, id string) string {
 	return string(b) + "\n"
 }
 
-func (claude) signed(ctx context.Context, env lookup, ask func(context.Context, ...string) (string, int)) (string, bool) {
+func (claude) signedIn(
+	ctx context.Context,
+	env lookup,
+	ask func(context.Context, ...string) (string, int),
+) (string, bool) {
 	for _, key := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"} {
 		if env(key) != "" {
 			return key, true
@@ -125,7 +142,7 @@ func (claude) signed(ctx context.Context, env lookup, ask func(context.Context, 
 		}
 		return status.AuthMethod, status.LoggedIn
 	}
-	// An older one that cannot be asked.
+	// An older version has no such command; look for its file of credentials.
 	folder := env("CLAUDE_CONFIG_DIR")
 	if folder == "" {
 		folder = filepath.Join(env("HOME"), ".claude")
@@ -134,25 +151,25 @@ func (claude) signed(ctx context.Context, env lookup, ask func(context.Context, 
 	return "claude.ai", err == nil
 }
 
-func (claude) listen(t *turn) listener { return &claudeEar{turn: t, mine: !t.later} }
+func (claude) newListener(t *turn) listener { return &claudeListener{turn: t, mine: !t.later} }
 
-// A claudeEar hears Claude Code in one turn.
-type claudeEar struct {
+// A claudeListener reads Claude Code's stream in one turn.
+type claudeListener struct {
 	*turn
-	mine     bool   // what comes belongs to this turn: in a program that was kept, only after it has repeated the turn's message
-	inPieces bool   // the answer that is coming is shown in pieces, and not again when it is whole
-	problem  string // how the program names what went wrong with the last answer
+	mine     bool   // lines belong to this turn; a kept program first repeats the turn's message
+	streamed bool   // the answer is streamed; its whole message must not be shown again
+	problem  string // the reason that the last answer gives for a failure
 	before   swarm.Usage
-	answer   swarm.Usage // of the answer that is coming
+	answer   swarm.Usage // of the answer that is being streamed
 }
 
-// A claudeLine is what lines have in common. What else they hold depends on their type.
+// A claudeLine has the fields that all lines share. The type says which others there are.
 type claudeLine struct {
 	Type      string
 	Subtype   string
 	UUID      string
 	SessionID string `json:"session_id"`
-	Parent    string `json:"parent_tool_use_id"` // the tool call of a subagent, whose words are not the agent's
+	Parent    string `json:"parent_tool_use_id"` // the tool call of a subagent, whose text is not the agent's
 }
 
 type claudeMessage struct {
@@ -198,9 +215,9 @@ func (u claudeUsage) usage() swarm.Usage {
 	return swarm.Usage{InputTokens: u.Input + u.Read + u.Wrote, OutputTokens: u.Output, CachedTokens: u.Read}
 }
 
-func (e *claudeEar) line(line []byte) error {
+func (e *claudeListener) hearLine(line []byte) error {
 	var l claudeLine
-	if err := e.understand(line, &l); err != nil {
+	if err := e.decode(line, &l); err != nil {
 		return err
 	}
 	if l.Type == "user" && l.UUID == e.id {
@@ -211,87 +228,87 @@ func (e *claudeEar) line(line []byte) error {
 	}
 	switch l.Type {
 	case "system":
-		return e.system(l, line)
+		return e.handleSystem(l, line)
 	case "stream_event":
 		var v struct{ Event claudeEvent }
-		if err := e.understand(line, &v); err != nil {
+		if err := e.decode(line, &v); err != nil {
 			return err
 		}
-		e.piece(l.Parent, &v.Event)
+		e.handleEvent(l.Parent, &v.Event)
 	case "assistant", "user":
 		var m claudeMessage
-		if err := e.understand(line, &m); err != nil {
+		if err := e.decode(line, &m); err != nil {
 			return err
 		}
-		e.message(l, &m)
+		e.handleMessage(l, &m)
 	case "result":
 		var r claudeResult
-		if err := e.understand(line, &r); err != nil {
+		if err := e.decode(line, &r); err != nil {
 			return err
 		}
-		e.result(l, &r)
+		e.handleResult(l, &r)
 	}
 	return nil
 }
 
-func (e *claudeEar) system(l claudeLine, line []byte) error {
+func (e *claudeListener) handleSystem(l claudeLine, line []byte) error {
 	switch l.Subtype {
 	case "init":
-		e.continues(l.SessionID)
+		e.setSession(l.SessionID)
 	case "api_retry":
 		var retry struct{ Error string }
-		if err := e.understand(line, &retry); err != nil {
+		if err := e.decode(line, &retry); err != nil {
 			return err
 		}
-		e.waits("Claude Code asks its model again: " + retry.Error)
+		e.waitForModel("Claude Code asks its model again: " + retry.Error)
 	}
 	return nil
 }
 
-// piece is a part of an answer that is coming.
-func (e *claudeEar) piece(parent string, v *claudeEvent) {
+// handleEvent takes a part of an answer that is being streamed.
+func (e *claudeListener) handleEvent(parent string, v *claudeEvent) {
 	switch v.Type {
 	case "message_start":
 		e.answer = v.Message.Usage.usage()
-		e.inPieces = e.inPieces && parent != ""
+		e.streamed = e.streamed && parent != ""
 	case "content_block_start":
 		if parent == "" && v.ContentBlock.Type == "text" {
-			e.paragraph()
+			e.endLine()
 		}
 	case "content_block_delta":
 		if parent != "" {
 			return
 		}
-		e.text(v.Delta.Text)
-		e.thinking(v.Delta.Thinking)
-		e.inPieces = true
+		e.showText(v.Delta.Text)
+		e.showThinking(v.Delta.Thinking)
+		e.streamed = true
 	case "message_delta":
 		e.answer.OutputTokens = v.Usage.Output
-		e.spent(e.before.Plus(e.answer))
+		e.setUsage(e.before.Plus(e.answer))
 	case "message_stop":
 		e.before, e.answer = e.before.Plus(e.answer), swarm.Usage{}
 	}
 }
 
-// message is an answer, or a block of it, that has come, or what tools have said to it.
-func (e *claudeEar) message(l claudeLine, m *claudeMessage) {
+// handleMessage takes a whole answer or a block of it, or the results of tools.
+func (e *claudeListener) handleMessage(l claudeLine, m *claudeMessage) {
 	if l.Type == "assistant" {
 		e.problem = m.Error
 	}
 	for _, b := range m.Message.Content {
 		switch {
 		case b.Type == "tool_result":
-			e.called(b.ToolUseID, b.said(), b.IsError)
+			e.endTool(b.ToolUseID, b.resultText(), b.IsError)
 		case b.Type == "tool_use":
-			e.calls(b.ID, b.Name, b.Input, fileOf(b))
-		case b.Type == "text" && l.Type == "assistant" && l.Parent == "" && !e.inPieces && e.problem == "":
-			e.paragraph()
-			e.text(b.Text)
+			e.startTool(b.ID, b.Name, b.Input, fileOf(b))
+		case b.Type == "text" && l.Type == "assistant" && l.Parent == "" && !e.streamed && e.problem == "":
+			e.endLine()
+			e.showText(b.Text)
 		}
 	}
 }
 
-// fileOf is the file that a tool changes.
+// fileOf returns the file that a tool call changes, or "".
 func fileOf(b block) string {
 	switch b.Name {
 	case "Write", "Edit", "MultiEdit", "NotebookEdit":
@@ -305,36 +322,40 @@ func fileOf(b block) string {
 	return ""
 }
 
-func (e *claudeEar) result(l claudeLine, r *claudeResult) {
-	e.account(r)
+func (e *claudeListener) handleResult(l claudeLine, r *claudeResult) {
+	e.reportUsage(r)
 	said := r.Result
 	if said == "" {
 		said = strings.Join(r.Errors, " | ")
 	}
 	switch {
-	case r.IsError && e.request.Session != "" && strings.Contains(said, e.facts.forgot):
-		e.forgotten()
+	case r.IsError && e.request.Session != "" && strings.Contains(said, e.facts.sessionGone):
+		e.failSessionLost()
 		return
 	case r.IsError:
-		e.continues(l.SessionID)
-		e.fail(e.blame(l.Subtype, r, said))
+		e.setSession(l.SessionID)
+		e.fail(e.resultError(l.Subtype, r, said))
 		return
 	}
-	e.continues(l.SessionID)
+	e.setSession(l.SessionID)
 	switch {
 	case len(r.Denials) > 0:
 		d := r.Denials[0]
-		e.answered(r.Result)
-		e.fail(e.refused(d.Tool, string(d.Input), d.Tool))
+		e.setOutput(r.Result)
+		e.fail(e.deniedError(d.Tool, string(d.Input), d.Tool))
 	case r.StopReason == "refusal":
-		e.fail(swarm.Errorf(swarm.NoResult, "the model refused to answer%s", excerpt.Said(e.hide.String(said))).WithHint("ask for it in other words, or ask another model"))
+		e.fail(
+			swarm.Errorf(swarm.NoResult, "the model refused to answer%s", excerpt.Said(e.redactor.String(said))).
+				WithHint("ask for it in other words, or ask another model"),
+		)
 	default:
-		e.finish(r.Result)
+		e.succeed(r.Result)
 	}
 }
 
-// blame finds out why Claude Code has failed. It names the reason in the last answer, which it has made up itself.
-func (e *claudeEar) blame(subtype string, r *claudeResult, said string) *swarm.Error {
+// resultError makes the error of a failed turn. Claude Code names the reason in the last answer,
+// which it made up itself, and seldom gives a status.
+func (e *claudeListener) resultError(subtype string, r *claudeResult, said string) *swarm.Error {
 	status := r.Status
 	switch {
 	case status != 0:
@@ -343,21 +364,25 @@ func (e *claudeEar) blame(subtype string, r *claudeResult, said string) *swarm.E
 	case e.problem == "rate_limit" || e.problem == "billing_error" || e.problem == "overloaded":
 		status = 429
 	}
-	return e.blamed(status, cmp.Or(said, subtype))
+	return e.failure(status, cmp.Or(said, subtype))
 }
 
-// account says what the turn has cost. The sum in dollars is the whole session's; what has come since the last result is the
-// turn's, with what subagents have spent.
-func (e *claudeEar) account(r *claudeResult) {
+// reportUsage reports the cost of the turn. The total in dollars covers the whole session. The
+// numbers since the last result cover the turn, including its subagents.
+func (e *claudeListener) reportUsage(r *claudeResult) {
 	u := r.Usage.usage()
 	if r.SinceResult != nil {
 		u = swarm.Usage{}
 		for _, m := range r.SinceResult {
-			u = u.Plus(swarm.Usage{InputTokens: m.InputTokens + m.CacheReadInputTokens + m.CacheCreationInputTokens, OutputTokens: m.OutputTokens,
-				CachedTokens: m.CacheReadInputTokens, USD: m.CostUSD})
+			u = u.Plus(swarm.Usage{
+				InputTokens:  m.InputTokens + m.CacheReadInputTokens + m.CacheCreationInputTokens,
+				OutputTokens: m.OutputTokens,
+				CachedTokens: m.CacheReadInputTokens,
+				USD:          m.CostUSD,
+			})
 		}
 	} else if !e.later && e.request.Session == "" {
 		u.USD = r.TotalUSD
 	}
-	e.spent(u)
+	e.setUsage(u)
 }

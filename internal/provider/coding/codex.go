@@ -19,16 +19,16 @@ import (
 	"swarm/internal/provider"
 )
 
-// codex is OpenAI's Codex. Each turn is a process; a later one continues the session by its name.
+// codex is OpenAI's Codex. Each turn is a process of its own, and continues the session by name.
 type codex struct {
 	mu     sync.Mutex
-	totals map[string]swarm.Usage // of sessions, which is what Codex tells
+	totals map[string]swarm.Usage // by session, because Codex reports totals of a session
 }
 
 func (*codex) facts() facts {
 	return facts{
-		usual:  map[string]string{"RUST_BACKTRACE": "0"}, // its last words are why it failed
-		forgot: "no rollout found for thread id",
+		defaultEnv:  map[string]string{"RUST_BACKTRACE": "0"}, // the last lines on stderr are to say why it failed
+		sessionGone: "no rollout found for thread id",
 	}
 }
 
@@ -44,13 +44,17 @@ func (*codex) launch(r provider.Request, session string) launch {
 	switch {
 	case docs == "":
 		set("sandbox_mode", `"workspace-write"`)
-	case strings.ContainsAny(docs, "*?[]{}"): // a profile would take it for a pattern, and has none to write by
+	case strings.ContainsAny(docs, "*?[]{}"):
+		// A profile would read the path as a pattern, and allows no writing by pattern.
 		set("sandbox_mode", `"read-only"`)
-	default: // the working folder is always writable in workspace-write
+	default:
+		// The sandbox workspace-write cannot be used: it always lets the working folder be written.
 		set("default_permissions", `"planning"`)
 		set("permissions.planning.filesystem", `{":root"="read",`+strconv.Quote(docs)+`="write"}`)
 	}
-	set("features.shell_snapshot", "false") // it would write the environment, with our token and the keys, into a file that all can read
+	// A shell snapshot would put the environment, with our token and the keys, into a file that
+	// everybody can read.
+	set("features.shell_snapshot", "false")
 	if r.Root != "" && r.Root != r.Dir && docs == "" {
 		set("sandbox_workspace_write.writable_roots", "["+strconv.Quote(r.Root)+"]")
 	}
@@ -58,7 +62,7 @@ func (*codex) launch(r provider.Request, session string) launch {
 		set("mcp_servers.swarm.url", strconv.Quote(r.Door.URL+"/mcp"))
 		set("mcp_servers.swarm.bearer_token_env_var", `"SWARM_AGENT_TOKEN"`)
 		set("mcp_servers.swarm.default_tools_approval_mode", `"approve"`)
-		set("mcp_servers.swarm.tool_timeout_sec", "3600") // one that waits for others may wait long
+		set("mcp_servers.swarm.tool_timeout_sec", "3600") // a tool that waits for other agents may wait long
 	}
 	for _, tool := range r.Tools {
 		if server, _, ok := mcpServer(tool); ok && docs == "" {
@@ -74,17 +78,25 @@ func (*codex) launch(r provider.Request, session string) launch {
 	return launch{args: append(args, "-")}
 }
 
-// mcpServer takes apart the name of a tool, or of all tools, of a server of the user's own: mcp__github__list, mcp__github.
+// mcpServer splits the name of a tool, or of all tools, of one of the user's MCP servers:
+// mcp__github__list, mcp__github.
 func mcpServer(tool string) (server, name string, ok bool) {
 	rest, ok := strings.CutPrefix(tool, "mcp__")
 	server, name, _ = strings.Cut(rest, "__")
-	plain := !strings.ContainsFunc(server, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '_' })
+	plain := !strings.ContainsFunc(
+		server,
+		func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '_' },
+	)
 	return server, name, ok && server != "" && plain
 }
 
-func (*codex) say(prompt, _ string) string { return prompt }
+func (*codex) encodePrompt(prompt, _ string) string { return prompt }
 
-func (*codex) signed(ctx context.Context, env lookup, ask func(context.Context, ...string) (string, int)) (string, bool) {
+func (*codex) signedIn(
+	ctx context.Context,
+	env lookup,
+	ask func(context.Context, ...string) (string, int),
+) (string, bool) {
 	if env("CODEX_API_KEY") != "" {
 		return "CODEX_API_KEY", true
 	}
@@ -102,12 +114,14 @@ func (*codex) signed(ctx context.Context, env lookup, ask func(context.Context, 
 	return with, exit == 0
 }
 
-// codexProvider is the line by which a user has Codex work with models of somebody else's, or with his own.
+// codexProvider matches the line by which a user has Codex use another provider's models, or their
+// own.
 var codexProvider = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*model_provider[ \t]*=[ \t]*["']([^"'\n]+)["']`)
 })
 
-// codexHasProvider says whether the user's own configuration names who has the models: then there is nobody to sign in to.
+// codexHasProvider says whether the user's configuration names another provider of models. Then
+// there is no account to sign in to.
 func codexHasProvider(env lookup) bool {
 	folder := env("CODEX_HOME")
 	if folder == "" {
@@ -121,18 +135,18 @@ func codexHasProvider(env lookup) bool {
 	return found != nil && string(found[1]) != "openai"
 }
 
-func (c *codex) listen(t *turn) listener { return &codexEar{turn: t, codex: c} }
+func (c *codex) newListener(t *turn) listener { return &codexListener{turn: t, codex: c} }
 
-// A codexEar hears Codex in one turn.
-type codexEar struct {
+// A codexListener reads Codex's stream in one turn.
+type codexListener struct {
 	*turn
-	codex  *codex
-	newest string       // what the agent said last
-	denied *swarm.Error // what it was not allowed, first
-	told   string       // the last thing that went wrong
+	codex       *codex
+	lastMessage string       // the agent's last message
+	denied      *swarm.Error // the first permission that was refused
+	lastError   string       // the last error that the stream reported
 }
 
-// A codexLine is one event.
+// A codexLine is one event of the stream.
 type codexLine struct {
 	Type     string
 	ThreadID string `json:"thread_id"`
@@ -146,7 +160,7 @@ type codexLine struct {
 	}
 }
 
-// A codexItem is something that the agent does. What it holds depends on its type.
+// A codexItem is one thing that the agent does. Its type says which fields are set.
 type codexItem struct {
 	ID, Type, Text, Message, Status string
 	Command                         string
@@ -164,64 +178,73 @@ type codexChange struct {
 	Kind string `json:"kind,omitempty"` // add, update, delete
 }
 
-// codexItems are the types of items that are understood; of others not even the form is known.
-var codexItems = []string{"agent_message", "reasoning", "command_execution", "file_change", "mcp_tool_call", "web_search", "error"}
+// codexItems are the types of items that are understood. Other types may have any form.
+var codexItems = []string{
+	"agent_message",
+	"reasoning",
+	"command_execution",
+	"file_change",
+	"mcp_tool_call",
+	"web_search",
+	"error",
+}
 
-func (e *codexEar) line(line []byte) error {
+func (e *codexListener) hearLine(line []byte) error {
 	var l codexLine
-	if err := e.understand(line, &l); err != nil && (l.Item.Type == "" || slices.Contains(codexItems, l.Item.Type)) {
+	if err := e.decode(line, &l); err != nil && (l.Item.Type == "" || slices.Contains(codexItems, l.Item.Type)) {
 		return err
 	}
 	switch l.Type {
 	case "thread.started":
-		e.continues(l.ThreadID)
+		e.setSession(l.ThreadID)
 	case "item.started", "item.updated", "item.completed":
-		e.item(&l.Item, l.Type == "item.completed")
+		e.handleItem(&l.Item, l.Type == "item.completed")
 	case "error":
-		e.told = l.Message
+		e.lastError = l.Message
 		if status, limit, _ := provider.Blame(l.Message); limit || status >= 500 {
-			e.waits(l.Message)
+			e.waitForModel(l.Message)
 		} else {
-			e.noise(l.Message + "\n")
+			e.writeStderr(l.Message + "\n")
 		}
 	case "turn.failed":
-		e.fail(e.blamed(0, cmp.Or(l.Error.Message, e.told)))
+		e.fail(e.failure(0, cmp.Or(l.Error.Message, e.lastError)))
 	case "turn.completed":
-		e.account(&l)
+		e.reportUsage(&l)
 		if e.denied != nil {
-			e.answered(e.newest)
+			e.setOutput(e.lastMessage)
 			e.fail(e.denied)
 		} else {
-			e.finish(e.newest)
+			e.succeed(e.lastMessage)
 		}
 	}
 	return nil
 }
 
-// item is something that the agent does. What is done at once is only told when it is.
-func (e *codexEar) item(i *codexItem, done bool) {
+// handleItem takes one thing that the agent does. Messages and reasoning are shown when they are
+// complete.
+func (e *codexListener) handleItem(i *codexItem, done bool) {
 	switch i.Type {
 	case "agent_message":
 		if done {
-			e.newest = i.Text
-			e.paragraph()
-			e.text(i.Text)
+			e.lastMessage = i.Text
+			e.endLine()
+			e.showText(i.Text)
 		}
 	case "reasoning":
 		if done {
-			e.thinking(i.Text)
+			e.showThinking(i.Text)
 		}
 	case "error":
-		e.noise(i.Message + "\n")
+		e.writeStderr(i.Message + "\n")
 	case "command_execution":
-		e.use(i, "shell", object{"command": i.Command}, i.Output, done)
+		e.reportTool(i, "shell", object{"command": i.Command}, i.Output, done)
 	case "web_search":
-		e.use(i, "web_search", object{"query": i.Query}, "", done)
+		e.reportTool(i, "web_search", object{"query": i.Query}, "", done)
 	case "file_change":
-		e.use(i, "file_change", object{"changes": i.Changes}, "", done)
+		e.reportTool(i, "file_change", object{"changes": i.Changes}, "", done)
 		for _, c := range i.Changes {
 			if done && i.Status == "completed" {
-				e.changed(c.Path)
+				e.reportFile(c.Path)
 			}
 		}
 	case "mcp_tool_call":
@@ -229,46 +252,51 @@ func (e *codexEar) item(i *codexItem, done bool) {
 		if i.Result != nil {
 			output = i.Result.Content.text()
 		}
-		e.use(i, "mcp__"+i.Server+"__"+i.Tool, i.Arguments, output, done)
+		e.reportTool(i, "mcp__"+i.Server+"__"+i.Tool, i.Arguments, output, done)
 	}
 }
 
-// An object is written as JSON.
+// An object is encoded as a JSON object.
 type object map[string]any
 
-// use is a tool, whatever it is called.
-func (e *codexEar) use(i *codexItem, name string, input any, output string, done bool) {
+// reportTool reports the call of a tool, and its result when it is done. The first refused
+// permission fails the turn at its end.
+func (e *codexListener) reportTool(i *codexItem, name string, input any, output string, done bool) {
 	b, _ := json.Marshal(input)
-	e.calls(i.ID, name, b, "")
+	e.startTool(i.ID, name, b, "")
 	if !done {
 		return
 	}
 	if i.Error != nil {
 		output += i.Error.Message
 	}
-	e.called(i.ID, output, i.Status == "failed" || i.Status == "declined" || i.Error != nil)
+	e.endTool(i.ID, output, i.Status == "failed" || i.Status == "declined" || i.Error != nil)
 	if e.denied != nil {
 		return
 	}
 	switch {
 	case i.Error != nil && strings.Contains(i.Error.Message, "approval"):
-		e.denied = e.refused(name, string(b), "mcp__"+i.Server)
+		e.denied = e.deniedError(name, string(b), "mcp__"+i.Server)
 	case i.Status == "declined":
-		e.denied = swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, excerpt.Said(e.hide.String(string(b)))).
+		e.denied = swarm.Errorf(swarm.Denied, "Codex was not allowed to use %s%s", name, excerpt.Said(e.redactor.String(string(b)))).
 			WithHint("its sandbox and its rules forbid it: see `codex execpolicy`, or let a task of another agent do it")
 	}
 }
 
-// account says what the turn has cost. Codex tells what the session has; of one that was begun by another process nobody here
-// knows what it had cost before, and then nothing is said.
-func (e *codexEar) account(l *codexLine) {
+// reportUsage reports the cost of the turn. Codex reports the total of the session, so the turn's
+// cost is the difference to the total before it. If another process began the session, that total
+// is unknown and no cost is reported.
+func (e *codexListener) reportUsage(l *codexLine) {
 	total := swarm.Usage{InputTokens: l.Usage.Input, CachedTokens: l.Usage.Cached, OutputTokens: l.Usage.Output}
 	e.codex.mu.Lock()
 	before, known := e.codex.totals[e.session]
 	e.codex.totals[e.session] = total
 	e.codex.mu.Unlock()
 	if known || e.request.Session == "" {
-		e.spent(swarm.Usage{InputTokens: max(0, total.InputTokens-before.InputTokens), CachedTokens: max(0, total.CachedTokens-before.CachedTokens),
-			OutputTokens: max(0, total.OutputTokens-before.OutputTokens)})
+		e.setUsage(swarm.Usage{
+			InputTokens:  max(0, total.InputTokens-before.InputTokens),
+			CachedTokens: max(0, total.CachedTokens-before.CachedTokens),
+			OutputTokens: max(0, total.OutputTokens-before.OutputTokens),
+		})
 	}
 }

@@ -1,12 +1,20 @@
-// Package coding reaches coding agents: programs with models, tools and a sandbox of their own, such as Claude Code and Codex.
+// Package coding runs coding agents: programs such as Claude Code, Codex and opencode, which bring
+// their own model, tools and sandbox.
 //
-// A turn gives the program a prompt on its standard input and reads what it says, a stream of lines of JSON. What all of them have in
-// common is here: a program is started in its own process group, its lines are read one by one and never kept, and whatever it does it
-// is ended when the turn is. What is a maker's own, the arguments, the words of the stream and where one signs in, is behind [vendor], a
-// file for each. A program that can go on after a turn is kept for the agent's next one; another is told to continue the session.
+// A turn writes the prompt to the program's standard input and reads a stream of JSON lines. This
+// package holds what all programs share:
 //
-// The user's own settings stay in force and none of them is edited: what a program is told of our tools is told by arguments and
-// variables, without the token in any of them that others could read.
+//   - Each program has its own process group and ends with its turn, whatever it does.
+//   - Lines are decoded one by one and never kept, so a flood of output needs little memory.
+//   - A program that takes several prompts is kept for the agent's next turn. Any other program
+//     continues its session by name in a new process.
+//
+// What differs is behind [vendor], in one file per vendor: arguments, the format of the stream, and
+// how a user signs in.
+//
+// The user's own settings stay in force, and no settings file is edited. Arguments and variables
+// tell a program about the swarm tools. The token is in no argument, because other users of the
+// machine can read those.
 package coding
 
 import (
@@ -23,94 +31,111 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// makers are the vendors whose programs are known here, by the kind of the provider.
-var makers = map[string]func() vendor{
+// vendors makes the vendor of each kind of provider.
+var vendors = map[string]func() vendor{
 	providerkind.ClaudeCode: func() vendor { return claude{} },
 	providerkind.Codex:      func() vendor { return &codex{totals: map[string]swarm.Usage{}} },
 	providerkind.Opencode:   func() vendor { return opencode{} },
 }
 
-// A vendor knows one maker's program: how it is started, what it says, and what it wants of its user. It serves many turns at once.
+// A vendor knows one program: how to start it, how to read its stream, and how its user signs in.
+// One vendor serves many turns at once, so it guards its own state.
 type vendor interface {
 	facts() facts
-	// launch says how the program is started for a turn that begins a session, or continues the one that is named.
+	// launch says how to start the program for a turn. session is the session to continue, "" for a
+	// new one.
 	launch(r provider.Request, session string) launch
-	// say is what is written to the program for it to take up a prompt. The message is named by id, where messages have names.
-	say(prompt, id string) string
-	// listen makes what understands the lines that the program writes in one turn.
-	listen(t *turn) listener
-	// signed says what the program's user is signed in with, if at all. ask runs the program.
-	signed(ctx context.Context, env lookup, ask func(ctx context.Context, args ...string) (said string, exit int)) (with string, ok bool)
+	// encodePrompt makes the bytes that give the program a prompt. id names the message where the
+	// program's messages have names.
+	encodePrompt(prompt, id string) string
+	// newListener makes the listener for one turn.
+	newListener(t *turn) listener
+	// signedIn says what the user is signed in with, if at all. ask runs the program.
+	signedIn(
+		ctx context.Context,
+		env lookup,
+		ask func(ctx context.Context, args ...string) (said string, exit int),
+	) (with string, ok bool)
 }
 
-// A listener hears one line after the other, and tells its turn what it means. An error ends the turn, and the program.
+// A listener decodes one line after the other and reports what it means to its turn. An error ends
+// both the turn and the program.
 type listener interface {
-	line(line []byte) error
+	hearLine(line []byte) error
 }
 
-// A mutterer is a listener that understands what its program writes to standard error, too: in pieces that need not be lines.
-type mutterer interface {
-	mutters(piece string)
+// A stderrListener is a listener that also reads standard error. Pieces need not be whole lines.
+type stderrListener interface {
+	hearStderr(piece string)
 }
 
-// A lookup finds a variable in the environment that the program is given.
+// A lookup returns the value of a variable in the program's environment.
 type lookup func(name string) string
 
-// facts are what does not change from turn to turn.
+// facts describe a program. They are the same for every turn.
 type facts struct {
-	providerkind.Program // of the table of kinds
+	providerkind.Program // its row in the table of kinds
 
-	usual  map[string]string // variables that it is given unless the user has set them
-	outer  []string          // variables by which it would take itself for a part of another one
-	forgot string            // the words by which it says that it does not know a session
+	defaultEnv  map[string]string // variables set unless the user has set them
+	nestedVars  []string          // variables that would make it believe it runs inside another instance
+	sessionGone string            // what it prints when it does not know a session
 }
 
-// A launch is how a program is started.
+// A launch says how to start a program for one turn.
 type launch struct {
-	args  []string
-	env   map[string]string
-	over  map[string]object // settings to be laid over the JSON that is in variables
-	files map[string]string // to be in a folder of the program's own, by name; {folder} in args and env is that folder
-	kept  bool              // the program takes more prompts when it is through with one
+	args       []string
+	env        map[string]string
+	overlay    map[string]object // settings to merge into variables that hold JSON
+	files      map[string]string // contents by name, for a private folder; {folder} in args and env is its path
+	persistent bool              // the program takes more prompts after this one
 }
 
-// folderHere stands in a launch for the folder in which its files are.
+// folderHere stands for the folder of the launch's files in its arguments and variables.
 const folderHere = "{folder}"
 
-// Bounds of what is waited for.
+// Time limits.
 const (
-	settleFor   = 5 * time.Second // a program that has said its result and does not end
-	patienceFor = 5 * time.Minute // a program that waits because its model's server has told it to
+	settleFor   = 5 * time.Second // for a program to exit after it has reported its result
+	patienceFor = 5 * time.Minute // for a program that waits because of its model's rate limit
 )
 
-// An agent is a provider whose agents are coding agents of one kind.
+// An agent is a provider whose agents are programs of one kind. It serves many turns at once.
 type agent struct {
-	spec    swarm.ProviderSpec
-	vendor  vendor
-	facts   facts
-	argv    []string // the program and what the user adds to its arguments
-	dir     string
-	env     *process.Environment
-	grace   time.Duration
-	settle  time.Duration
-	patient time.Duration
+	spec       swarm.ProviderSpec
+	vendor     vendor
+	facts      facts
+	argv       []string // the program, and the arguments that the user adds
+	dir        string
+	env        *process.Environment
+	grace      time.Duration
+	settleTime time.Duration
+	patience   time.Duration
 
 	provider.Idle[*program]
 }
 
-// Open makes the provider that spec describes. It starts nothing.
+// Open makes the provider that spec describes. It starts no process.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
 	return open(spec, opt)
 }
 
 func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
-	maker, ok := makers[spec.Kind]
+	maker, ok := vendors[spec.Kind]
 	if !ok {
-		return nil, swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which is no coding agent's", spec.Name, spec.Kind).
-			WithHint("%s", swarm.DidYouMean(spec.Kind, slices.Sorted(maps.Keys(makers))))
+		return nil, swarm.Errorf(swarm.BadInput, "the provider %q is of the kind %q, which is not a coding agent", spec.Name, spec.Kind).
+			WithHint("%s", swarm.DidYouMean(spec.Kind, slices.Sorted(maps.Keys(vendors))))
 	}
 	v := maker()
-	a := &agent{spec: spec, vendor: v, facts: v.facts(), dir: opt.Dir, grace: opt.Grace, settle: settleFor, patient: patienceFor, Idle: provider.Idle[*program]{End: (*program).end}}
+	a := &agent{
+		spec:       spec,
+		vendor:     v,
+		facts:      v.facts(),
+		dir:        opt.Dir,
+		grace:      opt.Grace,
+		settleTime: settleFor,
+		patience:   patienceFor,
+		Idle:       provider.Idle[*program]{End: (*program).end},
+	}
 	kind := providerkind.Of(spec.Kind)
 	a.facts.Program = kind.Program
 	if a.argv = spec.Command; len(a.argv) == 0 {
@@ -132,19 +157,22 @@ func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 	return a, err
 }
 
-// environment is what all programs of the provider are given: our own with the maker's keys, and what a program needs to be a part
-// of a team, unless the user has decided otherwise.
+// environment makes the environment of all programs of the provider. It is our own, plus the
+// vendor's keys, plus what a program needs to work in a team. The user's own variables win.
 func (a *agent) environment(own, keys []string) (*process.Environment, error) {
 	if own == nil {
 		own = os.Environ()
 	}
 	name := func(kv string) string { n, _, _ := strings.Cut(kv, "="); return n }
-	own = slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return slices.Contains(a.facts.outer, name(kv)) })
+	own = slices.DeleteFunc(
+		slices.Clone(own),
+		func(kv string) bool { return slices.Contains(a.facts.nestedVars, name(kv)) },
+	)
 	added := map[string]string{}
 	for _, key := range keys {
 		added[key] = ""
 	}
-	for k, v := range a.facts.usual {
+	for k, v := range a.facts.defaultEnv {
 		if !slices.ContainsFunc(own, func(kv string) bool { return name(kv) == k }) {
 			added[k] = v
 		}

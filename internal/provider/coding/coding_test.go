@@ -15,7 +15,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// request is a turn whose run id is this test's own, so that its processes can be told from all others.
+// request makes a turn with a run id of this test's own, so that its processes can be told from all
+// others.
 func request(t testing.TB, prompt string) provider.Request {
 	run := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + strconv.Itoa(os.Getpid())
 	return provider.Request{Run: run, Turn: "code/2/1", Task: "code", Agent: "coder", Iteration: 2, Attempt: 1, Prompt: prompt, Dir: t.TempDir()}
@@ -42,7 +43,7 @@ func wantNobody(t testing.TB, run string) {
 	}
 }
 
-// A recorder keeps what a turn said while it ran.
+// A recorder keeps the deltas of a turn.
 type recorder struct {
 	mu     sync.Mutex
 	deltas []swarm.Delta

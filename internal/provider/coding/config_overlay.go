@@ -9,8 +9,9 @@ import (
 	"swarm"
 )
 
-// lay puts settings of ours over what the user has in variables that hold JSON: what is not ours stays as it is.
-func lay(env []string, over map[string]object) ([]string, error) {
+// overlayEnv merges settings of ours into the user's variables that hold JSON. The user's other
+// settings stay as they are.
+func overlayEnv(env []string, over map[string]object) ([]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(over)) {
 		at := slices.IndexFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 		theirs := map[string]any{}
@@ -21,7 +22,7 @@ func lay(env []string, over map[string]object) ([]string, error) {
 			}
 			env = slices.Delete(slices.Clone(env), at, at+1)
 		}
-		b, err := json.Marshal(merged(theirs, over[name]))
+		b, err := json.Marshal(merge(theirs, over[name]))
 		if err != nil {
 			return nil, err
 		}
@@ -30,13 +31,13 @@ func lay(env []string, over map[string]object) ([]string, error) {
 	return env, nil
 }
 
-// merged is an object with another one over it. What both have and is an object is merged too.
-func merged(under, over map[string]any) map[string]any {
+// merge lays one object over another. Objects that both have are merged in turn.
+func merge(under, over map[string]any) map[string]any {
 	all := maps.Clone(under)
 	for key, value := range over {
 		below, one := all[key].(map[string]any)
 		if above, two := value.(object); one && two {
-			value = merged(below, above)
+			value = merge(below, above)
 		}
 		all[key] = value
 	}

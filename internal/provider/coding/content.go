@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A content is what somebody says, in the form that Anthropic and MCP have in common: a text, or a list of blocks.
+// A content is a message in the form that Anthropic and MCP share: a text, or a list of blocks.
 type content []block
 
 type block struct {
@@ -16,10 +16,10 @@ type block struct {
 	Input     json.RawMessage
 	ToolUseID string          `json:"tool_use_id"`
 	IsError   bool            `json:"is_error"`
-	Content   json.RawMessage // of a tool's result: a content again
+	Content   json.RawMessage // of a tool's result: again a content
 }
 
-// UnmarshalJSON takes what it understands: what a tool says may be anything.
+// UnmarshalJSON keeps the blocks that it understands, because a tool's result may hold anything.
 func (c *content) UnmarshalJSON(data []byte) error {
 	if data[0] == '"' {
 		*c = content{{Type: "text"}}
@@ -48,8 +48,8 @@ func (c content) text() string {
 	return b.String()
 }
 
-// said is what a tool's result holds.
-func (b block) said() string {
+// resultText returns the text of a tool's result.
+func (b block) resultText() string {
 	var c content
 	_ = json.Unmarshal(b.Content, &c)
 	return c.text()

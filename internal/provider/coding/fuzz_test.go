@@ -13,8 +13,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// fuzzListener gives a listener lines of any kind: it must not fall over, must end only with an error that says what it is, and
-// whatever it shows must be text that can be stored.
+// fuzzListener gives a listener arbitrary lines. It must not panic, must fail only with an error
+// that says what is wrong, and must show only text that can be stored.
 func fuzzListener(f *testing.F, kind string) {
 	recordings, _ := filepath.Glob(streams(cmp.Or(both[kind], kind), "*.jsonl"))
 	if len(recordings) == 0 {
@@ -41,13 +41,13 @@ func fuzzListener(f *testing.F, kind string) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var shown []swarm.Delta
 		turn := a.newTurn(provider.Request{Agent: "coder", Session: "s"}, func(d swarm.Delta) { shown = append(shown, d) }, false)
-		defer turn.tired.Stop()
+		defer turn.modelWait.Stop()
 		l := process.Lines{Max: maxLine}
-		if !l.Write(string(data), turn.line) {
+		if !l.Write(string(data), turn.hearLine) {
 			t.Fatal("a line is too long")
 		}
 		if len(l.Rest) > 0 {
-			turn.last(l.Rest)
+			turn.hearRest(l.Rest)
 		}
 		turn.flush()
 		if turn.fatal != nil && swarm.KindOf(turn.fatal) != swarm.Protocol {

@@ -14,18 +14,18 @@ import (
 	"swarm/internal/provider"
 )
 
-// opencode is opencode. Each turn is a process; a later one continues the session by its name.
+// opencode is opencode. Each turn is a process of its own, and continues the session by name.
 type opencode struct{}
 
 func (opencode) facts() facts {
 	return facts{
-		usual: map[string]string{
-			"OPENCODE_DISABLE_AUTOUPDATE": "1", // a team's programs do not change under it
-			// Only its log says that it tries again, which may be for minutes.
+		defaultEnv: map[string]string{
+			"OPENCODE_DISABLE_AUTOUPDATE": "1", // the program must not change while a team uses it
+			// Only its log says that it is retrying, which can take minutes.
 			"OPENCODE_PRINT_LOGS": "1", "OPENCODE_LOG_LEVEL": "ERROR",
 		},
-		outer:  []string{"OPENCODE_PID", "OPENCODE_CLIENT", "OPENCODE_ROUTE", "OPENCODE_WORKSPACE_ID"},
-		forgot: "Session not found",
+		nestedVars:  []string{"OPENCODE_PID", "OPENCODE_CLIENT", "OPENCODE_ROUTE", "OPENCODE_WORKSPACE_ID"},
+		sessionGone: "Session not found",
 	}
 }
 
@@ -42,14 +42,15 @@ func (opencode) launch(r provider.Request, session string) launch {
 		over["OPENCODE_CONFIG_CONTENT"] = object{"mcp": object{"swarm": object{
 			"type": "remote", "enabled": true, "oauth": false, "url": r.Door.URL + "/mcp",
 			"headers": object{"Authorization": "Bearer {env:SWARM_AGENT_TOKEN}"},
-			"timeout": 3_600_000, // one that waits for others may wait long
+			"timeout": 3_600_000, // a tool that waits for other agents may wait long
 		}}}
 	}
-	return launch{args: args, over: over}
+	return launch{args: args, overlay: over}
 }
 
-// permissions are what the agent may do beside what the user's own settings allow: to change files, to use our tools, and what its
-// `tools` list, all of a tool or what a pattern fits: bash, bash(go test*).
+// permissions makes the settings that add to what the user's own settings allow: changing files,
+// the swarm tools, and the agent's `tools`. An entry allows a whole tool or what a pattern matches:
+// bash, bash(go test*).
 func permissions(r provider.Request) object {
 	if docs := r.Docs(); docs != "" {
 		return planning(r, docs)
@@ -69,7 +70,7 @@ func permissions(r provider.Request) object {
 		}
 		patterns, _ := allowed[name].(object)
 		if patterns == nil {
-			patterns = object{"*": "ask"} // of two that fit, the one that was written later counts, and * is written first
+			patterns = object{"*": "ask"} // the last match counts, and "*" sorts first
 		}
 		patterns[pattern] = "allow"
 		allowed[name] = patterns
@@ -77,14 +78,16 @@ func permissions(r provider.Request) object {
 	return allowed
 }
 
-// planning are the permissions in which files are written below docs/ only, and nothing is run, whatever the user's settings allow.
+// planning makes the permissions of PLANNING: the agent writes below docs/ only and runs nothing,
+// whatever the user's settings allow.
 func planning(r provider.Request, docs string) object {
 	edit := object{"*": "deny"}
 	if rel, err := filepath.Rel(worktree(r.Dir), docs); err == nil {
 		edit[filepath.ToSlash(rel)+"/*"] = "allow"
 	}
 	all := object{"*": "deny", "edit": edit}
-	for _, tool := range []string{"bash", "task", "skill", "external_directory"} { // by name, where the user's settings allow it by name
+	// By name as well, because the user's settings may allow them by name.
+	for _, tool := range []string{"bash", "task", "skill", "external_directory"} {
 		all[tool] = "deny"
 	}
 	if r.Folder() != r.Dir {
@@ -93,7 +96,7 @@ func planning(r provider.Request, docs string) object {
 	for _, tool := range []string{"read", "glob", "grep", "list", "todoread", "todowrite"} {
 		all[tool] = "allow"
 	}
-	for _, entry := range onlyOf(r.Tools, []string{"webfetch", "websearch"}) {
+	for _, entry := range entriesFor(r.Tools, []string{"webfetch", "websearch"}) {
 		name, _, _ := strings.Cut(entry, "(")
 		all[name] = "allow"
 	}
@@ -103,7 +106,8 @@ func planning(r provider.Request, docs string) object {
 	return all
 }
 
-// worktree is where opencode names files from: the repository that it works in, or else the root of all folders.
+// worktree returns the folder to which opencode's rules for files are relative: the repository
+// around dir, or the root of the file system.
 func worktree(dir string) string {
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -113,9 +117,13 @@ func worktree(dir string) string {
 	return dir
 }
 
-func (opencode) say(prompt, _ string) string { return prompt }
+func (opencode) encodePrompt(prompt, _ string) string { return prompt }
 
-func (opencode) signed(_ context.Context, env lookup, _ func(context.Context, ...string) (string, int)) (string, bool) {
+func (opencode) signedIn(
+	_ context.Context,
+	env lookup,
+	_ func(context.Context, ...string) (string, int),
+) (string, bool) {
 	if env("OPENCODE_API_KEY") != "" {
 		return "OPENCODE_API_KEY", true
 	}
@@ -124,7 +132,9 @@ func (opencode) signed(_ context.Context, env lookup, _ func(context.Context, ..
 		folder = filepath.Join(env("HOME"), ".local", "share")
 	}
 	var logins map[string]json.RawMessage
-	if text, err := os.ReadFile(filepath.Join(folder, "opencode", "auth.json")); err == nil && json.Unmarshal(text, &logins) == nil && len(logins) > 0 {
+	if text, err := os.ReadFile(filepath.Join(folder, "opencode", "auth.json")); err == nil &&
+		json.Unmarshal(text, &logins) == nil &&
+		len(logins) > 0 {
 		var names []string
 		for name := range logins {
 			names = append(names, name)
@@ -132,29 +142,30 @@ func (opencode) signed(_ context.Context, env lookup, _ func(context.Context, ..
 		slices.Sort(names)
 		return strings.Join(names, ", "), true
 	}
-	return "no account: models that need none", true // it has some, and may have others by its settings
+	return "no account: models that need none", true // it has free models, and its settings may name others
 }
 
-func (opencode) listen(t *turn) listener { return &opencodeEar{turn: t} }
+func (opencode) newListener(t *turn) listener { return &opencodeListener{turn: t} }
 
-// An opencodeEar hears opencode in one turn.
-type opencodeEar struct {
+// An opencodeListener reads opencode's stream in one turn.
+type opencodeListener struct {
 	*turn
-	newest  string       // what the agent said last
-	denied  *swarm.Error // what it was not allowed, first
-	sum     swarm.Usage  // of the steps so far
-	failing bool         // it has failed to reach its model, and has said nothing since
+	lastMessage string       // the agent's last message
+	denied      *swarm.Error // the first permission that was refused
+	sum         swarm.Usage  // of the steps so far
+	failing     bool         // the model could not be reached, and nothing has come since
 }
 
-// mutters hears the log. It waits longer after each failure, and has patience for all of them together.
-func (e *opencodeEar) mutters(piece string) {
+// hearStderr reads the log for failed calls of the model. opencode waits longer after each failure,
+// so one time limit covers all retries together.
+func (e *opencodeListener) hearStderr(piece string) {
 	if !e.failing && strings.Contains(piece, `message="stream error"`) {
 		e.failing = true
-		e.tired.Reset(e.patience)
+		e.modelWait.Reset(e.patience)
 	}
 }
 
-// An opencodeLine is one event: a part of a message, or an error.
+// An opencodeLine is one event of the stream: a part of a message, or an error.
 type opencodeLine struct {
 	Type      string
 	SessionID string
@@ -182,73 +193,86 @@ type opencodeLine struct {
 	}
 }
 
-func (e *opencodeEar) line(line []byte) error {
+func (e *opencodeListener) hearLine(line []byte) error {
 	var kind struct{ Type string }
-	if err := e.understand(line, &kind); err != nil || !slices.Contains(opencodeTypes, kind.Type) {
+	if err := e.decode(line, &kind); err != nil || !slices.Contains(opencodeTypes, kind.Type) {
 		return err
 	}
 	var l opencodeLine
-	if err := e.understand(line, &l); err != nil {
+	if err := e.decode(line, &l); err != nil {
 		return err
 	}
 	e.failing = false
-	e.continues(l.SessionID)
+	e.setSession(l.SessionID)
 	switch part := &l.Part; l.Type {
 	case "text":
-		e.newest = part.Text
-		e.paragraph()
-		e.text(part.Text)
+		e.lastMessage = part.Text
+		e.endLine()
+		e.showText(part.Text)
 	case "reasoning":
-		e.thinking(part.Text)
+		e.showThinking(part.Text)
 	case "tool_use":
-		e.use(&l)
+		e.reportTool(&l)
 	case "step_finish":
-		e.step(&l)
+		e.endStep(&l)
 	case "error":
-		e.wrong(&l)
+		e.reportError(&l)
 	}
 	return nil
 }
 
-// opencodeTypes are the types of lines that are understood; of others not even the form is known.
+// opencodeTypes are the types of lines that are understood. Other types may have any form.
 var opencodeTypes = []string{"step_start", "text", "reasoning", "tool_use", "step_finish", "error"}
 
-// use is a tool that was used: it is told when it is done.
-func (e *opencodeEar) use(l *opencodeLine) {
+// reportTool reports the call of a tool with its result. opencode writes the line when the tool is
+// done.
+func (e *opencodeListener) reportTool(l *opencodeLine) {
 	part, state := &l.Part, &l.Part.State
 	var input struct{ FilePath string }
-	_ = json.Unmarshal(state.Input, &input) // it is the model's, and may be anything
+	_ = json.Unmarshal(state.Input, &input) // the model wrote it, so it may be anything
 	if part.Tool != "edit" && part.Tool != "write" {
 		input.FilePath = ""
 	}
 	failed := state.Status == "error"
-	e.calls(part.CallID, part.Tool, state.Input, input.FilePath)
-	e.called(part.CallID, state.Output+state.Error, failed)
-	if failed && e.denied == nil && (strings.Contains(state.Error, "rejected permission") || strings.Contains(state.Error, "prevents you from using")) {
-		e.denied = e.refused(part.Tool, string(state.Input), part.Tool)
+	e.startTool(part.CallID, part.Tool, state.Input, input.FilePath)
+	e.endTool(part.CallID, state.Output+state.Error, failed)
+	if failed && e.denied == nil &&
+		(strings.Contains(state.Error, "rejected permission") || strings.Contains(state.Error, "prevents you from using")) {
+		e.denied = e.deniedError(part.Tool, string(state.Input), part.Tool)
 	}
 }
 
-// step is the end of one question to the model, and of what the model wanted done. The last one ends the turn; after a refusal there
-// is no other.
-func (e *opencodeEar) step(l *opencodeLine) {
+// endStep takes the end of one call of the model with its tool calls. The last step ends the turn,
+// and after a refused permission there is no other step.
+func (e *opencodeListener) endStep(l *opencodeLine) {
 	k := l.Part.Tokens
-	e.sum = e.sum.Plus(swarm.Usage{InputTokens: k.Input + k.Cache.Read + k.Cache.Write, OutputTokens: k.Output + k.Reasoning, CachedTokens: k.Cache.Read, USD: l.Part.Cost})
-	e.spent(e.sum)
+	e.sum = e.sum.Plus(swarm.Usage{
+		InputTokens:  k.Input + k.Cache.Read + k.Cache.Write,
+		OutputTokens: k.Output + k.Reasoning,
+		CachedTokens: k.Cache.Read,
+		USD:          l.Part.Cost,
+	})
+	e.setUsage(e.sum)
 	switch reason := l.Part.Reason; {
 	case e.denied != nil:
-		e.answered(e.newest)
+		e.setOutput(e.lastMessage)
 		e.fail(e.denied)
 	case reason == "length":
-		e.fail(swarm.Errorf(swarm.NoResult, "opencode's model has no more tokens for its answer").WithHint("ask for less at once, or choose another model"))
+		e.fail(
+			swarm.Errorf(swarm.NoResult, "opencode's model has no more tokens for its answer").
+				WithHint("ask for less at once, or choose another model"),
+		)
 	case reason == "content-filter":
-		e.fail(swarm.Errorf(swarm.NoResult, "opencode's model refused to answer").WithHint("ask for it in other words, or ask another model"))
+		e.fail(
+			swarm.Errorf(swarm.NoResult, "opencode's model refused to answer").
+				WithHint("ask for it in other words, or ask another model"),
+		)
 	case reason != "tool-calls":
-		e.finish(e.newest)
+		e.succeed(e.lastMessage)
 	}
 }
 
-func (e *opencodeEar) wrong(l *opencodeLine) {
+func (e *opencodeListener) reportError(l *opencodeLine) {
 	text := l.Error.Data.Message
 	if text == "" {
 		text = l.Error.Name
@@ -257,5 +281,5 @@ func (e *opencodeEar) wrong(l *opencodeLine) {
 		e.fail(swarm.Errorf(swarm.NotSignedIn, "opencode failed%s", excerpt.Said(text)).WithHint("%s", e.facts.SignIn))
 		return
 	}
-	e.fail(e.blamed(l.Error.Data.StatusCode, text))
+	e.fail(e.failure(l.Error.Data.StatusCode, text))
 }

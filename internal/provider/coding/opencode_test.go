@@ -14,7 +14,7 @@ import (
 	"swarm/internal/provider"
 )
 
-// TestOpencodeRecordings plays what the real opencode has said.
+// TestOpencodeRecordings plays recordings of the real opencode.
 func TestOpencodeRecordings(t *testing.T) {
 	for name, want := range map[string]ending{
 		"text":    {output: "Hello, planner."},
@@ -59,7 +59,7 @@ func TestOpencodeFiles(t *testing.T) {
 	}
 	var seen recorder
 	turn := a.newTurn(provider.Request{Agent: "coder"}, seen.live, false)
-	defer turn.tired.Stop()
+	defer turn.modelWait.Stop()
 	for _, line := range []string{
 		`{"type":"tool_use","sessionID":"s","part":{"tool":"write","callID":"1","state":{"status":"completed","input":{"filePath":"/w/a.go"},"output":"ok"}}}`,
 		`{"type":"tool_use","sessionID":"s","part":{"tool":"edit","callID":"2","state":{"status":"error","input":{"filePath":"/w/b.go"},"error":"no such text"}}}`,
@@ -69,7 +69,7 @@ func TestOpencodeFiles(t *testing.T) {
 		`{"type":"text","sessionID":"s","part":{"text":"Done."}}`,
 		`{"type":"step_finish","sessionID":"s","part":{"reason":"length","tokens":{"input":1,"output":2}}}`,
 	} {
-		turn.line([]byte(line))
+		turn.hearLine([]byte(line))
 	}
 	if files := seen.of(swarm.DeltaFile); len(files) != 1 || files[0].File != "/w/a.go" {
 		t.Errorf("files: %+v", files)
@@ -86,16 +86,16 @@ func TestOpencodeSettings(t *testing.T) {
 	if want := []string{"run", "--format=json", "--thinking", "--model=local/m", "--session=ses_1"}; !slices.Equal(l.args, want) {
 		t.Errorf("arguments %q", l.args)
 	}
-	b, _ := json.Marshal(l.over["OPENCODE_PERMISSION"])
+	b, _ := json.Marshal(l.overlay["OPENCODE_PERMISSION"])
 	if want := `{"bash":{"*":"ask","go test*":"allow","go vet*":"allow"},"edit":"allow","external_directory":{"*":"ask","/work/part/*":"allow"},"swarm_*":"allow","webfetch":"allow"}`; string(b) != want {
 		t.Errorf("permissions %s", b)
 	}
-	if b, _ := json.Marshal(l.over); strings.Contains(string(b), `"t"`) {
+	if b, _ := json.Marshal(l.overlay); strings.Contains(string(b), `"t"`) {
 		t.Errorf("the token stands in %s", b)
 	}
 }
 
-// TestLay: settings of the user that are in a variable stay, but for what is ours.
+// TestLay: the user's settings in a variable stay, except where ours replace them.
 func TestLay(t *testing.T) {
 	ours := map[string]object{"X": {"mcp": object{"swarm": object{"url": "u"}}, "a": "ours"}}
 	for before, want := range map[string]string{
@@ -103,16 +103,16 @@ func TestLay(t *testing.T) {
 		`{"b":[1,2],"a":{"c":1},"mcp":{"mine":{"url":"v"},"swarm":{"old":true}}}`: `{"a":"ours","b":[1,2],"mcp":{"mine":{"url":"v"},"swarm":{"old":true,"url":"u"}}}`,
 		`{"mcp":"none"}`: `{"a":"ours","mcp":{"swarm":{"url":"u"}}}`,
 	} {
-		env, err := lay([]string{"PATH=/bin", "X=" + before, "XY=1"}, ours)
+		env, err := overlayEnv([]string{"PATH=/bin", "X=" + before, "XY=1"}, ours)
 		if err != nil || !slices.Equal(env, []string{"PATH=/bin", "XY=1", "X=" + want}) {
 			t.Errorf("%s: %q, %v", before, env, err)
 		}
 	}
-	if env, err := lay([]string{"PATH=/bin"}, ours); err != nil || len(env) != 2 {
+	if env, err := overlayEnv([]string{"PATH=/bin"}, ours); err != nil || len(env) != 2 {
 		t.Errorf("%q, %v", env, err)
 	}
 	for _, bad := range []string{"", "{", "[]", "{} // a comment"} {
-		if _, err := lay([]string{"X=" + bad}, ours); swarm.KindOf(err) != swarm.BadInput {
+		if _, err := overlayEnv([]string{"X=" + bad}, ours); swarm.KindOf(err) != swarm.BadInput {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -120,8 +120,8 @@ func TestLay(t *testing.T) {
 
 func FuzzOpencode(f *testing.F) { fuzzListener(f, "opencode") }
 
-// TestRealOpencodeKeepsTheUsersRules: settings of the user that forbid more than the program does by itself stay in force, but for
-// what the agent's `tools` allow.
+// TestRealOpencodeKeepsTheUsersRules: the user's settings that forbid more than the default stay in
+// force, except for what the agent's `tools` allow.
 func TestRealOpencodeKeepsTheUsersRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		tools []string
@@ -146,43 +146,44 @@ func TestRealOpencodeKeepsTheUsersRules(t *testing.T) {
 	}
 }
 
-// TestOpencodeThatTriesAgain: only its log says so, and its patience is for all tries together.
+// TestOpencodeThatTriesAgain: only its log says that it retries, and one time limit covers all
+// retries together.
 func TestOpencodeThatTriesAgain(t *testing.T) {
 	a, err := open(swarm.ProviderSpec{Name: "o", Kind: "opencode"}, provider.Options{Environ: []string{"PATH=/bin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.patient = time.Hour
+	a.patience = time.Hour
 	turn := a.newTurn(provider.Request{}, func(swarm.Delta) {}, false)
-	mutter := func(piece string) { turn.noise(piece); turn.utter() }
+	mutter := func(piece string) { turn.writeStderr(piece); turn.sendPending() }
 	failed := `timestamp=2026-01-01T00:00:00.000Z level=ERROR message="stream error" error.error="AI_APICallError: slow down"` + "\n"
 	mutter("level=ERROR message=\"something else\"\n")
-	if turn.tired.Stop() {
+	if turn.modelWait.Stop() {
 		t.Error("it is waited for, and it does not wait")
 	}
 	mutter(failed)
-	if !turn.tired.Stop() {
+	if !turn.modelWait.Stop() {
 		t.Error("it is not waited for")
 	}
 	mutter(failed)
-	if turn.tired.Stop() {
+	if turn.modelWait.Stop() {
 		t.Error("the second try begins the wait anew")
 	}
-	turn.line([]byte(`{"type":"text","sessionID":"s","part":{"text":"there it is"}}`))
+	turn.hearLine([]byte(`{"type":"text","sessionID":"s","part":{"text":"there it is"}}`))
 	mutter(failed)
-	if !turn.tired.Stop() {
+	if !turn.modelWait.Stop() {
 		t.Error("after it has said something it is not waited for")
 	}
 }
 
-// TestOpencodeWithoutNetwork: to try again is of no use then.
+// TestOpencodeWithoutNetwork: the hint does not say to retry.
 func TestOpencodeWithoutNetwork(t *testing.T) {
 	a, err := open(swarm.ProviderSpec{Name: "o", Kind: "opencode"}, provider.Options{Environ: []string{"PATH=/bin"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	turn := a.newTurn(provider.Request{}, func(swarm.Delta) {}, false)
-	turn.line([]byte(`{"type":"error","error":{"name":"APIError","data":{"message":"Cannot connect to API: getaddrinfo ENOTFOUND models.example.org"}}}`))
+	turn.hearLine([]byte(`{"type":"error","error":{"name":"APIError","data":{"message":"Cannot connect to API: getaddrinfo ENOTFOUND models.example.org"}}}`))
 	if e := wantKind(t, turn.fault, swarm.NoResult); e.Hint != provider.CheckNetwork {
 		t.Errorf("the hint is %q", e.Hint)
 	}

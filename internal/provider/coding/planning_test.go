@@ -12,7 +12,8 @@ import (
 	"swarm/internal/modeltest"
 )
 
-// What each real program's model tries in PLANNING: a file in docs/, one elsewhere, a command.
+// The real programs' model tries three things in PLANNING: a file in docs/, a file elsewhere, a
+// command.
 var tries = map[string][]modeltest.Call{
 	"claude-code": {{Name: "Write", Args: `{"file_path":"DIR/docs/plan.md","content":"abc"}`}, {Name: "Write", Args: `{"file_path":"DIR/main.go","content":"abc"}`},
 		{Name: "Write", Args: `{"file_path":"DIR/docs/../main.go","content":"abc"}`}, {Name: "Bash", Args: `{"command":"touch DIR/made","description":"x"}`}},
@@ -25,7 +26,8 @@ func patch(file string) string {
 	return fmt.Sprintf(`{"cmd":%q}`, "apply_patch <<'E'\n*** Begin Patch\n*** Add File: "+file+"\n+abc\n*** End Patch\nE")
 }
 
-// Each program's own permissions or sandbox hold it to docs/, whatever its agent's `tools` and its user's settings allow.
+// Each program's own permissions or sandbox confine it to docs/, whatever the agent's `tools` and
+// the user's settings allow.
 func TestRealPlanning(t *testing.T) {
 	for _, r := range reals {
 		t.Run(r.kind, func(t *testing.T) {
@@ -73,7 +75,8 @@ func TestRealPlanning(t *testing.T) {
 	}
 }
 
-// A folder of its own is the one whose docs/ it writes to, and a name with signs in it is no pattern.
+// An agent with a root of its own writes to that root's docs/. A name with special characters is
+// not a pattern.
 func TestPlanningNamesTheFolder(t *testing.T) {
 	r := request(t, "x")
 	r.Phase = swarm.PlanningPhase

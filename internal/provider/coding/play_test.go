@@ -16,17 +16,17 @@ import (
 	"swarm/internal/provider"
 )
 
-// both are the kinds and where their recordings are.
+// both are the kinds, with the folders of their recordings.
 var both = map[string]string{"claude-code": "claude", "codex": "codex"}
 
-// each does a test with both kinds.
+// each runs a test with both kinds.
 func each(t *testing.T, test func(t *testing.T, kind string)) {
 	for kind := range both {
 		t.Run(kind, func(t *testing.T) { test(t, kind) })
 	}
 }
 
-// An ending is how a turn is to end: with an error of a kind whose text holds msg, or with an output.
+// An ending is the expected end of a turn: an error of a kind whose text holds msg, or an output.
 type ending struct {
 	kind   swarm.ErrorKind
 	msg    string
@@ -44,7 +44,7 @@ func (want ending) check(t *testing.T, reply provider.Reply, err error) {
 	}
 }
 
-// TestRecordings plays what the real programs have said.
+// TestRecordings plays recordings of the real programs.
 func TestRecordings(t *testing.T) {
 	endings := map[string]map[string]ending{
 		"claude-code": {"broken": {kind: swarm.NoResult, msg: "500"}, "cut": {kind: swarm.NoResult},
@@ -104,13 +104,13 @@ func TestMisbehaviour(t *testing.T) {
 		"says nothing":     {kind: swarm.NoResult},
 		"half a line":      {kind: swarm.NoResult, msg: "in the middle of a line"},
 		"a log line":       {output: "done"},
-		"another tongue":   {kind: swarm.Protocol, msg: "nobody here understands: its \""},
+		"another tongue":   {kind: swarm.Protocol, msg: "swarm does not understand: its \""},
 		"does not end":     {output: "done"},
 	} {
 		each(t, func(t *testing.T, kind string) {
 			t.Run(name, func(t *testing.T) {
 				a := stand(t, kind, name)
-				a.settle, a.grace = 50*time.Millisecond, 50*time.Millisecond
+				a.settleTime, a.grace = 50*time.Millisecond, 50*time.Millisecond
 				r := request(t, "x")
 				reply, err := a.Turn(t.Context(), r, nil)
 				want.check(t, reply, err)
@@ -128,7 +128,7 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// TestFailedTurnKeepsItsWords: whoever comes next can read what was said, and no secret in it.
+// TestFailedTurnKeepsItsWords: the reply of a failed turn holds the text so far, and no secret.
 func TestFailedTurnKeepsItsWords(t *testing.T) {
 	const said = "I have read the plan.\nThe test fails in line [secret MY_SECRET]"
 	for name, kind := range map[string]swarm.ErrorKind{"hangs": swarm.TimedOut, "is killed": swarm.Crashed, "exits 3": swarm.Exited, "says nothing": swarm.NoResult,
@@ -159,7 +159,8 @@ func TestFailedTurnKeepsItsWords(t *testing.T) {
 	})
 }
 
-// TestFlood: however much a program says, little of it is held, and it is told in large pieces, not line by line.
+// TestFlood: a program that writes a lot needs little memory, and its text comes in large deltas,
+// not line by line.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped with -short: it reads hundreds of megabytes")
@@ -225,7 +226,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestKeptProgram: the next turn of an agent is done by the same process, as long as nothing has changed.
+// TestKeptProgram: the same process does the agent's next turn, as long as nothing has changed.
 func TestKeptProgram(t *testing.T) {
 	told := filepath.Join(t.TempDir(), "told")
 	a := stand(t, "claude-code", "tell:"+told)
@@ -274,7 +275,7 @@ func TestKeptProgramEndsWhenIdle(t *testing.T) {
 	}
 }
 
-// kept is the program that waits for another turn.
+// kept returns the program that waits for another turn.
 func kept(t *testing.T, a *agent, r provider.Request) *program {
 	t.Helper()
 	p, ok := a.Take(r)
@@ -285,7 +286,8 @@ func kept(t *testing.T, a *agent, r provider.Request) *program {
 	return p
 }
 
-// TestKeptProgramFoundDead: a program that died between turns is replaced by one that continues the session.
+// TestKeptProgramFoundDead: a program that died between turns is replaced by one that continues the
+// session.
 func TestKeptProgramFoundDead(t *testing.T) {
 	a := stand(t, "claude-code", "echo")
 	r := request(t, "one")
@@ -295,24 +297,24 @@ func TestKeptProgramFoundDead(t *testing.T) {
 	}
 	p := kept(t, a, r)
 	p.proc.CloseInput()
-	<-p.over
+	<-p.done
 	r.Session, r.Fresh = reply.Session, "two"
 	if reply, err = a.Turn(t.Context(), r, nil); err != nil || string(reply.Output) != "two" {
 		t.Errorf("%q, %v", reply.Output, err)
 	}
 }
 
-// TestSecondResult: what a kept program says after its turn is not the next one's.
+// TestSecondResult: output of a kept program after its turn does not belong to the next turn.
 func TestSecondResult(t *testing.T) {
 	a := stand(t, "claude-code", "echo")
 	for _, later := range []bool{false, true} {
 		turn := a.newTurn(request(t, "x"), func(swarm.Delta) {}, later)
-		turn.line([]byte(`{"type":"result","result":"stale","session_id":"s"}`))
+		turn.hearLine([]byte(`{"type":"result","result":"stale","session_id":"s"}`))
 		if turn.finished == later {
 			t.Errorf("later %v: a result before the message was repeated: taken %v", later, turn.finished)
 		}
-		turn.line([]byte(`{"type":"user","uuid":"` + turn.id + `","isReplay":true,"message":{"content":"x"}}`))
-		turn.line([]byte(`{"type":"result","result":"mine","session_id":"s"}`))
+		turn.hearLine([]byte(`{"type":"user","uuid":"` + turn.id + `","isReplay":true,"message":{"content":"x"}}`))
+		turn.hearLine([]byte(`{"type":"result","result":"mine","session_id":"s"}`))
 		if got := string(turn.output.Bytes()); got != "mine" {
 			t.Errorf("later %v: the output is %q", later, got)
 		}
@@ -323,7 +325,7 @@ func TestSecondResult(t *testing.T) {
 	}
 }
 
-// TestNewWords: what a newer program says beside what is known is no error.
+// TestNewWords: unknown fields and lines of a newer program are no error.
 func TestNewWords(t *testing.T) {
 	for kind, lines := range map[string][]string{
 		"claude-code": {`{"type":"weather","message":7}`, `{"type":"system","subtype":"permission_denied","message":"no"}`, `{"type":"assistant","message":{"content":[{"type":"text","text":{}},{"type":"text","text":"hi"}]}}`},
@@ -331,7 +333,7 @@ func TestNewWords(t *testing.T) {
 	} {
 		turn := stand(t, kind, "echo").newTurn(request(t, "x"), func(swarm.Delta) {}, false)
 		for _, line := range lines {
-			if turn.line([]byte(line)); turn.fatal != nil || turn.fault != nil {
+			if turn.hearLine([]byte(line)); turn.fatal != nil || turn.fault != nil {
 				t.Errorf("%s: %s: %v %v", kind, line, turn.fatal, turn.fault)
 			}
 		}
@@ -340,12 +342,12 @@ func TestNewWords(t *testing.T) {
 
 func TestPatienceEnds(t *testing.T) {
 	a := stand(t, "codex", "hangs")
-	a.patient = time.Millisecond
+	a.patience = time.Millisecond
 	turn := a.newTurn(request(t, "x"), func(swarm.Delta) {}, false)
-	turn.line([]byte(`{"type":"error","message":"Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)"}`))
-	<-turn.tired.C
-	turn.line([]byte(`{"type":"error","message":"Reconnecting... 1/5 (stream disconnected)"}`))
-	if turn.tired.Stop() {
+	turn.hearLine([]byte(`{"type":"error","message":"Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)"}`))
+	<-turn.modelWait.C
+	turn.hearLine([]byte(`{"type":"error","message":"Reconnecting... 1/5 (stream disconnected)"}`))
+	if turn.modelWait.Stop() {
 		t.Error("it is waited for, though nobody was told to come back later")
 	}
 }
@@ -360,7 +362,7 @@ func readTold(t *testing.T, file string) map[string]any {
 	return told
 }
 
-// TestStart: what a program is told, by which arguments and variables.
+// TestStart checks the arguments and variables of each program.
 func TestStart(t *testing.T) {
 	each(t, func(t *testing.T, kind string) {
 		told := filepath.Join(t.TempDir(), "told")
@@ -420,12 +422,12 @@ func TestSecretsStayInside(t *testing.T) {
 	})
 }
 
-// TestFolder: what a program needs in files is in a place of its own, for nobody else, for as long as it runs.
+// TestFolder: a program's files are in a private folder, for as long as it runs.
 func TestFolder(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	l := launch{args: []string{"--settings={folder}/s.json"}, env: map[string]string{"S": "{folder}"}, files: map[string]string{"s.json": "{}"}}
 	var p program
-	if err := p.place(&l); err != nil {
+	if err := p.writeFiles(&l); err != nil {
 		t.Fatal(err)
 	}
 	file := strings.TrimPrefix(l.args[0], "--settings=")
@@ -436,7 +438,7 @@ func TestFolder(t *testing.T) {
 	if folder, _ := os.Stat(filepath.Dir(file)); folder.Mode().Perm() != 0o700 {
 		t.Errorf("the folder is open to others: %v", folder.Mode())
 	}
-	p.clean()
+	p.removeFiles()
 	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}

@@ -17,50 +17,67 @@ import (
 	"swarm/internal/secret"
 )
 
-// A program is a running one. It outlives the turn that has started it if it is kept.
+// A program is a running process. A program that is kept outlives the turn that started it.
+//
+// Two goroutines serve it: wait waits for its end, and a second one decodes its output. mu guards
+// the state that they share with the turns: the attached turn and its lines.
 type program struct {
-	proc   *process.Process
-	shape  string // what must be the same for another turn to be done by it
-	hide   *secret.Redactor
-	folder string // for its files, or ""
-	cancel context.CancelFunc
-	made   atomic.Bool        // it was made to end
-	pieces chan piece         // of what it says, on their way to whoever listens
-	over   chan struct{}      // closed when nothing of it is left, and all that it said was heard
-	status syscall.WaitStatus // then
-	exit   int                // the same in one number, as shells say it
-	lost   error              // nobody can say how it ended
+	proc     *process.Process
+	shape    string // launch settings; a later turn with others needs a new process
+	redactor *secret.Redactor
+	folder   string // holds its files, or ""
+	cancel   context.CancelFunc
+	stopped  atomic.Bool        // we made it end
+	pieces   chan piece         // its output, on the way to the attached turn
+	done     chan struct{}      // closed when the process group is gone and all its output is decoded
+	status   syscall.WaitStatus // set before done is closed
+	exit     int                // status as shells print it; set before done is closed
+	waitErr  error              // why its end is unknown; set before done is closed
 
 	mu      sync.Mutex
 	lines   process.Lines
-	turn    *turn // who listens; nil = nobody
+	turn    *turn // the attached turn, or nil: then output is dropped
 	session string
 }
 
-// A piece is something that a program has said.
+// A piece is a part of a program's output.
 type piece struct {
-	noise bool // on standard error
+	noise bool // from standard error
 	text  string
 }
 
-// maxPieces are held for somebody who is slow to listen, each as long as a pipe holds. A program that has ended is read to its end
-// within its grace, however long it takes to understand it.
+// maxPieces is the length of the queue between reading and decoding. Each piece is at most as long
+// as a pipe's buffer. The queue lets a program that has ended be read to its end within its grace
+// time, even if decoding is slow.
 const maxPieces = 128
 
-// maxLine is the longest line that is read. An answer is one line, and so is what a tool has read.
+// maxLine is the longest line that is accepted. An answer is one line, and so is a file that a tool
+// has read.
 const maxLine = 16 << 20
 
-// start makes a process for a turn and gives it what it has to read.
-func (a *agent) start(r provider.Request, session, shape string, t *turn, l launch, text string) (*program, error) {
+// startProgram starts a process for a turn and gives it its input. text is the encoded prompt.
+func (a *agent) startProgram(
+	r provider.Request,
+	session, shape string,
+	t *turn,
+	l launch,
+	text string,
+) (*program, error) {
 	dir := a.folderOf(r)
-	p := &program{shape: shape, lines: process.Lines{Max: maxLine}, pieces: make(chan piece, maxPieces), over: make(chan struct{}), session: session}
-	if err := p.place(&l); err != nil {
+	p := &program{
+		shape:   shape,
+		lines:   process.Lines{Max: maxLine},
+		pieces:  make(chan piece, maxPieces),
+		done:    make(chan struct{}),
+		session: session,
+	}
+	if err := p.writeFiles(&l); err != nil {
 		return nil, err
 	}
 	started := false
 	defer func() {
 		if !started {
-			p.clean()
+			p.removeFiles()
 		}
 	}()
 	added := map[string]string{}
@@ -68,21 +85,32 @@ func (a *agent) start(r provider.Request, session, shape string, t *turn, l laun
 	maps.Copy(added, r.Env)
 	env, err := a.env.Of(r.Mark(), added, dir)
 	if err == nil {
-		env, err = lay(env, l.over)
+		env, err = overlayEnv(env, l.overlay)
 	}
 	if err != nil {
 		return nil, err
 	}
-	path, missing := a.program().Find(dir)
+	path, missing := a.programSpec().Find(dir)
 	if missing != nil {
 		return nil, missing
 	}
-	p.hide = secret.New(env, nil)
+	p.redactor = secret.New(env, nil)
 	t.attach(p)
-	job := process.Job{Path: path, Argv: append(append([]string{}, a.argv...), l.args...), Dir: dir, Env: env, Input: &text, Talk: l.kept, Grace: a.grace,
-		Run: r.Run, Turn: r.Turn, Stdout: func(text string) { p.pieces <- piece{false, text} }, Stderr: func(text string) { p.pieces <- piece{true, text} }}
+	job := process.Job{
+		Path:   path,
+		Argv:   append(append([]string{}, a.argv...), l.args...),
+		Dir:    dir,
+		Env:    env,
+		Input:  &text,
+		Talk:   l.persistent,
+		Grace:  a.grace,
+		Run:    r.Run,
+		Turn:   r.Turn,
+		Stdout: func(text string) { p.pieces <- piece{false, text} },
+		Stderr: func(text string) { p.pieces <- piece{true, text} },
+	}
 	if p.proc, err = job.Start(); err != nil {
-		return nil, a.program().StartError(dir, err)
+		return nil, a.programSpec().StartError(dir, err)
 	}
 	started = true
 	ctx, cancel := context.WithCancel(context.Background())
@@ -91,8 +119,8 @@ func (a *agent) start(r provider.Request, session, shape string, t *turn, l laun
 	return p, nil
 }
 
-// place puts the launch's files into a folder of their own.
-func (p *program) place(l *launch) error {
+// writeFiles writes the launch's files into a private folder.
+func (p *program) writeFiles(l *launch) error {
 	if len(l.files) == 0 {
 		return nil
 	}
@@ -106,8 +134,13 @@ func (p *program) place(l *launch) error {
 		}
 	}
 	if err != nil {
-		p.clean()
-		return &swarm.Error{Kind: swarm.Other, Msg: "there is no place for the program's settings", Hint: "make room in " + os.TempDir(), Err: err}
+		p.removeFiles()
+		return &swarm.Error{
+			Kind: swarm.Other,
+			Msg:  "there is no place for the program's settings",
+			Hint: "make room in " + os.TempDir(),
+			Err:  err,
+		}
 	}
 	args := make([]string, len(l.args))
 	for i, arg := range l.args {
@@ -121,40 +154,40 @@ func (p *program) place(l *launch) error {
 	return nil
 }
 
-func (p *program) clean() {
+func (p *program) removeFiles() {
 	if p.folder != "" {
 		_ = os.RemoveAll(p.folder)
 	}
 }
 
-// wait sees the program to its end.
+// wait waits until the process group has ended and its output is decoded, then closes done.
 func (p *program) wait(ctx context.Context) {
 	drained := make(chan struct{})
 	go func() {
 		for piece := range p.pieces {
-			p.hear(piece)
+			p.handlePiece(piece)
 		}
 		close(drained)
 	}()
-	if p.status, _, p.lost = p.proc.Wait(ctx); p.lost == nil {
+	if p.status, _, p.waitErr = p.proc.Wait(ctx); p.waitErr == nil {
 		p.exit = process.ExitCode(p.status)
 	}
 	p.cancel()
-	p.clean()
+	p.removeFiles()
 	close(p.pieces)
 	<-drained
 	p.mu.Lock()
 	if p.turn != nil && len(p.lines.Rest) > 0 {
-		p.turn.last(p.lines.Rest)
+		p.turn.hearRest(p.lines.Rest)
 	}
 	p.mu.Unlock()
-	close(p.over)
+	close(p.done)
 }
 
-// stop makes the program end. It does not wait for it.
+// stop makes the program end. It does not wait for the end.
 func (p *program) stop() {
-	if !p.gone() {
-		p.made.Store(true)
+	if !p.hasEnded() {
+		p.stopped.Store(true)
 	}
 	p.cancel()
 }
@@ -162,60 +195,66 @@ func (p *program) stop() {
 // end makes the program end, and waits for it.
 func (p *program) end() {
 	p.stop()
-	<-p.over
+	<-p.done
 }
 
-// gone says that the program has ended.
-func (p *program) gone() bool {
+// hasEnded says whether the program has ended.
+func (p *program) hasEnded() bool {
 	select {
-	case <-p.over:
+	case <-p.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// hear takes what the program says. What it says to nobody is dropped.
-func (p *program) hear(said piece) {
+// handlePiece gives output to the attached turn. Without a turn it is dropped, but lines are still
+// split, so that the next turn starts at the beginning of a line.
+func (p *program) handlePiece(said piece) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.turn != nil {
-		defer p.turn.utter()
+		defer p.turn.sendPending()
 	}
 	if said.noise {
 		if p.turn != nil {
-			p.turn.noise(said.text)
+			p.turn.writeStderr(said.text)
 		}
 		return
 	}
 	ok := p.lines.Write(said.text, func(line []byte) {
 		if p.turn != nil {
-			p.turn.line(line)
+			p.turn.hearLine(line)
 		}
 	})
 	if !ok && p.turn != nil {
-		p.turn.abort(swarm.Errorf(swarm.Protocol, "it wrote a line of more than %d MB", maxLine>>20).WithHint("look at what the program prints; ask for less at once"))
+		p.turn.abort(
+			swarm.Errorf(swarm.Protocol, "it wrote a line of more than %d MB", maxLine>>20).
+				WithHint("look at what the program prints; ask for less at once"),
+		)
 	}
 }
 
-// leave ends the listening of a turn: it hears nothing any more when this returns.
-func (p *program) leave() {
+// detach ends the listening of the attached turn. The turn changes no more once detach has
+// returned.
+func (p *program) detach() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.turn = nil
 }
 
-// take gives the agent's next turn the program that was kept for it, or nil. One of another shape, or in another session, is ended.
-func (a *agent) take(r provider.Request, shape string) *program {
+// takeKept returns the program that was kept for the agent's next turn, or nil. A program with
+// another launch or in another session cannot do the turn and is ended.
+func (a *agent) takeKept(r provider.Request, shape string) *program {
 	p, ok := a.Take(r)
-	if !ok || !p.gone() && p.shape == shape && r.Session != "" && p.session == r.Session {
+	if !ok || !p.hasEnded() && p.shape == shape && r.Session != "" && p.session == r.Session {
 		return p
 	}
 	p.end()
 	return nil
 }
 
-// shapeOf is what a program is made by, without the session that it continues.
+// shapeOf encodes all that a launch depends on, except for the session.
 func (a *agent) shapeOf(r provider.Request) string {
 	b, _ := json.Marshal([]any{a.vendor.launch(r, "").args, a.folderOf(r), r.Env, r.Door, r.Root})
 	return string(b)

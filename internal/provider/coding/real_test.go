@@ -21,14 +21,15 @@ import (
 	"swarm/internal/provider"
 )
 
-// The tests in this file start the real programs, as npm has them, against a model on this machine.
+// The tests in this file start the real programs, as npm installs them, against a model on this
+// machine.
 
 const (
 	modelKey  = "sk-canary-model-0123456789"
 	doorToken = "canary-door-0123456789"
 )
 
-// A real is a program as its maker delivers it, and how it is told where its model is.
+// A real is a vendor's released program, and how it is told where its model is.
 type real struct {
 	kind, pack, program string
 	key                 string
@@ -56,7 +57,7 @@ var reals = []real{
 	}},
 }
 
-// A desk is where a real program works: a home and a folder of its own, a model, and our tools.
+// A desk is where a real program works: a home, a folder, a model, and our tools.
 type desk struct {
 	*testing.T
 	real
@@ -133,7 +134,7 @@ func (d *desk) turn(ctx context.Context) (provider.Reply, error) {
 	return reply, err
 }
 
-// eachReal does a test with each program that is installed.
+// eachReal runs a test with each program that is installed.
 func eachReal(t *testing.T, script []modeltest.Answer, test func(d *desk)) {
 	for _, r := range reals {
 		t.Run(r.kind, func(t *testing.T) {
@@ -195,7 +196,7 @@ func TestRealTool(t *testing.T) {
 	})
 }
 
-// TestRealWork: an agent may change files where it works, and nothing elsewhere.
+// TestRealWork: an agent may change files in its folder, and nothing elsewhere.
 func TestRealWork(t *testing.T) {
 	t.Run("claude-code", func(t *testing.T) {
 		t.Parallel()
@@ -320,7 +321,7 @@ func TestRealTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachReal(t, []modeltest.Answer{c.answer}, func(d *desk) {
-				d.agent.patient = time.Second
+				d.agent.patience = time.Second
 				if c.keyless {
 					d.request.Env = map[string]string{d.key: "$NOT_SET_ANYWHERE"}
 				}
@@ -350,7 +351,7 @@ func TestRealCheck(t *testing.T) {
 	})
 }
 
-// What Codex knows of its environment is in no file, not even when it has no time to clean up.
+// Codex writes its environment into no file, not even when it has no time to clean up.
 func TestRealCodexWritesDownNoSecret(t *testing.T) {
 	d := newDesk(t, reals[1], modeltest.Answer{Calls: []modeltest.Call{{Name: "exec_command", Args: `{"cmd":"sleep 60"}`}}})
 	ctx, cut := context.WithCancel(t.Context())
@@ -381,8 +382,8 @@ func TestRealCodexWritesDownNoSecret(t *testing.T) {
 	}
 }
 
-// What stands beside the answer of one of our tools reaches the model of every program. Had the answer a structured form, Claude Code and
-// Codex would give their model nothing else.
+// Text beside the answer of one of our tools reaches the model of every program. If the answer had
+// a structured form, Claude Code and Codex would give their model nothing else.
 func TestRealAside(t *testing.T) {
 	for _, r := range reals {
 		t.Run(r.kind, func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// actVariable makes this test's own program a stand-in for a coding agent, which does what the variable names.
+// actVariable makes this test's own program a stand-in for a coding agent. The variable says what
+// it does.
 const actVariable = "CODING_TEST_ACT"
 
 func TestMain(m *testing.M) {
@@ -29,13 +30,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A standIn plays a coding agent: it says what a recording says, or misbehaves.
+// A standIn plays a coding agent: it prints a recording, or misbehaves.
 type standIn struct {
 	in    *bufio.Reader
 	codex bool // or opencode: the prompt is all of the input
 }
 
-// prompt is the next that it is given; the end of its input is the end of it.
+// prompt reads the next prompt. The stand-in exits at the end of its input.
 func (s *standIn) prompt() (text, id string) {
 	if s.codex {
 		b, _ := io.ReadAll(s.in)
@@ -60,7 +61,7 @@ func (s *standIn) say(v any) {
 	fmt.Println(string(b))
 }
 
-// begin says which session it is in.
+// begin names the session.
 func (s *standIn) begin(id string) {
 	if s.codex {
 		s.say(object{"type": "thread.started", "thread_id": "s-1"})
@@ -70,7 +71,7 @@ func (s *standIn) begin(id string) {
 	s.say(object{"type": "user", "uuid": id, "isReplay": true, "message": object{"role": "user", "content": "…"}})
 }
 
-// result says what comes at the end of a turn.
+// result reports the end of a turn.
 func (s *standIn) result(text string) {
 	if s.codex {
 		s.say(object{"type": "item.completed", "item": object{"id": "item_1", "type": "agent_message", "text": text}})
@@ -81,7 +82,7 @@ func (s *standIn) result(text string) {
 	s.say(object{"type": "result", "subtype": "success", "session_id": "s-1", "result": text})
 }
 
-// message says something on the way to the result, as each program does: in pieces, or at once.
+// message shows text before the result, as each program does: in pieces, or at once.
 func (s *standIn) message(text string) {
 	if s.codex {
 		s.say(object{"type": "item.completed", "item": object{"id": "item_0", "type": "agent_message", "text": text}})
@@ -233,7 +234,7 @@ func (s *standIn) misbehave(how string) {
 	}
 }
 
-// stand is a provider whose program is a stand-in.
+// stand makes a provider whose program is a stand-in.
 func stand(t testing.TB, kind, act string, more ...string) *agent {
 	t.Helper()
 	self, err := os.Executable()
@@ -249,7 +250,7 @@ func stand(t testing.TB, kind, act string, more ...string) *agent {
 	return a
 }
 
-// streams is where the recordings of the real programs are.
+// streams is the folder of recordings of the real programs.
 func streams(program, name string) string {
 	path, _ := filepath.Abs(filepath.Join("..", "..", "modeltest", "testdata", "streams", program, name))
 	return path

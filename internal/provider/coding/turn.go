@@ -16,45 +16,49 @@ import (
 	"swarm/internal/secret"
 )
 
-// A turn is one turn on its way. While it is attached to a program, the program's lock guards it.
+// A turn is the state of one turn. While it is attached to a program, the program's lock guards it.
+// After detach it belongs to the goroutine that called Turn.
 type turn struct {
-	request provider.Request
-	facts   facts
-	id      string // of the message that begins it
-	live    func(swarm.Delta)
-	hear    listener
-	hide    *secret.Redactor
-	later   bool // the program has done others before
-	streams map[swarm.DeltaKind]*secret.Stream
-	pending struct { // what came of one kind, and is told when no more of it is there to read: a flood is not told line by line
+	request  provider.Request
+	facts    facts
+	id       string // of the message that begins it
+	live     func(swarm.Delta)
+	listener listener
+	redactor *secret.Redactor
+	later    bool // a kept program does it, after other turns
+	streams  map[swarm.DeltaKind]*secret.Stream
+	// pending collects text of one kind until there is no more to read, so that a flood becomes few
+	// large deltas and not one for each line.
+	pending struct {
 		kind swarm.DeltaKind
 		text []byte
 	}
-	begun bool // some text was shown that has not ended its line
-	tools map[string]tool
+	lineOpen bool // the last shown text did not end its line
+	tools    map[string]tool
 
-	output  process.Tail // its last message, once it has said that it is the last
-	said    process.Tail // all that was shown of what it said
-	stderr  process.Tail
-	usage   swarm.Usage
-	session string
-	heard   bool // the program has said something
-	asked   bool // a model was
+	output    process.Tail // the last message, once the program has declared it the last
+	shown     process.Tail // all text that was shown
+	stderr    process.Tail
+	usage     swarm.Usage
+	session   string
+	heard     bool // the program has written a line of its stream
+	modelUsed bool // a model was called, so the turn has cost something
 
-	finished bool         // the program has said its result
-	fault    *swarm.Error // or that it failed
-	lost     bool         // the session is not there
-	fatal    error        // what ends the program too
-	half     bool         // it ended in the middle of a line
-	ended    chan struct{}
-	tired    *time.Timer // runs while the program waits for its model's server
-	patience time.Duration
+	finished    bool         // the program has reported its result
+	fault       *swarm.Error // the failure that the program reported, or nil
+	sessionLost bool         // the session to be continued does not exist
+	fatal       error        // an error that ends the program too
+	midLine     bool         // the program ended in the middle of a line
+	ended       chan struct{}
+	modelWait   *time.Timer // runs while the program waits for its model's server
+	patience    time.Duration
 }
 
-// A tool is one that was called.
+// A tool is a tool call of the turn, and the file that it changes.
 type tool struct{ name, file string }
 
-// Turn does one turn.
+// Turn does one turn. If the session to be continued is gone, it begins a new one with the whole
+// prompt.
 func (a *agent) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	if ctx.Err() != nil {
 		return provider.Reply{}, swarm.CutError(ctx)
@@ -66,102 +70,124 @@ func (a *agent) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 	if r.Session != "" && r.Fresh != "" {
 		text = r.Fresh
 	}
-	t, reply, err := a.once(ctx, r, live, text)
-	if t != nil && t.lost && r.Session != "" && ctx.Err() == nil {
-		live(swarm.Delta{Kind: swarm.DeltaStderr, Text: fmt.Sprintf("the session %s is gone; a new one is begun\n", r.Session)})
+	t, reply, err := a.runOnce(ctx, r, live, text)
+	if t != nil && t.sessionLost && r.Session != "" && ctx.Err() == nil {
+		live(swarm.Delta{
+			Kind: swarm.DeltaStderr,
+			Text: fmt.Sprintf("the session %s is gone; a new one is begun\n", r.Session),
+		})
 		r.Session = ""
-		_, reply, err = a.once(ctx, r, live, r.Prompt)
+		_, reply, err = a.runOnce(ctx, r, live, r.Prompt)
 	}
 	return reply, err
 }
 
-// once has a program do the turn: the one that was kept, or a new one. One that was kept and is found dead is replaced.
-func (a *agent) once(ctx context.Context, r provider.Request, live func(swarm.Delta), text string) (*turn, provider.Reply, error) {
+// runOnce has a program do the turn: the kept one, or a new one. A kept program that is found dead
+// before it has said anything is replaced, because the turn has not begun.
+func (a *agent) runOnce(
+	ctx context.Context,
+	r provider.Request,
+	live func(swarm.Delta),
+	text string,
+) (*turn, provider.Reply, error) {
 	shape := a.shapeOf(r)
-	if p := a.take(r, shape); p != nil {
+	if p := a.takeKept(r, shape); p != nil {
 		t := a.newTurn(r, live, true)
 		t.attach(p)
-		go func() { _, _ = p.proc.Write([]byte(a.vendor.say(text, t.id))) }()
-		reply, err := a.finish(ctx, p, t, true)
-		if t.heard || t.fatal != nil || ctx.Err() != nil || !p.gone() {
+		go func() { _, _ = p.proc.Write([]byte(a.vendor.encodePrompt(text, t.id))) }()
+		reply, err := a.finishTurn(ctx, p, t, true)
+		if t.heard || t.fatal != nil || ctx.Err() != nil || !p.hasEnded() {
 			return t, reply, err
 		}
 	}
 	t := a.newTurn(r, live, false)
 	l := a.vendor.launch(r, r.Session)
-	p, err := a.start(r, r.Session, shape, t, l, a.vendor.say(text, t.id))
+	p, err := a.startProgram(r, r.Session, shape, t, l, a.vendor.encodePrompt(text, t.id))
 	if err != nil {
 		return nil, provider.Reply{Free: true}, err
 	}
-	reply, err := a.finish(ctx, p, t, l.kept)
+	reply, err := a.finishTurn(ctx, p, t, l.persistent)
 	return t, reply, err
 }
 
 func (a *agent) newTurn(r provider.Request, live func(swarm.Delta), later bool) *turn {
-	t := &turn{request: r, facts: a.facts, id: newID(), live: live, later: later, tools: map[string]tool{}, streams: map[swarm.DeltaKind]*secret.Stream{},
-		stderr: process.Tail{Max: 8 << 10}, ended: make(chan struct{}), session: r.Session, patience: a.patient}
-	t.tired = time.NewTimer(time.Hour)
-	t.tired.Stop()
-	t.hear = a.vendor.listen(t)
+	t := &turn{
+		request:  r,
+		facts:    a.facts,
+		id:       newID(),
+		live:     live,
+		later:    later,
+		tools:    map[string]tool{},
+		streams:  map[swarm.DeltaKind]*secret.Stream{},
+		stderr:   process.Tail{Max: 8 << 10},
+		ended:    make(chan struct{}),
+		session:  r.Session,
+		patience: a.patience,
+	}
+	t.modelWait = time.NewTimer(time.Hour)
+	t.modelWait.Stop()
+	t.listener = a.vendor.newListener(t)
 	return t
 }
 
-// attach has the turn listen to a program.
+// attach makes the turn the one that receives the program's output.
 func (t *turn) attach(p *program) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t.hide, p.turn = p.hide, t
+	t.redactor, p.turn = p.redactor, t
 }
 
-// finish waits for the end of a turn, which is not always the program's.
-func (a *agent) finish(ctx context.Context, p *program, t *turn, kept bool) (provider.Reply, error) {
+// finishTurn waits for the end of the turn. A program that is kept goes on after it.
+func (a *agent) finishTurn(ctx context.Context, p *program, t *turn, kept bool) (provider.Reply, error) {
 	exhausted := false
 	select {
 	case <-t.ended:
-	case <-p.over:
+	case <-p.done:
 	case <-ctx.Done():
-		p.stop() // at once, before anything is waited for
-	case <-t.tired.C:
+		p.stop() // before anything else waits
+	case <-t.modelWait.C:
 		exhausted = true
 	}
-	t.tired.Stop()
+	t.modelWait.Stop()
 	p.mu.Lock()
-	good := t.good()
+	good := t.succeeded()
 	p.mu.Unlock()
 	if kept && ctx.Err() == nil && good {
-		p.leave()
+		p.detach()
 		p.session = t.session
 		a.Keep(t.request, p)
 		return t.reply(0), nil
 	}
-	a.end(ctx, p, t, exhausted || kept)
-	p.leave()
+	a.endProgram(ctx, p, t, exhausted || kept)
+	p.detach()
 	t.flush()
 	reply := t.reply(p.exit)
-	if p.made.Load() && ctx.Err() == nil {
-		reply.Exit = 0 // that it was made to end says nothing about it
+	if p.stopped.Load() && ctx.Err() == nil {
+		reply.Exit = 0 // we made it end, so its status says nothing
 	}
 	if exhausted {
-		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.Title).WithHint(provider.ComeBack)
+		return reply, swarm.Errorf(swarm.RateLimited, "%s waits for its model's server, which has told it to come back later", a.facts.Title).
+			WithHint(provider.ComeBack)
 	}
-	return reply, t.verdict(ctx, p)
+	return reply, t.turnError(ctx, p)
 }
 
-// good says that the program has done what it was asked.
-func (t *turn) good() bool { return t.finished && t.fault == nil && t.fatal == nil }
+// succeeded says whether the program has reported a result and no failure.
+func (t *turn) succeeded() bool { return t.finished && t.fault == nil && t.fatal == nil }
 
-// end sees the program to its end: it has some time to come to it by itself if it has said all, and none at all otherwise.
-func (a *agent) end(ctx context.Context, p *program, t *turn, atOnce bool) {
+// endProgram sees the program to its end. A program that has reported everything gets some time to
+// exit by itself; any other is ended at once.
+func (a *agent) endProgram(ctx context.Context, p *program, t *turn, atOnce bool) {
 	p.mu.Lock()
 	atOnce = atOnce || t.fatal != nil || !t.finished && t.fault == nil
 	p.mu.Unlock()
 	if atOnce {
-		p.leave()
+		p.detach()
 	} else {
-		late := time.NewTimer(a.settle)
+		late := time.NewTimer(a.settleTime)
 		defer late.Stop()
 		select {
-		case <-p.over:
+		case <-p.done:
 		case <-ctx.Done():
 		case <-late.C:
 		}
@@ -169,55 +195,66 @@ func (a *agent) end(ctx context.Context, p *program, t *turn, atOnce bool) {
 	p.end()
 }
 
-// verdict is how a turn has failed, if it has. The program has ended.
-func (t *turn) verdict(ctx context.Context, p *program) error {
+// turnError returns how the turn has failed, or nil. The program has ended.
+func (t *turn) turnError(ctx context.Context, p *program) error {
 	name := t.facts.Title
 	switch {
-	case t.good() && p.made.Load():
+	case t.succeeded() && p.stopped.Load():
 		return nil
-	case ctx.Err() != nil && !t.good():
+	case ctx.Err() != nil && !t.succeeded():
 		return swarm.CutError(ctx)
 	case t.fatal != nil:
 		return t.fatal
 	case t.fault != nil:
 		return t.fault
-	case p.lost != nil:
-		return &swarm.Error{Kind: swarm.Other, Msg: "nobody can say how " + name + " ended", Err: p.lost}
+	case p.waitErr != nil:
+		return &swarm.Error{Kind: swarm.Other, Msg: "it is unknown how " + name + " ended", Err: p.waitErr}
 	case p.exit != 0:
-		return t.exited(p.status)
-	case t.half:
-		return swarm.Errorf(swarm.NoResult, "%s ended in the middle of a line, without a result%s", name, t.lastWords()).WithHint(provider.TryAgain)
+		return t.exitError(p.status)
+	case t.midLine:
+		return swarm.Errorf(swarm.NoResult, "%s ended in the middle of a line, without a result%s", name, t.lastWords()).
+			WithHint(provider.TryAgain)
 	case !t.finished:
-		return swarm.Errorf(swarm.NoResult, "%s ended without a result%s", name, t.lastWords()).WithHint(provider.TryAgain)
+		return swarm.Errorf(swarm.NoResult, "%s ended without a result%s", name, t.lastWords()).
+			WithHint(provider.TryAgain)
 	}
 	return nil
 }
 
 func (t *turn) lastWords() string { return process.LastWords(t.stderr.Bytes()) }
 
-// reply is what the turn has come to. Of one that has failed before its last message, what the agent has said so far is kept.
+// reply makes the reply of the turn. The reply of a turn that failed before its last message holds
+// the text that was shown so far.
 func (t *turn) reply(exit int) provider.Reply {
 	output := &t.output
-	if output.Len() == 0 && !t.good() {
-		output = &t.said
+	if output.Len() == 0 && !t.succeeded() {
+		output = &t.shown
 	}
-	return provider.Reply{Output: output.Bytes(), Bytes: output.Len(), Usage: t.usage, Free: !t.asked && !t.finished, Session: t.session,
-		Exit: exit, Stderr: t.stderr.Bytes()}
+	return provider.Reply{
+		Output:  output.Bytes(),
+		Bytes:   output.Len(),
+		Usage:   t.usage,
+		Free:    !t.modelUsed && !t.finished,
+		Session: t.session,
+		Exit:    exit,
+		Stderr:  t.stderr.Bytes(),
+	}
 }
 
-// line hears one line. What is no JSON is a message of some part of the program that knows nothing of the stream.
-func (t *turn) line(line []byte) {
+// hearLine takes one line of standard output. A line that is not JSON comes from a part of the
+// program that does not know the stream.
+func (t *turn) hearLine(line []byte) {
 	if len(line) == 0 || t.fatal != nil {
 		return
 	}
 	if line[0] != '{' {
-		t.mutters(line)
+		t.strayLine(line)
 		return
 	}
-	t.tired.Stop()
-	switch err := t.hear.line(line); {
+	t.modelWait.Stop()
+	switch err := t.listener.hearLine(line); {
 	case errors.Is(err, errNoJSON):
-		t.mutters(line)
+		t.strayLine(line)
 	case err != nil:
 		t.abort(err)
 	default:
@@ -225,13 +262,13 @@ func (t *turn) line(line []byte) {
 	}
 }
 
-// last hears the end of the stream, which no end of a line follows.
-func (t *turn) last(rest []byte) {
+// hearRest takes the end of the stream, which no newline follows.
+func (t *turn) hearRest(rest []byte) {
 	if json.Valid(rest) || rest[0] != '{' {
-		t.line(rest)
+		t.hearLine(rest)
 		return
 	}
-	t.half = true
+	t.midLine = true
 }
 
 // abort ends the turn and the program.
@@ -239,10 +276,10 @@ func (t *turn) abort(err error) {
 	if t.fatal == nil {
 		t.fatal = err
 	}
-	t.over()
+	t.markEnded()
 }
 
-func (t *turn) over() {
+func (t *turn) markEnded() {
 	select {
 	case <-t.ended:
 	default:
@@ -250,26 +287,26 @@ func (t *turn) over() {
 	}
 }
 
-// noise is what the program says that is not for its user.
-func (t *turn) noise(text string) { t.says(swarm.DeltaStderr, text) }
+// writeStderr takes output that is not a part of the stream.
+func (t *turn) writeStderr(text string) { t.appendPending(swarm.DeltaStderr, text) }
 
-// mutters is a line of it in the middle of the stream.
-func (t *turn) mutters(line []byte) {
-	t.says(swarm.DeltaStderr, "")
+// strayLine takes a line of standard output that is not a part of the stream.
+func (t *turn) strayLine(line []byte) {
+	t.appendPending(swarm.DeltaStderr, "")
 	t.pending.text = append(append(t.pending.text, line...), '\n')
 }
 
-// says adds to what is told next. What came before it of another kind is told first.
-func (t *turn) says(kind swarm.DeltaKind, text string) {
+// appendPending adds text to the next delta. Pending text of another kind is sent first.
+func (t *turn) appendPending(kind swarm.DeltaKind, text string) {
 	if t.pending.kind != kind {
-		t.utter()
+		t.sendPending()
 		t.pending.kind = kind
 	}
 	t.pending.text = append(t.pending.text, text...)
 }
 
-// utter tells what is pending, as far as it may be shown now.
-func (t *turn) utter() {
+// sendPending sends the pending text, as far as redaction allows now.
+func (t *turn) sendPending() {
 	kind := t.pending.kind
 	if len(t.pending.text) == 0 {
 		return
@@ -279,15 +316,15 @@ func (t *turn) utter() {
 		t.pending.text = nil
 	}
 	if t.streams[kind] == nil {
-		t.streams[kind] = t.hide.Stream()
+		t.streams[kind] = t.redactor.Stream()
 	}
 	t.emit(kind, t.streams[kind].Write(text))
-	if m, ok := t.hear.(mutterer); ok && kind == swarm.DeltaStderr {
-		m.mutters(text)
+	if m, ok := t.listener.(stderrListener); ok && kind == swarm.DeltaStderr {
+		m.hearStderr(text)
 	}
 }
 
-// maxPending is how much room is kept for what is pending: as much as comes at once.
+// maxPending is the size of the buffer that is kept for pending text: as much as comes at once.
 const maxPending = 128 << 10
 
 func (t *turn) emit(kind swarm.DeltaKind, text string) {
@@ -296,28 +333,28 @@ func (t *turn) emit(kind swarm.DeltaKind, text string) {
 	}
 	switch kind {
 	case swarm.DeltaText:
-		_, _ = t.said.Write([]byte(text))
+		_, _ = t.shown.Write([]byte(text))
 	case swarm.DeltaStderr:
 		_, _ = t.stderr.Write([]byte(text))
 	}
 	t.live(swarm.Delta{Kind: kind, Text: text})
 }
 
-// tell tells something that is no text, after what was said before it.
-func (t *turn) tell(d swarm.Delta) {
-	t.utter()
+// publish sends a delta that holds no text, after the pending text.
+func (t *turn) publish(d swarm.Delta) {
+	t.sendPending()
 	t.live(d)
 }
 
-// flush shows what was held back.
+// flush sends the text that redaction held back.
 func (t *turn) flush() {
-	t.utter()
+	t.sendPending()
 	for kind, s := range t.streams {
 		t.emit(kind, s.Flush())
 	}
 }
 
-// newID names a message: a random UUID.
+// newID makes the name of a message: a random UUID.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:])
