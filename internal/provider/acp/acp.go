@@ -1,6 +1,14 @@
-// Package acp reaches agents that speak the Agent Client Protocol: programs that are given prompts over their standard input and
-// tell over their standard output what they do. The program of an agent stays between its turns, and so does its session: a later
-// turn says only what is new. What the agent asks while it works, a permission or a file, is answered here.
+// Package acp reaches agents that speak the Agent Client Protocol, which is JSON-RPC over a
+// program's standard input and output.
+//
+// An agent's program stays between its turns, and so does its session: a later turn sends only what
+// is new. While the agent works it may ask for a permission or a file, and this package answers.
+//
+// How a turn goes:
+//
+//   - [host.Turn] takes the agent's idle program, or starts one.
+//   - runTurn does what is still to do of initialize, session/new and session/prompt.
+//   - A program that ended its turn by itself is kept for the next one. Any other is ended.
 package acp
 
 import (
@@ -15,21 +23,21 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// A host has the programs of one provider's agents.
+// A host is a provider. It has the programs of its agents.
 type host struct {
 	name   string
 	kind   *providerkind.Kind
-	preset preset // none for the kind acp
+	preset preset // empty for the kind acp
 	argv   []string
 	dir    string
 	env    *process.Environment
 	grace  time.Duration
-	self   string // our own program
+	self   string // our own program, which agents without HTTP start as their MCP server
 
-	provider.Idle[*guest]
+	provider.Idle[*agentProgram]
 }
 
-// Open makes the provider that spec describes. It starts nothing.
+// Open makes the provider that spec describes. It starts no process.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
 	kind := providerkind.Of(spec.Kind)
 	spec = complete(spec, kind)
@@ -48,10 +56,20 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	if err != nil {
 		self = os.Args[0]
 	}
-	return &host{name: spec.Name, kind: kind, preset: presets[spec.Kind], argv: spec.Command, dir: opt.Dir, env: env, grace: opt.Grace, self: self, Idle: provider.Idle[*guest]{End: (*guest).end}}, nil
+	return &host{
+		name:   spec.Name,
+		kind:   kind,
+		preset: presets[spec.Kind],
+		argv:   spec.Command,
+		dir:    opt.Dir,
+		env:    env,
+		grace:  opt.Grace,
+		self:   self,
+		Idle:   provider.Idle[*agentProgram]{End: (*agentProgram).end},
+	}, nil
 }
 
-// Turn does one turn of an agent, with the program that did the one before if it is still there.
+// Turn does one turn of an agent, with the program of the turn before if it is still there.
 func (h *host) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	if ctx.Err() != nil {
 		return provider.Reply{}, swarm.CutError(ctx)
@@ -62,32 +80,32 @@ func (h *host) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 	if r.Dir == "" {
 		r.Dir, _ = os.Getwd()
 	}
-	if h.preset.edits && r.Docs() != "" {
+	if h.preset.editsUnasked && r.Docs() != "" {
 		r.Tools = append(slices.Clone(r.Tools), "edit")
 	}
 	t := newTurn(ctx, r, live)
 	defer t.close()
-	g, err := h.receive(r, t)
+	p, err := h.acquireProgram(r, t)
 	if err != nil {
 		return provider.Reply{}, err
 	}
-	err = g.converse(ctx, t)
-	if ready := g.dismiss(); ready {
-		h.Keep(r, g)
+	err = p.runTurn(ctx, t)
+	if ready := p.detach(); ready {
+		h.Keep(r, p)
 	} else {
-		g.end()
+		p.end()
 	}
-	reply := t.reply(g)
+	reply := t.reply(p)
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return reply, swarm.CutError(ctx)
 	case err != nil:
-		return reply, g.explain(err, reply.Stderr)
+		return reply, p.explain(err, reply.Stderr)
 	}
 	return reply, nil
 }
 
-// arguments are what the program is started with.
+// arguments makes the command line of the program.
 func (h *host) arguments(r provider.Request) []string {
 	if h.preset.args == nil {
 		return h.argv
@@ -95,8 +113,9 @@ func (h *host) arguments(r provider.Request) []string {
 	return slices.Concat(h.argv, h.preset.args(r.Model, r.Phase))
 }
 
-// receive finds the program that waits for the agent, or starts one.
-func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
+// acquireProgram takes the program that waits for the agent, or starts one. The program leaves the
+// map of idle ones, so no other turn can take it too.
+func (h *host) acquireProgram(r provider.Request, t *turn) (*agentProgram, error) {
 	env, err := h.env.Of(r.Mark(), r.Env, r.Dir)
 	if err != nil {
 		return nil, err
@@ -104,30 +123,39 @@ func (h *host) receive(r provider.Request, t *turn) (*guest, error) {
 	if h.Closed() {
 		return nil, swarm.Errorf(swarm.Stopped, "the provider %q is closed", h.name)
 	}
-	like := h.likeness(r)
-	g, ok := h.Take(r)
+	key := h.launchKey(r)
+	p, ok := h.Take(r)
 	if ok {
-		if g.like == like && !g.wire.isOver() {
-			g.begin(t)
-			return g, nil
+		if p.launchKey == key && !p.conn.isClosed() {
+			p.attach(t)
+			return p, nil
 		}
-		g.end()
+		p.end()
 	}
-	path, missing := h.program().Find(r.Dir)
+	path, missing := h.programSpec().Find(r.Dir)
 	if missing != nil {
 		return nil, missing
 	}
-	g = newGuest(h, like, env)
-	g.begin(t)
-	job := process.Job{Path: path, Argv: h.arguments(r), Dir: r.Dir, Env: env, Talk: true, Grace: h.grace, Run: r.Run, Turn: r.Turn}
-	if err := g.start(job); err != nil {
-		return nil, h.program().StartError(r.Dir, err)
+	p = newAgentProgram(h, key, env)
+	p.attach(t)
+	job := process.Job{
+		Path:  path,
+		Argv:  h.arguments(r),
+		Dir:   r.Dir,
+		Env:   env,
+		Talk:  true,
+		Grace: h.grace,
+		Run:   r.Run,
+		Turn:  r.Turn,
 	}
-	return g, nil
+	if err := p.start(job); err != nil {
+		return nil, h.programSpec().StartError(r.Dir, err)
+	}
+	return p, nil
 }
 
-// program is what the agent is.
-func (h *host) program() process.Program {
+// programSpec describes the program for error messages.
+func (h *host) programSpec() process.Program {
 	p := process.Program{Name: h.argv[0], Provider: h.name}
 	if h.kind.Program.Name != "" {
 		p.Install = h.kind.Program.Install()

@@ -44,7 +44,7 @@ usage {Calls:0 InputTokens:29 OutputTokens:7 CachedTokens:11 USD:0.25 Estimated:
 	}
 }
 
-// TestLongPrompt: it is no argument, and may be longer than a pipe.
+// TestLongPrompt: a prompt is not an argument, and may be longer than a pipe's buffer.
 func TestLongPrompt(t *testing.T) {
 	h := newTheatre(t, "good")
 	long := strings.Repeat("p", 2<<20)
@@ -54,7 +54,8 @@ func TestLongPrompt(t *testing.T) {
 	}
 }
 
-// TestBurst: what is told faster than it can be passed on is not lost, and keeps its order.
+// TestBurst: updates that come faster than they can be passed on are not lost, and keep their
+// order.
 func TestBurst(t *testing.T) {
 	h := newTheatre(t, "good")
 	h.good(h.request("many 20000"))
@@ -123,7 +124,7 @@ func TestCostIsTheTurns(t *testing.T) {
 	if second := h.good(r); first.Usage.USD != 0.25 || second.Usage.USD != 0.5 {
 		t.Errorf("%v, then %v", first.Usage.USD, second.Usage.USD)
 	}
-	// Another process does not know what the session had cost: then nothing is said rather than all of it.
+	// Another process does not know what the session had cost, so no cost is reported.
 	h.close()
 	h2 := newTheatre(t, "good")
 	if third, err := h2.turn(r); err != nil || third.Usage.USD != 0 {
@@ -167,7 +168,7 @@ func TestOurServer(t *testing.T) {
 	if reply := poor.good(poor.request("servers")); string(reply.Output) != want {
 		t.Errorf("%s", reply.Output)
 	}
-	// This one would write all of it into the arguments of another program.
+	// This agent would write the servers into the arguments of another program.
 	want = `[{"args":["mcp"],"command":"` + self + `","env":[],"name":"swarm"}]`
 	claude := newTheatre(t, "claude")
 	if reply := claude.good(claude.request("servers")); string(reply.Output) != want {
@@ -207,7 +208,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestCancel: a turn that is cut for good leaves nobody, however the agent behaves.
+// TestCancel: a turn that is cut for good leaves no process behind, however the agent behaves.
 func TestCancel(t *testing.T) {
 	for _, word := range []string{"wait", "hang"} {
 		h := newTheatre(t, "good")
@@ -232,21 +233,21 @@ func TestMisbehaviour(t *testing.T) {
 		"exits 137":          {"good", "die 137", swarm.Exited, "exit status 137: last words", "no memory"},
 		"just ends":          {"good", "die 0", swarm.NoResult, "it ended in the middle of its turn: last words", "Agent Client Protocol"},
 		"half a line":        {"half", "", swarm.NoResult, "it ended in the middle of its turn", "Agent Client Protocol"},
-		"a line of 1 GB":     {"flood", "", swarm.Protocol, "it said a line of more than 8 MB", "Agent Client Protocol"},
+		"a line of 1 GB":     {"flood", "", swarm.Protocol, "it wrote a line of more than 8 MB", "Agent Client Protocol"},
 		"16 MB of chatter":   {"chatter", "", "", "after all", ""},
 		"odd messages":       {"odd", "", "", "still here", ""},
-		"does not listen":    {"deaf", "", swarm.Protocol, "it asked more than 64 things without reading the answers", ""},
+		"does not listen":    {"deaf", "", swarm.Protocol, "it sent more than 64 requests without reading the answers", ""},
 		"another version":    {"future", "", swarm.Protocol, "it speaks version 99 of the Agent Client Protocol", "version 1"},
 		"a senseless answer": {"nonsense", "", swarm.Protocol, "its answer to initialize cannot be read", ""},
 		"no session id":      {"nameless", "", swarm.Protocol, "it began a session without an id", ""},
 		"is no agent":        {"shell", "", swarm.Exited, "exit status 2: usage: shell FILE", ""},
 		"a line of its log":  {"good", "log [info] hello\nsay fine", "", "fine", ""},
-		"says nothing":       {"good", "", swarm.NoResult, "it ended its turn without a word", "standard error"},
+		"says nothing":       {"good", "", swarm.NoResult, "it ended its turn and said nothing", "standard error"},
 		"only uses tools":    {"good", "tool other x\ndone y", "", "", ""},
 		"too long":           {"good", "say some\nstop max_tokens", swarm.NoResult, "the answer was cut", "ask for less"},
 		"too many questions": {"good", "say some\nstop max_turn_requests", swarm.NoResult, "more often than it may", "ask for less"},
 		"refuses":            {"good", "say no\nstop refusal", swarm.NoResult, "the model refused to answer", "other words"},
-		"cancels itself":     {"good", "say no\nstop cancelled", swarm.NoResult, "nobody here did that", ""},
+		"cancels itself":     {"good", "say no\nstop cancelled", swarm.NoResult, "swarm has not cancelled it", ""},
 		"no login":           {"good", "fail -32000 Authentication required", swarm.NotSignedIn, "Authentication required", "sign in"},
 		"a bad key":          {"good", "fail -32603 401 Unauthorized", swarm.NotSignedIn, "401 Unauthorized", "sign in"},
 		"rate limit":         {"good", "fail -32603 Internal error: 429 Too Many Requests", swarm.RateLimited, "429 Too Many Requests", "wait a while"},
@@ -272,7 +273,7 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// TestNeverAnswers: that a program says nothing is the task's time to judge.
+// TestNeverAnswers: a silent program is ended by the task's timeout.
 func TestNeverAnswers(t *testing.T) {
 	h := newTheatre(t, "mute")
 	ctx, cut := context.WithCancelCause(t.Context())
@@ -290,7 +291,7 @@ func TestNeverAnswers(t *testing.T) {
 	}
 }
 
-// TestFloodTakesNoMemory: however much a program says, what is kept of it is small.
+// TestFloodTakesNoMemory: however much a program says, only a little of it is kept.
 func TestFloodTakesNoMemory(t *testing.T) {
 	h := newTheatre(t, "flood")
 	var before, after runtime.MemStats
@@ -302,7 +303,7 @@ func TestFloodTakesNoMemory(t *testing.T) {
 	}
 }
 
-// TestTwoTurnsAtOnce: each has a program to itself, and one of them stays.
+// TestTwoTurnsAtOnce: each turn has its own program, and one of them stays.
 func TestTwoTurnsAtOnce(t *testing.T) {
 	h := newTheatre(t, "good")
 	var both sync.WaitGroup

@@ -28,8 +28,8 @@ import (
 	"swarm/internal/provider/acp"
 )
 
-// The test binary is an agent too, when this variable says which: one that is written with another implementation of the protocol
-// than ours, and some that keep to none.
+// The test binary is also the agent, when this variable says which one. One agent uses another
+// implementation of the protocol than ours, and some break the protocol.
 const playing = "SWARM_TEST_ACP_AGENT"
 
 func TestMain(m *testing.M) {
@@ -54,7 +54,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// play is an agent that does what its prompts say, one word for each line. A poor one knows only what the protocol asks of everybody.
+// play is an agent that does what its prompts say, one word on each line. A poor one knows only
+// what the protocol requires of every agent.
 func play(part string) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	a := &actor{poor: part == "poor", name: map[string]string{"claude": "@agentclientprotocol/claude-agent-acp"}[part], cancels: map[sdk.SessionId]chan struct{}{}}
@@ -145,7 +146,7 @@ func (a *actor) Prompt(ctx context.Context, p sdk.PromptRequest) (sdk.PromptResp
 	return sdk.PromptResponse{StopReason: s.stop, Usage: s.usage}, nil
 }
 
-// A stage is one turn of the actor's.
+// A stage is one turn of the acting agent.
 type stage struct {
 	*actor
 	ctx     context.Context
@@ -280,7 +281,7 @@ func (s *stage) ask(once bool, call sdk.ToolCallUpdate) error {
 	return nil
 }
 
-// misbehave are programs that do not keep to the protocol.
+// misbehave are programs that break the protocol.
 var misbehave = map[string]func(){
 	"mute": func() { select {} },
 	"deaf": func() { // asks and does not listen
@@ -342,7 +343,7 @@ var misbehave = map[string]func(){
 	},
 }
 
-// begin answers as an agent does until it has a prompt, whatever it is asked.
+// begin answers as an agent does until it has a prompt.
 func begin() {
 	answer(`{"protocolVersion":1}`, `{"sessionId":"s"}`)
 	var m json.RawMessage
@@ -351,7 +352,7 @@ func begin() {
 
 var asked = json.NewDecoder(os.Stdin)
 
-// answer answers the first questions.
+// answer answers the first requests.
 func answer(results ...string) {
 	for i, result := range results {
 		var m json.RawMessage
@@ -362,7 +363,7 @@ func answer(results ...string) {
 	}
 }
 
-// A theatre is where the actors work.
+// A theatre is where the acting agents work.
 type theatre struct {
 	testing.TB
 	agent provider.Provider
@@ -391,7 +392,7 @@ func newTheatre(t testing.TB, part string) *theatre {
 
 func (h *theatre) run() string { return "run-" + h.dir }
 
-// close ends the actors, and sees that none is left.
+// close ends the acting agents, and checks that none is left.
 func (h *theatre) close() {
 	h.Helper()
 	if err := h.agent.(provider.Closer).Close(); err != nil {
@@ -423,7 +424,7 @@ func (h *theatre) turn(r provider.Request) (provider.Reply, error) {
 	return h.agent.Turn(h.Context(), r, h.live)
 }
 
-// good does a turn that must be.
+// good does a turn that must succeed.
 func (h *theatre) good(r provider.Request) provider.Reply {
 	h.Helper()
 	reply, err := h.turn(r)
@@ -433,7 +434,7 @@ func (h *theatre) good(r provider.Request) provider.Reply {
 	return reply
 }
 
-// told is what happened, one line each.
+// told lists what happened, one line each.
 func (h *theatre) told() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"swarm"
 )
 
-// What agents ask while they work: permissions and files.
+// Requests of agents while they work: permissions and files.
 
 func TestPermission(t *testing.T) {
 	yes := func(ctx context.Context, a swarm.Approval) (bool, string, error) { return true, "", nil }
@@ -54,7 +54,7 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// TestApproval: the same thing asked again, by another attempt of the same turn, is the same approval.
+// TestApproval: the same request by another attempt of the same turn is the same approval.
 func TestApproval(t *testing.T) {
 	var asked []swarm.Approval
 	for _, command := range []string{"go test", "go test", "go vet"} {
@@ -72,8 +72,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// What is asked about one thing is not asked about another: an id is an argument like any, a path is one too, and so is what is written
-// into a file. Only what Codex tells of the use itself is left out.
+// An approval covers one request. The id, a path and the content of a file are arguments like any
+// other. Only what Codex adds about the call itself is left out.
 func TestApprovalOfAnother(t *testing.T) {
 	ask := func(call string) (id, shown string) {
 		t.Helper()
@@ -106,7 +106,7 @@ func TestApprovalOfAnother(t *testing.T) {
 	}
 }
 
-// TestCutWhileAPersonIsAsked: the question is not answered, and nobody waits for it.
+// TestCutWhileAPersonIsAsked: the request gets no answer, and nothing waits for one.
 func TestCutWhileAPersonIsAsked(t *testing.T) {
 	h := newTheatre(t, "good")
 	ctx, cut := context.WithCancelCause(t.Context())
@@ -180,7 +180,7 @@ func TestFiles(t *testing.T) {
 	if told := h.told(); strings.Count(told, "file DIR/") != 2 || !strings.Contains(told, "file DIR/new/b.txt\n") {
 		t.Errorf("%s", told)
 	}
-	// With a root of its own the agent has only that.
+	// An agent with a root of its own has only that.
 	r := h.request("read " + h.dir + "/a.txt")
 	r.Root = h.dir + "/new"
 	if reply := h.good(r); !strings.Contains(string(reply.Output), "true") {

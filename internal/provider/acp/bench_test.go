@@ -6,7 +6,7 @@ import (
 	"swarm"
 )
 
-// BenchmarkLaterTurn is a whole turn of an agent that is there already, and answers at once: what is measured is ours and its.
+// BenchmarkLaterTurn measures a whole turn of an agent that is running already and answers at once.
 func BenchmarkLaterTurn(b *testing.B) {
 	h := newTheatre(b, "good")
 	r := h.request("say hello")

@@ -14,14 +14,16 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// Check says whether the program is there and which one it is: by its greeting, or, where there is a cheaper way, by that.
+// Check reports whether the program is installed, and its version. It asks for the version where
+// the preset knows a cheap way, and by the protocol's greeting otherwise.
 func (h *host) Check(ctx context.Context) provider.Health {
-	path, missing := h.program().Find(h.dir)
+	path, missing := h.programSpec().Find(h.dir)
 	if missing != nil {
 		return provider.Health{Problem: missing.Msg, Hint: missing.Hint}
 	}
 	health := provider.Health{Found: true, Path: path}
-	mark := process.Mark{Run: "check", Turn: rand.Text()} // its own: what one check leaves behind is ended, and no other
+	// Each check has its own mark, so that it ends its own leftover processes and no others.
+	mark := process.Mark{Run: "check", Turn: rand.Text()}
 	env, err := h.env.Of(mark, nil, h.dir)
 	if err != nil {
 		health.Problem = err.Error()
@@ -29,19 +31,28 @@ func (h *host) Check(ctx context.Context) provider.Health {
 	}
 	ctx, stop := context.WithTimeout(ctx, provider.CheckTime)
 	defer stop()
-	job := process.Job{Path: path, Argv: h.arguments(provider.Request{}), Dir: h.dir, Env: env, Grace: h.grace, Run: mark.Run, Turn: mark.Turn}
-	if h.preset.signed == nil {
-		err = h.meet(ctx, job, &health)
+	job := process.Job{
+		Path:  path,
+		Argv:  h.arguments(provider.Request{}),
+		Dir:   h.dir,
+		Env:   env,
+		Grace: h.grace,
+		Run:   mark.Run,
+		Turn:  mark.Turn,
+	}
+	if h.preset.signedIn == nil {
+		err = h.checkByGreeting(ctx, job, &health)
 	} else {
-		job.Env = append(job.Env, h.preset.quick)
-		err = h.look(ctx, job, &health)
+		job.Env = append(job.Env, h.preset.versionVar)
+		err = h.checkByVersion(ctx, job, &health)
 	}
 	var e *swarm.Error
 	byHand := "start it by hand and see: " + strings.Join(job.Argv, " ")
 	switch {
 	case ctx.Err() != nil && err != nil:
 		health.Problem, health.Hint = "it does not answer", byHand
-	case errors.As(err, &e) && (e.Kind == swarm.Exited || e.Kind == swarm.Crashed): // in no turn, so no log has more of it
+	case errors.As(err, &e) && (e.Kind == swarm.Exited || e.Kind == swarm.Crashed):
+		// No turn, so there is no log that the usual hint could point to.
 		health.Problem, health.Hint = e.Text(), byHand
 	case errors.As(err, &e):
 		health.Problem, health.Hint = e.Text(), e.Hint
@@ -51,28 +62,28 @@ func (h *host) Check(ctx context.Context) provider.Health {
 	return health
 }
 
-// meet starts the program, has it say who it is, and ends it.
-func (h *host) meet(ctx context.Context, job process.Job, health *provider.Health) error {
-	g := newGuest(h, "", job.Env)
+// checkByGreeting starts the program, has it introduce itself, and ends it.
+func (h *host) checkByGreeting(ctx context.Context, job process.Job, health *provider.Health) error {
+	p := newAgentProgram(h, "", job.Env)
 	job.Talk = true
-	if err := g.start(job); err != nil {
-		return h.program().StartError(h.dir, err)
+	if err := p.start(job); err != nil {
+		return h.programSpec().StartError(h.dir, err)
 	}
-	err := g.greet(ctx)
-	g.end()
-	health.Version = strings.TrimSpace(g.hello.Info.Name + " " + g.hello.Info.Version)
+	err := p.initialize(ctx)
+	p.end()
+	health.Version = strings.TrimSpace(p.hello.Info.Name + " " + p.hello.Info.Version)
 	if err != nil {
-		return g.explain(err, g.proc.Stderr().Bytes())
+		return p.explain(err, p.proc.Stderr().Bytes())
 	}
 	return nil
 }
 
-// look asks the program for its version, and finds out whether its user is signed in.
-func (h *host) look(ctx context.Context, job process.Job, health *provider.Health) error {
+// checkByVersion runs the program with --version, and looks whether its user is signed in.
+func (h *host) checkByVersion(ctx context.Context, job process.Job, health *provider.Health) error {
 	job.Argv = append(h.argv[:len(h.argv):len(h.argv)], "--version")
 	p, err := job.Start()
 	if err != nil {
-		return h.program().StartError(h.dir, err)
+		return h.programSpec().StartError(h.dir, err)
 	}
 	status, cut, err := p.Wait(ctx)
 	switch {
@@ -87,13 +98,13 @@ func (h *host) look(ctx context.Context, job process.Job, health *provider.Healt
 		value, _ := process.Lookup(job.Env, name)
 		return value
 	}
-	if health.Signed, health.With = "yes", h.preset.signed(lookup); health.With == "" {
+	if health.Signed, health.With = "yes", h.preset.signedIn(lookup); health.With == "" {
 		health.Signed, health.Problem, health.Hint = "no", h.kind.Program.Title+" is not signed in", h.kind.Program.SignIn
 	}
 	return nil
 }
 
-// signedInGemini says what Gemini CLI is signed in with, or "".
+// signedInGemini returns what Gemini CLI is signed in with, or "".
 func signedInGemini(env func(string) string) string {
 	for _, key := range providerkind.Of(providerkind.Gemini).KeyVars {
 		if env(key) != "" {

@@ -15,38 +15,38 @@ import (
 	"swarm/internal/permission"
 )
 
-// maxFile is how much of a file is passed on in one message.
+// maxFile is the largest file, in bytes, that one message carries.
 const maxFile = 4 << 20
 
 // readFile gives the agent a file of its folder, or some lines of it.
-func (t *turn) readFile(params json.RawMessage) (any, *complaint) {
+func (t *turn) readFile(params json.RawMessage) (any, *rpcError) {
 	var p struct {
 		Path  string `json:"path"`
 		Line  int    `json:"line"`  // from 1
 		Limit int    `json:"limit"` // lines
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, &complaint{Code: codeBadParams, Message: err.Error()}
+		return nil, &rpcError{Code: codeBadParams, Message: err.Error()}
 	}
 	f, err := t.open(p.Path, os.O_RDONLY)
 	if err != nil {
-		return nil, notThere(err)
+		return nil, fileError(err)
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
-		return nil, notThere(err)
+		return nil, fileError(err)
 	case len(content) > maxFile:
-		return nil, &complaint{Code: codeFailed, Message: fmt.Sprintf("%s has more than %d MB", p.Path, maxFile>>20)}
+		return nil, &rpcError{Code: codeFailed, Message: fmt.Sprintf("%s has more than %d MB", p.Path, maxFile>>20)}
 	case bytes.IndexByte(content, 0) >= 0:
-		return nil, &complaint{Code: codeFailed, Message: p.Path + " is not a text"}
+		return nil, &rpcError{Code: codeFailed, Message: p.Path + " is not a text"}
 	}
-	return object{"content": lines(string(content), p.Line, p.Limit)}, nil
+	return object{"content": selectLines(string(content), p.Line, p.Limit)}, nil
 }
 
-// lines are some of a text's.
-func lines(text string, from, limit int) string {
+// selectLines returns limit lines of a text, from the line number from. 0 means all.
+func selectLines(text string, from, limit int) string {
 	for ; from > 1 && text != ""; from-- {
 		_, text, _ = strings.Cut(text, "\n")
 	}
@@ -64,39 +64,40 @@ func lines(text string, from, limit int) string {
 	return text[:end]
 }
 
-// writeFile writes a file for the agent, in its folder.
-func (t *turn) writeFile(params json.RawMessage) (any, *complaint) {
+// writeFile writes a file in the agent's folder.
+func (t *turn) writeFile(params json.RawMessage) (any, *rpcError) {
 	var p struct {
 		Path    string `json:"path"`
 		Content string `json:"content"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, &complaint{Code: codeBadParams, Message: err.Error()}
+		return nil, &rpcError{Code: codeBadParams, Message: err.Error()}
 	}
-	if name, err := inside(t.r.Folder(), p.Path); err == nil {
+	if name, err := relativeTo(t.r.Folder(), p.Path); err == nil {
 		if shut := permission.Writing(t.r.Phase, filepath.ToSlash(name)); shut != nil {
 			t.refuse(refusal{p.Path, "edit", shut.Error(), shut})
-			return nil, &complaint{Code: codeFailed, Message: shut.Error()}
+			return nil, &rpcError{Code: codeFailed, Message: shut.Error()}
 		}
 	}
 	f, err := t.open(p.Path, os.O_WRONLY|os.O_CREATE)
 	if err != nil {
-		return nil, notThere(err)
+		return nil, fileError(err)
 	}
 	err = f.Truncate(0)
 	if err == nil {
 		_, err = io.WriteString(f, p.Content)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, notThere(err)
+		return nil, fileError(err)
 	}
 	t.mu.Lock()
-	t.changed(p.Path)
+	t.reportFile(p.Path)
 	t.mu.Unlock()
 	return nil, nil
 }
 
-// open opens a regular file below the agent's root, wherever links lead. To write one in PLANNING, docs/ is its root.
+// open opens a regular file below the agent's root. Links cannot lead out of it. For writing in
+// PLANNING, the root is docs/.
 func (t *turn) open(path string, flag int) (*os.File, error) {
 	folder := t.r.Folder()
 	if docs := t.r.Docs(); docs != "" && flag&os.O_CREATE != 0 {
@@ -105,7 +106,7 @@ func (t *turn) open(path string, flag int) (*os.File, error) {
 		}
 		folder = docs
 	}
-	name, err := inside(folder, path)
+	name, err := relativeTo(folder, path)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func (t *turn) open(path string, flag int) (*os.File, error) {
 			return nil, err
 		}
 	}
-	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o666) // a FIFO would keep us waiting
+	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o666) // without O_NONBLOCK, opening a FIFO would block
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +131,9 @@ func (t *turn) open(path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// inside is a path as it is seen from a folder, which may be known by two names.
-func inside(folder, path string) (string, error) {
+// relativeTo makes path relative to a folder. The folder may have two names, by its links and
+// without them.
+func relativeTo(folder, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("%s is not an absolute path", path)
 	}
@@ -147,10 +149,10 @@ func inside(folder, path string) (string, error) {
 	return "", fmt.Errorf("%s is outside of %s", path, folder)
 }
 
-func notThere(err error) *complaint {
+func fileError(err error) *rpcError {
 	code := codeFailed
 	if errors.Is(err, fs.ErrNotExist) {
 		code = codeNotFound
 	}
-	return &complaint{Code: code, Message: err.Error()}
+	return &rpcError{Code: code, Message: err.Error()}
 }

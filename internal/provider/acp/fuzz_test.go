@@ -12,7 +12,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// FuzzWire gives a wire what a program might say, at once and in pieces: it must not fall over, and must hear the same.
+// FuzzWire gives a connection arbitrary output, at once and in pieces. It must not panic, and must
+// hear the same both times.
 func FuzzWire(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s"}}`+"\n"), 3)
 	f.Add([]byte(`{"id":1,"result":{}}`+"\n"+`log line`+"\n\n"+`{"id":"x","method":"m"}`+"\n{"), 1)
@@ -25,7 +26,7 @@ func FuzzWire(f *testing.F) {
 		w, heard := quietWire()
 		for rest := string(data); rest != ""; {
 			n := min(size, len(rest))
-			w.take(rest[:n])
+			w.readPiece(rest[:n])
 			rest = rest[n:]
 		}
 		if pieces = heard(); whole != pieces {
@@ -36,21 +37,21 @@ func FuzzWire(f *testing.F) {
 
 func listen(data string) string {
 	w, heard := quietWire()
-	w.take(data)
+	w.readPiece(data)
 	return heard()
 }
 
-// quietWire hears what is told, and what is noise, and answers nothing.
-func quietWire() (w *wire, heard func() string) {
+// quietWire records notifications and stray lines, and answers nothing.
+func quietWire() (w *conn, heard func() string) {
 	var b strings.Builder
-	w = newWire()
-	w.hear = func(method string, params json.RawMessage) { fmt.Fprintf(&b, "%s %s\n", method, params) }
-	w.noise = func(line string) { fmt.Fprintf(&b, "noise %s\n", line) }
-	w.serve = func(string, json.RawMessage) (any, *complaint) { return nil, nil }
+	w = newConn()
+	w.onNotice = func(method string, params json.RawMessage) { fmt.Fprintf(&b, "%s %s\n", method, params) }
+	w.onStray = func(line string) { fmt.Fprintf(&b, "noise %s\n", line) }
+	w.onRequest = func(string, json.RawMessage) (any, *rpcError) { return nil, nil }
 	return w, func() string { return b.String() + string(w.lines.Rest) }
 }
 
-// FuzzUpdate gives a turn updates of any kind. Whatever it shows must be something that can be stored.
+// FuzzUpdate gives a turn arbitrary updates. All that it shows must be possible to store.
 func FuzzUpdate(f *testing.F) {
 	for _, seed := range []string{
 		`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hello"},"messageId":"m"}`,
@@ -66,14 +67,14 @@ func FuzzUpdate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		var shown []swarm.Delta
 		turn := newTurn(t.Context(), provider.Request{}, func(d swarm.Delta) { shown = append(shown, d) })
-		turn.listen("s", 0)
+		turn.followSession("s", 0)
 		for _, data := range [][]byte{first, second} {
 			var u update
 			if json.Unmarshal(data, &u) == nil {
-				turn.hear("s", u)
+				turn.handleUpdate("s", u)
 			}
 		}
-		turn.ended(ending{Stop: "end_turn"})
+		turn.finish(promptResult{Stop: "end_turn"})
 		open := map[string]int{}
 		for _, d := range shown {
 			if _, err := json.Marshal(d); err != nil {
@@ -97,7 +98,8 @@ func FuzzUpdate(f *testing.F) {
 	})
 }
 
-// FuzzPermit: whatever is asked, nothing is allowed that neither the list nor a person allows, and nothing ever for good.
+// FuzzPermit: nothing is allowed that neither the list nor a person allows, and nothing is ever
+// allowed for good.
 func FuzzPermit(f *testing.F) {
 	f.Add([]byte(`{"sessionId":"s","toolCall":{"toolCallId":"1","title":"mcp__swarm__send_handoff","kind":"other"},"options":[{"optionId":"a","kind":"allow_always"},{"optionId":"b","kind":"allow_once"},{"optionId":"c","kind":"reject_once"}]}`))
 	f.Add([]byte(`{"toolCall":{"title":"rm","kind":"execute","content":[{"type":"content","content":{"text":"x"}}]},"options":[{"optionId":"b","kind":"allow_once"}]}`))
@@ -110,7 +112,7 @@ func FuzzPermit(f *testing.F) {
 			}
 			return false, "no", nil
 		}}, nil)
-		answer, _ := turn.permit(params)
+		answer, _ := turn.decidePermission(params)
 		var p permissionRequest
 		if answer == nil || json.Unmarshal(params, &p) != nil {
 			return
@@ -124,7 +126,7 @@ func FuzzPermit(f *testing.F) {
 				t.Errorf("%s was allowed", params)
 			}
 		}
-		if e := turn.denied(); e != nil && (e.Hint == "" || !utf8.ValidString(e.Msg)) {
+		if e := turn.deniedError(); e != nil && (e.Hint == "" || !utf8.ValidString(e.Msg)) {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -134,7 +136,7 @@ func FuzzLines(f *testing.F) {
 	f.Add("one\ntwo\nthree", 2, 1)
 	f.Add("", 0, 0)
 	f.Fuzz(func(t *testing.T, text string, from, limit int) {
-		got := lines(text, from, limit)
+		got := selectLines(text, from, limit)
 		if !strings.Contains(text, got) || limit > 0 && strings.Count(got, "\n") > limit {
 			t.Errorf("%q of %q", got, text)
 		}

@@ -12,8 +12,8 @@ import (
 	"swarm/internal/modeltest"
 )
 
-// What an agent asks for is answered in one order: the phase, then what can be allowed at all, then whoever allows it. A person is not
-// asked about what the phase forbids, and his yes, or that of the file, does not open it.
+// Requests are checked in one order: the phase, then whether it can be allowed at all, then the
+// list or a person. What the phase forbids is never asked, and no approval lifts it.
 func TestOrderOfTheGates(t *testing.T) {
 	planning, work := swarm.PlanningPhase, swarm.ImplementationPhase
 	for _, c := range []struct {
@@ -100,7 +100,8 @@ func TestPlanningWritesThroughUs(t *testing.T) {
 	}
 }
 
-// The real programs ask before they run a command, and in PLANNING nobody is asked in turn: the phase says no.
+// The real programs ask before they run a command. In PLANNING the phase refuses, and no person is
+// asked.
 func TestRealAgentMayRunNothingInPlanning(t *testing.T) {
 	eachProgram(t, func(t *testing.T, p program) {
 		d := newDesk(t, p, modeltest.Answer{Calls: []modeltest.Call{p.shell}}, handed)
@@ -120,7 +121,8 @@ func TestRealAgentMayRunNothingInPlanning(t *testing.T) {
 	})
 }
 
-// Those that ask before they write are held to docs/, and nobody is bothered about what is there.
+// Programs that ask before they write are confined to docs/, and no person is asked about files
+// there.
 func TestRealAgentWritesDocsInPlanning(t *testing.T) {
 	write := map[string]string{"claude": "Write", "gemini": "write_file"}
 	eachProgram(t, func(t *testing.T, p program) {

@@ -29,7 +29,8 @@ const (
 	agentToken = "canary-token-0123456789"
 )
 
-// A program is a real agent, and how it is started so that it talks to a model of ours and leaves the user's files alone.
+// A program is a real agent, and how to start it so that it talks to a model of ours and leaves the
+// user's files alone.
 type program struct {
 	name, spec, bin string
 	kind            string // "" = acp
@@ -84,7 +85,7 @@ func opencodeEnv(d *desk) map[string]string {
 			"models": {"m": {"tool_call": true, "limit": {"context": 100000, "output": 8000}, "cost": {"input": 1, "output": 10, "cache_read": 0.1}}}}}}`, d.server.URL)}
 }
 
-// A desk is where a program works: a folder and a home of its own, a model and a server of tools.
+// A desk is where a program works: a folder, a home, a model and a server of tools.
 type desk struct {
 	*testing.T
 	program program
@@ -152,7 +153,7 @@ func (d *desk) open() provider.Provider {
 	return a
 }
 
-// close ends the programs, and sees that none is left.
+// close ends the programs, and checks that none is left.
 func (d *desk) close() {
 	d.Helper()
 	if err := d.agent.(provider.Closer).Close(); err != nil {
@@ -165,7 +166,7 @@ func (d *desk) close() {
 
 func (d *desk) run() string { return "run-" + d.Name() }
 
-// file writes one into the program's home.
+// file writes a file into the program's home.
 func (d *desk) file(name, text string) string {
 	d.Helper()
 	path := filepath.Join(d.home, name)
@@ -194,7 +195,7 @@ func (d *desk) turn(r provider.Request) (provider.Reply, error) {
 	return d.agent.Turn(d.Context(), r, d.hears)
 }
 
-// kinds counts what happened.
+// kinds counts the deltas by kind.
 func (d *desk) kinds() map[swarm.DeltaKind]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -205,7 +206,8 @@ func (d *desk) kinds() map[swarm.DeltaKind]int {
 	return n
 }
 
-// argumentsHoldNoSecret looks at the arguments of all programs that run now, as everybody on the machine can.
+// argumentsHoldNoSecret looks at the arguments of all running programs, as every user of the
+// machine can.
 func (d *desk) argumentsHoldNoSecret() {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, line := range lines {
@@ -218,7 +220,7 @@ func (d *desk) argumentsHoldNoSecret() {
 	}
 }
 
-// keepsSecrets looks for canaries in whatever was told.
+// keepsSecrets looks for canaries in all output.
 func (d *desk) keepsSecrets(reply provider.Reply, err error) {
 	d.Helper()
 	all := fmt.Sprintf("%s %s %+v", d.said.String(), reply.Stderr, err)
@@ -272,7 +274,7 @@ func TestRealAgentGoesOnWithItsSession(t *testing.T) {
 			t.Errorf("it has cost %+v, then %+v", first.Usage, second.Usage)
 		}
 
-		// Another process, as after a restart, goes on with it too.
+		// Another process, as after a restart, continues it too.
 		d.close()
 		third, err := d.open().Turn(t.Context(), r, d.hears)
 		if err != nil {
@@ -352,7 +354,8 @@ func TestRealAgentInTrouble(t *testing.T) {
 	}
 }
 
-// TestRealAgentIsInterrupted: it stops asking its model, and hears in the next turn of the same session what somebody has to say.
+// TestRealAgentIsInterrupted: it stops calling its model, and reads the new message in the next
+// turn of the same session.
 func TestRealAgentIsInterrupted(t *testing.T) {
 	eachProgram(t, func(t *testing.T, p program) {
 		d := newDesk(t, p, modeltest.Answer{Text: "Hello, planner.", Trouble: modeltest.HangsLate}, text)

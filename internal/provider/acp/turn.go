@@ -18,70 +18,79 @@ import (
 
 const (
 	maxTitle = 2000   // bytes of a tool's name and title
-	maxPaths = 100    // of one tool that are told
-	maxTools = 10_000 // tools in use at once, and files changed in a turn, that are remembered
+	maxPaths = 100    // paths of one tool call that are kept
+	maxTools = 10_000 // running tool calls, and changed files of a turn, that are kept
 )
 
-// A turn is one turn on its way: what the agent has said and done so far.
+// A turn is the state of one turn: what the agent has said and done so far. Several goroutines
+// report to it, so mu guards everything below it. Deltas are sent under mu: observers get them one
+// at a time, and none after close.
 type turn struct {
 	ctx context.Context
 	r   provider.Request
 
-	mu       sync.Mutex // whoever looks is told by one at a time, and nothing after the end
-	live     func(swarm.Delta)
-	hide     *secret.Redactor
-	streams  map[swarm.DeltaKind]*secret.Stream
-	session  string // the one that is listened to; "" = none yet: what is told is of earlier turns
-	output   process.Tail
-	message  string // the id of the message that is being said
-	fresh    bool   // what is said next is another message
-	tools    map[string]*tool
-	used     int // tools
-	files    map[string]bool
-	usage    swarm.Usage
-	spent    float64 // what the session had cost before; less than 0 = not known
-	cost     float64 // what it has cost since it began
-	refusals []refusal
+	mu          sync.Mutex
+	live        func(swarm.Delta)
+	redactor    *secret.Redactor
+	streams     map[swarm.DeltaKind]*secret.Stream
+	session     string // the session whose updates count; "" while updates may still repeat earlier turns
+	output      process.Tail
+	message     string // the id of the message that is being streamed
+	newMessage  bool   // the next text begins another message
+	tools       map[string]*tool
+	toolCount   int // tool calls so far
+	files       map[string]bool
+	usage       swarm.Usage
+	costBefore  float64 // of the session before this turn; -1 = unknown
+	sessionCost float64 // of the session now
+	refusals    []refusal
 }
 
-// A tool is one that the agent uses.
+// A tool is a tool call of the agent.
 type tool struct {
 	name, kind string
 	input      json.RawMessage
 	output     string
 	files      []string // that it changes
-	paths      []string // all that it is about
-	title      string   // what it was called last
+	paths      []string // all that it concerns
+	title      string   // its last title
 	content    json.RawMessage
 	shown      bool
 }
 
-// A refusal is what the agent was not allowed to do.
+// A refusal is a permission that was refused.
 type refusal struct {
 	name, kind, reason string
-	shut               error // it is the phase that forbids it
+	phaseErr           error // set if the phase forbids it
 }
 
 func newTurn(ctx context.Context, r provider.Request, live func(swarm.Delta)) *turn {
-	return &turn{ctx: ctx, r: r, live: live, streams: map[swarm.DeltaKind]*secret.Stream{}, tools: map[string]*tool{}, files: map[string]bool{}}
+	return &turn{
+		ctx:     ctx,
+		r:       r,
+		live:    live,
+		streams: map[swarm.DeltaKind]*secret.Stream{},
+		tools:   map[string]*tool{},
+		files:   map[string]bool{},
+	}
 }
 
-// close makes sure that nobody is told anything any more.
+// close ends the deltas of the turn.
 func (t *turn) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.live = nil
 }
 
-// hides says what nobody may see.
-func (t *turn) hides(secrets *secret.Redactor) {
+// setRedactor sets the secrets that no observer may see.
+func (t *turn) setRedactor(secrets *secret.Redactor) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.hide = secrets
+	t.redactor = secrets
 }
 
-// tell tells whoever looks.
-func (t *turn) tell(d swarm.Delta) {
+// publish sends a delta to all observers.
+func (t *turn) publish(d swarm.Delta) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.show(d)
@@ -93,7 +102,7 @@ func (t *turn) show(d swarm.Delta) {
 	}
 	if d.Text != "" {
 		if t.streams[d.Kind] == nil {
-			t.streams[d.Kind] = t.hide.Stream()
+			t.streams[d.Kind] = t.redactor.Stream()
 		}
 		if d.Text = t.streams[d.Kind].Write(d.Text); d.Text == "" {
 			return
@@ -102,7 +111,7 @@ func (t *turn) show(d swarm.Delta) {
 	t.live(d)
 }
 
-// flush shows what was held back because it might have been the beginning of a secret.
+// flush sends the text that was held back because it might have been the beginning of a secret.
 func (t *turn) flush() {
 	for kind, s := range t.streams {
 		if rest := s.Flush(); rest != "" && t.live != nil {
@@ -111,14 +120,15 @@ func (t *turn) flush() {
 	}
 }
 
-// listen makes what happens in the session from now on a part of the turn.
-func (t *turn) listen(session string, spent float64) {
+// followSession makes what happens in the session from now on a part of the turn. cost is what the
+// session has cost before.
+func (t *turn) followSession(session string, spent float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.session, t.spent, t.cost = session, spent, spent
+	t.session, t.costBefore, t.sessionCost = session, spent, spent
 }
 
-func (t *turn) hear(session string, u update) {
+func (t *turn) handleUpdate(session string, u update) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.session == "" || session != t.session {
@@ -126,98 +136,106 @@ func (t *turn) hear(session string, u update) {
 	}
 	switch u.Kind {
 	case "agent_message_chunk":
-		t.say(u.Message, textOf(u.Content))
+		t.addText(u.Message, textOf(u.Content))
 	case "agent_thought_chunk":
 		if text := textOf(u.Content); text != "" {
 			t.show(swarm.Delta{Kind: swarm.DeltaThinking, Text: text})
 		}
 	case "tool_call", "tool_call_update":
-		t.use(u)
+		t.updateTool(u)
 	case "usage_update":
 		if u.Cost != nil && strings.EqualFold(u.Cost.Currency, "USD") {
-			t.cost = u.Cost.Amount
-			t.count()
+			t.sessionCost = u.Cost.Amount
+			t.updateCost()
 			t.show(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
 		}
 	}
 }
 
-// say is a piece of a message. What counts is the last one: what was said before a tool was used was said on the way.
-func (t *turn) say(message, text string) {
+// addText adds a piece of a message. The output is the last message only: text before a tool call
+// was said on the way.
+func (t *turn) addText(message, text string) {
 	if text == "" {
 		return
 	}
-	if t.fresh || message != "" && t.message != "" && message != t.message {
+	if t.newMessage || message != "" && t.message != "" && message != t.message {
 		if t.output.Len() > 0 {
 			t.show(swarm.Delta{Kind: swarm.DeltaText, Text: "\n"})
 		}
-		t.output, t.fresh = process.Tail{}, false
+		t.output, t.newMessage = process.Tail{}, false
 	}
 	t.message = message
 	_, _ = t.output.Write([]byte(text))
 	t.show(swarm.Delta{Kind: swarm.DeltaText, Text: text})
 }
 
-// use takes what is told of a tool. Its beginning is shown when it is known what it was given, and its end when it has one.
-func (t *turn) use(u update) {
+// updateTool takes news about a tool call. Its beginning is shown when its input is known, and its
+// end when it has ended.
+func (t *turn) updateTool(u update) {
 	if u.ID == "" {
 		return
 	}
 	if u.Kind == "tool_call" {
-		t.fresh = true
+		t.newMessage = true
 	}
-	x := t.find(u.ID)
-	x.learn(u.toolCall)
-	text, files := u.made()
+	x := t.toolOf(u.ID)
+	x.merge(u.toolCall)
+	text, files := u.contents()
 	x.files = append(x.files, files...)
-	x.about(files...)
+	x.addPaths(files...)
 	if text == "" {
-		text = plain(u.Output)
+		text = outputText(u.Output)
 	}
 	if text != "" {
-		x.output = provider.ShowText(t.hide, text)
+		x.output = provider.ShowText(t.redactor, text)
 	}
 	over := u.Status == "completed" || u.Status == "failed"
-	if !x.shown && (over || u.Status == "in_progress" || u.Kind == "tool_call_update" && !blank(x.input)) {
+	if !x.shown && (over || u.Status == "in_progress" || u.Kind == "tool_call_update" && !isBlank(x.input)) {
 		x.shown = true
-		t.show(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: u.ID, Name: x.name, Input: provider.ShowInput(t.hide, x.input)}})
+		t.show(swarm.Delta{
+			Kind: swarm.DeltaTool,
+			Tool: &swarm.ToolUse{ID: u.ID, Name: x.name, Input: provider.ShowInput(t.redactor, x.input)},
+		})
 	}
 	if !over {
 		return
 	}
-	t.fresh = true
-	t.done(u.ID, x, u.Status == "failed")
+	t.newMessage = true
+	t.endTool(u.ID, x, u.Status == "failed")
 }
 
-// find is what is known of a tool. Of more than are remembered nothing is.
-func (t *turn) find(id string) *tool {
+// toolOf returns what is known of a tool call. Beyond maxTools calls nothing is remembered.
+func (t *turn) toolOf(id string) *tool {
 	x := t.tools[id]
 	if x == nil {
 		x = &tool{}
-		if t.used++; len(t.tools) < maxTools {
+		if t.toolCount++; len(t.tools) < maxTools {
 			t.tools[id] = x
 		}
 	}
 	return x
 }
 
-// done shows the end of a tool.
-func (t *turn) done(id string, x *tool, failed bool) {
+// endTool shows the end of a tool call.
+func (t *turn) endTool(id string, x *tool, failed bool) {
 	delete(t.tools, id)
-	t.show(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: id, Name: x.name, Output: x.output, Failed: failed}})
+	t.show(swarm.Delta{
+		Kind: swarm.DeltaToolDone,
+		Tool: &swarm.ToolUse{ID: id, Name: x.name, Output: x.output, Failed: failed},
+	})
 	if !failed {
 		for _, path := range x.files {
-			t.changed(path)
+			t.reportFile(path)
 		}
 	}
 }
 
-// learn takes over what is told of a tool now.
-func (x *tool) learn(c toolCall) {
+// merge takes over what a message says about the call.
+func (x *tool) merge(c toolCall) {
 	switch {
 	case c.Meta.Claude.Tool != "":
 		x.name = c.Meta.Claude.Tool
-	case x.name == "": // what it is called later tells what it is doing
+	case x.name == "": // later titles say what the tool is doing
 		x.name = excerpt.Head(strings.TrimPrefix(c.Title, "Tool: "), maxTitle)
 	}
 	if c.Title != "" {
@@ -226,22 +244,22 @@ func (x *tool) learn(c toolCall) {
 	if c.Kind != "" {
 		x.kind = c.Kind
 	}
-	if !blank(c.Content) {
+	if !isBlank(c.Content) {
 		x.content = slices.Clone(c.Content)
 	}
-	if !blank(c.Input) {
+	if !isBlank(c.Input) {
 		x.input = slices.Clone(c.Input)
 	}
 	for _, l := range c.Locations {
-		x.about(l.Path)
+		x.addPaths(l.Path)
 		if x.kind == "edit" || x.kind == "delete" || x.kind == "move" {
 			x.files = append(x.files, l.Path)
 		}
 	}
 }
 
-// about notes a file or a folder that a tool is about.
-func (x *tool) about(paths ...string) {
+// addPaths notes files and folders that the call concerns.
+func (x *tool) addPaths(paths ...string) {
 	for _, path := range paths {
 		if path != "" && !slices.Contains(x.paths, path) && len(x.paths) < maxPaths {
 			x.paths = append(x.paths, path)
@@ -249,8 +267,8 @@ func (x *tool) about(paths ...string) {
 	}
 }
 
-// changed tells of a file, once.
-func (t *turn) changed(path string) {
+// reportFile reports a changed file, once.
+func (t *turn) reportFile(path string) {
 	if path == "" || t.files[path] || len(t.files) == maxTools {
 		return
 	}
@@ -258,15 +276,15 @@ func (t *turn) changed(path string) {
 	t.show(swarm.Delta{Kind: swarm.DeltaFile, File: path})
 }
 
-// count is what the turn has cost of what the session has.
-func (t *turn) count() {
-	if t.spent >= 0 && t.cost > t.spent {
-		t.usage.USD = t.cost - t.spent
+// updateCost computes the turn's cost from the session's.
+func (t *turn) updateCost() {
+	if t.costBefore >= 0 && t.sessionCost > t.costBefore {
+		t.usage.USD = t.sessionCost - t.costBefore
 	}
 }
 
-// ended takes what the agent says of the whole turn, and returns what its session has cost by now.
-func (t *turn) ended(end ending) (spent float64) {
+// finish takes the agent's account of the whole turn, and returns what the session has cost by now.
+func (t *turn) finish(end promptResult) (spent float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if u := end.Usage; u != nil {
@@ -274,41 +292,46 @@ func (t *turn) ended(end ending) (spent float64) {
 	} else if q := end.Meta.Quota.Tokens; q.Input+q.Output > 0 {
 		t.usage.InputTokens, t.usage.OutputTokens = q.Input, q.Output
 	}
-	t.count()
+	t.updateCost()
 	t.flush()
-	for _, id := range slices.Sorted(maps.Keys(t.tools)) { // those that were refused, mostly
+	for _, id := range slices.Sorted(maps.Keys(t.tools)) { // mostly calls that were refused
 		if x := t.tools[id]; x.shown {
-			t.done(id, x, true)
+			t.endTool(id, x, true)
 		}
 	}
 	if t.usage != (swarm.Usage{}) {
 		t.show(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
 	}
 	t.session = ""
-	return t.cost
+	return t.sessionCost
 }
 
-// reply is what is known of the turn.
-func (t *turn) reply(g *guest) provider.Reply {
+// reply makes the reply of the turn.
+func (t *turn) reply(p *agentProgram) provider.Reply {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.flush()
-	reply := provider.Reply{Output: t.hide.Bytes(t.output.Bytes()), Bytes: t.output.Len(), Usage: t.usage, Session: g.session.ID}
+	reply := provider.Reply{
+		Output:  t.redactor.Bytes(t.output.Bytes()),
+		Bytes:   t.output.Len(),
+		Usage:   t.usage,
+		Session: p.session.ID,
+	}
 	select {
-	case <-g.ended:
-		reply.Exit, reply.Stderr = process.ExitCode(g.how), t.hide.Bytes(g.proc.Stderr().Bytes())
-	default: // it goes on, and may be writing
+	case <-p.done:
+		reply.Exit, reply.Stderr = process.ExitCode(p.status), t.redactor.Bytes(p.proc.Stderr().Bytes())
+	default: // still running, and it may be writing to stderr
 	}
 	return reply
 }
 
-// blank says that a tool's input tells nothing.
-func blank(input json.RawMessage) bool {
+// isBlank says whether a tool's input is empty.
+func isBlank(input json.RawMessage) bool {
 	return len(input) == 0 || string(input) == "null" || string(input) == "{}"
 }
 
-// plain is the text in a tool's raw output, or all of it.
-func plain(output json.RawMessage) string {
+// outputText returns the text in a tool's raw output, or all of it.
+func outputText(output json.RawMessage) string {
 	var text string
 	if len(output) == 0 || string(output) == "null" || json.Unmarshal(output, &text) == nil {
 		return text

@@ -14,10 +14,11 @@ import (
 	"swarm/internal/provider"
 )
 
-// ourServer is what agents know our own MCP server by.
+// ourServer is the name of our own MCP server in agents' configurations.
 const ourServer = "swarm"
 
-// isOurs says whether a tool is one of our server, by how agents name them: Claude's, opencode's and Codex's way, and Gemini's.
+// isOurs says whether a tool belongs to our server. Agents name such tools differently: Claude
+// Code, opencode and Codex by a prefix, Gemini CLI by a suffix.
 func isOurs(name string) bool {
 	for _, before := range []string{"mcp__swarm__", "swarm_", "swarm/"} {
 		if rest, found := strings.CutPrefix(name, before); found && isName(rest) {
@@ -32,31 +33,31 @@ func isName(text string) bool {
 	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") == ""
 }
 
-// permit answers whether the agent may do something. It is never allowed for good: an agent would write that into the user's
-// settings.
-func (t *turn) permit(params json.RawMessage) (any, *complaint) {
+// decidePermission answers an agent's request for a permission. It never allows anything for good,
+// because the agent would write that into the user's settings.
+func (t *turn) decidePermission(params json.RawMessage) (any, *rpcError) {
 	var p permissionRequest
 	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, &complaint{Code: codeBadParams, Message: "a permission that nobody can read: " + err.Error()}
+		return nil, &rpcError{Code: codeBadParams, Message: "cannot decode the permission request: " + err.Error()}
 	}
 	t.mu.Lock()
-	known := t.find(p.Tool.ID)
-	known.learn(p.Tool)
-	text, files := p.Tool.made()
+	known := t.toolOf(p.Tool.ID)
+	known.merge(p.Tool)
+	text, files := p.Tool.contents()
 	if text == "" && known.title != known.name {
 		text = known.title
 	}
-	if blank(known.input) && text != "" {
+	if isBlank(known.input) && text != "" {
 		known.input, _ = json.Marshal(text)
 	}
 	known.files = append(known.files, files...)
-	known.about(files...)
+	known.addPaths(files...)
 	asked := *known
 	asked.files, asked.paths = slices.Clone(known.files), slices.Clone(known.paths)
-	t.fresh = true
+	t.newMessage = true
 	t.mu.Unlock()
 	allow, reject := p.option("allow_once"), p.option("reject_once")
-	shut := t.forbids(asked)
+	shut := t.phaseError(asked)
 	err := permission.Checks{
 		Phase: func() error { return shut },
 		Capability: func() error {
@@ -66,10 +67,10 @@ func (t *turn) permit(params json.RawMessage) (any, *complaint) {
 			return nil
 		},
 		Approval: func() error {
-			if t.may(asked) { // the file has allowed it
+			if t.isListed(asked) { // the compose file allows it
 				return nil
 			}
-			return t.consult(p.Tool.ID, asked)
+			return t.askPerson(p.Tool.ID, asked)
 		},
 	}.Pass()
 	if t.isCut() {
@@ -91,19 +92,20 @@ func (t *turn) refuse(r refusal) {
 	t.refusals = append(t.refusals, r)
 }
 
-// harmless are the kinds of tools that change nothing.
-var harmless = []string{"read", "search", "fetch", "think"}
+// readOnlyKinds are the kinds of tools that change nothing.
+var readOnlyKinds = []string{"read", "search", "fetch", "think"}
 
-// forbids says why the phase does not let the agent do it, whoever would allow it.
-func (t *turn) forbids(x tool) error {
-	if t.r.Phase != swarm.PlanningPhase || isOurs(x.name) && x.kind != "execute" || slices.Contains(harmless, x.kind) {
+// phaseError says why the phase forbids a tool call. No list of tools and no person can lift that.
+func (t *turn) phaseError(x tool) error {
+	if t.r.Phase != swarm.PlanningPhase || isOurs(x.name) && x.kind != "execute" ||
+		slices.Contains(readOnlyKinds, x.kind) {
 		return nil
 	}
 	if x.kind != "edit" && x.kind != "delete" && x.kind != "move" || len(x.files) == 0 {
 		return permission.Acting(t.r.Phase, x.name)
 	}
 	for _, path := range x.files {
-		name, err := inside(t.r.Folder(), path)
+		name, err := relativeTo(t.r.Folder(), path)
 		if err != nil {
 			name = path
 		}
@@ -114,7 +116,7 @@ func (t *turn) forbids(x tool) error {
 	return nil
 }
 
-// isCut says that nobody waits for the turn any more.
+// isCut says whether the turn was cut. Then no answer is waited for any more.
 func (t *turn) isCut() bool { return t.ctx.Err() != nil }
 
 func (p permissionRequest) option(kind string) string {
@@ -134,40 +136,53 @@ func outcome(word, option string) object {
 	return object{"outcome": o}
 }
 
-// may says whether the agent's `tools` allow it: by the program's own name for the tool, or by the protocol's word for its kind. Our
-// own tools look after themselves.
-func (t *turn) may(x tool) bool {
+// isListed says whether the agent's `tools` allow a call: by the program's name for the tool, or by
+// the protocol's word for its kind. Our own tools check permissions themselves.
+func (t *turn) isListed(x tool) bool {
 	if slices.Contains(t.r.Tools, x.name) || x.kind != "" && slices.Contains(t.r.Tools, x.kind) {
 		return true
 	}
 	return isOurs(x.name) && x.kind != "execute"
 }
 
-// consult asks a person, and says why not.
-func (t *turn) consult(id string, x tool) error {
+// askPerson asks for an approval. The error says why it was refused.
+func (t *turn) askPerson(id string, x tool) error {
 	if t.r.Ask == nil {
 		return errors.New("nobody can be asked")
 	}
 	t.mu.Lock()
-	input := provider.ShowInput(t.hide, x.input)
+	input := provider.ShowInput(t.redactor, x.input)
 	t.mu.Unlock()
-	ok, reason, err := t.r.Ask(t.ctx, swarm.Approval{ID: t.r.Turn + "/" + x.fingerprint(id), What: "use " + x.name, Tool: x.name, Input: input, Paths: x.paths})
+	ok, reason, err := t.r.Ask(
+		t.ctx,
+		swarm.Approval{
+			ID:    t.r.Turn + "/" + x.fingerprint(id),
+			What:  "use " + x.name,
+			Tool:  x.name,
+			Input: input,
+			Paths: x.paths,
+		},
+	)
 	if err == nil && !ok {
 		err = errors.New(reason)
 	}
 	return err
 }
 
-// fingerprint is the same for the same thing that is asked, so that its answer outlives a crash: whatever is told of it counts.
+// fingerprint identifies what is asked. The same request after a crash has the same fingerprint, so
+// an approval that was given is found again. Everything that is known of the call counts.
 func (x tool) fingerprint(id string) string {
-	text, _ := json.Marshal([]any{x.name, x.kind, x.title, x.lasting(id), string(x.content), slices.Sorted(slices.Values(x.paths))})
+	text, _ := json.Marshal(
+		[]any{x.name, x.kind, x.title, x.stableInput(id), string(x.content), slices.Sorted(slices.Values(x.paths))},
+	)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 
-// lasting is a tool's input without what Codex puts into it beside it, which is another thing each time the turn is begun. It is Codex's
-// when it names the use of the tool itself: many tools have an argument that is called id.
-func (x tool) lasting(id string) string {
+// stableInput returns a tool's input without the fields that Codex adds, which differ each time the
+// turn is begun. Only fields that repeat the id of the call are Codex's: many tools have an
+// argument named id.
+func (x tool) stableInput(id string) string {
 	var parts map[string]json.RawMessage
 	if json.Unmarshal(x.input, &parts) != nil {
 		return string(x.input)
@@ -184,20 +199,21 @@ func (x tool) lasting(id string) string {
 		delete(parts, "turn_id")
 		delete(parts, "started_at_ms")
 	}
-	input, _ := json.Marshal(parts) // in the order of the names
+	input, _ := json.Marshal(parts) // sorted by name
 	return string(input)
 }
 
-// denied is the error of a turn in which something was refused: whatever the agent made of it, it is not what was asked for.
-func (t *turn) denied() *swarm.Error {
+// deniedError makes the error of a turn in which a permission was refused, or nil. The turn fails
+// whatever the agent made of the refusal, because it is not what was asked for.
+func (t *turn) deniedError() *swarm.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.refusals) == 0 {
 		return nil
 	}
 	first := t.refusals[0]
-	if shut, ok := errors.AsType[*swarm.Error](first.shut); ok {
-		return swarm.Errorf(swarm.Denied, "%s", t.hide.String(shut.Msg)).WithHint("%s", shut.Hint)
+	if shut, ok := errors.AsType[*swarm.Error](first.phaseErr); ok {
+		return swarm.Errorf(swarm.Denied, "%s", t.redactor.String(shut.Msg)).WithHint("%s", shut.Hint)
 	}
 	name := first.name
 	if name == "" {
@@ -205,19 +221,20 @@ func (t *turn) denied() *swarm.Error {
 	}
 	var names []string
 	for _, r := range t.refusals {
-		if word := r.word(); !slices.Contains(names, word) {
+		if word := r.toolsEntry(); !slices.Contains(names, word) {
 			names = append(names, word)
 		}
 	}
-	e := swarm.Errorf(swarm.Denied, "it may not use %s", t.hide.String(swarm.Quote(name)))
+	e := swarm.Errorf(swarm.Denied, "it may not use %s", t.redactor.String(swarm.Quote(name)))
 	if first.reason != "" {
-		e.Msg += ": " + t.hide.String(first.reason)
+		e.Msg += ": " + t.redactor.String(first.reason)
 	}
-	return e.WithHint("if it should, add to the agent: tools: [%s]", t.hide.String(strings.Join(names, ", ")))
+	return e.WithHint("if it should, add to the agent: tools: [%s]", t.redactor.String(strings.Join(names, ", ")))
 }
 
-// word is what allows it when it stands in `tools`: the tool's name if it is one, else its kind.
-func (r refusal) word() string {
+// toolsEntry returns the entry of `tools` that would allow the call: the tool's name if it is a
+// plain word, else its kind.
+func (r refusal) toolsEntry() string {
 	if r.kind != "" && (r.name == "" || strings.ContainsAny(r.name, " `\n\"'/\\")) {
 		return r.kind
 	}

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// What the protocol's messages look like, as far as we read and write them. Whatever else stands in them is left alone: agents add
-// to the protocol, and are understood all the same.
+// The messages of the protocol, as far as we read and write them. Unknown fields are ignored,
+// because agents extend the protocol.
 
 type object map[string]any
 
-// greeting is the answer to initialize.
-type greeting struct {
+// An initializeResult is the answer to initialize.
+type initializeResult struct {
 	Version int `json:"protocolVersion"`
 	Can     struct {
 		Load bool `json:"loadSession"`
@@ -33,8 +33,8 @@ type greeting struct {
 	} `json:"authMethods"`
 }
 
-// A conversation is the answer to session/new, session/load and session/resume.
-type conversation struct {
+// A sessionInfo is the answer to session/new, session/load and session/resume.
+type sessionInfo struct {
 	ID      string   `json:"sessionId"`
 	Options []option `json:"configOptions"`
 	Models  *struct {
@@ -45,7 +45,7 @@ type conversation struct {
 	} `json:"models"`
 }
 
-// An option is something about a session that can be chosen: of the category model, the model.
+// An option is a setting of a session. The option of the category model is the model.
 type option struct {
 	ID       string          `json:"id"`
 	Category string          `json:"category"`
@@ -75,12 +75,12 @@ func (o option) values() (values []string) {
 	return values
 }
 
-// An ending is the answer to session/prompt.
-type ending struct {
+// A promptResult is the answer to session/prompt.
+type promptResult struct {
 	Stop  string  `json:"stopReason"`
 	Usage *tokens `json:"usage"`
 	Meta  struct {
-		Quota struct { // Gemini's way to say it
+		Quota struct { // Gemini CLI's form of the usage
 			Tokens struct {
 				Input  int64 `json:"input_tokens"`
 				Output int64 `json:"output_tokens"`
@@ -89,7 +89,8 @@ type ending struct {
 	} `json:"_meta"`
 }
 
-// tokens are those of one turn. What was read from the cache and what was written to it are not in the input.
+// tokens is the usage of one turn. Tokens read from and written to the cache are not part of the
+// input.
 type tokens struct {
 	Input   int64 `json:"inputTokens"`
 	Output  int64 `json:"outputTokens"`
@@ -109,13 +110,13 @@ type update struct {
 	} `json:"cost"`
 }
 
-// A toolCall is what is told of a tool that the agent uses, or wants to: some of it now, some later.
+// A toolCall describes a tool call. Each message about the call carries only some of it.
 type toolCall struct {
 	ID        string          `json:"toolCallId"`
 	Title     string          `json:"title"`
 	Kind      string          `json:"kind"`
 	Status    string          `json:"status"`
-	Content   json.RawMessage `json:"content"` // a list of what the tool has made; of a message, a block of it
+	Content   json.RawMessage `json:"content"` // the contents of a tool call, or one block of a message
 	Input     json.RawMessage `json:"rawInput"`
 	Output    json.RawMessage `json:"rawOutput"`
 	Locations []struct {
@@ -128,7 +129,7 @@ type toolCall struct {
 	} `json:"_meta"`
 }
 
-// A block is a piece of what is said.
+// A block is a piece of a message.
 type block struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -145,16 +146,16 @@ func textOf(content json.RawMessage) string {
 	return b.Text
 }
 
-// made is what a tool has made: text, or a file that it has changed.
-type made struct {
+// A toolContent is a result of a tool: a text, or a file that it has changed.
+type toolContent struct {
 	Type    string `json:"type"`
 	Content block  `json:"content"`
 	Path    string `json:"path"`
 }
 
-// made reads a tool's content: the text in it, and the files.
-func (c toolCall) made() (text string, files []string) {
-	var list []made
+// contents returns the text in a tool call's content, and the files.
+func (c toolCall) contents() (text string, files []string) {
+	var list []toolContent
 	if json.Unmarshal(c.Content, &list) != nil {
 		return "", nil
 	}
@@ -170,7 +171,7 @@ func (c toolCall) made() (text string, files []string) {
 	return b.String(), files
 }
 
-// A permission is asked for.
+// A permissionRequest asks for a permission.
 type permissionRequest struct {
 	Session string   `json:"sessionId"`
 	Tool    toolCall `json:"toolCall"`

@@ -1,0 +1,358 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"swarm"
+	"swarm/internal/process"
+	"swarm/internal/provider"
+	"swarm/internal/secret"
+)
+
+// An agentProgram is a program that runs for one agent, and the session that it is in. One turn at
+// a time owns it; only the attached turn is shared with other goroutines.
+type agentProgram struct {
+	host      *host
+	launchKey string
+	conn      *conn
+	proc      *process.Process
+	stop      context.CancelFunc
+	done      chan struct{}      // closed when the process group has ended
+	status    syscall.WaitStatus // set before done is closed
+
+	hello       initializeResult
+	initialized bool
+	session     sessionInfo
+	redactor    *secret.Redactor // of the secrets in its environment
+	sessionCost float64          // US dollars that the session has cost by its own account; -1 = unknown
+	ready       bool             // it has ended its turn by itself, and can do another
+
+	mu   sync.Mutex
+	turn *turn // the attached turn, or nil
+}
+
+// launchKey encodes what a program was started with and what cannot change while it runs.
+func (h *host) launchKey(r provider.Request) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %q %q %q", h.arguments(r), r.Dir, r.Root, r.Door)
+	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
+		fmt.Fprintf(&b, " %q=%q", name, r.Env[name])
+	}
+	return b.String()
+}
+
+func newAgentProgram(h *host, launchKey string, env []string) *agentProgram {
+	p := &agentProgram{
+		host:      h,
+		launchKey: launchKey,
+		redactor:  secret.New(env, nil),
+		conn:      newConn(),
+		done:      make(chan struct{}),
+	}
+	p.conn.onNotice, p.conn.onRequest, p.conn.onStray = p.handleNotice, p.serveRequest, p.writeStderr
+	return p
+}
+
+// start starts the process, and a goroutine that waits for its end.
+func (p *agentProgram) start(job process.Job) (err error) {
+	job.Stdout = p.conn.readPiece
+	job.Stderr = func(piece string) { p.publish(swarm.Delta{Kind: swarm.DeltaStderr, Text: piece}) }
+	if p.proc, err = job.Start(); err != nil {
+		return err
+	}
+	life, leave := context.WithCancel(context.Background())
+	p.stop = leave
+	go p.conn.writeOutbox(p.proc)
+	go func() {
+		defer leave()
+		p.status, _, _ = p.proc.Wait(life)
+		if rest := p.conn.lines.Rest; len(rest) > 0 {
+			p.writeStderr(string(rest))
+		}
+		p.conn.close(errGone)
+		close(p.done)
+	}()
+	return nil
+}
+
+// end ends the program with all processes that it has started, and waits for that.
+func (p *agentProgram) end() {
+	p.stop()
+	<-p.done
+}
+
+// attach makes the turn the one that the program works on.
+func (p *agentProgram) attach(t *turn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turn, p.ready = t, false
+	t.setRedactor(p.redactor)
+}
+
+// detach ends the program's turn. What the program says from now on, for instance while it dies,
+// belongs to no turn. ready says whether it can do another turn.
+func (p *agentProgram) detach() (ready bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turn = nil
+	return p.ready && !p.conn.isClosed()
+}
+
+func (p *agentProgram) currentTurn() *turn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.turn
+}
+
+func (p *agentProgram) publish(d swarm.Delta) {
+	if t := p.currentTurn(); t != nil {
+		t.publish(d)
+	}
+}
+
+func (p *agentProgram) writeStderr(line string) {
+	p.publish(swarm.Delta{Kind: swarm.DeltaStderr, Text: line + "\n"})
+}
+
+// handleNotice takes a notification of the agent.
+func (p *agentProgram) handleNotice(method string, params json.RawMessage) {
+	var n struct {
+		Session string `json:"sessionId"`
+		Update  update `json:"update"`
+	}
+	if method != "session/update" {
+		return
+	}
+	if err := json.Unmarshal(params, &n); err != nil {
+		p.writeStderr("cannot decode an update: " + err.Error())
+		return
+	}
+	if t := p.currentTurn(); t != nil {
+		t.handleUpdate(n.Session, n.Update)
+	}
+}
+
+// serveRequest answers a request of the agent.
+func (p *agentProgram) serveRequest(method string, params json.RawMessage) (any, *rpcError) {
+	t := p.currentTurn()
+	switch {
+	case t == nil:
+		return nil, &rpcError{Code: codeFailed, Message: "no turn is under way"}
+	case method == "session/request_permission":
+		return t.decidePermission(params)
+	case method == "fs/read_text_file":
+		return t.readFile(params)
+	case method == "fs/write_text_file":
+		return t.writeFile(params)
+	}
+	return nil, &rpcError{Code: codeNoMethod, Message: "there is no method " + method}
+}
+
+// runTurn does the turn. It skips the greeting and the session where an earlier turn has done them.
+func (p *agentProgram) runTurn(ctx context.Context, t *turn) error {
+	if err := p.initialize(ctx); err != nil {
+		return err
+	}
+	text, err := p.openSession(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := p.chooseModel(ctx, t.r.Model); err != nil {
+		return err
+	}
+	t.publish(swarm.Delta{Kind: swarm.DeltaSession, Session: p.session.ID})
+	t.followSession(p.session.ID, p.sessionCost)
+	answer := make(chan error, 1)
+	var end promptResult
+	asking, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		prompt := object{"sessionId": p.session.ID, "prompt": []object{{"type": "text", "text": text}}}
+		answer <- p.conn.call(asking, "session/prompt", prompt, &end)
+	}()
+	select {
+	case err = <-answer:
+	case <-ctx.Done():
+		// A turn that was cut for good may have left something running, so its program is ended
+		// even if it has obeyed.
+		p.ready = p.cancel(answer) && swarm.KindOf(context.Cause(ctx)) == swarm.CutToSpeak
+		return ctx.Err()
+	}
+	p.sessionCost = t.finish(end)
+	if err != nil {
+		return err
+	}
+	p.ready = true
+	return t.checkEnd(end)
+}
+
+// cancel asks the agent to end its turn, and says whether it did in time.
+func (p *agentProgram) cancel(answer <-chan error) bool {
+	ctx, stop := context.WithTimeout(context.Background(), provider.CancelTime)
+	defer stop()
+	if p.conn.notify(ctx, "session/cancel", object{"sessionId": p.session.ID}) != nil {
+		return false
+	}
+	select {
+	case err := <-answer:
+		return err == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// initialize does the first exchange with a program, once.
+func (p *agentProgram) initialize(ctx context.Context) error {
+	if p.initialized {
+		return nil
+	}
+	err := p.conn.call(ctx, "initialize", object{
+		"protocolVersion": 1,
+		"clientInfo":      object{"name": "swarm", "title": "swarm", "version": "1"},
+		"clientCapabilities": object{
+			"fs":       object{"readTextFile": !p.host.preset.readsFiles, "writeTextFile": true},
+			"terminal": false,
+		},
+	}, &p.hello)
+	if err != nil {
+		return err
+	}
+	if p.hello.Version != 1 {
+		return swarm.Errorf(swarm.Protocol, "it speaks version %d of the Agent Client Protocol", p.hello.Version).
+			WithHint("use a program that speaks version 1")
+	}
+	p.initialized = true
+	return nil
+}
+
+// openSession continues the turn's session or begins one, and returns the prompt to send: only what
+// is new, or all of it.
+func (p *agentProgram) openSession(ctx context.Context, t *turn) (text string, err error) {
+	if t.r.Session != "" {
+		fresh := cmp.Or(t.r.Fresh, t.r.Prompt)
+		if t.r.Session == p.session.ID {
+			return fresh, nil
+		}
+		switch err := p.continueSession(ctx, t); {
+		case err == nil:
+			return fresh, nil
+		case ctx.Err() != nil || errors.Is(err, errGone) || needsLogin(err):
+			return "", err
+		default:
+			t.publish(swarm.Delta{
+				Kind: swarm.DeltaStderr,
+				Text: "the session " + t.r.Session + " is gone (" + err.Error() + "): a new one begins with the whole prompt\n",
+			})
+		}
+	}
+	var s sessionInfo
+	if err := p.conn.call(ctx, "session/new", object{"cwd": t.r.Dir, "mcpServers": p.mcpServers(t.r)}, &s); err != nil {
+		return "", err
+	}
+	if s.ID == "" {
+		return "", swarm.Errorf(swarm.Protocol, "it began a session without an id")
+	}
+	p.session, p.sessionCost = s, 0
+	return t.r.Prompt, nil
+}
+
+// continueSession continues a session of an earlier process. Resuming is preferred to loading,
+// which repeats the whole session as updates.
+func (p *agentProgram) continueSession(ctx context.Context, t *turn) error {
+	method := "session/load"
+	switch can := p.hello.Can; {
+	case len(can.Session.Resume) > 0 && string(can.Session.Resume) != "null":
+		method = "session/resume"
+	case !can.Load:
+		return errors.New("the program cannot continue one")
+	}
+	var s sessionInfo
+	if err := p.conn.call(ctx, method, object{"sessionId": t.r.Session, "cwd": t.r.Dir, "mcpServers": p.mcpServers(t.r)}, &s); err != nil {
+		return err
+	}
+	s.ID = t.r.Session
+	p.session, p.sessionCost = s, -1 // what it has cost so far is unknown
+	return nil
+}
+
+// mcpServers describes our own server as the agent can reach it: over HTTP, or as a program that it
+// starts.
+func (p *agentProgram) mcpServers(r provider.Request) []object {
+	switch {
+	case r.Door.URL == "":
+		return []object{}
+	case p.leaksArguments():
+		return []object{{"name": ourServer, "command": p.host.self, "args": []string{"mcp"}, "env": []object{}}}
+	case p.hello.Can.MCP.HTTP:
+		return []object{{"type": "http", "name": ourServer, "url": r.Door.URL + "/mcp",
+			"headers": []object{{"name": "Authorization", "value": "Bearer " + r.Door.Token}}}}
+	}
+	return []object{{"name": ourServer, "command": p.host.self, "args": []string{"mcp"},
+		"env": []object{
+			{"name": "SWARM_URL", "value": r.Door.URL},
+			{"name": "SWARM_AGENT_TOKEN", "value": r.Door.Token},
+		}}}
+}
+
+// leaksArguments says whether the agent passes its servers on as arguments of another program,
+// where every user of the machine can read them. Then the token must not be there. Our server finds
+// it in its environment instead, which the agent passes on.
+func (p *agentProgram) leaksArguments() bool {
+	return strings.Contains(strings.ToLower(p.hello.Info.Name), "claude")
+}
+
+// chooseModel sets the model of the session, if the turn names one.
+func (p *agentProgram) chooseModel(ctx context.Context, model string) error {
+	s := &p.session
+	if model == "" || p.host.preset.args != nil { // the model is in its arguments
+		return nil
+	}
+	var all []string
+	for i, o := range s.Options {
+		if o.Category != "model" && o.ID != "model" {
+			continue
+		}
+		if o.Current == model {
+			return nil
+		}
+		if all = o.values(); slices.Contains(all, model) {
+			var now sessionInfo
+			err := p.conn.call(
+				ctx,
+				"session/set_config_option",
+				object{"sessionId": s.ID, "configId": o.ID, "value": model},
+				&now,
+			)
+			s.Options[i].Current = model
+			return err
+		}
+	}
+	if m := s.Models; m != nil {
+		if m.Current == model {
+			return nil
+		}
+		for _, one := range m.All {
+			all = append(all, one.ID)
+		}
+		if slices.Contains(all, model) {
+			err := p.conn.call(ctx, "session/set_model", object{"sessionId": s.ID, "modelId": model}, &struct{}{})
+			m.Current = model
+			return err
+		}
+	}
+	if len(all) == 0 {
+		return swarm.Errorf(swarm.BadInput, "the agent of the provider %q does not let its model be chosen", p.host.name).
+			WithHint("choose it by the program's own arguments or settings, and take `model` away")
+	}
+	return swarm.Errorf(swarm.BadInput, "the agent of the provider %q has no model %s", p.host.name, swarm.Quote(model)).
+		WithHint("%s", swarm.DidYouMean(model, all))
+}
