@@ -8,13 +8,14 @@ import (
 	"swarm"
 )
 
-// anthropic is the Messages API.
+// anthropic is Anthropic's Messages API.
 type anthropic struct{}
 
-// usualTokens is how long an answer may be when nothing says it: the API wants to be told.
-const usualTokens = 32_000
+// defaultMaxTokens limits an answer when the file does not say how long it may be. The API requires
+// a limit.
+const defaultMaxTokens = 32_000
 
-func (anthropic) sign(h http.Header, key string) {
+func (anthropic) signRequest(h http.Header, key string) {
 	h.Set("Anthropic-Version", "2023-06-01")
 	if key != "" {
 		h.Set("X-Api-Key", key)
@@ -48,31 +49,32 @@ type block struct {
 	ID        string          `json:"id,omitempty"`
 	Name      string          `json:"name,omitempty"`
 	Input     json.RawMessage `json:"input,omitempty"`
-	Thinking  *string         `json:"thinking,omitempty"` // may be empty where a signature stands for it
+	Thinking  *string         `json:"thinking,omitempty"` // empty but present where only the signature stands for it
 	Signature string          `json:"signature,omitempty"`
 	Data      string          `json:"data,omitempty"`
 	ToolUseID string          `json:"tool_use_id,omitempty"`
 	Content   string          `json:"content,omitempty"`
 	IsError   bool            `json:"is_error,omitempty"`
-	Cache     *cacheHere      `json:"cache_control,omitempty"`
+	Cache     *cacheControl   `json:"cache_control,omitempty"`
 }
 
-type cacheHere struct {
+type cacheControl struct {
 	Type string `json:"type"`
 }
 
-var ephemeral = &cacheHere{"ephemeral"}
+var ephemeral = &cacheControl{"ephemeral"}
 
-func (anthropic) ask(c *conversation) ([]byte, error) {
+func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 	q := anthropicAsk{Model: c.model, MaxTokens: c.maxTokens, Temperature: c.temperature, Stream: true}
 	if q.MaxTokens == 0 {
-		q.MaxTokens = usualTokens
+		q.MaxTokens = defaultMaxTokens
 	}
 	for _, tool := range c.tools {
 		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, schemaOf(tool)})
 	}
 	prompt := block{Type: "text", Text: c.prompt}
-	if len(c.tools) > 0 { // it will be read again with each call; a prompt that is read once would only cost more
+	// Each tool call sends the prompt again. Caching a prompt that is sent once would only cost more.
+	if len(c.tools) > 0 {
 		prompt.Cache = ephemeral
 	}
 	q.Messages = append(q.Messages, anthropicMessage{"user", []block{prompt}})
@@ -87,18 +89,18 @@ func (anthropic) ask(c *conversation) ([]byte, error) {
 		if i == len(c.rounds)-1 {
 			results[len(results)-1].Cache = ephemeral
 		}
-		q.Messages = append(q.Messages, anthropicMessage{"assistant", r.said}, anthropicMessage{"user", results})
+		q.Messages = append(q.Messages, anthropicMessage{"assistant", r.message}, anthropicMessage{"user", results})
 	}
 	return marshal(q)
 }
 
-func (anthropic) listen(a *answer) listener { return &anthropicListener{answer: a} }
+func (anthropic) newListener(a *answer) listener { return &anthropicListener{answer: a} }
 
-// An anthropicListener hears a message of the Messages API.
+// An anthropicListener decodes an answer of the Messages API.
 type anthropicListener struct {
 	answer *answer
 	blocks []*block
-	inputs []string // of blocks that call tools: what has come of their arguments
+	inputs []string // by block that calls a tool: its arguments so far
 }
 
 type anthropicUsage struct {
@@ -108,8 +110,8 @@ type anthropicUsage struct {
 	Wrote  *int64 `json:"cache_creation_input_tokens"`
 }
 
-// count takes over what is said: later counts stand for all before.
-func (l *anthropicListener) count(u *anthropicUsage) {
+// setTokens takes over the counts. Later counts include all before.
+func (l *anthropicListener) setTokens(u *anthropicUsage) {
 	k := &l.answer.tokens
 	for _, n := range []struct {
 		to   *int64
@@ -121,7 +123,7 @@ func (l *anthropicListener) count(u *anthropicUsage) {
 	}
 }
 
-func (l *anthropicListener) event(data []byte) error {
+func (l *anthropicListener) handleEvent(data []byte) error {
 	var e struct {
 		Type    string `json:"type"`
 		Index   int    `json:"index"`
@@ -145,11 +147,11 @@ func (l *anthropicListener) event(data []byte) error {
 	}
 	switch e.Type {
 	case "error":
-		return judge(statusOf(&e.Error), &e.Error)
+		return failureOf(statusOf(&e.Error), &e.Error)
 	case "message_start":
-		l.count(&e.Message.Usage)
+		l.setTokens(&e.Message.Usage)
 	case "content_block_start":
-		return l.begin(&e.Block)
+		return l.addBlock(&e.Block)
 	case "content_block_delta":
 		if e.Index < 0 || e.Index >= len(l.blocks) {
 			return nil
@@ -166,9 +168,9 @@ func (l *anthropicListener) event(data []byte) error {
 		}
 		return l.answer.show(swarm.DeltaText, e.Delta.Text)
 	case "message_delta":
-		l.count(&e.Usage)
+		l.setTokens(&e.Usage)
 		if e.Delta.StopReason != "" {
-			l.stop(e.Delta.StopReason)
+			l.setStop(e.Delta.StopReason)
 		}
 	case "message_stop":
 		return io.EOF
@@ -176,7 +178,7 @@ func (l *anthropicListener) event(data []byte) error {
 	return nil
 }
 
-func (l *anthropicListener) begin(b *block) error {
+func (l *anthropicListener) addBlock(b *block) error {
 	l.blocks, l.inputs = append(l.blocks, b), append(l.inputs, "")
 	if b.Type == "tool_use" && string(b.Input) != "{}" && string(b.Input) != "null" {
 		l.inputs[len(l.inputs)-1] = string(b.Input)
@@ -192,7 +194,7 @@ func (l *anthropicListener) begin(b *block) error {
 	return l.answer.show(swarm.DeltaText, b.Text)
 }
 
-func (l *anthropicListener) stop(reason string) {
+func (l *anthropicListener) setStop(reason string) {
 	switch reason {
 	case "max_tokens", "model_context_window_exceeded":
 		l.answer.stop = stopLength
@@ -203,7 +205,7 @@ func (l *anthropicListener) stop(reason string) {
 	}
 }
 
-func (l *anthropicListener) whole(data []byte) error {
+func (l *anthropicListener) handleWhole(data []byte) error {
 	var m struct {
 		Content    []block        `json:"content"`
 		StopReason string         `json:"stop_reason"`
@@ -212,20 +214,20 @@ func (l *anthropicListener) whole(data []byte) error {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return err
 	}
-	l.count(&m.Usage)
+	l.setTokens(&m.Usage)
 	for i := range m.Content {
-		if err := l.begin(&m.Content[i]); err != nil {
+		if err := l.addBlock(&m.Content[i]); err != nil {
 			return err
 		}
 	}
 	if m.StopReason != "" {
-		l.stop(m.StopReason)
+		l.setStop(m.StopReason)
 	}
 	return nil
 }
 
-// said is the message again, with the calls in it that were made.
-func (l *anthropicListener) said() (any, error) {
+// message returns the assistant's message and collects its calls.
+func (l *anthropicListener) message() (any, error) {
 	var said []*block
 	for i, b := range l.blocks {
 		switch b.Type {
@@ -235,7 +237,7 @@ func (l *anthropicListener) said() (any, error) {
 			}
 		case "tool_use":
 			l.answer.calls = append(l.answer.calls, &call{b.ID, b.Name, l.inputs[i]})
-			b.Input = echo(l.inputs[i])
+			b.Input = validArguments(l.inputs[i])
 		case "thinking", "redacted_thinking":
 		default:
 			continue

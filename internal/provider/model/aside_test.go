@@ -13,8 +13,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// What a model is told between two rounds of tools stands beside their answers as the user's own words, and stays there in all that it is
-// asked later; where there is nothing to tell nothing stands.
+// Text that the model is told between two rounds of tools stands beside the results as the user's
+// own message, and stays in all later requests. Without such text there is no message.
 func TestAsides(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		call := modeltest.Answer{Calls: []modeltest.Call{{Name: "add", Args: `{"a":1,"b":2}`}, {Name: "add", Args: `{"a":3,"b":4}`}}}
@@ -41,7 +41,7 @@ func TestAsides(t *testing.T) {
 	})
 }
 
-// What cannot be written down is not told, and the turn ends: the disk has failed.
+// Text that cannot be stored is not told, and the turn ends: the disk has failed.
 func TestAsideThatFails(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		b := newBench(t, kind, modeltest.Answer{Calls: []modeltest.Call{{Name: "add", Args: `{"a":1,"b":2}`}}})

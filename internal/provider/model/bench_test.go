@@ -13,8 +13,8 @@ import (
 	"swarm/internal/provider/model"
 )
 
-// BenchmarkTurn is a turn with a prompt of 4 KB and an answer of 2 KB. Its floor is the same exchange by net/http alone, whose
-// answer is read and thrown away.
+// BenchmarkTurn measures a turn with a prompt of 4 KB and an answer of 2 KB. Its floor is the same
+// exchange by net/http alone, with the answer thrown away.
 func BenchmarkTurn(b *testing.B) {
 	prompt := strings.Repeat("do what has to be done, well. ", 140)
 	answer := modeltest.Answer{Text: strings.Repeat("here is what I have done, and why. ", 60), Usage: modeltest.Usage{Input: 1000, Output: 500}}

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Nobody waits for ever for a server that has stopped to speak, whether anybody cancels it or not.
+// A server that stops sending is not waited for for ever, even if the turn is not cut.
 func TestSilence(t *testing.T) {
 	usual := silence
 	silence = 20 * time.Millisecond
@@ -38,7 +38,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A wire is a server without a network: it gives its answers one after the other.
+// A wire is a server without a network. It gives its answers one after the other.
 type wire struct{ answers []*http.Response }
 
 func (w *wire) RoundTrip(*http.Request) (*http.Response, error) {
@@ -51,7 +51,7 @@ func says(status int, header http.Header, body string) *http.Response {
 	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// A server is left alone for as long as it says, and otherwise longer from time to time.
+// A retry waits as long as the server says, and otherwise longer each time.
 func TestPatience(t *testing.T) {
 	for what, c := range map[string]struct {
 		busy    []*http.Response
@@ -83,14 +83,14 @@ func TestPatience(t *testing.T) {
 // Some servers number all calls 0, and give some no id.
 func TestCallsThatAreNumberedBadly(t *testing.T) {
 	a := &answer{show: func(swarm.DeltaKind, string) error { return nil }}
-	l := openai{}.listen(a)
+	l := openai{}.newListener(a)
 	for _, piece := range []string{`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`, `{"index":0,"id":"b","function":{"name":"y","arguments":"{\"n\""}}`,
 		`{"index":0,"function":{"arguments":":1}"}}`, `{"index":1,"function":{"name":"z"}}`} {
-		if err := l.event([]byte(`{"choices":[{"delta":{"tool_calls":[` + piece + `]}}]}`)); err != nil {
+		if err := l.handleEvent([]byte(`{"choices":[{"delta":{"tool_calls":[` + piece + `]}}]}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := l.said(); err != nil {
+	if _, err := l.message(); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -172,7 +172,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// Whatever a server sends, nothing panics, and an answer is only one that has an end.
+// Nothing that a server sends causes a panic, and only an answer with an end is an answer.
 func FuzzAnswers(f *testing.F) {
 	f.Add(`{"choices":[{"delta":{"content":"x","tool_calls":[{"index":-1}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`)
 	f.Add(`{"type":"content_block_start","content_block":{"type":"tool_use","input":null}}` + "\n" + `{"type":"content_block_delta","index":0,"delta":{"partial_json":"{"}}`)
@@ -180,27 +180,27 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, d := range []dialect{anthropic{}, openai{}} {
 			tr := &turn{model: &model{}, live: func(swarm.Delta) {}}
-			a, end := tr.begin()
-			l := d.listen(a)
+			a, end := tr.newAnswer()
+			l := d.newListener(a)
 			for line := range strings.SplitSeq(text, "\n") {
-				if l.event([]byte(line)) != nil {
+				if l.handleEvent([]byte(line)) != nil {
 					break
 				}
 			}
 			end()
-			said, err := l.said()
+			said, err := l.message()
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := conversation{rounds: []round{{said: said, results: []result{{}}}}}
-			if _, err := d.ask(&c); err != nil {
+			c := conversation{rounds: []round{{message: said, results: []result{{}}}}}
+			if _, err := d.encodeRequest(&c); err != nil {
 				t.Errorf("what it said cannot be said again: %v", err)
 			}
 		}
 	})
 }
 
-// The path of a call stands before the query of an address, and after its path.
+// The path of the API goes before the query of an address, and after its path.
 func TestWhereACallGoes(t *testing.T) {
 	for _, c := range []struct{ kind, base, want string }{
 		{"openai", "", "https://api.openai.com/v1/chat/completions"},

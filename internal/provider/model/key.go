@@ -8,10 +8,10 @@ import (
 	"swarm/internal/secret"
 )
 
-// key finds the key, and the variable that holds it, in the environment and nowhere else. `env` of the agent or the provider may
-// name another variable. A server of the user's own is given a key only when `env` says so: a file of a stranger could name any
-// server.
-func (m *model) key(env map[string]string) (key, name string, err error) {
+// findKey returns the key and the name of its variable. Keys are in the environment and nowhere
+// else; `env` of the agent or the provider may name another variable. A server of the user's own
+// gets a key only when `env` says so, because a compose file from a stranger could name any server.
+func (m *model) findKey(env map[string]string) (key, name string, err error) {
 	value, named := env[m.keyName]
 	if !named {
 		value, named = m.spec.Env[m.keyName]
@@ -32,13 +32,15 @@ func (m *model) key(env map[string]string) (key, name string, err error) {
 	key, _ = process.Lookup(m.environ, name)
 	switch key = strings.TrimSpace(key); {
 	case key == "":
-		return "", name, swarm.Errorf(swarm.NotSignedIn, "the provider %q has no key: %s is not set", m.spec.Name, name).WithHint("%s", m.signIn(name))
+		return "", name, swarm.Errorf(swarm.NotSignedIn, "the provider %q has no key: %s is not set", m.spec.Name, name).
+			WithHint("%s", m.signInHint(name))
 	case !process.IsKey(key):
-		return "", name, swarm.Errorf(swarm.NotSignedIn, "%s holds what cannot be a key", name).WithHint("%s", m.signIn(name))
+		return "", name, swarm.Errorf(swarm.NotSignedIn, "%s holds what cannot be a key", name).
+			WithHint("%s", m.signInHint(name))
 	}
 	return key, name, nil
 }
 
-func (m *model) signIn(name string) string {
+func (m *model) signInHint(name string) string {
 	return "export " + name + "=… with the key of your account"
 }

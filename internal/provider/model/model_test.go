@@ -60,8 +60,8 @@ func (b *bench) turn(ctx context.Context, r provider.Request) (provider.Reply, e
 	})
 }
 
-// said is all that was said of a kind, and in how many pieces.
-func (b *bench) said(kind swarm.DeltaKind) (text string, pieces int) {
+// said returns all text of a kind, and the number of pieces.
+func (b *bench) message(kind swarm.DeltaKind) (text string, pieces int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range b.deltas {
@@ -72,7 +72,7 @@ func (b *bench) said(kind swarm.DeltaKind) (text string, pieces int) {
 	return text, pieces
 }
 
-// fails holds a turn's end against the kind of error that it should be, and looks for the key in everything that came out.
+// fails compares a turn's end with the expected kind of error, and looks for the key in all output.
 func (b *bench) fails(kind swarm.ErrorKind, reply provider.Reply, err error) *swarm.Error {
 	b.Helper()
 	var e *swarm.Error
@@ -104,7 +104,7 @@ func TestText(t *testing.T) {
 				if u := reply.Usage; u.InputTokens != 1200 || u.OutputTokens != 30 || u.CachedTokens != 1000 {
 					t.Errorf("usage %+v", u)
 				}
-				if text, pieces := b.said(swarm.DeltaText); text != want || !plain && pieces < 3 {
+				if text, pieces := b.message(swarm.DeltaText); text != want || !plain && pieces < 3 {
 					t.Errorf("%q was shown in %d pieces", text, pieces)
 				}
 				r := b.server.Requests()[0]
@@ -123,7 +123,7 @@ func TestThinkingIsNoOutput(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		b := newBench(t, kind, modeltest.Answer{Thinking: "let me see", Text: "42"})
 		reply, err := b.turn(t.Context(), provider.Request{Prompt: "?"})
-		if thought, _ := b.said(swarm.DeltaThinking); err != nil || string(reply.Output) != "42" || thought != "let me see" {
+		if thought, _ := b.message(swarm.DeltaThinking); err != nil || string(reply.Output) != "42" || thought != "let me see" {
 			t.Errorf("output %q, thought %q, %v", reply.Output, thought, err)
 		}
 	})
@@ -236,7 +236,8 @@ func TestAModelThatOnlyCallsToolsEnds(t *testing.T) {
 	})
 }
 
-// A model that thinks wants its thoughts back, signed and in their place, even those that it does not tell.
+// A model that thinks gets its thoughts back, signed and in place, even those that it does not
+// show.
 func TestThoughtsGoBackToTheirModel(t *testing.T) {
 	for thought, want := range map[string]string{
 		"let me see": `{"type":"thinking","thinking":"let me see","signature":"abc"},{"type":"text","text":"I add."},{"type":"tool_use","id":"x"`,
@@ -253,7 +254,7 @@ func TestThoughtsGoBackToTheirModel(t *testing.T) {
 	}
 }
 
-// What a prompt has in common with the next question is worth keeping only where there is a next question.
+// A prompt is cached only if another request can follow.
 func TestPromptsAreCachedWhereTheyAreReadAgain(t *testing.T) {
 	b := newBench(t, "anthropic", modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "add", Args: `{"a": 1, "b": 1}`}}}, modeltest.Answer{Text: "2"})
 	for _, r := range []provider.Request{{Prompt: "add", ToolSpecs: []swarm.ToolSpec{add}, Call: adds}, {Prompt: "say"}} {
@@ -281,7 +282,7 @@ func TestBusyServersAreAskedAgain(t *testing.T) {
 				if n := len(b.server.Requests()); n != 3 {
 					t.Errorf("it was asked %d times", n)
 				}
-				if told, _ := b.said(swarm.DeltaStderr); strings.Count(told, "asking again") != 2 {
+				if told, _ := b.message(swarm.DeltaStderr); strings.Count(told, "asking again") != 2 {
 					t.Errorf("people were told %q", told)
 				}
 			})
@@ -387,7 +388,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A turn that waits for a server that wants to be left alone can be cut as well.
+// A turn that waits for a rate limit can be cut too.
 func TestCancelWhileWaiting(t *testing.T) {
 	b := newBench(t, "openai", modeltest.Answer{Status: 429, After: "200"})
 	ctx, cut := context.WithCancel(t.Context())
@@ -423,7 +424,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A server that a file names is given no key that the file does not name.
+// A server that a file names gets no key that the file does not name.
 func TestNoKeyForStrangers(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		b := newBench(t, kind, modeltest.Answer{Text: "hello"})
@@ -437,7 +438,7 @@ func TestNoKeyForStrangers(t *testing.T) {
 	})
 }
 
-// Nor is one to which a server sends us on.
+// Nor does a server to which another one redirects.
 func TestNobodyIsSentOn(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
 		other := newBench(t, kind, modeltest.Answer{Text: "thank you"})
@@ -502,7 +503,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// A team asks more than a server takes. All of them get their answers, and the server gets fewer questions at a time.
+// A team sends more requests than a server accepts. All get their answers, and the server gets
+// fewer requests at a time.
 func TestATeamSlowsDownTogether(t *testing.T) {
 	const team, room = 50, 5
 	b := newBench(t, "openai")

@@ -12,10 +12,10 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// openai is the Chat Completions API, of OpenAI itself or of a server that is compatible with it.
+// openai is the Chat Completions API, of OpenAI itself or of a compatible server.
 type openai struct{ compatible bool }
 
-func (openai) sign(h http.Header, key string) {
+func (openai) signRequest(h http.Header, key string) {
 	if key != "" {
 		h.Set("Authorization", "Bearer "+key)
 	}
@@ -26,7 +26,7 @@ type openaiAsk struct {
 	Messages    []openaiMessage `json:"messages"`
 	Tools       []openaiTool    `json:"tools,omitempty"`
 	Temperature *float64        `json:"temperature,omitempty"`
-	// The newer name is the only one that OpenAI takes for its newer models, and the older one the only that everybody else does.
+	// OpenAI's newer models accept only the newer name, and other servers only the older one.
 	MaxCompletion int64 `json:"max_completion_tokens,omitempty"`
 	MaxTokens     int64 `json:"max_tokens,omitempty"`
 	Stream        bool  `json:"stream"`
@@ -43,7 +43,7 @@ type openaiMessage struct {
 }
 
 type openaiCall struct {
-	Index    int    `json:"index,omitempty"` // of pieces that come, not of what is sent
+	Index    int    `json:"index,omitempty"` // in answers only
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function struct {
@@ -61,8 +61,13 @@ type openaiTool struct {
 	} `json:"function"`
 }
 
-func (o openai) ask(c *conversation) ([]byte, error) {
-	q := openaiAsk{Model: c.model, Temperature: c.temperature, Stream: true, Messages: []openaiMessage{{Role: "user", Content: &c.prompt}}}
+func (o openai) encodeRequest(c *conversation) ([]byte, error) {
+	q := openaiAsk{
+		Model:       c.model,
+		Temperature: c.temperature,
+		Stream:      true,
+		Messages:    []openaiMessage{{Role: "user", Content: &c.prompt}},
+	}
 	q.StreamOptions.IncludeUsage = true
 	if o.compatible {
 		q.MaxTokens = c.maxTokens
@@ -75,7 +80,7 @@ func (o openai) ask(c *conversation) ([]byte, error) {
 		q.Tools = append(q.Tools, t)
 	}
 	for _, r := range c.rounds {
-		q.Messages = append(q.Messages, r.said.(openaiMessage))
+		q.Messages = append(q.Messages, r.message.(openaiMessage))
 		for _, x := range r.results {
 			q.Messages = append(q.Messages, openaiMessage{Role: "tool", Content: &x.text, ToolCallID: x.call})
 		}
@@ -86,12 +91,14 @@ func (o openai) ask(c *conversation) ([]byte, error) {
 	return marshal(q)
 }
 
-func (openai) listen(a *answer) listener { return &openaiListener{answer: a, at: map[int]*call{}} }
+func (openai) newListener(a *answer) listener {
+	return &openaiListener{answer: a, callAt: map[int]*call{}}
+}
 
-// An openaiListener hears a chat completion.
+// An openaiListener decodes a chat completion.
 type openaiListener struct {
 	answer *answer
-	at     map[int]*call // the newest call of each index
+	callAt map[int]*call // the newest call of each index
 }
 
 type openaiSaid struct {
@@ -118,21 +125,21 @@ type openaiChunk struct {
 	Error *problem `json:"error"`
 }
 
-func (l *openaiListener) event(data []byte) error {
+func (l *openaiListener) handleEvent(data []byte) error {
 	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
 		return io.EOF
 	}
-	return l.whole(data)
+	return l.handleWhole(data)
 }
 
-// whole takes an answer, or a piece of one: the two differ by one word.
-func (l *openaiListener) whole(data []byte) error {
+// handleWhole takes an answer, or an event of one. The two differ in one field.
+func (l *openaiListener) handleWhole(data []byte) error {
 	var c openaiChunk
 	if err := json.Unmarshal(data, &c); err != nil {
 		return err
 	}
 	if c.Error != nil {
-		return judge(statusOf(c.Error), c.Error)
+		return failureOf(statusOf(c.Error), c.Error)
 	}
 	if u := c.Usage; u != nil {
 		cached := min(u.Details.Cached, u.Prompt)
@@ -143,7 +150,7 @@ func (l *openaiListener) whole(data []byte) error {
 	}
 	choice := &c.Choices[0]
 	for _, said := range []*openaiSaid{&choice.Delta, &choice.Message} {
-		if err := l.take(said); err != nil {
+		if err := l.addDelta(said); err != nil {
 			return err
 		}
 	}
@@ -161,7 +168,7 @@ func (l *openaiListener) whole(data []byte) error {
 	return nil
 }
 
-func (l *openaiListener) take(s *openaiSaid) error {
+func (l *openaiListener) addDelta(s *openaiSaid) error {
 	if s.Refusal != "" {
 		l.answer.stop = stopRefusal
 	}
@@ -175,10 +182,10 @@ func (l *openaiListener) take(s *openaiSaid) error {
 	}
 	for i := range s.ToolCalls {
 		piece := &s.ToolCalls[i]
-		c := l.at[piece.Index]
-		if c == nil || piece.ID != "" && c.id != "" && piece.ID != c.id { // some servers number all calls 0
+		c := l.callAt[piece.Index]
+		if c == nil || piece.ID != "" && c.id != "" && piece.ID != c.id { // some servers number every call 0
 			c = &call{}
-			l.at[piece.Index] = c
+			l.callAt[piece.Index] = c
 			l.answer.calls = append(l.answer.calls, c)
 		}
 		if piece.ID != "" {
@@ -192,8 +199,8 @@ func (l *openaiListener) take(s *openaiSaid) error {
 	return nil
 }
 
-// said is the message again, with the calls in it.
-func (l *openaiListener) said() (any, error) {
+// message returns the assistant's message with its calls.
+func (l *openaiListener) message() (any, error) {
 	m := openaiMessage{Role: "assistant"}
 	if text := l.answer.text.String(); text != "" {
 		m.Content = &text
@@ -203,13 +210,13 @@ func (l *openaiListener) said() (any, error) {
 			c.id = "call_" + strconv.Itoa(i+1)
 		}
 		x := openaiCall{ID: c.id, Type: "function"}
-		x.Function.Name, x.Function.Arguments = c.name, string(echo(c.args))
+		x.Function.Name, x.Function.Arguments = c.name, string(validArguments(c.args))
 		m.ToolCalls = append(m.ToolCalls, x)
 	}
 	return m, nil
 }
 
-// statusOf is the status that an error would have had, had it come before the stream began.
+// statusOf returns the status that an error would have had before the stream began.
 func statusOf(p *problem) int {
 	if n, err := strconv.Atoi(string(bytes.Trim(p.Code, `"`))); err == nil && n >= 400 && n < 600 {
 		return n
@@ -223,7 +230,7 @@ func statusOf(p *problem) int {
 	return 500
 }
 
-// schemaOf is what a tool takes; one that says nothing takes anything.
+// schemaOf returns the schema of a tool. A tool without one takes any object.
 func schemaOf(t swarm.ToolSpec) json.RawMessage {
 	if len(t.Schema) == 0 {
 		return json.RawMessage(`{"type":"object"}`)
@@ -231,7 +238,7 @@ func schemaOf(t swarm.ToolSpec) json.RawMessage {
 	return t.Schema
 }
 
-// marshal writes a question as it is: nobody reads it as HTML.
+// marshal encodes a request without escaping HTML.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -19,40 +19,41 @@ import (
 	"swarm/internal/provider"
 )
 
-// How patient a turn is. They are variables so that tests need not be.
+// Timeouts of a turn. They are variables so that tests need not wait.
 var (
 	firstWait = provider.FirstWait
 	silence   = provider.Silence
 )
 
 const (
-	maxPlain   = 32 << 20 // of an answer that comes in one piece
-	maxProblem = 64 << 10 // of what a server says about an error
+	maxPlain   = 32 << 20 // bytes of an answer that comes in one piece
+	maxProblem = 64 << 10 // bytes of an error answer
 )
 
-// ask asks the model until it answers. What somebody has already seen of an answer is not taken back: then it is not asked again.
-func (t *turn) ask(ctx context.Context) (a *answer, said any, err error) {
-	body, err := t.dialect.ask(&t.conversation)
+// askModel sends the request until the model answers. Once text of an answer was shown, the request
+// is not retried: observers would see the text twice.
+func (t *turn) askModel(ctx context.Context) (a *answer, said any, err error) {
+	body, err := t.dialect.encodeRequest(&t.conversation)
 	if err != nil {
-		return nil, nil, swarm.Errorf(swarm.Protocol, "the question cannot be written: %w", err)
+		return nil, nil, swarm.Errorf(swarm.Protocol, "the request cannot be encoded: %w", err)
 	}
-	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.hide.String(text)}) }
+	say := func(text string) { t.live(swarm.Delta{Kind: swarm.DeltaStderr, Text: t.redactor.String(text)}) }
 	err = t.pace.Ask(ctx, provider.Tries, firstWait, say, func() error {
-		a, said, err = t.once(ctx, body)
+		a, said, err = t.askOnce(ctx, body)
 		if f, ok := errors.AsType[*provider.Failure](err); ok && a.shown {
 			f.Again = false
 		}
 		return err
 	})
-	if e, ok := errors.AsType[*swarm.Error](err); ok { // it may repeat what the server said, and that the key
-		e.Msg = t.hide.String(e.Msg)
+	if e, ok := errors.AsType[*swarm.Error](err); ok { // the server may have repeated the key
+		e.Msg = t.redactor.String(e.Msg)
 	}
 	return a, said, err
 }
 
-// once asks once. The answer is never nil.
-func (t *turn) once(ctx context.Context, body []byte) (*answer, any, error) {
-	a, end := t.begin()
+// askOnce sends the request once. The answer is never nil.
+func (t *turn) askOnce(ctx context.Context, body []byte) (*answer, any, error) {
+	a, end := t.newAnswer()
 	defer end()
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
@@ -66,35 +67,35 @@ func (t *turn) once(ctx context.Context, body []byte) (*answer, any, error) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream, application/json")
 	r.Header.Set("User-Agent", "swarm")
-	t.dialect.sign(r.Header, t.key)
+	t.dialect.signRequest(r.Header, t.key)
 	w, err := t.client.Do(r)
 	if err != nil {
-		return a, nil, t.unreached(ctx, err)
+		return a, nil, t.unreachedError(ctx, err)
 	}
 	defer w.Body.Close()
 	if w.StatusCode != http.StatusOK {
-		return a, nil, t.refused(w)
+		return a, nil, t.refusedError(w)
 	}
 	t.answered = true
-	l := t.dialect.listen(a)
-	if err = hear(l, w, func() { alarm.Reset(silence) }); err == nil && a.stop == stopNot {
+	l := t.dialect.newListener(a)
+	if err = readAnswer(l, w, func() { alarm.Reset(silence) }); err == nil && a.stop == stopNot {
 		err = io.ErrUnexpectedEOF
 	}
-	t.spend(a, int64(len(body)))
+	t.addUsage(a, int64(len(body)))
 	if err != nil {
-		return a, nil, t.broken(ctx, err)
+		return a, nil, t.brokenError(ctx, err)
 	}
-	said, err := l.said()
+	said, err := l.message()
 	if err != nil {
-		return a, nil, t.broken(ctx, err)
+		return a, nil, t.brokenError(ctx, err)
 	}
 	return a, said, nil
 }
 
 var errSilent = errors.New("the server said nothing for too long")
 
-// hear hears an answer to its end.
-func hear(l listener, w *http.Response, alive func()) error {
+// readAnswer reads an answer to its end. alive is called for each event.
+func readAnswer(l listener, w *http.Response, alive func()) error {
 	if kind, _, _ := mime.ParseMediaType(w.Header.Get("Content-Type")); kind == "application/json" {
 		data, err := io.ReadAll(io.LimitReader(w.Body, maxPlain+1))
 		switch {
@@ -103,14 +104,14 @@ func hear(l listener, w *http.Response, alive func()) error {
 		case len(data) > maxPlain:
 			return swarm.Errorf(swarm.Protocol, "the answer is longer than %d MB", maxPlain>>20)
 		}
-		return l.whole(data)
+		return l.handleWhole(data)
 	}
 	e := events{r: bufio.NewReader(w.Body)}
 	for {
 		data, err := e.next()
 		if err == nil {
 			alive()
-			err = l.event(data)
+			err = l.handleEvent(data)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -121,36 +122,36 @@ func hear(l listener, w *http.Response, alive func()) error {
 	}
 }
 
-// unreached is why no server answered at all.
-func (t *turn) unreached(ctx context.Context, err error) error {
+// unreachedError makes the error of a request that got no answer.
+func (t *turn) unreachedError(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		err = errSilent
 	}
 	return provider.NotReached(err, t.url, t.spec.Name)
 }
 
-// broken is why an answer that had begun came to no good end.
-func (t *turn) broken(ctx context.Context, err error) error {
-	if errors.As(err, new(*provider.Failure)) || errors.As(err, new(*swarm.Error)) { // so says the server, or who reads its answer
+// brokenError makes the error of an answer that broke off.
+func (t *turn) brokenError(ctx context.Context, err error) error {
+	if errors.As(err, new(*provider.Failure)) || errors.As(err, new(*swarm.Error)) { // it is explained already
 		return err
 	}
 	f := &provider.Failure{Again: true, Err: swarm.Errorf(swarm.NoResult, "the answer breaks off in the middle")}
 	switch {
 	case errors.Is(context.Cause(ctx), errSilent):
 		f.Err = swarm.Errorf(swarm.NoResult, "%w", errSilent)
-	case isJSON(err):
+	case isJSONError(err):
 		f.Err = swarm.Errorf(swarm.Protocol, "the server sends what is not JSON: %w", err)
 	}
 	return f
 }
 
-func isJSON(err error) bool {
+func isJSONError(err error) bool {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	return errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
-// A problem is an error as both protocols tell it.
+// A problem is an error in the form that both protocols share.
 type problem struct {
 	Type    string          `json:"type"`
 	Code    json.RawMessage `json:"code"` // a text, a number or null
@@ -161,41 +162,50 @@ func (p *problem) is(word string) bool {
 	return p.Type == word || string(p.Code) == strconv.Quote(word)
 }
 
-// refused is why the server did not answer the question.
-func (t *turn) refused(w *http.Response) error {
+// refusedError makes the error of an answer with an error status.
+func (t *turn) refusedError(w *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(w.Body, maxProblem))
 	var told struct{ Error problem }
 	if json.Unmarshal(data, &told) != nil {
 		told.Error.Message = string(data)
 	}
-	f := judge(w.StatusCode, &told.Error)
+	f := failureOf(w.StatusCode, &told.Error)
 	f.After = provider.RetryAfter(w.Header)
 	switch f.Err.Kind {
 	case swarm.NotSignedIn:
 		name := t.keyName
-		if _, named, err := t.model.key(t.request.Env); err == nil && named != "" {
+		if _, named, err := t.model.findKey(t.request.Env); err == nil && named != "" {
 			name = named
 		}
-		f.Err.Hint = t.signIn(name)
+		f.Err.Hint = t.signInHint(name)
 		if t.key == "" {
 			f.Err.Hint = fmt.Sprintf("write env: {%s: $NAME} for the provider %q, and set NAME", t.keyName, t.spec.Name)
 		}
 	case swarm.NotFound:
-		f.Err.Hint = fmt.Sprintf("correct the model %q or base_url of the provider %q", t.conversation.model, t.spec.Name)
+		f.Err.Hint = fmt.Sprintf(
+			"correct the model %q or base_url of the provider %q",
+			t.conversation.model,
+			t.spec.Name,
+		)
 	}
 	return f
 }
 
-// judge makes a failure of a status, and of the word that a server has for it.
-func judge(status int, p *problem) *provider.Failure {
+// failureOf makes a failure of a status and of the server's word for it.
+func failureOf(status int, p *problem) *provider.Failure {
 	said := excerpt.Said(p.Message)
 	switch {
 	case p.is("insufficient_quota"):
-		return &provider.Failure{Err: swarm.Errorf(swarm.RateLimited, "the account has nothing left (%d)%s", status, said).WithHint("see to its billing")}
+		return &provider.Failure{
+			Err: swarm.Errorf(swarm.RateLimited, "the account has no credit left (%d)%s", status, said).
+				WithHint("check its billing"),
+		}
 	case !provider.Busy(status) && (p.is("overloaded_error") || p.is("rate_limit_error")):
 		status = http.StatusTooManyRequests
 	case status == http.StatusRequestEntityTooLarge, p.is("context_length_exceeded"):
-		return &provider.Failure{Err: swarm.Errorf(swarm.BadPrompt, "the prompt is too long for the model (%d)%s", status, said)}
+		return &provider.Failure{
+			Err: swarm.Errorf(swarm.BadPrompt, "the prompt is too long for the model (%d)%s", status, said),
+		}
 	}
 	return provider.Refused(status, p.Message, "the server has no such model, or is none")
 }

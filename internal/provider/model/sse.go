@@ -12,14 +12,16 @@ import (
 // maxEvent is the length of the longest event that is read.
 const maxEvent = 8 << 20
 
-// events reads server-sent events. Only their data counts: both protocols say there what an event is.
+// events reads server-sent events. Only their data matters: in both protocols the data says what
+// kind of event it is.
 type events struct {
 	r    *bufio.Reader
 	line []byte
 	data []byte
 }
 
-// next is the data of the next event, until the next call. The end between two events is io.EOF, and in one io.ErrUnexpectedEOF.
+// next returns the data of the next event, which is valid until the next call. The end of the
+// stream is io.EOF between two events, and io.ErrUnexpectedEOF within one.
 func (e *events) next() ([]byte, error) {
 	e.data = e.data[:0]
 	begun := false
@@ -52,7 +54,7 @@ func (e *events) next() ([]byte, error) {
 	}
 }
 
-// readLine is the next line without its end.
+// readLine returns the next line without its end.
 func (e *events) readLine() ([]byte, error) {
 	e.line = e.line[:0]
 	for {

@@ -14,31 +14,43 @@ import (
 	"swarm/internal/schema"
 )
 
-// use does what the model asks of tools. What nobody can do is answered too, so that it can be asked better; a model that asks
-// for nothing else again and again is given up.
-func (t *turn) use(ctx context.Context, said any, calls []*call) error {
-	r := round{said: said}
+// callTools runs the tool calls of an answer and appends the round to the conversation. A call that
+// cannot be done is answered too, so that the model can correct it. A model that makes only such
+// calls several times in a row is given up.
+func (t *turn) callTools(ctx context.Context, said any, calls []*call) error {
+	r := round{message: said}
 	senseless := ""
 	for _, c := range calls {
-		t.live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Input: t.shownInput(c.args)}})
-		text, err := "", t.sense(c)
+		t.live(swarm.Delta{
+			Kind: swarm.DeltaTool,
+			Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Input: t.showInput(c.args)},
+		})
+		text, err := "", t.checkCall(c)
 		if err != nil {
 			senseless = err.Error()
 		} else {
-			t.nonsense = -1
+			t.badRounds = -1
 			text, err = t.request.Call(ctx, c.name, arguments(c.args))
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			text = refusal(err)
+			text = errorText(err)
 		}
-		t.live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: &swarm.ToolUse{ID: c.id, Name: c.name, Output: provider.ShowText(t.hide, text), Failed: err != nil}})
+		t.live(swarm.Delta{
+			Kind: swarm.DeltaToolDone,
+			Tool: &swarm.ToolUse{
+				ID:     c.id,
+				Name:   c.name,
+				Output: provider.ShowText(t.redactor, text),
+				Failed: err != nil,
+			},
+		})
 		r.results = append(r.results, result{c.id, text, err != nil})
 	}
-	if t.nonsense++; t.nonsense == maxNonsense {
-		return swarm.Errorf(swarm.Protocol, "the model calls tools in a way that nobody understands%s", excerpt.Said(t.hide.String(senseless))).
+	if t.badRounds++; t.badRounds == maxBadRounds {
+		return swarm.Errorf(swarm.Protocol, "the tool calls of the model make no sense%s", excerpt.Said(t.redactor.String(senseless))).
 			WithHint("ask a larger model, or one that was made to use tools")
 	}
 	if t.request.Aside != nil {
@@ -51,8 +63,9 @@ func (t *turn) use(ctx context.Context, said any, calls []*call) error {
 	return nil
 }
 
-// sense says why a call cannot be done, whatever the tool would say to it.
-func (t *turn) sense(c *call) error {
+// checkCall returns why a call cannot be done, whatever the tool would say: an unknown tool, or
+// arguments that do not match its schema.
+func (t *turn) checkCall(c *call) error {
 	var names []string
 	for _, spec := range t.conversation.tools {
 		if names = append(names, spec.Name); spec.Name != c.name || t.request.Call == nil {
@@ -60,7 +73,8 @@ func (t *turn) sense(c *call) error {
 		}
 		value, err := object(c.args)
 		if err != nil {
-			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not one JSON object: %w", c.name, err).WithHint("%s", spec.Usage())
+			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not one JSON object: %w", c.name, err).
+				WithHint("%s", spec.Usage())
 		}
 		if len(spec.Schema) == 0 {
 			return nil
@@ -70,7 +84,8 @@ func (t *turn) sense(c *call) error {
 			err = s.Check(value)
 		}
 		if err != nil {
-			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not what it takes: %w", c.name, err).WithHint("%s", spec.Usage())
+			return swarm.Errorf(swarm.Protocol, "the arguments of %s are not what it takes: %w", c.name, err).
+				WithHint("%s", spec.Usage())
 		}
 		return nil
 	}
@@ -81,7 +96,7 @@ func (t *turn) sense(c *call) error {
 	return err.WithHint("%s", swarm.DidYouMean(c.name, names))
 }
 
-// arguments is what a tool is given; a model that has nothing to say to it may say nothing.
+// arguments returns the arguments of a call. A model may leave them out if there are none.
 func arguments(args string) json.RawMessage {
 	if args == "" {
 		return json.RawMessage("{}")
@@ -89,7 +104,7 @@ func arguments(args string) json.RawMessage {
 	return json.RawMessage(args)
 }
 
-// object reads arguments, which are one JSON object and nothing after it.
+// object decodes arguments, which are one JSON object with nothing after it.
 func object(args string) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(arguments(args)))
 	var o map[string]json.RawMessage
@@ -108,16 +123,17 @@ func object(args string) (any, error) {
 	return schema.Value(arguments(args))
 }
 
-// echo is a call's arguments as the model is reminded of them: servers do not take back what is not JSON.
-func echo(args string) json.RawMessage {
+// validArguments returns a call's arguments as they are repeated to the model. Servers reject a
+// request with arguments that are not JSON, so those become an empty object.
+func validArguments(args string) json.RawMessage {
 	if _, err := object(args); err != nil {
 		return json.RawMessage("{}")
 	}
 	return arguments(args)
 }
 
-// refusal is an error as agents are told of it.
-func refusal(err error) string {
+// errorText encodes an error for the model.
+func errorText(err error) string {
 	told := struct {
 		Error string `json:"error"`
 		Hint  string `json:"hint,omitempty"`
@@ -126,9 +142,9 @@ func refusal(err error) string {
 	return string(b)
 }
 
-func (t *turn) shownInput(args string) json.RawMessage {
+func (t *turn) showInput(args string) json.RawMessage {
 	if _, err := object(args); err != nil {
-		return swarm.Encode(provider.ShowText(t.hide, args))
+		return swarm.Encode(provider.ShowText(t.redactor, args))
 	}
-	return provider.ShowInput(t.hide, arguments(args))
+	return provider.ShowInput(t.redactor, arguments(args))
 }

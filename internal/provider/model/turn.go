@@ -14,14 +14,14 @@ import (
 	"swarm/internal/secret"
 )
 
-// Bounds of a turn. A model that needs more is lost.
+// Limits of a turn. A model that needs more makes no progress.
 const (
-	maxRounds   = 50       // questions
-	maxNonsense = 3        // questions in a row that brought nothing but calls which nobody can do
-	maxAnswer   = 16 << 20 // bytes of text in one answer
+	maxRounds    = 50       // requests
+	maxBadRounds = 3        // requests in a row that brought nothing but calls that cannot be done
+	maxAnswer    = 16 << 20 // bytes of text in one answer
 )
 
-// A conversation is what the model is asked: the prompt, and what has come since.
+// A conversation is what the model is asked: the prompt, and the rounds since.
 type conversation struct {
 	model       string
 	prompt      string
@@ -31,11 +31,11 @@ type conversation struct {
 	rounds      []round
 }
 
-// A round is an answer that called tools, and what they said.
+// A round is an answer that called tools, and the results of the calls.
 type round struct {
-	said    any // in the dialect's own words
+	message any // the assistant's message, in the form of the dialect
 	results []result
-	aside   string // what else the model is told with them; it is no tool's word
+	aside   string // text beside the results that comes from no tool, such as new mail
 }
 
 type result struct {
@@ -44,73 +44,78 @@ type result struct {
 	failed bool
 }
 
-// An answer is what the model says to one question.
+// An answer is what the model says to one request.
 type answer struct {
 	text   strings.Builder
 	calls  []*call
 	stop   stop
 	tokens providerkind.Tokens
-	shown  bool // somebody has seen some of its text
+	shown  bool // some of its text was shown
 	show   func(kind swarm.DeltaKind, text string) error
 }
 
 type call struct{ id, name, args string }
 
-// A stop is why the model ended its answer.
+// A stop is the reason why the model ended its answer.
 type stop string
 
 const (
-	stopNot     stop = "" // it has not
+	stopNot     stop = "" // the answer has not ended
 	stopDone    stop = "done"
 	stopLength  stop = "length"
 	stopRefusal stop = "refusal"
 )
 
-// A turn is one turn on its way.
+// A turn is the state of one turn. One goroutine owns it.
 type turn struct {
 	*model
 	key          string
-	hide         *secret.Redactor
+	redactor     *secret.Redactor
 	request      provider.Request
 	live         func(swarm.Delta)
 	conversation conversation
 
-	output   process.Tail // of the newest answer
-	usage    swarm.Usage
-	answered bool // a model has begun to work
-	nonsense int
+	output    process.Tail // of the last answer
+	usage     swarm.Usage
+	answered  bool // a model has begun to work, so the turn is not free
+	badRounds int
 }
 
+// run asks the model until an answer calls no tools.
 func (t *turn) run(ctx context.Context) error {
 	for range maxRounds {
 		t.output = process.Tail{}
 		if err := t.reserve(); err != nil {
 			return err
 		}
-		a, said, err := t.ask(ctx)
+		a, said, err := t.askModel(ctx)
 		if err != nil {
 			return err
 		}
 		switch {
 		case a.stop == stopLength:
-			return swarm.Errorf(swarm.NoResult, "the answer was cut off where the model may say no more").
+			return swarm.Errorf(swarm.NoResult, "the answer was cut off at the limit of tokens").
 				WithHint("ask for less at once, or write max_tokens: N for the provider %q", t.spec.Name)
 		case a.stop == stopRefusal:
-			return swarm.Errorf(swarm.NoResult, "the model refused to answer%s", excerpt.Said(t.hide.String(a.text.String()))).WithHint("ask for it in other words, or ask another model")
+			return swarm.Errorf(swarm.NoResult, "the model refused to answer%s", excerpt.Said(t.redactor.String(a.text.String()))).
+				WithHint("ask for it in other words, or ask another model")
 		case len(a.calls) > 0:
-			if err := t.use(ctx, said, a.calls); err != nil {
+			if err := t.callTools(ctx, said, a.calls); err != nil {
 				return err
 			}
 			continue
 		case a.text.Len() == 0 && len(t.conversation.rounds) == 0:
-			return swarm.Errorf(swarm.NoResult, "the model said nothing").WithHint("ask for it in other words, or ask another model")
+			return swarm.Errorf(swarm.NoResult, "the model said nothing").
+				WithHint("ask for it in other words, or ask another model")
 		}
 		return nil
 	}
-	return swarm.Errorf(swarm.NoResult, "the model has called tools in %d answers and come to no end", maxRounds).WithHint("ask for less at once")
+	return swarm.Errorf(swarm.NoResult, "the model has called tools in %d answers and come to no end", maxRounds).
+		WithHint("ask for less at once")
 }
 
-// reserve takes the next question out of the budget: with each tool that was called the conversation has grown.
+// reserve reserves the next request in the budget. The conversation grows with each tool call, so
+// the budget is checked before each request.
 func (t *turn) reserve() error {
 	if t.request.Reserve == nil {
 		return nil
@@ -134,8 +139,8 @@ func (t *turn) reply() provider.Reply {
 	return provider.Reply{Output: t.output.Bytes(), Bytes: t.output.Len(), Usage: t.usage, Free: !t.answered}
 }
 
-// begin makes an answer whose text is shown while it comes.
-func (t *turn) begin() (a *answer, end func()) {
+// newAnswer makes an answer whose text is shown while it comes. end shows what redaction held back.
+func (t *turn) newAnswer() (a *answer, end func()) {
 	streams := map[swarm.DeltaKind]*secret.Stream{}
 	tell := func(kind swarm.DeltaKind, text string) {
 		if text == "" {
@@ -157,7 +162,7 @@ func (t *turn) begin() (a *answer, end func()) {
 			a.text.WriteString(text)
 		}
 		if streams[kind] == nil {
-			streams[kind] = t.hide.Stream()
+			streams[kind] = t.redactor.Stream()
 		}
 		tell(kind, streams[kind].Write(text))
 		if a.text.Len() > maxAnswer {
@@ -172,15 +177,20 @@ func (t *turn) begin() (a *answer, end func()) {
 	}
 }
 
-// spend adds what an answer to a question of so many bytes has cost. What a server does not report is counted by bytes: each tool
-// that is called is another question, with all that was said before.
-func (t *turn) spend(a *answer, asked int64) {
+// addUsage adds the cost of an answer to a request of so many bytes. If the server reports no
+// usage, bytes give an estimate. Each tool call costs the whole conversation again.
+func (t *turn) addUsage(a *answer, asked int64) {
 	k := a.tokens
 	estimated := k == (providerkind.Tokens{})
 	if estimated {
 		k = providerkind.Tokens{In: swarm.EstimateTokens(asked), Out: swarm.EstimateTokens(int64(a.text.Len()))}
 	}
-	u := swarm.Usage{InputTokens: k.In + k.Read + k.Wrote, OutputTokens: k.Out, CachedTokens: k.Read, Estimated: estimated}
+	u := swarm.Usage{
+		InputTokens:  k.In + k.Read + k.Wrote,
+		OutputTokens: k.Out,
+		CachedTokens: k.Read,
+		Estimated:    estimated,
+	}
 	if t.spec.Price == (swarm.Price{}) {
 		u.USD = providerkind.Cost(t.conversation.model, k)
 	}
