@@ -1,7 +1,8 @@
-// Package a2a reaches agents that others publish over A2A: a prompt becomes a message, what comes back streams out, and the remote
-// task's conversation is the session with which a later turn goes on. Whatever ends a turn here ends the task there.
+// Package a2a reaches agents that others publish over A2A. A prompt becomes a message, and the
+// answer streams out. The remote conversation is the session, which a later turn continues. When a
+// turn ends here, for whatever reason, its task there is cancelled.
 //
-// Such an agent has no door into our run: it has none of our tools and writes to nobody. What it says is its output.
+// Remote agents get no swarm tools and cannot message other agents. Their text is their output.
 package a2a
 
 import (
@@ -21,54 +22,56 @@ import (
 	"swarm/internal/secret"
 )
 
-// How patient a turn is. They are variables so that tests need not be.
+// Timeouts and retries of a turn. They are variables so that tests need not wait.
 var (
 	tries     = provider.Tries
 	firstWait = provider.FirstWait
-	askAgain  = 250 * time.Millisecond // for a task whose agent does not stream; later less often
+	pollWait  = 250 * time.Millisecond // first wait before asking again for a task of an agent that does not stream
 )
 
 const (
-	cancelMax = 5 * time.Second  // and how long the remote agent is given for it
-	checkFor  = 10 * time.Second // how long doctor waits for a card
+	cancelTime = 5 * time.Second  // for the request that cancels a remote task
+	checkTime  = 10 * time.Second // for `swarm doctor` to read a card
 )
 
-// A remote is a provider whose agent is somebody else's.
+// A remote is a provider whose agent is published by others. It serves many turns at once.
 type remote struct {
-	spec    swarm.ProviderSpec
-	base    *url.URL
-	environ []string
-	client  *http.Client
-	pace    provider.Pace
-	leaving sync.WaitGroup // tasks that are being cancelled
+	spec       swarm.ProviderSpec
+	base       *url.URL
+	environ    []string
+	client     *http.Client
+	pace       provider.Pace
+	cancelling sync.WaitGroup // requests that cancel tasks
 
 	mu   sync.Mutex
-	conn *connection // once the card was read
+	conn *connection // set once the card was read
 }
 
-// A connection is how the agent is spoken to, by its card.
+// A connection is the way to reach the agent that its card names.
 type connection struct {
 	a2aclient.Transport
 	name, version string
 	streams       bool
 }
 
-// Open makes the provider that spec describes. It reaches nobody.
+// Open makes the provider that spec describes. It makes no connection.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
 	r := &remote{spec: spec, environ: opt.Environ}
 	u, err := url.Parse(spec.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, swarm.Errorf(swarm.BadInput, "the base_url of the provider %q is no address of an agent", spec.Name).
+		return nil, swarm.Errorf(swarm.BadInput, "the base_url of the provider %q is not the address of an agent", spec.Name).
 			WithHint("write where its card is, or what that begins with: base_url: http://127.0.0.1:7777/a2a/coder")
 	}
 	r.base = u
-	r.client = provider.NewClient(func(next http.RoundTripper) http.RoundTripper { return &wiretap{remote: r, next: next} })
+	r.client = provider.NewClient(
+		func(next http.RoundTripper) http.RoundTripper { return &transport{remote: r, next: next} },
+	)
 	return r, nil
 }
 
-// Check says whether the agent's card can be read, and who it is.
+// Check reports whether the agent's card can be read, and the name in it.
 func (r *remote) Check(ctx context.Context) provider.Health {
-	ctx, stop := context.WithTimeout(ctx, checkFor)
+	ctx, stop := context.WithTimeout(ctx, checkTime)
 	defer stop()
 	c, err := r.connect(ctx)
 	if err != nil {
@@ -84,35 +87,42 @@ func (r *remote) Check(ctx context.Context) provider.Health {
 	return provider.Health{Found: true, Path: r.base.String(), Version: strings.TrimSpace(c.name + " " + c.version)}
 }
 
-// Turn gives the agent a message, and listens until it is done.
+// Turn sends the agent a message and reads events until its task has ended.
 func (r *remote) Turn(ctx context.Context, req provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 	if ctx.Err() != nil {
 		return provider.Reply{}, swarm.CutError(ctx)
 	}
-	hide, err := r.hider()
+	hide, err := r.newRedactor()
 	if err != nil {
 		return provider.Reply{Free: true}, err
 	}
-	t := &turn{remote: r, request: req, live: live, hide: hide, said: hide.Stream(), texts: map[string]*strings.Builder{}}
+	t := &turn{
+		remote:     r,
+		request:    req,
+		live:       live,
+		redactor:   hide,
+		textStream: hide.Stream(),
+		texts:      map[string]*strings.Builder{},
+	}
 	err = t.run(ctx)
 	t.flush()
 	if err != nil {
-		t.abandon() // nobody will hear what else it says
-		if err = t.clean(err); ctx.Err() != nil {
+		t.cancelTask() // its later output has no reader
+		if err = t.cleanError(err); ctx.Err() != nil {
 			err = swarm.CutError(ctx)
 		}
 	}
 	return t.reply(), err
 }
 
-// Close waits until tasks that were cut have been told so.
+// Close waits until the tasks of turns that were cut are cancelled.
 func (r *remote) Close() error {
-	r.leaving.Wait()
+	r.cancelling.Wait()
 	return nil
 }
 
-// header is what each request carries, and the keys in it.
-func (r *remote) header() (h http.Header, held map[string]string, err error) {
+// headers returns the headers of each request, and the keys in them.
+func (r *remote) headers() (h http.Header, held map[string]string, err error) {
 	h, held, missing := process.Headers(r.environ, r.spec.Headers)
 	if missing != "" {
 		return nil, nil, swarm.Errorf(swarm.NotSignedIn, "the provider %q has no key: %s is not set, or holds what cannot be one", r.spec.Name, missing).
@@ -121,9 +131,9 @@ func (r *remote) header() (h http.Header, held map[string]string, err error) {
 	return h, held, nil
 }
 
-// hider takes the keys out of texts.
-func (r *remote) hider() (*secret.Redactor, error) {
-	_, held, err := r.header()
+// newRedactor removes the keys from texts.
+func (r *remote) newRedactor() (*secret.Redactor, error) {
+	_, held, err := r.headers()
 	if err != nil || len(held) == 0 {
 		return nil, err
 	}

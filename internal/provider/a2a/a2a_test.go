@@ -24,12 +24,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	firstWait, askAgain = time.Millisecond, time.Millisecond
+	firstWait, pollWait = time.Millisecond, time.Millisecond
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // the server of the tests tells of every client that goes
 	os.Exit(m.Run())
 }
 
-// A far is an agent of somebody else: the library's own server, with an agent of the test's behind it.
+// A far is a remote agent: the library's own server, with an agent of the test behind it.
 type far struct {
 	*httptest.Server
 	card  wire.AgentCard
@@ -110,7 +110,7 @@ func (f *far) said() []*wire.Message {
 	return f.heard
 }
 
-// chunk is a piece of what an agent says.
+// chunk is a piece of an agent's text.
 func chunk(x *a2asrv.ExecutorContext, text string, more bool) wire.Event {
 	return &wire.TaskArtifactUpdateEvent{TaskID: x.TaskID, ContextID: x.ContextID, Append: more, Artifact: &wire.Artifact{ID: "out", Parts: wire.ContentParts{wire.NewTextPart(text)}}}
 }
@@ -123,7 +123,7 @@ func state(x *a2asrv.ExecutorContext, s wire.TaskState, why string) wire.Event {
 	return wire.NewStatusUpdateEvent(x, s, m)
 }
 
-// echo says what it is told, in two pieces.
+// echo repeats its message in two pieces.
 func echo(_ context.Context, x *a2asrv.ExecutorContext, say func(wire.Event) bool) {
 	_ = say(state(x, wire.TaskStateWorking, "thinking")) && say(chunk(x, "You said: ", false)) && say(chunk(x, x.Message.Parts[0].Text(), true)) && say(state(x, wire.TaskStateCompleted, ""))
 }
@@ -142,7 +142,7 @@ func (f *far) open(t *testing.T, headers map[string]string, environ ...string) p
 	return p
 }
 
-// A told is what a turn says while it runs.
+// A told collects the deltas of a turn.
 type told struct {
 	mu      sync.Mutex
 	text    string
@@ -184,7 +184,7 @@ func TestAPromptBecomesAMessageAndItsAnswerTheOutput(t *testing.T) {
 			if err != nil || string(got.Output) != "You said: hello" || l.text != "You said: hello" || got.Session == "" || got.Free {
 				t.Fatalf("%+v %q %v", got, l.text, err)
 			}
-			// A later turn goes on with the conversation, and says what is new.
+			// A later turn continues the conversation, and sends only what is new.
 			if _, err := p.Turn(t.Context(), provider.Request{Run: "r", Turn: "a/2/1", Prompt: "hello and more", Fresh: "more", Session: got.Session}, l.live); err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +210,7 @@ func TestASessionThatIsGoneIsBegunAnew(t *testing.T) {
 	}
 }
 
-// TestACutTurnCancelsItsTask: within the time that the turn itself takes to return.
+// TestACutTurnCancelsItsTask: the task is cancelled before the turn returns.
 func TestACutTurnCancelsItsTask(t *testing.T) {
 	f := publish(t, func(ctx context.Context, x *a2asrv.ExecutorContext, say func(wire.Event) bool) {
 		if say(chunk(x, "working", false)) {
@@ -237,7 +237,8 @@ func TestACutTurnCancelsItsTask(t *testing.T) {
 	}
 }
 
-// TestAQuestionIsPassedOn: to a person where one can answer in a next turn, which then goes on with the same task.
+// TestAQuestionIsPassedOn: to a person, where a next turn can bring the answer. That turn continues
+// the same task.
 func TestAQuestionIsPassedOn(t *testing.T) {
 	f := publish(t, func(_ context.Context, x *a2asrv.ExecutorContext, say func(wire.Event) bool) {
 		if x.StoredTask == nil {
@@ -268,18 +269,18 @@ func TestAQuestionIsPassedOn(t *testing.T) {
 
 func TestEndsThatAreNoGoodHaveTheirKinds(t *testing.T) {
 	for want, does := range map[string]func(context.Context, *a2asrv.ExecutorContext, func(wire.Event) bool){
-		"no_result: the remote agent failed: out of paint":           ends(wire.TaskStateFailed, "out of paint"),
-		"no_result: the remote agent refused it: not me":             ends(wire.TaskStateRejected, "not me"),
-		"not_signed_in: the remote agent wants somebody to sign in":  ends(wire.TaskStateAuthRequired, ""),
-		"no_result: the remote agent says that it was cancelled, an": ends(wire.TaskStateCanceled, ""),
-		"no_result: the remote agent ended without a word":           ends(wire.TaskStateCompleted, ""),
+		"no_result: the remote agent failed: out of paint":            ends(wire.TaskStateFailed, "out of paint"),
+		"no_result: the remote agent refused it: not me":              ends(wire.TaskStateRejected, "not me"),
+		"not_signed_in: the remote agent wants somebody to sign in":   ends(wire.TaskStateAuthRequired, ""),
+		"no_result: the remote agent says that it was cancelled, but": ends(wire.TaskStateCanceled, ""),
+		"no_result: the remote agent ended its task and said nothing": ends(wire.TaskStateCompleted, ""),
 	} {
 		_, err := publish(t, does).open(t, nil).Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, new(told).live)
 		if got := string(swarm.KindOf(err)) + ": " + err.Error(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	// What is said at the very end is output when nothing else is.
+	// The text of the last state is output when there is no other.
 	got, err := publish(t, ends(wire.TaskStateCompleted, "all done")).open(t, nil).Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, new(told).live)
 	if err != nil || string(got.Output) != "all done" {
 		t.Errorf("%q %v", got.Output, err)
@@ -323,7 +324,7 @@ func TestServersThatAreNoGoodHaveTheirKinds(t *testing.T) {
 	}
 }
 
-// TestABusyServerIsAskedAgain, with the same message.
+// TestABusyServerIsAskedAgain: the retry sends the same message.
 func TestABusyServerIsAskedAgain(t *testing.T) {
 	f := publish(t, echo)
 	refused := 0
@@ -373,7 +374,7 @@ func TestAStreamThatBreaksIsComeBackTo(t *testing.T) {
 	}
 }
 
-// TestAKeyGoesWhereItIsForAndNowhereElse: into the header, and into no text.
+// TestAKeyGoesWhereItIsForAndNowhereElse: a key is in the header and in no text.
 func TestAKeyGoesWhereItIsForAndNowhereElse(t *testing.T) {
 	const key = "a-key-that-nobody-may-see"
 	headers := map[string]string{"Authorization": "Bearer $FAR_TOKEN"}
@@ -406,7 +407,7 @@ func TestAKeyGoesWhereItIsForAndNowhereElse(t *testing.T) {
 	}
 }
 
-// A fixed server gives the same answer to everything.
+// A fixed server gives the same answer to every request.
 type fixed struct{ kind, body string }
 
 func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -417,7 +418,8 @@ func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// TestAnAnswerHasABound: whatever a server says, and however often, what is kept of it is little, and what is written down of it less.
+// TestAnAnswerHasABound: however much a server sends, little of it is kept, and less of it is
+// logged.
 func TestAnAnswerHasABound(t *testing.T) {
 	usual := maxAnswer
 	maxAnswer = 1 << 20
@@ -448,7 +450,7 @@ func TestAnAnswerHasABound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.(*remote).client.Transport = &wiretap{p.(*remote), fixed{"text/event-stream", c.body}}
+			p.(*remote).client.Transport = &transport{p.(*remote), fixed{"text/event-stream", c.body}}
 			noted := 0
 			reply, err := p.Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(d swarm.Delta) { noted += len(d.Session) })
 			if swarm.KindOf(err) != swarm.Protocol || !strings.Contains(err.Error(), c.want) {
@@ -465,7 +467,7 @@ func pieceOf(text string) wire.StreamResponse {
 	return wire.StreamResponse{Event: chunk(&a2asrv.ExecutorContext{TaskID: "t", ContextID: "c"}, text, true)}
 }
 
-// FuzzAnswers: whatever a server says, a turn ends with an output or an error of ours.
+// FuzzAnswers: whatever a server sends, a turn ends with an output or an error of ours.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		`data: {"jsonrpc":"2.0","id":"x","result":{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"hi"}]},null]}}}`,
@@ -485,7 +487,7 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.(*remote).client.Transport = &wiretap{p.(*remote), fixed{kind, body + "\n\n"}}
+		p.(*remote).client.Transport = &transport{p.(*remote), fixed{kind, body + "\n\n"}}
 		ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer stop()
 		got, err := p.Turn(ctx, provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, func(swarm.Delta) {})

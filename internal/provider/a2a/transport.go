@@ -19,27 +19,30 @@ import (
 	"swarm/internal/provider"
 )
 
-// Bounds of what a server may say.
+// Limits of what a server may send, in bytes.
 const (
 	maxCard    = 1 << 20
-	maxPlain   = 32 << 20 // of an answer that comes in one piece
-	maxProblem = 64 << 10 // of what it says about an error
+	maxPlain   = 32 << 20 // an answer that comes in one piece
+	maxProblem = 64 << 10 // an error answer
 )
 
-// maxAnswer is how much text one turn may bring. It is a variable so that a test need not bring it.
+// maxAnswer is the number of bytes of text in one turn. It is a variable so that a test need not
+// send as much.
 var maxAnswer = 16 << 20
 
-// A wiretap signs requests, makes errors of ours out of answers that are none, and bounds the rest.
-type wiretap struct {
+// A transport adds headers to requests, turns error statuses into errors of ours, and limits the
+// size of answers.
+type transport struct {
 	remote *remote
 	next   http.RoundTripper
 }
 
+// aliveKey is the context key of the function to call when data arrives.
 type aliveKey struct{}
 
 // RoundTrip does one request.
-func (w *wiretap) RoundTrip(r *http.Request) (*http.Response, error) {
-	header, _, err := w.remote.header()
+func (w *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	header, _, err := w.remote.headers()
 	if err != nil {
 		return nil, err
 	}
@@ -51,12 +54,13 @@ func (w *wiretap) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, provider.NotReached(err, w.remote.base.Redacted(), w.remote.spec.Name)
 	}
-	if answer.StatusCode != http.StatusOK && !isOwn(r, answer) {
+	if answer.StatusCode != http.StatusOK && !isProtocolError(r, answer) {
 		defer answer.Body.Close()
-		return nil, w.refused(answer)
+		return nil, w.refusedError(answer)
 	}
 	stream := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
-	if !stream && answer.StatusCode == http.StatusOK && r.Header.Get("Accept") == "text/event-stream" { // an error that came before the stream began
+	if !stream && answer.StatusCode == http.StatusOK && r.Header.Get("Accept") == "text/event-stream" {
+		// An error that came before the stream began.
 		if err := asStream(answer); err != nil {
 			return nil, err
 		}
@@ -65,22 +69,24 @@ func (w *wiretap) RoundTrip(r *http.Request) (*http.Response, error) {
 	alive, _ := r.Context().Value(aliveKey{}).(func())
 	left := int64(maxPlain)
 	if stream {
-		left = -1 // each of its events is bounded
+		left = -1 // the library limits each event
 	}
-	answer.Body = &bounded{ReadCloser: answer.Body, left: left, alive: alive}
+	answer.Body = &limitedBody{ReadCloser: answer.Body, left: left, alive: alive}
 	return answer, nil
 }
 
-// isOwn says of an answer that it is one of the protocol's own errors, which HTTP+JSON tells by a status.
-func isOwn(r *http.Request, answer *http.Response) bool {
+// isProtocolError says whether an answer is one of the protocol's own errors, which HTTP+JSON sends
+// with an error status.
+func isProtocolError(r *http.Request, answer *http.Response) bool {
 	switch answer.StatusCode {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusUnsupportedMediaType:
-		return (strings.Contains(r.URL.Path, "/message:") || strings.Contains(r.URL.Path, "/tasks")) && strings.HasPrefix(answer.Header.Get("Content-Type"), "application/")
+		return (strings.Contains(r.URL.Path, "/message:") || strings.Contains(r.URL.Path, "/tasks")) &&
+			strings.HasPrefix(answer.Header.Get("Content-Type"), "application/")
 	}
 	return false
 }
 
-// asStream makes a stream of one event out of a plain answer.
+// asStream turns a plain answer into a stream of one event.
 func asStream(answer *http.Response) error {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxPlain))
@@ -89,21 +95,21 @@ func asStream(answer *http.Response) error {
 	}
 	var flat bytes.Buffer
 	if json.Compact(&flat, text) != nil {
-		return swarm.Errorf(swarm.Protocol, "the server answers with what is neither a stream nor JSON")
+		return swarm.Errorf(swarm.Protocol, "the answer of the server is neither a stream nor JSON")
 	}
 	answer.Body = io.NopCloser(strings.NewReader("data: " + flat.String() + "\n\n"))
 	answer.Header.Set("Content-Type", "text/event-stream")
 	return nil
 }
 
-// A bounded body ends where there would be too much of it.
-type bounded struct {
+// A limitedBody fails where it would become too long.
+type limitedBody struct {
 	io.ReadCloser
-	left  int64 // -1 = any amount
+	left  int64 // -1 = no limit
 	alive func()
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.alive != nil && n > 0 {
 		b.alive()
@@ -116,14 +122,14 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refused is why a server did not take a request.
-func (w *wiretap) refused(answer *http.Response) error {
+// refusedError makes the error of an answer with an error status.
+func (w *transport) refusedError(answer *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
-	f := provider.Refused(answer.StatusCode, said(data), "there is no agent")
+	f := provider.Refused(answer.StatusCode, errorText(data), "there is no agent")
 	f.After = provider.RetryAfter(answer.Header)
 	switch {
 	case f.Err.Kind == swarm.NotSignedIn:
-		f.Err.Hint = w.remote.signIn()
+		f.Err.Hint = w.remote.signInHint()
 	case f.Err.Kind == swarm.NotFound:
 		f.Err.Hint = fmt.Sprintf("correct base_url of the provider %q", w.remote.spec.Name)
 	case f.Err.Hint == "":
@@ -132,7 +138,7 @@ func (w *wiretap) refused(answer *http.Response) error {
 	return f
 }
 
-func (r *remote) signIn() string {
+func (r *remote) signInHint() string {
 	for _, value := range r.spec.Headers {
 		if at := strings.LastIndexByte(value, '$'); at >= 0 {
 			return "set " + strings.Trim(value[at+1:], "{}") + " to a token that its server takes"
@@ -141,8 +147,8 @@ func (r *remote) signIn() string {
 	return fmt.Sprintf(`write headers: {Authorization: Bearer $NAME} for the provider %q, and set NAME`, r.spec.Name)
 }
 
-// said is what an answer that is an error says.
-func said(data []byte) string {
+// errorText returns the message in an error answer.
+func errorText(data []byte) string {
 	var told struct {
 		Error   any    `json:"error"`
 		Message string `json:"message"`
@@ -160,7 +166,8 @@ func said(data []byte) string {
 	return told.Message
 }
 
-// connect reads the agent's card, once, and finds a way to speak to it.
+// connect reads the agent's card, once, and chooses the way to reach it. Two turns may read it at
+// the same time; the results are equal.
 func (r *remote) connect(ctx context.Context) (*connection, error) {
 	r.mu.Lock()
 	c := r.conn
@@ -168,9 +175,9 @@ func (r *remote) connect(ctx context.Context) (*connection, error) {
 	if c != nil {
 		return c, nil
 	}
-	card, err := r.card(ctx)
+	card, err := r.readCard(ctx)
 	if err == nil {
-		c, err = r.choose(card)
+		c, err = r.chooseInterface(card)
 	}
 	if err != nil {
 		return nil, err
@@ -183,8 +190,8 @@ func (r *remote) connect(ctx context.Context) (*connection, error) {
 
 const wellKnown = "/.well-known/agent-card.json"
 
-// card reads the card. base_url is where it is, or what that begins with.
-func (r *remote) card(ctx context.Context) (*wire.AgentCard, error) {
+// readCard reads the card. base_url is its address, or the beginning of it.
+func (r *remote) readCard(ctx context.Context) (*wire.AgentCard, error) {
 	u := *r.base
 	if !strings.HasSuffix(u.Path, ".json") {
 		u.Path = strings.TrimRight(u.Path, "/") + wellKnown
@@ -195,22 +202,24 @@ func (r *remote) card(ctx context.Context) (*wire.AgentCard, error) {
 	}
 	answer, err := r.client.Do(q)
 	if err != nil {
-		return nil, plain(ctx, err)
+		return nil, unwrapError(ctx, err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxCard+1))
 	if err != nil {
-		return nil, plain(ctx, err)
+		return nil, unwrapError(ctx, err)
 	}
 	var card wire.AgentCard
 	if len(text) > maxCard || json.Unmarshal(text, &card) != nil || card.Name == "" {
-		return nil, swarm.Errorf(swarm.Protocol, "what is at %s is no card of an agent", u.Redacted()).WithHint("correct base_url of the provider %q", r.spec.Name)
+		return nil, swarm.Errorf(swarm.Protocol, "what is at %s is not the card of an agent", u.Redacted()).
+			WithHint("correct base_url of the provider %q", r.spec.Name)
 	}
 	return &card, nil
 }
 
-// choose finds the interface by which the agent is spoken to. Keys go to the server that the user has named, and to no other.
-func (r *remote) choose(card *wire.AgentCard) (*connection, error) {
+// chooseInterface chooses the interface by which the agent is reached. Keys go only to the server
+// that the user has named.
+func (r *remote) chooseInterface(card *wire.AgentCard) (*connection, error) {
 	c := &connection{name: card.Name, version: card.Version, streams: card.Capabilities.Streaming}
 	var known []string
 	for _, i := range card.SupportedInterfaces {
@@ -219,7 +228,8 @@ func (r *remote) choose(card *wire.AgentCard) (*connection, error) {
 		}
 		known = append(known, string(i.ProtocolBinding)+" "+string(i.ProtocolVersion))
 		u, err := url.Parse(i.URL)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.HasPrefix(string(i.ProtocolVersion), "1.") {
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
+			!strings.HasPrefix(string(i.ProtocolVersion), "1.") {
 			continue
 		}
 		if len(r.spec.Headers) > 0 && (u.Host != r.base.Host || u.Scheme != r.base.Scheme) {
@@ -235,12 +245,12 @@ func (r *remote) choose(card *wire.AgentCard) (*connection, error) {
 			return c, nil
 		}
 	}
-	return nil, swarm.Errorf(swarm.Protocol, "%s speaks %s, and no way that is known here", swarm.Quote(card.Name), strings.Join(known, ", ")).
-		WithHint("JSONRPC and HTTP+JSON of A2A 1.0 are spoken here")
+	return nil, swarm.Errorf(swarm.Protocol, "%s speaks %s, which swarm does not", swarm.Quote(card.Name), strings.Join(known, ", ")).
+		WithHint("swarm speaks JSONRPC and HTTP+JSON of A2A 1.0")
 }
 
-// plain takes off what others have wrapped an error of ours in.
-func plain(ctx context.Context, err error) error {
+// unwrapError returns the error of ours inside an error of others.
+func unwrapError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
