@@ -1,6 +1,6 @@
 // Package providerkind is the one table of provider kinds. A row says what a provider of the kind
-// takes from a compose file, what its agents can do, and what a user gets without declaring anything.
-// Everybody else asks a row for a capability; nobody compares a kind's name.
+// takes from a compose file, what its agents can do, and what a user gets without declaring
+// anything. All other packages ask a row for a capability and never compare a kind's name.
 //
 // The table is data without I/O, so the rules can read it. Package registry binds each row to the
 // constructor that reaches the agents. A new kind is a row, a package and one line in registry.
@@ -24,7 +24,7 @@ type Kind struct {
 
 	// Capabilities: what its agents can do.
 	Tools      Tools     // how they are given our tools
-	Commands   bool      // they act by the program's commands (swarm send), so texts for them name those
+	Commands   bool      // they act by the program's commands (swarm send), so texts for them name commands
 	ToolNames  ToolNames // whose names `tools` of an agent lists
 	ToolSample string    // of program names: an example to paste
 	ToolPrefix string    // of program names: only entries with this prefix mean something
@@ -67,9 +67,9 @@ func (n Need) Hint() string {
 // Tools says how an agent is given our tools.
 type Tools int
 
-// The ways.
+// The ways to give an agent our tools.
 const (
-	NoTools   Tools = iota // not at all: it can write to nobody
+	NoTools   Tools = iota // not at all: it cannot message other agents
 	InProcess              // the provider calls them for it while the turn runs
 	ByDoor                 // it is a program that finds our MCP server, and a token, in its environment
 )
@@ -77,9 +77,9 @@ const (
 // ToolNames says whose names the entries of an agent's `tools` are.
 type ToolNames int
 
-// Whose they may be.
+// The owners of the names.
 const (
-	Unheeded     ToolNames = iota // nobody's: the list says nothing to such an agent
+	Unheeded     ToolNames = iota // no one: the list means nothing to such an agent
 	OurNames                      // ours, as package toolrule reads them
 	ProgramNames                  // its program's own
 )
@@ -87,7 +87,7 @@ const (
 // Files says how an agent changes files, and so whether what a turn changed is worth a record.
 type Files int
 
-// The ways.
+// The ways to change files.
 const (
 	NoFiles   Files = iota // not at all
 	ByTools                // only with the tools that its `tools` list
@@ -95,28 +95,28 @@ const (
 	ByAgent                // by itself, in turns that are long: always recorded
 )
 
-// Model says who decides on a turn's model.
+// Model says what decides on a turn's model.
 type Model int
 
-// Who may.
+// The ways to decide on it.
 const (
-	AnyModel  Model = iota // nobody has to: a tier that has no model is none
-	OwnModel               // its program, unless the file does; a tier must have a model
+	AnyModel  Model = iota // optional: a tier without a model means no model
+	OwnModel               // its program, unless the file names one; a tier must have a model
 	NeedModel              // the file or the preset must name one
 )
 
-// Confined says, in words that follow a provider's name, what confines the agents' programs.
-// Whatever a program may write is its own sandbox's matter; the words are what we know of it.
+// Confined says what confines the agents' programs, in words that follow a provider's name. The
+// program's own sandbox decides what it may write; the words say what we know of it.
 type Confined struct {
-	Always   string // "" = there is nothing to say
+	Always   string // "" = nothing is known
 	Planning string // in the phase PLANNING, where only docs/ may be written
 }
 
-// A Program is what a kind's agents are when the user names no other.
+// A Program is the program of a kind's agents when the user names no other.
 type Program struct {
 	Title   string // what people call it
-	Name    string // what PATH knows it by
-	Package string // and npm
+	Name    string // its name in PATH
+	Package string // its npm package
 	SignIn  string // what to do to sign in
 }
 
@@ -130,8 +130,8 @@ func (k *Kind) Takes(key string) bool {
 	return key == "kind" || key == "price" || slices.Contains(k.Keys, key)
 }
 
-// WithoutKey says what to do about a key that the kind does not take: leave it out, or choose a kind
-// that takes it.
+// WithoutKey says what to do about a key that the kind does not take: leave it out, or choose a
+// kind that takes it.
 func (k *Kind) WithoutKey(key string) string {
 	if hint := k.Instead[key]; hint != "" {
 		return hint
@@ -140,14 +140,14 @@ func (k *Kind) WithoutKey(key string) string {
 	switch last := len(takers) - 1; {
 	case last < 0:
 		return "leave it out"
-	case last == 0 || last > 2: // of many the first is the plainest
+	case last == 0 || last > 2: // of many, the first is the simplest
 		return "leave it out, or write kind: " + takers[0]
 	default:
 		return "leave it out, or write kind: " + strings.Join(takers[:last], ", ") + " or " + takers[last]
 	}
 }
 
-// VendorName is the kind's name in OpenTelemetry's conventions.
+// VendorName returns the kind's name in OpenTelemetry's conventions.
 func (k *Kind) VendorName() string {
 	if k.Vendor != "" {
 		return k.Vendor
@@ -155,13 +155,13 @@ func (k *Kind) VendorName() string {
 	return k.Name
 }
 
-// KnowsCost says whether it is known what turns of this provider cost without a price in the file.
-// A server of the user's own has prices of its own.
+// KnowsCost says whether the cost of turns is known without a price in the file. A server of the
+// user's own has its own prices, so list prices do not apply.
 func (k *Kind) KnowsCost(spec *swarm.ProviderSpec) bool {
 	return k.ReportsCost || k.ListPrices && spec.BaseURL == ""
 }
 
-// Of is the row of a kind; for a name that is none, a row that can do nothing.
+// Of returns the row of a kind. For an unknown name it returns a row without capabilities.
 func Of(name string) *Kind {
 	if i := slices.IndexFunc(table, func(k *Kind) bool { return k.Name == name }); i >= 0 {
 		return table[i]
@@ -172,12 +172,12 @@ func Of(name string) *Kind {
 // Exists says whether a compose file may name the kind.
 func Exists(name string) bool { return slices.Contains(Names(), name) }
 
-// Names are the kinds that a compose file may name, in the order of the table.
+// Names returns the kinds that a compose file may name, in the order of the table.
 func Names() []string {
 	return names(func(k *Kind) bool { return !k.Person })
 }
 
-// Presets are the kinds that work without being declared.
+// Presets returns the kinds that work without being declared.
 func Presets() []string {
 	return names(func(k *Kind) bool { return !k.Person && k.Needs == (Need{}) })
 }
@@ -191,7 +191,7 @@ func names(which func(*Kind) bool) (list []string) {
 	return list
 }
 
-// Register adds a row. Kinds are registered while the program starts: nothing guards the table.
+// Register adds a row. Kinds are registered while the program starts, so no mutex guards the table.
 func Register(k Kind) {
 	if k.Name == "" || slices.ContainsFunc(table, func(o *Kind) bool { return o.Name == k.Name }) {
 		panic("providerkind: the kind " + swarm.Quote(k.Name) + " is registered twice, or has no name")

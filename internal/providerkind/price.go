@@ -2,7 +2,7 @@ package providerkind
 
 import "strings"
 
-// Tokens are what an answer has cost, as its vendor counts.
+// Tokens is the usage of an answer, as its vendor counts it.
 type Tokens struct {
 	In    int64 // neither read from the vendor's cache nor written to it
 	Out   int64
@@ -13,6 +13,7 @@ type Tokens struct {
 // A price is US dollars for a million tokens.
 type price struct{ in, out, read, wrote float64 }
 
+// claude makes a price by the vendor's usual factors for reading and writing its cache.
 func claude(in, out float64) price { return price{in, out, in / 10, in * 1.25} }
 
 // prices are the list prices of models that are known by name, as of November 2026. A `price` in a
@@ -55,8 +56,8 @@ var prices = map[string]price{
 	"gpt-4o-mini":   {in: 0.15, out: 0.6, read: 0.075},
 }
 
-// long is by how much more a long prompt and its answer cost.
-func long(model string, prompt int64) (in, out float64) {
+// longPromptFactors returns the factors by which a long prompt and its answer cost more.
+func longPromptFactors(model string, prompt int64) (in, out float64) {
 	switch {
 	case prompt > 100_000 && model == "claude-haiku-5-5":
 		return 5, 5
@@ -66,7 +67,7 @@ func long(model string, prompt int64) (in, out float64) {
 	return 1, 1
 }
 
-// undated is a model's name without the day on which it was fixed: -20251001, -2026-04-23.
+// undated removes the date from a model's name: -20251001, -2026-04-23.
 func undated(model string) string {
 	name, _, _ := strings.Cut(model, "-20")
 	return name
@@ -78,10 +79,10 @@ func HasPrice(model string) bool {
 	return ok
 }
 
-// Cost is the list price in US dollars; 0 for a model that is not known.
+// Cost returns the list price in US dollars, or 0 for an unknown model.
 func Cost(model string, k Tokens) float64 {
 	model = undated(model)
 	p := prices[model]
-	in, out := long(model, k.In+k.Read+k.Wrote)
+	in, out := longPromptFactors(model, k.In+k.Read+k.Wrote)
 	return (in*(p.in*float64(k.In)+p.read*float64(k.Read)+p.wrote*float64(k.Wrote)) + out*p.out*float64(k.Out)) / 1e6
 }

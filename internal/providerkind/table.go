@@ -31,7 +31,7 @@ var (
 	programKeys = []string{keyCommand, keyModels, keyEnv}
 	modelKeys   = []string{keyBaseURL, keyModels, keyMaxTokens, keyTemperature, keyEnv}
 
-	// A coding agent's program decides which server it asks.
+	// The program of a coding agent decides which server it uses.
 	ownServer = map[string]string{
 		keyBaseURL: "leave it out: where its models are, its program is told by its own settings, or by a variable under env",
 	}
@@ -39,7 +39,7 @@ var (
 	openAIModels = map[string]string{"small": "gpt-6-luna", "medium": "gpt-6.1-terra", "large": "gpt-6.1-sol"}
 )
 
-// table has the kinds in the order in which lists name them.
+// table has the kinds in the order in which lists show them.
 var table = []*Kind{
 	{
 		Name: Command, Keys: programKeys, Needs: Need{Key: keyCommand, Example: "[program, argument]"},
@@ -58,15 +58,28 @@ var table = []*Kind{
 			Planning: "is held to docs/ by its own permissions, and runs no commands; rules of your settings that allow more stay in force",
 		},
 		Model: OwnModel, ReportsCost: true, Vendor: "anthropic",
-		Models:  map[string]string{"small": "haiku", "medium": "sonnet", "large": "opus"},
-		Program: Program{"Claude Code", "claude", "@anthropic-ai/claude-code", "run `claude` and type /login, or set ANTHROPIC_API_KEY"},
-		KeyVars: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
+		Models: map[string]string{"small": "haiku", "medium": "sonnet", "large": "opus"},
+		Program: Program{
+			"Claude Code",
+			"claude",
+			"@anthropic-ai/claude-code",
+			"run `claude` and type /login, or set ANTHROPIC_API_KEY",
+		},
+		KeyVars: []string{
+			"ANTHROPIC_API_KEY",
+			"ANTHROPIC_AUTH_TOKEN",
+			"CLAUDE_CODE_OAUTH_TOKEN",
+			"AWS_BEARER_TOKEN_BEDROCK",
+		},
 	},
 	{
 		Name: Codex, Keys: programKeys, Instead: ownServer,
 		Tools: ByDoor, ToolNames: ProgramNames, ToolPrefix: "mcp__", Sessions: true, Files: ByAgent,
-		Confined: Confined{Always: "is held by its own sandbox, workspace-write", Planning: "is held to docs/ by its own sandbox"},
-		Model:    OwnModel, Vendor: "openai", Models: openAIModels,
+		Confined: Confined{
+			Always:   "is held by its own sandbox, workspace-write",
+			Planning: "is held to docs/ by its own sandbox",
+		},
+		Model: OwnModel, Vendor: "openai", Models: openAIModels,
 		Program: Program{"Codex", "codex", "@openai/codex", "run `codex login`, or set CODEX_API_KEY"},
 		KeyVars: []string{"OPENAI_API_KEY", "CODEX_API_KEY"},
 	},
@@ -78,7 +91,12 @@ var table = []*Kind{
 			Planning: "asks before it writes or runs anything, and is answered by the phase",
 		},
 		Model: OwnModel, Vendor: "gcp.gemini", Models: map[string]string{"small": "flash-lite", "medium": "flash", "large": "pro"},
-		Program: Program{"Gemini CLI", "gemini", "@google/gemini-cli", "run `gemini` and sign in, or set GEMINI_API_KEY"},
+		Program: Program{
+			"Gemini CLI",
+			"gemini",
+			"@google/gemini-cli",
+			"run `gemini` and sign in, or set GEMINI_API_KEY",
+		},
 		KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 	},
 	{
@@ -95,7 +113,11 @@ var table = []*Kind{
 	},
 	{
 		Name: ACP, Keys: programKeys, Instead: ownServer,
-		Needs: Need{Key: keyCommand, Example: "[gemini, --acp]", About: "which program speaks the Agent Client Protocol"},
+		Needs: Need{
+			Key:     keyCommand,
+			Example: "[gemini, --acp]",
+			About:   "which program speaks the Agent Client Protocol",
+		},
 		Tools: ByDoor, ToolNames: ProgramNames, ToolSample: "read, edit, execute", Sessions: true, Files: ByAgent,
 		Confined: Confined{
 			Always:   "is held by nothing but what it asks for by itself",
@@ -105,7 +127,11 @@ var table = []*Kind{
 	},
 	{
 		Name: A2A, Keys: []string{keyBaseURL, keyHeaders},
-		Needs: Need{Key: keyBaseURL, Example: "http://127.0.0.1:7777/a2a/coder", About: "where the agent's card is, or what that begins with"},
+		Needs: Need{
+			Key:     keyBaseURL,
+			Example: "http://127.0.0.1:7777/a2a/coder",
+			About:   "where the agent's card is, or what that begins with",
+		},
 		Instead: map[string]string{
 			keyEnv:    "leave it out; for a key write headers: {Authorization: Bearer $NAME}",
 			keyModels: "leave it out: the agent's owner chooses its model",
@@ -115,7 +141,11 @@ var table = []*Kind{
 	{
 		Name: Anthropic, Keys: modelKeys, Tools: InProcess, ToolNames: OurNames, Files: ByTools,
 		Model: NeedModel, ListPrices: true,
-		Models:  map[string]string{"small": "claude-haiku-5-5", "medium": "claude-sonnet-5-5", "large": "claude-opus-5-5"},
+		Models: map[string]string{
+			"small":  "claude-haiku-5-5",
+			"medium": "claude-sonnet-5-5",
+			"large":  "claude-opus-5-5",
+		},
 		BaseURL: "https://api.anthropic.com", KeyVars: []string{"ANTHROPIC_API_KEY"},
 	},
 	{
