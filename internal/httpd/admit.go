@@ -2,13 +2,13 @@ package httpd
 
 import "swarm"
 
-// admittedAgents are the agents of one run.
+// admittedAgents are the agents of one run. agent maps a token to its agent.
 type admittedAgents struct {
 	agent func(token string) (Agent, error)
 }
 
-// Admit lets the agents of a run in, as long as this process drives it: agent says who has a token. When leave returns, they are
-// nobody again, and none of their calls runs any more.
+// Admit admits the agents of a run while this process drives it. agent maps a token to its agent.
+// After leave returns, their tokens are refused and none of their calls runs any more.
 func (s *Server) Admit(agent func(token string) (Agent, error)) (leave func()) {
 	g := &admittedAgents{agent}
 	s.mu.Lock()
@@ -23,14 +23,14 @@ func (s *Server) Admit(agent func(token string) (Agent, error)) (leave func()) {
 			}
 		}
 		s.mu.Unlock()
-		s.mcp.dismiss(s.patience.goodbye, func(token string) bool {
+		s.mcp.closeSessions(s.timeouts.shutdown, func(token string) bool {
 			_, err := agent(token)
 			return err == nil
 		})
 	}
 }
 
-// agent says who has a token.
+// agent maps a token to its agent, in any of the admitted runs.
 func (s *Server) agent(token string) (Agent, error) {
 	if s.options.Agent != nil {
 		return s.options.Agent(token)
@@ -43,5 +43,6 @@ func (s *Server) agent(token string) (Agent, error) {
 			return a, nil
 		}
 	}
-	return nil, swarm.Errorf(swarm.Denied, "this token is nobody's").WithHint("an agent's token is good only while the process that gave it drives the run")
+	return nil, swarm.Errorf(swarm.Denied, "this token is nobody's").
+		WithHint("an agent's token is good only while the process that gave it drives the run")
 }

@@ -15,7 +15,7 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// A desk is an agent of a real agentapi.Service: what a run serves its tools from.
+// A desk is an agent of a real agentapi.Service, from which a run serves its tools.
 type desk struct {
 	service *agentapi.Service
 	agent   string
@@ -31,7 +31,8 @@ func (d desk) Call(ctx context.Context, tool string, args json.RawMessage) (json
 	return s.Call(ctx, tool, args)
 }
 
-// TestAgentsWriteToEachOther: one over HTTP, the other over pipes, into a real log.
+// TestAgentsWriteToEachOther sends mail between an agent over HTTP and one over pipes, into a real
+// log.
 func TestAgentsWriteToEachOther(t *testing.T) {
 	log, err := sqlite.Create(filepath.Join(t.TempDir(), "run.db"))
 	if err != nil {
@@ -43,7 +44,7 @@ func TestAgentsWriteToEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &agentapi.Service{Run: "run-1", Log: log}
-	h := openFor(t, usual, func(agent string) Agent { return desk{o, agent} })
+	h := openFor(t, defaultTimeouts, func(agent string) Agent { return desk{o, agent} })
 	planner := h.client(t, "planner")
 	r, err := call(t, planner, "send_handoff", `{"to":"coder","message":"too early"}`)
 	if err != nil || !r.IsError || !strings.Contains(said(t, r), "it is not your turn") {

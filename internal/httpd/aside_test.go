@@ -13,12 +13,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A told is a clerk who has something to say beside each answer.
+// A told is a clerk with an aside for each answer.
 type told struct{ *clerk }
 
 func (told) Aside(_ context.Context, tool string) string { return "beside " + tool }
 
-// texts are the parts of an answer.
+// texts returns the text parts of an answer.
 func texts(r *mcp.CallToolResult) (all []string) {
 	for _, c := range r.Content {
 		all = append(all, c.(*mcp.TextContent).Text)
@@ -26,10 +26,10 @@ func texts(r *mcp.CallToolResult) (all []string) {
 	return all
 }
 
-// What an agent is to be told stands in a text of its own, over HTTP and over pipes, beside answers and beside refusals. The answer is as
-// it always was, without its structured form: programs that show nothing else would not show the rest.
+// An aside is a separate text, over HTTP and over pipes, with answers and with refusals. The answer
+// then has no structured form, because programs that show only that would hide the aside.
 func TestWhatStandsBesideAnAnswer(t *testing.T) {
-	h := openFor(t, usual, func(name string) Agent { return told{newClerk(name)} })
+	h := openFor(t, defaultTimeouts, func(name string) Agent { return told{newClerk(name)} })
 	in, out, ended := h.pipes(t, h.tokens.For("coder"))
 	near, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: io.NopCloser(out), Writer: in}, nil)
 	if err != nil {
@@ -53,10 +53,10 @@ func TestWhatStandsBesideAnAnswer(t *testing.T) {
 	}
 }
 
-// Whoever acts by a command of ours reads its answer and nothing else, so nothing is told to him.
+// A quiet client gets answers without asides.
 func TestACommandIsToldNothingBeside(t *testing.T) {
 	asked := 0
-	h := openFor(t, usual, func(name string) Agent { return counted{newClerk(name), &asked} })
+	h := openFor(t, defaultTimeouts, func(name string) Agent { return counted{newClerk(name), &asked} })
 	agent, leave, err := Connect(t.Context(), swarm.ToolEndpoint{URL: h.URL(), Token: h.tokens.For("coder")}, "1")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func (c counted) Aside(context.Context, string) string {
 	return "lost"
 }
 
-// A late agent answers when it is let, and hears whether its answers went out.
+// A late agent answers when the test lets it, and learns whether its answers went out.
 type late struct {
 	*clerk
 	began, let chan struct{}
@@ -101,11 +101,12 @@ func (l late) Aside(context.Context, string) string {
 	return "beside it"
 }
 
-// Whoever has hung up is told nothing: what is shown in an answer is seen only if the answer went out.
+// A client that hung up gets no aside. Mail in an answer counts as seen only if the answer went
+// out.
 func TestAnAnswerThatNobodyTakes(t *testing.T) {
 	asked := 0
 	l := late{newClerk("coder"), make(chan struct{}, 1), make(chan struct{}, 1), make(chan bool, 2), &asked}
-	h := openFor(t, usual, func(string) Agent { return l })
+	h := openFor(t, defaultTimeouts, func(string) Agent { return l })
 	s := h.begin(t, "coder")
 	ctx, hangUp := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, "POST", h.URL()+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"keep","arguments":{"text":"a"}}}`))

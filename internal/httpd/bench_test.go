@@ -18,7 +18,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkCall is one call of a tool over HTTP, by a real client.
+// BenchmarkCall makes one call over HTTP with a real client.
 func BenchmarkCall(b *testing.B) {
 	h := open(b)
 	s := h.client(b, "planner")
@@ -29,7 +29,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkSession is a program that begins a session and is killed. What is left of it is in memory until others make it go.
+// BenchmarkSession opens a session and abandons it, like a killed program. The session stays in
+// memory until others replace it.
 func BenchmarkSession(b *testing.B) {
 	h := open(b)
 	for b.Loop() {

@@ -25,26 +25,26 @@ const (
 	inspector   = "@modelcontextprotocol/inspector@0.15.0"
 )
 
-// unmet are the checks of the suite that the door does not pass, and why it need not.
+// unmet are the checks of the suite that the server fails, and the reasons why that is right.
 var unmet = map[string]string{
 	"server-sse-priming-event": "a SHOULD, for clients that come back to a stream that broke: ours are on the same machine, where a connection breaks only together with the program at its end, so nothing is kept for them",
 	"server-sse-retry-field":   "a SHOULD, of a server that breaks off a stream to be asked again later: ours stays until the answer is there",
 }
 
-// TestRealConformance runs the suite against the door with its fixture behind it, and then, as far as it asks for no tools by name,
-// with our own counter.
+// TestRealConformance runs the suite with its fixture behind our handler. The scenarios that need
+// no particular tools also run with our own tools.
 func TestRealConformance(t *testing.T) {
 	t.Parallel()
 	program := npmtest.Path(t, conformance, "conformance")
 	h := open(t)
-	ours := h.mcp.offer
-	h.mcp.offer = func(s *session, _ Agent) (*mcp.Server, error) { return fixture(s), nil }
+	ours := h.mcp.newServer
+	h.mcp.newServer = func(s *session, _ Agent) (*mcp.Server, error) { return fixture(s), nil }
 	where := reception(t, h, "planner") + "/mcp"
 	all := checks(t, program, "--url", where, "--suite", "all")
 	if passed := judge(t, all, unmet); len(all) != 32 || passed != 44 {
 		t.Errorf("%d scenarios with %d passed checks, of 32 with 44: %v", len(all), passed, all)
 	}
-	h.mcp.offer = ours
+	h.mcp.newServer = ours
 	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "server-sse-multiple-streams", "dns-rebinding-protection"} {
 		if passed := judge(t, checks(t, program, "--url", where, "--scenario", scenario), nil); passed == 0 {
 			t.Errorf("%s, with our tools: no check was passed", scenario)
@@ -52,10 +52,11 @@ func TestRealConformance(t *testing.T) {
 	}
 }
 
-// A check is one thing that the suite looked at.
+// A check is one result of the suite.
 type check struct{ ID, Status, ErrorMessage string }
 
-// checks runs the suite and reads what it found, by scenario. Its own summary counts a scenario without any check as good.
+// checks runs the suite and reads its results by scenario. The suite's own summary counts a
+// scenario without checks as passed.
 func checks(t *testing.T, program string, args ...string) map[string][]check {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +82,7 @@ func checks(t *testing.T, program string, args ...string) map[string][]check {
 	return found
 }
 
-// judge counts the checks that were passed; each other one must be excused, and each excuse used.
+// judge counts the passed checks. Each failed check needs an excuse, and each excuse must be used.
 func judge(t *testing.T, found map[string][]check, excused map[string]string) (passed int) {
 	t.Helper()
 	used := map[string]bool{}
@@ -106,8 +107,8 @@ func judge(t *testing.T, found map[string][]check, excused map[string]string) (p
 	return passed
 }
 
-// reception stands before the door for programs that cannot show a token. It shows one, and where a visitor says its name it says
-// ours.
+// reception is a proxy for programs that cannot send a token. It adds the token and replaces the
+// Host by ours.
 func reception(t *testing.T, h *house, agent string) string {
 	t.Helper()
 	to, err := url.Parse(h.URL())

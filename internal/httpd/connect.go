@@ -6,12 +6,12 @@ import (
 	"swarm"
 )
 
-// Connect goes through a door as the agent whose token it has, until leave is called.
-func Connect(ctx context.Context, door swarm.ToolEndpoint, version string) (agent Agent, leave func() error, err error) {
-	far, err := connect(ctx, door, version)
+// Connect connects to a server as the agent whose token the endpoint has, until leave is called.
+func Connect(ctx context.Context, e swarm.ToolEndpoint, version string) (a Agent, leave func() error, err error) {
+	remote, err := connect(ctx, e, version)
 	if err != nil {
 		return nil, nil, err
 	}
-	far.quiet = true
-	return far, far.session.Close, nil
+	remote.quiet = true
+	return remote, remote.session.Close, nil
 }

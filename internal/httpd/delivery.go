@@ -11,26 +11,29 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// requestHeader ties a call to the request that it came with: a call goes on when its request has ended, and is told only its headers.
+// requestHeader ties a call to its HTTP request. A call outlives its request and sees only its
+// headers, so the id travels there.
 const requestHeader = "Swarm-Request"
 
-// deliveries are those of the requests that are being answered.
+// deliveries are the requests that are being answered, by id.
 type deliveries struct {
 	mu   sync.Mutex
 	open map[string]*delivery
 }
 
-// A delivery is the answer to one request on its way.
+// A delivery tracks whether the answer to one request reached the client. Mail that an answer shows
+// counts as seen only then.
 type delivery struct {
 	swarm.Delivery
-	ctx context.Context // of the request: it ends when the client hangs up
+	ctx context.Context // of the request: ends when the client hangs up
 
 	mu   sync.Mutex
-	made bool // the answer; what is written before is none
+	made bool // the answer exists; bytes written before that are not the answer
 }
 
-// await makes a request known until done is called; then whatever was not written will not be.
-func (d *deliveries) await(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, func()) {
+// track registers a request until done is called. An answer that is not written by then counts as
+// undelivered.
+func (d *deliveries) track(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, func()) {
 	id, one := rand.Text(), &delivery{ctx: r.Context()}
 	r = r.Clone(r.Context())
 	r.Header.Set(requestHeader, id)
@@ -40,7 +43,7 @@ func (d *deliveries) await(w http.ResponseWriter, r *http.Request) (http.Respons
 		d.open = map[string]*delivery{}
 	}
 	d.open[id] = one
-	return &witness{w, one}, r, func() {
+	return &deliveryWriter{w, one}, r, func() {
 		d.mu.Lock()
 		delete(d.open, id)
 		d.mu.Unlock()
@@ -48,7 +51,8 @@ func (d *deliveries) await(w http.ResponseWriter, r *http.Request) (http.Respons
 	}
 }
 
-// of is the delivery of what a call will answer. Nobody waits any more for one that is not there; nil = the call came by another way.
+// of returns the delivery of a call's answer; nil = the call came over pipes. If the request has
+// ended already, it returns a delivery that has failed.
 func (d *deliveries) of(r *mcp.CallToolRequest) *delivery {
 	if d == nil || r.Extra == nil {
 		return nil
@@ -65,11 +69,11 @@ func (d *deliveries) of(r *mcp.CallToolRequest) *delivery {
 	return one
 }
 
-// awaited says whether somebody still waits for the answer, as far as we know.
+// awaited reports whether the client still waits for the answer, as far as known.
 func (o *delivery) awaited() bool { return o == nil || o.ctx.Err() == nil }
 
-// answer says that the answer is made, unless the call was taken back: then nobody reads it.
-func (o *delivery) answer(call context.Context) {
+// markMade records that the answer exists. A cancelled call has no reader, so its delivery fails.
+func (o *delivery) markMade(call context.Context) {
 	if call.Err() != nil {
 		o.Settle(false)
 	}
@@ -78,17 +82,17 @@ func (o *delivery) answer(call context.Context) {
 	o.made = true
 }
 
-// A witness sees an answer go out.
-type witness struct {
+// A deliveryWriter notices when an answer is written.
+type deliveryWriter struct {
 	http.ResponseWriter
 	delivery *delivery
 }
 
-// Unwrap is for who flushes.
-func (w *witness) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+// Unwrap lets http.ResponseController flush.
+func (w *deliveryWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Write writes a piece of the answer, or of what comes before it.
-func (w *witness) Write(p []byte) (int, error) {
+// Write writes a piece of the answer, or of what precedes it.
+func (w *deliveryWriter) Write(p []byte) (int, error) {
 	d := w.delivery
 	d.mu.Lock()
 	made := d.made

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// fixture is the server that the conformance suite expects behind a door: tools, resources and prompts by fixed names, which say
-// fixed words. It stands where our own tools would, so what is judged is the door.
+// fixture is the server that the conformance suite expects: tools, resources and prompts with fixed
+// names and contents. It replaces our own tools, so the suite tests the handler.
 func fixture(s *session) *mcp.Server {
 	f := mcp.NewServer(&mcp.Implementation{Name: "fixture", Version: "1"}, &mcp.ServerOptions{
 		GetSessionID: func() string { return s.id },
@@ -98,7 +98,7 @@ func fixtureTools(f *mcp.Server) {
 		})
 }
 
-// fixtureRequests are tools that ask their caller something while he waits.
+// fixtureRequests adds tools that send requests to the client during a call.
 func fixtureRequests(f *mcp.Server) {
 	addTool(f, "test_sampling", `{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`, func(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {
 		var args struct{ Prompt string }

@@ -18,49 +18,55 @@ import (
 	"swarm"
 )
 
-// A visitor is who was let in.
-type visitor struct {
+// A caller is the sender of an admitted request. agent is nil for the server's own key.
+type caller struct {
 	token string
 	agent Agent
 }
 
-type visitorKey struct{}
+type callerKey struct{}
 
-func visitorOf(r *http.Request) visitor {
-	v, _ := r.Context().Value(visitorKey{}).(visitor)
+func callerOf(r *http.Request) caller {
+	v, _ := r.Context().Value(callerKey{}).(caller)
 	return v
 }
 
-// mcpPath is the agents' door.
+// mcpPath is the path of the agents' tools.
 const mcpPath = "/mcp"
 
-// guard lets in who calls us by our name, comes from nowhere else, has a token, and brings JSON. What he brings is read here, within
-// its time: a visitor who never finishes his sentence keeps nobody waiting.
+// guard checks every request before it is routed: Host, Origin, token, content type, size. The
+// order matters, because only admitted callers may learn which paths exist. It also reads the body,
+// within a timeout, so that a slow client holds up no handler.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w = &errorWriter{ResponseWriter: w}
-		defer s.mend(w, r)
+		defer s.recoverPanic(w, r)
 		connection := http.NewResponseController(w)
-		_ = connection.SetReadDeadline(time.Now().Add(s.patience.body))
+		_ = connection.SetReadDeadline(time.Now().Add(s.timeouts.body))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if !s.isUs(r.Host) {
-			Refuse(w, http.StatusForbidden, swarm.Errorf(swarm.Denied, "this server is not called %s", swarm.Quote(r.Host)).WithHint("it is %s", s.url))
+		if !s.isOwnName(r.Host) {
+			err := swarm.Errorf(swarm.Denied, "this server is not called %s", swarm.Quote(r.Host)).WithHint("it is %s", s.url)
+			Refuse(w, http.StatusForbidden, err)
 			return
 		}
 		for _, origin := range r.Header.Values("Origin") {
-			if host, ok := strings.CutPrefix(origin, s.scheme+"://"); !ok || !s.isUs(host) {
-				Refuse(w, http.StatusForbidden, swarm.Errorf(swarm.Denied, "requests from %s are not taken", swarm.Quote(origin)).WithHint("leave out the Origin header, or come from %s", s.url))
+			if host, ok := strings.CutPrefix(origin, s.scheme+"://"); !ok || !s.isOwnName(host) {
+				err := swarm.Errorf(swarm.Denied, "requests from %s are not taken", swarm.Quote(origin)).
+					WithHint("leave out the Origin header, or come from %s", s.url)
+				Refuse(w, http.StatusForbidden, err)
 				return
 			}
 		}
-		v, err := s.admit(r)
+		v, err := s.authenticate(r)
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="swarm"`)
 			Refuse(w, http.StatusUnauthorized, err)
 			return
 		}
-		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost && kind != "application/json" {
-			Refuse(w, http.StatusUnsupportedMediaType, swarm.Errorf(swarm.BadInput, "only JSON is taken").WithHint("send it with Content-Type: application/json"))
+		kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if r.Method == http.MethodPost && kind != "application/json" {
+			err := swarm.Errorf(swarm.BadInput, "only JSON is taken").WithHint("send it with Content-Type: application/json")
+			Refuse(w, http.StatusUnsupportedMediaType, err)
 			return
 		}
 		body, status, err := s.readBody(w, r)
@@ -70,14 +76,15 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		_ = connection.SetReadDeadline(time.Time{})
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitorKey{}, v)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, v)))
 	})
 }
 
-// isUs tells whether it is one of our own names, with our port. Those in our certificate are ours too.
-func (s *Server) isUs(host string) bool {
+// isOwnName reports whether host is one of our own names, with our port. This check defeats DNS
+// rebinding. The names in our certificate count too.
+func (s *Server) isOwnName(host string) bool {
 	name, port, err := net.SplitHostPort(host)
-	if err != nil { // nobody writes the port that everybody knows
+	if err != nil { // the default port may be left out
 		name, port = strings.Trim(host, "[]"), map[string]string{"http": "80", "https": "443"}[s.scheme]
 	}
 	if port != s.port {
@@ -89,8 +96,9 @@ func (s *Server) isUs(host string) bool {
 	return s.options.TLS != nil && s.options.TLS.Leaf != nil && s.options.TLS.Leaf.VerifyHostname(name) == nil
 }
 
-// admit finds who has the token that is shown. Which tokens are good depends on the door: agents' for /mcp, the key for the rest.
-func (s *Server) admit(r *http.Request) (visitor, error) {
+// authenticate finds the caller by their token. The path decides which tokens count: agents' tokens
+// for /mcp, the key for the rest.
+func (s *Server) authenticate(r *http.Request) (caller, error) {
 	where := "in $SWARM_AGENT_TOKEN"
 	forAgents := r.URL.Path == mcpPath || s.options.Routes == nil
 	if !forAgents {
@@ -98,59 +106,69 @@ func (s *Server) admit(r *http.Request) (visitor, error) {
 	}
 	shown := r.Header.Values("Authorization")
 	if len(shown) == 0 {
-		return visitor{}, swarm.Errorf(swarm.NotSignedIn, "no token was sent").WithHint("send Authorization: Bearer with the token %s", where)
+		return caller{}, swarm.Errorf(swarm.NotSignedIn, "no token was sent").
+			WithHint("send Authorization: Bearer with the token %s", where)
 	}
 	scheme, token, _ := strings.Cut(shown[0], " ")
 	if token = strings.TrimSpace(token); len(shown) == 1 && strings.EqualFold(scheme, "Bearer") && token != "" {
 		if !forAgents && s.options.Key.Opens(token) {
-			return visitor{token: token}, nil
+			return caller{token: token}, nil
 		}
 		if agent, err := s.agent(token); forAgents && err == nil && agent != nil {
-			return visitor{token, agent}, nil
+			return caller{token, agent}, nil
 		}
 	}
 	err := swarm.Errorf(swarm.NotSignedIn, "the token is nobody's")
 	if !forAgents {
-		return visitor{}, err.WithHint("send Authorization: Bearer with the token %s; an agent's token opens only %s", where, mcpPath)
+		return caller{}, err.WithHint(
+			"send Authorization: Bearer with the token %s; an agent's token opens only %s", where, mcpPath)
 	}
-	return visitor{}, err.WithHint("send Authorization: Bearer with the token %s; it is good for one agent, as long as its run is driven by the same process", where)
+	return caller{}, err.WithHint("send Authorization: Bearer with the token %s; "+
+		"it is good for one agent, as long as its run is driven by the same process", where)
 }
 
-// readBody reads what a visitor brings.
+// readBody reads the request's body, within the size limit and the read deadline.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
 	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	switch large := new(http.MaxBytesError); {
 	case err == nil:
 		return body, http.StatusOK, nil
 	case errors.As(err, &large):
-		return nil, http.StatusRequestEntityTooLarge, swarm.Errorf(swarm.BadInput, "the request is larger than %d bytes", MaxBody).WithHint("send it in parts, or put it into an artifact and send its reference")
+		err := swarm.Errorf(swarm.BadInput, "the request is larger than %d bytes", MaxBody).
+			WithHint("send it in parts, or put it into an artifact and send its reference")
+		return nil, http.StatusRequestEntityTooLarge, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		return nil, http.StatusRequestTimeout, swarm.Errorf(swarm.TimedOut, "the request did not come to an end").WithHint("send all of it within %v", s.patience.body)
+		err := swarm.Errorf(swarm.TimedOut, "the request did not come to an end").
+			WithHint("send all of it within %v", s.timeouts.body)
+		return nil, http.StatusRequestTimeout, err
 	}
 	return nil, http.StatusBadRequest, swarm.Errorf(swarm.BadInput, "the request could not be read").WithHint("send it again")
 }
 
-// mend answers in the place of a handler that broke down. If its answer had begun, the connection ends in the middle of it.
-func (s *Server) mend(w http.ResponseWriter, r *http.Request) {
+// recoverPanic answers in place of a handler that panicked. If its answer had begun, the connection
+// is closed, so that the client cannot take it for complete.
+func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	switch why := recover(); why {
 	case nil:
 	case http.ErrAbortHandler:
-		panic(why) // that is how a handler says it
+		panic(why) // net/http's own way to abort a handler
 	default:
 		s.fault(swarm.Errorf(swarm.Other, "%s %s panicked: %v\n%s", r.Method, r.URL.Path, why, debug.Stack()))
 		if w.(*errorWriter).begun {
 			panic(http.ErrAbortHandler)
 		}
-		Refuse(w, http.StatusInternalServerError, swarm.Errorf(swarm.Other, "something here broke down").WithHint("it is not your fault; try once more"))
+		err := swarm.Errorf(swarm.Other, "something here broke down").WithHint("it is not your fault; try once more")
+		Refuse(w, http.StatusInternalServerError, err)
 	}
 }
 
-func nothingHere(w http.ResponseWriter, r *http.Request) {
-	Refuse(w, http.StatusNotFound, swarm.Errorf(swarm.NotFound, "there is nothing at %s", swarm.Quote(r.URL.Path)).WithHint("MCP is at /mcp"))
+func notFound(w http.ResponseWriter, r *http.Request) {
+	err := swarm.Errorf(swarm.NotFound, "there is nothing at %s", swarm.Quote(r.URL.Path)).WithHint("MCP is at /mcp")
+	Refuse(w, http.StatusNotFound, err)
 }
 
-// A problem is an error as others are told of it.
+// A problem is an error as clients get it.
 type problem struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint,omitempty"`
@@ -160,9 +178,9 @@ func problemOf(err error) problem {
 	return problem{err.Error(), swarm.HintOf(err)}
 }
 
-// json is the problem as one JSON object.
+// json encodes the problem as one JSON object.
 func (p problem) json() []byte {
-	b, _ := json.Marshal(p) // two texts always can be
+	b, _ := json.Marshal(p) // two strings always encode
 	return b
 }
 
@@ -173,14 +191,14 @@ func Refuse(w http.ResponseWriter, status int, err error) {
 	fmt.Fprintf(w, "%s\n", problemOf(err).json())
 }
 
-// An errorWriter makes errors of ours out of those that others write as plain text.
+// An errorWriter converts plain-text errors of other packages to JSON.
 type errorWriter struct {
 	http.ResponseWriter
-	begun bool // the answer is on its way
-	plain bool // an error is written as plain text
+	begun bool // the header is written
+	plain bool // the body is a plain-text error
 }
 
-// Unwrap is how http.ResponseController finds what is behind.
+// Unwrap lets http.ResponseController find the underlying writer.
 func (w *errorWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *errorWriter) WriteHeader(status int) {

@@ -17,7 +17,7 @@ import (
 	"swarm"
 )
 
-// A trait is one thing about a request, and whether it is as it should be.
+// A trait is one property of a request, and whether it is valid.
 type trait struct {
 	name  string
 	value []string
@@ -74,8 +74,9 @@ func traits(h *house) (hosts, origins, tokens, types []trait) {
 	return hosts, origins, tokens, types
 }
 
-// TestNobodyGetsIn tries every method on every path with every combination of what a request can say of itself. The first thing
-// that is wrong is what is answered, in the order host, origin, token, type; and only who is let in learns what there is.
+// TestNobodyGetsIn tries every method on every path with every combination of traits. The answer
+// names the first invalid one, in the order host, origin, token, type. Only admitted callers learn
+// which paths exist.
 func TestNobodyGetsIn(t *testing.T) {
 	h := open(t)
 	hosts, origins, tokens, types := traits(h)
@@ -119,7 +120,7 @@ func TestNobodyGetsIn(t *testing.T) {
 	t.Logf("%d requests", tried)
 }
 
-// looks holds an answer against the one that is wanted; 0 is any but those of the guard.
+// looks compares an answer with the expected status; 0 = any status except those of the guard.
 func looks(t *testing.T, said string, w *httptest.ResponseRecorder, want int) {
 	t.Helper()
 	guards := []int{http.StatusForbidden, http.StatusUnauthorized, http.StatusUnsupportedMediaType}
@@ -193,9 +194,10 @@ func (blanks) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestWhoDoesNotFinishIsLeft: connections on which nothing more comes are closed by us, whatever was said on them before.
+// TestWhoDoesNotFinishIsLeft checks that the server closes connections on which nothing more
+// arrives.
 func TestWhoDoesNotFinishIsLeft(t *testing.T) {
-	h := openWith(t, patience{head: 50 * time.Millisecond, body: 50 * time.Millisecond, goodbye: time.Second})
+	h := openWith(t, timeouts{head: 50 * time.Millisecond, body: 50 * time.Millisecond, shutdown: time.Second})
 	address := strings.TrimPrefix(h.URL(), "http://")
 	post := "POST /mcp HTTP/1.1\r\nHost: " + address + "\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
 	for name, x := range map[string]struct{ sends, want string }{
@@ -225,7 +227,7 @@ func TestWhoDoesNotFinishIsLeft(t *testing.T) {
 	}
 }
 
-// A wreck is an agent that cannot even say what it may do.
+// A wreck is an agent whose Tools panics.
 type wreck struct{ clerk }
 
 func (*wreck) Tools() []swarm.ToolSpec { panic("canary-secret") }
@@ -280,7 +282,7 @@ func TestAnAddressOfOthersIsNotListenedOn(t *testing.T) {
 	}
 }
 
-// TestRequestsForOthersAreRefused: what has no Host at all, or asks as a proxy is asked, is not for us.
+// TestRequestsForOthersAreRefused checks requests without a Host, and requests in proxy form.
 func TestRequestsForOthersAreRefused(t *testing.T) {
 	h := open(t)
 	for _, request := range []string{
@@ -307,7 +309,7 @@ func TestRequestsForOthersAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzBodies: whatever is sent, it is answered, and an error says what it is.
+// FuzzBodies checks that every request gets an answer, and every error a message.
 func FuzzBodies(f *testing.F) {
 	h := open(f)
 	id := h.begin(f, "planner")

@@ -1,11 +1,15 @@
-// Package httpd is the one HTTP server of a running process. It has two doors. At /mcp an agent finds the tools by which it acts on
-// its run, as an MCP server of the name `swarm`; `swarm mcp` carries the same to agents that know only standard input and output.
-// Everything else is for people and their programs, where somebody has given the server something to say to them.
+// Package httpd is the one HTTP server of a process. It serves two kinds of clients:
+//   - At /mcp each agent finds the tools by which it acts on its run, as an MCP server named
+//     `swarm`. `swarm mcp` ([Stdio]) offers the same tools to programs that speak MCP on standard
+//     input and output only.
+//   - All other paths ([Options.Routes]) are for people and their programs.
 //
-// Every request is checked before it is routed: the Host header (a web page whose name was pointed at
-// this address sends its own), the origin, the token, the size of the body. An agent's token stands for
-// one agent of one run of this process; it opens /mcp and nothing else. The server's own key opens the
-// rest, and not /mcp: it is no agent.
+// [Start] starts the server, and [Server.Admit] admits the agents of a run.
+//
+// Every request is checked before it is routed: the Host header, the origin, the token, the size of
+// the body. The Host check stops web pages whose name was pointed at this address (DNS rebinding).
+// An agent's token stands for one agent of one run that this process drives, and opens only /mcp.
+// The server's own key opens all other paths, but not /mcp, because it stands for no agent.
 package httpd
 
 import (
@@ -23,10 +27,10 @@ import (
 	"swarm"
 )
 
-// An Agent is a client that shows an agent's token.
+// An Agent is a client that has an agent's token.
 type Agent = swarm.ToolUser
 
-// Serve starts a server on a free port of this machine, for the programs of agents only.
+// Serve starts a server on a free port of this machine, for agents' programs only.
 func Serve(version string, fault func(error)) (swarm.ToolHost, error) {
 	s, err := Start(Options{Listen: "127.0.0.1:0", Version: version, Fault: fault})
 	if err != nil {
@@ -35,90 +39,93 @@ func Serve(version string, fault func(error)) (swarm.ToolHost, error) {
 	return s, nil
 }
 
-// An Informed is an agent who may have to be told something while he works, whatever he has asked for.
+// An Informed is an agent that may get urgent information while it works, whatever tool it called.
 type Informed interface {
-	// Aside is what he is told beside the answer of a tool; "" = nothing. What was told once is not told again.
+	// Aside returns the text to add to a tool's answer; "" = none. It returns each piece of
+	// information once.
 	Aside(ctx context.Context, tool string) string
 }
 
-// A Refuser is an agent for whom some tools are not there. It knows why.
+// A Refuser is an agent that lacks some tools and knows why.
 type Refuser interface {
-	// Refuse is why the agent has no such tool; nil = there is none.
+	// Refuse returns why the agent lacks this tool; nil = the tool does not exist.
 	Refuse(tool string) error
 }
 
-// Options say where the server listens, and to whom.
+// Options configure a server.
 type Options struct {
-	Listen  string                            // an address of this machine's own: 127.0.0.1:0
-	Agent   func(token string) (Agent, error) // who has this token; an error = nobody. Asked anew for each request and each call; nil = see Admit
-	Routes  http.Handler                      // everything but /mcp, for who has the key; nil = there is nothing else
-	Key     Key                               // of Routes
-	TLS     *tls.Certificate                  // nil = plain HTTP, which is spoken on this machine only
-	Version string                            // of this program, as agents are told
-	Fault   func(error)                       // is told of faults of our own that nobody else hears of, such as a tool that panics; nil = nobody
+	Listen string // an address of this machine: 127.0.0.1:0
+	// Agent maps a token to its agent, and returns an error for other tokens. The server asks again for
+	// each request and each call. nil = see Admit.
+	Agent   func(token string) (Agent, error)
+	Routes  http.Handler     // all paths but /mcp, for clients with the key; nil = none
+	Key     Key              // opens Routes
+	TLS     *tls.Certificate // nil = plain HTTP, on this machine only
+	Version string           // of this program, shown to agents
+	Fault   func(error)      // gets internal errors that no client sees, such as a panic; nil = dropped
 }
 
-// A patience is how long a visitor may take.
-type patience struct {
-	head, body time.Duration // to say what he wants
-	goodbye    time.Duration // to end, when we do
+// timeouts are the time limits of clients.
+type timeouts struct {
+	head, body time.Duration // to send a request
+	shutdown   time.Duration // for running calls to end, when the server closes
 }
 
-var usual = patience{head: 5 * time.Second, body: 30 * time.Second, goodbye: 2 * time.Second}
+var defaultTimeouts = timeouts{head: 5 * time.Second, body: 30 * time.Second, shutdown: 2 * time.Second}
 
-// How much a visitor may bring, and how long he may keep a connection that he does not use.
+// Size limits of requests, and the lifetime of unused connections.
 const (
 	maxHead  = 64 << 10
 	MaxBody  = 4 << 20 // bytes
 	idleTime = 2 * time.Minute
 )
 
-// A Server serves until it is closed.
+// A Server serves until it is closed. mu guards the fields below it.
 type Server struct {
 	options  Options
-	patience patience
+	timeouts timeouts
 	http     http.Server
 	scheme   string
 	url      string
 	port     string
-	mcp      *mcpDoor
+	mcp      *mcpHandler
 	served   sync.WaitGroup
 
 	mu       sync.Mutex
-	silent   map[net.Conn]bool // connections on which nothing was said yet
+	unused   map[net.Conn]bool // connections without a request so far
 	admitted []*admittedAgents
 }
 
 // Start listens and serves in the background.
-func Start(o Options) (*Server, error) { return start(o, usual) }
+func Start(o Options) (*Server, error) { return start(o, defaultTimeouts) }
 
-func start(o Options, p patience) (*Server, error) {
+func start(o Options, p timeouts) (*Server, error) {
 	listener, err := listen(o.Listen, o.TLS != nil)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, patience: p, scheme: "http", silent: map[net.Conn]bool{}}
+	s := &Server{options: o, timeouts: p, scheme: "http", unused: map[net.Conn]bool{}}
 	if o.TLS != nil {
 		s.scheme = "https"
 	}
 	host, port, _ := net.SplitHostPort(listener.Addr().String())
 	s.port = port
 	s.url = s.scheme + "://" + net.JoinHostPort(nameFor(host, o.TLS), port)
-	s.mcp = newMCPDoor(s.agent, o.Version, s.fault)
+	s.mcp = newMCPHandler(s.agent, o.Version, s.fault)
 	routes := http.NewServeMux()
 	routes.Handle(mcpPath, s.mcp)
 	if o.Routes != nil {
 		routes.Handle("/", o.Routes)
 	} else {
-		routes.HandleFunc("/", nothingHere)
+		routes.HandleFunc("/", notFound)
 	}
 	s.http = http.Server{
 		Handler:           s.guard(routes),
 		ReadHeaderTimeout: p.head,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHead,
-		ConnState:         s.note,
-		ErrorLog:          log.New(io.Discard, "", 0), // what visitors do wrong is told to them, not to the screen of the run
+		ConnState:         s.trackConn,
+		ErrorLog:          log.New(io.Discard, "", 0), // clients get their errors; the run's screen does not
 	}
 	if o.TLS != nil {
 		s.http.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*o.TLS}, MinVersion: tls.VersionTLS12}
@@ -141,19 +148,23 @@ func (s *Server) serve(l net.Listener) error {
 func listen(address string, secured bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "%s is no address to listen on", swarm.Quote(address)).WithHint("write 127.0.0.1:7777, or 127.0.0.1:0 for any free port")
+		return nil, swarm.Errorf(swarm.BadInput, "%s is no address to listen on", swarm.Quote(address)).
+			WithHint("write 127.0.0.1:7777, or 127.0.0.1:0 for any free port")
 	}
 	if !secured && !isLoopback(host) {
-		return nil, swarm.Errorf(swarm.BadInput, "%s could be reached from other machines", swarm.Quote(address)).WithHint("listen on 127.0.0.1, localhost or ::1, or with a certificate")
+		return nil, swarm.Errorf(swarm.BadInput, "%s could be reached from other machines", swarm.Quote(address)).
+			WithHint("listen on 127.0.0.1, localhost or ::1, or with a certificate")
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "cannot listen: %w", err).WithHint("perhaps another program listens there; port 0 is any free one")
+		return nil, swarm.Errorf(swarm.BadInput, "cannot listen: %w", err).
+			WithHint("perhaps another program listens there; port 0 is any free one")
 	}
 	return l, nil
 }
 
-// nameFor is what a server is called by others: one that listens everywhere has no address of its own, but a certificate that names it.
+// nameFor returns the host of the server's URL. A server that listens on all addresses takes a name
+// from its certificate.
 func nameFor(host string, cert *tls.Certificate) string {
 	if ip := net.ParseIP(host); ip == nil || !ip.IsUnspecified() || cert == nil || cert.Leaf == nil {
 		return host
@@ -174,20 +185,21 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// URL is where the server is: http://127.0.0.1:PORT, or https.
+// URL returns the server's address: http://127.0.0.1:PORT, or https.
 func (s *Server) URL() string { return s.url }
 
-// Close ends the server and everything that goes on in it. When it returns, no call of a tool runs any more.
+// Close ends the server with all sessions and calls. When it returns, no call of a tool runs any
+// more.
 func (s *Server) Close() error {
-	s.mcp.close(s.patience.goodbye)
+	s.mcp.close(s.timeouts.shutdown)
 	s.mu.Lock()
-	for c := range s.silent {
-		_ = c.Close() // Shutdown would wait for what they may want to say
+	for c := range s.unused {
+		_ = c.Close() // Shutdown would wait for their first request
 	}
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), s.patience.goodbye)
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeouts.shutdown)
 	defer cancel()
-	err := s.http.Shutdown(ctx) // answers that are under way still get out
+	err := s.http.Shutdown(ctx) // answers under way are still sent
 	if err != nil {
 		err = s.http.Close()
 	}
@@ -195,14 +207,14 @@ func (s *Server) Close() error {
 	return err
 }
 
-// note keeps the silent connections.
-func (s *Server) note(c net.Conn, state http.ConnState) {
+// trackConn keeps the set of connections without a request.
+func (s *Server) trackConn(c net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state == http.StateNew {
-		s.silent[c] = true
+		s.unused[c] = true
 	} else {
-		delete(s.silent, c)
+		delete(s.unused, c)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"swarm"
 )
 
-// A clerk is an agent that keeps what it is given, and misbehaves when asked to.
+// A clerk is an agent that records its calls, and misbehaves on request.
 type clerk struct {
 	name string
 
@@ -65,7 +65,7 @@ func (c *clerk) all() []string {
 	return c.kept
 }
 
-// A house is a server with two agents, as a run would start it.
+// A house is a server with two agents, as a run starts it.
 type house struct {
 	*Server
 	tokens *agenttoken.Tokens
@@ -77,10 +77,10 @@ type house struct {
 
 func open(t testing.TB) *house {
 	t.Helper()
-	return openWith(t, usual)
+	return openWith(t, defaultTimeouts)
 }
 
-func openWith(t testing.TB, p patience) *house {
+func openWith(t testing.TB, p timeouts) *house {
 	t.Helper()
 	agents := map[string]*clerk{"planner": newClerk("planner"), "coder": newClerk("coder")}
 	h := openFor(t, p, func(name string) Agent { return agents[name] })
@@ -88,7 +88,7 @@ func openWith(t testing.TB, p patience) *house {
 	return h
 }
 
-func openFor(t testing.TB, p patience, agent func(name string) Agent) *house {
+func openFor(t testing.TB, p timeouts, agent func(name string) Agent) *house {
 	t.Helper()
 	h := &house{tokens: agenttoken.New("run-1")}
 	s, err := start(Options{
@@ -121,7 +121,7 @@ func (h *house) told() []error {
 	return h.faults
 }
 
-// client is a real MCP client of an agent.
+// client returns a real MCP client of an agent.
 func (h *house) client(t testing.TB, agent string) *mcp.ClientSession {
 	t.Helper()
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
@@ -141,7 +141,7 @@ func call(t *testing.T, s *mcp.ClientSession, tool, args string) (*mcp.CallToolR
 	return s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
 }
 
-// said is what a result says, after a look whether its two forms say the same.
+// said returns the text of a result, and checks that its two forms agree.
 func said(t *testing.T, r *mcp.CallToolResult) string {
 	t.Helper()
 	text := r.Content[0].(*mcp.TextContent).Text

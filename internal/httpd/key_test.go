@@ -107,7 +107,7 @@ func TestATokenThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-// certificate is one for swarm.example and this machine, and the pool that trusts it.
+// certificate returns a certificate for swarm.example and this machine, and a pool that trusts it.
 func certificate(t *testing.T) (*tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -129,7 +129,8 @@ func certificate(t *testing.T) (*tls.Certificate, *x509.CertPool) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, pool
 }
 
-// TestWithACertificateItIsCalledByTheNamesInIt, and may listen beyond this machine.
+// With a certificate, the server accepts the names in it as Host, and may listen beyond this
+// machine.
 func TestWithACertificateItIsCalledByTheNamesInIt(t *testing.T) {
 	cert, pool := certificate(t)
 	key, err := NewKey(goodToken)
@@ -183,7 +184,8 @@ func TestWithACertificateItIsCalledByTheNamesInIt(t *testing.T) {
 	}
 }
 
-// TestAgentsOfManyRunsComeToOneServer: each as himself, and only as long as his run is driven. The key is no agent.
+// Agents of many runs share one server. Each is itself, only while its run is driven. The key is no
+// agent.
 func TestAgentsOfManyRunsComeToOneServer(t *testing.T) {
 	key, err := NewKey(goodToken)
 	if err != nil {

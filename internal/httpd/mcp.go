@@ -15,26 +15,27 @@ import (
 	"swarm"
 )
 
-// maxSessions is how many sessions an agent has at once. Programs that are killed do not say goodbye, so the one that was silent
-// for longest makes room for a new one.
+// maxSessions limits the sessions of one agent. Killed programs do not close their sessions, so a
+// new session replaces the one that was unused for longest.
 const maxSessions = 8
 
 const sessionHeader = "Mcp-Session-Id"
 
-// An mcpDoor is MCP over streamable HTTP. It keeps sessions, although most of our tools could do without: only within a session can a
-// client take back a call that it waits for, and the clients of today expect one.
-type mcpDoor struct {
-	agent   func(token string) (Agent, error)
-	fault   func(error)
-	offer   func(*session, Agent) (*mcp.Server, error) // what a new session is served with
-	handler *mcp.StreamableHTTPHandler
+// An mcpHandler serves MCP over streamable HTTP. It keeps sessions, although most of our tools need
+// none: a client can cancel a call only within a session, and current clients expect one. mu guards
+// the fields below it.
+type mcpHandler struct {
+	agent     func(token string) (Agent, error)
+	fault     func(error)
+	newServer func(*session, Agent) (*mcp.Server, error) // makes the server of a new session
+	handler   *mcp.StreamableHTTPHandler
 
 	mu       sync.Mutex
 	closed   bool
-	sessions map[string]map[string]*session // by token, then by id: who has another token does not find it
+	sessions map[string]map[string]*session // by token, then by id, so no other token finds it
 	uses     int64
 	answers  deliveries
-	closing  sync.WaitGroup // sessions that made room for others
+	closing  sync.WaitGroup // replaced sessions that still close
 }
 
 // A session is one client of an agent, from initialize to its end.
@@ -43,15 +44,15 @@ type session struct {
 	server    *mcp.Server
 	ctx       context.Context // of its calls
 	end       context.CancelFunc
-	used      int64 // grows with each request, over all sessions
+	used      int64 // value of uses at its last request
 }
 
 type sessionKey struct{}
 
-func newMCPDoor(agent func(token string) (Agent, error), version string, fault func(error)) *mcpDoor {
-	d := &mcpDoor{agent: agent, fault: fault, sessions: map[string]map[string]*session{}}
-	d.offer = func(s *session, a Agent) (*mcp.Server, error) {
-		c, err := newCounter(a.Tools(), func() (Agent, error) { return d.agent(s.token) }, fault)
+func newMCPHandler(agent func(token string) (Agent, error), version string, fault func(error)) *mcpHandler {
+	d := &mcpHandler{agent: agent, fault: fault, sessions: map[string]map[string]*session{}}
+	d.newServer = func(s *session, a Agent) (*mcp.Server, error) {
+		c, err := newToolset(a.Tools(), func() (Agent, error) { return d.agent(s.token) }, fault)
 		if err != nil {
 			return nil, err
 		}
@@ -63,32 +64,37 @@ func newMCPDoor(agent func(token string) (Agent, error), version string, fault f
 			return s.server
 		}
 		return nil
-	}, &mcp.StreamableHTTPOptions{MaxRequestBodyBytes: MaxBody, DisableLocalhostProtection: true}) // the guard has asked for our name, and knows all of them
+	}, &mcp.StreamableHTTPOptions{
+		MaxRequestBodyBytes:        MaxBody,
+		DisableLocalhostProtection: true, // the guard checks the Host, with the names in the certificate
+	})
 	return d
 }
 
-// ServeHTTP finds or opens the session that a request belongs to.
-func (d *mcpDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	visitor, id := visitorOf(r), r.Header.Get(sessionHeader)
+// ServeHTTP finds or opens the session of a request.
+func (d *mcpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	caller, id := callerOf(r), r.Header.Get(sessionHeader)
 	if r.Method == http.MethodPost {
 		var done func()
-		w, r, done = d.answers.await(w, r)
+		w, r, done = d.answers.track(w, r)
 		defer done()
 	}
 	switch {
 	case id != "":
-		s := d.find(visitor.token, id)
+		s := d.find(caller.token, id)
 		if s == nil {
-			Refuse(w, http.StatusNotFound, swarm.Errorf(swarm.NotFound, "you have no session %s", swarm.Quote(id)).WithHint("begin a new one: initialize, without %s", sessionHeader))
+			err := swarm.Errorf(swarm.NotFound, "you have no session %s", swarm.Quote(id)).
+				WithHint("begin a new one: initialize, without %s", sessionHeader)
+			Refuse(w, http.StatusNotFound, err)
 			return
 		}
 		if r.Method == http.MethodDelete {
-			s.end() // else the goodbye would wait for what it takes back
+			s.end() // otherwise DELETE would wait for the calls that it cancels
 			defer d.forget(s)
 		}
 		d.handler.ServeHTTP(w, s.request(r))
 	case r.Method == http.MethodPost:
-		s, err := d.open(visitor)
+		s, err := d.open(caller)
 		if err != nil {
 			d.fault(err)
 			Refuse(w, http.StatusServiceUnavailable, err)
@@ -96,10 +102,10 @@ func (d *mcpDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		d.handler.ServeHTTP(w, s.request(r))
 		if !s.begun() {
-			d.forget(s) // whatever it was, it was no initialize
+			d.forget(s) // the request was not an initialize
 		}
 	default:
-		d.handler.ServeHTTP(w, r) // says what is missing
+		d.handler.ServeHTTP(w, r) // answers with what is missing
 	}
 }
 
@@ -114,15 +120,15 @@ func (s *session) begun() bool {
 	return false
 }
 
-// close ends the calls that run, and then the session.
+// close cancels the running calls, and then closes the session.
 func (s *session) close() {
 	s.end()
 	for on := range s.server.Sessions() {
-		_ = on.Close() // it is over either way
+		_ = on.Close() // the session is over in any case
 	}
 }
 
-func (d *mcpDoor) find(token, id string) *session {
+func (d *mcpHandler) find(token, id string) *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sessions[token][id]
@@ -132,16 +138,16 @@ func (d *mcpDoor) find(token, id string) *session {
 	return s
 }
 
-func (d *mcpDoor) use(s *session) {
+func (d *mcpHandler) use(s *session) {
 	d.uses++
 	s.used = d.uses
 }
 
-func (d *mcpDoor) open(v visitor) (*session, error) {
+func (d *mcpHandler) open(v caller) (*session, error) {
 	s := &session{id: rand.Text(), token: v.token}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	var err error
-	if s.server, err = d.offer(s, v.agent); err != nil {
+	if s.server, err = d.newServer(s, v.agent); err != nil {
 		s.end()
 		return nil, err
 	}
@@ -157,16 +163,17 @@ func (d *mcpDoor) open(v visitor) (*session, error) {
 		d.sessions[v.token] = mine
 	}
 	if len(mine) >= maxSessions {
-		silent := slices.MinFunc(slices.Collect(maps.Values(mine)), func(a, b *session) int { return cmp.Compare(a.used, b.used) })
-		delete(mine, silent.id)
-		d.closing.Go(silent.close)
+		byUse := func(a, b *session) int { return cmp.Compare(a.used, b.used) }
+		oldest := slices.MinFunc(slices.Collect(maps.Values(mine)), byUse)
+		delete(mine, oldest.id)
+		d.closing.Go(oldest.close)
 	}
 	mine[s.id] = s
 	d.use(s)
 	return s, nil
 }
 
-func (d *mcpDoor) forget(s *session) {
+func (d *mcpHandler) forget(s *session) {
 	s.end()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -176,17 +183,17 @@ func (d *mcpDoor) forget(s *session) {
 	}
 }
 
-// close ends all sessions for good.
-func (d *mcpDoor) close(patience time.Duration) {
+// close closes all sessions for good.
+func (d *mcpHandler) close(timeout time.Duration) {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
-	d.dismiss(patience, func(string) bool { return true })
-	d.await(patience, &d.closing)
+	d.closeSessions(timeout, func(string) bool { return true })
+	d.waitFor(timeout, &d.closing)
 }
 
-// dismiss ends the sessions of some tokens and waits until their calls have ended.
-func (d *mcpDoor) dismiss(patience time.Duration, whose func(token string) bool) {
+// closeSessions closes the sessions of some tokens, and waits until their calls have ended.
+func (d *mcpHandler) closeSessions(timeout time.Duration, whose func(token string) bool) {
 	var ending sync.WaitGroup
 	d.mu.Lock()
 	for token, mine := range d.sessions {
@@ -199,11 +206,12 @@ func (d *mcpDoor) dismiss(patience time.Duration, whose func(token string) bool)
 		delete(d.sessions, token)
 	}
 	d.mu.Unlock()
-	d.await(patience, &ending)
+	d.waitFor(timeout, &ending)
 }
 
-// await waits for calls that were told to end; one that does not obey gets no more than its time.
-func (d *mcpDoor) await(patience time.Duration, ending *sync.WaitGroup) {
+// waitFor waits for cancelled calls. A call that ignores its cancellation is reported after the
+// timeout.
+func (d *mcpHandler) waitFor(timeout time.Duration, ending *sync.WaitGroup) {
 	ended := make(chan struct{})
 	go func() {
 		ending.Wait()
@@ -211,7 +219,7 @@ func (d *mcpDoor) await(patience time.Duration, ending *sync.WaitGroup) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		d.fault(swarm.Errorf(swarm.Other, "a tool still runs, although it was told to end"))
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
 
-// begin opens a session as a program would that never says goodbye.
+// begin opens a session and never closes it, like a killed program.
 func (h *house) begin(t testing.TB, agent string) string {
 	t.Helper()
 	status, head, text := h.ask(t, "POST", agent, "", strings.NewReader(hello))
@@ -27,7 +27,7 @@ func (h *house) begin(t testing.TB, agent string) string {
 	return id
 }
 
-// alive tells whether an agent can use a session.
+// alive reports whether an agent can use a session.
 func (h *house) alive(t *testing.T, agent, id string) bool {
 	t.Helper()
 	status, _, text := h.ask(t, "POST", agent, id, strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"ping"}`))
@@ -71,7 +71,7 @@ func TestASessionEndsWhenItsClientSaysSo(t *testing.T) {
 	}
 }
 
-// TestSessionsThatNobodyEndsAreFew: programs that are killed leave their sessions behind, and so could one that means harm.
+// The number of sessions is limited, because killed or hostile programs never close theirs.
 func TestSessionsThatNobodyEndsAreFew(t *testing.T) {
 	h := open(t)
 	others := h.begin(t, "coder")
@@ -155,7 +155,7 @@ func TestCallsEndWithTheirSessionAndWithTheServer(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: agents and their calls do not get into each other's way.
+// Concurrent agents and calls do not interfere.
 func TestManyAtOnce(t *testing.T) {
 	h := open(t)
 	var all sync.WaitGroup

@@ -18,97 +18,103 @@ import (
 	"swarm"
 )
 
-// Stdio is an MCP server on two pipes that offers what the server behind a door offers, for agents that know no other kind. It ends
-// when the input ends, or with an error when the server goes away.
-func Stdio(ctx context.Context, door swarm.ToolEndpoint, version string, in io.Reader, out io.Writer) error {
-	far, err := connect(ctx, door, version)
+// Stdio is an MCP server on two pipes that offers the tools of the server behind an endpoint. It is
+// for programs that speak no other transport. It returns when the input ends, or with an error when
+// the server goes away.
+func Stdio(ctx context.Context, endpoint swarm.ToolEndpoint, version string, in io.Reader, out io.Writer) error {
+	remote, err := connect(ctx, endpoint, version)
 	if err != nil {
 		return err
 	}
-	defer far.session.Close()
-	c, err := newCounter(far.Tools(), func() (Agent, error) { return far, nil }, func(error) {})
+	defer remote.session.Close()
+	c, err := newToolset(remote.Tools(), func() (Agent, error) { return remote, nil }, func(error) {})
 	if err != nil {
 		return err
 	}
 	calls, end := context.WithCancel(ctx)
 	defer end()
-	near, err := c.server(calls, "", version).Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: stayOpen{out}}, nil)
+	pipes := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: stayOpen{out}}
+	near, err := c.server(calls, "", version).Connect(ctx, pipes, nil)
 	if err != nil {
 		return swarm.Errorf(swarm.Other, "cannot speak on standard input and output: %w", err)
 	}
 	hungUp, gone := make(chan struct{}), make(chan struct{})
 	go func() {
-		_ = near.Wait() // how they hung up makes no difference
+		_ = near.Wait() // either way the client is gone
 		close(hungUp)
 	}()
 	go func() {
-		_ = far.session.Wait()
+		_ = remote.session.Wait()
 		close(gone)
 	}()
 	select {
 	case <-hungUp:
 		return nil
 	case <-gone:
-		return swarm.Errorf(swarm.Other, "the server at %s has gone", door.URL).WithHint("its run has ended, or is driven by another process now")
+		return swarm.Errorf(swarm.Other, "the server at %s has gone", endpoint.URL).
+			WithHint("its run has ended, or is driven by another process now")
 	}
 }
 
-// stayOpen leaves the closing of an output to whoever opened it.
+// stayOpen leaves closing an output to its owner.
 type stayOpen struct{ io.Writer }
 
 // Close does nothing.
 func (stayOpen) Close() error { return nil }
 
-// A farAgent is ourselves behind a door.
-type farAgent struct {
+// A remoteAgent is an agent whose tools are at another process's server.
+type remoteAgent struct {
 	session *mcp.ClientSession
 	tools   []swarm.ToolSpec
-	quiet   bool // whoever asks reads the answers and nothing beside them
+	quiet   bool // the caller reads answers only, no asides
 
 	mu     sync.Mutex
-	asides []string // what came beside answers and was not told yet
+	asides []string // texts that came with answers and were not passed on yet
 }
 
-// connectTime is how long a server of this machine may take to say hello.
+// connectTime is the timeout for connecting to a server of this machine.
 const connectTime = 10 * time.Second
 
-func connect(ctx context.Context, door swarm.ToolEndpoint, version string) (*farAgent, error) {
-	if u, err := url.Parse(door.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, swarm.Errorf(swarm.BadInput, "%s is no address of a server", swarm.Quote(door.URL)).WithHint("it looks like http://127.0.0.1:7777")
+func connect(ctx context.Context, endpoint swarm.ToolEndpoint, version string) (*remoteAgent, error) {
+	if u, err := url.Parse(endpoint.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, swarm.Errorf(swarm.BadInput, "%s is no address of a server", swarm.Quote(endpoint.URL)).
+			WithHint("it looks like http://127.0.0.1:7777")
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	bearer := &bearer{token: door.Token, base: http.DefaultTransport}
+	bearer := &bearer{token: endpoint.Token, base: http.DefaultTransport}
 	client := mcp.NewClient(&mcp.Implementation{Name: "swarm-mcp", Version: version}, nil)
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint:   door.URL + "/mcp",
+		Endpoint:   endpoint.URL + "/mcp",
 		HTTPClient: &http.Client{Transport: bearer},
-		MaxRetries: -1, // who is gone is gone: another process has other tokens
+		MaxRetries: -1, // no retry: after a restart, our token is not valid any more
 	}, nil)
 	if err != nil {
 		if e := bearer.refused(); e != nil {
 			return nil, e
 		}
-		return nil, swarm.Errorf(swarm.NotFound, "the server at %s does not answer: %w", door.URL, swarm.WithoutURL(err)).WithHint("its run has ended, or is driven by another process now")
+		return nil, swarm.Errorf(swarm.NotFound, "the server at %s does not answer: %w", endpoint.URL, swarm.WithoutURL(err)).
+			WithHint("its run has ended, or is driven by another process now")
 	}
-	far := &farAgent{session: session}
+	remote := &remoteAgent{session: session}
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
-			return nil, errors.Join(swarm.Errorf(swarm.Protocol, "the server at %s does not list its tools: %w", door.URL, err), session.Close())
+			err = swarm.Errorf(swarm.Protocol, "the server at %s does not list its tools: %w", endpoint.URL, err)
+			return nil, errors.Join(err, session.Close())
 		}
-		takes, _ := json.Marshal(t.InputSchema) // it was JSON a moment ago
-		far.tools = append(far.tools, swarm.ToolSpec{Name: t.Name, Description: t.Description, Schema: takes})
+		takes, _ := json.Marshal(t.InputSchema) // it was decoded from JSON
+		remote.tools = append(remote.tools, swarm.ToolSpec{Name: t.Name, Description: t.Description, Schema: takes})
 	}
-	return far, nil
+	return remote, nil
 }
 
-func (f *farAgent) Tools() []swarm.ToolSpec { return f.tools }
+func (f *remoteAgent) Tools() []swarm.ToolSpec { return f.tools }
 
-// Call passes a call on. Its answer is taken from the text, in which numbers are as they were written.
-func (f *farAgent) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
+// Call forwards a call. It takes the answer from the text, where numbers keep their notation.
+func (f *remoteAgent) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
 	params := &mcp.CallToolParams{Name: tool, Arguments: args}
 	if f.quiet {
-		params.Meta = mcp.Meta{quietly: true}
+		params.Meta = mcp.Meta{quietMeta: true}
 	}
 	r, err := f.session.CallTool(ctx, params)
 	if said := new(jsonrpc.Error); errors.As(err, &said) {
@@ -139,8 +145,8 @@ func (f *farAgent) Call(ctx context.Context, tool string, args json.RawMessage) 
 	return nil, &swarm.Error{Kind: swarm.BadInput, Msg: p.Error, Hint: p.Hint}
 }
 
-// Aside passes on what came beside an answer.
-func (f *farAgent) Aside(context.Context, string) string {
+// Aside returns the texts that came with answers, once.
+func (f *remoteAgent) Aside(context.Context, string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	text := strings.Join(f.asides, "\n")
@@ -148,7 +154,7 @@ func (f *farAgent) Aside(context.Context, string) string {
 	return text
 }
 
-// A bearer shows a token, and remembers what was said to it when it was turned away.
+// A bearer sends the token with each request, and keeps the error of a refused one.
 type bearer struct {
 	token string
 	base  http.RoundTripper
@@ -165,7 +171,7 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || answer.StatusCode != http.StatusUnauthorized && answer.StatusCode != http.StatusForbidden {
 		return answer, err
 	}
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxHead)) // what could be read says enough
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxHead)) // the part that was read is enough
 	_ = answer.Body.Close()
 	answer.Body = io.NopCloser(bytes.NewReader(text))
 	p := problem{}

@@ -13,7 +13,7 @@ import (
 	"swarm"
 )
 
-// pipes runs Stdio for an agent and gives the two ends that its program would hold, and how it ended.
+// pipes runs Stdio for an agent, and returns the program's ends of the pipes and the result.
 func (h *house) pipes(t *testing.T, token string) (in io.WriteCloser, out io.Reader, ended <-chan error) {
 	t.Helper()
 	theirs, in := io.Pipe()
@@ -34,8 +34,8 @@ func TestOverPipesItIsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far := h.client(t, "coder")
-	for _, s := range []*mcp.ClientSession{near, far} {
+	remote := h.client(t, "coder")
+	for _, s := range []*mcp.ClientSession{near, remote} {
 		if s.InitializeResult().ServerInfo.Name != "swarm" {
 			t.Errorf("the server says that it is %+v", s.InitializeResult().ServerInfo)
 		}
@@ -44,7 +44,7 @@ func TestOverPipesItIsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := far.ListTools(t.Context(), nil)
+	other, err := remote.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestOverPipesItIsTheSame(t *testing.T) {
 		{"nosuch", `{}`},
 	} {
 		one, err1 := call(t, near, x.tool, x.args)
-		other, err2 := call(t, far, x.tool, x.args)
+		other, err2 := call(t, remote, x.tool, x.args)
 		if err1 != nil || err2 != nil {
 			if err1 == nil || err2 == nil || err1.Error() != err2.Error() {
 				t.Errorf("%s %s: over pipes %v, over HTTP %v", x.tool, x.args, err1, err2)
@@ -82,7 +82,7 @@ func TestOverPipesItIsTheSame(t *testing.T) {
 	}
 }
 
-// TestCallsEndWithTheInput: who closes his end waits for nothing any more.
+// Calls end when the client closes its input.
 func TestCallsEndWithTheInput(t *testing.T) {
 	h := open(t)
 	in, out, ended := h.pipes(t, h.tokens.For("coder"))
@@ -124,8 +124,8 @@ func TestWithoutAServerThereIsNothingOverPipes(t *testing.T) {
 	nobody := "http://" + free.Addr().String()
 	free.Close()
 	for _, x := range []struct {
-		door swarm.ToolEndpoint
-		want string
+		endpoint swarm.ToolEndpoint
+		want     string
 	}{
 		{swarm.ToolEndpoint{URL: h.URL(), Token: "swa_canary"}, "the token is nobody's"},
 		{swarm.ToolEndpoint{URL: h.URL(), Token: agenttoken.New("run-1").For("coder")}, "the token is nobody's"},
@@ -133,12 +133,12 @@ func TestWithoutAServerThereIsNothingOverPipes(t *testing.T) {
 		{swarm.ToolEndpoint{URL: "127.0.0.1:80", Token: "swa_canary"}, "is no address of a server"},
 		{swarm.ToolEndpoint{URL: "file:///etc", Token: "swa_canary"}, "is no address of a server"},
 	} {
-		err := Stdio(t.Context(), x.door, "test", strings.NewReader(""), io.Discard)
+		err := Stdio(t.Context(), x.endpoint, "test", strings.NewReader(""), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), x.want) || strings.Contains(err.Error(), "canary") || swarm.ExitCode(err) != swarm.ExitBadInput {
-			t.Errorf("%s: %v, want %s", x.door.URL, err, x.want)
+			t.Errorf("%s: %v, want %s", x.endpoint.URL, err, x.want)
 		}
 		if e, ok := err.(*swarm.Error); !ok || e.Hint == "" {
-			t.Errorf("%s: %v has no hint", x.door.URL, err)
+			t.Errorf("%s: %v has no hint", x.endpoint.URL, err)
 		}
 	}
 }

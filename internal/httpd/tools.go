@@ -17,16 +17,18 @@ import (
 	"swarm/internal/schema"
 )
 
-// instructions is what an agent's program is told of our tools as a whole.
-const instructions = "You are one agent of a team that works on a run. These tools are how you reach the others: what they answer is true at once, for everybody."
+// instructions describe our tools as a whole to an agent's program.
+const instructions = "You are one agent of a team that works on a run. " +
+	"These tools are how you reach the others: what they answer is true at once, for everybody."
 
-// A counter offers tools over MCP, in the name of one agent. What crosses it is held against what the tool takes.
-type counter struct {
+// A toolset offers tools over MCP, in the name of one agent. It checks arguments against the tool's
+// schema and answers against the protocol.
+type toolset struct {
 	tools []tool
-	agent func() (Agent, error) // whose they are; asked for each call, because a token may be nobody's by then
+	agent func() (Agent, error) // asked for each call, because the token may have been revoked
 	fault func(error)
 
-	answers *deliveries // of who comes over HTTP; nil = calls come by another way
+	answers *deliveries // of calls over HTTP; nil = calls over pipes
 }
 
 type tool struct {
@@ -34,11 +36,11 @@ type tool struct {
 	takes *schema.Schema
 }
 
-// anything is what a tool without a schema takes.
+// anything is the schema of a tool that has none.
 var anything = json.RawMessage(`{"type":"object"}`)
 
-func newCounter(specs []swarm.ToolSpec, agent func() (Agent, error), fault func(error)) (*counter, error) {
-	c := &counter{agent: agent, fault: fault}
+func newToolset(specs []swarm.ToolSpec, agent func() (Agent, error), fault func(error)) (*toolset, error) {
+	c := &toolset{agent: agent, fault: fault}
 	for _, spec := range specs {
 		if len(spec.Schema) == 0 {
 			spec.Schema = anything
@@ -49,34 +51,36 @@ func newCounter(specs []swarm.ToolSpec, agent func() (Agent, error), fault func(
 		}
 		var top struct{ Type string }
 		if err := json.Unmarshal(spec.Schema, &top); err != nil || top.Type != "object" {
-			return nil, swarm.Errorf(swarm.Other, `the tool %s cannot be offered: its schema is not of "type": "object"`, spec.Name)
+			const msg = `the tool %s cannot be offered: its schema is not of "type": "object"`
+			return nil, swarm.Errorf(swarm.Other, msg, spec.Name)
 		}
 		c.tools = append(c.tools, tool{spec, takes})
 	}
-	slices.SortFunc(c.tools, func(a, b tool) int { return strings.Compare(a.Name, b.Name) }) // as MCP lists them
+	slices.SortFunc(c.tools, func(a, b tool) int { return strings.Compare(a.Name, b.Name) }) // MCP lists them in this order
 	return c, nil
 }
 
-// server is the counter as an MCP server for one session. Calls end with ctx.
-func (c *counter) server(ctx context.Context, session, version string) *mcp.Server {
+// server returns an MCP server with these tools, for one session. Its calls end with ctx.
+func (c *toolset) server(ctx context.Context, session, version string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "swarm", Version: version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		GetSessionID: func() string { return session },
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	for _, t := range c.tools {
-		s.AddTool(&mcp.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Schema}, func(call context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		spec := &mcp.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Schema}
+		s.AddTool(spec, func(call context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			call, done := context.WithCancel(call)
 			defer done()
 			defer context.AfterFunc(ctx, done)()
 			d := c.answers.of(r)
 			if d != nil {
 				call = swarm.WithDelivery(call, &d.Delivery)
-				defer func() { d.answer(call) }()
+				defer func() { d.markMade(call) }()
 			}
 			answer, err := c.call(call, t, r.Params.Arguments)
-			if quiet, _ := r.Params.Meta[quietly].(bool); err == nil && !quiet && call.Err() == nil && d.awaited() {
-				c.aside(call, t.Name, answer)
+			if quiet, _ := r.Params.Meta[quietMeta].(bool); err == nil && !quiet && call.Err() == nil && d.awaited() {
+				c.addAside(call, t.Name, answer)
 			}
 			return answer, err
 		})
@@ -85,8 +89,8 @@ func (c *counter) server(ctx context.Context, session, version string) *mcp.Serv
 	return s
 }
 
-// knownTool refuses a tool that is not there, and says which are.
-func (c *counter) knownTool(next mcp.MethodHandler) mcp.MethodHandler {
+// knownTool refuses unknown tools with a hint.
+func (c *toolset) knownTool(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		if call, ok := r.(*mcp.CallToolRequest); ok {
 			var names []string
@@ -99,43 +103,48 @@ func (c *counter) knownTool(next mcp.MethodHandler) mcp.MethodHandler {
 						return refusal(r.Refuse(name)), nil //nolint:nilerr // the refusal is the tool's answer
 					}
 				}
-				return nil, badRequest(swarm.Errorf(swarm.NotFound, "there is no tool %s", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, names)))
+				return nil, badRequest(swarm.Errorf(swarm.NotFound, "there is no tool %s", swarm.Quote(name)).
+					WithHint("%s", swarm.DidYouMean(name, names)))
 			}
 		}
 		return next(ctx, method, r)
 	}
 }
 
-// call does one call. A request that is none is an error of the protocol, which programs read; everything else is an answer, which
-// the model reads and can learn from.
-func (c *counter) call(ctx context.Context, t tool, args json.RawMessage) (*mcp.CallToolResult, error) {
+// call runs one call. A malformed request gives a protocol error, which programs read. Any other
+// error is an answer, which the model reads and can learn from.
+func (c *toolset) call(ctx context.Context, t tool, args json.RawMessage) (*mcp.CallToolResult, error) {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
 	}
 	value, err := schema.Value(args)
 	if _, isObject := value.(map[string]any); err != nil || !isObject {
-		return nil, badRequest(swarm.Errorf(swarm.BadInput, "the arguments of %s are not one JSON object", t.Name).WithHint("%s", t.Usage()))
+		return nil, badRequest(swarm.Errorf(swarm.BadInput, "the arguments of %s are not one JSON object", t.Name).
+			WithHint("%s", t.Usage()))
 	}
 	if err := t.takes.Check(value); err != nil {
-		return refusal(swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %s", t.Name, excerpt.Head(err.Error(), 500)).WithHint("%s", t.Usage())), nil
+		why := excerpt.Head(err.Error(), 500)
+		return refusal(swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %s", t.Name, why).
+			WithHint("%s", t.Usage())), nil
 	}
 	agent, err := c.agent()
 	if err != nil {
 		return refusal(err), nil
 	}
-	answer, err := c.safely(ctx, agent, t.Name, args)
+	answer, err := c.callSafely(ctx, agent, t.Name, args)
 	if err != nil {
 		return refusal(err), nil
 	}
 	return result(answer), nil
 }
 
-// quietly is what a client says in a call's _meta that wants the answer and nothing beside it: nobody would read that.
-const quietly = "swarm/quiet"
+// quietMeta is the key in a call's _meta that asks for the answer without an aside. Commands set
+// it, because no model reads their output.
+const quietMeta = "swarm/quiet"
 
-// aside adds to an answer what its agent is to be told beside it, as a text of its own. The answer has no structured form then: some
-// programs give their model nothing but that.
-func (c *counter) aside(ctx context.Context, tool string, answer *mcp.CallToolResult) {
+// addAside appends the agent's pending aside to an answer, as a separate text. It removes the
+// structured form, because some programs give their model nothing but that.
+func (c *toolset) addAside(ctx context.Context, tool string, answer *mcp.CallToolResult) {
 	agent, err := c.agent()
 	if err != nil {
 		return
@@ -148,9 +157,13 @@ func (c *counter) aside(ctx context.Context, tool string, answer *mcp.CallToolRe
 	}
 }
 
-// safely does the tool. One that breaks down ends neither the server nor the run; somebody is told why, but not the agent.
-func (c *counter) safely(ctx context.Context, agent Agent, name string, args json.RawMessage) (answer json.RawMessage, err error) {
-	broken := swarm.Errorf(swarm.Other, "the tool %s broke down", name).WithHint("it is not your fault; try once more, or go on without it")
+// callSafely runs the tool. A panic ends neither the server nor the run: fault gets the stack, and
+// the agent a short error.
+func (c *toolset) callSafely(
+	ctx context.Context, agent Agent, name string, args json.RawMessage,
+) (answer json.RawMessage, err error) {
+	broken := swarm.Errorf(swarm.Other, "the tool %s broke down", name).
+		WithHint("it is not your fault; try once more, or go on without it")
 	defer func() {
 		if why := recover(); why != nil {
 			c.fault(swarm.Errorf(swarm.Other, "the tool %s panicked: %v\n%s", name, why, debug.Stack()))
@@ -169,7 +182,8 @@ func (c *counter) safely(ctx context.Context, agent Agent, name string, args jso
 	return bytes.TrimSpace(answer), nil
 }
 
-// result is an answer. Some programs give their model the text and others the structured form, so both say the same.
+// result formats an answer. Some programs give their model the text and others the structured form,
+// so both say the same.
 func result(answer json.RawMessage) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(answer)}}, StructuredContent: answer}
 }
@@ -180,7 +194,7 @@ func refusal(err error) *mcp.CallToolResult {
 	return r
 }
 
-// badRequest is an error of the protocol.
+// badRequest returns a protocol error.
 func badRequest(err *swarm.Error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error() + ": " + err.Hint, Data: problemOf(err).json()}
 }
