@@ -11,32 +11,32 @@ import (
 	"swarm/internal/view"
 )
 
-// A Board draws a run as a table that is redrawn in place, below what stands in the terminal already, and stays there when the
-// run is over.
+// A Board draws a run as a table that is redrawn in place, below what is in the terminal already.
+// The last table stays there when the run is over.
 type Board struct {
 	o      BoardOptions
 	window *Window
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	run      *view.Run
-	saying   map[string]*said
-	answered map[string]bool // questions whose answer is under way, by id
+	saying   map[string]*lastLine
+	answered map[string]bool // approvals whose answer is on its way, by id
 	stops    int
 	closed   bool
 	trouble  string
 }
 
-// BoardOptions are what a board needs to know.
+// BoardOptions configure a board.
 type BoardOptions struct {
 	Terminal
 	Attached  bool                           // another process drives the run: Ctrl-C only leaves
-	Interrupt func(times int)                // Ctrl-C was pressed, for the n-th time: the terminal makes no signal of it
+	Interrupt func(times int)                // Ctrl-C was pressed, for the n-th time; the terminal sends no signal
 	Pause     func(on bool)                  // p was pressed
-	Answer    func(id string, ok bool) error // a or d was pressed; nil = nobody can answer
+	Answer    func(id string, ok bool) error // a or d was pressed; nil = keys answer nothing
 }
 
-// said is the end of what a running task has said.
-type said struct {
+// A lastLine is the last line that a running task has said.
+type lastLine struct {
 	tail  []byte
 	fresh bool // the line in tail has ended: the next text begins another
 	at    time.Time
@@ -45,12 +45,12 @@ type said struct {
 
 const tailBytes = 512
 
-// NewBoard shows a run from where its fold stands. The fold belongs to the board from then on.
+// NewBoard shows a run from where its fold stands. The board owns the fold from then on.
 func NewBoard(run *view.Run, o BoardOptions) *Board {
-	b := &Board{o: o, run: run, saying: map[string]*said{}, answered: map[string]bool{}}
+	b := &Board{o: o, run: run, saying: map[string]*lastLine{}, answered: map[string]bool{}}
 	b.window = NewWindow(&boardDrawer{board: b}, o.Terminal, true)
 	b.window.begin()                   // before Close can be called
-	go func() { _ = b.window.run() }() // Close says what went wrong
+	go func() { _ = b.window.run() }() // Close returns the error
 	return b
 }
 
@@ -74,7 +74,7 @@ func (b *Board) Delta(task string, d swarm.Delta) {
 	b.mu.Lock()
 	s := b.saying[task]
 	if s == nil {
-		s = &said{}
+		s = &lastLine{}
 		b.saying[task] = s
 	}
 	switch d.Kind {
@@ -94,7 +94,7 @@ func (b *Board) Delta(task string, d swarm.Delta) {
 }
 
 // add keeps the last line that is not empty.
-func (s *said) add(text string) {
+func (s *lastLine) add(text string) {
 	if len(text) > 8*tailBytes { // of much text the end is enough
 		text = text[len(text)-8*tailBytes:]
 	}
@@ -118,20 +118,31 @@ func (s *said) add(text string) {
 	}
 }
 
-// frame is what there is to show now.
+// frame makes a frame of the current state.
 func (b *Board) frame(width, height int) Frame {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f := Frame{Picture: b.run.Picture(), Saying: make(map[string]Saying, len(b.saying)), Now: b.o.Now(), Width: width, Height: height,
-		Color: b.o.Color, Stops: b.stops, Over: b.closed, Trouble: b.trouble, Attached: b.o.Attached,
-		Answers: b.o.Answer != nil, Answered: maps.Clone(b.answered)}
+	f := Frame{
+		Picture:  b.run.Picture(),
+		Saying:   make(map[string]Saying, len(b.saying)),
+		Now:      b.o.Now(),
+		Width:    width,
+		Height:   height,
+		Color:    b.o.Color,
+		Stops:    b.stops,
+		Over:     b.closed,
+		Trouble:  b.trouble,
+		Attached: b.o.Attached,
+		Answers:  b.o.Answer != nil,
+		Answered: maps.Clone(b.answered),
+	}
 	for name, s := range b.saying {
 		f.Saying[name] = Saying{Line: string(s.tail), At: s.at, Usage: s.usage}
 	}
 	return f
 }
 
-// Close draws the last picture, gives the terminal back and returns what went wrong with it.
+// Close draws the last frame, gives the terminal back and returns the error of drawing.
 func (b *Board) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -150,7 +161,7 @@ func (b *Board) interrupt() {
 	}
 }
 
-// pause passes on the request to pause, or to go on when the run is paused.
+// pause asks to pause the run, or to continue it if it is paused.
 func (b *Board) pause() {
 	b.mu.Lock()
 	on := b.run.Status == swarm.Running
@@ -160,14 +171,14 @@ func (b *Board) pause() {
 	}
 }
 
-// A boardDrawer draws a board, and takes its keys.
+// A boardDrawer draws a board and handles its keys. The window's goroutine owns it.
 type boardDrawer struct {
 	board *Board
-	asked string    // the question that is shown
-	since time.Time // and since when
+	asked string    // the id of the question that is shown
+	since time.Time // since when it is shown
 }
 
-// Update takes a key.
+// Update handles a key.
 func (d *boardDrawer) Update(msg tea.Msg) tea.Cmd {
 	key, ok := msg.(tea.KeyPressMsg)
 	if !ok {
@@ -184,11 +195,11 @@ func (d *boardDrawer) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Draw is the board as it stands now.
+// Draw draws the board.
 func (d *boardDrawer) Draw(width, height int) tea.View {
 	f := d.board.frame(width, height)
 	q, _ := f.question()
-	d.asks(q.ID)
+	d.noteQuestion(q.ID)
 	text := f.Draw()
 	if f.Over {
 		text += "\n" // the line on which the terminal is given back

@@ -75,7 +75,8 @@ func TestBoard(t *testing.T) {
 	}
 }
 
-// Keys answer the oldest question, once it has stood there long enough to be read, and each only once.
+// Keys answer the oldest question, once it has stood there long enough to be read, and each only
+// once.
 func TestBoardAnswers(t *testing.T) {
 	b := newBoardTest(t)
 	b.Begin(1, "one", "two")
@@ -118,7 +119,8 @@ func TestBoardAnswers(t *testing.T) {
 	}
 }
 
-// A terminal that takes nothing must not stop the run: events and deltas are taken all the same, and drawn together later.
+// A blocked terminal must not stop the run: events and deltas are accepted, and drawn together
+// later.
 func TestBoardNeverWaits(t *testing.T) {
 	b := newBoardTest(t)
 	release := b.Hold()
@@ -165,7 +167,7 @@ func TestLastLine(t *testing.T) {
 		strings.Repeat("x", 9000):         strings.Repeat("x", tailBytes),
 		strings.Repeat("x\n", 9000) + "y": "y",
 	} {
-		var whole, pieces said
+		var whole, pieces lastLine
 		whole.add(spoken)
 		for _, b := range []byte(spoken) {
 			pieces.add(string(b))

@@ -2,13 +2,13 @@ package term
 
 import "strings"
 
-// Diff is a difference as git prints it, made safe for a terminal.
+// Diff makes a diff by git safe for a terminal, and colours it.
 func Diff(text string, color bool) string {
 	p := Paint(color)
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		line, newline := strings.CutSuffix(line, "\n")
-		b.WriteString(p.change(Escape(line)))
+		b.WriteString(p.diffLine(Escape(line)))
 		if newline {
 			b.WriteByte('\n')
 		}
@@ -16,10 +16,13 @@ func Diff(text string, color bool) string {
 	return b.String()
 }
 
-// change gives a line of a difference its colour.
-func (p Paint) change(line string) string {
+// diffLine colours a line of a diff.
+func (p Paint) diffLine(line string) string {
 	switch {
-	case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
+	case strings.HasPrefix(line, "+++ "),
+		strings.HasPrefix(line, "--- "),
+		strings.HasPrefix(line, "diff "),
+		strings.HasPrefix(line, "index "):
 		return p.With(Bold, line)
 	case strings.HasPrefix(line, "@@ "):
 		return p.With(Cyan, line)

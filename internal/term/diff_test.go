@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Lines get their colours, and what stands in files reaches no terminal as it is.
+// Lines get their colours, and the content of files is escaped.
 func TestDiff(t *testing.T) {
 	text := "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new \x1b[2J\n same\n\\ No newline at end of file"
 	want := strings.ReplaceAll(text, "\x1b", `\x1b`)

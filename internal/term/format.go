@@ -9,7 +9,7 @@ import (
 	"swarm"
 )
 
-// Duration is a time span for people: 12ms, 3.2s, 41s, 3m05s, 2h03m, 3d04h.
+// Duration formats a time span: 12ms, 3.2s, 41s, 3m05s, 2h03m, 3d04h.
 func Duration(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -28,7 +28,8 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// Tokens is a usage's tokens for people: 950, 1.2k, 45k, 1.3M, with ~ when some were estimated; "" for none.
+// Tokens formats the tokens of a usage: 950, 1.2k, 45k, 1.3M, with ~ if some are estimated, "" for
+// none.
 func Tokens(u swarm.Usage) string {
 	n := u.Tokens()
 	if n == 0 {
@@ -41,7 +42,7 @@ func Tokens(u swarm.Usage) string {
 	return text
 }
 
-// SomeTokens is a usage's tokens with their noun: 1 token, ~24 tokens; "" for none.
+// SomeTokens formats the tokens of a usage with their noun: 1 token, ~24 tokens, "" for none.
 func SomeTokens(u swarm.Usage) string {
 	switch u.Tokens() {
 	case 0:
@@ -52,7 +53,7 @@ func SomeTokens(u swarm.Usage) string {
 	return Tokens(u) + " tokens"
 }
 
-// Count is a number for people: 950, 1.2k, 45k, 1.3M.
+// Count formats a number: 950, 1.2k, 45k, 1.3M.
 func Count(n int64) string {
 	for _, unit := range []struct {
 		of   float64
@@ -68,7 +69,7 @@ func Count(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Bytes is a size for people.
+// Bytes formats a size.
 func Bytes(n int64) string {
 	if n < 1000 {
 		return strconv.FormatInt(n, 10) + " B"
@@ -77,7 +78,7 @@ func Bytes(n int64) string {
 	return text[:len(text)-1] + " " + text[len(text)-1:] + "B"
 }
 
-// USD is an amount of money for people; "" for none.
+// USD formats an amount of money, "" for none.
 func USD(amount float64) string {
 	switch {
 	case amount <= 0:
@@ -88,7 +89,7 @@ func USD(amount float64) string {
 	return "$" + strconv.FormatFloat(amount, 'f', 2, 64)
 }
 
-// Plural is a number with its noun.
+// Plural formats a number with its noun.
 func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -96,7 +97,8 @@ func Plural[N int | int64](n N, noun string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + noun + "s"
 }
 
-// Cost is what something took, in brackets with a blank in front: " (3.2s, 1.2k tokens)"; "" for nothing.
+// Cost formats what something took, in brackets with a blank in front: " (3.2s, 1.2k tokens)", ""
+// for nothing.
 func Cost(took time.Duration, u swarm.Usage, more ...string) string {
 	var parts []string
 	if took >= 0 {
@@ -113,7 +115,8 @@ func Cost(took time.Duration, u swarm.Usage, more ...string) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// More says how many rows have no room, and how they stand, in the order in which the words come: … 3 more (2 running, 1 idle).
+// More says how many rows have no room, and counts them by word, in the order of the words: … 3
+// more (2 running, 1 idle).
 func More(words []string) string {
 	count := map[string]int{}
 	var order []string

@@ -13,38 +13,38 @@ import (
 	"swarm/internal/view"
 )
 
-// A Frame is everything that a board shows at one moment. Drawing it depends on nothing else.
+// A Frame is everything that a board shows at one moment. Drawing it is a pure function of it.
 type Frame struct {
 	view.Picture
-	Saying        map[string]Saying // what tasks say, by name
+	Saying        map[string]Saying // the last lines of tasks, by name
 	Now           time.Time
-	Width, Height int             // of the terminal
-	Color         bool            //
+	Width, Height int // of the terminal
+	Color         bool
 	Stops         int             // how often the user has asked to stop
-	Over          bool            // the last frame: no key does anything any more
-	Trouble       string          // something wrong with the board itself
+	Over          bool            // the last frame: keys do nothing any more
+	Trouble       string          // an error of the board itself
 	Attached      bool            // another process drives the run
 	Answers       bool            // keys answer questions
-	Answered      map[string]bool // questions whose answer is under way, by id
+	Answered      map[string]bool // approvals whose answer is on its way, by id
 }
 
-// Saying is what a running task said last.
+// Saying is the last line of a running task.
 type Saying struct {
 	Line  string
-	At    time.Time   // when
+	At    time.Time
 	Usage swarm.Usage // of its running turn so far
 }
 
-// A task that has said something this short a time ago is streaming.
+// streamingFor is how long a task counts as streaming after it has said something.
 const streamingFor = 2 * time.Second
 
-// Draw is the frame as text: a head, a row for each task that has room, and a foot, with a newline between lines.
+// Draw draws the frame: a head, the rows that have room, and a foot, with newlines between lines.
 func (f Frame) Draw() string {
 	f.Width, f.Height = max(f.Width, 20), max(f.Height, 1)
 	f.Tasks = append([]view.Task(nil), f.Tasks...)
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
-		asks := t.Status == swarm.Running && len(f.blocking(t.Name)) > 0
+		asks := t.Status == swarm.Running && len(f.blockingApprovals(t.Name)) > 0
 		if s, ok := f.Saying[t.Name]; ok && t.InTurn() {
 			t.Usage = t.Usage.Plus(s.Usage)
 			f.Picture.Usage = f.Picture.Usage.Plus(s.Usage)
@@ -62,9 +62,9 @@ func (f Frame) Draw() string {
 	lines := []string{f.head()}
 	var foot []string
 	if f.Height > 4 {
-		foot = append(foot, f.note(min(3, f.Height-4))...)
+		foot = append(foot, f.noteLines(min(3, f.Height-4))...)
 	}
-	foot = append(foot, f.ask()...)
+	foot = append(foot, f.askLines()...)
 	if !f.Over && f.Height > 3 {
 		foot = append(foot, f.foot())
 	}
@@ -73,23 +73,32 @@ func (f Frame) Draw() string {
 	return strings.Join(append(lines, foot...), "\n")
 }
 
-// head says what runs, for how long, and what it has cost.
+// head draws the first line: the run, its status, its time and its cost.
 func (f Frame) head() string {
-	h := Head{Name: f.Name, ID: f.ID, Status: f.Status, Elapsed: f.elapsed(f.Started, f.Ended), Usage: f.Picture.Usage, Calls: calls(f.Picture.Usage.Calls, f.Budget.Calls)}
+	h := Head{
+		Name:    f.Name,
+		ID:      f.ID,
+		Status:  f.Status,
+		Elapsed: f.elapsed(f.Started, f.Ended),
+		Usage:   f.Picture.Usage,
+		Calls:   callCount(f.Picture.Usage.Calls, f.Budget.Calls),
+	}
 	if h.Name == "" {
 		h.Name = string(f.Kind)
 	}
 	return h.Line(Paint(f.Color), f.Width)
 }
 
-func unit(text, name string) string {
+// withSuffix appends a suffix to a text that is not empty.
+func withSuffix(text, name string) string {
 	if text == "" {
 		return ""
 	}
 	return text + name
 }
 
-func calls(n, most int64) string {
+// callCount formats the number of calls, and the budget's limit if there is one.
+func callCount(n, most int64) string {
 	switch {
 	case most > 0:
 		return strconv.FormatInt(n, 10) + " of " + Plural(most, "call")
@@ -99,7 +108,7 @@ func calls(n, most int64) string {
 	return ""
 }
 
-// elapsed is the time from a start to an end, or until now, in whole seconds.
+// elapsed formats the time from a start to an end, or until now in whole seconds.
 func (f Frame) elapsed(start, end time.Time) string {
 	if start.IsZero() {
 		return ""
@@ -110,8 +119,8 @@ func (f Frame) elapsed(start, end time.Time) string {
 	return Duration(max(0, f.Now.Sub(start)).Truncate(time.Second))
 }
 
-// note is the one thing that a person should know now, in as many lines as it takes and there are.
-func (f Frame) note(most int) []string {
+// noteLines draws the most important note, in at most so many lines.
+func (f Frame) noteLines(most int) []string {
 	text := ""
 	switch n := len(f.Notices); {
 	case f.Trouble != "":
@@ -138,6 +147,7 @@ func (f Frame) note(most int) []string {
 	return lines
 }
 
+// foot draws the line that explains the keys, in a short form if there is little room.
 func (f Frame) foot() string {
 	keys := []string{"Ctrl-C stops the run, twice kills it · p pauses it", "Ctrl-C stops · p pauses"}
 	switch {
@@ -146,7 +156,10 @@ func (f Frame) foot() string {
 	case f.Attached:
 		keys = []string{"Ctrl-C leaves, and the run goes on · p pauses it", "Ctrl-C leaves · p pauses"}
 	case f.Stops > 0:
-		keys = []string{"stopping: turns that run are being ended · Ctrl-C again kills them", "stopping · Ctrl-C again kills"}
+		keys = []string{
+			"stopping: turns that run are being ended · Ctrl-C again kills them",
+			"stopping · Ctrl-C again kills",
+		}
 	case f.Status == swarm.Pausing || f.Status == swarm.Paused:
 		keys = []string{"Ctrl-C stops the run, twice kills it · p lets it go on", "Ctrl-C stops · p goes on"}
 	}
@@ -160,7 +173,8 @@ func (f Frame) foot() string {
 	return Paint(f.Color).With(Dim, ansi.Truncate(text, f.Width, "…"))
 }
 
-// rows are the tasks, in the plan's order when all have room, else those that matter most and how many more there are.
+// rows draws the tasks. They are in the plan's order if all have room. Otherwise the most important
+// ones are shown, and the number of others.
 func (f Frame) rows(room int) []string {
 	tasks := f.Tasks
 	if room <= 0 || len(tasks) == 0 {
@@ -187,7 +201,7 @@ func (f Frame) rows(room int) []string {
 	return lines
 }
 
-// rank says how much a task matters when there is no room for all: the lower the more.
+// rank orders tasks by importance: the lower, the more important.
 func rank(t *view.Task) int {
 	switch t.Status {
 	case swarm.Blocked:
@@ -211,10 +225,11 @@ func rank(t *view.Task) int {
 	return 5
 }
 
-// A layout is how wide the columns of a board are; 0 = not shown.
+// A layout has the widths of a board's columns; 0 = not shown.
 type layout struct{ name, status, iteration, elapsed, tokens, detail int }
 
-// layout gives the name what it needs, up to a quarter, and drops columns that have no room.
+// layout gives the name the width that it needs, up to a quarter, and drops columns that have no
+// room.
 func (f Frame) layout(tasks []view.Task) layout {
 	var l layout
 	for i := range tasks {
@@ -268,30 +283,31 @@ func (f Frame) row(l layout, t *view.Task) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// detail is what else there is to say of a task: what it asks, what it said last, for whom it waits, why it failed.
+// detail shows what else there is to say about a task: its question, its last line, its waits, its
+// failure.
 func (f Frame) detail(t *view.Task, width int) string {
 	switch t.Status {
 	case swarm.Blocked:
-		return f.waitsForYou(t, width)
+		return f.approvalDetail(t, width)
 	case swarm.Running, swarm.Streaming:
 		said := OneLine(f.Saying[t.Name].Line)
 		if t.Attempt > 1 {
 			said = strings.TrimRight("attempt "+strconv.Itoa(t.Attempt)+": "+said, ": ")
 		}
-		return f.mail(t, said)
+		return f.mailDetail(t, said)
 	case swarm.Idle, swarm.Pending:
-		return f.mail(t, reason(t))
+		return f.mailDetail(t, reason(t))
 	case swarm.Waiting:
 		if w := t.Waits[0]; w.For == plan.ForRetry {
-			return OneLine(f.again(w) + ": " + w.Reason)
+			return OneLine(f.retryIn(w) + ": " + w.Reason)
 		}
 		return OneLine("for " + view.Waiting(t.Waits))
 	}
 	return reason(t)
 }
 
-// again says when a task is tried again.
-func (f Frame) again(w view.Wait) string {
+// retryIn says when a task is retried.
+func (f Frame) retryIn(w view.Wait) string {
 	left := w.Until.Sub(f.Now)
 	if left <= 0 {
 		return "again now"

@@ -170,7 +170,7 @@ func TestFrameStates(t *testing.T) {
 	}
 }
 
-// Whatever the size and whatever strangers call things, a frame fits.
+// A frame fits at any size and with any names.
 func FuzzFrame(f *testing.F) {
 	f.Add(80, 24, "code", "\x1b[2J")
 	f.Add(1, 1, "名前", "\u202ex")

@@ -9,7 +9,7 @@ import (
 	"swarm"
 )
 
-// A Head is the first line of a screen: what runs, for how long, and what it has cost. What is empty is left out.
+// A Head is the first line of a screen: the run, its time and its cost. Empty fields are left out.
 type Head struct {
 	Name, ID string
 	Status   swarm.Status
@@ -18,16 +18,21 @@ type Head struct {
 	Calls    string
 }
 
-// Line is the head in a line of this width. What has no room is left out, the least important first.
+// Line draws the head in a line of this width. Parts that have no room are left out, the least
+// important first.
 func (h Head) Line(paint Paint, width int) string {
 	const always = 6
 	type part struct {
 		text  string
 		style Style
-		keep  int // the higher the longer
+		keep  int // the higher, the longer it stays
 	}
 	parts := []part{
-		{OneLine(h.Name), Bold, always}, {OneLine(h.ID), Dim, 4}, {string(h.Status), StatusStyle(h.Status), always}, {h.Elapsed, Unstyled, 5},
+		{
+			OneLine(h.Name),
+			Bold,
+			always,
+		}, {OneLine(h.ID), Dim, 4}, {string(h.Status), StatusStyle(h.Status), always}, {h.Elapsed, Unstyled, 5},
 		{SomeTokens(h.Usage), Unstyled, 3}, {USD(h.Usage.USD), Unstyled, 2}, {h.Calls, Unstyled, 1},
 	}
 	for keep := 0; ; keep++ {

@@ -12,46 +12,46 @@ import (
 	"swarm/internal/view"
 )
 
-// Lines print a run one line after the other: what agents say, and what becomes of their tasks, each with the task's name in
-// front. A line is written at once and whole, however many agents speak. Nothing is left out, so a reader that stops reading
-// stops the agents.
+// Lines print a run line by line: what agents say and what becomes of their tasks, each with the
+// task's name in front. A line is written whole, however many agents speak. Nothing is left out, so
+// a reader that stops reading stops the agents: that is the backpressure of a pipe.
 type Lines struct {
 	w io.Writer
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	run   *view.Run
 	tasks map[string]*taskLines
 	print *Printer
-	err   error // of writing
+	err   error // the first error of writing
 }
 
-// taskLines is what has been printed about a task in this iteration.
+// taskLines is what was printed about a task in this iteration.
 type taskLines struct {
 	waited map[plan.WaitFor]bool // the kinds of waits that were printed
-	before swarm.Usage           // what the task had used when the iteration began
+	before swarm.Usage           // the task's usage at the beginning of the iteration
 }
 
 const (
-	fewTasks = 50      // up to so many tasks it is said who waits for whom
+	fewTasks = 50      // with more tasks than this, waits are not printed
 	runLabel = "swarm" // stands for the run where a task's name would be
 )
 
-// NewLines prints to w from where the run's fold stands. The fold belongs to the lines from then on.
+// NewLines prints to w from where the run's fold stands. The lines own the fold from then on.
 func NewLines(run *view.Run, w io.Writer, color bool) *Lines {
 	l := &Lines{w: w, run: run, tasks: map[string]*taskLines{}, print: newRunPrinter(color)}
-	l.meet()
+	l.addTasks()
 	return l
 }
 
-// newRunPrinter is a printer whose column of names has room for that of the run.
+// newRunPrinter makes a printer whose column of names has room for the run's label.
 func newRunPrinter(color bool) *Printer {
 	p := NewPrinter(Paint(color), nil)
 	p.widen(runLabel)
 	return p
 }
 
-// meet gets to know the tasks that are new.
-func (l *Lines) meet() {
+// addTasks adds the tasks that are new.
+func (l *Lines) addTasks() {
 	for i := range l.run.Len() {
 		t := l.run.At(i)
 		if l.tasks[t.Name] != nil {
@@ -76,16 +76,16 @@ func (l *Lines) Event(e *swarm.Event) {
 	}
 	switch e.Kind {
 	case swarm.PlanAdded, swarm.TaskStarted, swarm.TaskRetrying, swarm.RunPausing:
-		l.sayWaits()
+		l.printWaits()
 	}
 	l.flush()
 }
 
 func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	t, _ := l.run.Task(e.Task)
-	told, difference := apart(t.Kind, view.DescribeEvent(e))
+	told, difference := splitDifference(t.Kind, view.DescribeEvent(e))
 	text := excerpt.Head(OneLine(told), maxReason)
-	if e.Kind == swarm.TaskBlocked && len(t.Waits) > 0 { // with what to type
+	if e.Kind == swarm.TaskBlocked && len(t.Waits) > 0 { // the wait says what to type
 		text = "failed, and waits for " + t.Waits[0].String()
 	}
 	switch e.Kind {
@@ -109,11 +109,11 @@ func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 		l.label(t.Name, text)
 	}
 	for line := range strings.Lines(difference) {
-		l.label(t.Name, "  "+l.print.Paint.change(Escape(strings.TrimSuffix(line, "\n"))))
+		l.label(t.Name, "  "+l.print.Paint.diffLine(Escape(strings.TrimSuffix(line, "\n"))))
 	}
 }
 
-// cost is what a task took in this iteration.
+// cost formats what a task took in this iteration.
 func (v *taskLines) cost(t view.Task) string {
 	if t.Started.IsZero() {
 		return ""
@@ -123,8 +123,9 @@ func (v *taskLines) cost(t view.Task) string {
 	return Cost(t.Ended.Sub(t.Started), u)
 }
 
-// apart takes the difference from the reason of a turn that is not as it was recorded: its lines mean something.
-func apart(kind swarm.ErrorKind, text string) (told, difference string) {
+// splitDifference cuts the diff from the reason of a turn that does not match its recording,
+// because the lines of a diff must stay lines.
+func splitDifference(kind swarm.ErrorKind, text string) (told, difference string) {
 	if told, difference, ok := strings.Cut(text, ":\n"); ok && kind == swarm.Mismatch {
 		return told, difference
 	}
@@ -133,22 +134,30 @@ func apart(kind swarm.ErrorKind, text string) (told, difference string) {
 
 const maxReason = 500 // bytes of a reason
 
-// reason is why a task failed, in one line.
+// reason returns why a task failed, in one line.
 func reason(t *view.Task) string {
-	told, _ := apart(t.Kind, t.Reason)
+	told, _ := splitDifference(t.Kind, t.Reason)
 	return excerpt.Head(OneLine(told), maxReason)
 }
 
 func (l *Lines) runEvent(e *swarm.Event) {
 	r := l.run
 	switch e.Kind {
-	case swarm.RunStarted, swarm.IterationStarted: // the plan and its tasks tell of them
+	case swarm.RunStarted, swarm.IterationStarted: // the lines of the plan and of its tasks cover them
 		return
 	case swarm.PlanAdded:
 		first := len(l.tasks) == 0
-		l.meet()
+		l.addTasks()
 		if first {
-			l.label(runLabel, fmt.Sprintf("run %s: %s%s", OneLine(r.ID), unit(OneLine(r.Name), ", "), Plural(r.Len(), Noun(r.Kind))))
+			l.label(
+				runLabel,
+				fmt.Sprintf(
+					"run %s: %s%s",
+					OneLine(r.ID),
+					withSuffix(OneLine(r.Name), ", "),
+					Plural(r.Len(), Noun(r.Kind)),
+				),
+			)
 		}
 		return
 	}
@@ -164,15 +173,17 @@ func (l *Lines) runEvent(e *swarm.Event) {
 	l.label(runLabel, text)
 }
 
-// sayWaits tells who waits for whom, once for each kind of wait and iteration.
-func (l *Lines) sayWaits() {
+// printWaits prints which task waits for which, once for each kind of wait and iteration.
+func (l *Lines) printWaits() {
 	if l.run.Len() > fewTasks {
 		return
 	}
 	for i := range l.run.Len() {
 		t := l.run.At(i)
 		v := l.tasks[t.Name]
-		if v == nil || t.Status != swarm.Waiting || v.waited[t.Waits[0].For] || t.Waits[0].For == plan.ForRetry || t.Waits[0].For == plan.ForPerson || t.Waits[0].For == plan.ForMail {
+		if v == nil || t.Status != swarm.Waiting || v.waited[t.Waits[0].For] || t.Waits[0].For == plan.ForRetry ||
+			t.Waits[0].For == plan.ForPerson ||
+			t.Waits[0].For == plan.ForMail {
 			continue
 		}
 		v.waited[t.Waits[0].For] = true
@@ -197,7 +208,7 @@ func (l *Lines) flush() {
 	}
 }
 
-// Close prints the lines that were begun and returns the first error of writing.
+// Close prints the unfinished lines and returns the first error of writing.
 func (l *Lines) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"swarm/internal/view"
 )
 
-// newLines is lines that print into a buffer, and who tells them of a run.
+// newLines makes lines that print into a buffer, and a function that feeds them a run.
 func newLines(t testing.TB, color bool) (*Lines, *termtest.Log, *bytes.Buffer) {
 	var out bytes.Buffer
 	l := NewLines(view.New("20261115-0200-k7"), &out, color)
@@ -72,7 +72,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Where a prompt differs from the recorded one, its lines stay lines.
+// Where a prompt differs from the recorded one, the lines of the diff stay lines.
 func TestDifferencesAreLines(t *testing.T) {
 	l, w, out := newLines(t, false)
 	w.Begin(1, "plan")
@@ -107,7 +107,7 @@ func TestATeamHasAgents(t *testing.T) {
 	}
 }
 
-// A line without an end fills no memory, and nothing of it is lost: it goes on in other lines.
+// A line without an end needs little memory, and nothing of it is lost: it goes on in other lines.
 func TestHugeLinesGoOn(t *testing.T) {
 	l, w, out := newLines(t, false)
 	w.Begin(1, "plan")
@@ -147,7 +147,7 @@ func TestManyTasksSayNothingOfWaiting(t *testing.T) {
 	}
 }
 
-// Many agents speak at once: each line comes out whole, in its task's order, and none is missing.
+// Many agents speak at once. Each line comes out whole, in its task's order, and none is missing.
 func TestLinesOfManyAgents(t *testing.T) {
 	const agents, said = 16, 200
 	l, w, out := newLines(t, false)
@@ -202,7 +202,8 @@ func TestLinesReportWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Whatever an agent says, and however it is cut in pieces, comes out as lines with its name in front that are safe to print.
+// Whatever an agent says, and however it is cut in pieces, it comes out as lines with its name in
+// front that are safe to print.
 func FuzzLines(f *testing.F) {
 	f.Add("a\nb", "\x1b[2J")
 	f.Add("\xe6\x97", "\xa5\r\n")
@@ -256,7 +257,7 @@ func BenchmarkLines(b *testing.B) {
 	})
 }
 
-// A task that has spoken costs nothing: runs have thousands.
+// A task that has spoken leaves nothing behind: runs have thousands.
 func TestLinesKeepNothingOfWhoHasSpoken(t *testing.T) {
 	l, w, _ := newLines(t, false)
 	w.Begin(1, "plan")

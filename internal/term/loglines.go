@@ -7,7 +7,7 @@ import (
 	"swarm/internal/view"
 )
 
-// LogLines print lines of what has been said, as [Lines] print them while it is said.
+// LogLines print lines of a log as [Lines] print them while a run runs.
 type LogLines struct {
 	w     io.Writer
 	print *Printer
@@ -22,7 +22,8 @@ func NewLogLines(w io.Writer, p view.Picture, color bool) *LogLines {
 	return l
 }
 
-// Print prints a line: a stamp, or "", the task or "" for the run, and what was said, by the kind of a delta or of an event.
+// Print prints a line: a stamp or "", the task or "" for the run, and a text by its kind of delta
+// or event.
 func (l *LogLines) Print(stamp, task, kind, text string) error {
 	paint, bar := l.print.Paint, barNone
 	text = Escape(text)
@@ -45,7 +46,7 @@ func (l *LogLines) Print(stamp, task, kind, text string) error {
 	return err
 }
 
-// statusOf is the status that an event tells of, for its colour.
+// statusOf returns the status that an event reports, for its colour.
 func statusOf(kind swarm.EventKind) swarm.Status {
 	switch kind {
 	case swarm.TaskStarted:

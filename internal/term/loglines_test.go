@@ -33,7 +33,7 @@ write_code   failed: no
 	}
 }
 
-// Whoever only looks at a run is told that Ctrl-C does not stop it.
+// A person who only watches a run is told that Ctrl-C does not stop it.
 func TestFootOfAnAttachedBoard(t *testing.T) {
 	f := inTheMiddle(t)
 	f.Attached, f.Stops = true, 1

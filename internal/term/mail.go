@@ -7,8 +7,8 @@ import (
 	"swarm/internal/view"
 )
 
-// mail is what an agent of a team says, or else its last letter, and how much it has not read.
-func (f Frame) mail(t *view.Task, said string) string {
+// mailDetail shows an agent's text, or else its last message, and the number of unread messages.
+func (f Frame) mailDetail(t *view.Task, said string) string {
 	box, ok := f.Mail[t.Agent]
 	if !ok {
 		return said
@@ -29,7 +29,7 @@ func (f Frame) mail(t *view.Task, said string) string {
 	return said
 }
 
-// Noun is what the tasks of a run are called: those of a team are its agents.
+// Noun returns what the tasks of a run are called: those of a team are its agents.
 func Noun(kind swarm.RunKind) string {
 	if kind.Team() {
 		return "agent"

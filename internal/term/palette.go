@@ -8,8 +8,8 @@ import (
 	"swarm"
 )
 
-// Color decides whether to print in colour: the flag --color first (always, never or auto), then the environment, then whether
-// the output is a terminal.
+// Color decides whether to print in colour: first the flag --color (always, never or auto), then
+// the environment, then whether the output is a terminal.
 func Color(flag string, getenv func(string) string, terminal bool) (bool, error) {
 	switch flag {
 	case "always":
@@ -18,7 +18,8 @@ func Color(flag string, getenv func(string) string, terminal bool) (bool, error)
 		return false, nil
 	case "auto", "":
 	default:
-		return false, swarm.Errorf(swarm.BadInput, "%q is no value for --color", flag).WithHint("%s", swarm.DidYouMean(flag, []string{"auto", "always", "never"}))
+		return false, swarm.Errorf(swarm.BadInput, "%q is no value for --color", flag).
+			WithHint("%s", swarm.DidYouMean(flag, []string{"auto", "always", "never"}))
 	}
 	switch force := getenv("CLICOLOR_FORCE"); {
 	case getenv("NO_COLOR") != "":
@@ -31,7 +32,7 @@ func Color(flag string, getenv func(string) string, terminal bool) (bool, error)
 	return terminal, nil
 }
 
-// A Style is the escape sequence that a look begins with. It is made once, because a screen is drawn
+// A Style is the escape sequence that begins a look. It is made once, because a screen is drawn
 // sixty times a second.
 type Style string
 
@@ -55,14 +56,17 @@ var (
 // nameStyles are the colours of names. Red is not among them: it means that something is wrong.
 var nameStyles = []Style{
 	Cyan, sgr(ansi.AttrMagentaForegroundColor), sgr(ansi.AttrBlueForegroundColor), Yellow, Green,
-	sgr(ansi.AttrBrightMagentaForegroundColor), sgr(ansi.AttrBrightCyanForegroundColor), sgr(ansi.AttrBrightBlueForegroundColor),
+	sgr(
+		ansi.AttrBrightMagentaForegroundColor,
+	), sgr(ansi.AttrBrightCyanForegroundColor), sgr(ansi.AttrBrightBlueForegroundColor),
 	sgr(ansi.AttrBrightYellowForegroundColor), sgr(ansi.AttrBrightGreenForegroundColor),
 }
 
-// A Palette gives every name a colour, in the order in which the names come. A name keeps its colour.
+// A Palette gives every name a colour, in the order in which the names come. A name keeps its
+// colour.
 type Palette map[string]Style
 
-// Of is the colour of a name.
+// Of returns the colour of a name.
 func (p Palette) Of(name string) Style {
 	s, ok := p[name]
 	if !ok {
@@ -72,10 +76,10 @@ func (p Palette) Of(name string) Style {
 	return s
 }
 
-// Paint gives text its style. False leaves text as it is: the output has no colours.
+// Paint gives text its style. False leaves text as it is, for output without colours.
 type Paint bool
 
-// With is a text in a style.
+// With returns a text in a style.
 func (p Paint) With(s Style, text string) string {
 	if !p || s == Unstyled || strings.TrimLeft(text, " ") == "" {
 		return text
@@ -83,5 +87,5 @@ func (p Paint) With(s Style, text string) string {
 	return string(s) + text + ansi.ResetStyle
 }
 
-// Status is a text in the colour of a status.
+// Status returns a text in the colour of a status.
 func (p Paint) Status(s swarm.Status, text string) string { return p.With(StatusStyle(s), text) }

@@ -12,8 +12,9 @@ import (
 	"swarm"
 )
 
-// A Printer turns what many agents say at the same time into lines, each whole and with a name in front. Its lines pile up until
-// [Printer.Take] takes them, so that a caller writes them at once. It belongs to one goroutine at a time.
+// A Printer turns the output of many agents into whole lines with a name in front. Lines are
+// buffered until [Printer.Take] takes them, so that a caller writes many at once. One goroutine at
+// a time may use it.
 type Printer struct {
 	Paint  Paint
 	nameOf func(task string) string
@@ -21,23 +22,23 @@ type Printer struct {
 	out      bytes.Buffer
 	colors   Palette
 	column   int                    // the width of the column of names
-	prefixes map[[2]string]string   // by name and bar; a run prints millions of lines
-	outputs  map[string]*turnOutput // by task, of turns that speak
+	prefixes map[[2]string]string   // by name and bar, because a run prints millions of lines
+	outputs  map[string]*turnOutput // by task, of turns that have output
 }
 
-// A turnOutput is what a task's turn says.
+// A turnOutput is the output of a task's turn.
 type turnOutput struct {
 	text, errors lineStream
 }
 
-// A lineStream is one stream of a voice, and its line that has not ended yet.
+// A lineStream is one stream of a turn's output, with its unfinished line.
 type lineStream struct {
 	LineSplitter
 	line []byte
 	open bool
 }
 
-// What stands between a name and what it says.
+// The text between a name and a line says what kind of line it is.
 const (
 	barText  = " | "
 	barError = " ! "
@@ -47,16 +48,23 @@ const (
 )
 
 const (
-	maxLine  = 16 << 10 // a longer line goes on in another one
+	maxLine  = 16 << 10 // a longer line is printed as several
 	maxNames = 24       // the widest column of names
 )
 
-// NewPrinter makes a printer. nameOf says whose name stands in front of a task's lines; nil is the task's own.
+// NewPrinter makes a printer. nameOf returns the name in front of a task's lines; nil means the
+// task's own name.
 func NewPrinter(paint Paint, nameOf func(task string) string) *Printer {
 	if nameOf == nil {
 		nameOf = func(task string) string { return task }
 	}
-	return &Printer{Paint: paint, nameOf: nameOf, colors: Palette{}, prefixes: map[[2]string]string{}, outputs: map[string]*turnOutput{}}
+	return &Printer{
+		Paint:    paint,
+		nameOf:   nameOf,
+		colors:   Palette{},
+		prefixes: map[[2]string]string{},
+		outputs:  map[string]*turnOutput{},
+	}
 }
 
 // Meet gives names their colours, and room in the column of names.
@@ -69,7 +77,7 @@ func (p *Printer) Meet(names ...string) {
 	}
 }
 
-// widen makes room for a name, up to a limit: a longer one moves its own lines only.
+// widen makes room for a name, up to a limit. A name beyond the limit moves only its own lines.
 func (p *Printer) widen(name string) {
 	if w := min(ansi.StringWidth(OneLine(name)), maxNames); w > p.column {
 		p.column = w
@@ -77,13 +85,13 @@ func (p *Printer) widen(name string) {
 	}
 }
 
-// Style is the colour of a name.
+// Style returns the colour of a name.
 func (p *Printer) Style(name string) Style {
 	p.Meet(name)
 	return p.colors.Of(name)
 }
 
-// Take is what has been printed since it was taken last. It is valid until something else is printed.
+// Take returns what was printed since the last call. It is valid until something else is printed.
 func (p *Printer) Take() []byte {
 	lines := p.out.Bytes()
 	p.out.Reset()
@@ -96,10 +104,11 @@ func (p *Printer) Print(line string) {
 	p.out.WriteByte('\n')
 }
 
-// Label prints a text, which is safe, with a name in front. A name that it has not met stands for the run.
+// Label prints a text with a name in front. The text must be safe. A name without a colour stands
+// for the run.
 func (p *Printer) Label(name, bar, text string) { p.Print(p.prefix(name, bar) + text) }
 
-// prefix is what stands in front of a line.
+// prefix returns what stands in front of a line.
 func (p *Printer) prefix(name, bar string) string {
 	made, ok := p.prefixes[[2]string{name, bar}]
 	if !ok {
@@ -114,26 +123,26 @@ func (p *Printer) prefix(name, bar string) string {
 	return made
 }
 
-// EndTurn prints the lines of a turn that will not be ended any more. Nothing of the turn is kept: a run has thousands of tasks,
+// EndTurn prints the unfinished lines of a turn and forgets the turn. A run has thousands of tasks,
 // and few speak at a time.
 func (p *Printer) EndTurn(task string) {
 	v := p.outputs[task]
 	if v == nil {
 		return
 	}
-	p.endTone(task, &v.text, barText)
-	p.endTone(task, &v.errors, barError)
+	p.endStream(task, &v.text, barText)
+	p.endStream(task, &v.errors, barError)
 	delete(p.outputs, task)
 }
 
-// EndAll is EndTurn for every turn that speaks.
+// EndAll is EndTurn for every turn that has output.
 func (p *Printer) EndAll() {
 	for _, task := range slices.Sorted(maps.Keys(p.outputs)) {
 		p.EndTurn(task)
 	}
 }
 
-// Delta prints what a task's turn says.
+// Delta prints a delta of a task's turn.
 func (p *Printer) Delta(task string, d swarm.Delta) {
 	v := p.outputs[task]
 	if v == nil {
@@ -180,7 +189,7 @@ func (p *Printer) endLine(task string, t *lineStream, bar string) {
 	t.line, t.open = t.line[:0], false
 }
 
-func (p *Printer) endTone(task string, t *lineStream, bar string) {
+func (p *Printer) endStream(task string, t *lineStream, bar string) {
 	t.End(func(part string, ends bool) { p.extend(task, t, bar, part, ends) })
 	if t.open {
 		p.endLine(task, t, bar)

@@ -2,8 +2,8 @@ package term
 
 import "swarm"
 
-// statusLooks is how every screen shows a status: a sign of one column, so that nobody needs colours to see it, and a colour.
-// docs/runs.md prints the signs.
+// statusLooks is how every screen shows a status: a colour, and a sign of one column that works
+// without colours. docs/runs.md prints the signs.
 var statusLooks = map[swarm.Status]struct {
 	sign  string
 	style Style
@@ -23,7 +23,7 @@ var statusLooks = map[swarm.Status]struct {
 	swarm.Idle:        {"·", Dim},
 }
 
-// Sign is a status in one column.
+// Sign returns the sign of a status, which is one column wide.
 func Sign(s swarm.Status) string {
 	if look, ok := statusLooks[s]; ok {
 		return look.sign
@@ -31,5 +31,5 @@ func Sign(s swarm.Status) string {
 	return "·"
 }
 
-// StatusStyle is the colour of a status. A word that is no status has none.
+// StatusStyle returns the colour of a status. A word that is no status has none.
 func StatusStyle(s swarm.Status) Style { return statusLooks[s].style }

@@ -5,10 +5,12 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// A LineSplitter splits a stream of text into lines. The stream comes in pieces that end anywhere, also inside of a character.
+// A LineSplitter splits a stream of text into lines. The stream comes in pieces that may end
+// anywhere, even inside a character.
 type LineSplitter struct{ held string }
 
-// Add takes the next piece, and gives the parts of lines in it, safe to print, and whether they end their line.
+// Add takes the next piece. It calls give with each part of a line, safe to print, and whether the
+// part ends its line.
 func (s *LineSplitter) Add(piece string, give func(part string, ends bool)) {
 	piece = s.held + piece
 	whole := len(piece) - unfinished(piece)
@@ -16,7 +18,7 @@ func (s *LineSplitter) Add(piece string, give func(part string, ends bool)) {
 	split(piece[:whole], give)
 }
 
-// End gives what was held back: the stream is over.
+// End gives the part that was held back, at the end of the stream.
 func (s *LineSplitter) End(give func(part string, ends bool)) {
 	held := s.held
 	s.held = ""
@@ -32,7 +34,8 @@ func split(text string, give func(part string, ends bool)) {
 	}
 }
 
-// unfinished is how many bytes at the end may mean something else with what follows: a part of a character, or a \r.
+// unfinished returns how many bytes at the end may change their meaning with the next piece: a part
+// of a character, or a \r.
 func unfinished(text string) int {
 	if strings.HasSuffix(text, "\r") {
 		return 1

@@ -8,7 +8,8 @@ import (
 	"swarm/internal/termtest"
 )
 
-// However a stream is cut into pieces, its lines are the same, and nothing of it does anything to a terminal.
+// However a stream is cut into pieces, its lines are the same, and nothing in them acts on a
+// terminal.
 func FuzzLineSplitter(f *testing.F) {
 	f.Add([]byte("one\r\ntwo \x1b[31mred\xff\r日本語\n\nthree"), uint64(1))
 	f.Add([]byte("\xe6\x97"), uint64(3))

@@ -11,19 +11,19 @@ import (
 	"swarm/internal/view"
 )
 
-// A Table prints rows in columns that are as wide as they have to be on a screen. Cells are made safe to print. A column in
-// which no cell says anything is left out, and the words of a column STATUS get their colours.
+// A Table prints rows in columns that are as wide as their cells on a screen. Cells are made safe
+// to print. A column without any text is left out, and the words of the column STATUS are coloured.
 type Table struct {
 	head  []string
 	right map[int]bool
-	cut   int // the column that may lose its end, or -1
+	cut   int // the column that may be cut, or -1
 	rows  [][]string
 }
 
 // NewTable makes a table with these columns.
 func NewTable(head ...string) *Table { return &Table{head: head, right: map[int]bool{}, cut: -1} }
 
-// Right has columns, counted from 0, end at the same place instead of begin: numbers.
+// Right aligns columns, counted from 0, to the right: numbers.
 func (t *Table) Right(columns ...int) *Table {
 	for _, c := range columns {
 		t.right[c] = true
@@ -31,7 +31,8 @@ func (t *Table) Right(columns ...int) *Table {
 	return t
 }
 
-// Cut has a column lose its end where a line is too wide, if it is the last one. What is to be copied must not be cut.
+// Cut lets a column be cut where a line is too wide, if it is the last one. Text that people copy
+// must not be cut.
 func (t *Table) Cut(column int) *Table {
 	t.cut = column
 	return t
@@ -46,19 +47,20 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Len is how many rows there are.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// What a column that is cut must still have room for; a line with less than that is better wrapped by the terminal.
-const leastCell = 16
+// minCell is the least width of a column that is cut. With less room, wrapping by the terminal is
+// better.
+const minCell = 16
 
-// Print writes the table for a screen of this width; 0 is no limit.
+// Print writes the table for a screen of this width; 0 means no limit.
 func (t *Table) Print(w io.Writer, width int, color bool) error {
 	_, err := io.WriteString(w, t.Format(width, color))
 	return err
 }
 
-// Format is the table as text.
+// Format makes the text of the table.
 func (t *Table) Format(width int, color bool) string {
 	wide := make([]int, len(t.head))
 	for _, row := range t.rows {
@@ -86,7 +88,7 @@ func (t *Table) Format(width int, color bool) string {
 				b.WriteString("  ")
 				at += 2
 			}
-			if c == last && c == t.cut && width-at >= leastCell {
+			if c == last && c == t.cut && width-at >= minCell {
 				cell = ansi.Truncate(cell, width-at, "…")
 			}
 			space := blanks(cell, wide[c])
@@ -114,9 +116,20 @@ func (t *Table) Format(width int, color bool) string {
 	return all.String()
 }
 
-// TaskTable is the table at the end of a run: how each task ended and where its output is, which file says.
+// TaskTable makes the table at the end of a run: how each task ended, and where its output is. file
+// returns that place.
 func TaskTable(p view.Picture, file func(view.Task) string) *Table {
-	t := NewTable("TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "OUTPUT", "REASON").Right(2, 3, 4, 5).Cut(7)
+	t := NewTable(
+		"TASK",
+		"STATUS",
+		"ITERATION",
+		"ATTEMPTS",
+		"TIME",
+		"TOKENS",
+		"OUTPUT",
+		"REASON",
+	).Right(2, 3, 4, 5).
+		Cut(7)
 	for _, task := range p.Tasks {
 		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", reason(&task)}
 		if task.Attempt > 1 {
@@ -136,7 +149,7 @@ func TaskTable(p view.Picture, file func(view.Task) string) *Table {
 	return t
 }
 
-// iteration is which one of how many, or "" when there is only one.
+// iteration formats which iteration of how many it is, "" if there is only one.
 func iteration(t view.Task) string {
 	if t.Iterations <= 1 {
 		return ""

@@ -1,24 +1,25 @@
-// Package term is what a person sees of a run in a terminal, and what a pipe gets. A [Screen] is fed with the run's events and
-// with what its agents say while they say it: a [Board] draws them as a table that lives at the end of the scrollback, and
-// [Lines] print them one after the other, each line with the name of its task in front. A [Table] says at the end how it went.
+// Package term shows a run in a terminal, and in a pipe. A [Screen] is fed with the run's events
+// and with the deltas of its turns. A [Board] draws them as a table that is redrawn in place at the
+// end of the scrollback. [Lines] print them one after the other, each line with the name of its
+// task in front. A [Table] sums up how the run ended.
 //
-// Other screens are made of the same parts: a [Window] is a terminal that is drawn on, a [Printer] puts names in front of lines,
-// a [Palette] gives names their colours, and [Sign] and [StatusStyle] say what a status looks like.
+// Other screens use the same parts: a [Window] draws on a terminal, a [Printer] puts names in front
+// of lines, a [Palette] gives names their colours, and [Sign] and [StatusStyle] show a status.
 //
-// What agents write is text of strangers: it goes through [Escape] before it reaches a terminal. Times come from a clock that is
-// given in.
+// Text of agents is untrusted: it goes through [Escape] before it reaches a terminal. The caller
+// provides the clock.
 package term
 
 import (
 	"swarm"
 )
 
-// A Screen shows a run while it runs. Its methods may be called from many goroutines.
+// A Screen shows a run while it runs. Many goroutines may call its methods.
 type Screen interface {
-	// Event shows the next event of the run's log. All of them have to be given, in order.
+	// Event shows the next event of the run's log. It needs every event, in order.
 	Event(e *swarm.Event)
 	// Delta shows what a task's turn does while it runs.
 	Delta(task string, d swarm.Delta)
-	// Close shows what is left to show and gives the terminal back.
+	// Close shows the rest and gives the terminal back.
 	Close() error
 }

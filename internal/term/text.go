@@ -12,8 +12,9 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// Escape makes text of others safe to print: control codes, escape sequences and what turns the direction of writing or hides
-// text come out as visible text (`\x1b[2J`), and what is no UTF-8 as U+FFFD. Newlines and tabs stay; \r\n is a newline.
+// Escape makes untrusted text safe to print. Control codes, escape sequences, and characters that
+// change the direction of text or hide it become visible text (`\x1b[2J`). Invalid UTF-8 becomes
+// U+FFFD. Newlines and tabs stay; \r\n becomes a newline.
 func Escape(text string) string {
 	i := 0
 	for i < len(text) && (text[i] >= ' ' && text[i] < 0x7f || text[i] == '\n' || text[i] == '\t') {
@@ -40,15 +41,16 @@ func Escape(text string) string {
 		case deceptive(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
-			b.WriteRune(r) // U+FFFD for a byte that is no UTF-8
+			b.WriteRune(r) // U+FFFD for a byte that is not UTF-8
 		}
 		i += n
 	}
 	return b.String()
 }
 
-// deceptive says whether a character does something to a terminal or its reader instead of being seen: C1 controls, marks of
-// direction, separators that break lines, tags, and other marks of format but the joiners that emoji and scripts need.
+// deceptive says whether a character acts on a terminal or its reader instead of being seen: C1
+// controls, direction marks, separators that break lines, tags, and other format characters. The
+// joiners that emoji and scripts need are not deceptive.
 func deceptive(r rune) bool {
 	switch {
 	case r < 0x80:
@@ -70,24 +72,24 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-const maxTool = 200 // bytes of a tool's use
+const maxTool = 200 // bytes of a tool call
 
-// ToolLine is the use of a tool in one line.
+// ToolLine shows a tool call in one line.
 func ToolLine(u *swarm.ToolUse) string {
 	return excerpt.Head(OneLine(u.Name+" "+string(u.Input)), maxTool)
 }
 
-// FailedToolLine is why a tool failed, in one line.
+// FailedToolLine shows why a tool failed, in one line.
 func FailedToolLine(u *swarm.ToolUse) string {
 	return excerpt.Head(OneLine(u.Name+": "+u.Output), maxTool)
 }
 
-// Fit is a text in one line of at most so many columns.
+// Fit makes a text one line of at most so many columns.
 func Fit(text string, columns int) string {
 	return ansi.Truncate(OneLine(text), max(0, columns), "…")
 }
 
-// PadRight makes a text, which is safe to print, at least so wide.
+// PadRight pads a text to a width. The text must be safe to print.
 func PadRight(text string, columns int) string { return text + blanks(text, columns) }
 
 // PadLeft is PadRight with the blanks in front.

@@ -12,29 +12,30 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// A Terminal is what a screen is drawn on, and where its keys come from.
+// A Terminal is where a screen is drawn and where its keys come from.
 type Terminal struct {
 	In    io.Reader
 	Out   io.Writer
 	Color bool
 	Now   func() time.Time
-	Env   []string           // the environment, for what the terminal can do; nil = this process's
-	Size  func() (w, h int)  // the terminal's size when Out is none; nil = ask Out
-	Drawn func(frame string) // sees each frame; nil = nobody does
+	Env   []string           // the environment, for the terminal's capabilities; nil = this process's
+	Size  func() (w, h int)  // the size if Out is not a terminal; nil = ask Out
+	Drawn func(frame string) // sees each frame; may be nil
 }
 
-// A Drawer is what a [Window] shows. The window calls it from one goroutine.
+// A Drawer draws the content of a [Window]. The window calls it from one goroutine.
 type Drawer interface {
 	// Update takes a key, a paste, [Changed], [InputEnded] or a message of the drawer's own.
 	Update(msg tea.Msg) tea.Cmd
-	// Draw is the frame for a terminal of this size. It is asked for after every message, and once a second.
+	// Draw draws the frame for a terminal of this size. The window calls it after every message,
+	// and once a second.
 	Draw(width, height int) tea.View
 }
 
 type (
-	// Changed tells a drawer that what it shows has changed.
+	// Changed tells a drawer that the content has changed.
 	Changed struct{}
-	// InputEnded tells a drawer that no key will come any more.
+	// InputEnded tells a drawer that no more keys will come.
 	InputEnded struct{}
 
 	redraw struct{ done chan struct{} }
@@ -44,8 +45,8 @@ type (
 // ErrClosed says that a window was closed before it was run.
 var ErrClosed = errors.New("the window was closed before it was run")
 
-// A Window draws on a terminal while many feed what it shows. Feeding it never waits for the terminal: what comes faster than it
-// can be drawn is drawn together.
+// A Window draws on a terminal while many goroutines feed its content. Feeding never waits for the
+// terminal: changes that come faster than they can be drawn are drawn together.
 type Window struct {
 	drawer  Drawer
 	drawn   func(frame string)
@@ -53,29 +54,30 @@ type Window struct {
 	inline  bool
 	rest    time.Duration // between two frames
 
-	soon chan struct{} // something has changed
-	now  chan struct{} // and is to be seen at once
-	over chan struct{} // the program has ended, and the terminal is given back
-	err  error         // what went wrong, once it is over
+	changed chan struct{} // has a value if something has changed
+	urgent  chan struct{} // has a value if it is to be seen at once
+	done    chan struct{} // closed when the program has ended and the terminal is given back
+	err     error         // of drawing; set before done is closed
 
 	mu            sync.Mutex
 	begun, closed bool
 
-	// What follows belongs to the program's goroutine.
+	// The fields below belong to the program's goroutine.
 	width, height int
 	view          tea.View
-	tallest       int  // the frame with the most lines since the size changed
-	settled       bool // the last frame may have fewer
+	tallest       int  // the most lines of a frame since the size changed
+	mayShrink     bool // the last frame may be shorter
 }
 
-// breath is the time between two frames when something is to be seen at once.
-const breath = 2 * time.Millisecond
+// urgentRest is the time between two frames when a change is urgent.
+const urgentRest = 2 * time.Millisecond
 
-// NewWindow makes a window that takes the whole screen and draws 60 times a second, or, inline, one that stands below what is in
-// the terminal already, stays there when it is closed, and draws 30 times a second.
+// NewWindow makes a window. It takes the whole screen and draws 60 times a second. An inline window
+// stands below what is in the terminal already, stays there when it is closed, and draws 30 times a
+// second.
 func NewWindow(d Drawer, t Terminal, inline bool) *Window {
 	w := &Window{drawer: d, drawn: t.Drawn, inline: inline, view: tea.View{AltScreen: !inline},
-		soon: make(chan struct{}, 1), now: make(chan struct{}, 1), over: make(chan struct{})}
+		changed: make(chan struct{}, 1), urgent: make(chan struct{}, 1), done: make(chan struct{})}
 	frames := 60
 	if inline {
 		frames = 30
@@ -105,7 +107,7 @@ func (w *Window) Run() error {
 	return w.run()
 }
 
-// begin says that Close has something to end from now on.
+// begin says that Close has something to end from now on. It is false if the window is closed.
 func (w *Window) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,14 +116,14 @@ func (w *Window) begin() bool {
 }
 
 func (w *Window) run() error {
-	defer close(w.over)
-	go w.pump()
+	defer close(w.done)
+	go w.redrawLoop()
 	_, w.err = w.program.Run()
 	return w.err
 }
 
-// Close ends the program, waits until the terminal is given back, and says what went wrong with it. The last frame of an inline
-// window stays there.
+// Close ends the program, waits until the terminal is given back, and returns the error of drawing.
+// The last frame of an inline window stays.
 func (w *Window) Close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -135,7 +137,7 @@ func (w *Window) Close() error {
 		w.program.Send(tea.ClearScreen()) // see draw
 	}
 	w.program.Quit()
-	<-w.over
+	<-w.done
 	return w.err
 }
 
@@ -145,9 +147,9 @@ func (w *Window) Send(msg tea.Msg) { w.program.Send(msg) }
 // Change has the window redrawn: with the next frame, or at once if it is urgent.
 func (w *Window) Change(urgent bool) {
 	if urgent {
-		nudge(w.now)
+		nudge(w.urgent)
 	} else {
-		nudge(w.soon)
+		nudge(w.changed)
 	}
 }
 
@@ -158,7 +160,8 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// Restore is deferred by whoever feeds the window: it gives the terminal back before a panic goes on.
+// Restore is for a defer in every function that feeds the window. It gives the terminal back before
+// a panic goes on.
 func (w *Window) Restore() {
 	if r := recover(); r != nil {
 		w.program.Kill()
@@ -166,51 +169,52 @@ func (w *Window) Restore() {
 	}
 }
 
-// pump has the window redrawn when something has changed. After a frame it rests for ten times as long as the frame took, so
-// that a large plan does not keep a core busy with being drawn. The program writes what has changed at its next frame.
-func (w *Window) pump() {
+// redrawLoop redraws the window when something has changed. After a frame it rests for ten times as
+// long as the frame took, so that drawing a large plan does not keep a core busy. The program
+// writes the changes at its next frame.
+func (w *Window) redrawLoop() {
 	defer w.Restore()
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	for {
 		select {
-		case <-w.over:
+		case <-w.done:
 			return
-		case <-w.soon:
-		case <-w.now:
+		case <-w.changed:
+		case <-w.urgent:
 		}
 		begun := time.Now()
 		drawn := make(chan struct{})
 		w.program.Send(redraw{drawn})
 		select {
 		case <-drawn:
-		case <-w.over:
+		case <-w.done:
 			return
 		}
 		took := time.Since(begun)
-		rest.Reset(breath)
+		rest.Reset(urgentRest)
 		select {
-		case <-w.over:
+		case <-w.done:
 			return
 		case <-rest.C:
 		}
-		rest.Reset(max(w.rest, 10*took) - breath)
+		rest.Reset(max(w.rest, 10*took) - urgentRest)
 		select {
-		case <-w.over:
+		case <-w.done:
 			return
 		case <-rest.C:
-		case <-w.now:
-			nudge(w.now)
+		case <-w.urgent:
+			nudge(w.urgent)
 		}
 	}
 }
 
 func everySecond() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return second{} }) }
 
-// Init is for the program.
+// Init implements tea.Model.
 func (w *Window) Init() tea.Cmd { return everySecond() }
 
-// Update is for the program.
+// Update implements tea.Model.
 func (w *Window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var next tea.Cmd
 	switch msg := msg.(type) {
@@ -222,17 +226,18 @@ func (w *Window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case second:
 		next = everySecond()
 	default:
-		w.settled = w.settled || w.inline && msg == tea.ClearScreen()
+		w.mayShrink = w.mayShrink || w.inline && msg == tea.ClearScreen()
 		next = w.drawer.Update(msg)
 	}
 	w.draw()
 	return w, next
 }
 
-// draw keeps an inline window as tall as it has been, with empty lines at its end. bubbletea forgets in which line the cursor
-// stands when a frame has fewer lines than the one before, and leaves the top of the old frame above the new one. Only the last
-// frame gets fewer lines: Close has the cursor moved to the top first, which is what ClearScreen does, so the frame before it
-// must be the same one with the empty lines.
+// draw draws a frame. It keeps an inline window as tall as it has been, with empty lines at its
+// end. bubbletea loses the line of the cursor when a frame has fewer lines than the one before, and
+// leaves the top of the old frame above the new one. Only the last frame is shorter: Close sends
+// ClearScreen first, which moves the cursor to the top. The frame before it must therefore be the
+// same frame with the empty lines.
 func (w *Window) draw() {
 	if w.width == 0 {
 		return
@@ -241,31 +246,31 @@ func (w *Window) draw() {
 	if w.drawn != nil {
 		w.drawn(w.view.Content)
 	}
-	if w.inline && !w.settled {
+	if w.inline && !w.mayShrink {
 		lines := strings.Count(w.view.Content, "\n") + 1
 		w.tallest = max(w.tallest, lines)
 		w.view.Content += strings.Repeat("\n", w.tallest-lines)
 	}
 }
 
-// View is for the program.
+// View implements tea.Model.
 func (w *Window) View() tea.View { return w.view }
 
-// input is where keys come from. It tells when there are no more, which the program does not.
+// input reads keys. It also reports the end of the input, which the program does not.
 func (w *Window) input(in io.Reader) io.Reader {
-	last := lastReader{in, func() { go w.program.Send(InputEnded{}) }}
+	last := eofReader{in, func() { go w.program.Send(InputEnded{}) }}
 	if f, ok := in.(*os.File); ok {
-		return lastFile{f, last}
+		return eofFile{f, last}
 	}
 	return last
 }
 
-type lastReader struct {
+type eofReader struct {
 	in    io.Reader
 	ended func()
 }
 
-func (r lastReader) Read(b []byte) (int, error) {
+func (r eofReader) Read(b []byte) (int, error) {
 	n, err := r.in.Read(b)
 	if errors.Is(err, io.EOF) {
 		r.ended()
@@ -273,10 +278,10 @@ func (r lastReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A lastFile stays a file, so that its terminal can be found.
-type lastFile struct {
+// An eofFile stays an *os.File, so that bubbletea finds its terminal.
+type eofFile struct {
 	*os.File
-	last lastReader
+	reader eofReader
 }
 
-func (f lastFile) Read(b []byte) (int, error) { return f.last.Read(b) }
+func (f eofFile) Read(b []byte) (int, error) { return f.reader.Read(b) }

@@ -9,7 +9,8 @@ import (
 	"swarm/internal/view"
 )
 
-// A growth request is asked on the board as any question is, and answered by the same keys; but its agent is not held up by it.
+// The board shows a growth request like any other question, with the same keys, but its agent does
+// not wait for it.
 func TestWishOnTheBoard(t *testing.T) {
 	request := view.Approval{Approval: swarm.Approval{ID: "planner/1/1/x", What: "bring in @helper (provider sh)", Growth: &swarm.GrowthRequest{Spawn: &swarm.SpawnRequest{Instructions: "Read the log"}}}, Task: "planner", Agent: "planner"}
 	f := Frame{Width: 100, Height: 20, Now: time.Unix(0, 0), Answers: true}
