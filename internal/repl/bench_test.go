@@ -74,8 +74,8 @@ func percentile(all []time.Duration, p float64) float64 {
 	return float64(all[min(len(all)-1, int(p*float64(len(all))))].Microseconds()) / 1000
 }
 
-// What a key costs while fifty agents stream: from the message to the frame that shows it, and, as the floor, the same with nobody
-// saying anything.
+// The cost of a key while fifty agents stream: from the message to the frame that shows it. The
+// floor is the same without any output.
 func BenchmarkKey(b *testing.B) {
 	for _, talking := range []bool{false, true} {
 		b.Run(map[bool]string{false: "silence", true: "50-agents"}[talking], func(b *testing.B) {
@@ -133,7 +133,7 @@ func (w *watcher) watch(word string) {
 	w.word = word
 }
 
-// bare is the least that a program can be: it shows the word that it was sent last.
+// bare is the smallest possible program: it shows the word that it was sent last.
 type bare struct{ word string }
 
 func (m *bare) Init() tea.Cmd { return nil }
@@ -151,8 +151,8 @@ func (m *bare) View() tea.View {
 	return v
 }
 
-// From a change of state, and from a key, to the bytes that tell the terminal, while fifty agents stream. The floor is a program
-// that does nothing but show one word, at sixty frames a second, with nobody else there.
+// The time from a change of state, and from a key, to the bytes for the terminal, while fifty
+// agents stream. The floor is a program that only shows one word, at sixty frames a second.
 func BenchmarkToTerminal(b *testing.B) {
 	env := []string{"TERM=xterm", "TERM_PROGRAM=Apple_Terminal"}
 	b.Run("floor", func(b *testing.B) {
@@ -195,7 +195,7 @@ func BenchmarkToTerminal(b *testing.B) {
 	}
 }
 
-// measure says how long it takes from the time that something is done until the terminal is told a word.
+// measure returns the time from an action until the terminal gets a word.
 func (w *watcher) measure(b *testing.B, do func(word string)) {
 	var took []time.Duration
 	for n := 0; b.Loop(); n++ {

@@ -13,13 +13,13 @@ import (
 	"swarm/internal/view"
 )
 
-// A frame is everything that a screen shows at one moment. Drawing it depends on nothing else.
+// A frame is everything that a screen shows at one moment. Drawing it is a pure function of it.
 type frame struct {
 	width, height int
 	now           time.Time
 	paint         term.Paint
 	team          Team
-	title         string // of the session
+	title         string // the session's id
 	started       time.Time
 	usage         swarm.Usage
 	status        swarm.Status
@@ -31,10 +31,10 @@ type frame struct {
 
 	input    *editor
 	preview  Preview
-	queue    []string    // what was typed ahead
+	queue    []string    // lines typed ahead
 	choices  []Candidate // for the word at the cursor
-	choice   int         // which of them stands there; -1 = none yet
-	asked    string      // what the user has to know before the next key, or ""
+	choice   int         // the candidate that is inserted; -1 = none yet
+	warning  string      // what the user has to know before the next key, or ""
 	busy     bool        // a line is in the foreground
 	stopping bool        // and is being cancelled
 }
@@ -42,25 +42,26 @@ type frame struct {
 const (
 	prompt    = "> "
 	maxNames  = 16 // the widest column of names
-	maxQueued = 3  // lines of what was typed ahead that are shown
+	maxQueued = 3  // lines typed ahead that are shown
 )
 
-// A drawing is a frame as text, and where the cursor stands in it.
+// A drawing is a frame as text, with the position of the cursor.
 type drawing struct {
 	text string
 	x, y int
 }
 
-// A layout is the parts of a frame, from top to bottom, with what is left for the transcript.
+// A layout has the parts of a frame from top to bottom. The transcript gets the rest.
 type layout struct {
 	head, panel, queue, input, hint []string
 	rows                            int // of the transcript
 	row, x                          int // of the cursor, in the input
 }
 
-// lay lays the frame out from the bottom: what is typed comes first, then the agents, and what is left is the transcript's. The
-// heights depend on the team and on what is typed, never on what is said: nothing jumps.
-func (f *frame) lay() (l layout) {
+// layOut lays the frame out from the bottom: first the text being typed, then the agents, and the
+// rest is the transcript. The heights depend on the team and on the typed text, never on output, so
+// nothing jumps.
+func (f *frame) layOut() (l layout) {
 	f.width, f.height = max(f.width, 10), max(f.height, 1)
 	l.rows = f.height
 	take := func(rows []string, least int) []string {
@@ -74,9 +75,9 @@ func (f *frame) lay() (l layout) {
 	l.hint = take([]string{f.hint()}, 1)
 	l.queue = take(f.queueRows(), 4)
 	panel := f.panelRows(min(len(f.agents), max(1, (f.height-5)/3)))
-	ruled := f.height >= leastRows
+	ruled := f.height >= minRows
 	if ruled {
-		panel = slices.Concat([]string{f.rule(f.more())}, panel, []string{f.rule("")})
+		panel = slices.Concat([]string{f.rule(f.moreBelow())}, panel, []string{f.rule("")})
 	}
 	l.panel = take(panel, 3)
 	if ruled {
@@ -85,9 +86,9 @@ func (f *frame) lay() (l layout) {
 	return l
 }
 
-// draw is the frame as text.
+// draw draws the frame.
 func (f *frame) draw() drawing {
-	l := f.lay()
+	l := f.layOut()
 	rows := f.transcript.draw(f.page(l.rows))
 	for len(rows) < l.rows {
 		rows = append(rows, "")
@@ -96,7 +97,7 @@ func (f *frame) draw() drawing {
 	return drawing{strings.Join(slices.Concat(above, l.input, l.hint), "\n"), l.x, len(above) + l.row}
 }
 
-// page is how the transcript is looked at when it has so many rows.
+// page returns the view of the transcript with so many rows.
 func (f *frame) page(rows int) page {
 	names := 2
 	for _, a := range f.agents {
@@ -105,7 +106,7 @@ func (f *frame) page(rows int) page {
 	return page{columns: f.width, rows: rows, names: names, bottom: f.bottom, color: f.color, paint: f.paint}
 }
 
-// head says what session this is, for how long, and what it has cost.
+// head draws the first line: the session, its time and its cost.
 func (f *frame) head() string {
 	h := term.Head{Name: "swarm", ID: f.title, Usage: f.usage}
 	if f.status != swarm.Running {
@@ -117,17 +118,26 @@ func (f *frame) head() string {
 	return h.Line(f.paint, f.width)
 }
 
-// rule is a line from side to side, with a word in it.
+// rule draws a horizontal line, with a word in it.
 func (f *frame) rule(word string) string {
 	if word == "" {
 		return f.paint.With(term.Dim, strings.Repeat("─", f.width))
 	}
 	word = " " + word + " "
-	return f.paint.With(term.Dim, strings.Repeat("─", max(0, f.width-ansi.StringWidth(word)-2))) + f.paint.With(term.Yellow, word) + f.paint.With(term.Dim, "──")
+	return f.paint.With(
+		term.Dim,
+		strings.Repeat("─", max(0, f.width-ansi.StringWidth(word)-2)),
+	) + f.paint.With(
+		term.Yellow,
+		word,
+	) + f.paint.With(
+		term.Dim,
+		"──",
+	)
 }
 
-// more says that the transcript goes on below.
-func (f *frame) more() string {
+// moreBelow says that the transcript goes on below.
+func (f *frame) moreBelow() string {
 	switch n := f.transcript.below(f.bottom); {
 	case f.bottom == nil:
 		return ""
@@ -140,13 +150,17 @@ func (f *frame) more() string {
 	}
 }
 
-// panelRows are the agents, in the team's order when all have room, else those that matter most and how many more there are.
+// panelRows draws the agents. They are in the team's order if all have room. Otherwise the most
+// important ones are shown, and the number of others.
 func (f *frame) panelRows(room int) []string {
 	agents := f.agents
 	more := ""
 	if len(agents) > room {
 		agents = slices.Clone(agents)
-		slices.SortStableFunc(agents, func(a, b agentState) int { return view.Telling(b.Status) - view.Telling(a.Status) })
+		slices.SortStableFunc(
+			agents,
+			func(a, b agentState) int { return view.Telling(b.Status) - view.Telling(a.Status) },
+		)
 		var words []string
 		for _, a := range agents[room-1:] {
 			word, _, _ := strings.Cut(a.Words, " ")
@@ -167,23 +181,24 @@ func (f *frame) panelRows(room int) []string {
 
 // Columns of an agent's row.
 const (
-	leadColumn  = 4  // the mark
-	leastStatus = 24 // where there is less room for a status than this, it has all there is
-	noteColumn  = 26 // what it is about
-	timeColumn  = 8
-	costColumn  = 7
+	leadColumn = 4  // the mark
+	minStatus  = 24 // with less room than this, a status gets all of it
+	noteColumn = 26 // the task
+	timeColumn = 8
+	costColumn = 7
 )
 
-// agentRow is where an agent stands: its status, and to the right what it is about, for how long, and what it has cost.
+// agentRow draws the state of an agent: its status, and to the right its task, the time and the
+// cost.
 func (f *frame) agentRow(a *agentState) string {
 	about, took := a.about(f.now)
 	status := "@" + a.Name + ": " + a.Words
 	room, right := f.width-leadColumn, ""
-	if room-timeColumn-costColumn >= leastStatus {
+	if room-timeColumn-costColumn >= minStatus {
 		room -= timeColumn + costColumn
 		right = f.paint.With(term.Dim, term.PadLeft(took, timeColumn)) + term.PadLeft(term.Tokens(a.Usage), costColumn)
 	}
-	if room-noteColumn >= max(leastStatus, ansi.StringWidth(status)) { // whom it waits for matters more
+	if room-noteColumn >= max(minStatus, ansi.StringWidth(status)) { // the status matters more than the task
 		room -= noteColumn
 		right = f.paint.With(term.Dim, term.PadLeft(term.Fit(about, noteColumn-1), noteColumn)) + right
 	}
@@ -200,7 +215,7 @@ func (f *frame) agentRow(a *agentState) string {
 	return strings.TrimRight(lead+strings.Repeat(" ", max(0, room-ansi.StringWidth(status)))+right, " ")
 }
 
-// about is the task that an agent's row is about, and how long it has taken.
+// about returns the task of an agent's row, and how long it has taken.
 func (a *agentState) about(now time.Time) (about, took string) {
 	switch {
 	case a.Task != "":
@@ -220,7 +235,7 @@ func (a *agentState) about(now time.Time) (about, took string) {
 	return about, took
 }
 
-// queueRows are what was typed ahead.
+// queueRows draws the lines typed ahead.
 func (f *frame) queueRows() []string {
 	var rows []string
 	for i, text := range f.queue {
@@ -233,7 +248,8 @@ func (f *frame) queueRows() []string {
 	return rows
 }
 
-// inputRows are what is typed, with its colours, as much of it around the cursor as has room, and where the cursor is.
+// inputRows draws the text being typed in its colours, as much of it around the cursor as has room.
+// It also returns the position of the cursor.
 func (f *frame) inputRows() (rows []string, row, x int) {
 	columns := max(1, f.width-len(prompt)-1)
 	spans, row, x := f.input.rows(columns)
@@ -244,13 +260,13 @@ func (f *frame) inputRows() (rows []string, row, x int) {
 		if i == 0 {
 			lead = f.paint.With(term.Bold, prompt)
 		}
-		rows = append(rows, lead+f.colored(spans[i]))
+		rows = append(rows, lead+f.coloredRow(spans[i]))
 	}
 	return rows, row - from, x + len(prompt)
 }
 
-// colored is a row of what is typed, in the colours of what it means.
-func (f *frame) colored(s span) string {
+// coloredRow colours a row of the text by its tokens.
+func (f *frame) coloredRow(s span) string {
 	var b strings.Builder
 	at := s.start
 	for _, t := range f.preview.Tokens {
@@ -258,15 +274,15 @@ func (f *frame) colored(s span) string {
 		if start >= end {
 			continue
 		}
-		b.WriteString(show(f.input.text[at:start]))
-		b.WriteString(f.token(t.Kind, show(f.input.text[start:end])))
+		b.WriteString(safeText(f.input.text[at:start]))
+		b.WriteString(f.token(t.Kind, safeText(f.input.text[start:end])))
 		at = end
 	}
-	b.WriteString(show(f.input.text[at:s.end]))
+	b.WriteString(safeText(f.input.text[at:s.end]))
 	return b.String()
 }
 
-// token is a token in its colour. Where there are no colours, references are underlined all the same, and what is wrong is reversed.
+// token colours a token. Without colours, references are underlined and errors are reversed.
 func (f *frame) token(k TokenKind, text string) string {
 	switch {
 	case bool(f.paint):
@@ -279,13 +295,13 @@ func (f *frame) token(k TokenKind, text string) string {
 	return text
 }
 
-// hint is the last row: what the user has to know, what the word could become, what Enter would do, or what can be typed.
+// hint draws the last row: a warning, the candidates, what Enter would do, or what can be typed.
 func (f *frame) hint() string {
 	columns := f.width - 2
 	line := func(s term.Style, text string) string { return "  " + f.paint.With(s, term.Fit(text, columns)) }
 	switch {
-	case f.asked != "":
-		return line(term.Yellow, f.asked)
+	case f.warning != "":
+		return line(term.Yellow, f.warning)
 	case len(f.choices) > 1:
 		return "  " + f.choiceRow(columns)
 	case f.input.text != "" && f.preview.Problem != nil:
@@ -295,7 +311,10 @@ func (f *frame) hint() string {
 	case f.stopping:
 		return line(term.Dim, "cancelling · Ctrl-C again ends it at once")
 	case f.busy:
-		return line(term.Dim, "Ctrl-C cancels the line · what you type now comes after it · a line that ends with & does not wait")
+		return line(
+			term.Dim,
+			"Ctrl-C cancels the line · what you type now comes after it · a line that ends with & does not wait",
+		)
 	}
 	to := ""
 	if f.team.Default != "" {
@@ -304,7 +323,7 @@ func (f *frame) hint() string {
 	return line(term.Dim, to+"@agent · $agent is its output · -> then · & in the background · Tab · /help")
 }
 
-// choiceRow is what the word at the cursor could become, around the one that stands there.
+// choiceRow draws the candidates for the word at the cursor, around the one that is inserted.
 func (f *frame) choiceRow(columns int) string {
 	from := 0
 	for used, i := 0, 0; i <= f.choice; i++ {

@@ -15,7 +15,7 @@ import (
 	"swarm/internal/view"
 )
 
-// inTheMiddle is a session in which a good deal goes on.
+// inTheMiddle is a session with much going on.
 func inTheMiddle(t *testing.T, width, height int, color bool) *desk {
 	d := newDesk(t, width, height, Options{Terminal: term.Terminal{Color: color}, Greeting: "The team of swarm.yaml. /help says what can be typed."})
 	d.press("@pm Create a detailed project plan for the thing that we talked about yesterday", "enter")
@@ -49,7 +49,7 @@ func TestScreens(t *testing.T) {
 	termtest.Golden(t, "screen/colors.txt", inTheMiddle(t, 100, 26, true).frame()+"\n")
 }
 
-// A screen of another size shows the same as one that had it from the beginning.
+// A screen that was resized shows the same as one that had the size from the beginning.
 func TestResizing(t *testing.T) {
 	d := inTheMiddle(t, 120, 30, false)
 	for _, size := range [][2]int{{80, 24}, {50, 12}, {200, 60}, {120, 30}} {
@@ -61,14 +61,14 @@ func TestResizing(t *testing.T) {
 	}
 }
 
-// Of fifty agents those that do something are seen, and how many do not have room.
+// Of fifty agents, the busy ones are shown, and the number of those without room.
 func TestManyAgents(t *testing.T) {
 	d := newDesk(t, 100, 30, Options{})
 	d.team.Agents = nil
 	for i := range 50 {
 		d.team.Agents = append(d.team.Agents, fmt.Sprintf("agent-%02d", i))
 	}
-	d.m.meet()
+	d.m.refreshTeam()
 	d.press("@agent-30,agent-40 do it &", "enter")
 	d.StartTask("agent-40_1")
 	d.StartTask("agent-30_1")

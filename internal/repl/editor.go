@@ -6,19 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// An editor is the text that is being typed. It is kept as it was typed or pasted; only what is shown of it is made safe.
+// An editor holds the text being typed. The text is kept as it was typed or pasted; only its
+// display is made safe.
 type editor struct {
 	text   string
-	cursor int    // in bytes, never inside of a character
-	cut    string // what was cut last, to be put back
-	column int    // where moving up and down goes, or -1
+	cursor int    // in bytes, never inside a character
+	cut    string // the last text that was cut, for ctrl+y
+	column int    // target of moving up and down, or -1
 }
 
 // set replaces everything.
 func (e *editor) set(text string) { e.text, e.cursor, e.column = text, len(text), -1 }
 
-// insert puts a text at the cursor. Ends of lines are made the same, whatever system they come from. What would make the text too
-// long is refused whole.
+// insert inserts a text at the cursor, with every line end as a newline. A text that would make the
+// whole too long is refused.
 func (e *editor) insert(text string) bool {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	if len(e.text)+len(text) > maxEntry {
@@ -28,7 +29,7 @@ func (e *editor) insert(text string) bool {
 	return true
 }
 
-// replace puts a text in the place of another, and the cursor behind it.
+// replace replaces a part of the text, and puts the cursor behind it.
 func (e *editor) replace(start, end int, text string) {
 	start = min(max(0, start), len(e.text))
 	end = min(max(start, end), len(e.text))
@@ -36,7 +37,7 @@ func (e *editor) replace(start, end int, text string) {
 	e.cursor, e.column = start+len(text), -1
 }
 
-// left and right are the places beside the cursor.
+// left and right return the places beside the cursor.
 func (e *editor) left() int {
 	at := strings.LastIndexByte(e.text[:e.cursor], '\n') + 1
 	if at == e.cursor {
@@ -59,13 +60,13 @@ func (e *editor) right() int {
 	return min(len(e.text), e.cursor+n)
 }
 
-// wordLeft and wordRight are the places where words begin and end.
+// wordLeft and wordRight return the places where words begin and end.
 func (e *editor) wordLeft() int {
 	text := strings.TrimRightFunc(e.text[:e.cursor], gap)
 	return strings.LastIndexFunc(text, gap) + sizeAtLast(text)
 }
 
-// sizeAtLast is how long the last gap's character is, to step over it.
+// sizeAtLast returns the length of the last gap's character, to step over it.
 func sizeAtLast(text string) int {
 	i := strings.LastIndexFunc(text, gap)
 	if i < 0 {
@@ -86,7 +87,7 @@ func (e *editor) wordRight() int {
 
 func gap(r rune) bool { return unicode.IsSpace(r) || r == ',' }
 
-// lineStart and lineEnd are the ends of the line with the cursor.
+// lineStart and lineEnd return the ends of the line with the cursor.
 func (e *editor) lineStart() int { return strings.LastIndexByte(e.text[:e.cursor], '\n') + 1 }
 
 func (e *editor) lineEnd() int {
@@ -98,7 +99,7 @@ func (e *editor) lineEnd() int {
 
 func (e *editor) move(to int) { e.cursor, e.column = to, -1 }
 
-// remove takes out what is between the cursor and another place; what was cut can be put back.
+// remove removes the text between the cursor and another place. keep makes it available to ctrl+y.
 func (e *editor) remove(to int, keep bool) {
 	start, end := min(to, e.cursor), max(to, e.cursor)
 	if keep && end > start {
@@ -107,7 +108,7 @@ func (e *editor) remove(to int, keep bool) {
 	e.replace(start, end, "")
 }
 
-// key does what a key says, and tells whether it was one for the editor.
+// key does what a key says. It returns false if the key is not one of the editor's.
 func (e *editor) key(name string) bool {
 	switch name {
 	case "left", "ctrl+b":
@@ -145,7 +146,7 @@ func (e *editor) key(name string) bool {
 // A span is a row of the text as it is shown.
 type span struct{ start, end int }
 
-// rows are the text as it is shown at a width, and the row and the column of the cursor.
+// rows wraps the text to a width, and returns the row and the column of the cursor.
 func (e *editor) rows(columns int) (rows []span, row, column int) {
 	for start := 0; ; {
 		end := len(e.text)
@@ -168,7 +169,7 @@ func (e *editor) rows(columns int) (rows []span, row, column int) {
 	for row = len(rows) - 1; row > 0 && e.cursor < rows[row].start; row-- {
 	}
 	column = width(e.text[rows[row].start:e.cursor])
-	if column >= columns { // a row that is just full: the next character begins another one
+	if column >= columns { // the row is just full, so the next character begins another one
 		if row+1 == len(rows) || rows[row+1].start != e.cursor {
 			rows = append(rows[:row+1], append([]span{{e.cursor, e.cursor}}, rows[row+1:]...)...)
 		}
@@ -199,19 +200,19 @@ func (e *editor) vertical(by, columns int) bool {
 	return true
 }
 
-// A past is what was entered before.
-type past struct {
+// A history is the texts that were entered before.
+type history struct {
 	texts []string
 	at    int    // which one is shown; len(texts) = none
-	draft string // what was being typed
+	draft string // the text that was being typed
 }
 
-func newPast(texts []string) past {
-	return past{texts: append([]string(nil), texts...), at: len(texts)}
+func newHistory(texts []string) history {
+	return history{texts: append([]string(nil), texts...), at: len(texts)}
 }
 
-// add keeps a text, once when it is entered again at once, and says whether it is new.
-func (p *past) add(text string) bool {
+// add keeps a text, unless it repeats the last one, and says whether it did.
+func (p *history) add(text string) bool {
 	fresh := len(p.texts) == 0 || p.texts[len(p.texts)-1] != text
 	if fresh {
 		p.texts = append(p.texts, text)
@@ -220,8 +221,8 @@ func (p *past) add(text string) bool {
 	return fresh
 }
 
-// step goes back (-1) or on (1) from what is typed now.
-func (p *past) step(by int, now string) (string, bool) {
+// step goes back (-1) or on (1) from the current text.
+func (p *history) step(by int, now string) (string, bool) {
 	to := p.at + by
 	if to < 0 || to > len(p.texts) {
 		return now, false

@@ -66,7 +66,8 @@ func TestCursorInLongLines(t *testing.T) {
 	}
 }
 
-// Whatever is pasted and typed, the screen fits, does nothing to the terminal, and Enter gives the session what was pasted.
+// Whatever is pasted and typed, the screen fits, the terminal is safe, and Enter gives the session
+// what was pasted.
 func FuzzPaste(f *testing.F) {
 	f.Add("@pm $ba \x1b[2J\x9b31m\u202e\x00 日本語 👩‍👩‍👧", "lurlx", 80, 24)
 	f.Add("a\r\nb\rc\n\n\n\td", "udbdke", 40, 10)

@@ -13,7 +13,7 @@ import (
 	"swarm/internal/termtest"
 )
 
-// fits fails when a drawing does not have the size of its screen.
+// fits fails if a drawing does not have the size of its screen.
 func fits(t *testing.T, d drawing, width, height int) {
 	t.Helper()
 	termtest.Fits(t, d.text, width, height)
@@ -27,8 +27,8 @@ func fits(t *testing.T, d drawing, width, height int) {
 
 var team = []string{"pm", "ba", "builder-1", "builder-2", "reviewer", "writer"}
 
-// A fakeSession understands as much of lines as faces have to be tested with: @agents, $references, & and some commands. What its
-// tasks do is up to the test.
+// A fakeSession understands as much of lines as the tests of faces need: @agents, $references, &
+// and some commands. The test decides what its tasks do.
 type fakeSession struct {
 	*termtest.Log
 	stops chan int
@@ -166,7 +166,7 @@ func (f *fakeSession) Enter(text string) (Entered, error) {
 	return e, nil
 }
 
-// await waits until a task is there.
+// await waits until a task exists.
 func (f *fakeSession) await(task string) {
 	f.t.Helper()
 	for {
@@ -181,7 +181,7 @@ func (f *fakeSession) await(task string) {
 	}
 }
 
-// task is a task that waits for those of the agents that its text refers to.
+// task makes a task that waits for the agents to which its text refers.
 func (f *fakeSession) task(agent, text string) swarm.Task {
 	f.mu.Lock()
 	defer f.mu.Unlock()

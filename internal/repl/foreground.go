@@ -1,9 +1,9 @@
 package repl
 
-// A foreground is the line that the next one waits for. The session has it first; then it stands for
-// the tasks that it made. A face drives one, under the lock of the face's own state.
+// A foreground is the line that the next one waits for. First the session has it; then it stands
+// for the tasks that it made. A face owns one, under the lock of the face's own state.
 type foreground struct {
-	entering bool     // the session has the line, and has not answered yet
+	entering bool     // the session has the line and has not returned yet
 	tasks    []string // that it made
 	stops    int      // how often it was interrupted
 }
@@ -13,8 +13,8 @@ func (f *foreground) busy() bool { return f.entering || f.tasks != nil }
 // enter says that a line goes to the session.
 func (f *foreground) enter() { f.entering = true }
 
-// answer takes what became of the line. The result is how often it was interrupted while the session
-// had it, for Session.Interrupt: there was nothing to cancel then.
+// answer takes the session's result. It returns how often the line was interrupted while the
+// session had it, for Session.Interrupt, because there was nothing to cancel then.
 func (f *foreground) answer(e Entered, err error) (interrupts int) {
 	f.entering = false
 	if err != nil || e.Background || len(e.Tasks) == 0 {
@@ -25,8 +25,8 @@ func (f *foreground) answer(e Entered, err error) (interrupts int) {
 	return f.stops
 }
 
-// interrupt counts an interruption. The result is for Session.Interrupt; 0 = the session is told
-// when it has answered.
+// interrupt counts an interruption. The result is for Session.Interrupt; 0 means that answer will
+// report it.
 func (f *foreground) interrupt() int {
 	f.stops++
 	if f.entering {
@@ -37,7 +37,7 @@ func (f *foreground) interrupt() int {
 
 // catchUp ends the line when all its tasks have ended, and says whether there is still one.
 func (f *foreground) catchUp(r *roster) (busy bool) {
-	if f.tasks != nil && r.through(f.tasks) {
+	if f.tasks != nil && r.haveEnded(f.tasks) {
 		*f = foreground{}
 	}
 	return f.busy()

@@ -10,29 +10,31 @@ import (
 	"swarm/internal/term"
 )
 
-// A model is what the window of a screen draws: what is typed, and what becomes of it. It belongs to the window's goroutine.
+// A model is the content of a screen's window: the line being typed, and what becomes of it. The
+// window's goroutine owns it. What it shares with the feeders of the screen is in Screen, under its
+// lock.
 type model struct {
 	screen        *Screen
-	width, height int // as it was drawn last
+	width, height int // of the last frame
 	team          Team
 	input         editor
-	past          past
+	history       history
 	preview       Preview
-	changes       int // the standing that the preview was made for
+	changes       int // Screen.changes when the preview was made
 	choices       []Candidate
 	choice        int
 	bottom        *place
 
 	queue      []string
 	foreground foreground
-	asked      string // what the user has to know before the next key
-	leaving    Left   // how they want to leave, if they ask again
+	warning    string // what the user has to know before the next key
+	leaving    Left   // how the user leaves if they repeat the key
 	left       Left
 }
 
 type (
-	interrupt struct{}
-	entered   struct {
+	interrupt   struct{}
+	enterResult struct {
 		text   string
 		inTurn bool
 		Entered
@@ -41,25 +43,25 @@ type (
 )
 
 func newModel(s *Screen) *model {
-	m := &model{screen: s, past: newPast(s.o.History), choice: -1, left: ByClose, input: editor{column: -1}}
-	m.meet()
-	m.look()
+	m := &model{screen: s, history: newHistory(s.o.History), choice: -1, left: ByClose, input: editor{column: -1}}
+	m.refreshTeam()
+	m.refreshPreview()
 	return m
 }
 
-// meet asks who is in the team, and gives the colours out.
-func (m *model) meet() {
+// refreshTeam asks for the team, and gives its agents their colours.
+func (m *model) refreshTeam() {
 	m.team = m.screen.session.Team()
-	m.screen.hold(func() {
+	m.screen.locked(func() {
 		for _, name := range m.team.Agents {
 			m.screen.colors.Of(name)
 		}
 	})
 }
 
-// look asks what Enter would make of what is typed.
-func (m *model) look() {
-	m.screen.hold(func() { m.changes = m.screen.changes })
+// refreshPreview asks what Enter would do with the text.
+func (m *model) refreshPreview() {
+	m.screen.locked(func() { m.changes = m.screen.changes })
 	m.preview = Preview{}
 	switch n := len(m.input.text); {
 	case n > maxPreview:
@@ -69,13 +71,13 @@ func (m *model) look() {
 	}
 }
 
-// Update takes a key, a paste, or what became of a text.
+// Update takes a key, a paste, or the result of a text.
 func (m *model) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
-		return m.press(msg)
+		return m.handleKey(msg)
 	case tea.PasteMsg:
-		m.edited(m.input.insert(msg.Content))
+		m.afterEdit(m.input.insert(msg.Content))
 	case interrupt:
 		return m.interrupt()
 	case term.InputEnded:
@@ -83,27 +85,28 @@ func (m *model) Update(msg tea.Msg) tea.Cmd {
 		return tea.Quit
 	case term.Changed:
 		return m.catchUp()
-	case entered:
-		return m.answer(msg)
+	case enterResult:
+		return m.showResult(msg)
 	}
 	return nil
 }
 
-// catchUp looks whether the line in the foreground has ended, and whether the plan of what is typed is still the same.
+// catchUp checks whether the line in the foreground has ended, and whether the preview is out of
+// date.
 func (m *model) catchUp() tea.Cmd {
 	var changed bool
-	m.screen.hold(func() {
+	m.screen.locked(func() {
 		changed = m.changes != m.screen.changes
 		m.foreground.catchUp(m.screen.roster)
 	})
 	if changed {
-		m.look()
+		m.refreshPreview()
 	}
-	return m.next()
+	return m.enterNext()
 }
 
-// press does what a key says.
-func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
+// handleKey does what a key says.
+func (m *model) handleKey(key tea.KeyPressMsg) tea.Cmd {
 	name := key.String()
 	switch name {
 	case "ctrl+c":
@@ -114,7 +117,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 		}
 		name = "delete"
 	}
-	m.calm()
+	m.clearWarning()
 	switch name {
 	case "tab", "shift+tab":
 		m.complete(name == "shift+tab")
@@ -130,58 +133,58 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		return m.enter()
 	case "alt+enter", "shift+enter", "ctrl+j", "ctrl+enter":
-		m.edited(m.input.insert("\n"))
+		m.afterEdit(m.input.insert("\n"))
 	case "up", "ctrl+p":
-		m.vertical(-1)
+		m.moveVertical(-1)
 	case "down", "ctrl+n":
-		m.vertical(1)
+		m.moveVertical(1)
 	default:
 		if text := key.Key().Text; text != "" {
-			m.edited(m.input.insert(text))
+			m.afterEdit(m.input.insert(text))
 		} else if m.input.key(name) {
-			m.edited(true)
+			m.afterEdit(true)
 		}
 	}
 	return nil
 }
 
-// edited follows a change of what is typed.
-func (m *model) edited(fits bool) {
-	m.calm()
+// afterEdit follows a change of the text.
+func (m *model) afterEdit(fits bool) {
+	m.clearWarning()
 	if !fits {
-		m.asked = fmt.Sprintf("a line can have %d bytes: that was not put in", maxEntry)
+		m.warning = fmt.Sprintf("a line can have %d bytes: that was not put in", maxEntry)
 	}
 	m.choices, m.choice = nil, -1
-	m.look()
+	m.refreshPreview()
 }
 
-// calm forgets what was asked.
-func (m *model) calm() { m.asked, m.leaving = "", "" }
+// clearWarning forgets the warning and the request to leave.
+func (m *model) clearWarning() { m.warning, m.leaving = "", "" }
 
-// columns is how wide what is typed can be.
+// columns returns the width for the text being typed.
 func (m *model) columns() int { return max(1, m.width-len(prompt)-1) }
 
-// vertical moves between the rows of what is typed, and from its ends to what was typed before. From nothing it goes back to what
-// was typed ahead, which can be changed then.
-func (m *model) vertical(by int) {
+// moveVertical moves between the rows of the text, and from its ends into the history. From an
+// empty text it takes back the last queued line, to change it.
+func (m *model) moveVertical(by int) {
 	if m.input.vertical(by, m.columns()) {
 		return
 	}
 	if n := len(m.queue); by < 0 && n > 0 && m.input.text == "" {
 		m.input.set(m.queue[n-1])
 		m.queue = m.queue[:n-1]
-	} else if text, ok := m.past.step(by, m.input.text); ok {
+	} else if text, ok := m.history.step(by, m.input.text); ok {
 		m.input.set(text)
 	}
-	m.edited(true)
+	m.afterEdit(true)
 }
 
-// scroll moves the transcript by a page.
+// scroll moves the transcript by half a page.
 func (m *model) scroll(up bool) {
 	now := m.screen.o.Now()
-	m.screen.hold(func() {
+	m.screen.locked(func() {
 		f := m.frame(now)
-		page := f.page(f.lay().rows)
+		page := f.page(f.layOut().rows)
 		rows := max(1, page.rows/2)
 		if up {
 			m.bottom = m.screen.transcript.up(page, m.bottom, rows)
@@ -191,7 +194,7 @@ func (m *model) scroll(up bool) {
 	})
 }
 
-// complete puts in what the word at the cursor must become, and then, key by key, what it can.
+// complete inserts the common part of all candidates, and then, key by key, each candidate.
 func (m *model) complete(back bool) {
 	if len(m.choices) > 1 {
 		by := 1
@@ -208,7 +211,7 @@ func (m *model) complete(back bool) {
 		}
 		m.choice = (m.choice + by + len(m.choices)) % len(m.choices)
 		m.input.replace(old.Start, end, m.choices[m.choice].Text)
-		m.look()
+		m.refreshPreview()
 		return
 	}
 	found := m.screen.session.Complete(m.input.text, m.input.cursor)
@@ -217,7 +220,7 @@ func (m *model) complete(back bool) {
 	}
 	common := found[0].Text
 	for _, c := range found[1:] {
-		common = common[:same(common, c.Text)]
+		common = common[:commonPrefix(common, c.Text)]
 	}
 	start, end := found[0].Start, found[0].End
 	if start < 0 || end < start || end > len(m.input.text) {
@@ -234,11 +237,11 @@ func (m *model) complete(back bool) {
 		}
 		m.choices = found
 	}
-	m.look()
+	m.refreshPreview()
 }
 
-// same is how many bytes two texts begin with alike.
-func same(a, b string) int {
+// commonPrefix returns the length of the common beginning of two texts.
+func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -246,55 +249,57 @@ func same(a, b string) int {
 	return n
 }
 
-// enter takes what is typed: now, or when the line in the foreground has ended.
+// enter takes the text: now, or when the line in the foreground has ended.
 func (m *model) enter() tea.Cmd {
 	text := m.input.text
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	atOnce := m.preview.AtOnce || m.preview.Problem != nil && text[0] == '/' // a command that is none need not wait to be told so
+	// An unknown command is refused at once, not when the line in the foreground has ended.
+	atOnce := m.preview.AtOnce || m.preview.Problem != nil && text[0] == '/'
 	m.input.set("")
 	m.bottom = nil
-	m.edited(true)
-	if m.past.add(text) && m.screen.o.Remember != nil {
+	m.afterEdit(true)
+	if m.history.add(text) && m.screen.o.Remember != nil {
 		m.screen.o.Remember(text)
 	}
 	if atOnce {
-		return m.send(text, false)
+		return m.enterText(text, false)
 	}
 	m.queue = append(m.queue, text)
-	return m.next()
+	return m.enterNext()
 }
 
-// next takes what was typed ahead, when nothing is in the foreground any more.
-func (m *model) next() tea.Cmd {
+// enterNext enters the next queued text, if no line is in the foreground.
+func (m *model) enterNext() tea.Cmd {
 	if m.foreground.busy() || len(m.queue) == 0 {
 		return nil
 	}
 	text := m.queue[0]
 	m.queue = m.queue[1:]
 	m.foreground.enter()
-	return m.send(text, true)
+	return m.enterText(text, true)
 }
 
-// send shows a text and gives it to the session, beside the keys: its disk may be slow.
-func (m *model) send(text string, inTurn bool) tea.Cmd {
-	m.screen.hold(func() {
+// enterText shows a text and gives it to the session. That happens in another goroutine, because
+// the session waits for the disk.
+func (m *model) enterText(text string, inTurn bool) tea.Cmd {
+	m.screen.locked(func() {
 		m.screen.transcript.addTyped(text)
 	})
 	session := m.screen.session
 	return func() tea.Msg {
 		done, err := session.Enter(text)
-		return entered{text, inTurn, done, err}
+		return enterResult{text, inTurn, done, err}
 	}
 }
 
-// answer shows what became of a text.
-func (m *model) answer(e entered) tea.Cmd {
-	m.screen.hold(func() {
+// showResult shows what became of a text.
+func (m *model) showResult(e enterResult) tea.Cmd {
+	m.screen.locked(func() {
 		t := &m.screen.transcript
 		if e.err != nil {
-			m.refuse(t, e.text, e.err)
+			m.showRefusal(t, e.text, e.err)
 		}
 		for _, n := range e.Notices {
 			t.addAll(note, n)
@@ -303,12 +308,12 @@ func (m *model) answer(e entered) tea.Cmd {
 			t.addAll(answer, e.Answer)
 		}
 	})
-	m.meet()
+	m.refreshTeam()
 	var cut tea.Cmd
 	if e.inTurn {
-		cut = m.cut(m.foreground.answer(e.Entered, e.err))
+		cut = m.interruptSession(m.foreground.answer(e.Entered, e.err))
 	}
-	m.look()
+	m.refreshPreview()
 	if e.Quit {
 		m.left = ByCommand
 		return tea.Quit
@@ -316,13 +321,14 @@ func (m *model) answer(e entered) tea.Cmd {
 	return tea.Batch(cut, m.catchUp())
 }
 
-// refuse shows why a text was refused, and where. The text stands right above if nobody has said anything since.
-func (m *model) refuse(t *transcript, text string, err error) {
+// showRefusal shows why a text was refused, and where. If the text is the last line of the
+// transcript, the carets stand under it.
+func (m *model) showRefusal(t *transcript, text string, err error) {
 	r, placed := refused(err)
 	columns := max(10, m.width-2)
 	last := len(t.lines) - 1
 	if placed {
-		if t.lines[last].kind == typed && t.lines[last].text == show(text) && width(text) < columns {
+		if t.lines[last].kind == typed && t.lines[last].text == safeText(text) && width(text) < columns {
 			t.add(caret, "", caretUnder(text, r.Start, r.End))
 		} else {
 			part, carets := pointAt(text, r.Start, r.End, columns)
@@ -336,23 +342,24 @@ func (m *model) refuse(t *transcript, text string, err error) {
 	}
 }
 
-// interrupt is Ctrl-C: it cancels the line in the foreground; with none it throws away what is typed; with nothing typed it
-// leaves, when it is asked twice.
+// interrupt is Ctrl-C. It cancels the line in the foreground. Without one it clears the text.
+// Without a text it leaves, the second time.
 func (m *model) interrupt() tea.Cmd {
 	switch {
 	case m.foreground.busy():
-		m.calm()
-		return m.cut(m.foreground.interrupt())
+		m.clearWarning()
+		return m.interruptSession(m.foreground.interrupt())
 	case m.input.text != "":
 		m.input.set("")
-		m.edited(true)
+		m.afterEdit(true)
 		return nil
 	}
 	return m.leave(ByInterrupt, "Ctrl-C")
 }
 
-// cut passes on how often the line in the foreground was interrupted; 0 = there is nothing to pass on.
-func (m *model) cut(n int) tea.Cmd {
+// interruptSession passes on how often the line in the foreground was interrupted; 0 = nothing to
+// pass on.
+func (m *model) interruptSession(n int) tea.Cmd {
 	if n == 0 {
 		return nil
 	}
@@ -363,10 +370,10 @@ func (m *model) cut(n int) tea.Cmd {
 	}
 }
 
-// leave leaves, at the second time if something is lost by it.
+// leave leaves. If tasks are open it does so only the second time.
 func (m *model) leave(by Left, key string) tea.Cmd {
 	open := 0
-	m.screen.hold(func() { open = len(m.screen.roster.open) })
+	m.screen.locked(func() { open = len(m.screen.roster.open) })
 	again := key + " again leaves"
 	switch {
 	case open == 1:
@@ -378,31 +385,31 @@ func (m *model) leave(by Left, key string) tea.Cmd {
 		return tea.Quit
 	}
 	if m.leaving != by {
-		m.asked, m.leaving = again, by
+		m.warning, m.leaving = again, by
 		return nil
 	}
 	m.left = by
 	return tea.Quit
 }
 
-// frame is what there is to show now. The screen's lock is held, and until the frame is drawn.
+// frame makes a frame. The caller holds the screen's lock until the frame is drawn.
 func (m *model) frame(now time.Time) *frame {
 	s := m.screen
 	return &frame{
 		width: m.width, height: m.height, now: now, paint: term.Paint(s.o.Color), team: m.team,
 		title: s.roster.run.ID, started: s.roster.run.Started, usage: s.roster.usage(), status: s.roster.run.Status,
 		agents: s.roster.states(m.team), color: s.colors.Of, transcript: &s.transcript, bottom: m.bottom,
-		input: &m.input, preview: m.preview, queue: m.queue, choices: m.choices, choice: m.choice, asked: m.asked,
+		input: &m.input, preview: m.preview, queue: m.queue, choices: m.choices, choice: m.choice, warning: m.warning,
 		busy: m.foreground.busy(), stopping: m.foreground.stops > 0,
 	}
 }
 
-// Draw is the screen as it stands now.
+// Draw draws the screen.
 func (m *model) Draw(width, height int) tea.View {
 	m.width, m.height = width, height
 	now := m.screen.o.Now()
 	var d drawing
-	m.screen.hold(func() { d = m.frame(now).draw() })
+	m.screen.locked(func() { d = m.frame(now).draw() })
 	v := tea.NewView(d.text)
 	v.AltScreen = true
 	v.Cursor = tea.NewCursor(d.x, d.y)

@@ -37,7 +37,7 @@ func newDesk(t *testing.T, width, height int, o Options) *desk {
 	return d
 }
 
-// do gives a message to the model, and does what it asks for.
+// do gives a message to the model, and runs its command.
 func (d *desk) do(msg tea.Msg) {
 	_, cmd := d.screen.window.Update(msg)
 	d.follow(cmd)
@@ -82,7 +82,7 @@ func (d *desk) press(all ...string) {
 	}
 }
 
-// frame is what is seen, after what has happened was noticed.
+// frame returns what is shown, after pending changes.
 func (d *desk) frame() string {
 	d.t.Helper()
 	d.do(term.Changed{})
@@ -112,7 +112,8 @@ func (d *desk) misses(part string) {
 	}
 }
 
-// AT-002 as it is seen: a line waits for whom it refers to, says so, and starts when it can.
+// AT-002 on the screen: a line waits for the agents to which it refers, says so, and starts when it
+// can.
 func TestWaitingIsSeen(t *testing.T) {
 	d := newDesk(t, 100, 24, Options{})
 	d.press("@pm Create a detailed project plan &", "enter")
@@ -137,7 +138,7 @@ func TestWaitingIsSeen(t *testing.T) {
 	d.sees("@builder-1: waiting for @ba, @builder-2 (no output yet)")
 }
 
-// What is typed while a line is in the foreground is entered when that has ended, in order, and not before.
+// Lines typed while a line is in the foreground are entered when that one has ended, in order.
 func TestTypingAhead(t *testing.T) {
 	d := newDesk(t, 100, 24, Options{})
 	d.press("one", "enter", "two", "enter", "three", "enter", "/status", "enter")
@@ -164,7 +165,8 @@ func TestTypingAhead(t *testing.T) {
 	}
 }
 
-// A command that is none is said to be none while a line is in the foreground: it might have been meant to stop it.
+// An unknown command is refused while a line is in the foreground: it might have been meant to stop
+// it.
 func TestWrongCommandsNeedNotWait(t *testing.T) {
 	d := newDesk(t, 100, 24, Options{})
 	d.press("@pm in front", "enter", "/nosuch", "enter")
@@ -330,7 +332,7 @@ func TestSeveralLinesAreOneEntry(t *testing.T) {
 	d.sees("a line can have 1048576 bytes")
 }
 
-// Nothing moves while a line is typed: the plan, the problem and the choices have their own row.
+// Nothing moves while a line is typed: the plan, the problem and the candidates have their own row.
 func TestNothingJumps(t *testing.T) {
 	d := newDesk(t, 100, 24, Options{})
 	above := func() string {

@@ -16,34 +16,37 @@ import (
 	"swarm/internal/view"
 )
 
-// Plain is a session in lines, for pipes, for terminals that can do nothing else, and for narrow ones. What agents say comes line
-// by line with the agent's name in front, and each change of where one stands is a line. The next line is read when the one in the
-// foreground has ended.
+// Plain is a session line by line, for pipes, and for terminals that are narrow or know no escape
+// sequences. Text of agents comes line by line with the agent's name in front, and each change of
+// an agent's state is a line. The next line is read when the one in the foreground has ended.
+//
+// Run and one goroutine that reads lines belong to it. more and lines hand over one line at a time,
+// so nothing is read ahead.
 type Plain struct {
 	session Session
 	o       Options
-	erase   string        // takes the prompt away
-	wake    chan struct{} // somebody's standing has changed
+	erase   string        // removes the prompt
+	wake    chan struct{} // has a value if a state has changed
 	stop    chan Left     // the user leaves by a signal, or Close was called
-	more    chan struct{} // the next line may be read
-	lines   chan lineRead // and was
-	over    chan struct{} // nothing is to be read any more
+	more    chan struct{} // asks for the next line
+	lines   chan lineRead // delivers it
+	done    chan struct{} // closed when no more lines are wanted
 
-	mu          sync.Mutex // guards what follows; nothing of others but Out is called while it is held
+	mu          sync.Mutex // guards the fields below; only Out is called while it is held
 	roster      *roster
 	team        Team
-	shown       map[string]string // where agents stand, as it was said last
+	shown       map[string]string // the state of agents that was printed last
 	printer     *term.Printer
 	foreground  foreground
-	entered     []task // Options.StopOnError: the tasks of all lines, until they are seen to have completed
+	entered     []task // Options.StopOnError: the tasks of all lines, until they have completed
 	refusals    int    // lines that could not be used
-	leaving     bool   // the user wants to leave, if they ask again
-	asking      bool   // the prompt stands there
-	undisturbed bool   // and nothing has been printed since
-	err         error  // of printing
+	leaving     bool   // the user leaves if they repeat the key
+	prompting   bool   // the prompt is shown
+	undisturbed bool   // nothing was printed since the prompt
+	err         error  // the first error of printing
 }
 
-// A task is one that a line made.
+// A task is a task that a line made.
 type task struct {
 	name string
 	line int
@@ -51,15 +54,28 @@ type task struct {
 
 type lineRead struct {
 	text string
-	long bool // it was too long, and is not there
+	long bool // it was too long and was dropped
 	err  error
 }
 
-// NewPlain makes the plain face of a session that stands where the fold of its run does. The fold belongs to it from then on.
+// NewPlain makes the plain face of a session from where the fold of its run stands. The face owns
+// the fold from then on.
 func NewPlain(session Session, run *view.Run, o Options) *Plain {
-	p := &Plain{session: session, o: o, erase: "\r" + ansi.EraseLineRight, wake: make(chan struct{}, 1), stop: make(chan Left, 1),
-		more: make(chan struct{}), lines: make(chan lineRead), over: make(chan struct{}), roster: newRoster(run), team: session.Team(),
-		shown: map[string]string{}}
+	p := &Plain{
+		session: session,
+		o:       o,
+		erase:   "\r" + ansi.EraseLineRight,
+		wake:    make(chan struct{}, 1),
+		stop:    make(chan Left, 1),
+		more: make(
+			chan struct{},
+		),
+		lines:  make(chan lineRead),
+		done:   make(chan struct{}),
+		roster: newRoster(run),
+		team:   session.Team(),
+		shown:  map[string]string{},
+	}
 	p.printer = term.NewPrinter(term.Paint(o.Color), p.roster.agent)
 	if o.dumb() {
 		p.erase = "\n"
@@ -68,12 +84,12 @@ func NewPlain(session Session, run *view.Run, o Options) *Plain {
 	for _, a := range p.roster.states(p.team) {
 		p.shown[a.Name] = a.Words
 	}
-	p.tell(o.Greeting)
+	p.printText(o.Greeting)
 	p.flush()
 	return p
 }
 
-// dumb says whether the terminal may know no escape sequence at all.
+// dumb says whether the terminal may know no escape sequences.
 func (o Options) dumb() bool {
 	kind := os.Getenv("TERM")
 	for _, v := range o.Env {
@@ -86,24 +102,24 @@ func (o Options) dumb() bool {
 
 // Run reads lines until there are no more, or the user leaves.
 func (p *Plain) Run() (Left, error) {
-	defer close(p.over)
+	defer close(p.done)
 	go p.read()
 	for number := 1; ; number++ {
-		p.ask()
+		p.showPrompt()
 		var line lineRead
 		select {
 		case left := <-p.stop:
-			return left, p.failure()
+			return left, p.outputError()
 		case p.more <- struct{}{}:
 		}
 		select {
 		case left := <-p.stop:
-			return left, p.failure()
+			return left, p.outputError()
 		case line = <-p.lines:
 		}
-		left, err := p.take(line, number)
+		left, err := p.enterLine(line, number)
 		if left == "" && err == nil {
-			left, err = p.wait(), p.failure()
+			left, err = p.wait(), p.outputError()
 		}
 		if left == "" && err == nil && p.o.StopOnError {
 			left = p.failedLine()
@@ -114,38 +130,38 @@ func (p *Plain) Run() (Left, error) {
 	}
 }
 
-// Refusals is how many lines could not be used.
+// Refusals returns the number of lines that could not be used.
 func (p *Plain) Refusals() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refusals
 }
 
-func (p *Plain) failure() error {
+func (p *Plain) outputError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// read reads a line each time that it is told to.
+// read reads a line each time it is asked to.
 func (p *Plain) read() {
 	in := bufio.NewReaderSize(p.o.In, 64<<10)
 	for {
 		select {
-		case <-p.over:
+		case <-p.done:
 			return
 		case <-p.more:
 		}
 		line := readLine(in)
 		select {
-		case <-p.over:
+		case <-p.done:
 			return
 		case p.lines <- line:
 		}
 	}
 }
 
-// readLine reads a line. One that is too long is read to its end and not kept.
+// readLine reads a line. A line that is too long is read to its end and dropped.
 func readLine(in *bufio.Reader) (l lineRead) {
 	var text []byte
 	for {
@@ -162,19 +178,19 @@ func readLine(in *bufio.Reader) (l lineRead) {
 		break
 	}
 	if errors.Is(l.err, io.EOF) && (len(text) > 0 || l.long) {
-		l.err = nil // the last line need not be ended; whoever reads on finds the end again
+		l.err = nil // the last line needs no newline; the next read finds the end again
 	}
 	l.text = strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	if len(l.text) > maxEntry {
 		l.long, l.text = true, ""
 	}
-	l.text = strings.ReplaceAll(l.text, "\r", "\n") // a text whose lines end as they did on old systems is one entry
+	l.text = strings.ReplaceAll(l.text, "\r", "\n") // old line ends within one entry
 	return l
 }
 
-// take gives what was read to the session.
-func (p *Plain) take(l lineRead, number int) (Left, error) {
-	p.answered(l)
+// enterLine gives a line to the session.
+func (p *Plain) enterLine(l lineRead, number int) (Left, error) {
+	p.noteLine(l)
 	switch {
 	case errors.Is(l.err, io.EOF):
 		return ByEnd, nil
@@ -200,9 +216,9 @@ func (p *Plain) take(l lineRead, number int) (Left, error) {
 		p.o.Outcome(number, done, nil)
 	} else {
 		for _, n := range done.Notices {
-			p.note(n)
+			p.printNote(n)
 		}
-		p.tell(done.Answer)
+		p.printText(done.Answer)
 		p.flush()
 	}
 	for _, name := range done.Tasks {
@@ -237,7 +253,7 @@ func (p *Plain) wait() Left {
 	}
 }
 
-// failedLine says whether one of the lines so far has failed, those in the background too, and tells which.
+// failedLine reports the first line so far that has failed, also in the background.
 func (p *Plain) failedLine() Left {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -247,7 +263,12 @@ func (p *Plain) failedLine() Left {
 		case !ok || !t.Status.Ended():
 			open = append(open, e)
 		case t.Status != swarm.Completed:
-			p.report(e.line, "", swarm.Errorf(t.Kind, "@%s %s, and no line after it is run", t.Agent, t.Status).WithHint("leave out --stop-on-error to run them"))
+			p.report(
+				e.line,
+				"",
+				swarm.Errorf(t.Kind, "@%s %s, and no line after it is run", t.Agent, t.Status).
+					WithHint("leave out --stop-on-error to run them"),
+			)
 			return ByFailure
 		}
 	}
@@ -255,8 +276,8 @@ func (p *Plain) failedLine() Left {
 	return ""
 }
 
-// Interrupt is Ctrl-C: it cancels the line in the foreground, and leaves when there is none and it is asked again. Where nobody
-// types it leaves at once.
+// Interrupt is Ctrl-C. It cancels the line in the foreground. Without one it leaves, the second
+// time. If no person types, it leaves at once.
 func (p *Plain) Interrupt() {
 	p.mu.Lock()
 	cut, leave := 0, !p.o.Prompt
@@ -268,7 +289,7 @@ func (p *Plain) Interrupt() {
 		leave = true
 	default:
 		p.leaving = true
-		p.say(term.Unstyled, "Ctrl-C again leaves")
+		p.printLine(term.Unstyled, "Ctrl-C again leaves")
 		p.flush()
 	}
 	p.mu.Unlock()
@@ -287,13 +308,13 @@ func (p *Plain) leave(by Left) {
 	}
 }
 
-// Close prints what was begun, has Run return, and gives the first error of printing.
+// Close prints unfinished lines, makes Run return, and returns the first error of printing.
 func (p *Plain) Close() error {
 	p.leave(ByClose)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.printer.EndAll()
-	p.asking = false
+	p.prompting = false
 	p.flush()
 	return p.err
 }

@@ -9,30 +9,30 @@ import (
 	"swarm/internal/term"
 )
 
-// ask shows that a line can be typed.
-func (p *Plain) ask() {
+// showPrompt shows that a line can be typed.
+func (p *Plain) showPrompt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.undisturbed = true
 	if p.o.Prompt {
 		p.flush()
-		p.asking = true
+		p.prompting = true
 		p.print(prompt)
 	}
 }
 
-// answered follows a line that was read.
-func (p *Plain) answered(l lineRead) {
+// noteLine follows a line that was read.
+func (p *Plain) noteLine(l lineRead) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asking, p.leaving = false, false
+	p.prompting, p.leaving = false, false
 	entered := l.err == nil && strings.TrimSpace(l.text) != ""
 	if entered {
 		p.foreground.enter()
 	}
 	switch {
 	case l.err != nil && p.o.Prompt:
-		p.print("\n") // the user's end of input ended no line
+		p.print("\n") // the end of input did not end the line of the prompt
 	case entered && p.o.Echo:
 		quiet := p.undisturbed
 		p.echo(l.text)
@@ -43,10 +43,10 @@ func (p *Plain) answered(l lineRead) {
 
 // echo shows a line that was entered.
 func (p *Plain) echo(text string) {
-	p.say(term.Bold, prompt+strings.ReplaceAll(show(text), "\n", "\n  "))
+	p.printLine(term.Bold, prompt+strings.ReplaceAll(safeText(text), "\n", "\n  "))
 }
 
-// refuse says why a line was refused, and where. The line stands right above if it could be seen and nothing was printed since.
+// refuse reports a line that was refused.
 func (p *Plain) refuse(text string, number int, err error) (left Left) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,16 +59,17 @@ func (p *Plain) refuse(text string, number int, err error) (left Left) {
 	return ""
 }
 
-// report says what is wrong with a line: to whoever wants to know, on standard error, or where everything else is said.
+// report says what is wrong with a line: to Options.Outcome, to standard error, or between the
+// other output. If the line is right above, the carets stand under it.
 func (p *Plain) report(number int, text string, err error) {
 	if p.o.Outcome != nil {
 		p.o.Outcome(number, Entered{}, err)
 		return
 	}
 	if p.o.Err != nil {
-		p.flush() // what was said before it comes before it
+		p.flush() // earlier output comes first
 		defer func() {
-			_, _ = p.o.Err.Write(p.printer.Take()) // there is nobody else to tell
+			_, _ = p.o.Err.Write(p.printer.Take()) // there is nowhere else to report this error
 		}()
 	} else {
 		defer p.flush()
@@ -77,32 +78,32 @@ func (p *Plain) report(number int, text string, err error) {
 	if placed && text != "" {
 		const columns = 76
 		if p.undisturbed && (p.o.Prompt || p.o.Echo) && !strings.Contains(text, "\n") && width(text) < columns {
-			p.say(term.Wrong, "  "+caretUnder(text, r.Start, r.End))
+			p.printLine(term.Wrong, "  "+caretUnder(text, r.Start, r.End))
 		} else {
 			part, carets := pointAt(text, r.Start, r.End, columns)
-			p.say(term.Unstyled, "  "+part)
-			p.say(term.Wrong, "  "+carets)
+			p.printLine(term.Unstyled, "  "+part)
+			p.printLine(term.Wrong, "  "+carets)
 		}
 	}
-	msg := show(r.Msg)
+	msg := safeText(r.Msg)
 	if p.o.Numbered {
 		msg = fmt.Sprintf("line %d: %s", number, msg)
 	}
-	p.say(term.Red, msg)
+	p.printLine(term.Red, msg)
 	if r.Hint != "" {
-		p.say(term.Dim, "  "+strings.ReplaceAll(show(r.Hint), "\n", "\n  "))
+		p.printLine(term.Dim, "  "+strings.ReplaceAll(safeText(r.Hint), "\n", "\n  "))
 	}
 }
 
-// Notice says something to the user that no event tells.
+// Notice shows the user something that no event reports.
 func (p *Plain) Notice(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.note(text)
+	p.printNote(text)
 	p.flush()
 }
 
-// Event says what the next event of the run's log changes.
+// Event prints what the next event of the run's log changes.
 func (p *Plain) Event(e *swarm.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,13 +122,13 @@ func (p *Plain) Event(e *swarm.Event) {
 	over, agent, err := p.roster.apply(e)
 	if agent != "" {
 		p.shown[agent] = "idle"
-		p.status(agent, over.ending(), over.status)
+		p.status(agent, over.describe(), over.status)
 	}
 	if text := describe(e); text != "" {
-		p.note(text)
+		p.printNote(text)
 	}
 	if err != nil {
-		p.say(term.Red, term.OneLine(err.Error()))
+		p.printLine(term.Red, term.OneLine(err.Error()))
 	}
 	for _, a := range p.roster.states(p.team) {
 		if a.Words != p.shown[a.Name] && a.Words != starting {
@@ -144,13 +145,13 @@ func (p *Plain) Event(e *swarm.Event) {
 	}
 }
 
-// status prints where an agent stands.
+// status prints the state of an agent.
 func (p *Plain) status(agent, words string, s swarm.Status) {
 	paint := p.printer.Paint
 	p.printer.Print(paint.With(p.printer.Style(agent), "@"+agent) + ": " + paint.Status(s, words))
 }
 
-// Delta prints what a task's turn says.
+// Delta prints a delta of a task's turn.
 func (p *Plain) Delta(task string, d swarm.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,27 +160,27 @@ func (p *Plain) Delta(task string, d swarm.Delta) {
 	p.flush()
 }
 
-// tell prints a text of several lines.
-func (p *Plain) tell(text string) {
+// printText prints a text of several lines.
+func (p *Plain) printText(text string) {
 	if text = strings.TrimRight(text, "\n"); text != "" {
-		p.say(term.Unstyled, show(text))
+		p.printLine(term.Unstyled, safeText(text))
 	}
 }
 
-// note prints what the user should know.
-func (p *Plain) note(text string) { p.say(term.Yellow, "! "+term.OneLine(text)) }
+// printNote prints something that the user should know.
+func (p *Plain) printNote(text string) { p.printLine(term.Yellow, "! "+term.OneLine(text)) }
 
-// say prints a line, which is safe to print, with the next flush.
-func (p *Plain) say(s term.Style, text string) { p.printer.Print(p.printer.Paint.With(s, text)) }
+// printLine prints a line with the next flush. The text must be safe.
+func (p *Plain) printLine(s term.Style, text string) { p.printer.Print(p.printer.Paint.With(s, text)) }
 
-// flush prints what there is to print. Where a line can be typed, the prompt stands below it again.
+// flush writes the printed lines. If the prompt is shown, it stands below them again.
 func (p *Plain) flush() {
 	lines := string(p.printer.Take())
 	if lines == "" {
 		return
 	}
 	p.undisturbed = false
-	if p.asking {
+	if p.prompting {
 		lines = p.erase + lines + prompt
 	}
 	p.print(lines)

@@ -101,7 +101,7 @@ func TestPlainAsks(t *testing.T) {
 	}
 }
 
-// A terminal of which nothing is known gets no escape sequence.
+// An unknown terminal gets no escape sequence.
 func TestPlainOnDumbTerminal(t *testing.T) {
 	d := newPlainDesk(t, Options{Prompt: true, Terminal: term.Terminal{Env: []string{"TERM=dumb"}}})
 	d.Press("@pm in the back &\n")
@@ -220,7 +220,8 @@ func TestPlainTellsOfBrokenPaper(t *testing.T) {
 	}
 }
 
-// Whatever is read, the session gets what was written, line by line, and what is printed does nothing to a terminal.
+// Whatever is read, the session gets what was written, line by line, and the output is safe for a
+// terminal.
 func FuzzPlain(f *testing.F) {
 	f.Add([]byte("@pm $nosuch \x1b[2J\n/x\r\ny\rz\n\xff\xfe"))
 	f.Add([]byte("@nosuch\u202e\n\n\n& \x00"))
@@ -236,7 +237,7 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-// background is a session in which nobody waits for anything.
+// background is a session in which no line waits.
 type background struct{ *fakeSession }
 
 func (b background) Enter(text string) (Entered, error) {

@@ -11,38 +11,45 @@ import (
 	"swarm/internal/view"
 )
 
-// A roster is where every agent stands. It is the fold of the run's events, with what only a face wants to know: which tasks are
-// open, since when, and what became of an agent's last one. What it costs to ask grows with the open tasks and not with the session.
+// A roster is the state of every agent. It is the fold of the run's events, with what only a face
+// needs: the open tasks, since when, and the end of an agent's last task. The cost of asking grows
+// with the open tasks and not with the session.
 type roster struct {
-	run   *view.Run
-	met   int                    // so many of the run's tasks are known
-	open  []string               // tasks that have not ended, in the order in which they came
-	since map[string]time.Time   // when an open task came
-	last  map[string]ended       // an agent's last task that has ended
-	spent map[string]swarm.Usage // by agent, of tasks that have ended
-	live  map[string]swarm.Usage // by task, of the turn that runs
-	typed bool                   // commands can be typed while a line runs
+	run     *view.Run
+	known   int                    // number of the run's tasks that are known
+	open    []string               // tasks that have not ended, in the order in which they came
+	since   map[string]time.Time   // when an open task came
+	last    map[string]ended       // an agent's last ended task
+	spent   map[string]swarm.Usage // by agent, of ended tasks
+	live    map[string]swarm.Usage // by task, of the running turn
+	canType bool                   // commands can be typed while a line runs
 }
 
-// ended is a task that has ended.
+// An ended is a task that has ended.
 type ended struct {
 	task   string
 	status swarm.Status
 	reason string
-	took   time.Duration // -1 = no time
+	took   time.Duration // -1 = unknown
 	usage  swarm.Usage
 }
 
 func newRoster(run *view.Run) *roster {
-	r := &roster{run: run, since: map[string]time.Time{}, last: map[string]ended{}, spent: map[string]swarm.Usage{}, live: map[string]swarm.Usage{}}
-	r.meet()
+	r := &roster{
+		run:   run,
+		since: map[string]time.Time{},
+		last:  map[string]ended{},
+		spent: map[string]swarm.Usage{},
+		live:  map[string]swarm.Usage{},
+	}
+	r.addTasks()
 	return r
 }
 
-// meet gets to know the tasks that are new.
-func (r *roster) meet() {
-	for ; r.met < r.run.Len(); r.met++ {
-		t := r.run.At(r.met)
+// addTasks adds the tasks that are new.
+func (r *roster) addTasks() {
+	for ; r.known < r.run.Len(); r.known++ {
+		t := r.run.At(r.known)
 		r.open, r.since[t.Name] = append(r.open, t.Name), r.run.Time
 		if t.Status.Ended() {
 			r.end(t)
@@ -50,12 +57,12 @@ func (r *roster) meet() {
 	}
 }
 
-// apply takes the next event, and gives the task that it ended, if it did.
+// apply takes the next event, and returns the task that it ended, if any.
 func (r *roster) apply(e *swarm.Event) (over ended, agent string, err error) {
 	err = r.run.Apply(e)
 	switch e.Kind {
 	case swarm.PlanAdded:
-		r.meet()
+		r.addTasks()
 	case swarm.TurnStarted, swarm.TurnEnded:
 		delete(r.live, e.Task)
 	case swarm.TaskCompleted, swarm.TaskFailed, swarm.TaskSkipped, swarm.TaskCancelled:
@@ -83,14 +90,14 @@ func (r *roster) end(t view.Task) {
 	r.spent[t.Agent] = r.spent[t.Agent].Plus(t.Usage)
 }
 
-// delta takes what a running turn says of its cost.
+// delta takes the usage of a running turn.
 func (r *roster) delta(task string, d swarm.Delta) {
 	if d.Kind == swarm.DeltaUsage {
 		r.live[task] = d.Usage
 	}
 }
 
-// agent is who does a task. One whose plan has not been told yet is named after him.
+// agent returns the agent of a task. A task whose plan is not known yet is named after its agent.
 func (r *roster) agent(task string) string {
 	if t, ok := r.run.Task(task); ok {
 		return t.Agent
@@ -101,8 +108,8 @@ func (r *roster) agent(task string) string {
 	return task
 }
 
-// through says whether tasks have ended. One that is not known yet has not.
-func (r *roster) through(tasks []string) bool {
+// haveEnded says whether all tasks have ended. A task that is not known yet has not.
+func (r *roster) haveEnded(tasks []string) bool {
 	for _, name := range tasks {
 		if t, ok := r.run.Task(name); !ok || !t.Status.Ended() {
 			return false
@@ -111,7 +118,7 @@ func (r *roster) through(tasks []string) bool {
 	return true
 }
 
-// usage is what the session has cost, with what runs.
+// usage returns the cost of the session, with its running turns.
 func (r *roster) usage() swarm.Usage {
 	u := r.run.Usage
 	for _, live := range r.live {
@@ -120,20 +127,20 @@ func (r *roster) usage() swarm.Usage {
 	return u
 }
 
-// An agentState is where an agent stands.
+// An agentState is the state of an agent.
 type agentState struct {
 	Name    string
 	Default bool
 	Status  swarm.Status
-	Words   string    // the status in the words of lines: executing, waiting for @pm, idle
-	Task    string    // the one that it is about
+	Words   string    // the status in words: executing, waiting for @pm, idle
+	Task    string    // the task that the status is about
 	Since   time.Time // when that began
-	Queue   int       // how many more tasks it has to do
+	Queue   int       // number of its other open tasks
 	Usage   swarm.Usage
 	Last    ended
 }
 
-// states are where the agents stand, the team's first, in its order.
+// states returns the states of agents: the team's first, in its order.
 func (r *roster) states(team Team) []agentState {
 	states := make([]agentState, 0, len(team.Agents))
 	at := make(map[string]int, len(team.Agents))
@@ -142,7 +149,18 @@ func (r *roster) states(team Team) []agentState {
 		if !ok {
 			i = len(states)
 			at[name] = i
-			states = append(states, agentState{Name: name, Default: name == team.Default, Status: swarm.Idle, Words: "idle", Queue: -1, Usage: r.spent[name], Last: r.last[name]})
+			states = append(
+				states,
+				agentState{
+					Name:    name,
+					Default: name == team.Default,
+					Status:  swarm.Idle,
+					Words:   "idle",
+					Queue:   -1,
+					Usage:   r.spent[name],
+					Last:    r.last[name],
+				},
+			)
 		}
 		return &states[i]
 	}
@@ -154,7 +172,7 @@ func (r *roster) states(team Team) []agentState {
 		a := meet(t.Agent)
 		a.Queue++
 		a.Usage = a.Usage.Plus(t.Usage).Plus(r.live[name])
-		if st := r.standing(t); a.Task == "" || view.Telling(st) > view.Telling(a.Status) {
+		if st := r.taskStatus(t); a.Task == "" || view.Telling(st) > view.Telling(a.Status) {
 			a.Status, a.Words, a.Task, a.Since = st, r.words(st, t), name, r.since[name]
 			if st == swarm.Running {
 				a.Since = t.Started
@@ -167,8 +185,9 @@ func (r *roster) states(team Team) []agentState {
 	return states
 }
 
-// standing is what a task says about its agent; nothing runs in a run that nobody drives.
-func (r *roster) standing(t view.Task) swarm.Status {
+// taskStatus returns the status that a task gives its agent. Nothing runs in a run without an
+// owner.
+func (r *roster) taskStatus(t view.Task) swarm.Status {
 	st := t.AgentStatus()
 	if st == swarm.Running && r.run.Status == swarm.Interrupted {
 		return swarm.Interrupted
@@ -176,10 +195,10 @@ func (r *roster) standing(t view.Task) swarm.Status {
 	return st
 }
 
-// starting is the word for the moment between being ready and being at it.
+// starting is the word for the moment between ready and running.
 const starting = "starting"
 
-// words says where a task stands in the words of lines.
+// words describes a task's status.
 func (r *roster) words(s swarm.Status, t view.Task) string {
 	switch s {
 	case swarm.Running:
@@ -188,8 +207,8 @@ func (r *roster) words(s swarm.Status, t view.Task) string {
 		return "waiting for " + waitsFor(t)
 	case swarm.Blocked:
 		i := slices.IndexFunc(r.run.Approvals, func(a view.Approval) bool { return a.Task == t.Name })
-		if r.typed && i >= 0 {
-			return "blocked: " + term.OneLine(lets(r.run.Approvals[i]))
+		if r.canType && i >= 0 {
+			return "blocked: " + term.OneLine(approvalHint(r.run.Approvals[i]))
 		}
 		return "blocked: " + term.OneLine(t.Waits[0].Reason)
 	case swarm.Pending:
@@ -198,10 +217,10 @@ func (r *roster) words(s swarm.Status, t view.Task) string {
 	return string(s)
 }
 
-// Status says where each agent of a team stands, a line each, in the words of the panel.
+// Status describes the state of each agent of a team, one line each, in the words of the panel.
 func Status(run *view.Run, agents []string) string {
 	r := newRoster(run)
-	r.typed = true
+	r.canType = true
 	var b strings.Builder
 	for _, a := range r.states(Team{Agents: agents})[:len(agents)] {
 		b.WriteString("@" + a.Name + ": " + a.Words + "\n")
@@ -209,12 +228,12 @@ func Status(run *view.Run, agents []string) string {
 	return b.String()
 }
 
-// lets says how an agent is let do what it asks for.
-func lets(a view.Approval) string {
+// approvalHint says how to allow an agent what it asks for.
+func approvalHint(a view.Approval) string {
 	return "/approve @" + a.Agent + " lets it " + view.DescribeApproval(a.Approval)
 }
 
-// waitsFor names whom a task waits for: agents, each once, and what else there is to wait for.
+// waitsFor names what a task waits for: agents, each once, and other things.
 func waitsFor(t view.Task) string {
 	var names []string
 	for _, w := range t.Waits {
@@ -229,8 +248,8 @@ func waitsFor(t view.Task) string {
 	return strings.Join(names, ", ")
 }
 
-// ending says how a task ended, and what it took.
-func (e ended) ending() string {
+// describe says how a task ended, and what it took.
+func (e ended) describe() string {
 	text := string(e.status)
 	if e.reason != "" {
 		text += ": " + term.OneLine(e.reason)

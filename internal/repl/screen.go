@@ -12,32 +12,34 @@ import (
 	"swarm/internal/view"
 )
 
-// A Screen is the split screen.
+// A Screen is the split screen. The window's goroutine draws it and handles keys; other goroutines
+// feed it.
 type Screen struct {
 	session Session
 	o       Options
 	model   *model
 	window  *term.Window
 
-	mu         sync.Mutex // guards what follows; nothing of others is called while it is held
+	mu         sync.Mutex // guards the fields below; nothing outside is called while it is held
 	roster     *roster
 	transcript transcript
 	outputs    map[string]*turnOutput
 	colors     term.Palette
-	changes    int // how often somebody's standing has changed
+	changes    int // number of changes of states
 }
 
-// A turnOutput is what a task's turn says.
+// A turnOutput is the output of a task's turn.
 type turnOutput struct {
-	tones [2]term.LineSplitter // its output, and its standard error
-	lines [2]int               // the lines that they go on in
-	open  [2]bool              // whether there are such lines
+	streams [2]term.LineSplitter // standard output and standard error
+	lines   [2]int               // the lines that they continue
+	open    [2]bool              // whether there are such lines
 }
 
-// NewScreen makes a screen of a session that stands where the fold of its run does. The fold belongs to the screen from then on.
+// NewScreen makes the screen of a session from where the fold of its run stands. The screen owns
+// the fold from then on.
 func NewScreen(session Session, run *view.Run, o Options) *Screen {
 	roster := newRoster(run)
-	roster.typed = true
+	roster.canType = true
 	s := &Screen{session: session, o: o, roster: roster, outputs: map[string]*turnOutput{}, colors: term.Palette{}}
 	if o.Greeting != "" {
 		s.transcript.addAll(hint, o.Greeting)
@@ -47,7 +49,7 @@ func NewScreen(session Session, run *view.Run, o Options) *Screen {
 	return s
 }
 
-// Run draws the screen and reads keys until the user leaves. What was seen last stays in the terminal.
+// Run draws the screen and reads keys until the user leaves. The last page stays in the terminal.
 func (s *Screen) Run() (Left, error) {
 	switch err := s.window.Run(); {
 	case errors.Is(err, term.ErrClosed):
@@ -55,12 +57,12 @@ func (s *Screen) Run() (Left, error) {
 	case err != nil:
 		return ByClose, err
 	}
-	_, err := io.WriteString(s.o.Out, s.farewell())
+	_, err := io.WriteString(s.o.Out, s.lastPage())
 	return s.model.left, err
 }
 
-// farewell is the end of the transcript, for the screen that the terminal shows when this one is gone.
-func (s *Screen) farewell() string {
+// lastPage returns the end of the transcript, for the terminal's normal screen.
+func (s *Screen) lastPage() string {
 	now := s.o.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +72,9 @@ func (s *Screen) farewell() string {
 	return strings.Join(rows, "\n") + "\n"
 }
 
-// hold does something while the lock is held, and lets it go also when that breaks down: who feeds the screen must not wait for ever.
-func (s *Screen) hold(do func()) {
+// locked calls a function with the lock held. A panic releases the lock, so that goroutines that
+// feed the screen do not wait for ever.
+func (s *Screen) locked(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do()
@@ -87,21 +90,25 @@ func (s *Screen) Event(e *swarm.Event) {
 		if line != "" {
 			s.transcript.addTyped(line)
 		}
-		s.speak(e.Task, 0, output)
+		s.addOutput(e.Task, 0, output)
 	}
 	if e.Kind == swarm.TurnEnded {
-		s.hush(e.Task)
+		s.endOutput(e.Task)
 	}
 	over, agent, err := s.roster.apply(e)
 	if agent != "" {
-		s.transcript.add(endKind(over.status), agent, over.task+" "+over.ending())
+		s.transcript.add(endKind(over.status), agent, over.task+" "+over.describe())
 	}
 	if text := describe(e); text != "" {
 		s.transcript.add(note, "", text)
 	}
-	if n := len(s.roster.run.Approvals); e.Kind == swarm.ApprovalAsked && n > 0 { // the panel has room for its beginning only
+	if n := len(s.roster.run.Approvals); e.Kind == swarm.ApprovalAsked && n > 0 { // the panel shows only its beginning
 		q := s.roster.run.Approvals[n-1]
-		s.transcript.add(note, "", term.OneLine("may "+q.Task+" "+view.DescribeApproval(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID))
+		s.transcript.add(
+			note,
+			"",
+			term.OneLine("may "+q.Task+" "+view.DescribeApproval(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID),
+		)
 	}
 	if err != nil {
 		s.transcript.add(problem, "", term.OneLine(err.Error()))
@@ -120,7 +127,7 @@ func endKind(s swarm.Status) kind {
 	return cancelled
 }
 
-// describe is what a person should know of an event that no status shows.
+// describe describes an event that no status shows.
 func describe(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.TaskRetrying, swarm.TaskBlocked:
@@ -138,18 +145,18 @@ func (s *Screen) Delta(task string, d swarm.Delta) {
 	defer s.mu.Unlock()
 	switch d.Kind {
 	case swarm.DeltaText:
-		s.speak(task, 0, d.Text)
+		s.addOutput(task, 0, d.Text)
 	case swarm.DeltaStderr:
-		s.speak(task, 1, d.Text)
+		s.addOutput(task, 1, d.Text)
 	case swarm.DeltaTool:
 		if d.Tool != nil {
-			s.transcript.add(used, s.roster.agent(task), term.ToolLine(d.Tool))
+			s.transcript.add(usedTool, s.roster.agent(task), term.ToolLine(d.Tool))
 		}
 	case swarm.DeltaToolDone:
 		if d.Tool == nil || !d.Tool.Failed {
 			return
 		}
-		s.transcript.add(used, s.roster.agent(task), term.FailedToolLine(d.Tool))
+		s.transcript.add(usedTool, s.roster.agent(task), term.FailedToolLine(d.Tool))
 	case swarm.DeltaUsage:
 		s.roster.delta(task, d)
 	default:
@@ -158,8 +165,8 @@ func (s *Screen) Delta(task string, d swarm.Delta) {
 	s.window.Change(false)
 }
 
-// speak has a line grow that is said, and begins others.
-func (s *Screen) speak(task string, tone int, text string) {
+// addOutput adds to the line of a stream, and begins new lines.
+func (s *Screen) addOutput(task string, tone int, text string) {
 	if text == "" {
 		return
 	}
@@ -168,15 +175,19 @@ func (s *Screen) speak(task string, tone int, text string) {
 		v = &turnOutput{}
 		s.outputs[task] = v
 	}
-	v.tones[tone].Add(text, s.teller(task, tone, v))
+	v.streams[tone].Add(text, s.lineAdder(task, tone, v))
 }
 
-func (s *Screen) teller(task string, tone int, v *turnOutput) func(string, bool) {
+func (s *Screen) lineAdder(task string, tone int, v *turnOutput) func(string, bool) {
 	return func(part string, ends bool) {
 		for part != "" || !v.open[tone] {
 			piece := part[:excerpt.CutAt(part, maxLine)]
 			if !v.open[tone] || !s.transcript.grow(v.lines[tone], piece) {
-				v.lines[tone], v.open[tone] = s.transcript.add([]kind{said, muttered}[tone], s.roster.agent(task), piece), true
+				v.lines[tone], v.open[tone] = s.transcript.add(
+					[]kind{said, onStderr}[tone],
+					s.roster.agent(task),
+					piece,
+				), true
 			}
 			part = part[len(piece):]
 		}
@@ -184,27 +195,27 @@ func (s *Screen) teller(task string, tone int, v *turnOutput) func(string, bool)
 	}
 }
 
-// hush ends the lines of a turn that is over.
-func (s *Screen) hush(task string) {
+// endOutput ends the lines of a turn that is over.
+func (s *Screen) endOutput(task string) {
 	if v := s.outputs[task]; v != nil {
-		for tone := range v.tones {
-			v.tones[tone].End(s.teller(task, tone, v))
+		for tone := range v.streams {
+			v.streams[tone].End(s.lineAdder(task, tone, v))
 		}
 		delete(s.outputs, task)
 	}
 }
 
-// Notice says something to the user that no event tells.
+// Notice shows the user something that no event reports.
 func (s *Screen) Notice(text string) {
-	s.hold(func() { s.transcript.addAll(note, text) })
+	s.locked(func() { s.transcript.addAll(note, text) })
 	s.window.Change(true)
 }
 
 // Interrupt is Ctrl-C from outside.
 func (s *Screen) Interrupt() { go s.window.Send(interrupt{}) }
 
-// Close has Run return, and gives the terminal back.
+// Close makes Run return and gives the terminal back.
 func (s *Screen) Close() error {
-	_ = s.window.Close() // Run says what went wrong
+	_ = s.window.Close() // Run returns the error
 	return nil
 }

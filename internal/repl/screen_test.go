@@ -37,7 +37,7 @@ func newStage(t *testing.T, o Options) *stage {
 	return s
 }
 
-// restored fails when the terminal is not as it was.
+// restored fails if the terminal is not as it was.
 func (s *stage) restored() {
 	s.t.Helper()
 	got := s.Terminal.String()
@@ -119,7 +119,7 @@ func TestScreenIsClosedBeforeItBegins(t *testing.T) {
 	}
 }
 
-// A session that breaks down leaves the terminal as it was.
+// A session that panics leaves the terminal as it was.
 func TestScreenIsRestoredAfterPanic(t *testing.T) {
 	s := newStage(t, Options{})
 	s.WaitForFrame("text goes to")
@@ -146,7 +146,7 @@ func TestScreenIsRestoredAfterPanic(t *testing.T) {
 	s.restored()
 }
 
-// A terminal that takes nothing must not stop the session.
+// A blocked terminal must not stop the session.
 func TestScreenNeverWaits(t *testing.T) {
 	s := newStage(t, Options{})
 	s.WaitForFrame("text goes to")

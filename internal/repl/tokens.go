@@ -2,7 +2,7 @@ package repl
 
 import "swarm/internal/term"
 
-// style is the look of a token in the line that is typed.
+// style returns the look of a token in the line being typed.
 func (k TokenKind) style() term.Style {
 	switch k {
 	case AgentToken, CommandToken:

@@ -10,12 +10,12 @@ import (
 	"swarm/internal/term"
 )
 
-// A transcript is what was typed, said and told, line by line. The oldest lines are dropped: the run's log keeps everything. A line
-// is wrapped when it is first seen at a width, and never again; one that grows is wrapped on from its last row. So a screen costs
-// what is visible, however much is said.
+// A transcript is what was typed, said and reported, line by line. The oldest lines are dropped;
+// the run's log keeps everything. A line is wrapped once for each width, and a line that grows is
+// wrapped on from its last row. So drawing costs as much as is visible, however much is said.
 type transcript struct {
 	lines []entry
-	first int // the number of lines[0]; numbers are never used again
+	first int // the number of lines[0]; numbers are never reused
 	bytes int
 }
 
@@ -23,37 +23,37 @@ type transcript struct {
 type entry struct {
 	kind    kind
 	who     string // the agent, or ""
-	text    string // safe to print, without its end
-	rows    []int  // where its rows begin
+	text    string // safe to print, without its newline
+	rows    []int  // the beginnings of its rows
 	columns int    // at this width
 }
 
-// A kind says what a line is.
+// A kind is the kind of a line.
 type kind int
 
 const (
 	said      kind = iota // by an agent
-	muttered              // on its standard error
-	used                  // a tool, by an agent
-	completed             // how an agent's task ended
-	failed                //
-	cancelled             //
-	typed                 // by the user
-	typedOn               // its further lines
-	caret                 // points at something in the line above
-	problem               // what was refused, and why
-	hint                  // what to do about it
-	note                  // what the user should know
-	answer                // of a command
+	onStderr              // on its standard error
+	usedTool              // a tool, by an agent
+	completed             // the end of an agent's task
+	failed
+	cancelled
+	typed     // by the user
+	typedMore // its further lines
+	caret     // points at something in the line above
+	problem   // why a text was refused
+	hint      // what to do about it
+	note      // something that the user should know
+	answer    // of a command
 )
 
 const (
-	maxLines = 5000    // of a transcript
-	maxBytes = 4 << 20 //
-	maxLine  = 4 << 10 // of a line; a longer one goes on in another
+	maxLines = 5000 // of a transcript
+	maxBytes = 4 << 20
+	maxLine  = 4 << 10 // of a line; a longer one is several
 )
 
-// add puts a line at the end, and gives its number.
+// add appends a line, and returns its number.
 func (t *transcript) add(k kind, who, text string) int {
 	t.lines = append(t.lines, entry{kind: k, who: who, text: text})
 	t.bytes += len(text)
@@ -61,7 +61,7 @@ func (t *transcript) add(k kind, who, text string) int {
 	return t.first + len(t.lines) - 1
 }
 
-// addAll puts a text at the end, safe to print, line by line.
+// addAll appends a text, made safe to print, line by line.
 func (t *transcript) addAll(k kind, text string) {
 	var s term.LineSplitter
 	tell := func(part string, _ bool) { t.add(k, "", part) }
@@ -69,19 +69,19 @@ func (t *transcript) addAll(k kind, text string) {
 	s.End(tell)
 }
 
-// addTyped puts what the user typed at the end.
+// addTyped appends what the user typed.
 func (t *transcript) addTyped(text string) {
 	if len(t.lines) > 0 {
 		t.add(answer, "", "")
 	}
 	kind := typed
 	for line := range strings.SplitSeq(text, "\n") {
-		t.add(kind, "", show(line))
-		kind = typedOn
+		t.add(kind, "", safeText(line))
+		kind = typedMore
 	}
 }
 
-// grow adds to a line, and says whether it could: one that was dropped or is full cannot.
+// grow adds to a line, and says whether it could: a line that was dropped or is full cannot grow.
 func (t *transcript) grow(number int, text string) bool {
 	i := number - t.first
 	if i < 0 || i >= len(t.lines) || len(t.lines[i].text) >= maxLine {
@@ -107,38 +107,38 @@ func (t *transcript) drop() {
 	t.lines, t.first = t.lines[n:], t.first+n
 }
 
-// end is the place after the last line.
+// end returns the number after the last line.
 func (t *transcript) end() int { return t.first + len(t.lines) }
 
-// fold has a line wrapped for a width.
-func (e *entry) fold(columns int) {
+// wrapTo wraps the line for a width.
+func (e *entry) wrapTo(columns int) {
 	if e.columns != columns {
 		e.rows, e.columns = wrap(e.text, nil, columns, true), columns
 	}
 }
 
-// row is the i-th row of a line that is wrapped.
+// row returns the i-th row of a wrapped line.
 func (e *entry) row(i int) string {
 	end := len(e.text)
 	if i+1 < len(e.rows) {
 		end = e.rows[i+1]
 	}
-	return show(strings.TrimRight(e.text[e.rows[i]:end], " "))
+	return safeText(strings.TrimRight(e.text[e.rows[i]:end], " "))
 }
 
 // A place is a row of a transcript.
 type place struct{ line, row int }
 
-// A page is how a transcript is looked at.
+// A page is a view of a transcript.
 type page struct {
 	columns, rows int
-	names         int // how wide the column of names is
+	names         int // the width of the column of names
 	bottom        *place
 	color         func(agent string) term.Style
 	paint         term.Paint
 }
 
-// margin is how far from the left a line's text begins.
+// margin returns the column at which a line's text begins.
 func (p page) margin(k kind) int {
 	if k <= cancelled {
 		return p.names + 3
@@ -146,9 +146,9 @@ func (p page) margin(k kind) int {
 	return 2
 }
 
-func (p page) fold(e *entry) { e.fold(max(1, p.columns-p.margin(e.kind))) }
+func (p page) wrapTo(e *entry) { e.wrapTo(max(1, p.columns-p.margin(e.kind))) }
 
-// draw is the last rows of the transcript, or those up to and with the page's bottom.
+// draw draws the last rows of the transcript, or those up to the page's bottom.
 func (t *transcript) draw(p page) []string {
 	rows := make([]string, p.rows)
 	n := p.rows
@@ -158,21 +158,22 @@ func (t *transcript) draw(p page) []string {
 	}
 	for ; line >= t.first && n > 0; line-- {
 		e := &t.lines[line-t.first]
-		p.fold(e)
+		p.wrapTo(e)
 		if row < 0 || row >= len(e.rows) {
 			row = len(e.rows) - 1
 		}
 		for ; row >= 0 && n > 0; row-- {
 			n--
-			rows[n] = p.paintRow(e, row, row == 0 && t.named(line) || n == 0)
+			rows[n] = p.paintRow(e, row, row == 0 && t.showsName(line) || n == 0)
 		}
 		row = -1
 	}
 	return rows[n:]
 }
 
-// named says whether a line shows who says it: the first one of several that the same agent says does.
-func (t *transcript) named(line int) bool {
+// showsName says whether a line shows its agent: only the first of several lines of the same agent
+// does.
+func (t *transcript) showsName(line int) bool {
 	i := line - t.first
 	return i == 0 || t.lines[i-1].who != t.lines[i].who
 }
@@ -180,7 +181,7 @@ func (t *transcript) named(line int) bool {
 func (p page) paintRow(e *entry, row int, named bool) string {
 	text := e.row(row)
 	if e.kind > cancelled {
-		return strings.TrimRight(p.paintTold(e.kind, row, text), " ")
+		return strings.TrimRight(p.paintOther(e.kind, row, text), " ")
 	}
 	name := ""
 	if named {
@@ -191,10 +192,10 @@ func (p page) paintRow(e *entry, row int, named bool) string {
 	switch e.kind {
 	case said:
 		lead += p.paint.With(who, "│")
-	case muttered:
+	case onStderr:
 		lead += p.paint.With(term.Dim, "┊")
 		text = p.paint.With(term.Dim, text)
-	case used:
+	case usedTool:
 		lead += p.paint.With(term.Dim, "›")
 		text = p.paint.With(term.Dim, text)
 	case completed, failed, cancelled:
@@ -209,8 +210,8 @@ func (p page) paintRow(e *entry, row int, named bool) string {
 	return strings.TrimRight(lead+" "+text, " ")
 }
 
-// paintTold is a row that no agent says.
-func (p page) paintTold(k kind, row int, text string) string {
+// paintOther draws a row that is not an agent's.
+func (p page) paintOther(k kind, row int, text string) string {
 	first := func(glyph string) string {
 		if row == 0 {
 			return glyph + " "
@@ -220,7 +221,7 @@ func (p page) paintTold(k kind, row int, text string) string {
 	switch k {
 	case typed:
 		return p.paint.With(term.Dim, first(">")) + p.paint.With(term.Bold, text)
-	case typedOn:
+	case typedMore:
 		return "  " + p.paint.With(term.Bold, text)
 	case caret:
 		return "  " + p.paint.With(term.Wrong, text)
@@ -234,7 +235,7 @@ func (p page) paintTold(k kind, row int, text string) string {
 	return "  " + text
 }
 
-// up is the place some rows above another one, and down below it; nil is the end.
+// up returns the place some rows above another one, and down below it; nil is the end.
 func (t *transcript) up(p page, from *place, rows int) *place {
 	at := place{t.end() - 1, -1}
 	if from != nil {
@@ -243,7 +244,7 @@ func (t *transcript) up(p page, from *place, rows int) *place {
 	top := t.top(p)
 	for at.line >= t.first {
 		e := &t.lines[at.line-t.first]
-		p.fold(e)
+		p.wrapTo(e)
 		if at.row < 0 || at.row >= len(e.rows) {
 			at.row = len(e.rows) - 1
 		}
@@ -260,11 +261,11 @@ func (t *transcript) up(p page, from *place, rows int) *place {
 	return t.down(p, &at, 0)
 }
 
-// top is the highest place that a page's bottom can be at: the page is full then.
+// top returns the highest place for a page's bottom at which the page is full.
 func (t *transcript) top(p page) place {
 	rows := p.rows
 	for i := range t.lines {
-		p.fold(&t.lines[i])
+		p.wrapTo(&t.lines[i])
 		if n := len(t.lines[i].rows); n < rows {
 			rows -= n
 		} else {
@@ -282,7 +283,7 @@ func (t *transcript) down(p page, from *place, rows int) *place {
 	for at.line < t.end() {
 		if at.line >= t.first {
 			e := &t.lines[at.line-t.first]
-			p.fold(e)
+			p.wrapTo(e)
 			if last := len(e.rows) - 1; at.row+rows <= last && (at.line < t.end()-1 || at.row+rows < last) {
 				at.row += rows
 				return &at
@@ -294,7 +295,7 @@ func (t *transcript) down(p page, from *place, rows int) *place {
 	return nil
 }
 
-// below is how many lines come after a place.
+// below returns the number of lines after a place.
 func (t *transcript) below(at *place) int {
 	if at == nil {
 		return 0
@@ -302,14 +303,15 @@ func (t *transcript) below(at *place) int {
 	return t.end() - 1 - at.line
 }
 
-// caretUnder is blanks and carets that stand under a part of a text in one line.
+// caretUnder returns carets that stand under a part of a one-line text.
 func caretUnder(text string, start, end int) string {
 	start = min(max(0, start), len(text))
 	end = min(max(start, end), len(text))
 	return strings.Repeat(" ", width(text[:start])) + strings.Repeat("^", max(1, width(text[start:end])))
 }
 
-// pointAt is the part of a text that has a place in it, in one line of at most this many columns, and the carets under it.
+// pointAt returns the part of a text around a place, in one line of at most this many columns, and
+// the carets under it.
 func pointAt(text string, start, end, columns int) (part, carets string) {
 	start = min(max(0, start), len(text))
 	end = min(max(start, end), len(text))
@@ -321,5 +323,5 @@ func pointAt(text string, start, end, columns int) (part, carets string) {
 		line, start, end = "…"+line[skip:], start-skip+len("…"), end-skip+len("…")
 	}
 	carets = caretUnder(line, start, end)
-	return ansi.Truncate(show(line), columns, "…"), ansi.Truncate(carets, columns, "")
+	return ansi.Truncate(safeText(line), columns, "…"), ansi.Truncate(carets, columns, "")
 }

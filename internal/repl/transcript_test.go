@@ -44,7 +44,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// A line that grows piece by piece is wrapped as if it had been there from the beginning, loses nothing and fits.
+// A line that grows piece by piece is wrapped as if it had been there from the beginning, loses
+// nothing and fits.
 func FuzzWrap(f *testing.F) {
 	f.Add("one two three four", 7, uint64(1), true)
 	f.Add("日本語 and\ttabs \x1b[2J 👩‍👩‍👧", 5, uint64(2), true)
@@ -52,7 +53,7 @@ func FuzzWrap(f *testing.F) {
 		if columns < 10 || columns > 200 || len(line) > 4000 || strings.Contains(line, "\n") || !utf8.ValidString(line) {
 			return
 		}
-		line = show(line)
+		line = safeText(line)
 		rows := rowsOf(line, columns, words)
 		if strings.Join(rows, "") != line {
 			t.Fatalf("%q became %q", line, rows)
@@ -79,7 +80,7 @@ func FuzzWrap(f *testing.F) {
 	})
 }
 
-// plainText says whether no character of a text can become another one by what follows it.
+// plainText says whether no character of a text can change by what follows it.
 func plainText(text string) bool {
 	for _, r := range text {
 		if r > 0x7e {
@@ -112,7 +113,7 @@ func TestTranscriptIsBounded(t *testing.T) {
 	}
 }
 
-// One that never ends a line cannot fill the memory with it, and nothing that he says is lost.
+// An agent that never ends a line cannot fill the memory with it, and nothing that it says is lost.
 func TestLineWithoutEnd(t *testing.T) {
 	d := newDesk(t, 80, 24, Options{})
 	d.press("@pm talk", "enter")
@@ -135,7 +136,8 @@ func TestLineWithoutEnd(t *testing.T) {
 	d.sees(fmt.Sprintf("%06d", 3*maxLine/10-1))
 }
 
-// From every place, going up and down again by as much comes back to it, and pages are full.
+// From every place, going up and down by the same number of rows comes back to it, and pages are
+// full.
 func TestPages(t *testing.T) {
 	var tr transcript
 	random := rand.New(rand.NewPCG(1, 2))

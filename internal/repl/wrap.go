@@ -8,10 +8,10 @@ import (
 	"swarm/internal/term"
 )
 
-// A tab is as wide as this many columns, wherever it stands.
+// tab is how a tab is shown, wherever it stands.
 const tab = "    "
 
-// cell is how many bytes the first character of a text has, and how many columns it takes when it is shown.
+// cell returns the number of bytes of a text's first character, and of the columns that it takes.
 func cell(text string) (bytes, columns int) {
 	b := text[0]
 	switch {
@@ -27,8 +27,8 @@ func cell(text string) (bytes, columns int) {
 	return len(cluster), columns
 }
 
-// show is a text as it is printed.
-func show(text string) string {
+// safeText makes a text safe to print.
+func safeText(text string) string {
 	text = term.Escape(text)
 	if strings.IndexByte(text, '\t') >= 0 {
 		text = strings.ReplaceAll(text, "\t", tab)
@@ -36,7 +36,7 @@ func show(text string) string {
 	return text
 }
 
-// width is how many columns a text takes.
+// width returns the number of columns of a text.
 func width(text string) int {
 	n := 0
 	for text != "" {
@@ -46,8 +46,8 @@ func width(text string) int {
 	return n
 }
 
-// wrap finds where the rows of a line begin. What it is given of them is kept, but for the last one: a line that has grown is
-// wrapped on from there. Rows end between words where they can, if words are to stay whole.
+// wrap finds the beginnings of a line's rows. The given rows are kept except for the last one, so
+// that a line that grows is only wrapped on. With words, rows end between words where they can.
 func wrap(text string, rows []int, columns int, words bool) []int {
 	if len(rows) == 0 {
 		rows = append(rows, 0)
