@@ -105,7 +105,7 @@ func (c *compiler) taskText(t *task) *piece {
 	case v.PromptString.given():
 		return c.stringPiece(v.PromptString)
 	case v.PromptFile.given():
-		return c.filePiece("file "+v.PromptFile.value, v.PromptFile, func() (string, []byte, error) { return c.readFile(v.PromptFile.value) })
+		return c.filePiece("file "+v.PromptFile.value, v.PromptFile, func() (string, []byte, error) { return c.o.Prompts.File(v.PromptFile.value) })
 	case v.Prompt.given():
 		return c.promptPiece(v.Prompt.value, v.Prompt)
 	}
@@ -119,22 +119,21 @@ func (c *compiler) promptPiece(name string, at text) *piece {
 		c.fail(at.node, "%s is not the name of a prompt", swarm.Quote(at.value)).WithHint("write NAME for swarm/prompts/NAME.md; other files are for prompt-file")
 		return nil
 	}
-	return c.filePiece("prompt "+name, at, func() (string, []byte, error) { return c.findPrompt(name) })
+	return c.filePiece("prompt "+name, at, func() (string, []byte, error) { return c.o.Prompts.Prompt(name) })
 }
 
-func (c *compiler) findPrompt(name string) (string, []byte, error) {
-	if c.o.Prompts == nil {
-		return "", nil, swarm.Errorf(swarm.NotFound, "there is no prompt %q", name)
-	}
-	return c.o.Prompts.Prompt(name)
+// noPrompts is where nothing can be read.
+type noPrompts struct{}
+
+func (noPrompts) Prompt(name string) (string, []byte, error) {
+	return "", nil, swarm.Errorf(swarm.NotFound, "there is no prompt %q", name)
 }
 
-func (c *compiler) readFile(path string) (string, []byte, error) {
-	if c.o.Prompts == nil {
-		return "", nil, swarm.Errorf(swarm.NotFound, "there is no file %q", path)
-	}
-	return c.o.Prompts.File(path)
+func (noPrompts) File(path string) (string, []byte, error) {
+	return "", nil, swarm.Errorf(swarm.NotFound, "there is no file %q", path)
 }
+
+func (n noPrompts) Include(_, rel string) (string, []byte, error) { return n.File(rel) }
 
 // filePiece reads and parses a file, once for all who name it. What is wrong with the file is told once too; that it cannot be
 // read is told wherever it is named.
@@ -179,7 +178,7 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 		if mend != nil && from == src.File {
 			from = "" // not a file of the prompt folders
 		}
-		return c.include(from, rel)
+		return c.o.Prompts.Include(from, rel)
 	})
 	for _, w := range warnings {
 		w.Kind = Warning
@@ -200,13 +199,6 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 		}
 	}
 	return &piece{template: tmpl, refs: tmpl.Refs()}
-}
-
-func (c *compiler) include(from, rel string) (string, []byte, error) {
-	if c.o.Prompts == nil {
-		return "", nil, swarm.Errorf(swarm.NotFound, "there is no file %q", rel)
-	}
-	return c.o.Prompts.Include(from, rel)
 }
 
 // inFile says where in the file a place in a text is. The text of a literal block (|) stands line by line in the lines after
@@ -268,7 +260,7 @@ func (c *compiler) loadRole(a *agent) *piece {
 		p = c.promptPiece(a.keys.Role.value, a.keys.Role)
 	case a.own || c.saysItself(a):
 	default:
-		path, _, err := c.findPrompt(a.name)
+		path, _, err := c.o.Prompts.Prompt(a.name)
 		if swarm.KindOf(err) == swarm.NotFound || errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -310,7 +302,7 @@ func (c *compiler) expect(x expectKeys) *swarm.Expect {
 	}
 	out := &swarm.Expect{File: x.File.value, Matches: x.Matches.value, Command: x.Command.value}
 	if x.Schema.given() {
-		shown, raw, err := c.readFile(x.Schema.value)
+		shown, raw, err := c.o.Prompts.File(x.Schema.value)
 		if err != nil {
 			c.failWith(x.Schema.node, err)
 			return out
@@ -326,7 +318,7 @@ func (c *compiler) expect(x expectKeys) *swarm.Expect {
 
 // fileBody makes a file that the compose file names a body.
 func (c *compiler) fileBody(t text) swarm.Hash {
-	_, raw, err := c.readFile(t.value)
+	_, raw, err := c.o.Prompts.File(t.value)
 	if err != nil {
 		c.failWith(t.node, err)
 		return ""

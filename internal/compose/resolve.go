@@ -70,6 +70,9 @@ type agent struct {
 }
 
 func newCompiler(o Options) *compiler {
+	if o.Prompts == nil {
+		o.Prompts = noPrompts{}
+	}
 	return &compiler{
 		problems: problems{file: o.File, sets: o.Set},
 		o:        o,

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -76,47 +77,35 @@ func Defaults() Settings {
 // settings are the defaults with what the file and the command line say written over them.
 func (c *compiler) settings() Settings {
 	s, f := Defaults(), &c.file
-	or := func(to *int, i integer) {
-		if i.given() {
-			*to = int(i.value)
-		}
-	}
-	or(&s.MaxParallel, f.MaxParallel)
-	if c.o.MaxParallel > 0 {
-		s.MaxParallel = c.o.MaxParallel
-	}
+	count := func(to *int, i integer) { set(to, i.at, int(i.value)) }
+	count(&s.MaxParallel, f.MaxParallel)
+	s.MaxParallel = cmp.Or(c.o.MaxParallel, s.MaxParallel)
 	s.Provider, s.DefaultAgent = c.usualProvider(), f.DefaultAgent.value
-	if f.WaitTimeout.given() {
-		s.WaitTimeout = f.WaitTimeout.value
-	}
-	if f.ReplyTimeout.given() {
-		s.ReplyTimeout = f.ReplyTimeout.value
-	}
-	if f.Approvals.Spawn.given() {
-		s.Approvals.Spawn = f.Approvals.Spawn.value
-	}
-	if f.Approvals.Tools.given() {
-		s.Approvals.Tools = f.Approvals.Tools.value
-	}
+	set(&s.WaitTimeout, f.WaitTimeout.at, f.WaitTimeout.value)
+	set(&s.ReplyTimeout, f.ReplyTimeout.at, f.ReplyTimeout.value)
+	set(&s.Approvals.Spawn, f.Approvals.Spawn.at, f.Approvals.Spawn.value)
+	set(&s.Approvals.Tools, f.Approvals.Tools.at, f.Approvals.Tools.value)
 	s.Notify = Notify{Command: texts(f.Notify.Command), Bell: f.Notify.Bell.value, Webhook: f.Notify.Webhook.value}
 	s.Team.Done, s.Team.OnStall = texts(f.Team.Done), swarm.OnStall(f.Team.OnStall.value)
-	if f.Team.Retries.given() {
-		retries := int(f.Team.Retries.value)
-		s.Team.Retries = &retries
-	}
+	set(&s.Team.Retries, f.Team.Retries.at, new(int(f.Team.Retries.value)))
 	for _, e := range f.Team.Constraints.entries {
 		s.Team.Constraints = append(s.Team.Constraints, contextpack.Note{Name: e.name, Value: scalar(e.value)})
 	}
-	or(&s.Swarm.MaxAgents, f.Swarm.MaxAgents)
-	or(&s.Swarm.MaxIterationsPerAgent, f.Swarm.MaxIterationsPerAgent)
-	or(&s.Swarm.MaxMessagesPerAgent, f.Swarm.MaxMessagesPerAgent)
-	or(&s.Swarm.WorkspaceSnippetChars, f.Swarm.WorkspaceSnippetChars)
-	or(&s.Swarm.WorkspaceMaxEntries, f.Swarm.WorkspaceMaxEntries)
-	if t := f.Swarm.AgentTimeoutSeconds; t.given() {
-		s.Swarm.AgentTimeout = time.Duration(t.value) * time.Second
-	}
+	count(&s.Swarm.MaxAgents, f.Swarm.MaxAgents)
+	count(&s.Swarm.MaxIterationsPerAgent, f.Swarm.MaxIterationsPerAgent)
+	count(&s.Swarm.MaxMessagesPerAgent, f.Swarm.MaxMessagesPerAgent)
+	count(&s.Swarm.WorkspaceSnippetChars, f.Swarm.WorkspaceSnippetChars)
+	count(&s.Swarm.WorkspaceMaxEntries, f.Swarm.WorkspaceMaxEntries)
+	set(&s.Swarm.AgentTimeout, f.Swarm.AgentTimeoutSeconds.at, time.Duration(f.Swarm.AgentTimeoutSeconds.value)*time.Second)
 	s.MCP = c.servers()
 	return s
+}
+
+// set writes over a default what the file has.
+func set[T any](to *T, in at, value T) {
+	if in.given() {
+		*to = value
+	}
 }
 
 // checkSettings checks what settings alone can tell.
