@@ -12,7 +12,7 @@ import (
 	"swarm/internal/view"
 )
 
-// A Entry is one thing that happened in a run: an event, or something that a turn said.
+// An Entry is one thing that happened in a run: an event, or something that a turn said.
 type Entry struct {
 	Time  time.Time
 	Event *swarm.Event // nil = a turn said something
