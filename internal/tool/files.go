@@ -61,10 +61,10 @@ func (b *Box) hides(local string) bool {
 	return slices.ContainsFunc(b.o.Hidden, func(hidden string) bool { return within(hidden, real) })
 }
 
-// inGit says whether a path is a .git, or lies in one, by a link perhaps: its settings name programs, and every git that comes by starts
-// them, the user's too.
-func (b *Box) inGit(local string) bool {
-	real, err := filepath.Rel(b.real, resolved(filepath.Join(b.real, local)))
+// InGit says whether a path below a root, which has no links in it, is a .git, or lies in one, by a link perhaps. Agents do not
+// write there: a .git names programs, and every git that comes by starts them, the user's too.
+func InGit(root, local string) bool {
+	real, err := filepath.Rel(root, resolved(filepath.Join(root, local)))
 	if err != nil {
 		real = local
 	}
@@ -251,7 +251,7 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 	if local == "." || strings.HasSuffix(a.Path, "/") {
 		return "", notRegular(a.Path, fs.ModeDir)
 	}
-	if b.inGit(local) {
+	if InGit(b.real, local) {
 		return "", swarm.Errorf(swarm.Denied, "%s belongs to git, and what is written there git may run", swarm.Quote(a.Path)).WithHint("write the files themselves; git keeps its own")
 	}
 	shownPath := local

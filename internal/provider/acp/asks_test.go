@@ -133,10 +133,13 @@ func TestFiles(t *testing.T) {
 	write(outside+"/secret.txt", "one\ntwo\nthree\n")
 	write(h.dir+"/big.txt", strings.Repeat("a line\n", 1<<20))
 	write(h.dir+"/image", "one\ntwo\x00\nthree")
-	for link, to := range map[string]string{"link": outside + "/secret.txt", "folder": outside, "inner": "a.txt"} {
+	for link, to := range map[string]string{"link": outside + "/secret.txt", "folder": outside, "inner": "a.txt", "repository": ".git"} {
 		if err := os.Symlink(to, filepath.Join(h.dir, link)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Mkdir(h.dir+"/.git", 0o700); err != nil {
+		t.Fatal(err)
 	}
 	if err := syscall.Mkfifo(h.dir+"/fifo", 0o600); err != nil {
 		t.Fatal(err)
@@ -158,6 +161,9 @@ func TestFiles(t *testing.T) {
 		{"write DIR/new/b.txt hello", "written true"},
 		{"write DIR/a.txt hi", "written true"},
 		{"write DIR/link no", "written false"},
+		{"write DIR/.git/hooks/pre-commit no", "written false"},
+		{"write DIR/new/.GIT/config no", "written false"},
+		{"write DIR/repository/config no", "written false"},
 		{"write DIR/folder/x.txt no", "written false"},
 		{"write OUT/x.txt no", "written false"},
 		{"write DIR/fifo no", "written false"},

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"swarm/internal/permission"
+	boxes "swarm/internal/tool"
 )
 
 // maxFile is the largest file, in bytes, that one message carries.
@@ -116,6 +117,9 @@ func (t *turn) open(path string, flag int) (*os.File, error) {
 	}
 	defer root.Close()
 	if flag&os.O_CREATE != 0 {
+		if real, err := filepath.EvalSymlinks(folder); err != nil || boxes.InGit(real, name) {
+			return nil, fmt.Errorf("%s cannot be written: git runs what stands in a .git", path)
+		}
 		if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			return nil, err
 		}
