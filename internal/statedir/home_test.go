@@ -239,7 +239,7 @@ func TestADeadOwnerDoesNotDrive(t *testing.T) {
 
 func TestOutputs(t *testing.T) {
 	h := newHome(t)
-	for _, text := range []string{"a long first output", "short"} {
+	for _, text := range []string{"a long first output", "short", ""} {
 		must(t, h.WriteOutput("r", "code.2", []byte(text)))
 		b, err := os.ReadFile(h.OutputPath("r", "code.2"))
 		if err != nil || string(b) != text {
