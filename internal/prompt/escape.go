@@ -181,10 +181,10 @@ func mayBeOurs(text string) bool {
 				return true
 			}
 			switch r, _ := utf8.DecodeRuneInString(text[i:]); {
-			case lookalikes[r] > '-':
-				return promising(lookalikes[r], dashes, marks)
+			case lookalikes()[r] > '-':
+				return promising(lookalikes()[r], dashes, marks)
 			case r > 0x400 && r < 0x530, r > 0x4E00 && r < 0xA000, r > 0x3040 && r < 0x30FB, r >= 0xAC00 && r < 0xD7A4: // common letters
-				return lookalikes[r] != 0
+				return lookalikes()[r] != 0
 			}
 			return true
 		case newline:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -179,7 +180,7 @@ func (f *folded) add(r rune, at int) {
 		f.addASCII(byte(r), at)
 		return
 	}
-	if c, ok := lookalikes[r]; ok {
+	if c, ok := lookalikes()[r]; ok {
 		f.see(at)
 		if c == '-' {
 			f.dash(1)
@@ -291,7 +292,7 @@ func unseen(r rune) bool {
 
 // lookalikes are characters that look like one of our letters and are not folded to it by their case or their decomposition. They
 // are those of Unicode's table of confusable characters (UTS 39), some small capitals, and lines that pass for dashes.
-var lookalikes = func() map[rune]byte {
+var lookalikes = sync.OnceValue(func() map[rune]byte {
 	all := map[rune]byte{}
 	for _, of := range []struct {
 		letter byte
@@ -325,7 +326,7 @@ var lookalikes = func() map[rune]byte {
 		}
 	}
 	return all
-}()
+})
 
 // A reading is a line as a terminal may show it.
 type reading struct {
