@@ -17,11 +17,11 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// Bounds of a command.
+// Limits of a command.
 const (
-	usualTime = 2 * time.Minute
-	mostTime  = 10 * time.Minute
-	maxSaid   = 64 << 10 // bytes of what it says; the middle is left out
+	defaultTimeout = 2 * time.Minute
+	maxTimeout     = 10 * time.Minute
+	maxOutput      = 64 << 10 // bytes of its output; the middle is left out
 )
 
 func (b *Box) commandSpec() swarm.ToolSpec {
@@ -32,9 +32,11 @@ func (b *Box) commandSpec() swarm.ToolSpec {
 		}
 	}
 	return swarm.ToolSpec{Name: toolrule.Command,
-		Description: "Runs a program in your folder and answers with its exit code and what it said. There is no shell: no pipes, no wildcards, no variables; each argument is one item of argv. " +
+		Description: "Runs a program in your folder and answers with its exit code and what it said. " +
+			"There is no shell: no pipes, no wildcards, no variables; each argument is one item of argv. " +
 			"Allowed is what begins with: " + strings.Join(begins, "; ") + ".",
-		Schema: object(`"argv":{"type":"array","items":{"type":"string"},"minItems":1,"description":"the program and its arguments"},`+
+		Schema: object(`"argv":{"type":"array","items":{"type":"string"},"minItems":1,`+
+			`"description":"the program and its arguments"},`+
 			`"timeout":{"type":"number","minimum":1,"maximum":600,"description":"seconds; 120 unless given"}`, "argv")}
 }
 
@@ -49,9 +51,9 @@ func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error)
 	if err := b.mayRun(a.Argv); err != nil {
 		return "", err
 	}
-	patience := usualTime
+	timeout := defaultTimeout
 	if a.Timeout > 0 {
-		patience = time.Duration(min(a.Timeout, mostTime.Seconds()) * float64(time.Second))
+		timeout = time.Duration(min(a.Timeout, maxTimeout.Seconds()) * float64(time.Second))
 	}
 	path := a.Argv[0]
 	if !strings.Contains(path, "/") {
@@ -68,22 +70,25 @@ func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error)
 	if err != nil {
 		return "", err
 	}
-	said := &saying{most: maxSaid}
-	p, err := process.Job{Path: path, Argv: a.Argv, Dir: b.o.Root, Env: env, Grace: b.o.Grace, Run: mark.Run, Turn: mark.Turn,
-		Stdout: said.add, Stderr: said.add}.Start()
+	said := &cappedOutput{most: maxOutput}
+	p, err := process.Job{
+		Path: path, Argv: a.Argv, Dir: b.o.Root, Env: env, Grace: b.o.Grace, Run: mark.Run, Turn: mark.Turn,
+		Stdout: said.add, Stderr: said.add,
+	}.Start()
 	if err != nil {
 		return "", notRun(a.Argv[0], err)
 	}
-	late, stop := context.WithTimeout(ctx, patience)
+	late, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	status, cut, err := p.Wait(late)
 	switch {
 	case ctx.Err() != nil:
 		return "", swarm.CutError(ctx)
 	case err != nil:
-		return "", swarm.Errorf(swarm.Other, "nobody can say how %s ended", a.Argv[0])
+		return "", swarm.Errorf(swarm.Other, "it is not known how %s ended", a.Argv[0])
 	case cut:
-		return fmt.Sprintf("ended after %v, the time it had (timeout: up to %d seconds)\n%s", patience, int(mostTime.Seconds()), said), nil
+		const format = "ended after %v, the time it had (timeout: up to %d seconds)\n%s"
+		return fmt.Sprintf(format, timeout, int(maxTimeout.Seconds()), said), nil
 	}
 	if status.Signaled() {
 		return fmt.Sprintf("ended by signal %d (%v)\n%s", int(status.Signal()), status.Signal(), said), nil
@@ -91,10 +96,11 @@ func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error)
 	return fmt.Sprintf("exit code %d\n%s", status.ExitStatus(), said), nil
 }
 
-// mayRun says why a command may not be run.
+// mayRun returns an error if no rule allows the command.
 func (b *Box) mayRun(argv []string) error {
 	if len(argv) == 0 || argv[0] == "" {
-		return swarm.Errorf(swarm.BadInput, "argv names no program").WithHint(`write the program and its arguments: {"argv": ["go", "test", "./..."]}`)
+		return swarm.Errorf(swarm.BadInput, "argv names no program").
+			WithHint(`write the program and its arguments: {"argv": ["go", "test", "./..."]}`)
 	}
 	for _, arg := range argv {
 		if strings.ContainsRune(arg, 0) {
@@ -130,14 +136,14 @@ func notRun(program string, err error) error {
 	return swarm.Errorf(swarm.Other, "the program %s could not be started", swarm.Quote(program))
 }
 
-// A saying is what a program or a server says, its beginning and its end.
-type saying struct {
+// cappedOutput keeps the beginning and the end of an output, so that errors at either end survive.
+type cappedOutput struct {
 	most int // bytes
 	head strings.Builder
 	tail process.Tail
 }
 
-func (s *saying) add(piece string) {
+func (s *cappedOutput) add(piece string) {
 	s.tail.Max = s.most / 2
 	room := s.most/2 - s.head.Len()
 	switch {
@@ -146,7 +152,7 @@ func (s *saying) add(piece string) {
 		s.head.WriteString(piece)
 		return
 	default:
-		for room > 0 && piece[room]&0xC0 == 0x80 { // not in the middle of a rune
+		for room > 0 && piece[room]&0xC0 == 0x80 { // never in the middle of a rune
 			room--
 		}
 		s.head.WriteString(piece[:room])
@@ -155,7 +161,7 @@ func (s *saying) add(piece string) {
 	_, _ = s.tail.Write([]byte(piece))
 }
 
-func (s *saying) String() string {
+func (s *cappedOutput) String() string {
 	tail := s.tail.Bytes()
 	text := s.head.String()
 	if left := s.tail.Len() - int64(len(tail)); left > 0 {

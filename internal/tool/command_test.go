@@ -40,7 +40,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// A program in the folder is not taken for one of PATH.
+// A program in the folder is not confused with one in PATH.
 func TestCommandOfTheFolder(t *testing.T) {
 	d := sit(t, "command(mytool)", "file_write")
 	d.must("file_write", "path", "mytool", "content", "#!/bin/sh\necho fooled\n")
@@ -76,12 +76,12 @@ func TestCommandEnvironment(t *testing.T) {
 func TestCommandSaysMuch(t *testing.T) {
 	d := sit(t, "command(sh)")
 	got := d.must("command", "argv", []string{"sh", "-c", "echo begin; head -c 10000000 /dev/zero | tr '\\0' 'x'; echo; echo end"})
-	if len(got) > maxSaid+200 || !strings.HasPrefix(got, "exit code 0\nbegin\n") || !strings.HasSuffix(got, "\nend\n") || !strings.Contains(got, "bytes left out …]") {
+	if len(got) > maxOutput+200 || !strings.HasPrefix(got, "exit code 0\nbegin\n") || !strings.HasSuffix(got, "\nend\n") || !strings.Contains(got, "bytes left out …]") {
 		t.Errorf("%d bytes: %.50q … %q", len(got), got, got[len(got)-50:])
 	}
 }
 
-// Nothing is left of a command that has had its time, or whose turn is cut.
+// A command that times out, or whose turn is cancelled, leaves no process.
 func TestCommandIsEnded(t *testing.T) {
 	const stubborn = `trap "" TERM; setsid sleep 1000 & sleep 1000 & echo $$ > pid; echo working; wait`
 	d := sit(t, "command(bash)")
@@ -110,7 +110,8 @@ func TestCommandIsEnded(t *testing.T) {
 	d.noneLeft()
 }
 
-// noneLeft looks for living processes that were started in the folder; the dead have no environment.
+// noneLeft fails if a process lives that was started in the folder. Dead processes have no
+// environment.
 func (d *desk) noneLeft() {
 	d.Helper()
 	entries, err := os.ReadDir("/proc")

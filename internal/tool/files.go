@@ -21,13 +21,14 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// What file tools take and give at most.
+// Limits of the file tools.
 const (
-	maxRead  = 256 << 10 // bytes of one reading
+	maxRead  = 256 << 10 // bytes of one read
 	maxWrite = 8 << 20
 )
 
-// inside is a path as it is seen from the root. Models like to name files by their whole path.
+// inside returns a path relative to the root. It accepts absolute paths inside the root, because
+// models often write them.
 func (b *Box) inside(path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
 		return "", swarm.Errorf(swarm.BadInput, "a path cannot hold a NUL byte")
@@ -52,7 +53,7 @@ func (b *Box) inside(path string) (string, error) {
 	return local, nil
 }
 
-// hides says whether a path leads to what is none of the agent's business, by a link perhaps.
+// hides reports whether a path leads to a hidden folder, possibly through a link.
 func (b *Box) hides(local string) bool {
 	if len(b.o.Hidden) == 0 {
 		return false
@@ -61,18 +62,22 @@ func (b *Box) hides(local string) bool {
 	return slices.ContainsFunc(b.o.Hidden, func(hidden string) bool { return within(hidden, real) })
 }
 
-// InGit says whether a path below a root, which has no links in it, is a .git, or lies in one, by a link perhaps. Agents do not
-// write there: a .git names programs, and every git that comes by starts them, the user's too.
+// InGit reports whether a path below a root is in a .git folder, possibly through a link. The root
+// itself has no links. Agents do not write there: git's settings name programs, and every git that runs
+// there starts them, even the user's own.
 func InGit(root, local string) bool {
 	real, err := filepath.Rel(root, resolved(filepath.Join(root, local)))
 	if err != nil {
 		real = local
 	}
-	isGit := func(part string) bool { return strings.EqualFold(part, ".git") }
-	return slices.ContainsFunc(strings.Split(filepath.ToSlash(local), "/"), isGit) || slices.ContainsFunc(strings.Split(filepath.ToSlash(real), "/"), isGit)
+	hasGit := func(path string) bool {
+		isGit := func(part string) bool { return strings.EqualFold(part, ".git") }
+		return slices.ContainsFunc(strings.Split(filepath.ToSlash(path), "/"), isGit)
+	}
+	return hasGit(local) || hasGit(real)
 }
 
-// resolved is a path without links, as far as it is there.
+// resolved resolves the links in the existing part of a path.
 func resolved(path string) string {
 	rest := ""
 	for at := path; ; at = filepath.Dir(at) {
@@ -87,10 +92,11 @@ func resolved(path string) string {
 }
 
 func (b *Box) outside(path string) *swarm.Error {
-	return swarm.Errorf(swarm.Denied, "%s is outside of the folder that may be touched", swarm.Quote(path)).WithHint("write a path relative to it, such as src/main.go")
+	return swarm.Errorf(swarm.Denied, "%s is outside of the folder that may be touched", swarm.Quote(path)).
+		WithHint("write a path relative to it, such as src/main.go")
 }
 
-// fileError says what went wrong with a path, without naming folders above the root.
+// fileError describes an error for the model, without the names of folders above the root.
 func (b *Box) fileError(path string, err error) error {
 	var have *swarm.Error
 	var number syscall.Errno
@@ -98,7 +104,8 @@ func (b *Box) fileError(path string, err error) error {
 	case errors.As(err, &have):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return swarm.Errorf(swarm.NotFound, "there is no %s", swarm.Quote(path)).WithHint("file_list shows what is there, if you may use it")
+		return swarm.Errorf(swarm.NotFound, "there is no %s", swarm.Quote(path)).
+			WithHint("file_list shows what is there, if you may use it")
 	case errors.Is(err, fs.ErrPermission):
 		return swarm.Errorf(swarm.Denied, "the system does not allow it for %s", swarm.Quote(path))
 	case errors.As(err, &number):
@@ -109,7 +116,8 @@ func (b *Box) fileError(path string, err error) error {
 	return swarm.Errorf(swarm.Other, "%s cannot be used", swarm.Quote(path))
 }
 
-// notRegular says why a file is not used: what is none does something when it is opened.
+// notRegular returns the error for a special file. Opening a pipe or a device may block or have
+// effects.
 func notRegular(path string, mode fs.FileMode) error {
 	what := "not a file"
 	switch {
@@ -127,8 +135,9 @@ func notRegular(path string, mode fs.FileMode) error {
 	return swarm.Errorf(swarm.Denied, "%s is %s, and only ordinary files may be used", swarm.Quote(path), what)
 }
 
-// openFile opens an ordinary file. It is looked at before, as opening can mean something to what is none, and after, as it may
-// have been changed in between; a pipe is not waited for.
+// openFile opens a regular file. It checks before opening, because opening a special file may have
+// effects. It checks again after, because the file may have been replaced. O_NONBLOCK keeps a pipe
+// from blocking.
 func (b *Box) openFile(root *os.Root, path, local string) (*os.File, fs.FileInfo, error) {
 	info, err := root.Stat(local)
 	if err != nil {
@@ -153,8 +162,10 @@ func (b *Box) openFile(root *os.Root, path, local string) (*os.File, fs.FileInfo
 
 func (b *Box) readSpec() swarm.ToolSpec {
 	return swarm.ToolSpec{Name: toolrule.FileRead,
-		Description: "Reads a text file. Paths are relative to your folder. Up to 256 KB are given at once; the last line says what was left out, and offset (in bytes) reads on.",
-		Schema: object(`"path":{"type":"string"},"offset":{"type":"integer","minimum":0,"description":"bytes to leave out at the beginning"},`+
+		Description: "Reads a text file. Paths are relative to your folder. Up to 256 KB are given at once; " +
+			"the last line says what was left out, and offset (in bytes) reads on.",
+		Schema: object(`"path":{"type":"string"},`+
+			`"offset":{"type":"integer","minimum":0,"description":"bytes to leave out at the beginning"},`+
 			`"max":{"type":"integer","minimum":1,"description":"bytes to read at most"}`, "path")}
 }
 
@@ -192,11 +203,12 @@ func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", b.fileError(a.Path, err)
 	}
-	return shown(a.Path, text[:n], a.Offset, info.Size())
+	return formatPiece(a.Path, text[:n], a.Offset, info.Size())
 }
 
-// shown is a piece of a file as it is answered: whole runes, and what was left out.
-func shown(path string, piece []byte, from, size int64) (string, error) {
+// formatPiece formats a piece of a file for the model: whole runes, and a note about what was left
+// out.
+func formatPiece(path string, piece []byte, from, size int64) (string, error) {
 	if from > 0 {
 		begin := excerpt.RestOfRune(piece)
 		piece, from = piece[begin:], from+int64(begin)
@@ -208,7 +220,8 @@ func shown(path string, piece []byte, from, size int64) (string, error) {
 	text := string(piece)
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-		return "", swarm.Errorf(swarm.BadInput, "%s is not a text: it is a binary file of %d bytes", swarm.Quote(path), max(size, upto))
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a text: it is a binary file of %d bytes",
+			swarm.Quote(path), max(size, upto))
 	case len(piece) == 0 && from > 0:
 		return "", swarm.Errorf(swarm.BadInput, "%s has %d bytes, and nothing after byte %d", swarm.Quote(path), size, from)
 	case from == 0 && upto >= size:
@@ -222,7 +235,8 @@ func shown(path string, piece []byte, from, size int64) (string, error) {
 }
 
 func (b *Box) writeSpec() swarm.ToolSpec {
-	about := "Writes a text file, in place of what it held before. Paths are relative to your folder; folders on the way are made."
+	about := "Writes a text file, in place of what it held before. " +
+		"Paths are relative to your folder; folders on the way are made."
 	if b.o.Phase == swarm.PlanningPhase {
 		about += " The phase is PLANNING: only files below docs/ may be written."
 	}
@@ -242,7 +256,8 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 	case a.Path == "" || a.Content == nil:
 		return "", swarm.Errorf(swarm.BadInput, "file_write needs a path and a content")
 	case len(*a.Content) > maxWrite:
-		return "", swarm.Errorf(swarm.BadInput, "the content has %d bytes, and %d MB are the most", len(*a.Content), maxWrite>>20).WithHint("write several files")
+		const msg = "the content has %d bytes, and %d MB are the most"
+		return "", swarm.Errorf(swarm.BadInput, msg, len(*a.Content), maxWrite>>20).WithHint("write several files")
 	}
 	local, err := b.inside(a.Path)
 	if err != nil {
@@ -252,7 +267,8 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 		return "", notRegular(a.Path, fs.ModeDir)
 	}
 	if InGit(b.real, local) {
-		return "", swarm.Errorf(swarm.Denied, "%s belongs to git, and what is written there git may run", swarm.Quote(a.Path)).WithHint("write the files themselves; git keeps its own")
+		return "", swarm.Errorf(swarm.Denied, "%s belongs to git, and what is written there git may run", swarm.Quote(a.Path)).
+			WithHint("write the files themselves; git keeps its own")
 	}
 	shownPath := local
 	root, local, err := b.writable(a.Path, local)
@@ -275,8 +291,8 @@ func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 	return fmt.Sprintf("wrote %d bytes to %s", len(*a.Content), shownPath), nil
 }
 
-// writable is the folder that files are written through, and a path as it is seen from there: in PLANNING it is docs/, so that no link in
-// it leads out of it.
+// writable returns the root for writing, and the path relative to it. In PLANNING the root is
+// docs/, so that no link inside leads out of docs/.
 func (b *Box) writable(path, local string) (*os.Root, string, error) {
 	root, err := os.OpenRoot(b.o.Root)
 	if err != nil {
@@ -290,7 +306,8 @@ func (b *Box) writable(path, local string) (*os.Root, string, error) {
 		return nil, "", b.fileError(permission.Docs, err)
 	}
 	if info, err := root.Lstat(permission.Docs); err != nil || !info.IsDir() {
-		return nil, "", swarm.Errorf(swarm.Denied, "%s is not a folder but leads elsewhere, and nothing else may be written in the phase %s", permission.Docs, b.o.Phase)
+		const msg = "%s is not a folder but leads elsewhere, and nothing else may be written in the phase %s"
+		return nil, "", swarm.Errorf(swarm.Denied, msg, permission.Docs, b.o.Phase)
 	}
 	docs, err := root.OpenRoot(permission.Docs)
 	if err != nil {
@@ -300,7 +317,7 @@ func (b *Box) writable(path, local string) (*os.Root, string, error) {
 	return docs, rel, err
 }
 
-// replace puts a file in its place whole or not at all.
+// replace replaces a file atomically: a crash leaves the old or the new content, never a mixture.
 func replace(root *os.Root, path, content string, mode fs.FileMode) error {
 	if dir := filepath.Dir(path); dir != "." {
 		if err := root.MkdirAll(dir, 0o755); err != nil {

@@ -15,8 +15,8 @@ import (
 	"swarm/internal/provider/model"
 )
 
-// A model that does what an attacker says has a folder, one harmless command and one host. It tries everything else, in a real turn with
-// the real loop, and gets nothing of it.
+// A hijacked model has a folder, one harmless command and one host. It tries everything else, in a
+// real turn with the real loop, and every attempt fails.
 func TestHijackedModel(t *testing.T) {
 	host, hits := site(t)
 	_, port, _ := net.SplitHostPort(host)
@@ -64,7 +64,7 @@ func TestHijackedModel(t *testing.T) {
 	var answers []modeltest.Answer
 	for len(calls) > 0 {
 		n := min(20, len(calls))
-		// One call that is good in each answer, or the model is given up as senseless.
+		// Each answer has one valid call, or the loop gives the model up.
 		answers = append(answers, modeltest.Answer{Calls: append(calls[:n:n], modeltest.Call{ID: fmt.Sprintf("good%d", len(calls)), Name: "command", Args: `{"argv":["echo","hello"]}`})})
 		calls = calls[n:]
 	}

@@ -7,15 +7,18 @@ import (
 )
 
 var (
-	// silent are elements whose content nobody reads.
-	silent = []string{"script", "style", "noscript", "template", "svg", "head"}
-	// breaking are elements that begin a line of their own.
-	breaking = []string{"address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
-		"header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "title", "tr", "ul"}
+	// hiddenElements have no content for readers.
+	hiddenElements = []string{"script", "style", "noscript", "template", "svg", "head"}
+	// blockElements begin a new line.
+	blockElements = []string{
+		"address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figure", "footer", "form", "h1",
+		"h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "title",
+		"tr", "ul",
+	}
 )
 
-// plain is the text of HTML: without tags, comments, and what is meant for browsers. It is simple on purpose; what it does not
-// understand it leaves as it is.
+// plain converts HTML to text: without tags, comments and hidden elements. It is a simple scanner
+// on purpose, and leaves what it does not understand.
 func plain(source string) string {
 	var b strings.Builder
 	for source != "" {
@@ -30,16 +33,16 @@ func plain(source string) string {
 		}
 		name := tagName(rest)
 		if name == "" && !strings.HasPrefix(rest, "!") && !strings.HasPrefix(rest, "?") {
-			b.WriteByte('<') // a sign of its own
+			b.WriteByte('<') // a plain less-than sign
 			source = rest
 			continue
 		}
 		source = afterTag(rest)
 		opened, isEnd := strings.CutPrefix(name, "/")
 		switch {
-		case !isEnd && slices.Contains(silent, name):
+		case !isEnd && slices.Contains(hiddenElements, name):
 			source = afterElement(source, name)
-		case slices.Contains(breaking, opened):
+		case slices.Contains(blockElements, opened):
 			b.WriteByte('\n')
 		case opened == "td" || opened == "th":
 			b.WriteByte('\t')
@@ -48,7 +51,8 @@ func plain(source string) string {
 	return tidy(b.String())
 }
 
-// tagName is the name at the beginning of a tag, in lower case, with / before it when it is an end.
+// tagName returns the name at the beginning of a tag in lower case, with a leading / for an end
+// tag.
 func tagName(tag string) string {
 	end := 0
 	for end < len(tag) && end < 20 {
@@ -61,7 +65,7 @@ func tagName(tag string) string {
 	return strings.TrimSuffix(strings.ToLower(tag[:end]), "/")
 }
 
-// afterTag is what follows a tag; a > in quotes does not end it.
+// afterTag returns the text after a tag. A > in quotes does not end the tag.
 func afterTag(s string) string {
 	const longest = 16 << 10
 	var quote byte
@@ -76,12 +80,12 @@ func afterTag(s string) string {
 			return s[i+1:]
 		}
 	}
-	// The quotes do not match: without them then.
+	// The quotes do not match, so they are ignored.
 	_, rest, _ := strings.Cut(s, ">")
 	return rest
 }
 
-// afterElement is what follows the end of an element.
+// afterElement returns the text after the end of an element.
 func afterElement(s, name string) string {
 	for rest := s; ; {
 		_, tag, found := strings.Cut(rest, "</")
@@ -95,7 +99,7 @@ func afterElement(s, name string) string {
 	}
 }
 
-// tidy joins blanks, and leaves at most one line empty between two others.
+// tidy joins blanks, and keeps at most one empty line between two others.
 func tidy(text string) string {
 	var b strings.Builder
 	empty := 0

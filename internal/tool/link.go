@@ -20,11 +20,12 @@ import (
 	"swarm/internal/process"
 )
 
-// start starts the program of a server that is talked to over its standard input and output.
+// start starts the program of a server that speaks MCP over standard input and output.
 func (s *server) start(l *link) (mcp.Transport, error) {
 	fail := func(err error) error {
 		why := notRun(s.Command[0], err)
-		return swarm.Errorf(swarm.NotFound, "the tool server %q did not start: %w", s.Name, why).WithHint("install it, or correct its command under tools.mcp")
+		return swarm.Errorf(swarm.NotFound, "the tool server %q did not start: %w", s.Name, why).
+			WithHint("install it, or correct its command under tools.mcp")
 	}
 	environ, err := process.NewEnvironment(s.o.Environ, s.Env)
 	if err != nil {
@@ -42,12 +43,14 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 	from, to := io.Pipe()
 	life, kill := context.WithCancel(context.Background())
 	lines := &messages{to: to}
-	p, err := process.Job{Path: path, Argv: s.Command, Dir: s.o.Dir, Env: env, Talk: true, Grace: s.o.Grace, Run: mark.Run, Turn: mark.Turn,
+	p, err := process.Job{
+		Path: path, Argv: s.Command, Dir: s.o.Dir, Env: env, Talk: true, Grace: s.o.Grace, Run: mark.Run, Turn: mark.Turn,
 		Stdout: func(piece string) {
-			if !lines.pass(piece) {
+			if !lines.forward(piece) {
 				kill()
 			}
-		}}.Start()
+		},
+	}.Start()
 	if err != nil {
 		kill()
 		return nil, fail(err)
@@ -61,7 +64,7 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 		close(ended)
 	}()
 	l.end = func() {
-		p.CloseInput() // by which it is asked to end
+		p.CloseInput() // asks the program to end
 		select {
 		case <-ended:
 		case <-after(s.o.Grace):
@@ -74,13 +77,13 @@ func (s *server) start(l *link) (mcp.Transport, error) {
 		case <-ended:
 			return lines.exitReason(status, lost, p.Stderr().Bytes())
 		default:
-			return "" // it is still there
+			return "" // it still runs
 		}
 	}
 	return &mcp.IOTransport{Reader: from, Writer: input{p}, MaxLineLength: maxMessage + 1024}, nil
 }
 
-// input is what a program reads.
+// input is the standard input of a server's program.
 type input struct{ *process.Process }
 
 func (i input) Close() error {
@@ -88,18 +91,19 @@ func (i input) Close() error {
 	return nil
 }
 
-// messages are what a server says, without the lines that are none: some print what they are doing where only messages belong.
+// messages filters a server's output. Some servers print log lines where only messages belong;
+// these are dropped.
 type messages struct {
 	to   *io.PipeWriter
-	mu   sync.Mutex
-	in   bool // inside of a line
-	drop bool // which is none
-	size int
-	over bool
+	mu   sync.Mutex // guards over
+	in   bool       // inside a line
+	drop bool       // the line is not a message
+	size int        // of the line
+	over bool       // a message was too large
 }
 
-// pass passes on what a server says; false = it says too much at once.
-func (m *messages) pass(piece string) bool {
+// forward forwards messages. It returns false if a message is too large, or the reader is gone.
+func (m *messages) forward(piece string) bool {
 	for piece != "" {
 		line, rest, whole := strings.Cut(piece, "\n")
 		if !m.in {
@@ -120,7 +124,7 @@ func (m *messages) pass(piece string) bool {
 				line += "\n"
 			}
 			if _, err := io.WriteString(m.to, line); err != nil {
-				return false // nobody reads any more
+				return false // the reader is gone
 			}
 		}
 		m.in = !whole
@@ -129,7 +133,7 @@ func (m *messages) pass(piece string) bool {
 	return true
 }
 
-// exitReason is why a server has ended.
+// exitReason describes why a server has ended.
 func (m *messages) exitReason(status syscall.WaitStatus, lost error, stderr []byte) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,18 +143,19 @@ func (m *messages) exitReason(status syscall.WaitStatus, lost error, stderr []by
 	how := fmt.Sprintf("exit status %d", status.ExitStatus())
 	switch {
 	case lost != nil:
-		how = "nobody knows how"
+		how = "exit status unknown"
 	case status.Signaled():
 		how = fmt.Sprintf("signal %d (%v)", int(status.Signal()), status.Signal())
 	}
 	return how + process.LastWords(stderr)
 }
 
-// dial prepares to reach a server over HTTP.
+// dial prepares the connection to a server over HTTP.
 func (s *server) dial(l *link) (mcp.Transport, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" {
-		return nil, swarm.Errorf(swarm.BadInput, "the url of the tool server %q is none", s.Name).WithHint("write one such as http://127.0.0.1:8000/mcp")
+		return nil, swarm.Errorf(swarm.BadInput, "the url of the tool server %q is none", s.Name).
+			WithHint("write one such as http://127.0.0.1:8000/mcp")
 	}
 	header, err := s.header()
 	if err != nil {
@@ -166,11 +171,13 @@ func (s *server) dial(l *link) (mcp.Transport, error) {
 		}
 		return nil
 	}}
-	// Without a stream of its own for what the server says unasked: the tools are listed anew for each turn.
-	return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 2, DisableStandaloneSSE: true, MaxEventSize: maxMessage}, nil
+	// The standalone SSE stream is off: tools are listed anew for each turn, so notifications are not needed.
+	return &mcp.StreamableClientTransport{
+		Endpoint: s.URL, HTTPClient: client, MaxRetries: 2, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
+	}, nil
 }
 
-// header is what each request to the server carries.
+// header returns the headers of each request to the server.
 func (s *server) header() (http.Header, error) {
 	h, _, missing := process.Headers(s.o.Environ, s.Headers)
 	if missing != "" {
@@ -179,7 +186,7 @@ func (s *server) header() (http.Header, error) {
 	return h, nil
 }
 
-// bounded reads answers only up to a bound; of a stream, each of its events.
+// bounded limits the size of answers. In a stream the limit applies to each event.
 type bounded struct {
 	next   http.RoundTripper
 	header http.Header
@@ -231,7 +238,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// after is when a program that was asked to end has had its time.
+// after fires when the grace period of an ending program is over.
 func after(grace time.Duration) <-chan time.Time {
 	if grace <= 0 {
 		grace = process.DefaultGrace

@@ -17,17 +17,19 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// maxListed is how many entries are listed; maxSeen how many of one folder are looked at, to list the first.
+// Limits of a listing.
 const (
-	maxListed = 2000
-	maxSeen   = 50_000
+	maxListed = 2000   // entries shown
+	maxSeen   = 50_000 // entries read of one folder, to show the first by name
 	maxDepth  = 32
 )
 
 func (b *Box) listSpec() swarm.ToolSpec {
 	return swarm.ToolSpec{Name: toolrule.FileList,
-		Description: "Lists the files of a folder, one on each line: folders end with /, files have their size in bytes. Paths are relative to your folder. depth 2 and more also lists what is in folders.",
-		Schema:      object(`"path":{"type":"string","description":"a folder; without it your folder itself"},"depth":{"type":"integer","minimum":1,"maximum":32}`)}
+		Description: "Lists the files of a folder, one on each line: folders end with /, files have their size in bytes. " +
+			"Paths are relative to your folder. depth 2 and more also lists what is in folders.",
+		Schema: object(`"path":{"type":"string","description":"a folder; without it your folder itself"},` +
+			`"depth":{"type":"integer","minimum":1,"maximum":32}`)}
 }
 
 func (b *Box) list(ctx context.Context, args json.RawMessage) (string, error) {
@@ -70,12 +72,14 @@ func (b *Box) list(ctx context.Context, args json.RawMessage) (string, error) {
 	case len(l.lines) == 0:
 		return "(empty)", nil
 	case l.more > 0:
-		l.lines = append(l.lines, fmt.Sprintf("[%d entries are shown, at least %d were left out: list a folder of it]", len(l.lines), l.more))
+		const format = "[%d entries are shown, at least %d were left out: list a folder of it]"
+		l.lines = append(l.lines, fmt.Sprintf(format, len(l.lines), l.more))
 	}
 	return strings.Join(l.lines, "\n"), nil
 }
 
-// A listing goes through folders level by level, so that a large one deep down does not push out what is above.
+// A listing walks folders level by level, so that a large folder deep down does not displace
+// entries above it.
 type listing struct {
 	box   *Box
 	root  *os.Root
@@ -83,7 +87,7 @@ type listing struct {
 	more  int
 }
 
-// folder lists one folder and returns those in it.
+// folder lists one folder and returns its subfolders.
 func (l *listing) folder(path string) (folders []string, err error) {
 	if len(l.lines) >= maxListed {
 		l.more++
@@ -94,7 +98,8 @@ func (l *listing) folder(path string) (folders []string, err error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, swarm.Errorf(swarm.BadInput, "%s is not a folder", swarm.Quote(path)).WithHint("file_read reads it, if you may use it")
+		return nil, swarm.Errorf(swarm.BadInput, "%s is not a folder", swarm.Quote(path)).
+			WithHint("file_read reads it, if you may use it")
 	}
 	f, err := l.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -114,7 +119,7 @@ func (l *listing) folder(path string) (folders []string, err error) {
 		at := filepath.Join(path, name)
 		info, err := l.root.Lstat(at)
 		if err != nil || info.IsDir() && l.box.hides(at) {
-			continue // gone meanwhile, or none of the agent's business
+			continue // deleted meanwhile, or hidden
 		}
 		shown := strings.ToValidUTF8(strings.Map(visible, at), "\uFFFD")
 		switch {
@@ -133,7 +138,7 @@ func (l *listing) folder(path string) (folders []string, err error) {
 	return folders, nil
 }
 
-// visible keeps a name from looking like two.
+// visible replaces control characters, so that one name cannot look like two.
 func visible(c rune) rune {
 	if c < ' ' || c == 0x7f {
 		return '\uFFFD'

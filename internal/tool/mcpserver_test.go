@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The test binary is also an MCP server: with asServer in its environment it behaves as that says.
+// The test binary is also an MCP server: asServer in its environment selects its behaviour.
 const asServer = "SWARM_TEST_TOOL_SERVER"
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,7 @@ func serve(how string) int {
 	return 0
 }
 
-// serveDeaf greets, lists one tool, and then reads no more.
+// serveDeaf initializes, lists one tool, and then stops reading.
 func serveDeaf() int {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
@@ -67,7 +67,7 @@ type words struct {
 	Text string `json:"text"`
 }
 
-// newServer is a server with tools for every occasion.
+// newServer returns a server with the tools of all tests.
 func newServer(how string, over <-chan struct{}) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 2000})
 	text := func(t string) *mcp.CallToolResult {

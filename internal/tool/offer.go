@@ -19,19 +19,19 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// What a model is told of a server's tool at most, and of how many.
+// Limits of the tools of MCP servers that a model is offered.
 const (
-	maxOffered     = 128 // of one server that an agent may use as a whole; more than this no model's API takes
+	maxOffered     = 128 // per server without named tools; models' APIs take no more
 	maxDescription = 4 << 10
 	maxSchema      = 64 << 10
 	maxName        = 64
 )
 
-// A remote is a tool of a server.
+// A remote is a tool of an MCP server.
 type remote struct {
 	server *server
-	name   string // the server's own
-	reads  bool   // it says of itself that it changes nothing
+	name   string // the server's own name for it
+	reads  bool   // the server declares it read-only
 }
 
 func (r remote) call(ctx context.Context, args json.RawMessage) (string, error) {
@@ -42,8 +42,9 @@ func (r remote) call(ctx context.Context, args json.RawMessage) (string, error) 
 	return r.server.call(ctx, r.name, args)
 }
 
-// remotes are the tools of servers that the agent may use: as they are offered, and by their names. The servers are asked at
-// the same time; the error is about those that do not have what they should.
+// remotes returns the tools of MCP servers that the agent may use: the offered specs, and all of
+// them by offered name. It asks the servers concurrently. The error names servers that fail or lack
+// a tool; the tools of the others are returned with it.
 func (b *Box) remotes(ctx context.Context) ([]swarm.ToolSpec, map[string]remote, error) {
 	names := b.servers()
 	type list struct {
@@ -75,7 +76,7 @@ func (b *Box) remotes(ctx context.Context) ([]swarm.ToolSpec, map[string]remote,
 	return specs, byName, joined(wrong)
 }
 
-// joined is one error for several.
+// joined combines several errors into one.
 func joined(errs []error) error {
 	if len(errs) == 0 {
 		return nil
@@ -87,10 +88,14 @@ func joined(errs []error) error {
 	for _, err := range errs {
 		texts = append(texts, err.Error())
 	}
-	return &swarm.Error{Kind: swarm.KindOf(errs[0]), Msg: strings.Join(texts, "; "), Hint: "correct them under tools.mcp, or take them out of the agent's tools"}
+	return &swarm.Error{
+		Kind: swarm.KindOf(errs[0]), Msg: strings.Join(texts, "; "),
+		Hint: "correct them under tools.mcp, or take them out of the agent's tools",
+	}
 }
 
-// toolsOf are the tools of one server that the agent may use. Beside an error are those that are there.
+// toolsOf returns the tools of one server that the agent may use. With an error it returns those
+// that exist.
 func (b *Box) toolsOf(ctx context.Context, server string) ([]*mcp.Tool, error) {
 	tools, order, err := b.o.Servers.byName[server].list(ctx)
 	if err != nil {
@@ -109,16 +114,18 @@ func (b *Box) toolsOf(ctx context.Context, server string) ([]*mcp.Tool, error) {
 		switch {
 		case r.Server != server:
 		case r.Name == "" && len(order) > maxOffered:
-			return nil, swarm.Errorf(swarm.BadInput, "the tool server %q has %d tools, and an agent can be offered %d", server, len(order), maxOffered).
+			const msg = "the tool server %q has %d tools, and an agent can be offered %d"
+			return nil, swarm.Errorf(swarm.BadInput, msg, server, len(order), maxOffered).
 				WithHint("name those that it may use: tools: [%s.%s]", server, order[0])
 		case r.Name == "":
 			for _, name := range order {
 				choose(name)
 			}
 		default:
-			name, ok := named(r, tools, order)
+			name, ok := findNamed(r, tools, order)
 			if !ok {
-				missing = swarm.Errorf(swarm.NotFound, "the tool server %q has no tool %s", server, swarm.Quote(r.Name)).WithHint("%s", swarm.DidYouMean(r.Name, order))
+				missing = swarm.Errorf(swarm.NotFound, "the tool server %q has no tool %s", server, swarm.Quote(r.Name)).
+					WithHint("%s", swarm.DidYouMean(r.Name, order))
 				continue
 			}
 			choose(name)
@@ -127,8 +134,8 @@ func (b *Box) toolsOf(ctx context.Context, server string) ([]*mcp.Tool, error) {
 	return chosen, missing
 }
 
-// named is the tool that an entry names, by the server's name for it or by ours.
-func named(r toolrule.Rule, tools map[string]*mcp.Tool, order []string) (string, bool) {
+// findNamed returns the tool that a rule names, by the server's name for it or by the offered name.
+func findNamed(r toolrule.Rule, tools map[string]*mcp.Tool, order []string) (string, bool) {
 	if tools[r.Name] != nil {
 		return r.Name, true
 	}
@@ -140,7 +147,8 @@ func named(r toolrule.Rule, tools map[string]*mcp.Tool, order []string) (string,
 	return "", false
 }
 
-// offeredName is the name by which a model knows a server's tool: what models' APIs take, and none that is taken.
+// offeredName returns the name under which a model is offered a server's tool. It is unique, and
+// valid for models' APIs.
 func offeredName(server, tool string, taken func(string) bool) string {
 	name := clean(server + "__" + tool)
 	for n := 0; len(name) > maxName || taken(name); n++ {
@@ -150,7 +158,7 @@ func offeredName(server, tool string, taken func(string) bool) string {
 	return name
 }
 
-// clean replaces what a name may not hold.
+// clean replaces characters that models' APIs refuse in names.
 func clean(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '_' || c == '-' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
@@ -160,8 +168,9 @@ func clean(name string) string {
 	}, name)
 }
 
-// specOf is what a model is told of a tool. Arguments are held against the server's schema only where that can be trusted to
-// come to an end; otherwise the server is left to say what is wrong with them.
+// specOf describes a server's tool to a model. A schema is used for checking only if its evaluation
+// is known to end. Otherwise the description carries it, and the server checks the arguments
+// itself.
 func specOf(name string, t *mcp.Tool) swarm.ToolSpec {
 	spec := swarm.ToolSpec{Name: name, Description: cut(t.Description, maxDescription), Schema: json.RawMessage(`{"type":"object"}`)}
 	source, err := json.Marshal(t.InputSchema)
@@ -179,7 +188,8 @@ func specOf(name string, t *mcp.Tool) swarm.ToolSpec {
 	if usable {
 		spec.Schema = source
 	} else {
-		spec.Description = strings.TrimSpace(spec.Description + "\nIts arguments, in its own words: " + cut(string(source), maxDescription))
+		spec.Description += "\nIts arguments, in its own words: " + cut(string(source), maxDescription)
+		spec.Description = strings.TrimSpace(spec.Description)
 	}
 	return spec
 }

@@ -12,7 +12,7 @@ import (
 
 var everything = []string{"file_read", "file_write", "file_list", "command(touch)"}
 
-// In PLANNING files are written below docs/ and nowhere else, and nothing is run.
+// In PLANNING files are written only below docs/, and no command runs.
 func TestPlanning(t *testing.T) {
 	d := sit(t)
 	d.file("main.go", "package main\n")
@@ -38,7 +38,7 @@ func TestPlanning(t *testing.T) {
 	d.untouched("main.go", "made", "new.go")
 }
 
-// untouched wants main.go to be as it was and the other files not to be there.
+// untouched checks that main.go is unchanged and that the other files do not exist.
 func (d *desk) untouched(first string, others ...string) {
 	d.Helper()
 	if text, err := os.ReadFile(filepath.Join(d.root, first)); err != nil || string(text) != "package main\n" {
@@ -51,7 +51,7 @@ func (d *desk) untouched(first string, others ...string) {
 	}
 }
 
-// No link is a way out of docs/, be it docs itself.
+// No link leads out of docs/, not even docs itself.
 func TestPlanningAndLinks(t *testing.T) {
 	d := sit(t)
 	d.file("src/main.go", "package main\n")
@@ -77,7 +77,7 @@ func TestPlanningAndLinks(t *testing.T) {
 	d.untouched("src/main.go")
 }
 
-// Of a server only the tools are left that say of themselves that they change nothing.
+// In PLANNING only tools of servers that declare themselves read-only remain.
 func TestPlanningAndServers(t *testing.T) {
 	d := withServer(t, "reader", "s")
 	d.open(Options{Allow: []string{"s"}, Servers: d.box.o.Servers, Phase: swarm.PlanningPhase})
@@ -92,7 +92,7 @@ func TestPlanningAndServers(t *testing.T) {
 	}
 }
 
-// What holds an agent back is asked in one order: the phase, then what the agent may use.
+// The phase is checked before the capability.
 func TestPhaseGoesBeforeCapability(t *testing.T) {
 	for _, c := range []struct {
 		phase swarm.Phase

@@ -12,8 +12,8 @@ import (
 	"swarm/internal/secret"
 )
 
-// Ready says what keeps a server from being started or reached, as far as that can be known without doing it: a program that is
-// not there, a variable that is not set.
+// Ready is the preflight check of a server. It finds a missing program or variable without starting
+// or reaching the server.
 func Ready(spec swarm.ToolServer, o ServerOptions) error {
 	s := server{ToolServer: spec, o: o}
 	if spec.URL != "" {
@@ -34,7 +34,8 @@ func Ready(spec swarm.ToolServer, o ServerOptions) error {
 	return nil
 }
 
-// program is where the server's program is. A path is taken from the folder that it works in.
+// program returns the path of the server's program. A relative path starts at the server's working
+// folder.
 func (s *server) program() (string, error) {
 	name := s.Command[0]
 	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
@@ -44,5 +45,6 @@ func (s *server) program() (string, error) {
 }
 
 func (s *server) unset(variable string) error {
-	return swarm.Errorf(swarm.NotSignedIn, "the tool server %q needs %s, which is not set", s.Name, variable).WithHint("export %s=…", variable)
+	return swarm.Errorf(swarm.NotSignedIn, "the tool server %q needs %s, which is not set", s.Name, variable).
+		WithHint("export %s=…", variable)
 }

@@ -21,36 +21,36 @@ import (
 	"swarm"
 )
 
-// Bounds of what servers do.
+// Limits of MCP servers.
 const (
 	callTime    = 5 * time.Minute // for one call
-	stuckTime   = time.Second     // for a question to leave, when nobody waits for the answer any more
+	stuckTime   = time.Second     // for a cancelled request to be read, before the server counts as stuck
 	maxMessage  = 16 << 20        // bytes of one message
-	maxResult   = 256 << 10       // bytes of a result that an agent is given; the middle is left out
+	maxResult   = 256 << 10       // bytes of a result for an agent; the middle is left out
 	maxPages    = 200             // of a list of tools
-	maxTools    = 10_000          // in all
-	maxFailures = 3               // to start, one after the other
+	maxTools    = 10_000          // in all pages
+	maxFailures = 3               // consecutive failed starts
 )
 
-// startTime is what a server has to start, and to list its tools.
+// startTime is the timeout for starting a server, and for listing its tools. Tests change it.
 var startTime = 10 * time.Second
 
-// ServerOptions are what servers have in common.
+// ServerOptions are common to the servers of a run.
 type ServerOptions struct {
-	Run     string        // what marks their processes
-	Dir     string        // where they work; absolute
+	Run     string        // the mark of their processes
+	Dir     string        // their working folder; absolute
 	Environ []string      // of this process; nil = os.Environ()
-	Grace   time.Duration // how long they have to end; 0 = process.DefaultGrace
+	Grace   time.Duration // for them to end; 0 = process.DefaultGrace
 }
 
-// Servers are the MCP servers of a run. Each is started, or connected to, when somebody needs it, and is then there for all agents
-// of the run. One that has died is started again by the next who needs it.
+// Servers are the MCP servers of a run. A server is started, or connected to, on first use, and
+// then shared by all agents of the run. The next use restarts a server that has died.
 type Servers struct {
 	names  []string
 	byName map[string]*server
 }
 
-// NewServers makes them. It starts none.
+// NewServers returns the servers without starting any.
 func NewServers(list []swarm.ToolServer, o ServerOptions) *Servers {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
@@ -58,12 +58,12 @@ func NewServers(list []swarm.ToolServer, o ServerOptions) *Servers {
 	s := &Servers{byName: map[string]*server{}}
 	for _, spec := range list {
 		s.names = append(s.names, spec.Name)
-		s.byName[spec.Name] = &server{ToolServer: spec, o: o, one: make(chan struct{}, 1)}
+		s.byName[spec.Name] = &server{ToolServer: spec, o: o, mutex: make(chan struct{}, 1)}
 	}
 	return s
 }
 
-// Names are the names of the servers, in the file's order.
+// Names returns the servers' names, in the order of the file.
 func (s *Servers) Names() []string {
 	if s == nil {
 		return nil
@@ -71,7 +71,7 @@ func (s *Servers) Names() []string {
 	return s.names
 }
 
-// Close ends all servers; none is started any more.
+// Close ends all servers, and keeps them from starting again.
 func (s *Servers) Close() error {
 	if s == nil {
 		return nil
@@ -84,15 +84,16 @@ func (s *Servers) Close() error {
 	return nil
 }
 
-// A server is one that is declared; whether it runs or not.
+// A server is a declared server, running or not.
 type server struct {
 	swarm.ToolServer
 	o ServerOptions
 
-	one      chan struct{} // held by who looks at what follows, or changes it
+	// mutex guards the fields below. It is a channel, so that a caller can give up waiting during a slow start.
+	mutex    chan struct{}
 	link     *link
 	starts   int
-	failures int // since it last worked
+	failures int // consecutive failed starts
 	failed   error
 	closed   bool
 }
@@ -100,23 +101,23 @@ type server struct {
 // A link is a connection to a running server.
 type link struct {
 	session          *mcp.ClientSession
-	end              func()               // ends the server, if it is a program, and waits until it has ended
-	why              func() string        // why it is gone, as far as can be seen
-	gone             chan struct{}        // closed when it is
-	announcesChanges bool                 // it says when its tools change
-	tools            map[string]*mcp.Tool // by name; nil = not asked, or they have changed
-	order            []string
+	end              func()               // ends the program, if there is one, and waits for its end
+	why              func() string        // why the server is gone; "" = unknown, or it runs
+	gone             chan struct{}        // closed when the connection is
+	announcesChanges bool                 // the server announces changes of its tools
+	tools            map[string]*mcp.Tool // cache by name; nil = not listed yet, or changed
+	order            []string             // names in the server's order
 	mu               sync.Mutex
 }
 
-// connected is the link to the server, which is made if there is none.
+// connected returns the link to the server, and connects if there is none.
 func (s *server) connected(ctx context.Context) (*link, error) {
 	select {
-	case s.one <- struct{}{}:
+	case s.mutex <- struct{}{}:
 	case <-ctx.Done():
 		return nil, swarm.CutError(ctx)
 	}
-	defer func() { <-s.one }()
+	defer func() { <-s.mutex }()
 	if s.link != nil {
 		select {
 		case <-s.link.gone:
@@ -146,8 +147,8 @@ func (s *server) connected(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// connect starts the server, or reaches it, and greets it. Servers of today know the first greeting; those that answer it
-// with an error are asked in the way of tomorrow.
+// connect starts or reaches the server and initializes the session. Most servers know the released
+// protocol version. Those that refuse it are offered the library's newest one.
 func (s *server) connect(ctx context.Context) (l *link, err error) {
 	for _, version := range []string{"2025-11-25", ""} {
 		l, err = s.greet(ctx, version)
@@ -206,7 +207,8 @@ func (s *server) notStarted(l *link, soon context.Context, err error) error {
 	return e
 }
 
-// refusal is what the server itself answered, if it is that: the library has errors of the same kind for what never reached it.
+// refusal returns the server's own error, or nil. The library uses the same type for requests that
+// never reached the server.
 func refusal(err error) *jsonrpc.Error {
 	const rejected = -32005
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code != rejected {
@@ -216,8 +218,8 @@ func refusal(err error) *jsonrpc.Error {
 }
 
 func (s *server) close() {
-	s.one <- struct{}{}
-	defer func() { <-s.one }()
+	s.mutex <- struct{}{}
+	defer func() { <-s.mutex }()
 	s.closed = true
 	if s.link != nil {
 		_ = s.link.session.Close()
@@ -232,7 +234,7 @@ func (l *link) forget() {
 	l.tools = nil
 }
 
-// list is what tools the server has, by name and in its order.
+// list returns the server's tools by name, and their names in its order.
 func (s *server) list(ctx context.Context) (map[string]*mcp.Tool, []string, error) {
 	return s.listed(ctx, false)
 }
@@ -261,7 +263,7 @@ func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, 
 			return nil, nil, s.callError(ctx, soon, l, "tools/list", err)
 		}
 		for _, t := range page.Tools {
-			if tools[t.Name] == nil { // of two with one name only the first can be called
+			if tools[t.Name] == nil { // only the first of two tools with one name can be called
 				tools[t.Name] = t
 				order = append(order, t.Name)
 			}
@@ -279,7 +281,7 @@ func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, 
 	return nil, nil, swarm.Errorf(swarm.Protocol, "the list of the tools of the server %q comes to no end", s.Name)
 }
 
-// call does one call of a tool. The server may hang in any way: nobody waits longer than ctx, or callTime.
+// call calls a tool. It returns after ctx or callTime, even if the server hangs.
 func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 	within, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
@@ -295,12 +297,13 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (s
 		if err != nil {
 			return "", s.callError(ctx, within, l, tool, err)
 		}
-		s.works()
-		return said(result)
+		s.resetFailures()
+		return formatResult(result)
 	}
 }
 
-// forgotten says whether the server was started anew and does not know the session: it has done nothing yet. The link is gone then.
+// forgotten reports whether the server was restarted and does not know the session. The request had
+// no effect then, so it is safe to retry. The link is closed.
 func (l *link) forgotten(err error) bool {
 	if !errors.Is(err, mcp.ErrSessionMissing) {
 		return false
@@ -325,7 +328,7 @@ func (l *link) call(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallT
 		return a.result, a.err
 	case <-ctx.Done():
 	}
-	go func() { // A server that does not even read what it is asked is of no use to anybody.
+	go func() { // a server that does not even read its input is stuck, and is ended
 		select {
 		case <-done:
 		case <-time.After(stuckTime):
@@ -335,17 +338,18 @@ func (l *link) call(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallT
 	return nil, ctx.Err()
 }
 
-// works forgets earlier failures to start.
-func (s *server) works() {
+// resetFailures forgets earlier failed starts. It does not wait for the mutex: if another caller holds it,
+// the next successful call resets them.
+func (s *server) resetFailures() {
 	select {
-	case s.one <- struct{}{}:
+	case s.mutex <- struct{}{}:
 		s.failures = 0
-		<-s.one
+		<-s.mutex
 	default:
 	}
 }
 
-// broken are the errors of a link that is gone, or about to be.
+// broken are the errors of a link that is closed or about to close.
 var broken = []error{mcp.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, os.ErrClosed, syscall.EPIPE}
 
 func (s *server) callError(ctx, within context.Context, l *link, tool string, err error) error {
@@ -362,21 +366,24 @@ func (s *server) callError(ctx, within context.Context, l *link, tool string, er
 		<-l.gone
 		l.end()
 		if why := l.why(); why != "" {
-			return swarm.Errorf(swarm.Crashed, "the tool server %q has ended: %s", s.Name, why).WithHint("the next call starts it again")
+			return swarm.Errorf(swarm.Crashed, "the tool server %q has ended: %s", s.Name, why).
+				WithHint("the next call starts it again")
 		}
-		return swarm.Errorf(swarm.Crashed, "the tool server %q is gone", s.Name).WithHint("the next call tries to reach it again")
+		return swarm.Errorf(swarm.Crashed, "the tool server %q is gone", s.Name).
+			WithHint("the next call tries to reach it again")
 	}
-	return swarm.Errorf(swarm.Protocol, "the tool server %q did not do %s: %s", s.Name, tool, clip(swarm.WithoutURL(err).Error()))
+	why := clip(swarm.WithoutURL(err).Error())
+	return swarm.Errorf(swarm.Protocol, "the tool server %q did not do %s: %s", s.Name, tool, why)
 }
 
-// clip is what a server says, for an error's text.
+// clip shortens a server's text for an error.
 func clip(text string) string {
 	return excerpt.Head(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), 2000)
 }
 
-// said is a tool's result as text. What is no text is named.
-func said(r *mcp.CallToolResult) (string, error) {
-	out := &saying{most: maxResult}
+// formatResult returns a tool's result as text. Content that is not text is named.
+func formatResult(r *mcp.CallToolResult) (string, error) {
+	out := &cappedOutput{most: maxResult}
 	add := func(text string) {
 		if text == "" {
 			return
@@ -421,7 +428,7 @@ func said(r *mcp.CallToolResult) (string, error) {
 	return text, nil
 }
 
-// servers are those that the agent may use, each once.
+// servers returns the servers that the agent may use, each once.
 func (b *Box) servers() (names []string) {
 	for _, r := range b.rules {
 		if r.Server != "" && !slices.Contains(names, r.Server) {

@@ -22,7 +22,8 @@ import (
 	"swarm"
 )
 
-// withServer gives an agent a box with one server, `s`, which is this program and behaves as told.
+// withServer returns an agent with one server `s`, which is this test binary with the given
+// behaviour.
 func withServer(t *testing.T, how string, allow ...string) *desk {
 	t.Helper()
 	self, err := os.Executable()
@@ -78,7 +79,7 @@ func (d *desk) offered() []string {
 	return names
 }
 
-// notOffered is the error of a box that cannot offer what it should.
+// notOffered expects an error from Specs.
 func (d *desk) notOffered(kind swarm.ErrorKind, want string) {
 	d.Helper()
 	_, err := d.box.Specs(d.Context())
@@ -87,7 +88,7 @@ func (d *desk) notOffered(kind swarm.ErrorKind, want string) {
 	}
 }
 
-// An agent uses a server's tools in the same way, however the server is reached.
+// Tools work the same over pipes and over HTTP.
 func TestServers(t *testing.T) {
 	for how, open := range map[string]func(*testing.T) *desk{
 		"stdio":  func(t *testing.T) *desk { return withServer(t, "good", "s") },
@@ -125,7 +126,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// Only what is on the agent's list is offered, and can be called.
+// Only tools on the agent's list are offered, and only those can be called.
 func TestServerToolsAreAllowedOneByOne(t *testing.T) {
 	d := withServer(t, "good", "s.echo", "s__pid")
 	if got := strings.Join(d.offered(), " "); got != "s__echo s__pid" {
@@ -194,7 +195,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	withSpec(t, swarm.ToolServer{Name: "s", URL: away.URL}, "s").notOffered(swarm.NotFound, "leads to another server")
 }
 
-// One server that fails takes nothing from the others.
+// A failing server does not affect the others.
 func TestOneServerOfTwo(t *testing.T) {
 	d := sit(t)
 	self, _ := os.Executable()
@@ -285,7 +286,7 @@ func TestServerThatDies(t *testing.T) {
 	}
 }
 
-// A server over HTTP that was started anew knows nothing of the session: it is greeted again, and the call is done.
+// A restarted HTTP server has lost the session. The session is opened again, and the call succeeds.
 func TestServerThatForgets(t *testing.T) {
 	var mu sync.Mutex
 	var now http.Handler
@@ -359,8 +360,8 @@ func TestServerWithManyTools(t *testing.T) {
 	}
 }
 
-// What a server says of its tools is not trusted: names are what models' APIs take, each is there once, and a schema that
-// never ends is not used.
+// Servers' descriptions of tools are not trusted. Names are made valid and unique for models' APIs,
+// and a schema that never ends is not used.
 func TestServerThatLies(t *testing.T) {
 	d := withServer(t, "liar", "s")
 	specs, err := d.box.Specs(t.Context())

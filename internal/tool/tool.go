@@ -1,9 +1,15 @@
-// Package tool is what an agent that is a model over HTTP may do: read, write and list files in its folder, run commands, fetch
-// pages, and use the tools of MCP servers.
+// Package tool holds the tools of agents that are models over HTTP: read, write and list files, run
+// commands, fetch pages, and use the tools of MCP servers. [Open] makes the Box of one agent,
+// [NewServers] the servers that a run's agents share.
 //
-// A model may be told by what it reads to do anything, so nothing here trusts it. Each call is held against the agent's own
-// list (package allow); files are reached through os.Root and nowhere else; there is no shell; an address is looked at when it
-// is dialled, whatever a name says. What is refused is an answer that says why, and the turn goes on.
+// A prompt injection can make a model attempt anything, so no call is trusted:
+//   - Each call is checked against the agent's `tools` (package toolrule) and the phase (package
+//     permission).
+//   - Files are reached only through os.Root.
+//   - There is no shell.
+//   - Addresses are checked when they are dialled, because a name may resolve to any address.
+//
+// A refusal is an answer that says why, and the turn goes on.
 package tool
 
 import (
@@ -28,36 +34,37 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// Options are an agent, and what it may use.
+// Options describe an agent and what it may use.
 type Options struct {
-	Root    string            // the folder that it may touch; absolute
-	Hidden  []string          // folders in it that are not its business: our own state; absolute
+	Root    string            // the folder of its file tools; absolute
+	Hidden  []string          // folders in it that tools must not touch, such as our own state; absolute
 	Allow   []string          // entries of its `tools`; none = no tool
-	Servers *Servers          // the MCP servers of the run; nil = there are none
+	Servers *Servers          // the MCP servers of the run; nil = none
 	Environ []string          // of this process; nil = os.Environ()
 	Env     map[string]string // the agent's own, for its commands
 	Run     string
 	Agent   string
-	Turn    string        // whose commands they are; "" = each is marked by itself
-	Trace   string        // what the commands' own spans belong to, as W3C's traceparent; "" = nothing of ours
+	Turn    string        // the mark of its commands; "" = each command gets its own
+	Trace   string        // parent of the commands' spans, as a W3C traceparent; "" = none of ours
 	Phase   swarm.Phase   // of the agent's team; "" = none
-	Grace   time.Duration // how long a command has to end; 0 = process.DefaultGrace
+	Grace   time.Duration // for a command to end; 0 = process.DefaultGrace
 }
 
-// A Box holds the tools of one agent. It keeps nothing open, and need not be closed.
+// A Box holds the tools of one agent. It keeps nothing open, so it need not be closed. mu guards
+// remote.
 type Box struct {
 	o        Options
 	rules    []toolrule.Rule
-	real     string // Root without links
+	real     string // Root with links resolved
 	environ  *process.Environment
 	web      *http.Client
 	commands atomic.Int64 // started so far
 
 	mu     sync.Mutex
-	remote map[string]remote // by the name that is offered
+	remote map[string]remote // by offered name; nil = not listed yet
 }
 
-// Open makes the box. It reaches nobody yet.
+// Open makes the box of an agent. It connects to no server yet.
 func Open(o Options) (*Box, error) {
 	b := &Box{o: o}
 	for _, entry := range o.Allow {
@@ -74,7 +81,7 @@ func Open(o Options) (*Box, error) {
 	}
 	env := map[string]string{}
 	for name, value := range o.Env {
-		if !process.IsProviderKey(name) { // the agent's own, for its model
+		if !process.IsProviderKey(name) { // the agent's key, for its model only
 			env[name] = value
 		}
 	}
@@ -86,32 +93,35 @@ func Open(o Options) (*Box, error) {
 	return b, nil
 }
 
-// special are folders of the system in which reading is more than reading.
+// special are system folders in which reading a file may have effects or reveal keys.
 var special = []string{"/proc", "/sys", "/dev"}
 
-// CheckRoot says what keeps a folder from being the one that an agent's tools may touch.
+// CheckRoot returns an error if a folder cannot be an agent's root.
 func CheckRoot(root, agent string) error {
 	_, err := realRoot(root, agent)
 	return err
 }
 
-// realRoot is the folder without links.
+// realRoot checks the root and resolves its links.
 func realRoot(root, agent string) (string, error) {
 	info, err := os.Stat(root)
 	switch {
 	case !filepath.IsAbs(root):
 		return "", swarm.Errorf(swarm.BadInput, "the root of %q is not an absolute path", agent)
 	case err == nil && !info.IsDir():
-		return "", swarm.Errorf(swarm.BadInput, "%s, which the tools of %q may touch, is not a folder", root, agent).WithHint("write the folder that it is in")
+		return "", swarm.Errorf(swarm.BadInput, "%s, which the tools of %q may touch, is not a folder", root, agent).
+			WithHint("write the folder that it is in")
 	case err != nil:
-		return "", swarm.Errorf(swarm.NotFound, "the folder %s, which the tools of %q may touch, is not there", root, agent).WithHint("make it, or correct `root`")
+		return "", swarm.Errorf(swarm.NotFound, "the folder %s, which the tools of %q may touch, is not there", root, agent).
+			WithHint("make it, or correct `root`")
 	}
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		real = root
 	}
 	if real == "/" || slices.ContainsFunc(special, func(s string) bool { return within(s, real) }) {
-		return "", swarm.Errorf(swarm.BadInput, "%s cannot be the folder of an agent: the keys of every program lie open in it", root).
+		const msg = "%s cannot be the folder of an agent: the keys of every program lie open in it"
+		return "", swarm.Errorf(swarm.BadInput, msg, root).
 			WithHint("write a folder for its work: root: .")
 	}
 	return real, nil
@@ -130,7 +140,7 @@ func (b *Box) findRoot() (err error) {
 	return nil
 }
 
-// within says whether a path is a folder or lies in it.
+// within reports whether a path is the folder or inside it.
 func within(folder, path string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
@@ -139,7 +149,7 @@ func (b *Box) allows(tools ...string) bool {
 	return slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return slices.Contains(tools, r.Tool) })
 }
 
-// A builtin is a tool of ours.
+// A builtin is one of our own tools.
 type builtin struct {
 	spec func(*Box) swarm.ToolSpec
 	call func(*Box, context.Context, json.RawMessage) (string, error)
@@ -153,8 +163,9 @@ var builtins = map[string]builtin{
 	toolrule.WebFetch:  {(*Box).fetchSpec, (*Box).fetch},
 }
 
-// Specs are the tools that the agent is offered: those that it may use in this phase. It connects to the servers that the agent may use.
-// An error beside them says which servers could not be reached, or do not have what the agent was given; the tools of the others are there.
+// Specs returns the tools that the agent may use in this phase. It connects to the MCP servers that
+// the agent may use. The error names servers that cannot be reached or lack a tool; the tools of
+// the others are returned with it.
 func (b *Box) Specs(ctx context.Context) ([]swarm.ToolSpec, error) {
 	var specs []swarm.ToolSpec
 	for _, name := range toolrule.Tools {
@@ -169,7 +180,7 @@ func (b *Box) Specs(ctx context.Context) ([]swarm.ToolSpec, error) {
 	return append(specs, offered...), err
 }
 
-// Call does what the agent asks of a tool. An error is an answer for the agent.
+// Call calls a tool. An error is an answer for the agent.
 func (b *Box) Call(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 	if ctx.Err() != nil {
 		return "", swarm.CutError(ctx)
@@ -185,8 +196,8 @@ func (b *Box) Call(ctx context.Context, tool string, args json.RawMessage) (stri
 		}
 	}
 	err := permission.Checks{
-		Phase:      func() error { return b.forbids(tool, args, known) },
-		Capability: func() error { return b.lacks(tool, known) },
+		Phase:      func() error { return b.checkPhase(tool, args, known) },
+		Capability: func() error { return b.checkCapability(tool, known) },
 	}.Pass()
 	switch {
 	case err != nil:
@@ -197,14 +208,14 @@ func (b *Box) Call(ctx context.Context, tool string, args json.RawMessage) (stri
 	return known[tool].call(ctx, args)
 }
 
-// forbids says why nobody may do it in this phase.
-func (b *Box) forbids(tool string, args json.RawMessage, known map[string]remote) error {
+// checkPhase returns an error if no agent may make this call in this phase.
+func (b *Box) checkPhase(tool string, args json.RawMessage, known map[string]remote) error {
 	switch r, isRemote := known[tool]; {
 	case tool == toolrule.Command, isRemote && !r.reads:
 		return permission.Acting(b.o.Phase, tool)
 	case tool == toolrule.FileWrite:
 		var a struct{ Path string }
-		_ = json.Unmarshal(args, &a) // what is wrong with them says whoever reads them next
+		_ = json.Unmarshal(args, &a) // the tool itself reports malformed arguments
 		if local, err := b.inside(a.Path); err == nil {
 			return permission.Writing(b.o.Phase, filepath.ToSlash(local))
 		}
@@ -212,8 +223,8 @@ func (b *Box) forbids(tool string, args json.RawMessage, known map[string]remote
 	return nil
 }
 
-// lacks says why this agent may not use a tool: it is none of its own.
-func (b *Box) lacks(tool string, known map[string]remote) error {
+// checkCapability returns an error if the tool is not among the agent's own.
+func (b *Box) checkCapability(tool string, known map[string]remote) error {
 	if _, isOurs := builtins[tool]; isOurs && b.allows(tool) {
 		return nil
 	}
@@ -237,7 +248,7 @@ func (b *Box) lacks(tool string, known map[string]remote) error {
 	return err.WithHint("%s", swarm.DidYouMean(tool, names))
 }
 
-// arguments reads what a tool was given into its own kind of arguments.
+// arguments decodes a tool's arguments strictly.
 func arguments(tool string, args json.RawMessage, into any) error {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")
@@ -257,10 +268,12 @@ func arguments(tool string, args json.RawMessage, into any) error {
 	case errors.As(err, &wrong):
 		err = fmt.Errorf("%s cannot be of the type %s", wrong.Field, wrong.Value)
 	}
-	return swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %v", tool, strings.TrimPrefix(err.Error(), "json: "))
+	why := strings.TrimPrefix(err.Error(), "json: ")
+	return swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %s", tool, why)
 }
 
 func object(properties string, required ...string) json.RawMessage {
 	names, _ := json.Marshal(append([]string{}, required...))
-	return json.RawMessage(`{"type":"object","properties":{` + properties + `},"required":` + string(names) + `,"additionalProperties":false}`)
+	return json.RawMessage(`{"type":"object","properties":{` + properties + `},"required":` + string(names) +
+		`,"additionalProperties":false}`)
 }

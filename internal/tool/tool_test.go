@@ -17,7 +17,7 @@ import (
 	"swarm/internal/schema"
 )
 
-// A desk is an agent with its box, and a folder of its own beside one that is none of its business.
+// A desk is an agent with its box and its folder, beside a folder that it must not reach.
 type desk struct {
 	*testing.T
 	box     *Box
@@ -80,7 +80,7 @@ func (d *desk) call(tool string, pairs ...any) (string, error) {
 	return d.box.Call(d.Context(), tool, text)
 }
 
-// must calls a tool that must answer.
+// must calls a tool that must succeed.
 func (d *desk) must(tool string, pairs ...any) string {
 	d.Helper()
 	text, err := d.call(tool, pairs...)
@@ -90,7 +90,7 @@ func (d *desk) must(tool string, pairs ...any) string {
 	return text
 }
 
-// refused calls a tool that must refuse with a kind, and returns what it says.
+// refused calls a tool that must be refused with this kind, and returns the message.
 func (d *desk) refused(kind swarm.ErrorKind, tool string, pairs ...any) string {
 	d.Helper()
 	text, err := d.call(tool, pairs...)
@@ -162,7 +162,7 @@ func TestReadLarge(t *testing.T) {
 	}
 }
 
-// Read in pieces of any size, a text is what it was.
+// A text that is read in pieces of any size is complete.
 func FuzzShown(f *testing.F) {
 	f.Add("héllo\nwörld\n", 4)
 	f.Add("€€€", 5)
@@ -172,7 +172,7 @@ func FuzzShown(f *testing.F) {
 		}
 		for from := 0; from < len(text); {
 			end := min(len(text), from+most)
-			got, err := shown("f", []byte(text[from:end]), int64(from), int64(len(text)))
+			got, err := formatPiece("f", []byte(text[from:end]), int64(from), int64(len(text)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +215,7 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// Nothing outside of the folder is read, written or listed, however it is named.
+// No file outside of the folder is read, written or listed, however it is named.
 func TestEscapes(t *testing.T) {
 	d := sit(t, "file_read", "file_write", "file_list")
 	secret := filepath.Join(d.outside, "secret.txt")
@@ -257,7 +257,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// What is not a file is not opened: a pipe would be waited for, a device does something.
+// Special files are not opened: a pipe would block, and a device may have effects.
 func TestNotFiles(t *testing.T) {
 	d := sit(t, "file_read", "file_write", "file_list")
 	if err := syscall.Mkfifo(filepath.Join(d.root, "pipe"), 0o644); err != nil {
@@ -328,7 +328,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Our own state is none of an agent's business, even where it lies in its folder.
+// Our own state is hidden, even where it is in the agent's folder.
 func TestHidden(t *testing.T) {
 	d := sit(t)
 	d.file(".swarm/token", canary)
@@ -404,7 +404,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// What is written into a .git says what git runs: nobody writes there, at whatever depth, by whatever name.
+// No tool writes into a .git, at any depth, under any name: what is there decides which programs
+// git runs.
 func TestNobodyWritesIntoAGit(t *testing.T) {
 	for _, phase := range []swarm.Phase{swarm.ImplementationPhase, swarm.PlanningPhase} {
 		d := sit(t)

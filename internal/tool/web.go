@@ -20,7 +20,7 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// Bounds of what is fetched.
+// Limits of web_fetch.
 const (
 	maxPage      = 1 << 20 // bytes
 	maxURL       = 8 << 10
@@ -28,12 +28,19 @@ const (
 	pageTime     = 30 * time.Second
 )
 
-// newClient makes a client that goes nowhere but to allowed hosts. It uses no proxy, which could go anywhere, and has no memory.
+// newClient returns a client that reaches only allowed hosts. It uses no proxy, which could reach
+// any host, and keeps no cookies.
 func (b *Box) newClient() *http.Client {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error { return b.mayDial(address) }}
+	dialer := &net.Dialer{
+		Timeout: 10 * time.Second,
+		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			return b.mayDial(address)
+		},
+	}
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+			DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+			TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
@@ -45,14 +52,16 @@ func (b *Box) newClient() *http.Client {
 	}
 }
 
-// mayFetch says why a URL may not be fetched.
+// mayFetch returns an error if no rule allows the URL.
 func (b *Box) mayFetch(u *url.URL) error {
 	host, port := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), u.Port()
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" || host == "":
-		return swarm.Errorf(swarm.BadInput, "only pages of http and https can be fetched").WithHint("write a whole URL: https://example.org/page")
+		return swarm.Errorf(swarm.BadInput, "only pages of http and https can be fetched").
+			WithHint("write a whole URL: https://example.org/page")
 	case u.User != nil:
-		return swarm.Errorf(swarm.BadInput, "a URL with a user's name or password is not fetched").WithHint("write it without them")
+		return swarm.Errorf(swarm.BadInput, "a URL with a user's name or password is not fetched").
+			WithHint("write it without them")
 	case port == "" && u.Scheme == "http":
 		port = "80"
 	case port == "":
@@ -64,34 +73,43 @@ func (b *Box) mayFetch(u *url.URL) error {
 	if slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return r.Fetches(host, port) }) {
 		return nil
 	}
-	return swarm.Errorf(swarm.Denied, "nothing may be fetched from %s", swarm.Quote(net.JoinHostPort(host, port))).WithHint("allowed are %s", b.hosts())
+	return swarm.Errorf(swarm.Denied, "nothing may be fetched from %s", swarm.Quote(net.JoinHostPort(host, port))).
+		WithHint("allowed are %s", b.hosts())
 }
 
-// inner are networks that are nobody's on the internet, beside those that netip knows.
-var inner = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001::/32"),
-	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
+// reserved are networks that are not on the internet, beside those that netip knows.
+var reserved = parsePrefixes(
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+	"240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2001:db8::/32", "2002::/16", "fec0::/10",
+)
+
+func parsePrefixes(texts ...string) (all []netip.Prefix) {
+	for _, text := range texts {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
 }
 
-// mayDial looks at an address when it is dialled: what a name leads to may be another from one moment to the next.
+// mayDial checks an address at the moment of dialling. An earlier lookup would not help, because
+// DNS may answer differently from one moment to the next (DNS rebinding).
 func (b *Box) mayDial(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return swarm.Errorf(swarm.Denied, "%s is no address", swarm.Quote(address))
 	}
 	addr := at.Addr().Unmap().WithZone("")
-	public := addr.IsGlobalUnicast() && !addr.IsPrivate() && !slices.ContainsFunc(inner, func(p netip.Prefix) bool { return p.Contains(addr) })
+	isReserved := slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(addr) })
+	public := addr.IsGlobalUnicast() && !addr.IsPrivate() && !isReserved
 	port := fmt.Sprint(at.Port())
 	if public || slices.ContainsFunc(b.rules, func(r toolrule.Rule) bool { return r.Reaches(addr, port) }) {
 		return nil
 	}
-	return swarm.Errorf(swarm.Denied, "the host is at %s, which is not on the internet but on this machine or its network", addr).
+	const msg = "the host is at %s, which is not on the internet but on this machine or its network"
+	return swarm.Errorf(swarm.Denied, msg, addr).
 		WithHint("only web_fetch(%s) would allow it", net.JoinHostPort(addr.String(), port))
 }
 
-// hosts are those that the agent may fetch from.
+// hosts lists the hosts from which the agent may fetch.
 func (b *Box) hosts() string {
 	var hosts []string
 	for _, r := range b.rules {
@@ -104,8 +122,10 @@ func (b *Box) hosts() string {
 
 func (b *Box) fetchSpec() swarm.ToolSpec {
 	return swarm.ToolSpec{Name: toolrule.WebFetch,
-		Description: "Fetches a page by GET and answers with its text; HTML comes without its tags. Allowed hosts: " + b.hosts() + ".",
-		Schema:      object(`"url":{"type":"string"},"max":{"type":"integer","minimum":1,"description":"bytes of text to answer with at most; 1 MB is the most"}`, "url")}
+		Description: "Fetches a page by GET and answers with its text; HTML comes without its tags. " +
+			"Allowed hosts: " + b.hosts() + ".",
+		Schema: object(`"url":{"type":"string"},"max":{"type":"integer","minimum":1,`+
+			`"description":"bytes of text to answer with at most; 1 MB is the most"}`, "url")}
 }
 
 func (b *Box) fetch(ctx context.Context, args json.RawMessage) (string, error) {
@@ -119,7 +139,8 @@ func (b *Box) fetch(ctx context.Context, args json.RawMessage) (string, error) {
 	u, err := url.Parse(a.URL)
 	switch {
 	case err != nil || len(a.URL) > maxURL:
-		return "", swarm.Errorf(swarm.BadInput, "%s is not a URL that can be fetched", swarm.Quote(a.URL)).WithHint("write a whole URL: https://example.org/page")
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a URL that can be fetched", swarm.Quote(a.URL)).
+			WithHint("write a whole URL: https://example.org/page")
 	case a.Max < 0:
 		return "", swarm.Errorf(swarm.BadInput, "max cannot be below 0")
 	}
@@ -159,7 +180,7 @@ func fetchError(ctx context.Context, u *url.URL, err error) error {
 	return swarm.Errorf(swarm.Other, "%s could not be fetched: %w", u.Host, swarm.WithoutURL(err))
 }
 
-// page is an answer as the agent reads it.
+// page converts a response to text for the agent.
 func page(response *http.Response, body []byte, most int) (string, error) {
 	cut := len(body) > maxPage
 	body = body[:min(len(body), maxPage)]
@@ -168,7 +189,8 @@ func page(response *http.Response, body []byte, most int) (string, error) {
 		kind, _, _ = mime.ParseMediaType(http.DetectContentType(body))
 	}
 	if !isText(kind) {
-		return "", swarm.Errorf(swarm.BadInput, "%s answers with %s, and only texts can be read", response.Request.URL.Host, swarm.Quote(kind))
+		return "", swarm.Errorf(swarm.BadInput, "%s answers with %s, and only texts can be read",
+			response.Request.URL.Host, swarm.Quote(kind))
 	}
 	text := strings.ReplaceAll(strings.ToValidUTF8(string(body), "\uFFFD"), "\x00", "\uFFFD")
 	if kind == "text/html" || kind == "application/xhtml+xml" {
@@ -181,15 +203,17 @@ func page(response *http.Response, body []byte, most int) (string, error) {
 		text += fmt.Sprintf("\n[the rest was left out; %d bytes are shown]", len(text))
 	}
 	if response.StatusCode >= 300 {
-		return "", swarm.Errorf(swarm.Other, "%s answers %s: %s", response.Request.URL.Host, response.Status, strings.ToValidUTF8(text[:min(len(text), 2000)], ""))
+		return "", swarm.Errorf(swarm.Other, "%s answers %s: %s", response.Request.URL.Host, response.Status,
+			strings.ToValidUTF8(text[:min(len(text), 2000)], ""))
 	}
 	return text, nil
 }
 
 func isText(kind string) bool {
 	switch kind {
-	case "application/json", "application/xml", "application/javascript", "application/x-javascript", "application/yaml", "application/x-yaml", "application/toml",
-		"application/x-ndjson", "application/rtf", "application/x-sh", "application/sql", "application/graphql":
+	case "application/json", "application/xml", "application/javascript", "application/x-javascript", "application/yaml",
+		"application/x-yaml", "application/toml", "application/x-ndjson", "application/rtf", "application/x-sh",
+		"application/sql", "application/graphql":
 		return true
 	}
 	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")

@@ -12,7 +12,7 @@ import (
 	"swarm"
 )
 
-// site is a server on this machine; hits counts what reaches it.
+// site is a server on this machine; hits counts its requests.
 func site(t *testing.T) (host string, hits *atomic.Int64) {
 	t.Helper()
 	hits = new(atomic.Int64)
@@ -80,7 +80,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A name that leads into the own network is not followed, though the name is allowed: the address is looked at.
+// An allowed name that resolves to a private address is refused, because the address is checked.
 func TestFetchLooksAtTheAddress(t *testing.T) {
 	host, hits := site(t)
 	_, port, _ := net.SplitHostPort(host)
@@ -96,7 +96,7 @@ func TestFetchLooksAtTheAddress(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	// The client itself, past the look at the name, as if that had led here.
+	// The client itself, without the check of the name, as after a DNS lookup.
 	if response, err := d.box.web.Get("http://" + host + "/text"); err == nil {
 		response.Body.Close()
 		t.Error("this machine was reached")
