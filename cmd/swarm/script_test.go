@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"swarm": main, "letterwriter": writeLetters, "mole": obeyAll})
+	testscript.Main(m, map[string]func(){"swarm": main, "letterwriter": writeLetters, "mole": obeyAll, "leaker": leak})
 }
 
 // TestScripts runs the real program, in an empty home folder for each script. The scripts double as the manual.
@@ -76,6 +76,7 @@ func runScripts(t *testing.T, folder, path string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":        exitCode,
+			"leaks":       leaks,
 			"waits":       waitForLine,
 			"modelserver": modelServer,
 			"served":      served,

@@ -146,15 +146,12 @@ func (c *compiler) checkURL(t text, instead string) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.Query())) {
-		if secret.LooksSecret(name) || slices.Contains(signatures, strings.ToLower(name)) {
+		if secret.OpensAddress(name) {
 			c.fail(t.node, "%s in the address looks like a secret, which would be stored with the run", swarm.Quote(name)).WithHint("%s", instead)
 			return
 		}
 	}
 }
-
-// signatures are parameters of addresses that make them a key.
-var signatures = []string{"sig", "signature", "code"}
 
 func (c *compiler) checkCommand(l list[text], key string) {
 	if l.given() && (len(l.items) == 0 || l.items[0].value == "") {

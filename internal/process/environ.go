@@ -57,21 +57,36 @@ var vendors = []string{
 	"TOGETHER", "TOGETHER_AI", "VERTEX", "VOYAGE", "WATSONX", "XAI", "ZAI", "ZHIPU", "ZHIPUAI",
 }
 
-// keyEndings are the suffixes that follow a vendor's prefix in the name of a key.
+// keyEndings are the words that follow a vendor's name in the name of a key.
 var keyEndings = []string{
-	"_API_KEY", "_API_TOKEN", "_AUTH_TOKEN", "_ACCESS_TOKEN", "_OAUTH_TOKEN", "_CODE_OAUTH_TOKEN", "_ADMIN_KEY",
-	"_TOKEN", "_KEY", "_SECRET",
+	"API_KEY", "API_TOKEN", "AUTH_TOKEN", "ACCESS_TOKEN", "OAUTH_TOKEN", "CODE_OAUTH_TOKEN", "ADMIN_KEY",
+	"TOKEN", "KEY", "SECRET",
 }
 
-// IsProviderKey reports whether a variable of this name holds a vendor's key. A program gets such a
-// variable only when its provider, agent or task names it.
+// IsProviderKey reports whether a variable of this name holds a vendor's key: OPENAI_API_KEY, and
+// OPENAI_API_KEY_2, MY_OPENAI_API_KEY or OPENAI_KEY_PERSONAL, but not OPENAI_API_KEY_FILE. A program
+// gets such a variable only when its provider, agent or task names it.
 func IsProviderKey(name string) bool {
-	if name == "AWS_BEARER_TOKEN_BEDROCK" {
-		return true
+	name = strings.ToUpper(name)
+	if strings.Contains(name, "AWS_BEARER_TOKEN_BEDROCK") {
+		return secret.LooksSecret(name)
 	}
-	for _, end := range keyEndings {
-		if vendor, ok := strings.CutSuffix(name, end); ok && slices.Contains(vendors, vendor) {
-			return true
+	words := strings.Split(name, "_")
+	for i, word := range words {
+		if bare := strings.TrimRight(word, "0123456789"); word != "AI21" && bare != "" {
+			words[i] = bare // OPENAI2_API_KEY
+		}
+	}
+	for i := range words {
+		for n := 1; n <= 3 && i+n < len(words); n++ { // the longest vendor has three words
+			vendor := strings.Join(words[i:i+n], "_")
+			if !slices.Contains(vendors, vendor) || i > 0 && vendor == "CO" { // which stands in other names too
+				continue
+			}
+			rest := strings.Join(words[i+n:], "_") + "_"
+			if slices.ContainsFunc(keyEndings, func(end string) bool { return strings.HasPrefix(rest, end+"_") }) {
+				return secret.LooksSecret(name)
+			}
 		}
 	}
 	return false

@@ -56,3 +56,19 @@ func TestHeadersOfAFile(t *testing.T) {
 		}
 	}
 }
+
+// A key to models is known by its name, also when there are several of one vendor.
+func TestIsProviderKey(t *testing.T) {
+	for name, want := range map[string]bool{
+		"OPENAI_API_KEY": true, "OPENAI_API_KEY_2": true, "OPENAI_API_KEY2": true, "OPENAI2_API_KEY": true, "MY_OPENAI_API_KEY": true, "OPENAI_KEY_PERSONAL": true,
+		"openai_api_key": true, "TEAM_A_ANTHROPIC_AUTH_TOKEN_OLD": true, "CLAUDE_CODE_OAUTH_TOKEN": true, "HUGGING_FACE_HUB_TOKEN": true, "MY_HF_TOKEN": true, "CO_API_KEY": true,
+		"AI21_API_KEY": true, "AZURE_OPENAI_API_KEY": true, "AWS_BEARER_TOKEN_BEDROCK": true, "AWS_BEARER_TOKEN_BEDROCK_2": true, "GOOGLE_API_KEY_EU": true,
+
+		"OPENAI_API_KEY_FILE": false, "OPENAI_BASE_URL": false, "OPENAI_TOKEN_LIMIT": false, "GOOGLE_MAPS_API_KEY": false, "GITHUB_TOKEN": false, "ACME_CO_KEY": false,
+		"OPENAI": false, "KEY": false, "MONKEY": false, "MY_OPENAI": false, "CODEX_HOME": false, "": false,
+	} {
+		if got := IsProviderKey(name); got != want {
+			t.Errorf("IsProviderKey(%q) = %v", name, got)
+		}
+	}
+}

@@ -79,7 +79,8 @@ func split(name string) []string {
 // ordinary are values that stand where a secret might, and in ordinary text.
 var ordinary = []string{"password", "changeme", "change-me", "disabled", "required", "optional", "undefined", "anonymous", "keychain",
 	"username", "localhost", "interactive", "not-needed", "none-needed", "placeholder", "your-key-here", "your-api-key", "xxxxxxxx",
-	"authorization"}
+	"authorization", "changeit", "postgres", "postgresql", "mongodb", "rabbitmq", "minioadmin", "administrator", "elastic", "elasticsearch",
+	"development", "production", "mysecretpassword", "example.com"}
 
 // trivial says whether replacing a value would spoil texts and hide nothing.
 func trivial(value string) bool {

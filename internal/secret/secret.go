@@ -1,5 +1,5 @@
-// Package secret keeps secrets out of everything that is stored. A secret is the value of a variable whose name says so; a
-// [Redactor] knows the values and writes the variable's name in their place, in whole texts and in streams.
+// Package secret keeps secrets out of everything that is stored. A secret is the value of a variable whose name says so, and a
+// password or key in an address or a connection string, whatever its variable is called; a [Redactor] knows the values and writes the variable's name in their place, in whole texts and in streams.
 //
 // Most texts hold no secret, so looking must be cheap: one pass over the text, however many values there are, that touches
 // about every eighth byte and copies nothing.
@@ -63,6 +63,9 @@ func New(environ []string, more map[string]string) *Redactor {
 			}
 		case ok && LooksSecret(name):
 			takeHeader(name, value)
+		}
+		for _, value := range connectionSecrets(name, value) {
+			take(name, value)
 		}
 	}
 	for name, value := range more {

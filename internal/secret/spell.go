@@ -5,15 +5,20 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"html"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // minLineLength is the length of the shortest line of a value of several lines, a private key for one, that is a secret by itself.
 const minLineLength = 20
 
-// spellings are the texts by which a value gives itself away: as it is, and as it stands in JSON, in an address, in base64 and
-// in hexadecimal.
+// spellings are the texts by which a value gives itself away: as it is, and as it stands in JSON, in an address, in source code, in
+// a shell, in HTML, in base64 and in hexadecimal.
 func spellings(value string) []string {
 	all := []string{value}
 	if strings.Contains(value, "\n") {
@@ -25,8 +30,27 @@ func spellings(value string) []string {
 		}
 	}
 	if strings.ContainsFunc(value, unplain) {
-		all = append(all, inJSON(value, true), inJSON(value, false), url.QueryEscape(value), url.PathEscape(value))
-		all = append(all, strings.ReplaceAll(inJSON(value, true), "/", `\/`), strings.ReplaceAll(inJSON(value, false), "/", `\/`)) // as PHP writes it
+		for _, text := range []string{inJSON(value, true), inJSON(value, false)} {
+			for _, text := range []string{text, strings.ReplaceAll(text, "/", `\/`)} { // as PHP writes it
+				all = append(all, text, inASCII(text, `\u%04x`), inASCII(text, `\u%04X`))
+			}
+		}
+		all = append(all, url.QueryEscape(value), url.PathEscape(value))
+		for _, safe := range []string{"", "/", "~", "/~", "~!'()*", "~!'()*;,/?:@&=+$#"} { // as Python, JavaScript and others write it
+			text := percent(value, safe, "0123456789ABCDEF")
+			all = append(all, text, percent(value, safe, "0123456789abcdef"), strings.ReplaceAll(text, "%20", "+"))
+		}
+		all = append(all, bytesInASCII(value, "\\'"), bytesInASCII(value, `\"`)) // as Python writes bytes, and C strings
+		all = append(all, strings.ReplaceAll(value, `\`, `\\`), strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
+		all = append(all, strings.ReplaceAll(value, `'`, `'\''`), strings.ReplaceAll(value, `'`, `'"'"'`))
+		all = append(all, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(value))
+		all = append(all, html.EscapeString(value), strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(value),
+			strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;").Replace(value))
+		slices.Sort(all)
+		all = slices.Compact(all)
+		for _, text := range all { // a text that holds one of these may be written as JSON before it comes here
+			all = append(all, inJSON(text, true), inJSON(text, false))
+		}
 	}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
@@ -35,6 +59,50 @@ func spellings(value string) []string {
 	}
 	lower := hex.EncodeToString([]byte(value))
 	return append(all, lower, strings.ToUpper(lower))
+}
+
+// percent is the value in an address, when letters, digits, - _ . and what is safe stand there as they are.
+func percent(value, safe, digits string) string {
+	var b strings.Builder
+	for _, c := range []byte(value) {
+		if c < utf8.RuneSelf && !unplain(rune(c)) || strings.IndexByte(safe, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			b.WriteString("%" + digits[c>>4:c>>4+1] + digits[c&15:c&15+1])
+		}
+	}
+	return b.String()
+}
+
+// inASCII is a text with UTF-16 escapes for what is not ASCII.
+func inASCII(text, escape string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if c < utf8.RuneSelf {
+			b.WriteRune(c)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, c) {
+			fmt.Fprintf(&b, escape, unit)
+		}
+	}
+	return b.String()
+}
+
+// bytesInASCII is a text with \x escapes for bytes that are not ASCII, and \ before what is quoted.
+func bytesInASCII(text, quoted string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		switch {
+		case c >= utf8.RuneSelf:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		case strings.IndexByte(quoted, c) >= 0:
+			b.WriteString(`\` + string(c))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // unplain says whether c may be written otherwise in JSON or in an address.
