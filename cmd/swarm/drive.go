@@ -12,12 +12,11 @@ import (
 	"syscall"
 	"time"
 
+	"swarm"
 	"swarm/internal/control"
+	"swarm/internal/engine/local"
 	"swarm/internal/excerpt"
 	"swarm/internal/httpd"
-
-	"swarm"
-	"swarm/internal/engine/local"
 	"swarm/internal/process"
 	"swarm/internal/run"
 	"swarm/internal/statedir"

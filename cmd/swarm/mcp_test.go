@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"swarm"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"swarm"
 	"swarm/internal/agenttoken"
 	"swarm/internal/httpd"
 	"swarm/internal/npmtest"

@@ -16,7 +16,6 @@ import (
 	"sync"
 
 	"swarm"
-
 	"swarm/internal/httpd"
 	"swarm/internal/modeltest"
 )

@@ -6,18 +6,17 @@ import (
 	"os"
 	"sync"
 
-	"swarm/internal/control"
-	"swarm/internal/excerpt"
-	"swarm/internal/feed"
-	"swarm/internal/term"
-
 	"github.com/spf13/cobra"
 
 	"swarm"
 	"swarm/internal/a2a"
+	"swarm/internal/control"
 	"swarm/internal/engine/local"
+	"swarm/internal/excerpt"
+	"swarm/internal/feed"
 	"swarm/internal/httpd"
 	"swarm/internal/statedir"
+	"swarm/internal/term"
 	"swarm/internal/view"
 )
 

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/run"
 	"swarm/internal/term"
 	"swarm/internal/view"

@@ -2,11 +2,11 @@ package main
 
 import (
 	"strings"
-	"swarm/internal/control"
 
 	"github.com/spf13/cobra"
 
 	"swarm"
+	"swarm/internal/control"
 )
 
 func (a *app) teamCommand() *cobra.Command {

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"swarm/internal/agenttoken"
 	"testing"
 
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"swarm"
+	"swarm/internal/agenttoken"
 )
 
 // TestAMessageIsARun: what it is answered with is the run's own story, by whichever binding it is asked for.

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"sync"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // A TurnHandle is an agent's place while it has a turn. Calls may come from many goroutines at once.

@@ -8,10 +8,11 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"swarm/internal/feed"
 	"sync"
 	"testing"
 	"time"
+
+	"swarm/internal/feed"
 )
 
 const listeners = 1000

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // maxAliased is how many nodes may be read through aliases: a bomb stops here.

@@ -6,11 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	"swarm/internal/excerpt"
-
 	"go.yaml.in/yaml/v4"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/providerkind"
 )
 

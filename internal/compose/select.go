@@ -4,9 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // What a plan may at most be.

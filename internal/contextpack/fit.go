@@ -4,9 +4,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"swarm/internal/excerpt"
 
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // shortest is the length to which a text is cut at least before it becomes a mere reference.

@@ -4,9 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/plan"
 )
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-
 	"log"
 	"net/http/httptest"
 	"net/http/httputil"

@@ -10,11 +10,11 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"swarm/internal/agenttoken"
 	"testing"
 	"time"
 
 	"swarm"
+	"swarm/internal/agenttoken"
 )
 
 // A trait is one property of a request, and whether it is valid.

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"swarm/internal/agenttoken"
 	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
+	"swarm/internal/agenttoken"
 )
 
 // A clerk is an agent that records its calls, and misbehaves on request.

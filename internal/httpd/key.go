@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"swarm/internal/agenttoken"
 	"syscall"
 
 	"swarm"
+	"swarm/internal/agenttoken"
 )
 
 // A Key opens everything but /mcp. The zero Key opens nothing. It holds only the token's hash, so a

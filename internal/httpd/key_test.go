@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"swarm/internal/agenttoken"
 	"sync"
 	"syscall"
 	"testing"
@@ -24,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
+	"swarm/internal/agenttoken"
 )
 
 const goodToken = "a-token-that-nobody-guesses"

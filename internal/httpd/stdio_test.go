@@ -5,12 +5,12 @@ import (
 	"io"
 	"net"
 	"strings"
-	"swarm/internal/agenttoken"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
+	"swarm/internal/agenttoken"
 )
 
 // pipes runs Stdio for an agent, and returns the program's ends of the pipes and the result.

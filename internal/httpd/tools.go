@@ -8,12 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"swarm/internal/excerpt"
-
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/schema"
 )
 

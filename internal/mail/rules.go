@@ -6,9 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/providerkind"
 )
 

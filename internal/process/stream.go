@@ -1,8 +1,9 @@
 package process
 
 import (
-	"swarm/internal/excerpt"
 	"sync"
+
+	"swarm/internal/excerpt"
 )
 
 // A stream is one output of a program. tail keeps its end; live gets it piece by piece.

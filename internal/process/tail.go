@@ -2,10 +2,10 @@ package process
 
 import (
 	"strings"
-	"swarm/internal/excerpt"
 	"unicode/utf8"
 
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // A Tail is a writer that keeps the last Max bytes and counts all of them. Its memory never exceeds

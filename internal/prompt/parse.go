@@ -8,9 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // A Source is a prompt as somebody wrote it.

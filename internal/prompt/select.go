@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // Select is the part of text that a selector names: `first_N_lines`, `last_N_lines`, or `.a.b[0].c` when the text is JSON.

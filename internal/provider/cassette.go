@@ -13,9 +13,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"swarm/internal/strictjson"
-
 	"swarm"
+	"swarm/internal/strictjson"
 )
 
 // A Cassette is a recorded run: its turns by their ids. As a file it is lines of JSON, the first a header and then one for each

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"swarm/internal/excerpt"
 	"unicode/utf8"
+
+	"swarm/internal/excerpt"
 )
 
 // What a diff shows at most.

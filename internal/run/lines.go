@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"swarm"
-
 	"swarm/internal/statedir"
 	"swarm/internal/view"
 )

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"swarm"
-
 	"swarm/internal/flow"
 	"swarm/internal/secret"
 	"swarm/internal/statedir"

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"swarm"
-
 	"swarm/internal/storetest"
 )
 

@@ -5,12 +5,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"swarm/internal/excerpt"
 	"sync"
 	"syscall"
 	"time"
 
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // What the turns of a run say goes into one file, said.jsonl, in groups: a line that names the turn, and the turn's records, a line each.

@@ -6,9 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // maxWaiting is how many spans wait for the collector at most. The others stay in the log.

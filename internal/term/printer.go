@@ -5,11 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"swarm/internal/excerpt"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // A Printer turns the output of many agents into whole lines with a name in front. Lines are

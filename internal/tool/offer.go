@@ -9,11 +9,10 @@ import (
 	"strings"
 	"sync"
 
-	"swarm/internal/excerpt"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/permission"
 	"swarm/internal/schema"
 	"swarm/internal/toolrule"

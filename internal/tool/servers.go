@@ -13,12 +13,11 @@ import (
 	"syscall"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // Limits of MCP servers.

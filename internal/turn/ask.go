@@ -12,9 +12,8 @@ import (
 	"strings"
 	"sync"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // asker asks a person whether the turn's agent may do something, by a record in the log, and waits for the answer, which is one

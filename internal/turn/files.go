@@ -9,10 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
 	"swarm/internal/agentapi"
+	"swarm/internal/excerpt"
 	"swarm/internal/permission"
 	"swarm/internal/providerkind"
 	"swarm/internal/toolrule"

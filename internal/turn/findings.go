@@ -4,9 +4,8 @@ import (
 	"context"
 	"strconv"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/mail"
 )
 

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // maxNoted is how much of what a tool was told, and of what it said, is noted. A session whose name is longer is not.

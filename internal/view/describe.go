@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 )
 
 // DescribeEvent says in one sentence what an event changed, or "" when a person need not be told: it only carries what others tell.

@@ -13,12 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/log"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/provider"
 	"swarm/internal/secret"
 )

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"sync"
 
+	"swarm"
 	"swarm/internal/excerpt"
 	"swarm/internal/process"
-
-	"swarm"
 )
 
 const (

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/secret"

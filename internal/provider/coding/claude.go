@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/provider"
 )
 

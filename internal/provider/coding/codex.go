@@ -13,9 +13,8 @@ import (
 	"sync"
 	"unicode"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/provider"
 )
 

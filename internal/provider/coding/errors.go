@@ -5,9 +5,8 @@ import (
 	"strings"
 	"syscall"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/permission"
 	"swarm/internal/provider"
 )

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"swarm"
-
 	"swarm/internal/modeltest"
 	"swarm/internal/provider"
 )

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"swarm"
-
 	"swarm/internal/providerkind"
 )
 

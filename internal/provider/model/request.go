@@ -13,9 +13,8 @@ import (
 	"strconv"
 	"time"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/provider"
 )
 

@@ -7,10 +7,9 @@ import (
 	"errors"
 	"io"
 
+	"swarm"
 	"swarm/internal/excerpt"
 	"swarm/internal/provider"
-
-	"swarm"
 	"swarm/internal/schema"
 )
 

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"swarm/internal/excerpt"
-
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/process"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
