@@ -9,32 +9,42 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// shortest is the length to which a text is cut at least before it becomes a mere reference.
+// shortest is the length below which a text is not shortened. It becomes a mere reference instead.
 const shortest = 160
 
-// Fit makes a pack so small that it has no more than so many tokens in a prompt, and says what was left out. First texts are shortened,
-// the longest ones; then they become references, the last ones first; then entries are dropped: earlier messages, files, artifacts,
-// docs, facts, of each the last first. Goal, definition of done and constraints are never touched: when these alone are too large,
-// that is an error. A pack that is small enough is left as it is.
+// Fit shrinks a pack to at most this many tokens in a prompt, and returns what it left out. A pack
+// that fits stays as it is. The steps, until the pack fits:
+//  1. Texts are shortened, the longest first.
+//  2. Texts become references, the last first.
+//  3. Entries are dropped: earlier messages, files, artifacts, docs, facts; of each the last
+//     first.
+//
+// Goal, definition of done and constraints are never touched. If they alone are too large, Fit
+// returns an error.
 func Fit(p Pack, tokens int64) (Pack, []swarm.LeftOut, error) {
 	room := int(tokens*4) - frame
 	if p.size() <= room {
 		return p, nil, nil
 	}
-	core := Pack{Goal: p.Goal, DefinitionOfDone: p.DefinitionOfDone, GlobalMode: p.GlobalMode, NodeMode: p.NodeMode, Constraints: p.Constraints}
+	core := Pack{
+		Goal: p.Goal, DefinitionOfDone: p.DefinitionOfDone, GlobalMode: p.GlobalMode, NodeMode: p.NodeMode,
+		Constraints: p.Constraints,
+	}
 	if n := core.size(); n > room {
-		return Pack{}, nil, swarm.Errorf(swarm.BadInput, "goal, definition of done and constraints have about %d tokens; a context pack has room for %d",
-			swarm.EstimateTokens(int64(n)), swarm.EstimateTokens(int64(max(room, 0)))).
-			WithHint("say the goal in a few sentences, put the rest into a file or an artifact, and name that in docRefs or artifacts")
+		const msg = "goal, definition of done and constraints have about %d tokens; a context pack has room for %d"
+		const hint = "say the goal in a few sentences, put the rest into a file or an artifact, " +
+			"and name that in docRefs or artifacts"
+		has, room := swarm.EstimateTokens(int64(n)), swarm.EstimateTokens(int64(max(room, 0)))
+		return Pack{}, nil, swarm.Errorf(swarm.BadInput, msg, has, room).WithHint(hint)
 	}
 	small := p.clone()
-	refer(&small, p.shortenedTo(shortest).size()-room)
+	dropTexts(&small, p.shortenedTo(shortest).size()-room)
 	small.lengthen(room)
-	drop(&small, small.size()-room)
+	dropEntries(&small, small.size()-room)
 	return small, difference(p, small), nil
 }
 
-// shortenedTo is the pack with no text longer than most.
+// shortenedTo returns the pack with no text longer than most bytes.
 func (p Pack) shortenedTo(most int) Pack {
 	p.DocRefs, p.RelevantFiles = slices.Clone(p.DocRefs), slices.Clone(p.RelevantFiles)
 	for i := range p.DocRefs {
@@ -46,8 +56,9 @@ func (p Pack) shortenedTo(most int) Pack {
 	return p
 }
 
-// refer takes texts away until so many bytes are gone, of which they count no more than the shortest.
-func refer(p *Pack, over int) {
+// dropTexts removes texts until `over` bytes are gone. Each text counts with at most its shortest
+// length, because the remaining texts are shortened later anyway.
+func dropTexts(p *Pack, over int) {
 	for i := len(p.DocRefs) - 1; i >= 0 && over > 0; i-- {
 		d := &p.DocRefs[i]
 		over -= len(Doc{d.Path, cut(d.Excerpt, shortest)}.item()) - len(Doc{Path: d.Path}.item())
@@ -60,7 +71,8 @@ func refer(p *Pack, over int) {
 	}
 }
 
-// lengthen gives the texts that are left as much of the room as there is, all the same.
+// lengthen finds by binary search the largest common length limit with which the remaining texts
+// fit.
 func (p *Pack) lengthen(room int) {
 	longest := shortest
 	for _, d := range p.DocRefs {
@@ -75,8 +87,8 @@ func (p *Pack) lengthen(room int) {
 	*p = p.shortenedTo(longest - n)
 }
 
-// drop drops entries until so many bytes are gone.
-func drop(p *Pack, over int) {
+// dropEntries removes entries until `over` bytes are gone.
+func dropEntries(p *Pack, over int) {
 	all := p.sections()
 	from := func(at, n int, shrink func(n int)) {
 		s := all[at]
@@ -96,7 +108,8 @@ func drop(p *Pack, over int) {
 	from(inFacts, len(p.RepoFacts), func(n int) { p.RepoFacts = p.RepoFacts[:n] })
 }
 
-// difference is what a smaller pack has left of a whole one: lists are shorter, and texts.
+// difference lists what a shrunk pack lacks. Lists of the shrunk pack are prefixes of the whole
+// ones.
 func difference(whole, small Pack) (left []swarm.LeftOut) {
 	add := func(part, name, how string) { left = append(left, swarm.LeftOut{Part: part, Name: name, How: how}) }
 	text := func(part, name, was, is string) {
@@ -134,7 +147,8 @@ func difference(whole, small Pack) (left []swarm.LeftOut) {
 	return left
 }
 
-// cut is the beginning of a text, at most so many bytes with a mark at its end: whole lines if that leaves enough of it.
+// cut returns the beginning of a text, at most `most` bytes with a mark at its end. It cuts between
+// lines if that keeps at least half.
 func cut(text string, most int) string {
 	const mark = "…"
 	if len(text) <= most {

@@ -8,17 +8,17 @@ import (
 	"swarm"
 )
 
-// What becomes of something in a pack that is not there as it was handed in.
+// How a part of a merged or shrunk pack differs from what was handed in.
 const (
-	Shortened = "shortened" // a part of its text is there
-	Reference = "reference" // it is there without its text
-	Dropped   = "dropped"   // it is not there
-	Replaced  = "replaced"  // a later pack says something else
+	Shortened = "shortened" // its text is cut
+	Reference = "reference" // its text is missing
+	Dropped   = "dropped"   // it is missing
+	Replaced  = "replaced"  // a later pack has another value
 )
 
-// Merge appends packs to each other. Order is kept; what two of them have stands there once, where it stood first. Where they differ
-// about a fact, a constraint or a text, the later one is right, and it is said that something was replaced. Different goals stand
-// one below the other. Who made it, and its id, are the caller's to say.
+// Merge merges packs in order. A duplicate keeps its first place. If packs differ about a fact, a
+// constraint or a text, the later one wins, and the result reports the replaced one. Different
+// goals are listed one below the other. The caller sets the id and the maker.
 func Merge(packs ...Pack) (Pack, []swarm.LeftOut) {
 	var m merging
 	for _, p := range packs {
@@ -37,7 +37,7 @@ func (m *merging) replaced(part, name string) {
 }
 
 func (m *merging) add(p Pack) {
-	if goal := strings.TrimSpace(p.Goal); goal != "" && !says(m.Goal, goal) {
+	if goal := strings.TrimSpace(p.Goal); goal != "" && !hasGoal(m.Goal, goal) {
 		m.Goal = strings.TrimPrefix(m.Goal+"\n\n"+goal, "\n\n")
 	}
 	for _, d := range p.DefinitionOfDone {
@@ -87,12 +87,12 @@ func (m *merging) add(p Pack) {
 	m.notes("constraints", &m.Constraints, p.Constraints)
 }
 
-// says says whether a goal stands among goals, one below the other.
-func says(goals, goal string) bool {
+// hasGoal reports whether a goal is among merged goals.
+func hasGoal(goals, goal string) bool {
 	return strings.Contains("\n\n"+goals+"\n\n", "\n\n"+goal+"\n\n")
 }
 
-// text takes a later text for the same thing. None says nothing against the one that is there.
+// text replaces a text by a later one. An empty later text changes nothing.
 func (m *merging) text(part, name string, old *string, later string) {
 	if later == "" || later == *old {
 		return
@@ -116,16 +116,18 @@ func (m *merging) notes(part string, into *Notes, more Notes) {
 	}
 }
 
-// Without is what the pack says and another does not.
+// Without returns the parts of the pack that another pack lacks.
 func (p Pack) Without(other Pack) Pack {
-	if says(other.Goal, strings.TrimSpace(p.Goal)) {
+	if hasGoal(other.Goal, strings.TrimSpace(p.Goal)) {
 		p.Goal = ""
 	}
 	if p.GlobalMode == other.GlobalMode && p.NodeMode == other.NodeMode {
 		p.GlobalMode, p.NodeMode = "", ""
 	}
 	p = p.clone()
-	p.DefinitionOfDone = slices.DeleteFunc(p.DefinitionOfDone, func(d string) bool { return slices.Contains(other.DefinitionOfDone, d) })
+	p.DefinitionOfDone = slices.DeleteFunc(p.DefinitionOfDone, func(d string) bool {
+		return slices.Contains(other.DefinitionOfDone, d)
+	})
 	p.DocRefs = slices.DeleteFunc(p.DocRefs, func(d Doc) bool {
 		return slices.ContainsFunc(other.DocRefs, func(o Doc) bool { return o.Path == d.Path })
 	})

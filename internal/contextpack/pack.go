@@ -1,12 +1,13 @@
-// Package contextpack makes context packs: small, structured bundles of what an agent has to know before it works, so that nobody has to
-// send along everything that was ever said. A pack tells the goal and when it is reached, and refers to the rest: docs with an
-// excerpt, files with a line about each, earlier messages, artifacts.
+// Package contextpack makes context packs: small, structured bundles of what an agent has to know
+// before it works. With a pack, agents need not forward whole conversations. A pack has the goal
+// and its definition of done. It refers to the rest: docs with an excerpt, files with a line about
+// each, earlier messages, artifacts.
 //
-// A pack is read strictly, as envelopes are, joined with others by [Merge], and kept small by [Fit], which prefers references to
-// texts and lists whatever it leaves out. [Write] is how packs stand in a prompt.
+// [Read] reads a pack strictly, like an envelope. [Merge] joins packs. [Fit] keeps a pack small: it
+// prefers references to texts, and lists what it leaves out. [Write] formats a pack for a prompt.
 //
-// What a pack says makes its id; which run it is of, and when it was made, do not. So the same pack has the same reference in a
-// replay, and may stand in a prompt that is cached.
+// A pack's id is a hash of its content, without the run and the time. So the same pack has the same
+// reference in a replay, and a prompt that holds it can be cached.
 package contextpack
 
 import (
@@ -20,21 +21,21 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// MaxTokens is how large a pack may be in a prompt, by [swarm.EstimateTokens].
+// MaxTokens is the size limit of a pack in a prompt, by [swarm.EstimateTokens].
 const MaxTokens = 6000
 
-// A Pack is a context pack, to the letter of its specification.
+// A Pack is a context pack. Its JSON is fixed by the specification.
 type Pack struct {
 	PackID           string         `json:"packId,omitempty"`
 	RunID            string         `json:"runId,omitempty"`
-	NodeID           string         `json:"nodeId,omitempty"` // who made it
+	NodeID           string         `json:"nodeId,omitempty"` // its maker
 	CreatedAt        time.Time      `json:"createdAt,omitzero"`
 	Goal             string         `json:"goal"`
 	DefinitionOfDone []string       `json:"definitionOfDone,omitempty"`
 	GlobalMode       swarm.Phase    `json:"globalMode,omitempty"`
 	NodeMode         swarm.TeamMode `json:"nodeMode,omitempty"`
 	DocsRoot         string         `json:"docsRoot,omitempty"`
-	DocRefs          []Doc          `json:"docRefs,omitempty"` // like the lists below: the most important first
+	DocRefs          []Doc          `json:"docRefs,omitempty"` // the most important first, as in all lists below
 	RepoFacts        Notes          `json:"repoFacts,omitempty"`
 	RelevantFiles    []File         `json:"relevantFiles,omitempty"`
 	Inputs           []Input        `json:"inputs,omitempty"`
@@ -42,36 +43,36 @@ type Pack struct {
 	Constraints      Notes          `json:"constraints,omitempty"`
 }
 
-// A Doc is a document, by reference.
+// A Doc is a reference to a document.
 type Doc struct {
 	Path    string `json:"path"`
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
-// A File is a file of the project, by reference.
+// A File is a reference to a file of the project.
 type File struct {
 	Path    string `json:"path"`
 	Summary string `json:"summary,omitempty"`
 }
 
-// An Input is an envelope, by its id.
+// An Input is a reference to an envelope.
 type Input struct {
 	PayloadID string `json:"payloadId"`
 }
 
-// An Artifact is one of the run.
+// An Artifact is a reference to an artifact of the run.
 type Artifact struct {
-	ID   string `json:"id"` // the end of its ref, or the whole of it
+	ID   string `json:"id"` // the whole ref, or its end
 	Kind string `json:"kind,omitempty"`
 }
 
-// A Note is a value under a name: a fact, a constraint.
+// A Note is a named value: a fact or a constraint.
 type Note struct {
 	Name  string
 	Value json.RawMessage // any JSON
 }
 
-// Notes are an object whose order is kept.
+// Notes are a JSON object that keeps its order.
 type Notes []Note
 
 // MarshalJSON writes an object.
@@ -90,13 +91,14 @@ func (n Notes) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Text is a note whose value is a text.
+// Text returns a note whose value is a text.
 func Text(name, value string) Note { return Note{name, swarm.Encode(value)} }
 
-// MadeID is how the ids begin that are made here, of what a pack says. Nobody else can give one to another pack.
+// MadeID is the prefix of ids that are made from a pack's content. A client cannot choose such an
+// id for another content.
 const MadeID = "p-"
 
-// Identified is the pack with its id: its own, or one that is made of what it says.
+// Identified returns the pack with an id: its own, or one made from its content.
 func (p Pack) Identified() (Pack, error) {
 	own := p.PackID
 	bare := p.Portable()
@@ -106,34 +108,36 @@ func (p Pack) Identified() (Pack, error) {
 	case own == "" || own == made:
 		return p, nil
 	case len(own) >= len(MadeID) && own[:len(MadeID)] == MadeID:
-		return p, swarm.Errorf(swarm.BadInput, "the packId %s is not yours to give: those that begin with %s are made of what a pack says", swarm.Quote(own), MadeID).
+		const msg = "the packId %s is not yours to give: those that begin with %s are made of what a pack says"
+		return p, swarm.Errorf(swarm.BadInput, msg, swarm.Quote(own), MadeID).
 			WithHint("leave packId out, or choose another one")
 	}
 	p.PackID = own
 	return p, nil
 }
 
-// Portable is the pack without what ties it to one run: another run may take it over.
+// Portable returns the pack without run and time, so that another run can adopt it.
 func (p Pack) Portable() Pack {
 	p.RunID, p.CreatedAt = "", time.Time{}
 	return p
 }
 
-// Same says whether two packs say the same, whichever run they are of and whenever they were made.
+// Same reports whether two packs have the same content, whatever their run and time.
 func Same(a, b Pack) bool { return bytes.Equal(swarm.Encode(a.Portable()), swarm.Encode(b.Portable())) }
 
-// Bare says whether the pack tells nothing but the goal, which its receiver is told anyway.
+// Bare reports whether the pack has nothing but the goal, which its receiver gets anyway.
 func (p Pack) Bare() bool {
-	return len(p.DefinitionOfDone)+len(p.DocRefs)+len(p.RepoFacts)+len(p.RelevantFiles)+len(p.Inputs)+len(p.Artifacts)+len(p.Constraints) == 0
+	return len(p.DefinitionOfDone)+len(p.DocRefs)+len(p.RepoFacts)+len(p.RelevantFiles)+len(p.Inputs)+
+		len(p.Artifacts)+len(p.Constraints) == 0
 }
 
-// Ref is how the pack is referred to.
+// Ref returns the reference of the pack.
 func (p Pack) Ref() string { return mail.PackPrefix + p.PackID }
 
-// JSON is the pack as it is stored.
+// JSON returns the pack as it is stored.
 func (p Pack) JSON() []byte { return swarm.Encode(p) }
 
-// Redacted is the pack without secrets.
+// Redacted returns the pack without secrets.
 func (p Pack) Redacted(redact func([]byte) []byte) Pack {
 	text := func(s string) string { return string(redact([]byte(s))) }
 	notes := func(all Notes) Notes {
@@ -164,9 +168,10 @@ func (p Pack) Redacted(redact func([]byte) []byte) Pack {
 	return p
 }
 
-// clone is the pack with lists of its own.
+// clone returns the pack with copies of its lists.
 func (p Pack) clone() Pack {
-	p.DefinitionOfDone, p.DocRefs, p.RelevantFiles = slices.Clone(p.DefinitionOfDone), slices.Clone(p.DocRefs), slices.Clone(p.RelevantFiles)
+	p.DefinitionOfDone, p.DocRefs = slices.Clone(p.DefinitionOfDone), slices.Clone(p.DocRefs)
+	p.RelevantFiles = slices.Clone(p.RelevantFiles)
 	p.Inputs, p.Artifacts = slices.Clone(p.Inputs), slices.Clone(p.Artifacts)
 	p.RepoFacts, p.Constraints = slices.Clone(p.RepoFacts), slices.Clone(p.Constraints)
 	return p

@@ -310,13 +310,13 @@ func TestTogether(t *testing.T) {
 	if len(parts) != 1 || parts[0].Text != want || parts[0].Seen != "" || !slices.Equal(parts[0].Refs, []string{"a", "b", "c"}) {
 		t.Errorf("%+v", parts)
 	}
-	// What a session has stands apart, and does not say again what is new.
+	// Packs of the session form their own part, which does not repeat the new ones.
 	parts = Together([]Given{{Ref: "a", Pack: pack("one", "a.md")}, {Ref: "b", Pack: pack("one", "b.md"), Seen: "x/1/1"}})
 	if len(parts) != 2 || parts[0].Seen != "x/1/1" || parts[0].Text != "--- Context pack b ---\nDocs:\n- b.md:\n  text of b.md\n--- End context pack ---\n" ||
 		parts[1].Seen != "" || !strings.Contains(parts[1].Text, "Goal: one\n") {
 		t.Errorf("%+v", parts)
 	}
-	// However many there are, they have the room of one; what has none is referred to.
+	// Any number of packs gets the room of one. Packs without room are referred to.
 	var all []Given
 	for i := range 60 {
 		all = append(all, Given{Ref: fmt.Sprintf("contextpack://pack/%d", i), Pack: Pack{Goal: fmt.Sprint(i, strings.Repeat("g", 5000))}, Seen: []string{"", "t/1/1"}[i%2]})
@@ -355,7 +355,7 @@ func FuzzRead(f *testing.F) {
 		if swarm.EstimateTokens(int64(len(written))) > MaxTokens {
 			t.Errorf("%d bytes", len(written))
 		}
-		// No line of it can pass for one of ours.
+		// No line of a pack can be mistaken for one of ours.
 		for i, line := range strings.FieldsFunc(written, func(c rune) bool { return strings.ContainsRune("\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", c) }) {
 			if strings.HasPrefix(line, "---") && i > 0 && line != strings.TrimSuffix(endFence, "\n") {
 				t.Errorf("the line %q", line)

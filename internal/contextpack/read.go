@@ -12,7 +12,7 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// How much somebody may hand in. Whatever of it has no room in a prompt is left out later.
+// Limits of what clients may hand in. Fit leaves out later what has no room in a prompt.
 const (
 	maxBytes   = 4 << 20
 	maxEntries = 500 // of each list
@@ -21,16 +21,19 @@ const (
 	maxID      = 40
 )
 
-// A Draft is a pack that somebody hands in.
+// A Draft is a pack that a client hands in.
 type Draft struct {
 	Pack
-	Extends []string // refs of the stored packs that it goes on from
+	Extends []string // refs of stored packs to merge it with
 }
 
-var fields = []string{"packId", "runId", "nodeId", "createdAt", "goal", "definitionOfDone", "globalMode", "nodeMode", "docsRoot", "docRefs", "repoFacts",
-	"relevantFiles", "inputs", "artifacts", "constraints"}
+var fields = []string{
+	"packId", "runId", "nodeId", "createdAt", "goal", "definitionOfDone", "globalMode", "nodeMode", "docsRoot", "docRefs",
+	"repoFacts", "relevantFiles", "inputs", "artifacts", "constraints",
+}
 
-// Read reads a pack: one object with the fields there are and no others, in their own spelling, none twice, and nothing after it.
+// Read reads a pack strictly: one object with known fields only, in exact spelling, none twice, and
+// no text after it.
 func Read(text []byte) (Pack, error) {
 	d, err := read(text, fields)
 	if err == nil {
@@ -39,7 +42,7 @@ func Read(text []byte) (Pack, error) {
 	return d.Pack, err
 }
 
-// ReadDraft reads what somebody hands in: a pack, which may say in extends what it goes on from. Then it needs no goal of its own.
+// ReadDraft reads a draft. A draft with extends needs no goal of its own.
 func ReadDraft(text []byte) (Draft, error) {
 	d, err := read(text, append(slices.Clone(fields), "extends"))
 	if err == nil && len(d.Extends) == 0 {
@@ -50,7 +53,8 @@ func ReadDraft(text []byte) (Draft, error) {
 
 func (p *Pack) whole() error {
 	if strings.TrimSpace(p.Goal) == "" {
-		return swarm.Errorf(swarm.BadInput, "the context pack has no goal").WithHint(`say what is to be reached: "goal": "…"`)
+		return swarm.Errorf(swarm.BadInput, "the context pack has no goal").
+			WithHint(`say what is to be reached: "goal": "…"`)
 	}
 	return nil
 }
@@ -84,10 +88,10 @@ func read(text []byte, names []string) (d Draft, err error) {
 	if err := a.Err(); err != nil {
 		return Draft{}, err
 	}
-	if p.RepoFacts, err = notes("repoFacts", a.JSON("repoFacts")); err != nil {
+	if p.RepoFacts, err = readNotes("repoFacts", a.JSON("repoFacts")); err != nil {
 		return Draft{}, err
 	}
-	if p.Constraints, err = notes("constraints", a.JSON("constraints")); err != nil {
+	if p.Constraints, err = readNotes("constraints", a.JSON("constraints")); err != nil {
 		return Draft{}, err
 	}
 	if err := d.check(); err != nil {
@@ -96,8 +100,9 @@ func read(text []byte, names []string) (d Draft, err error) {
 	return d, nil
 }
 
-// notes reads an object in its order. It was read before: what is wrong with it can only be that it is none.
-func notes(field string, object json.RawMessage) (all Notes, err error) {
+// readNotes reads an object and keeps its order. The JSON is valid, so the only possible mistake is
+// another type.
+func readNotes(field string, object json.RawMessage) (all Notes, err error) {
 	if object == nil {
 		return nil, nil
 	}
@@ -120,27 +125,34 @@ func notes(field string, object json.RawMessage) (all Notes, err error) {
 	return all, nil
 }
 
-// check holds against the rules what a type cannot say.
+// check checks the rules that types cannot express.
 func (d *Draft) check() error {
 	p := &d.Pack
 	for _, c := range []struct {
 		field string
 		n     int
-	}{{"definitionOfDone", len(p.DefinitionOfDone)}, {"docRefs", len(p.DocRefs)}, {"repoFacts", len(p.RepoFacts)}, {"relevantFiles", len(p.RelevantFiles)},
-		{"inputs", len(p.Inputs)}, {"artifacts", len(p.Artifacts)}, {"constraints", len(p.Constraints)}} {
+	}{
+		{"definitionOfDone", len(p.DefinitionOfDone)}, {"docRefs", len(p.DocRefs)}, {"repoFacts", len(p.RepoFacts)},
+		{"relevantFiles", len(p.RelevantFiles)}, {"inputs", len(p.Inputs)}, {"artifacts", len(p.Artifacts)},
+		{"constraints", len(p.Constraints)},
+	} {
 		if c.n > maxEntries {
 			return swarm.Errorf(swarm.BadInput, "the field %q has %d entries; %d are allowed", c.field, c.n, maxEntries).
 				WithHint("a context pack is small: name the most important ones")
 		}
 	}
-	phases, modes := []string{string(swarm.PlanningPhase), string(swarm.ImplementationPhase)}, []string{string(swarm.AutoMode), string(swarm.InteractiveMode)}
+	phases := []string{string(swarm.PlanningPhase), string(swarm.ImplementationPhase)}
+	modes := []string{string(swarm.AutoMode), string(swarm.InteractiveMode)}
 	switch {
 	case p.PackID != "" && (len(p.PackID) > maxID || !mail.IsPack(p.Ref())):
-		return swarm.Errorf(swarm.BadInput, "%s is not an id for a context pack", swarm.Quote(p.PackID)).WithHint("leave packId out, and one is made; your own has at most %d letters", maxID)
+		return swarm.Errorf(swarm.BadInput, "%s is not an id for a context pack", swarm.Quote(p.PackID)).
+			WithHint("leave packId out, and one is made; your own has at most %d letters", maxID)
 	case p.GlobalMode != "" && !slices.Contains(phases, string(p.GlobalMode)):
-		return swarm.Errorf(swarm.BadInput, "globalMode cannot be %s", swarm.Quote(string(p.GlobalMode))).WithHint("%s", swarm.DidYouMean(string(p.GlobalMode), phases))
+		return swarm.Errorf(swarm.BadInput, "globalMode cannot be %s", swarm.Quote(string(p.GlobalMode))).
+			WithHint("%s", swarm.DidYouMean(string(p.GlobalMode), phases))
 	case p.NodeMode != "" && !slices.Contains(modes, string(p.NodeMode)):
-		return swarm.Errorf(swarm.BadInput, "nodeMode cannot be %s", swarm.Quote(string(p.NodeMode))).WithHint("%s", swarm.DidYouMean(string(p.NodeMode), modes))
+		return swarm.Errorf(swarm.BadInput, "nodeMode cannot be %s", swarm.Quote(string(p.NodeMode))).
+			WithHint("%s", swarm.DidYouMean(string(p.NodeMode), modes))
 	case len(d.Extends) > maxExtends:
 		return swarm.Errorf(swarm.BadInput, "extends names %d context packs; %d are allowed", len(d.Extends), maxExtends)
 	case p.DocsRoot != "" && !oneLine(p.DocsRoot):
@@ -149,7 +161,7 @@ func (d *Draft) check() error {
 	return p.checkLines()
 }
 
-// checkLines looks at what has to be one line: paths, names and ids.
+// checkLines checks the values that must be one line: paths, names and ids.
 func (p *Pack) checkLines() error {
 	lines := map[string][]string{}
 	add := func(field, line string) { lines[field] = append(lines[field], line) }
@@ -174,7 +186,9 @@ func (p *Pack) checkLines() error {
 	for _, n := range p.Constraints {
 		add("constraints", n.Name)
 	}
-	for _, field := range []string{"docRefs.path", "relevantFiles.path", "inputs.payloadId", "artifacts.id", "artifacts.kind", "repoFacts", "constraints"} {
+	for _, field := range []string{
+		"docRefs.path", "relevantFiles.path", "inputs.payloadId", "artifacts.id", "artifacts.kind", "repoFacts", "constraints",
+	} {
 		for _, line := range lines[field] {
 			if !oneLine(line) {
 				return notLine(field, line)
@@ -189,5 +203,6 @@ func notLine(field, text string) error {
 }
 
 func oneLine(text string) bool {
-	return strings.TrimSpace(text) != "" && len(text) <= maxLine && !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
+	unprintable := func(c rune) bool { return !unicode.IsPrint(c) }
+	return strings.TrimSpace(text) != "" && len(text) <= maxLine && !strings.ContainsFunc(text, unprintable)
 }

@@ -9,18 +9,18 @@ import (
 	"swarm/internal/prompt"
 )
 
-// How packs stand in a prompt.
+// The format of packs in a prompt.
 const (
 	openFence = "--- Context pack "
 	endFence  = "--- End context pack ---\n"
 
-	frame     = 1400 // bytes at most of what Write adds to what a pack says
+	frame     = 1400 // upper bound of the bytes that Write adds to the sections
 	shownRefs = 6
 	shownLeft = 8
-	noteBytes = 400 // at most of the line that tells what was left out
+	noteBytes = 400 // upper bound of the line about what was left out
 )
 
-// A section is one part of a pack in a prompt: a heading, and an entry for each thing below it.
+// A section is one part of a pack in a prompt: a heading with its entries.
 type section struct {
 	head  string
 	items []string
@@ -37,8 +37,8 @@ func (s section) size() int {
 	return n
 }
 
-// sections are what the pack says. Whatever others wrote is escaped, and indented or behind a mark of ours, so that no line of it can
-// pass for one of ours.
+// sections formats the pack. Text from others is escaped, and indented or behind a mark of ours. So
+// none of its lines can be mistaken for one of ours.
 func (p Pack) sections() []section {
 	docs := "Docs:\n"
 	if p.DocsRoot != "" {
@@ -57,7 +57,7 @@ func (p Pack) sections() []section {
 	}
 }
 
-// Where things stand among the sections.
+// Indexes of the sections.
 const (
 	inGoal = iota
 	inDone
@@ -113,7 +113,7 @@ func (a Artifact) item() string {
 	return item(ref)
 }
 
-// Ref is the artifact's ref, as read_artifact takes it.
+// Ref returns the artifact's ref, as read_artifact takes it.
 func (a Artifact) Ref() string {
 	if strings.Contains(a.ID, "://") || a.Kind == "" {
 		return a.ID
@@ -130,7 +130,7 @@ func (n Note) item() string {
 	return item(flat(n.Name) + ": " + value)
 }
 
-// item is one entry of a list. All but its first line is indented.
+// item formats one entry of a list. All lines but the first are indented.
 func item(text string) string { return "- " + indented(text) + "\n" }
 
 func line(before, text string) []string {
@@ -140,10 +140,11 @@ func line(before, text string) []string {
 	return []string{before + indented(text) + "\n"}
 }
 
-// breaks are all that any common reader takes for the end of a line.
-var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+// breaks replaces everything that a common reader takes for a line break.
+var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n",
+	"\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// indented is a text of others of which all but the first line is indented.
+// indented escapes a text and indents all its lines but the first.
 func indented(text string) string {
 	text = strings.TrimRight(breaks.Replace(prompt.Escape(text)), " \t\n")
 	var b strings.Builder
@@ -162,7 +163,7 @@ func indented(text string) string {
 
 func flat(text string) string { return strings.Join(strings.Fields(breaks.Replace(text)), " ") }
 
-// size is how many bytes the pack's own words have in a prompt.
+// size returns the bytes of the pack's sections in a prompt.
 func (p Pack) size() (n int) {
 	for _, s := range p.sections() {
 		n += s.size()
@@ -170,8 +171,8 @@ func (p Pack) size() (n int) {
 	return n
 }
 
-// Write is a pack as it stands in a prompt, under the refs of all that it was merged from. What was left out when they were merged is
-// told, and so are refs of which nothing is there.
+// Write formats a pack for a prompt, under the refs of the packs that it was merged from. It names
+// what was left out, and the refs of unread packs, of which nothing is shown.
 func Write(refs []string, p Pack, left []swarm.LeftOut, unread []string) string {
 	var b strings.Builder
 	b.WriteString(openFence + some(refs, shownRefs) + " ---\n")
@@ -190,7 +191,7 @@ func Write(refs []string, p Pack, left []swarm.LeftOut, unread []string) string 
 	return b.String()
 }
 
-// note tells in a line what was left out.
+// note names in one line what was left out.
 func note(left []swarm.LeftOut) string {
 	names := make([]string, len(left))
 	for i, l := range left {
@@ -203,7 +204,7 @@ func note(left []swarm.LeftOut) string {
 	return "Left out for room, or replaced by what came later: " + flat(text) + "\n"
 }
 
-// some is a list of at most so many, and how many more there are.
+// some lists at most `most` names, and counts the others.
 func some(names []string, most int) string {
 	if more := len(names) - most; more > 0 {
 		return strings.Join(names[:most], ", ") + " and " + strconv.Itoa(more) + " more"
@@ -211,7 +212,7 @@ func some(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// Tokens is how many a pack counts in a prompt.
+// Tokens returns the number of tokens of the pack in a prompt.
 func (p Pack) Tokens() int64 {
 	return swarm.EstimateTokens(int64(len(Write([]string{p.Ref()}, p, nil, nil))))
 }

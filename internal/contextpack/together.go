@@ -6,20 +6,20 @@ import "swarm"
 type Given struct {
 	Ref  string
 	Pack Pack
-	Lost bool   // it cannot be read, and is only referred to
-	Seen string // the turn in which the agent's session was given it; "" = it is new
+	Lost bool   // it cannot be read; a prompt only refers to it
+	Seen string // the turn in which the agent's session got it; "" = new
 }
 
-// A Part is what stands in a prompt of some packs.
+// A Part is a part of a prompt with some packs.
 type Part struct {
 	Refs []string
-	Seen string // of packs that the agent's session has: the turn in which it was given the last of them
+	Seen string // if the session has these packs: the turn in which it got the last of them
 	Text string
 }
 
-// Together is what a turn is told that was given some packs, in the order of its mail: those that are new, merged, and before them
-// those that its session has, for a session that has to begin anew. The new ones have room first. However many there are, all are
-// together no larger than one pack.
+// Together formats the packs of a turn, given in the order of its mail. New packs are merged into
+// the last part. Packs that the session has already form a part before it, for a session that has
+// to start anew. The new packs get room first. All parts together are no larger than one pack.
 func Together(all []Given) (parts []Part) {
 	var before, now []Given
 	for _, g := range all {
@@ -31,7 +31,7 @@ func Together(all []Given) (parts []Part) {
 	}
 	room, told := int64(MaxTokens), Pack{}
 	if len(before) > 0 {
-		room -= frame / 4 // they are referred to at least
+		room -= frame / 4 // room for at least their refs
 	}
 	if len(now) > 0 {
 		var part Part
@@ -46,7 +46,8 @@ func Together(all []Given) (parts []Part) {
 	return parts
 }
 
-// join merges packs, as many of them as have room, without what is told elsewhere. The others are referred to.
+// join merges as many packs as have room, without the content of elsewhere. It refers to the
+// others.
 func join(all []Given, tokens int64, elsewhere Pack) (Part, Pack) {
 	var part Part
 	var readable []Given
