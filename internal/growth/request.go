@@ -1,9 +1,11 @@
-// Package growth has the rules of how a team may grow: what an agent can ask for, who may ask, what a new agent is made of, and how many
-// there may be. Nothing here stores anything, or asks anybody.
+// Package growth has the rules for growing a team at run time: which agents and edges an agent may
+// request, who may request them, what a new agent inherits, and how many agents there may be. It
+// stores nothing and asks no one.
 //
-// What an agent asks for is read strictly ([ReadSpawn], [ReadEdge]), and so is what a person writes instead ([ReadEdit]). A [Team] knows
-// who is there. It says whether an agent may ask for something ([Team.May]), and whether that can be had as things stand
-// ([Team.Check]): that is asked twice, when the growth request is made and when it is granted, for there may be much time between the two.
+// [ReadSpawn] and [ReadEdge] read an agent's request strictly. [ReadEdit] reads the version that a
+// person allows instead. A [Team] knows the agents of a run. [Team.May] checks the permission to
+// ask, and [Team.Check] whether the request is possible now. Check runs twice, at the request and
+// at its approval, because much may change in between.
 package growth
 
 import (
@@ -17,12 +19,12 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// How much can be asked for.
+// Limits of growth requests.
 const (
 	maxEdges = 100 // of a new agent
-	maxOpen  = 10  // growth requests of one agent that nobody has answered
+	maxOpen  = 10  // unanswered requests of one agent
 
-	usualAgents = 10 // of a team that does not say how many it may have
+	defaultAgents = 10 // limit of a team that sets none
 )
 
 // ReadSpawn reads the arguments of spawn_node.
@@ -32,19 +34,25 @@ func ReadSpawn(text []byte) (swarm.GrowthRequest, error) {
 
 func readSpawn(a *strictjson.Object) (swarm.GrowthRequest, error) {
 	a.Need("name", "instructions")
-	w := swarm.SpawnRequest{Name: a.Text("name"), Role: a.Text("role"), Provider: a.Text("provider"), Instructions: strings.TrimSpace(a.Text("instructions")),
-		Edges: a.Texts("edges")}
+	w := swarm.SpawnRequest{
+		Name: a.Text("name"), Role: a.Text("role"), Provider: a.Text("provider"),
+		Instructions: strings.TrimSpace(a.Text("instructions")), Edges: a.Texts("edges"),
+	}
 	if err := a.Err(); err != nil {
 		return swarm.GrowthRequest{}, err
 	}
 	switch n := len(w.Instructions); {
 	case n == 0:
-		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "the instructions are empty").WithHint("say what the new agent is to do: it has seen nothing of what you have seen")
+		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "the instructions are empty").
+			WithHint("say what the new agent is to do: it has seen nothing of what you have seen")
 	case n > mail.MaxMessage:
-		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "the instructions have %d bytes; %d are allowed", n, mail.MaxMessage).
+		const msg = "the instructions have %d bytes; %d are allowed"
+		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, msg, n, mail.MaxMessage).
 			WithHint("store the long part with put_artifact, and name its ref")
 	case len(w.Edges) > maxEdges:
-		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "there are %d edges; %d are allowed", len(w.Edges), maxEdges).WithHint("ask for more with create_edge")
+		const msg = "there are %d edges; %d are allowed"
+		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, msg, len(w.Edges), maxEdges).
+			WithHint("ask for more with create_edge")
 	}
 	return swarm.GrowthRequest{Spawn: &w}, nil
 }
@@ -63,16 +71,17 @@ func readEdge(a *strictjson.Object) (swarm.GrowthRequest, error) {
 	return swarm.GrowthRequest{Edge: &w}, nil
 }
 
-// ReadEdit reads what a person allows instead of what was asked: the whole growth request, in the words of the same tool.
+// ReadEdit reads a person's version of a request: the whole request, as arguments of the same tool.
 func ReadEdit(asked swarm.GrowthRequest, text []byte) (swarm.GrowthRequest, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "the wish is empty").WithHint("write it whole, as one JSON object; deny it if it is not to be")
+		return swarm.GrowthRequest{}, swarm.Errorf(swarm.BadInput, "the request is empty").
+			WithHint("write it whole, as one JSON object; deny it if it is not to be")
 	}
 	kind := "spawn"
 	if asked.Edge != nil {
 		kind = "edge"
 	}
-	var shown map[string]json.RawMessage // as what is asked is printed: {"spawn": {…}}
+	var shown map[string]json.RawMessage // the form in which requests are printed: {"spawn": {…}}
 	if json.Unmarshal(text, &shown) == nil && len(shown) == 1 && shown[kind] != nil {
 		text = shown[kind]
 	}
@@ -82,7 +91,7 @@ func ReadEdit(asked swarm.GrowthRequest, text []byte) (swarm.GrowthRequest, erro
 	return ReadSpawn(text)
 }
 
-// Text is a growth request as a person edits it: the arguments of its tool, all of them.
+// Text returns a request for editing: all arguments of its tool, as indented JSON.
 func Text(w swarm.GrowthRequest) []byte {
 	if e := w.Edge; e != nil {
 		return indented(struct {
@@ -103,11 +112,11 @@ func Text(w swarm.GrowthRequest) []byte {
 
 func indented(v any) []byte {
 	var b bytes.Buffer
-	_ = json.Indent(&b, swarm.Encode(v), "", "  ") // it was just written
+	_ = json.Indent(&b, swarm.Encode(v), "", "  ") // Encode writes valid JSON
 	return append(b.Bytes(), '\n')
 }
 
-// Tool is the tool by which such a growth request is made.
+// Tool returns the tool that makes such a request.
 func Tool(w swarm.GrowthRequest) string {
 	if w.Edge != nil {
 		return edgeTool
@@ -117,7 +126,8 @@ func Tool(w swarm.GrowthRequest) string {
 
 const edgeTool = "create_edge"
 
-// Clean is a growth request without secrets, and with its names as they are kept, however a model writes them. What it says the same is the same.
+// Clean returns a request without secrets and with normalized names, however a model writes them.
+// So equal requests compare equal.
 func Clean(w swarm.GrowthRequest, redact func([]byte) []byte) swarm.GrowthRequest {
 	text := func(s string) string {
 		if redact == nil {
@@ -125,12 +135,16 @@ func Clean(w swarm.GrowthRequest, redact func([]byte) []byte) swarm.GrowthReques
 		}
 		return string(redact([]byte(s)))
 	}
-	name := func(s string) string { return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(text(s)), "@")) }
-	if w.Edge != nil {
-		return swarm.GrowthRequest{Edge: &swarm.EdgeRequest{From: name(w.Edge.From), To: name(w.Edge.To), Bidirectional: w.Edge.Bidirectional}}
+	name := func(s string) string {
+		return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(text(s)), "@"))
+	}
+	if e := w.Edge; e != nil {
+		edge := swarm.EdgeRequest{From: name(e.From), To: name(e.To), Bidirectional: e.Bidirectional}
+		return swarm.GrowthRequest{Edge: &edge}
 	}
 	s := *w.Spawn
-	s.Name, s.Role, s.Provider, s.Instructions = name(s.Name), strings.TrimSpace(text(s.Role)), strings.TrimSpace(text(s.Provider)), text(s.Instructions)
+	s.Name, s.Role = name(s.Name), strings.TrimSpace(text(s.Role))
+	s.Provider, s.Instructions = strings.TrimSpace(text(s.Provider)), text(s.Instructions)
 	s.Edges = nil
 	for _, e := range w.Spawn.Edges {
 		if e = name(e); !slices.Contains(s.Edges, e) {

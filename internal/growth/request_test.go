@@ -80,7 +80,7 @@ func TestReading(t *testing.T) {
 func long(n int) string { return strings.Repeat("x", n) }
 func many() string      { return strings.TrimSuffix(strings.Repeat(`"a",`, 101), ",") }
 
-// What can be asked for by whom, and what not.
+// Which agent may request what.
 func TestRules(t *testing.T) {
 	for _, c := range []struct{ agent, tool, args, want string }{
 		{"planner", "spawn_node", `{"name":"helper","instructions":"x"}`, ""},
@@ -156,7 +156,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// A new agent has what an agent of its kind has, and never a permission.
+// A new agent inherits what an agent of its kind has, but no permissions.
 func TestGrown(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -185,8 +185,8 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// FuzzWish reads whatever it is given without harm. What it takes is a growth request that, written as a person edits it, is read as the same.
-func FuzzWish(f *testing.F) {
+// FuzzRequest reads arbitrary bytes. An accepted request survives a round trip through Text.
+func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{`{"name":"helper","instructions":"x","edges":["coder"],"role":"craft","provider":"sh"}`, `{"from":"a","to":"b","bidirectional":true}`, `{}`, `null`,
 		`{"name":"` + "\u202e" + `","instructions":"` + `\ud800` + `"}`} {
 		f.Add([]byte(seed))
@@ -214,8 +214,8 @@ func FuzzWish(f *testing.F) {
 	})
 }
 
-// Who asks and has no folder of its own works in the run's, and not everywhere: a new agent does not work elsewhere, nor with the tools of
-// somebody who does.
+// An agent without its own folder works in the run's folder, not everywhere. So a new agent gets
+// neither another folder, nor the tools of an agent that has one.
 func TestANewAgentWorksInNoFolderThatIsClosedToWhoAsks(t *testing.T) {
 	for _, c := range []struct{ asker, like, want string }{
 		{"", "/elsewhere", "file_read in "},
