@@ -162,7 +162,7 @@ var house = map[string]room{
 	"swarm/internal/provider/acp": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/permission", "what an agent asks for is answered in one order"},
-		{"swarm/internal/tool", "files that are written through us are kept out of .git as those of file_write are"},
+		{"swarm/internal/tool", "files that go through us are held to the same folders"},
 		{"swarm/internal/provider", "the contract that it fulfils"},
 		{"swarm/internal/process", "such an agent is a program"},
 		{"swarm/internal/secret", "what the program knows is kept out of what it says"},

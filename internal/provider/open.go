@@ -12,6 +12,7 @@ type Options struct {
 	Script  []byte        // of kind script: the script's text
 	Dir     string        // where commands run when a request does not say; "" = the current folder
 	Environ []string      // the environment that commands inherit; nil = this process's
+	Hidden  []string      // folders that no agent reads or writes through us: our own state; absolute
 	Grace   time.Duration // between asking processes to end and ending them; 0 = process.DefaultGrace
 }
 

@@ -325,7 +325,7 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 	if d.options.Provider != nil {
 		return d.options.Provider, nil
 	}
-	opt := provider.Options{Dir: d.start.Dir}
+	opt := provider.Options{Dir: d.start.Dir, Hidden: []string{d.home.Dir()}}
 	if spec.Script != "" {
 		text, err := d.log.Body(spec.Script)
 		if err != nil {

@@ -47,19 +47,20 @@ func (b *Box) inside(path string) (string, error) {
 	if !filepath.IsLocal(local) {
 		return "", b.outside(path)
 	}
-	if b.hides(local) {
+	if Hides(b.o.Hidden, b.real, local) {
 		return "", b.outside(path)
 	}
 	return local, nil
 }
 
-// hides reports whether a path leads to a hidden folder, possibly through a link.
-func (b *Box) hides(local string) bool {
-	if len(b.o.Hidden) == 0 {
+// Hides reports whether a path below root leads to a hidden folder, possibly through a link. Root and
+// the hidden folders must be free of links.
+func Hides(hidden []string, root, local string) bool {
+	if len(hidden) == 0 {
 		return false
 	}
-	real := resolved(filepath.Join(b.real, local))
-	return slices.ContainsFunc(b.o.Hidden, func(hidden string) bool { return within(hidden, real) })
+	real := resolved(filepath.Join(root, local))
+	return slices.ContainsFunc(hidden, func(folder string) bool { return within(folder, real) })
 }
 
 // InGit reports whether a path below a root is in a .git folder, possibly through a link. The root

@@ -118,7 +118,7 @@ func (l *listing) folder(path string) (folders []string, err error) {
 		}
 		at := filepath.Join(path, name)
 		info, err := l.root.Lstat(at)
-		if err != nil || info.IsDir() && l.box.hides(at) {
+		if err != nil || info.IsDir() && Hides(l.box.o.Hidden, l.box.real, at) {
 			continue // deleted meanwhile, or hidden
 		}
 		shown := strings.ToValidUTF8(strings.Map(visible, at), "\uFFFD")

@@ -14,6 +14,7 @@ package acp
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -32,7 +33,8 @@ type host struct {
 	dir    string
 	env    *process.Environment
 	grace  time.Duration
-	self   string // our own program, which agents without HTTP start as their MCP server
+	hidden []string // folders that are not there for an agent
+	self   string   // our own program, which agents without HTTP start as their MCP server
 
 	provider.Idle[*agentProgram]
 }
@@ -52,6 +54,12 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	if err != nil {
 		return nil, err
 	}
+	hidden := slices.Clone(opt.Hidden)
+	for i, folder := range hidden {
+		if real, err := filepath.EvalSymlinks(folder); err == nil {
+			hidden[i] = real
+		}
+	}
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
@@ -64,6 +72,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 		dir:    opt.Dir,
 		env:    env,
 		grace:  opt.Grace,
+		hidden: hidden,
 		self:   self,
 		Idle:   provider.Idle[*agentProgram]{End: (*agentProgram).end},
 	}, nil
@@ -84,6 +93,7 @@ func (h *host) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 		r.Tools = append(slices.Clone(r.Tools), "edit")
 	}
 	t := newTurn(ctx, r, live)
+	t.hidden = h.hidden
 	defer t.close()
 	p, err := h.acquireProgram(r, t)
 	if err != nil {

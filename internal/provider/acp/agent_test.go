@@ -382,7 +382,7 @@ func newTheatre(t testing.TB, part string) *theatre {
 	}
 	h := &theatre{TB: t, dir: t.TempDir(), heard: make(chan swarm.Delta, 100)}
 	h.agent, err = acp.Open(swarm.ProviderSpec{Name: "actors", Kind: "acp", Command: []string{self}, Env: map[string]string{playing: part, "MY_API_KEY": "$CANARY"}},
-		provider.Options{Environ: append(os.Environ(), "CANARY="+modelKey), Grace: 100 * time.Millisecond})
+		provider.Options{Environ: append(os.Environ(), "CANARY="+modelKey), Hidden: []string{h.dir + "/state"}, Grace: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,14 +133,17 @@ func TestFiles(t *testing.T) {
 	write(outside+"/secret.txt", "one\ntwo\nthree\n")
 	write(h.dir+"/big.txt", strings.Repeat("a line\n", 1<<20))
 	write(h.dir+"/image", "one\ntwo\x00\nthree")
-	for link, to := range map[string]string{"link": outside + "/secret.txt", "folder": outside, "inner": "a.txt", "repository": ".git"} {
+	for link, to := range map[string]string{"link": outside + "/secret.txt", "folder": outside, "inner": "a.txt", "repository": ".git", "home": "state"} {
 		if err := os.Symlink(to, filepath.Join(h.dir, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(h.dir+"/.git", 0o700); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{".git", "state"} {
+		if err := os.Mkdir(filepath.Join(h.dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write(h.dir+"/state/token", "one\ntwo\nthree\n")
 	if err := syscall.Mkfifo(h.dir+"/fifo", 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +153,9 @@ func TestFiles(t *testing.T) {
 		{"read DIR/nosuch", `read "" true`},
 		{"read DIR/link", `read "" true`},
 		{"read DIR/folder/secret.txt", `read "" true`},
+		{"read DIR/state/token", `read "" true`},
+		{"read DIR/home/token", `read "" true`},
+		{"write DIR/state/token no", "written false"},
 		{"read OUT/secret.txt", `read "" true`},
 		{"read DIR/../" + filepath.Base(outside) + "/secret.txt", `read "" true`},
 		{"read a.txt", `read "" true`},

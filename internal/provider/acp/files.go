@@ -116,8 +116,15 @@ func (t *turn) open(path string, flag int) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
+	real, err := filepath.EvalSymlinks(folder)
+	switch {
+	case err != nil:
+		return nil, err
+	case boxes.Hides(t.hidden, real, name):
+		return nil, fmt.Errorf("%s is not there for agents", path)
+	}
 	if flag&os.O_CREATE != 0 {
-		if real, err := filepath.EvalSymlinks(folder); err != nil || boxes.InGit(real, name) {
+		if boxes.InGit(real, name) {
 			return nil, fmt.Errorf("%s cannot be written: git runs what stands in a .git", path)
 		}
 		if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {

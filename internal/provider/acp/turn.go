@@ -28,6 +28,8 @@ type turn struct {
 	ctx context.Context
 	r   provider.Request
 
+	hidden []string // as its host has them
+
 	mu          sync.Mutex
 	live        func(swarm.Delta)
 	redactor    *secret.Redactor
