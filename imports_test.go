@@ -147,6 +147,7 @@ var house = map[string]room{
 		{"swarm/internal/permission", "and, before that, against the phase"},
 		{"swarm/internal/secret", "how a file names a key of a server"},
 		{"swarm/internal/schema", "only schemas that come to an end are passed on"},
+		{"swarm/internal/strictjson", "arguments are read strictly"},
 		{"swarm/internal/process", "commands, and servers that are programs"},
 		{"swarm/internal/excerpt", shortened},
 	}},

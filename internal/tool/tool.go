@@ -18,7 +18,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -31,6 +30,7 @@ import (
 	"swarm"
 	"swarm/internal/permission"
 	"swarm/internal/process"
+	"swarm/internal/strictjson"
 	"swarm/internal/toolrule"
 )
 
@@ -253,14 +253,7 @@ func arguments(tool string, args json.RawMessage, into any) error {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")
 	}
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			err = errors.New("something follows them")
-		}
-	}
+	err := strictjson.Decode(args, into)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil:

@@ -7,7 +7,6 @@ package a2a
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -75,10 +74,7 @@ func (r *remote) Check(ctx context.Context) provider.Health {
 	defer stop()
 	c, err := r.connect(ctx)
 	if err != nil {
-		h := provider.Health{Problem: err.Error()}
-		if e := new(swarm.Error); errors.As(err, &e) {
-			h.Problem, h.Hint = e.Text(), e.Hint
-		}
+		h := provider.Health{Problem: err.Error(), Hint: swarm.HintOf(err)}
 		if swarm.KindOf(err) == swarm.NotSignedIn {
 			h.Found, h.Signed = true, "no"
 		}

@@ -46,18 +46,15 @@ func (h *host) Check(ctx context.Context) provider.Health {
 		job.Env = append(job.Env, h.preset.versionVar)
 		err = h.checkByVersion(ctx, job, &health)
 	}
-	var e *swarm.Error
 	byHand := "start it by hand and see: " + strings.Join(job.Argv, " ")
 	switch {
 	case ctx.Err() != nil && err != nil:
 		health.Problem, health.Hint = "it does not answer", byHand
-	case errors.As(err, &e) && (e.Kind == swarm.Exited || e.Kind == swarm.Crashed):
+	case swarm.KindOf(err) == swarm.Exited || swarm.KindOf(err) == swarm.Crashed:
 		// No turn, so there is no log that the usual hint could point to.
-		health.Problem, health.Hint = e.Text(), byHand
-	case errors.As(err, &e):
-		health.Problem, health.Hint = e.Text(), e.Hint
+		health.Problem, health.Hint = err.Error(), byHand
 	case err != nil:
-		health.Problem = err.Error()
+		health.Problem, health.Hint = err.Error(), swarm.HintOf(err)
 	}
 	return health
 }

@@ -13,7 +13,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -104,10 +103,7 @@ func (m *model) Check(context.Context) provider.Health {
 	health := provider.Health{Found: true}
 	switch key, name, err := m.findKey(nil); {
 	case err != nil:
-		health.Signed, health.Problem = "no", err.Error()
-		if e := new(swarm.Error); errors.As(err, &e) {
-			health.Problem, health.Hint = e.Msg, e.Hint
-		}
+		health.Signed, health.Problem, health.Hint = "no", err.Error(), swarm.HintOf(err)
 	case key != "":
 		health.Signed, health.With = "yes", name
 	}
