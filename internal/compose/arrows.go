@@ -8,15 +8,16 @@ import (
 	"swarm/internal/prompt"
 )
 
-// An Arrow leads from a task to one that waits for it, or reads it.
+// An Arrow leads from a task to one that waits for it, or reads its output.
 type Arrow struct {
 	From      string          `json:"from"`
 	To        string          `json:"to"`
 	Condition swarm.Condition `json:"condition,omitempty"` // of a dependency
-	Reads     bool            `json:"reads"`               // its prompt holds the output
+	Reads     bool            `json:"reads"`               // its prompt has the output
 }
 
-// Arrows says who waits for whom, and who reads whom, in the order of the tasks that the arrows lead to.
+// Arrows returns the dependencies and the reads between tasks, in the order of the tasks that the
+// arrows lead to.
 func (b *Bundle) Arrows() ([]Arrow, error) {
 	texts := b.texts()
 	known := map[string]bool{}
@@ -43,7 +44,7 @@ func (b *Bundle) Arrows() ([]Arrow, error) {
 	return all, nil
 }
 
-// readsOf lists the tasks whose outputs the task's prompt holds, each once.
+// readsOf returns the tasks whose outputs the task's prompt has, each once.
 func readsOf(t *swarm.Task, texts map[swarm.Hash][]byte, known map[string]bool) (reads []string, err error) {
 	tpl, err := prompt.Unmarshal(texts[t.Prompt])
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// large is a file of n tasks, each of which depends on the two before it and reads one of them.
+// large makes a file of n tasks, each of which depends on the two before it and reads one of them.
 func large(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("provider: codex\nagents: {worker: {}}\ntasks:\n")
@@ -24,7 +24,7 @@ func large(n int) []byte {
 	return b.Bytes()
 }
 
-// wrong is a file of n tasks that all depend on a task that is not there.
+// wrong makes a file of n tasks that all depend on a missing task.
 func wrong(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("provider: codex\ntasks:\n")
@@ -56,7 +56,8 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkCompileOverParse is Compile with the YAML parser alone, on the same file, as its floor.
+// BenchmarkCompileOverParse compares Compile with the YAML parser alone, on the same file, as its
+// floor.
 func BenchmarkCompileOverParse(b *testing.B) {
 	src := large(10_000)
 	o := Options{File: "swarm.yaml", Source: src, Dir: "/here"}

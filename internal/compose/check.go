@@ -9,14 +9,14 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// failRef notes an error at a reference in a prompt: what it leads to is not there.
+// failRef notes an error at a reference in a prompt whose target does not exist.
 func (c *compiler) failRef(r prompt.Ref, format string, args ...any) *swarm.Error {
 	e := c.missing(nil, format, args...)
 	e.File, e.Line, e.Column = r.File, r.Line, r.Column
 	return e
 }
 
-// refs are a task's references: those of its prompt, and those of its agent's role.
+// refs returns a task's references: those of its prompt, and those of its agent's role.
 func (c *compiler) refs(t *task) []prompt.Ref {
 	var refs []prompt.Ref
 	if t.prompt != nil {
@@ -28,7 +28,7 @@ func (c *compiler) refs(t *task) []prompt.Ref {
 	return refs
 }
 
-// checkReferences sees to it that every reference of the selected tasks leads somewhere.
+// checkReferences checks that every reference of the selected tasks has a target.
 func (c *compiler) checkReferences(sel *selection) {
 	if sel.alone {
 		return
@@ -64,7 +64,7 @@ func (c *compiler) checkReferences(sel *selection) {
 	}
 }
 
-// splitCopy splits the name of a copy; copy is 0 when it is none.
+// splitCopy splits the name of a copy. copy is 0 for a name without a number.
 func splitCopy(name string) (base string, copy int) {
 	base, number, ok := strings.Cut(name, ".")
 	n, err := strconv.Atoi(number)
@@ -74,13 +74,14 @@ func splitCopy(name string) (base string, copy int) {
 	return base, n
 }
 
-// checkOutput checks that a task's output can be read by another one. One that exists but is not selected has none, and that is
-// no error.
+// checkOutput checks that a task can read another one's output. A task that exists but is not
+// selected has no output, which is no error.
 func (c *compiler) checkOutput(sel *selection, reader int, name string, at prompt.Ref, what string) {
 	base, copy := splitCopy(name)
 	i, ok := c.taskAt[base]
 	if !ok {
-		c.failRef(at, "%s: there is no task %s", what, swarm.Quote(name)).WithHint("%s", c.didYouMean(base, c.taskNames))
+		c.failRef(at, "%s: there is no task %s", what, swarm.Quote(name)).
+			WithHint("%s", c.didYouMean(base, c.taskNames))
 		return
 	}
 	c.tasks[i].readers++
@@ -91,16 +92,18 @@ func (c *compiler) checkOutput(sel *selection, reader int, name string, at promp
 	case copy > 0 && n == 1:
 		c.failRef(at, "%s: the task %q has no copies", what, base).WithHint("write %s", base)
 	case copy > n:
-		c.failRef(at, "%s: there is no copy %d of the task %q, only %d", what, copy, base, n).WithHint("write %s.1 to %s.%d", base, base, n)
+		c.failRef(at, "%s: there is no copy %d of the task %q, only %d", what, copy, base, n).
+			WithHint("write %s.1 to %s.%d", base, base, n)
 	case copy == 0 && n > 1 && mine == 1:
-		c.failRef(at, "%s: the task %q has %d copies", what, base, n).WithHint("say which: %s.1 to %s.%d", base, base, n)
+		c.failRef(at, "%s: the task %q has %d copies", what, base, n).
+			WithHint("say which: %s.1 to %s.%d", base, base, n)
 	case copy == 0 && n > 1 && mine > n:
 		c.failRef(at, "%s: the task %q has %d copies, but %q, which reads them one by one, has %d", what, base, n, c.tasks[reader].name, mine).
 			WithHint("say which: %s.1 to %s.%d", base, base, n)
 	}
 }
 
-// checkMoney tells of a budget in money that nothing counts against.
+// checkMoney warns about a budget in money against which a provider's turns do not count.
 func (c *compiler) checkMoney(sel *selection) {
 	usd := c.file.Budget.USD
 	if !usd.given() {
@@ -114,7 +117,7 @@ func (c *compiler) checkMoney(sel *selection) {
 	}
 }
 
-// checkDesks refuses what cannot be run yet.
+// checkDesks refuses tasks with a desk, which this version cannot run.
 func (c *compiler) checkDesks(sel *selection) {
 	for _, i := range sel.tasks {
 		if desk := c.tasks[i].value.Desk; desk.value {
@@ -124,17 +127,20 @@ func (c *compiler) checkDesks(sel *selection) {
 	}
 }
 
-// checkApart tells of a file of agents that cannot write to each other: `swarm team` refuses it.
-func (c *compiler) checkApart() {
-	if names := c.file.Agents.names(); len(c.tasks) == 0 && len(names) > 1 && len(c.file.Edges.items) == 0 && c.file.Agents.node.Line != 0 {
+// checkTeamEdges warns about a file of agents that cannot message each other. `swarm team` refuses
+// such a file.
+func (c *compiler) checkTeamEdges() {
+	if names := c.file.Agents.names(); len(c.tasks) == 0 && len(names) > 1 && len(c.file.Edges.items) == 0 &&
+		c.file.Agents.node.Line != 0 {
 		c.notice(c.file.Agents.node, "this team has no edges, so its agents cannot message each other").
 			WithHint("write edges: [\"%s <-> %s\"] for swarm team; swarm run and swarm repl need none", names[0], names[1])
 	}
 }
 
-// checkOrder warns of outputs that cannot be there yet, of tasks that can never start, and of prompts that may get too large.
+// checkOrder warns about outputs that cannot exist yet, tasks that can never start, and prompts
+// that may become too large.
 func (c *compiler) checkOrder(sel *selection) {
-	c.findNever(sel)
+	c.warnNever(sel)
 	w := &c.walk
 	w.c, w.sel = c, sel
 	for _, i := range sel.tasks {
@@ -161,7 +167,8 @@ func (c *compiler) checkOrder(sel *selection) {
 	}
 }
 
-// checkRead warns when a task that runs once reads the output of one that has not run, or may not have run, before it.
+// checkRead warns when a task that runs once reads the output of one that has not run, or may not
+// have run, before it.
 func (c *compiler) checkRead(w *walk, reader, to int, r prompt.Ref) {
 	name, other := c.tasks[reader].name, c.tasks[to].name
 	warn := func(format string, args ...any) *swarm.Error {
@@ -174,7 +181,10 @@ func (c *compiler) checkRead(w *walk, reader, to int, r prompt.Ref) {
 		warn("%q reads the output of %q, which does not run with it: there will be none", name, other).
 			WithHint("add %s to the tasks of the pipeline", other)
 	case reader == to:
-		warn("%q reads its own output, and runs only once: there will be none", name).WithHint("write iterations: 2 or more")
+		warn(
+			"%q reads its own output, and runs only once: there will be none",
+			name,
+		).WithHint("write iterations: 2 or more")
 	case w.before(to, reader):
 	case w.before(reader, to):
 		warn("%q reads the output of %q, which runs after it, and only once: there will be none", name, other).
@@ -185,16 +195,17 @@ func (c *compiler) checkRead(w *walk, reader, to int, r prompt.Ref) {
 	}
 }
 
-// walk answers who runs before whom. It gives up, and says yes, when the questions have taken too long in all.
+// A walk answers which task runs before which. When all questions together take too long, it gives
+// up and says yes, so that a warning is missing rather than a check hanging.
 type walk struct {
 	c     *compiler
 	sel   *selection
-	seen  []int // by task: the last question that it was met in
+	seen  []int // by task: the last question that reached it
 	asked int
 	steps int
 }
 
-// before is whether a ends before b starts, because b depends on it.
+// before says whether a ends before b starts, because b depends on it.
 func (w *walk) before(a, b int) bool {
 	const enough = 20_000_000
 	if w.seen == nil {

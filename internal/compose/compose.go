@@ -1,9 +1,13 @@
-// Package compose turns a compose file into a plan.
+// Package compose turns a compose file into a plan, in steps:
 //
-// The bytes are first a tree (package yamlfile: size, depth and text are checked before anything is built). The tree is decoded into the
-// types in keys.go, whose struct tags are the one table of keys: the decoder, --set and the JSON Schema for editors all read
-// it. Then names, providers, dependencies and pipelines are resolved over the whole file, what is to run is selected, its
-// prompts are read, and the plan is written down. Every step collects all that is wrong, each with its file, line and column.
+//   - Package yamlfile parses the bytes into a tree. It checks size, depth and text before
+//     anything is built.
+//   - The tree is decoded into the types in keys.go. Their struct tags are the one table of keys:
+//     the decoder, --set and the JSON Schema for editors all read it.
+//   - Names, providers, dependencies and pipelines are resolved over the whole file.
+//   - What is to run is selected, its prompts are read, and the plan is made.
+//
+// Every step collects all errors, each with its file, line and column.
 //
 // The package does no I/O: prompts, scripts and schemas come through [Prompts].
 package compose
@@ -12,28 +16,29 @@ import (
 	"swarm"
 )
 
-// Prompts reads the files that a compose file names. A file that is not there is an error of the kind swarm.NotFound.
+// Prompts reads the files that a compose file names. A missing file is an error of the kind
+// swarm.NotFound.
 type Prompts interface {
 	// Prompt finds a prompt by its name in the prompt folders. The path is for messages and spans.
 	Prompt(name string) (path string, text []byte, err error)
 	// File reads a prompt-file, schema or script, relative to the compose file's folder.
 	File(path string) (shown string, text []byte, err error)
-	// Include reads what an {{include: rel}} in the file from ("" = a prompt-string) names.
+	// Include reads the file of an {{include: rel}} in the file from ("" = a prompt-string).
 	Include(from, rel string) (path string, text []byte, err error)
 }
 
-// Options are a compose file, and what a command line says about it.
+// Options are a compose file, and what the command line says about it.
 type Options struct {
 	File        string // the name for messages
 	Source      []byte
 	Prompts     Prompts
 	Select      []string               // a pipeline, or tasks; none = main, else the only pipeline, else all tasks
 	Only        bool                   // without what the selected tasks depend on
-	Set         []string               // "a.b=c": written over the file before it is looked at
-	Provider    string                 // for agents that name none; over the file's
-	MaxParallel int                    // over the file's; 0 = the file's
-	Dir         string                 // absolute: where tasks work, and what relative folders are relative to
-	Stdin       func() ([]byte, error) // called only when a selected prompt holds {{STDIN}}
+	Set         []string               // "a.b=c": replaces values of the file before it is decoded
+	Provider    string                 // of agents that name none; overrides the file's
+	MaxParallel int                    // overrides the file's; 0 = the file's
+	Dir         string                 // absolute: where tasks work, and the base of relative folders
+	Stdin       func() ([]byte, error) // called only if a selected prompt has {{STDIN}}
 }
 
 // A Bundle is a plan and everything it refers to.
@@ -45,20 +50,22 @@ type Bundle struct {
 	Places   Places // in the file
 }
 
-// The kinds of warnings. Nothing is wrong with the file, but perhaps with what it says.
+// The kinds of warnings. The file is valid, but it may not mean what its author intended.
 const (
 	Warning swarm.ErrorKind = "warning"
-	Notice  swarm.ErrorKind = "notice" // of low rank: only `swarm check` says it
+	Notice  swarm.ErrorKind = "notice" // of low rank: only `swarm check` shows it
 )
 
-// Compile makes the plan of what is selected. The error is the first of those that Check would find.
+// Compile makes the plan of what is selected. The error is the first of those that Check would
+// find.
 func Compile(o Options) (*Bundle, error) {
 	c := newCompiler(o)
 	return c.compile(nil, c.choose)
 }
 
-// compile makes a plan in steps, until one finds an error. A replace that is not nil puts other tasks in
-// the place of the file's: the file then need not be there, and is not blamed for what it does not say.
+// compile makes a plan in steps, until one finds an error. If replace is not nil, it replaces the
+// file's tasks by others. Then the file may be missing, and an error that is not about the file
+// does not name it.
 func (c *compiler) compile(replace func(), choose func() *selection) (*Bundle, error) {
 	var sel *selection
 	var p swarm.Plan
@@ -92,10 +99,16 @@ func (c *compiler) compile(replace func(), choose func() *selection) (*Bundle, e
 			return nil, e
 		}
 	}
-	return &Bundle{Plan: p, Bodies: c.bodies.texts, Warnings: c.sortedWarnings(), Settings: c.settings(), Places: c.places(sel)}, nil
+	return &Bundle{
+		Plan:     p,
+		Bodies:   c.bodies.texts,
+		Warnings: c.sortedWarnings(),
+		Settings: c.settings(),
+		Places:   c.places(sel),
+	}, nil
 }
 
-// ReadSettings reads the settings alone: it needs no prompts, no provider and no selection.
+// ReadSettings reads the settings alone. It needs no prompts, no provider and no selection.
 func ReadSettings(o Options) (*Settings, error) {
 	c := newCompiler(o)
 	for _, step := range []func(){c.read, c.resolve} {
@@ -107,8 +120,8 @@ func ReadSettings(o Options) (*Settings, error) {
 	return &s, nil
 }
 
-// Check finds everything that is wrong with the file, and everything that looks wrong, each list in order of place.
-// Without a selection it looks at every pipeline, and at the tasks that are in none.
+// Check finds all errors and all warnings of the file, each list in order of place. Without a
+// selection it checks every pipeline, and the tasks that are in none.
 func Check(o Options) (errs, warnings []*swarm.Error) {
 	c := newCompiler(o)
 	c.working = true
@@ -116,7 +129,7 @@ func Check(o Options) (errs, warnings []*swarm.Error) {
 		return c.sortedErrors(), nil
 	}
 	if !c.file.Tasks.given() && !c.file.Agents.given() && c.namesProvider() {
-		c.declareTeam() // what `swarm run` makes of such a file
+		c.declareTeam() // as `swarm run` does with such a file
 	}
 	c.resolve()
 	for _, sel := range c.everySelection() {
@@ -129,11 +142,11 @@ func Check(o Options) (errs, warnings []*swarm.Error) {
 		c.checkDesks(sel)
 		c.agentsOf(sel)
 	}
-	for _, name := range c.agentNames { // those, too, that nothing selected needs
-		c.provide(c.agents[name], false)
+	for _, name := range c.agentNames { // also those that nothing selected needs
+		c.findProvider(c.agents[name], false)
 		c.checkTools(c.agents[name])
 	}
 	c.checkUnused()
-	c.checkApart()
+	c.checkTeamEdges()
 	return c.sortedErrors(), c.sortedWarnings()
 }

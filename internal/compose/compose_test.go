@@ -32,10 +32,11 @@ func resolvedSchema(t *testing.T) *jsonschema.Resolved {
 	return schema
 }
 
-// TestSchemaAgreesWithDecoder gives every golden file to both: what the one takes the other takes. They read the same table.
+// TestSchemaAgreesWithDecoder gives every golden file to both. They read the same table, so they
+// accept the same files.
 func TestSchemaAgreesWithDecoder(t *testing.T) {
 	schema := resolvedSchema(t)
-	// What JSON does not have, a schema cannot refuse.
+	// A schema cannot refuse what JSON does not have.
 	only := []string{"duplicate-key", "tag", "merge-key", "alias-bomb"}
 	refused := 0
 	files, _ := filepath.Glob("testdata/*.golden")
@@ -155,7 +156,7 @@ func TestOnePromptOfManyTasks(t *testing.T) {
 	}
 }
 
-// TestSamePlan: same input, same plan.
+// TestSamePlan: the same input gives the same plan.
 func TestSamePlan(t *testing.T) {
 	o, _ := options(valid(t))
 	first := native(o, false)
@@ -166,7 +167,8 @@ func TestSamePlan(t *testing.T) {
 	}
 }
 
-// TestPlaces: a reference in a prompt-string is found where a person sees it, however the string is written.
+// TestPlaces: a reference in a prompt-string has the place where a person sees it, however the
+// string is written.
 func TestPlaces(t *testing.T) {
 	for _, c := range []struct {
 		name, text   string
@@ -195,7 +197,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestColumnsAreCharacters: not bytes, and not moved by a byte order mark.
+// TestColumnsAreCharacters: columns are not bytes, and a byte order mark does not move them.
 func TestColumnsAreCharacters(t *testing.T) {
 	for _, bom := range []string{"", "\ufeff"} {
 		_, err := Compile(Options{File: "f", Source: []byte(bom + "{provider: codex, tasks: {a: {prompt-string: é, desk: é}}}")})
@@ -222,7 +224,7 @@ func TestBadBytes(t *testing.T) {
 	}
 }
 
-// TestWithoutPrompts: nobody is there to read files, and nothing is asked of nobody.
+// TestWithoutPrompts: without Prompts no file is read, and a reference to one is an error.
 func TestWithoutPrompts(t *testing.T) {
 	if _, err := Compile(Options{File: "f", Source: []byte(hello)}); err != nil {
 		t.Error(err)

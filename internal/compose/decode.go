@@ -14,10 +14,11 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// maxAliased is how many nodes may be read through aliases: a bomb stops here.
+// maxAliased is the number of nodes that may be read through aliases. It stops alias bombs.
 const maxAliased = 50_000
 
-// A value is something that a file can hold: it reads itself from a node, and describes itself for editors.
+// A value is something that a file can hold. It reads itself from a node, and describes itself for
+// editors.
 type value interface {
 	read(d *decoder, n *yaml.Node, r rule)
 	schema(r rule) map[string]any
@@ -27,14 +28,14 @@ type value interface {
 type rule struct {
 	key    string
 	doc    string
-	among  func() []string // the texts it may be; nil = any
-	loose  bool            // numbers and true or false are taken as text, as written
+	among  func() []string // the texts that it may be; nil = any
+	loose  bool            // numbers and booleans are read as text, as written
 	single bool            // one item may stand for a list of one
 	min    float64
 	max    float64 // 0 = no limit
 }
 
-// at is the node that a value was read from; nil when the file does not have it.
+// at is the node that a value was read from, or nil if the file does not have it.
 type at struct{ node *yaml.Node }
 
 func (a at) given() bool { return a.node != nil }
@@ -70,11 +71,11 @@ type list[T any] struct {
 	items []T
 }
 
-// A named is values under names of the user's choice, in the file's order.
+// A named is values under names that the user chooses, in the file's order.
 type named[T any] struct {
 	at
 	entries []entry[T]
-	index   map[string]int // by name, once somebody looks for one
+	index   map[string]int // by name; made by the first find
 }
 
 type entry[T any] struct {
@@ -86,22 +87,22 @@ type entry[T any] struct {
 // A section is the embedded part of every struct in keys.go: a mapping with known keys.
 type section struct {
 	at
-	broken bool // something in it could not be read, and has been told
+	broken bool // something in it could not be read, and the error is noted
 }
 
 func (s *section) self() *section { return s }
 
 type sectioned interface{ self() *section }
 
-// decoder reads values from nodes.
+// A decoder reads values from nodes.
 type decoder struct {
 	*problems
 	aliased int // nodes read through aliases
-	inAlias int // how many of them this one is in
+	inAlias int // depth of aliases around the current node
 }
 
-// into reads n into v, which is a pointer to a value or to a struct with a section.
-func (d *decoder) into(n *yaml.Node, v any, r rule) {
+// decode reads n into v, which is a pointer to a value or to a struct with a section.
+func (d *decoder) decode(n *yaml.Node, v any, r rule) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 		d.inAlias++
@@ -109,7 +110,8 @@ func (d *decoder) into(n *yaml.Node, v any, r rule) {
 	}
 	if d.inAlias > 0 {
 		if d.aliased++; d.aliased == maxAliased {
-			d.fail(n, "the aliases of this file stand for too much").WithHint("write out what is meant, or use fewer aliases")
+			d.fail(n, "the aliases of this file stand for too much").
+				WithHint("write out what is meant, or use fewer aliases")
 		}
 		if d.aliased >= maxAliased {
 			return
@@ -146,12 +148,13 @@ func (d *decoder) section(n *yaml.Node, v sectioned, r rule) {
 		case isNull(val):
 			d.missing(key, "%s has no value", key.Value).WithHint("write one, or leave the key out")
 		default:
-			d.into(val, target.Field(f.index).Addr().Interface(), f.rule)
+			d.decode(val, target.Field(f.index).Addr().Interface(), f.rule)
 		}
 	})
 }
 
-// pairs goes through a mapping, and refuses what is none, keys that are no names, and keys that come twice.
+// pairs goes through a mapping. It refuses other nodes, keys that are not names, and duplicate
+// keys.
 func (d *decoder) pairs(n *yaml.Node, r rule, each func(key, val *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
 		d.wrong(n, r, "a mapping of keys and values")
@@ -165,7 +168,8 @@ func (d *decoder) pairs(n *yaml.Node, r rule, each func(key, val *yaml.Node)) {
 			continue
 		}
 		if first := seen[key.Value]; first != nil {
-			d.fail(key, "the key %s is here twice; first in line %d", swarm.Quote(key.Value), first.Line).WithHint("keep one of them")
+			d.fail(key, "the key %s is here twice; first in line %d", swarm.Quote(key.Value), first.Line).
+				WithHint("keep one of them")
 			continue
 		}
 		seen[key.Value] = key
@@ -173,7 +177,7 @@ func (d *decoder) pairs(n *yaml.Node, r rule, each func(key, val *yaml.Node)) {
 	}
 }
 
-// wrong says that a value has another type than it should.
+// wrong notes that a value has the wrong type.
 func (d *decoder) wrong(n *yaml.Node, r rule, want string) *swarm.Error {
 	what := r.key
 	if what == "" {
@@ -201,7 +205,8 @@ func describe(n *yaml.Node) string {
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
 func (t *text) read(d *decoder, n *yaml.Node, r rule) {
-	plain := n.Tag == "!!str" || n.Tag == "!!timestamp" || r.loose && (n.Tag == "!!int" || n.Tag == "!!float" || n.Tag == "!!bool")
+	plain := n.Tag == "!!str" || n.Tag == "!!timestamp" ||
+		r.loose && (n.Tag == "!!int" || n.Tag == "!!float" || n.Tag == "!!bool")
 	switch {
 	case n.Kind != yaml.ScalarNode || isNull(n):
 		d.wrong(n, r, "text")
@@ -304,7 +309,7 @@ func (l *list[T]) read(d *decoder, n *yaml.Node, r rule) {
 		}
 		var t T
 		before := len(d.errs)
-		if d.into(item, &t, r); len(d.errs) == before {
+		if d.decode(item, &t, r); len(d.errs) == before {
 			l.items = append(l.items, t)
 		}
 	}
@@ -331,7 +336,7 @@ func (m *named[T]) read(d *decoder, n *yaml.Node, r rule) {
 			return
 		}
 		m.entries = append(m.entries, entry[T]{key: key, name: key.Value})
-		d.into(val, &m.entries[len(m.entries)-1].value, rule{key: key.Value, loose: r.loose})
+		d.decode(val, &m.entries[len(m.entries)-1].value, rule{key: key.Value, loose: r.loose})
 	})
 }
 
@@ -343,7 +348,7 @@ func (m *named[T]) names() []string {
 	return names
 }
 
-// find is the entry with this name, or nil.
+// find returns the entry with this name, or nil.
 func (m *named[T]) find(name string) *entry[T] {
 	if m.index == nil {
 		m.index = make(map[string]int, len(m.entries))

@@ -11,7 +11,7 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// copyName is the name of a task's or agent's copy; copy 0 is the thing itself.
+// copyName returns the name of a task's or agent's copy. Copy 0 is the original.
 func copyName(name string, copy int) string {
 	if copy == 0 {
 		return name
@@ -19,7 +19,7 @@ func copyName(name string, copy int) string {
 	return fmt.Sprintf("%s.%d", name, copy)
 }
 
-// emit writes the plan of a selection down.
+// emit makes the plan of a selection.
 func (c *compiler) emit(sel *selection) swarm.Plan {
 	p := swarm.Plan{Kind: swarm.PipelineRun, Tasks: []swarm.Task{}, Groups: []swarm.Group{}, Agents: []swarm.Agent{}}
 	b := c.file.Budget
@@ -27,7 +27,12 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 	settings := c.settings()
 	p.MaxParallel = settings.MaxParallel
 	if n := settings.Notify; n.Bell || n.Webhook != "" || len(n.Command) > 0 {
-		p.Notify = &swarm.ProviderSpec{Name: providerkind.Notify, Kind: providerkind.Notify, Command: n.Command, BaseURL: n.Webhook}
+		p.Notify = &swarm.ProviderSpec{
+			Name:    providerkind.Notify,
+			Kind:    providerkind.Notify,
+			Command: n.Command,
+			BaseURL: n.Webhook,
+		}
 	}
 	if limits := (swarm.TopicLimits{Entries: settings.Swarm.WorkspaceMaxEntries, Chars: settings.Swarm.WorkspaceSnippetChars}); limits != swarm.DefaultTopics {
 		p.Topics = &limits
@@ -37,7 +42,7 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 		p.Name = sel.pipeline.name
 		c.emitPipeline(&p, sel, agents)
 	} else {
-		c.emitLoose(&p, sel, agents)
+		c.emitTasks(&p, sel, agents)
 	}
 	used := map[string]bool{}
 	for _, a := range agents {
@@ -61,14 +66,18 @@ func (c *compiler) emit(sel *selection) swarm.Plan {
 	return p
 }
 
-// emitPipeline writes the copies of a pipeline side by side: each is a group, with agents of its own.
+// emitPipeline emits the copies of a pipeline side by side. Each is a group, with agents of its
+// own.
 func (c *compiler) emitPipeline(p *swarm.Plan, sel *selection, agents []*agent) {
 	for _, copy := range numbers(c.copies(sel, 0)) {
 		p.Groups = append(p.Groups, swarm.Group{Iterations: c.iterations(sel, 0)})
 		for _, i := range sel.tasks {
 			var deps []swarm.Dependency
 			for _, a := range c.tasks[i].after {
-				deps = append(deps, swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition})
+				deps = append(
+					deps,
+					swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition},
+				)
 			}
 			p.Tasks = append(p.Tasks, c.emitTask(i, copy, len(p.Groups)-1, deps))
 		}
@@ -79,7 +88,7 @@ func (c *compiler) emitPipeline(p *swarm.Plan, sel *selection, agents []*agent) 
 	c.emitEdges(p)
 }
 
-// numbers are those of n copies; one alone is the thing itself, and has 0.
+// numbers returns the numbers of n copies. A single one is the original, with the number 0.
 func numbers(n int) []int {
 	if n == 1 {
 		return []int{0}
@@ -91,9 +100,10 @@ func numbers(n int) []int {
 	return list
 }
 
-// emitLoose writes tasks by themselves: each copy of each is a group. Who depends on a task depends on all its copies.
-func (c *compiler) emitLoose(p *swarm.Plan, sel *selection, agents []*agent) {
-	busy := make(map[string]map[int]bool, len(agents)) // by agent: the copies of it that do something
+// emitTasks emits tasks without a pipeline: each copy of each is a group. A task that depends on
+// another depends on all its copies.
+func (c *compiler) emitTasks(p *swarm.Plan, sel *selection, agents []*agent) {
+	busy := make(map[string]map[int]bool, len(agents)) // by agent: its copies that have a task
 	for _, i := range sel.tasks {
 		t := &c.tasks[i]
 		var deps []swarm.Dependency
@@ -102,7 +112,10 @@ func (c *compiler) emitLoose(p *swarm.Plan, sel *selection, agents []*agent) {
 				continue
 			}
 			for _, copy := range numbers(c.copies(sel, a.task)) {
-				deps = append(deps, swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition})
+				deps = append(
+					deps,
+					swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition},
+				)
 			}
 		}
 		if busy[t.agent] == nil {
@@ -126,8 +139,8 @@ func (c *compiler) emitLoose(p *swarm.Plan, sel *selection, agents []*agent) {
 	c.emitEdges(p)
 }
 
-// emitEdges writes the edges between the agents of the plan. Copies are joined with those of the same number, and with agents
-// that have no copies.
+// emitEdges emits the edges between the agents of the plan. Edges join copies with the same number,
+// and copies with agents that have none.
 func (c *compiler) emitEdges(p *swarm.Plan) {
 	copies := make(map[string][]string, len(p.Agents)) // by the file's name: "" or ".2"
 	for _, a := range p.Agents {
@@ -194,7 +207,10 @@ func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
 	if k := a.keys; k != nil {
 		out.RoleName = k.Role.value
 		out.Model, out.Tier, out.Tools, out.Env = k.Model.value, k.Tier.value, texts(k.Tools), pairs(k.Env)
-		out.Permissions = swarm.Permissions{Spawn: k.Permissions.Spawn.value, Orchestrate: k.Permissions.Orchestrate.value}
+		out.Permissions = swarm.Permissions{
+			Spawn:       k.Permissions.Spawn.value,
+			Orchestrate: k.Permissions.Orchestrate.value,
+		}
 		if k.Root.given() {
 			out.Root = c.folder(k.Root.value)
 		}
@@ -202,7 +218,7 @@ func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
 	return out
 }
 
-// folder is a folder of the file as an absolute path.
+// folder returns a folder of the file as an absolute path.
 func (c *compiler) folder(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

@@ -11,7 +11,7 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// texts are the bodies by their hash.
+// texts returns the bodies by their hash.
 func (b *Bundle) texts() map[swarm.Hash][]byte {
 	texts := make(map[swarm.Hash][]byte, len(b.Bodies))
 	for _, body := range b.Bodies {
@@ -29,11 +29,11 @@ type Forecast struct {
 	MaxTurns    int            `json:"max_turns"`          // with all iterations and retries
 	MaxInput    int64          `json:"max_input_tokens"`   // of all prompts at their largest; an estimate
 	MaxUSD      float64        `json:"max_usd,omitempty"`  // for those, without the answers, at the providers' or the list prices
-	Reported    []string       `json:"reported,omitempty"` // providers that tell what a turn cost when it ends
+	Reported    []string       `json:"reported,omitempty"` // providers that report the cost of a turn when it ends
 	Unpriced    []string       `json:"unpriced,omitempty"` // providers, or models of theirs, whose turns count as $0
 }
 
-// A ForecastStep is a task in it.
+// A ForecastStep is a task of a forecast.
 type ForecastStep struct {
 	Stage      int           `json:"stage"` // steps of a stage can run side by side
 	Task       string        `json:"task"`
@@ -47,7 +47,7 @@ type ForecastStep struct {
 	MaxPrompt  int64         `json:"max_prompt_bytes"`
 }
 
-// Forecast plays the plan through with everything going well.
+// Forecast plays the plan through with every task succeeding.
 func (b *Bundle) Forecast() (*Forecast, error) {
 	p, texts := &b.Plan, b.texts()
 	agents, specs := map[string]swarm.Agent{}, map[string]*swarm.ProviderSpec{}
@@ -69,15 +69,23 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 		var running []int
 		for step := s.Next(); step.Kind == plan.StepRun || step.Kind == plan.StepSkip; step = s.Next() {
 			if step.Kind == plan.StepSkip {
-				continue // it runs only when something fails
+				continue // it runs only if something fails
 			}
 			running = append(running, step.Task)
 		}
 		for _, i := range running {
 			t, ag := s.Task(i), agents[s.Task(i).Agent]
 			model := specs[ag.Provider].ModelFor(t, &ag)
-			step := ForecastStep{Stage: stage, Task: t.Name, Agent: t.Agent, Provider: ag.Provider, Model: cmp.Or(model, t.Tier, ag.Tier),
-				Iterations: p.Groups[t.Group].Iterations, Retries: t.Retries, Timeout: t.Timeout}
+			step := ForecastStep{
+				Stage:      stage,
+				Task:       t.Name,
+				Agent:      t.Agent,
+				Provider:   ag.Provider,
+				Model:      cmp.Or(model, t.Tier, ag.Tier),
+				Iterations: p.Groups[t.Group].Iterations,
+				Retries:    t.Retries,
+				Timeout:    t.Timeout,
+			}
 			for _, d := range t.DependsOn {
 				step.After = append(step.After, d.Task)
 			}
@@ -105,7 +113,8 @@ func (b *Bundle) Forecast() (*Forecast, error) {
 	return f, nil
 }
 
-// price is what so many tokens of a prompt cost; who costs nothing that is known before is noted.
+// price returns the cost of so many tokens of a prompt. A provider whose cost is unknown in advance
+// is noted.
 func (f *Forecast) price(spec *swarm.ProviderSpec, model string, tokens int64) float64 {
 	note := func(list *[]string, name string) {
 		if !slices.Contains(*list, name) {

@@ -87,7 +87,8 @@ func oneError(e *swarm.Error) string {
 	return s
 }
 
-// native is what a golden file says below the dashes: what Check finds, or the first error, or the plan.
+// native writes the part of a golden file below the dashes: the problems that Check finds, or the
+// first error, or the plan.
 func native(o Options, check bool) string {
 	var b strings.Builder
 	if check {
@@ -143,7 +144,8 @@ func readable(body []byte) string {
 	return b.String()
 }
 
-// TestGolden reads each file of testdata: a compose file, a line of dashes, and what becomes of it.
+// TestGolden reads each file of testdata: a compose file, a line of dashes, and the expected
+// result.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.golden")
 	if err != nil || len(files) == 0 {

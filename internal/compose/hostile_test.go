@@ -55,7 +55,7 @@ func names(prefix string, from, to int) []string {
 	return list
 }
 
-// TestHostile sees to it that each is answered, with one message that a person can read.
+// TestHostile checks that each gets one readable message.
 func TestHostile(t *testing.T) {
 	for name, src := range hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestEnoughErrors: a file that is wrong in every line is not read to its end.
+// TestEnoughErrors: a file with an error in every line is not read to its end.
 func TestEnoughErrors(t *testing.T) {
 	src := "tasks:\n" + strings.Repeat(" ", 2) + strings.Join(names("t", 0, 50_000), ": 1\n  ") + ": 1\n"
 	c := newCompiler(Options{File: "swarm.yaml", Source: []byte(src)})
@@ -84,7 +84,7 @@ func TestEnoughErrors(t *testing.T) {
 	}
 }
 
-// TestLongCycleStaysReadable: a cycle through thousands of tasks is told in one line of bearable length.
+// TestLongCycleStaysReadable: a cycle through thousands of tasks is one line of bearable length.
 func TestLongCycleStaysReadable(t *testing.T) {
 	src := "provider: codex\ntasks:\n"
 	const n = 5000

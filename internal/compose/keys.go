@@ -9,7 +9,8 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// This file is the table of keys. A field's tags are its rule: key, doc, among (a list in choices), min, max, loose, single.
+// This file is the table of keys. The tags of a field are its rule: key, doc, among (a list in
+// choices), min, max, loose, single.
 
 var tiers = []string{"small", "medium", "large"}
 
@@ -31,19 +32,19 @@ type fileKeys struct {
 	Provider     text                `key:"provider" doc:"The provider of agents that name none; --provider and SWARM_PROVIDER go before it."`
 	Providers    named[providerKeys] `key:"providers" doc:"How agents are reached. Every built-in kind is there without being declared."`
 	Agents       named[agentKeys]    `key:"agents" doc:"The participants."`
-	Edges        list[text]          `key:"edges" doc:"Who may hand work to whom: \"a -> b\" or \"a <-> b\"."`
+	Edges        list[text]          `key:"edges" doc:"Which agent may message which: \"a -> b\" or \"a <-> b\"."`
 	Tasks        named[taskKeys]     `key:"tasks" doc:"The work."`
 	Pipelines    named[pipelineKeys] `key:"pipelines" doc:"Sets of tasks that iterate together. swarm up runs main, else the only one, else all tasks."`
-	DefaultAgent text                `key:"default_agent" doc:"Who gets a line that names nobody."`
+	DefaultAgent text                `key:"default_agent" doc:"The agent that gets a line without an @name."`
 	MaxParallel  integer             `key:"max_parallel" min:"1" max:"10000" doc:"Turns of a run at once."`
 	WaitTimeout  duration            `key:"wait_timeout" doc:"How long a reference waits."`
-	ReplyTimeout duration            `key:"reply_timeout" doc:"How long a required reply is waited for."`
-	Approvals    approvalKeys        `key:"approvals" doc:"What has to be approved by a person."`
-	Notify       notifyKeys          `key:"notify" doc:"How a person is told."`
+	ReplyTimeout duration            `key:"reply_timeout" doc:"How long an agent waits for a required reply."`
+	Approvals    approvalKeys        `key:"approvals" doc:"What needs the approval of a person."`
+	Notify       notifyKeys          `key:"notify" doc:"How a person is notified."`
 	Budget       budgetKeys          `key:"budget" doc:"What a run may cost."`
-	Team         teamKeys            `key:"team" doc:"How a team works, and what every goal of it has to keep to."`
+	Team         teamKeys            `key:"team" doc:"How a team works, and the rules for all its goals."`
 	Swarm        swarmKeys           `key:"swarm" doc:"Limits of swarm mode."`
-	Tools        toolKeys            `key:"tools" doc:"Tools of others."`
+	Tools        toolKeys            `key:"tools" doc:"Tools of MCP servers."`
 }
 
 type providerKeys struct {
@@ -54,7 +55,7 @@ type providerKeys struct {
 	BaseURL     text        `key:"base_url" doc:"Where its server is."`
 	Models      named[text] `key:"models" loose:"" doc:"Models by tier: small, medium, large."`
 	MaxTokens   integer     `key:"max_tokens" min:"1" doc:"How long an answer of a model over HTTP may be."`
-	Temperature number      `key:"temperature" max:"2" doc:"How freely a model over HTTP chooses its words; without it as it likes."`
+	Temperature number      `key:"temperature" max:"2" doc:"The sampling temperature of a model over HTTP; without it the default of its server."`
 	Price       priceKeys   `key:"price" doc:"US dollars for a million tokens."`
 	Env         named[text] `key:"env" loose:"" doc:"Added to its environment."`
 	Headers     named[text] `key:"headers" loose:"" doc:"Sent to an A2A agent with each request; Bearer $NAME takes its end from the environment."`
@@ -86,13 +87,13 @@ type permissionKeys struct {
 
 type taskKeys struct {
 	section
-	Agent        text            `key:"agent" doc:"Who does it. Without it the task is its own agent."`
+	Agent        text            `key:"agent" doc:"The agent that does it. Without it the task is its own agent."`
 	Prompt       text            `key:"prompt" doc:"Its prompt, by name."`
 	PromptFile   text            `key:"prompt-file" doc:"Its prompt, as a file, relative to this one."`
 	PromptString text            `key:"prompt-string" doc:"Its prompt, as text."`
 	DependsOn    list[afterKeys] `key:"depends_on" single:"" doc:"The tasks that it waits for."`
 	Inputs       named[text]     `key:"inputs" doc:"What {{input:NAME}} stands for: a task's output."`
-	Expect       expectKeys      `key:"expect" doc:"What must hold before it is completed; all of it."`
+	Expect       expectKeys      `key:"expect" doc:"Conditions for its success; all must hold."`
 	Retries      integer         `key:"retries" max:"1000" doc:"How many more attempts it gets."`
 	Timeout      duration        `key:"timeout" doc:"How long one attempt may take."`
 	OnFailure    text            `key:"on_failure" among:"on_failure" doc:"What happens when it has failed for good."`
@@ -104,14 +105,14 @@ type taskKeys struct {
 	Prefix       text            `key:"prefix" doc:"Text before its prompt."`
 	Suffix       text            `key:"suffix" doc:"Text after its prompt."`
 	Env          named[text]     `key:"env" loose:"" doc:"Added to its environment."`
-	Workdir      text            `key:"workdir" doc:"The folder that it works in."`
+	Workdir      text            `key:"workdir" doc:"The folder in which it works."`
 	Desk         boolean         `key:"desk" doc:"It works through the file protocol."`
 }
 
 // afterKeys is one dependency: a name, or a mapping with a condition.
 type afterKeys struct {
 	section
-	Task      text `key:"task" doc:"The task that is waited for."`
+	Task      text `key:"task" doc:"The task to wait for."`
 	Condition text `key:"condition" among:"conditions" doc:"How it must have ended; any is the default."`
 }
 
@@ -138,9 +139,9 @@ type approvalKeys struct {
 
 type notifyKeys struct {
 	section
-	Command list[text] `key:"command" loose:"" doc:"A program that is run; {text} is what there is to say."`
+	Command list[text] `key:"command" loose:"" doc:"A program to run; {text} is the message."`
 	Bell    boolean    `key:"bell" doc:"Ring the terminal's bell."`
-	Webhook text       `key:"webhook" doc:"A URL that is posted to."`
+	Webhook text       `key:"webhook" doc:"A URL to which the message is posted."`
 }
 
 type budgetKeys struct {
@@ -154,7 +155,7 @@ type budgetKeys struct {
 type teamKeys struct {
 	section
 	Done        list[text]  `key:"done" doc:"When a goal is reached: one sentence each; --done adds to them."`
-	Constraints named[text] `key:"constraints" loose:"" doc:"What holds for all that is done, under names of your choice: noNewDependencies: true."`
+	Constraints named[text] `key:"constraints" loose:"" doc:"Constraints on all work, under names of your choice: noNewDependencies: true."`
 	Retries     integer     `key:"retries" max:"1000" doc:"How many more attempts a turn gets that failed, before its agent is ended; 2 without it."`
 	OnStall     text        `key:"on_stall" among:"on_stall" doc:"What happens when the team makes no progress: pause waits for a person, fail ends the run. Without it, fail where no person is there: AUTO mode without a terminal."`
 }
@@ -165,8 +166,8 @@ type swarmKeys struct {
 	MaxIterationsPerAgent integer `key:"max_iterations_per_agent" min:"1" max:"1000000" doc:"Turns of one agent."`
 	AgentTimeoutSeconds   integer `key:"agent_timeout_seconds" min:"1" max:"31536000" doc:"Time of one agent."`
 	MaxMessagesPerAgent   integer `key:"max_messages_per_agent" min:"1" max:"1000000" doc:"Messages that one agent may send."`
-	WorkspaceSnippetChars integer `key:"workspace_snippet_chars" min:"1" max:"1000000" doc:"Of a topic's entry, how much is shown."`
-	WorkspaceMaxEntries   integer `key:"workspace_max_entries" min:"1" max:"10000" doc:"Of a topic, how many entries are shown."`
+	WorkspaceSnippetChars integer `key:"workspace_snippet_chars" min:"1" max:"1000000" doc:"Characters of a topic's entry that are shown."`
+	WorkspaceMaxEntries   integer `key:"workspace_max_entries" min:"1" max:"10000" doc:"Entries of a topic that are shown."`
 }
 
 type toolKeys struct {
@@ -195,7 +196,7 @@ type field struct {
 
 var tables sync.Map // reflect.Type → *table
 
-// fieldsOf reads the table of keys from a struct's tags.
+// fieldsOf reads the table of keys from a struct's tags. Tables are cached by type.
 func fieldsOf(t reflect.Type) *table {
 	if known, ok := tables.Load(t); ok {
 		return known.(*table)

@@ -6,13 +6,13 @@ import (
 	"swarm"
 )
 
-// A Place is where something stands in the file, or in a --set; zero = nowhere.
+// A Place is a place in the file, or a --set; zero = nowhere.
 type Place struct {
 	File         string
 	Line, Column int
 }
 
-// Blame gives an error that has no place this one.
+// Blame gives this place to an error that has none.
 func (p Place) Blame(e *swarm.Error) *swarm.Error {
 	if e.File == "" {
 		e.File, e.Line, e.Column = p.File, p.Line, p.Column
@@ -20,9 +20,10 @@ func (p Place) Blame(e *swarm.Error) *swarm.Error {
 	return e
 }
 
-// Places are where those things stand that may turn out to be missing when a run is about to begin, by their names.
+// Places are the places of things that may turn out to be missing when a run begins, by their
+// names.
 type Places struct {
-	Providers map[string]Place // where it is declared, else where an agent, or the file, first names it
+	Providers map[string]Place // where it is declared, else where an agent or the file first names it
 	Servers   map[string]Place
 	Roots     map[string]Place // by the agent's name in the file
 }
@@ -35,7 +36,7 @@ func (c *compiler) place(n *yaml.Node) Place {
 	return Place{e.File, e.Line, e.Column}
 }
 
-// places finds them for the agents that are to work.
+// places finds the places for the agents that are to work.
 func (c *compiler) places(sel *selection) Places {
 	p := Places{Providers: map[string]Place{}, Servers: map[string]Place{}, Roots: map[string]Place{}}
 	for _, a := range c.agentsOf(sel) {
@@ -46,7 +47,7 @@ func (c *compiler) places(sel *selection) Places {
 			continue
 		}
 		if _, known := p.Providers[a.spec.Name]; !known {
-			p.Providers[a.spec.Name] = c.place(c.naming(a))
+			p.Providers[a.spec.Name] = c.place(c.namingNode(a))
 		}
 	}
 	for _, s := range c.file.Tools.MCP.entries {
@@ -55,8 +56,9 @@ func (c *compiler) places(sel *selection) Places {
 	return p
 }
 
-// naming is what an agent has its provider from; nil when the command line or the environment named it.
-func (c *compiler) naming(a *agent) *yaml.Node {
+// namingNode returns the node that names an agent's provider, or nil if the command line or the
+// environment names it.
+func (c *compiler) namingNode(a *agent) *yaml.Node {
 	switch e := c.file.Providers.find(a.spec.Name); {
 	case e != nil:
 		return e.key

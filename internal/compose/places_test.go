@@ -2,7 +2,8 @@ package compose
 
 import "testing"
 
-// Where a provider stands is where it is declared, else where an agent names it, else where the file does, else nowhere.
+// The place of a provider is its declaration, else the agent that names it, else the file's
+// default, else nowhere.
 func TestPlacesOfWhatMayBeMissing(t *testing.T) {
 	const file = `provider: codex
 providers:

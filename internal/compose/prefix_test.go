@@ -11,7 +11,7 @@ import (
 	"swarm/internal/yamlfile"
 )
 
-// valid is a file with a little of everything, used whole by its own golden file.
+// valid is a file with a little of everything. Its own golden file uses all of it.
 func valid(t testing.TB) string {
 	raw, err := os.ReadFile("testdata/contract.golden")
 	if err != nil {
@@ -21,8 +21,8 @@ func valid(t testing.TB) string {
 	return src
 }
 
-// TestEveryPrefix cuts a valid file after every byte. What is left is fine, or refused with a place, and when it is the end
-// that is missing the error names the line where the file stops.
+// TestEveryPrefix cuts a valid file after every byte. The rest is valid, or refused with a place.
+// If the end is missing, the error names the last line.
 func TestEveryPrefix(t *testing.T) {
 	src := valid(t)
 	for n := range len(src) {
@@ -49,7 +49,8 @@ func TestEveryPrefix(t *testing.T) {
 	}
 }
 
-// TestFirstErrorIsOneOfAll holds Compile and Check together: what stops a run is among what a check tells.
+// TestFirstErrorIsOneOfAll compares Compile and Check: the error of Compile is among those of
+// Check.
 func TestFirstErrorIsOneOfAll(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.golden")
 	for _, file := range files {
@@ -107,7 +108,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// checkPlan checks what everybody relies on: names lead somewhere, and texts are there.
+// checkPlan checks the invariants of a plan: names exist, and texts are there.
 func checkPlan(t *testing.T, b *Bundle) {
 	t.Helper()
 	bodies := map[swarm.Hash]bool{"": true}

@@ -14,32 +14,33 @@ import (
 	"swarm/internal/yamlfile"
 )
 
-// maxProblems is how many problems are told; nobody reads more.
+// maxProblems is the number of problems that are shown.
 const maxProblems = 1000
 
-// problems collects what is wrong, each with its place.
+// problems collects errors and warnings, each with its place.
 type problems struct {
-	file    string
-	sets    []string // the --set options, by the negative lines of the nodes they made
-	errs    []*swarm.Error
-	warns   []*swarm.Error
-	guesses int                   // names compared so far to guess what was meant
-	lacks   map[*swarm.Error]bool // those about something that is not there
-	last    int                   // the file's last line
-	whole   bool                  // which ends with a newline
+	file        string
+	sets        []string // the --set options; a node with line -1 comes from the first
+	errs        []*swarm.Error
+	warns       []*swarm.Error
+	guesses     int                   // names compared so far to guess what was meant
+	missingErrs map[*swarm.Error]bool // errors about something that is not in the file
+	last        int                   // the file's last line
+	whole       bool                  // the file ends with a newline
 }
 
-// expectEnd remembers how the file ends: one that lost its end has errors far above it, about what is not there any more.
+// expectEnd remembers how the file ends. A file that was cut has errors far above its end, about
+// things that are missing.
 func (p *problems) expectEnd(src []byte) {
 	p.last = yamlfile.Lines(src)
 	p.whole = bytes.HasSuffix(src, []byte("\n"))
 }
 
-// mayBeCut says with an error about what is not there where the file ends. Without a newline there, it was probably cut; with
-// one, only what looks like none of the names that are there may have been lost.
+// mayBeCut adds to an error about a missing thing where the file ends. Without a final newline the
+// file was probably cut. With one, only a name that resembles no other may have been lost.
 func (p *problems) mayBeCut(e *swarm.Error) {
 	strange := strings.HasPrefix(e.Hint, "choose one of")
-	if !p.lacks[e] || p.whole && !strange || e.Line == p.last && e.File == p.file || p.isSet(e) {
+	if !p.missingErrs[e] || p.whole && !strange || e.Line == p.last && e.File == p.file || p.isSet(e) {
 		return
 	}
 	end := fmt.Sprintf("%s ends in line %d", p.file, p.last)
@@ -51,12 +52,13 @@ func (p *problems) mayBeCut(e *swarm.Error) {
 	}
 }
 
-// isSet says whether a --set is to blame.
+// isSet says whether an error is about a --set.
 func (p *problems) isSet(e *swarm.Error) bool { return strings.HasPrefix(e.File, "--set ") }
 
-// setName is the --set that a node comes from, in the place of a file's name.
+// setName returns the --set of a node, which stands for a file's name.
 func (p *problems) setName(n *yaml.Node) string { return "--set " + clip(p.sets[-n.Line-1]) }
 
+// at makes an error at a node.
 func (p *problems) at(n *yaml.Node, kind swarm.ErrorKind, format string, args []any) *swarm.Error {
 	e := &swarm.Error{Kind: kind, File: p.file, Msg: fmt.Sprintf(format, args...)}
 	switch {
@@ -69,7 +71,7 @@ func (p *problems) at(n *yaml.Node, kind swarm.ErrorKind, format string, args []
 	return e
 }
 
-// fail notes an error at a node; nil is the file as a whole.
+// fail notes an error at a node; nil means the whole file.
 func (p *problems) fail(n *yaml.Node, format string, args ...any) *swarm.Error {
 	e := p.at(n, swarm.BadInput, format, args)
 	p.errs = append(p.errs, e)
@@ -79,14 +81,14 @@ func (p *problems) fail(n *yaml.Node, format string, args ...any) *swarm.Error {
 // missing notes an error about something that is not in the file.
 func (p *problems) missing(n *yaml.Node, format string, args ...any) *swarm.Error {
 	e := p.fail(n, format, args...)
-	if p.lacks == nil {
-		p.lacks = map[*swarm.Error]bool{}
+	if p.missingErrs == nil {
+		p.missingErrs = map[*swarm.Error]bool{}
 	}
-	p.lacks[e] = true
+	p.missingErrs[e] = true
 	return e
 }
 
-// where is a node's place in words.
+// where describes a node's place.
 func (p *problems) where(n *yaml.Node) string {
 	if n.Line < 0 {
 		return "by " + p.setName(n)
@@ -94,7 +96,7 @@ func (p *problems) where(n *yaml.Node) string {
 	return fmt.Sprintf("in line %d", n.Line)
 }
 
-// failWith notes an error that somebody else has found. Without a place of its own it gets the node's.
+// failWith notes an error from elsewhere. If it has no place, it gets the node's.
 func (p *problems) failWith(n *yaml.Node, err error) {
 	e := p.at(n, swarm.KindOf(err), "", nil)
 	var have *swarm.Error
@@ -123,8 +125,8 @@ func (p *problems) notice(n *yaml.Node, format string, args ...any) *swarm.Error
 	return e
 }
 
-// didYouMean guesses what was meant. A file of thousands of wrong names is told without guesses after a while: each guess
-// looks at every name there is.
+// didYouMean guesses what was meant. After many guesses it stops: each one compares all names, and
+// a file may have thousands of wrong ones.
 func (p *problems) didYouMean(name string, choices []string) string {
 	const enough = 100_000
 	if p.guesses += len(choices); p.guesses > enough+len(choices) {
@@ -135,7 +137,7 @@ func (p *problems) didYouMean(name string, choices []string) string {
 
 func (p *problems) failed() bool { return len(p.errs) > 0 }
 
-// enough says that there are more errors than are told: the rest of the file need not be read.
+// enough says that there are more errors than are shown, so the rest of the file need not be read.
 func (p *problems) enough() bool { return len(p.errs) > maxProblems }
 
 func (p *problems) firstError() error { return p.sortedErrors()[0] }
@@ -159,7 +161,8 @@ func (p *problems) sortedWarnings() []*swarm.Error {
 	return warns
 }
 
-// sorted orders by place, --set and the compose file before other files, and tells nothing twice.
+// sorted orders errors by place, --set and the compose file before other files, and removes
+// duplicates.
 func (p *problems) sorted(list []*swarm.Error) []*swarm.Error {
 	rank := func(e *swarm.Error) int {
 		switch {

@@ -36,11 +36,11 @@ type piece struct {
 	hash     swarm.Hash // once it is a body
 }
 
-// loaded is what a task needs from files.
+// A loaded is what a task needs from files.
 type loaded struct {
 	hash   swarm.Hash
 	refs   []prompt.Ref
-	bytes  int64 // at most, when all outputs are as large as they may be
+	bytes  int64 // the maximum, with all outputs at their largest
 	expect *swarm.Expect
 }
 
@@ -49,7 +49,7 @@ func (c *compiler) loadPrompts(sel *selection) {
 	for _, i := range sel.tasks {
 		if t := &c.tasks[i]; !t.tried {
 			t.tried = true
-			t.prompt = c.load(t)
+			t.prompt = c.loadTask(t)
 		}
 	}
 	for _, a := range c.agentsOf(sel) {
@@ -60,8 +60,8 @@ func (c *compiler) loadPrompts(sel *selection) {
 	}
 }
 
-// load reads what one task needs; nil when something is wrong.
-func (c *compiler) load(t *task) *loaded {
+// loadTask reads what one task needs. It returns nil if something is wrong.
+func (c *compiler) loadTask(t *task) *loaded {
 	v := &t.value
 	before := len(c.errs)
 	text := c.taskText(t)
@@ -81,7 +81,7 @@ func (c *compiler) load(t *task) *loaded {
 		whole := prompt.Join(parts...)
 		l.hash, l.bytes = c.bodies.add(whole.Marshal()), whole.MaxBytes(swarm.MaxOutput)
 	default:
-		l.hash, l.bytes = c.stored(text), text.template.MaxBytes(swarm.MaxOutput)
+		l.hash, l.bytes = c.storePiece(text), text.template.MaxBytes(swarm.MaxOutput)
 	}
 	l.expect = c.expect(v.Expect)
 	if len(c.errs) > before {
@@ -90,39 +90,45 @@ func (c *compiler) load(t *task) *loaded {
 	return l
 }
 
-// stored makes a piece a body, once.
-func (c *compiler) stored(p *piece) swarm.Hash {
+// storePiece makes a piece a body, once.
+func (c *compiler) storePiece(p *piece) swarm.Hash {
 	if p.hash == "" {
 		p.hash = c.bodies.add(p.template.Marshal())
 	}
 	return p.hash
 }
 
-// taskText is a task's own prompt, wherever it stands.
+// taskText returns a task's own prompt, wherever it is.
 func (c *compiler) taskText(t *task) *piece {
 	v := &t.value
 	switch {
 	case v.PromptString.given():
 		return c.stringPiece(v.PromptString)
 	case v.PromptFile.given():
-		return c.filePiece("file "+v.PromptFile.value, v.PromptFile, func() (string, []byte, error) { return c.o.Prompts.File(v.PromptFile.value) })
+		return c.filePiece(
+			"file "+v.PromptFile.value,
+			v.PromptFile,
+			func() (string, []byte, error) { return c.o.Prompts.File(v.PromptFile.value) },
+		)
 	case v.Prompt.given():
 		return c.promptPiece(v.Prompt.value, v.Prompt)
 	}
 	return nil
 }
 
-// promptPiece is a prompt of the prompt folders, by its name.
+// promptPiece returns a prompt of the prompt folders, by its name.
 func (c *compiler) promptPiece(name string, at text) *piece {
 	name = strings.TrimSuffix(name, ".md")
-	if !fs.ValidPath(name) || name == "." || strings.HasPrefix(name, "-") || len(name) > 200 || strings.ContainsAny(name, "\\\n\r\t\x1b") {
-		c.fail(at.node, "%s is not the name of a prompt", swarm.Quote(at.value)).WithHint("write NAME for swarm/prompts/NAME.md; other files are for prompt-file")
+	if !fs.ValidPath(name) || name == "." || strings.HasPrefix(name, "-") || len(name) > 200 ||
+		strings.ContainsAny(name, "\\\n\r\t\x1b") {
+		c.fail(at.node, "%s is not the name of a prompt", swarm.Quote(at.value)).
+			WithHint("write NAME for swarm/prompts/NAME.md; other files are for prompt-file")
 		return nil
 	}
 	return c.filePiece("prompt "+name, at, func() (string, []byte, error) { return c.o.Prompts.Prompt(name) })
 }
 
-// noPrompts is where nothing can be read.
+// noPrompts are Prompts without any file.
 type noPrompts struct{}
 
 func (noPrompts) Prompt(name string) (string, []byte, error) {
@@ -135,8 +141,8 @@ func (noPrompts) File(path string) (string, []byte, error) {
 
 func (n noPrompts) Include(_, rel string) (string, []byte, error) { return n.File(rel) }
 
-// filePiece reads and parses a file, once for all who name it. What is wrong with the file is told once too; that it cannot be
-// read is told wherever it is named.
+// filePiece reads and parses a file, once for all tasks that name it. Errors in the file are noted
+// once. An error of reading it is noted wherever it is named.
 func (c *compiler) filePiece(key string, at text, read func() (string, []byte, error)) *piece {
 	if p, ok := c.pieces[key]; ok {
 		return p
@@ -154,7 +160,7 @@ func (c *compiler) filePiece(key string, at text, read func() (string, []byte, e
 	return p
 }
 
-// stringPiece parses a text that stands in the compose file itself.
+// stringPiece parses a text in the compose file itself.
 func (c *compiler) stringPiece(t text) *piece {
 	if !t.given() {
 		return nil
@@ -166,7 +172,8 @@ func (c *compiler) stringPiece(t text) *piece {
 	return c.parsePiece(src, c.inFile(t.node))
 }
 
-// parsePiece parses a text. The function mends places in the compose file, where a text's lines are not the file's.
+// parsePiece parses a text. mend corrects places in the compose file, where the lines of a text are
+// not the lines of the file.
 func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (int, int)) *piece {
 	at := func(e *swarm.Error) *swarm.Error {
 		if mend != nil && e.File == src.File {
@@ -176,7 +183,7 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 	}
 	tmpl, warnings, err := prompt.Parse(src, func(from, rel string) (string, []byte, error) {
 		if mend != nil && from == src.File {
-			from = "" // not a file of the prompt folders
+			from = "" // it is not a file of the prompt folders
 		}
 		return c.o.Prompts.Include(from, rel)
 	})
@@ -186,7 +193,7 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*swarm.Error](err); ok {
-			_ = at(e) // it is given its place where it is
+			_ = at(e) // e is changed in place
 		}
 		c.failWith(nil, err)
 		return nil
@@ -201,8 +208,9 @@ func (c *compiler) parsePiece(src prompt.Source, mend func(line, column int) (in
 	return &piece{template: tmpl, refs: tmpl.Refs()}
 }
 
-// inFile says where in the file a place in a text is. The text of a literal block (|) stands line by line in the lines after
-// its node, indented. Of other texts only the beginning is known: YAML folds their lines. The text of a --set is nowhere.
+// inFile returns the function that finds a place of a text in the file. The text of a literal block
+// (|) is in the lines after its node, indented. Of other texts only the beginning is known, because
+// YAML folds their lines. The text of a --set has no place.
 func (c *compiler) inFile(n *yaml.Node) func(line, column int) (int, int) {
 	if n.Line < 0 {
 		return func(int, int) (int, int) { return 0, 0 }
@@ -224,7 +232,8 @@ func (c *compiler) inFile(n *yaml.Node) func(line, column int) (int, int) {
 	}
 }
 
-// indentOf is by how much a literal block is indented: the difference between its first line of text here and in the file.
+// indentOf returns the indentation of a literal block: the difference between its first line here
+// and in the file.
 func (c *compiler) indentOf(n *yaml.Node) int {
 	for i, line := range strings.Split(n.Value, "\n") {
 		if strings.TrimSpace(line) == "" {
@@ -235,7 +244,8 @@ func (c *compiler) indentOf(n *yaml.Node) int {
 	return 0
 }
 
-// line is the text of one of the file's lines. It may be asked for each of thousands of prompts.
+// line returns one of the file's lines. Line starts are cached, because thousands of prompts may
+// ask.
 func (c *compiler) line(n int) string {
 	if c.lineStarts == nil {
 		c.lineStarts = []int{0}
@@ -251,14 +261,15 @@ func (c *compiler) line(n int) string {
 	return yamlfile.Line(c.o.Source[c.lineStarts[n-1]:], 1)
 }
 
-// loadRole reads an agent's role: the prompt that it names, or the one that has its name if there is one. A prompt that is a task
-// of the agent is no role: it would stand in the prompt twice.
+// loadRole reads an agent's role: the prompt that it names, or the one with its name if there is
+// one. A prompt that is also a task of the agent is not its role, because it would be in the prompt
+// twice.
 func (c *compiler) loadRole(a *agent) *piece {
 	var p *piece
 	switch {
 	case a.keys != nil && a.keys.Role.given():
 		p = c.promptPiece(a.keys.Role.value, a.keys.Role)
-	case a.own || c.saysItself(a):
+	case a.own || c.namesOwnPrompt(a):
 	default:
 		path, _, err := c.o.Prompts.Prompt(a.name)
 		if swarm.KindOf(err) == swarm.NotFound || errors.Is(err, fs.ErrNotExist) {
@@ -269,13 +280,13 @@ func (c *compiler) loadRole(a *agent) *piece {
 		}
 	}
 	if p != nil {
-		c.stored(p)
+		c.storePiece(p)
 	}
 	return p
 }
 
-// saysItself is whether a task of the agent names the prompt that has the agent's name.
-func (c *compiler) saysItself(a *agent) bool {
+// namesOwnPrompt says whether a task of the agent names the prompt that has the agent's name.
+func (c *compiler) namesOwnPrompt(a *agent) bool {
 	for _, i := range a.tasks {
 		if strings.TrimSuffix(c.tasks[i].value.Prompt.value, ".md") == a.name {
 			return true
@@ -308,7 +319,8 @@ func (c *compiler) expect(x expectKeys) *swarm.Expect {
 			return out
 		}
 		if _, err := schema.Parse(raw); err != nil {
-			c.fail(x.Schema.node, "%s is not a schema that can be used: %v", shown, err).WithHint("write a JSON Schema that stands by itself")
+			c.fail(x.Schema.node, "%s is not a schema that can be used: %v", shown, err).
+				WithHint("write a JSON Schema that stands by itself")
 			return out
 		}
 		out.Schema, out.SchemaFile = c.bodies.add(raw), shown
@@ -316,7 +328,7 @@ func (c *compiler) expect(x expectKeys) *swarm.Expect {
 	return out
 }
 
-// fileBody makes a file that the compose file names a body.
+// fileBody makes a body of a file that the compose file names.
 func (c *compiler) fileBody(t text) swarm.Hash {
 	_, raw, err := c.o.Prompts.File(t.value)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// resolveProviders checks what is declared.
+// resolveProviders checks the declared providers.
 func (c *compiler) resolveProviders() {
 	for i := range c.file.Providers.entries {
 		e := &c.file.Providers.entries[i]
@@ -26,7 +26,8 @@ func (c *compiler) resolveProviders() {
 		c.checkEnv(v.Env)
 		for _, m := range v.Models.entries {
 			if !slices.Contains(tiers, m.name) {
-				c.fail(m.key, "there is no tier %s", swarm.Quote(m.name)).WithHint("%s", swarm.DidYouMean(m.name, tiers))
+				c.fail(m.key, "there is no tier %s", swarm.Quote(m.name)).
+					WithHint("%s", swarm.DidYouMean(m.name, tiers))
 			}
 		}
 		if !v.broken {
@@ -37,8 +38,11 @@ func (c *compiler) resolveProviders() {
 		c.checkProvider(p.value, p.node)
 	}
 	if p := c.o.Provider; p != "" && !c.knownProvider(p) {
-		c.errs = append(c.errs, swarm.Errorf(swarm.BadInput, "there is no provider %s, which --provider or SWARM_PROVIDER names", swarm.Quote(p)).
-			WithHint("%s", c.didYouMean(p, c.providerNames())))
+		c.errs = append(
+			c.errs,
+			swarm.Errorf(swarm.BadInput, "there is no provider %s, which --provider or SWARM_PROVIDER names", swarm.Quote(p)).
+				WithHint("%s", c.didYouMean(p, c.providerNames())),
+		)
 	}
 	for i := range c.file.Agents.entries {
 		if p := c.file.Agents.entries[i].value.Provider; p.given() {
@@ -47,7 +51,7 @@ func (c *compiler) resolveProviders() {
 	}
 }
 
-// keyElsewhere says where a provider's key belongs that stands in its address.
+// keyElsewhere says where to put a key that is in a provider's address.
 func keyElsewhere(kind *providerkind.Kind) string {
 	switch {
 	case kind.Takes("headers"):
@@ -58,8 +62,8 @@ func keyElsewhere(kind *providerkind.Kind) string {
 	return "take it out, and name the variable that holds it under env of the provider"
 }
 
-// checkKind holds the keys of a provider against those that its kind needs and takes. A key that the
-// kind does not take is an error: its writer thinks that it does something.
+// checkKind checks the keys of a provider against those that its kind needs and takes. A key that
+// the kind does not take is an error, because its author believes that it has an effect.
 func (c *compiler) checkKind(e *entry[providerKeys], kind *providerkind.Kind) {
 	needed := kind.Needs.Key == ""
 	for i := 0; i+1 < len(e.value.node.Content); i += 2 {
@@ -68,13 +72,16 @@ func (c *compiler) checkKind(e *entry[providerKeys], kind *providerkind.Kind) {
 		if kind.Name == "" || kind.Takes(key) {
 			continue
 		}
-		c.fail(value, "%s means nothing to a provider of the kind %q", key, kind.Name).WithHint("%s", kind.WithoutKey(key))
+		c.fail(value, "%s means nothing to a provider of the kind %q", key, kind.Name).
+			WithHint("%s", kind.WithoutKey(key))
 	}
 	switch {
 	case kind.Name == "":
-		c.missing(e.key, "the provider %s has no kind", swarm.Quote(e.name)).WithHint("write kind: command, or another of %s", excerpt.List(providerkind.Names(), 20))
+		c.missing(e.key, "the provider %s has no kind", swarm.Quote(e.name)).
+			WithHint("write kind: command, or another of %s", excerpt.List(providerkind.Names(), 20))
 	case providerkind.Exists(e.name) && kind.Name != e.name:
-		c.fail(e.key, "the provider %q is built in, and is not of the kind %q", e.name, kind.Name).WithHint("choose another name")
+		c.fail(e.key, "the provider %q is built in, and is not of the kind %q", e.name, kind.Name).
+			WithHint("choose another name")
 	case !needed:
 		c.missing(e.key, "the provider %q has no %s", e.name, kind.Needs.Key).WithHint("%s", kind.Needs.Hint())
 	}
@@ -108,11 +115,12 @@ func (c *compiler) checkProvider(name string, node *yaml.Node) {
 		c.fail(node, "%q is a kind of provider, and this file does not say which", name).
 			WithHint("write providers: {mine: {kind: %s, %s}} and provider: mine", name, providerkind.Of(name).Needs)
 	default:
-		c.missing(node, "there is no provider %s", swarm.Quote(name)).WithHint("%s", c.didYouMean(name, c.providerNames()))
+		c.missing(node, "there is no provider %s", swarm.Quote(name)).
+			WithHint("%s", c.didYouMean(name, c.providerNames()))
 	}
 }
 
-// spec is the provider with this name, which is known to exist. Its script is read now.
+// spec returns the provider with this name, which must exist. Its script is read now.
 func (c *compiler) spec(name string) *swarm.ProviderSpec {
 	if s, ok := c.specs[name]; ok {
 		return s
@@ -120,7 +128,17 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 	s := &swarm.ProviderSpec{Name: name, Kind: name}
 	if e := c.file.Providers.find(name); e != nil {
 		v := &e.value
-		s.Kind, s.Command, s.BaseURL, s.Models, s.Env, s.Headers = kindOf(e), texts(v.Command), v.BaseURL.value, pairs(v.Models), pairs(v.Env), pairs(v.Headers)
+		s.Kind, s.Command, s.BaseURL, s.Models, s.Env, s.Headers = kindOf(
+			e,
+		), texts(
+			v.Command,
+		), v.BaseURL.value, pairs(
+			v.Models,
+		), pairs(
+			v.Env,
+		), pairs(
+			v.Headers,
+		)
 		s.Price = swarm.Price{Input: v.Price.Input.value, Output: v.Price.Output.value}
 		s.MaxTokens = v.MaxTokens.value
 		if v.Temperature.given() {
@@ -135,8 +153,8 @@ func (c *compiler) spec(name string) *swarm.ProviderSpec {
 	return s
 }
 
-// preset fills what the user has left out. A server of the user's own has models of its own, and of those that it has the one in
-// the middle does what names none.
+// preset fills in what the user has left out. A server of the user's own has its own models. If
+// nothing names a model, the medium tier is used first.
 func preset(s *swarm.ProviderSpec) {
 	kind := providerkind.Of(s.Kind)
 	if s.BaseURL == "" && kind.Models != nil {
@@ -154,7 +172,8 @@ func preset(s *swarm.ProviderSpec) {
 	}
 }
 
-// agentsOf are the agents that do the selected tasks; all there are when the file has no tasks. They get their providers here.
+// agentsOf returns the agents of the selected tasks, or all agents if the file has no tasks. They
+// get their providers here.
 func (c *compiler) agentsOf(sel *selection) []*agent {
 	var list []*agent
 	for _, i := range sel.tasks {
@@ -168,14 +187,15 @@ func (c *compiler) agentsOf(sel *selection) []*agent {
 	slices.SortFunc(list, func(a, b *agent) int { return a.order - b.order })
 	list = slices.Compact(list)
 	for _, a := range list {
-		c.provide(a, c.working || len(c.tasks) > 0)
+		c.findProvider(a, c.working || len(c.tasks) > 0)
 		c.checkTools(a)
 	}
 	return list
 }
 
-// usualProvider is the provider of agents that name none. If the file declares one provider only, there is nothing to choose.
-func (c *compiler) usualProvider() string {
+// defaultProvider returns the provider of agents that name none. A file with only one provider
+// needs no choice.
+func (c *compiler) defaultProvider() string {
 	name := cmp.Or(c.o.Provider, c.file.Provider.value)
 	if all := c.file.Providers.entries; name == "" && len(all) == 1 {
 		return all[0].name
@@ -183,9 +203,9 @@ func (c *compiler) usualProvider() string {
 	return name
 }
 
-// provide finds an agent's provider. Without one it cannot work, which matters only if it has to.
-func (c *compiler) provide(a *agent, works bool) {
-	name := c.usualProvider()
+// findProvider finds an agent's provider. A missing one is an error only if the agent has to work.
+func (c *compiler) findProvider(a *agent, works bool) {
+	name := c.defaultProvider()
 	if a.keys != nil && a.keys.Provider.given() {
 		name = a.keys.Provider.value
 	}
@@ -195,12 +215,16 @@ func (c *compiler) provide(a *agent, works bool) {
 	case name == "" && works && !c.unprovided && !c.file.broken:
 		c.unprovided = true
 		who := fmt.Sprintf("%q works with", a.name)
-		if a.node.Line == 0 { // nobody has named it
+		if a.node.Line == 0 { // no file or line names it
 			who = "to use"
 		}
 		names := c.providerNames()
 		all := excerpt.List(names, 20)
-		hint := fmt.Sprintf("write provider: %s (or another of %s) at the top of the file, or give --provider", names[0], all)
+		hint := fmt.Sprintf(
+			"write provider: %s (or another of %s) at the top of the file, or give --provider",
+			names[0],
+			all,
+		)
 		if len(c.o.Source) == 0 {
 			hint = fmt.Sprintf("give --provider %s (or another of %s), or let `swarm init` write a file", names[0], all)
 		}

@@ -7,8 +7,9 @@ import (
 	"swarm/internal/prompt"
 )
 
-// findNever warns of selected tasks that no outcome lets start. Tasks in a cycle are not looked at: they have been told.
-func (c *compiler) findNever(sel *selection) {
+// warnNever warns about selected tasks that can never start. Tasks in a cycle are left out: the
+// cycle is an error already.
+func (c *compiler) warnNever(sel *selection) {
 	never := map[int]bool{}
 	for _, i := range c.inOrder(sel) {
 		t := &c.tasks[i]
@@ -25,7 +26,7 @@ func (c *compiler) findNever(sel *selection) {
 	}
 }
 
-// contradiction finds a task whose success and failure are both waited for.
+// contradiction finds a task whose success and failure are both required.
 func contradiction(list []after) (after, bool) {
 	type end struct {
 		task      int
@@ -44,7 +45,7 @@ func contradiction(list []after) (after, bool) {
 	return after{}, false
 }
 
-// stuck finds a dependency on a task that never runs, and that the task cannot do without.
+// stuck finds a required dependency on a task that never runs.
 func stuck(list []after, never map[int]bool) (after, bool) {
 	alive := 0
 	var dead *after
@@ -64,7 +65,7 @@ func stuck(list []after, never map[int]bool) (after, bool) {
 	return after{}, false
 }
 
-// inOrder lists the selected tasks so that each comes after those it depends on.
+// inOrder sorts the selected tasks so that each comes after those that it depends on.
 func (c *compiler) inOrder(sel *selection) []int {
 	open := make(map[int]int, len(sel.tasks))
 	next := make(map[int][]int, len(sel.tasks))
@@ -90,18 +91,19 @@ func (c *compiler) inOrder(sel *selection) []int {
 	return order
 }
 
-// writes says whether the agent may hand work on by mail, so that nobody need read its output.
-func (c *compiler) writes(agent string) bool {
+// hasEdge says whether the agent may send work on by message. Then its output need not be read.
+func (c *compiler) hasEdge(agent string) bool {
 	return slices.ContainsFunc(c.file.Edges.items, func(e text) bool {
 		from, to, both, _ := arrow(e.value)
 		return from == agent || both && to == agent
 	})
 }
 
-// checkUnused tells of tasks that no pipeline has, of outputs that nobody reads, and of inputs that no prompt asks for.
+// checkUnused warns about tasks in no pipeline, outputs that no prompt reads, and inputs that no
+// prompt uses.
 func (c *compiler) checkUnused() {
 	if c.failed() {
-		return // what could not be read may be what uses them
+		return // a part that could not be read may use them
 	}
 	listed, leads := map[string]bool{}, make([]bool, len(c.tasks))
 	for _, p := range c.file.Pipelines.entries {
@@ -118,9 +120,11 @@ func (c *compiler) checkUnused() {
 		t := &c.tasks[i]
 		switch {
 		case len(listed) > 0 && !listed[t.name]:
-			c.warn(t.key, "the task %q is in no pipeline", t.name).WithHint("add it to one; swarm up %s runs it by itself", t.name)
-		case leads[i] && t.readers == 0 && !c.writes(t.agent):
-			c.notice(t.key, "nobody reads the output of the task %q", t.name).WithHint("write {{output:%s}} in a prompt that comes after it", t.name)
+			c.warn(t.key, "the task %q is in no pipeline", t.name).
+				WithHint("add it to one; swarm up %s runs it by itself", t.name)
+		case leads[i] && t.readers == 0 && !c.hasEdge(t.agent):
+			c.notice(t.key, "no prompt reads the output of the task %q", t.name).
+				WithHint("write {{output:%s}} in a prompt that comes after it", t.name)
 		}
 		c.checkInputs(t)
 	}
@@ -135,7 +139,8 @@ func (c *compiler) checkInputs(t *task) {
 	}
 	for _, in := range t.value.Inputs.entries {
 		if t.prompt != nil && !asked[in.name] {
-			c.warn(in.key, "no prompt of the task %q asks for the input %q", t.name, in.name).WithHint("write {{input:%s}} in it", in.name)
+			c.warn(in.key, "no prompt of the task %q asks for the input %q", t.name, in.name).
+				WithHint("write {{input:%s}} in it", in.name)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"swarm/internal/yamlfile"
 )
 
-// compiler is one reading of one file.
+// A compiler is one reading of one file.
 type compiler struct {
 	problems
 	o    Options
@@ -27,43 +27,44 @@ type compiler struct {
 	taskNames  []string
 	taskAt     map[string]int
 	agents     map[string]*agent
-	agentNames []string // those that are declared in the file's order, then those that only tasks name
+	agentNames []string // declared ones in the file's order, then those that only tasks name
 	specs      map[string]*swarm.ProviderSpec
 	pieces     map[string]*piece
 	bodies     bodies
 	lineStarts []int
 	walk       walk
-	unprovided bool // that there is no provider has been told
-	working    bool // agents without a task have to work, too
+	unprovided bool // the missing provider was reported
+	working    bool // agents without a task have to work too
 }
 
-// A task is one of the file's, with its names resolved.
+// A task is a task of the file, with its names resolved.
 type task struct {
 	*entry[taskKeys]
 	agent   string
 	own     bool // it names no agent, and is its own
 	after   []after
-	readers int     // who reads its output
-	prompt  *loaded // nil until it is read, and when it cannot be
+	readers int     // number of tasks that read its output
+	prompt  *loaded // nil until it is read, and if it cannot be
 	tried   bool
 }
 
+// An after is a resolved dependency.
 type after struct {
 	task      int
 	condition swarm.Condition
 	node      *yaml.Node
 }
 
-// An agent is one that is declared, or that a task names or is.
+// An agent is declared, or named by a task, or a task's own.
 type agent struct {
 	name  string
 	order int        // its place in agentNames
 	node  *yaml.Node // where it is declared, or else first named
-	keys  *agentKeys // nil when it is not declared
-	own   bool       // it is nothing but a task's own agent
+	keys  *agentKeys // nil if it is not declared
+	own   bool       // it is only a task's own agent
 	tasks []int
 	role  *piece
-	tried bool // its role and provider have been looked for
+	tried bool // its role and provider were looked for
 	spec  *swarm.ProviderSpec
 
 	served bool // it may use a tool server
@@ -84,9 +85,13 @@ func newCompiler(o Options) *compiler {
 	}
 }
 
-// read makes the file's bytes into its keys.
+// read parses and decodes the file.
 func (c *compiler) read() {
-	root, err := yamlfile.Parse(c.o.File, c.o.Source, "write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`, or let `swarm init` write a file")
+	root, err := yamlfile.Parse(
+		c.o.File,
+		c.o.Source,
+		"write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`, or let `swarm init` write a file",
+	)
 	if err != nil {
 		c.errs = append(c.errs, err)
 		return
@@ -95,13 +100,13 @@ func (c *compiler) read() {
 	c.expectEnd(c.o.Source)
 	c.override()
 	d := &decoder{problems: &c.problems}
-	d.into(c.root, &c.file, rule{})
+	d.decode(c.root, &c.file, rule{})
 	if d.aliased >= maxAliased {
-		c.root = nil // a bomb: there is no point in looking at what it says
+		c.root = nil // a bomb: its content is not examined
 	}
 }
 
-// resolve looks at the file as a whole: who is who, and who waits for whom.
+// resolve looks at the file as a whole: names, and dependencies between tasks.
 func (c *compiler) resolve() {
 	f := &c.file
 	if !f.Tasks.given() && !f.Agents.given() && !c.namesProvider() && !f.broken {
@@ -147,15 +152,25 @@ func (c *compiler) checkName(key *yaml.Node, what string, check func(string) err
 	return false
 }
 
-// ours are the variables that every turn has.
-var ours = []string{"SWARM_RUN_ID", "SWARM_TASK", "SWARM_AGENT", "SWARM_ITERATION", "SWARM_ATTEMPT", "SWARM_TURN_ID", "SWARM_DEPTH", "SWARM_URL", "SWARM_AGENT_TOKEN"}
+// ownVariables are the variables that swarm sets in every turn.
+var ownVariables = []string{
+	"SWARM_RUN_ID",
+	"SWARM_TASK",
+	"SWARM_AGENT",
+	"SWARM_ITERATION",
+	"SWARM_ATTEMPT",
+	"SWARM_TURN_ID",
+	"SWARM_DEPTH",
+	"SWARM_URL",
+	"SWARM_AGENT_TOKEN",
+}
 
 func (c *compiler) checkEnv(env named[text]) {
 	for _, e := range env.entries {
 		switch {
 		case e.name == "" || strings.ContainsFunc(e.name, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }):
 			c.fail(e.key, "%s is not the name of a variable", swarm.Quote(e.name)).WithHint("write one such as API_URL")
-		case slices.Contains(ours, e.name):
+		case slices.Contains(ownVariables, e.name):
 			c.fail(e.key, "%s is set by swarm itself", e.name).WithHint("choose another name")
 		case holdsSecret(e.name, e.value.value):
 			c.fail(e.key, "%s looks like a secret, and what stands in the file would be stored with the run", e.name).
@@ -164,13 +179,14 @@ func (c *compiler) checkEnv(env named[text]) {
 	}
 }
 
-// holdsSecret says whether a value that looks like a secret stands in the file itself.
+// holdsSecret says whether a value that looks like a secret is in the file itself.
 func holdsSecret(name, value string) bool {
 	_, elsewhere := secret.Reference(value)
 	return secret.LooksSecret(name) && value != "" && !elsewhere
 }
 
-// resolveAgents finds out who there is: declared agents, those that tasks name, and tasks that are their own.
+// resolveAgents finds all agents: declared ones, those that tasks name, and tasks that are their
+// own.
 func (c *compiler) resolveAgents() {
 	entries := c.file.Agents.entries
 	for i := range entries {
@@ -220,7 +236,8 @@ func (c *compiler) addAgent(name string, node *yaml.Node) *agent {
 	return a
 }
 
-// nameAgent adds an agent that is declared nowhere. That is allowed, but where others are declared it may be a slip.
+// nameAgent adds an agent that is not declared. That is allowed, but if other agents are declared
+// it may be a misspelling.
 func (c *compiler) nameAgent(t *task, declared []string) {
 	node := t.value.Agent.node
 	c.addAgent(t.agent, node)
@@ -231,10 +248,11 @@ func (c *compiler) nameAgent(t *task, declared []string) {
 		c.missing(node, "there is no agent %q", t.agent).WithHint("%s", hint)
 		return
 	}
-	c.warn(node, "the agent %q is declared nowhere, so it is one without any settings", t.agent).WithHint("write it under agents")
+	c.warn(node, "the agent %q is declared nowhere, so it is one without any settings", t.agent).
+		WithHint("write it under agents")
 }
 
-// sortAgents puts those that are not declared in the order of their first tasks.
+// sortAgents puts agents that are not declared in the order of their first tasks.
 func (c *compiler) sortAgents(declared []string) {
 	c.agentNames = declared
 	for i := range c.tasks {
@@ -262,9 +280,11 @@ func (c *compiler) resolveTask(t *task) {
 		}
 	}
 	if f := v.Expect.File; f.given() && !filepath.IsLocal(f.value) {
-		c.fail(f.node, "%s is outside the task's folder", swarm.Quote(f.value)).WithHint("write a path relative to workdir")
+		c.fail(f.node, "%s is outside the task's folder", swarm.Quote(f.value)).
+			WithHint("write a path relative to workdir")
 	}
-	if x := v.Expect; x.given() && !x.broken && !x.Command.given() && !x.File.given() && !x.Matches.given() && !x.Schema.given() {
+	if x := v.Expect; x.given() && !x.broken && !x.Command.given() && !x.File.given() && !x.Matches.given() &&
+		!x.Schema.given() {
 		c.fail(x.node, "expect expects nothing").WithHint("write at least one of command, file, schema, matches")
 	}
 	for _, in := range v.Inputs.entries {
@@ -285,7 +305,8 @@ func (c *compiler) resolveTask(t *task) {
 		}
 		i, ok := c.taskAt[name.value]
 		if !ok {
-			c.missing(name.node, "there is no task %s to depend on", swarm.Quote(name.value)).WithHint("%s", c.didYouMean(name.value, c.taskNames))
+			c.missing(name.node, "there is no task %s to depend on", swarm.Quote(name.value)).
+				WithHint("%s", c.didYouMean(name.value, c.taskNames))
 			continue
 		}
 		condition := swarm.OnAny
@@ -301,7 +322,7 @@ func (c *compiler) resolveTask(t *task) {
 	}
 }
 
-// checkPromptKeys sees to it that a task has exactly one prompt.
+// checkPromptKeys checks that a task has exactly one prompt.
 func (c *compiler) checkPromptKeys(t *task) {
 	v := &t.value
 	var have []string
@@ -322,13 +343,15 @@ func (c *compiler) checkPromptKeys(t *task) {
 	}
 	switch {
 	case len(have) > 1:
-		c.fail(second, "the task %q has %s", t.name, strings.Join(have, " and ")).WithHint("write exactly one of prompt, prompt-file, prompt-string")
+		c.fail(second, "the task %q has %s", t.name, strings.Join(have, " and ")).
+			WithHint("write exactly one of prompt, prompt-file, prompt-string")
 	case len(have) == 0 && !v.broken:
-		c.missing(t.key, "the task %s has no prompt", swarm.Quote(t.name)).WithHint("write one of prompt: NAME, prompt-file: PATH, prompt-string: TEXT")
+		c.missing(t.key, "the task %s has no prompt", swarm.Quote(t.name)).
+			WithHint("write one of prompt: NAME, prompt-file: PATH, prompt-string: TEXT")
 	}
 }
 
-// checkCycles tells of cycles that have no task in common.
+// checkCycles reports cycles that have no task in common.
 func (c *compiler) checkCycles() {
 	const enough = 20
 	next := make([][]int, len(c.tasks))
@@ -342,7 +365,8 @@ func (c *compiler) checkCycles() {
 		if cycle == nil {
 			return
 		}
-		c.fail(c.tasks[cycle[0]].key, "dependency cycle: %s", c.path(cycle)).WithHint("remove one of these dependencies; an output of the iteration before needs none")
+		c.fail(c.tasks[cycle[0]].key, "dependency cycle: %s", c.path(cycle)).
+			WithHint("remove one of these dependencies; an output of the iteration before needs none")
 		for _, i := range cycle {
 			next[i] = nil
 		}
@@ -366,7 +390,8 @@ func (c *compiler) resolvePipeline(p *entry[pipelineKeys]) {
 	c.checkName(p.key, "pipeline", swarm.CheckTaskName)
 	if len(p.value.Tasks.items) == 0 {
 		if !p.value.broken {
-			c.missing(p.key, "the pipeline %s has no tasks", swarm.Quote(p.name)).WithHint("write tasks: [%s]", strings.Join(c.taskNames[:min(3, len(c.taskNames))], ", "))
+			c.missing(p.key, "the pipeline %s has no tasks", swarm.Quote(p.name)).
+				WithHint("write tasks: [%s]", strings.Join(c.taskNames[:min(3, len(c.taskNames))], ", "))
 		}
 		return
 	}
@@ -375,7 +400,8 @@ func (c *compiler) resolvePipeline(p *entry[pipelineKeys]) {
 		i, ok := c.taskAt[item.value]
 		switch {
 		case !ok:
-			c.missing(item.node, "there is no task %s", swarm.Quote(item.value)).WithHint("%s", c.didYouMean(item.value, c.taskNames))
+			c.missing(item.node, "there is no task %s", swarm.Quote(item.value)).
+				WithHint("%s", c.didYouMean(item.value, c.taskNames))
 		case listed[i]:
 			c.fail(item.node, "the pipeline %q lists %q twice", p.name, item.value).WithHint("keep one of them")
 		}
@@ -414,12 +440,14 @@ func (c *compiler) resolveEdges() {
 	for _, e := range c.file.Edges.items {
 		from, to, _, ok := arrow(e.value)
 		if !ok {
-			c.fail(e.node, "%s is not an edge", swarm.Quote(e.value)).WithHint(`write "planner -> coder" or "planner <-> coder"`)
+			c.fail(e.node, "%s is not an edge", swarm.Quote(e.value)).
+				WithHint(`write "planner -> coder" or "planner <-> coder"`)
 			continue
 		}
 		for _, name := range []string{from, to} {
 			if c.agents[name] == nil {
-				c.missing(e.node, "there is no agent %s", swarm.Quote(name)).WithHint("%s", c.didYouMean(name, c.agentNames))
+				c.missing(e.node, "there is no agent %s", swarm.Quote(name)).
+					WithHint("%s", c.didYouMean(name, c.agentNames))
 			}
 		}
 		if from == to {

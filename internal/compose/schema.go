@@ -9,8 +9,8 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// Schema is the JSON Schema of a compose file, for editors. It is made from the table of keys, and
-// from the table of provider kinds.
+// Schema makes the JSON Schema of a compose file, for editors. It comes from the table of keys and
+// the table of provider kinds.
 func Schema() []byte {
 	root := schemaOf(reflect.New(reflect.TypeFor[fileKeys]()).Interface(), rule{})
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -18,13 +18,13 @@ func Schema() []byte {
 	root["$defs"] = limitToKinds(root["properties"].(map[string]any)["providers"].(map[string]any))
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		panic(err) // it holds nothing but maps, lists, texts and numbers
+		panic(err) // it has only maps, lists, texts and numbers
 	}
 	return out
 }
 
-// limitToKinds changes the schema of `providers`, so that a provider has the keys of its kind and no
-// others, as checkKind has it. The kind is the one that the provider says, or its name if that is a
+// limitToKinds changes the schema of `providers`, so that a provider has only the keys of its kind,
+// as in checkKind. The kind is the one that the provider declares, or its name if that is a
 // built-in one. It returns the definitions that the schema refers to.
 func limitToKinds(providers map[string]any) (defs map[string]any) {
 	ref := func(name string) map[string]any { return map[string]any{"$ref": "#/$defs/" + name} }
@@ -115,10 +115,12 @@ func (*list[T]) schema(r rule) map[string]any {
 }
 
 func (*named[T]) schema(r rule) map[string]any {
-	return r.described(map[string]any{"type": "object", "additionalProperties": nullable(schemaOf(new(T), rule{loose: r.loose}))})
+	return r.described(
+		map[string]any{"type": "object", "additionalProperties": nullable(schemaOf(new(T), rule{loose: r.loose}))},
+	)
 }
 
-// nullable lets a section be left empty: `coder:` declares an agent.
+// nullable lets a section be empty: `coder:` declares an agent.
 func nullable(s map[string]any) map[string]any {
 	if s["type"] == "object" {
 		s["type"] = []string{"object", "null"}

@@ -8,23 +8,23 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// What a plan may at most be.
+// Limits of a plan.
 const (
 	maxTasks = 100_000
 	maxLinks = 1_000_000 // dependencies of all copies
 )
 
-// A selection is what is to run: a pipeline, or tasks by themselves.
+// A selection is what is to run: a pipeline, or single tasks.
 type selection struct {
-	pipeline *entry[pipelineKeys] // nil: tasks by themselves
+	pipeline *entry[pipelineKeys] // nil: single tasks
 	tasks    []int                // in the file's order
 	has      map[int]bool
-	stdin    bool   // a prompt of it holds {{STDIN}}
-	listed   []bool // by task: a pipeline has it, and what it reads is looked at there
-	alone    bool   // its task is not one of the file: tasks that it refers to need not be there
+	stdin    bool   // one of its prompts has {{STDIN}}
+	listed   []bool // by task: it is in a pipeline, which checks what it reads
+	alone    bool   // its task is not from the file: tasks that it refers to need not exist
 }
 
-// iterations is how often a selected task is done.
+// iterations returns how often a selected task runs.
 func (c *compiler) iterations(sel *selection, i int) int {
 	if sel.pipeline != nil {
 		return max(1, int(sel.pipeline.value.Iterations.value))
@@ -32,7 +32,7 @@ func (c *compiler) iterations(sel *selection, i int) int {
 	return max(1, int(c.tasks[i].value.Iterations.value))
 }
 
-// copies is how many copies of a selected task run.
+// copies returns the number of copies of a selected task.
 func (c *compiler) copies(sel *selection, i int) int {
 	if sel.pipeline != nil {
 		return max(1, int(sel.pipeline.value.Parallelism.value))
@@ -47,17 +47,17 @@ func (c *compiler) choose() *selection {
 		return c.chooseNamed()
 	}
 	if main := pipelines.find("main"); main != nil {
-		return c.pipeline(main)
+		return c.selectPipeline(main)
 	}
 	switch names := pipelines.names(); len(names) {
 	case 0:
 	case 1:
-		return c.pipeline(&pipelines.entries[0])
+		return c.selectPipeline(&pipelines.entries[0])
 	default:
 		c.fail(pipelines.node, "there are several pipelines, and none is called main: %s", excerpt.List(names, 20)).
 			WithHint("name one: swarm up %s", names[0])
 	}
-	return c.all()
+	return c.selectAll()
 }
 
 func (c *compiler) chooseNamed() *selection {
@@ -67,22 +67,25 @@ func (c *compiler) chooseNamed() *selection {
 		p := c.file.Pipelines.find(name)
 		switch {
 		case isTask && p != nil:
-			c.fail(c.tasks[i].key, "%q is a task and a pipeline, so naming it says too little", name).WithHint("rename one of them")
+			c.fail(c.tasks[i].key, "%q is a task and a pipeline, so naming it says too little", name).
+				WithHint("rename one of them")
 		case p != nil && len(c.o.Select) > 1:
-			c.fail(nil, "%q is a pipeline and cannot run together with %s", name, excerpt.List(c.o.Select, 20)).WithHint("name one pipeline, or tasks")
+			c.fail(nil, "%q is a pipeline and cannot run together with %s", name, excerpt.List(c.o.Select, 20)).
+				WithHint("name one pipeline, or tasks")
 		case p != nil:
-			return c.pipeline(p)
+			return c.selectPipeline(p)
 		case !isTask:
 			choices := append(c.file.Pipelines.names(), c.taskNames...)
-			c.fail(nil, "there is no task or pipeline %s", swarm.Quote(name)).WithHint("%s", c.didYouMean(name, choices))
+			c.fail(nil, "there is no task or pipeline %s", swarm.Quote(name)).
+				WithHint("%s", c.didYouMean(name, choices))
 		default:
 			want = append(want, i)
 		}
 	}
-	return c.loose(want, !c.o.Only)
+	return c.selectTasks(want, !c.o.Only)
 }
 
-func (c *compiler) all() *selection {
+func (c *compiler) selectAll() *selection {
 	sel := &selection{has: map[int]bool{}}
 	for i := range c.tasks {
 		sel.has[i] = true
@@ -91,7 +94,7 @@ func (c *compiler) all() *selection {
 	return sel
 }
 
-func (c *compiler) pipeline(p *entry[pipelineKeys]) *selection {
+func (c *compiler) selectPipeline(p *entry[pipelineKeys]) *selection {
 	sel := &selection{pipeline: p, has: map[int]bool{}}
 	for _, item := range p.value.Tasks.items {
 		if i, ok := c.taskAt[item.value]; ok {
@@ -102,8 +105,8 @@ func (c *compiler) pipeline(p *entry[pipelineKeys]) *selection {
 	return sel
 }
 
-// loose selects tasks by themselves, and with everything that they depend on if upstream is true.
-func (c *compiler) loose(want []int, upstream bool) *selection {
+// selectTasks selects single tasks, with everything that they depend on if upstream is true.
+func (c *compiler) selectTasks(want []int, upstream bool) *selection {
 	sel := &selection{has: map[int]bool{}}
 	for len(want) > 0 {
 		i := want[len(want)-1]
@@ -127,7 +130,8 @@ func (sel *selection) fill() {
 	sel.tasks = slices.Sorted(maps.Keys(sel.has))
 }
 
-// everySelection is what Check looks at: what is named, or else every pipeline, and the tasks that are in none.
+// everySelection returns what Check looks at: what is named, or else every pipeline, and the tasks
+// that are in none.
 func (c *compiler) everySelection() []*selection {
 	if len(c.o.Select) > 0 {
 		return []*selection{c.choose()}
@@ -135,7 +139,7 @@ func (c *compiler) everySelection() []*selection {
 	var sels []*selection
 	listed := make([]bool, len(c.tasks))
 	for i := range c.file.Pipelines.entries {
-		sel := c.pipeline(&c.file.Pipelines.entries[i])
+		sel := c.selectPipeline(&c.file.Pipelines.entries[i])
 		for _, i := range sel.tasks {
 			listed[i] = true
 		}
@@ -148,14 +152,14 @@ func (c *compiler) everySelection() []*selection {
 		}
 	}
 	if len(rest) > 0 || len(sels) == 0 {
-		sel := c.loose(rest, true)
+		sel := c.selectTasks(rest, true)
 		sel.listed = listed
 		sels = append(sels, sel)
 	}
 	return sels
 }
 
-// checkCopies bounds what a selection becomes, and refuses keys that mean nothing inside a pipeline.
+// checkCopies limits the size of a selection, and refuses keys that mean nothing inside a pipeline.
 func (c *compiler) checkCopies(sel *selection) {
 	tasks, links := 0, 0
 	for _, i := range sel.tasks {
@@ -185,7 +189,8 @@ func (c *compiler) checkCopies(sel *selection) {
 			if sel.pipeline != nil {
 				at = sel.pipeline.key
 			}
-			c.fail(at, "this makes more than %d tasks or %d dependencies", maxTasks, maxLinks).WithHint("lower parallelism")
+			c.fail(at, "this makes more than %d tasks or %d dependencies", maxTasks, maxLinks).
+				WithHint("lower parallelism")
 			return
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"swarm/internal/yamlfile"
 )
 
-// override writes the --set options over the tree. It does not know which keys there are: the decoder, which does, tells from a
-// node's negative line that a --set is to blame.
+// override writes the --set options over the tree. It does not know the keys. The decoder does, and
+// a negative line tells it that a node comes from a --set.
 func (c *compiler) override() {
 	for i, set := range c.o.Set {
 		at := &yaml.Node{Line: -i - 1}
@@ -21,7 +21,8 @@ func (c *compiler) override() {
 		keys := strings.Split(path, ".")
 		switch {
 		case !ok || path == "" || slices.Contains(keys, ""):
-			c.fail(at, "this sets nothing").WithHint("write --set path.to.key=value, such as --set pipelines.main.iterations=3")
+			c.fail(at, "this sets nothing").
+				WithHint("write --set path.to.key=value, such as --set pipelines.main.iterations=3")
 		case !utf8.ValidString(set):
 			c.fail(at, "this is not UTF-8")
 		default:
@@ -35,7 +36,7 @@ func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 	for i, key := range keys {
 		whole := i == len(keys)-1 && val.Kind == yaml.MappingNode
 		for (*slot).Kind == yaml.AliasNode {
-			*slot = copied((*slot).Alias) // what others share with it stays as it is
+			*slot = copied((*slot).Alias) // other users of the anchor keep their value
 		}
 		n := *slot
 		switch {
@@ -60,7 +61,7 @@ func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 	*slot = val
 }
 
-// copied is a copy of a tree, in which aliases stay aliases.
+// copied copies a tree, in which aliases stay aliases.
 func copied(n *yaml.Node) *yaml.Node {
 	twin := *n
 	twin.Content = make([]*yaml.Node, len(n.Content))
@@ -70,8 +71,9 @@ func copied(n *yaml.Node) *yaml.Node {
 	return &twin
 }
 
-// valueSlot is where the value of a key stands in a mapping; a key that is missing is added with nothing. A key that is given its
-// whole value at once gets a column, as one that is written in brackets has: it may declare something (see isSlip).
+// valueSlot returns the slot of a key's value in a mapping. A missing key is added without a value.
+// A key that gets its whole value at once also gets a column, because it may declare something (see
+// isSlip).
 func valueSlot(n *yaml.Node, key string, at *yaml.Node, whole bool) **yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Kind == yaml.ScalarNode && n.Content[i].Value == key {
@@ -87,12 +89,13 @@ func valueSlot(n *yaml.Node, key string, at *yaml.Node, whole bool) **yaml.Node 
 	return &n.Content[len(n.Content)-1]
 }
 
-// isSlip says of the name of a task, agent, provider or pipeline that a --set made it up on the way to one of its keys: that changes
-// something that the file does not declare, and is most likely misspelled. A --set that gives the whole of it declares it.
+// isSlip says whether a --set made up the name of a task, agent, provider or pipeline on the way to
+// one of its keys. That changes something which the file does not declare, and is probably
+// misspelled. A --set that gives the whole value declares it.
 func isSlip(key *yaml.Node) bool { return key.Line < 0 && key.Column == 0 }
 
-// setValue reads a value as YAML would, but takes for a mapping or a list only what stands in brackets: "Note: be kind"
-// is text, and so is {{output:x}}.
+// setValue reads a value as YAML does, but only text in brackets is a mapping or a list: "Note: be
+// kind" is text, and so is {{output:x}}.
 func setValue(text string, line int) *yaml.Node {
 	plain := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: line}
 	if text == "" || strings.HasPrefix(text, "{{") {

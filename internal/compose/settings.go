@@ -30,23 +30,23 @@ type Settings struct {
 	MCP          []swarm.ToolServer `json:"mcp,omitempty"` // in the file's order
 }
 
-// Notify says how a person is told.
+// Notify says how a person is notified.
 type Notify struct {
 	Command []string `json:"command,omitempty"`
 	Bell    bool     `json:"bell,omitempty"`
 	Webhook string   `json:"webhook,omitempty"`
 }
 
-// TeamRules are how a team works, and what every goal of it has to keep to: its context pack tells that.
+// TeamRules are how a team works, and the rules for all its goals. The context pack contains them.
 type TeamRules struct {
 	Done        []string          `json:"done,omitempty"`
 	Constraints contextpack.Notes `json:"constraints,omitempty"` // in the file's order
 
-	Retries *int          `json:"retries,omitempty"`  // of a turn that failed; nil = as many as usual
-	OnStall swarm.OnStall `json:"on_stall,omitempty"` // "" = as there is a person, or not
+	Retries *int          `json:"retries,omitempty"`  // of a failed turn; nil = the default
+	OnStall swarm.OnStall `json:"on_stall,omitempty"` // "" = depends on whether a person is there
 }
 
-// SwarmLimits bound swarm mode.
+// SwarmLimits limit swarm mode.
 type SwarmLimits struct {
 	MaxAgents             int           `json:"max_agents"`
 	MaxIterationsPerAgent int           `json:"max_iterations_per_agent"`
@@ -56,7 +56,7 @@ type SwarmLimits struct {
 	WorkspaceMaxEntries   int           `json:"workspace_max_entries"`
 }
 
-// Defaults are the settings of a file that says nothing.
+// Defaults returns the settings of an empty file.
 func Defaults() Settings {
 	return Settings{
 		MaxParallel:  16,
@@ -74,13 +74,13 @@ func Defaults() Settings {
 	}
 }
 
-// settings are the defaults with what the file and the command line say written over them.
+// settings returns the defaults, overridden by the file and the command line.
 func (c *compiler) settings() Settings {
 	s, f := Defaults(), &c.file
 	count := func(to *int, i integer) { set(to, i.at, int(i.value)) }
 	count(&s.MaxParallel, f.MaxParallel)
 	s.MaxParallel = cmp.Or(c.o.MaxParallel, s.MaxParallel)
-	s.Provider, s.DefaultAgent = c.usualProvider(), f.DefaultAgent.value
+	s.Provider, s.DefaultAgent = c.defaultProvider(), f.DefaultAgent.value
 	set(&s.WaitTimeout, f.WaitTimeout.at, f.WaitTimeout.value)
 	set(&s.ReplyTimeout, f.ReplyTimeout.at, f.ReplyTimeout.value)
 	set(&s.Approvals.Spawn, f.Approvals.Spawn.at, f.Approvals.Spawn.value)
@@ -101,14 +101,14 @@ func (c *compiler) settings() Settings {
 	return s
 }
 
-// set writes over a default what the file has.
+// set overrides a default by a value that the file has.
 func set[T any](to *T, in at, value T) {
 	if in.given() {
 		*to = value
 	}
 }
 
-// checkSettings checks what settings alone can tell.
+// checkSettings checks the settings.
 func (c *compiler) checkSettings() {
 	f := &c.file
 	if v := f.Version; v.given() && v.value != "1" {
@@ -117,17 +117,22 @@ func (c *compiler) checkSettings() {
 	if u := f.Budget.USD; u.given() && u.value <= 0 {
 		c.fail(u.node, "usd must be more than 0").WithHint("leave it out for no limit")
 	}
-	c.checkURL(f.Notify.Webhook, "take it out, and write command: [program, \"{text}\"] for one that finds it in its environment")
+	c.checkURL(
+		f.Notify.Webhook,
+		"take it out, and write command: [program, \"{text}\"] for one that finds it in its environment",
+	)
 	c.checkCommand(f.Notify.Command, "command")
 	c.checkServers()
 	if a := f.DefaultAgent; a.given() {
 		if _, ok := c.agents[a.value]; !ok {
-			c.missing(a.node, "there is no agent %s", swarm.Quote(a.value)).WithHint("%s", c.didYouMean(a.value, c.agentNames))
+			c.missing(a.node, "there is no agent %s", swarm.Quote(a.value)).
+				WithHint("%s", c.didYouMean(a.value, c.agentNames))
 		}
 	}
 }
 
-// checkURL checks an address, in which no secret may stand: it is stored with the run, and shown. Instead says where one belongs.
+// checkURL checks an address. It must hold no secret, because it is stored with the run and shown.
+// instead says where a secret belongs.
 func (c *compiler) checkURL(t text, instead string) {
 	if !t.given() {
 		return
@@ -135,10 +140,11 @@ func (c *compiler) checkURL(t text, instead string) {
 	u, err := url.Parse(t.value)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		what := "this"
-		if !strings.ContainsAny(t.value, "@?") { // behind which a secret may stand
+		if !strings.ContainsAny(t.value, "@?") { // a secret may follow those
 			what = swarm.Quote(t.value)
 		}
-		c.fail(t.node, "%s is not the address of a server", what).WithHint("write one such as http://127.0.0.1:11434/v1")
+		c.fail(t.node, "%s is not the address of a server", what).
+			WithHint("write one such as http://127.0.0.1:11434/v1")
 		return
 	}
 	if u.User != nil {
@@ -147,7 +153,8 @@ func (c *compiler) checkURL(t text, instead string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.Query())) {
 		if secret.OpensAddress(name) {
-			c.fail(t.node, "%s in the address looks like a secret, which would be stored with the run", swarm.Quote(name)).WithHint("%s", instead)
+			c.fail(t.node, "%s in the address looks like a secret, which would be stored with the run", swarm.Quote(name)).
+				WithHint("%s", instead)
 			return
 		}
 	}
@@ -167,7 +174,7 @@ func texts(l list[text]) []string {
 	return out
 }
 
-// scalar is a text as the file means it: a number and true or false stay what they are.
+// scalar encodes a text as the file means it: numbers and booleans keep their type.
 func scalar(t text) json.RawMessage {
 	var value any = t.value
 	plain := strings.ReplaceAll(t.value, "_", "")

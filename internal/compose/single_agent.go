@@ -9,14 +9,16 @@ import (
 
 // A Single is one prompt to run by itself, outside of any pipeline.
 type Single struct {
-	Task  string // what it is called
-	Agent string // who does it, by name, one of those that lines can name; "" = one of the task's name if there is one, else one of its own
-	File  string // where the text is from, for messages and spans
+	Task string // its name
+	// Agent is the name of an agent that lines can address. "" means the agent with the task's name
+	// if there is one, else the task's own.
+	Agent string
+	File  string // the origin of the text, for messages and spans
 	Text  []byte
 }
 
-// CompileSingle makes the plan of one prompt, with the agents and providers of the file; the source may be empty. What the prompt
-// reads of other tasks is not there: {{output:x}} gives the placeholder.
+// CompileSingle makes the plan of one prompt, with the agents and providers of the file. The source
+// may be empty. Outputs of other tasks do not exist: {{output:x}} gives the placeholder.
 func CompileSingle(o Options, s Single) (*Bundle, error) {
 	c := newCompiler(o)
 	b, err := c.compile(func() {
@@ -26,7 +28,7 @@ func CompileSingle(o Options, s Single) (*Bundle, error) {
 			s.Agent = s.Task
 		}
 		if s.Agent != "" {
-			c.nameSingle(s.Agent)
+			c.requireAgent(s.Agent)
 			keys.Agent = text{here, s.Agent}
 		}
 		key := &yaml.Node{Kind: yaml.ScalarNode, Value: s.Task}
@@ -38,8 +40,8 @@ func CompileSingle(o Options, s Single) (*Bundle, error) {
 	return b, err
 }
 
-// nameSingle finds the agent that a user names, among those that a line can name.
-func (c *compiler) nameSingle(name string) {
+// requireAgent checks that the agent that a user names is one that a line can name.
+func (c *compiler) requireAgent(name string) {
 	if len(c.file.Agents.entries) == 0 {
 		c.declareTeam()
 	}
@@ -50,7 +52,7 @@ func (c *compiler) nameSingle(name string) {
 
 // chooseSingle selects the one task, and reads its prompt.
 func (c *compiler) chooseSingle(s Single) *selection {
-	sel := c.all()
+	sel := c.selectAll()
 	sel.alone = true
 	tpl, warnings, err := prompt.Parse(prompt.Source{File: s.File, Text: s.Text}, c.o.Prompts.Include)
 	if err != nil {

@@ -8,20 +8,20 @@ import (
 	"swarm"
 )
 
-// usualTeam is who there is when a file names nobody, or there is none.
-var usualTeam = []string{"pm", "ba", "builder-1", "builder-2", "reviewer", "writer"}
+// defaultTeam is the team if a file names no agent, or if there is no file.
+var defaultTeam = []string{"pm", "ba", "builder-1", "builder-2", "reviewer", "writer"}
 
-// CompileTeam makes a plan without tasks, of all agents of a file: those that it declares, else those that its tasks name or are,
-// else the usual team. The source may be empty.
+// CompileTeam makes a plan without tasks, of all agents of a file: those that it declares, else
+// those that its tasks name or are, else the default team. The source may be empty.
 func CompileTeam(o Options) (*Bundle, error) {
 	c := newCompiler(o)
-	c.working = true // an agent that is there can be spoken to, and then has to work
+	c.working = true // every agent can be addressed, and then has to work
 	b, err := c.compile(func() {
 		if len(c.file.Agents.entries) == 0 {
 			c.declareTeam()
 		}
 		c.file.Tasks = named[taskKeys]{}
-	}, c.all)
+	}, c.selectAll)
 	if err == nil {
 		b.Plan.Kind = swarm.LineRun
 	}
@@ -31,15 +31,19 @@ func CompileTeam(o Options) (*Bundle, error) {
 // declareTeam declares the agents of a file that declares none.
 func (c *compiler) declareTeam() {
 	c.file.Agents = named[agentKeys]{at: at{&yaml.Node{Kind: yaml.ScalarNode}}}
-	for _, name := range c.namesOfTeam() {
-		c.file.Agents.entries = append(c.file.Agents.entries, entry[agentKeys]{key: &yaml.Node{Kind: yaml.ScalarNode, Value: name}, name: name})
+	for _, name := range c.teamNames() {
+		c.file.Agents.entries = append(
+			c.file.Agents.entries,
+			entry[agentKeys]{key: &yaml.Node{Kind: yaml.ScalarNode, Value: name}, name: name},
+		)
 	}
 }
 
-// namesProvider says whether the file says how agents are reached: then it is of use without agents and tasks, too.
+// namesProvider says whether the file names a provider. Then it is useful even without agents and
+// tasks.
 func (c *compiler) namesProvider() bool { return c.file.Provider.given() || c.file.Providers.given() }
 
-func (c *compiler) namesOfTeam() (names []string) {
+func (c *compiler) teamNames() (names []string) {
 	for _, t := range c.file.Tasks.entries {
 		name := t.value.Agent.value
 		if name == "" {
@@ -50,7 +54,7 @@ func (c *compiler) namesOfTeam() (names []string) {
 		}
 	}
 	if names == nil {
-		return usualTeam
+		return defaultTeam
 	}
 	return names
 }

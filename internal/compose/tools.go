@@ -15,7 +15,7 @@ import (
 // ourServer is the name under which our own tools are offered.
 const ourServer = "swarm"
 
-// checkTools looks at what an agent may use, by what its kind makes of the list.
+// checkTools checks an agent's `tools`, by what its kind makes of the list.
 func (c *compiler) checkTools(a *agent) {
 	if a.keys == nil || a.spec == nil {
 		return
@@ -41,40 +41,42 @@ func (c *compiler) checkTools(a *agent) {
 		}
 	case providerkind.ProgramNames:
 		for _, entry := range k.Tools.items {
-			c.checkTheirs(a, entry)
+			c.checkProgramTool(a, entry)
 		}
 	}
 }
 
-// checkTheirs warns of what a coding agent cannot be meant to be allowed. The names of its tools are its program's own, but some are
-// known to be none of them.
-func (c *compiler) checkTheirs(a *agent, entry text) {
+// checkProgramTool warns about entries that mean nothing to a coding agent. The program defines the
+// names of its tools, but some names are certainly not among them.
+func (c *compiler) checkProgramTool(a *agent, entry text) {
 	name, _, _ := strings.Cut(entry.value, "(")
 	switch kind := providerkind.Of(a.spec.Kind); {
 	case !strings.HasPrefix(name, kind.ToolPrefix):
 		c.warn(entry.node, "%s says nothing to %s, which does what its sandbox allows", swarm.Quote(entry.value), kind.Program.Title).
 			WithHint("leave it out; for a tool server of its own settings write %sSERVER", kind.ToolPrefix)
-	case slices.Contains(toolrule.Tools, name) && name != toolrule.WebFetch: // Gemini CLI has a web_fetch of its own
+	case slices.Contains(toolrule.Tools, name) && name != toolrule.WebFetch: // Gemini CLI has its own web_fetch
 		c.warn(entry.node, "%s is a tool of models over HTTP, and %q works with %s", swarm.Quote(entry.value), a.name, a.spec.Name).
 			WithHint("write what its program calls it: %s", kind.ToolSample)
 	}
 }
 
-// checkRoot looks at the folder that tools may touch.
+// checkRoot checks the folder that tools may touch.
 func (c *compiler) checkRoot(root text) {
 	folder := c.folder(root.value)
 	outside, err := filepath.Rel(c.o.Dir, folder)
 	switch {
 	case strings.TrimSpace(root.value) == "":
-		c.fail(root.node, "root is empty").WithHint("write a folder, or leave it out: it then is the folder in which swarm was started")
+		c.fail(root.node, "root is empty").
+			WithHint("write a folder, or leave it out: it then is the folder in which swarm was started")
 	case folder == string(filepath.Separator):
 		c.fail(root.node, "root is the whole machine").WithHint("write the folder of its work: root: .")
 	case err != nil || !filepath.IsLocal(outside):
-		c.warn(root.node, "root is %s, outside of the folder in which swarm was started", folder).WithHint("write a folder in it, if that is not on purpose")
+		c.warn(root.node, "root is %s, outside of the folder in which swarm was started", folder).
+			WithHint("write a folder in it, if that is not on purpose")
 	}
 }
 
-// checkModels sees to it that whoever has to work has a model.
+// checkModels checks that every agent that has to work has a model.
 func (c *compiler) checkModels(sel *selection) {
 	for _, a := range c.agentsOf(sel) {
 		if len(c.tasks) == 0 {
@@ -87,7 +89,7 @@ func (c *compiler) checkModels(sel *selection) {
 	}
 }
 
-// checkModel follows the way in which a turn finds its model: the task's, the agent's, the provider's.
+// checkModel finds the model as a turn does: the task's, the agent's, the provider's.
 func (c *compiler) checkModel(a *agent, at *yaml.Node, model, tier text) {
 	s := a.spec
 	if s == nil {
@@ -101,7 +103,9 @@ func (c *compiler) checkModel(a *agent, at *yaml.Node, model, tier text) {
 	case model.value != "":
 	case tier.value != "" && s.Models[tier.value] == "" && (len(s.Models) > 0 || kind.Model != providerkind.AnyModel):
 		hint := "write models: {" + tier.value + ": NAME} for it under providers"
-		if have := slices.DeleteFunc(slices.Clone(tiers), func(t string) bool { return s.Models[t] == "" }); len(have) > 0 {
+		if have := slices.DeleteFunc(slices.Clone(tiers), func(t string) bool { return s.Models[t] == "" }); len(
+			have,
+		) > 0 {
 			hint += ", or choose a tier that it has: " + strings.Join(have, ", ")
 		}
 		c.missing(tier.node, "the provider %q has no model for the tier %q", s.Name, tier.value).WithHint("%s", hint)
@@ -111,16 +115,25 @@ func (c *compiler) checkModel(a *agent, at *yaml.Node, model, tier text) {
 	}
 }
 
-// servers are the tool servers of the file.
+// servers returns the tool servers of the file.
 func (c *compiler) servers() (list []swarm.ToolServer) {
 	for _, m := range c.file.Tools.MCP.entries {
 		v := &m.value
-		list = append(list, swarm.ToolServer{Name: m.name, Command: texts(v.Command), URL: v.URL.value, Headers: pairs(v.Headers), Env: pairs(v.Env)})
+		list = append(
+			list,
+			swarm.ToolServer{
+				Name:    m.name,
+				Command: texts(v.Command),
+				URL:     v.URL.value,
+				Headers: pairs(v.Headers),
+				Env:     pairs(v.Env),
+			},
+		)
 	}
 	return list
 }
 
-// checkServers checks the tool servers that are declared.
+// checkServers checks the declared tool servers.
 func (c *compiler) checkServers() {
 	for _, m := range c.file.Tools.MCP.entries {
 		v := &m.value
@@ -136,24 +149,28 @@ func (c *compiler) checkServers() {
 		case slices.Contains(toolrule.Tools, m.name):
 			c.fail(m.key, "the name %q is that of a tool", m.name).WithHint("choose another name")
 		case v.Command.given() == v.URL.given():
-			c.fail(m.key, "the tool server %q needs a command or a url, one of the two", m.name).WithHint("write command: [my-server]")
+			c.fail(m.key, "the tool server %q needs a command or a url, one of the two", m.name).
+				WithHint("write command: [my-server]")
 		case v.URL.given() && v.Env.given():
 			c.fail(v.Env.node, "the tool server %q is reached by its url, and has an environment of its own", m.name).
 				WithHint("write headers: {Authorization: Bearer $NAME} for what it has to be told")
 		case v.Command.given() && v.Headers.given():
-			c.fail(v.Headers.node, "the tool server %q is a program, and is sent no headers", m.name).WithHint("write env: {NAME: $NAME} for what it has to be told")
+			c.fail(v.Headers.node, "the tool server %q is a program, and is sent no headers", m.name).
+				WithHint("write env: {NAME: $NAME} for what it has to be told")
 		}
 	}
 }
 
-// checkHeaders keeps keys out of the file: a header that holds one names a variable at its end.
+// checkHeaders keeps keys out of the file: a header with a key must end with the name of a
+// variable.
 func (c *compiler) checkHeaders(headers named[text]) {
 	for _, h := range headers.entries {
 		value := h.value.value
 		last := value[strings.LastIndexByte(value, ' ')+1:]
 		switch {
 		case h.name == "" || strings.ContainsFunc(h.name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r) }):
-			c.fail(h.key, "%s is not the name of a header", swarm.Quote(h.name)).WithHint("write one such as Authorization")
+			c.fail(h.key, "%s is not the name of a header", swarm.Quote(h.name)).
+				WithHint("write one such as Authorization")
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
 			c.fail(h.value.node, "the header %s cannot hold this", h.name).WithHint("write it in one line")
 		case holdsSecret(h.name, last):
