@@ -31,7 +31,7 @@ func readAnthropic(body []byte, r *Request) error {
 			}
 		}
 		if m.Role == "user" {
-			r.heard(m.Content.texts()...)
+			r.addSaid(m.Content.texts()...)
 		}
 	}
 	return nil
@@ -48,10 +48,15 @@ func (a Answer) anthropicStop() string {
 }
 
 func (u Usage) anthropicInput() object {
-	return object{"input_tokens": u.Input - u.Cached - u.Wrote, "cache_read_input_tokens": u.Cached, "cache_creation_input_tokens": u.Wrote, "output_tokens": 1}
+	return object{
+		"input_tokens":                u.Input - u.Cached - u.Wrote,
+		"cache_read_input_tokens":     u.Cached,
+		"cache_creation_input_tokens": u.Wrote,
+		"output_tokens":               1,
+	}
 }
 
-func tellAnthropic(s *stage, a Answer) {
+func writeAnthropic(s *stage, a Answer) {
 	id := "msg_" + rand.Text()
 	if a.Plain {
 		usage := a.Usage.anthropicInput()
@@ -61,12 +66,35 @@ func tellAnthropic(s *stage, a Answer) {
 			content = append(content, object{"type": "text", "text": a.Text})
 		}
 		for _, c := range a.Calls {
-			content = append(content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": json.RawMessage(c.Args)})
+			content = append(
+				content,
+				object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": json.RawMessage(c.Args)},
+			)
 		}
-		s.write(object{"id": id, "type": "message", "role": "assistant", "model": s.asked.Model, "content": content, "stop_reason": a.anthropicStop(), "usage": usage})
+		s.write(object{
+			"id":          id,
+			"type":        "message",
+			"role":        "assistant",
+			"model":       s.asked.Model,
+			"content":     content,
+			"stop_reason": a.anthropicStop(),
+			"usage":       usage,
+		})
 		return
 	}
-	s.event("message_start", object{"message": object{"id": id, "type": "message", "role": "assistant", "model": s.asked.Model, "content": []any{}, "usage": a.Usage.anthropicInput()}})
+	s.event(
+		"message_start",
+		object{
+			"message": object{
+				"id":      id,
+				"type":    "message",
+				"role":    "assistant",
+				"model":   s.asked.Model,
+				"content": []any{},
+				"usage":   a.Usage.anthropicInput(),
+			},
+		},
+	)
 	s.event("ping", object{})
 	index := 0
 	block := func(start object, key, kind string, parts []string) bool {
@@ -82,20 +110,38 @@ func tellAnthropic(s *stage, a Answer) {
 		return true
 	}
 	if a.Thinking != "" || a.Signature != "" {
-		s.event("content_block_start", object{"index": index, "content_block": object{"type": "thinking", "thinking": "", "signature": ""}})
+		s.event(
+			"content_block_start",
+			object{"index": index, "content_block": object{"type": "thinking", "thinking": "", "signature": ""}},
+		)
 		for _, p := range pieces(a.Thinking) {
-			s.event("content_block_delta", object{"index": index, "delta": object{"type": "thinking_delta", "thinking": p}})
+			s.event(
+				"content_block_delta",
+				object{"index": index, "delta": object{"type": "thinking_delta", "thinking": p}},
+			)
 		}
-		s.event("content_block_delta", object{"index": index, "delta": object{"type": "signature_delta", "signature": a.Signature}})
+		s.event(
+			"content_block_delta",
+			object{"index": index, "delta": object{"type": "signature_delta", "signature": a.Signature}},
+		)
 		s.event("content_block_stop", object{"index": index})
 		index++
 	}
-	if a.Text == "" && s.trouble(0, 0) || a.Text != "" && !block(object{"type": "text", "text": ""}, "text", "text_delta", pieces(a.Text)) {
+	if a.Text == "" && s.trouble(0, 0) ||
+		a.Text != "" && !block(object{"type": "text", "text": ""}, "text", "text_delta", pieces(a.Text)) {
 		return
 	}
 	for _, c := range a.Calls {
-		block(object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}}, "partial_json", "input_json_delta", pieces(c.Args))
+		block(
+			object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}},
+			"partial_json",
+			"input_json_delta",
+			pieces(c.Args),
+		)
 	}
-	s.event("message_delta", object{"delta": object{"stop_reason": a.anthropicStop()}, "usage": object{"output_tokens": a.Usage.Output}})
+	s.event(
+		"message_delta",
+		object{"delta": object{"stop_reason": a.anthropicStop()}, "usage": object{"output_tokens": a.Usage.Output}},
+	)
 	s.event("message_stop", object{})
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A content is what somebody said: one text, or a list of parts.
+// A content is a message: one text, or a list of parts.
 type content []part
 
 type part struct {
@@ -33,20 +33,31 @@ func (c content) texts() (texts []string) {
 	return texts
 }
 
-// clientsOwn is how the parts begin that a client puts into the user's mouth.
-var clientsOwn = []string{"<system-reminder>", "<environment_context>", "<user_instructions>", "<permissions", "# AGENTS.md instructions", "<session_context>"}
+// clientsOwn are the beginnings of parts that a client adds to the user's message.
+var clientsOwn = []string{
+	"<system-reminder>",
+	"<environment_context>",
+	"<user_instructions>",
+	"<permissions",
+	"# AGENTS.md instructions",
+	"<session_context>",
+}
 
-// heard adds what the user said in one message, without what the client put in by itself.
-func (r *Request) heard(texts ...string) {
+// addSaid adds a message of the user, without what the client added.
+func (r *Request) addSaid(texts ...string) {
 	texts = slices.DeleteFunc(slices.Clone(texts), func(text string) bool {
-		return slices.ContainsFunc(clientsOwn, func(begin string) bool { return strings.HasPrefix(strings.TrimSpace(text), begin) })
+		return slices.ContainsFunc(
+			clientsOwn,
+			func(begin string) bool { return strings.HasPrefix(strings.TrimSpace(text), begin) },
+		)
 	})
 	if said := strings.Join(texts, ""); said != "" {
 		r.Said = append(r.Said, said)
 	}
 }
 
-// offered gives calls the names under which the client offered the tools, and ids where they have none.
+// offered gives calls the names under which the client offers the tools, and ids where they have
+// none.
 func offered(calls []Call, tools []string) []Call {
 	calls = slices.Clone(calls)
 	for i := range calls {
@@ -58,8 +69,8 @@ func offered(calls []Call, tools []string) []Call {
 	return calls
 }
 
-// offeredAs finds a tool by its own name behind that of its server: mcp__swarm__add, swarm_add or mcp__swarm/add for add. One that
-// was not offered is called all the same: that a client refuses.
+// offeredAs finds a tool by its own name after that of its server: mcp__swarm__add, swarm_add or
+// mcp__swarm/add for add. A tool that is not offered is called anyway, and the client refuses it.
 func offeredAs(name string, tools []string) string {
 	best := ""
 	for _, tool := range tools {

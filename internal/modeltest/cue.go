@@ -10,14 +10,15 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// A Cue is what is answered to those whom it fits, one answer after the other, and the last one to all that follow.
+// A Cue is the answers to the requests that it fits: one after the other, and then the last one
+// again.
 type Cue struct {
-	When    string   `json:"when"` // stands in the system's prompt or in what the user said; "" fits all
+	When    string   `json:"when"` // is in the system prompt or in a message of the user; "" fits all
 	Answers []Answer `json:"answers"`
 }
 
-// ReadCues reads cues as JSON: [{"when": "SWARM_AGENT_ID is planner", "answers": [{"text": "done"}]}], or only [{"text": "done"}], a
-// list of answers for all.
+// ReadCues reads cues as JSON: [{"when": "SWARM_AGENT_ID is planner", "answers": [{"text":
+// "done"}]}], or only [{"text": "done"}], a list of answers for all.
 func ReadCues(data []byte) ([]Cue, error) {
 	var cues []Cue
 	err := strictjson.Decode(data, &cues)
@@ -39,13 +40,16 @@ func ReadCues(data []byte) ([]Cue, error) {
 	return cues, nil
 }
 
-// fits says whether a request is one for this cue. Once an agent was told who it is, its later turns fit as well.
+// fits says whether a request is for this cue. An agent's later turns repeat its first message, so
+// they fit as well.
 func (c Cue) fits(r Request) bool {
-	return strings.Contains(r.System, c.When) || slices.ContainsFunc(r.Said, func(said string) bool { return strings.Contains(said, c.When) })
+	return strings.Contains(r.System, c.When) ||
+		slices.ContainsFunc(r.Said, func(said string) bool { return strings.Contains(said, c.When) })
 }
 
-// cued takes the next answer for a request. Somebody for whom there is none gets an error that no client tries again.
-func (s *Server) cued(r Request) Answer {
+// nextAnswer takes the next answer for a request. A request without one gets an error that no
+// client retries.
+func (s *Server) nextAnswer(r Request) Answer {
 	for i := range s.cues {
 		if c := &s.cues[i]; c.fits(r) {
 			a := c.Answers[0]
@@ -55,5 +59,9 @@ func (s *Server) cued(r Request) Answer {
 			return a
 		}
 	}
-	return Answer{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: fmt.Sprintf("no answer is meant for %q", r.Prompt)}
+	return Answer{
+		Status:  http.StatusBadRequest,
+		Type:    "invalid_request_error",
+		Message: fmt.Sprintf("no answer is meant for %q", r.Prompt),
+	}
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// keep writes down what a program said, where its streams are kept for those who read them: SWARM_TEST_AGENTS=1 SWARM_RECORD_STREAMS=1 go test -run TestReal.
-// What differs from one machine, or one day, to the next is taken out.
+// keep stores what a program printed with the recorded streams: SWARM_TEST_AGENTS=1
+// SWARM_RECORD_STREAMS=1 go test -run TestReal. Values that differ between machines or days are
+// replaced.
 func (d *desk) keep(name string, o outcome) {
 	d.Helper()
 	all := o.stdout + o.stderr
@@ -33,7 +34,8 @@ func (d *desk) keep(name string, o outcome) {
 	}
 }
 
-// scrubber gives a function that keeps what is the same the same: the first id it meets is 1, wherever it stands.
+// scrubber returns a function that keeps equal values equal: the first id it meets is 1, wherever
+// it stands.
 func (d *desk) scrubber() func(string) string {
 	installed := strings.TrimSuffix(d.path, filepath.Join("node_modules", ".bin", d.program.bin))
 	places := strings.NewReplacer(installed, "/opt/agent/", d.home, "/home/user", d.dir, "/home/user/project",

@@ -42,12 +42,12 @@ func readGemini(body []byte, r *Request) error {
 				texts = append(texts, p.Text)
 			}
 		}
-		r.heard(texts...)
+		r.addSaid(texts...)
 	}
 	return nil
 }
 
-// geminiResult is the text in what a tool answered, if it is one.
+// geminiResult returns the text in a tool's result, or all of it.
 func geminiResult(response json.RawMessage) string {
 	var one struct{ Output string }
 	if json.Unmarshal(response, &one) == nil && one.Output != "" {
@@ -57,10 +57,15 @@ func geminiResult(response json.RawMessage) string {
 }
 
 func (u Usage) gemini() object {
-	return object{"promptTokenCount": u.Input, "cachedContentTokenCount": u.Cached, "candidatesTokenCount": u.Output, "totalTokenCount": u.Input + u.Output}
+	return object{
+		"promptTokenCount":        u.Input,
+		"cachedContentTokenCount": u.Cached,
+		"candidatesTokenCount":    u.Output,
+		"totalTokenCount":         u.Input + u.Output,
+	}
 }
 
-func tellGemini(s *stage, a Answer) {
+func writeGemini(s *stage, a Answer) {
 	if strings.HasSuffix(s.request.URL.Path, ":countTokens") {
 		s.write(object{"totalTokens": len(s.asked.Body) / 4})
 		return
@@ -71,7 +76,12 @@ func tellGemini(s *stage, a Answer) {
 		if stop != "" {
 			candidate["finishReason"] = stop
 		}
-		return object{"candidates": []object{candidate}, "usageMetadata": a.Usage.gemini(), "modelVersion": s.asked.Model, "responseId": id}
+		return object{
+			"candidates":    []object{candidate},
+			"usageMetadata": a.Usage.gemini(),
+			"modelVersion":  s.asked.Model,
+			"responseId":    id,
+		}
 	}
 	stop := "STOP"
 	if a.Stop != "" {
@@ -80,10 +90,13 @@ func tellGemini(s *stage, a Answer) {
 	var calls []object
 	for _, c := range a.Calls {
 		if !json.Valid([]byte(c.Args)) {
-			stop = "MALFORMED_FUNCTION_CALL" // Gemini itself looks at what its model writes
+			stop = "MALFORMED_FUNCTION_CALL" // Gemini itself checks what its model writes
 			continue
 		}
-		calls = append(calls, object{"functionCall": object{"id": c.ID, "name": c.Name, "args": json.RawMessage(c.Args)}})
+		calls = append(
+			calls,
+			object{"functionCall": object{"id": c.ID, "name": c.Name, "args": json.RawMessage(c.Args)}},
+		)
 	}
 	if a.Plain {
 		s.write(chunk(stop, append([]object{{"text": a.Text}}, calls...)...))

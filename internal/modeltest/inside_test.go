@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzAsked: whatever a client sends, the server answers it, and says that it does not understand it rather than nothing.
+// FuzzAsked: whatever a client sends, the server answers, if only to say that it does not
+// understand.
 func FuzzAsked(f *testing.F) {
 	paths := []string{"/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1beta/models/m:streamGenerateContent", "/v1beta/models/m:countTokens"}
 	for path := range paths {

@@ -1,7 +1,10 @@
-// Package modeltest is a server on this machine that speaks as models over HTTP do: Anthropic's Messages at /v1/messages, OpenAI's
-// Chat Completions at /v1/chat/completions and Responses at /v1/responses, and Gemini's at /v1beta/models/. It says what it is told
-// to, or goes wrong as it is told to, and keeps what it was asked. The real coding agents take it for their model: what they ask
-// beside their turns, a title for the conversation say, is answered without touching the script. Only tests use it.
+// Package modeltest is a server for tests that speaks like models over HTTP: Anthropic's Messages
+// at /v1/messages, OpenAI's Chat Completions at /v1/chat/completions and Responses at
+// /v1/responses, and Gemini's API at /v1beta/models/. It gives the answers of a script, or fails as
+// the script says, and keeps the requests.
+//
+// The real coding agents can use it as their model. Their side requests, such as a title for the
+// conversation, are answered without using up the script.
 package modeltest
 
 import (
@@ -18,32 +21,34 @@ import (
 type Answer struct {
 	Text      string  `json:"text,omitempty"` // {prompt} in it is the request's prompt
 	Thinking  string  `json:"thinking,omitempty"`
-	Signature string  `json:"signature,omitempty"` // of what it thought; only anthropic's
+	Signature string  `json:"signature,omitempty"` // of the thinking; only anthropic's
 	Calls     []Call  `json:"calls,omitempty"`
 	Stop      string  `json:"stop,omitempty"` // why it ended, in the protocol's own word; "" = what fits
 	Usage     Usage   `json:"usage,omitzero"`
-	Plain     bool    `json:"plain,omitempty"`  // in one piece, though a stream was asked for
+	Plain     bool    `json:"plain,omitempty"`  // in one piece, even if a stream was asked for
 	Status    int     `json:"status,omitempty"` // another than 200 is an error
-	Type      string  `json:"type,omitempty"`   // and of which type; "" = what fits
+	Type      string  `json:"type,omitempty"`   // the type of the error; "" = what fits
 	Message   string  `json:"message,omitempty"`
 	After     string  `json:"after,omitempty"`    // Retry-After
 	AfterMS   float64 `json:"after_ms,omitempty"` // Retry-After-Ms
-	Location  string  `json:"location,omitempty"` // of a status that sends on
+	Location  string  `json:"location,omitempty"` // of a redirect
 	Trouble   Trouble `json:"trouble,omitempty"`
-	// Headers are more of them, such as anthropic-ratelimit-unified-reset.
+	// Headers are additional ones, such as anthropic-ratelimit-unified-reset.
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
 // A Call is a tool that the model calls.
 type Call struct {
-	ID   string `json:"id"`   // "" = a new one
-	Name string `json:"name"` // as we call it; whatever the client calls it is found in its offer: mcp__swarm__send_handoff for send_handoff
+	ID string `json:"id"` // "" = a new one
+	// Name is our own name of the tool. The client's name for it is found among the tools that it
+	// offers: mcp__swarm__send_handoff for send_handoff.
+	Name string `json:"name"`
 	Args string `json:"args"` // as the model writes them: they need not be JSON
 }
 
-// Usage is what the model says that it has cost.
+// Usage is the cost that the model reports.
 type Usage struct {
-	Input  int64 `json:"input"` // with what was cached
+	Input  int64 `json:"input"` // including what was cached
 	Output int64 `json:"output"`
 	Cached int64 `json:"cached"`
 	Wrote  int64 `json:"wrote"` // into the cache
@@ -52,37 +57,37 @@ type Usage struct {
 // A Trouble is something that goes wrong with an answer.
 type Trouble string
 
-// The troubles. Those that come late do so when some of the text was said, if there is any.
+// The troubles. Late ones come after some of the text, if there is any.
 const (
-	Hangs     Trouble = "hangs"      // says nothing, not even a header
-	HangsLate Trouble = "hangs late" // and does not go on
+	Hangs     Trouble = "hangs"      // sends nothing, not even a header
+	HangsLate Trouble = "hangs late" // stops in the middle
 	Cut       Trouble = "cut"        // the connection breaks
-	Ends      Trouble = "ends"       // the stream ends as if that were all
-	HalfJSON  Trouble = "half json"  // an event that is not all there
+	Ends      Trouble = "ends"       // the stream ends as if it were complete
+	HalfJSON  Trouble = "half json"  // an incomplete event
 	Overload  Trouble = "overload"   // an error in the stream, of the answer's type
 )
 
-// A Request is one that the server was asked.
+// A Request is a request that the server has got.
 type Request struct {
 	Protocol string // anthropic, openai, responses or gemini
 	Path     string
 	Header   http.Header
 	Body     json.RawMessage
 	Model    string
-	Stream   bool     // the answer shall come in pieces
-	System   string   // the system's prompt
-	Said     []string // what the user said, in order, without what the client put in by itself
-	Prompt   string   // the last of it
-	Tools    []string // that it was offered; one in a group is group/name
-	Results  []string // what tools said, in order
-	Aside    string   // what it is for, where it is no turn of the agent
-	Busy     int      // how many requests are being answered, with this one
+	Stream   bool     // the answer is to come in pieces
+	System   string   // the system prompt
+	Said     []string // the user's messages, in order, without what the client added
+	Prompt   string   // the last of them
+	Tools    []string // that it offers; one in a group is group/name
+	Results  []string // results of tools, in order
+	Aside    string   // the purpose of a side request, or ""
+	Busy     int      // number of requests in progress, including this one
 }
 
-// A Server answers. Make one with [Start] or [StartCues].
+// A Server answers requests. Make one with [Start] or [StartCues].
 type Server struct {
 	URL string
-	// Reply says what is answered; nil = the cues.
+	// Reply makes the answers; nil = the cues do.
 	Reply func(Request) Answer
 
 	http     *httptest.Server
@@ -93,11 +98,12 @@ type Server struct {
 	strays   []string
 	cues     []Cue
 	busy     int
-	gone     int // requests that whoever asked has left
+	gone     int // requests that the client has abandoned
 	closed   chan struct{}
 }
 
-// Start starts a server that gives these answers one after the other, and the last one to all that follow.
+// Start starts a server that gives these answers one after the other, and then repeats the last
+// one.
 func Start(script ...Answer) *Server {
 	if len(script) == 0 {
 		script = []Answer{{}}
@@ -105,7 +111,7 @@ func Start(script ...Answer) *Server {
 	return StartCues(Cue{Answers: script})
 }
 
-// StartCues starts a server that serves a whole team: each request is answered by the first cue that it fits.
+// StartCues starts a server for a whole team. The first cue that fits a request answers it.
 func StartCues(cues ...Cue) *Server {
 	s := &Server{cues: slices.Clone(cues), closed: make(chan struct{})}
 	s.more = sync.NewCond(&s.mu)
@@ -119,42 +125,42 @@ func StartCues(cues ...Cue) *Server {
 	return s
 }
 
-// A protocol is one way to speak with a model.
+// A protocol is one API of models.
 type protocol struct {
-	name string
-	path string
-	read func(body []byte, r *Request) error
-	tell func(s *stage, a Answer)
+	name  string
+	path  string
+	read  func(body []byte, r *Request) error
+	write func(s *stage, a Answer)
 }
 
 var protocols = []protocol{
-	{"anthropic", "/v1/messages", readAnthropic, tellAnthropic},
-	{"openai", "/v1/chat/completions", readOpenAI, tellOpenAI},
-	{"responses", "/v1/responses", readResponses, tellResponses},
-	{"gemini", "/v1beta/models/{call}", readGemini, tellGemini},
+	{"anthropic", "/v1/messages", readAnthropic, writeAnthropic},
+	{"openai", "/v1/chat/completions", readOpenAI, writeOpenAI},
+	{"responses", "/v1/responses", readResponses, writeResponses},
+	{"gemini", "/v1beta/models/{call}", readGemini, writeGemini},
 }
 
-// Close ends the server and whatever hangs.
+// Close ends the server and the requests that hang.
 func (s *Server) Close() {
 	close(s.closed)
 	s.http.Close()
 }
 
-// Requests are the turns that were asked for so far: an agent's turn asks once more for each round of tools.
+// Requests returns the requests of turns so far. A turn makes one more for each round of tools.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Asides are the requests that were no turns.
+// Asides returns the side requests.
 func (s *Server) Asides() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.asides)
 }
 
-// Strays are the requests that the server does not know, as method and path. It refused them.
+// Strays returns the unknown requests, as method and path. The server refused them.
 func (s *Server) Strays() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +176,7 @@ func (s *Server) Await(n int) {
 	}
 }
 
-// AwaitGone waits until whoever asked has left n requests that hang.
+// AwaitGone waits until clients have abandoned n requests that hang.
 func (s *Server) AwaitGone(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,30 +199,31 @@ func (s *Server) serve(p protocol) http.HandlerFunc {
 		if len(req.Said) > 0 {
 			req.Prompt = req.Said[len(req.Said)-1]
 		}
-		answer := s.enter(&req)
-		defer s.leave()
+		answer := s.record(&req)
+		defer s.release()
 		answer.Plain = answer.Plain || !req.Stream
 		answer.Text = strings.ReplaceAll(answer.Text, "{prompt}", req.Prompt)
 		answer.Calls = offered(answer.Calls, req.Tools)
 		st := &stage{ResponseWriter: w, server: s, request: r, asked: req, answer: answer}
-		st.play(p.tell)
+		st.play(p.write)
 	}
 }
 
-func (s *Server) enter(r *Request) Answer {
-	r.Aside = aside(*r)
+// record notes a request and finds its answer.
+func (s *Server) record(r *Request) Answer {
+	r.Aside = sideRequest(*r)
 	s.mu.Lock()
 	s.busy++
 	r.Busy = s.busy
 	if r.Aside != "" {
 		s.asides = append(s.asides, *r)
 		s.mu.Unlock()
-		return blandly(*r)
+		return answerSideRequest(*r)
 	}
 	s.requests = append(s.requests, *r)
 	var a Answer
 	if s.Reply == nil {
-		a = s.cued(*r)
+		a = s.nextAnswer(*r)
 	}
 	s.more.Broadcast()
 	s.mu.Unlock()
@@ -226,13 +233,13 @@ func (s *Server) enter(r *Request) Answer {
 	return a
 }
 
-func (s *Server) leave() {
+func (s *Server) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy--
 }
 
-// hang waits until whoever asked has left, or the server ends.
+// hang waits until the client abandons the request, or the server ends.
 func (s *Server) hang(r *http.Request) {
 	select {
 	case <-r.Context().Done():

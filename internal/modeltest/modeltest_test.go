@@ -13,7 +13,8 @@ import (
 	"swarm/internal/modeltest"
 )
 
-// ask asks as a client that names itself, and gives the status and what came: the data of the events, or the body.
+// ask sends a request as a named client, and returns the status and what came: the data of the
+// events, or the body.
 func ask(t *testing.T, url, agent, body string) (status int, data []string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -176,7 +177,7 @@ func checkAsked(t *testing.T, r modeltest.Request, protocol string, tools, resul
 	}
 }
 
-// TestProblems: a problem is told in the words of the protocol.
+// TestProblems: an error has the form of the protocol.
 func TestProblems(t *testing.T) {
 	limited := modeltest.Answer{Status: 429, After: "7", Message: "too much"}
 	for path, want := range map[string]string{
@@ -204,7 +205,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestAsides: what a coding agent asks beside its turns costs no answer of the script, and is answered in the form that it asks for.
+// TestAsides: a side request of a coding agent uses up no answer of the script, and is answered in
+// the form that it asks for.
 func TestAsides(t *testing.T) {
 	s := modeltest.Start(modeltest.Answer{Text: "the first"}, modeltest.Answer{Text: "the second"})
 	defer s.Close()

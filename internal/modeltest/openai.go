@@ -31,7 +31,7 @@ func readOpenAI(body []byte, r *Request) error {
 		case "system", "developer":
 			r.System += strings.Join(m.Content.texts(), "\n")
 		case "user":
-			r.heard(m.Content.texts()...)
+			r.addSaid(m.Content.texts()...)
 		case "tool":
 			r.Results = append(r.Results, strings.Join(m.Content.texts(), "\n"))
 		}
@@ -50,26 +50,44 @@ func (a Answer) openaiStop() string {
 }
 
 func (u Usage) openai() object {
-	return object{"prompt_tokens": u.Input, "completion_tokens": u.Output, "prompt_tokens_details": object{"cached_tokens": u.Cached}}
+	return object{
+		"prompt_tokens":         u.Input,
+		"completion_tokens":     u.Output,
+		"prompt_tokens_details": object{"cached_tokens": u.Cached},
+	}
 }
 
 func openaiCall(i int, c Call) object {
 	return object{"index": i, "id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Args}}
 }
 
-func tellOpenAI(s *stage, a Answer) {
+func writeOpenAI(s *stage, a Answer) {
 	id := "chatcmpl-" + rand.Text()
 	if a.Plain {
 		var calls []object
 		for i, c := range a.Calls {
 			calls = append(calls, openaiCall(i, c))
 		}
-		s.write(object{"id": id, "object": "chat.completion", "model": s.asked.Model, "usage": a.Usage.openai(), "choices": []object{{"index": 0, "finish_reason": a.openaiStop(),
-			"message": object{"role": "assistant", "content": a.Text, "tool_calls": calls}}}})
+		s.write(object{
+			"id":     id,
+			"object": "chat.completion",
+			"model":  s.asked.Model,
+			"usage":  a.Usage.openai(),
+			"choices": []object{{"index": 0, "finish_reason": a.openaiStop(),
+				"message": object{"role": "assistant", "content": a.Text, "tool_calls": calls}}},
+		})
 		return
 	}
 	chunk := func(delta object, stop any) {
-		s.event("", object{"id": id, "object": "chat.completion.chunk", "model": s.asked.Model, "choices": []object{{"index": 0, "delta": delta, "finish_reason": stop}}})
+		s.event(
+			"",
+			object{
+				"id":      id,
+				"object":  "chat.completion.chunk",
+				"model":   s.asked.Model,
+				"choices": []object{{"index": 0, "delta": delta, "finish_reason": stop}},
+			},
+		)
 	}
 	chunk(object{"role": "assistant", "content": ""}, nil)
 	for _, p := range pieces(a.Thinking) {
@@ -94,6 +112,15 @@ func tellOpenAI(s *stage, a Answer) {
 		}
 	}
 	chunk(object{}, a.openaiStop())
-	s.event("", object{"id": id, "object": "chat.completion.chunk", "model": s.asked.Model, "choices": []any{}, "usage": a.Usage.openai()})
+	s.event(
+		"",
+		object{
+			"id":      id,
+			"object":  "chat.completion.chunk",
+			"model":   s.asked.Model,
+			"choices": []any{},
+			"usage":   a.Usage.openai(),
+		},
+	)
 	fmt.Fprint(s, "data: [DONE]\n\n")
 }

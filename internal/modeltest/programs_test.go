@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A program is a coding agent, and how it is started so that it talks to a model and to tools of ours and leaves the user's files alone.
+// A program is a coding agent, and how to start it so that it talks to a model and to tools of ours
+// and leaves the user's files alone.
 type program struct {
 	name, spec, bin string
 	key             string         // the variable that holds the model's key
@@ -82,7 +83,8 @@ func geminiArgs(d *desk) []string {
 	return args
 }
 
-// geminiEnv gives it a home of its own: a file of system settings it only takes from root.
+// geminiEnv gives it a home of its own, because it accepts a file of system settings only from
+// root.
 func geminiEnv(d *desk) []string {
 	d.file(".gemini/settings.json", fmt.Sprintf(`{"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false},
 		"general": {"enableAutoUpdate": false, "maxAttempts": 2}, "mcpServers": {"swarm": {"httpUrl": %q, "trust": %t, "headers": {"Authorization": "Bearer $SWARM_AGENT_TOKEN"}}}}`,

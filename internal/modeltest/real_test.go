@@ -29,7 +29,7 @@ const (
 	agentToken = "canary-token-0123456789"
 )
 
-// A desk is where a program works: a folder and a home of its own, a model and a server of tools.
+// A desk is where a program works: a folder, a home, a model and a server of tools.
 type desk struct {
 	*testing.T
 	program program
@@ -77,7 +77,7 @@ func newDesk(t *testing.T, p program, script ...modeltest.Answer) *desk {
 	return d
 }
 
-// file writes one into the program's home.
+// file writes a file into the program's home.
 func (d *desk) file(name, text string) string {
 	d.Helper()
 	path := filepath.Join(d.home, name)
@@ -121,7 +121,7 @@ func (d *desk) run(prompt string) outcome {
 
 var sessions = regexp.MustCompile(`"(?:session_id|thread_id|sessionID)":"([^"]+)"`)
 
-// begun is the session that a stream tells of.
+// begun returns the session that a stream names.
 func (o outcome) begun(t *testing.T) string {
 	t.Helper()
 	m := sessions.FindStringSubmatch(o.stdout)
@@ -205,7 +205,7 @@ func TestRealAgentMayNotCallATool(t *testing.T) {
 	})
 }
 
-// TestRealAgentForgot: a session that is not there is not begun anew in silence.
+// TestRealAgentForgot: a missing session is not silently replaced by a new one.
 func TestRealAgentForgot(t *testing.T) {
 	eachProgram(t, func(t *testing.T, p program) {
 		d := newDesk(t, p, text)
@@ -221,8 +221,8 @@ func TestRealAgentForgot(t *testing.T) {
 	})
 }
 
-// TestRealAgentInTrouble: whatever is wrong, a program says no result that could be taken for a good one, and what it was asked to keep
-// for itself stays there.
+// TestRealAgentInTrouble: whatever goes wrong, a program reports no result that could pass for a
+// good one, and prints no secret.
 func TestRealAgentInTrouble(t *testing.T) {
 	cases := map[string]struct {
 		answer  modeltest.Answer
@@ -256,7 +256,7 @@ func TestRealAgentInTrouble(t *testing.T) {
 	})
 }
 
-// TestRealClaudeStays: one process does turn after turn, and says what its model says while it says it.
+// TestRealClaudeStays: one process does turn after turn, and streams its model's text.
 func TestRealClaudeStays(t *testing.T) {
 	p := programs[0]
 	p.args = func(d *desk) []string {

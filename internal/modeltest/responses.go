@@ -31,7 +31,7 @@ func readResponses(body []byte, r *Request) error {
 	}
 	var text string
 	if json.Unmarshal(q.Input, &text) == nil {
-		r.heard(text)
+		r.addSaid(text)
 		return nil
 	}
 	var items []struct {
@@ -47,18 +47,23 @@ func readResponses(body []byte, r *Request) error {
 		case item.Type == "function_call_output":
 			r.Results = append(r.Results, strings.Join(item.Output.texts(), "\n"))
 		case item.Role == "user":
-			r.heard(item.Content.texts()...)
+			r.addSaid(item.Content.texts()...)
 		}
 	}
 	return nil
 }
 
 func (u Usage) responses() object {
-	return object{"input_tokens": u.Input, "input_tokens_details": object{"cached_tokens": u.Cached}, "output_tokens": u.Output,
-		"output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": u.Input + u.Output}
+	return object{
+		"input_tokens":          u.Input,
+		"input_tokens_details":  object{"cached_tokens": u.Cached},
+		"output_tokens":         u.Output,
+		"output_tokens_details": object{"reasoning_tokens": 0},
+		"total_tokens":          u.Input + u.Output,
+	}
 }
 
-// A response is told item by item, and whole at the end.
+// A response is sent item by item, and whole at the end.
 type response struct {
 	*stage
 	id    string
@@ -73,10 +78,17 @@ func (r *response) event(name string, v object) {
 }
 
 func (r *response) whole(status string) object {
-	return object{"id": r.id, "object": "response", "status": status, "model": r.asked.Model, "output": r.items, "usage": r.answer.Usage.responses()}
+	return object{
+		"id":     r.id,
+		"object": "response",
+		"status": status,
+		"model":  r.asked.Model,
+		"output": r.items,
+		"usage":  r.answer.Usage.responses(),
+	}
 }
 
-// item tells of one: empty, then in pieces, then whole. It is false when the stream is over.
+// item sends one item: empty, then in pieces, then whole. It is false when the stream has ended.
 func (r *response) item(empty, whole object, kind string, texts []string, more object) bool {
 	id := "item_" + rand.Text()
 	empty["id"], whole["id"] = id, id
@@ -97,14 +109,25 @@ func (r *response) item(empty, whole object, kind string, texts []string, more o
 	return true
 }
 
-func tellResponses(s *stage, a Answer) {
+func writeResponses(s *stage, a Answer) {
 	r := &response{stage: s, id: "resp_" + rand.Text(), items: []object{}}
 	if a.Plain {
 		r.items = a.responseItems()
 		s.write(r.whole("completed"))
 		return
 	}
-	r.event("response.created", object{"response": object{"id": r.id, "object": "response", "status": "in_progress", "model": r.asked.Model, "output": []any{}}})
+	r.event(
+		"response.created",
+		object{
+			"response": object{
+				"id":     r.id,
+				"object": "response",
+				"status": "in_progress",
+				"model":  r.asked.Model,
+				"output": []any{},
+			},
+		},
+	)
 	if a.Text == "" && r.trouble(0, 0) {
 		return
 	}
@@ -112,16 +135,34 @@ func tellResponses(s *stage, a Answer) {
 		var over bool
 		switch whole["type"] {
 		case "reasoning":
-			over = !r.item(object{"type": "reasoning", "summary": []any{}}, whole, "response.reasoning_summary_text.delta", pieces(a.Thinking), object{"summary_index": 0})
+			over = !r.item(
+				object{"type": "reasoning", "summary": []any{}},
+				whole,
+				"response.reasoning_summary_text.delta",
+				pieces(a.Thinking),
+				object{"summary_index": 0},
+			)
 		case "message":
-			over = !r.item(object{"type": "message", "role": "assistant", "status": "in_progress", "content": []any{}}, whole, "response.output_text.delta", pieces(a.Text), object{"content_index": 0})
+			over = !r.item(
+				object{"type": "message", "role": "assistant", "status": "in_progress", "content": []any{}},
+				whole,
+				"response.output_text.delta",
+				pieces(a.Text),
+				object{"content_index": 0},
+			)
 		default:
 			empty := object{}
 			for key, value := range whole {
 				empty[key] = value
 			}
 			empty["arguments"], empty["status"] = "", "in_progress"
-			over = !r.item(empty, whole, "response.function_call_arguments.delta", pieces(whole["arguments"].(string)), nil)
+			over = !r.item(
+				empty,
+				whole,
+				"response.function_call_arguments.delta",
+				pieces(whole["arguments"].(string)),
+				nil,
+			)
 		}
 		if over {
 			return
@@ -132,14 +173,27 @@ func tellResponses(s *stage, a Answer) {
 
 func (a Answer) responseItems() (items []object) {
 	if a.Thinking != "" {
-		items = append(items, object{"type": "reasoning", "summary": []object{{"type": "summary_text", "text": a.Thinking}}, "encrypted_content": nil})
+		items = append(
+			items,
+			object{
+				"type":              "reasoning",
+				"summary":           []object{{"type": "summary_text", "text": a.Thinking}},
+				"encrypted_content": nil,
+			},
+		)
 	}
 	if a.Text != "" {
 		items = append(items, object{"type": "message", "role": "assistant", "status": "completed",
 			"content": []object{{"type": "output_text", "text": a.Text, "annotations": []any{}}}})
 	}
 	for _, c := range a.Calls {
-		call := object{"type": "function_call", "call_id": c.ID, "name": c.Name, "arguments": c.Args, "status": "completed"}
+		call := object{
+			"type":      "function_call",
+			"call_id":   c.ID,
+			"name":      c.Name,
+			"arguments": c.Args,
+			"status":    "completed",
+		}
 		if group, name, found := strings.Cut(c.Name, "/"); found {
 			call["namespace"], call["name"] = group, name
 		}

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// codingAgents is how they begin to name themselves.
+// codingAgents are the beginnings of coding agents' User-Agent headers.
 var codingAgents = []string{"claude-cli/", "codex", "GeminiCLI", "opencode/"}
 
-// aside says what a request is for if it is no turn of an agent, or "". A coding agent always offers tools in its turns, and never
-// when it wants a title, a summary or a guess; that and the length of its prompt, for which Gemini has a call of its own, is all there
-// is to know. Whoever is no coding agent has nothing but turns.
-func aside(r Request) string {
+// sideRequest says what a request is for if it is not a turn of an agent, or "". A coding agent
+// always offers tools in its turns, and never when it wants a title, a summary or a guess. Gemini
+// CLI also asks for the length of its prompt, by a call of its own. Other clients have only turns.
+func sideRequest(r Request) string {
 	agent := r.Header.Get("User-Agent")
 	switch {
 	case strings.HasSuffix(r.Path, ":countTokens"):
@@ -26,8 +26,8 @@ func aside(r Request) string {
 	return "something without tools"
 }
 
-// blandly answers what is asked aside: with a few words, or in the form that is asked for.
-func blandly(r Request) Answer {
+// answerSideRequest answers a side request: with a few words, or in the form that is asked for.
+func answerSideRequest(r Request) Answer {
 	a := Answer{Text: "A conversation", Usage: Usage{Input: 10, Output: 2}}
 	var q struct {
 		GenerationConfig struct{ ResponseSchema, ResponseJSONSchema *form } // gemini
@@ -40,18 +40,24 @@ func blandly(r Request) Answer {
 	if json.Unmarshal(r.Body, &q) != nil {
 		return a
 	}
-	f := cmp.Or(q.GenerationConfig.ResponseSchema, q.GenerationConfig.ResponseJSONSchema, q.OutputConfig.Format.Schema, q.ResponseFormat.JSONSchema.Schema, q.Text.Format.Schema)
+	f := cmp.Or(
+		q.GenerationConfig.ResponseSchema,
+		q.GenerationConfig.ResponseJSONSchema,
+		q.OutputConfig.Format.Schema,
+		q.ResponseFormat.JSONSchema.Schema,
+		q.Text.Format.Schema,
+	)
 	if f != nil {
 		text, err := json.Marshal(f.example())
 		if err != nil {
-			panic(err) // it holds nothing but what JSON can
+			panic(err) // only values that JSON can hold
 		}
 		a.Text = string(text)
 	}
 	return a
 }
 
-// A form is as much of a JSON Schema as clients ask aside with.
+// A form is the part of JSON Schema that side requests use.
 type form struct {
 	Type       any
 	Enum       []any
@@ -79,8 +85,8 @@ func (f form) example() any {
 	return "a conversation"
 }
 
-// serveRest serves what clients ask that is nothing to a model: whether somebody is there, which models there are, how long a
-// text is.
+// serveRest serves what clients ask beside the model: whether the server is there, the list of
+// models, the length of a text.
 func (s *Server) serveRest(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {})
 	for _, path := range []string{"GET /v1/models", "GET /v1beta/models"} {
@@ -96,11 +102,14 @@ func (s *Server) serveRest(mux *http.ServeMux) {
 		s.strays = append(s.strays, r.Method+" "+r.URL.Path)
 		s.mu.Unlock()
 		w.WriteHeader(http.StatusNotFound)
-		reply(w, object{"error": object{"type": "not_found_error", "message": fmt.Sprintf("there is no %s", r.URL.Path)}})
+		reply(
+			w,
+			object{"error": object{"type": "not_found_error", "message": fmt.Sprintf("there is no %s", r.URL.Path)}},
+		)
 	})
 }
 
 func reply(w http.ResponseWriter, v object) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // who no longer reads is part of the test
+	_ = json.NewEncoder(w).Encode(v) // a client that no longer reads is part of the test
 }

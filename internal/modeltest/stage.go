@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// A stage is one answer on its way.
+// A stage is one answer being written.
 type stage struct {
 	http.ResponseWriter
 	server  *Server
@@ -34,7 +34,7 @@ func (s *stage) play(tell func(*stage, Answer)) {
 	if a.Location != "" {
 		s.Header().Set("Location", a.Location)
 	}
-	if a.Plain && a.Trouble == Overload { // there is no stream for it to stand in
+	if a.Plain && a.Trouble == Overload { // there is no stream for the error
 		a.Status, a.Message = 529, cmp.Or(a.Message, "Overloaded")
 		s.answer = a
 	}
@@ -55,13 +55,22 @@ func (s *stage) play(tell func(*stage, Answer)) {
 	tell(s, a)
 }
 
-// problem is an error as the protocol writes it.
+// problem makes an error in the form of the protocol.
 func (s *stage) problem() object {
 	a := s.answer
 	if s.asked.Protocol != "gemini" {
 		return object{"type": "error", "error": object{"type": a.errorType(), "message": a.Message, "code": nil}}
 	}
-	words := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE", 529: "UNAVAILABLE"}
+	words := map[int]string{
+		400: "INVALID_ARGUMENT",
+		401: "UNAUTHENTICATED",
+		403: "PERMISSION_DENIED",
+		404: "NOT_FOUND",
+		429: "RESOURCE_EXHAUSTED",
+		500: "INTERNAL",
+		503: "UNAVAILABLE",
+		529: "UNAVAILABLE",
+	}
 	e := object{"code": a.Status, "message": a.Message, "status": cmp.Or(a.Type, words[a.Status], "UNKNOWN")}
 	if a.After != "" {
 		e["details"] = []object{{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": a.After + "s"}}
@@ -89,12 +98,12 @@ type object map[string]any
 func (s *stage) write(v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // it holds nothing but what JSON can
+		panic(err) // only values that JSON can hold
 	}
-	_, _ = s.Write(b) // who no longer reads is part of the test
+	_, _ = s.Write(b) // a client that no longer reads is part of the test
 }
 
-// event sends one, at once. Anthropic's and those of Responses have names.
+// event sends an event, at once. The events of Anthropic and Responses have names.
 func (s *stage) event(name string, v object) {
 	if name != "" {
 		fmt.Fprintf(s, "event: %s\n", name)
@@ -106,7 +115,7 @@ func (s *stage) event(name string, v object) {
 	s.ResponseWriter.(http.Flusher).Flush()
 }
 
-// pieces are about four parts of a text.
+// pieces splits a text into about four parts.
 func pieces(text string) (all []string) {
 	runes := []rune(text)
 	for size := len(runes)/4 + 1; len(runes) > 0; {
@@ -116,7 +125,7 @@ func pieces(text string) (all []string) {
 	return all
 }
 
-// trouble makes it, when half of n pieces were said.
+// trouble fails as the answer says, after half of n pieces.
 func (s *stage) trouble(i, n int) (over bool) {
 	if s.answer.Trouble == "" || i < n/2 {
 		return false
@@ -136,14 +145,17 @@ func (s *stage) trouble(i, n int) (over bool) {
 	return true
 }
 
-// overload is an error after the answer has begun.
+// overload sends an error after the answer has begun.
 func (s *stage) overload() {
 	a := s.answer
 	message := cmp.Or(a.Message, "Overloaded")
 	switch s.asked.Protocol {
 	case "responses":
-		s.event("response.failed", object{"response": object{"object": "response", "status": "failed", "output": []any{},
-			"error": object{"code": cmp.Or(a.Type, "server_is_overloaded"), "message": message}}})
+		s.event(
+			"response.failed",
+			object{"response": object{"object": "response", "status": "failed", "output": []any{},
+				"error": object{"code": cmp.Or(a.Type, "server_is_overloaded"), "message": message}}},
+		)
 	case "gemini":
 		s.event("", object{"error": object{"code": 503, "message": message, "status": cmp.Or(a.Type, "UNAVAILABLE")}})
 	default:
