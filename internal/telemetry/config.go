@@ -15,22 +15,22 @@ import (
 	"swarm"
 )
 
-// config is what the environment asks for.
+// A config is what the environment configures.
 type config struct {
 	version         string
-	traces, metrics *target // nil = not told
-	resource        []attr  // who speaks
-	outer           link    // the span that this process was started in; its id is zero when there is none
+	traces, metrics *target // nil = not exported
+	resource        []attr  // this process
+	outer           link    // the span in which this process was started; its id is zero if there is none
 	sampled         func(traceID) bool
-	content         bool          // prompts and outputs are told too
+	content         bool          // prompts and outputs are exported too
 	every           time.Duration // how long spans may wait
 	metricsEvery    time.Duration
 	patience        time.Duration // how long the end of a run waits for the collector
 	batch           int           // spans in one request
-	delta           bool          // metrics are told as differences
+	delta           bool          // metrics are exported as differences
 }
 
-// read reads OpenTelemetry's variables; nil when none of them asks for anything to be told.
+// read reads OpenTelemetry's variables. It returns nil if none of them asks for an export.
 func read(getenv func(string) string, version string) (*config, error) {
 	env := environment{get: func(name string) string { return strings.TrimSpace(getenv(name)) }}
 	if strings.EqualFold(env.get("OTEL_SDK_DISABLED"), "true") {
@@ -63,7 +63,7 @@ func read(getenv func(string) string, version string) (*config, error) {
 	return c, nil
 }
 
-// captures reads whether content is wanted: true, or one of the conventions' own words.
+// captures says whether content is wanted: true, or one of the conventions' own words.
 func captures(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "span_only", "span_and_event":
@@ -72,13 +72,13 @@ func captures(value string) bool {
 	return false
 }
 
-// environment reads variables and keeps the first thing that is wrong with them.
+// An environment reads variables and keeps the first error.
 type environment struct {
 	get func(string) string
 	err error
 }
 
-// wrong complains of a variable. Its value is not repeated: it may hold what nobody should see.
+// wrong notes an error about a variable. Its value is not repeated, because it may be a secret.
 func (env *environment) wrong(name, want string) {
 	if env.err == nil {
 		env.err = swarm.Errorf(swarm.BadInput, "%s cannot be used", name).WithHint("it is %s", want)
@@ -102,7 +102,7 @@ func (env *environment) milliseconds(name string, usual time.Duration) time.Dura
 	return time.Duration(env.number(name, int(usual/time.Millisecond))) * time.Millisecond
 }
 
-// of is a variable of OTLP for one signal, and where that is not set, the one for all.
+// of returns a variable of OTLP for one signal, or else the one for all signals.
 func (env *environment) of(signal, name string) (value, from string) {
 	own := "OTEL_EXPORTER_OTLP_" + signal + "_" + name
 	if value = env.get(own); value != "" {
@@ -111,7 +111,7 @@ func (env *environment) of(signal, name string) (value, from string) {
 	return env.get("OTEL_EXPORTER_OTLP_" + name), "OTEL_EXPORTER_OTLP_" + name
 }
 
-// target is where a signal goes; nil when nobody asks for it.
+// target returns where a signal goes, or nil if it is not exported.
 func (env *environment) target(signal string) *target {
 	endpoint, from := env.of(signal, "ENDPOINT")
 	chooser := "OTEL_" + signal + "_EXPORTER"
@@ -159,7 +159,7 @@ func (env *environment) timeout(signal string) time.Duration {
 	return env.milliseconds(from, 10*time.Second)
 }
 
-// headers are what every request carries: key=value,key=value, percent-encoded.
+// headers returns the headers of every request: key=value,key=value, percent-encoded.
 func (env *environment) headers(signal string) map[string]string {
 	list, from := env.of(signal, "HEADERS")
 	all := map[string]string{}
@@ -173,7 +173,7 @@ func (env *environment) headers(signal string) map[string]string {
 	return all
 }
 
-// pairs reads key=value,key=value. What is no pair has no key.
+// pairs reads key=value,key=value. A part that is not a pair has no key.
 func pairs(list string) func(yield func(key, value string) bool) {
 	return func(yield func(string, string) bool) {
 		for part := range strings.SplitSeq(list, ",") {
@@ -183,7 +183,8 @@ func pairs(list string) func(yield func(key, value string) bool) {
 			key, value, ok := strings.Cut(part, "=")
 			key = strings.TrimSpace(key)
 			value, err := url.PathUnescape(strings.TrimSpace(value))
-			if !ok || err != nil || strings.ContainsFunc(key, notInName) || key == "" || strings.ContainsFunc(value, unicode.IsControl) {
+			if !ok || err != nil || strings.ContainsFunc(key, notInName) || key == "" ||
+				strings.ContainsFunc(value, unicode.IsControl) {
 				key, value = "", ""
 			}
 			if !yield(key, value) {
@@ -193,12 +194,13 @@ func pairs(list string) func(yield func(key, value string) bool) {
 	}
 }
 
-// notInName says which characters no header's name can have, and no attribute's should.
+// notInName says whether a header's name cannot have a character.
 func notInName(c rune) bool {
-	return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~/", c)
+	return c > unicode.MaxASCII ||
+		!unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~/", c)
 }
 
-// resource says who speaks.
+// resource describes this process.
 func (env *environment) resource(version string) []attr {
 	all := []attr{
 		{"service.name", "swarm"},
@@ -226,7 +228,8 @@ func (env *environment) resource(version string) []attr {
 	return all
 }
 
-// sampler says which runs are told of. A run has no parent, so those that ask about one answer as if there were none.
+// sampler decides which runs are exported. A run has no parent, so samplers that ask about one
+// decide as if there were none.
 func (env *environment) sampler() func(traceID) bool {
 	ratio := 1.0
 	switch name := strings.TrimPrefix(strings.ToLower(env.get("OTEL_TRACES_SAMPLER")), "parentbased_"); name {

@@ -57,7 +57,7 @@ func TestWhereThingsAreTold(t *testing.T) {
 	}
 }
 
-// What is wrong is said by the variable's name. Its value may hold what nobody should see.
+// An error names the variable. Its value may be a secret.
 func TestSettingsThatCannotBeUsed(t *testing.T) {
 	for _, bad := range []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=canary:4318",

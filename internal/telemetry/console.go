@@ -14,8 +14,16 @@ func (t *target) sendSpans(ctx context.Context, c *config, spans []span) error {
 	}
 	for i := range spans {
 		s := &spans[i]
-		line := map[string]any{"trace": s.trace.String(), "span": s.id.String(), "name": s.name, "start": s.start, "end": s.end,
-			"attributes": named(s.attrs), "events": len(s.events), "links": len(s.links)}
+		line := map[string]any{
+			"trace":      s.trace.String(),
+			"span":       s.id.String(),
+			"name":       s.name,
+			"start":      s.start,
+			"end":        s.end,
+			"attributes": named(s.attrs),
+			"events":     len(s.events),
+			"links":      len(s.links),
+		}
 		if s.parent != (spanID{}) {
 			line["parent"] = s.parent.String()
 		}

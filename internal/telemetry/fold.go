@@ -10,26 +10,27 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// A fold makes spans and measures of a run's events. What was told before is not told again, but has to be known: a turn that one
-// process has begun may be ended by another.
+// A fold makes spans and measures from a run's events. It reads the log from the beginning, even if
+// a part was exported before, because another process may have begun a turn that ends now. Only
+// what was not exported before becomes output.
 type fold struct {
 	run     string
 	trace   traceID
-	outer   link                    // the span that this process was started in
-	body    func(swarm.Hash) string // the text with this hash; nil = texts are not told
+	outer   link                    // the span in which this process was started
+	body    func(swarm.Hash) string // the text with this hash; nil = texts are not exported
 	before  progress
-	seq     int64 // the last event
+	seq     int64 // of the last event
 	replay  bool
 	root    span
 	kinds   map[string]string // of providers, by their names
-	turns   map[string]*turn  // those that run
+	turns   map[string]*turn  // that run
 	letters map[string][]letter
 
-	spans    []span // those that have ended
+	spans    []span // that have ended
 	measures []measure
 }
 
-// A turn is one that runs.
+// A turn is a turn that runs.
 type turn struct {
 	span
 	provider, model string
@@ -39,44 +40,51 @@ type turn struct {
 	prompt          swarm.Hash
 }
 
-// A letter is an envelope that nobody has consumed yet.
+// A letter is an envelope that is not consumed yet.
 type letter struct {
 	seq              int64
 	at               time.Time
 	id, kind, sender string
-	turn             string // of the sender; "" = it is none's
+	turn             string // of the sender, or ""
 }
 
 func newFold(run string, before progress) *fold {
-	return &fold{run: run, trace: traceOf(run), before: before, kinds: map[string]string{}, turns: map[string]*turn{}, letters: map[string][]letter{}}
-}
-
-// take takes the next event. What cannot be read tells nothing here; it is the views' to complain.
-func (f *fold) take(e *swarm.Event) {
-	f.seq = e.Seq
-	switch e.Kind {
-	case swarm.RunStarted:
-		use(e, f.runStarted)
-	case swarm.RunEnded:
-		use(e, f.runEnded)
-	case swarm.PlanAdded:
-		use(e, f.planAdded)
-	case swarm.TurnStarted:
-		use(e, f.turnStarted)
-	case swarm.TurnTool:
-		use(e, f.toolUsed)
-	case swarm.TurnEnded:
-		use(e, f.turnEnded)
-	case swarm.HandoffStored:
-		use(e, f.stored)
-	case swarm.HandoffConsumed:
-		use(e, f.consumed)
-	default:
-		f.happened(e)
+	return &fold{
+		run:     run,
+		trace:   traceOf(run),
+		before:  before,
+		kinds:   map[string]string{},
+		turns:   map[string]*turn{},
+		letters: map[string][]letter{},
 	}
 }
 
-func use[T any](e *swarm.Event, take func(*swarm.Event, T)) {
+// apply takes the next event. A body that cannot be decoded is ignored here; the views report it.
+func (f *fold) apply(e *swarm.Event) {
+	f.seq = e.Seq
+	switch e.Kind {
+	case swarm.RunStarted:
+		useBody(e, f.runStarted)
+	case swarm.RunEnded:
+		useBody(e, f.runEnded)
+	case swarm.PlanAdded:
+		useBody(e, f.planAdded)
+	case swarm.TurnStarted:
+		useBody(e, f.turnStarted)
+	case swarm.TurnTool:
+		useBody(e, f.toolUsed)
+	case swarm.TurnEnded:
+		useBody(e, f.turnEnded)
+	case swarm.HandoffStored:
+		useBody(e, f.stored)
+	case swarm.HandoffConsumed:
+		useBody(e, f.consumed)
+	default:
+		f.mark(e)
+	}
+}
+
+func useBody[T any](e *swarm.Event, take func(*swarm.Event, T)) {
 	_ = swarm.UseBody(e, func(body T) { take(e, body) })
 }
 
@@ -87,22 +95,27 @@ func (f *fold) planAdded(_ *swarm.Event, p swarm.Plan) {
 }
 
 func (f *fold) runStarted(e *swarm.Event, start swarm.RunStart) {
-	name := string(start.Kind) // what was asked of a team, or said in a line, is content
+	name := string(start.Kind) // the goal of a team and the text of a line are content, so they are not used
 	if start.Kind == swarm.PipelineRun && start.Name != "" {
 		name = start.Name
 	}
 	f.replay = start.Replay
 	f.root = span{trace: f.trace, id: f.rootID(), name: invokeWorkflow + " " + name, kind: kindInternal, start: e.Time,
-		attrs: []attr{{keyOperation, invokeWorkflow}, {keyWorkflow, name}, {keyRun, f.run}, {keyKind, string(start.Kind)}}}
+		attrs: []attr{
+			{keyOperation, invokeWorkflow},
+			{keyWorkflow, name},
+			{keyRun, f.run},
+			{keyKind, string(start.Kind)},
+		}}
 	if start.Replay {
 		f.root.attrs = append(f.root.attrs, attr{keyReplay, true})
 	}
 	if start.From != "" {
 		again := traceOf(start.From)
-		f.root.linked(link{again, spanOf(again, "run", start.From), []attr{{keyRun, start.From}}})
+		f.root.addLink(link{again, spanOf(again, "run", start.From), []attr{{keyRun, start.From}}})
 	}
 	if f.outer.id != (spanID{}) {
-		f.root.linked(f.outer)
+		f.root.addLink(f.outer)
 	}
 }
 
@@ -120,7 +133,7 @@ func (f *fold) runEnded(e *swarm.Event, end swarm.RunEnd) {
 		root.status, root.message = statusError, string(end.Status)
 		root.attrs = append(root.attrs, attr{keyError, string(end.Status)})
 	}
-	f.ended(root, e)
+	f.endSpan(root, e)
 	f.measure(runs, 1, attr{keyKind, f.attrOfRoot(keyKind)}, attr{keyStatus, string(end.Status)})
 }
 
@@ -134,24 +147,31 @@ func (f *fold) attrOfRoot(key string) any {
 }
 
 func (f *fold) turnStarted(e *swarm.Event, start swarm.TurnStart) {
-	if t := f.turns[e.Turn]; t != nil { // a crash has cut it
+	if t := f.turns[e.Turn]; t != nil { // a crash has cut it, and this is the retry
 		t.began, t.starts = e.Time, int64(start.Start)
-		t.happened(e.Time, "swarm.turn_retried")
+		t.addEvent(e.Time, "swarm.turn_retried")
 		return
 	}
-	t := f.begin(e, start.Provider, start.Model, start.Iteration, start.Attempt)
+	t := f.newTurn(e, start.Provider, start.Model, start.Iteration, start.Attempt)
 	t.upto, t.prompt = start.Inputs.Upto, start.Prompt
 	t.attrs = text(t.attrs, keyConversation, start.Session)
 	f.turns[e.Turn] = t
 }
 
-func (f *fold) begin(e *swarm.Event, provider, model string, iteration, attempt int) *turn {
+func (f *fold) newTurn(e *swarm.Event, provider, model string, iteration, attempt int) *turn {
 	kind := f.kinds[provider]
 	if kind == "" {
 		kind = provider
 	}
 	t := &turn{provider: providerkind.Of(kind).VendorName(), model: model, began: e.Time, starts: 1}
-	t.span = span{trace: f.trace, id: f.turnID(e.Turn), parent: f.rootID(), name: invokeAgent + " " + e.Agent, kind: kindClient, start: e.Time}
+	t.span = span{
+		trace:  f.trace,
+		id:     f.turnID(e.Turn),
+		parent: f.rootID(),
+		name:   invokeAgent + " " + e.Agent,
+		kind:   kindClient,
+		start:  e.Time,
+	}
 	t.attrs = text([]attr{{keyOperation, invokeAgent}}, keyProvider, t.provider)
 	t.attrs = text(append(t.attrs, attr{keyAgent, e.Agent}), keyModel, model)
 	t.attrs = append(t.attrs, attr{keyRun, f.run}, attr{keyTurn, e.Turn}, attr{keyTask, e.Task})
@@ -163,19 +183,19 @@ func (f *fold) begin(e *swarm.Event, provider, model string, iteration, attempt 
 }
 
 func (f *fold) turnEnded(e *swarm.Event, end swarm.CallEnd) {
-	if end.CarriedOver { // that was another run's turn
+	if end.CarriedOver { // the turn belongs to another run
 		return
 	}
 	t := f.turns[e.Turn]
 	if t == nil { // it was refused before it began
-		t = f.begin(e, "", "", 0, 0)
+		t = f.newTurn(e, "", "", 0, 0)
 	}
 	delete(f.turns, e.Turn)
 	t.attrs = append(t.attrs, attr{keyOutcome, string(end.Status)})
 	if t.starts > 1 {
 		t.attrs = append(t.attrs, attr{keyStarts, t.starts})
 	}
-	f.used(t, end)
+	f.addUsage(t, end)
 	var failed []attr
 	switch end.Status {
 	case swarm.CallOK:
@@ -189,10 +209,10 @@ func (f *fold) turnEnded(e *swarm.Event, end swarm.CallEnd) {
 		t.attrs = append(t.attrs, failed...)
 		t.status, t.message = statusError, kind
 		if f.body != nil {
-			t.message = end.Reason // which may repeat what the agent said
+			t.message = end.Reason // it may repeat the agent's text
 		}
 	}
-	f.ended(t.span, e)
+	f.endSpan(t.span, e)
 
 	of := text(text([]attr{{keyOperation, invokeAgent}}, keyProvider, t.provider), keyModel, t.model)
 	f.measure(turns, 1, attr{keyAgent, e.Agent}, attr{keyOutcome, string(end.Status)})
@@ -204,8 +224,8 @@ func (f *fold) turnEnded(e *swarm.Event, end swarm.CallEnd) {
 	}
 }
 
-// used says what the turn has cost, and, if that is wanted, what was said.
-func (f *fold) used(t *turn, end swarm.CallEnd) {
+// addUsage adds what the turn has cost and, if wanted, its prompt and output.
+func (f *fold) addUsage(t *turn, end swarm.CallEnd) {
 	u := end.Usage
 	if u.Tokens() > 0 {
 		t.attrs = append(t.attrs, attr{keyInputTokens, u.InputTokens}, attr{keyOutputTokens, u.OutputTokens})
@@ -223,13 +243,21 @@ func (f *fold) used(t *turn, end swarm.CallEnd) {
 		t.attrs = append(t.attrs, attr{keyConversation, end.Session})
 	}
 	if f.body != nil {
-		t.attrs = text(t.attrs, keyInput, said("user", f.body(t.prompt), ""))
-		t.attrs = text(t.attrs, keyOutput, said("assistant", f.body(end.Output), map[bool]string{true: "stop", false: "error"}[end.Status == swarm.CallOK]))
+		t.attrs = text(t.attrs, keyInput, messageJSON("user", f.body(t.prompt), ""))
+		t.attrs = text(
+			t.attrs,
+			keyOutput,
+			messageJSON(
+				"assistant",
+				f.body(end.Output),
+				map[bool]string{true: "stop", false: "error"}[end.Status == swarm.CallOK],
+			),
+		)
 	}
 }
 
-// said is a message in the form that the conventions give it.
-func said(role, content, finish string) string {
+// messageJSON encodes a message as the conventions define it.
+func messageJSON(role, content, finish string) string {
 	if content == "" {
 		return ""
 	}
@@ -257,8 +285,15 @@ func (f *fold) toolUsed(e *swarm.Event, use swarm.ToolUse) {
 	if start.Before(t.start) {
 		start = t.start
 	}
-	s := span{trace: f.trace, id: spanOf(f.trace, "tool", e.Turn+" "+strconv.FormatInt(e.Seq, 10)), parent: t.id, name: executeTool + " " + use.Name, kind: kindInternal, start: start,
-		attrs: []attr{{keyOperation, executeTool}, {keyTool, use.Name}}}
+	s := span{
+		trace:  f.trace,
+		id:     spanOf(f.trace, "tool", e.Turn+" "+strconv.FormatInt(e.Seq, 10)),
+		parent: t.id,
+		name:   executeTool + " " + use.Name,
+		kind:   kindInternal,
+		start:  start,
+		attrs:  []attr{{keyOperation, executeTool}, {keyTool, use.Name}},
+	}
 	s.attrs = text(s.attrs, keyToolCall, use.ID)
 	s.attrs = append(s.attrs, attr{keyAgent, e.Agent}, attr{keyRun, f.run}, attr{keyTurn, e.Turn})
 	if use.Failed {
@@ -268,15 +303,19 @@ func (f *fold) toolUsed(e *swarm.Event, use swarm.ToolUse) {
 	if f.body != nil {
 		s.attrs = text(text(s.attrs, keyToolInput, string(use.Input)), keyToolOutput, use.Output)
 	}
-	f.ended(s, e)
+	f.endSpan(s, e)
 }
 
 func (f *fold) stored(e *swarm.Event, env swarm.Envelope) {
-	f.letters[env.ToNodeID] = append(f.letters[env.ToNodeID], letter{e.Seq, e.Time, env.ID, string(env.Kind), env.FromNodeID, e.Turn})
-	f.where(e).happened(e.Time, "swarm."+string(e.Kind), attr{keyEnvelope, env.ID}, attr{keyEnvKind, string(env.Kind)}, attr{keyEnvFrom, env.FromNodeID}, attr{keyEnvTo, env.ToNodeID}, attr{keySeq, e.Seq})
+	f.letters[env.ToNodeID] = append(
+		f.letters[env.ToNodeID],
+		letter{e.Seq, e.Time, env.ID, string(env.Kind), env.FromNodeID, e.Turn},
+	)
+	f.where(e).
+		addEvent(e.Time, "swarm."+string(e.Kind), attr{keyEnvelope, env.ID}, attr{keyEnvKind, string(env.Kind)}, attr{keyEnvFrom, env.FromNodeID}, attr{keyEnvTo, env.ToNodeID}, attr{keySeq, e.Seq})
 }
 
-// consumed links a turn to those that have sent what it read.
+// consumed links a turn to the turns that have sent the envelopes which it read.
 func (f *fold) consumed(e *swarm.Event, c swarm.Consumption) {
 	t, left := f.turns[e.Turn], f.letters[e.Agent][:0]
 	for _, l := range f.letters[e.Agent] {
@@ -290,15 +329,15 @@ func (f *fold) consumed(e *swarm.Event, c swarm.Consumption) {
 			injected = t.start
 		}
 		if t != nil && l.turn != "" {
-			t.linked(link{f.trace, f.turnID(l.turn), about})
+			t.addLink(link{f.trace, f.turnID(l.turn), about})
 		}
-		f.where(e).happened(injected, "swarm."+string(e.Kind), about...)
+		f.where(e).addEvent(injected, "swarm."+string(e.Kind), about...)
 		f.measure(delivery, max(0, injected.Sub(l.at).Seconds()))
 	}
 	f.letters[e.Agent] = left
 }
 
-// where is the span that an event belongs to: its turn's, or the run's.
+// where returns the span of an event: its turn's, or the run's.
 func (f *fold) where(e *swarm.Event) *span {
 	if t := f.turns[e.Turn]; t != nil {
 		return &t.span
@@ -306,8 +345,8 @@ func (f *fold) where(e *swarm.Event) *span {
 	return &f.root
 }
 
-// happened notes what is worth a mark in a span.
-func (f *fold) happened(e *swarm.Event) {
+// mark adds an event to a span, if it is worth a mark.
+func (f *fold) mark(e *swarm.Event) {
 	var attrs []attr
 	switch e.Kind {
 	case swarm.ApprovalAsked:
@@ -324,7 +363,7 @@ func (f *fold) happened(e *swarm.Event) {
 		attrs = []attr{{keyEnvelope, r.ID}}
 	case swarm.RunOwned:
 		if o, _ := swarm.Body[swarm.Ownership](e); o.Fence <= 1 {
-			return // of the first owner the span itself tells
+			return // the span itself shows the first owner
 		}
 	case swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.RunInterrupted,
 		swarm.AgentEnded, swarm.AgentStarted, swarm.AgentPaused, swarm.AgentResumed, swarm.WaitBegan, swarm.WaitEnded,
@@ -333,17 +372,18 @@ func (f *fold) happened(e *swarm.Event) {
 		return
 	}
 	attrs = text(text(attrs, keyTask, e.Task), keyAgent, e.Agent)
-	f.where(e).happened(e.Time, "swarm."+string(e.Kind), attrs...)
+	f.where(e).addEvent(e.Time, "swarm."+string(e.Kind), attrs...)
 }
 
-func (f *fold) ended(s span, e *swarm.Event) {
+func (f *fold) endSpan(s span, e *swarm.Event) {
 	if e.Seq > f.before.Spans {
 		s.seq, s.end = e.Seq, e.Time
 		f.spans = append(f.spans, s)
 	}
 }
 
-// measure counts something, unless it was counted before. A replay costs nothing and takes no time: it is not counted.
+// measure counts a value, unless it was counted before. A replay costs nothing and takes no time,
+// so it is not counted.
 func (f *fold) measure(of *instrument, value float64, attrs ...attr) {
 	if f.seq > f.before.Metrics && !f.replay {
 		f.measures = append(f.measures, measure{of, value, attrs})

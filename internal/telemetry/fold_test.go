@@ -8,7 +8,7 @@ import (
 	"swarm"
 )
 
-// What is in the log of a run and is no turn of its own, or no whole one, is told as what it is.
+// Turns of other runs, and incomplete turns, are exported as what they are.
 func TestTurnsThatAreNotWhole(t *testing.T) {
 	s := newStage(t)
 	leave := s.join()
@@ -41,7 +41,7 @@ func TestTurnsThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// A span has so many links and events; the others are counted.
+// A span has a limit of links and events; the others are counted.
 func TestALotOfMail(t *testing.T) {
 	s := newStage(t)
 	s.write(swarm.TurnStarted, "a/1/1", swarm.TurnStart{Start: 1})
@@ -65,7 +65,7 @@ func TestALotOfMail(t *testing.T) {
 	}
 }
 
-// A replay is told, and not counted: it costs nothing.
+// A replay is exported, and not counted: it costs nothing.
 func TestAReplayIsNotCounted(t *testing.T) {
 	s := newStage(t)
 	s.write(swarm.RunStarted, "", swarm.RunStart{ID: run, Kind: swarm.PipelineRun, Replay: true})
@@ -77,7 +77,8 @@ func TestAReplayIsNotCounted(t *testing.T) {
 	}
 }
 
-// A tool's span ends when the log says so and is as long as its use was, but no longer than its turn.
+// A tool's span ends when the log says so and is as long as its use was, but no longer than its
+// turn.
 func TestHowLongAToolTook(t *testing.T) {
 	s := newStage(t)
 	s.write(swarm.TurnStarted, "a/1/1", swarm.TurnStart{Start: 1})

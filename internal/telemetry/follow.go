@@ -10,33 +10,41 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// maxWaiting is how many spans wait for the collector at most. The others stay in the log.
+// maxWaiting is the number of spans that wait for the collector. The others stay in the log.
 const maxWaiting = 2048
 
-// maxContent is how much of a text is told.
+// maxContent is the number of bytes of a text that are exported.
 const maxContent = 64 << 10
 
-// A follower tells of one run.
+// A follower exports one run. Its goroutine owns it, except for the fields whose comments name a
+// lock.
 type follower struct {
 	exporter *Exporter
 	log      swarm.RunLog
 	fold     *fold
 	notice   func(reason, hint string)
-	said     bool
+	reported bool
 	exported int64    // the last event whose spans the collector has
-	saved    progress // what is noted of it
+	saved    progress // the stored progress
 
-	counted int64        // the last event whose measures are in the meter; the meter's lock guards it
+	counted int64        // the last event whose measures are in the meter; guarded by the meter's lock
 	metered atomic.Int64 // the last event whose measures the collector has
 
 	ctx  context.Context
 	stop context.CancelFunc
-	quit chan struct{} // closed when the run was left
-	gone chan struct{} // closed when all is told, or given up
+	quit chan struct{} // closed when the run is left
+	done chan struct{} // closed when everything is sent, or given up
 }
 
 func newFollower(x *Exporter, run string, log swarm.RunLog, notice func(reason, hint string)) *follower {
-	f := &follower{exporter: x, log: log, notice: notice, saved: loadProgress(log), quit: make(chan struct{}), gone: make(chan struct{})}
+	f := &follower{
+		exporter: x,
+		log:      log,
+		notice:   notice,
+		saved:    loadProgress(log),
+		quit:     make(chan struct{}),
+		done:     make(chan struct{}),
+	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	f.exported = f.saved.Spans
 	f.metered.Store(f.saved.Metrics)
@@ -48,7 +56,7 @@ func newFollower(x *Exporter, run string, log swarm.RunLog, notice func(reason, 
 	return f
 }
 
-// body is a text as it is stored: without secrets.
+// body returns a stored text, which has no secrets.
 func (f *follower) body(h swarm.Hash) string {
 	b, err := f.log.Body(h)
 	if err != nil {
@@ -57,9 +65,9 @@ func (f *follower) body(h swarm.Hash) string {
 	return excerpt.Head(string(b), maxContent)
 }
 
-// live tells what there is now and then, and all of it at the end.
-func (f *follower) live() {
-	defer close(f.gone)
+// run exports at intervals, and the rest at the end.
+func (f *follower) run() {
+	defer close(f.done)
 	defer f.stop()
 	c := f.exporter.config
 	tick, meter := time.NewTicker(c.every), time.NewTicker(c.metricsEvery)
@@ -68,9 +76,9 @@ func (f *follower) live() {
 	for {
 		select {
 		case <-tick.C:
-			_ = f.tell() // it is said already, and tried again
+			_ = f.exportSpans() // the error is reported already, and the next tick retries
 		case <-meter.C:
-			f.tellMetrics()
+			f.exportMetrics()
 		case <-f.quit:
 			f.finish()
 			return
@@ -78,24 +86,29 @@ func (f *follower) live() {
 	}
 }
 
-// finish tells what is left, as long as the collector takes it.
+// finish exports the rest, as long as the collector accepts it.
 func (f *follower) finish() {
-	if f.tell() == nil {
-		f.tellMetrics()
+	if f.exportSpans() == nil {
+		f.exportMetrics()
 	}
 }
 
-func (f *follower) tellMetrics() {
-	f.trouble("metrics", f.exporter.sendMetrics(f.ctx), "runs go on without it; OTEL_METRICS_EXPORTER=none leaves metrics out")
+func (f *follower) exportMetrics() {
+	f.report(
+		"metrics",
+		f.exporter.sendMetrics(f.ctx),
+		"runs go on without it; OTEL_METRICS_EXPORTER=none leaves metrics out",
+	)
 	f.save()
 }
 
-// tell reads the log on and tells the spans that have ended. Its error says that there is more, which the collector does not take now.
-func (f *follower) tell() error {
+// exportSpans reads the log on and sends the spans that have ended. An error means that there is
+// more, which the collector does not accept now.
+func (f *follower) exportSpans() error {
 	for {
 		more, err := f.read()
 		if err != nil {
-			f.trouble("spans", err, "the log could not be read")
+			f.report("spans", err, "the log could not be read")
 			return err
 		}
 		if err := f.sendSpans(); err != nil || !more {
@@ -105,10 +118,10 @@ func (f *follower) tell() error {
 	}
 }
 
-// read folds what the log has, up to what may wait.
+// read folds the events of the log, up to the limit of waiting spans.
 func (f *follower) read() (more bool, err error) {
 	defer func() {
-		f.exporter.meter.take(f.fold.measures, func() { f.counted = f.fold.seq })
+		f.exporter.meter.add(f.fold.measures, func() { f.counted = f.fold.seq })
 		f.fold.measures = nil
 	}()
 	for len(f.fold.spans) < maxWaiting {
@@ -117,13 +130,14 @@ func (f *follower) read() (more bool, err error) {
 			return false, err
 		}
 		for i := range events {
-			f.fold.take(&events[i])
+			f.fold.apply(&events[i])
 		}
 	}
 	return true, nil
 }
 
-// sendSpans tells the spans that wait. What the collector refuses for good is gone, and said.
+// sendSpans sends the waiting spans. Spans that the collector refuses for good are dropped, and
+// reported.
 func (f *follower) sendSpans() error {
 	c := f.exporter.config
 	if c.traces == nil || !c.sampled(f.fold.trace) {
@@ -132,7 +146,7 @@ func (f *follower) sendSpans() error {
 	for len(f.fold.spans) > 0 {
 		batch := f.fold.spans[:min(c.batch, len(f.fold.spans))]
 		err := c.traces.sendSpans(f.ctx, c, batch)
-		f.trouble("spans", err, unreached)
+		f.report("spans", err, unreached)
 		if errors.Is(err, errLater) {
 			return err
 		}
@@ -143,12 +157,12 @@ func (f *follower) sendSpans() error {
 	return nil
 }
 
-// trouble tells people once that something is not told.
-func (f *follower) trouble(what string, err error, hint string) {
-	if err == nil || f.said {
+// report reports the first problem to people.
+func (f *follower) report(what string, err error, hint string) {
+	if err == nil || f.reported {
 		return
 	}
-	f.said = true
+	f.reported = true
 	why := err.Error()
 	if f.ctx.Err() != nil {
 		why = "the end of the run has waited " + f.exporter.config.patience.String() + " for an answer"
@@ -156,10 +170,10 @@ func (f *follower) trouble(what string, err error, hint string) {
 	f.notice(what+" of this run could not be told to OpenTelemetry: "+why, hint)
 }
 
-// save notes how far the collector was told, so that a process that takes the run over does not tell it again.
+// save stores the progress, so that a process which takes the run over does not export it again.
 func (f *follower) save() {
 	now := progress{f.exported, f.metered.Load()}
-	if now != f.saved && now.save(f.log, f.fold.seq) == nil { // what is not noted may be told twice
+	if now != f.saved && now.save(f.log, f.fold.seq) == nil { // without it, spans may be sent twice
 		f.saved = now
 	}
 }

@@ -76,7 +76,7 @@ func (s *stage) join(vars ...string) (leave func()) {
 	})
 }
 
-// told are the names and ids of the spans that the collector has.
+// told lists the names and ids of the spans that the collector has.
 func (s *stage) told() (all []string) {
 	for _, x := range s.collector.Spans() {
 		all = append(all, x.Name)
@@ -91,7 +91,7 @@ func (s *stage) want(want ...string) {
 	}
 }
 
-// Whoever takes a run over goes on where the other one stopped.
+// A process that takes a run over continues where the other one stopped.
 func TestNothingIsToldTwice(t *testing.T) {
 	s := newStage(t)
 	leave := s.join()
@@ -116,7 +116,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 	s.want("invoke_agent a", "invoke_agent b", "invoke_workflow main")
 }
 
-// What a killed process has not noted is told again, as the same spans.
+// What a killed process has not stored is sent again, as the same spans.
 func TestWhatIsNotNotedIsTheSameAgain(t *testing.T) {
 	s := newStage(t)
 	leave := s.join()
@@ -133,7 +133,7 @@ func TestWhatIsNotNotedIsTheSameAgain(t *testing.T) {
 	}
 }
 
-// A collector that comes back is told what it has missed; people are told once that it was away.
+// A collector that comes back gets what it has missed; people are told once that it was away.
 func TestACollectorThatWasAway(t *testing.T) {
 	s := newStage(t)
 	asked := make(chan struct{}, 100)
@@ -190,7 +190,7 @@ func TestAPartThatIsRefusedIsSaid(t *testing.T) {
 	}
 }
 
-// What opens a collector goes to that collector only, and into no message.
+// The key of a collector goes to that collector only, and into no message.
 func TestAKeyIsNotCarriedOn(t *testing.T) {
 	s := newStage(t)
 	other := otlptest.Start()

@@ -16,21 +16,21 @@ type (
 func (t traceID) String() string { return hex.EncodeToString(t[:]) }
 func (s spanID) String() string  { return hex.EncodeToString(s[:]) }
 
-// traceOf is the trace of a run: whichever process tells of it, it is the same.
+// traceOf returns the trace of a run, which is the same in every process.
 func traceOf(run string) (t traceID) {
 	h := sha256.Sum256([]byte("swarm run " + run))
 	copy(t[:], h[:])
 	return t
 }
 
-// spanOf is the span of a thing in a trace, by what it is and the id that the log knows it by.
+// spanOf returns the span of a thing in a trace, by its kind and its id in the log.
 func spanOf(t traceID, what, id string) (s spanID) {
 	h := sha256.Sum256([]byte(t.String() + " " + what + " " + id))
 	copy(s[:], h[:])
 	return s
 }
 
-// traceparent is W3C's text for a span.
+// traceparent encodes a span as W3C defines it.
 func traceparent(t traceID, s spanID, sampled bool) string {
 	flags := "00"
 	if sampled {
@@ -39,10 +39,12 @@ func traceparent(t traceID, s spanID, sampled bool) string {
 	return "00-" + t.String() + "-" + s.String() + "-" + flags
 }
 
-// readTraceparent reads such a text; what is not one is none.
+// readTraceparent decodes such a text. ok is false if it is none.
 func readTraceparent(text string) (t traceID, s spanID, ok bool) {
 	parts := strings.Split(text, "-")
-	if len(parts) < 4 || len(parts[0]) != 2 || parts[0] == "ff" || parts[0] == "00" && len(parts) != 4 || len(parts[3]) != 2 || text != strings.ToLower(text) {
+	if len(parts) < 4 || len(parts[0]) != 2 || parts[0] == "ff" || parts[0] == "00" && len(parts) != 4 ||
+		len(parts[3]) != 2 ||
+		text != strings.ToLower(text) {
 		return t, s, false
 	}
 	for _, p := range parts[:4] {
@@ -58,7 +60,7 @@ func readTraceparent(text string) (t traceID, s spanID, ok bool) {
 	return t, s, t != traceID{} && s != spanID{}
 }
 
-// below says whether a trace is among the given part of all, as other OpenTelemetry programs decide it.
+// below says whether a trace is in the sampled part, as other OpenTelemetry programs decide it.
 func (t traceID) below(ratio float64) bool {
 	switch {
 	case ratio >= 1:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Ids never change: a run that one version began, another may end.
+// Ids never change: one version may begin a run and another end it.
 func TestIds(t *testing.T) {
 	trace := traceOf("20261115-082333-0j05me3")
 	got := traceparent(trace, spanOf(trace, "turn", "code/2/1"), true)

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// An instrument is something that is measured. Without bounds it is counted only.
+// An instrument is something that is measured. Without bounds it is only counted.
 type instrument struct {
 	name, unit, about string
 	bounds            []float64
 }
 
-// The bounds of the first two are the conventions'.
+// The bounds of the first two come from the conventions.
 var (
 	tokens = &instrument{metricTokens, "{token}", "Tokens that a turn has used.",
 		[]float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}}
@@ -27,17 +27,17 @@ var (
 	runs  = &instrument{metricRuns, "{run}", "Runs that have ended.", nil}
 )
 
-// A meter counts what this process saw.
+// A meter collects the measures of this process.
 type meter struct {
 	began time.Time
 
 	mu     sync.Mutex
 	series map[string]series // by instrument and attributes
-	last   map[string]series // as the collector was told last
+	last   map[string]series // as the collector has them
 	lastAt time.Time
 }
 
-// A series is what was measured with one instrument and the same attributes.
+// A series is the measures with one instrument and the same attributes.
 type series struct {
 	of       *instrument
 	attrs    []attr
@@ -58,20 +58,27 @@ type measure struct {
 	attrs []attr
 }
 
-// take takes measures, and then does what belongs to them.
-func (m *meter) take(all []measure, then func()) {
+// add adds measures, and calls then under the same lock, so that the counted event and the series
+// always match.
+func (m *meter) add(all []measure, then func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, x := range all {
 		key := x.key()
 		s, ok := m.series[key]
 		if !ok {
-			s = series{of: x.of, attrs: x.attrs, min: math.Inf(1), max: math.Inf(-1), buckets: make([]uint64, len(x.of.bounds)+1)}
+			s = series{
+				of:      x.of,
+				attrs:   x.attrs,
+				min:     math.Inf(1),
+				max:     math.Inf(-1),
+				buckets: make([]uint64, len(x.of.bounds)+1),
+			}
 		}
 		s.count++
 		s.sum += x.value
 		s.min, s.max = min(s.min, x.value), max(s.max, x.value)
-		at, _ := slices.BinarySearch(x.of.bounds, x.value) // a bound belongs to what is below it
+		at, _ := slices.BinarySearch(x.of.bounds, x.value) // a bound belongs to the bucket below it
 		s.buckets[at]++
 		m.series[key] = s
 	}
@@ -86,7 +93,7 @@ func (x measure) key() string {
 	return string(b)
 }
 
-// A snapshot is what was measured until some time.
+// A snapshot is the state of the meter at some time.
 type snapshot struct {
 	at, began, since time.Time
 	series, last     map[string]series
@@ -104,20 +111,20 @@ func (m *meter) snapshot(now time.Time, with func()) snapshot {
 	return s
 }
 
-// sent notes that the collector has it.
+// sent notes that the collector has a snapshot.
 func (m *meter) sent(s snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last, m.lastAt = s.series, s.at
 }
 
-// The ways in which values are told, by OTLP's numbers: what came since the last time, or all.
+// The temporalities, by OTLP's numbers: values since the last time, or all.
 const (
 	asDelta      = 1
 	asCumulative = 2
 )
 
-// encode is an ExportMetricsServiceRequest.
+// encode makes an ExportMetricsServiceRequest.
 func (s snapshot) encode(c *config) []byte {
 	byInstrument := map[*instrument][]series{}
 	for _, key := range slices.Sorted(maps.Keys(s.series)) {
@@ -181,13 +188,13 @@ func (s series) encode(p *message, from, to time.Time, how uint64) {
 	}
 	p.packed(7, bounds)
 	p.attrs(9, s.attrs)
-	if how == asCumulative { // of a difference nobody knows them
+	if how == asCumulative { // they are unknown for a difference
 		p.always64(11, math.Float64bits(s.min))
 		p.always64(12, math.Float64bits(s.max))
 	}
 }
 
-// since is what came after an earlier state.
+// since returns the difference to an earlier state.
 func (s series) since(before series) series {
 	s.count -= before.count
 	s.sum -= before.sum

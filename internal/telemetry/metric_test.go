@@ -28,9 +28,9 @@ func TestMetricsAreToldAsAllOrAsDifferences(t *testing.T) {
 			}
 			return all
 		}
-		m.take([]measure{{tokens, 4, nil}, {tokens, 5, nil}, {runs, 1, nil}}, func() {})
+		m.add([]measure{{tokens, 4, nil}, {tokens, 5, nil}, {runs, 1, nil}}, func() {})
 		tell(began.Add(time.Minute))
-		m.take([]measure{{tokens, 100_000_000, nil}}, func() {})
+		m.add([]measure{{tokens, 100_000_000, nil}}, func() {})
 		told := tell(began.Add(2 * time.Minute))
 
 		h := told[metricTokens].GetHistogram()

@@ -1,7 +1,7 @@
 package telemetry
 
-// The names of the conventions for generative AI, as of this version of OpenTelemetry's semantic conventions: the last one that has
-// them before they moved to a repository of their own.
+// The names of the conventions for generative AI in this version of OpenTelemetry's semantic
+// conventions. It is the last one with them; they moved to a repository of their own.
 const schemaURL = "https://opentelemetry.io/schemas/1.41.0"
 
 const (
@@ -42,7 +42,7 @@ const (
 	keyTask      = "swarm.task"
 	keyIteration = "swarm.iteration"
 	keyAttempt   = "swarm.attempt"
-	keyStarts    = "swarm.starts" // of a turn: more than 1 when it was cut by a crash
+	keyStarts    = "swarm.starts" // of a turn: more than 1 if a crash has cut it
 	keyOutcome   = "swarm.outcome"
 	keyReachedBy = "swarm.provider" // the provider's name in the file
 	keyCost      = "swarm.usage.usd"

@@ -28,16 +28,16 @@ type target struct {
 	client  *http.Client
 }
 
-// errLater is what may go well when it is tried again.
+// errLater marks an error that a retry may cure.
 var errLater = errors.New("later")
 
-// maxAnswer is how much of a collector's answer is read.
+// maxAnswer is the number of bytes of a collector's answer that are read.
 const maxAnswer = 64 << 10
 
-// send gives a request to the collector. What may go well later is an errLater.
+// send sends a request to the collector. If a retry may succeed, the error is an errLater.
 func (t *target) send(ctx context.Context, body []byte) error {
 	if t.console != nil {
-		return nil // it is printed as it is
+		return nil // printed elsewhere
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -61,7 +61,7 @@ func (t *target) send(ctx context.Context, body []byte) error {
 		}
 		return nil
 	case code/100 == 2:
-		return nil // it has it, whatever it wanted to say
+		return nil // it has the request, whatever its answer says
 	case code == http.StatusTooManyRequests || code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout:
 		return fmt.Errorf("%s answers %s%w", t, status(code), silent{errLater})
 	default:
@@ -69,7 +69,7 @@ func (t *target) send(ctx context.Context, body []byte) error {
 	}
 }
 
-// silent is an error that only code sees.
+// A silent error is for code only and adds no text.
 type silent struct{ error }
 
 func (silent) Error() string   { return "" }
@@ -107,7 +107,7 @@ func (t *target) request(ctx context.Context, body []byte) (*http.Request, error
 	return r, nil
 }
 
-// String is where the target is, without what opens it: that may stand in any other part of the URL.
+// String returns the host of the target. Other parts of the URL may hold a secret.
 func (t *target) String() string {
 	if t.console != nil {
 		return "standard error"
@@ -115,9 +115,10 @@ func (t *target) String() string {
 	return t.url.Scheme + "://" + t.url.Host
 }
 
-// client speaks to a collector. It goes nowhere else: a key must not be carried on to where an answer points.
+// client makes the client for a collector. It follows no redirect, because a key must go to no
+// other server.
 func (env *environment) client(signal string) *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is what the standard library says it is
+	transport := http.DefaultTransport.(*http.Transport).Clone() // the standard library documents this type
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if file, from := env.of(signal, "CERTIFICATE"); file != "" {
 		pem, err := os.ReadFile(file)
@@ -135,10 +136,13 @@ func (env *environment) client(signal string) *http.Client {
 		c.Certificates = []tls.Certificate{pair}
 	}
 	transport.TLSClientConfig = c
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
-// A Health is whether a signal gets where it should.
+// A Health says whether a signal arrives.
 type Health struct {
 	Signal  string // traces or metrics
 	To      string
@@ -146,7 +150,7 @@ type Health struct {
 	Hint    string
 }
 
-// Check looks whether the collector answers, by telling it nothing.
+// Check checks whether the collector answers, by an empty request.
 func (x *Exporter) Check(ctx context.Context) []Health {
 	if x.problem != nil {
 		return []Health{{Signal: "settings", Problem: x.problem.Error(), Hint: swarm.HintOf(x.problem)}}
@@ -168,5 +172,5 @@ func (x *Exporter) Check(ctx context.Context) []Health {
 	return all
 }
 
-// unreached is what to do about a collector that does not take what it is sent.
+// unreached is the hint for a collector that does not accept requests.
 const unreached = "runs go on without it; look at OTEL_EXPORTER_OTLP_ENDPOINT, or unset it"

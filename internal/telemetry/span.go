@@ -8,7 +8,7 @@ type attr struct {
 	value any
 }
 
-// text is a text attribute, and nothing when there is no text.
+// text adds a text attribute, if the text is not empty.
 func text(attrs []attr, key, value string) []attr {
 	if value == "" {
 		return attrs
@@ -16,7 +16,7 @@ func text(attrs []attr, key, value string) []attr {
 	return append(attrs, attr{key, value})
 }
 
-// A span is a stretch of time in a trace, as OTLP has it.
+// A span is a stretch of time in a trace, as OTLP defines it.
 type span struct {
 	seq           int64 // of the event that ended it
 	trace         traceID
@@ -33,7 +33,7 @@ type span struct {
 	message       string
 }
 
-// The kinds of spans, and what their status can be, by OTLP's numbers.
+// The kinds of spans and their status, by OTLP's numbers.
 const (
 	kindInternal = 1
 	kindClient   = 3
@@ -42,7 +42,7 @@ const (
 	statusError = 2
 )
 
-// maxEvents and maxLinks are OpenTelemetry's own: what a span has more of is counted.
+// maxEvents and maxLinks are OpenTelemetry's own limits. The number of dropped ones is reported.
 const (
 	maxEvents = 128
 	maxLinks  = 128
@@ -60,7 +60,7 @@ type link struct {
 	attrs []attr
 }
 
-func (s *span) happened(at time.Time, name string, attrs ...attr) {
+func (s *span) addEvent(at time.Time, name string, attrs ...attr) {
 	if len(s.events) == maxEvents {
 		s.droppedEvents++
 		return
@@ -68,7 +68,7 @@ func (s *span) happened(at time.Time, name string, attrs ...attr) {
 	s.events = append(s.events, spanEvent{at, name, attrs})
 }
 
-func (s *span) linked(l link) {
+func (s *span) addLink(l link) {
 	if len(s.links) == maxLinks {
 		s.droppedLinks++
 		return

@@ -1,12 +1,15 @@
-// Package telemetry tells an OpenTelemetry collector what happens in a run, by the conventions for generative AI. It is a fold of
-// the log like any other view: beside the run, never in its way. The log is its queue: when the collector is slow it reads on later,
-// and what was told is noted with the run, so that a process which takes the run over goes on where the other one stopped.
+// Package telemetry exports runs to an OpenTelemetry collector, by the conventions for generative
+// AI. It is a fold of the log like any other view, and never delays the run.
 //
-// A run is one trace. Ids are made from the run's and the turns' own, so whoever tells of a turn tells of the same span. Envelopes are
-// links from the turn that read them to the turn that sent them.
+// The log is its queue: if the collector is slow, the exporter reads the log later. The progress is
+// stored with the run, so that a process which takes the run over continues where the other one
+// stopped. After a crash the same spans may be sent again. They have the same ids, because ids are
+// made from those of the run and its turns.
 //
-// OTLP is written here and not by OpenTelemetry's own exporters: those bring a gRPC stack along, which every call of the program
-// would pay for, whether it exports anything or not.
+// A run is one trace. An envelope is a link from the turn that read it to the turn that sent it.
+//
+// OTLP is encoded here and not by OpenTelemetry's own exporters. Those bring a gRPC stack along,
+// which would slow down the start of every command, even if nothing is exported.
 package telemetry
 
 import (
@@ -18,32 +21,32 @@ import (
 	"swarm"
 )
 
-// An Exporter tells what happens in the runs of this process.
+// An Exporter exports the runs of this process.
 type Exporter struct {
 	config  *config
-	problem error // what is wrong with the settings: nothing is exported then
+	problem error // an error in the settings: then nothing is exported
 	meter   *meter
 
-	posting   chan struct{} // holds a value while metrics are on their way: one after the other
+	sending   chan struct{} // holds a value while metrics are being sent, so that requests do not overlap
 	mu        sync.Mutex
 	following map[*follower]bool
 }
 
-// Open makes an Exporter as the environment asks for it; nil when it asks for none. What is wrong with the settings is said in the
-// runs, and hinders none of them.
+// Open makes an Exporter as the environment configures it, or nil if it configures none. An error
+// in the settings becomes a notice in each run, and stops no run.
 func Open(getenv func(string) string, version string) *Exporter {
 	c, err := read(getenv, version)
 	if c == nil && err == nil {
 		return nil
 	}
-	x := &Exporter{config: c, problem: err, posting: make(chan struct{}, 1), following: map[*follower]bool{}}
+	x := &Exporter{config: c, problem: err, sending: make(chan struct{}, 1), following: map[*follower]bool{}}
 	if c != nil {
 		x.meter = newMeter(time.Now())
 	}
 	return x
 }
 
-// Trace is what a program of a turn is told it belongs to, in the form of W3C's traceparent.
+// Trace returns the W3C traceparent of a turn, for its program.
 func (x *Exporter) Trace(run, turn string) string {
 	if x.config == nil || x.config.traces == nil {
 		return ""
@@ -52,7 +55,7 @@ func (x *Exporter) Trace(run, turn string) string {
 	return traceparent(t, spanOf(t, "turn", turn), x.config.sampled(t))
 }
 
-// Join follows a run until it is left. A notice is said at most once.
+// Join follows a run until leave is called. notice is called at most once.
 func (x *Exporter) Join(run string, log swarm.RunLog, notice func(reason, hint string)) (leave func()) {
 	if x.problem != nil {
 		notice("nothing is told to OpenTelemetry: "+x.problem.Error(), swarm.HintOf(x.problem))
@@ -62,14 +65,14 @@ func (x *Exporter) Join(run string, log swarm.RunLog, notice func(reason, hint s
 	x.mu.Lock()
 	x.following[f] = true
 	x.mu.Unlock()
-	go f.live()
+	go f.run()
 	return func() {
 		close(f.quit)
 		select {
-		case <-f.gone:
+		case <-f.done:
 		case <-time.After(x.config.patience):
 			f.stop()
-			<-f.gone
+			<-f.done
 		}
 		x.mu.Lock()
 		delete(x.following, f)
@@ -77,18 +80,19 @@ func (x *Exporter) Join(run string, log swarm.RunLog, notice func(reason, hint s
 	}
 }
 
-// sendMetrics tells the collector what was counted, and notes with every run how much of it that is.
+// sendMetrics sends the metrics to the collector, and notes for every run how much of it they
+// cover.
 func (x *Exporter) sendMetrics(ctx context.Context) error {
 	to := x.config.metrics
 	if to == nil {
 		return nil
 	}
 	select {
-	case x.posting <- struct{}{}:
+	case x.sending <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-x.posting }()
+	defer func() { <-x.sending }()
 	x.mu.Lock()
 	counted := map[*follower]int64{}
 	points := x.meter.snapshot(time.Now(), func() {
@@ -110,13 +114,14 @@ func (x *Exporter) sendMetrics(ctx context.Context) error {
 	return nil
 }
 
-// foldName and foldVersion are what is noted with a run: up to which event its spans were told, and its metrics.
+// foldName and foldVersion name the stored progress: the last events whose spans and whose metrics
+// were sent.
 const (
 	foldName    = "telemetry"
 	foldVersion = "1"
 )
 
-// progress is how far the collector was told.
+// A progress is how much of a run the collector has.
 type progress struct {
 	Spans   int64 `json:"spans"`
 	Metrics int64 `json:"metrics"`
@@ -124,7 +129,7 @@ type progress struct {
 
 func loadProgress(log swarm.RunLog) (t progress) {
 	if _, data, ok := log.LoadFold(foldName, foldVersion); ok {
-		_ = json.Unmarshal(data, &t) // what cannot be read is told again
+		_ = json.Unmarshal(data, &t) // progress that cannot be read is exported again
 	}
 	return t
 }

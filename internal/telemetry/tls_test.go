@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// A collector whose certificate nobody knows is not told anything; one whose certificate is named is.
+// A collector with an unknown certificate gets nothing; one whose certificate is named gets
+// everything.
 func TestACertificateOfOnesOwn(t *testing.T) {
 	asked := 0
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// OTLP could be sent as JSON with half of this file. It is not: servers for agents' traces take protobuf only, Arize Phoenix and
-// Dynatrace among them, and answer JSON with 415.
+// OTLP as JSON would need half of this file. But servers for agents' traces accept only protobuf,
+// Arize Phoenix and Dynatrace among them, and answer JSON with 415.
 
-// A message is a Protocol Buffers message on its way to the wire. What is zero is left out, as the format wants it.
+// A message is a Protocol Buffers message being encoded. Zero values are left out, as the format
+// defines.
 type message []byte
 
-// The ways in which a field is written.
+// The encodings of a field.
 const (
 	asVarint  = 0
 	asFixed64 = 1
@@ -62,14 +63,15 @@ func (m *message) text(field uint64, s string) {
 	}
 }
 
-// alwaysText writes a text, also an empty one. One that is not UTF-8 would have the whole message refused.
+// alwaysText encodes a text, even an empty one. Invalid UTF-8 is replaced, because the collector
+// would refuse the whole message.
 func (m *message) alwaysText(field uint64, s string) {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	m.tag(field, asBytes)
 	*m = append(binary.AppendUvarint(*m, uint64(len(s))), s...)
 }
 
-// inner writes a message in a field. How long it is stands before it and is known after it.
+// inner encodes a message in a field. Its length stands before it but is known only after it.
 func (m *message) inner(field uint64, write func(*message)) {
 	m.tag(field, asBytes)
 	at := len(*m)
@@ -87,7 +89,7 @@ func (m *message) attrs(field uint64, attrs []attr) {
 	}
 }
 
-// value writes an AnyValue. In a choice of fields a zero stands for itself.
+// value encodes an AnyValue. In a oneof, a zero value must be written too.
 func (m *message) value(v any) {
 	switch v := v.(type) {
 	case string:
@@ -103,7 +105,7 @@ func (m *message) value(v any) {
 	}
 }
 
-// packed writes a list of numbers.
+// packed encodes a list of numbers.
 func (m *message) packed(field uint64, numbers []uint64) {
 	m.tag(field, asBytes)
 	*m = binary.AppendUvarint(*m, uint64(8*len(numbers)))
@@ -112,7 +114,7 @@ func (m *message) packed(field uint64, numbers []uint64) {
 	}
 }
 
-// request is what OTLP sends of every signal: what one resource, this process, has to say.
+// request encodes the frame of every signal: one resource, which is this process, and one scope.
 func request(c *config, things func(*message)) []byte {
 	var m message
 	m.inner(1, func(of *message) {
@@ -130,7 +132,7 @@ func request(c *config, things func(*message)) []byte {
 	return m
 }
 
-// encodeSpans is an ExportTraceServiceRequest.
+// encodeSpans makes an ExportTraceServiceRequest.
 func encodeSpans(c *config, spans []span) []byte {
 	return request(c, func(scope *message) {
 		for i := range spans {
@@ -139,7 +141,8 @@ func encodeSpans(c *config, spans []span) []byte {
 	})
 }
 
-// sampledFlag says that the span was sampled, and known says that it is known whether its parent is another process's: it is not.
+// sampledFlag says that the span was sampled. known says that the place of its parent is known, and
+// is not another process.
 const (
 	sampledFlag = 0x1
 	known       = 0x100
@@ -179,7 +182,8 @@ func (s *span) encode(m *message) {
 	m.fixed32(16, sampledFlag|known)
 }
 
-// rejected reads what a collector says of a request: how many things it did not take, and why. What cannot be read says nothing.
+// rejected reads a collector's answer: how many items it refused, and why. An answer that cannot be
+// read counts as none.
 func rejected(answer []byte) (n uint64, why string) {
 	partial, _ := field(answer, 1)
 	_, n = field(partial, 1)

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Whatever a collector answers, it is read as OpenTelemetry's own messages read it, or says nothing.
+// Whatever a collector answers is read as OpenTelemetry's own messages read it, or ignored.
 func FuzzAnswer(f *testing.F) {
 	answer, err := proto.Marshal(&tracepb.ExportTraceServiceResponse{PartialSuccess: &tracepb.ExportTracePartialSuccess{RejectedSpans: 3, ErrorMessage: "too old"}})
 	if err != nil {
