@@ -64,7 +64,7 @@ func Body[T any](e *Event) (T, error) {
 // A PublicEvent is an event as everybody sees it, in JSON.
 type PublicEvent struct {
 	Seq   int64           `json:"seq"`
-	Run   string          `json:"run"`
+	Run   RunID           `json:"run"`
 	Time  time.Time       `json:"time"`
 	Kind  EventKind       `json:"kind"`
 	Agent string          `json:"agent,omitempty"`
@@ -74,7 +74,7 @@ type PublicEvent struct {
 }
 
 // Public is the event as everybody sees it.
-func (e Event) Public(run string) PublicEvent {
+func (e Event) Public(run RunID) PublicEvent {
 	return PublicEvent{e.Seq, run, e.Time, e.Kind, e.Agent, e.Task, e.Turn, e.Data}
 }
 
@@ -204,7 +204,7 @@ func GrantedKey(id string) string { return "plan:" + id }
 
 // RunStart is how a run began.
 type RunStart struct {
-	ID      string    `json:"id"`
+	ID      RunID     `json:"id"`
 	Kind    RunKind   `json:"kind"`
 	Name    string    `json:"name,omitempty"` // the pipeline's, or what was asked
 	Dir     string    `json:"dir"`            // where it was started: commands act on the runs of their folder
@@ -213,7 +213,7 @@ type RunStart struct {
 	Version string    `json:"version"`        // of the program
 	Loops   string    `json:"loops"`          // version of the loops; another one cannot resume the run
 	Replay  bool      `json:"replay,omitempty"`
-	From    string    `json:"from,omitempty"` // the run that this one tries again
+	From    RunID     `json:"from,omitempty"` // the run that this one tries again
 	Origin  *Origin   `json:"asked,omitempty"`
 	Time    time.Time `json:"time"`
 }

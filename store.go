@@ -12,16 +12,16 @@ import (
 // store's business.
 type Store interface {
 	// Create makes the log of a new run. An id that is taken is refused.
-	Create(ctx context.Context, run string) (RunLog, error)
+	Create(ctx context.Context, run RunID) (RunLog, error)
 	// Open opens the log of a run, or returns a NotFound error. A log that was opened ReadOnly keeps nobody from writing.
-	Open(ctx context.Context, run string, access Access) (RunLog, error)
+	Open(ctx context.Context, run RunID, access Access) (RunLog, error)
 	// Runs lists runs, newest first, with the summary that was saved last. A caller that stops early reads no more of them.
 	Runs(ctx context.Context, q RunQuery) iter.Seq2[RunEntry, error]
 	// Save keeps a run's summary for lists. A lost summary is made again from the log, so Save waits for no disk.
 	Save(ctx context.Context, s RunSummary) error
 	// Remove deletes a run. It refuses with an *OwnedError while a process drives the run, and with ErrFenced when the run has
 	// had another owner since the caller looked at it.
-	Remove(ctx context.Context, run string, o RemoveOptions) (Removed, error)
+	Remove(ctx context.Context, run RunID, o RemoveOptions) (Removed, error)
 	// Close gives back what the store shares between its logs.
 	Close() error
 }
@@ -57,9 +57,9 @@ type Folds interface {
 
 // A RunQuery chooses runs from the list of a store. The zero value means all.
 type RunQuery struct {
-	ID     string // this run only, without a look at the others
+	ID     RunID  // this run only, without a look at the others
 	Prefix string // runs whose id begins so
-	Before string // runs that are older than this one
+	Before RunID  // runs that are older than this one
 }
 
 // A RunEntry is one run in the list of a store.
@@ -70,7 +70,7 @@ type RunEntry struct {
 
 // A RunSummary is what a list of runs shows of one.
 type RunSummary struct {
-	ID      string    `json:"id"`
+	ID      RunID     `json:"id"`
 	Kind    RunKind   `json:"kind,omitempty"`
 	Name    string    `json:"name,omitempty"`
 	Dir     string    `json:"dir,omitempty"`
@@ -110,7 +110,7 @@ const runDigits = "0123456789abcdefghjkmnpqrstvwxyz"
 
 // NewRunID makes the id of a run that begins now. 20261115-143205-g7k3f9q is the second in UTC, the millisecond in two digits
 // of base 32, and five random digits. Ids sort by time, and no two processes make the same.
-func NewRunID(now time.Time) string {
+func NewRunID(now time.Time) RunID {
 	now = now.UTC()
 	id := now.AppendFormat(make([]byte, 0, 24), "20060102-150405-")
 	ms := now.Nanosecond() / 1e6
@@ -120,7 +120,7 @@ func NewRunID(now time.Time) string {
 	for _, b := range random {
 		id = append(id, runDigits[b&31])
 	}
-	return string(id)
+	return RunID(id)
 }
 
 // IsRunID says whether a name can be a run's id. No path can be made of one.

@@ -20,7 +20,7 @@ func (l *lab) post() error {
 			return nil, err
 		}
 		once := func() (cost, error) {
-			return l.measure(l.dir, l.swarm, "send", "@"+agentName(1), "one more", "--run", id)
+			return l.measure(l.dir, l.swarm, "send", "@"+agentName(1), "one more", "--run", string(id))
 		}
 		_, err = once()
 		return once, err
@@ -44,7 +44,7 @@ func (l *lab) post() error {
 }
 
 // manyLetters makes a run in which so many envelopes wait, and that nobody drives.
-func (l *lab) manyLetters(n int) (id string, err error) {
+func (l *lab) manyLetters(n int) (id swarm.RunID, err error) {
 	h, err := statedir.At(l.home(), sqlite.NewStore)
 	if err != nil {
 		return "", err

@@ -129,7 +129,7 @@ func writeRuns(h *statedir.Home, n int) error {
 	for i := range n {
 		began := time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC)
 		s := swarm.RunSummary{ID: swarm.NewRunID(began), Kind: swarm.PipelineRun, Name: "main", Dir: "/", Status: swarm.Completed, Started: began, Ended: began, Tasks: 3, Done: 3}
-		path := filepath.Join(h.Dir(), "runs", s.ID+".db")
+		path := filepath.Join(h.Dir(), "runs", string(s.ID)+".db")
 		if first == "" {
 			log, err := h.Store.Create(ctx, s.ID)
 			if err == nil {

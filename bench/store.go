@@ -177,7 +177,7 @@ func (l *lab) open() error {
 }
 
 // writeRun writes the log of a run as it would be after all its tasks had run in every iteration.
-func writeRun(h *statedir.Home, id string, tasks, iterations int) (events int64, err error) {
+func writeRun(h *statedir.Home, id swarm.RunID, tasks, iterations int) (events int64, err error) {
 	log, err := h.Store.Create(context.Background(), id)
 	if err != nil {
 		return 0, err

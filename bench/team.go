@@ -106,7 +106,7 @@ func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(swarm.Delt
 // of the turn; and before the turn of a program, in a team, what the files are that it may change.
 func (l *lab) injected() error {
 	send := func(t *team, n int) error {
-		_, err := l.measure(filepath.Join(l.dir, "team"), l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", t.run.ID)
+		_, err := l.measure(filepath.Join(l.dir, "team"), l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", string(t.run.ID))
 		return err
 	}
 	for _, c := range []struct {

@@ -52,7 +52,7 @@ run's result. TEXT - is read from standard input.
 					return err
 				}
 				if a.json {
-					return a.print(map[string]string{"run": v.run()})
+					return a.print(map[string]swarm.RunID{"run": v.run()})
 				}
 				_, err = fmt.Fprintf(a.stdout, "reported; it counts when the turn ends, in run %s\n", v.run())
 				return err
@@ -194,12 +194,12 @@ func (a *app) waitForAgents(ctx context.Context, v *visitor, lists []string, tim
 
 // ask makes a request, and tells that it was made.
 func (v *visitor) ask(ctx context.Context, tool string, args any, told string) error {
-	var answer struct{ Request string }
+	var answer struct{ Request swarm.RunID }
 	if err := v.call(ctx, tool, args, &answer); err != nil {
 		return err
 	}
 	if v.app.json {
-		return v.app.print(map[string]string{"run": v.run(), "request": answer.Request})
+		return v.app.print(map[string]swarm.RunID{"run": v.run(), "request": answer.Request})
 	}
 	_, err := fmt.Fprintf(v.app.stdout, "%s by %s, in run %s; the answer comes to your inbox\n", term.Escape(told), answer.Request, v.run())
 	return err

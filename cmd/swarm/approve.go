@@ -106,7 +106,7 @@ func (a *app) listAsked(asked []control.Question) error {
 	}
 	t := term.NewTable("ID", "RUN", "AGENT", "FOR", "WANTS TO")
 	for _, q := range asked {
-		t.Row(q.ID, q.Run, "@"+q.Agent, term.Duration(time.Since(q.Asked)), view.DescribeApproval(q.Approval.Approval))
+		t.Row(q.ID, string(q.Run), "@"+q.Agent, term.Duration(time.Since(q.Asked)), view.DescribeApproval(q.Approval.Approval))
 	}
 	return a.table(t)
 }

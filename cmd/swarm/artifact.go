@@ -96,7 +96,7 @@ changed: it is in the run's log.
 			if err != nil {
 				return err
 			}
-			path, err := copyArtifact(filepath.Join(dir, id), it, text)
+			path, err := copyArtifact(filepath.Join(dir, string(id)), it, text)
 			switch {
 			case err != nil:
 				return &swarm.Error{Kind: swarm.Storage, Msg: "the copy cannot be written", Err: err}
@@ -121,7 +121,7 @@ func artifacts(l *run.Reader) ([]view.Artifact, error) {
 	return artifactsOf(l.ID, d)
 }
 
-func artifactsOf(run string, d view.Details) ([]view.Artifact, error) {
+func artifactsOf(run swarm.RunID, d view.Details) ([]view.Artifact, error) {
 	all := make([]view.Artifact, len(d.Artifacts))
 	for i, raw := range d.Artifacts {
 		if err := json.Unmarshal(raw, &all[i]); err != nil {
@@ -156,7 +156,7 @@ func (a *app) listArtifacts(l *run.Reader, all []view.Artifact) error {
 }
 
 // artifact finds the one that a user means, with its bytes, its run, and the folder for copies.
-func (a *app) artifact(ref, name string) (dir, id string, it view.Artifact, text []byte, err error) {
+func (a *app) artifact(ref, name string) (dir string, id swarm.RunID, it view.Artifact, text []byte, err error) {
 	h, l, err := a.openMeant(ref)
 	if err != nil {
 		return "", "", it, nil, err
@@ -173,7 +173,7 @@ func (a *app) artifact(ref, name string) (dir, id string, it view.Artifact, text
 	return h.ArtifactPath(), l.ID, it, text, err
 }
 
-func chooseArtifact(run string, all []view.Artifact, name string) (view.Artifact, error) {
+func chooseArtifact(run swarm.RunID, all []view.Artifact, name string) (view.Artifact, error) {
 	var found []view.Artifact
 	for _, it := range all {
 		_, rest, _ := strings.Cut(it.Ref, "://")

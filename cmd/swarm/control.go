@@ -116,7 +116,7 @@ process: finished turns are not run again, the one that was cut is, under the sa
 			if err != nil {
 				return err
 			}
-			c.GoOn = func(_ context.Context, id string) error { return a.goOn(c.Home, id, replay) }
+			c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(c.Home, id, replay) }
 			result, err := c.Resume(cmd.Context(), id)
 			if err != nil || !driven { // what it did was shown
 				return err
@@ -129,7 +129,7 @@ process: finished turns are not run again, the one that was cut is, under the sa
 }
 
 // goOn drives a run that no process drives.
-func (a *app) goOn(h *statedir.Home, id, replay string) error {
+func (a *app) goOn(h *statedir.Home, id swarm.RunID, replay string) error {
 	r, o, err := control.Continue(h, id, replay)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ are kept. In a run that still goes on, a task that failed and waits for a person
 }
 
 // steerable finds a run that has not ended and that the caller may steer.
-func (a *app) steerable(ref string) (*control.Control, string, error) {
+func (a *app) steerable(ref string) (*control.Control, swarm.RunID, error) {
 	c, err := a.control()
 	if err != nil {
 		return nil, "", err

@@ -66,7 +66,7 @@ func withoutDetach(args []string) (rest []string) {
 }
 
 // detached, in a detached process, tells the parent that the run is on disk, and lets go of its terminal.
-func detached(runID string) {
+func detached(runID swarm.RunID) {
 	if os.Getenv(detachedVariable) != "3" {
 		return
 	}

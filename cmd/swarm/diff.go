@@ -133,7 +133,7 @@ func (a *app) printChanges(p view.Picture, from, to swarm.Snapshot, stat bool, g
 		}
 	}
 	return a.print(struct {
-		Run   string         `json:"run"`
+		Run   swarm.RunID    `json:"run"`
 		Start swarm.Snapshot `json:"start"`
 		End   swarm.Snapshot `json:"end,omitzero"`
 		Files []change       `json:"files"`

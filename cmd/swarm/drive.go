@@ -202,7 +202,7 @@ func (a *app) printEnd(h *statedir.Home, p view.Picture) {
 type keys struct {
 	ctx context.Context
 	h   *statedir.Home
-	run string
+	run swarm.RunID
 }
 
 func (k keys) pause(on bool) {
@@ -256,7 +256,7 @@ func (w warner) Event(e *swarm.Event) {
 
 // An eventWriter writes events as JSON lines.
 type eventWriter struct {
-	run string
+	run swarm.RunID
 	mu  sync.Mutex
 	out *json.Encoder
 }
@@ -274,7 +274,7 @@ func (w *eventWriter) Delta(string, swarm.Delta) {}
 func (w *eventWriter) Close() error { return nil }
 
 // find finds the run that a user names.
-func (a *app) find(ref string) (*control.Control, string, error) {
+func (a *app) find(ref string) (*control.Control, swarm.RunID, error) {
 	c, err := a.control()
 	if err != nil {
 		return nil, "", err

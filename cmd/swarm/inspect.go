@@ -40,8 +40,8 @@ func (a *app) completeRun(_ *cobra.Command, args []string, begun string) ([]stri
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		if strings.HasPrefix(s.ID, begun) {
-			offers = append(offers, s.ID+"\t"+string(s.Status)+" "+s.Name)
+		if strings.HasPrefix(string(s.ID), begun) {
+			offers = append(offers, string(s.ID)+"\t"+string(s.Status)+" "+s.Name)
 		}
 	}
 	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -299,7 +299,7 @@ func TestAnAcknowledgedCancelIsObeyed(t *testing.T) {
 		if again := p.ledger()[asked:]; len(again) != 0 {
 			t.Errorf("after the run was cancelled its agents noted %v", again)
 		}
-		if found := left(id); found != nil {
+		if found := left(string(id)); found != nil {
 			t.Errorf("processes are left: %q", found)
 		}
 	}

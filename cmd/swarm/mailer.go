@@ -33,7 +33,7 @@ type mailer interface {
 // runActions are what else is done in a run by whoever writes.
 type runActions interface {
 	publish(ctx context.Context, topic string, data json.RawMessage) (seq int64, err error)
-	run() string
+	run() swarm.RunID
 	idle() bool // nobody drives the run
 	close()
 }
@@ -45,7 +45,7 @@ func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 		return nil, err
 	}
 	if c.Caller.InTurn() {
-		if ref != "" && ref != c.Caller.Run {
+		if ref != "" && ref != string(c.Caller.Run) {
 			return nil, control.ErrOtherRun()
 		}
 		return a.visit(ctx, c.Caller.Door)
@@ -93,9 +93,9 @@ func (p *person) publish(ctx context.Context, topic string, data json.RawMessage
 	return p.Publish(ctx, topic, data)
 }
 
-func (p *person) run() string { return p.Run }
-func (p *person) idle() bool  { return !p.home.Driven(p.Run) }
-func (p *person) close()      { _ = p.Close() } // what was sent is on disk
+func (p *person) run() swarm.RunID { return p.Run }
+func (p *person) idle() bool       { return !p.home.Driven(p.Run) }
+func (p *person) close()           { _ = p.Close() } // what was sent is on disk
 
 // A visitor is an agent that acts by this program.
 type visitor struct {
@@ -208,9 +208,9 @@ func (v *visitor) publish(ctx context.Context, topic string, data json.RawMessag
 	return published.Seq, err
 }
 
-func (v *visitor) run() string { return os.Getenv("SWARM_RUN_ID") }
-func (v *visitor) idle() bool  { return false }
-func (v *visitor) close()      { _ = v.leave() }
+func (v *visitor) run() swarm.RunID { return swarm.RunID(os.Getenv("SWARM_RUN_ID")) }
+func (v *visitor) idle() bool       { return false }
+func (v *visitor) close()           { _ = v.leave() }
 
 // openMeant opens the run that is meant to look at it.
 func (a *app) openMeant(ref string) (*statedir.Home, *run.Reader, error) {

@@ -67,8 +67,8 @@ func (a *app) printOutput(ref, name string, iteration int, good bool) error {
 	}
 	if a.json {
 		return a.print(struct {
-			Run  string `json:"run"`
-			Task string `json:"task"`
+			Run  swarm.RunID `json:"run"`
+			Task string      `json:"task"`
 			view.Output
 			Text string `json:"text"`
 		}{l.ID, t.Name, out, string(text)})

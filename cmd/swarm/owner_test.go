@@ -40,7 +40,7 @@ func TestOneOfManyResumesDrives(t *testing.T) {
 	p := newPlace(t)
 	letGo := p.holds()
 	d := p.drives("up")
-	id := d.until(swarm.TurnStarted).Run
+	id := string(d.until(swarm.TurnStarted).Run)
 	d.kill()
 	p.list()
 	before := p.log(id)
@@ -106,7 +106,7 @@ func stopped(t *testing.T) (p *place, d *driving, id string, letGo func()) {
 	p.env = []string{"SWARM_TEST_LEASE=400ms"}
 	letGo = p.holds()
 	d = p.drives("up")
-	id = d.until(swarm.TurnStarted).Run
+	id = string(d.until(swarm.TurnStarted).Run)
 	p.soon("both copies' first agents are at work", func() bool { return len(p.ledger()) == 2 })
 	turn, err := os.Open(filepath.Join(p.home, "runs", id+".db.lock"))
 	p.check(err)

@@ -236,11 +236,11 @@ func worst(p view.Picture, face repl.Face, typed bool) int {
 	return p.Exit
 }
 
-func greeting(id string, t talk) string {
+func greeting(id swarm.RunID, t talk) string {
 	if !t.typed {
 		return ""
 	}
-	return "session " + id + " · /help says how lines are written, Ctrl-D leaves"
+	return "session " + string(id) + " · /help says how lines are written, Ctrl-D leaves"
 }
 
 func remember(h *statedir.Home, typed bool) func(string) {

@@ -108,7 +108,7 @@ func endDriven(folder string) {
 }
 
 // endDriver has the process that drives a run end it, and ends the process if it does not.
-func endDriver(h *statedir.Home, id string) {
+func endDriver(h *statedir.Home, id swarm.RunID) {
 	l, err := run.OpenReader(h, id)
 	if err != nil {
 		return

@@ -180,8 +180,8 @@ func (a *app) tellSent(p mailer, to string, sent agentapi.SendResult, err error)
 		return err
 	case a.json:
 		return a.print(struct {
-			Run string `json:"run"`
-			To  string `json:"to"`
+			Run swarm.RunID `json:"run"`
+			To  string      `json:"to"`
 			agentapi.SendResult
 		}{p.run(), to, sent})
 	}

@@ -62,7 +62,7 @@ func (a *app) waitFor(ctx context.Context, ref, timeout string) error {
 	a.exit = exitOf(p)
 	if a.json {
 		return a.print(struct {
-			Run    string       `json:"run"`
+			Run    swarm.RunID  `json:"run"`
 			Status swarm.Status `json:"status"`
 			Exit   int          `json:"exit"`
 			Reason string       `json:"reason,omitempty"`

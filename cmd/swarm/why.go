@@ -46,7 +46,7 @@ Without RUN it is the newest run of this folder that still goes on, else the new
 			}
 			if a.json {
 				return a.print(struct {
-					Run    string       `json:"run"`
+					Run    swarm.RunID  `json:"run"`
 					Status swarm.Status `json:"status"`
 					Path   view.Chain   `json:"path"`
 					Circle []string     `json:"circle,omitempty"` // the part of it that goes round

@@ -36,7 +36,7 @@ func (h *handler) fold(ctx context.Context, id wire.TaskID, enough func(*task) b
 	if err != nil {
 		return nil, nil, err
 	}
-	if entry.ID != string(id) || !entry.Kind.Team() {
+	if string(entry.ID) != string(id) || !entry.Kind.Team() {
 		return nil, nil, notFound(id)
 	}
 	reader, err := h.Control.OpenReader(entry.ID)
@@ -212,7 +212,7 @@ func (h *handler) page(ctx context.Context, r *wire.ListTasksRequest, size int) 
 			list.TotalSize++
 		}
 		switch {
-		case !fits || r.PageToken != "" && s.ID >= r.PageToken:
+		case !fits || r.PageToken != "" && string(s.ID) >= r.PageToken:
 		case len(list.Tasks) == size:
 			list.NextPageToken = string(list.Tasks[size-1].ID)
 		default:
@@ -239,7 +239,7 @@ func (h *handler) begun(conversation string) ([]swarm.RunSummary, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(s swarm.RunSummary) bool {
-		return s.Origin == nil || s.Origin.Agent != h.agent || s.Problem != "" || conversation != "" && s.Origin.Context != conversation && s.ID != conversation
+		return s.Origin == nil || s.Origin.Agent != h.agent || s.Problem != "" || conversation != "" && s.Origin.Context != conversation && string(s.ID) != conversation
 	}), nil
 }
 

@@ -115,7 +115,7 @@ func (h *house) start(ctx context.Context, r control.Request) (string, error) {
 
 // finish waits until a run is over and was left.
 func (h *house) finish(id string) {
-	reader, err := run.OpenReader(h.home, id)
+	reader, err := run.OpenReader(h.home, swarm.RunID(id))
 	if err == nil {
 		_, err = reader.Wait(context.Background())
 		reader.Close()
@@ -332,7 +332,7 @@ func short(event wire.Event) string {
 // append writes into the log of a run, as another process would.
 func (h *house) append(id wire.TaskID, events ...swarm.Event) {
 	h.t.Helper()
-	log, err := h.home.Store.Open(h.t.Context(), string(id), swarm.ReadWrite)
+	log, err := h.home.Store.Open(h.t.Context(), swarm.RunID(id), swarm.ReadWrite)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func (h *house) append(id wire.TaskID, events ...swarm.Event) {
 // events are those of a kind in the log of a run, or all.
 func (h *house) events(id wire.TaskID, kind swarm.EventKind) (all []swarm.Event) {
 	h.t.Helper()
-	reader, err := run.OpenReader(h.home, string(id))
+	reader, err := run.OpenReader(h.home, swarm.RunID(id))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 type task struct {
 	*view.Collector // its turns, envelopes and artifacts
 
-	id     string
+	id     swarm.RunID
 	reader *run.Reader // for texts
 	run    *view.Run
 	team   swarm.Team
@@ -96,7 +96,7 @@ func (t *task) context() string {
 	if a := t.run.Origin; a != nil && a.Context != "" {
 		return a.Context
 	}
-	return t.id
+	return string(t.id)
 }
 
 // info is what every answer says of the task.
@@ -264,7 +264,7 @@ func newest(all []*wire.Message, most *int) []*wire.Message {
 // history is what was said between the client and the agents.
 func (t *task) history() (all []*wire.Message) {
 	for _, e := range t.Envelopes {
-		id := t.id + "/" + e.Ref()
+		id := string(t.id) + "/" + e.Ref()
 		switch {
 		case e.FromNodeID == swarm.User:
 			if e.ID == goalID && t.run.Origin != nil && t.run.Origin.Message != "" {
@@ -327,7 +327,7 @@ const maxInline = 1 << 20
 func (t *task) kept(a swarm.Artifact) (*wire.Artifact, error) {
 	one := &wire.Artifact{ID: wire.ArtifactID(a.Ref), Name: a.Name, Description: a.Kind}
 	if a.Bytes > maxInline {
-		one.Parts = wire.ContentParts{wire.NewFileURLPart(wire.URL(t.server+"/api/v1/runs/"+t.id+"/artifacts/"+strings.TrimPrefix(a.Ref, "artifact://")), "application/octet-stream")}
+		one.Parts = wire.ContentParts{wire.NewFileURLPart(wire.URL(t.server+"/api/v1/runs/"+string(t.id)+"/artifacts/"+strings.TrimPrefix(a.Ref, "artifact://")), "application/octet-stream")}
 		return one, nil
 	}
 	text, err := t.reader.Text(a.Hash)

@@ -87,7 +87,7 @@ func (s *Service) fillIn(p *contextpack.Pack, agent string) error {
 	for _, is := range []struct {
 		field, value string
 		said         *string
-	}{{"runId", s.Run, &p.RunID}, {"nodeId", agent, &p.NodeID}, {"globalMode", string(team.Phase), (*string)(&p.GlobalMode)}, {"nodeMode", string(team.Mode), (*string)(&p.NodeMode)}} {
+	}{{"runId", string(s.Run), &p.RunID}, {"nodeId", agent, &p.NodeID}, {"globalMode", string(team.Phase), (*string)(&p.GlobalMode)}, {"nodeMode", string(team.Mode), (*string)(&p.NodeMode)}} {
 		if *is.said != "" && *is.said != is.value {
 			return swarm.Errorf(swarm.BadInput, "%s is %s, and not %s", is.field, is.value, swarm.Quote(*is.said)).WithHint("leave %s out", is.field)
 		}

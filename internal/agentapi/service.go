@@ -24,7 +24,7 @@ import (
 
 // An Service serves the agents of one run. All its methods may be used by many goroutines at once.
 type Service struct {
-	Run    string
+	Run    swarm.RunID
 	Log    swarm.Log
 	Redact func([]byte) []byte // takes secrets out of what is stored; nil = there are none
 	Now    func() time.Time    // nil = time.Now

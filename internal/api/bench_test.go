@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"swarm"
 	"swarm/internal/feed"
 )
 
@@ -45,7 +46,7 @@ func middle(all []time.Duration) time.Duration {
 func (h *house) crowd(b *testing.B, own bool) *crowd {
 	id, log, write := h.log(h.dir)
 	if own {
-		b.Cleanup(h.api.Feed.Watch(id, log))
+		b.Cleanup(h.api.Feed.Watch(swarm.RunID(id), log))
 	}
 	return newCrowd(b, strings.TrimPrefix(h.server.URL(), "http://"), "/api/v1/stream/sse?after=2&workflow_id="+id, func(n int) time.Time {
 		write(note(fmt.Sprintf("number %d", n)))

@@ -82,7 +82,7 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 	l.until(string(swarm.RunPausing))
 	goOn.Say("go")
 	l.until(string(swarm.RunPaused))
-	if got := get[runList](h, "/api/v1/runs?status=paused").Runs; len(got) != 1 || got[0].ID != id {
+	if got := get[runList](h, "/api/v1/runs?status=paused").Runs; len(got) != 1 || string(got[0].ID) != id {
 		t.Errorf("paused are %+v", got)
 	}
 	h.post(run+"/resume", "", http.StatusAccepted)
@@ -197,28 +197,28 @@ func TestRunsOfOtherFoldersAreNotThere(t *testing.T) {
 		t.Errorf("%v", runs)
 	}
 	everywhere := open(t, func(a *API) { a.Control.Home, a.Control.Anywhere = h.home, true })
-	if runs := get[runList](everywhere, "/api/v1/runs").Runs; len(runs) != 1 || runs[0].ID != id {
+	if runs := get[runList](everywhere, "/api/v1/runs").Runs; len(runs) != 1 || string(runs[0].ID) != id {
 		t.Errorf("%v", runs)
 	}
 }
 
 func TestListsComeInPages(t *testing.T) {
 	h := open(t)
-	var all []string
+	var all []swarm.RunID
 	for range 5 {
 		id, write := h.bare()
 		write(note("x"), note("y"), swarm.Event{Kind: swarm.Tick})
-		all = append(all, id)
+		all = append(all, swarm.RunID(id))
 	}
 	slices.Sort(all)
 	slices.Reverse(all)
-	var got []string
+	var got []swarm.RunID
 	for before := ""; ; {
 		page := get[runList](h, "/api/v1/runs?limit=2&before="+before)
 		for _, s := range page.Runs {
 			got = append(got, s.ID)
 		}
-		if before = page.Next; before == "" {
+		if before = string(page.Next); before == "" {
 			break
 		}
 	}

@@ -173,8 +173,8 @@ func (h *house) log(dir string) (id string, log swarm.RunLog, write func(...swar
 
 func (h *house) logOf(kind swarm.RunKind, dir string) (id string, log swarm.RunLog, write func(...swarm.Event)) {
 	h.t.Helper()
-	id = swarm.NewRunID(time.Now())
-	log, err := h.home.Store.Create(h.t.Context(), id)
+	id = string(swarm.NewRunID(time.Now()))
+	log, err := h.home.Store.Create(h.t.Context(), swarm.RunID(id))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func (h *house) logOf(kind swarm.RunKind, dir string) (id string, log swarm.RunL
 			h.t.Fatal(err)
 		}
 	}
-	start, _ := json.Marshal(swarm.RunStart{ID: id, Kind: kind, Dir: dir, Time: time.Now()})
+	start, _ := json.Marshal(swarm.RunStart{ID: swarm.RunID(id), Kind: kind, Dir: dir, Time: time.Now()})
 	plan, _ := json.Marshal(swarm.Plan{Kind: kind, Groups: []swarm.Group{{Iterations: 1}}, Agents: []swarm.Agent{{Name: "a", Provider: "sh"}}, Tasks: []swarm.Task{{Name: "a", Agent: "a"}}})
 	write(swarm.Event{Kind: swarm.RunStarted, Data: start}, swarm.Event{Kind: swarm.PlanAdded, Key: "plan:1", Data: plan})
 	return id, log, write
@@ -274,7 +274,7 @@ func (l *listener) until(kind string) (all []told) {
 }
 
 // append writes into the log of a run, as another process would.
-func (h *house) append(id string, events ...swarm.Event) {
+func (h *house) append(id swarm.RunID, events ...swarm.Event) {
 	h.t.Helper()
 	log, err := h.home.Store.Open(h.t.Context(), id, swarm.ReadWrite)
 	if err != nil {
@@ -289,7 +289,7 @@ func (h *house) append(id string, events ...swarm.Event) {
 // settle waits until the run's driver has left it.
 func (h *house) settle(id string) {
 	h.t.Helper()
-	l, err := run.OpenReader(h.home, id)
+	l, err := run.OpenReader(h.home, swarm.RunID(id))
 	if err != nil {
 		h.t.Fatal(err)
 	}

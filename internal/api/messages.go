@@ -13,9 +13,9 @@ import (
 )
 
 type sentMessage struct {
-	Run string `json:"run"`
-	ID  string `json:"id"`
-	Seq int64  `json:"seq"`
+	Run swarm.RunID `json:"run"`
+	ID  string      `json:"id"`
+	Seq int64       `json:"seq"`
 }
 
 // sendMessage sends what a person says to an agent: for its next turn, with a high priority between two tools of this one, or, as an interrupt, at once. It is answered when it is on disk.

@@ -230,7 +230,7 @@ tasks:
 	}
 	out.Line()
 	const runs = "/api/v1/runs/{id}"
-	h.append(b.Run, swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("second/1/1-abc"), Agent: "second", Task: "second", Turn: "second/1/1", Data: json.RawMessage(`{"id":"second/1/1-abc","what":"read","tool":"Read","input":{"a":1}}`)},
+	h.append(swarm.RunID(b.Run), swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("second/1/1-abc"), Agent: "second", Task: "second", Turn: "second/1/1", Data: json.RawMessage(`{"id":"second/1/1-abc","what":"read","tool":"Read","input":{"a":1}}`)},
 		swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("first/1/1/e"), Agent: "first", Task: "first", Turn: "first/1/1",
 			Data: json.RawMessage(`{"id":"first/1/1/e","what":"let first write to second","wish":{"edge":{"from":"first","to":"second"}}}`)},
 		swarm.Event{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey("first/1/1/s"), Agent: "first", Task: "first", Turn: "first/1/1",

@@ -15,7 +15,7 @@ import (
 
 type runList struct {
 	Runs []swarm.RunSummary `json:"runs"`
-	Next string             `json:"next,omitempty"` // what to ask before for the older ones
+	Next swarm.RunID        `json:"next,omitempty"` // what to ask before for the older ones
 }
 
 // listRuns lists runs, the newest first.
@@ -106,7 +106,7 @@ func (a *API) showRun(r *http.Request, l *run.Reader) (reply, error) {
 }
 
 // steer does something to a run that has not ended. It is answered when the request is on disk.
-func (a *API) steer(do func(ctx context.Context, id string) (control.CommandResult, error)) func(*http.Request) (reply, error) {
+func (a *API) steer(do func(ctx context.Context, id swarm.RunID) (control.CommandResult, error)) func(*http.Request) (reply, error) {
 	return func(r *http.Request) (reply, error) {
 		if err := errors.Join(ask(r).err, readBody(r, &struct{}{})); err != nil {
 			return reply{}, err
@@ -121,7 +121,7 @@ func (a *API) steer(do func(ctx context.Context, id string) (control.CommandResu
 }
 
 // steerable finds a run that has not ended.
-func (a *API) steerable(r *http.Request) (string, error) {
+func (a *API) steerable(r *http.Request) (swarm.RunID, error) {
 	s, err := a.Control.Lookup(r.PathValue("id"))
 	if err == nil {
 		err = a.Control.Steerable(s)
@@ -129,6 +129,6 @@ func (a *API) steerable(r *http.Request) (string, error) {
 	return s.ID, err
 }
 
-func (a *API) cancelRun(ctx context.Context, id string) (control.CommandResult, error) {
+func (a *API) cancelRun(ctx context.Context, id swarm.RunID) (control.CommandResult, error) {
 	return a.Control.Cancel(ctx, id, "")
 }

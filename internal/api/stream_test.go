@@ -47,7 +47,7 @@ func TestAStreamTellsWhatHasBeenAndThenWhatHappens(t *testing.T) {
 			t.Errorf("%s, Last-Event-ID %q: %s, want %s", x.query, x.last, ids(all), x.want)
 		}
 		var e swarm.PublicEvent
-		if err := json.Unmarshal([]byte(got.data), &e); err != nil || e.Run != id || strconv.FormatInt(e.Seq, 10) != got.id || string(e.Kind) != got.event {
+		if err := json.Unmarshal([]byte(got.data), &e); err != nil || string(e.Run) != id || strconv.FormatInt(e.Seq, 10) != got.id || string(e.Kind) != got.event {
 			t.Errorf("%+v is told as %+v (%v)", got, e, err)
 		}
 	}
@@ -122,7 +122,7 @@ func TestARunThatIsDrivenIsTold(t *testing.T) {
 	for _, one := range all {
 		if one.event == feed.Delta {
 			var d feed.TurnDelta
-			if err := json.Unmarshal([]byte(one.data), &d); err != nil || d.Run != id || d.Agent != "first" || d.Turn != "first/1/1" {
+			if err := json.Unmarshal([]byte(one.data), &d); err != nil || string(d.Run) != id || d.Agent != "first" || d.Turn != "first/1/1" {
 				t.Errorf("%+v: %+v, %v", one, d, err)
 			}
 			said[d.Kind] += d.Text
@@ -162,7 +162,7 @@ func TestARunThatCannotBeReadIsToldOf(t *testing.T) {
 	if status, text := h.ask("GET", "/api/v1/stream/sse?workflow_id="+id, ""); status != 400 && status != 500 || !strings.Contains(text, "error") {
 		t.Errorf("%d %s", status, text)
 	}
-	if h.api.Feed.Listeners(id) != 0 {
+	if h.api.Feed.Listeners(swarm.RunID(id)) != 0 {
 		t.Error("it is still followed")
 	}
 	if status, text := h.ask("GET", "/api/v1/approvals", ""); status != http.StatusOK { // the others go on
@@ -287,7 +287,7 @@ func TestManyListenToOneFollower(t *testing.T) {
 	for _, l := range all {
 		l.until(string(swarm.Notice))
 	}
-	if n := h.api.Feed.Listeners(id); n != 20 {
+	if n := h.api.Feed.Listeners(swarm.RunID(id)); n != 20 {
 		t.Errorf("%d listeners", n)
 	}
 }

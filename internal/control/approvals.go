@@ -15,7 +15,7 @@ import (
 
 // A Question is what an agent of a run asks a person.
 type Question struct {
-	Run string `json:"run"`
+	Run swarm.RunID `json:"run"`
 	view.Approval
 }
 
@@ -101,7 +101,7 @@ func (c *Control) answered(ref, id string) error {
 			return err
 		}
 		if ok {
-			return &swarm.Error{Kind: swarm.BadInput, Msg: how + " in run " + s.ID, Err: run.ErrAnswered}
+			return &swarm.Error{Kind: swarm.BadInput, Msg: how + " in run " + string(s.ID), Err: run.ErrAnswered}
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ func choose(asked []Question, id, command string) (Question, error) {
 	}
 	for _, q := range found {
 		if q.ID == found[0].ID {
-			runs = append(runs, q.Run)
+			runs = append(runs, string(q.Run))
 		}
 	}
 	switch {

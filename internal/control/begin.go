@@ -19,12 +19,12 @@ type Begin struct {
 	File, Dir   string
 	Args        []string
 	Replay      string         // the recording that its agents' answers come from; "" = agents are reached
-	From        string         // the run that this one tries again
+	From        swarm.RunID    // the run that this one tries again
 	Origin      *swarm.Origin  // the message of another program by which it begins
 	Waiting     ProgressReport // whom to tell what it waits for before it begins
 	firstEvents []swarm.Event  // what it begins with beside its plan: a goal, or what is kept of another run
 	cassette    *provider.Cassette
-	id          string // "" = one is made
+	id          swarm.RunID // "" = one is made
 }
 
 // BeginRetry is a run that tries an ended one again.
@@ -64,7 +64,7 @@ func OpenCassette(file string) (*provider.Cassette, error) {
 }
 
 // Continue opens a run to drive it on. A replay needs its recording.
-func Continue(h *statedir.Home, id, replay string) (*run.Run, run.Options, error) {
+func Continue(h *statedir.Home, id swarm.RunID, replay string) (*run.Run, run.Options, error) {
 	o := run.Options{Unpause: true}
 	var err error
 	if replay != "" {

@@ -9,14 +9,14 @@ import (
 
 // A Caller is who acts. The zero value is a person.
 type Caller struct {
-	Run  string             // the run inside of which this program was started, if it was
+	Run  swarm.RunID        // the run inside of which this program was started, if it was
 	Turn string             // and the turn
 	Door swarm.ToolEndpoint // where the agent of that turn has its tools
 }
 
 // CallerFromEnv is who started this program, as the runtime wrote it into the environment of agents' programs.
 func CallerFromEnv() Caller {
-	return Caller{Run: os.Getenv("SWARM_RUN_ID"), Turn: os.Getenv("SWARM_TURN_ID"),
+	return Caller{Run: swarm.RunID(os.Getenv("SWARM_RUN_ID")), Turn: os.Getenv("SWARM_TURN_ID"),
 		Door: swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}}
 }
 
@@ -25,7 +25,7 @@ func (c Caller) InTurn() bool { return c.Door.URL != "" && c.Door.Token != "" }
 
 // Person refuses to an agent of a run what is a person's to do in it. It does not keep out a program that hides where it was
 // started: a program with a shell is as free as its sandbox. It keeps an agent from being talked into a plain command.
-func (c Caller) Person(run, what string) error {
+func (c Caller) Person(run swarm.RunID, what string) error {
 	if c.Turn == "" || run != c.Run {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (c Caller) Person(run, what string) error {
 }
 
 // OwnRun refuses to an agent what belongs to another run of the same home: no edge leads there.
-func (c Caller) OwnRun(h *statedir.Home, run string) error {
+func (c Caller) OwnRun(h *statedir.Home, run swarm.RunID) error {
 	if c.Turn == "" || run == c.Run || !h.Exists(c.Run) { // a run that is kept elsewhere has nothing near it here
 		return nil
 	}

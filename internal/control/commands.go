@@ -11,9 +11,9 @@ import (
 
 // CommandResult is what a run was told to do. It is on disk, and the process that drives the run obeys it.
 type CommandResult struct {
-	Run     string `json:"run"`
-	Command string `json:"word"`
-	Target  string `json:"target,omitempty"` // a task or an agent; "" = the whole run
+	Run     swarm.RunID `json:"run"`
+	Command string      `json:"word"`
+	Target  string      `json:"target,omitempty"` // a task or an agent; "" = the whole run
 }
 
 // A StateError refuses what has no meaning as the run stands now.
@@ -31,23 +31,23 @@ func refuse(hint, format string, args ...any) error {
 // Steerable refuses a run that has ended, and one that the caller may not steer.
 func (c *Control) Steerable(s swarm.RunSummary) error {
 	if s = run.Current(c.Home, s); s.Status.Ended() {
-		return refuse("to run what failed again: swarm retry "+s.ID, "run %s has ended (%s)", s.ID, s.Status)
+		return refuse("to run what failed again: swarm retry "+string(s.ID), "run %s has ended (%s)", s.ID, s.Status)
 	}
 	return c.Caller.Person(s.ID, "steering a run")
 }
 
 // Tell has a run do something, whichever process drives it. When it returns, the word is on disk.
-func (c *Control) Tell(ctx context.Context, id string, command swarm.Command, target string) (CommandResult, error) {
+func (c *Control) Tell(ctx context.Context, id swarm.RunID, command swarm.Command, target string) (CommandResult, error) {
 	return CommandResult{id, string(command), target}, run.Control(ctx, c.Home, id, command, target)
 }
 
 // Pause lets running turns finish and starts no other.
-func (c *Control) Pause(ctx context.Context, id string) (CommandResult, error) {
+func (c *Control) Pause(ctx context.Context, id swarm.RunID) (CommandResult, error) {
 	return c.Tell(ctx, id, swarm.CommandPause, "")
 }
 
 // Resume lets a paused run go on where it is driven. A run that no process drives is driven from here on.
-func (c *Control) Resume(ctx context.Context, id string) (CommandResult, error) {
+func (c *Control) Resume(ctx context.Context, id swarm.RunID) (CommandResult, error) {
 	who, driven, err := c.Driver(id)
 	if err != nil {
 		return CommandResult{}, err
@@ -70,16 +70,16 @@ func (c *Control) Resume(ctx context.Context, id string) (CommandResult, error) 
 }
 
 // drivenError says that a run cannot be driven here, and who drives it.
-func drivenError(id string, who swarm.Owner) error {
+func drivenError(id swarm.RunID, who swarm.Owner) error {
 	if who.Gone {
 		return refuse("try again in "+max(time.Second, time.Until(who.Until).Round(time.Second)).String(),
 			"the run %s is still with process %d, which is gone, or another is just taking it", id, who.PID)
 	}
-	return refuse("to look in: swarm attach "+id, "process %d drives the run %s, and it is not paused", who.PID, id)
+	return refuse("to look in: swarm attach "+string(id), "process %d drives the run %s, and it is not paused", who.PID, id)
 }
 
 // Cancel ends a run for good, or with a target one of its tasks or agents. A run that no process drives is ended by this one.
-func (c *Control) Cancel(ctx context.Context, id, target string) (CommandResult, error) {
+func (c *Control) Cancel(ctx context.Context, id swarm.RunID, target string) (CommandResult, error) {
 	noted, err := c.Tell(ctx, id, swarm.CommandCancel, target)
 	if err != nil || target != "" {
 		return noted, err
@@ -98,15 +98,15 @@ func (c *Control) Cancel(ctx context.Context, id, target string) (CommandResult,
 }
 
 // Close ends a team's run as soon as the turns that it has now are through. All other runs end by themselves.
-func (c *Control) Close(ctx context.Context, id string) (CommandResult, error) {
+func (c *Control) Close(ctx context.Context, id swarm.RunID) (CommandResult, error) {
 	if !c.Home.Summary(id).Kind.Team() {
-		return CommandResult{}, refuse("to cut it short: swarm cancel "+id, "run %s is no team, and ends by itself", id)
+		return CommandResult{}, refuse("to cut it short: swarm cancel "+string(id), "run %s is no team, and ends by itself", id)
 	}
 	return c.Tell(ctx, id, swarm.CommandClose, "")
 }
 
 // Act does something to one agent of a run that has not ended.
-func (c *Control) Act(ctx context.Context, id, agent string, do run.Action) (CommandResult, error) {
+func (c *Control) Act(ctx context.Context, id swarm.RunID, agent string, do run.Action) (CommandResult, error) {
 	w, err := run.Act(ctx, c.Home, id, agent, do)
 	var ours *swarm.Error
 	if swarm.KindOf(err) == swarm.BadInput && errors.As(err, &ours) {
@@ -116,7 +116,7 @@ func (c *Control) Act(ctx context.Context, id, agent string, do run.Action) (Com
 }
 
 // RetryTask has a task tried again that failed and waits for a person, in a run that goes on.
-func (c *Control) RetryTask(ctx context.Context, id, task string) (CommandResult, error) {
+func (c *Control) RetryTask(ctx context.Context, id swarm.RunID, task string) (CommandResult, error) {
 	if err := c.Caller.Person(id, "steering a run"); err != nil {
 		return CommandResult{}, err
 	}
@@ -126,7 +126,7 @@ func (c *Control) RetryTask(ctx context.Context, id, task string) (CommandResult
 		}
 	}
 	if _, driven, err := c.Driver(id); err != nil || !driven {
-		return CommandResult{}, refuse("go on with it: swarm resume "+id, "the run %s has not ended, and nobody drives it", id)
+		return CommandResult{}, refuse("go on with it: swarm resume "+string(id), "the run %s has not ended, and nobody drives it", id)
 	}
 	return c.Tell(ctx, id, swarm.CommandRetry, task)
 }

@@ -22,7 +22,7 @@ type Control struct {
 	Anywhere bool   // or in any folder
 	Caller   Caller
 	// GoOn has this process drive a run that no process drives. A command drives it before its eyes, a server in the background.
-	GoOn func(ctx context.Context, run string) error
+	GoOn func(ctx context.Context, run swarm.RunID) error
 }
 
 // Find finds the run that a person names: an id, the beginning of one, or @last.
@@ -39,7 +39,7 @@ func (c *Control) Lookup(id string) (swarm.RunSummary, error) {
 		return swarm.RunSummary{}, missing
 	case err != nil:
 		return swarm.RunSummary{}, err
-	case s.ID != id && id != "@last":
+	case string(s.ID) != id && id != "@last":
 		return swarm.RunSummary{}, missing
 	}
 	return s, nil
@@ -48,7 +48,7 @@ func (c *Control) Lookup(id string) (swarm.RunSummary, error) {
 // Runs goes through the runs, newest first, from the one that is older than before on, as their logs have them now.
 func (c *Control) Runs(before string) iter.Seq2[swarm.RunSummary, error] {
 	return func(yield func(swarm.RunSummary, error) bool) {
-		for s, err := range c.Home.Runs(c.Dir, c.Anywhere, before) {
+		for s, err := range c.Home.Runs(c.Dir, c.Anywhere, swarm.RunID(before)) {
 			if err == nil {
 				s = run.Current(c.Home, s)
 			}
@@ -79,7 +79,7 @@ func (c *Control) Newest() (ref string, err error) {
 			return "", err
 		}
 		if !s.Status.Ended() && c.Home.Driven(s.ID) {
-			return s.ID, nil
+			return string(s.ID), nil
 		}
 	}
 	return "@last", nil // which also says what is wrong when there is none
@@ -101,10 +101,10 @@ func (c *Control) Meant(ref string) (swarm.RunSummary, error) {
 }
 
 // OpenReader opens a run to look at it.
-func (c *Control) OpenReader(id string) (*run.Reader, error) { return run.OpenReader(c.Home, id) }
+func (c *Control) OpenReader(id swarm.RunID) (*run.Reader, error) { return run.OpenReader(c.Home, id) }
 
 // Picture is what a run looks like now.
-func (c *Control) Picture(id string) (view.Picture, error) {
+func (c *Control) Picture(id swarm.RunID) (view.Picture, error) {
 	l, err := c.OpenReader(id)
 	if err != nil {
 		return view.Picture{}, err
@@ -114,7 +114,7 @@ func (c *Control) Picture(id string) (view.Picture, error) {
 }
 
 // Driver is the process that drives a run, if one does.
-func (c *Control) Driver(id string) (who swarm.Owner, driven bool, err error) {
+func (c *Control) Driver(id swarm.RunID) (who swarm.Owner, driven bool, err error) {
 	l, err := c.OpenReader(id)
 	if err != nil {
 		return who, false, err
@@ -124,7 +124,7 @@ func (c *Control) Driver(id string) (who swarm.Owner, driven bool, err error) {
 }
 
 // Target is the task, or with an @ the agent, that a person names, if the run has it.
-func (c *Control) Target(id, name string) (string, error) {
+func (c *Control) Target(id swarm.RunID, name string) (string, error) {
 	p, err := c.Picture(id)
 	if err != nil {
 		return "", err

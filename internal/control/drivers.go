@@ -15,13 +15,13 @@ type Drivers struct {
 	Control *Control
 	Context context.Context
 	Version string
-	Options run.Options                                  // of every run: its engine, its tool server, its telemetry
-	Follow  func(id string, log swarm.Log) (stop func()) // called for the time that a run is driven; nil = nobody follows
-	Ended   func(p view.Picture, err error)              // called when a run was left
+	Options run.Options                                       // of every run: its engine, its tool server, its telemetry
+	Follow  func(id swarm.RunID, log swarm.Log) (stop func()) // called for the time that a run is driven; nil = nobody follows
+	Ended   func(p view.Picture, err error)                   // called when a run was left
 
 	all     sync.WaitGroup
 	mu      sync.Mutex
-	driving map[string]bool
+	driving map[swarm.RunID]bool
 	closed  bool
 }
 
@@ -44,11 +44,11 @@ func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
 		return "", err
 	}
 	go d.drive(started, o)
-	return started.ID, nil
+	return string(started.ID), nil
 }
 
 // Resume goes on with a run that no process drives. When it returns, this process owns the run.
-func (d *Drivers) Resume(ctx context.Context, id string) error {
+func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
 	r, o, err := Continue(d.Control.Home, id, "")
 	if err != nil {
 		return err
@@ -110,11 +110,11 @@ func (d *Drivers) drive(r *run.Run, o run.Options) {
 	d.Ended(r.Drive(d.Context, o))
 }
 
-func (d *Drivers) note(id string, on bool) {
+func (d *Drivers) note(id swarm.RunID, on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.driving == nil {
-		d.driving = map[string]bool{}
+		d.driving = map[swarm.RunID]bool{}
 	}
 	d.driving[id] = on
 }

@@ -58,7 +58,7 @@ func (b *Begin) open(r Request) error {
 			return err
 		}
 		b.id = swarm.NewRunID(now)
-		p.RunID, p.CreatedAt = b.id, now
+		p.RunID, p.CreatedAt = string(b.id), now
 		env.ContextRef, team.Pack = p.Ref(), p.Ref()
 		stored, text := agentapi.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
 		b.firstEvents, b.Bundle.Bodies = append(b.firstEvents, stored), append(b.Bundle.Bodies, text)

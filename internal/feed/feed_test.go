@@ -12,7 +12,7 @@ import (
 )
 
 // newRun is a run of two events that no process drives.
-func newRun(t *testing.T) (*statedir.Home, string) {
+func newRun(t *testing.T) (*statedir.Home, swarm.RunID) {
 	t.Helper()
 	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
 	if err != nil {

@@ -34,7 +34,7 @@ type Hub struct {
 	home *statedir.Home
 
 	mu        sync.Mutex
-	following map[string]*Follower
+	following map[swarm.RunID]*Follower
 	closed    bool
 	done      sync.WaitGroup
 
@@ -44,13 +44,13 @@ type Hub struct {
 
 // New makes a hub for the runs of a home.
 func New(h *statedir.Home) *Hub {
-	hub := &Hub{home: h, following: map[string]*Follower{}}
+	hub := &Hub{home: h, following: map[swarm.RunID]*Follower{}}
 	hub.ending, hub.end = context.WithCancel(context.Background())
 	return hub
 }
 
 // Join gives the follower of a run; the first who comes starts it.
-func (h *Hub) Join(id string) (*Follower, error) {
+func (h *Hub) Join(id swarm.RunID) (*Follower, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -83,7 +83,7 @@ func (h *Hub) Leave(f *Follower) {
 }
 
 // Listeners is how many listen to a run.
-func (h *Hub) Listeners(run string) int {
+func (h *Hub) Listeners(run swarm.RunID) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.following[run]; f != nil {
@@ -93,7 +93,7 @@ func (h *Hub) Listeners(run string) int {
 }
 
 // nudge has the follower of a run look at its log.
-func (h *Hub) nudge(id string) {
+func (h *Hub) nudge(id swarm.RunID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.following[id]; f != nil {
@@ -136,7 +136,7 @@ const (
 
 // A Follower follows one run, and keeps its last frames. Frames are counted from 0 on.
 type Follower struct {
-	id       string
+	id       swarm.RunID
 	ready    chan struct{} // is closed when it has begun, or could not
 	reader   *run.Reader   // nil = it could not
 	timeline *run.Timeline
@@ -165,7 +165,7 @@ type turnSpeech struct {
 	bytes  int
 }
 
-func newFollower(id string) *Follower {
+func newFollower(id swarm.RunID) *Follower {
 	f := &Follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1), agents: map[string]string{}, speech: map[string]*turnSpeech{}, more: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
@@ -356,7 +356,7 @@ func (f *Follower) after(seq int64) int64 {
 }
 
 // EventFrame writes an event. Its data is one line of JSON, so nothing in it can end the line; its name is one of ours or none.
-func EventFrame(id string, e *swarm.Event) Frame {
+func EventFrame(id swarm.RunID, e *swarm.Event) Frame {
 	public := e.Public(id)
 	data, err := json.Marshal(public)
 	if err != nil { // its body is no JSON, and is told as a text
@@ -383,10 +383,10 @@ func isWord(s string) bool {
 
 // A TurnDelta is something that a turn says while it runs.
 type TurnDelta struct {
-	Run   string `json:"run"`
-	Task  string `json:"task,omitempty"`
-	Agent string `json:"agent,omitempty"`
-	Turn  string `json:"turn,omitempty"`
+	Run   swarm.RunID `json:"run"`
+	Task  string      `json:"task,omitempty"`
+	Agent string      `json:"agent,omitempty"`
+	Turn  string      `json:"turn,omitempty"`
 	StreamRecord
 }
 

@@ -17,7 +17,7 @@ type Update struct {
 
 // Follow tells this process of a run, by the same follower that streams are told by: what has been after an event, and then what
 // happens. It returns when there is nothing more to tell, when fn returns an error, and when ctx or the server ends.
-func (h *Hub) Follow(ctx context.Context, id string, after int64, fn func(Update) error) error {
+func (h *Hub) Follow(ctx context.Context, id swarm.RunID, after int64, fn func(Update) error) error {
 	f, err := h.Join(id)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (f Frame) update() (Update, error) {
 
 // Watch has those who follow a run that this process drives told of everything at once, until stop is called. Logs that others write
 // are only looked at every few moments.
-func (h *Hub) Watch(id string, log swarm.Log) (stop func()) {
+func (h *Hub) Watch(id swarm.RunID, log swarm.Log) (stop func()) {
 	wake, off := log.Watch()
 	quit, left := make(chan struct{}), make(chan struct{})
 	go func() {

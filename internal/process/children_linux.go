@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"swarm"
 )
 
 // Leftovers of a program are found by descent. This process is a subreaper. When the parent of a
@@ -48,11 +50,11 @@ var family children
 
 // An orphan is a descendant of a program whose parent has died.
 type orphan struct {
-	job   int64  // the job that started it, by its group or its environment; 0 = unknown
-	run   string // the job's run; it may be known when the job is not
-	last  int64  // the newest job when it was first seen; later jobs did not start it
-	sure  bool   // it is certainly not a process that a Job is just starting
-	spare bool   // it is not ours to end, or it cannot be ended
+	job   int64       // the job that started it, by its group or its environment; 0 = unknown
+	run   swarm.RunID // the job's run; it may be known when the job is not
+	last  int64       // the newest job when it was first seen; later jobs did not start it
+	sure  bool        // it is certainly not a process that a Job is just starting
+	spare bool        // it is not ours to end, or it cannot be ended
 }
 
 // registerJob adds a job whose process is about to be started. The entry comes first because the
@@ -134,7 +136,7 @@ func (p *Process) endLeftovers(grace time.Duration) {
 
 // Clear ends the processes that a run's programs left behind, if this process started them. The
 // caller drives the run and has finished with it. Programs of another driver are spared.
-func Clear(runID string) (ended int) {
+func Clear(runID swarm.RunID) (ended int) {
 	// Most processes have no child at all, and one system call tells so.
 	childless := errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil), unix.ECHILD)
 	if childless || jobs.Load() == 0 {
@@ -144,7 +146,7 @@ func Clear(runID string) (ended int) {
 }
 
 // Kill ends the processes of a run at once, without a grace period. The caller drives the run.
-func Kill(runID string) {
+func Kill(runID swarm.RunID) {
 	if jobs.Load() == 0 {
 		return
 	}
@@ -229,7 +231,7 @@ func (c *children) identify(pid int) *orphan {
 		}
 	}
 	if env := environOf(pid); holdsVariable(env, byThisProcess()) {
-		o.run = variable(env, envRun)
+		o.run = swarm.RunID(variable(env, envRun))
 		o.job, _ = strconv.ParseInt(variable(env, envJob), 10, 64)
 	} else {
 		o.spare = os.Getpid() == 1 // as pid 1, we get orphans from anywhere in the container
@@ -238,14 +240,14 @@ func (c *children) identify(pid int) *orphan {
 }
 
 // ofRun returns a filter for the orphans of a run, as far as that can be known.
-func (c *children) ofRun(runID string) func(*orphan) bool {
+func (c *children) ofRun(runID swarm.RunID) func(*orphan) bool {
 	return func(o *orphan) bool { return o.run == runID || o.run == "" && c.unclaimed(o, runID) }
 }
 
 // unclaimed reports that no running job can have started an orphan whose job is unknown. Jobs of
 // the run `except` don't count. So an orphan that hides its environment lives until all jobs have
 // ended that ran when it was first seen.
-func (c *children) unclaimed(o *orphan, except string) bool {
+func (c *children) unclaimed(o *orphan, except swarm.RunID) bool {
 	for number, p := range c.jobs {
 		if number <= o.last && (o.run == "" || o.run == p.job.Run) && (except == "" || except != p.job.Run) {
 			return false

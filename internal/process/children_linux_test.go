@@ -12,12 +12,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"swarm"
 )
 
 // job returns a Job that runs a line of shell, in a run of this test only.
 func job(t testing.TB, line string) Job {
 	t.Helper()
-	run := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
+	run := swarm.RunID(strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
 	e, err := NewEnvironment(nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +48,7 @@ func run(t testing.TB, j Job) string {
 func hold(t *testing.T) (release func()) {
 	t.Helper()
 	j := job(t, "read line")
-	j.Run, j.Talk = j.Run+"-held", true
+	j.Run, j.Talk = swarm.RunID(string(j.Run)+"-held"), true
 	p, err := j.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,11 @@ import (
 // A Mark describes a turn. A program reads it from its environment, and its processes are found by
 // it.
 type Mark struct {
-	Run, Task, Agent, Turn string
-	Iteration, Attempt     int
-	URL, Token             string // of our own server, for this agent; "" = there is no server
-	Trace                  string // parent of the program's own spans, as a W3C traceparent; "" = none of ours
+	Run                swarm.RunID
+	Task, Agent, Turn  string
+	Iteration, Attempt int
+	URL, Token         string // of our own server, for this agent; "" = there is no server
+	Trace              string // parent of the program's own spans, as a W3C traceparent; "" = none of ours
 }
 
 // Variables that describe the turn to a program. Values that an outer swarm set are not passed on.
@@ -162,7 +163,7 @@ func (e *Environment) Of(m Mark, added map[string]string, dir string) ([]string,
 			env = append(env, kv[0]+"="+kv[1])
 		}
 	}
-	return append(env, envRun+"="+m.Run, envTurn+"="+m.Turn,
+	return append(env, envRun+"="+string(m.Run), envTurn+"="+m.Turn,
 		envIteration+"="+strconv.Itoa(m.Iteration), envAttempt+"="+strconv.Itoa(m.Attempt),
 		envDepth+"="+strconv.Itoa(e.depth+1), byThisProcess()), nil
 }

@@ -11,18 +11,21 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"swarm"
 )
 
 // A Job is a program to run, with its input, its environment and the receivers of its output.
 type Job struct {
-	Path      string
-	Argv      []string
-	Dir       string
-	Env       []string // made by an [Environment], so it has the marks of Run and Turn
-	Input     *string  // standard input, closed after it; nil = none
-	Talk      bool     // standard input stays open after Input: the caller writes more while the program runs
-	Grace     time.Duration
-	Run, Turn string // the marks of its processes
+	Path  string
+	Argv  []string
+	Dir   string
+	Env   []string // made by an [Environment], so it has the marks of Run and Turn
+	Input *string  // standard input, closed after it; nil = none
+	Talk  bool     // standard input stays open after Input: the caller writes more while the program runs
+	Grace time.Duration
+	Run   swarm.RunID
+	Turn  string // the marks of its processes
 	// Wait calls Stdout and Stderr with the program's output, never concurrently. No piece cuts a
 	// rune in two. Backpressure: during a call the program's further output stays in its pipes.
 	// nil = no call.

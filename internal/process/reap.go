@@ -5,21 +5,23 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"swarm"
 )
 
 // Reap ends the orphaned processes of a run whose driver was killed or has lost the run. It selects
 // processes whose environment names the run and that driver. Programs of other drivers, this
 // process and its ancestors are spared. It returns how many processes it found.
-func Reap(runID string, driver int) (ended int) {
+func Reap(runID swarm.RunID, driver int) (ended int) {
 	if runID == "" {
 		return 0
 	}
-	return endMarked(DefaultGrace, envRun+"="+runID, envDriver+"="+strconv.Itoa(driver))
+	return endMarked(DefaultGrace, envRun+"="+string(runID), envDriver+"="+strconv.Itoa(driver))
 }
 
 // OfRun returns the pids of the processes that bear the mark of a run, without this process and its
 // ancestors.
-func OfRun(runID string) []int { return marked(envRun + "=" + runID) }
+func OfRun(runID swarm.RunID) []int { return marked(envRun + "=" + string(runID)) }
 
 // endMarked ends the processes whose environment holds all of the marks.
 func endMarked(grace time.Duration, marks ...string) (ended int) {

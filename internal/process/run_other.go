@@ -119,7 +119,7 @@ func (p *Process) abandon() {
 // run.
 func (p *Process) endLeftovers(grace time.Duration) {
 	if grace == 0 {
-		endMarked(0, envRun+"="+p.job.Run, envTurn+"="+p.job.Turn, byThisProcess(), p.mark())
+		endMarked(0, envRun+"="+string(p.job.Run), envTurn+"="+p.job.Turn, byThisProcess(), p.mark())
 	}
 }
 

@@ -32,10 +32,10 @@ const CassetteVersion = 1
 
 // CassetteHeader is the first line.
 type CassetteHeader struct {
-	Version int    `json:"swarm_cassette"`
-	Run     string `json:"run,omitempty"`     // the run that was recorded
-	Name    string `json:"name,omitempty"`    // its pipeline
-	Program string `json:"program,omitempty"` // the version of the program that recorded it
+	Version int         `json:"swarm_cassette"`
+	Run     swarm.RunID `json:"run,omitempty"`     // the run that was recorded
+	Name    string      `json:"name,omitempty"`    // its pipeline
+	Program string      `json:"program,omitempty"` // the version of the program that recorded it
 	// Pack is the context pack that went with a team's goal: it tells of the folder as it was then.
 	Pack json.RawMessage `json:"pack,omitempty"`
 }

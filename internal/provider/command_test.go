@@ -43,7 +43,7 @@ func grace(d time.Duration) func(*swarm.ProviderSpec, *Options) {
 
 // request is a turn whose run id is this test's own, so that its processes can be told from all others.
 func request(t testing.TB, prompt string) Request {
-	run := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + strconv.Itoa(os.Getpid())
+	run := swarm.RunID(strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + strconv.Itoa(os.Getpid()))
 	return Request{Run: run, Turn: "code/2/1", Task: "code", Agent: "coder", Iteration: 2, Attempt: 1, Prompt: prompt, Model: "m-1", Dir: t.TempDir()}
 }
 
@@ -57,7 +57,7 @@ func wantKind(t testing.TB, err error, kind swarm.ErrorKind) *swarm.Error {
 }
 
 // wantNobody fails if a process of the run is left.
-func wantNobody(t testing.TB, run string) {
+func wantNobody(t testing.TB, run swarm.RunID) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Log("only Linux shows all environments: not checked")
@@ -167,7 +167,7 @@ func TestEnvironment(t *testing.T) {
 	got = slices.DeleteFunc(got, numbered)
 	want := []string{
 		"PATH=" + os.Getenv("PATH"), "KEPT=1", "PWD=" + r.Dir, "GITHUB_TOKEN=not-a-model's", "OPENAI_API_KEY=mine", "OTHER=named", "REPLACED=by the task", "TASK_ENV=a=b", "COST=$5",
-		"SWARM_URL=http://127.0.0.1:7777", "SWARM_AGENT_TOKEN=inner", "SWARM_RUN_ID=" + r.Run, "SWARM_TASK=code", "SWARM_AGENT=coder", "SWARM_ITERATION=2", "SWARM_ATTEMPT=1", "SWARM_DEPTH=1", "SWARM_TURN_ID=code/2/1", "SWARM_DRIVER=" + strconv.Itoa(os.Getpid()),
+		"SWARM_URL=http://127.0.0.1:7777", "SWARM_AGENT_TOKEN=inner", "SWARM_RUN_ID=" + string(r.Run), "SWARM_TASK=code", "SWARM_AGENT=coder", "SWARM_ITERATION=2", "SWARM_ATTEMPT=1", "SWARM_DEPTH=1", "SWARM_TURN_ID=code/2/1", "SWARM_DRIVER=" + strconv.Itoa(os.Getpid()),
 	}
 	slices.Sort(got)
 	slices.Sort(want)

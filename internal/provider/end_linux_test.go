@@ -50,10 +50,10 @@ func stopped(pid int) bool {
 func TestReap(t *testing.T) {
 	r := request(t, "")
 	const driver = 4_194_305 // no process has this number
-	mine := func(line, run string, driver int) *exec.Cmd {
+	mine := func(line string, run swarm.RunID, driver int) *exec.Cmd {
 		t.Helper()
 		cmd := exec.Command("sh", "-c", line)
-		cmd.Env = append(os.Environ(), "SWARM_RUN_ID="+run, "SWARM_DRIVER="+strconv.Itoa(driver))
+		cmd.Env = append(os.Environ(), "SWARM_RUN_ID="+string(run), "SWARM_DRIVER="+strconv.Itoa(driver))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func TestReap(t *testing.T) {
 	}
 	plain := mine("echo ready; exec sleep 1000", r.Run, driver)
 	deaf := mine("trap '' TERM; echo ready; exec sleep 1000", r.Run, driver)
-	others := []*exec.Cmd{mine("echo ready; exec sleep 1000", r.Run+"0", driver), mine("echo ready; exec sleep 1000", r.Run, driver+1)}
+	others := []*exec.Cmd{mine("echo ready; exec sleep 1000", swarm.RunID(string(r.Run)+"0"), driver), mine("echo ready; exec sleep 1000", r.Run, driver+1)}
 	ended := make(chan struct{}, 2)
 	for _, c := range []*exec.Cmd{plain, deaf} { // without somebody who waits for them they would stay as zombies
 		go func() { _ = c.Wait(); ended <- struct{}{} }()
@@ -111,7 +111,7 @@ func TestClear(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := exec.Command("sh", "-c", "echo started; read line")
-	other.Env = append(os.Environ(), "SWARM_RUN_ID="+r.Run, "SWARM_DRIVER=1")
+	other.Env = append(os.Environ(), "SWARM_RUN_ID="+string(r.Run), "SWARM_DRIVER=1")
 	in, _ := other.StdinPipe()
 	out, _ := other.StdoutPipe()
 	if err := other.Start(); err != nil {
@@ -136,13 +136,13 @@ func TestClear(t *testing.T) {
 
 // A command inside an agent may reap the agent's own run: it spares itself and the agent above it.
 func TestReapSparesThoseAbove(t *testing.T) {
-	if run := os.Getenv("REAP_THIS"); run != "" {
+	if run := swarm.RunID(os.Getenv("REAP_THIS")); run != "" {
 		driver, _ := strconv.Atoi(os.Getenv("SWARM_DRIVER"))
 		fmt.Printf("reaped %d\n", process.Reap(run, driver))
 		return
 	}
 	r := request(t, "")
-	r.Env = map[string]string{"REAP_THIS": r.Run}
+	r.Env = map[string]string{"REAP_THIS": string(r.Run)}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

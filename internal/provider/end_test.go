@@ -154,7 +154,7 @@ func TestCuttingOneTurnLeavesTheOther(t *testing.T) {
 func TestCuttingATurnLeavesThatOfAnotherDriver(t *testing.T) {
 	r := request(t, "")
 	other := exec.Command("sh", "-c", "echo started; read line")
-	other.Env = append(os.Environ(), "SWARM_RUN_ID="+r.Run, "SWARM_TURN_ID="+r.Turn, "SWARM_DRIVER=1")
+	other.Env = append(os.Environ(), "SWARM_RUN_ID="+string(r.Run), "SWARM_TURN_ID="+r.Turn, "SWARM_DRIVER=1")
 	in, err := other.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ type waiting[P any] struct {
 	late    *time.Timer
 }
 
-func idleKey(r Request) string { return r.Run + "\x00" + r.Agent }
+func idleKey(r Request) string { return string(r.Run) + "\x00" + r.Agent }
 
 // Take is the program that waits for an agent, if there is one. It waits no longer.
 func (i *Idle[P]) Take(r Request) (p P, ok bool) {

@@ -45,7 +45,7 @@ type Health struct {
 
 // A Request is one turn to do.
 type Request struct {
-	Run       string
+	Run       swarm.RunID
 	Turn      string // task/iteration/attempt
 	Task      string
 	Agent     string

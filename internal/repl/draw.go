@@ -19,7 +19,7 @@ type frame struct {
 	now           time.Time
 	paint         term.Paint
 	team          Team
-	title         string // the session's id
+	title         swarm.RunID // the session's id
 	started       time.Time
 	usage         swarm.Usage
 	status        swarm.Status

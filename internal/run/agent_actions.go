@@ -67,7 +67,7 @@ var Actions = []string{string(StartAgent), string(StopAgent), string(PauseAgent)
 // Act does something to one agent of a run that has not ended, whichever process drives it. When it returns, the word that it was
 // said with is on disk. It is refused with [swarm.NotFound] when there is no such agent, with [swarm.BadInput] when it has no meaning
 // as things stand.
-func Act(ctx context.Context, h *statedir.Home, id, agent string, do Action) (swarm.ControlCommand, error) {
+func Act(ctx context.Context, h *statedir.Home, id swarm.RunID, agent string, do Action) (swarm.ControlCommand, error) {
 	r, err := OpenReader(h, id)
 	if err != nil {
 		return swarm.ControlCommand{}, err

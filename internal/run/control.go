@@ -13,7 +13,7 @@ import (
 )
 
 // Control says something to a run, whichever process drives it. When it returns, the word is on disk.
-func Control(ctx context.Context, h *statedir.Home, id string, command swarm.Command, target string) error {
+func Control(ctx context.Context, h *statedir.Home, id swarm.RunID, command swarm.Command, target string) error {
 	log, err := h.Store.Open(ctx, id, swarm.ReadWrite)
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func Control(ctx context.Context, h *statedir.Home, id string, command swarm.Com
 // PauseWanted says whether the run is paused, or the last that was said about it is to pause, whether somebody has obeyed or not. A run
 // that goes in a circle pauses by itself. The loop may obey a word when a later one has been said: the key of what it tells names the
 // record that it obeys.
-func PauseWanted(h *statedir.Home, id string) (wanted bool, err error) {
+func PauseWanted(h *statedir.Home, id swarm.RunID) (wanted bool, err error) {
 	var last int64 // the last word about the whole run
 	err = scan(h, id, func(e *swarm.Event, c swarm.ControlCommand) {
 		_, number, _ := strings.Cut(e.Key, ":")
@@ -42,7 +42,7 @@ func PauseWanted(h *statedir.Home, id string) (wanted bool, err error) {
 }
 
 // lastCommand is which of some words was said last of a target, whether somebody has obeyed or not; "" = none was.
-func lastCommand(h *statedir.Home, id, target string, commands ...swarm.Command) (last swarm.Command, err error) {
+func lastCommand(h *statedir.Home, id swarm.RunID, target string, commands ...swarm.Command) (last swarm.Command, err error) {
 	err = scan(h, id, func(_ *swarm.Event, c swarm.ControlCommand) {
 		if c.Target == target && slices.Contains(commands, c.Command) {
 			last = c.Command
@@ -52,7 +52,7 @@ func lastCommand(h *statedir.Home, id, target string, commands ...swarm.Command)
 }
 
 // scan calls fn with every event of a run, and with the word that it is, if it is one.
-func scan(h *statedir.Home, id string, fn func(e *swarm.Event, c swarm.ControlCommand)) error {
+func scan(h *statedir.Home, id swarm.RunID, fn func(e *swarm.Event, c swarm.ControlCommand)) error {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func Sweep(h *statedir.Home) {
 }
 
 // copyOutputs makes the files of outputs again from the log: they are copies, and a crash may have come before they were written.
-func copyOutputs(h *statedir.Home, id string, log swarm.RunLog) error {
+func copyOutputs(h *statedir.Home, id swarm.RunID, log swarm.RunLog) error {
 	v, err := View(log, id)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"swarm"
 	"swarm/internal/agentapi"
 	"swarm/internal/statedir"
 )
@@ -16,7 +17,7 @@ var ErrAnswered = agentapi.ErrAnswered
 
 // Decide answers what an agent of a run asks for, whichever process drives it. When it returns, the answer is on disk. The first one
 // counts; a second is told whose that was.
-func Decide(ctx context.Context, h *statedir.Home, id, approval string, d Decision) error {
+func Decide(ctx context.Context, h *statedir.Home, id swarm.RunID, approval string, d Decision) error {
 	p, err := OpenUserMailbox(h, id)
 	if err != nil {
 		return err

@@ -18,13 +18,13 @@ const (
 var foldVersion = strconv.Itoa(view.Version)
 
 // View folds a log: from its stored fold, if there is one, and on from there.
-func View(log swarm.RunLog, id string) (*view.Run, error) {
+func View(log swarm.RunLog, id swarm.RunID) (*view.Run, error) {
 	v, _, err := fold(log, id)
 	return v, err
 }
 
 // fold also says up to which event the fold was stored.
-func fold(log swarm.RunLog, id string) (v *view.Run, stored int64, err error) {
+func fold(log swarm.RunLog, id swarm.RunID) (v *view.Run, stored int64, err error) {
 	v = view.New(id)
 	if _, data, ok := log.LoadFold(foldName, foldVersion); ok {
 		if known, err := view.Unmarshal(data); err == nil {
@@ -88,7 +88,7 @@ type turnDelta struct {
 
 func (w *turnDelta) cost() int { return deltaCost + len(w.delta.Text) }
 
-func newFollower(id string, log swarm.RunLog, o Options) *follower {
+func newFollower(id swarm.RunID, log swarm.RunLog, o Options) *follower {
 	f := &follower{log: log, observer: o.Observer, delay: batchDelay, nudge: make(chan struct{}, 1), quit: make(chan struct{}), view: view.New(id), begun: map[string]bool{}}
 	if o.View != nil {
 		f.view = o.View

@@ -82,7 +82,7 @@ func (d *driver) notifyNeed(ctx context.Context, teller provider.Provider, by st
 	if err := d.log.SaveFold(notifyFold, notifyVersion, e.Seq, nil); err != nil {
 		return err.Error()
 	}
-	_, err := teller.Turn(ctx, provider.Request{Run: d.ID, Agent: by, Dir: d.start.Dir, Prompt: "swarm run " + d.ID + ": " + need},
+	_, err := teller.Turn(ctx, provider.Request{Run: d.ID, Agent: by, Dir: d.start.Dir, Prompt: "swarm run " + string(d.ID) + ": " + need},
 		func(said swarm.Delta) {
 			if said.Kind == swarm.DeltaStderr {
 				why = strings.TrimSpace(said.Text)

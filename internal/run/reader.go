@@ -10,13 +10,13 @@ import (
 
 // A Reader is a run that this process only looks at, whoever drives it.
 type Reader struct {
-	ID   string
+	ID   swarm.RunID
 	home *statedir.Home
 	log  swarm.RunLog
 }
 
 // OpenReader opens a run to look at it. It keeps nobody from driving the run.
-func OpenReader(h *statedir.Home, id string) (*Reader, error) {
+func OpenReader(h *statedir.Home, id swarm.RunID) (*Reader, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func Current(h *statedir.Home, s swarm.RunSummary) swarm.RunSummary {
 }
 
 // Summarize makes the summary of a run from its log; an empty one when nothing was written yet.
-func Summarize(log swarm.RunLog, run string) (swarm.RunSummary, error) {
+func Summarize(log swarm.RunLog, run swarm.RunID) (swarm.RunSummary, error) {
 	v, err := View(log, run)
 	if err != nil || v.Seq == 0 {
 		return swarm.RunSummary{}, err

@@ -20,7 +20,7 @@ type RetryPlan struct {
 
 // PlanRetry looks at an ended run and says what trying it again means: what failed or was cancelled in the last iteration runs again,
 // and what depends on it; with from, that task runs again and what depends on it. The rest is kept.
-func PlanRetry(h *statedir.Home, id, from string) (*RetryPlan, error) {
+func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ var Lease = 15 * time.Second
 
 // A Run is one that this process drives or looks at.
 type Run struct {
-	ID    string
+	ID    swarm.RunID
 	home  *statedir.Home
 	log   swarm.RunLog
 	start swarm.RunStart
@@ -90,7 +90,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 }
 
 // Open opens a run to drive it on.
-func Open(h *statedir.Home, id string) (*Run, error) {
+func Open(h *statedir.Home, id swarm.RunID) (*Run, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (r *Run) lost(err error) error {
 	if o, ok, _ := r.log.Owner(context.Background()); ok {
 		who = "process " + strconv.Itoa(o.PID)
 	}
-	return (&swarm.Error{Kind: swarm.Other, Msg: who + " has taken over the run " + r.ID + ", since this one did not move for " + Lease.String(), Err: err}).
+	return (&swarm.Error{Kind: swarm.Other, Msg: who + " has taken over the run " + string(r.ID) + ", since this one did not move for " + Lease.String(), Err: err}).
 		WithHint("to look in: swarm attach %s", r.ID)
 }
 
@@ -257,7 +257,7 @@ func (d *driver) prepare(ctx context.Context) error {
 		d.phase = p.Team.Phase
 	}
 	d.means = p.Notify
-	tokens := agenttoken.New(d.ID)
+	tokens := agenttoken.New(string(d.ID))
 	secrets := newRedactor(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.say)
 	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,

@@ -27,7 +27,7 @@ type stream struct {
 	text map[swarm.DeltaKind]*secret.Stream
 }
 
-func newStreams(h *statedir.Home, run string, k *redactor, say func(task, turn string, d swarm.Delta)) *streams {
+func newStreams(h *statedir.Home, run swarm.RunID, k *redactor, say func(task, turn string, d swarm.Delta)) *streams {
 	return &streams{secrets: k, files: h.WriteStreams(run), say: say, open: map[string]*stream{},
 		copies: copies{write: func(task string, text []byte) error { return h.WriteOutput(run, task, text) }}}
 }

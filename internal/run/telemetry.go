@@ -10,9 +10,9 @@ import (
 type Telemetry interface {
 	// Join is called when a run is driven from here on, and leave when it was left. Leave may take a moment. What is said by
 	// notice is told to people.
-	Join(run string, log swarm.RunLog, notice func(reason, hint string)) (leave func())
+	Join(run swarm.RunID, log swarm.RunLog, notice func(reason, hint string)) (leave func())
 	// Trace is what the programs of a turn are told they belong to, as W3C's traceparent; "" = nothing.
-	Trace(run, turn string) string
+	Trace(run swarm.RunID, turn string) string
 }
 
 // startTelemetry has telemetry join the run, and returns the function that ends that.

@@ -18,7 +18,7 @@ type UserMailbox struct {
 }
 
 // OpenUserMailbox opens a run to write to its agents. What is in this process's environment and in the agents' as a key is stored nowhere.
-func OpenUserMailbox(h *statedir.Home, id string) (*UserMailbox, error) {
+func OpenUserMailbox(h *statedir.Home, id swarm.RunID) (*UserMailbox, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func OpenUserMailbox(h *statedir.Home, id string) (*UserMailbox, error) {
 }
 
 // serviceOf is where a person acts on the run with this log.
-func serviceOf(id string, log swarm.RunLog) *agentapi.Service {
+func serviceOf(id swarm.RunID, log swarm.RunLog) *agentapi.Service {
 	var p swarm.Plan
 	if e, ok, err := log.Find(planKey); err == nil && ok {
 		p, _ = swarm.Body[swarm.Plan](&e)

@@ -72,7 +72,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, team Tea
 }
 
 // Resume goes on with a session that nobody drives.
-func Resume(ctx context.Context, h *statedir.Home, id string, team Team) (*Session, error) {
+func Resume(ctx context.Context, h *statedir.Home, id swarm.RunID, team Team) (*Session, error) {
 	r, err := run.Open(h, id)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (s *Session) Recall(e *swarm.Event) (typed, said string) {
 }
 
 // ID is the run's.
-func (s *Session) ID() string { return s.run.ID }
+func (s *Session) ID() swarm.RunID { return s.run.ID }
 
 // Enter takes a line or a command. It does not wait for what the line begins. The error of a line that cannot be understood is a
 // *line.Error, which knows the place.

@@ -21,7 +21,7 @@ type Store struct{ dir string }
 func NewStore(dir string) swarm.Store { return &Store{dir} }
 
 // Create makes the log of a new run.
-func (s *Store) Create(_ context.Context, run string) (swarm.RunLog, error) {
+func (s *Store) Create(_ context.Context, run swarm.RunID) (swarm.RunLog, error) {
 	path, err := s.path(run)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (s *Store) Create(_ context.Context, run string) (swarm.RunLog, error) {
 }
 
 // Open opens the log of a run. A file without a byte belongs to a process that is making the run right now: there is no run yet.
-func (s *Store) Open(_ context.Context, run string, access swarm.Access) (swarm.RunLog, error) {
+func (s *Store) Open(_ context.Context, run swarm.RunID, access swarm.Access) (swarm.RunLog, error) {
 	path, err := s.path(run)
 	if err != nil {
 		return nil, err
@@ -75,12 +75,12 @@ func (s *Store) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunE
 }
 
 // ids are the ids that a query asks for, newest first.
-func (s *Store) ids(q swarm.RunQuery) ([]string, error) {
+func (s *Store) ids(q swarm.RunQuery) ([]swarm.RunID, error) {
 	if q.ID != "" {
 		if path, err := s.path(q.ID); err != nil || !exists(path) {
 			return nil, nil // what is no id is the id of no run
 		}
-		return []string{q.ID}, nil
+		return []swarm.RunID{q.ID}, nil
 	}
 	f, err := os.Open(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,11 +94,11 @@ func (s *Store) ids(q swarm.RunQuery) ([]string, error) {
 	if err != nil {
 		return nil, storage(s.dir, "the folder cannot be read", err)
 	}
-	var ids []string
+	var ids []swarm.RunID
 	for _, name := range names {
 		id, ok := strings.CutSuffix(name, ".db")
-		if ok && strings.HasPrefix(id, q.Prefix) && (q.Before == "" || id < q.Before) && swarm.IsRunID(id) {
-			ids = append(ids, id)
+		if ok && strings.HasPrefix(id, q.Prefix) && (q.Before == "" || id < string(q.Before)) && swarm.IsRunID(id) {
+			ids = append(ids, swarm.RunID(id))
 		}
 	}
 	slices.Sort(ids)
@@ -112,18 +112,18 @@ func exists(path string) bool {
 }
 
 // path is where a run's log is. An id from outside never leads out of the folder.
-func (s *Store) path(run string) (string, error) {
-	if !swarm.IsRunID(run) {
-		return "", swarm.Errorf(swarm.BadInput, "%s is not a run's id", swarm.Quote(run)).
+func (s *Store) path(run swarm.RunID) (string, error) {
+	if !swarm.IsRunID(string(run)) {
+		return "", swarm.Errorf(swarm.BadInput, "%s is not a run's id", swarm.Quote(string(run))).
 			WithHint("write an id as `swarm ls` shows it")
 	}
-	return s.dir + string(os.PathSeparator) + run + ".db", nil
+	return s.dir + string(os.PathSeparator) + string(run) + ".db", nil
 }
 
 // Remove deletes a run's files. The owner's lock is held until all of them are gone, so that no process takes the run up
 // meanwhile; the lock's own file goes last. The log goes first: without it the rest are leftovers, and half a run is never
 // mistaken for a whole one.
-func (s *Store) Remove(_ context.Context, run string, o swarm.RemoveOptions) (done swarm.Removed, err error) {
+func (s *Store) Remove(_ context.Context, run swarm.RunID, o swarm.RemoveOptions) (done swarm.Removed, err error) {
 	path, err := s.path(run)
 	if err != nil {
 		return done, err
@@ -152,7 +152,7 @@ func (s *Store) Remove(_ context.Context, run string, o swarm.RemoveOptions) (do
 	}
 	defer root.Close()
 	for _, end := range []string{".db", ".db-wal", ".db-shm", ".db.lock", ".jsonl", ".db.owner"} {
-		if err := removeFile(root, run+end, o.DryRun, &done); err != nil {
+		if err := removeFile(root, string(run)+end, o.DryRun, &done); err != nil {
 			return done, storage(path, "the run cannot be removed", err)
 		}
 	}

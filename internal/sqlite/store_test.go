@@ -44,7 +44,7 @@ func TestTheLastWholeSummaryCounts(t *testing.T) {
 
 func TestRunsAreListedNewestFirst(t *testing.T) {
 	s := newStore(t)
-	for _, id := range []string{"20260101-a", "20260102-b", "20260102-c"} {
+	for _, id := range []swarm.RunID{"20260101-a", "20260102-b", "20260102-c"} {
 		log, err := s.Create(t.Context(), id)
 		must(t, err)
 		must(t, log.Close())
@@ -65,7 +65,7 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 		var got []string
 		for e, err := range s.Runs(t.Context(), c.q) {
 			must(t, err)
-			if got = append(got, e.ID); e.Saved {
+			if got = append(got, string(e.ID)); e.Saved {
 				got[len(got)-1] += " " + e.Name
 			}
 		}

@@ -52,7 +52,7 @@ func appendLine(path string, line []byte) error {
 }
 
 // summary is the summary that was saved last.
-func (s *Store) summary(run string) (sum swarm.RunSummary, ok bool) {
+func (s *Store) summary(run swarm.RunID) (sum swarm.RunSummary, ok bool) {
 	path, err := s.summaryPath(run)
 	if err != nil {
 		return swarm.RunSummary{ID: run}, false
@@ -71,7 +71,7 @@ func (s *Store) summary(run string) (sum swarm.RunSummary, ok bool) {
 	return swarm.RunSummary{ID: run}, false
 }
 
-func (s *Store) summaryPath(run string) (string, error) {
+func (s *Store) summaryPath(run swarm.RunID) (string, error) {
 	path, err := s.path(run)
 	if err != nil {
 		return "", err

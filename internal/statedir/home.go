@@ -34,7 +34,7 @@ type Home struct {
 	Store swarm.Store
 	// Summarize makes a run's summary from its log. It is asked when the saved summary is missing or cannot be right. Nil:
 	// such runs are listed with what their id tells.
-	Summarize func(log swarm.RunLog, run string) (swarm.RunSummary, error)
+	Summarize func(log swarm.RunLog, run swarm.RunID) (swarm.RunSummary, error)
 
 	dir string
 }
@@ -113,13 +113,15 @@ func where() (string, error) {
 func (h *Home) Dir() string { return h.dir }
 
 // OutputDir is where the copies of a run's outputs are.
-func (h *Home) OutputDir(run string) string { return h.in("outputs", run) }
+func (h *Home) OutputDir(run swarm.RunID) string { return h.in("outputs", string(run)) }
 
 // OutputPath is where the copy of a task's last output is.
-func (h *Home) OutputPath(run, task string) string { return h.in("outputs", run, task+".txt") }
+func (h *Home) OutputPath(run swarm.RunID, task string) string {
+	return h.in("outputs", string(run), task+".txt")
+}
 
 // TreePath is where the git objects that a run recorded are.
-func (h *Home) TreePath(run string) string { return h.in("trees", run) }
+func (h *Home) TreePath(run swarm.RunID) string { return h.in("trees", string(run)) }
 
 // DeskPath is where a run's desks are.
 func (h *Home) DeskPath(run string) string { return h.in("desks", run) }
@@ -133,7 +135,7 @@ func (h *Home) PromptPath() string { return h.in("prompts") }
 // TokenPath is where the key to our own server is.
 func (h *Home) TokenPath() string { return h.in("token") }
 
-func (h *Home) streamDir(run string) string { return h.in("streams", run) }
+func (h *Home) streamDir(run swarm.RunID) string { return h.in("streams", string(run)) }
 
 // MakeRuns makes the folder in which logs are created. The first time, it also tells git that the state folder is none of its
 // business, but for the prompts: it may lie in somebody's repository.

@@ -111,7 +111,7 @@ func run(t testing.TB, h *Home, s swarm.RunSummary) {
 }
 
 // drive owns a run, as the process that drives it does.
-func drive(t *testing.T, h *Home, id string) (leave func()) {
+func drive(t *testing.T, h *Home, id swarm.RunID) (leave func()) {
 	t.Helper()
 	log, err := h.Store.Open(t.Context(), id, swarm.ReadWrite)
 	must(t, err)
@@ -129,14 +129,14 @@ func TestFind(t *testing.T) {
 	if _, err := h.Find("@last", "/a", true); swarm.KindOf(err) != swarm.NotFound || !strings.Contains(err.Error(), "no run yet") {
 		t.Errorf("without runs: %v", err)
 	}
-	for id, dir := range map[string]string{"20260101-000000-aa": "/a", "20260102-000000-ab": "/a", "20260102-000000-abc": "/a", "20260103-000000-ac": "/b"} {
+	for id, dir := range map[swarm.RunID]string{"20260101-000000-aa": "/a", "20260102-000000-ab": "/a", "20260102-000000-abc": "/a", "20260103-000000-ac": "/b"} {
 		run(t, h, swarm.RunSummary{ID: id, Dir: dir, Status: swarm.Completed})
 	}
 	must(t, os.WriteFile(filepath.Join(h.Dir(), "runs", "..odd.db"), nil, 0o600))
 	for _, c := range []struct {
 		ref, dir string
 		anywhere bool
-		want     string // an id, or a part of the error
+		want     swarm.RunID // an id, or a part of the error
 	}{
 		{"@last", "/a", false, "20260102-000000-abc"},
 		{"last", "/a", false, "20260102-000000-abc"},
@@ -155,7 +155,7 @@ func TestFind(t *testing.T) {
 		{"", "/a", true, "is not a run's id"},
 	} {
 		e, err := h.Find(c.ref, c.dir, c.anywhere)
-		if err == nil && e.ID != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+		if err == nil && e.ID != c.want || err != nil && !strings.Contains(err.Error(), string(c.want)) {
 			t.Errorf("%+v: %v, %v", c, e, err)
 		}
 	}
@@ -168,25 +168,25 @@ func TestFind(t *testing.T) {
 func TestListTellsWhatIsTrueNow(t *testing.T) {
 	h := newHome(t)
 	asked := 0
-	h.Summarize = func(_ swarm.RunLog, id string) (swarm.RunSummary, error) {
+	h.Summarize = func(_ swarm.RunLog, id swarm.RunID) (swarm.RunSummary, error) {
 		asked++
-		if strings.Contains(id, "newer") {
+		if strings.Contains(string(id), "newer") {
 			return swarm.RunSummary{}, swarm.Errorf(swarm.BadInput, "the log is of a newer version")
 		}
 		s := swarm.RunSummary{Dir: "/d", Name: "from the log", Status: swarm.Running}
-		if strings.Contains(id, "silent-end") {
+		if strings.Contains(string(id), "silent-end") {
 			s.Status = swarm.Completed
 		}
 		return s, nil
 	}
-	for _, id := range []string{"1-done", "2-left", "3-driven", "4-silent-end", "5-resumed"} {
+	for _, id := range []swarm.RunID{"1-done", "2-left", "3-driven", "4-silent-end", "5-resumed"} {
 		run(t, h, swarm.RunSummary{ID: id, Dir: "/d", Status: swarm.Running, Name: "saved"})
 	}
 	must(t, h.Store.Save(t.Context(), swarm.RunSummary{ID: "1-done", Dir: "/d", Status: swarm.Failed, Name: "saved", Exit: 1}))
 	must(t, h.Store.Save(t.Context(), swarm.RunSummary{ID: "5-resumed", Dir: "/d", Status: swarm.Interrupted, Name: "saved"}))
-	for _, id := range []string{"6-missing", "7-broken", "8-newer"} {
+	for _, id := range []swarm.RunID{"6-missing", "7-broken", "8-newer"} {
 		run(t, h, swarm.RunSummary{ID: id})
-		must(t, os.Remove(summaryPath(h, id)))
+		must(t, os.Remove(summaryPath(h, string(id))))
 	}
 	must(t, os.WriteFile(summaryPath(h, "7-broken"), []byte(`{"id":"7-bro`), 0o600))
 	run(t, h, swarm.RunSummary{ID: "9-elsewhere", Dir: "/e", Status: swarm.Completed})
@@ -202,7 +202,7 @@ func TestListTellsWhatIsTrueNow(t *testing.T) {
 		must(t, err)
 		var got []string
 		for _, s := range all {
-			got = append(got, s.ID+" "+string(s.Status)+" "+s.Name)
+			got = append(got, string(s.ID)+" "+string(s.Status)+" "+s.Name)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("listed\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

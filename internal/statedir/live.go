@@ -18,18 +18,18 @@ import (
 
 // A Mark says which process drives a run, or drove it.
 type Mark struct {
-	Run   string
+	Run   swarm.RunID
 	PID   int
 	fence int64
 	name  string
 }
 
 // MarkLive marks a run as driven by this process, until unmark is called or the process dies.
-func (h *Home) MarkLive(run string, fence int64) (unmark func(), err error) {
+func (h *Home) MarkLive(run swarm.RunID, fence int64) (unmark func(), err error) {
 	if err := made(h.in("live")); err != nil {
 		return nil, err
 	}
-	name := run + "." + strconv.FormatInt(fence, 10) + "." + strconv.Itoa(os.Getpid())
+	name := string(run) + "." + strconv.FormatInt(fence, 10) + "." + strconv.Itoa(os.Getpid())
 	f, err := create(h.in("live", name+unready))
 	if err == nil {
 		err = flock(f, syscall.LOCK_EX)
@@ -60,7 +60,7 @@ func (h *Home) Left() (left []Mark) {
 }
 
 // Earlier lists the processes that drove a run under a lower fence and have not left it: they were killed, or do not move.
-func (h *Home) Earlier(run string, fence int64) (pids []int) {
+func (h *Home) Earlier(run swarm.RunID, fence int64) (pids []int) {
 	for _, m := range h.marks() {
 		if m.Run == run && m.fence < fence {
 			pids = append(pids, m.PID)
@@ -82,7 +82,7 @@ func (h *Home) marks() (all []Mark) {
 		pid, err := strconv.Atoi(parts[2])
 		fence, err2 := strconv.ParseInt(parts[1], 10, 64)
 		if err == nil && err2 == nil {
-			all = append(all, Mark{Run: parts[0], PID: pid, fence: fence, name: name})
+			all = append(all, Mark{Run: swarm.RunID(parts[0]), PID: pid, fence: fence, name: name})
 		}
 	}
 	return all
@@ -90,7 +90,7 @@ func (h *Home) marks() (all []Mark) {
 
 // DrivenBy says whether a process with this number drives a run. It need not be the one that has left a mark with the same
 // number: in containers numbers come again soon.
-func (h *Home) DrivenBy(run string, pid int) bool {
+func (h *Home) DrivenBy(run swarm.RunID, pid int) bool {
 	return slices.ContainsFunc(h.marks(), func(m Mark) bool { return m.Run == run && m.PID == pid && h.locked(h.in("live", m.name)) })
 }
 

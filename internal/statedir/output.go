@@ -11,7 +11,7 @@ import (
 
 // WriteOutput puts the copy of a task's output where people find it. It is only a copy, so it is simply written over. A task that
 // has never said anything has no file: to make one costs more than the rest of a short turn.
-func (h *Home) WriteOutput(run, task string, b []byte) error {
+func (h *Home) WriteOutput(run swarm.RunID, task string, b []byte) error {
 	if err := checkTask(task); err != nil {
 		return err
 	}

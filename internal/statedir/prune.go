@@ -61,13 +61,13 @@ func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
 }
 
 // Delete deletes everything of one run that nobody drives.
-func (h *Home) Delete(run string, now time.Time) error {
+func (h *Home) Delete(run swarm.RunID, now time.Time) error {
 	root, err := os.OpenRoot(h.dir)
 	if err != nil {
 		return &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: swarm.WithoutPath(err)}
 	}
 	defer root.Close()
-	_, err = h.pruneRun(root, run, PruneOptions{Now: now})
+	_, err = h.pruneRun(root, string(run), PruneOptions{Now: now})
 	return err
 }
 
@@ -78,7 +78,7 @@ func (h *Home) allIDs() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, entry.ID)
+		ids = append(ids, string(entry.ID))
 	}
 	leftovers, err := namesIn(h.in("runs"))
 	if err != nil {
@@ -107,7 +107,7 @@ const beingMade = time.Minute
 // pruneRun deletes a run that has ended, or was left, long enough ago. The store removes the log only if no process has driven
 // the run since it was looked at here.
 func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, error) {
-	s, fence, driven := h.lastWord(id)
+	s, fence, driven := h.lastWord(swarm.RunID(id))
 	if driven {
 		return Pruned{}, nil
 	}
@@ -126,7 +126,7 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 	if opt.OutputsOnly {
 		folders = []string{"outputs"}
 	} else {
-		removed, err := h.Store.Remove(context.Background(), id, swarm.RemoveOptions{Fence: fence, DryRun: opt.DryRun})
+		removed, err := h.Store.Remove(context.Background(), swarm.RunID(id), swarm.RemoveOptions{Fence: fence, DryRun: opt.DryRun})
 		var owned *swarm.OwnedError
 		if errors.As(err, &owned) || errors.Is(err, swarm.ErrFenced) {
 			return Pruned{}, nil // a process has taken it up meanwhile
@@ -145,7 +145,7 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 }
 
 // lastWord is what is known of a run, its fence at this moment, and whether a process drives it.
-func (h *Home) lastWord(id string) (s swarm.RunSummary, fence int64, driven bool) {
+func (h *Home) lastWord(id swarm.RunID) (s swarm.RunSummary, fence int64, driven bool) {
 	entry, _ := h.entry(id)
 	fence = swarm.AnyFence
 	if log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly); err == nil {

@@ -22,7 +22,7 @@ func worked(t testing.TB, h *Home, s swarm.RunSummary) {
 	must(t, w.Close())
 	must(t, os.MkdirAll(filepath.Join(h.TreePath(s.ID), "objects"), 0o700))
 	must(t, os.WriteFile(filepath.Join(h.TreePath(s.ID), "objects", "x"), []byte("object"), 0o400))
-	must(t, os.MkdirAll(h.DeskPath(s.ID), 0o700))
+	must(t, os.MkdirAll(h.DeskPath(string(s.ID)), 0o700))
 }
 
 // left is which places still have something of a run.
@@ -151,7 +151,7 @@ func BenchmarkList(b *testing.B) {
 	for i := range runs {
 		id := fmt.Sprintf("20261115-%06d-abcdefg", i)
 		must(b, os.WriteFile(logPath(h, id), nil, 0o600)) // the log of an ended run is not opened
-		must(b, h.Store.Save(b.Context(), swarm.RunSummary{ID: id, Kind: swarm.PipelineRun, Name: "main", Dir: "/home/user/project", Status: swarm.Completed,
+		must(b, h.Store.Save(b.Context(), swarm.RunSummary{ID: swarm.RunID(id), Kind: swarm.PipelineRun, Name: "main", Dir: "/home/user/project", Status: swarm.Completed,
 			Started: time.Now(), Ended: time.Now(), Tasks: 12, Usage: swarm.Usage{Calls: 12, InputTokens: 12345, OutputTokens: 2345}}))
 	}
 	b.Run("floor=read", func(b *testing.B) {

@@ -37,7 +37,7 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 			continue
 		}
 		here = append(here, s)
-		if newest || s.ID == ref {
+		if newest || string(s.ID) == ref {
 			here = here[len(here)-1:]
 			break
 		}
@@ -64,7 +64,7 @@ func (h *Home) candidates(ref string, newest bool) iter.Seq2[swarm.RunEntry, err
 		return h.Store.Runs(context.Background(), swarm.RunQuery{})
 	}
 	return func(yield func(swarm.RunEntry, error) bool) {
-		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{ID: ref}) {
+		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{ID: swarm.RunID(ref)}) {
 			yield(entry, err)
 			return
 		}

@@ -37,7 +37,7 @@ const (
 // A StreamsWriter writes down what the turns of a run say, so that others can watch them. It may be used by many at once.
 type StreamsWriter struct {
 	home *Home
-	run  string
+	run  swarm.RunID
 
 	mu      sync.Mutex
 	said    *os.File // nil until something is said
@@ -49,7 +49,7 @@ type StreamsWriter struct {
 }
 
 // WriteStreams writes what the turns of a run say. Nothing is made before the first word.
-func (h *Home) WriteStreams(run string) *StreamsWriter { return &StreamsWriter{home: h, run: run} }
+func (h *Home) WriteStreams(run swarm.RunID) *StreamsWriter { return &StreamsWriter{home: h, run: run} }
 
 // Turn writes what a turn says that was started for the n-th time.
 func (s *StreamsWriter) Turn(turn string, start int) *StreamWriter {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"swarm"
 )
 
 // said is what a reader is told, in one text; gaps stand as <N>.
@@ -34,7 +36,7 @@ func readAll(h *Home, turn string, start int, fn func(Record) error) error {
 	return err
 }
 
-func files(t testing.TB, h *Home, run string) []string {
+func files(t testing.TB, h *Home, run swarm.RunID) []string {
 	t.Helper()
 	names, err := namesIn(h.streamDir(run))
 	must(t, err)

@@ -54,7 +54,7 @@ type StreamsReader struct {
 }
 
 // ReadStreams reads what the turns of a run say.
-func (h *Home) ReadStreams(run string) *StreamsReader {
+func (h *Home) ReadStreams(run swarm.RunID) *StreamsReader {
 	return &StreamsReader{dir: h.streamDir(run)}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Summary is the run's summary as it is true now.
-func (h *Home) Summary(run string) swarm.RunSummary {
+func (h *Home) Summary(run swarm.RunID) swarm.RunSummary {
 	entry, ok := h.entry(run)
 	if !ok {
 		return swarm.RunSummary{ID: run}
@@ -17,13 +17,13 @@ func (h *Home) Summary(run string) swarm.RunSummary {
 }
 
 // Exists says whether the run is there.
-func (h *Home) Exists(run string) bool {
+func (h *Home) Exists(run swarm.RunID) bool {
 	_, ok := h.entry(run)
 	return ok
 }
 
 // entry is the run in the store's list.
-func (h *Home) entry(run string) (swarm.RunEntry, bool) {
+func (h *Home) entry(run swarm.RunID) (swarm.RunEntry, bool) {
 	if run != "" { // an empty query means all runs
 		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{ID: run}) {
 			return entry, err == nil
@@ -33,7 +33,7 @@ func (h *Home) entry(run string) (swarm.RunEntry, bool) {
 }
 
 // Driven says whether a process drives the run now.
-func (h *Home) Driven(run string) bool {
+func (h *Home) Driven(run swarm.RunID) bool {
 	log, err := h.Store.Open(context.Background(), run, swarm.ReadOnly)
 	if err != nil {
 		return false
@@ -118,7 +118,7 @@ func (h *Home) List(dir string, anywhere bool) ([]swarm.RunSummary, error) {
 
 // Runs goes through the runs that were started in dir, or anywhere, and are older than the run before, if one is given; newest
 // first. A caller that stops early reads no further summaries.
-func (h *Home) Runs(dir string, anywhere bool, before string) iter.Seq2[swarm.RunSummary, error] {
+func (h *Home) Runs(dir string, anywhere bool, before swarm.RunID) iter.Seq2[swarm.RunSummary, error] {
 	return func(yield func(swarm.RunSummary, error) bool) {
 		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{Before: before}) {
 			if err != nil {

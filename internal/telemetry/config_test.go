@@ -97,7 +97,7 @@ func TestWhichRunsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 1000 {
-			if c.sampled(traceOf("run " + string(rune(i)))) {
+			if c.sampled(traceOf(swarm.RunID("run " + string(rune(i))))) {
 				n++
 			}
 		}

@@ -48,9 +48,9 @@ type letter struct {
 	turn             string // of the sender, or ""
 }
 
-func newFold(run string, before progress) *fold {
+func newFold(run swarm.RunID, before progress) *fold {
 	return &fold{
-		run:     run,
+		run:     string(run),
 		trace:   traceOf(run),
 		before:  before,
 		kinds:   map[string]string{},
@@ -112,7 +112,7 @@ func (f *fold) runStarted(e *swarm.Event, start swarm.RunStart) {
 	}
 	if start.From != "" {
 		again := traceOf(start.From)
-		f.root.addLink(link{again, spanOf(again, "run", start.From), []attr{{keyRun, start.From}}})
+		f.root.addLink(link{again, spanOf(again, "run", string(start.From)), []attr{{keyRun, string(start.From)}}})
 	}
 	if f.outer.id != (spanID{}) {
 		f.root.addLink(f.outer)

@@ -36,7 +36,7 @@ type follower struct {
 	done chan struct{} // closed when everything is sent, or given up
 }
 
-func newFollower(x *Exporter, run string, log swarm.RunLog, notice func(reason, hint string)) *follower {
+func newFollower(x *Exporter, run swarm.RunID, log swarm.RunLog, notice func(reason, hint string)) *follower {
 	f := &follower{
 		exporter: x,
 		log:      log,

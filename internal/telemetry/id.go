@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"math"
 	"strings"
+
+	"swarm"
 )
 
 type (
@@ -17,8 +19,8 @@ func (t traceID) String() string { return hex.EncodeToString(t[:]) }
 func (s spanID) String() string  { return hex.EncodeToString(s[:]) }
 
 // traceOf returns the trace of a run, which is the same in every process.
-func traceOf(run string) (t traceID) {
-	h := sha256.Sum256([]byte("swarm run " + run))
+func traceOf(run swarm.RunID) (t traceID) {
+	h := sha256.Sum256([]byte("swarm run " + string(run)))
 	copy(t[:], h[:])
 	return t
 }

@@ -47,7 +47,7 @@ func Open(getenv func(string) string, version string) *Exporter {
 }
 
 // Trace returns the W3C traceparent of a turn, for its program.
-func (x *Exporter) Trace(run, turn string) string {
+func (x *Exporter) Trace(run swarm.RunID, turn string) string {
 	if x.config == nil || x.config.traces == nil {
 		return ""
 	}
@@ -56,7 +56,7 @@ func (x *Exporter) Trace(run, turn string) string {
 }
 
 // Join follows a run until leave is called. notice is called at most once.
-func (x *Exporter) Join(run string, log swarm.RunLog, notice func(reason, hint string)) (leave func()) {
+func (x *Exporter) Join(run swarm.RunID, log swarm.RunLog, notice func(reason, hint string)) (leave func()) {
 	if x.problem != nil {
 		notice("nothing is told to OpenTelemetry: "+x.problem.Error(), swarm.HintOf(x.problem))
 		return func() {}

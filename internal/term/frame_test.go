@@ -178,7 +178,7 @@ func FuzzFrame(f *testing.F) {
 		if width < 20 || width > 500 || height < 1 || height > 200 {
 			return
 		}
-		p := view.Picture{Head: view.Head{ID: name, Name: text, Reason: text, Status: swarm.Failed, Started: termtest.Start}}
+		p := view.Picture{Head: view.Head{ID: swarm.RunID(name), Name: text, Reason: text, Status: swarm.Failed, Started: termtest.Start}}
 		for i, s := range []swarm.Status{swarm.Running, swarm.Failed, swarm.Pending} {
 			p.Tasks = append(p.Tasks, view.Task{Name: fmt.Sprint(name, i), Status: s, Reason: text, Iteration: 1, Iterations: 2})
 		}

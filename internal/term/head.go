@@ -11,11 +11,12 @@ import (
 
 // A Head is the first line of a screen: the run, its time and its cost. Empty fields are left out.
 type Head struct {
-	Name, ID string
-	Status   swarm.Status
-	Elapsed  string
-	Usage    swarm.Usage
-	Calls    string
+	Name    string
+	ID      swarm.RunID
+	Status  swarm.Status
+	Elapsed string
+	Usage   swarm.Usage
+	Calls   string
 }
 
 // Line draws the head in a line of this width. Parts that have no room are left out, the least
@@ -32,7 +33,7 @@ func (h Head) Line(paint Paint, width int) string {
 			OneLine(h.Name),
 			Bold,
 			always,
-		}, {OneLine(h.ID), Dim, 4}, {string(h.Status), StatusStyle(h.Status), always}, {h.Elapsed, Unstyled, 5},
+		}, {OneLine(string(h.ID)), Dim, 4}, {string(h.Status), StatusStyle(h.Status), always}, {h.Elapsed, Unstyled, 5},
 		{SomeTokens(h.Usage), Unstyled, 3}, {USD(h.Usage.USD), Unstyled, 2}, {h.Calls, Unstyled, 1},
 	}
 	for keep := 0; ; keep++ {

@@ -153,7 +153,7 @@ func (l *Lines) runEvent(e *swarm.Event) {
 				runLabel,
 				fmt.Sprintf(
 					"run %s: %s%s",
-					OneLine(r.ID),
+					OneLine(string(r.ID)),
 					withSuffix(OneLine(r.Name), ", "),
 					Plural(r.Len(), Noun(r.Kind)),
 				),

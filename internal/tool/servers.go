@@ -36,7 +36,7 @@ var startTime = 10 * time.Second
 
 // ServerOptions are common to the servers of a run.
 type ServerOptions struct {
-	Run     string        // the mark of their processes
+	Run     swarm.RunID   // the mark of their processes
 	Dir     string        // their working folder; absolute
 	Environ []string      // of this process; nil = os.Environ()
 	Grace   time.Duration // for them to end; 0 = process.DefaultGrace

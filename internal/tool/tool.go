@@ -42,7 +42,7 @@ type Options struct {
 	Servers *Servers          // the MCP servers of the run; nil = none
 	Environ []string          // of this process; nil = os.Environ()
 	Env     map[string]string // the agent's own, for its commands
-	Run     string
+	Run     swarm.RunID
 	Agent   string
 	Turn    string        // the mark of its commands; "" = each command gets its own
 	Trace   string        // parent of the commands' spans, as a W3C traceparent; "" = none of ours

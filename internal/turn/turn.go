@@ -18,7 +18,7 @@ import (
 
 // A Runner runs the turns of one run.
 type Runner struct {
-	Run         string
+	Run         swarm.RunID
 	Log         swarm.Log
 	Dir         string                                              // where the run was started
 	Provider    func(swarm.ProviderSpec) (provider.Provider, error) // is asked once for each

@@ -93,7 +93,7 @@ func (r *Run) foldSchedule(i int, e *swarm.Event, kind swarm.ErrorKind) error {
 	case swarm.TaskBlocked:
 		w := plan.Wait{For: plan.ForPerson, Reason: r.tasks[i].Reason}
 		if r.sched.Task(i).OnFailure == swarm.FailFix {
-			w.Reason += "; to try it again: swarm retry " + r.ID + " --from " + e.Task
+			w.Reason += "; to try it again: swarm retry " + string(r.ID) + " --from " + e.Task
 		}
 		r.sched.Wait(i, w)
 	case swarm.TaskCompleted:

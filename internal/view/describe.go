@@ -17,7 +17,7 @@ func DescribeEvent(e *swarm.Event) string {
 		what := strings.TrimSpace(string(s.Kind)+" "+s.Name) + " started"
 		switch {
 		case s.From != "":
-			return what + ", to try " + s.From + " again"
+			return what + ", to try " + string(s.From) + " again"
 		case s.Replay:
 			return what + ", from a recording"
 		}

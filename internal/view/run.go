@@ -55,7 +55,7 @@ type group struct {
 
 // Head is what is known of a run as a whole.
 type Head struct {
-	ID        string           `json:"id"`
+	ID        swarm.RunID      `json:"id"`
 	Kind      swarm.RunKind    `json:"kind,omitempty"`
 	Name      string           `json:"name,omitempty"` // the pipeline's, or what was asked
 	Dir       string           `json:"dir,omitempty"`
@@ -64,7 +64,7 @@ type Head struct {
 	Version   string           `json:"version,omitempty"` // of the program that started it
 	Loops     string           `json:"loops,omitempty"`
 	Replay    bool             `json:"replay,omitempty"`
-	From      string           `json:"from,omitempty"`  // the run that this one tries again
+	From      swarm.RunID      `json:"from,omitempty"`  // the run that this one tries again
 	Origin    *swarm.Origin    `json:"asked,omitempty"` // the message of another program by which it was begun
 	Status    swarm.Status     `json:"status"`          // running, pausing, paused, completed, failed, cancelled or interrupted
 	Exit      int              `json:"exit"`            // what `swarm up` exits with; means something when it has ended
@@ -193,7 +193,7 @@ type Picture struct {
 }
 
 // New makes the fold of a run of which no event is known yet.
-func New(id string) *Run {
+func New(id swarm.RunID) *Run {
 	return &Run{Head: Head{ID: id, Status: swarm.Running}, agentAt: map[string]int{}, sched: plan.NewFollower()}
 }
 

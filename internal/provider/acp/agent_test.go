@@ -390,7 +390,7 @@ func newTheatre(t testing.TB, part string) *theatre {
 	return h
 }
 
-func (h *theatre) run() string { return "run-" + h.dir }
+func (h *theatre) run() swarm.RunID { return swarm.RunID("run-" + h.dir) }
 
 // close ends the acting agents, and checks that none is left.
 func (h *theatre) close() {

@@ -164,7 +164,7 @@ func (d *desk) close() {
 	}
 }
 
-func (d *desk) run() string { return "run-" + d.Name() }
+func (d *desk) run() swarm.RunID { return swarm.RunID("run-" + d.Name()) }
 
 // file writes a file into the program's home.
 func (d *desk) file(name, text string) string {

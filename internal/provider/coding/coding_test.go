@@ -18,7 +18,7 @@ import (
 // request makes a turn with a run id of this test's own, so that its processes can be told from all
 // others.
 func request(t testing.TB, prompt string) provider.Request {
-	run := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + strconv.Itoa(os.Getpid())
+	run := swarm.RunID(strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + strconv.Itoa(os.Getpid()))
 	return provider.Request{Run: run, Turn: "code/2/1", Task: "code", Agent: "coder", Iteration: 2, Attempt: 1, Prompt: prompt, Dir: t.TempDir()}
 }
 
@@ -32,7 +32,7 @@ func wantKind(t testing.TB, err error, kind swarm.ErrorKind) *swarm.Error {
 }
 
 // wantNobody fails if a process of the run is left.
-func wantNobody(t testing.TB, run string) {
+func wantNobody(t testing.TB, run swarm.RunID) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Log("only Linux shows all environments: not checked")
