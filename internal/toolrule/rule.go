@@ -1,6 +1,5 @@
-// Package toolrule reads what an agent of a model may use: the entries of its `tools`. One reading serves the compose file, which
-// says at once what is wrong with an entry, and the tools themselves, which hold every call against it. What no entry allows is
-// not allowed.
+// Package toolrule parses the entries of an agent's `tools`. The compose file uses it to report
+// mistakes early. The tools use it to check every call. A call that no entry allows is refused.
 package toolrule
 
 import (
@@ -12,7 +11,7 @@ import (
 	"swarm"
 )
 
-// The tools that are ours.
+// The built-in tools.
 const (
 	FileRead  = "file_read"
 	FileWrite = "file_write"
@@ -21,20 +20,20 @@ const (
 	WebFetch  = "web_fetch"
 )
 
-// Tools lists them.
+// Tools lists the built-in tools.
 var Tools = []string{FileRead, FileWrite, FileList, Command, WebFetch}
 
-// A Rule is what one entry allows.
+// A Rule is a parsed entry.
 type Rule struct {
-	Tool   string   // one of Tools; "" = it is a server's
-	Words  []string // of Command: what a command begins with
-	Host   string   // of WebFetch, in lower case: one host, or *.example.org for all below it
-	Port   string   // of WebFetch; "" = the usual ones
+	Tool   string   // one of Tools; "" = a tool of an MCP server
+	Words  []string // of Command: the first words of a command
+	Host   string   // of WebFetch, in lower case: one host, or *.example.org for all hosts below it
+	Port   string   // of WebFetch; "" = 80 and 443
 	Server string   // an MCP server
-	Name   string   // of the server's tool; "" = all that it has
+	Name   string   // of the server's tool; "" = all its tools
 }
 
-// Parse reads an entry. Servers are the names of the MCP servers that there are.
+// Parse parses an entry. servers are the names of the declared MCP servers.
 func Parse(entry string, servers []string) (Rule, error) {
 	name, inner, braced := strings.Cut(strings.TrimSpace(entry), "(")
 	name = strings.TrimSpace(name)
@@ -56,7 +55,8 @@ func Parse(entry string, servers []string) (Rule, error) {
 		return Rule{}, swarm.Errorf(swarm.BadInput, "web_fetch does not say from which hosts").
 			WithHint("write them, one entry for each: web_fetch(example.org), web_fetch(*.example.org)")
 	case braced && slices.Contains(Tools, name):
-		return Rule{}, swarm.Errorf(swarm.BadInput, "%s has nothing in parentheses", name).WithHint("write %s; its folder is the agent's root", name)
+		return Rule{}, swarm.Errorf(swarm.BadInput, "%s has nothing in parentheses", name).
+			WithHint("write %s; its folder is the agent's root", name)
 	case !braced && slices.Contains(Tools, name):
 		return Rule{Tool: name}, nil
 	}
@@ -87,7 +87,7 @@ func unknown(entry, name string, servers []string) error {
 	}
 }
 
-// ofServer finds the server that an entry begins with; of two the one with the longer name.
+// ofServer finds the server that an entry begins with. The longest matching name wins.
 func ofServer(entry string, servers []string) (r Rule, ok bool) {
 	for _, s := range servers {
 		rest, found := strings.CutPrefix(entry, s)
@@ -112,11 +112,14 @@ func parseCommand(inner string) (Rule, error) {
 	case len(words) == 0:
 		return Parse(Command, nil)
 	case strings.ContainsAny(inner, "\"'`"):
-		return Rule{}, swarm.Errorf(swarm.BadInput, "%s holds quotes, and there is no shell that would take them away", swarm.Quote("command("+inner+")")).
+		const msg = "%s holds quotes, and there is no shell that would take them away"
+		return Rule{}, swarm.Errorf(swarm.BadInput, msg, swarm.Quote("command("+inner+")")).
 			WithHint("write the words that a command begins with, with spaces between them: command(go test)")
 	case strings.ContainsAny(words[0], "*?;&|<>$(){}[]"):
-		return Rule{}, swarm.Errorf(swarm.BadInput, "%s does not begin with a program's name", swarm.Quote("command("+inner+")")).
-			WithHint("write one entry for each program: command(go), command(git diff); whatever follows these words is allowed")
+		const msg = "%s does not begin with a program's name"
+		const hint = "write one entry for each program: command(go), command(git diff); " +
+			"whatever follows these words is allowed"
+		return Rule{}, swarm.Errorf(swarm.BadInput, msg, swarm.Quote("command("+inner+")")).WithHint(hint)
 	case strings.ContainsRune(inner, 0):
 		return Rule{}, swarm.Errorf(swarm.BadInput, "a command cannot hold a NUL byte").WithHint("take it out")
 	}
@@ -140,7 +143,8 @@ func parseHost(inner string) (Rule, error) {
 	if host, port, found := strings.Cut(text, ":"); found {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 1 || n > 65535 {
-			return bad("is not a host", "write the host alone, without http:// and path, or with a port: web_fetch(example.org), web_fetch(localhost:8080)")
+			return bad("is not a host", "write the host alone, without http:// and path, or with a port: "+
+				"web_fetch(example.org), web_fetch(localhost:8080)")
 		}
 		r.Host, r.Port = host, strconv.Itoa(n)
 	}
@@ -149,14 +153,16 @@ func parseHost(inner string) (Rule, error) {
 	case text == "":
 		return Parse(WebFetch, nil)
 	case name == "*", name != r.Host && !strings.Contains(name, "."):
-		return bad("allows too much", "name the hosts: web_fetch(example.org), or all below one: web_fetch(*.example.org)")
+		return bad("allows too much",
+			"name the hosts: web_fetch(example.org), or all below one: web_fetch(*.example.org)")
 	case !isHost(name):
-		return bad("is not a host", "write the host alone, without http:// and path: web_fetch(example.org); letters beyond a-z in their form xn--…")
+		return bad("is not a host", "write the host alone, without http:// and path: web_fetch(example.org); "+
+			"letters beyond a-z in their form xn--…")
 	}
 	return r, nil
 }
 
-// isHost says whether a text can be the name of a host.
+// isHost reports whether a text can be the name of a host.
 func isHost(name string) bool {
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || strings.ContainsFunc(label, func(c rune) bool {
@@ -168,18 +174,22 @@ func isHost(name string) bool {
 	return len(name) <= 253
 }
 
-// Runs says whether a command begins with the rule's words.
+// Runs reports whether a command begins with the rule's words.
 func (r Rule) Runs(argv []string) bool {
 	return r.Tool == Command && len(argv) >= len(r.Words) && slices.Equal(argv[:len(r.Words)], r.Words)
 }
 
-// Fetches says whether something may be fetched from a host, which is in lower case.
+// Fetches reports whether the rule allows a host, which is in lower case.
 func (r Rule) Fetches(host, port string) bool {
-	return r.Tool == WebFetch && r.opens(port) && (host == r.Host || r.Host[0] == '*' && strings.HasSuffix(host, r.Host[1:]) && len(host) > len(r.Host)-1)
+	if r.Tool != WebFetch || !r.opens(port) {
+		return false
+	}
+	below := r.Host[0] == '*' && strings.HasSuffix(host, r.Host[1:]) && len(host) > len(r.Host)-1
+	return host == r.Host || below
 }
 
-// Reaches says whether an address inside the own network is meant: one that is listed itself, or this machine by its name. A
-// name that somebody else gives away does not count, as it may lead anywhere tomorrow.
+// Reaches reports whether the rule allows an address in a private network. Only the address itself,
+// or localhost, allows that. Other names don't count, because their owner may point them anywhere.
 func (r Rule) Reaches(addr netip.Addr, port string) bool {
 	addr = addr.Unmap()
 	return r.Tool == WebFetch && r.opens(port) && (r.Host == addr.String() || r.Host == "localhost" && addr.IsLoopback())
@@ -192,7 +202,7 @@ func (r Rule) opens(port string) bool {
 	return port == r.Port
 }
 
-// String is the rule as an entry.
+// String returns the rule as an entry.
 func (r Rule) String() string {
 	switch {
 	case r.Tool == Command:

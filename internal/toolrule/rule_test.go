@@ -138,7 +138,7 @@ func TestFetches(t *testing.T) {
 	}
 }
 
-// Whatever is written, what is understood is understood again when it is written down.
+// A parsed rule survives a round trip through String.
 func FuzzParse(f *testing.F) {
 	for _, entry := range []string{"command(go test)", "web_fetch(*.a.b:80)", "web_fetch([::1]:8080)", "search__deep.x", "file_read", "command((", "web_fetch(::1%eth0)"} {
 		f.Add(entry)
