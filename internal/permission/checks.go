@@ -1,16 +1,17 @@
-// Package permission has the order in which an agent is held back: first by the phase of its team, then by what it may do at all, then by what
-// somebody has to allow. So nobody is asked about what would be refused anyway, and no yes of a person opens what the phase has shut.
+// Package permission defines the order of the checks before an agent acts: first the phase of its
+// team, then its own capabilities, then the approval. With this order no person is asked about a
+// request that would be refused anyway, and no approval overrides the phase.
 package permission
 
-// Checks are what may stand in the way of something that an agent wants to do. Each says why not, or nil; one that is missing stands in
-// nobody's way.
+// Checks are the checks of one request. Each returns an error if it refuses; nil checks are
+// skipped.
 type Checks struct {
-	Phase      func() error // what the phase of the team forbids everybody
+	Phase      func() error // what the phase forbids all agents
 	Capability func() error // what this agent may do: its permissions, its tools, its edges
-	Approval   func() error // what a person, or the file in his name, has to allow; it may ask and wait
+	Approval   func() error // what a person, or the file on their behalf, has to allow; it may block
 }
 
-// Pass goes through the checks in their order, up to the first that refuses.
+// Pass runs the checks in order, up to the first that refuses.
 func (c Checks) Pass() error {
 	for _, check := range []func() error{c.Phase, c.Capability, c.Approval} {
 		if check == nil {

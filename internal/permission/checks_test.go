@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever refuses first is the answer, and what comes after it is not asked.
+// The first check that refuses decides. Later checks do not run.
 func TestOrder(t *testing.T) {
 	for _, c := range []struct{ refuses, asked, answer string }{
 		{"", "phase capability approval", ""},
