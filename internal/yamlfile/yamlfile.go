@@ -1,8 +1,8 @@
-// Package yamlfile makes trees of the YAML files that people write: compose files and scripts.
+// Package yamlfile parses the YAML files that people write: compose files and scripts.
 //
-// The parser behind it trusts its files. So size, depth, number of items and the characters themselves are looked at first, and a
-// file that would cost much is refused before the parser sees it. What the parser finds is said in our words, with line and
-// column; a file that was cut off is said to be.
+// The YAML parser trusts its input. So Parse first checks size, depth, number of items and
+// characters, and refuses a file that would be expensive to parse. It translates the parser's
+// errors, with line and column, and tells when a file is truncated.
 package yamlfile
 
 import (
@@ -18,8 +18,9 @@ import (
 	"swarm"
 )
 
-// What a file may at most be. The parser needs some 500 bytes for every item, keeps all tokens of a line before it
-// understands one, and compares each directive with all others; so their number is bounded before it sees any.
+// Limits of a file. The parser needs about 500 bytes for every item. It keeps all tokens of a line
+// before it understands one, and compares each directive with all others. So their number is
+// checked before the parser runs.
 const (
 	MaxFile         = 4 << 20
 	maxDepth        = 64
@@ -28,10 +29,11 @@ const (
 	maxDirectives   = 16
 )
 
-// Parse makes a tree of a file's bytes. The hint is for a file that says nothing.
+// Parse parses a file. The hint is for the error about an empty file.
 func Parse(file string, src []byte, hint string) (*yaml.Node, *swarm.Error) {
 	fail := func(line, column int, format string, args ...any) *swarm.Error {
-		return &swarm.Error{Kind: swarm.BadInput, File: file, Line: line, Column: column, Msg: fmt.Sprintf(format, args...)}
+		msg := fmt.Sprintf(format, args...)
+		return &swarm.Error{Kind: swarm.BadInput, File: file, Line: line, Column: column, Msg: msg}
 	}
 	if len(src) > MaxFile {
 		return nil, fail(0, 0, "the file is larger than 4 MB").WithHint("move long texts to files of their own")
@@ -53,7 +55,8 @@ func Parse(file string, src []byte, hint string) (*yaml.Node, *swarm.Error) {
 	}
 	switch err := loader.Load(&second); {
 	case err == nil:
-		return nil, fail(second.Line, second.Column, "a second document begins here").WithHint("a file is one document: remove the `---`")
+		return nil, fail(second.Line, second.Column, "a second document begins here").
+			WithHint("a file is one document: remove the `---`")
 	case !errors.Is(err, io.EOF):
 		return nil, syntaxError(file, src, err)
 	}
@@ -64,7 +67,7 @@ func isEmpty(doc *yaml.Node) bool {
 	return len(doc.Content) == 0 || doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].Tag == "!!null"
 }
 
-// shallow is the parser's limit on depth. Aliases are the reader's business: he alone follows them, or does not.
+// shallow limits the depth. It allows aliases, because the caller decides whether to follow them.
 type shallow struct{}
 
 func (shallow) CheckDepth(depth int, _ *yaml.DepthContext) error {
@@ -76,7 +79,7 @@ func (shallow) CheckDepth(depth int, _ *yaml.DepthContext) error {
 
 func (shallow) CheckAlias(int, int) error { return nil }
 
-// badText finds what no file may hold, before the parser sees it.
+// badText finds text that no file may hold, before the parser sees it.
 func badText(src []byte) (line, column int, msg, hint string) {
 	line, column = 1, 0
 	items, inLine, directives := 0, 0, 0
@@ -93,7 +96,8 @@ func badText(src []byte) (line, column int, msg, hint string) {
 		case r == utf8.RuneError && size == 1:
 			return line, column, fmt.Sprintf("the byte 0x%02x is not UTF-8", src[i]), "save the file as UTF-8"
 		case r < ' ' && r != '\t' && r != '\r', r == 0x7f, r >= 0x80 && r < 0xa0 && r != 0x85:
-			return line, column, fmt.Sprintf("the control character U+%04X is not allowed", r), `write it as an escape in double quotes, such as "\t"`
+			return line, column, fmt.Sprintf("the control character U+%04X is not allowed", r),
+				`write it as an escape in double quotes, such as "\t"`
 		case r == ',' || r == '[' || r == '{':
 			inLine++
 			items++
@@ -105,10 +109,12 @@ func badText(src []byte) (line, column int, msg, hint string) {
 			directives++
 		}
 		if items > maxItems || inLine > maxItemsPerLine {
-			return line, column, "the file holds too many items", fmt.Sprintf("at most %d in all and %d in one line; move long texts to files of their own", maxItems, maxItemsPerLine)
+			const format = "at most %d in all and %d in one line; move long texts to files of their own"
+			return line, column, "the file holds too many items", fmt.Sprintf(format, maxItems, maxItemsPerLine)
 		}
 		if directives > maxDirectives {
-			return line, column, fmt.Sprintf("the file holds more than %d directives", maxDirectives), "remove the lines that begin with %: none is needed"
+			return line, column, fmt.Sprintf("the file holds more than %d directives", maxDirectives),
+				"remove the lines that begin with %: none is needed"
 		}
 		start = r == '\n' || start && (r == ' ' || r == '-')
 		i += size
@@ -116,7 +122,7 @@ func badText(src []byte) (line, column int, msg, hint string) {
 	return 0, 0, "", ""
 }
 
-// Lines is how many lines src has; a newline at the end begins none.
+// Lines returns the number of lines. A newline at the end begins no further line.
 func Lines(src []byte) int {
 	n := bytes.Count(src, []byte("\n"))
 	if len(src) > 0 && src[len(src)-1] != '\n' {
@@ -125,7 +131,7 @@ func Lines(src []byte) int {
 	return n
 }
 
-// Line is the text of a line, from 1, without its newline.
+// Line returns the text of a line, counted from 1, without its newline.
 func Line(src []byte, line int) string {
 	for ; line > 1; line-- {
 		i := bytes.IndexByte(src, '\n')
@@ -138,7 +144,7 @@ func Line(src []byte, line int) string {
 	return strings.TrimSuffix(string(text), "\r")
 }
 
-// syntaxError says in our words what the parser found.
+// syntaxError translates an error of the parser.
 func syntaxError(file string, src []byte, err error) *swarm.Error {
 	var bad *yaml.LoadError
 	if !errors.As(err, &bad) {
@@ -148,13 +154,15 @@ func syntaxError(file string, src []byte, err error) *swarm.Error {
 	if line == 0 {
 		line, column = bad.ContextMark.Line, bad.ContextMark.Column
 	}
-	e := &swarm.Error{Kind: swarm.BadInput, File: file, Line: line, Column: column, Msg: "this is not YAML: " + bad.Message}
-	if where := strings.TrimPrefix(strings.TrimPrefix(bad.ContextMsg, "while parsing "), "while scanning "); bad.ContextMark.Line > 0 &&
-		bad.ContextMark.Line != line && where != "the next token" {
+	e := &swarm.Error{
+		Kind: swarm.BadInput, File: file, Line: line, Column: column, Msg: "this is not YAML: " + bad.Message,
+	}
+	where := strings.TrimPrefix(strings.TrimPrefix(bad.ContextMsg, "while parsing "), "while scanning ")
+	if bad.ContextMark.Line > 0 && bad.ContextMark.Line != line && where != "the next token" {
 		e.Msg += fmt.Sprintf(" in %s that begins in line %d", where, bad.ContextMark.Line)
 	}
 	if last := Lines(src); line > last || line == last && column > utf8.RuneCountInString(Line(src, last)) {
-		// The parser stands behind the last line; a person looks at it.
+		// The parser's position is behind the last line. People look at the last line itself.
 		e.Line, e.Column = last, utf8.RuneCountInString(Line(src, last))+1
 		e.Msg = "the file stops in the middle: " + strings.TrimPrefix(e.Msg, "this is not YAML: ")
 		e.Hint = "close what is still open: a quote, a bracket, or a key without its value"

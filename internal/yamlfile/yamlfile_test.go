@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCostlyTextIsRefusedUnparsed: the parser would take gigabytes or hours for these, so it must not see them.
+// The parser would take gigabytes or hours for these files, so it must not see them.
 func TestCostlyTextIsRefusedUnparsed(t *testing.T) {
 	var tags strings.Builder
 	for i := range 100_000 {
@@ -30,7 +30,7 @@ func TestCostlyTextIsRefusedUnparsed(t *testing.T) {
 	}
 }
 
-// Compose files try Parse in every way; here is what holds for all files.
+// The tests of compose files cover Parse. This test covers what holds for all files.
 func TestParse(t *testing.T) {
 	for src, want := range map[string]string{
 		"":                       "f.yaml:1: the file says nothing",
