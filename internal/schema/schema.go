@@ -1,8 +1,8 @@
-// Package schema holds JSON against JSON Schemas that users write.
+// Package schema checks JSON against JSON Schemas that users write.
 //
-// A schema is what it says itself: nothing is read or fetched for it. The library that does the work trusts its schemas, and a
-// schema that leads back to itself without taking a step into the value would end the program; so each is walked first, and
-// refused with what is wrong where it is named, before any agent has worked for it.
+// A schema is self-contained: nothing is read or fetched for it. The library underneath trusts its
+// schemas. A schema that refers to itself without a step into the value would overflow the stack.
+// So Parse walks each schema first and refuses such cycles, before any agent has worked for it.
 package schema
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// A Schema is one that can be used.
+// A Schema is a schema that is safe to use.
 type Schema struct {
 	resolved *jsonschema.Resolved
 	root     *node
 }
 
-// Parse reads a schema.
+// Parse parses and checks a schema.
 func Parse(source []byte) (*Schema, error) {
 	tree, err := Value(source)
 	if err != nil {
@@ -43,13 +43,13 @@ func Parse(source []byte) (*Schema, error) {
 	return &Schema{resolved, root}, nil
 }
 
-// Value reads a value that is to be held against a schema. A number that is larger than any that the library compares is the largest of
-// those; the text is what says it exactly.
+// Value decodes a value for Check. Numbers beyond float64 become the largest float64, because the
+// library compares only those. The text keeps the exact number.
 func Value(text []byte) (v any, err error) {
 	if err := json.Unmarshal(text, &v); err == nil {
 		return v, nil
 	}
-	var whole json.RawMessage // with one value, and nothing after it
+	var whole json.RawMessage // accepts one value with nothing after it
 	if err := json.Unmarshal(text, &whole); err != nil {
 		return nil, inLine(text, err)
 	}
@@ -58,11 +58,11 @@ func Value(text []byte) (v any, err error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, inLine(text, err)
 	}
-	return inRange(v), nil
+	return clampNumbers(v), nil
 }
 
-// inRange is a value with numbers that the library compares.
-func inRange(v any) any {
+// clampNumbers replaces numbers beyond float64 by the largest float64.
+func clampNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		f, err := v.Float64()
@@ -72,22 +72,24 @@ func inRange(v any) any {
 		return f
 	case []any:
 		for i := range v {
-			v[i] = inRange(v[i])
+			v[i] = clampNumbers(v[i])
 		}
 	case map[string]any:
 		for key := range v {
-			v[key] = inRange(v[key])
+			v[key] = clampNumbers(v[key])
 		}
 	}
 	return v
 }
 
-// Check says what keeps a value from fitting the schema; nil when it fits. Schemas that branch and lead back to themselves can
-// take twice as long with each level of the value: where that is more than anybody waits for, it is said instead.
+// Check returns an error if a value does not fit the schema. The time can double with each level of
+// the value, if the schema branches and refers to itself. So Check counts the steps first, and
+// refuses a value that would take too many.
 func (s *Schema) Check(value any) error {
 	left := maxSteps
-	if !s.root.fits(value, &left) {
-		return fmt.Errorf("it cannot be held against the schema in less than %d steps: the schema branches and leads back to itself", maxSteps)
+	if !s.root.countSteps(value, &left) {
+		return fmt.Errorf("it cannot be held against the schema in less than %d steps: "+
+			"the schema branches and leads back to itself", maxSteps)
 	}
 	if err := s.resolved.Validate(value); err != nil {
 		return plainly(err)
@@ -95,7 +97,7 @@ func (s *Schema) Check(value any) error {
 	return nil
 }
 
-// inLine adds to an error of reading JSON the line where it is.
+// inLine adds the line to an error in JSON.
 func inLine(text []byte, err error) error {
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(len(text), int(s.Offset))], []byte("\n")), err)
@@ -103,7 +105,7 @@ func inLine(text []byte, err error) error {
 	return err
 }
 
-// plainly says what the library found without its own names.
+// plainly removes the library's own names from its error.
 func plainly(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		key := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]

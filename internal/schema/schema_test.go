@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Each would end the program, hang it, or fail only after an agent has worked for it.
+// Each of these schemas would crash or hang the program, or fail only after an agent has worked for
+// it.
 func TestSchemasThatAreRefused(t *testing.T) {
 	for source, want := range map[string]string{
 		`{`:                        "it is not JSON: line 1: ",
@@ -59,7 +60,7 @@ func TestSchemasThatAreUsed(t *testing.T) {
 	}
 }
 
-// check holds a text against a schema.
+// check checks a text against a schema.
 func check(s *Schema, text string) error {
 	v, err := Value([]byte(text))
 	if err != nil {
@@ -84,7 +85,7 @@ func TestWhatIsSaid(t *testing.T) {
 	}
 }
 
-// A number beyond those that the library compares is one all the same, and larger than any limit.
+// A number beyond float64 is a number, and larger than any limit.
 func TestLargeNumbersAreNumbers(t *testing.T) {
 	s, err := Parse([]byte(`{"properties":{"n":{"type":"number","minimum":-1,"maximum":1e300}}}`))
 	if err != nil {
@@ -103,7 +104,7 @@ func TestLargeNumbersAreNumbers(t *testing.T) {
 	}
 }
 
-// A schema that branches takes twice as long with each level. Nobody waits for it.
+// A branching schema takes twice as long with each level, so Check refuses deep values.
 func TestCheckIsBounded(t *testing.T) {
 	deep := strings.Repeat(`{"a":[`, 40) + `1` + strings.Repeat(`]}`, 40)
 	wide := "[" + strings.Repeat(`{"a":1,"b":[2]},`, 20_000) + "0]"

@@ -1,17 +1,18 @@
 package schema
 
-// maxSteps is how often a value, or something in it, may be held against a schema: about a second.
+// maxSteps limits how often a value, or a part of it, is checked against a schema. It takes about a
+// second.
 const maxSteps = 3_000_000
 
-// inner are the schemas for what is in a value, as far as they count for how long it takes.
+// inner are the schemas for the parts of a value, as far as they matter for the number of steps.
 type inner struct {
-	named  map[string]*node // properties
-	others []*node          // of properties that are not named
-	every  []*node          // of all properties, perhaps
-	names  []*node          // of the properties' names
-	first  []*node          // items, one by one
-	rest   []*node          // of the items after these
-	items  []*node          // of all items
+	named  map[string]*node // properties, by name
+	others []*node          // for properties without a name in named
+	every  []*node          // may apply to any property
+	names  []*node          // for the names of properties
+	first  []*node          // items by position
+	rest   []*node          // for items after first
+	items  []*node          // for all items
 }
 
 func (in *inner) add(key, name string, n *node) {
@@ -36,14 +37,15 @@ func (in *inner) add(key, name string, n *node) {
 	}
 }
 
-// fits counts the steps of holding a value against a schema, or somewhat more; false = there are more than are left.
-func (n *node) fits(value any, left *int) bool {
+// countSteps subtracts the steps of a check from left, or slightly more. It returns false if there
+// are too few.
+func (n *node) countSteps(value any, left *int) bool {
 	if *left--; *left < 0 {
 		return false
 	}
 	all := func(nodes []*node, value any) bool {
 		for _, next := range nodes {
-			if !next.fits(value, left) {
+			if !next.countSteps(value, left) {
 				return false
 			}
 		}
@@ -57,7 +59,7 @@ func (n *node) fits(value any, left *int) bool {
 	case map[string]any:
 		for name, v := range value {
 			if next, ok := in.named[name]; ok {
-				if !next.fits(v, left) {
+				if !next.countSteps(v, left) {
 					return false
 				}
 			} else if !all(in.others, v) {
@@ -70,7 +72,7 @@ func (n *node) fits(value any, left *int) bool {
 	case []any:
 		for i, v := range value {
 			if i < len(in.first) {
-				if !in.first[i].fits(v, left) {
+				if !in.first[i].countSteps(v, left) {
 					return false
 				}
 			} else if !all(in.rest, v) {

@@ -9,45 +9,51 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep schemas may stand in each other.
+// maxDepth limits the nesting of schemas.
 const maxDepth = 100
 
-// Where schemas stand in a schema, by what is under the key.
+// Keys of a schema that hold further schemas, by the type of the key's value.
 var (
-	single = []string{"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
-		"unevaluatedItems", "unevaluatedProperties"}
+	single = []string{
+		"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
+		"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+	}
 	listed = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
 	named  = []string{"$defs", "definitions", "dependentSchemas", "dependencies", "patternProperties", "properties"}
 )
 
-// here are the keys whose schemas are for the same value as the schema that they stand in. All others take a step into it.
-var here = []string{"allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
+// sameValue are the keys whose schemas apply to the same value as the outer schema. The schemas of all
+// other keys apply to a part of it.
+var sameValue = []string{"allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
 
 var (
 	references = []string{"$ref", "$dynamicRef", "$recursiveRef"}
 	types      = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
-	versions   = []string{"http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"}
+	versions   = []string{
+		"http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#",
+		"https://json-schema.org/draft/2020-12/schema",
+	}
 )
 
-// A node is a schema in a schema.
+// A node is a schema within a schema.
 type node struct {
 	path   string         // "#/properties/a"
-	keys   map[string]any // none when it is true or false
-	same   []*node        // what the same value is held against
-	inner  inner          // what is in the value is held against these
+	keys   map[string]any // empty for true and false
+	same   []*node        // schemas for the same value
+	inner  inner          // schemas for the parts of the value
 	looked state
-	name   string // the key that it stands under, where schemas have names
+	name   string // its key, under a key of named
 }
 
 type state int
 
 const (
 	unseen state = iota
-	open         // on the way from the schema that is being looked at
+	open         // on the current path of the search
 	done
 )
 
-// A walker knows the schemas of a file.
+// A walker collects the schemas of a file.
 type walker struct {
 	all     []*node
 	paths   map[string]*node
@@ -55,7 +61,7 @@ type walker struct {
 	id      string // of the whole
 }
 
-// walk is a tree as schemas, or says why it is none that comes to an end.
+// walk converts a tree to schemas. It returns an error if their evaluation might not end.
 func walk(tree any) (*node, error) {
 	root, ok := asSchema(tree, "")
 	if !ok {
@@ -73,7 +79,7 @@ func walk(tree any) (*node, error) {
 		}
 	}
 	for _, n := range w.all {
-		if path := n.endless(); path != nil {
+		if path := n.findCycle(); path != nil {
 			return nil, fmt.Errorf("it never comes to an end: %s", strings.Join(path, " → "))
 		}
 	}
@@ -90,7 +96,7 @@ func asSchema(value any, path string) (node, bool) {
 	return node{}, false
 }
 
-// collect gets to know a schema and those in it.
+// collect adds a schema and the schemas within it.
 func (w *walker) collect(keys map[string]any, path string, depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("schemas stand in each other more than %d deep", maxDepth)
@@ -111,7 +117,7 @@ func (w *walker) collect(keys map[string]any, path string, depth int) (*node, er
 			if err != nil {
 				return nil, err
 			}
-			if slices.Contains(here, key) {
+			if slices.Contains(sameValue, key) {
 				n.same = append(n.same, child)
 			} else {
 				n.inner.add(key, c.name, child)
@@ -121,7 +127,7 @@ func (w *walker) collect(keys map[string]any, path string, depth int) (*node, er
 	return n, nil
 }
 
-// check looks at what the library does not.
+// check reports mistakes that the library does not.
 func (n *node) check(depth int) error {
 	if _, ok := n.keys["$id"]; ok && depth > 0 {
 		return fmt.Errorf("%s: an $id in a schema that stands in another is not understood", n.path)
@@ -141,7 +147,7 @@ func (n *node) check(depth int) error {
 	return nil
 }
 
-// under are the schemas under a key, with the rest of their paths.
+// under returns the schemas under a key, with the rest of their paths.
 func under(key string, value any) (found []node) {
 	add := func(value any, path string) {
 		if n, ok := asSchema(value, path); ok {
@@ -168,7 +174,7 @@ func under(key string, value any) (found []node) {
 	return found
 }
 
-// link finds what a schema refers to.
+// link resolves the references of a schema.
 func (w *walker) link(n *node) error {
 	for _, key := range references {
 		ref, ok := n.keys[key].(string)
@@ -201,11 +207,12 @@ func (w *walker) find(ref string) *node {
 	return w.anchors[fragment]
 }
 
-// escape is a key as a step of a path.
+// escape escapes a key for a JSON pointer.
 func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
-// endless is the way from a schema back to itself without a step into the value, or nil.
-func (n *node) endless() []string {
+// findCycle returns a path from a schema back to itself without a step into the value, or nil. It
+// is a depth-first search.
+func (n *node) findCycle() []string {
 	switch n.looked {
 	case done:
 		return nil
@@ -215,7 +222,7 @@ func (n *node) endless() []string {
 	n.looked = open
 	defer func() { n.looked = done }()
 	for _, next := range n.same {
-		if path := next.endless(); path != nil {
+		if path := next.findCycle(); path != nil {
 			return append([]string{n.path}, path...)
 		}
 	}
