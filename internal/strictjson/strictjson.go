@@ -1,7 +1,9 @@
-// Package strictjson reads JSON that others wrote: the arguments of tools, envelopes, context packs, the bodies of requests.
+// Package strictjson reads untrusted JSON: the arguments of tools, envelopes, context packs, the
+// bodies of requests.
 //
-// encoding/json by itself takes a key twice, folds the case of names and ignores what follows the value. Here all of that is
-// refused, and what is accepted comes back in one spelling, so that equal values are equal bytes.
+// encoding/json accepts duplicate keys, ignores the case of names, and ignores text after the
+// value. This package refuses all of that. It returns accepted values in canonical form, so equal
+// values are equal bytes.
 package strictjson
 
 import (
@@ -24,17 +26,17 @@ const (
 	maxDepth = 100      // of lists and objects within each other
 )
 
-// An Object is one JSON object: the arguments of a tool, for example. It keeps the first thing that is wrong, and Err returns
-// it, so that its fields can be read without a branch after each.
+// An Object is one JSON object, such as the arguments of a tool. It keeps the first error, and Err
+// returns it. So callers can read all fields without a check after each.
 type Object struct {
 	words  *words
-	path   string          // of an object within them: "response."
-	whole  json.RawMessage // of all of them, in one spelling
+	path   string          // of a nested object: "response."
+	whole  json.RawMessage // the outermost object, in canonical form
 	fields map[string]json.RawMessage
-	err    *error // shared with the objects within
+	err    *error // shared with nested objects
 }
 
-// words are what an object and its fields are called when something is wrong with them.
+// words are the names of an object and its fields in error messages.
 type words struct{ whole, are, have, field string }
 
 var (
@@ -42,7 +44,7 @@ var (
 	ofText = words{"the text", "is", "has", "field"}
 )
 
-// ReadArgs reads one object with no other fields than the named ones. No bytes are an empty object.
+// ReadArgs reads one object with the named fields only. Empty input is an empty object.
 func ReadArgs(text []byte, names ...string) *Object {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return &Object{words: &ofTool, err: new(error)}
@@ -50,7 +52,8 @@ func ReadArgs(text []byte, names ...string) *Object {
 	return readObject(&ofTool, text, maxArgs, names...)
 }
 
-// ReadObject reads one object of at most so many bytes, which is called whole when something is wrong with it: "the envelope".
+// ReadObject reads one object of at most `most` bytes. Errors call it by the name whole: "the
+// envelope".
 func ReadObject(whole string, text []byte, most int, names ...string) *Object {
 	return readObject(&words{whole, "is", "has", "field"}, text, most, names...)
 }
@@ -61,7 +64,7 @@ func readObject(w *words, text []byte, most int, names ...string) *Object {
 		a.Fail(swarm.Errorf(swarm.BadInput, "%s %s %d bytes; %d are allowed", w.whole, w.have, len(text), most))
 		return a
 	}
-	one, err := oneSpelling(w, text)
+	one, err := canonical(w, text)
 	if err != nil {
 		a.Fail(err)
 		return a
@@ -72,9 +75,9 @@ func readObject(w *words, text []byte, most int, names ...string) *Object {
 }
 
 // ReadValue reads one JSON value of any kind.
-func ReadValue(text []byte) (json.RawMessage, error) { return oneSpelling(&ofText, text) }
+func ReadValue(text []byte) (json.RawMessage, error) { return canonical(&ofText, text) }
 
-// Decode reads one JSON value into a struct. It refuses fields that the struct does not have, and anything after the value.
+// Decode decodes one JSON value into a struct. It refuses unknown fields, and text after the value.
 func Decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -87,8 +90,8 @@ func Decode(text []byte, into any) error {
 	return nil
 }
 
-// Redact takes secrets out of a value that was read here. A value that is no JSON any more, because a number was a secret,
-// becomes a string.
+// Redact removes secrets from a value that this package read. If the result is not JSON, because a
+// number was a secret, it becomes a string.
 func Redact(value json.RawMessage, redact func([]byte) []byte) json.RawMessage {
 	if value == nil {
 		return nil
@@ -100,7 +103,7 @@ func Redact(value json.RawMessage, redact func([]byte) []byte) json.RawMessage {
 	return swarm.Encode(string(clean))
 }
 
-// Into puts all of them at once into a struct whose fields are named as they are.
+// Into decodes all fields at once into a struct with the same field names.
 func (a *Object) Into(into any) error {
 	if err := a.Err(); err != nil || a.whole == nil {
 		return err
@@ -122,22 +125,22 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// Err is the first thing that was wrong.
+// Err returns the first error.
 func (a *Object) Err() error { return *a.err }
 
-// Fail keeps an error, if it is the first.
+// Fail records an error, if it is the first.
 func (a *Object) Fail(err error) {
 	if *a.err == nil {
 		*a.err = err
 	}
 }
 
-// Wrong says of a field that it must be something else.
+// Wrong records that a field must be something else.
 func (a *Object) Wrong(name, want string) {
 	a.Fail(swarm.Errorf(swarm.BadInput, "the %s %q must be %s", a.words.field, a.path+name, want))
 }
 
-// open takes the fields of an object, and refuses those that have no name here.
+// open decodes the fields of an object, and refuses unknown ones.
 func (a *Object) open(object json.RawMessage, names []string) {
 	if string(object) == "null" {
 		return
@@ -158,7 +161,8 @@ func (a *Object) open(object json.RawMessage, names []string) {
 	}
 	if len(unknown) > 0 {
 		name := slices.Min(unknown)
-		a.Fail(swarm.Errorf(swarm.BadInput, "there is no %s %s", a.words.field, swarm.Quote(a.path+name)).WithHint("%s", swarm.DidYouMean(name, names)))
+		a.Fail(swarm.Errorf(swarm.BadInput, "there is no %s %s", a.words.field, swarm.Quote(a.path+name)).
+			WithHint("%s", swarm.DidYouMean(name, names)))
 	}
 }
 
@@ -169,7 +173,7 @@ func (a *Object) noun() string {
 	return fmt.Sprintf("the %s %q", a.words.field, strings.TrimSuffix(a.path, "."))
 }
 
-// Need says that these may not be left out.
+// Need records an error for each missing field.
 func (a *Object) Need(names ...string) {
 	for _, name := range names {
 		if !a.Has(name) {
@@ -178,13 +182,14 @@ func (a *Object) Need(names ...string) {
 	}
 }
 
-// Has says whether an argument is given; null counts as left out, because models write it for what they do not want to say.
+// Has reports whether a field is given. null counts as missing, because models write it for what
+// they leave out.
 func (a *Object) Has(name string) bool {
 	value, ok := a.fields[name]
 	return ok && string(value) != "null"
 }
 
-// Text is an argument that is a string, or "".
+// Text returns a string field, or "".
 func (a *Object) Text(name string) (text string) {
 	if a.Has(name) && json.Unmarshal(a.fields[name], &text) != nil {
 		a.Wrong(name, "a string")
@@ -192,7 +197,7 @@ func (a *Object) Text(name string) (text string) {
 	return text
 }
 
-// Texts is an argument that is a list of strings.
+// Texts returns a field that is a list of strings.
 func (a *Object) Texts(name string) (texts []string) {
 	if a.Has(name) && json.Unmarshal(a.fields[name], &texts) != nil {
 		a.Wrong(name, "a list of strings")
@@ -200,7 +205,7 @@ func (a *Object) Texts(name string) (texts []string) {
 	return texts
 }
 
-// Bool is an argument that is true or false.
+// Bool returns a field that is true or false.
 func (a *Object) Bool(name string) (yes bool) {
 	if a.Has(name) && json.Unmarshal(a.fields[name], &yes) != nil {
 		a.Wrong(name, "true or false")
@@ -208,7 +213,7 @@ func (a *Object) Bool(name string) (yes bool) {
 	return yes
 }
 
-// Int is an argument that is a whole number from least to most, or otherwise when it is left out.
+// Int returns a whole number from least to most, or otherwise if the field is missing.
 func (a *Object) Int(name string, otherwise, least, most int64) int64 {
 	if !a.Has(name) {
 		return otherwise
@@ -221,17 +226,17 @@ func (a *Object) Int(name string, otherwise, least, most int64) int64 {
 	return n
 }
 
-// Time is a field that is a time, in UTC.
+// Time returns a time field, in UTC.
 func (a *Object) Time(name string) time.Time {
 	var t time.Time
 	err := t.UnmarshalText([]byte(a.Text(name)))
-	if t = t.UTC(); a.Has(name) && (err != nil || t.Year() < 0 || t.Year() > 9999) { // others cannot be written in UTC
+	if t = t.UTC(); a.Has(name) && (err != nil || t.Year() < 0 || t.Year() > 9999) { // RFC 3339 has no other years
 		a.Wrong(name, "a time such as 2026-01-01T00:00:00Z")
 	}
 	return t
 }
 
-// JSON is an argument of any kind, or nil.
+// JSON returns a field of any kind, or nil.
 func (a *Object) JSON(name string) json.RawMessage {
 	if !a.Has(name) {
 		return nil
@@ -239,7 +244,7 @@ func (a *Object) JSON(name string) json.RawMessage {
 	return a.fields[name]
 }
 
-// Object is an argument that is an object itself.
+// Object returns a field that is an object.
 func (a *Object) Object(name string, names ...string) *Object {
 	in := &Object{words: a.words, path: a.path + name + ".", err: a.err}
 	if a.Has(name) {
@@ -248,7 +253,7 @@ func (a *Object) Object(name string, names ...string) *Object {
 	return in
 }
 
-// Objects is an argument that is a list of objects.
+// Objects returns a field that is a list of objects.
 func (a *Object) Objects(name string, names ...string) []*Object {
 	if !a.Has(name) {
 		return nil
@@ -267,17 +272,17 @@ func (a *Object) Objects(name string, names ...string) []*Object {
 	return all
 }
 
-// oneSpelling is a JSON value as it is written here: without blanks, each string in the shortest way, each number as it was.
-// What says the same is then the same bytes, and a secret cannot hide behind an escape.
-func oneSpelling(w *words, text []byte) (json.RawMessage, error) {
+// canonical rewrites a JSON value: without blanks, each string in its shortest form, each number as
+// it was. So equal values are equal bytes, and a secret cannot hide behind an escape.
+func canonical(w *words, text []byte) (json.RawMessage, error) {
 	if !utf8.Valid(text) {
 		return nil, swarm.Errorf(swarm.BadInput, "%s %s not UTF-8", w.whole, w.are)
 	}
-	if !json.Valid(text) { // also when something follows the value
+	if !json.Valid(text) { // also if text follows the value
 		var whole json.RawMessage
 		return nil, w.notJSON(json.Unmarshal(text, &whole)).WithHint("write one JSON object and nothing after it")
 	}
-	s := speller{words: w, in: json.NewDecoder(bytes.NewReader(text))}
+	s := canonicalizer{words: w, in: json.NewDecoder(bytes.NewReader(text))}
 	s.in.UseNumber()
 	s.strings = json.NewEncoder(&s.out)
 	s.strings.SetEscapeHTML(false)
@@ -291,15 +296,15 @@ func (w *words) notJSON(err error) *swarm.Error {
 	return swarm.Errorf(swarm.BadInput, "%s %s not JSON: %w", w.whole, w.are, err)
 }
 
-// A speller writes the tokens of a value that is known to be JSON.
-type speller struct {
+// A canonicalizer rewrites the tokens of a valid JSON value.
+type canonicalizer struct {
 	*words
 	in      *json.Decoder
 	out     bytes.Buffer
 	strings *json.Encoder
 }
 
-func (s *speller) value(depth int) error {
+func (s *canonicalizer) value(depth int) error {
 	token, err := s.in.Token()
 	if err != nil {
 		return s.notJSON(err)
@@ -327,7 +332,7 @@ func (s *speller) value(depth int) error {
 	return err
 }
 
-func (s *speller) members(depth int) error {
+func (s *canonicalizer) members(depth int) error {
 	seen := map[string]bool{}
 	for n := 0; s.in.More(); n++ {
 		token, err := s.in.Token()
@@ -353,7 +358,7 @@ func (s *speller) members(depth int) error {
 	return s.close('}')
 }
 
-func (s *speller) items(depth int) error {
+func (s *canonicalizer) items(depth int) error {
 	for n := 0; s.in.More(); n++ {
 		if n > 0 {
 			s.out.WriteByte(',')
@@ -365,7 +370,7 @@ func (s *speller) items(depth int) error {
 	return s.close(']')
 }
 
-func (s *speller) close(with byte) error {
+func (s *canonicalizer) close(with byte) error {
 	if _, err := s.in.Token(); err != nil {
 		return s.notJSON(err)
 	}
@@ -373,10 +378,10 @@ func (s *speller) close(with byte) error {
 	return nil
 }
 
-func (s *speller) text(t string) error {
+func (s *canonicalizer) text(t string) error {
 	if err := s.strings.Encode(t); err != nil {
 		return err
 	}
-	s.out.Truncate(s.out.Len() - 1) // the encoder ends with a newline
+	s.out.Truncate(s.out.Len() - 1) // Encode appends a newline
 	return nil
 }
