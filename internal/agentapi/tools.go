@@ -1,7 +1,6 @@
 package agentapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -250,7 +249,7 @@ func (s *Service) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.E
 }
 
 // store puts an envelope into its receiver's inbox, together with what is to stand before it. It is refused when its receiver has ended
-// in the meantime.
+// in the meantime, and when it was sent before and went back unread.
 func (s *Service) store(ctx context.Context, e swarm.Envelope, from *TurnHandle, with swarm.Batch) (SendResult, error) {
 	stored := swarm.StoredEnvelope{Envelope: e}
 	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID}
@@ -266,7 +265,7 @@ func (s *Service) store(ctx context.Context, e swarm.Envelope, from *TurnHandle,
 	if err := s.readable(e, with.Events); err != nil {
 		return SendResult{}, err
 	}
-	b := swarm.Batch{Absent: []string{swarm.AgentEndedKey(e.ToNodeID, s.starts(e.ToNodeID))}, Events: append(with.Events, event), Bodies: with.Bodies}
+	b := swarm.Batch{Absent: []string{swarm.AgentEndedKey(e.ToNodeID, s.starts(e.ToNodeID)), swarm.ReturnedKey(e.Ref())}, Events: append(with.Events, event), Bodies: with.Bodies}
 	write := s.append
 	if from != nil {
 		write = from.append
@@ -274,8 +273,8 @@ func (s *Service) store(ctx context.Context, e swarm.Envelope, from *TurnHandle,
 	seq, there, err := write(ctx, b)
 	if errors.Is(err, swarm.ErrStale) && !errors.Is(err, errReplaced) {
 		_, err = s.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(e.FromNodeID, e) })
-		if err == nil {
-			err = swarm.Errorf(swarm.Storage, "the log says that %s has ended, and does not tell it", e.ToNodeID)
+		if err == nil { // its receiver has not ended, or was started again
+			err = &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: errReturned, Hint: "send it under another id"}
 		}
 	}
 	if err != nil {
@@ -289,9 +288,6 @@ func (s *Service) store(ctx context.Context, e swarm.Envelope, from *TurnHandle,
 		if !mail.Same(stored, e) {
 			return SendResult{}, &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: swarm.ErrConflict, Hint: "leave id out, or choose another one"}
 		}
-	}
-	if _, back, err := s.Log.Find(swarm.ReturnedKey(e.Ref())); err != nil || back {
-		return SendResult{}, cmp.Or(err, error(&swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: errReturned, Hint: "send it under another id"}))
 	}
 	return SendResult{e.ID, seq}, nil
 }
