@@ -195,7 +195,7 @@ func TestEdits(t *testing.T) {
 	s := &Service{Run: "r", Log: log}
 	id := call[requestResult](t, s.BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{}), "spawn_node", helper).Request
 	for text, want := range map[string]string{
-		``: "the wish is empty", `{}`: `"name" is missing`, `{"name":"coder","instructions":"x"}`: "taken", `{"name":"x","instructions":"x","provider":"nosuch"}`: "provider",
+		``: "the request is empty", `{}`: `"name" is missing`, `{"name":"coder","instructions":"x"}`: "taken", `{"name":"x","instructions":"x","provider":"nosuch"}`: "provider",
 		`{"from":"coder","to":"tester"}`: `there is no argument "from"`, `{"name":"x","instructions":"y"}garbage`: "not JSON",
 	} {
 		if err := s.Decide(t.Context(), id, Decision{OK: true, Edit: []byte(text)}); err == nil || !strings.Contains(err.Error(), want) {
