@@ -2,7 +2,6 @@ package provider
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,18 +98,14 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	if !utf8.ValidString(string(t)) {
 		return json.Marshal(rawText{[]byte(t)})
 	}
-	var b bytes.Buffer
-	writeJSON(&b, string(t))
-	return b.Bytes(), nil
+	return swarm.Encode(string(t)), nil
 }
 
 // UnmarshalJSON reads them.
 func (t *Text) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '{' {
 		var raw rawText
-		d := json.NewDecoder(bytes.NewReader(b))
-		d.DisallowUnknownFields()
-		err := d.Decode(&raw)
+		err := strictjson.Decode(b, &raw)
 		*t = Text(raw.Base64)
 		return err
 	}

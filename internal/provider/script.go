@@ -236,7 +236,7 @@ func (p scriptParser) json(b *bytes.Buffer, n *yaml.Node) error {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			writeJSON(b, key.Value)
+			b.Write(swarm.Encode(key.Value))
 			b.WriteByte(':')
 			if err := p.json(b, n.Content[i+1]); err != nil {
 				return err
@@ -280,19 +280,11 @@ func (p scriptParser) scalar(b *bytes.Buffer, n *yaml.Node) error {
 	default:
 		v = n.Value
 	}
-	writeJSON(b, v)
+	b.Write(swarm.Encode(v))
 	return nil
 }
 
 // isNumber says whether a text is a number in JSON.
 func isNumber(text string) bool {
 	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text)) && strings.TrimSpace(text) == text
-}
-
-// writeJSON writes a value that JSON always has.
-func writeJSON(b *bytes.Buffer, v any) {
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-	b.Truncate(b.Len() - 1) // the encoder's newline
 }
