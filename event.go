@@ -180,6 +180,12 @@ func UsedKey(agent string, from int64) string {
 	return "used:" + agent + ":" + strconv.FormatInt(from, 10)
 }
 
+// InjectedKey is the key of mail that a running turn is given. Another text has another one: what is told beside an answer that
+// nobody took is told again, perhaps with more.
+func InjectedKey(turn string, in Injection) string {
+	return fmt.Sprintf("injected:%s:%d:%d:%d:%s", turn, in.Start, in.From, in.Upto, in.Tool)
+}
+
 // ReturnedKey is the key of what says that nobody will ever read an envelope.
 func ReturnedKey(ref string) string { return "returned:" + ref }
 
@@ -287,6 +293,8 @@ type TurnStart struct {
 	Spans     []Span `json:"spans,omitempty"`
 	Inputs    Inputs `json:"inputs,omitzero"`
 	Topics    int64  `json:"topics,omitempty"`   // the newest topic entry that the prompt was made with
+	Rules     int64  `json:"rules,omitempty"`    // the newest event by which it tells of the team, and of answers to mail
+	Outputs   int64  `json:"outputs,omitempty"`  // the newest event up to which it has outputs, and what the session knows; 0 = it has none
 	Answered  int    `json:"answered,omitempty"` // how many growth requests the loop had answered before: the team may have grown by them
 	Session   string `json:"session,omitempty"`  // the provider's, when the turn continues one
 	Sent      Hash   `json:"sent,omitempty"`     // what of the prompt is new to that session, and all that was sent

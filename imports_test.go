@@ -123,6 +123,10 @@ var house = map[string]room{
 		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/secret", "how a file names a variable of the environment"},
 	}},
+	"swarm/internal/recording": {3, []use{
+		{"swarm", nouns},
+		{"swarm/internal/strictjson", "recordings are read strictly"},
+	}},
 	"swarm/internal/provider": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", shortened},
@@ -130,7 +134,6 @@ var house = map[string]room{
 		{"swarm/internal/process", "an agent may be a program"},
 		{"swarm/internal/secret", "what is shown of a tool holds no key"},
 		{"swarm/internal/yamlfile", "so is a script"},
-		{"swarm/internal/strictjson", "recordings are read strictly"},
 	}},
 	"swarm/internal/provider/model": {3, []use{
 		{"swarm", nouns},
@@ -234,18 +237,27 @@ var house = map[string]room{
 		{"swarm/internal/engine", "the contract that it fulfils"},
 	}},
 
+	"swarm/internal/engine/replay": {4, []use{
+		{"swarm", nouns},
+		{"swarm/internal/flow", "the verbs"},
+		{"swarm/internal/engine", "the contract that it fulfils"},
+		{"swarm/internal/recording", "what it walks"},
+		{"swarm/internal/turn", "prompts are made again as turns make them"},
+		{"swarm/internal/agentapi", "what prompts say of the team is told by it"},
+		{"swarm/internal/excerpt", shortened},
+	}},
+
 	"swarm/internal/run": {5, []use{
 		{"swarm", nouns},
+		{"swarm/internal/recording", "a run is recorded when it is left"},
 		{"swarm/internal/plan", "what a run that is tried again keeps is a question of dependencies, and what can be done to an agent one of what it waits for"},
 		{"swarm/internal/view", "the fold of the log that everybody looks at"},
 		{"swarm/internal/secret", "values of keys are taken out before anything is stored"},
 		{"swarm/internal/flow", "a run names the version of its loops"},
 		{"swarm/internal/registry", "agents are reached while a run is driven"},
 		{"swarm/internal/process", "what a killed driver has left behind is ended"},
-		{"swarm/internal/provider", "what running turns say, and recordings"},
+		{"swarm/internal/provider", "what running turns say"},
 		{"swarm/internal/turn", "the turn runner"},
-		{"swarm/internal/mail", "a recording says how an envelope was sent"},
-		{"swarm/internal/contextpack", "and what a context pack says, whichever run it is of"},
 		{"swarm/internal/agentapi", "what agents do to the run"},
 		{"swarm/internal/tool", "what else models may do"},
 		{"swarm/internal/statedir", "where a run's files are"},
@@ -279,6 +291,7 @@ var house = map[string]room{
 		{"swarm/internal/view", "what a run looks like now"},
 		{"swarm/internal/statedir", "which runs there are"},
 		{"swarm/internal/run", "runs are started, resumed and spoken to"},
+		{"swarm/internal/recording", "a replay begins with what its recording tells of the folder"},
 	}},
 	"swarm/internal/api": {6, []use{
 		{"swarm", nouns},
@@ -364,6 +377,9 @@ var house = map[string]room{
 		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/control", "what can be done with runs"},
 		{"swarm/internal/feed", "the server follows runs for its clients"},
+		{"swarm/internal/engine", "programs choose the engine"},
+		{"swarm/internal/engine/replay", "the engine of a run that replays another"},
+		{"swarm/internal/recording", "which file is to be replayed"},
 	}},
 
 	"swarm/internal/modeltest": {8, []use{

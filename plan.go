@@ -38,7 +38,6 @@ type Plan struct {
 	Team        *Team          `json:"team,omitempty"`   // of a team: how it works; it has no tasks
 	Stdin       Hash           `json:"stdin,omitempty"`  // what {{STDIN}} stands for
 	Open        bool           `json:"open,omitempty"`   // more may be added: a REPL session
-	Order       []string       `json:"order,omitempty"`  // of a replay: the recorded turns, and answers, in the order in which they began
 }
 
 // A Group is a set of tasks that iterate together: a copy of a pipeline, or one task by itself. Its next iteration begins when
@@ -86,10 +85,6 @@ func FirstAttempt(turn string) string {
 	}
 	return turn
 }
-
-// AnswerPlace is where the answer to a growth request was dealt with, among the turns of a recording: who began before it did not know of what the
-// team grew by.
-func AnswerPlace(wish string) string { return "answer:" + wish }
 
 // A Dependency is one task that another waits for.
 type Dependency struct {

@@ -10,6 +10,7 @@ import (
 
 	"swarm"
 	"swarm/internal/control"
+	"swarm/internal/recording"
 	"swarm/internal/run"
 	"swarm/internal/statedir"
 )
@@ -129,11 +130,19 @@ process: finished turns are not run again, the one that was cut is, under the sa
 }
 
 // goOn drives a run that no process drives.
-func (a *app) goOn(h *statedir.Home, id swarm.RunID, replay string) error {
-	r, o, err := control.Continue(h, id, replay)
+func (a *app) goOn(h *statedir.Home, id swarm.RunID, file string) error {
+	var rec *recording.Recording
+	if file != "" {
+		var err error
+		if rec, err = recording.Open(file); err != nil {
+			return err
+		}
+	}
+	r, o, err := control.Continue(h, id, rec != nil)
 	if err != nil {
 		return err
 	}
+	o.Engine = engineFor(rec)
 	defer r.Close()
 	_, err = a.drive(h, r, o, false)
 	return err

@@ -14,10 +14,13 @@ import (
 
 	"swarm"
 	"swarm/internal/control"
+	"swarm/internal/engine"
 	"swarm/internal/engine/local"
+	"swarm/internal/engine/replay"
 	"swarm/internal/excerpt"
 	"swarm/internal/httpd"
 	"swarm/internal/process"
+	"swarm/internal/recording"
 	"swarm/internal/run"
 	"swarm/internal/statedir"
 	"swarm/internal/term"
@@ -111,6 +114,14 @@ func (s *stops) end() {
 	s.stop(nil)
 }
 
+// engineFor is the engine that runs loops in this process, or the one that replays a recording.
+func engineFor(rec *recording.Recording) engine.Engine {
+	if rec != nil {
+		return replay.Engine(rec)
+	}
+	return local.Run
+}
+
 // drive drives a run and shows it, on a terminal as a board, else as lines, or as JSON; a quiet one not at all.
 func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (view.Picture, error) {
 	s := stopSignals()
@@ -127,7 +138,7 @@ func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (vi
 	if !quiet {
 		o.Observer, o.View = screen, v
 	}
-	o.Engine, o.Serve, o.Telemetry = local.Run, httpd.Serve, a.runTelemetry()
+	o.Serve, o.Telemetry = httpd.Serve, a.runTelemetry()
 	p, err := r.Drive(s.ctx, o)
 	if err2 := screen.Close(); err == nil && !errors.Is(err2, syscall.EPIPE) {
 		err = err2

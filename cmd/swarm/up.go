@@ -15,6 +15,7 @@ import (
 	"swarm/internal/control"
 	"swarm/internal/project"
 	"swarm/internal/providerkind"
+	"swarm/internal/run"
 	"swarm/internal/term"
 )
 
@@ -191,9 +192,15 @@ func (a *app) begin(b begin) error {
 		return err
 	}
 	b.Waiting = a.waiting()
-	o, err := b.Options()
+	if err := b.Ready(); err != nil {
+		return err
+	}
+	rec, err := b.Recording()
 	if err != nil {
 		return err
+	}
+	if rec != nil && b.record != "" { // its log has the time of the replay, and what clocks did is in the recorded one
+		return swarm.Errorf(swarm.BadInput, "a replay is recorded already").WithHint("copy it: cp %s %s", b.Replay, b.record)
 	}
 	out, err := recordTo(b.record)
 	if err != nil {
@@ -210,12 +217,12 @@ func (a *app) begin(b begin) error {
 	if !b.quiet && b.Replay == "" {
 		a.printConfinement(&b.Bundle.Plan)
 	}
-	p, err := a.drive(h, r, o, b.quiet)
+	p, err := a.drive(h, r, run.Options{Engine: engineFor(rec)}, b.quiet)
 	if err == nil && b.quiet {
 		err = a.printResult(r, p)
 	}
-	if out != nil {
-		if err2 := out.write(r); err == nil {
+	if out != "" {
+		if err2 := r.Record(out); err == nil {
 			err = err2
 		}
 	}

@@ -24,16 +24,6 @@ func (s *Service) takeQuestion(env *swarm.Envelope) {
 	s.rules.Ask(*env)
 }
 
-// Inbox is an agent's mail as it stands in its prompt.
-func (s *Service) Inbox(agent string, items []mail.Item) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.follow(); err != nil {
-		return "", err
-	}
-	return s.rules.Inbox(agent, items), nil
-}
-
 // isStored says whether the log has this very message.
 func (s *Service) isStored(e swarm.Envelope) bool {
 	there, ok, err := s.Log.Find(swarm.MailKey(e.Ref()))

@@ -255,12 +255,9 @@ func (s *Service) artifact(ref string) (it swarm.Artifact, err error) {
 	return swarm.Body[swarm.Artifact](&e)
 }
 
-// readable refuses an envelope with an artifact that is neither in this run nor stored with it: whoever gets it could not read that. A
-// replay takes what was taken then; what a person had stored is not in a recording.
+// readable refuses an envelope with an artifact that is neither in this run nor stored with it: whoever gets it could not
+// read that.
 func (s *Service) readable(e swarm.Envelope, with []swarm.Event) error {
-	if s.Recorded {
-		return nil
-	}
 	for _, a := range e.Payload.Artifacts {
 		if stores(with, a.Ref) {
 			continue

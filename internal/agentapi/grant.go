@@ -75,15 +75,6 @@ func (s *Service) Decide(ctx context.Context, id string, d Decision) error {
 	return s.answer(ctx, asked, answer)
 }
 
-// Repeat gives the answer that was recorded, in a replay.
-func (s *Service) Repeat(ctx context.Context, answer swarm.ApprovalAnswer) error {
-	asked, err := s.question(answer.ID)
-	if err != nil || asked.Growth == nil {
-		return err
-	}
-	return s.answer(ctx, asked, answer)
-}
-
 // answer writes an answer down. It is addressed to control, which turns and loops subscribe to.
 func (s *Service) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer) error {
 	b := swarm.Batch{Absent: []string{string(swarm.RunEnded)}, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToControl,

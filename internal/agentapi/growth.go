@@ -109,7 +109,7 @@ func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string
 		return swarm.Event{Kind: kind, Key: key, To: to, Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(body)}
 	}
 	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: s.asks(h.Agent, w), Growth: &w})}
-	if mode == "auto" && !s.Recorded {
+	if mode == "auto" {
 		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, By: "`approvals: {spawn: auto}` in the compose file"}))
 	}
 	return id, events, nil

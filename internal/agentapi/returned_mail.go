@@ -135,23 +135,6 @@ const (
 	undeliverable = "undeliverable"
 )
 
-// ByChance says of an envelope of the run itself that nothing any turn did makes it come again in a replay: a clock has brought it, or a
-// person.
-func ByChance(e *swarm.Event) bool {
-	if e.Agent != swarm.Orchestrator {
-		return false
-	}
-	env, err := swarm.Body[swarm.Envelope](e)
-	if err != nil {
-		return false
-	}
-	switch mail.MetaOf(env).Type {
-	case reminder, unanswered, undeliverable:
-		return true
-	}
-	return false
-}
-
 // derived is the id of an envelope that is made because of another.
 func derived(what, id string) string {
 	sum := sha256.Sum256([]byte(what + "\x00" + id))

@@ -12,6 +12,7 @@
 package agentapi
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -31,8 +32,6 @@ type Service struct {
 	Folds  swarm.Folds         //  keeps what is known of a long log; nil = the log is always read
 	Loop   string              // the loop that drives the run: it is told who waits in its turn; "" = none is
 	Fence  int64               // of the process that drives the run: what only that may tell is not taken from a late one; 0 = any
-	// Recorded says that the run is a replay: growth requests are answered as they were, and not by the file.
-	Recorded bool
 
 	mu         sync.Mutex
 	read       int64                  // up to which event the log is folded into what follows
@@ -92,6 +91,12 @@ func (s *Service) Unread(agent string, after int64, max int) ([]mail.Item, error
 		return items, err // it is too far behind
 	}
 	return slices.DeleteFunc(longer, func(i mail.Item) bool { return i.Seq > urgent }), nil
+}
+
+// Mail is what came into the agent's inbox, oldest first, between two numbers.
+func (s *Service) Mail(agent string, in swarm.Inputs) ([]mail.Item, error) {
+	items, _, err := s.unread(agent, in.From, math.MaxInt, math.MaxInt)
+	return slices.DeleteFunc(items, func(i mail.Item) bool { return i.Seq > in.Upto }), err
 }
 
 // unread is at most max envelopes, and no more of them than have room; it also says whether there are more.

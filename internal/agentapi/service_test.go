@@ -475,7 +475,7 @@ func TestInboxIsShownOnce(t *testing.T) {
 	}
 }
 
-// What a prompt holds does not hang on how many digits the time of a message has: replayed, it comes at another time.
+// What a prompt holds does not hang on how many digits the time of a message has.
 func TestTimeTakesNoRoom(t *testing.T) {
 	held := func(at time.Time) int {
 		log, _ := opened(t)
@@ -523,7 +523,7 @@ func TestIDsCannotBeTaken(t *testing.T) {
 	if n := count(t, log, swarm.HandoffStored); n != 3 {
 		t.Errorf("%d messages are stored, want 3", n)
 	}
-	again := s.BeginTurn("planner", "plan", "plan/2/1", 1, swarm.Inputs{}) // as a replay hands it in
+	again := s.BeginTurn("planner", "plan", "plan/2/1", 1, swarm.Inputs{}) // handed in once more
 	if sent := call[SendResult](t, again, "send_handoff", `{"to":"coder","message":"made","id":"`+made+`"}`); sent.ID != made || count(t, log, swarm.HandoffStored) != 3 {
 		t.Errorf("the same message with its id is another: %+v", sent)
 	}

@@ -291,14 +291,14 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// A prompt tells the newest of each topic, as much as it has room for; a replay tells those of its moment.
+// A prompt tells the newest of each topic, as much as it has room for, also those of an earlier moment.
 func TestFindings(t *testing.T) {
 	log, _ := opened(t)
 	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Data: swarm.Encode(swarm.Plan{Topics: &swarm.TopicLimits{Entries: 1, Chars: 1}})}) // a later plan sets no limits
 	s := &Service{Log: log}
-	told := func(s *Service, first int) string {
+	told := func(upto int64) string {
 		t.Helper()
-		found, upto, err := s.Findings(first)
+		found, upto, err := s.Findings(upto)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +311,7 @@ func TestFindings(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	if got := told(s, -1); got != "" {
+	if got := told(Newest); got != "" {
 		t.Errorf("nothing is published, and told is %s", got)
 	}
 	h := s.BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})
@@ -322,21 +322,27 @@ func TestFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "planner a 2, planner a 3, planner a 4, planner a 5, planner a 6, user b so it is"
-	if got := told(s, -1); got != want {
+	if got := told(Newest); got != want {
 		t.Errorf("told: %s", got)
 	}
-	replay := &Service{Log: log, Recorded: true}
-	if got := told(replay, -1); got != want {
-		t.Errorf("told: %s", got)
+	entries, err := log.Read(0, 100, swarm.ToTopics)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := told(replay, 2); got != "planner a 0, planner a 1" {
+	if got := told(entries[1].Seq); got != "planner a 0, planner a 1" {
 		t.Errorf("told after the second: %s", got)
+	}
+	if got := told(0); got != "" {
+		t.Errorf("told before the first: %s", got)
+	}
+	if got := told(Newest); got != want {
+		t.Errorf("told: %s", got)
 	}
 	long := strings.Repeat("ä", 801)
 	for n := range 100 {
 		call[publishResult](t, h, "publish_data", fmt.Sprintf(`{"topic":"t%d","data":"%s"}`, n, long))
 	}
-	got := strings.Split(told(s, -1), ", ")
+	got := strings.Split(told(Newest), ", ")
 	if n := len(got) * 1603; n > roomForFindings || n < roomForFindings-2000 {
 		t.Errorf("%d findings are told", len(got))
 	}

@@ -3,8 +3,8 @@ package agentapi
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"swarm"
@@ -90,14 +90,6 @@ func (s *Service) Publish(ctx context.Context, topic string, data json.RawMessag
 	return seq, err
 }
 
-// PublishAgain adds a person's entry again that was published in the run that this one replays, as the
-// n-th of all entries. Its key keeps a replay that is resumed from adding it twice.
-func (s *Service) PublishAgain(ctx context.Context, entry json.RawMessage, n int) error {
-	_, _, err := s.append(ctx, swarm.Batch{Events: []swarm.Event{{Kind: swarm.TopicPublished, To: swarm.ToTopics, Key: topicKey + "again:" + strconv.Itoa(n),
-		Agent: swarm.User, Data: entry}}})
-	return err
-}
-
 // A Finding is an entry of a topic as prompts tell it.
 type Finding struct {
 	Seq   int64
@@ -107,8 +99,7 @@ type Finding struct {
 	Text  string // cut to the limit of characters
 }
 
-// topics are the entries that the service has read, oldest first. Only the newest of each topic are kept,
-// except in a replay, which asks for those of an earlier moment.
+// topics are the entries that were read, oldest first. Only the newest of each topic are kept.
 type topics struct {
 	read    int64 // up to which event
 	entries []Finding
@@ -117,10 +108,12 @@ type topics struct {
 // roomForFindings is how many bytes all findings of a prompt have together, however many topics there are.
 const roomForFindings = 64 << 10
 
+// Newest asks for the findings up to the newest entry that there is.
+const Newest = math.MaxInt64
+
 // Findings are the newest entries of each topic, oldest first, and the number of the newest entry that
-// was looked at. A replay names how many entries there were when the recorded prompt was made, and is
-// told of no later one; -1 is all that there are now.
-func (s *Service) Findings(first int) ([]Finding, int64, error) {
+// was looked at. No entry after upto is.
+func (s *Service) Findings(upto int64) ([]Finding, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.plans) == 0 { // the plan that the run began with has the limits
@@ -132,47 +125,45 @@ func (s *Service) Findings(first int) ([]Finding, int64, error) {
 	if len(s.plans) > 0 && s.plans[0].Topics != nil {
 		limits = *s.plans[0].Topics
 	}
-	if err := s.followTopics(limits); err != nil {
+	t := &s.topics
+	if t.read > upto { // entries that were among the newest then may be forgotten
+		t = &topics{}
+	}
+	if err := t.follow(s.Log, upto, limits); err != nil {
 		return nil, 0, err
 	}
-	all, upto := s.topics.entries, s.topics.read
-	if first >= 0 {
-		all = all[:min(first, len(all))]
-		upto = 0
-		if len(all) > 0 {
-			upto = all[len(all)-1].Seq
-		}
-	}
-	shown := newest(all, limits.Entries)
+	shown := slices.Clone(t.entries)
 	room := max(roomForFindings, limits.Entries*limits.Chars)
 	for i := len(shown) - 1; i >= 0; i-- {
 		if room -= len(shown[i].Text); room < 0 {
-			return shown[i+1:], upto, nil
+			return shown[i+1:], t.read, nil
 		}
 	}
-	return shown, upto, nil
+	return shown, t.read, nil
 }
 
-// followTopics reads the entries that the log has gained. The service is locked.
-func (s *Service) followTopics(limits swarm.TopicLimits) error {
-	for {
-		events, err := s.Log.Read(s.topics.read, page/10, swarm.ToTopics)
+// follow reads the entries that the log has gained, up to a number.
+func (t *topics) follow(log swarm.Log, upto int64, limits swarm.TopicLimits) error {
+	for done := false; !done; {
+		events, err := log.Read(t.read, page/10, swarm.ToTopics)
 		if err != nil || len(events) == 0 {
 			return err
 		}
 		for i := range events {
 			e := &events[i]
+			if done = e.Seq > upto; done {
+				break
+			}
 			entry, err := swarm.Body[swarm.TopicEntry](e)
 			if err != nil {
 				return err
 			}
-			s.topics.entries = append(s.topics.entries, Finding{e.Seq, e.Agent, e.Turn, entry.Topic, snippet(entry.Text(), limits.Chars)})
-			s.topics.read = e.Seq
+			t.entries = append(t.entries, Finding{e.Seq, e.Agent, e.Turn, entry.Topic, snippet(entry.Text(), limits.Chars)})
+			t.read = e.Seq
 		}
-		if !s.Recorded {
-			s.topics.entries = newest(s.topics.entries, limits.Entries)
-		}
+		t.entries = newest(t.entries, limits.Entries)
 	}
+	return nil
 }
 
 // newest are the last so many entries of each topic, in their order.

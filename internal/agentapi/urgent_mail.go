@@ -3,7 +3,6 @@ package agentapi
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"swarm"
 	"swarm/internal/mail"
@@ -21,17 +20,6 @@ func (h *TurnHandle) Aside(ctx context.Context, tool string) (string, error) {
 	h.reading.Lock()
 	defer h.reading.Unlock()
 	items, err := h.urgent(mostMail)
-	if err != nil || len(items) == 0 {
-		return "", err
-	}
-	return h.inject(ctx, tool, items)
-}
-
-// AsideAgain tells the next so many envelopes beside the answer of a tool, as it was done in the run that this one replays.
-func (h *TurnHandle) AsideAgain(ctx context.Context, tool string, n int) (string, error) {
-	h.reading.Lock()
-	defer h.reading.Unlock()
-	items, _, err := h.service.unread(h.Agent, h.upto(), n, urgentBytes)
 	if err != nil || len(items) == 0 {
 		return "", err
 	}
@@ -68,7 +56,7 @@ func (h *TurnHandle) inject(ctx context.Context, tool string, items []mail.Item)
 	in := swarm.Injection{Inputs: swarm.Inputs{From: h.upto(), Upto: items[len(items)-1].Seq}, Start: h.Start, Tool: tool,
 		Text: swarm.HashOf([]byte(text)), Bytes: len(text)}
 	_, _, err := h.append(ctx, swarm.Batch{Bodies: [][]byte{[]byte(text)},
-		Events: []swarm.Event{{Kind: swarm.HandoffInjected, Key: injectedKey(h.Turn, in), Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(in)}}})
+		Events: []swarm.Event{{Kind: swarm.HandoffInjected, Key: swarm.InjectedKey(h.Turn, in), Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(in)}}})
 	if errors.Is(err, swarm.ErrStale) {
 		return "", nil // the turn has begun anew elsewhere, and is given it there
 	}
@@ -77,11 +65,6 @@ func (h *TurnHandle) inject(ctx context.Context, tool string, items []mail.Item)
 	}
 	h.show(ctx, items)
 	return text, nil
-}
-
-// injectedKey is another one for another text: what is told beside an answer that nobody took is told again, perhaps with more.
-func injectedKey(turn string, in swarm.Injection) string {
-	return fmt.Sprintf("injected:%s:%d:%d:%d:%s", turn, in.Start, in.From, in.Upto, in.Tool)
 }
 
 func (h *TurnHandle) upto() int64 {

@@ -41,16 +41,6 @@ func (s *Service) SendEnvelope(ctx context.Context, e swarm.Envelope, cut bool) 
 	return s.fromUser(ctx, e.ToNodeID, cut, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
 }
 
-// PostAgain sends an envelope again that a person had sent in the run that this one replays, or the run itself because of a turn.
-func (s *Service) PostAgain(ctx context.Context, e swarm.Envelope, task, turn string) error {
-	if e.FromNodeID == swarm.Orchestrator {
-		_, err := s.appendNew(ctx, []swarm.Event{during(inbound(e), task, turn)})
-		return err
-	}
-	_, err := s.fromUser(ctx, e.ToNodeID, false, swarm.Batch{}, func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(swarm.User, e) })
-	return err
-}
-
 func (s *Service) fromUser(ctx context.Context, to string, cut bool, with swarm.Batch, make func(*mail.Rules) (swarm.Envelope, error)) (SendResult, error) {
 	var timeout bool
 	e, err := s.write(func(r *mail.Rules) (swarm.Envelope, error) {

@@ -2,13 +2,11 @@ package control
 
 import (
 	"context"
-	"os"
-	"syscall"
 	"time"
 
 	"swarm"
 	"swarm/internal/compose"
-	"swarm/internal/provider"
+	"swarm/internal/recording"
 	"swarm/internal/run"
 	"swarm/internal/statedir"
 )
@@ -23,7 +21,7 @@ type Begin struct {
 	Origin      *swarm.Origin  // the message of another program by which it begins
 	Waiting     ProgressReport // whom to tell what it waits for before it begins
 	firstEvents []swarm.Event  // what it begins with beside its plan: a goal, or what is kept of another run
-	cassette    *provider.Cassette
+	recording   *recording.Recording
 	id          swarm.RunID // "" = one is made
 }
 
@@ -32,15 +30,21 @@ func BeginRetry(r *run.RetryPlan, args []string) *Begin {
 	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies}, File: r.Start.File, Dir: r.Start.Dir, Args: args, From: r.Start.ID, firstEvents: r.CarriedOver}
 }
 
-// Options are how the run is driven. Without a recording its agents have to be there.
-func (b *Begin) Options() (o run.Options, err error) {
+// Ready says whether the run can begin. Without a recording its agents have to be there.
+func (b *Begin) Ready() error {
 	if b.Replay == "" {
-		return o, Preflight(b.Bundle, b.Dir, b.Waiting)
+		return Preflight(b.Bundle, b.Dir, b.Waiting)
 	}
-	if o.Replay = b.cassette; o.Replay == nil {
-		o.Replay, err = OpenCassette(b.Replay)
+	_, err := b.Recording()
+	return err
+}
+
+// Recording is what the run replays; nil = its agents are reached.
+func (b *Begin) Recording() (_ *recording.Recording, err error) {
+	if b.recording == nil && b.Replay != "" {
+		b.recording, err = recording.Open(b.Replay)
 	}
-	return o, err
+	return b.recording, err
 }
 
 // Start makes the run. When it returns, the run is on disk.
@@ -50,35 +54,21 @@ func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*r
 		Replay: b.Replay != "", From: b.From, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }
 
-// OpenCassette reads a recorded run. Opening does not wait, should there be a pipe.
-func OpenCassette(file string) (*provider.Cassette, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "the recorded run %s cannot be opened: %w", file, swarm.WithoutPath(err)).WithHint("make one with --record FILE")
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, swarm.Errorf(swarm.BadInput, "%s is no recorded run, nor any file", file).WithHint("make one with --record FILE")
-	}
-	return provider.OpenCassette(f)
-}
-
-// Continue opens a run to drive it on. A replay needs its recording.
-func Continue(h *statedir.Home, id swarm.RunID, replay string) (*run.Run, run.Options, error) {
+// Continue opens a run to drive it on. A replay needs its recording, and only a replay has one.
+func Continue(h *statedir.Home, id swarm.RunID, recorded bool) (*run.Run, run.Options, error) {
 	o := run.Options{Unpause: true}
-	var err error
-	if replay != "" {
-		if o.Replay, err = OpenCassette(replay); err != nil {
-			return nil, o, err
-		}
-	}
 	r, err := run.Open(h, id)
 	if err != nil {
 		return nil, o, err
 	}
-	if r.Began().Replay && replay == "" {
-		_ = r.Close() // nothing was written
-		return nil, o, swarm.Errorf(swarm.BadInput, "the run %s was a replay", id).WithHint("name its recording: swarm resume %s --replay FILE", id)
+	switch replay := r.Began().Replay; {
+	case replay && !recorded:
+		err = swarm.Errorf(swarm.BadInput, "the run %s was a replay", id).WithHint("name its recording: swarm resume %s --replay FILE", id)
+	case recorded && !replay:
+		err = swarm.Errorf(swarm.BadInput, "the run %s is no replay: its agents were reached", id).WithHint("leave out --replay: swarm resume %s", id)
+	default:
+		return r, o, nil
 	}
-	return r, o, nil
+	_ = r.Close() // nothing was written
+	return nil, o, err
 }

@@ -31,8 +31,7 @@ func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	o, err := b.Options()
-	if err != nil {
+	if err := b.Ready(); err != nil {
 		return "", err
 	}
 	if err := d.enter(); err != nil {
@@ -43,13 +42,13 @@ func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
 		d.all.Done()
 		return "", err
 	}
-	go d.drive(started, o)
+	go d.drive(started, run.Options{})
 	return string(started.ID), nil
 }
 
 // Resume goes on with a run that no process drives. When it returns, this process owns the run.
 func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
-	r, o, err := Continue(d.Control.Home, id, "")
+	r, o, err := Continue(d.Control.Home, id, false)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"swarm/internal/agentapi"
 	"swarm/internal/contextpack"
 	"swarm/internal/project"
+	"swarm/internal/recording"
 	"swarm/internal/run"
 	"swarm/internal/strictjson"
 	"swarm/internal/view"
@@ -75,15 +76,41 @@ func (b *Begin) survey(goal string) (found contextpack.Pack, left []swarm.LeftOu
 		found, left = project.Open(b.Dir, "", "").Survey(goal)
 		return found, left, nil
 	}
-	if b.cassette, err = OpenCassette(b.Replay); err != nil || b.cassette.Header.Pack == nil {
+	rec, err := b.Recording()
+	if err != nil {
 		return found, nil, err
 	}
-	p, err := contextpack.Read(b.cassette.Header.Pack)
+	p, err := goalPack(rec)
 	if err != nil {
-		return found, nil, &swarm.Error{Kind: swarm.BadInput, File: b.Replay, Line: 1, Msg: "the context pack of the recording", Err: err, Hint: "record the run again with --record"}
+		return found, nil, &swarm.Error{Kind: swarm.BadInput, File: b.Replay, Msg: "the context pack of the recording", Err: err, Hint: "record the run again with --record"}
 	}
 	found.DocsRoot, found.DocRefs, found.RepoFacts, found.RelevantFiles = p.DocsRoot, p.DocRefs, p.RepoFacts, p.RelevantFiles
 	return found, nil, nil
+}
+
+// goalPack is the context pack that went with the goal of a recorded team, or an empty one.
+func goalPack(rec *recording.Recording) (p contextpack.Pack, err error) {
+	ref := ""
+	for i := range rec.Events {
+		switch e := &rec.Events[i]; e.Kind {
+		case swarm.PlanAdded:
+			was, err := swarm.Body[swarm.Plan](e)
+			if err != nil || was.Team == nil || was.Team.Pack == "" {
+				return p, err
+			}
+			ref = was.Team.Pack
+		case swarm.ArtifactStored:
+			it, err := swarm.Body[swarm.Artifact](e)
+			if err != nil {
+				return p, err
+			}
+			if it.Ref == ref {
+				text, _ := rec.Text(it.Hash)
+				return contextpack.Read(text)
+			}
+		}
+	}
+	return p, nil
 }
 
 // maxGoal is as long as any message may be.

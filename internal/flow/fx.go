@@ -16,7 +16,7 @@ const Version = "3"
 
 // A Call asks for one outside thing. It carries references, never bodies.
 type Call struct {
-	ID        string // unique in the run and the same on every replay: "code/2/1" = task, iteration, attempt
+	ID        string // unique in the run and the same each time that a loop is resumed: "code/2/1" = task, iteration, attempt
 	Kind      string // one of the Kind constants, or a loop's name: a child loop is a call too
 	Task      string
 	Agent     string

@@ -27,7 +27,7 @@ func (p *pipeline) turnEnded(r Result) error {
 	case v == hadNoBudget:
 		return p.endTask(i, swarm.Cancelled, r.Kind, "budget")
 	case v == wentAstray:
-		p.halt("the replay does not match")
+		p.halt("another turn does not match")
 		return p.endTask(i, swarm.Failed, r.Kind, r.Reason)
 	case v == triesAgain && p.stop == swarm.OverBudget:
 		return p.endTask(i, swarm.Cancelled, swarm.OverBudget, "budget; its last attempt failed: "+r.Reason)

@@ -329,11 +329,11 @@ func TestPipeline(t *testing.T) {
 			run_unpaused
 			task_completed b
 			run_ended completed 0`},
-		{"a replay that does not match stops", world{plan: tasks("a b", retries(3)), ends: map[string]string{"a/1/1": "mismatch"}}, `
+		{"a turn that does not match stops the run", world{plan: tasks("a b", retries(3)), ends: map[string]string{"a/1/1": "mismatch"}}, `
 			task_started a 1/1
 			go a/1/1
 			task_failed a: why
-			task_cancelled b: the replay does not match
+			task_cancelled b: another turn does not match
 			run_ended failed 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,7 +21,6 @@ type runState struct {
 	stalled *swarm.Message  // why the run ends by itself
 	paused  bool            // and none runs
 	stop    swarm.ErrorKind // why the run ends early, or ""
-	replay  bool            // nothing outside is tried again: there is nothing to wait for before the next attempt
 	told    map[string]bool // by agent that is paused: it was told that the run waits for it
 	agents  bool            // what is told of an agent stands where that of a task does
 
@@ -81,7 +80,7 @@ func (r *runState) plan(id, ref string) (p *swarm.Plan, refused, err error) {
 
 // begin takes over what the first plan says of the whole run.
 func (r *runState) begin(p *swarm.Plan) {
-	r.replay, r.now = len(p.Order) > 0, r.fx.Now()
+	r.now = r.fx.Now()
 	if p.Budget.Wall > 0 {
 		r.wallEnd = r.now.Add(p.Budget.Wall)
 	}
@@ -262,7 +261,7 @@ const (
 	wasCancelled         // for good
 	wasCut               // a person wanted it: it is tried again, and no attempt was lost
 	hadNoBudget          // the run ends
-	wentAstray           // of a replay: the run ends
+	wentAstray           // it was not the turn that was asked for: the run ends
 	triesAgain           // after a time
 	hasFailed            // it has no attempt left
 )
@@ -281,13 +280,13 @@ func (r *runState) judge(end Result, tries, retries int) (v verdict, after time.
 		return wasCut, 0, nil
 	case end.Kind == swarm.OverBudget:
 		return hadNoBudget, 0, r.outOfBudget(end.Reason)
-	case end.Kind == swarm.Mismatch: // a replay that has left its track shows nothing any more
+	case end.Kind == swarm.Mismatch: // what follows from it shows nothing
 		r.stopFor(swarm.Mismatch)
 		return wentAstray, 0, nil
 	case tries > retries:
 		return hasFailed, 0, nil
 	}
-	if end.Kind != swarm.Unexpected && !end.CarriedOver && !r.replay {
+	if end.Kind != swarm.Unexpected && !end.CarriedOver {
 		after = time.Second << min(tries-1, 6)
 	}
 	return triesAgain, after, nil

@@ -189,11 +189,9 @@ func (t *team) note(id, agent string, m swarm.Message) error {
 	return err
 }
 
-// halt pauses the run, or ends it where nobody is there to decide, and says why. A replay does not: whether a person let the run
-// go on, the recording shows.
+// halt pauses the run, or ends it where nobody is there to decide, and says why.
 func (t *team) halt(id string, why swarm.Message) error {
-	t.Halt()
-	if !t.pausing.IsZero() || t.replay {
+	if !t.pausing.IsZero() {
 		return nil
 	}
 	pauses := t.Rules.OnStall != swarm.StallFails

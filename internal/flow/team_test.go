@@ -387,38 +387,6 @@ func TestHowTheAgentsOfATeamEnd(t *testing.T) {
 	}
 }
 
-// A replay does not pause for a circle, and does not wait for what the clock had brought: it ends where the recording ends.
-func TestReplayOfATeamThatWasStuck(t *testing.T) {
-	o := &office{world: world{now: time.Unix(0, 0)}, says: "the same", sends: map[string]string{}}
-	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: time.Hour}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
-	for n := 1; n <= 10; n++ {
-		o.sends[swarm.TurnID("lead", n, 1)], o.sends[swarm.TurnID("coder", n, 1)] = "coder go on "+strconv.Itoa(n), "lead go on "+strconv.Itoa(n)
-		o.plan.Order = append(o.plan.Order, swarm.TurnID("lead", n, 1), swarm.TurnID("coder", n, 1))
-	}
-	asks := *o
-	asks.sends = map[string]string{"lead/1/1": "user! which one?"}
-	asks.plan.Order = []string{"lead/1/1", "lead/2/1"}
-	for name, c := range map[string]struct {
-		o    *office
-		ends string
-	}{
-		"a person had ended it":       {o, "go coder/10/1; task_cancelled lead: the run ended before it had read its mail; task_completed coder; run_ended cancelled 1"},
-		"a person had never answered": {&asks, "go lead/2/1; task_completed lead; task_skipped coder: nobody wrote to it; run_ended completed 0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.o.mail(swarm.User, "lead the goal")
-			c.o.signal(owned)
-			if _, err := flow.Team(c.o, flow.Call{ID: "root", Kind: "team"}); err != nil {
-				t.Fatalf("%v: %s", err, strings.Join(c.o.told, "; "))
-			}
-			story := strings.Join(c.o.told, "; ")
-			if strings.Contains(story, "run_pausing") || !strings.HasSuffix(story, c.ends) || !c.o.now.Equal(time.Unix(0, 0)) {
-				t.Errorf("after %s: %s", c.o.now.Sub(time.Unix(0, 0)), story)
-			}
-		})
-	}
-}
-
 // A call that tells something is known by the code of the message: a run that was interrupted goes on with a program that says
 // more, or says it otherwise.
 func TestTheSentenceIsNoPartOfACall(t *testing.T) {

@@ -22,7 +22,6 @@ type Schedule struct {
 	await        map[string][]int    // by agent: the tasks that need an output of it, and wait for the first
 	caps         map[string]*limiter // by task without its copy's number
 	limit        int                 // turns at once; 0 = no limit
-	order        *Order              // of a replay; nil = they begin when they can
 	pausedAgents int                 // agents that are paused
 	running      int
 	left         int // tasks that have not ended in their group's current iteration
@@ -33,7 +32,6 @@ type Schedule struct {
 	stopping string // why nothing starts any more, or ""
 
 	ready   queue // allowed by their dependencies, in order
-	early   []int // those of them that others go before, in a replay
 	freed   queue // those of them that had waited at a limiter which has room since: they go first
 	skips   queue // to be skipped, or failed, without a turn
 	through queue // groups whose iteration is over
@@ -52,7 +50,6 @@ type node struct {
 	cap     *limiter
 	why     Wait // when it waits: for what
 	started bool // in this iteration
-	turns   int  // begun in this iteration
 	needs   bool // one of its dependencies is needed: only then is it worth a look whether it can still be had
 }
 
@@ -126,7 +123,7 @@ func (s *Schedule) Add(p *swarm.Plan) error {
 		return swarm.Errorf(swarm.BadInput, "dependency cycle: %s", cycle)
 	}
 	if !s.begun {
-		s.begun, s.limit, s.order = true, p.MaxParallel, NewOrder(p.Order)
+		s.begun, s.limit = true, p.MaxParallel
 	}
 	for _, g := range p.Groups {
 		s.groups = append(s.groups, group{iteration: 1, iterations: max(1, g.Iterations)})

@@ -63,48 +63,10 @@ func (s *Schedule) Next() Step {
 			s.passOn(n, g)
 			continue
 		}
-		if turn := s.nextTurn(i); !s.order.Lets(turn) {
-			s.early = append(s.early, i)
-			s.passOn(n, nil)
-			continue
-		}
-		return s.run(i)
-	}
-	if s.running == 0 && !s.paused {
-		if i, ok := s.firstEarly(); ok { // what was recorded before it does not come: the plan has changed
-			return s.run(i)
-		}
+		s.Started(i)
+		return Step{Kind: StepRun, Task: i, Iteration: s.Iteration(i)}
 	}
 	return Step{}
-}
-
-// run has the task's turn begin. In a replay that may be what others have waited for.
-func (s *Schedule) run(i int) Step {
-	s.order.Began(s.nextTurn(i))
-	for _, k := range s.early {
-		s.ready.push(k)
-	}
-	s.early = s.early[:0]
-	s.Started(i)
-	return Step{Kind: StepRun, Task: i, Iteration: s.Iteration(i)}
-}
-
-// nextTurn is the id of the turn that the task would begin now.
-func (s *Schedule) nextTurn(i int) string {
-	if s.order == nil {
-		return ""
-	}
-	return swarm.TurnID(s.nodes[i].task.Name, s.Iteration(i), s.nodes[i].turns+1)
-}
-
-// firstEarly is the one of those that others go before that was recorded first.
-func (s *Schedule) firstEarly() (first int, ok bool) {
-	for _, i := range s.early {
-		if s.nodes[i].allowed() && (!ok || s.order.Before(s.nextTurn(i), s.nextTurn(first))) {
-			first, ok = i, true
-		}
-	}
-	return first, ok
 }
 
 // allowed says whether the task is still to be judged or run. It may not be by the time its turn in a queue comes: it was cancelled,
@@ -154,7 +116,6 @@ func (s *Schedule) Started(i int) {
 		return
 	}
 	n.status, n.started = swarm.Running, true
-	n.turns++
 	s.running++
 	for _, g := range []*limiter{n.agent, n.cap} {
 		if g != nil {
@@ -288,7 +249,7 @@ func (s *Schedule) Iterate(group int) {
 	g.left = len(g.members)
 	s.left += g.left
 	for _, i := range g.members {
-		s.nodes[i].status, s.nodes[i].started, s.nodes[i].turns = swarm.Pending, false, 0
+		s.nodes[i].status, s.nodes[i].started = swarm.Pending, false
 	}
 	for _, i := range g.members {
 		n := &s.nodes[i]

@@ -18,9 +18,7 @@ import (
 type Team struct {
 	TeamState
 	at    map[string]int // members by name
-	order *Order         // of a replay; nil = turns begin when they can
 	owed  int64          // the newest envelope by which the run itself gave somebody a turn
-	stuck bool           // of a replay: the recorded run stood still here
 	dealt int            // requests that the loop has dealt with
 }
 
@@ -108,7 +106,7 @@ const (
 	ClosedByCancel Closing = "cancelled" // a person has cancelled it
 	ClosedByBudget Closing = "spent"     // the budget is spent
 	ClosedByLoss   Closing = "lost"      // the lead has ended, and without it a team is lost
-	ClosedByStray  Closing = "astray"    // a replay has left its recording
+	ClosedByStray  Closing = "astray"    // a turn was not the one that was asked for, and no other can be trusted
 	ClosedByStall  Closing = "stalled"   // it made no progress, and nobody is there to decide
 )
 
@@ -155,7 +153,7 @@ func (t *Team) Member(name string) *Member {
 // add lets the agents of a plan, or of what it grew by, join.
 func (t *Team) add(p *swarm.Plan, ref string) {
 	if !t.Planned {
-		t.Planned, t.Limit, t.order = true, p.MaxParallel, NewOrder(p.Order)
+		t.Planned, t.Limit = true, p.MaxParallel
 	}
 	if p.Team != nil {
 		t.Rules = *p.Team

@@ -121,7 +121,7 @@ func (t *Team) endTurn(m *Member, turn string, end swarm.CallEnd) {
 	case end.Kind == swarm.CutByCancel:
 		m.Leave = leaving(m.Leave)
 	case end.Kind == swarm.CutToSpeak, end.Kind == swarm.CutToReset, end.Kind == swarm.OverBudget: // no attempt was lost
-	case end.Kind == swarm.Mismatch: // a replay that has left its track shows nothing any more
+	case end.Kind == swarm.Mismatch: // it was not the turn that was asked for
 		m.End, m.Trouble = &swarm.AgentEnd{Kind: end.Kind, Reason: end.Reason}, end.Reason
 		t.close(ClosedByStray)
 	default:

@@ -32,8 +32,7 @@ const (
 // Next gives what is to be done now; nothing, until another fact comes. A step that a fact tells of is
 // done when that is applied, and offered until then.
 func (t *Team) Next() []TeamStep {
-	t.endWithRecording()
-	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.turns, t.lastRequest, t.idleReplies} {
+	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.turns, t.idleReplies} {
 		if steps := offers(); len(steps) > 0 {
 			return steps
 		}
@@ -78,12 +77,12 @@ func (t *Team) lateReplies() (steps []TeamStep) {
 }
 
 // replyDue is when something is to be done about a reply by the clock, and whether that is to give it
-// up; zero = never. A member that is paused has the time that there is, and a replay knows what came.
+// up; zero = never. A member that is paused has the time that there is.
 func (t *Team) replyDue(o *Owed) (due time.Time, over bool) {
 	limit := t.Rules.ReplyTimeout
 	paused, _ := t.Paused(o.To)
 	switch {
-	case limit <= 0 || t.replays() || paused:
+	case limit <= 0 || paused:
 		return time.Time{}, false
 	case o.Reminded || !t.Now.Before(o.Since.Add(limit)):
 		return o.Since.Add(limit), true
@@ -91,20 +90,13 @@ func (t *Team) replyDue(o *Owed) (due time.Time, over bool) {
 	return o.Since.Add(limit / 2), false
 }
 
-// requests are what was answered and may be dealt with now.
+// requests are what was answered, the oldest first.
 func (t *Team) requests() []TeamStep {
-	for i, r := range t.Answered {
-		if t.order.Lets(swarm.AnswerPlace(r.ID)) {
-			return t.dealWith(i)
-		}
+	if len(t.Answered) == 0 {
+		return nil
 	}
-	return nil
-}
-
-func (t *Team) dealWith(i int) []TeamStep {
-	r := t.Answered[i]
-	t.order.Began(swarm.AnswerPlace(r.ID))
-	t.Answered = slices.Delete(t.Answered, i, i+1)
+	r := t.Answered[0]
+	t.Answered = slices.Delete(t.Answered, 0, 1)
 	t.dealt++
 	return []TeamStep{{Kind: DealWith, Agent: r.Agent, Request: r}}
 }
@@ -120,27 +112,13 @@ func (t *Team) turns() (steps []TeamStep) {
 		if t.Limit > 0 && running >= t.Limit {
 			break
 		}
-		if t.mayRun(m) && t.order.Lets(m.nextTurn()) {
-			steps = append(steps, t.give(m))
+		if m.State == MemberDue && !t.Now.Before(m.Retry) {
+			m.begin(m.nextTurn(), t.Seen)
+			steps = append(steps, TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: m.Turn})
 			running++
 		}
 	}
-	if len(steps) == 0 {
-		return t.firstEarly()
-	}
 	return steps
-}
-
-// mayRun says whether a member's turn could begin but for slots.
-func (t *Team) mayRun(m *Member) bool {
-	return m.State == MemberDue && !t.Now.Before(m.Retry) && !t.beyond(m)
-}
-
-func (t *Team) give(m *Member) TeamStep {
-	turn := m.nextTurn()
-	t.order.Began(turn)
-	m.begin(turn, t.Seen)
-	return TeamStep{Kind: GiveTurn, Agent: m.Name, Turn: turn}
 }
 
 // asleep says whether nothing happens any more unless the team itself, or somebody outside, does something.
@@ -150,12 +128,12 @@ func (t *Team) asleep() bool { return t.Ready && t.Running() == 0 && t.heard() }
 // wanted. When all were given, nobody waits any more. Only one member is reminded at a time, since what it does
 // may bring the other replies too.
 func (t *Team) idleReplies() (steps []TeamStep) {
-	if !t.asleep() || t.inTurn() || !t.going() || t.wanted() || t.staysOpen() {
+	if !t.asleep() || t.inTurn() || !t.going() || t.wanted() || t.Rules.Mode == swarm.InteractiveMode {
 		return nil
 	}
 	for _, o := range t.Owed {
 		paused, member := t.Paused(o.To)
-		if !member && !t.replays() || paused {
+		if !member || paused {
 			return nil // a person is asked, or somebody whom a person has paused, and has the time that there is
 		}
 	}
@@ -191,9 +169,10 @@ func (t *Team) Over() bool {
 	return t.Closing != "" || t.Finished()
 }
 
-// Finished says whether nobody has anything left to do, whatever else may end the run.
+// Finished says whether nobody has anything left to do, whatever else may end the run. In an interactive team a person may always
+// have something to say.
 func (t *Team) Finished() bool {
-	return t.PauseAt.IsZero() && !t.wanted() && !t.staysOpen() && (len(t.Owed) == 0 || t.order.Through())
+	return t.PauseAt.IsZero() && !t.wanted() && len(t.Owed) == 0 && t.Rules.Mode != swarm.InteractiveMode
 }
 
 // Due is when something is to be done next by the clock; zero = never.

@@ -101,8 +101,6 @@ type Reply struct {
 	Session string      // to continue with, or ""
 	Exit    int         // a program's exit code
 	Stderr  []byte      // the tail of what a program wrote there, for the error's text
-	// Verdicts are what a recorded turn says of `expect`; nil = it has to be looked at.
-	Verdicts []swarm.Verdict
 }
 
 // IsCut says that the beginning of the output is missing.

@@ -21,7 +21,7 @@ const (
 // task is blocked, the run has paused by itself. It works beside the run, which never waits for it. What
 // cannot be told is a notice, once. The function ends it.
 func (d *driver) notify(ctx context.Context) (end func(), err error) {
-	if d.means == nil || d.options.Replay != nil {
+	if d.means == nil || d.start.Replay {
 		return func() {}, nil
 	}
 	teller, err := registry.Open(*d.means, provider.Options{Dir: d.start.Dir})

@@ -137,16 +137,15 @@ type Observer interface {
 
 // Options are what driving a run can be told.
 type Options struct {
-	Engine    engine.Engine      // runs the loops
-	Unpause   bool               // it goes on if it is paused: without a driver a pause would last for ever
-	Observer  Observer           // nil = nobody looks
-	View      *view.Run          // the fold that the observer keeps, if it keeps one: events are folded once then
-	AtOnce    bool               // the observer is shown each event at once: somebody waits for what it does then
-	Replay    *provider.Cassette // nil = agents are really reached
-	Provider  provider.Provider  // reaches every agent, in tests; nil = each is reached as the plan says
-	Server    swarm.ToolHost     // where agents' programs find our tools; nil = the run has a server of its own
-	Serve     ServeTools         // starts that
-	Telemetry Telemetry          // follows the run; nil = none
+	Engine    engine.Engine     // runs the loops
+	Unpause   bool              // it goes on if it is paused: without a driver a pause would last for ever
+	Observer  Observer          // nil = nobody looks
+	View      *view.Run         // the fold that the observer keeps, if it keeps one: events are folded once then
+	AtOnce    bool              // the observer is shown each event at once: somebody waits for what it does then
+	Provider  provider.Provider // reaches every agent, in tests; nil = each is reached as the plan says
+	Server    swarm.ToolHost    // where agents' programs find our tools; nil = the run has a server of its own
+	Serve     ServeTools        // starts that
+	Telemetry Telemetry         // follows the run; nil = none
 }
 
 // Drive drives the run to its end, or until ctx ends: then it is interrupted and can be driven on later, by this process or
@@ -261,10 +260,8 @@ func (d *driver) prepare(ctx context.Context) error {
 	secrets := newRedactor(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
 	d.streams = newStreams(d.home, d.ID, secrets, d.follower.say)
 	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
-		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence, Recorded: d.options.Replay != nil}}
-	if d.options.Replay != nil {
-		d.runner.Replay = d.options.Replay
-	} else {
+		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence}}
+	if !d.start.Replay { // else no agent is started
 		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, secrets: secrets, version: d.start.Version,
 			fault: func(err error) { _ = d.notice(ctx, secrets.Load().String(err.Error()), "") }}
 		d.runner.Endpoint = d.toolServer.endpoint
@@ -290,7 +287,7 @@ func (d *driver) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if d.fence == 1 && d.options.Replay == nil {
+	if d.fence == 1 && !d.start.Replay {
 		if err := d.recordSnapshot(ctx, "start"); err != nil {
 			return err
 		}
@@ -319,9 +316,6 @@ func (d *driver) plan() (*swarm.Plan, error) {
 
 // provider opens the provider that the plan describes.
 func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
-	if d.options.Replay != nil {
-		return d.options.Replay.Provider(), nil
-	}
 	if d.options.Provider != nil {
 		return d.options.Provider, nil
 	}
@@ -355,7 +349,7 @@ func (d *driver) leave(ctx context.Context, err error) error {
 	}
 	switch {
 	case err == nil:
-		if d.options.Replay == nil {
+		if !d.start.Replay {
 			return d.recordSnapshot(context.WithoutCancel(ctx), "end")
 		}
 		return nil

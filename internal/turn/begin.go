@@ -21,7 +21,7 @@ func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	w.start++
 	start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: w.c.Fence, By: rand.Text(), Provider: w.spec.Name, Model: w.model,
 		Prompt: swarm.HashOf(b.Bodies[0]), Bytes: len(w.made.Text), Spans: w.made.Spans, Inputs: w.inputs, Session: w.session, Snapshots: w.snapshots,
-		Topics: w.topics, Answered: w.c.Answered, Reserves: w.need}
+		Topics: w.topics, Rules: w.known, Outputs: w.outputs, Answered: w.c.Answered, Reserves: w.need}
 	if w.session != "" {
 		fresh := []byte(w.made.Fresh())
 		start.Sent, b.Bodies = swarm.HashOf(fresh), append(b.Bodies, fresh)
@@ -68,7 +68,7 @@ func (r *Runner) again(w *work) (begun bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	w.snapshots, w.topics = first.Snapshots, first.Topics
+	w.snapshots, w.topics, w.known, w.outputs = first.Snapshots, first.Topics, first.Rules, first.Outputs
 	w.made, w.inputs, w.session = prompt.Prompt{Text: string(text), Spans: first.Spans}.WithSent(sent), first.Inputs, first.Session
 	for ok {
 		w.start++

@@ -10,15 +10,15 @@ import (
 	"swarm/internal/provider"
 )
 
-// refuse ends a turn that does not come to call its provider: its prompt cannot be made, there is no budget for it, it was cancelled
-// while nobody did it, or it replays one that cannot be.
+// refuse ends a turn that does not come to call its provider: its prompt cannot be made, there is no budget for it, or it was
+// cancelled while nobody did it.
 // Should another worker have begun it meanwhile, that worker ends it.
 func (r *Runner) refuse(ctx context.Context, loop string, w *work, why error) (flow.Result, error) {
 	if stop := stops(ctx, why); stop != nil {
 		return flow.Result{}, stop
 	}
 	switch swarm.KindOf(why) {
-	case swarm.BadPrompt, swarm.OverBudget, swarm.CutByCancel, swarm.Mismatch:
+	case swarm.BadPrompt, swarm.OverBudget, swarm.CutByCancel:
 	default:
 		return flow.Result{}, why
 	}

@@ -176,7 +176,7 @@ func (r *Runner) record(ctx context.Context, w *work) {
 
 // docs is the folder that the turn's agent may write to and no other, or "".
 func (r *Runner) docs(w *work) string {
-	if w.plan.Team == nil || w.plan.Team.Phase != swarm.PlanningPhase || r.Replay != nil {
+	if w.plan.Team == nil || w.plan.Team.Phase != swarm.PlanningPhase {
 		return ""
 	}
 	return filepath.Join(r.folder(w), permission.Docs)

@@ -45,7 +45,7 @@ func shown(u swarm.ToolUse) string {
 
 // nudge tells the agent of a turn that it does the same again and again, while it does it.
 func (e *eventRecorder) nudge(u swarm.ToolUse) {
-	if e.work.repetition.add(u) != sameCalls || e.work.handle == nil || e.work.recorded != nil || e.work.plan.Team == nil {
+	if e.work.repetition.add(u) != sameCalls || e.work.handle == nil || e.work.plan.Team == nil {
 		return
 	}
 	text := "You have made the same call " + strconv.Itoa(sameCalls) + " times in a row, with the same result: " + shown(u) +

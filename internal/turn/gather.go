@@ -7,6 +7,7 @@ import (
 
 	"swarm"
 	"swarm/internal/flow"
+	"swarm/internal/mail"
 	"swarm/internal/prompt"
 	"swarm/internal/provider"
 )
@@ -46,9 +47,6 @@ func (r *Runner) plan(ref string) (*loadedPlan, error) {
 		return nil, err
 	}
 	p := &loadedPlan{Plan: &body, tasks: map[string]*swarm.Task{}, agents: map[string]*swarm.Agent{}, providers: map[string]swarm.ProviderSpec{}}
-	if r.Replay != nil {
-		r.Replay.Arrange(p.Plan)
-	}
 	for i := range p.Tasks {
 		p.tasks[p.Tasks[i].Name] = &p.Tasks[i]
 	}
@@ -104,6 +102,18 @@ func (r *Runner) template(hash swarm.Hash) (prompt.Template, error) {
 	return t, nil
 }
 
+// Prompt makes the prompt of a turn once more, with the mail, the findings and the session that its start names. All else is as
+// the logs of the runner and of its AgentAPI have it: if they end where [swarm.TurnStart] says, it is the same prompt.
+func (r *Runner) Prompt(c flow.Call, start swarm.TurnStart) (string, error) {
+	w, err := r.gather(c)
+	if err != nil {
+		return "", err
+	}
+	w.begun = &start
+	err = r.makePrompt(w)
+	return w.made.Text, err
+}
+
 // makePrompt makes the full effective prompt of a turn, with the mail that it consumes, and finds the session that it continues.
 func (r *Runner) makePrompt(w *work) error {
 	r.mu.Lock()
@@ -111,7 +121,7 @@ func (r *Runner) makePrompt(w *work) error {
 	p := w.plan
 	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of}
 	if p.Team != nil { // its work is its mail
-		t.Task, t.Iteration, t.Mode = "", 0, r.brief(w)
+		t.Task, t.Iteration = "", 0
 	}
 	if w.kind().Person { // a person is told what was written, and nothing about tasks
 		t.Task, t.Agent, t.Iteration = "", "", 0
@@ -123,6 +133,7 @@ func (r *Runner) makePrompt(w *work) error {
 	follow := func() bool { // once: what is referred to twice is the same twice
 		if !followed {
 			followed, broken = true, r.fold.follow(r.Log)
+			w.outputs = r.fold.read
 		}
 		return broken == nil
 	}
@@ -141,13 +152,23 @@ func (r *Runner) makePrompt(w *work) error {
 		if !follow() {
 			return broken
 		}
-		w.session = r.fold.sessions[w.c.Agent]
+		if w.session = r.fold.sessions[w.c.Agent]; w.begun != nil {
+			w.session = w.begun.Session
+		}
 	}
-	var err error
+	items, err := r.unread(w)
+	if err != nil {
+		return err
+	}
+	items = mail.UrgentFirst(items)
+	w.packs = mail.Packs(items)
 	if t.Packs, err = r.packs(w); err != nil {
 		return err
 	}
 	if t.Findings, err = r.published(w); err != nil {
+		return err
+	}
+	if err := r.present(&t, w, items); err != nil { // after what was read before, so that it knows of all that
 		return err
 	}
 	t.Output = func(task string) (prompt.Output, bool) {
@@ -176,7 +197,7 @@ func (r *Runner) makePrompt(w *work) error {
 	return nil
 }
 
-// readInto reads what stands in a prompt as it is: the agent's role and its task, what failed and was sent before, and its mail.
+// readInto reads what stands in a prompt as it is: the agent's role and its task, and what failed and was sent before.
 func (r *Runner) readInto(t *prompt.Turn, w *work) (err error) {
 	if t.Role, err = r.template(w.agent.Role); err != nil {
 		return err
@@ -195,10 +216,7 @@ func (r *Runner) readInto(t *prompt.Turn, w *work) (err error) {
 	if t.Inputs, err = r.inputs(w); err != nil {
 		return err
 	}
-	if t.Sent, err = r.sent(earlier(w.c)...); err != nil {
-		return err
-	}
-	t.Inbox, err = r.inbox(w)
+	t.Sent, err = r.sent(earlier(w.c)...)
 	return err
 }
 

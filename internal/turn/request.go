@@ -9,6 +9,7 @@ import (
 	"swarm"
 	"swarm/internal/agentapi"
 	"swarm/internal/mail"
+	"swarm/internal/prompt"
 	"swarm/internal/provider"
 	"swarm/internal/providerkind"
 )
@@ -19,59 +20,41 @@ type Toolbox interface {
 	Call(ctx context.Context, tool string, args json.RawMessage) (string, error)
 }
 
-// inbox is the mail that the turn consumes, as its prompt shows it.
-func (r *Runner) inbox(w *work) (string, error) {
+// present tells an agent of its team, and shows it the mail that the turn consumes.
+func (r *Runner) present(t *prompt.Turn, w *work, items []mail.Item) (err error) {
+	if r.AgentAPI == nil || w.plan.Team == nil && len(items) == 0 {
+		return nil
+	}
+	t.Mode, t.Inbox, w.known, err = r.AgentAPI.Present(w.c.Agent, w.plan.Team, w.c.Answered, items)
+	if w.plan.Team != nil && w.kind().Tools == providerkind.NoTools {
+		t.Mode = "You are asked by a team of agents. You have none of their tools and can write to nobody; what you say in the end is your answer.\n"
+	}
+	return err
+}
+
+// unread is the mail that the turn consumes, and notes which it is.
+func (r *Runner) unread(w *work) ([]mail.Item, error) {
 	if r.AgentAPI == nil || w.kind().Person {
-		return "", nil
+		return nil, nil
+	}
+	if w.begun != nil {
+		w.inputs = w.begun.Inputs
+		return r.AgentAPI.Mail(w.c.Agent, w.inputs)
 	}
 	// Most tasks of a pipeline never get mail. The log is not folded for each of their turns to learn that.
 	if first, err := r.Log.Read(0, 1, swarm.ToAgent(w.c.Agent)); err != nil || len(first) == 0 {
-		return "", err
+		return nil, err
 	}
 	from, err := r.AgentAPI.Cursor(w.c.Agent)
 	if err != nil {
-		return "", err
-	}
-	most := maxInbox
-	if w.recorded != nil {
-		most = len(w.recorded.Mail)
-	}
-	items, err := r.AgentAPI.Unread(w.c.Agent, from, most)
-	for err == nil && w.recorded != nil && len(items) > 0 && len(items) < most { // a replay takes what was recorded, however large it is
-		var more []mail.Item
-		if more, err = r.AgentAPI.Unread(w.c.Agent, items[len(items)-1].Seq, most-len(items)); len(more) == 0 {
-			break
-		}
-		items = append(items, more...)
-	}
-	if err != nil {
-		return "", err
-	}
-	if w.recorded != nil {
-		items = items[:min(len(items), most)]
+		return nil, err
 	}
 	w.inputs = swarm.Inputs{From: from, Upto: from}
-	if len(items) == 0 {
-		return "", nil
+	items, err := r.AgentAPI.Unread(w.c.Agent, from, maxInbox)
+	if err == nil && len(items) > 0 {
+		w.inputs.Upto = items[len(items)-1].Seq
 	}
-	w.inputs.Upto = items[len(items)-1].Seq
-	if w.recorded != nil {
-		sortAsRecorded(items, w.recorded.Mail)
-	}
-	items = mail.UrgentFirst(items)
-	w.packs = mail.Packs(items)
-	return r.AgentAPI.Inbox(w.c.Agent, items)
-}
-
-// brief tells an agent of a team how the team works.
-func (r *Runner) brief(w *work) string {
-	if r.AgentAPI == nil {
-		return ""
-	}
-	if w.kind().Tools == providerkind.NoTools {
-		return "You are asked by a team of agents. You have none of their tools and can write to nobody; what you say in the end is your answer.\n"
-	}
-	return r.AgentAPI.Brief(w.c.Agent, *w.plan.Team, w.c.Answered)
+	return items, err
 }
 
 // maxInbox is how many envelopes one turn is given. What comes after them is the next turn's.
@@ -129,7 +112,7 @@ func (r *Runner) tools(ctx context.Context, w *work, handle *agentapi.TurnHandle
 	switch how := w.kind().Tools; {
 	case how == providerkind.NoTools:
 		return nil, helpOnly(w, handle), nil
-	case how == providerkind.ByDoor && handle != nil: // it finds our tools by itself; only a replay calls them here
+	case how == providerkind.ByDoor && handle != nil: // its program finds our tools by itself, and is offered none here
 		return nil, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 			answer, err := handle.Call(ctx, tool, args)
 			return string(answer), err

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"swarm"
+	"swarm/internal/agentapi"
 	"swarm/internal/prompt"
 	"swarm/internal/providerkind"
 )
@@ -22,11 +23,11 @@ func (r *Runner) published(w *work) (all []prompt.Finding, err error) {
 	if k := w.kind(); r.AgentAPI == nil || k.Person || k.Tools == providerkind.NoTools {
 		return nil, nil
 	}
-	first := -1
-	if w.recorded != nil {
-		first = w.recorded.Topics
+	newest := int64(agentapi.Newest)
+	if w.begun != nil {
+		newest = w.begun.Topics
 	}
-	found, upto, err := r.AgentAPI.Findings(first)
+	found, upto, err := r.AgentAPI.Findings(newest)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package turn_test
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -92,52 +90,28 @@ func TestATurnThatIsDoneAgainIsToldTheSameFindings(t *testing.T) {
 	}
 }
 
-// A replayed turn is told what the recorded one was told. When that is not there yet, it waits for it.
-func TestAReplayIsToldTheRecordedFindings(t *testing.T) {
+// A prompt that is made once more is the same, whatever has come since, and however much its turn was given.
+func TestAPromptIsMadeOnceMore(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
-	path := filepath.Join(t.TempDir(), "run.cassette")
-	r, err := provider.Record(path, provider.CassetteHeader{})
-	b.check(err)
-	b.check(r.Write(provider.RecordedTurn{Turn: "planner/1/1", Acts: []provider.Act{{Tool: "publish_data", Args: json.RawMessage(`{"topic":"facts","data":"two"}`), Published: 1}}}))
-	b.check(r.Write(provider.RecordedTurn{Turn: "coder/1/1", Topics: 2}))
-	b.check(r.Write(provider.RecordedTurn{Turn: "coder/2/1", Topics: 1, Acts: []provider.Act{{Tool: provider.OthersFinding, Args: json.RawMessage(`{"topic":"facts","data":"three"}`), Published: 2}}}))
-	b.check(r.Close())
-	f, err := os.Open(path)
-	b.check(err)
-	defer f.Close()
-	prompts := map[string]string{}
-	h := b.runner(func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
-		if r.Agent == "coder" { // the planner's turn has no word in it
-			prompts[r.Turn] = r.Prompt
-		}
-		return provider.Reply{}, nil
-	})
-	h.AgentAPI.Recorded = true
-	h.Replay, err = provider.OpenCassette(f)
-	b.check(err)
-	turns := make(chan error, 2)
-	for _, agent := range []string{"coder", "planner"} { // each waits for what comes of the other, and of a person
-		go func() {
-			r, err := h.Do(t.Context(), "root", ask(agent, 1, 1))
-			if err == nil && r.Status != swarm.CallOK {
-				err = swarm.Errorf(r.Kind, "%s", r.Reason)
-			}
-			turns <- err
-		}()
+	for n := range 12 {
+		b.do(ask("planner", n+1, 1), send("coder", strings.Repeat("x", 8000)))
 	}
 	b.publish("one")
-	b.check(<-turns)
-	b.check(<-turns)
-	if got := prompts["coder/1/1"]; !strings.Contains(got, "- user: one (topic: facts)\n- planner: two (topic: facts)\n") {
-		t.Errorf("the first is asked\n%s", got)
+	var prompt string
+	b.do(ask("coder", 1, 1), hears(&prompt))
+	b.publish("two")
+	b.do(ask("planner", 13, 1), send("coder", "more"))
+	started := b.events(swarm.TurnStarted)
+	start, err := swarm.Body[swarm.TurnStart](&started[12])
+	b.check(err)
+	again, err := b.runner(hears(&prompt)).Prompt(ask("coder", 1, 1), start)
+	b.check(err)
+	if again != prompt || !strings.Contains(prompt, "user: one") {
+		t.Errorf("it was\n%s\nand is\n%s", prompt, again)
 	}
-	if r, err := h.Do(t.Context(), "root", ask("coder", 2, 1)); err != nil || r.Status != swarm.CallOK {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	if got := prompts["coder/2/1"]; !strings.Contains(got, "- user: one") || strings.Contains(got, "two") {
-		t.Errorf("the second is asked\n%s", got)
-	}
-	if entries := b.events(swarm.TopicPublished); len(entries) != 3 || entries[2].Agent != swarm.User || string(entries[2].Data) != `{"topic":"facts","data":"three"}` {
-		t.Errorf("published: %+v", entries)
+	stored := b.events(swarm.HandoffStored)
+	start.Inputs = swarm.Inputs{Upto: stored[11].Seq}
+	if again, err = b.runner(hears(&prompt)).Prompt(ask("coder", 1, 1), start); err != nil || strings.Count(again, "--- Message ") != 12 {
+		t.Errorf("of 12 messages it has %d: %v", strings.Count(again, "--- Message "), err)
 	}
 }

@@ -30,7 +30,6 @@ type Runner struct {
 	Toolbox     func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
 	Endpoint    func(agent string) (swarm.ToolEndpoint, error)      // where a program finds what AgentAPI does; nil = nowhere
 	Trace       func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
-	Replay      *provider.Cassette                                  // the run is a replay of it; nil = it is not
 	Snapshots   Snapshotter                                         // tells what turns change; nil = nobody does
 
 	mu        sync.Mutex
@@ -38,11 +37,9 @@ type Runner struct {
 	providers map[string]provider.Provider
 	templates map[swarm.Hash]prompt.Template
 	fold      logFold
-	astray    chan struct{}          // closed when the replay has left the recording
 	writers   map[bool][]*fileWriter // who may be changing files now: those that are watched, and the others
 	blind     bool                   // it was said that changes are not recorded
 	overlaps  map[[2]string]bool     // agents of whom it was said that they may have written the same files
-	answers   sync.WaitGroup         // of a replay: those that are still to be given
 	control   controlWatch
 }
 
@@ -78,8 +75,10 @@ type work struct {
 	violation phaseViolation         // what was changed against the phase
 	unseen    error                  // why nobody can tell what was changed
 
-	recorded *provider.RecordedTurn // what it replays; nil = it is really done
-	asked    unanswered
+	begun   *swarm.TurnStart // whose prompt is made once more; nil = the turn is to begin
+	known   int64            // the newest event by which the prompt tells of the team, and of answers to mail
+	outputs int64            // the newest event from which it has outputs, and what the session knows; 0 = it has none
+	asked   unanswered
 }
 
 // kind is what the turn's agent can do.
@@ -105,10 +104,7 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 		begun, err = r.again(w)
 	}
 	if err == nil && !begun {
-		if err = r.awaitMail(ctx, w); err == nil {
-			err = r.makePrompt(w)
-		}
-		r.notice(err)
+		err = r.makePrompt(w)
 	}
 	if err == nil && begun { // it is not begun again only to be cut
 		err = r.cancelled(c)
@@ -132,7 +128,6 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 	if stop := stops(ctx, err); stop != nil {
 		return flow.Result{}, stop
 	}
-	r.notice(err)
 	changed := r.compare(ctx, w)
 	return r.conclude(ctx, loop, w, reply, verdicts, changed, r.checkPhase(w, err))
 }
@@ -174,7 +169,6 @@ func (r *Runner) gather(c flow.Call) (*work, error) {
 
 // perform has the provider do the turn, and looks at what it made.
 func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Verdict, error) {
-	run := ctx
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	if w.task.Timeout > 0 {
@@ -198,24 +192,14 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 		return provider.Reply{Free: true}, nil, err
 	}
 	recorder := eventRecorder{runner: r, work: w, session: w.session}
-	reply, err := provider.Reply{Free: true}, r.reenact(ctx, run, w, req.Call)
-	if err == nil {
-		reply, err = p.Turn(ctx, req, recorder.observe)
-	} else if swarm.KindOf(err) == swarm.Mismatch { // when another prompt is why, that says more
-		if _, why := p.Turn(ctx, req, nil); swarm.KindOf(why) == swarm.Mismatch {
-			err = why
-		}
-	}
+	reply, err := p.Turn(ctx, req, recorder.observe)
 	leave()
 	recorder.end()
 	if r.Watch != nil {
 		r.Watch.Silent(w.c)
 	}
 	if err == nil && w.task.Expect != nil {
-		verdicts := reply.Verdicts
-		if verdicts == nil {
-			verdicts = r.examine(ctx, w, reply.Output)
-		}
+		verdicts := r.examine(ctx, w, reply.Output)
 		if cause := context.Cause(ctx); cause != nil {
 			return reply, nil, cause
 		}
@@ -237,7 +221,6 @@ func (r *Runner) workdir(w *work) string {
 // Close ends what providers keep between turns.
 func (r *Runner) Close() error {
 	r.control.close()
-	r.answers.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all error

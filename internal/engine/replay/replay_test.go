@@ -1,0 +1,237 @@
+package replay_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"swarm"
+	"swarm/internal/agentapi"
+	"swarm/internal/engine/replay"
+	"swarm/internal/mail"
+	"swarm/internal/storetest"
+)
+
+// seeds are how many random runs a test makes.
+func seeds(t *testing.T, n uint64) uint64 {
+	if many, err := strconv.ParseUint(os.Getenv("SWARM_TEST_SEEDS"), 10, 64); err == nil {
+		return many
+	}
+	if testing.Short() {
+		return 3
+	}
+	return n
+}
+
+// Whatever happens in a run, its replay has the same events in the same order.
+func TestAReplayIsTheRecordedRun(t *testing.T) {
+	for seed := range seeds(t, 20) {
+		for name, plan := range map[string]func(*world){"pipeline": (*world).pipeline, "team": (*world).team} {
+			t.Run(name+strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, seed)
+				plan(w)
+				first := w.begin()
+				was := w.live(first)
+				rec := w.record(first)
+				second, r := w.replay(rec)
+				if r.Status != was.Status || r.Reason != was.Reason {
+					t.Fatalf("seed %d: it ended with %+v, and then with %+v", seed, was, r)
+				}
+				w.same(first, second)
+			})
+		}
+	}
+}
+
+// A replay that dies at any append goes on as if it had not.
+func TestAReplayThatCrashes(t *testing.T) {
+	for seed := range seeds(t, 3) {
+		for name, plan := range map[string]func(*world){"pipeline": (*world).pipeline, "team": (*world).team} {
+			t.Run(name+strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, seed+100)
+				plan(w)
+				first := w.begin()
+				w.live(first)
+				rec := w.record(first)
+				for _, committed := range []bool{false, true} {
+					for at := 1; ; at++ {
+						id := w.begin()
+						_, err := w.drive(id, replay.Engine(rec), at, committed)
+						if err == nil {
+							if at == 1 {
+								t.Error("nothing was written")
+							}
+							break
+						}
+						if !errors.Is(err, storetest.ErrCrash) {
+							t.Fatal(err)
+						}
+						_, err = w.drive(id, replay.Engine(rec), 0, false)
+						w.check(err)
+						w.same(first, id)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A recording of a run that was not through ends where that stood.
+func TestAReplayOfAnUnfinishedRun(t *testing.T) {
+	w := newWorld(t, 1)
+	w.team()
+	first := w.begin()
+	w.live(first)
+	rec := w.record(first)
+	end := slices.IndexFunc(rec.Events, func(e swarm.Event) bool { return e.Kind == swarm.TurnEnded })
+	for n := 4; n <= end+1; n++ {
+		part := *rec
+		part.Events = rec.Events[:n]
+		id := w.begin()
+		_, err := w.drive(id, replay.Engine(&part), 0, false)
+		if swarm.KindOf(err) != swarm.Stopped || !strings.Contains(err.Error(), "the recording ends here") {
+			t.Fatalf("after %d events: %v", n, err)
+		}
+		got, want := tell(w.events(id)), tell(w.events(first))
+		if !slices.Equal(got[:n], want[:n]) {
+			t.Errorf("after %d events: %s", n, strings.Join(got, ""))
+		}
+	}
+}
+
+// linear is a world with a pipeline of three tasks, one after the other.
+func linear(t *testing.T) *world {
+	w := newWorld(t, 5)
+	w.plan = swarm.Plan{Kind: swarm.PipelineRun, Groups: []swarm.Group{{Iterations: 1}}, Providers: []swarm.ProviderSpec{{Name: "p", Kind: "acp"}}}
+	for i, name := range []string{"x", "y", "z"} {
+		task := swarm.Task{Name: name, Agent: name, Prompt: w.prompt("do " + name)}
+		if i > 0 {
+			before := w.plan.Tasks[i-1].Name
+			task.DependsOn = []swarm.Dependency{{Task: before, Condition: swarm.OnAlways}}
+			task.Prompt = w.prompt("do " + name + "\n{{output:" + before + "}}")
+		}
+		w.plan.Tasks, w.plan.Agents = append(w.plan.Tasks, task), append(w.plan.Agents, swarm.Agent{Name: name, Provider: "p"})
+	}
+	return w
+}
+
+// A plan that asks something else than the recorded one ends the replay there, and says what.
+func TestAReplayThatLeavesItsRecording(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		turn   string
+		why    string
+	}{
+		"another prompt":    {func(w *world) { w.plan.Tasks[1].Prompt = w.prompt("do more\n{{output:x}}") }, "y/1/1", "-do y\n+do more\n"},
+		"a task more":       {func(w *world) { w.plan.Tasks[1].Name = "other"; w.plan.Tasks[2].DependsOn = nil }, "other/1/1", "the turn other/1/1 is not in the recording"},
+		"another agent":     {func(w *world) { w.plan.Tasks[1].Agent = "x" }, "y/1/1", `the recording has "turn y y plan:1" under y/1/1`},
+		"another iteration": {func(w *world) { w.plan.Groups[0].Iterations = 2 }, "x/1/1", "-You are on iteration 1 of 1.\n+You are on iteration 1 of 2.\n"},
+		"the last prompt":   {func(w *world) { w.plan.Tasks[2].Prompt = w.prompt("") }, "z/1/1", "-do z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := linear(t)
+			first := w.begin()
+			w.live(first)
+			rec := w.record(first)
+			w.plan.Tasks, w.plan.Groups = slices.Clone(w.plan.Tasks), slices.Clone(w.plan.Groups)
+			c.change(w)
+			id, r := w.replay(rec)
+			if r.Status != swarm.CallFailed || r.Kind != swarm.Mismatch {
+				t.Errorf("it ended with %+v", r)
+			}
+			log := w.open(id)
+			e, ok, err := log.Find(swarm.EndKey(c.turn))
+			w.check(err)
+			if !ok {
+				t.Fatalf("%s has no end:\n%s", c.turn, strings.Join(tell(w.events(id)), ""))
+			}
+			end, err := swarm.Body[swarm.CallEnd](&e)
+			w.check(err)
+			if end.Kind != swarm.Mismatch || !strings.Contains(end.Reason, c.why) || !strings.HasPrefix(end.Reason, string(first)+".cassette: ") || !end.Unbegun {
+				t.Errorf("it ended with %+v", end)
+			}
+			ended, ok, err := log.Find(string(swarm.RunEnded))
+			if w.check(err); !ok || !strings.Contains(string(ended.Data), `"exit":1`) {
+				t.Errorf("the run ended with %s", ended.Data)
+			}
+		})
+	}
+}
+
+// A part of a plan is replayed too: what is not asked for is left out. Limits of now hold nobody back.
+func TestAReplayOfAPart(t *testing.T) {
+	w := linear(t)
+	w.plan.Tasks[2].DependsOn = w.plan.Tasks[1].DependsOn
+	w.plan.Tasks[2].Prompt = w.prompt("do z\n{{output:x}}")
+	first := w.begin()
+	w.live(first)
+	rec := w.record(first)
+	w.plan.MaxParallel = 1
+	id, r := w.replay(rec)
+	if r.Kind == swarm.Mismatch {
+		t.Errorf("one at a time it ended with %+v", r)
+	}
+	w.same(first, id)
+	w.plan.Tasks = []swarm.Task{w.plan.Tasks[0], w.plan.Tasks[2]}
+	id, r = w.replay(rec)
+	if r.Kind == swarm.Mismatch || slices.ContainsFunc(w.events(id), func(e swarm.Event) bool { return e.Task == "y" }) {
+		t.Errorf("without y it ended with %+v:\n%s", r, strings.Join(tell(w.events(id)), ""))
+	}
+}
+
+// A killed replay cannot go on with another recording.
+func TestAReplayGoesOnWithItsOwnRecording(t *testing.T) {
+	w := linear(t)
+	first := w.begin()
+	w.live(first)
+	w.seed++
+	other := w.begin()
+	w.live(other)
+	id := w.begin()
+	if _, err := w.drive(id, replay.Engine(w.record(first)), 3, true); !errors.Is(err, storetest.ErrCrash) {
+		t.Fatal(err)
+	}
+	rec := w.record(other)
+	if _, err := w.drive(id, replay.Engine(rec), 0, false); swarm.KindOf(err) != swarm.BadInput || !strings.Contains(err.Error(), "something else in its log than this recording") {
+		t.Error(err)
+	}
+}
+
+// What a person published, said and wrote before the first turn is a part of a recording.
+func TestAReplayHasWhatCameBeforeTheFirstTurn(t *testing.T) {
+	w := newWorld(t, 3)
+	w.team()
+	first := w.begin()
+	log := w.open(first)
+	api := &agentapi.Service{Run: first, Log: log}
+	_, err := api.Publish(t.Context(), "facts", []byte(`"known before"`))
+	w.check(err)
+	_, err = api.FromUser(t.Context(), mail.Draft{To: "b", Message: "and you"})
+	w.check(err)
+	w.live(first)
+	start, ok, err := log.Find(swarm.StartKey("a/1/1", 1))
+	if w.check(err); !ok {
+		t.Fatal("the lead had no turn")
+	}
+	body, err := swarm.Body[swarm.TurnStart](&start)
+	w.check(err)
+	if text, err := log.Body(body.Prompt); err != nil || !strings.Contains(string(text), "known before") {
+		t.Fatalf("the lead was asked\n%s\n%v", text, err)
+	}
+	id, r := w.replay(w.record(first))
+	if r.Kind == swarm.Mismatch {
+		t.Errorf("it ended with %+v", r)
+	}
+	// The new run's owner comes before them.
+	was, is := tell(w.events(first)), tell(w.events(id))
+	slices.Sort(was[:6])
+	slices.Sort(is[:6])
+	if len(was) != len(is) || was[0] != is[0] {
+		t.Errorf("it was\n%s\nand is\n%s", strings.Join(was, ""), strings.Join(is, ""))
+	}
+}

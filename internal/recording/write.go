@@ -1,0 +1,140 @@
+package recording
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+
+	"swarm"
+)
+
+// Create writes a run's log to a file. A file that is there is replaced when the recording is whole and on disk, and not before.
+func Create(path string, h Header, log swarm.Log) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".cassette-*") // its mode is 0600
+	if err != nil {
+		return &swarm.Error{Kind: swarm.Storage, Msg: "the recording cannot be written", Hint: "choose a folder that is there and may be written to", Err: err}
+	}
+	defer func() {
+		if err != nil {
+			temp.Close()
+			_ = os.Remove(temp.Name())
+			if e := (*swarm.Error)(nil); !errors.As(err, &e) {
+				err = &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the recording could not be written", Hint: "is the disk full?", Err: err}
+			}
+		}
+	}()
+	if err := Write(temp, h, log); err != nil {
+		return err
+	}
+	if err := temp.Sync(); err != nil {
+		return err
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// Write writes a run's log.
+func Write(to io.Writer, h Header, log swarm.Log) error {
+	w := &writer{sum: sha256.New(), texts: map[swarm.Hash]bool{swarm.NoText: true}}
+	w.out = bufio.NewWriterSize(io.MultiWriter(to, w.sum), 64<<10)
+	h.Version = Version
+	if err := w.line(h); err != nil {
+		return err
+	}
+	for e, err := range swarm.Events(log, 0) {
+		if err == nil {
+			err = w.event(*e, log)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := w.out.Flush(); err != nil {
+		return err
+	}
+	end := swarm.Encode(line{Events: &w.events, Sum: hex.EncodeToString(w.sum.Sum(nil))})
+	_, err := to.Write(append(end, '\n'))
+	return err
+}
+
+// A writer writes the lines of a recording.
+type writer struct {
+	out    *bufio.Writer
+	sum    hash.Hash
+	texts  map[swarm.Hash]bool // that were written
+	events int
+}
+
+func (w *writer) line(v any) error {
+	b := swarm.Encode(v)
+	if len(b) > maxLine {
+		return swarm.Errorf(swarm.BadInput, "a text of the run has %d MB, and a recording has room for %d MB of each", len(b)>>20, maxLine>>20).
+			WithHint("have the agent leave large texts in files")
+	}
+	_, err := w.out.Write(append(b, '\n'))
+	return err
+}
+
+// event writes one event, after the texts that it refers to.
+func (w *writer) event(e swarm.Event, log swarm.Log) error {
+	e, keep, err := portable(e)
+	if err != nil || !keep {
+		return err
+	}
+	for _, h := range references(e.Data) {
+		if w.texts[h] {
+			continue
+		}
+		text, err := log.Body(h)
+		if errors.Is(err, swarm.ErrNoBody) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		w.texts[h] = true
+		if err := w.line(textLine(h, text)); err != nil {
+			return err
+		}
+	}
+	w.events++
+	return w.line(eventLine(&e))
+}
+
+// portable is an event without what only the machine that recorded it knows: folders, command lines, processes, and what its
+// files were. A recording is kept beside a project, and others replay it.
+func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
+	switch e.Kind {
+	case swarm.TreeRecorded:
+		return e, false, nil
+	case swarm.RunStarted:
+		start, err := swarm.Body[swarm.RunStart](&e)
+		start.Dir, start.File, start.Args = "", "", nil
+		e.Data = swarm.Encode(start)
+		return e, true, err
+	case swarm.RunOwned:
+		e.Data = nil
+	case swarm.TurnStarted:
+		start, err := swarm.Body[swarm.TurnStart](&e)
+		if start.Snapshots != nil {
+			start.Snapshots = nil
+			e.Data = swarm.Encode(start)
+		}
+		return e, true, err
+	}
+	return e, true, nil
+}
