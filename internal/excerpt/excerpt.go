@@ -1,4 +1,5 @@
-// Package excerpt shortens texts for messages: to their beginning, to one line, to the first names of a list.
+// Package excerpt shortens texts for messages: to their beginning, to one line, to the first names
+// of a list.
 //
 // Lengths are in bytes, and a text is never cut within a character.
 package excerpt
@@ -9,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// CutAt is the last place, after at most so many bytes, where a text can be cut between two characters. What is no UTF-8 is cut
-// where it is.
+// CutAt returns the last place, after at most so many bytes, where a text can be cut between two
+// characters. Text that is not UTF-8 is cut exactly there.
 func CutAt[T string | []byte](text T, most int) int {
 	for at := most; at < len(text) && at >= 0 && at > most-utf8.UTFMax; at-- {
 		if utf8.RuneStart(text[at]) {
@@ -20,7 +21,8 @@ func CutAt[T string | []byte](text T, most int) int {
 	return min(most, len(text))
 }
 
-// RestOfRune is how many bytes at the beginning of a text belong to a character that began before it.
+// RestOfRune returns the number of bytes at the beginning of a text that belong to a character
+// which began before it.
 func RestOfRune[T string | []byte](text T) int {
 	n := 0
 	for n < len(text) && n < utf8.UTFMax-1 && !utf8.RuneStart(text[n]) {
@@ -29,7 +31,8 @@ func RestOfRune[T string | []byte](text T) int {
 	return n
 }
 
-// WholeRunes is how much of a text can be passed on while its last character may not have come to its end.
+// WholeRunes returns how much of a text can be passed on while its last character may be
+// incomplete.
 func WholeRunes[T string | []byte](text T) int {
 	for at := len(text) - 1; at >= 0 && at > len(text)-utf8.UTFMax; at-- {
 		if utf8.RuneStart(text[at]) {
@@ -50,7 +53,7 @@ func Head(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// HeadWithSize is Head, and says of a text that it cuts how long it was.
+// HeadWithSize is Head, with the length of a text that was cut.
 func HeadWithSize(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -61,7 +64,7 @@ func HeadWithSize(text string, most int) string {
 // OneLine joins the words of a text with single blanks.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Reason is what follows a sentence that has a reason: a colon and the reason, or nothing.
+// Reason returns a colon and the reason, to follow a sentence, or "" without a reason.
 func Reason(reason string) string {
 	if reason == "" {
 		return ""
@@ -69,12 +72,13 @@ func Reason(reason string) string {
 	return ": " + reason
 }
 
-// Said is Reason for what another program said, which may be long, of many lines, or no text at all.
+// Said is Reason for the output of another program, which may be long, have many lines, or be no
+// text at all.
 func Said(said string) string {
 	return Reason(Head(OneLine(strings.ToValidUTF8(said, "\uFFFD")), 300))
 }
 
-// List writes names in a row; of many only the first.
+// List joins names by commas, and counts those beyond a limit.
 func List(names []string, most int) string {
 	if more := len(names) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)

@@ -1,5 +1,5 @@
-// Package registry binds each row of the table of provider kinds to the constructor that reaches its
-// agents. It is the one place that knows all packages of providers.
+// Package registry binds each row of the table of provider kinds to the constructor that reaches
+// its agents. It is the one package that imports all packages of providers.
 package registry
 
 import (
@@ -14,7 +14,7 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// An Opener makes the provider that spec describes. It starts nothing and reaches nobody.
+// An Opener makes the provider that spec describes. It starts no process and makes no connection.
 type Opener func(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error)
 
 var openers = map[string]Opener{
@@ -31,14 +31,14 @@ var openers = map[string]Opener{
 	providerkind.OpenAI:     model.Open,
 }
 
-// Register adds a kind to the table, with its constructor. It is for the start of a program: nothing
-// guards the table.
+// Register adds a kind to the table, with its constructor. It is for the start of a program: no
+// mutex guards the table.
 func Register(kind providerkind.Kind, open Opener) {
 	providerkind.Register(kind)
 	openers[kind.Name] = open
 }
 
-// Open makes the provider that spec describes. It starts nothing and reaches nobody.
+// Open makes the provider that spec describes. It starts no process and makes no connection.
 func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, error) {
 	if open := openers[spec.Kind]; open != nil {
 		return open(spec, opt)

@@ -1,5 +1,5 @@
-// Package wording makes the sentences of messages: what the run itself says to agents and people. Loops and
-// rules decide by codes, so every sentence here may be changed at any time.
+// Package wording makes the sentences that the run itself says to agents and people. Loops and
+// rules decide by message codes, so every sentence here may be changed at any time.
 package wording
 
 import (
@@ -9,10 +9,10 @@ import (
 	"swarm"
 )
 
-// A sentence is a text with a place for each argument, and what can be done about it.
+// A sentence is a text with a place for each argument, and a hint.
 type sentence struct{ text, hint string }
 
-// lookAtIt is what a person does about a run that has paused by itself.
+// lookAtIt says what to do about a run that has paused by itself.
 const lookAtIt = "look at it with swarm show, say something with swarm send, and go on with swarm resume"
 
 var sentences = map[swarm.MessageCode]sentence{
@@ -37,7 +37,7 @@ var sentences = map[swarm.MessageCode]sentence{
 	swarm.WaitsForPaused: {"the run waits for @{1}, which is paused", "let it go on with swarm resume @{1}"},
 }
 
-// Text is the sentence of a message.
+// Text returns the sentence of a message.
 func Text(m swarm.Message) string {
 	if m.Code == swarm.ToldUnsent {
 		return unsent(m.Args)
@@ -45,10 +45,11 @@ func Text(m swarm.Message) string {
 	return fill(sentences[m.Code].text, m)
 }
 
-// Hint is what can be done about what a message says, or "".
+// Hint returns the hint of a message, or "".
 func Hint(m swarm.Message) string { return fill(sentences[m.Code].hint, m) }
 
-// fill puts the arguments of a message in their places. A message of a newer program is shown as it is.
+// fill puts the arguments of a message in their places. An unknown code, from a newer version, is
+// shown as it is.
 func fill(text string, m swarm.Message) string {
 	if _, known := sentences[m.Code]; !known {
 		return strings.TrimSpace(string(m.Code) + " " + strings.Join(m.Args, " "))
@@ -60,7 +61,7 @@ func fill(text string, m swarm.Message) string {
 	return strings.NewReplacer(places...).Replace(text)
 }
 
-// unsent says what an agent claims to have sent, and has not.
+// unsent makes the sentence about messages that an agent claims to have sent, and has not.
 func unsent(args []string) (text string) {
 	for i := 0; i+1 < len(args); i += 2 {
 		text += "You said: \"" + args[i] + "\". No message of yours went to " + args[i+1] + " in that turn.\n"
@@ -68,7 +69,8 @@ func unsent(args []string) (text string) {
 	return text + "If a message is to go there, send it now with send_handoff: what you merely say, nobody is given."
 }
 
-// Reason is the body of an event that tells a message: the sentence for those who read it, and the code for those who decide.
+// Reason makes the body of an event that carries a message: the sentence for readers, and the code
+// for decisions.
 func Reason(r swarm.Reason) swarm.Reason {
 	if r.Code == "" || r.Reason != "" {
 		return r
