@@ -11,10 +11,12 @@ import (
 	"time"
 )
 
-// codingFile is a compose file with a chain of turns of coding agents, each another one or all the same.
+// codingFile makes a compose file with a chain of turns of coding agents, each another agent or all
+// the same.
 func codingFile(kind string, command []string, turns int, same bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "provider: c\nproviders:\n  c: {kind: %s, command: [%s]}\nagents:\n", kind, strings.Join(command, ", "))
+	fmt.Fprintf(
+		&b, "provider: c\nproviders:\n  c: {kind: %s, command: [%s]}\nagents:\n", kind, strings.Join(command, ", "))
 	agents := turns
 	if same {
 		agents = 1
@@ -33,9 +35,9 @@ func codingFile(kind string, command []string, turns int, same bool) string {
 	return b.String()
 }
 
-// coding is our own share of a coding agent's turn: from the last byte that one turn's program says, which is then committed, to
-// the moment when the next turn's program is there, or has heard what is asked. Programs stand in for the real ones that take no
-// time themselves and note these moments.
+// coding measures our own part of a coding agent's turn. It runs from the last byte of one turn's
+// program, which is then committed, until the next turn's program has started, or has read its
+// prompt. Stand-ins for the real programs take no time themselves and note these moments.
 func (l *lab) coding() error {
 	standin := filepath.Join(l.dir, "standin")
 	if out, err := exec.Command("go", "build", "-o", standin, "./bench/standin").CombinedOutput(); err != nil {
@@ -71,20 +73,28 @@ func (l *lab) coding() error {
 				return between(ledger, turns)
 			}
 		}
-		got, err := inTurn(5, noted(l.swarm, "up"),
-			noted(append([]string{l.floor, "agents", strconv.Itoa(turns), filepath.Join(l.dir, "coding.log"), c.how}, command...)...))
+		got, err := inTurn(
+			5,
+			noted(l.swarm, "up"),
+			noted(
+				append(
+					[]string{l.floor, "agents", strconv.Itoa(turns), filepath.Join(l.dir, "coding.log"), c.how},
+					command...)...),
+		)
 		if err != nil {
 			return err
 		}
 		all := slices.Sorted(slices.Values(slices.Concat(got[0]...)))
 		ours, floor := p50(all, itself), p50(slices.Concat(got[1]...), itself)
-		l.add(row{c.work, short(ours), short(floor) + " " + c.floor + ", 2 synced writes", short(all[len(all)*99/100]) + " p99", "p50 ≤ 5 ms", ours <= 5*time.Millisecond})
+		l.add(row{
+			c.work, short(ours), short(floor) + " " + c.floor + ", 2 synced writes",
+			short(all[len(all)*99/100]) + " p99", "p50 ≤ 5 ms", ours <= 5*time.Millisecond})
 	}
 	return nil
 }
 
-// between reads from the stand-ins' ledger how long it was from the end of each turn to the begin of the next, and empties it. Two
-// programs may write to it at a time, so its order says nothing.
+// between reads from the stand-ins' ledger the time from the end of each turn to the beginning of
+// the next, and empties it. Two programs may write to it at a time, so its order means nothing.
 func between(ledger string, turns int) (gaps []time.Duration, err error) {
 	text, err := os.ReadFile(ledger)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// files is what it costs to tell what a turn changed in a repository of 5,000 files, by the benchmark of the trees, which measures its floor
-// itself.
+// files measures finding out what a turn changed in a repository of 5,000 files. The benchmark of
+// the snapshots measures its floor itself.
 func (l *lab) files() error {
 	got, err := benchmark("./internal/snapshot", "^BenchmarkTurn$", "50x")
 	if err != nil {
@@ -21,7 +21,9 @@ func (l *lab) files() error {
 			return fmt.Errorf("there is no figure of %s", c.name)
 		}
 		r := ratio(at(c.name), at("floor"))
-		l.add(row{"what a turn changed, 5,000 files: " + c.what, short(at(c.name)), short(at("floor")) + " `git status`, twice", times(r), fmt.Sprintf("≤ %g×", c.most), r <= c.most})
+		l.add(row{
+			"what a turn changed, 5,000 files: " + c.what, short(at(c.name)),
+			short(at("floor")) + " `git status`, twice", times(r), fmt.Sprintf("≤ %g×", c.most), r <= c.most})
 	}
 	return nil
 }

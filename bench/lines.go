@@ -12,13 +12,15 @@ import (
 	"swarm/bench/disk"
 )
 
-// lines takes its figures from the benchmarks of the line language and of its screen, which measure their floors themselves.
+// lines takes its figures from the benchmarks of the line language and of its screen, which measure
+// their floors themselves.
 func (l *lab) lines() error {
 	parse, err := benchmark("./internal/line", "^BenchmarkParse$", "1s")
 	if err != nil {
 		return err
 	}
-	screen, err := benchmark("./internal/repl", "^Benchmark(Key|ToTerminal)$", "500x") // enough for the worst of a hundred to say something
+	// Often enough for a meaningful p99.
+	screen, err := benchmark("./internal/repl", "^Benchmark(Key|ToTerminal)$", "500x")
 	if err != nil {
 		return err
 	}
@@ -33,20 +35,27 @@ func (l *lab) lines() error {
 		}
 	}
 	took, floor := time.Duration(parse["Parse/refs=10"]["ns/op"]), time.Duration(parse["Parse/floor"]["ns/op"])
-	l.add(row{"parse a line with 10 references", short(took), short(floor) + " one look, one copy", short(took), "≤ 10 µs", took <= 10*time.Microsecond})
+	l.add(row{
+		"parse a line with 10 references", short(took), short(floor) + " one look, one copy", short(took),
+		"≤ 10 µs", took <= 10*time.Microsecond})
 	change := func(work, name, floor, what string, most time.Duration) {
 		at := func(name, unit string) time.Duration {
 			return time.Duration(screen[name][unit] * float64(time.Millisecond))
 		}
 		worst := at(name, "p99-ms")
-		l.add(row{work, short(at(name, "p50-ms")), short(at(floor, "p50-ms")) + " " + what, short(worst) + " p99", "≤ " + short(most), worst <= most})
+		l.add(row{
+			work, short(at(name, "p50-ms")), short(at(floor, "p50-ms")) + " " + what, short(worst) + " p99",
+			"≤ " + short(most), worst <= most})
 	}
-	change("state change to terminal, 50 agents stream", "ToTerminal/state", "ToTerminal/floor", "one word, nobody else", 25*time.Millisecond)
+	change(
+		"state change to terminal, 50 agents stream", "ToTerminal/state", "ToTerminal/floor",
+		"one word, nobody else", 25*time.Millisecond)
 	change("typing a key, 50 agents stream", "Key/50-agents", "Key/silence", "nobody speaks", 16*time.Millisecond)
 	return nil
 }
 
-// benchmark runs benchmarks of a package, for so long or so often, and gives their figures by name and unit.
+// benchmark runs benchmarks of a package, for so long or so often, and returns their figures by
+// name and unit.
 func benchmark(pkg, names, long string) (map[string]map[string]float64, error) {
 	out, err := exec.Command("go", "test", "-run", "^$", "-bench", names, "-benchtime", long, pkg).CombinedOutput()
 	if err != nil {
@@ -61,8 +70,9 @@ func benchmark(pkg, names, long string) (map[string]map[string]float64, error) {
 	return all, nil
 }
 
-// runLines is `swarm run -`: lines that each wait for the one before, said by a script, so that all the time is ours. The
-// floor is what a line has on disk before it goes on: the plan, the beginning of the turn and its end.
+// runLines measures `swarm run -`: lines that each wait for the one before, answered by a script,
+// so that all the time is ours. The floor is what a line writes to disk before it goes on: the
+// plan, the beginning of the turn and its end.
 func (l *lab) runLines() (err error) {
 	dir, err := l.project("lines", "provider: says\nproviders:\n  says: {kind: script, script: says.yaml}\n")
 	if err == nil {
@@ -103,6 +113,8 @@ func (l *lab) runLines() (err error) {
 		return err
 	}
 	ours, floor := (p50(got[0], itself)-p50(got[1], itself))/lines, p50(got[2], itself)/lines
-	l.add(row{"`swarm run -`, a line", short(ours), short(floor) + " 3 synced writes", short(ours), "≤ 2 ms", ours <= 2*time.Millisecond})
+	l.add(row{
+		"`swarm run -`, a line", short(ours), short(floor) + " 3 synced writes", short(ours), "≤ 2 ms",
+		ours <= 2*time.Millisecond})
 	return nil
 }

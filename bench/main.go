@@ -1,6 +1,7 @@
-// Command bench measures swarm and prints one table. Each figure stands beside its floor, the least that the same work can cost,
-// measured in turn with it in the same run, because a machine that is busy slows both. Medians are shown. Nothing is asserted:
-// whether a reach is met is a word in the last column.
+// Command bench measures swarm and prints one table. Each figure stands beside its floor, which is
+// the least that the same work can cost. Both are measured in turn in the same run, because a busy
+// machine slows both. Medians are shown. Nothing is asserted: the last column says whether a goal
+// is met.
 package main
 
 import (
@@ -29,13 +30,13 @@ func main() {
 
 // A lab is where things are measured.
 type lab struct {
-	dir   string // of its own, removed at the end
+	dir   string // its own, removed at the end
 	swarm string // the program
 	floor string // the floors that are programs
-	sdk   string // what asks models by their sellers' own libraries
+	sdk   string // calls models by their vendors' own libraries
 	rows  []row
 
-	events int64 // in the run of a million events; 0 = it is not there yet
+	events int64 // in the run of a million events; 0 = it is not written yet
 }
 
 // A row is one line of the table.
@@ -91,8 +92,8 @@ func measureAll(program, only, dir string) (err error) {
 	if out, err := exec.Command("go", "build", "-o", l.floor, "./bench/floor").CombinedOutput(); err != nil {
 		return fmt.Errorf("the floors cannot be built: %w\n%s", err, out)
 	}
-	// The linker leaves its file in the page cache in small pieces, and such a program starts about 1 ms slower. People have a
-	// copy, so copies are measured.
+	// The linker leaves its file in the page cache in small pieces, and such a program starts about
+	// 1 ms slower. Users have a copy, so copies are measured.
 	for _, program := range []*string{&l.swarm, &l.floor} {
 		if *program, err = copyProgram(*program, filepath.Join(l.dir, filepath.Base(*program)+".copy")); err != nil {
 			return err
@@ -121,7 +122,9 @@ func copyProgram(from, to string) (string, error) {
 }
 
 func (l *lab) print() {
-	fmt.Printf("\n%s, %s/%s, %d cores, %s\n\n", time.Now().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	fmt.Printf(
+		"\n%s, %s/%s, %d cores, %s\n\n", time.Now().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH,
+		runtime.NumCPU(), runtime.Version())
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(w, "| work\t| p50\t| floor, p50\t| figure\t| reach\t| met\t|")
 	fmt.Fprintln(w, "|---\t|---\t|---\t|---\t|---\t|---\t|")
@@ -132,5 +135,5 @@ func (l *lab) print() {
 		}
 		fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", r.work, r.ours, r.floor, r.figure, r.reach, met)
 	}
-	_ = w.Flush() // standard output: whoever closed it knows
+	_ = w.Flush() // nothing to do if standard output is closed
 }

@@ -28,7 +28,7 @@ func (l *lab) measure(dir string, argv ...string) (cost, error) {
 	return cost{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
 }
 
-// memory is the most that a program takes, in bytes.
+// memory returns the peak memory of a program, in bytes.
 func (l *lab) memory(dir string, argv ...string) (int64, error) {
 	out, err := l.command(dir, append([]string{l.floor, "memory"}, argv...)...).Output()
 	if err != nil {
@@ -40,11 +40,13 @@ func (l *lab) memory(dir string, argv ...string) (int64, error) {
 func (l *lab) command(dir string, argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SWARM_HOME="+l.home(), "ANTHROPIC_API_KEY=nobodys-key", "OPENAI_API_KEY=nobodys-key")
+	cmd.Env = append(
+		os.Environ(), "SWARM_HOME="+l.home(), "ANTHROPIC_API_KEY=nobodys-key", "OPENAI_API_KEY=nobodys-key")
 	return cmd
 }
 
-// inTurn does works one after the other, rounds times, so that each is disturbed by the same things.
+// inTurn does works one after the other, rounds times, so that the same disturbances hit each of
+// them.
 func inTurn[T any](rounds int, works ...func() (T, error)) ([][]T, error) {
 	results := make([][]T, len(works))
 	for range rounds {
@@ -59,7 +61,7 @@ func inTurn[T any](rounds int, works ...func() (T, error)) ([][]T, error) {
 	return results, nil
 }
 
-// p50 is the median of what is looked at in each result.
+// p50 returns the median of a value of the results.
 func p50[T any, N cmp.Ordered](results []T, of func(T) N) N {
 	all := make([]N, len(results))
 	for i, r := range results {
@@ -78,7 +80,7 @@ func since(start time.Time) time.Duration  { return time.Since(start) }
 func megabytes(bytes int64) string         { return fmt.Sprintf("%.0f MB", float64(bytes)/1e6) }
 func kilobytes(bytes int64) string         { return fmt.Sprintf("%.0f KB", float64(bytes)/1e3) }
 
-// short writes a duration with three digits.
+// short formats a duration with three digits.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Microsecond:

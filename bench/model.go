@@ -14,19 +14,20 @@ import (
 	"swarm/internal/modeltest"
 )
 
-// sellers are those who sell models over HTTP, as a compose file names them.
-var sellers = []string{"anthropic", "openai"}
+// vendors are the vendors of models over HTTP, as a compose file names them.
+var vendors = []string{"anthropic", "openai"}
 
-// A clerk notes when a model on this machine is asked. It has the first ones wait until there is a crowd.
+// A clerk notes when a model on this machine gets requests. It delays the first ones until there is
+// a crowd.
 type clerk struct {
 	crowd int
 
 	mu    sync.Mutex
 	asked []time.Time
-	all   chan struct{} // closed when the crowd is there
+	all   chan struct{} // closed when the crowd is complete
 }
 
-// serve starts a model that always says the same.
+// serve starts a model that always gives the same answer.
 func (c *clerk) serve(answer modeltest.Answer) *modeltest.Server {
 	c.all = make(chan struct{})
 	s := modeltest.Start(answer)
@@ -51,7 +52,7 @@ func (c *clerk) serve(answer modeltest.Answer) *modeltest.Server {
 	return s
 }
 
-// take takes what was noted since the last time, and complains if it is not so much.
+// take returns the times noted since the last call. Another number than n is an error.
 func (c *clerk) take(n int) ([]time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +64,7 @@ func (c *clerk) take(n int) ([]time.Time, error) {
 	return asked, nil
 }
 
-// gaps are the times from one question to the next.
+// gaps returns the times from one request to the next.
 func (c *clerk) gaps(n int) (gaps []time.Duration, err error) {
 	asked, err := c.take(n)
 	for i := 1; i < len(asked); i++ {
@@ -72,10 +73,13 @@ func (c *clerk) gaps(n int) (gaps []time.Duration, err error) {
 	return gaps, err
 }
 
-// modelFile is a compose file in which so many agents are models, each with a chain of tasks.
-func modelFile(seller, url string, agents, tasks int, prompt string) string {
+// modelFile makes a compose file in which so many agents are models, each with a chain of tasks.
+func modelFile(vendor, url string, agents, tasks int, prompt string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "provider: m\nmax_parallel: %d\nproviders:\n  m: {kind: %s, base_url: %q, models: {medium: tiny}}\nagents:\n", agents, seller, url+"/v1")
+	fmt.Fprintf(
+		&b,
+		"provider: m\nmax_parallel: %d\nproviders:\n  m: {kind: %s, base_url: %q, models: {medium: tiny}}\nagents:\n",
+		agents, vendor, url+"/v1")
 	for a := range agents {
 		fmt.Fprintf(&b, "  a%d: {}\n", a)
 	}
@@ -92,24 +96,24 @@ func modelFile(seller, url string, agents, tasks int, prompt string) string {
 	return b.String()
 }
 
-// buildSDK builds what asks models by their sellers' own libraries.
+// buildSDK builds the program that calls models by their vendors' own libraries.
 func (l *lab) buildSDK() error {
 	if l.sdk != "" {
 		return nil
 	}
-	fmt.Fprintln(os.Stderr, "building what asks by the sellers' libraries; the first time that takes some minutes")
+	fmt.Fprintln(os.Stderr, "building the program with the vendors' libraries; the first time takes some minutes")
 	path := filepath.Join(l.dir, "sdk")
 	out, err := exec.Command("go", "-C", filepath.Join("bench", "sdk"), "build", "-o", path, ".").CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("what asks by the sellers' libraries cannot be built: %w\n%s", err, out)
+		return fmt.Errorf("the program with the vendors' libraries cannot be built: %w\n%s", err, out)
 	}
 	l.sdk = path
 	return nil
 }
 
-// ask has the seller's library ask.
-func (l *lab) ask(seller, url string, callers, each int, prompt string) error {
-	cmd := l.command(l.dir, l.sdk, seller, url, strconv.Itoa(callers), strconv.Itoa(each))
+// ask calls the model by the vendor's library.
+func (l *lab) ask(vendor, url string, callers, each int, prompt string) error {
+	cmd := l.command(l.dir, l.sdk, vendor, url, strconv.Itoa(callers), strconv.Itoa(each))
 	cmd.Stdin = strings.NewReader(prompt)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
@@ -117,19 +121,23 @@ func (l *lab) ask(seller, url string, callers, each int, prompt string) error {
 	return nil
 }
 
-// turns is what we add to a question to a model: the time from one question to the next in a run in which each turn waits for
-// the one before, against the same questions by the seller's library, one after the other.
+// turns measures what we add to a request to a model: the time from one request to the next in a
+// run in which each turn waits for the one before. The floor is the same requests by the vendor's
+// library, one after the other.
 func (l *lab) turns() error {
 	if err := l.buildSDK(); err != nil {
 		return err
 	}
 	const turns = 200
 	prompt := strings.Repeat("do what has to be done, well. ", 140)
-	answer := modeltest.Answer{Text: strings.Repeat("here is what I have done, and why. ", 60), Usage: modeltest.Usage{Input: 1000, Output: 500}}
-	for _, seller := range sellers {
+	answer := modeltest.Answer{
+		Text:  strings.Repeat("here is what I have done, and why. ", 60),
+		Usage: modeltest.Usage{Input: 1000, Output: 500},
+	}
+	for _, vendor := range vendors {
 		var c clerk
 		server := c.serve(answer)
-		dir, err := l.project("turns-"+seller, modelFile(seller, server.URL, 1, turns, prompt))
+		dir, err := l.project("turns-"+vendor, modelFile(vendor, server.URL, 1, turns, prompt))
 		if err != nil {
 			return err
 		}
@@ -143,29 +151,32 @@ func (l *lab) turns() error {
 		}
 		got, err := inTurn(5,
 			noted(func() error { _, err := l.measure(dir, l.swarm, "up"); return err }),
-			noted(func() error { return l.ask(seller, server.URL, 1, turns, prompt) }))
+			noted(func() error { return l.ask(vendor, server.URL, 1, turns, prompt) }))
 		server.Close()
 		if err != nil {
 			return err
 		}
 		ours, floor := p50(slices.Concat(got[0]...), itself), p50(slices.Concat(got[1]...), itself)
-		l.add(row{"turn of a model over HTTP, `" + seller + "`", short(ours), short(floor) + " the seller's library", short(ours-floor) + " ours", "≤ 2 ms", ours-floor <= 2*time.Millisecond})
+		l.add(row{
+			"turn of a model over HTTP, `" + vendor + "`", short(ours), short(floor) + " the vendor's library",
+			short(ours-floor) + " ours", "≤ 2 ms", ours-floor <= 2*time.Millisecond})
 	}
 	return nil
 }
 
-// crowd is how many turns a second 1,000 models get done, against as many callers of the seller's library. The clock runs from the
-// first question until the program has ended, when all is on disk. Nobody is answered before all have asked.
+// crowd measures how many turns a second 1,000 models do, against as many callers of the vendor's
+// library. The clock runs from the first request until the program has ended, when everything is on
+// disk. No request is answered before all agents have sent one.
 func (l *lab) crowd() error {
 	if err := l.buildSDK(); err != nil {
 		return err
 	}
 	const agents, each, prompt = 1000, 5, "Say something."
 	answer := modeltest.Answer{Text: strings.Repeat("well, ", 30), Usage: modeltest.Usage{Input: 10, Output: 60}}
-	for _, seller := range sellers {
+	for _, vendor := range vendors {
 		c := clerk{crowd: agents}
 		server := c.serve(answer)
-		dir, err := l.project("crowd-"+seller, modelFile(seller, server.URL, agents, each, prompt))
+		dir, err := l.project("crowd-"+vendor, modelFile(vendor, server.URL, agents, each, prompt))
 		if err != nil {
 			return err
 		}
@@ -185,14 +196,16 @@ func (l *lab) crowd() error {
 		}
 		got, err := inTurn(5,
 			perTurn(func() error { _, err := l.measure(dir, l.swarm, "up"); return err }),
-			perTurn(func() error { return l.ask(seller, server.URL, agents, each, prompt) }))
+			perTurn(func() error { return l.ask(vendor, server.URL, agents, each, prompt) }))
 		server.Close()
 		if err != nil {
 			return err
 		}
 		ours, floor := p50(got[0], itself), p50(got[1], itself)
 		r := ratio(floor, ours)
-		l.add(row{"1,000 models at once, `" + seller + "`", rate(ours), rate(floor) + " the seller's library", fmt.Sprintf("%.0f %%", 100*r), "≥ 70 %", r >= 0.7})
+		l.add(row{
+			"1,000 models at once, `" + vendor + "`", rate(ours), rate(floor) + " the vendor's library",
+			fmt.Sprintf("%.0f %%", 100*r), "≥ 70 %", r >= 0.7})
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"swarm/internal/statedir"
 )
 
-// post is a whole `swarm send` to a run whose agents have much mail, against one with little. The first one of each reads the log, and
-// is not counted: it keeps what it has read for the others.
+// post measures a whole `swarm send` to a run whose agents have much mail, against one with little.
+// The first call of each is not counted: it reads the log, and stores the result for the others.
 func (l *lab) post() error {
 	send := func(envelopes int) (func() (cost, error), error) {
 		id, err := l.manyLetters(envelopes)
@@ -39,11 +39,13 @@ func (l *lab) post() error {
 	}
 	ours, floor := p50(got[0], wall), p50(got[1], wall)
 	r := ratio(ours, floor)
-	l.add(row{"`swarm send` to a run with 100,000 envelopes", short(ours), short(floor) + " with 1,000", times(r), "≤ 1.5×", r <= 1.5})
+	l.add(row{
+		"`swarm send` to a run with 100,000 envelopes", short(ours), short(floor) + " with 1,000", times(r),
+		"≤ 1.5×", r <= 1.5})
 	return nil
 }
 
-// manyLetters makes a run in which so many envelopes wait, and that nobody drives.
+// manyLetters makes a run without an owner, in which so many envelopes wait.
 func (l *lab) manyLetters(n int) (id swarm.RunID, err error) {
 	h, err := statedir.At(l.home(), sqlite.NewStore)
 	if err != nil {
@@ -53,7 +55,13 @@ func (l *lab) manyLetters(n int) (id swarm.RunID, err error) {
 	for i := range n {
 		mail = append(mail, letterTo(agentName(i%correspondents), fmt.Sprint("letter-", i)))
 	}
-	r, err := run.Start(context.Background(), h, swarm.RunStart{Kind: swarm.TeamRun, Name: "post", Dir: l.dir, Version: "bench", Time: time.Now()}, teamPlan("openai", correspondents), nil, mail...)
+	r, err := run.Start(
+		context.Background(),
+		h,
+		swarm.RunStart{Kind: swarm.TeamRun, Name: "post", Dir: l.dir, Version: "bench", Time: time.Now()},
+		teamPlan("openai", correspondents),
+		nil,
+		mail...)
 	if err != nil {
 		return "", err
 	}

@@ -22,17 +22,19 @@ func (l *lab) project(name, file string) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "swarm", "swarm.yaml"), []byte(file), 0o600)
 }
 
-// chainFile is n tasks, each of which runs a program and waits for the task before it.
+// chainFile makes n tasks, each of which runs a program and waits for the task before it.
 func chainFile(n int, argv ...string) string { return tasksFile(n, true, argv) }
 
-// crowdFile is n tasks that all run their program at the same time.
+// crowdFile makes n tasks that all run their program at the same time.
 func crowdFile(n int, argv ...string) string {
 	return fmt.Sprintf("max_parallel: %d\n", n) + tasksFile(n, false, argv)
 }
 
 func tasksFile(n int, chained bool, argv []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "provider: t\nproviders:\n  t: {kind: command, command: [%s]}\ntasks:\n", strings.Join(quoted(argv), ", "))
+	fmt.Fprintf(
+		&b, "provider: t\nproviders:\n  t: {kind: command, command: [%s]}\ntasks:\n",
+		strings.Join(quoted(argv), ", "))
 	for i := 1; i <= n; i++ {
 		fmt.Fprintf(&b, "  t%d: {prompt-string: Do nothing.", i)
 		if chained && i > 1 {
@@ -50,8 +52,9 @@ func quoted(argv []string) (all []string) {
 	return all
 }
 
-// chain is 100 tasks one after the other, each of which starts `true`, which says nothing, or `echo`, whose output is kept. The
-// floor starts it as often, with pipes, between two synced writes.
+// chain measures 100 tasks one after the other. Each starts `true`, which prints nothing, or
+// `echo`, whose output is stored. The floor starts it as often, with pipes, between two synced
+// writes.
 func (l *lab) chain() error {
 	const tasks = 100
 	for _, program := range [][]string{{"true"}, {"echo", "hello"}} {
@@ -62,7 +65,11 @@ func (l *lab) chain() error {
 		got, err := inTurn(11,
 			func() (cost, error) { return l.measure(dir, l.swarm, "up") },
 			func() (cost, error) {
-				return l.measure(dir, append([]string{l.floor, "chain", strconv.Itoa(tasks), filepath.Join(l.dir, "chain.log")}, program...)...)
+				return l.measure(
+					dir,
+					append(
+						[]string{l.floor, "chain", strconv.Itoa(tasks), filepath.Join(l.dir, "chain.log")},
+						program...)...)
 			})
 		if err != nil {
 			return err
@@ -74,15 +81,17 @@ func (l *lab) chain() error {
 		}{{"wall", wall, 1.4}, {"CPU", cpu, 1.5}} {
 			ours, floor := p50(got[0], what.of), p50(got[1], what.of)
 			r := ratio(ours, floor)
-			l.add(row{"100-task chain of `" + program[0] + "`, durable, per task: " + what.name, short(ours / tasks), short(floor/tasks) + " fork+exec, pipes, 2 synced writes",
-				times(r), fmt.Sprintf("≤ %.4g×", what.most), r <= what.most})
+			l.add(row{
+				"100-task chain of `" + program[0] + "`, durable, per task: " + what.name, short(ours / tasks),
+				short(floor/tasks) + " fork+exec, pipes, 2 synced writes", times(r),
+				fmt.Sprintf("≤ %.4g×", what.most), r <= what.most})
 		}
 	}
 	return nil
 }
 
-// programs is 1,000 programs that run at the same time: what each adds to the CPU time and to the memory of its run. The floor
-// starts as many, with pipes, and waits for them.
+// programs measures 1,000 programs at the same time: what each adds to the CPU time and the memory
+// of its run. The floor starts as many, with pipes, and waits for them.
 func (l *lab) programs() error {
 	const many = 1000
 	program := []string{"sleep", "2"}
@@ -102,7 +111,9 @@ func (l *lab) programs() error {
 		return err
 	}
 	ours, floor := p50(got[0], cpu)/many, p50(got[1], cpu)/many
-	l.add(row{"1,000 programs at once, each: CPU", short(ours), short(floor) + " fork+exec, pipes", short(ours), "≤ 2.3 ms", ours <= 2300*time.Microsecond})
+	l.add(row{
+		"1,000 programs at once, each: CPU", short(ours), short(floor) + " fork+exec, pipes", short(ours),
+		"≤ 2.3 ms", ours <= 2300*time.Microsecond})
 	memory, err := inTurn(3,
 		func() (int64, error) { return l.memory(dir, l.swarm, "up") },
 		func() (int64, error) { return l.memory(one, l.swarm, "up") },
@@ -114,11 +125,13 @@ func (l *lab) programs() error {
 	bytes := func(n int64) int64 { return n }
 	each := (p50(memory[0], bytes) - p50(memory[1], bytes)) / many
 	least := (p50(memory[2], bytes) - p50(memory[3], bytes)) / many
-	l.add(row{"1,000 programs at once, each: memory", kilobytes(each), kilobytes(least) + " fork+exec, pipes", kilobytes(each), "≤ 200 KB", each <= 200_000})
+	l.add(row{
+		"1,000 programs at once, each: memory", kilobytes(each), kilobytes(least) + " fork+exec, pipes",
+		kilobytes(each), "≤ 200 KB", each <= 200_000})
 	return nil
 }
 
-// long is the memory of a run with 10,000 tasks.
+// long measures the memory of a run with 10,000 tasks.
 func (l *lab) long() error {
 	var most [2]int64
 	for i, tasks := range []int{10_000, 100} {
@@ -130,11 +143,13 @@ func (l *lab) long() error {
 			return err
 		}
 	}
-	l.add(row{"10,000-task chain of `true`: memory", megabytes(most[0]), megabytes(most[1]) + " for 100 tasks", megabytes(most[0]), "≤ 200 MB", most[0] <= 200e6})
+	l.add(row{
+		"10,000-task chain of `true`: memory", megabytes(most[0]), megabytes(most[1]) + " for 100 tasks",
+		megabytes(most[0]), "≤ 200 MB", most[0] <= 200e6})
 	return nil
 }
 
-// start is a whole `swarm up` with one task. The floor is a Go program that starts one child.
+// start measures a whole `swarm up` with one task. The floor is a Go program that starts one child.
 func (l *lab) start() error {
 	dir, err := l.project("start", chainFile(1, "true"))
 	if err != nil {
@@ -148,16 +163,25 @@ func (l *lab) start() error {
 	}
 	ours, floor := p50(got[0], wall), p50(got[1], wall)
 	r := ratio(ours, floor)
-	l.add(row{"one-task `swarm up`, start to exit", short(ours), short(floor) + " Go program, one child", times(r), "≤ 5.7×", r <= 5.7})
+	l.add(row{
+		"one-task `swarm up`, start to exit", short(ours), short(floor) + " Go program, one child", times(r),
+		"≤ 5.7×", r <= 5.7})
 	return nil
 }
 
-// bytes is how much a step adds to the disk, late and early: runs of different lengths are compared.
+// bytes measures how much a step adds to the disk, late and early, by comparing runs of different
+// lengths.
 func (l *lab) bytes() error {
 	size := func(steps int) (int64, error) {
 		name := fmt.Sprint("bytes", steps)
-		dir, err := l.project(name, fmt.Sprintf("provider: t\nproviders:\n  t: {kind: command, command: [sh, -c, 'printf %%01024d $SWARM_ITERATION']}\n"+
-			"tasks:\n  t: {prompt-string: Say something., iterations: %d}\n", steps))
+		dir, err := l.project(
+			name,
+			fmt.Sprintf(
+				"provider: t\nproviders:\n  t: {kind: command, command: [sh, -c, 'printf %%01024d $SWARM_ITERATION']}\n"+
+					"tasks:\n  t: {prompt-string: Say something., iterations: %d}\n",
+				steps,
+			),
+		)
 		if err != nil {
 			return 0, err
 		}
@@ -181,11 +205,13 @@ func (l *lab) bytes() error {
 	}
 	early, late := sizes[1]-sizes[0], sizes[3]-sizes[2]
 	r := float64(late) / float64(early)
-	l.add(row{"bytes on disk per step, 1 KB output a step", fmt.Sprintf("%d at 900–1,000 steps", late/100), fmt.Sprintf("%d at 10–110 steps", early/100), times(r), "≤ 1.1×", r <= 1.1})
+	l.add(row{
+		"bytes on disk per step, 1 KB output a step", fmt.Sprintf("%d at 900–1,000 steps", late/100),
+		fmt.Sprintf("%d at 10–110 steps", early/100), times(r), "≤ 1.1×", r <= 1.1})
 	return nil
 }
 
-// onDisk is the sum of the blocks of all files in a folder.
+// onDisk returns the sum of the blocks of all files in a folder.
 func onDisk(dir string) (sum int64, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, err
@@ -203,7 +229,7 @@ func onDisk(dir string) (sum int64, err error) {
 	return sum, err
 }
 
-// check is `swarm check` of a file with 10,000 tasks, and with 1,000.
+// check measures `swarm check` of a file with 10,000 tasks, and with 1,000.
 func (l *lab) check() error {
 	large, err := l.project("check10000", chainFile(10_000, "true"))
 	if err != nil {
@@ -231,8 +257,14 @@ func (l *lab) check() error {
 	idle := p50(got[2], wall)
 	ours, less := p50(got[0], wall), p50(got[1], wall)
 	perTask := ratio(ours-idle, 10*(less-idle))
-	l.add(row{"`swarm check` of 10,000 tasks: time", short(ours), short(less) + " for 1,000", short(ours), "≤ 1 s", ours <= time.Second})
-	l.add(row{"`swarm check` of 10,000 tasks: memory", megabytes(most), megabytes(least) + " `swarm version`", megabytes(most), "≤ 200 MB", most <= 200e6})
-	l.add(row{"`swarm check`, per task: 10,000 against 1,000", short((ours - idle) / 10_000), short((less - idle) / 1000), times(perTask), "linear: ≤ 1.5×", perTask <= 1.5})
+	l.add(row{
+		"`swarm check` of 10,000 tasks: time", short(ours), short(less) + " for 1,000", short(ours), "≤ 1 s",
+		ours <= time.Second})
+	l.add(row{
+		"`swarm check` of 10,000 tasks: memory", megabytes(most), megabytes(least) + " `swarm version`",
+		megabytes(most), "≤ 200 MB", most <= 200e6})
+	l.add(row{
+		"`swarm check`, per task: 10,000 against 1,000", short((ours - idle) / 10_000), short((less - idle) / 1000),
+		times(perTask), "linear: ≤ 1.5×", perTask <= 1.5})
 	return nil
 }

@@ -19,15 +19,16 @@ import (
 	"swarm/internal/statedir"
 )
 
-// reads is commands that read little of the run of a million events: one turn, its last lines, why a task stands where it does. The
-// floor is the program that does nothing.
+// reads measures commands that read little of the run of a million events: one turn, its last
+// lines, the reason of a task's state. The floor is a command that does nothing.
 func (l *lab) reads() error {
 	if _, err := l.longRun(); err != nil {
 		return err
 	}
 	task := "t" + strconv.Itoa(longTasks/2)
 	turn := swarm.TurnID(task, longIterations/2, 1)
-	if _, err := l.measure(l.dir, l.swarm, "-g", "why", longID, task); err != nil { // the first one stores the fold
+	// The first one stores the fold.
+	if _, err := l.measure(l.dir, l.swarm, "-g", "why", longID, task); err != nil {
 		return err
 	}
 	for _, args := range [][]string{{"show", longID, "--turn", turn}, {"show", longID, "--turn", task}, {"logs", longID, "-n", "10"}, {"why", longID, task}} {
@@ -44,13 +45,23 @@ func (l *lab) reads() error {
 		}
 		ours, idle := p50(got[0], wall), p50(got[1], wall)
 		args[1] = "RUN"
-		l.add(row{"`swarm " + strings.Join(args, " ") + "` of a million events", short(ours) + ", " + megabytes(bytes), short(idle) + " `swarm version`",
-			short(ours) + ", " + megabytes(bytes), "≤ 200 ms, ≤ 100 MB", ours <= 200*time.Millisecond && bytes <= 100e6})
+		l.add(row{
+			"`swarm " + strings.Join(args, " ") + "` of a million events",
+			short(ours) + ", " + megabytes(bytes),
+			short(idle) + " `swarm version`",
+			short(
+				ours,
+			) + ", " + megabytes(
+				bytes,
+			),
+			"≤ 200 ms, ≤ 100 MB",
+			ours <= 200*time.Millisecond && bytes <= 100e6,
+		})
 	}
 	return nil
 }
 
-// list is the list of runs among 5,000, of which 20 are shown: `swarm ls`, and what a server answers.
+// list measures a list of 20 among 5,000 runs: `swarm ls`, and the answer of a server.
 func (l *lab) list() (err error) {
 	const many = 5000
 	dir := filepath.Join(l.dir, "list")
@@ -119,16 +130,27 @@ func (l *lab) list() (err error) {
 	return nil
 }
 
-// ignored is no error: a server that is told to end says that it was.
+// ignored drops an error: a server that is told to end says that it was.
 func ignored(error) error { return nil }
 
-// writeRuns writes runs that have ended. Their logs are one file under many names, since a list does not read them.
+// writeRuns writes runs that have ended. Their logs are one file under many names, because a list
+// does not read them.
 func writeRuns(h *statedir.Home, n int) error {
 	ctx := context.Background()
 	var first string
 	for i := range n {
 		began := time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC)
-		s := swarm.RunSummary{ID: swarm.NewRunID(began), Kind: swarm.PipelineRun, Name: "main", Dir: "/", Status: swarm.Completed, Started: began, Ended: began, Tasks: 3, Done: 3}
+		s := swarm.RunSummary{
+			ID:      swarm.NewRunID(began),
+			Kind:    swarm.PipelineRun,
+			Name:    "main",
+			Dir:     "/",
+			Status:  swarm.Completed,
+			Started: began,
+			Ended:   began,
+			Tasks:   3,
+			Done:    3,
+		}
 		path := filepath.Join(h.Dir(), "runs", string(s.ID)+".db")
 		if first == "" {
 			log, err := h.Store.Create(ctx, s.ID)
@@ -142,7 +164,7 @@ func writeRuns(h *statedir.Home, n int) error {
 		} else if err := os.Link(first, path); err != nil {
 			return err
 		}
-		for _, side := range []string{".owner", ".lock"} { // as a driver leaves them
+		for _, side := range []string{".owner", ".lock"} { // as an owner leaves them
 			if err := os.WriteFile(path+side, nil, 0o600); err != nil {
 				return err
 			}

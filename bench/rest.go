@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// rest is how often a process is woken that has nothing to do: one whose ten programs sleep, and a team of ten that waits for a
-// person. Where the system does not count that, there is no row.
+// rest measures how often an idle process wakes up: one whose ten programs sleep, and a team of ten
+// that waits for a person. Where the system does not count that, there is no row.
 func (l *lab) rest() error {
 	programs, err := l.project("rest-programs", crowdFile(10, "sleep", "60"))
 	if err != nil {
@@ -44,7 +44,8 @@ func (l *lab) rest() error {
 	return nil
 }
 
-// wakeUps counts how often the threads of a program come and go in a second, once it has settled; -1 where nobody counts.
+// wakeUps counts how often the threads of a program are switched in a second, once it has settled;
+// -1 if the system does not count that.
 func (l *lab) wakeUps(dir string, argv []string) (float64, error) {
 	cmd := l.command(dir, append([]string{l.swarm}, argv...)...)
 	if err := cmd.Start(); err != nil {
@@ -65,11 +66,11 @@ func (l *lab) wakeUps(dir string, argv []string) (float64, error) {
 	return float64(after-before) / watch.Seconds(), nil
 }
 
-// switches is how often the threads of a process have been switched to and away from.
+// switches returns how often the threads of a process have been switched to and away from.
 func switches(pid int) (n int, ok bool) {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	for _, f := range files {
-		b, _ := os.ReadFile(f) // a thread may be gone
+		b, _ := os.ReadFile(f) // a thread may have ended
 		for _, line := range strings.Split(string(b), "\n") {
 			if name, value, _ := strings.Cut(line, ":"); strings.HasSuffix(name, "ctxt_switches") {
 				k, _ := strconv.Atoi(strings.TrimSpace(value))

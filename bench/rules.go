@@ -13,8 +13,8 @@ import (
 	"swarm/internal/plan"
 )
 
-// schedule is the ready set alone: a chain is added to a schedule and run to its end. The floor is a goroutine and a channel for
-// each node.
+// schedule measures the ready set alone: a chain is added to a schedule and run to its end. The
+// floor is a goroutine and a channel for each node.
 func (l *lab) schedule() error {
 	small, large := chainPlan(100), chainPlan(10_000)
 	got, err := inTurn(41,
@@ -31,12 +31,16 @@ func (l *lab) schedule() error {
 		ours, floor time.Duration
 	}{{"100", at(0), at(2)}, {"10,000", at(1), at(3)}} {
 		r := ratio(c.ours, c.floor)
-		l.add(row{"scheduler per node, " + c.name + " nodes", short(c.ours), short(c.floor) + " goroutine, channel", times(r), "≤ 3×", r <= 3})
+		l.add(row{
+			"scheduler per node, " + c.name + " nodes", short(c.ours), short(c.floor) + " goroutine, channel",
+			times(r), "≤ 3×", r <= 3})
 	}
 	r := ratio(at(1), at(0))
 	l.add(row{"scheduler per node, 10,000 against 100", short(at(1)), short(at(0)), times(r), "≤ 2×", r <= 2})
 	few, many := allocations(small), allocations(large)
-	l.add(row{"allocations per node, 10,000 against 100", fmt.Sprintf("%.2f", many), fmt.Sprintf("%.2f", few), times(many / few), "constant", many <= 1.1*few})
+	l.add(row{
+		"allocations per node, 10,000 against 100", fmt.Sprintf("%.2f", many), fmt.Sprintf("%.2f", few),
+		times(many / few), "constant", many <= 1.1*few})
 	return nil
 }
 
@@ -96,9 +100,11 @@ func goroutines(n, rounds int) time.Duration {
 	return since(start) / time.Duration(rounds*n)
 }
 
-// prompt takes its figures from the package's own benchmark, which measures its floors in turn with it.
+// prompt takes its figures from the package's own benchmark, which measures its floors in turn with
+// it.
 func (l *lab) prompt() error {
-	out, err := exec.Command("go", "test", "-run", "^$", "-bench", "^BenchmarkExpand$", "./internal/prompt").CombinedOutput()
+	out, err := exec.Command("go", "test", "-run", "^$", "-bench", "^BenchmarkExpand$", "./internal/prompt").
+		CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go test: %w\n%s", err, out)
 	}
@@ -115,11 +121,16 @@ func (l *lab) prompt() error {
 		}
 		if strings.HasPrefix(name, "1000") {
 			r := figures["×faster-than-regexps"]
-			l.add(row{"expand a prompt: " + name, took, short(time.Duration(figures["ns/prompt"]*r)) + " three regexp passes", times(r) + " faster", "≥ 9×", r >= 9})
+			l.add(row{
+				"expand a prompt: " + name, took,
+				short(time.Duration(figures["ns/prompt"]*r)) + " three regexp passes", times(r) + " faster", "≥ 9×",
+				r >= 9})
 			continue
 		}
 		r := figures["×copy"]
-		l.add(row{"expand a prompt: " + name, took, short(time.Duration(figures["ns/prompt"]/r)) + " one copy", times(r), "≤ 3×", r <= 3})
+		l.add(row{
+			"expand a prompt: " + name, took, short(time.Duration(figures["ns/prompt"]/r)) + " one copy", times(r),
+			"≤ 3×", r <= 3})
 	}
 	return nil
 }

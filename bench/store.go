@@ -19,21 +19,28 @@ import (
 	"swarm/internal/statedir"
 )
 
-// someEvent is what is appended: an end of a turn, about as long as they are.
+// someEvent makes the event that is appended: an end of a turn of typical length.
 func someEvent() swarm.Event {
-	return swarm.Event{Kind: swarm.TurnEnded, Task: "code", Agent: "coder", Turn: "code/1/1", Data: jsonOf(swarm.CallEnd{ID: "code/1/1",
-		Call: "turn code coder plan", Status: swarm.CallOK, Output: swarm.NoText, Bytes: 1024, Usage: swarm.Usage{Calls: 1, InputTokens: 512, OutputTokens: 256}})}
+	return swarm.Event{
+		Kind:  swarm.TurnEnded,
+		Task:  "code",
+		Agent: "coder",
+		Turn:  "code/1/1",
+		Data: jsonOf(swarm.CallEnd{ID: "code/1/1",
+			Call: "turn code coder plan", Status: swarm.CallOK, Output: swarm.NoText, Bytes: 1024, Usage: swarm.Usage{Calls: 1, InputTokens: 512, OutputTokens: 256}}),
+	}
 }
 
 func jsonOf(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // the nouns always have JSON
+		panic(err) // the nouns can always be encoded
 	}
 	return b
 }
 
-// append is one caller who appends one event and waits until it is on disk. The floor writes as many bytes and syncs them.
+// append measures one caller who appends one event and waits until it is on disk. The floor writes
+// as many bytes and syncs them.
 func (l *lab) append() (err error) {
 	log, err := sqlite.Create(filepath.Join(l.dir, "append.db"))
 	if err != nil {
@@ -46,8 +53,8 @@ func (l *lab) append() (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	e := someEvent()
-	// Blocks of calls alternate, and not single calls, because two files that are synced in turn make the disk's journal work for
-	// both of them each time.
+	// Blocks of calls alternate, and not single calls. Two files that are synced in turn would make
+	// the disk's journal work for both of them each time.
 	const block = 50
 	timed := func(call func() error) func() ([]time.Duration, error) {
 		return func() (took []time.Duration, err error) {
@@ -72,11 +79,13 @@ func (l *lab) append() (err error) {
 	}
 	ours, floor := p50(slices.Concat(blocks[0]...), itself), p50(slices.Concat(blocks[1]...), itself)
 	r := ratio(ours, floor)
-	l.add(row{"durable append, 1 caller", short(ours), short(floor) + " write + fdatasync", times(r), "≤ 1.1×", r <= 1.1})
+	l.add(
+		row{"durable append, 1 caller", short(ours), short(floor) + " write + fdatasync", times(r), "≤ 1.1×", r <= 1.1},
+	)
 	return nil
 }
 
-// callers is how many appends a second 64 callers get done, against one.
+// callers measures how many appends a second 64 callers do, against one.
 func (l *lab) callers() (err error) {
 	log, err := sqlite.Create(filepath.Join(l.dir, "callers.db"))
 	if err != nil {
@@ -108,7 +117,9 @@ func (l *lab) callers() (err error) {
 	}
 	many, one := p50(got[0], itself), p50(got[1], itself)
 	r := ratio(one, many)
-	l.add(row{"durable append, 64 callers", short(many) + " an event", short(one) + " 1 caller", times(r) + " the rate", "≥ 5×", r >= 5})
+	l.add(row{
+		"durable append, 64 callers", short(many) + " an event", short(one) + " 1 caller", times(r) + " the rate",
+		"≥ 5×", r >= 5})
 	return nil
 }
 
@@ -132,7 +143,8 @@ func (l *lab) longRun() (_ *statedir.Home, err error) {
 	return h, err
 }
 
-// open is what every look at a run does first: open its log and fold it, with a stored fold and without.
+// open measures what every reader of a run does first: open its log and fold it, with a stored fold
+// and without.
 func (l *lab) open() error {
 	h, err := l.longRun()
 	if err != nil {
@@ -160,7 +172,7 @@ func (l *lab) open() error {
 	if err != nil {
 		return err
 	}
-	if _, err = look.Fold(); err == nil { // it stores what it had to fold
+	if _, err = look.Fold(); err == nil { // it stores the fold
 		err = look.Close()
 	}
 	if err != nil {
@@ -176,7 +188,7 @@ func (l *lab) open() error {
 	return nil
 }
 
-// writeRun writes the log of a run as it would be after all its tasks had run in every iteration.
+// writeRun writes the log of a run as it is after all its tasks have run in every iteration.
 func writeRun(h *statedir.Home, id swarm.RunID, tasks, iterations int) (events int64, err error) {
 	log, err := h.Store.Create(context.Background(), id)
 	if err != nil {
@@ -190,7 +202,18 @@ func writeRun(h *statedir.Home, id swarm.RunID, tasks, iterations int) (events i
 		p.Agents = append(p.Agents, swarm.Agent{Name: t.Agent, Provider: "t"})
 	}
 	batch := []swarm.Event{
-		{Kind: swarm.RunStarted, Key: string(swarm.RunStarted), Data: jsonOf(swarm.RunStart{ID: id, Kind: swarm.PipelineRun, Dir: "/", Version: "bench", Loops: "1", Time: time.Now()})},
+		{
+			Kind: swarm.RunStarted,
+			Key:  string(swarm.RunStarted),
+			Data: jsonOf(swarm.RunStart{
+				ID:      id,
+				Kind:    swarm.PipelineRun,
+				Dir:     "/",
+				Version: "bench",
+				Loops:   "1",
+				Time:    time.Now(),
+			}),
+		},
 		{Kind: swarm.PlanAdded, Key: "plan:1", Data: jsonOf(p)},
 	}
 	flush := func() error {
@@ -201,7 +224,10 @@ func writeRun(h *statedir.Home, id swarm.RunID, tasks, iterations int) (events i
 	}
 	for i := 1; i <= iterations; i++ {
 		if i > 1 {
-			batch = append(batch, swarm.Event{Kind: swarm.IterationStarted, Data: jsonOf(swarm.Iteration{Iteration: i, Of: iterations})})
+			batch = append(
+				batch,
+				swarm.Event{Kind: swarm.IterationStarted, Data: jsonOf(swarm.Iteration{Iteration: i, Of: iterations})},
+			)
 		}
 		for _, t := range p.Tasks {
 			batch = append(batch, turnEvents(t, i, iterations)...)
@@ -218,12 +244,45 @@ func turnEvents(t swarm.Task, iteration, of int) []swarm.Event {
 	turn := swarm.TurnID(t.Name, iteration, 1)
 	tail := "/" + strconv.Itoa(iteration)
 	return []swarm.Event{
-		{Kind: swarm.TaskStarted, Key: "task_started:" + t.Name + tail, Task: t.Name, Agent: t.Agent, Data: jsonOf(swarm.Iteration{Iteration: iteration, Of: of})},
+		{
+			Kind:  swarm.TaskStarted,
+			Key:   "task_started:" + t.Name + tail,
+			Task:  t.Name,
+			Agent: t.Agent,
+			Data:  jsonOf(swarm.Iteration{Iteration: iteration, Of: of}),
+		},
 		{Kind: swarm.TurnStarted, Key: swarm.StartKey(turn, 1), Task: t.Name, Agent: t.Agent, Turn: turn,
-			Data: jsonOf(swarm.TurnStart{Iteration: iteration, Attempt: 1, Start: 1, Owner: 1, Provider: "t", Prompt: swarm.NoText, Bytes: 100,
-				Spans: []swarm.Span{{From: "ids", Start: 0, End: 80}, {From: "text", Start: 80, End: 100}}})},
-		{Kind: swarm.TurnEnded, Key: swarm.EndKey(turn), Task: t.Name, Agent: t.Agent, Turn: turn, To: swarm.ToLoop("main"),
-			Data: jsonOf(swarm.CallEnd{ID: turn, Call: "turn " + t.Name + " " + t.Agent + " plan", Status: swarm.CallOK, Output: swarm.NoText, Usage: swarm.Usage{Calls: 1, InputTokens: 25, Estimated: true}})},
-		{Kind: swarm.TaskCompleted, Key: "task_completed:" + t.Name + tail, Task: t.Name, Agent: t.Agent, Data: jsonOf(swarm.TaskEnd{Iteration: iteration})},
+			Data: jsonOf(swarm.TurnStart{
+				Iteration: iteration,
+				Attempt:   1,
+				Start:     1,
+				Owner:     1,
+				Provider:  "t",
+				Prompt:    swarm.NoText,
+				Bytes:     100,
+				Spans:     []swarm.Span{{From: "ids", Start: 0, End: 80}, {From: "text", Start: 80, End: 100}},
+			})},
+		{
+			Kind:  swarm.TurnEnded,
+			Key:   swarm.EndKey(turn),
+			Task:  t.Name,
+			Agent: t.Agent,
+			Turn:  turn,
+			To:    swarm.ToLoop("main"),
+			Data: jsonOf(swarm.CallEnd{
+				ID:     turn,
+				Call:   "turn " + t.Name + " " + t.Agent + " plan",
+				Status: swarm.CallOK,
+				Output: swarm.NoText,
+				Usage:  swarm.Usage{Calls: 1, InputTokens: 25, Estimated: true},
+			}),
+		},
+		{
+			Kind:  swarm.TaskCompleted,
+			Key:   "task_completed:" + t.Name + tail,
+			Task:  t.Name,
+			Agent: t.Agent,
+			Data:  jsonOf(swarm.TaskEnd{Iteration: iteration}),
+		},
 	}
 }

@@ -22,18 +22,23 @@ import (
 	"swarm/internal/statedir"
 )
 
-// A team is one that this process drives, with agents that take no time.
+// A team is a team that this process drives, with agents that take no time.
 type team struct {
 	run  *run.Run
-	desk *agentapi.Service // of agents that act in this process
+	desk *agentapi.Service // for agents that act in this process
 	stop context.CancelCauseFunc
 	over chan error
 }
 
-// teamPlan is a team of so many agents of a kind, each of which may write to the next.
+// teamPlan makes a team of so many agents of a kind, each of which may message the next.
 func teamPlan(kind string, agents int) *swarm.Plan {
-	p := &swarm.Plan{Kind: swarm.TeamRun, Name: "bench", Providers: []swarm.ProviderSpec{{Name: "p", Kind: kind}}, MaxParallel: 16,
-		Team: &swarm.Team{Lead: agentName(0), Mode: swarm.InteractiveMode, Phase: swarm.ImplementationPhase}}
+	p := &swarm.Plan{
+		Kind:        swarm.TeamRun,
+		Name:        "bench",
+		Providers:   []swarm.ProviderSpec{{Name: "p", Kind: kind}},
+		MaxParallel: 16,
+		Team:        &swarm.Team{Lead: agentName(0), Mode: swarm.InteractiveMode, Phase: swarm.ImplementationPhase},
+	}
 	for i := range agents {
 		p.Agents = append(p.Agents, swarm.Agent{Name: agentName(i), Provider: "p"})
 		p.Edges = append(p.Edges, swarm.Edge{From: agentName(i), To: agentName((i + 1) % agents)})
@@ -43,24 +48,43 @@ func teamPlan(kind string, agents int) *swarm.Plan {
 
 func agentName(i int) string { return fmt.Sprint("a", i) }
 
-// letterTo is mail from a person, as it stands in a log.
+// letterTo makes mail from a person, as it is in a log.
 func letterTo(agent, id string) swarm.Event {
-	env := swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: swarm.User, ToNodeID: agent, CreatedAt: time.Now().UTC(), Payload: swarm.Payload{Message: "Do nothing, " + id + "."}}
-	return swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(agent), Agent: swarm.User, Data: jsonOf(env)}
+	env := swarm.Envelope{
+		Kind:       swarm.Handoff,
+		ID:         id,
+		FromNodeID: swarm.User,
+		ToNodeID:   agent,
+		CreatedAt:  time.Now().UTC(),
+		Payload:    swarm.Payload{Message: "Do nothing, " + id + "."},
+	}
+	return swarm.Event{
+		Kind:  swarm.HandoffStored,
+		Key:   swarm.MailKey(env.Ref()),
+		To:    swarm.ToAgent(agent),
+		Agent: swarm.User,
+		Data:  jsonOf(env),
+	}
 }
 
-// drive begins a run, with mail in it, and drives it until it is stopped.
+// drive begins a run with mail, and drives it until it is stopped.
 func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) (*team, error) {
 	h, err := statedir.At(l.home(), sqlite.NewStore)
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Join(l.dir, "team") // nobody else writes there
+	folder := filepath.Join(l.dir, "team") // no other process writes there
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	r, err := run.Start(ctx, h, swarm.RunStart{Kind: swarm.TeamRun, Name: "bench", Dir: folder, Version: "bench", Time: time.Now()}, p, nil, mail...)
+	r, err := run.Start(
+		ctx,
+		h,
+		swarm.RunStart{Kind: swarm.TeamRun, Name: "bench", Dir: folder, Version: "bench", Time: time.Now()},
+		p,
+		nil,
+		mail...)
 	if err != nil {
 		stop(nil)
 		return nil, err
@@ -73,7 +97,7 @@ func (l *lab) drive(p *swarm.Plan, does provider.Provider, mail ...swarm.Event) 
 	return t, nil
 }
 
-// leave stops the run, which can go on later and never does.
+// leave stops the run, which could be resumed and never is.
 func (t *team) leave() error {
 	t.stop(swarm.Errorf(swarm.Stopped, "measured"))
 	err := <-t.over
@@ -83,7 +107,7 @@ func (t *team) leave() error {
 	return errors.Join(err, t.run.Close())
 }
 
-// stored is when the newest envelope to an agent was written, after a number.
+// stored returns when the newest envelope to an agent was written, after a number.
 func (t *team) stored(agent string, after int64) (at time.Time, seq int64, err error) {
 	events, err := t.run.Log().Read(after, 10, swarm.ToAgent(agent))
 	if err != nil || len(events) == 0 {
@@ -93,7 +117,7 @@ func (t *team) stored(agent string, after int64) (at time.Time, seq int64, err e
 	return last.Time, last.Seq, nil
 }
 
-// A receiver is an agent that notes when it is given its prompt.
+// A receiver is an agent that notes when it gets its prompt.
 type receiver struct{ began chan time.Time }
 
 func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
@@ -101,12 +125,14 @@ func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(swarm.Delt
 	return provider.Reply{Output: []byte("done with " + q.Turn), Free: true}, nil
 }
 
-// injected is how long it takes from when an envelope to an idle agent is in the log until the agent is given it in its prompt: one that
-// another agent in the same process has sent, and one that `swarm send` has. Between the two lies another synced write, the beginning
-// of the turn; and before the turn of a program, in a team, what the files are that it may change.
+// injected measures the time from when an envelope to an idle agent is in the log until it is in
+// the agent's prompt. Another agent in the same process sends it, or `swarm send`. Between the two
+// lies another synced write, the beginning of the turn. Before the turn of a program, in a team, a
+// snapshot of its files is taken too.
 func (l *lab) injected() error {
 	send := func(t *team, n int) error {
-		_, err := l.measure(filepath.Join(l.dir, "team"), l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", string(t.run.ID))
+		_, err := l.measure(
+			filepath.Join(l.dir, "team"), l.swarm, "send", "@"+to(n), fmt.Sprint("message ", n), "--run", string(t.run.ID))
 		return err
 	}
 	for _, c := range []struct {
@@ -126,13 +152,21 @@ func (l *lab) injected() error {
 		slices.Sort(took)
 		worst := took[len(took)*99/100]
 		slices.Sort(synced)
-		l.add(row{c.work, short(p50(took, itself)), fmt.Sprintf("%s 2 synced writes, %s p99", short(p50(synced, itself)), short(synced[len(synced)*99/100])),
-			short(worst) + " p99", c.reach, worst <= c.most})
+		l.add(row{
+			c.work,
+			short(p50(took, itself)),
+			fmt.Sprintf(
+				"%s 2 synced writes, %s p99", short(p50(synced, itself)), short(synced[len(synced)*99/100])),
+			short(worst) + " p99",
+			c.reach,
+			worst <= c.most,
+		})
 	}
 	return nil
 }
 
-// Everybody is written to in turn: two who write only to each other are taken for stuck.
+// correspondents is the number of agents that get messages in turn. Two agents that only message
+// each other would count as stuck.
 const correspondents = 10
 
 func from(n int) string { return agentName(n % correspondents) }
@@ -142,12 +176,19 @@ func to(n int) string   { return agentName((n + 1) % correspondents) }
 func sendInside(t *team, n int) error {
 	handle := t.desk.BeginTurn(from(n), from(n), swarm.TurnID(from(n), n+1, 1), 1, swarm.Inputs{})
 	defer handle.End()
-	_, err := handle.Call(context.Background(), "send_handoff", jsonOf(map[string]string{"to": to(n), "message": fmt.Sprint("message ", n)}))
+	_, err := handle.Call(
+		context.Background(), "send_handoff",
+		jsonOf(map[string]string{"to": to(n), "message": fmt.Sprint("message ", n)}))
 	return err
 }
 
-// deliver sends to an idle agent, again and again, with two synced writes in between, which are the floor.
-func (l *lab) deliver(p *swarm.Plan, rounds int, send func(*team, int) error) (took, synced []time.Duration, err error) {
+// deliver sends to an idle agent, again and again, with two synced writes in between, which are the
+// floor.
+func (l *lab) deliver(
+	p *swarm.Plan,
+	rounds int,
+	send func(*team, int) error,
+) (took, synced []time.Duration, err error) {
 	file, err := os.Create(filepath.Join(l.dir, "deliver.raw"))
 	if err != nil {
 		return nil, nil, err
@@ -197,7 +238,7 @@ func idle(t *team, ended <-chan struct{}, turn string) error {
 	}
 }
 
-// senders is how many messages 64 agents get stored a second, against one.
+// senders measures how many messages 64 agents store a second, against one.
 func (l *lab) senders() (err error) {
 	log, err := sqlite.Create(filepath.Join(l.dir, "senders.db"))
 	if err != nil {
@@ -219,7 +260,8 @@ func (l *lab) senders() (err error) {
 		start := time.Now()
 		for i := range senders {
 			group.Go(func() {
-				handle := o.BeginTurn(agentName(i), agentName(i), swarm.TurnID(agentName(i), round, 1), 1, swarm.Inputs{})
+				handle := o.BeginTurn(
+					agentName(i), agentName(i), swarm.TurnID(agentName(i), round, 1), 1, swarm.Inputs{})
 				defer handle.End()
 				for n := range each {
 					args := fmt.Appendf(nil, `{"to":"%s","message":"message %d of round %d"}`, agentName(i+1), n, round)
@@ -241,11 +283,14 @@ func (l *lab) senders() (err error) {
 	}
 	sixtyfour, one := p50(got[0], itself), p50(got[1], itself)
 	r := ratio(one, sixtyfour)
-	l.add(row{"durable send, 64 senders", short(sixtyfour) + " a message", short(one) + " 1 sender", times(r) + " the rate", "≥ 4.5×", r >= 4.5})
+	l.add(row{
+		"durable send, 64 senders", short(sixtyfour) + " a message", short(one) + " 1 sender",
+		times(r) + " the rate", "≥ 4.5×", r >= 4.5})
 	return nil
 }
 
-// idlers is what an agent takes in memory that has had a turn and waits for its next: what a team of 10,000 takes more than one of 10.
+// idlers measures the memory of an agent that has had a turn and waits for its next: the difference
+// between a team of 10,000 and one of 10.
 func (l *lab) idlers() error {
 	const few, many = 10, 10_000
 	small, err := l.teamMemory(few)
@@ -257,11 +302,14 @@ func (l *lab) idlers() error {
 		return err
 	}
 	each, kilobytes := (large-small)/(many-few), func(n int64) string { return fmt.Sprintf("%.1f KB", float64(n)/1024) }
-	l.add(row{"memory of an idle agent, 10,000 in a team", kilobytes(each), kilobytes(small) + " a team of 10", kilobytes(each), "≤ 16 KB", each <= 16<<10})
+	l.add(row{
+		"memory of an idle agent, 10,000 in a team", kilobytes(each), kilobytes(small) + " a team of 10",
+		kilobytes(each), "≤ 16 KB", each <= 16<<10})
 	return nil
 }
 
-// teamMemory is the heap and the stacks of a team of so many agents, each of which has had a turn.
+// teamMemory returns the heap and the stacks of a team of so many agents, each of which has had a
+// turn.
 func (l *lab) teamMemory(agents int) (bytes int64, err error) {
 	before := inUse()
 	var mail []swarm.Event
@@ -283,7 +331,7 @@ func (l *lab) teamMemory(agents int) (bytes int64, err error) {
 	return inUse() - before, nil
 }
 
-// inUse is what this process has on its heap and its stacks, after everything that nobody holds is gone.
+// inUse returns the heap and the stacks of this process after garbage collection.
 func inUse() int64 {
 	var m runtime.MemStats
 	for range 3 {
@@ -293,14 +341,15 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// quick is an agent that is done at once.
+// quick is an agent that ends its turn at once.
 type quick struct{}
 
 func (quick) Turn(_ context.Context, q provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 	return provider.Reply{Output: []byte("done with " + q.Turn), Free: true}, nil
 }
 
-// stream takes its figures from the benchmark of Server-Sent Events, which measures its floor itself.
+// stream takes its figures from the benchmark of Server-Sent Events, which measures its floor
+// itself.
 func (l *lab) stream() error {
 	got, err := benchmark("./internal/api", "^BenchmarkStream$", "50x")
 	if err != nil {
@@ -312,6 +361,8 @@ func (l *lab) stream() error {
 	}
 	ms := func(unit string) time.Duration { return time.Duration(figures[unit] * float64(time.Millisecond)) }
 	r := figures["own/bare"]
-	l.add(row{"event to the last of 1,000 SSE clients", short(ms("ms/own")), short(ms("ms/bare")) + " bare Go server", times(r), "≤ 2×", r <= 2})
+	l.add(row{
+		"event to the last of 1,000 SSE clients", short(ms("ms/own")), short(ms("ms/bare")) + " bare Go server",
+		times(r), "≤ 2×", r <= 2})
 	return nil
 }

@@ -6,7 +6,8 @@ import (
 	"swarm/internal/otlptest"
 )
 
-// telemetry is the chain with a collector that is told of it. The floor is the same without one: what telling costs a turn.
+// telemetry measures the chain with a collector to which it is exported. The floor is the same
+// without one: what the export costs a turn.
 func (l *lab) telemetry() error {
 	const tasks = 100
 	dir, err := l.project("telemetry", chainFile(tasks, "true"))
@@ -29,7 +30,9 @@ func (l *lab) telemetry() error {
 	}{{"wall", wall}, {"CPU", cpu}} {
 		with, without := p50(got[0], what.of), p50(got[1], what.of)
 		r := ratio(with, without)
-		l.add(row{"the chain, told to OpenTelemetry, per task: " + what.name, short(with / tasks), short(without/tasks) + " told to nobody", times(r), "≤ 1.1×", r <= 1.1})
+		l.add(row{
+			"the chain, told to OpenTelemetry, per task: " + what.name, short(with / tasks),
+			short(without/tasks) + " told to nobody", times(r), "≤ 1.1×", r <= 1.1})
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package disk is the floor of everything that is durable: bytes are written, and they are on disk.
+// Package disk is the floor of everything durable: bytes are written, and they are on disk.
 package disk
 
 import "os"

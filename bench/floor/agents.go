@@ -15,7 +15,7 @@ import (
 
 const message = `{"type":"user","message":{"role":"user","content":"Do nothing."}}` + "\n"
 
-// agents has programs do turns, each of which is written down before and after.
+// agents has programs do turns, each of which is logged before and after.
 func agents(n int, path, how string, argv []string) (err error) {
 	f, err := os.Create(path)
 	if err != nil {

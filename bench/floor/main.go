@@ -1,14 +1,16 @@
 // Command floor is the least that the work can cost: programs to compare swarm with.
 //
-//	floor one              starts one child
-//	floor chain N FILE PROGRAM…
-//	                       starts N children, one after the other, each between two writes to FILE that wait for the disk
-//	floor crowd N PROGRAM… starts N children, all at once
-//	floor agents N FILE HOW PROGRAM…
-//	                       has programs do N turns, one after the other, each between two such writes: HOW is new (a program for each,
-//	                       which stays), stays (one for all) or ends (a program for each, which ends)
-//	floor memory PROGRAM…  runs a program and prints how many bytes of memory it had at most; a process is counted with what it
-//	                       was forked from, so this must be small
+//	floor one                         starts one child
+//	floor chain N FILE PROGRAM…       starts N children, one after the other, each between two
+//	                                  writes to FILE that wait for the disk
+//	floor crowd N PROGRAM…            starts N children, all at once
+//	floor agents N FILE HOW PROGRAM…  has programs do N turns, one after the other, each between
+//	                                  two such writes. HOW is new (a program for each, which
+//	                                  stays), stays (one for all) or ends (a program for each,
+//	                                  which ends)
+//	floor memory PROGRAM…             runs a program and prints its peak memory in bytes. A process
+//	                                  is counted with what it was forked from, so this program
+//	                                  must be small
 package main
 
 import (
@@ -61,7 +63,9 @@ func run(args []string) error {
 		_, err := fmt.Println(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * rssUnit)
 		return err
 	}
-	return fmt.Errorf("usage: floor one | floor chain N FILE PROGRAM [ARGUMENT…] | floor crowd N PROGRAM [ARGUMENT…] | floor agents N FILE HOW PROGRAM [ARGUMENT…] | floor memory PROGRAM [ARGUMENT…]")
+	return fmt.Errorf(
+		"usage: floor one | floor chain N FILE PROGRAM [ARGUMENT…] | floor crowd N PROGRAM [ARGUMENT…] | floor agents N FILE HOW PROGRAM [ARGUMENT…] | floor memory PROGRAM [ARGUMENT…]",
+	)
 }
 
 // child starts a program with three pipes: a prompt goes in, output and errors come out.
@@ -73,7 +77,7 @@ func child(argv []string) error {
 	return cmd.Run()
 }
 
-// crowd runs them side by side.
+// crowd runs programs side by side.
 func crowd(n int, argv []string) error {
 	ended := make(chan error)
 	for range n {

@@ -1,4 +1,4 @@
 package main
 
-// rssUnit is what Rusage.Maxrss counts.
+// rssUnit is the unit of Rusage.Maxrss.
 const rssUnit = 1024

@@ -1,8 +1,10 @@
-// Command sdk asks a model by its seller's own library, and does nothing else: what a turn of swarm is compared with.
+// Command sdk calls a model by its vendor's own library, and does nothing else. A turn of swarm is
+// compared with it.
 //
-//	sdk anthropic|openai URL CALLERS EACH    CALLERS at once ask EACH times, one after the other; the prompt is on standard input
+//	sdk anthropic|openai URL CALLERS EACH    CALLERS at once send EACH requests, one after the
+//	                                         other; the prompt is on standard input
 //
-// It is a module of its own, so that these libraries come into nothing that users build.
+// It is a module of its own, so that these libraries are in nothing that users build.
 package main
 
 import (
@@ -28,7 +30,7 @@ func main() {
 	}
 }
 
-// An ask asks once, hears the stream to its end, and returns the text.
+// An ask sends one request, reads the stream to its end, and returns the text.
 type ask func(ctx context.Context, prompt string) (string, error)
 
 func run(args []string) error {
@@ -72,17 +74,25 @@ func run(args []string) error {
 }
 
 func open(kind, url string) (ask, error) {
-	// Of their own the libraries keep two connections to a server, and a thousand callers would spend their time in making new
-	// ones. Nobody who has a thousand would leave it at that.
+	// By default the libraries keep two connections to a server, and a thousand callers would spend
+	// their time making new ones. A program with a thousand callers would change that too.
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 1024
 	client := &http.Client{Transport: transport}
 	switch kind {
 	case "anthropic":
-		c := anthropic.NewClient(anthropicoption.WithBaseURL(url), anthropicoption.WithAPIKey("none"), anthropicoption.WithHTTPClient(client))
+		c := anthropic.NewClient(
+			anthropicoption.WithBaseURL(url),
+			anthropicoption.WithAPIKey("none"),
+			anthropicoption.WithHTTPClient(client),
+		)
 		return func(ctx context.Context, prompt string) (string, error) { return askAnthropic(ctx, c, prompt) }, nil
 	case "openai":
-		c := openai.NewClient(openaioption.WithBaseURL(url+"/v1"), openaioption.WithAPIKey("none"), openaioption.WithHTTPClient(client))
+		c := openai.NewClient(
+			openaioption.WithBaseURL(url+"/v1"),
+			openaioption.WithAPIKey("none"),
+			openaioption.WithHTTPClient(client),
+		)
 		return func(ctx context.Context, prompt string) (string, error) { return askOpenAI(ctx, c, prompt) }, nil
 	}
 	return nil, fmt.Errorf("nobody sells %q", kind)

@@ -1,10 +1,11 @@
-// Command standin stands in for a coding agent that takes no time: it says what a real one has said, and notes when it was there
-// and when it had said all.
+// Command standin stands in for a coding agent that takes no time. It prints what a real one has
+// printed, and notes when it started and when it had printed everything.
 //
 //	standin stays|ends LEDGER RECORDING [ARGUMENT…]
 //
-// One that stays answers each line on its standard input with what the recording says up to its first result, as Claude Code does;
-// one that ends reads its prompt, answers it and exits, as Codex does. Whatever follows is for a real one.
+// A program that stays answers each line on its standard input with the recording up to its first
+// result, as Claude Code does. A program that ends reads its prompt, answers it and exits, as Codex
+// does. The other arguments are for a real one and are ignored.
 package main
 
 import (
@@ -31,7 +32,7 @@ func run(args []string, there time.Time) error {
 	if len(args) < 3 {
 		return errors.New("usage: standin stays|ends LEDGER RECORDING")
 	}
-	if slices.Contains(args, "--version") || slices.Contains(args, "status") { // it is looked at before there is a turn
+	if slices.Contains(args, "--version") || slices.Contains(args, "status") { // a check before the first turn
 		_, err := fmt.Println("1.0 (stand-in)")
 		return err
 	}
@@ -59,7 +60,7 @@ func run(args []string, there time.Time) error {
 		}
 		heard := time.Now()
 		if !there.IsZero() {
-			heard, there = there, time.Time{} // the first time it was started for it
+			heard, there = there, time.Time{} // the first turn began when the program started
 		}
 		if err := answer(ledger, oneTurn(recording, line), heard); err != nil {
 			return err
@@ -67,7 +68,8 @@ func run(args []string, there time.Time) error {
 	}
 }
 
-// oneTurn is the recording's first turn, in a session of this process's own, behind the message that it answers.
+// oneTurn returns the recording's first turn, in a session of this process's own, after the message
+// that it answers.
 func oneTurn(recording, message []byte) []byte {
 	const recorded = "00000000-0000-4000-8000-000000000001"
 	own := fmt.Sprintf("00000000-0000-4000-8000-%012d", os.Getpid())
@@ -82,7 +84,8 @@ func oneTurn(recording, message []byte) []byte {
 	return said
 }
 
-// answer says it all in one piece, and notes when that was. The last one of a run may be ended before it has noted that.
+// answer prints it all in one piece, and notes when that was. The last program of a run may be
+// ended before it has noted that.
 func answer(ledger *os.File, said []byte, heard time.Time) error {
 	if _, err := fmt.Fprintln(ledger, "heard", heard.UnixNano()); err != nil {
 		return err
