@@ -75,9 +75,7 @@ func (c *compiler) emitPipeline(p *swarm.Plan, sel *selection, agents []*agent) 
 			var deps []swarm.Dependency
 			for _, a := range c.tasks[i].after {
 				deps = append(
-					deps,
-					swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition},
-				)
+					deps, swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition})
 			}
 			p.Tasks = append(p.Tasks, c.emitTask(i, copy, len(p.Groups)-1, deps))
 		}
@@ -113,9 +111,7 @@ func (c *compiler) emitTasks(p *swarm.Plan, sel *selection, agents []*agent) {
 			}
 			for _, copy := range numbers(c.copies(sel, a.task)) {
 				deps = append(
-					deps,
-					swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition},
-				)
+					deps, swarm.Dependency{Task: copyName(c.tasks[a.task].name, copy), Condition: a.condition})
 			}
 		}
 		if busy[t.agent] == nil {

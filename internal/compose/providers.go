@@ -221,10 +221,7 @@ func (c *compiler) findProvider(a *agent, works bool) {
 		names := c.providerNames()
 		all := excerpt.List(names, 20)
 		hint := fmt.Sprintf(
-			"write provider: %s (or another of %s) at the top of the file, or give --provider",
-			names[0],
-			all,
-		)
+			"write provider: %s (or another of %s) at the top of the file, or give --provider", names[0], all)
 		if len(c.o.Source) == 0 {
 			hint = fmt.Sprintf("give --provider %s (or another of %s), or let `swarm init` write a file", names[0], all)
 		}

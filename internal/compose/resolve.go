@@ -88,10 +88,8 @@ func newCompiler(o Options) *compiler {
 // read parses and decodes the file.
 func (c *compiler) read() {
 	root, err := yamlfile.Parse(
-		c.o.File,
-		c.o.Source,
-		"write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`, or let `swarm init` write a file",
-	)
+		c.o.File, c.o.Source,
+		"write at least one task: `tasks: {hello: {prompt-string: \"Say hello.\"}}`, or let `swarm init` write a file")
 	if err != nil {
 		c.errs = append(c.errs, err)
 		return

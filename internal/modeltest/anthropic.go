@@ -67,9 +67,7 @@ func writeAnthropic(s *stage, a Answer) {
 		}
 		for _, c := range a.Calls {
 			content = append(
-				content,
-				object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": json.RawMessage(c.Args)},
-			)
+				content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": json.RawMessage(c.Args)})
 		}
 		s.write(object{
 			"id":          id,
@@ -133,11 +131,8 @@ func writeAnthropic(s *stage, a Answer) {
 	}
 	for _, c := range a.Calls {
 		block(
-			object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}},
-			"partial_json",
-			"input_json_delta",
-			pieces(c.Args),
-		)
+			object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}}, "partial_json",
+			"input_json_delta", pieces(c.Args))
 	}
 	s.event(
 		"message_delta",

@@ -94,9 +94,7 @@ func writeGemini(s *stage, a Answer) {
 			continue
 		}
 		calls = append(
-			calls,
-			object{"functionCall": object{"id": c.ID, "name": c.Name, "args": json.RawMessage(c.Args)}},
-		)
+			calls, object{"functionCall": object{"id": c.ID, "name": c.Name, "args": json.RawMessage(c.Args)}})
 	}
 	if a.Plain {
 		s.write(chunk(stop, append([]object{{"text": a.Text}}, calls...)...))

@@ -136,20 +136,12 @@ func writeResponses(s *stage, a Answer) {
 		switch whole["type"] {
 		case "reasoning":
 			over = !r.item(
-				object{"type": "reasoning", "summary": []any{}},
-				whole,
-				"response.reasoning_summary_text.delta",
-				pieces(a.Thinking),
-				object{"summary_index": 0},
-			)
+				object{"type": "reasoning", "summary": []any{}}, whole, "response.reasoning_summary_text.delta",
+				pieces(a.Thinking), object{"summary_index": 0})
 		case "message":
 			over = !r.item(
-				object{"type": "message", "role": "assistant", "status": "in_progress", "content": []any{}},
-				whole,
-				"response.output_text.delta",
-				pieces(a.Text),
-				object{"content_index": 0},
-			)
+				object{"type": "message", "role": "assistant", "status": "in_progress", "content": []any{}}, whole,
+				"response.output_text.delta", pieces(a.Text), object{"content_index": 0})
 		default:
 			empty := object{}
 			for key, value := range whole {
@@ -157,12 +149,7 @@ func writeResponses(s *stage, a Answer) {
 			}
 			empty["arguments"], empty["status"] = "", "in_progress"
 			over = !r.item(
-				empty,
-				whole,
-				"response.function_call_arguments.delta",
-				pieces(whole["arguments"].(string)),
-				nil,
-			)
+				empty, whole, "response.function_call_arguments.delta", pieces(whole["arguments"].(string)), nil)
 		}
 		if over {
 			return

@@ -41,12 +41,8 @@ func answerSideRequest(r Request) Answer {
 		return a
 	}
 	f := cmp.Or(
-		q.GenerationConfig.ResponseSchema,
-		q.GenerationConfig.ResponseJSONSchema,
-		q.OutputConfig.Format.Schema,
-		q.ResponseFormat.JSONSchema.Schema,
-		q.Text.Format.Schema,
-	)
+		q.GenerationConfig.ResponseSchema, q.GenerationConfig.ResponseJSONSchema, q.OutputConfig.Format.Schema,
+		q.ResponseFormat.JSONSchema.Schema, q.Text.Format.Schema)
 	if f != nil {
 		text, err := json.Marshal(f.example())
 		if err != nil {

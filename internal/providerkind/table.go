@@ -66,11 +66,7 @@ var table = []*Kind{
 			"run `claude` and type /login, or set ANTHROPIC_API_KEY",
 		},
 		KeyVars: []string{
-			"ANTHROPIC_API_KEY",
-			"ANTHROPIC_AUTH_TOKEN",
-			"CLAUDE_CODE_OAUTH_TOKEN",
-			"AWS_BEARER_TOKEN_BEDROCK",
-		},
+			"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
 	},
 	{
 		Name: Codex, Keys: programKeys, Instead: ownServer,

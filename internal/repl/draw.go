@@ -125,15 +125,11 @@ func (f *frame) rule(word string) string {
 	}
 	word = " " + word + " "
 	return f.paint.With(
-		term.Dim,
-		strings.Repeat("─", max(0, f.width-ansi.StringWidth(word)-2)),
-	) + f.paint.With(
+		term.Dim, strings.Repeat("─", max(0, f.width-ansi.StringWidth(word)-2))) + f.paint.With(
 		term.Yellow,
 		word,
 	) + f.paint.With(
-		term.Dim,
-		"──",
-	)
+		term.Dim, "──")
 }
 
 // moreBelow says that the transcript goes on below.

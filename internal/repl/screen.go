@@ -105,10 +105,8 @@ func (s *Screen) Event(e *swarm.Event) {
 	if n := len(s.roster.run.Approvals); e.Kind == swarm.ApprovalAsked && n > 0 { // the panel shows only its beginning
 		q := s.roster.run.Approvals[n-1]
 		s.transcript.add(
-			note,
-			"",
-			term.OneLine("may "+q.Task+" "+view.DescribeApproval(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID),
-		)
+			note, "",
+			term.OneLine("may "+q.Task+" "+view.DescribeApproval(q.Approval)+"? /approve "+q.ID+", or /deny "+q.ID))
 	}
 	if err != nil {
 		s.transcript.add(problem, "", term.OneLine(err.Error()))
@@ -184,10 +182,7 @@ func (s *Screen) lineAdder(task string, tone int, v *turnOutput) func(string, bo
 			piece := part[:excerpt.CutAt(part, maxLine)]
 			if !v.open[tone] || !s.transcript.grow(v.lines[tone], piece) {
 				v.lines[tone], v.open[tone] = s.transcript.add(
-					[]kind{said, onStderr}[tone],
-					s.roster.agent(task),
-					piece,
-				), true
+					[]kind{said, onStderr}[tone], s.roster.agent(task), piece), true
 			}
 			part = part[len(piece):]
 		}

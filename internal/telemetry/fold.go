@@ -248,10 +248,8 @@ func (f *fold) addUsage(t *turn, end swarm.CallEnd) {
 			t.attrs,
 			keyOutput,
 			messageJSON(
-				"assistant",
-				f.body(end.Output),
-				map[bool]string{true: "stop", false: "error"}[end.Status == swarm.CallOK],
-			),
+				"assistant", f.body(end.Output),
+				map[bool]string{true: "stop", false: "error"}[end.Status == swarm.CallOK]),
 		)
 	}
 }
@@ -308,9 +306,7 @@ func (f *fold) toolUsed(e *swarm.Event, use swarm.ToolUse) {
 
 func (f *fold) stored(e *swarm.Event, env swarm.Envelope) {
 	f.letters[env.ToNodeID] = append(
-		f.letters[env.ToNodeID],
-		letter{e.Seq, e.Time, env.ID, string(env.Kind), env.FromNodeID, e.Turn},
-	)
+		f.letters[env.ToNodeID], letter{e.Seq, e.Time, env.ID, string(env.Kind), env.FromNodeID, e.Turn})
 	f.where(e).
 		addEvent(e.Time, "swarm."+string(e.Kind), attr{keyEnvelope, env.ID}, attr{keyEnvKind, string(env.Kind)}, attr{keyEnvFrom, env.FromNodeID}, attr{keyEnvTo, env.ToNodeID}, attr{keySeq, e.Seq})
 }

@@ -95,10 +95,8 @@ func (f *follower) finish() {
 
 func (f *follower) exportMetrics() {
 	f.report(
-		"metrics",
-		f.exporter.sendMetrics(f.ctx),
-		"runs go on without it; OTEL_METRICS_EXPORTER=none leaves metrics out",
-	)
+		"metrics", f.exporter.sendMetrics(f.ctx),
+		"runs go on without it; OTEL_METRICS_EXPORTER=none leaves metrics out")
 	f.save()
 }
 

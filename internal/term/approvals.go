@@ -54,9 +54,7 @@ func (f Frame) askLines() []string {
 	const indent = "  "
 	room := f.Width - len(indent)
 	text := cutMiddle(
-		OneLine(number+"may "+q.Task+" "+view.DescribeApproval(q.Approval)+"?"),
-		room*min(3, max(1, f.Height/6)),
-	)
+		OneLine(number+"may "+q.Task+" "+view.DescribeApproval(q.Approval)+"?"), room*min(3, max(1, f.Height/6)))
 	lines := strings.Split(ansi.Hardwrap(text, room, true), "\n")
 	for i := range lines {
 		lead := indent

@@ -157,9 +157,7 @@ func (f Frame) foot() string {
 		keys = []string{"Ctrl-C leaves, and the run goes on · p pauses it", "Ctrl-C leaves · p pauses"}
 	case f.Stops > 0:
 		keys = []string{
-			"stopping: turns that run are being ended · Ctrl-C again kills them",
-			"stopping · Ctrl-C again kills",
-		}
+			"stopping: turns that run are being ended · Ctrl-C again kills them", "stopping · Ctrl-C again kills"}
 	case f.Status == swarm.Pausing || f.Status == swarm.Paused:
 		keys = []string{"Ctrl-C stops the run, twice kills it · p lets it go on", "Ctrl-C stops · p goes on"}
 	}

@@ -120,15 +120,7 @@ func (t *Table) Format(width int, color bool) string {
 // returns that place.
 func TaskTable(p view.Picture, file func(view.Task) string) *Table {
 	t := NewTable(
-		"TASK",
-		"STATUS",
-		"ITERATION",
-		"ATTEMPTS",
-		"TIME",
-		"TOKENS",
-		"OUTPUT",
-		"REASON",
-	).Right(2, 3, 4, 5).
+		"TASK", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "OUTPUT", "REASON").Right(2, 3, 4, 5).
 		Cut(7)
 	for _, task := range p.Tasks {
 		row := []string{task.Name, string(task.Status), iteration(task), "", "", Tokens(task.Usage), "", reason(&task)}

@@ -94,9 +94,7 @@ func (t *turn) setTask(task, conversation string) error {
 	}
 	if t.moves++; t.moves > maxMoves {
 		return swarm.Errorf(
-			swarm.Protocol,
-			"the remote agent says again and again that the task is in another conversation",
-		)
+			swarm.Protocol, "the remote agent says again and again that the task is in another conversation")
 	}
 	t.context = conversation
 	t.live(swarm.Delta{Kind: swarm.DeltaSession, Session: t.session()})

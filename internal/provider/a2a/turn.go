@@ -120,10 +120,8 @@ func (t *turn) startMessage(ctx context.Context, m *wire.Message) iter.Seq2[wire
 	}
 	return func(yield func(wire.Event, error) bool) {
 		got, err := t.conn.SendMessage(
-			ctx,
-			nil,
-			&wire.SendMessageRequest{Message: m, Config: &wire.SendMessageConfig{ReturnImmediately: true}},
-		)
+			ctx, nil,
+			&wire.SendMessageRequest{Message: m, Config: &wire.SendMessageConfig{ReturnImmediately: true}})
 		yield(got, err)
 	}
 }
@@ -180,9 +178,7 @@ func (t *turn) followTask(ctx, asking context.Context) error {
 		}
 		if err == nil && !isSettled(t.state) && t.conn.streams {
 			err = t.readEvents(
-				ctx,
-				t.conn.SubscribeToTask(asking, nil, &wire.SubscribeToTaskRequest{ID: wire.TaskID(t.task)}),
-			)
+				ctx, t.conn.SubscribeToTask(asking, nil, &wire.SubscribeToTaskRequest{ID: wire.TaskID(t.task)}))
 		}
 		if err = libraryError(asking, err); ctx.Err() != nil || asking.Err() != nil {
 			return err
@@ -238,15 +234,10 @@ func (t *turn) cancelTask() {
 	t.cancelling.Go(func() {
 		defer close(done)
 		ctx, stop := context.WithTimeout(
-			log.AttachLogger(context.Background(), slog.New(slog.DiscardHandler)),
-			cancelTime,
-		)
+			log.AttachLogger(context.Background(), slog.New(slog.DiscardHandler)), cancelTime)
 		defer stop()
 		_, _ = t.conn.CancelTask(
-			ctx,
-			nil,
-			&wire.CancelTaskRequest{ID: wire.TaskID(t.task)},
-		) // an agent that disobeys is no longer read
+			ctx, nil, &wire.CancelTaskRequest{ID: wire.TaskID(t.task)}) // an agent that disobeys is no longer read
 	})
 	select {
 	case <-done:
@@ -278,10 +269,8 @@ func (t *turn) checkEnd(ctx context.Context) error {
 			WithHint("ask for it in other words, or ask another agent")
 	case wire.TaskStateCanceled:
 		return swarm.Errorf(
-			swarm.NoResult,
-			"the remote agent says that it was cancelled, but swarm has not cancelled it%s",
-			excerpt.Said(t.statusText),
-		)
+			swarm.NoResult, "the remote agent says that it was cancelled, but swarm has not cancelled it%s",
+			excerpt.Said(t.statusText))
 	case wire.TaskStateAuthRequired:
 		return swarm.Errorf(swarm.NotSignedIn, "the remote agent wants somebody to sign in%s", excerpt.Said(t.statusText)).
 			WithHint("do so where it says, then try again")

@@ -327,11 +327,7 @@ func (p *agentProgram) chooseModel(ctx context.Context, model string) error {
 		if all = o.values(); slices.Contains(all, model) {
 			var now sessionInfo
 			err := p.conn.call(
-				ctx,
-				"session/set_config_option",
-				object{"sessionId": s.ID, "configId": o.ID, "value": model},
-				&now,
-			)
+				ctx, "session/set_config_option", object{"sessionId": s.ID, "configId": o.ID, "value": model}, &now)
 			s.Options[i].Current = model
 			return err
 		}

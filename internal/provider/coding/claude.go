@@ -71,16 +71,8 @@ func plainPattern(path string) string {
 
 func (claude) launch(r provider.Request, session string) launch {
 	args := []string{
-		"-p",
-		"--input-format",
-		"stream-json",
-		"--output-format",
-		"stream-json",
-		"--verbose",
-		"--include-partial-messages",
-		"--replay-user-messages",
-		"--disallowedTools=" + wakeTools,
-	}
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--include-partial-messages", "--replay-user-messages", "--disallowedTools=" + wakeTools}
 	if r.Model != "" {
 		args = append(args, "--model="+r.Model)
 	}

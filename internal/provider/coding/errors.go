@@ -54,12 +54,7 @@ func (t *turn) exitError(status syscall.WaitStatus) *swarm.Error {
 // `tools` that would grant it.
 func (t *turn) deniedError(tool, input, allow string) *swarm.Error {
 	e := swarm.Errorf(
-		swarm.Denied,
-		"%s was not allowed to use %s%s",
-		t.facts.Title,
-		tool,
-		excerpt.Said(t.redactor.String(input)),
-	)
+		swarm.Denied, "%s was not allowed to use %s%s", t.facts.Title, tool, excerpt.Said(t.redactor.String(input)))
 	var shut *swarm.Error
 	// Web tools change no files, so the phase is not why they were refused.
 	if errors.As(permission.Acting(t.request.Phase, tool), &shut) && !strings.HasPrefix(strings.ToLower(tool), "web") {

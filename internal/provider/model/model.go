@@ -70,11 +70,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	protocol, ok := protocols[spec.Kind]
 	if !ok {
 		return nil, swarm.Errorf(
-			swarm.BadInput,
-			"the provider %q is of the kind %q, which is not a model",
-			spec.Name,
-			spec.Kind,
-		)
+			swarm.BadInput, "the provider %q is of the kind %q, which is not a model", spec.Name, spec.Kind)
 	}
 	kind := providerkind.Of(spec.Kind)
 	m := &model{

@@ -182,10 +182,7 @@ func (t *turn) refusedError(w *http.Response) error {
 		}
 	case swarm.NotFound:
 		f.Err.Hint = fmt.Sprintf(
-			"correct the model %q or base_url of the provider %q",
-			t.conversation.model,
-			t.spec.Name,
-		)
+			"correct the model %q or base_url of the provider %q", t.conversation.model, t.spec.Name)
 	}
 	return f
 }
