@@ -13,7 +13,8 @@ import (
 	"swarm"
 )
 
-// BenchmarkTurn runs `true` as a turn and, in between, by os/exec with three pipes: what a turn costs beside its process.
+// BenchmarkTurn runs `true` as a turn and, in between, by os/exec with three pipes: what a turn
+// costs beside its process.
 func BenchmarkTurn(b *testing.B) {
 	p, err := OpenCommand(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"true"}}, Options{})
 	if err != nil {
@@ -45,7 +46,7 @@ func BenchmarkTurn(b *testing.B) {
 	b.ReportMetric(float64(turn.wall.Microseconds())/float64(b.N), "µs/turn")
 }
 
-// BenchmarkOutput has 256 MB said to a turn and, in between, to os/exec with a writer that throws it away.
+// BenchmarkOutput sends 256 MB to a turn and, in between, to os/exec with a writer that drops it.
 func BenchmarkOutput(b *testing.B) {
 	p, err := OpenCommand(swarm.ProviderSpec{Name: "sh", Kind: "command", Command: []string{"head", "-c", "268435456", "/dev/zero"}}, Options{})
 	if err != nil {
@@ -71,7 +72,8 @@ func BenchmarkOutput(b *testing.B) {
 	b.ReportMetric(float64(b.N)*256/turn.wall.Seconds(), "MB/s")
 }
 
-// A cost is the time that something took: by the clock, and of this process and the children that it waited for.
+// A cost is the time that something took: by the clock, and of this process and the children that
+// it waited for.
 type cost struct{ wall, cpu time.Duration }
 
 func (c *cost) measure(f func()) {

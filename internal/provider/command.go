@@ -14,20 +14,22 @@ import (
 	"swarm/internal/process"
 )
 
-// A command is a provider whose agents are programs. Each turn is one process: the prompt goes to its standard input, or into
-// an argument that holds {prompt}; its standard output is the turn's output.
+// A command is a provider whose agents are programs. Each turn is one process. The prompt goes to
+// its standard input, or into an argument that has {prompt}. Its standard output is the turn's
+// output.
 type command struct {
 	name     string
 	argv     []string
-	byArg    bool // an argument holds {prompt}
-	template bool // some argument holds a placeholder
+	byArg    bool // an argument has {prompt}
+	template bool // some argument has a placeholder
 	dir      string
 	env      *process.Environment
 	grace    time.Duration
-	path     sync.Map // of the program, by what was written: looked for once
+	path     sync.Map // of the program, by its name; found once
 }
 
-// maxArgument is the longest argument that a program can be given: the kernel's limit of 128 KB has room for the NUL at its end.
+// maxArgument is the longest argument of a program: the kernel's limit of 128 KB includes the NUL
+// at its end.
 const maxArgument = 131_071
 
 const (
@@ -63,10 +65,11 @@ func newCommand(spec swarm.ProviderSpec, opt Options) (*command, error) {
 	}, nil
 }
 
-// CheckCommand refuses what no program can be given.
+// CheckCommand refuses arguments that no program can get.
 func CheckCommand(spec swarm.ProviderSpec) error {
 	if slices.ContainsFunc(spec.Command, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
-		return swarm.Errorf(swarm.BadInput, "the command of the provider %q holds a NUL byte", spec.Name).WithHint("no program can be given one; take it out")
+		return swarm.Errorf(swarm.BadInput, "the command of the provider %q holds a NUL byte", spec.Name).
+			WithHint("no program can be given one; take it out")
 	}
 	return nil
 }
@@ -75,7 +78,7 @@ func hasPlaceholder(arg string) bool {
 	return strings.Contains(arg, promptHere) || strings.Contains(arg, modelHere)
 }
 
-// Check says whether the program is there.
+// Check reports whether the program is there.
 func (c *command) Check(context.Context) Health {
 	if _, err := c.program().Find(c.dir); err != nil {
 		return Health{Problem: err.Msg, Hint: err.Hint}
@@ -120,7 +123,7 @@ func (c *command) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (
 	status, cut, err := p.Wait(ctx)
 	reply := Reply{Output: p.Stdout().Bytes(), Bytes: p.Stdout().Len(), Stderr: p.Stderr().Bytes()}
 	if err != nil {
-		return reply, &swarm.Error{Kind: swarm.Other, Msg: "nobody can say how " + c.argv[0] + " ended", Err: err}
+		return reply, &swarm.Error{Kind: swarm.Other, Msg: "it is unknown how " + c.argv[0] + " ended", Err: err}
 	}
 	reply.Exit = process.ExitCode(status)
 	switch {
@@ -132,13 +135,15 @@ func (c *command) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (
 	return reply, nil
 }
 
-// arguments fills the placeholders. Each is looked for once, in what the user wrote: a prompt that holds {model} keeps it.
+// arguments fills in the placeholders. Only the user's command is searched: a prompt that has
+// {model} in it keeps it.
 func (c *command) arguments(r Request) ([]string, error) {
 	if !c.template {
 		return c.argv, nil
 	}
 	if c.byArg && strings.ContainsRune(r.Prompt, 0) {
-		return nil, swarm.Errorf(swarm.BadPrompt, "the prompt of %s holds a NUL byte and cannot be an argument", r.Turn).WithHint("%s", c.useStdin())
+		return nil, swarm.Errorf(swarm.BadPrompt, "the prompt of %s holds a NUL byte and cannot be an argument", r.Turn).
+			WithHint("%s", c.useStdin())
 	}
 	fill := strings.NewReplacer(promptHere, r.Prompt, modelHere, r.Model)
 	argv := slices.Clone(c.argv)
@@ -154,14 +159,16 @@ func (c *command) arguments(r Request) ([]string, error) {
 }
 
 func (c *command) useStdin() string {
-	return fmt.Sprintf("take %s out of the command of the provider %q: the prompt then goes to standard input, of any length", promptHere, c.name)
+	return fmt.Sprintf(
+		"take %s out of the command of the provider %q: the prompt then goes to standard input, of any length",
+		promptHere, c.name)
 }
 
-// resolve is the program's path. A name without a folder is looked for in PATH, once.
+// resolve returns the program's path. A name without a folder is searched in PATH, once.
 func (c *command) resolve(dir string) (string, *swarm.Error) {
 	program := c.program()
 	if program.IsPath() {
-		return program.Name, nil // as it is, from the turn's folder; starting it tells whether it is there
+		return program.Name, nil // relative to the turn's folder; starting it shows whether it exists
 	}
 	if path, ok := c.path.Load(program.Name); ok {
 		return path.(string), nil
@@ -173,7 +180,7 @@ func (c *command) resolve(dir string) (string, *swarm.Error) {
 	return path, err
 }
 
-// startError says why no process could be made.
+// startError explains why no process could be started.
 func (c *command) startError(dir string, err error) error {
 	e := c.program().StartError(dir, err)
 	if errors.Is(err, syscall.E2BIG) {

@@ -18,7 +18,7 @@ import (
 	"swarm/internal/process"
 )
 
-// shell is a command provider that runs a line of shell.
+// shell makes a command provider that runs a line of shell.
 func shell(t testing.TB, line string, opts ...func(*swarm.ProviderSpec, *Options)) Provider {
 	t.Helper()
 	return open(t, []string{"sh", "-c", line}, opts...)
@@ -41,7 +41,8 @@ func grace(d time.Duration) func(*swarm.ProviderSpec, *Options) {
 	return func(_ *swarm.ProviderSpec, o *Options) { o.Grace = d }
 }
 
-// request is a turn whose run id is this test's own, so that its processes can be told from all others.
+// request makes a turn with a run id of this test's own, so that its processes can be told from all
+// others.
 func request(t testing.TB, prompt string) Request {
 	run := swarm.RunID(strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + strconv.Itoa(os.Getpid()))
 	return Request{Run: run, Turn: "code/2/1", Task: "code", Agent: "coder", Iteration: 2, Attempt: 1, Prompt: prompt, Model: "m-1", Dir: t.TempDir()}
@@ -68,7 +69,7 @@ func wantNobody(t testing.TB, run swarm.RunID) {
 	}
 }
 
-// A recorder keeps what a turn said while it ran.
+// A recorder keeps the deltas of a turn.
 type recorder struct {
 	mu     sync.Mutex
 	deltas []swarm.Delta
@@ -247,7 +248,8 @@ func TestItStreamsWhileItRuns(t *testing.T) {
 
 func TestPiecesDoNotCutRunes(t *testing.T) {
 	var rec recorder
-	// After the first two bytes hardly a piece ends where a rune does; and half a rune stands at the very end.
+	// After the first two bytes hardly any piece ends where a rune does, and half a rune stands at
+	// the very end.
 	said := "aa" + strings.Repeat("€", 200_000) + "\xe2\x82"
 	reply, err := open(t, []string{"cat"}).Turn(t.Context(), request(t, said), rec.live)
 	if err != nil {
@@ -279,7 +281,7 @@ func TestHowProgramsEnd(t *testing.T) {
 		{"echo so; no-such-program 2>/dev/null", swarm.Exited, "exit status 127", 127, "not there"},
 		{"echo so; echo one >&2; echo >&2; echo two >&2; exit 1", swarm.Exited, "exit status 1: one | two", 1, "swarm logs"},
 		{"echo so; for i in 1 2 3 4; do echo $i >&2; done; exit 1", swarm.Exited, "exit status 1: 2 | 3 | 4", 1, "swarm logs"},
-		{"echo so; kill -SEGV $$", swarm.Crashed, "ended by signal 11 (segmentation fault)", 139, "the program broke"},
+		{"echo so; kill -SEGV $$", swarm.Crashed, "ended by signal 11 (segmentation fault)", 139, "the program crashed"},
 		{"echo so; echo oh >&2; kill -KILL $$", swarm.Crashed, "ended by signal 9 (killed): oh", 137, "no memory"},
 	} {
 		reply, err := shell(t, c.line).Turn(t.Context(), request(t, ""), nil)

@@ -19,7 +19,7 @@ import (
 	"swarm/internal/process"
 )
 
-// A stopped program hears that it is to end only when it is woken.
+// A stopped program gets the signal to end only when it is woken.
 func TestStoppedProgramsMayTidyUpToo(t *testing.T) {
 	ctx, cut := context.WithCancel(t.Context())
 	defer cut()
@@ -41,7 +41,7 @@ func TestStoppedProgramsMayTidyUpToo(t *testing.T) {
 	}
 }
 
-// stopped is what the kernel tells of a process behind its name.
+// stopped returns what the kernel reports about a process after its name.
 func stopped(pid int) bool {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return strings.Contains(string(stat), ") T ")
@@ -94,7 +94,8 @@ func TestReap(t *testing.T) {
 	}
 }
 
-// What could not be told from another program's at the end of its turn ends with the run, unless it is another driver's.
+// A process that could not be told from another program's at the end of its turn ends with the run,
+// unless it is another driver's.
 func TestClear(t *testing.T) {
 	r := request(t, "")
 	gate := filepath.Join(r.Dir, "gate")

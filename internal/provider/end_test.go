@@ -150,7 +150,8 @@ func TestCuttingOneTurnLeavesTheOther(t *testing.T) {
 	}
 }
 
-// A driver that was stopped and wakes up cuts its turns. Who has taken over the run may be doing the same ones.
+// A driver that was stopped and wakes up cuts its turns. The process that has taken over the run
+// may be doing the same ones.
 func TestCuttingATurnLeavesThatOfAnotherDriver(t *testing.T) {
 	r := request(t, "")
 	other := exec.Command("sh", "-c", "echo started; read line")
@@ -175,7 +176,7 @@ func TestCuttingATurnLeavesThatOfAnotherDriver(t *testing.T) {
 	}
 }
 
-// A program has ended well; what it left behind has the grace period and no more.
+// A program has ended well; processes that it left behind get the grace period and no more.
 func TestWhatIsLeftBehind(t *testing.T) {
 	for name, line := range map[string]string{
 		"holds standard output":         "echo done; sleep 1000 &",
@@ -198,7 +199,7 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	}
 }
 
-// One turn of a model may have several programs at a time: the end of one is not the others'.
+// One turn of a model may have several programs at a time: the end of one does not end the others.
 func TestTheEndOfOneProgramLeavesThoseOfItsTurn(t *testing.T) {
 	r := request(t, "")
 	gate := filepath.Join(r.Dir, "gate")
@@ -247,8 +248,8 @@ func TestChildrenMayFinishInTheGracePeriod(t *testing.T) {
 	}
 }
 
-// A process without our marks, in a session of its own, may hold the pipe. The turn ends all the same; on Linux, where such a
-// process is found, so does that.
+// A process without our marks, in a session of its own, may hold the pipe. The turn ends anyway. On
+// Linux such a process is found, and ends too.
 func TestHiddenHolderOfThePipe(t *testing.T) {
 	r := request(t, "")
 	reply, err := shell(t, "setsid env -i sleep 1000 & echo $!", grace(100*time.Millisecond)).Turn(t.Context(), r, nil)

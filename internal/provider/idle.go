@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Idle has the programs that wait for their agents' next turns. One that waits for too long is ended.
+// Idle keeps the programs that wait for their agents' next turns, and ends those that wait for too
+// long. A program is either here or in a turn, never both: Take removes it.
 type Idle[P any] struct {
-	End func(P)       // ends a program, and returns when nothing of it is left
-	For time.Duration // that one may wait; 0 = KeepIdle
+	End func(P)       // ends a program, and returns when its processes are gone
+	For time.Duration // how long a program may wait; 0 = KeepIdle
 
 	mu      sync.Mutex
 	waiting map[string]*waiting[P] // by run and agent
@@ -23,7 +24,7 @@ type waiting[P any] struct {
 
 func idleKey(r Request) string { return string(r.Run) + "\x00" + r.Agent }
 
-// Take is the program that waits for an agent, if there is one. It waits no longer.
+// Take removes and returns the program that waits for an agent, if there is one.
 func (i *Idle[P]) Take(r Request) (p P, ok bool) {
 	key := idleKey(r)
 	i.mu.Lock()
@@ -37,7 +38,8 @@ func (i *Idle[P]) Take(r Request) (p P, ok bool) {
 	return p, ok
 }
 
-// Keep lets a program wait. It is ended at once if the agent has another already, or nobody will come any more.
+// Keep lets a program wait. It is ended at once if the agent already has another one, or if Close
+// was called.
 func (i *Idle[P]) Keep(r Request, p P) {
 	key := idleKey(r)
 	i.mu.Lock()
@@ -56,7 +58,7 @@ func (i *Idle[P]) Keep(r Request, p P) {
 	}
 }
 
-// drop ends a program that still waits.
+// drop ends a program whose time is over, unless a turn has taken it in the meantime.
 func (i *Idle[P]) drop(key string, w *waiting[P]) {
 	i.mu.Lock()
 	late := i.waiting[key] == w
@@ -69,14 +71,14 @@ func (i *Idle[P]) drop(key string, w *waiting[P]) {
 	}
 }
 
-// Closed says that nobody will come any more.
+// Closed says whether Close was called.
 func (i *Idle[P]) Closed() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.closed
 }
 
-// Close ends all that wait, and whatever would wait later.
+// Close ends all programs that wait. Programs that Keep gets later are ended too.
 func (i *Idle[P]) Close() error {
 	i.mu.Lock()
 	i.closed = true

@@ -14,11 +14,11 @@ import (
 	"swarm/internal/process"
 )
 
-// notifyPatience is how long telling a person may take.
+// notifyPatience is the timeout for notifying a person.
 const notifyPatience = 10 * time.Second
 
-// A notifier tells a person what it is told, by a command, a webhook or the terminal's bell. It never fails: that a person was not
-// reached is no reason to stop the work, and is said beside it.
+// A notifier notifies a person by a command, a webhook or the terminal's bell. It never fails: a
+// missed notification is no reason to stop the work, so it is only reported.
 type notifier struct {
 	command *command
 	webhook string
@@ -41,13 +41,15 @@ func newNotifier(spec swarm.ProviderSpec, opt Options) (Provider, error) {
 	return n, nil
 }
 
-// Turn tells the prompt. What it told is its output, so that a chain may go on from it.
+// Turn sends the prompt to the person. The text is also its output, so that a chain can continue
+// from it.
 func (n *notifier) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (Reply, error) {
 	text := strings.TrimRight(r.Prompt, "\n")
-	within, stop := context.WithTimeoutCause(ctx, notifyPatience, swarm.Errorf(swarm.TimedOut, "nobody took it within %s", notifyPatience))
+	within, stop := context.WithTimeoutCause(
+		ctx, notifyPatience, swarm.Errorf(swarm.TimedOut, "nobody took it within %s", notifyPatience))
 	defer stop()
 	r.Prompt = text
-	if err := n.tell(within, r); err != nil {
+	if err := n.notify(within, r); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return Reply{}, cause
 		}
@@ -59,7 +61,7 @@ func (n *notifier) Turn(ctx context.Context, r Request, live func(swarm.Delta)) 
 	return Reply{Output: t.Bytes(), Bytes: int64(len(text) + 1), Free: true}, nil
 }
 
-func (n *notifier) tell(ctx context.Context, r Request) error {
+func (n *notifier) notify(ctx context.Context, r Request) error {
 	switch {
 	case n.command != nil:
 		_, err := n.command.Turn(ctx, r, func(swarm.Delta) {})
@@ -70,7 +72,7 @@ func (n *notifier) tell(ctx context.Context, r Request) error {
 	return ring()
 }
 
-// post sends {"text": …}, which is what most chats take.
+// post sends {"text": …}, which most chats accept.
 func post(ctx context.Context, url, text string) error {
 	body, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {

@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-// A Pace lets the questions of all turns of a provider through. When the server has had too many, all of them wait for as
-// long as it says, and then fewer are under way at a time, half as many as there were; each one that is answered makes room for
-// one more. So a team slows down together instead of failing together. As long as no server complains it bounds nothing.
+// A Pace limits the requests of all turns of a provider together. After a rate limit all of them
+// wait as long as the server says. Then half as many as before may be in progress at a time, and
+// each answer makes room for one more. So a team slows down together instead of failing together.
+// Without a rate limit it limits nothing.
 type Pace struct {
 	mu    sync.Mutex
-	until time.Time // nobody goes before
-	room  int       // how many may be under way at a time; 0 = any number
-	busy  int       // how many are
+	until time.Time // no request starts before
+	room  int       // requests in progress at a time; 0 = no limit
+	busy  int       // requests in progress
 	age   int       // how often room has shrunk
 	line  []chan struct{}
 }
 
-// A Pass is one question under way.
+// A Pass is one request in progress.
 type Pass struct{ age int }
 
 // Enter waits for a pass.
@@ -48,24 +49,26 @@ func (g *Pace) Enter(ctx context.Context) (Pass, error) {
 		select {
 		case <-turn:
 		case <-ctx.Done():
-			g.give(turn)
+			g.giveUp(turn)
 			return Pass{}, context.Cause(ctx)
 		}
 	}
 }
 
-// give gives a place in the line up; one that was called meanwhile calls the next.
-func (g *Pace) give(turn chan struct{}) {
+// giveUp gives up a place in the queue. If the place was called in the meantime, the call goes to
+// the next one.
+func (g *Pace) giveUp(turn chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if at := slices.Index(g.line, turn); at >= 0 {
 		g.line = slices.Delete(g.line, at, at+1)
 		return
 	}
-	g.call()
+	g.callNext()
 }
 
-// Leave gives a pass back. throttled says that the server has had too many, and for how long it wants none.
+// Leave returns a pass. throttled says that the server reported a rate limit, and wait how long it
+// wants no request.
 func (g *Pace) Leave(p Pass, answered, throttled bool, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +77,7 @@ func (g *Pace) Leave(p Pass, answered, throttled bool, wait time.Duration) {
 		if until := time.Now().Add(wait); until.After(g.until) {
 			g.until = until
 		}
-		if p.age == g.age { // those that were under way together complain of the same crowd
+		if p.age == g.age { // requests in progress together report the same rate limit
 			g.room = max(1, g.busy/2)
 			g.age++
 		}
@@ -82,18 +85,18 @@ func (g *Pace) Leave(p Pass, answered, throttled bool, wait time.Duration) {
 		g.room++
 	}
 	g.busy--
-	g.call()
+	g.callNext()
 }
 
-// call calls those who fit from the line. They look again whether they may go.
-func (g *Pace) call() {
+// callNext wakes the requests in the queue that have room. They check again whether they may start.
+func (g *Pace) callNext() {
 	for n := g.room - g.busy; n > 0 && len(g.line) > 0; n-- {
 		close(g.line[0])
 		g.line = g.line[1:]
 	}
 }
 
-// Sleep waits for a time, or until ctx ends: then it returns why.
+// Sleep waits for a time, or until ctx ends. Then it returns the cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -105,16 +108,17 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// longestWait is the longest that is waited before somebody is asked again who does not say when.
+// longestWait is the longest wait before a retry, if the server does not say how long.
 const longestWait = 30 * time.Second
 
-// Backoff is how long to wait after so many tries: each time twice as long as the first, and never as long as others do.
+// Backoff returns the wait after so many tries. It doubles each time, with jitter, so that retries
+// of many turns do not coincide.
 func Backoff(first time.Duration, tries int) time.Duration {
 	wait := min(first<<min(tries-1, 20), longestWait)
 	return wait/2 + rand.N(wait/2+1)
 }
 
-// RetryAfter is how long a server wants to be left alone.
+// RetryAfter returns how long a server wants no request.
 func RetryAfter(h http.Header) time.Duration {
 	const most = 365 * 24 * 60 * 60
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Nobody asks a server that wants to be left alone, and then fewer do at a time.
+// After a rate limit no request is sent until the server allows it, and then fewer at a time.
 func TestAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Pace{}
@@ -64,7 +64,7 @@ func TestAPace(t *testing.T) {
 	})
 }
 
-// Who leaves the line when it is called gives the call on.
+// A request that leaves the queue when it is called passes the call on.
 func TestAPaceCallsTheNext(t *testing.T) {
 	g := &Pace{room: 1}
 	first, _ := g.Enter(t.Context())
@@ -85,7 +85,7 @@ func TestAPaceCallsTheNext(t *testing.T) {
 	}
 	g.Leave(first, false, false, 0)
 	<-called
-	g.give(called)
+	g.giveUp(called)
 	if err := <-next; err != nil {
 		t.Error(err)
 	}

@@ -1,6 +1,6 @@
-// Package provider reaches agents: programs on the command line, scripts, and recorded runs; coding agents and models over
-// HTTP are more of the same. A provider does one turn: a prompt goes in, what is said streams out while it is said, and one
-// reply ends it. It knows nothing of runs, logs or plans.
+// Package provider reaches agents: programs on the command line and scripts. Its subpackages reach
+// coding agents, models over HTTP and remote agents. A provider does one turn: a prompt goes in,
+// output streams out, and one reply ends it. It knows nothing of runs, logs or plans.
 package provider
 
 import (
@@ -14,30 +14,31 @@ import (
 	"swarm/internal/process"
 )
 
-// A Provider does turns. It may be used by many turns at once.
+// A Provider does turns, many at once.
 type Provider interface {
-	// Turn does one turn. It calls live, from one goroutine at a time, with whatever happens while it happens. It returns soon
-	// after ctx ends, with no process left behind; the error's kind then is the one of context.Cause(ctx). Other errors are
-	// *swarm.Error with the kind that fits, and the reply beside an error holds what is known: output, usage, exit code.
+	// Turn does one turn. It calls live, from one goroutine at a time, with everything that
+	// happens. It returns soon after ctx ends, with no process left behind; the error's kind then
+	// is that of context.Cause(ctx). Other errors are *swarm.Error with the kind that fits. The
+	// reply beside an error holds what is known: output, usage, exit code.
 	Turn(ctx context.Context, r Request, live func(swarm.Delta)) (Reply, error)
 }
 
-// A Closer holds something between turns, a running program perhaps, which ends when it is closed.
+// A Closer holds something between turns, such as a running program. Close ends it.
 type Closer interface {
 	Close() error
 }
 
-// A Checker can tell whether its agents could be reached, before anything starts.
+// A Checker can tell before anything starts whether its agents can be reached.
 type Checker interface {
 	Check(ctx context.Context) Health
 }
 
-// Health is what `swarm doctor` says of a provider.
+// Health is what `swarm doctor` reports about a provider.
 type Health struct {
 	Found   bool   // the program or server is there
 	Path    string // where the program is
-	Version string // what it says of itself
-	Signed  string // "yes", "no" or "" when there is nothing to sign in to
+	Version string // as it reports it
+	Signed  string // "yes", "no", or "" if there is nothing to sign in to
 	With    string // what it is signed in with: the variable that holds its key
 	Problem string // what is wrong, or ""
 	Hint    string // what to do about it
@@ -55,31 +56,33 @@ type Request struct {
 	Model     string             // or "" for the provider's own
 	Dir       string             // where it works; absolute
 	Env       map[string]string  // added to the environment: the agent's and the task's
-	Session   string             // a session to continue, or "": then Fresh is all that has to be said, if the session is still there
-	Fresh     string             // what of Prompt is new to the session
+	Session   string             // a session to continue, or ""; then Fresh is sent, if the session still exists
+	Fresh     string             // the part of Prompt that is new to the session
 	Root      string             // the folder that its tools may touch; absolute; "" = Dir
-	Tools     []string           // what it may use; nil = the provider's own choice
+	Tools     []string           // what it may use; nil = the provider decides
 	Phase     swarm.Phase        // of its team; "" = none
-	Door      swarm.ToolEndpoint // where a program finds our own tools; zero = nowhere
-	Trace     string             // what the program's own spans belong to, as W3C's traceparent; "" = nothing of ours
-	// ToolSpecs are the tools of ours that it is offered, to be done by Call.
+	Door      swarm.ToolEndpoint // where a program finds the swarm tools; zero = nowhere
+	Trace     string             // W3C traceparent for the program's own spans; "" = none
+	// ToolSpecs are the swarm tools that it is offered. Call runs them.
 	ToolSpecs []swarm.ToolSpec
-	// Call does one of our own tools in the agent's name, while the turn runs; an error is an answer for the agent. nil = none.
+	// Call runs a swarm tool in the agent's name, while the turn runs. An error is an answer for
+	// the agent. nil = there are no tools.
 	Call func(ctx context.Context, tool string, args json.RawMessage) (string, error)
-	// Aside is what the agent is to be told beside the answer of a tool that it has just used: mail that is not to wait. "" = nothing;
-	// nil = never.
+	// Aside returns text for the agent beside the result of a tool that it has just used, such as
+	// urgent mail. "" = nothing; nil = never.
 	Aside func(ctx context.Context, tool string) (string, error)
-	// Reserve takes what the turn has used so far and what it needs for its next question out of the run's budget, or says that
-	// nothing is left. nil = there is no budget.
+	// Reserve reserves what the turn has used so far and what its next request needs in the run's
+	// budget. It fails if nothing is left. nil = there is no budget.
 	Reserve func(swarm.Usage) error
-	// Ask asks a person whether the agent may do something, and waits for the answer: ok, and why not. nil = nobody can be asked.
+	// Ask asks a person for an approval, and waits for the answer: ok, and why not. nil = no person
+	// can be asked.
 	Ask func(ctx context.Context, what swarm.Approval) (ok bool, reason string, err error)
 }
 
-// Folder is the folder that its tools may touch.
+// Folder returns the folder that its tools may touch.
 func (r Request) Folder() string { return cmp.Or(r.Root, r.Dir) }
 
-// Docs is the folder that it may write to and no other, or "" when the phase does not say so.
+// Docs returns the only folder to which it may write, or "" if the phase does not restrict it.
 func (r Request) Docs() string {
 	if r.Phase != swarm.PlanningPhase {
 		return ""
@@ -87,9 +90,20 @@ func (r Request) Docs() string {
 	return filepath.Join(r.Folder(), permission.Docs)
 }
 
-// Mark is what the turn's programs are told about it, and found by.
+// Mark returns the variables by which the turn's programs know their turn, and by which they are
+// found.
 func (r Request) Mark() process.Mark {
-	return process.Mark{Run: r.Run, Task: r.Task, Agent: r.Agent, Turn: r.Turn, Iteration: r.Iteration, Attempt: r.Attempt, URL: r.Door.URL, Token: r.Door.Token, Trace: r.Trace}
+	return process.Mark{
+		Run:       r.Run,
+		Task:      r.Task,
+		Agent:     r.Agent,
+		Turn:      r.Turn,
+		Iteration: r.Iteration,
+		Attempt:   r.Attempt,
+		URL:       r.Door.URL,
+		Token:     r.Door.Token,
+		Trace:     r.Trace,
+	}
 }
 
 // A Reply is how a turn ended.
@@ -103,10 +117,10 @@ type Reply struct {
 	Stderr  []byte      // the tail of what a program wrote there, for the error's text
 }
 
-// IsCut says that the beginning of the output is missing.
+// IsCut says whether the beginning of the output is missing.
 func (r Reply) IsCut() bool { return r.Bytes > int64(min(len(r.Output), MaxOutput)) }
 
-// Ends are what is kept of what a program wrote to its outputs, with a … where the beginning is missing.
+// Ends returns the kept ends of a program's outputs, with a … where the beginning is missing.
 func (r Reply) Ends() (stdout, stderr string) {
 	stdout = string(r.Output)
 	if r.IsCut() {
@@ -115,5 +129,5 @@ func (r Reply) Ends() (stdout, stderr string) {
 	return stdout, process.StderrText(r.Stderr)
 }
 
-// MaxOutput is how much of an output is kept.
+// MaxOutput is the number of bytes of an output that are kept.
 const MaxOutput = swarm.MaxOutput

@@ -24,14 +24,14 @@ import (
 //   - {task: test, say: "PASS", sleep: 500ms}
 //   - {agent: coder, say: "Done: {prompt}", call: [{tool: publish_data, args: {topic: code, data: "…"}}]}
 //
-// Which entry a turn takes depends on the turn alone and not on what was taken before, so a resumed run goes on as it would
-// have: see [Script.Turn].
+// The entry of a turn depends on the turn alone and not on earlier turns, so a resumed run goes on
+// as it would have: see [Script.Turn].
 type Script struct {
 	file    string
 	entries []entry
 }
 
-// An entry is what is said in one turn, or in several.
+// An entry is what an agent does in one turn, or in several.
 type entry struct {
 	line      int
 	task      string // one of task and agent is set
@@ -43,7 +43,7 @@ type entry struct {
 	exit      int
 }
 
-// A scriptCall is a tool that the agent calls.
+// A scriptCall is a tool call of the agent.
 type scriptCall struct {
 	tool string
 	args json.RawMessage
@@ -54,7 +54,7 @@ var (
 	callKeys  = []string{"tool", "args"}
 )
 
-// ParseScript reads a script; name is its file's, for errors.
+// ParseScript reads a script. name is its file, for errors.
 func ParseScript(name string, src []byte) (*Script, error) {
 	const hint = "write `- {task: NAME, say: TEXT}`, a line for each"
 	p := scriptParser{file: name}
@@ -79,10 +79,16 @@ func ParseScript(name string, src []byte) (*Script, error) {
 type scriptParser struct{ file string }
 
 func (p scriptParser) fail(n *yaml.Node, format string, args ...any) *swarm.Error {
-	return &swarm.Error{Kind: swarm.BadInput, File: p.file, Line: n.Line, Column: n.Column, Msg: fmt.Sprintf(format, args...)}
+	return &swarm.Error{
+		Kind:   swarm.BadInput,
+		File:   p.file,
+		Line:   n.Line,
+		Column: n.Column,
+		Msg:    fmt.Sprintf(format, args...),
+	}
 }
 
-// fields are a mapping's values by their keys, which must be among those given.
+// fields returns a mapping's values by their keys, which must be among those given.
 func (p scriptParser) fields(n *yaml.Node, what string, keys []string) (map[string]*yaml.Node, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, p.fail(n, "%s is a mapping", what).WithHint("write it with the keys %s", strings.Join(keys, ", "))
@@ -92,9 +98,11 @@ func (p scriptParser) fields(n *yaml.Node, what string, keys []string) (map[stri
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
 		case key.Kind != yaml.ScalarNode || !slices.Contains(keys, key.Value):
-			return nil, p.fail(key, "%s has no key %s", what, swarm.Quote(key.Value)).WithHint("%s", swarm.DidYouMean(key.Value, keys))
+			return nil, p.fail(key, "%s has no key %s", what, swarm.Quote(key.Value)).
+				WithHint("%s", swarm.DidYouMean(key.Value, keys))
 		case got[key.Value] != nil:
-			return nil, p.fail(key, "the key %s is there twice", key.Value).WithHint("the first is in line %d; remove one", got[key.Value].Line)
+			return nil, p.fail(key, "the key %s is there twice", key.Value).
+				WithHint("the first is in line %d; remove one", got[key.Value].Line)
 		}
 		got[key.Value] = value
 	}
@@ -111,9 +119,10 @@ func (p scriptParser) entry(n *yaml.Node) (entry, error) {
 	case got["task"] == nil && got["agent"] == nil:
 		return e, p.fail(n, "the entry does not say whose turn it is").WithHint("add `task: NAME` or `agent: NAME`")
 	case got["task"] != nil && got["agent"] != nil:
-		return e, p.fail(got["agent"], "the entry names a task and an agent").WithHint("name one of them; a task has one agent")
+		return e, p.fail(got["agent"], "the entry names a task and an agent").
+			WithHint("name one of them; a task has one agent")
 	}
-	for _, key := range entryKeys { // in their order, so that the same script has the same error
+	for _, key := range entryKeys { // in a fixed order, so that the same script gives the same error
 		value := got[key]
 		if value == nil {
 			continue
@@ -141,7 +150,7 @@ func (p scriptParser) entry(n *yaml.Node) (entry, error) {
 	return e, nil
 }
 
-// name is a task's or an agent's; a copy's is allowed too.
+// name reads the name of a task or an agent. The name of a copy is allowed too.
 func (p scriptParser) name(n *yaml.Node, what string, check func(string) error) (string, error) {
 	text, err := p.text(n, what)
 	if err != nil {
@@ -154,7 +163,7 @@ func (p scriptParser) name(n *yaml.Node, what string, check func(string) error) 
 	return text, nil
 }
 
-// text is a scalar as it is written.
+// text reads a scalar as it is written.
 func (p scriptParser) text(n *yaml.Node, what string) (string, error) {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -166,7 +175,8 @@ func (p scriptParser) text(n *yaml.Node, what string) (string, error) {
 }
 
 func (p scriptParser) alias(n *yaml.Node) error {
-	return p.fail(n, "the alias %s stands for something else in the script", swarm.Quote(n.Value)).WithHint("write it out; text that begins with * must stand in quotes")
+	return p.fail(n, "the alias %s stands for something else in the script", swarm.Quote(n.Value)).
+		WithHint("write it out; text that begins with * must stand in quotes")
 }
 
 func (p scriptParser) number(n *yaml.Node, key string, from, to int) (int, error) {
@@ -184,7 +194,8 @@ func (p scriptParser) number(n *yaml.Node, key string, from, to int) (int, error
 func (p scriptParser) duration(n *yaml.Node) (time.Duration, error) {
 	d, err := time.ParseDuration(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || d < 0 {
-		return 0, p.fail(n, "sleep cannot be %s", swarm.Quote(n.Value)).WithHint("write a duration such as 500ms, 2s or 1m")
+		return 0, p.fail(n, "sleep cannot be %s", swarm.Quote(n.Value)).
+			WithHint("write a duration such as 500ms, 2s or 1m")
 	}
 	return d, nil
 }
@@ -221,7 +232,7 @@ func (p scriptParser) calls(n *yaml.Node) ([]scriptCall, error) {
 	return calls, nil
 }
 
-// json writes a node as JSON, mappings in the order of the file.
+// json encodes a node as JSON, mappings in the order of the file.
 func (p scriptParser) json(b *bytes.Buffer, n *yaml.Node) error {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -262,7 +273,8 @@ func (p scriptParser) json(b *bytes.Buffer, n *yaml.Node) error {
 	return nil
 }
 
-// scalar writes numbers that JSON writes in the same way as they are: no digit is lost, however many there are.
+// scalar encodes a scalar. Numbers that JSON writes in the same way are copied, so that no digit is
+// lost.
 func (p scriptParser) scalar(b *bytes.Buffer, n *yaml.Node) error {
 	if n.Style == 0 && isNumber(n.Value) {
 		b.WriteString(n.Value)
@@ -286,5 +298,6 @@ func (p scriptParser) scalar(b *bytes.Buffer, n *yaml.Node) error {
 
 // isNumber says whether a text is a number in JSON.
 func isNumber(text string) bool {
-	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text)) && strings.TrimSpace(text) == text
+	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text)) &&
+		strings.TrimSpace(text) == text
 }

@@ -11,13 +11,16 @@ import (
 	"swarm/internal/process"
 )
 
-// Check says that a script is always there.
+// Check reports that a script is always there.
 func (s *Script) Check(context.Context) Health { return Health{Found: true} }
 
-// Turn says what the turn's entry tells. Entries for its task come before those for its agent, and those for its iteration
-// before those for any. Of several for one iteration, the n-th attempt takes the n-th; of several for any, the first is for the
-// first iteration and attempt, and each iteration and each attempt more takes the next. The last one serves the rest. In an
-// entry, sleep comes first, then the calls, then what is said; {prompt} in it is the turn's prompt.
+// Turn plays the turn's entry. Entries for its task come before those for its agent, and entries
+// for its iteration before those for any. Of several entries for one iteration, the n-th attempt
+// takes the n-th. Of several for any, the first is for the first iteration and attempt, and each
+// further iteration or attempt takes the next. The last one serves the rest.
+//
+// In an entry, sleep comes first, then the calls, then the text. {prompt} in the text is the turn's
+// prompt.
 func (s *Script) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (Reply, error) {
 	if live == nil {
 		live = func(swarm.Delta) {}
@@ -66,7 +69,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// do calls the tool. Its answer, good or not, is the agent's to deal with, and this agent does not.
+// do calls the tool. The scripted agent ignores the answer, good or bad.
 func (c scriptCall) do(ctx context.Context, r Request, id string, live func(swarm.Delta)) {
 	live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: id, Name: c.tool, Input: c.args}})
 	if r.Call == nil {
@@ -80,7 +83,7 @@ func (c scriptCall) do(ctx context.Context, r Request, id string, live func(swar
 	live(swarm.Delta{Kind: swarm.DeltaToolDone, Tool: done})
 }
 
-// find is the entry for a turn.
+// find returns the entry for a turn.
 func (s *Script) find(r Request) (entry, error) {
 	// A copy of a task, and of its agent, has entries of its own or those of the original.
 	for _, whose := range []entry{{task: r.Task}, {task: original(r.Task)}, {agent: r.Agent}, {agent: original(r.Agent)}} {
@@ -104,10 +107,11 @@ func (s *Script) find(r Request) (entry, error) {
 	return entry{}, s.nothingFor(r)
 }
 
-// nth is the n-th entry, from 1, or the last.
+// nth returns the n-th entry, from 1, or the last.
 func nth(entries []entry, n int) entry { return entries[min(max(n, 1), len(entries))-1] }
 
-// original is the name of which this is a copy's (code.2) or a later bearer's (code~2).
+// original returns the name without the number of a copy (code.2) or of a later agent with the same
+// name (code~2).
 func original(name string) string {
 	if i := strings.LastIndexAny(name, ".~"); i > 0 {
 		if _, err := strconv.ParseUint(name[i+1:], 10, 31); err == nil {
@@ -117,7 +121,8 @@ func original(name string) string {
 	return name
 }
 
-// nothingFor says which turn has no entry, at the nearest line: the last entry for its task or agent, or the script's last.
+// nothingFor makes the error of a turn without an entry, at the nearest line: the last entry for
+// its task or agent, or the last of the script.
 func (s *Script) nothingFor(r Request) error {
 	e := &swarm.Error{Kind: swarm.BadInput, File: s.file, Hint: fmt.Sprintf("add `- {task: %s, say: …}`", r.Task)}
 	e.Msg = fmt.Sprintf("the script says nothing for the turn %s of @%s", r.Turn, r.Agent)
@@ -126,7 +131,8 @@ func (s *Script) nothingFor(r Request) error {
 	for _, other := range s.entries {
 		names = append(names, other.task+other.agent)
 		switch {
-		case other.task != "" && original(other.task) == original(r.Task), other.agent != "" && original(other.agent) == original(r.Agent):
+		case other.task != "" && original(other.task) == original(r.Task),
+			other.agent != "" && original(other.agent) == original(r.Agent):
 			e.Line, found = other.line, true
 		case !found:
 			e.Line = other.line

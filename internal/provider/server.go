@@ -19,33 +19,37 @@ const (
 	TryAgain = "try again; with retries: N for the task that is done by itself"
 )
 
-// A Failure is why a server did not answer a request.
+// A Failure is the reason why a server did not answer a request.
 type Failure struct {
 	Err       *swarm.Error
 	Again     bool          // a retry may succeed
-	Throttled bool          // the server has too much to do
-	After     time.Duration // when the server wants to be asked again; 0 = it does not say
+	Throttled bool          // the server reported a rate limit
+	After     time.Duration // when the server accepts a retry; 0 = it does not say
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }
 
-// Unwrap is the error that people are shown.
+// Unwrap returns the error that people see.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// NewClient makes a client for one server; wrap may do something to each request, nil = nothing. It follows no redirect: a key
-// must not be carried on to where an answer points.
+// NewClient makes a client for one server. wrap may change each request; it may be nil. The client
+// follows no redirect, because a key must go to no other server.
 func NewClient(wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 1024 // a team's turns go to one host
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 1024 // all turns of a team go to one host
 	transport.DisableCompression = true                             // a stream is shown as it comes
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	if wrap != nil {
 		client.Transport = wrap(transport)
 	}
 	return client
 }
 
-// Ask sends a request, and retries it for as long as it fails with a [Failure] that a retry may mend. say is told of each retry.
+// Ask sends a request, and retries it as long as it fails with a [Failure] that a retry may cure.
+// say gets a text about each retry.
 func (g *Pace) Ask(ctx context.Context, tries int, first time.Duration, say func(string), send func() error) error {
 	for try := 1; ; try++ {
 		pass, err := g.Enter(ctx)
@@ -68,7 +72,7 @@ func (g *Pace) Ask(ctx context.Context, tries int, first time.Duration, say func
 			return f.Err.WithHint("the server wants to be asked again in %v", wait.Round(time.Second))
 		}
 		say(fmt.Sprintf("%s; asking again in %v\n", f.Err.Msg, wait.Round(time.Millisecond)))
-		if !f.Throttled { // else the pace waits
+		if !f.Throttled { // else Enter waits
 			if err := Sleep(ctx, wait); err != nil {
 				return err
 			}
@@ -76,17 +80,20 @@ func (g *Pace) Ask(ctx context.Context, tries int, first time.Duration, say func
 	}
 }
 
-// NotReached is the failure of a request that no server answered.
+// NotReached makes the failure of a request that no server answered.
 func NotReached(err error, url, provider string) *Failure {
 	dns, unknown := errors.AsType[*net.DNSError](err)
 	if errors.Is(err, syscall.ECONNREFUSED) || unknown && dns.IsNotFound {
-		return &Failure{Err: swarm.Errorf(swarm.NotFound, "nobody answers at %s", url).WithHint("start the server, or correct base_url of the provider %q", provider)}
+		return &Failure{
+			Err: swarm.Errorf(swarm.NotFound, "nobody answers at %s", url).
+				WithHint("start the server, or correct base_url of the provider %q", provider),
+		}
 	}
 	return &Failure{Again: true, Err: swarm.Errorf(swarm.NoResult, "the server could not be asked: %w", err)}
 }
 
-// Refused is the failure of a request that a server answered with an error: its status, and what it says to it. missing is what
-// is not there when the status is 404.
+// Refused makes the failure of a request that a server answered with an error: its status, and its
+// text. missing says what does not exist when the status is 404.
 func Refused(status int, said, missing string) *Failure {
 	f := &Failure{}
 	kind, text, hint := swarm.BadInput, "the server does not understand the request", ""
@@ -102,11 +109,11 @@ func Refused(status int, said, missing string) *Failure {
 		f.Again = true
 		kind, text, hint = swarm.NoResult, "the server failed", TryAgain
 	case status >= 300 && status < 400:
-		text, hint = "the server is somewhere else", "write its own address as base_url: nobody is sent on with a key"
+		text, hint = "the server is somewhere else", "write its own address as base_url: a key is not sent to another server"
 	}
 	f.Err = swarm.Errorf(kind, "%s (%d)%s", text, status, excerpt.Said(said)).WithHint("%s", hint)
 	return f
 }
 
-// Busy says of a status that the server has too much to do.
+// Busy says whether a status means a rate limit or overload.
 func Busy(status int) bool { return status == 429 || status == 503 || status == 529 }

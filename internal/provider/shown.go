@@ -10,10 +10,11 @@ import (
 	"swarm/internal/secret"
 )
 
-// maxShown is how much of a tool's input and output is shown to those who look.
+// maxShown is the number of bytes of a tool's input or output that observers see.
 const maxShown = 2000
 
-// ShowInput is what a tool was given, for those who look: without secrets, and of one that is long the beginning, as a text.
+// ShowInput returns a tool's input for observers: without secrets. A long input becomes a text with
+// its beginning.
 func ShowInput(hide *secret.Redactor, input json.RawMessage) json.RawMessage {
 	if shown := hide.Bytes(input); len(shown) <= maxShown {
 		return slices.Clone(shown)
@@ -21,8 +22,8 @@ func ShowInput(hide *secret.Redactor, input json.RawMessage) json.RawMessage {
 	return swarm.Encode(ShowText(hide, string(input)))
 }
 
-// ShowText is the same for what a tool answered, and for anything else that is said of one. It is cut after its secrets were taken
-// out: of one that is cut in two the beginning would stay.
+// ShowText returns a tool's output, or another text about it, for observers. It is cut after
+// redaction: a secret across the cut would otherwise leave its beginning behind.
 func ShowText(hide *secret.Redactor, text string) string {
 	return excerpt.HeadWithSize(strings.ToValidUTF8(hide.String(text), "\uFFFD"), maxShown)
 }
