@@ -185,15 +185,17 @@ func TestNobodyElsesStatusIsTaken(t *testing.T) {
 
 // A program that cannot be started leaves no process to wait for and no open file.
 func TestNotStarted(t *testing.T) {
+	const tries = 20
 	before := openFiles(t)
-	for range 20 {
+	for range tries {
 		j := job(t, "")
 		j.Path, j.Input = "/nowhere", new(string)
 		if _, err := j.Start(); !errors.Is(err, os.ErrNotExist) {
 			t.Fatalf("it was started: %v", err)
 		}
 	}
-	if after := openFiles(t); after > before {
+	// The runtime opens some for itself when it first needs them.
+	if after := openFiles(t); after >= before+tries {
 		t.Errorf("%d files were open, and %d are", before, after)
 	}
 	if len(family.jobs) != 0 || family.starting != 0 {
@@ -218,19 +220,22 @@ func TestOlderKernels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run(t, job(t, "exit 0"))
 			defer change()()
-			before := openFiles(t)
-			j := job(t, "cat; exit 3")
-			text := strings.Repeat("x", 200_000)
-			j.Input = &text
-			p, err := j.Start()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if status, _, err := p.Wait(t.Context()); err != nil || status.ExitStatus() != 3 || p.Stdout().Len() != int64(len(text)) {
-				t.Errorf("%v, %v, %d bytes", status, err, p.Stdout().Len())
-			}
-			if pid := pidIn(t, run(t, job(t, daemon))); !isGone(pid) {
-				t.Errorf("%d lives", pid)
+			before := 0
+			for range 2 { // in the first round the runtime may open files for itself
+				before = openFiles(t)
+				j := job(t, "cat; exit 3")
+				text := strings.Repeat("x", 200_000)
+				j.Input = &text
+				p, err := j.Start()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if status, _, err := p.Wait(t.Context()); err != nil || status.ExitStatus() != 3 || p.Stdout().Len() != int64(len(text)) {
+					t.Errorf("%v, %v, %d bytes", status, err, p.Stdout().Len())
+				}
+				if pid := pidIn(t, run(t, job(t, daemon))); !isGone(pid) {
+					t.Errorf("%d lives", pid)
+				}
 			}
 			if after := openFiles(t); after > before {
 				t.Errorf("%d files were open, and %d are", before, after)
