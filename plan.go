@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -298,17 +299,39 @@ type Usage struct {
 }
 
 // Tokens is input and output together.
-func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens }
+func (u Usage) Tokens() int64 { return plus(u.InputTokens, u.OutputTokens) }
 
-// Plus is the sum of two usages.
+// Plus is the sum of two usages. A sum never overflows and nothing in it is negative, whatever a
+// server has reported: a budget that a figure could lower would be none.
 func (u Usage) Plus(v Usage) Usage {
-	return Usage{u.Calls + v.Calls, u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.CachedTokens + v.CachedTokens,
-		u.USD + v.USD, u.Estimated || v.Estimated}
+	return Usage{plus(u.Calls, v.Calls), plus(u.InputTokens, v.InputTokens), plus(u.OutputTokens, v.OutputTokens), plus(u.CachedTokens, v.CachedTokens),
+		plusUSD(u.USD, v.USD), u.Estimated || v.Estimated}
 }
 
 // Minus is u without v, which is a part of it.
 func (u Usage) Minus(v Usage) Usage {
-	return Usage{u.Calls - v.Calls, u.InputTokens - v.InputTokens, u.OutputTokens - v.OutputTokens, u.CachedTokens - v.CachedTokens, u.USD - v.USD, u.Estimated}
+	return Usage{max(0, u.Calls-v.Calls), max(0, u.InputTokens-v.InputTokens), max(0, u.OutputTokens-v.OutputTokens), max(0, u.CachedTokens-v.CachedTokens),
+		max(0, u.USD-v.USD), u.Estimated}
+}
+
+// plus is a sum of counts that stays at the largest number.
+func plus(a, b int64) int64 {
+	a, b = max(0, a), max(0, b)
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// plusUSD is a sum of dollars that can be written as JSON.
+func plusUSD(a, b float64) float64 {
+	sum := 0.0
+	for _, usd := range []float64{a, b} {
+		if usd > 0 { // and a number
+			sum += usd
+		}
+	}
+	return min(sum, math.MaxFloat64)
 }
 
 // EstimateTokens is how many tokens n bytes count when nobody reports them.

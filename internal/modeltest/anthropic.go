@@ -76,7 +76,7 @@ func writeAnthropic(s *stage, a Answer) {
 			"model":       s.asked.Model,
 			"content":     content,
 			"stop_reason": a.anthropicStop(),
-			"usage":       usage,
+			"usage":       a.Usage.or(usage),
 		})
 		return
 	}
@@ -89,7 +89,7 @@ func writeAnthropic(s *stage, a Answer) {
 				"role":    "assistant",
 				"model":   s.asked.Model,
 				"content": []any{},
-				"usage":   a.Usage.anthropicInput(),
+				"usage":   a.Usage.or(a.Usage.anthropicInput()),
 			},
 		},
 	)
@@ -136,7 +136,7 @@ func writeAnthropic(s *stage, a Answer) {
 	}
 	s.event(
 		"message_delta",
-		object{"delta": object{"stop_reason": a.anthropicStop()}, "usage": object{"output_tokens": a.Usage.Output}},
+		object{"delta": object{"stop_reason": a.anthropicStop()}, "usage": a.Usage.or(object{"output_tokens": a.Usage.Output})},
 	)
 	s.event("message_stop", object{})
 }

@@ -48,10 +48,19 @@ type Call struct {
 
 // Usage is the cost that the model reports.
 type Usage struct {
-	Input  int64 `json:"input"` // including what was cached
-	Output int64 `json:"output"`
-	Cached int64 `json:"cached"`
-	Wrote  int64 `json:"wrote"` // into the cache
+	Input  int64           `json:"input"` // including what was cached
+	Output int64           `json:"output"`
+	Cached int64           `json:"cached"`
+	Wrote  int64           `json:"wrote"` // into the cache
+	Raw    json.RawMessage `json:"raw"`   // sent in place of the figures, as it is
+}
+
+// or returns the usage in a dialect's form, or the raw usage in its place.
+func (u Usage) or(usual object) any {
+	if u.Raw != nil {
+		return u.Raw
+	}
+	return usual
 }
 
 // A Trouble is something that goes wrong with an answer.

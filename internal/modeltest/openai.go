@@ -72,7 +72,7 @@ func writeOpenAI(s *stage, a Answer) {
 			"id":     id,
 			"object": "chat.completion",
 			"model":  s.asked.Model,
-			"usage":  a.Usage.openai(),
+			"usage":  a.Usage.or(a.Usage.openai()),
 			"choices": []object{{"index": 0, "finish_reason": a.openaiStop(),
 				"message": object{"role": "assistant", "content": a.Text, "tool_calls": calls}}},
 		})
@@ -119,7 +119,7 @@ func writeOpenAI(s *stage, a Answer) {
 			"object":  "chat.completion.chunk",
 			"model":   s.asked.Model,
 			"choices": []any{},
-			"usage":   a.Usage.openai(),
+			"usage":   a.Usage.or(a.Usage.openai()),
 		},
 	)
 	fmt.Fprint(s, "data: [DONE]\n\n")

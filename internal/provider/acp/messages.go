@@ -3,6 +3,8 @@ package acp
 import (
 	"encoding/json"
 	"strings"
+
+	"swarm/internal/provider"
 )
 
 // The messages of the protocol, as far as we read and write them. Unknown fields are ignored,
@@ -77,16 +79,16 @@ func (o option) values() (values []string) {
 
 // A promptResult is the answer to session/prompt.
 type promptResult struct {
-	Stop  string  `json:"stopReason"`
-	Usage *tokens `json:"usage"`
-	Meta  struct {
+	Stop  string                    `json:"stopReason"`
+	Usage provider.Reported[tokens] `json:"usage"`
+	Meta  provider.Reported[struct {
 		Quota struct { // Gemini CLI's form of the usage
 			Tokens struct {
 				Input  int64 `json:"input_tokens"`
 				Output int64 `json:"output_tokens"`
 			} `json:"token_count"`
 		} `json:"quota"`
-	} `json:"_meta"`
+	}] `json:"_meta"`
 }
 
 // tokens is the usage of one turn. Tokens read from and written to the cache are not part of the
@@ -104,10 +106,10 @@ type update struct {
 	Kind    string `json:"sessionUpdate"`
 	Message string `json:"messageId"`
 	toolCall
-	Cost *struct {
+	Cost provider.Reported[struct {
 		Amount   float64 `json:"amount"`
 		Currency string  `json:"currency"`
-	} `json:"cost"`
+	}] `json:"cost"`
 }
 
 // A toolCall describes a tool call. Each message about the call carries only some of it.

@@ -145,8 +145,12 @@ func (t *turn) handleUpdate(session string, u update) {
 	case "tool_call", "tool_call_update":
 		t.updateTool(u)
 	case "usage_update":
-		if u.Cost != nil && strings.EqualFold(u.Cost.Currency, "USD") {
-			t.sessionCost = u.Cost.Amount
+		if c := u.Cost; c.Given && strings.EqualFold(c.Value.Currency, "USD") {
+			f := provider.Figures{Unusable: c.Unusable}
+			if amount := f.Dollars(c.Value.Amount); !f.Unusable {
+				t.sessionCost = amount
+			}
+			t.usage.Estimated = t.usage.Estimated || f.Unusable
 			t.updateCost()
 			t.show(swarm.Delta{Kind: swarm.DeltaUsage, Usage: t.usage})
 		}
@@ -288,10 +292,15 @@ func (t *turn) updateCost() {
 func (t *turn) finish(end promptResult) (spent float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if u := end.Usage; u != nil {
-		t.usage.InputTokens, t.usage.OutputTokens, t.usage.CachedTokens = u.Input+u.Read+u.Wrote, u.Output+u.Thought, u.Read
-	} else if q := end.Meta.Quota.Tokens; q.Input+q.Output > 0 {
-		t.usage.InputTokens, t.usage.OutputTokens = q.Input, q.Output
+	f := provider.Figures{Unusable: t.usage.Estimated}
+	if u := end.Usage.Value; end.Usage.Given {
+		f.Unusable = f.Unusable || end.Usage.Unusable
+		in, out, cached := f.Count(u.Input, u.Read, u.Wrote), f.Count(u.Output, u.Thought), f.Count(u.Read)
+		t.usage = f.Usage(in, out, cached, t.usage.USD)
+	} else if q := end.Meta.Value.Quota.Tokens; end.Meta.Given {
+		f.Unusable = f.Unusable || end.Meta.Unusable
+		in, out := f.Count(q.Input), f.Count(q.Output)
+		t.usage = f.Usage(in, out, 0, t.usage.USD)
 	}
 	t.updateCost()
 	t.flush()

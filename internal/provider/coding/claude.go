@@ -180,14 +180,14 @@ type claudeResult struct {
 	IsError     bool `json:"is_error"`
 	Result      string
 	Errors      []string
-	Status      int     `json:"api_error_status"`
-	StopReason  string  `json:"stop_reason"`
-	TotalUSD    float64 `json:"total_cost_usd"`
+	Status      int                        `json:"api_error_status"`
+	StopReason  string                     `json:"stop_reason"`
+	TotalUSD    provider.Reported[float64] `json:"total_cost_usd"`
 	Usage       claudeUsage
-	SinceResult map[string]struct {
+	SinceResult provider.Reported[map[string]struct {
 		InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens int64
 		CostUSD                                                                   float64
-	} `json:"model_usage_since_last_result"`
+	}] `json:"model_usage_since_last_result"`
 	Denials []struct {
 		Tool  string          `json:"tool_name"`
 		ID    string          `json:"tool_use_id"`
@@ -196,14 +196,18 @@ type claudeResult struct {
 }
 
 type claudeUsage struct {
-	Input  int64 `json:"input_tokens"`
-	Output int64 `json:"output_tokens"`
-	Read   int64 `json:"cache_read_input_tokens"`
-	Wrote  int64 `json:"cache_creation_input_tokens"`
+	provider.Reported[struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+		Read   int64 `json:"cache_read_input_tokens"`
+		Wrote  int64 `json:"cache_creation_input_tokens"`
+	}]
 }
 
 func (u claudeUsage) usage() swarm.Usage {
-	return swarm.Usage{InputTokens: u.Input + u.Read + u.Wrote, OutputTokens: u.Output, CachedTokens: u.Read}
+	f, v := provider.Figures{Unusable: u.Unusable}, u.Value
+	in, out, cached := f.Count(v.Input, v.Read, v.Wrote), f.Count(v.Output), f.Count(v.Read)
+	return f.Usage(in, out, cached, 0)
 }
 
 func (e *claudeListener) hearLine(line []byte) error {
@@ -274,7 +278,8 @@ func (e *claudeListener) handleEvent(parent string, v *claudeEvent) {
 		e.showThinking(v.Delta.Thinking)
 		e.streamed = true
 	case "message_delta":
-		e.answer.OutputTokens = v.Usage.Output
+		u := v.Usage.usage()
+		e.answer.OutputTokens, e.answer.Estimated = u.OutputTokens, e.answer.Estimated || u.Estimated
 		e.setUsage(e.before.Plus(e.answer))
 	case "message_stop":
 		e.before, e.answer = e.before.Plus(e.answer), swarm.Usage{}
@@ -362,18 +367,18 @@ func (e *claudeListener) resultError(subtype string, r *claudeResult, said strin
 // numbers since the last result cover the turn, including its subagents.
 func (e *claudeListener) reportUsage(r *claudeResult) {
 	u := r.Usage.usage()
-	if r.SinceResult != nil {
-		u = swarm.Usage{}
-		for _, m := range r.SinceResult {
-			u = u.Plus(swarm.Usage{
-				InputTokens:  m.InputTokens + m.CacheReadInputTokens + m.CacheCreationInputTokens,
-				OutputTokens: m.OutputTokens,
-				CachedTokens: m.CacheReadInputTokens,
-				USD:          m.CostUSD,
-			})
+	if r.SinceResult.Given {
+		f := provider.Figures{Unusable: r.SinceResult.Unusable}
+		u = swarm.Usage{Estimated: f.Unusable}
+		for _, m := range r.SinceResult.Value {
+			in, out := f.Count(m.InputTokens, m.CacheReadInputTokens, m.CacheCreationInputTokens), f.Count(m.OutputTokens)
+			cached, usd := f.Count(m.CacheReadInputTokens), f.Dollars(m.CostUSD)
+			u = u.Plus(f.Usage(in, out, cached, usd))
 		}
 	} else if !e.later && e.request.Session == "" {
-		u.USD = r.TotalUSD
+		f := provider.Figures{Unusable: u.Estimated || r.TotalUSD.Unusable}
+		u.USD = f.Dollars(r.TotalUSD.Value)
+		u.Estimated = f.Unusable
 	}
 	e.setUsage(u)
 }

@@ -152,11 +152,11 @@ type codexLine struct {
 	Message  string
 	Error    struct{ Message string }
 	Item     codexItem
-	Usage    struct {
+	Usage    provider.Reported[struct {
 		Input  int64 `json:"input_tokens"`
 		Cached int64 `json:"cached_input_tokens"`
 		Output int64 `json:"output_tokens"`
-	}
+	}]
 }
 
 // A codexItem is one thing that the agent does. Its type says which fields are set.
@@ -286,16 +286,17 @@ func (e *codexListener) reportTool(i *codexItem, name string, input any, output 
 // cost is the difference to the total before it. If another process began the session, that total
 // is unknown and no cost is reported.
 func (e *codexListener) reportUsage(l *codexLine) {
-	total := swarm.Usage{InputTokens: l.Usage.Input, CachedTokens: l.Usage.Cached, OutputTokens: l.Usage.Output}
+	f := provider.Figures{Unusable: l.Usage.Unusable}
+	k := l.Usage.Value
+	in, out, cached := f.Count(k.Input), f.Count(k.Output), f.Count(k.Cached)
+	total := f.Usage(in, out, cached, 0)
 	e.codex.mu.Lock()
 	before, known := e.codex.totals[e.session]
-	e.codex.totals[e.session] = total
+	if !f.Unusable {
+		e.codex.totals[e.session] = total
+	}
 	e.codex.mu.Unlock()
 	if known || e.request.Session == "" {
-		e.setUsage(swarm.Usage{
-			InputTokens:  max(0, total.InputTokens-before.InputTokens),
-			CachedTokens: max(0, total.CachedTokens-before.CachedTokens),
-			OutputTokens: max(0, total.OutputTokens-before.OutputTokens),
-		})
+		e.setUsage(total.Minus(before))
 	}
 }

@@ -177,11 +177,11 @@ type opencodeLine struct {
 			Input                 json.RawMessage
 		}
 		Reason string
-		Cost   float64
-		Tokens struct {
+		Cost   provider.Reported[float64]
+		Tokens provider.Reported[struct {
 			Input, Output, Reasoning int64
 			Cache                    struct{ Read, Write int64 }
-		}
+		}]
 	}
 	Error struct {
 		Name string
@@ -244,13 +244,11 @@ func (e *opencodeListener) reportTool(l *opencodeLine) {
 // endStep takes the end of one call of the model with its tool calls. The last step ends the turn,
 // and after a refused permission there is no other step.
 func (e *opencodeListener) endStep(l *opencodeLine) {
-	k := l.Part.Tokens
-	e.sum = e.sum.Plus(swarm.Usage{
-		InputTokens:  k.Input + k.Cache.Read + k.Cache.Write,
-		OutputTokens: k.Output + k.Reasoning,
-		CachedTokens: k.Cache.Read,
-		USD:          l.Part.Cost,
-	})
+	k := l.Part.Tokens.Value
+	f := provider.Figures{Unusable: l.Part.Tokens.Unusable || l.Part.Cost.Unusable}
+	in, out, cached := f.Count(k.Input, k.Cache.Read, k.Cache.Write), f.Count(k.Output, k.Reasoning), f.Count(k.Cache.Read)
+	usd := f.Dollars(l.Part.Cost.Value)
+	e.sum = e.sum.Plus(f.Usage(in, out, cached, usd))
 	e.setUsage(e.sum)
 	switch reason := l.Part.Reason; {
 	case e.denied != nil:

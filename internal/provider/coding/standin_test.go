@@ -205,7 +205,7 @@ func (s *standIn) misbehave(how string) {
 		s.result("second")
 	case "another tongue":
 		fmt.Println(`{"type":"result","result":{"a":1}}`)
-		fmt.Println(`{"type":"turn.completed","usage":"much"}`)
+		fmt.Println(`{"type":"item.completed","item":"much"}`)
 	case "5 MB":
 		s.result(strings.Repeat("€", 5<<20/3) + "end")
 	case "does not end":

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"swarm"
+	"swarm/internal/provider"
 )
 
 // anthropic is Anthropic's Messages API.
@@ -111,16 +112,18 @@ type anthropicUsage struct {
 }
 
 // setTokens takes over the counts. Later counts include all before.
-func (l *anthropicListener) setTokens(u *anthropicUsage) {
-	k := &l.answer.tokens
+func (l *anthropicListener) setTokens(r *provider.Reported[anthropicUsage]) {
+	k, u := &l.answer.tokens, &r.Value
+	f := provider.Figures{Unusable: l.answer.unusable || r.Unusable}
 	for _, n := range []struct {
 		to   *int64
 		from *int64
 	}{{&k.In, u.Input}, {&k.Out, u.Output}, {&k.Read, u.Read}, {&k.Wrote, u.Wrote}} {
 		if n.from != nil {
-			*n.to = *n.from
+			*n.to = f.Count(*n.from)
 		}
 	}
+	l.answer.unusable = f.Unusable
 }
 
 func (l *anthropicListener) handleEvent(data []byte) error {
@@ -128,7 +131,7 @@ func (l *anthropicListener) handleEvent(data []byte) error {
 		Type    string `json:"type"`
 		Index   int    `json:"index"`
 		Message struct {
-			Usage anthropicUsage `json:"usage"`
+			Usage provider.Reported[anthropicUsage] `json:"usage"`
 		} `json:"message"`
 		Block block `json:"content_block"`
 		Delta struct {
@@ -139,8 +142,8 @@ func (l *anthropicListener) handleEvent(data []byte) error {
 			Partial    string `json:"partial_json"`
 			StopReason string `json:"stop_reason"`
 		} `json:"delta"`
-		Usage anthropicUsage `json:"usage"`
-		Error problem        `json:"error"`
+		Usage provider.Reported[anthropicUsage] `json:"usage"`
+		Error problem                           `json:"error"`
 	}
 	if err := json.Unmarshal(data, &e); err != nil {
 		return err
@@ -207,9 +210,9 @@ func (l *anthropicListener) setStop(reason string) {
 
 func (l *anthropicListener) handleWhole(data []byte) error {
 	var m struct {
-		Content    []block        `json:"content"`
-		StopReason string         `json:"stop_reason"`
-		Usage      anthropicUsage `json:"usage"`
+		Content    []block                           `json:"content"`
+		StopReason string                            `json:"stop_reason"`
+		Usage      provider.Reported[anthropicUsage] `json:"usage"`
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"swarm"
+	"swarm/internal/provider"
 	"swarm/internal/providerkind"
 )
 
@@ -114,14 +115,16 @@ type openaiChunk struct {
 		Message      openaiSaid `json:"message"`
 		FinishReason string     `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *struct {
-		Prompt     int64 `json:"prompt_tokens"`
-		Completion int64 `json:"completion_tokens"`
-		Details    struct {
-			Cached int64 `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-	} `json:"usage"`
-	Error *problem `json:"error"`
+	Usage provider.Reported[openaiUsage] `json:"usage"`
+	Error *problem                       `json:"error"`
+}
+
+type openaiUsage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Details    struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
 }
 
 func (l *openaiListener) handleEvent(data []byte) error {
@@ -140,9 +143,11 @@ func (l *openaiListener) handleWhole(data []byte) error {
 	if c.Error != nil {
 		return failureOf(statusOf(c.Error), c.Error)
 	}
-	if u := c.Usage; u != nil {
-		cached := min(u.Details.Cached, u.Prompt)
-		l.answer.tokens = providerkind.Tokens{In: u.Prompt - cached, Out: u.Completion, Read: cached}
+	if u := c.Usage.Value; c.Usage.Given {
+		f := provider.Figures{Unusable: c.Usage.Unusable}
+		in, out := f.Count(u.Prompt), f.Count(u.Completion)
+		cached := min(f.Count(u.Details.Cached), in)
+		l.answer.tokens, l.answer.unusable = providerkind.Tokens{In: in - cached, Out: out, Read: cached}, f.Unusable
 	}
 	if len(c.Choices) == 0 {
 		return nil

@@ -49,8 +49,10 @@ type answer struct {
 	calls  []*call
 	stop   stop
 	tokens providerkind.Tokens
-	shown  bool // some of its text was shown
-	show   func(kind swarm.DeltaKind, text string) error
+	// unusable: a figure of the tokens was not one
+	unusable bool
+	shown    bool // some of its text was shown
+	show     func(kind swarm.DeltaKind, text string) error
 }
 
 type call struct{ id, name, args string }
@@ -177,12 +179,15 @@ func (t *turn) newAnswer() (a *answer, end func()) {
 }
 
 // addUsage adds the cost of an answer to a request of so many bytes. If the server reports no
-// usage, bytes give an estimate. Each tool call costs the whole conversation again.
+// usage, or figures that cannot be, bytes give an estimate. Each tool call costs the whole conversation again.
 func (t *turn) addUsage(a *answer, asked int64) {
 	k := a.tokens
-	estimated := k == (providerkind.Tokens{})
-	if estimated {
-		k = providerkind.Tokens{In: swarm.EstimateTokens(asked), Out: swarm.EstimateTokens(int64(a.text.Len()))}
+	estimated := a.unusable || k == (providerkind.Tokens{})
+	if estimated && k.In+k.Read+k.Wrote == 0 {
+		k.In = swarm.EstimateTokens(asked)
+	}
+	if estimated && k.Out == 0 {
+		k.Out = swarm.EstimateTokens(int64(a.text.Len()))
 	}
 	u := swarm.Usage{
 		InputTokens:  k.In + k.Read + k.Wrote,
