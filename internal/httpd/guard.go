@@ -3,7 +3,6 @@ package httpd
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -178,17 +177,11 @@ func problemOf(err error) problem {
 	return problem{err.Error(), swarm.HintOf(err)}
 }
 
-// json encodes the problem as one JSON object.
-func (p problem) json() []byte {
-	b, _ := json.Marshal(p) // two strings always encode
-	return b
-}
-
 // Refuse answers with an error: {error, hint}.
 func Refuse(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "%s\n", problemOf(err).json())
+	fmt.Fprintf(w, "%s\n", swarm.Encode(problemOf(err)))
 }
 
 // An errorWriter converts plain-text errors of other packages to JSON.
@@ -217,6 +210,6 @@ func (w *errorWriter) Write(b []byte) (int, error) {
 		return w.ResponseWriter.Write(b)
 	}
 	w.plain = false
-	_, err := fmt.Fprintf(w.ResponseWriter, "%s\n", problem{Error: strings.TrimSpace(string(b))}.json())
+	_, err := fmt.Fprintf(w.ResponseWriter, "%s\n", swarm.Encode(problem{Error: strings.TrimSpace(string(b))}))
 	return len(b), err
 }

@@ -188,12 +188,12 @@ func result(answer json.RawMessage) *mcp.CallToolResult {
 }
 
 func refusal(err error) *mcp.CallToolResult {
-	r := result(problemOf(err).json())
+	r := result(swarm.Encode(problemOf(err)))
 	r.IsError = true
 	return r
 }
 
 // badRequest returns a protocol error.
 func badRequest(err *swarm.Error) *jsonrpc.Error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error() + ": " + err.Hint, Data: problemOf(err).json()}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error() + ": " + err.Hint, Data: swarm.Encode(problemOf(err))}
 }

@@ -9,7 +9,6 @@
 package prompt
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -178,13 +177,7 @@ func (t Template) Marshal() []byte {
 	if t.Parts == nil {
 		t.Parts = []Part{}
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(t); err != nil {
-		panic(err) // strings and numbers only: it cannot fail
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return swarm.Encode(t)
 }
 
 // Unmarshal reads a stored template.

@@ -3,7 +3,6 @@ package provider
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -74,10 +73,7 @@ func (n *notifier) notify(ctx context.Context, r Request) error {
 
 // post sends {"text": …}, which most chats accept.
 func post(ctx context.Context, url, text string) error {
-	body, err := json.Marshal(map[string]string{"text": text})
-	if err != nil {
-		return err
-	}
+	body := swarm.Encode(map[string]string{"text": text})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -190,13 +189,7 @@ func flow(v any) string {
 	if v, ok := v.(verbatim); ok {
 		return string(v)
 	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return `""`
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(swarm.Encode(v))
 }
 
 func (s *Session) writeTask(b *strings.Builder, t swarm.Task, newest map[string]string) error {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"syscall"
+
+	"swarm"
 )
 
 const (
@@ -30,10 +32,6 @@ func (h *Home) History() []string {
 
 // Remember keeps what was entered for later sessions. That it could not be kept is nobody's trouble.
 func (h *Home) Remember(text string) {
-	line, err := json.Marshal(text)
-	if err != nil {
-		return
-	}
 	path := h.in("history")
 	if info, err := os.Stat(path); err == nil && info.Size() > historyBytes {
 		h.forget(path)
@@ -42,7 +40,7 @@ func (h *Home) Remember(text string) {
 	if err != nil {
 		return
 	}
-	_, _ = f.Write(append(line, '\n'))
+	_, _ = f.Write(append(swarm.Encode(text), '\n'))
 	_ = f.Close()
 }
 
@@ -50,11 +48,7 @@ func (h *Home) Remember(text string) {
 func (h *Home) forget(path string) {
 	var b bytes.Buffer
 	for _, text := range h.History() {
-		line, err := json.Marshal(text)
-		if err != nil {
-			return
-		}
-		b.Write(append(line, '\n'))
+		b.Write(append(swarm.Encode(text), '\n'))
 	}
 	_ = os.WriteFile(path, b.Bytes(), 0o600)
 }

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -263,15 +262,11 @@ func messageJSON(role, content, finish string) string {
 		Type    string `json:"type"`
 		Content string `json:"content"`
 	}
-	b, err := json.Marshal([]struct {
+	return string(swarm.Encode([]struct {
 		Role   string `json:"role"`
 		Parts  []part `json:"parts"`
 		Finish string `json:"finish_reason,omitempty"`
-	}{{role, []part{{"text", content}}, finish}})
-	if err != nil {
-		return ""
-	}
-	return string(b)
+	}{{role, []part{{"text", content}}, finish}}))
 }
 
 func (f *fold) toolUsed(e *swarm.Event, use swarm.ToolUse) {

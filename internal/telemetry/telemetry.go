@@ -135,9 +135,5 @@ func loadProgress(log swarm.RunLog) (t progress) {
 }
 
 func (t progress) save(log swarm.RunLog, seq int64) error {
-	data, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	return log.SaveFold(foldName, foldVersion, seq, data)
+	return log.SaveFold(foldName, foldVersion, seq, swarm.Encode(t))
 }

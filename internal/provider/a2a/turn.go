@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"iter"
 	"log/slog"
@@ -299,10 +298,7 @@ func (t *turn) askPerson(ctx context.Context) error {
 		return swarm.Errorf(swarm.NeedsInput, "the remote agent asks something%s", excerpt.Said(asked)).
 			WithHint("say it in the prompt, or put the agent into a team, where a person can answer")
 	}
-	args, err := json.Marshal(map[string]string{"help_description": t.redactor.String(asked)})
-	if err != nil {
-		return swarm.Errorf(swarm.Protocol, "what the remote agent asks cannot be passed on: %w", err)
-	}
+	args := swarm.Encode(map[string]string{"help_description": t.redactor.String(asked)})
 	t.live(swarm.Delta{Kind: swarm.DeltaTool, Tool: &swarm.ToolUse{ID: "question", Name: "request_help", Input: args}})
 	answer, err := t.request.Call(ctx, "request_help", args)
 	t.live(swarm.Delta{

@@ -133,12 +133,10 @@ func validArguments(args string) json.RawMessage {
 
 // errorText encodes an error for the model.
 func errorText(err error) string {
-	told := struct {
+	return string(swarm.Encode(struct {
 		Error string `json:"error"`
 		Hint  string `json:"hint,omitempty"`
-	}{err.Error(), swarm.HintOf(err)}
-	b, _ := json.Marshal(told)
-	return string(b)
+	}{err.Error(), swarm.HintOf(err)}))
 }
 
 func (t *turn) showInput(args string) json.RawMessage {
