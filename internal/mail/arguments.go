@@ -6,7 +6,7 @@ import (
 	"swarm"
 )
 
-// Handoff is a draft as the arguments of send_handoff.
+// Handoff returns a draft as the arguments of send_handoff.
 func Handoff(d Draft) json.RawMessage {
 	type enclosure struct {
 		Type    string `json:"type"`

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A draft that goes to another process as the arguments of send_handoff is the same there.
+// A draft survives a round trip through the arguments of send_handoff.
 func TestHandoffIsReadBack(t *testing.T) {
 	for name, args := range map[string]string{
 		"short":  `{"to":"b","message":"do it"}`,

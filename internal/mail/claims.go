@@ -7,17 +7,18 @@ import (
 	"sync"
 )
 
-// A Claim is a sentence of an agent that says it has written to another.
+// A Claim is an agent's sentence that claims to have written to another agent.
 type Claim struct {
-	Agent string // to whom
+	Agent string // the claimed receiver
 	Quote string
 }
 
-// Claims finds where an agent says in plain words that it has just handed something to one of the others: "I sent the plan to @coder".
-// It would rather miss one than hear one where there is none: what is quoted, denied, planned, told of others or of another time is
-// none, and a name that is a common word counts only behind an @.
+// Claims finds sentences in which an agent claims to have just handed something to another agent:
+// "I sent the plan to @coder". It prefers misses to false alarms. Quotes, negations, plans, and
+// reports about others or another time don't count. A name that is a common word counts only after
+// an @.
 func Claims(output string, others []string) (claims []Claim) {
-	for _, sentence := range sentences(plain(output)) {
+	for _, sentence := range sentences(ownWords(output)) {
 		m := didWrite().FindStringSubmatch(sentence)
 		if m == nil {
 			m = headline().FindStringSubmatch(sentence)
@@ -27,7 +28,7 @@ func Claims(output string, others []string) (claims []Claim) {
 		}
 		verb, rest := strings.ToLower(m[1]), m[2]
 		for _, name := range others {
-			if names(verb, rest, name) && !slices.ContainsFunc(claims, func(c Claim) bool { return c.Agent == name }) {
+			if namesReceiver(verb, rest, name) && !slices.ContainsFunc(claims, func(c Claim) bool { return c.Agent == name }) {
 				claims = append(claims, Claim{name, short(sentence)})
 			}
 		}
@@ -35,31 +36,38 @@ func Claims(output string, others []string) (claims []Claim) {
 	return claims
 }
 
-// pattern compiles an expression when it is first needed: no command pays for it at its start.
+// pattern compiles an expression on first use, so that it does not slow down the start of a
+// command.
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// didWrite is how a sentence begins that tells what its speaker has done, and what it goes on with.
+// didWrite matches a sentence about what its speaker has done: the verb and the rest.
 var didWrite = pattern(`(?i)^(?:(?:ok|okay|done|great|so|then|now|also|finally|first|and|next|yes|good)\s*[,:—-]?\s+)*` +
 	`(?:(?:i|we)(?:['’]ve|\s+have)?\s+)?(?:(?:now|just|also|then|successfully)\s+)*` +
 	`(sent|handed|forwarded|passed|delivered|delegated|assigned|messaged|emailed|notified|informed|told|asked)\b(.*)$`)
 
-// headline is the same told in a few words without who did it: "Plan delivered to @coder". Only one that ends with an @name is one.
-var headline = pattern(`(?i)^(?:the\s+)?[a-z]+\s+(sent|handed|forwarded|delivered)(\s+(?:off\s+|over\s+|on\s+)?to\s+@[a-z][a-z0-9-]*)$`)
+// headline matches the same without a subject: "Plan delivered to @coder". It must end with an @name.
+var headline = pattern(`(?i)^(?:the\s+)?[a-z]+\s+(sent|handed|forwarded|delivered)` +
+	`(\s+(?:off\s+|over\s+|on\s+)?to\s+@[a-z][a-z0-9-]*)$`)
 
-// otherwise are the words with which the sentence means something else: that it did not happen, or not now, or that it was asked for.
-var otherwise = pattern(`(?i)\b(?:not|never|nothing|nobody|without|unable|cannot|failed|refused|already|earlier|previously|before|yesterday|last|previous|ago|if|unless|would|could|should|might|may)\b|n['’]t\b|\?$`)
+// otherwise matches words that change the meaning: it did not happen, not now, or it is a question.
+var otherwise = pattern(`(?i)\b(?:not|never|nothing|nobody|without|unable|cannot|failed|refused|already|earlier|` +
+	`previously|before|yesterday|last|previous|ago|if|unless|would|could|should|might|may)\b|n['’]t\b|\?$`)
 
-// common are names that stand in sentences as words of their own: "I sent the build to test it".
-var common = []string{"all", "build", "check", "code", "deploy", "design", "docs", "draft", "edit", "fix", "help", "judge", "lead", "main", "merge", "plan",
-	"release", "research", "review", "run", "search", "ship", "summary", "test", "tests", "work", "write"}
+// common are agents' names that are also common words: "I sent the build to test it".
+var common = []string{
+	"all", "build", "check", "code", "deploy", "design", "docs", "draft", "edit", "fix", "help", "judge", "lead", "main",
+	"merge", "plan", "release", "research", "review", "run", "search", "ship", "summary", "test", "tests", "work", "write",
+}
 
-// after is what may follow a name for it to be one: "to coder's branch" and "to coder tools" name something else.
-var after = pattern(`^(?:$|[,;:)!.…—-]\s|[,;:)!.…—-]*$|\s+(?:for|with|so|and|as|who|via|by|in|about|to|using|that|what|how|why|where|whether|everything|all|it|a|an|the|my|our|this|these|its|his|her|their|again|too|now|directly|through|\()\b|\s*\()`)
+// after matches what may follow a name: "to coder's branch" and "to coder tools" name something else.
+var after = pattern(`^(?:$|[,;:)!.…—-]\s|[,;:)!.…—-]*$|\s+(?:for|with|so|and|as|who|via|by|in|about|to|using|that|what|how|` +
+	`why|where|whether|everything|all|it|a|an|the|my|our|this|these|its|his|her|their|again|too|now|directly|` +
+	`through|\()\b|\s*\()`)
 
-// names says whether what follows a verb names somebody as the one who got it.
-func names(verb, rest, name string) bool {
+// namesReceiver reports whether the text after a verb names an agent as the receiver.
+func namesReceiver(verb, rest, name string) bool {
 	behind := `(?i)^(?:\s+off|\s+over|\s+on)?\s+(?:the\s+|our\s+)?`
 	direct := verb == "messaged" || verb == "emailed" || verb == "notified" || verb == "informed" || verb == "told" || verb == "asked"
 	patterns := []string{`(?i)\bto\s+(?:the\s+|our\s+)?`}
@@ -91,8 +99,8 @@ var (
 	ended   = pattern(`[.!?](?:\s+|$)|\n|;\s`)
 )
 
-// plain is a text without what is somebody else's in it: code and quotes.
-func plain(text string) string {
+// ownWords removes code and quotes from a text, because they are not the agent's own words.
+func ownWords(text string) string {
 	text = fenced().ReplaceAllString(text, "")
 	text = quoting().ReplaceAllString(text, "")
 	text = ticked().ReplaceAllString(text, "$1")

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// Each line is what an agent says, and to whom it claims by that to have written.
+// Each line is an agent's text, and the receivers that it claims.
 func TestClaims(t *testing.T) {
 	others := []string{"coder", "reviewer", "tester-2", "test", "review"}
 	for text, want := range map[string]string{
-		// claims
+		// Claims.
 		"I sent the plan to @coder.":                                      "coder",
 		"I sent the plan to coder":                                        "coder",
 		"I've sent the plan to the coder agent.":                          "coder",
@@ -36,7 +36,7 @@ func TestClaims(t *testing.T) {
 		"Plan delivered to @coder.":                                       "coder",
 		"I delivered the plan to coder.":                                  "coder",
 		"I emailed @reviewer the plan.":                                   "reviewer",
-		// none
+		// No claims.
 		"Nothing delivered to @coder.":                          "",
 		"Plan delivered to coder.":                              "",
 		"Mails delivered to @coder bounce.":                     "",

@@ -2,8 +2,8 @@ package mail
 
 import "strings"
 
-// commands are what an agent without tools types instead of calling one: a program that is started for its
-// turn, and has the agent's token in its environment.
+// commands maps tools to the commands that agents without tools type instead. Such an agent is a
+// program with the agent's token in its environment.
 var commands = strings.NewReplacer(
 	"send_handoff", "swarm send",
 	"read_inbox", "swarm inbox",
@@ -16,10 +16,10 @@ var commands = strings.NewReplacer(
 	"report_done", "swarm done",
 )
 
-// InCommands is a text of ours in which commands stand for the tools that it names.
+// InCommands replaces the tools that a text of ours names by commands.
 func InCommands(text string) string { return commands.Replace(text) }
 
-// Say is a text of ours for an agent: one that acts by commands is told of commands.
+// Say adapts a text of ours to an agent: with commands, if it acts by commands.
 func (r *Rules) Say(agent, text string) string {
 	if r.commands[agent] {
 		return InCommands(text)

@@ -9,7 +9,7 @@ import (
 	"swarm"
 )
 
-// seed is the envelope of the specification, to the letter.
+// seed is the envelope of the specification, unchanged.
 const seed = `{
   "kind": "handoff",
   "id": "payload-uuid",
@@ -106,7 +106,7 @@ func TestEnvelopesThatAreNone(t *testing.T) {
 	}
 }
 
-// Whatever is read says the same when it is written and read again, and is within the caps.
+// An accepted envelope survives a round trip, and is within the limits.
 func FuzzReadEnvelope(f *testing.F) {
 	f.Add([]byte(seed))
 	f.Add([]byte(`{"kind":"signal","id":"a","fromNodeId":"b","toNodeId":"c","createdAt":"2026-01-01T00:00:00.5+02:00","payload":{"message":"\ud800"}}`))
@@ -138,7 +138,7 @@ func FuzzReadEnvelope(f *testing.F) {
 	})
 }
 
-// What is urgent comes first, and says so; the rest stays in its order.
+// Urgent mail comes first and is marked as urgent. The rest keeps its order.
 func TestUrgentFirst(t *testing.T) {
 	item := func(id, meta string) Item {
 		return Item{Envelope: swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: "user", Payload: swarm.Payload{Message: "m"}, Meta: json.RawMessage(meta)}}

@@ -11,8 +11,8 @@ import (
 	"swarm/internal/prompt"
 )
 
-// Inbox is an agent's mail as it stands in its prompt. Messages are counted from 1, and nothing else of a run's numbers or times stands
-// there, so that the same mail makes the same prompt. Whatever a sender wrote is escaped.
+// Inbox formats an agent's mail for its prompt. Messages are counted from 1. No other number or
+// time of the run appears, so the same mail makes the same prompt. The text of senders is escaped.
 func (r *Rules) Inbox(agent string, items []Item) string {
 	var b strings.Builder
 	for i, item := range items {
@@ -24,7 +24,7 @@ func (r *Rules) Inbox(agent string, items []Item) string {
 	return b.String()
 }
 
-// Packs are the refs of the context packs that came with mail, each once.
+// Packs returns the refs of the context packs that came with mail, each once.
 func Packs(items []Item) (refs []string) {
 	for _, item := range items {
 		if ref := item.ContextRef; ref != "" && !slices.Contains(refs, ref) {
@@ -34,9 +34,11 @@ func Packs(items []Item) (refs []string) {
 	return refs
 }
 
-// Aside is mail as it is told to an agent that works, beside the answer of a tool.
+// Aside formats mail for an agent in the middle of a turn. The text is added to the answer of a
+// tool.
 func (r *Rules) Aside(agent string, items []Item) string {
-	return "While you worked, mail has come for you. It is not part of the tool's answer; take it into account from here on.\n\n" + r.Inbox(agent, items)
+	return "While you worked, mail has come for you. It is not part of the tool's answer; " +
+		"take it into account from here on.\n\n" + r.Inbox(agent, items)
 }
 
 func (r *Rules) write(b *strings.Builder, n int, agent string, e swarm.Envelope) {
@@ -71,8 +73,8 @@ func (r *Rules) write(b *strings.Builder, n int, agent string, e swarm.Envelope)
 	fmt.Fprintf(b, "--- End message %d ---\n", n)
 }
 
-// howToAnswer tells an agent what becomes of the response that a message asks for. It tells nothing that
-// would be refused.
+// howToAnswer tells an agent how to give the response that a message asks for. It never suggests a
+// call that would be refused.
 func (r *Rules) howToAnswer(agent string, e swarm.Envelope) string {
 	to := ReplyTo(e)
 	switch {
@@ -86,7 +88,7 @@ func (r *Rules) howToAnswer(agent string, e swarm.Envelope) string {
 	return r.AnswerBy(agent, e)
 }
 
-// AnswerBy tells an agent how it answers a message; "" = it cannot.
+// AnswerBy returns the sentence that tells an agent how to answer a message; "" = it cannot.
 func (r *Rules) AnswerBy(agent string, e swarm.Envelope) string {
 	switch to := ReplyTo(e); {
 	case r.mute[agent], r.Ended(to):
@@ -109,10 +111,11 @@ func status(s *swarm.PayloadStatus) string {
 	return word
 }
 
-// ends are what may stand in a JSON string as it is, and may be taken for the end of a line.
+// ends escapes characters that are valid in a JSON string but that readers may take for a line
+// break.
 var ends = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
-// indented is JSON for reading. All its line breaks are ours.
+// indented formats JSON for reading. All line breaks in it are ours.
 func indented(value json.RawMessage) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, value, "", "  "); err != nil {

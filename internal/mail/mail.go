@@ -1,9 +1,11 @@
-// Package mail has the rules of post between agents: how a message is handed in, to whom it may go, what makes two messages the
-// same, and what mail looks like in the prompt of the agent that gets it. Nothing here stores or delivers anything.
+// Package mail has the rules for messages between agents: how a message is handed in, who may write
+// to whom, when two messages are the same, and how mail looks in the receiver's prompt. It stores
+// and delivers nothing.
 //
-// What an agent hands in is a [Draft]. [Rules], which know the agents and the edges between them, make an envelope of it or say
-// why not, with the choices there are. What the receiver reads is [Inbox]; there the words of others are data, and no line of
-// theirs can pass for one of ours.
+// An agent hands in a [Draft]. [Rules] know the agents and the edges between them. They make an
+// envelope from a draft, or return an error that lists the choices. [Rules.Inbox] formats mail for
+// the receiver's prompt. Text of senders is data there: none of its lines can be mistaken for one
+// of ours.
 package mail
 
 import (
@@ -16,7 +18,7 @@ import (
 	"swarm"
 )
 
-// How large mail may be.
+// Limits of mail.
 const (
 	MaxMessage  = 8 << 10 // bytes of a message
 	MaxEnvelope = 1 << 20 // bytes of an envelope in JSON
@@ -27,19 +29,22 @@ const (
 
 const useArtifact = "store the long part with put_artifact, and send its ref in artifacts"
 
-// An Item is an envelope in an inbox. In JSON it is the envelope with its number.
+// An Item is an envelope in an inbox. Its JSON is the envelope with its number.
 type Item struct {
 	Seq int64 `json:"seq"`
 	swarm.Envelope
 }
 
-// Envelope makes an envelope of what somebody hands in. Handed in again by the same turn, it is the same message and has the same id.
+// Envelope makes an envelope from a draft. It is idempotent: the same draft in the same turn has
+// the same id, so it is the same message.
 func (r *Rules) Envelope(from string, d Draft, turn string, now time.Time) (swarm.Envelope, error) {
 	if err := d.Check(); err != nil {
 		return swarm.Envelope{}, err
 	}
-	e := swarm.Envelope{Kind: swarm.Handoff, FromNodeID: d.From, ToNodeID: d.To, ContextRef: d.ContextRef,
-		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Status: d.Status, Response: d.Response}}
+	e := swarm.Envelope{
+		Kind: swarm.Handoff, FromNodeID: d.From, ToNodeID: d.To, ContextRef: d.ContextRef,
+		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Status: d.Status, Response: d.Response},
+	}
 	meta := Meta{Priority: d.Priority, InReplyTo: d.InReplyTo}
 	if d.Interrupt {
 		meta.Priority = High
@@ -70,7 +75,7 @@ func (r *Rules) Envelope(from string, d Draft, turn string, now time.Time) (swar
 	return e, r.permit(e)
 }
 
-// Plea is the envelope by which an agent asks a person for help, whether one has written to it or not.
+// Plea makes the envelope by which an agent asks a person for help. It needs no edge.
 func (r *Rules) Plea(from string, d Draft, turn string, now time.Time) (swarm.Envelope, error) {
 	if err := d.Check(); err != nil {
 		return swarm.Envelope{}, err
@@ -79,11 +84,14 @@ func (r *Rules) Plea(from string, d Draft, turn string, now time.Time) (swarm.En
 }
 
 func plea(from string, d Draft) swarm.Envelope {
-	return swarm.Envelope{Kind: swarm.Handoff, FromNodeID: from, ToNodeID: swarm.User, Meta: swarm.Encode(Meta{Type: HelpRequest}),
-		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Response: &swarm.Response{Expectation: "required"}}}
+	required := &swarm.Response{Expectation: "required"}
+	return swarm.Envelope{
+		Kind: swarm.Handoff, FromNodeID: from, ToNodeID: swarm.User, Meta: swarm.Encode(Meta{Type: HelpRequest}),
+		Payload: swarm.Payload{Message: d.Message, Structured: d.Structured, Response: required},
+	}
 }
 
-// HelpDraft is what an agent hands in that asks a person for help.
+// HelpDraft returns the draft of a help request.
 func HelpDraft(message string, skills []string) Draft {
 	d := Draft{To: swarm.User, Message: message}
 	if len(skills) > 0 {
@@ -95,6 +103,7 @@ func HelpDraft(message string, skills []string) Draft {
 // HelpRequest is the type of a message that asks a person for help.
 const HelpRequest = "help_request"
 
+// stamp sets the id and the time.
 func (r *Rules) stamp(e swarm.Envelope, d Draft, turn string, now time.Time) (swarm.Envelope, error) {
 	made := makeID(turn, e)
 	if strings.HasPrefix(d.ID, swarm.MadeID) && d.ID != made {
@@ -103,28 +112,30 @@ func (r *Rules) stamp(e swarm.Envelope, d Draft, turn string, now time.Time) (sw
 	if e.ID, e.CreatedAt = d.ID, now.UTC(); e.ID == "" {
 		e.ID = made
 	}
-	return e, small(e)
+	return e, checkSize(e)
 }
 
-// NotYours refuses an id that is made of what another envelope says: who sends that one later could not.
+// NotYours returns the error for an id with the reserved prefix. If a sender could choose such an
+// id, the message that really has it would be refused later.
 func NotYours(id string) error {
-	return swarm.Errorf(swarm.BadInput, "the id %s is not yours to give: those that begin with %s are made of what a message says", swarm.Quote(id), swarm.MadeID).
+	const msg = "the id %s is not yours to give: those that begin with %s are made of what a message says"
+	return swarm.Errorf(swarm.BadInput, msg, swarm.Quote(id), swarm.MadeID).
 		WithHint("leave id out, or choose another one")
 }
 
-// Accept takes an envelope that was written whole, see [ReadEnvelope], or says why it cannot be sent.
+// Accept accepts a complete envelope, see [ReadEnvelope], or returns why it cannot be sent.
 func (r *Rules) Accept(from string, e swarm.Envelope) (swarm.Envelope, error) {
 	e, err := r.address(from, e)
 	if err != nil {
 		return e, err
 	}
-	if err := small(e); err != nil {
+	if err := checkSize(e); err != nil {
 		return e, err
 	}
 	return e, r.permit(e)
 }
 
-// address finds whom the names in an envelope mean.
+// address resolves the names in an envelope to agents.
 func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 	var none swarm.Envelope
 	sender, ok := r.find(from, from)
@@ -133,7 +144,8 @@ func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 	}
 	if e.FromNodeID != "" {
 		if claimed, ok := r.find(from, e.FromNodeID); !ok || claimed != sender {
-			return none, swarm.Errorf(swarm.BadInput, "fromNodeId is %s, but you are %s", swarm.Quote(e.FromNodeID), sender).WithHint("leave fromNodeId out")
+			return none, swarm.Errorf(swarm.BadInput, "fromNodeId is %s, but you are %s", swarm.Quote(e.FromNodeID), sender).
+				WithHint("leave fromNodeId out")
 		}
 	}
 	receiver, ok := r.find(sender, e.ToNodeID)
@@ -153,7 +165,8 @@ func (r *Rules) address(from string, e swarm.Envelope) (swarm.Envelope, error) {
 	return e, nil
 }
 
-// permit says why an envelope may not be sent, or nothing. One that answers a message needs no edge.
+// permit returns an error if an envelope may not be sent. A reply to a message that asks for one
+// needs no edge.
 func (r *Rules) permit(e swarm.Envelope) error {
 	from, to := e.FromNodeID, e.ToNodeID
 	switch why, ended := r.ended[to]; {
@@ -162,35 +175,39 @@ func (r *Rules) permit(e swarm.Envelope) error {
 	case ended:
 		return hasEnded(to, why)
 	case r.mute[to] && Expects(e):
-		return swarm.Errorf(swarm.BadInput, "%s works elsewhere and can write to nobody, so no reply can be required of it", to).
+		const msg = "%s works elsewhere and can write to nobody, so no reply can be required of it"
+		return swarm.Errorf(swarm.BadInput, msg, to).
 			WithHint("send it without response; what it says in the end is its answer: wait_for gives it to you")
 	}
 	if answer := ReplyTo(e); asks(e) && answer != from && !r.May(to, answer) {
-		return swarm.Errorf(swarm.BadInput, "replyTo is %s, but %s may not write there. It may write to: %s", answer, to, list(r.receivers(to))).
+		const msg = "replyTo is %s, but %s may not write there. It may write to: %s"
+		return swarm.Errorf(swarm.BadInput, msg, answer, to, list(r.receivers(to))).
 			WithHint("leave replyTo out: the answer then comes to you")
 	}
 	return nil
 }
 
-func small(e swarm.Envelope) error {
+func checkSize(e swarm.Envelope) error {
 	if n := len(swarm.Encode(e)); n > MaxEnvelope {
-		return swarm.Errorf(swarm.BadInput, "the message has %d bytes with all that belongs to it; %d are allowed", n, MaxEnvelope).WithHint("%s", useArtifact)
+		const msg = "the message has %d bytes with all that belongs to it; %d are allowed"
+		return swarm.Errorf(swarm.BadInput, msg, n, MaxEnvelope).WithHint("%s", useArtifact)
 	}
 	return nil
 }
 
-// makeID is the id of an envelope that brings none.
+// makeID returns the id of an envelope that has none: a hash of the turn and the content. It is an
+// idempotency key: a repeated turn sends the same message once.
 func makeID(turn string, e swarm.Envelope) string {
 	sum := sha256.Sum256(append([]byte(turn+"\x00"), content(e)...))
 	return swarm.MadeID + hex.EncodeToString(sum[:12])
 }
 
-// Same says whether two envelopes are the same message: all is the same but for the time at which they were handed in.
+// Same reports whether two envelopes are the same message: equal except for the time.
 func Same(a, b swarm.Envelope) bool {
 	return a.ID == b.ID && bytes.Equal(content(a), content(b))
 }
 
-// content is what an envelope says, apart from its id and its time.
+// content returns an envelope without its id and time.
 func content(e swarm.Envelope) []byte {
 	e.ID, e.CreatedAt = "", time.Time{}
 	return swarm.Encode(e)

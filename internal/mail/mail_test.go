@@ -16,7 +16,7 @@ import (
 
 var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// team is planner <-> coder -> tester, and boss, whom nobody knows.
+// team is planner <-> coder -> tester, and boss, which has no edges.
 func team() *Rules {
 	return NewRules(&swarm.Plan{
 		Agents: []swarm.Agent{{Name: "planner"}, {Name: "coder"}, {Name: "tester"}, {Name: "boss"}},
@@ -24,7 +24,7 @@ func team() *Rules {
 	})
 }
 
-// post reads arguments and makes the envelope of them.
+// post makes the envelope of some arguments.
 func post(r *Rules, from, args string) (swarm.Envelope, error) {
 	d, err := ReadDraft([]byte(args))
 	if err != nil {
@@ -33,7 +33,7 @@ func post(r *Rules, from, args string) (swarm.Envelope, error) {
 	return r.Envelope(from, d, "plan/1/1", now)
 }
 
-// The example of the specification comes out as it stands there.
+// The example of the specification comes out unchanged.
 func TestEnvelope(t *testing.T) {
 	e, err := post(team(), "planner", `{"to": "coder", "message": "Short human-readable summary", "structured": { "key": "value" },
 		"artifacts": [{ "type": "diff", "ref": "artifact://diff/123" }, { "ref": "artifact://log/456" }], "status": { "ok": true, "reason": "tests-pass" },
@@ -144,7 +144,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What just fits is sent.
+// Messages at the limits are accepted.
 func TestLargest(t *testing.T) {
 	r := team()
 	if _, err := post(r, "planner", `{"to":"coder","message":"`+strings.Repeat("x", MaxMessage)+`"}`); err != nil {
@@ -163,7 +163,7 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// Numbers stay as they were written, and what says the same is written the same.
+// Numbers keep their notation, and equal values become equal bytes.
 func TestStructuredHasOneSpelling(t *testing.T) {
 	for _, c := range []struct{ given, want string }{
 		{`{ "n" : 12345678901234567890.000 , "e":1E5, "z":-0 }`, `{"n":12345678901234567890.000,"e":1E5,"z":-0}`},
@@ -178,7 +178,7 @@ func TestStructuredHasOneSpelling(t *testing.T) {
 	}
 }
 
-// The same turn, receiver and body are the same message; anything else is another.
+// The same turn, receiver and body make the same message. Any difference makes another.
 func TestIDs(t *testing.T) {
 	r := team()
 	r.Add(&swarm.Plan{Edges: []swarm.Edge{{From: "planner", To: "tester"}}})
@@ -258,7 +258,7 @@ func TestWhoMayWriteToWhom(t *testing.T) {
 	}
 }
 
-// A copy means the copies beside it; others have to say which one they mean.
+// A copy's names mean the copies beside it. Other agents have to say which copy they mean.
 func TestCopies(t *testing.T) {
 	copies := &swarm.Plan{Agents: []swarm.Agent{{Name: "planner.1", Base: "planner"}, {Name: "coder.1", Base: "coder"}, {Name: "planner.2", Base: "planner"},
 		{Name: "coder.2", Base: "coder"}, {Name: "boss"}}, Edges: []swarm.Edge{{From: "planner.1", To: "coder.1"}, {From: "planner.2", To: "coder.2"},
@@ -302,7 +302,7 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// FuzzReadDraft: what is accepted says once, and exactly, what was written; and reading it again changes nothing.
+// FuzzReadDraft checks that an accepted draft keeps the exact content, and survives a round trip.
 func FuzzReadDraft(f *testing.F) {
 	for _, s := range []string{`{"to":"coder","message":"m"}`, `{"to":"a","message":"m","structured":{"a":[1.50,"\ud800",{"a":null}]}}`, `{"to":"a","to":"b","message":""}`,
 		`{"to":"a","message":"m","artifacts":[{"type":"diff","ref":"artifact://diff/1"}],"status":{"ok":true,"reason":"r"},"response":{"expectation":"none","replyTo":"x"},"type":"t","id":"i"}`,
@@ -351,7 +351,7 @@ func FuzzReadDraft(f *testing.F) {
 	})
 }
 
-// countKeys counts keys as they stand in a text, keysIn those that are left of them.
+// countKeys counts the keys in a text, keysIn those that remain after decoding.
 func countKeys(t *testing.T, text string) (n int) {
 	d := json.NewDecoder(strings.NewReader(text))
 	var walk func()

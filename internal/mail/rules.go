@@ -11,38 +11,42 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// Rules are who is there and who may write to whom. They grow with the plan, and belong to one goroutine at a time.
+// Rules know the agents and who may write to whom. They grow with the plan. They have no mutex:
+// their owner uses them from one goroutine at a time.
 type Rules struct {
-	agents   []string          // in the file's order
-	known    map[string]bool   //
-	copy     map[string]string // the ".2" of an agent that is a copy
-	doers    map[string]string // by task: who does it
+	agents   []string          // in the order of the file
+	known    map[string]bool   // the agents as a set
+	copy     map[string]string // by agent that is a copy: its suffix, such as ".2"
+	doers    map[string]string // by task: its agent
 	edges    map[[2]string]bool
-	joined   map[string]bool   // agents that a plan's own edges name
-	everyone bool              // everybody may write to everybody
-	team     bool              // agents live on
-	leads    map[string]bool   // agents that may look at everybody's work
-	heard    map[string]bool   // agents that a person has written to: they may write back
-	ended    map[string]string // agents that have no turn any more, and why
-	mute     map[string]bool   // agents that can write to nobody
-	commands map[string]bool   // agents that act by commands, not by tools
-	// owed is, by who is asked and who gets the answer, the messages that want one and where no edge
-	// leads back. Each allows one answer.
+	joined   map[string]bool   // agents that declared edges name
+	everyone bool              // all agents may write to each other
+	team     bool              // agents outlive their tasks
+	leads    map[string]bool   // agents that may see everybody's work
+	heard    map[string]bool   // agents to which a person has written: they may write back
+	ended    map[string]string // agents that get no more turns, with the reason
+	mute     map[string]bool   // agents that cannot write at all
+	commands map[string]bool   // agents that act by commands instead of tools
+	// owed lists the messages that ask for a reply where no edge leads back, by receiver of the message
+	// and receiver of the reply. Each permits one reply.
 	owed map[[2]string][]string
 }
 
-// NewRules are the rules of these plans.
+// NewRules returns the rules of these plans.
 func NewRules(plans ...*swarm.Plan) *Rules {
-	r := &Rules{known: map[string]bool{}, copy: map[string]string{}, doers: map[string]string{}, edges: map[[2]string]bool{}, joined: map[string]bool{},
-		leads: map[string]bool{}, heard: map[string]bool{}, ended: map[string]string{}, mute: map[string]bool{}, commands: map[string]bool{},
-		owed: map[[2]string][]string{}}
+	r := &Rules{
+		known: map[string]bool{}, copy: map[string]string{}, doers: map[string]string{}, edges: map[[2]string]bool{},
+		joined: map[string]bool{}, leads: map[string]bool{}, heard: map[string]bool{}, ended: map[string]string{},
+		mute: map[string]bool{}, commands: map[string]bool{}, owed: map[[2]string][]string{},
+	}
 	for _, p := range plans {
 		r.Add(p)
 	}
 	return r
 }
 
-// Add lets a plan join. Edges are those that it declares, and those of its dependencies: who works for another may hand to it.
+// Add adds a plan. Its edges are the declared ones, and those of its dependencies: an agent may
+// write to agents whose tasks depend on its own.
 func (r *Rules) Add(p *swarm.Plan) {
 	r.everyone = r.everyone || p.Kind == swarm.SwarmRun
 	r.team = r.team || p.Kind.Team()
@@ -92,18 +96,19 @@ func (r *Rules) join(from, to string) {
 	}
 }
 
-// Hear notes that a person has written to an agent. From then on it may write to [swarm.User].
+// Hear records that a person has written to an agent. From then on the agent may write to
+// [swarm.User].
 func (r *Rules) Hear(agent string) { r.heard[agent] = true }
 
-// Ask notes a message that wants an answer: whoever gets it may answer that one message, whether an edge
-// leads there or not.
+// Ask records a message that asks for a reply. Its receiver may reply to this message, even without
+// an edge.
 func (r *Rules) Ask(e swarm.Envelope) {
 	if asks(e) {
 		r.Owe(e.ToNodeID, ReplyTo(e), e.Ref())
 	}
 }
 
-// Owe lets an agent answer the message with a ref once.
+// Owe permits an agent one reply to the message with this ref.
 func (r *Rules) Owe(agent, to, ref string) {
 	pair := [2]string{agent, to}
 	if !r.May(agent, to) && !slices.Contains(r.owed[pair], ref) {
@@ -111,8 +116,8 @@ func (r *Rules) Owe(agent, to, ref string) {
 	}
 }
 
-// Answer notes that an agent has written to another: of the messages that want an answer there, the
-// oldest has it.
+// Answer records that an agent has written to another. That answers the oldest message that asked
+// for a reply there.
 func (r *Rules) Answer(agent, to string) {
 	pair := [2]string{agent, to}
 	if owed := r.owed[pair]; len(owed) > 1 {
@@ -122,7 +127,7 @@ func (r *Rules) Answer(agent, to string) {
 	}
 }
 
-// Answers are those to whom an agent may write only because they wait for its answer.
+// Answers returns the agents to which an agent may write only because they wait for its reply.
 func (r *Rules) Answers(agent string) (names []string) {
 	for _, to := range r.agents {
 		if len(r.owed[[2]string{agent, to}]) > 0 && !r.May(agent, to) && !r.Ended(to) {
@@ -132,27 +137,29 @@ func (r *Rules) Answers(agent string) (names []string) {
 	return names
 }
 
-// End notes that an agent has no turn any more. From then on nobody writes to it.
+// End records that an agent gets no more turns. From then on mail to it is refused.
 func (r *Rules) End(agent, reason string) { r.ended[agent] = reason }
 
-// Start notes that an agent which had ended has turns again.
+// Start records that an ended agent gets turns again.
 func (r *Rules) Start(agent string) { delete(r.ended, agent) }
 
-// Ended says whether an agent has no turn any more.
+// Ended reports whether an agent gets no more turns.
 func (r *Rules) Ended(agent string) bool {
 	_, ended := r.ended[agent]
 	return ended
 }
 
-// Team says whether agents live on, and can wait for each other and be done.
+// Team reports whether agents outlive their tasks, so that they can wait for each other and report
+// done.
 func (r *Rules) Team() bool { return r.team }
 
-// Sees says whether an agent may look at another's work: those who may write to each other, one way or the other, and who leads.
+// Sees reports whether an agent may see another's work: it leads, or one of them may write to the
+// other.
 func (r *Rules) Sees(agent, other string) bool {
 	return r.leads[agent] || r.May(agent, other) || r.May(other, agent)
 }
 
-// Find is the agent that somebody means by a name, or an error that lists those there are.
+// Find returns the agent that a speaker means by a name, or an error that lists the agents.
 func (r *Rules) Find(speaker, name string) (string, error) {
 	agent, ok := r.find(speaker, name)
 	if !ok || agent == swarm.User {
@@ -161,10 +168,10 @@ func (r *Rules) Find(speaker, name string) (string, error) {
 	return agent, nil
 }
 
-// Agents are all there are, in the file's order.
+// Agents returns all agents, in the order of the file.
 func (r *Rules) Agents() []string { return r.agents }
 
-// Receivers are the agents to whom an agent may write, in the file's order.
+// Receivers returns the agents to which an agent may write, in the order of the file.
 func (r *Rules) Receivers(from string) (names []string) {
 	for _, to := range r.agents {
 		if r.May(from, to) && !r.Ended(to) {
@@ -174,13 +181,14 @@ func (r *Rules) Receivers(from string) (names []string) {
 	return names
 }
 
-// Joined says whether an edge that somebody has declared leads to the agent or from it.
+// Joined reports whether a declared edge starts or ends at the agent.
 func (r *Rules) Joined(agent string) bool { return r.joined[agent] }
 
-// Edge says whether one agent may hand work to another.
+// Edge reports whether one agent may hand work to another.
 func (r *Rules) Edge(from, to string) bool { return r.everyone || r.edges[[2]string{from, to}] }
 
-// May says whether one may write to another, at any time. A person may write to everybody, and those may answer.
+// May reports whether a participant may write to another at any time. People may write to every
+// agent, and these may answer.
 func (r *Rules) May(from, to string) bool {
 	switch {
 	case from == to:
@@ -193,7 +201,8 @@ func (r *Rules) May(from, to string) bool {
 	return r.Edge(from, to)
 }
 
-// find is the agent that somebody means by a name, in whatever case it is written. A copy means the copies beside it.
+// find returns the agent that a speaker means by a name, in upper or lower case. A copy means the
+// copies beside it.
 func (r *Rules) find(speaker, name string) (string, bool) {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
 	if name == swarm.User {
@@ -215,7 +224,7 @@ func (r *Rules) unknown(speaker, name string) error {
 	return e
 }
 
-// others are all agents but one: first those to whom it may write, then the rest.
+// others returns all other agents: first those to which the agent may write.
 func (r *Rules) others(agent string) []string {
 	names := r.Receivers(agent)
 	for _, other := range r.agents {
@@ -226,7 +235,7 @@ func (r *Rules) others(agent string) []string {
 	return names
 }
 
-// receivers are all to whom somebody may write.
+// receivers returns everyone to whom an agent may write now, people included.
 func (r *Rules) receivers(from string) []string {
 	names := append(r.Receivers(from), r.Answers(from)...)
 	if r.May(from, swarm.User) {
@@ -237,15 +246,19 @@ func (r *Rules) receivers(from string) []string {
 
 func (r *Rules) noEdge(from, to string) error {
 	if to == from {
-		return swarm.Errorf(swarm.BadInput, "%s cannot write to itself. It may write to: %s", from, list(r.receivers(from))).
+		const msg = "%s cannot write to itself. It may write to: %s"
+		return swarm.Errorf(swarm.BadInput, msg, from, list(r.receivers(from))).
 			WithHint("write to one of those; what you want to find again, publish_data or put_artifact keeps")
 	}
 	if to == swarm.User {
-		return swarm.Errorf(swarm.BadInput, "no person has written to %s. %s may write to: %s", from, from, list(r.Receivers(from))).
+		const msg = "no person has written to %s. %s may write to: %s"
+		return swarm.Errorf(swarm.BadInput, msg, from, from, list(r.Receivers(from))).
 			WithHint("a person reads what you say at the end of your turn; request_help asks for one")
 	}
-	return swarm.Errorf(swarm.BadInput, "there is no edge from %s to %s. %s may write to: %s", from, to, from, list(r.receivers(from))).
-		WithHint(`write to one of those; who asks for a response may be answered once; a person can allow more in swarm.yaml, with edges: ["%s -> %s"]`, from, to)
+	const msg = "there is no edge from %s to %s. %s may write to: %s"
+	const hint = `write to one of those; who asks for a response may be answered once; ` +
+		`a person can allow more in swarm.yaml, with edges: ["%s -> %s"]`
+	return swarm.Errorf(swarm.BadInput, msg, from, to, from, list(r.receivers(from))).WithHint(hint, from, to)
 }
 
 func hasEnded(agent, why string) error {
@@ -263,10 +276,10 @@ func list(names []string) string {
 	return excerpt.List(names, 50)
 }
 
-// short is what somebody wrote, as a part of one line.
+// short shortens a text to a part of one line.
 func short(text string) string { return excerpt.Head(oneLine(text), 60) }
 
-// oneLine is text without anything that a terminal or a reader may take for more than a letter.
+// oneLine replaces line breaks and control characters by blanks.
 func oneLine(text string) string {
 	return strings.TrimSpace(strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
