@@ -40,26 +40,31 @@ type at struct{ node *yaml.Node }
 
 func (a at) given() bool { return a.node != nil }
 
+// A text is a string of the file.
 type text struct {
 	at
 	value string
 }
 
+// An integer is a whole number of the file.
 type integer struct {
 	at
 	value int64
 }
 
+// A number is a number of the file.
 type number struct {
 	at
 	value float64
 }
 
+// A boolean is true or false in the file.
 type boolean struct {
 	at
 	value bool
 }
 
+// A duration is a time span of the file, or a number of seconds.
 type duration struct {
 	at
 	value time.Duration
@@ -78,6 +83,7 @@ type named[T any] struct {
 	index   map[string]int // by name; made by the first find
 }
 
+// An entry is one value of a named.
 type entry[T any] struct {
 	key   *yaml.Node
 	name  string
@@ -92,6 +98,7 @@ type section struct {
 
 func (s *section) self() *section { return s }
 
+// A sectioned is a pointer to a struct that embeds a section.
 type sectioned interface{ self() *section }
 
 // A decoder reads values from nodes.
@@ -108,6 +115,7 @@ func (d *decoder) decode(n *yaml.Node, v any, r rule) {
 		d.inAlias++
 		defer func() { d.inAlias-- }()
 	}
+	// Every node behind an alias counts, so nested aliases cannot multiply without a limit.
 	if d.inAlias > 0 {
 		if d.aliased++; d.aliased == maxAliased {
 			d.fail(n, "the aliases of this file stand for too much").
@@ -186,6 +194,7 @@ func (d *decoder) wrong(n *yaml.Node, r rule, want string) *swarm.Error {
 	return d.fail(n, "%s must be %s, not %s", what, want, describe(n))
 }
 
+// describe names what a node is, for errors.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -202,8 +211,11 @@ func describe(n *yaml.Node) string {
 	return "the text " + swarm.Quote(n.Value)
 }
 
+// isNull says whether a node is an empty value.
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
+// read accepts a plain number or boolean only if the rule is loose. Elsewhere it is probably a
+// mistake, and quotes make it a text.
 func (t *text) read(d *decoder, n *yaml.Node, r rule) {
 	plain := n.Tag == "!!str" || n.Tag == "!!timestamp" ||
 		r.loose && (n.Tag == "!!int" || n.Tag == "!!float" || n.Tag == "!!bool")
@@ -315,8 +327,10 @@ func (l *list[T]) read(d *decoder, n *yaml.Node, r rule) {
 	}
 }
 
+// clip shortens a text of the file for an error.
 func clip(s string) string { return excerpt.Head(s, 60) }
 
+// read keeps the file's order. Sections may be empty, other values may not.
 func (m *named[T]) read(d *decoder, n *yaml.Node, r rule) {
 	m.node = n
 	var zero T
@@ -340,6 +354,7 @@ func (m *named[T]) read(d *decoder, n *yaml.Node, r rule) {
 	})
 }
 
+// names returns the names in the file's order.
 func (m *named[T]) names() []string {
 	names := make([]string, len(m.entries))
 	for i, e := range m.entries {

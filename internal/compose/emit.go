@@ -161,6 +161,7 @@ func (c *compiler) emitEdges(p *swarm.Plan) {
 	}
 }
 
+// emitTask makes a task of the plan from one copy of a task of the file.
 func (c *compiler) emitTask(i, copy, group int, deps []swarm.Dependency) swarm.Task {
 	t := &c.tasks[i]
 	v := &t.value
@@ -189,6 +190,7 @@ func (c *compiler) emitTask(i, copy, group int, deps []swarm.Dependency) swarm.T
 	return out
 }
 
+// emitAgent makes an agent of the plan from one copy of an agent of the file.
 func (c *compiler) emitAgent(a *agent, copy int) swarm.Agent {
 	out := swarm.Agent{Name: copyName(a.name, copy)}
 	if copy > 0 {

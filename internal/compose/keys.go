@@ -26,6 +26,7 @@ var choices = map[string]func() []string{
 
 func fixed(list ...string) func() []string { return func() []string { return list } }
 
+// fileKeys are the keys at the top of the file.
 type fileKeys struct {
 	section
 	Version      text                `key:"version" loose:"" doc:"The version of this format: \"1\"."`
@@ -47,6 +48,7 @@ type fileKeys struct {
 	Tools        toolKeys            `key:"tools" doc:"Tools of MCP servers."`
 }
 
+// providerKeys are the keys of a provider. Package providerkind says which of them each kind takes.
 type providerKeys struct {
 	section
 	Kind        text        `key:"kind" among:"kinds" doc:"What kind of provider it is."`
@@ -67,6 +69,7 @@ type priceKeys struct {
 	Output number `key:"output" doc:"For a million tokens of output."`
 }
 
+// agentKeys are the keys of an agent.
 type agentKeys struct {
 	section
 	Provider    text           `key:"provider" doc:"How it is reached."`
@@ -85,6 +88,7 @@ type permissionKeys struct {
 	Orchestrate boolean `key:"orchestrate" doc:"It leads: when it is done, the run is."`
 }
 
+// taskKeys are the keys of a task.
 type taskKeys struct {
 	section
 	Agent        text            `key:"agent" doc:"The agent that does it. Without it the task is its own agent."`
@@ -116,6 +120,7 @@ type afterKeys struct {
 	Condition text `key:"condition" among:"conditions" doc:"How it must have ended; any is the default."`
 }
 
+// expectKeys are the conditions for the success of a task.
 type expectKeys struct {
 	section
 	Command text `key:"command" loose:"" doc:"A command that must end with 0."`
@@ -124,6 +129,7 @@ type expectKeys struct {
 	Matches text `key:"matches" loose:"" doc:"A regular expression (RE2) that the output must match."`
 }
 
+// pipelineKeys are the keys of a pipeline.
 type pipelineKeys struct {
 	section
 	Tasks       list[text] `key:"tasks" doc:"Its tasks."`
@@ -152,6 +158,7 @@ type budgetKeys struct {
 	Wall   duration `key:"wall" doc:"Time from start to end."`
 }
 
+// teamKeys are the rules of a team.
 type teamKeys struct {
 	section
 	Done        list[text]  `key:"done" doc:"When a goal is reached: one sentence each; --done adds to them."`
@@ -160,6 +167,7 @@ type teamKeys struct {
 	OnStall     text        `key:"on_stall" among:"on_stall" doc:"What happens when the team makes no progress: pause waits for a person, fail ends the run. Without it, fail where no person is there: AUTO mode without a terminal."`
 }
 
+// swarmKeys are the limits of swarm mode.
 type swarmKeys struct {
 	section
 	MaxAgents             integer `key:"max_agents" min:"1" max:"10000" doc:"Agents in a swarm."`
@@ -175,6 +183,7 @@ type toolKeys struct {
 	MCP named[mcpKeys] `key:"mcp" doc:"MCP servers."`
 }
 
+// mcpKeys are the keys of a tool server.
 type mcpKeys struct {
 	section
 	Command list[text]  `key:"command" loose:"" doc:"Program and arguments of a server on standard input and output."`

@@ -142,6 +142,7 @@ func (p *problems) enough() bool { return len(p.errs) > maxProblems }
 
 func (p *problems) firstError() error { return p.sortedErrors()[0] }
 
+// sortedErrors returns the errors in order of place, with hints about a file that may be cut.
 func (p *problems) sortedErrors() []*swarm.Error {
 	errs := p.sorted(p.errs)
 	for _, e := range errs {
@@ -153,6 +154,7 @@ func (p *problems) sortedErrors() []*swarm.Error {
 	return errs
 }
 
+// sortedWarnings returns the warnings in order of place.
 func (p *problems) sortedWarnings() []*swarm.Error {
 	warns := p.sorted(p.warns)
 	if more := len(warns) - maxProblems; more > 0 {

@@ -19,6 +19,7 @@ type bodies struct {
 	known map[swarm.Hash]bool
 }
 
+// add stores a text once, and returns its hash.
 func (b *bodies) add(text []byte) swarm.Hash {
 	h := swarm.HashOf(text)
 	if !b.known[h] {
@@ -295,6 +296,7 @@ func (c *compiler) namesOwnPrompt(a *agent) bool {
 	return false
 }
 
+// isTaskText says whether a task of the agent names a file as its prompt.
 func (c *compiler) isTaskText(a *agent, path string) bool {
 	for _, i := range a.tasks {
 		if file := c.tasks[i].value.PromptFile; file.given() {

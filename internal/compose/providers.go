@@ -87,6 +87,7 @@ func (c *compiler) checkKind(e *entry[providerKeys], kind *providerkind.Kind) {
 	}
 }
 
+// kindOf returns the kind of a provider. A provider with the name of a built-in kind needs no kind.
 func kindOf(e *entry[providerKeys]) string {
 	if !e.value.Kind.given() && providerkind.Exists(e.name) {
 		return e.name
@@ -94,6 +95,7 @@ func kindOf(e *entry[providerKeys]) string {
 	return e.value.Kind.value
 }
 
+// providerNames returns the declared providers and the presets, for hints.
 func (c *compiler) providerNames() []string {
 	names := c.file.Providers.names()
 	for _, k := range providerkind.Presets() {
@@ -104,10 +106,12 @@ func (c *compiler) providerNames() []string {
 	return names
 }
 
+// knownProvider says whether a name is a declared provider or a preset.
 func (c *compiler) knownProvider(name string) bool {
 	return c.file.Providers.find(name) != nil || slices.Contains(providerkind.Presets(), name)
 }
 
+// checkProvider checks a name of a provider at its place.
 func (c *compiler) checkProvider(name string, node *yaml.Node) {
 	switch {
 	case c.knownProvider(name):

@@ -130,6 +130,7 @@ func (c *compiler) checkUnused() {
 	}
 }
 
+// checkInputs warns about inputs that no prompt of the task uses.
 func (c *compiler) checkInputs(t *task) {
 	asked := map[string]bool{}
 	for _, r := range c.refs(t) {

@@ -163,6 +163,7 @@ var ownVariables = []string{
 	"SWARM_AGENT_TOKEN",
 }
 
+// checkEnv checks variables: their names, and that no secret is in the file.
 func (c *compiler) checkEnv(env named[text]) {
 	for _, e := range env.entries {
 		switch {
@@ -263,6 +264,7 @@ func (c *compiler) sortAgents(declared []string) {
 	}
 }
 
+// resolveTask checks a task's own keys, and finds the tasks that it depends on.
 func (c *compiler) resolveTask(t *task) {
 	v := &t.value
 	c.checkPromptKeys(t)
@@ -371,6 +373,7 @@ func (c *compiler) checkCycles() {
 	}
 }
 
+// path formats a cycle. A long one is shortened.
 func (c *compiler) path(cycle []int) string {
 	const most = 100
 	var names []string
@@ -384,6 +387,7 @@ func (c *compiler) path(cycle []int) string {
 	return strings.Join(append(names, c.tasks[cycle[0]].name), " → ")
 }
 
+// resolvePipeline checks the tasks of a pipeline. It must have all tasks on which its tasks depend.
 func (c *compiler) resolvePipeline(p *entry[pipelineKeys]) {
 	c.checkName(p.key, "pipeline", swarm.CheckTaskName)
 	if len(p.value.Tasks.items) == 0 {
@@ -434,6 +438,7 @@ func arrow(s string) (from, to string, both, ok bool) {
 	return from, to, both, from != "" && to != "" && !strings.ContainsAny(from+to, "<> ")
 }
 
+// resolveEdges checks that edges join agents that exist.
 func (c *compiler) resolveEdges() {
 	for _, e := range c.file.Edges.items {
 		from, to, _, ok := arrow(e.value)

@@ -47,6 +47,7 @@ func limitToKinds(providers map[string]any) (defs map[string]any) {
 	return defs
 }
 
+// schemaOf makes the schema of a value or a section.
 func schemaOf(v any, r rule) map[string]any {
 	if v, ok := v.(value); ok {
 		return v.schema(r)
@@ -128,6 +129,7 @@ func nullable(s map[string]any) map[string]any {
 	return s
 }
 
+// read accepts a name alone for a dependency without a condition.
 func (a *afterKeys) read(d *decoder, n *yaml.Node, r rule) {
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
 		a.node = n

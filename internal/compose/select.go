@@ -60,6 +60,7 @@ func (c *compiler) choose() *selection {
 	return c.selectAll()
 }
 
+// chooseNamed selects one pipeline by its name, or tasks by theirs.
 func (c *compiler) chooseNamed() *selection {
 	var want []int
 	for _, name := range c.o.Select {
@@ -85,6 +86,7 @@ func (c *compiler) chooseNamed() *selection {
 	return c.selectTasks(want, !c.o.Only)
 }
 
+// selectAll selects all tasks, each by itself.
 func (c *compiler) selectAll() *selection {
 	sel := &selection{has: map[int]bool{}}
 	for i := range c.tasks {
@@ -94,6 +96,7 @@ func (c *compiler) selectAll() *selection {
 	return sel
 }
 
+// selectPipeline selects the tasks of a pipeline.
 func (c *compiler) selectPipeline(p *entry[pipelineKeys]) *selection {
 	sel := &selection{pipeline: p, has: map[int]bool{}}
 	for _, item := range p.value.Tasks.items {

@@ -31,6 +31,8 @@ func (c *compiler) override() {
 	}
 }
 
+// overrideOne follows the path of keys to a slot in the tree, and puts the value there. Missing
+// keys on the way are added.
 func (c *compiler) overrideOne(keys []string, val, at *yaml.Node) {
 	slot := &c.root
 	for i, key := range keys {

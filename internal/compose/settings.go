@@ -166,6 +166,7 @@ func (c *compiler) checkCommand(l list[text], key string) {
 	}
 }
 
+// texts returns the values of a list.
 func texts(l list[text]) []string {
 	var out []string
 	for _, t := range l.items {
@@ -193,6 +194,7 @@ func scalar(t text) json.RawMessage {
 	return swarm.Encode(value)
 }
 
+// pairs returns the values by their names, or nil.
 func pairs(m named[text]) map[string]string {
 	if len(m.entries) == 0 {
 		return nil

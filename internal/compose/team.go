@@ -43,6 +43,7 @@ func (c *compiler) declareTeam() {
 // tasks.
 func (c *compiler) namesProvider() bool { return c.file.Provider.given() || c.file.Providers.given() }
 
+// teamNames returns the agents that tasks name or are, or else the default team.
 func (c *compiler) teamNames() (names []string) {
 	for _, t := range c.file.Tasks.entries {
 		name := t.value.Agent.value

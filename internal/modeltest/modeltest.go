@@ -194,6 +194,7 @@ func (s *Server) AwaitGone(n int) {
 	}
 }
 
+// serve handles the requests of one protocol.
 func (s *Server) serve(p protocol) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -17,6 +17,7 @@ type stage struct {
 	answer  Answer
 }
 
+// play writes the answer, or fails as the answer says.
 func (s *stage) play(tell func(*stage, Answer)) {
 	a := s.answer
 	if a.Trouble == Hangs {

@@ -37,6 +37,7 @@ const (
 	modelHere  = "{model}"
 )
 
+// newCommand checks the command once, so that no turn fails because of it.
 func newCommand(spec swarm.ProviderSpec, opt Options) (*command, error) {
 	switch {
 	case len(spec.Command) == 0 || spec.Command[0] == "":
@@ -74,6 +75,7 @@ func CheckCommand(spec swarm.ProviderSpec) error {
 	return nil
 }
 
+// hasPlaceholder says whether an argument is to be filled in for each turn.
 func hasPlaceholder(arg string) bool {
 	return strings.Contains(arg, promptHere) || strings.Contains(arg, modelHere)
 }
@@ -158,6 +160,7 @@ func (c *command) arguments(r Request) ([]string, error) {
 	return argv, nil
 }
 
+// useStdin is the hint for a prompt that does not fit into an argument.
 func (c *command) useStdin() string {
 	return fmt.Sprintf(
 		"take %s out of the command of the provider %q: the prompt then goes to standard input, of any length",

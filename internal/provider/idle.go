@@ -17,11 +17,13 @@ type Idle[P any] struct {
 	closed  bool
 }
 
+// A waiting program has a timer that ends it.
 type waiting[P any] struct {
 	program P
 	late    *time.Timer
 }
 
+// idleKey identifies the agent of a turn. Names cannot contain a NUL.
 func idleKey(r Request) string { return string(r.Run) + "\x00" + r.Agent }
 
 // Take removes and returns the program that waits for an agent, if there is one.

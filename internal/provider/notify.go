@@ -60,6 +60,7 @@ func (n *notifier) Turn(ctx context.Context, r Request, live func(swarm.Delta)) 
 	return Reply{Output: t.Bytes(), Bytes: int64(len(text) + 1), Free: true}, nil
 }
 
+// notify uses the first way that is configured, or else the bell.
 func (n *notifier) notify(ctx context.Context, r Request) error {
 	switch {
 	case n.command != nil:

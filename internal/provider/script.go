@@ -76,6 +76,7 @@ func ParseScript(name string, src []byte) (*Script, error) {
 	return s, nil
 }
 
+// A scriptParser reads the nodes of one file. It stops at the first error.
 type scriptParser struct{ file string }
 
 func (p scriptParser) fail(n *yaml.Node, format string, args ...any) *swarm.Error {
@@ -109,6 +110,7 @@ func (p scriptParser) fields(n *yaml.Node, what string, keys []string) (map[stri
 	return got, nil
 }
 
+// entry reads one entry.
 func (p scriptParser) entry(n *yaml.Node) (entry, error) {
 	e := entry{line: n.Line}
 	got, err := p.fields(n, "an entry", entryKeys)
@@ -174,6 +176,7 @@ func (p scriptParser) text(n *yaml.Node, what string) (string, error) {
 	return n.Value, nil
 }
 
+// alias refuses an alias: a text that begins with * is more likely meant.
 func (p scriptParser) alias(n *yaml.Node) error {
 	return p.fail(n, "the alias %s stands for something else in the script", swarm.Quote(n.Value)).
 		WithHint("write it out; text that begins with * must stand in quotes")

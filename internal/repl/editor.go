@@ -97,6 +97,7 @@ func (e *editor) lineEnd() int {
 	return len(e.text)
 }
 
+// move moves the cursor and forgets the column of vertical moves.
 func (e *editor) move(to int) { e.cursor, e.column = to, -1 }
 
 // remove removes the text between the cursor and another place. keep makes it available to ctrl+y.

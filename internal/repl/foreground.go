@@ -8,6 +8,7 @@ type foreground struct {
 	stops    int      // how often it was interrupted
 }
 
+// busy says whether the next line has to wait.
 func (f *foreground) busy() bool { return f.entering || f.tasks != nil }
 
 // enter says that a line goes to the session.

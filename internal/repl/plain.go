@@ -52,6 +52,7 @@ type task struct {
 	line int
 }
 
+// A lineRead is a line from the input, or the error of reading it.
 type lineRead struct {
 	text string
 	long bool // it was too long and was dropped
@@ -301,6 +302,7 @@ func (p *Plain) Interrupt() {
 	}
 }
 
+// leave makes Run return. The first reason counts.
 func (p *Plain) leave(by Left) {
 	select {
 	case p.stop <- by:

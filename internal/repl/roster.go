@@ -74,6 +74,7 @@ func (r *roster) apply(e *swarm.Event) (over ended, agent string, err error) {
 	return ended{}, "", err
 }
 
+// end moves a task from the open ones to its agent's last one.
 func (r *roster) end(t view.Task) {
 	i := slices.Index(r.open, t.Name)
 	if i < 0 {

@@ -176,6 +176,9 @@ func (s *Screen) addOutput(task string, tone int, text string) {
 	v.streams[tone].Add(text, s.lineAdder(task, tone, v))
 }
 
+// lineAdder returns the function that puts parts of lines into the transcript. A part continues the
+// open line of its stream, even if other agents have said something since. A line that is full or
+// dropped is continued in a new one.
 func (s *Screen) lineAdder(task string, tone int, v *turnOutput) func(string, bool) {
 	return func(part string, ends bool) {
 		for part != "" || !v.open[tone] {

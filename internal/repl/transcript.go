@@ -97,6 +97,8 @@ func (t *transcript) grow(number int, text string) bool {
 	return true
 }
 
+// drop removes the oldest lines beyond the limits. Numbers of lines stay valid, because first
+// grows.
 func (t *transcript) drop() {
 	n := 0
 	for len(t.lines)-n > maxLines || t.bytes > maxBytes && len(t.lines)-n > 1 {
@@ -146,6 +148,7 @@ func (p page) margin(k kind) int {
 	return 2
 }
 
+// wrapTo wraps a line for the page.
 func (p page) wrapTo(e *entry) { e.wrapTo(max(1, p.columns-p.margin(e.kind))) }
 
 // draw draws the last rows of the transcript, or those up to the page's bottom.
@@ -178,6 +181,7 @@ func (t *transcript) showsName(line int) bool {
 	return i == 0 || t.lines[i-1].who != t.lines[i].who
 }
 
+// paintRow draws a row of a line.
 func (p page) paintRow(e *entry, row int, named bool) string {
 	text := e.row(row)
 	if e.kind > cancelled {
@@ -275,6 +279,8 @@ func (t *transcript) top(p page) place {
 	return place{t.end(), 0}
 }
 
+// down returns the place some rows below another one. A place at or after the end becomes nil, so
+// that the page follows new output again.
 func (t *transcript) down(p page, from *place, rows int) *place {
 	if from == nil {
 		return nil

@@ -93,6 +93,7 @@ func (f *fold) planAdded(_ *swarm.Event, p swarm.Plan) {
 	}
 }
 
+// runStarted begins the root span. Its name holds no content.
 func (f *fold) runStarted(e *swarm.Event, start swarm.RunStart) {
 	name := string(start.Kind) // the goal of a team and the text of a line are content, so they are not used
 	if start.Kind == swarm.PipelineRun && start.Name != "" {
@@ -122,6 +123,7 @@ func (f *fold) rootID() spanID { return spanOf(f.trace, "run", f.run) }
 
 func (f *fold) turnID(turn string) spanID { return spanOf(f.trace, "turn", turn) }
 
+// runEnded ends the root span. A cancelled run has no error status.
 func (f *fold) runEnded(e *swarm.Event, end swarm.RunEnd) {
 	root := f.root
 	root.attrs = append(slices.Clip(root.attrs), attr{keyStatus, string(end.Status)}, attr{keyExit, int64(end.Exit)})
@@ -145,6 +147,7 @@ func (f *fold) attrOfRoot(key string) any {
 	return ""
 }
 
+// turnStarted begins a turn's span. A second start of the same turn is a retry after a crash.
 func (f *fold) turnStarted(e *swarm.Event, start swarm.TurnStart) {
 	if t := f.turns[e.Turn]; t != nil { // a crash has cut it, and this is the retry
 		t.began, t.starts = e.Time, int64(start.Start)
@@ -157,6 +160,7 @@ func (f *fold) turnStarted(e *swarm.Event, start swarm.TurnStart) {
 	f.turns[e.Turn] = t
 }
 
+// newTurn makes a turn's span, with the vendor's name by the conventions.
 func (f *fold) newTurn(e *swarm.Event, provider, model string, iteration, attempt int) *turn {
 	kind := f.kinds[provider]
 	if kind == "" {
@@ -181,6 +185,7 @@ func (f *fold) newTurn(e *swarm.Event, provider, model string, iteration, attemp
 	return t
 }
 
+// turnEnded ends a turn's span, and measures the turn.
 func (f *fold) turnEnded(e *swarm.Event, end swarm.CallEnd) {
 	if end.CarriedOver { // the turn belongs to another run
 		return
@@ -269,6 +274,8 @@ func messageJSON(role, content, finish string) string {
 	}{{role, []part{{"text", content}}, finish}}))
 }
 
+// toolUsed makes the span of a tool call. The log has only its end and its duration, so a start
+// before the turn's is moved to the turn's.
 func (f *fold) toolUsed(e *swarm.Event, use swarm.ToolUse) {
 	t := f.turns[e.Turn]
 	if t == nil {
@@ -299,6 +306,7 @@ func (f *fold) toolUsed(e *swarm.Event, use swarm.ToolUse) {
 	f.endSpan(s, e)
 }
 
+// stored notes an envelope, so that the turn which consumes it can link to its sender.
 func (f *fold) stored(e *swarm.Event, env swarm.Envelope) {
 	f.letters[env.ToNodeID] = append(
 		f.letters[env.ToNodeID], letter{e.Seq, e.Time, env.ID, string(env.Kind), env.FromNodeID, e.Turn})
@@ -366,6 +374,7 @@ func (f *fold) mark(e *swarm.Event) {
 	f.where(e).addEvent(e.Time, "swarm."+string(e.Kind), attrs...)
 }
 
+// endSpan ends a span, unless it was exported before.
 func (f *fold) endSpan(s span, e *swarm.Event) {
 	if e.Seq > f.before.Spans {
 		s.seq, s.end = e.Seq, e.Time

@@ -118,6 +118,7 @@ func (f *follower) exportSpans() error {
 
 // read folds the events of the log, up to the limit of waiting spans.
 func (f *follower) read() (more bool, err error) {
+	// Measures go to the meter together with the event up to which they count.
 	defer func() {
 		f.exporter.meter.add(f.fold.measures, func() { f.counted = f.fold.seq })
 		f.fold.measures = nil

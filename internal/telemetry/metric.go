@@ -85,6 +85,7 @@ func (m *meter) add(all []measure, then func()) {
 	then()
 }
 
+// key identifies the series of a measure.
 func (x measure) key() string {
 	b := append(make([]byte, 0, 256), x.of.name...)
 	for _, a := range x.attrs {
@@ -99,6 +100,7 @@ type snapshot struct {
 	series, last     map[string]series
 }
 
+// snapshot copies the series. with is called under the same lock.
 func (m *meter) snapshot(now time.Time, with func()) snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()

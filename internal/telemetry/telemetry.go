@@ -93,6 +93,8 @@ func (x *Exporter) sendMetrics(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer func() { <-x.sending }()
+	// The snapshot and the counted events are taken under the same locks, so that the stored
+	// progress covers exactly what is sent.
 	x.mu.Lock()
 	counted := map[*follower]int64{}
 	points := x.meter.snapshot(time.Now(), func() {

@@ -38,6 +38,7 @@ func (m *message) fixed64(field, v uint64) {
 	}
 }
 
+// always64 writes a number even if it is 0.
 func (m *message) always64(field, v uint64) {
 	m.tag(field, asFixed64)
 	*m = binary.LittleEndian.AppendUint64(*m, v)
@@ -148,6 +149,7 @@ const (
 	known       = 0x100
 )
 
+// encode writes a Span, by the field numbers of OTLP.
 func (s *span) encode(m *message) {
 	m.bytes(1, s.trace[:])
 	m.bytes(2, s.id[:])

@@ -253,6 +253,7 @@ func (f Frame) layout(tasks []view.Task) layout {
 	return l
 }
 
+// row draws one task.
 func (f Frame) row(l layout, t *view.Task) string {
 	p := Paint(f.Color)
 	var b strings.Builder

@@ -81,6 +81,7 @@ func (l *Lines) Event(e *swarm.Event) {
 	l.flush()
 }
 
+// taskEvent prints an event of a task, and what the task took when it ends.
 func (l *Lines) taskEvent(v *taskLines, e *swarm.Event) {
 	t, _ := l.run.Task(e.Task)
 	told, difference := splitDifference(t.Kind, view.DescribeEvent(e))
@@ -140,6 +141,7 @@ func reason(t *view.Task) string {
 	return excerpt.Head(OneLine(told), maxReason)
 }
 
+// runEvent prints an event of the run. The first plan prints the run's name.
 func (l *Lines) runEvent(e *swarm.Event) {
 	r := l.run
 	switch e.Kind {
@@ -202,6 +204,7 @@ func (l *Lines) Delta(task string, d swarm.Delta) {
 // label prints a line about a task or the run.
 func (l *Lines) label(name, text string) { l.print.Label(name, barNone, text) }
 
+// flush writes all printed lines in one call, so that lines of several writers do not mix.
 func (l *Lines) flush() {
 	if lines := l.print.Take(); len(lines) > 0 && l.err == nil {
 		_, l.err = l.w.Write(lines)

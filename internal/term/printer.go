@@ -180,6 +180,7 @@ func (p *Printer) extend(task string, t *lineStream, bar, part string, ends bool
 	}
 }
 
+// endLine prints the line of a stream with its prefix.
 func (p *Printer) endLine(task string, t *lineStream, bar string) {
 	name := p.nameOf(task)
 	p.Meet(name)
@@ -189,6 +190,7 @@ func (p *Printer) endLine(task string, t *lineStream, bar string) {
 	t.line, t.open = t.line[:0], false
 }
 
+// endStream prints what is left of a stream.
 func (p *Printer) endStream(task string, t *lineStream, bar string) {
 	t.End(func(part string, ends bool) { p.extend(task, t, bar, part, ends) })
 	if t.open {

@@ -26,6 +26,7 @@ func (s *LineSplitter) End(give func(part string, ends bool)) {
 	split(held, give)
 }
 
+// split gives the parts of lines in a whole piece.
 func split(text string, give func(part string, ends bool)) {
 	text = Escape(text)
 	for text != "" {

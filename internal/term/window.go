@@ -115,6 +115,7 @@ func (w *Window) begin() bool {
 	return w.begun
 }
 
+// run draws until the program ends. begin must have been called.
 func (w *Window) run() error {
 	defer close(w.done)
 	go w.redrawLoop()
@@ -153,6 +154,7 @@ func (w *Window) Change(urgent bool) {
 	}
 }
 
+// nudge sets a flag that a channel of size 1 holds. A flag that is set already stays set.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -192,6 +194,7 @@ func (w *Window) redrawLoop() {
 			return
 		}
 		took := time.Since(begun)
+		// Urgent changes wait only for this short rest. It lets several of them share a frame.
 		rest.Reset(urgentRest)
 		select {
 		case <-w.done:
@@ -204,11 +207,12 @@ func (w *Window) redrawLoop() {
 			return
 		case <-rest.C:
 		case <-w.urgent:
-			nudge(w.urgent)
+			nudge(w.urgent) // for the next round of the loop
 		}
 	}
 }
 
+// everySecond redraws elapsed times.
 func everySecond() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return second{} }) }
 
 // Init implements tea.Model.
@@ -265,6 +269,7 @@ func (w *Window) input(in io.Reader) io.Reader {
 	return last
 }
 
+// An eofReader calls ended at the end of the input.
 type eofReader struct {
 	in    io.Reader
 	ended func()

@@ -152,6 +152,7 @@ func (t *turn) addText(id, text string, more bool) error {
 	return nil
 }
 
+// showText sends text to the observers.
 func (t *turn) showText(text string) {
 	if text != "" {
 		t.live(swarm.Delta{Kind: swarm.DeltaText, Text: text})
@@ -174,6 +175,7 @@ func (t *turn) output() string {
 	return strings.Join(all, "\n\n")
 }
 
+// reply makes the reply of the turn. It is free if the remote agent has not begun to work.
 func (t *turn) reply() provider.Reply {
 	var tail process.Tail
 	_, _ = tail.Write([]byte(t.redactor.String(t.output())))

@@ -109,6 +109,7 @@ type limitedBody struct {
 	alive func()
 }
 
+// Read reads from the body, and reports that the server is alive.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.alive != nil && n > 0 {
@@ -138,6 +139,7 @@ func (w *transport) refusedError(answer *http.Response) error {
 	return f
 }
 
+// signInHint says how to give the provider a key.
 func (r *remote) signInHint() string {
 	for _, value := range r.spec.Headers {
 		if at := strings.LastIndexByte(value, '$'); at >= 0 {

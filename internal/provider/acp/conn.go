@@ -43,6 +43,7 @@ type conn struct {
 	closed   chan struct{} // closed when nothing more is read or written
 }
 
+// newConn makes a connection. Its handlers must be set before it reads or writes.
 func newConn() *conn {
 	return &conn{
 		lines:   process.Lines{Max: maxLine},
@@ -143,6 +144,8 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 	if err != nil {
 		return err
 	}
+	// The channel has room for one answer, so that the reading goroutine never waits for a caller
+	// that has given up.
 	answer := make(chan message, 1)
 	c.mu.Lock()
 	c.lastID++
@@ -188,6 +191,7 @@ func (c *conn) close(why error) {
 	}
 }
 
+// isClosed says whether the connection is closed.
 func (c *conn) isClosed() bool {
 	select {
 	case <-c.closed:
@@ -210,6 +214,7 @@ func (c *conn) readPiece(piece string) {
 	}
 }
 
+// handleLine dispatches a message. A line that is no message is stray output of the program.
 func (c *conn) handleLine(line []byte) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {

@@ -119,6 +119,7 @@ func (p *agentProgram) signInHint() string {
 	return hint
 }
 
+// needsLogin says whether the agent refused because no user is signed in.
 func needsLogin(err error) bool {
 	var c *rpcError
 	return errors.As(err, &c) && c.Code == codeNotSignedIn

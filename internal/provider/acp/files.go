@@ -160,6 +160,7 @@ func relativeTo(folder, path string) (string, error) {
 	return "", fmt.Errorf("%s is outside of %s", path, folder)
 }
 
+// fileError makes the answer to a request for a file that failed.
 func fileError(err error) *rpcError {
 	code := codeFailed
 	if errors.Is(err, fs.ErrNotExist) {

@@ -61,6 +61,7 @@ type choice struct {
 	Choices []choice `json:"options"`
 }
 
+// values returns all values of an option, whether or not they are in groups.
 func (o option) values() (values []string) {
 	var choices []choice
 	if json.Unmarshal(o.Choices, &choices) != nil {
@@ -140,6 +141,7 @@ type block struct {
 	} `json:"resource"`
 }
 
+// textOf returns the text of a block, or "" for a block without text.
 func textOf(content json.RawMessage) string {
 	var b block
 	if json.Unmarshal(content, &b) != nil {

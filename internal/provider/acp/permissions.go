@@ -29,6 +29,8 @@ func isOurs(name string) bool {
 	return found && isName(rest)
 }
 
+// isName says whether a text could be the name of one of our tools. Anything else, such as a
+// command after the name, is not ours.
 func isName(text string) bool {
 	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") == ""
 }
@@ -86,6 +88,7 @@ func (t *turn) decidePermission(params json.RawMessage) (any, *rpcError) {
 	return outcome("selected", reject), nil
 }
 
+// refuse notes a refusal. The first one becomes the error of the turn.
 func (t *turn) refuse(r refusal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,6 +122,7 @@ func (t *turn) phaseError(x tool) error {
 // isCut says whether the turn was cut. Then no answer is waited for any more.
 func (t *turn) isCut() bool { return t.ctx.Err() != nil }
 
+// option returns the id of the option of a kind, or "".
 func (p permissionRequest) option(kind string) string {
 	for _, o := range p.Options {
 		if o.Kind == kind {
@@ -128,6 +132,7 @@ func (p permissionRequest) option(kind string) string {
 	return ""
 }
 
+// outcome makes the answer to a request for a permission.
 func outcome(word, option string) object {
 	o := object{"outcome": word}
 	if option != "" {

@@ -50,6 +50,7 @@ func (h *host) launchKey(r provider.Request) string {
 	return b.String()
 }
 
+// newAgentProgram makes a program that is not started yet.
 func newAgentProgram(h *host, launchKey string, env []string) *agentProgram {
 	p := &agentProgram{
 		host:      h,
@@ -107,12 +108,14 @@ func (p *agentProgram) detach() (ready bool) {
 	return p.ready && !p.conn.isClosed()
 }
 
+// currentTurn returns the attached turn, or nil.
 func (p *agentProgram) currentTurn() *turn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.turn
 }
 
+// publish sends a delta to the attached turn. Without one it is dropped.
 func (p *agentProgram) publish(d swarm.Delta) {
 	if t := p.currentTurn(); t != nil {
 		t.publish(d)
@@ -173,6 +176,8 @@ func (p *agentProgram) runTurn(ctx context.Context, t *turn) error {
 	t.followSession(p.session.ID, p.sessionCost)
 	answer := make(chan error, 1)
 	var end promptResult
+	// The request does not end with the turn's context: cancel needs the connection, and its
+	// answer.
 	asking, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() {

@@ -65,6 +65,7 @@ type refusal struct {
 	phaseErr           error // set if the phase forbids it
 }
 
+// newTurn makes the state of a turn. It follows no session yet.
 func newTurn(ctx context.Context, r provider.Request, live func(swarm.Delta)) *turn {
 	return &turn{
 		ctx:     ctx,
@@ -97,6 +98,7 @@ func (t *turn) publish(d swarm.Delta) {
 	t.show(d)
 }
 
+// show sends a delta to the observers, without secrets. The caller holds mu.
 func (t *turn) show(d swarm.Delta) {
 	if t.live == nil {
 		return
@@ -129,6 +131,8 @@ func (t *turn) followSession(session string, spent float64) {
 	t.session, t.costBefore, t.sessionCost = session, spent, spent
 }
 
+// handleUpdate takes an update of the session. Updates of other sessions, and those that repeat a
+// loaded session, are dropped.
 func (t *turn) handleUpdate(session string, u update) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

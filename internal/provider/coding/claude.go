@@ -69,6 +69,8 @@ func plainPattern(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "(", `\(`, ")", `\)`).Replace(path)
 }
 
+// launch keeps the user's settings in force and adds permissions by arguments. In PLANNING the
+// tools are limited by name, because a rule of the user's could otherwise allow a command.
 func (claude) launch(r provider.Request, session string) launch {
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
@@ -98,6 +100,8 @@ func (claude) launch(r provider.Request, session string) launch {
 	return launch{args: args, persistent: true}
 }
 
+// encodePrompt makes a user message of the stream-json input. Claude Code repeats its id, which
+// separates the turns of a kept program.
 func (claude) encodePrompt(prompt, id string) string {
 	type message struct {
 		Role    string `json:"role"`
@@ -142,6 +146,8 @@ func (claude) signedIn(
 	return "claude.ai", err == nil
 }
 
+// newListener makes a listener. In a kept program, lines before the repeated message still belong
+// to the turn before.
 func (claude) newListener(t *turn) listener { return &claudeListener{turn: t, mine: !t.later} }
 
 // A claudeListener reads Claude Code's stream in one turn.
@@ -210,6 +216,7 @@ func (u claudeUsage) usage() swarm.Usage {
 	return f.Usage(in, out, cached, 0)
 }
 
+// hearLine decodes a line by its type. Unknown types are ignored, because newer versions add some.
 func (e *claudeListener) hearLine(line []byte) error {
 	var l claudeLine
 	if err := e.decode(line, &l); err != nil {
@@ -246,6 +253,7 @@ func (e *claudeListener) hearLine(line []byte) error {
 	return nil
 }
 
+// handleSystem takes the beginning of a session, and the retries of calls to the model.
 func (e *claudeListener) handleSystem(l claudeLine, line []byte) error {
 	switch l.Subtype {
 	case "init":
@@ -318,6 +326,8 @@ func fileOf(b block) string {
 	return ""
 }
 
+// handleResult takes the end of a turn. A refused permission fails it even if Claude Code reports
+// success, because the work was not done as asked.
 func (e *claudeListener) handleResult(l claudeLine, r *claudeResult) {
 	e.reportUsage(r)
 	said := r.Result

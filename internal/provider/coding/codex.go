@@ -31,6 +31,8 @@ func (*codex) facts() facts {
 	}
 }
 
+// launch never lets Codex ask for an approval: without a person at its terminal it would wait for ever.
+// Its sandbox limits it instead.
 func (*codex) launch(r provider.Request, session string) launch {
 	args := []string{"exec"}
 	if session != "" {
@@ -188,6 +190,8 @@ var codexItems = []string{
 	"error",
 }
 
+// hearLine decodes an event. A line with an unknown type of item may have any form, so an error in
+// it does not count.
 func (e *codexListener) hearLine(line []byte) error {
 	var l codexLine
 	if err := e.decode(line, &l); err != nil && (l.Item.Type == "" || slices.Contains(codexItems, l.Item.Type)) {

@@ -119,6 +119,7 @@ func Open(spec swarm.ProviderSpec, opt provider.Options) (provider.Provider, err
 	return open(spec, opt)
 }
 
+// open is Open with its concrete type, for tests.
 func open(spec swarm.ProviderSpec, opt provider.Options) (*agent, error) {
 	maker, ok := vendors[spec.Kind]
 	if !ok {

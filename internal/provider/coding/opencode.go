@@ -28,6 +28,8 @@ func (opencode) facts() facts {
 	}
 }
 
+// launch passes permissions and the address of the swarm tools in variables. {env:…} keeps the
+// token out of them; opencode fills it in itself.
 func (opencode) launch(r provider.Request, session string) launch {
 	args := []string{"run", "--format=json", "--thinking"}
 	if r.Model != "" {
@@ -192,6 +194,8 @@ type opencodeLine struct {
 	}
 }
 
+// hearLine decodes a line in two steps: first its type, because lines of unknown types may have any
+// form.
 func (e *opencodeListener) hearLine(line []byte) error {
 	var kind struct{ Type string }
 	if err := e.decode(line, &kind); err != nil || !slices.Contains(opencodeTypes, kind.Type) {
@@ -269,6 +273,7 @@ func (e *opencodeListener) endStep(l *opencodeLine) {
 	}
 }
 
+// reportError takes an error of the stream. It ends the turn.
 func (e *opencodeListener) reportError(l *opencodeLine) {
 	text := l.Error.Data.Message
 	if text == "" {

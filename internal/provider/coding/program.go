@@ -94,6 +94,7 @@ func (a *agent) startProgram(
 	if missing != nil {
 		return nil, missing
 	}
+	// The turn is attached before the start, so that it misses no output.
 	p.redactor = secret.New(env, nil)
 	t.attach(p)
 	job := process.Job{
@@ -113,6 +114,7 @@ func (a *agent) startProgram(
 		return nil, a.programSpec().StartError(dir, err)
 	}
 	started = true
+	// The program's life is not bound to the turn's context, because it may outlive the turn.
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	go p.wait(ctx)
@@ -154,6 +156,7 @@ func (p *program) writeFiles(l *launch) error {
 	return nil
 }
 
+// removeFiles removes the folder of the launch's files.
 func (p *program) removeFiles() {
 	if p.folder != "" {
 		_ = os.RemoveAll(p.folder)
@@ -172,6 +175,8 @@ func (p *program) wait(ctx context.Context) {
 	if p.status, _, p.waitErr = p.proc.Wait(ctx); p.waitErr == nil {
 		p.exit = process.ExitCode(p.status)
 	}
+	// The order matters: no more pieces come once Wait has returned, so the channel can be closed.
+	// The rest of a line is known only when all pieces are decoded.
 	p.cancel()
 	p.removeFiles()
 	close(p.pieces)
@@ -260,6 +265,7 @@ func (a *agent) shapeOf(r provider.Request) string {
 	return string(b)
 }
 
+// folderOf returns the folder in which the program works.
 func (a *agent) folderOf(r provider.Request) string {
 	if r.Dir != "" {
 		return r.Dir

@@ -94,8 +94,12 @@ func (a *agent) runOnce(
 	if p := a.takeKept(r, shape); p != nil {
 		t := a.newTurn(r, live, true)
 		t.attach(p)
+		// The prompt may be longer than a pipe's buffer, and the program may never read it. The
+		// turn must not wait for that.
 		go func() { _, _ = p.proc.Write([]byte(a.vendor.encodePrompt(text, t.id))) }()
 		reply, err := a.finishTurn(ctx, p, t, true)
+		// Once the program has said anything, or something else ended the turn, repeating it could
+		// do its work twice.
 		if t.heard || t.fatal != nil || ctx.Err() != nil || !p.hasEnded() {
 			return t, reply, err
 		}
@@ -110,6 +114,7 @@ func (a *agent) runOnce(
 	return t, reply, err
 }
 
+// newTurn makes the state of a turn. later says that a kept program does it.
 func (a *agent) newTurn(r provider.Request, live func(swarm.Delta), later bool) *turn {
 	t := &turn{
 		request:  r,
@@ -152,12 +157,15 @@ func (a *agent) finishTurn(ctx context.Context, p *program, t *turn, kept bool) 
 	p.mu.Lock()
 	good := t.succeeded()
 	p.mu.Unlock()
+	// Nothing else can hear the program now, so it can wait for the next turn.
 	if kept && ctx.Err() == nil && good {
 		p.detach()
 		p.session = t.session
 		a.Keep(t.request, p)
 		return t.reply(0), nil
 	}
+	// A persistent program that failed or was cut would go on in an unknown state, so it ends at
+	// once.
 	a.endProgram(ctx, p, t, exhausted || kept)
 	p.detach()
 	t.flush()
@@ -279,6 +287,7 @@ func (t *turn) abort(err error) {
 	t.markEnded()
 }
 
+// markEnded wakes finishTurn. A turn may report its end several times.
 func (t *turn) markEnded() {
 	select {
 	case <-t.ended:
@@ -327,6 +336,7 @@ func (t *turn) sendPending() {
 // maxPending is the size of the buffer that is kept for pending text: as much as comes at once.
 const maxPending = 128 << 10
 
+// emit sends redacted text, and keeps the tails that the reply and the errors need.
 func (t *turn) emit(kind swarm.DeltaKind, text string) {
 	if text == "" {
 		return

@@ -65,6 +65,8 @@ type cacheControl struct {
 
 var ephemeral = &cacheControl{"ephemeral"}
 
+// encodeRequest encodes the whole conversation. The last block of the prompt and of the newest
+// round are marked for the cache, so that the next request only pays for what is new.
 func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 	q := anthropicAsk{Model: c.model, MaxTokens: c.maxTokens, Temperature: c.temperature, Stream: true}
 	if q.MaxTokens == 0 {
@@ -104,6 +106,7 @@ type anthropicListener struct {
 	inputs []string // by block that calls a tool: its arguments so far
 }
 
+// An anthropicUsage has pointers because an absent count and a count of 0 differ.
 type anthropicUsage struct {
 	Input  *int64 `json:"input_tokens"`
 	Output *int64 `json:"output_tokens"`
@@ -126,6 +129,8 @@ func (l *anthropicListener) setTokens(r *provider.Reported[anthropicUsage]) {
 	l.answer.unusable = f.Unusable
 }
 
+// handleEvent takes one event of the stream. Blocks arrive in pieces and are put together by their
+// index.
 func (l *anthropicListener) handleEvent(data []byte) error {
 	var e struct {
 		Type    string `json:"type"`
@@ -181,6 +186,8 @@ func (l *anthropicListener) handleEvent(data []byte) error {
 	return nil
 }
 
+// addBlock begins a block. In a whole answer a tool call already has its input; in a stream the
+// input begins as an empty object.
 func (l *anthropicListener) addBlock(b *block) error {
 	l.blocks, l.inputs = append(l.blocks, b), append(l.inputs, "")
 	if b.Type == "tool_use" && string(b.Input) != "{}" && string(b.Input) != "null" {
@@ -197,6 +204,7 @@ func (l *anthropicListener) addBlock(b *block) error {
 	return l.answer.show(swarm.DeltaText, b.Text)
 }
 
+// setStop stores why the answer ended. An unknown reason counts as a normal end.
 func (l *anthropicListener) setStop(reason string) {
 	switch reason {
 	case "max_tokens", "model_context_window_exceeded":

@@ -61,6 +61,7 @@ type openaiTool struct {
 	} `json:"function"`
 }
 
+// encodeRequest encodes the whole conversation.
 func (o openai) encodeRequest(c *conversation) ([]byte, error) {
 	q := openaiAsk{
 		Model:       c.model,
@@ -101,6 +102,7 @@ type openaiListener struct {
 	callAt map[int]*call // the newest call of each index
 }
 
+// An openaiSaid is a piece of a message. Servers use different fields for reasoning.
 type openaiSaid struct {
 	Content   string       `json:"content"`
 	Refusal   string       `json:"refusal"`
@@ -172,6 +174,8 @@ func (l *openaiListener) handleWhole(data []byte) error {
 	return nil
 }
 
+// addDelta takes a piece of an answer. Pieces of a tool call are put together by their index and
+// id.
 func (l *openaiListener) addDelta(s *openaiSaid) error {
 	if s.Refusal != "" {
 		l.answer.stop = stopRefusal

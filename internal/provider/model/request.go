@@ -144,6 +144,7 @@ func (t *turn) brokenError(ctx context.Context, err error) error {
 	return f
 }
 
+// isJSONError says whether an error comes from decoding JSON.
 func isJSONError(err error) bool {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -157,6 +158,7 @@ type problem struct {
 	Message string          `json:"message"`
 }
 
+// is says whether the error has this type or code. Servers use one or the other.
 func (p *problem) is(word string) bool {
 	return p.Type == word || string(p.Code) == strconv.Quote(word)
 }

@@ -139,6 +139,8 @@ func errorText(err error) string {
 	}{err.Error(), swarm.HintOf(err)}))
 }
 
+// showInput returns a call's arguments for observers. Arguments that are not JSON are shown as a
+// text.
 func (t *turn) showInput(args string) json.RawMessage {
 	if _, err := object(args); err != nil {
 		return swarm.Encode(provider.ShowText(t.redactor, args))
