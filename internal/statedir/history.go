@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	historyLines = 1000    // that are kept of what was entered in sessions
-	historyBytes = 4 << 20 // a larger file is cut to them
+	historyLines = 1000    // lines that are kept
+	historyBytes = 4 << 20 // a larger file is cut to historyLines
 )
 
-// History is what was entered in earlier sessions, the oldest first.
+// History returns the lines that were entered in earlier sessions, the oldest first.
 func (h *Home) History() []string {
 	b, err := os.ReadFile(h.in("history"))
 	if err != nil {
@@ -23,14 +23,15 @@ func (h *Home) History() []string {
 	var lines []string
 	for raw := range bytes.Lines(b) {
 		var text string
-		if json.Unmarshal(raw, &text) == nil { // half a line is none
+		if json.Unmarshal(raw, &text) == nil { // skips an incomplete line
 			lines = append(lines, text)
 		}
 	}
 	return lines[max(0, len(lines)-historyLines):]
 }
 
-// Remember keeps what was entered for later sessions. That it could not be kept is nobody's trouble.
+// Remember appends a line to the history. It ignores errors, because no session depends on the
+// history.
 func (h *Home) Remember(text string) {
 	path := h.in("history")
 	if info, err := os.Stat(path); err == nil && info.Size() > historyBytes {
@@ -44,7 +45,7 @@ func (h *Home) Remember(text string) {
 	_ = f.Close()
 }
 
-// forget cuts the history to the lines that are kept.
+// forget cuts the history to historyLines.
 func (h *Home) forget(path string) {
 	var b bytes.Buffer
 	for _, text := range h.History() {

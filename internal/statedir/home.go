@@ -1,18 +1,19 @@
-// Package statedir is the folder in which swarm keeps its state: $SWARM_HOME, or ~/.swarm.
+// Package statedir is the state folder of swarm: $SWARM_HOME, or ~/.swarm.
 //
-//	runs/<run>.db           a run's log; sqlite's business
-//	runs/<run>.db.owner     locked by the process that drives the run, while it does
-//	runs/<run>.jsonl        summaries of the run, for lists: the last line counts; made again from the log when it is missing
+//	runs/<run>.db           a run's log, written by package sqlite
+//	runs/<run>.db.owner     locked by the process that drives the run
+//	runs/<run>.jsonl        summaries of the run for lists; the last line counts, and the log can restore it
 //	outputs/<run>/TASK.txt  copies of the tasks' last outputs, for people
-//	streams/<run>/          what turns say, while they say it and later
+//	streams/<run>/          the output of turns, readable while they run
 //	live/                   marks of the processes that drive runs, locked while they do
 //	trees/<run>/            git objects of the work tree before and after the run
-//	desks/<run>/            the desks of agents that work through files
+//	desks/<run>/            the desks of agents that use the file protocol
 //	artifacts/              bytes that envelopes refer to
-//	prompts/                prompts for every project
-//	token                   the key to our own server
+//	prompts/                prompts for all projects
+//	token                   the key of our own server
 //
-// Logs hold the truth, and everything else here can be thrown away. Only folders that are needed are made.
+// [Open] opens the folder. A log is the truth about its run; everything else here can be deleted.
+// Folders are created on demand only.
 package statedir
 
 import (
@@ -25,15 +26,15 @@ import (
 	"swarm"
 )
 
-// Variable names the folder, when it is set.
+// Variable is the environment variable that names the folder.
 const Variable = "SWARM_HOME"
 
 // A Home is the state folder.
 type Home struct {
 	// Store holds the runs.
 	Store swarm.Store
-	// Summarize makes a run's summary from its log. It is asked when the saved summary is missing or cannot be right. Nil:
-	// such runs are listed with what their id tells.
+	// Summarize makes a run's summary from its log. It is called if the saved summary is missing or
+	// cannot be right. If it is nil, such runs are listed with what their id tells.
 	Summarize func(log swarm.RunLog, run swarm.RunID) (swarm.RunSummary, error)
 
 	dir string
@@ -42,7 +43,8 @@ type Home struct {
 // A StoreOpener opens the store of runs in a folder.
 type StoreOpener func(dir string) swarm.Store
 
-// Open says why the folder cannot be used, if it is there. It does little, for every command begins with it.
+// Open returns the state folder, or why an existing folder cannot be used. It must be fast, because
+// every command begins with it.
 func Open(store StoreOpener) (*Home, error) {
 	dir, err := where()
 	if err != nil {
@@ -64,7 +66,8 @@ func At(dir string, store StoreOpener) (*Home, error) {
 	case !info.IsDir():
 		return nil, h.useless("the state folder is a file", nil)
 	case info.Mode().Perm()&0o002 != 0:
-		// Folders made here are closed to others, but whoever may write beside them could put his own in their place.
+		// Folders made here are closed to other users. But a user who can write beside them could
+		// replace them.
 		e := h.useless("everybody may write in the state folder", nil)
 		e.Hint = "close it to others with `chmod 700`, or " + e.Hint
 		return nil, e
@@ -76,8 +79,8 @@ func At(dir string, store StoreOpener) (*Home, error) {
 	return h, nil
 }
 
-// Make makes the folder if it is not there, and says why nothing can be written in it. Whoever begins something calls it; those
-// who only look must leave no trace.
+// Make creates the folder if it does not exist, and returns an error if it is not writable. Only
+// commands that begin something call it. Commands that only read must leave no trace.
 func (h *Home) Make() error {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return h.useless("the state folder cannot be made", err)
@@ -90,55 +93,64 @@ func (h *Home) Make() error {
 }
 
 func (h *Home) useless(msg string, err error) *swarm.Error {
-	return &swarm.Error{Kind: swarm.BadInput, File: h.dir, Msg: msg, Hint: "set " + Variable + " to a folder of your own", Err: swarm.WithoutPath(err)}
+	return &swarm.Error{
+		Kind: swarm.BadInput, File: h.dir, Msg: msg, Hint: "set " + Variable + " to a folder of your own",
+		Err: swarm.WithoutPath(err),
+	}
 }
 
-// where is the folder's absolute path.
+// where returns the absolute path of the folder.
 func where() (string, error) {
 	if dir := os.Getenv(Variable); dir != "" {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
-			return "", &swarm.Error{Kind: swarm.BadInput, Msg: "the current folder is gone", Hint: "set " + Variable + " to an absolute path", Err: err}
+			return "", &swarm.Error{
+				Kind: swarm.BadInput, Msg: "the current folder is gone",
+				Hint: "set " + Variable + " to an absolute path", Err: err,
+			}
 		}
 		return abs, nil
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", &swarm.Error{Kind: swarm.BadInput, Msg: "there is no home folder to keep state in", Hint: "set HOME, or " + Variable, Err: err}
+		return "", &swarm.Error{
+			Kind: swarm.BadInput, Msg: "there is no home folder to keep state in",
+			Hint: "set HOME, or " + Variable, Err: err,
+		}
 	}
 	return filepath.Join(user, ".swarm"), nil
 }
 
-// Dir is the folder's absolute path.
+// Dir returns the absolute path of the folder.
 func (h *Home) Dir() string { return h.dir }
 
-// OutputDir is where the copies of a run's outputs are.
+// OutputDir is the folder of the copies of a run's outputs.
 func (h *Home) OutputDir(run swarm.RunID) string { return h.in("outputs", string(run)) }
 
-// OutputPath is where the copy of a task's last output is.
+// OutputPath is the copy of a task's last output.
 func (h *Home) OutputPath(run swarm.RunID, task string) string {
 	return h.in("outputs", string(run), task+".txt")
 }
 
-// TreePath is where the git objects that a run recorded are.
+// TreePath is the folder of the git objects that a run recorded.
 func (h *Home) TreePath(run swarm.RunID) string { return h.in("trees", string(run)) }
 
-// DeskPath is where a run's desks are.
+// DeskPath is the folder of a run's desks.
 func (h *Home) DeskPath(run string) string { return h.in("desks", run) }
 
-// ArtifactPath is where artifacts are.
+// ArtifactPath is the folder of artifacts.
 func (h *Home) ArtifactPath() string { return h.in("artifacts") }
 
-// PromptPath is where the prompts for every project are.
+// PromptPath is the folder of the prompts for all projects.
 func (h *Home) PromptPath() string { return h.in("prompts") }
 
-// TokenPath is where the key to our own server is.
+// TokenPath is the file of our own server's key.
 func (h *Home) TokenPath() string { return h.in("token") }
 
 func (h *Home) streamDir(run swarm.RunID) string { return h.in("streams", string(run)) }
 
-// MakeRuns makes the folder in which logs are created. The first time, it also tells git that the state folder is none of its
-// business, but for the prompts: it may lie in somebody's repository.
+// MakeRuns creates the folder of logs. The first time it also writes a .gitignore that leaves out
+// everything but the prompts, because the state folder may be in a repository.
 func (h *Home) MakeRuns() error {
 	if err := h.Make(); err != nil {
 		return err
@@ -147,14 +159,14 @@ func (h *Home) MakeRuns() error {
 	switch {
 	case err == nil:
 		if f, err := os.OpenFile(h.in(".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-			_, _ = f.WriteString("/*\n!/prompts/\n") // a kindness: the run does not depend on it
+			_, _ = f.WriteString("/*\n!/prompts/\n") // best effort: no run depends on it
 			_ = f.Close()
 		}
 		return nil
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	}
-	return made(h.in("runs"))
+	return makeDir(h.in("runs"))
 }
 
 func (h *Home) in(parts ...string) string {
@@ -165,10 +177,14 @@ func (h *Home) in(parts ...string) string {
 	return path
 }
 
-// made makes a folder and those above it.
-func made(dir string) error {
+// makeDir creates a folder and its parents.
+func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be made", Err: swarm.WithoutPath(err)}
+		return storageError(dir, "the folder cannot be made", err)
 	}
 	return nil
+}
+
+func storageError(path, msg string, err error) error {
+	return &swarm.Error{Kind: swarm.Storage, File: path, Msg: msg, Err: swarm.WithoutPath(err)}
 }

@@ -71,7 +71,7 @@ func TestGitLeavesTheFolderAlone(t *testing.T) {
 	if b, _ := os.ReadFile(filepath.Join(h.Dir(), ".gitignore")); string(b) != "mine" {
 		t.Errorf("what was there became %q", b)
 	}
-	must(t, os.RemoveAll(h.Dir())) // somebody cleaned up while we ran
+	must(t, os.RemoveAll(h.Dir())) // the user cleaned up during the run
 	must(t, h.MakeRuns())
 }
 
@@ -98,7 +98,7 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// run puts a run into the home: a log that an owner has left, and a summary.
+// run adds a run to the home: a log without an owner, and a summary.
 func run(t testing.TB, h *Home, s swarm.RunSummary) {
 	t.Helper()
 	must(t, h.MakeRuns())
@@ -110,7 +110,7 @@ func run(t testing.TB, h *Home, s swarm.RunSummary) {
 	must(t, h.Store.Save(t.Context(), s))
 }
 
-// drive owns a run, as the process that drives it does.
+// drive owns a run, like the process that drives it.
 func drive(t *testing.T, h *Home, id swarm.RunID) (leave func()) {
 	t.Helper()
 	log, err := h.Store.Open(t.Context(), id, swarm.ReadWrite)

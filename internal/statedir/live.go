@@ -13,10 +13,11 @@ import (
 	"swarm"
 )
 
-// A process that drives a run keeps a mark here, live/RUN.FENCE.PID, and has it locked. The marks of those that were killed stay,
-// and lead to what they have left behind.
+// A process that drives a run holds a lock on its mark, the file live/RUN.FENCE.PID. The kernel
+// releases the lock when the process dies, but the mark stays. So marks without a lock lead to the
+// orphaned processes of killed drivers.
 
-// A Mark says which process drives a run, or drove it.
+// A Mark names a process that drives or drove a run.
 type Mark struct {
 	Run   swarm.RunID
 	PID   int
@@ -26,7 +27,7 @@ type Mark struct {
 
 // MarkLive marks a run as driven by this process, until unmark is called or the process dies.
 func (h *Home) MarkLive(run swarm.RunID, fence int64) (unmark func(), err error) {
-	if err := made(h.in("live")); err != nil {
+	if err := makeDir(h.in("live")); err != nil {
 		return nil, err
 	}
 	name := string(run) + "." + strconv.FormatInt(fence, 10) + "." + strconv.Itoa(os.Getpid())
@@ -34,11 +35,11 @@ func (h *Home) MarkLive(run swarm.RunID, fence int64) (unmark func(), err error)
 	if err == nil {
 		err = flock(f, syscall.LOCK_EX)
 	}
-	if err == nil { // under its name it is always locked: nobody takes it for one that was left
+	if err == nil { // the rename comes after the lock, so a complete mark without a lock is always orphaned
 		err = os.Rename(h.in("live", name+unready), h.in("live", name))
 	}
 	if err != nil {
-		return nil, &swarm.Error{Kind: swarm.Storage, File: h.in("live", name), Msg: "the run cannot be marked as driven", Err: swarm.WithoutPath(err)}
+		return nil, storageError(h.in("live", name), "the run cannot be marked as driven", err)
 	}
 	return func() {
 		_ = os.Remove(h.in("live", name))
@@ -46,10 +47,11 @@ func (h *Home) MarkLive(run swarm.RunID, fence int64) (unmark func(), err error)
 	}, nil
 }
 
-// unready ends the name of a mark that is not yet locked, and makes it none: nobody may take it away.
+// unready is the suffix of a mark that is not locked yet. Such a name does not count as a mark, so
+// no process removes it.
 const unready = ".new"
 
-// Left lists the marks of processes that are gone.
+// Left returns the marks of processes that are gone.
 func (h *Home) Left() (left []Mark) {
 	for _, m := range h.marks() {
 		if !h.locked(h.in("live", m.name)) {
@@ -59,7 +61,8 @@ func (h *Home) Left() (left []Mark) {
 	return left
 }
 
-// Earlier lists the processes that drove a run under a lower fence and have not left it: they were killed, or do not move.
+// Earlier returns the processes that drove a run under a lower fence and did not unmark it. They
+// were killed, or are stopped.
 func (h *Home) Earlier(run swarm.RunID, fence int64) (pids []int) {
 	for _, m := range h.marks() {
 		if m.Run == run && m.fence < fence {
@@ -69,7 +72,7 @@ func (h *Home) Earlier(run swarm.RunID, fence int64) (pids []int) {
 	return pids
 }
 
-// Unmark takes away a mark that was left.
+// Unmark removes the mark of a process that is gone.
 func (h *Home) Unmark(m Mark) { _ = os.Remove(h.in("live", m.name)) }
 
 func (h *Home) marks() (all []Mark) {
@@ -88,10 +91,12 @@ func (h *Home) marks() (all []Mark) {
 	return all
 }
 
-// DrivenBy says whether a process with this number drives a run. It need not be the one that has left a mark with the same
-// number: in containers numbers come again soon.
+// DrivenBy reports whether a process with this pid drives a run. It may be another process than the
+// one that left a mark with the same pid, because containers reuse pids soon.
 func (h *Home) DrivenBy(run swarm.RunID, pid int) bool {
-	return slices.ContainsFunc(h.marks(), func(m Mark) bool { return m.Run == run && m.PID == pid && h.locked(h.in("live", m.name)) })
+	return slices.ContainsFunc(h.marks(), func(m Mark) bool {
+		return m.Run == run && m.PID == pid && h.locked(h.in("live", m.name))
+	})
 }
 
 func (h *Home) locked(path string) bool {
@@ -102,7 +107,8 @@ func (h *Home) locked(path string) bool {
 	return held && err == nil
 }
 
-// tryLock takes the lock of a file, and says whether somebody else holds it. Without the file there is neither.
+// tryLock takes the lock of a file without waiting. held reports that another process has it.
+// Without the file, lock is nil and held is false.
 func tryLock(path string, how int) (lock *os.File, held bool, err error) {
 	lock, err = os.OpenFile(filepath.Clean(path), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {

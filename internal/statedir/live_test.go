@@ -52,10 +52,10 @@ func TestTheMarkOfAKilledProcessIsLeft(t *testing.T) {
 	}
 }
 
-// Who sweeps up while another begins to drive must not take the other's mark away before it is locked.
+// A mark that is not locked yet must not be removed by another process that cleans up.
 func TestAnUnreadyMarkIsNotLeft(t *testing.T) {
 	h := newHome(t)
-	must(t, made(h.in("live")))
+	must(t, makeDir(h.in("live")))
 	name := "20260101-000000-abcdefg.2.12345"
 	must(t, os.WriteFile(h.in("live", name+unready), nil, 0o600))
 	if left := h.Left(); len(left) != 0 {

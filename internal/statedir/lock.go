@@ -5,19 +5,17 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"swarm"
 )
 
-// Lock has one thing be done by one process of this state folder at a time. It waits for its turn until ctx ends; a process that is
-// killed gives its turn back.
+// Lock is a mutex between the processes that use this state folder. It waits until ctx ends. The
+// kernel releases the lock of a killed process.
 func (h *Home) Lock(ctx context.Context, what string) (unlock func(), err error) {
 	if err := h.Make(); err != nil {
 		return nil, err
 	}
 	path := h.in(what + ".lock")
 	failed := func(err error) error {
-		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the lock cannot be taken", Err: swarm.WithoutPath(err)}
+		return storageError(path, "the lock cannot be taken", err)
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -33,7 +31,7 @@ func (h *Home) Lock(ctx context.Context, what string) (unlock func(), err error)
 			return nil, failed(err)
 		case lock != nil:
 			return func() { _ = lock.Close() }, nil
-		case !held: // the file is gone
+		case !held: // the file was deleted
 			return nil, failed(os.ErrNotExist)
 		}
 		select {
@@ -44,5 +42,5 @@ func (h *Home) Lock(ctx context.Context, what string) (unlock func(), err error)
 	}
 }
 
-// lockEvery is how often a lock is tried that somebody else has.
+// lockEvery is the polling interval for a lock that another process holds.
 const lockEvery = 5 * time.Millisecond

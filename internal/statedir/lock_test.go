@@ -10,7 +10,7 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// TestALockIsOnesAtATime: two folders opened by themselves are as two processes.
+// Two separately opened homes behave like two processes.
 func TestALockIsOnesAtATime(t *testing.T) {
 	h := newHome(t)
 	other, err := At(h.Dir(), sqlite.NewStore)

@@ -9,8 +9,9 @@ import (
 	"swarm"
 )
 
-// WriteOutput puts the copy of a task's output where people find it. It is only a copy, so it is simply written over. A task that
-// has never said anything has no file: to make one costs more than the rest of a short turn.
+// WriteOutput writes the copy of a task's output for people. It is only a copy, so it is
+// overwritten in place. An empty output makes no new file, because that would cost more than the
+// rest of a short turn.
 func (h *Home) WriteOutput(run swarm.RunID, task string, b []byte) error {
 	if err := checkTask(task); err != nil {
 		return err
@@ -21,7 +22,7 @@ func (h *Home) WriteOutput(run swarm.RunID, task string, b []byte) error {
 	}
 	f, err := create(path)
 	if os.IsNotExist(err) {
-		if err := made(h.OutputDir(run)); err != nil {
+		if err := makeDir(h.OutputDir(run)); err != nil {
 			return err
 		}
 		f, err = create(path)
@@ -35,18 +36,19 @@ func (h *Home) WriteOutput(run swarm.RunID, task string, b []byte) error {
 		}
 	}
 	if err != nil {
-		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the copy of the output cannot be written", Err: swarm.WithoutPath(err)}
+		return storageError(path, "the copy of the output cannot be written", err)
 	}
 	return nil
 }
 
-// create opens a file to be written over. It is cut to its new length afterwards and not emptied before: after that some file
-// systems wait for the disk when it is closed, which takes a hundred times as long.
+// create opens a file for overwriting. It does not truncate: callers truncate to the new length
+// after writing. Some file systems flush a file on close if it was emptied by open, which takes a
+// hundred times as long.
 func create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 }
 
-// checkTask says what is wrong with a task's name, which may be a copy's: code.2.
+// checkTask checks a task's name, which may be that of a copy: code.2.
 func checkTask(task string) error {
 	base, copied, found := strings.Cut(task, ".")
 	if n, err := strconv.Atoi(copied); found && (err != nil || n < 1 || strconv.Itoa(n) != copied) {

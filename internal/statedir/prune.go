@@ -12,34 +12,34 @@ import (
 	"swarm"
 )
 
-// PruneOptions say what to delete.
+// PruneOptions select what to delete.
 type PruneOptions struct {
 	Now         time.Time
-	OlderThan   time.Duration // how long ago a run must have ended, or have been left
-	OutputsOnly bool          // only the copies of outputs; the run stays
-	DryRun      bool          // only say what would be deleted
+	OlderThan   time.Duration // time since a run ended or was abandoned
+	OutputsOnly bool          // delete only the copies of outputs
+	DryRun      bool          // delete nothing, only report
 	Dir         string        // only runs that were started here; "" = anywhere
 }
 
 // Pruned is what was deleted of a run.
 type Pruned struct {
 	ID     string       `json:"id"`
-	Status swarm.Status `json:"status,omitempty"` // "" = only leftovers, without a log
+	Status swarm.Status `json:"status,omitempty"` // "" = leftovers without a log
 	Ended  time.Time    `json:"ended,omitzero"`
 	Files  int          `json:"files"`
 	Bytes  int64        `json:"bytes"`
 }
 
-// perRun are the folders that have a folder for every run.
+// perRun are the folders that have a subfolder for every run.
 var perRun = []string{"outputs", "streams", "trees", "desks", "artifacts"}
 
-// Prune deletes what old runs have left, and tells what that was. A run that is driven by a process is never touched, and
-// nothing outside of the state folder is, wherever links in it may lead. When something cannot be deleted it goes on with the
-// rest, and returns the first error.
+// Prune deletes the files of old runs and returns what it deleted. It never touches a run that a
+// process drives, nor a file outside of the state folder, because os.Root follows no link out of
+// it. After an error it continues with the other runs, and returns the first error.
 func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
 	root, err := os.OpenRoot(h.dir)
 	if err != nil {
-		return nil, &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: swarm.WithoutPath(err)}
+		return nil, storageError(h.dir, "the state folder cannot be read", err)
 	}
 	defer root.Close()
 	ids, err := h.allIDs()
@@ -60,18 +60,19 @@ func (h *Home) Prune(opt PruneOptions) ([]Pruned, error) {
 	return all, first
 }
 
-// Delete deletes everything of one run that nobody drives.
+// Delete deletes all files of one run, unless a process drives it.
 func (h *Home) Delete(run swarm.RunID, now time.Time) error {
 	root, err := os.OpenRoot(h.dir)
 	if err != nil {
-		return &swarm.Error{Kind: swarm.Storage, File: h.dir, Msg: "the state folder cannot be read", Err: swarm.WithoutPath(err)}
+		return storageError(h.dir, "the state folder cannot be read", err)
 	}
 	defer root.Close()
 	_, err = h.pruneRun(root, string(run), PruneOptions{Now: now})
 	return err
 }
 
-// allIDs are the ids of all runs, and of those of which only something else than the log is left; the oldest first.
+// allIDs returns the ids of all runs, the oldest first. It includes ids of which only leftovers
+// without a log exist.
 func (h *Home) allIDs() ([]string, error) {
 	var ids []string
 	for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{}) {
@@ -101,13 +102,13 @@ func (h *Home) allIDs() ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// beingMade is how long a run of which nothing is known yet may still be one that is being made at this moment.
+// beingMade is the age below which a run without events may be one that a process is just creating.
 const beingMade = time.Minute
 
-// pruneRun deletes a run that has ended, or was left, long enough ago. The store removes the log only if no process has driven
-// the run since it was looked at here.
+// pruneRun deletes a run that ended or was abandoned long enough ago. The fence protects against a
+// race: the store refuses to remove the log if a process has owned the run since lastState.
 func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, error) {
-	s, fence, driven := h.lastWord(swarm.RunID(id))
+	s, fence, driven := h.lastState(swarm.RunID(id))
 	if driven {
 		return Pruned{}, nil
 	}
@@ -126,10 +127,11 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 	if opt.OutputsOnly {
 		folders = []string{"outputs"}
 	} else {
-		removed, err := h.Store.Remove(context.Background(), swarm.RunID(id), swarm.RemoveOptions{Fence: fence, DryRun: opt.DryRun})
+		removing := swarm.RemoveOptions{Fence: fence, DryRun: opt.DryRun}
+		removed, err := h.Store.Remove(context.Background(), swarm.RunID(id), removing)
 		var owned *swarm.OwnedError
 		if errors.As(err, &owned) || errors.Is(err, swarm.ErrFenced) {
-			return Pruned{}, nil // a process has taken it up meanwhile
+			return Pruned{}, nil // a process has resumed it meanwhile
 		}
 		p.Files, p.Bytes = removed.Files, removed.Bytes
 		if err != nil {
@@ -144,8 +146,8 @@ func (h *Home) pruneRun(root *os.Root, id string, opt PruneOptions) (Pruned, err
 	return p, nil
 }
 
-// lastWord is what is known of a run, its fence at this moment, and whether a process drives it.
-func (h *Home) lastWord(id swarm.RunID) (s swarm.RunSummary, fence int64, driven bool) {
+// lastState returns the summary of a run, its current fence, and whether a process drives it.
+func (h *Home) lastState(id swarm.RunID) (s swarm.RunSummary, fence int64, driven bool) {
 	entry, _ := h.entry(id)
 	fence = swarm.AnyFence
 	if log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly); err == nil {
@@ -154,11 +156,11 @@ func (h *Home) lastWord(id swarm.RunID) (s swarm.RunSummary, fence int64, driven
 		}
 		_ = log.Close()
 	}
-	s, driven = h.current(entry) // not saved: the times of the files tell when the run was left
+	s, driven = h.current(entry) // not saved: the times of the files show when the run was abandoned
 	return s, fence, driven
 }
 
-// pathsOf are the places where something of a run may be.
+// pathsOf returns the paths at which files of a run may be.
 func pathsOf(id string) []string {
 	paths := []string{"runs/" + id + ".db", "runs/" + id + ".db-wal", "runs/" + id + ".jsonl"}
 	for _, folder := range perRun {
@@ -167,7 +169,7 @@ func pathsOf(id string) []string {
 	return paths
 }
 
-// newest is when something of a run was last changed.
+// newest returns the time of the last change among these paths.
 func newest(root *os.Root, paths []string) (last time.Time) {
 	for _, path := range paths {
 		if info, err := root.Lstat(path); err == nil && info.ModTime().After(last) {
@@ -177,7 +179,8 @@ func newest(root *os.Root, paths []string) (last time.Time) {
 	return last
 }
 
-// remove deletes a file or a folder with all that is in it, and counts it. Links are deleted, not followed.
+// remove deletes a file, or a folder with its content, and counts the files. It deletes links
+// without following them.
 func remove(root *os.Root, path string, dryRun bool, p *Pruned) error {
 	info, err := root.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// worked puts a run with everything that one can leave into the home.
+// worked adds a run with all kinds of files to the home.
 func worked(t testing.TB, h *Home, s swarm.RunSummary) {
 	t.Helper()
 	run(t, h, s)
@@ -25,7 +25,7 @@ func worked(t testing.TB, h *Home, s swarm.RunSummary) {
 	must(t, os.MkdirAll(h.DeskPath(string(s.ID)), 0o700))
 }
 
-// left is which places still have something of a run.
+// left returns the places that still have files of a run.
 func left(h *Home, id string) (there []string) {
 	for _, path := range pathsOf(id) {
 		if _, err := os.Lstat(filepath.Join(h.Dir(), path)); err == nil {
@@ -143,7 +143,7 @@ func TestPruneStaysInside(t *testing.T) {
 	}
 }
 
-// The floor is reading the same files.
+// The lower bound is reading the same files.
 func BenchmarkList(b *testing.B) {
 	h := newHome(b)
 	must(b, h.MakeRuns())
@@ -179,7 +179,7 @@ func BenchmarkList(b *testing.B) {
 	})
 }
 
-// The floor is os.WriteFile.
+// The lower bound is os.WriteFile.
 func BenchmarkWriteOutput(b *testing.B) {
 	h := newHome(b)
 	text := make([]byte, 1024)
@@ -208,7 +208,7 @@ func BenchmarkWriteOutput(b *testing.B) {
 	})
 }
 
-// TestPruneSparesWhatIsBeingMade: of a run that is being made there is a file, and nobody owns it for a moment.
+// A run that is being created has a file and, for a moment, no owner.
 func TestPruneSparesWhatIsBeingMade(t *testing.T) {
 	h := newHome(t)
 	must(t, h.MakeRuns())

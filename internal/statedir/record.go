@@ -8,28 +8,28 @@ import (
 	"unicode/utf8"
 )
 
-// A Record is something that a turn said.
+// A Record is a piece of a turn's output.
 type Record struct {
 	Time time.Time
-	Kind string // as it was written, or Gap
+	Kind string // as written, or Gap
 	Text string
-	Gap  int64 // of kind Gap: how many bytes of text are missing here
+	Gap  int64 // for the kind Gap: bytes of text that are missing here
 }
 
-// Gap is the kind of a record that stands for what was not kept.
+// Gap is the kind of a record that stands for output that was not kept.
 const Gap = "gap"
 
-// A line is a record, {"t":1763217125123456,"k":"text","s":"…"} with the time in microseconds, or {"at":1048576}, which says how much
-// was said before the next one.
+// A line is a record, {"t":1763217125123456,"k":"text","s":"…"} with the time in microseconds, or a
+// position, {"at":1048576}, which tells how many bytes of text precede the next record.
 type line struct {
 	Time  int64  `json:"t"`
 	Kind  string `json:"k"`
 	Text  string `json:"s"`
-	Bytes int    `json:"n"` // how many bytes the text had, when they were no UTF-8 and had to be replaced
+	Bytes int    `json:"n"` // length of the original text, if it was not UTF-8 and was replaced
 	At    *int64 `json:"at"`
 }
 
-// appendHeader begins a group of the records of one turn, which its stream's name says.
+// appendHeader begins a group of records of one turn with the name of its stream.
 func appendHeader(b []byte, name string) []byte {
 	return append(appendJSON(append(b, `{"turn":`...), name), "}\n"...)
 }
@@ -41,7 +41,7 @@ func appendAt(b []byte, at int64) []byte {
 func appendRecord(b []byte, t time.Time, kind, text string) []byte {
 	b = strconv.AppendInt(append(b, `{"t":`...), t.UnixMicro(), 10)
 	b = appendJSON(append(b, `,"k":`...), kind)
-	if !utf8.ValidString(text) { // streams are for people to read
+	if !utf8.ValidString(text) { // streams are for people, so they are always UTF-8
 		b = strconv.AppendInt(append(b, `,"n":`...), int64(len(text)), 10)
 		text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	}
@@ -77,7 +77,7 @@ func appendJSON(b []byte, s string) []byte {
 	return append(append(b, s[start:]...), '"')
 }
 
-// parseLine reads a line; ok is false when nobody can.
+// parseLine parses a line. ok is false for a damaged line.
 func parseLine(b []byte) (l line, ok bool) {
 	err := json.Unmarshal(b, &l)
 	return l, err == nil && (l.At != nil || l.Kind != "")

@@ -12,8 +12,8 @@ import (
 	"swarm"
 )
 
-// Find is the run that a user means by an id, the beginning of one, or @last, the newest. Runs that were started in another
-// folder than dir are found only with anywhere.
+// Find returns the run that a user means by an id, a prefix of one, or @last for the newest. Runs
+// that were started in another folder than dir are found only with anywhere.
 func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 	newest := ref == "@last" || ref == "last"
 	if !newest && !swarm.IsRunID(ref) {
@@ -48,17 +48,21 @@ func (h *Home) Find(ref, dir string, anywhere bool) (swarm.RunSummary, error) {
 	case len(here) > 1:
 		return swarm.RunSummary{}, ambiguous(ref, here)
 	case len(elsewhere) > 0 && newest:
-		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "no run was started in this folder").WithHint("use -g for the newest of all folders")
+		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "no run was started in this folder").
+			WithHint("use -g for the newest of all folders")
 	case len(elsewhere) > 0:
-		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "the run %s was started in another folder: %s", elsewhere[0].ID, startedIn(elsewhere[0])).
+		const msg = "the run %s was started in another folder: %s"
+		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, msg, elsewhere[0].ID, startedIn(elsewhere[0])).
 			WithHint("use -g for runs of all folders")
 	case newest:
 		return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run yet").WithHint("`swarm up` starts one")
 	}
-	return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run %q", ref).WithHint("`swarm ls` lists the runs of this folder, `swarm ls -g` all")
+	return swarm.RunSummary{}, swarm.Errorf(swarm.NotFound, "there is no run %q", ref).
+		WithHint("`swarm ls` lists the runs of this folder, `swarm ls -g` all")
 }
 
-// candidates are the runs that ref may mean. A whole id is looked up without a look at the other runs.
+// candidates returns the runs that ref may mean. A whole id is looked up directly, without listing
+// the other runs.
 func (h *Home) candidates(ref string, newest bool) iter.Seq2[swarm.RunEntry, error] {
 	if newest {
 		return h.Store.Runs(context.Background(), swarm.RunQuery{})
@@ -89,22 +93,23 @@ func ambiguous(ref string, runs []swarm.RunSummary) error {
 		}
 		fmt.Fprintf(&b, "\n  %s  %s  %s", s.ID, s.Status, s.Name)
 	}
-	return swarm.Errorf(swarm.BadInput, "%d runs begin with %q:%s", len(runs), ref, b.String()).WithHint("write more of the id, or @last for the newest")
+	return swarm.Errorf(swarm.BadInput, "%d runs begin with %q:%s", len(runs), ref, b.String()).
+		WithHint("write more of the id, or @last for the newest")
 }
 
-// namesIn are the names in a folder, in no order; none when there is no folder.
+// namesIn returns the names in a folder, unsorted; none if the folder does not exist.
 func namesIn(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be read", Err: swarm.WithoutPath(err)}
+		return nil, storageError(dir, "the folder cannot be read", err)
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
 	if err != nil {
-		return nil, &swarm.Error{Kind: swarm.Storage, File: dir, Msg: "the folder cannot be read", Err: swarm.WithoutPath(err)}
+		return nil, storageError(dir, "the folder cannot be read", err)
 	}
 	return names, nil
 }

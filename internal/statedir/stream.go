@@ -13,50 +13,56 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// What the turns of a run say goes into one file, said.jsonl, in groups: a line that names the turn, and the turn's records, a line each.
-// Beside it said.index has the place of every group, so that one turn can be read without the others. A file for each turn would cost more
-// than everything else that a short turn writes.
+// A stream is the output of one turn as it is produced. A turn's first MiB is its head, the last
+// parts are its tail. What is between is dropped.
 //
-// That file has the head of each turn. What a turn says after its head goes into parts of its own, files of records. Of them the last
-// two stay, which is the tail. After the head, what is said waits in memory and is written every moment: however fast it comes, no more
-// than the tail is kept, and it costs next to nothing.
+// The heads of all turns share one file, said.jsonl. It has groups: a line that names the turn,
+// then the turn's records, a line each. The file said.index has the position of every group, so
+// that one turn can be read without the others. A file per turn would cost more than everything
+// else that a short turn writes.
 //
-// Nothing is synced, and nobody waits for it. What an index does not tell of was never said, as far as readers know.
+// After its head, a turn writes files of its own, called parts. The last two parts stay and are the
+// tail. Output of the tail is buffered and written in intervals. So even a very fast turn costs
+// little, and at most the tail is kept in memory.
+//
+// Nothing is synced to disk and no turn waits for a write. After a crash, readers ignore output
+// that the index does not name.
 const (
-	partSize  = 1 << 20                // the head, and the least that is kept of the tail
+	partSize  = 1 << 20                // size of the head, and the minimum that is kept of the tail
 	pieceSize = 32 << 10               // the longest record
-	soon      = 20 * time.Millisecond  // how late a reader sees what belongs to the head
-	moment    = 100 * time.Millisecond // and what comes after it
-	maxHeads  = 256 << 10              // how much of heads may wait to be written
+	soon      = 20 * time.Millisecond  // delay until readers see output of the head
+	moment    = 100 * time.Millisecond // delay until readers see output of the tail
+	maxHeads  = 256 << 10              // bytes of heads that may wait to be written
 
 	saidName  = "said.jsonl"
 	indexName = "said.index"
-	entrySize = 24 // of the index: the hash of the turn's name, the place of the group, its length
+	entrySize = 24 // of the index: hash of the stream's name, position and length of the group
 )
 
-// A StreamsWriter writes down what the turns of a run say, so that others can watch them. It may be used by many at once.
+// A StreamsWriter writes the streams of a run's turns, so that other processes can watch them. It
+// is safe for concurrent use. Lock order: StreamWriter.mu before StreamsWriter.mu.
 type StreamsWriter struct {
 	home *Home
 	run  swarm.RunID
 
 	mu      sync.Mutex
-	said    *os.File // nil until something is said
+	said    *os.File // nil until the first output
 	index   *os.File
-	waiting []*StreamWriter // those with a head that waits to be written, in the order of their first word
-	bytes   int             // how much waits
-	timer   bool            // somebody will write it
-	err     error           // the first one; nothing is written after it
+	waiting []*StreamWriter // streams with unwritten heads, in the order of their first record
+	bytes   int             // unwritten bytes of heads
+	timer   bool            // a timer will write them
+	err     error           // the first error; nothing is written after it
 }
 
-// WriteStreams writes what the turns of a run say. Nothing is made before the first word.
+// WriteStreams returns the writer of a run's streams. It creates no file before the first output.
 func (h *Home) WriteStreams(run swarm.RunID) *StreamsWriter { return &StreamsWriter{home: h, run: run} }
 
-// Turn writes what a turn says that was started for the n-th time.
+// Turn returns the writer of one turn, which was started for the n-th time.
 func (s *StreamsWriter) Turn(turn string, start int) *StreamWriter {
 	return &StreamWriter{all: s, name: streamName(turn, start)}
 }
 
-// add has a line of a turn's head written soon.
+// add queues a line of a turn's head for writing.
 func (s *StreamsWriter) add(w *StreamWriter, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,11 +77,12 @@ func (s *StreamsWriter) add(w *StreamWriter, line []byte) {
 		s.write()
 	case !s.timer:
 		s.timer = true
-		time.AfterFunc(soon, func() { _ = s.Flush() }) // Close says what went wrong
+		time.AfterFunc(soon, func() { _ = s.Flush() }) // Close returns its error
 	}
 }
 
-// write writes the heads that wait: first what was said, then where it is, so that a reader who knows of a group finds it.
+// write writes the queued heads. The text comes before the index, so a group in the index always
+// exists. The caller holds mu.
 func (s *StreamsWriter) write() {
 	var said, index []byte
 	for _, w := range s.waiting {
@@ -95,7 +102,8 @@ func (s *StreamsWriter) write() {
 	if _, s.err = s.said.Write(said); s.err != nil {
 		return
 	}
-	// Another process may have written, too, which drove the run before or does since: the place is known afterwards.
+	// Another process that drove the run earlier, or drives it now, may append too. So the position
+	// is known only after the write.
 	end, err := s.said.Seek(0, io.SeekCurrent)
 	if s.err = err; err == nil {
 		moveEntries(index, end-int64(len(said)))
@@ -103,7 +111,7 @@ func (s *StreamsWriter) write() {
 	}
 }
 
-// Flush has readers see the heads as they are now.
+// Flush makes the heads visible to readers.
 func (s *StreamsWriter) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,10 +119,11 @@ func (s *StreamsWriter) Flush() error {
 	return s.err
 }
 
-// open opens the files to write at their ends. What a crash has left there, half a line or half an entry, is made whole.
+// open opens the files for appending. A crash may have left an incomplete index entry; it is
+// padded, so that later entries stay aligned.
 func (s *StreamsWriter) open() (err error) {
 	dir := s.home.streamDir(s.run)
-	if err := made(dir); err != nil {
+	if err := makeDir(dir); err != nil {
 		return err
 	}
 	const flags = os.O_RDWR | os.O_CREATE | os.O_APPEND | syscall.O_NOFOLLOW
@@ -131,7 +140,7 @@ func (s *StreamsWriter) open() (err error) {
 	return err
 }
 
-// Close writes what waits.
+// Close writes the queued heads and closes the files.
 func (s *StreamsWriter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,31 +156,32 @@ func (s *StreamsWriter) Close() error {
 	if s.err != nil {
 		return s.failure(s.err)
 	}
-	s.err = os.ErrClosed // for those who still speak
+	s.err = os.ErrClosed // for streams that still write
 	return nil
 }
 
 func (s *StreamsWriter) failure(err error) error {
-	return &swarm.Error{Kind: swarm.Storage, File: s.home.streamDir(s.run), Msg: "what the turns say could not be written down", Err: swarm.WithoutPath(err)}
+	return storageError(s.home.streamDir(s.run), "what the turns say could not be written down", err)
 }
 
-// A StreamWriter writes down what one turn says. It keeps the first and the last MiB of records. It may be used by many at once.
+// A StreamWriter writes the stream of one turn. It keeps the first and the last MiB of records. It
+// is safe for concurrent use.
 type StreamWriter struct {
 	all  *StreamsWriter
 	name string
-	head []byte // what waits to be written of the head; all guards it
+	head []byte // unwritten bytes of the head; guarded by all.mu
 
 	mu      sync.Mutex
-	file    *os.File // of a part after the head
+	file    *os.File // the current part, after the head
 	part    int
 	size    int   // of the part
-	said    int64 // bytes of text, all in all
-	written int64 // of them, those that were written or are known to be missing
+	said    int64 // bytes of text so far
+	written int64 // bytes of text that are written, or known to be missing
 	waiting []piece
 	waits   int  // bytes in waiting
-	timer   bool // somebody will write what waits
+	timer   bool // a timer will write waiting
 	closed  bool
-	err     error // the first one; nothing is written after it
+	err     error // the first error; nothing is written after it
 	line    []byte
 }
 
@@ -179,18 +189,18 @@ type piece struct {
 	time time.Time
 	kind string
 	text string
-	at   int64 // how much was said before it
+	at   int64 // bytes of text before it
 }
 
-// streamName is the beginning of the names of a stream's parts.
+// streamName returns the prefix of a stream's file names.
 func streamName(turn string, start int) string {
 	return strings.ReplaceAll(turn, "/", "+") + "+" + strconv.Itoa(start)
 }
 
 func partName(name string, part int) string { return name + "." + strconv.Itoa(part) + ".jsonl" }
 
-// Write adds a record of a kind: a provider's text, stderr, thinking, tool, …. It cannot fail: what cannot be written is not kept,
-// and Close says why.
+// Write adds a record of a kind: a provider's text, stderr, thinking, tool, …. It never fails,
+// because a turn must not fail for its stream. Close returns the first error.
 func (w *StreamWriter) Write(kind, text string) {
 	if text == "" {
 		return
@@ -201,7 +211,7 @@ func (w *StreamWriter) Write(kind, text string) {
 	if w.err != nil || w.closed {
 		return
 	}
-	// What would not stay anyhow is not looked at.
+	// Text that the tail would drop again is skipped.
 	if skip := len(text) - 2*partSize; skip > 0 && w.part > 0 {
 		skip = excerpt.CutAt(text, skip)
 		w.said += int64(skip)
@@ -215,13 +225,13 @@ func (w *StreamWriter) Write(kind, text string) {
 		if w.part == 0 {
 			w.put(p)
 		} else {
-			w.wait(p)
+			w.enqueue(p)
 		}
 	}
 }
 
-// wait keeps a piece for the next moment, and forgets the oldest ones when there are too many.
-func (w *StreamWriter) wait(p piece) {
+// enqueue buffers a piece of the tail. If the buffer is full, it drops the oldest pieces.
+func (w *StreamWriter) enqueue(p piece) {
 	w.waiting = append(w.waiting, p)
 	w.waits += len(p.text)
 	drop := 0
@@ -242,7 +252,7 @@ func (w *StreamWriter) wait(p piece) {
 	}
 }
 
-// flush writes what waits.
+// flush writes the buffered pieces. The caller holds mu.
 func (w *StreamWriter) flush() {
 	for _, p := range w.waiting {
 		w.put(p)
@@ -250,8 +260,8 @@ func (w *StreamWriter) flush() {
 	w.waiting, w.waits = nil, 0
 }
 
-// put writes a piece into the part, and begins the next part when this one is full. In front of a piece before which something
-// is missing, and at the beginning of every part, a line says how much was said before it.
+// put writes a piece into the current part, and begins the next part when this one is full. A
+// position line comes at the beginning of every part, and before a piece that follows a gap.
 func (w *StreamWriter) put(p piece) {
 	if w.err != nil || w.closed {
 		return
@@ -290,10 +300,10 @@ func (w *StreamWriter) path(part int) string {
 	return w.all.home.streamDir(w.all.run) + "/" + partName(w.name, part)
 }
 
-// next ends the part. The one before it is no longer needed, unless it is the head.
+// next finishes the part. The part before it is deleted, unless it is the head.
 func (w *StreamWriter) next() {
 	if w.part == 0 {
-		_ = w.all.Flush() // the folder is there then
+		_ = w.all.Flush() // creates the folder
 	} else {
 		w.err = w.file.Close()
 	}
@@ -304,7 +314,7 @@ func (w *StreamWriter) next() {
 	w.part++
 }
 
-// Close writes what waits. It returns what went wrong, which is no reason for a turn to fail.
+// Close writes the buffered pieces. Its error is no reason for the turn to fail.
 func (w *StreamWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"swarm"
 )
 
-// said is what a reader is told, in one text; gaps stand as <N>.
+// said returns all records of a reader as one text; gaps are <N>.
 func said(t testing.TB, r *StreamReader) string {
 	t.Helper()
 	var b strings.Builder
@@ -132,7 +132,7 @@ func TestOnePieceLargerThanEverythingKept(t *testing.T) {
 	}
 }
 
-// A reader in another process sees everything in order while it is written, or that something is missing.
+// A reader in another process sees all records in order while they are written, or a gap.
 func TestFollow(t *testing.T) {
 	h := newHome(t)
 	w := h.WriteStreams("r").Turn("a/1/1", 1)
@@ -188,7 +188,7 @@ func TestWhatWaitsIsWrittenByItself(t *testing.T) {
 	must(t, w.Close())
 }
 
-// However many turns there are, their heads are in two files, and each is read by itself.
+// The heads of many turns are in two files, and each can be read alone.
 func TestManyTurnsShareAFile(t *testing.T) {
 	h := newHome(t)
 	all := h.WriteStreams("r")
@@ -220,8 +220,8 @@ func TestManyTurnsShareAFile(t *testing.T) {
 	}
 }
 
-// What a crash of the machine has left of the files, the next driver goes on after; and what the index tells of is read by nobody if it
-// is not there.
+// After a crash of the machine, the next driver appends to what is left of the files. Readers skip
+// index entries without text.
 func TestStreamsAfterACrash(t *testing.T) {
 	h := newHome(t)
 	first := h.WriteStreams("r")
@@ -254,7 +254,8 @@ func TestStreamsAfterACrash(t *testing.T) {
 	}
 }
 
-// Two processes may write, if one was stopped and does not know yet that the other has taken the run.
+// Two processes may write, if one was stopped and does not know yet that the other has taken over
+// the run.
 func TestTwoWriteTheSameStreams(t *testing.T) {
 	h := newHome(t)
 	one, other := h.WriteStreams("r"), h.WriteStreams("r")
@@ -274,7 +275,7 @@ func TestTwoWriteTheSameStreams(t *testing.T) {
 	}
 }
 
-// A head with a file of its own is of an earlier version; the tail always has one.
+// Heads with their own files are from an earlier version. The tail always has its own files.
 func TestHalfALineIsLeftForLater(t *testing.T) {
 	h := newHome(t)
 	must(t, os.MkdirAll(h.streamDir("r"), 0o700))
@@ -354,7 +355,7 @@ func FuzzParseLine(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) { parseLine(b) })
 }
 
-// The floor is a copy of the same bytes.
+// The lower bound is a copy of the same bytes.
 func BenchmarkStreamOverTheCap(b *testing.B) {
 	text := strings.Repeat("What an agent says that cannot stop, 32 KB at a time.\n", 600)
 	b.Run("floor=copy", func(b *testing.B) {

@@ -13,7 +13,8 @@ import (
 	"swarm"
 )
 
-// An entry of the index is the place of a group in said.jsonl. Names are known by their hash: a group begins with the name itself.
+// An entry is the position of a group in said.jsonl. Names are stored as hashes. A collision does
+// no harm, because the group itself begins with the name.
 type entry struct {
 	name   uint64
 	offset int64
@@ -32,7 +33,7 @@ func appendEntry(b []byte, e entry) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(e.length))
 }
 
-// moveEntries moves the places of some entries.
+// moveEntries adds an offset to the positions of entries.
 func moveEntries(b []byte, by int64) {
 	for ; len(b) >= entrySize; b = b[entrySize:] {
 		binary.LittleEndian.PutUint64(b[8:], binary.LittleEndian.Uint64(b[8:])+uint64(by))
@@ -40,31 +41,35 @@ func moveEntries(b []byte, by int64) {
 }
 
 func entryOf(b []byte) entry {
-	return entry{binary.LittleEndian.Uint64(b), int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))}
+	read := binary.LittleEndian.Uint64
+	return entry{read(b), int64(read(b[8:])), int64(read(b[16:]))}
 }
 
-// A StreamsReader reads what the turns of a run say, while they say it or later. It belongs to one goroutine.
+// A StreamsReader reads the streams of a run, while they are written or later. It has no mutex: one
+// goroutine uses it and its StreamReaders.
 type StreamsReader struct {
 	dir string
 
-	// The index as far as it was read: long runs have hundreds of thousands of turns, so that nothing is allocated for each.
+	// The index as far as it was read. Long runs have hundreds of thousands of turns, so there is
+	// no allocation per turn.
 	groups []entry
-	before []int32          // by group: the number of the group before it that has the same name, from 1; 0 = none
-	last   map[uint64]int32 // by the hash of a name: the number of its last group
+	before []int32          // by group: number of the previous group of the same name, from 1; 0 = none
+	last   map[uint64]int32 // by hash of a name: number of its last group
 }
 
-// ReadStreams reads what the turns of a run say.
+// ReadStreams returns the reader of a run's streams.
 func (h *Home) ReadStreams(run swarm.RunID) *StreamsReader {
 	return &StreamsReader{dir: h.streamDir(run)}
 }
 
-// Turn reads what a turn says that was started for the n-th time. A turn that has said nothing has no stream, which is no error.
+// Turn returns the reader of one turn, which was started for the n-th time. A turn without output
+// has no stream, which is not an error.
 func (s *StreamsReader) Turn(turn string, start int) *StreamReader {
 	return &StreamReader{all: s, name: streamName(turn, start)}
 }
 
-// learn reads what is new in the index.
-func (s *StreamsReader) learn() error {
+// readIndex reads new entries of the index.
+func (s *StreamsReader) readIndex() error {
 	f, err := s.open(indexName)
 	if f == nil || err != nil {
 		return err
@@ -75,7 +80,7 @@ func (s *StreamsReader) learn() error {
 	if err != nil {
 		return s.unreadable(indexName, err)
 	}
-	more := int(info.Size()-known) / entrySize // half an entry is there another time
+	more := int(info.Size()-known) / entrySize // an incomplete entry is read next time
 	if more <= 0 {
 		return nil
 	}
@@ -95,7 +100,7 @@ func (s *StreamsReader) learn() error {
 	return nil
 }
 
-// since are the numbers of the groups of a turn that come after one of them, in order.
+// since returns the numbers of a turn's groups after a given one, in order.
 func (s *StreamsReader) since(name string, after int32) (numbers []int32) {
 	for n := s.last[hashOf(name)]; n > after; n = s.before[n-1] {
 		numbers = append(numbers, n)
@@ -104,7 +109,7 @@ func (s *StreamsReader) since(name string, after int32) (numbers []int32) {
 	return numbers
 }
 
-// open opens a file of the run; nil = it is not there.
+// open opens a file of the run; nil = it does not exist.
 func (s *StreamsReader) open(name string) (*os.File, error) {
 	f, err := os.OpenFile(s.dir+"/"+name, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,5 +122,5 @@ func (s *StreamsReader) open(name string) (*os.File, error) {
 }
 
 func (s *StreamsReader) unreadable(name string, err error) error {
-	return &swarm.Error{Kind: swarm.Storage, File: s.dir + "/" + name, Msg: "the stream cannot be read", Err: swarm.WithoutPath(err)}
+	return storageError(s.dir+"/"+name, "the stream cannot be read", err)
 }

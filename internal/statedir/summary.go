@@ -7,7 +7,7 @@ import (
 	"swarm"
 )
 
-// Summary is the run's summary as it is true now.
+// Summary returns the run's current summary.
 func (h *Home) Summary(run swarm.RunID) swarm.RunSummary {
 	entry, ok := h.entry(run)
 	if !ok {
@@ -16,13 +16,13 @@ func (h *Home) Summary(run swarm.RunID) swarm.RunSummary {
 	return h.present(entry)
 }
 
-// Exists says whether the run is there.
+// Exists reports whether the run exists.
 func (h *Home) Exists(run swarm.RunID) bool {
 	_, ok := h.entry(run)
 	return ok
 }
 
-// entry is the run in the store's list.
+// entry returns the run's entry in the store's list.
 func (h *Home) entry(run swarm.RunID) (swarm.RunEntry, bool) {
 	if run != "" { // an empty query means all runs
 		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{ID: run}) {
@@ -32,7 +32,7 @@ func (h *Home) entry(run swarm.RunID) (swarm.RunEntry, bool) {
 	return swarm.RunEntry{RunSummary: swarm.RunSummary{ID: run}}, false
 }
 
-// Driven says whether a process drives the run now.
+// Driven reports whether a process drives the run now.
 func (h *Home) Driven(run swarm.RunID) bool {
 	log, err := h.Store.Open(context.Background(), run, swarm.ReadOnly)
 	if err != nil {
@@ -43,17 +43,17 @@ func (h *Home) Driven(run swarm.RunID) bool {
 	return driven && err == nil
 }
 
-// present makes of a saved summary what is true now, and saves what it had to read the log for.
+// present returns the current summary, and saves it if it had to be read from the log.
 func (h *Home) present(entry swarm.RunEntry) swarm.RunSummary {
 	s, driven := h.current(entry)
 	if s != entry.RunSummary && !driven && s.Begun() && s.Problem == "" {
-		_ = h.Store.Save(context.Background(), s) // only so that the log need not be read again
+		_ = h.Store.Save(context.Background(), s) // best effort: it saves reading the log next time
 	}
 	return s
 }
 
-// current is the summary as it is true now, and whether a process drives the run: one that says it runs, and that no process
-// drives, was interrupted, or has ended without having said so in its summary.
+// current returns the current summary, and whether a process drives the run. A run that is saved as
+// running, but that no process drives, was interrupted, or it ended and crashed before saving that.
 func (h *Home) current(entry swarm.RunEntry) (s swarm.RunSummary, driven bool) {
 	s = entry.RunSummary
 	if entry.Saved && s.Status.Ended() {
@@ -84,7 +84,8 @@ func (h *Home) current(entry swarm.RunEntry) (s swarm.RunSummary, driven bool) {
 	return s, driven
 }
 
-// rebuild makes the summary from the log. What was saved stands in when the log cannot be read.
+// rebuild makes the summary from the log. If the log cannot be read, the saved summary is returned
+// with the problem.
 func (h *Home) rebuild(log swarm.RunLog, saved swarm.RunSummary) swarm.RunSummary {
 	if h.Summarize == nil {
 		if saved.Status == "" {
@@ -104,7 +105,7 @@ func (h *Home) rebuild(log swarm.RunLog, saved swarm.RunSummary) swarm.RunSummar
 	return s
 }
 
-// List is the summaries of all runs that were started in dir, or anywhere, newest first.
+// List returns the summaries of all runs that were started in dir, or anywhere, newest first.
 func (h *Home) List(dir string, anywhere bool) ([]swarm.RunSummary, error) {
 	var all []swarm.RunSummary
 	for s, err := range h.Runs(dir, anywhere, "") {
@@ -116,8 +117,8 @@ func (h *Home) List(dir string, anywhere bool) ([]swarm.RunSummary, error) {
 	return all, nil
 }
 
-// Runs goes through the runs that were started in dir, or anywhere, and are older than the run before, if one is given; newest
-// first. A caller that stops early reads no further summaries.
+// Runs iterates over the runs that were started in dir, or anywhere, newest first. If before is
+// given, only older runs count. A caller that stops early reads no further summaries.
 func (h *Home) Runs(dir string, anywhere bool, before swarm.RunID) iter.Seq2[swarm.RunSummary, error] {
 	return func(yield func(swarm.RunSummary, error) bool) {
 		for entry, err := range h.Store.Runs(context.Background(), swarm.RunQuery{Before: before}) {
@@ -126,7 +127,7 @@ func (h *Home) Runs(dir string, anywhere bool, before swarm.RunID) iter.Seq2[swa
 				return
 			}
 			if entry.Saved && !anywhere && entry.Dir != dir {
-				continue // whether it still runs is not asked
+				continue // skipped without opening its log
 			}
 			if s := h.present(entry); s.Begun() && (anywhere || s.Dir == dir) && !yield(s, nil) {
 				return

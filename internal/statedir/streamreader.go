@@ -11,20 +11,22 @@ import (
 	"time"
 )
 
-// A StreamReader reads what a turn said, and can be asked again for what it has said since.
+// A StreamReader reads the stream of one turn. Each call of Read returns what is new since the
+// last.
 type StreamReader struct {
 	all  *StreamsReader
 	name string
 
-	part   int   // which one: 0 is the head
-	group  int32 // of the head: the number of the last group that was read
+	part   int   // the current part; 0 is the head
+	group  int32 // of the head: the number of the last group read
 	offset int64 // in the part
-	said   int64 // bytes of text before it
-	apart  bool  // the head has a file of its own: a run of an earlier version
+	said   int64 // bytes of text before offset
+	apart  bool  // the head has its own file, as in runs of an earlier version
 }
 
-// Read calls fn with what there is and was not read yet, and returns how many records that were. It never waits: to follow a
-// running turn, call it again after a moment. A last line that is only half there is left for the next time.
+// Read calls fn with the records that are new, and returns how many there were. It never waits: to
+// follow a running turn, callers call it again later. An incomplete last line is left for the next
+// call.
 func (r *StreamReader) Read(fn func(Record) error) (n int, err error) {
 	for {
 		read := r.readPart
@@ -36,7 +38,7 @@ func (r *StreamReader) Read(fn func(Record) error) (n int, err error) {
 		if err != nil {
 			return n, err
 		}
-		// A part is through when it is full. Without the first there are no others.
+		// A part is finished when it is full. Without the head there are no other parts.
 		if there && r.offset < partSize || !there && r.part == 0 {
 			return n, nil
 		}
@@ -48,9 +50,9 @@ func (r *StreamReader) Read(fn func(Record) error) (n int, err error) {
 	}
 }
 
-// readHead reads what is new in the head.
+// readHead reads new records of the head.
 func (r *StreamReader) readHead(fn func(Record) error) (n int, there bool, err error) {
-	if err := r.all.learn(); err != nil {
+	if err := r.all.readIndex(); err != nil {
 		return 0, false, err
 	}
 	groups := r.all.since(r.name, r.group)
@@ -77,7 +79,7 @@ func (r *StreamReader) readHead(fn func(Record) error) (n int, there bool, err e
 			continue
 		}
 		for line := range bytes.Lines(lines) {
-			told, err := r.tell(line, fn)
+			told, err := r.emit(line, fn)
 			n += told
 			if err != nil {
 				return n, true, err
@@ -88,7 +90,7 @@ func (r *StreamReader) readHead(fn func(Record) error) (n int, there bool, err e
 	return n, true, nil
 }
 
-// readPart reads what is new in the present part, which has a file of its own.
+// readPart reads new records of the current part, which has its own file.
 func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err error) {
 	name := partName(r.name, r.part)
 	f, err := r.all.open(name)
@@ -108,7 +110,7 @@ func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err e
 		if err != nil {
 			return n, true, r.all.unreadable(name, err)
 		}
-		told, err := r.tell(b, fn)
+		told, err := r.emit(b, fn)
 		n += told
 		if err != nil {
 			return n, true, err
@@ -117,11 +119,11 @@ func (r *StreamReader) readPart(fn func(Record) error) (n int, there bool, err e
 	}
 }
 
-// tell calls fn with what a line says.
-func (r *StreamReader) tell(b []byte, fn func(Record) error) (n int, err error) {
+// emit calls fn with the record of a line.
+func (r *StreamReader) emit(b []byte, fn func(Record) error) (n int, err error) {
 	l, ok := parseLine(bytes.TrimSuffix(b, []byte("\n")))
 	switch {
-	case !ok: // lost in a crash of the machine; whatever was in it, the next line stands by itself
+	case !ok: // lost in a crash of the machine; lines are independent, so the next one counts
 		return 0, nil
 	case l.At != nil:
 		gap := *l.At - r.said
@@ -138,12 +140,12 @@ func (r *StreamReader) tell(b []byte, fn func(Record) error) (n int, err error) 
 	return 1, fn(Record{Time: time.UnixMicro(l.Time).UTC(), Kind: l.Kind, Text: l.Text})
 }
 
-// nextPart is the number of the first part after the present one, or -1.
+// nextPart returns the number of the next existing part, or -1.
 func (r *StreamReader) nextPart() (int, error) {
 	if _, err := os.Lstat(r.all.dir + "/" + partName(r.name, r.part+1)); err == nil {
 		return r.part + 1, nil
 	}
-	// The next one may be there no longer: a slow reader, and a fast turn.
+	// The next part may be deleted already, if the turn is faster than the reader.
 	names, err := namesIn(r.all.dir)
 	if err != nil {
 		return -1, err
