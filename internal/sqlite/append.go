@@ -63,14 +63,14 @@ func (l *Log) Err() error {
 
 // commit writes a group as one transaction.
 func (l *Log) commit(group []*request) {
-	sync, bytes := false, 0
+	sync, early, bytes := false, false, 0
 	for _, r := range group {
-		sync = sync || !r.noSync
+		sync, early = sync || !r.noSync, early || r.batch.Early
 		bytes += r.bytes
 	}
 	t := tx{l: l, w: l.w}
 	l.wrote = l.wrote[:0]
-	err := l.write(&t, group, sync, l.mode(sync, bytes))
+	err := l.write(&t, group, sync, early, l.mode(sync, bytes))
 	for _, r := range group {
 		if err != nil {
 			r.seqs, r.err = nil, err
@@ -93,7 +93,7 @@ func (l *Log) lose(r *request) {
 
 // write makes the transaction. An error of its own means that nothing of the group is written, or that the disk failed and nobody
 // knows.
-func (l *Log) write(t *tx, group []*request, sync bool, mode string) (err error) {
+func (l *Log) write(t *tx, group []*request, sync, early bool, mode string) (err error) {
 	if broken := l.broken.Load(); broken != nil {
 		return broken
 	}
@@ -124,7 +124,7 @@ func (l *Log) write(t *tx, group []*request, sync bool, mode string) (err error)
 		}
 	}
 	l.makeRoom()
-	if err := l.end(t, sync); err != nil {
+	if err := l.end(t, sync, early); err != nil {
 		return err
 	}
 	l.fresh = false
@@ -132,7 +132,7 @@ func (l *Log) write(t *tx, group []*request, sync bool, mode string) (err error)
 }
 
 // end commits the transaction and, if sync says so, syncs it. Readers that have seen one of its events meanwhile wait in secure.
-func (l *Log) end(t *tx, sync bool) error {
+func (l *Log) end(t *tx, sync, early bool) error {
 	l.smu.Lock()
 	defer l.smu.Unlock()
 	if err := t.w.exec("COMMIT"); err != nil {
@@ -144,8 +144,12 @@ func (l *Log) end(t *tx, sync bool) error {
 	}
 	l.last = max(l.last, t.last)
 	l.owed.Store(true) // what was there already may be a lazy batch's, of another process even, and not on disk yet
-	if sync {
+	l.early = l.early || early
+	switch {
+	case sync:
 		return l.sync()
+	case !l.early && t.first <= l.durable.Load(): // what is lazy follows from events on disk: a run that loses it tells it again
+		l.durable.Store(t.last)
 	}
 	return nil
 }
@@ -242,6 +246,7 @@ func (l *Log) sync() error {
 		return l.breaks(err)
 	}
 	l.owed.Store(false)
+	l.early = false
 	l.durable.Store(l.last)
 	return nil
 }

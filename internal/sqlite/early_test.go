@@ -78,3 +78,30 @@ func TestAnEarlyEventGoesToDiskByItself(t *testing.T) {
 		time.Sleep(100 * time.Microsecond)
 	}
 }
+
+// A lazy event follows from those before it. Nobody waits for the disk to read it, unless one of those is not there yet.
+func TestALazyEventIsReadWithoutASync(t *testing.T) {
+	l, _ := create(t)
+	_, err := l.Append(context.Background(), small(1))
+	must(t, err)
+	l.queue.armed = true // the sync that follows by itself does not come
+	lazily := func(n int) {
+		b := small(n)
+		b.Lazy = true
+		_, err := l.Append(context.Background(), b)
+		must(t, err)
+		l.Flush()
+	}
+	lazily(2)
+	if es, err := l.Read(0, 9); err != nil || len(es) != 2 || !l.owed.Load() {
+		t.Errorf("behind what is on disk: %d events, %v, synced %v", len(es), err, !l.owed.Load())
+	}
+	early := small(3)
+	early.Early = true
+	_, err = l.Append(context.Background(), early)
+	must(t, err)
+	lazily(4)
+	if es, err := l.Read(3, 9); err != nil || len(es) != 1 || l.owed.Load() {
+		t.Errorf("behind an early one: %d events, %v, synced %v", len(es), err, !l.owed.Load())
+	}
+}

@@ -4,9 +4,9 @@
 // waits by then into one transaction, so that many callers share one sync, and hands the work over when its own batch is
 // answered. Between processes an flock hands the write lock over, because SQLite's own waiting sleeps. A lazy batch is written
 // with the next one that somebody waits for, or after a moment without a sync of its own; the next sync covers it, so the log
-// never has a hole. An early batch is committed, and synced in the same way. No event is handed out before it is known to be on
-// disk, except to the loop that it is addressed to: a reader that meets a newer one syncs first, whichever process wrote it. The
-// write-ahead log has room ahead of need, so that a sync writes events and no file system metadata.
+// never has a hole. An early batch is committed, and synced in the same way. Its events are handed out when they are known to be
+// on disk, except to the loop that they are addressed to: a reader that meets a newer one syncs first, whichever process wrote it.
+// The write-ahead log has room ahead of need, so that a sync writes events and no file system metadata.
 //
 // The store's clock is this machine's, read inside the transaction; after a clock that was set back, time stands still until it
 // has caught up.
@@ -67,8 +67,9 @@ type Log struct {
 	writes  atomic.Int64 // how many commits this process has begun
 	smu     sync.Mutex   // commits and syncs, one at a time
 	last    int64        // the newest event that is known to be committed
+	early   bool         // one of the events that no sync has covered is no lazy one
 	owed    atomic.Bool  // there are commits of ours that no sync has covered yet
-	durable atomic.Int64 // the newest event that is known to be on disk, and all before it
+	durable atomic.Int64 // the newest event that may be handed out: on disk, or lazy and behind one that is
 
 	broken atomic.Pointer[swarm.Error] // a failed sync: what is on disk is not known any more
 	lost   atomic.Pointer[lostBatch]   // a lazy batch that was not written
