@@ -51,7 +51,7 @@ func codexArgs(d *desk) []string {
 	args = append(args, "--json", "--skip-git-repo-check")
 	approval := "approve"
 	if d.denied {
-		approval = "prompt" // nobody can be asked
+		approval = "prompt" // no person can be asked
 	}
 	for _, setting := range []string{
 		"model=gpt-5.4", "model_provider=local", "approval_policy=never",
@@ -103,7 +103,7 @@ func opencodeArgs(d *desk) []string {
 func opencodeEnv(d *desk) []string {
 	permission := "allow"
 	if d.denied {
-		permission = "ask" // nobody can be asked
+		permission = "ask" // no person can be asked
 	}
 	return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_CONFIG_CONTENT=" + fmt.Sprintf(`{"autoupdate": false, "share": "disabled", "model": "local/m",
 		"permission": {"swarm_*": %q},

@@ -70,7 +70,7 @@ func TestReap(t *testing.T) {
 	deaf := mine("trap '' TERM; echo ready; exec sleep 1000", r.Run, driver)
 	others := []*exec.Cmd{mine("echo ready; exec sleep 1000", swarm.RunID(string(r.Run)+"0"), driver), mine("echo ready; exec sleep 1000", r.Run, driver+1)}
 	ended := make(chan struct{}, 2)
-	for _, c := range []*exec.Cmd{plain, deaf} { // without somebody who waits for them they would stay as zombies
+	for _, c := range []*exec.Cmd{plain, deaf} { // without a Wait they would stay as zombies
 		go func() { _ = c.Wait(); ended <- struct{}{} }()
 	}
 	if n := process.Reap(r.Run, driver); n != 2 {

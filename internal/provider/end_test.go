@@ -282,7 +282,8 @@ func TestGigabyteCostsNoMemory(t *testing.T) {
 	if reply.Bytes != size || heard != size || len(reply.Output) != MaxOutput || !strings.HasSuffix(string(reply.Output), "xxend") {
 		t.Errorf("%d bytes, %d heard, %d kept", reply.Bytes, heard, len(reply.Output))
 	}
-	// A collector that is behind, on a busy machine or under the race detector, leaves some of the pieces for a while.
+	// A garbage collector that is behind, on a busy machine or under the race detector, leaves some
+	// of the pieces for a while.
 	if grown := int64(after.Sys) - int64(before.Sys); grown > size/4 {
 		t.Errorf("the process has grown by %d MB", grown>>20)
 	}

@@ -29,8 +29,8 @@ const (
 	maxDollars = 1e9
 )
 
-// Figures takes figures as they were reported. A figure that nobody can have used counts as not
-// reported: it is 0, and the usage is an estimate.
+// Figures takes figures as they were reported. An impossible figure counts as not reported: it is
+// 0, and the usage is an estimate.
 type Figures struct {
 	Unusable bool // one of them was
 }

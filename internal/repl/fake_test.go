@@ -160,7 +160,7 @@ func (f *fakeSession) Enter(text string) (Entered, error) {
 	for _, task := range e.Tasks {
 		select {
 		case f.made <- task:
-		default: // nobody waits for so many
+		default: // no test waits for so many
 		}
 	}
 	return e, nil

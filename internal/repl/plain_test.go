@@ -165,7 +165,7 @@ func TestPlainLeaves(t *testing.T) {
 	d := newPlainDesk(t, Options{})
 	d.Press("@pm never ends\n")
 	waitForeground(d.plain)
-	d.plain.Interrupt() // nobody types: there is no line to go on with
+	d.plain.Interrupt() // no person types, so there is no line to go on with
 	if left := <-d.left; left != ByInterrupt {
 		t.Errorf("left by %q", left)
 	}

@@ -92,11 +92,11 @@ func TestBoardAnswers(t *testing.T) {
 			t.Errorf("answered %s, want %s", got, want)
 		}
 	}
-	press("a") // nobody has asked anything
+	press("a") // there is no question
 	b.Ask("one", "q1", `{"command":"touch made1.txt"}`)
 	b.Ask("two", "q2", `{"command":"rm -r x"}`)
 	b.WaitForFrame("one  blocked", "? 1 of 2: may one use Bash touch made1.txt?", "a allows it · d denies it")
-	press("a") // nobody reads as fast as that
+	press("a") // too fast for a person to have read it
 	b.Pass(settledAfter)
 	press("aa")
 	said("q1 true")

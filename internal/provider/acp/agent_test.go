@@ -235,7 +235,7 @@ func (s *stage) act(word, rest string) error {
 		for i := range n {
 			s.say("%d\n", i)
 		}
-	case "wait": // politely: until somebody cancels
+	case "wait": // obeys a cancel
 		s.say("waiting")
 		s.mu.Lock()
 		cancelled := s.cancels[s.session]
@@ -312,7 +312,7 @@ var misbehave = map[string]func(){
 		fmt.Println(`{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}`)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	},
-	"odd": func() { // says much that nobody knows
+	"odd": func() { // sends many unknown messages
 		begin()
 		for _, line := range []string{`[]`, `null`, `{}`, `{"id":99,"result":{}}`, `{"id":"x","result":{}}`, `{"method":"_ext/thing","params":7}`, `{"method":"session/update"}`,
 			`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"new_in_version_9","content":[1,2]}}}`,

@@ -9,7 +9,7 @@ import (
 	"swarm/internal/provider"
 )
 
-// Figures that nobody can have used count as not reported, and the turn is none the worse for it.
+// Impossible figures count as not reported, and the turn is none the worse for it.
 func TestUnusableFigures(t *testing.T) {
 	for _, figure := range []string{"-1000000000", "1.5", `"7"`, "9223372036854775807", "-9223372036854775808", "1e30", "[]", "{}", "true"} {
 		for _, end := range []string{

@@ -31,8 +31,8 @@ func (*codex) facts() facts {
 	}
 }
 
-// launch never lets Codex ask for an approval: without a person at its terminal it would wait for ever.
-// Its sandbox limits it instead.
+// launch never lets Codex ask for an approval: without a person at its terminal it would wait for
+// ever. Its sandbox limits it instead.
 func (*codex) launch(r provider.Request, session string) launch {
 	args := []string{"exec"}
 	if session != "" {

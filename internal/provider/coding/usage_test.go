@@ -8,7 +8,7 @@ import (
 	"swarm/internal/provider"
 )
 
-// unusable are figures that nobody can have used.
+// unusable are impossible figures.
 var unusable = []string{"-1000000000", "1.5", `"7"`, "9223372036854775807", "-9223372036854775808", "1e30", "[]", "{}", "true"}
 
 // Such a figure counts as not reported, and the turn is none the worse for it.

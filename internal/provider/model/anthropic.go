@@ -76,7 +76,8 @@ func (anthropic) encodeRequest(c *conversation) ([]byte, error) {
 		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, schemaOf(tool)})
 	}
 	prompt := block{Type: "text", Text: c.prompt}
-	// Each tool call sends the prompt again. Caching a prompt that is sent once would only cost more.
+	// Each tool call sends the prompt again. Caching a prompt that is sent only once would cost
+	// more.
 	if len(c.tools) > 0 {
 		prompt.Cache = ephemeral
 	}

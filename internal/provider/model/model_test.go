@@ -489,7 +489,7 @@ func TestCost(t *testing.T) {
 		{"anthropic", "claude-haiku-5-5", swarm.Price{}, modeltest.Usage{Input: 100_000}, .01},
 		{"openai", "gpt-6.1-terra", swarm.Price{}, modeltest.Usage{Input: 100_000, Output: 10_000, Cached: 50_000}, .05 + .05 + .0025},
 		{"openai", "llama", swarm.Price{}, modeltest.Usage{Input: 1_000_000}, 0},
-		{"openai", "gpt-5", swarm.Price{Input: 7}, modeltest.Usage{Input: 1_000_000}, 0}, // whoever knows the price counts
+		{"openai", "gpt-5", swarm.Price{Input: 7}, modeltest.Usage{Input: 1_000_000}, 0}, // a price in the file turns list prices off
 	} {
 		b := newBench(t, c.kind, modeltest.Answer{Text: "x", Usage: c.usage})
 		b.model = open(t, swarm.ProviderSpec{Kind: c.kind, BaseURL: b.server.URL, Price: c.price})

@@ -179,7 +179,8 @@ func (t *turn) newAnswer() (a *answer, end func()) {
 }
 
 // addUsage adds the cost of an answer to a request of so many bytes. If the server reports no
-// usage, or figures that cannot be, bytes give an estimate. Each tool call costs the whole conversation again.
+// usage, or impossible figures, bytes give an estimate. Each tool call costs the whole conversation
+// again.
 func (t *turn) addUsage(a *answer, asked int64) {
 	k := a.tokens
 	estimated := a.unusable || k == (providerkind.Tokens{})

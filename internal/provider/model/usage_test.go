@@ -9,7 +9,7 @@ import (
 	"swarm/internal/provider"
 )
 
-// Figures that nobody can have used count as not reported. The answer is good, and is not asked for
+// Impossible figures count as not reported. The answer is good, and is not asked for
 // again.
 func TestUnusableFigures(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind string) {
