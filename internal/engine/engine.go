@@ -1,5 +1,6 @@
 // Package engine runs loops. It is the contract between the loops and whatever runs them: what a record in the log is to a
-// loop, and which adapter does which call. [swarm/internal/engine/local] runs them in this process.
+// loop, and which adapter does which call. [swarm/internal/engine/local] runs them in this process, and
+// [swarm/internal/engine/replay] from a recording.
 package engine
 
 import (

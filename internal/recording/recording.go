@@ -52,16 +52,6 @@ func (r *Recording) Texts(e *swarm.Event) (all [][]byte) {
 	return all
 }
 
-// Find is the first event with this key.
-func (r *Recording) Find(key string) (*swarm.Event, bool) {
-	for i := range r.Events {
-		if r.Events[i].Key == key {
-			return &r.Events[i], true
-		}
-	}
-	return nil, false
-}
-
 // references are the hashes of texts that a body may name: every word of it that looks like one. So a body that gains a
 // reference is recorded with its text, and a word that only looks like one is none, because no text has that hash.
 func references(body json.RawMessage) (all []swarm.Hash) {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -84,22 +85,8 @@ func (c *copier) find(e *swarm.Event) (int64, error) {
 
 // same says whether two events say the same. Which process drives the run is no part of it.
 func same(a, b *swarm.Event) bool {
-	if a.Kind != b.Kind || a.Agent != b.Agent || a.Task != b.Task || a.Turn != b.Turn || a.To != b.To || a.Key != b.Key {
-		return false
-	}
-	return a.Kind == swarm.RunOwned || string(neutral(a)) == string(neutral(b))
-}
-
-// neutral is the body of an event without the number of the process that wrote it.
-func neutral(e *swarm.Event) []byte {
-	if e.Kind != swarm.TurnStarted {
-		return e.Data
-	}
-	f, err := rewrite(*e, func(_ *swarm.Event, s *swarm.TurnStart) { s.Owner = 0 })
-	if err != nil {
-		return e.Data
-	}
-	return f.Data
+	return a.Kind == b.Kind && a.Agent == b.Agent && a.Task == b.Task && a.Turn == b.Turn && a.To == b.To && a.Key == b.Key &&
+		(a.Kind == swarm.RunOwned || bytes.Equal(a.Data, b.Data))
 }
 
 // then has something done when what was put so far is on disk.

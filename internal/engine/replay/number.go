@@ -35,7 +35,7 @@ func (p *player) renumber(e swarm.Event) (swarm.Event, error) {
 }
 
 func (p *player) renumberStart(s *swarm.TurnStart) {
-	s.Inputs, s.Owner = p.inputs(s.Inputs), p.loop.Fence
+	s.Inputs = p.inputs(s.Inputs)
 	s.Topics, s.Rules, s.Outputs = p.new.number(s.Topics), p.new.number(s.Rules), p.new.number(s.Outputs)
 }
 

@@ -5,7 +5,7 @@
 // prompt is made again for every turn, from the new log, and held against the recorded one. So a replay shows whether the plan
 // of now asks its agents the same as the plan that was recorded, and no agent, clock or person has a part in it.
 //
-// The loop lives in the numbers and the time of the recording: it is given the recorded events as they are, and [player.number]
+// The loop lives in the numbers and the time of the recording: it is given the recorded events as they are, and [player.renumber]
 // translates what is written. All is done in the goroutine of the loop, and nothing waits.
 package replay
 

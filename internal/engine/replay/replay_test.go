@@ -47,6 +47,30 @@ func TestAReplayIsTheRecordedRun(t *testing.T) {
 	}
 }
 
+// A run that several processes drove, because they died, is one run in its replay.
+func TestAReplayOfARunThatCrashed(t *testing.T) {
+	for seed := range seeds(t, 8) {
+		for name, plan := range map[string]func(*world){"pipeline": (*world).pipeline, "team": (*world).team} {
+			t.Run(name+strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, seed+200)
+				plan(w)
+				first := w.begin()
+				for at := 5; at < 40; at += 9 {
+					if _, err := w.liveUntil(first, at); err == nil {
+						break
+					} else if !errors.Is(err, storetest.ErrCrash) {
+						t.Fatal(err)
+					}
+				}
+				w.live(first)
+				second, _ := w.replay(w.record(first))
+				w.same(first, second)
+			})
+		}
+	}
+}
+
 // A replay that dies at any append goes on as if it had not.
 func TestAReplayThatCrashes(t *testing.T) {
 	for seed := range seeds(t, 3) {

@@ -155,6 +155,7 @@ func (w *world) drive(id swarm.RunID, run engine.Engine, at int, committed bool)
 	dying := storetest.Crash(log, at, committed)
 	api := &agentapi.Service{Run: id, Log: dying, Loop: swarm.RootLoop, Fence: fence}
 	r := &turn.Runner{Run: id, Log: dying, Dir: w.TempDir(), AgentAPI: api, Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return agent{w, log, api}, nil }}
+	defer func() { w.check(r.Close()) }()
 	kind := "pipeline"
 	if w.plan.Team != nil {
 		kind = "team"
@@ -165,15 +166,22 @@ func (w *world) drive(id swarm.RunID, run engine.Engine, at int, committed bool)
 // live drives a run with agents, while a person answers what they ask.
 func (w *world) live(id swarm.RunID) flow.Result {
 	w.Helper()
+	r, err := w.liveUntil(id, 0)
+	w.check(err)
+	return r
+}
+
+// liveUntil is live, and dies at an append.
+func (w *world) liveUntil(id swarm.RunID, at int) (flow.Result, error) {
+	w.Helper()
 	log := w.open(id)
 	ctx, stop := context.WithCancel(w.Context())
 	var person sync.WaitGroup
 	person.Go(func() { w.answer(ctx, id, log) })
-	r, err := w.drive(id, local.Run, 0, false)
+	r, err := w.drive(id, local.Run, at, true)
 	stop()
 	person.Wait()
-	w.check(err)
-	return r
+	return r, err
 }
 
 // answer is a person who answers what is asked.
