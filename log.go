@@ -105,6 +105,16 @@ func HashOf(b []byte) Hash {
 	return Hash(hex.EncodeToString(h[:]))
 }
 
+// FindBody is the body of the event with a key. It is not ok if there is none, or it cannot be read.
+func FindBody[T any](log Log, key string) (body T, ok bool, err error) {
+	e, ok, err := log.Find(key)
+	if err != nil || !ok {
+		return body, false, err
+	}
+	body, err = Body[T](&e)
+	return body, err == nil, err
+}
+
 // Events goes through the events after a number, as [Log.Read] has them, page by page. An error ends it. Whoever is given
 // an event does not change it.
 func Events(log interface {

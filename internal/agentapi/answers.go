@@ -26,10 +26,6 @@ func (s *Service) takeQuestion(env *swarm.Envelope) {
 
 // isStored says whether the log has this very message.
 func (s *Service) isStored(e swarm.Envelope) bool {
-	there, ok, err := s.Log.Find(swarm.MailKey(e.Ref()))
-	if err != nil || !ok {
-		return false
-	}
-	stored, err := swarm.Body[swarm.Envelope](&there)
-	return err == nil && mail.Same(stored, e)
+	stored, ok, _ := swarm.FindBody[swarm.Envelope](s.Log, swarm.MailKey(e.Ref()))
+	return ok && mail.Same(stored, e)
 }

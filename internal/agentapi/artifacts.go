@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"swarm"
+	"swarm/internal/excerpt"
 	"swarm/internal/mail"
 	"swarm/internal/strictjson"
 )
@@ -244,15 +245,12 @@ func readArtifact(_ context.Context, h *TurnHandle, args json.RawMessage) (any, 
 
 // artifact is the one of this run that a ref names.
 func (s *Service) artifact(ref string) (it swarm.Artifact, err error) {
-	e, ok, err := s.Log.Find(artifactKey(ref))
-	if err != nil {
-		return it, err
-	}
-	if !ok {
-		return it, swarm.Errorf(swarm.NotFound, "there is no artifact %s in this run", swarm.Quote(ref)).
+	it, ok, err := swarm.FindBody[swarm.Artifact](s.Log, artifactKey(ref))
+	if err == nil && !ok {
+		err = swarm.Errorf(swarm.NotFound, "there is no artifact %s in this run", swarm.Quote(ref)).
 			WithHint("use a ref that put_artifact answered or that came with a message")
 	}
-	return swarm.Body[swarm.Artifact](&e)
+	return it, err
 }
 
 // readable refuses an envelope with an artifact that is neither in this run nor stored with it: whoever gets it could not
@@ -302,17 +300,9 @@ func (s *Service) refs() (all []string, err error) {
 // whoever reads part by part would never come to the end.
 func window(text []byte, offset, most int64) (from, to int) {
 	from = int(min(offset, int64(len(text))))
-	for n := 0; n < utf8.UTFMax-1 && from < len(text) && !utf8.RuneStart(text[from]); n++ {
-		from++
-	}
-	to = int(min(int64(from)+most, int64(len(text))))
-	if to == len(text) {
-		return from, to
-	}
-	for n := 0; n < utf8.UTFMax-1 && to > from && !utf8.RuneStart(text[to]); n++ {
-		to--
-	}
-	if to == from {
+	from += excerpt.RestOfRune(text[from:])
+	to = from + excerpt.CutAt(text[from:], int(min(most, int64(len(text)))))
+	if to == from && to < len(text) {
 		_, size := utf8.DecodeRune(text[from:])
 		to = from + size
 	}

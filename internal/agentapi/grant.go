@@ -171,16 +171,12 @@ func (s *Service) edited(q question, text []byte) (*swarm.GrowthRequest, error) 
 // that of the envelope that tells it.
 func (s *Service) Grant(ctx context.Context, fence int64, id string) (int64, error) {
 	asked, err := s.question(id)
-	answered, ok, err2 := s.Log.Find(swarm.AnsweredKey(id))
+	answer, ok, err2 := swarm.FindBody[swarm.ApprovalAnswer](s.Log, swarm.AnsweredKey(id))
 	if err := errors.Join(err, err2); err != nil {
 		return 0, err
 	}
 	if !ok || asked.Growth == nil {
 		return 0, swarm.Errorf(swarm.Storage, "the log has no answer to a wish %s", id)
-	}
-	answer, err := swarm.Body[swarm.ApprovalAnswer](&answered)
-	if err != nil {
-		return 0, err
 	}
 	if told, done, err := s.Log.Find(swarm.MailKey(answerID(id))); err != nil || done {
 		return told.Seq, err

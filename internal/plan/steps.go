@@ -306,9 +306,6 @@ func (s *Schedule) Stop(why string) {
 	}
 }
 
-// Stopping is why nothing starts any more, or "".
-func (s *Schedule) Stopping() string { return s.stopping }
-
 // Running is how many turns run.
 func (s *Schedule) Running() int { return s.running }
 

@@ -34,16 +34,12 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 	if err != nil {
 		return nil, err
 	}
-	e, ok, err := log.Find(planKey)
+	p, ok, err := swarm.FindBody[swarm.Plan](log, planKey)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, swarm.Errorf(swarm.Storage, "the run %s has no plan", id)
-	}
-	p, err := swarm.Body[swarm.Plan](&e)
-	if err != nil {
-		return nil, err
 	}
 	a.Plan = &p
 	redo, err := a.redo(func(i int) swarm.Status { return v.At(i).Status }, from)

@@ -303,14 +303,10 @@ func (d *driver) prepare(ctx context.Context) error {
 }
 
 func (d *driver) plan() (*swarm.Plan, error) {
-	e, ok, err := d.log.Find(planKey)
-	if err != nil {
-		return nil, err
+	p, ok, err := swarm.FindBody[swarm.Plan](d.log, planKey)
+	if err == nil && !ok {
+		err = swarm.Errorf(swarm.Storage, "the log has no plan")
 	}
-	if !ok {
-		return nil, swarm.Errorf(swarm.Storage, "the log has no plan")
-	}
-	p, err := swarm.Body[swarm.Plan](&e)
 	return &p, err
 }
 

@@ -28,10 +28,7 @@ func OpenUserMailbox(h *statedir.Home, id swarm.RunID) (*UserMailbox, error) {
 
 // serviceOf is where a person acts on the run with this log.
 func serviceOf(id swarm.RunID, log swarm.RunLog) *agentapi.Service {
-	var p swarm.Plan
-	if e, ok, err := log.Find(planKey); err == nil && ok {
-		p, _ = swarm.Body[swarm.Plan](&e)
-	}
+	p, _, _ := swarm.FindBody[swarm.Plan](log, planKey)
 	return &agentapi.Service{Run: id, Log: log, Folds: log, Redact: Redactor(&p)}
 }
 

@@ -35,16 +35,12 @@ func (r *Runner) plan(ref string) (*loadedPlan, error) {
 	if p := r.plans[ref]; p != nil {
 		return p, nil
 	}
-	e, ok, err := r.Log.Find(ref)
+	body, ok, err := swarm.FindBody[swarm.Plan](r.Log, ref)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, swarm.Errorf(swarm.Storage, "the log has no plan %s", ref)
-	}
-	body, err := swarm.Body[swarm.Plan](&e)
-	if err != nil {
-		return nil, err
 	}
 	p := &loadedPlan{Plan: &body, tasks: map[string]*swarm.Task{}, agents: map[string]*swarm.Agent{}, providers: map[string]swarm.ProviderSpec{}}
 	for i := range p.Tasks {
@@ -272,11 +268,7 @@ func (r *Runner) failures(c flow.Call) ([]prompt.Failure, error) {
 
 // retryEdit is what a person has changed about the attempt after a turn that failed, if the task asked for it.
 func (r *Runner) retryEdit(turn string) (*swarm.RetryRequest, error) {
-	e, ok, err := r.Log.Find(swarm.AnsweredKey(swarm.RetryQuestion(turn)))
-	if err != nil || !ok {
-		return nil, err
-	}
-	a, err := swarm.Body[swarm.ApprovalAnswer](&e)
+	a, _, err := swarm.FindBody[swarm.ApprovalAnswer](r.Log, swarm.AnsweredKey(swarm.RetryQuestion(turn)))
 	return a.Retry, err
 }
 
@@ -312,33 +304,27 @@ type logFold struct {
 
 // follow brings the fold up to date.
 func (l *logFold) follow(log swarm.Log) error {
-	for {
-		events, err := log.Read(l.read, 1000)
-		if err != nil || len(events) == 0 {
+	for e, err := range swarm.Events(log, l.read) {
+		if err != nil {
 			return err
 		}
-		for i := range events {
-			e := &events[i]
-			l.read = e.Seq
-			switch e.Kind {
-			case swarm.TurnStarted:
-				put(&l.began, e.Agent, e.Seq)
-				if err := errors.Join(l.begin(e), l.account.begin(e)); err != nil {
-					return err
-				}
-			case swarm.TurnReserved:
-				if err := l.account.raise(e); err != nil {
-					return err
-				}
-			case swarm.Control:
-				l.forget(e)
-			case swarm.TurnEnded:
-				if err := l.enter(e); err != nil {
-					return err
-				}
-			}
+		l.read = e.Seq
+		switch e.Kind {
+		case swarm.TurnStarted:
+			put(&l.began, e.Agent, e.Seq)
+			err = errors.Join(l.begin(e), l.account.begin(e))
+		case swarm.TurnReserved:
+			err = l.account.raise(e)
+		case swarm.Control:
+			l.forget(e)
+		case swarm.TurnEnded:
+			err = l.enter(e)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 func (l *logFold) enter(e *swarm.Event) error {

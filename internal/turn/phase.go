@@ -69,11 +69,11 @@ func (r *Runner) findViolation(ctx context.Context, w *work, all []Changes) {
 func (r *Runner) blamed(w *work) (files []string, since []swarm.FolderSnapshot) {
 	for n := 1; n < w.c.Attempt; n++ {
 		id := swarm.TurnID(w.c.Task, w.c.Iteration, n)
-		end, ok := written[swarm.CallEnd](r, swarm.EndKey(id))
+		end, ok, _ := swarm.FindBody[swarm.CallEnd](r.Log, swarm.EndKey(id))
 		if !ok || len(end.Outside) == 0 {
 			continue
 		}
-		if start, ok := written[swarm.TurnStart](r, swarm.StartKey(id, 1)); ok {
+		if start, ok, _ := swarm.FindBody[swarm.TurnStart](r.Log, swarm.StartKey(id, 1)); ok {
 			files = append(files, end.Outside...)
 			if since == nil {
 				since = start.Snapshots
@@ -81,16 +81,6 @@ func (r *Runner) blamed(w *work) (files []string, since []swarm.FolderSnapshot) 
 		}
 	}
 	return files, since
-}
-
-// written is the body that was written under a key, if it is there.
-func written[T any](h *Runner, key string) (body T, ok bool) {
-	e, ok, err := h.Log.Find(key)
-	if err != nil || !ok {
-		return body, false
-	}
-	body, err = swarm.Body[T](&e)
-	return body, err == nil
 }
 
 // hasOthers says whether the run has another agent that may write by itself.
