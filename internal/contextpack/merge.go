@@ -36,6 +36,7 @@ func (m *merging) replaced(part, name string) {
 	m.left = append(m.left, swarm.LeftOut{Part: part, Name: name, How: Replaced})
 }
 
+// add merges one more pack into the result.
 func (m *merging) add(p Pack) {
 	if goal := strings.TrimSpace(p.Goal); goal != "" && !hasGoal(m.Goal, goal) {
 		m.Goal = strings.TrimPrefix(m.Goal+"\n\n"+goal, "\n\n")

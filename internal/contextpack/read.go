@@ -59,6 +59,8 @@ func (p *Pack) whole() error {
 	return nil
 }
 
+// read reads all fields, then checks the rules. The reader of fields keeps the first error, so they
+// are checked once at the end.
 func read(text []byte, names []string) (d Draft, err error) {
 	a := strictjson.ReadObject("the context pack", text, maxBytes, names...)
 	p := &d.Pack

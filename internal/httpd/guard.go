@@ -162,6 +162,7 @@ func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// notFound is the handler of unknown paths on a server without Routes.
 func notFound(w http.ResponseWriter, r *http.Request) {
 	err := swarm.Errorf(swarm.NotFound, "there is nothing at %s", swarm.Quote(r.URL.Path)).WithHint("MCP is at /mcp")
 	Refuse(w, http.StatusNotFound, err)

@@ -145,6 +145,8 @@ func (s *Server) serve(l net.Listener) error {
 	return s.http.Serve(l)
 }
 
+// listen refuses addresses beyond this machine without TLS, because tokens would cross the network
+// in plain text.
 func listen(address string, secured bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -222,6 +224,7 @@ func (s *Server) trackConn(c net.Conn, state http.ConnState) {
 	}
 }
 
+// fault reports an internal error, if anyone listens.
 func (s *Server) fault(err error) {
 	if s.options.Fault != nil {
 		s.options.Fault(err)

@@ -65,6 +65,7 @@ func ReadKey(path string) (Key, error) {
 
 const maxToken = 4 << 10
 
+// readToken refuses a file that other users may read, because the token would not be secret.
 func readToken(path string) (string, error) {
 	refuse := func(msg, hint string, err error) (string, error) {
 		e := &swarm.Error{Kind: swarm.BadInput, File: path, Msg: msg, Hint: hint}

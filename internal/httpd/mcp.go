@@ -109,10 +109,12 @@ func (d *mcpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// request attaches the session to a request, so that the SDK's handler finds its server.
 func (s *session) request(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, s))
 }
 
+// begun reports whether the client has sent initialize.
 func (s *session) begun() bool {
 	for range s.server.Sessions() {
 		return true
@@ -128,6 +130,7 @@ func (s *session) close() {
 	}
 }
 
+// find returns the session of a token with this id, and counts the use.
 func (d *mcpHandler) find(token, id string) *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,6 +146,8 @@ func (d *mcpHandler) use(s *session) {
 	s.used = d.uses
 }
 
+// open registers a new session. The server is made before mu is taken, because the agent's Tools
+// may be slow. closed is checked under mu, so that close misses no session.
 func (d *mcpHandler) open(v caller) (*session, error) {
 	s := &session{id: rand.Text(), token: v.token}
 	s.ctx, s.end = context.WithCancel(context.Background())
@@ -173,6 +178,7 @@ func (d *mcpHandler) open(v caller) (*session, error) {
 	return s, nil
 }
 
+// forget removes a session and cancels its calls.
 func (d *mcpHandler) forget(s *session) {
 	s.end()
 	d.mu.Lock()

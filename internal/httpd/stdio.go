@@ -75,6 +75,8 @@ type remoteAgent struct {
 // connectTime is the timeout for connecting to a server of this machine.
 const connectTime = 10 * time.Second
 
+// connect opens a session at a server and lists its tools. A refused token gives the server's own
+// error, because that says what to do.
 func connect(ctx context.Context, endpoint swarm.ToolEndpoint, version string) (*remoteAgent, error) {
 	if u, err := url.Parse(endpoint.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, swarm.Errorf(swarm.BadInput, "%s is no address of a server", swarm.Quote(endpoint.URL)).

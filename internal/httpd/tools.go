@@ -38,6 +38,8 @@ type tool struct {
 // anything is the schema of a tool that has none.
 var anything = json.RawMessage(`{"type":"object"}`)
 
+// newToolset compiles the schemas. It refuses a tool whose schema is not that of an object, because
+// MCP clients would.
 func newToolset(specs []swarm.ToolSpec, agent func() (Agent, error), fault func(error)) (*toolset, error) {
 	c := &toolset{agent: agent, fault: fault}
 	for _, spec := range specs {
@@ -187,6 +189,7 @@ func result(answer json.RawMessage) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(answer)}}, StructuredContent: answer}
 }
 
+// refusal formats an error as an answer that the model reads.
 func refusal(err error) *mcp.CallToolResult {
 	r := result(swarm.Encode(problemOf(err)))
 	r.IsError = true

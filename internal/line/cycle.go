@@ -22,6 +22,8 @@ type graph struct {
 	old     int // number of waiters from before this line
 }
 
+// graph builds the wait graph from the open tasks and the tasks of this line. Dependencies on ended
+// tasks are left out.
 func (p *planner) graph() *graph {
 	open, tasks := p.standing.Open, p.out.Plan.Tasks
 	g := &graph{make([]waiter, 0, len(open)+len(tasks)), len(open)}

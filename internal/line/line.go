@@ -233,6 +233,8 @@ func (p *parser) checkAgent(s *Stage, t Token, name string) error {
 	return nil
 }
 
+// unknownAgent adds to the error how to write the text without naming an agent, because a pasted
+// text may begin with @.
 func (p *parser) unknownAgent(s *Stage, t Token, name string) error {
 	switch bare := strings.TrimLeft(name, "@"); {
 	case bare != name && len(s.Agents) > 0 && p.team.reaches(bare):

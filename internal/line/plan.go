@@ -229,6 +229,7 @@ func (p *planner) openOf(agent string) (names []string) {
 	return names
 }
 
+// notice adds a notice once.
 func (p *planner) notice(text string) {
 	if !slices.Contains(p.out.Notices, text) {
 		p.out.Notices = append(p.out.Notices, text)

@@ -57,6 +57,8 @@ func Scan(text string, team Team) []Token {
 	return s.tokens
 }
 
+// A scanner scans one line. It only moves forward, apart from bounded lookahead for arrows, so the
+// time is linear.
 type scanner struct {
 	text   string
 	team   *Team
@@ -82,6 +84,8 @@ func (s *scanner) add(kind Kind, start, end int, known bool) int {
 	return end
 }
 
+// chain scans a chain of stages. The trailing & is taken off first, because it belongs to the line
+// and not to the last task.
 func (s *scanner) chain(first int) {
 	s.first = first
 	ampersands := s.takeBackground()

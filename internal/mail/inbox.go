@@ -41,6 +41,8 @@ func (r *Rules) Aside(agent string, items []Item) string {
 		"take it into account from here on.\n\n" + r.Inbox(agent, items)
 }
 
+// write formats one message between two fences. Every part that a sender controls is escaped or
+// reduced to one line, so that no message can forge a fence.
 func (r *Rules) write(b *strings.Builder, n int, agent string, e swarm.Envelope) {
 	kind := string(e.Kind)
 	if t := MetaOf(e).Type; t != "" {

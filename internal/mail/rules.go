@@ -244,6 +244,8 @@ func (r *Rules) receivers(from string) []string {
 	return names
 }
 
+// noEdge returns the error for a message without permission. It lists the receivers that are
+// allowed, so that a model can correct itself.
 func (r *Rules) noEdge(from, to string) error {
 	if to == from {
 		const msg = "%s cannot write to itself. It may write to: %s"

@@ -182,6 +182,7 @@ func MayNest() error {
 	return nil
 }
 
+// depth parses the value of SWARM_DEPTH.
 func depth(value string) int {
 	n, err := strconv.Atoi(value)
 	if err != nil { // not set, or not ours: a person began this process

@@ -13,6 +13,8 @@ import (
 // its ancestors.
 func marked(marks ...string) []int { return filterMarked(processes(), marks) }
 
+// filterMarked returns the marked ones among pids, without this process and its ancestors. A run
+// may have started this process from one of its turns, so the ancestors may bear the mark too.
 func filterMarked(pids []int, marks []string) []int {
 	var found []int
 	for _, pid := range pids {

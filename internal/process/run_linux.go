@@ -116,6 +116,7 @@ func pipe(read, write *int) error {
 	return nil
 }
 
+// closeAll closes open descriptors and marks them as closed, so that a second call does no harm.
 func closeAll(fds ...*int) {
 	for _, fd := range fds {
 		if *fd >= 0 {

@@ -50,6 +50,8 @@ func (p *Project) insteadOf(name string) string {
 	return "write it into " + p.shown(filepath.Join(p.prompts[0].path, name+".md"))
 }
 
+// missing reports whether a path does not exist. ENOTDIR counts, because a file in place of a
+// folder hides it.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -88,6 +88,7 @@ func readRegular(stat func() (fs.FileInfo, error), open func(flag int) (*os.File
 	return capped(f, int(info.Size()))
 }
 
+// check refuses everything but a regular file of at most MaxFile bytes.
 func check(info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsDir():

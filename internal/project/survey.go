@@ -241,6 +241,8 @@ var entryPoints = []string{
 	"src/main.cpp",
 }
 
+// entries returns candidates for main files, which may not exist: those of package.json, the usual
+// ones, and the first commands below cmd/.
 func (s *surveyor) entries() (names []string) {
 	const commands = 5
 	for _, main := range s.mains() {

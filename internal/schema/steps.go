@@ -15,6 +15,8 @@ type inner struct {
 	items  []*node          // for all items
 }
 
+// add files a schema under the parts of a value to which its key applies. Keys that never apply to
+// a part are ignored.
 func (in *inner) add(key, name string, n *node) {
 	switch key {
 	case "properties":

@@ -190,6 +190,8 @@ func (w *walker) link(n *node) error {
 	return nil
 }
 
+// find resolves a reference within this file: a JSON pointer or an anchor, with or without the
+// file's own $id. Other files are never read.
 func (w *walker) find(ref string) *node {
 	if w.id != "" {
 		ref = strings.TrimPrefix(ref, strings.TrimSuffix(w.id, "#"))

@@ -56,6 +56,8 @@ func (f Folder) Record(ctx context.Context) (hash string, err error) {
 	return hash, err
 }
 
+// open opens the folder's repository. The folder is recorded by itself only if it never was in a
+// repository: otherwise an agent could hide changes by moving .git away.
 func (f Folder) open(ctx context.Context) (*repository, error) {
 	r, ok, err := open(ctx, f.Dir, f.Store, f.Hidden...)
 	if !ok && f.Alone && remembered(f.Store, f.Dir) == "" && swarm.KindOf(err) != swarm.NotFound {

@@ -34,6 +34,8 @@ var passedVariables = []string{
 	"GIT_DISCOVERY_ACROSS_FILESYSTEM",
 }
 
+// environ is the environment of git. Optional locks are off, so that git never writes to the user's
+// index.
 func environ() []string {
 	var env []string
 	for _, name := range passedVariables {

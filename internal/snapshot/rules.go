@@ -96,6 +96,7 @@ func (r *repository) foldersWithRules(ctx context.Context) (folders []string, er
 	return left, nil
 }
 
+// areIgnored asks git which folders are ignored, by the rules of the present.
 func (r *repository) areIgnored(ctx context.Context, folders []string) (map[string]bool, error) {
 	var input, out strings.Builder
 	for _, folder := range folders {

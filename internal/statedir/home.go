@@ -185,6 +185,7 @@ func makeDir(dir string) error {
 	return nil
 }
 
+// storageError returns an error with the file it is about.
 func storageError(path, msg string, err error) error {
 	return &swarm.Error{Kind: swarm.Storage, File: path, Msg: msg, Err: swarm.WithoutPath(err)}
 }

@@ -75,6 +75,7 @@ func (h *Home) Earlier(run swarm.RunID, fence int64) (pids []int) {
 // Unmark removes the mark of a process that is gone.
 func (h *Home) Unmark(m Mark) { _ = os.Remove(h.in("live", m.name)) }
 
+// marks lists all complete marks. Names with another format, such as unready ones, are skipped.
 func (h *Home) marks() (all []Mark) {
 	names, _ := namesIn(h.in("live"))
 	for _, name := range names {
@@ -99,6 +100,8 @@ func (h *Home) DrivenBy(run swarm.RunID, pid int) bool {
 	})
 }
 
+// locked reports whether a process holds the lock of a mark. The test takes a shared lock for a
+// moment, so two tests at once do not mistake each other for an owner.
 func (h *Home) locked(path string) bool {
 	lock, held, err := tryLock(path, syscall.LOCK_SH)
 	if lock != nil {

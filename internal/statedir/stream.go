@@ -185,6 +185,7 @@ type StreamWriter struct {
 	line    []byte
 }
 
+// A piece is a record that is not written yet.
 type piece struct {
 	time time.Time
 	kind string

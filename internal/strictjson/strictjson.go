@@ -304,6 +304,7 @@ type canonicalizer struct {
 	strings *json.Encoder
 }
 
+// value rewrites one value. depth counts down, so that deep nesting cannot exhaust the stack.
 func (s *canonicalizer) value(depth int) error {
 	token, err := s.in.Token()
 	if err != nil {
@@ -332,6 +333,7 @@ func (s *canonicalizer) value(depth int) error {
 	return err
 }
 
+// members rewrites the members of an object in their order, and refuses duplicate keys.
 func (s *canonicalizer) members(depth int) error {
 	seen := map[string]bool{}
 	for n := 0; s.in.More(); n++ {

@@ -40,6 +40,8 @@ func (b *Box) commandSpec() swarm.ToolSpec {
 			`"timeout":{"type":"number","minimum":1,"maximum":600,"description":"seconds; 120 unless given"}`, "argv")}
 }
 
+// command runs a program without a shell. A timeout is an answer, not an error: the model learns
+// what the command printed until then.
 func (b *Box) command(ctx context.Context, args json.RawMessage) (string, error) {
 	var a struct {
 		Argv    []string `json:"argv"`
@@ -120,6 +122,7 @@ func (b *Box) mayRun(argv []string) error {
 		WithHint("allowed is what begins with one of these: %s", strings.Join(begins, ", "))
 }
 
+// notRun translates an error of starting a program. It names no path above the agent's folder.
 func notRun(program string, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrDot):
@@ -143,6 +146,7 @@ type cappedOutput struct {
 	tail process.Tail
 }
 
+// add fills the head first, and then the tail, which keeps only the newest bytes.
 func (s *cappedOutput) add(piece string) {
 	s.tail.Max = s.most / 2
 	room := s.most/2 - s.head.Len()

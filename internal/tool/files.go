@@ -170,6 +170,7 @@ func (b *Box) readSpec() swarm.ToolSpec {
 			`"max":{"type":"integer","minimum":1,"description":"bytes to read at most"}`, "path")}
 }
 
+// read reads a piece of a file. The root is opened for each call, so that a box keeps nothing open.
 func (b *Box) read(_ context.Context, args json.RawMessage) (string, error) {
 	var a struct {
 		Path   string `json:"path"`
@@ -245,6 +246,8 @@ func (b *Box) writeSpec() swarm.ToolSpec {
 		Schema: object(`"path":{"type":"string"},"content":{"type":"string"}`, "path", "content")}
 }
 
+// write replaces a file. The checks of the path come before the root is opened, and os.Root
+// enforces the boundary again, so a link that is swapped in between leads nowhere.
 func (b *Box) write(_ context.Context, args json.RawMessage) (string, error) {
 	var a struct {
 		Path    string  `json:"path"`

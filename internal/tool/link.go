@@ -194,6 +194,7 @@ type bounded struct {
 	over   bool
 }
 
+// RoundTrip adds the configured headers and limits the answer's body.
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(b.header) > 0 {
 		r = r.Clone(r.Context())
@@ -223,6 +224,7 @@ type boundedBody struct {
 	of     *bounded
 }
 
+// Read starts the limit anew after each event of a stream, which a blank line ends.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		b.of.mu.Lock()

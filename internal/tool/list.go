@@ -32,6 +32,7 @@ func (b *Box) listSpec() swarm.ToolSpec {
 			`"depth":{"type":"integer","minimum":1,"maximum":32}`)}
 }
 
+// list lists folders. An unreadable subfolder is skipped; only the requested folder gives an error.
 func (b *Box) list(ctx context.Context, args json.RawMessage) (string, error) {
 	var a struct {
 		Path  string `json:"path"`

@@ -33,6 +33,7 @@ type remote struct {
 	reads  bool   // the server declares it read-only
 }
 
+// call checks that the arguments are an object, as MCP requires, and forwards them unchanged.
 func (r remote) call(ctx context.Context, args json.RawMessage) (string, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(args, &object); err != nil {

@@ -158,6 +158,7 @@ func (s *server) connect(ctx context.Context) (l *link, err error) {
 	return l, err
 }
 
+// greet makes one attempt with a protocol version. A failed attempt leaves no process behind.
 func (s *server) greet(ctx context.Context, version string) (*link, error) {
 	l := &link{gone: make(chan struct{})}
 	open := s.dial
@@ -186,6 +187,8 @@ func (s *server) greet(ctx context.Context, version string) (*link, error) {
 	return l, nil
 }
 
+// notStarted explains a failed start: timeout, refusal, unreachable, or the program's own last
+// words.
 func (s *server) notStarted(l *link, soon context.Context, err error) error {
 	refused := refusal(err)
 	e := &swarm.Error{Kind: swarm.NotFound, Hint: "correct it under tools.mcp, or take it out of the agent's tools"}
@@ -216,6 +219,7 @@ func refusal(err error) *jsonrpc.Error {
 	return nil
 }
 
+// close ends the server. It waits for the mutex, so a start under way is finished and then ended.
 func (s *server) close() {
 	s.mutex <- struct{}{}
 	defer func() { <-s.mutex }()
@@ -227,6 +231,7 @@ func (s *server) close() {
 	}
 }
 
+// forget drops the cached list of tools after the server announced a change.
 func (l *link) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,6 +243,8 @@ func (s *server) list(ctx context.Context) (map[string]*mcp.Tool, []string, erro
 	return s.listed(ctx, false)
 }
 
+// listed lists the tools, page by page. again marks the retry after a lost session, so there is one
+// retry only. The limits on pages and tools stop a server that never ends its list.
 func (s *server) listed(ctx context.Context, again bool) (map[string]*mcp.Tool, []string, error) {
 	l, err := s.connected(ctx)
 	if err != nil {
@@ -312,6 +319,8 @@ func (l *link) forgotten(err error) bool {
 	return true
 }
 
+// call returns when ctx ends, even if the library's call does not. The library may block while it
+// writes to a server that does not read.
 func (l *link) call(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	type answer struct {
 		result *mcp.CallToolResult
@@ -351,6 +360,8 @@ func (s *server) resetFailures() {
 // broken are the errors of a link that is closed or about to close.
 var broken = []error{mcp.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, os.ErrClosed, syscall.EPIPE}
 
+// callError classifies an error of a call. A broken link is closed here, so that the next call
+// connects again.
 func (s *server) callError(ctx, within context.Context, l *link, tool string, err error) error {
 	refused := refusal(err)
 	switch {

@@ -127,6 +127,7 @@ func realRoot(root, agent string) (string, error) {
 	return real, nil
 }
 
+// findRoot resolves the root and the hidden folders once, so that later checks compare real paths.
 func (b *Box) findRoot() (err error) {
 	if b.real, err = realRoot(filepath.Clean(b.o.Root), b.o.Agent); err != nil {
 		return err
@@ -265,6 +266,7 @@ func arguments(tool string, args json.RawMessage, into any) error {
 	return swarm.Errorf(swarm.BadInput, "the arguments of %s are not what it takes: %s", tool, why)
 }
 
+// object makes the JSON Schema of a tool's arguments.
 func object(properties string, required ...string) json.RawMessage {
 	names, _ := json.Marshal(append([]string{}, required...))
 	return json.RawMessage(`{"type":"object","properties":{` + properties + `},"required":` + string(names) +

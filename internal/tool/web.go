@@ -128,6 +128,8 @@ func (b *Box) fetchSpec() swarm.ToolSpec {
 			`"description":"bytes of text to answer with at most; 1 MB is the most"}`, "url")}
 }
 
+// fetch gets a page. The redirect check and the dial check of the client apply the same rules again
+// to every hop.
 func (b *Box) fetch(ctx context.Context, args json.RawMessage) (string, error) {
 	var a struct {
 		URL string `json:"url"`
@@ -167,6 +169,8 @@ func (b *Box) fetch(ctx context.Context, args json.RawMessage) (string, error) {
 	return page(response, body, a.Max)
 }
 
+// fetchError translates an error of the client. A refusal of ours, from a redirect or a dial, is
+// returned as it is.
 func fetchError(ctx context.Context, u *url.URL, err error) error {
 	var have *swarm.Error
 	switch {
