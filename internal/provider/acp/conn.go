@@ -25,6 +25,10 @@ const (
 // The goroutine that reads from the program never waits for a write to it. Otherwise two sides that
 // write at the same time could deadlock. Requests of the program are therefore answered in
 // goroutines of their own, and messages to it go through the outbox.
+//
+// The connection of the protocol's Go SDK is not used. It logs stray lines instead of handing them
+// over, answers any number of requests at once, ends when 1,024 notifications wait, and blocks on a
+// write to a program that does not read.
 type conn struct {
 	// onNotice takes a notification: in order, and before any answer that comes after it.
 	onNotice func(method string, params json.RawMessage)
