@@ -2,6 +2,7 @@ package provider
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,12 +10,20 @@ import (
 
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // End runs in the goroutines of timers too
 		var ended []string
-		idle := Idle[string]{End: func(p string) { ended = append(ended, p) }, For: time.Minute}
+		end := func(p string) {
+			mu.Lock()
+			defer mu.Unlock()
+			ended = append(ended, p)
+		}
+		idle := Idle[string]{End: end, For: time.Minute}
 		coder, tester := Request{Run: "r", Agent: "coder"}, Request{Run: "r", Agent: "tester"}
 		check := func(what string, want ...string) {
 			t.Helper()
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if !slices.Equal(ended, want) {
 				t.Errorf("%s: %q have ended, want %q", what, ended, want)
 			}
