@@ -61,7 +61,7 @@ type Log struct {
 	wal         *os.File      // the write-ahead log, for syncs and for room in it
 	writeLock   writeLock     // the write lock among processes
 	fresh       bool          // nothing was ever written
-	synchronous string        // how the writing connection commits
+	synchronous string        // what the writing connection syncs; "" = as SQLite has it at first, everything
 	wrote       []swarm.Event // by the transaction under way
 
 	writes  atomic.Int64 // how many commits this process has begun
@@ -159,10 +159,7 @@ func open(path string) (*Log, error) {
 	}
 	l := newLog(path)
 	l.w = w
-	err = l.setMode(syncNormal)
-	if err == nil {
-		_, _, err = w.number("SELECT fence FROM run")
-	}
+	_, _, err = w.number(sqlFence)
 	if err == nil {
 		err = l.writeLock.open(path + ".lock")
 	}
