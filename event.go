@@ -15,7 +15,7 @@ type Event struct {
 	Kind  EventKind       //
 	Agent string          // whom it is about
 	Task  string          //
-	Turn  string          // a turn's id: task/iteration/attempt
+	Turn  TurnID          // a turn's id: task/iteration/attempt
 	To    string          // who is to read it: a loop, an agent's inbox, whoever obeys control; "" = nobody in particular
 	Key   string          // what makes it the same event when it is written again; unique in the run; "" = none
 	Data  json.RawMessage // the kind's body
@@ -69,7 +69,7 @@ type PublicEvent struct {
 	Kind  EventKind       `json:"kind"`
 	Agent string          `json:"agent,omitempty"`
 	Task  string          `json:"task,omitempty"`
-	Turn  string          `json:"turn,omitempty"`
+	Turn  TurnID          `json:"turn,omitempty"`
 	Data  json.RawMessage `json:"data,omitempty"`
 }
 
@@ -167,10 +167,10 @@ func ToLoop(id string) string { return "loop:" + id }
 func EndKey(call string) string { return "end:" + call }
 
 // CarriedOverKey is the key of a turn's end in the run that this one tries again.
-func CarriedOverKey(turn string) string { return "kept:" + turn }
+func CarriedOverKey(turn TurnID) string { return "kept:" + string(turn) }
 
 // StartKey is the key of a turn's n-th start.
-func StartKey(turn string, n int) string { return "start:" + turn + ":" + strconv.Itoa(n) }
+func StartKey(turn TurnID, n int) string { return "start:" + string(turn) + ":" + strconv.Itoa(n) }
 
 // MailKey is the key of an envelope, by its [Envelope.Ref].
 func MailKey(ref string) string { return "mail:" + ref }
@@ -182,7 +182,7 @@ func UsedKey(agent string, from int64) string {
 
 // InjectedKey is the key of mail that a running turn is given. Another text has another one: what is told beside an answer that
 // nobody took is told again, perhaps with more.
-func InjectedKey(turn string, in Injection) string {
+func InjectedKey(turn TurnID, in Injection) string {
 	return fmt.Sprintf("injected:%s:%d:%d:%d:%s", turn, in.Start, in.From, in.Upto, in.Tool)
 }
 
@@ -315,7 +315,7 @@ type FolderSnapshot struct {
 type Span struct {
 	From  string `json:"from"`            // "ids", "role", "text", "output", "stdin", "retry", …
 	Name  string `json:"name,omitempty"`  // the file, or the task whose output it is
-	Turn  string `json:"turn,omitempty"`  // the turn whose output it is
+	Turn  TurnID `json:"turn,omitempty"`  // the turn whose output it is
 	Known bool   `json:"known,omitempty"` // the session that goes on has it, so it was not sent again
 	Start int    `json:"start"`
 	End   int    `json:"end"`
@@ -330,7 +330,7 @@ type Inputs struct {
 // A Consumption is which mail was consumed, and by which turn: of two turns that take the same, one is refused.
 type Consumption struct {
 	Inputs
-	Turn string `json:"turn,omitempty"` // none = a person has read it
+	Turn TurnID `json:"turn,omitempty"` // none = a person has read it
 }
 
 // An Injection is mail that a running turn was given beside the answer of a tool. It is written, and on disk, before the agent sees it.

@@ -74,15 +74,15 @@ type Task struct {
 // MaxOutput is how much of a task's output is kept: its last bytes, cut at a rune's beginning.
 const MaxOutput = 102_400
 
-// TurnID is the id of the task's turn in an iteration and attempt, both from 1.
-func TurnID(task string, iteration, attempt int) string {
-	return task + "/" + strconv.Itoa(iteration) + "/" + strconv.Itoa(attempt)
+// NewTurnID is the id of the task's turn in an iteration and attempt, both from 1.
+func NewTurnID(task string, iteration, attempt int) TurnID {
+	return TurnID(task + "/" + strconv.Itoa(iteration) + "/" + strconv.Itoa(attempt))
 }
 
 // FirstAttempt is the first attempt of the turn that this is an attempt of. What an agent does in any of them it does once.
-func FirstAttempt(turn string) string {
-	if i := strings.LastIndexByte(turn, '/'); i >= 0 {
-		return turn[:i] + "/1"
+func FirstAttempt(turn TurnID) TurnID {
+	if i := strings.LastIndexByte(string(turn), '/'); i >= 0 {
+		return TurnID(string(turn[:i]) + "/1")
 	}
 	return turn
 }

@@ -26,12 +26,12 @@ func (l *lab) reads() error {
 		return err
 	}
 	task := "t" + strconv.Itoa(longTasks/2)
-	turn := swarm.TurnID(task, longIterations/2, 1)
+	turn := swarm.NewTurnID(task, longIterations/2, 1)
 	// The first one stores the fold.
 	if _, err := l.measure(l.dir, l.swarm, "-g", "why", longID, task); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"show", longID, "--turn", turn}, {"show", longID, "--turn", task}, {"logs", longID, "-n", "10"}, {"why", longID, task}} {
+	for _, args := range [][]string{{"show", longID, "--turn", string(turn)}, {"show", longID, "--turn", task}, {"logs", longID, "-n", "10"}, {"why", longID, task}} {
 		argv := append([]string{l.swarm, "-g"}, args...)
 		got, err := inTurn(5,
 			func() (cost, error) { return l.measure(l.dir, argv...) },

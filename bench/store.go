@@ -231,7 +231,7 @@ func writeRun(h *statedir.Home, id swarm.RunID, tasks, iterations int) (events i
 		}
 		for _, t := range p.Tasks {
 			batch = append(batch, turnEvents(t, i, iterations)...)
-			said.Turn(swarm.TurnID(t.Name, i, 1), 1).Write(string(swarm.DeltaText), "done\n")
+			said.Turn(string(swarm.NewTurnID(t.Name, i, 1)), 1).Write(string(swarm.DeltaText), "done\n")
 		}
 		if err := flush(); err != nil {
 			return 0, err
@@ -241,7 +241,7 @@ func writeRun(h *statedir.Home, id swarm.RunID, tasks, iterations int) (events i
 }
 
 func turnEvents(t swarm.Task, iteration, of int) []swarm.Event {
-	turn := swarm.TurnID(t.Name, iteration, 1)
+	turn := swarm.NewTurnID(t.Name, iteration, 1)
 	tail := "/" + strconv.Itoa(iteration)
 	return []swarm.Event{
 		{
@@ -264,13 +264,13 @@ func turnEvents(t swarm.Task, iteration, of int) []swarm.Event {
 			})},
 		{
 			Kind:  swarm.TurnEnded,
-			Key:   swarm.EndKey(turn),
+			Key:   swarm.EndKey(string(turn)),
 			Task:  t.Name,
 			Agent: t.Agent,
 			Turn:  turn,
 			To:    swarm.ToLoop("main"),
 			Data: jsonOf(swarm.CallEnd{
-				ID:     turn,
+				ID:     string(turn),
 				Call:   "turn " + t.Name + " " + t.Agent + " plan",
 				Status: swarm.CallOK,
 				Output: swarm.NoText,

@@ -122,7 +122,7 @@ type receiver struct{ began chan time.Time }
 
 func (r *receiver) Turn(_ context.Context, q provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 	r.began <- time.Now()
-	return provider.Reply{Output: []byte("done with " + q.Turn), Free: true}, nil
+	return provider.Reply{Output: []byte("done with " + string(q.Turn)), Free: true}, nil
 }
 
 // injected measures the time from when an envelope to an idle agent is in the log until it is in
@@ -174,7 +174,7 @@ func to(n int) string   { return agentName((n + 1) % correspondents) }
 
 // sendInside has an agent send to the next, by its tool.
 func sendInside(t *team, n int) error {
-	handle := t.desk.BeginTurn(from(n), from(n), swarm.TurnID(from(n), n+1, 1), 1, swarm.Inputs{})
+	handle := t.desk.BeginTurn(from(n), from(n), swarm.NewTurnID(from(n), n+1, 1), 1, swarm.Inputs{})
 	defer handle.End()
 	_, err := handle.Call(
 		context.Background(), "send_handoff",
@@ -220,7 +220,7 @@ func (l *lab) deliver(
 			return nil, nil, err
 		}
 		took = append(took, began.Sub(at))
-		if err := idle(t, ended, swarm.TurnID(to(n), n/correspondents+1, 1)); err != nil {
+		if err := idle(t, ended, swarm.NewTurnID(to(n), n/correspondents+1, 1)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -228,9 +228,9 @@ func (l *lab) deliver(
 }
 
 // idle waits until a turn has ended.
-func idle(t *team, ended <-chan struct{}, turn string) error {
+func idle(t *team, ended <-chan struct{}, turn swarm.TurnID) error {
 	for {
-		_, ok, err := t.run.Log().Find(swarm.EndKey(turn))
+		_, ok, err := t.run.Log().Find(swarm.EndKey(string(turn)))
 		if err != nil || ok {
 			return err
 		}
@@ -261,7 +261,7 @@ func (l *lab) senders() (err error) {
 		for i := range senders {
 			group.Go(func() {
 				handle := o.BeginTurn(
-					agentName(i), agentName(i), swarm.TurnID(agentName(i), round, 1), 1, swarm.Inputs{})
+					agentName(i), agentName(i), swarm.NewTurnID(agentName(i), round, 1), 1, swarm.Inputs{})
 				defer handle.End()
 				for n := range each {
 					args := fmt.Appendf(nil, `{"to":"%s","message":"message %d of round %d"}`, agentName(i+1), n, round)
@@ -324,7 +324,7 @@ func (l *lab) teamMemory(agents int) (bytes int64, err error) {
 	ended, off := t.run.Log().Watch(swarm.ToLoop("root"))
 	defer off()
 	for i := range agents {
-		if err := idle(t, ended, swarm.TurnID(agentName(i), 1, 1)); err != nil {
+		if err := idle(t, ended, swarm.NewTurnID(agentName(i), 1, 1)); err != nil {
 			return 0, err
 		}
 	}
@@ -345,7 +345,7 @@ func inUse() int64 {
 type quick struct{}
 
 func (quick) Turn(_ context.Context, q provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
-	return provider.Reply{Output: []byte("done with " + q.Turn), Free: true}, nil
+	return provider.Reply{Output: []byte("done with " + string(q.Turn)), Free: true}, nil
 }
 
 // stream takes its figures from the benchmark of Server-Sent Events, which measures its floor

@@ -135,7 +135,7 @@ func artifactsOf(run swarm.RunID, d view.Details) ([]view.Artifact, error) {
 func storedTable(all []view.Artifact) *term.Table {
 	t := term.NewTable("ARTIFACT", "BY", "TURN", "BYTES", "NAME").Right(3)
 	for _, it := range all {
-		t.Row(it.Ref, "@"+it.Agent, it.Turn, term.Bytes(it.Bytes), it.Name+view.PackNote(it.Artifact))
+		t.Row(it.Ref, "@"+it.Agent, string(it.Turn), term.Bytes(it.Bytes), it.Name+view.PackNote(it.Artifact))
 	}
 	return t
 }
@@ -150,7 +150,7 @@ func (a *app) listArtifacts(l *run.Reader, all []view.Artifact) error {
 	}
 	t := term.NewTable("REF", "KIND", "BYTES", "BY", "TURN", "STORED", "NAME").Right(2).Cut(6)
 	for _, it := range all {
-		t.Row(it.Ref, it.Kind, term.Bytes(it.Bytes), "@"+it.Agent, it.Turn, ago(it.Time, time.Now()), it.Name+view.PackNote(it.Artifact))
+		t.Row(it.Ref, it.Kind, term.Bytes(it.Bytes), "@"+it.Agent, string(it.Turn), ago(it.Time, time.Now()), it.Name+view.PackNote(it.Artifact))
 	}
 	return a.table(t)
 }

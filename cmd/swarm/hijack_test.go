@@ -61,7 +61,7 @@ func TestHijackCounts(t *testing.T) {
 // TestHijackCountsForgeries holds logs against the count in which somebody has succeeded.
 func TestHijackCountsForgeries(t *testing.T) {
 	p := &place{T: t}
-	stored := func(agent, turn, from, to, text string) swarm.Event {
+	stored := func(agent string, turn swarm.TurnID, from, to, text string) swarm.Event {
 		return swarm.Event{Kind: swarm.HandoffStored, Agent: agent, Turn: turn, To: swarm.ToAgent(to), Data: mustJSON(swarm.Envelope{FromNodeID: from, ToNodeID: to, Payload: swarm.Payload{Message: text}})}
 	}
 	for name, e := range map[string]swarm.Event{
@@ -419,7 +419,7 @@ func (h *hijack) count() (got harm) {
 			text, err := l.Body(body[swarm.Artifact](h.place, e).Hash)
 			h.check(err)
 			if e.Agent == "mole" && strings.Contains(string(text), canary) {
-				got.read = append(got.read, "artifact of "+e.Turn)
+				got.read = append(got.read, "artifact of "+string(e.Turn))
 			}
 		}
 	}
@@ -450,7 +450,7 @@ func (got *harm) post(p *place, log []swarm.Event, persons []string) {
 			if !ours && !edges[[2]string{from, to}] || e.To != swarm.ToAgent(to) {
 				got.offEdge = append(got.offEdge, what)
 			}
-			turn, _, _ := strings.Cut(e.Turn, "/")
+			turn, _, _ := strings.Cut(string(e.Turn), "/")
 			known := from != swarm.User || text == "the attacked run" || slices.Contains(persons, text)
 			if e.Agent != from || !ours && turn != from || ours && turn != "" || !known || from != "mole" && attackMark.MatchString(text) {
 				got.spoofed = append(got.spoofed, what)

@@ -49,8 +49,8 @@ type victim struct {
 
 // A death is what was certain when a driver was killed.
 type death struct {
-	ended  map[string]int // turns whose end was in the log
-	ledger int            // how long the agents' ledger was
+	ended  map[swarm.TurnID]int // turns whose end was in the log
+	ledger int                  // how long the agents' ledger was
 }
 
 // drive drives the run to its end, over the dead bodies of its drivers.
@@ -178,7 +178,7 @@ func (v *victim) holdAgainst(calm *place) {
 // holdLedger compares the log with what the agents remember.
 func (v *victim) holdLedger(log tally, calm []entry) {
 	v.Helper()
-	prompts, ends, starts := map[string]string{}, map[string]int{}, map[string]int{}
+	prompts, ends, starts := map[swarm.TurnID]string{}, map[swarm.TurnID]int{}, map[swarm.TurnID]int{}
 	for _, e := range calm {
 		prompts[e.turn] = e.prompt
 	}
@@ -213,14 +213,14 @@ func (v *victim) holdShown(log tally) {
 	v.Helper()
 	var shown struct {
 		Turns []struct {
-			ID      string
+			ID      swarm.TurnID
 			Starts  int
 			Retried bool
 		}
 	}
 	out, _ := v.runs(0, "show", v.id, "--json")
 	v.check(json.Unmarshal([]byte(out), &shown))
-	var again []string
+	var again []swarm.TurnID
 	for _, t := range shown.Turns {
 		if t.Starts != log.starts[t.ID] || t.Retried != (t.Starts > 1) {
 			v.Errorf("%s is shown with %d starts, retried %v; the log has %d", t.ID, t.Starts, t.Retried, log.starts[t.ID])

@@ -57,7 +57,7 @@ func (b *bird) Turn(ctx context.Context, r provider.Request, _ func(swarm.Delta)
 		tools = append(tools, tool.Name)
 	}
 	if slices.Contains(tools, "send_handoff") {
-		answer, err := r.Call(ctx, "send_handoff", json.RawMessage(`{"to":"rock","message":"from `+r.Turn+`"}`))
+		answer, err := r.Call(ctx, "send_handoff", json.RawMessage(`{"to":"rock","message":"from `+string(r.Turn)+`"}`))
 		if err != nil {
 			return provider.Reply{}, err
 		}
@@ -67,5 +67,5 @@ func (b *bird) Turn(ctx context.Context, r provider.Request, _ func(swarm.Delta)
 	if strings.Contains(r.Prompt, "from ") {
 		said += ", with mail"
 	}
-	return provider.Reply{Output: []byte(said), Bytes: int64(len(said)), Session: "s-" + r.Turn, Free: true}, nil
+	return provider.Reply{Output: []byte(said), Bytes: int64(len(said)), Session: "s-" + string(r.Turn), Free: true}, nil
 }

@@ -165,7 +165,7 @@ func body[T any](p *place, e swarm.Event) (b T) {
 // An entry is a line of the agents' ledger.
 type entry struct {
 	word    string // start or end
-	turn    string
+	turn    swarm.TurnID
 	attempt string
 	prompt  string // its checksum
 }
@@ -182,7 +182,7 @@ func (p *place) ledger() (all []entry) {
 		if len(f) != 4 {
 			p.Fatalf("the ledger has a line %q", line)
 		}
-		all = append(all, entry{f[0], f[1], f[2], f[3]})
+		all = append(all, entry{f[0], swarm.TurnID(f[1]), f[2], f[3]})
 	}
 	return all
 }
@@ -325,14 +325,14 @@ func (d *driving) kill() bool {
 
 // A tally is what a log says of a run's turns.
 type tally struct {
-	starts, ends map[string]int
-	prompts      map[string]swarm.Hash
-	status       map[string]swarm.CallState
+	starts, ends map[swarm.TurnID]int
+	prompts      map[swarm.TurnID]swarm.Hash
+	status       map[swarm.TurnID]swarm.CallState
 }
 
 func (p *place) tally(events []swarm.Event) tally {
 	p.Helper()
-	t := tally{map[string]int{}, map[string]int{}, map[string]swarm.Hash{}, map[string]swarm.CallState{}}
+	t := tally{map[swarm.TurnID]int{}, map[swarm.TurnID]int{}, map[swarm.TurnID]swarm.Hash{}, map[swarm.TurnID]swarm.CallState{}}
 	for _, e := range events {
 		switch e.Kind {
 		case swarm.TurnStarted:
@@ -352,14 +352,14 @@ func (p *place) tally(events []swarm.Event) tally {
 	return t
 }
 
-func names[V any](m map[string]V) string {
-	return strings.Join(slices.Sorted(maps.Keys(m)), " ")
+func names[K ~string, V any](m map[K]V) string {
+	return strings.Trim(fmt.Sprint(slices.Sorted(maps.Keys(m))), "[]")
 }
 
 func words(events []swarm.Event) string {
 	var all []string
 	for _, e := range events {
-		all = append(all, strings.TrimSpace(strconv.FormatInt(e.Seq, 10)+" "+string(e.Kind)+" "+e.Task+" "+e.Turn+" "+string(e.Data)))
+		all = append(all, strings.TrimSpace(strconv.FormatInt(e.Seq, 10)+" "+string(e.Kind)+" "+e.Task+" "+string(e.Turn)+" "+string(e.Data)))
 	}
 	return strings.Join(all, "\n")
 }

@@ -168,7 +168,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 func turnTable(turns []view.Turn, now time.Time) *term.Table {
 	t := term.NewTable("TURN", "STATUS", "AGENT", "PROVIDER", "MODEL", "TIME", "PROMPT", "OUTPUT", "TOKENS", "NOTE").Right(5, 6, 7, 8)
 	for _, turn := range turns {
-		row := []string{turn.ID, string(turn.Status), turn.Agent, turn.Provider, turn.Model, "", "", "", term.Tokens(turn.Usage), note(turn)}
+		row := []string{string(turn.ID), string(turn.Status), turn.Agent, turn.Provider, turn.Model, "", "", "", term.Tokens(turn.Usage), note(turn)}
 		if turn.Prompt != "" {
 			row[5], row[6] = term.Duration(turn.Took(now)), term.Bytes(int64(turn.Bytes))
 		}
@@ -197,7 +197,7 @@ func topicTable(all []view.Topic) *term.Table {
 	t := term.NewTable("TOPIC", "FROM", "TURN", "FINDING")
 	for _, topic := range all {
 		for _, e := range topic.Entries {
-			t.Row(topic.Topic, e.Agent, e.Turn, view.FirstLine(e.Text()))
+			t.Row(topic.Topic, e.Agent, string(e.Turn), view.FirstLine(e.Text()))
 		}
 	}
 	return t
@@ -317,13 +317,13 @@ func (a *app) printTurn(l *run.Reader, t *view.Turn) error {
 	a.turnHead(t)
 	a.printSpans(t)
 	if t.Prompt != "" {
-		a.fence("prompt of "+t.ID, whole.PromptText)
+		a.fence("prompt of "+string(t.ID), whole.PromptText)
 	}
 	for i, text := range whole.InjectedText {
 		a.fence(fmt.Sprintf("given to %s beside the answer of %s", t.ID, term.Escape(t.Injected[i].Tool)), text)
 	}
 	if t.Output.Hash != "" {
-		a.fence("output of "+t.ID, whole.OutputText)
+		a.fence("output of "+string(t.ID), whole.OutputText)
 	}
 	return nil
 }

@@ -210,16 +210,16 @@ func (c *correspondence) stored(log []swarm.Event) map[string]storedLetter {
 }
 
 // consumed are the committed turns, with what each consumed: of every inbox, piece after piece, without a gap.
-func (c *correspondence) consumed(log []swarm.Event, stored map[string]storedLetter) map[string]*committed {
+func (c *correspondence) consumed(log []swarm.Event, stored map[string]storedLetter) map[swarm.TurnID]*committed {
 	c.Helper()
-	turns, cursors, inboxes := map[string]*committed{}, map[string]int64{}, map[string][]string{}
+	turns, cursors, inboxes := map[swarm.TurnID]*committed{}, map[string]int64{}, map[string][]string{}
 	for text, s := range stored {
 		inboxes[s.to] = append(inboxes[s.to], text)
 	}
 	for _, inbox := range inboxes {
 		slices.SortFunc(inbox, func(a, b string) int { return int(stored[a].seq - stored[b].seq) })
 	}
-	starts, ends := map[string]int{}, map[string]swarm.CallState{}
+	starts, ends := map[swarm.TurnID]int{}, map[swarm.TurnID]swarm.CallState{}
 	for _, e := range log {
 		switch e.Kind {
 		case swarm.TurnStarted:
@@ -296,14 +296,14 @@ func (c *correspondence) auditSent(lines [][]string, stored map[string]storedLet
 
 // auditRead looks whether each committed turn has really seen what the log says that it consumed, and whether no letter was seen by two
 // of them.
-func (c *correspondence) auditRead(lines [][]string, turns map[string]*committed) {
+func (c *correspondence) auditRead(lines [][]string, turns map[swarm.TurnID]*committed) {
 	c.Helper()
-	seen, process := map[string][]string{}, map[string]string{}
+	seen, process := map[swarm.TurnID][]string{}, map[swarm.TurnID]string{}
 	for _, l := range lines {
 		if l[0] != "got" && l[0] != "read" {
 			continue
 		}
-		turn, letters := l[1], l[3:]
+		turn, letters := swarm.TurnID(l[1]), l[3:]
 		if l[0] == "got" { // a later start: the one before it has consumed nothing
 			seen[turn], process[turn] = nil, l[2]
 		} else {
@@ -313,7 +313,7 @@ func (c *correspondence) auditRead(lines [][]string, turns map[string]*committed
 			seen[turn] = append(seen[turn], letters...)
 		}
 	}
-	by := map[string]string{}
+	by := map[string]swarm.TurnID{}
 	for turn, t := range turns {
 		c.turns++
 		if t.starts > 1 {

@@ -23,8 +23,8 @@ type updateStream struct {
 	yield  func(wire.Event, error) bool
 	state  wire.TaskState // that the client was told last, with why
 	reason string
-	turn   string // of the agent: the one whose words the client is given
-	spoken string // and what it was given of it
+	turn   swarm.TurnID // of the agent: the one whose words the client is given
+	spoken string       // and what it was given of it
 }
 
 // tell tells a task: first as it is, then what happens, until nothing more happens without the client.
@@ -69,7 +69,7 @@ func (c *updateStream) hear(m update) error {
 }
 
 // runs says whether a turn still runs. What comes later of one that has ended, the client has already been given.
-func (c *updateStream) runs(turn string) bool {
+func (c *updateStream) runs(turn swarm.TurnID) bool {
 	return slices.ContainsFunc(c.Turns, func(t view.Turn) bool { return t.ID == turn && t.Status == swarm.Running })
 }
 
@@ -82,7 +82,7 @@ func (c *updateStream) give(e wire.Event) error {
 }
 
 // say gives a piece of what the agent says. The first of a turn takes the place of what it said before.
-func (c *updateStream) say(turn, text string) error {
+func (c *updateStream) say(turn swarm.TurnID, text string) error {
 	more := turn == c.turn
 	if !more {
 		c.turn, c.spoken = turn, ""
@@ -98,7 +98,7 @@ func (c *updateStream) chunk(text string, more, last bool) error {
 
 // end gives what the agent has said in a turn, if that is not what the client was given piece by piece: some of it may have been
 // missing, or it did not count.
-func (c *updateStream) end(turn string) error {
+func (c *updateStream) end(turn swarm.TurnID) error {
 	text, err := c.output()
 	if err != nil || text == "" || turn == c.turn && text == c.spoken {
 		return err

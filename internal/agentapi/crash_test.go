@@ -88,7 +88,7 @@ func childSends(path, agent string) error {
 		return err
 	}
 	defer log.Close()
-	h := (&Service{Log: log}).BeginTurn(agent, "t", agent+"/1/1", 1, swarm.Inputs{})
+	h := (&Service{Log: log}).BeginTurn(agent, "t", swarm.TurnID(agent+"/1/1"), 1, swarm.Inputs{})
 	for i := range childMessages {
 		answer, err := h.Call(context.Background(), "send_handoff", swarm.Encode(map[string]string{"to": "tester", "message": fmt.Sprint(agent, "-", i)}))
 		if err != nil {

@@ -92,7 +92,8 @@ func (s *Service) answer(ctx context.Context, asked question, answer swarm.Appro
 // A question is what somebody asks.
 type question struct {
 	swarm.Approval
-	by, task, turn string
+	by, task string
+	turn     swarm.TurnID
 }
 
 // question finds one; without an id it is none.

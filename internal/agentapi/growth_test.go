@@ -129,7 +129,7 @@ func TestWishesThatAreRefused(t *testing.T) {
 	} {
 		log := growing(t, c.spawn)
 		s := &Service{Log: log}
-		_, err := s.BeginTurn(c.agent, c.agent, c.agent+"/1/1", 1, swarm.Inputs{}).Call(t.Context(), c.tool, json.RawMessage(c.args))
+		_, err := s.BeginTurn(c.agent, c.agent, swarm.TurnID(c.agent+"/1/1"), 1, swarm.Inputs{}).Call(t.Context(), c.tool, json.RawMessage(c.args))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -19,15 +19,16 @@ type agentState struct {
 
 // An output is what came of a turn.
 type output struct {
-	Turn, Task string
-	Hash       swarm.Hash
-	Seq        int64 // of the turn's end
+	Turn swarm.TurnID
+	Task string
+	Hash swarm.Hash
+	Seq  int64 // of the turn's end
 }
 
 // A sentMail is where an envelope stands, and the turn that sent it.
 type sentMail struct {
 	Seq  int64
-	Turn string
+	Turn swarm.TurnID
 }
 
 // agent is what the tools know of somebody. The service is locked.

@@ -48,7 +48,7 @@ func (h *TurnHandle) Nudge(ctx context.Context, id, text string) error {
 }
 
 // during says of an envelope of the run which turn it is about.
-func during(e swarm.Event, task, turn string) swarm.Event {
+func during(e swarm.Event, task string, turn swarm.TurnID) swarm.Event {
 	e.Task, e.Turn = task, turn
 	return e
 }
@@ -59,7 +59,7 @@ func (s *Service) note(kind swarm.EnvelopeKind, id, agent, text, priority string
 }
 
 // Wrote is to whom the agents of turns have written in them.
-func (s *Service) Wrote(turns ...string) (map[string]bool, error) {
+func (s *Service) Wrote(turns ...swarm.TurnID) (map[string]bool, error) {
 	to := map[string]bool{}
 	for _, turn := range turns {
 		start, ok, err := s.Log.Find(swarm.StartKey(turn, 1))

@@ -128,7 +128,7 @@ func (s *Service) unread(agent string, after int64, max, room int) (items []mail
 }
 
 // Sent tells in a line each what turns have already done that stands, for the prompt of a turn that is run again after them.
-func (s *Service) Sent(turns ...string) ([]string, error) {
+func (s *Service) Sent(turns ...swarm.TurnID) ([]string, error) {
 	var lines []string
 	for _, turn := range turns {
 		start, ok, err := s.Log.Find(swarm.StartKey(turn, 1))

@@ -97,7 +97,7 @@ func commit(t *testing.T, log swarm.Log, h *TurnHandle) swarm.Inputs {
 }
 
 // begin starts a turn as package turn does: its prompt has the mail that is unread.
-func begin(t *testing.T, s *Service, agent, turn string) (*TurnHandle, []mail.Item) {
+func begin(t *testing.T, s *Service, agent string, turn swarm.TurnID) (*TurnHandle, []mail.Item) {
 	t.Helper()
 	from, err := s.Cursor(agent)
 	if err != nil {
@@ -182,7 +182,7 @@ func TestCursorOutlivesTheService(t *testing.T) {
 	planner, _ := begin(t, s, "planner", "plan/1/1")
 	for i := range 10 {
 		call[SendResult](t, planner, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%d"}`, i))
-		coder, _ := begin(t, s, "coder", swarm.TurnID("code", i+1, 1))
+		coder, _ := begin(t, s, "coder", swarm.NewTurnID("code", i+1, 1))
 		if i != 9 {
 			commit(t, log, coder)
 		}
@@ -217,7 +217,7 @@ func TestManySendersAndProcesses(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range senders {
 		wg.Go(func() {
-			h := services[i%2].BeginTurn(fmt.Sprintf("s%d", i), "t", fmt.Sprintf("t%d/1/1", i), 1, swarm.Inputs{})
+			h := services[i%2].BeginTurn(fmt.Sprintf("s%d", i), "t", swarm.TurnID(fmt.Sprintf("t%d/1/1", i)), 1, swarm.Inputs{})
 			for n := range each {
 				args := json.RawMessage(fmt.Sprintf(`{"to":"tester","message":"%d/%d"}`, i, n))
 				a, err := h.Call(t.Context(), "send_handoff", args)
@@ -231,7 +231,7 @@ func TestManySendersAndProcesses(t *testing.T) {
 	}
 	next, got := [senders]int{}, 0
 	for turn := 1; got < senders*each && !t.Failed(); turn++ {
-		h, items := begin(t, services[turn%2], "tester", swarm.TurnID("test", turn, 1))
+		h, items := begin(t, services[turn%2], "tester", swarm.NewTurnID("test", turn, 1))
 		items = append(items, call[inboxResult](t, h, "read_inbox", `{"max":3}`).Envelopes...)
 		for _, item := range items {
 			var i, n int

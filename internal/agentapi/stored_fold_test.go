@@ -97,7 +97,7 @@ func same(t *testing.T, got, want *Service) {
 func anything(random *rand.Rand, n int) swarm.Event {
 	names := []string{"planner", "coder", "tester", swarm.User}
 	who, other := names[random.IntN(3)], names[random.IntN(4)]
-	turn := swarm.TurnID(who, random.IntN(5), 1)
+	turn := swarm.NewTurnID(who, random.IntN(5), 1)
 	e := swarm.Event{Kind: swarm.EventKinds[random.IntN(len(swarm.EventKinds))], Agent: who, Task: who, Turn: turn, Data: json.RawMessage(`{}`)}
 	if random.IntN(2) == 0 {
 		e.Kind = []swarm.EventKind{swarm.HandoffStored, swarm.HandoffConsumed, swarm.TurnStarted, swarm.TurnEnded}[random.IntN(4)]
@@ -127,7 +127,7 @@ func anything(random *rand.Rand, n int) swarm.Event {
 	case swarm.HandoffConsumed:
 		body(swarm.Inputs{Upto: int64(n)})
 	case swarm.TurnEnded:
-		body(swarm.CallEnd{ID: turn, Status: []swarm.CallState{swarm.CallOK, swarm.CallFailed, swarm.CallCut}[random.IntN(3)], Reason: fmt.Sprint("reason ", n), Output: swarm.HashOf(fmt.Append(nil, n))})
+		body(swarm.CallEnd{ID: string(turn), Status: []swarm.CallState{swarm.CallOK, swarm.CallFailed, swarm.CallCut}[random.IntN(3)], Reason: fmt.Sprint("reason ", n), Output: swarm.HashOf(fmt.Append(nil, n))})
 	case swarm.AgentEnded:
 		body(swarm.AgentEnd{Reason: fmt.Sprint("because of ", n)})
 	case swarm.ApprovalAsked:

@@ -93,8 +93,8 @@ func (s *Service) Publish(ctx context.Context, topic string, data json.RawMessag
 // A Finding is an entry of a topic as prompts tell it.
 type Finding struct {
 	Seq   int64
-	Agent string // who published it
-	Turn  string // in which turn; "" = a person did
+	Agent string       // who published it
+	Turn  swarm.TurnID // in which turn; "" = a person did
 	Topic string
 	Text  string // cut to the limit of characters
 }

@@ -13,8 +13,9 @@ import (
 
 // A TurnHandle is an agent's place while it has a turn. Calls may come from many goroutines at once.
 type TurnHandle struct {
-	Agent, Task, Turn string
-	Start             int // which start of the turn, from 1
+	Agent, Task string
+	Turn        swarm.TurnID
+	Start       int // which start of the turn, from 1
 
 	service *Service
 	ctx     context.Context // ends when the turn does
@@ -32,7 +33,7 @@ type TurnHandle struct {
 }
 
 // BeginTurn begins an agent's turn, whose prompt has the mail that in says. An agent has one seat: an earlier one is left.
-func (s *Service) BeginTurn(agent, task, turn string, start int, in swarm.Inputs) *TurnHandle {
+func (s *Service) BeginTurn(agent, task string, turn swarm.TurnID, start int, in swarm.Inputs) *TurnHandle {
 	in.Upto = max(in.From, in.Upto)
 	h := &TurnHandle{Agent: agent, Task: task, Turn: turn, Start: start, service: s, in: in}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -116,7 +117,7 @@ func (h *TurnHandle) enter() bool {
 }
 
 // first is what the ids of all that the agent does in its turn are made with: what it does again in another attempt, it has done.
-func (h *TurnHandle) first() string { return swarm.FirstAttempt(h.Turn) }
+func (h *TurnHandle) first() string { return string(swarm.FirstAttempt(h.Turn)) }
 
 // append writes what the agent does, see [Service.append]. A turn that was begun again has another start: what the earlier one
 // still does is refused with ErrStale, in whichever process it runs.

@@ -15,13 +15,13 @@ import (
 )
 
 // does has an agent do a whole turn: it reads its mail, says something, and commits.
-func does(t *testing.T, s *Service, agent, turn, says string) {
+func does(t *testing.T, s *Service, agent string, turn swarm.TurnID, says string) {
 	t.Helper()
 	h := starts(t, s, agent, turn)
 	ends(t, s, h, says)
 }
 
-func starts(t *testing.T, s *Service, agent, turn string) *TurnHandle {
+func starts(t *testing.T, s *Service, agent string, turn swarm.TurnID) *TurnHandle {
 	t.Helper()
 	h, _ := begin(t, s, agent, turn)
 	add(t, s.Log, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(turn, 1), Agent: agent, Task: "task", Turn: turn, Data: swarm.Encode(swarm.TurnStart{Start: 1, Inputs: h.in})})
@@ -35,8 +35,8 @@ func ends(t *testing.T, s *Service, h *TurnHandle, says string) {
 	if in.Upto > in.From {
 		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(h.Agent, in.From), Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(in)})
 	}
-	end := swarm.CallEnd{ID: h.Turn, Status: swarm.CallOK, Output: swarm.HashOf([]byte(says)), Inputs: in}
-	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(h.Turn), Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(end)})
+	end := swarm.CallEnd{ID: string(h.Turn), Status: swarm.CallOK, Output: swarm.HashOf([]byte(says)), Inputs: in}
+	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(string(h.Turn)), Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(end)})
 	if _, err := s.Log.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

@@ -41,11 +41,11 @@ type waitResult struct {
 }
 
 type waitedOutput struct {
-	Agent  string `json:"agent"`
-	Turn   string `json:"turn"`
-	Output string `json:"output"`        // its beginning, when it is long
-	Bytes  int    `json:"bytes"`         // of the whole
-	Ref    string `json:"ref,omitempty"` // the whole, when it is long
+	Agent  string       `json:"agent"`
+	Turn   swarm.TurnID `json:"turn"`
+	Output string       `json:"output"`        // its beginning, when it is long
+	Bytes  int          `json:"bytes"`         // of the whole
+	Ref    string       `json:"ref,omitempty"` // the whole, when it is long
 }
 
 // A wait is one call of wait_for.
@@ -263,7 +263,7 @@ func (w *wait) answer(ctx context.Context, outputs []output) (any, error) {
 			from, to := window(text, 0, maxHead)
 			it.Output = string(text[from:to])
 			by := swarm.Event{Agent: w.names[i], Task: out.Task, Turn: out.Turn}
-			if it.Ref, err = w.turn.put(ctx, by, "report", "output of "+out.Turn+", "+strconv.Itoa(len(text))+" bytes", text); err != nil {
+			if it.Ref, err = w.turn.put(ctx, by, "report", "output of "+string(out.Turn)+", "+strconv.Itoa(len(text))+" bytes", text); err != nil {
 				return nil, err
 			}
 		}

@@ -202,7 +202,7 @@ func TestNothingForgesAnEvent(t *testing.T) {
 	text, _ := json.Marshal(evil)
 	events := []swarm.Event{
 		note(evil),
-		{Kind: swarm.Notice, Agent: evil, Task: evil, Turn: evil, Data: json.RawMessage(`{"reason":"x"}`)},
+		{Kind: swarm.Notice, Agent: evil, Task: evil, Turn: swarm.TurnID(evil), Data: json.RawMessage(`{"reason":"x"}`)},
 		{Kind: swarm.EventKind("notice\nid: 668"), Data: text},
 		{Kind: swarm.EventKind("\x00"), Data: json.RawMessage("{\n\"a\":\r\n1}")},
 		{Kind: swarm.EventKind("odd"), Data: json.RawMessage("{\nid: 669\n\n")},

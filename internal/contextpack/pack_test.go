@@ -319,7 +319,7 @@ func TestTogether(t *testing.T) {
 	// Any number of packs gets the room of one. Packs without room are referred to.
 	var all []Given
 	for i := range 60 {
-		all = append(all, Given{Ref: fmt.Sprintf("contextpack://pack/%d", i), Pack: Pack{Goal: fmt.Sprint(i, strings.Repeat("g", 5000))}, Seen: []string{"", "t/1/1"}[i%2]})
+		all = append(all, Given{Ref: fmt.Sprintf("contextpack://pack/%d", i), Pack: Pack{Goal: fmt.Sprint(i, strings.Repeat("g", 5000))}, Seen: []swarm.TurnID{"", "t/1/1"}[i%2]})
 	}
 	parts = Together(all)
 	size := 0

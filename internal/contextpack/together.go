@@ -6,14 +6,14 @@ import "swarm"
 type Given struct {
 	Ref  string
 	Pack Pack
-	Lost bool   // it cannot be read; a prompt only refers to it
-	Seen string // the turn in which the agent's session got it; "" = new
+	Lost bool         // it cannot be read; a prompt only refers to it
+	Seen swarm.TurnID // the turn in which the agent's session got it; "" = new
 }
 
 // A Part is a part of a prompt with some packs.
 type Part struct {
 	Refs []string
-	Seen string // if the session has these packs: the turn in which it got the last of them
+	Seen swarm.TurnID // if the session has these packs: the turn in which it got the last of them
 	Text string
 }
 

@@ -10,13 +10,13 @@ import (
 // A Caller is who acts. The zero value is a person.
 type Caller struct {
 	Run  swarm.RunID        // the run inside of which this program was started, if it was
-	Turn string             // and the turn
+	Turn swarm.TurnID       // and the turn
 	Door swarm.ToolEndpoint // where the agent of that turn has its tools
 }
 
 // CallerFromEnv is who started this program, as the runtime wrote it into the environment of agents' programs.
 func CallerFromEnv() Caller {
-	return Caller{Run: swarm.RunID(os.Getenv("SWARM_RUN_ID")), Turn: os.Getenv("SWARM_TURN_ID"),
+	return Caller{Run: swarm.RunID(os.Getenv("SWARM_RUN_ID")), Turn: swarm.TurnID(os.Getenv("SWARM_TURN_ID")),
 		Door: swarm.ToolEndpoint{URL: os.Getenv("SWARM_URL"), Token: os.Getenv("SWARM_AGENT_TOKEN")}}
 }
 

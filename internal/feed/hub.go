@@ -123,7 +123,7 @@ func (h *Hub) Close() {
 type Frame struct {
 	Seq  int64  // of an event; 0 = something that was said
 	Kind string // of the event, or [Delta]
-	turn string
+	turn swarm.TurnID
 	runs bool // the turn that said it still runs
 	Wire []byte
 }
@@ -143,20 +143,20 @@ type Follower struct {
 	clients  int // the hub's
 	ctx      context.Context
 	stop     context.CancelFunc
-	ended    bool              // the run's own loop said so
-	nudged   chan struct{}     // holds a value when there may be something new
-	agents   map[string]string // of the turns that run
+	ended    bool                    // the run's own loop said so
+	nudged   chan struct{}           // holds a value when there may be something new
+	agents   map[swarm.TurnID]string // of the turns that run
 
 	mu     sync.Mutex
 	frames []Frame
 	bytes  int
-	first  int64                  // the number of frames[0]
-	floor  int64                  // the last event that is in no frame any more
-	seq    int64                  // the last event that was told
-	speech map[string]*turnSpeech // by turn: what those say that run
-	more   chan struct{}          // is closed when there is more
-	over   bool                   // nothing will ever come
-	err    error                  // why it goes no further
+	first  int64                        // the number of frames[0]
+	floor  int64                        // the last event that is in no frame any more
+	seq    int64                        // the last event that was told
+	speech map[swarm.TurnID]*turnSpeech // by turn: what those say that run
+	more   chan struct{}                // is closed when there is more
+	over   bool                         // nothing will ever come
+	err    error                        // why it goes no further
 }
 
 // A turnSpeech is what a running turn has said so far.
@@ -166,7 +166,7 @@ type turnSpeech struct {
 }
 
 func newFollower(id swarm.RunID) *Follower {
-	f := &Follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1), agents: map[string]string{}, speech: map[string]*turnSpeech{}, more: make(chan struct{})}
+	f := &Follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1), agents: map[swarm.TurnID]string{}, speech: map[swarm.TurnID]*turnSpeech{}, more: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
@@ -383,10 +383,10 @@ func isWord(s string) bool {
 
 // A TurnDelta is something that a turn says while it runs.
 type TurnDelta struct {
-	Run   swarm.RunID `json:"run"`
-	Task  string      `json:"task,omitempty"`
-	Agent string      `json:"agent,omitempty"`
-	Turn  string      `json:"turn,omitempty"`
+	Run   swarm.RunID  `json:"run"`
+	Task  string       `json:"task,omitempty"`
+	Agent string       `json:"agent,omitempty"`
+	Turn  swarm.TurnID `json:"turn,omitempty"`
 	StreamRecord
 }
 

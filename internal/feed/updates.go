@@ -10,9 +10,10 @@ import (
 
 // An Update is one thing that happens in a run: an event, or something that a turn says.
 type Update struct {
-	Event       *swarm.Event // nil = a turn says something
-	Agent, Turn string
-	Kind, Text  string // of what is said: a piece of it
+	Event      *swarm.Event // nil = a turn says something
+	Agent      string
+	Turn       swarm.TurnID
+	Kind, Text string // of what is said: a piece of it
 }
 
 // Follow tells this process of a run, by the same follower that streams are told by: what has been after an event, and then what

@@ -155,7 +155,7 @@ func (c *chaos) start() {
 }
 
 func (c *chaos) of(call flow.Call, kind swarm.EventKind) swarm.Event {
-	return swarm.Event{Kind: kind, Agent: call.Agent, Task: call.Task, Turn: call.ID}
+	return swarm.Event{Kind: kind, Agent: call.Agent, Task: call.Task, Turn: swarm.TurnID(call.ID)}
 }
 
 // act has an agent do something in its turn.
@@ -195,7 +195,7 @@ func (c *chaos) mail(from, to string, kind swarm.EnvelopeKind, wants, turn strin
 	if wants != "" {
 		env.Payload.Response = &swarm.Response{Expectation: wants}
 	}
-	return c.append(swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(to), Agent: from, Turn: turn, Key: swarm.MailKey(env.Ref())}, env)
+	return c.append(swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(to), Agent: from, Turn: swarm.TurnID(turn), Key: swarm.MailKey(env.Ref())}, env)
 }
 
 // ended says whether the log has it that an agent has ended.
@@ -227,7 +227,7 @@ func (c *chaos) end() {
 		if upto := int64(len(c.log)); upto > c.cursor[call.Agent] {
 			end.Inputs = swarm.Inputs{From: c.cursor[call.Agent], Upto: upto}
 			c.cursor[call.Agent] = upto
-			c.append(c.of(call, swarm.HandoffConsumed), swarm.Consumption{Inputs: end.Inputs, Turn: call.ID})
+			c.append(c.of(call, swarm.HandoffConsumed), swarm.Consumption{Inputs: end.Inputs, Turn: swarm.TurnID(call.ID)})
 		}
 	}
 	c.append(e, end)

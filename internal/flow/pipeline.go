@@ -164,7 +164,7 @@ func (p *pipeline) start(i, iteration int) error {
 	}
 	g.attempt++
 	g.tries++
-	return p.fx.Go(Call{ID: swarm.TurnID(t.Name, iteration, g.attempt), Kind: KindTurn, Task: t.Name, Agent: t.Agent, Iteration: iteration,
+	return p.fx.Go(Call{ID: string(swarm.NewTurnID(t.Name, iteration, g.attempt)), Kind: KindTurn, Task: t.Name, Agent: t.Agent, Iteration: iteration,
 		Of: p.sched.Iterations(i), Attempt: g.attempt, Ref: g.ref, Since: p.seen})
 }
 

@@ -71,12 +71,12 @@ func (p *pipeline) giveUp(i int, r Result) error {
 		g.failure = r
 		p.sched.Wait(i, plan.Wait{For: plan.ForPerson, Reason: r.Reason})
 		err := p.tell(Fact{Kind: swarm.TaskBlocked, Key: key(swarm.TaskBlocked, t.Name, g.iteration) + "/" + strconv.Itoa(g.attempt),
-			Task: t.Name, Agent: t.Agent, Turn: r.ID, Body: swarm.Reason{Reason: r.Reason}})
+			Task: t.Name, Agent: t.Agent, Turn: swarm.TurnID(r.ID), Body: swarm.Reason{Reason: r.Reason}})
 		if err != nil || t.OnFailure == swarm.FailFix {
 			return err
 		}
 		id := swarm.RetryQuestion(r.ID)
-		return p.tell(Fact{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(id), Task: t.Name, Agent: t.Agent, Turn: r.ID,
+		return p.tell(Fact{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(id), Task: t.Name, Agent: t.Agent, Turn: swarm.TurnID(r.ID),
 			Body: swarm.Approval{ID: id, What: "try again", Retry: &swarm.RetryRequest{Failure: r.Reason, Inputs: t.Inputs}}})
 	}
 	return p.endTask(i, swarm.Failed, r.Kind, r.Reason)

@@ -66,9 +66,9 @@ func (w *world) control(words string) {
 		case "owned":
 			w.signal(owned)
 		case "waits":
-			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.WaitBegan, Agent: agent, Turn: target, Body: swarm.AgentWait{For: []string{"others"}}}})
+			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.WaitBegan, Agent: agent, Turn: swarm.TurnID(target), Body: swarm.AgentWait{For: []string{"others"}}}})
 		case "goes":
-			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.WaitEnded, Agent: agent, Turn: target, Body: swarm.AgentWait{}}})
+			w.signal(flow.Signal{Fact: flow.Fact{Kind: swarm.WaitEnded, Agent: agent, Turn: swarm.TurnID(target), Body: swarm.AgentWait{}}})
 		default:
 			w.signal(said(swarm.Command(word), target))
 		}
@@ -78,7 +78,7 @@ func (w *world) control(words string) {
 // ended is the end of a turn.
 func ended(end swarm.CallEnd) flow.Signal {
 	agent, _, _ := strings.Cut(end.ID, "/")
-	return flow.Signal{Fact: flow.Fact{Kind: swarm.TurnEnded, Agent: agent, Turn: end.ID, Body: end}, Result: flow.Result{CallEnd: end}}
+	return flow.Signal{Fact: flow.Fact{Kind: swarm.TurnEnded, Agent: agent, Turn: swarm.TurnID(end.ID), Body: end}, Result: flow.Result{CallEnd: end}}
 }
 
 // answered is that somebody has answered what an agent asked of the run.

@@ -294,7 +294,7 @@ func (r *runState) judge(end Result, tries, retries int) (v verdict, after time.
 
 // tellRetry tells that a turn is tried again.
 func (r *runState) tellRetry(agent, task string, iteration, attempt int, end Result, after time.Duration) error {
-	return r.tell(Fact{Kind: swarm.TaskRetrying, Key: "retrying:" + end.ID, Task: task, Agent: agent, Turn: end.ID,
+	return r.tell(Fact{Kind: swarm.TaskRetrying, Key: "retrying:" + end.ID, Task: task, Agent: agent, Turn: swarm.TurnID(end.ID),
 		Body: swarm.Retry{Iteration: iteration, Attempt: attempt, Reason: end.Reason, After: after}})
 }
 

@@ -68,7 +68,7 @@ func (t *team) do(s plan.TeamStep) error {
 	switch s.Kind {
 	case plan.GiveTurn:
 		m := t.Member(s.Agent)
-		return t.fx.Go(Call{ID: s.Turn, Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
+		return t.fx.Go(Call{ID: string(s.Turn), Kind: KindTurn, Task: m.Name, Agent: m.Name, Iteration: m.Turns, Attempt: m.Attempt, Ref: m.Ref,
 			Answered: t.Dealt(), Since: t.seen})
 	case plan.EndAgent:
 		return t.endAgent(s.Agent, swarm.AgentEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"}, swarm.NewMessage(swarm.BackCancelled))

@@ -14,10 +14,10 @@ func TestTeamWithFindings(t *testing.T) {
 	claim := swarm.Finding{Kind: swarm.Unsent, About: "coder", Evidence: "I sent the plan to coder"}
 	same := swarm.Finding{Kind: swarm.SameAction, About: "x", Times: 1, Evidence: "ls {}"}
 	shared := swarm.Finding{Kind: swarm.Shared, About: "@coder (coder/1/1)", Evidence: "main.go"}
-	each := func(f swarm.Finding) map[string][]swarm.Finding {
-		all := map[string][]swarm.Finding{}
+	each := func(f swarm.Finding) map[swarm.TurnID][]swarm.Finding {
+		all := map[swarm.TurnID][]swarm.Finding{}
 		for n := 1; n < 10; n++ {
-			all[swarm.TurnID("lead", n, 1)] = []swarm.Finding{f}
+			all[swarm.NewTurnID("lead", n, 1)] = []swarm.Finding{f}
 		}
 		return all
 	}
@@ -28,21 +28,21 @@ func TestTeamWithFindings(t *testing.T) {
 		wants string
 		ends  bool
 	}{
-		"it says that it has sent, and then sends": {office{finds: map[string][]swarm.Finding{"lead/1/1": {claim}}, sends: map[string]string{"lead/2/1": "coder the plan"}},
+		"it says that it has sent, and then sends": {office{finds: map[swarm.TurnID][]swarm.Finding{"lead/1/1": {claim}}, sends: map[swarm.TurnID]string{"lead/2/1": "coder the plan"}},
 			"go lead/1/1; " + urged + "; go lead/2/1; go coder/1/1; run_ended completed 0", true},
 		"it says so again": {office{finds: each(claim)}, "go lead/1/1; " + urged + "; go lead/2/1; notice; run_pausing; run_paused", false},
-		"it says so of two at once": {office{finds: map[string][]swarm.Finding{"lead/1/1": {claim, {Kind: swarm.Unsent, About: "tester", Evidence: "and told tester"}}}},
+		"it says so of two at once": {office{finds: map[swarm.TurnID][]swarm.Finding{"lead/1/1": {claim, {Kind: swarm.Unsent, About: "tester", Evidence: "and told tester"}}}},
 			"go lead/1/1; urge lead: You said: \"I sent the plan to coder\". No message of yours went to coder in that turn.\nYou said: \"and told tester\". No message of yours went to tester in that turn.\n" +
 				"If a message is to go there, send it now with send_handoff: what you merely say, nobody is given.; go lead/2/1; run_ended completed 0", true},
 		"who is done is not asked": {office{finds: each(claim), done: map[string]bool{"lead/1/1": true}}, "go lead/1/1; run_ended completed 0", true},
 		"it does the same, turn after turn": {office{finds: each(same), sends: rounds("coder a,tester b", "lead c,tester d")},
 			"note to lead … notice; run_pausing", false},
-		"it does something else in between": {office{finds: map[string][]swarm.Finding{"lead/1/1": {same}, "lead/2/1": {same}, "lead/4/1": {same}, "lead/5/1": {same}}, sends: map[string]string{
+		"it does something else in between": {office{finds: map[swarm.TurnID][]swarm.Finding{"lead/1/1": {same}, "lead/2/1": {same}, "lead/4/1": {same}, "lead/5/1": {same}}, sends: map[swarm.TurnID]string{
 			"lead/1/1": "coder a", "coder/1/1": "lead b", "lead/2/1": "coder c", "coder/2/1": "lead d", "lead/3/1": "coder e", "coder/3/1": "lead f", "lead/4/1": "coder g", "coder/4/1": "lead h", "lead/5/1": "tester i"}},
 			"go lead/1/1; go coder/1/1; go lead/2/1; go coder/2/1; go lead/3/1; go coder/3/1; go lead/4/1; go coder/4/1; go lead/5/1; go tester/1/1; run_ended completed 0", true},
 		"it writes the same, turn after turn": {office{sends: rounds("coder are you done?", "lead not yet, tester look")},
 			"note to lead … notice; run_pausing", false},
-		"what nobody can be blamed for alone":        {office{finds: map[string][]swarm.Finding{"lead/1/1": {shared}}}, "go lead/1/1; notice; run_pausing; run_paused", false},
+		"what nobody can be blamed for alone":        {office{finds: map[swarm.TurnID][]swarm.Finding{"lead/1/1": {shared}}}, "go lead/1/1; notice; run_pausing; run_paused", false},
 		"and the same when the lead is done by then": {office{finds: each(shared), done: map[string]bool{"lead/1/1": true}}, "go lead/1/1; notice; run_ended completed 0", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,10 +71,10 @@ func TestTeamWithFindings(t *testing.T) {
 }
 
 // rounds are turns of two who write to each other, always the same.
-func rounds(lead, coder string) map[string]string {
-	sends := map[string]string{}
+func rounds(lead, coder string) map[swarm.TurnID]string {
+	sends := map[swarm.TurnID]string{}
 	for n := 1; n < 10; n++ {
-		sends[swarm.TurnID("lead", n, 1)], sends[swarm.TurnID("coder", n, 1)] = lead, coder
+		sends[swarm.NewTurnID("lead", n, 1)], sends[swarm.NewTurnID("coder", n, 1)] = lead, coder
 	}
 	return sends
 }

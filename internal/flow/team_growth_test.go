@@ -19,12 +19,12 @@ func TestWishes(t *testing.T) {
 	}{
 		{"the run waits for the answer, and its agent has a turn for it", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}}, answered("w"),
 			"go lead/1/1; grant w; go lead/2/1; run_ended completed 0"},
-		{"meanwhile others go on", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, sends: map[string]string{"lead/1/1": "coder do it"}}, answered("w"),
+		{"meanwhile others go on", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}}, answered("w"),
 			"go lead/1/1; go coder/1/1; grant w; go lead/2/1; run_ended completed 0"},
 		{"the lead is done: nobody waits any more", office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, done: map[string]bool{"lead/1/1": true}}, answered("w"),
 			"go lead/1/1; run_ended completed 0"},
 		{"who has ended reads no answer: it goes back", office{world: world{before: map[string]string{"coder/1/1": "asked w by coder"}, after: map[string]string{"coder/1/1": "cancel coder"}},
-			sends: map[string]string{"lead/1/1": "coder do it"}}, answered("w"),
+			sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}}, answered("w"),
 			"go lead/1/1; go coder/1/1; agent_ended coder; return coder: it was cancelled; grant w; return coder: it has ended; run_ended completed 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestWishes(t *testing.T) {
 
 // A turn is told how many growth requests were dealt with before it was begun.
 func TestTurnsKnowOfAnswers(t *testing.T) {
-	o := &counting{office: office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, sends: map[string]string{"lead/1/1": "coder do it"}}, answered: map[string]int{}}
+	o := &counting{office: office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}}, answered: map[string]int{}}
 	o.late = answered("w")
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
 	o.mail(swarm.User, "lead the goal")
@@ -78,7 +78,7 @@ func (c *counting) Go(call flow.Call) error {
 // An answer that went back, since its agent had ended, is not read by that agent when it is started again.
 func TestAReturnedAnswerIsNotRead(t *testing.T) {
 	o := &starting{office: office{world: world{before: map[string]string{"coder/1/1": "asked w by coder"}, after: map[string]string{"coder/1/1": "cancel coder"}},
-		sends: map[string]string{"lead/1/1": "coder do it"}}}
+		sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}}}
 	o.late = answered("w")
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.InteractiveMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
 	o.mail(swarm.User, "lead the goal")

@@ -35,11 +35,11 @@ func (c *repetition) again(what string) int {
 
 // An agentHistory is what the loop remembers of an agent, to see whether it repeats itself.
 type agentHistory struct {
-	outputs repetition // what it said last
-	deeds   repetition // what it did last
-	wrote   repetition // what it wrote last,
-	turn    string     // and in which turn
-	claims  int        // in how many turns in a row it said that it had written, and had not
+	outputs repetition   // what it said last
+	deeds   repetition   // what it did last
+	wrote   repetition   // what it wrote last,
+	turn    swarm.TurnID // and in which turn
+	claims  int          // in how many turns in a row it said that it had written, and had not
 }
 
 func (t *team) historyOf(agent string) *agentHistory {

@@ -16,10 +16,10 @@ import (
 // before it began.
 type office struct {
 	world
-	sends map[string]string // by turn: "to text", several with commas; "to! text" wants a reply
-	done  map[string]bool   // turns that report that the work is done
-	says  string            // the output of every turn; "" = none
-	finds map[string][]swarm.Finding
+	sends map[swarm.TurnID]string // by turn: "to text", several with commas; "to! text" wants a reply
+	done  map[string]bool         // turns that report that the work is done
+	says  string                  // the output of every turn; "" = none
+	finds map[swarm.TurnID][]swarm.Finding
 	// By agent: who had written to it what it has not read when it ends.
 	unread map[string]string
 
@@ -72,11 +72,11 @@ func posted(m plan.Mail) flow.Signal {
 }
 
 func (o *office) Go(c flow.Call) error {
-	for _, text := range strings.Split(o.sends[c.ID], ",") {
+	for _, text := range strings.Split(o.sends[swarm.TurnID(c.ID)], ",") {
 		if text != "" {
 			o.mail(c.Agent, text)
 			m := o.pending[len(o.pending)-1].Body.(plan.Mail)
-			m.Turn, m.Says, m.Read = c.ID, text, c.Since
+			m.Turn, m.Says, m.Read = swarm.TurnID(c.ID), text, c.Since
 			o.pending[len(o.pending)-1].Body = m
 		}
 	}
@@ -87,7 +87,7 @@ func (o *office) Go(c flow.Call) error {
 	for i := before; i < len(o.pending); i++ {
 		if s := &o.pending[i]; s.Kind == swarm.TurnEnded && s.Result.Status == swarm.CallOK {
 			end := s.Result.CallEnd
-			end.Inputs, end.Done, end.Output, end.Findings = swarm.Inputs{Upto: c.Since}, o.done[c.ID], swarm.Hash(o.says), o.finds[c.ID]
+			end.Inputs, end.Done, end.Output, end.Findings = swarm.Inputs{Upto: c.Since}, o.done[c.ID], swarm.Hash(o.says), o.finds[swarm.TurnID(c.ID)]
 			*s = flow.Signal{Fact: s.Fact, Result: flow.Result{CallEnd: end}}
 			s.Body = end
 		}
@@ -101,73 +101,73 @@ func TestTeam(t *testing.T) {
 		o    office
 		want string // what is told, without how each agent's work ended
 	}{
-		{"mail goes round until nobody has any", office{sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "tester try it", "tester/1/1": "coder fine", "coder/2/1": "lead done"}},
+		{"mail goes round until nobody has any", office{sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "coder/1/1": "tester try it", "tester/1/1": "coder fine", "coder/2/1": "lead done"}},
 			"go lead/1/1; go coder/1/1; go tester/1/1; go coder/2/1; go lead/2/1; run_ended completed 0"},
-		{"what comes during a turn is the next turn's", office{sends: map[string]string{"lead/1/1": "coder one,coder two", "coder/1/1": "lead half"}},
+		{"what comes during a turn is the next turn's", office{sends: map[swarm.TurnID]string{"lead/1/1": "coder one,coder two", "coder/1/1": "lead half"}},
 			"go lead/1/1; go coder/1/1; go lead/2/1; go coder/2/1; run_ended completed 0"},
-		{"the lead is done", office{sends: map[string]string{"lead/1/1": "coder do it"}, done: map[string]bool{"lead/1/1": true}},
+		{"the lead is done", office{sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}, done: map[string]bool{"lead/1/1": true}},
 			"go lead/1/1; go coder/1/1; run_ended completed 0"},
-		{"somebody else's being done ends nothing", office{sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "lead done"}, done: map[string]bool{"coder/1/1": true}},
+		{"somebody else's being done ends nothing", office{sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "coder/1/1": "lead done"}, done: map[string]bool{"coder/1/1": true}},
 			"go lead/1/1; go coder/1/1; go lead/2/1; run_ended completed 0"},
 		{"a turn that fails is tried again, and its agent given up", office{
-			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},
 			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; run_ended failed 1"},
-		{"a turn that fails once is none", office{world: world{ends: map[string]string{"coder/1/1": "exited"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+		{"a turn that fails once is none", office{world: world{ends: map[string]string{"coder/1/1": "exited"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},
 			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; run_ended completed 0"},
 		{"without its lead the team is lost", office{
 			world: world{ends: map[string]string{"lead/1/1": "exited", "lead/1/2": "exited", "lead/1/3": "exited"}}},
 			"go lead/1/1; task_retrying lead after 1s; go lead/1/2; task_retrying lead after 2s; go lead/1/3; agent_ended lead; return lead: it failed: why; run_ended failed 1"},
-		{"a reply that is wanted is asked for once", office{sends: map[string]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}},
+		{"a reply that is wanted is asked for once", office{sends: map[swarm.TurnID]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}},
 			"go lead/1/1; go coder/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; go lead/2/1; run_ended completed 0"},
-		{"and then not waited for", office{sends: map[string]string{"lead/1/1": "coder! do it"}},
+		{"and then not waited for", office{sends: map[swarm.TurnID]string{"lead/1/1": "coder! do it"}},
 			"go lead/1/1; go coder/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; reply_overdue; tell lead that nobody answers lead>coder! do it; go lead/2/1; run_ended completed 0"},
-		{"who has ended has nobody told", office{world: world{after: map[string]string{"tester/1/1": "cancel tester"}}, sends: map[string]string{"lead/1/1": "tester look", "tester/1/1": "coder! do it"}},
+		{"who has ended has nobody told", office{world: world{after: map[string]string{"tester/1/1": "cancel tester"}}, sends: map[swarm.TurnID]string{"lead/1/1": "tester look", "tester/1/1": "coder! do it"}},
 			"go lead/1/1; go tester/1/1; go coder/1/1; agent_ended tester; return tester: it was cancelled; reply_overdue; remind coder of tester>coder! do it; go coder/2/1; reply_overdue; run_ended completed 0"},
 		{"what one that failed had not read comes back, and its sender has a turn for it", office{unread: map[string]string{"coder": "lead"},
-			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited"}}, sends: map[string]string{"lead/1/1": "coder do it", "lead/2/1": "tester do it"}},
+			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "lead/2/1": "tester do it"}},
 			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; go lead/2/1; go tester/1/1; run_ended failed 1"},
 		{"one that is paused and owes a reply keeps the run open", office{world: world{ends: map[string]string{"tester/1/1": "never"}, before: map[string]string{"coder/2/1": "pause coder"},
-			after: map[string]string{"coder/2/1": "end tester/1/1,resume coder"}}, sends: map[string]string{"lead/1/1": "coder! do it,tester look"}},
+			after: map[string]string{"coder/2/1": "end tester/1/1,resume coder"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder! do it,tester look"}},
 			"go lead/1/1; go coder/1/1; go tester/1/1; reply_overdue; remind coder of lead>coder! do it; go coder/2/1; agent_paused coder; notice; agent_resumed coder; reply_overdue; tell lead that nobody answers lead>coder! do it; go lead/2/1; run_ended completed 0"},
-		{"a reply that came is not asked for", office{sends: map[string]string{"lead/1/1": "coder! do it", "coder/1/1": "lead done"}},
+		{"a reply that came is not asked for", office{sends: map[swarm.TurnID]string{"lead/1/1": "coder! do it", "coder/1/1": "lead done"}},
 			"go lead/1/1; go coder/1/1; go lead/2/1; run_ended completed 0"},
-		{"the budget is spent", office{world: world{ends: map[string]string{"coder/1/1": "over_budget"}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
+		{"the budget is spent", office{world: world{ends: map[string]string{"coder/1/1": "over_budget"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it,tester look"}},
 			"go lead/1/1; go coder/1/1; go tester/1/1; budget_spent; run_ended failed 3"},
 		{"a person interrupts", office{world: world{ends: map[string]string{"lead/1/1": "interrupted"}}}, "go lead/1/1; go lead/1/2; run_ended completed 0"},
 		{"the run is cancelled", office{world: world{ends: map[string]string{"lead/1/1": "cut"}, before: map[string]string{"lead/1/1": "cancel"}}},
 			"go lead/1/1; agent_ended lead; return lead: it was cancelled; run_ended cancelled 1"},
-		{"one agent is cancelled", office{world: world{ends: map[string]string{"coder/1/1": "cut"}, before: map[string]string{"coder/1/1": "cancel coder"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+		{"one agent is cancelled", office{world: world{ends: map[string]string{"coder/1/1": "cut"}, before: map[string]string{"coder/1/1": "cancel coder"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},
 			"go lead/1/1; go coder/1/1; agent_ended coder; return coder: it was cancelled; run_ended completed 0"},
 		{"one that is idle is cancelled", office{world: world{before: map[string]string{"lead/1/1": "cancel tester"}}},
 			"go lead/1/1; agent_ended tester; return tester: it was cancelled; run_ended completed 0"},
 		{"paused and resumed", office{world: world{before: map[string]string{"lead/1/1": "pause"}, after: map[string]string{"lead/1/1": "resume"}}},
 			"go lead/1/1; run_pausing; run_paused; run_unpaused; run_ended completed 0"},
 		{"one agent is paused and resumed", office{world: world{before: map[string]string{"lead/1/1": "pause coder,pause coder"}, after: map[string]string{"tester/1/1": "resume coder,resume coder"}},
-			sends: map[string]string{"lead/1/1": "tester look", "tester/1/1": "coder do it"}},
+			sends: map[swarm.TurnID]string{"lead/1/1": "tester look", "tester/1/1": "coder do it"}},
 			"go lead/1/1; go tester/1/1; agent_paused coder; notice; agent_resumed coder; go coder/1/1; run_ended completed 0"},
 		{"one that is paused finishes its turn", office{world: world{before: map[string]string{"coder/1/1": "pause coder"}, after: map[string]string{"tester/1/1": "resume coder"}},
-			sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "tester look", "tester/1/1": "coder fine"}},
+			sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "coder/1/1": "tester look", "tester/1/1": "coder fine"}},
 			"go lead/1/1; go coder/1/1; go tester/1/1; agent_paused coder; notice; agent_resumed coder; go coder/2/1; run_ended completed 0"},
 		{"one is cancelled and started again: its mail has gone back", office{world: world{after: map[string]string{"lead/1/1": "cancel coder,start coder", "tester/1/1": "start nosuch,start tester"}},
-			sends: map[string]string{"lead/1/1": "coder do it,tester look", "tester/1/1": "lead there", "lead/2/1": "coder do it again"}},
+			sends: map[swarm.TurnID]string{"lead/1/1": "coder do it,tester look", "tester/1/1": "lead there", "lead/2/1": "coder do it again"}},
 			"go lead/1/1; go coder/1/1; go tester/1/1; agent_ended coder; return coder: it was cancelled; agent_started coder; go lead/2/1; go coder/2/1; run_ended completed 0"},
 		{"one is cancelled in its turn, which ends well, and is started before that", office{world: world{before: map[string]string{"coder/1/1": "cancel coder,start coder"}},
-			sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "lead half", "lead/2/1": "coder the rest"}},
+			sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "coder/1/1": "lead half", "lead/2/1": "coder the rest"}},
 			"go lead/1/1; go coder/1/1; go lead/2/1; agent_ended coder; return coder: it was cancelled; agent_started coder; run_ended completed 0"},
 		{"one that failed is started again, and nothing has failed", office{
-			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited", "tester/1/1": "never"}, after: map[string]string{"coder/1/3": "start coder,end tester/1/1"}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
+			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "exited", "tester/1/1": "never"}, after: map[string]string{"coder/1/3": "start coder,end tester/1/1"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it,tester look"}},
 			"go lead/1/1; go coder/1/1; go tester/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; agent_ended coder; return coder: it failed: why; agent_started coder; run_ended completed 0"},
 		{"one is reset: its attempts are counted anew", office{
 			world: world{ends: map[string]string{"coder/1/1": "exited", "coder/1/2": "exited", "coder/1/3": "reset", "coder/1/4": "exited", "coder/1/5": "exited"},
-				before: map[string]string{"coder/1/3": "reset coder"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+				before: map[string]string{"coder/1/3": "reset coder"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},
 			"go lead/1/1; go coder/1/1; task_retrying coder after 1s; go coder/1/2; task_retrying coder after 2s; go coder/1/3; go coder/1/4; task_retrying coder after 1s; go coder/1/5; task_retrying coder after 2s; go coder/1/6; run_ended completed 0"},
 		{"who waits for others needs no slot", office{world: world{plan: swarm.Plan{MaxParallel: 1}, ends: map[string]string{"lead/1/1": "never"},
-			before: map[string]string{"lead/1/1": "waits lead/1/1"}, after: map[string]string{"coder/1/1": "goes lead/1/1,end lead/1/1"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			before: map[string]string{"lead/1/1": "waits lead/1/1"}, after: map[string]string{"coder/1/1": "goes lead/1/1,end lead/1/1"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},
 			"go lead/1/1; go coder/1/1; run_ended completed 0"},
 		{"a run is paused though somebody waits for others", office{world: world{ends: map[string]string{"lead/1/1": "never"},
-			before: map[string]string{"lead/1/1": "waits lead/1/1,pause,resume"}, after: map[string]string{"coder/1/1": "pause,goes lead/1/1,end lead/1/1,resume"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+			before: map[string]string{"lead/1/1": "waits lead/1/1,pause,resume"}, after: map[string]string{"coder/1/1": "pause,goes lead/1/1,end lead/1/1,resume"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},
 			"go lead/1/1; go coder/1/1; run_pausing; run_unpaused; run_pausing; run_paused; run_pausing; run_paused; run_unpaused; run_ended completed 0"},
-		{"one turn at a time", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
+		{"one turn at a time", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it,tester look"}},
 			"go lead/1/1; go coder/1/1; go tester/1/1; run_ended completed 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestTeam(t *testing.T) {
 // When another process takes the run over, who waited begins its turn again: its slot is not free.
 func TestSlotsOfATakenOverTeam(t *testing.T) {
 	o := &office{world: world{now: time.Unix(0, 0), ends: map[string]string{"lead/1/1": "never"}, before: map[string]string{"lead/1/1": "waits lead/1/1", "coder/1/1": "owned"}},
-		sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "tester look"}}
+		sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "coder/1/1": "tester look"}}
 	o.plan = swarm.Plan{MaxParallel: 1, Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}, {Name: "tester"}}}
 	o.mail(swarm.User, "lead the goal")
 	o.signal(owned)
@@ -212,7 +212,7 @@ func TestSlotsOfATakenOverTeam(t *testing.T) {
 
 // Nobody is reminded of a reply while he is paused: his time begins again where it was.
 func TestRepliesOfAPausedAgent(t *testing.T) {
-	o := &office{world: world{now: time.Unix(0, 0), after: map[string]string{"coder/1/1": "pause coder"}}, by: time.Hour, sends: map[string]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}}
+	o := &office{world: world{now: time.Unix(0, 0), after: map[string]string{"coder/1/1": "pause coder"}}, by: time.Hour, sends: map[swarm.TurnID]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}}
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
 	o.late = said(swarm.CommandResume, "coder")
 	o.mail(swarm.User, "lead the goal")
@@ -227,7 +227,7 @@ func TestRepliesOfAPausedAgent(t *testing.T) {
 
 // A question to a person has the time that there is, though everybody else is idle; the answer may come from nobody's turn.
 func TestAPersonIsAskedByATeam(t *testing.T) {
-	o := &office{world: world{now: time.Unix(0, 0)}, sends: map[string]string{"lead/1/1": "user! which one?"}}
+	o := &office{world: world{now: time.Unix(0, 0)}, sends: map[swarm.TurnID]string{"lead/1/1": "user! which one?"}}
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}, Agents: []swarm.Agent{{Name: "lead"}}}
 	o.mail(swarm.User, "lead the goal")
 	o.signal(owned)
@@ -280,10 +280,10 @@ func TestTeamThatGoesInACircle(t *testing.T) {
 		"one says the same again and again":       {"the same", 4, 12},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &office{world: world{now: time.Unix(0, 0)}, says: c.says, sends: map[string]string{}}
+			o := &office{world: world{now: time.Unix(0, 0)}, says: c.says, sends: map[swarm.TurnID]string{}}
 			o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
 			for n := 1; n < 50; n++ {
-				o.sends[swarm.TurnID("lead", n, 1)], o.sends[swarm.TurnID("coder", n, 1)] = "coder go on "+strconv.Itoa(n), "lead go on "+strconv.Itoa(n)
+				o.sends[swarm.NewTurnID("lead", n, 1)], o.sends[swarm.NewTurnID("coder", n, 1)] = "coder go on "+strconv.Itoa(n), "lead go on "+strconv.Itoa(n)
 			}
 			o.mail(swarm.User, "lead the goal")
 			o.signal(owned)
@@ -316,10 +316,10 @@ func TestTeamThatMakesNoProgressWithoutAPerson(t *testing.T) {
 		{"it pauses, and a person has it paused", "", time.Hour, "pause", "notice; run_pausing; run_paused", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := &office{world: world{now: time.Unix(0, 0)}, sends: map[string]string{}}
+			o := &office{world: world{now: time.Unix(0, 0)}, sends: map[swarm.TurnID]string{}}
 			o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, OnStall: c.onStall}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}, Budget: swarm.Budget{Wall: c.wall}}
 			for n := 1; n < 50; n++ {
-				o.sends[swarm.TurnID("lead", n, 1)], o.sends[swarm.TurnID("coder", n, 1)] = "coder go on "+strconv.Itoa(n), "lead go on "+strconv.Itoa(n)
+				o.sends[swarm.NewTurnID("lead", n, 1)], o.sends[swarm.NewTurnID("coder", n, 1)] = "coder go on "+strconv.Itoa(n), "lead go on "+strconv.Itoa(n)
 			}
 			o.after = map[string]string{"coder/12/1": c.words}
 			o.mail(swarm.User, "lead the goal")
@@ -359,15 +359,15 @@ func TestHowTheAgentsOfATeamEnd(t *testing.T) {
 		o    office
 		want string
 	}{
-		{"the budget is spent", office{world: world{ends: map[string]string{"coder/1/1": "over_budget"}}, sends: map[string]string{"lead/1/1": "coder do it"}},
+		{"the budget is spent", office{world: world{ends: map[string]string{"coder/1/1": "over_budget"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}},
 			"task_completed lead; task_cancelled coder: budget; task_skipped tester: nobody wrote to it; run_ended failed 3"},
-		{"the budget is spent when somebody is to try again", office{world: world{ends: map[string]string{"coder/1/1": "exited", "tester/1/1": "over_budget"}}, sends: map[string]string{"lead/1/1": "coder do it,tester look"}},
+		{"the budget is spent when somebody is to try again", office{world: world{ends: map[string]string{"coder/1/1": "exited", "tester/1/1": "over_budget"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it,tester look"}},
 			"task_completed lead; task_cancelled coder: budget; its last attempt failed: why; task_cancelled tester: budget; run_ended failed 3"},
-		{"the lead is done before somebody has had a turn", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[string]string{"lead/1/1": "coder do it"}, done: map[string]bool{"lead/1/1": true}},
+		{"the lead is done before somebody has had a turn", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}, done: map[string]bool{"lead/1/1": true}},
 			"task_completed lead; task_skipped coder: the run ended before it had a turn; task_skipped tester: nobody wrote to it; run_ended completed 0"},
-		{"the lead is done before somebody has read all", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[string]string{"lead/1/1": "coder do it", "coder/1/1": "lead half", "lead/2/1": "coder the rest"}, done: map[string]bool{"lead/2/1": true}},
+		{"the lead is done before somebody has read all", office{world: world{plan: swarm.Plan{MaxParallel: 1}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "coder/1/1": "lead half", "lead/2/1": "coder the rest"}, done: map[string]bool{"lead/2/1": true}},
 			"task_completed lead; task_cancelled coder: the run ended before it had read its mail; task_skipped tester: nobody wrote to it; run_ended completed 0"},
-		{"the lead has failed", office{world: world{plan: swarm.Plan{MaxParallel: 1}, ends: map[string]string{"lead/1/1": "exited", "lead/1/2": "exited", "lead/1/3": "exited", "coder/1/1": "never"}}, sends: map[string]string{"lead/1/3": "tester look"}},
+		{"the lead has failed", office{world: world{plan: swarm.Plan{MaxParallel: 1}, ends: map[string]string{"lead/1/1": "exited", "lead/1/2": "exited", "lead/1/3": "exited", "coder/1/1": "never"}}, sends: map[swarm.TurnID]string{"lead/1/3": "tester look"}},
 			"task_failed lead: why; task_skipped coder: nobody wrote to it; task_cancelled tester: the run ended before it had read its mail; run_ended failed 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,22 +17,22 @@ type Fact struct {
 	// Agent, Task and Turn are what it is about.
 	Agent string
 	Task  string
-	Turn  string
+	Turn  swarm.TurnID
 	Body  any // the type that [swarm.EventKind] names for the kind; of an envelope a [Mail]
 }
 
 // Mail is what a team has to know of an envelope.
 type Mail struct {
-	Ref      string `json:"ref"` // names it in its run
-	ID       string `json:"id"`  // as its sender knows it
-	From     string `json:"from"`
-	To       string `json:"to"`
-	Wakes    bool   `json:"wakes,omitempty"`    // its receiver has a turn for it
-	Required bool   `json:"required,omitempty"` // it wants a reply
-	ReplyTo  string `json:"reply_to,omitempty"` // who gets the reply
-	Answers  string `json:"answers,omitempty"`  // the envelope that it says it is the reply to, by ref or id
-	Says     string `json:"says,omitempty"`     // what tells it from another message to the same receiver
-	Turn     string `json:"turn,omitempty"`     // the one that sent it
+	Ref      string       `json:"ref"` // names it in its run
+	ID       string       `json:"id"`  // as its sender knows it
+	From     string       `json:"from"`
+	To       string       `json:"to"`
+	Wakes    bool         `json:"wakes,omitempty"`    // its receiver has a turn for it
+	Required bool         `json:"required,omitempty"` // it wants a reply
+	ReplyTo  string       `json:"reply_to,omitempty"` // who gets the reply
+	Answers  string       `json:"answers,omitempty"`  // the envelope that it says it is the reply to, by ref or id
+	Says     string       `json:"says,omitempty"`     // what tells it from another message to the same receiver
+	Turn     swarm.TurnID `json:"turn,omitempty"`     // the one that sent it
 	// Read is how far its sender had read its own mail when it wrote this; 0 = that was not recorded.
 	Read int64 `json:"read,omitempty"`
 }

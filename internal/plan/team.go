@@ -46,13 +46,13 @@ type Member struct {
 	Ref   string `json:"ref,omitempty"` // the key of the plan that it came with
 	State State  `json:"state"`
 
-	Turn    string    `json:"turn,omitempty"`    // the one that it has, or had last
-	Turns   int       `json:"turns,omitempty"`   // begun so far, without repeated attempts
-	Attempt int       `json:"attempt,omitempty"` // of the turn that is not through; 0 = its last one is
-	Tries   int       `json:"tries,omitempty"`   // attempts of it that failed
-	Trouble string    `json:"trouble,omitempty"` // why the last of them did
-	Retry   time.Time `json:"retry,omitzero"`    // when the next one is due
-	Made    bool      `json:"made,omitempty"`    // a turn of it went well, and has an output
+	Turn    swarm.TurnID `json:"turn,omitempty"`    // the one that it has, or had last
+	Turns   int          `json:"turns,omitempty"`   // begun so far, without repeated attempts
+	Attempt int          `json:"attempt,omitempty"` // of the turn that is not through; 0 = its last one is
+	Tries   int          `json:"tries,omitempty"`   // attempts of it that failed
+	Trouble string       `json:"trouble,omitempty"` // why the last of them did
+	Retry   time.Time    `json:"retry,omitzero"`    // when the next one is due
+	Made    bool         `json:"made,omitempty"`    // a turn of it went well, and has an output
 
 	Mail   int64     `json:"mail,omitempty"`  // the newest envelope that wants a turn
 	Read   int64     `json:"read,omitempty"`  // up to where its mail is consumed
@@ -205,18 +205,18 @@ func (m *Member) consume(upto int64) {
 }
 
 // begin notes that a member's turn has begun.
-func (m *Member) begin(turn string, seq int64) {
+func (m *Member) begin(turn swarm.TurnID, seq int64) {
 	m.State, m.Turn, m.Began, m.Given, m.Retry = MemberRunning, turn, seq, m.Mail, time.Time{}
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
 	_, m.Turns, m.Attempt = splitTurn(turn)
 }
 
 // nextTurn is the id of the turn that it would begin now.
-func (m *Member) nextTurn() string {
+func (m *Member) nextTurn() swarm.TurnID {
 	if m.Attempt == 0 {
-		return swarm.TurnID(m.Name, m.Turns+1, 1)
+		return swarm.NewTurnID(m.Name, m.Turns+1, 1)
 	}
-	return swarm.TurnID(m.Name, m.Turns, m.Attempt+1)
+	return swarm.NewTurnID(m.Name, m.Turns, m.Attempt+1)
 }
 
 // Running is how many turns run that need a slot: a member that waits for others needs none.

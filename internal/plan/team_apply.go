@@ -100,7 +100,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 }
 
 // endTurn notes how a member's turn ended. Whether one that failed is tried again is the loop's to decide.
-func (t *Team) endTurn(m *Member, turn string, end swarm.CallEnd) {
+func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	if m.Turn != turn { // it was refused before it could start
 		m.begin(turn, t.Seen)
 	}

@@ -100,12 +100,12 @@ func (t *Team) waitPath(from, to string, before int64, seen map[string]bool) Pat
 
 // A Busy is why an agent is not through with what it was sent.
 type Busy struct {
-	Turn    string   // the one that it has
-	Person  bool     // in it, it waits for a person
-	For     []string // in it, it waits for agents
-	Paused  bool     // it has no turn, and gets none until a person resumes it
-	Mail    bool     // it has mail to read
-	Trouble string   // why its last turn failed
+	Turn    swarm.TurnID // the one that it has
+	Person  bool         // in it, it waits for a person
+	For     []string     // in it, it waits for agents
+	Paused  bool         // it has no turn, and gets none until a person resumes it
+	Mail    bool         // it has mail to read
+	Trouble string       // why its last turn failed
 }
 
 // Busy says why a member is not through.
@@ -122,11 +122,11 @@ func (t *Team) Busy(name string) Busy {
 func (b Busy) String() string {
 	switch {
 	case b.Turn != "" && b.Person:
-		return "in its turn " + b.Turn + " it waits for a person"
+		return "in its turn " + string(b.Turn) + " it waits for a person"
 	case b.Turn != "" && len(b.For) > 0:
-		return "in its turn " + b.Turn + " it waits for " + strings.Join(b.For, ", ")
+		return "in its turn " + string(b.Turn) + " it waits for " + strings.Join(b.For, ", ")
 	case b.Turn != "":
-		return "its turn " + b.Turn + " runs"
+		return "its turn " + string(b.Turn) + " runs"
 	}
 	text := "it has no output yet; nobody has sent it work"
 	if b.Mail {

@@ -10,10 +10,10 @@ import (
 // A TeamStep is what the loop of a team is to do next.
 type TeamStep struct {
 	Kind    TeamStepKind
-	Agent   string  // whom it is about
-	Turn    string  // of GiveTurn
-	Owed    Owed    // of RemindOf and GiveUpOn
-	Request Request // of DealWith
+	Agent   string       // whom it is about
+	Turn    swarm.TurnID // of GiveTurn
+	Owed    Owed         // of RemindOf and GiveUpOn
+	Request Request      // of DealWith
 }
 
 // A TeamStepKind says what is to be done.

@@ -56,9 +56,9 @@ func (c *crew) fill(f *plan.Fact, w []string) {
 	rest := strings.Join(w[2:], " ")
 	switch w[1] {
 	case "begins":
-		f.Kind, f.Turn = swarm.TurnStarted, rest
+		f.Kind, f.Turn = swarm.TurnStarted, swarm.TurnID(rest)
 		if rest == "" {
-			f.Turn = swarm.TurnID(w[0], c.Member(w[0]).Turns+1, 1)
+			f.Turn = swarm.NewTurnID(w[0], c.Member(w[0]).Turns+1, 1)
 		}
 	case "ends":
 		f.Kind, f.Body = swarm.TurnEnded, swarm.CallEnd{Status: swarm.CallOK, Output: "x", Inputs: swarm.Inputs{Upto: c.seq}, Done: rest == "done"}
@@ -136,9 +136,9 @@ func (c *crew) steps() (all []string) {
 	for range 10 {
 		steps := c.Next()
 		for _, s := range steps {
-			switch text := strings.TrimSpace(s.Agent + " " + s.Turn + s.Owed.Ref + s.Request.ID); s.Kind {
+			switch text := strings.TrimSpace(s.Agent + " " + string(s.Turn) + s.Owed.Ref + s.Request.ID); s.Kind {
 			case plan.GiveTurn:
-				all = append(all, "turn "+s.Turn)
+				all = append(all, "turn "+string(s.Turn))
 			case plan.EndAgent:
 				c.happens(s.Agent + " cancelled")
 				all = append(all, "end "+text)

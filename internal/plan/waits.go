@@ -167,16 +167,16 @@ func (s *Schedule) Waits(i int) []Wait {
 }
 
 // OfTurn is the task and the iteration of a turn's id.
-func OfTurn(turn string) (task string, iteration int) {
+func OfTurn(turn swarm.TurnID) (task string, iteration int) {
 	task, iteration, _ = splitTurn(turn)
 	return task, iteration
 }
 
-// splitTurn takes a turn's id apart, as [swarm.TurnID] made it.
-func splitTurn(turn string) (task string, iteration, attempt int) {
-	parts := strings.Split(turn, "/")
+// splitTurn takes a turn's id apart, as [swarm.NewTurnID] made it.
+func splitTurn(turn swarm.TurnID) (task string, iteration, attempt int) {
+	parts := strings.Split(string(turn), "/")
 	if len(parts) != 3 {
-		return turn, 0, 0
+		return string(turn), 0, 0
 	}
 	iteration, _ = strconv.Atoi(parts[1])
 	attempt, _ = strconv.Atoi(parts[2])

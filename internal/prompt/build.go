@@ -44,15 +44,15 @@ type Turn struct {
 
 // A Pack is context that came with mail.
 type Pack struct {
-	Refs string // of the packs that it is made of, with a blank between them
-	Seen string // the turn in which the agent's session was given it; "" = it is new
+	Refs string       // of the packs that it is made of, with a blank between them
+	Seen swarm.TurnID // the turn in which the agent's session was given it; "" = it is new
 	Text string
 }
 
 // A Finding is what somebody has published for the whole team.
 type Finding struct {
-	Agent string // who
-	Turn  string // in which turn
+	Agent string       // who
+	Turn  swarm.TurnID // in which turn
 	Topic string
 	Text  string
 	Known bool // the agent's session was told it by an earlier turn
@@ -85,7 +85,7 @@ func Build(t Turn) (Prompt, error) {
 	a.add(FromRole, t.Role.Parts)
 	a.add(FromMode, plain(t.Mode))
 	for _, p := range t.Packs {
-		a.add(FromPack, []Part{{Kind: KindText, Text: clean(p.Text), File: p.Refs, Task: p.Seen}})
+		a.add(FromPack, []Part{{Kind: KindText, Text: clean(p.Text), File: p.Refs, Task: string(p.Seen)}})
 	}
 	a.add(FromFinding, findings(t.Findings))
 	a.add(FromInbox, plain(t.Inbox))
@@ -142,7 +142,7 @@ func findings(all []Finding) []Part {
 	parts := []Part{{Kind: KindText, Text: findingsHeading + "\n", Known: all[len(all)-1].Known}}
 	for _, f := range all {
 		text := lineEnds.Replace(data(f.Text)) + " (topic: " + f.Topic + ")"
-		parts = append(parts, Part{Kind: KindText, Text: items([]string{f.Agent + ": " + text}), File: f.Topic, Task: f.Turn, Known: f.Known})
+		parts = append(parts, Part{Kind: KindText, Text: items([]string{f.Agent + ": " + text}), File: f.Topic, Task: string(f.Turn), Known: f.Known})
 	}
 	return parts
 }
@@ -372,10 +372,10 @@ func (a *assembly) separate() {
 // span says where the bytes since start came from.
 func (a *assembly) span(from origin, start int) {
 	if n := len(a.spans); n > 0 {
-		if last := &a.spans[n-1]; last.Name == from.name && last.From == from.from && last.Turn == from.turn && last.Known == from.known {
+		if last := &a.spans[n-1]; last.Name == from.name && last.From == from.from && string(last.Turn) == from.turn && last.Known == from.known {
 			last.End = len(a.text)
 			return
 		}
 	}
-	a.spans = append(a.spans, swarm.Span{From: from.from, Name: from.name, Turn: from.turn, Known: from.known, Start: start, End: len(a.text)})
+	a.spans = append(a.spans, swarm.Span{From: from.from, Name: from.name, Turn: swarm.TurnID(from.turn), Known: from.known, Start: start, End: len(a.text)})
 }

@@ -119,7 +119,7 @@ func goldenTurn(t *testing.T, files []file) Turn {
 func table(p Prompt) string {
 	var b strings.Builder
 	for _, s := range p.Spans {
-		origin := strings.Join(strings.Fields(s.From+" "+s.Name+" "+s.Turn), " ")
+		origin := strings.Join(strings.Fields(s.From+" "+s.Name+" "+string(s.Turn)), " ")
 		fmt.Fprintf(&b, "%4d %4d %-32s %s\n", s.Start, s.End, origin, ends(p.Text[s.Start:s.End]))
 	}
 	return b.String()

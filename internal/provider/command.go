@@ -109,7 +109,7 @@ func (c *command) Turn(ctx context.Context, r Request, live func(swarm.Delta)) (
 	if missing != nil {
 		return Reply{}, missing
 	}
-	job := process.Job{Path: path, Argv: argv, Dir: dir, Env: env, Grace: c.grace, Run: r.Run, Turn: r.Turn}
+	job := process.Job{Path: path, Argv: argv, Dir: dir, Env: env, Grace: c.grace, Run: r.Run, Turn: string(r.Turn)}
 	if live != nil {
 		job.Stdout = func(text string) { live(swarm.Delta{Kind: swarm.DeltaText, Text: text}) }
 		job.Stderr = func(text string) { live(swarm.Delta{Kind: swarm.DeltaStderr, Text: text}) }

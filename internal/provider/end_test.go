@@ -111,7 +111,7 @@ func TestManyCutTurnsLeaveNobody(t *testing.T) {
 			defer all.Done()
 			defer func() { <-room }()
 			mine := r
-			mine.Turn = swarm.TurnID("code", 1, i+1)
+			mine.Turn = swarm.NewTurnID("code", 1, i+1)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			_, err := p.Turn(ctx, mine, func(swarm.Delta) { cancel() })
@@ -155,7 +155,7 @@ func TestCuttingOneTurnLeavesTheOther(t *testing.T) {
 func TestCuttingATurnLeavesThatOfAnotherDriver(t *testing.T) {
 	r := request(t, "")
 	other := exec.Command("sh", "-c", "echo started; read line")
-	other.Env = append(os.Environ(), "SWARM_RUN_ID="+string(r.Run), "SWARM_TURN_ID="+r.Turn, "SWARM_DRIVER=1")
+	other.Env = append(os.Environ(), "SWARM_RUN_ID="+string(r.Run), "SWARM_TURN_ID="+string(r.Turn), "SWARM_DRIVER=1")
 	in, err := other.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

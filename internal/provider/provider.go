@@ -47,7 +47,7 @@ type Health struct {
 // A Request is one turn to do.
 type Request struct {
 	Run       swarm.RunID
-	Turn      string // task/iteration/attempt
+	Turn      swarm.TurnID // task/iteration/attempt
 	Task      string
 	Agent     string
 	Iteration int // from 1
@@ -97,7 +97,7 @@ func (r Request) Mark() process.Mark {
 		Run:       r.Run,
 		Task:      r.Task,
 		Agent:     r.Agent,
-		Turn:      r.Turn,
+		Turn:      string(r.Turn),
 		Iteration: r.Iteration,
 		Attempt:   r.Attempt,
 		URL:       r.Door.URL,

@@ -23,7 +23,7 @@ func parseScript(t testing.TB, src string) *Script {
 
 // turnOf makes the request for task/iteration/attempt by an agent.
 func turnOf(task, agent string, iteration, attempt int) Request {
-	return Request{Turn: swarm.TurnID(task, iteration, attempt), Task: task, Agent: agent, Iteration: iteration, Attempt: attempt, Prompt: "the prompt"}
+	return Request{Turn: swarm.NewTurnID(task, iteration, attempt), Task: task, Agent: agent, Iteration: iteration, Attempt: attempt, Prompt: "the prompt"}
 }
 
 func TestWhichEntryATurnTakes(t *testing.T) {

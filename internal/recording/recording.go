@@ -79,7 +79,7 @@ type line struct {
 	Kind  swarm.EventKind `json:"kind,omitempty"`
 	Agent string          `json:"agent,omitempty"`
 	Task  string          `json:"task,omitempty"`
-	Turn  string          `json:"turn,omitempty"`
+	Turn  swarm.TurnID    `json:"turn,omitempty"`
 	To    string          `json:"to,omitempty"`
 	Key   string          `json:"key,omitempty"`
 	Data  json.RawMessage `json:"data,omitempty"`

@@ -14,17 +14,17 @@ const firstCarriedOver = 3
 // A carriedOver collects what is kept of a run: the ends of the turns that are not done again, and what they did to their run.
 type carriedOver struct {
 	ends   []swarm.Event
-	turns  map[string]bool // turns
-	stored []swarm.Event   // mail, artifacts, entries of topics
-	used   []swarm.Event   // which mail was read
+	turns  map[swarm.TurnID]bool // turns
+	stored []swarm.Event         // mail, artifacts, entries of topics
+	used   []swarm.Event         // which mail was read
 
-	out    []swarm.Event           // as they stand in the new log
-	inputs map[string]swarm.Inputs // by turn: the mail that it had read, by its numbers there
+	out    []swarm.Event                 // as they stand in the new log
+	inputs map[swarm.TurnID]swarm.Inputs // by turn: the mail that it had read, by its numbers there
 }
 
 // collectCarriedOver reads the log of the run that is tried again. redo is, by task, the iteration from which on it is done again.
 func collectCarriedOver(log swarm.RunLog, redo map[string]int) (*carriedOver, error) {
-	k := &carriedOver{turns: map[string]bool{}, inputs: map[string]swarm.Inputs{}}
+	k := &carriedOver{turns: map[swarm.TurnID]bool{}, inputs: map[swarm.TurnID]swarm.Inputs{}}
 	for e, err := range swarm.Events(log, 0) {
 		if err != nil {
 			return nil, err

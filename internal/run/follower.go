@@ -71,9 +71,9 @@ type follower struct {
 
 	telling sync.Mutex // guards what follows: one batch at a time
 	view    *view.Run
-	stored  int64           // up to which event the fold was stored
-	begun   map[string]bool // turns whose start was told, and whose end was not
-	err     error           // the first one; nothing is told after it
+	stored  int64                 // up to which event the fold was stored
+	begun   map[swarm.TurnID]bool // turns whose start was told, and whose end was not
+	err     error                 // the first one; nothing is told after it
 
 	mu    sync.Mutex  // guards what follows
 	said  []turnDelta // and not told yet
@@ -82,14 +82,15 @@ type follower struct {
 
 // A turnDelta is something that a turn has said.
 type turnDelta struct {
-	task, turn string
-	delta      swarm.Delta
+	task  string
+	turn  swarm.TurnID
+	delta swarm.Delta
 }
 
 func (w *turnDelta) cost() int { return deltaCost + len(w.delta.Text) }
 
 func newFollower(id swarm.RunID, log swarm.RunLog, o Options) *follower {
-	f := &follower{log: log, observer: o.Observer, delay: batchDelay, nudge: make(chan struct{}, 1), quit: make(chan struct{}), view: view.New(id), begun: map[string]bool{}}
+	f := &follower{log: log, observer: o.Observer, delay: batchDelay, nudge: make(chan struct{}, 1), quit: make(chan struct{}), view: view.New(id), begun: map[swarm.TurnID]bool{}}
 	if o.View != nil {
 		f.view = o.View
 	}
@@ -137,7 +138,7 @@ func (f *follower) say(task, turn string, d swarm.Delta) {
 		use := *d.Tool
 		d.Tool = &use
 	}
-	w := turnDelta{task, turn, d}
+	w := turnDelta{task, swarm.TurnID(turn), d}
 	f.mu.Lock()
 	f.said, f.bytes = append(f.said, w), f.bytes+w.cost()
 	full := f.bytes > maxPending
@@ -157,13 +158,13 @@ func (f *follower) tell() error {
 	f.telling.Lock()
 	defer f.telling.Unlock()
 	if f.err == nil {
-		f.speak(func(turn string) bool { return f.begun[turn] })
+		f.speak(func(turn swarm.TurnID) bool { return f.begun[turn] })
 		if f.err = f.catchUp(); f.err == nil && foldDue(f.view, f.stored) {
 			f.err = f.store()
 		}
 	}
 	if f.err != nil { // nobody will be told
-		f.take(func(string) bool { return true })
+		f.take(func(swarm.TurnID) bool { return true })
 	}
 	return f.err
 }
@@ -199,7 +200,7 @@ func (f *follower) event(e *swarm.Event) error {
 	if f.observer == nil {
 		return f.view.Apply(e)
 	}
-	its := func(turn string) bool { return turn == e.Turn }
+	its := func(turn swarm.TurnID) bool { return turn == e.Turn }
 	if e.Kind == swarm.TurnEnded {
 		f.speak(its)
 		delete(f.begun, e.Turn)
@@ -213,14 +214,14 @@ func (f *follower) event(e *swarm.Event) error {
 }
 
 // speak tells the observer what some turns have said.
-func (f *follower) speak(whose func(turn string) bool) {
+func (f *follower) speak(whose func(turn swarm.TurnID) bool) {
 	for _, w := range f.take(whose) {
 		f.observer.Delta(w.task, w.delta)
 	}
 }
 
 // take takes what some turns have said.
-func (f *follower) take(whose func(turn string) bool) (some []turnDelta) {
+func (f *follower) take(whose func(turn swarm.TurnID) bool) (some []turnDelta) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	rest := f.said[:0]

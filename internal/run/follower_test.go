@@ -16,7 +16,7 @@ type teller struct{ told []string }
 
 func (w *teller) Event(e *swarm.Event) {
 	if e.Turn != "" {
-		w.told = append(w.told, string(e.Kind)+" "+e.Turn)
+		w.told = append(w.told, string(e.Kind)+" "+string(e.Turn))
 	}
 }
 func (w *teller) Delta(_ string, d swarm.Delta) { w.told = append(w.told, d.Text) }
@@ -40,8 +40,8 @@ func newFollowed(t *testing.T) (*follower, *teller) {
 	return newFollower("run", log, Options{Observer: w}), w
 }
 
-func turnEvent(kind swarm.EventKind, turn string) swarm.Event {
-	task, _, _ := strings.Cut(turn, "/")
+func turnEvent(kind swarm.EventKind, turn swarm.TurnID) swarm.Event {
+	task, _, _ := strings.Cut(string(turn), "/")
 	e := swarm.NewEvent(kind, struct{}{})
 	e.Task, e.Agent, e.Turn = task, task, turn
 	return e

@@ -12,11 +12,11 @@ import (
 
 // A Line is one line of a run's timeline: what a turn said, or what changed.
 type Line struct {
-	Time time.Time `json:"time"`
-	Task string    `json:"task,omitempty"`
-	Turn string    `json:"turn,omitempty"`
-	Kind string    `json:"kind"` // text, stderr, thinking, tool, …, gap, or the event's
-	Text string    `json:"text"`
+	Time time.Time    `json:"time"`
+	Task string       `json:"task,omitempty"`
+	Turn swarm.TurnID `json:"turn,omitempty"`
+	Kind string       `json:"kind"` // text, stderr, thinking, tool, …, gap, or the event's
+	Text string       `json:"text"`
 }
 
 // Lines makes lines of a timeline. A line comes when its end does, so that agents who speak at the same time do not break into
@@ -92,7 +92,7 @@ func (l *Lines) tell(line *Line) error {
 }
 
 // end ends the lines that a turn has begun.
-func (l *Lines) end(turn string) error {
+func (l *Lines) end(turn swarm.TurnID) error {
 	for _, b := range append([]*Line(nil), l.begun...) {
 		if b.Turn == turn && turn != "" {
 			l.drop(b)

@@ -11,12 +11,12 @@ import (
 
 // Pieces of several turns and kinds become whole lines, and a turn's end ends its lines.
 func TestLines(t *testing.T) {
-	said := func(turn, kind, text string) Entry {
-		task, _, _ := strings.Cut(turn, "/")
+	said := func(turn swarm.TurnID, kind, text string) Entry {
+		task, _, _ := strings.Cut(string(turn), "/")
 		return Entry{Task: task, Turn: turn, Kind: kind, Text: text}
 	}
-	ended := func(turn string) Entry {
-		task, _, _ := strings.Cut(turn, "/")
+	ended := func(turn swarm.TurnID) Entry {
+		task, _, _ := strings.Cut(string(turn), "/")
 		return Entry{Task: task, Turn: turn, Event: &swarm.Event{Kind: swarm.TurnEnded}}
 	}
 	var got []string

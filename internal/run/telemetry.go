@@ -12,7 +12,7 @@ type Telemetry interface {
 	// notice is told to people.
 	Join(run swarm.RunID, log swarm.RunLog, notice func(reason, hint string)) (leave func())
 	// Trace is what the programs of a turn are told they belong to, as W3C's traceparent; "" = nothing.
-	Trace(run swarm.RunID, turn string) string
+	Trace(run swarm.RunID, turn swarm.TurnID) string
 }
 
 // startTelemetry has telemetry join the run, and returns the function that ends that.
@@ -26,7 +26,7 @@ func (d *driver) startTelemetry(ctx context.Context) (part func()) {
 	})
 }
 
-func (d *driver) trace(turn string) string {
+func (d *driver) trace(turn swarm.TurnID) string {
 	if d.options.Telemetry == nil {
 		return ""
 	}

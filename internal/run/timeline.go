@@ -17,7 +17,7 @@ type Entry struct {
 	Time  time.Time
 	Event *swarm.Event // nil = a turn said something
 	Task  string
-	Turn  string
+	Turn  swarm.TurnID
 	Kind  string // of what it said: a provider's text, stderr, thinking, tool, …; statedir.Gap for what was not kept
 	Text  string // a piece, not a line
 	Gap   int64  // of kind statedir.Gap: how many bytes are missing
@@ -56,12 +56,13 @@ type Timeline struct {
 // A source is what a turn said and says. It is listened to for a moment after the turn's end, because what was said last may
 // come after it.
 type source struct {
-	task, turn string
-	stream     *statedir.StreamReader // nil = it never had one
-	records    []statedir.Record      // and not told yet
-	hasOutput  bool                   // some of it was output
-	ended      time.Time              // zero = it runs
-	output     swarm.Hash
+	task      string
+	turn      swarm.TurnID
+	stream    *statedir.StreamReader // nil = it never had one
+	records   []statedir.Record      // and not told yet
+	hasOutput bool                   // some of it was output
+	ended     time.Time              // zero = it runs
+	output    swarm.Hash
 }
 
 // Timeline tells the run from its beginning.
@@ -111,8 +112,8 @@ func (r *Reader) TimelineOfLast(v *view.Run, n int64) (s *Timeline, whole bool, 
 
 // runningAt is the turns that may have been running when an event was written, by what came of them after it: they run still, have
 // ended or have started again since.
-func (r *Reader) runningAt(seq int64, v *view.Run) (turns []string, err error) {
-	seen := map[string]bool{}
+func (r *Reader) runningAt(seq int64, v *view.Run) (turns []swarm.TurnID, err error) {
+	seen := map[swarm.TurnID]bool{}
 	err = r.log.Scan(seq, func(e *swarm.Event) error {
 		started := e.Kind == swarm.TurnStarted
 		if !started && e.Kind != swarm.TurnEnded || seen[e.Turn] {
@@ -133,15 +134,15 @@ func (r *Reader) runningAt(seq int64, v *view.Run) (turns []string, err error) {
 }
 
 // runningStart is the start of a turn that was running when an event was written, or nil.
-func (r *Reader) runningStart(turn string, at int64) (*swarm.Event, error) {
-	if end, ended, err := r.log.Find(swarm.EndKey(turn)); err != nil || ended && end.Seq <= at {
+func (r *Reader) runningStart(turn swarm.TurnID, at int64) (*swarm.Event, error) {
+	if end, ended, err := r.log.Find(swarm.EndKey(string(turn))); err != nil || ended && end.Seq <= at {
 		return nil, err
 	}
 	return r.lastStart(turn, at)
 }
 
 // lastStart is the last start of a turn up to an event, or nil.
-func (r *Reader) lastStart(turn string, upto int64) (last *swarm.Event, err error) {
+func (r *Reader) lastStart(turn swarm.TurnID, upto int64) (last *swarm.Event, err error) {
 	for n := 1; ; n++ {
 		e, ok, err := r.log.Find(swarm.StartKey(turn, n))
 		if err != nil || !ok || e.Seq > upto {
@@ -152,11 +153,11 @@ func (r *Reader) lastStart(turn string, upto int64) (last *swarm.Event, err erro
 }
 
 // ReadStream calls fn with what a turn has said since it was started last, as far as that is kept.
-func (r *Reader) ReadStream(turn string, fn func(statedir.Record) error) error {
+func (r *Reader) ReadStream(turn swarm.TurnID, fn func(statedir.Record) error) error {
 	return r.readStream(r.home.ReadStreams(r.ID), turn, fn)
 }
 
-func (r *Reader) readStream(streams *statedir.StreamsReader, turn string, fn func(statedir.Record) error) error {
+func (r *Reader) readStream(streams *statedir.StreamsReader, turn swarm.TurnID, fn func(statedir.Record) error) error {
 	e, err := r.lastStart(turn, math.MaxInt64)
 	if err != nil || e == nil {
 		return err
@@ -247,7 +248,7 @@ func (t *Timeline) addSource(e *swarm.Event) error {
 }
 
 // removeSource forgets a turn's source and returns it, or nil.
-func (t *Timeline) removeSource(turn string) *source {
+func (t *Timeline) removeSource(turn swarm.TurnID) *source {
 	for i, v := range t.sources {
 		if v.turn == turn && v.ended.IsZero() {
 			t.sources = slices.Delete(t.sources, i, i+1)

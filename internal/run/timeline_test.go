@@ -56,10 +56,10 @@ func (s *timelineTest) event(kind swarm.EventKind, task, turn string, body any, 
 	if err != nil {
 		s.Fatal(err)
 	}
-	e := swarm.Event{Kind: kind, Task: task, Agent: task, Turn: turn, Data: data}
+	e := swarm.Event{Kind: kind, Task: task, Agent: task, Turn: swarm.TurnID(turn), Data: data}
 	switch body := body.(type) {
 	case swarm.TurnStart:
-		e.Key = swarm.StartKey(turn, body.Start)
+		e.Key = swarm.StartKey(swarm.TurnID(turn), body.Start)
 	case swarm.CallEnd:
 		e.Key = swarm.EndKey(turn)
 	}

@@ -105,7 +105,7 @@ func (u toolUser) Aside(ctx context.Context, tool string) string {
 }
 
 // toolbox holds what an agent that is a model may use beside our own tools.
-func (d *driver) toolbox(a *swarm.Agent, turnID string) (turn.Toolbox, error) {
+func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, error) {
 	theirs := slices.DeleteFunc(slices.Clone(a.Tools), func(entry string) bool {
 		return entry == turn.OurTools || strings.HasPrefix(entry, turn.OurTools+".") || strings.HasPrefix(entry, turn.OurTools+"__")
 	})

@@ -32,7 +32,7 @@ func (r *Reader) Turn(name string) (view.Turn, error) {
 		}
 		begun = e.Seq
 	}
-	end, ended, err := r.log.Find(swarm.EndKey(id))
+	end, ended, err := r.log.Find(swarm.EndKey(string(id)))
 	switch {
 	case err != nil:
 		return view.Turn{}, err
@@ -75,7 +75,7 @@ func (r *Reader) Full(t view.Turn) (FullTurn, error) {
 }
 
 // collect takes what a turn has done after an event, up to another; 0 = up to now.
-func (r *Reader) collect(c *view.Collector, turn string, after, upto int64) error {
+func (r *Reader) collect(c *view.Collector, turn swarm.TurnID, after, upto int64) error {
 	through := errors.New("that is all")
 	err := r.log.Scan(after, func(e *swarm.Event) error {
 		if e.Turn == turn {
@@ -105,18 +105,18 @@ func markInterrupted(turns []view.Turn, driven bool) []view.Turn {
 }
 
 // turnID is the id of the turn that a user means.
-func (r *Reader) turnID(name string) (string, error) {
+func (r *Reader) turnID(name string) (swarm.TurnID, error) {
 	switch task, iteration, found := strings.Cut(name, "/"); {
 	case strings.Contains(iteration, "/"):
-		if there, err := r.hasTurn(name); there || err != nil {
-			return name, err
+		if there, err := r.hasTurn(swarm.TurnID(name)); there || err != nil {
+			return swarm.TurnID(name), err
 		}
 	case found:
 		n, err := strconv.Atoi(iteration)
 		if err == nil {
 			last, err := r.lastAttempt(task, n)
 			if last > 0 || err != nil {
-				return swarm.TurnID(task, n, last), err
+				return swarm.NewTurnID(task, n, last), err
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func (r *Reader) turnID(name string) (string, error) {
 	var ids []string
 	for i := range v.Len() {
 		if id := v.At(i).Turn; id != "" {
-			ids = append(ids, id)
+			ids = append(ids, string(id))
 		}
 	}
 	e := swarm.Errorf(swarm.BadInput, "the run has no turn %q", name)
@@ -141,19 +141,19 @@ func (r *Reader) turnID(name string) (string, error) {
 }
 
 // hasTurn says whether a turn was begun, or refused before it could be.
-func (r *Reader) hasTurn(id string) (bool, error) {
+func (r *Reader) hasTurn(id swarm.TurnID) (bool, error) {
 	_, there, err := r.log.Find(swarm.StartKey(id, 1))
 	if there || err != nil {
 		return there, err
 	}
-	_, there, err = r.log.Find(swarm.EndKey(id))
+	_, there, err = r.log.Find(swarm.EndKey(string(id)))
 	return there, err
 }
 
 // lastAttempt is the last attempt of a task's iteration; 0 = there was none. Attempts are counted without a gap.
 func (r *Reader) lastAttempt(task string, iteration int) (int, error) {
 	for n := 1; ; n++ {
-		if there, err := r.hasTurn(swarm.TurnID(task, iteration, n)); !there || err != nil {
+		if there, err := r.hasTurn(swarm.NewTurnID(task, iteration, n)); !there || err != nil {
 			return n - 1, err
 		}
 	}
@@ -163,8 +163,8 @@ func (r *Reader) lastAttempt(task string, iteration int) (int, error) {
 func (r *Reader) Output(task string, iteration int, good bool) (view.Output, error) {
 	last, err := r.lastAttempt(task, iteration)
 	for n := last; n > 0 && err == nil; n-- {
-		id := swarm.TurnID(task, iteration, n)
-		e, ended, wrong := r.log.Find(swarm.EndKey(id))
+		id := swarm.NewTurnID(task, iteration, n)
+		e, ended, wrong := r.log.Find(swarm.EndKey(string(id)))
 		if err = wrong; !ended || err != nil {
 			continue
 		}

@@ -46,11 +46,11 @@ func TestTurn(t *testing.T) {
 		t.Fatal(len(d.Turns), err)
 	}
 	for _, want := range d.Turns {
-		if got, err := s.reader.Turn(want.ID); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := s.reader.Turn(string(want.ID)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is\n%+v, %v, not\n%+v", want.ID, got, err, want)
 		}
 	}
-	for name, want := range map[string]string{"a": "a/2/3", "a/1": "a/1/2", "a/2": "a/2/3", "b": "b/1/1", "b/1": "b/1/1"} {
+	for name, want := range map[string]swarm.TurnID{"a": "a/2/3", "a/1": "a/1/2", "a/2": "a/2/3", "b": "b/1/1", "b/1": "b/1/1"} {
 		if got, err := s.reader.Turn(name); err != nil || got.ID != want {
 			t.Errorf("%s: %s, %v; want %s", name, got.ID, err, want)
 		}
@@ -68,7 +68,7 @@ func TestOutputOfIteration(t *testing.T) {
 	for _, c := range []struct {
 		iteration int
 		good      bool
-		want      string
+		want      swarm.TurnID
 	}{{1, false, "a/1/1"}, {1, true, ""}, {2, false, "a/2/2"}, {2, true, "a/2/1"}, {3, false, ""}} {
 		if got, err := s.reader.Output("a", c.iteration, c.good); err != nil || got.Turn != c.want {
 			t.Errorf("iteration %d, good %v: %q, %v, want %q", c.iteration, c.good, got.Turn, err, c.want)
@@ -105,7 +105,7 @@ func TestStoryOfLast(t *testing.T) {
 	for i := range 60 {
 		n := random.IntN(2)
 		task := string(rune('a' + n))
-		turn := swarm.TurnID(task, iteration[n], 1)
+		turn := string(swarm.NewTurnID(task, iteration[n], 1))
 		switch do := random.IntN(10); {
 		case do == 0:
 			s.event(swarm.Notice, task, "", swarm.Reason{Reason: fmt.Sprint("notice ", i)})

@@ -376,7 +376,7 @@ func (t *tx) owner() (int64, error) {
 
 // insert writes one event, or finds it by its key.
 func (t *tx) insert(e *swarm.Event) (int64, error) {
-	err := t.w.exec(sqlInsert, t.last+1, t.now, string(e.Kind), e.Agent, e.Task, e.Turn, e.To, e.Key, text(e.Data))
+	err := t.w.exec(sqlInsert, t.last+1, t.now, string(e.Kind), e.Agent, e.Task, string(e.Turn), e.To, e.Key, text(e.Data))
 	if err != nil {
 		return 0, err
 	}

@@ -225,7 +225,7 @@ func (s *stmt) event(e *swarm.Event) {
 	e.Seq = s.int64(0)
 	e.Time = time.UnixMicro(s.int64(1)).UTC()
 	e.Kind = swarm.EventKind(s.name(2))
-	e.Agent, e.Task, e.Turn = s.name(3), s.name(4), s.text(5)
+	e.Agent, e.Task, e.Turn = s.name(3), s.name(4), swarm.TurnID(s.text(5))
 	e.To, e.Key = s.name(6), s.text(7)
 }
 

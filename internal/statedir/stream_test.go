@@ -31,7 +31,7 @@ func said(t testing.TB, r *StreamReader) string {
 }
 
 // readAll reads a stream from its beginning.
-func readAll(h *Home, turn string, start int, fn func(Record) error) error {
+func readAll(h *Home, turn swarm.TurnID, start int, fn func(Record) error) error {
 	_, err := h.ReadStreams("r").Turn(turn, start).Read(fn)
 	return err
 }
@@ -70,7 +70,7 @@ func TestStream(t *testing.T) {
 		}
 	}
 	for _, other := range []struct {
-		turn  string
+		turn  swarm.TurnID
 		start int
 	}{{"code.2/1/3", 2}, {"code/2/1", 3}, {"nosuch/1/1", 1}} {
 		must(t, readAll(h, other.turn, other.start, func(r Record) error { return errors.New("it said " + r.Text) }))
@@ -192,10 +192,10 @@ func TestWhatWaitsIsWrittenByItself(t *testing.T) {
 func TestManyTurnsShareAFile(t *testing.T) {
 	h := newHome(t)
 	all := h.WriteStreams("r")
-	turns := map[string]*StreamWriter{}
+	turns := map[swarm.TurnID]*StreamWriter{}
 	for i := range 100 {
 		turn := fmt.Sprintf("t%d/1/1", i)
-		turns[turn] = all.Turn(turn, 1)
+		turns[swarm.TurnID(turn)] = all.Turn(turn, 1)
 	}
 	readers := h.ReadStreams("r")
 	early := readers.Turn("t7/1/1", 1)

@@ -64,8 +64,8 @@ func (h *Home) ReadStreams(run swarm.RunID) *StreamsReader {
 
 // Turn returns the reader of one turn, which was started for the n-th time. A turn without output
 // has no stream, which is not an error.
-func (s *StreamsReader) Turn(turn string, start int) *StreamReader {
-	return &StreamReader{all: s, name: streamName(turn, start)}
+func (s *StreamsReader) Turn(turn swarm.TurnID, start int) *StreamReader {
+	return &StreamReader{all: s, name: streamName(string(turn), start)}
 }
 
 // readIndex reads new entries of the index.

@@ -91,7 +91,7 @@ type post struct {
 
 // turnMail is what one turn has taken.
 type turnMail struct {
-	turn string
+	turn swarm.TurnID
 	in   swarm.Inputs
 	ids  []string
 }
@@ -130,7 +130,7 @@ func (p *post) read(l swarm.Log, reader int) {
 			}
 		}
 		n++
-		turn := turnMail{turn: fmt.Sprintf("reader.%d/%d/1", reader, n), in: swarm.Inputs{From: from, Upto: es[len(es)-1].Seq}}
+		turn := turnMail{turn: swarm.TurnID(fmt.Sprintf("reader.%d/%d/1", reader, n)), in: swarm.Inputs{From: from, Upto: es[len(es)-1].Seq}}
 		for _, e := range es {
 			turn.ids = append(turn.ids, strings.TrimPrefix(e.Key, swarm.MailKey("")))
 		}
@@ -149,10 +149,10 @@ func (p *post) read(l swarm.Log, reader int) {
 // commit ends a turn as the runtime does: its end and what it has consumed are one batch.
 func commit(l swarm.Log, turn turnMail) error {
 	used := swarm.Encode(swarm.Consumption{Inputs: turn.in, Turn: turn.turn})
-	end := swarm.Encode(swarm.CallEnd{ID: turn.turn, Status: swarm.CallOK, Inputs: turn.in})
+	end := swarm.Encode(swarm.CallEnd{ID: string(turn.turn), Status: swarm.CallOK, Inputs: turn.in})
 	_, err := l.Append(context.Background(), swarm.Batch{Events: []swarm.Event{
 		{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(mailbox, turn.in.From), Agent: mailbox, Turn: turn.turn, Data: used},
-		{Kind: swarm.TurnEnded, Key: swarm.EndKey(turn.turn), Agent: mailbox, Turn: turn.turn, Data: end}}})
+		{Kind: swarm.TurnEnded, Key: swarm.EndKey(string(turn.turn)), Agent: mailbox, Turn: turn.turn, Data: end}}})
 	return err
 }
 

@@ -21,8 +21,8 @@ type fold struct {
 	seq     int64 // of the last event
 	replay  bool
 	root    span
-	kinds   map[string]string // of providers, by their names
-	turns   map[string]*turn  // that run
+	kinds   map[string]string      // of providers, by their names
+	turns   map[swarm.TurnID]*turn // that run
 	letters map[string][]letter
 
 	spans    []span // that have ended
@@ -44,7 +44,7 @@ type letter struct {
 	seq              int64
 	at               time.Time
 	id, kind, sender string
-	turn             string // of the sender, or ""
+	turn             swarm.TurnID // of the sender, or ""
 }
 
 func newFold(run swarm.RunID, before progress) *fold {
@@ -53,7 +53,7 @@ func newFold(run swarm.RunID, before progress) *fold {
 		trace:   traceOf(run),
 		before:  before,
 		kinds:   map[string]string{},
-		turns:   map[string]*turn{},
+		turns:   map[swarm.TurnID]*turn{},
 		letters: map[string][]letter{},
 	}
 }
@@ -121,7 +121,7 @@ func (f *fold) runStarted(e *swarm.Event, start swarm.RunStart) {
 
 func (f *fold) rootID() spanID { return spanOf(f.trace, "run", f.run) }
 
-func (f *fold) turnID(turn string) spanID { return spanOf(f.trace, "turn", turn) }
+func (f *fold) turnID(turn swarm.TurnID) spanID { return spanOf(f.trace, "turn", string(turn)) }
 
 // runEnded ends the root span. A cancelled run has no error status.
 func (f *fold) runEnded(e *swarm.Event, end swarm.RunEnd) {
@@ -177,7 +177,7 @@ func (f *fold) newTurn(e *swarm.Event, provider, model string, iteration, attemp
 	}
 	t.attrs = text([]attr{{keyOperation, invokeAgent}}, keyProvider, t.provider)
 	t.attrs = text(append(t.attrs, attr{keyAgent, e.Agent}), keyModel, model)
-	t.attrs = append(t.attrs, attr{keyRun, f.run}, attr{keyTurn, e.Turn}, attr{keyTask, e.Task})
+	t.attrs = append(t.attrs, attr{keyRun, f.run}, attr{keyTurn, string(e.Turn)}, attr{keyTask, e.Task})
 	if iteration > 0 {
 		t.attrs = append(t.attrs, attr{keyIteration, int64(iteration)}, attr{keyAttempt, int64(attempt)})
 	}
@@ -287,7 +287,7 @@ func (f *fold) toolUsed(e *swarm.Event, use swarm.ToolUse) {
 	}
 	s := span{
 		trace:  f.trace,
-		id:     spanOf(f.trace, "tool", e.Turn+" "+strconv.FormatInt(e.Seq, 10)),
+		id:     spanOf(f.trace, "tool", string(e.Turn)+" "+strconv.FormatInt(e.Seq, 10)),
 		parent: t.id,
 		name:   executeTool + " " + use.Name,
 		kind:   kindInternal,
@@ -295,7 +295,7 @@ func (f *fold) toolUsed(e *swarm.Event, use swarm.ToolUse) {
 		attrs:  []attr{{keyOperation, executeTool}, {keyTool, use.Name}},
 	}
 	s.attrs = text(s.attrs, keyToolCall, use.ID)
-	s.attrs = append(s.attrs, attr{keyAgent, e.Agent}, attr{keyRun, f.run}, attr{keyTurn, e.Turn})
+	s.attrs = append(s.attrs, attr{keyAgent, e.Agent}, attr{keyRun, f.run}, attr{keyTurn, string(e.Turn)})
 	if use.Failed {
 		s.status, s.message = statusError, "tool_error"
 		s.attrs = append(s.attrs, attr{keyError, "tool_error"})

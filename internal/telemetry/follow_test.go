@@ -47,20 +47,20 @@ func newStage(t *testing.T) *stage {
 }
 
 // write appends an event; turn is an agent's, whose name is its task's.
-func (s *stage) write(kind swarm.EventKind, turn string, body any) {
+func (s *stage) write(kind swarm.EventKind, turn swarm.TurnID, body any) {
 	s.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {
 		s.Fatal(err)
 	}
-	agent, _, _ := strings.Cut(turn, "/")
+	agent, _, _ := strings.Cut(string(turn), "/")
 	if _, err := s.log.Append(context.Background(), swarm.Batch{Events: []swarm.Event{{Kind: kind, Turn: turn, Agent: agent, Task: agent, Data: data}}}); err != nil {
 		s.Fatal(err)
 	}
 }
 
 // turn writes a whole turn.
-func (s *stage) turn(id string) {
+func (s *stage) turn(id swarm.TurnID) {
 	s.Helper()
 	s.write(swarm.TurnStarted, id, swarm.TurnStart{Start: 1, Provider: "mine", Iteration: 1, Attempt: 1})
 	s.write(swarm.TurnEnded, id, swarm.CallEnd{Status: swarm.CallOK, Usage: swarm.Usage{InputTokens: 10, OutputTokens: 2}})
@@ -142,7 +142,7 @@ func TestACollectorThatWasAway(t *testing.T) {
 		http.Error(w, "", http.StatusServiceUnavailable)
 	})
 	leave := s.join()
-	for _, turn := range []string{"a/1/1", "b/1/1", "c/1/1"} {
+	for _, turn := range []swarm.TurnID{"a/1/1", "b/1/1", "c/1/1"} {
 		s.turn(turn)
 		<-asked
 	}
@@ -212,7 +212,7 @@ func TestAKeyIsNotCarriedOn(t *testing.T) {
 func TestManySpansGoInBatchesAndSmall(t *testing.T) {
 	s := newStage(t)
 	for i := range 25 {
-		s.turn(swarm.TurnID("a", i+1, 1))
+		s.turn(swarm.NewTurnID("a", i+1, 1))
 	}
 	s.join("OTEL_BSP_MAX_EXPORT_BATCH_SIZE=10", "OTEL_EXPORTER_OTLP_COMPRESSION=gzip", "OTEL_BSP_SCHEDULE_DELAY=60000")()
 	if n := len(s.told()); n != 25 {

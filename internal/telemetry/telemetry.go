@@ -47,12 +47,12 @@ func Open(getenv func(string) string, version string) *Exporter {
 }
 
 // Trace returns the W3C traceparent of a turn, for its program.
-func (x *Exporter) Trace(run swarm.RunID, turn string) string {
+func (x *Exporter) Trace(run swarm.RunID, turn swarm.TurnID) string {
 	if x.config == nil || x.config.traces == nil {
 		return ""
 	}
 	t := traceOf(run)
-	return traceparent(t, spanOf(t, "turn", turn), x.config.sampled(t))
+	return traceparent(t, spanOf(t, "turn", string(turn)), x.config.sampled(t))
 }
 
 // Join follows a run until leave is called. notice is called at most once.

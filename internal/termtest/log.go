@@ -57,7 +57,7 @@ func (l *Log) Task(name string) (view.Task, bool) {
 }
 
 // Tell makes the next event.
-func (l *Log) Tell(kind swarm.EventKind, task, turn string, body any) {
+func (l *Log) Tell(kind swarm.EventKind, task string, turn swarm.TurnID, body any) {
 	l.t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +117,7 @@ func (l *Log) StartTask(name string) {
 // StartTurn starts the next attempt of a task.
 func (l *Log) StartTurn(name string) {
 	t, _ := l.Task(name)
-	l.Tell(swarm.TurnStarted, name, swarm.TurnID(name, t.Iteration, t.Attempt+1), swarm.TurnStart{Iteration: t.Iteration, Attempt: t.Attempt + 1, Start: 1, Provider: "sh"})
+	l.Tell(swarm.TurnStarted, name, swarm.NewTurnID(name, t.Iteration, t.Attempt+1), swarm.TurnStart{Iteration: t.Iteration, Attempt: t.Attempt + 1, Start: 1, Provider: "sh"})
 }
 
 // EndTurn ends the turn of a task.

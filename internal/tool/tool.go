@@ -44,7 +44,7 @@ type Options struct {
 	Env     map[string]string // the agent's own, for its commands
 	Run     swarm.RunID
 	Agent   string
-	Turn    string        // the mark of its commands; "" = each command gets its own
+	Turn    swarm.TurnID  // the mark of its commands; "" = each command gets its own
 	Trace   string        // parent of the commands' spans, as a W3C traceparent; "" = none of ours
 	Phase   swarm.Phase   // of the agent's team; "" = none
 	Grace   time.Duration // for a command to end; 0 = process.DefaultGrace

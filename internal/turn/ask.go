@@ -54,7 +54,7 @@ func (r *Runner) asker(w *work) func(context.Context, swarm.Approval) (ok bool, 
 // thing each time.
 func (r *Runner) pose(ctx context.Context, w *work, a swarm.Approval) error {
 	_, err := r.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()}, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
-		Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(a)}}})
+		Agent: w.c.Agent, Turn: w.turn, Data: swarm.Encode(a)}}})
 	if errors.Is(err, swarm.ErrConflict) {
 		return nil
 	}

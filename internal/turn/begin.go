@@ -16,7 +16,7 @@ import (
 func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	b := swarm.Batch{Fence: w.c.Fence, Bodies: [][]byte{[]byte(w.made.Text)}}
 	if w.c.Again { // else nobody can have ended it
-		b.Absent = []string{swarm.EndKey(w.c.ID)}
+		b.Absent = []string{swarm.EndKey(string(w.turn))}
 	}
 	w.start++
 	start := swarm.TurnStart{Iteration: w.c.Iteration, Attempt: w.c.Attempt, Start: w.start, Owner: w.c.Fence, By: rand.Text(), Provider: w.spec.Name, Model: w.model,
@@ -26,7 +26,7 @@ func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 		fresh := []byte(w.made.Fresh())
 		start.Sent, b.Bodies = swarm.HashOf(fresh), append(b.Bodies, fresh)
 	}
-	b.Events = []swarm.Event{{Kind: swarm.TurnStarted, Key: swarm.StartKey(w.c.ID, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(start)}}
+	b.Events = []swarm.Event{{Kind: swarm.TurnStarted, Key: swarm.StartKey(w.turn, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.turn, Data: swarm.Encode(start)}}
 	seqs, err := r.Log.Append(ctx, b)
 	r.unask(w)
 	if err == nil && w.need != (swarm.Usage{}) {
@@ -35,7 +35,7 @@ func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	if !errors.Is(err, swarm.ErrConflict) && !errors.Is(err, swarm.ErrStale) {
 		return nil, err
 	}
-	end, ok, err := r.Log.Find(swarm.EndKey(w.c.ID))
+	end, ok, err := r.Log.Find(swarm.EndKey(string(w.turn)))
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +47,12 @@ func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 }
 
 // nextStart is the key of the start that would replace this worker's: what a turn writes is refused once that is there.
-func (w *work) nextStart() string { return swarm.StartKey(w.c.ID, w.start+1) }
+func (w *work) nextStart() string { return swarm.StartKey(w.turn, w.start+1) }
 
 // again finds how often the turn was begun before, if it was. It goes on with the first start's prompt, since what that was made
 // from may be another by now, and is told what that start had already sent.
 func (r *Runner) again(w *work) (begun bool, err error) {
-	e, ok, err := r.Log.Find(swarm.StartKey(w.c.ID, 1))
+	e, ok, err := r.Log.Find(swarm.StartKey(w.turn, 1))
 	if err != nil || !ok {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func (r *Runner) again(w *work) (begun bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	sent, err := r.sent(w.c.ID)
+	sent, err := r.sent(w.turn)
 	if err != nil {
 		return true, err
 	}
@@ -80,7 +80,7 @@ func (r *Runner) again(w *work) (begun bool, err error) {
 }
 
 // sent is what turns have sent that stands, whatever became of them.
-func (r *Runner) sent(turns ...string) ([]string, error) {
+func (r *Runner) sent(turns ...swarm.TurnID) ([]string, error) {
 	if r.AgentAPI == nil || len(turns) == 0 {
 		return nil, nil
 	}

@@ -12,13 +12,13 @@ import (
 // fold. All workers that have read the log up to a record give the same verdict on that record, so one budget holds for all of
 // them. A start and a reservation that leave no room for what they ask for take nothing.
 type account struct {
-	budget   swarm.Budget           // of every plan of the run
-	used     swarm.Usage            // by turns that have ended, and by starts that a crash has cut
-	reserved map[string]swarm.Usage // by running turn: reserved
-	all      swarm.Usage            // the sum of held, in the order of the log: a sum of dollars depends on it
-	refused  map[int64]error        // by number: the records that left no room, and why
+	budget   swarm.Budget                 // of every plan of the run
+	used     swarm.Usage                  // by turns that have ended, and by starts that a crash has cut
+	reserved map[swarm.TurnID]swarm.Usage // by running turn: reserved
+	all      swarm.Usage                  // the sum of held, in the order of the log: a sum of dollars depends on it
+	refused  map[int64]error              // by number: the records that left no room, and why
 
-	asking map[string]swarm.Usage // by turn: needs of this worker's starts that are on their way into the log
+	asking map[swarm.TurnID]swarm.Usage // by turn: needs of this worker's starts that are on their way into the log
 }
 
 // reserves stands in the start of a turn that has a budget, as we write it: a long log is not read word by word.
@@ -132,7 +132,7 @@ func (r *Runner) reserve(w *work) error {
 		return err
 	}
 	w.need = need
-	put(&a.asking, w.c.ID, need)
+	put(&a.asking, w.turn, need)
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (r *Runner) verdict(seq int64) error {
 func (r *Runner) unask(w *work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.fold.account.asking, w.c.ID)
+	delete(r.fold.account.asking, w.turn)
 }
 
 // reserver lets a provider reserve more for its turn, before each question that it asks: what the turn has used so far and what the
@@ -169,7 +169,7 @@ func (r *Runner) reserver(ctx context.Context, w *work) func(swarm.Usage) error 
 			return nil
 		}
 		seqs, err := r.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()},
-			Events: []swarm.Event{{Kind: swarm.TurnReserved, Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID, Data: swarm.Encode(need)}}})
+			Events: []swarm.Event{{Kind: swarm.TurnReserved, Task: w.c.Task, Agent: w.c.Agent, Turn: w.turn, Data: swarm.Encode(need)}}})
 		if err == nil {
 			err = r.verdict(seqs[0])
 		}

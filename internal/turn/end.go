@@ -69,7 +69,7 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 	if end.Status == swarm.CallOK && w.inputs.Upto > w.inputs.From {
 		end.Inputs = w.inputs
 		b.Events = append(b.Events, swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(w.c.Agent, w.inputs.From), Task: w.c.Task, Agent: w.c.Agent,
-			Turn: w.c.ID, Data: swarm.Encode(swarm.Consumption{Inputs: w.inputs, Turn: w.c.ID})})
+			Turn: w.turn, Data: swarm.Encode(swarm.Consumption{Inputs: w.inputs, Turn: w.turn})})
 	}
 	if end.Status == swarm.CallOK {
 		if end.Findings, err = r.findings(w, output); err != nil {
@@ -137,7 +137,7 @@ func (r *Runner) end(ctx context.Context, loop string, c flow.Call, end swarm.Ca
 	end.Reason, end.Hint = r.clean(end.Reason), r.clean(end.Hint)
 	b.Fence, b.Early = c.Fence, true // the next turn's start takes it to disk, before the next provider is called
 	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Task, Agent: c.Agent,
-		Turn: c.ID, Data: swarm.Encode(end)})
+		Turn: swarm.TurnID(c.ID), Data: swarm.Encode(end)})
 	seqs, err := r.Log.Append(context.WithoutCancel(ctx), b)
 	if err != nil {
 		return flow.Result{}, err

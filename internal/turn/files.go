@@ -37,11 +37,12 @@ const comparing = 2 * time.Minute
 
 // A fileWriter is a turn that may change files, and the turns that did so at the same time.
 type fileWriter struct {
-	turn, agent string
-	dirs        []string
-	watched     bool // what it changes is recorded
-	free        bool // it needs none of our tools to write
-	concurrent  []*fileWriter
+	turn       swarm.TurnID
+	agent      string
+	dirs       []string
+	watched    bool // what it changes is recorded
+	free       bool // it needs none of our tools to write
+	concurrent []*fileWriter
 
 	named   map[string]bool      // files that its agent says it has changed; absolute
 	unnamed bool                 // it also writes files that nobody names: it is a program, or has run one
@@ -130,7 +131,7 @@ func (r *Runner) enter(w *work) (leave func()) {
 	if r.Snapshots == nil || how == writesNothing {
 		return func() {}
 	}
-	s := &fileWriter{turn: w.c.ID, agent: w.c.Agent, dirs: r.folders(w), watched: how == writesSeen, free: w.writesByItself()}
+	s := &fileWriter{turn: w.turn, agent: w.c.Agent, dirs: r.folders(w), watched: how == writesSeen, free: w.writesByItself()}
 	if s.watched {
 		w.writer = s
 	}
@@ -223,7 +224,7 @@ func (r *Runner) compare(ctx context.Context, w *work) *diff {
 	}
 	d := &diff{others: shortly(r.concurrentWriters(w, all, false))}
 	d.text = r.redact(describe(w, all, d.others))
-	d.record, _ = agentapi.ArtifactEvent(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.c.ID}, "diff", w.c.ID+".diff", d.text)
+	d.record, _ = agentapi.ArtifactEvent(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.turn}, "diff", string(w.turn)+".diff", d.text)
 	return d
 }
 
@@ -253,7 +254,7 @@ func (r *Runner) changes(ctx context.Context, w *work, since []swarm.FolderSnaps
 // describe is a diff as it is stored. What stands in front of it says whose it is; `git apply` passes over it.
 func describe(w *work, all []Changes, others string) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "Changes of the turn %s.\n", w.c.ID)
+	fmt.Fprintf(&b, "Changes of the turn %s.\n", w.turn)
 	if others != "" {
 		fmt.Fprintf(&b, "At the same time worked here: %s. Some of it may be theirs.\n", others)
 	}
@@ -281,8 +282,8 @@ func (r *Runner) concurrentWriters(w *work, all []Changes, free bool) (names []s
 		here := slices.ContainsFunc(s.dirs, func(dir string) bool {
 			return slices.ContainsFunc(all, func(c Changes) bool { return within(c.Top, resolved(dir)) || within(resolved(dir), c.Top) })
 		})
-		if here && s.turn != w.c.ID && (s.free || !free) {
-			names = append(names, "@"+s.agent+" ("+s.turn+")")
+		if here && s.turn != w.turn && (s.free || !free) {
+			names = append(names, "@"+s.agent+" ("+string(s.turn)+")")
 		}
 	}
 	slices.Sort(names)

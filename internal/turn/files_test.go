@@ -91,9 +91,9 @@ func (s *shop) writes(name, text string, end error) liveAgent {
 }
 
 // diffs are the artifacts that are diffs, by turn.
-func (s *shop) diffs() map[string]string {
+func (s *shop) diffs() map[swarm.TurnID]string {
 	s.Helper()
-	found := map[string]string{}
+	found := map[swarm.TurnID]string{}
 	for _, e := range s.events(swarm.ArtifactStored) {
 		var it swarm.Artifact
 		s.check(json.Unmarshal(e.Data, &it))

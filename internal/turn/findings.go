@@ -51,7 +51,7 @@ func (e *eventRecorder) nudge(u swarm.ToolUse) {
 	text := "You have made the same call " + strconv.Itoa(sameCalls) + " times in a row, with the same result: " + shown(u) +
 		"\nDo something else, or say what keeps you from it."
 	// What the log does not take now, it does not take at the turn's end either.
-	_ = e.work.handle.Nudge(context.Background(), e.work.c.ID+"/"+e.work.repetition.what, text)
+	_ = e.work.handle.Nudge(context.Background(), string(e.work.turn)+"/"+e.work.repetition.what, text)
 }
 
 // findings are what is strange about a turn of a team that has gone well.
@@ -71,9 +71,9 @@ func (r *Runner) findings(w *work, output []byte) (all []swarm.Finding, err erro
 		return all, nil
 	}
 	// What it did in its last turn it may still tell of in this one.
-	turns := append(earlier(w.c), w.c.ID)
+	turns := append(earlier(w.c), w.turn)
 	for n := 1; w.c.Iteration > 1; n++ {
-		before := swarm.TurnID(w.c.Task, w.c.Iteration-1, n)
+		before := swarm.NewTurnID(w.c.Task, w.c.Iteration-1, n)
 		if _, ok, err := r.Log.Find(swarm.StartKey(before, 1)); err != nil {
 			return nil, err
 		} else if !ok {

@@ -228,9 +228,9 @@ func (r *Runner) cleanPrompt(made prompt.Prompt) prompt.Prompt {
 }
 
 // earlier are the ids of the earlier attempts of this task in this iteration.
-func earlier(c flow.Call) (turns []string) {
+func earlier(c flow.Call) (turns []swarm.TurnID) {
 	for n := 1; n < c.Attempt; n++ {
-		turns = append(turns, swarm.TurnID(c.Task, c.Iteration, n))
+		turns = append(turns, swarm.NewTurnID(c.Task, c.Iteration, n))
 	}
 	return turns
 }
@@ -239,7 +239,7 @@ func earlier(c flow.Call) (turns []string) {
 func (r *Runner) failures(c flow.Call) ([]prompt.Failure, error) {
 	var all []prompt.Failure
 	for i, turn := range earlier(c) {
-		e, ok, err := r.Log.Find(swarm.EndKey(turn))
+		e, ok, err := r.Log.Find(swarm.EndKey(string(turn)))
 		if err != nil {
 			return nil, err
 		}
@@ -267,8 +267,8 @@ func (r *Runner) failures(c flow.Call) ([]prompt.Failure, error) {
 }
 
 // retryEdit is what a person has changed about the attempt after a turn that failed, if the task asked for it.
-func (r *Runner) retryEdit(turn string) (*swarm.RetryRequest, error) {
-	a, _, err := swarm.FindBody[swarm.ApprovalAnswer](r.Log, swarm.AnsweredKey(swarm.RetryQuestion(turn)))
+func (r *Runner) retryEdit(turn swarm.TurnID) (*swarm.RetryRequest, error) {
+	a, _, err := swarm.FindBody[swarm.ApprovalAnswer](r.Log, swarm.AnsweredKey(swarm.RetryQuestion(string(turn))))
 	return a.Retry, err
 }
 
@@ -360,9 +360,9 @@ func (l *logFold) forget(e *swarm.Event) {
 	}
 }
 
-func put[V any](m *map[string]V, key string, v V) {
+func put[K comparable, V any](m *map[K]V, key K, v V) {
 	if *m == nil {
-		*m = map[string]V{}
+		*m = map[K]V{}
 	}
 	(*m)[key] = v
 }

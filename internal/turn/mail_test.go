@@ -62,7 +62,7 @@ func (b *team) runner(a liveAgent) worker {
 }
 
 func ask(agent string, iteration, attempt int) flow.Call {
-	return flow.Call{ID: swarm.TurnID(agent, iteration, attempt), Kind: flow.KindTurn, Task: agent, Agent: agent, Iteration: iteration, Of: 9, Attempt: attempt, Ref: "plan:1"}
+	return flow.Call{ID: string(swarm.NewTurnID(agent, iteration, attempt)), Kind: flow.KindTurn, Task: agent, Agent: agent, Iteration: iteration, Of: 9, Attempt: attempt, Ref: "plan:1"}
 }
 
 // do has an agent do one turn, and wants it to go well.
@@ -315,7 +315,7 @@ func TestAnAnswerIsForOneAsking(t *testing.T) {
 	var said []bool
 	asks := func(ctx context.Context, r provider.Request, start string, times int) {
 		for range times {
-			ok, _, err := r.Ask(ctx, swarm.Approval{ID: r.Turn + "/x", What: "run make", Input: b.json(start)})
+			ok, _, err := r.Ask(ctx, swarm.Approval{ID: string(r.Turn) + "/x", What: "run make", Input: b.json(start)})
 			b.check(err)
 			said = append(said, ok)
 		}
@@ -434,14 +434,14 @@ func TestASessionIsForgotten(t *testing.T) {
 	reset := func(agent string) {
 		b.append(nil, swarm.Event{Kind: swarm.Control, To: swarm.ToControl, Data: b.json(swarm.ControlCommand{Command: swarm.CommandReset, Target: agent})})
 	}
-	seen := map[string]provider.Request{}
+	seen := map[swarm.TurnID]provider.Request{}
 	remembers := func(_ context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 		seen[r.Turn] = r
 		for range 2 {
-			live(swarm.Delta{Kind: swarm.DeltaSession, Session: "s-" + r.Turn})
+			live(swarm.Delta{Kind: swarm.DeltaSession, Session: "s-" + string(r.Turn)})
 		}
 		live(swarm.Delta{Kind: swarm.DeltaSession, Session: strings.Repeat("s", 1<<20)}) // nobody calls a session so
-		return provider.Reply{Session: "s-" + r.Turn}, nil
+		return provider.Reply{Session: "s-" + string(r.Turn)}, nil
 	}
 	b.do(ask("planner", 1, 1), remembers)
 	b.do(ask("coder", 1, 1), remembers)

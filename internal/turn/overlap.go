@@ -105,7 +105,7 @@ func (r *Runner) overlapping(s, other *fileWriter) (notices []swarm.Event) {
 			perhaps = append(perhaps, r.shown(path))
 		}
 	}
-	who := "@" + other.agent + " (" + other.turn + ") and @" + s.agent + " (" + s.turn + ")"
+	who := "@" + other.agent + " (" + string(other.turn) + ") and @" + s.agent + " (" + string(s.turn) + ")"
 	notice := func(reason, key string) {
 		reason += ": one may have overwritten the other's work"
 		notices = append(notices, swarm.Event{Kind: swarm.Notice, Key: key, Data: swarm.Encode(swarm.Reason{Reason: r.clean(reason),
@@ -113,7 +113,7 @@ func (r *Runner) overlapping(s, other *fileWriter) (notices []swarm.Event) {
 	}
 	if len(both) > 0 {
 		slices.Sort(both)
-		notice(who+" worked at the same time, and both changed "+shortly(both), "overlap:"+other.turn+":"+s.turn)
+		notice(who+" worked at the same time, and both changed "+shortly(both), "overlap:"+string(other.turn)+":"+string(s.turn))
 	}
 	pair := [2]string{min(s.agent, other.agent), max(s.agent, other.agent)}
 	if len(perhaps) > 0 && !r.overlaps[pair] {

@@ -68,8 +68,8 @@ func (r *Runner) findViolation(ctx context.Context, w *work, all []Changes) {
 // against the phase, the next one has not made good by leaving it there.
 func (r *Runner) blamed(w *work) (files []string, since []swarm.FolderSnapshot) {
 	for n := 1; n < w.c.Attempt; n++ {
-		id := swarm.TurnID(w.c.Task, w.c.Iteration, n)
-		end, ok, _ := swarm.FindBody[swarm.CallEnd](r.Log, swarm.EndKey(id))
+		id := swarm.NewTurnID(w.c.Task, w.c.Iteration, n)
+		end, ok, _ := swarm.FindBody[swarm.CallEnd](r.Log, swarm.EndKey(string(id)))
 		if !ok || len(end.Outside) == 0 {
 			continue
 		}

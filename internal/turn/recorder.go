@@ -88,5 +88,5 @@ func (e *eventRecorder) write(kind swarm.EventKind, body any) {
 	c := e.work.c
 	// What the log does not take now, it does not take at the turn's end either, and then the process stops.
 	_, _ = e.runner.Log.Append(context.Background(), swarm.Batch{Fence: c.Fence, Lazy: true,
-		Events: []swarm.Event{{Kind: kind, Task: c.Task, Agent: c.Agent, Turn: c.ID, Data: swarm.Encode(body)}}})
+		Events: []swarm.Event{{Kind: kind, Task: c.Task, Agent: c.Agent, Turn: swarm.TurnID(c.ID), Data: swarm.Encode(body)}}})
 }

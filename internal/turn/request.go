@@ -75,7 +75,7 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 	leave = func() {}
 	var handle *agentapi.TurnHandle
 	if r.AgentAPI != nil {
-		handle = r.AgentAPI.BeginTurn(w.c.Agent, w.c.Task, w.c.ID, w.start, w.inputs)
+		handle = r.AgentAPI.BeginTurn(w.c.Agent, w.c.Task, w.turn, w.start, w.inputs)
 		w.handle, req.Aside = handle, handle.Aside
 		leave = func() {
 			w.inputs = handle.End()
@@ -95,13 +95,13 @@ func (r *Runner) plainRequest(w *work) provider.Request {
 		env = map[string]string{}
 	}
 	maps.Copy(env, w.task.Env)
-	req := provider.Request{Run: r.Run, Turn: w.c.ID, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
+	req := provider.Request{Run: r.Run, Turn: w.turn, Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Attempt: w.c.Attempt,
 		Prompt: w.made.Text, Fresh: w.made.Text, Model: w.model, Dir: r.workdir(w), Root: w.agent.Root, Env: env, Tools: w.agent.Tools}
 	if w.plan.Team != nil {
 		req.Phase = w.plan.Team.Phase
 	}
 	if r.Trace != nil {
-		req.Trace = r.Trace(w.c.ID)
+		req.Trace = r.Trace(w.turn)
 	}
 	return req
 }
@@ -128,7 +128,7 @@ func (r *Runner) tools(ctx context.Context, w *work, handle *agentapi.TurnHandle
 	}
 	var box Toolbox
 	if r.Toolbox != nil && len(w.agent.Tools) > 0 {
-		if box, err = r.Toolbox(w.agent, w.c.ID); err != nil {
+		if box, err = r.Toolbox(w.agent, w.turn); err != nil {
 			return nil, nil, err
 		}
 		more, err := box.Specs(ctx)

@@ -71,7 +71,7 @@ func (b *bench) append(body []byte, events ...swarm.Event) {
 // tells has the other task say something.
 func (b *bench) tells(id, text string) {
 	b.Helper()
-	b.append([]byte(text), swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(id), Task: "tell", Turn: id,
+	b.append([]byte(text), swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(id), Task: "tell", Turn: swarm.TurnID(id),
 		Data: b.json(swarm.CallEnd{ID: id, Status: swarm.CallOK, Output: swarm.HashOf([]byte(text))})})
 }
 

@@ -13,8 +13,8 @@ import (
 // A sessionKnowledge is what the prompts of an agent's session have told it beside its mail. A turn that continues the
 // session is sent what is new only.
 type sessionKnowledge struct {
-	packs  map[string]string // refs of context packs, and the turn that brought each
-	topics int64             // the newest topic entry
+	packs  map[string]swarm.TurnID // refs of context packs, and the turn that brought each
+	topics int64                   // the newest topic entry
 }
 
 // published is what the team has published, as the turn's prompt tells it. A remote agent is told nothing:
@@ -58,7 +58,7 @@ func (l *logFold) begin(e *swarm.Event) error {
 	if err != nil {
 		return err
 	}
-	now := sessionKnowledge{packs: map[string]string{}, topics: start.Topics}
+	now := sessionKnowledge{packs: map[string]swarm.TurnID{}, topics: start.Topics}
 	for _, s := range start.Spans {
 		if s.From == prompt.FromPack {
 			for _, ref := range strings.Fields(s.Name) {
@@ -84,7 +84,7 @@ func (l *logFold) give(e *swarm.Event, end swarm.CallEnd) {
 	}
 	now, has := l.begun[e.Agent], l.given[e.Agent]
 	if has.packs == nil {
-		has.packs = map[string]string{}
+		has.packs = map[string]swarm.TurnID{}
 	}
 	for ref, turn := range now.packs {
 		if has.packs[ref] == "" {

@@ -102,7 +102,7 @@ func TestARefusalYieldsToAStart(t *testing.T) {
 	b := newBench(t)
 	b.tells("tell/1/1", "no number") // so this worker cannot make the prompt
 	owner := b.owner(b.log, nil)
-	b.append(nil, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(call.ID, 1), Turn: call.ID, Data: b.json(swarm.TurnStart{Start: 1, Owner: owner.fence, By: "another"})})
+	b.append(nil, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(swarm.TurnID(call.ID), 1), Turn: swarm.TurnID(call.ID), Data: b.json(swarm.TurnStart{Start: 1, Owner: owner.fence, By: "another"})})
 	if _, err := owner.Do(t.Context(), "root", call); !errors.Is(err, swarm.ErrStale) {
 		t.Errorf("the worker was told %v", err)
 	}
@@ -133,7 +133,7 @@ func TestAReplacedStartAsksNobody(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	var refused error
 	_, err := b.owner(pollster{b.log, stop}, func(ctx context.Context, r provider.Request) (provider.Reply, error) {
-		b.append(nil, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(call.ID, 2), Turn: call.ID, Data: b.json(swarm.TurnStart{Start: 2, By: "another"})})
+		b.append(nil, swarm.Event{Kind: swarm.TurnStarted, Key: swarm.StartKey(swarm.TurnID(call.ID), 2), Turn: swarm.TurnID(call.ID), Data: b.json(swarm.TurnStart{Start: 2, By: "another"})})
 		_, _, refused = r.Ask(ctx, swarm.Approval{ID: call.ID + "/1", What: "write"})
 		return provider.Reply{}, refused
 	}).Do(ctx, "root", call)

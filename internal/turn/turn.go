@@ -20,17 +20,17 @@ import (
 type Runner struct {
 	Run         swarm.RunID
 	Log         swarm.Log
-	Dir         string                                              // where the run was started
-	Provider    func(swarm.ProviderSpec) (provider.Provider, error) // is asked once for each
-	Redact      func([]byte) []byte                                 // takes secrets out of what is stored; nil = there are none
-	Cut         func(string) string                                 // the same for what was cut already, where a … stands; nil = there are none
-	Watch       Watcher                                             // nil = nobody
-	CarriesOver bool                                                // the run tries another one again and keeps some of its turns
-	AgentAPI    *agentapi.Service                                   // what agents do to the run; nil = they do not
-	Toolbox     func(a *swarm.Agent, turn string) (Toolbox, error)  // other tools that a model may use; nil = none
-	Endpoint    func(agent string) (swarm.ToolEndpoint, error)      // where a program finds what AgentAPI does; nil = nowhere
-	Trace       func(turn string) string                            // what a turn's programs are told they belong to; nil = nothing
-	Snapshots   Snapshotter                                         // tells what turns change; nil = nobody does
+	Dir         string                                                   // where the run was started
+	Provider    func(swarm.ProviderSpec) (provider.Provider, error)      // is asked once for each
+	Redact      func([]byte) []byte                                      // takes secrets out of what is stored; nil = there are none
+	Cut         func(string) string                                      // the same for what was cut already, where a … stands; nil = there are none
+	Watch       Watcher                                                  // nil = nobody
+	CarriesOver bool                                                     // the run tries another one again and keeps some of its turns
+	AgentAPI    *agentapi.Service                                        // what agents do to the run; nil = they do not
+	Toolbox     func(a *swarm.Agent, turn swarm.TurnID) (Toolbox, error) // other tools that a model may use; nil = none
+	Endpoint    func(agent string) (swarm.ToolEndpoint, error)           // where a program finds what AgentAPI does; nil = nowhere
+	Trace       func(turn swarm.TurnID) string                           // what a turn's programs are told they belong to; nil = nothing
+	Snapshots   Snapshotter                                              // tells what turns change; nil = nobody does
 
 	mu        sync.Mutex
 	plans     map[string]*loadedPlan
@@ -53,6 +53,7 @@ type Watcher interface {
 // work is one turn on its way.
 type work struct {
 	c          flow.Call
+	turn       swarm.TurnID // its id, which is the call's
 	plan       *loadedPlan
 	task       *swarm.Task
 	agent      *swarm.Agent
@@ -88,7 +89,7 @@ func (w *work) kind() *providerkind.Kind { return providerkind.Of(w.spec.Kind) }
 // says nothing about the turn.
 func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
 	if r.CarriesOver {
-		if e, ok, err := r.Log.Find(swarm.CarriedOverKey(c.ID)); err != nil || ok {
+		if e, ok, err := r.Log.Find(swarm.CarriedOverKey(swarm.TurnID(c.ID))); err != nil || ok {
 			if err != nil {
 				return flow.Result{}, err
 			}
@@ -154,7 +155,7 @@ func (r *Runner) gather(c flow.Call) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{c: c, plan: p, task: p.tasks[c.Task], agent: p.agents[c.Agent]}
+	w := &work{c: c, turn: swarm.TurnID(c.ID), plan: p, task: p.tasks[c.Task], agent: p.agents[c.Agent]}
 	if p.Team != nil { // what it is to do, its mail says
 		w.task = &swarm.Task{Name: c.Task, Agent: c.Agent}
 	}

@@ -27,7 +27,7 @@ func crew(t *testing.T) *sim {
 func (s *sim) does(what string) {
 	w := strings.Fields(what)
 	turn := func(kind swarm.EventKind, body any) {
-		s.tell(swarm.Event{Kind: kind, Task: w[0], Agent: w[0], Turn: w[0] + "/1/1"}, body)
+		s.tell(swarm.Event{Kind: kind, Task: w[0], Agent: w[0], Turn: swarm.TurnID(w[0] + "/1/1")}, body)
 	}
 	switch w[1] {
 	case "begins":

@@ -36,7 +36,7 @@ type TopicEntry struct {
 	Seq   int64           `json:"seq"`
 	Time  time.Time       `json:"time"`
 	Agent string          `json:"agent"`          // or user
-	Turn  string          `json:"turn,omitempty"` // none = a person published it
+	Turn  swarm.TurnID    `json:"turn,omitempty"` // none = a person published it
 	Data  json.RawMessage `json:"data"`
 }
 
@@ -46,15 +46,15 @@ func (e TopicEntry) Text() string { return swarm.TopicEntry{Data: e.Data}.Text()
 // An Artifact is bytes that somebody keeps for others: who, and in which turn.
 type Artifact struct {
 	swarm.Artifact
-	Agent string    `json:"agent,omitempty"`
-	Turn  string    `json:"turn,omitempty"`
-	Seq   int64     `json:"seq"`
-	Time  time.Time `json:"time"`
+	Agent string       `json:"agent,omitempty"`
+	Turn  swarm.TurnID `json:"turn,omitempty"`
+	Seq   int64        `json:"seq"`
+	Time  time.Time    `json:"time"`
 }
 
 // A Turn is one call of an agent's provider.
 type Turn struct {
-	ID        string          `json:"id"`
+	ID        swarm.TurnID    `json:"id"`
 	Task      string          `json:"task"`
 	Agent     string          `json:"agent"`
 	Iteration int             `json:"iteration"`
@@ -127,20 +127,20 @@ func Collect(events iter.Seq2[*swarm.Event, error]) (Details, error) {
 // A Collector collects a run's details event by event. Each costs the same, however many there are.
 type Collector struct {
 	Details
-	at      map[string]int   // turns by id
-	boxes   map[string][]int // envelopes by receiver
-	ids     map[string]int   // envelopes by id
-	mail    []plan.Mail      // what is to be known of each envelope
-	owed    []int            // envelopes that want a reply, and have none
-	topics  map[string]int   // by name
-	over    bool             // the run has ended
-	changed []int            // envelopes that are new, or that something became of
+	at      map[swarm.TurnID]int // turns by id
+	boxes   map[string][]int     // envelopes by receiver
+	ids     map[string]int       // envelopes by id
+	mail    []plan.Mail          // what is to be known of each envelope
+	owed    []int                // envelopes that want a reply, and have none
+	topics  map[string]int       // by name
+	over    bool                 // the run has ended
+	changed []int                // envelopes that are new, or that something became of
 }
 
 // NewCollector has seen nothing yet.
 func NewCollector() *Collector {
 	return &Collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Topics: []Topic{}, Artifacts: []json.RawMessage{}},
-		at: map[string]int{}, boxes: map[string][]int{}, ids: map[string]int{}, topics: map[string]int{}}
+		at: map[swarm.TurnID]int{}, boxes: map[string][]int{}, ids: map[string]int{}, topics: map[string]int{}}
 }
 
 // Take takes the next event.
@@ -191,7 +191,7 @@ func (c *Collector) turn(e *swarm.Event) *Turn {
 		c.at[e.Turn] = i
 		t := Turn{ID: e.Turn, Task: e.Task, Agent: e.Agent, Status: swarm.Running}
 		_, t.Iteration = plan.OfTurn(e.Turn) // a turn that was kept from another run has no start that tells them
-		t.Attempt, _ = strconv.Atoi(e.Turn[strings.LastIndexByte(e.Turn, '/')+1:])
+		t.Attempt, _ = strconv.Atoi(string(e.Turn[strings.LastIndexByte(string(e.Turn), '/')+1:]))
 		c.Turns = append(c.Turns, t)
 	}
 	return &c.Turns[i]

@@ -128,7 +128,7 @@ func describeAgent(e *swarm.Event) string {
 		if e.Turn == "" {
 			return "" // a person has read the mail
 		}
-		return "read its mail in turn " + e.Turn
+		return "read its mail in turn " + string(e.Turn)
 	case swarm.HandoffInjected:
 		in, _ := swarm.Body[swarm.Injection](e)
 		return "was given urgent mail beside the answer of " + in.Tool

@@ -149,7 +149,7 @@ func (c *Collector) injected(e *swarm.Event, in swarm.Inputs) {
 	}
 	for _, i := range c.between(e.Agent, in) {
 		r := &c.Envelopes[i].Receipt
-		if r.Turn, r.Injected = e.Turn, e.Time; r.State == MailStored {
+		if r.Turn, r.Injected = string(e.Turn), e.Time; r.State == MailStored {
 			r.State = MailInjected
 		}
 		c.changed = append(c.changed, i)

@@ -33,16 +33,16 @@ func (p *post) tell(e swarm.Event, body any) int64 {
 	return p.seq
 }
 
-func (p *post) send(id, from, to, turn, meta string, response *swarm.Response) int64 {
+func (p *post) send(id, from, to string, turn swarm.TurnID, meta string, response *swarm.Response) int64 {
 	return p.tell(swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(to), Agent: from, Turn: turn}, swarm.StoredEnvelope{Envelope: swarm.Envelope{Kind: swarm.Handoff, ID: id, FromNodeID: from,
 		ToNodeID: to, Payload: swarm.Payload{Message: "m", Response: response}, Meta: json.RawMessage(meta)}, Read: p.read})
 }
 
-func (p *post) start(turn, agent string, in swarm.Inputs) int64 {
+func (p *post) start(turn swarm.TurnID, agent string, in swarm.Inputs) int64 {
 	return p.tell(swarm.Event{Kind: swarm.TurnStarted, Agent: agent, Task: agent, Turn: turn}, swarm.TurnStart{Start: 1, Prompt: "p", Inputs: in})
 }
 
-func (p *post) consume(turn, agent string, in swarm.Inputs) int64 {
+func (p *post) consume(turn swarm.TurnID, agent string, in swarm.Inputs) int64 {
 	return p.tell(swarm.Event{Kind: swarm.HandoffConsumed, Agent: agent, Task: agent, Turn: turn}, in)
 }
 
@@ -150,7 +150,7 @@ func BenchmarkCollectMail(b *testing.B) {
 						p.tell(swarm.Event{Kind: swarm.HandoffReturned}, swarm.Return{ID: id, Reason: "r"})
 						continue
 					}
-					in, turn := swarm.Inputs{From: seq - 1, Upto: seq}, "coder/"+id+"/1"
+					in, turn := swarm.Inputs{From: seq - 1, Upto: seq}, swarm.TurnID("coder/"+id+"/1")
 					p.start(turn, "coder", in)
 					p.consume(turn, "coder", in)
 				}

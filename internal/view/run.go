@@ -86,10 +86,10 @@ type Head struct {
 // An Approval is something that an agent wants to do, and that nobody has allowed or refused yet.
 type Approval struct {
 	swarm.Approval
-	Agent string    `json:"agent"`
-	Task  string    `json:"task"`
-	Turn  string    `json:"turn"`
-	Asked time.Time `json:"asked"`
+	Agent string       `json:"agent"`
+	Task  string       `json:"task"`
+	Turn  swarm.TurnID `json:"turn"`
+	Asked time.Time    `json:"asked"`
 }
 
 // A Notice is something that a person should know. The last few are kept.
@@ -117,7 +117,7 @@ type Task struct {
 	Iteration  int             `json:"iteration"`
 	Iterations int             `json:"iterations"`
 	Attempt    int             `json:"attempt"`          // of its last turn in this iteration
-	Turn       string          `json:"turn,omitempty"`   // its last one
+	Turn       swarm.TurnID    `json:"turn,omitempty"`   // its last one
 	Started    time.Time       `json:"started,omitzero"` // in this iteration
 	Ended      time.Time       `json:"ended,omitzero"`
 	Busy       time.Duration   `json:"busy_ns,omitempty"` // how long its turns took, over all iterations
@@ -135,9 +135,9 @@ type Task struct {
 
 // An Output is what a turn made.
 type Output struct {
-	Hash  swarm.Hash `json:"hash"`  // what is kept of it
-	Turn  string     `json:"turn"`  //
-	Bytes int64      `json:"bytes"` // how long it was before it was cut to what is kept
+	Hash  swarm.Hash   `json:"hash"`  // what is kept of it
+	Turn  swarm.TurnID `json:"turn"`  //
+	Bytes int64        `json:"bytes"` // how long it was before it was cut to what is kept
 }
 
 // An Agent is where an agent stands.
@@ -148,7 +148,7 @@ type Agent struct {
 	Model    string       `json:"model,omitempty"`
 	Status   swarm.Status `json:"status"`            // idle, running, streaming, waiting, blocked; failed or cancelled when it has ended
 	Task     string       `json:"task,omitempty"`    // the one it runs, waits with or is blocked on
-	Turn     string       `json:"turn,omitempty"`    // the one that it has now
+	Turn     swarm.TurnID `json:"turn,omitempty"`    // the one that it has now
 	Waits    []Wait       `json:"waits,omitempty"`   // for whom, since when and why
 	Reason   string       `json:"reason,omitempty"`  // why it has ended
 	Session  string       `json:"session,omitempty"` // its provider's

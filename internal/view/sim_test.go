@@ -104,7 +104,7 @@ func (s *sim) start(i, iteration int) {
 	if s.attempt[at]++; s.attempt[at] == 1 {
 		s.tell(swarm.Event{Kind: swarm.TaskStarted, Task: t.Name, Agent: t.Agent}, swarm.Iteration{Iteration: iteration, Of: s.sched.Iterations(i)})
 	}
-	turn := swarm.TurnID(t.Name, iteration, s.attempt[at])
+	turn := swarm.NewTurnID(t.Name, iteration, s.attempt[at])
 	starts := 1
 	if !s.calm && s.rnd.IntN(20) == 0 {
 		starts = 2
@@ -174,8 +174,8 @@ func (s *sim) take(from *[]int) int {
 func (s *sim) endTurn(i int) {
 	t, iteration := s.sched.Task(i), s.sched.Iteration(i)
 	attempt := s.attempt[fmt.Sprint(t.Name, "/", iteration)]
-	turn := swarm.TurnID(t.Name, iteration, attempt)
-	end := swarm.CallEnd{ID: turn, Call: "turn " + t.Name, Status: swarm.CallOK, Output: swarm.HashOf([]byte("out " + turn)), Bytes: int64(s.rnd.IntN(1000)),
+	turn := swarm.NewTurnID(t.Name, iteration, attempt)
+	end := swarm.CallEnd{ID: string(turn), Call: "turn " + t.Name, Status: swarm.CallOK, Output: swarm.HashOf([]byte("out " + string(turn))), Bytes: int64(s.rnd.IntN(1000)),
 		Usage: swarm.Usage{Calls: 1, InputTokens: int64(s.rnd.IntN(1000)), OutputTokens: 5, USD: 0.25, Estimated: s.rnd.IntN(5) == 0}, Session: "s-" + t.Agent}
 	chance := s.rnd.IntN(100)
 	if s.calm {

@@ -10,7 +10,7 @@ import (
 func SpanOrigin(s swarm.Span) string {
 	switch {
 	case s.From == "output" && s.Turn != "":
-		return "output of " + s.Turn
+		return "output of " + string(s.Turn)
 	case s.From == "output":
 		return fmt.Sprintf("output of task %s, which has none", s.Name)
 	case s.From == "text" && s.Name == "":
@@ -34,7 +34,7 @@ func SpanOrigin(s swarm.Span) string {
 	case s.From == "finding" && s.Turn == "":
 		return "a person's finding on " + s.Name
 	case s.From == "finding":
-		return "a finding of " + s.Turn + " on " + s.Name
+		return "a finding of " + string(s.Turn) + " on " + s.Name
 	case s.From == "separator":
 		return "between the parts"
 	case s.From == "redacted":

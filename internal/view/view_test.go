@@ -165,9 +165,9 @@ func TestOutputsAndAttempts(t *testing.T) {
 	s := script(t)
 	s.advance()
 	i := s.running[0]
-	out := func(text string, status swarm.CallState, kind swarm.ErrorKind, turn string) {
+	out := func(text string, status swarm.CallState, kind swarm.ErrorKind, turn swarm.TurnID) {
 		s.tell(swarm.Event{Kind: swarm.TurnEnded, Task: "plan", Agent: "planner", Turn: turn},
-			swarm.CallEnd{ID: turn, Status: status, Kind: kind, Reason: "no \"PASS\"", Output: swarm.HashOf([]byte(text)), Bytes: int64(len(text)), Usage: swarm.Usage{Calls: 1, InputTokens: 10}})
+			swarm.CallEnd{ID: string(turn), Status: status, Kind: kind, Reason: "no \"PASS\"", Output: swarm.HashOf([]byte(text)), Bytes: int64(len(text)), Usage: swarm.Usage{Calls: 1, InputTokens: 10}})
 	}
 	out("good", swarm.CallOK, "", "plan/1/1")
 	s.sched.Ended(i, swarm.Completed)

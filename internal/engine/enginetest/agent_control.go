@@ -25,7 +25,7 @@ func waitCrashes(t *testing.T, run Subject) {
 					_, err = r.Call(ctx, "wait_for", json.RawMessage(`{"agents":["a"]}`))
 				}
 			}
-			return "out of " + r.Turn, err
+			return "out of " + string(r.Turn), err
 		}
 	}, "turn_ended a a/1/1", "turn_ended lead lead/1/1")
 }
@@ -59,7 +59,7 @@ func singleCrashes(t *testing.T, run Subject) {
 			case "lead/3/1":
 				err = send(`{"to":"a","message":"go on"}`)
 			}
-			return "out of " + r.Turn, err
+			return "out of " + string(r.Turn), err
 		}
 	}, "agent_paused b", "agent_resumed b", "agent_ended a", "agent_started a", "turn_ended a a/2/1", "turn_ended lead lead/3/1")
 }
@@ -86,7 +86,7 @@ func backCrashes(t *testing.T, run Subject) {
 			case "lead/2/1":
 				send(`{"to":"b","message":"then you","response":{"expectation":"required"}}`)
 			}
-			return "out of " + r.Turn, err
+			return "out of " + string(r.Turn), err
 		}
 	}, "agent_ended a", "handoff_returned", "turn_ended lead lead/2/1", "turn_ended b b/3/1", "turn_ended lead lead/3/1")
 }
@@ -125,7 +125,7 @@ func everywhere(t *testing.T, run Subject, work func(*harness) func(context.Cont
 
 // lateWait has a process that has lost its run write that an agent waits: the new owner's loop must not be told so.
 func lateWait(t *testing.T, run Subject) {
-	started, finish := make(chan string, 10), make(chan struct{})
+	started, finish := make(chan swarm.TurnID, 10), make(chan struct{})
 	refused := make(chan error, 1)
 	b := newTeamHarness(t, run, teamPlan())
 	b.team.answer = func(ctx context.Context, r provider.Request) (string, error) {

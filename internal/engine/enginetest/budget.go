@@ -16,7 +16,7 @@ func budgetCrashes(t *testing.T, run Subject) {
 	begin := func() *harness {
 		p := alone("a", "b", "c", "d", "e", "f")
 		p.Budget = swarm.Budget{Calls: 3}
-		return newHarness(t, run, p, newTeam(func(_ context.Context, r provider.Request) (string, error) { return "out of " + r.Turn, nil }))
+		return newHarness(t, run, p, newTeam(func(_ context.Context, r provider.Request) (string, error) { return "out of " + string(r.Turn), nil }))
 	}
 	clean := begin()
 	if r, err := clean.drive(0, false); err != nil || r.Kind != swarm.OverBudget {

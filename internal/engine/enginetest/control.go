@@ -120,7 +120,7 @@ func idleTells(t *testing.T, run Subject) {
 }
 
 // until waits for what a turn says and works until it is cut.
-func until(started chan<- string) func(context.Context, provider.Request) (string, error) {
+func until(started chan<- swarm.TurnID) func(context.Context, provider.Request) (string, error) {
 	return func(ctx context.Context, r provider.Request) (string, error) {
 		started <- r.Turn
 		<-ctx.Done()
@@ -129,7 +129,7 @@ func until(started chan<- string) func(context.Context, provider.Request) (strin
 }
 
 func cancelCuts(t *testing.T, run Subject) {
-	started := make(chan string, 10)
+	started := make(chan swarm.TurnID, 10)
 	b := newHarness(t, run, alone("a", "b"), newTeam(until(started)))
 	done := make(chan error, 1)
 	go func() {
@@ -180,7 +180,7 @@ func pauseOutlives(t *testing.T, run Subject) {
 // lateOwner lets a process lose its run in the middle of a turn. Its output, its facts and its ticks must all be refused: the
 // unique keys alone would not do that.
 func lateOwner(t *testing.T, run Subject) {
-	started, finish := make(chan string, 10), make(chan struct{})
+	started, finish := make(chan swarm.TurnID, 10), make(chan struct{})
 	b := newHarness(t, run, alone("a"), newTeam(func(_ context.Context, r provider.Request) (string, error) {
 		started <- r.Turn
 		<-finish

@@ -55,7 +55,7 @@ func Run(t *testing.T, run Subject) {
 // A team is the outside world: agents that note what they were asked.
 type team struct {
 	mu     sync.Mutex
-	asked  map[string][]string // prompts by turn
+	asked  map[swarm.TurnID][]string // prompts by turn
 	answer func(ctx context.Context, r provider.Request) (string, error)
 }
 
@@ -68,7 +68,7 @@ func (a *team) Turn(ctx context.Context, r provider.Request, live func(swarm.Del
 }
 
 func newTeam(answer func(ctx context.Context, r provider.Request) (string, error)) *team {
-	return &team{asked: map[string][]string{}, answer: answer}
+	return &team{asked: map[swarm.TurnID][]string{}, answer: answer}
 }
 
 // A harness is one run's log and the process that drives it.
@@ -158,12 +158,12 @@ func (h *harness) append(e swarm.Event, bodies [][]byte) {
 }
 
 // history is the log without what a crash may change: numbers, times, owners and second starts.
-func (h *harness) history() (history []string, ends map[string]int) {
+func (h *harness) history() (history []string, ends map[swarm.TurnID]int) {
 	h.t.Helper()
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
 	h.check(err)
 	defer log.Close()
-	ends = map[string]int{}
+	ends = map[swarm.TurnID]int{}
 	events, err := log.Read(0, 1<<20)
 	h.check(err)
 	for _, e := range events {
@@ -209,7 +209,7 @@ func work(_ context.Context, r provider.Request) (string, error) {
 	if r.Task == "a" && r.Attempt == 1 {
 		return "bad", swarm.Errorf(swarm.Unexpected, "not good enough")
 	}
-	return "out of " + r.Turn, nil
+	return "out of " + string(r.Turn), nil
 }
 
 func crashEverywhere(t *testing.T, run Subject) {
@@ -265,7 +265,7 @@ func crash(t *testing.T, at int, committed bool, drive func(at int, committed bo
 }
 
 // checkAgainst compares a run that crashed with one that did not, and the log with what the agents remember.
-func (h *harness) checkAgainst(at int, want []string, asked map[string][]string) {
+func (h *harness) checkAgainst(at int, want []string, asked map[swarm.TurnID][]string) {
 	h.t.Helper()
 	got, ends := h.history()
 	if !slices.Equal(got, want) {

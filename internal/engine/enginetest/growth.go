@@ -38,7 +38,7 @@ func growthCrashes(t *testing.T, run Subject) {
 			case "a/2/1":
 				b.decide("b", agentapi.Decision{Reason: "one is enough"})
 			}
-			return "out of " + r.Turn, err
+			return "out of " + string(r.Turn), err
 		}
 	}, "approval_asked lead lead/1/1", "approval_answered lead lead/1/1", "turn_ended helper helper/1/1", "turn_ended lead lead/2/1", "turn_ended b b/2/1", "task_completed helper")
 	if got := last.received("lead"); len(got) != 2 || !strings.HasPrefix(got[1], "Granted: helper has joined") || !strings.Contains(got[1], `name is "helper" instead of "other"`) {

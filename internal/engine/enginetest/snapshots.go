@@ -57,7 +57,7 @@ func (h *harness) checkDiffs(at int) {
 	defer log.Close()
 	events, err := log.Read(0, 1<<20)
 	h.check(err)
-	diffs := map[string]string{}
+	diffs := map[swarm.TurnID]string{}
 	for _, e := range events {
 		if e.Kind != swarm.ArtifactStored {
 			continue
@@ -68,7 +68,7 @@ func (h *harness) checkDiffs(at int) {
 		h.check(err)
 		_, diffs[e.Turn], _ = strings.Cut(string(text), "\n\n")
 	}
-	want := map[string]string{"a/1/1": "+half.txt\n", "a/1/2": "+whole.txt\n"}
+	want := map[swarm.TurnID]string{"a/1/1": "+half.txt\n", "a/1/2": "+whole.txt\n"}
 	for turn := range diffs {
 		if diffs[turn] != want[turn] {
 			h.t.Errorf("crash at append %d: the diff of %s is %q", at, turn, diffs[turn])

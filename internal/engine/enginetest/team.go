@@ -42,7 +42,7 @@ func passOn(ctx context.Context, r provider.Request) (string, error) {
 	if r.Turn == "b/1/1" {
 		return "I sent the result to @lead.", err
 	}
-	return "out of " + r.Turn, err
+	return "out of " + string(r.Turn), err
 }
 
 func teamPlan() swarm.Plan {

@@ -25,7 +25,7 @@ func (p *player) copy(i int) error {
 	if i < p.opening {
 		return p.begin(i)
 	}
-	turn := p.open[e.Turn]
+	turn := p.open[string(e.Turn)]
 	if p.isOwn(&e) || e.Turn != "" && !p.asked[e.Turn] {
 		p.left[i] = true
 		return nil
@@ -57,7 +57,7 @@ func (p *player) isOwn(e *swarm.Event) bool {
 	case swarm.LoopEnded:
 		return e.Key == swarm.EndKey(p.loop.ID)
 	case swarm.ApprovalAsked:
-		return e.Key == swarm.AskedKey(swarm.RetryQuestion(e.Turn))
+		return e.Key == swarm.AskedKey(swarm.RetryQuestion(string(e.Turn)))
 	}
 	_, signal, _ := engine.Signal(*e)
 	return e.To == swarm.ToLoop(p.loop.ID) && !signal

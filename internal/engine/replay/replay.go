@@ -49,18 +49,18 @@ type player struct {
 	new    copier // the log of the new run
 	prompt promptMaker
 
-	at      map[string]int  // recorded events by key
-	opening int             // those before it tell how the run began, up to its first owner; the new run began by itself
-	owned   int64           // where the new log has its first owner
-	ended   bool            // the recorded run has ended
-	copied  int             // those before it were copied, or left out
-	left    map[int]bool    // left out
-	given   int             // those before it were given to the loop, or are not for it
-	now     time.Time       // of the last one given
-	open    map[string]*ask // turns that the loop has asked for, and whose end it was not given
-	asked   map[string]bool // all turns that it has asked for
-	astray  *swarm.Error    // how the replay has left the recording; nil = it has not
-	culprit string          // the turn in which it did, if it was one
+	at      map[string]int        // recorded events by key
+	opening int                   // those before it tell how the run began, up to its first owner; the new run began by itself
+	owned   int64                 // where the new log has its first owner
+	ended   bool                  // the recorded run has ended
+	copied  int                   // those before it were copied, or left out
+	left    map[int]bool          // left out
+	given   int                   // those before it were given to the loop, or are not for it
+	now     time.Time             // of the last one given
+	open    map[string]*ask       // turns that the loop has asked for, and whose end it was not given
+	asked   map[swarm.TurnID]bool // all turns that it has asked for
+	astray  *swarm.Error          // how the replay has left the recording; nil = it has not
+	culprit string                // the turn in which it did, if it was one
 }
 
 // An ask is a turn that the loop has asked for.
@@ -72,7 +72,7 @@ type ask struct {
 }
 
 func newPlayer(ctx context.Context, rec *recording.Recording, h *engine.Adapters, c flow.Call) *player {
-	p := &player{ctx: ctx, rec: rec, h: h, loop: c, at: map[string]int{}, left: map[int]bool{}, open: map[string]*ask{}, asked: map[string]bool{}}
+	p := &player{ctx: ctx, rec: rec, h: h, loop: c, at: map[string]int{}, left: map[int]bool{}, open: map[string]*ask{}, asked: map[swarm.TurnID]bool{}}
 	p.new = copier{ctx: context.WithoutCancel(ctx), log: h.Log, fence: c.Fence, file: rec.File}
 	p.prompt.live, p.now = h.Turn, rec.Events[0].Time
 	for i := range rec.Events {
@@ -93,11 +93,11 @@ func (p *player) Now() time.Time { return p.now }
 
 // Go notes that the loop asks for a turn. What the recording has of it is copied when its place comes.
 func (p *player) Go(c flow.Call) error {
-	p.open[c.ID], p.asked[c.ID] = &ask{call: c}, true
+	p.open[c.ID], p.asked[swarm.TurnID(c.ID)] = &ask{call: c}, true
 	if p.astray != nil {
 		return nil
 	}
-	first, has := p.at[swarm.StartKey(c.ID, 1)]
+	first, has := p.at[swarm.StartKey(swarm.TurnID(c.ID), 1)]
 	end, ends := p.at[swarm.EndKey(c.ID)]
 	if !has {
 		first, has = end, ends

@@ -48,7 +48,7 @@ func (p *player) endStray() (flow.Signal, error) {
 		end.Reason, end.Hint = "the replay has left the recording with the turn "+p.culprit, ""
 	}
 	e := swarm.NewEvent(swarm.TurnEnded, end)
-	e.Key, e.To, e.Task, e.Agent, e.Turn = swarm.EndKey(c.ID), swarm.ToLoop(p.loop.ID), c.Task, c.Agent, c.ID
+	e.Key, e.To, e.Task, e.Agent, e.Turn = swarm.EndKey(c.ID), swarm.ToLoop(p.loop.ID), c.Task, c.Agent, swarm.TurnID(c.ID)
 	if _, err := p.new.put(0, e); err != nil {
 		return flow.Signal{}, err
 	}

@@ -221,7 +221,7 @@ type agent struct {
 }
 
 func (a agent) Turn(ctx context.Context, req provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
-	r := a.chance("turn " + req.Turn)
+	r := a.chance("turn " + string(req.Turn))
 	call := func(tool, format string, args ...any) {
 		_, _ = req.Call(ctx, tool, json.RawMessage(fmt.Sprintf(format, args...))) // what is refused is a part of it
 	}
@@ -244,9 +244,9 @@ func (a agent) Turn(ctx context.Context, req provider.Request, live func(swarm.D
 		case 6:
 			call("read_inbox", `{}`)
 		case 7:
-			_, _ = a.api.Publish(ctx, "person", json.RawMessage(fmt.Sprintf("%q", "a person saw "+req.Turn)))
+			_, _ = a.api.Publish(ctx, "person", json.RawMessage(fmt.Sprintf("%q", "a person saw "+string(req.Turn))))
 		case 8:
-			_, _ = a.api.FromUser(ctx, mail.Draft{To: other(), Message: "a person says: " + req.Turn})
+			_, _ = a.api.FromUser(ctx, mail.Draft{To: other(), Message: "a person says: " + string(req.Turn)})
 		case 9:
 			say(swarm.CommandPause, "")
 			say(swarm.CommandResume, "")

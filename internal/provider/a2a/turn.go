@@ -95,7 +95,7 @@ func (t *turn) sendMessage(ctx, asking context.Context) error {
 // message makes the message. Its id is an idempotency key made from the turn, so a turn that is
 // done again after a crash sends the same message.
 func (t *turn) message(text, conversation, task string) *wire.Message {
-	sum := sha256.Sum256([]byte(string(t.request.Run) + "\x00" + t.request.Turn + "\x00" + conversation + "\x00" + task))
+	sum := sha256.Sum256([]byte(string(t.request.Run) + "\x00" + string(t.request.Turn) + "\x00" + conversation + "\x00" + task))
 	return &wire.Message{
 		ID:        hex.EncodeToString(sum[:16]),
 		Role:      wire.MessageRoleUser,

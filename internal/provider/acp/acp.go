@@ -156,7 +156,7 @@ func (h *host) acquireProgram(r provider.Request, t *turn) (*agentProgram, error
 		Talk:  true,
 		Grace: h.grace,
 		Run:   r.Run,
-		Turn:  r.Turn,
+		Turn:  string(r.Turn),
 	}
 	if err := p.start(job); err != nil {
 		return nil, h.programSpec().StartError(r.Dir, err)

@@ -312,7 +312,7 @@ func TestTwoTurnsAtOnce(t *testing.T) {
 	for i := range pids {
 		both.Go(func() {
 			r := h.request("tool other x", "ask", "who")
-			r.Turn = fmt.Sprintf("plan/%d/1", i+1)
+			r.Turn = swarm.TurnID(fmt.Sprintf("plan/%d/1", i+1))
 			r.Ask = func(context.Context, swarm.Approval) (bool, string, error) { // which brings both to the same point
 				select {
 				case meet <- struct{}{}:

@@ -161,7 +161,7 @@ func (t *turn) askPerson(id string, x tool) error {
 	ok, reason, err := t.r.Ask(
 		t.ctx,
 		swarm.Approval{
-			ID:    t.r.Turn + "/" + x.fingerprint(id),
+			ID:    string(t.r.Turn) + "/" + x.fingerprint(id),
 			What:  "use " + x.name,
 			Tool:  x.name,
 			Input: input,

@@ -176,7 +176,7 @@ func (d *desk) file(name, text string) string {
 	return path
 }
 
-func (d *desk) request(turn, prompt string) provider.Request {
+func (d *desk) request(turn swarm.TurnID, prompt string) provider.Request {
 	return provider.Request{Run: d.run(), Turn: turn, Task: "plan", Agent: "planner", Iteration: 1, Attempt: 1, Prompt: prompt, Model: d.program.model, Dir: d.dir, Door: d.door}
 }
 

@@ -106,7 +106,7 @@ func (a *agent) startProgram(
 		Talk:   l.persistent,
 		Grace:  a.grace,
 		Run:    r.Run,
-		Turn:   r.Turn,
+		Turn:   string(r.Turn),
 		Stdout: func(text string) { p.pieces <- piece{false, text} },
 		Stderr: func(text string) { p.pieces <- piece{true, text} },
 	}
