@@ -142,7 +142,7 @@ func (a *app) complain(err error) {
 		e = &swarm.Error{Msg: err.Error(), Hint: swarm.HintOf(err)}
 	}
 	if a.json {
-		_ = json.NewEncoder(a.stderr).Encode(problemOf(e)) // there is nobody else to tell
+		_ = json.NewEncoder(term.EscapeJSON(a.stderr)).Encode(problemOf(e)) // there is nobody else to tell
 		return
 	}
 	fmt.Fprintf(a.stderr, "error: %s\n", term.Escape(e.Error()))
@@ -153,7 +153,7 @@ func (a *app) complain(err error) {
 
 // print writes a result as JSON.
 func (a *app) print(v any) error {
-	enc := json.NewEncoder(a.stdout)
+	enc := json.NewEncoder(term.EscapeJSON(a.stdout))
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }

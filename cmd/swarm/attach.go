@@ -104,7 +104,7 @@ func (a *app) watch(ctx context.Context, h *statedir.Home, l *run.Reader) error 
 // spectator is a screen for a run that another process drives, from where its fold stands.
 func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Screen, error) {
 	if a.json {
-		return &eventWriter{run: v.ID, out: json.NewEncoder(a.stdout)}, nil
+		return &eventWriter{run: v.ID, out: json.NewEncoder(term.EscapeJSON(a.stdout))}, nil
 	}
 	color, err := a.paints()
 	if err != nil {

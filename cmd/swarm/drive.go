@@ -231,7 +231,7 @@ func (k keys) answer(id string, ok bool) error {
 // screen is what shows a run while it is driven.
 func (a *app) screen(v *view.Run, s *stops, k keys) (term.Screen, error) {
 	if a.json {
-		return a.warned(&eventWriter{run: v.ID, out: json.NewEncoder(s.watched(a.stdout))}), nil
+		return a.warned(&eventWriter{run: v.ID, out: json.NewEncoder(term.EscapeJSON(s.watched(a.stdout)))}), nil
 	}
 	colored, err := a.paints()
 	if err != nil {

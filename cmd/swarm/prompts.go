@@ -134,7 +134,7 @@ func (a *app) promptsNewCommand() *cobra.Command {
 			if a.json {
 				return a.print(map[string]string{"file": file})
 			}
-			_, err = fmt.Fprintf(a.stdout, "wrote %s\n", file)
+			_, err = fmt.Fprintf(a.stdout, "wrote %s\n", term.OneLine(file))
 			return err
 		},
 	}

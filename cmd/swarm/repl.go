@@ -106,7 +106,7 @@ func (a *app) talk(t talk) error {
 	}
 	var events *eventWriter
 	if a.json {
-		events = &eventWriter{run: s.ID(), out: json.NewEncoder(ro.Out)}
+		events = &eventWriter{run: s.ID(), out: json.NewEncoder(term.EscapeJSON(ro.Out))}
 		ro.Out, ro.Outcome = io.Discard, a.outcomes(events, t.numbered)
 	}
 	v := view.New(s.ID())

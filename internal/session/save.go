@@ -184,12 +184,29 @@ func name(s string) string {
 	return s
 }
 
-// flow is a value as JSON, which is YAML too.
+// flow is a value as JSON, which is YAML too, when what YAML does not take as it is is escaped.
 func flow(v any) string {
 	if v, ok := v.(verbatim); ok {
 		return string(v)
 	}
-	return string(swarm.Encode(v))
+	text := string(swarm.Encode(v))
+	if strings.IndexFunc(text, unprintable) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unprintable(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// unprintable says whether YAML has r only as an escape, though JSON has it as it is.
+func unprintable(r rune) bool {
+	return r >= 0x7f && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
 func (s *Session) writeTask(b *strings.Builder, t swarm.Task, newest map[string]string) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"syscall"
@@ -29,7 +30,7 @@ func (s *Store) Save(_ context.Context, sum swarm.RunSummary) error {
 }
 
 func appendLine(path string, line []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	f, err := openRegular(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -51,13 +52,31 @@ func appendLine(path string, line []byte) error {
 	return err
 }
 
+// openRegular opens a file that is one. Whatever else bears its name, a pipe or a link to a device, would keep the caller waiting.
+func openRegular(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(err, errors.New("it is not a file"))
+	}
+	return f, nil
+}
+
 // summary is the summary that was saved last.
 func (s *Store) summary(run swarm.RunID) (sum swarm.RunSummary, ok bool) {
 	path, err := s.summaryPath(run)
 	if err != nil {
 		return swarm.RunSummary{ID: run}, false
 	}
-	b, err := os.ReadFile(path)
+	f, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return swarm.RunSummary{ID: run}, false
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, 2*maxSummary)) // one that has grown larger is not ours
 	if err != nil {
 		return swarm.RunSummary{ID: run}, false
 	}

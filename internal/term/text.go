@@ -1,9 +1,12 @@
 package term
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -61,6 +64,36 @@ func deceptive(r rune) bool {
 		return false
 	}
 	return unicode.Is(unicode.Cf, r)
+}
+
+// EscapeJSON returns a writer of JSON that shows the characters that Escape does not let through,
+// and other invisible ones, as \uXXXX: for a program the text is the same. Each write must hold
+// whole characters.
+func EscapeJSON(w io.Writer) io.Writer { return jsonEscaper{w} }
+
+type jsonEscaper struct{ w io.Writer }
+
+func (e jsonEscaper) Write(p []byte) (int, error) {
+	hidden := func(r rune) bool { return r >= 0x7f && (r == 0x7f || deceptive(r) || unicode.Is(unicode.Cf, r)) }
+	if bytes.IndexFunc(p, hidden) < 0 {
+		return e.w.Write(p)
+	}
+	shown := make([]byte, 0, len(p)+32)
+	for rest := p; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		if hidden(r) {
+			for _, unit := range utf16.AppendRune(nil, r) {
+				shown = fmt.Appendf(shown, `\u%04x`, unit)
+			}
+		} else {
+			shown = append(shown, rest[:size]...)
+		}
+		rest = rest[size:]
+	}
+	if _, err := e.w.Write(shown); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // OneLine is Escape for a place that has one line.
