@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,11 +37,7 @@ func TestFollowsTheLoop(t *testing.T) {
 				if st := s.sched.Status(i); got.Status != st && !(st == swarm.Pending && got.Status == swarm.Waiting && want != nil) {
 					t.Fatalf("seed %d, event %d: %s is %s, the loop says %s", seed, seen, got.Name, got.Status, st)
 				}
-				var waits []plan.Wait
-				for _, w := range got.Waits {
-					waits = append(waits, w)
-				}
-				if !reflect.DeepEqual(waits, want) {
+				if !slices.EqualFunc(got.Waits, want, func(a, b plan.Wait) bool { return reflect.DeepEqual(a, b) }) {
 					t.Fatalf("seed %d, event %d: %s waits for %v, the loop says %v", seed, seen, got.Name, got.Waits, want)
 				}
 				if got.Iteration != s.sched.Iteration(i) || got.Iterations != s.sched.Iterations(i) {

@@ -7,12 +7,12 @@ import (
 
 // copyTo copies the recorded events before a place. When it leaves the recording, it stops there.
 func (p *player) copyTo(place int) error {
-	for p.copied < place && p.astray == nil {
+	for p.copied < place && !p.hasLeft() {
 		i := p.copied
 		if err := p.copy(i); err != nil {
 			return err
 		}
-		if p.astray == nil {
+		if !p.hasLeft() {
 			p.copied = i + 1
 		}
 	}
@@ -31,7 +31,7 @@ func (p *player) copy(i int) error {
 		return nil
 	}
 	if e.Kind == swarm.TurnStarted && turn != nil {
-		if err := p.begun(turn, &e); err != nil || p.astray != nil {
+		if err := p.begun(turn, &e); err != nil || p.hasLeft() {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func Engine(rec *recording.Recording) engine.Engine {
 		}
 		p := newPlayer(ctx, rec, h, c)
 		r, err := loop(p, c)
-		if err != nil && err == error(p.astray) { // no turn was left that could have told the loop so
+		if p.hasLeft() && errors.Is(err, p.mismatched) { // no turn was left that could have told the loop so
 			r, err = p.giveUp()
 		}
 		if err == nil {
@@ -49,18 +50,18 @@ type player struct {
 	new    copier // the log of the new run
 	prompt promptMaker
 
-	at      map[string]int        // recorded events by key
-	opening int                   // those before it tell how the run began, up to its first owner; the new run began by itself
-	owned   int64                 // where the new log has its first owner
-	ended   bool                  // the recorded run has ended
-	copied  int                   // those before it were copied, or left out
-	left    map[int]bool          // left out
-	given   int                   // those before it were given to the loop, or are not for it
-	now     time.Time             // of the last one given
-	open    map[string]*ask       // turns that the loop has asked for, and whose end it was not given
-	asked   map[swarm.TurnID]bool // all turns that it has asked for
-	astray  *swarm.Error          // how the replay has left the recording; nil = it has not
-	culprit string                // the turn in which it did, if it was one
+	at         map[string]int        // recorded events by key
+	opening    int                   // those before it tell how the run began, up to its first owner; the new run began by itself
+	owned      int64                 // where the new log has its first owner
+	ended      bool                  // the recorded run has ended
+	copied     int                   // those before it were copied, or left out
+	left       map[int]bool          // left out
+	given      int                   // those before it were given to the loop, or are not for it
+	now        time.Time             // of the last one given
+	open       map[string]*ask       // turns that the loop has asked for, and whose end it was not given
+	asked      map[swarm.TurnID]bool // all turns that it has asked for
+	mismatched *swarm.Error          // how the replay has left the recording; nil = it has not
+	culprit    string                // the turn in which it did, if it was one
 }
 
 // An ask is a turn that the loop has asked for.
@@ -94,7 +95,7 @@ func (p *player) Now() time.Time { return p.now }
 // Go notes that the loop asks for a turn. What the recording has of it is copied when its place comes.
 func (p *player) Go(c flow.Call) error {
 	p.open[c.ID], p.asked[swarm.TurnID(c.ID)] = &ask{call: c}, true
-	if p.astray != nil {
+	if p.hasLeft() {
 		return nil
 	}
 	first, has := p.at[swarm.StartKey(swarm.TurnID(c.ID), 1)]
@@ -131,7 +132,7 @@ func (p *player) Do(c flow.Call) (flow.Result, error) {
 		return p.plan(c)
 	}
 	done := flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}}
-	if p.astray != nil {
+	if p.hasLeft() {
 		return done, nil
 	}
 	i, ok := p.at[swarm.EndKey(c.ID)]
@@ -141,7 +142,7 @@ func (p *player) Do(c flow.Call) (flow.Result, error) {
 	if said, err := p.saidOf(i, c); said != nil || err != nil {
 		return done, p.stray("", said, err)
 	}
-	if err := p.copyTo(i + 1); err != nil || p.astray != nil {
+	if err := p.copyTo(i + 1); err != nil || p.hasLeft() {
 		return done, err
 	}
 	s, _, err := engine.Signal(p.rec.Events[i])
@@ -184,11 +185,11 @@ func (p *player) plan(c flow.Call) (flow.Result, error) {
 // the recorded ones.
 func (p *player) Tell(f flow.Fact) error {
 	e, old := engine.Event(p.loop.ID, f), int64(0)
-	if i, ok := p.at[f.Key]; ok && i >= p.copied && p.astray == nil {
+	if i, ok := p.at[f.Key]; ok && i >= p.copied && !p.hasLeft() {
 		if err := p.copyTo(i); err != nil {
 			return err
 		}
-		if p.astray == nil {
+		if !p.hasLeft() {
 			p.copied, old = i+1, p.rec.Events[i].Seq
 		}
 	}
@@ -206,7 +207,7 @@ func (p *player) Next(time.Duration) (flow.Signal, error) {
 	if err := p.ctx.Err(); err != nil {
 		return flow.Signal{}, context.Cause(p.ctx)
 	}
-	for p.astray == nil {
+	for !p.hasLeft() {
 		i := p.given
 		for i < len(p.rec.Events) && !p.addressed(&p.rec.Events[i]) {
 			i++
@@ -220,7 +221,7 @@ func (p *player) Next(time.Duration) (flow.Signal, error) {
 		if err := p.copyTo(i + 1); err != nil {
 			return flow.Signal{}, err
 		}
-		if p.astray != nil {
+		if p.hasLeft() {
 			break
 		}
 		p.given = i + 1
@@ -251,7 +252,7 @@ func (p *player) addressed(e *swarm.Event) bool {
 // end is what becomes of a loop that still waits at the end of the recording. If the recorded run has ended, this one has left the
 // recording. If it has not, nobody can say how it goes on.
 func (p *player) end() error {
-	if err := p.copyTo(len(p.rec.Events)); err != nil || p.astray != nil {
+	if err := p.copyTo(len(p.rec.Events)); err != nil || p.hasLeft() {
 		return err
 	}
 	if p.ended {

@@ -17,10 +17,13 @@ func (p *player) missing(what string) *swarm.Error {
 	return p.mismatch("%s is not in the recording", what)
 }
 
+// hasLeft says whether the replay has left the recording.
+func (p *player) hasLeft() bool { return p.mismatched != nil }
+
 // stray notes that the replay has left the recording: from here on nothing is copied. The first reason counts.
 func (p *player) stray(turn string, why *swarm.Error, err error) error {
-	if err == nil && p.astray == nil {
-		p.astray, p.culprit = why, turn
+	if err == nil && !p.hasLeft() {
+		p.mismatched, p.culprit = why, turn
 	}
 	return err
 }
@@ -38,12 +41,12 @@ func (p *player) endStray() (flow.Signal, error) {
 	}
 	a := p.open[id]
 	if a == nil {
-		return flow.Signal{}, p.astray
+		return flow.Signal{}, p.mismatched
 	}
 	delete(p.open, id)
 	c := a.call
 	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallFailed, Kind: swarm.Mismatch, Unbegun: !a.started,
-		Reason: p.astray.Error(), Hint: p.astray.Hint}
+		Reason: p.mismatched.Error(), Hint: p.mismatched.Hint}
 	if id != p.culprit && p.culprit != "" {
 		end.Reason, end.Hint = "the replay has left the recording with the turn "+p.culprit, ""
 	}
@@ -62,7 +65,7 @@ func (p *player) endStray() (flow.Signal, error) {
 
 // giveUp ends a run that has left the recording while no turn was open.
 func (p *player) giveUp() (flow.Result, error) {
-	end := swarm.RunEnd{Status: swarm.Failed, Exit: swarm.ExitFailed, Reason: p.astray.Error()}
-	r := flow.Result{CallEnd: swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Mismatch, Reason: end.Reason, Hint: p.astray.Hint}}
+	end := swarm.RunEnd{Status: swarm.Failed, Exit: swarm.ExitFailed, Reason: p.mismatched.Error()}
+	r := flow.Result{CallEnd: swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Mismatch, Reason: end.Reason, Hint: p.mismatched.Hint}}
 	return r, p.Tell(flow.Fact{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Body: end})
 }
