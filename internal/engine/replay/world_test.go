@@ -98,7 +98,7 @@ func (w *world) prompt(text string) swarm.Hash {
 func (w *world) team() {
 	r := w.chance("plan")
 	n := 2 + r.IntN(3)
-	w.plan = swarm.Plan{Kind: swarm.TeamRun, MaxParallel: r.IntN(3), Team: &swarm.Team{Lead: "a", Mode: swarm.AutoMode, MaxAgents: 6}, Providers: []swarm.ProviderSpec{{Name: "p", Kind: providerkind.ACP}},
+	w.plan = swarm.Plan{Kind: swarm.TeamRun, MaxParallel: r.IntN(3), Team: &swarm.Team{Lead: "a", Mode: swarm.AutoMode, MaxAgents: 6, OnStall: swarm.StallFails}, Providers: []swarm.ProviderSpec{{Name: "p", Kind: providerkind.ACP}},
 		Approvals: swarm.Approvals{Spawn: []string{"auto", ""}[r.IntN(2)]}}
 	if r.IntN(3) == 0 {
 		w.plan.Team.ReplyTimeout = 5 * time.Millisecond
@@ -228,7 +228,7 @@ func (a agent) Turn(ctx context.Context, req provider.Request, live func(swarm.D
 	say := func(command swarm.Command, target string) {
 		e := swarm.NewEvent(swarm.Control, swarm.ControlCommand{Command: command, Target: target})
 		e.To = swarm.ToControl
-		_, _ = a.log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}})
+		_, _ = a.log.Append(context.WithoutCancel(ctx), swarm.Batch{Events: []swarm.Event{e}}) // a person outlives the process
 	}
 	other := func() string { return a.plan.Agents[r.IntN(len(a.plan.Agents))].Name }
 	for n := r.IntN(4); n > 0 && req.Iteration < 4; n-- {
