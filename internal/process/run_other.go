@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"swarm"
 )
 
 // pipes are the files that lead to a running program. The goroutine in Wait owns open; one goroutine
@@ -128,13 +130,13 @@ func waitForGroup(id int) { _, _ = syscall.Wait4(-id, nil, syscall.WNOHANG, nil)
 
 // Clear ends the processes that a run's programs left behind, if this process started them. The
 // caller drives the run and has finished with it. Programs of another driver are spared.
-func Clear(runID string) (ended int) {
-	return endMarked(DefaultGrace, envRun+"="+runID, byThisProcess())
+func Clear(runID swarm.RunID) (ended int) {
+	return endMarked(DefaultGrace, envRun+"="+string(runID), byThisProcess())
 }
 
 // Kill ends the processes of a run at once, without a grace period. The caller drives the run.
-func Kill(runID string) {
+func Kill(runID swarm.RunID) {
 	if runID != "" {
-		endMarked(0, envRun+"="+runID, byThisProcess())
+		endMarked(0, envRun+"="+string(runID), byThisProcess())
 	}
 }
