@@ -17,16 +17,18 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// How long lines may be. The longest has a text, each of whose bytes may be written as six.
+// Limits of a line, so that a file which is no recording cannot fill the memory. The longest line
+// holds a text, and JSON may write each byte of it as six.
 const (
 	maxHeader = 1 << 20
 	maxLine   = 64 << 20
 )
 
-// againHint is what to type when a recording cannot be used.
+// againHint is the hint for a recording that cannot be used.
 const againHint = "record the run again: swarm up --record FILE"
 
-// Open reads the recording in a file. It does not wait, should there be a pipe.
+// Open reads the recording in a file. O_NONBLOCK keeps it from waiting for the writer of a named
+// pipe, which it then refuses.
 func Open(file string) (*Recording, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -39,7 +41,7 @@ func Open(file string) (*Recording, error) {
 	return Read(f, file)
 }
 
-// Is says whether a file is a recording, of whatever version.
+// Is reports whether a file is a recording of any version. It reads only the first line.
 func Is(file string) bool {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -55,7 +57,8 @@ func Is(file string) bool {
 	return err == nil && versionOf(text) != nil
 }
 
-// versionOf is the version that the first line of a recording names.
+// versionOf returns the version in the first line of a recording, or nil. Unlike
+// [strictjson.Decode] it accepts unknown fields.
 func versionOf(text []byte) *int {
 	var h struct {
 		Version *int `json:"swarm_cassette"`
@@ -66,7 +69,9 @@ func versionOf(text []byte) *int {
 	return h.Version
 }
 
-// Read reads a recording. It is strict: a line that is not what [Write] writes is an error that names it.
+// Read reads a whole recording. It is strict: a line that [Write] does not write is an error with
+// the number of the line. The checksum covers all lines before the last one, so the reader sums a
+// line only after it knows that the line is not the last.
 func Read(from io.Reader, file string) (*Recording, error) {
 	r := &reader{Recording: Recording{File: file, texts: map[swarm.Hash][]byte{}}, lines: bufio.NewReaderSize(from, 64<<10)}
 	sum := sha256.New()
@@ -105,11 +110,11 @@ func Read(from io.Reader, file string) (*Recording, error) {
 type reader struct {
 	Recording
 	lines *bufio.Reader
-	n     int // the line
-	ended bool
+	n     int  // the number of the line
+	ended bool // the last line was read, and its checksum is right
 }
 
-// next is the next line without its newline; whole is whether there was one.
+// next returns the next line without its newline. If the file ends without one, whole is false.
 func (r *reader) next(longest int) (text []byte, whole bool, err error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
@@ -127,12 +132,15 @@ func (r *reader) next(longest int) (text []byte, whole bool, err error) {
 	}
 }
 
+// fail returns an error at the present line.
 func (r *reader) fail(format string, args ...any) *swarm.Error {
 	return &swarm.Error{Kind: swarm.BadInput, File: r.File, Line: r.n, Msg: fmt.Sprintf(format, args...), Hint: againHint}
 }
 
+// header reads the first line.
 func (r *reader) header(text []byte) error {
-	// A header with more in it is a newer one; which version it has is worth saying before what else is wrong with it.
+	// A newer version may have fields that are unknown here. So the version is checked before the
+	// fields.
 	version := versionOf(text)
 	if version == nil {
 		return r.fail("this is no recording: its first line is not {\"swarm_cassette\":%d,…}", Version).WithHint("make one with --record FILE")
@@ -146,6 +154,7 @@ func (r *reader) header(text []byte) error {
 	return nil
 }
 
+// line reads any line after the first. sum is the checksum of the lines before it.
 func (r *reader) line(text, sum []byte) error {
 	var l line
 	if err := strictjson.Decode(text, &l); err != nil {
@@ -160,6 +169,7 @@ func (r *reader) line(text, sum []byte) error {
 	return r.event(&l)
 }
 
+// end checks the last line. The count comes first: it tells a lost line from a changed one.
 func (r *reader) end(l *line, sum []byte) error {
 	switch {
 	case *l.Events != len(r.Events):
@@ -173,6 +183,7 @@ func (r *reader) end(l *line, sum []byte) error {
 	return nil
 }
 
+// text keeps a text, if it has the hash that its line names.
 func (r *reader) text(l *line) error {
 	text := []byte(l.Text)
 	if l.Base64 != nil {
@@ -185,6 +196,7 @@ func (r *reader) text(l *line) error {
 	return nil
 }
 
+// event adds an event. Numbers grow, with gaps where [Write] left an event out.
 func (r *reader) event(l *line) error {
 	last := int64(0)
 	if n := len(r.Events); n > 0 {

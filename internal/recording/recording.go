@@ -1,9 +1,15 @@
-// Package recording is the file that a run is recorded in: its log, in the log's order, with the texts that it refers to. A
-// recording is written once, when the run is left, and read whole. [swarm/internal/engine/replay] walks it.
+// Package recording reads and writes the file of a recorded run: its log, in order, with the texts
+// that the log refers to. [Create] writes the file once, when the process leaves the run. [Open]
+// reads it whole, and [swarm/internal/engine/replay] runs a loop from it. A [Recording] does not
+// change after it is read.
 //
-// The file is lines of JSON. The first is a [Header]. Then come events, and texts, each text before the first event that
-// refers to it. The last line has the number of events and the SHA-256 of all that stands before it, so that a byte which was
-// changed, and a line which was lost, are noticed.
+// The file is lines of JSON, in this order:
+//   - the [Header];
+//   - events and texts, each text before the first event that refers to it;
+//   - the end: the number of events, and the SHA-256 of all lines before it.
+//
+// The end makes a truncated file, a changed byte and a lost line an error. It is no signature: it
+// protects against damage only.
 package recording
 
 import (
@@ -14,14 +20,14 @@ import (
 	"swarm"
 )
 
-// Version is the one that this program writes and reads.
+// Version is the version of the format that this program writes and reads.
 const Version = 2
 
 // A Recording is a recorded run.
 type Recording struct {
 	Header Header
-	File   string        // the name that it was opened by
-	Events []swarm.Event // in the order of the log, under the numbers that they had there
+	File   string        // the name under which it was opened, for errors
+	Events []swarm.Event // in the order of the log, with the numbers of the recorded run
 	texts  map[swarm.Hash][]byte
 }
 
@@ -33,7 +39,7 @@ type Header struct {
 	Program string      `json:"program,omitempty"` // the version of the program that recorded it
 }
 
-// Text is the text with this hash, as far as the recording has it.
+// Text returns the text with this hash, if the recording has it.
 func (r *Recording) Text(h swarm.Hash) ([]byte, bool) {
 	if h == swarm.NoText {
 		return nil, true
@@ -42,7 +48,7 @@ func (r *Recording) Text(h swarm.Hash) ([]byte, bool) {
 	return text, ok
 }
 
-// Texts are the texts that an event refers to, as far as the recording has them.
+// Texts returns the texts that an event refers to, as far as the recording has them.
 func (r *Recording) Texts(e *swarm.Event) (all [][]byte) {
 	for _, h := range references(e.Data) {
 		if text, ok := r.texts[h]; ok {
@@ -52,8 +58,10 @@ func (r *Recording) Texts(e *swarm.Event) (all [][]byte) {
 	return all
 }
 
-// references are the hashes of texts that a body may name: every word of it that looks like one. So a body that gains a
-// reference is recorded with its text, and a word that only looks like one is none, because no text has that hash.
+// references returns the hashes of texts that a body may refer to: every JSON string in it that
+// looks like a hash. So no list of fields has to be kept: a body that gains a reference is recorded
+// with its text. A string that only looks like a hash does no harm, because the log has no text
+// under it.
 func references(body json.RawMessage) (all []swarm.Hash) {
 	const digits = len(swarm.NoText)
 	for i := 0; i < len(body); i++ {
@@ -71,7 +79,7 @@ func references(body json.RawMessage) (all []swarm.Hash) {
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
-// A line is any line after the first. One of its three parts is there.
+// A line is any line after the first. It holds one of three things: an event, a text, or the end.
 type line struct {
 	// An event.
 	Seq   int64           `json:"seq,omitempty"`
@@ -84,7 +92,7 @@ type line struct {
 	Key   string          `json:"key,omitempty"`
 	Data  json.RawMessage `json:"data,omitempty"`
 
-	// A text, or its bytes if they are not UTF-8: then JSON has no string for them.
+	// A text. Bytes that are not UTF-8 are in Base64, because a JSON string cannot hold them.
 	Hash   swarm.Hash `json:"hash,omitempty"`
 	Text   string     `json:"text,omitempty"`
 	Base64 []byte     `json:"base64,omitempty"`
@@ -95,11 +103,13 @@ type line struct {
 }
 
 func eventLine(e *swarm.Event) line {
-	return line{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn, To: e.To, Key: e.Key, Data: e.Data}
+	return line{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn,
+		To: e.To, Key: e.Key, Data: e.Data}
 }
 
 func (l *line) event() swarm.Event {
-	return swarm.Event{Seq: l.Seq, Time: l.Time, Kind: l.Kind, Agent: l.Agent, Task: l.Task, Turn: l.Turn, To: l.To, Key: l.Key, Data: l.Data}
+	return swarm.Event{Seq: l.Seq, Time: l.Time, Kind: l.Kind, Agent: l.Agent, Task: l.Task, Turn: l.Turn,
+		To: l.To, Key: l.Key, Data: l.Data}
 }
 
 func textLine(h swarm.Hash, text []byte) line {

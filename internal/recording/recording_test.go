@@ -16,7 +16,7 @@ import (
 
 var texts = [][]byte{[]byte("do <it> & \"more\"\u2028\n"), []byte("half a rune: \xe2\x82")}
 
-// recorded is a run's log with a bit of everything.
+// recorded returns the log of a run with an event of each sort.
 func recorded(t testing.TB) swarm.RunLog {
 	t.Helper()
 	log, err := sqlite.NewStore(t.TempDir()).Create(t.Context(), "run")
@@ -47,7 +47,8 @@ func written(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// What is read is what was written, in its order, without what only the machine knows.
+// Read returns what Create wrote, in order, without folders, processes and other facts of the
+// machine.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	log := recorded(t)
 	path := filepath.Join(t.TempDir(), "run.cassette")
@@ -106,7 +107,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// A byte that was changed anywhere is noticed, and so is an end that was cut off.
+// A changed byte anywhere is an error, and so is a truncated file.
 func TestDamage(t *testing.T) {
 	whole := written(t)
 	for i := range whole {
@@ -121,7 +122,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// What is refused says where, why, and what to type.
+// An error says where the file is wrong, why, and what to type.
 func TestWhatIsNoRecording(t *testing.T) {
 	whole := string(written(t))
 	lines := strings.SplitAfter(whole, "\n")
@@ -147,7 +148,7 @@ func TestWhatIsNoRecording(t *testing.T) {
 	}
 }
 
-// A recording that cannot be written leaves what was there.
+// A recording that cannot be written leaves the old file as it was.
 func TestARecordingThatFailsChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c")
@@ -167,7 +168,7 @@ func TestARecordingThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is refused or read, and nothing else.
+// Any file is read, or refused as bad input.
 func FuzzRead(f *testing.F) {
 	whole := written(f)
 	f.Add(whole)

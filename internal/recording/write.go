@@ -13,18 +13,22 @@ import (
 	"swarm"
 )
 
-// Create writes a run's log to a file. A file that is there is replaced when the recording is whole and on disk, and not before.
+// Create writes a run's log to a file. It writes a temporary file, syncs it, renames it and syncs
+// the folder. So a crash leaves the old file or the new one, whole, and perhaps a temporary file
+// beside it.
 func Create(path string, h Header, log swarm.Log) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".cassette-*") // its mode is 0600
 	if err != nil {
-		return &swarm.Error{Kind: swarm.Storage, Msg: "the recording cannot be written", Hint: "choose a folder that is there and may be written to", Err: err}
+		return &swarm.Error{Kind: swarm.Storage, Msg: "the recording cannot be written",
+			Hint: "choose a folder that is there and may be written to", Err: err}
 	}
 	defer func() {
 		if err != nil {
 			temp.Close()
 			_ = os.Remove(temp.Name())
 			if e := (*swarm.Error)(nil); !errors.As(err, &e) {
-				err = &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the recording could not be written", Hint: "is the disk full?", Err: err}
+				err = &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the recording could not be written",
+					Hint: "is the disk full?", Err: err}
 			}
 		}
 	}()
@@ -47,7 +51,8 @@ func Create(path string, h Header, log swarm.Log) (err error) {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Write writes a run's log.
+// Write writes a run's log. The end is not part of its own checksum, so it goes around the writer
+// that sums.
 func Write(to io.Writer, h Header, log swarm.Log) error {
 	w := &writer{sum: sha256.New(), texts: map[swarm.Hash]bool{swarm.NoText: true}}
 	w.out = bufio.NewWriterSize(io.MultiWriter(to, w.sum), 64<<10)
@@ -75,14 +80,16 @@ func Write(to io.Writer, h Header, log swarm.Log) error {
 type writer struct {
 	out    *bufio.Writer
 	sum    hash.Hash
-	texts  map[swarm.Hash]bool // that were written
+	texts  map[swarm.Hash]bool // the texts that were written: each is written once
 	events int
 }
 
+// line writes a value as one line.
 func (w *writer) line(v any) error {
 	b := swarm.Encode(v)
 	if len(b) > maxLine {
-		return swarm.Errorf(swarm.BadInput, "a text of the run has %d MB, and a recording has room for %d MB of each", len(b)>>20, maxLine>>20).
+		return swarm.Errorf(swarm.BadInput, "a text of the run has %d MB, and a recording has room for %d MB of each",
+			len(b)>>20, maxLine>>20).
 			WithHint("have the agent leave large texts in files")
 	}
 	_, err := w.out.Write(append(b, '\n'))
@@ -115,8 +122,9 @@ func (w *writer) event(e swarm.Event, log swarm.Log) error {
 	return w.line(eventLine(&e))
 }
 
-// portable is an event without what only the machine that recorded it knows: folders, command lines, processes, and what its
-// files were. A recording is kept beside a project, and others replay it.
+// portable returns an event without private facts of the machine that recorded it: folders, command
+// lines, processes and snapshots. A recording is kept beside a project, and other people replay it
+// on other machines.
 func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 	switch e.Kind {
 	case swarm.TreeRecorded:

@@ -5,7 +5,9 @@ import (
 	"swarm/internal/engine"
 )
 
-// copyTo copies the recorded events before a place. When it leaves the recording, it stops there.
+// copyTo moves the copied cursor up to a place: it copies, or leaves out, each recorded event
+// before it. If a turn's prompt differs from the recorded one, the replay leaves the recording, and
+// the cursor stops at that turn's start.
 func (p *player) copyTo(place int) error {
 	for p.copied < place && !p.hasLeft() {
 		i := p.copied
@@ -19,11 +21,13 @@ func (p *player) copyTo(place int) error {
 	return nil
 }
 
-// copy copies one recorded event, or leaves it out.
+// copy copies one recorded event, or leaves it out. Events are left out that the new run writes
+// itself, and events of turns that the loop did not ask for, because its plan is only a part of the
+// recorded one.
 func (p *player) copy(i int) error {
 	e := p.rec.Events[i]
 	if i < p.opening {
-		return p.begin(i)
+		return p.copyOpening(i)
 	}
 	turn := p.open[string(e.Turn)]
 	if p.isOwn(&e) || e.Turn != "" && !p.asked[e.Turn] {
@@ -31,7 +35,7 @@ func (p *player) copy(i int) error {
 		return nil
 	}
 	if e.Kind == swarm.TurnStarted && turn != nil {
-		if err := p.begun(turn, &e); err != nil || p.hasLeft() {
+		if err := p.comparePrompt(turn, &e); err != nil || p.hasLeft() {
 			return err
 		}
 	}
@@ -49,7 +53,11 @@ func (p *player) copy(i int) error {
 	return err
 }
 
-// isOwn says of an event that it is written by this run itself, if at all: what the loop tells, how a process left, and the end.
+// isOwn reports whether the new run writes this event itself, so that the recorded one is not
+// copied:
+//   - a fact that the loop decided (addressed to the loop, but no signal for it);
+//   - how a process left the run;
+//   - the end of the loop.
 func (p *player) isOwn(e *swarm.Event) bool {
 	switch e.Kind {
 	case swarm.RunInterrupted, swarm.TurnCarriedOver:
@@ -63,11 +71,13 @@ func (p *player) isOwn(e *swarm.Event) bool {
 	return e.To == swarm.ToLoop(p.loop.ID) && !signal
 }
 
-// begin takes an event of the recorded run's opening. The new run has its own: the plan, a goal, an owner. What others had sent by
-// then is copied.
-func (p *player) begin(i int) error {
+// copyOpening handles an event of the opening: all events up to the recorded run's first owner.
+// The new run wrote its own opening before the replay began: the plan, a goal, an owner.
+// Such an event is paired with the new run's event of the same key, and not copied.
+// A message or command that somebody had sent by then is copied.
+func (p *player) copyOpening(i int) error {
 	e := p.rec.Events[i]
-	if i == 0 { // what is copied comes after the owner
+	if i == 0 { // The copied events come after the owner, so the search for them starts there.
 		seq, err := p.new.find(&swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop(p.loop.ID)})
 		if err != nil {
 			return err
@@ -100,9 +110,9 @@ func (p *player) begin(i int) error {
 	return err
 }
 
-// begun compares the prompt of a turn that starts with the recorded one. A turn that starts again, after a crash, goes on with the
-// prompt of its first start.
-func (p *player) begun(a *ask, e *swarm.Event) error {
+// comparePrompt compares the prompt of a turn that starts with the recorded one. Only the first
+// start is compared: a turn that starts again after a crash reuses the prompt of its first start.
+func (p *player) comparePrompt(a *ask, e *swarm.Event) error {
 	start, err := swarm.Body[swarm.TurnStart](e)
 	if err != nil {
 		return err
@@ -114,17 +124,19 @@ func (p *player) begun(a *ask, e *swarm.Event) error {
 		case stops(err):
 			return err
 		case err != nil:
-			return p.stray(a.call.ID, p.mismatch("the prompt of the turn %s cannot be made: %v", a.call.ID, err), nil)
+			return p.leave(a.call.ID, p.mismatch("the prompt of the turn %s cannot be made: %v", a.call.ID, err), nil)
 		case now != was:
-			differs := p.mismatch("the prompt of the turn %s is not the recorded one (- recorded, + now):\n%s", a.call.ID, lineDiff(was, now))
-			return p.stray(a.call.ID, differs.WithHint("undo the change, or record the run again with --record"), nil)
+			differs := p.mismatch("the prompt of the turn %s is not the recorded one (- recorded, + now):\n%s",
+				a.call.ID, lineDiff(was, now))
+			return p.leave(a.call.ID, differs.WithHint("undo the change, or record the run again with --record"), nil)
 		}
 	}
 	a.started = true
 	return nil
 }
 
-// prompts are the recorded prompt of a turn, and the one that is made for it now.
+// prompts returns the recorded prompt of a turn, and the prompt that this run makes for it.
+// The prompt is made from the new log, so the pending batch is flushed first.
 func (p *player) prompts(a *ask, e *swarm.Event) (was, now string, err error) {
 	start, err := swarm.Body[swarm.TurnStart](e)
 	if err != nil {
@@ -142,13 +154,15 @@ func (p *player) prompts(a *ask, e *swarm.Event) (was, now string, err error) {
 	return string(text), now, err
 }
 
-// stops says of an error of a prompt that it says nothing about the prompt.
+// stops reports whether an error stops the replay itself, such as a disk error.
+// The other errors are about the prompt, and are reported as a mismatch of the turn.
 func stops(err error) bool {
 	kind := swarm.KindOf(err)
 	return err != nil && kind != swarm.BadPrompt && kind != swarm.Mismatch
 }
 
-// show has those who look at a turn see what it said and did.
+// show sends what the recorded turn said and did to the turn's observers, as a live turn does.
+// A turn that an earlier, killed replay copied was shown by that process, and is not shown twice.
 func (p *player) show(a *ask, e *swarm.Event) {
 	w := p.h.Turn.Watch
 	if w == nil || a.matched {
@@ -178,7 +192,7 @@ func (p *player) show(a *ask, e *swarm.Event) {
 		}
 		w.Silent(a.call)
 		if err == nil && ok {
-			p.new.then(func() { w.Output(a.call, text) }) // when the log has it
+			p.new.then(func() { w.Output(a.call, text) }) // An output is announced only when it is durable.
 		}
 	}
 }

@@ -9,25 +9,25 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// What a diff shows at most.
+// Limits of a diff, so that two long prompts still make a short error message.
 const (
-	diffLines   = 40  // in all
-	diffWidth   = 160 // bytes of a line
-	diffContext = 2   // lines around what differs
-	diffWork    = 1 << 20
+	diffLines   = 40      // in all
+	diffWidth   = 160     // bytes of a line
+	diffContext = 2       // unchanged lines before and after a change
+	diffWork    = 1 << 20 // cells of the table that [shortest] may fill
 )
 
 // An edit is a line of a diff.
 type edit struct {
-	op   byte   // ' ' in both, '-' only before, '+' only after
-	text string //
-	from int    // where to begin showing it
+	op   byte // ' ' in both, '-' only before, '+' only after
+	text string
+	from int // the byte at which the shown part begins
 }
 
 // lineDiff shows how two texts differ, line by line.
 func lineDiff(before, after string) string {
 	edits, first := diff(strings.Split(before, "\n"), strings.Split(after, "\n"))
-	aim(edits)
+	focusEdits(edits)
 	var b strings.Builder
 	shown, hidden := 0, 0
 	oldLine, newLine := first, first
@@ -60,7 +60,7 @@ func lineDiff(before, after string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// nearChange says whether the line is changed or stands beside one that is.
+// nearChange reports whether the line is changed, or is within diffContext lines of a change.
 func nearChange(edits []edit, i int) bool {
 	for j := max(0, i-diffContext); j <= min(len(edits)-1, i+diffContext); j++ {
 		if edits[j].op != ' ' {
@@ -70,8 +70,10 @@ func nearChange(edits []edit, i int) bool {
 	return false
 }
 
-// diff is the shortest way from a to b, or, where finding it would be long work, out with the old and in with the new. It
-// leaves out what is the same at both ends but for some lines; first is the number of the line with which it begins.
+// diff returns the shortest edits that turn a into b.
+// If finding them takes more than diffWork, it removes all old lines and adds all new ones instead.
+// Lines that are equal at both ends are left out, except diffContext of them.
+// first is the number of the line with which the edits begin.
 func diff(a, b []string) (edits []edit, first int) {
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
@@ -99,7 +101,8 @@ func diff(a, b []string) (edits []edit, first int) {
 	return edits, head - len(before) + 1
 }
 
-// shortest finds the longest common subsequence.
+// shortest finds the edits by the longest common subsequence. It takes len(a)*len(b) steps and
+// cells.
 func shortest(a, b []string) (edits []edit) {
 	width := len(b) + 1
 	common := make([]int32, (len(a)+1)*width) // of a[i:] and b[j:]
@@ -129,8 +132,9 @@ func shortest(a, b []string) (edits []edit) {
 	return edits
 }
 
-// aim finds, for long lines that replace each other, where they begin to differ, so that this is what is shown.
-func aim(edits []edit) {
+// focusEdits sets, for long lines that replace each other, the shown part to where they begin to
+// differ.
+func focusEdits(edits []edit) {
 	for i := 0; i < len(edits); {
 		out := i
 		for i < len(edits) && edits[i].op == '-' {
@@ -156,7 +160,8 @@ func aim(edits []edit) {
 	}
 }
 
-// show is the line as a person can read it: cut where it is long, blanks at its end and control characters made visible.
+// show returns the line as a person can read it: long lines are cut, trailing blanks and control
+// characters made visible.
 func (e edit) show() string {
 	text := e.text
 	var b strings.Builder

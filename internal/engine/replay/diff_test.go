@@ -55,7 +55,8 @@ func FuzzLineDiff(f *testing.F) {
 		if (got == "") != (a == b) {
 			t.Fatalf("%q and %q give %q", a, b, got)
 		}
-		// The lines that are not new are the old text, the lines that are not old are the new one.
+		// Without the added lines the edits are the old text, without the removed ones the new
+		// text.
 		edits, _ := diff(strings.Split(a, "\n"), strings.Split(b, "\n"))
 		var before, after []string
 		for _, e := range edits {

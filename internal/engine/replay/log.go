@@ -9,38 +9,47 @@ import (
 	"swarm"
 )
 
-// A copier writes the log of the new run. It knows which number each recorded event has there.
+// A copier writes the log of the new run, and maps the numbers of recorded events to their numbers
+// there.
 //
-// A replay that was killed is begun again from the start of the recording. It comes to write the same events in the same order,
-// so an event that is there already, behind the last one that was found, is not written again.
+// Writes are batched: an event is durable after the next flush. The copier flushes before it reads
+// the new log, and before it needs a number that the batch does not have yet.
+//
+// A crash leaves a prefix of the new log behind. The next process starts again at the beginning of
+// the recording, and puts the same events in the same order. So put looks for each event in the
+// log, after the last one that it found there, and does not write it twice.
 type copier struct {
 	ctx   context.Context
 	log   swarm.Log
 	fence int64
-	file  string // the recording's
+	file  string // the name of the recording, for errors
 
-	behind []swarm.Event // of the log: those that were read and not found yet
-	read   int64         // up to which event
-	fresh  bool          // no event is there already any more
+	// Events that an earlier process wrote.
+	behind []swarm.Event // read from the log, and not matched yet
+	read   int64         // the last event of the log that was read
+	fresh  bool          // the log has no more of them: each further event is new
 
+	// Events that wait for the next flush.
 	batch swarm.Batch
-	olds  []int64 // the recorded numbers of its events
-	bytes int
-	after []func() // to be done when it is written
+	olds  []int64  // the recorded numbers of its events; 0 = not recorded
+	bytes int      // the size of its bodies and texts
+	after []func() // to be called when it is durable
 
-	pairs []pair // in the order of their old numbers
-	err   error  // the first one of number
+	pairs []pair // in the order of their old numbers; the new numbers never fall
+	err   error  // the first error of a flush. Later calls return it: number and pair have no error of their own.
 }
 
+// A pair is the number of an event in the recording, and in the new log.
 type pair struct{ old, new int64 }
 
-// maxBatch is how many bytes, or events, wait for the next flush.
+// maxBatch bytes or maxEvents events wait at most for the next flush.
 const (
 	maxBatch  = 1 << 20
 	maxEvents = 500
 )
 
-// put writes an event, unless it is there: then before says so. Its old number is 0 if it was not recorded.
+// put adds an event to the batch. If an earlier process wrote the event, put returns before = true
+// and adds nothing. The old number is 0 for an event that is not in the recording.
 func (c *copier) put(old int64, e swarm.Event, texts ...[]byte) (before bool, err error) {
 	if c.err != nil {
 		return false, c.err
@@ -50,7 +59,8 @@ func (c *copier) put(old int64, e swarm.Event, texts ...[]byte) (before bool, er
 		return true, err
 	}
 	e.Seq = 0
-	c.batch.Events, c.batch.Bodies, c.olds = append(c.batch.Events, e), append(c.batch.Bodies, texts...), append(c.olds, old)
+	c.batch.Events, c.olds = append(c.batch.Events, e), append(c.olds, old)
+	c.batch.Bodies = append(c.batch.Bodies, texts...)
 	c.bytes += len(e.Data)
 	for _, text := range texts {
 		c.bytes += len(text)
@@ -61,7 +71,8 @@ func (c *copier) put(old int64, e swarm.Event, texts ...[]byte) (before bool, er
 	return false, nil
 }
 
-// find is the number of an event that is there already, or 0.
+// find returns the number of an event that an earlier process wrote, or 0.
+// Events that it skips are gone for later calls: the order of both logs is the same.
 func (c *copier) find(e *swarm.Event) (int64, error) {
 	for !c.fresh {
 		for i := range c.behind {
@@ -83,16 +94,17 @@ func (c *copier) find(e *swarm.Event) (int64, error) {
 	return 0, nil
 }
 
-// same says whether two events say the same. Which process drives the run is no part of it.
+// same reports whether two events have the same content. The body of run_owned names a process, so
+// it is not compared.
 func same(a, b *swarm.Event) bool {
 	return a.Kind == b.Kind && a.Agent == b.Agent && a.Task == b.Task && a.Turn == b.Turn && a.To == b.To && a.Key == b.Key &&
 		(a.Kind == swarm.RunOwned || bytes.Equal(a.Data, b.Data))
 }
 
-// then has something done when what was put so far is on disk.
+// then calls a function after the next flush, when all events that were put so far are durable.
 func (c *copier) then(do func()) { c.after = append(c.after, do) }
 
-// flush writes what waits, and returns when it is on disk.
+// flush appends the batch to the log, and returns when it is durable.
 func (c *copier) flush() error {
 	if c.err != nil {
 		return c.err
@@ -101,8 +113,9 @@ func (c *copier) flush() error {
 		c.batch.Fence = c.fence
 		seqs, err := c.log.Append(c.ctx, c.batch)
 		if errors.Is(err, swarm.ErrConflict) {
-			err = (&swarm.Error{Kind: swarm.BadInput, File: c.file, Msg: "the run has something else in its log than this recording", Err: err}).
-				WithHint("name the recording with which the replay was begun")
+			err = &swarm.Error{Kind: swarm.BadInput, File: c.file, Err: err,
+				Msg:  "the run has something else in its log than this recording",
+				Hint: "name the recording with which the replay was begun"}
 		}
 		if err != nil {
 			c.err = err
@@ -122,11 +135,15 @@ func (c *copier) flush() error {
 	return nil
 }
 
-// pair notes the number of a recorded event in the new log. Numbers only grow: the new run's first owner comes before what others
-// had sent by then, and up to that owner is up to all of it.
+// pair notes the number of a recorded event in the new log.
+//
+// Invariant: new numbers never fall as old numbers grow, so that ranges ("from", "up to") stay
+// ranges. The opening breaks the order: the new run's first owner comes before messages that the
+// recording has before its owner. There the owner gets the number of the last such message, so "up
+// to the owner" still includes all of them.
 func (c *copier) pair(old, seq int64) {
 	if len(c.olds) > 0 {
-		_ = c.flush() // what waits comes before it; err keeps the error
+		_ = c.flush() // The waiting events come first in pairs. c.err keeps the error.
 	}
 	if n := len(c.pairs); n > 0 {
 		seq = max(seq, c.pairs[n-1].new)
@@ -136,11 +153,11 @@ func (c *copier) pair(old, seq int64) {
 	}
 }
 
-// number is the number in the new log of a recorded event, or of the last one before it that is there: "up to" an event that was
-// left out is up to that one.
+// number returns the number in the new log of a recorded event. For an event that was left out, it
+// is the number of the last event before it that was copied, which keeps "up to" true.
 func (c *copier) number(old int64) int64 {
 	if len(c.olds) > 0 && slices.ContainsFunc(c.olds, func(waits int64) bool { return waits > 0 && waits <= old }) {
-		_ = c.flush() // err keeps the error
+		_ = c.flush() // c.err keeps the error.
 	}
 	i, found := slices.BinarySearchFunc(c.pairs, old, func(p pair, old int64) int { return int(min(1, max(-1, p.old-old))) })
 	switch {
@@ -152,7 +169,8 @@ func (c *copier) number(old int64) int64 {
 	return 0
 }
 
-// rewrite is an event with a body that was changed.
+// rewrite returns an event with a changed body. Keys may be made from bodies, so change may set the
+// key too.
 func rewrite[T any](e swarm.Event, change func(*swarm.Event, *T)) (swarm.Event, error) {
 	body, err := swarm.Body[T](&e)
 	if err != nil {

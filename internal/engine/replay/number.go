@@ -8,8 +8,9 @@ import (
 	"swarm"
 )
 
-// renumber is a recorded event as it stands in the new log: what it says of other events by their numbers, it says by their new
-// ones. [swarm.Event] bodies that hold numbers of events are listed in the test of this file.
+// renumber returns a recorded event as the new log holds it: numbers of other events in its body
+// and key become their new numbers. The test of this file walks all body types by reflection, and
+// fails for a number that this function does not know of.
 func (p *player) renumber(e swarm.Event) (swarm.Event, error) {
 	switch e.Kind {
 	case swarm.RunOwned: // this process drives the run
@@ -17,7 +18,9 @@ func (p *player) renumber(e swarm.Event) (swarm.Event, error) {
 	case swarm.TurnStarted:
 		return rewrite(e, func(_ *swarm.Event, s *swarm.TurnStart) { p.renumberStart(s) })
 	case swarm.TurnEnded, swarm.CallEnded, swarm.LoopEnded:
-		return rewrite(e, func(_ *swarm.Event, c *swarm.CallEnd) { c.Inputs, c.Wrote = p.inputs(c.Inputs), p.new.number(c.Wrote) })
+		return rewrite(e, func(_ *swarm.Event, c *swarm.CallEnd) {
+			c.Inputs, c.Wrote = p.inputs(c.Inputs), p.new.number(c.Wrote)
+		})
 	case swarm.HandoffStored:
 		return rewrite(e, func(_ *swarm.Event, s *swarm.StoredEnvelope) { s.Read = p.new.number(s.Read) })
 	case swarm.HandoffConsumed:
@@ -34,17 +37,21 @@ func (p *player) renumber(e swarm.Event) (swarm.Event, error) {
 	return e, p.new.err
 }
 
+// renumberStart translates the numbers in a turn's start.
 func (p *player) renumberStart(s *swarm.TurnStart) {
 	s.Inputs = p.inputs(s.Inputs)
 	s.Topics, s.Rules, s.Outputs = p.new.number(s.Topics), p.new.number(s.Rules), p.new.number(s.Outputs)
 }
 
+// inputs translates a range of events.
 func (p *player) inputs(in swarm.Inputs) swarm.Inputs {
 	return swarm.Inputs{From: p.new.number(in.From), Upto: p.new.number(in.Upto)}
 }
 
-// renumberKey is the key of what a loop tells. Those that end with the number of the record that the loop had read last are told
-// of the run, or of an agent, as often as a person wants it.
+// renumberKey returns the idempotency key of a fact from the loop, with a new number at its end if
+// it has one. The facts listed here may happen many times in a run, because a person may ask for
+// them many times. Their keys end with the number of the event that the loop had read last, which
+// is a recorded number.
 func (p *player) renumberKey(e *swarm.Event) (string, error) {
 	switch e.Kind {
 	case swarm.RunPausing, swarm.RunPaused, swarm.RunUnpaused, swarm.AgentPaused, swarm.AgentResumed, swarm.Notice:

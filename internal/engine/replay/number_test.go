@@ -9,7 +9,7 @@ import (
 	"swarm"
 )
 
-// bodies are the types of all bodies, by kind. A kind without one has no body.
+// bodies holds the type of the body of each kind. A kind that is missing here has no body.
 var bodies = map[swarm.EventKind]any{
 	swarm.RunStarted: swarm.RunStart{}, swarm.RunOwned: swarm.Ownership{}, swarm.RunInterrupted: swarm.Reason{}, swarm.RunEnded: swarm.RunEnd{},
 	swarm.RunPausing: nil, swarm.RunPaused: nil, swarm.RunUnpaused: nil, swarm.Tick: nil, swarm.AgentStarted: nil, swarm.AgentPaused: nil, swarm.AgentResumed: nil,
@@ -22,13 +22,15 @@ var bodies = map[swarm.EventKind]any{
 	swarm.ApprovalAnswered: swarm.ApprovalAnswer{}, swarm.ArtifactStored: swarm.Artifact{}, swarm.TopicPublished: swarm.TopicEntry{}, swarm.TreeRecorded: swarm.Snapshot{}, swarm.Notice: swarm.Reason{},
 }
 
-// renumbered are the fields that hold numbers of events. The others of their type are counts, sizes and fences.
+// renumbered lists the fields that hold numbers of events. Other fields of the same type are
+// counts, sizes and fences.
 var renumbered = []string{"TurnStart.Inputs.From", "TurnStart.Inputs.Upto", "TurnStart.Topics", "TurnStart.Rules", "TurnStart.Outputs",
 	"CallEnd.Inputs.From", "CallEnd.Inputs.Upto", "CallEnd.Wrote", "StoredEnvelope.Read", "Consumption.Inputs.From", "Consumption.Inputs.Upto", "Injection.Inputs.From", "Injection.Inputs.Upto"}
 
 var counts = []string{"Ownership.Fence", "TurnStart.Owner", "CallEnd.Bytes", "Artifact.Bytes", "Artifact.Tokens"}
 
-// A body that gains a number is looked at here: [player.renumber] has to know whether it is that of an event.
+// This test fails when a body gains a number: [player.renumber] has to know whether it is the
+// number of an event.
 func TestAllNumbersOfEventsAreRenumbered(t *testing.T) {
 	var found []string
 	var walk func(path string, typ reflect.Type)
@@ -69,7 +71,7 @@ func TestAllNumbersOfEventsAreRenumbered(t *testing.T) {
 	}
 }
 
-// An event without a number in its body is copied to the letter.
+// An event without a number in its body is copied byte by byte.
 func TestNumbers(t *testing.T) {
 	p := &player{new: copier{pairs: []pair{{2, 20}, {5, 50}}}}
 	for _, c := range []struct{ kind, key, data, want, wantKey string }{

@@ -1,12 +1,37 @@
-// Package replay is an engine that reaches no agent: it walks a recording and answers the calls of a loop from it.
+// Package replay is an engine that runs a loop from a recording. It reaches no agent, no clock and
+// no person.
 //
-// The loop is the one that runs live, and the run is a new one with a log of its own. What was recorded is copied into that log
-// in its order, under new numbers, as the loop comes to it; what the loop itself decides is written as the loop says it now. A
-// prompt is made again for every turn, from the new log, and held against the recorded one. So a replay shows whether the plan
-// of now asks its agents the same as the plan that was recorded, and no agent, clock or person has a part in it.
+// The loop is the same code that runs live. The run is a new one, with a log of its own. Three
+// things go into that log:
+//   - Recorded events are copied, in their order and under new numbers, as the loop comes to them.
+//   - Facts that the loop decides are written as the loop decides them now, in the place that they
+//     have in the recording.
+//   - The opening (plan, goal, owner) is the new run's own.
 //
-// The loop lives in the numbers and the time of the recording: it is given the recorded events as they are, and [player.renumber]
-// translates what is written. All is done in the goroutine of the loop, and nothing waits.
+// For every turn the engine makes the prompt again, from the new log, and compares it with the
+// recorded one. So a replay shows whether the present plan asks its agents the same as the recorded
+// plan did. At the first difference the replay leaves the recording: it fails the open turns with
+// the kind mismatch, and the loop ends the run.
+//
+// # Two cursors
+//
+// A [player] walks the recording with two cursors. Events before copied are in the new log, or were
+// left out on purpose. Events before given were delivered to the loop, or are not addressed to it.
+// The invariant is given ≤ copied: the loop never sees an event that its own log does not have.
+// Both cursors only move forward. copied runs ahead when the loop tells a fact or makes a short
+// call that the recording has further on.
+//
+// # Two number lines
+//
+// The loop works in the numbers and the time of the recording, because it gets the recorded events
+// as they are. The new log has other numbers. [player.renumber] and [player.renumberKey] translate
+// each event on its way into the log, and nothing else does.
+//
+// # Ownership
+//
+// All state belongs to the goroutine of the loop, so there is no mutex. Nothing waits: each answer,
+// and each tick of the clock, is in the recording, so Next always has an event, an end or an error
+// to return.
 package replay
 
 import (
@@ -22,7 +47,8 @@ import (
 	"swarm/internal/recording"
 )
 
-// Engine is the engine that replays a recording.
+// Engine returns the engine that replays a recording. It is used in place of the local engine, with
+// the same adapters.
 func Engine(rec *recording.Recording) engine.Engine {
 	return func(ctx context.Context, h *engine.Adapters, c flow.Call) (flow.Result, error) {
 		loop := flow.Loops[c.Kind]
@@ -31,8 +57,8 @@ func Engine(rec *recording.Recording) engine.Engine {
 		}
 		p := newPlayer(ctx, rec, h, c)
 		r, err := loop(p, c)
-		if p.hasLeft() && errors.Is(err, p.mismatched) { // no turn was left that could have told the loop so
-			r, err = p.giveUp()
+		if p.hasLeft() && errors.Is(err, p.mismatched) { // No turn was open by which the loop could learn of it.
+			r, err = p.endRun()
 		}
 		if err == nil {
 			err = p.finish(r)
@@ -41,7 +67,8 @@ func Engine(rec *recording.Recording) engine.Engine {
 	}
 }
 
-// A player is what one loop asks of the world. It belongs to the loop's goroutine.
+// A player is the world of one loop: it implements the effects that the loop asks for. It belongs
+// to the loop's goroutine, so its fields have no mutex. Places are indexes into rec.Events.
 type player struct {
 	ctx    context.Context
 	rec    *recording.Recording
@@ -50,30 +77,40 @@ type player struct {
 	new    copier // the log of the new run
 	prompt promptMaker
 
-	at         map[string]int        // recorded events by key
-	opening    int                   // those before it tell how the run began, up to its first owner; the new run began by itself
-	owned      int64                 // where the new log has its first owner
-	ended      bool                  // the recorded run has ended
-	copied     int                   // those before it were copied, or left out
-	left       map[int]bool          // left out
-	given      int                   // those before it were given to the loop, or are not for it
-	now        time.Time             // of the last one given
-	open       map[string]*ask       // turns that the loop has asked for, and whose end it was not given
-	asked      map[swarm.TurnID]bool // all turns that it has asked for
-	mismatched *swarm.Error          // how the replay has left the recording; nil = it has not
-	culprit    string                // the turn in which it did, if it was one
+	// The recording.
+	at      map[string]int // places by idempotency key
+	opening int            // events before this place are the opening, up to the first owner
+	ended   bool           // the recorded run has ended
+
+	// The cursors. Invariant: given ≤ copied.
+	copied int          // events before this place were copied, or left out
+	left   map[int]bool // the places that were left out: the loop does not get them either
+	given  int          // events before this place were given to the loop, or are not addressed to it
+	now    time.Time    // the recorded time of the last event given
+
+	owned int64 // the number of the first owner in the new log
+
+	// The turns.
+	open  map[string]*ask       // turns that the loop has asked for, and whose end it was not given
+	asked map[swarm.TurnID]bool // all turns that the loop has asked for
+
+	// How the replay left the recording.
+	mismatched *swarm.Error // nil = it has not
+	culprit    string       // the turn that differed; "" = it was no turn
 }
 
 // An ask is a turn that the loop has asked for.
 type ask struct {
 	call    flow.Call
-	started bool
-	matched bool // it was copied by an earlier process, and shown by it
-	start   int
+	started bool // its first start was copied, and its prompt is the recorded one
+	matched bool // an earlier process copied it, and showed it to the observers
+	start   int  // the number of its last start: a crash makes a turn start again
 }
 
 func newPlayer(ctx context.Context, rec *recording.Recording, h *engine.Adapters, c flow.Call) *player {
-	p := &player{ctx: ctx, rec: rec, h: h, loop: c, at: map[string]int{}, left: map[int]bool{}, open: map[string]*ask{}, asked: map[swarm.TurnID]bool{}}
+	p := &player{ctx: ctx, rec: rec, h: h, loop: c,
+		at: map[string]int{}, left: map[int]bool{}, open: map[string]*ask{}, asked: map[swarm.TurnID]bool{}}
+	// A stop ends the replay between events. It does not cancel a write that has begun.
 	p.new = copier{ctx: context.WithoutCancel(ctx), log: h.Log, fence: c.Fence, file: rec.File}
 	p.prompt.live, p.now = h.Turn, rec.Events[0].Time
 	for i := range rec.Events {
@@ -89,10 +126,13 @@ func newPlayer(ctx context.Context, rec *recording.Recording, h *engine.Adapters
 	return p
 }
 
-// Now is the time of the last record that Next returned, in the recorded run.
+// Now returns the recorded time of the last event that Next returned. So timeouts expire in a
+// replay when they did live.
 func (p *player) Now() time.Time { return p.now }
 
-// Go notes that the loop asks for a turn. What the recording has of it is copied when its place comes.
+// Go notes that the loop asks for a turn. Nothing starts: the turn's recorded events are copied
+// when the cursor comes to them. A turn that the recording does not have, or has before the cursor,
+// is a mismatch.
 func (p *player) Go(c flow.Call) error {
 	p.open[c.ID], p.asked[swarm.TurnID(c.ID)] = &ask{call: c}, true
 	if p.hasLeft() {
@@ -105,20 +145,21 @@ func (p *player) Go(c flow.Call) error {
 	}
 	switch {
 	case ends:
-		if said, err := p.saidOf(end, c); said != nil || err != nil {
-			return p.stray(c.ID, said, err)
+		if said, err := p.compareCall(end, c); said != nil || err != nil {
+			return p.leave(c.ID, said, err)
 		}
 	case !has && !p.ended:
-		return nil // the process that was recorded did not come to begin it
+		return nil // The recorded process stopped before it began the turn.
 	}
 	if !has || first < p.copied {
-		return p.stray(c.ID, p.missing("the turn "+c.ID), nil)
+		return p.leave(c.ID, p.missing("the turn "+c.ID), nil)
 	}
 	return nil
 }
 
-// saidOf says why the recorded end of a call is not that of the call that the loop makes, if it is not.
-func (p *player) saidOf(end int, c flow.Call) (*swarm.Error, error) {
+// compareCall compares the call that the loop makes with the recorded call of the same id. It
+// returns the mismatch, or nil.
+func (p *player) compareCall(end int, c flow.Call) (*swarm.Error, error) {
 	e, err := swarm.Body[swarm.CallEnd](&p.rec.Events[end])
 	if err != nil || e.Call == c.Print() {
 		return nil, err
@@ -126,7 +167,7 @@ func (p *player) saidOf(end int, c flow.Call) (*swarm.Error, error) {
 	return p.mismatch("the recording has %q under %s, and the plan asks for %q now", e.Call, c.ID, c.Print()), nil
 }
 
-// Do answers a short call as it was answered. A plan is the new run's own.
+// Do answers a short call with its recorded result. Only plans are read from the new run.
 func (p *player) Do(c flow.Call) (flow.Result, error) {
 	if c.Kind == flow.KindPlan {
 		return p.plan(c)
@@ -137,10 +178,10 @@ func (p *player) Do(c flow.Call) (flow.Result, error) {
 	}
 	i, ok := p.at[swarm.EndKey(c.ID)]
 	if !ok {
-		return done, p.stray("", p.missing("what the run did for "+c.ID), nil)
+		return done, p.leave("", p.missing("what the run did for "+c.ID), nil)
 	}
-	if said, err := p.saidOf(i, c); said != nil || err != nil {
-		return done, p.stray("", said, err)
+	if said, err := p.compareCall(i, c); said != nil || err != nil {
+		return done, p.leave("", said, err)
 	}
 	if err := p.copyTo(i + 1); err != nil || p.hasLeft() {
 		return done, err
@@ -149,8 +190,9 @@ func (p *player) Do(c flow.Call) (flow.Result, error) {
 	return s.Result, err
 }
 
-// plan reads a plan of the new run. What only holds turns back, or gives them time, is taken from the recorded plan: nothing is
-// started here, and time is the recorded one.
+// plan reads a plan of the new run. Limits on parallelism and time come from the recorded plan:
+// they decided the recorded order and times of events, and a replay starts nothing that they could
+// hold back.
 func (p *player) plan(c flow.Call) (flow.Result, error) {
 	if err := p.new.flush(); err != nil {
 		return flow.Result{}, err
@@ -181,8 +223,9 @@ func (p *player) plan(c flow.Call) (flow.Result, error) {
 	return r, nil
 }
 
-// Tell writes what the loop decides, in the place that it had in the recording if it has one there. The loop's words count, and not
-// the recorded ones.
+// Tell writes a fact that the loop decides. If the recording has a fact with the same key further
+// on, all events before it are copied first, so that the new log keeps the order. The content is
+// the loop's present one, and not the recorded one.
 func (p *player) Tell(f flow.Fact) error {
 	e, old := engine.Event(p.loop.ID, f), int64(0)
 	if i, ok := p.at[f.Key]; ok && i >= p.copied && !p.hasLeft() {
@@ -202,7 +245,9 @@ func (p *player) Tell(f flow.Fact) error {
 	return err
 }
 
-// Next is the next recorded event that is addressed to the loop. Ticks are among them.
+// Next returns the next recorded event that is addressed to the loop. It ignores the timeout and
+// never waits, because the recording has the ticks of the clock too. It copies up to the event
+// before it gives the event to the loop: given ≤ copied.
 func (p *player) Next(time.Duration) (flow.Signal, error) {
 	if err := p.ctx.Err(); err != nil {
 		return flow.Signal{}, context.Cause(p.ctx)
@@ -239,24 +284,25 @@ func (p *player) Next(time.Duration) (flow.Signal, error) {
 		p.now = e.Time
 		return s, nil
 	}
-	return p.endStray()
+	return p.endOpenTurn()
 }
 
-// addressed says whether a recorded event is one for the loop.
+// addressed reports whether a recorded event is addressed to the loop.
 func (p *player) addressed(e *swarm.Event) bool {
 	return slices.ContainsFunc(engine.Inbox(p.loop), func(to string) bool {
 		return e.To == to || to == swarm.ToAgents && strings.HasPrefix(e.To, to)
 	})
 }
 
-// end is what becomes of a loop that still waits at the end of the recording. If the recorded run has ended, this one has left the
-// recording. If it has not, nobody can say how it goes on.
+// end handles a loop that still waits at the end of the recording. If the recorded run has ended,
+// the replay has left the recording. If the recorded run was cut off, the replay stops there too,
+// with all events copied and durable.
 func (p *player) end() error {
 	if err := p.copyTo(len(p.rec.Events)); err != nil || p.hasLeft() {
 		return err
 	}
 	if p.ended {
-		return p.stray("", p.mismatch("the recorded run has ended, and with the plan of now it goes on"), nil)
+		return p.leave("", p.mismatch("the recorded run has ended, and with the plan of now it goes on"), nil)
 	}
 	if err := p.new.flush(); err != nil {
 		return err
@@ -264,7 +310,7 @@ func (p *player) end() error {
 	return swarm.Errorf(swarm.Stopped, "the recording ends here: the recorded run had not ended")
 }
 
-// finish writes down the loop's own end, and with it all that was told.
+// finish writes the loop's end, and flushes everything that is still in the batch.
 func (p *player) finish(r flow.Result) error {
 	end := r.CallEnd
 	end.ID, end.Call = p.loop.ID, p.loop.Print()

@@ -15,7 +15,7 @@ import (
 	"swarm/internal/storetest"
 )
 
-// seeds are how many random runs a test makes.
+// seeds returns how many random runs a test makes.
 func seeds(t *testing.T, n uint64) uint64 {
 	if many, err := strconv.ParseUint(os.Getenv("SWARM_TEST_SEEDS"), 10, 64); err == nil {
 		return many
@@ -26,7 +26,7 @@ func seeds(t *testing.T, n uint64) uint64 {
 	return n
 }
 
-// Whatever happens in a run, its replay has the same events in the same order.
+// The replay of any random run has the same events in the same order.
 func TestAReplayIsTheRecordedRun(t *testing.T) {
 	for seed := range seeds(t, 20) {
 		for name, plan := range map[string]func(*world){"pipeline": (*world).pipeline, "team": (*world).team} {
@@ -47,7 +47,7 @@ func TestAReplayIsTheRecordedRun(t *testing.T) {
 	}
 }
 
-// A run that several processes drove, because they died, is one run in its replay.
+// A run that several processes drove, because each one crashed, is replayed by one process.
 func TestAReplayOfARunThatCrashed(t *testing.T) {
 	for seed := range seeds(t, 8) {
 		for name, plan := range map[string]func(*world){"pipeline": (*world).pipeline, "team": (*world).team} {
@@ -71,7 +71,7 @@ func TestAReplayOfARunThatCrashed(t *testing.T) {
 	}
 }
 
-// A replay that dies at any append goes on as if it had not.
+// A replay that crashes at any append continues as if it had not.
 func TestAReplayThatCrashes(t *testing.T) {
 	for seed := range seeds(t, 3) {
 		for name, plan := range map[string]func(*world){"pipeline": (*world).pipeline, "team": (*world).team} {
@@ -105,7 +105,7 @@ func TestAReplayThatCrashes(t *testing.T) {
 	}
 }
 
-// A recording of a run that was not through ends where that stood.
+// The replay of a run that had not ended stops where the recording ends.
 func TestAReplayOfAnUnfinishedRun(t *testing.T) {
 	w := newWorld(t, 1)
 	w.team()
@@ -128,7 +128,7 @@ func TestAReplayOfAnUnfinishedRun(t *testing.T) {
 	}
 }
 
-// linear is a world with a pipeline of three tasks, one after the other.
+// linear returns a world with a pipeline of three tasks, each of which depends on the one before.
 func linear(t *testing.T) *world {
 	w := newWorld(t, 5)
 	w.plan = swarm.Plan{Kind: swarm.PipelineRun, Groups: []swarm.Group{{Iterations: 1}}, Providers: []swarm.ProviderSpec{{Name: "p", Kind: "acp"}}}
@@ -144,7 +144,7 @@ func linear(t *testing.T) *world {
 	return w
 }
 
-// A plan that asks something else than the recorded one ends the replay there, and says what.
+// A changed plan ends the replay at the first difference, and the error shows it.
 func TestAReplayThatLeavesItsRecording(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*world)
@@ -187,7 +187,8 @@ func TestAReplayThatLeavesItsRecording(t *testing.T) {
 	}
 }
 
-// A part of a plan is replayed too: what is not asked for is left out. Limits of now hold nobody back.
+// A part of a plan can be replayed: turns that it does not ask for are left out. Its present limits
+// hold no turn back.
 func TestAReplayOfAPart(t *testing.T) {
 	w := linear(t)
 	w.plan.Tasks[2].DependsOn = w.plan.Tasks[1].DependsOn
@@ -208,7 +209,7 @@ func TestAReplayOfAPart(t *testing.T) {
 	}
 }
 
-// A killed replay cannot go on with another recording.
+// A killed replay cannot continue with another recording.
 func TestAReplayGoesOnWithItsOwnRecording(t *testing.T) {
 	w := linear(t)
 	first := w.begin()
@@ -226,7 +227,7 @@ func TestAReplayGoesOnWithItsOwnRecording(t *testing.T) {
 	}
 }
 
-// What a person published, said and wrote before the first turn is a part of a recording.
+// Findings, commands and messages that a person sent before the first turn are part of a recording.
 func TestAReplayHasWhatCameBeforeTheFirstTurn(t *testing.T) {
 	w := newWorld(t, 3)
 	w.team()

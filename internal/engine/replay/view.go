@@ -6,8 +6,8 @@ import (
 	"swarm/internal/turn"
 )
 
-// A view is a log that ends where a live turn had read it when it made its prompt. It is for readers that follow a log: the end
-// moves on, and never back.
+// A view is a log that ends where a live turn had read it when it made its prompt. Readers keep
+// what they read and follow the log, so the end of a view moves forward and never back.
 type view struct {
 	swarm.Log
 	end int64
@@ -23,16 +23,23 @@ func (v *view) Read(after int64, limit int, to ...string) ([]swarm.Event, error)
 	return events, err
 }
 
-// A promptMaker makes prompts as the turns of the recorded run did. Such a turn has read the log twice: for who may write to whom, and
-// for outputs. What others wrote meanwhile is in the one and not in the other. A turn without a team and without mail has not read
-// it for the first, and one whose prompt has no outputs not for the second: should such a turn do so now, it has all of the log.
+// A promptMaker makes prompts from as much of the log as the recorded turn had read.
+//
+// A live turn reads the log twice while other turns write to it: for the rules (the team's edges,
+// and which mail was answered), and for the outputs of other tasks. The two reads may end at
+// different events, so each has a view of its own.
+//
+// Some turns read only once, or not at all. A turn without a team and without mail does not read
+// the rules. A prompt without outputs does not read the outputs. If such a turn reads them now,
+// because its plan has changed, it sees the whole log.
 type promptMaker struct {
-	live           *turn.Runner // how prompts are made in this run
+	live           *turn.Runner // the runner of this run: its folder, its redaction, its log
 	rules, outputs view
-	runners        map[[2]bool]*turn.Runner // by whether the log ends for rules, and for outputs
+	runners        map[[2]bool]*turn.Runner // by whether a view limits the rules, and the outputs
 }
 
-// at is a runner that knows of the log what the turn with this start did.
+// at returns a runner that sees as much of the log as the turn with this start did. A start that is
+// older than a view's end needs new runners: those that exist have read further already.
 func (m *promptMaker) at(start *swarm.TurnStart) *turn.Runner {
 	ends := [2]bool{start.Rules > 0, start.Outputs > 0}
 	if m.runners == nil || ends[0] && start.Rules < m.rules.end || ends[1] && start.Outputs < m.outputs.end {

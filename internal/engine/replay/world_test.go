@@ -29,7 +29,7 @@ import (
 	"swarm/internal/turn"
 )
 
-// A world has runs in a store, with agents whose behaviour is random and the same for the same seed.
+// A world has runs in a store. Its agents behave at random, and the same for the same seed.
 type world struct {
 	*testing.T
 	seed   uint64
@@ -52,14 +52,16 @@ func (w *world) check(err error) {
 	}
 }
 
-// chance is what happens in one place of a world.
+// chance returns the random source of one place in a world. It does not depend on the order of
+// goroutines.
 func (w *world) chance(place string) *rand.Rand {
 	h := fnv.New64()
 	h.Write([]byte(place))
 	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
 }
 
-// pipeline is a plan of some tasks, whose prompts read outputs of others, also of those that they do not wait for.
+// pipeline returns a plan of some tasks. Their prompts read outputs of other tasks, also of tasks
+// that they do not depend on.
 func (w *world) pipeline() {
 	r := w.chance("plan")
 	n := 2 + r.IntN(5)
@@ -94,7 +96,7 @@ func (w *world) prompt(text string) swarm.Hash {
 	return swarm.HashOf(body)
 }
 
-// team is a plan of some agents, all of whom may write to each other.
+// team returns a plan of some agents with all edges between them.
 func (w *world) team() {
 	r := w.chance("plan")
 	n := 2 + r.IntN(3)
@@ -111,7 +113,7 @@ func (w *world) team() {
 	}
 }
 
-// begin makes a run of the plan.
+// begin creates a run of the plan.
 func (w *world) begin() (id swarm.RunID) {
 	w.Helper()
 	w.runs++
@@ -131,7 +133,7 @@ func (w *world) begin() (id swarm.RunID) {
 	return id
 }
 
-// open opens the log of a run, until the test ends.
+// open opens the log of a run, and closes it when the test ends.
 func (w *world) open(id swarm.RunID) swarm.RunLog {
 	w.Helper()
 	log, err := w.store.Open(w.Context(), id, swarm.ReadWrite)
@@ -140,7 +142,8 @@ func (w *world) open(id swarm.RunID) swarm.RunLog {
 	return log
 }
 
-// drive drives a run as a process of its own would. It dies at an append, if one is given.
+// drive drives a run as a process of its own would. If an append is given, the process crashes
+// there.
 func (w *world) drive(id swarm.RunID, run engine.Engine, at int, committed bool) (flow.Result, error) {
 	w.Helper()
 	log, err := w.store.Open(w.Context(), id, swarm.ReadWrite)
@@ -163,7 +166,7 @@ func (w *world) drive(id swarm.RunID, run engine.Engine, at int, committed bool)
 	return run(w.Context(), &engine.Adapters{Log: dying, Turn: r, Mailer: api}, flow.Call{ID: swarm.RootLoop, Kind: kind, Ref: planKey, Fence: fence})
 }
 
-// live drives a run with agents, while a person answers what they ask.
+// live drives a run with agents, while a person answers their approvals.
 func (w *world) live(id swarm.RunID) flow.Result {
 	w.Helper()
 	r, err := w.liveUntil(id, 0)
@@ -171,7 +174,7 @@ func (w *world) live(id swarm.RunID) flow.Result {
 	return r
 }
 
-// liveUntil is live, and dies at an append.
+// liveUntil is live, with a crash at an append.
 func (w *world) liveUntil(id swarm.RunID, at int) (flow.Result, error) {
 	w.Helper()
 	log := w.open(id)
@@ -184,7 +187,7 @@ func (w *world) liveUntil(id swarm.RunID, at int) (flow.Result, error) {
 	return r, err
 }
 
-// answer is a person who answers what is asked.
+// answer plays the person who answers approvals.
 func (w *world) answer(ctx context.Context, id swarm.RunID, log swarm.Log) {
 	wake, off := log.Watch()
 	defer off()
@@ -199,7 +202,7 @@ func (w *world) answer(ctx context.Context, id swarm.RunID, log swarm.Log) {
 				continue
 			}
 			a, _ := swarm.Body[swarm.Approval](&e)
-			// By a rule, or after the end, it may be answered already.
+			// A rule, or the end of the run, may have answered it already.
 			_ = (&agentapi.Service{Run: id, Log: log}).Decide(ctx, a.ID, agentapi.Decision{OK: w.chance("answer "+a.ID).IntN(3) > 0, Reason: "so", By: "test"})
 		}
 		if len(events) > 0 {
@@ -213,7 +216,7 @@ func (w *world) answer(ctx context.Context, id swarm.RunID, log swarm.Log) {
 	}
 }
 
-// An agent does something that follows from the world and its turn.
+// An agent behaves at random, by the seed of the world and its turn.
 type agent struct {
 	*world
 	log swarm.Log
@@ -275,7 +278,7 @@ func (a agent) Turn(ctx context.Context, req provider.Request, live func(swarm.D
 	return reply, nil
 }
 
-// record is the recording of a run.
+// record returns the recording of a run.
 func (w *world) record(id swarm.RunID) *recording.Recording {
 	w.Helper()
 	var b bytes.Buffer
@@ -285,7 +288,7 @@ func (w *world) record(id swarm.RunID) *recording.Recording {
 	return rec
 }
 
-// events are those of a run's log, without what follows from who drove it.
+// events returns the events of a run's log, without those that depend on which process drove it.
 func (w *world) events(id swarm.RunID) (events []swarm.Event) {
 	w.Helper()
 	all, err := w.open(id).Read(0, 1<<20)
@@ -303,7 +306,8 @@ func (w *world) events(id swarm.RunID) (events []swarm.Event) {
 
 var number = regexp.MustCompile(`"(from|upto|topics|rules|outputs|wrote|read)":(\d+)`)
 
-// tell is what a log says, but for times, owners and the run's id. Numbers of events become their places.
+// tell returns the content of a log without times, owners and the run's id. Numbers of events
+// become their places.
 func tell(events []swarm.Event) (lines []string) {
 	place := func(seq string) string {
 		var n int64
@@ -343,7 +347,7 @@ func tell(events []swarm.Event) (lines []string) {
 	return lines
 }
 
-// same wants two runs to tell the same.
+// same checks that two runs have the same content.
 func (w *world) same(one, other swarm.RunID) {
 	w.Helper()
 	a, b := tell(w.events(one)), tell(w.events(other))

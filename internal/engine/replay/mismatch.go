@@ -7,30 +7,36 @@ import (
 	"swarm/internal/flow"
 )
 
-// mismatch says how the run is not the recorded one.
+// mismatch returns the error for a run that does not match its recording.
 func (p *player) mismatch(format string, args ...any) *swarm.Error {
 	return &swarm.Error{Kind: swarm.Mismatch, File: p.rec.File, Msg: fmt.Sprintf(format, args...),
 		Hint: "the plan has changed since it was recorded; record the run again with --record"}
 }
 
+// missing returns the mismatch for something that the loop asks for and the recording does not
+// have.
 func (p *player) missing(what string) *swarm.Error {
 	return p.mismatch("%s is not in the recording", what)
 }
 
-// hasLeft says whether the replay has left the recording.
+// hasLeft reports whether the replay has left the recording. It never returns to it.
 func (p *player) hasLeft() bool { return p.mismatched != nil }
 
-// stray notes that the replay has left the recording: from here on nothing is copied. The first reason counts.
-func (p *player) stray(turn string, why *swarm.Error, err error) error {
+// leave notes that the replay has left the recording, unless err stops it anyway. Only the first
+// reason is kept, because later ones follow from it. From here on both cursors stand still: nothing
+// more is copied, and the loop gets no more recorded events.
+func (p *player) leave(turn string, why *swarm.Error, err error) error {
 	if err == nil && !p.hasLeft() {
 		p.mismatched, p.culprit = why, turn
 	}
 	return err
 }
 
-// endStray ends the turns that are open when the replay has left the recording, one with each call, first the one in which it
-// did. The loop ends the run for that.
-func (p *player) endStray() (flow.Signal, error) {
+// endOpenTurn ends one open turn of a replay that has left the recording, as failed with the kind
+// mismatch. The culprit is first, because the loop ends the run for the first such turn and reports
+// its reason. The others follow in the order of their ids, one with each call. Without an open turn
+// there is no signal to give, so the mismatch itself is the error; [Engine] handles it.
+func (p *player) endOpenTurn() (flow.Signal, error) {
 	id := p.culprit
 	if p.open[id] == nil {
 		for other := range p.open {
@@ -55,7 +61,8 @@ func (p *player) endStray() (flow.Signal, error) {
 	if _, err := p.new.put(0, e); err != nil {
 		return flow.Signal{}, err
 	}
-	// To the loop it is newer than all that was recorded, so that it waits for none of that any more.
+	// The signal has the last recorded number. So the loop, which knows recorded numbers only,
+	// takes it for newer than every recorded event, and waits for none of them any more.
 	s := flow.Signal{Result: flow.Result{CallEnd: end}}
 	s.Kind, s.Key, s.Agent, s.Task, s.Turn, s.Body = e.Kind, e.Key, e.Agent, e.Task, e.Turn, end
 	s.Seq = p.rec.Events[len(p.rec.Events)-1].Seq
@@ -63,9 +70,11 @@ func (p *player) endStray() (flow.Signal, error) {
 	return s, nil
 }
 
-// giveUp ends a run that has left the recording while no turn was open.
-func (p *player) giveUp() (flow.Result, error) {
+// endRun ends a run that has left the recording while no turn was open. The loop had no turn to
+// fail, so it could not end the run.
+func (p *player) endRun() (flow.Result, error) {
 	end := swarm.RunEnd{Status: swarm.Failed, Exit: swarm.ExitFailed, Reason: p.mismatched.Error()}
-	r := flow.Result{CallEnd: swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.Mismatch, Reason: end.Reason, Hint: p.mismatched.Hint}}
+	r := flow.Result{CallEnd: swarm.CallEnd{
+		Status: swarm.CallFailed, Kind: swarm.Mismatch, Reason: end.Reason, Hint: p.mismatched.Hint}}
 	return r, p.Tell(flow.Fact{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Body: end})
 }
