@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// BenchmarkExpand is Build of one prompt, which each turn pays for; its template is parsed once in a run. Two floors run in turn
-// with it: one copy of the bytes that come out, and the three passes with regular expressions that a straightforward expansion
-// makes.
+// BenchmarkExpand measures Build of one prompt. Each turn pays for it; the template is parsed once
+// in a run. Two floors run in turn with it: one copy of the resulting bytes, and the three passes
+// with regular expressions of a straightforward expansion.
 func BenchmarkExpand(b *testing.B) {
 	for _, c := range []struct {
 		name                      string
@@ -55,8 +55,8 @@ func BenchmarkExpand(b *testing.B) {
 
 var sink string
 
-// timed is how long one of several calls in a row takes, so that none is judged by the caches that another left behind, and each
-// pays for its own garbage.
+// timed returns the time of one of several calls in a row. So no call is judged by the caches that
+// another left behind, and each pays for its own garbage.
 func timed(call func()) time.Duration {
 	const calls = 16
 	start := time.Now()
@@ -66,7 +66,7 @@ func timed(call func()) time.Duration {
 	return time.Since(start) / calls
 }
 
-// median is not moved by what else the machine does now and then.
+// median ignores the outliers that other work of the machine causes.
 func median(of []time.Duration) float64 {
 	slices.Sort(of)
 	return float64(of[len(of)/2])
@@ -97,7 +97,7 @@ func expandByPasses(text string, find func(string) (Output, bool)) string {
 	return text
 }
 
-// prose is n bytes in lines as people write them, with a list and a table now and then.
+// prose returns n bytes in lines as people write them, with a list and a table now and then.
 func prose(n int) string {
 	const page = "The planner reads the issue, writes a plan, and the coder follows it step by step.\n" +
 		"Every step names a file - and what to change in it; a step without a file is no step.\n\n" +

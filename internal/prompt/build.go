@@ -11,66 +11,68 @@ import (
 	"swarm"
 )
 
-// An Output is what a task said last.
+// An Output is the last output of a task.
 type Output struct {
 	Text []byte
 	Turn string // the turn that said it
 }
 
-// A Failure is why an earlier attempt at a task failed.
+// A Failure is the reason why an earlier attempt at a task failed.
 type Failure struct {
 	Attempt int
 	Reason  string
 }
 
-// A Turn is everything that a prompt is made of, in the order in which it stands there. What is empty is left out.
+// A Turn holds everything that a prompt is made of, in the order of the prompt. Empty sections are
+// left out.
 type Turn struct {
 	Task, Agent   string
 	Iteration, Of int
 	Role          Template
-	Mode          string    // what the mode of the run tells its agents
+	Mode          string    // the instructions of the run's mode
 	Packs         []Pack    // context that came with the mail
 	Findings      []Finding // what the team has published
 	Inbox         string    // the mail that this turn consumes
-	Text          Template  // the task's, with prefix and suffix
+	Text          Template  // the task's text, with prefix and suffix
 	Failures      []Failure
-	Sent          []string // what a start of this turn that was cut had already sent
+	Sent          []string // messages that an interrupted start of this turn had already sent
 
-	Output func(task string) (Output, bool) // the last output of a task, asked for at each reference; false = it has never run
+	// Output finds the last output of a task, at each reference; false = the task has never run.
+	Output func(task string) (Output, bool)
 	Good   func(agent, task string) (Output, bool)
 	Inputs map[string]string // the task that {{input:x}} stands for
 	Stdin  []byte
 }
 
-// A Pack is context that came with mail.
+// A Pack is a context pack that came with mail.
 type Pack struct {
-	Refs string       // of the packs that it is made of, with a blank between them
-	Seen swarm.TurnID // the turn in which the agent's session was given it; "" = it is new
+	Refs string       // of the packs that it is made of, separated by blanks
+	Seen swarm.TurnID // the turn in which the agent's session got it; "" = it is new
 	Text string
 }
 
-// A Finding is what somebody has published for the whole team.
+// A Finding is an entry that an agent or a person has published for the whole team.
 type Finding struct {
-	Agent string       // who
-	Turn  swarm.TurnID // in which turn
+	Agent string       // its author
+	Turn  swarm.TurnID // the turn that published it
 	Topic string
 	Text  string
-	Known bool // the agent's session was told it by an earlier turn
+	Known bool // an earlier turn gave it to the agent's session
 }
 
 // A Prompt is the full effective prompt.
 type Prompt struct {
 	Text  string
-	Spans []swarm.Span // where its bytes came from, without gaps
+	Spans []swarm.Span // the origin of its bytes, in order and without gaps
 }
 
-// Where the bytes of a prompt can come from, beside KindText, KindOutput, KindInput and KindStdin. The fence around an output
-// belongs to the output.
+// The origins of a prompt's bytes, beside KindText, KindOutput, KindInput and KindStdin. The fence
+// around an output belongs to the output.
 const (
 	FromIDs       = "ids"
 	FromRole      = "role" // Name is the file, as with KindText
 	FromMode      = "mode"
-	FromPack      = "pack"    // Name is the refs, Turn the one in which the session was given it
+	FromPack      = "pack"    // Name is the refs, Turn is the turn in which the session got it
 	FromFinding   = "finding" // Name is the topic, Turn the one that published it
 	FromInbox     = "inbox"
 	FromRetry     = "retry"
@@ -78,7 +80,8 @@ const (
 	FromSeparator = "separator" // the empty lines between sections
 )
 
-// Build makes the prompt of a turn. Sections are separated by one empty line, and the prompt ends with a newline.
+// Build makes the prompt of a turn. Sections are separated by one empty line, and the prompt ends
+// with a newline.
 func Build(t Turn) (Prompt, error) {
 	a := assembly{turn: &t}
 	a.add(FromIDs, ids(&t))
@@ -113,11 +116,12 @@ func Build(t Turn) (Prompt, error) {
 	return Prompt{string(a.text), a.spans}, nil
 }
 
-// pages are what prompts are put together on. A prompt grows piece by piece, and its size is known only at the end: a page that
-// has been used before has the room, and the prompt is copied off it once.
+// pages is a pool of buffers in which prompts are assembled. A prompt grows piece by piece, and its
+// size is known only at the end. A used buffer has the room already, so a prompt costs one copy and
+// no growth.
 var pages = sync.Pool{New: func() any { return new([]byte) }}
 
-const keptPage = 1 << 20 // one that has grown larger is not kept
+const keptPage = 1 << 20 // a larger buffer is not returned to the pool
 
 func ids(t *Turn) []Part {
 	var b strings.Builder
@@ -133,8 +137,9 @@ func ids(t *Turn) []Part {
 	return plain(b.String())
 }
 
-// findings are a heading and one item for each. Their words are data: whatever a reader may take for the
-// end of a line begins one that is indented, so that no finding looks like two, or like something of ours.
+// findings makes a heading and one list item for each finding. The text of a finding is data. Every
+// continuation line is indented, whatever a reader takes for the end of a line. So no finding looks
+// like two findings, or like a line of ours.
 func findings(all []Finding) []Part {
 	if len(all) == 0 {
 		return nil
@@ -147,14 +152,15 @@ func findings(all []Finding) []Part {
 	return parts
 }
 
-// findingsHeading stands before what the team has published.
+// findingsHeading stands before the findings.
 const findingsHeading = "## Shared Findings"
 
-// lineEnds makes a newline of everything else that a common reader takes for a line's end, see endsLine.
+// lineEnds replaces everything else that a common reader takes for the end of a line by a newline,
+// see endsLine.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n",
 	"\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// items writes a list; what is not the first line of an item is indented, so that no item looks like two.
+// items writes a list. Continuation lines are indented, so that no item looks like two.
 func items(texts []string) string {
 	var b strings.Builder
 	for _, t := range texts {
@@ -165,16 +171,16 @@ func items(texts []string) string {
 
 func plain(text string) []Part { return []Part{{Kind: KindText, Text: clean(text)}} }
 
-// An assembly is a prompt on its way from its sections to its text.
+// An assembly is a prompt under construction: its sections, and the text so far.
 type assembly struct {
 	turn     *Turn
 	sections []section
-	parts    int // of all sections
+	parts    int // the number of parts of all sections
 
 	text   []byte
-	last   byte // before what is still to come
-	fenced bool // the last piece is a fence's closing line, whose newline is still to come
-	apart  bool // an empty line is still to come before whatever comes next
+	last   byte // the last byte that stands before the next piece
+	fenced bool // the last piece is the closing line of a fence, and its newline is not written yet
+	apart  bool // an empty line is due before the next piece
 	spans  []swarm.Span
 }
 
@@ -190,7 +196,7 @@ func (a *assembly) add(from string, parts []Part) {
 	}
 }
 
-// An injection is data that is put into a prompt, with a fence around it or in place.
+// An injection is data that is put into a prompt, in a fence or in place.
 type injection struct {
 	origin
 	fence *fence
@@ -203,8 +209,8 @@ type origin struct {
 	known            bool
 }
 
-// write lays all pieces out. It gives up as soon as they are too large, so that a prompt which cannot be made costs no more
-// than one that can.
+// write lays out all pieces. It stops as soon as they are larger than MaxPrompt, so that a prompt
+// which is refused costs no more than one that is not.
 func (a *assembly) write() error {
 	a.spans = make([]swarm.Span, 0, a.parts+len(a.sections))
 	for _, s := range a.sections {
@@ -219,11 +225,11 @@ func (a *assembly) write() error {
 	return nil
 }
 
-// section lays one section out. Blanks around a fence are dropped, because its lines stand alone.
+// section lays out one section. Blanks around a fence are dropped, because its lines stand alone.
 func (a *assembly) section(s section) error {
 	var err error
-	var next injection // what stands for the next part that is no text
-	found := false     // it is known already
+	var next injection // the injection for the next part that is no text
+	found := false     // next is set already
 	for i := range s.parts {
 		p := &s.parts[i]
 		if p.Kind == KindText {
@@ -256,7 +262,7 @@ func (a *assembly) section(s section) error {
 	return nil
 }
 
-// find is what stands for a part.
+// find returns the injection for a part.
 func (a *assembly) find(p *Part) (injection, error) {
 	switch p.Kind {
 	case FromRetry:
@@ -295,7 +301,7 @@ func (a *assembly) find(p *Part) (injection, error) {
 	return injection{from, &outputFence, data(view(text))}, nil
 }
 
-// findGood is an agent's output, as a line refers to it: in place, behind a label.
+// findGood returns the injection for an agent's output in a line: in place, after a label.
 func (a *assembly) findGood(p *Part) (injection, error) {
 	if a.turn.Good != nil {
 		if out, ok := a.turn.Good(p.Name, p.Task); ok {
@@ -305,7 +311,7 @@ func (a *assembly) findGood(p *Part) (injection, error) {
 	return injection{}, bad(p, "Agent @%s has no output to reference. Run a task for @%s first.", p.Name, p.Name)
 }
 
-// data is injected text: escaped, and without the newlines at its end.
+// data prepares text for injection: it escapes the text, and drops the newlines at its end.
 func data(text string) string { return escape(trimRightNewlines(text)) }
 
 func bad(p *Part, format string, args ...any) *swarm.Error {
@@ -322,7 +328,7 @@ func (a *assembly) tooLarge(p *Part) error {
 	return e
 }
 
-// inject adds data; a fence's lines have no other text on them.
+// inject adds data. The lines of a fence hold no other text.
 func (a *assembly) inject(in *injection) {
 	if in.fence == nil {
 		a.put(in.origin, in.body)
@@ -345,7 +351,7 @@ func (a *assembly) inject(in *injection) {
 	a.span(in.origin, start)
 }
 
-// put adds text, on a new line if a fence stands before it.
+// put adds text. After a fence it begins on a new line.
 func (a *assembly) put(from origin, text string) {
 	if text == "" {
 		return
@@ -361,7 +367,7 @@ func (a *assembly) put(from origin, text string) {
 	a.span(from, start)
 }
 
-// separate begins a section, when there is something in it.
+// separate begins a section. The empty line before it is written only when the section has text.
 func (a *assembly) separate() {
 	if a.apart {
 		a.apart = false
@@ -369,7 +375,7 @@ func (a *assembly) separate() {
 	}
 }
 
-// span says where the bytes since start came from.
+// span notes the origin of the bytes since start.
 func (a *assembly) span(from origin, start int) {
 	if n := len(a.spans); n > 0 {
 		if last := &a.spans[n-1]; last.Name == from.name && last.From == from.from && string(last.Turn) == from.turn && last.Known == from.known {

@@ -8,7 +8,7 @@ import (
 	"swarm"
 )
 
-// written is the template of a text.
+// written parses a text into a template.
 func written(t testing.TB, text string) Template {
 	t.Helper()
 	tpl, _, err := Parse(Source{File: "main.md", Text: []byte(text)}, nil)
@@ -18,7 +18,7 @@ func written(t testing.TB, text string) Template {
 	return tpl
 }
 
-// saying is an Output for which every task said the same.
+// saying returns an Output function by which every task said the same.
 func saying(text string) func(string) (Output, bool) {
 	out := Output{Text: []byte(text), Turn: "x/1/1"}
 	return func(string) (Output, bool) { return out, true }
@@ -117,8 +117,8 @@ func TestBuildRefusesBeforeAllocating(t *testing.T) {
 	}
 }
 
-// A reference costs no allocation of its own. The limit leaves room for the race detector, under which sync.Pool drops items at
-// random and a dropped page grows again.
+// A reference costs no allocation of its own. The limit leaves room for the race detector: under it
+// sync.Pool drops items at random, and a dropped page grows again.
 func TestBuildAllocatesLittle(t *testing.T) {
 	turn := Turn{Text: written(t, strings.Repeat("a line\n{{output:x}}\n", 100)), Output: saying("out")}
 	if n := testing.AllocsPerRun(20, func() {

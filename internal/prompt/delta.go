@@ -6,16 +6,17 @@ import (
 	"swarm"
 )
 
-// isKnown says whether an agent has been told a section when its session goes on: who it is, how the run works, the packs and
-// the findings that it was given before.
+// isKnown reports whether a continued session has the section already: the agent's role, the mode
+// of the run, and the packs and findings of earlier turns.
 func isKnown(s swarm.Span) bool {
 	return s.From == FromRole || s.From == FromMode || s.From == FromPack && s.Turn != "" || s.Known
 }
 
-// Fresh is what of the prompt is new to an agent whose session goes on. A pack that it has is only referred to.
+// Fresh returns the part of the prompt that is new to an agent whose session continues. A pack that
+// the session has is only referred to.
 func (p Prompt) Fresh() string {
 	var b strings.Builder
-	skipped := false // the last section; the empty lines behind it go with it
+	skipped := false // the last section was left out, and so are the empty lines after it
 	for _, s := range p.Spans {
 		if s.From != FromSeparator {
 			skipped = isKnown(s)
@@ -28,19 +29,20 @@ func (p Prompt) Fresh() string {
 		}
 	}
 	if b.Len() == 0 {
-		return p.Text // a turn is never begun with silence
+		return p.Text // A turn never starts with an empty prompt.
 	}
 	return b.String()
 }
 
-// WithSent is the prompt of a turn that is done again, with what its earlier start had already sent.
+// WithSent returns the prompt of a turn that starts again, with the messages that its earlier start
+// had already sent.
 func (p Prompt) WithSent(sent []string) Prompt {
 	if len(sent) == 0 {
 		return p
 	}
 	more, err := Build(Turn{Sent: sent})
 	if err != nil || len(p.Text)+len(more.Text) >= MaxPrompt {
-		return p // it is only a reminder, and what is sent again is the same message
+		return p // It is only a reminder: sending a message again stores the same message.
 	}
 	spans := append([]swarm.Span{}, p.Spans...)
 	start := len(p.Text)

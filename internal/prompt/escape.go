@@ -9,16 +9,17 @@ import (
 	"unsafe"
 )
 
-// Escape makes text safe to be put into a prompt as data. A `\` stands in front of each line that a reader may take for one of
-// our own lines: a fence, the heading of the findings, or an id line. Lines are compared as a model reads them and not byte by
-// byte (see ownLine). Taking one `\` away from each line that Escape changed gives the text back.
+// Escape makes text safe to be put into a prompt as data. It puts a `\` in front of each line that
+// a reader may take for one of our own lines: a fence, the heading of the findings, or an id line.
+// Lines are compared as a model reads them and not byte by byte (see ownLine). Removing one `\`
+// from each line that Escape changed restores the text.
 //
-// What is not UTF-8, and NUL, which no argument of a program can hold, becomes U+FFFD.
+// Bytes that are not UTF-8 become U+FFFD. So does NUL, which no argument of a program can hold.
 func Escape[T ~string | ~[]byte](text T) string {
 	return escape(string(text))
 }
 
-// clean is text with U+FFFD for whatever is not UTF-8 and for NUL.
+// clean replaces NUL, and everything that is not UTF-8, by U+FFFD.
 func clean(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -29,8 +30,9 @@ func clean(text string) string {
 	return text
 }
 
-// escape cleans text, and puts `\` in front of each line that reads like one of ours. Most texts have none, so looking must be
-// cheap: one pass over eight bytes at a time that stops at the ends of lines, a glance at how each line begins, and no allocation.
+// escape cleans text, and puts `\` in front of each line that reads like one of ours. Most texts
+// have no such line, so the search must be cheap. It is one pass over eight bytes at a time that
+// stops at the ends of lines, looks at how each line begins, and allocates nothing.
 func escape(text string) string {
 	places, careful := quickly(text)
 	if careful {
@@ -54,7 +56,8 @@ const (
 	topBits  = 0x80 * eachByte
 )
 
-// quickly finds where a `\` goes in a clean text whose lines end with \n or \r\n, and says when the text needs more care.
+// quickly finds the places for a `\` in a clean text whose lines end with \n or \r\n. For any other
+// text it returns careful = true.
 func quickly(text string) (places []int, careful bool) {
 	places = inLine(nil, text, 0)
 	var wide uint64
@@ -94,8 +97,9 @@ func quickly(text string) (places []int, careful bool) {
 	return inTagged(places, text), false
 }
 
-// controls are the top bits of those bytes of x that are ASCII controls. A sum of seven-bit bytes carries into the top bit of its own
-// byte and no further: here for all that are no controls.
+// controls returns the top bits of those bytes of x that are ASCII controls. A sum of two seven-bit
+// bytes carries into the top bit of its own byte and no further. Here it carries for all bytes that
+// are no controls.
 func controls(x uint64) uint64 { return ^(x&^topBits + (0x80-' ')*eachByte | x) & topBits }
 
 func atControl(places []int, text string, at int) ([]int, bool) {
@@ -107,7 +111,7 @@ func atControl(places []int, text string, at int) ([]int, bool) {
 				c, next = text[at+2], at+3
 			}
 			if c == '\n' || ordinary[c] && classes[text[next]] == letter {
-				return places, false // as most lines of most texts, also in lists and tables
+				return places, false // Most lines of most texts end here, also in lists and tables.
 			}
 		}
 		return inLine(places, text, at), false
@@ -119,7 +123,7 @@ func atControl(places []int, text string, at int) ([]int, bool) {
 	return places, false
 }
 
-// inLine adds the place in the line that begins at start, if it has one.
+// inLine adds the place in the line that begins at start, if the line needs a `\`.
 func inLine(places []int, text string, start int) []int {
 	if !mayBeOurs(text[start:]) {
 		return places
@@ -131,7 +135,7 @@ func inLine(places []int, text string, start int) []int {
 	return places
 }
 
-// inTagged adds the places in lines that may have tags of HTML.
+// inTagged adds the places in lines that may have HTML tags.
 func inTagged(places []int, text string) []int {
 	for start := 0; ; {
 		at := strings.IndexByte(text[start:], '<')
@@ -147,11 +151,11 @@ func inTagged(places []int, text string) []int {
 	return slices.Compact(places)
 }
 
-// wideControls are the line ends of Unicode, the control sequence introducer in one character, and the beginning of all tag
-// characters, which are letters that no screen shows.
+// wideControls lists the line ends of Unicode, the one-character control sequence introducer, and
+// the first bytes of all tag characters. Tag characters are letters that no screen shows.
 var wideControls = []string{"\u0085", "\u2028", "\u2029", "\u009b", "\xf3\xa0"}
 
-// carefully finds where a `\` goes in any text.
+// carefully finds the places for a `\` in any text.
 func carefully(text string) (places []int) {
 	for start := 0; start < len(text); {
 		line, _, _ := strings.Cut(text[start:], "\n")
@@ -161,8 +165,9 @@ func carefully(text string) (places []int) {
 	return places
 }
 
-// mayBeOurs tells most lines of ordinary text by their first letter and the signs before it. It never takes a line of ours for
-// ordinary text: ownLine looks closer. Only the first line of text counts.
+// mayBeOurs rules out most lines of ordinary text by their first letter and the signs before it. It
+// may return true for ordinary text, which ownLine then checks. It never returns false for a line
+// of ours. Only the first line of text counts.
 func mayBeOurs(text string) bool {
 	dashes, marks := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -194,8 +199,8 @@ func mayBeOurs(text string) bool {
 	return false
 }
 
-// promising says whether a line with this first letter may be ours when such signs stand before it. What looks like m or w with two
-// letters begins with r or v.
+// promising reports whether a line with this first letter, and these signs before it, may be ours.
+// The letters r and v count too: rn looks like m, and vv like w.
 func promising(c byte, dashes, marks int) bool {
 	switch c {
 	case 'y', 's':
@@ -206,12 +211,14 @@ func promising(c byte, dashes, marks int) bool {
 	return false
 }
 
-// listSign says whether s, which follows a letter, makes that letter the number of an entry in a list: a) or b.
+// listSign reports whether s, which follows a letter, makes that letter the number of a list item:
+// a) or b.
 func listSign(s string) bool {
 	return (s[0] == '.' || s[0] == ')' || s[0] == ':') && (len(s) == 1 || s[1] == ' ' || classes[s[1]] > letter)
 }
 
-// classes of bytes before the first letter of a line. Those of no class are skipped.
+// classes holds the class of each byte that may stand before the first letter of a line. Bytes of
+// no class are skipped.
 var classes = func() (all [256]uint8) {
 	for c := range all {
 		switch {
@@ -230,7 +237,7 @@ var classes = func() (all [256]uint8) {
 	return all
 }()
 
-// ordinary are the letters with which none of our lines begins.
+// ordinary holds the letters with which none of our lines begins.
 var ordinary = func() (all [256]bool) {
 	for c := range all {
 		all[c] = classes[c] == letter && !promising(byte(c)|0x20, 0, 0)
@@ -246,7 +253,7 @@ const (
 	other
 )
 
-// inLines adds the places in text[start:end], which has no newline in it, but maybe other ends of lines.
+// inLines adds the places in text[start:end]. It has no newline, but may have other line ends.
 func inLines(places []int, text string, start, end int) []int {
 	for i := start; i < end; {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -259,7 +266,8 @@ func inLines(places []int, text string, start, end int) []int {
 	return inPieces(places, text, start, end)
 }
 
-// endsLine says whether any common reader takes r for the end of a line. Some do as Unicode says, some as Python does.
+// endsLine reports whether any common reader takes r for the end of a line. Some readers follow
+// Unicode, some Python.
 func endsLine(r rune) bool {
 	switch r {
 	case '\n', '\r', '\v', '\f', '\x1c', '\x1d', '\x1e', '\u0085', '\u2028', '\u2029':
@@ -268,8 +276,8 @@ func endsLine(r rune) bool {
 	return false
 }
 
-// inPieces adds the places in one line. What stands behind a tag of HTML may be shown on a line of its own, and what a terminal
-// does with control sequences may show another line than the one that was written.
+// inPieces adds the places in one line. Text after an HTML tag may be shown on a line of its own.
+// Control sequences may make a terminal show another line than the one that was written.
 func inPieces(places []int, text string, start, end int) []int {
 	line, rest := text[start:end], text[end:]
 	first := len(places)
@@ -293,11 +301,12 @@ func inPieces(places []int, text string, start, end int) []int {
 	return append(places[:first], slices.Compact(places[first:])...)
 }
 
-// ownPieces are the places in the pieces of a line that begin at starts. A piece that begins among the signs before the first letter
-// of another says the same, and is not looked at again: however many there are, the time stays in proportion. It gets a mark of its
-// own, because what is before it may not be shown.
+// ownPieces returns the places in the pieces of a line that begin at starts. If a piece begins
+// among the signs before the first letter of another piece, both have the same answer, and only one
+// is checked. So the time stays linear in the number of pieces. Each piece gets a mark of its own,
+// because a reader may not see the text before it.
 func ownPieces(line string, starts []int, rest string) (places []int) {
-	letter, ours := -1, false // of the last piece
+	letter, ours := -1, false // the first letter of the last piece, and its answer
 	for _, from := range starts {
 		at := 0
 		if from > letter {
@@ -311,6 +320,7 @@ func ownPieces(line string, starts []int, rest string) (places []int) {
 	return places
 }
 
-// view is text as a string that shares its bytes, which nobody changes any more: a prompt file belongs to its template, and an
-// output stands still until Build has copied it. Copies of both would double the work.
+// view returns text as a string that shares its bytes. It is safe because the bytes do not change:
+// a prompt file belongs to its template, and the caller of Build leaves an output alone until Build
+// has copied it. Copies would double the work.
 func view(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }

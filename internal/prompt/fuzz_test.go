@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Parse never panics, reads its own spelling of what it has read, and leaves text without directives alone.
+// Parse never panics, parses its own spelling of a template to the same template, and leaves text
+// without directives alone.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"", "a {{output:x}} b", `\{{x}}`, "{{{{}}}}", "{{output:x:.a[0]}}", "{{include: a}}\r\n", "\uFEFFé{{STDIN}}", "{{output:x", "{{ output:x }}"} {
 		f.Add(s)
@@ -43,8 +44,8 @@ func all(t Template) string {
 	return b.String()
 }
 
-// Build makes what a slow and obvious expansion makes, whatever the text and the output are; its spans cover the prompt; and no
-// line of an output is a fence.
+// Build gives the same as a slow and obvious expansion, for any text and output. Its spans cover
+// the prompt, and no line of an output is a fence.
 func FuzzBuild(f *testing.F) {
 	f.Add("a\n{{output:x}}\nb", "out\n", "in")
 	f.Add("  {{output:x}}  {{output:never}}{{output:x}} {{STDIN}}", "--- End output from task \"x\" ---\n", "\r\n--- End ---")
@@ -88,7 +89,7 @@ var (
 	lines  = regexp.MustCompile("\r\n|[\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029]")
 )
 
-// checkFences says whether the lines of injected blocks that look like fences are ours: as many that open as that close, in turn.
+// checkFences checks that all lines which look like fences are ours: they open and close in turn.
 func checkFences(t *testing.T, block string) {
 	open := false
 	for _, line := range lines.Split(block, -1) {
@@ -106,7 +107,7 @@ func checkFences(t *testing.T, block string) {
 	}
 }
 
-// slowly expands a template by concatenation, one rule after the other, and puts failures behind it.
+// slowly expands a template by concatenation, one rule after the other, and appends failures.
 func slowly(tpl Template, output, stdin string) (prompt string, ok bool) {
 	escaped := func(s string) string { return strings.TrimRight(Escape(s), "\r\n") }
 	block := func(open, body, shut string) string {
@@ -115,7 +116,8 @@ func slowly(tpl Template, output, stdin string) (prompt string, ok bool) {
 		}
 		return open + "\n" + body + shut
 	}
-	// No text holds a NUL, so it can mark where blocks begin (<) and end (>), and where data stands in its place (|).
+	// No text holds a NUL, so it can mark where blocks begin (<) and end (>), and where data is in
+	// place (|).
 	var b strings.Builder
 	for _, p := range core(tpl.Parts) {
 		switch {

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
-// Each file in testdata is one turn and, after it, the prompt that is made of it and that prompt's spans.
+// Each file in testdata holds one turn, then its prompt, then the spans of the prompt.
 func TestGolden(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -45,7 +45,7 @@ func TestGolden(t *testing.T) {
 
 type file struct{ name, text string }
 
-// split takes a golden apart at lines like `-- name --`; written is what stands before the prompt.
+// split splits a golden file at lines like `-- name --`. written is the text before the prompt.
 func split(golden string) (written string, files []file) {
 	for line := range strings.Lines(golden) {
 		name, ok := strings.CutPrefix(line, "-- ")
@@ -125,7 +125,7 @@ func table(p Prompt) string {
 	return b.String()
 }
 
-// ends quotes a text, without the middle when it is long.
+// ends quotes a text. A long text loses its middle.
 func ends(text string) string {
 	if len(text) > 50 {
 		return fmt.Sprintf("%q … %q", text[:20], text[len(text)-20:])
@@ -133,8 +133,8 @@ func ends(text string) string {
 	return strconv.Quote(text)
 }
 
-// checkSpans says whether the spans cover the prompt from its first byte to its last, in order, and none could be one with the
-// span before it.
+// checkSpans checks that the spans cover the whole prompt in order, and that no span could be
+// merged with the one before it.
 func checkSpans(t *testing.T, p Prompt) {
 	t.Helper()
 	at := 0

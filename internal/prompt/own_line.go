@@ -12,25 +12,26 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A beginning is what one of our own lines begins with, folded: in small letters, without blanks. `#` is any digit and `-` a
-// dash.
+// A beginning is the folded start of one of our own lines: in small letters, without blanks. `#`
+// stands for any digit and `-` for a dash.
 type beginning struct {
 	words string
 	after signs
 }
 
-// Signs are what must stand before the words, so that ordinary text with the same words is left alone.
+// Signs say what must stand before the words. Without them, ordinary text with the same words is
+// left alone.
 type signs int
 
 const (
 	withAny     signs = iota
-	withRule          // two dashes, or three of another sign that lines are drawn with
+	withRule          // two dashes, or three other signs that lines are drawn with
 	withFence         // three dashes
-	withBracket       // or a rule
-	withHeading       // a mark of one, in Markdown or HTML, or a rule below
+	withBracket       // a bracket, or a rule
+	withHeading       // the mark of a heading in Markdown or HTML, or a rule below
 )
 
-// beginnings are by their first letter, so that most lines are compared with none.
+// beginnings is indexed by the first letter, so that most lines are compared with nothing.
 var beginnings = [256][]beginning{
 	'c': {{"contextpack", withRule}},
 	'e': {{"endoutputfromtask", withRule}, {"endmessage", withRule}, {"endcontextpack", withRule}, {"end--", withRule}},
@@ -41,26 +42,26 @@ var beginnings = [256][]beginning{
 	'y': {{"yourswarmtaskid", withAny}, {"yourswarmagentid", withAny}, {"youareoniteration", withAny}},
 }
 
-// drawn are signs that lines are drawn with, and that emphasize.
+// drawn lists the signs that draw lines, and that emphasize.
 const drawn = "*_=~+"
 
-// A folded line is a line as a reader takes it who looks past blanks, case, invisible characters, markup and the shapes of dashes
-// and letters.
+// A folded line is a line as a tolerant reader sees it. Such a reader ignores blanks, case,
+// invisible characters, markup, and the shapes of dashes and letters.
 type folded struct {
-	at int // the first character that is seen; -1 = none is
+	at int // the place of the first visible character; -1 = there is none
 
 	// Before the first letter.
 	dashes             int
 	drawn              [len(drawn)]int
 	hash, bracket, tag bool
-	marks              int  // how many of these
-	lettered           bool // there was one
+	marks              int  // how many of these signs
+	lettered           bool // the first letter was read
 
 	words [48]byte // from the first letter on: letters, digits, dashes and @
-	n     int      // how many
+	n     int      // the length of words
 }
 
-// has says whether such signs stand before the words. Rest is what follows the line.
+// has reports whether these signs stand before the words. rest is the text after the line.
 func (f *folded) has(s signs, rest string) bool {
 	switch s {
 	case withRule:
@@ -77,8 +78,9 @@ func (f *folded) has(s signs, rest string) bool {
 	return true
 }
 
-// ownLine says whether a reader may take a line for one of ours, and where in it a `\` belongs: before the first character that is
-// seen. Letter is where its first letter stands. Rest is what follows the line.
+// ownLine reports whether a reader may take a line for one of ours. at is the place for the `\`:
+// before the first visible character. letter is the place of the first letter. rest is the text
+// after the line.
 func ownLine(line, rest string) (at, letter int, ok bool) {
 	f := folded{at: -1}
 	letter = len(line)
@@ -124,7 +126,8 @@ func ownLine(line, rest string) (at, letter int, ok bool) {
 	return 0, letter, false
 }
 
-// first is a first letter, as the table of beginnings has it: rn looks like m, vv like w, 0 like o.
+// first returns a first letter as the table of beginnings has it: rn looks like m, vv like w, 0
+// like o.
 func first(c byte) byte {
 	switch c {
 	case 'r':
@@ -135,7 +138,7 @@ func first(c byte) byte {
 	return c
 }
 
-// begins says whether folded words begin like some of ours. Signs in between do not count.
+// begins reports whether folded words begin like a line of ours. Signs in between do not count.
 func begins(words []byte, ours string) bool {
 	i := 0
 	for k := range len(ours) {
@@ -158,7 +161,7 @@ func begins(words []byte, ours string) bool {
 	return true
 }
 
-// tagLength is how long the tag of HTML is with which s begins.
+// tagLength returns the length of the HTML tag with which s begins.
 func tagLength(s string) int {
 	name := strings.TrimPrefix(s[1:], "/")
 	if name == "" || name[0]|0x20 < 'a' || name[0]|0x20 > 'z' {
@@ -167,14 +170,14 @@ func tagLength(s string) int {
 	return strings.IndexByte(s[:min(len(s), 100)], '>') + 1
 }
 
-// see notes the first character that is seen.
+// see notes the first visible character.
 func (f *folded) see(at int) {
 	if f.at < 0 {
 		f.at = at
 	}
 }
 
-// add folds one character that stands at a place of the line.
+// add folds one character at a place of the line.
 func (f *folded) add(r rune, at int) {
 	if r < utf8.RuneSelf {
 		f.addASCII(byte(r), at)
@@ -190,7 +193,7 @@ func (f *folded) add(r rune, at int) {
 		return
 	}
 	switch {
-	case r == '\u2014' || r == '\u2015' || r == '\u2E3A' || r == '\u2E3B' || r == '\uFE58' || r == '\uFE31': // as long as three
+	case r == '\u2014' || r == '\u2015' || r == '\u2E3A' || r == '\u2E3B' || r == '\uFE58' || r == '\uFE31': // dashes as long as three
 		f.see(at)
 		f.dash(3)
 		return
@@ -198,11 +201,11 @@ func (f *folded) add(r rune, at int) {
 		f.see(at)
 		f.dash(1)
 		return
-	case r >= 0x1F150 && r <= 0x1F169, r >= 0x1F170 && r <= 0x1F189: // white on black
+	case r >= 0x1F150 && r <= 0x1F169, r >= 0x1F170 && r <= 0x1F189: // white letters on black
 		f.see(at)
 		f.letter('a' + byte((r-0x1F150)%32))
 		return
-	case r >= 0x1F1E6 && r <= 0x1F1FF: // of flags
+	case r >= 0x1F1E6 && r <= 0x1F1FF: // letters of flags
 		f.see(at)
 		f.letter('a' + byte(r-0x1F1E6))
 		return
@@ -224,7 +227,7 @@ func (f *folded) add(r rune, at int) {
 	case unicode.IsDigit(r):
 		f.word('1')
 	case unicode.IsLetter(r):
-		f.letter('.') // none of ours
+		f.letter('.') // a letter, but none of ours
 	case strings.ContainsRune("【〔〖〘〚⟦⟨❲⁅⦋", r):
 		f.bracket = true
 		f.marks++
@@ -262,7 +265,7 @@ func (f *folded) letter(c byte) {
 	f.word(c)
 }
 
-// word adds to the words. Before the first letter, a digit belongs to a list.
+// word adds to the words. A digit before the first letter belongs to a list, and is ignored.
 func (f *folded) word(c byte) {
 	if f.lettered && f.n < len(f.words) {
 		f.words[f.n] = c
@@ -280,8 +283,8 @@ func (f *folded) dash(n int) {
 	}
 }
 
-// unseen says whether a reader sees nothing of r: blanks, what controls or formats, marks on other letters, and letters that are
-// blank.
+// unseen reports whether r is invisible: blanks, control and format characters, marks on other
+// letters, and blank letters.
 func unseen(r rune) bool {
 	switch r {
 	case '\u115F', '\u1160', '\u3164', '\uFFA0', '\u2800', '\uFFFC':
@@ -290,8 +293,9 @@ func unseen(r rune) bool {
 	return unicode.In(r, unicode.Z, unicode.Cc, unicode.Cf, unicode.Co, unicode.M)
 }
 
-// lookalikes are characters that look like one of our letters and are not folded to it by their case or their decomposition. They
-// are those of Unicode's table of confusable characters (UTS 39), some small capitals, and lines that pass for dashes.
+// lookalikes maps characters that look like one of our letters, and that neither case folding nor
+// decomposition turns into it. They come from Unicode's table of confusable characters (UTS 39).
+// Some small capitals and lines that pass for dashes are added.
 var lookalikes = sync.OnceValue(func() map[rune]byte {
 	all := map[rune]byte{}
 	for _, of := range []struct {
@@ -331,12 +335,15 @@ var lookalikes = sync.OnceValue(func() map[rune]byte {
 // A reading is a line as a terminal may show it.
 type reading struct {
 	text   []byte
-	from   []int // where each byte of text stands in the line
-	starts []int // where in text somebody may see a line begin
+	from   []int // the place in the line of each byte of text
+	starts []int // the places in text where a reader may see a line begin
 }
 
-// readings are what else a line may be taken for, when it moves the cursor of a terminal or has hidden letters: as it is without
-// control sequences, as it looks when backspaces have taken back what stands before them, and with the hidden letters shown.
+// readings returns the other ways to read a line that moves the cursor of a terminal or has hidden
+// letters:
+//   - without control sequences;
+//   - with backspaces applied;
+//   - with the hidden letters shown.
 func readings(line string) []reading {
 	if !strings.ContainsAny(line, "\b\x1b\u009b") && !strings.Contains(line, "\xf3\xa0") {
 		return nil
@@ -377,8 +384,9 @@ func (r *reading) put(text string, at int) {
 	}
 }
 
-// controlSequence is how long the control sequence is with which s begins, and how many characters it goes back: 0 when it only
-// changes colours, less than 0 when it goes somewhere else or nobody knows where.
+// controlSequence returns the length of the control sequence with which s begins, and how many
+// characters it moves the cursor back. back is 0 if the sequence only changes colours. It is
+// negative if the cursor moves elsewhere, or to an unknown place.
 func controlSequence(s string) (size, back int) {
 	_, size = utf8.DecodeRuneInString(s)
 	if s[0] == '\x1b' {
@@ -393,7 +401,7 @@ func controlSequence(s string) (size, back int) {
 				return 2 + end + 1, -1
 			}
 			return 1, -1
-		default: // one more character, or the name of a set of them
+		default: // one more character, or the name of a character set
 			for size < len(s) && s[size] >= 0x20 && s[size] < 0x30 {
 				size++
 			}

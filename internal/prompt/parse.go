@@ -12,26 +12,26 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// A Source is a prompt as somebody wrote it.
+// A Source is the text of a prompt and the place where it is written.
 type Source struct {
 	File         string
-	Text         []byte // Parse keeps it: nobody may change it afterwards
+	Text         []byte // Parse keeps it, so the caller must not change it afterwards
 	Line, Column int    // where the text begins in File; 0 = 1
 }
 
-// An Include reads the file that a prompt includes: rel as it is written in from, with `.md` added where it had no extension.
-// It says under which path the file is known, and it is the one that keeps includes inside the prompt folders. The text is
-// Parse's to keep.
+// An Include reads the file that a prompt includes. rel is the name as it is written in from, with
+// `.md` added if it has no extension. Include returns the path under which the file is known. It is
+// responsible for keeping includes inside the prompt folders. Parse keeps the text.
 type Include func(from, rel string) (path string, text []byte, err error)
 
 const (
 	maxDepth    = 10   // includes inside each other
-	maxWarnings = 100  // of one prompt
-	maxGuess    = 4096 // parts of one text that are made room for before they are seen
+	maxWarnings = 100  // warnings of one prompt
+	maxGuess    = 4096 // parts for which room is made before they are seen
 )
 
-// Parse reads a prompt and whatever it includes. Its warnings are about everything in double braces that means nothing here and
-// therefore stays as it is.
+// Parse reads a prompt and its includes. It warns of everything in double braces that is no
+// directive, and leaves it as it is.
 func Parse(src Source, inc Include) (Template, []*swarm.Error, error) {
 	text := strings.TrimPrefix(clean(view(src.Text)), byteOrderMark)
 	p := parser{include: inc, files: []string{src.File}, read: len(text)}
@@ -53,17 +53,17 @@ type parser struct {
 	include  Include
 	parts    []Part
 	warnings []*swarm.Error
-	files    []string // those that are being read, each included by the one before it
-	read     int      // bytes of all texts so far: what bounds includes of includes of includes
+	files    []string // the files that are being read, each included by the one before it
+	read     int      // bytes of all texts so far; bounds nested includes
 }
 
-// A place is where something is written.
+// A place is a position in a file.
 type place struct {
 	file         string
 	line, column int
 }
 
-// after is the place behind a text that begins here.
+// after returns the place after a text that begins here.
 func (at place) after(text string) place {
 	if n := strings.Count(text, "\n"); n > 0 {
 		at.line += n
@@ -80,7 +80,7 @@ func (at place) errorf(format string, args ...any) *swarm.Error {
 	return e
 }
 
-// in gives err, which does not know where it happened, a place.
+// in adds the place to an error that has none.
 func (at place) in(err error, what string) *swarm.Error {
 	e := at.errorf("%s", what)
 	var known *swarm.Error
@@ -93,10 +93,11 @@ func (at place) in(err error, what string) *swarm.Error {
 	return e
 }
 
-// parse takes one text apart: from one pair of braces to the next, with everything between them copied nowhere.
+// parse splits one text into parts, from one pair of braces to the next. The parts share the bytes
+// of the text.
 func (p *parser) parse(text string, at place) error {
 	file, placed := at.file, 0 // at is the place of text[placed]
-	taken, next := 0, 0        // text[:taken] is in parts; the search goes on at next
+	taken, next := 0, 0        // text[:taken] is in parts; the search continues at next
 	for {
 		open := strings.Index(text[next:], "{{")
 		if open < 0 {
@@ -128,7 +129,7 @@ func (p *parser) parse(text string, at place) error {
 			continue
 		}
 		if n := len(p.parts); n > 8 && n+2 > cap(p.parts) {
-			p.parts = slices.Grow(p.parts, min(n*(len(text)-open)/open, maxGuess)*9/8+8) // as many as there will be if it goes on like this
+			p.parts = slices.Grow(p.parts, min(n*(len(text)-open)/open, maxGuess)*9/8+8) // room for as many parts as there are if the rest is like the beginning
 		}
 		p.text(file, text[taken:open])
 		taken = open + 2 + len(inside) + 2
@@ -141,7 +142,7 @@ func (p *parser) parse(text string, at place) error {
 	}
 }
 
-// kindInclude is a part that Parse replaces by what it names.
+// kindInclude is a part that Parse replaces by the file that it names.
 const kindInclude = "include"
 
 func (p *parser) text(file, text string) {
@@ -150,8 +151,9 @@ func (p *parser) text(file, text string) {
 	}
 }
 
-// between is what stands between two opening braces and the closing ones, which are in the same line and before the next
-// opening ones. Without them it is what stands there instead.
+// between returns the text between the opening braces and the closing ones. The closing braces must
+// be in the same line, and before the next opening ones. If there are none, inside is the text that
+// stands there instead.
 func between(text string) (inside string, closed bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -164,7 +166,7 @@ func between(text string) (inside string, closed bool) {
 	return text, false
 }
 
-// directive reads what stands between double braces; known is false when it is none of ours.
+// directive reads the text between double braces. known is false if it is no directive of ours.
 func directive(inside string, at place) (part Part, known bool, err error) {
 	if inside == "STDIN" {
 		return Part{Kind: KindStdin, File: at.file, Line: at.line, Column: at.column}, true, nil
@@ -197,7 +199,7 @@ func directive(inside string, at place) (part Part, known bool, err error) {
 	return Part{Kind: kind, Name: name, Selector: selector, File: at.file, Line: at.line, Column: at.column}, true, nil
 }
 
-// checkRef says what is wrong with the name in a reference: that of a task, or of a copy of one.
+// checkRef checks the name in a reference: a task, or a copy of one.
 func checkRef(name string) error {
 	if base, copied, ok := strings.Cut(name, "."); ok {
 		if n, good := number(copied); good && n > 0 && copied[0] != '0' {
@@ -207,7 +209,8 @@ func checkRef(name string) error {
 	return swarm.CheckTaskName(name)
 }
 
-// file reads an included file, with the newlines at its end dropped: the line that includes it has one of its own.
+// file reads an included file. The newlines at its end are dropped, because the line that includes
+// it has one.
 func (p *parser) file(name string, at place) error {
 	if path.Ext(name) == "" {
 		name += ".md"
@@ -238,7 +241,7 @@ func (p *parser) file(name string, at place) error {
 	return err
 }
 
-// unknown warns of what stands between double braces and is none of ours.
+// unknown warns of text between double braces that is no directive.
 func (p *parser) unknown(inside string, at place) {
 	hint := `directives are {{include: path}}, {{output:task}}, {{input:name}} and {{STDIN}}; \{{ is written for braces that mean nothing`
 	if meant := nearest(inside); meant != "" {
@@ -247,7 +250,8 @@ func (p *parser) unknown(inside string, at place) {
 	p.warn(at.errorf("%s is no directive and stays as it is", short(inside)), hint)
 }
 
-// unclosed warns of an opening that looks like one of ours and has no end. Other lone braces are just text.
+// unclosed warns of opening braces that look like a directive and have no end. Other lone braces
+// are ordinary text.
 func (p *parser) unclosed(inside string, at place) {
 	if meant := nearest(strings.TrimRight(inside, "} \t\r")); meant != "" && strings.Contains(inside, ":") {
 		p.warn(at.errorf("{{%s has no }} in its line and stays as it is", cut(inside)), "did you mean "+meant+"?")
@@ -265,7 +269,7 @@ func (p *parser) warn(w *swarm.Error, hint string) {
 	}
 }
 
-// nearest is the directive that was probably meant, or "".
+// nearest returns the directive that was probably meant, or "".
 func nearest(inside string) string {
 	word, rest, colon := strings.Cut(inside, ":")
 	word = strings.TrimSpace(word)
@@ -292,7 +296,7 @@ func orElse(s, other string) string {
 	return s
 }
 
-// short writes a directive so that a message stays one line.
+// short shortens a directive, so that a message stays one line.
 func short(inside string) string { return "{{" + cut(inside) + "}}" }
 
 func cut(s string) string {

@@ -11,7 +11,7 @@ import (
 	"swarm"
 )
 
-// folder is a set of prompt files by their paths.
+// folder is a set of prompt files by path.
 type folder map[string]string
 
 func (f folder) include(from, rel string) (string, []byte, error) {
@@ -23,7 +23,7 @@ func (f folder) include(from, rel string) (string, []byte, error) {
 	return name, []byte(text), nil
 }
 
-// parse is the parsed text written out, with each reference as [kind name selector @line:column].
+// parse writes out the parsed text, with each reference as [kind name selector @line:column].
 func parse(t *testing.T, f folder, text string) (string, []*swarm.Error) {
 	t.Helper()
 	tpl, warnings, err := Parse(Source{File: "main.md", Text: []byte(text)}, f.include)
@@ -118,7 +118,8 @@ func TestParseWarns(t *testing.T) {
 	}
 }
 
-// However many unknown directives there are, what is said about them stays readable, and says that it is not all.
+// Any number of unknown directives gives a readable number of warnings, and the last one says that
+// there are more.
 func TestParseWarnsOnlySoOften(t *testing.T) {
 	_, warnings := parse(t, nil, strings.Repeat("{{x}}\n", 1000))
 	if len(warnings) != maxWarnings+1 {
@@ -183,7 +184,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Ten files that include each other ten times would be ten billion: it ends when 4 MB are read, not when all are.
+// Ten files that include each other ten times would be ten billion texts. Parse stops when 4 MB are
+// read.
 func TestParseStopsAnIncludeBomb(t *testing.T) {
 	files, reads := folder{"bomb9.md": ""}, 0
 	for i := range 9 {

@@ -1,11 +1,15 @@
-// Package prompt makes prompts. A prompt file is parsed once, when the run is planned: its includes are resolved and what is
-// left is a [Template], text with references to outputs, inputs and standard input in it. Before each turn [Build] puts the
-// whole prompt together from the agent's role, the task's text and whatever the references stand for at that moment, and says
-// of every byte where it came from.
+// Package prompt makes prompts, in two steps.
 //
-// Whatever is injected is data. It is never looked at for directives, and its lines cannot pass for one of our fences.
+// [Parse] reads a prompt file once, when the run is planned. It resolves the includes. The result
+// is a [Template]: text with references to outputs, inputs and standard input.
 //
-// The package does no I/O: files are read, and outputs found, by the functions that it is given.
+// [Build] makes the whole prompt before each turn. It takes the agent's role, the task's template,
+// and the values of the references at that moment. It notes the origin of every byte.
+//
+// Injected text is data. Build never looks for directives in it, and escapes lines that a model
+// could take for one of our fences (see [Escape]).
+//
+// The package does no I/O: the caller passes functions that read files and find outputs.
 package prompt
 
 import (
@@ -24,14 +28,14 @@ type Template struct {
 	Parts []Part `json:"parts"`
 }
 
-// A Part is a piece of text, or a reference to what is put in its place.
+// A Part is a piece of text, or a reference that Build replaces by a value.
 type Part struct {
 	Kind     string `json:"kind"`               // one of the Kind constants
 	Text     string `json:"text,omitempty"`     // of a text
 	Name     string `json:"name,omitempty"`     // the task of an output, the input's own name of an input
 	Task     string `json:"task,omitempty"`     // of an agent: the task whose output it is, "" = the agent's newest good one; of a pack: the turn that was given it
 	Selector string `json:"selector,omitempty"` // which part of the output; "" = all of it
-	File     string `json:"file,omitempty"`     // where it is written
+	File     string `json:"file,omitempty"`     // the file in which it is written
 	Line     int    `json:"line,omitempty"`     // of a reference, from 1
 	Column   int    `json:"column,omitempty"`   // of a reference, from 1, in characters
 	Known    bool   `json:"-"`                  // of a finding: the agent's session has it; no template holds one
@@ -46,7 +50,7 @@ const (
 	KindAgent  = "agent"  // $agent, in lines only
 )
 
-// String is the part as it is written in a prompt file.
+// String returns the part as it is written in a prompt file.
 func (p Part) String() string {
 	switch p.Kind {
 	case KindText:
@@ -69,7 +73,7 @@ type Ref struct {
 	Line, Column         int
 }
 
-// Refs are the template's references, in its order.
+// Refs returns the references of the template, in order.
 func (t Template) Refs() []Ref {
 	var refs []Ref
 	for _, p := range t.Parts {
@@ -80,8 +84,8 @@ func (t Template) Refs() []Ref {
 	return refs
 }
 
-// MaxBytes is how large the template can get when no output, and no standard input, is larger than outputCap. Text that has to
-// be mended or escaped takes somewhat more.
+// MaxBytes returns the largest size of the built template, if no output and no standard input is
+// larger than outputCap. Text that has to be cleaned or escaped takes somewhat more.
 func (t Template) MaxBytes(outputCap int) int64 {
 	var n int64
 	for _, p := range t.Parts {
@@ -95,13 +99,13 @@ func (t Template) MaxBytes(outputCap int) int64 {
 		case KindOutput:
 			n += int64(outputCap + outputFence.size(len(p.Name)))
 		case KindInput:
-			n += int64(outputCap + outputFence.size(swarm.MaxName)) // the task's name stands elsewhere
+			n += int64(outputCap + outputFence.size(swarm.MaxName)) // the name of the task stands elsewhere
 		}
 	}
 	return n
 }
 
-// Join puts templates one after the other with one empty line between them. Empty ones are left out.
+// Join joins templates, with one empty line between them. Empty ones are left out.
 func Join(ts ...Template) Template {
 	var all Template
 	for _, t := range ts {
@@ -125,7 +129,8 @@ const (
 	emptyLine = "\n\n"
 )
 
-// The trims below stand in the way of every reference, and those of package strings take a set of characters apart each time.
+// The trims below run for every reference. They are faster than those of package strings, which
+// build a set of characters each time.
 
 func trimRightNewlines(s string) string {
 	for s != "" && (s[len(s)-1] == '\n' || s[len(s)-1] == '\r') {
@@ -148,7 +153,7 @@ func trimLeftBlanks(s string) string {
 	return s
 }
 
-// core is parts without the texts at both ends that hold nothing but newlines.
+// core returns the parts without texts at both ends that hold only newlines.
 func core(parts []Part) []Part {
 	bare := func(p Part) bool { return p.Kind == KindText && strings.Trim(p.Text, newlines) == "" }
 	for len(parts) > 0 && bare(parts[0]) {
@@ -160,7 +165,7 @@ func core(parts []Part) []Part {
 	return parts
 }
 
-// edge is the text of the part at i, without the newlines at either end of all parts.
+// edge returns the text of the part at i, without the newlines at either end of all parts.
 func edge(parts []Part, i int) string {
 	text := parts[i].Text
 	if i == 0 {
@@ -172,7 +177,7 @@ func edge(parts []Part, i int) string {
 	return text
 }
 
-// Marshal is the template as it is stored.
+// Marshal returns the template as it is stored.
 func (t Template) Marshal() []byte {
 	if t.Parts == nil {
 		t.Parts = []Part{}
@@ -196,10 +201,10 @@ func Unmarshal(data []byte) (Template, error) {
 	return t, nil
 }
 
-// A fence is what stands around injected text: a line before and a line after it, with a name in them.
+// A fence stands around injected text: a line before it and a line after it, both with a name.
 type fence struct {
 	open, opened string // before and after the name, with the newline
-	shut, closed string // the same of the closing line; when closed is "" it has no name
+	shut, closed string // the same of the closing line; if closed is "", the line has no name
 }
 
 var (
@@ -208,12 +213,13 @@ var (
 	sentFence   = fence{"--- Output already sent", " ---\n", "--- End ---", ""}
 )
 
-// size is how many bytes the fence adds to a text at most, with the newlines that keep its lines apart from what is around them.
+// size returns how many bytes the fence adds to a text at most. It counts the newlines that
+// separate its lines from the text around.
 func (f *fence) size(name int) int {
 	return len(f.open) + len(f.opened) + len(f.shut) + len(f.closed) + 2*name + len("\n\n\n\n")
 }
 
-// placeholder is what stands for the output of a task that has never run.
+// placeholder stands for the output of a task that has never run.
 func placeholder(task string) string {
 	return fmt.Sprintf(`(No output available from task "%s")`, task)
 }

@@ -12,9 +12,9 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// Select is the part of text that a selector names: `first_N_lines`, `last_N_lines`, or `.a.b[0].c` when the text is JSON.
-// Lines are counted without the empty ones at the end. Of JSON, a string is taken as it is and anything else as compact JSON,
-// with numbers as they were written.
+// Select returns the part of text that a selector names: `first_N_lines`, `last_N_lines`, or
+// `.a.b[0].c` for JSON. Empty lines at the end do not count. A JSON string is returned unquoted.
+// Any other value is compact JSON, with numbers as they were written.
 func Select(text []byte, selector string) ([]byte, error) {
 	s, err := parseSelector(selector)
 	if err != nil {
@@ -29,16 +29,16 @@ func Select(text []byte, selector string) ([]byte, error) {
 	return lastLines(text, s.last), nil
 }
 
-// A selection is a parsed selector; one of its fields is set.
+// A selection is a parsed selector. One of its fields is set.
 type selection struct {
 	first, last int
-	path        []step // not nil
+	path        []step // nil = the selector counts lines
 }
 
-// A step goes from one JSON value into it.
+// A step goes from a JSON value to a value inside it.
 type step struct {
 	key   string
-	index int // when it is not -1, it is the step
+	index int // -1 = the step is a key
 }
 
 const selectors = "write last_50_lines, first_3_lines, or a path into JSON such as .result.files[0]"
@@ -61,7 +61,7 @@ func parseSelector(selector string) (selection, error) {
 	return selection{}, swarm.Errorf(swarm.BadPrompt, "%q does not say which part of an output to take", selector).WithHint(selectors)
 }
 
-// number reads digits, at most nine of them.
+// number parses digits, at most nine of them.
 func number(digits string) (int, bool) {
 	if digits == "" || len(digits) > 9 || strings.Trim(digits, "0123456789") != "" {
 		return 0, false
@@ -70,7 +70,7 @@ func number(digits string) (int, bool) {
 	return n, err == nil
 }
 
-// parsePath reads `.a.b[0]["any key"]`; a single `.` is the whole value.
+// parsePath parses `.a.b[0]["any key"]`. A single `.` is the whole value.
 func parsePath(path string) ([]step, error) {
 	bad := func(at string) error {
 		return swarm.Errorf(swarm.BadPrompt, "the JSON path %q cannot be read at %q", path, at).
@@ -163,7 +163,7 @@ func selectJSON(text []byte, path []step) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// into is the value one step inside value, which stands at a path.
+// into returns the value one step inside value. at is the path of value, for errors.
 func into(value json.RawMessage, s step, at string) (json.RawMessage, error) {
 	if s.index >= 0 {
 		var list []json.RawMessage
@@ -210,7 +210,7 @@ func pathOf(steps []step) string {
 	return b.String()
 }
 
-// describe says in a few words what a JSON value is.
+// describe describes a JSON value in a few words.
 func describe(value json.RawMessage) string {
 	switch value[0] {
 	case '{':
