@@ -16,9 +16,12 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// asker asks a person whether the turn's agent may do something, by a record in the log, and waits for the answer, which is one
-// too: any process may give it. An answer is for one asking: the same asked again in the same start is another question. A start after a
-// crash asks what the one before has asked, in the same order, and finds what was answered.
+// asker returns the function by which a provider asks a person for approval. The question and the
+// answer are both records in the log, so any process may answer.
+//
+// An approval covers one request. Repeating the request within a start asks again. A start after a
+// crash repeats the requests of the start before, in the same order, and finds the answers that
+// were given.
 func (r *Runner) asker(w *work) func(context.Context, swarm.Approval) (ok bool, reason string, err error) {
 	return func(ctx context.Context, a swarm.Approval) (bool, string, error) {
 		a.ID = w.asked.next(a.ID)
@@ -38,7 +41,7 @@ func (r *Runner) asker(w *work) func(context.Context, swarm.Approval) (ok bool, 
 		for i, path := range a.Paths {
 			a.Paths[i] = r.clean(path)
 		}
-		if err := r.pose(ctx, w, a); err != nil {
+		if err := r.recordQuestion(ctx, w, a); err != nil {
 			return false, "", err
 		}
 		w.asked.add(a)
@@ -50,9 +53,9 @@ func (r *Runner) asker(w *work) func(context.Context, swarm.Approval) (ok bool, 
 	}
 }
 
-// pose writes a question down. One that an earlier start has asked stands as it was: some programs put into it what is another
-// thing each time.
-func (r *Runner) pose(ctx context.Context, w *work, a swarm.Approval) error {
+// recordQuestion appends a question. A conflict means that an earlier start asked it in other
+// words, since some programs put a new number into each request. The stored question stands.
+func (r *Runner) recordQuestion(ctx context.Context, w *work, a swarm.Approval) error {
 	_, err := r.Log.Append(ctx, swarm.Batch{Fence: w.c.Fence, Absent: []string{w.nextStart()}, Events: []swarm.Event{{Kind: swarm.ApprovalAsked, Key: swarm.AskedKey(a.ID), Task: w.c.Task,
 		Agent: w.c.Agent, Turn: w.turn, Data: swarm.Encode(a)}}})
 	if errors.Is(err, swarm.ErrConflict) {
@@ -61,15 +64,17 @@ func (r *Runner) pose(ctx context.Context, w *work, a swarm.Approval) error {
 	return err
 }
 
-// unanswered are the questions of a start of a turn that nobody has answered, the oldest first, and how often each was asked.
+// unanswered holds the open questions of one start, the oldest first, and how often each was asked.
+// A provider may ask from several goroutines, hence the mutex.
 type unanswered struct {
 	mu    sync.Mutex
 	open  []swarm.Approval
 	times map[string]int
 }
 
-// next is the id of a question that is asked now: its own for the first time, then others. None begins like another: whoever repeats
-// an answer must not give the next one.
+// next returns the id of a question that is asked now. The first request has its own id, and each
+// repetition a hash of it. No id is a prefix of another: a person who repeats an answer must not
+// answer the next question by it.
 func (u *unanswered) next(id string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -97,8 +102,9 @@ func (u *unanswered) remove(id string) {
 	u.open = slices.DeleteFunc(u.open, func(a swarm.Approval) bool { return a.ID == id })
 }
 
-// blame is why a turn was cut. One whose time ran out while it waited for a person was not slow.
-func (u *unanswered) blame(cause error) error {
+// explainCut returns why a turn was cut. If the turn timed out while it waited for a person, the
+// error names the open question, since the turn itself was not slow.
+func (u *unanswered) explainCut(cause error) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var late *swarm.Error
@@ -120,7 +126,8 @@ func answered(e swarm.Event, err error) (bool, string, error) {
 	return false, cmp.Or(a.Reason, "a person said no"), nil
 }
 
-// awaitAnswer waits for the record that answers a question. Its key is unique, so there is one answer at most.
+// awaitAnswer waits for the record that answers a question. Its key is unique, so there is at most
+// one answer. Watch comes before Find, so an answer in between still wakes the loop.
 func (r *Runner) awaitAnswer(ctx context.Context, id string) (ok bool, reason string, err error) {
 	wake, off := r.Log.Watch(swarm.ToControl)
 	defer off()

@@ -10,12 +10,16 @@ import (
 	"swarm/internal/prompt"
 )
 
-// begin writes down, on disk, that the turn starts. If the turn has ended by now, its end is the answer. If another worker has
-// just begun it, begin is refused with ErrStale, and this one must not call the provider. Nor must it if starts before this one
-// have used the budget up.
+// begin appends the turn's start and waits until it is on disk.
+//
+// - If the turn has ended meanwhile, begin returns that end.
+// - If another worker has just started the turn, begin fails with ErrStale.
+// - If earlier starts have used up the budget, begin fails with OverBudget.
+//
+// In each of these cases the caller must not call the provider.
 func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	b := swarm.Batch{Fence: w.c.Fence, Bodies: [][]byte{[]byte(w.made.Text)}}
-	if w.c.Again { // else nobody can have ended it
+	if w.c.Again { // otherwise no other worker can have ended it
 		b.Absent = []string{swarm.EndKey(string(w.turn))}
 	}
 	w.start++
@@ -28,7 +32,7 @@ func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	}
 	b.Events = []swarm.Event{{Kind: swarm.TurnStarted, Key: swarm.StartKey(w.turn, w.start), Task: w.c.Task, Agent: w.c.Agent, Turn: w.turn, Data: swarm.Encode(start)}}
 	seqs, err := r.Log.Append(ctx, b)
-	r.unask(w)
+	r.clearPending(w)
 	if err == nil && w.need != (swarm.Usage{}) {
 		return nil, r.verdict(seqs[0])
 	}
@@ -46,12 +50,14 @@ func (r *Runner) begin(ctx context.Context, w *work) (*flow.Result, error) {
 	return &result, err
 }
 
-// nextStart is the key of the start that would replace this worker's: what a turn writes is refused once that is there.
+// nextStart is the key of the start that would replace this worker's start. Every batch of a turn
+// requires that this key is absent, so a replaced worker cannot write.
 func (w *work) nextStart() string { return swarm.StartKey(w.turn, w.start+1) }
 
-// again finds how often the turn was begun before, if it was. It goes on with the first start's prompt, since what that was made
-// from may be another by now, and is told what that start had already sent.
-func (r *Runner) again(w *work) (begun bool, err error) {
+// resumeStart looks for earlier starts of the turn. A turn that was started before keeps the prompt
+// of its first start, because the inputs may have changed since. The prompt also lists the messages
+// that the turn has sent already.
+func (r *Runner) resumeStart(w *work) (begun bool, err error) {
 	e, ok, err := r.Log.Find(swarm.StartKey(w.turn, 1))
 	if err != nil || !ok {
 		return false, err
@@ -79,7 +85,7 @@ func (r *Runner) again(w *work) (begun bool, err error) {
 	return true, nil
 }
 
-// sent is what turns have sent that stands, whatever became of them.
+// sent lists the messages that turns have sent. They stand even if the turn failed or was cut.
 func (r *Runner) sent(turns ...swarm.TurnID) ([]string, error) {
 	if r.AgentAPI == nil || len(turns) == 0 {
 		return nil, nil

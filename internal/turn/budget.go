@@ -8,28 +8,30 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// An account is the budget of a run and what the log says of it: what was used, and what running turns have reserved. It is a
-// fold. All workers that have read the log up to a record give the same verdict on that record, so one budget holds for all of
-// them. A start and a reservation that leave no room for what they ask for take nothing.
+// An account is the budget of a run, with the usage and the reservations that the log records. It
+// is a fold of the log: all workers that have read the log up to a record reach the same verdict on
+// that record. So one budget holds for all workers without a lock between them. A start or
+// reservation that exceeds the budget reserves nothing.
 type account struct {
-	budget   swarm.Budget                 // of every plan of the run
-	used     swarm.Usage                  // by turns that have ended, and by starts that a crash has cut
-	reserved map[swarm.TurnID]swarm.Usage // by running turn: reserved
-	all      swarm.Usage                  // the sum of held, in the order of the log: a sum of dollars depends on it
-	refused  map[int64]error              // by number: the records that left no room, and why
+	budget   swarm.Budget                 // the same in every plan of the run
+	used     swarm.Usage                  // by turns that have ended, and by starts that a crash cut
+	reserved map[swarm.TurnID]swarm.Usage // by running turns
+	all      swarm.Usage                  // the sum of reserved, added up in log order, because float addition is not associative
+	refused  map[int64]error              // by sequence number: records that exceeded the budget, and the error
 
-	asking map[swarm.TurnID]swarm.Usage // by turn: needs of this worker's starts that are on their way into the log
+	pending map[swarm.TurnID]swarm.Usage // needs of this worker's starts that are not in the log yet
 }
 
-// reserves stands in the start of a turn that has a budget, as we write it: a long log is not read word by word.
+// reserves is a key that only the start of a turn with a budget contains. Searching for its bytes
+// avoids decoding every start of a long log.
 var reserves = []byte(`"reserves":`)
 
-// begin takes the start of a turn.
+// begin applies the start of a turn.
 func (a *account) begin(e *swarm.Event) error {
 	if !a.budget.LimitsUse() {
 		return nil
 	}
-	delete(a.asking, e.Turn)
+	delete(a.pending, e.Turn)
 	need := swarm.Usage{Calls: 1}
 	if bytes.Contains(e.Data, reserves) {
 		start, err := swarm.Body[swarm.TurnStart](e)
@@ -42,13 +44,15 @@ func (a *account) begin(e *swarm.Event) error {
 	return a.judge(e, need)
 }
 
-// cut counts what a start had reserved as used. A crash has cut it, so nobody will tell what it really used.
+// cut counts the reservation of an earlier start as used. A crash cut that start, so its real usage
+// is unknown.
 func (a *account) cut(e *swarm.Event) {
 	a.used = a.used.Plus(a.reserved[e.Turn])
 	a.reserve(e, swarm.Usage{})
 }
 
-// raise takes a reservation of a running turn. It stands for all that the turn has used and needs, so it replaces the one before.
+// raise applies a further reservation of a running turn. It covers the turn's whole usage so far
+// and what it needs next, so it replaces the reservation before.
 func (a *account) raise(e *swarm.Event) error {
 	if !a.budget.LimitsUse() {
 		return nil
@@ -60,12 +64,12 @@ func (a *account) raise(e *swarm.Event) error {
 	return a.judge(e, need)
 }
 
-// end puts what a turn really used in the place of what it had reserved.
+// end replaces a turn's reservation by its real usage.
 func (a *account) end(e *swarm.Event, r swarm.CallEnd) {
 	if !a.budget.LimitsUse() {
 		return
 	}
-	if r.Unbegun { // so what is reserved is a start's that was cut
+	if r.Unbegun { // the reservation belongs to a start that a crash cut
 		a.cut(e)
 	}
 	a.reserve(e, swarm.Usage{})
@@ -84,7 +88,7 @@ func (a *account) judge(e *swarm.Event, need swarm.Usage) error {
 	return nil
 }
 
-// hold reserves so much for a turn, instead of what it had.
+// reserve replaces the reservation of a turn.
 func (a *account) reserve(e *swarm.Event, need swarm.Usage) {
 	a.all = a.all.Minus(a.reserved[e.Turn]).Plus(need)
 	if need == (swarm.Usage{}) {
@@ -94,7 +98,7 @@ func (a *account) reserve(e *swarm.Event, need swarm.Usage) {
 	}
 }
 
-// room says what is used up, if others leave less than a turn needs.
+// room returns an error if the budget, less the usage of the others, does not cover need.
 func (a *account) room(others, need swarm.Usage) error {
 	after := others.Plus(need)
 	switch b := a.budget; {
@@ -108,8 +112,9 @@ func (a *account) room(others, need swarm.Usage) error {
 	return nil
 }
 
-// reserve finds what the turn's start has to reserve. It refuses a turn for which nothing is left as far as this worker knows, so
-// that the log has no start of it; what counts is the verdict on the start.
+// reserve computes what the turn's start must reserve. It refuses early if this worker already
+// knows that the budget is used up, so the log gets no start. The verdict on the appended start
+// decides.
 func (r *Runner) reserve(w *work) error {
 	if !w.plan.Budget.LimitsUse() {
 		return nil
@@ -125,18 +130,19 @@ func (r *Runner) reserve(w *work) error {
 	}
 	a := &r.fold.account
 	others := a.used.Plus(a.all)
-	for _, u := range a.asking {
+	for _, u := range a.pending {
 		others = others.Plus(u)
 	}
 	if err := a.room(others, need); err != nil {
 		return err
 	}
 	w.need = need
-	put(&a.asking, w.turn, need)
+	put(&a.pending, w.turn, need)
 	return nil
 }
 
-// verdict says whether the records before a start or a reservation left room for it.
+// verdict returns the error of a start or reservation that exceeded the budget when it was
+// appended.
 func (r *Runner) verdict(seq int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,15 +152,16 @@ func (r *Runner) verdict(seq int64) error {
 	return r.fold.account.refused[seq]
 }
 
-// unask forgets a start that is not on its way into the log any more.
-func (r *Runner) unask(w *work) {
+// clearPending removes a start that is in the log now, or will not get there.
+func (r *Runner) clearPending(w *work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.fold.account.asking, w.turn)
+	delete(r.fold.account.pending, w.turn)
 }
 
-// reserver lets a provider reserve more for its turn, before each question that it asks: what the turn has used so far and what the
-// question takes. A turn is one call, however many questions it asks, so a budget of calls needs no reservations.
+// reserver returns the function by which a provider reserves more for its turn before each request
+// to its model. A reservation covers the usage so far and that request. A turn counts as one call,
+// so a budget of calls alone needs no further reservations.
 func (r *Runner) reserver(ctx context.Context, w *work) func(swarm.Usage) error {
 	if w.plan.Budget.Tokens == 0 && w.plan.Budget.USD == 0 {
 		return nil

@@ -8,24 +8,26 @@ import (
 	"swarm/internal/flow"
 )
 
-// A controlWatch cuts running turns when control records say so. One goroutine reads them for all turns, from the first turn until
-// the run is left: starting and ending one for each turn would wake a second processor in the middle of every turn.
+// A controlWatch cuts running turns when a control record asks for it. One goroutine reads the
+// records for all turns, from the first turn until Close. A goroutine per turn would wake a second
+// processor in the middle of every turn.
 type controlWatch struct {
 	mu    sync.Mutex
 	turns map[*controlled]bool
-	stop  chan struct{} // nil = nobody reads yet
+	stop  chan struct{} // nil = the goroutine is not running
 }
 
-// A controlled turn is one that runs.
+// A controlled turn is a running turn. The mutex of controlWatch guards it.
 type controlled struct {
 	c    flow.Call
 	cut  context.CancelCauseFunc
-	read int64 // up to which record
-	over bool  // it was cut
+	read int64 // sequence number of the last control record read
+	over bool  // the turn was cut
 }
 
-// watchControl cuts the turn when a control record that came after its loop's last look says so, until it is told to stop. It has
-// looked once when it returns.
+// watchControl cuts the turn when a control record asks for it, until stop is called. It considers
+// the records after c.Since, the last one that the loop has seen. It has read once when it returns,
+// so a record appended before is never missed.
 func (r *Runner) watchControl(c flow.Call, cut context.CancelCauseFunc) (stop func()) {
 	w, t := &r.control, &controlled{c: c, cut: cut, read: c.Since}
 	w.mu.Lock()
@@ -69,7 +71,7 @@ func (w *controlWatch) close() {
 	}
 }
 
-// cancelled is the error of a turn that a control record cancels already, or nil.
+// cancelled returns the error of a turn that a control record has cancelled already, or nil.
 func (r *Runner) cancelled(c flow.Call) (why error) {
 	r.readControl(&controlled{c: c, read: c.Since, cut: func(cause error) {
 		if swarm.KindOf(cause) == swarm.CutByCancel {
@@ -79,7 +81,7 @@ func (r *Runner) cancelled(c flow.Call) (why error) {
 	return why
 }
 
-// readControl reads the control records that a turn has not seen yet.
+// readControl reads the control records that the turn has not seen yet.
 func (r *Runner) readControl(t *controlled) {
 	for !t.over {
 		events, err := r.Log.Read(t.read, 1000, swarm.ToControl)

@@ -10,11 +10,11 @@ import (
 	"swarm/internal/provider"
 )
 
-// refuse ends a turn that does not come to call its provider: its prompt cannot be made, there is no budget for it, or it was
-// cancelled while nobody did it.
-// Should another worker have begun it meanwhile, that worker ends it.
+// refuse ends a turn that never calls its provider: its prompt cannot be made, the budget is used
+// up, or it was cancelled while no worker ran it. If another worker has started the turn meanwhile,
+// that worker ends it.
 func (r *Runner) refuse(ctx context.Context, loop string, w *work, why error) (flow.Result, error) {
-	if stop := stops(ctx, why); stop != nil {
+	if stop := stopCause(ctx, why); stop != nil {
 		return flow.Result{}, stop
 	}
 	switch swarm.KindOf(why) {
@@ -27,7 +27,7 @@ func (r *Runner) refuse(ctx context.Context, loop string, w *work, why error) (f
 	return r.end(ctx, loop, w.c, end, swarm.Batch{Absent: []string{w.nextStart()}})
 }
 
-// carryOver ends a turn as it ended in the run that this one tries again.
+// carryOver ends a turn as it ended in the run that this one retries.
 func (r *Runner) carryOver(ctx context.Context, loop string, c flow.Call, kept swarm.Event) (flow.Result, error) {
 	result, err := Answer(kept)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *Runner) carryOver(ctx context.Context, loop string, c flow.Call, kept s
 	return done, err
 }
 
-// conclude writes down how the turn ended, its output and what it changed, in one batch.
+// conclude appends the turn's end, its output and its diff in one batch.
 func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provider.Reply, verdicts []swarm.Verdict, changed *diff, err error) (flow.Result, error) {
 	end := swarm.CallEnd{Status: swarm.CallOK}
 	if err != nil {
@@ -84,8 +84,9 @@ func (r *Runner) conclude(ctx context.Context, loop string, w *work, reply provi
 	return result, err
 }
 
-// endWith ends a call with what the turn changed. The same text may be there already, stored by an agent or kept of another run: then it
-// is one artifact, and the turn ends all the same.
+// endWith appends the end with the diff of the turn. If an agent, or the run that this one retries,
+// has stored the same text before, the artifact exists already. Then the end is appended without
+// it.
 func (r *Runner) endWith(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch, changed *diff) (flow.Result, error) {
 	if changed == nil {
 		return r.end(ctx, loop, c, end, b)
@@ -103,7 +104,7 @@ func (r *Runner) endWith(ctx context.Context, loop string, c flow.Call, end swar
 	return r.end(ctx, loop, c, end, b)
 }
 
-// failure is how an error ends a turn.
+// failure returns the end of a turn that failed or was cut with err.
 func failure(err error) swarm.CallEnd {
 	end := swarm.CallEnd{Status: swarm.CallFailed, Kind: swarm.KindOf(err), Reason: err.Error(), Hint: swarm.HintOf(err)}
 	if end.Kind == swarm.CutByCancel || end.Kind == swarm.CutToSpeak || end.Kind == swarm.CutToReset {
@@ -131,11 +132,12 @@ func cost(p swarm.Price, u swarm.Usage) float64 {
 	return (p.Input*float64(u.InputTokens) + p.Output*float64(u.OutputTokens)) / 1e6
 }
 
-// end appends the call's end, addressed to its loop. It does so even when the process is about to stop: what is done is done.
+// end appends the call's end, addressed to its loop. It does so even if the process is about to
+// stop, so finished work is not lost.
 func (r *Runner) end(ctx context.Context, loop string, c flow.Call, end swarm.CallEnd, b swarm.Batch) (flow.Result, error) {
 	end.ID, end.Call = c.ID, c.Print()
 	end.Reason, end.Hint = r.clean(end.Reason), r.clean(end.Hint)
-	b.Fence, b.Early = c.Fence, true // the next turn's start takes it to disk, before the next provider is called
+	b.Fence, b.Early = c.Fence, true // the next turn's start takes it to disk, before that provider is called
 	b.Events = append(b.Events, swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Task: c.Task, Agent: c.Agent,
 		Turn: swarm.TurnID(c.ID), Data: swarm.Encode(end)})
 	seqs, err := r.Log.Append(context.WithoutCancel(ctx), b)
@@ -158,7 +160,7 @@ func (r *Runner) redact(b []byte) []byte {
 	return r.Redact(b)
 }
 
-// clean is a text without secrets that somebody may have cut.
+// clean removes secrets from a text that may have been shortened before.
 func (r *Runner) clean(text string) string {
 	if r.Cut == nil {
 		return text
@@ -166,7 +168,8 @@ func (r *Runner) clean(text string) string {
 	return r.Cut(text)
 }
 
-// storedOutput is what is stored of what a turn said. Of a long text it is the end, which may begin in the middle of a secret.
+// storedOutput returns the output as it is stored. Of a long output only the end is kept, and that
+// may begin in the middle of a secret.
 func (r *Runner) storedOutput(reply provider.Reply) []byte {
 	if !reply.IsCut() {
 		return r.redact(reply.Output)

@@ -16,7 +16,8 @@ import (
 	"swarm/internal/schema"
 )
 
-// examine holds what a turn made against its task's `expect`, part by part, the cheap ones first.
+// examine checks the result of a turn against its task's `expect`, part by part, the cheap parts
+// first.
 func (r *Runner) examine(ctx context.Context, w *work, output []byte) []swarm.Verdict {
 	x := w.task.Expect
 	var verdicts []swarm.Verdict
@@ -38,7 +39,7 @@ func (r *Runner) examine(ctx context.Context, w *work, output []byte) []swarm.Ve
 	return verdicts
 }
 
-// judge says what is wrong when a verdict is bad.
+// judge returns an error that lists the failed parts.
 func judge(verdicts []swarm.Verdict) error {
 	var wrong []string
 	for _, v := range verdicts {
@@ -52,15 +53,15 @@ func judge(verdicts []swarm.Verdict) error {
 	return swarm.Errorf(swarm.Unexpected, "%s", strings.Join(wrong, "\n"))
 }
 
-// What looking at a turn may cost. What is looked at is an agent's, and need not be well meant.
+// Limits of the checks. Agents make the files and outputs under check, and may be hostile.
 const (
 	maxExpectedFile = 16 << 20
-	maxVerdict      = 10 * time.Second // without the command, which has the task's own time
+	maxVerdict      = 10 * time.Second // without the command, which has the task's own timeout
 	maxReason       = 4 << 10
 )
 
-// inTime gives up what takes too long, or is no longer asked for. It goes on behind our back: neither expressions nor schemas can
-// be stopped.
+// inTime abandons a check that takes too long, or whose turn was cut. The goroutine goes on until
+// the check ends: neither regular expressions nor schemas can be stopped.
 func inTime(ctx context.Context, look func() error) error {
 	ctx, stop := context.WithTimeoutCause(ctx, maxVerdict, fmt.Errorf("it takes more than %v to find out", maxVerdict))
 	defer stop()
@@ -74,7 +75,8 @@ func inTime(ctx context.Context, look func() error) error {
 	}
 }
 
-// clip keeps a reason's beginning, which says what was asked, and its end, where programs say what is wrong.
+// clip shortens a reason. It keeps the beginning, which says what was expected, and the end, where
+// programs print what is wrong.
 func clip(reason string) string {
 	if len(reason) <= maxReason {
 		return reason
@@ -104,7 +106,8 @@ func readExpected(dir, name string) ([]byte, error) {
 	return text, err
 }
 
-// openExpected opens a regular file that no link leads to out of the folder. It does not wait, should there be a pipe.
+// openExpected opens a regular file inside the folder. Links that lead out of the folder are
+// refused. O_NONBLOCK keeps it from blocking on a named pipe.
 func openExpected(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -136,7 +139,7 @@ func matches(pattern string, output []byte) error {
 	return nil
 }
 
-// conforms holds the output, or the file that is expected, against a schema.
+// conforms checks the output, or the expected file, against a schema.
 func (r *Runner) conforms(x *swarm.Expect, dir string, output []byte) error {
 	source, err := r.Log.Body(x.Schema)
 	if err != nil {
@@ -163,8 +166,8 @@ func (r *Runner) conforms(x *swarm.Expect, dir string, output []byte) error {
 	return nil
 }
 
-// commandEndsWell runs a command of the user's own, by the shell, as the turn's program was run: same folder, environment,
-// process group and end.
+// commandEndsWell runs the user's command in a shell, as the turn's program runs: same folder,
+// environment, process group and timeout.
 func (r *Runner) commandEndsWell(ctx context.Context, w *work, command string) error {
 	p, err := provider.OpenCommand(swarm.ProviderSpec{Name: "expect", Command: []string{"sh", "-c", command}}, provider.Options{})
 	if err != nil {

@@ -17,40 +17,44 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// A Snapshotter records what the files of folders are, and tells what became of them.
+// A Snapshotter takes snapshots of folders and compares them.
 type Snapshotter interface {
-	// Record returns what the files are now, or "" when the folder is in no repository; alone, it is recorded all the same.
+	// Record takes a snapshot of dir and returns its tree. If dir is in no repository, tree is "",
+	// unless alone is set.
 	Record(ctx context.Context, dir string, alone bool) (tree string, err error)
 	Compare(ctx context.Context, dir, from, to string) (Changes, error)
 }
 
-// Changes are what became of a folder's files between two trees.
+// Changes are the differences between two snapshots of a folder.
 type Changes struct {
-	Top   string   // the folder that Files and Text name them from
-	Files []string // that are new, gone or another
-	Text  []byte   // as git prints it; of a long one only the list of files
+	Top   string   // the folder that the paths in Files and Text are relative to
+	Files []string // added, deleted or modified
+	Text  []byte   // in git's format; if Long, only the list of files
 	Long  bool
 }
 
-// comparing is how long it may take to find out what a turn changed: it is done even when the process is about to stop.
+// comparing limits the time for finding what a turn changed. The comparison runs even when the
+// process is about to stop.
 const comparing = 2 * time.Minute
 
-// A fileWriter is a turn that may change files, and the turns that did so at the same time.
+// A fileWriter is a turn that may change files, with the turns that could do so at the same time.
+// The runner's mutex guards concurrent, changed and ordered.
 type fileWriter struct {
 	turn       swarm.TurnID
 	agent      string
 	dirs       []string
-	watched    bool // what it changes is recorded
-	free       bool // it needs none of our tools to write
+	watched    bool // its changes are recorded
+	free       bool // it can write without our tools
 	concurrent []*fileWriter
 
-	named   map[string]bool      // files that its agent says it has changed; absolute
-	unnamed bool                 // it also writes files that nobody names: it is a program, or has run one
-	changed map[string]bool      // files that are another since the turn began, whoever wrote them; nil = that is not known yet
-	ordered map[*fileWriter]bool // turns of agents that waited for this one, or it for theirs: those come one after the other
+	named   map[string]bool      // absolute paths of files that the agent says it changed
+	unnamed bool                 // it may also write files that it does not report: it is a program, or has run one
+	changed map[string]bool      // files that differ since the turn began, whichever turn wrote them; nil = not compared yet
+	ordered map[*fileWriter]bool // turns ordered before or after this one, because one agent waited for the other
 }
 
-// How far an agent changes files: not at all, only as everybody may at any time, or so that it is worth a record.
+// writing says how an agent changes files: not at all, in ways too common to record, or in ways
+// worth a record.
 type writing int
 
 const (
@@ -59,8 +63,9 @@ const (
 	writesSeen
 )
 
-// writing says how far the turn's agent changes files: programs by themselves, the others by their tools. What thousands of quick tasks
-// do is not recorded one by one.
+// writing says how the turn's agent changes files. Programs write by themselves, other agents by
+// their tools. The changes of a pipeline's programs are not recorded: there may be thousands of
+// short tasks.
 func (w *work) writing() writing {
 	teams := writesUnseen
 	if w.plan.Team != nil {
@@ -86,7 +91,7 @@ func (w *work) writing() writing {
 	return writesSeen
 }
 
-// rules are what a model may use beside our own tools.
+// rules are the tools that a model may use beside our own.
 func (w *work) rules() (rules []toolrule.Rule) {
 	var servers []string
 	for _, s := range w.plan.Servers {
@@ -100,7 +105,7 @@ func (w *work) rules() (rules []toolrule.Rule) {
 	return rules
 }
 
-// folder is the one that the agent's tools may touch.
+// folder is the folder that the agent's tools may touch.
 func (r *Runner) folder(w *work) string {
 	if w.agent.Root != "" {
 		return w.agent.Root
@@ -108,7 +113,7 @@ func (r *Runner) folder(w *work) string {
 	return r.workdir(w)
 }
 
-// folders are where the agent works, without one that lies in another.
+// folders are the folders in which the agent works, without one that lies in another.
 func (r *Runner) folders(w *work) []string {
 	dir, root := r.workdir(w), r.folder(w)
 	switch {
@@ -125,8 +130,9 @@ func within(folder, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// enter notes that somebody begins to change files, and who does so at the same time; leave ends that.
-func (r *Runner) enter(w *work) (leave func()) {
+// registerWriter registers a turn that may change files, and links it with the turns that run at
+// the same time. Calling leave unregisters it.
+func (r *Runner) registerWriter(w *work) (leave func()) {
 	how := w.writing()
 	if r.Snapshots == nil || how == writesNothing {
 		return func() {}
@@ -155,10 +161,10 @@ func (r *Runner) enter(w *work) (leave func()) {
 	}
 }
 
-// record notes what the files are before the turn, unless an earlier start has.
+// record takes the snapshots before the turn, unless an earlier start has taken them.
 func (r *Runner) record(ctx context.Context, w *work) {
 	if docs := r.docs(w); docs != "" {
-		_ = os.MkdirAll(docs, 0o777) // if it cannot be made, whoever writes there is told why
+		_ = os.MkdirAll(docs, 0o777) // if this fails, the agent's own write reports why
 	}
 	if w.writer == nil || w.start > 0 {
 		return
@@ -175,7 +181,8 @@ func (r *Runner) record(ctx context.Context, w *work) {
 	}
 }
 
-// docs is the folder that the turn's agent may write to and no other, or "".
+// docs is the only folder that the turn's agent may write to in the phase PLANNING, or "" in other
+// phases.
 func (r *Runner) docs(w *work) string {
 	if w.plan.Team == nil || w.plan.Team.Phase != swarm.PlanningPhase {
 		return ""
@@ -183,7 +190,7 @@ func (r *Runner) docs(w *work) string {
 	return filepath.Join(r.folder(w), permission.Docs)
 }
 
-// cannotTell says, once, that nobody will know what turns change.
+// cannotTell appends a notice, once per process, that changes are not recorded.
 func (r *Runner) cannotTell(w *work, err error) {
 	r.mu.Lock()
 	notices := r.blind
@@ -196,18 +203,19 @@ func (r *Runner) cannotTell(w *work, err error) {
 	if r.docs(w) != "" {
 		reason.Reason += "; in the phase PLANNING turns of those who could write elsewhere fail for it"
 	}
-	// What the log does not take now, it does not take at the turn's end either.
+	// The error may be dropped: a log that refuses this event also refuses the turn's end.
 	_, _ = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Data: swarm.Encode(reason)}}})
 }
 
-// A diff is what a turn has changed.
+// A diff is the artifact with the changes of a turn.
 type diff struct {
-	record swarm.Event // of the artifact
+	record swarm.Event // the event of the artifact
 	text   []byte
-	others string // who may have done some of it
+	others string // agents that may have made some of the changes
 }
 
-// compare finds out what the turn has changed, and which of the files the phase does not let it write; nil = nothing, or nobody knows.
+// compare finds the changes of the turn, and those that the phase forbids. It returns nil if there
+// are none or they are not known.
 func (r *Runner) compare(ctx context.Context, w *work) *diff {
 	if w.writer == nil || len(w.snapshots) == 0 {
 		return nil
@@ -222,13 +230,13 @@ func (r *Runner) compare(ctx context.Context, w *work) *diff {
 	if len(all) == 0 {
 		return nil
 	}
-	d := &diff{others: shortly(r.concurrentWriters(w, all, false))}
+	d := &diff{others: joinShort(r.concurrentWriters(w, all, false))}
 	d.text = r.redact(describe(w, all, d.others))
 	d.record, _ = agentapi.ArtifactEvent(swarm.Event{Task: w.c.Task, Agent: w.c.Agent, Turn: w.turn}, "diff", string(w.turn)+".diff", d.text)
 	return d
 }
 
-// changes are what became of the files since they were recorded.
+// changes compares the folders with their earlier snapshots.
 func (r *Runner) changes(ctx context.Context, w *work, since []swarm.FolderSnapshot) (all []Changes) {
 	for _, before := range since {
 		after, err := r.Snapshots.Record(ctx, before.Dir, true)
@@ -251,7 +259,8 @@ func (r *Runner) changes(ctx context.Context, w *work, since []swarm.FolderSnaps
 	return all
 }
 
-// describe is a diff as it is stored. What stands in front of it says whose it is; `git apply` passes over it.
+// describe formats a diff for storage. Its head says which turn made the changes; `git apply` skips
+// it.
 func describe(w *work, all []Changes, others string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Changes of the turn %s.\n", w.turn)
@@ -274,7 +283,8 @@ func describe(w *work, all []Changes, others string) []byte {
 	return b.Bytes()
 }
 
-// concurrentWriters are those who worked in the same folders at the same time; of them the free ones, where nobody else can have done it.
+// concurrentWriters names the turns that worked in the changed folders at the same time. With free
+// set, it names only those that can write without our tools.
 func (r *Runner) concurrentWriters(w *work, all []Changes, free bool) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -290,10 +300,10 @@ func (r *Runner) concurrentWriters(w *work, all []Changes, free bool) (names []s
 	return slices.Compact(names)
 }
 
-// shortly is the beginning of a list.
-func shortly(names []string) string { return excerpt.List(names, 10) }
+// joinShort joins the first names of a list.
+func joinShort(names []string) string { return excerpt.List(names, 10) }
 
-// resolved is a path without links, as far as that can be known.
+// resolved resolves the links in a path. A path that cannot be resolved stays as it is.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

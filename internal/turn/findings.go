@@ -9,21 +9,22 @@ import (
 	"swarm/internal/mail"
 )
 
-// sameCalls is how often in a row an agent does the same, with the same result, before it is told so while it still works.
+// sameCalls is how many identical calls in a row, with the same result, make the runner warn the
+// agent.
 const sameCalls = 10
 
-// A callRepetition is what an agent does by its tools, as far as it repeats itself. What brings something new each time is none, although the
-// words are the same: who looks again and again whether something has come waits for it.
+// A callRepetition counts identical tool calls in a row. The result is part of the comparison: an
+// agent that polls and gets a new result each time does not repeat itself.
 type callRepetition struct {
-	what    string // the newest call and its result
-	shown   string // the same, to be read
-	times   int    // in a row
+	what    string // hash of the newest call and its result
+	shown   string // the newest call, for people
+	times   int    // how often in a row
 	longest int
-	most    swarm.Finding // the longest row
-	others  bool          // it has done something else, too
+	most    swarm.Finding // the longest row, as a finding
+	others  bool          // the agent has made other calls, too
 }
 
-// add notes a call, and says how often in a row it was made.
+// add counts a call and returns how often in a row it was made.
 func (c *callRepetition) add(u swarm.ToolUse) int {
 	what := string(swarm.HashOf([]byte(u.Name + "\x00" + string(u.Input) + "\x00" + u.Output)))
 	if what != c.what {
@@ -38,23 +39,25 @@ func (c *callRepetition) add(u swarm.ToolUse) int {
 	return c.times
 }
 
-// shown is a call in one line.
+// shown formats a call in one line.
 func shown(u swarm.ToolUse) string {
 	return excerpt.Head(excerpt.OneLine(u.Name+" "+string(u.Input)), 200)
 }
 
-// nudge tells the agent of a turn that it does the same again and again, while it does it.
+// nudge warns an agent that repeats the same call, while its turn still runs.
 func (e *eventRecorder) nudge(u swarm.ToolUse) {
 	if e.work.repetition.add(u) != sameCalls || e.work.handle == nil || e.work.plan.Team == nil {
 		return
 	}
 	text := "You have made the same call " + strconv.Itoa(sameCalls) + " times in a row, with the same result: " + shown(u) +
 		"\nDo something else, or say what keeps you from it."
-	// What the log does not take now, it does not take at the turn's end either.
+	// The error may be dropped: a log that refuses this event also refuses the turn's end.
 	_ = e.work.handle.Nudge(context.Background(), string(e.work.turn)+"/"+e.work.repetition.what, text)
 }
 
-// findings are what is strange about a turn of a team that has gone well.
+// findings reports suspicious behaviour in a successful turn of a team: repeated calls, and
+// messages that the output claims but the agent never sent. The team loop decides what to do about
+// it.
 func (r *Runner) findings(w *work, output []byte) (all []swarm.Finding, err error) {
 	if r.AgentAPI == nil || w.plan.Team == nil {
 		return nil, nil
@@ -70,7 +73,7 @@ func (r *Runner) findings(w *work, output []byte) (all []swarm.Finding, err erro
 	if len(claims) == 0 {
 		return all, nil
 	}
-	// What it did in its last turn it may still tell of in this one.
+	// The output may still tell of messages from the agent's last turn.
 	turns := append(earlier(w.c), w.turn)
 	for n := 1; w.c.Iteration > 1; n++ {
 		before := swarm.NewTurnID(w.c.Task, w.c.Iteration-1, n)

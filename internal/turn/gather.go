@@ -12,7 +12,7 @@ import (
 	"swarm/internal/provider"
 )
 
-// A loadedPlan is a plan with its parts by name.
+// A loadedPlan is a plan with its parts indexed by name.
 type loadedPlan struct {
 	*swarm.Plan
 	tasks     map[string]*swarm.Task
@@ -98,8 +98,9 @@ func (r *Runner) template(hash swarm.Hash) (prompt.Template, error) {
 	return t, nil
 }
 
-// Prompt makes the prompt of a turn once more, with the mail, the findings and the session that its start names. All else is as
-// the logs of the runner and of its AgentAPI have it: if they end where [swarm.TurnStart] says, it is the same prompt.
+// Prompt makes the prompt of an earlier turn again, with the mail, findings and session that its
+// start names. All other inputs come from the logs of the runner and its AgentAPI. If those logs
+// end where [swarm.TurnStart] says, the prompt is the same.
 func (r *Runner) Prompt(c flow.Call, start swarm.TurnStart) (string, error) {
 	w, err := r.gather(c)
 	if err != nil {
@@ -110,23 +111,24 @@ func (r *Runner) Prompt(c flow.Call, start swarm.TurnStart) (string, error) {
 	return w.made.Text, err
 }
 
-// makePrompt makes the full effective prompt of a turn, with the mail that it consumes, and finds the session that it continues.
+// makePrompt makes the full prompt of a turn, with the mail that it consumes, and finds the session
+// that it continues.
 func (r *Runner) makePrompt(w *work) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := w.plan
 	t := prompt.Turn{Task: w.c.Task, Agent: w.c.Agent, Iteration: w.c.Iteration, Of: w.c.Of}
-	if p.Team != nil { // its work is its mail
+	if p.Team != nil { // a team's work is its mail
 		t.Task, t.Iteration = "", 0
 	}
-	if w.kind().Person { // a person is told what was written, and nothing about tasks
+	if w.kind().Person { // a person sees the text alone, without tasks and iterations
 		t.Task, t.Agent, t.Iteration = "", "", 0
 	}
 	if err := r.readInto(&t, w); err != nil {
 		return err
 	}
 	broken, followed := error(nil), false
-	follow := func() bool { // once: what is referred to twice is the same twice
+	follow := func() bool { // once per prompt, so two references to one output give the same text
 		if !followed {
 			followed, broken = true, r.fold.follow(r.Log)
 			w.outputs = r.fold.read
@@ -138,7 +140,7 @@ func (r *Runner) makePrompt(w *work) error {
 		if !ok {
 			return prompt.Output{}, false
 		}
-		out, err := read(r.Log, end)
+		out, err := readOutput(r.Log, end)
 		if err != nil {
 			broken = err
 		}
@@ -164,7 +166,7 @@ func (r *Runner) makePrompt(w *work) error {
 	if t.Findings, err = r.published(w); err != nil {
 		return err
 	}
-	if err := r.present(&t, w, items); err != nil { // after what was read before, so that it knows of all that
+	if err := r.present(&t, w, items); err != nil { // last, so that it covers everything read above
 		return err
 	}
 	t.Output = func(task string) (prompt.Output, bool) {
@@ -193,7 +195,8 @@ func (r *Runner) makePrompt(w *work) error {
 	return nil
 }
 
-// readInto reads what stands in a prompt as it is: the agent's role and its task, and what failed and was sent before.
+// readInto reads the parts of the prompt that are stored as they are: the role, the task's text,
+// its inputs, earlier failures and messages sent.
 func (r *Runner) readInto(t *prompt.Turn, w *work) (err error) {
 	if t.Role, err = r.template(w.agent.Role); err != nil {
 		return err
@@ -216,7 +219,8 @@ func (r *Runner) readInto(t *prompt.Turn, w *work) (err error) {
 	return err
 }
 
-// cleanPrompt takes secrets out. When there were any, it is no longer known which byte came from where.
+// cleanPrompt removes secrets. If it finds any, the origin of each byte is lost, so one span covers
+// the whole text.
 func (r *Runner) cleanPrompt(made prompt.Prompt) prompt.Prompt {
 	if r.Redact == nil {
 		return made
@@ -227,7 +231,7 @@ func (r *Runner) cleanPrompt(made prompt.Prompt) prompt.Prompt {
 	return made
 }
 
-// earlier are the ids of the earlier attempts of this task in this iteration.
+// earlier returns the turn ids of the earlier attempts in this iteration.
 func earlier(c flow.Call) (turns []swarm.TurnID) {
 	for n := 1; n < c.Attempt; n++ {
 		turns = append(turns, swarm.NewTurnID(c.Task, c.Iteration, n))
@@ -235,7 +239,7 @@ func earlier(c flow.Call) (turns []swarm.TurnID) {
 	return turns
 }
 
-// failures says why the earlier attempts of this task in this iteration failed.
+// failures says why the earlier attempts in this iteration failed.
 func (r *Runner) failures(c flow.Call) ([]prompt.Failure, error) {
 	var all []prompt.Failure
 	for i, turn := range earlier(c) {
@@ -266,13 +270,14 @@ func (r *Runner) failures(c flow.Call) ([]prompt.Failure, error) {
 	return all, nil
 }
 
-// retryEdit is what a person has changed about the attempt after a turn that failed, if the task asked for it.
+// retryEdit returns a person's changes to the attempt after a failed turn, if the task asked for
+// them.
 func (r *Runner) retryEdit(turn swarm.TurnID) (*swarm.RetryRequest, error) {
 	a, _, err := swarm.FindBody[swarm.ApprovalAnswer](r.Log, swarm.AnsweredKey(swarm.RetryQuestion(string(turn))))
 	return a.Retry, err
 }
 
-// inputs are the inputs of a task, as a person has changed them last.
+// inputs returns the inputs of a task with a person's latest changes.
 func (r *Runner) inputs(w *work) (map[string]string, error) {
 	inputs := w.task.Inputs
 	for _, turn := range earlier(w.c) {
@@ -287,22 +292,23 @@ func (r *Runner) inputs(w *work) (map[string]string, error) {
 	return inputs, nil
 }
 
-// A logFold is a fold of the log: each task's last output, what sessions know, and the budget.
+// A logFold is the runner's fold of the log: outputs by task, the state of sessions, and the
+// budget. The runner's mutex guards it.
 type logFold struct {
-	read    int64                    // up to which event
+	read    int64                    // sequence number of the last event read
 	outputs map[string]swarm.CallEnd // by task
-	goods   map[string]swarm.CallEnd // by agent, and by agent and task: of turns that did what was asked
+	goods   map[string]swarm.CallEnd // by agent, and by agent and task: outputs of successful turns
 
-	sessions map[string]string           // by agent: what its last turn that had one can be continued with
-	begun    map[string]sessionKnowledge // by agent: what the prompt of its last turn tells
-	given    map[string]sessionKnowledge // by agent: what its session was told
-	began    map[string]int64            // by agent: where its last turn begins
-	reset    map[string]int64            // by agent: where a person wanted its session forgotten
+	sessions map[string]string           // by agent: the session that its next turn can continue
+	begun    map[string]sessionKnowledge // by agent: what the prompt of its last turn contains
+	given    map[string]sessionKnowledge // by agent: what its session has been told
+	began    map[string]int64            // by agent: sequence number of its last start
+	reset    map[string]int64            // by agent: sequence number of its last reset by a person
 
 	account account
 }
 
-// follow brings the fold up to date.
+// follow applies the events that were appended since the last call.
 func (l *logFold) follow(log swarm.Log) error {
 	for e, err := range swarm.Events(log, l.read) {
 		if err != nil {
@@ -318,7 +324,7 @@ func (l *logFold) follow(log swarm.Log) error {
 		case swarm.Control:
 			l.forget(e)
 		case swarm.TurnEnded:
-			err = l.enter(e)
+			err = l.applyEnd(e)
 		}
 		if err != nil {
 			return err
@@ -327,17 +333,17 @@ func (l *logFold) follow(log swarm.Log) error {
 	return nil
 }
 
-func (l *logFold) enter(e *swarm.Event) error {
+func (l *logFold) applyEnd(e *swarm.Event) error {
 	r, err := Answer(*e)
 	if err != nil {
 		return err
 	}
 	l.account.end(e, r.CallEnd)
-	l.give(e, r.CallEnd)
+	l.recordKnowledge(e, r.CallEnd)
 	switch {
 	case r.Forgotten:
 		delete(l.sessions, e.Agent)
-	case r.Session != "" && l.reset[e.Agent] <= l.began[e.Agent]: // else it began before a person wanted it forgotten
+	case r.Session != "" && l.reset[e.Agent] <= l.began[e.Agent]: // otherwise the turn began before the reset
 		put(&l.sessions, e.Agent, r.Session)
 	}
 	if r.Output != "" {
@@ -352,9 +358,10 @@ func (l *logFold) enter(e *swarm.Event) error {
 	return nil
 }
 
-// forget has an agent's next turn begin a session of its own, if that is what a person wants.
+// forget drops an agent's session if the command is a reset. The agent's next turn starts a new
+// session.
 func (l *logFold) forget(e *swarm.Event) {
-	if k, err := swarm.Body[swarm.ControlCommand](e); err == nil && k.Command == swarm.CommandReset { // who obeys control complains about what cannot be read
+	if k, err := swarm.Body[swarm.ControlCommand](e); err == nil && k.Command == swarm.CommandReset { // the loop reports a command that cannot be read
 		delete(l.sessions, k.Target)
 		put(&l.reset, k.Target, e.Seq)
 	}
@@ -369,8 +376,8 @@ func put[K comparable, V any](m *map[K]V, key K, v V) {
 
 func goodKey(agent, task string) string { return agent + "/" + task }
 
-// read is what a turn said.
-func read(log swarm.Log, end swarm.CallEnd) (prompt.Output, error) {
+// readOutput reads the output of a turn.
+func readOutput(log swarm.Log, end swarm.CallEnd) (prompt.Output, error) {
 	out := prompt.Output{Turn: end.ID}
 	if end.Output != swarm.NoText {
 		text, err := log.Body(end.Output)

@@ -11,12 +11,12 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// Two turns that run at the same time in one folder can overwrite each other's work, and neither agent would
-// know. Nobody keeps them from it. What the trees tell is a notice: a file that is another after both turns,
-// and that both may have written.
+// Two turns that run at the same time in one folder can overwrite each other's work without
+// knowing. The runtime does not prevent that. It compares the snapshots and gives a notice of files
+// that changed in both turns and that both may have written.
 
-// name notes a file that the turn's agent says it has changed.
-func (w *work) name(dir, path string) {
+// recordFile records a file that the turn's agent says it changed.
+func (w *work) recordFile(dir, path string) {
 	if w.writer == nil {
 		return
 	}
@@ -29,8 +29,8 @@ func (w *work) name(dir, path string) {
 	w.writer.named[filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path))] = true
 }
 
-// nameTool notes what a use of our own tools says about files.
-func (w *work) nameTool(dir string, u swarm.ToolUse) {
+// recordToolFiles records the files that a call of our own tools changes.
+func (w *work) recordToolFiles(dir string, u swarm.ToolUse) {
 	if w.writer == nil || u.Failed {
 		return
 	}
@@ -40,16 +40,18 @@ func (w *work) nameTool(dir string, u swarm.ToolUse) {
 	case toolrule.FileWrite:
 		var in struct{ Path string }
 		if json.Unmarshal(u.Input, &in) == nil && in.Path != "" {
-			w.name(dir, in.Path)
+			w.recordFile(dir, in.Path)
 		}
 	}
 }
 
-// mayHaveWritten says whether the turn's agent may have changed a file: it says so, or it names no files.
+// mayHaveWritten says whether the turn may have changed a file: its agent says so, or does not
+// report all its files.
 func (f *fileWriter) mayHaveWritten(path string) bool { return f.named[path] || f.unnamed }
 
-// overlap notes what the turn has changed, and tells of the files that it and another turn may both have
-// written. Of each two turns the one that ends later tells.
+// overlap records the turn's changes and gives a notice of files that another turn may have written
+// as well. Of two turns the one that ends later gives the notice, because only then both changes
+// are known.
 func (r *Runner) overlap(w *work, all []Changes) {
 	s := w.writer
 	if kind := w.kind().Files; kind == providerkind.ByProgram || kind == providerkind.ByAgent && len(s.named) == 0 {
@@ -64,7 +66,7 @@ func (r *Runner) overlap(w *work, all []Changes) {
 	r.mu.Lock()
 	concurrent := slices.Clone(s.concurrent)
 	r.mu.Unlock()
-	var ordered []*fileWriter // whoever waits for this turn's agent goes on after it
+	var ordered []*fileWriter // an agent that waits for this one continues after it
 	for _, other := range concurrent {
 		if r.AgentAPI != nil && slices.Contains(r.AgentAPI.WaitsFor(other.agent), s.agent) {
 			ordered = append(ordered, other)
@@ -84,16 +86,17 @@ func (r *Runner) overlap(w *work, all []Changes) {
 	}
 	r.mu.Unlock()
 	for _, e := range notices {
-		if _, there, err := r.Log.Find(e.Key); err != nil || there { // an earlier process has told it
+		if _, there, err := r.Log.Find(e.Key); err != nil || there { // an earlier process gave the notice
 			continue
 		}
-		// What the log does not take now it does not take at the turn's end either.
+		// The error may be dropped: a log that refuses this event also refuses the turn's end.
 		_, _ = r.Log.Append(context.Background(), swarm.Batch{Fence: w.c.Fence, Lazy: true, Events: []swarm.Event{e}})
 	}
 }
 
-// overlapping is what there is to tell of two turns: which files both say they have changed, or, where one of
-// them names none, which may be such. The latter is told of two agents once. The runner is locked.
+// overlapping returns the notices about two turns: files that both say they changed, and files that
+// both may have changed. The second notice appears once for each pair of agents. The caller holds
+// the runner's mutex.
 func (r *Runner) overlapping(s, other *fileWriter) (notices []swarm.Event) {
 	var both, perhaps []string
 	for path := range other.changed {
@@ -113,7 +116,7 @@ func (r *Runner) overlapping(s, other *fileWriter) (notices []swarm.Event) {
 	}
 	if len(both) > 0 {
 		slices.Sort(both)
-		notice(who+" worked at the same time, and both changed "+shortly(both), "overlap:"+string(other.turn)+":"+string(s.turn))
+		notice(who+" worked at the same time, and both changed "+joinShort(both), "overlap:"+string(other.turn)+":"+string(s.turn))
 	}
 	pair := [2]string{min(s.agent, other.agent), max(s.agent, other.agent)}
 	if len(perhaps) > 0 && !r.overlaps[pair] {
@@ -122,7 +125,7 @@ func (r *Runner) overlapping(s, other *fileWriter) (notices []swarm.Event) {
 		}
 		r.overlaps[pair] = true
 		slices.Sort(perhaps)
-		notice(who+" worked at the same time in one folder, and nobody can tell who changed "+shortly(perhaps), "overlap:@"+pair[0]+":@"+pair[1])
+		notice(who+" worked at the same time in one folder, and nobody can tell who changed "+joinShort(perhaps), "overlap:@"+pair[0]+":@"+pair[1])
 	}
 	return notices
 }
@@ -136,7 +139,7 @@ func (f *fileWriter) order(other *fileWriter) {
 	}
 }
 
-// shown is a file as people name it, from the folder of the run.
+// shown returns a path relative to the run's folder, if it lies inside.
 func (r *Runner) shown(path string) string {
 	if rel, err := filepath.Rel(resolved(r.Dir), path); err == nil && filepath.IsLocal(rel) {
 		return rel

@@ -7,8 +7,8 @@ import (
 	"swarm/internal/prompt"
 )
 
-// packs is the context that came with the turn's mail, as its prompt shows it. What the agent's session was given by an earlier turn
-// stands apart from what is new to it.
+// packs returns the context packs that came with the turn's mail. Packs that the agent's session
+// has seen already stand apart from new ones.
 func (r *Runner) packs(w *work) (all []prompt.Pack, err error) {
 	if len(w.packs) == 0 {
 		return nil, nil

@@ -11,16 +11,17 @@ import (
 	"swarm/internal/toolrule"
 )
 
-// A phaseViolation is what was changed against the phase while a turn ran. An agent is failed for what nobody else can have done, and for nothing
-// else: of files that changed while another one was free to write there too, a person decides.
+// A phaseViolation lists the changes during a turn that the phase forbids. A turn fails only for
+// changes that no other turn can have made. If another agent could write there at the same time, a
+// person decides.
 type phaseViolation struct {
 	changed []string // in this attempt
-	left    []string // in an earlier one, which has failed for it, and it is as that one left it
-	others  []string // who may have done it as well
-	unknown error    // why more cannot be told
+	left    []string // in an earlier attempt that failed for it, and not undone since
+	others  []string // other turns that may have made the changes
+	unknown error    // why the changes are not fully known
 }
 
-// files are those for which the turn has failed.
+// files are the files that make the turn fail.
 func (v phaseViolation) files() []string {
 	if len(v.others) > 0 {
 		return v.left
@@ -30,7 +31,7 @@ func (v phaseViolation) files() []string {
 	return slices.Compact(all)
 }
 
-// finding tells of files of which nobody knows whose they are.
+// finding reports changes that several turns may have made.
 func (v phaseViolation) finding() []swarm.Finding {
 	changed := v.changed
 	if v.unknown != nil {
@@ -39,17 +40,18 @@ func (v phaseViolation) finding() []swarm.Finding {
 	if len(changed) == 0 || len(v.others) == 0 {
 		return nil
 	}
-	return []swarm.Finding{{Kind: swarm.Shared, About: shortly(v.others), Evidence: shortly(changed)}}
+	return []swarm.Finding{{Kind: swarm.Shared, About: joinShort(v.others), Evidence: joinShort(changed)}}
 }
 
-// findViolation finds out what was changed against the phase. What an earlier attempt has failed for is good again when it is as it was before.
+// findViolation finds the changes that the phase forbids. A file that failed an earlier attempt
+// counts until it is as it was before that attempt.
 func (r *Runner) findViolation(ctx context.Context, w *work, all []Changes) {
 	blamed, since := r.blamed(w)
 	earlier := func(file string) bool { return slices.Contains(blamed, file) }
 	w.violation.changed = slices.DeleteFunc(r.outside(w, all), earlier)
 	w.violation.unknown = r.unverifiable(w)
 	if w.violation.unknown != nil {
-		for _, dir := range w.writer.dirs { // anybody who worked there may be the reason
+		for _, dir := range w.writer.dirs { // any turn in these folders may be the cause
 			all = append(all[:len(all):len(all)], Changes{Top: resolved(dir)})
 		}
 	}
@@ -64,8 +66,9 @@ func (r *Runner) findViolation(ctx context.Context, w *work, all []Changes) {
 	}
 }
 
-// blamed are the files for which earlier attempts have failed, and what the files were before the first: what one attempt has written
-// against the phase, the next one has not made good by leaving it there.
+// blamed returns the files that made earlier attempts fail, and the snapshots before the first such
+// attempt. A later attempt is compared with those snapshots, because leaving a forbidden change in
+// place does not undo it.
 func (r *Runner) blamed(w *work) (files []string, since []swarm.FolderSnapshot) {
 	for n := 1; n < w.c.Attempt; n++ {
 		id := swarm.NewTurnID(w.c.Task, w.c.Iteration, n)
@@ -83,7 +86,7 @@ func (r *Runner) blamed(w *work) (files []string, since []swarm.FolderSnapshot) 
 	return files, since
 }
 
-// hasOthers says whether the run has another agent that may write by itself.
+// hasOthers says whether the run has another agent that can write without our tools.
 func (w *work) hasOthers() bool {
 	for name, a := range w.plan.agents {
 		other := &work{plan: w.plan, agent: a, spec: w.plan.providers[a.Provider]}
@@ -94,9 +97,9 @@ func (w *work) hasOthers() bool {
 	return false
 }
 
-// outside are the changed files that do not lie below docs/, as they are named from the folder of the run.
+// outside returns the changed files outside of docs/, relative to the run's folder.
 func (r *Runner) outside(w *work, all []Changes) (files []string) {
-	docs := filepath.Join(resolved(filepath.Dir(r.docs(w))), permission.Docs) // docs/ itself is no link that leads elsewhere
+	docs := filepath.Join(resolved(filepath.Dir(r.docs(w))), permission.Docs) // docs/ itself is not resolved: a link named docs is no way out
 	for _, c := range all {
 		for _, file := range c.Files {
 			path := filepath.Join(c.Top, file)
@@ -112,7 +115,8 @@ func (r *Runner) outside(w *work, all []Changes) (files []string) {
 	return files
 }
 
-// checkPhase fails a turn that has written what the phase forbids: a program is as free as its own sandbox, but what it did is seen.
+// checkPhase fails a turn with changes that the phase forbids. Swarm cannot keep a program from
+// writing, but it sees the result.
 func (r *Runner) checkPhase(w *work, err error) error {
 	files := w.violation.files()
 	switch {
@@ -123,11 +127,12 @@ func (r *Runner) checkPhase(w *work, err error) error {
 	case len(files) == 0:
 		return nil
 	}
-	return swarm.Errorf(swarm.Denied, "the phase %s forbids to write outside of docs/, and the turn changed %s", swarm.PlanningPhase, shortly(files)).
+	return swarm.Errorf(swarm.Denied, "the phase %s forbids to write outside of docs/, and the turn changed %s", swarm.PlanningPhase, joinShort(files)).
 		WithHint("undo it: `swarm artifact ls` has what each turn changed, and `git apply -R` takes it back")
 }
 
-// unverifiable is why nobody can tell whether the turn holds to the phase, if that is so: then it has failed, and has not begun if that is known before.
+// unverifiable returns an error if the changes of a turn cannot be checked against the phase. A
+// turn for which that is known beforehand does not call its provider.
 func (r *Runner) unverifiable(w *work) error {
 	if w.writer == nil || !w.writer.free || r.docs(w) == "" || w.unseen == nil && len(w.snapshots) > 0 {
 		return nil
@@ -136,7 +141,7 @@ func (r *Runner) unverifiable(w *work) error {
 		Err: w.unseen, Hint: swarm.HintOf(w.unseen)}
 }
 
-// writesByItself says that the agent needs none of our tools to write: what those let through is no question any more.
+// writesByItself says whether the agent can write without our tools, which enforce the phase.
 func (w *work) writesByItself() bool {
 	if w.kind().Files == providerkind.ByTools {
 		return slices.ContainsFunc(w.rules(), func(r toolrule.Rule) bool { return r.Server != "" })

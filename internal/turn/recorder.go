@@ -10,26 +10,28 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// maxNoted is how much of what a tool was told, and of what it said, is noted. A session whose name is longer is not.
+// maxNoted limits how much of a tool's input and output is recorded. A session with a longer name
+// is not recorded.
 const maxNoted = 2000
 
-// An eventRecorder writes into the log while a turn runs: which tools it used, and which files it changed. Nobody waits for
-// them.
+// An eventRecorder appends events while a turn runs: the tools it used and the files it changed.
+// The events are lazy: the turn does not wait until they are on disk.
 type eventRecorder struct {
 	runner *Runner
 	work   *work
-	open   []toolCall // called, and not done yet
+	open   []toolCall // calls without a result yet
 
-	session string // the one that the log says it is in
+	session string // the session that the log has for this turn
 }
 
-// A toolCall is one that is not done yet.
+// A toolCall is a call without a result yet.
 type toolCall struct {
 	swarm.ToolUse
 	at time.Time
 }
 
-// observe takes what happens, from one goroutine at a time.
+// observe handles one delta. The provider calls it from one goroutine at a time, so the recorder
+// needs no mutex.
 func (e *eventRecorder) observe(d swarm.Delta) {
 	switch {
 	case d.Kind == swarm.DeltaTool && d.Tool != nil:
@@ -40,7 +42,7 @@ func (e *eventRecorder) observe(d swarm.Delta) {
 		e.session = d.Session
 		e.write(swarm.TurnSession, swarm.TurnInSession{Session: e.runner.clean(d.Session)})
 	case d.Kind == swarm.DeltaFile && d.File != "":
-		e.work.name(e.runner.workdir(e.work), d.File)
+		e.work.recordFile(e.runner.workdir(e.work), d.File)
 		e.write(swarm.TurnFile, swarm.FileChange{Path: e.runner.clean(d.File)})
 	}
 	if e.runner.Watch != nil {
@@ -48,7 +50,7 @@ func (e *eventRecorder) observe(d swarm.Delta) {
 	}
 }
 
-// done notes a tool's use whole: what it was told comes with its call, what it said with its end.
+// done records a finished tool call. Its input comes with the call, its output with the result.
 func (e *eventRecorder) done(u swarm.ToolUse) {
 	if i := slices.IndexFunc(e.open, func(o toolCall) bool { return o.ID == u.ID }); i >= 0 {
 		called := e.open[i].since()
@@ -59,13 +61,13 @@ func (e *eventRecorder) done(u swarm.ToolUse) {
 	e.note(u)
 }
 
-// since is the call with the time that it took until now.
+// since returns the call with its duration until now.
 func (c toolCall) since() swarm.ToolUse {
 	c.Took = time.Since(c.at).Truncate(time.Microsecond)
 	return c.ToolUse
 }
 
-// end notes the tools that were still at work when the turn ended.
+// end records the calls that have no result when the turn ends.
 func (e *eventRecorder) end() {
 	for _, c := range e.open {
 		e.note(c.since())
@@ -74,7 +76,7 @@ func (e *eventRecorder) end() {
 }
 
 func (e *eventRecorder) note(u swarm.ToolUse) {
-	e.work.nameTool(e.runner.folder(e.work), u)
+	e.work.recordToolFiles(e.runner.folder(e.work), u)
 	u.ID, u.Name, u.Input = e.runner.clean(u.ID), e.runner.clean(u.Name), json.RawMessage(e.runner.clean(string(u.Input)))
 	if len(u.Input) > maxNoted || len(u.Input) > 0 && !json.Valid(u.Input) {
 		u.Input = swarm.Encode(excerpt.Head(string(u.Input), maxNoted))
@@ -86,7 +88,8 @@ func (e *eventRecorder) note(u swarm.ToolUse) {
 
 func (e *eventRecorder) write(kind swarm.EventKind, body any) {
 	c := e.work.c
-	// What the log does not take now, it does not take at the turn's end either, and then the process stops.
+	// The error may be dropped: a log that refuses this event also refuses the turn's end, and then
+	// the process stops.
 	_, _ = e.runner.Log.Append(context.Background(), swarm.Batch{Fence: c.Fence, Lazy: true,
 		Events: []swarm.Event{{Kind: kind, Task: c.Task, Agent: c.Agent, Turn: swarm.TurnID(c.ID), Data: swarm.Encode(body)}}})
 }

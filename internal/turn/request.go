@@ -14,13 +14,13 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// A Toolbox is the tools of one agent that a model may use.
+// A Toolbox holds the tools that one agent's model may use.
 type Toolbox interface {
 	Specs(ctx context.Context) ([]swarm.ToolSpec, error)
 	Call(ctx context.Context, tool string, args json.RawMessage) (string, error)
 }
 
-// present tells an agent of its team, and shows it the mail that the turn consumes.
+// present adds the team's rules and the turn's mail to the prompt.
 func (r *Runner) present(t *prompt.Turn, w *work, items []mail.Item) (err error) {
 	if r.AgentAPI == nil || w.plan.Team == nil && len(items) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (r *Runner) present(t *prompt.Turn, w *work, items []mail.Item) (err error)
 	return err
 }
 
-// unread is the mail that the turn consumes, and notes which it is.
+// unread returns the mail that the turn consumes, and sets w.inputs.
 func (r *Runner) unread(w *work) ([]mail.Item, error) {
 	if r.AgentAPI == nil || w.kind().Person {
 		return nil, nil
@@ -41,7 +41,8 @@ func (r *Runner) unread(w *work) ([]mail.Item, error) {
 		w.inputs = w.begun.Inputs
 		return r.AgentAPI.Mail(w.c.Agent, w.inputs)
 	}
-	// Most tasks of a pipeline never get mail. The log is not folded for each of their turns to learn that.
+	// Most tasks of a pipeline never get mail. This check saves folding the log for each of their
+	// turns.
 	if first, err := r.Log.Read(0, 1, swarm.ToAgent(w.c.Agent)); err != nil || len(first) == 0 {
 		return nil, err
 	}
@@ -57,10 +58,11 @@ func (r *Runner) unread(w *work) ([]mail.Item, error) {
 	return items, err
 }
 
-// maxInbox is how many envelopes one turn is given. What comes after them is the next turn's.
+// maxInbox limits the envelopes in one turn. The next turn gets the rest.
 const maxInbox = 100
 
-// request is what the provider is asked. From then on the agent may act; leave ends that, and says which mail it has read.
+// request makes the provider's request. From then on the agent may act on the run. Calling leave
+// ends that and collects the mail that the agent has read.
 func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, leave func(), err error) {
 	req = r.plainRequest(w)
 	req.Ask, req.Reserve = r.asker(w), r.reserver(ctx, w)
@@ -88,7 +90,7 @@ func (r *Runner) request(ctx context.Context, w *work) (req provider.Request, le
 	return req, leave, err
 }
 
-// plainRequest is what any program of the turn is told.
+// plainRequest is the part of the request that every program of the turn gets.
 func (r *Runner) plainRequest(w *work) provider.Request {
 	env := maps.Clone(w.agent.Env)
 	if env == nil {
@@ -106,13 +108,13 @@ func (r *Runner) plainRequest(w *work) provider.Request {
 	return req
 }
 
-// tools are what a model is offered, and what does it: our own tools when it has somebody to speak to, and those that its agent
-// lists.
+// tools returns the tools of a model and the function that calls them: our own tools if its agent
+// has edges, and the tools that its agent lists.
 func (r *Runner) tools(ctx context.Context, w *work, handle *agentapi.TurnHandle) (specs []swarm.ToolSpec, call func(context.Context, string, json.RawMessage) (string, error), err error) {
 	switch how := w.kind().Tools; {
 	case how == providerkind.NoTools:
 		return nil, helpOnly(w, handle), nil
-	case how == providerkind.ByDoor && handle != nil: // its program finds our tools by itself, and is offered none here
+	case how == providerkind.ByDoor && handle != nil: // the program reaches our tools through its endpoint
 		return nil, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 			answer, err := handle.Call(ctx, tool, args)
 			return string(answer), err
@@ -139,7 +141,7 @@ func (r *Runner) tools(ctx context.Context, w *work, handle *agentapi.TurnHandle
 	}
 	return specs, func(ctx context.Context, tool string, args json.RawMessage) (string, error) {
 		switch {
-		case handle != nil && agentapi.Knows(tool): // also what it is not told of: the refusal says what would allow it
+		case handle != nil && agentapi.Knows(tool): // also tools that were not offered: the refusal says what would allow them
 			answer, err := handle.Call(ctx, tool, args)
 			return string(answer), err
 		case box != nil:
@@ -149,7 +151,8 @@ func (r *Runner) tools(ctx context.Context, w *work, handle *agentapi.TurnHandle
 	}, nil
 }
 
-// helpOnly passes on what a remote agent asks a person, in a team: its answer finds the agent there.
+// helpOnly lets a remote agent in a team ask a person for help, and nothing else. Outside of a team
+// the answer could not reach the agent.
 func helpOnly(w *work, handle *agentapi.TurnHandle) func(context.Context, string, json.RawMessage) (string, error) {
 	if w.plan.Team == nil || handle == nil {
 		return nil
@@ -163,7 +166,8 @@ func helpOnly(w *work, handle *agentapi.TurnHandle) func(context.Context, string
 	}
 }
 
-// OurTools is what the tools of AgentAPI are called in an agent's `tools`: all of them, or one behind a point.
+// OurTools is the name of AgentAPI's tools in an agent's `tools`: `swarm` for all, `swarm.NAME` for
+// one.
 const OurTools = "swarm"
 
 func lists(a *swarm.Agent, tool string) bool {

@@ -10,15 +10,15 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// A sessionKnowledge is what the prompts of an agent's session have told it beside its mail. A turn that continues the
-// session is sent what is new only.
+// A sessionKnowledge is what an agent's session has been told beside its mail. A turn that
+// continues the session gets only what is new.
 type sessionKnowledge struct {
-	packs  map[string]swarm.TurnID // refs of context packs, and the turn that brought each
+	packs  map[string]swarm.TurnID // by ref of the context pack: the turn that brought it
 	topics int64                   // the newest topic entry
 }
 
-// published is what the team has published, as the turn's prompt tells it. A remote agent is told nothing:
-// what leaves the run for another's server is what was sent along an edge.
+// published returns the team's findings for the prompt. A remote agent gets none: only messages
+// along an edge leave the run for another server.
 func (r *Runner) published(w *work) (all []prompt.Finding, err error) {
 	if k := w.kind(); r.AgentAPI == nil || k.Person || k.Tools == providerkind.NoTools {
 		return nil, nil
@@ -42,13 +42,14 @@ func (r *Runner) published(w *work) (all []prompt.Finding, err error) {
 	return all, nil
 }
 
-// What stands in the start of a turn that tells something, as we write it: a long log is not read word by word.
+// Bytes that only the start of a turn with packs or findings contains. Searching for them avoids
+// decoding every start of a long log.
 var (
 	fromPack   = []byte(`{"from":"` + prompt.FromPack + `"`)
 	withTopics = []byte(`"topics":`)
 )
 
-// begin notes what the prompt of a turn tells.
+// begin records what the prompt of a turn contains.
 func (l *logFold) begin(e *swarm.Event) error {
 	if !bytes.Contains(e.Data, fromPack) && !bytes.Contains(e.Data, withTopics) {
 		delete(l.begun, e.Agent)
@@ -70,14 +71,14 @@ func (l *logFold) begin(e *swarm.Event) error {
 	return nil
 }
 
-// give notes what an agent's session was told when a turn has ended. A turn that failed may not have come
-// to read its prompt.
-func (l *logFold) give(e *swarm.Event, end swarm.CallEnd) {
+// recordKnowledge updates what an agent's session has been told, when a turn ends. A failed turn
+// does not count: its provider may not have read the prompt.
+func (l *logFold) recordKnowledge(e *swarm.Event, end swarm.CallEnd) {
 	if end.Session == "" {
 		return
 	}
 	if end.Forgotten || l.sessions[e.Agent] != end.Session {
-		delete(l.given, e.Agent) // another session
+		delete(l.given, e.Agent) // the session is another one
 	}
 	if end.Forgotten || end.Status != swarm.CallOK {
 		return

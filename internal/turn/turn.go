@@ -1,6 +1,13 @@
-// Package turn does one turn: it gathers what the turn reads, makes the prompt, writes down that it starts, has the provider
-// do it, holds the result against what was expected, and writes down how it ended. It is the same under every engine: what it
-// obeys while the provider works are control records in the run's log, not the engine.
+// Package turn runs one turn of an agent. A [Runner] gathers the turn's inputs, makes the prompt,
+// appends the start to the log, calls the provider, checks the result against the task's `expect`,
+// and appends the end.
+//
+// The package is the same under every engine. While the provider works, a turn obeys control
+// records in the run's log, not calls from the engine. So any process that can append to the log
+// can cancel or interrupt a turn.
+//
+// A crash leaves a start without an end. The next owner runs the turn again under the same id, with
+// the prompt of the first start.
 package turn
 
 import (
@@ -16,77 +23,81 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// A Runner runs the turns of one run.
+// A Runner runs the turns of one run. Its methods may be called from many goroutines.
 type Runner struct {
 	Run         swarm.RunID
 	Log         swarm.Log
-	Dir         string                                                   // where the run was started
-	Provider    func(swarm.ProviderSpec) (provider.Provider, error)      // is asked once for each
-	Redact      func([]byte) []byte                                      // takes secrets out of what is stored; nil = there are none
-	Cut         func(string) string                                      // the same for what was cut already, where a … stands; nil = there are none
-	Watch       Watcher                                                  // nil = nobody
-	CarriesOver bool                                                     // the run tries another one again and keeps some of its turns
-	AgentAPI    *agentapi.Service                                        // what agents do to the run; nil = they do not
-	Toolbox     func(a *swarm.Agent, turn swarm.TurnID) (Toolbox, error) // other tools that a model may use; nil = none
-	Endpoint    func(agent string) (swarm.ToolEndpoint, error)           // where a program finds what AgentAPI does; nil = nowhere
-	Trace       func(turn swarm.TurnID) string                           // what a turn's programs are told they belong to; nil = nothing
-	Snapshots   Snapshotter                                              // tells what turns change; nil = nobody does
+	Dir         string                                                   // the folder in which the run was started
+	Provider    func(swarm.ProviderSpec) (provider.Provider, error)      // opens a provider; called once for each
+	Redact      func([]byte) []byte                                      // removes secrets from text before it is stored; nil = there are no secrets
+	Cut         func(string) string                                      // the same for text that was shortened before, where … marks the cut; nil = there are no secrets
+	Watch       Watcher                                                  // nil = no watcher
+	CarriesOver bool                                                     // the run retries another run and keeps some of its turns
+	AgentAPI    *agentapi.Service                                        // the tools by which agents act on the run; nil = none
+	Toolbox     func(a *swarm.Agent, turn swarm.TurnID) (Toolbox, error) // other tools for models; nil = none
+	Endpoint    func(agent string) (swarm.ToolEndpoint, error)           // where a program reaches the tools of AgentAPI; nil = nowhere
+	Trace       func(turn swarm.TurnID) string                           // the trace parent for a turn's programs; nil = no tracing
+	Snapshots   Snapshotter                                              // finds what turns change; nil = changes are not recorded
 
+	// mu guards all fields below except control, which has a mutex of its own.
 	mu        sync.Mutex
 	plans     map[string]*loadedPlan
 	providers map[string]provider.Provider
 	templates map[swarm.Hash]prompt.Template
 	fold      logFold
-	writers   map[bool][]*fileWriter // who may be changing files now: those that are watched, and the others
-	blind     bool                   // it was said that changes are not recorded
-	overlaps  map[[2]string]bool     // agents of whom it was said that they may have written the same files
+	writers   map[bool][]*fileWriter // turns that may be changing files now, by whether their changes are recorded
+	blind     bool                   // the notice that changes are not recorded was given
+	overlaps  map[[2]string]bool     // pairs of agents for which the notice of a possible overlap was given
 	control   controlWatch
 }
 
-// A Watcher sees turns while they run, and their outputs when they are on disk. Its methods must not block for long.
+// A Watcher sees turns while they run, and their outputs once they are in the log. Its methods must
+// not block for long: the provider's stream waits for them.
 type Watcher interface {
 	Delta(c flow.Call, start int, d swarm.Delta)
-	Silent(c flow.Call) // the provider has nothing more to say
+	Silent(c flow.Call) // the provider's stream has ended
 	Output(c flow.Call, text []byte)
 }
 
-// work is one turn on its way.
+// work is the state of one turn. The goroutine in [Runner.Do] owns it, and the provider while that
+// goroutine waits for it. Two fields are shared: asked has a mutex of its own, and writer is also
+// read by the turns that run at the same time, under the runner's mutex.
 type work struct {
 	c          flow.Call
-	turn       swarm.TurnID // its id, which is the call's
+	turn       swarm.TurnID // the call's id
 	plan       *loadedPlan
 	task       *swarm.Task
 	agent      *swarm.Agent
 	spec       swarm.ProviderSpec
 	model      string
-	start      int                  // how often it was begun, this time included; more than 1 after a crash
-	made       prompt.Prompt        // the full effective prompt
-	need       swarm.Usage          // what its start reserves of the budget
-	inputs     swarm.Inputs         // the mail that is in it, and at the end what else was read
+	start      int                  // the number of this start; more than 1 after a crash
+	made       prompt.Prompt        // the full prompt
+	need       swarm.Usage          // the part of the budget that the start reserves
+	inputs     swarm.Inputs         // the mail in the prompt; at the end also the mail read by tools
 	packs      []string             // refs of the context packs that came with that mail
-	topics     int64                // the newest topic entry that the prompt was made with
-	session    string               // what it continues, or ""
-	done       bool                 // its agent has reported that its work is done
-	report     string               // and what came of it
-	handle     *agentapi.TurnHandle // where its agent acts while the provider works; nil = it cannot
-	repetition callRepetition       // what it repeats
+	topics     int64                // the newest topic entry in the prompt
+	session    string               // the session that the turn continues, or ""
+	done       bool                 // the agent has called report_done
+	report     string               // the text of that report
+	handle     *agentapi.TurnHandle // how the agent acts on the run while the provider works; nil = it cannot
+	repetition callRepetition       // repeated tool calls
 
-	writer    *fileWriter            // nil = what it changes is not recorded
-	snapshots []swarm.FolderSnapshot // what the files were when it was first begun
-	violation phaseViolation         // what was changed against the phase
-	unseen    error                  // why nobody can tell what was changed
+	writer    *fileWriter            // nil = changes are not recorded
+	snapshots []swarm.FolderSnapshot // the files before the first start
+	violation phaseViolation         // changes that the phase forbids
+	unseen    error                  // why the changes are not known
 
-	begun   *swarm.TurnStart // whose prompt is made once more; nil = the turn is to begin
-	known   int64            // the newest event by which the prompt tells of the team, and of answers to mail
-	outputs int64            // the newest event from which it has outputs, and what the session knows; 0 = it has none
+	begun   *swarm.TurnStart // the start whose prompt [Runner.Prompt] makes again; nil = a new turn
+	known   int64            // the newest event that the prompt's team rules and answers come from
+	outputs int64            // the newest event that its outputs and session knowledge come from; 0 = it has none
 	asked   unanswered
 }
 
-// kind is what the turn's agent can do.
+// kind describes the abilities of the agent's provider.
 func (w *work) kind() *providerkind.Kind { return providerkind.Of(w.spec.Kind) }
 
-// Do does the turn that a loop calls for, or finds that it was done before. An error means that this process has to stop, and
-// says nothing about the turn.
+// Do runs the turn that a loop calls for. If the log has the turn's end already, Do returns that
+// end. An error means that this process must stop; it says nothing about the turn.
 func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
 	if r.CarriesOver {
 		if e, ok, err := r.Log.Find(swarm.CarriedOverKey(swarm.TurnID(c.ID))); err != nil || ok {
@@ -102,12 +113,12 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 	}
 	begun := false
 	if c.Again {
-		begun, err = r.again(w)
+		begun, err = r.resumeStart(w)
 	}
 	if err == nil && !begun {
 		err = r.makePrompt(w)
 	}
-	if err == nil && begun { // it is not begun again only to be cut
+	if err == nil && begun { // a cancelled turn is not started again only to be cut
 		err = r.cancelled(c)
 	}
 	if err == nil {
@@ -116,7 +127,7 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 	if err != nil {
 		return r.refuse(ctx, loop, w, err)
 	}
-	defer r.enter(w)()
+	defer r.registerWriter(w)()
 	r.record(ctx, w)
 	end, err := r.begin(ctx, w)
 	if err != nil {
@@ -126,16 +137,17 @@ func (r *Runner) Do(ctx context.Context, loop string, c flow.Call) (flow.Result,
 		return *end, nil
 	}
 	reply, verdicts, err := r.perform(ctx, w)
-	if stop := stops(ctx, err); stop != nil {
+	if stop := stopCause(ctx, err); stop != nil {
 		return flow.Result{}, stop
 	}
 	changed := r.compare(ctx, w)
 	return r.conclude(ctx, loop, w, reply, verdicts, changed, r.checkPhase(w, err))
 }
 
-// stops is why this process has to stop, if that is what err comes from: then it tells nothing about the turn, which has no end
-// and runs again under its id. What cuts a turn for good ends another context than the process's.
-func stops(ctx context.Context, err error) error {
+// stopCause returns why this process must stop, if err has such a cause. Then err says nothing
+// about the turn: the turn gets no end in the log, and the next owner runs it again under its id. A
+// control record that cuts the turn for good ends the turn's context, not ctx.
+func stopCause(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -156,7 +168,7 @@ func (r *Runner) gather(c flow.Call) (*work, error) {
 		return nil, err
 	}
 	w := &work{c: c, turn: swarm.TurnID(c.ID), plan: p, task: p.tasks[c.Task], agent: p.agents[c.Agent]}
-	if p.Team != nil { // what it is to do, its mail says
+	if p.Team != nil { // a team's task is in its mail
 		w.task = &swarm.Task{Name: c.Task, Agent: c.Agent}
 	}
 	if w.task == nil || w.agent == nil {
@@ -168,7 +180,7 @@ func (r *Runner) gather(c flow.Call) (*work, error) {
 	return w, nil
 }
 
-// perform has the provider do the turn, and looks at what it made.
+// perform calls the provider and checks the result.
 func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.Verdict, error) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
@@ -207,7 +219,7 @@ func (r *Runner) perform(ctx context.Context, w *work) (provider.Reply, []swarm.
 		return reply, verdicts, judge(verdicts)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = w.asked.blame(cause)
+		err = w.asked.explainCut(cause)
 	}
 	return reply, nil, err
 }
@@ -219,7 +231,7 @@ func (r *Runner) workdir(w *work) string {
 	return r.Dir
 }
 
-// Close ends what providers keep between turns.
+// Close closes the providers that keep programs or connections between turns.
 func (r *Runner) Close() error {
 	r.control.close()
 	r.mu.Lock()
