@@ -8,8 +8,9 @@ import (
 	"unicode"
 )
 
-// connectionSecrets are what is secret in the value of any variable, whatever it is called: passwords and keys in addresses and
-// connection strings, and the paths of webhooks. Names of users, hosts and databases are not.
+// connectionSecrets returns the secrets in the value of a variable, whatever its name: passwords
+// and keys in addresses and connection strings, and the paths of webhooks. Names of users, hosts
+// and databases are no secrets.
 func connectionSecrets(name, value string) (found []string) {
 	if !strings.ContainsAny(value, "@=/:") {
 		return nil
@@ -49,7 +50,8 @@ func schemeCharacter(c rune) bool {
 	return c < 128 && (unicode.IsLetter(c) || unicode.IsDigit(c)) || c == '+' || c == '-' || c == '.'
 }
 
-// jsonSecrets are those in a value that is JSON, as clouds tell their services.
+// jsonSecrets returns the secrets in a JSON value, the form in which clouds configure their
+// services.
 func jsonSecrets(name string, value any) (found []string) {
 	switch v := value.(type) {
 	case string:
@@ -69,15 +71,15 @@ func jsonSecrets(name string, value any) (found []string) {
 	return found
 }
 
-// addressSecrets are the secret parts of an address behind its scheme: what stands before the host, and the random parts of a
-// webhook's path. Its query is a list of settings.
+// addressSecrets returns the secret parts of an address after its scheme: the login before the
+// host, and the random parts of a webhook's path. The query is read as a list of settings.
 func addressSecrets(name, scheme, address string) (found []string) {
 	address, _, _ = strings.Cut(address, "?")
 	authority, path, _ := strings.Cut(address, "/")
 	if strings.Contains(authority, "@") {
 		found = loginSecrets(scheme, authority+"/"+path)
 	} else if _, port, ok := strings.Cut(authority, ":"); ok && strings.Trim(port, "0123456789") != "" {
-		found = loginSecrets(scheme, address) // a password that should have been escaped, with a / in it
+		found = loginSecrets(scheme, address) // a password with an unescaped / in it
 	}
 	if at := strings.LastIndexByte(authority, '@'); webhook(name, authority[at+1:]+"/"+path) {
 		for part := range strings.SplitSeq(path, "/") {
@@ -89,8 +91,8 @@ func addressSecrets(name, scheme, address string) (found []string) {
 	return found
 }
 
-// loginSecrets are the password in name:password@host, or a key in place of the name. What is also the name of the user, the host
-// or the database is no secret.
+// loginSecrets returns the password in name:password@host, or a key in place of the name. A
+// password that equals the name of the user, the host or the database is no secret.
 func loginSecrets(scheme, address string) (found []string) {
 	authority, _, _ := strings.Cut(address, "/")
 	at := strings.LastIndexByte(authority, '@')
@@ -113,14 +115,15 @@ func loginSecrets(scheme, address string) (found []string) {
 	return found
 }
 
-// webhook says whether whoever knows an address may post there.
+// webhook reports whether the address is a webhook: knowing it is enough to post there.
 func webhook(name, address string) bool {
 	name, address = strings.ToLower(name), strings.ToLower(address)
 	return strings.Contains(name, "webhook") || strings.Contains(address, "webhook") || strings.HasPrefix(address, "hooks.") || strings.Contains(address, "/hooks/") ||
 		strings.HasPrefix(address, "api.telegram.org/bot") || strings.HasPrefix(address, "maker.ifttt.com/")
 }
 
-// random says whether a text looks made by chance, as keys are and names are not: long, with letters and digits.
+// random reports whether a text looks random, as keys do and names do not: long, with letters and
+// digits.
 func random(s string) bool {
 	return len(s) >= 16 && strings.ContainsAny(s, "0123456789") && strings.ContainsFunc(s, unicode.IsLetter) && !strings.ContainsAny(s, " \t/\\;,*(){}")
 }
@@ -128,7 +131,8 @@ func random(s string) bool {
 // A setting is name=value in a connection string or a query.
 type setting struct{ name, value string }
 
-// settingsOf are the settings in a value that stand between separators. A value in quotes or braces may hold separators.
+// settingsOf returns the settings in a value, split at separators. A value in quotes or braces may
+// hold separators.
 func settingsOf(value, separators string) (all []setting) {
 	var quote byte
 	start := 0
@@ -155,8 +159,8 @@ func settingsOf(value, separators string) (all []setting) {
 	return all
 }
 
-// settingSecrets are the values of those settings that hold a secret, unless another says the same: a database that is called like its
-// password hides nothing.
+// settingSecrets returns the values of the settings that hold a secret. A value that another,
+// public setting has too is left out: it would hide nothing.
 func settingSecrets(settings []setting) (found []string) {
 	for _, p := range settings {
 		if p.secret() && !slices.ContainsFunc(settings, func(other setting) bool { return other.name != p.name && other.value == p.value }) {
@@ -169,16 +173,16 @@ func settingSecrets(settings []setting) (found []string) {
 var (
 	// passwords end the names of settings that hold one.
 	passwords = []string{"password", "passwd", "passphrase", "secret", "pwd"}
-	// signatures are names of settings that open an address.
+	// signatures are names of settings that make an address a key.
 	signatures = []string{"sig", "signature", "sharedaccesssignature", "xamzsignature", "xamzcredential", "xamzsecuritytoken", "xgoogsignature", "code"}
 )
 
-// OpensAddress says whether a parameter of this name makes an address a key.
+// OpensAddress reports whether a parameter of this name makes an address a key.
 func OpensAddress(name string) bool {
 	return LooksSecret(name) || slices.Contains(signatures, plain(name))
 }
 
-// plain is a name in small letters, without signs.
+// plain returns a name in small letters, without signs.
 func plain(name string) string {
 	return strings.ToLower(strings.Map(func(c rune) rune {
 		if unicode.IsLetter(c) || unicode.IsDigit(c) {
@@ -188,13 +192,13 @@ func plain(name string) string {
 	}, name))
 }
 
-// secret says whether a setting holds a secret. A password may be a word. Whatever else is called a key must look like one, because
-// sort_key=created_at does not.
+// secret reports whether a setting holds a secret. A password may be a word. The value of anything
+// else that is called a key must look random: sort_key=created_at does not.
 func (s setting) secret() bool {
 	name := plain(s.name)
 	if name == "pass" || slices.ContainsFunc(passwords, func(word string) bool { return strings.HasSuffix(name, word) }) {
-		return !strings.HasPrefix(s.value, "/") // where it is, or a folder
+		return !strings.HasPrefix(s.value, "/") // a path to the password, or a folder
 	}
-	key := strings.TrimRight(s.value, "=") // of base64, which may hold / too
+	key := strings.TrimRight(s.value, "=") // the padding of base64, whose alphabet has / too
 	return OpensAddress(s.name) && random(strings.ReplaceAll(key, "/", "+"))
 }

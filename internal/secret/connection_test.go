@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is secret in a connection string is replaced, and nothing else of it.
+// The secrets in a connection string are replaced, and nothing else of it.
 func TestConnectionSecrets(t *testing.T) {
 	const canary = "CNRYx9k2mQ7pT4"
 	for _, c := range []struct{ variable, secret string }{
@@ -55,7 +55,7 @@ func TestConnectionSecrets(t *testing.T) {
 	}
 }
 
-// Words that stand in ordinary texts are left there.
+// Words of ordinary texts are not replaced.
 func TestConnectionsWithoutSecrets(t *testing.T) {
 	for _, variable := range []string{
 		"DATABASE_URL=postgres://postgres:postgres@localhost:5432/postgres", "A=postgres://customers:customers@localhost/x", "B=postgres://user:customers@localhost/customers",
@@ -73,7 +73,7 @@ func TestConnectionsWithoutSecrets(t *testing.T) {
 	}
 }
 
-// A value with all that may be written otherwise is known as others write it.
+// A value with every special character is recognized in the encodings of other programs.
 func TestSpellingsOfOthers(t *testing.T) {
 	const value = `CNRY+a/b=é"ü'$x&😀 ~z\y`
 	r := New([]string{"A_KEY=" + value}, nil)

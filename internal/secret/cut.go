@@ -4,15 +4,15 @@ import (
 	"strings"
 )
 
-// Ellipsis is what stands in a text where something of it was cut away.
+// Ellipsis marks the places in a text where a part of it was cut away.
 const Ellipsis = "…"
 
-// minRest is the length of the shortest piece of a value that is taken away at a cut. A shorter one tells nothing, and stands in
-// ordinary text.
+// minRest is the length of the shortest piece of a value that is removed at a cut. A shorter piece
+// reveals nothing, and occurs in ordinary text.
 const minRest = 4
 
-// Cut is s without secrets, when s was cut before somebody who knows them could look: what a cut has left of one is taken away
-// too. Cuts are where an [Ellipsis] stands.
+// Cut removes secrets from a text that was shortened before it was redacted. At each [Ellipsis] it
+// also removes the part of a secret that the cut has left.
 func (r *Redactor) Cut(s string) string {
 	if r.Empty() || !strings.Contains(s, Ellipsis) {
 		return r.String(s)
@@ -26,7 +26,7 @@ func (r *Redactor) Cut(s string) string {
 		if at := r.undecided(piece); i < len(pieces)-1 && len(piece)-at >= minRest {
 			to = at
 		}
-		// What is whole and reaches over an edge must not be halved now.
+		// A whole secret that overlaps the edge must be removed whole.
 		for m := r.find(piece, 0); m.mark != ""; m = r.find(piece, m.end) {
 			if m.start < from {
 				from = max(from, m.end)
@@ -40,7 +40,7 @@ func (r *Redactor) Cut(s string) string {
 	return r.String(strings.Join(pieces, Ellipsis))
 }
 
-// remains is how much of the beginning of s is the end of a needle.
+// remains returns how many bytes at the beginning of s are the end of a needle.
 func (r *Redactor) remains(s string) (most int) {
 	for _, n := range r.needles {
 		for length := min(len(n.text)-1, len(s)); length >= max(minRest, most+1); length-- {

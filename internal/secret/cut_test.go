@@ -28,7 +28,7 @@ func TestWhatACutLeavesOfASecret(t *testing.T) {
 	}
 }
 
-// Wherever a text is cut, no more of a secret is left than tells nothing.
+// Wherever a text is cut, fewer than minRest bytes of a secret are left.
 func TestNoCutLeavesASecret(t *testing.T) {
 	r := New([]string{"API_KEY=" + key}, nil)
 	for _, n := range r.needles {

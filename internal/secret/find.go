@@ -1,7 +1,7 @@
 package secret
 
-// The search is Wu and Manber's: a window as long as the shortest needle moves over the text, and the two bytes at its end say
-// how far it may move on.
+// The search is the algorithm of Wu and Manber. A window as long as the shortest needle moves over
+// the text. The last two bytes in the window tell how far it may move.
 
 func pair(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 
@@ -23,16 +23,18 @@ func (r *Redactor) index() {
 	}
 }
 
-// A match is a stretch of a text that secrets cover. Without one its mark is "".
+// A match is a stretch of a text that secrets cover. No match has the mark "".
 type match struct {
 	start, end int
 	mark       string
 }
 
-// longestMatch bounds a match, so that a text in which secrets overlap without end can still be streamed.
+// longestMatch bounds a match, so that a text in which secrets overlap without end can still be
+// streamed.
 const longestMatch = 1 << 16
 
-// find returns the first match at or after a place: the longest needle there, and whatever overlaps it.
+// find returns the first match at or after a place: the longest needle there, and all needles that
+// overlap it.
 func (r *Redactor) find(s string, at int) (m match) {
 	for end := at + minLength - 1; end < len(s); end++ {
 		p := pair(s[end-1], s[end])
@@ -58,7 +60,7 @@ func (r *Redactor) find(s string, at int) (m match) {
 	return m
 }
 
-// undecided is where the longest end of s begins that may be the beginning of a needle.
+// undecided returns the place from which the rest of s may be the beginning of a needle.
 func (r *Redactor) undecided(s string) int {
 	for at := max(0, len(s)-r.longest+1); at < len(s); at++ {
 		for _, i := range r.starts[s[at]] {

@@ -5,25 +5,26 @@ import (
 	"strings"
 )
 
-const exporter = "OTEL_EXPORTER_" // begins the names of variables that say how OpenTelemetry reaches its collector
+const exporter = "OTEL_EXPORTER_" // begins the names of the variables that configure OpenTelemetry's exporter
 
-// OpensCollector says whether a variable holds what opens a collector of OpenTelemetry's: headers, or an address with a password or a key
-// in it.
+// OpensCollector reports whether a variable holds credentials for an OpenTelemetry collector:
+// headers, or an address with a password or a key.
 func OpensCollector(name, value string) bool {
 	return holdsHeaders(name) || holdsAddress(name) && strings.ContainsAny(value, "@?") || strings.HasPrefix(name, exporter) && strings.HasSuffix(name, "_PASSWORD")
 }
 
-// holdsHeaders says whether a variable of this name holds such headers: key=value,key=value.
+// holdsHeaders reports whether a variable of this name holds headers: key=value,key=value.
 func holdsHeaders(name string) bool {
 	return strings.HasPrefix(name, exporter) && strings.HasSuffix(name, "_HEADERS")
 }
 
-// holdsAddress says whether a variable of this name holds the address of a collector.
+// holdsAddress reports whether a variable of this name holds the address of a collector.
 func holdsAddress(name string) bool {
 	return strings.HasPrefix(name, exporter) && strings.HasSuffix(name, "_ENDPOINT")
 }
 
-// headerValues are the values in such a variable, as they stand there and as they are sent.
+// headerValues returns the values of the headers, both as they are written and unescaped, as they
+// are sent.
 func headerValues(list string) (values []string) {
 	for pair := range strings.SplitSeq(list, ",") {
 		_, value, _ := strings.Cut(pair, "=")
@@ -36,7 +37,8 @@ func headerValues(list string) (values []string) {
 	return values
 }
 
-// addressValues are what is secret in an address, as it stands there and as it is meant: the password, and the values of its query.
+// addressValues returns the secrets in an address, both as they are written and unescaped: the
+// password, and the values of the query.
 func addressValues(address string) (values []string) {
 	both := func(value string, meant func(string) (string, error)) {
 		values = append(values, value)
@@ -49,7 +51,7 @@ func addressValues(address string) (values []string) {
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 		_, password, ok := strings.Cut(rest[:at], ":")
 		if !ok {
-			password = rest[:at] // a name alone may be a key
+			password = rest[:at] // A name without a password may be a key.
 		}
 		both(password, url.PathUnescape)
 	}

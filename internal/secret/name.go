@@ -7,29 +7,30 @@ import (
 )
 
 var (
-	// words make a name a secret's when they stand in it.
+	// A name is a secret's if one of words is in it.
 	words = []string{"KEY", "KEYS", "TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE", "PASSCODE",
 		"CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE"}
-	// lastWords do when they end it, and something stands before them.
+	// A name is a secret's if one of lastWords ends it, after another word.
 	lastWords = []string{"PASS", "PWD", "PAT", "TOKENS"}
-	// glued do as the end of a longer word: PGPASSWORD.
+	// A name is a secret's if one of glued ends a longer word of it: PGPASSWORD.
 	glued = []string{"PASSWORD", "PASSWORDS", "PASSWD", "TOKEN", "SECRET", "SECRETS", "APIKEY", "APIKEYS", "ACCESSKEY", "ACCESSKEYS", "SECRETKEY", "PRIVATEKEY",
 		"PRIVATEKEYS", "PRIVKEY"}
-	// about end names of things that only have to do with a secret: where it is, how long it lasts.
+	// A name that ends with one of about is no secret's: it says where the secret is, or how long
+	// it lasts.
 	about = []string{"FILE", "FILES", "PATH", "DIR", "DIRECTORY", "FOLDER", "HOME", "SOCK", "SOCKET", "URL", "URI", "ENDPOINT", "HOST", "PORT",
 		"ID", "NAME", "TYPE", "KIND", "MODE", "METHOD", "ALGORITHM", "FORMAT", "PROVIDER", "BACKEND", "MANAGER", "HELPER", "COMMAND",
 		"TTL", "TIMEOUT", "EXPIRY", "EXPIRES", "LENGTH", "SIZE", "LIMIT", "COUNT", "MAX", "MIN", "ENABLED", "DISABLED", "REQUIRED",
 		"PREFIX", "HEADER", "VERSION", "REGION", "DOMAIN", "SCOPE", "SCOPES"}
-	// held are pairs of words that end names of secrets all the same.
+	// Names that end with a pair of held are a secret's nevertheless.
 	held = [][2]string{{"SECRET", "ID"}, {"AUTH", "HEADER"}, {"AUTHORIZATION", "HEADER"}}
-	// counted stand before TOKENS when a model's are meant.
+	// TOKENS after one of counted are a model's tokens.
 	counted = []string{"MAX", "MIN", "INPUT", "OUTPUT", "THINKING", "CONTEXT", "COMPLETION", "PROMPT", "TOTAL", "NUM"}
-	// exceptions to all of it.
+	// exceptions override all of these rules.
 	exceptions = map[string]bool{"AWS_ACCESS_KEY_ID": true, "GOOGLE_APPLICATION_CREDENTIALS": false}
 )
 
-// LooksSecret says whether a variable of this name holds a secret: OPENAI_API_KEY, PGPASSWORD, githubToken2, but not SSH_AUTH_SOCK,
-// MAX_TOKENS or MONKEY.
+// LooksSecret reports whether a variable of this name holds a secret: OPENAI_API_KEY, PGPASSWORD,
+// githubToken2, but not SSH_AUTH_SOCK, MAX_TOKENS or MONKEY.
 func LooksSecret(name string) bool {
 	if known, ok := exceptions[strings.ToUpper(name)]; ok {
 		return known
@@ -53,7 +54,8 @@ func LooksSecret(name string) bool {
 	})
 }
 
-// split is the words of a name in upper case: api_key, api-key, apiKey and API_KEY2 are API and KEY.
+// split returns the words of a name in upper case: api_key, api-key, apiKey and API_KEY2 are API
+// and KEY.
 func split(name string) []string {
 	var b strings.Builder
 	lower := false
@@ -69,20 +71,20 @@ func split(name string) []string {
 	}
 	parts := strings.Fields(b.String())
 	for i, part := range parts {
-		if word := strings.TrimRight(part, "0123456789"); word != "" && part != "AUTH0" { // whose name that is
+		if word := strings.TrimRight(part, "0123456789"); word != "" && part != "AUTH0" { // AUTH0 is the name of a company.
 			parts[i] = word
 		}
 	}
 	return parts
 }
 
-// ordinary are values that stand where a secret might, and in ordinary text.
+// ordinary are values that people set in place of a secret, and that occur in ordinary text.
 var ordinary = []string{"password", "changeme", "change-me", "disabled", "required", "optional", "undefined", "anonymous", "keychain",
 	"username", "localhost", "interactive", "not-needed", "none-needed", "placeholder", "your-key-here", "your-api-key", "xxxxxxxx",
 	"authorization", "changeit", "postgres", "postgresql", "mongodb", "rabbitmq", "minioadmin", "administrator", "elastic", "elasticsearch",
 	"development", "production", "mysecretpassword", "example.com"}
 
-// trivial says whether replacing a value would spoil texts and hide nothing.
+// trivial reports whether replacing a value would damage texts and hide nothing.
 func trivial(value string) bool {
 	if len(value) < minLength || slices.Contains(ordinary, strings.ToLower(value)) {
 		return true
@@ -90,7 +92,8 @@ func trivial(value string) bool {
 	return strings.Trim(value, value[:1]) == ""
 }
 
-// printable is a variable's name such that it cannot spoil the text it is written into, JSON for one.
+// printable returns a variable's name without characters that could break the text around it, such
+// as JSON.
 func printable(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '_' || c == '-' || c == '.' || c < 128 && (unicode.IsLetter(c) || unicode.IsDigit(c)) {

@@ -2,8 +2,8 @@ package secret
 
 import "strings"
 
-// Reference is the name in `$NAME` or `${NAME}`, when value is nothing else: how a file names a variable of the environment, so
-// that no secret has to stand in it.
+// Reference returns the name in `$NAME` or `${NAME}`, if value is nothing else. So a file can name
+// a variable of the environment and need not hold the secret.
 func Reference(value string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(value, "$")
 	if !ok {

@@ -1,8 +1,11 @@
-// Package secret keeps secrets out of everything that is stored. A secret is the value of a variable whose name says so, and a
-// password or key in an address or a connection string, whatever its variable is called; a [Redactor] knows the values and writes the variable's name in their place, in whole texts and in streams.
+// Package secret keeps secrets out of everything that is stored. A [Redactor] knows the secret
+// values and replaces them by the names of their variables, in whole texts and in streams. Two
+// sorts of values are secrets:
+//   - the value of a variable whose name says so (see [LooksSecret]);
+//   - a password or a key in an address or a connection string, in any variable.
 //
-// Most texts hold no secret, so looking must be cheap: one pass over the text, however many values there are, that touches
-// about every eighth byte and copies nothing.
+// Most texts hold no secret, so the search must be cheap. It is one pass over the text for any
+// number of values. It reads about every eighth byte and copies nothing.
 package secret
 
 import (
@@ -11,15 +14,18 @@ import (
 	"unsafe"
 )
 
-// minLength is the length of the shortest value that is replaced. Shorter ones stand in ordinary text too often.
+// minLength is the length of the shortest value that is replaced. Shorter values occur in ordinary
+// text too often.
 const minLength = 8
 
-// A Redactor replaces secrets by their names. It never changes, and may be used by many at once. A nil one replaces nothing.
+// A Redactor replaces secrets by their names. It is immutable, so many goroutines may use it at
+// once. A nil one replaces nothing.
 type Redactor struct {
 	needles []needle // the longest first
 	longest int
-	// skip tells by two bytes how far a window of minLength bytes that ends in them can move on without passing the beginning
-	// of a needle. Where it is 0, the needles in chains may begin.
+	// skip tells, by the last two bytes of a window of minLength bytes, how far the window can move
+	// without passing the beginning of a needle. If it is 0, one of the needles in chains may begin
+	// here.
 	skip   [1 << 16]uint8
 	chains map[uint16][]int32
 	starts [256][]int32 // needles by their first byte
@@ -28,26 +34,26 @@ type Redactor struct {
 // A needle is one spelling of a value.
 type needle struct {
 	text string
-	mark string // what is written instead
+	mark string // the text that replaces it
 }
 
-// schemes stand before a secret in a header.
+// schemes are the words before a secret in an Authorization header.
 var schemes = []string{"bearer", "basic", "token"}
 
-// New makes a Redactor for the secrets in an environment, as os.Environ gives it, and for more of them, by name. Those in more
-// are secrets whatever they are called.
+// New makes a Redactor for the secrets in an environment, as os.Environ returns it, and for more
+// secrets by name. All values in more are secrets, whatever their names.
 func New(environ []string, more map[string]string) *Redactor {
-	values := map[string]string{} // the name by the value; of several names the first in the alphabet
-	take := func(name, value string) {
+	values := map[string]string{} // value → name; if several names have the same value, the first in the alphabet
+	addValue := func(name, value string) {
 		value = strings.TrimSpace(value)
 		if old, ok := values[value]; !trivial(value) && (!ok || name < old) {
 			values[value] = name
 		}
 	}
-	takeHeader := func(name, value string) {
-		take(name, value)
+	addHeader := func(name, value string) {
+		addValue(name, value)
 		if scheme, rest, ok := strings.Cut(strings.TrimSpace(value), " "); ok && slices.Contains(schemes, strings.ToLower(scheme)) {
-			take(name, rest)
+			addValue(name, rest)
 		}
 	}
 	for _, kv := range environ {
@@ -55,21 +61,21 @@ func New(environ []string, more map[string]string) *Redactor {
 		switch {
 		case ok && holdsHeaders(name):
 			for _, value := range headerValues(value) {
-				takeHeader(name, value)
+				addHeader(name, value)
 			}
 		case ok && holdsAddress(name):
 			for _, value := range addressValues(value) {
-				take(name, value)
+				addValue(name, value)
 			}
 		case ok && LooksSecret(name):
-			takeHeader(name, value)
+			addHeader(name, value)
 		}
 		for _, value := range connectionSecrets(name, value) {
-			take(name, value)
+			addValue(name, value)
 		}
 	}
 	for name, value := range more {
-		take(name, value)
+		addValue(name, value)
 	}
 	r := &Redactor{}
 	if len(values) == 0 {
@@ -97,10 +103,10 @@ func New(environ []string, more map[string]string) *Redactor {
 	return r
 }
 
-// Empty says that there is nothing to replace.
+// Empty reports whether there is nothing to replace.
 func (r *Redactor) Empty() bool { return r == nil || len(r.needles) == 0 }
 
-// String is s with every secret replaced; s itself when there is none.
+// String returns s with every secret replaced. Without a secret it returns s itself.
 func (r *Redactor) String(s string) string {
 	if r.Empty() {
 		return s
@@ -122,20 +128,20 @@ func (r *Redactor) String(s string) string {
 	return b.String()
 }
 
-// Bytes is b with every secret replaced; b itself when there is none.
+// Bytes returns b with every secret replaced. Without a secret it returns b itself.
 func (r *Redactor) Bytes(b []byte) []byte {
 	if r.Empty() || len(b) < minLength {
 		return b
 	}
-	view := unsafe.String(&b[0], len(b)) // only for looking: b does not change meanwhile, and nothing keeps the view
+	view := unsafe.String(&b[0], len(b)) // shares the bytes of b only for the search: b does not change meanwhile, and nothing keeps view
 	if r.find(view, 0).mark == "" {
 		return b
 	}
 	return []byte(r.String(view))
 }
 
-// A Stream replaces secrets in a text that comes in pieces, wherever the pieces are cut. It holds back no more than what may be
-// the beginning of a secret.
+// A Stream replaces secrets in a text that comes in pieces, wherever the pieces are cut. It holds
+// back no more than a possible beginning of a secret. It belongs to one goroutine.
 type Stream struct {
 	r    *Redactor
 	held string
@@ -144,7 +150,7 @@ type Stream struct {
 // Stream begins a text.
 func (r *Redactor) Stream() *Stream { return &Stream{r: r} }
 
-// Write takes the next piece and returns what may be shown now.
+// Write adds the next piece and returns the text that is safe to show now.
 func (s *Stream) Write(piece string) string {
 	if s.r.Empty() {
 		return piece
@@ -154,7 +160,7 @@ func (s *Stream) Write(piece string) string {
 		text = s.held + piece
 	}
 	keep := s.r.undecided(text)
-	// A secret that reaches into what is undecided may turn out to be a longer one.
+	// A secret that reaches into the undecided part may turn out to be a longer one.
 	for at := 0; ; {
 		found := s.r.find(text, at)
 		if found.mark == "" || found.start >= keep {

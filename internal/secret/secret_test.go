@@ -142,7 +142,7 @@ func TestOverlapsWithoutEndCanBeStreamed(t *testing.T) {
 	}
 }
 
-// However a text is cut, the stream gives what String gives.
+// A stream gives the same as String, wherever the text is cut.
 func TestStreamIsTheSameAsString(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	r := New([]string{"A_KEY=aaabbbab", "B_KEY=abbabbbabab", "C_KEY=bbbabaaab", "D_KEY=aaaabaaabaaabbb"}, nil)

@@ -14,11 +14,12 @@ import (
 	"unicode/utf8"
 )
 
-// minLineLength is the length of the shortest line of a value of several lines, a private key for one, that is a secret by itself.
+// minLineLength is the length of the shortest line of a multi-line value, such as a private key,
+// that is a secret by itself.
 const minLineLength = 20
 
-// spellings are the texts by which a value gives itself away: as it is, and as it stands in JSON, in an address, in source code, in
-// a shell, in HTML, in base64 and in hexadecimal.
+// spellings returns all texts that reveal a value: the value itself, and its encodings in JSON,
+// addresses, source code, shells, HTML, base64 and hexadecimal.
 func spellings(value string) []string {
 	all := []string{value}
 	if strings.Contains(value, "\n") {
@@ -31,16 +32,16 @@ func spellings(value string) []string {
 	}
 	if strings.ContainsFunc(value, unplain) {
 		for _, text := range []string{inJSON(value, true), inJSON(value, false)} {
-			for _, text := range []string{text, strings.ReplaceAll(text, "/", `\/`)} { // as PHP writes it
+			for _, text := range []string{text, strings.ReplaceAll(text, "/", `\/`)} { // PHP escapes slashes.
 				all = append(all, text, inASCII(text, `\u%04x`), inASCII(text, `\u%04X`))
 			}
 		}
 		all = append(all, url.QueryEscape(value), url.PathEscape(value))
-		for _, safe := range []string{"", "/", "~", "/~", "~!'()*", "~!'()*;,/?:@&=+$#"} { // as Python, JavaScript and others write it
+		for _, safe := range []string{"", "/", "~", "/~", "~!'()*", "~!'()*;,/?:@&=+$#"} { // the safe characters of Python, JavaScript and others
 			text := percent(value, safe, "0123456789ABCDEF")
 			all = append(all, text, percent(value, safe, "0123456789abcdef"), strings.ReplaceAll(text, "%20", "+"))
 		}
-		all = append(all, bytesInASCII(value, "\\'"), bytesInASCII(value, `\"`)) // as Python writes bytes, and C strings
+		all = append(all, bytesInASCII(value, "\\'"), bytesInASCII(value, `\"`)) // Python's bytes and C's strings
 		all = append(all, strings.ReplaceAll(value, `\`, `\\`), strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
 		all = append(all, strings.ReplaceAll(value, `'`, `'\''`), strings.ReplaceAll(value, `'`, `'"'"'`))
 		all = append(all, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(value))
@@ -48,7 +49,7 @@ func spellings(value string) []string {
 			strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;").Replace(value))
 		slices.Sort(all)
 		all = slices.Compact(all)
-		for _, text := range all { // a text that holds one of these may be written as JSON before it comes here
+		for _, text := range all { // A text that holds one of these may be encoded as JSON before the Redactor sees it.
 			all = append(all, inJSON(text, true), inJSON(text, false))
 		}
 	}
@@ -61,7 +62,8 @@ func spellings(value string) []string {
 	return append(all, lower, strings.ToUpper(lower))
 }
 
-// percent is the value in an address, when letters, digits, - _ . and what is safe stand there as they are.
+// percent returns the percent-encoding of the value. Letters, digits, - _ . and the characters in
+// safe stay as they are.
 func percent(value, safe, digits string) string {
 	var b strings.Builder
 	for _, c := range []byte(value) {
@@ -74,7 +76,7 @@ func percent(value, safe, digits string) string {
 	return b.String()
 }
 
-// inASCII is a text with UTF-16 escapes for what is not ASCII.
+// inASCII returns a text with UTF-16 escapes for characters outside ASCII.
 func inASCII(text, escape string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -89,7 +91,8 @@ func inASCII(text, escape string) string {
 	return b.String()
 }
 
-// bytesInASCII is a text with \x escapes for bytes that are not ASCII, and \ before what is quoted.
+// bytesInASCII returns a text with \x escapes for bytes outside ASCII, and with \ before the quoted
+// characters.
 func bytesInASCII(text, quoted string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
@@ -105,12 +108,12 @@ func bytesInASCII(text, quoted string) string {
 	return b.String()
 }
 
-// unplain says whether c may be written otherwise in JSON or in an address.
+// unplain reports whether JSON or an address may encode c.
 func unplain(c rune) bool {
 	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.')
 }
 
-// inJSON is the value as it stands between the quotes of a JSON string.
+// inJSON returns the value as it stands between the quotes of a JSON string.
 func inJSON(value string, html bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -122,8 +125,8 @@ func inJSON(value string, html bool) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// inBase64 is what is always the same of the value in base64 when so many bytes, modulo 3, stand before it: the digits that are
-// made of its own bits alone.
+// inBase64 returns the base64 digits that are made of the value's bits alone. So they are the same
+// in any text in which before bytes, modulo 3, precede the value.
 func inBase64(encoding *base64.Encoding, value string, before int) string {
 	digits := encoding.EncodeToString(append(make([]byte, before), value...))
 	first := (before*8 + 5) / 6
