@@ -9,12 +9,13 @@ import (
 	"swarm"
 )
 
-// ErrCrash is what a dead log says.
+// ErrCrash is the error of every call to a log whose process has crashed.
 var ErrCrash = errors.New("the process died here")
 
-// A CrashingLog is a log whose process dies at one of its appends, lazy or not. From then on nothing is written any more, and every
-// call says ErrCrash; what was appended before is there. Closing it lets go of the run without a word, as death does. Dying at
-// each append in turn gives every state that a crash can leave.
+// A CrashingLog simulates a process that crashes at one of its appends, lazy or not. After the
+// crash nothing is written, and every call returns ErrCrash. Earlier appends are in the log. Close
+// releases the run without giving it up, as the death of a process does. A test that crashes at
+// each append in turn covers every state that a crash can leave behind.
 type CrashingLog struct {
 	Store
 	after bool
@@ -24,13 +25,13 @@ type CrashingLog struct {
 	dead chan struct{}
 }
 
-// Crash makes a log die at its k-th append, from 1: before the batch is written or just after, when nobody has been told. With k = 0
-// it lives.
+// Crash makes a log crash at its k-th append, counted from 1: before the batch is written, or just
+// after, before the caller is told. With k = 0 it never crashes.
 func Crash(s Store, k int, after bool) *CrashingLog {
 	return &CrashingLog{Store: s, after: after, left: k, dead: make(chan struct{})}
 }
 
-// Dead is closed when the log dies.
+// Dead is closed when the log crashes.
 func (c *CrashingLog) Dead() <-chan struct{} { return c.dead }
 
 func (c *CrashingLog) alive() error {
@@ -42,7 +43,7 @@ func (c *CrashingLog) alive() error {
 	}
 }
 
-// Append appends, or dies.
+// Append appends, or crashes.
 func (c *CrashingLog) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
 	c.mu.Lock()
 	if err := c.alive(); err != nil {
@@ -51,20 +52,21 @@ func (c *CrashingLog) Append(ctx context.Context, b swarm.Batch) ([]int64, error
 	}
 	if c.left != 1 {
 		c.left = max(0, c.left-1)
-		// The order of appends is the order of deaths: nothing may be written after the one that dies.
+		// The mutex is held during the append, because nothing may be written after the append that
+		// crashes.
 		defer c.mu.Unlock()
 		return c.Store.Append(ctx, b)
 	}
 	defer c.mu.Unlock()
 	defer close(c.dead)
 	if c.after {
-		b.Lazy = false // or it would be written later, by a dead process
+		b.Lazy = false // A lazy batch could be written after the crash.
 		c.Store.Append(ctx, b)
 	}
 	return nil, ErrCrash
 }
 
-// Read reads, while the log lives.
+// Read reads, until the crash.
 func (c *CrashingLog) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
 	if err := c.alive(); err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func (c *CrashingLog) Read(after int64, limit int, to ...string) ([]swarm.Event,
 	return c.Store.Read(after, limit, to...)
 }
 
-// Find finds, while the log lives.
+// Find finds an event, until the crash.
 func (c *CrashingLog) Find(key string) (swarm.Event, bool, error) {
 	if err := c.alive(); err != nil {
 		return swarm.Event{}, false, err
@@ -80,7 +82,7 @@ func (c *CrashingLog) Find(key string) (swarm.Event, bool, error) {
 	return c.Store.Find(key)
 }
 
-// Body finds a text, while the log lives.
+// Body finds a text, until the crash.
 func (c *CrashingLog) Body(h swarm.Hash) ([]byte, error) {
 	if err := c.alive(); err != nil {
 		return nil, err
@@ -88,7 +90,7 @@ func (c *CrashingLog) Body(h swarm.Hash) ([]byte, error) {
 	return c.Store.Body(h)
 }
 
-// Own owns, while the log lives.
+// Own takes the run, until the crash.
 func (c *CrashingLog) Own(ctx context.Context, loops string, lease time.Duration) (int64, error) {
 	if err := c.alive(); err != nil {
 		return 0, err
@@ -96,7 +98,7 @@ func (c *CrashingLog) Own(ctx context.Context, loops string, lease time.Duration
 	return c.Store.Own(ctx, loops, lease)
 }
 
-// Renew renews, while the log lives.
+// Renew renews the lease, until the crash.
 func (c *CrashingLog) Renew(ctx context.Context, fence int64, lease time.Duration) error {
 	if err := c.alive(); err != nil {
 		return err
@@ -104,7 +106,7 @@ func (c *CrashingLog) Renew(ctx context.Context, fence int64, lease time.Duratio
 	return c.Store.Renew(ctx, fence, lease)
 }
 
-// Disown gives up, while the log lives: a dead process cannot.
+// Disown gives up the run, until the crash: a dead process cannot.
 func (c *CrashingLog) Disown(ctx context.Context, fence int64) error {
 	if err := c.alive(); err != nil {
 		return err

@@ -13,9 +13,11 @@ import (
 	"swarm"
 )
 
-// Mail holds a store to what post between agents needs: four writers fill one inbox while two readers empty it, each as another
-// process would. Nothing is lost, nothing is read twice, and each writer's mail is read in the order in which it was sent. Start
-// starts a writer, which calls WriteMail, and returns what waits for its end; nil = they are goroutines, each with a log of its own.
+// Mail tests what mail between agents needs of a store. Four writers fill one inbox while two
+// readers empty it, each as another process would. Nothing is lost, nothing is read twice, and each
+// writer's mail is read in the order in which it was sent. start starts a writer, which calls
+// WriteMail, and returns a function that waits for its end. If start is nil, writers are
+// goroutines, each with a log of its own.
 func Mail(t *testing.T, o Opener, start func(t *testing.T, writer, n int) (wait func() error)) {
 	const writers = 4
 	each := 2000
@@ -52,11 +54,11 @@ func Mail(t *testing.T, o Opener, start func(t *testing.T, writer, n int) (wait 
 	post.audit(open(t, o), writers, each)
 }
 
-// mailbox is whose inbox it is.
+// mailbox is the agent whose inbox is tested.
 const mailbox = "reader"
 
-// WriteMail is what a writer does: it sends so many envelopes, one after the other, and some of them again, as one does who was not
-// told that they had arrived.
+// WriteMail is the work of a writer. It sends so many envelopes, one after the other. Some it sends
+// again, as a sender does that got no acknowledgement.
 func WriteMail(l swarm.Log, writer, n int) error {
 	last := int64(0)
 	for i := range n {
@@ -79,7 +81,7 @@ func WriteMail(l swarm.Log, writer, n int) error {
 	return nil
 }
 
-// post is an inbox that is being emptied.
+// post is an inbox while readers empty it.
 type post struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -89,7 +91,7 @@ type post struct {
 	turns []turnMail
 }
 
-// turnMail is what one turn has taken.
+// turnMail is the mail that one turn has consumed.
 type turnMail struct {
 	turn swarm.TurnID
 	in   swarm.Inputs
@@ -98,14 +100,15 @@ type turnMail struct {
 
 func (p *post) end() { p.once.Do(func() { close(p.over) }) }
 
-// read empties the inbox, turn by turn, together with others that do the same. Whoever commits a turn first has its mail.
+// read empties the inbox, turn by turn, together with other readers. The reader that commits a turn
+// first gets its mail.
 func (p *post) read(l swarm.Log, reader int) {
 	wake, off := l.Watch(swarm.ToAgent(mailbox))
 	defer off()
 	from := int64(0)
 	for n := 0; ; {
 		used, ok, err := l.Find(swarm.UsedKey(mailbox, from))
-		if err == nil && ok { // another was first
+		if err == nil && ok { // another reader was first
 			var taken swarm.Inputs
 			if taken, err = swarm.Body[swarm.Inputs](&used); err == nil {
 				from = taken.Upto
@@ -146,7 +149,7 @@ func (p *post) read(l swarm.Log, reader int) {
 	}
 }
 
-// commit ends a turn as the runtime does: its end and what it has consumed are one batch.
+// commit ends a turn as the runtime does: the end and the consumption are one batch.
 func commit(l swarm.Log, turn turnMail) error {
 	used := swarm.Encode(swarm.Consumption{Inputs: turn.in, Turn: turn.turn})
 	end := swarm.Encode(swarm.CallEnd{ID: string(turn.turn), Status: swarm.CallOK, Inputs: turn.in})
@@ -165,7 +168,7 @@ func (p *post) took(turn turnMail) {
 	}
 }
 
-// audit holds what was read against what was sent, and against the log.
+// audit compares the mail that was read with the mail that was sent, and with the log.
 func (p *post) audit(l swarm.Log, writers, each int) {
 	p.t.Helper()
 	slices.SortFunc(p.turns, func(a, b turnMail) int { return int(a.in.From - b.in.From) })

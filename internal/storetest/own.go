@@ -14,7 +14,7 @@ import (
 const (
 	loops = "1"
 	long  = time.Hour             // a lease that no test outlives
-	short = 30 * time.Millisecond // one that is waited out
+	short = 30 * time.Millisecond // a lease that a test waits for to expire
 )
 
 // own takes the run, which must be free.
@@ -27,7 +27,7 @@ func own(t *testing.T, l swarm.Owned) int64 {
 	return fence
 }
 
-// takes tries to own until it is given.
+// takes retries Own until it succeeds.
 func takes(t *testing.T, l swarm.Owned, lease time.Duration) (fence int64) {
 	t.Helper()
 	becomes(t, "the run is taken", func() bool {
@@ -56,7 +56,7 @@ var ownTests = []test{
 	{"one owner, whom everybody sees", func(t *testing.T, o Opener) {
 		l, other := open(t, o), open(t, o)
 		fence := own(t, l)
-		for range 20 { // to look disturbs nobody
+		for range 20 { // Looking does not disturb the owner.
 			who, ok := drives(t, other)
 			if !ok || who.PID != os.Getpid() || who.Fence != fence || time.Until(who.Until) < long/2 {
 				t.Fatalf("the other sees %+v, %v", who, ok)
@@ -76,7 +76,7 @@ var ownTests = []test{
 	{"a dead owner is replaced at once", func(t *testing.T, o Opener) {
 		l := o(t)
 		old := own(t, l)
-		l.Close() // without a word, as a process that dies
+		l.Close() // without giving up the run, as a process that dies
 		l = open(t, o)
 		if who, ok := drives(t, l); ok {
 			t.Errorf("the dead owner %+v is shown as alive", who)
@@ -137,11 +137,11 @@ var ownTests = []test{
 		if err != nil {
 			t.Fatal(err)
 		}
-		fence := takes(t, other, long) // the first one is silent, but alive: it still has whatever dies with a process
+		fence := takes(t, other, long) // The first owner is silent, but alive: it still has the locks that end with its process.
 		if fence <= old {
 			t.Errorf("the fence went from %d to %d", old, fence)
 		}
-		// What no key guards, only the fence can refuse.
+		// No key guards these writes, so only the fence can refuse them.
 		refused(t, l, swarm.Batch{Fence: old, Events: []swarm.Event{notice("a late tick")}}, swarm.ErrFenced)
 		refused(t, l, swarm.Batch{Fence: old, Events: []swarm.Event{to("inbox", "a late send")}}, swarm.ErrFenced)
 		if err := l.Renew(context.Background(), old, long); !is(err, swarm.ErrFenced) {
@@ -158,7 +158,7 @@ var ownTests = []test{
 			t.Errorf("the new owner renews: %v", err)
 		}
 		add(t, other, swarm.Batch{Fence: fence, Events: []swarm.Event{notice("a")}})
-		other.Close() // dies; since it renewed after the old one let go, that is seen at once
+		other.Close() // It dies. It renewed after the old owner let go, so it has the lock, and its death is seen at once.
 		own(t, third)
 	}},
 	{"a lease that is over but not taken is kept by renewing", func(t *testing.T, o Opener) {

@@ -86,7 +86,7 @@ var readTests = []test{
 		const n = 20_000
 		middle := open(t, o)
 		for i := 0; i < n; i += 1000 {
-			if i == 2000 { // it follows from here on, and asks for the rest when it has forgotten the first that it saw
+			if i == 2000 { // It follows from here on. It asks for older events when the first ones are gone from memory.
 				if _, err := middle.Read(int64(i), 1, "even"); err != nil {
 					t.Fatal(err)
 				}
@@ -208,7 +208,8 @@ var watchTests = []test{
 	}},
 }
 
-// silent checks that a channel holds nothing. What this process appends is announced before the append returns.
+// silent checks that a channel holds nothing. Appends of this process are announced before they
+// return.
 func silent(t *testing.T, what string, c <-chan struct{}) {
 	t.Helper()
 	select {

@@ -1,5 +1,6 @@
-// Package storetest says what a store of logs must do, as tests that every store runs, and brings a log that dies on request, for
-// those who must survive it.
+// Package storetest is the contract of a store of logs, as a suite of tests. Each store runs it
+// from a test of its own with [Run] and [Mail]. The package also has a [CrashingLog], for tests of
+// code that must survive a crash.
 package storetest
 
 import (
@@ -11,7 +12,7 @@ import (
 	"swarm"
 )
 
-// A Store is what is tested: a log that can have an owner, and be closed.
+// A Store is the subject of the tests: a log that can have an owner, and be closed.
 type Store interface {
 	swarm.Log
 	swarm.Owned
@@ -21,7 +22,7 @@ type Store interface {
 // An Opener opens one log, each time as another process would.
 type Opener func(t *testing.T) Store
 
-// Run runs the suite. New makes an empty log and returns what opens it.
+// Run runs the suite. new makes an empty log and returns its opener.
 func Run(t *testing.T, new func(t *testing.T) Opener) {
 	for _, group := range []struct {
 		name  string
@@ -48,7 +49,8 @@ type test struct {
 	run  func(t *testing.T, open Opener)
 }
 
-// patience is how long a test waits for what must come; it is never waited out when all is well.
+// patience is how long a test waits for something that must come. A passing test never waits that
+// long.
 const patience = 20 * time.Second
 
 // open opens the log for the length of a test.
@@ -59,7 +61,7 @@ func open(t *testing.T, open Opener) Store {
 	return s
 }
 
-// add appends a batch that must be taken.
+// add appends a batch that must be accepted.
 func add(t *testing.T, l swarm.Log, b swarm.Batch) []int64 {
 	t.Helper()
 	seqs, err := l.Append(context.Background(), b)
@@ -118,7 +120,7 @@ func textOf(e swarm.Event) string {
 	return r.Reason
 }
 
-// read reads everything, by small pages.
+// read reads all events, in small pages.
 func read(t *testing.T, l swarm.Log, to ...string) []swarm.Event {
 	t.Helper()
 	var all []swarm.Event
@@ -138,7 +140,7 @@ func read(t *testing.T, l swarm.Log, to ...string) []swarm.Event {
 
 func count(t *testing.T, l swarm.Log) int { t.Helper(); return len(read(t, l)) }
 
-// texts is what the events say, for comparing.
+// texts returns the texts of the events, for comparing.
 func texts(es []swarm.Event) string {
 	var out []string
 	for _, e := range es {
@@ -166,7 +168,8 @@ func comes[T any](t *testing.T, what string, c <-chan T) T {
 	}
 }
 
-// becomes tries until it is so: for what another process does, or time.
+// becomes retries until a condition is true: for the work of another process, or for a lease to
+// expire.
 func becomes(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); {
