@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// TestErrorsKeepTheirCause forbids swarm.Errorf to format an error with another verb than %w. Decisions ask errors.Is for
-// ErrFenced, ErrConflict or a context's end, and a cause that was formatted with %v is invisible to them.
+// TestErrorsKeepTheirCause forbids swarm.Errorf to format an error with a verb other than %w.
+// Decisions ask errors.Is for ErrFenced, ErrConflict or a context's end, and a cause that was
+// formatted with %v is invisible to them.
 //
-// Without type information the test goes by names: err, …Err, and a call of Error(). A call that drops its cause on purpose has
-// the comment `//nocause: reason` on its line.
+// The test has no type information and goes by names: err, …Err, and a call of Error(). A call that
+// drops its cause on purpose has the comment `//nocause: reason` on its line.
 func TestErrorsKeepTheirCause(t *testing.T) {
 	for _, p := range list(t) {
 		for _, name := range p.files {
@@ -62,7 +63,8 @@ func f() {
 	}
 }
 
-// lostCauses finds the arguments of Errorf that are errors and are formatted with another verb than %w.
+// lostCauses finds the arguments of Errorf that are errors and are formatted with another verb than
+// %w.
 func lostCauses(files *token.FileSet, file *ast.File) (lost []token.Pos) {
 	exempt := map[int]bool{}
 	for _, group := range file.Comments {
@@ -95,7 +97,8 @@ func lostCauses(files *token.FileSet, file *ast.File) (lost []token.Pos) {
 	return lost
 }
 
-// isErrorf says of a called function whether it is swarm.Errorf, as others or the root itself call it.
+// isErrorf reports whether a called function is swarm.Errorf, by the name in other packages or in
+// the root itself.
 func isErrorf(f ast.Expr) bool {
 	switch f := f.(type) {
 	case *ast.Ident:
@@ -107,7 +110,7 @@ func isErrorf(f ast.Expr) bool {
 	return false
 }
 
-// isError says of an argument whether it is an error or the text of one, by its name.
+// isError reports by its name whether an argument is an error or the text of one.
 func isError(arg ast.Expr) bool {
 	switch arg := arg.(type) {
 	case *ast.Ident:
@@ -121,7 +124,7 @@ func isError(arg ast.Expr) bool {
 	return false
 }
 
-// verbs lists which verb formats each argument: that of the first, of the second, and so on. The * of a width takes one too.
+// verbs lists the verb of each argument, in order. The * of a width takes an argument too.
 func verbs(format string) (of []byte) {
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' {

@@ -1,19 +1,21 @@
 package swarm
 
-// A Delta is something that happened while a turn ran: a provider streams them, screens show them.
+// A Delta is one piece of what a running turn says or does. Providers stream deltas and screens
+// show them. Deltas are not events: the log keeps the facts, a stream file keeps the deltas.
 type Delta struct {
 	Kind    DeltaKind
-	Text    string   // of text, thinking and stderr: a piece, not a line
+	Text    string   // of text, thinking and stderr: a fragment, not a line
 	Tool    *ToolUse // of a tool call or result
 	File    string   // of a file change
-	Session string
-	Usage   Usage // so far
+	Session string   // the provider's session, once it is known
+	Usage   Usage    // the turn's total so far
 }
 
 // A DeltaKind says what happened.
 type DeltaKind string
 
-// The kinds of deltas. A stream keeps the end of a tool that failed as DeltaToolFailed; providers send DeltaToolDone for both.
+// The kinds of deltas. Providers send DeltaToolDone for every tool that ends. The stream file
+// stores the end of a failed tool as DeltaToolFailed.
 const (
 	DeltaText       DeltaKind = "text"     // output
 	DeltaThinking   DeltaKind = "thinking" // not output

@@ -1,10 +1,15 @@
-// Package swarm holds the nouns: what a team of agents is made of, and what is written down about it.
+// Package swarm holds the nouns of the module: what a team of agents is made of, and what its log
+// records about it.
 //
-// A [Plan] says what is to be done: [Task]s with dependencies, done by [Agent]s, which are reached through providers.
-// Doing it makes a run, and a run is its log: a sequence of [Event]s that a [Log] keeps, with the larger texts beside them
-// under their [Hash]. A task is done in turns. Each turn is one call of the agent's provider with one prompt and one output,
-// and each is two events, one when it starts and one when it ends. Agents pass work on by reading each other's outputs and by
-// sending [Envelope]s. Whatever is shown to anybody is a fold of the log.
+// A [Plan] says what is to be done: [Task]s with dependencies, assigned to [Agent]s. Providers
+// reach the agents. Executing a plan makes a run, and a run is its log: a sequence of [Event]s that
+// a [Log] stores. Larger texts lie beside the events, under their [Hash].
 //
-// The package imports the standard library only, does no I/O, and everything else in the module imports it.
+// A task is done in turns. A turn is one call of the agent's provider: one prompt in, one output
+// out. Each turn is two events, one when it starts and one when it ends. Agents pass work on by
+// reading each other's outputs and by sending [Envelope]s. Every screen, table and API answer is a
+// fold of the log.
+//
+// The package imports the standard library only and does no I/O. Every other package of the module
+// imports it.
 package swarm

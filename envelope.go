@@ -18,18 +18,21 @@ type Envelope struct {
 	Meta       json.RawMessage `json:"meta,omitempty"`
 }
 
-// A StoredEnvelope is an envelope in its receiver's inbox.
+// A StoredEnvelope is an envelope in its receiver's inbox, as the log stores it.
 type StoredEnvelope struct {
 	Envelope
-	// Read is how far the sender had read its own mail when it wrote this: what it had not read, this
-	// does not answer. 0 = a person wrote it, or the run itself, or an older program.
+	// Read is the number of the newest mail that the sender had read when it wrote this envelope.
+	// An envelope cannot be the answer to mail that its sender had not read. 0 means that a person,
+	// the runtime or an older program wrote it.
 	Read int64 `json:"read,omitempty"`
 }
 
-// MadeID is how the ids begin that are made here, of what an envelope says. Nobody else can give one to another envelope.
+// MadeID is the prefix of ids that the runtime derives from an envelope's content. No sender may
+// choose an id with this prefix, so such an id never names two envelopes.
 const MadeID = "m-"
 
-// Ref names the envelope in its run. An id that its sender chose is the sender's own: another's envelope may have the same.
+// Ref names the envelope in its run. An id that a sender chose is unique only among its own
+// envelopes, so the sender's name is part of the reference.
 func (e *Envelope) Ref() string {
 	if e.FromNodeID == Orchestrator || strings.HasPrefix(e.ID, MadeID) {
 		return e.ID
@@ -40,19 +43,19 @@ func (e *Envelope) Ref() string {
 // An EnvelopeKind says whether an envelope gives its receiver a turn.
 type EnvelopeKind string
 
-// Who else writes and gets envelopes.
+// Senders and receivers that are not agents.
 const (
 	User         = "user"         // a person
-	Orchestrator = "orchestrator" // the runtime itself: mail that came back, reminders
+	Orchestrator = "orchestrator" // the runtime itself: returned mail, reminders
 )
 
 // The kinds of envelopes.
 const (
 	Handoff EnvelopeKind = "handoff" // gives the receiver a turn
-	Signal  EnvelopeKind = "signal"  // waits in the inbox
+	Signal  EnvelopeKind = "signal"  // waits in the inbox until the receiver's next turn
 )
 
-// A Payload is what an envelope says.
+// A Payload is the content of an envelope.
 type Payload struct {
 	Message    string          `json:"message"`
 	Structured json.RawMessage `json:"structured,omitempty"`
@@ -61,19 +64,19 @@ type Payload struct {
 	Response   *Response       `json:"response,omitempty"`
 }
 
-// An ArtifactRef is bytes by reference.
+// An ArtifactRef names stored bytes that go with an envelope.
 type ArtifactRef struct {
 	Type string `json:"type"`
 	Ref  string `json:"ref"` // artifact://kind/id
 }
 
-// A PayloadStatus is a pass, a failure or a decision.
+// A PayloadStatus reports a pass, a failure or a decision.
 type PayloadStatus struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// A Response says whether the sender wants an answer.
+// A Response says whether the sender wants an answer, and which envelope this one answers.
 type Response struct {
 	Expectation string `json:"expectation"` // none, optional or required
 	ReplyTo     string `json:"replyTo,omitempty"`

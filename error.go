@@ -9,47 +9,48 @@ import (
 	"strings"
 )
 
-// An ErrorKind says what went wrong in a way that code can decide on: whether to try again, and how to exit.
+// An ErrorKind is the class of an error, for code to decide on: whether to retry, and which exit
+// code to use.
 type ErrorKind string
 
-// The kinds. Those of a turn stand in its `turn_ended` event.
+// The kinds of errors. The kind of a turn's error is stored in its `turn_ended` event.
 const (
-	BadInput    ErrorKind = "bad_input"     // what the user wrote cannot be used
-	NotFound    ErrorKind = "not_found"     // a program, file or run that is not there
-	NotSignedIn ErrorKind = "not_signed_in" // a provider that wants a login or a key
-	Exited      ErrorKind = "exited"        // the agent's program ended with another code than 0
-	Crashed     ErrorKind = "crashed"       // it was ended by a signal that nobody here sent
-	NoResult    ErrorKind = "no_result"     // it ended well but said nothing that could be its result
-	Protocol    ErrorKind = "protocol"      // it said something that nobody can read
-	Denied      ErrorKind = "denied"        // it asked for a tool that it may not use
-	RateLimited ErrorKind = "rate_limited"  // it was told to come back later
-	TimedOut    ErrorKind = "timed_out"     // it took longer than its task allows
-	CutByCancel ErrorKind = "cancelled"     // somebody cancelled it
-	CutToSpeak  ErrorKind = "interrupted"   // somebody cut it to say something else
-	CutToReset  ErrorKind = "reset"         // somebody wants it begun anew
-	Unexpected  ErrorKind = "unexpected"    // what it made is not what `expect` asks for
-	BadPrompt   ErrorKind = "bad_prompt"    // its prompt could not be made: a selector that finds nothing, or too large
-	WaitFailed  ErrorKind = "wait_failed"   // what it waited for failed, or can never come
-	OverBudget  ErrorKind = "over_budget"   // no budget was left for it
-	NeedsInput  ErrorKind = "needs_input"   // it asks something, and nobody can answer
-	Stalled     ErrorKind = "stalled"       // a team made no progress, and nobody is there to decide
-	Mismatch    ErrorKind = "mismatch"      // a replayed prompt is not the recorded one
+	BadInput    ErrorKind = "bad_input"     // the user's input cannot be used
+	NotFound    ErrorKind = "not_found"     // a program, file or run does not exist
+	NotSignedIn ErrorKind = "not_signed_in" // the provider requires a login or a key
+	Exited      ErrorKind = "exited"        // the agent's program exited with a code other than 0
+	Crashed     ErrorKind = "crashed"       // a signal that the runtime did not send ended the program
+	NoResult    ErrorKind = "no_result"     // the program succeeded but produced no result
+	Protocol    ErrorKind = "protocol"      // the program or server sent something that breaks its protocol
+	Denied      ErrorKind = "denied"        // the agent used a tool without permission
+	RateLimited ErrorKind = "rate_limited"  // the provider's rate limit was hit: retry later
+	TimedOut    ErrorKind = "timed_out"     // the turn took longer than its task allows
+	CutByCancel ErrorKind = "cancelled"     // a person cancelled it
+	CutToSpeak  ErrorKind = "interrupted"   // a person interrupted it to say something else
+	CutToReset  ErrorKind = "reset"         // a person reset the agent: the turn starts anew
+	Unexpected  ErrorKind = "unexpected"    // the result does not meet `expect`
+	BadPrompt   ErrorKind = "bad_prompt"    // the prompt could not be made: a selector finds nothing, or it is too large
+	WaitFailed  ErrorKind = "wait_failed"   // the output that it waited for failed, or can never come
+	OverBudget  ErrorKind = "over_budget"   // the budget has no room for it
+	NeedsInput  ErrorKind = "needs_input"   // it asks a question, and no person can answer
+	Stalled     ErrorKind = "stalled"       // a team made no progress, and no person is there to decide
+	Mismatch    ErrorKind = "mismatch"      // a replayed prompt differs from the recorded one
 	Stopped     ErrorKind = "stopped"       // this process ends or no longer owns the run; says nothing about the work
 	Storage     ErrorKind = "storage"       // the disk or the log failed
 	Other       ErrorKind = "error"         // an error of another kind
 )
 
-// An Error says where, what and what to do next.
+// An Error says where the problem is, what is wrong and what to do about it.
 type Error struct {
 	Kind   ErrorKind
-	File   string // where, when it is in a file
+	File   string // the file that it is about, if any
 	Line   int    // from 1
 	Column int    // from 1, in characters
 	Msg    string // what is wrong, without a full stop
 	Hint   string // what to write or do instead
 	Err    error  // the cause, when its text is not part of Msg
 
-	wrapped error // the cause that Errorf was given by %w: its text is part of Msg already
+	wrapped error // the cause that Errorf got by %w: its text is already part of Msg
 }
 
 func (e *Error) Error() string {
@@ -68,7 +69,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Text is the error without its place.
+// Text returns the error without its position.
 func (e *Error) Text() string {
 	switch {
 	case e.Err == nil:
@@ -79,7 +80,8 @@ func (e *Error) Text() string {
 	return e.Msg + ": " + e.Err.Error()
 }
 
-// Unwrap returns the cause, so that errors.Is finds ErrFenced or a context's end behind any number of messages.
+// Unwrap returns the cause, so that errors.Is finds ErrFenced or a context's end behind any number
+// of messages.
 func (e *Error) Unwrap() error {
 	if e.Err != nil {
 		return e.Err
@@ -87,21 +89,24 @@ func (e *Error) Unwrap() error {
 	return e.wrapped
 }
 
-// Errorf makes an Error of a kind. An error that is formatted with %w is its cause, as with fmt.Errorf.
+// Errorf makes an Error of a kind. An error that is formatted with %w becomes its cause, as with
+// fmt.Errorf.
 //
-// Msg holds the whole text, the cause's too: whoever redacts or replaces Msg redacts all that is printed.
+// Msg holds the whole text, including the cause's. Redacting or replacing Msg therefore covers
+// everything that is printed.
 func Errorf(kind ErrorKind, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, Msg: err.Error(), wrapped: errors.Unwrap(err)}
 }
 
-// WithHint gives e a hint.
+// WithHint sets the hint of e and returns e.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
 }
 
-// KindOf is the kind of the nearest Error in err's chain; other errors are Other, and those of contexts say so.
+// KindOf returns the kind of the nearest Error in err's chain. The errors of contexts are TimedOut
+// and CutByCancel, every other error is Other.
 func KindOf(err error) ErrorKind {
 	var e *Error
 	switch {
@@ -117,7 +122,7 @@ func KindOf(err error) ErrorKind {
 	return Other
 }
 
-// HintOf is the hint of the nearest Error in err's chain, or "".
+// HintOf returns the hint of the nearest Error in err's chain, or "".
 func HintOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Hint
@@ -125,7 +130,8 @@ func HintOf(err error) string {
 	return ""
 }
 
-// WithoutPath is why something could not be done to a file, without its name, which the message has already.
+// WithoutPath returns the cause of a file error without the path, for messages that name the file
+// already.
 func WithoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -133,7 +139,7 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// WithoutURL is why a request failed, without its URL, in which a key may stand.
+// WithoutURL returns the cause of a failed request without its URL, because a URL may hold a key.
 func WithoutURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -141,10 +147,10 @@ func WithoutURL(err error) error {
 	return err
 }
 
-// TimeoutHint says what to do about a turn that has taken too long.
+// TimeoutHint is the hint of every turn that timed out.
 const TimeoutHint = "give the task more with `timeout`, or see in `swarm logs` what it was busy with"
 
-// CutError is the error of a turn whose context has ended.
+// CutError returns the error of a turn whose context has ended. The cause of the context says why.
 func CutError(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if _, ok := errors.AsType[*Error](cause); ok {
@@ -160,7 +166,7 @@ func CutError(ctx context.Context) error {
 	}
 }
 
-// What a command exits with. Of several the first that applies of 130, 2, 3, 1.
+// The exit codes of commands. If several apply, the order is 130, 2, 3, 1.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1
@@ -169,7 +175,7 @@ const (
 	ExitInterrupted = 130
 )
 
-// ExitCode is what a command exits with after err.
+// ExitCode returns the exit code of a command that ended with err.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitDone

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// An Event is a fact in a run's log.
+// An Event is a fact in a run's log. Events are never changed or removed.
 type Event struct {
-	Seq   int64           // in the run, from 1, without gaps
+	Seq   int64           // its number in the run, from 1, without gaps
 	Time  time.Time       // when it was written, to the microsecond, in UTC
 	Kind  EventKind       //
-	Agent string          // whom it is about
+	Agent string          // the agent that it is about
 	Task  string          //
-	Turn  TurnID          // a turn's id: task/iteration/attempt
-	To    string          // who is to read it: a loop, an agent's inbox, whoever obeys control; "" = nobody in particular
-	Key   string          // what makes it the same event when it is written again; unique in the run; "" = none
-	Data  json.RawMessage // the kind's body
+	Turn  TurnID          // task/iteration/attempt
+	To    string          // its receiver: a loop, an agent's inbox, control, topics; "" = none
+	Key   string          // its idempotency key, unique in the run: writing it again changes nothing; "" = none
+	Data  json.RawMessage // the body, whose type the kind determines
 }
 
-// NewEvent makes an event of a kind with a body. A nil body stands for none.
+// NewEvent makes an event of a kind with a body. A nil body means none.
 func NewEvent(kind EventKind, body any) Event {
 	e := Event{Kind: kind}
 	if body != nil {
@@ -30,8 +30,9 @@ func NewEvent(kind EventKind, body any) Event {
 	return e
 }
 
-// Encode writes a value as JSON in the one spelling that logs use: compact, with < and > unescaped, because models read them
-// more easily than their numbers. It is for types that can always be encoded, so a failure is a bug and panics.
+// Encode returns a value as JSON in the one spelling that logs use. The JSON is compact and leaves
+// < and > unescaped, because models read them more easily than \u003c. Encode is for types that can
+// always be encoded, so a failure is a bug and panics.
 func Encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	w := json.NewEncoder(&b)
@@ -42,7 +43,7 @@ func Encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// UseBody decodes the body of an event, and gives it to use if it can be read.
+// UseBody decodes the body of an event and passes it to use, unless the body cannot be read.
 func UseBody[T any](e *Event, use func(T)) error {
 	body, err := Body[T](e)
 	if err == nil {
@@ -51,8 +52,8 @@ func UseBody[T any](e *Event, use func(T)) error {
 	return err
 }
 
-// Body decodes the body of an event. The error names the event and has the kind Storage, because a log never holds a body
-// that its own program cannot read.
+// Body decodes the body of an event. The error names the event and has the kind Storage: a log
+// never holds a body that its own program cannot read, so the log is damaged.
 func Body[T any](e *Event) (T, error) {
 	var body T
 	if err := json.Unmarshal(e.Data, &body); err != nil {
@@ -61,7 +62,8 @@ func Body[T any](e *Event) (T, error) {
 	return body, nil
 }
 
-// A PublicEvent is an event as everybody sees it, in JSON.
+// A PublicEvent is the JSON form of an event for people and programs outside. It leaves out
+// receiver and key, which are the runtime's own.
 type PublicEvent struct {
 	Seq   int64           `json:"seq"`
 	Run   RunID           `json:"run"`
@@ -73,7 +75,7 @@ type PublicEvent struct {
 	Data  json.RawMessage `json:"data,omitempty"`
 }
 
-// Public is the event as everybody sees it.
+// Public returns the public form of the event.
 func (e Event) Public(run RunID) PublicEvent {
 	return PublicEvent{e.Seq, run, e.Time, e.Kind, e.Agent, e.Task, e.Turn, e.Data}
 }
@@ -81,92 +83,105 @@ func (e Event) Public(run RunID) PublicEvent {
 // An EventKind names a kind of fact.
 type EventKind string
 
-// The kinds, with the type of their body. A kind without one has no body.
+// The kinds of events, with the type of their body in brackets. A kind without one has no body.
 const (
 	RunStarted     EventKind = "run_started"     // [RunStart]; always the first
 	RunOwned       EventKind = "run_owned"       // [Ownership]: a process drives the run from here on
-	RunPausing     EventKind = "run_pausing"     // running turns finish, none starts
-	RunPaused      EventKind = "run_paused"      // none runs any more
+	RunPausing     EventKind = "run_pausing"     // running turns finish, no turn starts
+	RunPaused      EventKind = "run_paused"      // no turn runs any more
 	RunUnpaused    EventKind = "run_unpaused"    // turns start again
-	RunInterrupted EventKind = "run_interrupted" // [Reason]: its process ends before the run does; it can be resumed
+	RunInterrupted EventKind = "run_interrupted" // [Reason]: the process ended before the run did; the run can be resumed
 	RunEnded       EventKind = "run_ended"       // [RunEnd]
 
 	PlanAdded        EventKind = "plan_added"        // [Plan]; more may follow in an open plan
-	IterationStarted EventKind = "iteration_started" // [Iteration]; only from the second on
-	TaskStarted      EventKind = "task_started"      // [Iteration]: its first turn in this iteration is about to start
+	IterationStarted EventKind = "iteration_started" // [Iteration]; written from the second iteration on
+	TaskStarted      EventKind = "task_started"      // [Iteration]: the task's first turn in this iteration is about to start
 	TaskRetrying     EventKind = "task_retrying"     // [Retry]: the turn failed, another attempt follows
-	TaskBlocked      EventKind = "task_blocked"      // [Reason]: it failed and waits for a person
+	TaskBlocked      EventKind = "task_blocked"      // [Reason]: the task failed and waits for a person
 	TaskCompleted    EventKind = "task_completed"    // [TaskEnd]
 	TaskFailed       EventKind = "task_failed"       // [TaskEnd]
 	TaskSkipped      EventKind = "task_skipped"      // [TaskEnd]
 	TaskCancelled    EventKind = "task_cancelled"    // [TaskEnd]
 	BudgetSpent      EventKind = "budget_spent"      // [Reason]: no turn starts any more
 
-	TurnStarted     EventKind = "turn_started"  // [TurnStart]
-	TurnReserved    EventKind = "turn_reserved" // [Usage]: what a running turn has used and needs for its next question, of the budget
-	TurnTool        EventKind = "turn_tool"     // [ToolUse]: the agent used a tool
-	TurnFile        EventKind = "turn_file"     // [FileChange]: the agent changed a file
-	TurnSession     EventKind = "turn_session"  // [TurnInSession]: the agent's program has said which session the turn is in
-	TurnEnded       EventKind = "turn_ended"    // [CallEnd]
-	TurnCarriedOver EventKind = "turn_kept"     // [CallEnd]: how the turn ended in the run that this one tries again
-	CallEnded       EventKind = "call_ended"    // [CallEnd]: a loop's short call was answered
-	LoopEnded       EventKind = "loop_ended"    // [CallEnd]: a loop that another one started is through
-	Tick            EventKind = "tick"          // a loop had waited long enough
+	TurnStarted EventKind = "turn_started" // [TurnStart]
+	// [Usage]: how much of the budget a running turn has used and needs for its next request
+	TurnReserved    EventKind = "turn_reserved"
+	TurnTool        EventKind = "turn_tool"    // [ToolUse]: the agent used a tool
+	TurnFile        EventKind = "turn_file"    // [FileChange]: the agent changed a file
+	TurnSession     EventKind = "turn_session" // [TurnInSession]: the agent's program has named the turn's session
+	TurnEnded       EventKind = "turn_ended"   // [CallEnd]
+	TurnCarriedOver EventKind = "turn_kept"    // [CallEnd]: the turn's end in the run that this one retries
+	CallEnded       EventKind = "call_ended"   // [CallEnd]: a loop's short call was answered
+	LoopEnded       EventKind = "loop_ended"   // [CallEnd]: a loop that another loop started has ended
+	Tick            EventKind = "tick"         // a loop's timer fired
 
-	Control EventKind = "control" // [ControlCommand]: somebody wants something of the run
+	Control EventKind = "control" // [ControlCommand]: a request to the run, such as pause or cancel
 
-	HandoffStored    EventKind = "handoff_stored"    // [StoredEnvelope], addressed to its receiver; Agent and Turn are the sender's
-	HandoffConsumed  EventKind = "handoff_consumed"  // [Consumption]: the turn took these envelopes out of its agent's inbox
-	HandoffInjected  EventKind = "handoff_injected"  // [Injection]: between two tools the turn was given these envelopes; it has consumed them when it commits
-	HandoffReturned  EventKind = "handoff_returned"  // [Return]: nobody will ever read the envelope
-	ReplyOverdue     EventKind = "reply_overdue"     // [Overdue]: a required reply has not come; the receiver was reminded, or nobody waits any more
-	AgentEnded       EventKind = "agent_ended"       // [AgentEnd]: it has no turn any more, and gets no mail
-	AgentStarted     EventKind = "agent_started"     // one that had ended has turns again, and gets mail
-	AgentPaused      EventKind = "agent_paused"      // its turn finishes, and it has no other
-	AgentResumed     EventKind = "agent_resumed"     // it has turns again
-	WaitBegan        EventKind = "wait_began"        // [AgentWait]: in its turn, the agent waits for others
-	WaitEnded        EventKind = "wait_ended"        // [AgentWait]
-	ApprovalAsked    EventKind = "approval_asked"    // [Approval]: the turn waits for a person's answer; a growth request is addressed to the loop, and its turn goes on
-	ApprovalAnswered EventKind = "approval_answered" // [ApprovalAnswer], addressed to control: the turn that asked goes on, or the loop acts on it; a unique key makes the first answer the only one
-	ArtifactStored   EventKind = "artifact_stored"   // [Artifact]
-	TopicPublished   EventKind = "topic_published"   // [TopicEntry], addressed to [ToTopics]
+	// [StoredEnvelope], addressed to its receiver; Agent and Turn are the sender's
+	HandoffStored   EventKind = "handoff_stored"
+	HandoffConsumed EventKind = "handoff_consumed" // [Consumption]: the turn took these envelopes out of its agent's inbox
+	// [Injection]: a running turn was given these envelopes between two tool calls. The turn
+	// consumes them when it commits.
+	HandoffInjected EventKind = "handoff_injected"
+	HandoffReturned EventKind = "handoff_returned" // [Return]: the envelope is undeliverable
+	// [Overdue]: a required reply is late. The receiver was reminded, or the wait is over.
+	ReplyOverdue EventKind = "reply_overdue"
+	AgentEnded   EventKind = "agent_ended"   // [AgentEnd]: the agent gets no more turns and no mail
+	AgentStarted EventKind = "agent_started" // an agent that had ended gets turns and mail again
+	AgentPaused  EventKind = "agent_paused"  // the agent's turn finishes, and it gets no other
+	AgentResumed EventKind = "agent_resumed" // the agent gets turns again
+	WaitBegan    EventKind = "wait_began"    // [AgentWait]: within its turn, the agent waits for others
+	WaitEnded    EventKind = "wait_ended"    // [AgentWait]
+	// [Approval]: the turn waits for a person's answer. A growth request is addressed to the loop
+	// instead, and its turn goes on.
+	ApprovalAsked EventKind = "approval_asked"
+	// [ApprovalAnswer], addressed to control: the turn that asked goes on, or the loop acts on it.
+	// The unique key makes the first answer the only one.
+	ApprovalAnswered EventKind = "approval_answered"
+	ArtifactStored   EventKind = "artifact_stored" // [Artifact]
+	TopicPublished   EventKind = "topic_published" // [TopicEntry], addressed to [ToTopics]
 
-	TreeRecorded EventKind = "tree_recorded" // [Tree]: the git tree as it stood when the run began or ended
+	TreeRecorded EventKind = "tree_recorded" // [Snapshot]: the git tree when the run began or ended
 	Notice       EventKind = "notice"        // [Reason]: something a person should know
 )
 
-// EventKinds lists them all.
+// EventKinds lists all kinds, so that streams of events can be filtered by them.
 var EventKinds = []EventKind{
 	RunStarted, RunOwned, RunPausing, RunPaused, RunUnpaused, RunInterrupted, RunEnded,
 	PlanAdded, IterationStarted, TaskStarted, TaskRetrying, TaskBlocked, TaskCompleted, TaskFailed, TaskSkipped, TaskCancelled, BudgetSpent,
 	TurnStarted, TurnReserved, TurnTool, TurnFile, TurnSession, TurnEnded, TurnCarriedOver, CallEnded, LoopEnded, Tick,
 	Control,
-	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue, AgentEnded, AgentStarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded, ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
+	HandoffStored, HandoffConsumed, HandoffInjected, HandoffReturned, ReplyOverdue,
+	AgentEnded, AgentStarted, AgentPaused, AgentResumed, WaitBegan, WaitEnded,
+	ApprovalAsked, ApprovalAnswered, ArtifactStored, TopicPublished,
 	TreeRecorded, Notice,
 }
 
-// Receivers that are not agents or loops.
-const ToControl = "ctl" // whoever obeys control
+// ToControl is the receiver of control records. Turn runners and loops subscribe to it.
+const ToControl = "ctl"
 
-// ToTopics is the receiver of what is published: every agent's next prompt tells the newest of it.
+// ToTopics is the receiver of published topic entries. Every agent's next prompt shows the newest
+// of them.
 const ToTopics = "topics"
 
-// ToAgents is the receiver of every agent's mail: whoever reads it is given all of them.
+// ToAgents matches the mail of all agents when it is given to [Log.Read] or [Log.Watch].
 const ToAgents = "@"
 
 // ToAgent is the receiver of an agent's mail.
 func ToAgent(name string) string { return "@" + name }
 
-// RootLoop is the loop of the run itself, which every other is called by.
+// RootLoop is the id of the run's own loop. It calls every other loop.
 const RootLoop = "root"
 
-// ToLoop is the receiver of what is meant for a loop.
+// ToLoop is the receiver of records for a loop.
 func ToLoop(id string) string { return "loop:" + id }
 
 // EndKey is the key of a call's end.
 func EndKey(call string) string { return "end:" + call }
 
-// CarriedOverKey is the key of a turn's end in the run that this one tries again.
+// CarriedOverKey is the key of a turn's end that was carried over from the run that this one
+// retries.
 func CarriedOverKey(turn TurnID) string { return "kept:" + string(turn) }
 
 // StartKey is the key of a turn's n-th start.
@@ -175,22 +190,24 @@ func StartKey(turn TurnID, n int) string { return "start:" + string(turn) + ":" 
 // MailKey is the key of an envelope, by its [Envelope.Ref].
 func MailKey(ref string) string { return "mail:" + ref }
 
-// UsedKey is the key of what takes the envelopes after a number out of an agent's inbox: whoever writes it first has them.
+// UsedKey is the key of the event that consumes the envelopes after a number in an agent's inbox.
+// Of two turns that take the same mail, only the first can write it.
 func UsedKey(agent string, from int64) string {
 	return "used:" + agent + ":" + strconv.FormatInt(from, 10)
 }
 
-// InjectedKey is the key of mail that a running turn is given. Another text has another one: what is told beside an answer that
-// nobody took is told again, perhaps with more.
+// InjectedKey is the key of mail that a running turn is given. The range is part of the key: mail
+// beside an answer that did not arrive is injected again, perhaps with more.
 func InjectedKey(turn TurnID, in Injection) string {
 	return fmt.Sprintf("injected:%s:%d:%d:%d:%s", turn, in.Start, in.From, in.Upto, in.Tool)
 }
 
-// ReturnedKey is the key of what says that nobody will ever read an envelope.
+// ReturnedKey is the key of the event that declares an envelope undeliverable.
 func ReturnedKey(ref string) string { return "returned:" + ref }
 
-// AgentEndedKey is the key of what says that an agent has no turn any more: mail for it is refused by it. One that was started
-// again can end again.
+// AgentEndedKey is the key of an agent's end. Senders list it in [Batch.Absent], so an append of
+// mail to an agent that has ended is refused. An agent that was started again can end again, so its
+// starts are part of the key.
 func AgentEndedKey(agent string, starts int) string {
 	if starts == 0 {
 		return "agent_ended:" + agent
@@ -198,93 +215,97 @@ func AgentEndedKey(agent string, starts int) string {
 	return "agent_ended:" + agent + ":" + strconv.Itoa(starts)
 }
 
-// AskedKey and AnsweredKey are the keys of an approval and of its answer.
+// AskedKey and AnsweredKey are the keys of an approval and its answer.
 func AskedKey(id string) string    { return "asked:" + id }
 func AnsweredKey(id string) string { return "answered:" + id }
 
-// RetryQuestion is the id of the question whether a task whose turn failed is tried again.
+// RetryQuestion is the id of the approval that asks whether a failed task gets another attempt.
 func RetryQuestion(turn string) string { return turn + "/retry" }
 
-// GrantedKey is the key of what the plan grows by when a growth request is granted.
+// GrantedKey is the key of the plan that a granted growth request adds.
 func GrantedKey(id string) string { return "plan:" + id }
 
-// RunStart is how a run began.
+// A RunStart says how a run began.
 type RunStart struct {
 	ID      RunID     `json:"id"`
 	Kind    RunKind   `json:"kind"`
-	Name    string    `json:"name,omitempty"` // the pipeline's, or what was asked
-	Dir     string    `json:"dir"`            // where it was started: commands act on the runs of their folder
+	Name    string    `json:"name,omitempty"` // the pipeline's name, or the request
+	Dir     string    `json:"dir"`            // the folder where it was started: commands act on the runs of their folder
 	File    string    `json:"file,omitempty"` // the compose file
 	Args    []string  `json:"args,omitempty"` // the command line, without the program
 	Version string    `json:"version"`        // of the program
-	Loops   string    `json:"loops"`          // version of the loops; another one cannot resume the run
+	Loops   string    `json:"loops"`          // version of the loops; only the same version can resume the run
 	Replay  bool      `json:"replay,omitempty"`
-	From    RunID     `json:"from,omitempty"` // the run that this one tries again
+	From    RunID     `json:"from,omitempty"` // the run that this one retries
 	Origin  *Origin   `json:"asked,omitempty"`
 	Time    time.Time `json:"time"`
 }
 
-// Origin is what a run of a team was begun by, when it was another program's message to one of its agents.
+// An Origin is the message of another program that began a team's run.
 type Origin struct {
-	Agent   string `json:"agent"`             // whom the message was for
-	Context string `json:"context,omitempty"` // the conversation that it belongs to, as the other program calls it; "" = the run is the first
-	Message string `json:"message,omitempty"` // the message's id: sent again, it is the same run
+	Agent string `json:"agent"` // the agent that the message was for
+	// Context is the conversation of the message, in the other program's words. "" means that the
+	// run is the first of its conversation.
+	Context string `json:"context,omitempty"`
+	Message string `json:"message,omitempty"` // the message's id: sent again, it names the same run
 }
 
-// Ownership says which process drives a run.
+// An Ownership says which process drives a run.
 type Ownership struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host,omitempty"`
 	Fence int64  `json:"fence"`
 }
 
-// RunEnd is how a run ended.
+// A RunEnd says how a run ended.
 type RunEnd struct {
 	Status Status   `json:"status"` // completed, failed or cancelled
-	Exit   int      `json:"exit"`   // what `swarm up` exits with
+	Exit   int      `json:"exit"`   // the exit code of `swarm up`
 	Reason string   `json:"reason,omitempty"`
-	Why    *Message `json:"why,omitempty"`    // the reason, for those who decide by it; a loop leaves the sentence to others
-	Report string   `json:"report,omitempty"` // of a team: what its lead has reported as done
+	Why    *Message `json:"why,omitempty"`    // the reason as a code, for decisions
+	Report string   `json:"report,omitempty"` // of a team: its lead's report
 	Usage  Usage    `json:"usage,omitzero"`
 }
 
-// Reason is a body that only says why. What a loop says has a code, by which others decide; the sentence is for people.
+// A Reason is a body that only says why. Code decides by the message's code. The sentence is for
+// people.
 type Reason struct {
 	Message
 	Reason string `json:"reason"`
 	Hint   string `json:"hint,omitempty"`
-	Paused bool   `json:"paused,omitempty"` // of a notice: the run has paused by itself for it
-	Ended  bool   `json:"ended,omitempty"`  // of a notice: the run ends for it, because nobody is there to decide
+	Paused bool   `json:"paused,omitempty"` // of a notice: the run paused itself because of it
+	Ended  bool   `json:"ended,omitempty"`  // of a notice: the run ends because of it, as no person is there to decide
 }
 
-// Iteration says which one, of how many.
+// An Iteration says which pass of a pipeline it is, and of how many.
 type Iteration struct {
 	Iteration int `json:"iteration"`
 	Of        int `json:"of"`
 	Group     int `json:"group,omitempty"`
 }
 
-// Retry says why a task is tried again, and when.
+// A Retry says why a task gets another attempt, and when.
 type Retry struct {
 	Iteration int           `json:"iteration"`
-	Attempt   int           `json:"attempt"` // the one that failed
+	Attempt   int           `json:"attempt"` // the attempt that failed
 	Reason    string        `json:"reason"`
 	After     time.Duration `json:"after,omitempty"`
 }
 
-// TaskEnd is how a task ended in an iteration.
+// A TaskEnd says how a task ended in an iteration.
 type TaskEnd struct {
 	Iteration int       `json:"iteration"`
 	Kind      ErrorKind `json:"kind,omitempty"`
 	Reason    string    `json:"reason,omitempty"` // why it failed, was skipped or was cancelled
 }
 
-// TurnStart is written, and on disk, before the provider is called.
+// A TurnStart is on disk before the provider is called. After a crash it tells the next owner that
+// the provider may have been called with this prompt.
 type TurnStart struct {
 	Iteration int    `json:"iteration"`
 	Attempt   int    `json:"attempt"`
-	Start     int    `json:"start"` // from 1; more when an earlier start was cut by a crash: the turn is retried
-	Owner     int64  `json:"owner"` // the fence of the run's owner, who asked for the turn
+	Start     int    `json:"start"` // from 1; a crash cut the earlier starts, and the turn is retried
+	Owner     int64  `json:"owner"` // the fence of the owner that requested the turn
 	By        string `json:"by"`    // a nonce: two workers of one owner never write the same start
 	Provider  string `json:"provider"`
 	Model     string `json:"model,omitempty"`
@@ -292,53 +313,63 @@ type TurnStart struct {
 	Bytes     int    `json:"bytes"`  // its length
 	Spans     []Span `json:"spans,omitempty"`
 	Inputs    Inputs `json:"inputs,omitzero"`
-	Topics    int64  `json:"topics,omitempty"`   // the newest topic entry that the prompt was made with
-	Rules     int64  `json:"rules,omitempty"`    // the newest event by which it tells of the team, and of answers to mail
-	Outputs   int64  `json:"outputs,omitempty"`  // the newest event up to which it has outputs, and what the session knows; 0 = it has none
-	Answered  int    `json:"answered,omitempty"` // how many growth requests the loop had answered before: the team may have grown by them
-	Session   string `json:"session,omitempty"`  // the provider's, when the turn continues one
-	Sent      Hash   `json:"sent,omitempty"`     // what of the prompt is new to that session, and all that was sent
-	// Reserves is what of the budget is kept for the turn. If the starts and reservations before this one, by number, leave no room
-	// for it, the turn ends as over_budget and its provider is not called. Without a budget there is none.
+	Topics    int64  `json:"topics,omitempty"` // the newest topic entry in the prompt
+	// Rules is the newest event from which the prompt describes the team and the answers to mail.
+	Rules int64 `json:"rules,omitempty"`
+	// Outputs is the newest event up to which the prompt has outputs, and the session knows them. 0
+	// means that it has none.
+	Outputs int64 `json:"outputs,omitempty"`
+	// Answered is how many growth requests the loop had answered before: the team may have grown by
+	// them.
+	Answered int    `json:"answered,omitempty"`
+	Session  string `json:"session,omitempty"` // the provider's session that the turn continues
+	Sent     Hash   `json:"sent,omitempty"`    // the part of the prompt that is new to that session: only this was sent
+	// Reserves is the part of the budget that is reserved for the turn. If the earlier starts and
+	// reservations leave no room for it, the turn ends as over_budget and its provider is not
+	// called. It is zero without a budget.
 	Reserves Usage `json:"reserves,omitzero"`
-	// Trees are what the files were, so that the turn's changes can be told at its end, however often it is begun.
+	// Snapshots are the folders before the turn, so that its changes are known at its end, however
+	// often a crash makes it start again.
 	Snapshots []FolderSnapshot `json:"trees,omitempty"`
 }
 
-// A FolderSnapshot is what the files of a folder were, in a store of objects of our own.
+// A FolderSnapshot is the state of a folder's files, in a git object store of our own.
 type FolderSnapshot struct {
 	Dir  string `json:"dir"`
 	Tree string `json:"tree"`
 }
 
-// A Span says where some bytes of a prompt came from.
+// A Span says where a range of a prompt's bytes came from.
 type Span struct {
 	From  string `json:"from"`            // "ids", "role", "text", "output", "stdin", "retry", …
 	Name  string `json:"name,omitempty"`  // the file, or the task whose output it is
 	Turn  TurnID `json:"turn,omitempty"`  // the turn whose output it is
-	Known bool   `json:"known,omitempty"` // the session that goes on has it, so it was not sent again
+	Known bool   `json:"known,omitempty"` // the continued session has it already, so it was not sent again
 	Start int    `json:"start"`
 	End   int    `json:"end"`
 }
 
-// Inputs is which mail a turn consumes: what lies after From, up to and including Upto, in its agent's inbox.
+// Inputs are the range of mail that a turn consumes in its agent's inbox: after From, up to and
+// including Upto.
 type Inputs struct {
 	From int64 `json:"from,omitempty"`
 	Upto int64 `json:"upto,omitempty"`
 }
 
-// A Consumption is which mail was consumed, and by which turn: of two turns that take the same, one is refused.
+// A Consumption says which mail a turn consumed. Of two turns that take the same mail, the second
+// is refused (see [UsedKey]).
 type Consumption struct {
 	Inputs
-	Turn TurnID `json:"turn,omitempty"` // none = a person has read it
+	Turn TurnID `json:"turn,omitempty"` // "" = a person has read it
 }
 
-// An Injection is mail that a running turn was given beside the answer of a tool. It is written, and on disk, before the agent sees it.
+// An Injection is mail that a running turn was given beside the answer of a tool. It is on disk
+// before the agent sees it.
 type Injection struct {
 	Inputs
-	Start int    `json:"start"` // of the turn
-	Tool  string `json:"tool"`  // beside whose answer it stood
-	Text  Hash   `json:"text"`  // byte for byte what the agent was given
+	Start int    `json:"start"` // the start of the turn, as [TurnStart.Start]
+	Tool  string `json:"tool"`  // the tool call whose answer carried it
+	Text  Hash   `json:"text"`  // byte for byte what the agent got
 	Bytes int    `json:"bytes"`
 }
 
@@ -346,101 +377,106 @@ type Injection struct {
 type ToolUse struct {
 	ID     string          `json:"id,omitempty"`
 	Name   string          `json:"name"`
-	Input  json.RawMessage `json:"input,omitempty"`  // its head
-	Output string          `json:"output,omitempty"` // its head
+	Input  json.RawMessage `json:"input,omitempty"`  // the first bytes of it
+	Output string          `json:"output,omitempty"` // the first bytes of it
 	Failed bool            `json:"failed,omitempty"`
-	Took   time.Duration   `json:"took,omitempty"` // 0 = nobody has seen it begin
+	Took   time.Duration   `json:"took,omitempty"` // 0 = its start was not observed
 }
 
-// A FileChange is a file that an agent changed, as its program tells it.
+// A FileChange is a file that an agent changed, as its program reports it.
 type FileChange struct {
 	Path string `json:"path"`
 }
 
-// TurnInSession says which of its program's sessions a turn is in.
+// A TurnInSession names the program's session that a turn is in.
 type TurnInSession struct {
 	Session string `json:"session"`
 }
 
-// An AgentEnd is why an agent has no turn any more.
+// An AgentEnd says why an agent gets no more turns.
 type AgentEnd struct {
-	Kind   ErrorKind `json:"kind,omitempty"` // of its last failure; [CutByCancel] = a person wanted it
+	Kind   ErrorKind `json:"kind,omitempty"` // of its last failure; [CutByCancel] = a person cancelled it
 	Reason string    `json:"reason"`
 }
 
-// An Approval is something that an agent may do only if a person says so.
+// An Approval is a question that only a person may answer: may the agent do this?
 type Approval struct {
-	ID     string          `json:"id"`              // made from the turn, what is asked and the how manieth time, so that an answer outlives a crash
+	// ID is derived from the turn, the request and how often it was made before. A turn that starts
+	// again after a crash makes the same id and finds the answer.
+	ID     string          `json:"id"`
 	What   string          `json:"what"`            // in a few words
-	Tool   string          `json:"tool,omitempty"`  // when it is a tool
-	Input  json.RawMessage `json:"input,omitempty"` // its head
-	Paths  []string        `json:"paths,omitempty"` // files and folders that it is about, as far as they are told
-	Growth *GrowthRequest  `json:"wish,omitempty"`  // when it is something of the run
-	Retry  *RetryRequest   `json:"retry,omitempty"` // when a task has failed, and asks for another attempt
+	Tool   string          `json:"tool,omitempty"`  // if it is about a tool
+	Input  json.RawMessage `json:"input,omitempty"` // the first bytes of the tool's input
+	Paths  []string        `json:"paths,omitempty"` // files and folders that it is about, as far as they are known
+	Growth *GrowthRequest  `json:"wish,omitempty"`  // if the agent asks for a new agent or edge
+	Retry  *RetryRequest   `json:"retry,omitempty"` // if a failed task asks for another attempt
 }
 
-// A RetryRequest is what a failed task with `on_failure: escalate` asks for: another attempt. A person may change its inputs.
+// A RetryRequest asks for another attempt of a failed task with `on_failure: escalate`. A person
+// may change its inputs.
 type RetryRequest struct {
 	Failure string            `json:"failure,omitempty"` // why the task failed
 	Inputs  map[string]string `json:"inputs,omitempty"`  // as [Task.Inputs]: the task whose output {{input:x}} stands for
-	Note    string            `json:"note,omitempty"`    // what the person tells the next attempt
+	Note    string            `json:"note,omitempty"`    // the person's note to the next attempt
 }
 
-// A GrowthRequest is what an agent wants of its run: a new agent, or a new edge. One of them is there.
+// A GrowthRequest is an agent's request for a new agent or a new edge. Exactly one of the two is
+// set.
 type GrowthRequest struct {
 	Spawn *SpawnRequest `json:"spawn,omitempty"`
 	Edge  *EdgeRequest  `json:"edge,omitempty"`
 }
 
-// A SpawnRequest is a new agent, in the words of the tool that asks for it.
+// A SpawnRequest asks for a new agent. Its fields are the arguments of the tool.
 type SpawnRequest struct {
 	Name         string   `json:"name"`
-	Role         string   `json:"role,omitempty"`     // as an agent of the run has it
-	Provider     string   `json:"provider,omitempty"` // of the run's; "" = that of who asks
-	Instructions string   `json:"instructions"`       // what it is given to do first
-	Edges        []string `json:"edges,omitempty"`    // agents with whom it is joined, both ways, beside who asks
+	Role         string   `json:"role,omitempty"`     // the role of an agent of the run
+	Provider     string   `json:"provider,omitempty"` // a provider of the run; "" = the requesting agent's
+	Instructions string   `json:"instructions"`       // its first task
+	Edges        []string `json:"edges,omitempty"`    // agents that it is connected with, both ways, beside the requesting one
 }
 
-// An EdgeRequest is a new edge, in the words of the tool that asks for it.
+// An EdgeRequest asks for a new edge. Its fields are the arguments of the tool.
 type EdgeRequest struct {
 	From          string `json:"from"`
 	To            string `json:"to"`
 	Bidirectional bool   `json:"bidirectional,omitempty"`
 }
 
-// An ApprovalAnswer is what came of it.
+// An ApprovalAnswer is the answer to an approval.
 type ApprovalAnswer struct {
 	ID     string         `json:"id"`
 	OK     bool           `json:"ok"`
 	Reason string         `json:"reason,omitempty"`
-	By     string         `json:"by,omitempty"`   // who answered, and by what
-	Growth *GrowthRequest `json:"wish,omitempty"` // what is allowed instead of what was asked; nil = that
+	By     string         `json:"by,omitempty"`   // the person who answered, and through which door
+	Growth *GrowthRequest `json:"wish,omitempty"` // what is granted instead of the request; nil = the request itself
 	// Retry is what the next attempt of a task is given instead of what was asked; nil = that.
 	Retry *RetryRequest `json:"retry,omitempty"`
-	// Message is the id of another program's message that said so: sent again, it answers nothing else.
+	// Message is the id of another program's message that said so: sent again, it answers nothing
+	// else.
 	Message string `json:"message,omitempty"`
 }
 
-// Overdue says of an envelope that the reply it requires has not come.
+// An Overdue says that the required reply to an envelope is late.
 type Overdue struct {
 	ID   string `json:"id"`
-	Over bool   `json:"over,omitempty"` // it is not waited for any more
+	Over bool   `json:"over,omitempty"` // the wait for it is over
 }
 
-// An AgentWait is whom an agent waits for in its turn.
+// An AgentWait names the agents that an agent waits for within its turn.
 type AgentWait struct {
 	For    []string `json:"for"`
-	Reason string   `json:"reason,omitempty"` // how it ended, when not well
+	Reason string   `json:"reason,omitempty"` // why the wait ended, unless it succeeded
 }
 
-// A Return is why an envelope came back.
+// A Return says why an envelope is undeliverable.
 type Return struct {
 	ID     string `json:"id"`
 	Ref    string `json:"ref,omitempty"` // [Envelope.Ref]
 	Reason string `json:"reason"`
 }
 
-// An Artifact is bytes that are passed on by reference.
+// An Artifact is stored bytes with a reference.
 type Artifact struct {
 	Ref   string `json:"ref"`  // artifact://kind/id, or contextpack://pack/id
 	Kind  string `json:"kind"` // diff, log, report, transcript, prompt, contextpack or file
@@ -448,25 +484,25 @@ type Artifact struct {
 	Hash  Hash   `json:"hash"`
 	Bytes int64  `json:"bytes"`
 
-	Tokens  int64     `json:"tokens,omitempty"`  // of a context pack: how many it counts in a prompt
-	LeftOut []LeftOut `json:"leftOut,omitempty"` // and what it had no room for
+	Tokens  int64     `json:"tokens,omitempty"`  // of a context pack: its size in a prompt
+	LeftOut []LeftOut `json:"leftOut,omitempty"` // of a context pack: the parts that had no room
 }
 
-// A LeftOut is something that is not in a context pack as it was handed in.
+// A LeftOut is a part of a context pack that was not stored as it was submitted.
 type LeftOut struct {
 	Part string `json:"part"`          // docRefs, relevantFiles, constraints, …
 	Name string `json:"name"`          // the path, the id or the name
-	How  string `json:"how"`           // shortened, reference (its text is not there), dropped or replaced
-	Why  string `json:"why,omitempty"` // "" = for room, or since something later says otherwise
+	How  string `json:"how"`           // shortened, reference (without its text), dropped or replaced
+	Why  string `json:"why,omitempty"` // "" = for room, or because a later part overrides it
 }
 
-// A TopicEntry is what an agent has published for everybody.
+// A TopicEntry is a finding that an agent published to a topic for the whole team.
 type TopicEntry struct {
 	Topic string          `json:"topic"`
 	Data  json.RawMessage `json:"data"`
 }
 
-// Text is the entry for reading: of a text the text itself, of any other value its JSON.
+// Text returns the entry for reading: a string as it is, any other value as JSON.
 func (t TopicEntry) Text() string {
 	var text string
 	if json.Unmarshal(t.Data, &text) != nil {
@@ -475,90 +511,105 @@ func (t TopicEntry) Text() string {
 	return text
 }
 
-// A CallEnd is the answer to a loop's call. A failure is an answer too: whether to try again is the loop's decision.
+// A CallEnd is the answer to a loop's call. A failure is an answer too: the loop decides whether to
+// retry.
 type CallEnd struct {
-	ID          string    `json:"id"`
-	Call        string    `json:"call"`   // the call's fingerprint: a replaying loop must ask the same
-	Status      CallState `json:"status"` //
-	Kind        ErrorKind `json:"kind,omitempty"`
-	Reason      string    `json:"reason,omitempty"`
-	Hint        string    `json:"hint,omitempty"`
-	Output      Hash      `json:"output,omitempty"` // what is kept of it
-	Bytes       int64     `json:"bytes,omitempty"`  // how long it was before it was cut to what is kept
-	Exit        int       `json:"exit,omitempty"`   // of the agent's program
-	Usage       Usage     `json:"usage,omitzero"`
-	Unbegun     bool      `json:"unbegun,omitempty"`   // it ends without a call of the provider; a start that is there was cut by a crash
-	Session     string    `json:"session,omitempty"`   // to continue it
-	Forgotten   bool      `json:"forgotten,omitempty"` // the session cannot be continued: its id held a secret, and is not stored as it was
-	Inputs      Inputs    `json:"inputs,omitzero"`     // the mail it consumed
-	Verdicts    []Verdict `json:"verdicts,omitempty"`
-	Findings    []Finding `json:"findings,omitempty"` // what about it is strange
-	Outside     []string  `json:"outside,omitempty"`  // files that it changed against its phase
-	Done        bool      `json:"done,omitempty"`     // the agent reports that its work is done
-	Report      string    `json:"report,omitempty"`   // and what came of it
-	Wrote       int64     `json:"wrote,omitempty"`    // the newest envelope by which the run itself gave somebody a turn in it
-	CarriedOver bool      `json:"kept,omitempty"`     // it was not done now, but in the run that this one tries again
+	ID     string    `json:"id"`
+	Call   string    `json:"call"`   // the call's fingerprint: a resumed loop must make the same call
+	Status CallState `json:"status"` //
+	Kind   ErrorKind `json:"kind,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	Hint   string    `json:"hint,omitempty"`
+	Output Hash      `json:"output,omitempty"` // the stored part of the output
+	Bytes  int64     `json:"bytes,omitempty"`  // its length before it was cut to that part
+	Exit   int       `json:"exit,omitempty"`   // exit code of the agent's program
+	Usage  Usage     `json:"usage,omitzero"`
+	// Unbegun says that the turn ended without a call of the provider. A crash cut any start that
+	// the log has.
+	Unbegun bool   `json:"unbegun,omitempty"`
+	Session string `json:"session,omitempty"` // the session, for later turns to continue
+	// Forgotten says that the session cannot be continued: its id held a secret, which is not
+	// stored.
+	Forgotten bool      `json:"forgotten,omitempty"`
+	Inputs    Inputs    `json:"inputs,omitzero"` // the mail it consumed
+	Verdicts  []Verdict `json:"verdicts,omitempty"`
+	Findings  []Finding `json:"findings,omitempty"` // suspicious behaviour in the turn
+	Outside   []string  `json:"outside,omitempty"`  // files that it changed although its phase forbids it
+	Done      bool      `json:"done,omitempty"`     // the agent reports that its work is done
+	Report    string    `json:"report,omitempty"`   // the agent's report with it
+	// Wrote is the newest envelope by which the runtime itself gave an agent a turn during this
+	// one.
+	Wrote       int64 `json:"wrote,omitempty"`
+	CarriedOver bool  `json:"kept,omitempty"` // the turn was not done in this run, but in the run that this one retries
 }
 
-// A Finding is something strange about a turn, with the evidence.
+// A Finding is suspicious behaviour in a turn, with the evidence. The turn runner reports findings;
+// the team loop decides what to do about them.
 type Finding struct {
-	Kind     FindingKind `json:"kind"`
-	About    string      `json:"about"`           // the agent that was not written to; what tells one action from another; who else was there
-	Times    int         `json:"times,omitempty"` // how often in a row, within the turn
-	Evidence string      `json:"evidence"`        // what the agent said, or did; the files
+	Kind FindingKind `json:"kind"`
+	// About depends on the kind: the agent that got no mail, the fingerprint of the action, or the
+	// other agents that worked in the folder.
+	About    string `json:"about"`
+	Times    int    `json:"times,omitempty"` // how often in a row within the turn
+	Evidence string `json:"evidence"`        // the agent's words or action, or the files
 }
 
-// A FindingKind says what is strange.
+// A FindingKind names a kind of suspicious behaviour.
 type FindingKind string
 
-// What can be strange about a turn.
+// The kinds of findings.
 const (
-	Unsent     FindingKind = "unsent"      // it says that it has written to an agent, and no envelope went there
-	SameAction FindingKind = "same_action" // it did the same with the same result, and nothing else; or so often in a row that it was told so
-	Shared     FindingKind = "shared"      // while it worked somebody changed what the phase forbids, and it was not alone there: nobody can tell who
+	Unsent FindingKind = "unsent" // the agent claims to have written to another, and no envelope went there
+	// The agent did nothing but the same action with the same result, or repeated it in a row until
+	// it was told so.
+	SameAction FindingKind = "same_action"
+	// Files that the phase protects changed while several agents worked in the folder, so the
+	// author is unknown.
+	Shared FindingKind = "shared"
 )
 
-// A CallState is how a call was answered.
+// A CallState is the outcome of a call.
 type CallState string
 
-// How a call is answered.
+// The outcomes of a call.
 const (
 	CallOK     CallState = "ok"
 	CallFailed CallState = "failed"
-	CallCut    CallState = "cut" // by a person: it consumed nothing
+	CallCut    CallState = "cut" // a person stopped it: it consumed no mail
 )
 
-// A Verdict is what came of one part of `expect`.
+// A Verdict is the result of checking one part of `expect`.
 type Verdict struct {
 	Part   string `json:"part"` // file, matches, schema or command
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// A ControlCommand is the body of a control record: a command and its target. Any process may write one.
+// A ControlCommand is the body of a control record: a command and its target. Any process may write
+// one. If no process owns the run, the command takes effect when the run is resumed.
 type ControlCommand struct {
 	Command Command `json:"word"`
 	Target  string  `json:"target,omitempty"` // a task, an agent or a turn; "" = the whole run
 }
 
-// A Command is what a run, a task, an agent or a turn can be told to do.
+// A Command is a request to a run, a task, an agent or a turn.
 type Command string
 
 // The commands.
 const (
-	CommandCancel    Command = "cancel"    // end it for good
-	CommandInterrupt Command = "interrupt" // cut the agent's turn, to say something
-	CommandPause     Command = "pause"     // start no turn of it; what runs finishes
-	CommandResume    Command = "resume"    // start turns of it again
-	CommandStart     Command = "start"     // let an agent that has ended have turns again
-	CommandReset     Command = "reset"     // forget the agent's session, cut its turn and begin it anew
-	CommandRetry     Command = "retry"     // try a task again that failed and waits for a person
-	CommandClose     Command = "close"     // nothing will be added any more
+	CommandCancel    Command = "cancel"    // end the target for good
+	CommandInterrupt Command = "interrupt" // stop the agent's turn to say something
+	CommandPause     Command = "pause"     // start no turn of the target; running turns finish
+	CommandResume    Command = "resume"    // start turns of the target again
+	CommandStart     Command = "start"     // give turns to an agent that has ended
+	CommandReset     Command = "reset"     // drop the agent's session, stop its turn and start it anew
+	CommandRetry     Command = "retry"     // retry a task that failed and waits for a person
+	CommandClose     Command = "close"     // the plan is complete: nothing is added any more
 )
 
-// A Snapshot is a state of the git tree, in a store of objects of our own.
+// A Snapshot is a state of the git tree, in a git object store of our own.
 type Snapshot struct {
 	When   string `json:"when"` // "start" or "end"
 	Hash   string `json:"hash"`
-	Commit string `json:"commit,omitempty"` // what was checked out
+	Commit string `json:"commit,omitempty"` // the commit that was checked out
 }

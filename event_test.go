@@ -9,7 +9,7 @@ import (
 	"swarm"
 )
 
-// TestEventKinds: whoever adds a kind adds it to the list, by which a stream of events can be filtered.
+// TestEventKinds keeps the list of kinds complete, because streams of events are filtered by it.
 func TestEventKinds(t *testing.T) {
 	source, err := os.ReadFile("event.go")
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// The code has layers, and imports only point down: a package imports packages of lower layers, and one beside it only where
-// this table says why. A new package gets a line here. Before another import is added, ask whether the code stands in the right
-// package.
+// The code has layers, and imports only point down: a package imports packages of lower layers, and
+// one beside it only where this table says why. A new package gets a line here. Before another
+// import is added, ask whether the code stands in the right package.
 //
 //	0  nouns        the module's root: no I/O, no clock
 //	1  rules        pure functions on nouns: no I/O, no clock
@@ -34,7 +34,8 @@ type room struct {
 	uses  []use
 }
 
-// A use is a package of ours that another may import, and what for. One line each, so that two changes rarely meet.
+// A use is a package of ours that another may import, and what for. One line each, so that two
+// changes rarely meet.
 type use struct{ path, why string }
 
 const (
@@ -433,7 +434,8 @@ var foreign = []struct {
 // outward are the standard packages that reach outside. Nothing below the adapters imports them.
 var outward = []string{"os", "net", "syscall", "os/exec", "os/signal", "os/user", "net/http", "net/rpc", "net/smtp", "log", "log/syslog", "plugin", "testing"}
 
-// loopImports are all that the loops may import of the standard library: whatever runs there must run the same way again.
+// loopImports are all that the loops may import of the standard library: whatever runs there must
+// run the same way again.
 var loopImports = []string{"cmp", "errors", "fmt", "maps", "slices", "strconv", "strings", "time"}
 
 // clock are the functions that read the clock or wait for it.
@@ -513,8 +515,8 @@ func checkStandard(t *testing.T, from string, r room, to string) {
 	}
 }
 
-// TestLoopsAndRulesReadNoClock: what the same input must bring to the same state may not ask what time it is, and the loops may
-// not start anything either.
+// TestLoopsAndRulesReadNoClock: what the same input must bring to the same state may not ask what
+// time it is, and the loops may not start anything either.
 func TestLoopsAndRulesReadNoClock(t *testing.T) {
 	for _, p := range list(t) {
 		r, ok := house[p.path]
@@ -544,9 +546,9 @@ func TestLoopsAndRulesReadNoClock(t *testing.T) {
 	}
 }
 
-// TestOnlyProcessMakesGroups: internal/process takes every child of this program that is in another process group for an orphan
-// of one of its own programs, and ends it. So nobody else starts children with a group or a session of their own, but a
-// command that starts no programs.
+// TestOnlyProcessMakesGroups: internal/process takes every child of this program that is in another
+// process group for an orphan of one of its own programs, and ends it. So nobody else starts
+// children with a group or a session of their own, but a command that starts no programs.
 func TestOnlyProcessMakesGroups(t *testing.T) {
 	for _, p := range list(t) {
 		for _, name := range p.files {
@@ -562,8 +564,8 @@ func TestOnlyProcessMakesGroups(t *testing.T) {
 	}
 }
 
-// list finds the packages of the module that are more than tests. It reads them itself, so that go test knows what its result
-// depends on.
+// list finds the packages of the module that are more than tests. It reads them itself, so that go
+// test knows what its result depends on.
 func list(t *testing.T) []pkg {
 	t.Helper()
 	var packages []pkg

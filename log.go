@@ -10,52 +10,64 @@ import (
 	"time"
 )
 
-// A Log is one run's: the audit trail, the feed of every view, the mailbox (events by receiver) and the journal of its loops
-// (events by key). It keeps larger texts beside the events, by their hash. Any process may append mail and control; the rest
-// only the owner, by its fence.
+// A Log is the log of one run. It is four things at once:
+//   - the audit trail
+//   - the feed of every view
+//   - the mailbox of agents and loops (events by receiver)
+//   - the journal of the loops (events by key)
 //
-// The time of an event is the store's clock, read when the event is written, and never before that of the event ahead of it.
-// Loops have no other clock: a writer's own could move their timeouts by as much as it is wrong.
+// It stores larger texts beside the events, by their hash. Any process may append mail and control.
+// Only the owner may append the rest, under its fence.
+//
+// The store's clock sets the time of an event when the event is written. Times never decrease from
+// one event to the next. Loops have no other clock: a writer's own clock could move their timeouts
+// by as much as it is wrong.
 type Log interface {
-	// Append writes the batch whole or not at all and returns the events' numbers when it is on disk. An event whose key is
-	// there already, with the same body, is not written again and has its old number; with another body it is ErrConflict.
+	// Append writes the batch whole or not at all. It returns the numbers of the events when they
+	// are on disk. An event whose key exists already with the same body is not written again, and
+	// gets its old number. The same key with another body is ErrConflict.
 	//
-	// An error that is none of the refusals below leaves open whether the batch was written. Callers do not retry: events
-	// without a key would be doubled. A store behind a network retries inside Append, until ctx ends, under an id that it gives
-	// the batch and stores with it. It looks for that id before it checks fence and keys, because both may have changed since
-	// the first try was written.
+	// After an error other than the refusals below, the batch may or may not have been written.
+	// Callers do not retry, because events without a key would be doubled. A store behind a network
+	// retries inside Append, until ctx ends, under an id that it stores with the batch. It looks
+	// for that id before it checks fence and keys, because both may have changed since the first
+	// try was written.
 	Append(ctx context.Context, b Batch) ([]int64, error)
-	// Flush writes the lazy batches that wait, for a caller that has nothing more to append for now. It waits for no disk.
+	// Flush writes the waiting lazy batches, for a caller that has nothing more to append for now.
+	// It does not wait for the disk.
 	Flush()
-	// Read returns up to limit events after a number, in order: all of them, or those for the given receivers; [ToAgents] is
-	// every agent.
+	// Read returns up to limit events after a number, in order. With receivers it returns only
+	// their events; [ToAgents] means every agent.
 	Read(after int64, limit int, to ...string) ([]Event, error)
 	// Find returns the event with this key.
 	Find(key string) (Event, bool, error)
 	// Body returns the text with this hash, or ErrNoBody.
 	Body(h Hash) ([]byte, error)
-	// Watch gives a channel that holds a value soon after an event for one of the receivers (none given: for anybody) was
-	// appended, by this process or another. The function ends it.
+	// Watch returns a channel that gets a value soon after any process has appended an event for
+	// one of the receivers. Without receivers it reports every event. The function ends the watch.
 	Watch(to ...string) (<-chan struct{}, func())
 }
 
-// A Batch is what is appended at once.
+// A Batch is a set of events that are appended together, or not at all.
 type Batch struct {
-	Fence  int64    // if not 0: the owner's; the batch is refused with ErrFenced when the run has another owner
-	Absent []string // keys that must not be there, or the batch is refused with ErrStale
-	Events []Event  // Seq and Time are the log's, whatever they say here: writers' clocks differ
-	Bodies [][]byte // texts that the events name by their hash
-	// Lazy says that nobody waits: Append returns at once, without numbers. The batch keeps its place in the order and goes to
-	// disk with the next one that somebody waits for, or by itself after a moment; Flush writes it without a sync. A crash
-	// before that loses it, and what comes after it.
+	Fence  int64    // if not 0: the owner's fence; another owner means ErrFenced
+	Absent []string // keys that must not exist, or the batch is refused with ErrStale
+	Events []Event  // the log sets Seq and Time, because writers' clocks differ
+	Bodies [][]byte // the texts that the events name by hash
+	// Lazy appends without waiting: Append returns at once, without numbers. The batch keeps its
+	// place in the order. It reaches the disk with the next batch that a caller waits for, or by
+	// itself after a moment. Flush writes it without a sync. A crash before that loses it, and
+	// everything after it.
 	Lazy bool
-	// Early has Append return when the batch has its place in the order, before it is on disk. It goes to disk with the next one
-	// that somebody waits for, or by itself after a moment. Until then only Read for the loops that it is addressed to returns
-	// it: what they do next goes to disk with it. Any other reader is given it when it is on disk.
+	// Early lets Append return when the batch has its place in the order, before it is on disk. The
+	// batch reaches the disk with the next one that a caller waits for, or by itself after a
+	// moment. Until then only Read for the loops that it is addressed to returns it, because
+	// everything they append next reaches the disk with it. Other readers get it when it is on
+	// disk.
 	Early bool
 }
 
-// What a Log refuses with.
+// The refusals of a Log.
 var (
 	ErrFenced   = errors.New("the run has another owner now")
 	ErrStale    = errors.New("a newer start of this turn exists")
@@ -63,20 +75,20 @@ var (
 	ErrNoBody   = errors.New("no text with this hash is stored")
 )
 
-// An Owned is a log whose run can have an owner.
+// An Owned is a log whose run can have an owner: the one process that drives the run.
 type Owned interface {
-	// Own takes the run and returns its new fence. It is refused with an *OwnedError while another owner lives: one that is
-	// gone is replaced at once, one that has stopped moving when its lease is over.
+	// Own takes the run and returns its new fence. It is refused with an *OwnedError while another
+	// owner lives. A dead owner is replaced at once, an owner that hangs when its lease ends.
 	Own(ctx context.Context, loops string, lease time.Duration) (fence int64, err error)
-	// Renew keeps the lease. It never takes one back: ErrFenced.
+	// Renew extends the lease. It never takes a lost one back: the error is ErrFenced.
 	Renew(ctx context.Context, fence int64, lease time.Duration) error
 	// Disown gives the run up.
 	Disown(ctx context.Context, fence int64) error
-	// Owner says who drives the run; ok is false when nobody does.
+	// Owner returns the process that drives the run; ok is false if there is none.
 	Owner(ctx context.Context) (o Owner, ok bool, err error)
 }
 
-// An OwnedError refuses a run to a second owner.
+// An OwnedError refuses a run to a second owner, and names the first.
 type OwnedError struct{ Owner Owner }
 
 func (e *OwnedError) Error() string {
@@ -85,27 +97,28 @@ func (e *OwnedError) Error() string {
 
 // An Owner drives a run until its lease ends.
 type Owner struct {
-	Engine string // what runs the loops: "local"
+	Engine string // the engine that runs the loops: "local"
 	Host   string // the machine of the process
 	PID    int
 	Fence  int64
 	Until  time.Time // the lease's end
-	Gone   bool      // the process has died, and its lease has not run out yet
+	Gone   bool      // the process has died before its lease ended
 }
 
 // A Hash names a text: the SHA-256 of its bytes in hexadecimal.
 type Hash string
 
-// NoText is the hash of the empty text, which every log has.
+// NoText is the hash of the empty text. Every log has it.
 const NoText Hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// HashOf is the hash of b.
+// HashOf returns the hash of b.
 func HashOf(b []byte) Hash {
 	h := sha256.Sum256(b)
 	return Hash(hex.EncodeToString(h[:]))
 }
 
-// FindBody is the body of the event with a key. It is not ok if there is none, or it cannot be read.
+// FindBody decodes the body of the event with a key. ok is false if there is no such event, or its
+// body cannot be read.
 func FindBody[T any](log Log, key string) (body T, ok bool, err error) {
 	e, ok, err := log.Find(key)
 	if err != nil || !ok {
@@ -115,8 +128,8 @@ func FindBody[T any](log Log, key string) (body T, ok bool, err error) {
 	return body, err == nil, err
 }
 
-// Events goes through the events after a number, as [Log.Read] has them, page by page. An error ends it. Whoever is given
-// an event does not change it.
+// Events iterates over the events after a number, page by page, with the receivers of [Log.Read].
+// An error ends the iteration. The caller must not change the events.
 func Events(log interface {
 	Read(after int64, limit int, to ...string) ([]Event, error)
 }, after int64, to ...string) iter.Seq2[*Event, error] {

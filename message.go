@@ -2,9 +2,9 @@ package swarm
 
 import "strings"
 
-// A Message is something that the run itself says to an agent or a person: a code, and what goes into its sentence.
-// Loops decide with messages. The sentence is made where it is written down, so that another wording
-// changes no decision, and an interrupted run goes on with it.
+// A Message is something that the runtime says to an agent or a person: a code with its arguments.
+// Loops decide by codes. Package wording makes the sentence when it is written down. A new wording
+// therefore changes no decision, and an interrupted run can be resumed with it.
 type Message struct {
 	Code MessageCode `json:"code,omitempty"`
 	Args []string    `json:"args,omitempty"`
@@ -13,43 +13,43 @@ type Message struct {
 // NewMessage makes a message.
 func NewMessage(code MessageCode, args ...string) Message { return Message{code, args} }
 
-// A MessageCode names a sentence.
+// A MessageCode names a sentence. Its arguments are listed at the codes below.
 type MessageCode string
 
-// Stall says whether a message tells why a team made no progress.
+// Stall reports whether the message says why a team made no progress.
 func (c MessageCode) Stall() bool { return strings.HasPrefix(string(c), "stall_") }
 
-// What is said to agents, with the arguments.
+// Notes to agents, with their arguments.
 const (
-	ToldSameOutput MessageCode = "told_same_output" // how often: its outputs are the same
-	ToldSameAction MessageCode = "told_same_action" // in how many turns, evidence: it did the same with the same result
-	ToldSameMail   MessageCode = "told_same_mail"   // in how many turns, to whom: it sent the same message
-	ToldOnlyTwo    MessageCode = "told_only_two"    // how many messages, two agents: nobody else wrote
-	ToldUnsent     MessageCode = "told_unsent"      // pairs of evidence and receiver: it says that it has written, and has not
+	ToldSameOutput MessageCode = "told_same_output" // how often: the agent's outputs are the same
+	ToldSameAction MessageCode = "told_same_action" // in how many turns, evidence: the agent repeats an action with the same result
+	ToldSameMail   MessageCode = "told_same_mail"   // in how many turns, to whom: the agent sends the same message
+	ToldOnlyTwo    MessageCode = "told_only_two"    // how many messages, two agents: only these two write
+	ToldUnsent     MessageCode = "told_unsent"      // pairs of evidence and receiver: the agent claims to have written, and has not
 )
 
-// Why mail came back.
+// Reasons why mail is undeliverable.
 const (
-	BackFailed    MessageCode = "back_failed"    // why: its receiver could not do its work
-	BackCancelled MessageCode = "back_cancelled" // a person has cancelled its receiver
-	BackEnded     MessageCode = "back_ended"     // its receiver had ended before
+	BackFailed    MessageCode = "back_failed"    // why: the receiver failed
+	BackCancelled MessageCode = "back_cancelled" // a person cancelled the receiver
+	BackEnded     MessageCode = "back_ended"     // the receiver had ended before
 )
 
-// Why a team made no progress, for a person.
+// Reasons why a team made no progress, for a person.
 const (
 	StallSameOutput MessageCode = "stall_same_output" // agent, how often
 	StallSameAction MessageCode = "stall_same_action" // agent, in how many turns, evidence
 	StallSameMail   MessageCode = "stall_same_mail"   // agent, to whom, the envelope, in how many turns
 	StallOnlyTwo    MessageCode = "stall_only_two"    // how many messages, two agents
 	StallUnsent     MessageCode = "stall_unsent"      // agent, to whom, evidence
-	StallShared     MessageCode = "stall_shared"      // files, phase, turn, agent, who else worked: nobody can tell who changed them
+	StallShared     MessageCode = "stall_shared"      // files, phase, turn, agent, who else worked: the author is unknown
 )
 
-// What else a person is told.
+// Other notes to a person.
 const (
-	WaitsForPaused MessageCode = "waits_for_paused" // agent: nothing goes on because it is paused
+	WaitsForPaused MessageCode = "waits_for_paused" // agent: the run waits because the agent is paused
 )
 
-// MessageCodes lists them all.
+// MessageCodes lists all codes.
 var MessageCodes = []MessageCode{ToldSameOutput, ToldSameAction, ToldSameMail, ToldOnlyTwo, ToldUnsent, BackFailed, BackCancelled, BackEnded,
 	StallSameOutput, StallSameAction, StallSameMail, StallOnlyTwo, StallUnsent, StallShared, WaitsForPaused}

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// MaxName is the length of the longest name.
+// MaxName is the maximum length of a name, in bytes.
 const MaxName = 63
 
-// Reserved are the names that mean something of their own and that no agent, task or topic may bear.
+// Reserved are the names with a meaning of their own. No agent, task or topic may have them.
 var Reserved = []string{"user", "notify", "supervisor", "swarm-supervisor", "workspace", "orchestrator", "all", "last"}
 
-// CheckAgentName says what is wrong with an agent's name.
+// CheckAgentName returns what is wrong with an agent's name, or nil.
 func CheckAgentName(name string) error {
 	return checkName("agent", name, false, "a-z, 0-9 and -, beginning with a letter, not ending in -, at most 63 characters")
 }
 
-// CheckTaskName says what is wrong with a task's name.
+// CheckTaskName returns what is wrong with a task's name, or nil.
 func CheckTaskName(name string) error { return checkName("task", name, true, taskRule) }
 
-// CheckTopicName says what is wrong with a topic's name.
+// CheckTopicName returns what is wrong with a topic's name, or nil.
 func CheckTopicName(name string) error { return checkName("topic", name, true, taskRule) }
 
 const taskRule = "a-z, 0-9, - and _, beginning with a letter, not ending in -, at most 63 characters"
@@ -35,7 +35,8 @@ func checkName(what, name string, underscore bool, rule string) error {
 	return nil
 }
 
-// isName reads byte by byte: a prompt may hold a thousand names, and an expression would have to be compiled at every start.
+// isName reads byte by byte. A prompt may hold a thousand names, and a regular expression would
+// have to be compiled at every start of the program.
 func isName(name string, underscore bool) bool {
 	if name == "" || len(name) > MaxName || name[0] < 'a' || name[0] > 'z' || name[len(name)-1] == '-' {
 		return false
@@ -57,7 +58,7 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// Quote quotes what a user wrote, cut so that a message stays one line.
+// Quote quotes a user's text and cuts it so that a message stays on one line.
 func Quote(s string) string {
 	if len(s) > 60 {
 		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:60], ""))
@@ -65,12 +66,12 @@ func Quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// AgentOf is the name of the agent that a task is when it names none.
+// AgentOf returns the name of the agent of a task that names none.
 func AgentOf(task string) string { return strings.ReplaceAll(task, "_", "-") }
 
-// Nearest is the choice that name was probably meant to be, or "".
+// Nearest returns the choice that the user probably meant by name, or "".
 func Nearest(name string, choices []string) string {
-	best, at := "", min(1+len(name)/3, len(name)-1) // of what was written, something must be left
+	best, at := "", min(1+len(name)/3, len(name)-1) // at least one character must match
 	for _, c := range choices {
 		if d := distance(strings.ToLower(name), strings.ToLower(c), at); d <= at && (best == "" || d < at) {
 			best, at = c, d
@@ -82,7 +83,8 @@ func Nearest(name string, choices []string) string {
 	return best
 }
 
-// continued is the only choice of which name is the first word: claude, of claude-code.
+// continued returns the only choice that begins with name as its first word: claude finds
+// claude-code.
 func continued(name string, choices []string) (found string) {
 	for _, c := range choices {
 		rest, ok := strings.CutPrefix(c, strings.ToLower(name))
@@ -96,7 +98,7 @@ func continued(name string, choices []string) (found string) {
 	return found
 }
 
-// DidYouMean is a hint that names the nearest choice, or lists them when none is near.
+// DidYouMean returns a hint that names the nearest choice, or lists all choices if none is near.
 func DidYouMean(name string, choices []string) string {
 	if near := Nearest(name, choices); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -110,7 +112,7 @@ func DidYouMean(name string, choices []string) string {
 	return "choose one of " + strings.Join(choices, ", ")
 }
 
-// UnknownAgent says that a user has named an agent that there is not.
+// UnknownAgent returns the error for an agent's name that does not exist.
 func UnknownAgent(name string, valid []string) *Error {
 	e := Errorf(BadInput, "Unknown agent: '%s'. Valid agents: %s", name, strings.Join(valid, ", "))
 	if near := Nearest(name, valid); near != "" {
@@ -119,7 +121,8 @@ func UnknownAgent(name string, valid []string) *Error {
 	return e
 }
 
-// distance is the edit distance of a and b with swaps of neighbours, or more than most when it is that.
+// distance returns the edit distance of a and b, where a swap of neighbours counts once. Beyond
+// most it returns any larger number.
 func distance(a, b string, most int) int {
 	if len(a) > 100 || len(b) > 100 || len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1

@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// A ToolEndpoint is our own server, as one agent of one run may use it. Its MCP endpoint is URL + "/mcp".
+// A ToolEndpoint is our own tool server as one agent of one run may use it. Its MCP endpoint is URL
+// + "/mcp".
 type ToolEndpoint struct {
 	URL   string // http://127.0.0.1:PORT
 	Token string // for Authorization: Bearer
@@ -19,16 +20,16 @@ type ToolEndpoint struct {
 type ToolSpec struct {
 	Name        string
 	Description string
-	Schema      json.RawMessage // of its arguments, which are one object; nil = any
+	Schema      json.RawMessage // of the arguments, which are one object; nil = any
 }
 
-// Usage says what a tool takes, to whoever has called it wrongly.
+// Usage describes the arguments of a tool, for the error of a call with wrong ones.
 func (t ToolSpec) Usage() string {
 	var takes struct {
 		Properties map[string]json.RawMessage
 		Required   []string
 	}
-	_ = json.Unmarshal(t.Schema, &takes) // one that says it in other words is shown to its user as it is
+	_ = json.Unmarshal(t.Schema, &takes) // a schema in another form gets the general text
 	var may []string
 	for name := range takes.Properties {
 		if !slices.Contains(takes.Required, name) {
@@ -47,42 +48,45 @@ func (t ToolSpec) Usage() string {
 	return fmt.Sprintf("%s takes an object with %s; it may also have %s", t.Name, strings.Join(takes.Required, ", "), strings.Join(may, ", "))
 }
 
-// A Delivery is the way of one answer to the agent that has called a tool. A tool that shows mail in its answer learns from it
-// whether the answer went out: mail in an answer that never arrived was not seen.
+// A Delivery tracks whether the answer to one tool call reached the agent. A tool that shows mail
+// in its answer waits for it: the agent has not seen mail in an answer that never arrived.
+//
+// The mutex guards all fields: the tool registers its function on one goroutine, the server settles
+// the delivery on another. Functions are called without the mutex held.
 type Delivery struct {
 	mu      sync.Mutex
 	settled bool
 	arrived bool
-	told    []func(arrived bool)
+	waiting []func(arrived bool)
 }
 
 type deliveryKey struct{}
 
-// WithDelivery gives a call its delivery.
+// WithDelivery returns a context that carries the delivery of a call.
 func WithDelivery(ctx context.Context, d *Delivery) context.Context {
 	return context.WithValue(ctx, deliveryKey{}, d)
 }
 
-// OnDelivery calls told once, when it is known whether the answer of the call that ctx belongs to went out. An answer that is given in
-// this process has arrived.
-func OnDelivery(ctx context.Context, told func(arrived bool)) {
+// OnDelivery calls f once, when it is known whether the answer to the call of ctx arrived. An
+// answer within this process has arrived at once.
+func OnDelivery(ctx context.Context, f func(arrived bool)) {
 	d, ok := ctx.Value(deliveryKey{}).(*Delivery)
 	if !ok {
-		told(true)
+		f(true)
 		return
 	}
 	d.mu.Lock()
 	settled, arrived := d.settled, d.arrived
 	if !settled {
-		d.told = append(d.told, told)
+		d.waiting = append(d.waiting, f)
 	}
 	d.mu.Unlock()
 	if settled {
-		told(arrived)
+		f(arrived)
 	}
 }
 
-// Settle says whether the answer went out. The first word counts.
+// Settle records whether the answer arrived. Only the first call counts.
 func (d *Delivery) Settle(arrived bool) {
 	d.mu.Lock()
 	if d.settled {
@@ -90,25 +94,26 @@ func (d *Delivery) Settle(arrived bool) {
 		return
 	}
 	d.settled, d.arrived = true, arrived
-	told := d.told
-	d.told = nil
+	waiting := d.waiting
+	d.waiting = nil
 	d.mu.Unlock()
-	for _, tell := range told {
-		tell(arrived)
+	for _, f := range waiting {
+		f(arrived)
 	}
 }
 
 // A ToolUser is an agent that acts on its run through our tools.
 type ToolUser interface {
 	Tools() []ToolSpec
-	// Call does one of the tools. The answer is one JSON object; an error is told to the agent.
+	// Call runs one of the tools. The answer is one JSON object. The agent sees the text of an
+	// error.
 	Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error)
 }
 
-// A ToolHost is where the programs of agents find our tools.
+// A ToolHost is the server at which the agents' programs find our tools.
 type ToolHost interface {
-	// Admit lets the agents of a run in: user says who has a token. When leave returns, their tokens are worthless again and none
-	// of their calls runs any more.
+	// Admit admits the agents of a run: user returns the agent of a token. After leave has
+	// returned, the tokens are invalid and none of the agents' calls is running.
 	Admit(user func(token string) (ToolUser, error)) (leave func())
 	URL() string
 	Close() error

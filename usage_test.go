@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// No figure that somebody reports makes a sum smaller, overflow, or impossible to store.
+// No reported figure may make a sum smaller, overflow it, or make it impossible to store.
 func TestUsageNeverShrinks(t *testing.T) {
 	figures := []int64{0, 1, 500, math.MaxInt64, math.MaxInt64 - 1, -1, math.MinInt64, -1_000_000_000}
 	dollars := []float64{0, 1, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN(), -5}
