@@ -7,10 +7,11 @@ import (
 	"swarm/internal/mail"
 )
 
-// takeQuestion folds what an envelope says about answers: it may be one, and it may want one. A reminder
-// gives the right to answer once more: what was written meanwhile was not taken for the answer.
-func (s *Service) takeQuestion(env *swarm.Envelope) {
-	if s.Folds != nil { // a person's service has one, and asks nobody for leave to answer
+// applyQuestion applies what an envelope says about answers: it may be one, and it may ask for one.
+// A reminder gives the right to answer once more, because messages sent meanwhile did not count as
+// the answer.
+func (s *Service) applyQuestion(env *swarm.Envelope) {
+	if s.Folds != nil { // only a person's service has stored folds, and a person needs no permission to answer
 		return
 	}
 	if env.FromNodeID != swarm.Orchestrator {
@@ -24,7 +25,7 @@ func (s *Service) takeQuestion(env *swarm.Envelope) {
 	s.rules.Ask(*env)
 }
 
-// isStored says whether the log has this very message.
+// isStored says whether the log has this message already, with the same content.
 func (s *Service) isStored(e swarm.Envelope) bool {
 	stored, ok, _ := swarm.FindBody[swarm.Envelope](s.Log, swarm.MailKey(e.Ref()))
 	return ok && mail.Same(stored, e)

@@ -16,17 +16,18 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// What agents may leave for others.
+// Limits of artifacts.
 const (
 	MaxArtifact = 4 << 20 // bytes of an artifact
 	maxTitle    = 200     // bytes of an artifact's name
 
-	readBytes = 64 << 10  // of an artifact, when nobody says how many
-	mostBytes = 256 << 10 // of an artifact at once
+	readBytes = 64 << 10  // of an artifact per call, by default
+	mostBytes = 256 << 10 // of an artifact per call, at most
 )
 
-// append writes a batch and returns its last event's number. When the log has another body under that event's key, it returns what it
-// has instead, with its number: whether the two are the same is for the caller to say.
+// append appends a batch and returns the sequence number of its last event. If the log has another
+// body under that event's key, append returns the stored event and its number. The caller decides
+// whether the two mean the same.
 func (s *Service) append(ctx context.Context, b swarm.Batch) (seq int64, there *swarm.Event, err error) {
 	seqs, err := s.Log.Append(ctx, b)
 	if err == nil {
@@ -38,7 +39,7 @@ func (s *Service) append(ctx context.Context, b swarm.Batch) (seq int64, there *
 	e := b.Events[len(b.Events)-1]
 	found, ok, err := s.Log.Find(e.Key)
 	if err == nil && !ok {
-		err = swarm.Errorf(swarm.Storage, "the log refuses %s and does not have it", e.Key).WithHint("try once more") // what goes with it was stored by another in between
+		err = swarm.Errorf(swarm.Storage, "the log refuses %s and does not have it", e.Key).WithHint("try once more") // another event of the batch was stored meanwhile
 	}
 	if err != nil {
 		return 0, nil, err
@@ -68,7 +69,7 @@ const putSchema = `{
   }
 }`
 
-// kinds are those of artifacts.
+// kinds are the kinds of artifacts.
 var kinds = []string{"diff", "log", "report", "transcript", "prompt", contextPack, "file"}
 
 const contextPack = "contextpack"
@@ -77,11 +78,11 @@ const contextPack = "contextpack"
 type putResult struct {
 	Ref     string          `json:"ref"`
 	Tokens  int64           `json:"tokens,omitempty"`  // of a context pack
-	LeftOut []swarm.LeftOut `json:"leftOut,omitempty"` // what it had no room for
-	More    int             `json:"more,omitempty"`    // and how much more
+	LeftOut []swarm.LeftOut `json:"leftOut,omitempty"` // parts that did not fit
+	More    int             `json:"more,omitempty"`    // number of further parts that did not fit
 }
 
-// putArtifact stores a text by reference.
+// putArtifact stores a text as an artifact.
 func putArtifact(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "kind", "name", "content")
 	a.Need("kind", "name", "content")
@@ -96,15 +97,15 @@ func putArtifact(ctx context.Context, h *TurnHandle, args json.RawMessage) (any,
 	return putResult{Ref: ref}, err
 }
 
-// put stores bytes by reference, in the name that by has. The same bytes of the same kind are one artifact, under the name that they
-// got first.
+// put stores bytes as an artifact of the agent that by names. The same bytes of the same kind are
+// one artifact, under its first name.
 func (h *TurnHandle) put(ctx context.Context, by swarm.Event, kind, name string, content []byte) (ref string, err error) {
 	record, it, content, err := h.service.record(by, kind, name, content)
 	if err != nil {
 		return "", err
 	}
 	b := swarm.Batch{Events: []swarm.Event{record}}
-	if len(content) > 0 { // every log has the empty text
+	if len(content) > 0 { // every log has the empty body
 		b.Bodies = [][]byte{content}
 	}
 	_, before, err := h.append(ctx, b)
@@ -121,7 +122,7 @@ func (h *TurnHandle) put(ctx context.Context, by swarm.Event, kind, name string,
 	return it.Ref, nil
 }
 
-// sameText refuses an artifact whose ref another text has.
+// sameText returns an error if two different texts have the same ref.
 func sameText(first, it swarm.Artifact) error {
 	if first.Hash == it.Hash {
 		return nil
@@ -129,7 +130,7 @@ func sameText(first, it swarm.Artifact) error {
 	return &swarm.Error{Kind: swarm.BadInput, Msg: "the ref " + it.Ref, Err: swarm.ErrConflict, Hint: "change the content a little"}
 }
 
-// record is how an artifact is stored: checked, and without secrets.
+// record checks an artifact, removes secrets, and makes its event.
 func (s *Service) record(by swarm.Event, kind, name string, content []byte) (swarm.Event, swarm.Artifact, []byte, error) {
 	content = s.redact(content)
 	name, err := s.title(name)
@@ -147,8 +148,9 @@ func (s *Service) record(by swarm.Event, kind, name string, content []byte) (swa
 	return e, it, content, nil
 }
 
-// enclose makes artifacts of the texts that come with a message: the draft has their refs then, and what is returned is written in one
-// batch with the message. What the run has already is only referred to.
+// enclose turns the texts that come with a message into artifacts and puts their refs into the
+// draft. The returned batch must be appended with the message. Artifacts that the run has already
+// are only referred to.
 func (s *Service) enclose(by swarm.Event, d *mail.Draft) (with swarm.Batch, err error) {
 	for _, in := range d.Enclosed {
 		if strings.EqualFold(in.Kind, contextPack) {
@@ -165,7 +167,7 @@ func (s *Service) enclose(by swarm.Event, d *mail.Draft) (with swarm.Batch, err 
 			err = sameText(first, it)
 		case swarm.KindOf(err) == swarm.NotFound && !stores(with.Events, it.Ref):
 			with.Events, err = append(with.Events, e), nil
-			if len(text) > 0 { // every log has the empty text
+			if len(text) > 0 { // every log has the empty body
 				with.Bodies = append(with.Bodies, text)
 			}
 		case swarm.KindOf(err) == swarm.NotFound:
@@ -183,7 +185,7 @@ func stores(events []swarm.Event, ref string) bool {
 	return slices.ContainsFunc(events, func(e swarm.Event) bool { return e.Key == artifactKey(ref) })
 }
 
-// title is what an artifact is called by people.
+// title checks the display name of an artifact.
 func (s *Service) title(name string) (string, error) {
 	name = string(s.redact([]byte(strings.TrimSpace(name))))
 	if name == "" || len(name) > maxTitle || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
@@ -213,9 +215,9 @@ type readResult struct {
 	Content string `json:"content"`
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
-	Bytes   int64  `json:"bytes"` // of the whole
+	Bytes   int64  `json:"bytes"` // of the whole artifact
 	Offset  int64  `json:"offset"`
-	Next    int64  `json:"next,omitempty"` // where to go on; none = this is the end
+	Next    int64  `json:"next,omitempty"` // offset of the next part; 0 = this is the last part
 }
 
 // readArtifact reads a part of an artifact.
@@ -243,7 +245,7 @@ func readArtifact(_ context.Context, h *TurnHandle, args json.RawMessage) (any, 
 	return p, nil
 }
 
-// artifact is the one of this run that a ref names.
+// artifact finds an artifact of this run by its ref.
 func (s *Service) artifact(ref string) (it swarm.Artifact, err error) {
 	it, ok, err := swarm.FindBody[swarm.Artifact](s.Log, artifactKey(ref))
 	if err == nil && !ok {
@@ -253,8 +255,8 @@ func (s *Service) artifact(ref string) (it swarm.Artifact, err error) {
 	return it, err
 }
 
-// readable refuses an envelope with an artifact that is neither in this run nor stored with it: whoever gets it could not
-// read that.
+// readable refuses an envelope that refers to an artifact its receiver could not read: the artifact
+// is neither in this run nor in the same batch.
 func (s *Service) readable(e swarm.Envelope, with []swarm.Event) error {
 	for _, a := range e.Payload.Artifacts {
 		if stores(with, a.Ref) {
@@ -283,7 +285,7 @@ func (s *Service) readable(e swarm.Envelope, with []swarm.Event) error {
 	return nil
 }
 
-// refs are those of all artifacts that the run has. The whole log is read for them.
+// refs lists the refs of all artifacts. It reads the whole log, so only the error path calls it.
 func (s *Service) refs() (all []string, err error) {
 	for e, err := range swarm.Events(s.Log, 0) {
 		if err != nil {
@@ -296,8 +298,8 @@ func (s *Service) refs() (all []string, err error) {
 	return all, nil
 }
 
-// window is the part of a text from an offset on, at most so many bytes of it, cut between runes. It has at least one rune, or
-// whoever reads part by part would never come to the end.
+// window returns the range of at most most bytes from an offset, cut between runes. It has at least
+// one rune, so a client that reads part by part always gets to the end.
 func window(text []byte, offset, most int64) (from, to int) {
 	from = int(min(offset, int64(len(text))))
 	from += excerpt.RestOfRune(text[from:])

@@ -5,9 +5,12 @@ import (
 	"swarm/internal/mail"
 )
 
-// Present is what a prompt tells an agent of its team, and its mail as it stands there; seq is the newest event by which either is
-// told. Of the team it tells how that stood when so many growth requests had been dealt with: a turn is told of those who were there
-// when its loop began it, and not of one who has joined while its prompt was made. Without a team there is no brief.
+// Present returns the parts of a prompt that describe the agent's team and show its mail. seq is
+// the newest event that either comes from. Without a team there is no brief.
+//
+// The brief describes the team after answered growth requests, the state in which the loop started
+// the turn. Agents that joined while the prompt was made are not in it, so the same turn gets the
+// same prompt in a replay.
 func (s *Service) Present(agent string, t *swarm.Team, answered int, items []mail.Item) (brief, inbox string, seq int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,7 +26,8 @@ func (s *Service) Present(agent string, t *swarm.Team, answered int, items []mai
 	return brief, inbox, s.read, nil
 }
 
-// rulesAfter are the rules as they were when so many growth requests had been dealt with. The service is locked.
+// rulesAfter returns the rules as they were after so many answered growth requests. The caller
+// holds the service's mutex.
 func (s *Service) rulesAfter(answered int) *mail.Rules {
 	known := min(1, len(s.plans))
 	if n := min(answered, len(s.grown)); n > 0 {
@@ -41,7 +45,7 @@ func (s *Service) rulesAfter(answered int) *mail.Rules {
 	return rules
 }
 
-// Joined says whether an edge that somebody has declared, by now, leads to the agent or from it.
+// Joined says whether a declared edge leads to the agent or from it.
 func (s *Service) Joined(agent string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

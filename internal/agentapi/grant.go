@@ -16,22 +16,23 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// A Decision is what a person says to what an agent asks for.
+// A Decision is a person's answer to an agent's request.
 type Decision struct {
 	OK     bool
-	Reason string // for who is told no
-	By     string // by what the person says it
-	Edit   []byte // what is allowed instead of what was asked, in JSON; nil = that
-	// Message is the id of the message in which another program says it: it is written down with the answer.
+	Reason string // of a denial, for the agent
+	By     string // the client that the person used
+	Edit   []byte // JSON of what is allowed instead of the request; nil = the request itself
+	// Message is the id of the message in which another program answered. It is stored with the
+	// answer.
 	Message string
 }
 
-// ErrAnswered refuses a second answer.
+// ErrAnswered means that the request has an answer already.
 var ErrAnswered = errors.New("it is answered already")
 
 const maxReason = 2000 // bytes
 
-// Verb is what a person does by a decision, as commands and programs say it.
+// Verb is the name of the decision in commands and protocols.
 func (d Decision) Verb() string {
 	if d.OK {
 		return "approve"
@@ -39,8 +40,9 @@ func (d Decision) Verb() string {
 	return "deny"
 }
 
-// Decide answers what an agent asks for: the use of a tool, or a change of the team. When it returns, the answer is on disk, as one
-// record under a unique key, which the waiting turn and the loop read. The first answer counts.
+// Decide answers an agent's request: the use of a tool, or a growth request. When it returns, the
+// answer is on disk, as one event under a unique key. The waiting turn and the loop read that
+// event. The first answer counts.
 func (s *Service) Decide(ctx context.Context, id string, d Decision) error {
 	asked, err := s.question(id)
 	if err != nil {
@@ -75,7 +77,7 @@ func (s *Service) Decide(ctx context.Context, id string, d Decision) error {
 	return s.answer(ctx, asked, answer)
 }
 
-// answer writes an answer down. It is addressed to control, which turns and loops subscribe to.
+// answer appends an answer. Its address is control, which turns and loops subscribe to.
 func (s *Service) answer(ctx context.Context, asked question, answer swarm.ApprovalAnswer) error {
 	b := swarm.Batch{Absent: []string{string(swarm.RunEnded)}, Events: []swarm.Event{{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(asked.ID), To: swarm.ToControl,
 		Agent: asked.by, Task: asked.task, Turn: asked.turn, Data: swarm.Encode(answer)}}}
@@ -84,19 +86,19 @@ func (s *Service) answer(ctx context.Context, asked question, answer swarm.Appro
 	case errors.Is(err, swarm.ErrStale):
 		return s.ended()
 	case err == nil && there != nil:
-		return s.unanswered(asked.ID) // somebody was quicker
+		return s.unanswered(asked.ID) // another answer came first
 	}
 	return err
 }
 
-// A question is what somebody asks.
+// A question is an agent's request for approval, and the turn that made it.
 type question struct {
 	swarm.Approval
 	by, task string
 	turn     swarm.TurnID
 }
 
-// question finds one; without an id it is none.
+// question finds a question. If there is none, its ID is "".
 func (s *Service) question(id string) (q question, err error) {
 	e, ok, err := s.Log.Find(swarm.AskedKey(id))
 	if err != nil || !ok {
@@ -107,7 +109,7 @@ func (s *Service) question(id string) (q question, err error) {
 	return q, err
 }
 
-// unanswered refuses what somebody has answered, and says who.
+// unanswered returns an error with the existing answer if the question has one.
 func (s *Service) unanswered(id string) error {
 	how, there, err := s.Answered(id)
 	if err != nil || !there {
@@ -116,7 +118,7 @@ func (s *Service) unanswered(id string) error {
 	return &swarm.Error{Kind: swarm.BadInput, Msg: how, Err: ErrAnswered}
 }
 
-// Answered tells how something was answered, by whom, and when; ok is false when it was not.
+// Answered describes the answer to a question, who gave it and when. ok is false if there is none.
 func (s *Service) Answered(id string) (how string, ok bool, err error) {
 	e, there, err := s.Log.Find(swarm.AnsweredKey(id))
 	if err != nil || !there {
@@ -135,7 +137,7 @@ func (s *Service) Answered(id string) (how string, ok bool, err error) {
 	return how + " at " + e.Time.Local().Format(time.TimeOnly), true, nil
 }
 
-// readRetry reads what the next attempt of a task is given instead of what it was given before.
+// readRetry reads a person's changes to the next attempt of a task.
 func readRetry(asked swarm.RetryRequest, text []byte) (*swarm.RetryRequest, error) {
 	args := strictjson.ReadArgs(text, "inputs", "note")
 	edit := &swarm.RetryRequest{Note: args.Text("note"), Inputs: maps.Clone(asked.Inputs)}
@@ -152,7 +154,7 @@ func readRetry(asked swarm.RetryRequest, text []byte) (*swarm.RetryRequest, erro
 	return edit, args.Err()
 }
 
-// edited reads what is allowed instead of a growth request, and looks whether it can be had.
+// edited reads a person's changes to a growth request and checks the result.
 func (s *Service) edited(q question, text []byte) (*swarm.GrowthRequest, error) {
 	w, err := growth.ReadEdit(*q.Growth, text)
 	if err != nil {
@@ -167,9 +169,11 @@ func (s *Service) edited(q question, text []byte) (*swarm.GrowthRequest, error) 
 	return &w, s.growth.Check(q.ID, q.by, w, s.rules)
 }
 
-// Grant does what was answered to a growth request: the plan grows, the new agent gets its instructions, and who asked is told. It is one batch, the
-// driver's, and done again it finds that it is done. What cannot be had any more is refused; that, too, is told. The number is
-// that of the envelope that tells it.
+// Grant carries out the answer to a growth request: it adds to the plan, sends the new agent its
+// instructions, and tells the requester the outcome. The driver appends all of it in one batch.
+// Repeating Grant finds the batch in the log and does nothing. If the request has become
+// impossible, Grant tells the requester why. It returns the sequence number of the envelope with
+// the outcome.
 func (s *Service) Grant(ctx context.Context, fence int64, id string) (int64, error) {
 	asked, err := s.question(id)
 	answer, ok, err2 := swarm.FindBody[swarm.ApprovalAnswer](s.Log, swarm.AnsweredKey(id))
@@ -177,7 +181,7 @@ func (s *Service) Grant(ctx context.Context, fence int64, id string) (int64, err
 		return 0, err
 	}
 	if !ok || asked.Growth == nil {
-		return 0, swarm.Errorf(swarm.Storage, "the log has no answer to a wish %s", id)
+		return 0, swarm.Errorf(swarm.Storage, "the log has no answer to the growth request %s", id)
 	}
 	if told, done, err := s.Log.Find(swarm.MailKey(answerID(id))); err != nil || done {
 		return told.Seq, err
@@ -193,7 +197,7 @@ func (s *Service) Grant(ctx context.Context, fence int64, id string) (int64, err
 	return seqs[len(seqs)-1], nil
 }
 
-// grants is what a growth request and its answer come to.
+// grants makes the events that carry out the answer to a growth request.
 func (s *Service) grants(q question, answer swarm.ApprovalAnswer) (events []swarm.Event, err error) {
 	asked, agent := *q.Growth, q.by
 	s.mu.Lock()
@@ -224,13 +228,13 @@ func (s *Service) grants(q question, answer swarm.ApprovalAnswer) (events []swar
 			events = append(events, inbound(swarm.Envelope{Kind: swarm.Handoff, ID: derived("m-spawn", answer.ID), FromNodeID: agent, ToNodeID: spawn.Name, CreatedAt: s.now().UTC(),
 				Payload: swarm.Payload{Message: spawn.Instructions}}))
 		}
-		reply.Payload = outcome{answer.ID, &granted}.payload(joined(asked, granted), "")
+		reply.Payload = outcome{answer.ID, &granted}.payload(describeGrant(asked, granted), "")
 	}
 	return append(events, inbound(reply)), nil
 }
 
-// joined tells that a growth request was granted, and what is not as it was asked for.
-func joined(asked, granted swarm.GrowthRequest) string {
+// describeGrant says that a growth request was granted, and how the grant differs from the request.
+func describeGrant(asked, granted swarm.GrowthRequest) string {
 	var text string
 	if e := granted.Edge; e != nil {
 		if text = fmt.Sprintf("Granted: %s may write to %s now", e.From, e.To); e.Bidirectional {
@@ -268,7 +272,7 @@ func changed(asked, granted swarm.GrowthRequest) (changes []string) {
 	return changes
 }
 
-// An outcome is what who asked is told, as data.
+// An outcome is the result of a growth request, as data for the requester.
 type outcome struct {
 	Request string               `json:"request"`
 	Granted *swarm.GrowthRequest `json:"granted,omitempty"`
@@ -283,7 +287,8 @@ func answerID(request string) string { return derived(answerPrefix, request) }
 
 const answerPrefix = "answer"
 
-// AnswerTo is the growth request that was dealt with, if that is what an envelope tells. Only the run itself writes such ones.
+// AnswerTo returns the id of the growth request that an envelope answers, if it does. Only the run
+// itself writes such envelopes.
 func AnswerTo(e *swarm.Event) (id string, ok bool, err error) {
 	if e.Kind != swarm.HandoffStored || e.Agent != swarm.Orchestrator || !strings.HasPrefix(e.Key, swarm.MailKey(answerPrefix+"-")) {
 		return "", false, nil

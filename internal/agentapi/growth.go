@@ -42,7 +42,7 @@ const edgeSchema = `{
   }
 }`
 
-// spawnNode asks for a new agent.
+// spawnNode requests a new agent.
 func spawnNode(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	w, err := growth.ReadSpawn(args)
 	if err != nil {
@@ -51,7 +51,7 @@ func spawnNode(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, e
 	return h.ask(ctx, w)
 }
 
-// createEdge asks for a new edge.
+// createEdge requests a new edge.
 func createEdge(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	w, err := growth.ReadEdge(args)
 	if err != nil {
@@ -60,8 +60,9 @@ func createEdge(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, 
 	return h.ask(ctx, w)
 }
 
-// ask writes a growth request down, if the agent may have it: the same growth request of the same turn is one. Where nobody has to be asked it is answered in
-// the same breath. Whether it can be had is looked at once more when it is granted.
+// ask appends a growth request if the agent may make it. The same request in the same turn is one
+// event. If the team's settings approve requests automatically, the answer goes into the same
+// batch. Grant checks the request once more.
 func (h *TurnHandle) ask(ctx context.Context, w swarm.GrowthRequest) (any, error) {
 	id, events, err := h.service.recordRequest(h, w)
 	if err != nil {
@@ -73,8 +74,8 @@ func (h *TurnHandle) ask(ctx context.Context, w swarm.GrowthRequest) (any, error
 	return requestResult{id}, err
 }
 
-// recordRequest makes the events of a growth request, after the permission checks: there is no phase in which nothing may be asked for. What was asked before
-// needs no more words.
+// recordRequest makes the events of a growth request, after the permission checks. It makes none if
+// the request is in the log already. Requests are allowed in every phase.
 func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string, events []swarm.Event, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,22 +109,23 @@ func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string
 	event := func(kind swarm.EventKind, key, to string, body any) swarm.Event {
 		return swarm.Event{Kind: kind, Key: key, To: to, Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(body)}
 	}
-	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: s.asks(h.Agent, w), Growth: &w})}
+	events = []swarm.Event{event(swarm.ApprovalAsked, swarm.AskedKey(id), swarm.ToLoop(swarm.RootLoop), swarm.Approval{ID: id, What: s.describeForPerson(h.Agent, w), Growth: &w})}
 	if mode == "auto" {
 		events = append(events, event(swarm.ApprovalAnswered, swarm.AnsweredKey(id), swarm.ToControl, swarm.ApprovalAnswer{ID: id, OK: true, By: "`approvals: {spawn: auto}` in the compose file"}))
 	}
 	return id, events, nil
 }
 
-// asks is a growth request in the words in which a person is asked: with what a new agent would get. The service is locked.
-func (s *Service) asks(agent string, w swarm.GrowthRequest) string {
+// describeForPerson describes a growth request for approval, with the permissions that a new agent
+// would get. The caller holds the service's mutex.
+func (s *Service) describeForPerson(agent string, w swarm.GrowthRequest) string {
 	if w.Spawn == nil {
 		return describeRequest(w)
 	}
 	return "bring in @" + w.Spawn.Name + " (" + s.growth.Gets(agent, *w.Spawn) + ")"
 }
 
-// describeRequest is a growth request in a few words.
+// describeRequest describes a growth request in a few words.
 func describeRequest(w swarm.GrowthRequest) string {
 	if e := w.Edge; e != nil {
 		if e.Bidirectional {
@@ -142,8 +144,9 @@ func describeRequest(w swarm.GrowthRequest) string {
 	return text + ")"
 }
 
-// notYet is a better word than that an agent is unknown, where somebody has asked for it. The service is locked.
-func (s *Service) notYet(name string, err error) error {
+// explainUnknown replaces the error about an unknown agent if an open request asks for that agent.
+// The caller holds the service's mutex.
+func (s *Service) explainUnknown(name string, err error) error {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
 	if err == nil || !s.growth.Wanted(name) {
 		return err

@@ -8,16 +8,16 @@ import (
 	"swarm/internal/plan"
 )
 
-// An agentState is what only the tools have to know of an agent. The rest is known to the [plan.Team].
+// An agentState is what only the tools need to know of an agent. [plan.Team] has the rest.
 type agentState struct {
-	Read   int64               // up to where its mail is consumed, when it is no agent: a person
-	Urgent int64               // the newest envelope in its inbox that is not to wait
-	Output output              // of its last good turn
-	From   map[string]sentMail // by sender: the newest envelope that gives it a turn
-	Began  int64               // when it was last started again after it had ended
+	Read   int64               // of a person, who is no member of the team: the cursor of their mail
+	Urgent int64               // the newest urgent envelope in its inbox
+	Output output              // of its last successful turn
+	From   map[string]sentMail // by sender: the newest envelope that gives the agent a turn
+	Began  int64               // sequence number of its last restart after it had ended
 }
 
-// An output is what came of a turn.
+// An output is the output of a turn.
 type output struct {
 	Turn swarm.TurnID
 	Task string
@@ -25,13 +25,13 @@ type output struct {
 	Seq  int64 // of the turn's end
 }
 
-// A sentMail is where an envelope stands, and the turn that sent it.
+// A sentMail is the sequence number of an envelope and the turn that sent it.
 type sentMail struct {
 	Seq  int64
 	Turn swarm.TurnID
 }
 
-// agent is what the tools know of somebody. The service is locked.
+// agent returns the state of an agent or a person. The caller holds the service's mutex.
 func (s *Service) agent(name string) *agentState {
 	state := s.agents[name]
 	if state == nil {
@@ -41,7 +41,7 @@ func (s *Service) agent(name string) *agentState {
 	return state
 }
 
-// cursor is up to where somebody's mail is consumed. The service is locked.
+// cursor is the sequence number up to which mail is consumed. The caller holds the service's mutex.
 func (s *Service) cursor(name string) int64 {
 	if m := s.team.Member(name); m != nil {
 		return m.Read
@@ -49,8 +49,8 @@ func (s *Service) cursor(name string) int64 {
 	return s.agent(name).Read
 }
 
-// forget makes the service one that has read nothing. It is locked.
-func (s *Service) forget() {
+// resetFold clears the fold, as if no event had been read. The caller holds the service's mutex.
+func (s *Service) resetFold() {
 	s.rules, s.growth, s.agents, s.team = mail.NewRules(), growth.NewTeam(), map[string]*agentState{}, plan.NewTeam()
 	s.team.Rules = swarm.Team{Mode: swarm.AutoMode, Phase: swarm.ImplementationPhase}
 	s.read, s.plans, s.grown, s.over, s.ruleEvents = 0, nil, nil, false, nil
@@ -59,16 +59,17 @@ func (s *Service) forget() {
 	}
 }
 
-// follow folds what the log has gained. The service is locked.
+// follow folds the events that were appended since the last call. The caller holds the service's
+// mutex.
 func (s *Service) follow() error {
 	if s.rules == nil {
-		if s.forget(); s.loadFold() != nil {
-			s.forget() // what cannot be used is not there: the log has it all
+		if s.resetFold(); s.loadFold() != nil {
+			s.resetFold() // a broken stored fold is ignored: the log has everything
 		}
 	}
 	for e, err := range swarm.Events(s.Log, s.read) {
 		if err == nil {
-			err = s.take(e)
+			err = s.applyEvent(e)
 		}
 		if err != nil {
 			return err
@@ -79,13 +80,13 @@ func (s *Service) follow() error {
 	return nil
 }
 
-func (s *Service) take(e *swarm.Event) error {
+func (s *Service) applyEvent(e *swarm.Event) error {
 	if e.Kind == swarm.HandoffStored {
-		return s.takeMail(e)
+		return s.applyMail(e)
 	}
 	f, _, err := fact.Of(e)
 	switch {
-	case e.Kind == swarm.Control && err != nil: // the loop and the turns that obey control complain about it
+	case e.Kind == swarm.Control && err != nil: // the loop and the turns report a command that cannot be read
 		return nil //nolint:nilerr // see above
 	case err != nil:
 		return err
@@ -93,7 +94,7 @@ func (s *Service) take(e *swarm.Event) error {
 	s.team.Apply(f)
 	switch e.Kind {
 	case swarm.RunStarted:
-		if start, err := swarm.Body[swarm.RunStart](e); err == nil { // who shows runs complains about what cannot be read
+		if start, err := swarm.Body[swarm.RunStart](e); err == nil { // views of the run report a start that cannot be read
 			s.growth.Work(start.Dir)
 		}
 	case swarm.PlanAdded:
@@ -111,7 +112,7 @@ func (s *Service) take(e *swarm.Event) error {
 	case swarm.AgentEnded:
 		s.rules.End(e.Agent, f.Body.(swarm.AgentEnd).Reason)
 		s.growth.End(e.Agent)
-	case swarm.AgentStarted: // what came before has gone back
+	case swarm.AgentStarted: // earlier mail was returned to its senders
 		s.rules.Start(e.Agent)
 		s.growth.Start(e.Agent)
 		s.agent(e.Agent).Began = e.Seq
@@ -135,8 +136,8 @@ func (s *Service) starts(agent string) int {
 	return 0
 }
 
-// takeMail folds what an envelope says.
-func (s *Service) takeMail(e *swarm.Event) error {
+// applyMail folds an envelope.
+func (s *Service) applyMail(e *swarm.Event) error {
 	env, err := swarm.Body[swarm.StoredEnvelope](e)
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (s *Service) takeMail(e *swarm.Event) error {
 	if mail.Urgent(env.Envelope) {
 		a.Urgent = e.Seq
 	}
-	s.takeQuestion(&env.Envelope)
+	s.applyQuestion(&env.Envelope)
 	switch m.From {
 	case swarm.User:
 		s.rules.Hear(m.To)

@@ -9,10 +9,11 @@ import (
 	"swarm/internal/mail"
 )
 
-// shownLeft is how many things an agent is told of that were left out of its pack; the log has all.
+// shownLeft limits how many left-out parts of a pack the agent is told of. The log has all.
 const shownLeft = 30
 
-// PackStored is the event by which a pack is stored, and its text, which has to go with it. by says who stores it.
+// PackStored makes the event that stores a pack, and the pack's text. The caller appends both in
+// one batch. by names the agent that stores it.
 func PackStored(by swarm.Event, name string, p contextpack.Pack, left []swarm.LeftOut) (swarm.Event, []byte) {
 	text := p.JSON()
 	it := swarm.Artifact{Ref: p.Ref(), Kind: contextPack, Name: name, Hash: swarm.HashOf(text), Bytes: int64(len(text)), Tokens: p.Tokens(), LeftOut: left}
@@ -20,7 +21,8 @@ func PackStored(by swarm.Event, name string, p contextpack.Pack, left []swarm.Le
 	return by, text
 }
 
-// putPack stores a context pack: what somebody hands in, after the packs that it extends, made small.
+// putPack stores a context pack: the agent's draft merged after the packs that it extends, and
+// reduced to the size limit.
 func (h *TurnHandle) putPack(ctx context.Context, name string, content []byte) (putResult, error) {
 	s := h.service
 	name, err := s.title(name)
@@ -56,7 +58,7 @@ func (h *TurnHandle) putPack(ctx context.Context, name string, content []byte) (
 	left = append(left, more...)
 	e, text := PackStored(h.by(), name, p, left)
 	_, before, err := h.append(ctx, swarm.Batch{Events: []swarm.Event{e}, Bodies: [][]byte{text}})
-	if err == nil && before != nil { // when it was made makes no other pack
+	if err == nil && before != nil { // another creation time does not make another pack
 		first, err := s.Pack(p.Ref())
 		if err != nil {
 			return putResult{}, err
@@ -75,7 +77,7 @@ func (h *TurnHandle) putPack(ctx context.Context, name string, content []byte) (
 	return answer, nil
 }
 
-// fillIn says of a pack what is known of it, and refuses what it says otherwise.
+// fillIn fills in the fields that the run knows, and refuses a draft that contradicts them.
 func (s *Service) fillIn(p *contextpack.Pack, agent string) error {
 	s.mu.Lock()
 	err := s.follow()
@@ -99,7 +101,7 @@ func (s *Service) fillIn(p *contextpack.Pack, agent string) error {
 	return nil
 }
 
-// extend is what is handed in, after what it extends.
+// extend merges a draft after the packs that it extends.
 func (s *Service) extend(d contextpack.Draft) (contextpack.Pack, []swarm.LeftOut, error) {
 	var all []contextpack.Pack
 	for _, ref := range d.Extends {
@@ -114,7 +116,7 @@ func (s *Service) extend(d contextpack.Draft) (contextpack.Pack, []swarm.LeftOut
 	return p, left, nil
 }
 
-// Pack is a context pack of this run.
+// Pack reads a context pack of this run.
 func (s *Service) Pack(ref string) (contextpack.Pack, error) {
 	it, err := s.findPack(ref)
 	if err != nil {
@@ -127,7 +129,7 @@ func (s *Service) Pack(ref string) (contextpack.Pack, error) {
 	return contextpack.Read(text)
 }
 
-// findPack refuses what is no context pack of this run.
+// findPack finds a context pack of this run by its ref.
 func (s *Service) findPack(ref string) (swarm.Artifact, error) {
 	if mail.IsPack(ref) {
 		it, err := s.artifact(ref)
@@ -139,8 +141,8 @@ func (s *Service) findPack(ref string) (swarm.Artifact, error) {
 		WithHint("pass on the ref that came with your mail, or store a pack with put_artifact, kind contextpack; another run's cannot be used")
 }
 
-// Given are the context packs that came with mail, by their refs. One that cannot be read, as an older program may have stored it, is only
-// referred to.
+// Given reads the context packs that came with mail. A pack that cannot be read, perhaps because an
+// older version stored it, is only named.
 func (s *Service) Given(refs []string) (all []contextpack.Given, err error) {
 	for _, ref := range refs {
 		p, err := s.Pack(ref)

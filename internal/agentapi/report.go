@@ -21,7 +21,7 @@ const doneSchema = `{
   }
 }`
 
-// reportDone notes what the agent reports. Said again, it is the last that counts.
+// reportDone stores the agent's report until the turn ends. The last report counts.
 func reportDone(_ context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "response")
 	a.Need("response")
@@ -40,7 +40,7 @@ func reportDone(_ context.Context, h *TurnHandle, args json.RawMessage) (any, er
 	return struct{}{}, nil
 }
 
-// Done is what the agent has reported when its turn was left, and whether it has. Whoever commits the turn commits it too.
+// Done returns the agent's report, and whether it made one. The caller commits it with the turn.
 func (h *TurnHandle) Done() (response string, done bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,12 +63,12 @@ const helpSchema = `{
   }
 }`
 
-// A requestResult answers who asks a person for something.
+// A requestResult answers spawn_node, create_edge and request_help.
 type requestResult struct {
 	Request string `json:"request"`
 }
 
-// requestHelp sends a person a message that wants an answer.
+// requestHelp sends a person a message that asks for an answer.
 func requestHelp(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	s := h.service
 	a := strictjson.ReadArgs(args, "help_description", "help_skills")

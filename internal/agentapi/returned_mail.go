@@ -12,10 +12,12 @@ import (
 	"swarm/internal/wording"
 )
 
-// Return sends the unread mail of an agent that has ended back to where it came from: each envelope is marked as undeliverable, and its
-// sender is told, with a turn for it if what it sent was to give one. An agent has ended when the log says so; from then on nothing more
-// comes into its inbox, so that nobody can write it the same again. Whatever was returned already stays as it is. The number is that of the
-// newest envelope that tells a sender.
+// Return returns the unread mail of an agent that has ended. Each envelope is marked as
+// undeliverable. Its sender is told, and gets a turn if the envelope would have given one.
+//
+// The agent's end must be in the log. From then on nothing enters its inbox, so the mail is
+// complete. Mail that was returned before stays as it is, so Return can be repeated after a crash.
+// It returns the sequence number of the newest envelope to a sender.
 func (s *Service) Return(ctx context.Context, agent string, why swarm.Message) (told int64, err error) {
 	after, err := s.Cursor(agent)
 	if err != nil {
@@ -46,7 +48,7 @@ func (s *Service) Return(ctx context.Context, agent string, why swarm.Message) (
 	}
 }
 
-// returned is what says that an envelope came back, and tells its sender.
+// returned makes the events that mark an envelope as undeliverable and tell its sender.
 func (s *Service) returned(e swarm.Envelope, reason string) []swarm.Event {
 	events := []swarm.Event{{Kind: swarm.HandoffReturned, Key: swarm.ReturnedKey(e.Ref()), Agent: e.ToNodeID, Data: swarm.Encode(swarm.Return{ID: e.ID, Ref: e.Ref(), Reason: reason})}}
 	s.mu.Lock()
@@ -66,13 +68,14 @@ func inbound(e swarm.Envelope) swarm.Event {
 	return swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID, Data: swarm.Encode(e)}
 }
 
-// appendNew appends the events whose keys are not there yet. The number is that of the newest envelope among them, whenever it was written.
+// appendNew appends the events whose keys are not in the log yet. It returns the highest sequence
+// number of their envelopes, old and new.
 func (s *Service) appendNew(ctx context.Context, events []swarm.Event) (upto int64, err error) {
 	if len(events) == 0 {
 		return 0, nil
 	}
 	seqs, err := s.Log.Append(ctx, swarm.Batch{Events: events})
-	if errors.Is(err, swarm.ErrConflict) { // some were written before, at another time or for another reason
+	if errors.Is(err, swarm.ErrConflict) { // some are in the log, with another time or reason
 		seqs, err = nil, nil
 		for _, e := range events {
 			found, ok, err := s.Log.Find(e.Key)
@@ -93,8 +96,9 @@ func (s *Service) appendNew(ctx context.Context, events []swarm.Event) (upto int
 	return upto, err
 }
 
-// Overdue tells an agent that an envelope still wants its reply, or, when it is over, who sent that one that nobody waits for the reply any
-// more. Either gives a turn. Told again, it is the same. The number is that of what tells it.
+// Overdue reminds an agent that an envelope still asks for its reply. With timeout set, it tells
+// the envelope's sender that the reply will not come. Either gives a turn. Repeating the call
+// appends nothing. It returns the sequence number of the reminder.
 func (s *Service) Overdue(ctx context.Context, id string, timeout bool) (int64, error) {
 	asked, err := s.Envelope(id)
 	if err != nil {
@@ -103,7 +107,7 @@ func (s *Service) Overdue(ctx context.Context, id string, timeout bool) (int64, 
 	to := mail.ReplyTo(asked)
 	how, err := s.answerBy(asked)
 	if err != nil || how == "" && !timeout {
-		return 0, err // nobody can answer it any more
+		return 0, err // no reply is possible any more
 	}
 	e := swarm.Envelope{Kind: swarm.Handoff, ID: derived("remind", id), FromNodeID: swarm.Orchestrator, ToNodeID: asked.ToNodeID, CreatedAt: s.now().UTC(),
 		Payload: swarm.Payload{Message: fmt.Sprintf("Message %s from %s still wants your reply; %s. It says: %s", asked.ID, asked.FromNodeID, how, head(asked.Payload.Message)),
@@ -117,8 +121,8 @@ func (s *Service) Overdue(ctx context.Context, id string, timeout bool) (int64, 
 	return s.appendNew(ctx, []swarm.Event{inbound(e)})
 }
 
-// answerBy tells who owes a reply how to give it; "" = it cannot, because who waited for it has ended. The
-// reminder itself gives the right to.
+// answerBy says how an agent can give the reply that it owes. It returns "" if the agent that
+// waited has ended. The reminder itself permits the reply.
 func (s *Service) answerBy(asked swarm.Envelope) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,14 +132,15 @@ func (s *Service) answerBy(asked swarm.Envelope) (string, error) {
 	return s.rules.AnswerBy(asked.ToNodeID, asked), nil
 }
 
-// What the run itself writes because of the clock, or because a person has ended somebody.
+// Types of envelopes that the run itself writes, on a timeout or when an agent has ended.
 const (
 	reminder      = "reminder"
 	unanswered    = "unanswered"
 	undeliverable = "undeliverable"
 )
 
-// derived is the id of an envelope that is made because of another.
+// derived makes the id of an envelope that another envelope or record causes. It is the same each
+// time, so the envelope is stored once.
 func derived(what, id string) string {
 	sum := sha256.Sum256([]byte(what + "\x00" + id))
 	return what + "-" + hex.EncodeToString(sum[:12])

@@ -10,27 +10,28 @@ import (
 	"swarm/internal/wording"
 )
 
-// Note tells an agent something in the name of the run, by a signal, which gives it no turn. Told again under the same id, it is the same
-// note.
+// Note sends an agent a signal in the name of the run. A signal gives no turn. The same id again is
+// the same note.
 func (s *Service) Note(ctx context.Context, id, agent string, m swarm.Message) error {
-	text, err := s.say(agent, m)
+	text, err := s.wordFor(agent, m)
 	if err == nil {
 		_, err = s.appendNew(ctx, []swarm.Event{inbound(s.note(swarm.Signal, id, agent, text, ""))})
 	}
 	return err
 }
 
-// Urge is a note that gives the agent a turn. The number is the note's.
+// Urge sends a note that gives the agent a turn. It returns the sequence number of the note.
 func (s *Service) Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error) {
-	text, err := s.say(agent, m)
+	text, err := s.wordFor(agent, m)
 	if err != nil {
 		return 0, err
 	}
 	return s.appendNew(ctx, []swarm.Event{inbound(s.note(swarm.Handoff, id, agent, text, ""))})
 }
 
-// say is the sentence of a message for an agent, which is told of tools or of commands.
-func (s *Service) say(agent string, m swarm.Message) (string, error) {
+// wordFor words a message for an agent, which reads of tools or of commands depending on its
+// provider.
+func (s *Service) wordFor(agent string, m swarm.Message) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.follow(); err != nil {
@@ -39,15 +40,15 @@ func (s *Service) say(agent string, m swarm.Message) (string, error) {
 	return s.rules.Say(agent, wording.Text(m)), nil
 }
 
-// Nudge is a note that does not wait for the agent's next turn: the one that it has now, which is the reason for it, is given it between
-// two tools.
+// Nudge sends a note that does not wait for the agent's next turn. The running turn, which caused
+// it, gets it between two tool calls.
 func (h *TurnHandle) Nudge(ctx context.Context, id, text string) error {
 	e := inbound(h.service.note(swarm.Signal, id, h.Agent, text, mail.High))
 	_, err := h.service.appendNew(ctx, []swarm.Event{during(e, h.Task, h.Turn)})
 	return err
 }
 
-// during says of an envelope of the run which turn it is about.
+// during sets the turn that an envelope of the run is about.
 func during(e swarm.Event, task string, turn swarm.TurnID) swarm.Event {
 	e.Task, e.Turn = task, turn
 	return e
@@ -58,7 +59,7 @@ func (s *Service) note(kind swarm.EnvelopeKind, id, agent, text, priority string
 		Payload: swarm.Payload{Message: text}, Meta: swarm.Encode(mail.Meta{Type: "note", Priority: priority})}
 }
 
-// Wrote is to whom the agents of turns have written in them.
+// Wrote returns the agents to which the turns have sent messages.
 func (s *Service) Wrote(turns ...swarm.TurnID) (map[string]bool, error) {
 	to := map[string]bool{}
 	for _, turn := range turns {
@@ -67,7 +68,7 @@ func (s *Service) Wrote(turns ...swarm.TurnID) (map[string]bool, error) {
 			return nil, err
 		}
 		if !ok {
-			continue // what never started has written to nobody
+			continue // a turn that never started has written nothing
 		}
 		for e, err := range swarm.Events(s.Log, start.Seq, swarm.ToAgents) {
 			if err != nil {
@@ -81,7 +82,7 @@ func (s *Service) Wrote(turns ...swarm.TurnID) (map[string]bool, error) {
 	return to, nil
 }
 
-// WaitsFor is whom an agent waits for in its turn now.
+// WaitsFor returns the agents that an agent waits for now.
 func (s *Service) WaitsFor(agent string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +96,7 @@ func (s *Service) WaitsFor(agent string) []string {
 	return slices.Clone(m.For)
 }
 
-// Others are all agents of the run but one.
+// Others returns all agents of the run but one.
 func (s *Service) Others(agent string) (names []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

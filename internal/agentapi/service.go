@@ -1,14 +1,15 @@
-// Package agentapi is where agents act on their run: they send each other mail and read their own,
-// publish findings, store and read artifacts, wait for each other, and ask for others to join. A person
-// writes to them and reads their answers here too. Calls come in by MCP, as a tool of a model or from a
-// script. Each is done here, in the name of an agent that has a turn, or of the person.
+// Package agentapi implements the tools by which agents act on their run. Agents send and read
+// mail, publish findings, store and read artifacts, wait for each other, and ask for new agents and
+// edges. A person writes to agents and reads their answers through the same [Service]. Calls arrive
+// over MCP, as tool calls of a model, or from scripts.
 //
-// An agent's turn has a [TurnHandle]. A call is checked, written to the log, and only then answered; it stands even if the turn is cut
-// afterwards, and the same call made by the same turn again is the same fact. Only reading mail is different: what a turn has
-// seen is consumed when the turn commits, with the numbers that [TurnHandle.End] returns.
+// An agent that has a turn has a [TurnHandle]. A call is checked, appended to the log, and only
+// then answered. It stands even if the turn is cut afterwards. The ids of events are derived from
+// the turn and the arguments, so a repeated call is the same event. Reading mail is the exception:
+// mail counts as consumed only when the turn commits the range that [TurnHandle.End] returns.
 //
-// The log is the only state. What is kept in memory is a fold of it, so that any number of services, in any number of
-// processes, may serve one run.
+// The log is the only state. All else in memory is a fold of it. So any number of services, in any
+// number of processes, may serve one run.
 package agentapi
 
 import (
@@ -23,43 +24,44 @@ import (
 	"swarm/internal/plan"
 )
 
-// An Service serves the agents of one run. All its methods may be used by many goroutines at once.
+// A Service serves the agents of one run. Its methods may be called from many goroutines.
 type Service struct {
 	Run    swarm.RunID
 	Log    swarm.Log
-	Redact func([]byte) []byte // takes secrets out of what is stored; nil = there are none
+	Redact func([]byte) []byte // removes secrets from text before it is stored; nil = there are no secrets
 	Now    func() time.Time    // nil = time.Now
-	Folds  swarm.Folds         //  keeps what is known of a long log; nil = the log is always read
-	Loop   string              // the loop that drives the run: it is told who waits in its turn; "" = none is
-	Fence  int64               // of the process that drives the run: what only that may tell is not taken from a late one; 0 = any
+	Folds  swarm.Folds         // stores the fold of a long log; nil = the log is always read whole
+	Loop   string              // the loop that is told when an agent waits; "" = none
+	Fence  int64               // fence of the process that drives the run, for records only a driver may append; 0 = any process
 
+	// mu guards all fields below. Those before turns, and ruleEvents, are the fold of the log.
 	mu         sync.Mutex
-	read       int64                  // up to which event the log is folded into what follows
-	rules      *mail.Rules            //
-	growth     *growth.Team           // what agents may ask of the run, and have asked
-	plans      []*swarm.Plan          // the one that it began with, and what it grew by
-	grown      []int                  // how many plans there were when each growth request had been dealt with
-	team       *plan.Team             // where the agents stand
-	agents     map[string]*agentState // and what else is to be known of them, and of a person
+	read       int64                  // sequence number of the last event folded
+	rules      *mail.Rules            // the edges, and the answers that are owed
+	growth     *growth.Team           // what agents may request, and have requested
+	plans      []*swarm.Plan          // the first plan, and what the run has grown by
+	grown      []int                  // for each answered growth request: the number of plans then
+	team       *plan.Team             // the state of each agent, folded as the team loop folds it
+	agents     map[string]*agentState // what only the tools need to know of an agent or a person
 	over       bool                   // the run has ended
 	turns      map[string]*TurnHandle // by agent
-	ruleEvents *ruleEvents            // what the stored fold names
-	topics     topics                 // what was published
+	ruleEvents *ruleEvents            // the events that a stored fold lists
+	topics     topics                 // published findings
 }
 
-// How much mail is shown at once.
+// Limits of the mail shown at once.
 const (
-	shownMail  = 20       // envelopes, when nobody says how many
-	mostMail   = 100      // envelopes
-	shownBytes = 64 << 10 // of JSON; one envelope is always shown, however large it is
+	shownMail  = 20       // envelopes, by default
+	mostMail   = 100      // envelopes, at most
+	shownBytes = 64 << 10 // bytes of JSON; one envelope is always shown, whatever its size
 
-	urgentMail  = 1000    // envelopes, when one of them is urgent
-	urgentBytes = 1 << 20 // of JSON, then
+	urgentMail  = 1000    // envelopes, if one of them is urgent
+	urgentBytes = 1 << 20 // bytes of JSON, if one of them is urgent
 )
 
-const page = 1000 // events that are read at once
+const page = 1000 // events per read
 
-// Cursor is up to where the agent's mail is consumed by committed turns.
+// Cursor is the sequence number up to which committed turns have consumed the agent's mail.
 func (s *Service) Cursor(agent string) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +71,9 @@ func (s *Service) Cursor(agent string) (int64, error) {
 	return s.cursor(agent), nil
 }
 
-// Unread is the agent's mail after a number, oldest first, as much as a prompt should hold: at most max envelopes and 64 KB, but
-// always one if there is any. What is urgent does not wait behind a full inbox: then there are more, up to it.
+// Unread returns the agent's mail after a sequence number, oldest first, as much as a prompt should
+// hold: at most max envelopes and 64 KB, but at least one if there is any. An urgent message does
+// not wait behind a full inbox: if there is one, Unread returns all mail up to it.
 func (s *Service) Unread(agent string, after int64, max int) ([]mail.Item, error) {
 	items, more, err := s.unread(agent, after, max, shownBytes)
 	if err != nil || !more || max < mostMail {
@@ -88,18 +91,18 @@ func (s *Service) Unread(agent string, after int64, max int) ([]mail.Item, error
 	}
 	longer, _, err := s.unread(agent, after, urgentMail, urgentBytes)
 	if err != nil || longer[len(longer)-1].Seq < urgent {
-		return items, err // it is too far behind
+		return items, err // the urgent message is too far behind
 	}
 	return slices.DeleteFunc(longer, func(i mail.Item) bool { return i.Seq > urgent }), nil
 }
 
-// Mail is what came into the agent's inbox, oldest first, between two numbers.
+// Mail returns the mail that arrived in a range of sequence numbers, oldest first.
 func (s *Service) Mail(agent string, in swarm.Inputs) ([]mail.Item, error) {
 	items, _, err := s.unread(agent, in.From, math.MaxInt, math.MaxInt)
 	return slices.DeleteFunc(items, func(i mail.Item) bool { return i.Seq > in.Upto }), err
 }
 
-// unread is at most max envelopes, and no more of them than have room; it also says whether there are more.
+// unread returns at most max envelopes with at most room bytes, and whether there are more.
 func (s *Service) unread(agent string, after int64, max, room int) (items []mail.Item, more bool, err error) {
 	bytes := 0
 	for {
@@ -117,7 +120,8 @@ func (s *Service) unread(agent string, after int64, max, room int) (items []mail
 				return nil, false, err
 			}
 			item := mail.Item{Seq: e.Seq, Envelope: env}
-			// How many digits its time has must not decide what a prompt holds: handed in at another time, it is the same message.
+			// The length of the timestamp does not count. A message that is handed in at another
+			// time must give the same prompt.
 			bytes += len(e.Data) - len(item.CreatedAt.Format(time.RFC3339Nano))
 			if len(items) >= max || len(items) > 0 && bytes > room {
 				return items, true, nil
@@ -127,7 +131,8 @@ func (s *Service) unread(agent string, after int64, max, room int) (items []mail
 	}
 }
 
-// Sent tells in a line each what turns have already done that stands, for the prompt of a turn that is run again after them.
+// Sent lists, one line each, what the turns have sent, published, stored and requested. It stands
+// in the prompt of a turn that runs again after them.
 func (s *Service) Sent(turns ...swarm.TurnID) ([]string, error) {
 	var lines []string
 	for _, turn := range turns {
@@ -136,7 +141,7 @@ func (s *Service) Sent(turns ...swarm.TurnID) ([]string, error) {
 			return nil, err
 		}
 		if !ok {
-			continue // what never started has sent nothing
+			continue // a turn that never started has sent nothing
 		}
 		for e, err := range swarm.Events(s.Log, start.Seq) {
 			if err != nil {
@@ -150,7 +155,8 @@ func (s *Service) Sent(turns ...swarm.TurnID) ([]string, error) {
 	return lines, nil
 }
 
-// describeEvent says what an event did, or "" when it is none that an agent brings about by a tool of ours.
+// describeEvent describes an event in one line. It returns "" for an event that no tool of ours
+// makes.
 func describeEvent(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.HandoffStored:

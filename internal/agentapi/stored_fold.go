@@ -10,34 +10,36 @@ import (
 	"swarm/internal/plan"
 )
 
-// The name and version of the stored fold: another version whenever a service would make something else of the same events.
+// The stored fold. The version changes whenever a service would fold the same events to another
+// state. The name is on disk and stays.
 const (
 	foldName      = "office"
 	foldVersion   = "2"
-	foldEvery     = 5000 // events that are rather read than kept
-	maxRuleEvents = 5000 // events that are rather kept than read
+	foldEvery     = 5000 // new events before the fold is stored again: fewer are quick to read
+	maxRuleEvents = 5000 // more events are not worth listing: reading the log is as quick
 )
 
-// ruleEvents are which events have made the rules of a service what they are. Taken once more, in their order, they make the same.
-// There are few of them: plans, agents that came and went, requests and answers, and of a person's mail the newest to each agent.
+// ruleEvents lists the events that the mail and growth rules come from. Applied again in order,
+// they give the same rules. They are few: plans, starts and ends of agents, requests with their
+// answers, and a person's newest message to each agent.
 type ruleEvents struct {
-	seqs map[string]int64 // by what an event says: its number
-	upto int64            // of the one that was stored
+	seqs map[string]int64 // sequence numbers, by what the event says
+	upto int64            // sequence number up to which the fold is stored
 }
 
-// A storedFold is a service as it is kept: events for its rules, and the rest as it is.
+// A storedFold is the fold of a service on disk: the events for its rules, and the rest as it is.
 type storedFold struct {
 	Events []int64                `json:"events"`
 	Team   plan.TeamState         `json:"team"`
 	Agents map[string]*agentState `json:"agents"`
 }
 
-// add adds an event that the service has just taken.
+// add lists an event that the service has just applied, if it changes the rules.
 func (d *ruleEvents) add(e *swarm.Event) {
 	if d == nil {
 		return
 	}
-	says := strconv.FormatInt(e.Seq, 10) // what no other says
+	says := strconv.FormatInt(e.Seq, 10) // unique: no later event replaces it
 	switch e.Kind {
 	case swarm.RunStarted, swarm.PlanAdded, swarm.AgentEnded, swarm.AgentStarted, swarm.ApprovalAsked, swarm.RunEnded:
 	case swarm.HandoffStored:
@@ -52,7 +54,8 @@ func (d *ruleEvents) add(e *swarm.Event) {
 	d.seqs[says] = e.Seq
 }
 
-// loadFold takes the stored fold, if there is one. The service is locked, and has read nothing.
+// loadFold restores the stored fold, if there is one. The caller holds the service's mutex and has
+// reset the fold.
 func (s *Service) loadFold() error {
 	if s.Folds == nil {
 		return nil
@@ -71,7 +74,7 @@ func (s *Service) loadFold() error {
 			err = swarm.Errorf(swarm.Storage, "the log has no event %d", at)
 		}
 		if err == nil {
-			err = s.take(&events[0])
+			err = s.applyEvent(&events[0])
 		}
 		if err != nil {
 			return err
@@ -83,7 +86,8 @@ func (s *Service) loadFold() error {
 	return nil
 }
 
-// SaveFold stores what the service has read, when it was much, so that the next one need not read it.
+// SaveFold stores the fold if many events were read since it was last stored, so the next service
+// need not read them.
 func (s *Service) SaveFold() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,17 +13,17 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// A tool is one thing that an agent can do to its run.
+// A tool is one action of an agent on its run.
 type tool struct {
 	name        string
 	description string
 	schema      string
 	do          func(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error)
-	team        bool // only for agents that live on
-	growth      bool // only for those that may ask for more
+	team        bool // only for teams and swarms, whose agents have further turns
+	growth      bool // only for agents that may request new agents or edges
 }
 
-// tools are all there are, in the order in which agents are told of them.
+// tools lists all tools, in the order in which agents see them.
 var tools = []tool{
 	{"send_handoff", sendDescription, sendSchema, sendHandoff, false, false},
 	{"read_inbox", inboxDescription, inboxSchema, readInbox, false, false},
@@ -42,7 +42,8 @@ func Knows(name string) bool {
 	return slices.ContainsFunc(tools, func(t tool) bool { return t.name == name })
 }
 
-// offered are the tools of the run: where agents do not live on, nobody can wait for another.
+// offered lists the tools of the run. In a pipeline an agent has no further turns, so the tools for
+// teams are missing.
 func (s *Service) offered() ([]tool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +79,8 @@ func onlyInTeams(name string, here []string) error {
 		WithHint("here there are: %s; a team is started with swarm team", strings.Join(here, ", "))
 }
 
-// Refuse says why an agent is not offered one of our tools; nil = it is, or it is none of ours.
+// Refuse returns why an agent is not offered one of our tools. It returns nil for a tool that is
+// offered or is not ours.
 func (s *Service) Refuse(agent, name string) error {
 	if !Knows(name) {
 		return nil
@@ -95,11 +97,12 @@ func (s *Service) Refuse(agent, name string) error {
 	return nil
 }
 
-// Tools are what an agent is offered. It is told to whom it may write.
+// Tools lists the tools that an agent is offered. The description of send_handoff names the agents
+// it may write to.
 func (s *Service) Tools(agent string) []swarm.ToolSpec {
 	offered, err := s.offered()
 	if err != nil {
-		offered = tools // if the log cannot be read the tools will say so
+		offered = tools // a log that cannot be read makes the tools fail, with the reason
 	}
 	var to, answers []string
 	if err == nil {
@@ -187,7 +190,7 @@ const sendSchema = `{
   }
 }`
 
-// A SendResult answers whoever sends mail: it is in its receiver's inbox.
+// A SendResult is the answer to a sender: the envelope is in its receiver's inbox.
 type SendResult struct {
 	ID  string `json:"id"`
 	Seq int64  `json:"seq"`
@@ -212,13 +215,13 @@ func sendHandoff(ctx context.Context, h *TurnHandle, args json.RawMessage) (any,
 		return s.write(func(r *mail.Rules) (swarm.Envelope, error) {
 			e, err := r.Envelope(h.Agent, d, h.first(), s.now())
 			if answers = e.ID != "" && !r.May(e.FromNodeID, e.ToNodeID); answers && err != nil && s.isStored(e) {
-				return e, nil // its turn runs again, and what allowed it then is used up
+				return e, nil // the turn runs again, and its permission to answer is used up
 			}
-			return e, s.notYet(d.To, err)
+			return e, s.explainUnknown(d.To, err)
 		})
 	}
 	e, err := draft()
-	if err == nil && answers { // of two at once the second must find the first
+	if err == nil && answers { // of two answers at once, the second must see the first
 		h.answering.Lock()
 		defer h.answering.Unlock()
 		e, err = draft()
@@ -227,7 +230,7 @@ func sendHandoff(ctx context.Context, h *TurnHandle, args json.RawMessage) (any,
 		return nil, err
 	}
 	sent, err := s.store(ctx, e, h, with)
-	for n := 2; errors.Is(err, errReturned) && d.ID == ""; n++ { // said once more, to who was started again, it is another message
+	for n := 2; errors.Is(err, errReturned) && d.ID == ""; n++ { // to a receiver that was started again, the same words are a new message
 		again := e
 		again.ID = derived("again", e.Ref()+"\x00"+strconv.Itoa(n))
 		sent, err = s.store(ctx, again, h, with)
@@ -235,10 +238,10 @@ func sendHandoff(ctx context.Context, h *TurnHandle, args json.RawMessage) (any,
 	return sent, err
 }
 
-// errReturned refuses a message that was sent before and went back unread.
+// errReturned refuses a message that was sent before and returned unread.
 var errReturned = errors.New("it went back unread when its receiver ended")
 
-// write makes an envelope by the rules that hold now.
+// write makes an envelope by the current rules.
 func (s *Service) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.Envelope, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,8 +251,8 @@ func (s *Service) write(make func(*mail.Rules) (swarm.Envelope, error)) (swarm.E
 	return make(s.rules)
 }
 
-// store puts an envelope into its receiver's inbox, together with what is to stand before it. It is refused when its receiver has ended
-// in the meantime, and when it was sent before and went back unread.
+// store puts an envelope into its receiver's inbox, in one batch with the events of with before it.
+// It fails if the receiver has ended meanwhile, and if the same envelope was returned unread.
 func (s *Service) store(ctx context.Context, e swarm.Envelope, from *TurnHandle, with swarm.Batch) (SendResult, error) {
 	stored := swarm.StoredEnvelope{Envelope: e}
 	event := swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(e.ToNodeID), Key: swarm.MailKey(e.Ref()), Agent: e.FromNodeID}
@@ -273,14 +276,14 @@ func (s *Service) store(ctx context.Context, e swarm.Envelope, from *TurnHandle,
 	seq, there, err := write(ctx, b)
 	if errors.Is(err, swarm.ErrStale) && !errors.Is(err, errReplaced) {
 		_, err = s.write(func(r *mail.Rules) (swarm.Envelope, error) { return r.Accept(e.FromNodeID, e) })
-		if err == nil { // its receiver has not ended, or was started again
+		if err == nil { // the receiver has not ended, or was started again
 			err = &swarm.Error{Kind: swarm.BadInput, Msg: "message " + swarm.Quote(e.ID), Err: errReturned, Hint: "send it under another id"}
 		}
 	}
 	if err != nil {
 		return SendResult{}, err
 	}
-	if there != nil { // the log has something else under this id; the time alone makes no other message
+	if there != nil { // another time alone does not make another message
 		stored, err := swarm.Body[swarm.Envelope](there)
 		if err != nil {
 			return SendResult{}, err
@@ -306,10 +309,10 @@ const inboxSchema = `{
 // An inboxResult answers read_inbox.
 type inboxResult struct {
 	Envelopes []mail.Item `json:"envelopes"`
-	More      bool        `json:"more,omitempty"` // there are more: read again
+	More      bool        `json:"more,omitempty"` // there is more mail: read again
 }
 
-// readInbox shows what came since the prompt was made, and since it was last asked.
+// readInbox shows the mail that came since the prompt was made, or since the last call.
 func readInbox(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "max")
 	most := a.Int("max", shownMail, 1, mostMail)

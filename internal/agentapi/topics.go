@@ -11,7 +11,7 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// maxData is how many bytes an entry of a topic may have.
+// maxData limits the bytes of a topic entry.
 const maxData = 1 << 20
 
 const publishDescription = "Publish a finding for your whole team. The newest findings of each topic stand in every teammate's next prompts, of a long one the beginning; " +
@@ -33,11 +33,11 @@ type publishResult struct {
 	Seq int64 `json:"seq"`
 }
 
-// topicKey is how the keys of topic entries begin.
+// topicKey is the prefix of the keys of topic entries.
 const topicKey = "topic:"
 
-// publishData adds an entry to a topic. Its key is made of the turn and what it says: a turn that is
-// run again, or tried again, publishes nothing twice.
+// publishData adds an entry to a topic. Its key comes from the turn and the content, so a turn that
+// runs again, or a retry, publishes nothing twice.
 func publishData(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "topic", "data")
 	a.Need("topic", "data")
@@ -53,7 +53,7 @@ func publishData(ctx context.Context, h *TurnHandle, args json.RawMessage) (any,
 		Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: entry}
 	seq, before, err := h.append(ctx, swarm.Batch{Events: []swarm.Event{e}})
 	if err == nil && before != nil {
-		err = swarm.ErrConflict // two texts with one hash
+		err = swarm.ErrConflict // two texts with the same hash
 	}
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func publishData(ctx context.Context, h *TurnHandle, args json.RawMessage) (any,
 	return publishResult{seq}, nil
 }
 
-// entry is what is added to a topic, checked and without secrets.
+// entry makes the body of a topic entry, checked and without secrets.
 func (s *Service) entry(topic string, data json.RawMessage) (json.RawMessage, error) {
 	entry := swarm.TopicEntry{Topic: strings.ToLower(strings.TrimSpace(topic)), Data: data}
 	if err := swarm.CheckTopicName(entry.Topic); err != nil {
@@ -77,7 +77,7 @@ func (s *Service) entry(topic string, data json.RawMessage) (json.RawMessage, er
 	return swarm.Encode(entry), nil
 }
 
-// Publish adds a person's entry to a topic, and returns its number.
+// Publish adds a person's entry to a topic and returns its sequence number.
 func (s *Service) Publish(ctx context.Context, topic string, data json.RawMessage) (int64, error) {
 	entry, err := s.entry(topic, data)
 	if err != nil {
@@ -90,33 +90,33 @@ func (s *Service) Publish(ctx context.Context, topic string, data json.RawMessag
 	return seq, err
 }
 
-// A Finding is an entry of a topic as prompts tell it.
+// A Finding is a topic entry as prompts show it.
 type Finding struct {
 	Seq   int64
-	Agent string       // who published it
-	Turn  swarm.TurnID // in which turn; "" = a person did
+	Agent string       // the publisher
+	Turn  swarm.TurnID // the publishing turn; "" = a person published it
 	Topic string
-	Text  string // cut to the limit of characters
+	Text  string // shortened to the limit of characters
 }
 
-// topics are the entries that were read, oldest first. Only the newest of each topic are kept.
+// topics is a fold of the topic entries, oldest first. Only the newest of each topic are kept.
 type topics struct {
-	read    int64 // up to which event
+	read    int64 // sequence number of the last event read
 	entries []Finding
 }
 
-// roomForFindings is how many bytes all findings of a prompt have together, however many topics there are.
+// roomForFindings limits the bytes of all findings in a prompt, however many topics there are.
 const roomForFindings = 64 << 10
 
-// Newest asks for the findings up to the newest entry that there is.
+// Newest as the limit of [Service.Findings] means the newest entry there is.
 const Newest = math.MaxInt64
 
-// Findings are the newest entries of each topic, oldest first, and the number of the newest entry that
-// was looked at. No entry after upto is.
+// Findings returns the newest entries of each topic, oldest first, and the sequence number of the
+// newest entry read. Entries after upto do not count.
 func (s *Service) Findings(upto int64) ([]Finding, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.plans) == 0 { // the plan that the run began with has the limits
+	if len(s.plans) == 0 { // the first plan has the limits
 		if err := s.follow(); err != nil {
 			return nil, 0, err
 		}
@@ -126,7 +126,7 @@ func (s *Service) Findings(upto int64) ([]Finding, int64, error) {
 		limits = *s.plans[0].Topics
 	}
 	t := &s.topics
-	if t.read > upto { // entries that were among the newest then may be forgotten
+	if t.read > upto { // the fold may have dropped entries that were among the newest then
 		t = &topics{}
 	}
 	if err := t.follow(s.Log, upto, limits); err != nil {
@@ -142,7 +142,7 @@ func (s *Service) Findings(upto int64) ([]Finding, int64, error) {
 	return shown, t.read, nil
 }
 
-// follow reads the entries that the log has gained, up to a number.
+// follow reads the entries that were appended since the last call, up to a sequence number.
 func (t *topics) follow(log swarm.Log, upto int64, limits swarm.TopicLimits) error {
 	for done := false; !done; {
 		events, err := log.Read(t.read, page/10, swarm.ToTopics)
@@ -166,7 +166,7 @@ func (t *topics) follow(log swarm.Log, upto int64, limits swarm.TopicLimits) err
 	return nil
 }
 
-// newest are the last so many entries of each topic, in their order.
+// newest keeps the last entries of each topic, in order.
 func newest(all []Finding, each int) (kept []Finding) {
 	count := map[string]int{}
 	for _, f := range slices.Backward(all) {
@@ -178,7 +178,7 @@ func newest(all []Finding, each int) (kept []Finding) {
 	return kept
 }
 
-// snippet is the beginning of a text.
+// snippet shortens a text to its first characters.
 func snippet(text string, chars int) string {
 	text = strings.TrimSpace(text)
 	n := 0

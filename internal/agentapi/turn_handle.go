@@ -11,28 +11,30 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// A TurnHandle is an agent's place while it has a turn. Calls may come from many goroutines at once.
+// A TurnHandle is how an agent acts on the run while it has a turn. Its methods may be called from
+// many goroutines.
 type TurnHandle struct {
 	Agent, Task string
 	Turn        swarm.TurnID
-	Start       int // which start of the turn, from 1
+	Start       int // number of this start of the turn, from 1
 
 	service *Service
-	ctx     context.Context // ends when the turn does
+	ctx     context.Context // ends with the turn
 	cancel  context.CancelFunc
 
-	reading   sync.Mutex // read_inbox shows each envelope once
-	answering sync.Mutex // a message is answered once
+	reading   sync.Mutex // serializes reads of mail, so each envelope is shown once
+	answering sync.Mutex // serializes answers, so each message is answered once
 
 	mu    sync.Mutex
 	left  bool
-	busy  sync.WaitGroup // calls under way
+	busy  sync.WaitGroup // calls in progress
 	in    swarm.Inputs
-	waits int     // how often it has waited
-	done  *string // what it reports at its end
+	waits int     // number of waits, for their keys
+	done  *string // the report for the turn's end
 }
 
-// BeginTurn begins an agent's turn, whose prompt has the mail that in says. An agent has one seat: an earlier one is left.
+// BeginTurn begins an agent's turn, with the mail of in in its prompt. An agent has one handle:
+// BeginTurn ends an earlier one.
 func (s *Service) BeginTurn(agent, task string, turn swarm.TurnID, start int, in swarm.Inputs) *TurnHandle {
 	in.Upto = max(in.From, in.Upto)
 	h := &TurnHandle{Agent: agent, Task: task, Turn: turn, Start: start, service: s, in: in}
@@ -50,15 +52,16 @@ func (s *Service) BeginTurn(agent, task string, turn swarm.TurnID, start int, in
 	return h
 }
 
-// Turn is the handle of the agent's turn that runs now, or nil.
+// Turn returns the handle of the agent's running turn, or nil.
 func (s *Service) Turn(agent string) *TurnHandle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turns[agent]
 }
 
-// End ends the turn's calls, waits for those under way, and says which mail the turn has seen: whoever commits the turn commits
-// it too. A turn that is cut consumes nothing, and its mail is unread again.
+// End refuses further calls, waits for those in progress, and returns the mail that the turn has
+// seen. The caller commits that range with the turn. A turn that is cut consumes nothing, so its
+// mail stays unread.
 func (h *TurnHandle) End() swarm.Inputs {
 	h.mu.Lock()
 	h.left = true
@@ -76,7 +79,8 @@ func (h *TurnHandle) End() swarm.Inputs {
 	return h.in
 }
 
-// Call does a tool in the agent's name. The answer is one JSON object; an error is an answer for the agent too.
+// Call runs a tool for the agent. The answer is one JSON object. An error is an answer for the
+// agent, too.
 func (h *TurnHandle) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
 	if !h.enter() {
 		return nil, h.ended()
@@ -99,7 +103,7 @@ func (h *TurnHandle) Call(ctx context.Context, tool string, args json.RawMessage
 	return nil, h.service.clean(withoutPath(err))
 }
 
-// withoutPath is what an agent is told when the log fails: what is wrong, and not where the log is.
+// withoutPath removes the path of the log from a storage error, since agents must not see it.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*swarm.Error](err); ok && e.Kind == swarm.Storage {
 		return &swarm.Error{Kind: e.Kind, Msg: e.Msg, Hint: e.Hint}
@@ -116,11 +120,12 @@ func (h *TurnHandle) enter() bool {
 	return !h.left
 }
 
-// first is what the ids of all that the agent does in its turn are made with: what it does again in another attempt, it has done.
+// first is the turn's first attempt, from which the ids of the agent's actions are made. An action
+// that a retry repeats is therefore the same event.
 func (h *TurnHandle) first() string { return string(swarm.FirstAttempt(h.Turn)) }
 
-// append writes what the agent does, see [Service.append]. A turn that was begun again has another start: what the earlier one
-// still does is refused with ErrStale, in whichever process it runs.
+// append appends what the agent does, see [Service.append]. The key of the turn's next start must
+// be absent. So a start that was replaced fails with ErrStale, in whichever process it runs.
 func (h *TurnHandle) append(ctx context.Context, b swarm.Batch) (seq int64, there *swarm.Event, err error) {
 	next := swarm.StartKey(h.Turn, h.Start+1)
 	b.Absent = append(b.Absent, next)
@@ -137,17 +142,17 @@ func (h *TurnHandle) append(ctx context.Context, b swarm.Batch) (seq int64, ther
 	return seq, there, err
 }
 
-// errReplaced refuses what a start of a turn does after another start of it began.
+// errReplaced refuses the actions of a start after a newer start of the turn began.
 var errReplaced = fmt.Errorf("%w", swarm.ErrStale)
 
-// by is who did something, in an event.
+// by is an event with the agent and its turn.
 func (h *TurnHandle) by() swarm.Event { return swarm.Event{Agent: h.Agent, Task: h.Task, Turn: h.Turn} }
 
 func (h *TurnHandle) ended() error {
 	return swarm.Errorf(swarm.Denied, "the turn %s has ended", h.Turn).WithHint("an agent acts while it has a turn")
 }
 
-// clean takes secrets out of an error, which quotes what the agent wrote.
+// clean removes secrets from an error, which may quote the agent's arguments.
 func (s *Service) clean(err error) error {
 	var e *swarm.Error
 	if s.Redact == nil || !errors.As(err, &e) {
@@ -158,7 +163,7 @@ func (s *Service) clean(err error) error {
 	return &clean
 }
 
-// head is the beginning of a text, on one line.
+// head shortens a text to one line.
 func head(text string) string {
 	return excerpt.Head(excerpt.OneLine(text), 200)
 }

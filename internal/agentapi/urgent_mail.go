@@ -8,13 +8,16 @@ import (
 	"swarm/internal/mail"
 )
 
-// Aside is what the agent is told beside the answer of a tool that it has just used: the mail that came since its prompt was made, if
-// some of it is not to wait, and "" otherwise. What came before an urgent message is told with it, because mail is read in its order;
-// a long inbox is told in pieces, one beside each answer. The log has it, byte for byte, before the agent does. It is consumed when
-// the turn commits, and unread again when the turn is cut or the answer does not reach the agent.
+// Aside returns the mail to add to the answer of the tool that the agent has just used. It is ""
+// unless an urgent message came since the prompt was made.
+//
+// Mail is read in order, so Aside also returns the messages before the urgent one. A long inbox
+// comes in parts, one with each answer. The log has the text, byte for byte, before the agent does.
+// The mail is consumed when the turn commits. It stays unread if the turn is cut or the answer does
+// not reach the agent.
 func (h *TurnHandle) Aside(ctx context.Context, tool string) (string, error) {
 	if !h.enter() {
-		return "", nil // the next turn is given it
+		return "", nil // the next turn gets the mail
 	}
 	defer h.busy.Done()
 	h.reading.Lock()
@@ -26,7 +29,7 @@ func (h *TurnHandle) Aside(ctx context.Context, tool string) (string, error) {
 	return h.inject(ctx, tool, items)
 }
 
-// urgent is at most so many envelopes up to the newest that is not to wait.
+// urgent returns at most most envelopes, up to the newest urgent one.
 func (h *TurnHandle) urgent(most int) ([]mail.Item, error) {
 	s := h.service
 	s.mu.Lock()
@@ -42,13 +45,13 @@ func (h *TurnHandle) urgent(most int) ([]mail.Item, error) {
 	items, _, err := s.unread(h.Agent, h.upto(), most, shownBytes)
 	for n, item := range items {
 		if item.Seq == urgent {
-			return items[:n+1], err // what is behind it can wait
+			return items[:n+1], err // the mail after the urgent one can wait
 		}
 	}
 	return items, err
 }
 
-// inject writes down what the agent is about to be told, and notes that it has seen it.
+// inject appends the text that the agent is about to see, and marks the mail as shown.
 func (h *TurnHandle) inject(ctx context.Context, tool string, items []mail.Item) (string, error) {
 	h.service.mu.Lock()
 	text := h.service.rules.Aside(h.Agent, mail.UrgentFirst(items))
@@ -58,7 +61,7 @@ func (h *TurnHandle) inject(ctx context.Context, tool string, items []mail.Item)
 	_, _, err := h.append(ctx, swarm.Batch{Bodies: [][]byte{[]byte(text)},
 		Events: []swarm.Event{{Kind: swarm.HandoffInjected, Key: swarm.InjectedKey(h.Turn, in), Agent: h.Agent, Task: h.Task, Turn: h.Turn, Data: swarm.Encode(in)}}})
 	if errors.Is(err, swarm.ErrStale) {
-		return "", nil // the turn has begun anew elsewhere, and is given it there
+		return "", nil // a newer start of the turn gets the mail
 	}
 	if err != nil {
 		return "", err
@@ -73,8 +76,8 @@ func (h *TurnHandle) upto() int64 {
 	return h.in.Upto
 }
 
-// show notes that the agent sees mail in the answer of a call. If that answer does not go out, it has not seen it, and is shown it again;
-// the turn is not left before that is known.
+// show marks mail as shown in the answer of a call. If that answer is not delivered, the mail is
+// shown again. The turn does not end before the delivery is known.
 func (h *TurnHandle) show(ctx context.Context, items []mail.Item) {
 	h.mu.Lock()
 	before := h.in.Upto

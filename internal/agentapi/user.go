@@ -12,9 +12,10 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// FromUser sends what a person writes. It needs no edge. An interrupt cuts the turn that its receiver has; the two are written
-// together, the cut first: a turn that begins because of the message is not cut by it. What is only urgent is given to that turn
-// between two tools, see [TurnHandle.Aside].
+// FromUser sends a person's message. It needs no edge. An interrupt also cuts the receiver's
+// running turn. The cut comes before the message in the same batch, so the turn that the message
+// starts is not cut. An urgent message without a cut reaches the running turn between two tool
+// calls, see [TurnHandle.Aside].
 func (s *Service) FromUser(ctx context.Context, d mail.Draft) (SendResult, error) {
 	if s.Redact != nil {
 		d = d.Redacted(s.Redact)
@@ -23,11 +24,11 @@ func (s *Service) FromUser(ctx context.Context, d mail.Draft) (SendResult, error
 	if err != nil {
 		return SendResult{}, s.clean(err)
 	}
-	nonce := rand.Text() // said twice by a person, it is meant twice
+	nonce := rand.Text() // a person who sends the same text twice means two messages
 	return s.fromUser(ctx, d.To, d.Interrupt, with, func(r *mail.Rules) (swarm.Envelope, error) { return r.Envelope(swarm.User, d, nonce, s.now()) })
 }
 
-// SendEnvelope sends an envelope that a person wrote whole. With cut it is an interrupt.
+// SendEnvelope sends an envelope that the client made itself. With cut set it is an interrupt.
 func (s *Service) SendEnvelope(ctx context.Context, e swarm.Envelope, cut bool) (SendResult, error) {
 	if strings.HasPrefix(e.ID, swarm.MadeID) {
 		return SendResult{}, mail.NotYours(e.ID)
@@ -74,11 +75,11 @@ func (s *Service) ended() error {
 	return swarm.Errorf(swarm.BadInput, "run %s has ended", s.Run).WithHint("start another one; `swarm ls` lists those that go on")
 }
 
-// Answer is a person's answer to an envelope that somebody sent to the person.
+// Answer sends a person's answer to an envelope that was sent to them.
 func (s *Service) Answer(ctx context.Context, id string, d mail.Draft) (SendResult, error) {
 	asked, err := s.Envelope(id)
 	if err != nil {
-		if id, err = s.begins(id, err); err == nil {
+		if id, err = s.findByPrefix(id, err); err == nil {
 			asked, err = s.Envelope(id)
 		}
 	}
@@ -99,8 +100,8 @@ func (s *Service) Answer(ctx context.Context, id string, d mail.Draft) (SendResu
 	return s.FromUser(ctx, d)
 }
 
-// Envelope is the stored envelope with this ref or id. Of several with an id that their senders chose it is the newest, and rather one
-// for the person.
+// Envelope finds a stored envelope by its ref or id. Several envelopes may have an id that their
+// senders chose. Then Envelope returns the newest one for the person, or else the newest.
 func (s *Service) Envelope(id string) (e swarm.Envelope, err error) {
 	event, ok, err := s.Log.Find(swarm.MailKey(id))
 	if err == nil && !ok {
@@ -118,7 +119,7 @@ func (s *Service) Envelope(id string) (e swarm.Envelope, err error) {
 	return swarm.Body[swarm.Envelope](&event)
 }
 
-// search looks for an envelope whose sender chose its id.
+// search finds an envelope by an id that its sender chose.
 func (s *Service) search(id string) (found swarm.Envelope, ok bool, err error) {
 	for e, err := range swarm.Events(s.Log, 0, swarm.ToAgents) {
 		if err != nil {
@@ -138,11 +139,12 @@ func (s *Service) search(id string) (found swarm.Envelope, ok bool, err error) {
 	return found, ok, nil
 }
 
-// begins is the id of the one message for the person that begins so.
-func (s *Service) begins(beginning string, otherwise error) (id string, err error) {
+// findByPrefix returns the id of the only message for the person with this prefix. If there is
+// none, it returns notFound.
+func (s *Service) findByPrefix(prefix string, notFound error) (id string, err error) {
 	var ids []string
 	err = s.All(func(item mail.Item) {
-		if beginning != "" && strings.HasPrefix(item.ID, beginning) && !slices.Contains(ids, item.ID) {
+		if prefix != "" && strings.HasPrefix(item.ID, prefix) && !slices.Contains(ids, item.ID) {
 			ids = append(ids, item.ID)
 		}
 	})
@@ -150,14 +152,14 @@ func (s *Service) begins(beginning string, otherwise error) (id string, err erro
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
-		return "", otherwise
+		return "", notFound
 	case len(ids) > 1:
-		return "", swarm.Errorf(swarm.BadInput, "%d messages for you begin with %s", len(ids), swarm.Quote(beginning)).WithHint("write more of it; `swarm inbox --all` lists them")
+		return "", swarm.Errorf(swarm.BadInput, "%d messages for you begin with %s", len(ids), swarm.Quote(prefix)).WithHint("write more of it; `swarm inbox --all` lists them")
 	}
 	return ids[0], nil
 }
 
-// UserMail is what came for the person and was not read yet, oldest first, and whether there is more.
+// UserMail returns the person's unread mail, oldest first, and whether there is more.
 func (s *Service) UserMail(max int) (items []mail.Item, more bool, err error) {
 	from, err := s.Cursor(swarm.User)
 	if err != nil {
@@ -166,7 +168,7 @@ func (s *Service) UserMail(max int) (items []mail.Item, more bool, err error) {
 	return s.unread(swarm.User, from, max, shownBytes)
 }
 
-// All calls fn with everything that ever came for the person, oldest first.
+// All calls fn with all mail that ever came for the person, oldest first.
 func (s *Service) All(fn func(mail.Item)) error {
 	for after := int64(0); ; {
 		items, _, err := s.unread(swarm.User, after, mostMail, shownBytes)
@@ -180,14 +182,14 @@ func (s *Service) All(fn func(mail.Item)) error {
 	}
 }
 
-// UserRead notes that the person has read the mail up to a number.
+// UserRead records that the person has read the mail up to a sequence number.
 func (s *Service) UserRead(ctx context.Context, upto int64) error {
 	from, err := s.Cursor(swarm.User)
 	if err != nil || upto <= from {
 		return err
 	}
 	e := swarm.Event{Kind: swarm.HandoffConsumed, Key: swarm.UsedKey(swarm.User, from), Agent: swarm.User, Data: swarm.Encode(swarm.Inputs{From: from, Upto: upto})}
-	_, _, err = s.append(ctx, swarm.Batch{Events: []swarm.Event{e}}) // who read the same at the same time has noted it
+	_, _, err = s.append(ctx, swarm.Batch{Events: []swarm.Event{e}}) // a conflict means that another client recorded the same
 	return err
 }
 
@@ -203,7 +205,7 @@ func (s *Service) goesOn() error {
 	return nil
 }
 
-// Find is the agent of the run that a person means by a name, or an error that lists those there are.
+// Find returns the agent that a person means by a name, or an error that lists the agents.
 func (s *Service) Find(name string) (agent string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

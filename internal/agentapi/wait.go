@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	waitTime = 10 * time.Minute // how long an agent waits for others, when it does not say
+	waitTime = 10 * time.Minute // how long an agent waits for others by default
 	mostWait = time.Hour
-	maxHead  = 4 << 10 // bytes of an output that are shown; the rest is an artifact
+	maxHead  = 4 << 10 // bytes of an output that are shown; a longer one becomes an artifact
 )
 
 const waitDescription = "Wait until other agents are through with what you sent them, and get their outputs. You sent them work with send_handoff before, in this turn; " +
@@ -43,9 +43,9 @@ type waitResult struct {
 type waitedOutput struct {
 	Agent  string       `json:"agent"`
 	Turn   swarm.TurnID `json:"turn"`
-	Output string       `json:"output"`        // its beginning, when it is long
-	Bytes  int          `json:"bytes"`         // of the whole
-	Ref    string       `json:"ref,omitempty"` // the whole, when it is long
+	Output string       `json:"output"`        // the beginning of a long output
+	Bytes  int          `json:"bytes"`         // of the whole output
+	Ref    string       `json:"ref,omitempty"` // artifact with the whole of a long output
 }
 
 // A wait is one call of wait_for.
@@ -55,7 +55,7 @@ type wait struct {
 	key   string
 }
 
-// waitFor blocks until the others are through.
+// waitFor blocks until the other agents are done.
 func waitFor(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, error) {
 	a := strictjson.ReadArgs(args, "agents", "timeout")
 	a.Need("agents")
@@ -79,7 +79,7 @@ func waitFor(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, err
 	return w.answer(ctx, outputs)
 }
 
-// beginWait notes that the agent waits, if that can come to an end.
+// beginWait checks a wait. It refuses one that could never end.
 func (h *TurnHandle) beginWait(names []string) (*wait, error) {
 	h.mu.Lock()
 	h.waits++
@@ -96,7 +96,7 @@ func (h *TurnHandle) beginWait(names []string) (*wait, error) {
 		agent, err := s.rules.Find(h.Agent, name)
 		switch {
 		case err != nil:
-			return nil, s.notYet(name, err)
+			return nil, s.explainUnknown(name, err)
 		case agent == h.Agent:
 			return nil, swarm.Errorf(swarm.BadInput, "%s cannot wait for itself", h.Agent)
 		case !s.rules.Sees(h.Agent, agent):
@@ -116,9 +116,9 @@ func (h *TurnHandle) beginWait(names []string) (*wait, error) {
 	return w, nil
 }
 
-// cycle refuses a wait that would never end: the waits of the agents lead back to the one that would wait. Only those count that
-// stand before a number in the log, so that of several waits that close a cycle together the last one is refused, in whichever
-// processes they are. The service is locked.
+// cycle refuses a wait that would deadlock: the waits of the others lead back to the agent. Only
+// waits before a sequence number count. So of several waits that close a cycle together, only the
+// last is refused, even if they are in several processes. The caller holds the service's mutex.
 func (s *Service) cycle(waits string, names []string, before int64) error {
 	for _, name := range names {
 		if path := s.team.WaitPath(name, waits, before); path != nil {
@@ -129,7 +129,7 @@ func (s *Service) cycle(waits string, names []string, before int64) error {
 	return nil
 }
 
-// watch waits until everybody is ready.
+// watch waits until all agents are done.
 func (w *wait) watch(ctx context.Context, limit time.Duration) ([]output, error) {
 	s := w.turn.service
 	began, err := w.record(ctx, swarm.WaitBegan, "")
@@ -157,11 +157,11 @@ func (w *wait) watch(ctx context.Context, limit time.Duration) ([]output, error)
 	}
 }
 
-// A pausableTimer is the time that is left to a wait. It stands still while the run is paused.
+// A pausableTimer is the timeout of a wait. It stops while the run is paused.
 type pausableTimer struct {
 	timer *time.Timer
 	left  time.Duration
-	since time.Time // when the timer was set; zero = it stands
+	since time.Time // when the timer was set; zero = it is paused
 }
 
 func newPausableTimer(limit time.Duration) *pausableTimer {
@@ -181,8 +181,9 @@ func (p *pausableTimer) pause(on bool) {
 	}
 }
 
-// check says whose outputs are there, or who is not ready and why; and whether the run is paused. The wait began with a record of the
-// log: agents that began to wait before it, in another process perhaps, are known by now.
+// check returns the outputs, or the agents that are not done and why, and whether the run is
+// paused. began is the sequence number of the wait. The fold has reached it, so it includes all
+// earlier waits, also those of other processes.
 func (w *wait) check(began int64) (outputs []output, pending string, paused bool, err error) {
 	s := w.turn.service
 	s.mu.Lock()
@@ -216,7 +217,7 @@ func (w *wait) check(began int64) (outputs []output, pending string, paused bool
 	return outputs, strings.Join(late, ", "), !s.team.PauseAt.IsZero(), nil
 }
 
-// closing says why no turn of a team starts any more.
+// closing says why no turn of the team starts any more.
 func closing(t *plan.TeamState) string {
 	switch t.Closing {
 	case plan.ClosedByLead:
@@ -229,13 +230,13 @@ func closing(t *plan.TeamState) string {
 	return "the run is being ended"
 }
 
-// end notes that the agent waits no longer, however that came.
+// end records that the agent no longer waits, with the error if there was one.
 func (w *wait) end(ctx context.Context, err error) {
 	reason := ""
 	if err != nil {
 		reason = err.Error()
 	}
-	_, _ = w.record(context.WithoutCancel(ctx), swarm.WaitEnded, reason) // who looks sees the turn end too
+	_, _ = w.record(context.WithoutCancel(ctx), swarm.WaitEnded, reason) // if this fails, the turn's end shows it too
 }
 
 func (w *wait) record(ctx context.Context, kind swarm.EventKind, reason string) (seq int64, err error) {
@@ -249,7 +250,8 @@ func (w *wait) record(ctx context.Context, kind swarm.EventKind, reason string) 
 	return seq, err
 }
 
-// answer shows the outputs. A long one becomes an artifact of who made it.
+// answer makes the answer with the outputs. A long output becomes an artifact of the agent that
+// made it.
 func (w *wait) answer(ctx context.Context, outputs []output) (any, error) {
 	s := w.turn.service
 	all := waitResult{Outputs: make([]waitedOutput, len(outputs))}

@@ -203,7 +203,7 @@ func TestWaitsInACycleOverTwoProcesses(t *testing.T) {
 func TestPipelinesHaveNoToolsOfTeams(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log}
-	s.forget()
+	s.resetFold()
 	s.rules, s.read = mail.NewRules(&swarm.Plan{Kind: swarm.PipelineRun, Agents: team.Agents}), 2
 	if n := len(s.Tools("coder")); n != 5 {
 		t.Errorf("%d tools", n)
