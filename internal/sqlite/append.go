@@ -16,13 +16,15 @@ import (
 	"swarm"
 )
 
-const maxText = 64 << 20 // of one body, or one event's data
+const maxText = 64 << 20 // bytes of one body, or of one event's data
 
-// Append writes a batch, see [swarm.Log]. What it is given must not be changed afterwards. A context that ends while the batch waits
-// for its turn takes it back; once the batch is being written the answer is waited for, so that it is the truth.
+// Append writes a batch, see [swarm.Log]. The caller must not change the batch afterwards. If the
+// context ends while the batch waits in the queue, the batch is withdrawn. Once a writer has the
+// batch, Append waits for the result, so that its answer is true.
 //
-// A lazy batch that is refused has no one to tell. With a fence, the loss is told to every later batch with the same fence, and
-// they write nothing, so that the log has no hole; a new fence starts afresh. Err tells it too.
+// A lazy batch has no caller to report a refusal to. If it has a fence, every later batch with the
+// same fence gets the error and writes nothing, so that the log has no hole. A new fence starts
+// afresh. Err returns the error too.
 func (l *Log) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
 	r := &request{batch: b, lazy: b.Lazy, noSync: b.Lazy || b.Early, done: make(chan bool, 1)}
 	for i := range b.Events {
@@ -53,7 +55,7 @@ type lostBatch struct {
 	err   error
 }
 
-// Err tells what became of a lazy batch that could not be written, if there was one.
+// Err returns the error of a lazy batch that could not be written, if there was one.
 func (l *Log) Err() error {
 	if lost := l.lost.Load(); lost != nil {
 		return lost.err
@@ -80,7 +82,7 @@ func (l *Log) commit(group []*request) {
 		}
 	}
 	if err == nil && l.tail.push(t.first, l.wrote) {
-		_ = l.follow() // others wrote in between; a failure shows at the next read
+		_ = l.follow() // Other processes wrote in between. A failure shows at the next read.
 	}
 }
 
@@ -91,8 +93,8 @@ func (l *Log) lose(r *request) {
 	}
 }
 
-// write makes the transaction. An error of its own means that nothing of the group is written, or that the disk failed and nobody
-// knows.
+// write makes the transaction. If it returns an error, nothing of the group is written, or the disk
+// failed and the state of the disk is unknown.
 func (l *Log) write(t *tx, group []*request, sync, early bool, mode string) (err error) {
 	if broken := l.broken.Load(); broken != nil {
 		return broken
@@ -128,10 +130,11 @@ func (l *Log) write(t *tx, group []*request, sync, early bool, mode string) (err
 		return err
 	}
 	l.fresh = false
-	return l.setMode(syncNormal) // else closing the log would move events without a sync
+	return l.setMode(syncNormal) // Otherwise closing the log would move events without a sync.
 }
 
-// end commits the transaction and, if sync says so, syncs it. Readers that have seen one of its events meanwhile wait in secure.
+// end commits the transaction and, if sync is true, syncs it. smu is held for both, so a reader
+// that has seen one of its events waits in secure until the sync is done.
 func (l *Log) end(t *tx, sync, early bool) error {
 	l.smu.Lock()
 	defer l.smu.Unlock()
@@ -143,29 +146,30 @@ func (l *Log) end(t *tx, sync, early bool) error {
 		return nil
 	}
 	l.last = max(l.last, t.last)
-	l.owed.Store(true) // what was there already may be a lazy batch's, of another process even, and not on disk yet
+	l.owed.Store(true) // An event that was there already may be of a lazy batch, even of another process, and not durable yet.
 	l.early = l.early || early
 	switch {
 	case sync:
 		return l.sync()
-	case !l.early && t.first <= l.durable.Load(): // what is lazy follows from events on disk: a run that loses it tells it again
+	case !l.early && t.first <= l.durable.Load(): // Lazy events follow from durable ones: a run that loses them decides them again.
 		l.durable.Store(t.last)
 	}
 	return nil
 }
 
-// What SQLite syncs. Commits are synced by us, with one call for all that was committed before it.
+// The syncs of SQLite itself. This package syncs commits, with one call for all commits before it.
 const (
 	syncOff    = "PRAGMA synchronous=OFF"    // nothing
-	syncNormal = "PRAGMA synchronous=NORMAL" // what it moves from one file to the other, in the right order
+	syncNormal = "PRAGMA synchronous=NORMAL" // checkpoints: the move of events from one file to the other, in the right order
 )
 
-// maxFirst is how large a first commit may be that is synced once. SQLite moves events from one file to the other when a commit
-// brings the write-ahead log to 1,000 pages, and must sync both then.
+// maxFirst is the largest first commit that is synced once. SQLite makes a checkpoint when a commit
+// brings the write-ahead log to 1,000 pages, and must sync both files then.
 const maxFirst = 1 << 20
 
-// mode is what the next commit needs. In a new log SQLite would sync the empty write-ahead log and the folder first; the folder is
-// on disk already, and the sync of the commit does for the rest.
+// mode returns the syncs that the next commit needs. In a new log, SQLite would first sync the
+// empty write-ahead log and the folder. The folder is durable already, and the sync of the commit
+// covers the rest.
 func (l *Log) mode(sync bool, bytes int) string {
 	if sync && l.fresh && bytes < maxFirst {
 		return syncOff
@@ -184,8 +188,9 @@ func (l *Log) setMode(mode string) error {
 	return err
 }
 
-// judge looks at a failed commit. A full disk is no harm: nothing was written, and there may be room later. But after a failed sync
-// the kernel forgets what it could not write, and another commit would stand on what is not there.
+// judge classifies a failed commit. A full disk does no harm: nothing was written, and there may be
+// room later. A failed sync breaks the log for good: the kernel forgets the pages that it could not
+// write, so a later commit would build on missing data.
 func (l *Log) judge(err error) error {
 	var e *sqliteError
 	if errors.As(err, &e) && (e.code == lib.SQLITE_IOERR_FSYNC || e.code == lib.SQLITE_IOERR_DIR_FSYNC) {
@@ -201,8 +206,8 @@ func (l *Log) breaks(cause error) error {
 	return e
 }
 
-// settle syncs the commits that were not synced, if there are any. Any goroutine may call it, beside the writer. When it
-// returns, no such sync is under way.
+// settle syncs the commits that were not synced, if there are any. Any goroutine may call it,
+// beside the writer. When it returns, no such sync is under way.
 func (l *Log) settle() error {
 	l.smu.Lock()
 	defer l.smu.Unlock()
@@ -212,8 +217,8 @@ func (l *Log) settle() error {
 	return l.sync()
 }
 
-// secure sees to it that an event is on disk before somebody is told of it. Its commit may still be waiting for a sync, in this
-// process or in another one.
+// secure makes an event durable before a reader gets it. Its commit may still wait for a sync, in
+// this process or in another one.
 func (l *Log) secure(seq int64) error {
 	if seq <= l.durable.Load() {
 		return nil
@@ -227,12 +232,12 @@ func (l *Log) secure(seq int64) error {
 	return l.sync()
 }
 
-// sync syncs all that is committed. smu is held.
+// sync syncs all commits. The caller holds smu.
 func (l *Log) sync() error {
 	wal := l.wal
 	if l.readOnly {
 		f, err := os.Open(l.path + "-wal")
-		if errors.Is(err, fs.ErrNotExist) { // who closed the log has moved everything into the file
+		if errors.Is(err, fs.ErrNotExist) { // The process that closed the log has moved everything into the file.
 			l.durable.Store(l.last)
 			return nil
 		}
@@ -251,13 +256,13 @@ func (l *Log) sync() error {
 	return nil
 }
 
-// A tx is one transaction.
+// A tx is one transaction. It belongs to the leader of the queue.
 type tx struct {
 	l           *Log
 	w           *conn
-	first, last int64 // the log's last number before it, and now
+	first, last int64 // the log's last number before the transaction, and now
 	now         int64
-	fence       int64 // the owner's; -1 until it was read
+	fence       int64 // the owner's fence; -1 = not read yet
 	changed     bool  // something was written
 	repeats     bool  // something was there already
 }
@@ -290,13 +295,14 @@ func (t *tx) begin() error {
 	}
 	if ok {
 		t.first = s.int64(0)
-		t.now = max(t.now, s.int64(1)) // the time of a log never runs backwards
+		t.now = max(t.now, s.int64(1)) // The time of a log never runs backwards.
 	}
 	t.last = t.first
 	return nil
 }
 
-// apply does what one request wants. A refusal has written nothing; a failure is everybody's.
+// apply does what one request asks for. A refusal concerns this request, and has written nothing. A
+// failure concerns the whole group.
 func (t *tx) apply(r *request) (refusal, failure error) {
 	if r.change != nil {
 		err := r.change(t)
@@ -337,7 +343,7 @@ func (t *tx) note(written bool) {
 	t.repeats = t.repeats || !written
 }
 
-// admit checks what a batch asks to be so.
+// admit checks the conditions of a batch.
 func (t *tx) admit(b *swarm.Batch) (refusal, failure error) {
 	if b.Fence != 0 {
 		fence, err := t.owner()
@@ -374,7 +380,7 @@ func (t *tx) owner() (int64, error) {
 	return t.fence, nil
 }
 
-// insert writes one event, or finds it by its key.
+// insert writes one event, or finds it by its idempotency key.
 func (t *tx) insert(e *swarm.Event) (int64, error) {
 	err := t.w.exec(sqlInsert, t.last+1, t.now, string(e.Kind), e.Agent, e.Task, string(e.Turn), e.To, e.Key, text(e.Data))
 	if err != nil {
@@ -392,7 +398,8 @@ func (t *tx) insert(e *swarm.Event) (int64, error) {
 	return t.last, nil
 }
 
-// find is the number of an event that was written before, if it is the same.
+// find returns the number of an event that was written before. An event with the same key and
+// another content is a conflict.
 func (t *tx) find(e *swarm.Event) (int64, error) {
 	s, err := t.w.prepare(sqlKey)
 	if err != nil {

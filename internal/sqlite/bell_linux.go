@@ -9,19 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bells tells when files are read, through one inotify instance for all logs of the process: a user may have 128 of them.
+// bells reports reads of files, through one inotify instance for all logs of the process, because a
+// user may have only 128 instances.
 //
-// A watch is for one event. The first read rings and takes the watch away, so that a busy log costs nothing until somebody
-// listens again.
+// A watch is for one event. The first read rings and removes the watch. So a busy log costs nothing
+// until a follower listens again.
 var bells struct {
 	once sync.Once
-	fd   int // -1 = the system has none to give
+	fd   int // -1 = the system has no instance left
 	mu   sync.Mutex
-	ring map[int][]chan<- struct{} // by watch: who listens; two logs of one file share a watch
+	ring map[int][]chan<- struct{} // the listeners of each watch; two logs of one file share a watch
 }
 
-// listen has a value sent to ring when the file is next read, or before: whoever hears it has to look. It says false if the
-// system cannot tell.
+// listen sends a value to ring when the file is next read. It may ring too early, so the receiver
+// has to check. It returns false if the system does not support it.
 func listen(path string, ring chan<- struct{}) (watch int, ok bool) {
 	b := &bells
 	b.once.Do(openBells)
@@ -38,14 +39,14 @@ func listen(path string, ring chan<- struct{}) (watch int, ok bool) {
 	return watch, true
 }
 
-// unlisten takes back what listen asked for.
+// unlisten cancels a listen.
 func unlisten(watch int, ring chan<- struct{}) {
 	b := &bells
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rings, ok := b.ring[watch]
 	if !ok {
-		return // it has rung
+		return // It has rung.
 	}
 	b.ring[watch] = slices.DeleteFunc(rings, func(r chan<- struct{}) bool { return r == ring })
 	if len(b.ring[watch]) == 0 {
@@ -66,7 +67,7 @@ func openBells() {
 	go readBells(os.NewFile(uintptr(fd), "inotify"))
 }
 
-// readBells hands out what the system tells, for as long as the process lives.
+// readBells distributes the system's events. It is one goroutine that runs as long as the process.
 func readBells(f *os.File) {
 	buf := make([]byte, 4096)
 	for {
@@ -74,8 +75,9 @@ func readBells(f *os.File) {
 		if err != nil {
 			return
 		}
-		// An event is the watch and twelve bytes; a name would follow if folders were watched. What happened does not matter:
-		// when a watch is taken away, as after its one event, nobody may go on waiting for it.
+		// An event is the number of the watch and twelve bytes. A name would follow only for
+		// folders. The sort of event does not matter: if the system removes a watch, as after its
+		// one event, its listeners must be woken too.
 		for at := 0; at+unix.SizeofInotifyEvent <= n; at += unix.SizeofInotifyEvent {
 			ringBells(int(int32(binary.NativeEndian.Uint32(buf[at:]))))
 		}
@@ -89,7 +91,7 @@ func ringBells(watch int) {
 	for _, ring := range b.ring[watch] {
 		select {
 		case ring <- struct{}{}:
-		default: // it has not heard the last one yet
+		default: // The receiver has not read the last value yet.
 		}
 	}
 	delete(b.ring, watch)

@@ -41,7 +41,8 @@ func median(ds []time.Duration) float64 {
 	return float64(ds[len(ds)/2].Nanoseconds()) / 1e3
 }
 
-// BenchmarkAppend is a durable append by one caller, beside the floor: a write of the same bytes and an fdatasync.
+// BenchmarkAppend measures a durable append by one caller. The floor is a write of the same bytes
+// and an fdatasync.
 func BenchmarkAppend(b *testing.B) {
 	l := benchLog(b)
 	f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
@@ -78,7 +79,7 @@ func processor() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkAppend64 is 64 callers beside one.
+// BenchmarkAppend64 measures 64 callers against one.
 func BenchmarkAppend64(b *testing.B) {
 	l := benchLog(b)
 	n := 0
@@ -108,8 +109,9 @@ func BenchmarkAppend64(b *testing.B) {
 	b.ReportMetric(many/one, "×1-caller")
 }
 
-// BenchmarkCreate is a new run up to its first event on disk, beside a new file with two syncs, and what closing it costs. The files
-// stay until the end: making files just after others were deleted is another matter, and slow on some systems.
+// BenchmarkCreate measures a new run up to its first durable event, against a new file with two
+// syncs, and the cost of closing it. The files stay until the end: creating files just after others
+// were deleted is slow on some systems.
 func BenchmarkCreate(b *testing.B) {
 	dir := b.TempDir()
 	var first, closing, floor []time.Duration
@@ -167,7 +169,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkFollow is an append and the read of a follower that it wakes.
+// BenchmarkFollow measures an append and the read of a follower that it wakes.
 func BenchmarkFollow(b *testing.B) {
 	l := benchLog(b)
 	woken, stop := l.Watch("loop:main")
@@ -184,7 +186,7 @@ func BenchmarkFollow(b *testing.B) {
 	}
 }
 
-// BenchmarkScan opens a long log and goes through it by columns: 1,000,000 events if SWARM_BENCH_LONG is set.
+// BenchmarkScan opens a long log and scans it: 1,000,000 events if SWARM_BENCH_LONG is set.
 func BenchmarkScan(b *testing.B) {
 	n := 1_000_000
 	if os.Getenv("SWARM_BENCH_LONG") == "" {

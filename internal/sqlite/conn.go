@@ -14,17 +14,17 @@ import (
 	"swarm"
 )
 
-// A conn is one connection to SQLite's own C interface. database/sql would cost more than the statement does on the path of
-// an append. One goroutine at a time may use it.
+// A conn is one connection to SQLite's C interface. On the path of an append, database/sql would
+// cost more than the statement itself. One goroutine at a time may use it.
 type conn struct {
 	path  string
 	tls   *libc.TLS
 	db    uintptr
-	out   uintptr // eight bytes for answers by pointer
-	args  uintptr // where the texts of bound arguments lie, outside Go's heap
-	room  int     // how many bytes there
+	out   uintptr // eight bytes for results that C returns by pointer
+	args  uintptr // the texts of bound arguments, outside Go's heap
+	room  int     // the size of args in bytes
 	stmts map[string]*stmt
-	names map[string]string // the texts that come again and again: kinds, agents, tasks, receivers
+	names map[string]string // interned texts: kinds, agents, tasks, receivers
 }
 
 // A stmt is a prepared statement.
@@ -34,7 +34,7 @@ type stmt struct {
 }
 
 const (
-	waitForLocks = 10 * time.Second // for SQLite's own locks; ours have made sure that they are rarely taken
+	waitForLocks = 10 * time.Second // for SQLite's own locks; the write lock makes waiting rare
 	maxNames     = 1 << 14
 )
 
@@ -42,7 +42,7 @@ var patchOnce sync.Once
 
 // connect opens the file, which must exist.
 func connect(path string, flags int32) (*conn, error) {
-	patchOnce.Do(lib.PatchIssue199) // what the driver does in an init function: the page size on linux/arm64
+	patchOnce.Do(lib.PatchIssue199) // The driver does this in an init function: it sets the page size on linux/arm64.
 	c := &conn{path: path, tls: libc.NewTLS(), stmts: map[string]*stmt{}, names: map[string]string{}}
 	c.out = lib.Xsqlite3_malloc(c.tls, 8)
 	name, err := libc.CString(path)
@@ -62,7 +62,8 @@ func connect(path string, flags int32) (*conn, error) {
 	return c, nil
 }
 
-// close closes the connection. The last one to a file moves what the write-ahead log holds into the file.
+// close closes the connection. The last connection to a file makes a checkpoint: it moves the
+// write-ahead log into the file.
 func (c *conn) close() error {
 	for _, s := range c.stmts {
 		lib.Xsqlite3_finalize(c.tls, s.p)
@@ -82,7 +83,7 @@ func (c *conn) pointer() uintptr {
 	return uintptr(binary.NativeEndian.Uint64(libc.GoBytes(c.out, 8)))
 }
 
-// A sqliteError is what SQLite said, with the system's reason when there was one.
+// A sqliteError is an error of SQLite, with the system's reason if there is one.
 type sqliteError struct {
 	code  int32
 	msg   string
@@ -127,7 +128,7 @@ func (c *conn) fail(rc int32) error {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		e.Msg, e.Hint = "the log stays locked by another program", "end the program that has it open, a database browser perhaps"
 	case lib.SQLITE_ERROR:
-		cause.msg = libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db)) // it names the missing table or column
+		cause.msg = libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db)) // the message names the missing table or column
 		e.Msg, e.Hint = "the log is damaged", hintDamaged
 	}
 	if cause.errno == syscall.ENOSPC {
@@ -136,7 +137,7 @@ func (c *conn) fail(rc int32) error {
 	return e
 }
 
-// prepare returns the statement for this text, made when it is first asked for.
+// prepare returns the statement for this text. It is compiled at the first call.
 func (c *conn) prepare(sql string) (*stmt, error) {
 	if s := c.stmts[sql]; s != nil {
 		return s, nil
@@ -179,7 +180,7 @@ func (c *conn) once(sql string) error {
 	return err
 }
 
-// number is the one number that a statement answers; ok is false when it has no row.
+// number returns the one number that a statement selects. If there is no row, ok is false.
 func (c *conn) number(sql string, args ...any) (n int64, ok bool, err error) {
 	s, err := c.prepare(sql)
 	if err != nil {
@@ -196,7 +197,7 @@ func (c *conn) number(sql string, args ...any) (n int64, ok bool, err error) {
 	return n, ok, err
 }
 
-// changed says how many rows the last statement wrote.
+// changed returns how many rows the last statement wrote.
 func (c *conn) changed() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
 // reserve makes room for the texts of one statement's arguments.
@@ -216,8 +217,9 @@ func (c *conn) reserve(n int) error {
 // text is bytes that are bound as text.
 type text []byte
 
-// bind gives the statement its arguments: int64, string, text, []byte (a blob). Empty ones are NULL. The texts are copied to one place
-// outside Go's heap, which the next bind overwrites; so a statement with texts is done before another one is bound.
+// bind binds arguments: int64, string, text, []byte (a blob). Empty ones are NULL. The texts are
+// copied to one buffer outside Go's heap, which the next bind overwrites. So a statement with texts
+// must be done before another one is bound.
 func (s *stmt) bind(args ...any) error {
 	total := 0
 	for _, a := range args {
@@ -273,7 +275,7 @@ func (s *stmt) bind(args ...any) error {
 	return nil
 }
 
-// next steps to the next row; false when there is none.
+// next steps to the next row. It returns false if there is none.
 func (s *stmt) next() (bool, error) {
 	switch rc := lib.Xsqlite3_step(s.c.tls, s.p); rc {
 	case lib.SQLITE_ROW:
@@ -285,14 +287,14 @@ func (s *stmt) next() (bool, error) {
 	}
 }
 
-// done ends the statement, and the read transaction that it held open.
+// done resets the statement, and ends the read transaction that it held open.
 func (s *stmt) done() { lib.Xsqlite3_reset(s.c.tls, s.p) }
 
 func (s *stmt) int64(col int32) int64 {
 	return lib.Xsqlite3_column_int64(s.c.tls, s.p, col)
 }
 
-// view is a column's bytes where SQLite keeps them, until the next step.
+// view returns a column's bytes in SQLite's memory. They are valid until the next step.
 func (s *stmt) view(col int32) []byte {
 	p := lib.Xsqlite3_column_blob(s.c.tls, s.p, col)
 	if p == 0 {
@@ -303,7 +305,7 @@ func (s *stmt) view(col int32) []byte {
 
 func (s *stmt) text(col int32) string { return string(s.view(col)) }
 
-// name is a text that comes often: it is kept once.
+// name returns a text that occurs often. It is kept once.
 func (s *stmt) name(col int32) string {
 	b := s.view(col)
 	if len(b) == 0 {

@@ -8,7 +8,8 @@ import (
 	"swarm"
 )
 
-// The end of a turn goes to disk with the next turn's start. Only the loop that makes this start is told of the end before.
+// The end of a turn becomes durable with the next turn's start. Only the loop that makes this start
+// gets the end before.
 func TestAnEarlyEventIsOnDiskBeforeAnybodyButItsLoopReadsIt(t *testing.T) {
 	early := swarm.Batch{Early: true, Events: []swarm.Event{{Kind: swarm.TurnEnded, Key: "end", To: swarm.ToLoop("root")}}}
 	for how, read := range map[string]func(l *Log) (*swarm.Event, *Log){
@@ -79,7 +80,8 @@ func TestAnEarlyEventGoesToDiskByItself(t *testing.T) {
 	}
 }
 
-// A lazy event follows from those before it. Nobody waits for the disk to read it, unless one of those is not there yet.
+// A lazy event follows from the events before it. A reader does not wait for the disk to get it,
+// unless one of those is not durable yet.
 func TestALazyEventIsReadWithoutASync(t *testing.T) {
 	l, _ := create(t)
 	_, err := l.Append(context.Background(), small(1))

@@ -18,8 +18,8 @@ var schema string
 
 var update = flag.Bool("update", false, "make empty.db anew from schema.sql")
 
-// TestEmptyLogIsTheSchema makes the empty log from its schema and compares. Where SQLite writes its own version and its counters of
-// changes, the bytes may differ.
+// TestEmptyLogIsTheSchema makes the empty log from its schema and compares. The bytes of SQLite's
+// own version and of its change counters may differ.
 func TestEmptyLogIsTheSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "empty.db")
 	c, err := connect(path, lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_CREATE)

@@ -7,8 +7,9 @@ import (
 	"swarm"
 )
 
-// The first commit of a log is made without SQLite's own syncs. SQLite must not be left in that mode: it would move events from the write-ahead
-// log into the file without a sync, when the log is large or is closed, and power loss would then damage what was acknowledged.
+// The first commit of a log is made without SQLite's own syncs. SQLite must not be left in that
+// mode. It would make checkpoints without a sync, when the log is large or is closed, and power
+// loss would then damage acknowledged events.
 func TestOnlyASmallFirstCommitIsMadeWithoutSQLitesSyncs(t *testing.T) {
 	for _, size := range []int{10, maxFirst} {
 		l, _ := create(t)

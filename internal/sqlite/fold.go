@@ -2,8 +2,9 @@ package sqlite
 
 import "context"
 
-// SaveFold keeps a fold of the log up to an event: what somebody made of it, so that the next one need not read it all. It may be
-// thrown away at any time, so it waits for no disk. Another fold with this name is replaced.
+// SaveFold keeps a fold of the log up to an event: a state that a reader computed, so that the next
+// reader need not read the whole log. A fold may be lost at any time, so it is not synced. It
+// replaces the fold with the same name.
 func (l *Log) SaveFold(name, version string, seq int64, data []byte) error {
 	return l.submit(context.Background(), &request{
 		change: func(t *tx) error {
@@ -15,9 +16,9 @@ func (l *Log) SaveFold(name, version string, seq int64, data []byte) error {
 	})
 }
 
-// LoadFold returns the fold with this name, if one was saved by the same version of whoever makes it.
+// LoadFold returns the fold with this name, if the same version of its reader saved it.
 func (l *Log) LoadFold(name, version string) (seq int64, data []byte, ok bool) {
-	_ = l.reading(func(r *conn) error { // what cannot be read is not there: it will be made again
+	_ = l.reading(func(r *conn) error { // A fold that cannot be read counts as missing: the reader computes it again.
 		s, err := r.prepare("SELECT seq, data FROM fold WHERE name=? AND version=?")
 		if err != nil {
 			return err

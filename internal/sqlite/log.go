@@ -1,22 +1,37 @@
 // Package sqlite keeps the log of one run in one SQLite file.
 //
-// An append is acknowledged when it is on disk. Whoever appends while nobody does becomes the writer: it takes every batch that
-// waits by then into one transaction, so that many callers share one sync, and hands the work over when its own batch is
-// answered. Between processes an flock hands the write lock over, because SQLite's own waiting sleeps. A lazy batch is written
-// with the next one that somebody waits for, or after a moment without a sync of its own; the next sync covers it, so the log
-// never has a hole. An early batch is committed, and synced in the same way. Its events are handed out when they are known to be
-// on disk, except to the loop that they are addressed to: a reader that meets a newer one syncs first, whichever process wrote it.
-// The write-ahead log has room ahead of need, so that a sync writes events and no file system metadata.
+// # Writing
 //
-// The store's clock is this machine's, read inside the transaction; after a clock that was set back, time stands still until it
-// has caught up.
+// An append is acknowledged when it is durable. There is no writer goroutine. A caller that appends
+// while no other caller writes becomes the leader: it writes all batches that wait into one
+// transaction, so that many callers share one sync. When its own batch is answered, it hands over
+// to the next. Between processes an flock hands over the write lock, because SQLite's own waiting
+// sleeps.
 //
-// Readers that follow the log are served from memory: what this process appended is there at once, what others appended is
-// looked for while somebody watches. A commit rings, by a byte read from the .lock file, so that a follower at rest need not
-// poll. Everything older is read from the file.
+// A lazy batch is written with the next batch that has a waiting caller, or after a moment without
+// a sync of its own. The next sync covers it, so the log never has a hole.
 //
-// Beside the file lie SQLite's own -wal and -shm and two files that carry locks: .lock for the write lock, and .owner, whose
-// lock is free when the process that drives the run is dead.
+// An early batch is committed at once, and synced in the same way. Its events are handed out when
+// they are known to be durable. The loop to which they are addressed gets them before. A reader
+// that meets a newer event syncs first, whichever process wrote it.
+//
+// The write-ahead log has room ahead of need, so that a sync writes events and no file system
+// metadata.
+//
+// The store's clock is this machine's, read inside the transaction. If the clock is set back, the
+// log's time stands still until the clock has caught up.
+//
+// # Reading
+//
+// Readers that follow the log are served from memory. Events of this process are there at once.
+// Events of other processes are polled for while a follower watches. A commit rings, by a byte read
+// from the .lock file, so that a follower at rest need not poll. All older events are read from the
+// file.
+//
+// # Files
+//
+// Beside the file are SQLite's own -wal and -shm, and two files that carry locks: .lock is the
+// write lock. The lock on .owner is free when the process that drives the run is dead.
 package sqlite
 
 import (
@@ -37,52 +52,53 @@ import (
 )
 
 const (
-	format   = 1          // of the file; one with a higher number is left alone
-	appID    = 0x7377726d // "swrm": what makes an SQLite file a log of ours
+	format   = 1          // version of the file; a file with a higher number is refused
+	appID    = 0x7377726d // "swrm": marks an SQLite file as a log of ours
 	pageSize = 4096
 )
 
-// empty is a log without events, as schema.sql makes it. A new log is a copy: running the schema would cost more than the
-// first append does.
+// empty is a log without events, as schema.sql makes it. A new log is a copy: running the schema
+// would cost more than the first append does.
 //
 //go:embed empty.db
 var empty []byte
 
-// A Log is one run's log, opened. All its methods may be used by many goroutines at once.
+// A Log is the open log of one run. Its methods may be used by many goroutines at once.
 type Log struct {
 	path     string
 	readOnly bool
 	scrap    string // a folder to be removed when the log is closed
 
-	queue queue // what waits to be written
+	queue queue // the batches that wait to be written
 
-	// What follows up to the next blank line belongs to whoever leads the queue.
+	// The fields up to the next blank line belong to the leader of the queue, so they have no
+	// mutex.
 	w           *conn
 	wal         *os.File      // the write-ahead log, for syncs and for room in it
-	writeLock   writeLock     // the write lock among processes
+	writeLock   writeLock     // the write lock between processes
 	fresh       bool          // nothing was ever written
-	synchronous string        // what the writing connection syncs; "" = as SQLite has it at first, everything
-	wrote       []swarm.Event // by the transaction under way
+	synchronous string        // what the writing connection syncs; "" = SQLite's default, everything
+	wrote       []swarm.Event // the events of the transaction under way
 
 	writes  atomic.Int64 // how many commits this process has begun
-	smu     sync.Mutex   // commits and syncs, one at a time
+	smu     sync.Mutex   // guards commits and syncs, one at a time
 	last    int64        // the newest event that is known to be committed
-	early   bool         // one of the events that no sync has covered is no lazy one
-	owed    atomic.Bool  // there are commits of ours that no sync has covered yet
-	durable atomic.Int64 // the newest event that may be handed out: on disk, or lazy and behind one that is
+	early   bool         // an early event is among those that no sync has covered
+	owed    atomic.Bool  // commits of this process wait for a sync
+	durable atomic.Int64 // the newest event that may be handed out: durable, or lazy and behind a durable one
 
-	broken atomic.Pointer[swarm.Error] // a failed sync: what is on disk is not known any more
+	broken atomic.Pointer[swarm.Error] // a failed sync: the state of the disk is unknown
 	lost   atomic.Pointer[lostBatch]   // a lazy batch that was not written
 
-	rmu      sync.Mutex // the reading connection, opened when it is first needed
+	rmu      sync.Mutex // guards the reading connection, which is opened when it is first needed
 	r        *conn
-	borrowed int   // how many reads were done without it
+	borrowed int   // how many reads used the writing connection instead
 	seen     int64 // the data version that the tail has caught up with
 
-	tail tail // what followers are served from
+	tail tail // the newest events, in memory for followers
 
-	omu   sync.Mutex // ownership
-	owner *os.File   // the file whose lock says that the owner lives
+	omu   sync.Mutex // guards owner
+	owner *os.File   // its lock says that the owner is alive
 
 	busyLimit time.Duration // how long another process may keep the write lock
 }
@@ -101,7 +117,8 @@ func Create(path string) (*Log, error) {
 	return l, nil
 }
 
-// writeEmpty puts an empty log on disk, so that the run's existence is as durable as its first event.
+// writeEmpty puts an empty log on disk, so that the existence of the run is as durable as its first
+// event.
 func writeEmpty(path string) (err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -117,7 +134,7 @@ func writeEmpty(path string) (err error) {
 		}
 	}()
 	_, err = f.Write(empty)
-	// Before the sync: later each of them would have to reach the disk by itself.
+	// These files come before the sync. Later each of them would need a sync of its own.
 	err = errors.Join(err, writeRoom(path+"-wal"), touch(path+"-shm"), touch(path+".lock"))
 	if err == nil {
 		err = f.Sync()
@@ -180,8 +197,9 @@ func newLog(path string) *Log {
 	return l
 }
 
-// inspect looks at a file without touching it: whether it is a log, and one that this program knows. It goes through SQLite,
-// because closing a file that SQLite has open elsewhere in this process would drop its locks.
+// inspect checks, without writing, that a file is a log and that this program knows its version. It
+// reads through SQLite: closing a file that SQLite has open elsewhere in this process would drop
+// SQLite's locks.
 func inspect(path string) error {
 	st, err := os.Stat(path)
 	switch {
@@ -197,7 +215,7 @@ func inspect(path string) error {
 		name = immutable(path)
 	}
 	id, version, err := identify(name)
-	if err != nil && name != path && pending(path) { // somebody has begun to write just now
+	if err != nil && name != path && pending(path) { // another process has just begun to write
 		id, version, err = identify(path)
 	}
 	switch {
@@ -209,13 +227,13 @@ func inspect(path string) error {
 		return &swarm.Error{Kind: swarm.BadInput, File: path,
 			Msg:  fmt.Sprintf("this log has format %d, and this program knows formats up to %d", version, format),
 			Hint: "use the version of swarm that wrote it, or a newer one"}
-	case st.Size()%pageSize != 0 && !pending(path): // SQLite would read zeros for what is cut off
+	case st.Size()%pageSize != 0 && !pending(path): // SQLite would read zeros for the missing part.
 		return &swarm.Error{Kind: swarm.Storage, File: path, Msg: "the log is damaged: it ends in the middle of a page", Hint: hintDamaged}
 	}
 	return nil
 }
 
-// identify reads what a file says that it is.
+// identify reads the application id and the version of a file.
 func identify(name string) (id, version int64, err error) {
 	c, err := connect(name, lib.SQLITE_OPEN_READONLY|lib.SQLITE_OPEN_URI)
 	if err != nil {
@@ -228,28 +246,29 @@ func identify(name string) (id, version int64, err error) {
 	return id, version, err
 }
 
-// pending says whether a log has events that have not been moved from the write-ahead log into the file, which then cannot be
-// read alone.
+// pending reports whether the write-ahead log has events that are not in the file yet. The file
+// cannot be read alone then.
 func pending(path string) bool {
 	st, err := os.Stat(path + "-wal")
 	return err == nil && st.Size() > 0
 }
 
-// immutable is the address by which SQLite reads a file as if nobody could write it: no locks, no files beside it.
+// immutable returns the address by which SQLite reads a file without locks and without files beside
+// it, as if it could not change.
 func immutable(path string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?immutable=1"
 }
 
-// Path is the file.
+// Path returns the path of the file.
 func (l *Log) Path() string { return l.path }
 
-// Close writes what still waits and closes the log. Appends that come later are refused.
+// Close writes the batches that still wait and closes the log. Later appends are refused.
 func (l *Log) Close() error {
 	if l.readOnly {
 		return l.closeReader()
 	}
 	if !l.queue.close() {
-		return nil // somebody else closed it
+		return nil // another goroutine closed it
 	}
 	l.lead(nil)
 	err := errors.Join(l.settle(), l.closeReader(), l.w.close(), l.wal.Close(), l.writeLock.close())
@@ -259,7 +278,8 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Remove deletes a run's log and everything beside it. That nobody drives the run is the caller's care.
+// Remove deletes a run's log and all files beside it. The caller makes sure that no process drives
+// the run.
 func Remove(path string) error {
 	for _, side := range []string{"-wal", "-shm", ".lock", ".owner"} {
 		if err := os.Remove(path + side); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestACrashLeavesAPrefix lets a log die at each of its appends, and looks at what is there.
+// TestACrashLeavesAPrefix crashes a log at each of its appends, and checks what is left.
 func TestACrashLeavesAPrefix(t *testing.T) {
 	const n = 6
 	for k := range n + 2 {

@@ -17,7 +17,7 @@ import (
 	"swarm"
 )
 
-// openers are the two ways into a log that exists.
+// openers are the two ways to open a log that exists.
 var openers = map[string]func(string) (*Log, error){"Open": Open, "OpenReadOnly": OpenReadOnly}
 
 func TestWhatIsNoLogIsRefusedAndLeftAlone(t *testing.T) {
@@ -64,7 +64,7 @@ func TestWhatIsNoLogIsRefusedAndLeftAlone(t *testing.T) {
 	}
 }
 
-// contents is a closed log's file, with this many events.
+// contents returns the bytes of a closed log with this many events.
 func contents(t *testing.T, n int) []byte {
 	t.Helper()
 	l, path := create(t)
@@ -145,7 +145,7 @@ func TestFilesAreTheirOwnersOnly(t *testing.T) {
 	}
 }
 
-// FuzzDamage changes a log's bytes: whatever is read then, nothing may panic or hang.
+// FuzzDamage changes a log's bytes. Reading it must not panic or hang.
 func FuzzDamage(f *testing.F) {
 	var good []byte
 	f.Add(uint32(0), []byte("x"))
@@ -207,7 +207,7 @@ func TestAReaderBesideALivingOwner(t *testing.T) {
 			t.Errorf("a reader's %s: %v", what, err)
 		}
 	}
-	// A reader in the middle of a page keeps nobody from writing.
+	// A reader in the middle of a page blocks no writer.
 	s, err := r.r.prepare(sqlAfter)
 	must(t, err)
 	must(t, s.bind(int64(0)))

@@ -10,12 +10,18 @@ import (
 	"swarm"
 )
 
-// Who drives a run is told by two things. A lock on the .owner file, which the system frees when the process dies: then the run is
-// taken at once. And a lease, for a process that was stopped and keeps its lock: the run is taken when the lease is over, and
-// from then on the new owner has the lease alone until the old one's lock is free. The fence grows with each change of hands
-// and is checked in every commit, so a stopped owner that wakes up can write nothing.
+// Two things tell which process owns a run: a lock and a lease.
+//
+// The lock is on the .owner file. The system frees it when the process dies, and then the run can
+// be taken at once.
+//
+// The lease is for a process that was stopped and so keeps its lock. When the lease is over, the
+// run can be taken. The new owner then has the lease alone, until the old owner's lock is free.
+//
+// The fence grows with each new owner and is checked in every commit. So a stopped owner that wakes
+// up can write nothing.
 
-// A holder is the row of who drives the run.
+// A holder is the row of the owner.
 type holder struct {
 	loops      string
 	pid, start int64
@@ -43,19 +49,21 @@ func (c *conn) holder() (h holder, err error) {
 	return holder{s.text(0), s.int64(1), s.int64(2), s.int64(3), s.int64(4), s.int64(5) != 0}, nil
 }
 
-// owner is the row as everybody sees it. A log in a file is one machine's, and so is its owner.
+// owner returns the row in its public form. A log in a file belongs to one machine, and so does its
+// owner.
 func (h holder) owner() swarm.Owner {
-	host, _ := os.Hostname() // without a name it is still this machine
+	host, _ := os.Hostname() // Without a name it is still this machine.
 	return swarm.Owner{Engine: "local", Host: host, PID: int(h.pid), Fence: h.fence, Until: time.UnixMicro(h.until).UTC(),
 		Gone: h.pid != 0 && errors.Is(syscall.Kill(int(h.pid), 0), syscall.ESRCH)}
 }
 
-// lingering is how long a lock may outlive its process. A child that a killed process was just starting has its parent's locks
-// until it becomes another program.
+// lingering is how long a lock may outlive its process. A child that a killed process was just
+// starting has its parent's locks until it executes its own program.
 const lingering = 250 * time.Millisecond
 
-// Own takes the run, see [swarm.Owned]. An owner that was just killed may keep its lock for an instant, or another process has
-// the lock and is about to write that it took the run: both are waited for.
+// Own takes the run, see [swarm.Owned]. It waits in two cases: an owner that was just killed may
+// keep its lock for an instant, and another process may have the lock and be about to write that it
+// owns the run.
 func (l *Log) Own(ctx context.Context, loops string, lease time.Duration) (int64, error) {
 	for patience := time.Now().Add(10 * lingering); ; time.Sleep(time.Millisecond) {
 		fence, err := l.ownOrKill(ctx, loops, lease)
@@ -66,8 +74,8 @@ func (l *Log) Own(ctx context.Context, loops string, lease time.Duration) (int64
 	}
 }
 
-// ownOrKill takes the run. An owner that was stopped in the middle of a commit, and whose lease is over, is killed: nobody could
-// write otherwise.
+// ownOrKill takes the run. It kills an owner that was stopped in the middle of a commit, if its
+// lease is over: such an owner keeps the write lock, so no other process could write.
 func (l *Log) ownOrKill(ctx context.Context, loops string, lease time.Duration) (int64, error) {
 	fence, err := l.own(ctx, loops, lease)
 	if !errors.Is(err, errBusy) {
@@ -119,11 +127,11 @@ func (l *Log) own(ctx context.Context, loops string, lease time.Duration) (fence
 	return fence, nil
 }
 
-// Renew keeps the lease, see [swarm.Owned].
+// Renew extends the lease, see [swarm.Owned].
 func (l *Log) Renew(ctx context.Context, fence int64, lease time.Duration) error {
 	l.omu.Lock()
 	defer l.omu.Unlock()
-	held, err := l.lockOwner() // an owner that came after a stopped one gets the lock when that one is gone
+	held, err := l.lockOwner() // An owner that took the run from a stopped process gets the lock when that process is gone.
 	if err != nil {
 		return err
 	}
@@ -139,7 +147,7 @@ func (l *Log) Renew(ctx context.Context, fence int64, lease time.Duration) error
 	return err
 }
 
-// Disown gives the run up, see [swarm.Owned].
+// Disown gives up the run, see [swarm.Owned].
 func (l *Log) Disown(ctx context.Context, fence int64) error {
 	l.omu.Lock()
 	defer l.omu.Unlock()
@@ -155,8 +163,8 @@ func (l *Log) Disown(ctx context.Context, fence int64) error {
 	return err
 }
 
-// Owner says who drives the run, see [swarm.Owned]. It looks without taking anything: it may be asked while another process owns,
-// or is about to. The lock of an owner that was just killed is waited for.
+// Owner returns the owner of the run, see [swarm.Owned]. It takes no lock that could keep another
+// process from owning the run. It waits for the lock of an owner that was just killed.
 func (l *Log) Owner(context.Context) (who swarm.Owner, driven bool, err error) {
 	for patience := time.Now().Add(lingering); ; time.Sleep(time.Millisecond) {
 		h, err := l.readHolder()
@@ -171,8 +179,8 @@ func (l *Log) Owner(context.Context) (who swarm.Owner, driven bool, err error) {
 	}
 }
 
-// leaseholder is Owner for a caller that holds the owner's lock: only an owner that never got the lock, because it took the run
-// from a stopped process, can still drive it.
+// leaseholder is Owner for a caller that holds the owner's lock. Only an owner without the lock can
+// still drive the run then: one that took it from a stopped process.
 func (l *Log) leaseholder() (who swarm.Owner, driven bool, err error) {
 	h, err := l.readHolder()
 	return h.owner(), err == nil && h.pid != 0 && !h.held && h.until > time.Now().UnixMicro(), err
@@ -186,7 +194,8 @@ func (l *Log) readHolder() (h holder, err error) {
 	return h, err
 }
 
-// ownerLocked says whether an owner has the lock. A shared lock, given back at once, tells, and lockOwner knows it from an owner's.
+// ownerLocked reports whether an owner has the lock. It tries a shared lock and releases it at
+// once. lockOwner can tell a shared lock from an owner's.
 func (l *Log) ownerLocked() bool {
 	f, err := os.Open(l.path + ".owner")
 	if err != nil {
@@ -196,13 +205,13 @@ func (l *Log) ownerLocked() bool {
 	return flock(f, syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }
 
-// lockOwner tries to get the owner's lock, or finds that this log has it.
+// lockOwner tries to get the owner's lock. It succeeds if this log has the lock already.
 func (l *Log) lockOwner() (bool, error) {
 	switch {
 	case l.readOnly:
 		return false, l.errReadOnly()
 	case l.queue.isClosed():
-		return false, l.errClosed() // or the lock would outlive the log
+		return false, l.errClosed() // Otherwise the lock would outlive the log.
 	case l.owner == nil:
 		f, err := os.OpenFile(l.path+".owner", os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
@@ -220,7 +229,7 @@ func (l *Log) lockOwner() (bool, error) {
 		case !l.shared():
 			return false, nil // an owner has it
 		}
-		_ = flock(l.owner, syscall.LOCK_UN) // others only look whether an owner lives; they are gone in a moment
+		_ = flock(l.owner, syscall.LOCK_UN) // Other processes only check whether an owner is alive. Their locks are gone in a moment.
 		if time.Now().After(end) {
 			return false, nil
 		}
@@ -228,17 +237,17 @@ func (l *Log) lockOwner() (bool, error) {
 	}
 }
 
-// shared says whether the lock can be had together with others: then nobody has it alone.
+// shared reports whether a shared lock is possible: then no process has the lock exclusively.
 func (l *Log) shared() bool { return flock(l.owner, syscall.LOCK_SH|syscall.LOCK_NB) == nil }
 
 func (l *Log) unlockOwner() {
 	if l.owner != nil {
-		l.owner.Close() // which frees the lock
+		l.owner.Close() // Closing frees the lock.
 		l.owner = nil
 	}
 }
 
-// kill ends the process, if it is still the one that was written down.
+// kill ends the process, if it is still the one in the row: a pid may be reused.
 func (h holder) kill() bool {
 	if h.pid <= 1 || h.pid == int64(os.Getpid()) {
 		return false
@@ -247,7 +256,7 @@ func (h holder) kill() bool {
 	return err == nil && start == h.start && syscall.Kill(int(h.pid), syscall.SIGKILL) == nil
 }
 
-// change has f done in a transaction.
+// change runs f in a transaction.
 func (l *Log) change(ctx context.Context, f func(*tx) error) error {
 	return l.submit(ctx, &request{change: f, done: make(chan bool, 1)})
 }

@@ -19,7 +19,8 @@ import (
 	"swarm/internal/storetest"
 )
 
-// These tests start the test program again as another process, which does one of these things with a log.
+// These tests start the test program again as another process, which does one of these things with
+// a log.
 var children = map[string]func(l *Log) error{
 	"write":     childWrites,
 	"own":       childOwns,
@@ -65,7 +66,7 @@ func start(t *testing.T, do, path string) *child {
 	return &child{t, cmd, in, bufio.NewScanner(out)}
 }
 
-// says is the child's next line.
+// says returns the child's next line.
 func (c *child) says() string {
 	c.t.Helper()
 	if !c.lines.Scan() {
@@ -108,7 +109,7 @@ func create(t *testing.T) (*Log, string) {
 	return l, path
 }
 
-// childWrites appends as fast as it can and says each number when it was acknowledged.
+// childWrites appends as fast as it can and prints each number when it is acknowledged.
 func childWrites(l *Log) error {
 	for i := 0; ; i++ {
 		lazy := swarm.Batch{Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Agent: "lazy"}}}
@@ -178,7 +179,8 @@ func TestAKilledWriterLosesNothingAcknowledged(t *testing.T) {
 	}))
 }
 
-// childOwns owns, with a lease of the given length, and then appends a line for each that it is told.
+// childOwns owns the run, with a lease of the given length, and then appends one event for each
+// line of its input.
 func childOwns(l *Log) error {
 	in := bufio.NewScanner(os.Stdin)
 	in.Scan()
@@ -248,8 +250,9 @@ func TestAStoppedOwnerIsReplacedAfterItsLease(t *testing.T) {
 	}
 }
 
-// childGetsStuck owns for a moment, begins to write, and stops. The signal may reach another thread first, so the child waits
-// for input that never comes: returning could end the process before it stops.
+// childGetsStuck owns for a moment, begins to write, and stops. The signal may reach another thread
+// first, so the child waits for input that never comes: returning could end the process before it
+// stops.
 func childGetsStuck(l *Log) error {
 	if _, err := l.Own(context.Background(), "1", time.Millisecond); err != nil {
 		return err
@@ -328,7 +331,7 @@ func TestMailBetweenProcesses(t *testing.T) {
 	})
 }
 
-// childFills may write files of 200,000 bytes only, and appends until it cannot.
+// childFills may write files of 200,000 bytes only, and appends until an append fails.
 func childFills(l *Log) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	limit := syscall.Rlimit{Cur: 200_000, Max: 200_000}
@@ -340,7 +343,7 @@ func childFills(l *Log) error {
 	return l.Close()
 }
 
-// fill appends until it fails, and says how often it did not.
+// fill appends until an append fails, and returns how many succeeded.
 func fill(l *Log) (n int, err error) {
 	for {
 		if _, err = l.Append(context.Background(), small(n)); err != nil {

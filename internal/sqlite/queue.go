@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	lazyDelay = 10 * time.Millisecond // how long a lazy batch waits for company
-	maxLazy   = 1 << 10               // so many that wait are written at once
-	maxQueue  = 1 << 13               // beyond this even a lazy append waits
+	lazyDelay = 10 * time.Millisecond // how long a lazy batch waits for another batch to be written with
+	maxLazy   = 1 << 10               // so many waiting lazy batches are written at once
+	maxQueue  = 1 << 13               // backpressure: beyond this even a lazy append waits
 	maxGroup  = 1 << 9                // batches of one transaction
 	maxBytes  = 8 << 20               // of one transaction, roughly
 )
@@ -24,32 +24,33 @@ type request struct {
 	batch  swarm.Batch
 	sums   [][sha256.Size]byte // the hashes of the batch's bodies
 	change func(*tx) error
-	lazy   bool // nobody waits
-	noSync bool // nobody needs it on disk
+	lazy   bool // no caller waits
+	noSync bool // no caller needs it to be durable
 	bytes  int
 
 	seqs []int64
 	err  error
 
 	done   chan bool // true: lead the queue now; false: answered
-	taken  bool      // a writer has it: it will be answered, and cannot be withdrawn any more
-	leads  bool      // it was told to lead
+	taken  bool      // a writer has it: it will be answered, and can no longer be withdrawn
+	leads  bool      // it was made the leader
 	answer bool      // it has been answered
 }
 
-// A queue is what waits to be written, in order. It has no goroutine of its own: one of those who wait leads it, that is, it writes
-// for all of them, until its own request is answered.
+// A queue holds the requests that wait to be written, in order. It has no goroutine of its own. One
+// of the waiting callers is the leader: it writes for all, until its own request is answered. At
+// most one goroutine leads, and only the leader uses the writing connection.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request
 	led     bool
 	closed  bool
-	idle    sync.Cond // nobody leads
+	idle    sync.Cond // signals that no goroutine leads
 	soon    *time.Timer
 	armed   bool
 }
 
-// submit returns when the request is answered; a lazy one at once.
+// submit adds a request and waits for its answer. A lazy request does not wait.
 func (l *Log) submit(ctx context.Context, r *request) error {
 	if l.readOnly {
 		return l.errReadOnly()
@@ -80,7 +81,7 @@ func (l *Log) submit(ctx context.Context, r *request) error {
 	select {
 	case lead := <-r.done:
 		if lead {
-			runtime.Gosched() // those who were just answered are about to come again: the more of them, the fewer commits
+			runtime.Gosched() // Callers that were just answered are about to append again. The more of them wait, the fewer commits.
 			l.lead(r)
 		}
 		return r.err
@@ -106,7 +107,8 @@ func (l *Log) withdraw(ctx context.Context, r *request) error {
 	return ctx.Err()
 }
 
-// lead writes what waits until mine is answered; nil: one group, or everything when the log is being closed.
+// lead writes groups until mine is answered. If mine is nil, it writes one group, or all of them if
+// the log is being closed.
 func (l *Log) lead(mine *request) {
 	q := &l.queue
 	for more := true; more; {
@@ -128,7 +130,7 @@ func (l *Log) lead(mine *request) {
 	q.mu.Unlock()
 }
 
-// handOver makes the first that waits the leader. The queue is locked.
+// handOver makes the first waiting caller the leader. The caller holds the queue's mutex.
 func (l *Log) handOver() {
 	q := &l.queue
 	for _, r := range q.waiting {
@@ -145,12 +147,13 @@ func (l *Log) handOver() {
 	}
 }
 
-// flushSoon sees to it that lazy requests do not wait for company, or for their sync, for ever. The queue is locked.
+// flushSoon makes sure that lazy requests do not wait forever to be written, or to be synced. The
+// caller holds the queue's mutex.
 func (l *Log) flushSoon() {
 	q := &l.queue
 	switch {
 	case q.armed || q.led || q.closed:
-		return // who leads will look after them
+		return // The leader will write them.
 	case q.soon == nil:
 		q.soon = time.AfterFunc(lazyDelay, l.flush)
 	default:
@@ -159,7 +162,7 @@ func (l *Log) flushSoon() {
 	q.armed = true
 }
 
-// flush writes lazy requests that had no company, and syncs them.
+// flush writes lazy requests that no other request came for, and syncs them.
 func (l *Log) flush() {
 	q := &l.queue
 	q.mu.Lock()
@@ -170,14 +173,15 @@ func (l *Log) flush() {
 		return
 	}
 	l.writeWaiting()
-	_ = l.settle() // beside the queue: it is nobody's latency; a failure is told to the next append
+	_ = l.settle() // It runs beside the queue, so no append waits for it. The next append gets its error.
 }
 
-// Flush writes the lazy batches that wait, see [swarm.Log]. They are synced with the next batch that somebody waits for, or
-// after a moment. If an append is under way, they go with it or soon after it.
+// Flush writes the lazy batches that wait, see [swarm.Log]. They are synced with the next batch
+// that has a waiting caller, or after a moment. If an append is under way, they are written with it
+// or soon after it.
 func (l *Log) Flush() { l.writeWaiting() }
 
-// writeWaiting writes what waits, unless somebody leads, who does that.
+// writeWaiting writes the waiting requests. If there is a leader, the leader does it.
 func (l *Log) writeWaiting() {
 	q := &l.queue
 	q.mu.Lock()
@@ -188,7 +192,8 @@ func (l *Log) writeWaiting() {
 	}
 }
 
-// tryLead makes the caller the leader, if there is none. It says false if there is one, or if the queue is closed.
+// tryLead makes the caller the leader, if there is none. It returns false if there is one, or if
+// the queue is closed.
 func (q *queue) tryLead() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -199,14 +204,14 @@ func (q *queue) tryLead() bool {
 	return true
 }
 
-// release ends what tryLead began.
+// release ends the lead that tryLead began.
 func (l *Log) release() {
 	l.queue.mu.Lock()
 	defer l.queue.mu.Unlock()
 	l.handOver()
 }
 
-// take takes the next group.
+// take removes the next group from the queue.
 func (q *queue) take() (group []*request, closing bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -231,7 +236,8 @@ func (q *queue) isClosed() bool {
 	return q.closed
 }
 
-// close lets nothing more in, waits until nobody leads, and leads. It says false when the queue was closed before.
+// close lets no more requests in, waits until no goroutine leads, and leads. It returns false if
+// the queue was closed before.
 func (q *queue) close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

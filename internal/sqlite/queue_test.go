@@ -9,7 +9,7 @@ import (
 	"swarm"
 )
 
-// occupy makes it look as if somebody led the queue.
+// occupy makes the queue look as if a goroutine led it.
 func occupy(l *Log) {
 	l.queue.mu.Lock()
 	l.queue.led = true
@@ -206,7 +206,8 @@ func TestFlushWritesLazyBatchesAndTheirSyncFollows(t *testing.T) {
 	}
 }
 
-// The first reads of a log need no connection of their own, unless somebody writes just then; what others write is seen on both.
+// The first reads of a log need no connection of their own, unless a writer is active. Events of
+// other processes are seen on both.
 func TestTheFirstReadsBorrowTheWritersConnection(t *testing.T) {
 	l, path := create(t)
 	other, err := Open(path)

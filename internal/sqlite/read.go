@@ -11,8 +11,8 @@ import (
 	"swarm"
 )
 
-// Whoever reads takes as many rows as it wants and resets the statement. A LIMIT by argument would have SQLite prepare the
-// statement again each time.
+// These statements have no LIMIT. A reader takes as many rows as it needs and resets the statement.
+// With a LIMIT as an argument, SQLite would compile the statement again each time.
 const (
 	sqlEvents  = "SELECT seq, time, kind, agent, task, turn, rcv, key, data FROM ev WHERE "
 	sqlAfter   = sqlEvents + "seq>? ORDER BY seq"
@@ -20,9 +20,9 @@ const (
 	sqlByKey   = sqlEvents + "key=?"
 	sqlVersion = "PRAGMA data_version"
 
-	page = 512 // events that are read at once: a reader must not hold a transaction open for long
+	page = 512 // events read at once: a reader must not hold a transaction open for long
 
-	mostBorrowed = 32 // reads that are done with the writing connection
+	mostBorrowed = 32 // reads that use the writing connection
 )
 
 func (l *Log) closeReader() error {
@@ -40,8 +40,8 @@ func (l *Log) closeReader() error {
 	return err
 }
 
-// reading runs f on the reading connection. A second connection costs more than most commands read, so the first reads borrow
-// the writing one while nobody writes.
+// reading runs f on the reading connection. A second connection costs more than most commands read.
+// So the first reads borrow the writing connection while no goroutine writes.
 func (l *Log) reading(f func(*conn) error) error {
 	l.rmu.Lock()
 	defer l.rmu.Unlock()
@@ -55,7 +55,7 @@ func (l *Log) reading(f func(*conn) error) error {
 		if err != nil {
 			return err
 		}
-		l.r, l.seen = r, -1 // versions are a connection's own
+		l.r, l.seen = r, -1 // Each connection counts versions for itself.
 	}
 	if l.r.db == 0 {
 		return l.errClosed()
@@ -67,7 +67,7 @@ func (l *Log) reading(f func(*conn) error) error {
 func (l *Log) follow() error { return l.reading(l.catchUp) }
 
 func (l *Log) catchUp(r *conn) error {
-	version, _, err := r.number(sqlVersion) // before the events: what comes in between is found the next time
+	version, _, err := r.number(sqlVersion) // The version is read before the events, so a commit in between is found the next time.
 	if err != nil {
 		return err
 	}
@@ -106,15 +106,15 @@ func (l *Log) catchUp(r *conn) error {
 	}
 }
 
-// Read returns up to limit events after a number, see [swarm.Log]. It sees everything that this process has appended, and what others
-// have; while something is watched, others' may come a poll later.
+// Read returns up to limit events after a number, see [swarm.Log]. It sees all events of this
+// process. Events of other processes may come a poll later while something is watched.
 func (l *Log) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
 	es, err := l.read(after, limit, to)
 	if err != nil || len(es) == 0 {
 		return nil, err
 	}
 	if slices.ContainsFunc(to, func(to string) bool { return strings.HasPrefix(to, swarm.ToLoop("")) }) {
-		return es, nil // what a loop does next is on disk only together with what it has read
+		return es, nil // A decision of the loop is durable only together with the events that the loop has read, so no sync is needed here.
 	}
 	return es, l.secure(es[len(es)-1].Seq)
 }
@@ -159,8 +159,8 @@ func (l *Log) read(after int64, limit int, to []string) ([]swarm.Event, error) {
 	return es, err
 }
 
-// backfill reads the part of the file after a number into memory, for all receivers at once: there is no index by receiver, and one
-// scan serves every inbox and loop of a run that is taken up again.
+// backfill reads the file after a number into memory, for all receivers at once. There is no index
+// by receiver, and one scan serves every inbox and loop of a resumed run.
 func (l *Log) backfill(r *conn, after int64) error {
 	t := &l.tail
 	t.mu.Lock()
@@ -220,7 +220,7 @@ func (c *conn) events(es []swarm.Event, limit int, sql string, args ...any) ([]s
 	return es, nil
 }
 
-// event reads a row but for its data.
+// event reads a row without its data.
 func (s *stmt) event(e *swarm.Event) {
 	e.Seq = s.int64(0)
 	e.Time = time.UnixMicro(s.int64(1)).UTC()
@@ -229,8 +229,8 @@ func (s *stmt) event(e *swarm.Event) {
 	e.To, e.Key = s.name(6), s.text(7)
 }
 
-// Scan gives every event after a number to f, in order. It is the fast way through a long log: the event and its data are
-// overwritten when f returns.
+// Scan calls f with every event after a number, in order. It is the fast way through a long log:
+// the event and its data are valid only until f returns.
 func (l *Log) Scan(after int64, f func(*swarm.Event) error) error {
 	es := make([]swarm.Event, 0, page)
 	var data []byte
@@ -257,7 +257,7 @@ func (l *Log) Scan(after int64, f func(*swarm.Event) error) error {
 	}
 }
 
-// fill reads one page into memory that is used again.
+// fill reads one page into memory that is reused.
 func (c *conn) fill(es []swarm.Event, data []byte, after int64) ([]swarm.Event, []byte, error) {
 	s, err := c.prepare(sqlAfter)
 	if err != nil {
@@ -283,7 +283,7 @@ func (c *conn) fill(es []swarm.Event, data []byte, after int64) ([]swarm.Event, 
 	return es, data, nil
 }
 
-// Find returns the event with this key.
+// Find returns the event with this idempotency key.
 func (l *Log) Find(key string) (e swarm.Event, ok bool, err error) {
 	if key == "" {
 		return e, false, nil

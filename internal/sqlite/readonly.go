@@ -11,8 +11,8 @@ import (
 	"swarm"
 )
 
-// OpenReadOnly opens a log for reading: one whose run is being driven, one whose owner died, one in a folder that cannot be
-// written. It makes no log and keeps nobody from writing.
+// OpenReadOnly opens a log for reading, in any state: a process drives its run, its owner died, or
+// its folder cannot be written. It creates no log and blocks no writer.
 func OpenReadOnly(path string) (*Log, error) {
 	l := newLog(path)
 	l.readOnly = true
@@ -22,7 +22,7 @@ func OpenReadOnly(path string) (*Log, error) {
 	}
 	switch {
 	case !sealed(err):
-	case pending(path): // SQLite needs a file beside the log to read what is pending
+	case pending(path): // SQLite needs a file beside the log to read the pending events.
 		l.r, l.scrap, err = connectCopy(path)
 	default:
 		l.r, err = connectReader(immutable(path), lib.SQLITE_OPEN_URI)
@@ -33,7 +33,7 @@ func OpenReadOnly(path string) (*Log, error) {
 	return l, nil
 }
 
-// connectReader makes a connection that writes nothing, and reads something.
+// connectReader makes a connection that writes nothing, and checks that it can read.
 func connectReader(name string, flags int32) (*conn, error) {
 	c, err := connect(name, flags|lib.SQLITE_OPEN_READWRITE)
 	if err != nil {
@@ -49,13 +49,13 @@ func connectReader(name string, flags int32) (*conn, error) {
 	return c, nil
 }
 
-// sealed says whether an error comes from a folder in which SQLite may make no files.
+// sealed reports whether an error comes from a folder in which SQLite may create no files.
 func sealed(err error) bool {
 	var e *sqliteError
 	return errors.As(err, &e) && (e.code&0xff == lib.SQLITE_CANTOPEN || e.code&0xff == lib.SQLITE_READONLY)
 }
 
-// connectCopy reads a copy of a log, in a folder for scraps.
+// connectCopy reads a copy of a log, in a temporary folder.
 func connectCopy(path string) (c *conn, scrap string, err error) {
 	scrap, err = os.MkdirTemp("", "swarm-log-")
 	if err != nil {

@@ -8,12 +8,14 @@ import (
 
 // Room in the write-ahead log.
 //
-// A sync of a file that has grown also writes the file system's journal: the new blocks and the new size. That takes as long
-// again as the sync of the events. So the write-ahead log is kept ahead of need: zeros are written past its end in steps, and
-// commits fill them. SQLite reads a frame of zeros as the end of the log.
+// A sync of a file that has grown also writes the file system's journal: the new blocks and the new
+// size. That takes as long again as the sync of the events. So the write-ahead log is kept ahead of
+// need: zeros are written past its end in steps, and commits fill them. SQLite reads a frame of
+// zeros as the end of the log.
 //
-// Zeros never overwrite anything: the file is open for appending only, so the kernel puts them at its end, whatever anybody
-// else writes meanwhile. They are written while SQLite's write lock is held.
+// Zeros never overwrite anything: the file is open for appending only, so the kernel puts them at
+// its end, whatever anybody else writes meanwhile. They are written while SQLite's write lock is
+// held.
 const (
 	roomStep    = 64 << 10
 	roomMaxStep = 512 << 10
@@ -22,8 +24,8 @@ const (
 
 var zeros [roomMaxStep]byte
 
-// openRoom opens the write-ahead log beside SQLite, for syncs and for room. SQLite has no locks on this file that closing it
-// could drop.
+// openRoom opens the write-ahead log beside SQLite, for syncs and for room. SQLite has no locks on
+// this file, so closing it drops none.
 func openRoom(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+"-wal", os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -32,7 +34,7 @@ func openRoom(path string) (*os.File, error) {
 	return f, nil
 }
 
-// writeRoom makes the write-ahead log of a new log, with room if the disk has it.
+// writeRoom makes the write-ahead log of a new log, with room if the disk has space.
 func writeRoom(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -44,9 +46,10 @@ func writeRoom(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// makeRoom writes zeros past the end of the write-ahead log if SQLite has filled the last ones. A size that is no multiple of
-// the step shows that, whichever process wrote: frames have another length. Room is only a matter of speed, so a full disk is
-// no failure here: the commit that follows needs less, and answers for itself.
+// makeRoom writes zeros past the end of the write-ahead log if SQLite has filled the last ones. A
+// size that is no multiple of the step shows that, whichever process wrote: frames have another
+// length. Room is only a matter of speed, so a full disk is no error here. The commit that follows
+// needs less space, and reports its own error.
 func (l *Log) makeRoom() {
 	size, err := l.wal.Seek(0, io.SeekEnd)
 	if err != nil || size%roomStep == 0 {

@@ -38,7 +38,8 @@ func TestCommitsFillRoomThatIsThere(t *testing.T) {
 	}
 }
 
-// Two writers share the room, and what a crash would leave at any moment has every event.
+// Two writers share the room. A copy of the files at any moment, as a crash would leave them, has
+// every event.
 func TestRoomOfTwoWriters(t *testing.T) {
 	first, path := create(t)
 	second, err := Open(path)
@@ -76,7 +77,7 @@ func TestRoomOfTwoWriters(t *testing.T) {
 	}
 }
 
-// A log that was made, and whose maker died before the first event, has a write-ahead log of zeros.
+// A log whose creator died before the first event has a write-ahead log of zeros.
 func TestALogOfRoomAloneIsEmpty(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.db")
 	must(t, writeEmpty(path))

@@ -2,7 +2,8 @@ package sqlite
 
 import "golang.org/x/sys/unix"
 
-// processStart is when a process began, in microseconds: with the pid it names a process for good.
+// processStart returns when a process began, in microseconds. Together with the pid it identifies a
+// process for good.
 func processStart(pid int) (int64, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"swarm"
 )
 
-// A Store is a folder of logs: <run>.db with its write-ahead log and its locks, and <run>.jsonl with the run's summaries. See
-// [swarm.Store].
+// A Store is a folder of logs: <run>.db with its write-ahead log and its locks, and <run>.jsonl
+// with the run's summaries. See [swarm.Store].
 type Store struct{ dir string }
 
-// NewStore is the store in a folder, which is made when the first run is.
+// NewStore returns the store in a folder. The first run creates the folder.
 func NewStore(dir string) swarm.Store { return &Store{dir} }
 
 // Create makes the log of a new run.
@@ -33,7 +33,8 @@ func (s *Store) Create(_ context.Context, run swarm.RunID) (swarm.RunLog, error)
 	return l, nil
 }
 
-// Open opens the log of a run. A file without a byte belongs to a process that is making the run right now: there is no run yet.
+// Open opens the log of a run. An empty file belongs to a process that is creating the run right
+// now, so there is no run yet.
 func (s *Store) Open(_ context.Context, run swarm.RunID, access swarm.Access) (swarm.RunLog, error) {
 	path, err := s.path(run)
 	if err != nil {
@@ -53,7 +54,7 @@ func (s *Store) Open(_ context.Context, run swarm.RunID, access swarm.Access) (s
 	return l, nil
 }
 
-// Runs lists runs from the names of their files. Ids sort by time.
+// Runs lists runs by the names of their files. Ids sort by time.
 func (s *Store) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunEntry, error] {
 	return func(yield func(swarm.RunEntry, error) bool) {
 		ids, err := s.ids(q)
@@ -74,11 +75,11 @@ func (s *Store) Runs(ctx context.Context, q swarm.RunQuery) iter.Seq2[swarm.RunE
 	}
 }
 
-// ids are the ids that a query asks for, newest first.
+// ids returns the ids that match a query, newest first.
 func (s *Store) ids(q swarm.RunQuery) ([]swarm.RunID, error) {
 	if q.ID != "" {
 		if path, err := s.path(q.ID); err != nil || !exists(path) {
-			return nil, nil // what is no id is the id of no run
+			return nil, nil // No run has an id that is not valid.
 		}
 		return []swarm.RunID{q.ID}, nil
 	}
@@ -111,7 +112,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// path is where a run's log is. An id from outside never leads out of the folder.
+// path returns the path of a run's log. An id from outside never leads out of the folder.
 func (s *Store) path(run swarm.RunID) (string, error) {
 	if !swarm.IsRunID(string(run)) {
 		return "", swarm.Errorf(swarm.BadInput, "%s is not a run's id", swarm.Quote(string(run))).
@@ -120,9 +121,9 @@ func (s *Store) path(run swarm.RunID) (string, error) {
 	return s.dir + string(os.PathSeparator) + string(run) + ".db", nil
 }
 
-// Remove deletes a run's files. The owner's lock is held until all of them are gone, so that no process takes the run up
-// meanwhile; the lock's own file goes last. The log goes first: without it the rest are leftovers, and half a run is never
-// mistaken for a whole one.
+// Remove deletes a run's files. It holds the owner's lock until all of them are gone, so that no
+// process resumes the run meanwhile. The lock's own file goes last. The log goes first: after a
+// crash the rest are leftovers, and half a run is never mistaken for a whole one.
 func (s *Store) Remove(_ context.Context, run swarm.RunID, o swarm.RemoveOptions) (done swarm.Removed, err error) {
 	path, err := s.path(run)
 	if err != nil {
@@ -159,7 +160,8 @@ func (s *Store) Remove(_ context.Context, run swarm.RunID, o swarm.RemoveOptions
 	return done, nil
 }
 
-// checkFence refuses to remove a run that a process drives without the lock, or that was driven since the caller looked.
+// checkFence refuses to remove a run that a process drives without the lock, or that was driven
+// since the caller looked.
 func checkFence(path string, fence int64) error {
 	l, err := OpenReadOnly(path)
 	if err != nil {
@@ -178,7 +180,8 @@ func checkFence(path string, fence int64) error {
 	return nil
 }
 
-// lockForRemoval takes the owner's lock, and says whether an owner holds it. Without the file there is neither.
+// lockForRemoval takes the owner's lock, and reports whether an owner holds it. Without the file
+// there is neither.
 func lockForRemoval(path string) (lock *os.File, held bool, err error) {
 	lock, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +200,7 @@ func lockForRemoval(path string) (lock *os.File, held bool, err error) {
 	return nil, false, err
 }
 
-// removeFile deletes a file and counts it. A link is deleted, not followed.
+// removeFile deletes a file and counts it. It deletes a link and does not follow it.
 func removeFile(root *os.Root, name string, dryRun bool, done *swarm.Removed) error {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,12 +12,13 @@ import (
 	"swarm"
 )
 
-// maxSummary is how large a file of summaries may become. Runs that end after a few changes never get there.
+// maxSummary is the largest size of a file of summaries. Runs that end after a few changes never
+// reach it.
 const maxSummary = 64 << 10
 
-// Save writes a run's summary as a line at the end of a file, of which the last whole line counts. A reader finds the new line
-// or the one before it. Replacing the file instead would make some file systems wait for the disk, and what is lost can be
-// made again from the log.
+// Save appends a run's summary as a line to a file. The last whole line counts, so a reader finds
+// the new line or the one before it. Replacing the file would make some file systems wait for the
+// disk. A lost summary can be made again from the log.
 func (s *Store) Save(_ context.Context, sum swarm.RunSummary) error {
 	path, err := s.summaryPath(sum.ID)
 	if err == nil {
@@ -40,19 +41,19 @@ func appendLine(path string, line []byte) error {
 		return err
 	}
 	if size > maxSummary {
-		if err := f.Truncate(0); err != nil { // who reads at this instant makes the summary from the log
+		if err := f.Truncate(0); err != nil { // A reader at this instant makes the summary from the log.
 			return err
 		}
 		size = 0
 	}
-	if size > 0 { // the last line may be half a line, after a crash
+	if size > 0 { // After a crash the last line may be incomplete.
 		line = append([]byte{'\n'}, line...)
 	}
 	_, err = f.Write(append(line, '\n'))
 	return err
 }
 
-// openRegular opens a file that is one. Whatever else bears its name, a pipe or a link to a device, would keep the caller waiting.
+// openRegular opens a regular file. A pipe, or a link to a device, would keep the caller waiting.
 func openRegular(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -65,7 +66,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// summary is the summary that was saved last.
+// summary returns the summary that was saved last.
 func (s *Store) summary(run swarm.RunID) (sum swarm.RunSummary, ok bool) {
 	path, err := s.summaryPath(run)
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *Store) summary(run swarm.RunID) (sum swarm.RunSummary, ok bool) {
 		return swarm.RunSummary{ID: run}, false
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, 2*maxSummary)) // one that has grown larger is not ours
+	b, err := io.ReadAll(io.LimitReader(f, 2*maxSummary)) // A larger file is not ours.
 	if err != nil {
 		return swarm.RunSummary{ID: run}, false
 	}

@@ -11,25 +11,27 @@ import (
 )
 
 const (
-	tailEvents = 4096    // of one receiver that are kept in memory
-	tailBytes  = 4 << 20 // of their data
+	tailEvents = 4096    // events of one receiver that are kept in memory
+	tailBytes  = 4 << 20 // bytes of their data
 
-	// How often others' events are looked for: while the log is being written, and when nothing has come for restAfter.
+	// Intervals of the poll for events of other processes: while the log is being written, and when
+	// nothing has come for restAfter.
 	pollEvery  = 20 * time.Millisecond
 	restEvery  = 100 * time.Millisecond
 	restAfter  = time.Second
-	doubtEvery = time.Second // and when commits ring
+	doubtEvery = time.Second // the interval at rest when commits ring
 )
 
-// A tail is the end of the log in memory, by receiver. Followers read from it, and are woken by it.
+// A tail is the end of the log in memory, by receiver. Followers read from it, and it wakes them.
+// mu guards all fields.
 type tail struct {
 	mu        sync.Mutex
 	following bool
-	base      int64           // what came after it is here, up to upto, but for what the boxes dropped
-	upto      int64           //
+	base      int64           // events after base, up to upto, are here, except those that the boxes dropped
+	upto      int64           // the newest event that is here
 	own       int64           // the last event that this process wrote
 	all       box             // every event
-	boxes     map[string]*box // those for somebody, by receiver
+	boxes     map[string]*box // the addressed events, by receiver
 	watchers  map[string]map[chan struct{}]bool
 	watching  int
 	stop      chan struct{} // ends the poll
@@ -46,7 +48,7 @@ func (b *box) add(e swarm.Event) {
 	b.events = append(b.events, e)
 	b.bytes += len(e.Data)
 	drop := 0
-	if len(b.events) >= 2*tailEvents { // seldom, so that it costs nothing per event
+	if len(b.events) >= 2*tailEvents { // rarely, so that the cost per event is small
 		drop = len(b.events) - tailEvents
 	}
 	for bytes := b.bytes; bytes > tailBytes && drop < len(b.events)-1; drop++ {
@@ -79,15 +81,15 @@ func (t *tail) start(seq int64) {
 	}
 }
 
-// position is how far the tail has come; ok is false when nobody follows.
+// position returns how far the tail has come. If nothing follows the log, ok is false.
 func (t *tail) position() (upto int64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.upto, t.following
 }
 
-// push puts in what this process wrote after the event first. It says true when others wrote in between, so that the file has
-// to be read.
+// push adds the events that this process wrote after the event first. It returns true if other
+// processes wrote in between: the caller then has to read the file.
 func (t *tail) push(first int64, wrote []swarm.Event) (behind bool) {
 	if len(wrote) == 0 {
 		return false
@@ -101,7 +103,7 @@ func (t *tail) push(first int64, wrote []swarm.Event) (behind bool) {
 	return t.following && t.upto < t.own
 }
 
-// deliver puts events in that follow each other, and wakes who waits for them. The tail is locked.
+// deliver adds consecutive events, and wakes their watchers. The caller holds mu.
 func (t *tail) deliver(es []swarm.Event) {
 	for _, e := range es {
 		if e.Seq <= t.upto {
@@ -117,7 +119,8 @@ func (t *tail) deliver(es []swarm.Event) {
 	}
 }
 
-// receivers are those who are given what is addressed to one: an agent's mail is also that of whoever reads all agents'.
+// receivers returns all boxes of an event with this receiver: an agent's mail also goes to the
+// readers of all agents' mail.
 func receivers(to string) []string {
 	switch {
 	case to == "":
@@ -166,15 +169,15 @@ func (t *tail) read(after int64, limit int, to []string) (es []swarm.Event, ok b
 	return es[:min(limit, len(es))], true
 }
 
-// fresh says whether the tail may answer without a look at the file: it has our own events, and somebody watches, so that
-// others' are looked for all the time.
+// fresh reports whether the tail may answer without a look at the file. It has the events of this
+// process, and those of other processes are polled for while something is watched.
 func (t *tail) fresh() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.following && t.upto >= t.own && t.watching > 0
 }
 
-// extend puts older events in front: those for somebody between the number after and the base.
+// extend adds older events in front: the addressed ones between the number after and the base.
 func (t *tail) extend(after int64, boxes map[string]*box) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,7 +186,7 @@ func (t *tail) extend(after int64, boxes map[string]*box) {
 		switch {
 		case b == nil:
 			t.boxes[to] = old
-		case b.floor <= t.base: // it has dropped nothing: the old ones join it without a gap
+		case b.floor <= t.base: // It has dropped nothing, so the old events join it without a gap.
 			for _, e := range b.events {
 				old.add(e)
 			}
@@ -198,20 +201,21 @@ func (t *tail) extend(after int64, boxes map[string]*box) {
 	t.base = after
 }
 
-// wake wakes who watches a receiver; "" is everybody's.
+// wake wakes the watchers of a receiver. "" stands for the watchers of all events.
 func (t *tail) wake(to string) {
 	for c := range t.watchers[to] {
 		select {
 		case c <- struct{}{}:
-		default: // it has not seen the last value yet, and will find this event too
+		default: // The watcher has not read the last value yet, and will find this event too.
 		}
 	}
 }
 
-// Watch gives a channel that holds a value soon after an event for one of the receivers was appended, see [swarm.Log].
+// Watch returns a channel that holds a value soon after an event for one of the receivers was
+// appended, see [swarm.Log].
 func (l *Log) Watch(to ...string) (<-chan struct{}, func()) {
 	if _, ok := l.tail.position(); !ok {
-		_ = l.follow() // a failure shows at the next read
+		_ = l.follow() // A failure shows at the next read.
 	}
 	if len(to) == 0 {
 		to = []string{""}
@@ -247,9 +251,9 @@ func (t *tail) unwatch(c chan struct{}, to []string) {
 	}
 }
 
-// poll looks for what other processes append, as long as somebody watches. While the log is being written it looks every
-// pollEvery; at rest it waits until a commit rings. While this process writes it need not look: each of its commits finds what
-// others committed before it.
+// poll looks for events of other processes, as long as something is watched. While the log is being
+// written it looks every pollEvery. At rest it waits until a commit rings. While this process
+// writes it need not look: each commit finds the commits of other processes before it.
 func (l *Log) poll(stop chan struct{}) {
 	timer := time.NewTimer(pollEvery)
 	defer timer.Stop()
@@ -267,7 +271,7 @@ func (l *Log) poll(stop chan struct{}) {
 			continue
 		}
 		ring := make(chan struct{}, 1)
-		watch, told := listen(l.path+".lock", ring) // before the look: what is committed after it rings
+		watch, told := listen(l.path+".lock", ring) // before the look, so that a later commit rings
 		if !l.look() {
 			return
 		}
@@ -290,8 +294,8 @@ func (l *Log) poll(stop chan struct{}) {
 	}
 }
 
-// rest waits for a commit. If another process made it, it looks at once; one of our own is no reason to hurry. It says false
-// when the poll is over.
+// rest waits for a commit. If another process made it, the poll looks at once. A commit of this
+// process needs no look. It returns false when the poll is over.
 func (l *Log) rest(stop, ring chan struct{}, writes int64, timer *time.Timer) bool {
 	for {
 		timer.Reset(doubtEvery)
@@ -300,7 +304,7 @@ func (l *Log) rest(stop, ring chan struct{}, writes int64, timer *time.Timer) bo
 			return false
 		case <-ring:
 			return l.writes.Load() != writes || l.look()
-		case <-timer.C: // who wrote may have died before it rang, or be of an older version
+		case <-timer.C: // The writer may have died before it rang, or be an older version.
 			if !l.look() {
 				return false
 			}
@@ -308,11 +312,11 @@ func (l *Log) rest(stop, ring chan struct{}, writes int64, timer *time.Timer) bo
 	}
 }
 
-// look brings the tail up to date. It says false when the log is closed.
+// look brings the tail up to date. It returns false if the log is closed.
 func (l *Log) look() bool {
 	err := l.follow()
 	if err != nil {
-		l.tail.wakeAll() // they will read, and learn why
+		l.tail.wakeAll() // They read, and get the error.
 	}
 	return swarm.KindOf(err) != swarm.Stopped
 }

@@ -9,14 +9,15 @@ import (
 	"swarm"
 )
 
-// errBusy says that another process kept the write lock for too long: it was stopped in the middle of a commit.
+// errBusy says that another process kept the write lock for too long: it was stopped in the middle
+// of a commit.
 var errBusy = errors.New("another process keeps the log from being written")
 
-// A writeLock is the right to write among processes: an flock. The kernel wakes the next in line at once, and frees the lock when its
-// holder dies.
+// A writeLock is the right to write, among processes. It is an flock: the kernel wakes the next
+// waiter at once, and frees the lock when its holder dies.
 type writeLock struct {
 	f    *os.File
-	wait chan error // the answer to an flock that is under way, if one is
+	wait chan error // the result of an flock call that is under way, if there is one
 }
 
 func (l *writeLock) open(path string) error {
@@ -28,8 +29,8 @@ func (l *writeLock) open(path string) error {
 	return nil
 }
 
-// lock returns when it is our turn, or with errBusy. A wait that was given up goes on behind the scenes, since nothing can
-// break it off; the next take finds its answer.
+// lock waits for the lock, or returns errBusy. An abandoned wait continues in the background,
+// because nothing can interrupt it. The next call of lock finds its result.
 func (l *writeLock) lock(limit time.Duration) error {
 	if l.wait == nil {
 		err := flock(l.f, syscall.LOCK_EX|syscall.LOCK_NB)
@@ -51,9 +52,10 @@ func (l *writeLock) lock(limit time.Duration) error {
 	}
 }
 
-// notify tells the processes that listen to the file that a commit can be read. SQLite's own files do not tell: they are written
-// before that. A read of its one byte does, and unlike a write it leaves nothing for the file system's journal, which the next
-// sync would have to wait for.
+// notify tells listening processes that a commit can be read. SQLite's own files cannot tell it,
+// because they are written before that. A read of the one byte in this file tells it. Unlike a
+// write, a read leaves nothing for the file system's journal, for which the next sync would have to
+// wait.
 func (l *writeLock) notify() {
 	var b [1]byte
 	if n, _ := l.f.ReadAt(b[:], 0); n == 0 {
