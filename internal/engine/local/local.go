@@ -1,5 +1,14 @@
-// Package local runs loops in this process. The run's log is the journal: a loop is resumed by giving it, in the log's order,
-// the records that are addressed to it. A call whose end is among them is not made again.
+// Package local is the engine that runs loops in this process.
+//
+// The run's log is the journal. To resume a loop, the engine starts it again and gives it the
+// events that are addressed to it, in the log's order. A loop is deterministic, so it makes the
+// same calls and decides the same facts again. A call whose end is in the log is not made again,
+// and a fact that is in the log is not written again. So a crash at any append leaves a log from
+// which the run continues.
+//
+// Each loop has one goroutine, which owns its state. Turns and child loops run in goroutines of
+// their own. They report back through the log only, so the log has the order in which the loop
+// learns of things.
 package local
 
 import (
@@ -11,7 +20,8 @@ import (
 	"swarm/internal/flow"
 )
 
-// Run begins the loop that c calls for, or resumes it, and returns its result. When it returns, its adapters have stopped.
+// Run begins or resumes the loop of a call, and returns its result. When it returns, all its
+// goroutines have ended.
 func Run(ctx context.Context, h *engine.Adapters, c flow.Call) (flow.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	w := newWorkers(ctx)
@@ -20,10 +30,12 @@ func Run(ctx context.Context, h *engine.Adapters, c flow.Call) (flow.Result, err
 	return run(ctx, stop, w, h, "", c)
 }
 
+// run runs one loop: the root, or a child of the loop parent. An error stops all loops of the run.
 func run(ctx context.Context, stop context.CancelCauseFunc, w *workers, h *engine.Adapters, parent string, c flow.Call) (flow.Result, error) {
 	wake, off := h.Log.Watch(engine.Inbox(c)...)
 	defer off()
-	x := &fx{ctx: ctx, stop: stop, workers: w, h: h, loop: c, wake: wake, ended: map[string]flow.Result{}, known: map[string]bool{}, asked: map[string]bool{}}
+	x := &fx{ctx: ctx, stop: stop, workers: w, h: h, loop: c, wake: wake,
+		ended: map[string]flow.Result{}, known: map[string]bool{}, asked: map[string]bool{}}
 	if err := x.load(); err != nil {
 		return flow.Result{}, err
 	}
@@ -39,7 +51,8 @@ func run(ctx context.Context, stop context.CancelCauseFunc, w *workers, h *engin
 	return r, x.finish(parent, r)
 }
 
-// An fx is what one loop asks of the world. It belongs to the loop's goroutine.
+// An fx implements the effects of one loop. It belongs to the loop's goroutine, so its fields have
+// no mutex.
 type fx struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
@@ -48,19 +61,20 @@ type fx struct {
 	loop    flow.Call
 	wake    <-chan struct{}
 
-	in     []swarm.Event          // read, not yet given to the loop
-	read   int64                  // up to which event
-	loaded int64                  // the last event that was there when the loop was begun or resumed
+	in     []swarm.Event          // events that were read, and not yet given to the loop
+	read   int64                  // the last event that was read
+	loaded int64                  // the last event that was in the log when the loop was begun or resumed
 	given  int64                  // the last event given
-	now    time.Time              // its time
-	ended  map[string]flow.Result // what the log held when the loop was resumed: ends by call
-	known  map[string]bool        // and facts by key
-	asked  map[string]bool        // calls whose end has not been given yet
+	now    time.Time              // the time of that event
+	ended  map[string]flow.Result // ends by call, as the log had them when the loop was resumed
+	known  map[string]bool        // facts by key, as the log had them then
+	asked  map[string]bool        // calls whose end was not given yet
 }
 
+// page is how many events load reads at once.
 const page = 10_000
 
-// load reads what the log holds for this loop.
+// load reads all events that the log holds for this loop.
 func (x *fx) load() error {
 	first, err := x.h.Log.Read(0, 1)
 	if err != nil {
@@ -89,7 +103,7 @@ func (x *fx) load() error {
 				continue
 			case ends(s):
 				x.ended[s.Result.ID] = s.Result
-			case e.Kind == swarm.ApprovalAsked: // an agent's, or the loop's own
+			case e.Kind == swarm.ApprovalAsked: // an agent's approval, or the loop's own
 				x.known[e.Key] = true
 			}
 			kept = append(kept, e)
@@ -98,6 +112,7 @@ func (x *fx) load() error {
 	}
 }
 
+// fetch reads up to n newer events for the loop.
 func (x *fx) fetch(n int) error {
 	events, err := x.h.Log.Read(x.read, n, engine.Inbox(x.loop)...)
 	if err != nil {
@@ -109,23 +124,28 @@ func (x *fx) fetch(n int) error {
 	return context.Cause(x.ctx)
 }
 
-// before is the answer that the log had for a call when the loop was resumed.
+// before returns the result of a call that the log had when the loop was resumed. A different call
+// under the same id means that the loop is not the one that wrote the log.
 func (x *fx) before(c flow.Call) (flow.Result, bool, error) {
 	r, ok := x.ended[c.ID]
 	if ok && r.Call != c.Print() {
-		return r, ok, swarm.Errorf(swarm.Storage, "the log has %q under %s, and the loop asks for %q: the run was made by another version of the program", r.Call, c.ID, c.Print())
+		return r, ok, swarm.Errorf(swarm.Storage, "the log has %q under %s, and the loop asks for %q: the run was made by another version of the program",
+			r.Call, c.ID, c.Print())
 	}
 	return r, ok, nil
 }
 
-// issue completes a call by what only the engine knows. An earlier owner can have made it only if that owner's loop was given the
-// same records, so a call that follows from a newer record is made for the first time. So is every call of a run's first owner.
+// issue adds the facts to a call that only the engine knows. Again says that an earlier owner may
+// have made the call. It can have done so only if its loop was given the same events. So a call
+// that follows from a newer event is made for the first time. So is every call of a run's first
+// owner, whose fence is 1.
 func (x *fx) issue(c flow.Call) flow.Call {
 	c.Fence = x.loop.Fence
 	c.Again = c.Fence > 1 && x.given <= x.loaded
 	return c
 }
 
+// Do makes a short call and waits for its result.
 func (x *fx) Do(c flow.Call) (flow.Result, error) {
 	if r, ok, err := x.before(c); ok || err != nil {
 		return r, err
@@ -133,6 +153,7 @@ func (x *fx) Do(c flow.Call) (flow.Result, error) {
 	return x.h.Call(x.ctx, x.loop.ID, x.issue(c))
 }
 
+// Go starts a turn or a child loop. The loop gets its end from Next.
 func (x *fx) Go(c flow.Call) error {
 	x.asked[c.ID] = true
 	if _, ok, err := x.before(c); ok || err != nil {
@@ -147,13 +168,15 @@ func (x *fx) Go(c flow.Call) error {
 		} else {
 			_, err = x.h.Call(x.ctx, x.loop.ID, c)
 		}
-		if err != nil { // another process has the run, or the disk failed: this one is done with it
+		if err != nil { // Another process owns the run, or the disk failed. This process must stop driving it.
 			x.stop(err)
 		}
 	})
 	return nil
 }
 
+// Tell writes a fact, lazily: the next durable append takes it along. A resumed loop decides facts
+// again that are in the log. They are not written again.
 func (x *fx) Tell(f flow.Fact) error {
 	if x.known[f.Key] {
 		delete(x.known, f.Key)
@@ -162,11 +185,14 @@ func (x *fx) Tell(f flow.Fact) error {
 	return x.append(true, engine.Event(x.loop.ID, f))
 }
 
+// append writes an event with the fence. The end of the context does not cancel a write, so that
+// its result is known.
 func (x *fx) append(lazy bool, e swarm.Event) error {
 	_, err := x.h.Log.Append(context.WithoutCancel(x.ctx), swarm.Batch{Fence: x.loop.Fence, Lazy: lazy, Events: []swarm.Event{e}})
 	return err
 }
 
+// Next waits for the next event that is addressed to the loop.
 func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 	var timer <-chan time.Time
 	if most > 0 {
@@ -182,7 +208,7 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 			if err != nil {
 				return s, err
 			}
-			if !ok || e.Kind == swarm.CallEnded { // a short call was answered where it was asked
+			if !ok || e.Kind == swarm.CallEnded { // The result of a short call was given by Do.
 				continue
 			}
 			if id := s.Result.ID; ends(s) && x.asked[id] {
@@ -199,14 +225,14 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 		if len(x.in) > 0 {
 			continue
 		}
-		if len(x.asked) == 0 { // nothing runs whose end would take along what the loop has told
+		if len(x.asked) == 0 { // No turn is open whose end would take the lazy facts along.
 			x.h.Log.Flush()
 		}
 		select {
 		case <-x.wake:
 		case <-x.ctx.Done():
 			return flow.Signal{}, context.Cause(x.ctx)
-		case <-timer: // it comes back through the log, so that a resumed loop sees it in its place
+		case <-timer: // A tick goes through the log, so that a resumed loop gets it in the same place.
 			timer = nil
 			if err := x.append(true, swarm.Event{Kind: swarm.Tick, To: swarm.ToLoop(x.loop.ID)}); err != nil {
 				return flow.Signal{}, err
@@ -215,14 +241,16 @@ func (x *fx) Next(most time.Duration) (flow.Signal, error) {
 	}
 }
 
-// ends says whether a signal is the end of a call.
+// ends reports whether a signal is the end of a call.
 func ends(s flow.Signal) bool {
 	return s.Kind == swarm.TurnEnded || s.Kind == swarm.LoopEnded || s.Kind == swarm.CallEnded
 }
 
+// Now returns the time of the last event given. A resumed loop so sees the same times.
 func (x *fx) Now() time.Time { return x.now }
 
-// finish writes down the loop's own end, and with it, on disk, everything that it had told.
+// finish writes the loop's end, and waits until it is durable. All lazy facts of the loop are
+// durable with it.
 func (x *fx) finish(parent string, r flow.Result) error {
 	end := r.CallEnd
 	end.ID, end.Call = x.loop.ID, x.loop.Print()

@@ -5,15 +5,16 @@ import (
 	"sync"
 )
 
-// maxResting is how many goroutines wait for the next call. The stacks of more would be memory that nobody uses.
+// maxResting is how many idle goroutines are kept. The stacks of more would be wasted memory.
 const maxResting = 16
 
-// workers do the calls of loops beside them. A goroutine that has done a call waits for the next one: its stack has grown to what
-// a turn needs, and that of a new one would have to grow again.
+// workers run the calls of loops, each in a goroutine. A goroutine that has done a call waits for
+// the next one. Its stack has grown to what a turn needs, and a new goroutine's would have to grow
+// again.
 type workers struct {
-	ctx  context.Context // when it ends, those that wait leave
-	next chan func()     // somebody who receives from it is waiting
-	rest chan struct{}   // has room for those that may wait
+	ctx  context.Context // when it ends, idle goroutines end
+	next chan func()     // unbuffered: a send succeeds only if an idle goroutine receives
+	rest chan struct{}   // a semaphore of maxResting idle goroutines
 	all  sync.WaitGroup
 }
 
@@ -21,7 +22,8 @@ func newWorkers(ctx context.Context) *workers {
 	return &workers{ctx: ctx, next: make(chan func()), rest: make(chan struct{}, maxResting)}
 }
 
-// do has a call done. It never waits.
+// do runs a call in an idle goroutine, or in a new one. It never waits, so calls cannot deadlock on
+// each other.
 func (w *workers) do(call func()) {
 	select {
 	case w.next <- call:
@@ -30,13 +32,14 @@ func (w *workers) do(call func()) {
 	}
 }
 
+// work runs calls, until enough other goroutines are idle.
 func (w *workers) work(call func()) {
 	for {
 		call()
-		call = nil // what it held is given back while this goroutine waits
+		call = nil // An idle goroutine must not keep the last call's memory alive.
 		select {
 		case w.rest <- struct{}{}:
-		default: // enough wait
+		default: // Enough are idle.
 			return
 		}
 		select {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Calls run at the same time however many there are, and who has done one does others.
+// Any number of calls run at the same time, and a goroutine that has done one does others.
 func TestWorkers(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	w := newWorkers(ctx)
@@ -26,7 +26,7 @@ func TestWorkers(t *testing.T) {
 		close(gate)
 		ended.Wait()
 	}
-	w.next <- func() {} // somebody waits
+	w.next <- func() {} // a goroutine is idle
 	stop()
 	w.all.Wait()
 }
