@@ -14,8 +14,9 @@ import (
 	"swarm/internal/provider"
 )
 
-// waitCrashes has the lead of a team, in which one turn runs at a time, wait for another agent: that can only end because who waits
-// needs no slot. Wherever the process dies, the run goes on as if it had not.
+// waitCrashes tests a wait in a team in which one turn runs at a time: the lead waits for another
+// agent. The wait can end only because a waiting agent needs no slot. After a crash at any append
+// the run continues as if there was none.
 func waitCrashes(t *testing.T, run Subject) {
 	everywhere(t, run, func(*harness) func(context.Context, provider.Request) (string, error) {
 		return func(ctx context.Context, r provider.Request) (string, error) {
@@ -30,8 +31,9 @@ func waitCrashes(t *testing.T, run Subject) {
 	}, "turn_ended a a/1/1", "turn_ended lead lead/1/1")
 }
 
-// singleCrashes has a person pause, resume, cancel and start single agents while the team works. Each word is written once, as by
-// one who was told that it is on disk; the process may die at any append before and after.
+// singleCrashes tests a person who pauses, resumes, cancels and starts single agents while the team
+// works. Each command is written once, as by a client that got its acknowledgement. The process
+// crashes at any append before and after.
 func singleCrashes(t *testing.T, run Subject) {
 	everywhere(t, run, func(b *harness) func(context.Context, provider.Request) (string, error) {
 		say := func(word swarm.Command, target string) {
@@ -64,7 +66,8 @@ func singleCrashes(t *testing.T, run Subject) {
 	}, "agent_paused b", "agent_resumed b", "agent_ended a", "agent_started a", "turn_ended a a/2/1", "turn_ended lead lead/3/1")
 }
 
-// backCrashes has an agent ended that has not read what its lead sent it, and another one never reply: the lead has a turn for each.
+// backCrashes tests a lead that gets its mail back: one agent is ended before it reads its mail,
+// and another never replies. The lead has a turn for each.
 func backCrashes(t *testing.T, run Subject) {
 	everywhere(t, run, func(b *harness) func(context.Context, provider.Request) (string, error) {
 		say := func(word swarm.Command, target string) {
@@ -91,7 +94,8 @@ func backCrashes(t *testing.T, run Subject) {
 	}, "agent_ended a", "handoff_returned", "turn_ended lead lead/2/1", "turn_ended b b/3/1", "turn_ended lead lead/3/1")
 }
 
-// everywhere runs a team once without a crash, sees that what is wanted has happened, and then with a crash at every append.
+// everywhere runs a team once without a crash, checks the result, and then runs it with a crash at
+// every append.
 func everywhere(t *testing.T, run Subject, work func(*harness) func(context.Context, provider.Request) (string, error), wanted ...string) {
 	begin := func() *harness {
 		p := teamPlan()
@@ -123,7 +127,8 @@ func everywhere(t *testing.T, run Subject, work func(*harness) func(context.Cont
 	})
 }
 
-// lateWait has a process that has lost its run write that an agent waits: the new owner's loop must not be told so.
+// lateWait tests a process that has lost its run and then writes that an agent waits. The new
+// owner's loop must not get that.
 func lateWait(t *testing.T, run Subject) {
 	started, finish := make(chan swarm.TurnID, 10), make(chan struct{})
 	refused := make(chan error, 1)

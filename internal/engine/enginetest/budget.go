@@ -10,8 +10,9 @@ import (
 	"swarm/internal/storetest"
 )
 
-// budgetCrashes gives six tasks, at once, a budget of three calls. Wherever the process dies, no more calls than that are made.
-// They can be fewer: a start whose process died before it called the provider counts as well.
+// budgetCrashes gives six parallel tasks a budget of three calls. A crash at any append never leads
+// to more calls. It may lead to fewer: a start counts even if its process crashed before it called
+// the provider.
 func budgetCrashes(t *testing.T, run Subject) {
 	begin := func() *harness {
 		p := alone("a", "b", "c", "d", "e", "f")
@@ -45,7 +46,7 @@ func budgetCrashes(t *testing.T, run Subject) {
 	}
 }
 
-// calls is how often an agent was asked.
+// calls returns how many times an agent was called.
 func (a *team) calls() (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

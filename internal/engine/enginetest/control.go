@@ -49,7 +49,7 @@ func growAcrossCrash(t *testing.T, run Subject) {
 	}
 }
 
-// A lazyLog keeps lazy batches for as long as nobody appends or flushes: their moment never comes.
+// A lazyLog keeps lazy batches until the next append or flush. They are never written by a timer.
 type lazyLog struct {
 	swarm.Log
 	mu      sync.Mutex
@@ -83,8 +83,8 @@ func (p *lazyLog) write(ctx context.Context) {
 	p.pending = nil
 }
 
-// idleTells lets a loop come to rest with a plan that may still grow. What it has told must be in the log by then: a session
-// waits for it before the next line.
+// idleTells lets a loop come to rest with a plan that may still grow. Its facts must be in the log
+// by then: a session waits for them before it reads the next line.
 func idleTells(t *testing.T, run Subject) {
 	plan := alone("l1")
 	plan.Open = true
@@ -119,7 +119,7 @@ func idleTells(t *testing.T, run Subject) {
 	b.check(<-done)
 }
 
-// until waits for what a turn says and works until it is cut.
+// until returns the work of an agent that reports its turn, and then works until it is cancelled.
 func until(started chan<- swarm.TurnID) func(context.Context, provider.Request) (string, error) {
 	return func(ctx context.Context, r provider.Request) (string, error) {
 		started <- r.Turn
@@ -177,8 +177,8 @@ func pauseOutlives(t *testing.T, run Subject) {
 	}
 }
 
-// lateOwner lets a process lose its run in the middle of a turn. Its output, its facts and its ticks must all be refused: the
-// unique keys alone would not do that.
+// lateOwner tests a process that loses its run in the middle of a turn. Its output, its facts and
+// its ticks must all be refused. The idempotency keys alone would not do that.
 func lateOwner(t *testing.T, run Subject) {
 	started, finish := make(chan swarm.TurnID, 10), make(chan struct{})
 	b := newHarness(t, run, alone("a"), newTeam(func(_ context.Context, r provider.Request) (string, error) {
@@ -189,7 +189,7 @@ func lateOwner(t *testing.T, run Subject) {
 	log, err := b.store.Open(b.t.Context(), runID, swarm.ReadWrite)
 	b.check(err)
 	defer log.Close()
-	fence, err := log.Own(t.Context(), flow.Version, time.Nanosecond) // its lease is over at once
+	fence, err := log.Own(t.Context(), flow.Version, time.Nanosecond) // The lease is over at once.
 	b.check(err)
 	done := make(chan error, 1)
 	go func() {

@@ -1,5 +1,9 @@
-// Package enginetest is what every engine has to pass: whenever a process dies, the run goes on as if it had not. The agents of
-// these tests keep a record of their own, outside of our state, and the log is compared with that.
+// Package enginetest is the contract of an engine, as a suite of tests: after a crash at any
+// append, the run continues as if there was none. Each engine runs it from a test of its own with
+// [Run].
+//
+// The agents of these tests keep a record of their own, outside of the run's state. The tests
+// compare the log with it.
 package enginetest
 
 import (
@@ -23,17 +27,17 @@ import (
 	"swarm/internal/turn"
 )
 
-// A Subject is what is held against the contract: an engine, and the store in which its runs are.
+// A Subject is an engine under test, and the store of its runs.
 type Subject struct {
 	Engine engine.Engine
 	Store  func(t *testing.T) swarm.Store // makes an empty store
-	Some   bool                           // crashes at some appends, which stand for all, as with -short
+	Some   bool                           // crash at a selection of the appends only, as with -short
 }
 
-// runID is the run of every test; each has a store of its own.
+// runID is the run of every test. Each test has a store of its own.
 const runID = "run"
 
-// Run holds an engine against the contract.
+// Run tests an engine against the contract.
 func Run(t *testing.T, run Subject) {
 	t.Run("a crash at every append", func(t *testing.T) { crashEverywhere(t, run) })
 	t.Run("a team that crashes at every append", func(t *testing.T) { teamCrashes(t, run) })
@@ -52,7 +56,7 @@ func Run(t *testing.T, run Subject) {
 	t.Run("another version of the loop is refused", func(t *testing.T) { otherVersion(t, run) })
 }
 
-// A team is the outside world: agents that note what they were asked.
+// A team is the outside world: agents that record their prompts.
 type team struct {
 	mu     sync.Mutex
 	asked  map[swarm.TurnID][]string // prompts by turn
@@ -75,7 +79,7 @@ func newTeam(answer func(ctx context.Context, r provider.Request) (string, error
 type harness struct {
 	t     *testing.T
 	store swarm.Store
-	dir   string // where the agents work
+	dir   string // the folder in which the agents work
 	run   engine.Engine
 	team  *team
 }
@@ -85,12 +89,13 @@ const (
 	leaseForTests = time.Minute
 )
 
-// rootCall is what the owner of a run asks of its engine.
+// rootCall returns the call by which the owner of a run starts its engine.
 func rootCall(fence int64) flow.Call {
 	return flow.Call{ID: "root", Kind: "pipeline", Ref: planKey, Fence: fence}
 }
 
-// newHarness makes a run with a plan; each task's prompt reads the outputs of what it depends on.
+// newHarness makes a run with a plan. Each task's prompt reads the outputs of the tasks that it
+// depends on.
 func newHarness(t *testing.T, run Subject, p swarm.Plan, a *team) *harness {
 	t.Helper()
 	b := &harness{t: t, store: run.Store(t), dir: t.TempDir(), run: run.Engine, team: a}
@@ -126,8 +131,9 @@ func (h *harness) fill(p *swarm.Plan) (bodies [][]byte) {
 	return bodies
 }
 
-// drive drives the run as a process of its own would: it opens the log, takes the run, and lets go of it at the end. after is
-// where it dies: at which append, before or after that is on disk; 0 = it does not.
+// drive drives the run as a process of its own would: it opens the log, owns the run, and gives it
+// up at the end. after is the append at which it crashes, before or after the append is durable; 0
+// = it does not crash.
 func (h *harness) drive(after int, committed bool) (flow.Result, error) {
 	h.t.Helper()
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
@@ -157,7 +163,8 @@ func (h *harness) append(e swarm.Event, bodies [][]byte) {
 	h.check(err)
 }
 
-// history is the log without what a crash may change: numbers, times, owners and second starts.
+// history returns the log without the parts that a crash may change: numbers, times, owners and
+// second starts.
 func (h *harness) history() (history []string, ends map[swarm.TurnID]int) {
 	h.t.Helper()
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
@@ -181,7 +188,7 @@ func (h *harness) history() (history []string, ends map[swarm.TurnID]int) {
 		}
 		history = append(history, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Task, " ", e.Turn)))
 	}
-	slices.Sort(history) // turns side by side may end in any order
+	slices.Sort(history) // Parallel turns may end in any order.
 	return history, ends
 }
 
@@ -204,7 +211,7 @@ func diamond() swarm.Plan {
 		{Name: "a", Retries: 1}, {Name: "b", DependsOn: on("a")}, {Name: "c", DependsOn: on("a")}, {Name: "d", DependsOn: on("b", "c")}}}
 }
 
-// work says what it was asked for; a's first attempts are not what was expected.
+// work answers with the id of its turn. The first attempt at the task a fails.
 func work(_ context.Context, r provider.Request) (string, error) {
 	if r.Task == "a" && r.Attempt == 1 {
 		return "bad", swarm.Errorf(swarm.Unexpected, "not good enough")
@@ -228,8 +235,8 @@ func crashEverywhere(t *testing.T, run Subject) {
 	})
 }
 
-// atEveryAppend calls try with the number of each append, whose crash comes before or after it is committed, until try says that
-// the run was through before it crashed.
+// atEveryAppend calls try with the number of each append, with a crash before and after its commit.
+// It stops when try reports that the run ended before the crash.
 func (s Subject) atEveryAppend(t *testing.T, fewest int, try func(at int, committed bool) (crashed bool)) {
 	t.Helper()
 	step := 1
@@ -248,7 +255,7 @@ func (s Subject) atEveryAppend(t *testing.T, fewest int, try func(at int, commit
 	}
 }
 
-// crash drives a run into a crash, if it comes so far, and then to its end.
+// crash drives a run until it crashes, and then drives it to its end.
 func crash(t *testing.T, at int, committed bool, drive func(at int, committed bool) (flow.Result, error)) (crashed bool) {
 	t.Helper()
 	r, err := drive(at, committed)
@@ -264,7 +271,8 @@ func crash(t *testing.T, at int, committed bool, drive func(at int, committed bo
 	return true
 }
 
-// checkAgainst compares a run that crashed with one that did not, and the log with what the agents remember.
+// checkAgainst compares a run that crashed with one that did not, and the log with the agents' own
+// records.
 func (h *harness) checkAgainst(at int, want []string, asked map[swarm.TurnID][]string) {
 	h.t.Helper()
 	got, ends := h.history()

@@ -13,8 +13,9 @@ import (
 	"swarm/internal/provider"
 )
 
-// growthCrashes has two agents ask for others while the team works: a person allows the one, otherwise than it was asked for, and denies
-// the other. Whenever the process dies, there is one new agent, it has its instructions once, and who asked is told once.
+// growthCrashes has two agents request new agents while the team works. A person allows one
+// request, with changes, and denies the other. After a crash at any append there is one new agent,
+// it gets its instructions once, and each requester gets one answer.
 func growthCrashes(t *testing.T, run Subject) {
 	var last *harness
 	everywhere(t, run, func(b *harness) func(context.Context, provider.Request) (string, error) {
@@ -49,7 +50,8 @@ func growthCrashes(t *testing.T, run Subject) {
 	}
 }
 
-// decide has a person answer, from a process of its own, what an agent wants. Who did so before the crash is told that, and content.
+// decide answers a growth request as a person, from a process of its own. A repeated answer after
+// the crash is refused as already given, which is fine.
 func (h *harness) decide(agent string, d agentapi.Decision) {
 	h.t.Helper()
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
@@ -67,7 +69,7 @@ func (h *harness) decide(agent string, d agentapi.Decision) {
 	}
 }
 
-// received is what has come into an agent's inbox.
+// received returns the messages in an agent's inbox.
 func (h *harness) received(agent string) (messages []string) {
 	h.t.Helper()
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)

@@ -11,7 +11,8 @@ import (
 	"swarm/internal/turn"
 )
 
-// memorySnapshots tells what turns change in a folder of a few small files: what it has recorded of them is all that they hold.
+// memorySnapshots reports the changes of turns in a folder of a few small files. A snapshot holds
+// the whole content of the files.
 type memorySnapshots struct{}
 
 func (memorySnapshots) Record(_ context.Context, dir string, _ bool) (string, error) {
@@ -49,7 +50,7 @@ func (memorySnapshots) Compare(_ context.Context, dir, from, to string) (turn.Ch
 	return c, nil
 }
 
-// checkDiffs wants the files that a turn has written to stand in its own diff, and in no other.
+// checkDiffs checks that the files that a turn has written are in its own diff, and in no other.
 func (h *harness) checkDiffs(at int) {
 	h.t.Helper()
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)

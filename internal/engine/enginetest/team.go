@@ -18,8 +18,9 @@ import (
 	"swarm/internal/storetest"
 )
 
-// passOn is the work of a team: mail goes once round, with an agent that fails at first, and has written half of what it should, one
-// that is asked for a reply and forgets it, and one that says it has sent what it has not.
+// passOn is the work of a team: mail goes once round. The agent a fails at first, after half of its
+// work. The lead is asked for a reply and forgets it at first. The agent b says that it has sent a
+// message, and has not.
 func passOn(ctx context.Context, r provider.Request) (string, error) {
 	send := func(args string) error {
 		_, err := r.Call(ctx, "send_handoff", json.RawMessage(args))
@@ -61,7 +62,7 @@ func newTeamHarness(t *testing.T, run Subject, p swarm.Plan) *harness {
 	return b
 }
 
-// driveTeam is drive for a team, whose agents write to each other.
+// driveTeam is drive for a team, whose agents message each other.
 func (h *harness) driveTeam(after int, committed bool) (flow.Result, error) {
 	h.t.Helper()
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadWrite)
@@ -77,7 +78,7 @@ func (h *harness) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
 	adapters := h.adapters(log)
 	mailer := &agentapi.Service{Run: "run", Log: log, Loop: "root", Fence: fence}
 	adapters.Turn.AgentAPI, adapters.Turn.Snapshots, adapters.Mailer = mailer, memorySnapshots{}, mailer
-	if fence > 1 { // the process that goes on with a run is of a newer program
+	if fence > 1 { // The process that resumes a run is a newer version of the program.
 		adapters.Mailer = reworded{mailer}
 	}
 	if _, err := log.Append(h.t.Context(), swarm.Batch{Fence: fence, Events: []swarm.Event{{Kind: swarm.RunOwned, To: swarm.ToLoop("root"), Data: swarm.Encode(swarm.Ownership{Fence: fence})}}}); err != nil {
@@ -86,7 +87,7 @@ func (h *harness) runTeam(log swarm.Log, fence int64) (flow.Result, error) {
 	return h.run(h.t.Context(), adapters, flow.Call{ID: "root", Kind: "team", Ref: planKey, Fence: fence})
 }
 
-// reworded is the mailer of a program that says everything in other words.
+// reworded is the mailer of a program version whose texts are all different.
 type reworded struct{ engine.Mailer }
 
 func (r reworded) Note(ctx context.Context, id, agent string, m swarm.Message) error {
@@ -103,8 +104,9 @@ func (r reworded) Return(ctx context.Context, agent string, why swarm.Message) (
 
 func inOtherWords(m swarm.Message) swarm.Message { return swarm.NewMessage(m.Code+"_2", m.Args...) }
 
-// A team that dies at any append goes on as if it had not: nothing that was sent is lost or sent twice, and each envelope is
-// consumed by one turn that committed; what each turn changed is told once, and whole.
+// A team continues after a crash at any append as if there was none. No message is lost or sent
+// twice. Each envelope is consumed by one committed turn. The changes of each turn are reported
+// once, and whole.
 func teamCrashes(t *testing.T, run Subject) {
 	clean := newTeamHarness(t, run, teamPlan())
 	if r, err := clean.driveTeam(0, false); err != nil || r.Status != swarm.CallOK {
@@ -132,7 +134,7 @@ func teamCrashes(t *testing.T, run Subject) {
 	})
 }
 
-// checkMail wants every envelope that gave somebody a turn to be consumed once.
+// checkMail checks that every envelope that gave an agent a turn is consumed once.
 func (h *harness) checkMail(at int) {
 	h.t.Helper()
 	log, err := h.store.Open(h.t.Context(), runID, swarm.ReadOnly)
