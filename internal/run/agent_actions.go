@@ -12,7 +12,8 @@ import (
 	"swarm/internal/view"
 )
 
-// Living is what the run looks like now, with how each agent can be reached and what it does: the log does not tell that.
+// Living returns the current picture, with each agent's connection and activity. Both come from the
+// streams of running turns, not from the log.
 func (r *Reader) Living() (view.Picture, error) {
 	p, err := r.Picture()
 	if err != nil {
@@ -27,7 +28,7 @@ func (r *Reader) Living() (view.Picture, error) {
 		case a.Turn == "":
 			a.Connection = view.IdleAgent
 		default:
-			if err := r.listen(streams, a); err != nil {
+			if err := r.addActivity(streams, a); err != nil {
 				return p, err
 			}
 		}
@@ -35,8 +36,8 @@ func (r *Reader) Living() (view.Picture, error) {
 	return p, nil
 }
 
-// listen finds out what an agent does in its turn.
-func (r *Reader) listen(streams *statedir.StreamsReader, a *view.Agent) error {
+// addActivity sets what an agent does in its turn, by the turn's stream.
+func (r *Reader) addActivity(streams *statedir.StreamsReader, a *view.Agent) error {
 	a.Connection, a.Stream = view.Connected, view.Reading
 	return r.readStream(streams, a.Turn, func(said statedir.Record) error {
 		if said.Time.After(a.Active) {
@@ -49,24 +50,24 @@ func (r *Reader) listen(streams *statedir.StreamsReader, a *view.Agent) error {
 	})
 }
 
-// An Action is what can be done to one agent.
+// An Action is something that a person can do to one agent.
 type Action string
 
 // The actions.
 const (
-	StartAgent  Action = "start"  // it has ended, and has turns again
-	StopAgent   Action = "stop"   // it has no turn any more, and gets no mail
-	PauseAgent  Action = "pause"  // its turn finishes, and it has no other
-	ResumeAgent Action = "resume" // it has turns again
-	ResetAgent  Action = "reset"  // its session is forgotten, its turn cut and begun anew
+	StartAgent  Action = "start"  // give turns to an agent that has ended
+	StopAgent   Action = "stop"   // end it: no more turns, no mail
+	PauseAgent  Action = "pause"  // its turn finishes, and it gets no other
+	ResumeAgent Action = "resume" // give it turns again
+	ResetAgent  Action = "reset"  // drop its session, stop its turn and start it anew
 )
 
-// Actions are all there are.
+// Actions lists all actions.
 var Actions = []string{string(StartAgent), string(StopAgent), string(PauseAgent), string(ResumeAgent), string(ResetAgent)}
 
-// Act does something to one agent of a run that has not ended, whichever process drives it. When it returns, the word that it was
-// said with is on disk. It is refused with [swarm.NotFound] when there is no such agent, with [swarm.BadInput] when it has no meaning
-// as things stand.
+// Act does something to one agent of a run that has not ended, whichever process drives the run.
+// When it returns, the command is on disk. The error is [swarm.NotFound] if there is no such agent,
+// and [swarm.BadInput] if the action has no meaning in the agent's state.
 func Act(ctx context.Context, h *statedir.Home, id swarm.RunID, agent string, do Action) (swarm.ControlCommand, error) {
 	r, err := OpenReader(h, id)
 	if err != nil {
@@ -90,7 +91,7 @@ func Act(ctx context.Context, h *statedir.Home, id swarm.RunID, agent string, do
 	return w, Control(ctx, h, id, w.Command, w.Target)
 }
 
-// commandFor is what is said to have it done.
+// commandFor returns the command for an action, or says why the action has no meaning now.
 func commandFor(h *statedir.Home, p view.Picture, agent string, do Action) (w swarm.ControlCommand, err error) {
 	w.Target = agent
 	if do == ResumeAgent {
@@ -116,8 +117,8 @@ func commandFor(h *statedir.Home, p view.Picture, agent string, do Action) (w sw
 	return w, swarm.Errorf(swarm.BadInput, "@%s has nothing left to do", agent).WithHint("its tasks have ended; swarm retry %s tries what failed again", p.ID)
 }
 
-// startCommand is what is said to an agent of a team that has ended, or is about to; and of a pipeline to a task that failed and waits for
-// a person.
+// startCommand returns the command that starts an agent. In a team the agent must have ended, or be
+// about to. In a pipeline a failed task of the agent must wait for a person.
 func startCommand(h *statedir.Home, p view.Picture, agent string) (swarm.ControlCommand, error) {
 	for _, t := range p.Tasks {
 		if t.Agent == agent && t.Status == swarm.Waiting && t.Waits[0].For == plan.ForPerson {

@@ -8,21 +8,24 @@ import (
 	"swarm/internal/plan"
 )
 
-// firstCarriedOver is the number of the first event that is kept in the log of the new run: before it stand how the run began and its plan.
+// firstCarriedOver is the number of the first carried over event in the log of the new run. The
+// run's start and its plan come before it.
 const firstCarriedOver = 3
 
-// A carriedOver collects what is kept of a run: the ends of the turns that are not done again, and what they did to their run.
+// A carriedOver collects what a retried run takes over from the old one: the ends of the turns that
+// are not done again, and their effects.
 type carriedOver struct {
 	ends   []swarm.Event
-	turns  map[swarm.TurnID]bool // turns
-	stored []swarm.Event         // mail, artifacts, entries of topics
-	used   []swarm.Event         // which mail was read
+	turns  map[swarm.TurnID]bool // the turns that are carried over
+	stored []swarm.Event         // mail, artifacts, topic entries
+	used   []swarm.Event         // which mail was consumed
 
-	out    []swarm.Event                 // as they stand in the new log
-	inputs map[swarm.TurnID]swarm.Inputs // by turn: the mail that it had read, by its numbers there
+	out    []swarm.Event                 // the events in the order of the new log
+	inputs map[swarm.TurnID]swarm.Inputs // by turn: the mail that it had consumed, by its new numbers
 }
 
-// collectCarriedOver reads the log of the run that is tried again. redo is, by task, the iteration from which on it is done again.
+// collectCarriedOver reads the log of the run that is retried. redo maps a task to the iteration
+// from which it is done again.
 func collectCarriedOver(log swarm.RunLog, redo map[string]int) (*carriedOver, error) {
 	k := &carriedOver{turns: map[swarm.TurnID]bool{}, inputs: map[swarm.TurnID]swarm.Inputs{}}
 	for e, err := range swarm.Events(log, 0) {
@@ -47,13 +50,15 @@ func collectCarriedOver(log swarm.RunLog, redo map[string]int) (*carriedOver, er
 	}
 	stays := func(e swarm.Event) bool { return k.turns[e.Turn] || e.Turn == "" && e.Agent == swarm.User }
 	k.used = slices.DeleteFunc(k.used, func(e swarm.Event) bool { return !stays(e) })
-	// A ref may stand in any text that is kept, so every artifact is.
+	// Any carried over text may name an artifact, so all artifacts are carried over.
 	k.stored = slices.DeleteFunc(k.stored, func(e swarm.Event) bool { return e.Kind != swarm.ArtifactStored && !stays(e) })
 	return k, nil
 }
 
-// arrange writes what is kept in the order of the new log. An inbox is read from its beginning there too, so the mail that kept turns have
-// read stands before the rest of it, which may have come earlier: who had read that is done again.
+// arrange puts the events into the order of the new log.
+//
+// An inbox is read from its beginning in the new run, too. Mail that carried over turns have read
+// therefore comes before unread mail, even if that was older: its reader is done again.
 func (c *carriedOver) arrange() error {
 	readers, err := c.readers()
 	if err != nil {
@@ -97,18 +102,18 @@ func (c *carriedOver) arrange() error {
 	return nil
 }
 
-// add adds an event, and returns its number in the new log.
+// add appends an event and returns its number in the new log.
 func (c *carriedOver) add(e swarm.Event) int64 {
 	c.out = append(c.out, swarm.Event{Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn, To: e.To, Key: e.Key, Data: e.Data})
 	return firstCarriedOver + int64(len(c.out)) - 1
 }
 
-// readers are who has read which mail, by receiver and in order.
+// readers say which turn has read which mail, by receiver and in order.
 type readers map[string][]reading
 
 type reading struct {
 	swarm.Inputs
-	used int // which of carriedOver.used
+	used int // index into carriedOver.used
 }
 
 func (c *carriedOver) readers() (readers, error) {
@@ -124,7 +129,7 @@ func (c *carriedOver) readers() (readers, error) {
 	return all, nil
 }
 
-// of is which of carriedOver.used has read an envelope; -1 = none.
+// of returns the index in carriedOver.used of the turn that has read an envelope; -1 = none.
 func (r readers) of(e swarm.Event) int {
 	box := r[e.To]
 	i, _ := slices.BinarySearchFunc(box, e.Seq, func(r reading, seq int64) int { return cmp.Compare(r.Upto, seq) })

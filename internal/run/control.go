@@ -12,7 +12,8 @@ import (
 	"swarm/internal/statedir"
 )
 
-// Control says something to a run, whichever process drives it. When it returns, the word is on disk.
+// Control sends a command to a run, whichever process drives it. When it returns, the command is on
+// disk. If no process owns the run, the command takes effect when the run is resumed.
 func Control(ctx context.Context, h *statedir.Home, id swarm.RunID, command swarm.Command, target string) error {
 	log, err := h.Store.Open(ctx, id, swarm.ReadWrite)
 	if err != nil {
@@ -21,11 +22,13 @@ func Control(ctx context.Context, h *statedir.Home, id swarm.RunID, command swar
 	return errors.Join(appendCommand(ctx, log, command, target), log.Close())
 }
 
-// PauseWanted says whether the run is paused, or the last that was said about it is to pause, whether somebody has obeyed or not. A run
-// that goes in a circle pauses by itself. The loop may obey a word when a later one has been said: the key of what it tells names the
-// record that it obeys.
+// PauseWanted reports whether the run is paused or will be: the latest pause or resume decides,
+// whether the loop has obeyed it or not. A run whose agents repeat themselves pauses by itself.
+//
+// The loop may obey a command after a later one was written. The key of the event that it appends
+// names the record that it obeys, so an event about an older command is ignored.
 func PauseWanted(h *statedir.Home, id swarm.RunID) (wanted bool, err error) {
-	var last int64 // the last word about the whole run
+	var last int64 // the last command about the whole run
 	err = scan(h, id, func(e *swarm.Event, c swarm.ControlCommand) {
 		_, number, _ := strings.Cut(e.Key, ":")
 		obeyed, _ := strconv.ParseInt(number, 10, 64)
@@ -41,7 +44,8 @@ func PauseWanted(h *statedir.Home, id swarm.RunID) (wanted bool, err error) {
 	return wanted, err
 }
 
-// lastCommand is which of some words was said last of a target, whether somebody has obeyed or not; "" = none was.
+// lastCommand returns which of some commands was sent last to a target, whether it was obeyed or
+// not. "" means none.
 func lastCommand(h *statedir.Home, id swarm.RunID, target string, commands ...swarm.Command) (last swarm.Command, err error) {
 	err = scan(h, id, func(_ *swarm.Event, c swarm.ControlCommand) {
 		if c.Target == target && slices.Contains(commands, c.Command) {
@@ -51,7 +55,7 @@ func lastCommand(h *statedir.Home, id swarm.RunID, target string, commands ...sw
 	return last, err
 }
 
-// scan calls fn with every event of a run, and with the word that it is, if it is one.
+// scan calls fn with every event of a run, and with the command of a control record.
 func scan(h *statedir.Home, id swarm.RunID, fn func(e *swarm.Event, c swarm.ControlCommand)) error {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
@@ -61,7 +65,7 @@ func scan(h *statedir.Home, id swarm.RunID, fn func(e *swarm.Event, c swarm.Cont
 	return log.Scan(0, func(e *swarm.Event) error {
 		var c swarm.ControlCommand
 		if e.Kind == swarm.Control {
-			c, _ = swarm.Body[swarm.ControlCommand](e) // who obeys it complains
+			c, _ = swarm.Body[swarm.ControlCommand](e) // the loop that obeys it reports the error
 		}
 		fn(e, c)
 		return nil
@@ -75,16 +79,17 @@ func appendCommand(ctx context.Context, log swarm.Log, command swarm.Command, ta
 	return err
 }
 
-// Sweep clears up after drivers that were killed: it ends the processes that they have left behind, and writes the copies of
-// outputs that they had no time for. Every command does it first, so it looks only where a mark was left.
+// Sweep cleans up after drivers that were killed. It ends their orphaned processes, and writes the
+// copies of outputs that they had no time for. Every command calls it first, so it looks only at
+// runs whose driver left a mark.
 func Sweep(h *statedir.Home) {
 	for _, mark := range h.Left() {
 		if !h.DrivenBy(mark.Run, mark.PID) {
 			process.Reap(mark.Run, mark.PID)
 		}
-		if !h.Driven(mark.Run) { // else its new driver has seen to it
+		if !h.Driven(mark.Run) { // a new driver has done it already
 			if log, err := h.Store.Open(context.Background(), mark.Run, swarm.ReadOnly); err == nil {
-				_ = copyOutputs(h, mark.Run, log) // what cannot be copied is in the log
+				_ = copyOutputs(h, mark.Run, log) // the outputs are in the log anyway
 				_ = log.Close()
 			}
 		}
@@ -92,7 +97,8 @@ func Sweep(h *statedir.Home) {
 	}
 }
 
-// copyOutputs makes the files of outputs again from the log: they are copies, and a crash may have come before they were written.
+// copyOutputs writes the files of outputs from the log. They are copies, and a crash may come
+// before they are written.
 func copyOutputs(h *statedir.Home, id swarm.RunID, log swarm.RunLog) error {
 	v, err := View(log, id)
 	if err != nil {
@@ -114,12 +120,13 @@ func copyOutputs(h *statedir.Home, id swarm.RunID, log swarm.RunLog) error {
 	return nil
 }
 
-// Say says something to a run that this process drives.
+// Say sends a command to a run that this process drives.
 func (r *Run) Say(ctx context.Context, command swarm.Command, target string) error {
 	return appendCommand(ctx, r.log, command, target)
 }
 
-// Grow adds to the plan of a run that this process drives, as its n-th addition. When it returns, that is on disk.
+// Grow adds to the plan of a run that this process drives, as its n-th addition. When it returns,
+// the addition is on disk.
 func (r *Run) Grow(ctx context.Context, n int, p *swarm.Plan, bodies [][]byte) error {
 	_, err := r.log.Append(ctx, swarm.Batch{Fence: r.fence, Bodies: bodies, Events: []swarm.Event{{Kind: swarm.PlanAdded, Key: "plan:" + strconv.Itoa(n+1),
 		To: swarm.ToLoop(root), Data: swarm.Encode(p)}}})

@@ -7,7 +7,7 @@ import (
 	"swarm"
 )
 
-// The last word counts, also while the loop still obeys the one before it.
+// The last command counts, even while the loop still obeys the one before it.
 func TestPauseWanted(t *testing.T) {
 	s := newTimelineTest(t)
 	wanted := func(want bool, after string) {

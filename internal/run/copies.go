@@ -9,25 +9,26 @@ import (
 
 const (
 	copyDelay = 50 * time.Millisecond // how late the copy of an output is written
-	maxCopies = 4 << 20               // bytes of outputs that wait: whoever adds more has them written
+	maxCopies = 4 << 20               // bytes that may wait; the turn that exceeds them writes them all
 )
 
-// copies writes the copies of outputs that people find as files. They are written in batches, after the loop has gone on: a new file
-// between two syncs of the log makes the second one slow. A crash loses none, since [Sweep] makes them again from the log.
+// copies writes outputs as files for people. They are written in batches, after the loop has gone
+// on: a new file between two syncs of the log makes the second sync slow. A crash loses none,
+// because [Sweep] writes them again from the log.
 type copies struct {
 	write func(task string, text []byte) error
 
 	mu      sync.Mutex
-	newest  map[string]flow.Call // by task: whose output is the last
-	waiting map[string][]byte    // by task
-	bytes   int                  // of what waits
-	timer   bool                 // somebody will write what waits
+	newest  map[string]flow.Call // by task: the turn of its newest output
+	waiting map[string][]byte    // by task: the output to write
+	bytes   int                  // the size of the waiting outputs
+	timer   bool                 // a flush is scheduled
 
-	writing sync.Mutex // one batch at a time, in order
-	err     error      // the first one
+	writing sync.Mutex // held before mu: one batch at a time, in order; guards err
+	err     error      // the first error
 }
 
-// add keeps the output of a turn. A later turn of the same task may have come here first: then it is the later one's that is kept.
+// add queues the output of a turn. Turns of one task may arrive out of order: the later turn wins.
 func (c *copies) add(of flow.Call, text []byte) {
 	c.mu.Lock()
 	last, known := c.newest[of.Task]
@@ -51,7 +52,7 @@ func (c *copies) add(of flow.Call, text []byte) {
 	}
 }
 
-// flush writes what waits.
+// flush writes the waiting outputs.
 func (c *copies) flush() {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -66,7 +67,7 @@ func (c *copies) flush() {
 	}
 }
 
-// close writes what waits, and returns what went wrong.
+// close writes the waiting outputs and returns the first error.
 func (c *copies) close() error {
 	c.flush()
 	c.writing.Lock()

@@ -36,7 +36,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// What waits is bounded: whoever adds too much has it written.
+// The queue is bounded: the turn that fills it writes it.
 func TestManyCopies(t *testing.T) {
 	written := 0
 	c := copies{write: func(string, []byte) error { written++; return errors.New("the disk is full") }}

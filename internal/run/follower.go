@@ -9,7 +9,7 @@ import (
 	"swarm/internal/view"
 )
 
-// foldName and foldEvery are the stored fold of a log: a shortcut that may be thrown away at any time.
+// The stored fold of a log is a cache: it may be deleted at any time.
 const (
 	foldName  = "view"
 	foldEvery = 20_000
@@ -17,13 +17,13 @@ const (
 
 var foldVersion = strconv.Itoa(view.Version)
 
-// View folds a log: from its stored fold, if there is one, and on from there.
+// View folds a log. It starts from the stored fold, if there is one.
 func View(log swarm.RunLog, id swarm.RunID) (*view.Run, error) {
 	v, _, err := fold(log, id)
 	return v, err
 }
 
-// fold also says up to which event the fold was stored.
+// fold also returns the number of the event up to which the fold was stored.
 func fold(log swarm.RunLog, id swarm.RunID) (v *view.Run, stored int64, err error) {
 	v = view.New(id)
 	if _, data, ok := log.LoadFold(foldName, foldVersion); ok {
@@ -35,8 +35,9 @@ func fold(log swarm.RunLog, id swarm.RunID) (v *view.Run, stored int64, err erro
 	return v, stored, log.Scan(v.Seq, v.Apply)
 }
 
-// foldDue says whether so much has come since a fold was stored that the next reader should not fold it again. A fold is as large as
-// its plan, so that of a large plan is stored less often.
+// foldDue reports whether so many events follow the stored fold that it should be stored again for
+// the next reader. A fold is as large as its plan, so the fold of a large plan is stored less
+// often.
 func foldDue(v *view.Run, stored int64) bool {
 	return v.Seq-stored >= max(foldEvery, 4*int64(v.Len()))
 }
@@ -46,41 +47,48 @@ func storeFold(log swarm.RunLog, v *view.Run) error {
 	return log.SaveFold(foldName, foldVersion, v.Seq, v.Marshal())
 }
 
-// batchDelay is how long an observer waits before it is shown what has happened. Events and words are handed over in batches, because an
-// observer that is woken by each event does its work between the end of one turn and the start of the next.
+// batchDelay is how late an observer sees events and deltas. They are delivered in batches: an
+// observer that is woken by each event would work between the end of one turn and the start of the
+// next, and delay the run.
 const batchDelay = 10 * time.Millisecond
 
-// foldDelay is how far the fold of a run is behind that nobody observes.
+// foldDelay is how far the fold lags behind in a run without an observer.
 const foldDelay = time.Second
 
-// maxSaid bounds what turns have said and the observer was not told yet, in bytes. A turn that says more waits for the observer.
+// The bound of the queue of deltas.
 const (
+	// maxPending bounds the deltas that wait for the observer, in bytes. A turn that produces more
+	// is held back until they are delivered.
 	maxPending = 256 << 10
-	deltaCost  = 64 // of one that has no text
+	deltaCost  = 64 // counted for a delta besides its text
 )
 
-// A follower folds the log of a run while it is driven, and shows it to the observer: each event in its order, and the words of a
-// turn between its start and its end.
+// A follower folds the log of a run while it is driven, and shows it to the observer. The observer
+// gets the events in order, and the deltas of a turn between the turn's start and its end.
+//
+// Two goroutines deliver: the follower's own, and a turn that has filled the queue. The mutex
+// delivering makes them take turns and is locked first; mu guards the queue and is held for moments
+// only, so that a turn can queue a delta while a batch is delivered.
 type follower struct {
 	log      swarm.RunLog
 	observer Observer
 	delay    time.Duration
-	nudge    chan struct{} // somebody has said something
+	nudge    chan struct{} // a delta was queued
 	quit     chan struct{}
 	done     sync.WaitGroup
 
-	telling sync.Mutex // guards what follows: one batch at a time
-	view    *view.Run
-	stored  int64                 // up to which event the fold was stored
-	begun   map[swarm.TurnID]bool // turns whose start was told, and whose end was not
-	err     error                 // the first one; nothing is told after it
+	delivering sync.Mutex // guards the following fields: one batch at a time
+	view       *view.Run
+	stored     int64                 // the fold is stored up to this event
+	begun      map[swarm.TurnID]bool // turns whose start the observer has seen, and whose end it has not
+	err        error                 // the first error; nothing is delivered after it
 
-	mu    sync.Mutex  // guards what follows
-	said  []turnDelta // and not told yet
-	bytes int         // what they cost
+	mu      sync.Mutex  // guards the following fields
+	pending []turnDelta // deltas that wait for the observer
+	bytes   int         // their cost
 }
 
-// A turnDelta is something that a turn has said.
+// A turnDelta is a delta with its turn.
 type turnDelta struct {
 	task  string
 	turn  swarm.TurnID
@@ -103,13 +111,13 @@ func newFollower(id swarm.RunID, log swarm.RunLog, o Options) *follower {
 	return f
 }
 
-// start follows the log beside the run.
+// start follows the log in a goroutine of its own.
 func (f *follower) start() {
 	f.done.Go(func() {
 		wake, off := f.log.Watch()
 		defer off()
 		for {
-			if f.tell() != nil {
+			if f.deliver() != nil {
 				return
 			}
 			select {
@@ -129,48 +137,49 @@ func (f *follower) start() {
 	})
 }
 
-// say has the observer told what a turn says.
-func (f *follower) say(task, turn string, d swarm.Delta) {
+// queueDelta queues a delta for the observer. If the queue is full, it delivers the queue itself:
+// that is the backpressure on the turn.
+func (f *follower) queueDelta(task, turn string, d swarm.Delta) {
 	if f.observer == nil {
 		return
 	}
-	if d.Tool != nil { // its maker goes on with it
+	if d.Tool != nil { // the provider still changes it
 		use := *d.Tool
 		d.Tool = &use
 	}
 	w := turnDelta{task, swarm.TurnID(turn), d}
 	f.mu.Lock()
-	f.said, f.bytes = append(f.said, w), f.bytes+w.cost()
+	f.pending, f.bytes = append(f.pending, w), f.bytes+w.cost()
 	full := f.bytes > maxPending
 	f.mu.Unlock()
 	if full {
-		_ = f.tell() // stop returns the error
+		_ = f.deliver() // stop returns the error
 		return
 	}
 	select {
 	case f.nudge <- struct{}{}:
-	default: // the follower will find this too
+	default: // the follower is about to look
 	}
 }
 
-// tell folds the events that are new and shows them, with what was said, to the observer.
-func (f *follower) tell() error {
-	f.telling.Lock()
-	defer f.telling.Unlock()
+// deliver folds the new events and shows them to the observer, with the queued deltas.
+func (f *follower) deliver() error {
+	f.delivering.Lock()
+	defer f.delivering.Unlock()
 	if f.err == nil {
-		f.speak(func(turn swarm.TurnID) bool { return f.begun[turn] })
+		f.deliverDeltas(func(turn swarm.TurnID) bool { return f.begun[turn] })
 		if f.err = f.catchUp(); f.err == nil && foldDue(f.view, f.stored) {
 			f.err = f.store()
 		}
 	}
-	if f.err != nil { // nobody will be told
-		f.take(func(swarm.TurnID) bool { return true })
+	if f.err != nil { // nothing will be delivered: turns must not wait for it
+		f.takeDeltas(func(swarm.TurnID) bool { return true })
 	}
 	return f.err
 }
 
-// store stores the fold, so that readers of a long run, and of one that was killed, need not fold it from its beginning. A run that is
-// driven on may have a later one.
+// store stores the fold, so that readers of a long run, or of one that was killed, need not fold it
+// from its beginning. A run that was resumed may have a newer stored fold already.
 func (f *follower) store() error {
 	if seq, _, ok := f.log.LoadFold(foldName, foldVersion); ok {
 		f.stored = max(f.stored, seq)
@@ -182,7 +191,7 @@ func (f *follower) store() error {
 	return storeFold(f.log, f.view)
 }
 
-// catchUp reads what the log keeps in memory: what is followed has just been written.
+// catchUp reads by [swarm.Events], which serves events that were just written from memory.
 func (f *follower) catchUp() error {
 	for e, err := range swarm.Events(f.log, f.view.Seq) {
 		if err == nil {
@@ -195,52 +204,53 @@ func (f *follower) catchUp() error {
 	return nil
 }
 
-// event folds one event and shows it. The words of its turn may be here already, since nobody is told a word before its turn's start.
+// event folds one event and shows it. Deltas of the turn may be queued already, because no delta is
+// delivered before its turn's start.
 func (f *follower) event(e *swarm.Event) error {
 	if f.observer == nil {
 		return f.view.Apply(e)
 	}
 	its := func(turn swarm.TurnID) bool { return turn == e.Turn }
 	if e.Kind == swarm.TurnEnded {
-		f.speak(its)
+		f.deliverDeltas(its)
 		delete(f.begun, e.Turn)
 	}
 	f.observer.Event(e)
 	if e.Kind == swarm.TurnStarted {
 		f.begun[e.Turn] = true
-		f.speak(its)
+		f.deliverDeltas(its)
 	}
-	return f.view.Apply(e) // if the observer keeps the fold, it has done so already, and nothing is done here
+	return f.view.Apply(e) // does nothing if the observer shares the fold and has applied the event
 }
 
-// speak tells the observer what some turns have said.
-func (f *follower) speak(whose func(turn swarm.TurnID) bool) {
-	for _, w := range f.take(whose) {
+// deliverDeltas shows the observer the queued deltas of some turns.
+func (f *follower) deliverDeltas(whose func(turn swarm.TurnID) bool) {
+	for _, w := range f.takeDeltas(whose) {
 		f.observer.Delta(w.task, w.delta)
 	}
 }
 
-// take takes what some turns have said.
-func (f *follower) take(whose func(turn swarm.TurnID) bool) (some []turnDelta) {
+// takeDeltas removes the deltas of some turns from the queue and returns them.
+func (f *follower) takeDeltas(whose func(turn swarm.TurnID) bool) (some []turnDelta) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	rest := f.said[:0]
-	for _, w := range f.said {
+	rest := f.pending[:0]
+	for _, w := range f.pending {
 		if whose(w.turn) {
 			some, f.bytes = append(some, w), f.bytes-w.cost()
 		} else {
 			rest = append(rest, w)
 		}
 	}
-	clear(f.said[len(rest):])
-	f.said = rest
+	clear(f.pending[len(rest):])
+	f.pending = rest
 	return some
 }
 
-// stop folds what is left and gives the last picture.
+// stop delivers what is left and returns the last picture.
 func (f *follower) stop() (view.Picture, error) {
 	close(f.quit)
 	f.done.Wait()
-	err := f.tell()
+	err := f.deliver()
 	return f.view.Picture(), err
 }

@@ -11,15 +11,15 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// A teller is an observer that keeps what it was told, in order.
-type teller struct{ told []string }
+// A recorder is an observer that keeps what it saw, in order.
+type recorder struct{ saw []string }
 
-func (w *teller) Event(e *swarm.Event) {
+func (w *recorder) Event(e *swarm.Event) {
 	if e.Turn != "" {
-		w.told = append(w.told, string(e.Kind)+" "+string(e.Turn))
+		w.saw = append(w.saw, string(e.Kind)+" "+string(e.Turn))
 	}
 }
-func (w *teller) Delta(_ string, d swarm.Delta) { w.told = append(w.told, d.Text) }
+func (w *recorder) Delta(_ string, d swarm.Delta) { w.saw = append(w.saw, d.Text) }
 
 func appendAll(t *testing.T, log swarm.Log, events ...swarm.Event) {
 	t.Helper()
@@ -28,7 +28,7 @@ func appendAll(t *testing.T, log swarm.Log, events ...swarm.Event) {
 	}
 }
 
-func newFollowed(t *testing.T) (*follower, *teller) {
+func newFollowed(t *testing.T) (*follower, *recorder) {
 	log, err := sqlite.Create(filepath.Join(t.TempDir(), "run.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func newFollowed(t *testing.T) (*follower, *teller) {
 	t.Cleanup(func() { _ = log.Close() })
 	plan := swarm.NewEvent(swarm.PlanAdded, swarm.Plan{Tasks: []swarm.Task{{Name: "a", Agent: "a"}, {Name: "b", Agent: "b"}}, Groups: []swarm.Group{{Iterations: 2}}})
 	appendAll(t, log, swarm.NewEvent(swarm.RunStarted, swarm.RunStart{ID: "run"}), plan)
-	w := &teller{}
+	w := &recorder{}
 	return newFollower("run", log, Options{Observer: w}), w
 }
 
@@ -49,10 +49,10 @@ func turnEvent(kind swarm.EventKind, turn swarm.TurnID) swarm.Event {
 
 func (f *follower) hear(turn, text string) {
 	task, _, _ := strings.Cut(turn, "/")
-	f.say(task, turn, swarm.Delta{Kind: swarm.DeltaText, Text: text})
+	f.queueDelta(task, turn, swarm.Delta{Kind: swarm.DeltaText, Text: text})
 }
 
-// However late the observer is told, words stand between the start and the end of their turn.
+// However late the observer is, it sees deltas between the start and the end of their turn.
 func TestWordsStandInTheirTurn(t *testing.T) {
 	f, w := newFollowed(t)
 	appendAll(t, f.log, turnEvent(swarm.TurnStarted, "a/1/1"), turnEvent(swarm.TurnStarted, "b/1/1"))
@@ -61,7 +61,7 @@ func TestWordsStandInTheirTurn(t *testing.T) {
 	appendAll(t, f.log, turnEvent(swarm.TurnEnded, "a/1/1"), turnEvent(swarm.TurnStarted, "a/2/1"))
 	f.hear("a/2/1", "a2")
 	f.hear("b/1/1", "b2")
-	if err := f.tell(); err != nil {
+	if err := f.deliver(); err != nil {
 		t.Fatal(err)
 	}
 	f.hear("b/1/1", "b3")
@@ -71,12 +71,12 @@ func TestWordsStandInTheirTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "turn_started a/1/1, a1, turn_started b/1/1, b1, b2, turn_ended a/1/1, turn_started a/2/1, a2, b3, a3, turn_ended b/1/1"
-	if got := strings.Join(w.told, ", "); got != want {
+	if got := strings.Join(w.saw, ", "); got != want {
 		t.Errorf("told: %s", got)
 	}
 }
 
-// A turn that says much waits until the observer has been told.
+// A turn that fills the queue waits until the observer has seen it.
 func TestWhatIsSaidIsBounded(t *testing.T) {
 	f, w := newFollowed(t)
 	appendAll(t, f.log, turnEvent(swarm.TurnStarted, "a/1/1"))
@@ -87,29 +87,29 @@ func TestWhatIsSaidIsBounded(t *testing.T) {
 			t.Fatalf("after %d words %d bytes wait", i+1, f.bytes)
 		}
 	}
-	if _, err := f.stop(); err != nil || len(w.told) != 101 {
-		t.Errorf("told %d, %v", len(w.told), err)
+	if _, err := f.stop(); err != nil || len(w.saw) != 101 {
+		t.Errorf("told %d, %v", len(w.saw), err)
 	}
 }
 
-// A follower that has failed keeps nothing.
+// A follower that has failed queues nothing.
 func TestAFailedFollowerKeepsNoWords(t *testing.T) {
 	f, _ := newFollowed(t)
 	appendAll(t, f.log, turnEvent(swarm.TurnStarted, "nosuch/1/1"))
 	f.hear("nosuch/1/1", "x")
-	if err := f.tell(); err == nil || !strings.Contains(err.Error(), "nosuch") {
+	if err := f.deliver(); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Fatal(err)
 	}
 	f.hear("nosuch/1/1", strings.Repeat("x", maxPending))
-	if len(f.said) != 0 || f.bytes != 0 {
-		t.Errorf("%d words of %d bytes wait", len(f.said), f.bytes)
+	if len(f.pending) != 0 || f.bytes != 0 {
+		t.Errorf("%d words of %d bytes wait", len(f.pending), f.bytes)
 	}
 	if _, err := f.stop(); err == nil {
 		t.Error("nobody says so")
 	}
 }
 
-// many are so many events that a fold of them is stored.
+// many is enough events for the fold to be stored.
 func many() []swarm.Event {
 	return slices.Repeat([]swarm.Event{swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: "again"})}, foldEvery)
 }
@@ -119,22 +119,23 @@ func storedFold(log swarm.RunLog) int64 {
 	return seq
 }
 
-// A driver stores its fold on its way, so that readers of a run that goes on, or that was killed, need not fold it all.
+// A driver stores its fold on its way, so that readers of a long or killed run need not fold it
+// all.
 func TestADriverStoresItsFold(t *testing.T) {
-	for name, o := range map[string]Observer{"observed": &teller{}, "alone": nil} {
+	for name, o := range map[string]Observer{"observed": &recorder{}, "alone": nil} {
 		f, _ := newFollowed(t)
 		f.observer = o
-		if err := f.tell(); err != nil || storedFold(f.log) != 0 {
+		if err := f.deliver(); err != nil || storedFold(f.log) != 0 {
 			t.Fatal(name, storedFold(f.log), err)
 		}
 		appendAll(t, f.log, many()...)
-		if err := f.tell(); err != nil || storedFold(f.log) != foldEvery+2 {
+		if err := f.deliver(); err != nil || storedFold(f.log) != foldEvery+2 {
 			t.Errorf("%s: stored up to %d, %v", name, storedFold(f.log), err)
 		}
 	}
 }
 
-// A look at a run that was left stores what it had to fold, and the next one goes on from there.
+// A reader of a run without a driver stores its fold, and the next reader continues from it.
 func TestALookStoresALongFold(t *testing.T) {
 	s := newTimelineTest(t)
 	appendAll(t, s.log, many()...)

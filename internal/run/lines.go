@@ -10,24 +10,24 @@ import (
 	"swarm/internal/view"
 )
 
-// A Line is one line of a run's timeline: what a turn said, or what changed.
+// A Line is one line of a run's timeline: a line of a turn's output, or a change.
 type Line struct {
 	Time time.Time    `json:"time"`
 	Task string       `json:"task,omitempty"`
 	Turn swarm.TurnID `json:"turn,omitempty"`
-	Kind string       `json:"kind"` // text, stderr, thinking, tool, …, gap, or the event's
+	Kind string       `json:"kind"` // text, stderr, thinking, tool, …, gap, or the event's kind
 	Text string       `json:"text"`
 }
 
-// Lines makes lines of a timeline. A line comes when its end does, so that agents who speak at the same time do not break into
-// each other's.
+// Lines turns the entries of a timeline into lines. It emits a line when the line is complete, so
+// that the lines of agents that speak at the same time do not mix.
 type Lines struct {
 	Fn func(Line) error
 
-	begun []*Line // lines without an end, in the order of their beginnings
+	begun []*Line // incomplete lines, in the order of their beginnings
 }
 
-// Take takes the next entry.
+// Take adds the next entry.
 func (l *Lines) Take(m Entry) error {
 	if m.Event != nil {
 		text := view.DescribeEvent(m.Event)
@@ -48,6 +48,7 @@ func (l *Lines) Take(m Entry) error {
 	return l.Fn(Line{m.Time, m.Task, m.Turn, m.Kind, m.Text})
 }
 
+// pieces adds text to the line of its turn and kind, and emits every line that is complete.
 func (l *Lines) pieces(m Entry) error {
 	for text := m.Text; text != ""; {
 		piece, rest, whole := strings.Cut(text, "\n")
@@ -58,14 +59,14 @@ func (l *Lines) pieces(m Entry) error {
 			return nil
 		}
 		l.drop(line)
-		if err := l.tell(line); err != nil {
+		if err := l.emit(line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// line is the line of the entry's turn and kind that has begun, or a new one.
+// line returns the incomplete line of the entry's turn and kind, or a new one.
 func (l *Lines) line(m Entry) *Line {
 	for _, b := range l.begun {
 		if b.Turn == m.Turn && b.Kind == m.Kind {
@@ -86,17 +87,17 @@ func (l *Lines) drop(line *Line) {
 	}
 }
 
-func (l *Lines) tell(line *Line) error {
+func (l *Lines) emit(line *Line) error {
 	line.Text = strings.TrimSuffix(line.Text, "\r")
 	return l.Fn(*line)
 }
 
-// end ends the lines that a turn has begun.
+// end emits the incomplete lines of a turn.
 func (l *Lines) end(turn swarm.TurnID) error {
 	for _, b := range append([]*Line(nil), l.begun...) {
 		if b.Turn == turn && turn != "" {
 			l.drop(b)
-			if err := l.tell(b); err != nil {
+			if err := l.emit(b); err != nil {
 				return err
 			}
 		}
@@ -104,10 +105,10 @@ func (l *Lines) end(turn swarm.TurnID) error {
 	return nil
 }
 
-// End ends all lines.
+// End emits all incomplete lines.
 func (l *Lines) End() error {
 	for _, b := range l.begun {
-		if err := l.tell(b); err != nil {
+		if err := l.emit(b); err != nil {
 			return err
 		}
 	}
@@ -115,5 +116,5 @@ func (l *Lines) End() error {
 	return nil
 }
 
-// gapText stands where something was said that was not kept.
+// gapText stands in for output that was not stored.
 func gapText(n int64) string { return fmt.Sprintf("… %d bytes were not kept …", n) }

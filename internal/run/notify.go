@@ -10,26 +10,27 @@ import (
 	"swarm/internal/view"
 )
 
-// How far people were told of a run is noted beside its log, before they are told: whoever goes on with the
-// run tells nothing twice.
+// The number of the last event of which people were notified is stored beside the log, before they
+// are notified. A process that resumes the run therefore notifies nobody twice. A crash in between
+// loses at most one notification.
 const (
 	notifyFold    = "notify"
 	notifyVersion = "1"
 )
 
-// notify tells a person, by the means that the plan names, when the run needs one: something is asked, a
-// task is blocked, the run has paused by itself. It works beside the run, which never waits for it. What
-// cannot be told is a notice, once. The function ends it.
+// notify tells a person when the run needs them, by the provider that the plan names: an approval
+// is asked, a task is blocked, the run has paused itself. It works in a goroutine of its own, and
+// the run never waits for it. The first failure becomes a notice. The function ends it.
 func (d *driver) notify(ctx context.Context) (end func(), err error) {
-	if d.means == nil || d.start.Replay {
+	if d.notifier == nil || d.start.Replay {
 		return func() {}, nil
 	}
-	teller, err := registry.Open(*d.means, provider.Options{Dir: d.start.Dir})
+	notifier, err := registry.Open(*d.notifier, provider.Options{Dir: d.start.Dir})
 	if err != nil {
 		return func() {}, d.notice(ctx, "a person cannot be told when the run needs one: "+err.Error(), "look at notify in the compose file")
 	}
 	after, _, ok := d.log.LoadFold(notifyFold, notifyVersion)
-	if !ok { // what is there before the run is first driven needs nobody, or was told in the run that this one tries again
+	if !ok { // earlier events need no person, or were notified in the run that this one retries
 		for e, err := range swarm.Events(d.log, 0) {
 			if err != nil {
 				return func() {}, err
@@ -48,10 +49,10 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 		for failed := false; ; {
 			for e, err := range swarm.Events(d.log, after) {
 				if err != nil {
-					return // whoever needs the log says so
+					return // the loop reads the same log, and reports the error
 				}
 				after = e.Seq
-				if why := d.notifyNeed(ctx, teller, d.means.Name, e); why != "" && !failed {
+				if why := d.notifyNeed(ctx, notifier, d.notifier.Name, e); why != "" && !failed {
 					failed = true
 					_ = d.notice(ctx, "a person could not be told that the run needs one: "+why, "look at notify in the compose file")
 				}
@@ -68,21 +69,21 @@ func (d *driver) notify(ctx context.Context) (end func(), err error) {
 	return func() { close(quit); <-done }, nil
 }
 
-// notifyNeed tells a person what an event needs one for, if it does, and says why that could not be done.
-func (d *driver) notifyNeed(ctx context.Context, teller provider.Provider, by string, e *swarm.Event) (why string) {
+// notifyNeed notifies a person if an event needs one. It returns why that failed.
+func (d *driver) notifyNeed(ctx context.Context, notifier provider.Provider, by string, e *swarm.Event) (why string) {
 	need := view.Need(e)
 	if need == "" {
 		return ""
 	}
 	if a, err := swarm.Body[swarm.Approval](e); e.Kind == swarm.ApprovalAsked && err == nil {
 		if _, answered, _ := d.log.Find(swarm.AnsweredKey(a.ID)); answered {
-			return "" // by the file, or by somebody who was quicker
+			return "" // the file or a person has answered already
 		}
 	}
 	if err := d.log.SaveFold(notifyFold, notifyVersion, e.Seq, nil); err != nil {
 		return err.Error()
 	}
-	_, err := teller.Turn(ctx, provider.Request{Run: d.ID, Agent: by, Dir: d.start.Dir, Prompt: "swarm run " + string(d.ID) + ": " + need},
+	_, err := notifier.Turn(ctx, provider.Request{Run: d.ID, Agent: by, Dir: d.start.Dir, Prompt: "swarm run " + string(d.ID) + ": " + need},
 		func(said swarm.Delta) {
 			if said.Kind == swarm.DeltaStderr {
 				why = strings.TrimSpace(said.Text)

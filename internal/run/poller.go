@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// How often a run is looked at that another process drives, beside the moments at which something is appended: nothing tells that
-// the driver has left, or what a turn says.
+// The intervals for looking at a run that another process drives, besides the moments when an event
+// is appended. Neither the end of its driver nor the deltas of a turn are events.
 const (
-	pollEvery = 50 * time.Millisecond  // while a turn speaks, and for a second after the last event
+	pollEvery = 50 * time.Millisecond  // while a turn runs, and for a second after the last event
 	restEvery = 500 * time.Millisecond // at rest
 	restAfter = time.Second
 )
 
-// A poller says when to look again.
+// A poller says when to look at a run again.
 type poller struct {
 	wake  <-chan struct{}
 	stop  func()
-	moved time.Time // when something was appended
+	moved time.Time // when the last event was appended
 }
 
 func (r *Reader) newPoller() *poller {
@@ -26,7 +26,7 @@ func (r *Reader) newPoller() *poller {
 	return p
 }
 
-// wait returns when it is time to look. busy says that a turn may be speaking.
+// wait returns when it is time to look. busy says that a turn may be producing output.
 func (p *poller) wait(ctx context.Context, busy bool) error {
 	pause := restEvery
 	if busy || time.Since(p.moved) < restAfter {

@@ -8,14 +8,14 @@ import (
 	"swarm/internal/view"
 )
 
-// A Reader is a run that this process only looks at, whoever drives it.
+// A Reader is a run that this process only reads, whichever process drives it.
 type Reader struct {
 	ID   swarm.RunID
 	home *statedir.Home
 	log  swarm.RunLog
 }
 
-// OpenReader opens a run to look at it. It keeps nobody from driving the run.
+// OpenReader opens a run for reading. It blocks no driver.
 func OpenReader(h *statedir.Home, id swarm.RunID) (*Reader, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
@@ -24,34 +24,36 @@ func OpenReader(h *statedir.Home, id swarm.RunID) (*Reader, error) {
 	return &Reader{ID: id, home: h, log: log}, nil
 }
 
-// Close gives the run's log back.
+// Close closes the run's log.
 func (r *Reader) Close() error { return r.log.Close() }
 
-// Driven says whether a living process drives the run.
+// Driven reports whether a living process drives the run.
 func (r *Reader) Driven() bool {
 	_, driven := r.Driver()
 	return driven
 }
 
-// Driver is the process that drives the run, if one does.
+// Driver returns the process that drives the run, if there is one.
 func (r *Reader) Driver() (who swarm.Owner, driven bool) {
 	who, driven, err := r.log.Owner(context.Background())
 	return who, driven && err == nil
 }
 
-// Read is up to limit events after a number, in order.
+// Read returns up to limit events after a number, in order.
 func (r *Reader) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
 	return r.log.Read(after, limit, to...)
 }
 
-// Watch gives a channel that holds a value soon after something was written, by whichever process. The function ends it.
+// Watch returns a channel that gets a value soon after any process has appended an event. The
+// function ends the watch.
 func (r *Reader) Watch() (<-chan struct{}, func()) { return r.log.Watch() }
 
-// Fold is the run's fold, up to now. If much had to be read for it, and no driver will, it is stored for the next reader.
+// Fold returns the run's fold up to now. If it had to read much and the run has no driver that
+// would do it, it stores the fold for the next reader.
 func (r *Reader) Fold() (*view.Run, error) {
 	v, stored, err := fold(r.log, r.ID)
 	if err == nil && foldDue(v, stored) && !r.Driven() {
-		if log, err := r.home.Store.Open(context.Background(), r.ID, swarm.ReadWrite); err == nil { // else it is made again
+		if log, err := r.home.Store.Open(context.Background(), r.ID, swarm.ReadWrite); err == nil { // without it the next reader folds again
 			_ = storeFold(log, v)
 			_ = log.Close()
 		}
@@ -59,9 +61,10 @@ func (r *Reader) Fold() (*view.Run, error) {
 	return v, err
 }
 
-// Picture is what the run looks like now. One that has not ended and that nobody drives is interrupted, whatever its log says.
+// Picture returns the run as it is now. A run that has not ended and has no driver is interrupted,
+// whatever its log says.
 func (r *Reader) Picture() (view.Picture, error) {
-	driven := r.Driven() // asked first: what its driver wrote before it left is in the fold
+	driven := r.Driven() // first: the last events of a driver that leaves now are in the fold
 	v, err := r.Fold()
 	if err != nil {
 		return view.Picture{}, err
@@ -76,7 +79,8 @@ func withoutDriver(p view.Picture, driven bool) view.Picture {
 	return p.Abandoned("the process that drove it is gone")
 }
 
-// Details are the run's turns, envelopes and artifacts. A turn that had not ended when the run was left is interrupted.
+// Details returns the run's turns, envelopes and artifacts. Without a driver, a turn that has not
+// ended is interrupted.
 func (r *Reader) Details() (view.Details, error) {
 	driven := r.Driven()
 	d, err := view.Collect(swarm.Events(r.log, 0))
@@ -84,7 +88,7 @@ func (r *Reader) Details() (view.Details, error) {
 	return d, err
 }
 
-// Text is a text that the run's log holds, a prompt or an output.
+// Text returns a text from the run's log: a prompt or an output.
 func (r *Reader) Text(h swarm.Hash) ([]byte, error) {
 	if h == "" || h == swarm.NoText {
 		return nil, nil
@@ -92,7 +96,8 @@ func (r *Reader) Text(h swarm.Hash) ([]byte, error) {
 	return r.log.Body(h)
 }
 
-// Why is the path of waits that begins with a task or an agent, and the picture in which it is true.
+// Why returns the chain of waits that begins with a task or an agent, and the picture to which it
+// belongs.
 func (r *Reader) Why(name string) (view.Chain, view.Picture, error) {
 	driven := r.Driven()
 	v, err := r.Fold()
@@ -101,13 +106,13 @@ func (r *Reader) Why(name string) (view.Chain, view.Picture, error) {
 	}
 	chain, err := v.Why(name)
 	p := withoutDriver(v.Picture(), driven)
-	for i := range chain { // an abandoned run is another picture than its log tells
+	for i := range chain { // the picture of an abandoned run differs from its log
 		for _, t := range p.Tasks {
 			if t.Name == chain[i].Task {
 				chain[i].Status, chain[i].Waits, chain[i].Reason = t.Status, t.Waits, t.Reason
 			}
 		}
-		if len(chain[i].Waits) == 0 { // nobody waits in a turn that was cut
+		if len(chain[i].Waits) == 0 { // a turn that was cut waits for nothing
 			chain = chain[:i+1]
 			break
 		}
@@ -115,8 +120,8 @@ func (r *Reader) Why(name string) (view.Chain, view.Picture, error) {
 	return chain, p, err
 }
 
-// Wait waits until the run has ended and its driver has left, until nobody drives it any more, or until ctx ends. It returns
-// the last picture.
+// Wait waits until the run has no driver or ctx ends. A driver leaves when the run has ended or is
+// interrupted. Wait returns the last picture.
 func (r *Reader) Wait(ctx context.Context) (view.Picture, error) {
 	p := r.newPoller()
 	defer p.stop()
@@ -128,8 +133,9 @@ func (r *Reader) Wait(ctx context.Context) (view.Picture, error) {
 	return r.Picture()
 }
 
-// Current is the summary of a run, with what its log says by now: one is written only when a run begins and when it is left. A run
-// that nobody drives stands where it was left.
+// Current returns the summary of a run, updated from its log. The stored summary is written only
+// when a run begins and when its driver leaves. A run without a driver is as the last driver left
+// it.
 func Current(h *statedir.Home, s swarm.RunSummary) swarm.RunSummary {
 	if s.Status == "" || s.Status.Ended() || s.Status == swarm.Interrupted {
 		return s
@@ -146,7 +152,7 @@ func Current(h *statedir.Home, s swarm.RunSummary) swarm.RunSummary {
 	return now
 }
 
-// Summarize makes the summary of a run from its log; an empty one when nothing was written yet.
+// Summarize makes the summary of a run from its log. It is empty for an empty log.
 func Summarize(log swarm.RunLog, run swarm.RunID) (swarm.RunSummary, error) {
 	v, err := View(log, run)
 	if err != nil || v.Seq == 0 {

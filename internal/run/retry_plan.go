@@ -9,17 +9,19 @@ import (
 	"swarm/internal/statedir"
 )
 
-// A RetryPlan is an ended run that is to be tried again: its plan, its texts, and the turns that are kept, with what they did to the run.
+// A RetryPlan is an ended run that is to be retried: its plan, its texts, and the turns that are
+// carried over, with their effects.
 type RetryPlan struct {
 	Start       swarm.RunStart
 	Plan        *swarm.Plan
 	Bodies      [][]byte
 	CarriedOver []swarm.Event
-	Redo        []string // the tasks that run again, in the plan's order
+	Redo        []string // the tasks that run again, in the order of the plan
 }
 
-// PlanRetry looks at an ended run and says what trying it again means: what failed or was cancelled in the last iteration runs again,
-// and what depends on it; with from, that task runs again and what depends on it. The rest is kept.
+// PlanRetry reads an ended run and works out its retry. Tasks that failed or were cancelled in the
+// last iteration run again, and so does everything that depends on them. With from, that task and
+// its dependents run again. The rest is carried over.
 func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadOnly)
 	if err != nil {
@@ -56,7 +58,7 @@ func PlanRetry(h *statedir.Home, id swarm.RunID, from string) (*RetryPlan, error
 	return a, a.collect(log, last)
 }
 
-// parts are the tasks of the run, or the agents of a team, which depend on nobody.
+// parts returns the tasks of the run, or the agents of a team, which have no dependencies.
 func (p *RetryPlan) parts() []swarm.Task {
 	if p.Plan.Team == nil {
 		return p.Plan.Tasks
@@ -91,7 +93,7 @@ func (p *RetryPlan) redo(status func(i int) swarm.Status, from string) ([]bool, 
 	if !found {
 		return nil, swarm.Errorf(swarm.BadInput, "nothing failed in this run").WithHint("`--from TASK` runs a task again, and what depends on it")
 	}
-	for changed := true; changed; { // what depends on it, however far
+	for changed := true; changed; { // dependents, and their dependents
 		changed = false
 		for i, t := range parts {
 			if !redo[i] && slices.ContainsFunc(t.DependsOn, func(d swarm.Dependency) bool { return redo[at[d.Task]] }) {
@@ -102,7 +104,7 @@ func (p *RetryPlan) redo(status func(i int) swarm.Status, from string) ([]bool, 
 	return redo, nil
 }
 
-// keep collects the texts of the plan, and what is kept of the run with its texts.
+// collect collects the texts of the plan, and the carried over events with their texts.
 func (p *RetryPlan) collect(log swarm.RunLog, redo map[string]int) error {
 	k, err := collectCarriedOver(log, redo)
 	if err == nil {
@@ -117,7 +119,7 @@ func (p *RetryPlan) collect(log swarm.RunLog, redo map[string]int) error {
 		if e.Kind != swarm.TurnCarriedOver && e.Kind != swarm.ArtifactStored {
 			continue
 		}
-		names, err := swarm.Body[struct{ Output, Hash swarm.Hash }](&e) // of a turn's end, of an artifact
+		names, err := swarm.Body[struct{ Output, Hash swarm.Hash }](&e) // the hashes in a turn's end and in an artifact
 		if err != nil {
 			return err
 		}
@@ -136,7 +138,7 @@ func (p *RetryPlan) collect(log swarm.RunLog, redo map[string]int) error {
 	return nil
 }
 
-// Texts lists the texts that a plan names.
+// Texts lists the hashes of the texts that a plan names.
 func Texts(p *swarm.Plan) (all []swarm.Hash) {
 	for _, t := range p.Tasks {
 		all = append(all, t.Prompt)

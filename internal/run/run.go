@@ -1,6 +1,9 @@
-// Package run is one run from its beginning to its end. It makes the run's log, owns it, keeps the lease, has the engine drive
-// its loop, and keeps the copies for people: outputs as files, what running turns say, the entry in the list of runs. It is
-// also how a run is reached from another process: by a record in its log.
+// Package run is one run from its beginning to its end. [Start] makes the run's log and owns it.
+// [Run.Drive] keeps the lease and lets the engine drive the run's loop. Beside the log it writes
+// copies for people: outputs as files, streams of running turns, the entry in the list of runs.
+//
+// [Reader], [Control], [Decide] and [UserMailbox] reach a run from another process, by records in
+// its log.
 package run
 
 import (
@@ -30,24 +33,26 @@ import (
 // planKey is the key of the plan that a run begins with.
 const planKey = "plan:1"
 
-// root is the loop that every other is called by.
+// root is the run's own loop, which calls every other.
 const root = swarm.RootLoop
 
-// Lease is how long a run stays with a driver that has stopped moving; then another may take it. One that moves renews it well
-// before. It is a variable so that tests need not wait.
+// Lease is how long a run stays with an owner that hangs. After it another process may take the
+// run. A living owner renews it well before. It is a variable so that tests need not wait.
 var Lease = 15 * time.Second
 
-// A Run is one that this process drives or looks at.
+// A Run is a run that this process drives, or is about to. Its fields are set before Drive and are
+// not changed afterwards, so they need no mutex.
 type Run struct {
 	ID    swarm.RunID
 	home  *statedir.Home
 	log   swarm.RunLog
 	start swarm.RunStart
-	fence int64 // this process owns the run; 0 = it does not yet
+	fence int64 // this process owns the run; 0 = not yet
 }
 
-// Start makes a new run, and owns it. When it returns, the run is on disk and could be resumed.
-func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm.Plan, bodies [][]byte, kept ...swarm.Event) (*Run, error) {
+// Start makes a new run and owns it. When it returns, the run is on disk and could be resumed after
+// a crash. The carried over events of a retried run follow the plan.
+func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm.Plan, bodies [][]byte, carriedOver ...swarm.Event) (*Run, error) {
 	if err := process.MayNest(); err != nil {
 		return nil, err
 	}
@@ -67,8 +72,8 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 		{Kind: swarm.PlanAdded, Key: planKey, Data: swarm.Encode(p)},
 	}
 	r := &Run{ID: start.ID, home: h, log: log, start: start}
-	// Owning waits for the disk, and what was appended before it is there then too.
-	if _, err = log.Append(ctx, swarm.Batch{Events: append(events, kept...), Bodies: bodies, Lazy: true}); err == nil {
+	// Own waits for the disk. Batches that were appended before it are on disk then, too.
+	if _, err = log.Append(ctx, swarm.Batch{Events: append(events, carriedOver...), Bodies: bodies, Lazy: true}); err == nil {
 		err = r.own(ctx)
 	}
 	if err == nil {
@@ -79,7 +84,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 			err = cause
 		}
 		_ = log.Close()
-		_, _ = h.Store.Remove(context.WithoutCancel(ctx), start.ID, swarm.RemoveOptions{Fence: swarm.AnyFence}) // there never was such a run
+		_, _ = h.Store.Remove(context.WithoutCancel(ctx), start.ID, swarm.RemoveOptions{Fence: swarm.AnyFence}) // the run never existed
 		var e *swarm.Error
 		if errors.Is(err, syscall.ENOSPC) && errors.As(err, &e) {
 			e.Hint = "make room, then start the run again"
@@ -89,7 +94,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 	return r, nil
 }
 
-// Open opens a run to drive it on.
+// Open opens an existing run, to drive it on.
 func Open(h *statedir.Home, id swarm.RunID) (*Run, error) {
 	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
 	if err != nil {
@@ -115,48 +120,52 @@ func (r *Run) own(ctx context.Context) (err error) {
 	return err
 }
 
-// Take takes the run before it is driven, so that it can be added to.
+// Take makes this process the owner before the run is driven, so that its plan can grow.
 func (r *Run) Take(ctx context.Context) error { return r.own(ctx) }
 
-// Close gives the run's log back. If this process owned the run, nobody does from then on.
+// Close closes the run's log. If this process owned the run, the run has no owner afterwards.
 func (r *Run) Close() error { return r.log.Close() }
 
-// Log is the run's log.
+// Log returns the run's log.
 func (r *Run) Log() swarm.RunLog { return r.log }
 
-// Began is how the run began.
+// Began returns how the run began.
 func (r *Run) Began() swarm.RunStart { return r.start }
 
-// An Observer sees a run that this process drives, a moment late. Its methods are called one at a time.
+// An Observer sees a run that this process drives, a moment late. Its methods are called one at a
+// time.
 type Observer interface {
 	// Event is called for every event, in order.
 	Event(e *swarm.Event)
-	// Delta is called for what a task's turn says, between the events that tell of the turn's start and of its end.
+	// Delta is called for each delta of a task's turn, between the turn's start and its end.
 	Delta(task string, d swarm.Delta)
 }
 
-// Options are what driving a run can be told.
+// Options say how a run is driven.
 type Options struct {
 	Engine    engine.Engine     // runs the loops
-	Unpause   bool              // it goes on if it is paused: without a driver a pause would last for ever
-	Observer  Observer          // nil = nobody looks
-	View      *view.Run         // the fold that the observer keeps, if it keeps one: events are folded once then
-	AtOnce    bool              // the observer is shown each event at once: somebody waits for what it does then
-	Provider  provider.Provider // reaches every agent, in tests; nil = each is reached as the plan says
-	Server    swarm.ToolHost    // where agents' programs find our tools; nil = the run has a server of its own
-	Serve     ServeTools        // starts that
+	Unpause   bool              // resume a paused run: without an owner, nothing would end the pause
+	Observer  Observer          // nil = none
+	View      *view.Run         // the observer's own fold, if it has one: events are folded once then
+	AtOnce    bool              // show the observer each event at once, because a person waits for it
+	Provider  provider.Provider // reaches every agent, in tests; nil = as the plan says
+	Server    swarm.ToolHost    // the server of our tools; nil = the run starts its own
+	Serve     ServeTools        // starts the run's own server
 	Telemetry Telemetry         // follows the run; nil = none
 }
 
-// Drive drives the run to its end, or until ctx ends: then it is interrupted and can be driven on later, by this process or
-// another. It returns the last picture.
+// Drive drives the run to its end, or until ctx ends. Then the run is interrupted, and any process
+// can drive it on later. Drive returns the last picture of the run.
+//
+// Drive starts three goroutines beside the engine: one renews the lease, one folds the log for the
+// observer, and one notifies people. None of them delays the loop.
 func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if r.fence == 0 {
 		if err := r.own(ctx); err != nil {
 			return view.Picture{}, err
 		}
 	}
-	if r.fence > 1 { // who took it from a stopped process may not have the lock, which tells of its end
+	if r.fence > 1 { // taken from a process that hangs: that one may still hold the lock that marks an owner as alive
 		defer func() { _ = r.log.Disown(context.WithoutCancel(ctx), r.fence) }()
 	}
 	unmark, err := r.home.MarkLive(r.ID, r.fence)
@@ -164,7 +173,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		return view.Picture{}, err
 	}
 	defer unmark()
-	if !r.home.Exists(r.ID) { // it was pruned before this process took it
+	if !r.home.Exists(r.ID) { // pruned before this process owned it
 		return view.Picture{}, swarm.Errorf(swarm.NotFound, "the run %s was deleted just now", r.ID)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -175,16 +184,16 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	if err := d.prepare(ctx); err != nil {
 		return view.Picture{}, err
 	}
-	hush, err := d.notify(ctx)
+	stopNotifying, err := d.notify(ctx)
 	if err != nil {
 		return view.Picture{}, err
 	}
 	d.follower.start()
-	part := d.startTelemetry(ctx)
+	stopTelemetry := d.startTelemetry(ctx)
 	_, err = o.Engine(ctx, &engine.Adapters{Log: r.log, Turn: d.runner, Mailer: d.runner.AgentAPI}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
 	err = d.leave(ctx, err)
-	hush()
-	part()
+	stopNotifying()
+	stopTelemetry()
 	picture, err2 := d.follower.stop()
 	if err == nil && err2 == nil {
 		_ = r.home.Store.Save(context.WithoutCancel(ctx), summarize(picture))
@@ -192,7 +201,7 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	return picture, r.lost(errors.Join(err, err2))
 }
 
-// loopOf is the loop that drives a kind of run.
+// loopOf returns the loop that drives a kind of run.
 func loopOf(kind swarm.RunKind) string {
 	if kind.Team() {
 		return "team"
@@ -200,7 +209,7 @@ func loopOf(kind swarm.RunKind) string {
 	return "pipeline"
 }
 
-// lost says who has the run now, when that is why this process had to leave it.
+// lost names the new owner, if this process had to stop because it lost the run.
 func (r *Run) lost(err error) error {
 	if !errors.Is(err, swarm.ErrFenced) {
 		return err
@@ -213,6 +222,8 @@ func (r *Run) lost(err error) error {
 		WithHint("to look in: swarm attach %s", r.ID)
 }
 
+// keepLease renews the lease until ctx ends. If that fails, this process may no longer own the run,
+// so it stops the driving.
 func (r *Run) keepLease(ctx context.Context, stop context.CancelCauseFunc) {
 	t := time.NewTicker(Lease / 3)
 	defer t.Stop()
@@ -223,7 +234,7 @@ func (r *Run) keepLease(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-t.C:
 			err := r.log.Renew(ctx, r.fence, Lease)
 			if err == nil {
-				err = r.log.Err() // what nobody waited for and was not written: the loop may be waiting for it
+				err = r.log.Err() // a lazy batch was not written, and the loop may be waiting for it
 			}
 			if err != nil && ctx.Err() == nil {
 				stop(err)
@@ -233,20 +244,24 @@ func (r *Run) keepLease(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// A driver is a run while this process drives it.
+// A driver is the state of a run while this process drives it.
 type driver struct {
 	*Run
 	options    Options
 	follower   *follower
 	runner     *turn.Runner
-	toolServer *toolServer   // nil = nobody is let in
-	servers    *tool.Servers // nil = there are none
+	toolServer *toolServer   // nil in a replay
+	servers    *tool.Servers // MCP servers; nil in a replay
 	streams    *streams
 	phase      swarm.Phase         // of a team; "" = none
-	means      *swarm.ProviderSpec // by which a person is told that the run needs one; nil = none
+	notifier   *swarm.ProviderSpec // how people are notified; nil = not at all
 }
 
-// prepare makes the adapters, ends what an earlier driver left behind, and notes the state of the git tree.
+// prepare makes the adapters, ends the orphaned processes of an earlier owner, and records the git
+// tree.
+//
+// The order matters: orphaned processes end before RunOwned is appended, because the loop starts
+// turns after it.
 func (d *driver) prepare(ctx context.Context) error {
 	p, err := d.plan()
 	if err != nil {
@@ -255,13 +270,13 @@ func (d *driver) prepare(ctx context.Context) error {
 	if p.Team != nil {
 		d.phase = p.Team.Phase
 	}
-	d.means = p.Notify
+	d.notifier = p.Notify
 	tokens := agenttoken.New(string(d.ID))
 	secrets := newRedactor(append(os.Environ(), secretsOf(p, os.LookupEnv)...), tokensOf(p, tokens))
-	d.streams = newStreams(d.home, d.ID, secrets, d.follower.say)
+	d.streams = newStreams(d.home, d.ID, secrets, d.follower.queueDelta)
 	d.runner = &turn.Runner{Run: d.ID, Log: d.log, Dir: d.start.Dir, Provider: d.provider, Redact: secrets.bytes, Cut: secrets.cut, Watch: d.streams,
 		CarriesOver: d.start.From != "", Trace: d.trace, AgentAPI: &agentapi.Service{Run: d.ID, Log: d.log, Redact: secrets.bytes, Loop: root, Fence: d.fence}}
-	if !d.start.Replay { // else no agent is started
+	if !d.start.Replay { // a replay starts no agent
 		d.toolServer = &toolServer{shared: d.options.Server, serve: d.options.Serve, service: d.runner.AgentAPI, tokens: tokens, secrets: secrets, version: d.start.Version,
 			fault: func(err error) { _ = d.notice(ctx, secrets.Load().String(err.Error()), "") }}
 		d.runner.Endpoint = d.toolServer.endpoint
@@ -296,7 +311,7 @@ func (d *driver) prepare(ctx context.Context) error {
 	if p.Team != nil {
 		parts = len(p.Agents)
 	}
-	// A summary only saves others from reading the log.
+	// The summary is only a cache of the log, so its error does not matter.
 	_ = d.home.Store.Save(ctx, swarm.RunSummary{ID: d.ID, Kind: d.start.Kind, Name: d.start.Name, Dir: d.start.Dir, Status: swarm.Running, Started: d.start.Time,
 		Tasks: parts, PID: os.Getpid(), Origin: d.start.Origin})
 	return nil
@@ -326,7 +341,7 @@ func (d *driver) provider(spec swarm.ProviderSpec) (provider.Provider, error) {
 	return registry.Open(spec, opt)
 }
 
-// leave says in the log that this process goes, when the run has not ended.
+// leave ends everything that the turns used. If the run has not ended, it records the interruption.
 func (d *driver) leave(ctx context.Context, err error) error {
 	closing := d.runner.Close()
 	if d.toolServer != nil {
@@ -334,13 +349,13 @@ func (d *driver) leave(ctx context.Context, err error) error {
 		process.Clear(d.ID)
 	}
 	if closing != nil {
-		if told := d.notice(ctx, "something that the agents used could not be ended: "+closing.Error(), ""); err == nil {
-			err = told
+		if noticeErr := d.notice(ctx, "something that the agents used could not be ended: "+closing.Error(), ""); err == nil {
+			err = noticeErr
 		}
 	}
 	if lost := d.streams.close(); lost != nil {
-		if told := d.notice(ctx, "copies of outputs could not be written: "+lost.Error(), "`swarm out` reads them from the log"); err == nil {
-			err = told
+		if noticeErr := d.notice(ctx, "copies of outputs could not be written: "+lost.Error(), "`swarm out` reads them from the log"); err == nil {
+			err = noticeErr
 		}
 	}
 	switch {
@@ -353,7 +368,7 @@ func (d *driver) leave(ctx context.Context, err error) error {
 		return err
 	}
 	why := swarm.Reason{Reason: err.Error()}
-	if why.Reason == string(swarm.Interrupted) { // that much the event says itself
+	if why.Reason == string(swarm.Interrupted) { // the kind of the event says it already
 		why.Reason = ""
 	}
 	return d.append(context.WithoutCancel(ctx), false, swarm.NewEvent(swarm.RunInterrupted, why))
@@ -364,7 +379,7 @@ func (d *driver) append(ctx context.Context, lazy bool, e swarm.Event) error {
 	return err
 }
 
-// notice tells people something, whether they look now or later.
+// notice appends a notice for people, whether they watch now or look later.
 func (d *driver) notice(ctx context.Context, reason, hint string) error {
 	return d.append(context.WithoutCancel(ctx), true, noticeOf(reason, hint))
 }
@@ -373,8 +388,8 @@ func noticeOf(reason, hint string) swarm.Event {
 	return swarm.NewEvent(swarm.Notice, swarm.Reason{Reason: reason, Hint: hint})
 }
 
-// recordSnapshot notes the state of the git tree, so that `swarm diff` can tell what changed. Without git there is nothing to note,
-// and what goes wrong with it is no reason not to run.
+// recordSnapshot records the git tree, so that `swarm diff` can show the changes. Without git there
+// is nothing to record. A failure becomes a notice and does not stop the run.
 func (d *driver) recordSnapshot(ctx context.Context, when string) error {
 	t, ok, err := snapshot.Snapshot(ctx, d.start.Dir, d.home.TreePath(d.ID), d.hidden()...)
 	if err != nil {

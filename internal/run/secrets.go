@@ -10,12 +10,12 @@ import (
 	"swarm/internal/secret"
 )
 
-// secretsOf are the variables that a plan gives to programs and servers, with the values that they have there, as os.Environ would
-// tell them: those of one name may have several. Which of them are secrets their names say.
+// secretsOf returns the variables that a plan gives to programs and servers, in the form of
+// os.Environ. One name may occur with several values. The name decides whether a value is a secret.
 func secretsOf(p *swarm.Plan, lookup func(string) (string, bool)) (environ []string) {
-	take := func(env map[string]string) {
+	addAll := func(env map[string]string) {
 		for name, value := range env {
-			at := strings.LastIndexByte(value, ' ') + 1 // "Bearer $NAME" in a header
+			at := strings.LastIndexByte(value, ' ') + 1 // for "Bearer $NAME" in a header
 			if from, ok := secret.Reference(value[at:]); ok {
 				value, _ = lookup(from)
 			}
@@ -23,23 +23,24 @@ func secretsOf(p *swarm.Plan, lookup func(string) (string, bool)) (environ []str
 		}
 	}
 	for _, a := range p.Agents {
-		take(a.Env)
+		addAll(a.Env)
 	}
 	for _, t := range p.Tasks {
-		take(t.Env)
+		addAll(t.Env)
 	}
 	for _, s := range p.Providers {
-		take(s.Env)
-		take(s.Headers)
+		addAll(s.Env)
+		addAll(s.Headers)
 	}
 	for _, s := range p.Servers {
-		take(s.Env)
-		take(s.Headers)
+		addAll(s.Env)
+		addAll(s.Headers)
 	}
 	return environ
 }
 
-// tokensOf are what the agents of a plan show at our own server.
+// tokensOf returns the tokens of a plan's agents for our own server, by the text that replaces
+// them.
 func tokensOf(p *swarm.Plan, tokens *agenttoken.Tokens) map[string]string {
 	all := map[string]string{}
 	for _, a := range p.Agents {
@@ -48,15 +49,17 @@ func tokensOf(p *swarm.Plan, tokens *agenttoken.Tokens) map[string]string {
 	return all
 }
 
-// tokenOf is what stands in the place of an agent's token.
+// tokenOf is the text that replaces an agent's token.
 func tokenOf(agent string) string { return "SWARM_AGENT_TOKEN of " + agent }
 
-// A redactor keeps secrets out of what is stored. It knows more of them in time: an agent that joins a run has a token like the others.
+// A redactor removes secrets from everything that is stored. It learns more of them while the run
+// goes on: an agent that joins later has a token, too. The mutex serializes learning. Readers load
+// the current redactor without it.
 type redactor struct {
 	environ []string
 
 	mu     sync.Mutex
-	tokens map[string]string // by what is written in their place
+	tokens map[string]string // by the text that replaces them
 	atomic.Pointer[secret.Redactor]
 }
 
@@ -66,7 +69,7 @@ func newRedactor(environ []string, tokens map[string]string) *redactor {
 	return k
 }
 
-// learn adds what an agent shows at our own server, before anybody is given it.
+// learn adds an agent's token. It must be called before anybody gets the token.
 func (r *redactor) learn(agent, token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

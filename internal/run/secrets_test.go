@@ -7,7 +7,8 @@ import (
 	"swarm/internal/secret"
 )
 
-// What a plan gives to programs is a secret by its name, wherever its value comes from and whoever else has a variable of that name.
+// What a plan gives to programs is a secret by its name, wherever its value comes from and whoever
+// else has a variable of that name.
 func TestSecretsOfAPlan(t *testing.T) {
 	p := &swarm.Plan{
 		Agents: []swarm.Agent{{Name: "a", Env: map[string]string{"AGENT_KEY": "$PLAIN", "TARGET": "src/main.go"}},
@@ -37,7 +38,8 @@ func TestSecretsOfAPlan(t *testing.T) {
 	}
 }
 
-// A token is a secret from the moment at which somebody is given it, for those who have looked before, too.
+// A token is a secret from the moment at which somebody is given it, for those who have looked
+// before, too.
 func TestTokensOfThoseWhoJoin(t *testing.T) {
 	v := newRedactor([]string{"API_KEY=plain-012345"}, map[string]string{tokenOf("a"): "swa_token-of-a"})
 	redact := v.bytes

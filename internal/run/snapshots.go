@@ -9,15 +9,17 @@ import (
 	"swarm/internal/turn"
 )
 
-// maxDiff is how much of what a turn changed is kept: of more only the list of files.
+// maxDiff bounds the stored diff of a turn, in bytes. Of a larger one only the list of files is
+// stored.
 const maxDiff = 1 << 20
 
-// A snapshotter tells what turns change, in the run's own store.
+// A snapshotter finds what turns change in folders. Its snapshots are in the run's own object
+// store.
 type snapshotter struct {
 	store  string
-	hidden []string // our own state, and what we print to
+	hidden []string // our own state, and the files that we print to
 	seen   *snapshot.Seen
-	firm   bool // nobody may bring rules along that hide what he wrote
+	firm   bool // ignore rules that agents write, because they could hide changes
 }
 
 func (t snapshotter) folder(dir string, alone bool) snapshot.Folder {
@@ -33,21 +35,23 @@ func (t snapshotter) Compare(ctx context.Context, dir, from, to string) (turn.Ch
 	return turn.Changes(c), err
 }
 
-// printed is where this process prints to, where that is a file: `swarm team … > out.log` changes it all the time, and no agent does. It is
-// looked up when the process begins; a detached one lets go of its output.
+// printed are the files that this process prints to. `swarm team … > out.log` changes such a file
+// all the time, and no agent does. They are looked up when the process starts, because a detached
+// process closes its output.
 var printed = struct {
 	sync.Mutex
 	paths []string
 }{paths: snapshot.Paths(os.Stdout, os.Stderr)}
 
-// PrintsTo notes that somebody else prints on our behalf: who has started this process, and waits until its run is on disk.
+// PrintsTo adds a file that another process prints to on our behalf: the one that started this
+// process and waits until its run is on disk.
 func PrintsTo(f *os.File) {
 	printed.Lock()
 	defer printed.Unlock()
 	printed.paths = append(printed.paths, snapshot.Paths(f)...)
 }
 
-// hidden is what is in a folder and no work of an agent's.
+// hidden returns the paths in a folder that are never an agent's work.
 func (d *driver) hidden() []string {
 	printed.Lock()
 	defer printed.Unlock()

@@ -10,12 +10,15 @@ import (
 	"swarm/internal/statedir"
 )
 
-// streams keeps what running turns say, with secrets taken out, for those who look now and those who come later; and the copies
-// of their outputs.
+// streams stores the deltas of running turns, without secrets, and passes them to the observer. It
+// also writes the copies of outputs.
+//
+// The mutex guards the map only. The deltas of one turn come from one goroutine at a time, so a
+// stream needs none.
 type streams struct {
 	secrets *redactor
 	files   *statedir.StreamsWriter
-	say     func(task, turn string, d swarm.Delta) // tells those who look now
+	observe func(task, turn string, d swarm.Delta) // passes a delta to the observer
 	copies  copies
 
 	mu   sync.Mutex
@@ -27,12 +30,13 @@ type stream struct {
 	text map[swarm.DeltaKind]*secret.Stream
 }
 
-func newStreams(h *statedir.Home, run swarm.RunID, k *redactor, say func(task, turn string, d swarm.Delta)) *streams {
-	return &streams{secrets: k, files: h.WriteStreams(run), say: say, open: map[string]*stream{},
+func newStreams(h *statedir.Home, run swarm.RunID, k *redactor, observe func(task, turn string, d swarm.Delta)) *streams {
+	return &streams{secrets: k, files: h.WriteStreams(run), observe: observe, open: map[string]*stream{},
 		copies: copies{write: func(task string, text []byte) error { return h.WriteOutput(run, task, text) }}}
 }
 
-// Delta is called by one goroutine at a time for each turn.
+// Delta removes the secrets from a delta, stores it and passes it on. It is called by one goroutine
+// at a time for each turn.
 func (s *streams) Delta(c flow.Call, start int, d swarm.Delta) {
 	s.mu.Lock()
 	t := s.open[c.ID]
@@ -70,10 +74,10 @@ func (s *streams) show(c flow.Call, t *stream, d swarm.Delta) {
 		}
 		t.file.Write(string(kind), text)
 	}
-	s.say(c.Task, c.ID, d)
+	s.observe(c.Task, c.ID, d)
 }
 
-// streamText is what is kept of a delta for those who come later.
+// streamText returns what the stream file stores of a delta.
 func streamText(d swarm.Delta) string {
 	switch {
 	case d.Tool != nil && d.Kind == swarm.DeltaToolDone:
@@ -86,7 +90,8 @@ func streamText(d swarm.Delta) string {
 	return d.Text
 }
 
-// Silent ends what a turn says.
+// Silent ends the stream of a turn. Text that was withheld because it could have been the beginning
+// of a secret is written now.
 func (s *streams) Silent(c flow.Call) {
 	s.mu.Lock()
 	t := s.open[c.ID]
@@ -103,11 +108,11 @@ func (s *streams) Silent(c flow.Call) {
 	t.file.Close()
 }
 
-// Output keeps the copy for people.
+// Output queues the copy of a turn's output.
 func (s *streams) Output(c flow.Call, text []byte) { s.copies.add(c, text) }
 
-// close writes the copies that wait, and says what went wrong with them.
+// close writes the waiting copies and returns the first error.
 func (s *streams) close() error {
-	_ = s.files.Close() // what was said is for those who look, and no reason to fail
+	_ = s.files.Close() // streams are only for observers: losing them is no reason to fail
 	return s.copies.close()
 }

@@ -12,7 +12,7 @@ import (
 	"swarm/internal/statedir"
 )
 
-// A witness keeps what it sees.
+// A witness records the deltas that it is passed.
 type witness struct{ seen []string }
 
 func (w *witness) Event(*swarm.Event) {}
@@ -24,7 +24,7 @@ func (w *witness) Delta(_ string, d swarm.Delta) {
 	w.seen = append(w.seen, said)
 }
 
-// What tools are called, told and say holds no secret either, nor the names of files and sessions.
+// Names, inputs and outputs of tools hold no secret either, nor do names of files and sessions.
 func TestStreamsHoldNoSecret(t *testing.T) {
 	const canary = "sk-canary-0123456789"
 	h, err := statedir.At(t.TempDir(), sqlite.NewStore)

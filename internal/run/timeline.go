@@ -12,18 +12,18 @@ import (
 	"swarm/internal/view"
 )
 
-// An Entry is one thing that happened in a run: an event, or something that a turn said.
+// An Entry is one thing that happened in a run: an event, or a piece of a turn's stream.
 type Entry struct {
 	Time  time.Time
-	Event *swarm.Event // nil = a turn said something
+	Event *swarm.Event // nil = a piece of a stream
 	Task  string
 	Turn  swarm.TurnID
-	Kind  string // of what it said: a provider's text, stderr, thinking, tool, …; statedir.Gap for what was not kept
-	Text  string // a piece, not a line
+	Kind  string // of a piece: text, stderr, thinking, tool, …; statedir.Gap if it was not stored
+	Text  string // a fragment, not a line
 	Gap   int64  // of kind statedir.Gap: how many bytes are missing
 }
 
-// Delta is what a turn said, as a screen takes it.
+// Delta returns a piece of a stream as the delta that it was made from, for a screen.
 func (m Entry) Delta() swarm.Delta {
 	d := swarm.Delta{Kind: swarm.DeltaKind(m.Kind), Text: m.Text}
 	switch {
@@ -40,37 +40,39 @@ func (m Entry) Delta() swarm.Delta {
 	return d
 }
 
-// A Timeline tells a run in the order of time: its events, and between them what its turns said, from their streams. Where a
-// stream is gone, what was kept of the turn's output stands in. It can be asked again for what has happened since.
+// A Timeline is a run in the order of time: its events, and between them the streams of its turns.
+// If a stream is gone, the stored output of the turn replaces it. A timeline is not for concurrent
+// use.
 type Timeline struct {
-	Only func(task string) bool // whose streams are read; nil = everybody's
+	Only func(task string) bool // the tasks whose streams are read; nil = all
 
 	reader  *Reader
 	streams *statedir.StreamsReader
-	after   int64         // the last event that was told
-	before  []swarm.Event // the starts of the turns that ran then and were not met yet
+	after   int64         // the last event that was emitted
+	before  []swarm.Event // starts of turns that already ran at that event; their streams are not open yet
 	sources []*source
-	settled time.Duration // how long after a turn's end what it said is surely in its stream
+	settled time.Duration // how long after a turn's end its stream is surely complete
 }
 
-// A source is what a turn said and says. It is listened to for a moment after the turn's end, because what was said last may
-// come after it.
+// A source is the stream of a turn. It is read for a moment after the turn's end, because its last
+// records may be written after it.
 type source struct {
 	task      string
 	turn      swarm.TurnID
-	stream    *statedir.StreamReader // nil = it never had one
-	records   []statedir.Record      // and not told yet
-	hasOutput bool                   // some of it was output
-	ended     time.Time              // zero = it runs
+	stream    *statedir.StreamReader // nil = the turn has no stream
+	records   []statedir.Record      // read, but not emitted yet
+	hasOutput bool                   // some of them were output
+	ended     time.Time              // zero = the turn runs
 	output    swarm.Hash
 }
 
-// Timeline tells the run from its beginning.
+// Timeline returns the timeline from the run's beginning.
 func (r *Reader) Timeline() *Timeline {
 	return &Timeline{reader: r, streams: r.home.ReadStreams(r.ID), settled: time.Second}
 }
 
-// TimelineFrom tells the run from where a fold of it stands, and what the turns have said that run there.
+// TimelineFrom returns the timeline after the last event of a fold, with the whole streams of the
+// turns that run there.
 func (r *Reader) TimelineFrom(v *view.Run) (*Timeline, error) {
 	s := r.Timeline()
 	s.after = v.Seq
@@ -90,8 +92,9 @@ func (r *Reader) TimelineFrom(v *view.Run) (*Timeline, error) {
 	return s, nil
 }
 
-// TimelineOfLast tells the last n events that a fold of the run knows. From the first of them on it is the timeline that is told from the
-// beginning of the run; before it stands some of what was said earlier. It also says whether the timeline is whole.
+// TimelineOfLast returns the timeline of the last n events that a fold of the run knows. From the
+// first of them on it equals the timeline from the beginning. Some earlier pieces of streams come
+// before it. whole reports whether the timeline covers the whole run.
 func (r *Reader) TimelineOfLast(v *view.Run, n int64) (s *Timeline, whole bool, err error) {
 	s = r.Timeline()
 	if s.after = max(0, v.Seq-n); s.after == 0 {
@@ -110,8 +113,8 @@ func (r *Reader) TimelineOfLast(v *view.Run, n int64) (s *Timeline, whole bool, 
 	return s, false, err
 }
 
-// runningAt is the turns that may have been running when an event was written, by what came of them after it: they run still, have
-// ended or have started again since.
+// runningAt returns the turns that may have been running when an event was written. Later events
+// show them: such a turn still runs, ended later, or was started again later.
 func (r *Reader) runningAt(seq int64, v *view.Run) (turns []swarm.TurnID, err error) {
 	seen := map[swarm.TurnID]bool{}
 	err = r.log.Scan(seq, func(e *swarm.Event) error {
@@ -133,7 +136,8 @@ func (r *Reader) runningAt(seq int64, v *view.Run) (turns []swarm.TurnID, err er
 	return turns, err
 }
 
-// runningStart is the start of a turn that was running when an event was written, or nil.
+// runningStart returns the start of a turn if the turn was running when an event was written, else
+// nil.
 func (r *Reader) runningStart(turn swarm.TurnID, at int64) (*swarm.Event, error) {
 	if end, ended, err := r.log.Find(swarm.EndKey(string(turn))); err != nil || ended && end.Seq <= at {
 		return nil, err
@@ -141,7 +145,7 @@ func (r *Reader) runningStart(turn swarm.TurnID, at int64) (*swarm.Event, error)
 	return r.lastStart(turn, at)
 }
 
-// lastStart is the last start of a turn up to an event, or nil.
+// lastStart returns the last start of a turn up to an event, or nil.
 func (r *Reader) lastStart(turn swarm.TurnID, upto int64) (last *swarm.Event, err error) {
 	for n := 1; ; n++ {
 		e, ok, err := r.log.Find(swarm.StartKey(turn, n))
@@ -152,7 +156,7 @@ func (r *Reader) lastStart(turn swarm.TurnID, upto int64) (last *swarm.Event, er
 	}
 }
 
-// ReadStream calls fn with what a turn has said since it was started last, as far as that is kept.
+// ReadStream calls fn with the stored stream of a turn's last start.
 func (r *Reader) ReadStream(turn swarm.TurnID, fn func(statedir.Record) error) error {
 	return r.readStream(r.home.ReadStreams(r.ID), turn, fn)
 }
@@ -170,7 +174,7 @@ func (r *Reader) readStream(streams *statedir.StreamsReader, turn swarm.TurnID, 
 	return err
 }
 
-// ReadNew calls fn with what has happened and was not told yet. It never waits.
+// ReadNew calls fn with the entries since the last call. It never waits.
 func (t *Timeline) ReadNew(fn func(Entry) error) error {
 	driven := t.reader.Driven()
 	for i := range t.before {
@@ -200,12 +204,12 @@ func (t *Timeline) ReadNew(fn func(Entry) error) error {
 	return t.rest(driven, fn)
 }
 
-// Follow tells the run until it is through or nobody drives it any more, or ctx ends.
+// Follow calls fn with new entries until the run has no driver or ctx ends.
 func (t *Timeline) Follow(ctx context.Context, fn func(Entry) error) error {
 	p := t.reader.newPoller()
 	defer p.stop()
 	for {
-		driven := t.reader.Driven() // asked first: what its driver said before it left is told below
+		driven := t.reader.Driven() // first: the last entries of a driver that leaves now are read below
 		if err := t.ReadNew(fn); err != nil || !driven {
 			return err
 		}
@@ -215,14 +219,14 @@ func (t *Timeline) Follow(ctx context.Context, fn func(Entry) error) error {
 	}
 }
 
-// track takes note of the turns that an event begins or ends.
+// track opens and ends the sources of the turns that an event starts or ends.
 func (t *Timeline) track(e *swarm.Event, driven bool, fn func(Entry) error) error {
 	if t.Only != nil && !t.Only(e.Task) {
 		return nil
 	}
 	switch e.Kind {
 	case swarm.TurnStarted:
-		if v := t.removeSource(e.Turn); v != nil { // cut by a crash
+		if v := t.removeSource(e.Turn); v != nil { // a crash cut the earlier start
 			if err := v.emitAll(fn); err != nil {
 				return err
 			}
@@ -247,7 +251,7 @@ func (t *Timeline) addSource(e *swarm.Event) error {
 	return v.read()
 }
 
-// removeSource forgets a turn's source and returns it, or nil.
+// removeSource removes a running turn's source and returns it, or nil.
 func (t *Timeline) removeSource(turn swarm.TurnID) *source {
 	for i, v := range t.sources {
 		if v.turn == turn && v.ended.IsZero() {
@@ -258,14 +262,14 @@ func (t *Timeline) removeSource(turn swarm.TurnID) *source {
 	return nil
 }
 
-// end tells what a turn that has ended still had to say.
+// end emits the rest of a turn that has ended.
 func (t *Timeline) end(e *swarm.Event, driven bool, fn func(Entry) error) error {
 	end, err := swarm.Body[swarm.CallEnd](e)
 	if err != nil {
 		return err
 	}
 	v := t.removeSource(e.Turn)
-	if v == nil { // it was done in another run
+	if v == nil { // carried over from another run
 		v = &source{task: e.Task, turn: e.Turn}
 	}
 	v.ended, v.output = e.Time, end.Output
@@ -282,7 +286,7 @@ func (t *Timeline) end(e *swarm.Event, driven bool, fn func(Entry) error) error 
 	return t.emitOutput(v, fn)
 }
 
-// rest tells what was said after the last event, and leaves the turns that will say nothing more.
+// rest emits the pieces after the last event, and closes the sources that are complete.
 func (t *Timeline) rest(driven bool, fn func(Entry) error) error {
 	if err := t.emitUntil(time.Time{}, fn); err != nil {
 		return err
@@ -301,7 +305,7 @@ func (t *Timeline) rest(driven bool, fn func(Entry) error) error {
 	return nil
 }
 
-// emitOutput tells the output that was kept of a turn whose stream has none.
+// emitOutput emits the stored output of a turn whose stream has none.
 func (t *Timeline) emitOutput(v *source, fn func(Entry) error) error {
 	if v.hasOutput {
 		return nil
@@ -313,7 +317,7 @@ func (t *Timeline) emitOutput(v *source, fn func(Entry) error) error {
 	return fn(Entry{Time: v.ended, Task: v.task, Turn: v.turn, Kind: string(swarm.DeltaText), Text: string(text)})
 }
 
-// emitUntil tells what was said until a time, or all that was heard, in order.
+// emitUntil emits the pieces up to a time in order, or all if the time is zero.
 func (t *Timeline) emitUntil(limit time.Time, fn func(Entry) error) error {
 	for {
 		var first *source
@@ -331,7 +335,7 @@ func (t *Timeline) emitUntil(limit time.Time, fn func(Entry) error) error {
 	}
 }
 
-// listen reads what is new in the stream.
+// read reads the new records of the stream.
 func (s *source) read() error {
 	if s.stream == nil {
 		return nil
@@ -349,7 +353,7 @@ func (s *source) read() error {
 	return err
 }
 
-// emitAll tells all that was heard.
+// emitAll emits everything that was read.
 func (s *source) emitAll(fn func(Entry) error) error {
 	for len(s.records) > 0 {
 		if err := s.emitNext(fn); err != nil {

@@ -14,7 +14,7 @@ import (
 	"swarm/internal/statedir"
 )
 
-// A timelineTest is a run whose log and streams a test writes, and that is looked at from outside.
+// A timelineTest is a run whose log and streams a test writes. It is read from outside.
 type timelineTest struct {
 	*testing.T
 	home    *statedir.Home
@@ -90,7 +90,7 @@ func (s *timelineTest) end(turn, output string) {
 	s.event(swarm.TurnEnded, task, turn, end, output)
 }
 
-// text is what a timeline tells, an entry a line.
+// text is a timeline as text, one line for each entry.
 func (s *timelineTest) text(st *Timeline) string {
 	s.Helper()
 	if err := s.streams.Flush(); err != nil {
@@ -123,7 +123,8 @@ func same(t *testing.T, got, want string) {
 
 const begun = "run_started\nplan_added\nrun_owned\n"
 
-// What two turns say at once is told in the order in which they said it, between the events; and only once.
+// Pieces of two parallel streams are emitted in the order of time, between the events, and only
+// once.
 func TestStoryInOrder(t *testing.T) {
 	s := newTimelineTest(t)
 	s.start("a/1/1", 1)
@@ -146,7 +147,7 @@ func TestStoryInOrder(t *testing.T) {
 	same(t, s.text(st), "turn_ended a/1/1\n")
 }
 
-// A turn without a stream tells what is kept of its output, and one whose stream is there does not tell it twice.
+// The stored output replaces a missing stream. A turn with a stream does not emit its output twice.
 func TestStoryWithoutStreams(t *testing.T) {
 	s := newTimelineTest(t)
 	s.start("a/1/1", 1)
@@ -161,7 +162,8 @@ func TestStoryWithoutStreams(t *testing.T) {
 	same(t, s.text(s.reader.Timeline()), strings.Replace(want, "a/1/1 text: all of it\n", "a/1/1 text: all of it, as it was said\n", 1))
 }
 
-// While somebody drives the run, what a turn said last may come after its end: it is told, and nothing stands in for it before.
+// In a driven run the last piece of a stream may come after the turn's end. It is emitted, and the
+// stored output does not replace it before.
 func TestStoryLateWords(t *testing.T) {
 	s := newTimelineTest(t)
 	fence, err := s.log.Own(context.Background(), "test", time.Minute)
@@ -183,7 +185,7 @@ func TestStoryLateWords(t *testing.T) {
 	same(t, s.text(st), "")
 }
 
-// A turn that was cut and started again has two streams, told one after the other.
+// A turn that was cut and started again has two streams, emitted one after the other.
 func TestStoryOfATurnThatWasCut(t *testing.T) {
 	s := newTimelineTest(t)
 	for n := 1; n <= 2; n++ {
@@ -194,7 +196,7 @@ func TestStoryOfATurnThatWasCut(t *testing.T) {
 	}
 	same(t, s.text(s.reader.Timeline()), begun+"turn_started a/1/1\na/1/1 text: start 1\nturn_started a/1/1\na/1/1 text: start 2\n")
 
-	// From where a fold stands only the running start speaks.
+	// After a fold only the stream of the running start is emitted.
 	v, err := s.reader.Fold()
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +208,7 @@ func TestStoryOfATurnThatWasCut(t *testing.T) {
 	same(t, s.text(st), "a/1/1 text: start 2\n")
 }
 
-// Only the tasks that are asked for are listened to.
+// Only the streams of the selected tasks are read.
 func TestStoryOfSomeTasks(t *testing.T) {
 	s := newTimelineTest(t)
 	for _, turn := range []string{"a/1/1", "b/1/1"} {
@@ -221,7 +223,7 @@ func TestStoryOfSomeTasks(t *testing.T) {
 	}
 }
 
-// Following ends when the driver leaves, with everything that it said before.
+// Follow ends when the driver leaves, after all that was written before.
 func TestFollowUntilTheEnd(t *testing.T) {
 	s := newTimelineTest(t)
 	fence, err := s.log.Own(context.Background(), "test", time.Minute)
@@ -254,7 +256,7 @@ func TestFollowUntilTheEnd(t *testing.T) {
 	}
 }
 
-// A run that nobody drives is interrupted, and one that was just made and never driven is about to run.
+// A run without a driver is interrupted. A run that was never driven is about to run.
 func TestPictureOfARunThatWasLeft(t *testing.T) {
 	s := newTimelineTest(t)
 	s.event(swarm.TaskStarted, "a", "", swarm.Iteration{Iteration: 1, Of: 1})

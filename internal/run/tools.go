@@ -14,26 +14,27 @@ import (
 	"swarm/internal/turn"
 )
 
-// ServeTools starts a server for the programs of agents.
+// ServeTools starts a server of our tools for the programs of agents.
 type ServeTools func(version string, fault func(error)) (swarm.ToolHost, error)
 
-// A toolServer is where the programs of a run's agents find our own tools. It opens when the first of them is started: in the server of
-// this process, if it has one, else in one of its own.
+// A toolServer gives the programs of a run's agents our own tools. It opens when the first program
+// starts. It uses the server of this process, if there is one, else it starts its own.
 type toolServer struct {
 	service *agentapi.Service
 	tokens  *agenttoken.Tokens
 	secrets *redactor
 	version string
 	fault   func(error)
-	shared  swarm.ToolHost // the server of this process; nil = there is none
+	shared  swarm.ToolHost // the server of this process; nil = none
 	serve   ServeTools
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards the following fields: turns start on several goroutines
 	server swarm.ToolHost
 	leave  func() error
 }
 
-// endpoint is the server as one agent may use it.
+// endpoint returns the server as one agent may use it. The redactor learns the token first, so that
+// no stream can store it.
 func (d *toolServer) endpoint(agent string) (swarm.ToolEndpoint, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,7 +67,7 @@ func (d *toolServer) close() error {
 	return d.leave()
 }
 
-// user is who has a token.
+// user returns the agent that has a token.
 func (d *toolServer) user(token string) (swarm.ToolUser, error) {
 	agent, ok := d.tokens.Agent(token)
 	if !ok {
@@ -75,7 +76,7 @@ func (d *toolServer) user(token string) (swarm.ToolUser, error) {
 	return toolUser{d.service, agent}, nil
 }
 
-// A toolUser is an agent that calls the tool server.
+// A toolUser is one agent at the tool server.
 type toolUser struct {
 	service *agentapi.Service
 	agent   string
@@ -83,7 +84,7 @@ type toolUser struct {
 
 func (u toolUser) Tools() []swarm.ToolSpec { return u.service.Tools(u.agent) }
 
-// Refuse says why an agent has not been offered one of our tools.
+// Refuse says why an agent may not use one of our tools.
 func (u toolUser) Refuse(tool string) error { return u.service.Refuse(u.agent, tool) }
 
 func (u toolUser) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
@@ -94,7 +95,8 @@ func (u toolUser) Call(ctx context.Context, tool string, args json.RawMessage) (
 	return handle.Call(ctx, tool, args)
 }
 
-// Aside is mail that is not to wait. What cannot be told now is told later: who has to know why learns it at the turn's end.
+// Aside returns urgent mail for the agent, beside the answer of a tool. An error is dropped here:
+// the mail stays unread and goes into a later prompt, and the turn's end reports a broken log.
 func (u toolUser) Aside(ctx context.Context, tool string) string {
 	handle := u.service.Turn(u.agent)
 	if handle == nil {
@@ -104,7 +106,7 @@ func (u toolUser) Aside(ctx context.Context, tool string) string {
 	return text
 }
 
-// toolbox holds what an agent that is a model may use beside our own tools.
+// toolbox opens the tools that an agent that is a model may use beside our own.
 func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, error) {
 	theirs := slices.DeleteFunc(slices.Clone(a.Tools), func(entry string) bool {
 		return entry == turn.OurTools || strings.HasPrefix(entry, turn.OurTools+".") || strings.HasPrefix(entry, turn.OurTools+"__")

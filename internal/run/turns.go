@@ -9,8 +9,9 @@ import (
 	"swarm/internal/view"
 )
 
-// Turn is the turn that a user means by its id, or the last one of a task, or of a task's iteration: code/2/1, code/2, code. It is found
-// by its keys, so that one turn of a long run does not cost the reading of the run.
+// Turn returns the turn that a user names: code/2/1 is a turn, code/2 the last turn of a task's
+// iteration, code the last turn of a task. It looks the turn up by its keys, so that one turn of a
+// long run does not cost reading the whole log.
 func (r *Reader) Turn(name string) (view.Turn, error) {
 	driven := r.Driven()
 	id, err := r.turnID(name)
@@ -36,7 +37,7 @@ func (r *Reader) Turn(name string) (view.Turn, error) {
 	switch {
 	case err != nil:
 		return view.Turn{}, err
-	case begun > 0: // what it did stands between its last start and its end
+	case begun > 0: // its actions are between its last start and its end
 		err = r.collect(c, id, begun, end.Seq)
 	case ended:
 		err = c.Take(&end)
@@ -51,13 +52,13 @@ func (r *Reader) Turn(name string) (view.Turn, error) {
 type FullTurn struct {
 	view.Turn
 	PromptText string `json:"prompt_text"`
-	SentText   string `json:"sent_text,omitempty"` // what of the prompt was new to its session
-	// InjectedText is mail that it was given between two tools, in the order of injected.
+	SentText   string `json:"sent_text,omitempty"` // the part of the prompt that was new to its session
+	// InjectedText is the mail that it got between two tool calls, in the order of injected.
 	InjectedText []string `json:"injected_text,omitempty"`
 	OutputText   string   `json:"output_text"`
 }
 
-// Full adds its texts to a turn.
+// Full adds the texts to a turn.
 func (r *Reader) Full(t view.Turn) (FullTurn, error) {
 	full := FullTurn{Turn: t, InjectedText: make([]string, len(t.Injected))}
 	texts := map[*string]swarm.Hash{&full.PromptText: t.Prompt, &full.SentText: t.Sent, &full.OutputText: t.Output.Hash}
@@ -74,7 +75,7 @@ func (r *Reader) Full(t view.Turn) (FullTurn, error) {
 	return full, nil
 }
 
-// collect takes what a turn has done after an event, up to another; 0 = up to now.
+// collect collects a turn's events after a number, up to another; 0 = up to now.
 func (r *Reader) collect(c *view.Collector, turn swarm.TurnID, after, upto int64) error {
 	through := errors.New("that is all")
 	err := r.log.Scan(after, func(e *swarm.Event) error {
@@ -94,7 +95,7 @@ func (r *Reader) collect(c *view.Collector, turn swarm.TurnID, after, upto int64
 	return err
 }
 
-// markInterrupted is the turns of a run that may have been left: those that had not ended then are interrupted.
+// markInterrupted marks running turns as interrupted if the run has no driver.
 func markInterrupted(turns []view.Turn, driven bool) []view.Turn {
 	for i := range turns {
 		if t := &turns[i]; t.Status == swarm.Running && !driven {
@@ -104,7 +105,7 @@ func markInterrupted(turns []view.Turn, driven bool) []view.Turn {
 	return turns
 }
 
-// turnID is the id of the turn that a user means.
+// turnID returns the id of the turn that a user names.
 func (r *Reader) turnID(name string) (swarm.TurnID, error) {
 	switch task, iteration, found := strings.Cut(name, "/"); {
 	case strings.Contains(iteration, "/"):
@@ -140,7 +141,7 @@ func (r *Reader) turnID(name string) (swarm.TurnID, error) {
 	return "", e.WithHint("%s", swarm.DidYouMean(name, ids))
 }
 
-// hasTurn says whether a turn was begun, or refused before it could be.
+// hasTurn reports whether a turn was started, or refused before its start.
 func (r *Reader) hasTurn(id swarm.TurnID) (bool, error) {
 	_, there, err := r.log.Find(swarm.StartKey(id, 1))
 	if there || err != nil {
@@ -150,7 +151,7 @@ func (r *Reader) hasTurn(id swarm.TurnID) (bool, error) {
 	return there, err
 }
 
-// lastAttempt is the last attempt of a task's iteration; 0 = there was none. Attempts are counted without a gap.
+// lastAttempt returns the last attempt of a task's iteration; 0 = none. Attempts have no gaps.
 func (r *Reader) lastAttempt(task string, iteration int) (int, error) {
 	for n := 1; ; n++ {
 		if there, err := r.hasTurn(swarm.NewTurnID(task, iteration, n)); !there || err != nil {
@@ -159,7 +160,8 @@ func (r *Reader) lastAttempt(task string, iteration int) (int, error) {
 	}
 }
 
-// Output is the last output of a task in an iteration, or, if it must be good, the last one of a turn that did what was asked.
+// Output returns the last output of a task in an iteration. If good is set, it is the last output
+// of a turn that succeeded.
 func (r *Reader) Output(task string, iteration int, good bool) (view.Output, error) {
 	last, err := r.lastAttempt(task, iteration)
 	for n := last; n > 0 && err == nil; n-- {

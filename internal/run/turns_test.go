@@ -13,7 +13,7 @@ import (
 	"swarm/internal/statedir"
 )
 
-// turns writes turns of many fates.
+// turns writes turns with many different outcomes.
 func (s *timelineTest) turns() {
 	s.start("a/1/1", 1)
 	s.event(swarm.TurnTool, "a", "a/1/1", swarm.ToolUse{Name: "lost in the crash"})
@@ -76,7 +76,7 @@ func TestOutputOfIteration(t *testing.T) {
 	}
 }
 
-// linesOf are the lines of a timeline, and how many of them come after the first event begins to be told.
+// linesOf returns the lines of a timeline, and how many of them come after the first event.
 func linesOf(t *testing.T, s *Timeline) (all []Line, late int) {
 	t.Helper()
 	l := Lines{Fn: func(line Line) error { all = append(all, line); return nil }}
@@ -96,7 +96,7 @@ func linesOf(t *testing.T, s *Timeline) (all []Line, late int) {
 	return all, len(all) - before
 }
 
-// From wherever near its end a timeline begins, it ends as the whole one does.
+// A timeline of the last events ends as the whole one does, wherever it begins.
 func TestStoryOfLast(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -138,7 +138,7 @@ func TestStoryOfLast(t *testing.T) {
 	}
 }
 
-// A run that nobody drives stands where it was left: its log is not opened for a list.
+// A run without a driver does not change, so a list does not open its log.
 func TestAnInterruptedRunIsNotFoldedForAList(t *testing.T) {
 	s := swarm.RunSummary{ID: storyID, Status: swarm.Interrupted, Done: 1}
 	if got := Current(nil, s); got != s {
@@ -146,7 +146,7 @@ func TestAnInterruptedRunIsNotFoldedForAList(t *testing.T) {
 	}
 }
 
-// A full turn has every text that the log keeps of it, mail that came between tools in its order.
+// A full turn has every text that the log stores of it, with injected mail in its order.
 func TestFullTurn(t *testing.T) {
 	s := newTimelineTest(t)
 	hash := func(text string) swarm.Hash { return swarm.HashOf([]byte(text)) }
