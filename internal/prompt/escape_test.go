@@ -291,7 +291,8 @@ func TestEscapeOfOrdinaryTextAllocatesNothing(t *testing.T) {
 	}
 }
 
-// taken folds a line by Unicode's rules, and keeps only letters and dashes, as a plain reader does. It shares no code with Escape, and knows less.
+// taken folds a line by Unicode's rules, and keeps only letters and dashes, as a plain reader does.
+// It shares no code with Escape, and knows less.
 func taken(line string) string {
 	line = strings.ToLower(norm.NFKC.String(line))
 	return strings.Map(func(r rune) rune {
@@ -309,7 +310,8 @@ func taken(line string) string {
 
 var takenForOurs = regexp.MustCompile(`^[>*#\\|]*(--+(end)?outputfromtask|--+end--|--+(end)?message[0-9]|--+(end)?contextpack|--+whyattempt[0-9]|--+outputalreadysent|\[outputfrom@|yourswarm_(task|agent)_idis|youareoniteration)`)
 
-// Every line that a reader takes for ours has a mark. Only marks are added, and each can be removed again.
+// Every line that a reader takes for ours has a mark. Only marks are added, and each can be
+// removed again.
 func FuzzEscape(f *testing.F) {
 	for _, disguise := range disguises {
 		f.Add(disguise(ownLines[1]))

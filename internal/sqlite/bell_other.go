@@ -2,7 +2,7 @@
 
 package sqlite
 
-// listen would have a value sent to ring when the file is next read. It says that the system cannot tell.
+// listen returns false: this system cannot report reads of a file, so followers poll.
 func listen(string, chan<- struct{}) (watch int, ok bool) { return 0, false }
 
 func unlisten(int, chan<- struct{}) {}

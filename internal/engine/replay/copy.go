@@ -74,7 +74,7 @@ func (p *player) isOwn(e *swarm.Event) bool {
 // copyOpening handles an event of the opening: all events up to the recorded run's first owner.
 // The new run wrote its own opening before the replay began: the plan, a goal, an owner.
 // Such an event is paired with the new run's event of the same key, and not copied.
-// A message or command that somebody had sent by then is copied.
+// Messages and commands that were sent by then are copied.
 func (p *player) copyOpening(i int) error {
 	e := p.rec.Events[i]
 	if i == 0 { // The copied events come after the owner, so the search for them starts there.
