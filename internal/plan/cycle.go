@@ -1,7 +1,8 @@
 package plan
 
-// Cycle finds a cycle in a graph of n nodes, given each node's successors, and returns its nodes in order, beginning with the
-// lowest; nil when there is none. It takes time linear in nodes and edges, and no stack that grows with the graph.
+// Cycle finds a cycle in a graph of n nodes, given each node's successors. It returns the nodes in
+// order, beginning with the lowest, or nil if there is no cycle. It takes time linear in nodes and
+// edges. It keeps its own stack, so a deep graph cannot overflow the goroutine's.
 func Cycle(n int, next func(i int) []int) []int {
 	const (
 		unseen = iota

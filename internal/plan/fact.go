@@ -6,40 +6,41 @@ import (
 	"swarm"
 )
 
-// A Fact is an event of a run's log with its body decoded. It is the common currency of everybody
-// who keeps a [Team]: a loop is told facts and tells them, and a reader of the log decodes them. The
+// A Fact is an event of a run's log with its body decoded. Loops and readers of the log both keep a
+// [Team] by applying facts. A loop reads and appends facts; a reader decodes them from events. The
 // body is typed because encoding/json has no place in a workflow.
 type Fact struct {
-	Seq  int64     // its number in the log; 0 = a loop tells it, and does not know the number yet
-	Time time.Time // when it was written
+	Seq  int64     // sequence number in the log; 0 = the loop appends it, and does not know the number yet
+	Time time.Time // when it was appended
 	Kind swarm.EventKind
 	Key  string
-	// Agent, Task and Turn are what it is about.
+	// Agent, Task and Turn are its subject.
 	Agent string
 	Task  string
 	Turn  swarm.TurnID
-	Body  any // the type that [swarm.EventKind] names for the kind; of an envelope a [Mail]
+	Body  any // the type that [swarm.EventKind] names for the kind; for an envelope a [Mail]
 }
 
-// Mail is what a team has to know of an envelope.
+// Mail is what a team needs to know of an envelope.
 type Mail struct {
-	Ref      string       `json:"ref"` // names it in its run
-	ID       string       `json:"id"`  // as its sender knows it
+	Ref      string       `json:"ref"` // unique in the run
+	ID       string       `json:"id"`  // as the sender knows it
 	From     string       `json:"from"`
 	To       string       `json:"to"`
-	Wakes    bool         `json:"wakes,omitempty"`    // its receiver has a turn for it
-	Required bool         `json:"required,omitempty"` // it wants a reply
-	ReplyTo  string       `json:"reply_to,omitempty"` // who gets the reply
-	Answers  string       `json:"answers,omitempty"`  // the envelope that it says it is the reply to, by ref or id
-	Says     string       `json:"says,omitempty"`     // what tells it from another message to the same receiver
-	Turn     swarm.TurnID `json:"turn,omitempty"`     // the one that sent it
-	// Read is how far its sender had read its own mail when it wrote this; 0 = that was not recorded.
+	Wakes    bool         `json:"wakes,omitempty"`    // it gives its receiver a turn
+	Required bool         `json:"required,omitempty"` // it asks for a reply
+	ReplyTo  string       `json:"reply_to,omitempty"` // the receiver of the reply
+	Answers  string       `json:"answers,omitempty"`  // ref or id of the envelope that it says it answers
+	Says     string       `json:"says,omitempty"`     // hash of the content, to recognize a repeated message
+	Turn     swarm.TurnID `json:"turn,omitempty"`     // the turn that sent it
+	// Read is the sequence number up to which its sender had read its own mail; 0 = not recorded.
 	Read int64 `json:"read,omitempty"`
 }
 
-// Replies says whether m is the reply to an earlier envelope, which has the number seq: m names it, or
-// m goes from who was asked to who wants the reply, and its sender had read the question by then. This
-// is the only rule about replies; loops, views and receipts use it.
+// Replies says whether m is the reply to an earlier envelope with the sequence number seq. Either m
+// names that envelope, or m goes from the agent that was asked to the one that the reply is for,
+// and its sender had read the question by then. This is the only rule about replies: loops, views
+// and receipts share it.
 func (m *Mail) Replies(to *Mail, seq, read int64) bool {
 	if m.Answers != "" && (m.Answers == to.Ref || m.Answers == to.ID) {
 		return true

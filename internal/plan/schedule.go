@@ -1,5 +1,7 @@
-// Package plan knows what may run. A [Schedule] is the one place that knows dependencies, iterations, busy agents and limits:
-// loops ask it what to do next, and views ask it who waits for whom and why. It does no I/O and reads no clock.
+// Package plan knows what may run next. A [Schedule] knows the dependencies, iterations, busy
+// agents and limits of a pipeline. A [Team] knows the mail, turns and waits of a team. Loops ask
+// them what to do next, and views ask them which agents wait and why. The package does no I/O and
+// reads no clock, so the same facts give the same decisions in a replay.
 package plan
 
 import (
@@ -8,49 +10,50 @@ import (
 	"swarm"
 )
 
-// A Schedule is the state of a plan while it runs. It belongs to one goroutine: the loop that runs the plan, or the view that
-// follows it. There is no mutex because there is nothing to share.
+// A Schedule is the state of a running pipeline. One goroutine owns it: the loop that drives the
+// run, or the view that follows it. So it has no mutex.
 //
-// A loop calls Next until it has nothing to offer, and tells it of every end. A view makes it with NewFollower and tells it of
-// starts too, as the log has them; such a schedule offers nothing.
+// A loop calls Next until there is no further step, and reports the end of every turn. A view makes
+// its schedule with NewFollower and reports starts too, as the log has them. Such a schedule offers
+// no steps.
 type Schedule struct {
 	nodes        []node
 	at           map[string]int
 	groups       []group
 	agents       map[string]*limiter // by agent: one turn at a time
 	good         map[string]bool     // agents that have completed a task
-	await        map[string][]int    // by agent: the tasks that need an output of it, and wait for the first
-	caps         map[string]*limiter // by task without its copy's number
-	limit        int                 // turns at once; 0 = no limit
-	pausedAgents int                 // agents that are paused
+	await        map[string][]int    // by agent: the tasks that wait for its first output
+	caps         map[string]*limiter // by task, without the number of its copy
+	limit        int                 // concurrent turns; 0 = no limit
+	pausedAgents int                 // number of paused agents
 	running      int
 	left         int // tasks that have not ended in their group's current iteration
 
 	begun    bool // a plan was added
 	follower bool
 	paused   bool
-	stopping string // why nothing starts any more, or ""
+	stopping string // why no task starts any more, or ""
 
-	ready   queue // allowed by their dependencies, in order
-	freed   queue // those of them that had waited at a limiter which has room since: they go first
-	skips   queue // to be skipped, or failed, without a turn
-	through queue // groups whose iteration is over
-	cancel  int   // when stopping: the next node to look at
+	ready   queue // tasks whose dependencies are met, in order
+	freed   queue // ready tasks that waited at a limiter which has room now: they go first
+	skips   queue // tasks that end as skipped or failed, without a turn
+	through queue // groups that have ended an iteration and have another
+	cancel  int   // when stopping: the next node to cancel
 }
 
-// A node is a task and where it stands in its group's current iteration.
+// A node is a task and its state in the current iteration of its group.
 type node struct {
 	task    *swarm.Task
 	group   int
-	status  swarm.Status // pending, running, waiting, or an end
+	status  swarm.Status // pending, running, waiting, or ended
 	deps    []dep
-	next    []int // who depends on it
-	open    int   // dependencies that have not ended, and agents that it awaits
+	next    []int // nodes that depend on it
+	open    int   // dependencies that have not ended, and agents without an output yet
 	agent   *limiter
 	cap     *limiter
-	why     Wait // when it waits: for what
+	why     Wait // when waiting: the reason
 	started bool // in this iteration
-	needs   bool // one of its dependencies is needed: only then is it worth a look whether it can still be had
+	needs   bool // it has an OnNeeded dependency; saves the scan of its dependencies otherwise
 }
 
 type dep struct {
@@ -63,31 +66,31 @@ type group struct {
 	iteration  int // from 1
 	iterations int
 	left       int  // members that have not ended in this iteration
-	through    bool // all of them, in the last iteration
+	through    bool // all members have ended the last iteration
 }
 
-// A limiter lets a number of turns through at once.
+// A limiter admits a number of turns at once. Further tasks queue.
 type limiter struct {
 	most, inside int
-	paused       bool // nobody passes, though there be room
-	last         int  // the node that came in last
+	paused       bool // it admits no turn, even if there is room
+	last         int  // the node that was admitted last
 	queue        queue
 }
 
-// New makes the schedule of a loop.
+// New makes a schedule for a loop.
 func New() *Schedule {
 	return &Schedule{at: map[string]int{}, agents: map[string]*limiter{}, caps: map[string]*limiter{}, good: map[string]bool{}, await: map[string][]int{}}
 }
 
-// NewFollower makes the schedule of a view.
+// NewFollower makes a schedule for a view.
 func NewFollower() *Schedule {
 	s := New()
 	s.follower = true
 	return s
 }
 
-// Add adds a plan, or what it grows by, after the tasks that are there. Tasks may depend on earlier and later tasks of the same
-// plan and on those that are there. It refuses unknown names and cycles, and then has changed nothing.
+// Add adds the tasks of a plan. Tasks may depend on any task of the same plan and on tasks added
+// before. Add refuses unknown names and cycles, and changes nothing then.
 func (s *Schedule) Add(p *swarm.Plan) error {
 	base, groups, links := len(s.nodes), len(s.groups), 0
 	at := make(map[string]int, len(p.Tasks))
@@ -165,7 +168,7 @@ func newCycle(nodes []node, base int) fmt.Stringer {
 	return p
 }
 
-// reserve makes room, in one piece, for the links from each new node to those that depend on it.
+// reserve allocates the lists of dependent nodes in one piece.
 func (s *Schedule) reserve(base, links int) {
 	counts := make([]int, len(s.nodes)-base)
 	for i := base; i < len(s.nodes); i++ {
@@ -181,7 +184,7 @@ func (s *Schedule) reserve(base, links int) {
 	}
 }
 
-// admit links a new node to its group, its limiters and those it depends on.
+// admit links a new node to its group, its limiters and its dependencies.
 func (s *Schedule) admit(i int) {
 	n := &s.nodes[i]
 	s.at[n.task.Name] = i
@@ -223,8 +226,8 @@ func baseName(t *swarm.Task) string {
 	return t.Name
 }
 
-// settled says whether j has ended as far as i, which depends on it, is concerned: in the same group in this iteration, in
-// another group for good.
+// settled says whether j has ended from the view of i, which depends on it. In the same group the
+// current iteration counts, in another group the last.
 func (s *Schedule) settled(i, j int) bool {
 	if s.nodes[i].group == s.nodes[j].group {
 		return s.nodes[j].status.Ended()
@@ -232,7 +235,8 @@ func (s *Schedule) settled(i, j int) bool {
 	return s.groups[s.nodes[j].group].through
 }
 
-// judge is called when all that i depends on has ended, or enough of it to tell: it may run, or it is skipped or fails.
+// judge decides whether i runs, or is skipped or failed. The caller knows that all dependencies
+// have ended, or enough of them to decide.
 func (s *Schedule) judge(i int) {
 	if s.follower || s.nodes[i].status != swarm.Pending {
 		return
@@ -244,7 +248,7 @@ func (s *Schedule) judge(i int) {
 	}
 }
 
-// unmet says which dependency of an ended set keeps the task from running, or "".
+// unmet says which ended dependency keeps the task from running, or "".
 func (n *node) unmet(s *Schedule) string {
 	soft, others := "", 0
 	for _, d := range n.deps {
@@ -270,7 +274,7 @@ func (n *node) unmet(s *Schedule) string {
 	return ""
 }
 
-// needed is the task that n needs completed and that ended otherwise.
+// needed returns the dependency that n needs completed and that ended otherwise.
 func (n *node) needed(s *Schedule) (int, bool) {
 	if !n.needs {
 		return 0, false

@@ -2,30 +2,30 @@ package plan
 
 import "swarm"
 
-// A Step is what is to be done next.
+// A Step is the next thing for the loop to do.
 type Step struct {
 	Kind      StepKind
-	Task      int    // of all but StepIterate
-	Needed    int    // of StepFail: the task whose end fails it
-	Group     int    // of StepIterate
-	Iteration int    // the task's or the group's
-	Reason    string // why it is skipped or cancelled
+	Task      int    // for all kinds but StepIterate
+	Needed    int    // for StepFail: the task whose end is the cause
+	Group     int    // for StepIterate
+	Iteration int    // of the task or the group
+	Reason    string // why the task is skipped or cancelled
 }
 
-// A StepKind says what is to be done.
+// A StepKind is the kind of a step.
 type StepKind int
 
-// What can be to do.
+// The kinds of steps.
 const (
-	StepNone    StepKind = iota // nothing, until something ends
-	StepRun                     // start the task's turn; it counts as running
+	StepNone    StepKind = iota // nothing to do until a turn ends
+	StepRun                     // start the task's turn; the schedule counts it as running
 	StepSkip                    // the task has ended as skipped
 	StepCancel                  // the task has ended as cancelled
 	StepIterate                 // the group's next iteration has begun
-	StepFail                    // the task has ended as failed: what it needed is not to be had
+	StepFail                    // the task has ended as failed, because a task that it needs did not complete
 )
 
-// Next gives the next thing to do, and has taken it as done.
+// Next returns the next step. The schedule has applied it already.
 func (s *Schedule) Next() Step {
 	if s.stopping != "" {
 		return s.nextCancel()
@@ -69,8 +69,8 @@ func (s *Schedule) Next() Step {
 	return Step{}
 }
 
-// allowed says whether the task is still to be judged or run. It may not be by the time its turn in a queue comes: it was cancelled,
-// and perhaps its group has begun another iteration since.
+// allowed says whether the task is still ready. A queued task may have been cancelled meanwhile,
+// and its group may be in another iteration.
 func (n *node) allowed() bool { return n.status == swarm.Pending && n.open == 0 }
 
 func (s *Schedule) nextReady() (int, bool) {
@@ -86,7 +86,7 @@ func (s *Schedule) nextReady() (int, bool) {
 	return 0, false
 }
 
-// nextCancel ends what has not begun, in the file's order.
+// nextCancel cancels the tasks that have not started, in the order of the file.
 func (s *Schedule) nextCancel() Step {
 	for ; s.cancel < len(s.nodes); s.cancel++ {
 		i := s.cancel
@@ -98,7 +98,7 @@ func (s *Schedule) nextCancel() Step {
 	return Step{}
 }
 
-// closed is the limiter at which the task would have to wait, or nil.
+// closed returns the limiter that would not admit the task, or nil.
 func (n *node) closed() *limiter {
 	if n.agent.paused || n.agent.inside >= n.agent.most {
 		return n.agent
@@ -109,7 +109,7 @@ func (n *node) closed() *limiter {
 	return nil
 }
 
-// Started says that the task's turn runs.
+// Started reports that the task's turn runs.
 func (s *Schedule) Started(i int) {
 	n := &s.nodes[i]
 	if n.status == swarm.Running || n.status.Ended() {
@@ -125,7 +125,7 @@ func (s *Schedule) Started(i int) {
 	}
 }
 
-// leave frees the limiters that the task's turn had passed.
+// leave gives back the places of the task's turn in its limiters.
 func (s *Schedule) leave(i int) {
 	n := &s.nodes[i]
 	if n.status != swarm.Running {
@@ -141,7 +141,7 @@ func (s *Schedule) leave(i int) {
 	}
 }
 
-// wake gives the first task that waits at a limiter another chance.
+// wake moves the first task that queues at a limiter to freed.
 func (s *Schedule) wake(g *limiter) {
 	for !g.paused && !g.queue.empty() {
 		if k := g.queue.pop(); s.nodes[k].allowed() {
@@ -151,8 +151,9 @@ func (s *Schedule) wake(g *limiter) {
 	}
 }
 
-// passOn gives the chance that a task had been woken for, and cannot use, to the next one: at each of its limiters that have room,
-// but not where it waits itself.
+// passOn wakes another task in place of n, which was woken and cannot run. It does so at each
+// limiter of n that has room, except the one where n queues again. Without it a place could stay
+// empty while tasks queue for it.
 func (s *Schedule) passOn(n *node, at *limiter) {
 	for _, g := range []*limiter{n.agent, n.cap} {
 		if g != nil && g != at && g.inside < g.most {
@@ -161,7 +162,8 @@ func (s *Schedule) passOn(n *node, at *limiter) {
 	}
 }
 
-// Wait says that the task's turn has ended but the task has not: it waits for another attempt, or for a person.
+// Wait reports that the task's turn has ended but the task has not: it waits for a retry or for a
+// person.
 func (s *Schedule) Wait(i int, why Wait) {
 	if s.nodes[i].status.Ended() {
 		return
@@ -170,7 +172,7 @@ func (s *Schedule) Wait(i int, why Wait) {
 	s.nodes[i].status, s.nodes[i].why = swarm.Waiting, why
 }
 
-// Again says that a waiting task may run again.
+// Again reports that a waiting task may run again.
 func (s *Schedule) Again(i int) {
 	if n := &s.nodes[i]; n.status == swarm.Waiting {
 		n.status, n.why = swarm.Pending, Wait{}
@@ -180,7 +182,7 @@ func (s *Schedule) Again(i int) {
 	}
 }
 
-// Ended says how the task ended in this iteration.
+// Ended reports how the task ended in this iteration.
 func (s *Schedule) Ended(i int, st swarm.Status) {
 	n := &s.nodes[i]
 	if n.status.Ended() {
@@ -210,7 +212,7 @@ func (s *Schedule) Ended(i int, st swarm.Status) {
 	s.finish(n.group)
 }
 
-// firstOutput says that an agent has made something: those who awaited that may be judged.
+// firstOutput reports the first output of an agent, and judges the tasks that waited for it.
 func (s *Schedule) firstOutput(agent string) {
 	s.good[agent] = true
 	for _, k := range s.await[agent] {
@@ -221,7 +223,7 @@ func (s *Schedule) firstOutput(agent string) {
 	delete(s.await, agent)
 }
 
-// finish says that a group is through: now those that wait for it from other groups may be judged.
+// finish reports that a group has ended, and judges the tasks of other groups that waited for it.
 func (s *Schedule) finish(group int) {
 	g := &s.groups[group]
 	g.through = true
@@ -237,12 +239,12 @@ func (s *Schedule) finish(group int) {
 func (s *Schedule) settle(k int) {
 	n := &s.nodes[k]
 	n.open--
-	if _, hopeless := n.needed(s); n.open == 0 || hopeless { // what is needed is not to be had, whatever the others do
+	if _, hopeless := n.needed(s); n.open == 0 || hopeless { // an OnNeeded dependency failed, so the others do not matter
 		s.judge(k)
 	}
 }
 
-// Iterate begins the group's next iteration: all its tasks are pending again.
+// Iterate begins the group's next iteration. All its tasks are pending again.
 func (s *Schedule) Iterate(group int) {
 	g := &s.groups[group]
 	g.iteration++
@@ -272,10 +274,11 @@ func (s *Schedule) Iterate(group int) {
 	}
 }
 
-// Pause keeps turns from starting, or lets them start again.
+// Pause stops turns from starting, or lets them start again.
 func (s *Schedule) Pause(on bool) { s.paused = on }
 
-// PauseAgent keeps the turns of one agent from starting, or lets them start again. It says whether that is a change.
+// PauseAgent stops one agent's turns from starting, or lets them start again. It says whether that
+// changed anything.
 func (s *Schedule) PauseAgent(agent string, on bool) bool {
 	g := s.agents[agent]
 	if g == nil || g.paused == on {
@@ -290,26 +293,26 @@ func (s *Schedule) PauseAgent(agent string, on bool) bool {
 	return true
 }
 
-// Paused says whether an agent is paused, and whether any task is its.
+// Paused says whether an agent is paused, and whether it has tasks.
 func (s *Schedule) Paused(agent string) (paused, known bool) {
 	g := s.agents[agent]
 	return g != nil && g.paused, g != nil
 }
 
-// PausedAgents is how many agents are paused.
+// PausedAgents is the number of paused agents.
 func (s *Schedule) PausedAgents() int { return s.pausedAgents }
 
-// Stop says that nothing starts any more, and why. Next then gives what has to be cancelled.
+// Stop stops tasks from starting, for a reason. Next then returns the tasks to cancel.
 func (s *Schedule) Stop(why string) {
 	if s.stopping == "" {
 		s.stopping = why
 	}
 }
 
-// Running is how many turns run.
+// Running is the number of running turns.
 func (s *Schedule) Running() int { return s.running }
 
-// Done says whether everything has ended: there is nothing to run, now or later.
+// Done says whether all tasks have ended and no iteration is left.
 func (s *Schedule) Done() bool {
 	return s.left == 0 && s.running == 0 && (s.through.empty() || s.stopping != "")
 }

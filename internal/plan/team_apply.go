@@ -7,7 +7,7 @@ import (
 	"swarm"
 )
 
-// Apply changes the team by one fact. A fact that says nothing about a team only moves its clock.
+// Apply changes the team by one fact. A fact that is not about teams only advances the clock.
 func (t *Team) Apply(f Fact) {
 	before := t.Now
 	t.Seen = max(t.Seen, f.Seq)
@@ -16,11 +16,11 @@ func (t *Team) Apply(f Fact) {
 	}
 	switch f.Kind {
 	case swarm.PlanAdded:
-		if p, ok := f.Body.(*swarm.Plan); ok { // else a loop has not asked for it yet
+		if p, ok := f.Body.(*swarm.Plan); ok { // otherwise the loop has yet to read the plan
 			t.add(p, f.Key)
 		}
 	case swarm.HandoffStored:
-		t.hear(f.Body.(Mail), f.Seq)
+		t.applyMail(f.Body.(Mail), f.Seq)
 	case swarm.ReplyOverdue:
 		t.overdue(f.Body.(swarm.Overdue))
 	case swarm.ApprovalAsked:
@@ -30,7 +30,7 @@ func (t *Team) Apply(f Fact) {
 	case swarm.Control:
 		t.control(f.Body.(swarm.ControlCommand))
 	case swarm.RunOwned:
-		t.taken(t.Now.Sub(before))
+		t.applyOwner(t.Now.Sub(before))
 	case swarm.RunPausing:
 		if t.PauseAt.IsZero() {
 			t.PauseAt = t.Now
@@ -87,7 +87,7 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 		m.Starts, m.End, m.Leave, m.PauseAt = m.Starts+1, nil, Stays, time.Time{}
 		m.Attempt, m.Tries, m.Trouble, m.Retry = 0, 0, "", time.Time{}
 		m.rest()
-		m.consume(max(m.Gone, f.Seq)) // what was in its inbox went back
+		m.consume(max(m.Gone, f.Seq)) // earlier mail was returned
 	case swarm.TaskCompleted:
 		m.Over = swarm.Completed
 	case swarm.TaskFailed:
@@ -99,9 +99,9 @@ func (t *Team) applyTo(m *Member, f *Fact) {
 	}
 }
 
-// endTurn notes how a member's turn ended. Whether one that failed is tried again is the loop's to decide.
+// endTurn records how a member's turn ended. The loop decides whether a failed turn is retried.
 func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
-	if m.Turn != turn { // it was refused before it could start
+	if m.Turn != turn { // it was refused before its start
 		m.begin(turn, t.Seen)
 	}
 	m.Asks, m.For, m.Since = nil, nil, time.Time{}
@@ -115,13 +115,13 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 			t.Report = end.Report
 		}
 		m.consume(end.Inputs.Upto)
-		if end.Inputs.Upto == 0 { // there was no mail left for it: another turn had read it
+		if end.Inputs.Upto == 0 { // another turn had read the mail already
 			m.consume(m.Given)
 		}
 	case end.Kind == swarm.CutByCancel:
 		m.Leave = leaving(m.Leave)
-	case end.Kind == swarm.CutToSpeak, end.Kind == swarm.CutToReset, end.Kind == swarm.OverBudget: // no attempt was lost
-	case end.Kind == swarm.Mismatch: // it was not the turn that was asked for
+	case end.Kind == swarm.CutToSpeak, end.Kind == swarm.CutToReset, end.Kind == swarm.OverBudget: // these do not count as an attempt
+	case end.Kind == swarm.Mismatch: // the turn does not match the call
 		m.End, m.Trouble = &swarm.AgentEnd{Kind: end.Kind, Reason: end.Reason}, end.Reason
 		t.close(ClosedByStray)
 	default:
@@ -131,7 +131,7 @@ func (t *Team) endTurn(m *Member, turn swarm.TurnID, end swarm.CallEnd) {
 	m.rest()
 }
 
-// end notes that a member has no turn any more. Nobody waits for its replies.
+// end records that a member gets no turn any more. The replies that it owes are dropped.
 func (t *Team) end(m *Member, end swarm.AgentEnd) {
 	m.End = &end
 	if m.Leave == Leaves {
@@ -145,15 +145,16 @@ func (t *Team) end(m *Member, end swarm.AgentEnd) {
 	}
 }
 
-// close notes why no turn starts any more. The first reason counts.
+// close records why no turn starts any more. The first reason counts.
 func (t *Team) close(why Closing) {
 	if t.Closing == "" {
 		t.Closing = why
 	}
 }
 
-// hear notes an envelope: who has a turn for it, which questions it answers, and whether it is one.
-func (t *Team) hear(mail Mail, seq int64) {
+// applyMail records an envelope: the turn that it gives, the questions that it answers, and the
+// reply that it asks for.
+func (t *Team) applyMail(mail Mail, seq int64) {
 	if m := t.Member(mail.To); m != nil && mail.Wakes {
 		if !m.wants() {
 			m.Queued = t.Now
@@ -163,7 +164,7 @@ func (t *Team) hear(mail Mail, seq int64) {
 	}
 	read := mail.Read
 	if from := t.Member(mail.From); from != nil && read == 0 {
-		read = from.Began // a log of an older program does not say: it has read what was there when its turn began
+		read = from.Began // an older log does not record it: assume the mail that was there when its turn began
 	}
 	t.Owed = slices.DeleteFunc(t.Owed, func(o Owed) bool { return mail.Replies(&o.Mail, o.Seq, read) })
 	if mail.Required {
@@ -171,7 +172,7 @@ func (t *Team) hear(mail Mail, seq int64) {
 	}
 }
 
-// overdue notes that a reply was asked for once more, or is not waited for any more.
+// overdue records a reminder of a reply, or that the reply was given up.
 func (t *Team) overdue(o swarm.Overdue) {
 	if o.Over {
 		t.Owed = slices.DeleteFunc(t.Owed, func(w Owed) bool { return w.Ref == o.ID })
@@ -182,8 +183,8 @@ func (t *Team) overdue(o swarm.Overdue) {
 	}
 }
 
-// ask notes what an agent wants a person to allow. For a tool its turn waits; a request of the run it
-// makes, and goes on.
+// ask records an agent's request for approval. A turn waits for the approval of a tool, but not for
+// the answer to a growth request.
 func (t *Team) ask(agent string, a swarm.Approval) {
 	if a.Growth != nil {
 		t.Open = append(t.Open, Request{a.ID, agent})
@@ -202,7 +203,8 @@ func (t *Team) answer(agent, id string) {
 	}
 }
 
-// control notes what a person wants, where no other fact tells of it, or where it has to wait for a turn's end.
+// control records a person's command, if no other fact tells of it or it takes effect only after
+// the turn.
 func (t *Team) control(w swarm.ControlCommand) {
 	m := t.Member(w.Target)
 	switch {
@@ -228,9 +230,9 @@ func leaving(before Leave) Leave {
 	return before
 }
 
-// taken notes that a process drives the run from here on. Turns begin again, and while nobody drove the
-// run its clocks stood.
-func (t *Team) taken(gap time.Duration) {
+// applyOwner records that a new process drives the run. Waits inside turns start over. While no
+// process drove the run, its timers did not run, so gap is added to them.
+func (t *Team) applyOwner(gap time.Duration) {
 	t.Ready = true
 	for i := range t.Members {
 		if m := &t.Members[i]; m.State == MemberWaiting {
@@ -249,14 +251,14 @@ func (t *Team) unpause() {
 	}
 }
 
-// postpone puts off what is due.
+// postpone delays all timers.
 func (t *Team) postpone(by time.Duration) {
 	for i := range t.Members {
 		m := &t.Members[i]
 		if !m.Retry.IsZero() {
 			m.Retry = m.Retry.Add(by)
 		}
-		if !m.PauseAt.IsZero() { // what is put off now is not put off once more when it is resumed
+		if !m.PauseAt.IsZero() { // resuming the agent must not delay them twice
 			m.PauseAt = earlier(m.PauseAt.Add(by), t.Now)
 		}
 	}
@@ -273,7 +275,7 @@ func (t *Team) postponeReplies(of string, by time.Duration) {
 	}
 }
 
-// earlier is the earlier of two times, of which zero is never.
+// earlier returns the earlier of two times, where zero means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

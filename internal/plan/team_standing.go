@@ -7,8 +7,8 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// Standing is where the i-th member stands, as it is shown: its turn runs, perhaps to wait for others;
-// it has mail and something keeps it; or it has nothing to do but to wait for replies, or for mail.
+// Standing is the state of the i-th member as it is shown. Its turn runs, or waits for others. Or
+// it has mail and something keeps it from a turn. Or it is idle, and waits for replies or mail.
 func (t *Team) Standing(i int) (swarm.Status, []Wait) {
 	m := &t.Members[i]
 	switch {
@@ -39,7 +39,7 @@ func (t *Team) Standing(i int) (swarm.Status, []Wait) {
 	return swarm.Waiting, []Wait{{For: ForMail}}
 }
 
-// obstacles are what keeps a member without a turn from having one.
+// obstacles lists what keeps a member from having a turn.
 func (t *Team) obstacles(m *Member) (waits []Wait) {
 	if !m.PauseAt.IsZero() {
 		waits = append(waits, Wait{For: ForPause, Agent: m.Name, Since: m.PauseAt})
@@ -56,7 +56,7 @@ func (t *Team) obstacles(m *Member) (waits []Wait) {
 	return waits
 }
 
-// waitsInTurn is for whom of those that it named a member still waits in its turn, and why they are not through.
+// waitsInTurn lists the agents that a member's turn still waits for, and why they are not done.
 func (t *Team) waitsInTurn(m *Member) (waits []Wait) {
 	for _, name := range m.For {
 		if t.unready(name) {
@@ -66,14 +66,14 @@ func (t *Team) waitsInTurn(m *Member) (waits []Wait) {
 	return waits
 }
 
-// unready says whether an agent is not through with what it was sent, and may still be.
+// unready says whether an agent is not done with its mail and may still get done.
 func (t *Team) unready(name string) bool {
 	m := t.Member(name)
 	return m != nil && m.End == nil && (!m.Quiet() || !m.Made)
 }
 
-// WaitPath is how the waits of agents in their turns lead from one to another, or nil: an agent that waits
-// for one whose path leads back to it waits for ever. Only waits that began before a record count.
+// WaitPath is the path along which waits inside turns lead from one agent to another, or nil. A
+// wait for an agent whose path leads back is a deadlock. Only waits before a sequence number count.
 func (t *Team) WaitPath(from, to string, before int64) Path {
 	return t.waitPath(from, to, before, map[string]bool{})
 }
@@ -98,17 +98,17 @@ func (t *Team) waitPath(from, to string, before int64, seen map[string]bool) Pat
 	return nil
 }
 
-// A Busy is why an agent is not through with what it was sent.
+// A Busy says why an agent is not done with its mail.
 type Busy struct {
-	Turn    swarm.TurnID // the one that it has
-	Person  bool         // in it, it waits for a person
-	For     []string     // in it, it waits for agents
-	Paused  bool         // it has no turn, and gets none until a person resumes it
+	Turn    swarm.TurnID // its turn
+	Person  bool         // the turn waits for a person
+	For     []string     // the turn waits for these agents
+	Paused  bool         // it gets no turn until a person resumes it
 	Mail    bool         // it has mail to read
 	Trouble string       // why its last turn failed
 }
 
-// Busy says why a member is not through.
+// Busy says why a member is not done.
 func (t *Team) Busy(name string) Busy {
 	m := t.Member(name)
 	b := Busy{Person: len(m.Asks) > 0, For: m.For, Paused: m.State == MemberPaused, Mail: m.wants(), Trouble: m.Trouble}
@@ -118,7 +118,7 @@ func (t *Team) Busy(name string) Busy {
 	return b
 }
 
-// String is the sentence for it, for agents and people alike.
+// String is the sentence for agents and people.
 func (b Busy) String() string {
 	switch {
 	case b.Turn != "" && b.Person:
@@ -138,7 +138,8 @@ func (b Busy) String() string {
 	return text + LastFailure(b.Trouble)
 }
 
-// LastFailure is the end of a sentence about an agent whose last turn failed, or "".
+// LastFailure completes a sentence about an agent whose last turn failed. It is "" if there is no
+// failure.
 func LastFailure(trouble string) string {
 	if trouble == "" {
 		return ""

@@ -7,30 +7,33 @@ import (
 	"swarm"
 )
 
-// A TeamStep is what the loop of a team is to do next.
+// A TeamStep is the next thing for a team's loop to do.
 type TeamStep struct {
 	Kind    TeamStepKind
-	Agent   string       // whom it is about
-	Turn    swarm.TurnID // of GiveTurn
-	Owed    Owed         // of RemindOf and GiveUpOn
-	Request Request      // of DealWith
+	Agent   string       // its subject
+	Turn    swarm.TurnID // for GiveTurn
+	Owed    Owed         // for RemindOf and GiveUpOn
+	Request Request      // for DealWith
 }
 
-// A TeamStepKind says what is to be done.
+// A TeamStepKind is the kind of a step.
 type TeamStepKind int
 
-// What can be to do.
+// The kinds of steps.
 const (
-	GiveTurn TeamStepKind = iota // start the agent's turn; it counts as running
-	EndAgent                     // a person has cancelled it, and it has no turn
-	Restart                      // a person starts it again
-	RemindOf                     // tell the agent that its reply is still wanted
-	GiveUpOn                     // wait no longer for the agent's reply
-	DealWith                     // do what was answered to the request; it counts as done
+	GiveTurn TeamStepKind = iota // start the agent's turn; the team counts it as running
+	EndAgent                     // end an agent that a person has cancelled and that has no turn
+	Restart                      // start an agent again, on a person's command
+	RemindOf                     // remind the agent of its reply
+	GiveUpOn                     // give up on the agent's reply
+	DealWith                     // carry out the answer to the request; the team counts it as handled
 )
 
-// Next gives what is to be done now; nothing, until another fact comes. A step that a fact tells of is
-// done when that is applied, and offered until then.
+// Next returns the steps to do now, or none until another fact comes. A step that appends a fact is
+// offered until that fact is applied.
+//
+// The order matters: departures come first, so a cancelled agent gets no further turn. Reminders to
+// an idle team come last, because any other step may bring the replies.
 func (t *Team) Next() []TeamStep {
 	for _, offers := range []func() []TeamStep{t.departures, t.lateReplies, t.requests, t.turns, t.idleReplies} {
 		if steps := offers(); len(steps) > 0 {
@@ -43,7 +46,7 @@ func (t *Team) Next() []TeamStep {
 // going says whether the run is neither paused nor about to end.
 func (t *Team) going() bool { return t.Closing == "" && t.PauseAt.IsZero() }
 
-// departures are members that a person has cancelled or started, as soon as they have no turn.
+// departures ends or restarts the members for which a person wants it, once they have no turn.
 func (t *Team) departures() (steps []TeamStep) {
 	for i := range t.Members {
 		m := &t.Members[i]
@@ -58,8 +61,7 @@ func (t *Team) departures() (steps []TeamStep) {
 	return steps
 }
 
-// lateReplies are replies whose time has come: at half of it the agent is reminded, at its end nobody
-// waits any more.
+// lateReplies reminds an agent after half of the reply timeout, and gives up at its end.
 func (t *Team) lateReplies() (steps []TeamStep) {
 	if !t.going() {
 		return nil
@@ -76,8 +78,8 @@ func (t *Team) lateReplies() (steps []TeamStep) {
 	return steps
 }
 
-// replyDue is when something is to be done about a reply by the clock, and whether that is to give it
-// up; zero = never. A member that is paused has the time that there is.
+// replyDue is when a reply needs a reminder, or is to be given up if over is set; zero = never. The
+// timeout does not apply to a paused member.
 func (t *Team) replyDue(o *Owed) (due time.Time, over bool) {
 	limit := t.Rules.ReplyTimeout
 	paused, _ := t.Paused(o.To)
@@ -90,7 +92,7 @@ func (t *Team) replyDue(o *Owed) (due time.Time, over bool) {
 	return o.Since.Add(limit / 2), false
 }
 
-// requests are what was answered, the oldest first.
+// requests returns the oldest answered growth request.
 func (t *Team) requests() []TeamStep {
 	if len(t.Answered) == 0 {
 		return nil
@@ -101,7 +103,7 @@ func (t *Team) requests() []TeamStep {
 	return []TeamStep{{Kind: DealWith, Agent: r.Agent, Request: r}}
 }
 
-// turns are for everybody who has mail for one, as far as there are slots.
+// turns starts a turn for each member with mail, as far as there are slots.
 func (t *Team) turns() (steps []TeamStep) {
 	if !t.going() {
 		return nil
@@ -121,12 +123,13 @@ func (t *Team) turns() (steps []TeamStep) {
 	return steps
 }
 
-// asleep says whether nothing happens any more unless the team itself, or somebody outside, does something.
+// asleep says whether nothing more happens by itself: no turn needs a slot, and all mail of the run
+// has arrived.
 func (t *Team) asleep() bool { return t.Ready && t.Running() == 0 && t.heard() }
 
-// idleReplies are for a team in which everybody is idle: only a reminder can bring a reply that is still
-// wanted. When all were given, nobody waits any more. Only one member is reminded at a time, since what it does
-// may bring the other replies too.
+// idleReplies handles owed replies in an idle team, where only a reminder can bring them. After all
+// reminders it gives up. It reminds one member at a time, since its turn may bring the other
+// replies too.
 func (t *Team) idleReplies() (steps []TeamStep) {
 	if !t.asleep() || t.inTurn() || !t.going() || t.wanted() || t.Rules.Mode == swarm.InteractiveMode {
 		return nil
@@ -134,7 +137,7 @@ func (t *Team) idleReplies() (steps []TeamStep) {
 	for _, o := range t.Owed {
 		paused, member := t.Paused(o.To)
 		if !member || paused {
-			return nil // a person is asked, or somebody whom a person has paused, and has the time that there is
+			return nil // a person, or an agent that a person paused, may take any time
 		}
 	}
 	for _, o := range t.Owed {
@@ -155,13 +158,13 @@ func (t *Team) idleReplies() (steps []TeamStep) {
 	return steps
 }
 
-// wanted says whether anybody has something left to do, or to be told.
+// wanted says whether any agent has mail to read or any growth request is open.
 func (t *Team) wanted() bool {
 	return len(t.Open)+len(t.Answered) > 0 || slices.ContainsFunc(t.Members, func(m Member) bool { return m.wants() })
 }
 
-// Over says whether the run is through: nobody has anything left to do, or a person, the lead or the
-// budget says so and the last turn has ended.
+// Over says whether the run has ended. Either no work is left, or a person, the lead or the budget
+// closed it, and the last turn has ended.
 func (t *Team) Over() bool {
 	if !t.asleep() || t.inTurn() {
 		return false
@@ -169,13 +172,13 @@ func (t *Team) Over() bool {
 	return t.Closing != "" || t.Finished()
 }
 
-// Finished says whether nobody has anything left to do, whatever else may end the run. In an interactive team a person may always
-// have something to say.
+// Finished says whether no work is left, whatever else may end the run. An interactive team is
+// never finished, because a person may write to it.
 func (t *Team) Finished() bool {
 	return t.PauseAt.IsZero() && !t.wanted() && len(t.Owed) == 0 && t.Rules.Mode != swarm.InteractiveMode
 }
 
-// Due is when something is to be done next by the clock; zero = never.
+// Due is when the next timer fires; zero = never.
 func (t *Team) Due() (due time.Time) {
 	for i := range t.Members {
 		if m := &t.Members[i]; t.Now.Before(m.Retry) {
@@ -189,7 +192,8 @@ func (t *Team) Due() (due time.Time) {
 	return due
 }
 
-// Stuck are the members for which nothing goes on because they are paused: they have mail, or owe a reply.
+// Stuck lists the paused members that hold up the run: they have mail or owe a reply, and no other
+// work is left.
 func (t *Team) Stuck() (names []string) {
 	if !t.Ready || t.Running() > 0 || !t.going() {
 		return nil
@@ -215,8 +219,8 @@ type Ending struct {
 	Why    swarm.TaskEnd
 }
 
-// Ending is how the work of the i-th member ended, if the run ends now, early for a reason or "". A member that
-// still had something to do has not completed it.
+// Ending is how the work of the i-th member ends if the run ends now. stop is the reason for an
+// early end, or "". A member with unread mail has not completed its work.
 func (t *Team) Ending(i int, stop swarm.ErrorKind) Ending {
 	m := &t.Members[i]
 	failed := ""
@@ -240,5 +244,5 @@ func (t *Team) Ending(i int, stop swarm.ErrorKind) Ending {
 	return Ending{Status: swarm.Completed}
 }
 
-// failed says of a member that has ended whether that was because it could not do its work.
+// failed says whether a member ended because it failed, and not because a person cancelled it.
 func (m *Member) failed() bool { return m.End != nil && m.End.Kind != swarm.CutByCancel }

@@ -11,30 +11,30 @@ import (
 
 // A Wait is one reason why a task does not run.
 type Wait struct {
-	For    WaitFor   `json:"for"`              // what kind of thing it waits for
-	Task   string    `json:"task,omitempty"`   // the task it waits for, or the one that is in its way
-	Agent  string    `json:"agent,omitempty"`  // the agent it waits for
-	Since  time.Time `json:"since,omitzero"`   // when it began, where that is known
-	Until  time.Time `json:"until,omitzero"`   // when it ends by itself
-	Reason string    `json:"reason,omitempty"` // more about it
+	For    WaitFor   `json:"for"`              // the kind
+	Task   string    `json:"task,omitempty"`   // the task that it waits for, or that is in its way
+	Agent  string    `json:"agent,omitempty"`  // the agent that it waits for
+	Since  time.Time `json:"since,omitzero"`   // when the wait began, if known
+	Until  time.Time `json:"until,omitzero"`   // when the wait ends by itself
+	Reason string    `json:"reason,omitempty"` // details
 }
 
-// WaitFor is a kind of wait.
+// WaitFor is the kind of a wait.
 type WaitFor string
 
-// What a task can wait for.
+// The kinds of waits.
 const (
 	ForDependency  WaitFor = "dependency"  // Task has not ended
 	ForAgent       WaitFor = "agent"       // Agent is busy with Task
-	ForConcurrency WaitFor = "concurrency" // as many copies of it run as may
-	ForOutput      WaitFor = "output"      // Agent to make its first output
-	ForSlot        WaitFor = "slot"        // as many turns run as may
-	ForRetry       WaitFor = "retry"       // its next attempt, at Until
-	ForPerson      WaitFor = "person"      // somebody to decide
-	ForPause       WaitFor = "pause"       // the run to go on, or Agent, when that is paused
-	ForMail        WaitFor = "mail"        // somebody to write to it
-	ForAgents      WaitFor = "wait_for"    // in its turn: Agent to be through with what it was sent
-	ForReply       WaitFor = "reply"       // Agent to answer the message that Reason names
+	ForConcurrency WaitFor = "concurrency" // the limit of concurrent copies is reached
+	ForOutput      WaitFor = "output"      // Agent has no output yet
+	ForSlot        WaitFor = "slot"        // the limit of concurrent turns is reached
+	ForRetry       WaitFor = "retry"       // the next attempt comes at Until
+	ForPerson      WaitFor = "person"      // a person has to decide
+	ForPause       WaitFor = "pause"       // the run is paused, or Agent if it is set
+	ForMail        WaitFor = "mail"        // it has no mail
+	ForAgents      WaitFor = "wait_for"    // its turn waits until Agent is done
+	ForReply       WaitFor = "reply"       // Agent owes a reply to the message that Reason names
 )
 
 func (w Wait) String() string {
@@ -71,27 +71,27 @@ func (w Wait) String() string {
 	return string(w.For)
 }
 
-// A Path is names in order, shown with arrows.
+// A Path is a list of names, printed with arrows.
 type Path []string
 
 func (p Path) String() string { return strings.Join(p, " → ") }
 
-// Len is how many tasks there are.
+// Len is the number of tasks.
 func (s *Schedule) Len() int { return len(s.nodes) }
 
-// Group is the number of the i-th task's group among those of all plans that were added.
+// Group is the index of the i-th task's group, counted over all plans.
 func (s *Schedule) Group(i int) int { return s.nodes[i].group }
 
 // Task is the i-th task, as its plan has it.
 func (s *Schedule) Task(i int) *swarm.Task { return s.nodes[i].task }
 
-// Status is where the i-th task stands in its group's current iteration.
+// Status is the i-th task's state in the current iteration of its group.
 func (s *Schedule) Status(i int) swarm.Status { return s.nodes[i].status }
 
 // Begun says whether the i-th task has had a turn in this iteration.
 func (s *Schedule) Begun(i int) bool { return s.nodes[i].started }
 
-// Find is the number of the task with this name.
+// Find returns the index of the task with this name.
 func (s *Schedule) Find(name string) (int, bool) {
 	i, ok := s.at[name]
 	return i, ok
@@ -102,21 +102,22 @@ func (s *Schedule) has(name string) bool {
 	return ok
 }
 
-// Iteration is the iteration that the i-th task's group is in.
+// Iteration is the current iteration of the i-th task's group.
 func (s *Schedule) Iteration(i int) int { return s.groups[s.nodes[i].group].iteration }
 
-// Iterations is how many iterations the i-th task's group has.
+// Iterations is the number of iterations of the i-th task's group.
 func (s *Schedule) Iterations(i int) int { return s.groups[s.nodes[i].group].iterations }
 
-// GroupIterations is how many iterations a group has.
+// GroupIterations is the number of iterations of a group.
 func (s *Schedule) GroupIterations(group int) int { return s.groups[group].iterations }
 
-// Blocked says whether the i-th task waits for others to end or to make something.
+// Blocked says whether the i-th task waits for dependencies, or for the first output of an agent.
 func (s *Schedule) Blocked(i int) bool {
 	return s.nodes[i].status == swarm.Pending && s.nodes[i].open > 0
 }
 
-// Standing is the i-th task's status as it is shown: one that could run but for somebody or something is waiting.
+// Standing is the i-th task's status as it is shown. A pending task that something keeps from
+// running shows as waiting.
 func (s *Schedule) Standing(i int) (swarm.Status, []Wait) {
 	st := s.nodes[i].status
 	if st != swarm.Pending && st != swarm.Waiting {
@@ -129,7 +130,7 @@ func (s *Schedule) Standing(i int) (swarm.Status, []Wait) {
 	return swarm.Waiting, waits
 }
 
-// Waits says for whom and why the i-th task waits; nil when it does not.
+// Waits lists what the i-th task waits for, or nil.
 func (s *Schedule) Waits(i int) []Wait {
 	n := &s.nodes[i]
 	switch {
@@ -166,13 +167,13 @@ func (s *Schedule) Waits(i int) []Wait {
 	return waits
 }
 
-// OfTurn is the task and the iteration of a turn's id.
+// OfTurn splits the id of a turn into its task and iteration.
 func OfTurn(turn swarm.TurnID) (task string, iteration int) {
 	task, iteration, _ = splitTurn(turn)
 	return task, iteration
 }
 
-// splitTurn takes a turn's id apart, as [swarm.NewTurnID] made it.
+// splitTurn splits the id of a turn as [swarm.NewTurnID] made it.
 func splitTurn(turn swarm.TurnID) (task string, iteration, attempt int) {
 	parts := strings.Split(string(turn), "/")
 	if len(parts) != 3 {
