@@ -1,8 +1,11 @@
-// Package api is the window for programs: what commands print and what they do, over HTTP, and a run's events as they happen, over
-// SSE. It has no state of its own. Whatever it shows is a fold of a run's log, read by the same code that commands use, so that two
-// servers, or a server and a command, say the same; whatever it does is a record in the log, or a driver in this process.
+// Package api serves runs to programs over HTTP: what commands print and do, as JSON, and a run's
+// events as they happen, as Server-Sent Events (SSE).
 //
-// Authentication is not done here: package httpd has checked the client before.
+// The package has no state of its own. Each answer is a fold of a run's log, read by the code that
+// commands use, so two servers, or a server and a command, agree. Each action is a record in the
+// log, or starts a driver in this process.
+//
+// Package httpd authenticates clients before their requests reach this package.
 package api
 
 import (
@@ -21,20 +24,20 @@ import (
 	"swarm/internal/run"
 )
 
-// Options say which runs are shown, and what drives new ones.
+// Options say which runs are served, and how new ones are started.
 type Options struct {
 	Control *control.Control
-	Start   func(ctx context.Context, r control.Request) (run string, err error) // begins a run, on disk when it returns
+	Start   func(ctx context.Context, r control.Request) (run string, err error) // returns when the run is on disk
 	Feed    *feed.Hub
 }
 
-// An API answers until its feed is closed.
+// An API is the HTTP handler. Its streams end when its feed is closed.
 type API struct {
 	Options
 	routes *http.ServeMux
 
-	heartbeat time.Duration // of streams
-	patience  time.Duration // with a client that does not read
+	heartbeat time.Duration // the interval of comments in a stream, which keep proxies from closing it
+	patience  time.Duration // how long a write to a client may block
 }
 
 // New makes an API.
@@ -46,12 +49,12 @@ func New(o Options) *API {
 	return a
 }
 
-// document is what can be asked here, as OpenAPI says it.
+// document is the OpenAPI description of the routes below. A test compares the two.
 //
 //go:embed openapi.json
 var document []byte
 
-// A route is one thing that can be asked.
+// A route is one operation of the API.
 type route struct {
 	method, path string
 	handler      http.Handler
@@ -83,7 +86,7 @@ func (a *API) table() []route {
 	}
 }
 
-// ServeHTTP answers who has been let in.
+// ServeHTTP answers an authenticated request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := a.routes.Handler(r); pattern == "" {
 		a.nothingHere(w, r)
@@ -92,7 +95,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.routes.ServeHTTP(w, r)
 }
 
-// nothingHere says what is wrong with a request that no route fits: its path, or its method.
+// nothingHere refuses a request that matches no route. It tells a wrong method from a wrong path by
+// matching the path with the other methods.
 func (a *API) nothingHere(w http.ResponseWriter, r *http.Request) {
 	var methods []string
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -115,7 +119,7 @@ func describe(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(document)
 }
 
-// A reply is what is answered when all went well.
+// A reply is a successful answer.
 type reply struct {
 	status int
 	body   any
@@ -123,7 +127,7 @@ type reply struct {
 
 func ok(body any) (reply, error) { return reply{http.StatusOK, body}, nil }
 
-// answer answers with JSON.
+// answer makes a handler that writes the reply of do as JSON, or its error.
 func answer(do func(*http.Request) (reply, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, err := do(r)
@@ -136,11 +140,11 @@ func answer(do func(*http.Request) (reply, error)) http.Handler {
 		w.WriteHeader(got.status)
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
-		_ = enc.Encode(got.body) // who does not wait for the answer does not get it
+		_ = enc.Encode(got.body) // an error means that the client is gone
 	})
 }
 
-// withReader is answer for what only looks at one run.
+// withReader is answer for operations that only read the run in the path.
 func (a *API) withReader(do func(*http.Request, *run.Reader) (reply, error)) http.Handler {
 	return answer(func(r *http.Request) (reply, error) {
 		l, err := a.openReader(r)
@@ -160,7 +164,7 @@ func (a *API) openReader(r *http.Request) (*run.Reader, error) {
 	return a.Control.OpenReader(s.ID)
 }
 
-// A refusal is an error with a status of its own.
+// A refusal is an error with an HTTP status that its kind alone does not imply.
 type refusal struct {
 	status int
 	error
@@ -168,7 +172,7 @@ type refusal struct {
 
 func (r refusal) Unwrap() error { return r.error }
 
-// conflict refuses what has no meaning as things stand.
+// conflict refuses an operation that the current state of the run does not allow.
 func conflict(hint, format string, args ...any) error {
 	return refusal{http.StatusConflict, swarm.Errorf(swarm.BadInput, format, args...).WithHint("%s", hint)}
 }
@@ -202,7 +206,7 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// each joins words for a hint.
+// each joins words with commas, for a hint.
 func each[S ~string](words []S) string {
 	all := make([]string, len(words))
 	for i, w := range words {

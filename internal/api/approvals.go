@@ -21,7 +21,7 @@ func (a *API) listApprovals(r *http.Request) (reply, error) {
 	return reply{http.StatusOK, askedList{all}}, err
 }
 
-// answerApproval allows or refuses what an agent asks. The first answer counts.
+// answerApproval approves or denies what an agent asks for. The first answer counts.
 func (a *API) answerApproval(r *http.Request) (reply, error) {
 	id := r.PathValue("approval")
 	var given struct {
@@ -47,6 +47,6 @@ func (a *API) answerApproval(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	noted, err := a.Control.Answer(r.Context(), q, d)
-	return reply{http.StatusAccepted, noted}, err
+	result, err := a.Control.Answer(r.Context(), q, d)
+	return reply{http.StatusAccepted, result}, err
 }

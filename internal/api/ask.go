@@ -14,28 +14,28 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// Of lists, so many are given at once.
+// The default and the maximum number of items in one page of a list.
 const (
 	usualPage = 100
 	mostPage  = 1000
 )
 
-// A question is the part of a request behind its "?". The first thing that is wrong with it is kept, so that it can be read without a
-// branch after each word.
+// A question holds the query parameters of a request. It keeps the first error, so that handlers
+// read all parameters first and check for an error once.
 type question struct {
 	values url.Values
 	err    error
 }
 
-// ask reads a question that has no other words than these.
-func ask(r *http.Request, words ...string) *question {
+// ask reads the query parameters of a request. Parameters other than these names are refused.
+func ask(r *http.Request, names ...string) *question {
 	q := &question{values: r.URL.Query()}
-	for command, all := range q.values {
+	for name, all := range q.values {
 		switch {
-		case !slices.Contains(words, command):
-			q.fail(swarm.Errorf(swarm.BadInput, "there is no parameter %s here", swarm.Quote(command)).WithHint("%s", swarm.DidYouMean(command, words)))
+		case !slices.Contains(names, name):
+			q.fail(swarm.Errorf(swarm.BadInput, "there is no parameter %s here", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, names)))
 		case len(all) > 1:
-			q.fail(swarm.Errorf(swarm.BadInput, "the parameter %s is given twice", command).WithHint("several values are one list: %s=a,b", command))
+			q.fail(swarm.Errorf(swarm.BadInput, "the parameter %s is given twice", name).WithHint("several values are one list: %s=a,b", name))
 		}
 	}
 	return q
@@ -47,39 +47,40 @@ func (q *question) fail(err error) {
 	}
 }
 
-func (q *question) text(command string) string { return q.values.Get(command) }
+func (q *question) text(name string) string { return q.values.Get(name) }
 
-// number is a whole number, or otherwise when it is not given.
-func (q *question) number(command string, otherwise, least, most int64) int64 {
-	text := q.values.Get(command)
+// number reads a whole number. The default is otherwise.
+func (q *question) number(name string, otherwise, least, most int64) int64 {
+	text := q.values.Get(name)
 	if text == "" {
 		return otherwise
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
-		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is no number that is possible here", command, swarm.Quote(text)).WithHint("write a whole number from %d to %d", least, most))
+		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is no number that is possible here", name, swarm.Quote(text)).WithHint("write a whole number from %d to %d", least, most))
 		return otherwise
 	}
 	return n
 }
 
-// limit is how many of a list are wanted.
+// limit reads the maximum number of items in a page.
 func (q *question) limit() int { return int(q.number("limit", usualPage, 1, mostPage)) }
 
-// yes is a word that is true or false.
-func (q *question) yes(command string) bool {
-	switch text := q.values.Get(command); text {
+// yes reads a boolean. The default is false.
+func (q *question) yes(name string) bool {
+	switch text := q.values.Get(name); text {
 	case "", "false":
 		return false
 	case "true":
 		return true
 	default:
-		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is neither true nor false", command, swarm.Quote(text)))
+		q.fail(swarm.Errorf(swarm.BadInput, "%s=%s is neither true nor false", name, swarm.Quote(text)))
 		return false
 	}
 }
 
-// page is the part of a list that comes after its first so many, and where the next part begins; 0 when there is none.
+// page returns at most limit items of a list after its first `after` items. Next is the value of
+// after for the next page, or 0 when this is the last one.
 func page[T any](all []T, after int64, limit int) (some []T, next int64) {
 	from := min(after, int64(len(all)))
 	upto := min(from+int64(limit), int64(len(all)))
@@ -89,8 +90,8 @@ func page[T any](all []T, after int64, limit int) (some []T, next int64) {
 	return all[from:upto], next
 }
 
-// readBody reads a body as strictly as an envelope is read: one object, with no other fields than these, in their own spelling, none
-// twice, and nothing after it. No bytes are an empty object.
+// readBody reads a body as strictly as an envelope: one JSON object with only these fields, in their
+// exact spelling, none twice, and nothing after it. An empty body counts as an empty object.
 func readBody(r *http.Request, into any, fields ...string) error {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 
 type eventList struct {
 	Events []swarm.PublicEvent `json:"events"`
-	Next   int64               `json:"next,omitempty"` // what to ask after for the later ones; 0 = there are none yet
+	Next   int64               `json:"next,omitempty"` // the value of after for the next page; 0 = there is none yet
 }
 
-// listEvents is a run's history, in order.
+// listEvents lists a run's events in the order of the log.
 func (a *API) listEvents(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit", "kind")
 	after, limit := q.number("after", 0, 0, math.MaxInt64), q.limit()
@@ -52,9 +52,9 @@ func (a *API) listEvents(r *http.Request, l *run.Reader) (reply, error) {
 	}
 }
 
-// kinds is a list of kinds of events; none = all of them.
-func (q *question) kinds(command string, more ...string) map[string]bool {
-	text := q.text(command)
+// kinds reads a list of event kinds. The result is nil, which means all kinds, when none is given.
+func (q *question) kinds(name string, more ...string) map[string]bool {
+	text := q.text(name)
 	if text == "" {
 		return nil
 	}
@@ -77,7 +77,7 @@ type turnList struct {
 	Next  int64       `json:"next,omitempty"`
 }
 
-// listTurns is a run's turns in the order in which they began.
+// listTurns lists a run's turns in the order in which they started.
 func (a *API) listTurns(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit", "agent", "task")
 	after, limit, agent, task := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("agent"), q.text("task")
@@ -93,13 +93,14 @@ func (a *API) listTurns(r *http.Request, l *run.Reader) (reply, error) {
 	return ok(turnList{some, next})
 }
 
-// A shownTurn is a turn with its texts. One that runs has no output yet, but what it has said so far.
+// A shownTurn is a turn with its texts. A running turn has no output yet: Said holds its stream so
+// far.
 type shownTurn struct {
 	run.FullTurn
 	Said []feed.StreamRecord `json:"said,omitempty"`
 }
 
-// showTurn is one turn whole.
+// showTurn returns one turn with its texts.
 func (a *API) showTurn(r *http.Request, l *run.Reader) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
@@ -147,8 +148,8 @@ func (a *API) listArtifacts(r *http.Request, l *run.Reader) (reply, error) {
 	return ok(artifactList{some, next})
 }
 
-// giveArtifact gives the bytes of artifact://kind/name, or of contextpack://pack/name, if it is one of this run. Whatever they are, a browser is to keep them as a
-// file.
+// giveArtifact returns the bytes of artifact://kind/name or contextpack://pack/name. An agent chose
+// the bytes, so the headers make a browser save them as a file and never show or run them.
 func (a *API) giveArtifact(w http.ResponseWriter, r *http.Request) {
 	text, err := a.artifact(r)
 	if err != nil {
@@ -189,10 +190,11 @@ func (a *API) artifact(r *http.Request) ([]byte, error) {
 
 type topicList struct {
 	Topics []view.Topic `json:"topics"`
-	Next   int64        `json:"next,omitempty"` // what to ask after for the later entries
+	Next   int64        `json:"next,omitempty"` // the value of after for the next page
 }
 
-// listTopics is what was published in a run, by topic. After is the number of an entry, and limit counts entries.
+// listTopics lists the findings of a run by topic. The parameter after is the number of an entry, and
+// limit counts entries, not topics.
 func (a *API) listTopics(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit", "topic")
 	after, limit, topic := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("topic")
@@ -204,7 +206,7 @@ func (a *API) listTopics(r *http.Request, l *run.Reader) (reply, error) {
 		return reply{}, err
 	}
 	d.Topics = slices.DeleteFunc(d.Topics, func(t view.Topic) bool { return topic != "" && t.Topic != topic })
-	var later []int64 // the numbers of the entries that are asked for
+	var later []int64 // the numbers of all entries behind after
 	for _, t := range d.Topics {
 		for _, e := range t.Entries {
 			if e.Seq > after {
@@ -228,10 +230,11 @@ func (a *API) listTopics(r *http.Request, l *run.Reader) (reply, error) {
 
 type mailList struct {
 	Mail []view.Envelope `json:"mail"`
-	Next int64           `json:"next,omitempty"` // what to ask after for the later ones
+	Next int64           `json:"next,omitempty"` // the value of after for the next page
 }
 
-// listMail is a run's envelopes with their receipts, in the order in which they were stored. After is the number of a receipt.
+// listMail lists a run's envelopes with their receipts, in the order in which they were stored. The
+// parameter after is the number of a receipt.
 func (a *API) listMail(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit", "agent", "pending")
 	after, limit, agent, pending := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("agent"), q.yes("pending")

@@ -18,7 +18,9 @@ type sentMessage struct {
 	Seq int64       `json:"seq"`
 }
 
-// sendMessage sends what a person says to an agent: for its next turn, with a high priority between two tools of this one, or, as an interrupt, at once. It is answered when it is on disk.
+// sendMessage sends a person's message to an agent. The agent gets it in its next turn, with high
+// priority between two tool calls of the running turn, and as an interrupt at once. The reply is sent
+// when the message is on disk.
 func (a *API) sendMessage(r *http.Request) (reply, error) {
 	var m struct {
 		To         string          `json:"to"`
@@ -37,7 +39,7 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if string(m.Structured) == "null" { // as everywhere else, it counts as left out
+	if string(m.Structured) == "null" { // null counts as left out, as in an envelope
 		m.Structured = nil
 	}
 	d := mail.Draft{To: strings.TrimPrefix(m.To, "@"), Message: m.Text, Structured: m.Structured, Priority: m.Priority, Interrupt: m.Interrupt, ContextRef: m.ContextRef, ID: m.ID}
@@ -47,18 +49,18 @@ func (a *API) sendMessage(r *http.Request) (reply, error) {
 	if !slices.Contains(mail.Expectations, m.Response) && m.Response != "" {
 		return reply{}, swarm.Errorf(swarm.BadInput, "response cannot be %s", swarm.Quote(m.Response)).WithHint("choose one of %s", each(mail.Expectations))
 	}
-	post, err := run.OpenUserMailbox(a.Control.Home, s.ID)
+	mailbox, err := run.OpenUserMailbox(a.Control.Home, s.ID)
 	if err != nil {
 		return reply{}, err
 	}
-	defer post.Close()
-	if _, err := post.Find(d.To); err != nil {
+	defer mailbox.Close()
+	if _, err := mailbox.Find(d.To); err != nil {
 		return reply{}, err
 	}
 	if run.Current(a.Control.Home, s).Status.Ended() {
 		return reply{}, conflict("start another one: POST /api/v1/runs", "run %s has ended", s.ID)
 	}
-	sent, err := post.FromUser(r.Context(), d)
+	sent, err := mailbox.FromUser(r.Context(), d)
 	if err != nil {
 		return reply{}, err
 	}

@@ -10,7 +10,7 @@ import (
 	"swarm/internal/view"
 )
 
-// A node is an agent as it lives.
+// A node is the state of an agent. The wire format calls agents nodes.
 type node = view.Agent
 
 type nodeList struct {
@@ -28,7 +28,7 @@ func (a *API) listNodes(r *http.Request, l *run.Reader) (reply, error) {
 	return ok(nodeList{p.Agents})
 }
 
-// actOnNode does something to one agent, if that has a meaning as things stand.
+// actOnNode applies an action to one agent, if the agent's state allows it.
 func (a *API) actOnNode(r *http.Request) (reply, error) {
 	action := r.PathValue("action")
 	if !slices.Contains(run.Actions, action) {
@@ -41,6 +41,6 @@ func (a *API) actOnNode(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	noted, err := a.Control.Act(r.Context(), id, r.PathValue("agent"), run.Action(action))
-	return reply{http.StatusAccepted, noted}, err
+	result, err := a.Control.Act(r.Context(), id, r.PathValue("agent"), run.Action(action))
+	return reply{http.StatusAccepted, result}, err
 }

@@ -15,7 +15,7 @@ import (
 
 type runList struct {
 	Runs []swarm.RunSummary `json:"runs"`
-	Next swarm.RunID        `json:"next,omitempty"` // what to ask before for the older ones
+	Next swarm.RunID        `json:"next,omitempty"` // the value of before for the next page
 }
 
 // listRuns lists runs, the newest first.
@@ -53,7 +53,7 @@ type begun struct {
 	Run string `json:"run"`
 }
 
-// startRun begins a run. It is answered when the run is on disk.
+// startRun starts a run. The reply is sent when the run is on disk.
 func (a *API) startRun(r *http.Request) (reply, error) {
 	var w control.Request
 	if err := readBody(r, &w, "dir", "file", "pipeline", "tasks", "only", "set", "provider", "jobs", "stdin", "goal", "to", "done", "mode", "phase"); err != nil {
@@ -81,7 +81,7 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 	}
 	id, err := a.Start(r.Context(), w)
 	if err != nil {
-		if swarm.KindOf(err) == swarm.NotFound { // a file or a program, not what was asked for
+		if swarm.KindOf(err) == swarm.NotFound { // a missing file or program, not a missing resource of the API
 			err = refusal{http.StatusBadRequest, err}
 		}
 		return reply{}, err
@@ -89,7 +89,7 @@ func (a *API) startRun(r *http.Request) (reply, error) {
 	return reply{http.StatusCreated, begun{id}}, nil
 }
 
-// showRun is what `swarm show --json` prints.
+// showRun returns what `swarm show --json` prints.
 func (a *API) showRun(r *http.Request, l *run.Reader) (reply, error) {
 	if err := ask(r).err; err != nil {
 		return reply{}, err
@@ -105,7 +105,8 @@ func (a *API) showRun(r *http.Request, l *run.Reader) (reply, error) {
 	return ok(view.Report{Picture: p, Details: d})
 }
 
-// steer does something to a run that has not ended. It is answered when the request is on disk.
+// steer makes the handler of a command to a run that has not ended. The reply is sent when the
+// command is on disk.
 func (a *API) steer(do func(ctx context.Context, id swarm.RunID) (control.CommandResult, error)) func(*http.Request) (reply, error) {
 	return func(r *http.Request) (reply, error) {
 		if err := errors.Join(ask(r).err, readBody(r, &struct{}{})); err != nil {
@@ -115,8 +116,8 @@ func (a *API) steer(do func(ctx context.Context, id swarm.RunID) (control.Comman
 		if err != nil {
 			return reply{}, err
 		}
-		noted, err := do(r.Context(), id)
-		return reply{http.StatusAccepted, noted}, err
+		result, err := do(r.Context(), id)
+		return reply{http.StatusAccepted, result}, err
 	}
 }
 

@@ -12,9 +12,12 @@ import (
 	"swarm/internal/feed"
 )
 
-// stream tells a run as Server-Sent Events: what has been after a given event, and then what happens. An event's id is its number, so
-// that who was cut off can come back to where he was. When the run has ended and all is told, the stream ends; who comes back to it
-// after that is told so by 204, which keeps browsers from trying for ever.
+// stream sends a run as Server-Sent Events: first the events after a given one, then new events as
+// they happen. The id of an SSE event is the number of the event in the log, so a client that lost
+// its connection continues where it was.
+//
+// The stream ends when the run has ended and all its events are sent. A client that connects again
+// after that gets 204 No Content, which keeps browsers from reconnecting for ever.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	c := &client{w: w, connection: http.NewResponseController(w), patience: a.patience}
 	id, err := c.read(r)
@@ -38,7 +41,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodHead {
-		_ = c.begin() // that is all he wants
+		_ = c.begin() // HEAD wants only the headers
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -49,19 +52,20 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	c.follow(ctx, f, beat.C)
 }
 
-// A client is who reads a stream.
+// A client is the receiver of one stream. Only the goroutine of its request uses it, so it has no
+// mutex.
 type client struct {
 	w          http.ResponseWriter
 	connection *http.ResponseController
 	patience   time.Duration
-	until      time.Time       // it is waited for
-	wants      map[string]bool // kinds; none = all
+	until      time.Time       // the current write deadline
+	wants      map[string]bool // kinds of events; nil = all
 
-	begun bool // the answer has begun
+	begun bool // the headers are sent
 	feed.Cursor
 }
 
-// read reads what is wanted.
+// read reads the parameters of the request, and returns the id of the run.
 func (c *client) read(r *http.Request) (id string, err error) {
 	q := ask(r, "workflow_id", "after", "type")
 	c.Sent, c.wants, id = q.number("after", 0, 0, math.MaxInt64), q.kinds("type", feed.Delta), q.text("workflow_id")
@@ -78,8 +82,9 @@ func (c *client) read(r *http.Request) (id string, err error) {
 	return id, q.err
 }
 
-// follow gives the client everything, until there is nothing more or it is gone. A client that does not take what it is given within
-// its time is left; nobody waits for it, because everybody takes from the same frames at his own pace.
+// follow sends frames to the client until the run is over or the client is gone. All clients read the
+// same shared frames at their own pace, so a slow one delays no other. A write that blocks longer
+// than the client's patience ends its stream.
 func (c *client) follow(ctx context.Context, f *feed.Follower, beat <-chan time.Time) {
 	for ctx.Err() == nil {
 		next := f.Take(&c.Cursor)
@@ -111,7 +116,7 @@ func (c *client) follow(ctx context.Context, f *feed.Follower, beat <-chan time.
 	}
 }
 
-// catchUp gives the client a page of what only the log has.
+// catchUp sends a page of events that are no longer in memory, from the log.
 func (c *client) catchUp(f *feed.Follower) error {
 	frames, err := f.Missed(c.Sent)
 	if err != nil {
@@ -120,14 +125,14 @@ func (c *client) catchUp(f *feed.Follower) error {
 	return c.give(frames, true)
 }
 
-// give writes the frames that the client wants and does not have.
+// give writes the frames that the client wants and has not got yet, in one write.
 func (c *client) give(frames []feed.Frame, past bool) error {
 	var wire []byte
 	for one := range c.Fresh(frames, past) {
 		switch {
 		case c.wants != nil && !c.wants[one.Kind]:
 		case wire == nil:
-			wire = one.Wire[:len(one.Wire):len(one.Wire)] // most often it is the only one
+			wire = one.Wire[:len(one.Wire):len(one.Wire)] // usually the only frame: not copied, and the full slice expression makes append copy
 		default:
 			wire = append(wire, one.Wire...)
 		}
@@ -141,7 +146,7 @@ func (c *client) give(frames []feed.Frame, past bool) error {
 	return c.write(wire)
 }
 
-// begin begins the answer.
+// begin sends the headers, unless they are sent already.
 func (c *client) begin() error {
 	if c.begun {
 		return nil
@@ -153,7 +158,8 @@ func (c *client) begin() error {
 	return c.write(nil)
 }
 
-// write writes within the client's time. That is set anew when half of it is over, not for each of many writes.
+// write writes to the client and flushes. It moves the write deadline only when half of it has
+// passed, because moving it for each of many writes is slow.
 func (c *client) write(wire []byte) error {
 	if now := time.Now(); c.until.Sub(now) < c.patience/2 {
 		c.until = now.Add(c.patience)
