@@ -1,9 +1,12 @@
-// Package a2a is the door for other people's agents: the agents of this folder's compose file, as A2A agents. Each has a card and an
-// address of its own. A message to one begins a run of the team with the message as its goal; the run is the task, and where the
-// task stands is a fold of the run's log, so that two servers, and one that was started again, say the same. A further message in
-// the same task is mail, as a person's would be. Nothing can be done here that package api could not do.
+// Package a2a publishes the agents of this folder's compose file over the A2A protocol, for agents
+// and programs of others. Each agent has a card and an address of its own.
 //
-// Authentication is not done here: package httpd has checked the client before.
+// A message to an agent starts a run of the team, with the message as its goal. The run is the A2A
+// task. The state of the task is a fold of the run's log, so two servers, or one that was restarted,
+// agree about it. A further message in the same task becomes mail, as from a person. The package
+// offers no action that package api does not have.
+//
+// Package httpd authenticates clients before their requests reach this package.
 package a2a
 
 import (
@@ -28,24 +31,24 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// An Agent is one that is published.
+// An Agent is a published agent.
 type Agent struct {
 	Name        string
-	Description string // what it is for, in a few sentences
-	Lead        bool   // whoever names no agent means this one
+	Description string // its purpose, in a few sentences
+	Lead        bool   // a request that names no agent is for this one
 }
 
-// Options say what is published.
+// Options configure a server.
 type Options struct {
-	Control *control.Control        // by which runs are found and steered
-	Start   Start                   // by which they are begun
-	Feed    *feed.Hub               // by which they are followed
-	Agents  func() ([]Agent, error) // those of the compose file as it is now
-	Version string                  // of this program, as cards say it
-	Fault   func(error)             // is told of faults of our own; nil = nobody
+	Control *control.Control        // finds and controls runs
+	Start   Start                   // starts runs
+	Feed    *feed.Hub               // follows runs
+	Agents  func() ([]Agent, error) // reads the agents of the compose file anew
+	Version string                  // the version of this program in cards
+	Fault   func(error)             // receives internal faults; nil = they are dropped
 }
 
-// Start begins a run. When it returns, the run is on disk.
+// Start starts a run. When it returns, the run is on disk.
 type Start func(ctx context.Context, r control.Request) (run string, err error)
 
 // A Server answers A2A clients.
@@ -53,12 +56,12 @@ type Server struct {
 	Options
 	routes *http.ServeMux
 
-	memory askedQuestions
-	mu     sync.Mutex
-	doors  map[string]*door // by agent: they are made when somebody comes
+	memory    askedQuestions
+	mu        sync.Mutex           // guards endpoints
+	endpoints map[string]*endpoint // by agent, made at the first request
 }
 
-// Paths are where the server is mounted.
+// Paths lists the paths on which the server must be mounted.
 var Paths = []string{root, root + "/", wellKnown}
 
 const (
@@ -66,7 +69,7 @@ const (
 	wellKnown = "/.well-known/agent-card.json"
 )
 
-// heartbeat keeps streams from looking dead, and patience is how long a client may take to read what it is given.
+// Heartbeats keep proxies from closing idle streams. A write to a client may block for patience.
 const (
 	heartbeat = 15 * time.Second
 	patience  = 10 * time.Second
@@ -74,7 +77,7 @@ const (
 
 // New makes a server.
 func New(o Options) *Server {
-	s := &Server{Options: o, routes: http.NewServeMux(), doors: map[string]*door{}}
+	s := &Server{Options: o, routes: http.NewServeMux(), endpoints: map[string]*endpoint{}}
 	s.routes.HandleFunc("GET "+root+"/{$}", s.list)
 	s.routes.HandleFunc("GET "+root, s.list)
 	s.routes.HandleFunc("GET "+wellKnown, s.card)
@@ -84,37 +87,38 @@ func New(o Options) *Server {
 	return s
 }
 
-// ServeHTTP answers who has been let in.
+// ServeHTTP answers an authenticated request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := s.routes.Handler(r); pattern == "" {
 		httpd.Refuse(w, http.StatusNotFound, swarm.Errorf(swarm.NotFound, "there is nothing at %s %s", r.Method, swarm.Quote(r.URL.Path)).
 			WithHint("GET %s lists the agents; each has a card, and takes JSON-RPC by POST %s/AGENT", root, root))
 		return
 	}
-	// What goes wrong with a client is told to the client; the library would write it to the terminal.
+	// Errors of a request go to its client. The library would also log them to the terminal.
 	ctx := a2alog.AttachLogger(r.Context(), slog.New(slog.DiscardHandler))
 	s.routes.ServeHTTP(&stream{ResponseWriter: w}, r.WithContext(context.WithValue(ctx, serverKey{}, serverOf(r))))
 }
 
-// A door is where one agent is spoken to, in each of the protocol's bindings.
-type door struct {
+// An endpoint handles the calls to one agent, in each of the protocol's bindings.
+type endpoint struct {
 	jsonrpc, rest http.Handler
 }
 
 func (s *Server) jsonrpc(w http.ResponseWriter, r *http.Request) {
-	if d := s.door(w, r); d != nil {
+	if d := s.endpoint(w, r); d != nil {
 		d.jsonrpc.ServeHTTP(w, strictly(r))
 	}
 }
 
 func (s *Server) rest(w http.ResponseWriter, r *http.Request) {
-	if d := s.door(w, r); d != nil {
+	if d := s.endpoint(w, r); d != nil {
 		http.StripPrefix(root+"/"+r.PathValue("agent")+"/v1", d.rest).ServeHTTP(w, strictly(r))
 	}
 }
 
-// strictly has a body be read as an envelope is: the library takes a key twice, any depth, and leaves alone what follows. What is wrong
-// with it comes out of the body itself, so that the library says it in the words of the binding that is spoken.
+// strictly checks a body as strictly as an envelope. The library accepts duplicate keys, any depth,
+// and trailing bytes. A mistake becomes a read error of the body, so that the library reports it in
+// the form of the binding.
 func strictly(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	text, err := io.ReadAll(r.Body)
@@ -125,7 +129,7 @@ func strictly(r *http.Request) *http.Request {
 	return r
 }
 
-// broken is the end of a body: what is wrong with it, or nothing.
+// broken is the end of a body: a read error, or EOF.
 type broken struct{ why error }
 
 func (b broken) Read([]byte) (int, error) {
@@ -135,8 +139,9 @@ func (b broken) Read([]byte) (int, error) {
 	return 0, b.why
 }
 
-// door finds the door of the agent that is meant, or says that there is no such agent.
-func (s *Server) door(w http.ResponseWriter, r *http.Request) *door {
+// endpoint finds the endpoint of the agent in the path. It answers the request itself, and returns
+// nil, if there is no such agent.
+func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) *endpoint {
 	agent, err := s.find(r.PathValue("agent"))
 	if err != nil {
 		refuse(w, err)
@@ -144,17 +149,17 @@ func (s *Server) door(w http.ResponseWriter, r *http.Request) *door {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.doors[agent.Name]
+	d := s.endpoints[agent.Name]
 	if d == nil {
 		h, mend := &handler{Server: s, agent: agent.Name}, a2asrv.WithTransportPanicHandler(s.mend)
 		beat := a2asrv.WithTransportKeepAlive(heartbeat)
-		d = &door{a2asrv.NewJSONRPCHandler(h, beat, mend), a2asrv.NewRESTHandler(h, beat, mend)}
-		s.doors[agent.Name] = d
+		d = &endpoint{a2asrv.NewJSONRPCHandler(h, beat, mend), a2asrv.NewRESTHandler(h, beat, mend)}
+		s.endpoints[agent.Name] = d
 	}
 	return d
 }
 
-// find is the agent with this name; "" is the one that leads.
+// find finds an agent by its name; "" is the lead.
 func (s *Server) find(name string) (Agent, error) {
 	all, err := s.Agents()
 	if err != nil {
@@ -170,7 +175,7 @@ func (s *Server) find(name string) (Agent, error) {
 	return Agent{}, swarm.Errorf(swarm.NotFound, "there is no agent %s here", swarm.Quote(name)).WithHint("%s", swarm.DidYouMean(name, names))
 }
 
-// mend answers in the place of a handler that broke down.
+// mend makes the answer of a call that panicked, and reports the panic.
 func (s *Server) mend(why any) error {
 	if s.Fault != nil {
 		s.Fault(swarm.Errorf(swarm.Other, "a call over A2A panicked: %v\n%s", why, debug.Stack()))
@@ -178,7 +183,7 @@ func (s *Server) mend(why any) error {
 	return protocolError(context.Background(), swarm.Errorf(swarm.Other, "something here broke down").WithHint("it is not your fault; try once more"))
 }
 
-// refuse answers what is asked outside of the protocol's own calls.
+// refuse answers a failed request outside the protocol's own calls: for a card or the list of agents.
 func refuse(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	if swarm.KindOf(err) == swarm.NotFound {
@@ -190,10 +195,10 @@ func refuse(w http.ResponseWriter, err error) {
 func answer(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(body) // who does not wait for the answer does not get it
+	_ = json.NewEncoder(w).Encode(body) // an error means that the client is gone
 }
 
-// A listed is one line of the list of agents.
+// A listed is one entry of the list of agents.
 type listed struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
@@ -216,7 +221,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 
 type serverKey struct{}
 
-// serverOf is where we are, under the name by which the visitor calls us. It is one of ours: who calls us by another is not let in.
+// serverOf is the URL of this server, with the host name that the client used. Package httpd refuses
+// foreign host names, so the client cannot choose it freely.
 func serverOf(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host
@@ -226,24 +232,25 @@ func serverOf(r *http.Request) string {
 
 func addressOf(r *http.Request, agent string) string { return Address(serverOf(r), agent) }
 
-// Address is where an agent is at a server.
+// Address is the URL of an agent on a server.
 func Address(server, agent string) string {
 	return strings.TrimSuffix(server, "/") + root + "/" + agent
 }
 
-// A stream is an answer that may come in pieces. The library wants to flush it, and never asks how long a client takes.
+// A stream is an answer that may be written in pieces. It adds a write deadline, which the library
+// does not set, and the Flush method that the library needs.
 type stream struct {
 	http.ResponseWriter
 	until time.Time
 }
 
-// Unwrap is how http.ResponseController finds what is behind.
+// Unwrap lets http.ResponseController find the wrapped writer.
 func (w *stream) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *stream) Write(b []byte) (int, error) {
 	if now := time.Now(); w.until.Sub(now) < patience/2 {
 		w.until = now.Add(patience)
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(w.until) // a recorder of tests has none
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(w.until) // the recorder of tests has no deadlines
 	}
 	return w.ResponseWriter.Write(b)
 }

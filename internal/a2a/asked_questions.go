@@ -6,18 +6,20 @@ import (
 	"swarm"
 )
 
-// An askedQuestions is which question clients were told last, of each task: a yes belongs to that one. It is not kept when the server ends: whoever
-// then says yes is told once more what he says it to.
+// An askedQuestions remembers, for each task, the approval that clients were last shown. A yes or no
+// answers only that one: agents may have asked something else since. The memory is not on disk. After
+// a restart of the server, a client that says yes is shown the question once more.
 type askedQuestions struct {
 	mu      sync.Mutex
-	asked   map[swarm.RunID]string // by task: the approval
-	refused map[[2]string]bool     // by task and message: it came too late for its question, and answers no other
+	asked   map[swarm.RunID]string // by task: the id of the approval
+	refused map[[2]string]bool     // by task and message: answers that came too late, refused for good
 }
 
-// maxRefused is how many messages are remembered. With more everything is forgotten, and every question is told again.
+// maxRefused limits the memory. At the limit everything is forgotten, which is safe: clients are then
+// shown each question again before an answer counts.
 const maxRefused = 10_000
 
-// note keeps what clients are told of a task.
+// note records the approval that clients are shown for a task; "" is none.
 func (m *askedQuestions) note(task swarm.RunID, approval string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,8 +37,8 @@ func (m *askedQuestions) put(task swarm.RunID, approval string) {
 	m.asked[task] = approval
 }
 
-// meant says whether a message that says yes or no is meant for what is asked now. One that is not is refused from then on, and who sent
-// it is told what is asked.
+// meant reports whether a yes or no is the answer to this approval. If not, the message is refused
+// from then on, even when it is sent again. The caller shows the client the approval instead.
 func (m *askedQuestions) meant(task swarm.RunID, message, approval string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

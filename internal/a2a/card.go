@@ -6,7 +6,8 @@ import (
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// What agents take and give: text, and JSON beside it. Files are not taken: an agent could do nothing with most of them.
+// The input and output modes of all agents: text, and JSON. Other files are refused, because an agent
+// could not use most of them.
 var (
 	taken = []string{"text/plain", "text/markdown", "application/json"}
 	given = []string{"text/plain", "application/octet-stream"}
@@ -14,7 +15,7 @@ var (
 
 const bearer = wire.SecuritySchemeName("bearer")
 
-// card answers with what an agent says of itself.
+// card answers with the card of an agent.
 func (s *Server) card(w http.ResponseWriter, r *http.Request) {
 	agent, err := s.find(r.PathValue("agent"))
 	if err != nil {

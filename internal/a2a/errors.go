@@ -9,17 +9,18 @@ import (
 	"swarm"
 )
 
-// invalid refuses what a client sent.
+// invalid makes the error for a request with a mistake.
 func invalid(what, hint string) error {
 	return wire.NewError(wire.ErrInvalidParams, what+": "+hint).WithDetails(map[string]any{"error": what, "hint": hint})
 }
 
-// notFound refuses a task that is not there, or not this agent's.
+// notFound makes the error for a task that does not exist or belongs to another agent. Both look the
+// same to a client.
 func notFound(id wire.TaskID) error {
 	return wire.NewError(wire.ErrTaskNotFound, "there is no task "+swarm.Quote(string(id))+" of this agent")
 }
 
-// protocolError is an error of ours in the protocol's own words.
+// protocolError translates a swarm error into an error of the protocol.
 func protocolError(ctx context.Context, err error) error {
 	var theirs *wire.Error
 	var ours *swarm.Error
@@ -37,7 +38,7 @@ func protocolError(ctx context.Context, err error) error {
 		kind = wire.ErrInvalidParams
 	case swarm.Denied:
 		kind = wire.ErrUnauthorized
-	case swarm.Stopped, swarm.NotFound, swarm.NotSignedIn, swarm.RateLimited: // what the agents need is not there: that is no fault of the client
+	case swarm.Stopped, swarm.NotFound, swarm.NotSignedIn, swarm.RateLimited: // the agents lack something: not the client's fault
 		kind = wire.ErrServerError
 	}
 	text, details := ours.Text(), map[string]any{"error": ours.Text(), "kind": string(ours.Kind)}
@@ -47,7 +48,7 @@ func protocolError(ctx context.Context, err error) error {
 	return wire.NewError(kind, text).WithDetails(details)
 }
 
-// kindOf is the kind of an error. What is wrong in a file of ours is no fault of the client.
+// kindOf is the kind of an error. A mistake in one of our files is not the client's fault.
 func kindOf(e *swarm.Error) swarm.ErrorKind {
 	if e.File != "" {
 		return swarm.NotFound

@@ -23,7 +23,7 @@ type handler struct {
 
 var _ a2asrv.RequestHandler = (*handler)(nil)
 
-// open looks at a task of this agent.
+// open folds a task of this agent as it is now. The caller closes the reader.
 func (h *handler) open(ctx context.Context, id wire.TaskID) (*run.Reader, *task, error) {
 	return h.fold(ctx, id, asItIs)
 }
@@ -52,11 +52,11 @@ func (h *handler) fold(ctx context.Context, id wire.TaskID, enough func(*task) b
 		return nil, nil, err
 	}
 	t.server, _ = ctx.Value(serverKey{}).(string)
-	t.tells = func(t *task) { h.memory.note(t.id, t.approval().ID) }
+	t.onShown = func(t *task) { h.memory.note(t.id, t.approval().ID) }
 	return reader, t, nil
 }
 
-// get is a task as it is now.
+// get returns a task as it is now, with at most so many messages of its history.
 func (h *handler) get(ctx context.Context, id wire.TaskID, most *int) (*wire.Task, error) {
 	reader, t, err := h.open(ctx, id)
 	if err != nil {
@@ -66,7 +66,7 @@ func (h *handler) get(ctx context.Context, id wire.TaskID, most *int) (*wire.Tas
 	return t.whole(most)
 }
 
-// GetTask tells where a task stands.
+// GetTask returns the state of a task.
 func (h *handler) GetTask(ctx context.Context, r *wire.GetTaskRequest) (*wire.Task, error) {
 	if err := speaks(ctx); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (h *handler) GetTask(ctx context.Context, r *wire.GetTaskRequest) (*wire.Ta
 	return t, protocolError(ctx, err)
 }
 
-// CancelTask ends a task for good, and answers when it has ended.
+// CancelTask cancels a task, and answers when it has ended or after cancelTime.
 func (h *handler) CancelTask(ctx context.Context, r *wire.CancelTaskRequest) (*wire.Task, error) {
 	if err := speaks(ctx); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (h *handler) CancelTask(ctx context.Context, r *wire.CancelTaskRequest) (*w
 	}
 	short, stop := context.WithTimeout(ctx, cancelTime)
 	defer stop()
-	err = h.Feed.Follow(short, t.id, t.run.Seq, func(told update) error { // what was told before is not asked for again
+	err = h.Feed.Follow(short, t.id, t.run.Seq, func(told update) error { // earlier events are in the fold already
 		if told.Event != nil && told.Event.Kind == swarm.RunEnded {
 			return errEnough
 		}
@@ -109,10 +109,10 @@ func (h *handler) CancelTask(ctx context.Context, r *wire.CancelTaskRequest) (*w
 	return whole, protocolError(ctx, err)
 }
 
-// cancelTime is how long a task is waited for that was told to end.
+// cancelTime is how long to wait for the end of a cancelled task.
 const cancelTime = 10 * time.Second
 
-// SubscribeToTask tells what happens to a task from now on.
+// SubscribeToTask streams the task as it is now, and then its updates.
 func (h *handler) SubscribeToTask(ctx context.Context, r *wire.SubscribeToTaskRequest) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		if err := speaks(ctx); err != nil {
@@ -129,11 +129,12 @@ func (h *handler) SubscribeToTask(ctx context.Context, r *wire.SubscribeToTaskRe
 			yield(nil, wire.NewError(wire.ErrUnsupportedOperation, "the task has ended: it is "+state.String()))
 			return
 		}
-		h.tell(ctx, t, yield)
+		h.stream(ctx, t, yield)
 	}
 }
 
-// SendMessage gives an agent a message, and answers when nothing more happens without the client; at once, if the client wants that.
+// SendMessage sends a message to an agent. It answers when the task has ended or needs the client, or
+// at once if the client wants that.
 func (h *handler) SendMessage(ctx context.Context, r *wire.SendMessageRequest) (wire.SendMessageResult, error) {
 	id, _, err := h.send(ctx, r)
 	if err != nil {
@@ -155,7 +156,8 @@ func (h *handler) SendMessage(ctx context.Context, r *wire.SendMessageRequest) (
 	return t, nil
 }
 
-// SendStreamingMessage gives an agent a message, and tells what happens: all of it, if that begins with the message, however quick it was.
+// SendStreamingMessage sends a message to an agent, and streams the task. If the message starts a new
+// task, the stream has all updates from the start, even if the task ended in the meantime.
 func (h *handler) SendStreamingMessage(ctx context.Context, r *wire.SendMessageRequest) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		id, began, err := h.send(ctx, r)
@@ -173,11 +175,11 @@ func (h *handler) SendStreamingMessage(ctx context.Context, r *wire.SendMessageR
 			return
 		}
 		defer reader.Close()
-		h.tell(ctx, t, yield)
+		h.stream(ctx, t, yield)
 	}
 }
 
-// ListTasks lists the tasks that were begun over A2A, the newest first.
+// ListTasks lists the tasks that were started over A2A, newest first.
 func (h *handler) ListTasks(ctx context.Context, r *wire.ListTasksRequest) (*wire.ListTasksResponse, error) {
 	if err := speaks(ctx); err != nil {
 		return nil, err
@@ -232,7 +234,8 @@ func (h *handler) page(ctx context.Context, r *wire.ListTasksRequest, size int) 
 	return list, nil
 }
 
-// begun are the runs of this agent that were begun over A2A, the newest first, and of one conversation only if it is named.
+// begun lists the runs of this agent that were started over A2A, newest first. With a conversation,
+// it lists only the runs of that one.
 func (h *handler) begun(conversation string) ([]swarm.RunSummary, error) {
 	all, err := h.Control.Home.List(h.Control.Dir, h.Control.Anywhere)
 	if err != nil {
@@ -243,7 +246,7 @@ func (h *handler) begun(conversation string) ([]swarm.RunSummary, error) {
 	}), nil
 }
 
-// Nobody is called back: who wants to know listens, or asks.
+// Push notifications are not supported: clients subscribe to a task or poll it.
 
 // GetTaskPushConfig refuses.
 func (h *handler) GetTaskPushConfig(context.Context, *wire.GetTaskPushConfigRequest) (*wire.PushConfig, error) {
@@ -270,7 +273,7 @@ func (h *handler) GetExtendedAgentCard(context.Context, *wire.GetExtendedAgentCa
 	return nil, wire.ErrExtendedCardNotConfigured
 }
 
-// speaks says whether a client speaks the version that is spoken here. One that does not say is believed to.
+// speaks refuses a client that speaks another version of A2A. A client that names none is accepted.
 func speaks(ctx context.Context) error {
 	call, ok := a2asrv.CallContextFrom(ctx)
 	if !ok {

@@ -15,35 +15,36 @@ import (
 	"swarm/internal/strictjson"
 )
 
-// A letter is what a client's message says, as mail.
+// A letter is the content of a client's message, as mail.
 type letter struct {
-	message string // its id, as the client calls it
-	id      string // of the envelope
-	text    string // all of it
-	data    []any  // of parts that are JSON
+	message string // the client's messageId
+	id      string // the id of the envelope, made from messageId: the idempotency key
+	text    string // the full text
+	data    []any  // the JSON parts
 }
 
-// A structuredPayload is what comes with a text as structured: what is too long for a message, what is JSON, and what was said before.
+// A structuredPayload is the structured part of the mail: a text that is too long for a message, JSON
+// parts, and the earlier conversation.
 type structuredPayload struct {
 	Text    string  `json:"text,omitempty"`
 	Data    []any   `json:"data,omitempty"`
 	History []spoke `json:"history,omitempty"`
 }
 
-// A spoke is what somebody said earlier in a conversation.
+// A spoke is one earlier message of a conversation.
 type spoke struct {
 	From string `json:"from"`
 	Text string `json:"text"`
 }
 
 const (
-	maxID   = 256       // of ids that clients give
-	maxText = 512 << 10 // of a message; an envelope has room for it beside the rest
-	// maxHistory is how much of a conversation a new run is told, from its end.
+	maxID   = 256       // bytes of an id from a client
+	maxText = 512 << 10 // bytes of a message's text; an envelope has room for that and the rest
+	// maxHistory is how many bytes of a conversation a new run gets, from its end.
 	maxHistory = 64 << 10
 )
 
-// read reads a message strictly.
+// read checks a message, and makes a letter of it.
 func read(m *wire.Message) (l letter, err error) {
 	switch {
 	case m == nil:
@@ -82,7 +83,7 @@ func read(m *wire.Message) (l letter, err error) {
 	return l, nil
 }
 
-// part is the text of a part; what is JSON is kept beside it.
+// part returns the text of a part. A JSON part goes into l.data.
 func (l *letter) part(p *wire.Part) (string, error) {
 	if p == nil {
 		return "", invalid("it is null", "leave it out")
@@ -107,7 +108,7 @@ func (l *letter) part(p *wire.Part) (string, error) {
 	return "", wire.NewError(wire.ErrUnsupportedContentType, "only text and JSON are taken here, and this is "+swarm.Quote(p.MediaType))
 }
 
-// fit is the text that fits into a message, and what comes beside it.
+// fit returns a text that fits into a message, and the structured part for the rest.
 func (l letter) fit(history []spoke) (text string, structured json.RawMessage, err error) {
 	more := structuredPayload{Data: l.data, History: history}
 	text = l.text
@@ -122,7 +123,8 @@ func (l letter) fit(history []spoke) (text string, structured json.RawMessage, e
 	return text, structured, err
 }
 
-// is says whether an envelope is this letter, as it is stored: without keys.
+// is reports whether an envelope has the content of this letter. Stored envelopes have no secrets, so
+// the letter is redacted before the comparison.
 func (l letter) is(e swarm.Envelope, redact func([]byte) []byte) bool {
 	text, structured, err := l.fit(nil)
 	if err != nil {
@@ -132,7 +134,7 @@ func (l letter) is(e swarm.Envelope, redact func([]byte) []byte) bool {
 	return strings.TrimSpace(textOf(mine)) == strings.TrimSpace(textOf(e)) && dataOf(mine) == dataOf(e)
 }
 
-// dataOf is what came as JSON, in one spelling.
+// dataOf returns the JSON parts of an envelope in a canonical form.
 func dataOf(e swarm.Envelope) string {
 	var more structuredPayload
 	if json.Unmarshal(e.Payload.Structured, &more) != nil || len(more.Data) == 0 {
@@ -142,7 +144,7 @@ func dataOf(e swarm.Envelope) string {
 	return string(text)
 }
 
-// recent is as much of a conversation as a new run is told, from its end.
+// recent returns the end of a conversation, at most maxHistory bytes.
 func recent(all []spoke) []spoke {
 	size := 0
 	for i := len(all) - 1; i >= 0; i-- {
@@ -153,7 +155,7 @@ func recent(all []spoke) []spoke {
 	return all
 }
 
-// verdict is what a text says to a question that is answered yes or no.
+// verdict reads a yes or no. Clear is false if the text is neither.
 func verdict(text string) (yes, clear bool) {
 	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
 	case "yes", "y", "ok", "approve", "approved", "allow":

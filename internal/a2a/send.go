@@ -14,8 +14,11 @@ import (
 	"swarm/internal/run"
 )
 
-// send gives an agent a message: in a task that goes on it is mail, else it begins one. When it returns, the message is on disk. All
-// servers of a state folder take one message after the other: sent twice, whether at once or later, it is the same message.
+// send stores a message: as mail in an unfinished task, or else as the goal of a new one. When it
+// returns, the message is on disk.
+//
+// A lock makes all servers of a state folder handle one message at a time. So a message that a client
+// sends twice, at the same time or later, is found in the log and stored only once.
 func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire.TaskID, began bool, err error) {
 	if err := speaks(ctx); err != nil {
 		return "", false, err
@@ -35,7 +38,7 @@ func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire
 	if id := r.Message.TaskID; id != "" {
 		return id, false, h.add(ctx, id, r.Message, l)
 	}
-	id, err = h.taken(ctx, r.Message, l)
+	id, err = h.findTask(ctx, r.Message, l)
 	if err != nil || id != "" {
 		return id, false, err
 	}
@@ -43,7 +46,7 @@ func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire
 	return id, true, err
 }
 
-// takes says whether what a client wants of an answer can be given.
+// takes refuses a client's wishes for the answer that cannot be met.
 func (h *handler) takes(c *wire.SendMessageConfig) error {
 	switch {
 	case c == nil:
@@ -58,9 +61,10 @@ func (h *handler) takes(c *wire.SendMessageConfig) error {
 	return countable(c.HistoryLength)
 }
 
-// taken is the task that a message without one belongs to: the one that took it when it was sent before, or the one of its conversation
-// that goes on, which takes it now; "" = there is none.
-func (h *handler) taken(ctx context.Context, m *wire.Message, l letter) (open wire.TaskID, err error) {
+// findTask finds the task for a message that names none. That is the task that has the message
+// already, or else the unfinished task of its conversation, which gets the message now. It returns ""
+// if there is none.
+func (h *handler) findTask(ctx context.Context, m *wire.Message, l letter) (open wire.TaskID, err error) {
 	begun, err := h.begun(m.ContextID)
 	if err != nil {
 		return "", err
@@ -68,7 +72,7 @@ func (h *handler) taken(ctx context.Context, m *wire.Message, l letter) (open wi
 	for _, s := range begun {
 		s = run.Current(h.Control.Home, s)
 		began := s.Origin.Message == m.ID
-		if !began && m.ContextID == "" || began && s.Status == swarm.Cancelled { // whoever sends again what he has cancelled wants it again
+		if !began && m.ContextID == "" || began && s.Status == swarm.Cancelled { // a client that repeats a cancelled message wants a new task
 			continue
 		}
 		id := wire.TaskID(s.ID)
@@ -77,7 +81,7 @@ func (h *handler) taken(ctx context.Context, m *wire.Message, l letter) (open wi
 			return "", err
 		}
 		reader.Close()
-		if took, err := t.took(l); took || err != nil {
+		if took, err := t.has(l); took || err != nil {
 			return id, err
 		}
 		if open == "" && !s.Status.Ended() {
@@ -90,7 +94,7 @@ func (h *handler) taken(ctx context.Context, m *wire.Message, l letter) (open wi
 	return open, err
 }
 
-// begin begins a run.
+// begin starts a run with the message as its goal, and the earlier conversation beside it.
 func (h *handler) begin(ctx context.Context, r *wire.SendMessageRequest, l letter) (wire.TaskID, error) {
 	m := r.Message
 	var history []spoke
@@ -115,7 +119,7 @@ func (h *handler) begin(ctx context.Context, r *wire.SendMessageRequest, l lette
 	return wire.TaskID(id), err
 }
 
-// metadataText is a text that a client sends beside its message.
+// metadataText reads a string from the metadata of a request; "" if it is not there.
 func metadataText(metadata map[string]any, name string) (string, error) {
 	value, ok := metadata[name]
 	if !ok {
@@ -128,7 +132,7 @@ func metadataText(metadata map[string]any, name string) (string, error) {
 	return text, nil
 }
 
-// conversation is what was said in a conversation so far, whichever runs it took.
+// conversation returns all messages of a conversation so far, over all its runs.
 func (h *handler) conversation(ctx context.Context, id string) (all []spoke, err error) {
 	begun, err := h.begun(id)
 	if err != nil {
@@ -158,8 +162,8 @@ func (h *handler) conversation(ctx context.Context, id string) (all []spoke, err
 	return all, nil
 }
 
-// add says something in a task that goes on: it answers what is asked, or is one more message. If nobody drives the run, this process
-// does from then on.
+// add adds a message to an unfinished task: as the answer to the open approval, or as mail. If no
+// process drives the run, this one does from then on.
 func (h *handler) add(ctx context.Context, id wire.TaskID, m *wire.Message, l letter) error {
 	reader, t, err := h.open(ctx, id)
 	if err != nil {
@@ -169,7 +173,7 @@ func (h *handler) add(ctx context.Context, id wire.TaskID, m *wire.Message, l le
 	if m.ContextID != "" && m.ContextID != t.context() {
 		return invalid("the task belongs to another context", "leave contextId out, or write "+t.context())
 	}
-	if took, err := t.took(l); took || err != nil {
+	if took, err := t.has(l); took || err != nil {
 		return err
 	}
 	if t.state().Terminal() {
@@ -183,7 +187,7 @@ func (h *handler) add(ctx context.Context, id wire.TaskID, m *wire.Message, l le
 	case asked.ID == "":
 		err = h.mail(ctx, t, l)
 	case !clear:
-		t.tell()
+		t.noteShown()
 		return invalid("@"+asked.Agent+" waits for a yes or a no", "it asks: "+asked.What)
 	default:
 		err = run.Decide(ctx, h.Control.Home, t.id, asked.ID, run.Decision{OK: yes, By: "A2A", Message: l.id})
@@ -198,8 +202,8 @@ func (h *handler) add(ctx context.Context, id wire.TaskID, m *wire.Message, l le
 	return nil
 }
 
-// changed refuses a yes or a no to something that is not what is asked now: it would be the answer to a question that the client has not
-// been told.
+// changed refuses a yes or no to an approval that is no longer the open one. Otherwise the client
+// would answer a question that it has not seen.
 func (t *task) changed() error {
 	if why := t.why(t.state()); settled(t.state()) && why != "" {
 		return invalid("this does not answer what is asked now", "answer this with a message of its own: "+why)
@@ -207,22 +211,22 @@ func (t *task) changed() error {
 	return invalid("what this answers is not asked any more", "ask for the task to see where it stands")
 }
 
-// mail sends what a client says to the agent, as the answer to its oldest question if it has one.
+// mail sends a client's message to the agent, as the reply to its oldest open question if it has one.
 func (h *handler) mail(ctx context.Context, t *task, l letter) error {
-	post, err := run.OpenUserMailbox(h.Control.Home, t.id)
+	mailbox, err := run.OpenUserMailbox(h.Control.Home, t.id)
 	if err != nil {
 		return err
 	}
-	defer post.Close()
+	defer mailbox.Close()
 	text, structured, err := l.fit(nil)
 	if err != nil {
 		return err
 	}
 	d := mail.Draft{To: h.agent, Message: text, Structured: structured, ID: l.id}
 	if open := t.questions(); len(open) > 0 {
-		_, err = post.Answer(ctx, open[0].ID, d)
+		_, err = mailbox.Answer(ctx, open[0].ID, d)
 	} else {
-		_, err = post.FromUser(ctx, d)
+		_, err = mailbox.FromUser(ctx, d)
 	}
 	return err
 }

@@ -15,7 +15,8 @@ import (
 	"swarm/internal/view"
 )
 
-// A task is a run as A2A sees it: a fold of its log, which can be carried on event by event.
+// A task is a run as A2A sees it: a fold of its log. Each request folds its own, and one goroutine
+// uses it, so there is no mutex.
 type task struct {
 	*view.Collector // its turns, envelopes and artifacts
 
@@ -23,13 +24,13 @@ type task struct {
 	reader *run.Reader // for texts
 	run    *view.Run
 	team   swarm.Team
-	agent  string // whom the goal was given to
-	driven bool   // somebody drove it when it was looked at
-	server string // where we are, as the client calls us
+	agent  string // the agent that got the goal
+	driven bool   // a process drove the run when it was folded
+	server string // the URL of this server, as the client knows it
 
 	plan    swarm.Plan
-	answers map[string]bool // what clients have said to what agents may do only if a person allows it, by letter
-	tells   func(*task)     // is told when the client is told where the task stands
+	answers map[string]bool // the clients' answers to approvals, by the id of the letter
+	onShown func(*task)     // called when the client is shown the state of the task
 }
 
 // goalID is the id of the envelope that holds the goal of a team.
@@ -39,13 +40,14 @@ func newTask(reader *run.Reader) *task {
 	return &task{Collector: view.NewCollector(), id: reader.ID, reader: reader, run: view.New(reader.ID), answers: map[string]bool{}}
 }
 
-// load folds a run as it is now, or as it was when somebody has had enough. The task can look at the run's texts until the look is closed.
+// load folds a run up to its last event, or until enough returns true. The task reads texts through
+// the reader, so it can be used until the reader is closed.
 func load(reader *run.Reader, enough func(*task) bool) (*task, error) {
-	driven := reader.Driven() // asked first: what its driver wrote before it left is in the fold
+	driven := reader.Driven() // before the fold: the events of a driver that leaves in between are in it
 	t := newTask(reader)
 	for e, err := range swarm.Events(reader, 0) {
 		if err == nil {
-			err = t.take(e)
+			err = t.apply(e)
 		}
 		if err != nil {
 			return nil, err
@@ -58,15 +60,15 @@ func load(reader *run.Reader, enough func(*task) bool) (*task, error) {
 	return t, nil
 }
 
-// asItIs and asItBegan are how much of a run is folded: all of it, and what it began with.
+// asItIs folds the whole run. asItBegan folds it up to its goal.
 func asItIs(*task) bool { return false }
 func asItBegan(t *task) bool {
-	t.driven = t.agent != "" // by who has begun it
+	t.driven = t.agent != "" // by the process that started it
 	return t.driven
 }
 
-// take carries the fold on.
-func (t *task) take(e *swarm.Event) error {
+// apply adds an event to the fold.
+func (t *task) apply(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.PlanAdded:
 		if p, err := swarm.Body[swarm.Plan](e); err == nil && p.Team != nil {
@@ -91,7 +93,7 @@ func (t *task) take(e *swarm.Event) error {
 	return nil
 }
 
-// context is the conversation that the task belongs to. The first run of one is its name, unless the client has given it another.
+// context is the contextId of the task's conversation: the client's, or else the id of its first run.
 func (t *task) context() string {
 	if a := t.run.Origin; a != nil && a.Context != "" {
 		return a.Context
@@ -99,12 +101,12 @@ func (t *task) context() string {
 	return string(t.id)
 }
 
-// info is what every answer says of the task.
+// info is the part of every answer that identifies the task.
 func (t *task) info() wire.TaskInfo {
 	return wire.TaskInfo{TaskID: wire.TaskID(t.id), ContextID: t.context()}
 }
 
-// state is where the task stands.
+// state translates the state of the run into a state of the protocol.
 func (t *task) state() wire.TaskState {
 	switch t.run.Status {
 	case swarm.Completed:
@@ -113,7 +115,7 @@ func (t *task) state() wire.TaskState {
 		return wire.TaskStateCanceled
 	case swarm.Failed:
 		if len(t.Turns) == 0 {
-			return wire.TaskStateRejected // it was never begun
+			return wire.TaskStateRejected // it failed before its first turn
 		}
 		return wire.TaskStateFailed
 	}
@@ -126,10 +128,10 @@ func (t *task) state() wire.TaskState {
 	return wire.TaskStateWorking
 }
 
-// settled says of a state that nothing will change it but the client.
+// settled reports whether only the client can change this state.
 func settled(s wire.TaskState) bool { return s.Terminal() || s == wire.TaskStateInputRequired }
 
-// questions are what agents ask a person and nobody has answered, the oldest first.
+// questions lists the messages to the person that still need a reply, oldest first.
 func (t *task) questions() (open []view.Envelope) {
 	for _, e := range t.Envelopes {
 		r := e.Payload.Response
@@ -140,7 +142,7 @@ func (t *task) questions() (open []view.Envelope) {
 	return open
 }
 
-// idles says that everybody has done what there was to do, in a team that waits for more.
+// idles reports whether a team in INTERACTIVE mode has no running turn and no unread mail.
 func (t *task) idles() bool {
 	if t.team.Mode != swarm.InteractiveMode || len(t.Turns) == 0 || t.run.Status != swarm.Running {
 		return false
@@ -155,8 +157,9 @@ func (t *task) idles() bool {
 	})
 }
 
-// approval is what a yes or a no of the client would answer; "" is nothing. One is asked after the other, and before them what is asked in
-// words: whoever says yes has to know to what.
+// approval is the approval that a yes or no of the client would answer; its ID is "" if there is
+// none. Clients see one approval at a time, and questions in words come first. Otherwise a yes would
+// be ambiguous.
 func (t *task) approval() (asked view.Approval) {
 	if len(t.questions()) > 0 {
 		return asked
@@ -167,8 +170,8 @@ func (t *task) approval() (asked view.Approval) {
 	return asked
 }
 
-// took says whether the task has a message already. With the same id and other words it is refused.
-func (t *task) took(l letter) (bool, error) {
+// has reports whether the task has a message already. The same id with another text is an error.
+func (t *task) has(l letter) (bool, error) {
 	there, same := false, false
 	if ok, answered := t.answers[l.id]; answered {
 		yes, clear := verdict(l.text)
@@ -186,24 +189,24 @@ func (t *task) took(l letter) (bool, error) {
 	return there, nil
 }
 
-// tell has it noted that the client is told where the task stands now.
-func (t *task) tell() {
-	if t.tells != nil {
-		t.tells(t)
+// noteShown records that the client is shown the current state of the task.
+func (t *task) noteShown() {
+	if t.onShown != nil {
+		t.onShown(t)
 	}
 }
 
-// status is where the task stands, and why.
+// status is the state of the task, with a message that explains it.
 func (t *task) status() wire.TaskStatus {
 	at := t.run.Time.UTC().Truncate(time.Millisecond)
 	s := wire.TaskStatus{State: t.state(), Timestamp: &at}
 	if text := t.why(s.State); text != "" {
-		s.Message = t.says(fmt.Sprintf("%s-status-%d", t.id, t.run.Seq), wire.MessageRoleAgent, text)
+		s.Message = t.message(fmt.Sprintf("%s-status-%d", t.id, t.run.Seq), wire.MessageRoleAgent, text)
 	}
 	return s
 }
 
-// why is what a client should know beside the state.
+// why explains a state: the reason of a failure, an open question, or why no agent works.
 func (t *task) why(state wire.TaskState) string {
 	switch state {
 	case wire.TaskStateFailed, wire.TaskStateRejected, wire.TaskStateCanceled:
@@ -228,7 +231,7 @@ func (t *task) why(state wire.TaskState) string {
 	return ""
 }
 
-// reasons are why the run did not end well.
+// reasons lists why the run and its tasks failed.
 func (t *task) reasons() string {
 	all := []string{t.run.Reason}
 	for i := range t.run.Len() {
@@ -239,18 +242,19 @@ func (t *task) reasons() string {
 	return strings.TrimSpace(strings.Join(all, "\n"))
 }
 
-// says is a message of the task. Its id is made of what it is about, so that it is the same whoever asks.
-func (t *task) says(id string, role wire.MessageRole, text string) *wire.Message {
+// message makes a message of the task. The caller derives its id from the log, so that every client
+// and every server gets the same one.
+func (t *task) message(id string, role wire.MessageRole, text string) *wire.Message {
 	return &wire.Message{ID: id, Role: role, TaskID: wire.TaskID(t.id), ContextID: t.context(), Parts: wire.ContentParts{wire.NewTextPart(text)}}
 }
 
-// whole is the task with everything that came of it. most is how much of the history is wanted; nil = all.
+// whole is the task with its artifacts and history. Most limits the history; nil = all of it.
 func (t *task) whole(most *int) (*wire.Task, error) {
 	artifacts, err := t.artifacts()
 	if err != nil {
 		return nil, err
 	}
-	t.tell()
+	t.noteShown()
 	return &wire.Task{ID: wire.TaskID(t.id), ContextID: t.context(), Status: t.status(), Artifacts: artifacts, History: newest(t.history(), most)}, nil
 }
 
@@ -261,7 +265,7 @@ func newest(all []*wire.Message, most *int) []*wire.Message {
 	return all[len(all)-max(0, *most):]
 }
 
-// history is what was said between the client and the agents.
+// history lists the messages between the client and the agents.
 func (t *task) history() (all []*wire.Message) {
 	for _, e := range t.Envelopes {
 		id := string(t.id) + "/" + e.Ref()
@@ -270,30 +274,30 @@ func (t *task) history() (all []*wire.Message) {
 			if e.ID == goalID && t.run.Origin != nil && t.run.Origin.Message != "" {
 				id = t.run.Origin.Message
 			}
-			all = append(all, t.says(id, wire.MessageRoleUser, textOf(e.Envelope)))
+			all = append(all, t.message(id, wire.MessageRoleUser, textOf(e.Envelope)))
 		case e.ToNodeID == swarm.User && e.FromNodeID != swarm.Orchestrator:
-			all = append(all, t.says(id, wire.MessageRoleAgent, e.Payload.Message))
+			all = append(all, t.message(id, wire.MessageRoleAgent, e.Payload.Message))
 		}
 	}
 	return all
 }
 
-// outputID is the artifact that holds what the agent said last.
+// outputID is the id of the artifact with the agent's last output.
 const outputID = wire.ArtifactID("output")
 
-// artifacts are what came of the task: what the agent said last, and what was kept in the run.
+// artifacts lists the agent's last output and the artifacts of the run.
 func (t *task) artifacts() (all []*wire.Artifact, err error) {
 	if text, err := t.output(); err != nil {
 		return nil, err
 	} else if text != "" {
-		all = append(all, t.said(text))
+		all = append(all, t.outputArtifact(text))
 	}
 	for _, raw := range t.Artifacts {
 		var kept swarm.Artifact
 		if json.Unmarshal(raw, &kept) != nil {
 			continue
 		}
-		one, err := t.kept(kept)
+		one, err := t.storedArtifact(kept)
 		if err != nil {
 			return nil, err
 		}
@@ -302,7 +306,7 @@ func (t *task) artifacts() (all []*wire.Artifact, err error) {
 	return all, nil
 }
 
-// output is what the agent said last and well; while there is nothing of the kind, what it said last.
+// output is the agent's last good output. If the run has ended without one, it is the last output.
 func (t *task) output() (string, error) {
 	one, ok := t.run.Task(t.agent)
 	if !ok {
@@ -316,15 +320,16 @@ func (t *task) output() (string, error) {
 	return string(text), err
 }
 
-func (t *task) said(text string) *wire.Artifact {
+func (t *task) outputArtifact(text string) *wire.Artifact {
 	return &wire.Artifact{ID: outputID, Name: t.agent, Description: "what @" + t.agent + " says", Parts: wire.ContentParts{wire.NewTextPart(text)}}
 }
 
-// maxInline is how large an artifact may be that is given whole. A larger one is given as an address.
+// maxInline is the size limit, in bytes, of an artifact inside an answer. A larger one is sent as a
+// URL.
 const maxInline = 1 << 20
 
-// kept is something that an agent has kept in the run.
-func (t *task) kept(a swarm.Artifact) (*wire.Artifact, error) {
+// storedArtifact makes the A2A artifact of a run's artifact.
+func (t *task) storedArtifact(a swarm.Artifact) (*wire.Artifact, error) {
 	one := &wire.Artifact{ID: wire.ArtifactID(a.Ref), Name: a.Name, Description: a.Kind}
 	if a.Bytes > maxInline {
 		one.Parts = wire.ContentParts{wire.NewFileURLPart(wire.URL(t.server+"/api/v1/runs/"+string(t.id)+"/artifacts/"+strings.TrimPrefix(a.Ref, "artifact://")), "application/octet-stream")}
@@ -343,7 +348,7 @@ func (t *task) kept(a swarm.Artifact) (*wire.Artifact, error) {
 	return one, nil
 }
 
-// textOf is what a client's message said.
+// textOf is the full text of a client's message.
 func textOf(e swarm.Envelope) string {
 	var more structuredPayload
 	if json.Unmarshal(e.Payload.Structured, &more) == nil && more.Text != "" {

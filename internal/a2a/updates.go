@@ -14,21 +14,21 @@ import (
 
 type update = feed.Update
 
-// errEnough ends the following of a run by who has heard what he wanted.
+// errEnough stops following a run: the follower has what it needs.
 var errEnough = errors.New("enough")
 
-// An updateStream tells a client what happens to a task.
+// An updateStream sends the updates of a task to one client.
 type updateStream struct {
 	*task
 	yield  func(wire.Event, error) bool
-	state  wire.TaskState // that the client was told last, with why
-	reason string
-	turn   swarm.TurnID // of the agent: the one whose words the client is given
-	spoken string       // and what it was given of it
+	state  wire.TaskState // the last state that was sent
+	reason string         // and its explanation
+	turn   swarm.TurnID   // the agent's turn whose text was sent last
+	spoken string         // the text of that turn that was sent
 }
 
-// tell tells a task: first as it is, then what happens, until nothing more happens without the client.
-func (h *handler) tell(ctx context.Context, t *task, yield func(wire.Event, error) bool) {
+// stream sends a task as it is now, and then its updates, until it has ended or needs the client.
+func (h *handler) stream(ctx context.Context, t *task, yield func(wire.Event, error) bool) {
 	whole, err := t.whole(nil)
 	if err != nil {
 		yield(nil, protocolError(ctx, err))
@@ -38,42 +38,43 @@ func (h *handler) tell(ctx context.Context, t *task, yield func(wire.Event, erro
 	if !yield(whole, nil) || settled(c.state) {
 		return
 	}
-	err = h.Feed.Follow(ctx, t.id, t.run.Seq, c.hear)
+	err = h.Feed.Follow(ctx, t.id, t.run.Seq, c.update)
 	if err != nil && !errors.Is(err, errEnough) && ctx.Err() == nil {
 		yield(nil, protocolError(ctx, err))
 	}
 }
 
-// hear tells the client of one thing that happened.
-func (c *updateStream) hear(m update) error {
+// update sends the client what one update changes.
+func (c *updateStream) update(m update) error {
 	if m.Event == nil {
 		if m.Agent == c.agent && m.Kind == string(swarm.DeltaText) && c.runs(m.Turn) {
-			return c.say(m.Turn, m.Text)
+			return c.sendDelta(m.Turn, m.Text)
 		}
 		return nil
 	}
-	if err := c.take(m.Event); err != nil {
+	if err := c.apply(m.Event); err != nil {
 		return err
 	}
 	switch {
 	case m.Event.Kind == swarm.ArtifactStored:
-		if err := c.keep(); err != nil {
+		if err := c.sendArtifact(); err != nil {
 			return err
 		}
 	case m.Event.Kind == swarm.TurnEnded && m.Agent == c.agent:
-		if err := c.end(m.Turn); err != nil {
+		if err := c.sendOutput(m.Turn); err != nil {
 			return err
 		}
 	}
-	return c.stand()
+	return c.sendStatus()
 }
 
-// runs says whether a turn still runs. What comes later of one that has ended, the client has already been given.
+// runs reports whether a turn still runs. Deltas of an ended turn may arrive late; the client has its
+// output already.
 func (c *updateStream) runs(turn swarm.TurnID) bool {
 	return slices.ContainsFunc(c.Turns, func(t view.Turn) bool { return t.ID == turn && t.Status == swarm.Running })
 }
 
-// give gives the client something.
+// give sends an event to the client.
 func (c *updateStream) give(e wire.Event) error {
 	if !c.yield(e, nil) {
 		return errEnough
@@ -81,8 +82,9 @@ func (c *updateStream) give(e wire.Event) error {
 	return nil
 }
 
-// say gives a piece of what the agent says. The first of a turn takes the place of what it said before.
-func (c *updateStream) say(turn swarm.TurnID, text string) error {
+// sendDelta sends a piece of the agent's output. The first piece of a turn replaces the earlier
+// output.
+func (c *updateStream) sendDelta(turn swarm.TurnID, text string) error {
 	more := turn == c.turn
 	if !more {
 		c.turn, c.spoken = turn, ""
@@ -93,12 +95,12 @@ func (c *updateStream) say(turn swarm.TurnID, text string) error {
 
 func (c *updateStream) chunk(text string, more, last bool) error {
 	i := c.info()
-	return c.give(&wire.TaskArtifactUpdateEvent{TaskID: i.TaskID, ContextID: i.ContextID, Artifact: c.said(text), Append: more, LastChunk: last})
+	return c.give(&wire.TaskArtifactUpdateEvent{TaskID: i.TaskID, ContextID: i.ContextID, Artifact: c.outputArtifact(text), Append: more, LastChunk: last})
 }
 
-// end gives what the agent has said in a turn, if that is not what the client was given piece by piece: some of it may have been
-// missing, or it did not count.
-func (c *updateStream) end(turn swarm.TurnID) error {
+// sendOutput sends the whole output at the end of a turn, if it differs from the pieces that were
+// sent. Pieces may have been lost, and the output of a failed turn does not replace a good one.
+func (c *updateStream) sendOutput(turn swarm.TurnID) error {
 	text, err := c.output()
 	if err != nil || text == "" || turn == c.turn && text == c.spoken {
 		return err
@@ -107,8 +109,8 @@ func (c *updateStream) end(turn swarm.TurnID) error {
 	return c.chunk(text, false, true)
 }
 
-// keep gives the artifact that was kept last.
-func (c *updateStream) keep() error {
+// sendArtifact sends the artifact that was stored last.
+func (c *updateStream) sendArtifact() error {
 	all, err := c.artifacts()
 	if err != nil || len(all) == 0 {
 		return err
@@ -117,15 +119,15 @@ func (c *updateStream) keep() error {
 	return c.give(&wire.TaskArtifactUpdateEvent{TaskID: i.TaskID, ContextID: i.ContextID, Artifact: all[len(all)-1], LastChunk: true})
 }
 
-// stand tells where the task stands, if that is new.
-func (c *updateStream) stand() error {
+// sendStatus sends the state of the task, if it has changed.
+func (c *updateStream) sendStatus() error {
 	s := c.status()
 	reason := c.why(s.State)
 	if s.State == c.state && reason == c.reason {
 		return nil
 	}
 	c.state, c.reason = s.State, reason
-	c.tell()
+	c.noteShown()
 	i := c.info()
 	if err := c.give(&wire.TaskStatusUpdateEvent{TaskID: i.TaskID, ContextID: i.ContextID, Status: s}); err != nil {
 		return err
@@ -136,7 +138,7 @@ func (c *updateStream) stand() error {
 	return nil
 }
 
-// wait waits until nothing more happens to a task without the client.
+// wait waits until a task has ended or needs the client.
 func (h *handler) wait(ctx context.Context, id wire.TaskID) error {
 	reader, t, err := h.open(ctx, id)
 	if err != nil {
@@ -150,7 +152,7 @@ func (h *handler) wait(ctx context.Context, id wire.TaskID) error {
 		if m.Event == nil {
 			return nil
 		}
-		if err := t.take(m.Event); err != nil {
+		if err := t.apply(m.Event); err != nil {
 			return err
 		}
 		if settled(t.state()) {
