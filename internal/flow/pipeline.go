@@ -9,28 +9,28 @@ import (
 	"swarm/internal/plan"
 )
 
-// Loops are the loops by the name that a Call uses.
+// Loops maps the names that a Call uses to the loops.
 var Loops = map[string]func(Fx, Call) (Result, error){"pipeline": Pipeline, "team": Team}
 
 // A pipeline is the state of one Pipeline loop.
 type pipeline struct {
 	runState
 	sched *plan.Schedule
-	tasks []progress // by the schedule's numbers
+	tasks []progress // by the schedule's index
 
 	open    bool    // the plan may grow
-	retries []timer // tasks that are tried again at a time; in no order, for there are few
-	waits   []timer // tasks that fail if they still wait for others at a time
+	retries []timer // retries with a delay; unsorted, because there are few
+	waits   []timer // wait timeouts of blocked tasks; unsorted, too
 }
 
 type progress struct {
-	ref       string // the plan it came with
+	ref       string // key of the plan that it came with
 	iteration int
 	attempt   int    // of the last turn
 	tries     int    // attempts that count against its retries
 	cancelled bool   // it never runs again
-	why       string // it did not complete
-	failure   Result // of the last attempt, while the task waits for a person
+	why       string // why it did not complete
+	failure   Result // result of the last attempt, while the task waits for a person
 }
 
 type timer struct {
@@ -38,7 +38,7 @@ type timer struct {
 	due  time.Time
 }
 
-// Pipeline runs a plan that may grow while it runs: one loop, many turns in flight.
+// Pipeline drives a plan, which may grow while it runs. One loop has many turns in flight.
 func Pipeline(fx Fx, c Call) (Result, error) {
 	p := &pipeline{runState: runState{fx: fx}, sched: plan.New()}
 	p.machine = p
@@ -54,7 +54,7 @@ func Pipeline(fx Fx, c Call) (Result, error) {
 	return p.drive(p)
 }
 
-// add puts a stored plan into the schedule.
+// add adds a stored plan to the schedule.
 func (p *pipeline) add(id, ref string) (added *swarm.Plan, refused, err error) {
 	added, refused, err = p.plan(id, ref)
 	if refused == nil && err == nil {
@@ -72,7 +72,7 @@ func (p *pipeline) add(id, ref string) (added *swarm.Plan, refused, err error) {
 	return added, nil, nil
 }
 
-// Apply has the schedule know of what holds for the whole run, or for an agent.
+// Apply applies facts about the whole run or an agent to the schedule.
 func (p *pipeline) Apply(f Fact) {
 	switch f.Kind {
 	case swarm.RunOwned:
@@ -96,19 +96,19 @@ func (p *pipeline) Apply(f Fact) {
 	}
 }
 
-// halt has no turn start any more.
+// halt stops turns from starting.
 func (p *pipeline) halt(why string) {
 	p.open = false
 	p.sched.Stop(why)
 }
 
-// Running is how many turns run.
+// Running is the number of running turns.
 func (p *pipeline) Running() int { return p.sched.Running() }
 
 // Paused says whether an agent is paused, and whether it has tasks.
 func (p *pipeline) Paused(agent string) (paused, known bool) { return p.sched.Paused(agent) }
 
-// Stuck are the agents for which nothing goes on because they are paused.
+// Stuck lists the paused agents that hold up the run.
 func (p *pipeline) Stuck() (agents []string) {
 	if p.sched.PausedAgents() == 0 || p.sched.Running() > 0 || len(p.retries) > 0 || p.stop != "" || !p.pausing.IsZero() {
 		return nil
@@ -123,7 +123,7 @@ func (p *pipeline) Stuck() (agents []string) {
 
 func (p *pipeline) over() bool { return p.sched.Done() && !p.open }
 
-// advance does what the schedule offers, until it offers nothing more.
+// advance takes steps until the schedule has none.
 func (p *pipeline) advance() error {
 	for {
 		var err error
@@ -172,8 +172,8 @@ func key(kind swarm.EventKind, task string, iteration int) string {
 	return string(kind) + ":" + task + "/" + strconv.Itoa(iteration)
 }
 
-// take acts on one record.
-func (p *pipeline) take(s Signal) error {
+// handle acts on one record.
+func (p *pipeline) handle(s Signal) error {
 	switch s.Kind {
 	case swarm.TurnEnded, swarm.LoopEnded:
 		return p.turnEnded(s.Result)
@@ -195,7 +195,7 @@ func (p *pipeline) take(s Signal) error {
 	return p.clock()
 }
 
-// control does what a person wants.
+// control obeys a person's command.
 func (p *pipeline) control(w swarm.ControlCommand) error {
 	if done, err := p.obey(w); done || err != nil {
 		return err
@@ -213,7 +213,7 @@ func (p *pipeline) control(w swarm.ControlCommand) error {
 	return nil
 }
 
-// due is when the clock has something to do.
+// due is when the next timer fires.
 func (p *pipeline) due() (due time.Time) {
 	for _, timers := range [][]timer{p.retries, p.waits} {
 		for _, t := range timers {
@@ -223,7 +223,7 @@ func (p *pipeline) due() (due time.Time) {
 	return due
 }
 
-// clock does what its time has come for.
+// clock handles the timers that have fired.
 func (p *pipeline) clock() error {
 	if !p.pausing.IsZero() {
 		return nil
@@ -241,11 +241,11 @@ func (p *pipeline) clock() error {
 		if !p.sched.Blocked(i) {
 			continue
 		}
-		if p.waitsForOwn(i) { // it could not start yet whatever the others did: its time begins after that
+		if p.waitsForOwn(i) { // its own stages come first, so its wait for the others has not begun
 			p.waits = append(p.waits, timer{i, now.Add(p.sched.Task(i).WaitTimeout)})
 			continue
 		}
-		reason := "timed out after " + p.sched.Task(i).WaitTimeout.String() + " waiting for " + p.whom(i)
+		reason := "timed out after " + p.sched.Task(i).WaitTimeout.String() + " waiting for " + p.awaitedAgents(i)
 		if err := p.endTask(i, swarm.Failed, swarm.TimedOut, reason); err != nil {
 			return err
 		}
@@ -253,7 +253,7 @@ func (p *pipeline) clock() error {
 	return nil
 }
 
-// expire takes the tasks whose time has come out of timers.
+// expire removes the timers that have fired and returns their tasks.
 func expire(timers *[]timer, now time.Time) (due []int) {
 	later := (*timers)[:0]
 	for _, t := range *timers {
@@ -267,7 +267,7 @@ func expire(timers *[]timer, now time.Time) (due []int) {
 	return due
 }
 
-// waitsForOwn says whether the task waits for one that came with the same plan: an earlier stage of its line.
+// waitsForOwn says whether the task waits for an earlier stage that came with the same plan.
 func (p *pipeline) waitsForOwn(i int) bool {
 	for _, w := range p.sched.Waits(i) {
 		if j, ok := p.sched.Find(w.Task); ok && w.For == plan.ForDependency && p.tasks[j].ref == p.tasks[i].ref {
@@ -277,8 +277,8 @@ func (p *pipeline) waitsForOwn(i int) bool {
 	return false
 }
 
-// whom names the agents that the task waits for, each once.
-func (p *pipeline) whom(i int) (names string) {
+// awaitedAgents names the agents that the task waits for, each once.
+func (p *pipeline) awaitedAgents(i int) (names string) {
 	seen := map[string]bool{}
 	for _, w := range p.sched.Waits(i) {
 		if w.Agent == "" || seen[w.Agent] {
@@ -293,7 +293,8 @@ func (p *pipeline) whom(i int) (names string) {
 	return names
 }
 
-// failStuck fails a task that waits for an output which nobody is left to make: nothing runs, and nothing can be added.
+// failStuck fails a task that waits for an output which no task can make any more: nothing runs,
+// and the plan cannot grow.
 func (p *pipeline) failStuck() (bool, error) {
 	if p.open || !p.pausing.IsZero() || p.stop != "" || p.sched.Running() > 0 || p.sched.Done() || p.sched.PausedAgents() > 0 || len(p.retries) > 0 {
 		return false, nil
@@ -308,7 +309,7 @@ func (p *pipeline) failStuck() (bool, error) {
 	return false, nil
 }
 
-// delayTimers puts off what is due.
+// delayTimers delays all timers.
 func (p *pipeline) delayTimers(by time.Duration) {
 	for _, timers := range [][]timer{p.retries, p.waits} {
 		for i := range timers {
@@ -317,8 +318,8 @@ func (p *pipeline) delayTimers(by time.Duration) {
 	}
 }
 
-// cancel ends the tasks with this name or of this agent, in later iterations too. Their running turns are cut by the
-// turn runners that run them.
+// cancel ends the tasks with this name or of this agent, in later iterations too. The turn runners
+// cut the running turns.
 func (p *pipeline) cancel(target string) error {
 	for i := range p.tasks {
 		t := p.sched.Task(i)
@@ -347,8 +348,8 @@ func (p *pipeline) retryBlocked(target string) {
 	}
 }
 
-// reset counts the attempts of an agent's tasks anew, and lets those run that wait for their next one. What runs is cut,
-// and the agent's session forgotten, by the turn runner that runs it.
+// reset resets the attempts of an agent's tasks and starts their pending retries at once. The turn
+// runner cuts a running turn and drops the agent's session.
 func (p *pipeline) reset(agent string) {
 	var kept []timer
 	for _, t := range p.retries {
@@ -366,10 +367,10 @@ func (p *pipeline) reset(agent string) {
 	}
 }
 
-// finish tells how the run ended. What counts is each task's state in its last iteration.
+// finish ends the run. Each task counts with its state in its last iteration.
 func (p *pipeline) finish() (Result, error) {
 	var failed, cancelled []string
-	left := false // an iteration was not begun
+	left := false // an iteration did not begin
 	for i := range p.tasks {
 		left = left || p.sched.Iteration(i) < p.sched.Iterations(i)
 		switch p.sched.Status(i) {
@@ -380,7 +381,7 @@ func (p *pipeline) finish() (Result, error) {
 		}
 	}
 	if p.stop == swarm.OverBudget && len(cancelled) == 0 && !left {
-		p.stop = "" // when the budget ran out, there was nothing left that it could have ended
+		p.stop = "" // no work was left when the budget ran out
 	}
 	return p.conclude(swarm.RunEnd{}, failed, cancelled)
 }

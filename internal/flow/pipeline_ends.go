@@ -36,7 +36,7 @@ func (p *pipeline) turnEnded(r Result) error {
 	case v == triesAgain:
 		return p.retry(i, r, after)
 	}
-	g.tries-- // no attempt was lost
+	g.tries-- // this attempt does not count
 	if r.Kind == swarm.CutToReset {
 		g.tries = 0
 	}
@@ -45,7 +45,7 @@ func (p *pipeline) turnEnded(r Result) error {
 	return nil
 }
 
-// retry has the task tried again, after a time.
+// retry schedules a retry of the task.
 func (p *pipeline) retry(i int, r Result, after time.Duration) error {
 	t, g := p.sched.Task(i), &p.tasks[i]
 	due := p.fx.Now().Add(after)
@@ -58,7 +58,7 @@ func (p *pipeline) retry(i int, r Result, after time.Duration) error {
 	return p.tellRetry(t.Agent, t.Name, g.iteration, g.attempt, r, after)
 }
 
-// giveUp does what the task's on_failure says.
+// giveUp applies the task's on_failure.
 func (p *pipeline) giveUp(i int, r Result) error {
 	t, g := p.sched.Task(i), &p.tasks[i]
 	switch {
@@ -82,8 +82,9 @@ func (p *pipeline) giveUp(i int, r Result) error {
 	return p.endTask(i, swarm.Failed, r.Kind, r.Reason)
 }
 
-// answered acts on a person's answer to a task that asks to be tried again. Other answers are for turns that wait for them. A
-// task that was tried again, or cancelled, meanwhile asks nothing any more.
+// answered acts on a person's answer to a failed task that asked for a retry. Answers to other
+// questions are for the turns that wait for them. A question is void if the task was retried or
+// cancelled meanwhile.
 func (p *pipeline) answered(a swarm.ApprovalAnswer) error {
 	for i := range p.tasks {
 		g := &p.tasks[i]

@@ -8,41 +8,45 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// A runState is what every loop that is a whole run has: how far it has read, what was used, whether it is
-// paused, when its time is over, and why it ends early. What can be wanted of any run, to pause it or one of its
-// agents, to cancel it, to try a turn again and to end, is done here, once for all loops.
+// A runState is the state that every loop of a whole run has: how far it has read, the usage,
+// whether it is paused, its time limit, and why it ends early. It implements what a person may ask
+// of any run, once for all loops: pausing the run or an agent, cancelling, and the end. It also
+// decides about retries.
+//
+// The loop's goroutine owns it. Every decision depends only on the records read and their times, so
+// a resumed loop decides the same.
 type runState struct {
 	fx      Fx
 	machine machine
-	seen    int64     // the last record read,
-	now     time.Time // and its time
+	seen    int64     // sequence number of the last record read
+	now     time.Time // time of the last record read
 	usage   swarm.Usage
-	pausing time.Time       // since when no turn starts; zero = they do
+	pausing time.Time       // since when no turn starts; zero = turns start
 	stalled *swarm.Message  // why the run ends by itself
-	paused  bool            // and none runs
+	paused  bool            // no turn starts and none runs
 	stop    swarm.ErrorKind // why the run ends early, or ""
-	told    map[string]bool // by agent that is paused: it was told that the run waits for it
-	agents  bool            // what is told of an agent stands where that of a task does
+	told    map[string]bool // paused agents for which the notice that the run waits for them was given
+	agents  bool            // facts about an agent name it as their task, too
 
-	wallEnd   time.Time // when the run's time is over; zero = never
-	wallStops time.Time // since when that clock stands: while a person has the run paused, but not while it has paused by itself
+	wallEnd   time.Time // end of the run's wall time; zero = no limit
+	wallStops time.Time // since when the wall time stands still: a person has paused the run, not the run itself
 }
 
-// A machine is what a loop drives: the schedule of a pipeline, or a team.
+// A machine is the model that a loop drives: the schedule of a pipeline, or a team.
 type machine interface {
-	Apply(Fact)                               // changes it by what was read, or told
-	Running() int                             // turns that keep the run from being paused
-	Paused(agent string) (paused, known bool) // whether an agent is paused, and whether it could be
-	Stuck() []string                          // agents for which nothing goes on because they are paused
+	Apply(Fact)                               // applies a fact that was read or told
+	Running() int                             // number of turns that keep the run from being paused
+	Paused(agent string) (paused, known bool) // whether an agent is paused, and whether it exists
+	Stuck() []string                          // paused agents that hold up the run
 }
 
-// A loop is what is different about loops.
+// A loop is the part in which loops differ.
 type loop interface {
-	advance() error          // does what can be done now
-	over() bool              // says whether the run is through
+	advance() error          // takes all steps that are possible now
+	over() bool              // says whether the run has ended
 	finish() (Result, error) // tells how it ended
-	due() time.Time          // when the clock has something to do; zero = never
-	take(Signal) error       // acts on a record that its machine knows of already
+	due() time.Time          // when the next timer fires; zero = never
+	handle(Signal) error     // acts on a record that its machine has applied
 }
 
 // drive runs a loop to its end.
@@ -60,7 +64,7 @@ func (r *runState) drive(l loop) (Result, error) {
 		}
 		s, err := r.next(l.due())
 		if err == nil {
-			err = l.take(s)
+			err = l.handle(s)
 		}
 		if err != nil {
 			return Result{}, err
@@ -68,8 +72,8 @@ func (r *runState) drive(l loop) (Result, error) {
 	}
 }
 
-// plan reads a stored plan. It was checked where it entered, so it is only missing when the log was written by
-// another program; refused then says why.
+// plan reads a stored plan. The plan was checked when it was stored, so it is missing only if
+// another program wrote the log. Then refused says why.
 func (r *runState) plan(id, ref string) (p *swarm.Plan, refused, err error) {
 	got, err := r.fx.Do(Call{ID: id, Kind: KindPlan, Ref: ref})
 	if err == nil && got.Plan == nil {
@@ -78,7 +82,7 @@ func (r *runState) plan(id, ref string) (p *swarm.Plan, refused, err error) {
 	return got.Plan, refused, err
 }
 
-// begin takes over what the first plan says of the whole run.
+// begin applies the settings of the first plan to the run.
 func (r *runState) begin(p *swarm.Plan) {
 	r.now = r.fx.Now()
 	if p.Budget.Wall > 0 {
@@ -92,7 +96,8 @@ func (r *runState) refuse(why error) (Result, error) {
 	return r.end(swarm.RunEnd{Status: swarm.Failed, Exit: swarm.ExitBadInput, Reason: why.Error()})
 }
 
-// next waits for the next record, and has the machine know of it. While nobody drove the run its clocks stood.
+// next waits for the next record and applies it to the machine. While no process drove the run, its
+// timers did not run.
 func (r *runState) next(due time.Time) (Signal, error) {
 	s, err := r.fx.Next(r.until(due))
 	if err != nil {
@@ -107,7 +112,7 @@ func (r *runState) next(due time.Time) (Signal, error) {
 	return s, nil
 }
 
-// tell writes a fact down, and has the machine know of it.
+// tell appends a fact and applies it to the machine.
 func (r *runState) tell(f Fact) error {
 	f.Time = r.fx.Now()
 	r.machine.Apply(f)
@@ -120,7 +125,7 @@ func (r *runState) delay(by time.Duration) {
 	}
 }
 
-// obey does what a person wants of any run, and says whether that was all.
+// obey obeys a command that every run understands, and says whether it was one.
 func (r *runState) obey(w swarm.ControlCommand) (done bool, err error) {
 	switch on := w.Command == swarm.CommandPause; {
 	case (on || w.Command == swarm.CommandResume) && w.Target != "":
@@ -138,7 +143,8 @@ func (r *runState) obey(w swarm.ControlCommand) (done bool, err error) {
 	return false, nil
 }
 
-// pause stops the clocks, or lets them go on: what was due in ten seconds is due ten seconds after the run goes on.
+// pause pauses or resumes the run. The timers stop meanwhile: a retry due in ten seconds is due ten
+// seconds after the run is resumed.
 func (r *runState) pause(on bool) error {
 	at := strconv.FormatInt(r.seen, 10)
 	switch {
@@ -157,7 +163,7 @@ func (r *runState) pause(on bool) error {
 	return nil
 }
 
-// pauseAgent has an agent get no turn, or get turns again.
+// pauseAgent stops an agent from getting turns, or lets it get them again.
 func (r *runState) pauseAgent(agent string, on bool) error {
 	if paused, known := r.machine.Paused(agent); !known || paused == on {
 		return nil
@@ -166,19 +172,21 @@ func (r *runState) pauseAgent(agent string, on bool) error {
 	if delete(r.told, agent); on {
 		kind = swarm.AgentPaused
 	}
-	f := Fact{Kind: kind, Key: string(kind) + r.single(agent), Agent: agent}
+	f := Fact{Kind: kind, Key: string(kind) + r.keySuffix(agent), Agent: agent}
 	if r.agents {
 		f.Task = agent
 	}
 	return r.tell(f)
 }
 
-// single ends the key of what is told of one agent because of the record that was read last.
-func (r *runState) single(agent string) string {
+// keySuffix ends the key of a fact about one agent that the last record read causes. A resumed loop
+// makes the same key.
+func (r *runState) keySuffix(agent string) string {
 	return ":" + agent + ":" + strconv.FormatInt(r.seen, 10)
 }
 
-// settle tells, when all is done that can be, that the run is paused or waits for agents that are.
+// settle tells, once all steps are taken, that the run is paused, or that it waits for paused
+// agents.
 func (r *runState) settle() error {
 	for _, agent := range r.machine.Stuck() {
 		if r.told[agent] {
@@ -188,12 +196,12 @@ func (r *runState) settle() error {
 			r.told = map[string]bool{}
 		}
 		r.told[agent] = true
-		if err := r.tell(Fact{Kind: swarm.Notice, Key: "held" + r.single(agent), Agent: agent, Body: swarm.Reason{Message: swarm.NewMessage(swarm.WaitsForPaused, agent)}}); err != nil {
+		if err := r.tell(Fact{Kind: swarm.Notice, Key: "held" + r.keySuffix(agent), Agent: agent, Body: swarm.Reason{Message: swarm.NewMessage(swarm.WaitsForPaused, agent)}}); err != nil {
 			return err
 		}
 	}
 	if r.pausing.IsZero() || r.machine.Running() > 0 {
-		if r.paused && !r.pausing.IsZero() { // it was, but an agent that waited in its turn goes on
+		if r.paused && !r.pausing.IsZero() { // the run was paused, but an agent that waited in its turn goes on
 			r.paused = false
 			return r.tell(Fact{Kind: swarm.RunPausing, Key: "run_pausing:" + strconv.FormatInt(r.seen, 10)})
 		}
@@ -206,8 +214,8 @@ func (r *runState) settle() error {
 	return r.tell(Fact{Kind: swarm.RunPaused, Key: "run_paused:" + strconv.FormatInt(r.seen, 10)})
 }
 
-// until is how long it is to the earliest of the time that is given and the end of the run's own; 0 = there is
-// none, or the clocks stand.
+// until is the time until due or the end of the wall time, whichever is earlier; 0 = neither is
+// set, or the timers stand still.
 func (r *runState) until(due time.Time) time.Duration {
 	if !r.pausing.IsZero() {
 		due = time.Time{}
@@ -221,7 +229,7 @@ func (r *runState) until(due time.Time) time.Duration {
 	return max(time.Millisecond, due.Sub(r.fx.Now()))
 }
 
-// earlier is the earlier of two times, of which zero is never.
+// earlier returns the earlier of two times, where zero means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -229,7 +237,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// checkWall ends the run when its time is over.
+// checkWall ends the run when its wall time is over.
 func (r *runState) checkWall() error {
 	if r.stop != "" || !r.wallStops.IsZero() || r.wallEnd.IsZero() || r.fx.Now().Before(r.wallEnd) {
 		return nil
@@ -246,29 +254,30 @@ func (r *runState) outOfBudget(reason string) error {
 	return r.tell(Fact{Kind: swarm.BudgetSpent, Key: string(swarm.BudgetSpent), Body: swarm.Reason{Reason: reason}})
 }
 
-// stopFor notes why the run ends early. The first reason counts.
+// stopFor records why the run ends early. The first reason counts.
 func (r *runState) stopFor(kind swarm.ErrorKind) {
 	if r.stop == "" {
 		r.stop = kind
 	}
 }
 
-// A verdict is what is to be made of a turn's end.
+// A verdict is the loop's decision about the end of a turn.
 type verdict int
 
 const (
 	didWell      verdict = iota
 	wasCancelled         // for good
-	wasCut               // a person wanted it: it is tried again, and no attempt was lost
+	wasCut               // a person cut it: it runs again, and the attempt does not count
 	hadNoBudget          // the run ends
-	wentAstray           // it was not the turn that was asked for: the run ends
-	triesAgain           // after a time
+	wentAstray           // the turn does not match the call: the run ends
+	triesAgain           // it is retried after a delay
 	hasFailed            // it has no attempt left
 )
 
-// judge decides what is to be made of a turn's end, and when it is tried again. tries is how many attempts have
-// failed, with this one; retries is how many more than the first there may be. At once it is tried again when its
-// work was looked at and found wanting, else after 1 s, 2 s, 4 s …
+// judge decides about the end of a turn. tries is the number of failed attempts, this one included.
+// retries is how many attempts may follow the first. A turn whose result failed its checks is
+// retried at once, since waiting does not help. Other failures are retried after 1 s, 2 s, 4 s and
+// so on.
 func (r *runState) judge(end Result, tries, retries int) (v verdict, after time.Duration, err error) {
 	r.usage = r.usage.Plus(end.Usage)
 	switch {
@@ -280,7 +289,7 @@ func (r *runState) judge(end Result, tries, retries int) (v verdict, after time.
 		return wasCut, 0, nil
 	case end.Kind == swarm.OverBudget:
 		return hadNoBudget, 0, r.outOfBudget(end.Reason)
-	case end.Kind == swarm.Mismatch: // what follows from it shows nothing
+	case end.Kind == swarm.Mismatch: // the log does not belong to this call, so no later turn can be trusted
 		r.stopFor(swarm.Mismatch)
 		return wentAstray, 0, nil
 	case tries > retries:
@@ -292,13 +301,13 @@ func (r *runState) judge(end Result, tries, retries int) (v verdict, after time.
 	return triesAgain, after, nil
 }
 
-// tellRetry tells that a turn is tried again.
+// tellRetry tells that a turn is retried.
 func (r *runState) tellRetry(agent, task string, iteration, attempt int, end Result, after time.Duration) error {
 	return r.tell(Fact{Kind: swarm.TaskRetrying, Key: "retrying:" + end.ID, Task: task, Agent: agent, Turn: swarm.TurnID(end.ID),
 		Body: swarm.Retry{Iteration: iteration, Attempt: attempt, Reason: end.Reason, After: after}})
 }
 
-// conclude tells how the run ended. What counts are the tasks, or agents, that have failed or were cancelled.
+// conclude ends the run. Its status follows from the tasks or agents that failed or were cancelled.
 func (r *runState) conclude(end swarm.RunEnd, failed, cancelled []string) (Result, error) {
 	switch {
 	case r.stop == swarm.OverBudget:
@@ -317,7 +326,7 @@ func (r *runState) conclude(end swarm.RunEnd, failed, cancelled []string) (Resul
 	return r.end(end)
 }
 
-// end tells the run's end, and is the loop's answer.
+// end tells the run's end and returns the loop's result.
 func (r *runState) end(end swarm.RunEnd) (Result, error) {
 	end.Usage = r.usage
 	res := Result{CallEnd: swarm.CallEnd{Status: swarm.CallOK, Usage: r.usage}}
@@ -327,7 +336,7 @@ func (r *runState) end(end swarm.RunEnd) (Result, error) {
 	return res, r.tell(Fact{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Body: end})
 }
 
-// agentOf is the task, or the agent of a team, that a turn's id begins with.
+// agentOf returns the first part of a turn's id: the task, or the agent of a team.
 func agentOf(turn string) string {
 	for i := range turn {
 		if turn[i] == '/' {

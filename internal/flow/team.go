@@ -8,18 +8,18 @@ import (
 	"swarm/internal/plan"
 )
 
-// A team is the state of one Team loop. Where its agents stand is known to the [plan.Team] that it drives.
+// A team is the state of one Team loop. The [plan.Team] that it drives has the state of the agents.
 type team struct {
 	runState
 	*plan.Team
-	histories map[string]*agentHistory // by agent: what it repeats
-	between   repetition               // who wrote to whom last
+	histories map[string]*agentHistory // by agent: to detect repetitions
+	between   repetition               // the two agents of the last messages
 }
 
-// defaultRetries is how often a turn of a team is tried again before its agent is given up.
+// defaultRetries is how often a turn of a team is retried before its agent is given up.
 const defaultRetries = 2
 
-// Team runs agents that live on and hand work to each other, until nothing is left to do or somebody says so.
+// Team drives agents that send each other work, until no work is left or the run is closed.
 func Team(fx Fx, c Call) (Result, error) { return newTeam(fx).run(c) }
 
 func newTeam(fx Fx) *team {
@@ -40,7 +40,7 @@ func (t *team) run(c Call) (Result, error) {
 	return t.drive(t)
 }
 
-// add takes the agents of a stored plan in.
+// add adds the agents of a stored plan.
 func (t *team) add(id, ref string) (p *swarm.Plan, refused, err error) {
 	if p, refused, err = t.plan(id, ref); refused == nil && err == nil {
 		t.Apply(Fact{Kind: swarm.PlanAdded, Key: ref, Body: p})
@@ -48,7 +48,7 @@ func (t *team) add(id, ref string) (p *swarm.Plan, refused, err error) {
 	return p, refused, err
 }
 
-// advance does what the team offers, until it offers nothing more.
+// advance takes steps until the team has none.
 func (t *team) advance() error {
 	for {
 		steps := t.Next()
@@ -63,7 +63,7 @@ func (t *team) advance() error {
 	}
 }
 
-// do does one step.
+// do takes one step.
 func (t *team) do(s plan.TeamStep) error {
 	switch s.Kind {
 	case plan.GiveTurn:
@@ -87,8 +87,8 @@ func (t *team) over() bool { return t.Over() }
 
 func (t *team) due() time.Time { return t.Due() }
 
-// take acts on one record.
-func (t *team) take(s Signal) error {
+// handle acts on one record.
+func (t *team) handle(s Signal) error {
 	var err error
 	switch s.Kind {
 	case swarm.HandoffStored:
@@ -128,7 +128,7 @@ func (t *team) turnEnded(agent string, r Result) error {
 	return t.weighShared(m.Name, r)
 }
 
-// retries is how often a turn is tried again.
+// retries is how often a turn is retried.
 func (t *team) retries() int {
 	if t.Rules.Retries != nil {
 		return *t.Rules.Retries
@@ -136,14 +136,15 @@ func (t *team) retries() int {
 	return defaultRetries
 }
 
-// write has something written in the name of the run.
+// write makes a call that writes to an agent. The team must see that envelope before it counts as
+// idle.
 func (t *team) write(c Call) (Result, error) {
 	r, err := t.fx.Do(c)
 	t.Wrote(r.Wrote)
 	return r, err
 }
 
-// endAgent has an agent get no turn any more. Its mail goes back to where it came from; without its lead a team is lost.
+// endAgent ends an agent and returns its unread mail. If the agent is the lead, the run ends.
 func (t *team) endAgent(agent string, end swarm.AgentEnd, why swarm.Message) error {
 	m := t.Member(agent)
 	id := "return/" + agent
@@ -161,14 +162,15 @@ func (t *team) endAgent(agent string, end swarm.AgentEnd, why swarm.Message) err
 	return t.sendBack(id, agent, why)
 }
 
-// sendBack sends the unread mail of an agent that has ended back.
+// sendBack returns the unread mail of an agent that has ended.
 func (t *team) sendBack(id, agent string, why swarm.Message) error {
 	r, err := t.write(Call{ID: id, Kind: KindReturn, Agent: agent, Note: why})
 	t.Returned(agent, r.Seq)
 	return err
 }
 
-// remind tells the receiver that its reply is still wanted, once. A person is reminded by who looks.
+// remind reminds the receiver of its reply, once. A person gets no message: clients show what they
+// owe.
 func (t *team) remind(o plan.Owed) error {
 	err := t.tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + o.Ref, Agent: o.To, Body: swarm.Overdue{ID: o.Ref}})
 	if err != nil || t.Member(o.To) == nil {
@@ -178,7 +180,7 @@ func (t *team) remind(o plan.Owed) error {
 	return err
 }
 
-// giveUp waits no longer for a reply, and tells who wanted it.
+// giveUp gives up on a reply and tells the agent that asked for it.
 func (t *team) giveUp(o plan.Owed) error {
 	err := t.tell(Fact{Kind: swarm.ReplyOverdue, Key: "overdue:" + o.Ref + "/over", Agent: o.To, Body: swarm.Overdue{ID: o.Ref, Over: true}})
 	if m := t.Member(o.From); err != nil || m == nil || m.End != nil {
@@ -188,8 +190,8 @@ func (t *team) giveUp(o plan.Owed) error {
 	return err
 }
 
-// dealWith does what was answered to a request. The mail that tells of it is on its way then, and the run does not end before it
-// was heard. An agent that has ended reads no answer.
+// dealWith carries out the answer to a growth request. The run does not end before the mail about
+// it has arrived. An agent that has ended cannot read the answer, so its mail is returned.
 func (t *team) dealWith(r plan.Request) error {
 	if _, err := t.write(Call{ID: "grant/" + r.ID, Kind: KindGrant, Agent: r.Agent, Ref: r.ID}); err != nil {
 		return err
@@ -210,7 +212,7 @@ func (t *team) finish() (Result, error) {
 		t.stopFor(swarm.CutByCancel)
 	}
 	if t.stop == swarm.OverBudget && t.Finished() {
-		t.stop = "" // when the budget ran out, there was nothing left that it could have ended
+		t.stop = "" // no work was left when the budget ran out
 	}
 	var failed []string
 	turns := 0

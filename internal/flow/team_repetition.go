@@ -7,25 +7,25 @@ import (
 	"swarm/internal/plan"
 )
 
-// What is taken for going round in circles. The agents are told first; when it goes on for as long again the run pauses,
-// and a person decides.
+// Limits of repetition. At the limit the runtime tells the agents. At twice the limit the run
+// pauses, and a person decides.
 const (
-	sameOutputs = 3  // an agent said the same so often in a row
-	sameTwo     = 12 // so many envelopes in a row went between the same two agents, to and fro
-	sameDeeds   = 3  // an agent did the same and nothing else, or wrote the same to the same, in so many turns in a row
+	sameOutputs = 3  // identical outputs of an agent in a row
+	sameTwo     = 12 // envelopes in a row between the same two agents
+	sameDeeds   = 3  // turns in a row in which an agent did only the same thing, or sent the same message to the same agent
 )
 
-// stallKey begins the key of a notice that says why a team made no progress.
+// stallKey is the prefix of the key of a notice that a team makes no progress.
 const stallKey = "stall:"
 
-// A repetition is something that has come again and again.
+// A repetition counts how often in a row the same thing came.
 type repetition struct {
 	what  string // the output's hash, or the two agents
 	times int
 }
 
-// again counts what has come, and says how often in a row that was.
-func (c *repetition) again(what string) int {
+// count counts one occurrence and returns how many came in a row.
+func (c *repetition) count(what string) int {
 	if c.what != what {
 		*c = repetition{what: what}
 	}
@@ -33,13 +33,13 @@ func (c *repetition) again(what string) int {
 	return c.times
 }
 
-// An agentHistory is what the loop remembers of an agent, to see whether it repeats itself.
+// An agentHistory is what the loop remembers of an agent to detect repetitions.
 type agentHistory struct {
-	outputs repetition   // what it said last
-	deeds   repetition   // what it did last
-	wrote   repetition   // what it wrote last,
-	turn    swarm.TurnID // and in which turn
-	claims  int          // in how many turns in a row it said that it had written, and had not
+	outputs repetition   // its last outputs
+	deeds   repetition   // its last tool calls
+	wrote   repetition   // its last messages
+	turn    swarm.TurnID // the turn that sent the last message
+	claims  int          // turns in a row that claim a message which was not sent
 }
 
 func (t *team) historyOf(agent string) *agentHistory {
@@ -51,7 +51,7 @@ func (t *team) historyOf(agent string) *agentHistory {
 	return h
 }
 
-// weighTurn looks whether an agent says or does the same again and again, and at what is suspicious about its turn.
+// weighTurn checks a turn for repetitions and handles the findings that the turn runner reported.
 func (t *team) weighTurn(agent string, r Result) error {
 	if err := t.weighOutput(agent, r); err != nil || t.Closing != "" {
 		return err
@@ -71,14 +71,14 @@ func (t *team) weighTurn(agent string, r Result) error {
 	return t.weighDeeds(agent, r, same)
 }
 
-// weighOutput looks whether an agent says the same again and again.
+// weighOutput detects an agent that gives the same output again and again.
 func (t *team) weighOutput(agent string, r Result) error {
 	h := t.historyOf(agent)
 	if r.Output == "" || r.Output == swarm.NoText {
 		h.outputs = repetition{}
 		return nil
 	}
-	switch h.outputs.again(string(r.Output)) {
+	switch h.outputs.count(string(r.Output)) {
 	case sameOutputs:
 		return t.note(r.ID, agent, swarm.NewMessage(swarm.ToldSameOutput, strconv.Itoa(sameOutputs)))
 	case 2 * sameOutputs:
@@ -88,8 +88,8 @@ func (t *team) weighOutput(agent string, r Result) error {
 	return nil
 }
 
-// weighShared has a person decide about files that the phase forbids and that one of several has changed: no agent is failed for
-// what another may have done.
+// weighShared asks a person to decide about forbidden changes that several agents may have made. No
+// agent fails for another's changes.
 func (t *team) weighShared(agent string, r Result) error {
 	for _, f := range r.Findings {
 		if f.Kind != swarm.Shared {
@@ -104,8 +104,8 @@ func (t *team) weighShared(agent string, r Result) error {
 	return nil
 }
 
-// weighClaims has an agent told that what it says it has sent was never sent. It is given a turn for it, since nobody else will be;
-// when it says so again, a person decides.
+// weighClaims tells an agent that a message it claims was never sent. The agent gets a turn to send
+// it, since otherwise no agent would get one. After a second such turn in a row, a person decides.
 func (t *team) weighClaims(agent string, r Result, claims []swarm.Finding) error {
 	h := t.historyOf(agent)
 	if len(claims) == 0 {
@@ -125,7 +125,8 @@ func (t *team) weighClaims(agent string, r Result, claims []swarm.Finding) error
 	return err
 }
 
-// weighDeeds looks whether an agent does the same again and again, over its turns. Within one turn it was told so while it did it.
+// weighDeeds detects an agent that does only the same thing, turn after turn. Within one turn the
+// turn runner warns the agent.
 func (t *team) weighDeeds(agent string, r Result, same []swarm.Finding) error {
 	h := t.historyOf(agent)
 	if len(same) == 0 {
@@ -133,7 +134,7 @@ func (t *team) weighDeeds(agent string, r Result, same []swarm.Finding) error {
 		return nil
 	}
 	f := same[0]
-	switch h.deeds.again(f.About) {
+	switch h.deeds.count(f.About) {
 	case sameDeeds:
 		return t.note(r.ID+"/same", agent, swarm.NewMessage(swarm.ToldSameAction, strconv.Itoa(sameDeeds), f.Evidence))
 	case 2 * sameDeeds:
@@ -143,7 +144,7 @@ func (t *team) weighDeeds(agent string, r Result, same []swarm.Finding) error {
 	return nil
 }
 
-// weighMail looks whether two agents do nothing but write to each other, or one writes the same to the same.
+// weighMail detects two agents that only write to each other, and an agent that repeats a message.
 func (t *team) weighMail(m plan.Mail) error {
 	if t.Member(m.From) == nil || t.Member(m.To) == nil || !m.Wakes {
 		return nil
@@ -152,7 +153,7 @@ func (t *team) weighMail(m plan.Mail) error {
 		return err
 	}
 	a, b := min(m.From, m.To), max(m.From, m.To)
-	switch n := t.between.again(a + " " + b); {
+	switch n := t.between.count(a + " " + b); {
 	case n == sameTwo:
 		told := swarm.NewMessage(swarm.ToldOnlyTwo, strconv.Itoa(sameTwo), a, b)
 		if err := t.note(m.Ref+"-1", a, told); err != nil {
@@ -166,14 +167,14 @@ func (t *team) weighMail(m plan.Mail) error {
 	return nil
 }
 
-// weighMessage looks whether an agent writes the same to the same, turn after turn.
+// weighMessage detects an agent that sends the same message to the same agent, turn after turn.
 func (t *team) weighMessage(m plan.Mail) error {
 	h, what := t.historyOf(m.From), m.To+" "+m.Says
 	if m.Turn == "" || m.Turn == h.turn && what == h.wrote.what {
 		return nil
 	}
 	h.turn = m.Turn
-	switch h.wrote.again(what) {
+	switch h.wrote.count(what) {
 	case sameDeeds:
 		return t.note(m.Ref+"-same", m.From, swarm.NewMessage(swarm.ToldSameMail, strconv.Itoa(sameDeeds), m.To))
 	case 2 * sameDeeds:
@@ -183,13 +184,14 @@ func (t *team) weighMessage(m plan.Mail) error {
 	return nil
 }
 
-// note tells an agent something in the name of the run. It waits in the inbox: who goes in a circle will have a turn.
+// note sends an agent a message in the name of the run. It gives no turn: an agent that repeats
+// itself gets turns anyway.
 func (t *team) note(id, agent string, m swarm.Message) error {
 	_, err := t.fx.Do(Call{ID: "note/" + id, Kind: KindNote, Agent: agent, Note: m})
 	return err
 }
 
-// halt pauses the run, or ends it where nobody is there to decide, and says why.
+// halt pauses the run and says why. If on_stall is fail, it ends the run.
 func (t *team) halt(id string, why swarm.Message) error {
 	if !t.pausing.IsZero() {
 		return nil
