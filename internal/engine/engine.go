@@ -1,6 +1,7 @@
-// Package engine runs loops. It is the contract between the loops and whatever runs them: what a record in the log is to a
-// loop, and which adapter does which call. [swarm/internal/engine/local] runs them in this process, and
-// [swarm/internal/engine/replay] from a recording.
+// Package engine is the contract between the loops of [swarm/internal/flow] and the engines that
+// run them. It says how a loop sees a record of the log, and which adapter makes which call.
+// [swarm/internal/engine/local] runs loops in this process, and [swarm/internal/engine/replay] from
+// a recording.
 package engine
 
 import (
@@ -14,30 +15,33 @@ import (
 	"swarm/internal/wording"
 )
 
-// An Engine runs the loop that a call names, from the records of the run's log, and returns when the loop has ended or ctx has.
-// It may be asked again for the same run at any time: calls whose ends are in the log are not made again. The fence of c is that of
-// the run's owner; the engine gives it to every call that the loop makes, and says which of them may have been made before.
+// An Engine runs the loop that a call names, from the records of the run's log. It returns when the
+// loop or ctx has ended. It may be called again for the same run at any time: a call whose end is
+// in the log is not made again. The fence of c is the owner's. The engine sets it in every call of
+// the loop, and marks the calls that may have been made before.
 type Engine func(ctx context.Context, h *Adapters, c flow.Call) (flow.Result, error)
 
-// Adapters do the calls of a run's loops.
+// Adapters make the calls of a run's loops.
 type Adapters struct {
 	Log    swarm.Log
 	Turn   *turn.Runner
 	Mailer Mailer // nil = no loop of this run writes to agents
 }
 
-// A Mailer writes to agents in the name of the run. Asked for the same again, it does nothing. What gives somebody a turn has a number,
-// that of the newest envelope that does.
+// A Mailer writes to agents in the name of the run. Its methods are idempotent, because a resumed
+// loop repeats its calls. Those that give an agent a turn return the sequence number of the newest
+// envelope that does.
 type Mailer interface {
 	Overdue(ctx context.Context, envelope string, over bool) (int64, error)
 	Return(ctx context.Context, agent string, why swarm.Message) (int64, error)
 	Note(ctx context.Context, id, agent string, m swarm.Message) error
 	Urge(ctx context.Context, id, agent string, m swarm.Message) (int64, error)
-	Grant(ctx context.Context, fence int64, wish string) (int64, error)
+	Grant(ctx context.Context, fence int64, request string) (int64, error)
 }
 
-// Call does one call for a loop. A call that changes something appends its end to the log, addressed to the loop; done again, it
-// finds that end. Reading a plan changes nothing and leaves no record: a stored plan never changes.
+// Call makes one call for a loop. A call with an effect appends its end to the log, addressed to
+// the loop. Repeating the call finds that end. Reading a plan has no effect and leaves no record,
+// because a stored plan never changes.
 func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Result, error) {
 	switch c.Kind {
 	case flow.KindTurn:
@@ -68,11 +72,11 @@ func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Res
 	if err != nil {
 		return flow.Result{}, err
 	}
-	return a.short(ctx, loop, c, wrote)
+	return a.endCall(ctx, loop, c, wrote)
 }
 
-// short ends a call that was done.
-func (a *Adapters) short(ctx context.Context, loop string, c flow.Call, wrote int64) (flow.Result, error) {
+// endCall appends the end of a call that succeeded.
+func (a *Adapters) endCall(ctx context.Context, loop string, c flow.Call, wrote int64) (flow.Result, error) {
 	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallOK, Wrote: wrote}
 	seqs, err := a.Log.Append(ctx, swarm.Batch{Fence: c.Fence, Events: []swarm.Event{{Kind: swarm.CallEnded, Key: swarm.EndKey(c.ID), To: swarm.ToLoop(loop), Agent: c.Agent, Data: swarm.Encode(end)}}})
 	if err != nil {
@@ -81,7 +85,7 @@ func (a *Adapters) short(ctx context.Context, loop string, c flow.Call, wrote in
 	return flow.Result{CallEnd: end, Seq: seqs[0]}, nil
 }
 
-// Event is the event that a fact of a loop becomes. The sentences of what it says are made here.
+// Event makes the event for a fact that a loop tells. The texts of its messages are made here.
 func Event(loop string, f flow.Fact) swarm.Event {
 	body := f.Body
 	switch b := body.(type) {
@@ -98,7 +102,8 @@ func Event(loop string, f flow.Fact) swarm.Event {
 	return e
 }
 
-// Inbox lists whose records a loop is given: its own, everybody's control, and its agent's mail.
+// Inbox lists the addresses whose records a loop gets: its own, control, and the mail of its
+// agents.
 func Inbox(c flow.Call) []string {
 	inbox := []string{swarm.ToLoop(c.ID), swarm.ToControl}
 	if c.Kind == "team" {
@@ -110,8 +115,8 @@ func Inbox(c flow.Call) []string {
 	return inbox
 }
 
-// Signal reads a record as a loop sees it. Facts that the loop itself has told are none. A plan has no body: the loop
-// asks for it.
+// Signal decodes a record for a loop. Facts that the loop told itself are no signals. A signal
+// about a plan has no body: the loop reads the plan by a call.
 func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 	s.Fact = fact.Head(&e)
 	switch e.Kind {
@@ -129,7 +134,8 @@ func Signal(e swarm.Event) (s flow.Signal, ok bool, err error) {
 	return s, true, err
 }
 
-// mailOf is what a loop has to know of an envelope: it also looks whether the same is written again.
+// mailOf decodes an envelope for a loop. Unlike other readers a loop detects repeated messages, so
+// it gets a hash of the content.
 func mailOf(e *swarm.Event) (m plan.Mail, err error) {
 	stored, err := swarm.Body[swarm.StoredEnvelope](e)
 	if err != nil {

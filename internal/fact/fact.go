@@ -1,5 +1,5 @@
-// Package fact decodes what the events of a run's log say about its agents. Loops, views and the tools of
-// agents all read the log through it, so that they cannot understand an event differently.
+// Package fact decodes the events of a run's log into facts about its agents. Loops, views and the
+// agents' tools all decode through it, so they cannot interpret an event differently.
 package fact
 
 import (
@@ -8,8 +8,8 @@ import (
 	"swarm/internal/plan"
 )
 
-// Of is the fact that an event tells of a team. An event that says nothing about one is a fact without a
-// body, and ok is false.
+// Of decodes an event into a fact. For an event that is not about a team, the fact has no body and
+// ok is false.
 func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 	f = Head(e)
 	switch e.Kind {
@@ -50,7 +50,7 @@ func Of(e *swarm.Event) (f plan.Fact, ok bool, err error) {
 	return f, err == nil, err
 }
 
-// Head is what an event says without its body.
+// Head makes a fact without a body.
 func Head(e *swarm.Event) plan.Fact {
 	return plan.Fact{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Key: e.Key, Agent: e.Agent, Task: e.Task, Turn: e.Turn}
 }
@@ -60,7 +60,7 @@ func body[T any](e *swarm.Event) (any, error) {
 	return b, err
 }
 
-// Mail is what a team has to know of an envelope that was stored.
+// Mail extracts what a team needs to know of a stored envelope.
 func Mail(e *swarm.Event, s *swarm.StoredEnvelope) plan.Mail {
 	env := &s.Envelope
 	return plan.Mail{Ref: env.Ref(), ID: env.ID, From: env.FromNodeID, To: env.ToNodeID, Wakes: env.Kind == swarm.Handoff, Required: mail.Expects(*env),
