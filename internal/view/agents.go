@@ -11,7 +11,7 @@ import (
 	"swarm/internal/wording"
 )
 
-// foldAgent folds in what happened to one agent.
+// foldAgent folds an event about one agent.
 func (r *Run) foldAgent(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.AgentPaused:
@@ -29,9 +29,9 @@ func (r *Run) foldAgent(e *swarm.Event) error {
 	return nil
 }
 
-// foldTeam folds in what the model of a team has to know.
+// foldTeam passes an event to the model of the team.
 func (r *Run) foldTeam(e *swarm.Event) error {
-	if r.team == nil || e.Kind == swarm.PlanAdded || e.Kind == swarm.HandoffStored { // those are decoded elsewhere
+	if r.team == nil || e.Kind == swarm.PlanAdded || e.Kind == swarm.HandoffStored { // addMembers and foldMail pass these on
 		return nil
 	}
 	f, _, err := fact.Of(e)
@@ -41,7 +41,8 @@ func (r *Run) foldTeam(e *swarm.Event) error {
 	return err
 }
 
-// addMembers adds the agents of a team's plan. To a viewer each is a task that lasts as long as the run.
+// addMembers adds the agents of a team's plan. The picture shows each as a task that lasts as long
+// as the run.
 func (r *Run) addMembers(e *swarm.Event, p *swarm.Plan) {
 	if r.team == nil {
 		r.team = plan.NewTeam()
@@ -54,7 +55,7 @@ func (r *Run) addMembers(e *swarm.Event, p *swarm.Plan) {
 	}
 }
 
-// PausedFor says why the run has paused by itself, or "".
+// PausedFor returns why the run has paused itself, or "".
 func (p *Picture) PausedFor() string {
 	for _, n := range slices.Backward(p.Notices) {
 		if n.Paused {
@@ -64,9 +65,10 @@ func (p *Picture) PausedFor() string {
 	return ""
 }
 
-// stuck says that nothing goes on because agents are paused which have something to do, or want what a person has to allow; or "".
+// stuck returns why a running run does not move: the only agents with work are paused, or a person
+// has to answer. Otherwise it returns "".
 func (r *Run) stuck(p *Picture) string {
-	var paused, wish string
+	var paused, question string
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		switch {
@@ -76,7 +78,7 @@ func (r *Run) stuck(p *Picture) string {
 		case t.Waits[0].For == plan.ForPause && t.Waits[0].Agent != "" && r.team == nil:
 			paused = cmp.Or(paused, t.Agent)
 		case t.awaitsPerson:
-			wish = cmp.Or(wish, fmt.Sprintf("the run waits for a person: @%s asks, %s", t.Agent, t.Waits[0].Reason))
+			question = cmp.Or(question, fmt.Sprintf("the run waits for a person: @%s asks, %s", t.Agent, t.Waits[0].Reason))
 		case t.Waits[0].For == plan.ForRetry, t.Waits[0].For == plan.ForSlot:
 			return ""
 		}
@@ -89,5 +91,5 @@ func (r *Run) stuck(p *Picture) string {
 	if paused != "" {
 		return wording.Text(swarm.NewMessage(swarm.WaitsForPaused, paused))
 	}
-	return wish
+	return question
 }

@@ -23,7 +23,7 @@ func crew(t *testing.T) *sim {
 	return s
 }
 
-// does has something happen in a crew, in a few words.
+// does appends an event of a crew, described in a few words.
 func (s *sim) does(what string) {
 	w := strings.Fields(what)
 	turn := func(kind swarm.EventKind, body any) {
@@ -73,7 +73,8 @@ func (s *sim) does(what string) {
 	}
 }
 
-// Who waits for whom is told over all kinds of waits, and as a path; whoever folds the log from a stored fold says the same.
+// The chain of waits covers all kinds of waits. A fold that was stored and restored gives the same
+// chain.
 func TestWaitsOfATeam(t *testing.T) {
 	for _, c := range []struct{ does, who, want string }{
 		{"", "lead", "lead waits for mail|waiting idle"},
@@ -166,8 +167,8 @@ func TestACircleIsNamed(t *testing.T) {
 	}
 }
 
-// A run in which only somebody who is paused has something to do says so, as long as that is so. Of a run that nobody drives, nobody
-// waits in a turn.
+// A run says that it is stuck while the only agents with work are paused. In a run without a
+// driver no agent waits within a turn.
 func TestARunWaitsForAPausedAgent(t *testing.T) {
 	s := crew(t)
 	reason := func(want string) {
@@ -195,7 +196,7 @@ func TestARunWaitsForAPausedAgent(t *testing.T) {
 	}
 }
 
-// In a pipeline the tasks of an agent that is paused wait for it.
+// In a pipeline the tasks of a paused agent wait for it.
 func TestAPausedAgentOfAPipeline(t *testing.T) {
 	s := script(t)
 	s.tell(swarm.Event{Kind: swarm.AgentPaused, Agent: "planner"}, nil)
@@ -216,7 +217,7 @@ func TestAPausedAgentOfAPipeline(t *testing.T) {
 	}
 }
 
-// A run's edges are those of all its plans, each once, also from a stored fold.
+// A run has the edges of all its plans, each once, also after a stored fold.
 func TestEdges(t *testing.T) {
 	s := crew(t)
 	add := func(edges ...swarm.Edge) { s.tell(swarm.Event{Kind: swarm.PlanAdded}, swarm.Plan{Edges: edges}) }

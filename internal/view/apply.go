@@ -11,9 +11,9 @@ import (
 	"swarm/internal/plan"
 )
 
-// Apply folds the next event in. One that was folded in before is passed over; one that comes too early is refused, because a
-// picture with a hole in it would be wrong in silence. An error about what an event says leaves the rest of the picture right,
-// and folding may go on.
+// Apply folds the next event. It ignores an event that was folded before. It refuses an event that
+// comes too early, because a picture with a gap would be wrong without a sign. An error about the
+// content of an event leaves the rest of the picture right, so folding may go on.
 func (r *Run) Apply(e *swarm.Event) error {
 	if e.Seq <= r.Seq {
 		return nil
@@ -22,8 +22,8 @@ func (r *Run) Apply(e *swarm.Event) error {
 		return swarm.Errorf(swarm.Storage, "event %d comes after event %d: what is between them is missing", e.Seq, r.Seq)
 	}
 	r.Seq, r.Time = e.Seq, e.Time
-	r.clock()
-	return cmp.Or(r.fold(e), r.foldTeam(e), r.foldMail(e), r.foldAgent(e)) // each folds, whatever the others say
+	r.releaseRetries()
+	return cmp.Or(r.fold(e), r.foldTeam(e), r.foldMail(e), r.foldAgent(e)) // all four fold, even after an error
 }
 
 func (r *Run) fold(e *swarm.Event) error {
@@ -47,11 +47,11 @@ func (r *Run) fold(e *swarm.Event) error {
 	return r.foldRun(e)
 }
 
-// foldTask folds in what happened to the i-th task.
+// foldTask folds an event about the i-th task.
 func (r *Run) foldTask(i int, e *swarm.Event) (err error) {
 	t := &r.tasks[i]
 	var kind swarm.ErrorKind
-	if e.Kind != swarm.TaskBlocked && e.Kind != swarm.TurnEnded && len(r.Approvals) > 0 { // it asks for no retry any more
+	if e.Kind != swarm.TaskBlocked && e.Kind != swarm.TurnEnded && len(r.Approvals) > 0 { // its question about a retry is settled
 		r.Approvals = slices.DeleteFunc(r.Approvals, func(a Approval) bool { return a.Retry != nil && a.Task == e.Task })
 	}
 	switch e.Kind {
@@ -75,7 +75,7 @@ func (r *Run) foldTask(i int, e *swarm.Event) (err error) {
 	return err
 }
 
-// foldSchedule has the schedule know what happened to the i-th task; kind is why its turn did not end well.
+// foldSchedule passes an event about the i-th task to the schedule. kind is why its turn failed.
 func (r *Run) foldSchedule(i int, e *swarm.Event, kind swarm.ErrorKind) error {
 	switch e.Kind {
 	case swarm.TaskStarted:
@@ -84,7 +84,7 @@ func (r *Run) foldSchedule(i int, e *swarm.Event, kind swarm.ErrorKind) error {
 		r.sched.Again(i)
 		r.sched.Started(i)
 	case swarm.TurnEnded:
-		if kind == swarm.CutToSpeak || kind == swarm.CutToReset { // the loop starts the next attempt without another word
+		if kind == swarm.CutToSpeak || kind == swarm.CutToReset { // the loop starts the next attempt without another event
 			r.sched.Wait(i, plan.Wait{For: plan.ForRetry})
 			r.sched.Again(i)
 		}
@@ -114,12 +114,12 @@ func endOf(kind swarm.EventKind) swarm.Status {
 	return swarm.Cancelled
 }
 
-// unusable says what is wrong with an event, apart from a body that is not JSON.
+// unusable returns the error of an event whose body is JSON but makes no sense.
 func unusable(e *swarm.Event, format string, args ...any) error {
 	return swarm.Errorf(swarm.Storage, "event %d (%s) cannot be used: %w", e.Seq, e.Kind, fmt.Errorf(format, args...))
 }
 
-// why takes the kind and the reason of a body that has them.
+// why reads kind and reason from a body.
 func (t *task) why(e *swarm.Event) error {
 	t.Kind, t.Reason = "", ""
 	m, ok := members{rest: e.Data}, true
@@ -139,7 +139,7 @@ func (t *task) why(e *swarm.Event) error {
 
 func (t *task) turnStarted(r *Run, e *swarm.Event) error {
 	t.Turn, t.Began = e.Turn, e.Time
-	if t.Started.IsZero() { // an agent of a team starts with each turn, a task before its first
+	if t.Started.IsZero() { // an agent of a team starts with each turn, a task before its first turn
 		t.Started = e.Time
 	}
 	t.Model, t.Hint = "", ""
@@ -163,7 +163,7 @@ func (t *task) turnStarted(r *Run, e *swarm.Event) error {
 	return nil
 }
 
-// turnEnded folds in the end of a task's turn, and gives the kind of its failure.
+// turnEnded folds the end of a task's turn, and returns the kind of its failure.
 func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error) {
 	t := &r.tasks[i]
 	var status swarm.CallState
@@ -220,7 +220,7 @@ func (r *Run) turnEnded(i int, e *swarm.Event) (kind swarm.ErrorKind, err error)
 	return kind, nil
 }
 
-// approval folds in what is asked of a person, and what was answered.
+// approval folds an approval and its answer.
 func (r *Run) approval(e *swarm.Event) error {
 	a, err := swarm.Body[swarm.Approval](e)
 	if err != nil {
@@ -233,7 +233,8 @@ func (r *Run) approval(e *swarm.Event) error {
 	return nil
 }
 
-// setKnown is set for a string that is nearly always one of the given ones, so that nothing is allocated for it.
+// setKnown is set for a string that is nearly always one of the given ones. It allocates nothing
+// for those.
 func setKnown[S ~string](to *S, value []byte, known ...S) bool {
 	for _, k := range known {
 		if len(value) == len(k)+2 && string(value[1:len(value)-1]) == string(k) {
@@ -244,7 +245,8 @@ func setKnown[S ~string](to *S, value []byte, known ...S) bool {
 	return set(to, value)
 }
 
-// retrying has the task wait for its next attempt, or, when that follows at once, for whatever else it has to.
+// retrying makes the task wait for its next attempt. Without a delay the schedule may start it at
+// once.
 func (r *Run) retrying(i int, e *swarm.Event) (err error) {
 	t := &r.tasks[i]
 	var after time.Duration
@@ -262,14 +264,15 @@ func (r *Run) retrying(i int, e *swarm.Event) (err error) {
 	return err
 }
 
-// clock lets tasks run again whose next attempt is due. The loop that drives the run says no word about it.
-func (r *Run) clock() {
+// releaseRetries lets tasks run whose next attempt is due. The loop writes no event for that, so
+// the time of other events decides.
+func (r *Run) releaseRetries() {
 	if len(r.retries) == 0 || r.pause != "" {
 		return
 	}
 	later := r.retries[:0]
 	for _, i := range r.retries {
-		w, held := r.retry(i)
+		w, held := r.retryWait(i)
 		switch {
 		case !held:
 		case r.Time.Before(w.Until):
@@ -281,8 +284,8 @@ func (r *Run) clock() {
 	r.retries = later
 }
 
-// retry is what the i-th task waits for, if that is its next attempt.
-func (r *Run) retry(i int) (plan.Wait, bool) {
+// retryWait returns what the i-th task waits for, if that is its next attempt.
+func (r *Run) retryWait(i int) (plan.Wait, bool) {
 	if r.sched.Status(i) != swarm.Waiting {
 		return plan.Wait{}, false
 	}
@@ -290,7 +293,7 @@ func (r *Run) retry(i int) (plan.Wait, bool) {
 	return w, w.For == plan.ForRetry
 }
 
-// iterate begins a group's next iteration: all its tasks are pending again, and keep what they have made.
+// iterate begins a group's next iteration. All its tasks are pending again and keep their outputs.
 func (r *Run) iterate(e *swarm.Event) error {
 	body, err := swarm.Body[swarm.Iteration](e)
 	if err != nil {
@@ -313,7 +316,7 @@ func (r *Run) iterate(e *swarm.Event) error {
 	return nil
 }
 
-// addPlan takes the tasks and agents of a plan, or of what it grew by.
+// addPlan adds the tasks and agents of a plan, or of an addition to it.
 func (r *Run) addPlan(e *swarm.Event) error {
 	p, err := swarm.Body[swarm.Plan](e)
 	if err != nil {
@@ -325,13 +328,13 @@ func (r *Run) addPlan(e *swarm.Event) error {
 			return unusable(e, "%w", err)
 		}
 	}
-	if !r.planned { // what holds for the whole run is said by the first
+	if !r.planned { // the first plan has the settings of the whole run
 		r.planned, r.Budget, r.parallel = true, p.Budget, p.MaxParallel
 	}
 	if r.Name == "" {
 		r.Name = p.Name
 	}
-	r.agents = slices.Grow(r.agents, len(p.Agents)) // plans of 10,000 tasks would be copied often
+	r.agents = slices.Grow(r.agents, len(p.Agents)) // one allocation for a plan of 10,000 tasks
 	for _, a := range p.Agents {
 		r.addAgent(Agent{Name: a.Name, Base: a.Base, Provider: a.Provider, Model: a.Model, Status: swarm.Idle})
 	}
@@ -356,7 +359,8 @@ func (r *Run) addPlan(e *swarm.Event) error {
 	return nil
 }
 
-// addEdge adds an edge, one for each pair of agents: each line of a session is a plan that names them all again.
+// addEdge adds an edge once for each pair of agents, because each line of a session is a plan that
+// names all edges again.
 func (r *Run) addEdge(e swarm.Edge) {
 	for i, old := range r.edges {
 		back := old.From == e.To && old.To == e.From
@@ -389,7 +393,7 @@ func (r *Run) addTask(t task) {
 	r.tasks = append(r.tasks, t)
 }
 
-// control folds in the words whose effect no other event tells of.
+// control folds the commands whose effect no other event shows.
 func (r *Run) control(e *swarm.Event) error {
 	c, err := swarm.Body[swarm.ControlCommand](e)
 	if err != nil {
@@ -412,7 +416,7 @@ func (r *Run) control(e *swarm.Event) error {
 	return nil
 }
 
-// foldRun folds in what happened to the run as a whole.
+// foldRun folds an event about the run as a whole.
 func (r *Run) foldRun(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.RunStarted:
@@ -432,7 +436,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		r.setPause(swarm.Paused)
 	case swarm.RunUnpaused:
 		r.setPause("")
-		r.goesOn()
+		r.dropPauseNotices()
 	case swarm.RunInterrupted:
 		var why swarm.Reason
 		if len(e.Data) > 0 {
@@ -444,7 +448,7 @@ func (r *Run) foldRun(e *swarm.Event) error {
 		r.Status, r.Reason = swarm.Interrupted, why.Reason
 	case swarm.RunEnded:
 		return swarm.UseBody(e, func(end swarm.RunEnd) {
-			r.goesOn()
+			r.dropPauseNotices()
 			r.Status, r.Exit, r.Reason, r.Report, r.Ended, r.Approvals = end.Status, end.Exit, end.Reason, end.Report, e.Time, nil
 		})
 	case swarm.TreeRecorded:
@@ -455,19 +459,20 @@ func (r *Run) foldRun(e *swarm.Event) error {
 	return nil
 }
 
-// goesOn forgets why the run had paused.
-func (r *Run) goesOn() {
+// dropPauseNotices forgets why the run had paused.
+func (r *Run) dropPauseNotices() {
 	r.Notices = slices.DeleteFunc(r.Notices, func(n Notice) bool { return n.Paused })
 }
 
-// setPause pauses the run, as far as it is, or lets it go on: "". Clocks stop meanwhile.
+// setPause sets how far the run is paused; "" = it goes on. Retries are delayed by the length of
+// the pause, because the loop's timers stop meanwhile.
 func (r *Run) setPause(pause swarm.Status) {
 	switch {
 	case pause != "" && r.pause == "":
 		r.pausedAt = r.Time
 	case pause == "" && r.pause != "":
 		for _, i := range r.retries {
-			if w, held := r.retry(i); held {
+			if w, held := r.retryWait(i); held {
 				w.Until = w.Until.Add(r.Time.Sub(r.pausedAt))
 				r.sched.Wait(i, w)
 			}
@@ -481,7 +486,7 @@ func (r *Run) setPause(pause swarm.Status) {
 	}
 }
 
-// foldNote folds in what is only told.
+// foldNote folds notices and the end of the budget.
 func (r *Run) foldNote(e *swarm.Event) error {
 	why, err := notice(e)
 	if err != nil {
@@ -498,7 +503,8 @@ func (r *Run) foldNote(e *swarm.Event) error {
 	return nil
 }
 
-// notice is what a notice says. A log of an older program has no codes; there the keys say as much.
+// notice returns the body of a notice. The log of an older program has no codes, so its keys
+// replace them.
 func notice(e *swarm.Event) (swarm.Reason, error) {
 	n, err := swarm.Body[swarm.Reason](e)
 	if n.Code == "" && strings.HasPrefix(e.Key, "held:") {
@@ -508,7 +514,7 @@ func notice(e *swarm.Event) (swarm.Reason, error) {
 	return n, err
 }
 
-// Stalled says whether an event tells why a team made no progress.
+// Stalled reports whether an event says why a team made no progress.
 func Stalled(e *swarm.Event) bool {
 	if e.Kind != swarm.Notice {
 		return false
@@ -517,7 +523,8 @@ func Stalled(e *swarm.Event) bool {
 	return n.Code.Stall()
 }
 
-// addSnapshot keeps the first snapshot of the start and the last one of the end, since a run may be resumed and end again.
+// addSnapshot keeps the first snapshot of the start and the last one of the end, because a run may
+// be resumed and end again.
 func (r *Run) addSnapshot(t swarm.Snapshot) {
 	for i := range r.Snapshots {
 		if r.Snapshots[i].When == t.When {

@@ -10,18 +10,20 @@ import (
 	"swarm"
 )
 
-// telltale are the members of a tool's input that say most of what it does: they need no name in front.
-var telltale = []string{"command", "cmd", "file_path", "path", "url"}
+// mainKeys are the members of a tool's input that say most about the call. They are shown without
+// their name.
+var mainKeys = []string{"command", "cmd", "file_path", "path", "url"}
 
-// How much is shown of what an agent asks for.
+// The maximum lengths of the parts of a description, in characters.
 const (
 	maxDescription = 320
-	mostMain       = 200 // of what says most
-	mostOther      = 60  // of anything else
+	mostMain       = 200 // of a main member
+	mostOther      = 60  // of any other member
 )
 
-// DescribeApproval says what an agent asks for in one line: what it wants to do, and with what input. Nobody can allow what he is not shown, so
-// characters that hide something are written out, and of a long text the end is shown, too.
+// DescribeApproval returns in one line what an agent asks for: the action and its input. People can
+// only approve what they see, so invisible characters are written out, and the end of a long text
+// is shown, too.
 func DescribeApproval(a swarm.Approval) string {
 	what := visible(a.What)
 	if what == "" {
@@ -44,7 +46,7 @@ func DescribeApproval(a swarm.Approval) string {
 	return shorten(what, maxDescription)
 }
 
-// input is the input of a tool in one line.
+// input returns the input of a tool in one line.
 func input(body []byte) string {
 	if len(body) == 0 || string(body) == "null" {
 		return ""
@@ -57,7 +59,7 @@ func input(body []byte) string {
 	for m.next() {
 		key := value([]byte(`"` + string(m.key) + `"`))
 		text := visible(value(m.value))
-		if len(first) == 0 && slices.Contains(telltale, key) {
+		if len(first) == 0 && slices.Contains(mainKeys, key) {
 			first = append(first, shorten(text, mostMain))
 			continue
 		}
@@ -69,7 +71,7 @@ func input(body []byte) string {
 	return strings.Join(append(first, rest...), " ")
 }
 
-// value is a string without its quotes, and anything else as it is written.
+// value returns a string without its quotes, and any other value as it is written.
 func value(body []byte) string {
 	var text string
 	if json.Unmarshal(body, &text) == nil {
@@ -78,7 +80,7 @@ func value(body []byte) string {
 	return string(body)
 }
 
-// visible writes out what is not seen when it is printed: ends of lines, control codes, marks of direction.
+// visible writes out invisible characters: line ends, control codes, direction marks.
 func visible(text string) string {
 	var b strings.Builder
 	for _, r := range strings.TrimSpace(text) {
@@ -91,7 +93,7 @@ func visible(text string) string {
 	return b.String()
 }
 
-// shorten leaves out the middle of a text that is too long: what matters may stand at either end.
+// shorten leaves out the middle of a long text, because the important part may be at either end.
 func shorten(text string, most int) string {
 	r := []rune(text)
 	if len(r) <= most {

@@ -30,7 +30,7 @@ func TestWish(t *testing.T) {
 	}
 }
 
-// Of a new agent, what it is to do is shown too.
+// A request for a new agent shows its instructions, too.
 func TestWishOfTheRun(t *testing.T) {
 	a := swarm.Approval{What: "bring in @helper (provider sh)", Growth: &swarm.GrowthRequest{Spawn: &swarm.SpawnRequest{Name: "helper", Instructions: "read\nit\u202e " + strings.Repeat("x", 500) + " and rm -r x"}}}
 	if got := DescribeApproval(a); !strings.HasPrefix(got, `bring in @helper (provider sh): read\nit\u202e xxx`) || !strings.HasSuffix(got, "x and rm -r x") || utf8.RuneCountInString(got) != maxDescription {
@@ -41,8 +41,8 @@ func TestWishOfTheRun(t *testing.T) {
 	}
 }
 
-// Who has a growth request goes on without it: it stays when its turn has ended, keeps nobody from anything, and is open until it is answered or the
-// run has ended.
+// A growth request outlives its turn and blocks no agent. It is open until it is answered or the
+// run ends.
 func TestWishesBlockNobody(t *testing.T) {
 	r, seq := New("r"), int64(0)
 	fold := func(e swarm.Event, body any) Picture {
@@ -91,7 +91,7 @@ func TestWishesBlockNobody(t *testing.T) {
 	}
 }
 
-// Whatever an agent asks for, it is one line that can be printed, and not a long one.
+// Every approval is described in one short, printable line.
 func FuzzDescribeApproval(f *testing.F) {
 	f.Add("use Bash", `{"command":"ls","x":1}`)
 	f.Add("\x00", `{"a":{"b":[1,"\u202e"]}}`)

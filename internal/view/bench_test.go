@@ -7,8 +7,8 @@ import (
 	"swarm"
 )
 
-// What folding costs of opening a run with 1,000 tasks × 50 iterations, 200,000 events; a million cost five times as much. The floor is walking over the
-// same events and looking up their tasks in a map.
+// The cost of folding a run with 1,000 tasks × 50 iterations, 200,000 events. A million events
+// cost five times as much. The floor is a loop over the same events that looks up their tasks.
 func BenchmarkFold(b *testing.B) {
 	s := newSim(b, 1, chain(1000, 50))
 	s.calm = true

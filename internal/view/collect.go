@@ -11,39 +11,39 @@ import (
 	"swarm/internal/plan"
 )
 
-// Details is what grows with the log: it is collected when somebody asks.
+// Details grow with the log, so they are collected only on request.
 type Details struct {
 	Turns     []Turn            `json:"turns"`
 	Envelopes []Envelope        `json:"envelopes"`
-	Topics    []Topic           `json:"topics"` // in the order in which they were first published on
+	Topics    []Topic           `json:"topics"` // in the order of their first entries
 	Artifacts []json.RawMessage `json:"artifacts"`
 }
 
-// A Report is everything there is to show of a run: the shape of `swarm show --json`.
+// A Report is everything that can be shown of a run: the shape of `swarm show --json`.
 type Report struct {
 	Picture
 	Details
 }
 
-// A Topic is what was published under one name, oldest first.
+// A Topic is its entries, oldest first.
 type Topic struct {
 	Topic   string       `json:"topic"`
 	Entries []TopicEntry `json:"entries"`
 }
 
-// A TopicEntry is one finding: who published it, and in which turn.
+// A TopicEntry is one finding, with the agent and the turn that published it.
 type TopicEntry struct {
 	Seq   int64           `json:"seq"`
 	Time  time.Time       `json:"time"`
 	Agent string          `json:"agent"`          // or user
-	Turn  swarm.TurnID    `json:"turn,omitempty"` // none = a person published it
+	Turn  swarm.TurnID    `json:"turn,omitempty"` // "" = a person published it
 	Data  json.RawMessage `json:"data"`
 }
 
-// Text is the entry for reading.
+// Text returns the entry for reading.
 func (e TopicEntry) Text() string { return swarm.TopicEntry{Data: e.Data}.Text() }
 
-// An Artifact is bytes that somebody keeps for others: who, and in which turn.
+// An Artifact is stored bytes, with the agent and the turn that stored them.
 type Artifact struct {
 	swarm.Artifact
 	Agent string       `json:"agent,omitempty"`
@@ -54,52 +54,54 @@ type Artifact struct {
 
 // A Turn is one call of an agent's provider.
 type Turn struct {
-	ID        swarm.TurnID    `json:"id"`
-	Task      string          `json:"task"`
-	Agent     string          `json:"agent"`
-	Iteration int             `json:"iteration"`
-	Attempt   int             `json:"attempt"`
-	Starts    int             `json:"starts"`            // more than 1: it was cut by a crash and run again
-	Retried   bool            `json:"retried,omitempty"` // the same, said as the contract says it
-	Status    swarm.Status    `json:"status"`            // running, completed, failed or cancelled; interrupted when nobody drives the run
-	Kind      swarm.ErrorKind `json:"kind,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-	Hint      string          `json:"hint,omitempty"`
-	Exit      int             `json:"exit,omitempty"`
-	Provider  string          `json:"provider"`
-	Model     string          `json:"model,omitempty"`
-	Session   string          `json:"session,omitempty"`
-	Prompt    swarm.Hash      `json:"prompt"`
-	First     swarm.Hash      `json:"-"` // the prompt of its first start, which tells nothing of what was already sent
-	Bytes     int             `json:"prompt_bytes"`
-	Spans     []swarm.Span    `json:"spans,omitempty"`
-	Output    Output          `json:"output,omitzero"`
-	Usage     swarm.Usage     `json:"usage,omitzero"`
-	Started   time.Time       `json:"started,omitzero"` // the last start
-	Ended     time.Time       `json:"ended,omitzero"`
-	Verdicts  []swarm.Verdict `json:"verdicts,omitempty"`
-	Tools     []swarm.ToolUse `json:"tools,omitempty"`
-	Files     []string        `json:"files,omitempty"` // that it changed, as its program tells it
-	Inputs    swarm.Inputs    `json:"inputs,omitzero"` // the mail in its prompt
-	Sent      swarm.Hash      `json:"sent,omitempty"`  // what of the prompt was new to its session, and all that was sent
-	// Findings are what is strange about it.
+	ID        swarm.TurnID `json:"id"`
+	Task      string       `json:"task"`
+	Agent     string       `json:"agent"`
+	Iteration int          `json:"iteration"`
+	Attempt   int          `json:"attempt"`
+	Starts    int          `json:"starts"`            // more than 1: a crash cut it, and it was started again
+	Retried   bool         `json:"retried,omitempty"` // the same as a flag, as the contract has it
+	// Status is running, completed, failed or cancelled. It is interrupted if the run has no
+	// driver.
+	Status   swarm.Status    `json:"status"`
+	Kind     swarm.ErrorKind `json:"kind,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	Hint     string          `json:"hint,omitempty"`
+	Exit     int             `json:"exit,omitempty"`
+	Provider string          `json:"provider"`
+	Model    string          `json:"model,omitempty"`
+	Session  string          `json:"session,omitempty"`
+	Prompt   swarm.Hash      `json:"prompt"`
+	First    swarm.Hash      `json:"-"` // the prompt of its first start, without the list of what was already sent
+	Bytes    int             `json:"prompt_bytes"`
+	Spans    []swarm.Span    `json:"spans,omitempty"`
+	Output   Output          `json:"output,omitzero"`
+	Usage    swarm.Usage     `json:"usage,omitzero"`
+	Started  time.Time       `json:"started,omitzero"` // the last start
+	Ended    time.Time       `json:"ended,omitzero"`
+	Verdicts []swarm.Verdict `json:"verdicts,omitempty"`
+	Tools    []swarm.ToolUse `json:"tools,omitempty"`
+	Files    []string        `json:"files,omitempty"` // the files that it changed, as its program reports
+	Inputs   swarm.Inputs    `json:"inputs,omitzero"` // the mail in its prompt
+	Sent     swarm.Hash      `json:"sent,omitempty"`  // the part of the prompt that is new to its session: only this was sent
+	// Findings are suspicious behaviour in the turn.
 	Findings []swarm.Finding `json:"findings,omitempty"`
-	// Injected is mail that it was given between two tools.
+	// Injected is the mail that it got between two tool calls.
 	Injected    []Aside `json:"injected,omitempty"`
-	Done        bool    `json:"done,omitempty"`   // its agent has reported that its work is done
-	Report      string  `json:"report,omitempty"` // and what came of it
-	Topics      int64   `json:"-"`                // the newest topic entry that its prompt was made with
-	Answered    int     `json:"-"`                // how many growth requests had been dealt with when it began
-	CarriedOver bool    `json:"kept,omitempty"`   // it was not done now, but in the run that this one tries again
+	Done        bool    `json:"done,omitempty"`   // its agent reports that its work is done
+	Report      string  `json:"report,omitempty"` // the agent's report with it
+	Topics      int64   `json:"-"`                // the newest topic entry in its prompt
+	Answered    int     `json:"-"`                // how many growth requests were answered before it began
+	CarriedOver bool    `json:"kept,omitempty"`   // it was not done in this run, but in the run that this one retries
 }
 
-// An Aside is mail that a turn was given between two tools, and when.
+// An Aside is mail that a turn got between two tool calls, and when.
 type Aside struct {
 	swarm.Injection
 	Time time.Time `json:"time"`
 }
 
-// Took is how long the turn took, or has taken until now.
+// Took returns how long the turn took, or has taken until now.
 func (t *Turn) Took(now time.Time) time.Duration {
 	if t.Started.IsZero() {
 		return 0
@@ -110,7 +112,7 @@ func (t *Turn) Took(now time.Time) time.Duration {
 	return max(0, now.Sub(t.Started))
 }
 
-// Collect reads a log once for its details. Turns are in the order of their first start.
+// Collect reads a log once and returns its details. Turns are in the order of their first start.
 func Collect(events iter.Seq2[*swarm.Event, error]) (Details, error) {
 	c := NewCollector()
 	for e, err := range events {
@@ -124,26 +126,27 @@ func Collect(events iter.Seq2[*swarm.Event, error]) (Details, error) {
 	return c.Details, nil
 }
 
-// A Collector collects a run's details event by event. Each costs the same, however many there are.
+// A Collector collects a run's details event by event. The cost of an event does not depend on how
+// many came before.
 type Collector struct {
 	Details
 	at      map[swarm.TurnID]int // turns by id
 	boxes   map[string][]int     // envelopes by receiver
 	ids     map[string]int       // envelopes by id
-	mail    []plan.Mail          // what is to be known of each envelope
-	owed    []int                // envelopes that want a reply, and have none
+	mail    []plan.Mail          // the facts of each envelope, by its index
+	owed    []int                // envelopes that require a reply and have none
 	topics  map[string]int       // by name
 	over    bool                 // the run has ended
-	changed []int                // envelopes that are new, or that something became of
+	changed []int                // envelopes that are new or changed since Changed was called
 }
 
-// NewCollector has seen nothing yet.
+// NewCollector returns a collector that has seen no event.
 func NewCollector() *Collector {
 	return &Collector{Details: Details{Turns: []Turn{}, Envelopes: []Envelope{}, Topics: []Topic{}, Artifacts: []json.RawMessage{}},
 		at: map[swarm.TurnID]int{}, boxes: map[string][]int{}, ids: map[string]int{}, topics: map[string]int{}}
 }
 
-// Take takes the next event.
+// Take adds the next event.
 func (c *Collector) Take(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.TurnStarted:
@@ -172,7 +175,7 @@ func (c *Collector) Take(e *swarm.Event) error {
 	return c.takeMail(e)
 }
 
-// publish adds an entry to its topic; the first one makes it.
+// publish adds an entry to its topic, and makes the topic if it is the first.
 func (c *Collector) publish(topic string, entry TopicEntry) {
 	i, ok := c.topics[topic]
 	if !ok {
@@ -183,14 +186,14 @@ func (c *Collector) publish(topic string, entry TopicEntry) {
 	c.Topics[i].Entries = append(c.Topics[i].Entries, entry)
 }
 
-// turn is the turn that an event is about; the first event makes it.
+// turn returns the turn that an event is about, and makes it if the event is its first.
 func (c *Collector) turn(e *swarm.Event) *Turn {
 	i, ok := c.at[e.Turn]
 	if !ok {
 		i = len(c.Turns)
 		c.at[e.Turn] = i
 		t := Turn{ID: e.Turn, Task: e.Task, Agent: e.Agent, Status: swarm.Running}
-		_, t.Iteration = plan.OfTurn(e.Turn) // a turn that was kept from another run has no start that tells them
+		_, t.Iteration = plan.OfTurn(e.Turn) // a carried over turn has no start with these numbers
 		t.Attempt, _ = strconv.Atoi(string(e.Turn[strings.LastIndexByte(string(e.Turn), '/')+1:]))
 		c.Turns = append(c.Turns, t)
 	}

@@ -9,7 +9,8 @@ import (
 	"swarm/internal/excerpt"
 )
 
-// DescribeEvent says in one sentence what an event changed, or "" when a person need not be told: it only carries what others tell.
+// DescribeEvent returns in one sentence what an event changed. It is "" for events that tell a
+// person nothing new.
 func DescribeEvent(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.RunStarted:
@@ -69,7 +70,7 @@ func describeTask(e *swarm.Event) string {
 		return "started"
 	case swarm.TurnStarted:
 		if e.Key == swarm.StartKey(e.Turn, 1) {
-			return "" // its body, the longest there is, need not be read
+			return "" // saves decoding the body, which is the longest of all kinds
 		}
 		if s, _ := swarm.Body[swarm.TurnStart](e); s.Start > 1 {
 			return fmt.Sprintf("turn %s was cut, and runs again", e.Turn)
@@ -105,7 +106,7 @@ func describeTask(e *swarm.Event) string {
 	return describeAgent(e)
 }
 
-// describeAgent tells what agents do to each other and to their run, and what people do to them.
+// describeAgent describes actions of agents and of people on them.
 func describeAgent(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.WaitBegan:
@@ -142,7 +143,8 @@ func describeAgent(e *swarm.Event) string {
 	return ""
 }
 
-// describeOverdue says that a reply has not come. Of a person nobody else reminds.
+// describeOverdue says that a reply is late. For a person it is the only reminder, so it says what
+// to type.
 func describeOverdue(e *swarm.Event) string {
 	o, _ := swarm.Body[swarm.Overdue](e)
 	switch {
@@ -154,7 +156,8 @@ func describeOverdue(e *swarm.Event) string {
 	return fmt.Sprintf("@%s has not replied to %s, and is reminded", e.Agent, o.ID)
 }
 
-// PackNote says of a context pack how large it is, and what it had no room for; of other artifacts nothing.
+// PackNote returns the size of a context pack and what it had no room for. It is "" for other
+// artifacts.
 func PackNote(a swarm.Artifact) string {
 	if a.Tokens == 0 {
 		return ""
@@ -162,7 +165,7 @@ func PackNote(a swarm.Artifact) string {
 	return fmt.Sprintf(", ~%d tokens", a.Tokens) + LeftNote(a.LeftOut)
 }
 
-// LeftNote says what is not in a context pack, and why; of many only the first.
+// LeftNote returns what is not in a context pack, and why. It names only the first few parts.
 func LeftNote(left []swarm.LeftOut) (note string) {
 	const most = 3
 	for i, l := range left {
@@ -182,7 +185,7 @@ func LeftNote(left []swarm.LeftOut) (note string) {
 	return note
 }
 
-// FirstLine is the beginning of a text, for a sentence.
+// FirstLine returns the beginning of a text, for use in a sentence.
 func FirstLine(text string) string {
 	const most = 80
 	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")

@@ -7,21 +7,22 @@ import (
 	"swarm/internal/fact"
 )
 
-// A Box is the mail of an agent of a team. It grows with what the agent has not read, and not with what was ever sent.
+// A Box is the mail of an agent of a team. Its size grows with unread mail, not with all mail.
 type Box struct {
-	Inbox   []int64 `json:"inbox,omitempty"`   // envelopes that it has not taken out, by their numbers in the log
-	Reading int64   `json:"reading,omitempty"` // those up to this number its running turn has: they are in its prompt, or it was given them since
-	Last    Letter  `json:"last,omitzero"`     // the last one that it sent or was sent
+	Inbox []int64 `json:"inbox,omitempty"` // numbers of the envelopes that it has not consumed
+	// Reading is the last envelope that its running turn has seen, in its prompt or injected.
+	Reading int64  `json:"reading,omitempty"`
+	Last    Letter `json:"last,omitzero"` // the last one that it sent or received
 }
 
-// A Letter is who wrote to whom, and how it begins.
+// A Letter is the sender, the receiver and the beginning of an envelope.
 type Letter struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Text string `json:"text"`
 }
 
-// Unread is how many envelopes it has not seen.
+// Unread returns the number of envelopes that the agent has not seen.
 func (b Box) Unread() (n int) {
 	for _, seq := range b.Inbox {
 		if seq > b.Reading {
@@ -31,7 +32,7 @@ func (b Box) Unread() (n int) {
 	return n
 }
 
-// foldMail folds in what happened to the mail of a team.
+// foldMail folds an event about the mail of a team.
 func (r *Run) foldMail(e *swarm.Event) error {
 	if r.team == nil {
 		return nil
@@ -66,7 +67,7 @@ func (r *Run) foldMail(e *swarm.Event) error {
 				b.Inbox = slices.DeleteFunc(b.Inbox, func(seq int64) bool { return seq <= in.Upto })
 			})
 		})
-	case swarm.AgentEnded: // what it has not read goes back
+	case swarm.AgentEnded: // its unread mail is returned
 		r.box(e.Agent, (*Box).empty)
 	case swarm.RunEnded:
 		for name := range r.boxes {
@@ -78,7 +79,7 @@ func (r *Run) foldMail(e *swarm.Event) error {
 
 func (b *Box) empty() { b.Inbox = nil }
 
-// box changes the box of an agent; a person has none.
+// box changes the box of an agent. A person has none.
 func (r *Run) box(agent string, change func(*Box)) {
 	if _, ok := r.agentAt[agent]; !ok {
 		return

@@ -6,7 +6,7 @@ import (
 	"swarm"
 )
 
-// What an agent of a team has not read is counted, also by a fold that was stored in between.
+// A fold counts the unread mail of a team's agent, even if it was stored in between.
 func TestMailOfATeam(t *testing.T) {
 	s := &sim{t: t}
 	s.tell(swarm.Event{Kind: swarm.RunStarted}, swarm.RunStart{ID: "r1", Kind: swarm.TeamRun})

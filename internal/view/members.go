@@ -9,18 +9,19 @@ import (
 	"swarm"
 )
 
-// Folding a million events with encoding/json takes eight seconds, and nearly all of a body is of no interest to the fold. So the
-// kinds that come with every turn are read by members, which walks over an object's members and makes nothing of those that
-// nobody asks for. It reads what encoding/json has written; what it cannot read it reports.
-
-// members walks over the members of a JSON object.
+// members iterates over the members of a JSON object.
+//
+// Folding a million events with encoding/json takes eight seconds, and the fold needs very little
+// of a body. So the kinds that come with every turn are read by members, which skips unneeded
+// values without decoding them. It reads what encoding/json has written, and reports what it cannot
+// read.
 type members struct {
 	rest       []byte
-	key, value []byte // the current ones; a string's value still has its quotes
+	key, value []byte // of the current member; a string still has its quotes
 	begun, bad bool
 }
 
-// next goes to the next member, and says whether there is one.
+// next moves to the next member and reports whether there is one.
 func (m *members) next() bool {
 	m.space()
 	if !m.begun {
@@ -81,7 +82,7 @@ func (m *members) cut(n int) []byte {
 	return v
 }
 
-// text takes a string with its quotes.
+// text consumes a string with its quotes.
 func (m *members) text() ([]byte, bool) {
 	n := textLen(m.rest)
 	if n == 0 {
@@ -90,7 +91,7 @@ func (m *members) text() ([]byte, bool) {
 	return m.cut(n), true
 }
 
-// textLen is the length of the string with its quotes that b begins with, or 0.
+// textLen returns the length of the string at the beginning of b, with its quotes, or 0.
 func textLen(b []byte) int {
 	if len(b) == 0 || b[0] != '"' {
 		return 0
@@ -112,7 +113,7 @@ func textLen(b []byte) int {
 	}
 }
 
-// any takes a value of any kind.
+// any consumes a value of any kind.
 func (m *members) any() ([]byte, bool) {
 	if len(m.rest) == 0 {
 		return nil, false
@@ -130,7 +131,7 @@ func (m *members) any() ([]byte, bool) {
 	return m.cut(n), n > 0
 }
 
-// nested takes an object or a list whole.
+// nested consumes an object or a list.
 func (m *members) nested() ([]byte, bool) {
 	depth := 0
 	for n := 0; n < len(m.rest); n++ {
@@ -152,7 +153,7 @@ func (m *members) nested() ([]byte, bool) {
 	return nil, false
 }
 
-// set puts a JSON string into to, and makes a new one only if it differs.
+// set stores a JSON string in to, and allocates only if it differs.
 func set[S ~string](to *S, value []byte) bool {
 	if len(value) < 2 || value[0] != '"' {
 		return false

@@ -6,7 +6,7 @@ import (
 	"swarm"
 )
 
-// Need says what an event needs a person for, and what to type; "" = it needs nobody.
+// Need returns why an event needs a person, and what to type; "" = it needs none.
 func Need(e *swarm.Event) string {
 	switch e.Kind {
 	case swarm.ApprovalAsked:

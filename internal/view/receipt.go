@@ -10,29 +10,32 @@ import (
 	"swarm/internal/plan"
 )
 
-// An Envelope is a stored envelope and what became of it.
+// An Envelope is a stored envelope with its receipt.
 type Envelope struct {
 	swarm.Envelope
 	Receipt Receipt `json:"receipt"`
 }
 
-// A Receipt says how far an envelope has come, and when.
+// A Receipt says how far an envelope got, and when.
 type Receipt struct {
-	Seq      int64      `json:"seq"`
-	State    string     `json:"state"`             // stored, injected, answered or undeliverable
-	Stored   time.Time  `json:"stored,omitzero"`   // when its sender was told that it was accepted, it was stored
-	Injected time.Time  `json:"injected,omitzero"` // when the turn began in whose prompt it stood; when that ended, if it was read by a tool; when it was given it, if that was between two
+	Seq    int64     `json:"seq"`
+	State  string    `json:"state"`           // stored, injected, answered or undeliverable
+	Stored time.Time `json:"stored,omitzero"` // when it was on disk: only then its sender got an answer
+	// Injected is when the receiver saw it: the start of the turn whose prompt had it, the tool
+	// call beside which it was injected, or the end of the turn that read it by a tool.
+	Injected time.Time  `json:"injected,omitzero"`
 	Answered time.Time  `json:"answered,omitzero"`
-	Returned time.Time  `json:"returned,omitzero"` // since when it is undeliverable
-	Turn     string     `json:"turn,omitempty"`    // the one it was injected into
-	Prompt   swarm.Hash `json:"prompt,omitempty"`  // and its prompt, when it stood there; else the agent read it by a tool
-	Tool     string     `json:"tool,omitempty"`    // beside whose answer the agent was given it; "" = it asked for it
+	Returned time.Time  `json:"returned,omitzero"` // when it became undeliverable
+	Turn     string     `json:"turn,omitempty"`    // the turn that it was injected into
+	Prompt   swarm.Hash `json:"prompt,omitempty"`  // the prompt that had it; "" = the agent read it by a tool
+	Tool     string     `json:"tool,omitempty"`    // the tool call beside which it was injected; "" = none
 	Answer   string     `json:"answer,omitempty"`  // the envelope that answers it
 	Reason   string     `json:"reason,omitempty"`  // why it is undeliverable
-	Overdue  string     `json:"overdue,omitempty"` // a required reply that has not come: reminded, or over, when it is not waited for any more
+	// Overdue says that a required reply is late: reminded, or over if the wait has ended.
+	Overdue string `json:"overdue,omitempty"`
 }
 
-// How far an envelope can have come. That it was accepted is the same as that it is stored.
+// The states of an envelope. Accepted means stored.
 const (
 	MailStored        = "stored"
 	MailInjected      = "injected"
@@ -40,13 +43,13 @@ const (
 	MailUndeliverable = "undeliverable"
 )
 
-// What becomes of a required reply that does not come.
+// The states of a late reply.
 const (
 	ReplyReminded = "reminded"
 	ReplyOver     = "over"
 )
 
-// Pending says whether something is still to become of an envelope: it is to be read, or to be answered.
+// Pending reports whether an envelope still waits to be read or answered.
 func (e *Envelope) Pending() bool {
 	if e.Receipt.State == MailStored {
 		return true
@@ -55,7 +58,7 @@ func (e *Envelope) Pending() bool {
 	return r != nil && r.Expectation == "required" && e.Receipt.State == MailInjected && e.Receipt.Overdue != ReplyOver
 }
 
-// Age is how long an envelope has been waiting, or has waited until it was read.
+// Age returns how long an envelope has waited, up to the moment when it was read or returned.
 func (e *Envelope) Age(now time.Time) time.Duration {
 	for _, t := range []time.Time{e.Receipt.Injected, e.Receipt.Returned} {
 		if !t.IsZero() {
@@ -66,7 +69,7 @@ func (e *Envelope) Age(now time.Time) time.Duration {
 	return max(0, now.Sub(e.Receipt.Stored))
 }
 
-// Changed is the envelopes that are new since it was last asked, or that something became of, in their order.
+// Changed returns the envelopes that are new or changed since the last call, in their order.
 func (c *Collector) Changed() []Envelope {
 	slices.Sort(c.changed)
 	var all []Envelope
@@ -77,15 +80,15 @@ func (c *Collector) Changed() []Envelope {
 	return all
 }
 
-// takeMail takes an event about mail.
+// takeMail adds an event about mail.
 func (c *Collector) takeMail(e *swarm.Event) error {
 	switch e.Kind {
 	case swarm.HandoffStored:
 		return swarm.UseBody(e, func(env swarm.StoredEnvelope) { c.stored(e, &env) })
 	case swarm.HandoffInjected:
 		return swarm.UseBody(e, func(in swarm.Injection) {
-			t := c.turn(e) // the envelopes are injected when it commits: if it is cut, it has read nothing
-			// What overlaps with it had not reached the agent.
+			t := c.turn(e) // its receipts change when the turn commits: a turn that is cut has read nothing
+			// An earlier injection that overlaps did not reach the agent.
 			t.Injected = slices.DeleteFunc(t.Injected, func(before Aside) bool { return before.Upto > in.From })
 			t.Injected = append(t.Injected, Aside{in, e.Time})
 		})
@@ -102,7 +105,7 @@ func (c *Collector) takeMail(e *swarm.Event) error {
 	case swarm.RunEnded:
 		c.over, c.owed = true, nil
 		for i := range c.Envelopes {
-			if env := &c.Envelopes[i]; env.Receipt.State == MailStored && env.ToNodeID != swarm.User { // a person reads when the run is over, too
+			if env := &c.Envelopes[i]; env.Receipt.State == MailStored && env.ToNodeID != swarm.User { // people can read their mail after the run
 				c.returned(e, i, runEnded)
 			}
 		}
@@ -129,19 +132,19 @@ func (c *Collector) stored(e *swarm.Event, env *swarm.StoredEnvelope) {
 	}
 }
 
-// between are the envelopes in a receiver's inbox after a number and up to another.
+// between returns the envelopes in a receiver's inbox after one number, up to another.
 func (c *Collector) between(agent string, in swarm.Inputs) []int {
 	from := c.after(c.boxes[agent], in.From)
 	return from[:len(from)-len(c.after(from, in.Upto))]
 }
 
-// after are those of some envelopes, in their order, that come after a number.
+// after returns those of some ordered envelopes that come after a number.
 func (c *Collector) after(some []int, seq int64) []int {
 	n, _ := slices.BinarySearchFunc(some, seq+1, func(i int, seq int64) int { return cmp.Compare(c.Envelopes[i].Receipt.Seq, seq) })
 	return some[n:]
 }
 
-// injected marks the envelopes that a turn has consumed, or that a person has read.
+// injected marks the envelopes that a turn has consumed, or a person has read.
 func (c *Collector) injected(e *swarm.Event, in swarm.Inputs) {
 	var t *Turn
 	if e.Turn != "" {
@@ -164,7 +167,7 @@ func (c *Collector) injected(e *swarm.Event, in swarm.Inputs) {
 	}
 }
 
-// aside is what the turn was given between two tools with an envelope in it, or nil.
+// aside returns the injection that contained an envelope, or nil.
 func (t *Turn) aside(seq int64) *Aside {
 	for i := range t.Injected {
 		if in := &t.Injected[i]; in.From < seq && seq <= in.Upto {
@@ -174,8 +177,8 @@ func (t *Turn) aside(seq int64) *Aside {
 	return nil
 }
 
-// answers marks what an envelope answers, by [plan.Mail.Replies]: of what its sender was given in the turn that sent it, and of the
-// questions that are still open.
+// answers marks the envelopes that this one answers, by [plan.Mail.Replies]. Candidates are the
+// mail that its sender got in the same turn, and the required replies that are still open.
 func (c *Collector) answers(e *swarm.Event, m *plan.Mail) {
 	if i, ok := c.ids[m.Answers]; ok && m.Answers != "" {
 		c.answered(i, m, e.Time)
@@ -203,7 +206,7 @@ func (c *Collector) answered(i int, by *plan.Mail, at time.Time) {
 	}
 }
 
-// returned marks an envelope that nobody will read.
+// returned marks an envelope as undeliverable.
 func (c *Collector) returned(e *swarm.Event, i int, reason string) {
 	r := &c.Envelopes[i].Receipt
 	r.State, r.Reason, r.Returned = MailUndeliverable, reason, e.Time

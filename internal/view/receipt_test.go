@@ -59,7 +59,7 @@ func (p *post) receipt(id string, want Receipt) {
 
 func at(seq int64) time.Time { return time.Unix(seq, 0) }
 
-// A receipt says when each thing happened: stored, injected with the prompt or by a tool, answered.
+// A receipt has the time of each state: stored, injected with the prompt or by a tool, answered.
 func TestReceipts(t *testing.T) {
 	p := newPost(t)
 	required := &swarm.Response{Expectation: "required"}
@@ -90,8 +90,8 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
-// A required reply counts whenever it comes, as the loop counts it, though the question stood in the prompt of an earlier turn; what only
-// may be answered is answered in the turn that was given it.
+// A required reply counts whenever it comes, even in a later turn than the question, as in the
+// loop. An optional reply counts only in the turn that got the question.
 func TestALateReplyIsAReply(t *testing.T) {
 	p := newPost(t)
 	asked := p.send("asked", "planner", "coder", "", "", &swarm.Response{Expectation: "required"})
@@ -105,7 +105,7 @@ func TestALateReplyIsAReply(t *testing.T) {
 	p.receipt("told", Receipt{Seq: told, State: MailInjected, Stored: at(told), Injected: at(first), Turn: "coder/1/1", Prompt: "p"})
 }
 
-// What a person has read and answered, what is overdue, and what nobody will ever read.
+// Mail that a person has read and answered, overdue replies, and undeliverable mail.
 func TestReceiptsOfPeopleAndOfLostMail(t *testing.T) {
 	p := newPost(t)
 	plea := p.send("plea", "coder", "user", "coder/1/1", "", &swarm.Response{Expectation: "required"})
@@ -136,7 +136,7 @@ func TestReceiptsOfPeopleAndOfLostMail(t *testing.T) {
 	}
 }
 
-// Each envelope costs the same, however many there are, and whatever becomes of them.
+// The cost of an envelope does not depend on how many there are, or on its outcome.
 func BenchmarkCollectMail(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -1,10 +1,12 @@
-// Package view folds a run's events into a picture of it: where the run, its tasks and its agents stand, who waits for whom and
-// why, what was made and what it cost. Whatever anybody is shown of a run comes from here, so that all of them are shown the
-// same. It does no I/O and reads no clock: the same events always give the same picture.
+// Package view folds a run's events into a picture of it: the state of the run, its tasks and
+// agents, who waits for whom and why, the outputs and the cost. Every door shows runs by this
+// package, so that all of them show the same. It does no I/O and reads no clock: the same events
+// always give the same picture.
 //
-// A [Run] is the fold. It takes one event at a time and keeps an amount that grows with the plan and not with the log, so it can
-// be stored ([Run.Marshal]) and carried on later. A [Picture] is what it shows at a moment; it shares nothing with the Run. What
-// would grow with the log, the list of turns above all, is collected by a pass over the log when somebody asks: [Collect].
+// A [Run] is the fold. It takes one event at a time. Its size grows with the plan and not with the
+// log, so it can be stored ([Run.Marshal]) and continued later. A [Picture] is its state at one
+// moment; it shares no memory with the Run. Details that grow with the log, above all the list of
+// turns, are collected by a pass over the log on request: [Collect].
 package view
 
 import (
@@ -15,12 +17,12 @@ import (
 	"swarm/internal/plan"
 )
 
-// A Run is the fold of a run's events so far. It belongs to one goroutine.
+// A Run is the fold of a run's events so far. It belongs to one goroutine, so it has no mutex.
 type Run struct {
 	Head
 	Usage swarm.Usage // of all turns that have ended
 
-	tasks    []task // by the schedule's numbers
+	tasks    []task // by their numbers in the schedule
 	agents   []Agent
 	agentAt  map[string]int
 	edges    []swarm.Edge   // of all plans, each once
@@ -30,12 +32,12 @@ type Run struct {
 	parallel int          // turns at once; 0 = no limit
 	pause    swarm.Status // pausing, paused, or "" when turns may start; outlasts an interruption
 	pausedAt time.Time
-	retries  []int // tasks that wait for their next attempt, in no order: there are few
+	retries  []int // tasks that wait for their next attempt, unordered because there are few
 	sched    *plan.Schedule
-	team     *plan.Team // of a team: its members are the tasks; nil = the schedule has them
+	team     *plan.Team // of a team: its members are the tasks; nil = a pipeline, see sched
 }
 
-// A task is what is shown of it and what the schedule has to know of it.
+// A task is the public state of a task and what the schedule needs to be restored.
 type task struct {
 	Task
 	Group       int                `json:"group"`
@@ -43,7 +45,7 @@ type task struct {
 	Awaits      []string           `json:"awaits,omitempty"`
 	Concurrency int                `json:"concurrency,omitempty"`
 	Began       time.Time          `json:"began,omitzero"` // when its running turn started
-	agent       int                // its number in agents, or -1
+	agent       int                // index into agents, or -1
 }
 
 // A group is a set of tasks that iterate together.
@@ -53,37 +55,37 @@ type group struct {
 	members    []int // tasks, by number
 }
 
-// Head is what is known of a run as a whole.
+// Head is the state of a run as a whole.
 type Head struct {
 	ID        swarm.RunID      `json:"id"`
 	Kind      swarm.RunKind    `json:"kind,omitempty"`
-	Name      string           `json:"name,omitempty"` // the pipeline's, or what was asked
+	Name      string           `json:"name,omitempty"` // the pipeline's name, or the request
 	Dir       string           `json:"dir,omitempty"`
 	File      string           `json:"file,omitempty"`
 	Args      []string         `json:"args,omitempty"`
 	Version   string           `json:"version,omitempty"` // of the program that started it
 	Loops     string           `json:"loops,omitempty"`
 	Replay    bool             `json:"replay,omitempty"`
-	From      swarm.RunID      `json:"from,omitempty"`  // the run that this one tries again
-	Origin    *swarm.Origin    `json:"asked,omitempty"` // the message of another program by which it was begun
+	From      swarm.RunID      `json:"from,omitempty"`  // the run that this one retries
+	Origin    *swarm.Origin    `json:"asked,omitempty"` // the message of another program that began it
 	Status    swarm.Status     `json:"status"`          // running, pausing, paused, completed, failed, cancelled or interrupted
-	Exit      int              `json:"exit"`            // what `swarm up` exits with; means something when it has ended
+	Exit      int              `json:"exit"`            // the exit code of `swarm up`; valid when the run has ended
 	Reason    string           `json:"reason,omitempty"`
-	Report    string           `json:"report,omitempty"` // of a team: what its lead has reported as done
+	Report    string           `json:"report,omitempty"` // of a team: its lead's report
 	Started   time.Time        `json:"started,omitzero"`
 	Ended     time.Time        `json:"ended,omitzero"`
-	Owner     swarm.Ownership  `json:"owner,omitzero"` // who drove it last; whether that process lives is for others to say
+	Owner     swarm.Ownership  `json:"owner,omitzero"` // the last process that drove it; the log does not know if it lives
 	Budget    swarm.Budget     `json:"budget,omitzero"`
 	Spent     string           `json:"spent,omitempty"` // which part of the budget ran out, or ""
 	Seq       int64            `json:"seq"`             // of the last event
 	Time      time.Time        `json:"time,omitzero"`   // of the last event
 	Notices   []Notice         `json:"notices,omitempty"`
 	Snapshots []swarm.Snapshot `json:"trees,omitempty"`
-	// Approvals are what agents want a person to allow.
+	// Approvals are the approvals that wait for a person.
 	Approvals []Approval `json:"approvals,omitempty"`
 }
 
-// An Approval is something that an agent wants to do, and that nobody has allowed or refused yet.
+// An Approval is an approval that no person has answered yet.
 type Approval struct {
 	swarm.Approval
 	Agent string       `json:"agent"`
@@ -92,7 +94,7 @@ type Approval struct {
 	Asked time.Time    `json:"asked"`
 }
 
-// A Notice is something that a person should know. The last few are kept.
+// A Notice is something that a person should know. A Run keeps the newest.
 type Notice struct {
 	Seq    int64     `json:"seq"`
 	Time   time.Time `json:"time"`
@@ -101,106 +103,110 @@ type Notice struct {
 	Reason string    `json:"reason"`
 	Hint   string    `json:"hint,omitempty"`
 
-	Code   swarm.MessageCode `json:"code,omitempty"`   // what it says, for those who decide by it
-	Paused bool              `json:"paused,omitempty"` // the run has paused by itself for it
+	Code   swarm.MessageCode `json:"code,omitempty"`   // the message's code, for decisions
+	Paused bool              `json:"paused,omitempty"` // the run paused itself because of it
 }
 
 const keptNotices = 20
 
-// A Task is where a task stands in its group's current iteration, and what it has made so far.
+// A Task is the state of a task in its group's current iteration, with its results so far.
 type Task struct {
 	Name       string          `json:"name"`
-	Base       string          `json:"base,omitempty"` // the name without the copy's number, when it is a copy
+	Base       string          `json:"base,omitempty"` // the name without the copy's number, if it is a copy
 	Agent      string          `json:"agent"`
 	Status     swarm.Status    `json:"status"`
-	Waits      []Wait          `json:"waits,omitempty"` // for whom and why, when it waits
+	Waits      []Wait          `json:"waits,omitempty"` // what it waits for and why
 	Iteration  int             `json:"iteration"`
 	Iterations int             `json:"iterations"`
 	Attempt    int             `json:"attempt"`          // of its last turn in this iteration
-	Turn       swarm.TurnID    `json:"turn,omitempty"`   // its last one
+	Turn       swarm.TurnID    `json:"turn,omitempty"`   // its last turn
 	Started    time.Time       `json:"started,omitzero"` // in this iteration
 	Ended      time.Time       `json:"ended,omitzero"`
-	Busy       time.Duration   `json:"busy_ns,omitempty"` // how long its turns took, over all iterations
-	Kind       swarm.ErrorKind `json:"kind,omitempty"`    // why it failed, was skipped, was cancelled or is tried again
+	Busy       time.Duration   `json:"busy_ns,omitempty"` // total time of its turns, over all iterations
+	Kind       swarm.ErrorKind `json:"kind,omitempty"`    // why it failed, was skipped, was cancelled or is retried
 	Reason     string          `json:"reason,omitempty"`
-	Hint       string          `json:"hint,omitempty"` // what can be done about its last turn
+	Hint       string          `json:"hint,omitempty"` // what to do about its last turn
 	Provider   string          `json:"provider,omitempty"`
 	Model      string          `json:"model,omitempty"`
-	Output     Output          `json:"output,omitzero"` // the last one, good or failed
-	Good       Output          `json:"good,omitzero"`   // the last one of a turn that did what was asked
+	Output     Output          `json:"output,omitzero"` // of its last turn, successful or not
+	Good       Output          `json:"good,omitzero"`   // of its last turn that succeeded
 	Usage      swarm.Usage     `json:"usage,omitzero"`
 
-	awaitsPerson bool // it waits for a person, and nothing but that; mail would give it a turn all the same
+	// awaitsPerson says that it waits for nothing but a person's answer. Mail would still give it a
+	// turn.
+	awaitsPerson bool
 }
 
-// An Output is what a turn made.
+// An Output is the output of a turn.
 type Output struct {
-	Hash  swarm.Hash   `json:"hash"`  // what is kept of it
+	Hash  swarm.Hash   `json:"hash"`  // the stored part
 	Turn  swarm.TurnID `json:"turn"`  //
-	Bytes int64        `json:"bytes"` // how long it was before it was cut to what is kept
+	Bytes int64        `json:"bytes"` // its length before it was cut to the stored part
 }
 
-// An Agent is where an agent stands.
+// An Agent is the state of an agent.
 type Agent struct {
 	Name     string       `json:"name"`
 	Base     string       `json:"base,omitempty"`
 	Provider string       `json:"provider,omitempty"`
 	Model    string       `json:"model,omitempty"`
-	Status   swarm.Status `json:"status"`            // idle, running, streaming, waiting, blocked; failed or cancelled when it has ended
-	Task     string       `json:"task,omitempty"`    // the one it runs, waits with or is blocked on
-	Turn     swarm.TurnID `json:"turn,omitempty"`    // the one that it has now
-	Waits    []Wait       `json:"waits,omitempty"`   // for whom, since when and why
+	Status   swarm.Status `json:"status"`            // idle, running, streaming, waiting, blocked; failed or cancelled if it has ended
+	Task     string       `json:"task,omitempty"`    // the task that it runs, waits with or is blocked on
+	Turn     swarm.TurnID `json:"turn,omitempty"`    // its running turn
+	Waits    []Wait       `json:"waits,omitempty"`   // what it waits for, since when and why
 	Reason   string       `json:"reason,omitempty"`  // why it has ended
-	Session  string       `json:"session,omitempty"` // its provider's
+	Session  string       `json:"session,omitempty"` // its provider's session
 	Active   time.Time    `json:"last_activity,omitzero"`
 	Usage    swarm.Usage  `json:"usage,omitzero"`
 
-	// How it can be reached, and what it does: who drives the run, and what a running turn says, is not in the log.
+	// The fold leaves these empty: they depend on the run's driver and on streams, which are not in
+	// the log.
 	Connection Connection `json:"connection,omitempty"`
 	Stream     Stream     `json:"stream,omitempty"`
 }
 
-// A Connection is how an agent can be reached.
+// A Connection says whether an agent can be reached.
 type Connection string
 
-// How it can be.
+// The states of a connection.
 const (
 	Connected    Connection = "connected"    // it has a turn
-	IdleAgent    Connection = "idle"         // it waits for one
-	Disconnected Connection = "disconnected" // nobody drives its run
+	IdleAgent    Connection = "idle"         // it waits for a turn
+	Disconnected Connection = "disconnected" // its run has no driver
 )
 
-// A Stream is what an agent does that has a turn.
+// A Stream says what an agent does in its turn.
 type Stream string
 
-// What it can do.
+// The states of a stream.
 const (
-	Reading Stream = "reading" // it has its prompt, and has said nothing since
+	Reading Stream = "reading" // it has its prompt and has produced no output yet
 	Writing Stream = "writing"
 )
 
 // A Wait is one reason why a task does not run.
 type Wait = plan.Wait
 
-// A Picture is what a run looks like at a moment. It may be kept and given away.
+// A Picture is the state of a run at one moment. It shares no memory with the fold, so callers may
+// keep it.
 type Picture struct {
 	Head   `json:"run"`
 	Tasks  []Task         `json:"tasks"`
 	Agents []Agent        `json:"agents"`
-	Edges  []swarm.Edge   `json:"edges"` // of its plans; dependencies give an edge, too
+	Edges  []swarm.Edge   `json:"edges"` // of its plans; dependencies are edges, too
 	Usage  swarm.Usage    `json:"usage"`
-	Mail   map[string]Box `json:"-"` // by agent, in a team; Collect knows all of it
+	Mail   map[string]Box `json:"-"` // by agent, in a team; Collect has all mail
 }
 
-// New makes the fold of a run of which no event is known yet.
+// New returns the fold of a run without events.
 func New(id swarm.RunID) *Run {
 	return &Run{Head: Head{ID: id, Status: swarm.Running}, agentAt: map[string]int{}, sched: plan.NewFollower()}
 }
 
-// Len is how many tasks there are.
+// Len returns the number of tasks.
 func (r *Run) Len() int { return len(r.tasks) }
 
-// At is the i-th task as it stands now.
+// At returns the i-th task as it is now.
 func (r *Run) At(i int) Task {
 	t := r.tasks[i].Task
 	t.Status, t.Waits = r.standing(i)
@@ -213,11 +219,11 @@ func (r *Run) At(i int) Task {
 		}
 		w := Wait{For: plan.ForPerson, Since: a.Asked, Reason: "may it " + DescribeApproval(a.Approval) + "? swarm approve " + a.ID}
 		switch {
-		case a.Retry != nil: // which says why, too
+		case a.Retry != nil: // its text says why, too
 			t.Waits = []Wait{w}
 		case a.Growth == nil:
 			t.Waits = append(t.Waits, w)
-		case t.Status != swarm.Waiting: // who has a growth request goes on without it, while there is something to do
+		case t.Status != swarm.Waiting: // a growth request does not stop an agent that has work
 		case t.Waits[0].For == plan.ForMail:
 			t.Waits, t.awaitsPerson = []Wait{w}, true
 		default:
@@ -227,7 +233,7 @@ func (r *Run) At(i int) Task {
 	return t
 }
 
-// Task is the task with this name as it stands now.
+// Task returns the task with this name as it is now.
 func (r *Run) Task(name string) (Task, bool) {
 	i, ok := r.find(name)
 	if !ok {
@@ -236,10 +242,10 @@ func (r *Run) Task(name string) (Task, bool) {
 	return r.At(i), true
 }
 
-// find is the number of the task with this name.
+// find returns the number of the task with this name.
 func (r *Run) find(name string) (int, bool) { return r.machine().Find(name) }
 
-// A machine knows where tasks stand: the schedule of a pipeline, or a team.
+// A machine knows the state of tasks: the schedule of a pipeline, or a team.
 type machine interface {
 	Find(name string) (int, bool)
 	Standing(i int) (swarm.Status, []plan.Wait)
@@ -252,13 +258,14 @@ func (r *Run) machine() machine {
 	return r.sched
 }
 
-// standing is the task's status as it is shown: one that could run but for somebody or something is waiting.
+// standing returns the task's status for people. A task that is only held back by something is
+// waiting.
 func (r *Run) standing(i int) (swarm.Status, []Wait) {
 	st, waits := r.machine().Standing(i)
-	return st, slices.Clone(waits) // a picture may be kept
+	return st, slices.Clone(waits) // pictures share no memory with the fold
 }
 
-// ended is why an agent of a team has no turn any more; nil = it has.
+// ended returns why an agent of a team gets no more turns; nil = it gets them.
 func (r *Run) ended(agent string) *swarm.AgentEnd {
 	if r.team == nil {
 		return nil
@@ -269,7 +276,7 @@ func (r *Run) ended(agent string) *swarm.AgentEnd {
 	return nil
 }
 
-// Picture is what the run looks like now.
+// Picture returns the state of the run now.
 func (r *Run) Picture() Picture {
 	p := Picture{Head: r.Head, Usage: r.Usage, Tasks: make([]Task, len(r.tasks)), Agents: append([]Agent{}, r.agents...), Edges: append([]swarm.Edge{}, r.edges...)}
 	if len(r.boxes) > 0 {
@@ -302,12 +309,13 @@ func (r *Run) Picture() Picture {
 		p.Reason = r.stuck(&p)
 	}
 	if p.Status == swarm.Interrupted {
-		p.stand()
+		p.cutTurns()
 	}
 	return p
 }
 
-// involve has an agent's status follow from its tasks: of several the most telling one.
+// involve updates an agent's status by one of its tasks. Of several tasks the most telling one
+// counts.
 func (a *Agent) involve(t *Task) {
 	if t.InTurn() {
 		a.Turn = t.Turn
@@ -317,7 +325,8 @@ func (a *Agent) involve(t *Task) {
 	}
 }
 
-// AgentStatus is what a task says about its agent, which is idle when the task is not, or has ended.
+// AgentStatus returns the status of a task's agent, as far as this task tells. The agent is idle if
+// the task waits for mail or has ended.
 func (t *Task) AgentStatus() swarm.Status {
 	switch {
 	case t.Status.Ended():
@@ -330,29 +339,30 @@ func (t *Task) AgentStatus() swarm.Status {
 	return t.Status
 }
 
-// Telling says which of several tasks says most about their agent: the higher the more.
+// Telling ranks statuses by how much they say about an agent: the highest one counts.
 func Telling(s swarm.Status) int {
 	return slices.Index([]swarm.Status{swarm.Idle, swarm.Pending, swarm.Interrupted, swarm.Waiting, swarm.Running, swarm.Blocked}, s)
 }
 
-// InTurn says whether a task has a turn, perhaps to wait for others in it.
+// InTurn reports whether a task has a turn. Within it the agent may wait for others.
 func (t *Task) InTurn() bool {
 	return t.Status == swarm.Running || len(t.Waits) > 0 && t.Waits[0].For == plan.ForAgents
 }
 
-// Abandoned is the picture of a run whose owner is gone without a word: interrupted, if it had not ended.
+// Abandoned returns the picture of a run whose driver has disappeared: interrupted, unless the run
+// had ended.
 func (p Picture) Abandoned(reason string) Picture {
 	if p.Status.Ended() || p.Status == swarm.Interrupted {
 		return p
 	}
 	p.Status, p.Reason = swarm.Interrupted, reason
 	p.Tasks, p.Agents = append([]Task{}, p.Tasks...), append([]Agent{}, p.Agents...)
-	p.stand()
+	p.cutTurns()
 	return p
 }
 
-// stand says of what ran that it does not: nobody drives the run.
-func (p *Picture) stand() {
+// cutTurns marks the running turns as cut, because the run has no driver.
+func (p *Picture) cutTurns() {
 	inTurn := func(w Wait) bool { return w.For == plan.ForAgents }
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; t.InTurn() {

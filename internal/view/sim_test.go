@@ -11,7 +11,8 @@ import (
 	"swarm/internal/plan"
 )
 
-// A sim runs a plan the way the pipeline loop does, with turns that end as chance has it, and writes the events down.
+// A sim runs a plan as the pipeline loop does, with random outcomes of turns, and records the
+// events.
 type sim struct {
 	t       testing.TB
 	rnd     *rand.Rand
@@ -60,7 +61,7 @@ func (s *sim) tell(e swarm.Event, body any) {
 	s.events = append(s.events, e)
 }
 
-// run goes on until the plan is through.
+// run runs until the plan has ended.
 func (s *sim) run() []swarm.Event {
 	for {
 		s.advance()
@@ -223,7 +224,7 @@ func (s *sim) tellEnd(i int, kind swarm.EventKind, reason string) {
 	s.tell(swarm.Event{Kind: kind, Task: t.Name, Agent: t.Agent}, swarm.TaskEnd{Iteration: s.sched.Iteration(i), Reason: reason})
 }
 
-// somePlans makes a plan of two groups that depend on each other's tasks, and a second one that it grows by.
+// somePlans makes a plan of two groups that depend on each other's tasks, and an addition to it.
 func somePlans(seed uint64) []*swarm.Plan {
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	conditions := []swarm.Condition{swarm.OnAny, swarm.OnAny, swarm.OnSuccess, swarm.OnFailed, swarm.OnAlways}

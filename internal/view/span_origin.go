@@ -6,7 +6,7 @@ import (
 	"swarm"
 )
 
-// SpanOrigin says where the bytes of a span came from.
+// SpanOrigin describes where the bytes of a span came from.
 func SpanOrigin(s swarm.Span) string {
 	switch {
 	case s.From == "output" && s.Turn != "":

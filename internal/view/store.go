@@ -9,11 +9,12 @@ import (
 	"swarm/internal/plan"
 )
 
-// Version is the version of a stored fold. One of another version is thrown away, and the log folded again.
+// Version is the version of stored folds. A fold of another version is dropped, and the log is
+// folded again. Increase it with every change of what is stored or how events are folded.
 const Version = 6
 
-// A stored is a fold as it is kept. Its size goes by the plan and not by the log. The schedule is not in it: it is made again
-// from the tasks.
+// A stored is the stored form of a fold. Its size depends on the plan, not on the log. The schedule
+// is not stored: the tasks restore it.
 type stored struct {
 	Version  int             `json:"version"`
 	Head     Head            `json:"head"`
@@ -31,8 +32,9 @@ type stored struct {
 	Tasks    []task          `json:"tasks,omitempty"`
 }
 
-// Marshal gives the fold to be stored. Tasks are encoded one by one, behind the rest: the buffers in which 10,000 of them would be
-// encoded at once are several times as large as the result, at the end of a run, when memory is fullest.
+// Marshal returns the fold for storage. Tasks are encoded one by one, behind the rest. Encoding
+// 10,000 of them at once would need buffers several times as large as the result, at the end of a
+// run, when memory is fullest.
 func (r *Run) Marshal() []byte {
 	s := stored{Version: Version, Head: r.Head, Usage: r.Usage, Planned: r.planned, Parallel: r.parallel, Pause: r.pause, PausedAt: r.pausedAt,
 		Groups: r.groups, Agents: r.agents, Edges: r.edges, Boxes: r.boxes}
@@ -53,7 +55,7 @@ func (r *Run) Marshal() []byte {
 		if r.team == nil {
 			t.Status = r.sched.Status(i)
 		}
-		if t.Status == swarm.Waiting { // held; what else it may wait for follows from the others
+		if t.Status == swarm.Waiting { // only this wait is stored; the others follow from the tasks
 			t.Waits = []Wait{r.sched.Waits(i)[0]}
 		}
 		one := swarm.Encode(&t)
@@ -65,7 +67,8 @@ func (r *Run) Marshal() []byte {
 	return append(b[:len(b)-1], "]}"...)
 }
 
-// Unmarshal makes a fold again from what Marshal gave. Folding goes on with the event after its Seq.
+// Unmarshal restores a fold from the result of Marshal. Folding goes on with the event after its
+// Seq.
 func Unmarshal(b []byte) (*Run, error) {
 	var s stored
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -95,9 +98,11 @@ func Unmarshal(b []byte) (*Run, error) {
 	return r, nil
 }
 
-// reschedule makes the tasks and the schedule again. All plans are added as one. A group in iteration 7 of 9 is made one that is
-// in iteration 2 of 4: what went before the last iteration has left no trace but that what the group depends on is through, so
-// one step stands for all. Groups that are through come first, because the others may have gone on since.
+// reschedule restores the tasks and the schedule. It adds all plans as one.
+//
+// A group in iteration 7 of 9 is restored as one in iteration 2 of 4. Earlier iterations have left
+// only one trace: the groups that this one depends on have ended. One iteration is enough to
+// restore that. Groups that have ended are restored first, because others may have gone on since.
 func (r *Run) reschedule(tasks []task) error {
 	all := swarm.Plan{MaxParallel: r.parallel}
 	for _, g := range r.groups {
@@ -129,7 +134,7 @@ func (r *Run) reschedule(tasks []task) error {
 	for _, first := range []bool{true, false} {
 		for g := range r.groups {
 			if through[g] == first {
-				r.restand(g)
+				r.restoreGroup(g)
 			}
 		}
 	}
@@ -137,8 +142,8 @@ func (r *Run) reschedule(tasks []task) error {
 	return nil
 }
 
-// restand puts a group's tasks where they stood.
-func (r *Run) restand(g int) {
+// restoreGroup restores the state of a group's tasks.
+func (r *Run) restoreGroup(g int) {
 	if r.groups[g].Iteration > 1 {
 		r.sched.Iterate(g)
 	}

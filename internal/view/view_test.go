@@ -24,7 +24,8 @@ func fold(t testing.TB, r *Run, events []swarm.Event) *Run {
 	return r
 }
 
-// The view follows the loop: whenever the log says all that the loop knows, both say the same of every task.
+// The view agrees with the loop: whenever the log has all that the loop knows, both have the same
+// state of every task.
 func TestFollowsTheLoop(t *testing.T) {
 	for seed := range uint64(60) {
 		s := newSim(t, seed, somePlans(seed)...)
@@ -52,7 +53,8 @@ func TestFollowsTheLoop(t *testing.T) {
 	}
 }
 
-// Storing the fold after any event and going on from there gives the same picture, and the same stored fold, as never stopping.
+// A fold that is stored and restored after any event gives the same picture and the same stored
+// fold as one that never was.
 func TestStoredAnywhere(t *testing.T) {
 	for seed := range uint64(6) {
 		events := newSim(t, seed, somePlans(seed)...).run()
@@ -99,7 +101,7 @@ func TestStoredSizeGoesByThePlan(t *testing.T) {
 	}
 }
 
-// chain is a plan whose tasks each wait for the one before.
+// chain is a plan in which each task depends on the one before.
 func chain(tasks, iterations int) *swarm.Plan {
 	p := &swarm.Plan{Kind: swarm.PipelineRun, Name: "main", MaxParallel: 16, Groups: []swarm.Group{{Iterations: iterations}}}
 	for i := range tasks {
@@ -123,7 +125,7 @@ func TestOldStoredFoldsAreRefused(t *testing.T) {
 	}
 }
 
-// A script is a small run told by hand: plan → code → check, two iterations.
+// A script is a small run written by hand: plan → code → check, two iterations.
 func script(t testing.TB) *sim {
 	p := &swarm.Plan{Name: "main", Groups: []swarm.Group{{Iterations: 2}}, Agents: []swarm.Agent{{Name: "planner", Provider: "sh"}, {Name: "coder", Provider: "claude"}, {Name: "check", Provider: "sh"}},
 		Tasks: []swarm.Task{{Name: "plan", Agent: "planner"},
@@ -205,7 +207,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// A run that is paused, left and taken up again is still paused.
+// A run that is paused, interrupted and resumed by another process is still paused.
 func TestPauseOutlastsAnInterruption(t *testing.T) {
 	s := script(t)
 	s.tell(swarm.Event{Kind: swarm.RunPausing}, nil)
@@ -355,7 +357,7 @@ func TestReportShape(t *testing.T) {
 	}
 }
 
-// What the hand-made reading finds is what encoding/json finds.
+// members finds the same as encoding/json.
 func FuzzMembers(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":1}`, `{ "a" : "x\"y\\" , "b":{"c":[1,"]"]}, "d":null}`, `{"a":"\\\""}`, `{"a"`, `{"a":}`, `[`, ``, `{"reason":"é\u00e9"}`, "{\"\":\"0\xa9\"}"} {
 		f.Add([]byte(s))

@@ -12,8 +12,8 @@ import (
 // A Chain is a path of waits: each link waits for the next one.
 type Chain []Link
 
-// A Link is a task in a chain, and why it does not run; for the last one that may be nothing. An agent that has no task is a link by
-// itself.
+// A Link is a task in a chain, and why it does not run. The last one may wait for nothing. An agent
+// without a task is a link by itself.
 type Link struct {
 	Task   string       `json:"task,omitempty"`
 	Agent  string       `json:"agent"`
@@ -22,7 +22,8 @@ type Link struct {
 	Reason string       `json:"reason,omitempty"`
 }
 
-// Why is the chain of waits that begins with a task, or with the task that tells most of an agent, written with or without @.
+// Why returns the chain of waits that begins with a task or an agent. For an agent, written with or
+// without @, it begins with its most telling task.
 func (r *Run) Why(name string) (Chain, error) {
 	i, ok := r.find(name)
 	if !ok || strings.HasPrefix(name, "@") {
@@ -50,7 +51,7 @@ func (r *Run) Why(name string) (Chain, error) {
 	return chain, nil
 }
 
-// follow is the task that the first of some waits leads to, if one does.
+// follow returns the task that the first of some waits leads to, if there is one.
 func (r *Run) follow(waits []Wait) (int, bool) {
 	if len(waits) == 0 {
 		return 0, false
@@ -69,7 +70,7 @@ func (r *Run) follow(waits []Wait) (int, bool) {
 	return 0, false
 }
 
-// Circle is the part of the chain that goes round: its first and its last name are the same. nil = it comes to an end.
+// Circle returns the cycle at the end of the chain, or nil. Its first and last name are the same.
 func (c Chain) Circle() plan.Path {
 	last := len(c) - 1
 	for i := range c {
@@ -80,7 +81,8 @@ func (c Chain) Circle() plan.Path {
 	return nil
 }
 
-// taskOf is the task that says most about where an agent stands; of those that have ended, the last one.
+// taskOf returns the task that says most about the state of an agent. Of ended tasks it is the last
+// one.
 func (r *Run) taskOf(agent string) (found int, ok bool) {
 	best := 0
 	for i := range r.tasks {
@@ -95,7 +97,7 @@ func (r *Run) taskOf(agent string) (found int, ok bool) {
 	return found, ok
 }
 
-// idle is an agent of the run that has no task.
+// idle returns an agent of the run that has no task.
 func (r *Run) idle(name string) (Agent, bool) {
 	for _, a := range r.agents {
 		if a.Name == name {
@@ -106,7 +108,7 @@ func (r *Run) idle(name string) (Agent, bool) {
 	return Agent{}, false
 }
 
-// pendingSpawn is the question whether an agent of this name may join the team, while nobody has answered it.
+// pendingSpawn returns the open approval for a new agent of this name.
 func (r *Run) pendingSpawn(name string) (Approval, bool) {
 	i := slices.IndexFunc(r.Approvals, func(a Approval) bool { return a.Growth != nil && a.Growth.Spawn != nil && a.Growth.Spawn.Name == name })
 	if i < 0 {
@@ -126,7 +128,7 @@ func (r *Run) names() []string {
 	return names
 }
 
-// Path is the names in order.
+// Path returns the names in order.
 func (c Chain) Path() plan.Path {
 	var p plan.Path
 	for _, l := range c {
@@ -135,7 +137,7 @@ func (c Chain) Path() plan.Path {
 	return p
 }
 
-// String tells the chain, one line for each link.
+// String returns the chain as text, one line for each link.
 func (c Chain) String() string {
 	var b strings.Builder
 	for _, l := range c {
@@ -151,7 +153,7 @@ func (c Chain) String() string {
 	return b.String()
 }
 
-// Waiting names what is waited for, in one line.
+// Waiting names some waits in one line.
 func Waiting(waits []Wait) string {
 	const most = 3
 	var names []string
