@@ -13,13 +13,14 @@ import (
 	"swarm/internal/view"
 )
 
-// A Question is what an agent of a run asks a person.
+// A Question is an open approval with its run.
 type Question struct {
 	Run swarm.RunID `json:"run"`
 	view.Approval
 }
 
-// Questions are what agents ask, in the run that ref names, or in all runs that have not ended.
+// Questions returns the open approvals of the run that ref names, or of all runs that have not
+// ended.
 func (c *Control) Questions(ref string) ([]Question, error) {
 	runs, err := c.asking(ref)
 	if err != nil {
@@ -41,7 +42,7 @@ func (c *Control) Questions(ref string) ([]Question, error) {
 	return all, nil
 }
 
-// asking are the runs in which agents may ask, or have asked, what a person answers now.
+// asking returns the runs that an answer may be meant for.
 func (c *Control) asking(ref string) ([]swarm.RunSummary, error) {
 	if ref == "" {
 		return c.Open()
@@ -50,8 +51,11 @@ func (c *Control) asking(ref string) ([]swarm.RunSummary, error) {
 	return []swarm.RunSummary{s}, err
 }
 
-// Choose finds the one question that id means, or begins. Ids are made from turns, and other runs have the same turns: an answer
-// that was given already in one run, and is only repeated, must not become another run's.
+// Choose finds the one open approval whose id is id, or begins with it.
+//
+// Ids are made from turns, and several runs can have the same turns. An answer that is only
+// repeated must not become the answer to another run's approval, so Choose fails if one of the runs
+// has had its answer already.
 func (c *Control) Choose(ref, id, command string) (Question, error) {
 	asked, err := c.Questions(ref)
 	if err != nil {
@@ -70,7 +74,8 @@ func (c *Control) Choose(ref, id, command string) (Question, error) {
 	return q, cmp.Or(before, err)
 }
 
-// Question finds the question that a program names by its whole id, in the run that it names or in the only one that asks it.
+// Question finds the open approval that a program names by its whole id, in the named run or in the
+// only run that asks it.
 func (c *Control) Question(run, id, command string) (Question, error) {
 	if run != "" {
 		if _, err := c.Lookup(run); err != nil {
@@ -84,7 +89,8 @@ func (c *Control) Question(run, id, command string) (Question, error) {
 	return q, err
 }
 
-// answered says who has answered the question already, in one of the runs that may be meant.
+// answered returns an error that says who has answered the approval already, in one of the runs
+// that may be meant.
 func (c *Control) answered(ref, id string) error {
 	runs, err := c.asking(ref)
 	if err != nil {
@@ -107,7 +113,8 @@ func (c *Control) answered(ref, id string) error {
 	return nil
 }
 
-// choose is the one of some questions that an id means. A question that several runs ask comes with the error.
+// choose returns the one of some questions that an id means. If several runs ask it, it returns one
+// of them with the error.
 func choose(asked []Question, id, command string) (Question, error) {
 	var found []Question
 	var ids, runs []string
@@ -138,7 +145,7 @@ func choose(asked []Question, id, command string) (Question, error) {
 	return Question{}, swarm.Errorf(swarm.NotFound, "nobody asks %q", id).WithHint("%s", swarm.DidYouMean(id, ids))
 }
 
-// Answer answers a question. When it returns, the answer is on disk. The first answer counts.
+// Answer answers an approval. When it returns, the answer is on disk. Only the first answer counts.
 func (c *Control) Answer(ctx context.Context, q Question, d run.Decision) (CommandResult, error) {
 	if err := c.Caller.Person(q.Run, "answering what an agent asks for"); err != nil {
 		return CommandResult{}, err

@@ -16,21 +16,22 @@ type Begin struct {
 	Bundle      *compose.Bundle
 	File, Dir   string
 	Args        []string
-	Replay      string         // the recording that its agents' answers come from; "" = agents are reached
-	From        swarm.RunID    // the run that this one tries again
-	Origin      *swarm.Origin  // the message of another program by which it begins
-	Waiting     ProgressReport // whom to tell what it waits for before it begins
-	firstEvents []swarm.Event  // what it begins with beside its plan: a goal, or what is kept of another run
+	Replay      string         // the recording that replaces its agents; "" = agents are reached
+	From        swarm.RunID    // the run that this one retries
+	Origin      *swarm.Origin  // the message of another program that begins it
+	Waiting     ProgressReport // reports slow preflight checks
+	firstEvents []swarm.Event  // events after its plan: a goal, or the events carried over from another run
 	recording   *recording.Recording
-	id          swarm.RunID // "" = one is made
+	id          swarm.RunID // "" = a new one is made
 }
 
-// BeginRetry is a run that tries an ended one again.
+// BeginRetry returns a run that retries an ended one.
 func BeginRetry(r *run.RetryPlan, args []string) *Begin {
 	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies}, File: r.Start.File, Dir: r.Start.Dir, Args: args, From: r.Start.ID, firstEvents: r.CarriedOver}
 }
 
-// Ready says whether the run can begin. Without a recording its agents have to be there.
+// Ready reports whether the run can begin: its agents pass the preflight check, or its recording
+// can be read.
 func (b *Begin) Ready() error {
 	if b.Replay == "" {
 		return Preflight(b.Bundle, b.Dir, b.Waiting)
@@ -39,7 +40,7 @@ func (b *Begin) Ready() error {
 	return err
 }
 
-// Recording is what the run replays; nil = its agents are reached.
+// Recording returns the recording that the run replays; nil = its agents are reached.
 func (b *Begin) Recording() (_ *recording.Recording, err error) {
 	if b.recording == nil && b.Replay != "" {
 		b.recording, err = recording.Open(b.Replay)
@@ -54,7 +55,7 @@ func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*r
 		Replay: b.Replay != "", From: b.From, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }
 
-// Continue opens a run to drive it on. A replay needs its recording, and only a replay has one.
+// Continue opens a run to drive it on. A replay needs its recording, and no other run takes one.
 func Continue(h *statedir.Home, id swarm.RunID, recorded bool) (*run.Run, run.Options, error) {
 	o := run.Options{Unpause: true}
 	r, err := run.Open(h, id)

@@ -9,26 +9,26 @@ import (
 	"swarm/internal/run"
 )
 
-// CommandResult is what a run was told to do. It is on disk, and the process that drives the run obeys it.
+// A CommandResult is a command that is on disk. The process that drives the run obeys it.
 type CommandResult struct {
 	Run     swarm.RunID `json:"run"`
 	Command string      `json:"word"`
 	Target  string      `json:"target,omitempty"` // a task or an agent; "" = the whole run
 }
 
-// A StateError refuses what has no meaning as the run stands now.
+// A StateError refuses an action that has no meaning in the run's current state.
 type StateError struct{ Err *swarm.Error }
 
 func (e *StateError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error whose kind and hint count.
+// Unwrap returns the error whose kind and hint count.
 func (e *StateError) Unwrap() error { return e.Err }
 
 func refuse(hint, format string, args ...any) error {
 	return &StateError{swarm.Errorf(swarm.BadInput, format, args...).WithHint("%s", hint)}
 }
 
-// Steerable refuses a run that has ended, and one that the caller may not steer.
+// Steerable refuses a run that has ended, or that the caller may not steer.
 func (c *Control) Steerable(s swarm.RunSummary) error {
 	if s = run.Current(c.Home, s); s.Status.Ended() {
 		return refuse("to run what failed again: swarm retry "+string(s.ID), "run %s has ended (%s)", s.ID, s.Status)
@@ -36,17 +36,18 @@ func (c *Control) Steerable(s swarm.RunSummary) error {
 	return c.Caller.Person(s.ID, "steering a run")
 }
 
-// Tell has a run do something, whichever process drives it. When it returns, the word is on disk.
+// Tell sends a command to a run, whichever process drives it. When it returns, the command is on
+// disk.
 func (c *Control) Tell(ctx context.Context, id swarm.RunID, command swarm.Command, target string) (CommandResult, error) {
 	return CommandResult{id, string(command), target}, run.Control(ctx, c.Home, id, command, target)
 }
 
-// Pause lets running turns finish and starts no other.
+// Pause lets running turns finish and starts no others.
 func (c *Control) Pause(ctx context.Context, id swarm.RunID) (CommandResult, error) {
 	return c.Tell(ctx, id, swarm.CommandPause, "")
 }
 
-// Resume lets a paused run go on where it is driven. A run that no process drives is driven from here on.
+// Resume lets a paused run go on. If no process drives the run, this process drives it from now on.
 func (c *Control) Resume(ctx context.Context, id swarm.RunID) (CommandResult, error) {
 	who, driven, err := c.Driver(id)
 	if err != nil {
@@ -69,7 +70,7 @@ func (c *Control) Resume(ctx context.Context, id swarm.RunID) (CommandResult, er
 	return c.Tell(ctx, id, swarm.CommandResume, "")
 }
 
-// drivenError says that a run cannot be driven here, and who drives it.
+// drivenError refuses to drive a run that has an owner, and names the owner.
 func drivenError(id swarm.RunID, who swarm.Owner) error {
 	if who.Gone {
 		return refuse("try again in "+max(time.Second, time.Until(who.Until).Round(time.Second)).String(),
@@ -78,7 +79,8 @@ func drivenError(id swarm.RunID, who swarm.Owner) error {
 	return refuse("to look in: swarm attach "+string(id), "process %d drives the run %s, and it is not paused", who.PID, id)
 }
 
-// Cancel ends a run for good, or with a target one of its tasks or agents. A run that no process drives is ended by this one.
+// Cancel ends a run for good, or with a target one of its tasks or agents. If no process drives the
+// run, this process does so, until the cancel has taken effect.
 func (c *Control) Cancel(ctx context.Context, id swarm.RunID, target string) (CommandResult, error) {
 	noted, err := c.Tell(ctx, id, swarm.CommandCancel, target)
 	if err != nil || target != "" {
@@ -87,17 +89,17 @@ func (c *Control) Cancel(ctx context.Context, id swarm.RunID, target string) (Co
 	if _, driven, err := c.Driver(id); err != nil || driven {
 		return noted, err
 	}
-	if p, err := c.Picture(id); err == nil && p.Status.Ended() { // its driver has obeyed and left meanwhile
+	if p, err := c.Picture(id); err == nil && p.Status.Ended() { // its driver has obeyed and left in the meantime
 		return noted, nil
 	}
 	var owned *swarm.OwnedError
-	if err := c.GoOn(ctx, id); err != nil && !errors.As(err, &owned) { // else another process goes on with it, and obeys
+	if err := c.GoOn(ctx, id); err != nil && !errors.As(err, &owned) { // with an OwnedError another process drives it now, and obeys
 		return noted, err
 	}
 	return noted, nil
 }
 
-// Close ends a team's run as soon as the turns that it has now are through. All other runs end by themselves.
+// Close ends a team's run when its running turns have ended. All other runs end by themselves.
 func (c *Control) Close(ctx context.Context, id swarm.RunID) (CommandResult, error) {
 	if !c.Home.Summary(id).Kind.Team() {
 		return CommandResult{}, refuse("to cut it short: swarm cancel "+string(id), "run %s is no team, and ends by itself", id)
@@ -115,7 +117,7 @@ func (c *Control) Act(ctx context.Context, id swarm.RunID, agent string, do run.
 	return CommandResult{id, string(w.Command), w.Target}, err
 }
 
-// RetryTask has a task tried again that failed and waits for a person, in a run that goes on.
+// RetryTask retries a task that failed and waits for a person, in a run that has not ended.
 func (c *Control) RetryTask(ctx context.Context, id swarm.RunID, task string) (CommandResult, error) {
 	if err := c.Caller.Person(id, "steering a run"); err != nil {
 		return CommandResult{}, err

@@ -1,6 +1,7 @@
-// Package control is what can be done with runs: find, begin, pause, resume, cancel and close them, answer what their agents
-// ask, and look whether a plan could run before it does. Every door — commands, HTTP, A2A, MCP, the REPL — comes through here, so
-// that each rule stands in one place. A door parses what it is asked and prints what comes of it.
+// Package control is what can be done with runs: find, begin, pause, resume, cancel and close them,
+// answer approvals, and check before a run starts whether its plan can run. Every door — commands,
+// HTTP, A2A, MCP, the REPL — goes through this package, so that each rule is in one place. A door
+// parses the request and prints the result.
 package control
 
 import (
@@ -18,24 +19,26 @@ import (
 // A Control acts on the runs of one folder, or of all folders, for one caller.
 type Control struct {
 	Home     *statedir.Home
-	Dir      string // acts on runs that were started here
-	Anywhere bool   // or in any folder
+	Dir      string // acts on the runs that were started in this folder
+	Anywhere bool   // acts on the runs of all folders
 	Caller   Caller
-	// GoOn has this process drive a run that no process drives. A command drives it before its eyes, a server in the background.
+	// GoOn makes this process drive a run that has no owner. A command drives it in the foreground,
+	// a server in the background.
 	GoOn func(ctx context.Context, run swarm.RunID) error
 }
 
-// Find finds the run that a person names: an id, the beginning of one, or @last.
+// Find returns the run that a person names: an id, the beginning of one, or @last.
 func (c *Control) Find(ref string) (swarm.RunSummary, error) {
 	return c.Home.Find(ref, c.Dir, c.Anywhere)
 }
 
-// Lookup finds the run that a program names: by its whole id, because programs do not guess, or the newest by @last.
+// Lookup returns the run that a program names. It takes only a whole id, because programs do not
+// guess, or @last for the newest.
 func (c *Control) Lookup(id string) (swarm.RunSummary, error) {
 	missing := swarm.Errorf(swarm.NotFound, "there is no run %s", swarm.Quote(id)).WithHint("GET /api/v1/runs lists them")
 	s, err := c.Find(id)
 	switch kind := swarm.KindOf(err); {
-	case kind == swarm.BadInput, kind == swarm.NotFound: // the id of no run, of several, or of one that is not ours to show
+	case kind == swarm.BadInput, kind == swarm.NotFound: // no run, several runs, or a run of another folder
 		return swarm.RunSummary{}, missing
 	case err != nil:
 		return swarm.RunSummary{}, err
@@ -45,7 +48,8 @@ func (c *Control) Lookup(id string) (swarm.RunSummary, error) {
 	return s, nil
 }
 
-// Runs goes through the runs, newest first, from the one that is older than before on, as their logs have them now.
+// Runs iterates over the runs, newest first, with the current state of their logs. With before it
+// starts at the first run that is older.
 func (c *Control) Runs(before string) iter.Seq2[swarm.RunSummary, error] {
 	return func(yield func(swarm.RunSummary, error) bool) {
 		for s, err := range c.Home.Runs(c.Dir, c.Anywhere, swarm.RunID(before)) {
@@ -59,7 +63,7 @@ func (c *Control) Runs(before string) iter.Seq2[swarm.RunSummary, error] {
 	}
 }
 
-// Open is the runs that have not ended and whose logs can be read.
+// Open returns the runs that have not ended and whose logs can be read.
 func (c *Control) Open() (open []swarm.RunSummary, err error) {
 	for s, err := range c.Home.Runs(c.Dir, c.Anywhere, "") {
 		if err != nil {
@@ -72,7 +76,7 @@ func (c *Control) Open() (open []swarm.RunSummary, err error) {
 	return open, nil
 }
 
-// Newest is the newest run that a process drives, else the newest.
+// Newest returns the newest run that a process drives, else the newest.
 func (c *Control) Newest() (ref string, err error) {
 	for s, err := range c.Home.Runs(c.Dir, c.Anywhere, "") {
 		if err != nil {
@@ -82,11 +86,11 @@ func (c *Control) Newest() (ref string, err error) {
 			return string(s.ID), nil
 		}
 	}
-	return "@last", nil // which also says what is wrong when there is none
+	return "@last", nil // its error explains what is wrong if there is no run
 }
 
-// Meant is the run that a person or an agent means: the one that is named, the one inside of which this program was started, the
-// newest that a process drives, or the newest.
+// Meant returns the run that a person or an agent means. It is the named run, else the run whose
+// agent started this program, else the newest run that a process drives, else the newest.
 func (c *Control) Meant(ref string) (swarm.RunSummary, error) {
 	if ref == "" && c.Home.Exists(c.Caller.Run) {
 		return c.Home.Summary(c.Caller.Run), nil
@@ -100,10 +104,10 @@ func (c *Control) Meant(ref string) (swarm.RunSummary, error) {
 	return c.Find(ref)
 }
 
-// OpenReader opens a run to look at it.
+// OpenReader opens a run for reading.
 func (c *Control) OpenReader(id swarm.RunID) (*run.Reader, error) { return run.OpenReader(c.Home, id) }
 
-// Picture is what a run looks like now.
+// Picture returns the state of a run now.
 func (c *Control) Picture(id swarm.RunID) (view.Picture, error) {
 	l, err := c.OpenReader(id)
 	if err != nil {
@@ -113,7 +117,7 @@ func (c *Control) Picture(id swarm.RunID) (view.Picture, error) {
 	return p, errors.Join(err, l.Close())
 }
 
-// Driver is the process that drives a run, if one does.
+// Driver returns the process that drives a run, if there is one.
 func (c *Control) Driver(id swarm.RunID) (who swarm.Owner, driven bool, err error) {
 	l, err := c.OpenReader(id)
 	if err != nil {
@@ -123,7 +127,8 @@ func (c *Control) Driver(id swarm.RunID) (who swarm.Owner, driven bool, err erro
 	return who, driven, l.Close()
 }
 
-// Target is the task, or with an @ the agent, that a person names, if the run has it.
+// Target checks that the run has the task, or with an @ the agent, that a person names. It returns
+// the name without the @.
 func (c *Control) Target(id swarm.RunID, name string) (string, error) {
 	p, err := c.Picture(id)
 	if err != nil {

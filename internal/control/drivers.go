@@ -10,14 +10,16 @@ import (
 	"swarm/internal/view"
 )
 
-// Drivers drive runs in the background of this process, until its context ends: then the runs are interrupted and can be resumed.
+// Drivers drive runs in the background of this process until its context ends. Then the runs are
+// interrupted and can be resumed. The mutex guards driving and closed. Each run has a goroutine of
+// its own.
 type Drivers struct {
 	Control *Control
 	Context context.Context
 	Version string
 	Options run.Options                                       // of every run: its engine, its tool server, its telemetry
-	Follow  func(id swarm.RunID, log swarm.Log) (stop func()) // called for the time that a run is driven; nil = nobody follows
-	Ended   func(p view.Picture, err error)                   // called when a run was left
+	Follow  func(id swarm.RunID, log swarm.Log) (stop func()) // called when driving begins, stop when it ends; nil = not at all
+	Ended   func(p view.Picture, err error)                   // called when this process no longer drives a run
 
 	all     sync.WaitGroup
 	mu      sync.Mutex
@@ -46,7 +48,7 @@ func (d *Drivers) Start(ctx context.Context, r Request) (id string, err error) {
 	return string(started.ID), nil
 }
 
-// Resume goes on with a run that no process drives. When it returns, this process owns the run.
+// Resume drives a run that has no owner. When it returns, this process owns the run.
 func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
 	r, o, err := Continue(d.Control.Home, id, false)
 	if err != nil {
@@ -65,9 +67,10 @@ func (d *Drivers) Resume(ctx context.Context, id swarm.RunID) error {
 	return nil
 }
 
-// ResumeFromPrograms goes on with the runs of this folder that other programs' messages began and that no process drives: their
-// authors cannot resume them. What cannot be resumed is told.
-func (d *Drivers) ResumeFromPrograms(ctx context.Context, tell func(error)) error {
+// ResumeFromPrograms resumes the interrupted runs of this folder that other programs' messages
+// began, because those programs cannot resume them. Paused runs stay paused. report gets the
+// errors.
+func (d *Drivers) ResumeFromPrograms(ctx context.Context, report func(error)) error {
 	for s, err := range d.Control.Runs("") {
 		if err != nil {
 			return err
@@ -79,13 +82,14 @@ func (d *Drivers) ResumeFromPrograms(ctx context.Context, tell func(error)) erro
 			continue
 		}
 		if err := d.Resume(ctx, s.ID); err != nil {
-			tell(err)
+			report(err)
 		}
 	}
 	return nil
 }
 
-// enter counts a run in, as long as this process is not about to end.
+// enter counts a run in, unless this process is about to end. It holds the mutex, so that no run is
+// added after Wait has begun.
 func (d *Drivers) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +122,7 @@ func (d *Drivers) note(id swarm.RunID, on bool) {
 	d.driving[id] = on
 }
 
-// Wait waits until all runs were left. No other begins from then on.
+// Wait waits until no run is driven. No run begins after that.
 func (d *Drivers) Wait() {
 	d.mu.Lock()
 	d.closed = true
@@ -126,7 +130,7 @@ func (d *Drivers) Wait() {
 	d.all.Wait()
 }
 
-// Kill ends the processes of the runs' agents, before the program is killed.
+// Kill ends the processes of the runs' agents, before this program is killed.
 func (d *Drivers) Kill() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,9 +15,10 @@ import (
 	"swarm/internal/view"
 )
 
-// open puts what a team is given at the beginning of its run: the goal, from a person, and with it a context pack of what is known
-// of it, if anything is. A replay is given what the folder told when it was recorded: by now its agents have worked in it.
-func (b *Begin) open(r Request) error {
+// addGoal puts the goal at the beginning of a team's run, as an envelope from a person. A context
+// pack with the facts known about the folder goes with it, if there are any. A replay takes those
+// facts from its recording, because its agents have changed the folder since.
+func (b *Begin) addGoal(r Request) error {
 	team := b.Bundle.Plan.Team
 	if r.To == "" {
 		r.To = team.Lead
@@ -63,14 +64,14 @@ func (b *Begin) open(r Request) error {
 		env.ContextRef, team.Pack = p.Ref(), p.Ref()
 		stored, text := agentapi.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
 		b.firstEvents, b.Bundle.Bodies = append(b.firstEvents, stored), append(b.Bundle.Bodies, text)
-	} else if len(left) > 0 { // there is no pack that could say so
+	} else if len(left) > 0 { // without a pack, only a notice can say so
 		b.firstEvents = append(b.firstEvents, swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
 	}
 	b.firstEvents = append(b.firstEvents, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(env)})
 	return nil
 }
 
-// survey is what is known of the folder.
+// survey returns the facts known about the folder.
 func (b *Begin) survey(goal string) (found contextpack.Pack, left []swarm.LeftOut, err error) {
 	if b.Replay == "" {
 		found, left = project.Open(b.Dir, "", "").Survey(goal)
@@ -88,7 +89,7 @@ func (b *Begin) survey(goal string) (found contextpack.Pack, left []swarm.LeftOu
 	return found, nil, nil
 }
 
-// goalPack is the context pack that went with the goal of a recorded team, or an empty one.
+// goalPack returns the context pack of a recorded team's goal, or an empty one.
 func goalPack(rec *recording.Recording) (p contextpack.Pack, err error) {
 	ref := ""
 	for i := range rec.Events {
@@ -113,5 +114,5 @@ func goalPack(rec *recording.Recording) (p contextpack.Pack, err error) {
 	return p, nil
 }
 
-// maxGoal is as long as any message may be.
+// maxGoal is the maximum length of any message, in bytes.
 const maxGoal = 8 << 10

@@ -15,8 +15,8 @@ import (
 	"swarm/internal/tool"
 )
 
-// Preflight finds out, before anything starts, whether the agents of a plan can be reached and can work as the plan asks. Checks
-// that take a second are reported to waiting, if it is given.
+// Preflight checks before a run starts whether the agents of a plan can be reached and can work as
+// the plan asks. waiting reports the checks that take long.
 func Preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
 	for _, a := range b.Plan.Agents {
 		if a.Root == "" {
@@ -40,12 +40,13 @@ func Preflight(b *compose.Bundle, dir string, waiting ProgressReport) error {
 
 func blamed(at compose.Place, err error) error {
 	if e, ok := errors.AsType[*swarm.Error](err); ok {
-		_ = at.Blame(e) // the same error, with its place
+		_ = at.Blame(e) // adds the position to the same error
 	}
 	return err
 }
 
-// checkProviders looks at all providers at once: some are programs that take a second to say who they are.
+// checkProviders checks all providers in parallel, because some are programs that take a second to
+// answer.
 func checkProviders(b *compose.Bundle, dir string, waiting ProgressReport) error {
 	specs := b.Plan.Providers
 	found := make([]error, len(specs))
@@ -94,7 +95,7 @@ func checkProvider(b *compose.Bundle, spec swarm.ProviderSpec, dir string) error
 	return at.Blame(e)
 }
 
-// whoWorksWith names the agents that a provider is needed for.
+// whoWorksWith names the agents that use a provider.
 func whoWorksWith(p *swarm.Plan, provider string) string {
 	const most = 3
 	var names []string
@@ -112,7 +113,7 @@ func whoWorksWith(p *swarm.Plan, provider string) string {
 	return " of " + strings.Join(names, ", ")
 }
 
-// pendingChecks are the providers that have not answered yet, in the plan's order.
+// pendingChecks are the providers that have not answered yet, in the order of the plan.
 type pendingChecks struct {
 	mu    sync.Mutex
 	order []swarm.ProviderSpec
@@ -140,13 +141,13 @@ func (o *pendingChecks) names() (names []string) {
 	return names
 }
 
-// A ProgressReport says which providers a run still waits for before it begins.
+// A ProgressReport reports the providers that a run still waits for before it begins.
 type ProgressReport struct {
 	After time.Duration
-	Say   func(names []string) // nil = nobody looks
+	Say   func(names []string) // nil = no report
 }
 
-// ProviderOptions are what a provider of a plan needs to know before the run has a log.
+// ProviderOptions returns the options of a provider before the run has a log.
 func ProviderOptions(spec swarm.ProviderSpec, bodies [][]byte, dir string) provider.Options {
 	opt := provider.Options{Dir: dir}
 	for _, b := range bodies {

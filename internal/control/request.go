@@ -11,31 +11,31 @@ import (
 	"swarm/internal/project"
 )
 
-// A Request is a run that is to begin: of a pipeline or tasks, or, with a goal, of a team. What is left out is as `swarm up`, or
-// `swarm team`, has it.
+// A Request asks for a run: of a pipeline or of tasks, or, with a goal, of a team. Defaults are
+// those of `swarm up` and `swarm team`.
 type Request struct {
-	Dir      string   `json:"dir"`      // where it is started; "" = the caller's folder
+	Dir      string   `json:"dir"`      // the folder to start it in; "" = the caller's
 	File     string   `json:"file"`     // the compose file
-	Pipeline string   `json:"pipeline"` // this one,
-	Tasks    []string `json:"tasks"`    // or these tasks, with what they depend on
-	Only     bool     `json:"only"`     // without what they depend on
-	Set      []string `json:"set"`      // changes of the compose file, as in pipelines.main.iterations=5
+	Pipeline string   `json:"pipeline"` // the pipeline to run
+	Tasks    []string `json:"tasks"`    // or the tasks, with their dependencies
+	Only     bool     `json:"only"`     // without the dependencies
+	Set      []string `json:"set"`      // changes to the compose file, such as pipelines.main.iterations=5
 	Provider string   `json:"provider"`
-	Jobs     int      `json:"jobs"`  // turns at once
-	Stdin    string   `json:"stdin"` // what {{STDIN}} stands for
-	Goal     string   `json:"goal"`  // of a team,
-	To       string   `json:"to"`    // which is given to this agent
-	Done     []string `json:"done"`  // and reached when this holds
+	Jobs     int      `json:"jobs"`  // maximum of parallel turns
+	Stdin    string   `json:"stdin"` // the text of {{STDIN}}
+	Goal     string   `json:"goal"`  // a team's goal
+	To       string   `json:"to"`    // the agent that gets the goal
+	Done     []string `json:"done"`  // conditions that the goal is reached
 	Mode     string   `json:"mode"`
 	Phase    string   `json:"phase"`
 
-	Structured json.RawMessage        `json:"-"` // what comes with the goal beside its text
-	Origin     *swarm.Origin          `json:"-"` // the message of another program by which the run begins
-	Alone      bool                   `json:"-"` // without edges each agent of a team works alone
+	Structured json.RawMessage        `json:"-"` // structured data with the goal
+	Origin     *swarm.Origin          `json:"-"` // the message of another program that begins the run
+	Alone      bool                   `json:"-"` // in a team without edges only one agent works
 	ReadStdin  func() ([]byte, error) `json:"-"` // instead of Stdin
-	Args       []string               `json:"-"` // the command line, for the record
-	Replay     string                 `json:"-"` // a recording to take the agents' answers from
-	Unattended bool                   `json:"-"` // no person is there to decide: a team that makes no progress ends
+	Args       []string               `json:"-"` // the command line, for the log
+	Replay     string                 `json:"-"` // a recording that replaces the agents
+	Unattended bool                   `json:"-"` // no person is there to decide: a team without progress ends
 }
 
 // The values of [Request.Mode] and [Request.Phase]. The first of each is the default.
@@ -44,7 +44,8 @@ var (
 	Phases = []string{string(swarm.ImplementationPhase), string(swarm.PlanningPhase)}
 )
 
-// Compose finds the project of a request and reads its compose file. When only that is missing, everything else is filled in.
+// Compose finds the project of a request and reads its compose file. If only the file is missing,
+// the options are filled in all the same.
 func (c *Control) Compose(r Request) (compose.Options, *project.Project, error) {
 	dir := r.Dir
 	if dir == "" {
@@ -68,7 +69,7 @@ func (c *Control) Compose(r Request) (compose.Options, *project.Project, error) 
 		MaxParallel: r.Jobs, Dir: dir, Stdin: stdin}, p, err
 }
 
-// Plan makes the plan of a request. Nothing has started when it returns.
+// Plan makes the plan of a request. It starts nothing.
 func (c *Control) Plan(r Request) (*Begin, error) {
 	if r.Goal != "" {
 		return c.planTeam(r)
@@ -87,7 +88,8 @@ func (c *Control) Plan(r Request) (*Begin, error) {
 	return &Begin{Bundle: b, File: o.File, Dir: o.Dir, Args: r.Args, Replay: r.Replay}, nil
 }
 
-// compileTasks makes the plan of something to do. A file of agents only is for those who tell them what to do.
+// compileTasks compiles a file that must have tasks. A file with agents only is for teams and
+// lines.
 func compileTasks(o compose.Options) (*compose.Bundle, error) {
 	b, err := compose.Compile(o)
 	if err != nil || len(b.Plan.Tasks) > 0 {
@@ -109,10 +111,10 @@ func (c *Control) planTeam(r Request) (*Begin, error) {
 		r.Args = []string{"team", r.Goal}
 	}
 	begin := &Begin{Bundle: b, File: o.File, Dir: o.Dir, Args: r.Args, Origin: r.Origin, Replay: r.Replay}
-	return begin, begin.open(r)
+	return begin, begin.addGoal(r)
 }
 
-// Team makes the plan of a team, as far as it does not depend on the goal.
+// Team makes the part of a team's plan that does not depend on the goal.
 func (c *Control) Team(r Request) (*compose.Bundle, compose.Options, error) {
 	mode, err := oneOf("mode", r.Mode, Modes)
 	if err != nil {
@@ -153,7 +155,7 @@ func (c *Control) Team(r Request) (*compose.Bundle, compose.Options, error) {
 	return b, o, nil
 }
 
-// oneOf is the value that a text means, in any case; the first one when there is none.
+// oneOf returns the value that a text means, in any case. An empty text means the first value.
 func oneOf(what, text string, values []string) (string, error) {
 	if text == "" {
 		return values[0], nil
@@ -166,7 +168,7 @@ func oneOf(what, text string, values []string) (string, error) {
 	return "", swarm.Errorf(swarm.BadInput, "no team has the %s %s", what, swarm.Quote(text)).WithHint("choose one of %s", strings.Join(values, ", "))
 }
 
-// leaveAlone takes all agents out of a plan but one, and the providers that only the others need.
+// leaveAlone removes all agents but one from a plan, and the providers that only the others need.
 func leaveAlone(p *swarm.Plan, name string) {
 	p.Agents = slices.DeleteFunc(p.Agents, func(a swarm.Agent) bool { return a.Name != name })
 	p.Providers = slices.DeleteFunc(p.Providers, func(s swarm.ProviderSpec) bool {
@@ -174,7 +176,7 @@ func leaveAlone(p *swarm.Plan, name string) {
 	})
 }
 
-// leadOf is the lead of a team, once it is known that the agent is there that the goal is meant for.
+// leadOf returns the lead of a team, after it has checked that the agent exists that gets the goal.
 func leadOf(p *swarm.Plan, to string) (string, error) {
 	var names []string
 	for _, a := range p.Agents {
@@ -186,7 +188,7 @@ func leadOf(p *swarm.Plan, to string) (string, error) {
 	return p.Lead(to), nil
 }
 
-// firstWords is the beginning of a text, as a name.
+// firstWords returns the beginning of a text, as a name.
 func firstWords(text string) string {
 	const most = 60
 	words := []rune(strings.Join(strings.Fields(text), " "))
