@@ -6,29 +6,29 @@ import (
 	"swarm"
 )
 
-// A Cursor is how far a listener has come. It belongs to one goroutine.
+// A Cursor is the position of a listener. It belongs to one goroutine.
 type Cursor struct {
-	Sent int64 // the last event that it has, or need not have
+	Sent int64 // the last event that it has, or does not need
 
-	met    bool    // it has found its place in the frames
+	met    bool    // it has had a position before
 	found  bool    // pos is known
-	pos    int64   // the number of its next frame; one that is gone has to be found again
-	live   int64   // before this frame it is given events only
-	speech []Frame // what it is given when it gets there
+	pos    int64   // the number of its next frame, if found; it may have been dropped since
+	live   int64   // before this frame it gets events only
+	speech []Frame // the deltas that it gets at live
 }
 
-// A Batch is what a listener is given next.
+// A Batch is the next frames of a listener.
 type Batch struct {
 	Frames []Frame
-	Past   bool            // of which it wants the events, and not what was said
-	Behind bool            // it has to read the log
-	Over   bool            // nothing will ever come
-	More   <-chan struct{} // is closed when there is more
+	Past   bool            // the listener gets only the events of these frames
+	Behind bool            // it must read the log, see [Follower.Missed]
+	Over   bool            // there will be no more frames
+	More   <-chan struct{} // closed when there are more frames
 }
 
 const batchFrames = 256
 
-// Take is what a listener has not been given yet.
+// Take returns the next frames of a listener, without waiting.
 func (f *Follower) Take(c *Cursor) Batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,7 +36,7 @@ func (f *Follower) Take(c *Cursor) Batch {
 		if c.Sent < f.floor {
 			return Batch{Behind: true}
 		}
-		f.meet(c)
+		f.place(c)
 	}
 	past, upto := c.pos < c.live, f.first+int64(len(f.frames))
 	if past {
@@ -50,9 +50,10 @@ func (f *Follower) Take(c *Cursor) Batch {
 	return Batch{Frames: f.frames[from-f.first : c.pos-f.first], Past: past, Over: f.over || f.err != nil, More: f.more}
 }
 
-// meet finds the frame with which a listener goes on. Who comes is told what running turns have said so far, when he has been told
-// the events before it; who was too slow is told that something is missing.
-func (f *Follower) meet(c *Cursor) {
+// place finds the next frame of a listener. A new listener gets the deltas of running turns after
+// the past events. A listener that was too slow gets a gap in place of the deltas that it has
+// missed.
+func (f *Follower) place(c *Cursor) {
 	c.pos, c.found = f.after(c.Sent), true
 	if c.met {
 		c.live, c.speech = c.pos, []Frame{deltaFrame(TurnDelta{Run: f.id, StreamRecord: StreamRecord{Kind: gap}})}
@@ -64,7 +65,8 @@ func (f *Follower) meet(c *Cursor) {
 	}
 }
 
-// Has says whether there is such an event. One that the follower has not got to may have been told elsewhere.
+// Has returns an error if the run has no such event yet. The log decides, because the follower may
+// lag behind.
 func (f *Follower) Has(seq int64) error {
 	f.mu.Lock()
 	last := f.seq
@@ -79,7 +81,7 @@ func (f *Follower) Has(seq int64) error {
 	return err
 }
 
-// Missed is a page of what only the log has.
+// Missed returns a page of events that are only in the log.
 func (f *Follower) Missed(after int64) ([]Frame, error) {
 	events, err := f.reader.Read(after, batchFrames)
 	frames := make([]Frame, len(events))
@@ -89,7 +91,7 @@ func (f *Follower) Missed(after int64) ([]Frame, error) {
 	return frames, err
 }
 
-// Fresh are the frames that the listener does not have. From then on it has them.
+// Fresh iterates over the frames that the listener does not have, and moves the cursor past them.
 func (c *Cursor) Fresh(frames []Frame, past bool) iter.Seq[Frame] {
 	return func(yield func(Frame) bool) {
 		for _, one := range frames {

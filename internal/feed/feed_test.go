@@ -11,7 +11,7 @@ import (
 	"swarm/internal/statedir"
 )
 
-// newRun is a run of two events that no process drives.
+// newRun makes a run of two events without a driver.
 func newRun(t *testing.T) (*statedir.Home, swarm.RunID) {
 	t.Helper()
 	h, err := statedir.At(t.TempDir(), sqlite.NewStore)
@@ -36,9 +36,9 @@ func newRun(t *testing.T) (*statedir.Home, swarm.RunID) {
 	return h, id
 }
 
-// TestWhoFallsBehindIsToldWhatIsInTheLog: a listener whose next frame is gone gets the events from the log, and hears that what was said in
-// between is missing.
-func TestWhoFallsBehindIsToldWhatIsInTheLog(t *testing.T) {
+// TestSlowListenerReadsTheLog: a listener whose next frame is gone gets the events from the log,
+// and a gap in place of the deltas in between.
+func TestSlowListenerReadsTheLog(t *testing.T) {
 	h, id := newRun(t)
 	f := newFollower(id)
 	reader, err := f.begin(h)
@@ -72,8 +72,9 @@ func TestWhoFallsBehindIsToldWhatIsInTheLog(t *testing.T) {
 	}
 }
 
-// TestTheLastListenerEndsTheFollower: however many listen to a run, it is followed once, and not at all when they are gone.
-func TestTheLastListenerEndsTheFollower(t *testing.T) {
+// TestLastListenerStopsTheFollower: a run with several listeners has one follower, and a run
+// without listeners has none.
+func TestLastListenerStopsTheFollower(t *testing.T) {
 	h, id := newRun(t)
 	hub := New(h)
 	defer hub.Close()
@@ -108,7 +109,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// checkFrame holds a frame against the only form that there is.
+// checkFrame checks a frame against its exact form.
 func checkFrame(t *testing.T, one Frame, first string) {
 	t.Helper()
 	text, ended := strings.CutSuffix(string(one.Wire), "\n\n")

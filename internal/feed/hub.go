@@ -1,6 +1,6 @@
-// Package feed follows runs for those who listen: streams over HTTP, and doors that wait for what becomes of a run. However many
-// listen to a run, its log is read once and each event is encoded once; every listener takes frames at its own pace and reads
-// the log when it has fallen behind.
+// Package feed follows runs for listeners: streams over HTTP, and doors that wait for a run's
+// outcome. However many listeners a run has, its log is read once and each event is encoded once. A
+// listener takes frames at its own pace. One that has fallen behind reads the log.
 package feed
 
 import (
@@ -18,18 +18,19 @@ import (
 	"swarm/internal/view"
 )
 
-// Kept frames: how much of a run is kept in memory for those who follow it, and how often it is looked at for what the log does not tell: what
-// running turns say, and whether somebody drives it.
+// The limits of what a follower keeps in memory, and its polling intervals. Streams of running
+// turns and the end of a driver are not in the log, so they must be polled.
 const (
-	Kept       = 4096
+	Kept       = 4096 // frames of a run
 	keptBytes  = 8 << 20
-	keptSpeech = 256 << 10 // of a running turn, for those who come while it speaks
+	keptSpeech = 256 << 10 // of a running turn, for listeners that join during it
 	listenTime = 50 * time.Millisecond
 	pollTime   = 500 * time.Millisecond
 	page       = 1000 // events read at once
 )
 
-// A Hub follows runs. However many clients a run has, its log is read once and each event written out once.
+// A Hub follows runs: one follower for each run that has listeners. The mutex guards the map, the
+// counts of listeners and closed.
 type Hub struct {
 	home *statedir.Home
 
@@ -38,18 +39,18 @@ type Hub struct {
 	closed    bool
 	done      sync.WaitGroup
 
-	ending context.Context
+	ending context.Context // canceled when the hub is closed
 	end    context.CancelFunc
 }
 
-// New makes a hub for the runs of a home.
+// New returns a hub for the runs of a home.
 func New(h *statedir.Home) *Hub {
 	hub := &Hub{home: h, following: map[swarm.RunID]*Follower{}}
 	hub.ending, hub.end = context.WithCancel(context.Background())
 	return hub
 }
 
-// Join gives the follower of a run; the first who comes starts it.
+// Join returns the follower of a run, and starts it for the first listener.
 func (h *Hub) Join(id swarm.RunID) (*Follower, error) {
 	h.mu.Lock()
 	if h.closed {
@@ -64,7 +65,7 @@ func (h *Hub) Join(id swarm.RunID) (*Follower, error) {
 	}
 	f.clients++
 	h.mu.Unlock()
-	<-f.ready // while others, of other runs, come and go
+	<-f.ready // without the mutex: opening a long log must not block other runs
 	if f.reader == nil {
 		h.Leave(f)
 		return nil, f.err
@@ -72,7 +73,7 @@ func (h *Hub) Join(id swarm.RunID) (*Follower, error) {
 	return f, nil
 }
 
-// Leave is the end of Join; the last who goes ends the follower.
+// Leave is the counterpart of Join. The last listener stops the follower.
 func (h *Hub) Leave(f *Follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,7 +83,7 @@ func (h *Hub) Leave(f *Follower) {
 	}
 }
 
-// Listeners is how many listen to a run.
+// Listeners returns the number of listeners of a run.
 func (h *Hub) Listeners(run swarm.RunID) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,22 +93,22 @@ func (h *Hub) Listeners(run swarm.RunID) int {
 	return 0
 }
 
-// nudge has the follower of a run look at its log.
+// nudge wakes the follower of a run to read its log.
 func (h *Hub) nudge(id swarm.RunID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.following[id]; f != nil {
 		select {
 		case f.nudged <- struct{}{}:
-		default: // it has not looked since the last time
+		default: // it is woken already
 		}
 	}
 }
 
-// Ending is over when the hub is closed.
+// Ending returns a context that ends when the hub is closed.
 func (h *Hub) Ending() context.Context { return h.ending }
 
-// Close ends all followers.
+// Close stops all followers and waits for them.
 func (h *Hub) Close() {
 	h.end()
 	h.mu.Lock()
@@ -119,47 +120,50 @@ func (h *Hub) Close() {
 	h.done.Wait()
 }
 
-// A Frame is an event, or something that a turn said, as it goes over the wire.
+// A Frame is an event, or a delta of a turn, encoded for the wire.
 type Frame struct {
-	Seq  int64  // of an event; 0 = something that was said
-	Kind string // of the event, or [Delta]
+	Seq  int64  // of an event; 0 = a delta
+	Kind string // the event's kind, or [Delta]
 	turn swarm.TurnID
-	runs bool // the turn that said it still runs
+	runs bool // the turn of the delta still runs
 	Wire []byte
 }
 
-// Delta is what the frames are called in which a turn says something, and gap is said in the place of what is gone.
+// Delta is the kind of frames with deltas. A gap replaces deltas that were dropped.
 const (
 	Delta = "delta"
 	gap   = statedir.Gap
 )
 
-// A Follower follows one run, and keeps its last frames. Frames are counted from 0 on.
+// A Follower follows one run and keeps its newest frames. Frames are numbered from 0.
+//
+// The follower's goroutine owns the fields above the mutex, apart from clients, which is the hub's.
+// Listeners read reader and err only after ready is closed. The mutex guards the fields below it.
 type Follower struct {
 	id       swarm.RunID
-	ready    chan struct{} // is closed when it has begun, or could not
-	reader   *run.Reader   // nil = it could not
+	ready    chan struct{} // closed when it has begun or failed to
+	reader   *run.Reader   // nil = it failed to begin
 	timeline *run.Timeline
-	clients  int // the hub's
+	clients  int // guarded by the hub's mutex
 	ctx      context.Context
 	stop     context.CancelFunc
-	ended    bool                    // the run's own loop said so
-	nudged   chan struct{}           // holds a value when there may be something new
-	agents   map[swarm.TurnID]string // of the turns that run
+	ended    bool                    // the run has ended, by its log
+	nudged   chan struct{}           // has a value when there may be new events
+	agents   map[swarm.TurnID]string // by running turn
 
 	mu     sync.Mutex
 	frames []Frame
 	bytes  int
 	first  int64                        // the number of frames[0]
 	floor  int64                        // the last event that is in no frame any more
-	seq    int64                        // the last event that was told
-	speech map[swarm.TurnID]*turnSpeech // by turn: what those say that run
-	more   chan struct{}                // is closed when there is more
-	over   bool                         // nothing will ever come
-	err    error                        // why it goes no further
+	seq    int64                        // the last event that is in a frame
+	speech map[swarm.TurnID]*turnSpeech // the deltas of running turns
+	more   chan struct{}                // closed when there are more frames
+	over   bool                         // there will be no more frames
+	err    error                        // why it has stopped
 }
 
-// A turnSpeech is what a running turn has said so far.
+// A turnSpeech is the newest deltas of a running turn.
 type turnSpeech struct {
 	frames []Frame
 	bytes  int
@@ -171,7 +175,7 @@ func newFollower(id swarm.RunID) *Follower {
 	return f
 }
 
-// live is all that a follower does, until it is stopped.
+// live is the follower's goroutine.
 func (f *Follower) live(h *statedir.Home) {
 	reader, err := f.begin(h)
 	if f.err = err; err == nil {
@@ -180,18 +184,19 @@ func (f *Follower) live(h *statedir.Home) {
 	close(f.ready)
 	if err == nil {
 		f.run()
-		<-f.ctx.Done() // its clients may still read the log
+		<-f.ctx.Done() // its listeners may still read the log
 		reader.Close()
 	}
 }
 
-// begin begins with the last events that there are, so that those who want to know what has been need not read the log one by one.
+// begin opens the run and loads its newest events, so that listeners that want the past need not
+// each read the log.
 func (f *Follower) begin(h *statedir.Home) (*run.Reader, error) {
 	reader, err := run.OpenReader(h, f.id)
 	if err != nil {
 		return nil, err
 	}
-	driven := reader.Driven() // asked first: what its driver wrote before it left is in the fold
+	driven := reader.Driven() // first: the last events of a driver that leaves now are in the fold
 	v, err := reader.Fold()
 	if err == nil {
 		f.timeline, err = reader.TimelineFrom(v)
@@ -208,7 +213,7 @@ func (f *Follower) begin(h *statedir.Home) (*run.Reader, error) {
 	return reader, nil
 }
 
-// recall puts the events before a fold into frames.
+// recall makes frames of the events before a fold.
 func (f *Follower) recall(reader *run.Reader, v *view.Run) error {
 	for i := range v.Len() {
 		if t := v.At(i); t.InTurn() {
@@ -231,7 +236,7 @@ func (f *Follower) recall(reader *run.Reader, v *view.Run) error {
 	return nil
 }
 
-// run tells what happens until it is stopped or there is nothing more to tell.
+// run publishes new frames until it is stopped or there are no more.
 func (f *Follower) run() {
 	if f.over {
 		return
@@ -248,7 +253,7 @@ func (f *Follower) run() {
 		case <-f.ctx.Done():
 			return
 		}
-		left := f.ended && !f.reader.Driven() // asked first: what its driver wrote before it left is told below
+		left := f.ended && !f.reader.Driven() // first: the last events of a driver that leaves now are read below
 		var new []Frame
 		err := f.timeline.ReadNew(func(m run.Entry) error {
 			new = append(new, f.frame(m))
@@ -265,7 +270,7 @@ func (f *Follower) run() {
 	}
 }
 
-// frame makes a frame of an entry, and takes note of the turns that run.
+// frame makes a frame of an entry, and keeps track of the running turns.
 func (f *Follower) frame(m run.Entry) Frame {
 	if m.Event == nil {
 		agent, runs := f.agents[m.Turn]
@@ -280,13 +285,13 @@ func (f *Follower) frame(m run.Entry) Frame {
 		delete(f.agents, m.Turn)
 	case swarm.RunEnded:
 		f.ended = true
-	case swarm.RunOwned, swarm.RunInterrupted: // what ran there runs no more, or begins again
+	case swarm.RunOwned, swarm.RunInterrupted: // the turns of the old driver were cut
 		clear(f.agents)
 	}
 	return EventFrame(f.id, m.Event)
 }
 
-// publish hands out frames. It says whether they were the last ones.
+// publish adds frames and wakes the listeners. It reports whether these were the last frames.
 func (f *Follower) publish(new []Frame, over bool, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -301,7 +306,7 @@ func (f *Follower) publish(new []Frame, over bool, err error) bool {
 	return over || err != nil
 }
 
-// add keeps a frame, and forgets the oldest ones when there are too many.
+// add adds a frame and drops the oldest ones if there are too many.
 func (f *Follower) add(one Frame) {
 	if one.Seq > 0 {
 		f.seq = one.Seq
@@ -316,7 +321,7 @@ func (f *Follower) add(one Frame) {
 	switch swarm.EventKind(one.Kind) {
 	case Delta:
 		if one.runs {
-			f.hear(one)
+			f.keepDelta(one)
 		}
 	case swarm.TurnStarted, swarm.TurnEnded:
 		delete(f.speech, one.turn)
@@ -325,8 +330,8 @@ func (f *Follower) add(one Frame) {
 	}
 }
 
-// hear keeps what a running turn said last.
-func (f *Follower) hear(one Frame) {
+// keepDelta keeps the newest deltas of a running turn.
+func (f *Follower) keepDelta(one Frame) {
 	s := f.speech[one.turn]
 	if s == nil {
 		s = &turnSpeech{}
@@ -340,7 +345,8 @@ func (f *Follower) hear(one Frame) {
 	}
 }
 
-// after is the number of the first frame of an event after seq.
+// after returns the number of the first frame of an event after seq. Frames of deltas have no Seq,
+// so the search looks for the next event.
 func (f *Follower) after(seq int64) int64 {
 	if seq >= f.seq {
 		return f.first + int64(len(f.frames))
@@ -355,11 +361,13 @@ func (f *Follower) after(seq int64) int64 {
 	}))
 }
 
-// EventFrame writes an event. Its data is one line of JSON, so nothing in it can end the line; its name is one of ours or none.
+// EventFrame encodes an event for server-sent events. Its data is one line of JSON, so no content
+// can end the frame. The event's name is left out unless it is a plain word, because a log could
+// hold anything.
 func EventFrame(id swarm.RunID, e *swarm.Event) Frame {
 	public := e.Public(id)
 	data, err := json.Marshal(public)
-	if err != nil { // its body is no JSON, and is told as a text
+	if err != nil { // its body is not JSON, and is sent as a string
 		public.Data, _ = json.Marshal(string(e.Data))
 		data, _ = json.Marshal(public)
 	}
@@ -371,7 +379,7 @@ func EventFrame(id swarm.RunID, e *swarm.Event) Frame {
 	return Frame{Seq: e.Seq, Kind: string(e.Kind), turn: e.Turn, Wire: append(wire, "\n\n"...)}
 }
 
-// isWord says whether it is made of what kinds of events are made of.
+// isWord reports whether a text has only the characters of event kinds.
 func isWord(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && c != '_' {
@@ -381,7 +389,7 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-// A TurnDelta is something that a turn says while it runs.
+// A TurnDelta is a delta of a running turn.
 type TurnDelta struct {
 	Run   swarm.RunID  `json:"run"`
 	Task  string       `json:"task,omitempty"`
@@ -390,19 +398,20 @@ type TurnDelta struct {
 	StreamRecord
 }
 
-// A StreamRecord is something that a turn said while it ran.
+// A StreamRecord is the content of a delta.
 type StreamRecord struct {
 	Time time.Time `json:"time,omitzero"`
 	Kind string    `json:"kind"`
 	Text string    `json:"text,omitempty"`
-	Gap  int64     `json:"gap,omitempty"` // bytes that were not kept here
+	Gap  int64     `json:"gap,omitempty"` // bytes that were not stored
 }
 
-// deltaFrame writes what a turn said. It has no id: the log does not have it, and nobody can come back to it.
+// deltaFrame encodes a delta. It has no id, because it is not in the log and a client cannot
+// continue after it.
 func deltaFrame(s TurnDelta) Frame {
 	var b bytes.Buffer
 	b.WriteString("event: " + Delta + "\ndata: ")
-	_ = json.NewEncoder(&b).Encode(s) // strings and numbers always can be; ends the line
+	_ = json.NewEncoder(&b).Encode(s) // cannot fail; ends the line
 	b.WriteString("\n")
 	return Frame{Kind: Delta, turn: s.Turn, Wire: b.Bytes()}
 }

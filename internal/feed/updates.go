@@ -8,16 +8,17 @@ import (
 	"swarm"
 )
 
-// An Update is one thing that happens in a run: an event, or something that a turn says.
+// An Update is one thing that happens in a run: an event, or a delta of a turn.
 type Update struct {
-	Event      *swarm.Event // nil = a turn says something
+	Event      *swarm.Event // nil = a delta
 	Agent      string
 	Turn       swarm.TurnID
-	Kind, Text string // of what is said: a piece of it
+	Kind, Text string // of a delta
 }
 
-// Follow tells this process of a run, by the same follower that streams are told by: what has been after an event, and then what
-// happens. It returns when there is nothing more to tell, when fn returns an error, and when ctx or the server ends.
+// Follow calls fn with the events after a number, and then with everything that happens. It uses
+// the follower that streams use. It returns when there is nothing more, when fn returns an error,
+// or when ctx or the server ends.
 func (h *Hub) Follow(ctx context.Context, id swarm.RunID, after int64, fn func(Update) error) error {
 	f, err := h.Join(id)
 	if err != nil {
@@ -59,14 +60,15 @@ func (h *Hub) Follow(ctx context.Context, id swarm.RunID, after int64, fn func(U
 	return context.Cause(ctx)
 }
 
-// failure is why a follower goes no further; nil = its run is through.
+// failure returns why a follower has stopped; nil = its run has ended.
 func (f *Follower) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
 }
 
-// update reads a frame. What it was made of is not kept beside it: there are few who want it.
+// update decodes a frame. Frames do not keep the value that they were made from, because few
+// listeners need it.
 func (f Frame) update() (Update, error) {
 	_, data, _ := bytes.Cut(f.Wire, []byte("\ndata: "))
 	if f.Kind == Delta {
@@ -79,8 +81,8 @@ func (f Frame) update() (Update, error) {
 	return Update{Event: &swarm.Event{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn, Data: e.Data}, Agent: e.Agent, Turn: e.Turn}, err
 }
 
-// Watch has those who follow a run that this process drives told of everything at once, until stop is called. Logs that others write
-// are only looked at every few moments.
+// Watch wakes the listeners of a run at once after each event, until stop is called. It is for runs
+// that this process drives: the logs of other processes are polled.
 func (h *Hub) Watch(id swarm.RunID, log swarm.Log) (stop func()) {
 	wake, off := log.Watch()
 	quit, left := make(chan struct{}), make(chan struct{})
