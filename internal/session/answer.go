@@ -10,7 +10,7 @@ import (
 	"swarm/internal/view"
 )
 
-// answer says yes or no to what an agent asks. Without a word about which question, it lists them.
+// answer answers an approval. If which is empty, it lists the open approvals.
 func (s *Session) answer(ctx context.Context, d run.Decision, which string) (string, error) {
 	p, err := s.Picture()
 	switch {
@@ -36,7 +36,8 @@ func (s *Session) answer(ctx context.Context, d run.Decision, which string) (str
 	return fmt.Sprintf("@%s %s %s\n", q.Agent, may, view.DescribeApproval(q.Approval)), s.run.Decide(ctx, q.ID, d)
 }
 
-// choose finds the question that is meant: the oldest one of an agent, or the only one that begins so.
+// choose returns the approval that a person names: the oldest one of an agent, or the only one
+// whose id begins so.
 func choose(asked []view.Approval, which string) (view.Approval, error) {
 	var found []view.Approval
 	var ids []string

@@ -32,7 +32,7 @@ echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
 read -r line
 `
 
-// What agents ask is answered where lines are typed.
+// Approvals are answered in the prompt where lines are typed.
 func TestApproveAndDeny(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "agent.sh")
 	x := &table{t: t}

@@ -18,7 +18,7 @@ import (
 	"swarm/internal/view"
 )
 
-// command answers a command.
+// command runs a command.
 func (s *Session) command(ctx context.Context, c *line.Command) (repl.Entered, error) {
 	arg := ""
 	if len(c.Args) > 0 {
@@ -69,7 +69,7 @@ func (s *Session) unknownAgent(name string) error {
 
 func (s *Session) knows(agent string) bool { return slices.Contains(s.Lang().Agents, agent) }
 
-// status is where every agent stands, in the words of the status panel.
+// status returns the state of every agent, as the status panel shows it.
 func (s *Session) status() (string, error) {
 	team := s.Lang().Agents
 	s.mu.Lock()
@@ -207,7 +207,7 @@ func (s *Session) use(agent string) (string, error) {
 	return "lines without @ go to @" + agent + "\n", nil
 }
 
-// model shows or sets the model of an agent, or of the default agent, for the lines to come.
+// model shows or sets the model of an agent, or of the default agent, for later lines.
 func (s *Session) model(args []string) (string, error) {
 	agent := s.Lang().Default
 	if len(args) > 0 && strings.HasPrefix(args[0], "@") {
@@ -263,7 +263,7 @@ func (s *Session) out(agent string) (string, error) {
 	return "", swarm.Errorf(swarm.BadInput, "Agent @%s has no output to reference. Run a task for @%s first.", agent, agent)
 }
 
-// retry enters the line again that a task came from.
+// retry enters the line of a task again. Enter holds entering already, so it calls enter.
 func (s *Session) retry(ctx context.Context, task string) (repl.Entered, error) {
 	if _, err := s.find(task); err != nil {
 		return repl.Entered{}, err
@@ -279,7 +279,7 @@ func (s *Session) retry(ctx context.Context, task string) (repl.Entered, error) 
 	return s.enter(ctx, text)
 }
 
-// save writes the session as a compose file that `swarm up` runs. A file that is there is not written over.
+// save writes the session as a compose file for `swarm up`. It does not overwrite a file.
 func (s *Session) save(path string) (string, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {

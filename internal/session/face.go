@@ -16,25 +16,25 @@ import (
 type Face struct {
 	*Session
 	ctx context.Context
-	// Trouble is told what went wrong with something that nobody waits for.
+	// Trouble gets the errors of actions that have no caller to return them to.
 	Trouble func(error)
 
 	mu         sync.Mutex
 	foreground []string // the tasks that the user waits for
 }
 
-// Face makes the session one that a screen can talk to, until ctx ends.
+// Face returns the session for a screen, until ctx ends.
 func (s *Session) Face(ctx context.Context) *Face {
 	return &Face{Session: s, ctx: ctx, Trouble: func(error) {}}
 }
 
-// Team is who can be spoken to.
+// Team returns the agents that a person can speak to.
 func (f *Face) Team() repl.Team {
 	t := f.Lang()
 	return repl.Team{Agents: t.Agents, Default: t.Default}
 }
 
-// tokenKinds are what the line language calls a piece of text, and how a screen shows it.
+// tokenKinds maps the tokens of the line language to those of a screen.
 var tokenKinds = map[line.Kind]repl.TokenKind{
 	line.Agent: repl.AgentToken, line.Reference: repl.ReferenceToken, line.CommandWord: repl.CommandToken, line.Arrow: repl.ArrowToken,
 	line.Background: repl.BackgroundToken, line.Flag: repl.FlagToken, line.Escape: repl.EscapeToken, line.Comment: repl.CommentToken, line.Wrong: repl.WrongToken,
@@ -48,7 +48,7 @@ func tokenOf(t line.Token) (repl.Token, bool) {
 	return repl.Token{Kind: kind, Start: t.Start, End: t.End}, kind != 0
 }
 
-// Preview says what Enter would make of a text. It looks at the session as it stands, and changes nothing.
+// Preview returns what Enter would do with a text. It changes nothing.
 func (f *Face) Preview(text string) repl.Preview {
 	var p repl.Preview
 	lang := f.Lang()
@@ -79,7 +79,7 @@ func (f *Face) Preview(text string) repl.Preview {
 	return p
 }
 
-// refused is an error with its place, if it has one.
+// refused returns an error with its position, if it has one.
 func refused(err error) *repl.Refused {
 	if e, ok := errors.AsType[*line.Error](err); ok {
 		return &repl.Refused{Msg: e.Msg, Hint: e.Hint, Start: e.Start, End: e.End}
@@ -87,7 +87,7 @@ func refused(err error) *repl.Refused {
 	return &repl.Refused{Msg: err.Error()}
 }
 
-// describe is a plan in one line: @pm → @builder-1 (waits for @pm).
+// describe returns a plan in one line: @pm → @builder-1 (waits for @pm).
 func describe(f *line.Fragment, background bool) string {
 	var words []string
 	for _, t := range f.Plan.Tasks {
@@ -112,7 +112,7 @@ func describe(f *line.Fragment, background bool) string {
 	return plan
 }
 
-// Complete says what the word at the cursor could become.
+// Complete returns the completions of the word at the cursor.
 func (f *Face) Complete(text string, cursor int) []repl.Candidate {
 	var all []repl.Candidate
 	for _, c := range line.Complete(text, cursor, f.Lang(), line.CommandNames()) {
@@ -121,7 +121,7 @@ func (f *Face) Complete(text string, cursor int) []repl.Candidate {
 	return append(all, f.questions(text, cursor)...)
 }
 
-// questions are those that /approve and /deny may go on with.
+// questions returns the ids that can complete /approve and /deny.
 func (f *Face) questions(text string, cursor int) (all []repl.Candidate) {
 	word, rest, more := strings.Cut(text[:max(0, min(cursor, len(text)))], " ")
 	if !more || word != "/approve" && word != "/deny" {

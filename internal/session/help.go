@@ -9,7 +9,7 @@ import (
 	"swarm/internal/line"
 )
 
-// topics are what /help knows beside the list of commands.
+// topics are the pages of /help beside the list of commands.
 var topics = []struct{ name, text string }{
 	{"lines", `@pm Make a plan                     give an agent a task
 @pm,ba Read the issue               the same to several, side by side

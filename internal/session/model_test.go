@@ -11,8 +11,9 @@ import (
 	"swarm"
 )
 
-// A model is what must happen in a session, said as simply as it can be: it knows the lines, and judges what the log says became
-// of them. A line is planned at a moment between two that are known. What ended in between may count as open or as ended.
+// A model is the simplest description of what must happen in a session. It knows the lines, and
+// checks the outcome in the log. A line is planned at some moment between two known ones. A task
+// that ended in between may count as open or as ended.
 type model struct {
 	lines   []*entry
 	refused []*entry
@@ -20,7 +21,7 @@ type model struct {
 	grown   int     // lines whose place in the log is known
 }
 
-// An entry is a line.
+// An entry is a line that was entered.
 type entry struct {
 	text       string
 	background bool
@@ -49,7 +50,8 @@ type made struct {
 	reason               string
 }
 
-// take notes a line that was taken, and checks the names of its tasks: the n-th task of an agent in the session.
+// take adds a line that was accepted, and checks the names of its tasks: they count the tasks of
+// an agent in the session.
 func (m *model) take(t *testing.T, l *entry, names []string) {
 	t.Helper()
 	var want []string
@@ -85,7 +87,7 @@ func (m *model) text() string {
 	return b.String()
 }
 
-// happened takes the next event of the log.
+// happened adds the next event of the log.
 func (m *model) happened(e *swarm.Event) {
 	if e.Kind == swarm.PlanAdded && e.To != "" {
 		m.lines[m.grown].to = e.Seq
@@ -110,7 +112,7 @@ func (m *model) happened(e *swarm.Event) {
 	}
 }
 
-// check judges the session, and counts the outputs that were injected into prompts.
+// check checks the session, and counts the outputs that were injected into prompts.
 func (m *model) check(t *testing.T, prompts map[string][]string) (injected int) {
 	t.Helper()
 	if m.grown != len(m.lines) {
@@ -139,10 +141,10 @@ func (m *model) check(t *testing.T, prompts map[string][]string) (injected int) 
 	return injected
 }
 
-// earlier says whether a line was entered before another one, which may have been refused.
+// earlier reports whether a line was entered before another one, which may have been refused.
 func earlier(a, b *entry) bool { return a != b && a.to <= b.to }
 
-// before are an agent's tasks of lines entered before one, the oldest first.
+// before returns an agent's tasks of the lines before one, oldest first.
 func (m *model) before(l *entry, agent string) (tasks []*made) {
 	for _, t := range m.tasks {
 		if earlier(t.line, l) && t.agent == agent {
@@ -152,8 +154,8 @@ func (m *model) before(l *entry, agent string) (tasks []*made) {
 	return tasks
 }
 
-// needs are what a task comes after: tasks that must go well, tasks that must have ended, and those which ended so close to the
-// line that they may count as either.
+// needs returns what a task depends on: tasks that must succeed, tasks that must have ended, and
+// tasks that ended so close to the line that they may count as either.
 func (m *model) needs(l *entry, at int) (needed, after, perhaps []*made) {
 	if at > 0 {
 		needed = append(needed, l.stages[at-1].tasks...)
@@ -185,7 +187,7 @@ func (m *model) needs(l *entry, at int) (needed, after, perhaps []*made) {
 	return needed, after, perhaps
 }
 
-// good is what an agent's newest good output was at a place in the log.
+// good returns an agent's newest good output at a place in the log.
 func (m *model) good(agent string, at int64) (newest *made) {
 	for _, t := range m.tasks {
 		if t.agent == agent && t.status == swarm.Completed && t.said <= at && (newest == nil || t.said > newest.said) {
@@ -195,7 +197,8 @@ func (m *model) good(agent string, at int64) (newest *made) {
 	return newest
 }
 
-// silent says whether an agent had nothing to say and nothing to do when the line was planned: surely, or perhaps.
+// silent reports whether an agent had no output and no task when the line was planned: surely, or
+// perhaps.
 func (m *model) silent(l *entry, at int, x string) (surely, perhaps bool) {
 	for _, st := range l.stages[:at] {
 		if slices.Contains(st.agents, x) {
@@ -217,7 +220,7 @@ func (m *model) silent(l *entry, at int, x string) (surely, perhaps bool) {
 	return surely, perhaps
 }
 
-// checkEnd judges how a task ended.
+// checkEnd checks how a task ended.
 func (m *model) checkEnd(t *testing.T, one *made) {
 	t.Helper()
 	needed, after, perhaps := m.needs(one.line, one.stage)
@@ -264,7 +267,7 @@ func (m *model) checkEnd(t *testing.T, one *made) {
 
 var injection = regexp.MustCompile(`\[Output from @([a-z0-9-]+)\]: «([a-z0-9-]+_\d+)»`)
 
-// checkPrompt judges what a task's agent was asked: each output whole, in its place, and of the right turn.
+// checkPrompt checks a task's prompt: each output is whole, in its place, and of the right turn.
 func (m *model) checkPrompt(t *testing.T, one *made, prompt string) (injected int) {
 	t.Helper()
 	_, text, _ := strings.Cut(prompt, "\n\n")
@@ -304,8 +307,8 @@ func (m *model) checkPrompt(t *testing.T, one *made, prompt string) (injected in
 	return injected
 }
 
-// checkCurrent judges whether an injected output was the newest good one at a moment between all that the task waited for and
-// its start.
+// checkCurrent checks that an injected output was the newest good one at some moment between the
+// end of the task's dependencies and its start.
 func (m *model) checkCurrent(t *testing.T, one *made, agent string, got *made) {
 	t.Helper()
 	ready := one.line.to
@@ -327,7 +330,7 @@ func (m *model) checkCurrent(t *testing.T, one *made, agent string, got *made) {
 	}
 }
 
-// checkRefused judges whether a line had to be refused.
+// checkRefused checks that a refused line had to be refused.
 func (m *model) checkRefused(t *testing.T, l *entry) {
 	t.Helper()
 	switch {
@@ -344,7 +347,7 @@ func (m *model) checkRefused(t *testing.T, l *entry) {
 	}
 }
 
-// checkTaken judges whether a line could be taken.
+// checkTaken checks that an accepted line could be accepted.
 func (m *model) checkTaken(t *testing.T, l *entry) {
 	t.Helper()
 	if m.mute(l, true) {
@@ -355,8 +358,9 @@ func (m *model) checkTaken(t *testing.T, l *entry) {
 	}
 }
 
-// everywhere says whether a line was circular, or was not, at every place of the log at which the session may have looked when
-// the line was entered. A task may count as ended there from the end of its turn on, before its loop says so.
+// everywhere reports whether a line was circular, or was not, at every place of the log at which
+// the session may have planned it. A task may count as ended from the end of its turn on, before
+// its loop says so.
 func (m *model) everywhere(l *entry, circular bool) bool {
 	for at := l.from; at <= l.to; at++ {
 		for _, byTurns := range []bool{false, true} {
@@ -368,7 +372,7 @@ func (m *model) everywhere(l *entry, circular bool) bool {
 	return true
 }
 
-// mute says whether a line in the foreground refers to an agent that has nothing to say.
+// mute reports whether a line in the foreground refers to an agent without output.
 func (m *model) mute(l *entry, surely bool) bool {
 	for i, st := range l.stages {
 		for _, x := range st.refs {
@@ -380,8 +384,8 @@ func (m *model) mute(l *entry, surely bool) bool {
 	return false
 }
 
-// circular says whether a task of a line could never end, whatever else does, if the line were entered at a place of the log.
-// Failures may leave tasks waiting for each other that were entered with good hope; then the model does not know.
+// circular reports whether a task of a line could never end if the line were entered at a place of
+// the log. Failures can make accepted tasks wait for each other; then the model does not know.
 func (m *model) circular(l *entry, at int64, byTurns bool) (is, known bool) {
 	var open []*made
 	for _, t := range m.tasks {
@@ -398,7 +402,7 @@ func (m *model) circular(l *entry, at int64, byTurns bool) (is, known bool) {
 	return slices.ContainsFunc(m.stuck(open, at), func(t *made) bool { return t.line == l }), known
 }
 
-// stuck are those of the open tasks that cannot end.
+// stuck returns the open tasks that cannot end.
 func (m *model) stuck(open []*made, at int64) []*made {
 	ends := map[*made]bool{}
 	for changed := true; changed; {
@@ -412,7 +416,7 @@ func (m *model) stuck(open []*made, at int64) []*made {
 	return slices.DeleteFunc(slices.Clone(open), func(t *made) bool { return ends[t] })
 }
 
-// canEnd says whether nothing that cannot end keeps a task from ending.
+// canEnd reports whether a task depends on no task that cannot end.
 func (m *model) canEnd(t *made, open []*made, ends map[*made]bool, at int64) bool {
 	stuck := func(agent string, stage int) bool {
 		return slices.ContainsFunc(open, func(o *made) bool {
@@ -437,7 +441,8 @@ func (m *model) canEnd(t *made, open []*made, ends map[*made]bool, at int64) boo
 	return true
 }
 
-// hopeless says whether an agent has tasks, and none of them can end. One without any may be given some by a later line.
+// hopeless reports whether an agent has tasks and none of them can end. A later line may give tasks
+// to an agent without any.
 func (m *model) hopeless(t *made, x string, open []*made, ends map[*made]bool) bool {
 	found := false
 	for _, o := range open {

@@ -23,8 +23,8 @@ import (
 	"swarm/internal/view"
 )
 
-// TestRandomSessions enters lines that nobody thought of, while agents work, fail and are cancelled, and holds what the run's log
-// and the agents tell against the model in model_test.go. SWARM_TEST_SEED enters the same lines again.
+// TestRandomSessions enters random lines while agents work, fail and are cancelled. It compares the
+// run's log and the agents' prompts with the model in model_test.go. SWARM_TEST_SEED repeats a run.
 func TestRandomSessions(t *testing.T) {
 	sessions := 50
 	switch {
@@ -53,7 +53,7 @@ func TestRandomSessions(t *testing.T) {
 	}
 }
 
-// A tally is what all sessions together have done.
+// A tally counts what all sessions together have done.
 type tally struct {
 	mu                                     sync.Mutex
 	lines, refused, tasks, turns, injected int
@@ -90,7 +90,8 @@ func (x *trial) must(err error) {
 	}
 }
 
-// run has the session, from its first line to its end. One that is stuck is stopped, and says who waits for whom.
+// run runs the session from its first line to its end. If it is stuck, it is stopped, and the error
+// says who waits for whom.
 func (x *trial) run(lines int, all *tally) {
 	ctx, stop := context.WithTimeoutCause(x.Context(), time.Minute, swarm.Errorf(swarm.Stopped, "the session is stuck"))
 	defer stop()
@@ -130,7 +131,7 @@ func (x *trial) run(lines int, all *tally) {
 	all.injected += injected
 }
 
-// seq is how far the log is.
+// seq is the number of the last event.
 func (x *trial) seq() int64 {
 	_, err := x.s.Picture()
 	x.must(err)
@@ -139,7 +140,7 @@ func (x *trial) seq() int64 {
 	return x.s.view.Seq
 }
 
-// enter enters a random line, and waits for it if it is one of the foreground.
+// enter enters a random line, and waits for it if it runs in the foreground.
 func (x *trial) enter(ctx context.Context, n int) {
 	l := x.compose(n)
 	l.from = x.seq()
@@ -159,7 +160,7 @@ func (x *trial) enter(ctx context.Context, n int) {
 	}
 }
 
-// awaits says whether a task waits for an agent that has said nothing and has nothing to do.
+// awaits reports whether a task waits for an agent without output and without tasks.
 func (x *trial) awaits() bool {
 	p, err := x.s.Picture()
 	x.must(err)
@@ -200,7 +201,7 @@ func (x *trial) some(n int) []string {
 	return all[:n]
 }
 
-// cancelSomething cancels a task, or what an agent has to do.
+// cancelSomething cancels a task, or all tasks of an agent.
 func (x *trial) cancelSomething(ctx context.Context) {
 	if len(x.model.tasks) == 0 {
 		return
@@ -223,7 +224,7 @@ func (x *trial) cancelSomething(ctx context.Context) {
 // failing in its own task makes an agent fail.
 const failing = "FAIL"
 
-// The staff does every turn after a moment, and remembers what it was asked.
+// The staff is a provider that answers every turn after a moment and records the prompts.
 type staff struct {
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -259,7 +260,7 @@ func (s *staff) Turn(ctx context.Context, r provider.Request, live func(swarm.De
 	return provider.Reply{Output: []byte(out), Bytes: int64(len(out))}, nil
 }
 
-// outputOf is what a task's turn says: it tells where it comes from and where it ends, and looks like a line.
+// outputOf is the output of a task's turn. It names its turn and its end, and looks like a line.
 func outputOf(task string) string {
 	return "«" + task + "» $ba -> @pm {{output:pm_1}} \\$pm\n@reviewer $pm & «end of " + task + "»"
 }

@@ -14,8 +14,8 @@ import (
 	"swarm/internal/prompt"
 )
 
-// compose is the session as a compose file: the way from trying to keeping. Each task reads the outputs that it read in the session.
-// The file is to lie in dir.
+// compose returns the session as a compose file, so that an experiment can be kept. Each task reads
+// the outputs that it read in the session. Relative paths in the file start from dir.
 func (s *Session) compose(dir string) (string, error) {
 	var b strings.Builder
 	b.WriteString("version: \"1\"\n")
@@ -36,7 +36,7 @@ func (s *Session) compose(dir string) (string, error) {
 		}
 		for _, t := range p.Tasks {
 			if t.Agent == line.Notify {
-				continue // it tells a person, and has nothing to say to agents
+				continue // it notifies a person, and its output goes to no agent
 			}
 			if err := s.writeTask(&b, t, newest); err != nil {
 				return "", err
@@ -51,8 +51,7 @@ func (s *Session) compose(dir string) (string, error) {
 	return b.String(), nil
 }
 
-// writeTeam writes everything but the tasks. What is missing here is lost by /save, so each field of a
-// Team has its key.
+// writeTeam writes everything but the tasks. A field of Team without a key here is lost by /save.
 func (s *Session) writeTeam(b *strings.Builder, dir string) {
 	t := &s.team
 	for _, f := range []field{
@@ -128,7 +127,8 @@ func topicLimits(l *swarm.TopicLimits) verbatim {
 	return mapping(field{"workspace_max_entries", l.Entries}, field{"workspace_snippet_chars", l.Chars})
 }
 
-// fileFrom is a file that the session's compose file names, as another one in dir has to name it.
+// fileFrom converts a path in the session's compose file to one that means the same in a file in
+// dir.
 func (s *Session) fileFrom(dir, path string) string {
 	start := s.run.Began()
 	if path == "" || filepath.IsAbs(path) {
@@ -145,7 +145,8 @@ func (s *Session) fileFrom(dir, path string) string {
 	return rel
 }
 
-// within is a path relative to dir, if it is in there: the file then means the folder in which it is run.
+// within returns a path relative to dir, if it is inside. The saved file then means the folder in
+// which it is run.
 func within(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && path != "" && filepath.IsLocal(rel) {
 		return rel
@@ -153,7 +154,7 @@ func within(dir, path string) string {
 	return path
 }
 
-// A field is a key with its value. One with the zero value is left out.
+// A field is a key with its value. A zero value is left out.
 type field struct {
 	key   string
 	value any
@@ -161,10 +162,10 @@ type field struct {
 
 func (f field) given() bool { return !reflect.ValueOf(f.value).IsZero() && f.value != verbatim("{}") }
 
-// verbatim is YAML already.
+// A verbatim is YAML already.
 type verbatim string
 
-// mapping is the fields that are given, on one line.
+// mapping returns the fields with a value as a YAML mapping on one line.
 func mapping(fields ...field) verbatim {
 	var list []string
 	for _, f := range fields {
@@ -175,7 +176,7 @@ func mapping(fields ...field) verbatim {
 	return verbatim("{" + strings.Join(list, ", ") + "}")
 }
 
-// name is a name as YAML has it. Three good names mean something else there.
+// name returns a name as YAML. Three valid names mean something else there.
 func name(s string) string {
 	switch s {
 	case "null", "true", "false":
@@ -184,7 +185,8 @@ func name(s string) string {
 	return s
 }
 
-// flow is a value as JSON, which is YAML too, when what YAML does not take as it is is escaped.
+// flow returns a value as JSON, which is also YAML once the characters are escaped that YAML does
+// not allow.
 func flow(v any) string {
 	if v, ok := v.(verbatim); ok {
 		return string(v)
@@ -204,7 +206,7 @@ func flow(v any) string {
 	return b.String()
 }
 
-// unprintable says whether YAML has r only as an escape, though JSON has it as it is.
+// unprintable reports whether YAML requires an escape for r although JSON does not.
 func unprintable(r rune) bool {
 	return r >= 0x7f && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
@@ -234,7 +236,7 @@ func (s *Session) writeTask(b *strings.Builder, t swarm.Task, newest map[string]
 		if from == "" {
 			from = newest[p.Name]
 		}
-		if from == "" { // an agent that spoke only later: the file has no place for that
+		if from == "" { // the agent's first output came later, which a file cannot express
 			return swarm.Errorf(swarm.BadInput, "%s waits for the first output of @%s, which came later; a file cannot say that", t.Name, p.Name)
 		}
 		after[from] = true
@@ -257,7 +259,7 @@ func (s *Session) writeTask(b *strings.Builder, t swarm.Task, newest map[string]
 	return nil
 }
 
-// scalar is a text as YAML has it: in lines when it has several, if that keeps every byte.
+// scalar returns a text as YAML. A text of several lines becomes a block, if that keeps every byte.
 func scalar(text string) string {
 	if !strings.Contains(text, "\n") || strings.HasPrefix(text, " ") || strings.HasPrefix(text, "\n") || strings.HasSuffix(text, "\n") ||
 		strings.ContainsAny(text, "\t\r") || strings.Contains(text, " \n") {

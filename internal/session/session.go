@@ -1,5 +1,9 @@
-// Package session is a conversation with a team: lines are entered one after the other, each becomes part of the run's plan, and
-// the one scheduler runs it. A session is a run like any other. It survives its process, and every view can look at it.
+// Package session is a conversation with a team. A person enters one line after the other. Each
+// line becomes an addition to the run's plan, and the scheduler runs it. A session is a run like
+// any other: it survives its process, and every view can show it.
+//
+// [Start] or [Resume] makes a session, [Session.Drive] drives its run, and [Session.Enter] takes a
+// line. [Session.Face] is the session for a screen.
 package session
 
 import (
@@ -17,13 +21,13 @@ import (
 	"swarm/internal/view"
 )
 
-// A Team is who can be spoken to.
+// A Team is the agents that a person can speak to.
 type Team struct {
 	swarm.Plan           // of the team's file, without tasks
 	Bodies      [][]byte // the texts that it names: roles, scripts
-	Default     string   // who is spoken to when nobody is named; "" = nobody
+	Default     string   // the agent of lines that name none; "" = none
 	WaitTimeout time.Duration
-	NoRefs      bool // $agent is text
+	NoRefs      bool // $agent is plain text
 }
 
 func (t *Team) names() (names []string) {
@@ -40,26 +44,26 @@ type Session struct {
 	run  *run.Run
 	team Team
 
-	entering sync.Mutex // one line at a time
-	mu       sync.Mutex // guards what follows
-	view     *view.Run  // up to date when somebody asks
+	entering sync.Mutex // serializes Enter, so that each line is planned after the one before; locked before mu
+	mu       sync.Mutex // guards the following fields
+	view     *view.Run  // caught up with the log on demand
 	lang     line.Team
-	models   map[string]string // by agent, as /model has set them
+	models   map[string]string // by agent, as set by /model
 	lines    []entered
-	resumed  int64 // the last event that was there when the session was resumed
+	resumed  int64 // the last event before the session was resumed; constant after Resume
 
-	over   chan struct{} // the run is no longer driven
+	over   chan struct{} // closed when the run is no longer driven; last and failed are valid then
 	last   view.Picture
 	failed error
 }
 
-// entered is a line that was taken.
+// An entered is a line that was accepted.
 type entered struct {
 	text  string
 	tasks []string
 }
 
-// Start makes a session. Its run is on disk when it returns; Drive drives it.
+// Start makes a session. When it returns, its run is on disk. Drive drives it.
 func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, team Team) (*Session, error) {
 	start.Kind = swarm.LineRun
 	p := team.Plan
@@ -71,7 +75,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, team Tea
 	return newSession(r, team), nil
 }
 
-// Resume goes on with a session that nobody drives.
+// Resume continues a session whose run has no owner.
 func Resume(ctx context.Context, h *statedir.Home, id swarm.RunID, team Team) (*Session, error) {
 	r, err := run.Open(h, id)
 	if err != nil {
@@ -92,16 +96,16 @@ func newSession(r *run.Run, team Team) *Session {
 		lang: line.Team{Agents: team.names(), Default: team.Default, NoRefs: team.NoRefs}}
 }
 
-// Drive drives the session's run, beside everything else, until Close, or until ctx ends.
+// Drive drives the session's run in a goroutine, until Close or until ctx ends.
 func (s *Session) Drive(ctx context.Context, o run.Options) {
-	o.Unpause, o.AtOnce = true, true // the next line waits until the face has seen that the last one ended
+	o.Unpause, o.AtOnce = true, true // the next line waits until the screen has shown the end of the last one
 	go func() {
 		defer close(s.over)
 		s.last, s.failed = s.run.Drive(ctx, o)
 	}()
 }
 
-// recall reads the lines of the session that were entered before.
+// recall reads the lines that were entered before the session was resumed.
 func (s *Session) recall() error {
 	for e, err := range swarm.Events(s.run.Log(), 0) {
 		if err != nil {
@@ -115,7 +119,7 @@ func (s *Session) recall() error {
 		if err != nil {
 			return err
 		}
-		if e.To == "" { // the session's own
+		if e.To == "" { // the plan that the session began with
 			s.team.Budget = p.Budget
 			continue
 		}
@@ -128,7 +132,8 @@ func (s *Session) recall() error {
 	return nil
 }
 
-// Recall is, of an event that was there before the session was resumed, the line that was entered or what an agent said.
+// Recall returns what an event from before the resume stands for: the line that was typed, or an
+// agent's output.
 func (s *Session) Recall(e *swarm.Event) (typed, said string) {
 	switch {
 	case e.Seq > s.resumed:
@@ -140,24 +145,25 @@ func (s *Session) Recall(e *swarm.Event) (typed, said string) {
 	case e.Kind == swarm.TurnEnded:
 		end, err := swarm.Body[swarm.CallEnd](e)
 		if err == nil && end.Output != "" {
-			text, _ := s.run.Log().Body(end.Output) // /out says why it is not there
+			text, _ := s.run.Log().Body(end.Output) // /out reports the error
 			return "", string(text)
 		}
 	}
 	return "", ""
 }
 
-// ID is the run's.
+// ID returns the run's id.
 func (s *Session) ID() swarm.RunID { return s.run.ID }
 
-// Enter takes a line or a command. It does not wait for what the line begins. The error of a line that cannot be understood is a
-// *line.Error, which knows the place.
+// Enter takes a line or a command. It does not wait for the tasks of the line. The error of a line
+// that cannot be parsed is a *line.Error, which has the position.
 func (s *Session) Enter(ctx context.Context, text string) (repl.Entered, error) {
 	s.entering.Lock()
 	defer s.entering.Unlock()
 	return s.enter(ctx, text)
 }
 
+// enter is Enter for callers that hold entering already.
 func (s *Session) enter(ctx context.Context, text string) (repl.Entered, error) {
 	l, err := line.Parse(text, s.Lang())
 	if err != nil {
@@ -176,7 +182,7 @@ func (s *Session) enter(ctx context.Context, text string) (repl.Entered, error) 
 	s.mu.Lock()
 	n := len(s.lines) + 1
 	s.mu.Unlock()
-	f.Plan.Kind, f.Plan.Name, f.Plan.Budget = swarm.LineRun, text, s.team.Budget // who makes a turn knows only the plan that it is of
+	f.Plan.Kind, f.Plan.Name, f.Plan.Budget = swarm.LineRun, text, s.team.Budget // a turn reads the budget from the plan of its own line
 	f.Plan.Edges, f.Plan.Approvals = s.team.Edges, s.team.Approvals
 	if err := s.run.Grow(ctx, n, &f.Plan, f.Bodies); err != nil {
 		return repl.Entered{}, err
@@ -187,7 +193,7 @@ func (s *Session) enter(ctx context.Context, text string) (repl.Entered, error) 
 	return repl.Entered{Tasks: f.Tasks, Background: l.Background, Notices: f.Notices}, nil
 }
 
-// fragment is what the plan would grow by.
+// fragment returns the addition to the plan that a line makes.
 func (s *Session) fragment(l *line.Line) (*line.Fragment, error) {
 	p, err := s.Picture()
 	if err != nil {
@@ -199,7 +205,7 @@ func (s *Session) fragment(l *line.Line) (*line.Fragment, error) {
 	return l.Plan(standingOf(p), line.PlanOptions{Agents: s.agents(), Providers: s.team.Providers, Models: models, WaitTimeout: s.team.WaitTimeout})
 }
 
-// Lang is who can be spoken to, as the line language knows them.
+// Lang returns the agents in the form of the line language.
 func (s *Session) Lang() line.Team {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +220,7 @@ func (s *Session) agents() map[string]swarm.Agent {
 	return all
 }
 
-// Picture is what the session looks like now.
+// Picture returns the state of the session now.
 func (s *Session) Picture() (view.Picture, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +230,7 @@ func (s *Session) Picture() (view.Picture, error) {
 	return s.view.Picture(), nil
 }
 
-// catchUp folds what has been written since.
+// catchUp folds the new events. The caller holds mu.
 func (s *Session) catchUp() error {
 	for e, err := range swarm.Events(s.run.Log(), s.view.Seq) {
 		if err == nil {
@@ -246,24 +252,24 @@ func (s *Session) Cancel(ctx context.Context, tasks ...string) error {
 	return all
 }
 
-// Run is the session's run.
+// Run returns the session's run.
 func (s *Session) Run() *run.Run { return s.run }
 
-// Close says that no line will come any more, waits until everything that was entered has ended, and gives the run back. A wait
-// that nothing can end any more fails at once.
+// Close ends the input: no line follows. It waits until everything that was entered has ended, and
+// closes the run. A task that waits for an output that no line can make any more fails at once.
 func (s *Session) Close(ctx context.Context) (view.Picture, error) {
-	said := s.run.Say(context.WithoutCancel(ctx), swarm.CommandClose, "")
-	if said == nil {
+	closeErr := s.run.Say(context.WithoutCancel(ctx), swarm.CommandClose, "")
+	if closeErr == nil {
 		<-s.over
 	}
-	return s.last, errors.Join(said, s.failed, s.run.Close())
+	return s.last, errors.Join(closeErr, s.failed, s.run.Close())
 }
 
-// Leave gives the run back as it is: it can be resumed. The context that it was started with must have ended.
+// Leave closes the run as it is, so that it can be resumed. The context of Drive must have ended.
 func (s *Session) Leave() (view.Picture, error) {
 	<-s.over
 	return s.last, errors.Join(s.failed, s.run.Close())
 }
 
-// Over is closed when the run is no longer driven.
+// Over returns a channel that is closed when the run is no longer driven.
 func (s *Session) Over() <-chan struct{} { return s.over }

@@ -17,7 +17,8 @@ import (
 	"swarm/internal/view"
 )
 
-// agent is a program that echoes the last line of what it is asked, after the word that it waits for was written to its pipe.
+// agent is a program that echoes the last line of its prompt after it has read a word from its
+// pipe.
 const agent = `
 task=$(tail -n +5)
 case $task in
@@ -84,7 +85,7 @@ func (x *table) say(text string) []string {
 	return e.Tasks
 }
 
-// release lets an agent go on that holds.
+// release lets a waiting agent continue.
 func (x *table) release(agent string) {
 	x.t.Helper()
 	f, err := os.OpenFile(filepath.Join(x.pipes, agent), os.O_WRONLY, 0)
@@ -196,7 +197,7 @@ func TestCycleIsRefused(t *testing.T) {
 	if want := "Circular dependency detected: @builder-1 → @pm → @builder-1"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	// Nothing is left that could end the wait when no line can come any more.
+	// After Close nothing could end the wait.
 	if p := x.close(); p.Tasks[0].Status != swarm.Failed || p.Exit != swarm.ExitFailed {
 		t.Errorf("%+v", p.Tasks[0])
 	}

@@ -7,7 +7,7 @@ import (
 	"swarm/internal/view"
 )
 
-// standingOf is where every agent stands, as the planning of the next line has to know.
+// standingOf returns the state of every agent, for planning the next line.
 func standingOf(p view.Picture) line.Standing {
 	s := line.Standing{Agents: map[string]line.AgentStanding{}}
 	for _, t := range p.Tasks {

@@ -6,7 +6,7 @@ import (
 	"swarm/internal/view"
 )
 
-// Wait waits until the tasks have ended. It is told the picture then, or why it cannot wait any longer.
+// Wait waits until the tasks have ended, and returns the picture or why it cannot wait.
 func (s *Session) Wait(ctx context.Context, tasks []string) (view.Picture, error) {
 	wake, off := s.run.Log().Watch()
 	defer off()
