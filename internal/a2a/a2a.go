@@ -2,9 +2,9 @@
 // and programs of others. Each agent has a card and an address of its own.
 //
 // A message to an agent starts a run of the team, with the message as its goal. The run is the A2A
-// task. The state of the task is a fold of the run's log, so two servers, or one that was restarted,
-// agree about it. A further message in the same task becomes mail, as from a person. The package
-// offers no action that package api does not have.
+// task. The state of the task is a fold of the run's log, so two servers, or one that was
+// restarted, agree about it. A further message in the same task becomes mail, as from a person. The
+// package offers no action that package api does not have.
 //
 // Package httpd authenticates clients before their requests reach this package.
 package a2a
@@ -183,7 +183,8 @@ func (s *Server) mend(why any) error {
 	return protocolError(context.Background(), swarm.Errorf(swarm.Other, "something here broke down").WithHint("it is not your fault; try once more"))
 }
 
-// refuse answers a failed request outside the protocol's own calls: for a card or the list of agents.
+// refuse answers a failed request outside the protocol's own calls: for a card or the list of
+// agents.
 func refuse(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	if swarm.KindOf(err) == swarm.NotFound {
@@ -221,8 +222,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 
 type serverKey struct{}
 
-// serverOf is the URL of this server, with the host name that the client used. Package httpd refuses
-// foreign host names, so the client cannot choose it freely.
+// serverOf is the URL of this server, with the host name that the client used. Package httpd
+// refuses foreign host names, so the client cannot choose it freely.
 func serverOf(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host

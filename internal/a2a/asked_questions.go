@@ -6,17 +6,17 @@ import (
 	"swarm"
 )
 
-// An askedQuestions remembers, for each task, the approval that clients were last shown. A yes or no
-// answers only that one: agents may have asked something else since. The memory is not on disk. After
-// a restart of the server, a client that says yes is shown the question once more.
+// An askedQuestions remembers, for each task, the approval that clients were last shown. A yes or
+// no answers only that one: agents may have asked something else since. The memory is not on disk.
+// After a restart of the server, a client that says yes is shown the question once more.
 type askedQuestions struct {
 	mu      sync.Mutex
 	asked   map[swarm.RunID]string // by task: the id of the approval
 	refused map[[2]string]bool     // by task and message: answers that came too late, refused for good
 }
 
-// maxRefused limits the memory. At the limit everything is forgotten, which is safe: clients are then
-// shown each question again before an answer counts.
+// maxRefused limits the memory. At the limit everything is forgotten, which is safe: clients are
+// then shown each question again before an answer counts.
 const maxRefused = 10_000
 
 // note records the approval that clients are shown for a task; "" is none.

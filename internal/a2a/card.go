@@ -6,8 +6,8 @@ import (
 	wire "github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// The input and output modes of all agents: text, and JSON. Other files are refused, because an agent
-// could not use most of them.
+// The input and output modes of all agents: text, and JSON. Other files are refused, because an
+// agent could not use most of them.
 var (
 	taken = []string{"text/plain", "text/markdown", "application/json"}
 	given = []string{"text/plain", "application/octet-stream"}

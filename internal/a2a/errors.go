@@ -14,8 +14,8 @@ func invalid(what, hint string) error {
 	return wire.NewError(wire.ErrInvalidParams, what+": "+hint).WithDetails(map[string]any{"error": what, "hint": hint})
 }
 
-// notFound makes the error for a task that does not exist or belongs to another agent. Both look the
-// same to a client.
+// notFound makes the error for a task that does not exist or belongs to another agent. Both look
+// the same to a client.
 func notFound(id wire.TaskID) error {
 	return wire.NewError(wire.ErrTaskNotFound, "there is no task "+swarm.Quote(string(id))+" of this agent")
 }

@@ -133,8 +133,8 @@ func (h *handler) SubscribeToTask(ctx context.Context, r *wire.SubscribeToTaskRe
 	}
 }
 
-// SendMessage sends a message to an agent. It answers when the task has ended or needs the client, or
-// at once if the client wants that.
+// SendMessage sends a message to an agent. It answers when the task has ended or needs the client,
+// or at once if the client wants that.
 func (h *handler) SendMessage(ctx context.Context, r *wire.SendMessageRequest) (wire.SendMessageResult, error) {
 	id, _, err := h.send(ctx, r)
 	if err != nil {
@@ -156,8 +156,8 @@ func (h *handler) SendMessage(ctx context.Context, r *wire.SendMessageRequest) (
 	return t, nil
 }
 
-// SendStreamingMessage sends a message to an agent, and streams the task. If the message starts a new
-// task, the stream has all updates from the start, even if the task ended in the meantime.
+// SendStreamingMessage sends a message to an agent, and streams the task. If the message starts a
+// new task, the stream has all updates from the start, even if the task ended in the meantime.
 func (h *handler) SendStreamingMessage(ctx context.Context, r *wire.SendMessageRequest) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		id, began, err := h.send(ctx, r)

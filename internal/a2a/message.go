@@ -23,8 +23,8 @@ type letter struct {
 	data    []any  // the JSON parts
 }
 
-// A structuredPayload is the structured part of the mail: a text that is too long for a message, JSON
-// parts, and the earlier conversation.
+// A structuredPayload is the structured part of the mail: a text that is too long for a message,
+// JSON parts, and the earlier conversation.
 type structuredPayload struct {
 	Text    string  `json:"text,omitempty"`
 	Data    []any   `json:"data,omitempty"`
@@ -123,8 +123,8 @@ func (l letter) fit(history []spoke) (text string, structured json.RawMessage, e
 	return text, structured, err
 }
 
-// is reports whether an envelope has the content of this letter. Stored envelopes have no secrets, so
-// the letter is redacted before the comparison.
+// is reports whether an envelope has the content of this letter. Stored envelopes have no secrets,
+// so the letter is redacted before the comparison.
 func (l letter) is(e swarm.Envelope, redact func([]byte) []byte) bool {
 	text, structured, err := l.fit(nil)
 	if err != nil {

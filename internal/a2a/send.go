@@ -17,8 +17,8 @@ import (
 // send stores a message: as mail in an unfinished task, or else as the goal of a new one. When it
 // returns, the message is on disk.
 //
-// A lock makes all servers of a state folder handle one message at a time. So a message that a client
-// sends twice, at the same time or later, is found in the log and stored only once.
+// A lock makes all servers of a state folder handle one message at a time. So a message that a
+// client sends twice, at the same time or later, is found in the log and stored only once.
 func (h *handler) send(ctx context.Context, r *wire.SendMessageRequest) (id wire.TaskID, began bool, err error) {
 	if err := speaks(ctx); err != nil {
 		return "", false, err
@@ -62,8 +62,8 @@ func (h *handler) takes(c *wire.SendMessageConfig) error {
 }
 
 // findTask finds the task for a message that names none. That is the task that has the message
-// already, or else the unfinished task of its conversation, which gets the message now. It returns ""
-// if there is none.
+// already, or else the unfinished task of its conversation, which gets the message now. It returns
+// "" if there is none.
 func (h *handler) findTask(ctx context.Context, m *wire.Message, l letter) (open wire.TaskID, err error) {
 	begun, err := h.begun(m.ContextID)
 	if err != nil {
@@ -211,7 +211,8 @@ func (t *task) changed() error {
 	return invalid("what this answers is not asked any more", "ask for the task to see where it stands")
 }
 
-// mail sends a client's message to the agent, as the reply to its oldest open question if it has one.
+// mail sends a client's message to the agent, as the reply to its oldest open question if it has
+// one.
 func (h *handler) mail(ctx context.Context, t *task, l letter) error {
 	mailbox, err := run.OpenUserMailbox(h.Control.Home, t.id)
 	if err != nil {

@@ -93,7 +93,8 @@ func (t *task) apply(e *swarm.Event) error {
 	return nil
 }
 
-// context is the contextId of the task's conversation: the client's, or else the id of its first run.
+// context is the contextId of the task's conversation: the client's, or else the id of its first
+// run.
 func (t *task) context() string {
 	if a := t.run.Origin; a != nil && a.Context != "" {
 		return a.Context
@@ -158,8 +159,8 @@ func (t *task) idles() bool {
 }
 
 // approval is the approval that a yes or no of the client would answer; its ID is "" if there is
-// none. Clients see one approval at a time, and questions in words come first. Otherwise a yes would
-// be ambiguous.
+// none. Clients see one approval at a time, and questions in words come first. Otherwise a yes
+// would be ambiguous.
 func (t *task) approval() (asked view.Approval) {
 	if len(t.questions()) > 0 {
 		return asked

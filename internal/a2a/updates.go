@@ -68,8 +68,8 @@ func (c *updateStream) update(m update) error {
 	return c.sendStatus()
 }
 
-// runs reports whether a turn still runs. Deltas of an ended turn may arrive late; the client has its
-// output already.
+// runs reports whether a turn still runs. Deltas of an ended turn may arrive late; the client has
+// its output already.
 func (c *updateStream) runs(turn swarm.TurnID) bool {
 	return slices.ContainsFunc(c.Turns, func(t view.Turn) bool { return t.ID == turn && t.Status == swarm.Running })
 }

@@ -90,8 +90,8 @@ func page[T any](all []T, after int64, limit int) (some []T, next int64) {
 	return all[from:upto], next
 }
 
-// readBody reads a body as strictly as an envelope: one JSON object with only these fields, in their
-// exact spelling, none twice, and nothing after it. An empty body counts as an empty object.
+// readBody reads a body as strictly as an envelope: one JSON object with only these fields, in
+// their exact spelling, none twice, and nothing after it. An empty body counts as an empty object.
 func readBody(r *http.Request, into any, fields ...string) error {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {

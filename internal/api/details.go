@@ -193,8 +193,8 @@ type topicList struct {
 	Next   int64        `json:"next,omitempty"` // the value of after for the next page
 }
 
-// listTopics lists the findings of a run by topic. The parameter after is the number of an entry, and
-// limit counts entries, not topics.
+// listTopics lists the findings of a run by topic. The parameter after is the number of an entry,
+// and limit counts entries, not topics.
 func (a *API) listTopics(r *http.Request, l *run.Reader) (reply, error) {
 	q := ask(r, "after", "limit", "topic")
 	after, limit, topic := q.number("after", 0, 0, math.MaxInt64), q.limit(), q.text("topic")

@@ -19,8 +19,8 @@ type sentMessage struct {
 }
 
 // sendMessage sends a person's message to an agent. The agent gets it in its next turn, with high
-// priority between two tool calls of the running turn, and as an interrupt at once. The reply is sent
-// when the message is on disk.
+// priority between two tool calls of the running turn, and as an interrupt at once. The reply is
+// sent when the message is on disk.
 func (a *API) sendMessage(r *http.Request) (reply, error) {
 	var m struct {
 		To         string          `json:"to"`

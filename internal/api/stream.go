@@ -82,9 +82,9 @@ func (c *client) read(r *http.Request) (id string, err error) {
 	return id, q.err
 }
 
-// follow sends frames to the client until the run is over or the client is gone. All clients read the
-// same shared frames at their own pace, so a slow one delays no other. A write that blocks longer
-// than the client's patience ends its stream.
+// follow sends frames to the client until the run is over or the client is gone. All clients read
+// the same shared frames at their own pace, so a slow one delays no other. A write that blocks
+// longer than the client's patience ends its stream.
 func (c *client) follow(ctx context.Context, f *feed.Follower, beat <-chan time.Time) {
 	for ctx.Err() == nil {
 		next := f.Take(&c.Cursor)
