@@ -55,9 +55,12 @@ func (a *app) schemaCommand() *cobra.Command {
 
 func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "init",
-		Short:   "Write a small working swarm/swarm.yaml with prompts",
-		Long:    "Write a small working swarm/swarm.yaml with prompts into this folder, and the JSON Schema by which an editor with a YAML language server knows its keys.\nNothing that is there is changed.",
+		Use:   "init",
+		Short: "Write a small working swarm/swarm.yaml with prompts",
+		Long: `Write a small working swarm/swarm.yaml with prompts into this folder. The JSON Schema beside it
+gives completion and checks in editors that have a YAML language server.
+
+Existing files are never changed.`,
 		Example: "  swarm init && swarm up",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -107,7 +110,7 @@ func (a *app) configCommand() *cobra.Command {
 	return cmd
 }
 
-// A setting is a value in force.
+// A setting is a value in force and where it comes from.
 type setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -153,7 +156,7 @@ func (a *app) configuration(src *source) ([]setting, error) {
 	return append(all, settingsOf(s, compose.Defaults(), o.File)...), nil
 }
 
-// settingsOf lists settings; what differs from the default comes from the file.
+// settingsOf lists settings. A value that differs from the default comes from the file.
 func settingsOf(s, defaults compose.Settings, file string) (all []setting) {
 	rows := func(s compose.Settings) []setting {
 		return []setting{
@@ -183,9 +186,17 @@ func (a *app) doctorCommand() *cobra.Command {
 	var src source
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look whether everything that swarm needs is there",
-		Long:  "Look at the state folder, git, the compose file, its providers, its tool servers and the collector of telemetry, and say what is missing and what to do about it.\nProviders that no agent of the file works with are looked at too, and may be missing: -- is needed here, .. is not.\nExits with 2 when something that is needed is missing.",
-		Args:  cobra.NoArgs,
+		Short: "Check that everything swarm needs is installed and reachable",
+		Long: `Check the state folder, git, the compose file, its providers, its tool servers and the telemetry
+collector. For each problem, print what is missing and how to fix it.
+
+Providers that no agent of the file uses are checked too:
+  ok  found
+  --  missing, and needed here
+  ..  missing, and not needed here
+
+Exits with 2 when something needed is missing.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all := a.examine(cmd.Context(), &src)
 			for _, x := range all {
@@ -216,7 +227,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// A finding is what the doctor says of one thing.
+// A finding is the result of one check of `swarm doctor`.
 type finding struct {
 	What    string `json:"what"`
 	Found   string `json:"found,omitempty"`
@@ -255,7 +266,8 @@ func (a *app) examine(ctx context.Context, src *source) []finding {
 	return append(all, a.examineTelemetry(ctx)...)
 }
 
-// examineTelemetry looks whether what is told to OpenTelemetry arrives. No run needs that it does.
+// examineTelemetry checks that the telemetry collector answers. A missing collector never keeps a
+// run from starting, so the finding is never marked as needed.
 func (a *app) examineTelemetry(ctx context.Context) (all []finding) {
 	x := a.exporter()
 	if x == nil {
@@ -267,7 +279,7 @@ func (a *app) examineTelemetry(ctx context.Context) (all []finding) {
 	return all
 }
 
-// examineFile looks at the compose file, and reads it if it can be read.
+// examineFile checks the compose file and compiles it. The bundle is empty when that fails.
 func (a *app) examineFile(src *source) ([]finding, *compose.Bundle) {
 	none := &compose.Bundle{}
 	o, err := src.options(a, nil)
@@ -287,7 +299,8 @@ func (a *app) examineFile(src *source) ([]finding, *compose.Bundle) {
 	return all, b
 }
 
-// examineProviders looks at the providers that the file's agents work with, and at those that they could work with, all at once.
+// examineProviders checks all providers at the same time, because each check may start a program:
+// first those that the file's agents use, then the other presets.
 func examineProviders(ctx context.Context, b *compose.Bundle, dir string) []finding {
 	specs := slices.Clone(b.Plan.Providers)
 	used := len(specs)
@@ -297,15 +310,15 @@ func examineProviders(ctx context.Context, b *compose.Bundle, dir string) []find
 		}
 	}
 	all := make([]finding, len(specs))
-	var looking sync.WaitGroup
+	var checks sync.WaitGroup
 	for i, spec := range specs {
-		looking.Go(func() { all[i] = examineProvider(ctx, spec, b, dir, i < used) })
+		checks.Go(func() { all[i] = examineProvider(ctx, spec, b, dir, i < used) })
 	}
-	looking.Wait()
+	checks.Wait()
 	return all
 }
 
-// examineServers looks at the tool servers of the file. None is started.
+// examineServers checks the tool servers of the file. It starts none of them.
 func examineServers(b *compose.Bundle, dir string) (all []finding) {
 	for _, s := range b.Settings.MCP {
 		what := "tool server " + s.Name

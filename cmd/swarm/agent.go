@@ -9,21 +9,25 @@ import (
 	"swarm/internal/run"
 )
 
-const agentHelp = runHelp + " Without RUN, @AGENT is one of the newest run of this folder that still goes on."
+const agentHelp = runHelp + "\nWithout RUN, @AGENT belongs to the newest unfinished run of this folder."
 
 func (a *app) startCommand() *cobra.Command {
-	return a.agentCommand(run.StartAgent, "Let an agent that has ended have turns again",
-		`Let an agent of a team that failed or was cancelled have turns again: it gets mail again, in an inbox that is empty, for what lay in it when
-it ended went back. In a pipeline, try again a task of the agent that failed and waits for a person.`)
+	return a.agentCommand(run.StartAgent, "Restart an agent that failed or was cancelled",
+		`Restart an agent of a team that failed or was cancelled: it gets mail and turns again. Its inbox is
+empty at first, because unread mail went back to the senders when the agent ended.
+
+In a pipeline, retry the agent's task that failed and waits for a person.`)
 }
 
 func (a *app) resetCommand() *cobra.Command {
-	return a.agentCommand(run.ResetAgent, "Have an agent begin anew",
-		`Forget the session of an agent: its next turn begins a fresh one, with the whole prompt. A turn that runs is cut and begun anew with the same
-inputs; what it has sent stands. Its attempts are counted anew, and one that waits for its next attempt has it at once.`)
+	return a.agentCommand(run.ResetAgent, "Make an agent start over with a new session",
+		`Forget the session of an agent. Its next turn starts a new session, with the full prompt.
+
+A running turn is stopped and started again with the same inputs; messages it has sent stay sent.
+The attempt counter starts at 1 again, and an agent that waits to retry does so at once.`)
 }
 
-// agentCommand makes a command that does something to one agent.
+// agentCommand makes a command that applies one action to one agent.
 func (a *app) agentCommand(do run.Action, short, long string) *cobra.Command {
 	name := string(do)
 	return &cobra.Command{
@@ -39,14 +43,15 @@ func (a *app) agentCommand(do run.Action, short, long string) *cobra.Command {
 			case err != nil:
 				return err
 			case agent == "":
-				return swarm.Errorf(swarm.BadInput, "which agent?").WithHint("name one: swarm %s %s @AGENT", name, ref)
+				return swarm.Errorf(swarm.BadInput, "the agent is missing").WithHint("name one: swarm %s %s @AGENT", name, ref)
 			}
 			return a.act(cmd, ref, agent, do)
 		},
 	}
 }
 
-// meant is the run and the agent that a user means by [RUN] [@AGENT]; agent is "" when it is the run.
+// meant reads the arguments [RUN] [@AGENT]. The agent is "" when the command is about the whole
+// run.
 func (a *app) meant(args []string) (ref, agent string, err error) {
 	if len(args) == 1 {
 		if name, ok := strings.CutPrefix(args[0], "@"); ok && args[0] != "@last" {
@@ -61,12 +66,12 @@ func (a *app) meant(args []string) (ref, agent string, err error) {
 	}
 	name, ok := strings.CutPrefix(args[1], "@")
 	if !ok || name == "" {
-		return "", "", swarm.Errorf(swarm.BadInput, "%s is no agent", swarm.Quote(args[1])).WithHint("agents are written with @: @%s", args[1])
+		return "", "", swarm.Errorf(swarm.BadInput, "%s is not an agent", swarm.Quote(args[1])).WithHint("agents are written with @: @%s", args[1])
 	}
 	return args[0], name, nil
 }
 
-// act does something to one agent of a run that has not ended.
+// act applies an action to one agent of a run that has not ended.
 func (a *app) act(cmd *cobra.Command, ref, agent string, do run.Action) error {
 	c, id, err := a.steerable(ref)
 	if err != nil {
@@ -76,10 +81,10 @@ func (a *app) act(cmd *cobra.Command, ref, agent string, do run.Action) error {
 	if err != nil {
 		return err
 	}
-	return a.said(c, result)
+	return a.printCommand(c, result)
 }
 
-// completeRunOrAgent offers the agents of the newest run and the runs there are, and then the agents of the run that was named.
+// completeRunOrAgent offers agents of the newest run, and runs. After a run it offers its agents.
 func (a *app) completeRunOrAgent(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 || len(args) == 1 && strings.HasPrefix(args[0], "@") && args[0] != "@last" {
 		return nil, cobra.ShellCompDirectiveNoFileComp

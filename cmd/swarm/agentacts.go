@@ -13,15 +13,18 @@ import (
 	"swarm/internal/term"
 )
 
-// What only an agent does, in its own turn: the commands here are its tools for programs that have a shell and no MCP.
+// The commands in this file are the tools of an agent, for programs that have a shell and no MCP.
+// They work only inside a turn.
 
-const onlyInside = `It is for an agent in its turn, which has SWARM_URL and SWARM_AGENT_TOKEN in its environment, and acts in its name. It exists in teams and swarms.`
+const onlyInside = `This command works only inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set. It
+acts in the agent's name. It exists in teams and swarms.`
 
-// inTurn does what an agent wants of its run. Instead says what a person types.
+// inTurn calls do with a connection to the run of the calling agent. Outside a turn it fails, and
+// instead is the hint: what a person types.
 func (a *app) inTurn(ctx context.Context, instead string, do func(*visitor) error) error {
 	caller := control.CallerFromEnv()
 	if !caller.InTurn() {
-		return swarm.Errorf(swarm.BadInput, "this is no agent's turn: SWARM_URL and SWARM_AGENT_TOKEN are not set").WithHint("%s", instead)
+		return swarm.Errorf(swarm.BadInput, "this is not an agent's turn: SWARM_URL and SWARM_AGENT_TOKEN are not set").WithHint("%s", instead)
 	}
 	v, err := a.visit(ctx, caller.Door)
 	if err != nil {
@@ -35,8 +38,9 @@ func (a *app) doneCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "done TEXT",
 		Short: "As an agent: report that the work is done",
-		Long: `Report what came of the work (report_done). It takes effect when the turn ends; the last report counts. The lead's ends the run, and TEXT is the
-run's result. TEXT - is read from standard input.
+		Long: `Report the result of the work (the tool report_done). The report takes effect when the turn ends,
+and the last report of a turn counts. The lead's report ends the run, with TEXT as its result.
+With - as TEXT, the text comes from standard input.
 
 ` + onlyInside,
 		Example: "  swarm done \"The parser is twice as fast; BENCH.md has the figures\"\n  swarm done - < report.md",
@@ -54,7 +58,7 @@ run's result. TEXT - is read from standard input.
 				if a.json {
 					return a.print(map[string]swarm.RunID{"run": v.run()})
 				}
-				_, err = fmt.Fprintf(a.stdout, "reported; it counts when the turn ends, in run %s\n", v.run())
+				_, err = fmt.Fprintf(a.stdout, "reported; takes effect when the turn ends, in run %s\n", v.run())
 				return err
 			})
 		},
@@ -66,8 +70,8 @@ func (a *app) askCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask QUESTION",
 		Short: "As an agent: ask a person for help",
-		Long: `Ask a person for help (request_help). The turn goes on, and the answer comes to the agent's inbox, with a turn to read it. QUESTION - is read from
-standard input.
+		Long: `Ask a person for help (the tool request_help). The turn continues. The answer comes to the agent's
+inbox, and gives it a turn. With - as QUESTION, the text comes from standard input.
 
 ` + onlyInside,
 		Example: "  swarm ask \"Which of the two databases is the real one?\"\n  swarm ask \"May I delete the old table?\" --skill sql",
@@ -82,11 +86,11 @@ standard input.
 					Description string   `json:"help_description"`
 					Skills      []string `json:"help_skills,omitempty"`
 				}{text, skills}
-				return v.ask(cmd.Context(), "request_help", help, "a person is asked")
+				return v.ask(cmd.Context(), "request_help", help, "the request for help")
 			})
 		},
 	}
-	cmd.Flags().StringSliceVar(&skills, "skill", nil, "what whoever helps must be able to do; may be given again")
+	cmd.Flags().StringSliceVar(&skills, "skill", nil, "a `skill` that the helper needs; may be given again")
 	return cmd
 }
 
@@ -96,10 +100,14 @@ func (a *app) spawnCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "spawn NAME INSTRUCTIONS",
 		Short: "As an agent: ask for another agent",
-		Long: `Ask for a new agent in the team (spawn_node). It is a request: a person, or approvals.spawn of the compose file, allows or refuses it, and the answer
-comes to the agent's inbox. The new agent is given INSTRUCTIONS, and the two may write to each other. INSTRUCTIONS - is read from standard input.
+		Long: `Request a new agent for the team (the tool spawn_node). A person, or approvals.spawn of the compose
+file, approves or denies the request. The answer comes to the agent's inbox.
 
-` + onlyInside + ` The agent needs permissions: {spawn: true}.`,
+The new agent gets INSTRUCTIONS, and both agents may message each other. With - as INSTRUCTIONS,
+the text comes from standard input.
+
+` + onlyInside + `
+The agent needs permissions: {spawn: true}.`,
 		Example: "  swarm spawn tester \"Write tests for parse.go, and tell me what fails\"\n  swarm spawn tester - --role tester --edges coder,reviewer < instructions.md",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -110,14 +118,14 @@ comes to the agent's inbox. The new agent is given INSTRUCTIONS, and the two may
 				}
 				name := strings.TrimPrefix(args[0], "@")
 				request := swarm.SpawnRequest{Name: name, Role: role, Provider: provider, Instructions: text, Edges: plainNames(edges)}
-				return v.ask(cmd.Context(), "spawn_node", request, "@"+name+" is asked for")
+				return v.ask(cmd.Context(), "spawn_node", request, "the request for @"+name)
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&role, "role", "", "the `role` of an agent of the team that the new one has too")
+	f.StringVar(&role, "role", "", "a `role` that another agent of the team has")
 	f.StringVar(&provider, "provider", "", "the `provider` of an agent of the team (default this agent's own)")
-	f.StringSliceVar(&edges, "edges", nil, "other `agents` that may write to the new one, and it to them")
+	f.StringSliceVar(&edges, "edges", nil, "other `agents` that the new one exchanges messages with")
 	return cmd
 }
 
@@ -125,9 +133,12 @@ func (a *app) waitForCommand() *cobra.Command {
 	var timeout string
 	cmd := &cobra.Command{
 		Use:   "wait-for @AGENT,@AGENT…",
-		Short: "As an agent: wait until others are through, and get their outputs",
-		Long: `Wait, in the turn, until other agents are through with what they were sent (wait_for), and print their outputs: of one agent the output itself, of
-several each behind a line with its name. With --json it is {outputs: [{agent, turn, output, bytes, ref?}]}, of a long one the beginning.
+		Short: "As an agent: wait for other agents, and print their outputs",
+		Long: `Wait inside the turn until other agents have handled their mail (the tool wait_for), and print their
+outputs. The outputs of several agents each follow a line with the agent's name.
+
+With --json the result is {outputs: [{agent, turn, output, bytes, ref?}]}. A long output is cut to
+its beginning there, and ref names the whole.
 
 ` + onlyInside,
 		Example:           "  swarm send @coder \"Write it\" && swarm wait-for @coder > code.txt\n  swarm wait-for @coder,@tester --timeout 20m",
@@ -143,7 +154,7 @@ several each behind a line with its name. With --json it is {outputs: [{agent, t
 	return cmd
 }
 
-// waited is what wait_for answers.
+// waited is the answer of the tool wait_for.
 type waited struct {
 	Outputs []struct {
 		Agent  string `json:"agent"`
@@ -192,8 +203,9 @@ func (a *app) waitForAgents(ctx context.Context, v *visitor, lists []string, tim
 	return nil
 }
 
-// ask makes a request, and tells that it was made.
-func (v *visitor) ask(ctx context.Context, tool string, args any, told string) error {
+// ask sends a request that a person answers later, and confirms that it is stored. Label names the
+// request in the confirmation.
+func (v *visitor) ask(ctx context.Context, tool string, args any, label string) error {
 	var answer struct{ Request swarm.RunID }
 	if err := v.call(ctx, tool, args, &answer); err != nil {
 		return err
@@ -201,11 +213,12 @@ func (v *visitor) ask(ctx context.Context, tool string, args any, told string) e
 	if v.app.json {
 		return v.app.print(map[string]swarm.RunID{"run": v.run(), "request": answer.Request})
 	}
-	_, err := fmt.Fprintf(v.app.stdout, "%s by %s, in run %s; the answer comes to your inbox\n", term.Escape(told), answer.Request, v.run())
+	_, err := fmt.Fprintf(v.app.stdout, "%s is stored as %s in run %s; the answer comes to your inbox\n",
+		term.Escape(label), answer.Request, v.run())
 	return err
 }
 
-// read is the whole of an artifact.
+// read reads a whole artifact, part by part.
 func (v *visitor) read(ctx context.Context, ref string) (string, error) {
 	var text strings.Builder
 	for offset := int64(0); ; {
@@ -223,7 +236,7 @@ func (v *visitor) read(ctx context.Context, ref string) (string, error) {
 	}
 }
 
-// plainNames are names without an @.
+// plainNames removes the @ in front of names.
 func plainNames(names []string) (plain []string) {
 	for _, name := range names {
 		if name = strings.TrimPrefix(strings.TrimSpace(name), "@"); name != "" {

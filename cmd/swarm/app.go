@@ -24,7 +24,7 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// An app is one call of the program: what it reads and writes, and what all commands have in common.
+// An app is one call of the program: its standard streams and the state that all commands share.
 type app struct {
 	stdin          *os.File
 	stdout, stderr io.Writer
@@ -35,7 +35,7 @@ type app struct {
 
 	opened   *statedir.Home
 	exporter func() *telemetry.Exporter // opened when it is first needed
-	exit     int                        // of a command that did its work and has something to report by its code
+	exit     int                        // the exit code of a command that returned no error
 }
 
 // execute runs the program and returns its exit code.
@@ -70,7 +70,7 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          knownCommand,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			_, err := a.paints() // before anything is begun
+			_, err := a.paints() // a bad --color is refused before a run starts
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,7 +83,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.json, "json", false, "write JSON: results to standard output, errors to standard error")
-	flags.StringVar(&a.color, "color", "auto", "colours: auto, always or never (NO_COLOR is respected)")
+	flags.StringVar(&a.color, "color", "auto", "`when` to use colours: auto, always or never (NO_COLOR is respected)")
 	flags.BoolVarP(&a.anywhere, "global", "g", false, "act on the runs of every folder, not only this one's")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return swarm.Errorf(swarm.BadInput, "%w", err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
@@ -95,7 +95,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// knownCommand refuses what is no command, and says which was probably meant.
+// knownCommand refuses an unknown command, and suggests the nearest one.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if cmd.Name() == "help" {
 		cmd, args, _ = cmd.Root().Find(args)
@@ -112,7 +112,8 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return swarm.Errorf(swarm.BadInput, "there is no command %q", args[0]).WithHint("%s", swarm.DidYouMean(args[0], names))
 }
 
-// badArguments makes errors about arguments errors of ours, for every command; of those that only have others below them, too.
+// badArguments turns cobra's errors about arguments into swarm errors with a hint, for a command
+// and all commands below it. A command that only groups others gets the check for unknown commands.
 func badArguments(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args, cmd.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -135,14 +136,14 @@ func badArguments(cmd *cobra.Command) {
 	}
 }
 
-// complain says what went wrong, and what to do about it.
+// complain prints an error and its hint.
 func (a *app) complain(err error) {
-	e, ok := err.(*swarm.Error) //nolint:errorlint // of one that is wrapped only the hint is ours: its text says more
+	e, ok := err.(*swarm.Error) //nolint:errorlint // the text of a wrapping error says more; only the hint is taken from the cause
 	if !ok {
 		e = &swarm.Error{Msg: err.Error(), Hint: swarm.HintOf(err)}
 	}
 	if a.json {
-		_ = json.NewEncoder(term.EscapeJSON(a.stderr)).Encode(problemOf(e)) // there is nobody else to tell
+		_ = json.NewEncoder(term.EscapeJSON(a.stderr)).Encode(problemOf(e)) // there is no other place to report it
 		return
 	}
 	fmt.Fprintf(a.stderr, "error: %s\n", term.Escape(e.Error()))
@@ -158,7 +159,7 @@ func (a *app) print(v any) error {
 	return enc.Encode(v)
 }
 
-// home is the state folder, opened when it is first needed.
+// home opens the state folder when it is first needed.
 func (a *app) home() (*statedir.Home, error) {
 	if a.opened == nil {
 		h, err := statedir.Open(sqlite.NewStore)
@@ -172,7 +173,8 @@ func (a *app) home() (*statedir.Home, error) {
 	return a.opened, nil
 }
 
-// control acts on the runs of this folder, or of all, for whoever has started this program.
+// control makes a Control over the runs of this folder, or of all folders. It acts for the caller
+// of this program: a person, or the agent whose turn started it.
 func (a *app) control() (*control.Control, error) {
 	h, err := a.home()
 	if err != nil {
@@ -187,7 +189,8 @@ func (a *app) control() (*control.Control, error) {
 	return c, nil
 }
 
-// runTelemetry is what goes along with every run that this process drives.
+// runTelemetry is the telemetry of every run that this process drives. It is nil, not an interface
+// that holds a nil pointer, when no exporter is configured.
 func (a *app) runTelemetry() run.Telemetry {
 	if x := a.exporter(); x != nil {
 		return x
@@ -199,7 +202,7 @@ func (a *app) runTelemetry() run.Telemetry {
 func (a *app) dir() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", &swarm.Error{Kind: swarm.NotFound, Msg: "the current folder is gone", Hint: "go to one that is there"}
+		return "", &swarm.Error{Kind: swarm.NotFound, Msg: "the current folder is gone", Hint: "change to an existing folder: cd"}
 	}
 	return filepath.Clean(dir), nil
 }

@@ -15,9 +15,10 @@ import (
 
 func (a *app) approveCommand() *cobra.Command {
 	var edit string
-	cmd := a.answerCommand("approve", "Let an agent do what it asks for", `
-A request for a new agent or a new edge can be granted otherwise than it was asked: with --edit it is opened in $VISUAL or $EDITOR; --edit=FILE reads
-it from a file, --edit=- from standard input, written whole as one JSON object.`,
+	cmd := a.answerCommand("approve", "Approve what an agent asks for", `
+A request for a new agent or a new edge can be changed before it is approved. --edit opens it in
+$VISUAL or $EDITOR. --edit=FILE reads the changed request from a file, and --edit=- from standard
+input, as one JSON object.`,
 		func(q control.Question) (run.Decision, error) {
 			d := run.Decision{OK: true, By: "swarm approve"}
 			var err error
@@ -27,15 +28,15 @@ it from a file, --edit=- from standard input, written whole as one JSON object.`
 			return d, err
 		})
 	cmd.Example += "\n  swarm approve planner/1/1/5c0e --edit\n  swarm approve planner/1/1/5c0e --edit=- < wish.json"
-	cmd.Flags().StringVar(&edit, "edit", "", "grant what `FILE` says instead; without FILE, an editor is opened")
+	cmd.Flags().StringVar(&edit, "edit", "", "approve the request in `FILE` instead; without FILE, open an editor")
 	cmd.Flags().Lookup("edit").NoOptDefVal = inEditor
 	return cmd
 }
 
 func (a *app) denyCommand() *cobra.Command {
 	var reason string
-	cmd := a.answerCommand("deny", "Refuse what an agent asks for", `
-The agent is told --reason.`,
+	cmd := a.answerCommand("deny", "Deny what an agent asks for", `
+The agent gets the text of --reason.`,
 		func(control.Question) (run.Decision, error) {
 			return run.Decision{Reason: reason, By: "swarm deny"}, nil
 		})
@@ -49,9 +50,14 @@ func (a *app) answerCommand(word string, short, more string, decide func(control
 	cmd := &cobra.Command{
 		Use:   word + " [ID]",
 		Short: short,
-		Long: short + `: a tool that it may not use by itself, another agent, another edge. Who asks for a tool waits until somebody answers; who asks
-for an agent or an edge goes on, and gets the answer by mail. Without ID, what is asked in this folder's runs is listed; the beginning of an ID is
-enough. Two runs may ask under the same ID; then --run says which one is meant. The first answer counts, and is on disk when this command returns.
+		Long: short + `: the use of a tool, a new agent, or a new edge.
+
+An agent that asks for a tool waits for the answer. One that asks for an agent or an edge continues,
+and gets the answer by mail.
+
+Without ID, list the open approvals of this folder's runs. The beginning of an ID is enough. Two runs
+may use the same ID; then name the run with --run. The first answer counts, and is on disk when this
+command returns.
 ` + more,
 		Example: fmt.Sprintf("  swarm %s\n  swarm %s code/1/1/7abaf349e9a746ca\n  swarm %s code/1/1 --run @last", word, word, word),
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -70,7 +76,7 @@ enough. Two runs may ask under the same ID; then --run says which one is meant. 
 				if err != nil {
 					return err
 				}
-				return a.listAsked(asked)
+				return a.listQuestions(asked)
 			}
 			q, err := c.Choose(ref, args[0], word)
 			if err == nil {
@@ -87,21 +93,21 @@ enough. Two runs may ask under the same ID; then --run says which one is meant. 
 			if err != nil {
 				return err
 			}
-			return a.said(c, result)
+			return a.printCommand(c, result)
 		},
-		ValidArgsFunction: a.completeAsked,
+		ValidArgsFunction: a.completeQuestion,
 	}
 	cmd.Flags().StringVar(&ref, "run", "", "the `run` whose agent asks")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	return cmd
 }
 
-func (a *app) listAsked(asked []control.Question) error {
+func (a *app) listQuestions(asked []control.Question) error {
 	if a.json {
 		return a.print(asked)
 	}
 	if len(asked) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "nobody asks for anything")
+		_, err := fmt.Fprintln(a.stdout, "no approvals are open")
 		return err
 	}
 	t := term.NewTable("ID", "RUN", "AGENT", "FOR", "WANTS TO")

@@ -17,17 +17,21 @@ import (
 	"swarm/internal/view"
 )
 
-const refHelp = "REF is artifact://KIND/ID or contextpack://pack/ID, or the end of one: KIND/ID, or the beginning of ID. An artifact of another run is not found."
+const refHelp = `REF is artifact://KIND/ID or contextpack://pack/ID. The short forms KIND/ID, or the beginning of ID,
+work too. Artifacts of other runs are not searched.`
 
 func (a *app) artifactCommand() *cobra.Command {
 	var ref string
 	cmd := &cobra.Command{
-		Use:     "artifact",
-		Short:   "List and read what agents have stored for each other",
-		Long:    "List and read the artifacts of a run: diffs, logs, reports and other texts that are too long for a message.\n\n" + whichRun + " " + runHelp,
+		Use:   "artifact",
+		Short: "List and read the artifacts of a run",
+		Long: `List and read the artifacts of a run: diffs, logs, reports and other texts that are too long for a
+message.
+
+` + whichRun,
 		Example: "  swarm artifact ls\n  swarm artifact cat artifact://diff/3fa9c1d2e4b5a697\n  less $(swarm artifact open 3fa9)",
 	}
-	cmd.PersistentFlags().StringVar(&ref, "run", "", "the `run` that has it")
+	cmd.PersistentFlags().StringVar(&ref, "run", "", "the `run` of the artifact")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	cmd.AddCommand(a.artifactLsCommand(&ref), a.artifactCatCommand(&ref), a.artifactOpenCommand(&ref))
 	return cmd
@@ -36,8 +40,8 @@ func (a *app) artifactCommand() *cobra.Command {
 func (a *app) artifactLsCommand(ref *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
-		Short:   "List the artifacts of a run, and who made each in which turn",
-		Long:    "List the artifacts of a run: what each is, and who made it in which turn. With --json it is an array.\n\n" + whichRun + " " + runHelp,
+		Short:   "List the artifacts of a run, with the agent and turn of each",
+		Long:    "List the artifacts of a run, with the agent and turn of each. With --json the result is an array.\n\n" + whichRun,
 		Example: "  swarm artifact ls\n  swarm artifact ls --run @last --json | jq '.[].ref'",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -83,9 +87,9 @@ func (a *app) artifactCatCommand(ref *string) *cobra.Command {
 func (a *app) artifactOpenCommand(ref *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "open REF",
-		Short: "Write a copy of an artifact into a file, and print its path",
-		Long: `Write a copy of an artifact into a file below the state folder, and print its path, for programs that want a file. The artifact itself cannot be
-changed: it is in the run's log.
+		Short: "Copy an artifact to a file, and print its path",
+		Long: `Copy an artifact to a file below the state folder, and print its path. Changing the copy does not
+change the artifact, which is in the run's log.
 
 ` + refHelp,
 		Example:           "  less $(swarm artifact open report/3fa9)\n  code $(swarm artifact open 3fa9)",
@@ -112,7 +116,7 @@ changed: it is in the run's log.
 	}
 }
 
-// artifacts are those of a run, in the order in which they were stored.
+// artifacts lists the artifacts of a run, in the order in which they were stored.
 func artifacts(l *run.Reader) ([]view.Artifact, error) {
 	d, err := l.Details()
 	if err != nil {
@@ -131,7 +135,7 @@ func artifactsOf(run swarm.RunID, d view.Details) ([]view.Artifact, error) {
 	return all, nil
 }
 
-// storedTable is what `swarm show` says of artifacts.
+// storedTable is the table of artifacts in `swarm show`.
 func storedTable(all []view.Artifact) *term.Table {
 	t := term.NewTable("ARTIFACT", "BY", "TURN", "BYTES", "NAME").Right(3)
 	for _, it := range all {
@@ -155,7 +159,8 @@ func (a *app) listArtifacts(l *run.Reader, all []view.Artifact) error {
 	return a.table(t)
 }
 
-// artifact finds the one that a user means, with its bytes, its run, and the folder for copies.
+// artifact finds the artifact that a user names. It also returns its bytes, its run, and the folder
+// for copies.
 func (a *app) artifact(ref, name string) (dir string, id swarm.RunID, it view.Artifact, text []byte, err error) {
 	h, l, err := a.openMeant(ref)
 	if err != nil {
@@ -194,7 +199,9 @@ func chooseArtifact(run swarm.RunID, all []view.Artifact, name string) (view.Art
 	return view.Artifact{}, swarm.Errorf(swarm.NotFound, "there is no artifact %s in run %s", swarm.Quote(name), run).WithHint("`swarm artifact ls` lists them; --run names another run")
 }
 
-// copyArtifact writes a copy that nobody else can read. It has the ending of the artifact's name, which tells programs what it is.
+// copyArtifact writes a copy that only this user can read. The copy keeps the extension of the
+// artifact's name, because programs choose by it how to show a file. The rename at the end makes
+// the copy appear whole or not at all.
 func copyArtifact(dir string, it view.Artifact, text []byte) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -225,17 +232,17 @@ func ending(name string) string {
 	return end
 }
 
-// completeArtifact offers the refs of the run that is meant.
+// completeArtifact offers the references of artifacts.
 func (a *app) completeArtifact(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return a.offer(cmd, args, begun, func(l *run.Reader) ([]string, error) { return refs(l, "") })
 }
 
-// completePack offers the context packs of the run that is meant.
+// completePack offers the references of context packs.
 func (a *app) completePack(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return a.offer(cmd, nil, begun, func(l *run.Reader) ([]string, error) { return refs(l, "contextpack") })
 }
 
-// refs are those of a kind of artifact, or of all, to be offered.
+// refs lists references for completion. Without a kind it lists all.
 func refs(l *run.Reader, kind string) (offers []string, err error) {
 	all, err := artifacts(l)
 	for _, it := range all {

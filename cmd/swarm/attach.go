@@ -19,11 +19,12 @@ import (
 func (a *app) attachCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attach RUN",
-		Short: "Look at a run that another process drives",
-		Long: `Show a run that another process drives, as ` + "`swarm up`" + ` would, until it ends, and exit with its code. Ctrl-C only leaves: the run goes on,
-and the exit code is 0. p pauses the run. With --json it is all events of the run, from the first on.
+		Short: "Watch a run that another process drives",
+		Long: `Watch a run that another process drives, as ` + "`swarm up`" + ` shows it, and exit with the run's code when it
+ends. Ctrl-C only detaches: the run continues, and the exit code is 0. The key p pauses the run. With
+--json, print all events of the run from the first one.
 
-Of a run that has ended the table of tasks is shown, and of one that nobody drives also how to go on with it.
+If no process drives the run, print the table of its tasks and how to resume it.
 
 ` + runHelp,
 		Example:           "  swarm up -d\n  swarm attach @last",
@@ -49,7 +50,7 @@ func (a *app) attach(h *statedir.Home, l *run.Reader) error {
 		end()
 		if left := new(swarm.Error); errors.As(err, &left) && left.Kind == swarm.Stopped {
 			if !a.json {
-				fmt.Fprintf(a.stdout, "run %s goes on · to look in again: swarm attach %s\n", l.ID, l.ID)
+				fmt.Fprintf(a.stdout, "run %s continues · to watch it again: swarm attach %s\n", l.ID, l.ID)
 			}
 			return nil
 		}
@@ -68,7 +69,7 @@ func (a *app) attach(h *statedir.Home, l *run.Reader) error {
 	return nil
 }
 
-// watch shows the run until it is over, nobody drives it any more, or the user leaves.
+// watch shows the run until it ends, its driver is gone, or the user detaches.
 func (a *app) watch(ctx context.Context, h *statedir.Home, l *run.Reader) error {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
@@ -101,7 +102,7 @@ func (a *app) watch(ctx context.Context, h *statedir.Home, l *run.Reader) error 
 	return errors.Join(err, s.Close())
 }
 
-// spectator is a screen for a run that another process drives, from where its fold stands.
+// spectator is the screen for a run that another process drives. It starts with the state in v.
 func (a *app) spectator(h *statedir.Home, v *view.Run, leave func()) (term.Screen, error) {
 	if a.json {
 		return &eventWriter{run: v.ID, out: json.NewEncoder(term.EscapeJSON(a.stdout))}, nil

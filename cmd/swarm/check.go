@@ -14,16 +14,18 @@ func (a *app) checkCommand() *cobra.Command {
 	var src source
 	cmd := &cobra.Command{
 		Use:   "check [PIPELINE | TASK…]",
-		Short: "Find what is wrong with the compose file and its prompts",
-		Long: `Look at the file, its prompts, their references, edges, cycles, tasks that can never run, outputs that nobody reads and how large prompts can get.
-Nothing is started. Exits with 2 when something is wrong; warnings alone are 0.`,
+		Short: "Find mistakes in the compose file and its prompts",
+		Long: `Check the compose file and its prompts: references, edges, cycles, tasks that can never run, outputs
+that no prompt reads, and the size that prompts can reach.
+
+Nothing is started. Exits with 2 on errors, and with 0 when there are only warnings.`,
 		Example: "  swarm check\n  swarm check --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := src.options(a, args)
 			if err != nil {
 				return err
 			}
-			o.Stdin = nil // whatever it would be, nothing is read
+			o.Stdin = nil // a check reads no input
 			errs, warnings := compose.Check(o)
 			if len(errs) > 0 {
 				a.exit = swarm.ExitBadInput
@@ -41,7 +43,7 @@ Nothing is started. Exits with 2 when something is wrong; warnings alone are 0.`
 				fmt.Fprintf(a.stdout, "%s: %s, %s\n", o.File, term.Plural(len(errs), "error"), term.Plural(len(warnings), "warning"))
 				return nil
 			}
-			fmt.Fprintf(a.stdout, "%s: nothing is wrong, %s\n", o.File, term.Plural(len(warnings), "warning"))
+			fmt.Fprintf(a.stdout, "%s: no errors, %s\n", o.File, term.Plural(len(warnings), "warning"))
 			return nil
 		},
 	}
@@ -50,7 +52,7 @@ Nothing is started. Exits with 2 when something is wrong; warnings alone are 0.`
 	return cmd
 }
 
-// A problem is an error as JSON has it.
+// A problem is the JSON form of an error.
 type problem struct {
 	Error  string `json:"error"`
 	Hint   string `json:"hint,omitempty"`
@@ -69,7 +71,7 @@ func problems(errs []*swarm.Error) []problem {
 	return all
 }
 
-// listProblems shows problems for people, on standard error.
+// listProblems prints problems on standard error, for people.
 func (a *app) listProblems(rank string, errs []*swarm.Error) {
 	for _, e := range errs {
 		fmt.Fprintf(a.stderr, "%s: %s\n", rank, term.Escape(e.Error()))

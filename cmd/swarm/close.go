@@ -7,11 +7,12 @@ import (
 func (a *app) closeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "close [RUN]",
-		Short: "End a team when the turns that run now are through",
-		Long: `Let running turns finish, start no other, and end the team's run: it is completed, and exits with 0. That is how a team in INTERACTIVE mode
-comes to its end. What nobody has read then goes back; swarm cancel cuts what runs instead.
+		Short: "End a team's run after its running turns",
+		Long: `Let running turns finish, start no others, and end the team's run. The run is completed, and exits
+with 0. This is how a team in INTERACTIVE mode ends. Unread mail goes back to its senders. To stop
+running turns instead, use swarm cancel.
 
-Without RUN it is the newest run of this folder that still goes on, else the newest. ` + runHelp,
+` + newestRun,
 		Example:           "  swarm close\n  swarm close @last",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeRun,
@@ -32,7 +33,7 @@ Without RUN it is the newest run of this folder that still goes on, else the new
 			if err != nil {
 				return err
 			}
-			return a.said(c, result)
+			return a.printCommand(c, result)
 		},
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"swarm/internal/providerkind"
 )
 
-// printConfinement says at the start of a run how far its programs are confined.
+// printConfinement prints, when a run starts, how far its programs are confined.
 func (a *app) printConfinement(p *swarm.Plan) {
 	if a.json {
 		return

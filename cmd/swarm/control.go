@@ -15,14 +15,19 @@ import (
 	"swarm/internal/statedir"
 )
 
-const runHelp = "RUN is an id, the beginning of one, or @last."
+const (
+	runHelp   = "RUN is an id, the beginning of one, or @last."
+	newestRun = "Without RUN, use the newest unfinished run of this folder, or else the newest.\n" + runHelp
+)
 
 func (a *app) cancelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel [RUN] [TASK | @AGENT]",
-		Short: "End a run, or one of its tasks or agents",
-		Long: `Cut what runs and start nothing more. A run that nobody drives is ended here. An agent of a team that is cancelled has no turn any more, and mail
-for it goes back; swarm start lets it have turns again.
+		Short: "Cancel a run, or one of its tasks or agents",
+		Long: `Stop running turns and start no others. If no process drives the run, this command ends it.
+
+A cancelled agent of a team gets no more turns, and its mail goes back to the senders. To restart it,
+use swarm start.
 
 ` + agentHelp,
 		Example:           "  swarm cancel @last\n  swarm cancel @last code\n  swarm cancel @coder",
@@ -47,10 +52,10 @@ for it goes back; swarm start lets it have turns again.
 				return err
 			}
 			result, err := c.Cancel(cmd.Context(), id, target)
-			if err != nil || !driven && target == "" { // it was ended here, and its end was shown
+			if err != nil || !driven && target == "" { // this process ended the run, and has shown its end
 				return err
 			}
-			return a.said(c, result)
+			return a.printCommand(c, result)
 		},
 	}
 }
@@ -58,9 +63,10 @@ for it goes back; swarm start lets it have turns again.
 func (a *app) pauseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause [RUN] [@AGENT]",
-		Short: "Let running turns finish and start no other",
-		Long: `Let running turns finish and start no other, until ` + "`swarm resume`" + `: of the whole run, whose clocks stop, or of one agent. A run in which
-nothing but an agent that is paused has something to do stays open, and says so.
+		Short: "Pause a run or one agent after its running turns",
+		Long: `Let running turns finish, and start no others until ` + "`swarm resume`" + `. This pauses the whole run,
+whose time limits stop too, or one agent. A run stays open while only paused agents have work, and
+prints that it does.
 
 ` + agentHelp,
 		Example:           "  swarm pause @last\n  swarm resume @last\n  swarm pause @coder\n  swarm resume @coder",
@@ -82,7 +88,7 @@ nothing but an agent that is paused has something to do stays open, and says so.
 			if err != nil {
 				return err
 			}
-			return a.said(c, result)
+			return a.printCommand(c, result)
 		},
 	}
 }
@@ -91,9 +97,10 @@ func (a *app) resumeCommand() *cobra.Command {
 	var replay string
 	cmd := &cobra.Command{
 		Use:   "resume [RUN] [@AGENT]",
-		Short: "Go on with a run that was paused, interrupted or killed, or with an agent that was paused",
-		Long: `Go on with a run, or with one agent of it that was paused. A run that is paused and driven by a living process goes on there; one that nobody drives is driven by this
-process: finished turns are not run again, the one that was cut is, under the same id.
+		Short: "Resume a run that was paused, interrupted or killed, or a paused agent",
+		Long: `Resume a run, or one paused agent of it. If a process drives the paused run, it continues there. If
+no process drives the run, this one does: finished turns are not run again, and interrupted turns are
+run again under the same id.
 
 ` + agentHelp,
 		Example:           "  swarm resume @last\n  swarm resume @coder",
@@ -119,10 +126,10 @@ process: finished turns are not run again, the one that was cut is, under the sa
 			}
 			c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(c.Home, id, replay) }
 			result, err := c.Resume(cmd.Context(), id)
-			if err != nil || !driven { // what it did was shown
+			if err != nil || !driven { // this process drove the run, and has shown it
 				return err
 			}
-			return a.said(c, result)
+			return a.printCommand(c, result)
 		},
 	}
 	cmd.Flags().Var((*something)(&replay), "replay", "take the agents' answers from this `file`")
@@ -152,9 +159,11 @@ func (a *app) retryCommand() *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
 		Use:   "retry RUN",
-		Short: "Run what failed again, and keep the rest",
-		Long: `Try an ended run again, as a new run: what failed or was cancelled runs again, and what depends on it; the turns of all other tasks
-are kept. In a run that still goes on, a task that failed and waits for a person is tried again.
+		Short: "Retry what failed, and carry the rest over",
+		Long: `Retry an ended run as a new run. Tasks that failed or were cancelled run again, and so do the tasks
+that depend on them. The turns of all other tasks are carried over.
+
+In an unfinished run, retry a task that failed and waits for a person.
 
 ` + runHelp,
 		Example: "  swarm retry @last\n  swarm retry @last --from code",
@@ -169,7 +178,7 @@ are kept. In a run that still goes on, a task that failed and waits for a person
 				if err != nil {
 					return err
 				}
-				return a.said(c, result)
+				return a.printCommand(c, result)
 			}
 			again, err := run.PlanRetry(c.Home, id, from)
 			if err != nil {
@@ -178,11 +187,11 @@ are kept. In a run that still goes on, a task that failed and waits for a person
 			return a.begin(begin{Begin: control.BeginRetry(again, os.Args[1:])})
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "run this `task` again, and what depends on it")
+	cmd.Flags().StringVar(&from, "from", "", "run this `task` and all that depend on it again")
 	return cmd
 }
 
-// steerable finds a run that has not ended and that the caller may steer.
+// steerable finds a run that has not ended and that the caller may control.
 func (a *app) steerable(ref string) (*control.Control, swarm.RunID, error) {
 	c, err := a.control()
 	if err != nil {
@@ -195,8 +204,9 @@ func (a *app) steerable(ref string) (*control.Control, swarm.RunID, error) {
 	return c, s.ID, err
 }
 
-// said confirms what is on disk now.
-func (a *app) said(c *control.Control, result control.CommandResult) error {
+// printCommand confirms that a command for a run is on disk. If no process drives the run, the
+// command takes effect when the run is resumed.
+func (a *app) printCommand(c *control.Control, result control.CommandResult) error {
 	if a.json {
 		return a.print(result)
 	}

@@ -13,31 +13,34 @@ import (
 	"swarm/internal/run"
 )
 
-// detachedVariable names, in a detached process, the file descriptor on which its parent waits to hear that the run is on disk.
+// detachedVariable names, in a detached process, the file descriptor of a pipe to its parent. The
+// process writes the run's id there once the run is on disk.
 const detachedVariable = "SWARM_DETACHED_FD"
 
-// detach runs the same command in a session of its own and returns when its run is on disk. Until then the other process
-// complains on our standard error and its exit code is ours.
+// detach starts the same command in a session of its own, and returns when the run is on disk.
+// Until then the child writes its errors to our standard error. If it ends before that, its exit
+// code becomes ours.
 func (a *app) detach() error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	hear, tell, err := os.Pipe()
+	started, report, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer hear.Close()
+	defer started.Close()
 	cmd := exec.Command(self, withoutDetach(os.Args[1:])...)
 	cmd.Stdin, cmd.Stderr = a.stdin, os.Stderr
-	cmd.ExtraFiles = []*os.File{tell, os.Stdout} // which it does not write to: it only has to know what it is
+	// The child never writes to our standard output. It notes which file that is, for run.PrintsTo.
+	cmd.ExtraFiles = []*os.File{report, os.Stdout}
 	cmd.Env = append(os.Environ(), detachedVariable+"=3")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	tell.Close()
-	id, _ := bufio.NewReader(hear).ReadString('\n')
+	report.Close()
+	id, _ := bufio.NewReader(started).ReadString('\n')
 	if id = strings.TrimSpace(id); id == "" {
 		var exit *exec.ExitError
 		if err := cmd.Wait(); errors.As(err, &exit) {
@@ -49,7 +52,7 @@ func (a *app) detach() error {
 	if a.json {
 		return a.print(map[string]string{"run": id})
 	}
-	fmt.Fprintf(a.stdout, "run %s\nto look in: swarm attach %s · to wait for its end: swarm wait %s\n", id, id, id)
+	fmt.Fprintf(a.stdout, "run %s\nto watch it: swarm attach %s · to wait for its end: swarm wait %s\n", id, id, id)
 	return nil
 }
 
@@ -65,7 +68,8 @@ func withoutDetach(args []string) (rest []string) {
 	return rest
 }
 
-// detached, in a detached process, tells the parent that the run is on disk, and lets go of its terminal.
+// detached reports to the parent of a detached process that the run is on disk. Before that it
+// replaces the standard streams with /dev/null, so that the terminal can close.
 func detached(runID swarm.RunID) {
 	if os.Getenv(detachedVariable) != "3" {
 		return

@@ -19,8 +19,9 @@ func (a *app) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff RUN [-- PATH…]",
 		Short: "Show what changed in the git tree during a run",
-		Long: `Show the difference between the files of the git repository as they were when the run began and when it ended; while the run goes on,
-or when it was interrupted, as they are now. Files that git ignores are left out. Your repository is only read.
+		Long: `Show what changed in the files of the git repository between the start and the end of the run. If
+the run has not ended, compare with the files as they are now. Files that git ignores are left out.
+Your repository is only read.
 
 ` + runHelp,
 		Example:           "  swarm diff @last\n  swarm diff @last --stat\n  swarm diff @last -- src",
@@ -34,7 +35,7 @@ or when it was interrupted, as they are now. Files that git ignores are left out
 			return a.diff(cmd, args[0], stat, paths)
 		},
 	}
-	cmd.Flags().BoolVar(&stat, "stat", false, "only which files, and how many lines")
+	cmd.Flags().BoolVar(&stat, "stat", false, "print only the changed files, with line counts")
 	return cmd
 }
 
@@ -52,7 +53,7 @@ func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) er
 	if from.Hash == "" {
 		e := swarm.Errorf(swarm.Other, "run %s has no record of a git tree", p.ID)
 		if p.Replay {
-			return e.WithHint("nothing is recorded of a replay: no agent was started")
+			return e.WithHint("a replay starts no agents, so no tree is recorded")
 		}
 		return e.WithHint("one is recorded when a run begins in a folder of a git repository")
 	}
@@ -66,7 +67,7 @@ func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) er
 		return a.printChanges(p, from, to, stat, git)
 	}
 	if to.Hash == "" {
-		fmt.Fprintf(a.stderr, "note: run %s is %s; this is what has changed until now\n", p.ID, p.Status)
+		fmt.Fprintf(a.stderr, "note: run %s is %s; these are the changes so far\n", p.ID, p.Status)
 	}
 	color, err := a.paints()
 	if err != nil {
@@ -80,7 +81,7 @@ func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) er
 	if err != nil {
 		return err
 	}
-	if color || a.onTerminal() { // a program gets it as it is: a patch
+	if color || a.onTerminal() { // programs get the patch unchanged, so that they can apply it
 		text = term.Diff(text, color)
 	}
 	if text == "" {
@@ -90,7 +91,7 @@ func (a *app) diff(cmd *cobra.Command, ref string, stat bool, paths []string) er
 	return err
 }
 
-// snapshots are the recorded ones; the last one is empty when the run has not ended.
+// snapshots returns the recorded snapshots. The second one is empty when the run has not ended.
 func snapshots(p view.Picture) (from, to swarm.Snapshot) {
 	for _, t := range p.Snapshots {
 		if t.When == "start" {
@@ -109,7 +110,7 @@ type change struct {
 	Binary  bool   `json:"binary,omitempty"`
 }
 
-// printChanges writes the changes as JSON: the files, and, unless only those are wanted, the difference itself.
+// printChanges writes the changed files as JSON, and the patch too unless stat is set.
 func (a *app) printChanges(p view.Picture, from, to swarm.Snapshot, stat bool, git func(...string) (string, error)) error {
 	numbers, err := git("--numstat", "-z", "--no-renames")
 	if err != nil {

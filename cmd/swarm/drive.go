@@ -27,28 +27,29 @@ import (
 	"swarm/internal/view"
 )
 
-// stops is how a user stops a run. The first signal, or key, ends the context; the second one kills what still runs, and the
-// program. Whoever no longer reads what is written to him has stopped it too.
+// stops is how a user stops a run. The first signal or key ends the context. The second one kills
+// the running programs and exits. A closed output pipe ends the context too.
 type stops struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	signals chan os.Signal
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below: the signal goroutine and the screen use them
 	times int
-	kill  func() // before the program ends
-	other func() // what Ctrl-C means instead; nil = it stops the run
+	kill  func() // called before the program exits at once
+	other func() // replaces what Ctrl-C does; nil = it stops the run
 }
 
 func stopSignals() *stops {
 	s := &stops{signals: make(chan os.Signal, 4)}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
-	// A program dies by the first write that nobody reads, unless it takes notice of the signal. Which write it was, the signal
-	// does not say: it may have been to an agent that does not read its prompt.
+	// A write to a closed pipe would kill the program, unless it handles SIGPIPE. The signal itself
+	// is ignored, because it does not say which write failed: the pipe may belong to an agent that
+	// does not read its prompt. A watchedWriter reports a closed standard output.
 	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		for sig := range s.signals {
-			switch other := s.meant(); {
+			switch other := s.replacement(); {
 			case sig == syscall.SIGPIPE:
 			case sig == os.Interrupt && other != nil:
 				other()
@@ -60,7 +61,7 @@ func stopSignals() *stops {
 	return s
 }
 
-// watched is a writer whose reader may go away, which stops the run.
+// watched wraps a writer. The run stops when its reader closes the pipe.
 func (s *stops) watched(w io.Writer) io.Writer { return &watchedWriter{w, s} }
 
 type watchedWriter struct {
@@ -76,7 +77,7 @@ func (w *watchedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// interrupt does what a signal does, for a key that was pressed.
+// interrupt stops the run, and at the second call kills it. Keys and signals both call it.
 func (s *stops) interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,20 +90,20 @@ func (s *stops) interrupt() {
 	s.stop(swarm.Errorf(swarm.Stopped, "interrupted"))
 }
 
-// instead gives Ctrl-C another meaning; nil gives it its own back.
+// instead replaces what Ctrl-C does; nil restores it.
 func (s *stops) instead(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.other = do
 }
 
-func (s *stops) meant() func() {
+func (s *stops) replacement() func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.other
 }
 
-// killing says what is done before the program is killed.
+// killing sets the function that is called before the program exits at once.
 func (s *stops) killing(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +115,7 @@ func (s *stops) end() {
 	s.stop(nil)
 }
 
-// engineFor is the engine that runs loops in this process, or the one that replays a recording.
+// engineFor returns the engine that replays a recording, or without one the local engine.
 func engineFor(rec *recording.Recording) engine.Engine {
 	if rec != nil {
 		return replay.Engine(rec)
@@ -122,7 +123,8 @@ func engineFor(rec *recording.Recording) engine.Engine {
 	return local.Run
 }
 
-// drive drives a run and shows it, on a terminal as a board, else as lines, or as JSON; a quiet one not at all.
+// drive drives a run to its end and shows it: as a board on a terminal, else as lines, or as JSON.
+// A quiet run is not shown.
 func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (view.Picture, error) {
 	s := stopSignals()
 	defer s.end()
@@ -156,7 +158,8 @@ func (a *app) drive(h *statedir.Home, r *run.Run, o run.Options, quiet bool) (vi
 	return p, nil
 }
 
-// giveBack gives the terminal back as it was, unless nobody takes what is written to it.
+// giveBack restores the terminal. It gives up after a second, because a write to a stopped terminal
+// blocks and the program has to exit.
 func giveBack(screen term.Screen) {
 	closed := make(chan struct{})
 	go func() {
@@ -169,7 +172,8 @@ func giveBack(screen term.Screen) {
 	}
 }
 
-// printResult writes what a run of one task has made, and nothing else, so that it can be piped on. Why it failed is complained.
+// printResult writes only the output of the last task, so that it can be piped. The reason of a
+// failure goes to standard error.
 func (a *app) printResult(r *run.Run, p view.Picture) error {
 	t := p.Tasks[len(p.Tasks)-1]
 	if t.Output.Hash != "" {
@@ -187,17 +191,17 @@ func (a *app) printResult(r *run.Run, p view.Picture) error {
 	return nil
 }
 
-// printEnd writes the table of tasks and where the outputs are.
+// printEnd writes the table of tasks, how the run ended, and where its outputs are.
 func (a *app) printEnd(h *statedir.Home, p view.Picture) {
 	fmt.Fprintln(a.stdout)
 	_ = a.table(term.TaskTable(p, func(t view.Task) string { return t.Name + ".txt" }))
 	a.remedies(p)
 	if p.Reason == string(p.Status) {
-		p.Reason = "" // it says no more
+		p.Reason = "" // it only repeats the status
 	}
 	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
 	if p.Status == swarm.Interrupted {
-		fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)
+		fmt.Fprintf(a.stdout, "to resume it: swarm resume %s\n", p.ID)
 		return
 	}
 	if p.Report != "" {
@@ -205,11 +209,11 @@ func (a *app) printEnd(h *statedir.Home, p view.Picture) {
 	}
 	fmt.Fprintf(a.stdout, "outputs: %s\n", h.OutputDir(p.ID))
 	if p.Status == swarm.Failed {
-		fmt.Fprintf(a.stdout, "to see why: swarm show %s · to try what failed again: swarm retry %s\n", p.ID, p.ID)
+		fmt.Fprintf(a.stdout, "to see why: swarm show %s · to retry what failed: swarm retry %s\n", p.ID, p.ID)
 	}
 }
 
-// keys are what a person can do to a run whose board he looks at.
+// keys are the actions of the board's keys on a run.
 type keys struct {
 	ctx context.Context
 	h   *statedir.Home
@@ -221,14 +225,14 @@ func (k keys) pause(on bool) {
 	if on {
 		word = swarm.CommandPause
 	}
-	_ = run.Control(k.ctx, k.h, k.run, word, "") // what was not noted does not happen, and can be seen not to
+	_ = run.Control(k.ctx, k.h, k.run, word, "") // on an error the run is not paused, and the board shows that
 }
 
 func (k keys) answer(id string, ok bool) error {
 	return run.Decide(k.ctx, k.h, k.run, id, run.Decision{OK: ok, By: "a key on the board"})
 }
 
-// screen is what shows a run while it is driven.
+// screen makes the screen that shows a run while this process drives it.
 func (a *app) screen(v *view.Run, s *stops, k keys) (term.Screen, error) {
 	if a.json {
 		return a.warned(&eventWriter{run: v.ID, out: json.NewEncoder(term.EscapeJSON(s.watched(a.stdout)))}), nil
@@ -244,8 +248,9 @@ func (a *app) screen(v *view.Run, s *stops, k keys) (term.Screen, error) {
 	return a.warned(term.NewLines(v, s.watched(a.stdout), colored)), nil
 }
 
-// warned is a screen whose output may go into a file or another program: then whoever started the run is told by standard error that it
-// waits for a person.
+// warned makes a screen also report on standard error that the run waits for a person. On a
+// terminal the screen itself shows that. Elsewhere its output may go to a file or to another
+// program.
 func (a *app) warned(s term.Screen) term.Screen {
 	if a.onTerminal() {
 		return s
@@ -277,14 +282,14 @@ func (w *eventWriter) Event(e *swarm.Event) { w.write(e.Public(w.run)) }
 func (w *eventWriter) write(v any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.out.Encode(v) // should nobody read it, the run is stopped
+	_ = w.out.Encode(v) // the watched writer below stops the run when its reader is gone
 }
 
 func (w *eventWriter) Delta(string, swarm.Delta) {}
 
 func (w *eventWriter) Close() error { return nil }
 
-// find finds the run that a user names.
+// find finds the run that a user names by its id, the beginning of it, or @last.
 func (a *app) find(ref string) (*control.Control, swarm.RunID, error) {
 	c, err := a.control()
 	if err != nil {

@@ -2,5 +2,5 @@ package main
 
 import "syscall"
 
-// dup makes to another name of from.
+// dup makes the descriptor to refer to the file of from.
 func dup(from, to int) error { return syscall.Dup2(from, to) }

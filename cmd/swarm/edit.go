@@ -16,17 +16,17 @@ import (
 	"swarm/internal/growth"
 )
 
-// inEditor is what --edit is without a file.
+// inEditor is the value of --edit without a file.
 const inEditor = "$EDITOR"
 
-// maxEdit is more than any growth request has.
+// maxEdit is the size limit of an edited request, in bytes. It is more than any valid one needs.
 const maxEdit = 1 << 20
 
-// edited is what is granted instead of what was asked, as a person has written it.
+// edited reads the request that a person approves instead of the agent's own.
 func (a *app) edited(q control.Question, from string) ([]byte, error) {
 	switch {
 	case q.Growth == nil && q.Retry == nil:
-		return nil, swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", q.Agent)
+		return nil, swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, not edited").WithHint("deny it, and write to @%s what to do instead", q.Agent)
 	case from == inEditor && q.Retry != nil:
 		return a.openEditor(retryText(*q.Retry))
 	case from == inEditor:
@@ -42,16 +42,16 @@ func (a *app) edited(q control.Question, from string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxEdit))
 }
 
-// retryText is what the next attempt of a task is given, as a person edits it.
+// retryText is the input of a task's next attempt, as the JSON that a person edits.
 func retryText(r swarm.RetryRequest) []byte {
-	text, _ := json.MarshalIndent(struct { // of strings it always can be made
+	text, _ := json.MarshalIndent(struct { // strings always have a JSON form
 		Inputs map[string]string `json:"inputs"`
 		Note   string            `json:"note"`
 	}{r.Inputs, ""}, "", "  ")
 	return append(text, '\n')
 }
 
-// openEditor has a person write in an editor, and returns what came of it.
+// openEditor opens a text in the user's editor, and returns it as it was saved.
 func (a *app) openEditor(text []byte) (_ []byte, err error) {
 	words := strings.Fields(os.Getenv("VISUAL"))
 	if len(words) == 0 {
@@ -69,7 +69,7 @@ func (a *app) openEditor(text []byte) (_ []byte, err error) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, err
 	}
-	editor := exec.Command(words[0], append(words[1:], file)...) //nolint:gosec // it is the user's own
+	editor := exec.Command(words[0], append(words[1:], file)...) //nolint:gosec // the user configures their own editor
 	editor.Stdin, editor.Stdout, editor.Stderr = a.stdin, a.stderr, a.stderr
 	if a.onTerminal() {
 		editor.Stdout = a.stdout
@@ -80,14 +80,14 @@ func (a *app) openEditor(text []byte) (_ []byte, err error) {
 	return os.ReadFile(file)
 }
 
-// completeAsked offers what is asked.
-func (a *app) completeAsked(cmd *cobra.Command, args []string, begun string) (offers []string, _ cobra.ShellCompDirective) {
+// completeQuestion offers the ids of open approvals.
+func (a *app) completeQuestion(cmd *cobra.Command, args []string, begun string) (offers []string, _ cobra.ShellCompDirective) {
 	ref, _ := cmd.Flags().GetString("run")
 	c, err := a.control()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	asked, _ := c.Questions(ref) // without them there is nothing to offer
+	asked, _ := c.Questions(ref) // on an error there is nothing to offer
 	for _, q := range asked {
 		if strings.HasPrefix(q.ID, begun) {
 			offers = append(offers, q.ID+"\t@"+q.Agent+": "+q.What)

@@ -17,11 +17,12 @@ func (a *app) graphCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "graph [PIPELINE | TASK…]",
-		Short: "Draw who waits for whom and who reads whom, as Mermaid or DOT",
-		Long: `Draw the plan. An arrow is a dependency, with its condition; a dotted one is an output that a prompt reads without waiting for it: what it reads is of
-the iteration before.
+		Short: "Draw dependencies between tasks, or edges between agents, as Mermaid or DOT",
+		Long: `Draw the plan. A solid arrow is a dependency, with its condition. A dotted arrow is an output that a
+prompt reads without waiting for it: the output of the previous iteration.
 
-Of a file without tasks, draw the team: an arrow is an edge, along which an agent may write to another.`,
+If the file has no tasks, draw the team. Then an arrow is an edge: the permission for one agent to
+message another.`,
 		Example: "  swarm graph >> README.md\n  swarm graph --format dot | dot -Tsvg > plan.svg",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "mermaid" && format != "dot" {
@@ -55,7 +56,7 @@ Of a file without tasks, draw the team: an arrow is an edge, along which an agen
 	return cmd
 }
 
-// graphTeam draws agents and edges.
+// graphTeam draws the agents and edges of a team.
 func (a *app) graphTeam(p *swarm.Plan, format string) error {
 	var b strings.Builder
 	switch {
@@ -108,7 +109,7 @@ func taskNames(p *swarm.Plan) (names []string) {
 	return names
 }
 
-// mermaid names nodes by their number, because some names mean something in Mermaid.
+// mermaid draws tasks in Mermaid. Node ids are numbers, because some names are Mermaid keywords.
 func mermaid(p *swarm.Plan, arrows []compose.Arrow) string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")

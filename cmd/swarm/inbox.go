@@ -14,7 +14,7 @@ import (
 	"swarm/internal/term"
 )
 
-// An inbox is what somebody has to read.
+// An inbox is a page of mail to a person or an agent.
 type inbox struct {
 	Envelopes []mail.Item `json:"envelopes"`
 	More      bool        `json:"more,omitempty"`
@@ -27,13 +27,15 @@ func (a *app) inboxCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox",
 		Short: "Read what agents have written to you",
-		Long: `Read what the agents of a run have written to you and you have not read yet: answers, and questions when they ask for help. What was
-printed is noted as read; with --all everything is printed, and nothing is noted. ` + "`swarm reply`" + ` answers a message.
+		Long: `Print your unread messages from the agents of a run: answers, and requests for help. Printed messages
+are marked as read. With --all, print every message and mark none. To answer, use ` + "`swarm reply`" + `.
 
-Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set, it is the agent's inbox: what came since its turn began.
-With --json it is {envelopes, more?}.
+Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set, print the agent's inbox: the
+messages that arrived after its turn started.
 
-` + whichRun + " " + runHelp,
+With --json the result is {envelopes, more?}.
+
+` + whichRun,
 		Example: "  swarm inbox\n  swarm inbox --max 5\n  swarm inbox --all --json | jq '.envelopes[].payload.message'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,9 +49,9 @@ With --json it is {envelopes, more?}.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&ref, "run", "", "the `run` whose agents have written")
-	f.IntVar(&most, "max", 20, "how many messages at most")
-	f.BoolVar(&everything, "all", false, "also what was read before; nothing is noted as read")
+	f.StringVar(&ref, "run", "", "the `run` of the inbox")
+	f.IntVar(&most, "max", 20, "print at most this many messages")
+	f.BoolVar(&everything, "all", false, "print read messages too, and mark none as read")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	return cmd
 }
@@ -62,7 +64,7 @@ func (a *app) agentInbox(ctx context.Context, ref string, most int) error {
 	defer p.close()
 	v, ok := p.(*visitor)
 	if !ok {
-		return swarm.Errorf(swarm.Other, "this is no agent's turn")
+		return swarm.Errorf(swarm.Other, "this is not an agent's turn")
 	}
 	var in inbox
 	if err := v.call(ctx, "read_inbox", map[string]int{"max": most}, &in); err != nil {
@@ -121,7 +123,7 @@ func (a *app) printInbox(in inbox) error {
 	return nil
 }
 
-// printMessage prints a message as a person reads it.
+// printMessage prints a message for a person.
 func (a *app) printMessage(e swarm.Envelope) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s from @%s, %s", e.ID, e.FromNodeID, ago(e.CreatedAt, time.Now()))
@@ -142,7 +144,7 @@ func (a *app) printMessage(e swarm.Envelope) error {
 		fmt.Fprintf(&b, "  status: %s\n", term.Escape(s.Reason))
 	}
 	if mail.Expects(e) {
-		fmt.Fprintf(&b, "  it wants a reply: swarm reply %s \"…\"\n", e.ID)
+		fmt.Fprintf(&b, "  reply required: swarm reply %s \"…\"\n", e.ID)
 	}
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err

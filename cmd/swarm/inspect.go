@@ -16,7 +16,7 @@ import (
 	"swarm/internal/view"
 )
 
-// openReader finds the run that a user names and opens it to look at it.
+// openReader finds the run that a user names, and opens it for reading.
 func (a *app) openReader(ref string) (*statedir.Home, *run.Reader, error) {
 	c, id, err := a.find(ref)
 	if err != nil {
@@ -47,25 +47,25 @@ func (a *app) completeRun(_ *cobra.Command, args []string, begun string) ([]stri
 	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// onTerminal says whether a person looks at standard output.
+// onTerminal reports whether standard output is a terminal.
 func (a *app) onTerminal() bool {
 	f, ok := a.stdout.(*os.File)
 	return ok && xterm.IsTerminal(int(f.Fd()))
 }
 
-// attended says whether a person is there: something of what is printed goes to a terminal. A detached process still has its
-// parent's standard error when it asks.
+// attended reports whether a person watches: standard output or standard error is a terminal. A
+// detached process still has its parent's standard error when it calls this.
 func (a *app) attended() bool { return a.onTerminal() || xterm.IsTerminal(int(os.Stderr.Fd())) }
 
-// terminal is what screens are drawn on.
+// terminal describes the terminal that screens draw on.
 func (a *app) terminal(color bool) term.Terminal {
 	return term.Terminal{In: a.stdin, Out: a.stdout, Color: color, Now: time.Now}
 }
 
-// paints says whether standard output gets colours.
+// paints reports whether standard output gets colours.
 func (a *app) paints() (bool, error) { return term.Color(a.color, os.Getenv, a.onTerminal()) }
 
-// table prints a table, as wide as the terminal is.
+// table prints a table, at most as wide as the terminal.
 func (a *app) table(t *term.Table) error {
 	color, err := a.paints()
 	if err != nil {
@@ -80,7 +80,8 @@ func (a *app) table(t *term.Table) error {
 	return t.Print(a.stdout, width, color)
 }
 
-// foreign is text of others as it is written to standard output: as it is for a program, made safe for a terminal.
+// foreign prepares text that an agent wrote for standard output. Programs get it unchanged. On a
+// terminal, control characters are escaped: they could move the cursor or hide text.
 func (a *app) foreign(text []byte) string {
 	if a.onTerminal() {
 		return term.Escape(string(text))
@@ -88,7 +89,7 @@ func (a *app) foreign(text []byte) string {
 	return string(text)
 }
 
-// task is the task of a run that a user names.
+// task finds the task of a run that a user names.
 func task(p view.Picture, name string) (view.Task, error) {
 	var names, copies []string
 	for _, t := range p.Tasks {
@@ -107,10 +108,11 @@ func task(p view.Picture, name string) (view.Task, error) {
 	return view.Task{}, err.WithHint("%s", swarm.DidYouMean(name, names))
 }
 
-// span reads a time span: 90s, 10m, 1h30m, and also days and weeks, 7d, 2w. It ends at a century, which no clock counts past.
+// span reads a duration such as 90s, 10m or 1h30m, and also days and weeks: 7d, 2w. The limit of a
+// century keeps the sum from overflowing.
 func span(text string) (time.Duration, error) {
 	const day, century = 24 * time.Hour, 36525 * 24 * time.Hour
-	bad := swarm.Errorf(swarm.BadInput, "%q is no time span", text).WithHint("write it like 90s, 10m, 1h30m, 7d or 2w")
+	bad := swarm.Errorf(swarm.BadInput, "%q is not a duration", text).WithHint("write it like 90s, 10m, 1h30m, 7d or 2w")
 	if text == "0" {
 		return 0, nil
 	}
@@ -144,7 +146,7 @@ func span(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// since reads a moment: a span before now, a date, or a date and time.
+// since reads a point in time: a duration before now, a time of today, a date, or both.
 func since(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -166,10 +168,10 @@ func since(text string, now time.Time) (time.Time, error) {
 			return time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, now.Location()), nil
 		}
 	}
-	return time.Time{}, swarm.Errorf(swarm.BadInput, "%q is no time", text).WithHint("write how long ago, as in 10m or 2d, a time of today, as in 14:30, or 2026-11-15 14:30")
+	return time.Time{}, swarm.Errorf(swarm.BadInput, "%q is not a time", text).WithHint("write how long ago, as in 10m or 2d, a time of today, as in 14:30, or 2026-11-15 14:30")
 }
 
-// ago is a moment for people, as seen from now.
+// ago formats a point in time relative to now, for people.
 func ago(t, now time.Time) string {
 	switch d := now.Sub(t); {
 	case t.IsZero():

@@ -16,7 +16,7 @@ import (
 	"swarm/internal/view"
 )
 
-// logOptions are what a user wants to see of a run's timeline.
+// logOptions select what to print of a run's timeline.
 type logOptions struct {
 	tasks  []string
 	follow bool
@@ -31,10 +31,12 @@ func (a *app) logsCommand() *cobra.Command {
 	var from, grep string
 	cmd := &cobra.Command{
 		Use:   "logs RUN [TASK…]",
-		Short: "Print what agents said, and what became of their tasks",
-		Long: `Print what the agents of a run said, in the order of time, each line with its task in front: | output, ! standard error, > tools,
-and what became of the tasks between them. Where what was said is not there any more, the stored output is printed.
-With --json every line is {time, task, turn, kind, text}.
+		Short: "Print what agents said, and how their tasks went",
+		Long: `Print what the agents of a run said, in order of time, with the events of their tasks in between.
+Each line starts with its task and a mark: | output, ! standard error, > tools. If a turn's stream is
+gone, print its stored output.
+
+With --json each line is {time, task, turn, kind, text}.
 
 ` + runHelp,
 		Example:           "  swarm logs @last\n  swarm logs @last code test -f\n  swarm logs @last --since 10m --grep 'FAIL|panic'\n  swarm logs @last -n 20",
@@ -46,11 +48,11 @@ With --json every line is {time, task, turn, kind, text}.
 				return err
 			}
 			if cmd.Flags().Changed("number") && o.last < 0 {
-				return swarm.Errorf(swarm.BadInput, "-n %d: there is no such number of lines", o.last)
+				return swarm.Errorf(swarm.BadInput, "-n %d: the number of lines cannot be negative", o.last)
 			}
 			if grep != "" {
 				if o.grep, err = regexp.Compile(grep); err != nil {
-					return swarm.Errorf(swarm.BadInput, "--grep %s: %w", grep, err).WithHint("it is an expression as RE2 knows it; to find such characters themselves, put \\ in front of them")
+					return swarm.Errorf(swarm.BadInput, "--grep %s: %w", grep, err).WithHint("the syntax is RE2; to match a special character itself, write \\ in front of it")
 				}
 			}
 			o.tasks = args[1:]
@@ -58,11 +60,11 @@ With --json every line is {time, task, turn, kind, text}.
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the run ends")
+	f.BoolVarP(&o.follow, "follow", "f", false, "print new lines until the run ends")
 	f.BoolVarP(&o.times, "times", "t", false, "put the time in front of each line")
-	f.StringVar(&from, "since", "", "only what happened since: 10m, 2d, 14:30 or 2026-11-15T14:30:00Z")
+	f.StringVar(&from, "since", "", "only lines since this `time`: 10m, 2d, 14:30 or 2026-11-15T14:30:00Z")
 	f.StringVar(&grep, "grep", "", "only lines that match this `expression`")
-	f.IntVarP(&o.last, "number", "n", -1, "only so many lines, the last ones (default all)")
+	f.IntVarP(&o.last, "number", "n", -1, "only the last `N` lines (default all)")
 	return cmd
 }
 
@@ -89,13 +91,14 @@ func (a *app) logs(ref string, o logOptions) error {
 		defer end()
 		err = timeline.Follow(ctx, lines.Take)
 		if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-			return nil // whoever only reads may leave
+			return nil // a reader that stops watching is no failure
 		}
 	}
 	return errors.Join(err, lines.End(), w.catchUp())
 }
 
-// past tells what has been. For the last lines it begins near the end of the run, and earlier each time that these were too few.
+// past prints the timeline so far. For the last lines it starts near the end of the run, and starts
+// again eight times as far back while it finds too few. Reading a long run whole would be slow.
 func (w *logWriter) past(l *run.Reader, v *view.Run) (timeline *run.Timeline, lines *run.Lines, err error) {
 	for events := int64(4*w.last + 100); ; events *= 8 {
 		if w.last < 0 {
@@ -125,14 +128,14 @@ type logWriter struct {
 	logOptions
 	app   *app
 	print *term.LogLines
-	held  []run.Line // the last ones, as long as more may follow
-	sure  bool       // nothing is missing from here on
-	late  int        // lines since then
-	live  bool
+	held  []run.Line // the last lines so far, until catchUp prints them
+	sure  bool       // an event was read, so no later line is missing
+	late  int        // lines since sure
+	live  bool       // lines are printed at once
 }
 
 func (a *app) logWriter(p view.Picture, o logOptions) (*logWriter, error) {
-	var tasks []string // with the copies of those that were named
+	var tasks []string // the named tasks and their copies
 	for _, name := range o.tasks {
 		before := len(tasks)
 		for _, t := range p.Tasks {
@@ -172,7 +175,7 @@ func (w *logWriter) take(line run.Line) error {
 	return nil
 }
 
-// catchUp prints the last lines of what has been. From then on every line is printed when it comes.
+// catchUp prints the held lines. From then on each line is printed at once.
 func (w *logWriter) catchUp() error {
 	w.live = true
 	held := w.held[max(0, len(w.held)-max(0, w.last)):]

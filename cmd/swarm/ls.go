@@ -11,7 +11,7 @@ import (
 	"swarm/internal/term"
 )
 
-// runStatuses are the statuses of runs, for flags.
+// runStatuses lists the statuses of runs as strings, for flags.
 func runStatuses() (names []string) {
 	for _, s := range swarm.RunStatuses {
 		names = append(names, string(s))
@@ -26,15 +26,16 @@ func (a *app) lsCommand() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the runs of this folder",
-		Long: `List the runs that were started in this folder, or in every folder with -g, the newest first. With --json it is an array, of all runs
-unless -n is given.
+		Long: `List the runs that were started in this folder, newest first. With -g, list those of every folder.
+With --json the result is an array of all runs, unless -n is given.
 
-A run is running, pausing, paused, completed, failed or cancelled; or interrupted: nobody drives it, and it can be resumed.`,
+The status of a run is running, pausing, paused, completed, failed, cancelled or interrupted. No
+process drives an interrupted run; swarm resume continues it.`,
 		Example: "  swarm ls\n  swarm ls -g -n 5\n  swarm ls --status interrupted",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if most < 0 {
-				return swarm.Errorf(swarm.BadInput, "-n %d: there is no such number of runs", most).WithHint("-n 0 lists all")
+				return swarm.Errorf(swarm.BadInput, "-n %d: the number of runs cannot be negative", most).WithHint("-n 0 lists all")
 			}
 			if a.json && !cmd.Flags().Changed("number") {
 				most = 0
@@ -42,8 +43,8 @@ A run is running, pausing, paused, completed, failed or cancelled; or interrupte
 			return a.listRuns(most, swarm.Status(status))
 		},
 	}
-	cmd.Flags().IntVarP(&most, "number", "n", 20, "how many runs; 0 for all")
-	cmd.Flags().StringVar(&status, "status", "", "only runs that stand so")
+	cmd.Flags().IntVarP(&most, "number", "n", 20, "list at most `N` runs; 0 lists all")
+	cmd.Flags().StringVar(&status, "status", "", "only runs with this status")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(runStatuses(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -66,7 +67,7 @@ func (a *app) listRuns(most int, status swarm.Status) error {
 			continue
 		}
 		if more = most > 0 && len(runs) == most; more {
-			break // the rest is not even looked at: there may be thousands
+			break // older runs are not read: there may be thousands
 		}
 		runs = append(runs, s)
 	}
@@ -91,7 +92,7 @@ func checkStatus(s swarm.Status) error {
 			return nil
 		}
 	}
-	return swarm.Errorf(swarm.BadInput, "no run is ever %q", s).WithHint("%s", swarm.DidYouMean(string(s), runStatuses()))
+	return swarm.Errorf(swarm.BadInput, "there is no run status %q", s).WithHint("%s", swarm.DidYouMean(string(s), runStatuses()))
 }
 
 func (a *app) noRuns(others int, status swarm.Status) error {

@@ -17,10 +17,10 @@ import (
 	"swarm/internal/view"
 )
 
-// mailOptions are which mail a user wants to see.
+// mailOptions select the messages to print.
 type mailOptions struct {
 	run     string
-	agent   string // "" = everybody's
+	agent   string // "" = all agents
 	pending bool
 	follow  bool
 	last    int // -1 = all
@@ -30,20 +30,26 @@ func (a *app) mailCommand() *cobra.Command {
 	var o mailOptions
 	cmd := &cobra.Command{
 		Use:   "mail [@AGENT]",
-		Short: "List the messages of a run, and how far each has come",
-		Long: `List the envelopes of a run, or those from and to one agent, with their receipts: stored (in the receiver's inbox), injected (into which turn, and beside the answer of which tool when it did not stand in the prompt),
-answered, or undeliverable and why. AGE is how long a message waits, or has waited until it was read. A required reply that does not come is marked
-as overdue.
+		Short: "List the messages of a run, with their receipts",
+		Long: `List the messages of a run, or those from and to one agent, with their receipts:
+  stored          in the receiver's inbox
+  injected        into a turn: in its prompt, or beside the answer of a tool
+  answered        by which message
+  undeliverable   and why
 
-With --json it is an array of envelopes with their receipt; with -f also, an envelope on each line, again whenever something becomes of it.
+AGE is how long a message waits, or waited until it was read. A required reply that has not come in
+time is marked as overdue.
 
-` + whichRun + " " + runHelp,
+With --json the result is an array of envelopes with their receipts. With --json -f, each line is one
+envelope, printed again when its receipt changes.
+
+` + whichRun,
 		Example:           "  swarm mail\n  swarm mail @coder --pending\n  swarm mail -f\n  swarm mail --run @last --json | jq '.[] | select(.receipt.state == \"undeliverable\")'",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeAgent,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("number") && o.last < 0 {
-				return swarm.Errorf(swarm.BadInput, "-n %d: there is no such number of messages", o.last)
+				return swarm.Errorf(swarm.BadInput, "-n %d: the number of messages cannot be negative", o.last)
 			}
 			if len(args) > 0 {
 				o.agent = args[0]
@@ -52,10 +58,10 @@ With --json it is an array of envelopes with their receipt; with -f also, an env
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.run, "run", "", "the `run` whose mail it is")
-	f.BoolVar(&o.pending, "pending", false, "only what is still to be read, or to be answered")
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the run ends")
-	f.IntVarP(&o.last, "number", "n", -1, "only so many messages, the last ones (default all)")
+	f.StringVar(&o.run, "run", "", "the `run` of the mail")
+	f.BoolVar(&o.pending, "pending", false, "only messages that are unread or need a reply")
+	f.BoolVarP(&o.follow, "follow", "f", false, "print changes until the run ends")
+	f.IntVarP(&o.last, "number", "n", -1, "only the last `N` messages (default all)")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	return cmd
 }
@@ -87,10 +93,10 @@ func (a *app) mail(o mailOptions) error {
 		_, err := fmt.Fprintf(a.stdout, "no mail in run %s\n", l.ID)
 		return err
 	}
-	return a.table(postTable(all, time.Now()))
+	return a.table(receiptTable(all, time.Now()))
 }
 
-// correspondent is the agent, or the person, that a user names.
+// correspondent finds the agent that a user names. The user and the orchestrator have names too.
 func correspondent(l *run.Reader, name string) (string, error) {
 	name = strings.ToLower(strings.TrimPrefix(name, "@"))
 	if name == "" || name == swarm.User || name == swarm.Orchestrator {
@@ -124,7 +130,7 @@ func (o mailOptions) choose(all []view.Envelope) []view.Envelope {
 	return some
 }
 
-// followMail prints what there is, and then whatever changes.
+// followMail prints the messages so far, and then each one whose receipt changes.
 func (a *app) followMail(l *run.Reader, o mailOptions) error {
 	ctx, end := leaveSignals()
 	defer end()
@@ -149,12 +155,12 @@ func (a *app) followMail(l *run.Reader, o mailOptions) error {
 		return nil
 	})
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return nil // whoever only reads may leave
+		return nil // a reader that stops watching is no failure
 	}
 	return err
 }
 
-// state is how far an envelope has come, in words.
+// state describes a receipt in words.
 func state(e *view.Envelope) string {
 	r := e.Receipt
 	text := r.State
@@ -179,7 +185,7 @@ func state(e *view.Envelope) string {
 	return text
 }
 
-func postTable(all []view.Envelope, now time.Time) *term.Table {
+func receiptTable(all []view.Envelope, now time.Time) *term.Table {
 	t := term.NewTable("MAIL", "ID", "FROM", "TO", "AGE", "RECEIPT", "MESSAGE").Right(0, 4).Cut(6)
 	for i := range all {
 		e := &all[i]
@@ -188,7 +194,7 @@ func postTable(all []view.Envelope, now time.Time) *term.Table {
 	return t
 }
 
-// completeMail offers the ids of messages that wait for the person's answer.
+// completeMail offers the ids of messages that wait for the person's reply.
 func (a *app) completeMail(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return a.offer(cmd, args, begun, func(l *run.Reader) (offers []string, err error) {
 		d, err := l.Details()

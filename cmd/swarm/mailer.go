@@ -21,24 +21,25 @@ import (
 	"swarm/internal/statedir"
 )
 
-// A mailer writes to the agents of a run: a person, or the agent in whose turn this program was started.
+// A mailer sends messages to the agents of a run. It acts for a person, or for the agent whose turn
+// started this program.
 type mailer interface {
-	find(name string) (agent string, err error) // whom a name means
+	find(name string) (agent string, err error) // the agent that a user names
 	send(ctx context.Context, d mail.Draft) (agentapi.SendResult, error)
-	post(ctx context.Context, e swarm.Envelope, cut bool) (agentapi.SendResult, error) // an envelope that was written whole
+	post(ctx context.Context, e swarm.Envelope, cut bool) (agentapi.SendResult, error) // a complete envelope
 	reply(ctx context.Context, id string, d mail.Draft) (to string, sent agentapi.SendResult, err error)
 	runActions
 }
 
-// runActions are what else is done in a run by whoever writes.
+// runActions are the other actions of a mailer on its run.
 type runActions interface {
 	publish(ctx context.Context, topic string, data json.RawMessage) (seq int64, err error)
 	run() swarm.RunID
-	idle() bool // nobody drives the run
+	idle() bool // no process drives the run
 	close()
 }
 
-// mailer is who acts by this command.
+// mailer opens the mailer of the caller: a person or an agent.
 func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 	c, err := a.control()
 	if err != nil {
@@ -52,7 +53,7 @@ func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 	}
 	s, err := c.Meant(ref)
 	if err == nil {
-		err = c.Caller.Person(s.ID, "writing without the agent's own token") // else it would be taken for a person's
+		err = c.Caller.Person(s.ID, "writing without the agent's own token") // else an agent could pass as a person
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (a *app) mailer(ctx context.Context, ref string) (mailer, error) {
 	return &person{p, c.Home}, nil
 }
 
-// A person acts on a run from outside.
+// A person acts on a run through its log, from outside.
 type person struct {
 	*run.UserMailbox
 	home *statedir.Home
@@ -95,9 +96,9 @@ func (p *person) publish(ctx context.Context, topic string, data json.RawMessage
 
 func (p *person) run() swarm.RunID { return p.Run }
 func (p *person) idle() bool       { return !p.home.Driven(p.Run) }
-func (p *person) close()           { _ = p.Close() } // what was sent is on disk
+func (p *person) close()           { _ = p.Close() } // sent messages are on disk already
 
-// A visitor is an agent that acts by this program.
+// A visitor is an agent that acts on its run with this program, over the run's HTTP endpoint.
 type visitor struct {
 	httpd.Agent
 	app   *app
@@ -112,7 +113,7 @@ func (a *app) visit(ctx context.Context, door swarm.ToolEndpoint) (*visitor, err
 	return &visitor{agent, a, leave}, nil
 }
 
-// call does a tool of the agent, and reads its answer.
+// call calls a tool of the agent, and decodes its answer.
 func (v *visitor) call(ctx context.Context, tool string, args, answer any) error {
 	raw, err := v.Call(ctx, tool, swarm.Encode(args))
 	if err != nil {
@@ -124,30 +125,31 @@ func (v *visitor) call(ctx context.Context, tool string, args, answer any) error
 	return nil
 }
 
-// inCommands is an error of a tool for an agent that acts by commands.
+// inCommands rewrites an error of a tool for an agent that uses commands: it names `swarm send`,
+// not send_handoff.
 func inCommands(err error) error {
 	var e *swarm.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	told := *e
-	told.Msg, told.Hint = mail.InCommands(e.Msg), mail.InCommands(e.Hint)
-	return &told
+	rewritten := *e
+	rewritten.Msg, rewritten.Hint = mail.InCommands(e.Msg), mail.InCommands(e.Hint)
+	return &rewritten
 }
 
-// find leaves it to the run to know its agents.
+// find only removes the @: the run itself checks the name.
 func (v *visitor) find(name string) (string, error) { return strings.TrimPrefix(name, "@"), nil }
 
 func (v *visitor) send(ctx context.Context, d mail.Draft) (sent agentapi.SendResult, err error) {
 	switch {
 	case d.Interrupt:
-		return sent, swarm.Errorf(swarm.BadInput, "only a person interrupts an agent").WithHint("leave --interrupt out: the message is read in its next turn")
+		return sent, swarm.Errorf(swarm.BadInput, "only a person can interrupt an agent").WithHint("leave --interrupt out: the agent reads the message in its next turn")
 	case d.Priority == mail.High:
 		return sent, mail.ForPeople()
 	}
 	for _, in := range d.Enclosed {
 		if !utf8.Valid(in.Content) {
-			return sent, swarm.Errorf(swarm.BadInput, "%s is not text", in.Name).WithHint("agents store texts; leave it in a file and name that")
+			return sent, swarm.Errorf(swarm.BadInput, "%s is not text", in.Name).WithHint("agents can store only text; leave the file where it is, and send its path")
 		}
 	}
 	return sent, v.call(ctx, "send_handoff", mail.Handoff(d), &sent)
@@ -158,7 +160,8 @@ func (v *visitor) post(ctx context.Context, e swarm.Envelope, _ bool) (agentapi.
 	if err := agentsMeta(e.Meta); err != nil {
 		return agentapi.SendResult{}, err
 	}
-	if me := os.Getenv("SWARM_AGENT"); e.FromNodeID != "" && !strings.EqualFold(e.FromNodeID, me) { // the run knows it by the token, and is not asked
+	// The run identifies the sender by the token and ignores fromNodeId. A wrong one is a mistake.
+	if me := os.Getenv("SWARM_AGENT"); e.FromNodeID != "" && !strings.EqualFold(e.FromNodeID, me) {
 		return agentapi.SendResult{}, swarm.Errorf(swarm.BadInput, "fromNodeId is %s, but you are %s", swarm.Quote(e.FromNodeID), me)
 	}
 	d := mail.Draft{To: e.ToNodeID, Message: e.Payload.Message, Structured: e.Payload.Structured, Artifacts: e.Payload.Artifacts,
@@ -169,7 +172,7 @@ func (v *visitor) post(ctx context.Context, e swarm.Envelope, _ bool) (agentapi.
 	return v.send(ctx, d)
 }
 
-// agentsMeta refuses a meta in which an agent says more than it may.
+// agentsMeta refuses fields of meta that only the runtime may set.
 func agentsMeta(meta json.RawMessage) error {
 	var fields map[string]any
 	if meta != nil && json.Unmarshal(meta, &fields) != nil {
@@ -177,13 +180,14 @@ func agentsMeta(meta json.RawMessage) error {
 	}
 	for name, value := range fields {
 		if _, text := value.(string); name != "type" && name != "priority" || !text {
-			return swarm.Errorf(swarm.BadInput, "an agent's envelope has no other meta than type and priority").WithHint(`write "meta": {"type": "info"}, or leave meta out`)
+			return swarm.Errorf(swarm.BadInput, "an agent may set only type and priority in an envelope's meta").WithHint(`write "meta": {"type": "info"}, or leave meta out`)
 		}
 	}
 	return nil
 }
 
-// reply looks up whom the message came from in the log: the agent was given it, and its tools show each message once.
+// reply finds the sender of the message in the log, because an agent's tools show each message only
+// once.
 func (v *visitor) reply(ctx context.Context, id string, d mail.Draft) (to string, sent agentapi.SendResult, err error) {
 	_, l, err := v.app.openMeant("")
 	if err != nil {
@@ -212,7 +216,7 @@ func (v *visitor) run() swarm.RunID { return swarm.RunID(os.Getenv("SWARM_RUN_ID
 func (v *visitor) idle() bool       { return false }
 func (v *visitor) close()           { _ = v.leave() }
 
-// openMeant opens the run that is meant to look at it.
+// openMeant opens a run for reading. Without ref it is the run that commands use by default.
 func (a *app) openMeant(ref string) (*statedir.Home, *run.Reader, error) {
 	c, err := a.control()
 	if err != nil {
@@ -229,7 +233,7 @@ func (a *app) openMeant(ref string) (*statedir.Home, *run.Reader, error) {
 	return c.Home, l, err
 }
 
-// text is what an argument says; - is standard input.
+// text returns the text of an argument; - is standard input.
 func (a *app) text(arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
@@ -238,11 +242,11 @@ func (a *app) text(arg string) (string, error) {
 	return strings.TrimRight(string(b), "\r\n"), err
 }
 
-// readFile reads a file of at most so many bytes; - is standard input.
+// readFile reads a file of at most most bytes; - is standard input.
 func (a *app) readFile(path string, most int64) ([]byte, error) {
 	var in io.Reader = a.stdin
 	if path != "-" {
-		f, err := os.Open(path) //nolint:gosec // the user names it
+		f, err := os.Open(path) //nolint:gosec // the user names the file
 		if err != nil {
 			return nil, &swarm.Error{Kind: swarm.BadInput, File: path, Msg: "the file cannot be read", Err: swarm.WithoutPath(err)}
 		}
@@ -259,7 +263,7 @@ func (a *app) readFile(path string, most int64) ([]byte, error) {
 	return b, nil
 }
 
-// inFile says in which file something is wrong.
+// inFile adds the path of the file to an error about its content.
 func inFile(err error, path string) error {
 	var e *swarm.Error
 	if path == "-" || !errors.As(err, &e) {
@@ -270,7 +274,7 @@ func inFile(err error, path string) error {
 	return &there
 }
 
-// completeAgent offers the agents of the run that is meant for a command's first argument.
+// completeAgent offers agents for a command's first argument.
 func (a *app) completeAgent(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return a.offer(cmd, args, begun, offerAgents)
 }
@@ -283,7 +287,7 @@ func offerAgents(l *run.Reader) (offers []string, err error) {
 	return offers, err
 }
 
-// offer offers what the run that is meant has, for a command's first argument.
+// offer completes a command's first argument with names from the run of --run.
 func (a *app) offer(cmd *cobra.Command, args []string, begun string, all func(*run.Reader) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -292,7 +296,7 @@ func (a *app) offer(cmd *cobra.Command, args []string, begun string, all func(*r
 	return a.offerOf(ref, begun, all)
 }
 
-// offerOf offers what a run has; "" is the one that is meant without a name.
+// offerOf completes with names from a run; "" is the run that commands use by default.
 func (a *app) offerOf(ref, begun string, all func(*run.Reader) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	_, l, err := a.openMeant(ref)
 	if err != nil {

@@ -1,4 +1,7 @@
 // Command swarm runs teams of AI agents that talk to each other.
+//
+// Each file holds one command, or a few that belong together. The commands read flags, call the
+// internal packages, and print results. Decisions about a run are made there, not here.
 package main
 
 import (
@@ -13,13 +16,14 @@ func main() {
 	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// How many percent of the live heap the garbage collector lets the program allocate before it runs again.
+// Values for debug.SetGCPercent: the heap growth, in percent of the live heap, that starts the next
+// collection.
 const (
-	gcShort = 400 // most commands are over before they have used the memory that a collection would give back
+	gcShort = 400 // most commands end before a collection would pay off
 	gcLong  = 40  // a run of 10,000 tasks holds 90 MB; five times that would be too much
 )
 
-// smallHeap is how large the heap may grow before memory counts for more than the time that collections take.
+// smallHeap is the heap size, in bytes, up to which saving time is worth more than saving memory.
 const smallHeap = 32 << 20
 
 // paceCollector lets the heap grow to smallHeap, or to 1.4 times what is live, whichever is more.
@@ -27,14 +31,14 @@ func paceCollector() {
 	debug.SetGCPercent(gcShort)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	now := gcShort
-	// Nothing refers to the object, so each collection finds it, just after it has counted what is live, and calls the finalizer,
-	// which keeps the object for the next collection.
+	// Nothing refers to the object. So each collection, just after it has counted the live heap,
+	// calls the finalizer. The finalizer registers itself again for the next collection.
 	var collected func(*[16]byte)
 	collected = func(object *[16]byte) {
 		metrics.Read(live)
 		if percent := percentFor(live[0].Value.Uint64()); percent != now {
 			now = percent
-			debug.SetGCPercent(percent) // which stops the program for a moment
+			debug.SetGCPercent(percent) // stops the world for a moment, so only on a change
 		}
 		runtime.SetFinalizer(object, collected)
 	}

@@ -15,9 +15,10 @@ func (a *app) outCommand() *cobra.Command {
 	var good bool
 	cmd := &cobra.Command{
 		Use:   "out RUN TASK",
-		Short: "Print what a task made",
-		Long: `Print a task's output, byte for byte as the run's log has it: the last one, good or failed, or the one that is asked for. Of a long
-output the last 102,400 bytes are kept. On a terminal, control characters are made visible.
+		Short: "Print the output of a task",
+		Long: `Print a task's output, byte for byte as the run's log has it. Without flags, this is the last output,
+of a good or a failed turn. Only the last 102,400 bytes of a long output are kept. On a terminal,
+control characters are made visible.
 
 ` + runHelp,
 		Example:           "  swarm out @last code\n  swarm out @last test --iteration 1\n  swarm out @last code --good > code.txt",
@@ -30,8 +31,8 @@ output the last 102,400 bytes are kept. On a terminal, control characters are ma
 			return a.printOutput(args[0], args[1], iteration, good)
 		},
 	}
-	cmd.Flags().IntVar(&iteration, "iteration", 0, "the output of this iteration (default the last one that has any)")
-	cmd.Flags().BoolVar(&good, "good", false, "the last output of a turn that did what was asked")
+	cmd.Flags().IntVar(&iteration, "iteration", 0, "the output of iteration `N` (default the last one that has any)")
+	cmd.Flags().BoolVar(&good, "good", false, "the last output of a successful turn")
 	return cmd
 }
 
@@ -80,7 +81,7 @@ func (a *app) printOutput(ref, name string, iteration int, good bool) error {
 	return err
 }
 
-// noOutput says why there is nothing to print.
+// noOutput explains why there is nothing to print.
 func noOutput(t view.Task, iteration int, good bool) error {
 	what := "output"
 	if good {
@@ -98,7 +99,7 @@ func noOutput(t view.Task, iteration int, good bool) error {
 		e.Msg += ", " + t.Reason
 	}
 	if good && t.Output.Hash != "" {
-		return e.WithHint("without --good its last output is printed, which is of a turn that failed")
+		return e.WithHint("leave out --good to print its last output, which is from a failed turn")
 	}
 	return e
 }

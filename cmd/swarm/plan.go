@@ -15,12 +15,13 @@ func (a *app) planCommand() *cobra.Command {
 	var src source
 	cmd := &cobra.Command{
 		Use:   "plan [PIPELINE | TASK…]",
-		Short: "Show what would run, in which order, by whom and for how much at most",
-		Long: `Show what "swarm up" would run: the tasks in the order in which they could start if all went well, who does them on which provider, and the most that
-it can take: turns with all retries, and the largest prompts. What the prompts cost is counted by the providers' prices, or the list prices of their
-models; the answers are not counted. Nothing is started.
+		Short: "Show what would run, in which order, and the most it can cost",
+		Long: `Show what "swarm up" would run: the tasks in the order in which they can start, with their agents and
+providers. Also show upper limits: the number of turns with all retries, and the size of prompts. The
+cost of prompts uses the providers' prices, or the list prices of their models. It does not include
+the cost of answers. Nothing is started.
 
-Of a file without tasks, show the team: who works with which provider, and who may write to whom.`,
+If the file has no tasks, show the team: the provider of each agent, and the agents it may message.`,
 		Example: "  swarm plan\n  swarm plan main --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := src.compile(a, args)
@@ -77,10 +78,10 @@ func (a *app) printForecast(f *compose.Forecast) error {
 	}
 	fmt.Fprintln(a.stdout)
 	if f.Budget.USD > 0 && len(f.Unpriced) > 0 {
-		fmt.Fprintf(a.stdout, "without a price, and so counted as $0: %s\n", strings.Join(f.Unpriced, ", "))
+		fmt.Fprintf(a.stdout, "without a price, so counted as $0: %s\n", strings.Join(f.Unpriced, ", "))
 	}
 	if f.Budget.USD > 0 && len(f.Reported) > 0 {
-		fmt.Fprintf(a.stdout, "what a turn costs is known when it ends: %s\n", strings.Join(f.Reported, ", "))
+		fmt.Fprintf(a.stdout, "cost is known only after each turn: %s\n", strings.Join(f.Reported, ", "))
 	}
 	return nil
 }
@@ -94,7 +95,7 @@ type teamMember struct {
 	WritesTo []string `json:"writes_to"`
 }
 
-// membersOf are the agents of a plan without tasks.
+// membersOf lists the agents of a plan without tasks.
 func membersOf(p *swarm.Plan) (all []teamMember) {
 	lead := p.Lead("")
 	for _, ag := range p.Agents {
@@ -117,7 +118,7 @@ func membersOf(p *swarm.Plan) (all []teamMember) {
 	return all
 }
 
-// printTeam shows a team. How many turns it has, nobody knows before: each message gives its receiver one.
+// printTeam shows a team. It forecasts no number of turns, because each message causes one.
 func (a *app) printTeam(b *compose.Bundle) error {
 	p := &b.Plan
 	team := membersOf(p)
@@ -136,20 +137,20 @@ func (a *app) printTeam(b *compose.Bundle) error {
 		return err
 	}
 	if len(p.Edges) == 0 && len(team) > 1 {
-		fmt.Fprintf(a.stdout, "\nto speak to them: swarm run '@%s …' or swarm repl; without edges they cannot message each other\n", team[0].Agent)
+		fmt.Fprintf(a.stdout, "\nto talk to them: swarm run '@%s …' or swarm repl; without edges they cannot message each other\n", team[0].Agent)
 	} else {
 		fmt.Fprintf(a.stdout, "\nto give them a goal: swarm team \"…\"; it goes to @%s unless --to names another\n", p.Lead(""))
 	}
 	switch bounds := boundsOf(p.Budget); {
 	case bounds == "":
-		fmt.Fprintln(a.stdout, "nothing bounds how many turns they have: write budget: {calls: 200}")
+		fmt.Fprintln(a.stdout, "no budget limits the number of turns; to set one, write budget: {calls: 200}")
 	default:
-		fmt.Fprintf(a.stdout, "they have as many turns as it takes, within the budget: %s\n", bounds)
+		fmt.Fprintf(a.stdout, "the budget limits the number of turns: %s\n", bounds)
 	}
 	return nil
 }
 
-// boundsOf says what a budget allows.
+// boundsOf describes the limits of a budget. It is "" when there are none.
 func boundsOf(b swarm.Budget) string {
 	var all []string
 	if b.Calls > 0 {

@@ -16,16 +16,16 @@ func (a *app) promptsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prompts",
 		Short: "List, show, write and check prompts",
-		Long: `Prompts are files: swarm/prompts/NAME.md in the project, then prompts/NAME.md in the state folder.
+		Long: `Prompts are files: swarm/prompts/NAME.md in the project, or else prompts/NAME.md in the state folder.
 
 In a prompt:
-  {{output:planner}}                 the last output of the task planner, between two lines that say so
+  {{output:planner}}                 the last output of the task planner, between two marker lines
   {{output:tests:last_50_lines}}     its end; also first_N_lines
   {{output:report:.summary.title}}   a part of an output that is JSON
   {{input:plan}}                     the output of the task that inputs.plan names
   {{include: style}}                 another prompt file, relative to this one
-  {{STDIN}}                          what comes from a pipe
-  \{{                                {{ as it stands`,
+  {{STDIN}}                          the text from standard input
+  \{{                                a literal {{`,
 		Example: "  swarm prompts list\n  swarm prompts new reviewer\n  swarm prompts check",
 		Args:    knownCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -49,7 +49,7 @@ func (a *app) project() (*project.Project, error) {
 func (a *app) promptsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the prompts that can be used here",
+		Short: "List the prompts of this project and of the state folder",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := a.project()
@@ -143,7 +143,7 @@ func (a *app) promptsNewCommand() *cobra.Command {
 func (a *app) promptsCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [NAME…]",
-		Short: "Find what is wrong with prompts: includes, directives, names",
+		Short: "Find mistakes in prompts: includes, directives, names",
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := a.project()
 			if err != nil {

@@ -16,9 +16,11 @@ func (a *app) pruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Delete old runs",
-		Long: `Delete runs of this folder, or of every folder with -g, that ended or were left longer ago than --older-than: their logs, outputs,
-streams and recorded trees. A run that a process drives is never touched. With --outputs only the copies of outputs in the state
-folder go, and the runs stay with everything that their logs hold.`,
+		Long: `Delete runs that ended or were interrupted longer ago than --older-than, with their logs, outputs,
+streams and recorded trees. Without -g, delete only runs of this folder. A run that a process drives
+is never deleted.
+
+With --outputs, delete only the copies of outputs in the state folder. The runs and their logs stay.`,
 		Example: "  swarm prune --dry-run\n  swarm prune --older-than 2w -g\n  swarm prune --outputs --older-than 0",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -30,8 +32,8 @@ folder go, and the runs stay with everything that their logs hold.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&age, "older-than", "7d", "how long ago a run must have ended, as in 12h, 7d or 2w; 0 for all that have")
-	f.BoolVar(&opt.OutputsOnly, "outputs", false, "only the copies of outputs")
+	f.StringVar(&age, "older-than", "7d", "the minimum `age` of the run's end, as in 12h, 7d or 2w; 0 for all ended runs")
+	f.BoolVar(&opt.OutputsOnly, "outputs", false, "delete only the copies of outputs")
 	f.BoolVar(&opt.DryRun, "dry-run", false, "only list what would be deleted")
 	return cmd
 }

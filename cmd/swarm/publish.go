@@ -16,27 +16,27 @@ import (
 	"swarm/internal/term"
 )
 
-// routes are what the server answers, and which agents it publishes.
+// routes makes the handler of the server, and lists the agents that it publishes over A2A.
 func (a *app) routes(o serveOptions, c *control.Control, d *control.Drivers, hub *feed.Hub) (http.Handler, []a2a.Agent, error) {
-	window := api.New(api.Options{Control: c, Start: d.Start, Feed: hub})
+	apiRoutes := api.New(api.Options{Control: c, Start: d.Start, Feed: hub})
 	if !o.a2a {
-		return window, nil, nil
+		return apiRoutes, nil, nil
 	}
 	agents := func() ([]a2a.Agent, error) { return publishedAgents(c) }
 	published, err := agents()
 	if err != nil {
 		return nil, nil, err
 	}
-	door := a2a.New(a2a.Options{Control: c, Start: d.Start, Feed: hub, Agents: agents, Version: version, Fault: a.complain})
+	a2aRoutes := a2a.New(a2a.Options{Control: c, Start: d.Start, Feed: hub, Agents: agents, Version: version, Fault: a.complain})
 	routes := http.NewServeMux()
 	for _, path := range a2a.Paths {
-		routes.Handle(path, door)
+		routes.Handle(path, a2aRoutes)
 	}
-	routes.Handle("/", window)
+	routes.Handle("/", apiRoutes)
 	return routes, published, nil
 }
 
-// publishedAgents are the agents of this folder's compose file.
+// publishedAgents lists the agents of this folder's compose file.
 func publishedAgents(c *control.Control) ([]a2a.Agent, error) {
 	b, _, err := c.Team(control.Request{Alone: true})
 	if err != nil {
@@ -49,7 +49,7 @@ func publishedAgents(c *control.Control) ([]a2a.Agent, error) {
 	return all, nil
 }
 
-// describe says what an agent is for: the first paragraph of its role.
+// describe returns the first paragraph of an agent's role, as the description in its card.
 func describe(b *compose.Bundle, agent *swarm.Agent) string {
 	const most = 600
 	for _, body := range b.Bodies {
@@ -64,7 +64,7 @@ func describe(b *compose.Bundle, agent *swarm.Agent) string {
 		for paragraph := range strings.SplitSeq(text.String(), "\n\n") {
 			words := excerpt.OneLine(paragraph)
 			if strings.HasPrefix(words, "#") && !strings.Contains(strings.TrimSpace(paragraph), "\n") || words == "" {
-				continue // a heading says less than what stands under it
+				continue // a heading says less than the paragraph below it
 			}
 			return excerpt.Head(words, most)
 		}

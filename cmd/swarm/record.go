@@ -8,8 +8,8 @@ import (
 	"swarm/internal/recording"
 )
 
-// recordTo makes sure, before anything starts, that a recording could be written, and that it takes the place of no other file. It
-// returns the absolute path.
+// recordTo checks, before the run starts, that the recording can be written and replaces no other
+// kind of file. It returns the absolute path.
 func recordTo(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -19,11 +19,11 @@ func recordTo(path string) (string, error) {
 		return "", swarm.Errorf(swarm.BadInput, "--record %s: %w", path, err)
 	}
 	if there, err := os.Lstat(abs); err == nil && (there.Size() > 0 || !there.Mode().IsRegular()) && !recording.Is(abs) {
-		return "", swarm.Errorf(swarm.BadInput, "--record %s: there is something else than a recording", path).WithHint("choose another name, or remove it first")
+		return "", swarm.Errorf(swarm.BadInput, "--record %s: the file exists and is not a recording", path).WithHint("choose another name, or remove it first")
 	}
 	probe, err := os.CreateTemp(filepath.Dir(abs), ".cassette-*")
 	if err != nil {
-		return "", swarm.Errorf(swarm.BadInput, "--record %s: %w", path, swarm.WithoutPath(err)).WithHint("choose a folder that is there and may be written to")
+		return "", swarm.Errorf(swarm.BadInput, "--record %s: %w", path, swarm.WithoutPath(err)).WithHint("choose an existing folder that you can write to")
 	}
 	probe.Close()
 	os.Remove(probe.Name())

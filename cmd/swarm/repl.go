@@ -37,9 +37,10 @@ func (a *app) replCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repl",
 		Short: "Talk to the agents, line by line",
-		Long: `Talk to the agents of swarm/swarm.yaml, line by line; "swarm" alone does the same in a terminal. /help says how lines are written.
+		Long: `Talk to the agents of swarm/swarm.yaml, line by line. In a terminal, "swarm" alone does the same.
+/help explains how to write lines.
 
-A session is a run: it survives its process, and --resume brings it back with its outputs.`,
+A session is a run: it survives its process. --resume continues it, with its outputs.`,
 		Example: "  swarm repl\n  swarm repl --resume @last",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -47,33 +48,33 @@ A session is a run: it survives its process, and --resume brings it back with it
 		},
 	}
 	talkFlags(cmd, &src, &ephemeral)
-	cmd.Flags().StringVar(&resume, "resume", "", "go on with a `session`: an id, the beginning of one, or @last")
+	cmd.Flags().StringVar(&resume, "resume", "", "continue a `session`: an id, the beginning of one, or @last")
 	return cmd
 }
 
 func talkFlags(cmd *cobra.Command, src *source, ephemeral *bool) {
 	f := cmd.Flags()
 	f.StringVar(&src.file, "file", "", "the compose file (default swarm/swarm.yaml)")
-	f.StringVar(&src.provider, "provider", "", "provider of the agents that name none (or SWARM_PROVIDER)")
-	f.StringArrayVar(&src.set, "set", nil, "change a value of the compose file")
-	f.BoolVar(ephemeral, "ephemeral", false, "delete the session's run, with its outputs, at the end")
+	f.StringVar(&src.provider, "provider", "", "the `provider` of agents that name none (or SWARM_PROVIDER)")
+	f.StringArrayVar(&src.set, "set", nil, "change a `value` of the compose file, as in max_parallel=4")
+	f.BoolVar(ephemeral, "ephemeral", false, "delete the session's run and its outputs at the end")
 }
 
-// typed says whether somebody types.
+// typed reports whether a person types the input in a terminal.
 func (a *app) typed() bool { return !a.json && xterm.IsTerminal(int(a.stdin.Fd())) && a.onTerminal() }
 
-// A talk is a conversation to be had.
+// A talk is the input of a session and how it is read.
 type talk struct {
 	src         *source
 	resume      string
 	ephemeral   bool
 	in          io.Reader
-	typed       bool // by a person, in a terminal
-	numbered    bool // a bad line is named by its number
+	typed       bool // a person types it, in a terminal
+	numbered    bool // errors name the number of their line
 	stopOnError bool
 }
 
-// talk has a conversation.
+// talk runs a session to its end.
 func (a *app) talk(t talk) error {
 	h, err := a.home()
 	if err != nil {
@@ -116,16 +117,16 @@ func (a *app) talk(t talk) error {
 		spoken.Trouble = a.complain
 	}
 	if t.typed {
-		stop.instead(face.Interrupt) // Ctrl-C is about the line that runs; the user leaves with another one
+		stop.instead(face.Interrupt) // Ctrl-C stops the running line; a second one leaves
 	}
 	var seen run.Observer = face
 	if events != nil {
 		seen = both{a.warned(events), face}
 	}
 	s.Drive(stop.ctx, run.Options{Engine: local.Run, Serve: httpd.Serve, Observer: seen, View: v, Telemetry: a.runTelemetry()})
-	go func() { // who is stopped, or can no longer store anything, does not wait for a line to end
+	go func() { // when the run is over, because it was stopped or its log failed, the prompt ends at once
 		<-s.Over()
-		_ = face.Close() // its error comes again below
+		_ = face.Close() // the call below returns the same error
 	}()
 	left, err := face.Run()
 	stop.instead(nil)
@@ -146,8 +147,8 @@ func (a *app) talk(t talk) error {
 	return err
 }
 
-// outcomes writes as JSON what becomes of lines beside the events that they make: what a command answers, among the events, and why a
-// line was refused or stopped the others, on standard error.
+// outcomes writes the results of lines as JSON. The answer of a command goes among the events. The
+// reason why a line was refused goes to standard error.
 func (a *app) outcomes(events *eventWriter, numbered bool) func(int, repl.Entered, error) {
 	return func(number int, done repl.Entered, err error) {
 		if !numbered {
@@ -167,7 +168,7 @@ func (a *app) outcomes(events *eventWriter, numbered bool) func(int, repl.Entere
 	}
 }
 
-// lineProblem is why a line was refused, with its number as its place.
+// lineProblem is the error of a refused line, with the number of the line as its position.
 func lineProblem(err error, number int) error {
 	e := &swarm.Error{Kind: swarm.BadInput, Msg: err.Error(), Line: number}
 	var known *swarm.Error
@@ -181,7 +182,7 @@ func lineProblem(err error, number int) error {
 	return e
 }
 
-// both are two who look at the same run.
+// both passes a run's updates to two observers.
 type both struct{ one, other run.Observer }
 
 func (b both) Event(e *swarm.Event) {
@@ -194,7 +195,8 @@ func (b both) Delta(task string, d swarm.Delta) {
 	b.other.Delta(task, d)
 }
 
-// out is where a conversation is shown. Whoever pipes it may stop reading; a terminal is used as what it is.
+// out is the writer for a session's output. A closed pipe stops the run. A terminal is not wrapped,
+// because the prompt needs it as a file.
 func (a *app) out(stop *stops, typed bool) io.Writer {
 	if typed {
 		return a.stdout
@@ -213,7 +215,7 @@ func (a *app) openSession(ctx context.Context, h *statedir.Home, t talk, team se
 	return session.Resume(ctx, h, id, team)
 }
 
-// endSession waits for what runs in the background, unless the user wants to go.
+// endSession waits for turns in the background, unless the user has interrupted the session.
 func (a *app) endSession(ctx context.Context, s *session.Session) (view.Picture, error) {
 	if ctx.Err() != nil {
 		return s.Leave()
@@ -221,8 +223,8 @@ func (a *app) endSession(ctx context.Context, s *session.Session) (view.Picture,
 	return s.Close(ctx)
 }
 
-// worst is the exit code of a conversation: the first that applies of interrupted, bad input, budget and failure. One that was
-// typed has been seen.
+// worst is the exit code of a session: the first that applies of interrupted, bad input, budget and
+// failure. In a terminal it is 0 unless interrupted, because the person has seen the failures.
 func worst(p view.Picture, face repl.Face, typed bool) int {
 	lines, _ := face.(*repl.Plain)
 	switch {
@@ -240,7 +242,7 @@ func greeting(id swarm.RunID, t talk) string {
 	if !t.typed {
 		return ""
 	}
-	return "session " + string(id) + " · /help says how lines are written, Ctrl-D leaves"
+	return "session " + string(id) + " · /help explains how to write lines, Ctrl-D leaves"
 }
 
 func remember(h *statedir.Home, typed bool) func(string) {
@@ -250,7 +252,8 @@ func remember(h *statedir.Home, typed bool) func(string) {
 	return h.Remember
 }
 
-// team is who can be spoken to here: the file's agents, or the usual ones, and the one who tells a person.
+// team compiles the agents of a session: those of the file, or the default ones, and @notify, which
+// notifies a person.
 func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	o, p, err := a.singleOptions(src)
 	if err != nil {
@@ -270,25 +273,25 @@ func (a *app) team(src *source) (session.Team, compose.Options, error) {
 	if t.Default == "" && len(t.Agents) > 0 {
 		t.Default = t.Agents[0].Name
 	}
-	tell := swarm.ProviderSpec{Name: line.Notify, Kind: providerkind.Notify} // the bell
+	notify := swarm.ProviderSpec{Name: line.Notify, Kind: providerkind.Notify} // the terminal's bell
 	if t.Notify != nil {
-		tell = *t.Notify
+		notify = *t.Notify
 	}
 	t.Agents = append(t.Agents, swarm.Agent{Name: line.Notify, Provider: line.Notify})
-	t.Providers = append(t.Providers, tell)
+	t.Providers = append(t.Providers, notify)
 	return t, o, nil
 }
 
-// runLines runs lines that are given as arguments, or with "-" those of standard input.
+// runLines runs the line in args, or with "-" the lines of standard input.
 func (a *app) runLines(args []string, src *source, ephemeral, stopOnError bool) error {
 	t := talk{src: src, ephemeral: ephemeral, in: a.stdin, numbered: true, stopOnError: stopOnError}
 	if len(args) != 1 || args[0] != "-" {
 		text := strings.TrimSpace(strings.Join(args, " "))
 		switch {
 		case text == "":
-			return swarm.Errorf(swarm.BadInput, "the line is empty").WithHint("write @agent and what it is to do")
-		case text[0] == '#' && strings.Contains(text, "\n"): // what is one line now would all be a comment
-			return swarm.Errorf(swarm.BadInput, "a comment is one line, and this has several").WithHint("give lines on standard input: swarm run - < FILE")
+			return swarm.Errorf(swarm.BadInput, "the line is empty").WithHint("write @agent and its instructions")
+		case text[0] == '#' && strings.Contains(text, "\n"): // joined into one line, all of it would be a comment
+			return swarm.Errorf(swarm.BadInput, "a comment is one line, and this has several").WithHint("pass lines on standard input: swarm run - < FILE")
 		}
 		text = strings.ReplaceAll(text, "\n", " ")
 		t.in, t.numbered = strings.NewReader(text+"\n"), false

@@ -23,15 +23,16 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run (LINE | - | -p NAME | -f FILE | -s TEXT)",
 		Short: "Run a line, or one prompt",
-		Long: `Run a line, as the REPL takes it: agents in a chain, that refer to each other. With - lines are read from standard input, one after the other; a
-bad line is named by its number, and the others run.
+		Long: `Run a line with the syntax of the REPL: agents in a chain that refer to each other. With -, run the
+lines of standard input one after the other. Errors name the number of their line, and the other
+lines still run.
 
-Or run one prompt by itself: one of the prompt folders by its name, a file, or a text. {{STDIN}} in it is what comes from a pipe; {{output:x}} is the
-placeholder, because no other task runs.
+Or run one prompt by itself: a prompt by its name, a file, or a text. {{STDIN}} in it is the text
+from standard input. {{output:x}} is a placeholder, because no other task runs.
 
-On a terminal what the agent says is shown while it says it. Into a pipe goes its output, and nothing else.
+On a terminal, the agent's output is shown while it arrives. A pipe gets the output and nothing else.
 
-The agents and providers are those of swarm/swarm.yaml, if there is one.`,
+Agents and providers come from swarm/swarm.yaml, if it exists.`,
 		Example: `  swarm run -p reviewer
   git diff | swarm run -s 'Review this: {{STDIN}}'
   swarm run -f notes.md --agent writer
@@ -49,7 +50,7 @@ The agents and providers are those of swarm/swarm.yaml, if there is one.`,
 				return a.runLines(args, &src, ephemeral, stopOnError)
 			}
 			if given != 1 || len(args) > 0 {
-				return swarm.Errorf(swarm.BadInput, "there is no prompt, or more than one").WithHint("give a line, or exactly one of -p NAME, -f FILE and -s TEXT")
+				return swarm.Errorf(swarm.BadInput, "there is no prompt, or more than one").WithHint("write a line, or exactly one of -p NAME, -f FILE and -s TEXT")
 			}
 			src.file = composeFile
 			o, p, err := a.singleOptions(&src)
@@ -83,17 +84,17 @@ The agents and providers are those of swarm/swarm.yaml, if there is one.`,
 	f.StringVarP(&name, "prompt", "p", "", "a prompt by its `name`")
 	f.StringVarP(&file, "prompt-file", "f", "", "a prompt in a `file`")
 	f.StringVarP(&text, "prompt-string", "s", "", "a prompt as `text`")
-	f.StringVar(&agent, "agent", "", "the `agent` that does it")
+	f.StringVar(&agent, "agent", "", "the `agent` that runs the prompt")
 	f.StringVar(&composeFile, "file", "", "the compose file (default swarm/swarm.yaml)")
-	f.StringVar(&src.provider, "provider", "", "provider of an agent that names none (or SWARM_PROVIDER)")
-	f.StringArrayVar(&src.set, "set", nil, "change a value of the compose file")
-	f.BoolVar(&ephemeral, "ephemeral", false, "of lines: delete the run, with its outputs, at the end")
-	f.BoolVar(&stopOnError, "stop-on-error", false, "of lines: stop after one that cannot be used, or fails")
+	f.StringVar(&src.provider, "provider", "", "the `provider` of agents that name none (or SWARM_PROVIDER)")
+	f.StringArrayVar(&src.set, "set", nil, "change a `value` of the compose file, as in max_parallel=4")
+	f.BoolVar(&ephemeral, "ephemeral", false, "with lines: delete the run and its outputs at the end")
+	f.BoolVar(&stopOnError, "stop-on-error", false, "with lines: stop after the first that is refused or fails")
 	recordFlags(cmd, &record, &replay)
 	return cmd
 }
 
-// taskNamed is a task's name made from a prompt's, or "run" when that cannot be one.
+// taskNamed makes the name of a task from the name of a prompt. It is "run" if that is not valid.
 func taskNamed(prompt string) string {
 	name := strings.ToLower(filepath.Base(prompt))
 	if swarm.CheckTaskName(name) != nil {
@@ -102,7 +103,7 @@ func taskNamed(prompt string) string {
 	return name
 }
 
-// singleOptions are the options without what is to run. A compose file need not be there.
+// singleOptions makes compile options without tasks. The compose file is optional.
 func (a *app) singleOptions(src *source) (compose.Options, *project.Project, error) {
 	o, p, err := src.read(a, nil)
 	if swarm.KindOf(err) == swarm.NotFound && src.file == "" {

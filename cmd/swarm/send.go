@@ -17,11 +17,12 @@ import (
 	"swarm/internal/term"
 )
 
-const whichRun = "Without --run it is the newest run of this folder that still goes on, else the newest."
+const whichRun = "Without --run, use the newest unfinished run of this folder, or else the newest.\n" + runHelp
 
-const insideHelp = "Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set, the agent acts, not a person, and its edges hold."
+const insideHelp = `Inside an agent's turn, where SWARM_URL and SWARM_AGENT_TOKEN are set, this command acts for the agent,
+within its edges.`
 
-// letter is what flags say of a message.
+// letter holds the flags of a message.
 type letter struct {
 	run        string
 	interrupt  bool
@@ -32,24 +33,27 @@ type letter struct {
 	kind       string
 	required   bool
 	id         string
-	envelope   string // a file that has it all
+	envelope   string // a file with the whole envelope
 }
 
 func (a *app) sendCommand() *cobra.Command {
 	var l letter
 	cmd := &cobra.Command{
 		Use:   "send @AGENT TEXT",
-		Short: "Write to an agent of a run",
-		Long: `Write to an agent of a run. The message is in its inbox, on disk, when this command returns; the agent reads it in its next turn. With
---priority high it is given it between two tool calls of the turn that it has now, if its provider can (docs/providers.md); with
---interrupt that turn is cut, and its next one begins with the message. TEXT - is read from standard input.
+		Short: "Send a message to an agent of a run",
+		Long: `Send a message to an agent of a run. The message is on disk, in the agent's inbox, when this command
+returns. The agent reads it in its next turn.
 
-With --envelope the whole message is a JSON object with the fields kind, id, fromNodeId (your own, or left out), toNodeId, createdAt, payload,
-contextRef and meta.
+With --priority high, the agent gets the message between two tool calls of its running turn, if its
+provider supports that (docs/providers.md). With --interrupt, the running turn is stopped, and the next
+one starts with the message. With - as TEXT, the text comes from standard input.
+
+With --envelope, the whole message is a JSON object with the fields kind, id, fromNodeId (your own
+name, or left out), toNodeId, createdAt, payload, contextRef and meta.
 
 ` + insideHelp + `
 
-` + whichRun + " " + runHelp,
+` + whichRun,
 		Example: `  swarm send @coder "The tests are in ./spec, not in ./test"
   swarm send @coder "The port is 8081 now" --priority high
   swarm send @coder "Stop: the API has changed" --interrupt
@@ -71,15 +75,15 @@ contextRef and meta.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.run, "run", "", "the `run` whose agent it is")
-	f.BoolVar(&l.interrupt, "interrupt", false, "cut the turn that the agent has now")
-	f.StringVar(&l.priority, "priority", "", "normal, or high: the agent reads it between two tool calls of its turn, and before other mail")
+	f.StringVar(&l.run, "run", "", "the `run` of the agent")
+	f.BoolVar(&l.interrupt, "interrupt", false, "stop the agent's running turn")
+	f.StringVar(&l.priority, "priority", "", "normal, or high: the agent reads it between two tool calls, before other mail")
 	f.StringVar(&l.structured, "structured", "", "JSON from this `file` as payload.structured")
 	f.StringArrayVar(&l.artifacts, "artifact", nil, "store this `file` as an artifact and send its ref; may be given again")
-	f.StringVar(&l.context, "context", "", "the `ref` of a context pack of the run, which goes with it")
-	f.StringVar(&l.kind, "type", "", "handoff, signal (which gives nobody a turn), or a `word` such as request or info")
-	f.BoolVar(&l.required, "required", false, "a reply is required; swarm inbox shows it")
-	f.StringVar(&l.id, "id", "", "an `id` of your own: the same id with the same text is one message")
+	f.StringVar(&l.context, "context", "", "send the context pack with this `ref` along")
+	f.StringVar(&l.kind, "type", "", "handoff, signal (which causes no turn), or a `word` such as request or info")
+	f.BoolVar(&l.required, "required", false, "require a reply; swarm inbox shows it")
+	f.StringVar(&l.id, "id", "", "an idempotency key: the same `id` with the same text is one message")
 	f.StringVar(&l.envelope, "envelope", "", "the whole envelope as JSON from this `file`; - is standard input")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	_ = cmd.RegisterFlagCompletionFunc("context", a.completePack)
@@ -111,7 +115,7 @@ func (a *app) send(ctx context.Context, l letter, args []string) error {
 	return a.tellSent(p, to, sent, err)
 }
 
-// enclose puts into a draft what comes from files.
+// enclose adds to a draft the parts that come from flags and files, and checks it.
 func (a *app) enclose(l letter, d *mail.Draft) error {
 	if l.required {
 		d.Response = &swarm.Response{Expectation: "required"}
@@ -126,7 +130,7 @@ func (a *app) enclose(l letter, d *mail.Draft) error {
 		}
 	}
 	if n := len(d.Message); n > mail.MaxMessage {
-		return swarm.Errorf(swarm.BadInput, "the text has %d bytes, and a message has room for %d", n, mail.MaxMessage).WithHint("send the long part along: --artifact FILE")
+		return swarm.Errorf(swarm.BadInput, "the text has %d bytes, and a message has room for %d", n, mail.MaxMessage).WithHint("send the long part as an artifact: --artifact FILE")
 	}
 	for _, path := range l.artifacts {
 		text, err := a.readFile(path, agentapi.MaxArtifact)
@@ -138,7 +142,7 @@ func (a *app) enclose(l letter, d *mail.Draft) error {
 	return d.Check()
 }
 
-// kindOf is what kind of artifact a file is.
+// kindOf chooses the kind of an artifact by the extension of its file.
 func kindOf(path string) string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".diff", ".patch":
@@ -187,7 +191,7 @@ func (a *app) tellSent(p mailer, to string, sent agentapi.SendResult, err error)
 	}
 	_, err = fmt.Fprintf(a.stdout, "message %s to @%s is stored as %d in run %s\n", sent.ID, term.Escape(to), sent.Seq, p.run())
 	if err == nil && p.idle() {
-		fmt.Fprintf(a.stderr, "note: nobody drives the run; it is read after swarm resume %s\n", p.run())
+		fmt.Fprintf(a.stderr, "note: no process drives the run; the agent reads the message after: swarm resume %s\n", p.run())
 	}
 	return err
 }
@@ -196,13 +200,14 @@ func (a *app) replyCommand() *cobra.Command {
 	var l letter
 	cmd := &cobra.Command{
 		Use:   "reply ID TEXT",
-		Short: "Answer a message that an agent sent you",
-		Long: `Answer a message, by its id or the beginning of it, as ` + "`swarm inbox`" + ` shows it. The answer goes to whom the message names for it, else to its sender. TEXT - is read
+		Short: "Reply to a message from an agent",
+		Long: `Reply to a message. ID is the id that ` + "`swarm inbox`" + ` prints, or the beginning of it. The reply goes
+to the agent that the message names for replies, or else to its sender. With - as TEXT, the text comes
 from standard input.
 
 ` + insideHelp + `
 
-` + whichRun + " " + runHelp,
+` + whichRun,
 		Example:           "  swarm reply m-3fa9c1 \"Take the second one\"\n  swarm reply m-3fa9c1 - < answer.txt",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeMail,
@@ -224,10 +229,10 @@ from standard input.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.run, "run", "", "the `run` that the message belongs to")
+	f.StringVar(&l.run, "run", "", "the `run` of the message")
 	f.StringVar(&l.structured, "structured", "", "JSON from this `file` as payload.structured")
 	f.StringArrayVar(&l.artifacts, "artifact", nil, "store this `file` as an artifact and send its ref; may be given again")
-	f.StringVar(&l.kind, "type", "", "a `word` for what kind of message it is")
+	f.StringVar(&l.kind, "type", "", "a `word` for the type of the message")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	return cmd
 }
@@ -236,13 +241,14 @@ func (a *app) publishCommand() *cobra.Command {
 	var ref string
 	cmd := &cobra.Command{
 		Use:   "publish TOPIC DATA",
-		Short: "Add a finding to a topic that the whole team reads",
-		Long: `Add to a topic of a run. The newest entries of each topic stand in the next prompts of all agents; nobody is given a turn for them, and
-'swarm show' lists them. DATA is a JSON object or list, or else a text; - is read from standard input.
+		Short: "Publish a finding to a topic that the whole team reads",
+		Long: `Publish a finding to a topic of a run. The newest findings of each topic are in the next prompts of
+all agents, but cause no turns. 'swarm show' lists them. DATA is a JSON object or list, or else a
+text. With - as DATA, it comes from standard input.
 
 ` + insideHelp + `
 
-` + whichRun + " " + runHelp,
+` + whichRun,
 		Example: "  swarm publish facts \"The API has no paging\"\n  swarm publish results '{\"passed\": 12, \"failed\": 0}'\n  go test -json ./... | tail -1 | swarm publish tests -",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -266,12 +272,13 @@ func (a *app) publishCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&ref, "run", "", "the `run` that it is for")
+	cmd.Flags().StringVar(&ref, "run", "", "the `run` of the topic")
 	_ = cmd.RegisterFlagCompletionFunc("run", a.completeRunFlag)
 	return cmd
 }
 
-// dataOf is what somebody publishes: an object or a list when it is one, else the text itself.
+// dataOf makes the data of a finding from a text: a JSON object or list stays as it is, and
+// anything else becomes a JSON string.
 func dataOf(text string) json.RawMessage {
 	trimmed := bytes.TrimSpace([]byte(text))
 	if len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {

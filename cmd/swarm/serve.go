@@ -20,7 +20,7 @@ import (
 	"swarm/internal/view"
 )
 
-// serveOptions are where the server listens, and what opens it.
+// serveOptions are the address of the server, and the files with its token and certificate.
 type serveOptions struct {
 	listen    string
 	tokenFile string
@@ -32,18 +32,22 @@ func (a *app) serveCommand() *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Show runs, and drive them, over HTTP",
-		Long: `Serve the runs of this folder, or of every folder with -g, to programs and browsers of this machine: what commands show and do, as JSON under /api/v1, and
-a run's events as they happen, as Server-Sent Events. GET /openapi.json tells all there is. Runs that are started here are driven by this process;
-Ctrl-C interrupts them, and they can be resumed.
+		Short: "Serve runs over HTTP: show, start and control them",
+		Long: `Serve the runs of this folder, or of every folder with -g, to programs and browsers on this machine.
+The JSON API under /api/v1 does what the commands do, and streams a run's events as Server-Sent
+Events. GET /openapi.json describes it. This process drives the runs that are started through the
+API. Ctrl-C interrupts them; swarm resume continues them.
 
-Every request has to show a token: Authorization: Bearer TOKEN. It is the one in SWARM_TOKEN or in --token-file, else one that is made once and kept,
-readable by you alone, in the state folder. An agent's token does not open it.
+Every request needs a token: Authorization: Bearer TOKEN. The token is in SWARM_TOKEN or in
+--token-file. Without either, the server creates one in the state folder, readable by you alone, and
+keeps it. The tokens of agents are refused.
 
-With --a2a the agents of this folder's compose file are A2A agents too: each has a card at /a2a/AGENT/.well-known/agent-card.json, and a message to it
-begins a run of the team with that agent. GET /a2a lists them. Tasks that were not through when the server ended go on when it starts again.
+With --a2a, the agents of this folder's compose file are published over the A2A protocol. Each has a
+card at /a2a/AGENT/.well-known/agent-card.json, and a message to it starts a run of the team. GET /a2a
+lists the agents. Unfinished A2A tasks continue when the server starts again.
 
-Only this machine can reach it. To listen beyond, give it a certificate: --tls-cert and --tls-key.`,
+Only this machine can reach the server. To listen on other addresses, pass a certificate with
+--tls-cert and --tls-key.`,
 		Example: `  swarm serve
   swarm serve -g --listen 127.0.0.1:0 --json
   swarm serve --a2a
@@ -53,7 +57,7 @@ Only this machine can reach it. To listen beyond, give it a certificate: --tls-c
 		RunE: func(*cobra.Command, []string) error { return a.serve(o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:7777", "the `address` to listen on; port 0 is any free one")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:7777", "the `address` to listen on; port 0 picks a free one")
 	f.Var((*something)(&o.tokenFile), "token-file", "the `file` with the token, readable by you alone")
 	f.Var((*something)(&o.cert), "tls-cert", "the `file` with the certificate")
 	f.Var((*something)(&o.key), "tls-key", "the `file` with its key")
@@ -70,7 +74,7 @@ func (a *app) serve(o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	if h.Exists(c.Caller.Run) { // another home has nothing that is near an agent
+	if h.Exists(c.Caller.Run) { // an agent may serve another state folder, where it has no run
 		if err := c.Caller.Person(c.Caller.Run, "serving runs"); err != nil {
 			return err
 		}
@@ -88,7 +92,7 @@ func (a *app) serve(o serveOptions) error {
 	hub := feed.New(h)
 	d := &control.Drivers{Control: c, Context: s.ctx, Version: version, Follow: hub.Watch, Ended: a.left()}
 	d.Options.Engine, d.Options.Serve, d.Options.Telemetry = local.Run, httpd.Serve, a.runTelemetry()
-	c.GoOn, c.Caller = d.Resume, control.Caller{} // whoever shows the token is a person
+	c.GoOn, c.Caller = d.Resume, control.Caller{} // a client with the token is a person
 	s.killing(d.Kill)
 	routes, published, err := a.routes(o, c, d, hub)
 	if err != nil {
@@ -100,7 +104,7 @@ func (a *app) serve(o serveOptions) error {
 		hub.Close()
 		return err
 	}
-	if cert == nil { // agents' programs would not know our certificate
+	if cert == nil { // agents' programs would not trust our certificate
 		d.Options.Server = server
 	}
 	err = a.listening(server.URL(), where, published)
@@ -110,7 +114,7 @@ func (a *app) serve(o serveOptions) error {
 	if err == nil {
 		<-s.ctx.Done()
 	}
-	d.Wait() // first: what they have to say at the end still gets out
+	d.Wait() // before the hub and the server close, so that clients get the last events of the runs
 	hub.Close()
 	if err2 := server.Close(); err == nil {
 		err = err2
@@ -120,15 +124,15 @@ func (a *app) serve(o serveOptions) error {
 
 func (a *app) listening(url, token string, published []a2a.Agent) error {
 	if a.json {
-		said := map[string]any{"url": url, "token": token}
+		result := map[string]any{"url": url, "token": token}
 		if published != nil {
 			at := map[string]string{}
 			for _, agent := range published {
 				at[agent.Name] = a2a.Address(url, agent.Name)
 			}
-			said["agents"] = at
+			result["agents"] = at
 		}
-		return a.print(said)
+		return a.print(result)
 	}
 	_, err := fmt.Fprintf(a.stdout, "listening at %s\nthe token is in %s\n", url, token)
 	for _, agent := range published {
@@ -137,7 +141,7 @@ func (a *app) listening(url, token string, published []a2a.Agent) error {
 	return err
 }
 
-// token finds what opens the server, and says where it is.
+// token reads the server's token, and returns where it is kept.
 func (o *serveOptions) token(h *statedir.Home) (key httpd.Key, where string, err error) {
 	if o.tokenFile != "" {
 		key, err = httpd.ReadKey(o.tokenFile)
@@ -163,12 +167,13 @@ func (o *serveOptions) certificate() (*tls.Certificate, error) {
 	}
 	cert, err := tls.LoadX509KeyPair(o.cert, o.key)
 	if err != nil {
-		return nil, swarm.Errorf(swarm.BadInput, "the certificate cannot be used: %w", err).WithHint("both files are in PEM, and the key is the certificate's")
+		return nil, swarm.Errorf(swarm.BadInput, "the certificate cannot be used: %w", err).WithHint("both files must be in PEM format, and the key must belong to the certificate")
 	}
 	return &cert, nil
 }
 
-// left says in a line how each run ended, one line after the other.
+// left prints a line when a run ends. Runs end on their own goroutines, so a mutex keeps lines
+// whole.
 func (a *app) left() func(view.Picture, error) {
 	var mu sync.Mutex
 	return func(p view.Picture, err error) {
@@ -180,7 +185,7 @@ func (a *app) left() func(view.Picture, error) {
 		case !a.json:
 			fmt.Fprintf(a.stdout, "run %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
 			if p.Status == swarm.Interrupted {
-				fmt.Fprintf(a.stdout, "to go on: swarm resume %s\n", p.ID)
+				fmt.Fprintf(a.stdout, "to resume it: swarm resume %s\n", p.ID)
 			}
 		}
 	}

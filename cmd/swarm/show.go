@@ -16,11 +16,11 @@ import (
 	"swarm/internal/view"
 )
 
-// showOptions are what a user wants to see of a run.
+// showOptions select what to print of a run.
 type showOptions struct {
 	turn    string
-	prompts bool // the whole prompts, and outputs, of every turn
-	spans   bool // where the bytes of each prompt came from
+	prompts bool // the full prompt and output of every turn
+	spans   bool // the origin of each part of the prompts
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -28,12 +28,16 @@ func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show RUN",
 		Short: "Show what every agent was asked and what it said",
-		Long: `Show a run: its tasks and its turns. With --turn, one turn whole: its full prompt, byte for byte as the agent got it, where each part of
-the prompt came from, and its output; with --turn and --prompt the prompt and nothing else. A turn is named by its id,
-task/iteration/attempt; a task alone, or task/iteration, means its last one. On a terminal, control characters are made visible.
+		Long: `Show a run: its tasks and its turns.
 
-With --json it is {run, tasks, agents, edges, turns, envelopes, topics, artifacts, usage}. With --prompt its turns also have their texts:
-prompt_text, output_text, and where there are any sent_text and injected_text. With --turn it is that turn alone, with its texts.
+With --turn, show one turn in full: its prompt, byte for byte as the agent got it, the origin of each
+part of the prompt, and its output. With --turn and --prompt, print the prompt and nothing else. The
+id of a turn is task/iteration/attempt; a task alone, or task/iteration, means its last turn. On a
+terminal, control characters are made visible.
+
+With --json the result is {run, tasks, agents, edges, turns, envelopes, topics, artifacts, usage}. With
+--prompt the turns also have their texts: prompt_text, output_text, and if there are any sent_text and
+injected_text. With --turn the result is that turn alone, with its texts.
 
 ` + runHelp,
 		Example:           "  swarm show @last\n  swarm show @last --turn code/2/1\n  swarm show @last --turn code --prompt > prompt.txt\n  swarm show @last --spans\n  swarm show @last --json | jq '.turns[].usage'",
@@ -49,11 +53,11 @@ prompt_text, output_text, and where there are any sent_text and injected_text. W
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.turn, "turn", "", "one turn whole: its `id`, or a task for its last one")
-	f.BoolVar(&o.prompts, "prompt", false, "the whole prompt and output of every turn; of the one that --turn names, the prompt alone")
+	f.StringVar(&o.turn, "turn", "", "one turn in full: its `id`, or a task for its last one")
+	f.BoolVar(&o.prompts, "prompt", false, "the full prompt and output of every turn; with --turn, only the prompt of that turn")
 	f.BoolVar(&o.prompts, "prompts", false, "the same")
 	_ = f.MarkHidden("prompts")
-	f.BoolVar(&o.spans, "spans", false, "where the bytes of each prompt came from")
+	f.BoolVar(&o.spans, "spans", false, "the origin of each part of the prompts")
 	return cmd
 }
 
@@ -86,7 +90,7 @@ func (a *app) show(l *run.Reader, o showOptions) error {
 	return nil
 }
 
-// showRun writes the head, the tasks and the turns.
+// showRun writes the head of a run and its tables: tasks, turns, mail, topics, artifacts.
 func (a *app) showRun(p view.Picture, d view.Details) error {
 	a.showHead(p, len(d.Turns), time.Now())
 	fmt.Fprintln(a.stdout)
@@ -157,7 +161,7 @@ func (a *app) showHead(p view.Picture, turns int, now time.Time) {
 		fmt.Fprintf(a.stdout, ", by %s", term.Escape(p.File))
 	}
 	if p.From != "" {
-		fmt.Fprintf(a.stdout, ", tries %s again", p.From)
+		fmt.Fprintf(a.stdout, ", a retry of %s", p.From)
 	}
 	fmt.Fprintln(a.stdout)
 	if p.Report != "" {
@@ -192,7 +196,7 @@ func mailTable(all []view.Envelope) *term.Table {
 	return t
 }
 
-// topicTable is what was published, the newest of each topic as prompts tell it.
+// topicTable lists the newest findings of each topic, as prompts have them.
 func topicTable(all []view.Topic) *term.Table {
 	t := term.NewTable("TOPIC", "FROM", "TURN", "FINDING")
 	for _, topic := range all {
@@ -203,20 +207,20 @@ func topicTable(all []view.Topic) *term.Table {
 	return t
 }
 
-// note is what there is to say of a turn beside its figures.
+// note describes what is unusual about a turn.
 func note(t view.Turn) string {
 	switch {
 	case t.CarriedOver:
-		return "kept from the run that this one tries again"
+		return "carried over from the run that this one retries"
 	case t.Reason != "":
 		return t.Reason
 	case t.Retried:
-		return "it was cut and ran again: start " + strconv.Itoa(t.Starts)
+		return "interrupted and run again: start " + strconv.Itoa(t.Starts)
 	}
 	return ""
 }
 
-// hints say how to see more.
+// hints prints the commands that show more: a failed turn if there is one, an output, and the logs.
 func (a *app) hints(p view.Picture, d view.Details) {
 	if len(d.Turns) == 0 {
 		return
@@ -230,10 +234,10 @@ func (a *app) hints(p view.Picture, d view.Details) {
 			output = fmt.Sprintf(" · an output: swarm out %s %s", p.ID, t.Task)
 		}
 	}
-	fmt.Fprintf(a.stdout, "\na turn whole: swarm show %s --turn %s%s · what was said: swarm logs %s\n", p.ID, best.ID, output, p.ID)
+	fmt.Fprintf(a.stdout, "\na turn in full: swarm show %s --turn %s%s · what was said: swarm logs %s\n", p.ID, best.ID, output, p.ID)
 }
 
-// remedies says of tasks that failed what can be done about it; the same thing once.
+// remedies prints the hints of failed tasks. Tasks with the same hint share a line.
 func (a *app) remedies(p view.Picture) {
 	const most = 3
 	failed := map[string][]string{} // by hint
@@ -256,7 +260,7 @@ func (a *app) remedies(p view.Picture) {
 	}
 }
 
-// showEach writes the prompts of all turns, or where they came from.
+// showEach writes the prompts of all turns, or only the origin of their parts.
 func (a *app) showEach(l *run.Reader, d view.Details, o showOptions) error {
 	for i := range d.Turns {
 		fmt.Fprintln(a.stdout)
@@ -308,7 +312,7 @@ func (a *app) showTurn(l *run.Reader, t view.Turn, o showOptions) error {
 	return a.printTurn(l, &t)
 }
 
-// printTurn writes a turn whole.
+// printTurn writes a turn in full.
 func (a *app) printTurn(l *run.Reader, t *view.Turn) error {
 	whole, err := l.Full(*t)
 	if err != nil {
@@ -328,7 +332,7 @@ func (a *app) printTurn(l *run.Reader, t *view.Turn) error {
 	return nil
 }
 
-// fence writes a text of others between two lines of ours.
+// fence writes a text that an agent got or wrote between two marker lines.
 func (a *app) fence(name, text string) {
 	fmt.Fprintf(a.stdout, "--- %s ---\n", name)
 	_, _ = io.WriteString(a.stdout, a.foreign([]byte(text)))
@@ -382,9 +386,9 @@ func (a *app) turnHead(t *view.Turn) {
 	for _, f := range t.Findings {
 		switch {
 		case f.Kind == swarm.Unsent:
-			fmt.Fprintf(a.stdout, "  it says that it wrote to @%s, and it did not: %s\n", term.Escape(f.About), term.Escape(f.Evidence))
+			fmt.Fprintf(a.stdout, "  it says that it wrote to @%s, but it did not: %s\n", term.Escape(f.About), term.Escape(f.Evidence))
 		case f.Kind == swarm.Shared:
-			fmt.Fprintf(a.stdout, "  against the phase changed, by it or by %s: %s\n", term.Escape(f.About), term.Escape(f.Evidence))
+			fmt.Fprintf(a.stdout, "  changed against the phase, by this turn or by %s: %s\n", term.Escape(f.About), term.Escape(f.Evidence))
 		case f.Times > 1:
 			fmt.Fprintf(a.stdout, "  it did the same %d times in a row: %s\n", f.Times, term.Escape(f.Evidence))
 		}
@@ -400,7 +404,7 @@ func (a *app) turnHead(t *view.Turn) {
 	}
 }
 
-// printSpans writes where the bytes of a prompt came from.
+// printSpans writes the origin of each part of a prompt.
 func (a *app) printSpans(t *view.Turn) {
 	if t.Prompt == "" {
 		return

@@ -19,15 +19,22 @@ func (a *app) teamCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "team GOAL",
-		Short: "Give a goal to agents that hand work to each other",
-		Long: `Give a goal to a team: the agents of the compose file, and its edges, which say who may hand work to whom. The goal goes to the lead, or to the
-agent that --to names. Each agent has a turn when somebody has written to it. The run ends when everybody is idle and nothing is open, or when the
-lead reports that it is done; with --mode INTERACTIVE, when somebody ends it: swarm close.
+		Short: "Give a goal to a team of agents that message each other",
+		Long: `Give a goal to a team: the agents of the compose file, with its edges. An edge permits one agent to
+message another. The goal goes to the lead, or to the agent that --to names. An agent gets a turn when
+it has mail.
 
-With the goal goes a context pack: when it is reached (--done, and team.done of the file), what it has to keep to (team.constraints), and what this
-folder tells of itself: docs, language, test command, the files that the goal names. Nothing is read that may hold secrets. 'swarm artifact ls' lists it.
+The run ends when all agents are idle and no mail or approval is open, or when the lead reports that
+the work is done. With --mode INTERACTIVE, it ends with: swarm close.
 
-The lead is the agent with permissions: {orchestrate: true}, else the one that --to names, else the first.`,
+A context pack goes with the goal:
+  done          when the goal is reached: --done, and team.done of the file
+  constraints   team.constraints of the file
+  facts         docs, language, test command of this folder, and the files that the goal names
+Files that may hold secrets are not read. 'swarm artifact ls' lists the pack.
+
+The lead is the agent with permissions: {orchestrate: true}, or else the one that --to names, or else
+the first.`,
 		Example: `  swarm team "Write a program that prints Roman numerals, with tests"
   swarm team "Speed up parse.go" --done "go test ./... passes" --done "BENCH.md has the figures"
   swarm team "Plan the next release" --phase PLANNING --to planner
@@ -45,16 +52,16 @@ The lead is the agent with permissions: {orchestrate: true}, else the one that -
 	}
 	src.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&r.To, "to", "", "the `agent` that the goal is given to (default the lead)")
-	f.StringArrayVar(&r.Done, "done", nil, "when the goal is reached, in a `sentence`; may be given again")
-	f.Var(&mode, "mode", "AUTO ends when everybody is idle, INTERACTIVE when somebody says so")
-	f.Var(&phase, "phase", "in PLANNING agents write under docs/ only; IMPLEMENTATION lets them work")
-	f.BoolVarP(&detach, "detach", "d", false, "run in the background; 'swarm attach' looks in, 'swarm wait' waits")
+	f.StringVar(&r.To, "to", "", "the `agent` that gets the goal (default the lead)")
+	f.StringArrayVar(&r.Done, "done", nil, "a `sentence` that says when the goal is reached; may be given again")
+	f.Var(&mode, "mode", "AUTO ends when all agents are idle, INTERACTIVE with swarm close")
+	f.Var(&phase, "phase", "in PLANNING agents write only under docs/")
+	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
 	return cmd
 }
 
-// oneOf makes a flag with a few values, in any case. The first is the default.
+// oneOf makes a flag with a few values, in upper or lower case. The first is the default.
 func oneOf(values []string) choice { return choice{values[0], values} }
 
 type choice struct {

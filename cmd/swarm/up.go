@@ -19,7 +19,7 @@ import (
 	"swarm/internal/term"
 )
 
-// A source is where a plan comes from, as flags say it.
+// A source holds the flags that select and change what a plan is made from.
 type source struct {
 	file     string
 	set      []string
@@ -31,19 +31,19 @@ type source struct {
 func (s *source) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.VarP((*something)(&s.file), "file", "f", "the compose `file` (default swarm/swarm.yaml)")
-	f.StringArrayVar(&s.set, "set", nil, "change a value of the compose file, as in pipelines.main.iterations=5")
-	f.Var((*something)(&s.provider), "provider", "`provider` of the agents that name none (or SWARM_PROVIDER)")
+	f.StringArrayVar(&s.set, "set", nil, "change a `value` of the compose file, as in pipelines.main.iterations=5")
+	f.Var((*something)(&s.provider), "provider", "the `provider` of agents that name none (or SWARM_PROVIDER)")
 	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(providerkind.Presets(), cobra.ShellCompDirectiveNoFileComp))
-	f.VarP((*jobs)(&s.parallel), "jobs", "j", "turns at once (default max_parallel, 16)")
+	f.VarP((*jobs)(&s.parallel), "jobs", "j", "run at most N turns at once (default max_parallel, 16)")
 }
 
-// selection adds the flag of commands that some tasks of the file can be named to.
+// selection adds the flag --only, for commands that take names of tasks.
 func (s *source) selection(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.only, "only", false, "only the named tasks, without what they depend on")
+	cmd.Flags().BoolVar(&s.only, "only", false, "only the named tasks, without their dependencies")
 }
 
-// something is a flag that cannot be empty. It is when it was meant to be taken from a variable that is not set, and without
-// --replay agents would be started.
+// something is a flag that cannot be empty. An empty value usually comes from a shell variable that
+// is not set. Ignoring an empty --replay would start the real agents.
 type something string
 
 func (s *something) Set(text string) error {
@@ -58,7 +58,7 @@ func (s *something) String() string { return string(*s) }
 
 func (s *something) Type() string { return "string" }
 
-// jobs is a flag for how many turns run at once.
+// jobs is a flag for the number of turns at once.
 type jobs int
 
 func (j *jobs) Set(text string) error {
@@ -74,19 +74,19 @@ func (j *jobs) String() string { return "" }
 
 func (j *jobs) Type() string { return "N" }
 
-// request is what the flags ask for.
+// request makes a request for a run from the flags.
 func (s *source) request(a *app, selected []string) control.Request {
 	return control.Request{File: s.file, Tasks: selected, Only: s.only, Set: s.set, Provider: s.provider, Jobs: s.parallel,
 		ReadStdin: a.readStdin, Args: os.Args[1:]}
 }
 
-// options are what the compiler needs.
+// options reads the compose file, and returns the options of the compiler.
 func (s *source) options(a *app, selected []string) (compose.Options, error) {
 	o, _, err := s.read(a, selected)
 	return o, err
 }
 
-// compile makes the plan without reading standard input: nothing is going to run.
+// compile makes the plan without reading standard input, for commands that start nothing.
 func (s *source) compile(a *app, selected []string) (*compose.Bundle, error) {
 	o, err := s.options(a, selected)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *source) compile(a *app, selected []string) (*compose.Bundle, error) {
 	o.Stdin = func() ([]byte, error) { return nil, nil }
 	b, err := compose.Compile(o)
 	if err == nil && len(b.Plan.Tasks) == 0 {
-		return compose.CompileTeam(o) // the agents are what there is
+		return compose.CompileTeam(o) // the file has only agents
 	}
 	return b, err
 }
@@ -120,10 +120,11 @@ func (a *app) upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up [PIPELINE | TASK…]",
 		Short: "Run a pipeline, or some of its tasks",
-		Long: `Run the pipeline main, or the only one, or all tasks as one; or the pipeline or tasks that are named, with what they depend on.
+		Long: `Run a pipeline, or tasks with their dependencies. Without arguments, run the pipeline main, or the only
+one, or else all tasks as one pipeline.
 
-Ctrl-C stops cleanly and the run can be resumed; twice kills.
-Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 interrupted.`,
+Ctrl-C stops the run cleanly, and swarm resume continues it. A second Ctrl-C kills it.
+Exit codes: 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 interrupted.`,
 		Example: `  swarm up
   swarm up build test -j 4
   swarm up --set pipelines.main.iterations=5
@@ -141,17 +142,17 @@ Exits with 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 inte
 	src.flags(cmd)
 	src.selection(cmd)
 	f := cmd.Flags()
-	f.BoolVarP(&detach, "detach", "d", false, "run in the background; 'swarm attach' looks in, 'swarm wait' waits")
+	f.BoolVarP(&detach, "detach", "d", false, "run in the background; see swarm attach and swarm wait")
 	recordFlags(cmd, &record, &replay)
 	return cmd
 }
 
 func recordFlags(cmd *cobra.Command, record, replay *string) {
-	cmd.Flags().Var((*something)(record), "record", "write the run to this `file`, to be replayed")
+	cmd.Flags().Var((*something)(record), "record", "record the run to this `file`, for --replay")
 	cmd.Flags().Var((*something)(replay), "replay", "take the agents' answers from this `file`; no agent is started")
 }
 
-// warn shows what is doubtful and does not keep a run from starting.
+// warn prints warnings, which do not keep a run from starting.
 func (a *app) warn(warnings []*swarm.Error) {
 	if a.json {
 		return
@@ -164,7 +165,7 @@ func (a *app) warn(warnings []*swarm.Error) {
 	}
 }
 
-// plan makes the plan of a request, and runs it.
+// plan compiles a request into a plan, and runs it.
 func (a *app) plan(r control.Request, record string) error {
 	c, err := a.control()
 	if err != nil {
@@ -178,7 +179,7 @@ func (a *app) plan(r control.Request, record string) error {
 	return a.begin(begin{Begin: b, record: record})
 }
 
-// A begin is a run that is about to begin, and how it is shown.
+// A begin is a run to be started, and how to show it.
 type begin struct {
 	*control.Begin
 	record string
@@ -199,7 +200,7 @@ func (a *app) begin(b begin) error {
 	if err != nil {
 		return err
 	}
-	if rec != nil && b.record != "" { // its log has the time of the replay, and what clocks did is in the recorded one
+	if rec != nil && b.record != "" { // the log of a replay lacks the recorded timing
 		return swarm.Errorf(swarm.BadInput, "a replay is recorded already").WithHint("copy it: cp %s %s", b.Replay, b.record)
 	}
 	out, err := recordTo(b.record)
@@ -229,7 +230,7 @@ func (a *app) begin(b begin) error {
 	return err
 }
 
-// waiting tells a person which providers a run waits for before it begins.
+// waiting reports to a person which providers the preflight check waits for.
 func (a *app) waiting() control.ProgressReport {
 	w := control.ProgressReport{After: time.Second}
 	if a.onTerminal() {
@@ -238,7 +239,7 @@ func (a *app) waiting() control.ProgressReport {
 	if !a.json {
 		w.Say = func(names []string) {
 			if len(names) > 0 {
-				fmt.Fprintf(a.stderr, "looking for %s …\n", strings.Join(names, ", "))
+				fmt.Fprintf(a.stderr, "checking %s …\n", strings.Join(names, ", "))
 			}
 		}
 	}

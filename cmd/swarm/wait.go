@@ -17,9 +17,10 @@ func (a *app) waitCommand() *cobra.Command {
 	var timeout string
 	cmd := &cobra.Command{
 		Use:   "wait RUN",
-		Short: "Wait until a run has ended, and exit with its code",
-		Long: `Wait, without a word, until a run has ended, and exit as ` + "`swarm up`" + ` would have: 0 all done, 1 something failed, 3 budget spent.
-When the time given by --timeout is over, or when nobody drives the run, it says so and exits with 1. The run itself is left alone.
+		Short: "Wait until a run ends, and exit with its code",
+		Long: `Wait until a run ends, printing nothing, and exit with its code: 0 all done, 1 something failed,
+3 budget spent. After --timeout, or if no process drives the run, print an error and exit with 1. The
+run itself is not affected.
 
 ` + runHelp,
 		Example:           "  swarm up -d && swarm wait @last\n  swarm wait @last --timeout 10m && echo done",
@@ -40,7 +41,7 @@ When the time given by --timeout is over, or when nobody drives the run, it says
 			return a.waitFor(ctx, args[0], timeout)
 		},
 	}
-	cmd.Flags().StringVar(&timeout, "timeout", "", "how long to wait at most, as in 90s, 10m or 1d")
+	cmd.Flags().StringVar(&timeout, "timeout", "", "wait at most this long, as in 90s, 10m or 1d")
 	return cmd
 }
 
@@ -53,11 +54,11 @@ func (a *app) waitFor(ctx context.Context, ref, timeout string) error {
 	p, err := l.Wait(ctx)
 	switch {
 	case ctx.Err() == context.DeadlineExceeded && err != nil:
-		return swarm.Errorf(swarm.Other, "run %s has not ended after %s", l.ID, timeout).WithHint("it goes on; to look in: swarm attach %s", l.ID)
+		return swarm.Errorf(swarm.Other, "run %s has not ended after %s", l.ID, timeout).WithHint("it continues; to watch it: swarm attach %s", l.ID)
 	case err != nil:
 		return err
 	case p.Status == swarm.Interrupted:
-		return swarm.Errorf(swarm.Other, "nobody drives run %s", l.ID).WithHint("to go on with it: swarm resume %s", l.ID)
+		return swarm.Errorf(swarm.Other, "no process drives run %s", l.ID).WithHint("to resume it: swarm resume %s", l.ID)
 	}
 	a.exit = exitOf(p)
 	if a.json {
@@ -72,7 +73,7 @@ func (a *app) waitFor(ctx context.Context, ref, timeout string) error {
 	return nil
 }
 
-// exitOf is what a run that is over exits with.
+// exitOf is the exit code of a run that no process drives any more.
 func exitOf(p view.Picture) int {
 	if p.Status == swarm.Interrupted {
 		return swarm.ExitInterrupted
@@ -80,7 +81,8 @@ func exitOf(p view.Picture) int {
 	return p.Exit
 }
 
-// leaveSignals gives a context that ends when a user stops looking. What is looked at goes on.
+// leaveSignals makes a context that ends when a signal tells a watching command to stop. The
+// watched run continues.
 func leaveSignals() (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)

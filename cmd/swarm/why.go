@@ -14,12 +14,13 @@ import (
 func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "why [RUN] TASK | @AGENT",
-		Short: "Say why a task or an agent does not run",
-		Long: `Print the path of waits that begins with a task or an agent, and what is at its end; or why the task ended as it did. It goes over all kinds of
-waits: dependencies, busy agents, limits, pauses, the next attempt, people, required replies, and agents that wait for others in their turn.
-Those that wait for each other in a circle are named.
+		Short: "Explain why a task or an agent does not run",
+		Long: `Print the chain of waits that starts at a task or an agent, and what is at its end; or the reason why
+the task ended. The chain follows all kinds of waits: dependencies, busy agents, limits, pauses,
+retries, people, required replies, and agents that wait for others inside their turns. A deadlock is
+printed with its members.
 
-Without RUN it is the newest run of this folder that still goes on, else the newest. ` + runHelp,
+` + newestRun,
 		Example:           "  swarm why test\n  swarm why @coder\n  swarm why @last test",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: a.completeRunOrAgent,
@@ -49,7 +50,7 @@ Without RUN it is the newest run of this folder that still goes on, else the new
 					Run    swarm.RunID  `json:"run"`
 					Status swarm.Status `json:"status"`
 					Path   view.Chain   `json:"path"`
-					Circle []string     `json:"circle,omitempty"` // the part of it that goes round
+					Circle []string     `json:"circle,omitempty"` // the members of a deadlock
 				}{p.ID, p.Status, chain, chain.Circle()})
 			}
 			return a.printWhy(chain, p)
@@ -69,7 +70,7 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	now, circle := time.Now(), chain.Circle()
 	ends := standing(last, now)
 	if circle != nil {
-		ends = "they wait for each other in a circle"
+		ends = "they wait for each other: a deadlock"
 	}
 	fmt.Fprintf(a.stdout, "%s: %s\n", chain.Path(), term.Escape(ends))
 	for _, link := range chain[:len(chain)-1] {
@@ -77,9 +78,9 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	}
 	switch {
 	case circle != nil:
-		fmt.Fprintf(a.stdout, "say something to one of them: swarm send @%s\n", circle[0])
+		fmt.Fprintf(a.stdout, "to break it, write to one of them: swarm send @%s \"…\"\n", circle[0])
 	case p.Status == swarm.Interrupted:
-		fmt.Fprintf(a.stdout, "nobody drives run %s: swarm resume %s\n", p.ID, p.ID)
+		fmt.Fprintf(a.stdout, "no process drives run %s: swarm resume %s\n", p.ID, p.ID)
 	case p.Status == swarm.Paused || p.Status == swarm.Pausing:
 		fmt.Fprintf(a.stdout, "run %s is %s: swarm resume %s\n", p.ID, p.Status, p.ID)
 		if why := p.PausedFor(); why != "" {
@@ -91,7 +92,7 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	return nil
 }
 
-// waiting names what is waited for, and for how long already where that is known.
+// waiting describes what a task waits for, and since when if that is known.
 func waiting(waits []view.Wait, now time.Time) string {
 	text := view.Waiting(waits)
 	if since := waits[0].Since; !since.IsZero() {
@@ -100,13 +101,13 @@ func waiting(waits []view.Wait, now time.Time) string {
 	return text
 }
 
-// standing says where a task stands, and why.
+// standing describes the status of a task, and its reason.
 func standing(t view.Task, now time.Time) string {
 	switch {
 	case len(t.Waits) > 0:
 		return "waits for " + waiting(t.Waits, now)
 	case t.Status == swarm.Running && t.Attempt == 0:
-		return "about to start" // its turn is not in the log yet
+		return "about to start" // the start of its turn is not in the log yet
 	case t.Status == swarm.Running:
 		return fmt.Sprintf("running for %s (turn %s)", term.Duration(now.Sub(t.Started)), t.Turn)
 	case t.Reason != "":
@@ -114,7 +115,7 @@ func standing(t view.Task, now time.Time) string {
 	case t.Status == swarm.Completed:
 		return fmt.Sprintf("completed in %s (turn %s)", term.Duration(t.Ended.Sub(t.Started)), t.Turn)
 	case t.Status == swarm.Pending:
-		return "pending: nothing stands in its way"
+		return "pending: ready to start"
 	}
 	return string(t.Status)
 }
