@@ -6,7 +6,7 @@ import (
 	"swarm"
 )
 
-// Only a turn whose time ran out while a question was open is told of as one that nobody answered.
+// Only a timeout with an open question names that question.
 func TestBlame(t *testing.T) {
 	late, cancelled := swarm.Errorf(swarm.TimedOut, "timed out after 1s"), swarm.Errorf(swarm.CutByCancel, "cancelled")
 	var u unanswered

@@ -17,7 +17,8 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// newBudget makes the log of a run with tasks t1, t2, … and a budget. Its prompts are about 30 tokens each.
+// newBudget makes the log of a run with tasks t1, t2, … and a budget. Each prompt has about 30
+// tokens.
 func newBudget(t *testing.T, tasks int, budget swarm.Budget) (b *bench, path string) {
 	path = filepath.Join(t.TempDir(), "run.db")
 	log, err := sqlite.Create(path)
@@ -44,14 +45,14 @@ func task(n int) flow.Call {
 	return flow.Call{ID: name + "/1/1", Kind: flow.KindTurn, Task: name, Agent: name, Iteration: 1, Of: 1, Attempt: 1, Ref: call.Ref}
 }
 
-// says answers with so many tokens used.
+// says returns an agent that answers and reports this usage.
 func says(tokens int64) agent {
 	return func(context.Context, provider.Request) (provider.Reply, error) {
 		return provider.Reply{Output: []byte("done"), Usage: swarm.Usage{InputTokens: tokens}}, nil
 	}
 }
 
-// ended holds a turn's end against what it should be.
+// ended compares a turn's end with the expected one.
 func (b *bench) ended(r flow.Result, err error, kind swarm.ErrorKind) {
 	b.Helper()
 	if err != nil || r.Kind != kind {
@@ -59,7 +60,7 @@ func (b *bench) ended(r flow.Result, err error, kind swarm.ErrorKind) {
 	}
 }
 
-// A budget is the run's, however many workers do its turns: what counts is the order of their starts in the log.
+// One budget holds for all workers of a run: the order of their starts in the log decides.
 func TestThreeWorkersKeepOneBudget(t *testing.T) {
 	b, path := newBudget(t, 9, swarm.Budget{Calls: 3})
 	fence, err := b.log.Own(t.Context(), flow.Version, time.Minute)
@@ -98,7 +99,7 @@ func TestThreeWorkersKeepOneBudget(t *testing.T) {
 	}
 }
 
-// A reservationLine is a log that holds back reservations until so many have come.
+// A reservationLine is a log that holds back reservations until a number of them have come.
 type reservationLine struct {
 	swarm.Log
 	line *sync.WaitGroup
@@ -112,7 +113,8 @@ func (s reservationLine) Append(ctx context.Context, b swarm.Batch) ([]int64, er
 	return s.Log.Append(ctx, b)
 }
 
-// A model that calls tools needs more with each question. Of two turns that need all that is left at the same moment, one has it.
+// A model that calls tools needs more with each request. If two turns need all that is left at the
+// same moment, one gets it.
 func TestReservationsOfTwoWorkersKeepOneBudget(t *testing.T) {
 	b, _ := newBudget(t, 2, swarm.Budget{Tokens: 1000})
 	line, both := &sync.WaitGroup{}, &sync.WaitGroup{}
@@ -146,7 +148,8 @@ func TestReservationsOfTwoWorkersKeepOneBudget(t *testing.T) {
 	}
 }
 
-// A run that goes on after a crash has the budget that its log leaves. What was cut counts once, as it was reserved.
+// A run that is resumed after a crash has the budget that its log leaves. A cut start counts once,
+// with its reservation.
 func TestABudgetOutlivesItsWorkers(t *testing.T) {
 	b, _ := newBudget(t, 4, swarm.Budget{Calls: 3, Tokens: 2000})
 	ctx, kill := context.WithCancelCause(t.Context())
@@ -179,7 +182,7 @@ func TestABudgetOutlivesItsWorkers(t *testing.T) {
 	}
 }
 
-// A turn that cannot be begun again has been begun: the call that was cut stays used.
+// A turn that cannot be started again was started before: its cut call stays used.
 func TestARefusedTurnGivesNothingBack(t *testing.T) {
 	b, _ := newBudget(t, 2, swarm.Budget{Calls: 2})
 	for n := range 2 {
@@ -195,7 +198,7 @@ func TestARefusedTurnGivesNothingBack(t *testing.T) {
 	}
 }
 
-// So it is with a turn that was cancelled while nobody did it.
+// The same holds for a turn that was cancelled while no worker ran it.
 func TestACancelledTurnGivesNothingBack(t *testing.T) {
 	b, _ := newBudget(t, 2, swarm.Budget{Calls: 1})
 	ctx, kill := context.WithCancelCause(t.Context())
@@ -210,7 +213,7 @@ func TestACancelledTurnGivesNothingBack(t *testing.T) {
 	b.ended(r, err, swarm.OverBudget)
 }
 
-// A quitter is a log whose process ends while a start is on its way.
+// A quitter is a log whose process ends during the append of a start.
 type quitter struct {
 	swarm.Log
 	quit context.CancelFunc
@@ -224,7 +227,7 @@ func (q quitter) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
 	return q.Log.Append(ctx, b)
 }
 
-// A process that ends before a turn is begun has not cancelled the turn.
+// A process that ends before a turn's start does not cancel the turn.
 func TestATurnIsNotRefusedByTheEndOfItsProcess(t *testing.T) {
 	b := newBench(t)
 	b.tells("tell/1/1", `{"n": 21}`)
@@ -237,7 +240,7 @@ func TestATurnIsNotRefusedByTheEndOfItsProcess(t *testing.T) {
 	}
 }
 
-// A run without a budget writes and reserves nothing for it.
+// A run without a budget makes no reservations.
 func TestNoBudgetCostsNothing(t *testing.T) {
 	b, _ := newBudget(t, 1, swarm.Budget{Wall: time.Hour})
 	r, err := b.owner(b.log, func(_ context.Context, r provider.Request) (provider.Reply, error) {

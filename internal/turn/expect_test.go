@@ -30,7 +30,7 @@ func TestExpectedFiles(t *testing.T) {
 	check(syscall.Mkfifo(in("pipe"), 0o600))
 	check(os.Symlink("/etc/passwd", in("out")))
 	check(os.Symlink("report", in("link")))
-	for name, want := range map[string]string{ // nobody writes to the pipe: waiting for it would take forever
+	for name, want := range map[string]string{ // the pipe has no writer, so opening it would block forever
 		"report": "", "link": "", "huge": "",
 		"folder":  "folder is not a regular file",
 		"pipe":    "pipe is not a regular file",
@@ -49,7 +49,7 @@ func TestExpectedFiles(t *testing.T) {
 	}
 }
 
-// What an agent made may take years to be looked at; whoever waits for the verdict can leave.
+// A check of an agent's output may take years; the turn can give it up.
 func TestAVerdictIsNotWaitedForForever(t *testing.T) {
 	ctx, leave := context.WithCancelCause(t.Context())
 	left := errors.New("left")
@@ -63,7 +63,7 @@ func TestAVerdictIsNotWaitedForForever(t *testing.T) {
 	}
 }
 
-// A reason stands in the next prompt, in the log and on the screen.
+// A reason appears in the next prompt, in the log and on the screen.
 func TestReasonsStayShort(t *testing.T) {
 	long := "expect: " + strings.Repeat("€", maxReason) + "the end"
 	got := clip(long)
@@ -75,7 +75,7 @@ func TestReasonsStayShort(t *testing.T) {
 	}
 }
 
-// What is too long is cut when no secret is left in it: half of one nobody would find.
+// A long reason is redacted before it is cut: half a secret would not be recognized.
 func TestReasonsHoldNoHalfOfASecret(t *testing.T) {
 	hide := secret.New([]string{"API_KEY=sk-canary-0123456789"}, nil)
 	h := &Runner{Redact: hide.Bytes, Cut: hide.Cut}

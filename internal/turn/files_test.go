@@ -18,7 +18,7 @@ import (
 	"swarm/internal/turn"
 )
 
-// trees are real ones, in a store of the test's.
+// trees takes real snapshots, in a store of the test's.
 type trees string
 
 func (s trees) Record(ctx context.Context, dir string, alone bool) (string, error) {
@@ -65,7 +65,7 @@ func (s *shop) runner(a liveAgent) worker {
 	return h
 }
 
-// do has an agent do one turn, and wants it to go well.
+// do runs one turn of an agent, which must succeed.
 func (s *shop) do(c flow.Call, a liveAgent) {
 	s.Helper()
 	r, err := s.runner(a).Do(s.Context(), "root", c)
@@ -82,7 +82,7 @@ func (s *shop) write(name, text string) {
 	s.check(os.WriteFile(path, []byte(text), 0o644))
 }
 
-// writes is an agent that writes a file and ends as it is told.
+// writes is an agent that writes a file and ends as given.
 func (s *shop) writes(name, text string, end error) liveAgent {
 	return func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {
 		s.write(name, text)
@@ -90,7 +90,7 @@ func (s *shop) writes(name, text string, end error) liveAgent {
 	}
 }
 
-// diffs are the artifacts that are diffs, by turn.
+// diffs returns the artifacts of kind diff, by turn.
 func (s *shop) diffs() map[swarm.TurnID]string {
 	s.Helper()
 	found := map[swarm.TurnID]string{}
@@ -125,7 +125,7 @@ func TestATurnsChangesAreKept(t *testing.T) {
 	}
 }
 
-// A turn that a crash has cut is held against what was there before its first start.
+// A turn that a crash cut is compared with the snapshot before its first start.
 func TestARetriedTurnTellsAllItChanged(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{})
 	ctx, die := context.WithCancel(t.Context())
@@ -180,7 +180,7 @@ func TestWhoWorkedAtTheSameTime(t *testing.T) {
 	}
 }
 
-// An agent that stores, before its turn ends, what the turn's diff will be keeps nobody from ending it.
+// An agent that stores the text of its turn's diff beforehand does not keep the turn from ending.
 func TestADiffThatIsThereAlready(t *testing.T) {
 	first := newShop(t, "command", &swarm.Team{})
 	first.do(ask("a", 1, 1), first.writes("new.txt", "new\n", nil))
@@ -198,8 +198,8 @@ func TestADiffThatIsThereAlready(t *testing.T) {
 	}
 }
 
-// Whose changes are recorded: those of programs that work by themselves, and of models that have a tool to write with. What
-// thousands of quick tasks do is not.
+// The changes of programs that work by themselves are recorded, and of models with a tool to write.
+// The changes of a pipeline's commands are not: there may be thousands of short tasks.
 func TestWhoseChangesAreKept(t *testing.T) {
 	for _, c := range []struct {
 		kind, tools    string
@@ -233,7 +233,7 @@ func TestWhoseChangesAreKept(t *testing.T) {
 	}
 }
 
-// Outside of a repository only teams pay for it.
+// Outside of a repository only teams take snapshots.
 func TestAPipelineInNoRepository(t *testing.T) {
 	s := newShop(t, "claude-code", nil)
 	s.do(ask("a", 1, 1), s.writes("new.txt", "new\n", nil))
@@ -257,7 +257,8 @@ func TestWithoutGitARunGoesOn(t *testing.T) {
 	}
 }
 
-// In PLANNING nobody who is free to write elsewhere works unseen: the turn is not even begun.
+// In PLANNING an agent that can write elsewhere does not work without snapshots: the turn does not
+// call its provider.
 func TestPlanningWithoutGit(t *testing.T) {
 	for kind, denied := range map[string]bool{"command": true, "openai": false} {
 		t.Run(kind, func(t *testing.T) {
@@ -275,7 +276,7 @@ func TestPlanningWithoutGit(t *testing.T) {
 	}
 }
 
-// A turn after which nobody can tell what it changed has failed in PLANNING, and in no other phase.
+// A turn whose changes are not known fails in PLANNING, and in no other phase.
 func TestPlanningAndARepositoryThatIsGone(t *testing.T) {
 	for _, phase := range []swarm.Phase{swarm.PlanningPhase, swarm.ImplementationPhase} {
 		s := newShop(t, "command", &swarm.Team{Phase: phase})
@@ -293,7 +294,7 @@ func TestPlanningAndARepositoryThatIsGone(t *testing.T) {
 	}
 }
 
-// In PLANNING a program that writes outside of docs/ has failed, however it did it.
+// In PLANNING a program that writes outside of docs/ fails, however it writes.
 func TestPlanningIsHeld(t *testing.T) {
 	planning := &swarm.Team{Phase: swarm.PlanningPhase}
 	for _, c := range []struct {
@@ -327,7 +328,8 @@ func TestPlanningIsHeld(t *testing.T) {
 	}
 }
 
-// The next attempt is held against what was there before the first: what it leaves as it is, it has not made good.
+// A retry is compared with the snapshot before the first attempt: leaving a forbidden change in
+// place does not undo it.
 func TestPlanningAndTheNextAttempt(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
 	write := s.writes("main.go", "text\n", nil)
@@ -346,8 +348,9 @@ func TestPlanningAndTheNextAttempt(t *testing.T) {
 	}
 }
 
-// In a folder where several work at once nobody is failed for what another may have done: it is told, and who was there. Who cannot have
-// done it makes nobody else less guilty.
+// Where several agents work at once, none fails for a change that another may have made. The
+// finding names the files and the agents. An agent that cannot have made the change does not count
+// as another.
 func TestPlanningAmongOthers(t *testing.T) {
 	for _, c := range []struct {
 		kind   string // of both
@@ -388,7 +391,8 @@ func TestPlanningAmongOthers(t *testing.T) {
 	}
 }
 
-// Between two attempts others may have worked: of what is there then, an agent is failed for what its own attempt has failed for.
+// Other agents may work between two attempts. A retry fails only for the files that its own earlier
+// attempt failed for.
 func TestPlanningBlamesNoAttemptForOthers(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
 	fails := s.writes("mine.go", "text\n", swarm.Errorf(swarm.Exited, "exit status 1"))
@@ -411,7 +415,7 @@ func TestPlanningBlamesNoAttemptForOthers(t *testing.T) {
 	}
 }
 
-// After a crash nobody knows any more who was there before it.
+// After a crash it is unknown which turns ran before it.
 func TestPlanningAfterACrash(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
 	ctx, die := context.WithCancel(t.Context())
@@ -432,7 +436,7 @@ func TestPlanningAfterACrash(t *testing.T) {
 	}
 }
 
-// A link named docs is no way out.
+// A link named docs is no way out of the folder.
 func TestPlanningAndALinkNamedDocs(t *testing.T) {
 	s := newShop(t, "command", &swarm.Team{Phase: swarm.PlanningPhase})
 	s.check(os.MkdirAll(filepath.Join(s.dir, "src"), 0o755))
@@ -444,7 +448,8 @@ func TestPlanningAndALinkNamedDocs(t *testing.T) {
 	}
 }
 
-// The model behind an agent that has only our tools is not blamed for what another one did: those tools let nothing through.
+// A model that has only our tools is not blamed for another's changes: those tools enforce the
+// phase.
 func TestPlanningBlamesNobodyWhoCannotWrite(t *testing.T) {
 	s := newShop(t, "openai", &swarm.Team{Phase: swarm.PlanningPhase}, "file_write")
 	r, err := s.runner(s.writes("main.go", "another's\n", nil)).Do(t.Context(), "root", ask("a", 1, 1))

@@ -12,7 +12,7 @@ import (
 	"swarm/internal/provider"
 )
 
-// claims sends to some, uses tools, and says something.
+// claims sends messages, uses tools, and gives an output.
 func claims(output string, to []string, uses ...swarm.ToolUse) liveAgent {
 	return func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
 		for _, name := range to {
@@ -44,7 +44,7 @@ func inTeam(agent string, turn int) flow.Call {
 	return c
 }
 
-// The end of a turn says what the turn has claimed and not done.
+// The end of a turn lists the messages that it claims and did not send.
 func TestWhatIsSaidAndNotSent(t *testing.T) {
 	b := teamOf(t)
 	for i, c := range []struct {
@@ -71,7 +71,8 @@ func TestWhatIsSaidAndNotSent(t *testing.T) {
 	}
 }
 
-// An agent that does the same again and again with the same result is told so while it works, once; and its turn's end says it.
+// An agent that repeats the same call with the same result is warned once while it works. The
+// turn's end reports it, too.
 func TestTheSameAgainAndAgain(t *testing.T) {
 	b := teamOf(t)
 	use := func(name, input, output string) swarm.ToolUse {

@@ -18,7 +18,7 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// A live agent is told of, while it works, by what it says.
+// A liveAgent is a provider implemented by a function that receives the stream's callback.
 type liveAgent func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error)
 
 func (a liveAgent) Turn(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
@@ -65,7 +65,7 @@ func ask(agent string, iteration, attempt int) flow.Call {
 	return flow.Call{ID: string(swarm.NewTurnID(agent, iteration, attempt)), Kind: flow.KindTurn, Task: agent, Agent: agent, Iteration: iteration, Of: 9, Attempt: attempt, Ref: "plan:1"}
 }
 
-// do has an agent do one turn, and wants it to go well.
+// do runs one turn of an agent, which must succeed.
 func (b *team) do(c flow.Call, a liveAgent) flow.Result {
 	b.Helper()
 	r, err := b.runner(a).Do(b.Context(), "root", c)
@@ -96,7 +96,7 @@ func send(to, message string) liveAgent {
 	}
 }
 
-// hears keeps the prompt that it is asked with.
+// hears stores the prompt that it gets.
 func hears(prompt *string) liveAgent {
 	return func(_ context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		*prompt = r.Prompt
@@ -132,7 +132,7 @@ func TestMailIsReadByOneTurnThatCommits(t *testing.T) {
 	}
 }
 
-// What came while the turn ran is its agent's to read by a tool, and is consumed with the turn.
+// Mail that comes while the turn runs can be read by a tool. It is consumed with the turn.
 func TestMailThatIsReadByAToolIsConsumedToo(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
 	b.do(ask("coder", 1, 1), func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
@@ -151,7 +151,7 @@ func TestMailThatIsReadByAToolIsConsumedToo(t *testing.T) {
 	}
 }
 
-// What was sent before a crash, or before a failure, stands, and the agent is told so when it is asked again.
+// Messages sent before a crash or a failure stand, and the next prompt lists them.
 func TestATurnThatIsDoneAgainIsToldWhatItSent(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
 	ctx, kill := context.WithCancelCause(t.Context())
@@ -246,7 +246,7 @@ func TestToolsAndFilesAreNoted(t *testing.T) {
 	}
 }
 
-// answer is a person's answer to a question, as agentapi writes it down.
+// answer appends a person's answer to a question, as agentapi does.
 func (b *bench) answer(id string, ok bool) {
 	b.append(nil, swarm.Event{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey(id), To: swarm.ToControl, Data: b.json(swarm.ApprovalAnswer{ID: id, OK: ok})})
 }
@@ -295,8 +295,9 @@ func TestAPersonIsAsked(t *testing.T) {
 	}
 }
 
-// A yes is for one asking: the same asked again is another question. Only a start after a crash finds the answers of the one before, each to
-// the asking that it was given to, though the program puts another number into each.
+// An approval covers one request. Repeating the request asks again. Only a start after a crash
+// finds the answers of the start before, each for its own request, even if the program puts a new
+// number into each.
 func TestAnAnswerIsForOneAsking(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{})
 	answers := func(words ...bool) (off func()) {
@@ -351,7 +352,8 @@ func TestAnAnswerIsForOneAsking(t *testing.T) {
 	}
 }
 
-// A question that a start has asked is the same when the next one asks it in other words; an answer that came between them counts.
+// A question stays the same when the next start asks it in other words. An answer between the two
+// starts counts.
 func TestAnAnswerGivenWhileNobodyWaits(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{})
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -381,7 +383,7 @@ func TestAnAnswerGivenWhileNobodyWaits(t *testing.T) {
 	b.do(ask("coder", 1, 1), asks("call-2"))
 }
 
-// A turn that waits for an answer ends when somebody cancels it.
+// A turn that waits for an answer ends when it is cancelled.
 func TestAskingEndsWithTheTurn(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{})
 	r, err := b.runner(func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
@@ -394,7 +396,7 @@ func TestAskingEndsWithTheTurn(t *testing.T) {
 	}
 }
 
-// A turn whose time runs out while nobody answers was not slow: its end says so.
+// The end of a turn that times out while it waits for a person names the open question.
 func TestNobodyAnswersInTime(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{})
 	var plan swarm.Plan
@@ -427,8 +429,8 @@ func TestModelsAreOfferedOurToolsAlongEdges(t *testing.T) {
 	})
 }
 
-// A session is forgotten when a person wants that: the turn that runs is cut, and the next one begins with the whole prompt. The session of
-// a turn that ended well all the same is not taken up either.
+// A reset cuts the running turn and drops the session: the next turn starts with the full prompt.
+// The session of a turn that succeeds in spite of the reset is dropped, too.
 func TestASessionIsForgotten(t *testing.T) {
 	b := newTeam(t, "claude-code", swarm.Approvals{})
 	reset := func(agent string) {
@@ -440,7 +442,7 @@ func TestASessionIsForgotten(t *testing.T) {
 		for range 2 {
 			live(swarm.Delta{Kind: swarm.DeltaSession, Session: "s-" + string(r.Turn)})
 		}
-		live(swarm.Delta{Kind: swarm.DeltaSession, Session: strings.Repeat("s", 1<<20)}) // nobody calls a session so
+		live(swarm.Delta{Kind: swarm.DeltaSession, Session: strings.Repeat("s", 1<<20)}) // no real session has such a name
 		return provider.Reply{Session: "s-" + string(r.Turn)}, nil
 	}
 	b.do(ask("planner", 1, 1), remembers)

@@ -10,8 +10,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// A file that two turns may both have written while they ran at the same time is told of, with both agents:
-// what one wrote may be lost. What each says it wrote is believed.
+// A file that two concurrent turns may both have written gives a notice with both agents, since one
+// may have overwritten the other. The files that an agent names are believed.
 func TestTwoTurnsThatChangeTheSameFile(t *testing.T) {
 	for _, c := range []struct {
 		what, kind   string

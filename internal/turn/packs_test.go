@@ -10,7 +10,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// sendsPacks stores context packs by these ids and sends each to the coder, with a message of its own.
+// sendsPacks stores context packs with these ids and sends each to the coder, in a message of its
+// own.
 func sendsPacks(ids ...string) liveAgent {
 	return func(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 		for _, id := range ids {
@@ -28,7 +29,7 @@ func sendsPacks(ids ...string) liveAgent {
 	}
 }
 
-// A turn has the packs that came with its mail, merged, and its prompt says which bytes are theirs.
+// A prompt has the packs that came with the turn's mail, merged, and its spans mark their bytes.
 func TestPacksStandInThePrompt(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
 	b.do(ask("planner", 1, 1), sendsPacks("one", "two", "one"))
@@ -52,7 +53,8 @@ func TestPacksStandInThePrompt(t *testing.T) {
 	}
 }
 
-// A session is sent a pack again only if it may not have read it: when the turn failed, or when the session is another.
+// A session gets a pack again only if it may not have read it: the turn failed, or the session is
+// another one.
 func TestASessionIsSentAPackOnce(t *testing.T) {
 	b := newTeam(t, "claude-code", swarm.Approvals{})
 	var asked provider.Request
@@ -93,7 +95,7 @@ func TestASessionIsSentAPackOnce(t *testing.T) {
 	look("in a session that has none", true, false)
 }
 
-// After a crash the same turn is sent the same again, a pack that is new to the session included.
+// After a crash the same turn gets the same prompt, with a pack that is new to the session.
 func TestATurnThatIsDoneAgainHasItsPacks(t *testing.T) {
 	b := newTeam(t, "claude-code", swarm.Approvals{})
 	remembers := func(context.Context, provider.Request, func(swarm.Delta)) (provider.Reply, error) {

@@ -16,14 +16,15 @@ import (
 	"swarm/internal/turn"
 )
 
-// An agent is a provider that a function stands in for.
+// An agent is a provider implemented by a function.
 type agent func(ctx context.Context, r provider.Request) (provider.Reply, error)
 
 func (a agent) Turn(ctx context.Context, r provider.Request, _ func(swarm.Delta)) (provider.Reply, error) {
 	return a(ctx, r)
 }
 
-// A bench is the log of a run with one task, ask, whose prompt reads a number out of what the task tell has said.
+// A bench is the log of a run with one task, ask, whose prompt reads a number from the output of
+// the task tell.
 type bench struct {
 	*testing.T
 	log *sqlite.Log
@@ -68,14 +69,15 @@ func (b *bench) append(body []byte, events ...swarm.Event) {
 	b.check(err)
 }
 
-// tells has the other task say something.
+// tells appends an output of the other task.
 func (b *bench) tells(id, text string) {
 	b.Helper()
 	b.append([]byte(text), swarm.Event{Kind: swarm.TurnEnded, Key: swarm.EndKey(id), Task: "tell", Turn: swarm.TurnID(id),
 		Data: b.json(swarm.CallEnd{ID: id, Status: swarm.CallOK, Output: swarm.HashOf([]byte(text))})})
 }
 
-// A worker is a turn runner, asked by an engine that owns the run: the engine says by which fence, and whether another may have had it before.
+// A worker is a turn runner under an engine that owns the run. The engine sets the fence, and
+// whether another worker may have run the turn before.
 type worker struct {
 	*turn.Runner
 	fence int64
@@ -86,7 +88,7 @@ func (w worker) Do(ctx context.Context, loop string, c flow.Call) (flow.Result, 
 	return w.Runner.Do(ctx, loop, c)
 }
 
-// owner is the turn runner of a process that has just taken the run.
+// owner is the turn runner of a process that has just become the owner of the run.
 func (b *bench) owner(log swarm.Log, a agent) worker {
 	b.Helper()
 	fence, err := b.log.Own(b.Context(), flow.Version, time.Nanosecond)
@@ -98,7 +100,7 @@ func (b *bench) runner(log swarm.Log, a agent) *turn.Runner {
 	return &turn.Runner{Run: "run", Log: log, Dir: b.TempDir(), Provider: func(swarm.ProviderSpec) (provider.Provider, error) { return a, nil }}
 }
 
-// dies is an agent whose process is killed with the one that drives it.
+// dies is an agent that is killed together with its driver.
 func dies(stop context.CancelCauseFunc, asked *string) agent {
 	return func(ctx context.Context, r provider.Request) (provider.Reply, error) {
 		*asked = r.Prompt
@@ -141,7 +143,8 @@ func (d deaf) Read(after int64, limit int, to ...string) ([]swarm.Event, error) 
 	return d.Log.Read(after, limit, to...)
 }
 
-// Whatever makes the process stop says nothing about the turn: it must not be written down as failed or cancelled.
+// An error that stops the process says nothing about the turn: the turn must not end as failed or
+// cancelled.
 func TestATurnDoesNotEndWithItsProcess(t *testing.T) {
 	plain, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 
 const canary = "sk-canary/0123456789-abcdef"
 
-// secretive has an agent do one turn that must store no secret.
+// secretive runs one turn of an agent that must store no secret.
 func (b *team) secretive(agent string, iteration int, a liveAgent) {
 	b.Helper()
 	h := b.runner(a)
@@ -25,7 +25,7 @@ func (b *team) secretive(agent string, iteration int, a liveAgent) {
 	b.check(err)
 }
 
-// stored is all that the log holds, texts too.
+// stored returns all events and bodies of the log.
 func (b *team) stored() string {
 	b.Helper()
 	var all strings.Builder
@@ -46,7 +46,7 @@ func (b *team) stored() string {
 	return all.String()
 }
 
-// Whatever an agent's program calls its tools, its files and its session.
+// Secrets are removed from the names of tools, files and sessions.
 func TestNamesHoldNoSecret(t *testing.T) {
 	b := newTeam(t, "acp", swarm.Approvals{Tools: "ask"})
 	b.secretive("coder", 1, func(ctx context.Context, r provider.Request, live func(swarm.Delta)) (provider.Reply, error) {
@@ -81,7 +81,8 @@ func TestNamesHoldNoSecret(t *testing.T) {
 	})
 }
 
-// Of what a program says the end is kept. Wherever that cuts a secret in two, no half of it is stored.
+// Only the end of a long output is kept. Wherever the cut falls within a secret, no half of it is
+// stored.
 func TestNoHalfOfASecretIsStored(t *testing.T) {
 	p, err := provider.OpenCommand(swarm.ProviderSpec{Name: "sh", Command: []string{"sh", "-c", "cat out; cat err >&2; exit 3"}}, provider.Options{})
 	if err != nil {

@@ -19,8 +19,8 @@ func (b *team) publish(texts ...string) {
 	}
 }
 
-// A session is told of a finding once, unless it may not have read it: when the turn failed, or when the
-// session is another. The full prompt always tells it.
+// A session gets a finding once, unless it may not have read it: the turn failed, or the session is
+// another one. The full prompt always has it.
 func TestASessionIsToldAFindingOnce(t *testing.T) {
 	b := newTeam(t, "claude-code", swarm.Approvals{})
 	var asked provider.Request
@@ -60,7 +60,7 @@ func TestASessionIsToldAFindingOnce(t *testing.T) {
 	look("without a session", true, true)
 }
 
-// After a crash the same turn is asked the same, whatever was published since.
+// After a crash the same turn gets the same prompt, even if findings were published since.
 func TestATurnThatIsDoneAgainIsToldTheSameFindings(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
 	b.publish("one")
@@ -90,7 +90,7 @@ func TestATurnThatIsDoneAgainIsToldTheSameFindings(t *testing.T) {
 	}
 }
 
-// A prompt that is made once more is the same, whatever has come since, and however much its turn was given.
+// Making a prompt again gives the same prompt, even if mail came since or during the turn.
 func TestAPromptIsMadeOnceMore(t *testing.T) {
 	b := newTeam(t, "script", swarm.Approvals{})
 	for n := range 12 {

@@ -11,8 +11,8 @@ import (
 	"swarm/internal/provider"
 )
 
-// A startLine is a log that holds back starts of turns until so many have come. All of them have looked at the log by then, and
-// none has seen another.
+// A startLine is a log that holds back starts of turns until a number of them have come. All
+// workers have read the log by then, and none has seen another's start.
 type startLine struct {
 	swarm.Log
 	line *sync.WaitGroup
@@ -26,7 +26,8 @@ func (s startLine) Append(ctx context.Context, b swarm.Batch) ([]int64, error) {
 	return s.Log.Append(ctx, b)
 }
 
-// The workers of one owner share its fence. If an engine asks two of them for the same turn at once, one does it.
+// The workers of one owner share its fence. If an engine asks two of them for the same turn at
+// once, one runs it.
 func TestTwoWorkersStartATurnOnce(t *testing.T) {
 	b := newBench(t)
 	b.tells("tell/1/1", `{"n": 21}`)
@@ -65,7 +66,8 @@ func TestTwoWorkersStartATurnOnce(t *testing.T) {
 	}
 }
 
-// A worker that dies leaves a start. The next worker of the same owner finds it, and its own differs.
+// A worker that dies leaves a start. The next worker of the same owner finds it and appends
+// another.
 func TestAStartAfterAKilledWorkerIsMarked(t *testing.T) {
 	b := newBench(t)
 	b.tells("tell/1/1", `{"n": 21}`)
@@ -90,14 +92,14 @@ func TestAStartAfterAKilledWorkerIsMarked(t *testing.T) {
 	if len(starts) != 2 || starts[1].Start != 2 || starts[0].Owner != starts[1].Owner || starts[0].By == "" || starts[0].By == starts[1].By {
 		t.Errorf("the starts are %+v", starts)
 	}
-	// The end is there: asked once more, the turn is not done again.
+	// The end is in the log: the turn does not run again.
 	more, err := next.Do(t.Context(), "root", again)
 	if err != nil || more.Seq != r.Seq || asked != 1 || len(b.starts()) != 2 {
 		t.Errorf("asked again, the turn ended as %+v, %v after %d calls and %d starts", more, err, asked, len(b.starts()))
 	}
 }
 
-// Nobody ends a turn as refused that another worker is doing.
+// A worker does not end a turn as refused while another runs it.
 func TestARefusalYieldsToAStart(t *testing.T) {
 	b := newBench(t)
 	b.tells("tell/1/1", "no number") // so this worker cannot make the prompt
@@ -111,7 +113,7 @@ func TestARefusalYieldsToAStart(t *testing.T) {
 	}
 }
 
-// starts are the starts in the log.
+// starts returns the starts in the log.
 func (b *bench) starts() (all []swarm.TurnStart) {
 	b.Helper()
 	events, err := b.log.Read(0, 1000)
@@ -126,7 +128,7 @@ func (b *bench) starts() (all []swarm.TurnStart) {
 	return all
 }
 
-// A worker whose turn was begun again by another one asks nobody anything.
+// A worker whose turn another worker has started again asks no questions.
 func TestAReplacedStartAsksNobody(t *testing.T) {
 	b := newBench(t)
 	b.tells("tell/1/1", `{"n": 21}`)
@@ -142,7 +144,7 @@ func TestAReplacedStartAsksNobody(t *testing.T) {
 	}
 }
 
-// A pollster is a log that stops its worker when a question was written.
+// A pollster is a log that stops its worker once a question is appended.
 type pollster struct {
 	swarm.Log
 	stop context.CancelCauseFunc
