@@ -10,7 +10,7 @@ import (
 	"swarm"
 )
 
-// A message that asks for a response may be answered where no edge leads: once, by whoever got it.
+// The receiver of a message that asks for a response may answer it without an edge, once.
 func TestAnAnswerNeedsNoEdge(t *testing.T) {
 	log, again := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -32,13 +32,13 @@ func TestAnAnswerNeedsNoEdge(t *testing.T) {
 	}
 	first := call[SendResult](t, tester, "send_handoff", `{"to":"coder","message":"one"}`)
 	refused(tester, "two")
-	// The turn runs again, in another process: what it has sent it has sent.
+	// The turn runs again in another process: its messages stay sent.
 	tester = (&Service{Run: "r1", Log: again()}).BeginTurn("tester", "task", "tester/1/1", 2, swarm.Inputs{})
 	if second := call[SendResult](t, tester, "send_handoff", `{"to":"coder","message":"one"}`); second != first {
 		t.Errorf("the answer is %v and %v", first, second)
 	}
 	refused(tester, "two")
-	// Two questions have two answers, and a reminder asks once more.
+	// Two questions permit two answers, and a reminder permits one more.
 	ask("q-2", "required")
 	ask("q-3", "required")
 	call[SendResult](t, tester, "send_handoff", `{"to":"coder","message":"two"}`)
@@ -53,7 +53,7 @@ func TestAnAnswerNeedsNoEdge(t *testing.T) {
 	refused(tester, "five")
 }
 
-// Of two answers that are given at once one is refused.
+// Of two concurrent answers one is refused.
 func TestAQuestionIsAnsweredOnce(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -75,7 +75,7 @@ func TestAQuestionIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// Nobody is reminded of a reply that nobody waits for.
+// There is no reminder of a reply whose asker has ended.
 func TestNoReminderForAnAgentThatHasEnded(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}

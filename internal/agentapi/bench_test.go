@@ -12,7 +12,8 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// BenchmarkSend is one send_handoff, from the call to the answer, beside the bare append of the same event that runs in turn with it.
+// BenchmarkSend measures one send_handoff from the call to the answer, next to the bare append of
+// the same event.
 func BenchmarkSend(b *testing.B) {
 	log, err := sqlite.Create(filepath.Join(b.TempDir(), "run.db"))
 	if err != nil {
@@ -46,8 +47,8 @@ func BenchmarkSend(b *testing.B) {
 	b.ReportMetric(float64(bare.Microseconds())/float64(n), "µs/bare-append")
 }
 
-// BenchmarkLongInbox empties an inbox of 1,000 and of 100,000 envelopes, 100 at a time, as turns do, with a log that was just opened:
-// each envelope costs the same.
+// BenchmarkLongInbox reads an inbox of 1,000 and of 100,000 envelopes, 100 at a time as turns do,
+// from a log that was just opened. The cost per envelope is the same.
 func BenchmarkLongInbox(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

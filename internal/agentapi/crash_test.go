@@ -18,8 +18,8 @@ import (
 	"swarm/internal/storetest"
 )
 
-// A turn is cut at each of its appends, before it is on disk and just after, and run again an hour later: the log has what it would
-// have without the crash, once.
+// A turn is cut at each of its appends, before and after the append is on disk, and runs again an
+// hour later. The log then has the same events as without the crash, once.
 func TestCrashAtEveryAppend(t *testing.T) {
 	const appends = 5
 	turn := func(log swarm.Log, at time.Time) (err error) {
@@ -81,7 +81,7 @@ func TestMain(m *testing.M) {
 
 const childMessages = 60
 
-// childSends is another process, in which an agent has a turn. It prints each answer.
+// childSends is another process in which an agent has a turn. It prints each answer.
 func childSends(path, agent string) error {
 	log, err := sqlite.Open(path)
 	if err != nil {
@@ -99,8 +99,8 @@ func childSends(path, agent string) error {
 	return nil
 }
 
-// Two processes send while a third reads; one is killed and starts again. What was acknowledged is there, everything is there once,
-// and each in the order of its sender.
+// Two processes send while a third reads; one is killed and starts again. Every acknowledged
+// message is stored once, in the order of its sender.
 func TestKilledProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.db")
 	log, err := sqlite.Create(path)
@@ -135,7 +135,7 @@ func TestKilledProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	read(fromB, childMessages)
-	_ = b.Wait() // it was killed, and says so
+	_ = b.Wait() // the error says that it was killed
 	b, fromB = start("b")
 	read(fromB, childMessages)
 	read(fromA, childMessages)

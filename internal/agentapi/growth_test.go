@@ -15,7 +15,7 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// growing makes the log of a team whose planner may ask for others.
+// growing makes the log of a team whose planner may request new agents.
 func growing(t *testing.T, spawn string) *sqlite.Log {
 	t.Helper()
 	log, err := sqlite.Create(filepath.Join(t.TempDir(), "run.db"))
@@ -41,7 +41,7 @@ func inboxOf(t *testing.T, s *Service, agent string) []mail.Item {
 	return items
 }
 
-// From the question to the new agent's first message.
+// A growth request, from the question to the new agent's first message.
 func TestGrowing(t *testing.T) {
 	log := growing(t, "")
 	s := &Service{Run: "r", Log: log}
@@ -103,7 +103,7 @@ func TestGrowing(t *testing.T) {
 			t.Errorf("helper may %s %s", tool, args)
 		}
 	}
-	// Who began before is told of the team as it was.
+	// A turn that began before is told of the team as it was then.
 	brief := func(answered int) string {
 		text, _, _, err := s.Present("planner", &swarm.Team{Lead: "planner"}, answered, nil)
 		if err != nil {
@@ -117,7 +117,7 @@ func TestGrowing(t *testing.T) {
 	}
 }
 
-// Who may not ask is told what would allow it, and is not told of the tools.
+// An agent that may not make requests is told what would allow it, and is not offered the tools.
 func TestWishesThatAreRefused(t *testing.T) {
 	for _, c := range []struct{ spawn, agent, tool, args, want string }{
 		{"auto", "coder", "spawn_node", helper, "coder may not use spawn_node"},
@@ -151,7 +151,7 @@ func TestWishesThatAreRefused(t *testing.T) {
 	}
 }
 
-// Where nobody has to be asked, question and answer are one batch.
+// With automatic approval, request and answer are one batch.
 func TestAutomaticAnswers(t *testing.T) {
 	log := growing(t, "auto")
 	h := (&Service{Log: log}).BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})
@@ -161,7 +161,7 @@ func TestAutomaticAnswers(t *testing.T) {
 	}
 }
 
-// Of many answers at once one counts, and the others are told whose it was.
+// Of many concurrent answers one counts, and the error of the others names it.
 func TestFirstAnswer(t *testing.T) {
 	log := growing(t, "")
 	s := &Service{Run: "r", Log: log}
@@ -222,7 +222,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// What was allowed and cannot be had any more is refused, and who asked is told: the team is full, or the name is taken.
+// An approved request that has become impossible is refused, and the requester is told: the team is
+// full, or the name is taken.
 func TestGrantedTooLate(t *testing.T) {
 	log := growing(t, "auto")
 	s := &Service{Log: log}
@@ -242,7 +243,7 @@ func TestGrantedTooLate(t *testing.T) {
 	}
 }
 
-// A late owner grants nothing.
+// A replaced owner grants nothing.
 func TestGrantIsTheOwners(t *testing.T) {
 	log := growing(t, "auto")
 	s := &Service{Log: log}
@@ -296,7 +297,7 @@ func TestAnswersThatCannotBeGiven(t *testing.T) {
 	}
 }
 
-// No secret reaches the log by a growth request, its answer, or an error.
+// No secret gets into the log by a growth request, its answer, or an error.
 func TestSecretsOfWishes(t *testing.T) {
 	log := growing(t, "")
 	const canary = "canary-0123456789"

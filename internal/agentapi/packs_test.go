@@ -31,7 +31,8 @@ func TestAPackIsFilledIn(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 
-	// Stored again, later and by another process, it is the same pack; by somebody else it is another.
+	// Stored again, later and by another process, it is the same pack. Stored by another agent, it
+	// is another.
 	later := &Service{Run: "r1", Log: again(), Now: func() time.Time { return now.Add(time.Hour) }}
 	same := later.BeginTurn("planner", "planner", "planner/2/1", 1, swarm.Inputs{})
 	if repeated := call[putResult](t, same, "put_artifact", packArgs("b", `{"constraints":{"deps":false},"goal":"Ship it","nodeId":"planner","runId":"r1"}`)); repeated.Ref != first.Ref {
@@ -45,7 +46,7 @@ func TestAPackIsFilledIn(t *testing.T) {
 		t.Errorf("%d packs are stored", n)
 	}
 
-	// What it goes on from stands before it, and the stored pack is whole.
+	// The packs that it extends come before it, and the stored pack is complete.
 	more := call[putResult](t, coder, "put_artifact", packArgs("c", `{"packId":"mine","extends":["`+first.Ref+`"],"goal":"Test it","constraints":{"deps":true}}`))
 	if more.Ref != "contextpack://pack/mine" || !slices.Equal(more.LeftOut, []swarm.LeftOut{{Part: "constraints", Name: "deps", How: contextpack.Replaced}}) {
 		t.Errorf("%+v", more)
@@ -102,7 +103,7 @@ func TestAPackIsRefused(t *testing.T) {
 	call[SendResult](t, h, "send_handoff", `{"to":"coder","message":"m","contextRef":"contextpack://pack/mine"}`)
 }
 
-// What has no room is left out. The log has the whole list, the agent some of it.
+// Parts that do not fit are left out. The log has the whole list, the agent's answer a part of it.
 func TestAFullPackSaysWhatItLeftOut(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -134,7 +135,8 @@ func TestAPackHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// A pack that an older program stored, and that is none, is referred to; a turn does not fail by it.
+// A pack that an older version stored and that cannot be read is only named. The turn does not
+// fail.
 func TestAPackThatCannotBeReadIsOnlyReferredTo(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}

@@ -9,8 +9,8 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// A turn is begun again by another owner while its first start still runs. What the first start does from then on is refused,
-// and the second does its work.
+// Another owner starts a turn again while its first start still runs. From then on the first
+// start's actions are refused, and the second start does the work.
 func TestAReplacedStartCanDoNothing(t *testing.T) {
 	log := growing(t, "")
 	mine := (&Service{Run: "r", Log: log}).BeginTurn("planner", "planner", "planner/1/1", 1, swarm.Inputs{})

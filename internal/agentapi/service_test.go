@@ -22,7 +22,8 @@ var team = swarm.Plan{Kind: swarm.TeamRun,
 	Agents: []swarm.Agent{{Name: "planner"}, {Name: "coder"}, {Name: "tester"}},
 	Edges:  []swarm.Edge{{From: "planner", To: "coder", Both: true}, {From: "coder", To: "tester"}}}
 
-// opened makes the log of a run of the team, and returns what opens it again, as another process would.
+// opened makes the log of a run of the team. It also returns a function that opens the log again,
+// as another process would.
 func opened(t *testing.T) (swarm.Log, func() swarm.Log) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -73,7 +74,7 @@ func all(t *testing.T, log swarm.Log) (events []swarm.Event) {
 	}
 }
 
-// call does a tool that must succeed, and reads its answer.
+// call calls a tool, which must succeed, and decodes its answer.
 func call[T any](t *testing.T, h *TurnHandle, tool, args string) (answer T) {
 	t.Helper()
 	raw, err := h.Call(t.Context(), tool, json.RawMessage(args))
@@ -86,7 +87,8 @@ func call[T any](t *testing.T, h *TurnHandle, tool, args string) (answer T) {
 	return answer
 }
 
-// commit ends a turn as package turn does: what it has seen is consumed in one batch with its end.
+// commit ends a turn as package turn does: the mail that it saw is consumed in one batch with its
+// end.
 func commit(t *testing.T, log swarm.Log, h *TurnHandle) swarm.Inputs {
 	t.Helper()
 	in := h.End()
@@ -96,7 +98,7 @@ func commit(t *testing.T, log swarm.Log, h *TurnHandle) swarm.Inputs {
 	return in
 }
 
-// begin starts a turn as package turn does: its prompt has the mail that is unread.
+// begin starts a turn as package turn does: its prompt has the unread mail.
 func begin(t *testing.T, s *Service, agent string, turn swarm.TurnID) (*TurnHandle, []mail.Item) {
 	t.Helper()
 	from, err := s.Cursor(agent)
@@ -159,7 +161,7 @@ func TestTwoAgentsExchangeMail(t *testing.T) {
 	}
 }
 
-// A turn that ends without a commit has consumed nothing, whatever it was shown.
+// A turn that ends without a commit consumes nothing, even if it was shown mail.
 func TestCutTurnLeavesItsMail(t *testing.T) {
 	log, again := opened(t)
 	s := &Service{Log: log}
@@ -201,8 +203,8 @@ func TestCursorOutlivesTheService(t *testing.T) {
 	}
 }
 
-// Whoever sends at the same time, in whichever process: each message is stored once, in the order in which its sender sent, and
-// each is consumed once.
+// With concurrent senders in several processes, each message is stored once, in the order of its
+// sender, and consumed once.
 func TestManySendersAndProcesses(t *testing.T) {
 	log, again := opened(t)
 	services := []*Service{{Log: log}, {Log: again()}}
@@ -250,7 +252,7 @@ func TestManySendersAndProcesses(t *testing.T) {
 	}
 }
 
-// Of many who use one id at the same time, the same content is one message, and another is refused.
+// With concurrent uses of one id, the same content is one message, and other content is refused.
 func TestOneIDOneMessage(t *testing.T) {
 	log, again := opened(t)
 	services := []*Service{{Log: log}, {Log: again()}}
@@ -301,7 +303,8 @@ func TestOneIDOneMessage(t *testing.T) {
 	}
 }
 
-// A turn that is run again after a crash says the same things: they are the same facts, at another time.
+// A turn that runs again after a crash does the same actions at another time: they are the same
+// events.
 func TestRepeatedTurnRepeatsNothing(t *testing.T) {
 	log, again := opened(t)
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -363,7 +366,8 @@ func TestSeatsEnd(t *testing.T) {
 	}
 }
 
-// What was answered is in the log, and what was refused is not, however the turn's end falls between.
+// Every acknowledged action is in the log and every refused one is not, whenever the turn ends in
+// between.
 func TestLeavingDuringCalls(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log}
@@ -413,7 +417,7 @@ func TestLeavingDuringCalls(t *testing.T) {
 	}
 }
 
-// A givesWay is a log during whose reads others get their turn.
+// A givesWay is a log that yields to other goroutines during its reads.
 type givesWay struct{ swarm.Log }
 
 func (l givesWay) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
@@ -424,7 +428,8 @@ func (l givesWay) Read(after int64, limit int, to ...string) ([]swarm.Event, err
 	return events, err
 }
 
-// However many ask at once, each envelope is shown once in a turn, and what the turn has seen is all that was shown.
+// With concurrent reads each envelope is shown once in a turn, and the turn has seen exactly what
+// was shown.
 func TestInboxIsShownOnce(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: givesWay{log}}
@@ -475,7 +480,7 @@ func TestInboxIsShownOnce(t *testing.T) {
 	}
 }
 
-// What a prompt holds does not hang on how many digits the time of a message has.
+// The number of digits in a message's time does not change what a prompt holds.
 func TestTimeTakesNoRoom(t *testing.T) {
 	held := func(at time.Time) int {
 		log, _ := opened(t)
@@ -484,7 +489,7 @@ func TestTimeTakesNoRoom(t *testing.T) {
 		for i := range 12 {
 			call[SendResult](t, h, "send_handoff", fmt.Sprintf(`{"to":"coder","message":"%02d%s"}`, i, strings.Repeat("x", 6000)))
 		}
-		// The last that is shown fills the room to the byte.
+		// The last message shown fills the limit to the byte.
 		shown, err := s.Unread("coder", 0, 100)
 		if err != nil || len(shown) < 2 {
 			t.Fatal(len(shown), err)
@@ -506,7 +511,8 @@ func TestTimeTakesNoRoom(t *testing.T) {
 	}
 }
 
-// Nobody can take the id of another's message first: a chosen one is its sender's own, and one that is made is nobody's to choose.
+// An agent cannot take the id of another's message: a chosen id belongs to its sender, and a made
+// id cannot be chosen.
 func TestIDsCannotBeTaken(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log}

@@ -14,7 +14,8 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// A service that begins with what another one has kept knows what one knows that has read the whole log, whatever stands in it.
+// A service that starts from a stored fold knows the same as one that has read the whole log,
+// whatever the log contains.
 func TestDigestIsTheWholeLog(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -44,7 +45,7 @@ func TestDigestIsTheWholeLog(t *testing.T) {
 	}
 }
 
-// reads has a service read the log.
+// reads makes a service read the log.
 func reads(t *testing.T, s *Service) *Service {
 	t.Helper()
 	if _, err := s.Cursor("coder"); err != nil {
@@ -53,7 +54,7 @@ func reads(t *testing.T, s *Service) *Service {
 	return s
 }
 
-// Only what is long is kept: a short log is rather read.
+// The fold of a short log is not stored.
 func TestDigestOfALongLog(t *testing.T) {
 	log, err := sqlite.Create(filepath.Join(t.TempDir(), "run.db"))
 	if err != nil {
@@ -77,7 +78,7 @@ func TestDigestOfALongLog(t *testing.T) {
 	}
 }
 
-// same compares all that two services know.
+// same compares the whole state of two services.
 func same(t *testing.T, got, want *Service) {
 	t.Helper()
 	if x, y := string(swarm.Encode(got.team.TeamState)), string(swarm.Encode(want.team.TeamState)); x != y {
@@ -93,7 +94,7 @@ func same(t *testing.T, got, want *Service) {
 	}
 }
 
-// anything is an event of any kind, as it may stand in a log. Mail and turns are the most.
+// anything returns a random event that a log may contain. Most are mail and turns.
 func anything(random *rand.Rand, n int) swarm.Event {
 	names := []string{"planner", "coder", "tester", swarm.User}
 	who, other := names[random.IntN(3)], names[random.IntN(4)]
@@ -138,7 +139,7 @@ func anything(random *rand.Rand, n int) swarm.Event {
 	return e
 }
 
-// peek reads a field that only the service itself may.
+// peek reads an unexported field.
 func peek(v reflect.Value) any {
 	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem().Interface()
 }

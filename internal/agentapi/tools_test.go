@@ -73,7 +73,7 @@ func TestRefusedCallsWriteNothing(t *testing.T) {
 	}
 }
 
-// Agents, and edges, that come with a later plan count at once, whoever added them.
+// Agents and edges of a later plan count at once, whichever service added the plan.
 func TestPlansGrow(t *testing.T) {
 	log, again := opened(t)
 	s := &Service{Log: log}
@@ -92,7 +92,7 @@ func TestPlansGrow(t *testing.T) {
 	}
 }
 
-// What a model is told that it may say is what is understood.
+// The tools accept what their schemas describe.
 func TestToolsTakeWhatTheyTell(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log}
@@ -253,7 +253,7 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
-// Bytes that are no text, which others than agents may store, are read to their end too.
+// Bytes that are not text can be read to their end, too. Not only agents store artifacts.
 func TestReadingBytes(t *testing.T) {
 	for _, text := range []string{"\x80\x80\x80\x80\x80\x80\x80\x80\x80", "\xff\xfe\xfd\x80\x80\x80\x80ab", "é"} {
 		for most := int64(1); most < 5; most++ {
@@ -291,7 +291,7 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// A prompt tells the newest of each topic, as much as it has room for, also those of an earlier moment.
+// A prompt shows the newest entries of each topic, as many as fit, also as of an earlier moment.
 func TestFindings(t *testing.T) {
 	log, _ := opened(t)
 	add(t, log, swarm.Event{Kind: swarm.PlanAdded, Data: swarm.Encode(swarm.Plan{Topics: &swarm.TopicLimits{Entries: 1, Chars: 1}})}) // a later plan sets no limits
@@ -351,7 +351,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// An inbox is shown in pieces that fit into a prompt, and an envelope that does not is shown alone.
+// An inbox is shown in parts that fit into a prompt. A larger envelope is shown alone.
 func TestUnreadIsBounded(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log}
@@ -383,7 +383,7 @@ func TestUnreadIsBounded(t *testing.T) {
 	}
 }
 
-// No secret reaches the log, nor an error's text, whichever tool it is said to.
+// No secret gets into the log or an error's text, whichever tool the agent calls.
 func TestSecretsStayOut(t *testing.T) {
 	log, _ := opened(t)
 	const canary = "canary-0123456789"
@@ -431,7 +431,7 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 }
 
-// A fullLog is on a disk that is full.
+// A fullLog is a log on a full disk.
 type fullLog struct{ swarm.Log }
 
 func (fullLog) Append(context.Context, swarm.Batch) ([]int64, error) {
@@ -440,7 +440,7 @@ func (fullLog) Append(context.Context, swarm.Batch) ([]int64, error) {
 		Err: &fs.PathError{Op: "write", Path: path, Err: syscall.ENOSPC}}
 }
 
-// An agent is told what is wrong with the log, and not where it is.
+// An agent is told what is wrong with the log, but not its path.
 func TestAFullDiskDoesNotTellWhereTheLogIs(t *testing.T) {
 	log, _ := opened(t)
 	h := (&Service{Log: fullLog{log}}).BeginTurn("planner", "plan", "plan/1/1", 1, swarm.Inputs{})

@@ -11,7 +11,7 @@ import (
 	"swarm/internal/mail"
 )
 
-// says sends what a person writes, and wants it stored.
+// says sends a person's message, which must be stored.
 func says(t *testing.T, s *Service, d mail.Draft) SendResult {
 	t.Helper()
 	sent, err := s.FromUser(t.Context(), d)
@@ -30,7 +30,7 @@ func aside(t *testing.T, h *TurnHandle, tool string) string {
 	return text
 }
 
-// injections are what the log says turns were given, with the texts.
+// injections returns the mail that turns were given while they ran, with the texts.
 func injections(t *testing.T, log swarm.Log) (all []swarm.Injection, texts []string) {
 	t.Helper()
 	for _, e := range every(t, log, swarm.HandoffInjected) {
@@ -57,8 +57,8 @@ func every(t *testing.T, log swarm.Log, kind swarm.EventKind) (found []swarm.Eve
 	return found
 }
 
-// A running turn is given what is not to wait, with what came before it and without what came after it; once; and the log has it to
-// the letter before the agent does.
+// A running turn gets an urgent message once, with the mail before it and without the mail after
+// it. The log has the exact text before the agent does.
 func TestUrgentMailIsGivenBetweenTwoTools(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -93,7 +93,7 @@ func TestUrgentMailIsGivenBetweenTwoTools(t *testing.T) {
 	}
 }
 
-// A turn that is cut has read nothing: its mail stands in the next prompt, and a newer start of it is given the mail again.
+// A cut turn has read nothing: its mail is in the next prompt, and a newer start gets it again.
 func TestUrgentMailOutlivesACut(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -118,7 +118,7 @@ func TestUrgentMailOutlivesACut(t *testing.T) {
 	}
 }
 
-// Before what is urgent all that came earlier is read, a piece beside each answer: an inbox has no end, and an answer has.
+// All mail before an urgent message is read first, in parts, one with each tool's answer.
 func TestUrgentMailBehindALongInbox(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -136,7 +136,8 @@ func TestUrgentMailBehindALongInbox(t *testing.T) {
 	}
 }
 
-// The run itself may have something to say at once; an agent may not: its tool knows no high priority, and the word in its text is a word.
+// The run itself may send urgent messages. An agent may not: its tool has no high priority, and the
+// word in a text has no effect.
 func TestWhoMayBeUrgent(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -158,7 +159,8 @@ func TestWhoMayBeUrgent(t *testing.T) {
 	}
 }
 
-// Mail in an answer that did not go out was not seen: it is shown again, whichever way it was shown, and the turn does not consume it.
+// Mail in an answer that was not delivered was not seen. It is shown again, and the turn does not
+// consume it.
 func TestMailInAnAnswerThatNobodyTook(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}

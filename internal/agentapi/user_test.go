@@ -14,7 +14,7 @@ import (
 	"swarm/internal/mail"
 )
 
-// does has an agent do a whole turn: it reads its mail, says something, and commits.
+// does runs a whole turn of an agent: it reads its mail, sends something, and commits.
 func does(t *testing.T, s *Service, agent string, turn swarm.TurnID, says string) {
 	t.Helper()
 	h := starts(t, s, agent, turn)
@@ -42,7 +42,7 @@ func ends(t *testing.T, s *Service, h *TurnHandle, says string) {
 	}
 }
 
-// wrong checks an error's text, and the beginning of its hint.
+// wrong checks an error's text and the beginning of its hint.
 func wrong(t *testing.T, err error, text, hint string) {
 	t.Helper()
 	var e *swarm.Error
@@ -51,7 +51,8 @@ func wrong(t *testing.T, err error, text, hint string) {
 	}
 }
 
-// A person writes to anybody, and whoever was written to may answer; nobody else writes to the person.
+// A person may write to any agent, and an agent that was written to may answer. Other agents cannot
+// write to the person.
 func TestAPersonAndAnAgentWriteToEachOther(t *testing.T) {
 	log, again := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -98,7 +99,8 @@ func TestAPersonAndAnAgentWriteToEachOther(t *testing.T) {
 	wrong(t, err, `there is no message "nosuch" in run r1`, "`swarm mail` lists them all")
 }
 
-// What a person says twice is meant twice; with an id it is one message, and interrupts once.
+// The same text sent twice by a person is two messages. With an id it is one message, and
+// interrupts once.
 func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -117,7 +119,7 @@ func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 	if !errors.Is(err, swarm.ErrConflict) {
 		t.Errorf("another message under the same id: %v", err)
 	}
-	// The cut stands before the message: what begins because of the message is not cut.
+	// The cut comes before the message, so the turn that the message starts is not cut.
 	events := all(t, log)
 	for i, e := range events {
 		if e.Kind == swarm.Control && (events[i+1].Kind != swarm.HandoffStored || e.To != swarm.ToControl || !bytes.Contains(e.Data, []byte(`{"word":"interrupt","target":"coder"}`))) {
@@ -126,7 +128,7 @@ func TestAPersonsMessagesAreAsManyAsWereMeant(t *testing.T) {
 	}
 }
 
-// What is urgent stands in the next prompt, even behind more mail than a prompt should hold.
+// An urgent message is in the next prompt, even behind more mail than a prompt should hold.
 func TestUrgentMailDoesNotWaitBehindAFullInbox(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -171,7 +173,7 @@ func TestAPersonsBadInput(t *testing.T) {
 	if n := len(all(t, log)); n != before {
 		t.Errorf("%d events were written", n-before)
 	}
-	// Of an ended run the name is wrong first; then that it has ended.
+	// For an ended run a wrong name is reported first, then that the run has ended.
 	add(t, again(), swarm.Event{Kind: swarm.RunEnded, Key: string(swarm.RunEnded), Data: swarm.Encode(swarm.RunEnd{})})
 	wrong(t, send(draft("nosuch")), "Unknown agent: 'nosuch'. Valid agents: planner, coder, tester", "")
 	wrong(t, send(draft("coder")), "run r1 has ended", "start another one")
@@ -185,7 +187,7 @@ func TestAPersonsBadInput(t *testing.T) {
 	}
 }
 
-// Nothing that a person writes is stored with a secret in it.
+// A person's message is stored without secrets.
 func TestAPersonsSecretsAreTakenOut(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log, Redact: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("hunter2"), []byte("[secret PASSWORD]")) }}
@@ -222,7 +224,7 @@ func TestAPersonsSecretsAreTakenOut(t *testing.T) {
 	}
 }
 
-// An envelope that was written whole is stored as it was written.
+// An envelope that the client made is stored as it is.
 func TestAnEnvelopeIsPostedWhole(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -243,7 +245,8 @@ func TestAnEnvelopeIsPostedWhole(t *testing.T) {
 	wrong(t, err, `fromNodeId is "planner", but you are user`, "")
 }
 
-// Unread mail of an agent that has ended comes back, each envelope once; from then on nobody can write to it.
+// The unread mail of an agent that has ended is returned, each envelope once. From then on sending
+// to the agent fails.
 func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 	log, again := opened(t)
 	s := &Service{Run: "r1", Log: log}
@@ -255,7 +258,8 @@ func TestMailOfAnEndedAgentComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A send that was checked before the agent ended, and comes after, is refused by the log itself.
+	// A send that was checked before the agent ended and is appended after is refused by the log
+	// itself.
 	late := &Service{Run: "r1", Log: again()}
 	e, err := late.write(func(r *mail.Rules) (swarm.Envelope, error) {
 		return r.Envelope("planner", mail.Draft{To: "coder", Message: "late"}, "planner/1/1", time.Now())

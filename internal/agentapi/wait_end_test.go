@@ -9,7 +9,8 @@ import (
 	"swarm/internal/mail"
 )
 
-// An agent that is started again has an empty inbox and gets mail; it can end again, and then it does not.
+// An agent that was started again has an empty inbox and gets mail. It can end again, and then gets
+// none.
 func TestAnAgentIsStartedAgain(t *testing.T) {
 	log, again := opened(t)
 	s, other := &Service{Log: log}, &Service{Log: again()}
@@ -47,7 +48,7 @@ func TestAnAgentIsStartedAgain(t *testing.T) {
 	}
 }
 
-// Who waits is told what keeps the other.
+// The error of a wait says what keeps the other agent.
 func TestWhyAnAgentIsNotThrough(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log}
@@ -81,7 +82,7 @@ func TestWhyAnAgentIsNotThrough(t *testing.T) {
 	is("its turn coder/1/1 runs")
 }
 
-// Nobody waits for an agent that has no turn any more because the run is about to end.
+// A wait for an agent that gets no turn any more ends, because the run is about to end.
 func TestAWaitEndsWithTheRun(t *testing.T) {
 	for want, last := range map[string]swarm.Event{
 		"the budget is spent":                   {Kind: swarm.BudgetSpent, Data: swarm.Encode(swarm.Reason{Reason: "10 calls were made"})},
@@ -106,7 +107,7 @@ func TestAWaitEndsWithTheRun(t *testing.T) {
 	}
 }
 
-// The loop is told who waits, and by nobody who has lost the run.
+// The loop is told of waits, but not by a process that has lost the run.
 func TestTheLoopIsToldWhoWaits(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log, Loop: "root"}
@@ -124,7 +125,7 @@ func TestTheLoopIsToldWhoWaits(t *testing.T) {
 	}
 }
 
-// While the run is paused nobody's patience grows less.
+// The timeout of a wait does not run while the run is paused.
 func TestPausableTimer(t *testing.T) {
 	p := newPausableTimer(time.Hour)
 	defer p.stop()

@@ -12,14 +12,14 @@ import (
 	"swarm/internal/mail"
 )
 
-// A waiting is a call of wait_for that goes on while the test does.
+// A waiting is a call of wait_for that runs beside the test.
 type waiting struct {
 	answer waitResult
 	err    error
 	over   chan struct{}
 }
 
-// waits begins a wait, and returns when the log says that it has begun, or it is over.
+// waits begins a wait. It returns when the log has the wait's begin, or the wait has ended.
 func waits(t *testing.T, h *TurnHandle, args string) *waiting {
 	t.Helper()
 	w := &waiting{over: make(chan struct{})}
@@ -52,7 +52,8 @@ func (w *waiting) goesOn() bool {
 	}
 }
 
-// Who waits for an agent gets the output of the turn that read what it sent, not of one before, and not before the agent is quiet.
+// A wait returns the output of the turn that read the message, not of an earlier turn, and not
+// before the agent is idle.
 func TestWaitFor(t *testing.T) {
 	log, again := opened(t)
 	s := &Service{Log: log}
@@ -80,7 +81,7 @@ func TestWaitFor(t *testing.T) {
 	if whole := call[readResult](t, planner, "read_artifact", `{"ref":"`+out.Ref+`"}`); whole.Content != long || whole.Kind != "report" {
 		t.Errorf("the ref %s has %d bytes", out.Ref, whole.Bytes)
 	}
-	// Nothing was sent since: what it said last is there at once. A short output has no ref.
+	// Without a new message the last output is returned at once. A short output has no ref.
 	does(t, s, "coder", "coder/4/1", "short")
 	w = waits(t, planner, `{"agents":["coder"]}`)
 	<-w.over
@@ -119,7 +120,7 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 	if n := count(t, log, swarm.WaitBegan); n != before {
 		t.Errorf("%d waits that were refused have begun", n-before)
 	}
-	// The end of a turn ends its wait; then the circle is none any more.
+	// The end of a turn ends its wait, and with it the cycle.
 	planner.End()
 	<-first.over
 	wrong(t, first.err, "the turn planner/1/1 has ended", "")
@@ -127,7 +128,7 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 	if !third.goesOn() || !second.goesOn() {
 		t.Errorf("%v, %v", third.err, second.err)
 	}
-	// So does the end of the agent that is waited for, and time.
+	// The end of the awaited agent ends the wait, too, and so does the timeout.
 	add(t, log, swarm.Event{Kind: swarm.AgentEnded, Key: swarm.AgentEndedKey("planner", 0), Agent: "planner", Data: swarm.Encode(swarm.Reason{Reason: "it was cancelled"})})
 	<-third.over
 	wrong(t, third.err, "planner has ended, and will not answer any more", "go on without it")
@@ -146,7 +147,7 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 	}
 }
 
-// What is reported counts when the turn is left; a person is asked by a message that wants an answer.
+// A report counts when the turn ends. A request for help is a message that asks for an answer.
 func TestDoneAndHelp(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log}
@@ -176,8 +177,8 @@ func TestDoneAndHelp(t *testing.T) {
 	}
 }
 
-// A cycle of waits is seen though the agents are in several processes, each with a service of its own. The wait that began last is
-// refused, also when both began before either service knew of the other.
+// A cycle of waits is detected across processes, each with a service of its own. The wait that
+// began last is refused, even if both began before either service knew of the other.
 func TestWaitsInACycleOverTwoProcesses(t *testing.T) {
 	log, again := opened(t)
 	here, there := &Service{Log: log}, &Service{Log: again()}
@@ -199,7 +200,7 @@ func TestWaitsInACycleOverTwoProcesses(t *testing.T) {
 	<-w.over
 }
 
-// Where agents do not live on, nobody can wait for another.
+// A pipeline has no wait_for, because its agents have no further turns.
 func TestPipelinesHaveNoToolsOfTeams(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Log: log}
@@ -215,8 +216,9 @@ func TestPipelinesHaveNoToolsOfTeams(t *testing.T) {
 	}
 }
 
-// What went back when its receiver ended was not delivered: said again to who was started again, it is another message, whoever waits for it
-// is not answered with what came before, and an id of one's own is not acknowledged once more.
+// A message that was returned when its receiver ended was not delivered. Sent again to the
+// restarted agent, it is a new message: a wait does not return an earlier output, and a chosen id
+// is not acknowledged twice.
 func TestSaidAgainToWhoWasStartedAgain(t *testing.T) {
 	log, _ := opened(t)
 	s := &Service{Run: "r1", Log: log}

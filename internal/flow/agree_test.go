@@ -16,20 +16,20 @@ import (
 	"swarm/internal/plan"
 )
 
-// A chaos is a world with a log, in which agents and people do what chance has them do. It is the whole run: what
-// the loop asks for is appended to the log as its adapters would, and the loop reads the log as an engine has it read.
+// A chaos is a whole run in which agents and people act at random. It appends the loop's calls to
+// the log as the adapters would, and the loop reads the log as an engine lets it.
 type chaos struct {
 	t      *testing.T
 	rnd    *rand.Rand
 	log    []swarm.Event
-	read   int // how many events the loop was given
+	read   int // number of events that the loop has read
 	now    time.Time
 	plan   swarm.Plan
-	given  []flow.Call // turns that were given, and have not started
+	given  []flow.Call // turns that were asked for and have not started
 	begun  []flow.Call // turns that have started
 	cursor map[string]int64
-	asked  []string // requests that nobody has answered
-	left   int      // how much more happens
+	asked  []string // growth requests without an answer
+	left   int      // number of actions left
 	sent   int
 }
 
@@ -76,14 +76,14 @@ func (c *chaos) Now() time.Time {
 	return c.log[c.read-1].Time
 }
 
-// Next gives the next record, as an engine would, and has something happen when there is none.
+// Next returns the next record, as an engine would, and makes something happen if there is none.
 func (c *chaos) Next(most time.Duration) (flow.Signal, error) {
 	for {
 		for ; c.read < len(c.log); c.read++ {
 			e := c.log[c.read]
 			if e.Kind == swarm.CallEnded || e.To == swarm.ToLoop("root") && e.Kind != swarm.Tick && e.Kind != swarm.RunOwned && e.Kind != swarm.WaitBegan &&
 				e.Kind != swarm.WaitEnded && e.Kind != swarm.ApprovalAsked && e.Kind != swarm.ApprovalAnswered && e.Kind != swarm.TurnEnded {
-				continue // the loop told it, or was answered where it asked
+				continue // the loop told it, or got it as an answer
 			}
 			if s, ok, err := engine.Signal(e); ok || err != nil {
 				c.read++
@@ -100,7 +100,7 @@ func (c *chaos) Next(most time.Duration) (flow.Signal, error) {
 func (c *chaos) happen(most time.Duration) {
 	anybody := func() string { return c.plan.Agents[c.rnd.IntN(len(c.plan.Agents))].Name }
 	chance := c.rnd.IntN(100)
-	if c.left < 0 { // it comes to an end
+	if c.left < 0 { // the run comes to its end
 		chance = 40 + c.rnd.IntN(60)
 		if c.left%20 == 0 {
 			c.append(swarm.Event{Kind: swarm.Control, To: swarm.ToControl}, swarm.ControlCommand{Command: swarm.CommandResume})
@@ -145,7 +145,7 @@ func (c *chaos) happen(most time.Duration) {
 	}
 }
 
-// start has a turn that was given begin.
+// start starts a turn that was asked for.
 func (c *chaos) start() {
 	k := c.rnd.IntN(len(c.given))
 	call := c.given[k]
@@ -158,7 +158,7 @@ func (c *chaos) of(call flow.Call, kind swarm.EventKind) swarm.Event {
 	return swarm.Event{Kind: kind, Agent: call.Agent, Task: call.Task, Turn: swarm.TurnID(call.ID)}
 }
 
-// act has an agent do something in its turn.
+// act makes an agent act in its turn.
 func (c *chaos) act() {
 	call := c.begun[c.rnd.IntN(len(c.begun))]
 	to := c.plan.Agents[c.rnd.IntN(len(c.plan.Agents))].Name
@@ -198,7 +198,7 @@ func (c *chaos) mail(from, to string, kind swarm.EnvelopeKind, wants, turn strin
 	return c.append(swarm.Event{Kind: swarm.HandoffStored, To: swarm.ToAgent(to), Agent: from, Turn: swarm.TurnID(turn), Key: swarm.MailKey(env.Ref())}, env)
 }
 
-// ended says whether the log has it that an agent has ended.
+// ended says whether the log has the end of an agent.
 func (c *chaos) ended(agent string) (ended bool) {
 	for _, e := range c.log {
 		if e.Agent == agent && (e.Kind == swarm.AgentEnded || e.Kind == swarm.AgentStarted) {
@@ -208,7 +208,7 @@ func (c *chaos) ended(agent string) (ended bool) {
 	return ended
 }
 
-// end has a turn end, well or not.
+// end ends a turn, successfully or not.
 func (c *chaos) end() {
 	k := c.rnd.IntN(len(c.begun))
 	call := c.begun[k]
@@ -233,8 +233,9 @@ func (c *chaos) end() {
 	c.append(e, end)
 }
 
-// picture is what two models of a team have to agree on. A turn that was given and has not started is known to the
-// loop alone, and given names it. What a turn has read is told right before its end.
+// picture is the part of a team's model in which two models must agree. Only the loop knows of a
+// turn that was asked for and has not started; given lists those. The mail that a turn has read is
+// told right before its end.
 func picture(t *plan.Team, given map[string]bool) string {
 	var b strings.Builder
 	for _, m := range t.Members {
@@ -253,7 +254,7 @@ func picture(t *plan.Team, given map[string]bool) string {
 	return b.String()
 }
 
-// The model of the loop that drives a team and one that a reader makes from the log agree whenever the loop waits.
+// The loop's model of a team agrees with a reader's model from the log, whenever the loop waits.
 func TestTheLoopAndTheLogAgree(t *testing.T) {
 	for seed := range uint64(300) {
 		c := &chaos{t: t, rnd: rand.New(rand.NewPCG(seed, 3)), now: time.Unix(0, 0).UTC(), cursor: map[string]int64{}, left: 150}
@@ -270,7 +271,7 @@ func TestTheLoopAndTheLogAgree(t *testing.T) {
 		_, err := flow.WatchedTeam(c, flow.Call{ID: "root", Kind: "team", Ref: "plan:1"}, func(loop *plan.Team) {
 			for _, e := range c.log[c.read:] {
 				if s, ok, _ := engine.Signal(e); ok && e.Kind != swarm.CallEnded && s.Kind != "" {
-					return // it has not read all that is there for it
+					return // there is more for the loop to read
 				}
 			}
 			for ; at < len(c.log); at++ {

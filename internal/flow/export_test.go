@@ -6,7 +6,8 @@ import (
 	"swarm/internal/plan"
 )
 
-// WatchedTeam is Team for tests: watch is called with the loop's model whenever it has done what can be done.
+// WatchedTeam is Team for tests. It calls watch with the loop's model whenever the loop has taken
+// all its steps.
 func WatchedTeam(fx Fx, c Call, watch func(*plan.Team)) (Result, error) {
 	watched := &watchedFx{Fx: fx}
 	t := newTeam(watched)
@@ -14,7 +15,7 @@ func WatchedTeam(fx Fx, c Call, watch func(*plan.Team)) (Result, error) {
 	return t.run(c)
 }
 
-// A watchedFx says when a loop waits for the next record.
+// A watchedFx reports when a loop waits for the next record.
 type watchedFx struct {
 	Fx
 	rest func()

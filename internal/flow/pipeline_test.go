@@ -11,8 +11,8 @@ import (
 	"swarm/internal/flow"
 )
 
-// A world answers a loop from a script: how each turn ends, and what else happens while it runs. It writes down what the loop
-// does. Time stands still until the loop has nothing to wait for but the clock.
+// A world answers a loop from a script: how each turn ends, and what else happens while it runs. It
+// records what the loop does. Its clock advances only when the loop waits for nothing else.
 type world struct {
 	plan    swarm.Plan
 	ends    map[string]string // by turn: "ok" (the default), "cut", "never", or an error kind
@@ -75,21 +75,21 @@ func (w *world) control(words string) {
 	}
 }
 
-// ended is the end of a turn.
+// ended makes the signal of a turn's end.
 func ended(end swarm.CallEnd) flow.Signal {
 	agent, _, _ := strings.Cut(end.ID, "/")
 	return flow.Signal{Fact: flow.Fact{Kind: swarm.TurnEnded, Agent: agent, Turn: swarm.TurnID(end.ID), Body: end}, Result: flow.Result{CallEnd: end}}
 }
 
-// answered is that somebody has answered what an agent asked of the run.
+// answered makes the signal of an answer to a growth request.
 func answered(id string) flow.Signal {
 	return flow.Signal{Fact: flow.Fact{Kind: swarm.ApprovalAnswered, Body: swarm.ApprovalAnswer{ID: id}}}
 }
 
-// owned is that a process drives the run from here on.
+// owned makes the signal that a new process drives the run.
 var owned = flow.Signal{Fact: flow.Fact{Kind: swarm.RunOwned}}
 
-// said is what a person wants.
+// said makes the signal of a person's command.
 func said(word swarm.Command, target string) flow.Signal {
 	return flow.Signal{Fact: flow.Fact{Kind: swarm.Control, Body: swarm.ControlCommand{Command: word, Target: target}}}
 }
@@ -380,7 +380,7 @@ func TestPauseStopsTheClocks(t *testing.T) {
 	}
 }
 
-// line is a plan of tasks that are groups by themselves, as lines are.
+// line is a plan in which each task is a group of its own, as in lines.
 func line(tasks ...swarm.Task) swarm.Plan {
 	var p swarm.Plan
 	for i, t := range tasks {
@@ -452,7 +452,7 @@ func TestWaitingForAgents(t *testing.T) {
 	}
 }
 
-// TestClocksStandWhileNobodyDrives: a run that lay for an hour has not used an hour of its wall time.
+// TestClocksStandWhileNobodyDrives: an hour without a driver does not count as wall time.
 func TestClocksStandWhileNobodyDrives(t *testing.T) {
 	p := tasks("a b", nil)
 	p.Budget.Wall = time.Minute

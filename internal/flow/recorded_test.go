@@ -17,13 +17,13 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// A recorded is the world of a loop that is driven again by the log of a run that has ended.
+// A recorded is an Fx that drives a loop again from the log of a run that has ended.
 type recorded struct {
 	events []swarm.Event
 	loop   string
 	plans  func(ref string) (*swarm.Plan, error)
 	ends   map[string]flow.Result
-	keys   map[string]int64 // of what the loop told: where it stands
+	keys   map[string]int64 // sequence numbers of the facts that the loop told, by key
 	next   int
 	told   int64 // the newest of them
 }
@@ -60,7 +60,7 @@ func (r *recorded) Next(time.Duration) (flow.Signal, error) {
 	return s, err
 }
 
-// following is the next record that the loop reads.
+// following returns the next record that the loop reads.
 func (r *recorded) following() (int, bool) {
 	for i := r.next; i < len(r.events); i++ {
 		e := r.events[i]
@@ -72,8 +72,8 @@ func (r *recorded) following() (int, bool) {
 	return 0, false
 }
 
-// Whatever happens to the runs of the engine's tests, and wherever they crash: at every moment at which the loop has told all
-// that it knows before it reads the next record, a reader of the log knows the same.
+// The runs of the engine's tests, with all their crashes: whenever the loop waits with nothing
+// untold, a reader of the log has the same model.
 func TestTheLoopAndTheLogOfRealRunsAgree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the tests of the engine")
@@ -111,7 +111,7 @@ func compare(t *testing.T, h *engine.Adapters, c flow.Call) (compared int) {
 	_, err = flow.WatchedTeam(r, c, func(loop *plan.Team) {
 		next, ok := r.following()
 		if !ok || r.told > int64(next) {
-			return // what it told stands after what it is to read
+			return // its facts come after the next record
 		}
 		for ; at < next; at++ {
 			f, _, err := fact.Of(&events[at])

@@ -9,7 +9,8 @@ import (
 	"swarm/internal/flow"
 )
 
-// What is strange about an agent's turns it is told first, with the evidence; when it goes on so, the run pauses and says why, with it.
+// An agent is told of suspicious behaviour first, with the evidence. If it goes on, the run pauses
+// and says why.
 func TestTeamWithFindings(t *testing.T) {
 	claim := swarm.Finding{Kind: swarm.Unsent, About: "coder", Evidence: "I sent the plan to coder"}
 	same := swarm.Finding{Kind: swarm.SameAction, About: "x", Times: 1, Evidence: "ls {}"}
@@ -70,7 +71,7 @@ func TestTeamWithFindings(t *testing.T) {
 	}
 }
 
-// rounds are turns of two who write to each other, always the same.
+// rounds makes turns of two agents that always send each other the same.
 func rounds(lead, coder string) map[swarm.TurnID]string {
 	sends := map[swarm.TurnID]string{}
 	for n := 1; n < 10; n++ {

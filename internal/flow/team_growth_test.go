@@ -9,7 +9,8 @@ import (
 	"swarm/internal/flow"
 )
 
-// A growth request keeps the run open until somebody has answered it, and nobody from going on; who made it is told.
+// A growth request keeps the run open until it is answered. Other agents go on, and the requester
+// is told the outcome.
 func TestWishes(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -49,7 +50,7 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-// A turn is told how many growth requests were dealt with before it was begun.
+// A turn is told how many growth requests were handled before it began.
 func TestTurnsKnowOfAnswers(t *testing.T) {
 	o := &counting{office: office{world: world{before: map[string]string{"lead/1/1": "asked w by lead"}}, sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}}, answered: map[string]int{}}
 	o.late = answered("w")
@@ -64,7 +65,7 @@ func TestTurnsKnowOfAnswers(t *testing.T) {
 	}
 }
 
-// counting notes what each turn is told of answers.
+// counting records that number for each turn.
 type counting struct {
 	office
 	answered map[string]int
@@ -75,7 +76,7 @@ func (c *counting) Go(call flow.Call) error {
 	return c.office.Go(call)
 }
 
-// An answer that went back, since its agent had ended, is not read by that agent when it is started again.
+// An answer that was returned because its agent had ended is not read by the restarted agent.
 func TestAReturnedAnswerIsNotRead(t *testing.T) {
 	o := &starting{office: office{world: world{before: map[string]string{"coder/1/1": "asked w by coder"}, after: map[string]string{"coder/1/1": "cancel coder"}},
 		sends: map[swarm.TurnID]string{"lead/1/1": "coder do it"}}}
@@ -92,7 +93,7 @@ func TestAReturnedAnswerIsNotRead(t *testing.T) {
 	}
 }
 
-// starting has an agent started again as soon as its mail went back.
+// starting restarts an agent as soon as its mail was returned.
 type starting struct{ office }
 
 func (s *starting) Do(c flow.Call) (flow.Result, error) {

@@ -12,19 +12,19 @@ import (
 	"swarm/internal/wording"
 )
 
-// An office is a world in which agents write to each other: each turn sends what the script says, and has read all mail that came
-// before it began.
+// An office is a world in which agents write to each other. Each turn sends what the script says,
+// and has read all mail that came before it began.
 type office struct {
 	world
-	sends map[swarm.TurnID]string // by turn: "to text", several with commas; "to! text" wants a reply
-	done  map[string]bool         // turns that report that the work is done
+	sends map[swarm.TurnID]string // by turn: "to text", several with commas; "to! text" asks for a reply
+	done  map[string]bool         // turns that report their work as done
 	says  string                  // the output of every turn; "" = none
 	finds map[swarm.TurnID][]swarm.Finding
-	// By agent: who had written to it what it has not read when it ends.
+	// By agent: the senders of mail that it has not read when it ends.
 	unread map[string]string
 
-	late flow.Signal   // comes when there is nothing to wait for but the clock,
-	by   time.Duration // and so much later
+	late flow.Signal   // comes when the loop waits for the clock alone
+	by   time.Duration // the delay of late
 }
 
 func (o *office) Next(most time.Duration) (flow.Signal, error) {
@@ -66,7 +66,7 @@ func (o *office) mail(from, text string) {
 	o.signal(posted(plan.Mail{Ref: from + ">" + text, From: from, To: name, ReplyTo: from, Wakes: true, Required: required}))
 }
 
-// posted is that an envelope was stored.
+// posted makes the signal of a stored envelope.
 func posted(m plan.Mail) flow.Signal {
 	return flow.Signal{Fact: flow.Fact{Kind: swarm.HandoffStored, Agent: m.From, Body: m}}
 }
@@ -195,7 +195,7 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// When another process takes the run over, who waited begins its turn again: its slot is not free.
+// When another process becomes the owner, a turn that waited starts over, so its slot is not free.
 func TestSlotsOfATakenOverTeam(t *testing.T) {
 	o := &office{world: world{now: time.Unix(0, 0), ends: map[string]string{"lead/1/1": "never"}, before: map[string]string{"lead/1/1": "waits lead/1/1", "coder/1/1": "owned"}},
 		sends: map[swarm.TurnID]string{"lead/1/1": "coder do it", "coder/1/1": "tester look"}}
@@ -210,7 +210,7 @@ func TestSlotsOfATakenOverTeam(t *testing.T) {
 	}
 }
 
-// Nobody is reminded of a reply while he is paused: his time begins again where it was.
+// A paused agent is not reminded of a reply. Its timeout continues when it is resumed.
 func TestRepliesOfAPausedAgent(t *testing.T) {
 	o := &office{world: world{now: time.Unix(0, 0), after: map[string]string{"coder/1/1": "pause coder"}}, by: time.Hour, sends: map[swarm.TurnID]string{"lead/1/1": "coder! do it", "coder/2/1": "lead done"}}
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}, Agents: []swarm.Agent{{Name: "lead"}, {Name: "coder"}}}
@@ -225,7 +225,8 @@ func TestRepliesOfAPausedAgent(t *testing.T) {
 	}
 }
 
-// A question to a person has the time that there is, though everybody else is idle; the answer may come from nobody's turn.
+// A question to a person has no timeout, even if all agents are idle. The answer need not come from
+// a turn.
 func TestAPersonIsAskedByATeam(t *testing.T) {
 	o := &office{world: world{now: time.Unix(0, 0)}, sends: map[swarm.TurnID]string{"lead/1/1": "user! which one?"}}
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.AutoMode, ReplyTimeout: 10 * time.Minute}, Agents: []swarm.Agent{{Name: "lead"}}}
@@ -250,7 +251,7 @@ func TestAPersonIsAskedByATeam(t *testing.T) {
 	}
 }
 
-// A team that a person talks to is not through when it has nothing to do.
+// An interactive team does not end when it has no work.
 func TestInteractiveTeamStays(t *testing.T) {
 	o := &office{}
 	o.plan = swarm.Plan{Team: &swarm.Team{Lead: "lead", Mode: swarm.InteractiveMode}, Agents: []swarm.Agent{{Name: "lead"}}}
@@ -269,7 +270,7 @@ func TestInteractiveTeamStays(t *testing.T) {
 	}
 }
 
-// Agents that go in a circle are told so first; then the run pauses, and a person decides.
+// Agents that repeat themselves are told first. Then the run pauses, and a person decides.
 func TestTeamThatGoesInACircle(t *testing.T) {
 	for name, c := range map[string]struct {
 		says  string
@@ -299,15 +300,15 @@ func TestTeamThatGoesInACircle(t *testing.T) {
 	}
 }
 
-// A team that makes no progress, and that no person looks after, ends. So does one that has paused by itself when its time is over;
-// the time does not pass while a person has it paused.
+// A team that makes no progress ends if no person is there to decide. A run that paused itself ends
+// with its wall time. The wall time stands still while a person has the run paused.
 func TestTeamThatMakesNoProgressWithoutAPerson(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		onStall swarm.OnStall
 		wall    time.Duration
-		words   string // of a person, after the last turn
-		want    string // how the story ends
+		words   string // a person's commands after the last turn
+		want    string // how the run ends
 		ends    bool
 	}{
 		{"it ends", swarm.StallFails, 0, "", "go coder/12/1; notice; task_cancelled lead: the run ended before it had read its mail; task_completed coder; run_ended failed 1", true},
@@ -332,7 +333,7 @@ func TestTeamThatMakesNoProgressWithoutAPerson(t *testing.T) {
 	}
 }
 
-// How often a turn of a team is tried again is a rule of the team.
+// The team's rules say how often a turn is retried.
 func TestRetriesOfATeam(t *testing.T) {
 	for retries, want := range map[int]string{
 		0: "go lead/1/1; agent_ended lead; return lead: it failed: why; task_failed lead: why; run_ended failed 1",
@@ -352,7 +353,7 @@ func TestRetriesOfATeam(t *testing.T) {
 	}
 }
 
-// Who still had something to do when the run ended has not completed it.
+// An agent that had work left when the run ended has not completed it.
 func TestHowTheAgentsOfATeamEnd(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -387,8 +388,8 @@ func TestHowTheAgentsOfATeamEnd(t *testing.T) {
 	}
 }
 
-// A call that tells something is known by the code of the message: a run that was interrupted goes on with a program that says
-// more, or says it otherwise.
+// A call that tells a message is identified by the message's code. So a run can be resumed by a
+// program that words the message differently.
 func TestTheSentenceIsNoPartOfACall(t *testing.T) {
 	tells := func(args ...string) string {
 		return flow.Call{ID: "note/a/1/1", Kind: flow.KindNote, Agent: "a", Note: swarm.NewMessage(swarm.ToldSameOutput, args...)}.Print()
@@ -398,12 +399,12 @@ func TestTheSentenceIsNoPartOfACall(t *testing.T) {
 	}
 }
 
-// planless is a world in which no plan is to be had.
+// planless is a world without a plan.
 type planless struct{ world }
 
 func (*planless) Do(flow.Call) (flow.Result, error) { return flow.Result{}, nil }
 
-// A loop without a plan fails, and tells so, whatever it is.
+// Every loop fails without a plan, and tells so.
 func TestALoopWithoutAPlan(t *testing.T) {
 	for name, loop := range flow.Loops {
 		w := &planless{world{now: time.Unix(0, 0)}}

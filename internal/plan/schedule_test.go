@@ -11,7 +11,7 @@ import (
 	"swarm/internal/plan"
 )
 
-// A sheet writes a plan as text: "c: a b=success" depends on a (any) and on b's success.
+// A sheet is a plan as text: "c: a b=success" depends on a (any) and on b's success.
 func sheet(lines string, groups ...swarm.Group) *swarm.Plan {
 	p := &swarm.Plan{Groups: groups}
 	if len(groups) == 0 {
@@ -35,7 +35,7 @@ func sheet(lines string, groups ...swarm.Group) *swarm.Plan {
 	return p
 }
 
-// run runs a plan to its end one task at a time, with the given ends, and writes down what happened.
+// run runs a plan to its end, one task at a time, with the given ends, and records what happened.
 func run(t *testing.T, p *swarm.Plan, end func(task string, iteration int) swarm.Status) string {
 	t.Helper()
 	s := plan.New()
@@ -129,7 +129,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// The turns of one agent are kept back, and no others; what had its place in the queue keeps it.
+// Pausing an agent holds back its turns and no others. Queued tasks keep their place.
 func TestPauseAgent(t *testing.T) {
 	p := sheet("a:\nb:\nc:\nd: a")
 	p.Tasks[1].Agent = "a"
@@ -232,8 +232,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestNothingIsStuck runs random plans with random ends, limits, shared agents, retries, cancels and pauses, many turns at
-// once, and holds each start against the rules.
+// TestNothingIsStuck runs random plans with random ends, limits, shared agents, retries, cancels
+// and pauses, many turns at once, and checks each start against the rules.
 func TestNothingIsStuck(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -345,7 +345,8 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// BenchmarkSchedule is the cost of a node in the ready set alone; BenchmarkFloor a goroutine and a channel for each node.
+// BenchmarkSchedule measures the cost per node of the schedule alone, BenchmarkFloor that of a
+// goroutine and a channel per node.
 func BenchmarkSchedule(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		p := &swarm.Plan{Groups: []swarm.Group{{Iterations: 1}}}

@@ -12,7 +12,7 @@ import (
 	"swarm/internal/plan"
 )
 
-// A crew is a team of four, of which two have a turn at once, and to which facts happen in a few words.
+// A crew is a team of four with two slots. Tests apply facts to it in a few words.
 type crew struct {
 	*plan.Team
 	t   *testing.T
@@ -33,7 +33,7 @@ func newCrew(t *testing.T, change func(*swarm.Plan)) *crew {
 	return c
 }
 
-// happens applies facts, in a few words each, with semicolons between them.
+// happens applies facts, separated by semicolons.
 func (c *crew) happens(all string) {
 	c.t.Helper()
 	for _, what := range strings.Split(all, "; ") {
@@ -120,7 +120,7 @@ func (c *crew) fill(f *plan.Fact, w []string) {
 	}
 }
 
-// standing is where a member stands.
+// standing returns a member's state and what it waits for.
 func (c *crew) standing(name string) string {
 	i, _ := c.Find(name)
 	st, waits := c.Standing(i)
@@ -131,7 +131,7 @@ func (c *crew) standing(name string) string {
 	return text
 }
 
-// steps are what is to be done, until nothing is. Only what needs no fact is offered once.
+// steps returns all steps until there are none. Only steps that need no fact are offered once.
 func (c *crew) steps() (all []string) {
 	for range 10 {
 		steps := c.Next()
@@ -188,7 +188,7 @@ func TestTeamStanding(t *testing.T) {
 		{"lead begins; lead waits coder; run taken", "lead", "running, running"},
 		{"lead begins; lead waits coder; lead ends", "lead", "idle, waiting, mail"},
 		{"lead begins; coder begins; user writes tester", "tester", "due, waiting, a free slot"},
-		{"lead begins; coder begins; lead waits coder; user writes tester", "tester", "due, pending"}, // who waits needs no slot
+		{"lead begins; coder begins; lead waits coder; user writes tester", "tester", "due, pending"}, // a turn that waits needs no slot
 		{"user writes tester; run pauses", "tester", "due, waiting, the run to be resumed"},
 		{"run pauses", "tester", "idle, waiting, mail"},
 		{"tester begins; tester paused", "tester", "running, running"}, // its turn finishes
@@ -196,7 +196,7 @@ func TestTeamStanding(t *testing.T) {
 		{"tester paused; user writes tester; tester resumed", "tester", "due, pending"},
 		{"user writes coder; coder cancelled", "coder", "ended, cancelled"},
 		{"coder failed", "coder", "ended, failed"},
-		{"user writes coder; coder cancelled; coder started", "coder", "idle, waiting, mail"}, // its mail went back
+		{"user writes coder; coder cancelled; coder started", "coder", "idle, waiting, mail"}, // its mail was returned
 		{"lead begins; lead asks coder; lead ends", "lead", "idle, waiting, @coder to answer m-leadcoder"},
 		{"lead begins; lead asks user; lead ends", "lead", "idle, waiting, a person to answer m-leaduser"},
 		{"lead begins; lead asks coder; lead ends; coder cancelled", "lead", "idle, waiting, mail"},
@@ -212,19 +212,19 @@ func TestTeamStanding(t *testing.T) {
 	}
 }
 
-// Who owes whom a reply. An answer is what names the question, or goes from who was asked to who asked, and was written by one who
-// had read the question.
+// Owed replies. An answer names the question, or goes from the asked agent to the asker and was
+// sent after the question was read.
 func TestReplies(t *testing.T) {
 	for _, c := range []struct{ happens, want string }{
 		{"lead asks coder", "coder"},
 		{"lead asks coder; coder begins; coder writes lead", ""},
-		{"coder begins; lead asks coder; coder writes lead", "coder"},   // what it wrote, it wrote before it had read
-		{"coder begins; lead asks coder; coder read 2 writes lead", ""}, // it had read it in its turn
+		{"coder begins; lead asks coder; coder writes lead", "coder"},   // sent before it had read the question
+		{"coder begins; lead asks coder; coder read 2 writes lead", ""}, // sent after it had read the question, in the same turn
 		{"coder begins; lead asks coder; coder read 1 writes lead", "coder"},
 		{"coder begins; lead asks coder; coder writes lead naming m-leadcoder", ""},
 		{"lead asks coder; coder begins; coder writes tester", "coder"},
 		{"lead asks coder; coder begins; coder ends; coder begins; coder writes lead", ""},
-		{"lead asks user; user writes lead", "user"}, // a person says what is answered
+		{"lead asks user; user writes lead", "user"}, // a person's answer must name the question
 		{"lead asks user; user writes lead naming m-leaduser", ""},
 		{"lead asks coder; coder cancelled", ""},
 		{"lead asks coder; tester asks coder; coder over m-leadcoder", "coder"},
@@ -273,11 +273,11 @@ func TestTeamSteps(t *testing.T) {
 		{"user writes coder; run taken; coder begins; coder ends done; user writes coder", "turn coder/2/1", false},
 		{"run taken; lead begins; lead cancelled", "", true}, // without its lead a team is lost
 		{"run taken; lead asks coder; coder begins; coder ends; lead begins; lead ends", "remind coder m-leadcoder; give up coder m-leadcoder", true},
-		{"run taken; lead begins; lead asks coder; coder begins; coder ends", "", false}, // somebody may still say something
+		{"run taken; lead begins; lead asks coder; coder begins; coder ends", "", false}, // the agents may still send mail
 		{"run taken; lead begins; lead asks coder; coder begins; coder ends; run later 5m", "remind coder m-leadcoder", false},
 		{"run taken; lead begins; lead asks coder; coder begins; coder ends; coder reminded m-leadcoder; run later 10m", "give up coder m-leadcoder", false},
 		{"run taken; lead begins; lead asks coder; coder begins; coder ends; coder paused; run later 10m", "", false},
-		{"run taken; lead begins; lead asks user; lead ends", "", false}, // a person has the time that there is
+		{"run taken; lead begins; lead asks user; lead ends", "", false}, // a person may take any time
 		{"run taken; lead begins; lead wishes w; lead ends", "", false},
 		{"run taken; lead begins; lead wishes w; lead ends; user answered w", "deal with lead w", true},
 	} {
@@ -305,7 +305,7 @@ func TestInteractiveTeamStaysOpen(t *testing.T) {
 	}
 }
 
-// When something is due by the clock, and that a pause puts it off.
+// The times at which timers fire, and their delay by a pause.
 func TestTeamDue(t *testing.T) {
 	crew := newCrew(t, nil)
 	if due := crew.Due(); !due.IsZero() {
@@ -321,7 +321,7 @@ func TestTeamDue(t *testing.T) {
 	}
 }
 
-// A cycle of waits is named, whoever would close it.
+// A cycle of waits is named, whichever agent would close it.
 func TestWaitPath(t *testing.T) {
 	crew := newCrew(t, nil)
 	crew.happens("lead begins; coder begins; tester begins; lead waits coder; coder waits judge tester")
