@@ -1,9 +1,11 @@
 package a2a
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"log/slog"
@@ -371,6 +373,46 @@ func TestAStreamThatBreaksIsComeBackTo(t *testing.T) {
 	got, err := f.open(t, nil).Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, l.live)
 	if err != nil || string(got.Output) != "one two" || l.text != "one two" || len(f.said()) != 1 {
 		t.Errorf("%q, shown %q, %v", got.Output, l.text, err)
+	}
+}
+
+// TestATaskThatEndsBeforeItsStreamIsAskedFor: a server refuses to stream a task that has ended. The
+// task can end between the question for its state and the request for its stream.
+func TestATaskThatEndsBeforeItsStreamIsAskedFor(t *testing.T) {
+	goOn := make(chan struct{})
+	f := publish(t, func(_ context.Context, x *a2asrv.ExecutorContext, say func(wire.Event) bool) {
+		if say(chunk(x, "one ", false)) {
+			<-goOn
+			_ = say(chunk(x, "two", true)) && say(state(x, wire.TaskStateCompleted, ""))
+		}
+	})
+	var end sync.Once
+	f.front = func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var call struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if json.Unmarshal(body, &call) != nil || call.Method != "SubscribeToTask" {
+			return
+		}
+		end.Do(func() { close(goOn) })
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32004,"message":"the task has ended"}}`, call.ID)
+	}
+	l := told{spoken: make(chan struct{})}
+	spoken := l.spoken
+	go func() {
+		<-spoken
+		f.CloseClientConnections()
+	}()
+	got, err := f.open(t, nil).Turn(t.Context(), provider.Request{Run: "r", Turn: "a/1/1", Prompt: "x"}, l.live)
+	if err != nil || string(got.Output) != "one two" || len(f.said()) != 1 {
+		t.Errorf("%q, %v", got.Output, err)
 	}
 }
 

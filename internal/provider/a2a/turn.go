@@ -178,6 +178,11 @@ func (t *turn) followTask(ctx, asking context.Context) error {
 		if err == nil && !isSettled(t.state) && t.conn.streams {
 			err = t.readEvents(
 				ctx, t.conn.SubscribeToTask(asking, nil, &wire.SubscribeToTaskRequest{ID: wire.TaskID(t.task)}))
+			// Servers do not stream a task that has ended, and some do not even find it. This one may
+			// have ended since GetTask. The next GetTask returns how.
+			if errors.Is(err, wire.ErrUnsupportedOperation) || errors.Is(err, wire.ErrTaskNotFound) {
+				err = nil
+			}
 		}
 		if err = libraryError(asking, err); ctx.Err() != nil || asking.Err() != nil {
 			return err
