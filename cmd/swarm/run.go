@@ -25,7 +25,7 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run a line, or one prompt",
 		Long: `Run a line with the syntax of the REPL: agents in a chain that refer to each other. With -, run the
 lines of standard input one after the other. Errors name the number of their line, and the other
-lines still run.
+lines still run. Lines cannot be recorded or replayed.
 
 Or run one prompt by itself: a prompt by its name, a file, or a text. {{STDIN}} in it is the text
 from standard input. {{output:x}} is a placeholder, because no other task runs.
@@ -46,6 +46,10 @@ Agents and providers come from swarm/swarm.yaml, if it exists.`,
 				}
 			}
 			if len(args) > 0 && given == 0 {
+				if record != "" || replay != "" { // lines are commands of a person, which no loop decides again
+					return swarm.Errorf(swarm.BadInput, "a line cannot be recorded or replayed").
+						WithHint("run one prompt: swarm run -s TEXT --agent NAME --record FILE; or a pipeline: swarm up --record FILE")
+				}
 				src.file = composeFile
 				return a.runLines(args, &src, ephemeral, stopOnError)
 			}
@@ -91,6 +95,9 @@ Agents and providers come from swarm/swarm.yaml, if it exists.`,
 	f.BoolVar(&ephemeral, "ephemeral", false, "with lines: delete the run and its outputs at the end")
 	f.BoolVar(&stopOnError, "stop-on-error", false, "with lines: stop after the first that is refused or fails")
 	recordFlags(cmd, &record, &replay)
+	for _, flag := range []string{"record", "replay"} {
+		f.Lookup(flag).Usage = "with -p, -f or -s: " + f.Lookup(flag).Usage
+	}
 	return cmd
 }
 
