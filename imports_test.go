@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// The code has layers, and imports only point down: a package imports packages of lower layers, and
-// one beside it only where this table says why. A new package gets a line here. Before another
-// import is added, ask whether the code stands in the right package.
+// A packageRule is the layer of a package and the packages of ours that it imports. Imports only
+// point down: to lower layers, or within a layer. Each import has its reason in this table. A new
+// package gets a line here. Before you add an import, ask whether the code is in the right package.
 //
 //	0  nouns        the module's root: no I/O, no clock
 //	1  rules        pure functions on nouns: no I/O, no clock
@@ -29,13 +29,13 @@ import (
 //	6  doors        parse and print
 //	7  programs     wire everything together
 //	8  test support
-type room struct {
+type packageRule struct {
 	layer int
 	uses  []use
 }
 
-// A use is a package of ours that another may import, and what for. One line each, so that two
-// changes rarely meet.
+// A use is a package of ours that another may import, and why. Each has a line of its own, so that
+// two changes rarely conflict.
 type use struct{ path, why string }
 
 const (
@@ -43,7 +43,7 @@ const (
 	shortened = "messages shorten texts and lists in one way"
 )
 
-var house = map[string]room{
+var packageRules = map[string]packageRule{
 	"swarm": {layer: 0},
 
 	"swarm/internal/plan": {1, []use{
@@ -56,32 +56,32 @@ var house = map[string]room{
 	}},
 	"swarm/internal/line": {1, []use{
 		{"swarm", nouns},
-		{"swarm/internal/prompt", "what is asked of an agent in a line is a prompt like any other"},
+		{"swarm/internal/prompt", "the text of a line is a prompt"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/excerpt":    {1, nil},
 	"swarm/internal/strictjson": {1, []use{{"swarm", nouns}}},
 	"swarm/internal/mail": {1, []use{
 		{"swarm", nouns},
-		{"swarm/internal/prompt", "what others wrote is made safe for a prompt in one place"},
-		{"swarm/internal/providerkind", "who can write to others at all"},
-		{"swarm/internal/strictjson", "what others wrote is read strictly"},
+		{"swarm/internal/prompt", "text of others is escaped for prompts in one place"},
+		{"swarm/internal/providerkind", "which kinds of agents can send mail"},
+		{"swarm/internal/strictjson", "JSON of others is read strictly"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/contextpack": {1, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", shortened},
-		{"swarm/internal/mail", "its reference stands in an envelope"},
-		{"swarm/internal/prompt", "what others wrote is made safe for a prompt in one place"},
-		{"swarm/internal/strictjson", "it is read as strictly as one"},
+		{"swarm/internal/mail", "an envelope carries its reference"},
+		{"swarm/internal/prompt", "text of others is escaped for prompts in one place"},
+		{"swarm/internal/strictjson", "packs are read strictly"},
 	}},
 	"swarm/internal/providerkind": {1, []use{{"swarm", nouns}}},
 	"swarm/internal/toolrule":     {1, []use{{"swarm", nouns}}},
 	"swarm/internal/permission":   {1, []use{{"swarm", nouns}}},
 	"swarm/internal/growth": {1, []use{
 		{"swarm", nouns},
-		{"swarm/internal/mail", "who is there and who may write to whom is known in one place"},
-		{"swarm/internal/strictjson", "how the arguments of a request are read"},
+		{"swarm/internal/mail", "mail has the list of agents and edges"},
+		{"swarm/internal/strictjson", "arguments of requests are read strictly"},
 	}},
 	"swarm/internal/agenttoken": {1, nil},
 	"swarm/internal/secret":     {1, nil},
@@ -89,27 +89,27 @@ var house = map[string]room{
 	"swarm/internal/yamlfile":   {1, []use{{"swarm", nouns}}},
 	"swarm/internal/compose": {1, []use{
 		{"swarm", nouns},
-		{"swarm/internal/toolrule", "what an agent's tools allow is said in one place"},
-		{"swarm/internal/plan", "cycles, and what can never run, are found where they are for every door"},
-		{"swarm/internal/contextpack", "what a team's goals have to keep to goes into their context packs"},
-		{"swarm/internal/prompt", "a file is only as good as the prompts that it names"},
-		{"swarm/internal/secret", "which values of a file are better left out of it"},
-		{"swarm/internal/schema", "expect.schema is looked at before anybody works for it"},
-		{"swarm/internal/yamlfile", "a compose file is YAML that a person wrote"},
-		{"swarm/internal/providerkind", "which keys a provider takes, and what its agents make of theirs"},
+		{"swarm/internal/toolrule", "the syntax of an agent's tools"},
+		{"swarm/internal/plan", "finds cycles and tasks that can never run"},
+		{"swarm/internal/contextpack", "a team's constraints go into context packs"},
+		{"swarm/internal/prompt", "compiling a file checks its prompts"},
+		{"swarm/internal/secret", "warns of secrets in a file"},
+		{"swarm/internal/schema", "expect.schema is checked before the run"},
+		{"swarm/internal/yamlfile", "compose files are YAML"},
+		{"swarm/internal/providerkind", "the keys and capabilities of provider kinds"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/wording": {1, []use{{"swarm", nouns}}},
 	"swarm/internal/fact": {1, []use{
 		{"swarm", nouns},
-		{"swarm/internal/mail", "who is to reply to an envelope, and to which one it is the reply"},
-		{"swarm/internal/plan", "what is known of a team is facts"},
+		{"swarm/internal/mail", "which envelope replies to which"},
+		{"swarm/internal/plan", "the type of a fact about a team"},
 	}},
 	"swarm/internal/view": {1, []use{
 		{"swarm", nouns},
-		{"swarm/internal/wording", "why nothing goes on is said in one way"},
-		{"swarm/internal/fact", "it understands an event as loops do"},
-		{"swarm/internal/plan", "who waits for whom is one answer, whoever asks"},
+		{"swarm/internal/wording", "the sentence that says why a run is stuck"},
+		{"swarm/internal/fact", "decodes events as the loops do"},
+		{"swarm/internal/plan", "the machines that know who waits for whom"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 
@@ -122,7 +122,7 @@ var house = map[string]room{
 	"swarm/internal/process": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", shortened},
-		{"swarm/internal/secret", "how a file names a variable of the environment"},
+		{"swarm/internal/secret", "references to environment variables"},
 	}},
 	"swarm/internal/recording": {3, []use{
 		{"swarm", nouns},
@@ -131,54 +131,54 @@ var house = map[string]room{
 	"swarm/internal/provider": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", shortened},
-		{"swarm/internal/permission", "what the phase forbids is a part of what is asked"},
+		{"swarm/internal/permission", "requests carry what the phase forbids"},
 		{"swarm/internal/process", "an agent may be a program"},
-		{"swarm/internal/secret", "what is shown of a tool holds no key"},
-		{"swarm/internal/yamlfile", "so is a script"},
+		{"swarm/internal/secret", "redacts tool calls"},
+		{"swarm/internal/yamlfile", "scripts are YAML"},
 	}},
 	"swarm/internal/provider/model": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/provider", "the contract that it fulfils"},
-		{"swarm/internal/process", "of what it says only the end is kept"},
-		{"swarm/internal/secret", "how a file names a key, and how a key is kept out of texts"},
-		{"swarm/internal/schema", "what a model says to a tool is held against what the tool takes"},
-		{"swarm/internal/providerkind", "where a vendor's server is, and what its models cost"},
+		{"swarm/internal/process", "keeps the end of a long output"},
+		{"swarm/internal/secret", "references to keys, and redaction"},
+		{"swarm/internal/schema", "checks a model's arguments against the tool's schema"},
+		{"swarm/internal/providerkind", "addresses and prices of vendors"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/tool": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/toolrule", "every call is held against what the agent may use"},
-		{"swarm/internal/permission", "and, before that, against the phase"},
-		{"swarm/internal/secret", "how a file names a key of a server"},
-		{"swarm/internal/schema", "only schemas that come to an end are passed on"},
+		{"swarm/internal/toolrule", "checks each call against the agent's tools"},
+		{"swarm/internal/permission", "checks each call against the phase"},
+		{"swarm/internal/secret", "references to keys of servers"},
+		{"swarm/internal/schema", "passes on only schemas that terminate"},
 		{"swarm/internal/strictjson", "arguments are read strictly"},
 		{"swarm/internal/process", "commands, and servers that are programs"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/provider/coding": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/permission", "what the phase forbids is not to be had by `tools`"},
+		{"swarm/internal/permission", "`tools` cannot override the phase"},
 		{"swarm/internal/provider", "the contract that it fulfils"},
 		{"swarm/internal/process", "a coding agent is a program"},
-		{"swarm/internal/secret", "what the program knows is kept out of what it says"},
+		{"swarm/internal/secret", "redacts the output of the program"},
 		{"swarm/internal/providerkind", "which program it is, and how its user signs in"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/provider/acp": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/permission", "what an agent asks for is answered in one order"},
-		{"swarm/internal/tool", "files that go through us are held to the same folders"},
+		{"swarm/internal/permission", "the order of permission checks"},
+		{"swarm/internal/tool", "confines file requests to the agent's root"},
 		{"swarm/internal/provider", "the contract that it fulfils"},
 		{"swarm/internal/process", "such an agent is a program"},
-		{"swarm/internal/secret", "what the program knows is kept out of what it says"},
+		{"swarm/internal/secret", "redacts the output of the program"},
 		{"swarm/internal/providerkind", "which program it is, and how its user signs in"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/provider/a2a": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/provider", "the contract that it fulfils"},
-		{"swarm/internal/process", "of what it says only the end is kept"},
-		{"swarm/internal/secret", "how a file names a key, and how a key is kept out of texts"},
+		{"swarm/internal/process", "keeps the end of a long output"},
+		{"swarm/internal/secret", "references to keys, and redaction"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/registry": {3, []use{
@@ -194,43 +194,43 @@ var house = map[string]room{
 	"swarm/internal/statedir": {3, []use{{"swarm", nouns}, {"swarm/internal/excerpt", shortened}}},
 	"swarm/internal/project": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/contextpack", "what a folder tells of itself"},
+		{"swarm/internal/contextpack", "the facts about a folder are a pack"},
 	}},
 	"swarm/internal/snapshot": {3, []use{{"swarm", nouns}}},
 	"swarm/internal/agentapi": {3, []use{
 		{"swarm", nouns},
-		{"swarm/internal/fact", "it understands an event as loops do"},
-		{"swarm/internal/wording", "what the run says to an agent becomes a sentence when it is written down"},
-		{"swarm/internal/plan", "where agents stand is one answer, whoever asks"},
-		{"swarm/internal/permission", "in which order an agent is held back"},
-		{"swarm/internal/growth", "how a team may grow"},
-		{"swarm/internal/mail", "the rules of post"},
-		{"swarm/internal/contextpack", "context packs are artifacts that have to be what they say"},
-		{"swarm/internal/strictjson", "how the arguments of tools are read"},
+		{"swarm/internal/fact", "decodes events as the loops do"},
+		{"swarm/internal/wording", "makes sentences of message codes"},
+		{"swarm/internal/plan", "the machines that know the state of agents"},
+		{"swarm/internal/permission", "the order of permission checks"},
+		{"swarm/internal/growth", "the rules of growth requests"},
+		{"swarm/internal/mail", "the rules of mail"},
+		{"swarm/internal/contextpack", "validates context packs"},
+		{"swarm/internal/strictjson", "arguments of tools are read strictly"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/turn": {3, []use{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "a turn answers a loop's call"},
 		{"swarm/internal/toolrule", "which of a model's tools change files"},
-		{"swarm/internal/permission", "what the phase says of the files that a turn has changed"},
-		{"swarm/internal/prompt", "it makes the prompt"},
-		{"swarm/internal/mail", "with the agent's mail in it"},
-		{"swarm/internal/contextpack", "and the context that came with it"},
-		{"swarm/internal/agentapi", "an agent acts while it has a turn"},
+		{"swarm/internal/permission", "checks a turn's changes against the phase"},
+		{"swarm/internal/prompt", "renders the prompt"},
+		{"swarm/internal/mail", "the prompt contains the agent's mail"},
+		{"swarm/internal/contextpack", "the prompt contains context packs"},
+		{"swarm/internal/agentapi", "opens the agent's tools for the turn"},
 		{"swarm/internal/provider", "it calls the provider, by its contract"},
-		{"swarm/internal/schema", "what was made is held against expect.schema"},
-		{"swarm/internal/providerkind", "and asks what its agents can do"},
+		{"swarm/internal/schema", "checks outputs against expect.schema"},
+		{"swarm/internal/providerkind", "the capabilities of a provider's agents"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 
 	"swarm/internal/engine": {4, []use{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "the loops"},
-		{"swarm/internal/fact", "a loop understands a record as every reader of the log does"},
-		{"swarm/internal/wording", "what a loop tells becomes a sentence when it is written down"},
-		{"swarm/internal/plan", "and is told facts of a team"},
-		{"swarm/internal/turn", "the one table from a call to the adapter that does it"},
+		{"swarm/internal/fact", "decodes records as every reader of the log does"},
+		{"swarm/internal/wording", "makes sentences of message codes"},
+		{"swarm/internal/plan", "the facts that a loop is given"},
+		{"swarm/internal/turn", "the adapter of turn calls"},
 	}},
 	"swarm/internal/engine/local": {4, []use{
 		{"swarm", nouns},
@@ -242,108 +242,108 @@ var house = map[string]room{
 		{"swarm", nouns},
 		{"swarm/internal/flow", "the verbs"},
 		{"swarm/internal/engine", "the contract that it fulfils"},
-		{"swarm/internal/recording", "what it walks"},
-		{"swarm/internal/turn", "prompts are made again as turns make them"},
-		{"swarm/internal/agentapi", "what prompts say of the team is told by it"},
+		{"swarm/internal/recording", "the recording that it walks"},
+		{"swarm/internal/turn", "renders prompts as live turns do"},
+		{"swarm/internal/agentapi", "the parts of a prompt about the team"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 
 	"swarm/internal/run": {5, []use{
 		{"swarm", nouns},
-		{"swarm/internal/recording", "a run is recorded when it is left"},
-		{"swarm/internal/plan", "what a run that is tried again keeps is a question of dependencies, and what can be done to an agent one of what it waits for"},
-		{"swarm/internal/view", "the fold of the log that everybody looks at"},
-		{"swarm/internal/secret", "values of keys are taken out before anything is stored"},
+		{"swarm/internal/recording", "writes the recording of a run"},
+		{"swarm/internal/plan", "dependencies decide what a retry redoes; waits decide which actions an agent allows"},
+		{"swarm/internal/view", "the fold of the log"},
+		{"swarm/internal/secret", "redacts before anything is stored"},
 		{"swarm/internal/flow", "a run names the version of its loops"},
-		{"swarm/internal/registry", "agents are reached while a run is driven"},
-		{"swarm/internal/process", "what a killed driver has left behind is ended"},
-		{"swarm/internal/provider", "what running turns say"},
+		{"swarm/internal/registry", "opens providers"},
+		{"swarm/internal/process", "ends orphaned processes of a killed driver"},
+		{"swarm/internal/provider", "the deltas of running turns"},
 		{"swarm/internal/turn", "the turn runner"},
-		{"swarm/internal/agentapi", "what agents do to the run"},
-		{"swarm/internal/tool", "what else models may do"},
-		{"swarm/internal/statedir", "where a run's files are"},
-		{"swarm/internal/snapshot", "what the work tree was before and after"},
-		{"swarm/internal/engine", "the contract of what drives a run"},
-		{"swarm/internal/agenttoken", "what agents show at our own server"},
+		{"swarm/internal/agentapi", "the tools by which agents act"},
+		{"swarm/internal/tool", "the other tools of models"},
+		{"swarm/internal/statedir", "the run's files"},
+		{"swarm/internal/snapshot", "snapshots of the work tree"},
+		{"swarm/internal/engine", "the interface of engines"},
+		{"swarm/internal/agenttoken", "tokens of agents"},
 	}},
 	"swarm/internal/httpd": {6, []use{
 		{"swarm", nouns},
-		{"swarm/internal/schema", "what comes in is held against what a tool takes"},
+		{"swarm/internal/schema", "checks arguments against a tool's schema"},
 		{"swarm/internal/excerpt", shortened},
-		{"swarm/internal/agenttoken", "a key is never what an agent's token could be"},
+		{"swarm/internal/agenttoken", "tells agents' tokens from API keys"},
 	}},
 	"swarm/internal/feed": {5, []use{
 		{"swarm", nouns},
-		{"swarm/internal/statedir", "which runs there are, and what running turns say"},
+		{"swarm/internal/statedir", "the store of runs, and streams"},
 		{"swarm/internal/run", "a run is followed by its timeline"},
-		{"swarm/internal/view", "where a run stands when it is first followed"},
+		{"swarm/internal/view", "the state at which following begins"},
 	}},
 	"swarm/internal/control": {5, []use{
 		{"swarm", nouns},
 		{"swarm/internal/compose", "a compose file becomes a plan"},
-		{"swarm/internal/project", "the files of a folder, and what the folder tells of itself"},
-		{"swarm/internal/contextpack", "what goes with the goal of a team"},
-		{"swarm/internal/strictjson", "JSON that came with a goal is stored without secrets"},
+		{"swarm/internal/project", "a folder's files, and the facts about it"},
+		{"swarm/internal/contextpack", "the context pack of a goal"},
+		{"swarm/internal/strictjson", "redacts the JSON of a goal"},
 		{"swarm/internal/agentapi", "the goal and its pack are stored as agents store theirs"},
-		{"swarm/internal/registry", "whether agents could be reached"},
-		{"swarm/internal/provider", "what providers need to know, and recordings"},
-		{"swarm/internal/process", "whoever presses Ctrl-C twice wants nothing left"},
-		{"swarm/internal/tool", "whether what tools need is there"},
-		{"swarm/internal/view", "what a run looks like now"},
-		{"swarm/internal/statedir", "which runs there are"},
-		{"swarm/internal/run", "runs are started, resumed and spoken to"},
-		{"swarm/internal/recording", "a replay begins with what its recording tells of the folder"},
+		{"swarm/internal/registry", "preflight checks of providers"},
+		{"swarm/internal/provider", "the options of providers"},
+		{"swarm/internal/process", "a second Ctrl-C kills the agents' processes"},
+		{"swarm/internal/tool", "preflight checks of tools"},
+		{"swarm/internal/view", "the picture of a run"},
+		{"swarm/internal/statedir", "finds runs"},
+		{"swarm/internal/run", "starts, resumes and steers runs"},
+		{"swarm/internal/recording", "a replay takes the facts about the folder from its recording"},
 	}},
 	"swarm/internal/api": {6, []use{
 		{"swarm", nouns},
-		{"swarm/internal/mail", "what a person says is an envelope"},
-		{"swarm/internal/view", "it shows what the view says"},
-		{"swarm/internal/run", "runs are looked at and spoken to as commands do"},
+		{"swarm/internal/mail", "a person's message is an envelope"},
+		{"swarm/internal/view", "shows the picture of a run"},
+		{"swarm/internal/run", "reads and steers runs, as commands do"},
 		{"swarm/internal/httpd", "errors look the same at every door"},
-		{"swarm/internal/strictjson", "how bodies of requests are read"},
+		{"swarm/internal/strictjson", "request bodies are read strictly"},
 		{"swarm/internal/control", "what can be done with runs"},
-		{"swarm/internal/feed", "streams take what a run tells"},
-		{"swarm/internal/statedir", "what a running turn has said"},
+		{"swarm/internal/feed", "the frames of streams"},
+		{"swarm/internal/statedir", "streams of running turns"},
 	}},
 	"swarm/internal/telemetry": {5, []use{
 		{"swarm", nouns},
-		{"swarm/internal/providerkind", "whose models a turn asked"},
+		{"swarm/internal/providerkind", "the vendor of a turn's model"},
 		{"swarm/internal/excerpt", shortened},
 	}},
 	"swarm/internal/a2a": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/mail", "a further message is an envelope"},
-		{"swarm/internal/view", "where a task stands is what the view says"},
-		{"swarm/internal/run", "runs are looked at and spoken to as commands do"},
+		{"swarm/internal/view", "the status of a task"},
+		{"swarm/internal/run", "reads and steers runs, as commands do"},
 		{"swarm/internal/httpd", "errors look the same at every door"},
-		{"swarm/internal/strictjson", "what others send is JSON of theirs"},
+		{"swarm/internal/strictjson", "JSON of others is read strictly"},
 		{"swarm/internal/control", "what can be done with runs"},
 		{"swarm/internal/feed", "a task is followed as a run is"},
 	}},
 	"swarm/internal/term": {6, []use{
 		{"swarm", nouns},
-		{"swarm/internal/excerpt", "what is too long for a line is cut in one way"},
-		{"swarm/internal/plan", "what a task waits for, in words"},
-		{"swarm/internal/view", "it draws what the view says"},
+		{"swarm/internal/excerpt", "messages shorten texts and lists in one way"},
+		{"swarm/internal/plan", "describes what a task waits for"},
+		{"swarm/internal/view", "draws the picture of a run"},
 	}},
 	"swarm/internal/repl": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/excerpt", shortened},
-		{"swarm/internal/plan", "what a task waits for, in words"},
-		{"swarm/internal/view", "where agents stand is what the view says"},
+		{"swarm/internal/plan", "describes what a task waits for"},
+		{"swarm/internal/view", "the state of agents"},
 		{"swarm/internal/term", "the palette, the signs, the printer and the window of every screen"},
 	}},
 
 	"swarm/internal/session": {6, []use{
 		{"swarm", nouns},
 		{"swarm/internal/plan", "what a task waits for"},
-		{"swarm/internal/prompt", "a session that is saved has its prompts in the file"},
+		{"swarm/internal/prompt", "a saved session contains its prompts"},
 		{"swarm/internal/line", "what a line means"},
-		{"swarm/internal/view", "where everybody stands"},
+		{"swarm/internal/view", "the state of agents and tasks"},
 		{"swarm/internal/statedir", "where the session's run is"},
 		{"swarm/internal/run", "a session is a run"},
 		{"swarm/internal/term", "answers to commands are tables too"},
-		{"swarm/internal/repl", "it is talked to through a screen"},
+		{"swarm/internal/repl", "its screen"},
 	}},
 
 	"swarm/cmd/swarm": {7, []use{
@@ -352,46 +352,46 @@ var house = map[string]room{
 		{"swarm/internal/prompt", "prompts are shown and checked by themselves"},
 		{"swarm/internal/flow", "the version of the loops, for swarm version"},
 		{"swarm/internal/snapshot", "what changed, for swarm diff"},
-		{"swarm/internal/view", "what is shown"},
-		{"swarm/internal/registry", "whether agents could be reached"},
-		{"swarm/internal/process", "whoever presses Ctrl-C twice wants nothing left"},
-		{"swarm/internal/provider", "what providers need to know, and recordings"},
-		{"swarm/internal/statedir", "which runs there are"},
+		{"swarm/internal/view", "the picture of a run"},
+		{"swarm/internal/registry", "preflight checks of providers"},
+		{"swarm/internal/process", "a second Ctrl-C kills the agents' processes"},
+		{"swarm/internal/provider", "the options of providers"},
+		{"swarm/internal/statedir", "finds runs"},
 		{"swarm/internal/project", "the files of this folder"},
-		{"swarm/internal/run", "runs are started, resumed and spoken to"},
-		{"swarm/internal/line", "who is always there: the agent that tells a person"},
+		{"swarm/internal/run", "starts, resumes and steers runs"},
+		{"swarm/internal/line", "the built-in agent that notifies a person"},
 		{"swarm/internal/session", "conversations"},
-		{"swarm/internal/tool", "whether what tools need is there"},
+		{"swarm/internal/tool", "preflight checks of tools"},
 		{"swarm/internal/api", "`swarm serve`"},
-		{"swarm/internal/a2a", "and its agents for those of others"},
-		{"swarm/internal/mail", "what a person writes to an agent"},
-		{"swarm/internal/agentapi", "and what comes of it"},
+		{"swarm/internal/a2a", "publishes agents to other programs"},
+		{"swarm/internal/mail", "a person's mail"},
+		{"swarm/internal/agentapi", "sends a person's mail"},
 		{"swarm/internal/growth", "a request as a person edits it"},
 		{"swarm/internal/httpd", "its server, and `swarm mcp`"},
-		{"swarm/internal/repl", "and what they look like"},
-		{"swarm/internal/telemetry", "whom else is told what happens"},
-		{"swarm/internal/term", "what it looks like"},
-		{"swarm/internal/providerkind", "which kinds `swarm doctor` looks at, and what confines the programs of a run"},
+		{"swarm/internal/repl", "the screen of conversations"},
+		{"swarm/internal/telemetry", "exports runs to OpenTelemetry"},
+		{"swarm/internal/term", "prints runs"},
+		{"swarm/internal/providerkind", "the kinds that `swarm doctor` checks, and what confines a run's programs"},
 		{"swarm/internal/sqlite", "the store of runs, wired here and nowhere else"},
 		{"swarm/internal/engine/local", "the engine, wired here and nowhere else"},
-		{"swarm/internal/strictjson", "what a person sends as JSON"},
+		{"swarm/internal/strictjson", "JSON of a person is read strictly"},
 		{"swarm/internal/excerpt", shortened},
 		{"swarm/internal/control", "what can be done with runs"},
 		{"swarm/internal/feed", "the server follows runs for its clients"},
 		{"swarm/internal/engine", "programs choose the engine"},
 		{"swarm/internal/engine/replay", "the engine of a run that replays another"},
-		{"swarm/internal/recording", "which file is to be replayed"},
+		{"swarm/internal/recording", "opens the file to replay"},
 	}},
 
 	"swarm/internal/modeltest": {8, []use{
-		{"swarm/internal/strictjson", "so is what the stand-in for a model says"},
+		{"swarm/internal/strictjson", "replies of the stand-in are read strictly"},
 	}},
 	"swarm/internal/npmtest":  {8, nil},
 	"swarm/internal/pipetest": {8, nil},
 	"swarm/internal/otlptest": {8, nil},
 	"swarm/internal/termtest": {8, []use{
 		{"swarm", nouns},
-		{"swarm/internal/view", "events are made from where a run stands"},
+		{"swarm/internal/view", "makes events from the state of a run"},
 	}},
 	"swarm/internal/storetest": {8, []use{{"swarm", nouns}}},
 	"swarm/internal/engine/enginetest": {8, []use{
@@ -399,50 +399,50 @@ var house = map[string]room{
 		{"swarm/internal/flow", "the loops that it crashes"},
 		{"swarm/internal/prompt", "prompts for them"},
 		{"swarm/internal/provider", "agents for them"},
-		{"swarm/internal/agentapi", "by which agents write to each other"},
+		{"swarm/internal/agentapi", "the tools by which agents write to each other"},
 		{"swarm/internal/turn", "the turn runner that is cut"},
-		{"swarm/internal/storetest", "a log that fails when it is told to"},
+		{"swarm/internal/storetest", "a log with faults that a test chooses"},
 		{"swarm/internal/engine", "the contract that is tested"},
-		{"swarm/internal/providerkind", "which can do what programs can"},
+		{"swarm/internal/providerkind", "the capabilities of programs"},
 	}},
 }
 
-// outside is what measures the house and is no part of it.
+// outside are the benchmarks, which the layers do not cover.
 var outside = []string{"swarm/bench", "swarm/bench/disk", "swarm/bench/floor", "swarm/bench/standin"}
 
-// foreign says who may import what others wrote. Everything else uses what these packages offer.
+// foreign says which packages may import a dependency. All others use those packages.
 var foreign = []struct {
 	prefix string
 	by     []string
 	why    string
 }{
 	{"modernc.org/", []string{"swarm/internal/sqlite"}, "the store can be changed in one place"},
-	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl"}, "only a window draws"},
-	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl", "swarm/internal/termtest"}, "parts of what draws: colours that a terminal has, the width of a text"},
-	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "commands are thin, and they are all there"},
+	{"charm.land/", []string{"swarm/internal/term", "swarm/internal/repl"}, "only screens draw"},
+	{"github.com/charmbracelet/", []string{"swarm/internal/term", "swarm/internal/repl", "swarm/internal/termtest"}, "terminal colours and the width of texts"},
+	{"github.com/spf13/", []string{"swarm/cmd/swarm"}, "only the program has commands"},
 	{"go.yaml.in/yaml/", []string{"swarm/internal/yamlfile", "swarm/internal/compose", "swarm/internal/provider"}, "compose files and scripts are YAML; nothing else is"},
-	{"github.com/google/jsonschema-go/", []string{"swarm/internal/schema"}, "it trusts its schemas, and must see only those that were looked at"},
+	{"github.com/google/jsonschema-go/", []string{"swarm/internal/schema"}, "it trusts its schemas, so they are checked first"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"swarm/internal/httpd", "swarm/internal/tool"}, "MCP is spoken at two places: the server that we are, and the servers that an agent may use"},
-	{"go.opentelemetry.io/proto/", []string{"swarm/internal/otlptest"}, "what is told to OpenTelemetry is read in tests with its own messages"},
-	{"google.golang.org/protobuf/", []string{"swarm/internal/otlptest"}, "and those messages need it"},
+	{"go.opentelemetry.io/proto/", []string{"swarm/internal/otlptest"}, "tests decode the exported messages"},
+	{"google.golang.org/protobuf/", []string{"swarm/internal/otlptest"}, "the messages need it"},
 	{"github.com/a2aproject/a2a-go/v2/", []string{"swarm/internal/a2a", "swarm/internal/provider/a2a"}, "A2A is spoken at two places: the agents that we publish, and those of others"},
-	{"golang.org/x/sys/", []string{"swarm/internal/sqlite", "swarm/internal/process"}, "processes that write one log: which of them lives, and what they tell each other; programs: waiting for several ends of one at once, and for its orphans"},
-	{"golang.org/x/text/", []string{"swarm/internal/prompt"}, "texts of others are compared as they look, and Unicode says what looks the same"},
-	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether somebody is looking"},
+	{"golang.org/x/sys/", []string{"swarm/internal/sqlite", "swarm/internal/process"}, "inotify and start times of processes; pidfd, poll and orphaned processes"},
+	{"golang.org/x/text/", []string{"swarm/internal/prompt"}, "compares texts of others as they look, by Unicode"},
+	{"golang.org/x/term", []string{"swarm/internal/term", "swarm/cmd/swarm"}, "whether a terminal is connected"},
 }
 
 // outward are the standard packages that reach outside. Nothing below the adapters imports them.
 var outward = []string{"os", "net", "syscall", "os/exec", "os/signal", "os/user", "net/http", "net/rpc", "net/smtp", "log", "log/syslog", "plugin", "testing"}
 
-// loopImports are all that the loops may import of the standard library: whatever runs there must
-// run the same way again.
+// loopImports are the standard packages that loops may import. A loop must be deterministic,
+// because a run is resumed by running its loop again.
 var loopImports = []string{"cmp", "errors", "fmt", "maps", "slices", "strconv", "strings", "time"}
 
 // clock are the functions that read the clock or wait for it.
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
 type pkg struct {
-	path    string // what it is imported by
+	path    string // its import path
 	dir     string
 	files   []string
 	imports []string
@@ -454,7 +454,7 @@ func TestImports(t *testing.T) {
 		if slices.Contains(outside, p.path) {
 			continue
 		}
-		r, ok := house[p.path]
+		r, ok := packageRules[p.path]
 		if !ok {
 			t.Errorf("%s has no line in this table: say in which layer it stands and what it uses, in imports_test.go", p.path)
 			continue
@@ -475,22 +475,22 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
-	for name := range house {
+	for name := range packageRules {
 		if !slices.ContainsFunc(packages, func(p pkg) bool { return p.path == name }) {
 			t.Errorf("there is no package %s any more: take it out of imports_test.go", name)
 		}
 	}
 }
 
-func checkOurs(t *testing.T, from string, r room, to string) {
+func checkOurs(t *testing.T, from string, r packageRule, to string) {
 	allowed := slices.ContainsFunc(r.uses, func(u use) bool { return u.path == to })
-	switch lower, known := house[to]; {
+	switch lower, known := packageRules[to]; {
 	case !known:
-		t.Errorf("%s imports %s, which is no room of the house: only tests may", from, to)
+		t.Errorf("%s imports %s, which is not in this table: only tests may", from, to)
 	case lower.layer > r.layer:
 		t.Errorf("%s (layer %d) imports %s (layer %d): arrows only point down", from, r.layer, to, lower.layer)
 	case !allowed:
-		t.Errorf("%s imports %s, which its line in imports_test.go does not allow: add it with its reason if it is the right room", from, to)
+		t.Errorf("%s imports %s, which its line in imports_test.go does not allow: add it with its reason, if the code is in the right package", from, to)
 	}
 }
 
@@ -506,7 +506,7 @@ func checkForeign(t *testing.T, from, to string) {
 	t.Errorf("%s imports %s: a new dependency needs a line in imports_test.go that says who may use it and why", from, to)
 }
 
-func checkStandard(t *testing.T, from string, r room, to string) {
+func checkStandard(t *testing.T, from string, r packageRule, to string) {
 	switch {
 	case r.layer <= 2 && slices.Contains(outward, to):
 		t.Errorf("%s (layer %d) imports %s: nothing below the adapters reaches outside", from, r.layer, to)
@@ -515,11 +515,11 @@ func checkStandard(t *testing.T, from string, r room, to string) {
 	}
 }
 
-// TestLoopsAndRulesReadNoClock: what the same input must bring to the same state may not ask what
-// time it is, and the loops may not start anything either.
+// TestLoopsAndRulesReadNoClock keeps loops and rules deterministic: the same input must lead to the
+// same state. Loops start no goroutine either.
 func TestLoopsAndRulesReadNoClock(t *testing.T) {
 	for _, p := range list(t) {
-		r, ok := house[p.path]
+		r, ok := packageRules[p.path]
 		if !ok || r.layer > 2 {
 			continue
 		}
@@ -546,9 +546,9 @@ func TestLoopsAndRulesReadNoClock(t *testing.T) {
 	}
 }
 
-// TestOnlyProcessMakesGroups: internal/process takes every child of this program that is in another
-// process group for an orphan of one of its own programs, and ends it. So nobody else starts
-// children with a group or a session of their own, but a command that starts no programs.
+// TestOnlyProcessMakesGroups: internal/process treats every child in another process group as an
+// orphaned process of one of its programs, and ends it. So no other package starts children with a
+// group or session of their own. The exception is a command that starts no programs.
 func TestOnlyProcessMakesGroups(t *testing.T) {
 	for _, p := range list(t) {
 		for _, name := range p.files {
@@ -564,8 +564,8 @@ func TestOnlyProcessMakesGroups(t *testing.T) {
 	}
 }
 
-// list finds the packages of the module that are more than tests. It reads them itself, so that go
-// test knows what its result depends on.
+// list returns the packages of the module that are more than tests. It reads the files itself, so
+// that the cache of go test sees what the result depends on.
 func list(t *testing.T) []pkg {
 	t.Helper()
 	var packages []pkg
