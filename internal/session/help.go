@@ -24,8 +24,10 @@ $pm and $ba        several, at most ten different ones
 \$pm               the text $pm
 A line that refers to an agent without output is refused; with & it waits for the first one.
 `},
-	{"waiting", `A reference waits for every task of the agent that was entered before. /status shows who waits for whom, /why @agent
-the whole path. An agent that is blocked asks for something: /approve @agent lets it, /deny @agent does not. A wait ends after wait_timeout. Lines that would wait for each other in a circle are refused.
+	{"waiting", `A reference waits for every task of the agent that was entered before.
+/status shows who waits for whom, /why @agent the whole path.
+A blocked agent asks for something: /approve @agent allows it, /deny @agent does not.
+A wait ends after wait_timeout. Lines that would wait for each other in a cycle are refused.
 `},
 }
 
