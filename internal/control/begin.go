@@ -27,7 +27,8 @@ type Begin struct {
 
 // BeginRetry returns a run that retries an ended one.
 func BeginRetry(r *run.RetryPlan, args []string) *Begin {
-	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies}, File: r.Start.File, Dir: r.Start.Dir, Args: args, From: r.Start.ID, firstEvents: r.CarriedOver}
+	return &Begin{Bundle: &compose.Bundle{Plan: *r.Plan, Bodies: r.Bodies}, File: r.Start.File, Dir: r.Start.Dir,
+		Args: args, From: r.Start.ID, firstEvents: r.CarriedOver}
 }
 
 // Ready reports whether the run can begin: its agents pass the preflight check, or its recording

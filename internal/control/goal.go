@@ -54,7 +54,8 @@ func (b *Begin) addGoal(r Request) error {
 	}
 	left = append(unread, left...)
 	now := time.Now().UTC()
-	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: r.To, CreatedAt: now, Payload: swarm.Payload{Message: r.Goal, Structured: strictjson.Redact(r.Structured, redact)}}
+	env := swarm.Envelope{Kind: swarm.Handoff, ID: "goal", FromNodeID: swarm.User, ToNodeID: r.To, CreatedAt: now,
+		Payload: swarm.Payload{Message: r.Goal, Structured: strictjson.Redact(r.Structured, redact)}}
 	if !p.Bare() {
 		if p, err = p.Identified(); err != nil {
 			return err
@@ -65,9 +66,11 @@ func (b *Begin) addGoal(r Request) error {
 		stored, text := agentapi.PackStored(swarm.Event{Agent: swarm.Orchestrator}, "goal", p, left)
 		b.firstEvents, b.Bundle.Bodies = append(b.firstEvents, stored), append(b.Bundle.Bodies, text)
 	} else if len(left) > 0 { // without a pack, only a notice can say so
-		b.firstEvents = append(b.firstEvents, swarm.Event{Kind: swarm.Notice, Data: swarm.Encode(swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)})})
+		why := swarm.Reason{Reason: "no context pack goes with the goal" + view.LeftNote(left)}
+		b.firstEvents = append(b.firstEvents, swarm.NewEvent(swarm.Notice, why))
 	}
-	b.firstEvents = append(b.firstEvents, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()), To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(env)})
+	b.firstEvents = append(b.firstEvents, swarm.Event{Kind: swarm.HandoffStored, Key: swarm.MailKey(env.Ref()),
+		To: swarm.ToAgent(r.To), Agent: swarm.User, Data: swarm.Encode(env)})
 	return nil
 }
 

@@ -147,8 +147,8 @@ func (c *Control) Team(r Request) (*compose.Bundle, compose.Options, error) {
 		return nil, o, err
 	}
 	plan.Kind, plan.Name = swarm.TeamRun, firstWords(r.Goal)
-	plan.Team = &swarm.Team{Lead: lead, Mode: swarm.TeamMode(mode), Phase: swarm.Phase(phase), ReplyTimeout: b.Settings.ReplyTimeout, MaxAgents: b.Settings.Swarm.MaxAgents,
-		Retries: b.Settings.Team.Retries, OnStall: b.Settings.Team.OnStall}
+	plan.Team = &swarm.Team{Lead: lead, Mode: swarm.TeamMode(mode), Phase: swarm.Phase(phase), ReplyTimeout: b.Settings.ReplyTimeout,
+		MaxAgents: b.Settings.Swarm.MaxAgents, Retries: b.Settings.Team.Retries, OnStall: b.Settings.Team.OnStall}
 	if plan.Team.OnStall == "" && r.Unattended && plan.Team.Mode == swarm.AutoMode {
 		plan.Team.OnStall = swarm.StallFails
 	}

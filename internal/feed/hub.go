@@ -170,7 +170,8 @@ type turnSpeech struct {
 }
 
 func newFollower(id swarm.RunID) *Follower {
-	f := &Follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1), agents: map[swarm.TurnID]string{}, speech: map[swarm.TurnID]*turnSpeech{}, more: make(chan struct{})}
+	f := &Follower{id: id, ready: make(chan struct{}), nudged: make(chan struct{}, 1),
+		agents: map[swarm.TurnID]string{}, speech: map[swarm.TurnID]*turnSpeech{}, more: make(chan struct{})}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }

@@ -78,7 +78,8 @@ func (f Frame) update() (Update, error) {
 	}
 	var e swarm.PublicEvent
 	err := json.Unmarshal(data, &e)
-	return Update{Event: &swarm.Event{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn, Data: e.Data}, Agent: e.Agent, Turn: e.Turn}, err
+	event := &swarm.Event{Seq: e.Seq, Time: e.Time, Kind: e.Kind, Agent: e.Agent, Task: e.Task, Turn: e.Turn, Data: e.Data}
+	return Update{Event: event, Agent: e.Agent, Turn: e.Turn}, err
 }
 
 // Watch wakes the listeners of a run at once after each event, until stop is called. It is for runs

@@ -82,7 +82,8 @@ func Act(ctx context.Context, h *statedir.Home, id swarm.RunID, agent string, do
 		names = append(names, a.Name)
 	}
 	if !slices.Contains(names, agent) {
-		return swarm.ControlCommand{}, swarm.Errorf(swarm.NotFound, "Unknown agent: '%s'. Valid agents: %s", agent, strings.Join(names, ", ")).WithHint("%s", swarm.DidYouMean(agent, names))
+		return swarm.ControlCommand{}, swarm.Errorf(swarm.NotFound, "Unknown agent: '%s'. Valid agents: %s", agent, strings.Join(names, ", ")).
+			WithHint("%s", swarm.DidYouMean(agent, names))
 	}
 	w, err := commandFor(h, p, agent, do)
 	if err != nil {
@@ -137,7 +138,8 @@ func startCommand(h *statedir.Home, p view.Picture, agent string) (swarm.Control
 	}
 	last, err := lastCommand(h, p.ID, agent, swarm.CommandCancel, swarm.CommandStart)
 	if err == nil && last != swarm.CommandCancel {
-		err = swarm.Errorf(swarm.BadInput, "@%s has not ended", agent).WithHint("it has a turn when it has mail: swarm send @%s; swarm why @%s says what it waits for", agent, agent)
+		err = swarm.Errorf(swarm.BadInput, "@%s has not ended", agent).
+			WithHint("it has a turn when it has mail: swarm send @%s; swarm why @%s says what it waits for", agent, agent)
 	}
 	return w, err
 }

@@ -98,7 +98,8 @@ type turnDelta struct {
 func (w *turnDelta) cost() int { return deltaCost + len(w.delta.Text) }
 
 func newFollower(id swarm.RunID, log swarm.RunLog, o Options) *follower {
-	f := &follower{log: log, observer: o.Observer, delay: batchDelay, nudge: make(chan struct{}, 1), quit: make(chan struct{}), view: view.New(id), begun: map[swarm.TurnID]bool{}}
+	f := &follower{log: log, observer: o.Observer, delay: batchDelay, nudge: make(chan struct{}, 1), quit: make(chan struct{}),
+		view: view.New(id), begun: map[swarm.TurnID]bool{}}
 	if o.View != nil {
 		f.view = o.View
 	}

@@ -23,7 +23,7 @@ func TestALostLazyEventStopsItsDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.fence = fence
-	for _, data := range []string{`"one"`, `"another"`} { // the second one is refused, and nobody is told
+	for _, data := range []string{`"one"`, `"another"`} { // the second one is refused, and no caller learns of it
 		if _, err := s.log.Append(t.Context(), swarm.Batch{Fence: fence, Lazy: true, Events: []swarm.Event{{Kind: swarm.Notice, Key: "same", Data: []byte(data)}}}); err != nil {
 			t.Fatal(err)
 		}

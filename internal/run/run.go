@@ -190,7 +190,8 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	}
 	d.follower.start()
 	stopTelemetry := d.startTelemetry(ctx)
-	_, err = o.Engine(ctx, &engine.Adapters{Log: r.log, Turn: d.runner, Mailer: d.runner.AgentAPI}, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
+	adapters := &engine.Adapters{Log: r.log, Turn: d.runner, Mailer: d.runner.AgentAPI}
+	_, err = o.Engine(ctx, adapters, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
 	err = d.leave(ctx, err)
 	stopNotifying()
 	stopTelemetry()

@@ -7,8 +7,8 @@ import (
 	"swarm/internal/secret"
 )
 
-// What a plan gives to programs is a secret by its name, wherever its value comes from and whoever
-// else has a variable of that name.
+// The name of a plan's variable decides whether its value is a secret, wherever the value comes from
+// and whatever other variable has the same name.
 func TestSecretsOfAPlan(t *testing.T) {
 	p := &swarm.Plan{
 		Agents: []swarm.Agent{{Name: "a", Env: map[string]string{"AGENT_KEY": "$PLAIN", "TARGET": "src/main.go"}},
@@ -38,8 +38,7 @@ func TestSecretsOfAPlan(t *testing.T) {
 	}
 }
 
-// A token is a secret from the moment at which somebody is given it, for those who have looked
-// before, too.
+// A token is a secret before an agent gets it, also for holders of the redactor from before.
 func TestTokensOfThoseWhoJoin(t *testing.T) {
 	v := newRedactor([]string{"API_KEY=plain-012345"}, map[string]string{tokenOf("a"): "swa_token-of-a"})
 	redact := v.bytes

@@ -71,7 +71,8 @@ func (d *toolServer) close() error {
 func (d *toolServer) user(token string) (swarm.ToolUser, error) {
 	agent, ok := d.tokens.Agent(token)
 	if !ok {
-		return nil, swarm.Errorf(swarm.Denied, "this token is nobody's in run %s", d.service.Run).WithHint("an agent's token is good only while the process that gave it drives the run")
+		return nil, swarm.Errorf(swarm.Denied, "this token is nobody's in run %s", d.service.Run).
+			WithHint("an agent's token is good only while the process that gave it drives the run")
 	}
 	return toolUser{d.service, agent}, nil
 }
@@ -115,5 +116,6 @@ func (d *driver) toolbox(a *swarm.Agent, turnID swarm.TurnID) (turn.Toolbox, err
 	if root == "" {
 		root = d.start.Dir
 	}
-	return tool.Open(tool.Options{Root: root, Hidden: []string{d.home.Dir()}, Allow: theirs, Servers: d.servers, Env: a.Env, Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID), Phase: d.phase})
+	return tool.Open(tool.Options{Root: root, Hidden: []string{d.home.Dir()}, Allow: theirs, Servers: d.servers, Env: a.Env,
+		Run: d.ID, Agent: a.Name, Turn: turnID, Trace: d.trace(turnID), Phase: d.phase})
 }

@@ -95,7 +95,7 @@ func TestWaitsOfATeam(t *testing.T) {
 		{"lead begins; lead waits coder; lead writes coder; coder paused", "lead",
 			"lead waits for @coder (it is paused, and it has mail to read) · coder waits for @coder to be resumed|waiting waiting"},
 		{"lead begins; coder begins; user writes tester", "tester", "tester waits for a free slot|waiting waiting"},
-		{"lead begins; coder begins; lead waits coder; user writes tester", "tester", "tester is pending|pending idle"}, // who waits needs no slot
+		{"lead begins; coder begins; lead waits coder; user writes tester", "tester", "tester is pending|pending idle"}, // a waiting agent needs no slot
 		{"user writes tester; tester begins; tester fails", "tester", "tester waits for its next attempt|waiting waiting"},
 		{"user writes tester; run pauses", "tester", "tester waits for the run to be resumed|waiting waiting"},
 		{"run pauses", "tester", "tester waits for mail|waiting idle"},

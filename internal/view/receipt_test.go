@@ -14,7 +14,7 @@ type post struct {
 	t    testing.TB
 	c    *Collector
 	seq  int64
-	read int64 // how far who sends has read its own mail
+	read int64 // the newest mail that the sender has read
 }
 
 func newPost(t testing.TB) *post { return &post{t: t, c: NewCollector()} }

@@ -278,7 +278,8 @@ func (r *Run) ended(agent string) *swarm.AgentEnd {
 
 // Picture returns the state of the run now.
 func (r *Run) Picture() Picture {
-	p := Picture{Head: r.Head, Usage: r.Usage, Tasks: make([]Task, len(r.tasks)), Agents: append([]Agent{}, r.agents...), Edges: append([]swarm.Edge{}, r.edges...)}
+	p := Picture{Head: r.Head, Usage: r.Usage, Tasks: make([]Task, len(r.tasks)),
+		Agents: append([]Agent{}, r.agents...), Edges: append([]swarm.Edge{}, r.edges...)}
 	if len(r.boxes) > 0 {
 		p.Mail = make(map[string]Box, len(r.boxes))
 		for name, b := range r.boxes {

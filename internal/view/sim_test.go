@@ -25,7 +25,7 @@ type sim struct {
 	due     map[int]time.Time // when tasks are tried again
 	pausing time.Time
 	grow    []*swarm.Plan
-	calm    bool // nothing fails and nobody interferes
+	calm    bool // nothing fails and no person interferes
 	paused  bool
 	usage   swarm.Usage
 

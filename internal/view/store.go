@@ -78,7 +78,8 @@ func Unmarshal(b []byte) (*Run, error) {
 		return nil, swarm.Errorf(swarm.Storage, "the stored view is of version %d, and this program reads version %d", s.Version, Version)
 	}
 	r := New(s.Head.ID)
-	r.Head, r.Usage, r.planned, r.parallel, r.pause, r.pausedAt, r.groups, r.edges, r.boxes = s.Head, s.Usage, s.Planned, s.Parallel, s.Pause, s.PausedAt, s.Groups, s.Edges, s.Boxes
+	r.Head, r.Usage, r.planned, r.parallel = s.Head, s.Usage, s.Planned, s.Parallel
+	r.pause, r.pausedAt, r.groups, r.edges, r.boxes = s.Pause, s.PausedAt, s.Groups, s.Edges, s.Boxes
 	for _, a := range s.Agents {
 		r.addAgent(a)
 	}
@@ -112,7 +113,8 @@ func (r *Run) reschedule(tasks []task) error {
 		all.Groups = append(all.Groups, swarm.Group{Iterations: g.Iterations - g.Iteration + min(g.Iteration, 2)})
 	}
 	for _, t := range tasks {
-		all.Tasks = append(all.Tasks, swarm.Task{Name: t.Name, Base: t.Base, Agent: t.Agent, Group: t.Group, DependsOn: t.DependsOn, Awaits: t.Awaits, Concurrency: t.Concurrency})
+		all.Tasks = append(all.Tasks, swarm.Task{Name: t.Name, Base: t.Base, Agent: t.Agent, Group: t.Group,
+			DependsOn: t.DependsOn, Awaits: t.Awaits, Concurrency: t.Concurrency})
 	}
 	if !r.planned && len(tasks) == 0 {
 		return nil
