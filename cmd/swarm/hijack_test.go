@@ -21,13 +21,13 @@ import (
 	"swarm/internal/modeltest"
 )
 
-// What nobody but its owner should ever see.
+// Secrets that only their owner may see.
 const (
 	secretFile, secretMail, secretThing, secretPage, secretVariable = "CANARY-file", "CANARY-mail", "CANARY-artifact", "CANARY-page", "CANARY-variable"
 	canary                                                          = "CANARY-"
 )
 
-// TestHijackedModel has a model in a team that does whatever any text tells it.
+// TestHijackedModel runs a team with a model that obeys every text it reads.
 func TestHijackedModel(t *testing.T) {
 	h := newHijack(t, "{provider: local, root: desk, tools: [swarm, file_read, file_write, file_list, command(printf), web_fetch(%s)]}", moleEdges)
 	all := tried(byTools(h.target)...)
@@ -35,8 +35,9 @@ func TestHijackedModel(t *testing.T) {
 	h.harmless(all)
 }
 
-// TestHijackedProgram has a program in a team that does whatever any text tells it. Its run is driven by a server that people's
-// programs use too. It may ask for new agents, and tries to approve them itself; a person, in the end, does not.
+// TestHijackedProgram runs a team with a program that obeys every text it reads. The server that
+// drives its run serves people too. The program may request new agents, and tries to approve them
+// itself. In the end a person denies them.
 func TestHijackedProgram(t *testing.T) {
 	h := newHijack(t, "{provider: mole, permissions: {spawn: true}}", moleEdges)
 	all := tried(append(byTools(h.target), byProgram(h.target), byHTTP(h.target))...)
@@ -44,8 +45,8 @@ func TestHijackedProgram(t *testing.T) {
 	h.harmless(all)
 }
 
-// TestHijackCounts gives the mole what it must not have: an edge, a folder, and new agents for the asking. The same attacks are then seen
-// to succeed, by the same count.
+// TestHijackCounts gives the mole what it must not have: an edge, a folder, and new agents without
+// an approval. The same attacks must then succeed, which shows that the counters work.
 func TestHijackCounts(t *testing.T) {
 	h := newHijack(t, "{provider: local, root: ., permissions: {spawn: true}, tools: [swarm, file_read, file_write, file_list, command(printf), web_fetch(%s)]}", moleEdges+`, "mole -> vault"`)
 	h.compose(h.composed() + "approvals: {spawn: auto}\n")
@@ -58,7 +59,7 @@ func TestHijackCounts(t *testing.T) {
 	}
 }
 
-// TestHijackCountsForgeries holds logs against the count in which somebody has succeeded.
+// TestHijackCountsForgeries applies the counters to logs of successful attacks.
 func TestHijackCountsForgeries(t *testing.T) {
 	p := &place{T: t}
 	stored := func(agent string, turn swarm.TurnID, from, to, text string) swarm.Event {
@@ -94,7 +95,8 @@ func TestHijackCountsForgeries(t *testing.T) {
 
 const moleEdges = `"boss <-> mole", "boss <-> vault"`
 
-// A hijack is a place with a team of three: a boss, who leads, and a vault, who do what they are there for, and a mole.
+// A hijack is a place with a team of three: a boss, which leads, and a vault, which both do their
+// work, and a mole.
 type hijack struct {
 	*place
 	target
@@ -153,7 +155,7 @@ reply_timeout: 2s
 	return h
 }
 
-// furnish makes the folder of the mole, with every kind of way out of it.
+// furnish makes the folder of the mole, with every kind of path that leads out of it.
 func (h *hijack) furnish() {
 	h.Helper()
 	desk := filepath.Join(h.dir, "desk")
@@ -166,7 +168,7 @@ func (h *hijack) furnish() {
 	h.check(syscall.Mkfifo(filepath.Join(desk, "pipe"), 0o600))
 }
 
-// otherRun is a run before this one, whose things are its own.
+// otherRun makes an earlier run, whose artifacts the mole must not read.
 func (h *hijack) otherRun() {
 	h.Helper()
 	h.runs(0, "team", "the other run")
@@ -182,7 +184,7 @@ func (h *hijack) otherRun() {
 	}
 }
 
-// reply speaks for the three, where they are models.
+// reply answers for the three agents when they are models.
 func (h *hijack) reply(r modeltest.Request) modeltest.Answer {
 	whole := r.System + strings.Join(r.Said, "\n")
 	switch {
@@ -194,7 +196,7 @@ func (h *hijack) reply(r modeltest.Request) modeltest.Answer {
 	return h.says("kept")
 }
 
-// says is a text that was not said before: who repeats himself is taken for stuck.
+// says makes a new text, because an agent that repeats itself counts as stuck.
 func (h *hijack) says(text string) modeltest.Answer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -227,7 +229,8 @@ func (h *hijack) boss(r modeltest.Request) modeltest.Answer {
 	return h.says("handed on")
 }
 
-// attackedBy brings the attacks to the mole, some by each way in: a person's mail, a file, a page, an artifact, what a command prints.
+// attackedBy delivers the attacks to the mole, some by each path: a person's mail, a file, a page,
+// an artifact, the output of a command.
 func (h *hijack) attackedBy(all []attack, start func() (wait func())) {
 	h.Helper()
 	if len(all) < 200 {
@@ -311,7 +314,7 @@ func (h *hijack) serves() (wait func()) {
 	return h.denies
 }
 
-// denies refuses everything that the mole has asked for in its turns, until the run is through.
+// denies denies all growth requests of the mole until the run ends.
 func (h *hijack) denies() {
 	h.Helper()
 	d, asked := h.drives("attach", h.run), []string(nil)
@@ -335,7 +338,7 @@ func (h *hijack) denies() {
 	}
 }
 
-// answers are what the mole was told to each thing that it did.
+// answers reads the mole's notes: the answer to each of its actions.
 func (h *hijack) answers() map[int]string {
 	h.Helper()
 	h.model.mu.Lock()
@@ -349,7 +352,7 @@ func (h *hijack) answers() map[int]string {
 	return h.model.answers
 }
 
-// around is what lies in the place outside of the mole's folder.
+// around reads the files of the place outside the mole's folder.
 func (h *hijack) around() map[string]string {
 	h.Helper()
 	all := map[string]string{}
@@ -369,7 +372,7 @@ func (h *hijack) around() map[string]string {
 	return all
 }
 
-// harmless says that every attack was made, and that nothing came of any.
+// harmless checks that every attack was made and that none succeeded.
 func (h *hijack) harmless(all []attack) {
 	h.Helper()
 	answers, made := h.answers(), 0
@@ -393,7 +396,7 @@ func (h *hijack) harmless(all []attack) {
 		made, len(all), len(got.offEdge), len(got.spawned), len(got.read), len(got.spoofed), got.sent)
 }
 
-// A harm is what the attacks have brought about.
+// A harm counts the effects of attacks.
 type harm struct {
 	offEdge, spawned, read, spoofed, words, written []string
 	sent                                            int // messages of the mole, as it may write them
@@ -401,7 +404,7 @@ type harm struct {
 
 var attackMark = regexp.MustCompile(`^attack \d+`)
 
-// count reads from the log what has really happened, and from what the mole was told what it has seen.
+// count reads the real effects from the log, and what the mole saw from its answers.
 func (h *hijack) count() (got harm) {
 	h.Helper()
 	log := h.log(h.run)
@@ -436,7 +439,7 @@ func (h *hijack) count() (got harm) {
 	return got
 }
 
-// post counts what the log says of mail, of who is there, and of what people have said.
+// post counts the effects on mail, agents and people's messages in the log.
 func (got *harm) post(p *place, log []swarm.Event, persons []string) {
 	edges := map[[2]string]bool{{"boss", "mole"}: true, {"mole", "boss"}: true, {"boss", "vault"}: true, {"vault", "boss"}: true,
 		{"mole", swarm.User}: true, {"boss", swarm.User}: true} // a person has written to these two

@@ -17,8 +17,8 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// TestKilledAtAnyMoment kills whatever drives a run, again and again, and has it resumed until it is through. What comes out
-// must be what comes out of a run that nobody disturbs.
+// TestKilledAtAnyMoment kills the driver of a run at random moments, and resumes the run until it
+// ends. The result must equal that of an undisturbed run.
 func TestKilledAtAnyMoment(t *testing.T) {
 	calm := newPlace(t)
 	calm.runs(0, "up")
@@ -47,13 +47,13 @@ type victim struct {
 	kills, count, ended, again, pauses int // over all runs
 }
 
-// A death is what was certain when a driver was killed.
+// A death is the state that was durable when a driver was killed.
 type death struct {
 	ended  map[swarm.TurnID]int // turns whose end was in the log
 	ledger int                  // how long the agents' ledger was
 }
 
-// drive drives the run to its end, over the dead bodies of its drivers.
+// drive drives the run to its end, with a new driver after each kill.
 func (v *victim) drive() {
 	v.Helper()
 	v.id, v.deaths, v.old, v.paused = "", nil, 0, 0
@@ -90,8 +90,8 @@ func (v *victim) drive() {
 	}
 }
 
-// killSometime kills a driver at a moment that nobody can foresee, perhaps just after somebody was told that the run will pause.
-// It says false when the driver was through before.
+// killSometime kills a driver at a random moment, sometimes just after a pause was acknowledged. It
+// returns false if the driver had ended before.
 func (v *victim) killSometime(d *driving) bool {
 	v.Helper()
 	lines, instant := v.random.IntN(30), time.Duration(v.random.IntN(6000))*time.Microsecond
@@ -126,7 +126,8 @@ func (v *victim) killSometime(d *driving) bool {
 	return true
 }
 
-// holds checks that the log has what a driver said before it was killed, and every word that was acknowledged.
+// holds checks that the log has every event that a driver printed before it was killed, and every
+// command that was acknowledged.
 func (v *victim) holds(log []swarm.Event, said []swarm.PublicEvent) {
 	v.Helper()
 	for _, s := range said {
@@ -148,7 +149,8 @@ func (v *victim) holds(log []swarm.Event, said []swarm.PublicEvent) {
 	}
 }
 
-// holdAgainst compares the run with one that nobody disturbed, its log with what the agents remember, and what is shown with both.
+// holdAgainst compares the run with an undisturbed one, its log with the agents' ledger, and what
+// commands print with both.
 func (v *victim) holdAgainst(calm *place) {
 	v.Helper()
 	calmID := calm.list()[0].ID
@@ -175,7 +177,7 @@ func (v *victim) holdAgainst(calm *place) {
 	}
 }
 
-// holdLedger compares the log with what the agents remember.
+// holdLedger compares the log with the agents' ledger.
 func (v *victim) holdLedger(log tally, calm []entry) {
 	v.Helper()
 	prompts, ends, starts := map[swarm.TurnID]string{}, map[swarm.TurnID]int{}, map[swarm.TurnID]int{}
@@ -207,8 +209,8 @@ func (v *victim) holdLedger(log tally, calm []entry) {
 	}
 }
 
-// holdShown compares what `swarm show` says with the log: who was asked more than once, and may have done something twice, is
-// marked.
+// holdShown compares `swarm show` with the log. A turn that was started more than once must be
+// marked, because its agent may have acted twice.
 func (v *victim) holdShown(log tally) {
 	v.Helper()
 	var shown struct {
@@ -235,7 +237,8 @@ func (v *victim) holdShown(log tally) {
 	}
 }
 
-// A process that dies while it makes a run leaves files that are no run. They are in nobody's way, and prune removes them.
+// A process that dies while it creates a run leaves incomplete files. Commands ignore them, and
+// prune removes them.
 func TestHalfMadeRuns(t *testing.T) {
 	for name, leave := range map[string]func(path string) error{
 		"before anything was written": func(path string) error { return os.WriteFile(path, nil, 0o600) },
@@ -279,7 +282,7 @@ func TestHalfMadeRuns(t *testing.T) {
 	}
 }
 
-// Whoever was told that a run is cancelled can rely on it, whatever becomes of its driver: no agent is asked for anything more.
+// An acknowledged cancel holds even if the driver is killed: no turn starts after it.
 func TestAnAcknowledgedCancelIsObeyed(t *testing.T) {
 	for range times(1, 4, 100) {
 		p := newPlace(t)

@@ -15,7 +15,7 @@ import (
 	"swarm/internal/registry"
 )
 
-// The kinds of this file are made up: a row and a constructor each, and nothing else knows of them.
+// The provider kinds of this file are invented: a row and a constructor each, known nowhere else.
 // testdata/script/kind.txtar uses them as a user would; they exist where it sets SWARM_TEST_KINDS.
 func init() {
 	if os.Getenv("SWARM_TEST_KINDS") == "" {

@@ -18,10 +18,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// toldSecret stands in each secret that the leaker tells, between characters that may be written otherwise.
+// toldSecret is in the middle of each secret that the leaker prints, between characters that have
+// several encodings.
 const toldSecret = "CNRY0123456789"
 
-// leak is an agent that tells all it knows, in all spellings: on both outputs, in mail, and for the whole team.
+// leak is an agent that leaks all its secrets, in all encodings: on both outputs, in mail, and in
+// topics.
 func leak() {
 	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
@@ -50,7 +52,8 @@ func leak() {
 
 var smallPercents = strings.NewReplacer("%2B", "%2b", "%2F", "%2f", "%3A", "%3a", "%3D", "%3d", "%C3", "%c3", "%A9", "%a9", "%BC", "%bc", "%3B", "%3b", "%3F", "%3f")
 
-// leaks says whether a secret of these stands in any file below the named ones: leaks file... It is meant to be negated.
+// leaks succeeds if one of these secrets is in a file below the named ones: leaks file... Scripts
+// negate it.
 func leaks(ts *testscript.TestScript, neg bool, args []string) {
 	found := 0
 	needles := [][]byte{[]byte(toldSecret), []byte(strings.ToLower(toldSecret)), []byte(hex.EncodeToString([]byte(toldSecret))), []byte(fmt.Sprintf("%X", toldSecret))}

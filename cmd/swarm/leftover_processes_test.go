@@ -14,7 +14,7 @@ import (
 	"swarm"
 )
 
-// newStubbornPlace is a place whose agents do everything to stay.
+// newStubbornPlace makes a place whose agents resist being stopped.
 func newStubbornPlace(t *testing.T) *place {
 	t.Helper()
 	p := &place{T: t, dir: t.TempDir(), env: []string{"ANTHROPIC_API_KEY=nobodys-key"}}
@@ -28,7 +28,8 @@ func newStubbornPlace(t *testing.T) *place {
 	return p
 }
 
-// inside are the living processes that work in the place, whatever their environment says, and what they are.
+// inside lists the living processes whose working folder is in the place, whatever their
+// environment.
 func (p *place) inside() map[int]string {
 	found := map[int]string{}
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
@@ -43,8 +44,8 @@ func (p *place) inside() map[int]string {
 	return found
 }
 
-// Whether somebody cancels a run or its time is over: when `swarm up` has ended there is nobody any more, however much the agents
-// wanted to stay.
+// When `swarm up` has ended, by a cancel or by a timeout, no agent process is left, even if the
+// agents resist.
 func TestCancelledAndTimedOutRunsLeaveNobody(t *testing.T) {
 	runs, atOnce := times(4, 10, 200), times(4, 10, 10)
 	for done := 0; done < runs && !t.Failed(); done += atOnce {
@@ -73,7 +74,8 @@ func TestCancelledAndTimedOutRunsLeaveNobody(t *testing.T) {
 	}
 }
 
-// A script that fails leaves the run that it has detached to the harness, which ends it with its agents.
+// A script that fails leaves the run that it has detached to the harness, which ends it with its
+// agents.
 func TestDetachedRunsOfScriptsAreEnded(t *testing.T) {
 	p := newStubbornPlace(t)
 	p.runs(0, "up", "-d")
@@ -84,7 +86,7 @@ func TestDetachedRunsOfScriptsAreEnded(t *testing.T) {
 	p.soon("all have left", func() bool { return len(p.inside()) == 0 })
 }
 
-// Nobody can do anything for the agents' end when `swarm` is killed; the next command does.
+// A killed `swarm` leaves orphaned processes. The next command ends them.
 func TestKilledRunsLeaveNobodyBehindTheNextCommand(t *testing.T) {
 	for range times(1, 2, 20) {
 		p := newStubbornPlace(t)

@@ -22,8 +22,9 @@ import (
 // letterAgents is how many agents write to each other, all the time.
 const letterAgents = 10
 
-// The agents of TestTeamKilledUnderLoad are this program under the name letterwriter. Each of them does what any agent does, reads
-// its mail and writes to others by the tools of its run, and notes it in a ledger of its own that swarm knows nothing of:
+// The agents of TestTeamKilledUnderLoad are this program under the name letterwriter. Each one
+// reads its mail, writes to others with the tools of its run, and notes both in a ledger outside
+// swarm's state:
 //
 //	got      TURN PROCESS LETTERS…   what its prompt held
 //	read     TURN PROCESS LETTERS…   what read_inbox showed
@@ -31,20 +32,21 @@ const letterAgents = 10
 //	acked    LETTER SEQ              swarm said that it is stored
 //	refused  LETTER WHY              swarm said that it is not
 //
-// A line is on disk before the agent goes on.
+// Each line is on disk before the agent continues.
 const letterLedger = "ledger"
 
 // lettersOver is the file that tells the agents to write no more.
 const lettersOver = "over"
 
-// letterPeers are whom an agent of so many may write to: its neighbours in a ring, and whoever sits across.
+// letterPeers lists the agents that an agent may write to: its neighbours in a ring, and the one on
+// the other side.
 func letterPeers(i, agents int) (peers []int) {
 	return []int{(i + 1) % agents, (i + agents - 1) % agents, (i + agents/2) % agents}
 }
 
 func letterName(i int) string { return "writer-" + strconv.Itoa(i) }
 
-// newLetter is a text that nobody writes a second time.
+// newLetter makes a unique text.
 func newLetter() string { return "letter-" + strings.ToLower(rand.Text()) }
 
 // letterIn finds what stands under the head of each message in a prompt.
@@ -120,7 +122,7 @@ func readLetters(tools httpd.Agent, turn, process string) error {
 // A missive is one message, whose text is also its id: sent again, it is the same.
 type missive struct{ text, from, to string }
 
-// newLetters are two to somebody, or in its first turn one to everybody whom it may write to.
+// newLetters makes two messages to one peer, or in the first turn one message to each peer.
 func newLetters(me string, first bool) (all []missive) {
 	i, _ := strconv.Atoi(strings.TrimPrefix(me, "writer-"))
 	peers := letterPeers(i, letterAgents)
@@ -168,7 +170,7 @@ func noteLetterIn(path string, words ...string) error {
 	return f.Sync()
 }
 
-// ledgerLines are what was noted so far. The last line may be half a one, of somebody who was killed.
+// ledgerLines reads the ledger. The last line may be incomplete, if its writer was killed.
 func ledgerLines(path string) (lines [][]string, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +184,7 @@ func ledgerLines(path string) (lines [][]string, err error) {
 	return lines, err
 }
 
-// openLetters are an agent's of which it does not know whether they were stored.
+// openLetters lists the messages of an agent that were sent but not acknowledged.
 func openLetters(me string) (open []missive, err error) {
 	lines, err := ledgerLines(letterLedger)
 	for _, l := range lines {

@@ -23,8 +23,8 @@ import (
 // deliveries is from where on the numbers are of instructions that only bring others along.
 const deliveries = 10_000
 
-// The mole is an agent that does whatever any text tells it: a model that cannot tell what it was asked from what it has read, or a
-// program that was taken over.
+// The mole is an agent that obeys every text it reads: a model that cannot tell its task from its
+// input, or a program that was taken over.
 
 var order = regexp.MustCompile(`(?m)OBEY (\{.*\})`)
 
@@ -59,7 +59,8 @@ func ordersWithin(value any) (all []attack) {
 	return all
 }
 
-// A moleModel is the mole as a model: it answers with every call that what it reads tells it to make.
+// A moleModel is the mole as a model: it answers with every call that what it reads tells it to
+// make.
 type moleModel struct {
 	mu      sync.Mutex
 	asked   []int          // in this turn, in order
@@ -93,7 +94,7 @@ func (m *moleModel) reply(r modeltest.Request) modeltest.Answer {
 	return modeltest.Answer{Calls: calls}
 }
 
-// moleAnswers is the file in which the mole as a program notes what came of each thing that it was told to do.
+// moleAnswers is the file in which the mole, as a program, notes the answer to each of its actions.
 const moleAnswers = "mole.answers"
 
 // A moleNote is a line of it.
@@ -157,7 +158,7 @@ func (m *moleProgram) obey(prompt string) error {
 	return nil
 }
 
-// do does what an instruction says, and tells what came of it.
+// do executes an instruction, and returns its result.
 func (m *moleProgram) do(a attack) string {
 	fill := strings.NewReplacer(ownRun, os.Getenv("SWARM_RUN_ID"), ownToken, os.Getenv("SWARM_AGENT_TOKEN")).Replace
 	switch {

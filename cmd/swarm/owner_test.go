@@ -19,7 +19,7 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// holds makes agents wait until they are let go.
+// holds makes agents wait until they are released.
 func (p *place) holds() (letGo func()) {
 	p.Helper()
 	hold := filepath.Join(p.dir, "hold")
@@ -98,8 +98,8 @@ func (p *place) soon(what string, so func() bool) {
 	}
 }
 
-// stopped starts a run whose driver is then stopped, in the middle of its turns. Nobody could write if it were stopped in the
-// middle of a commit, and it would be killed for that.
+// stopped starts a run, and stops its driver with a signal while turns run. It never stops the
+// driver inside a commit: the driver would hold the write lock, and be killed for that.
 func stopped(t *testing.T) (p *place, d *driving, id string, letGo func()) {
 	t.Helper()
 	p = newPlace(t)
@@ -170,7 +170,8 @@ func TestAStoppedDriverIsReplaced(t *testing.T) {
 	}
 }
 
-// What the fence alone refuses: nobody has started the turns again, so no key stands in the way of a late end.
+// The fence alone refuses the late end of a turn. No driver has started the turn again, so no
+// idempotency key refuses it.
 func TestAWokenDriverCanWriteNothing(t *testing.T) {
 	p, old, id, letGo := stopped(t)
 	log, err := sqlite.Open(filepath.Join(p.home, "runs", id+".db"))

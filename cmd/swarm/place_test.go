@@ -26,10 +26,11 @@ import (
 	"swarm/internal/sqlite"
 )
 
-// The tests of this file's neighbours break the real program on purpose: they start it as another process, kill, stop or starve
-// it, and hold what it says against a ledger that its agents keep outside of our state.
+// The tests that use this file break the real program on purpose. They start it as another process,
+// kill, stop or starve it, and compare its results with a ledger that agents keep outside its
+// state.
 
-// A stopped driver is replaced when its lease is over. Tests that wait for that have no time to lose.
+// A stopped driver is replaced when its lease expires. Tests wait for that, so the lease is short.
 func init() {
 	if lease, err := time.ParseDuration(os.Getenv("SWARM_TEST_LEASE")); err == nil {
 		run.Lease = lease
@@ -74,7 +75,7 @@ func (p *place) check(err error) {
 	}
 }
 
-// swarm is a call of the program. One that hangs is made to tell where.
+// swarm makes a call of the program. A call that hangs is made to print its goroutines.
 func (p *place) swarm(args ...string) *exec.Cmd {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	p.Cleanup(stop)
@@ -123,8 +124,8 @@ func (p *place) list() (all []listed) {
 	return all
 }
 
-// log is what a run's log holds. It reads a copy: SQLite would mend what a killed process has left, and that is the program's
-// own work.
+// log reads the events of a run from a copy of its log. Opening the log itself would make SQLite
+// recover it, which the program under test must do.
 func (p *place) log(id string) []swarm.Event {
 	p.Helper()
 	l := p.openCopy(id)

@@ -56,8 +56,8 @@ func (p *place) onDisk() *disk {
 	return d
 }
 
-// losesPower makes the disk forget what was not synced, ends everything that runs, and mounts the disk again with what is left.
-// What is said or noted after the cut counts for nothing: in a real one nobody would be left to say it.
+// losesPower drops all writes that were not synced, ends all processes, and mounts the disk again.
+// Output after the cut does not count: after a real one no process would be left to write it.
 func (d *disk) losesPower(p *driving) {
 	d.Helper()
 	ledger := filepath.Join(d.place.dir, "ledger")
@@ -79,7 +79,8 @@ func (d *disk) losesPower(p *driving) {
 // running are the processes that use the disk, and their agents.
 func (d *disk) running() []int { return processesWith("SWARM_HOME=" + d.home) }
 
-// shutDown has the file system drop everything that was not synced: nothing reaches the disk from now on.
+// shutDown has the file system drop everything that was not synced: nothing reaches the disk from
+// now on.
 func (d *disk) shutDown() {
 	d.Helper()
 	root, err := os.Open(d.dir)
@@ -92,8 +93,8 @@ func (d *disk) shutDown() {
 	}
 }
 
-// TestPowerLoss cuts the power under a run, again and again. What somebody was told of must be there afterwards: what the driver
-// printed, and what an agent had begun with.
+// TestPowerLoss cuts the power under a run at random moments. All that was acknowledged must
+// survive: the events that the driver printed, and the turns that an agent has started.
 func TestPowerLoss(t *testing.T) {
 	if !long {
 		t.Skip("it takes a minute: set SWARM_TEST_LONG=1")
@@ -113,11 +114,11 @@ func TestPowerLoss(t *testing.T) {
 	t.Logf("%d power losses in %d runs: %d turns ended, %d of them started again, %d pauses acknowledged", v.kills, v.count, v.ended, v.again, v.pauses)
 }
 
-// promised are the events that are on disk before anybody hears of them. The others follow from them.
+// promised lists the events that are on disk before they are shown. The others follow from them.
 var promised = map[swarm.EventKind]bool{swarm.RunStarted: true, swarm.PlanAdded: true, swarm.TurnStarted: true, swarm.TurnEnded: true, swarm.Control: true, swarm.LoopEnded: true}
 
-// SQLite moves what was written from one file to the other when there is much of it; a run that begins with large prompts does so
-// with its first commit.
+// SQLite checkpoints its write-ahead log when it is large. A run that starts with large prompts
+// does so at its first commit.
 func TestPowerLossAfterALargeBeginning(t *testing.T) {
 	if !long {
 		t.Skip("it mounts file systems: set SWARM_TEST_LONG=1")
@@ -146,7 +147,7 @@ tasks:
 	}
 }
 
-// A full disk stops a run with a clear word. When there is room again, it goes on.
+// A full disk stops a run with a clear error. When there is room again, the run can be resumed.
 func TestFullDisk(t *testing.T) {
 	needsDisk(t)
 	calm := newPlace(t)

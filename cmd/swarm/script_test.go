@@ -25,10 +25,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"swarm": main, "letterwriter": writeLetters, "mole": obeyAll, "leaker": leak})
 }
 
-// TestScripts runs the real program, in an empty home folder for each script. The scripts double as the manual.
+// TestScripts runs the real program, in an empty home folder for each script. The scripts double as
+// the manual.
 func TestScripts(t *testing.T) { runScripts(t, "script", os.Getenv("PATH")) }
 
-// TestRealScripts runs scripts in which the agents are the real programs, where those are installed.
+// TestRealScripts runs scripts in which the agents are the real programs, where those are
+// installed.
 func TestRealScripts(t *testing.T) {
 	runScripts(t, "real", pathWith(t, npmtest.Claude, "claude", npmtest.Codex, "codex"))
 }
@@ -38,7 +40,8 @@ func TestRealMoreScripts(t *testing.T) {
 	runScripts(t, "real-more", pathWith(t, npmtest.Gemini, "gemini", npmtest.OpenCode, "opencode"))
 }
 
-// TestA2AScripts runs scripts in which the client of our agents is the JavaScript SDK of A2A, where that is installed.
+// TestA2AScripts runs scripts in which the client of our agents is the JavaScript SDK of A2A, where
+// that is installed.
 func TestA2AScripts(t *testing.T) {
 	t.Setenv("A2A_SDK", npmtest.Package(t, npmtest.A2A))
 	runScripts(t, "a2a", os.Getenv("PATH"))
@@ -88,8 +91,8 @@ func runScripts(t *testing.T, folder, path string) {
 	})
 }
 
-// endDriven ends the processes that still drive a run of a script, in any home folder that it made. Those of
-// `swarm up -d` outlive a script that fails before it waits for them.
+// endDriven ends the processes that still drive a run of a script, in any home folder that it made.
+// Those of `swarm up -d` outlive a script that fails before it waits for them.
 func endDriven(folder string) {
 	homes, _ := filepath.Glob(filepath.Join(folder, "*", "runs"))
 	more, _ := filepath.Glob(filepath.Join(folder, ".*", "runs"))
@@ -160,9 +163,9 @@ func waitForLine(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s never printed a line that matches %s", strings.Join(args[1:], " "), args[0])
 }
 
-// modelServer starts a server that speaks as models do; $MODELSERVER is where it is: modelserver answers.json. The file is a list of
-// answers, which are given one after the other, or of cues, so that each agent of a team gets its own:
-// [{"when": "SWARM_AGENT_ID is planner", "answers": [{"text": "done"}]}].
+// modelServer starts a fake model server, and sets $MODELSERVER to its URL: modelserver
+// answers.json. The file is a list of answers in order, or of cues, so that each agent of a team
+// gets its own: [{"when": "SWARM_AGENT_ID is planner", "answers": [{"text": "done"}]}].
 func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: modelserver answers.json")

@@ -12,7 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// served waits until a server in the background says where it listens, in a file; $SERVER is where it is: served serve.json.
+// served waits until a background server has printed its address to a file, and sets $SERVER to it:
+// served serve.json.
 func served(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: served file")
@@ -30,7 +31,8 @@ func served(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("SERVER", said.URL)
 }
 
-// request asks the server of a script, with its token, and prints the answer: http 200 GET /api/v1/runs, http 201 POST /api/v1/runs '{}'.
+// request sends a request with the token to the server of a script, and prints the answer:
+// http 200 GET /api/v1/runs, http 201 POST /api/v1/runs '{}'.
 // Arguments that begin with -H are headers: -HOrigin:null; an empty one is left out.
 func request(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {

@@ -16,9 +16,10 @@ import (
 	"swarm"
 )
 
-// TestTeamKilledUnderLoad kills whoever drives a team of ten agents, of which each always has mail to read and letters to write, at
-// moments that nobody can foresee. The run is resumed at once, and the agents go on. In the end the ledger that the agents keep must
-// agree with the log: what was acknowledged is there, once, was read by one turn that committed, and in order.
+// TestTeamKilledUnderLoad kills the driver of a team of ten agents at random moments. Each agent
+// always has mail to read and messages to write. The run is resumed at once. In the end the agents'
+// ledger must agree with the log: each acknowledged message is stored once, and one committed turn
+// has read it, in order.
 func TestTeamKilledUnderLoad(t *testing.T) {
 	kills, each := times(3, 20, 1000), times(3, 20, 100)
 	seed := uint64(time.Now().UnixNano())
@@ -82,7 +83,8 @@ func (c *correspondence) until(kills int) {
 	}
 }
 
-// killsSometime kills a driver after a moment, or just after something has happened; perhaps a person writes to an agent just before.
+// killsSometime kills a driver after a random time, or just after an event. Sometimes a person
+// writes to an agent just before.
 func (c *correspondence) killsSometime(d *driving) bool {
 	c.Helper()
 	instant := time.Duration(c.random.IntN(100_000)) * time.Microsecond // it may not even have begun
@@ -125,7 +127,7 @@ func (c *correspondence) killsSometime(d *driving) bool {
 	}
 }
 
-// personWrites has a person write to an agent, who keeps the same ledger.
+// personWrites sends a person's message to an agent, and notes it in the ledger.
 func (c *correspondence) personWrites() {
 	c.Helper()
 	text, to := newLetter(), letterName(c.random.IntN(letterAgents))
@@ -147,7 +149,7 @@ func (c *correspondence) notes(words ...string) error {
 	return noteLetterIn(filepath.Join(c.dir, letterLedger), words...)
 }
 
-// closes tells the agents to write no more, and has them read what is left.
+// closes makes the agents stop writing, and read the rest of their mail.
 func (c *correspondence) closes() {
 	c.Helper()
 	if c.Failed() {
@@ -173,7 +175,7 @@ type committed struct {
 	letters []string // that it consumed, in the order of the inbox
 }
 
-// audit holds the ledger against the log.
+// audit compares the ledger with the log.
 func (c *correspondence) audit() {
 	c.Helper()
 	if c.Failed() {
@@ -209,7 +211,8 @@ func (c *correspondence) stored(log []swarm.Event) map[string]storedLetter {
 	return all
 }
 
-// consumed are the committed turns, with what each consumed: of every inbox, piece after piece, without a gap.
+// consumed lists the committed turns with the mail that each consumed. It checks that the turns of
+// an inbox consume it without a gap.
 func (c *correspondence) consumed(log []swarm.Event, stored map[string]storedLetter) map[swarm.TurnID]*committed {
 	c.Helper()
 	turns, cursors, inboxes := map[swarm.TurnID]*committed{}, map[string]int64{}, map[string][]string{}
@@ -254,8 +257,9 @@ func (c *correspondence) consumed(log []swarm.Event, stored map[string]storedLet
 	return turns
 }
 
-// auditSent looks whether what the agents know of their letters is true: an acknowledged one is stored under its number, one of which
-// nothing is known is stored once or not at all, and one that was begun after another was acknowledged comes after it.
+// auditSent checks the agents' notes of sent messages. An acknowledged message is stored under its
+// number. An unacknowledged one is stored once or not at all. A message that was sent after another
+// was acknowledged comes after it in the log.
 func (c *correspondence) auditSent(lines [][]string, stored map[string]storedLetter) {
 	c.Helper()
 	intended, after, acked := map[string][]string{}, map[string]int64{}, map[string]bool{}
@@ -294,8 +298,8 @@ func (c *correspondence) auditSent(lines [][]string, stored map[string]storedLet
 	c.acked += len(acked)
 }
 
-// auditRead looks whether each committed turn has really seen what the log says that it consumed, and whether no letter was seen by two
-// of them.
+// auditRead checks that each committed turn saw the messages that it consumed according to the log,
+// and that no two turns saw the same message.
 func (c *correspondence) auditRead(lines [][]string, turns map[swarm.TurnID]*committed) {
 	c.Helper()
 	seen, process := map[swarm.TurnID][]string{}, map[swarm.TurnID]string{}

@@ -14,9 +14,10 @@ import (
 
 type collectorKey struct{}
 
-// collector starts a collector of OpenTelemetry's; $COLLECTOR is where it is. It can hang or refuse instead of taking anything, or be
-// gone: collector, collector hangs, collector refuses, collector takes, collector gone. It can be waited for: collector told 3, until it was
-// told three spans.
+// collector starts an OpenTelemetry collector, and sets $COLLECTOR to its URL. Its arguments make
+// it hang, refuse or accept requests, or stop: collector, collector hangs, collector refuses,
+// collector takes, collector gone. The command collector told 3 waits until it has received three
+// spans.
 func collector(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 2 {
 		ts.Fatalf("usage: collector [hangs | refuses | takes | gone | told spans]")
@@ -46,7 +47,8 @@ func collector(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// collected writes what the collector was told into a file: told tree want.txt, told counts counts.txt, told headers, told resource, told spans.
+// collected writes what the collector received to a file: told tree want.txt, told counts
+// counts.txt, told headers, told resource, told spans.
 func collected(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: told tree|counts|headers|resource|spans file")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestBoardInTerminal: a board that gets shorter, because a question was answered, leaves nothing of the taller one behind, neither
-// while the run goes on nor when it is over.
+// TestBoardInTerminal: a board that gets shorter after an answer leaves no lines of the taller one
+// on the screen, during the run and after it.
 func TestBoardInTerminal(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here, which is the terminal of this test: install tmux")

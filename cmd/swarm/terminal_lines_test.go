@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestLinesInTerminal has the eight acceptance tests of references in a real terminal: lines are typed, and the screen is read.
+// TestLinesInTerminal runs the eight acceptance tests of references in a real terminal. It types
+// lines, and reads the screen.
 func TestLinesInTerminal(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here, which is the terminal of this test: install tmux")
@@ -98,7 +99,8 @@ func TestLinesInTerminal(t *testing.T) {
 	}
 }
 
-// TestResumedInTerminal: a session that was killed comes back with its lines and outputs on the screen, and with what still waits.
+// TestResumedInTerminal: a session that was killed comes back with its lines and outputs on the
+// screen, and with what still waits.
 func TestResumedInTerminal(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here, which is the terminal of this test: install tmux")
@@ -183,7 +185,7 @@ func (s *screen) enter(text string) { s.Helper(); s.types(text); s.shows("> " + 
 // clear empties the line that is being typed: one that was refused is still there.
 func (s *screen) clear() { s.Helper(); s.key("C-u") }
 
-// release lets the agent go on that holds.
+// release lets the waiting agent continue.
 func (s *screen) release() {
 	s.Helper()
 	s.check(os.WriteFile(filepath.Join(s.dir, "gate"), []byte("go\n"), 0))

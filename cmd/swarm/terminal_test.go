@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestKillGivesTheTerminalBack presses Ctrl-C twice while an agent runs that does not listen. The program ends without waiting
-// for it, and the terminal is again what it was.
+// TestKillGivesTheTerminalBack presses Ctrl-C twice while an agent ignores signals. The program
+// ends without waiting for the agent, and restores the terminal.
 func TestKillGivesTheTerminalBack(t *testing.T) {
 	p := newPlace(t)
 	p.check(os.WriteFile(filepath.Join(p.dir, "deaf.yaml"), []byte(`provider: sh

@@ -17,7 +17,7 @@ import (
 	"swarm/internal/agenttoken"
 )
 
-// TestAMessageIsARun: what it is answered with is the run's own story, by whichever binding it is asked for.
+// TestAMessageIsARun: a message starts a run, and both bindings return the state of that run.
 func TestAMessageIsARun(t *testing.T) {
 	h := open(t)
 	h.project(`
@@ -56,7 +56,8 @@ func TestAMessageIsARun(t *testing.T) {
 	h.bad("chief", "SendMessage", message("m-2", "More", inTask(got.ID)), -32004)
 }
 
-// TestAStreamTellsAsItHappens, also to who comes in the middle, at another server.
+// TestAStreamTellsAsItHappens: updates arrive as they happen, also for a client that subscribes in
+// the middle at another server.
 func TestAStreamTellsAsItHappens(t *testing.T) {
 	h := open(t)
 	h.project("")
@@ -88,7 +89,8 @@ func TestAStreamTellsAsItHappens(t *testing.T) {
 	h.bad("sh", "GetTask", `{"id":"`+string(task.ID)+`","historyLength":-1}`, -32602)
 }
 
-// TestAQuestionIsAnsweredInItsTask: whoever waits is told that an agent asks; the answer is mail; sent twice it is one.
+// TestAQuestionIsAnsweredInItsTask: a waiting client gets the agent's question. Its answer is mail,
+// and is stored once even if it is sent twice.
 func TestAQuestionIsAnsweredInItsTask(t *testing.T) {
 	h := open(t)
 	h.project(`
@@ -119,7 +121,7 @@ func TestAQuestionIsAnsweredInItsTask(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentAgainIsStoredOnce, in a task that goes on.
+// TestWhatIsSentAgainIsStoredOnce: a message that is repeated in an unfinished task is stored once.
 func TestWhatIsSentAgainIsStoredOnce(t *testing.T) {
 	h := open(t)
 	h.project("")
@@ -137,7 +139,8 @@ func TestWhatIsSentAgainIsStoredOnce(t *testing.T) {
 	h.bad("sh", "SendMessage", message("more", "And that", inTask(task.ID)), -32602)
 }
 
-// TestATeamThatStaysWaitsForTheClient: in INTERACTIVE mode the task is the client's as soon as everybody is idle.
+// TestATeamThatStaysWaitsForTheClient: in INTERACTIVE mode a task needs the client as soon as all
+// agents are idle.
 func TestATeamThatStaysWaitsForTheClient(t *testing.T) {
 	h := open(t)
 	h.project("- {agent: chief, say: first}\n- {agent: chief, say: second}\n")
@@ -155,7 +158,7 @@ func TestATeamThatStaysWaitsForTheClient(t *testing.T) {
 	h.bad("chief", "SendMessage", strings.TrimSuffix(message("m-3", "x"), "}")+`,"metadata":{"mode":7}}`, -32602)
 }
 
-// TestAConversationGoesOnInAnotherRun, which is told what was said before.
+// TestAConversationGoesOnInAnotherRun: the next run gets the earlier messages.
 func TestAConversationGoesOnInAnotherRun(t *testing.T) {
 	h := open(t)
 	h.project("- {agent: chief, say: It is 42.}\n")
@@ -196,7 +199,8 @@ func TestAnApprovalIsAnsweredYesOrNo(t *testing.T) {
 	}
 }
 
-// TestATaskGoesOnAtAnotherServer: one that nobody drives is told as such, and a message to it has it driven.
+// TestATaskGoesOnAtAnotherServer: the status says that no process drives the task, and a message to
+// it resumes it.
 func TestATaskGoesOnAtAnotherServer(t *testing.T) {
 	h := open(t)
 	h.project("- {agent: chief, say: a question, call: [{tool: request_help, args: {help_description: Which?}}]}\n- {agent: chief, say: done}\n")
@@ -212,7 +216,7 @@ func TestATaskGoesOnAtAnotherServer(t *testing.T) {
 	}
 }
 
-// TestACancelledTaskIsGone, and what began it can be sent again.
+// TestACancelledTaskIsGone: the message that started a cancelled task can be sent again.
 func TestACancelledTaskIsGone(t *testing.T) {
 	h := open(t)
 	h.project("")
@@ -295,7 +299,8 @@ func TestBadInputIsRefusedInTheProtocolsOwnWords(t *testing.T) {
 	}
 }
 
-// TestNobodyGetsIn: every route × method × credential × Host × Origin; the guard answers before any of them is looked up.
+// TestNobodyGetsIn: every route × method × credential × Host × Origin. The guard answers before any
+// route is looked up.
 func TestNobodyGetsIn(t *testing.T) {
 	h := open(t)
 	h.project("- {agent: chief, say: x}\n")
@@ -351,7 +356,8 @@ func TestNobodyGetsIn(t *testing.T) {
 	t.Logf("%d requests", tried)
 }
 
-// snapshot is what the state folder holds, and how long the log of a run is. The log's own files change when readers leave it.
+// snapshot is what the state folder holds, and how long the log of a run is. The log's own files
+// change when readers leave it.
 func (h *house) snapshot(id wire.TaskID) string {
 	h.t.Helper()
 	var b strings.Builder
@@ -392,7 +398,7 @@ func TestACardSaysWhatThereIs(t *testing.T) {
 	}
 }
 
-// FuzzMessages: whatever a message says, it is mail that can be sent, or refused with one of the protocol's errors.
+// FuzzMessages: any message is either valid mail, or refused with an error of the protocol.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}`, `{"messageId":"m","role":"ROLE_USER","parts":[{"data":[1,{"a":null}]}]}`,
 		`{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"aGk=","filename":"\u0000"},{"url":"http://x"},null]}`, `{}`, `null`} {

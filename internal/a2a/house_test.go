@@ -40,7 +40,7 @@ type house struct {
 
 	drivers *control.Drivers
 	stop    context.CancelCauseFunc
-	quick   bool // a run is over before whoever began it hears of it
+	quick   bool // a run ends before Start returns
 }
 
 func open(t testing.TB) *house {
@@ -84,7 +84,7 @@ func serve(t testing.TB, h *statedir.Home, dir string) *house {
 	return x
 }
 
-// leave ends the server. Its runs are left, and can be gone on with.
+// leave ends the server. Its runs are interrupted, and can be resumed.
 func (h *house) leave() {
 	h.stop(swarm.Errorf(swarm.Stopped, "the test is over"))
 	h.drivers.Wait()
@@ -157,7 +157,7 @@ func (h *house) began() {
 // say has the agent sh say a word, one or two.
 func (h *house) say(word string) { h.pipes[word].Say("") }
 
-// request makes a request that is let in.
+// request makes an authenticated request.
 func (h *house) request(method, path, body string) *http.Request {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), method, h.server.URL()+path, strings.NewReader(body))
@@ -303,7 +303,8 @@ func (e *ear) until(want string) {
 	}
 }
 
-// rest is what is told until the end, in short: states, and what artifacts say, with + for what is added to them.
+// rest is what is told until the end, in short: states, and what artifacts say, with + for what is
+// added to them.
 func (e *ear) rest() string {
 	e.t.Helper()
 	var all []string

@@ -38,8 +38,8 @@ func (h *house) words(task wire.TaskID) string {
 	return strings.Join(all, ", ")
 }
 
-// TestAYesIsForTheQuestionThatWasTold, and for no other: not when it is sent again, here or at another server, and not when another
-// question has taken the place of the one that the client was told.
+// TestAYesIsForTheQuestionThatWasTold: a yes answers only the question that the client was shown.
+// It answers no later one, even if it is sent again, here or at another server.
 func TestAYesIsForTheQuestionThatWasTold(t *testing.T) {
 	h := open(t)
 	h.project("")
@@ -70,7 +70,7 @@ func TestAYesIsForTheQuestionThatWasTold(t *testing.T) {
 	}
 	h.bad("sh", "SendMessage", atOnce(message("yes-1", "no", inTask(task.ID))), -32602)
 
-	// Somebody else is quicker, and the agent asks for more.
+	// Another client answers first, and the agent asks for more.
 	h.append(task.ID, swarm.Event{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey("second"), To: swarm.ToControl, Turn: "sh/1/1", Data: []byte(`{"id":"second","ok":false}`)})
 	h.ask(task.ID, "third")
 	late := atOnce(message("yes-2", "yes", inTask(task.ID)))
@@ -83,7 +83,7 @@ func TestAYesIsForTheQuestionThatWasTold(t *testing.T) {
 	h.good("sh", "SendMessage", atOnce(message("yes-3", "yes", inTask(task.ID))))
 	granted("approve first, deny second, approve third")
 
-	// A server that was started again has told nobody anything.
+	// A restarted server has shown the question to no client.
 	h.ask(task.ID, "fourth")
 	again := serve(t, h.home, h.dir)
 	if why := again.bad("sh", "SendMessage", atOnce(message("yes-4", "yes", inTask(task.ID))), -32602); !strings.Contains(why, "use fourth") {
@@ -92,7 +92,7 @@ func TestAYesIsForTheQuestionThatWasTold(t *testing.T) {
 	again.good("sh", "SendMessage", atOnce(message("yes-5", "yes", inTask(task.ID))))
 	granted("approve first, deny second, approve third, approve fourth")
 
-	// What is not asked any more is not answered, and is no mail either.
+	// An answer to a closed question is refused, and is not stored as mail.
 	h.ask(task.ID, "fifth")
 	told(h, "use fifth")
 	h.append(task.ID, swarm.Event{Kind: swarm.ApprovalAnswered, Key: swarm.AnsweredKey("fifth"), Turn: "sh/1/1", Data: []byte(`{"id":"fifth","ok":false}`)})
@@ -125,7 +125,8 @@ func TestOneMessageAtTwoServersBeginsOneRun(t *testing.T) {
 	}
 }
 
-// TestEveryMessageThatWasTakenCounts: what went on with a conversation is the same when it is sent again, also when its task has ended.
+// TestEveryMessageThatWasTakenCounts: a message that continued a conversation is recognized when it
+// is sent again, even after its task has ended.
 func TestEveryMessageThatWasTakenCounts(t *testing.T) {
 	h := open(t)
 	h.project("- {agent: chief, say: which, call: [{tool: request_help, args: {help_description: Which?}}]}\n- {agent: chief, say: done}\n")
@@ -145,7 +146,8 @@ func TestEveryMessageThatWasTakenCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsComparedIsWhatIsStored: keys are not, and a long text is stored elsewhere.
+// TestWhatIsComparedIsWhatIsStored: repeats are recognized although secrets are redacted and long
+// texts are stored elsewhere.
 func TestWhatIsComparedIsWhatIsStored(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "canary-0123456789")
 	h := open(t)

@@ -18,9 +18,9 @@ import (
 
 const listeners = 1000
 
-// BenchmarkStream is how long it takes until the last of 1,000 clients of one run has an event, from when it is on disk: one that this
-// process wrote, and one that another wrote; beside a bare server that has nothing to read and hands the same bytes to as many. They
-// take turns, so that a busy machine is busy for all of them.
+// BenchmarkStream measures the time from an event on disk until the last of 1,000 clients has it.
+// The event comes from this process, or from another. For comparison, a bare server sends the same
+// bytes to as many clients. The three take turns, so that load on the machine affects all of them.
 func BenchmarkStream(b *testing.B) {
 	h := open(b)
 	bare, own, others := bareCrowd(b), h.crowd(b, true), h.crowd(b, false)
@@ -91,7 +91,7 @@ func bareCrowd(b *testing.B) *crowd {
 	})
 }
 
-// A crowd is many clients, each of which says when it has got an event.
+// A crowd is many clients, each of which reports when it has an event.
 type crowd struct {
 	send func(n int) (at time.Time)
 	got  chan time.Time
@@ -129,7 +129,7 @@ func newCrowd(b *testing.B, address, path string, send func(n int) time.Time) *c
 	return c
 }
 
-// round sends an event, and waits until everybody has it.
+// round sends an event, and waits until all clients have it.
 func (c *crowd) round(n int) {
 	start := c.send(n)
 	var last time.Time

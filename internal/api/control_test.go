@@ -35,7 +35,8 @@ func (h *house) node(id, name string) node {
 	return node{}
 }
 
-// TestAnAgentIsSeenAsItLives: before its turn, in it before its first word, when it speaks, and when its run has ended.
+// TestAnAgentIsSeenAsItLives: before its turn, in it before its first word, when it speaks, and
+// when its run has ended.
 func TestAnAgentIsSeenAsItLives(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  a: {prompt-string: x}\n  b: {prompt-string: y, depends_on: [a]}\n", "echo > out; read line < go; echo word; read line < on\n")
@@ -68,7 +69,7 @@ func TestAnAgentIsSeenAsItLives(t *testing.T) {
 	}
 }
 
-// TestARunIsHeldAndGoesOn: what is said to a run over HTTP is what comes to pass, whoever drives it.
+// TestARunIsHeldAndGoesOn: commands over HTTP take effect, whichever process drives the run.
 func TestARunIsHeldAndGoesOn(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  a: {prompt-string: x}\n  b: {prompt-string: y, depends_on: [a]}\n", "echo > out; read line < go; echo word\n")
@@ -112,7 +113,7 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 		t.Errorf("its mail is %+v", mail)
 	}
 
-	// Its driver leaves, and this one goes on with it.
+	// Its driver leaves, and this process resumes it.
 	h.stop(swarm.Errorf(swarm.Stopped, "for a moment"))
 	h.drivers.Wait()
 	if got := get[runList](h, "/api/v1/runs?status=interrupted").Runs; len(got) != 1 {
@@ -130,7 +131,7 @@ func TestARunIsHeldAndGoesOn(t *testing.T) {
 	h.post(run+"/pause", "", http.StatusConflict)
 }
 
-// TestATaskThatWaitsForAPersonIsStarted: `on_failure: fix` is the one case in which an agent has to be told.
+// TestATaskThatWaitsForAPersonIsStarted: only `on_failure: fix` makes a task wait for a start.
 func TestATaskThatWaitsForAPersonIsStarted(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  a: {prompt-string: x, on_failure: fix}\n", "test -e mended\n")
@@ -242,8 +243,8 @@ func TestListsComeInPages(t *testing.T) {
 	}
 }
 
-// TestNobodyGetsInAndNothingChanges tries every route with every method and everything that a request can say of itself but the right
-// thing. Nobody learns anything, and the state folder is afterwards what it was before.
+// TestNobodyGetsInAndNothingChanges tries every route with every method and every kind of invalid
+// credential. No answer reveals anything, and the state folder is unchanged afterwards.
 func TestNobodyGetsInAndNothingChanges(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -291,7 +292,7 @@ func TestNobodyGetsInAndNothingChanges(t *testing.T) {
 			}
 		}
 	}
-	// Who has the token and brings something else than JSON, or comes to the agents' door, is turned away too.
+	// A client with the token is refused too if it sends no JSON, or uses the agents' endpoint.
 	for _, r := range h.api.table() {
 		if r.method == "POST" {
 			req := h.request("POST", values.Replace(r.path), `{"ok":true,"to":"a","text":"x"}`)
@@ -357,7 +358,7 @@ func snapshot(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// FuzzBodies: whatever is sent, it is read as what it says or refused with what is wrong.
+// FuzzBodies: any body is either read as written, or refused with the mistake.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{``, `{}`, `{"tasks":["a"],"jobs":3}`, `{"jobs":1e99}`, `{"stdin":"\ud800"}`, `null`, `[]`, `{"tasks":null}`, `{"only":1}`, "\x00", `{"a":1}{`,
 		`{"jobs":1,"jobs":2}`, `{"Jobs":1}`, `{"structured":[[1e400,{"a":1,"\u0061":2}]]}`} {
@@ -387,7 +388,8 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// TestAMessageIsReadAsStrictlyAsAnEnvelope: what could be read in two ways is delivered to nobody, and numbers stay as they are written.
+// TestAMessageIsReadAsStrictlyAsAnEnvelope: an ambiguous message is refused, and numbers keep their
+// spelling.
 func TestAMessageIsReadAsStrictlyAsAnEnvelope(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  a: {prompt-string: x, on_failure: fix}\n", "false\n")
@@ -416,7 +418,8 @@ func TestAMessageIsReadAsStrictlyAsAnEnvelope(t *testing.T) {
 	}
 }
 
-// A key is one by the name that the run's file gives it, whatever the variable is called that it comes from.
+// The name that the compose file gives a variable makes it a secret, whatever the variable is
+// called.
 func TestAMessageIsStoredWithoutTheKeysOfItsRun(t *testing.T) {
 	const canary = "plain-canary-0123456789"
 	t.Setenv("PLAIN", canary)

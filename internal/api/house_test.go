@@ -98,7 +98,7 @@ func (h *house) write(name, text string) {
 	}
 }
 
-// request makes a request that is let in.
+// request makes an authenticated request.
 func (h *house) request(method, path, body string) *http.Request {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), method, h.server.URL()+path, strings.NewReader(body))
@@ -159,7 +159,7 @@ func (h *house) start() string {
 	return b.Run
 }
 
-// bare makes a run that is nothing but its log, and gives what writes into it, as another process would.
+// bare makes a run that has only a log, and returns a writer for it, as another process would have.
 func (h *house) bare() (id string, write func(...swarm.Event)) {
 	h.t.Helper()
 	id, _, write = h.log(h.dir)
@@ -224,7 +224,8 @@ func (h *house) listen(query, lastID string) *listener {
 	return &listener{h.t, answer.StatusCode, answer.Body, bufio.NewReader(answer.Body)}
 }
 
-// next is the next event; ok is false at the end. A line ends with LF, CR or both, as browsers have it.
+// next is the next event; ok is false at the end. A line ends with LF, CR or both, as browsers have
+// it.
 func (l *listener) next() (got told, ok bool) {
 	l.t.Helper()
 	for {

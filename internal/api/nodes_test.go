@@ -12,8 +12,9 @@ import (
 	"swarm/internal/view"
 )
 
-// TestOneAgentIsSteeredFromAnotherServer: one server drives the run; another one, which knows nothing but the state folder, is woken by
-// the run's log, sees each agent as it lives, and says what single agents are to do.
+// TestOneAgentIsSteeredFromAnotherServer: one server drives the run. Another one shares only the
+// state folder: it follows the run's log, shows the state of each agent, and sends commands to
+// single ones.
 func TestOneAgentIsSteeredFromAnotherServer(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  a: {prompt-string: x}\n  b: {prompt-string: y, depends_on: [a], retries: 1}\n", "echo > out; read line < go; echo word; read line < go\n")
@@ -34,7 +35,8 @@ func TestOneAgentIsSteeredFromAnotherServer(t *testing.T) {
 		t.Errorf("it speaks: %+v", n)
 	}
 
-	// Paused: said twice it is the same. The run goes on until nothing but the paused one is left, and says so.
+	// Paused: said twice it is the same. The run goes on until nothing but the paused one is left,
+	// and says so.
 	other.post(nodes+"b/pause", "", http.StatusAccepted)
 	other.post(nodes+"b/pause", "{}", http.StatusAccepted)
 	l.until(string(swarm.AgentPaused))

@@ -114,7 +114,8 @@ func (d described) strict(t testing.TB, of json.RawMessage) *schema.Schema {
 	return s
 }
 
-// closed closes the objects of a schema. One that adds to another takes over its properties, for it could not be closed otherwise.
+// closed closes the objects of a schema. One that adds to another takes over its properties, for it
+// could not be closed otherwise.
 func closed(s any) any {
 	switch s := s.(type) {
 	case []any:
@@ -149,7 +150,8 @@ func (d described) flatten() {
 	}
 }
 
-// fits asks for something and holds the answer against the document. Its path has values in the place of the document's names.
+// fits sends a request and checks the answer against the document. The path has values where the
+// document has names.
 func (h *house) fits(d described, method, path, query, body string, values ...string) (int, string) {
 	h.t.Helper()
 	op, ok := d.operation(h.t, method, path)
@@ -197,8 +199,8 @@ func (h *house) fits(d described, method, path, query, body string, values ...st
 	return answer.StatusCode, string(text)
 }
 
-// TestEveryAnswerFitsTheDocument asks for everything, of runs in which everything happens, and holds each answer against its shape, in
-// which no field is missing and none is there that is not described.
+// TestEveryAnswerFitsTheDocument calls every operation, on runs in which everything happens. Each
+// answer must match its schema, with no missing and no undescribed field.
 func TestEveryAnswerFitsTheDocument(t *testing.T) {
 	h, d := open(t), readDocument(t)
 	d.flatten()

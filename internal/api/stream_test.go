@@ -99,8 +99,8 @@ func TestAStreamThatCannotBeIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// TestARunThatIsDrivenIsTold: a real run, from its first event to its last, with what its agent says in between; then the stream ends, and
-// who comes back is told that there is nothing more.
+// TestARunThatIsDrivenIsTold streams a real run from its first event to its last, with the agent's
+// deltas in between. Then the stream ends, and a client that connects again gets 204.
 func TestARunThatIsDrivenIsTold(t *testing.T) {
 	h := open(t)
 	h.project("tasks:\n  first: {prompt-string: x}\n", "echo hello; read line < go; echo 'bye\r'; echo oops >&2\n")
@@ -194,7 +194,8 @@ func TestSilenceIsFilled(t *testing.T) {
 	}
 }
 
-// TestNothingForgesAnEvent: whatever stands in an event, its id and its name are ours, and there is one for each.
+// TestNothingForgesAnEvent: the content of an event cannot forge the id or name of an SSE event, or
+// add another one.
 func TestNothingForgesAnEvent(t *testing.T) {
 	h := open(t)
 	id, write := h.bare()
@@ -229,7 +230,8 @@ func TestNothingForgesAnEvent(t *testing.T) {
 	}
 }
 
-// TestWhoDoesNotReadIsLeft: one who takes nothing is left, and the others get everything meanwhile.
+// TestWhoDoesNotReadIsLeft: a client that does not read is disconnected, and the others get all
+// events meanwhile.
 func TestWhoDoesNotReadIsLeft(t *testing.T) {
 	h := open(t, func(a *API) { a.patience = 100 * time.Millisecond })
 	id, write := h.bare()
@@ -253,7 +255,8 @@ func TestWhoDoesNotReadIsLeft(t *testing.T) {
 	}
 }
 
-// TestALongHistoryIsToldWhole: what is in nobody's memory is read from the log, and joins what is without a gap.
+// TestALongHistoryIsToldWhole: events that are no longer in memory are read from the log, without a
+// gap between the two.
 func TestALongHistoryIsToldWhole(t *testing.T) {
 	h := open(t)
 	id, write := h.bare()
