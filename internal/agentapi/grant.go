@@ -49,7 +49,7 @@ func (s *Service) Decide(ctx context.Context, id string, d Decision) error {
 		return err
 	}
 	if asked.ID == "" {
-		return swarm.Errorf(swarm.NotFound, "nobody asks %s in run %s", swarm.Quote(id), s.Run).WithHint("`swarm approve` lists what is asked")
+		return swarm.Errorf(swarm.NotFound, "there is no request %s in run %s", swarm.Quote(id), s.Run).WithHint("`swarm approve` lists the open requests")
 	}
 	if err := errors.Join(s.goesOn(), s.unanswered(id)); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Service) Decide(ctx context.Context, id string, d Decision) error {
 	}
 	switch {
 	case d.Edit != nil && !d.OK:
-		return swarm.Errorf(swarm.BadInput, "what is denied cannot be edited").WithHint("approve it with the edit, or say why not")
+		return swarm.Errorf(swarm.BadInput, "a denied request cannot be edited").WithHint("approve it with the edit, or say why not")
 	case asked.Growth == nil && asked.Retry == nil && d.Edit != nil:
 		return swarm.Errorf(swarm.BadInput, "the use of a tool can be approved or denied, and not edited").WithHint("deny it, and write to @%s what to do instead", asked.by)
 	}

@@ -97,7 +97,7 @@ func (s *Service) recordRequest(h *TurnHandle, w swarm.GrowthRequest) (id string
 		},
 		Approval: func() error {
 			if mode == "deny" {
-				return swarm.Errorf(swarm.Denied, "nobody may join this team, and no edge: `approvals: {spawn: deny}` in the compose file").
+				return swarm.Errorf(swarm.Denied, "this team cannot get new agents or edges: `approvals: {spawn: deny}` in the compose file").
 					WithHint("do it with the agents that are there; request_help asks a person")
 			}
 			return nil
@@ -151,6 +151,6 @@ func (s *Service) explainUnknown(name string, err error) error {
 	if err == nil || !s.growth.Wanted(name) {
 		return err
 	}
-	return swarm.Errorf(swarm.BadInput, "%s is not there yet: it was asked for, and the request is not dealt with", name).
+	return swarm.Errorf(swarm.BadInput, "%s has not joined yet: the request for it is open", name).
 		WithHint("the answer comes to your inbox, and gives you a turn; it has its instructions then")
 }

@@ -65,7 +65,7 @@ func TestGrowing(t *testing.T) {
 		t.Error(sent, err)
 	}
 	for tool, args := range map[string]string{"send_handoff": `{"to":"@Helper","message":"x"}`, "wait_for": `{"agents":["helper"]}`} {
-		if _, err := other.Call(t.Context(), tool, json.RawMessage(args)); err == nil || !strings.Contains(err.Error(), "helper is not there yet") {
+		if _, err := other.Call(t.Context(), tool, json.RawMessage(args)); err == nil || !strings.Contains(err.Error(), "helper has not joined yet") {
 			t.Errorf("%s: %v", tool, err)
 		}
 	}

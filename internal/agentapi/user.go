@@ -91,7 +91,7 @@ func (s *Service) Answer(ctx context.Context, id string, d mail.Draft) (SendResu
 			WithHint("`swarm inbox --all` lists what came for you; to write to an agent: swarm send @%s", asked.ToNodeID)
 	}
 	if asked.FromNodeID == swarm.Orchestrator {
-		return SendResult{}, swarm.Errorf(swarm.BadInput, "message %s only tells you something; nobody waits for an answer", swarm.Quote(id))
+		return SendResult{}, swarm.Errorf(swarm.BadInput, "message %s is a notice and takes no answer", swarm.Quote(id))
 	}
 	d.To, d.InReplyTo = mail.ReplyTo(asked), id
 	if d.Type == "" {

@@ -65,7 +65,7 @@ func waitFor(ctx context.Context, h *TurnHandle, args json.RawMessage) (any, err
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, swarm.Errorf(swarm.BadInput, "there is nobody to wait for").WithHint("name the agents whose outputs you need")
+		return nil, swarm.Errorf(swarm.BadInput, "agents is empty").WithHint("name the agents whose outputs you need")
 	}
 	w, err := h.beginWait(names)
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *TurnHandle) beginWait(names []string) (*wait, error) {
 func (s *Service) cycle(waits string, names []string, before int64) error {
 	for _, name := range names {
 		if path := s.team.WaitPath(name, waits, before); path != nil {
-			return swarm.Errorf(swarm.BadInput, "to wait for %s would never end: %s", name, append(plan.Path{waits}, path...)).
+			return swarm.Errorf(swarm.BadInput, "waiting for %s would deadlock: %s", name, append(plan.Path{waits}, path...)).
 				WithHint("end your turn: what %s sends you comes with your next one", name)
 		}
 	}

@@ -101,12 +101,12 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 	second := waits(t, tester, `{"agents":["coder"]}`)
 	before := count(t, log, swarm.WaitBegan)
 	for args, text := range map[string]string{
-		`{"agents":["planner"]}`:            "to wait for planner would never end: coder → planner → coder",
-		`{"agents":["tester"]}`:             "to wait for tester would never end: coder → tester → coder",
+		`{"agents":["planner"]}`:            "waiting for planner would deadlock: coder → planner → coder",
+		`{"agents":["tester"]}`:             "waiting for tester would deadlock: coder → tester → coder",
 		`{"agents":["coder"]}`:              "coder cannot wait for itself",
 		`{"agents":["nosuch"]}`:             "Unknown agent: 'nosuch'. Valid agents: planner, tester",
 		`{"agents":["user"]}`:               "Unknown agent: 'user'. Valid agents: planner, tester",
-		`{"agents":[]}`:                     "there is nobody to wait for",
+		`{"agents":[]}`:                     "agents is empty",
 		`{"agents":"tester"}`:               `the argument "agents" must be a list of strings`,
 		`{"agents":["tester"],"timeout":0}`: `the argument "timeout" must be a whole number from 1 to 3600`,
 	} {
@@ -133,7 +133,7 @@ func TestWaitsThatCannotEnd(t *testing.T) {
 	<-third.over
 	wrong(t, third.err, "planner has ended, and will not answer any more", "go on without it")
 	_, err = coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["tester"],"timeout":1}`))
-	wrong(t, err, "to wait for tester would never end: coder → tester → coder", "")
+	wrong(t, err, "waiting for tester would deadlock: coder → tester → coder", "")
 	tester.End()
 	<-second.over
 	_, err = coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["tester"],"timeout":1}`))
@@ -185,14 +185,14 @@ func TestWaitsInACycleOverTwoProcesses(t *testing.T) {
 	planner, coder := starts(t, here, "planner", "planner/1/1"), starts(t, there, "coder", "coder/1/1")
 	w := waits(t, planner, `{"agents":["coder"]}`)
 	_, err := coder.Call(t.Context(), "wait_for", json.RawMessage(`{"agents":["planner"]}`))
-	wrong(t, err, "to wait for planner would never end: coder → planner → coder", "end your turn")
+	wrong(t, err, "waiting for planner would deadlock: coder → planner → coder", "end your turn")
 	late, err := coder.beginWait([]string{"tester"}) // nothing is wrong with that yet
 	if err != nil {
 		t.Fatal(err)
 	}
 	late.names = []string{"planner"}
 	_, err = late.watch(t.Context(), time.Minute)
-	wrong(t, err, "to wait for planner would never end: coder → planner → coder", "end your turn")
+	wrong(t, err, "waiting for planner would deadlock: coder → planner → coder", "end your turn")
 	if !w.goesOn() {
 		t.Errorf("the wait that began first is over: %v", w.err)
 	}

@@ -84,7 +84,7 @@ func (c *Control) Question(run, id, command string) (Question, error) {
 	}
 	q, err := c.Choose(run, id, command)
 	if err == nil && q.ID != id {
-		return Question{}, swarm.Errorf(swarm.NotFound, "nobody asks %s", swarm.Quote(id)).WithHint("GET /api/v1/approvals lists what is asked")
+		return Question{}, swarm.Errorf(swarm.NotFound, "there is no request %s", swarm.Quote(id)).WithHint("GET /api/v1/approvals lists the open requests")
 	}
 	return q, err
 }
@@ -142,7 +142,7 @@ func choose(asked []Question, id, command string) (Question, error) {
 	case len(ids) == 0:
 		return Question{}, swarm.Errorf(swarm.NotFound, "no agent of this folder's runs asks for anything").WithHint("-g looks at the runs of all folders")
 	}
-	return Question{}, swarm.Errorf(swarm.NotFound, "nobody asks %q", id).WithHint("%s", swarm.DidYouMean(id, ids))
+	return Question{}, swarm.Errorf(swarm.NotFound, "there is no request %q", id).WithHint("%s", swarm.DidYouMean(id, ids))
 }
 
 // Answer answers an approval. When it returns, the answer is on disk. Only the first answer counts.

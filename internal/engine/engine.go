@@ -51,7 +51,7 @@ func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Res
 		return flow.Result{CallEnd: swarm.CallEnd{ID: c.ID, Status: swarm.CallOK}, Plan: p}, err
 	}
 	if a.Mailer == nil {
-		return flow.Result{}, swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
+		return flow.Result{}, swarm.Errorf(swarm.Storage, "no adapter makes the call %s of kind %q", c.ID, c.Kind)
 	}
 	var wrote int64
 	var err error
@@ -67,7 +67,7 @@ func (a *Adapters) Call(ctx context.Context, loop string, c flow.Call) (flow.Res
 	case flow.KindGrant:
 		wrote, err = a.Mailer.Grant(ctx, c.Fence, c.Ref)
 	default:
-		err = swarm.Errorf(swarm.Storage, "nothing here does the call %s of kind %q", c.ID, c.Kind)
+		err = swarm.Errorf(swarm.Storage, "no adapter makes the call %s of kind %q", c.ID, c.Kind)
 	}
 	if err != nil {
 		return flow.Result{}, err

@@ -17,7 +17,7 @@ func (s *Session) answer(ctx context.Context, d run.Decision, which string) (str
 	case err != nil:
 		return "", err
 	case len(p.Approvals) == 0:
-		return "nobody asks for anything\n", nil
+		return "there are no open requests\n", nil
 	case which == "":
 		var b strings.Builder
 		for _, q := range p.Approvals {
@@ -59,5 +59,5 @@ func choose(asked []view.Approval, which string) (view.Approval, error) {
 	case isAgent:
 		return view.Approval{}, swarm.Errorf(swarm.BadInput, "@%s asks for nothing", agent).WithHint("/approve lists who does")
 	}
-	return view.Approval{}, swarm.Errorf(swarm.BadInput, "nobody asks %q", which).WithHint("%s", swarm.DidYouMean(which, ids))
+	return view.Approval{}, swarm.Errorf(swarm.BadInput, "there is no request %q", which).WithHint("%s", swarm.DidYouMean(which, ids))
 }

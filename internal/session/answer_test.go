@@ -57,12 +57,12 @@ func TestApproveAndDeny(t *testing.T) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
-	command("/approve", "nobody asks for anything")
+	command("/approve", "there are no open requests")
 	tasks := append(x.say("@pm deploy &"), x.say("@ba deploy &")...)
 	x.until("@pm: blocked: /approve @pm lets it use Bash make deploy")
 	x.until("@ba: blocked: /approve @ba lets it use Bash make deploy")
 	command("/approve", "@pm wants to use Bash make deploy\n")
-	command("/deny nosuch", `nobody asks "nosuch"`)
+	command("/deny nosuch", `there is no request "nosuch"`)
 	face := x.Face(t.Context())
 	if all := face.Complete("/approve pm", 11); len(all) != 1 || !strings.HasPrefix(all[0].Text, "pm_1/1/1/") || all[0].Start != 9 || all[0].End != 11 {
 		t.Errorf("/approve pm can become %+v", all)
@@ -83,6 +83,6 @@ func TestApproveAndDeny(t *testing.T) {
 	if task := x.task("ba_1"); task.Status != swarm.Failed {
 		t.Errorf("@ba was refused, and is %s", task.Status)
 	}
-	command("/approve @pm", "nobody asks for anything")
+	command("/approve @pm", "there are no open requests")
 	x.close()
 }
