@@ -46,7 +46,11 @@ func (p *player) copy(i int) error {
 	if err != nil {
 		return err
 	}
-	before, err := p.new.put(e.Seq, now, p.rec.Texts(&e)...)
+	old := e.Seq
+	if e.Kind == swarm.RunOwned { // Each process has one of its own, and may take it for the recorded one.
+		old = 0
+	}
+	before, err := p.new.put(old, now, p.rec.Texts(&e)...)
 	if turn != nil && before {
 		turn.matched = true
 	}
@@ -78,14 +82,11 @@ func (p *player) isOwn(e *swarm.Event) bool {
 func (p *player) copyOpening(i int) error {
 	e := p.rec.Events[i]
 	if i == 0 { // The copied events come after the owner, so the search for them starts there.
-		seq, err := p.new.find(&swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop(p.loop.ID)})
-		if err != nil {
+		if _, err := p.new.find(&swarm.Event{Kind: swarm.RunOwned, To: swarm.ToLoop(p.loop.ID)}); err != nil {
 			return err
 		}
-		p.owned = seq
 	}
 	if e.Kind == swarm.RunOwned {
-		p.new.pair(e.Seq, p.owned)
 		return nil
 	}
 	if e.Key != "" {

@@ -138,9 +138,10 @@ func (c *copier) flush() error {
 // pair notes the number of a recorded event in the new log.
 //
 // Invariant: new numbers never fall as old numbers grow, so that ranges ("from", "up to") stay
-// ranges. The opening breaks the order: the new run's first owner comes before messages that the
-// recording has before its owner. There the owner gets the number of the last such message, so "up
-// to the owner" still includes all of them.
+// ranges.
+//
+// Owners have no pair: an owner is written lazily, so whether a process finds it in the log is a
+// matter of time. Every process that drives the replay has to compute the same numbers.
 func (c *copier) pair(old, seq int64) {
 	if len(c.olds) > 0 {
 		_ = c.flush() // The waiting events come first in pairs. c.err keeps the error.

@@ -88,8 +88,6 @@ type player struct {
 	given  int          // events before this place were given to the loop, or are not addressed to it
 	now    time.Time    // the recorded time of the last event given
 
-	owned int64 // the number of the first owner in the new log
-
 	// The turns.
 	open  map[string]*ask       // turns that the loop has asked for, and whose end it was not given
 	asked map[swarm.TurnID]bool // all turns that the loop has asked for
