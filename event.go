@@ -314,10 +314,10 @@ type TurnStart struct {
 	Spans     []Span `json:"spans,omitempty"`
 	Inputs    Inputs `json:"inputs,omitzero"`
 	Topics    int64  `json:"topics,omitempty"` // the newest topic entry in the prompt
-	// Rules is the newest event from which the prompt describes the team and the answers to mail.
+	// Rules is the event up to which the log was read for the team and the answers to mail.
 	Rules int64 `json:"rules,omitempty"`
-	// Outputs is the newest event up to which the prompt has outputs, and the session knows them. 0
-	// means that it has none.
+	// Outputs is the event up to which the log was read for outputs, and for what the session knows.
+	// 0 means that the prompt has no outputs.
 	Outputs int64 `json:"outputs,omitempty"`
 	// Answered is how many growth requests the loop had answered before: the team may have grown by
 	// them.
