@@ -254,6 +254,7 @@ var packageRules = map[string]packageRule{
 		{"swarm/internal/plan", "dependencies decide what a retry redoes; waits decide which actions an agent allows"},
 		{"swarm/internal/view", "the fold of the log"},
 		{"swarm/internal/secret", "redacts before anything is stored"},
+		{"swarm/internal/prompt", "redacts the parts of a stored prompt"},
 		{"swarm/internal/flow", "a run names the version of its loops"},
 		{"swarm/internal/registry", "opens providers"},
 		{"swarm/internal/process", "ends orphaned processes of a killed driver"},

@@ -38,10 +38,7 @@ func (b *Begin) addGoal(r Request) error {
 	}
 	redact := run.Redactor(&b.Bundle.Plan)
 	clean := func(text string) string { return string(redact([]byte(text))) }
-	r.Goal, b.Bundle.Plan.Name, b.Args = clean(r.Goal), firstWords(clean(r.Goal)), slices.Clone(b.Args)
-	for i, arg := range b.Args {
-		b.Args[i] = clean(arg)
-	}
+	r.Goal, b.Bundle.Plan.Name = clean(r.Goal), firstWords(clean(r.Goal))
 	rules := b.Bundle.Settings.Team
 	p.Goal, p.NodeID, p.GlobalMode, p.NodeMode = r.Goal, swarm.Orchestrator, team.Phase, team.Mode
 	p.DefinitionOfDone, p.Constraints = append(slices.Clone(rules.Done), r.Done...), rules.Constraints

@@ -128,7 +128,11 @@ func (r *Run) Say(ctx context.Context, command swarm.Command, target string) err
 // Grow adds to the plan of a run that this process drives, as its n-th addition. When it returns,
 // the addition is on disk.
 func (r *Run) Grow(ctx context.Context, n int, p *swarm.Plan, bodies [][]byte) error {
-	_, err := r.log.Append(ctx, swarm.Batch{Fence: r.fence, Bodies: bodies, Events: []swarm.Event{{Kind: swarm.PlanAdded, Key: "plan:" + strconv.Itoa(n+1),
+	p, bodies, err := redactPlan(p, bodies, r.redact)
+	if err != nil {
+		return err
+	}
+	_, err = r.log.Append(ctx, swarm.Batch{Fence: r.fence, Bodies: bodies, Events: []swarm.Event{{Kind: swarm.PlanAdded, Key: "plan:" + strconv.Itoa(n+1),
 		To: swarm.ToLoop(root), Data: swarm.Encode(p)}}})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -48,6 +49,8 @@ type Run struct {
 	log   swarm.RunLog
 	start swarm.RunStart
 	fence int64 // this process owns the run; 0 = not yet
+	// redact removes secrets from what is added to the plan. It is set by Start and Take.
+	redact func([]byte) []byte
 }
 
 // Start makes a new run and owns it. When it returns, the run is on disk and could be resumed after
@@ -55,6 +58,15 @@ type Run struct {
 func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm.Plan, bodies [][]byte, carriedOver ...swarm.Event) (*Run, error) {
 	if err := process.MayNest(); err != nil {
 		return nil, err
+	}
+	redact := Redactor(p)
+	p, bodies, err := redactPlan(p, bodies, redact)
+	if err != nil {
+		return nil, err
+	}
+	start.Args = slices.Clone(start.Args)
+	for i, arg := range start.Args {
+		start.Args[i] = string(redact([]byte(arg)))
 	}
 	start.Loops = flow.Version
 	if start.ID == "" {
@@ -71,7 +83,7 @@ func Start(ctx context.Context, h *statedir.Home, start swarm.RunStart, p *swarm
 		{Kind: swarm.RunStarted, Key: string(swarm.RunStarted), Data: swarm.Encode(start)},
 		{Kind: swarm.PlanAdded, Key: planKey, Data: swarm.Encode(p)},
 	}
-	r := &Run{ID: start.ID, home: h, log: log, start: start}
+	r := &Run{ID: start.ID, home: h, log: log, start: start, redact: redact}
 	// Own waits for the disk. Batches that were appended before it are on disk then, too.
 	if _, err = log.Append(ctx, swarm.Batch{Events: append(events, carriedOver...), Bodies: bodies, Lazy: true}); err == nil {
 		err = r.own(ctx)
@@ -121,7 +133,14 @@ func (r *Run) own(ctx context.Context) (err error) {
 }
 
 // Take makes this process the owner before the run is driven, so that its plan can grow.
-func (r *Run) Take(ctx context.Context) error { return r.own(ctx) }
+func (r *Run) Take(ctx context.Context) error {
+	p, err := r.plan()
+	if err != nil {
+		return err
+	}
+	r.redact = Redactor(p)
+	return r.own(ctx)
+}
 
 // Close closes the run's log. If this process owned the run, the run has no owner afterwards.
 func (r *Run) Close() error { return r.log.Close() }
@@ -318,8 +337,8 @@ func (d *driver) prepare(ctx context.Context) error {
 	return nil
 }
 
-func (d *driver) plan() (*swarm.Plan, error) {
-	p, ok, err := swarm.FindBody[swarm.Plan](d.log, planKey)
+func (r *Run) plan() (*swarm.Plan, error) {
+	p, ok, err := swarm.FindBody[swarm.Plan](r.log, planKey)
 	if err == nil && !ok {
 		err = swarm.Errorf(swarm.Storage, "the log has no plan")
 	}

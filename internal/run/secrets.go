@@ -1,12 +1,15 @@
 package run
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"swarm"
 	"swarm/internal/agenttoken"
+	"swarm/internal/prompt"
 	"swarm/internal/secret"
 )
 
@@ -81,3 +84,63 @@ func (r *redactor) learn(agent, token string) {
 
 func (r *redactor) bytes(b []byte) []byte  { return r.Load().Bytes(b) }
 func (r *redactor) cut(text string) string { return r.Load().Cut(text) }
+
+// redactPlan returns a plan and its texts without secrets, to be stored. The prompts of turns have
+// none either, so agents get the same text as without it. A script or a schema with [secret NAME]
+// in it could mean something else, so one that holds a secret is refused.
+func redactPlan(p *swarm.Plan, texts [][]byte, redact func([]byte) []byte) (*swarm.Plan, [][]byte, error) {
+	templates, files := map[swarm.Hash]bool{}, map[swarm.Hash]string{}
+	for _, t := range p.Tasks {
+		templates[t.Prompt] = true
+		if t.Expect != nil {
+			files[t.Expect.Schema] = t.Expect.SchemaFile
+		}
+	}
+	for _, a := range p.Agents {
+		templates[a.Role] = true
+	}
+	for _, s := range p.Providers {
+		files[s.Script] = s.ScriptFile
+	}
+	texts = slices.Clone(texts)
+	renamed := map[swarm.Hash]swarm.Hash{}
+	for i, text := range texts {
+		hash, clean := swarm.HashOf(text), text
+		switch file, isFile := files[hash]; {
+		case templates[hash]:
+			t, err := prompt.Unmarshal(text)
+			if err != nil {
+				return nil, nil, err
+			}
+			for i, part := range t.Parts {
+				t.Parts[i].Text = string(redact([]byte(part.Text)))
+			}
+			clean = t.Marshal()
+		case hash == p.Stdin:
+			clean = redact(text)
+		case isFile && !bytes.Equal(redact(text), text):
+			return nil, nil, swarm.Errorf(swarm.BadInput, "%s holds the value of a key", file).WithHint("take it out: the run's log stores this file")
+		}
+		if !bytes.Equal(clean, text) {
+			texts[i], renamed[hash] = clean, swarm.HashOf(clean)
+		}
+	}
+	stored := *p
+	stored.Name = string(redact([]byte(p.Name))) // a line's plan is named by its text
+	if len(renamed) > 0 {
+		rename := func(h *swarm.Hash) {
+			if to, ok := renamed[*h]; ok {
+				*h = to
+			}
+		}
+		stored.Tasks, stored.Agents = slices.Clone(p.Tasks), slices.Clone(p.Agents)
+		for i := range stored.Tasks {
+			rename(&stored.Tasks[i].Prompt)
+		}
+		for i := range stored.Agents {
+			rename(&stored.Agents[i].Role)
+		}
+		rename(&stored.Stdin)
+	}
+	return &stored, texts, nil
+}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -184,6 +185,12 @@ func (s *Session) enter(ctx context.Context, text string) (repl.Entered, error) 
 	s.mu.Unlock()
 	f.Plan.Kind, f.Plan.Name, f.Plan.Budget = swarm.LineRun, text, s.team.Budget // a turn reads the budget from the plan of its own line
 	f.Plan.Edges, f.Plan.Approvals = s.team.Edges, s.team.Approvals
+	named := run.Texts(&f.Plan)
+	for _, text := range s.team.Bodies { // roles: after a resume, the log may have older ones
+		if slices.Contains(named, swarm.HashOf(text)) {
+			f.Bodies = append(f.Bodies, text)
+		}
+	}
 	if err := s.run.Grow(ctx, n, &f.Plan, f.Bodies); err != nil {
 		return repl.Entered{}, err
 	}
