@@ -37,7 +37,9 @@ type Log interface {
 	// It does not wait for the disk.
 	Flush()
 	// Read returns up to limit events after a number, in order. With receivers it returns only
-	// their events; [ToAgents] means every agent.
+	// their events; [ToAgents] means every agent. An empty answer means that no such event was
+	// acknowledged before the call, in whichever process. Loops are the exception: they may be
+	// answered from memory, because their Watch wakes them.
 	Read(after int64, limit int, to ...string) ([]Event, error)
 	// Find returns the event with this key.
 	Find(key string) (Event, bool, error)

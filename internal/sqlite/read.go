@@ -107,13 +107,21 @@ func (l *Log) catchUp(r *conn) error {
 }
 
 // Read returns up to limit events after a number, see [swarm.Log]. It sees all events of this
-// process. Events of other processes may come a poll later while something is watched.
+// process. While something is watched, events of other processes may come a poll later, but never
+// behind an empty answer: an agent that asks for its mail after another process was told that a
+// message is stored gets that message. Loops wait for their watch instead of asking.
 func (l *Log) Read(after int64, limit int, to ...string) ([]swarm.Event, error) {
 	es, err := l.read(after, limit, to)
+	toLoop := slices.ContainsFunc(to, func(to string) bool { return strings.HasPrefix(to, swarm.ToLoop("")) })
+	if err == nil && len(es) == 0 && !toLoop {
+		if err = l.follow(); err == nil {
+			es, err = l.read(after, limit, to)
+		}
+	}
 	if err != nil || len(es) == 0 {
 		return nil, err
 	}
-	if slices.ContainsFunc(to, func(to string) bool { return strings.HasPrefix(to, swarm.ToLoop("")) }) {
+	if toLoop {
 		return es, nil // A decision of the loop is durable only together with the events that the loop has read, so no sync is needed here.
 	}
 	return es, l.secure(es[len(es)-1].Seq)

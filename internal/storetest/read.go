@@ -165,6 +165,15 @@ var watchTests = []test{
 			want(t, "read", len(read(t, l, "x")), i+1)
 		}
 	}},
+	{"another process's acknowledged append, asked for before the wake comes", func(t *testing.T, o Opener) {
+		l, other := open(t, o), open(t, o)
+		_, stop := l.Watch("x")
+		defer stop()
+		for i := range 50 {
+			add(t, other, swarm.Batch{Events: []swarm.Event{to("x", fmt.Sprint(i))}})
+			want(t, "read", len(read(t, l, "x")), i+1)
+		}
+	}},
 	{"no wake is lost, and no event, when a follower and another process write", func(t *testing.T, o Opener) {
 		l, other := open(t, o), open(t, o)
 		const n = 300
