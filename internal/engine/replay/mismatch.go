@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"swarm"
+	"swarm/internal/engine"
 	"swarm/internal/flow"
 )
 
@@ -34,8 +35,9 @@ func (p *player) leave(turn string, why *swarm.Error, err error) error {
 
 // endOpenTurn ends one open turn of a replay that has left the recording, as failed with the kind
 // mismatch. The culprit is first, because the loop ends the run for the first such turn and reports
-// its reason. The others follow in the order of their ids, one with each call. Without an open turn
-// there is no signal to give, so the mismatch itself is the error; [Engine] handles it.
+// its reason. The others follow in the order of their ids, one with each call. A turn whose recorded
+// end was copied, and not given to the loop yet, has that end. Without an open turn there is no
+// signal to give, so the mismatch itself is the error; [Engine] handles it.
 func (p *player) endOpenTurn() (flow.Signal, error) {
 	id := p.culprit
 	if p.open[id] == nil {
@@ -51,6 +53,14 @@ func (p *player) endOpenTurn() (flow.Signal, error) {
 	}
 	delete(p.open, id)
 	c := a.call
+	// The signal has the last recorded number. So the loop, which knows recorded numbers only,
+	// takes it for newer than every recorded event, and waits for none of them any more.
+	last := p.rec.Events[len(p.rec.Events)-1].Seq
+	if i, ok := p.at[swarm.EndKey(c.ID)]; ok && i < p.copied && !p.left[i] { // The log has its end already.
+		s, _, err := engine.Signal(p.rec.Events[i])
+		s.Seq, s.Result.Seq = last, last
+		return s, err
+	}
 	end := swarm.CallEnd{ID: c.ID, Call: c.Print(), Status: swarm.CallFailed, Kind: swarm.Mismatch, Unbegun: !a.started,
 		Reason: p.mismatched.Error(), Hint: p.mismatched.Hint}
 	if id != p.culprit && p.culprit != "" {
@@ -61,12 +71,9 @@ func (p *player) endOpenTurn() (flow.Signal, error) {
 	if _, err := p.new.put(0, e); err != nil {
 		return flow.Signal{}, err
 	}
-	// The signal has the last recorded number. So the loop, which knows recorded numbers only,
-	// takes it for newer than every recorded event, and waits for none of them any more.
 	s := flow.Signal{Result: flow.Result{CallEnd: end}}
 	s.Kind, s.Key, s.Agent, s.Task, s.Turn, s.Body = e.Kind, e.Key, e.Agent, e.Task, e.Turn, end
-	s.Seq = p.rec.Events[len(p.rec.Events)-1].Seq
-	s.Result.Seq = s.Seq
+	s.Seq, s.Result.Seq = last, last
 	return s, nil
 }
 
