@@ -30,7 +30,10 @@ func recorded(t testing.TB) swarm.RunLog {
 	begun.Turn, begun.Task, begun.Agent, begun.Key = "a/1/1", "a", "a", "start:a/1/1:1"
 	ended := swarm.NewEvent(swarm.TurnEnded, swarm.CallEnd{ID: "a/1/1", Output: swarm.HashOf(texts[1]), Reason: strings.Repeat("0", 64)})
 	ended.To, ended.Turn = "loop:root", "a/1/1"
-	_, err = log.Append(t.Context(), swarm.Batch{Bodies: texts, Events: []swarm.Event{started, swarm.NewEvent(swarm.RunOwned, swarm.Ownership{PID: 4711, Host: "here"}),
+	added := swarm.NewEvent(swarm.PlanAdded, swarm.Plan{Kind: swarm.PipelineRun, Tasks: []swarm.Task{{Name: "a", Agent: "a", Workdir: "/home/me"}},
+		Agents: []swarm.Agent{{Name: "a", Root: "/home/me/in"}}})
+	added.Key = "plan:1"
+	_, err = log.Append(t.Context(), swarm.Batch{Bodies: texts, Events: []swarm.Event{started, added, swarm.NewEvent(swarm.RunOwned, swarm.Ownership{PID: 4711, Host: "here"}),
 		swarm.NewEvent(swarm.TreeRecorded, swarm.Snapshot{Hash: "abc"}), begun, ended, swarm.NewEvent(swarm.RunEnded, swarm.RunEnd{Status: swarm.Completed})}})
 	if err != nil {
 		t.Fatal(err)
@@ -78,13 +81,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events = append(events[:2], events[3:]...)
+	events = append(events[:3], events[4:]...)
 	if len(rec.Events) != len(events) {
 		t.Fatalf("%d events of %d", len(rec.Events), len(events))
 	}
 	for i, e := range events {
 		got := rec.Events[i]
-		if i == 0 || i == 1 || e.Kind == swarm.TurnStarted {
+		if i < 3 || e.Kind == swarm.TurnStarted {
 			got.Data, e.Data = nil, nil
 		}
 		if got.Time.Equal(e.Time) {
@@ -94,7 +97,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			t.Errorf("%+v became %+v", e, got)
 		}
 	}
-	for i, at := range []int{2, 3} {
+	for i, at := range []int{3, 4} {
 		if got := rec.Texts(&rec.Events[at]); len(got) != 1 || !bytes.Equal(got[0], texts[i]) {
 			t.Errorf("the text of %s is %q", rec.Events[at].Kind, got)
 		}
@@ -131,13 +134,13 @@ func TestWhatIsNoRecording(t *testing.T) {
 		"something else":    {"tasks:\n", "f:1: this is no recording", "--record FILE"},
 		"the first version": {`{"swarm_cassette":1,"run":"x"}` + "\n" + `{"turn":"a/1/1"}` + "\n", "f:1: the recording has version 1, and this program reads version 2", "record the run again: swarm up --record FILE"},
 		"a newer one":       {`{"swarm_cassette":3,"more":true}`, "f:1: the recording has version 3", "record the run again"},
-		"a line less":       {strings.Join(append(lines[:2:2], lines[3:]...), ""), "f:8: the recording has 4 events here, and had 5 when it was made", ""},
+		"a line less":       {strings.Join(append(lines[:2:2], lines[3:]...), ""), "f:9: the recording has 5 events here, and had 6 when it was made", ""},
 		"two lines swapped": {lines[0] + lines[2] + lines[1] + strings.Join(lines[3:], ""), "f:2: the first event of a recording is run_started", ""},
 		"a line twice":      {lines[0] + lines[1] + strings.Join(lines[1:], ""), "f:3: the event 1 comes after the event 1", ""},
 		"an unknown kind":   {lines[0] + `{"seq":1,"kind":"other"}` + "\n", `f:2: there is no kind of events "other"`, ""},
 		"an unknown field":  {lines[0] + `{"seq":1,"kind":"run_started","more":1}` + "\n", "f:2: this is no line of a recording", ""},
-		"more behind it":    {whole + "\n", "f:10: the recording goes on after its end", ""},
-		"no end":            {strings.Join(lines[:len(lines)-2], ""), "f:9: the recording is cut off here", "copy it again"},
+		"more behind it":    {whole + "\n", "f:11: the recording goes on after its end", ""},
+		"no end":            {strings.Join(lines[:len(lines)-2], ""), "f:10: the recording is cut off here", "copy it again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := recording.Read(strings.NewReader(c.text), "f")

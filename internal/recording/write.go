@@ -134,6 +134,16 @@ func portable(e swarm.Event) (_ swarm.Event, keep bool, err error) {
 		start.Dir, start.File, start.Args = "", "", nil
 		e.Data = swarm.Encode(start)
 		return e, true, err
+	case swarm.PlanAdded:
+		p, err := swarm.Body[swarm.Plan](&e)
+		for i := range p.Tasks {
+			p.Tasks[i].Workdir = ""
+		}
+		for i := range p.Agents {
+			p.Agents[i].Root = ""
+		}
+		e.Data = swarm.Encode(p)
+		return e, true, err
 	case swarm.RunOwned:
 		e.Data = nil
 	case swarm.TurnStarted:
