@@ -185,7 +185,7 @@ func (a *app) control() (*control.Control, error) {
 		return nil, err
 	}
 	c := &control.Control{Home: h, Dir: dir, Anywhere: a.anywhere, Caller: control.CallerFromEnv()}
-	c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(h, id, "") }
+	c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(h, id, "", "") }
 	return c, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -94,7 +95,7 @@ prints that it does.
 }
 
 func (a *app) resumeCommand() *cobra.Command {
-	var replay string
+	var record, replay string
 	cmd := &cobra.Command{
 		Use:   "resume [RUN] [@AGENT]",
 		Short: "Resume a run that was paused, interrupted or killed, or a paused agent",
@@ -111,8 +112,8 @@ run again under the same id.
 			switch {
 			case err != nil:
 				return err
-			case agent != "" && replay != "":
-				return swarm.Errorf(swarm.BadInput, "an agent alone cannot be replayed").WithHint("leave out @%s, or --replay", agent)
+			case agent != "" && (record != "" || replay != ""):
+				return swarm.Errorf(swarm.BadInput, "an agent alone cannot be recorded or replayed").WithHint("leave out @%s, or the flag", agent)
 			case agent != "":
 				return a.act(cmd, ref, agent, run.ResumeAgent)
 			}
@@ -120,11 +121,15 @@ run again under the same id.
 			if err != nil {
 				return err
 			}
-			_, driven, err := c.Driver(id)
+			who, driven, err := c.Driver(id)
 			if err != nil {
 				return err
 			}
-			c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(c.Home, id, replay) }
+			if driven && (record != "" || replay != "") {
+				return swarm.Errorf(swarm.BadInput, "process %d drives the run %s, so this one neither records nor replays it", who.PID, id).
+					WithHint("leave out the flag; after the run's end: swarm record %s FILE", id)
+			}
+			c.GoOn = func(_ context.Context, id swarm.RunID) error { return a.goOn(c.Home, id, record, replay) }
 			result, err := c.Resume(cmd.Context(), id)
 			if err != nil || !driven { // this process drove the run, and has shown it
 				return err
@@ -132,12 +137,13 @@ run again under the same id.
 			return a.printCommand(c, result)
 		},
 	}
-	cmd.Flags().Var((*something)(&replay), "replay", "take the agents' answers from this `file`")
+	recordFlags(cmd, &record, &replay)
 	return cmd
 }
 
-// goOn drives a run that no process drives.
-func (a *app) goOn(h *statedir.Home, id swarm.RunID, file string) error {
+// goOn drives a run that no process drives. out is the file to which it is recorded, and file the
+// recording that it replays.
+func (a *app) goOn(h *statedir.Home, id swarm.RunID, out, file string) error {
 	var rec *recording.Recording
 	if file != "" {
 		var err error
@@ -145,14 +151,22 @@ func (a *app) goOn(h *statedir.Home, id swarm.RunID, file string) error {
 			return err
 		}
 	}
+	if _, err := recordTo(out); err != nil {
+		return err
+	}
 	r, o, err := control.Continue(h, id, rec != nil)
 	if err != nil {
 		return err
 	}
-	o.Engine = engineFor(rec)
 	defer r.Close()
+	if out != "" {
+		if err := run.CheckRecordable(r.Began()); err != nil {
+			return err
+		}
+	}
+	o.Engine = engineFor(rec)
 	_, err = a.drive(h, r, o, false)
-	return err
+	return errors.Join(err, record(r, out))
 }
 
 func (a *app) retryCommand() *cobra.Command {

@@ -148,7 +148,7 @@ Exit codes: 0 all done, 1 something failed, 2 bad input, 3 budget spent, 130 int
 }
 
 func recordFlags(cmd *cobra.Command, record, replay *string) {
-	cmd.Flags().Var((*something)(record), "record", "record the run to this `file`, for --replay")
+	cmd.Flags().Var((*something)(record), "record", "record the run to this `file` when the command ends, for --replay")
 	cmd.Flags().Var((*something)(replay), "replay", "take the agents' answers from this `file`; no agent is started")
 }
 
@@ -203,8 +203,7 @@ func (a *app) begin(b begin) error {
 	if rec != nil && b.record != "" { // the log of a replay lacks the recorded timing
 		return swarm.Errorf(swarm.BadInput, "a replay is recorded already").WithHint("copy it: cp %s %s", b.Replay, b.record)
 	}
-	out, err := recordTo(b.record)
-	if err != nil {
+	if _, err := recordTo(b.record); err != nil {
 		return err
 	}
 	s := stopSignals()
@@ -222,12 +221,7 @@ func (a *app) begin(b begin) error {
 	if err == nil && b.quiet {
 		err = a.printResult(r, p)
 	}
-	if out != "" {
-		if err2 := r.Record(out); err == nil {
-			err = err2
-		}
-	}
-	return err
+	return errors.Join(err, record(r, b.record))
 }
 
 // waiting reports to a person which providers the preflight check waits for.
