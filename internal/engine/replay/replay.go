@@ -190,7 +190,8 @@ func (p *player) Do(c flow.Call) (flow.Result, error) {
 
 // plan reads a plan of the new run. Limits on parallelism and time come from the recorded plan:
 // they decided the recorded order and times of events, and a replay starts nothing that they could
-// hold back.
+// hold back. So does what happens to a team without progress: its default depends on whether a
+// person is at a terminal, and the people of a replay are the recorded ones.
 func (p *player) plan(c flow.Call) (flow.Result, error) {
 	if err := p.new.flush(); err != nil {
 		return flow.Result{}, err
@@ -214,7 +215,7 @@ func (p *player) plan(c flow.Call) (flow.Result, error) {
 	}
 	if now.Team != nil && was.Team != nil {
 		team := *now.Team
-		team.ReplyTimeout = was.Team.ReplyTimeout
+		team.ReplyTimeout, team.OnStall = was.Team.ReplyTimeout, was.Team.OnStall
 		now.Team = &team
 	}
 	r.Plan = &now
