@@ -180,6 +180,10 @@ func ToLoop(id string) string { return "loop:" + id }
 // EndKey is the key of a call's end.
 func EndKey(call string) string { return "end:" + call }
 
+// CancelReplayKey is the key of the command that cancels a replay. Recorded commands have no key, so
+// a copy of one is no command for the replay itself.
+const CancelReplayKey = "cancel_replay"
+
 // CarriedOverKey is the key of a turn's end that was carried over from the run that this one
 // retries.
 func CarriedOverKey(turn TurnID) string { return "kept:" + string(turn) }

@@ -56,15 +56,20 @@ func (b *Begin) Start(ctx context.Context, h *statedir.Home, version string) (*r
 		Replay: b.Replay != "", From: b.From, Origin: b.Origin, Time: time.Now()}, p, b.Bundle.Bodies, b.firstEvents...)
 }
 
-// Continue opens a run to drive it on. A replay needs its recording, and no other run takes one.
+// Continue opens a run to drive it on. A replay needs its recording, unless it is cancelled, and no
+// other run takes one.
 func Continue(h *statedir.Home, id swarm.RunID, recorded bool) (*run.Run, run.Options, error) {
 	o := run.Options{Unpause: true}
 	r, err := run.Open(h, id)
 	if err != nil {
 		return nil, o, err
 	}
-	switch replay := r.Began().Replay; {
-	case replay && !recorded:
+	replay := r.Began().Replay
+	o.Unpause = !replay // A replay obeys the recorded commands only.
+	cancelled, err := r.Cancelled()
+	switch {
+	case err != nil:
+	case replay && !recorded && !cancelled:
 		err = swarm.Errorf(swarm.BadInput, "the run %s was a replay", id).WithHint("name its recording: swarm resume %s --replay FILE", id)
 	case recorded && !replay:
 		err = swarm.Errorf(swarm.BadInput, "the run %s is no replay: its agents were reached", id).WithHint("leave out --replay: swarm resume %s", id)

@@ -6,6 +6,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"swarm"
 	"swarm/internal/fact"
@@ -20,6 +21,9 @@ import (
 // in the log is not made again. The fence of c is the owner's. The engine sets it in every call of
 // the loop, and marks the calls that may have been made before.
 type Engine func(ctx context.Context, h *Adapters, c flow.Call) (flow.Result, error)
+
+// ErrCancelled ends the engine of a replay that a person has cancelled, see [swarm.CancelReplayKey].
+var ErrCancelled = errors.New("the replay was cancelled")
 
 // Adapters make the calls of a run's loops.
 type Adapters struct {

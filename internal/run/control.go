@@ -15,11 +15,38 @@ import (
 // Control sends a command to a run, whichever process drives it. When it returns, the command is on
 // disk. If no process owns the run, the command takes effect when the run is resumed.
 func Control(ctx context.Context, h *statedir.Home, id swarm.RunID, command swarm.Command, target string) error {
-	log, err := h.Store.Open(ctx, id, swarm.ReadWrite)
+	cancels := command == swarm.CommandCancel && target == ""
+	log, replay, err := openToSteer(ctx, h, id, cancels)
 	if err != nil {
 		return err
 	}
-	return errors.Join(appendCommand(ctx, log, command, target), log.Close())
+	e := commandEvent(command, target)
+	if replay {
+		e.Key = swarm.CancelReplayKey
+	}
+	_, err = log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}})
+	return errors.Join(err, log.Close())
+}
+
+// openToSteer opens a run for a record of a person. It refuses a replay that has not ended, because
+// its people are the recorded ones. A person can only cancel it.
+func openToSteer(ctx context.Context, h *statedir.Home, id swarm.RunID, cancels bool) (log swarm.RunLog, replay bool, err error) {
+	if log, err = h.Store.Open(ctx, id, swarm.ReadWrite); err != nil {
+		return nil, false, err
+	}
+	start, err := firstEvent(log)
+	ended := false
+	if err == nil {
+		_, ended, err = log.Find(string(swarm.RunEnded))
+	}
+	if err == nil && start.Replay && !cancels && !ended {
+		err = swarm.Errorf(swarm.BadInput, "run %s is a replay: it takes only cancel", id).WithHint("swarm cancel %s", id)
+	}
+	if err != nil {
+		_ = log.Close() // nothing was written
+		return nil, false, err
+	}
+	return log, start.Replay, nil
 }
 
 // PauseWanted reports whether the run is paused or will be: the latest pause or resume decides,
@@ -73,10 +100,14 @@ func scan(h *statedir.Home, id swarm.RunID, fn func(e *swarm.Event, c swarm.Cont
 }
 
 func appendCommand(ctx context.Context, log swarm.Log, command swarm.Command, target string) error {
+	_, err := log.Append(ctx, swarm.Batch{Events: []swarm.Event{commandEvent(command, target)}})
+	return err
+}
+
+func commandEvent(command swarm.Command, target string) swarm.Event {
 	e := swarm.NewEvent(swarm.Control, swarm.ControlCommand{Command: command, Target: target})
 	e.To = swarm.ToControl
-	_, err := log.Append(ctx, swarm.Batch{Events: []swarm.Event{e}})
-	return err
+	return e
 }
 
 // Sweep cleans up after drivers that were killed. It ends their orphaned processes, and writes the

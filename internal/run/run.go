@@ -7,6 +7,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -210,7 +211,14 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 	d.follower.start()
 	stopTelemetry := d.startTelemetry(ctx)
 	adapters := &engine.Adapters{Log: r.log, Turn: d.runner, Mailer: d.runner.AgentAPI}
-	_, err = o.Engine(ctx, adapters, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
+	if cancelled, err2 := r.Cancelled(); err2 != nil || cancelled {
+		err = cmp.Or(err2, engine.ErrCancelled)
+	} else {
+		_, err = o.Engine(ctx, adapters, flow.Call{ID: root, Kind: loopOf(r.start.Kind), Ref: planKey, Fence: r.fence})
+	}
+	if errors.Is(err, engine.ErrCancelled) {
+		err = d.endCancelled(ctx)
+	}
 	err = d.leave(ctx, err)
 	stopNotifying()
 	stopTelemetry()
@@ -219,6 +227,20 @@ func (r *Run) Drive(ctx context.Context, o Options) (view.Picture, error) {
 		_ = r.home.Store.Save(context.WithoutCancel(ctx), summarize(picture))
 	}
 	return picture, r.lost(errors.Join(err, err2))
+}
+
+// Cancelled reports whether a person has cancelled a replay. Such a run ends without its recording.
+func (r *Run) Cancelled() (bool, error) {
+	_, cancelled, err := r.log.Find(swarm.CancelReplayKey)
+	return cancelled, err
+}
+
+// endCancelled ends a replay that a person has cancelled. No loop does it: the loop of a replay gets
+// the recorded commands only.
+func (d *driver) endCancelled(ctx context.Context) error {
+	e := swarm.NewEvent(swarm.RunEnded, swarm.RunEnd{Status: swarm.Cancelled, Exit: swarm.ExitFailed, Reason: "the run was cancelled"})
+	e.Key, e.To = string(swarm.RunEnded), swarm.ToLoop(root)
+	return d.append(ctx, false, e)
 }
 
 // loopOf returns the loop that drives a kind of run.

@@ -20,7 +20,7 @@ type UserMailbox struct {
 // OpenUserMailbox opens a run to write to its agents. Secrets of this process's environment and of
 // the agents' are never stored.
 func OpenUserMailbox(h *statedir.Home, id swarm.RunID) (*UserMailbox, error) {
-	log, err := h.Store.Open(context.Background(), id, swarm.ReadWrite)
+	log, _, err := openToSteer(context.Background(), h, id, false)
 	if err != nil {
 		return nil, err
 	}

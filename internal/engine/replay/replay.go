@@ -35,6 +35,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -250,6 +251,9 @@ func (p *player) Tell(f flow.Fact) error {
 func (p *player) Next(time.Duration) (flow.Signal, error) {
 	if err := p.ctx.Err(); err != nil {
 		return flow.Signal{}, context.Cause(p.ctx)
+	}
+	if _, cancelled, err := p.h.Log.Find(swarm.CancelReplayKey); err != nil || cancelled {
+		return flow.Signal{}, cmp.Or(err, p.new.flush(), engine.ErrCancelled)
 	}
 	for !p.hasLeft() {
 		i := p.given

@@ -10,6 +10,7 @@ import (
 
 	"swarm"
 	"swarm/internal/agentapi"
+	"swarm/internal/engine"
 	"swarm/internal/engine/replay"
 	"swarm/internal/mail"
 	"swarm/internal/storetest"
@@ -125,6 +126,22 @@ func TestAReplayOfAnUnfinishedRun(t *testing.T) {
 		if !slices.Equal(got[:n], want[:n]) {
 			t.Errorf("after %d events: %s", n, strings.Join(got, ""))
 		}
+	}
+}
+
+// A replay that a person cancels stops, and starts to copy nothing more.
+func TestAReplayThatIsCancelled(t *testing.T) {
+	w := linear(t)
+	first := w.begin()
+	w.live(first)
+	rec := w.record(first)
+	id := w.begin()
+	cancel := swarm.NewEvent(swarm.Control, swarm.ControlCommand{Command: swarm.CommandCancel})
+	cancel.To, cancel.Key = swarm.ToControl, swarm.CancelReplayKey
+	_, err := w.open(id).Append(t.Context(), swarm.Batch{Events: []swarm.Event{cancel}})
+	w.check(err)
+	if _, err := w.drive(id, replay.Engine(rec), 0, false); !errors.Is(err, engine.ErrCancelled) {
+		t.Error(err)
 	}
 }
 
