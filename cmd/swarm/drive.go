@@ -201,14 +201,17 @@ func (a *app) printEnd(h *statedir.Home, p view.Picture) {
 	}
 	fmt.Fprintf(a.stdout, "\nrun %s %s%s\n", p.ID, p.Status, excerpt.Reason(term.Escape(p.Reason)))
 	if p.Status == swarm.Interrupted {
-		fmt.Fprintf(a.stdout, "to resume it: swarm resume %s\n", p.ID)
+		fmt.Fprintf(a.stdout, "to resume it: %s\n", p.ResumeCommand())
 		return
 	}
 	if p.Report != "" {
 		fmt.Fprintf(a.stdout, "reported: %s\n", term.Escape(p.Report))
 	}
 	fmt.Fprintf(a.stdout, "outputs: %s\n", h.OutputDir(p.ID))
-	if p.Status == swarm.Failed {
+	switch {
+	case p.Status == swarm.Failed && p.Replay: // a retry would start its agents
+		fmt.Fprintf(a.stdout, "to see why: swarm show %s · if the plan has changed: record the run again with --record\n", p.ID)
+	case p.Status == swarm.Failed:
 		fmt.Fprintf(a.stdout, "to see why: swarm show %s · to retry what failed: swarm retry %s\n", p.ID, p.ID)
 	}
 }

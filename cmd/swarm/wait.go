@@ -58,7 +58,7 @@ func (a *app) waitFor(ctx context.Context, ref, timeout string) error {
 	case err != nil:
 		return err
 	case p.Status == swarm.Interrupted:
-		return swarm.Errorf(swarm.Other, "no process drives run %s", l.ID).WithHint("to resume it: swarm resume %s", l.ID)
+		return swarm.Errorf(swarm.Other, "no process drives run %s", l.ID).WithHint("to resume it: %s", p.ResumeCommand())
 	}
 	a.exit = exitOf(p)
 	if a.json {

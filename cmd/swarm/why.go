@@ -80,7 +80,7 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	case circle != nil:
 		fmt.Fprintf(a.stdout, "to break it, write to one of them: swarm send @%s \"…\"\n", circle[0])
 	case p.Status == swarm.Interrupted:
-		fmt.Fprintf(a.stdout, "no process drives run %s: swarm resume %s\n", p.ID, p.ID)
+		fmt.Fprintf(a.stdout, "no process drives run %s: %s\n", p.ID, p.ResumeCommand())
 	case p.Status == swarm.Paused || p.Status == swarm.Pausing:
 		fmt.Fprintf(a.stdout, "run %s is %s: swarm resume %s\n", p.ID, p.Status, p.ID)
 		if why := p.PausedFor(); why != "" {

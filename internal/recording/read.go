@@ -35,8 +35,19 @@ func Open(file string) (*Recording, error) {
 		return nil, swarm.Errorf(swarm.BadInput, "the recorded run %s cannot be opened: %w", file, swarm.WithoutPath(err)).WithHint("make one with --record FILE")
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, swarm.Errorf(swarm.BadInput, "%s is no recorded run, nor any file", file).WithHint("make one with --record FILE")
+	info, err := f.Stat()
+	if err != nil {
+		return nil, swarm.Errorf(swarm.BadInput, "the recorded run %s cannot be opened: %w", file, swarm.WithoutPath(err))
+	}
+	if !info.Mode().IsRegular() {
+		what := "a device"
+		switch {
+		case info.IsDir():
+			what = "a folder"
+		case info.Mode()&os.ModeNamedPipe != 0:
+			what = "a named pipe"
+		}
+		return nil, swarm.Errorf(swarm.BadInput, "%s is %s, and no recorded run", file, what).WithHint("make one with --record FILE")
 	}
 	return Read(f, file)
 }

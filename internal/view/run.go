@@ -350,6 +350,14 @@ func (t *Task) InTurn() bool {
 	return t.Status == swarm.Running || len(t.Waits) > 0 && t.Waits[0].For == plan.ForAgents
 }
 
+// ResumeCommand returns what to type to resume the run. A replay needs its recording.
+func (p *Picture) ResumeCommand() string {
+	if p.Replay {
+		return "swarm resume " + string(p.ID) + " --replay FILE"
+	}
+	return "swarm resume " + string(p.ID)
+}
+
 // Abandoned returns the picture of a run whose driver has disappeared: interrupted, unless the run
 // had ended.
 func (p Picture) Abandoned(reason string) Picture {

@@ -163,7 +163,16 @@ func (p *player) compareCall(end int, c flow.Call) (*swarm.Error, error) {
 	if err != nil || e.Call == c.Print() {
 		return nil, err
 	}
-	return p.mismatch("the recording has %q under %s, and the plan asks for %q now", e.Call, c.ID, c.Print()), nil
+	return p.mismatch("under %s the recording has %s, and the plan asks for %s now", c.ID, callName(e.Call), callName(c.Print())), nil
+}
+
+// callName describes a call for people, by its [flow.Call.Print].
+func callName(print string) string {
+	part := strings.SplitN(print, " ", 4)
+	if len(part) == 4 && part[0] == flow.KindTurn {
+		return "the task " + part[1] + " of @" + part[2]
+	}
+	return swarm.Quote(print)
 }
 
 // Do answers a short call with its recorded result. Only plans are read from the new run.

@@ -170,7 +170,7 @@ func TestAReplayThatLeavesItsRecording(t *testing.T) {
 	}{
 		"another prompt":    {func(w *world) { w.plan.Tasks[1].Prompt = w.prompt("do more\n{{output:x}}") }, "y/1/1", "-do y\n+do more\n"},
 		"a task more":       {func(w *world) { w.plan.Tasks[1].Name = "other"; w.plan.Tasks[2].DependsOn = nil }, "other/1/1", "the turn other/1/1 is not in the recording"},
-		"another agent":     {func(w *world) { w.plan.Tasks[1].Agent = "x" }, "y/1/1", `the recording has "turn y y plan:1" under y/1/1`},
+		"another agent":     {func(w *world) { w.plan.Tasks[1].Agent = "x" }, "y/1/1", "under y/1/1 the recording has the task y of @y, and the plan asks for the task y of @x now"},
 		"another iteration": {func(w *world) { w.plan.Groups[0].Iterations = 2 }, "x/1/1", "-You are on iteration 1 of 1.\n+You are on iteration 1 of 2.\n"},
 		"the last prompt":   {func(w *world) { w.plan.Tasks[2].Prompt = w.prompt("") }, "z/1/1", "-do z"},
 	} {
