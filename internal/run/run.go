@@ -238,9 +238,22 @@ func (r *Run) Cancelled() (bool, error) {
 // endCancelled ends a replay that a person has cancelled. No loop does it: the loop of a replay gets
 // the recorded commands only.
 func (d *driver) endCancelled(ctx context.Context) error {
+	v, err := View(d.log, d.ID)
+	if err != nil {
+		return err
+	}
+	var events []swarm.Event
+	for i := range v.Len() {
+		if t := v.At(i); !t.Status.Ended() {
+			e := swarm.NewEvent(swarm.TaskCancelled, swarm.TaskEnd{Kind: swarm.CutByCancel, Reason: "it was cancelled"})
+			e.Task, e.Agent, e.To = t.Name, t.Agent, swarm.ToLoop(root)
+			events = append(events, e)
+		}
+	}
 	e := swarm.NewEvent(swarm.RunEnded, swarm.RunEnd{Status: swarm.Cancelled, Exit: swarm.ExitFailed, Reason: "the run was cancelled"})
 	e.Key, e.To = string(swarm.RunEnded), swarm.ToLoop(root)
-	return d.append(ctx, false, e)
+	_, err = d.log.Append(ctx, swarm.Batch{Fence: d.fence, Events: append(events, e)})
+	return err
 }
 
 // loopOf returns the loop that drives a kind of run.
