@@ -131,10 +131,13 @@ func TestPowerLossAfterALargeBeginning(t *testing.T) {
 provider: sh
 providers:
   sh: {kind: command, command: [sh, -c, 'cat > /dev/null; echo done']}
+  slow: {kind: command, command: [sh, -c, 'cat > /dev/null; until test -e go; do sleep 0.01; done']}
+agents:
+  slow: {provider: slow}
 tasks:
   a: {prompt-file: large.md}
   b: {prompt-file: large.md, depends_on: [a]}
-  c: {prompt-string: "last", depends_on: [b]}
+  c: {prompt-string: "the power is lost before it ends", depends_on: [b], agent: slow}
 `)
 		p.check(os.WriteFile(filepath.Join(p.dir, "swarm", "large.md"), []byte(strings.Repeat("a long story\n", 250_000)), 0o600))
 		driver := p.drives("up")
@@ -143,6 +146,7 @@ tasks:
 			driver.until(swarm.TurnEnded)
 		}
 		d.losesPower(driver)
+		p.check(os.WriteFile(filepath.Join(p.dir, "go"), nil, 0o600))
 		p.runs(0, "resume", "@last")
 	}
 }
