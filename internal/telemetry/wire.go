@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// OTLP as JSON would need half of this file. But servers for agents' traces accept only protobuf,
-// Arize Phoenix and Dynatrace among them, and answer JSON with 415.
+// OTLP as JSON would need half of this file. But some servers for traces accept only protobuf,
+// Arize Phoenix among them, and answer JSON with 415.
 
 // A message is a Protocol Buffers message being encoded. Zero values are left out, as the format
 // defines.
