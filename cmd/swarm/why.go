@@ -50,8 +50,8 @@ printed with its members.
 					Run    swarm.RunID  `json:"run"`
 					Status swarm.Status `json:"status"`
 					Path   view.Chain   `json:"path"`
-					Circle []string     `json:"circle,omitempty"` // the members of a deadlock
-				}{p.ID, p.Status, chain, chain.Circle()})
+					Cycle  []string     `json:"cycle,omitempty"` // the members of a deadlock
+				}{p.ID, p.Status, chain, chain.Cycle()})
 			}
 			return a.printWhy(chain, p)
 		},
@@ -67,9 +67,9 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 	if err != nil {
 		return err
 	}
-	now, circle := time.Now(), chain.Circle()
+	now, cycle := time.Now(), chain.Cycle()
 	ends := standing(last, now)
-	if circle != nil {
+	if cycle != nil {
 		ends = "they wait for each other: a deadlock"
 	}
 	fmt.Fprintf(a.stdout, "%s: %s\n", chain.Path(), term.Escape(ends))
@@ -77,8 +77,8 @@ func (a *app) printWhy(chain view.Chain, p view.Picture) error {
 		fmt.Fprintf(a.stdout, "  %s waits for %s\n", link.Task, term.Escape(waiting(link.Waits, now)))
 	}
 	switch {
-	case circle != nil:
-		fmt.Fprintf(a.stdout, "to break it, write to one of them: swarm send @%s \"…\"\n", circle[0])
+	case cycle != nil:
+		fmt.Fprintf(a.stdout, "to break it, write to one of them: swarm send @%s \"…\"\n", cycle[0])
 	case p.Status == swarm.Interrupted:
 		fmt.Fprintf(a.stdout, "no process drives run %s: %s\n", p.ID, p.ResumeCommand())
 	case p.Status == swarm.Paused || p.Status == swarm.Pausing:

@@ -76,7 +76,7 @@ func drivenError(id swarm.RunID, who swarm.Owner) error {
 		return refuse("try again in "+max(time.Second, time.Until(who.Until).Round(time.Second)).String(),
 			"the run %s is still with process %d, which is gone, or another is just taking it", id, who.PID)
 	}
-	return refuse("to look in: swarm attach "+string(id), "process %d drives the run %s, and it is not paused", who.PID, id)
+	return refuse("to watch it: swarm attach "+string(id), "process %d drives the run %s, and it is not paused", who.PID, id)
 }
 
 // Cancel ends a run for good, or with a target one of its tasks or agents. If no process drives the

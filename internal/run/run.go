@@ -274,7 +274,7 @@ func (r *Run) lost(err error) error {
 		who = "process " + strconv.Itoa(o.PID)
 	}
 	return (&swarm.Error{Kind: swarm.Other, Msg: who + " has taken over the run " + string(r.ID) + ", since this one did not move for " + Lease.String(), Err: err}).
-		WithHint("to look in: swarm attach %s", r.ID)
+		WithHint("to watch it: swarm attach %s", r.ID)
 }
 
 // keepLease renews the lease until ctx ends. If that fails, this process may no longer own the run,

@@ -159,10 +159,10 @@ func TestACircleIsNamed(t *testing.T) {
 		s.does(what)
 	}
 	chain, err := fold(t, New("r1"), s.events).Why("@tester")
-	if err != nil || chain.Path().String() != "tester → lead → coder → judge → lead" || chain.Circle().String() != "lead → coder → judge → lead" {
-		t.Errorf("%s, of which goes round: %s (%v)", chain.Path(), chain.Circle(), err)
+	if err != nil || chain.Path().String() != "tester → lead → coder → judge → lead" || chain.Cycle().String() != "lead → coder → judge → lead" {
+		t.Errorf("%s, of which goes round: %s (%v)", chain.Path(), chain.Cycle(), err)
 	}
-	if chain, err := fold(t, New("r1"), s.events[:4]).Why("@tester"); err != nil || chain.Circle() != nil {
+	if chain, err := fold(t, New("r1"), s.events[:4]).Why("@tester"); err != nil || chain.Cycle() != nil {
 		t.Errorf("%s, %v", chain.Path(), err)
 	}
 }

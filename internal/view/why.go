@@ -70,8 +70,8 @@ func (r *Run) follow(waits []Wait) (int, bool) {
 	return 0, false
 }
 
-// Circle returns the cycle at the end of the chain, or nil. Its first and last name are the same.
-func (c Chain) Circle() plan.Path {
+// Cycle returns the cycle at the end of the chain, or nil. Its first and last name are the same.
+func (c Chain) Cycle() plan.Path {
 	last := len(c) - 1
 	for i := range c {
 		if i < last && c[i].Task != "" && c[i].Task == c[last].Task {
