@@ -25,11 +25,11 @@ func filterMarked(pids []int, marks []string) []int {
 	if len(found) == 0 {
 		return nil
 	}
-	above := map[int]bool{}
-	for pid := os.Getpid(); pid > 1 && !above[pid]; pid = statOf(pid).parent {
-		above[pid] = true
+	spared := map[int]bool{os.Getpid(): true}
+	for _, id := range Ancestors(os.Getpid()) {
+		spared[id.PID] = true
 	}
-	return slices.DeleteFunc(found, func(pid int) bool { return above[pid] })
+	return slices.DeleteFunc(found, func(pid int) bool { return spared[pid] })
 }
 
 func processes() (pids []int) {
@@ -105,6 +105,7 @@ func holdsVariable(env []byte, variable string) bool {
 type stat struct {
 	state         string
 	parent, group int
+	started       uint64 // in clock ticks since boot
 }
 
 // statOf returns a zero stat for a process that is gone.
@@ -115,6 +116,7 @@ func statOf(pid int) (s stat) {
 	}
 	// The second field is the program's name in parentheses, which may hold any character. The
 	// fields that count come after it.
+	const startTime = 19
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 3 {
 		return s
@@ -122,5 +124,8 @@ func statOf(pid int) (s stat) {
 	s.state = fields[0]
 	s.parent, _ = strconv.Atoi(fields[1])
 	s.group, _ = strconv.Atoi(fields[2])
+	if len(fields) > startTime {
+		s.started, _ = strconv.ParseUint(fields[startTime], 10, 64)
+	}
 	return s
 }
