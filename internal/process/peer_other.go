@@ -1,0 +1,14 @@
+//go:build unix && !linux
+
+package process
+
+import (
+	"net"
+
+	"swarm"
+)
+
+// Peer returns an error: only Linux tells which process holds a socket.
+func Peer(net.Conn, []int) (pid int, err error) {
+	return 0, swarm.Errorf(swarm.Other, "this system does not tell which process holds a connection")
+}
